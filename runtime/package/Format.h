@@ -1,0 +1,73 @@
+//===- Format.h - The package container -------------------------*- C++ -*-===//
+//
+// A package is one file, little-endian, used through mmap:
+//
+//   FileHeader | SectionEntry[section_count] | sections, each page-aligned
+//
+// The exec program is a FlatBuffer (Program.fbs); code sections are ELF shared
+// objects; the rest is bytes. This header and the schema are the only things
+// that compiler and runtime share.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_RUNTIME_PACKAGE_FORMAT_H
+#define TCC_RUNTIME_PACKAGE_FORMAT_H
+
+#include <cstdint>
+
+namespace tcc::format {
+
+inline constexpr char kMagic[8] = {'T', 'C', 'C', 'P', 'K', 'G', '\r', '\n'};
+/// A reader refuses another major version and ignores what a newer minor adds.
+inline constexpr uint16_t kMajorVersion = 1;
+inline constexpr uint16_t kMinorVersion = 0;
+/// Section alignment in the file, so that sections can be mapped.
+inline constexpr uint64_t kPageSize = 4096;
+/// Alignment of tensors in the weights section, of arena offsets and of
+/// internal buffers, in bytes.
+inline constexpr uint64_t kTensorAlignment = 64;
+
+/// XXH3-128 of some bytes, in xxHash's canonical (big-endian) form.
+struct Digest {
+  uint8_t bytes[16];
+};
+
+enum class SectionKind : uint32_t {
+  Program = 1,   ///< FlatBuffer tcc.format.Program; exactly one
+  Code = 2,      ///< ELF image of one variant
+  Weights = 3,   ///< const tensors; at most one; absent with --weights=none
+  Options = 4,   ///< JSON: compile options and provenance
+  Decisions = 5, ///< JSON: what the compiler decided, and why
+};
+
+struct FileHeader {
+  char magic[8];
+  uint16_t majorVersion;
+  uint16_t minorVersion;
+  uint32_t sectionCount;
+  uint64_t fileSize;    ///< bytes; a shorter or longer file is refused
+  Digest tableDigest;   ///< of the section table
+  uint8_t reserved[24]; ///< zero
+};
+static_assert(sizeof(FileHeader) == 64);
+
+struct SectionEntry {
+  SectionKind kind;
+  uint32_t reserved; ///< zero
+  uint64_t offset;   ///< from the start of the file; a multiple of kPageSize
+  uint64_t size;     ///< bytes
+  Digest digest;     ///< of the section; weights: of the per-tensor digests
+};
+static_assert(sizeof(SectionEntry) == 40);
+
+/// void kernel(void *const *buffers, const int64_t *sizes, int64_t firstTask,
+///             int64_t lastTask, void *workerScratch)
+/// `buffers` are in the launch's order; tasks [firstTask, lastTask) are run.
+/// `workerScratch` is kTensorAlignment-aligned, uninitialised and the worker's
+/// own; a kernel may not keep anything there between calls.
+using KernelFunction = void (*)(void *const *buffers, const int64_t *sizes,
+                                int64_t firstTask, int64_t lastTask,
+                                void *workerScratch);
+
+} // namespace tcc::format
+
+#endif // TCC_RUNTIME_PACKAGE_FORMAT_H

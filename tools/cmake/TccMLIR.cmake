@@ -1,0 +1,32 @@
+# MLIR and LLVM as shared libraries: static LLVM archives beside the shared MLIR
+# would put two LLVMs into one process.
+find_package(MLIR 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/mlir)
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+separate_arguments(llvm_definitions NATIVE_COMMAND ${LLVM_DEFINITIONS})
+
+# Everything that includes MLIR links this.
+add_library(TccMLIR INTERFACE)
+target_include_directories(TccMLIR SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+target_include_directories(TccMLIR INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+target_compile_definitions(TccMLIR INTERFACE ${llvm_definitions})
+target_compile_options(TccMLIR INTERFACE -fno-exceptions)
+target_link_libraries(TccMLIR INTERFACE MLIR LLVM)
+
+# tcc_tablegen(TARGET name TD file OUTPUT prefix GEN gen...): runs mlir-tblgen
+# once per generator; writes <binary dir>/<prefix>.<suffix> for `-gen-x=suffix`.
+function(tcc_tablegen)
+  cmake_parse_arguments(ARG "" "TARGET;TD" "GENERATE" ${ARGN})
+  set(LLVM_TARGET_DEFINITIONS ${ARG_TD})
+  foreach(rule ${ARG_GENERATE})
+    string(REPLACE ":" ";" parts ${rule})
+    list(GET parts 0 output)
+    list(SUBLIST parts 1 -1 generators)
+    list(JOIN generators " " flags)
+    separate_arguments(flags)
+    mlir_tablegen(${output} ${flags} -I ${PROJECT_SOURCE_DIR} -I ${CMAKE_CURRENT_SOURCE_DIR})
+  endforeach()
+  add_public_tablegen_target(${ARG_TARGET})
+endfunction()
