@@ -1,0 +1,90 @@
+#ifndef TCC_GRAPH_DIALECT
+#define TCC_GRAPH_DIALECT
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "dialects/graph/interfaces/Interfaces.td"
+
+def Graph_Dialect : Dialect {
+  let name = "graph";
+  let cppNamespace = "::tcc::graph";
+  let summary = "tensor computations, one op per mathematical operation";
+  let description = [{
+    Values are ranked tensors. A dimension is a constant or an affine expression
+    of the module's symbols: the tensor's encoding is then an affine map
+    `()[s0, ...] -> (extents)` whose symbol `i` is entry `i` of the module
+    attribute `graph.symbols` (see Shape.h). Element types are f64, f32, f16,
+    bf16, si/ui 8..64 (`i8` is signed, `ui8` unsigned) and `i1` for booleans.
+
+    Function arguments and results carry `graph.name`, the model's name.
+  }];
+  let hasConstantMaterializer = 1;
+  let extraClassDeclaration = [{
+    static constexpr llvm::StringLiteral kSymbolsAttr = "graph.symbols";
+    static constexpr llvm::StringLiteral kNameAttr = "graph.name";
+  }];
+}
+
+class Graph_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Graph_Dialect, mnemonic, traits>;
+
+/// An op whose result types follow from operands and attributes.
+class Graph_InferredOp<string mnemonic, list<Trait> traits = []>
+    : Graph_Op<mnemonic, !listconcat(traits, [Pure, InferTypeOpAdaptor])> {
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat =
+    "operands attr-dict `:` functional-type(operands, results)";
+}
+
+class Graph_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::tcc::graph";
+  let genSpecializedAttr = 0;
+}
+class Graph_EnumAttr<I32EnumAttr enum, string mnemonic>
+    : EnumAttr<Graph_Dialect, enum, mnemonic>;
+
+def Graph_ReduceKind : Graph_Enum<"ReduceKind", "how elements are combined", [
+  I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"prod", 1>,
+  I32EnumAttrCase<"max", 2>, I32EnumAttrCase<"min", 3>]>;
+def Graph_CompareKind : Graph_Enum<"CompareKind", "comparison", [
+  I32EnumAttrCase<"eq", 0>, I32EnumAttrCase<"ne", 1>,
+  I32EnumAttrCase<"lt", 2>, I32EnumAttrCase<"le", 3>,
+  I32EnumAttrCase<"gt", 4>, I32EnumAttrCase<"ge", 5>]>;
+def Graph_PadMode : Graph_Enum<"PadMode", "what padding elements hold", [
+  I32EnumAttrCase<"constant", 0>, I32EnumAttrCase<"reflect", 1>,
+  I32EnumAttrCase<"edge", 2>, I32EnumAttrCase<"wrap", 3>]>;
+def Graph_PoolKind : Graph_Enum<"PoolKind", "window reduction", [
+  I32EnumAttrCase<"max", 0>, I32EnumAttrCase<"average", 1>,
+  I32EnumAttrCase<"sum", 2>]>;
+def Graph_ScatterKind : Graph_Enum<"ScatterKind", "how updates are combined", [
+  I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"add", 1>,
+  I32EnumAttrCase<"mul", 2>, I32EnumAttrCase<"max", 3>,
+  I32EnumAttrCase<"min", 4>]>;
+def Graph_KernelKind : Graph_Enum<"KernelKind", "loop structure of a kernel", [
+  I32EnumAttrCase<"pointwise", 0>,   // one loop nest over the results
+  I32EnumAttrCase<"row", 1>,         // reductions inside an outer loop nest
+  I32EnumAttrCase<"contraction", 2>, // matrix multiplication, with epilogue
+  I32EnumAttrCase<"window", 3>,      // pooling, depthwise convolution
+  I32EnumAttrCase<"scan", 4>,        // running combination along an axis
+  I32EnumAttrCase<"irregular", 5>]>; // sort, scatter, compaction
+
+def Graph_ReduceKindAttr : Graph_EnumAttr<Graph_ReduceKind, "reduce_kind">;
+def Graph_CompareKindAttr : Graph_EnumAttr<Graph_CompareKind, "compare_kind">;
+def Graph_PadModeAttr : Graph_EnumAttr<Graph_PadMode, "pad_mode">;
+def Graph_PoolKindAttr : Graph_EnumAttr<Graph_PoolKind, "pool_kind">;
+def Graph_ScatterKindAttr : Graph_EnumAttr<Graph_ScatterKind, "scatter_kind">;
+def Graph_KernelKindAttr : Graph_EnumAttr<Graph_KernelKind, "kernel_kind">;
+
+def Graph_SymbolAttr : AttrDef<Graph_Dialect, "Symbol"> {
+  let mnemonic = "symbol";
+  let summary = "an unknown dimension: its name, range and divisor";
+  let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$min,
+                        "int64_t":$max, "int64_t":$divisor);
+  let assemblyFormat = [{ `<` $name `,` $min `to` $max `by` $divisor `>` }];
+}
+
+#endif // TCC_GRAPH_DIALECT

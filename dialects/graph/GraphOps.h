@@ -1,0 +1,38 @@
+//===- GraphOps.h - The ops of the graph dialect ----------------*- C++ -*-===//
+#ifndef TCC_DIALECTS_GRAPH_GRAPHOPS_H
+#define TCC_DIALECTS_GRAPH_GRAPHOPS_H
+
+#include "dialects/graph/GraphDialect.h"
+#include "dialects/graph/Shape.h"
+#include "dialects/graph/interfaces/ElementSource.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/graph/GraphInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/graph/Structure.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/graph/Pointwise.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/graph/Reduction.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/graph/Contraction.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/graph/Convolution.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/graph/Normalization.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/graph/Movement.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/graph/Indexing.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/graph/Control.h.inc"
+
+#endif // TCC_DIALECTS_GRAPH_GRAPHOPS_H

@@ -1,0 +1,175 @@
+#include "dialects/graph/Shape.h"
+#include "dialects/graph/GraphDialect.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace tcc::graph {
+
+Extents getExtents(RankedTensorType type) {
+  if (auto map = dyn_cast_if_present<AffineMapAttr>(type.getEncoding()))
+    return Extents(map.getValue().getResults());
+  Extents extents;
+  for (int64_t extent : type.getShape())
+    extents.push_back(getAffineConstantExpr(extent, type.getContext()));
+  return extents;
+}
+
+Extents getExtents(Value tensor) {
+  return getExtents(cast<RankedTensorType>(tensor.getType()));
+}
+
+AffineExpr getExtent(Value tensor, int64_t axis) {
+  return getExtents(tensor)[axis];
+}
+
+static unsigned countSymbols(ArrayRef<AffineExpr> expressions) {
+  unsigned count = 0;
+  for (AffineExpr expression : expressions)
+    expression.walk([&](AffineExpr part) {
+      if (auto symbol = dyn_cast<AffineSymbolExpr>(part))
+        count = std::max(count, symbol.getPosition() + 1);
+    });
+  return count;
+}
+
+AffineMap makeSizeMap(ArrayRef<AffineExpr> sizes, MLIRContext *context) {
+  unsigned symbols = countSymbols(sizes);
+  Extents simplified;
+  for (AffineExpr size : sizes)
+    simplified.push_back(simplifyAffineExpr(size, 0, symbols));
+  return AffineMap::get(0, countSymbols(simplified), simplified, context);
+}
+
+RankedTensorType makeTensorType(ArrayRef<AffineExpr> extents,
+                                Type elementType) {
+  AffineMap map = makeSizeMap(extents, elementType.getContext());
+  SmallVector<int64_t> shape;
+  bool isStatic = true;
+  for (AffineExpr extent : map.getResults()) {
+    shape.push_back(getConstant(extent).value_or(ShapedType::kDynamic));
+    isStatic &= shape.back() != ShapedType::kDynamic;
+  }
+  if (isStatic)
+    return RankedTensorType::get(shape, elementType);
+  return RankedTensorType::get(shape, elementType, AffineMapAttr::get(map));
+}
+
+RankedTensorType withElementType(RankedTensorType type, Type elementType) {
+  return RankedTensorType::get(type.getShape(), elementType,
+                               type.getEncoding());
+}
+
+AffineExpr getNumElements(ArrayRef<AffineExpr> extents, MLIRContext *context) {
+  AffineExpr product = getAffineConstantExpr(1, context);
+  for (AffineExpr extent : extents)
+    product = product * extent;
+  return product;
+}
+
+bool isEqual(AffineExpr lhs, AffineExpr rhs) {
+  if (lhs == rhs)
+    return true;
+  unsigned symbols = countSymbols({lhs, rhs});
+  AffineExpr difference = simplifyAffineExpr(lhs - rhs, 0, symbols);
+  return getConstant(difference) == 0;
+}
+
+std::optional<int64_t> getConstant(AffineExpr expression) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expression))
+    return constant.getValue();
+  return std::nullopt;
+}
+
+SmallVector<SymbolAttr> getSymbols(ModuleOp module) {
+  SmallVector<SymbolAttr> symbols;
+  if (auto attr = module->getAttrOfType<ArrayAttr>(GraphDialect::kSymbolsAttr))
+    for (Attribute symbol : attr)
+      symbols.push_back(cast<SymbolAttr>(symbol));
+  return symbols;
+}
+
+void setSymbols(ModuleOp module, ArrayRef<SymbolAttr> symbols) {
+  SmallVector<Attribute> attributes(symbols.begin(), symbols.end());
+  module->setAttr(GraphDialect::kSymbolsAttr,
+                  ArrayAttr::get(module.getContext(), attributes));
+}
+
+static Range getBinaryRange(AffineExprKind kind, Range lhs, Range rhs) {
+  switch (kind) {
+  case AffineExprKind::Add:
+    return {lhs.min + rhs.min, lhs.max + rhs.max};
+  case AffineExprKind::Mul: {
+    int64_t corners[] = {lhs.min * rhs.min, lhs.min * rhs.max,
+                         lhs.max * rhs.min, lhs.max * rhs.max};
+    return {*std::min_element(corners, corners + 4),
+            *std::max_element(corners, corners + 4)};
+  }
+  case AffineExprKind::FloorDiv:
+    return {llvm::divideFloorSigned(lhs.min, rhs.max),
+            llvm::divideFloorSigned(lhs.max, rhs.min)};
+  case AffineExprKind::CeilDiv:
+    return {llvm::divideCeilSigned(lhs.min, rhs.max),
+            llvm::divideCeilSigned(lhs.max, rhs.min)};
+  case AffineExprKind::Mod:
+    return {0, rhs.max - 1};
+  default:
+    llvm_unreachable("not a binary affine expression");
+  }
+}
+
+Range getRange(AffineExpr expression, ArrayRef<SymbolAttr> symbols) {
+  if (auto constant = getConstant(expression))
+    return {*constant, *constant};
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expression)) {
+    SymbolAttr attr = symbols[symbol.getPosition()];
+    return {attr.getMin(), attr.getMax()};
+  }
+  auto binary = cast<AffineBinaryOpExpr>(expression);
+  return getBinaryRange(binary.getKind(), getRange(binary.getLHS(), symbols),
+                        getRange(binary.getRHS(), symbols));
+}
+
+int64_t evaluate(AffineExpr expression, ArrayRef<int64_t> symbols) {
+  if (auto constant = getConstant(expression))
+    return *constant;
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expression))
+    return symbols[symbol.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expression);
+  int64_t lhs = evaluate(binary.getLHS(), symbols);
+  int64_t rhs = evaluate(binary.getRHS(), symbols);
+  switch (binary.getKind()) {
+  case AffineExprKind::Add:
+    return lhs + rhs;
+  case AffineExprKind::Mul:
+    return lhs * rhs;
+  case AffineExprKind::FloorDiv:
+    return llvm::divideFloorSigned(lhs, rhs);
+  case AffineExprKind::CeilDiv:
+    return llvm::divideCeilSigned(lhs, rhs);
+  case AffineExprKind::Mod:
+    return llvm::mod(lhs, rhs);
+  default:
+    llvm_unreachable("not a binary affine expression");
+  }
+}
+
+std::optional<Extents> broadcastExtents(ArrayRef<AffineExpr> lhs,
+                                        ArrayRef<AffineExpr> rhs) {
+  if (lhs.size() < rhs.size())
+    std::swap(lhs, rhs);
+  Extents result(lhs);
+  size_t offset = lhs.size() - rhs.size();
+  for (auto [i, extent] : llvm::enumerate(rhs)) {
+    AffineExpr &target = result[offset + i];
+    if (getConstant(extent) == 1 || isEqual(extent, target))
+      continue;
+    if (getConstant(target) != 1)
+      return std::nullopt;
+    target = extent;
+  }
+  return result;
+}
+
+} // namespace tcc::graph

@@ -1,0 +1,72 @@
+//===- Shape.h - Shapes with symbolic dimensions ----------------*- C++ -*-===//
+//
+// A dimension of a graph tensor is an affine expression of the module's symbols.
+// A static type has no encoding; otherwise the encoding is an affine map
+// ()[s0, ...] -> (extents), with every extent, static ones included.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_DIALECTS_GRAPH_SHAPE_H
+#define TCC_DIALECTS_GRAPH_SHAPE_H
+
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include <optional>
+
+namespace tcc::graph {
+
+class SymbolAttr;
+
+using Extents = llvm::SmallVector<mlir::AffineExpr, 6>;
+
+/// The extents of `type`, constants for static dimensions.
+Extents getExtents(mlir::RankedTensorType type);
+Extents getExtents(mlir::Value tensor);
+/// One extent.
+mlir::AffineExpr getExtent(mlir::Value tensor, int64_t axis);
+
+/// The tensor type of these extents; expressions are simplified first.
+mlir::RankedTensorType makeTensorType(llvm::ArrayRef<mlir::AffineExpr> extents,
+                                      mlir::Type elementType);
+/// `type` with another element type.
+mlir::RankedTensorType withElementType(mlir::RankedTensorType type,
+                                       mlir::Type elementType);
+
+/// Extents as the results of a symbol-only map, and back: the form of size
+/// expressions in attributes.
+mlir::AffineMap makeSizeMap(llvm::ArrayRef<mlir::AffineExpr> sizes,
+                            mlir::MLIRContext *context);
+
+/// The product of `extents`.
+mlir::AffineExpr getNumElements(llvm::ArrayRef<mlir::AffineExpr> extents,
+                                mlir::MLIRContext *context);
+
+/// True if both are the same for all values of the symbols, as far as affine
+/// simplification can tell.
+bool isEqual(mlir::AffineExpr lhs, mlir::AffineExpr rhs);
+
+/// The constant that `expression` is, if it is one.
+std::optional<int64_t> getConstant(mlir::AffineExpr expression);
+
+/// The symbols of the module: entry i describes s<i>.
+llvm::SmallVector<SymbolAttr> getSymbols(mlir::ModuleOp module);
+void setSymbols(mlir::ModuleOp module, llvm::ArrayRef<SymbolAttr> symbols);
+
+/// Bounds of `expression` over the ranges of the symbols: inclusive, and exact
+/// for monotone expressions.
+struct Range {
+  int64_t min, max;
+};
+Range getRange(mlir::AffineExpr expression, llvm::ArrayRef<SymbolAttr> symbols);
+
+/// `expression` at the given symbol values.
+int64_t evaluate(mlir::AffineExpr expression, llvm::ArrayRef<int64_t> symbols);
+
+/// The numpy broadcast of two shapes; nullopt if they do not match. Extents that
+/// differ and are not the constant 1 do not match.
+std::optional<Extents> broadcastExtents(llvm::ArrayRef<mlir::AffineExpr> lhs,
+                                        llvm::ArrayRef<mlir::AffineExpr> rhs);
+
+} // namespace tcc::graph
+
+#endif // TCC_DIALECTS_GRAPH_SHAPE_H

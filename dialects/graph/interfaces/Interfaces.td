@@ -1,0 +1,96 @@
+#ifndef TCC_GRAPH_INTERFACES
+#define TCC_GRAPH_INTERFACES
+
+include "mlir/IR/OpBase.td"
+
+def PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    Each result element depends on the operand elements at the same index. All
+    operands and results have one shape. This one body serves code generation
+    on every target and the reference evaluator.
+  }];
+  let methods = [InterfaceMethod<
+    [{Emits one result element from one element of each operand with arith and
+      math ops. Integers are signless: signedness is the tensor type's. Elements
+      narrower than f32 arrive, and leave, as f32.}],
+    "::mlir::Value", "emitScalar",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+         "::mlir::ValueRange":$elements)>];
+}
+
+def ElementOpInterface : OpInterface<"ElementOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    A result element is an element of an operand at other indices, or a value
+    made from the indices alone: movement, gathers, creation. Such an op can be
+    computed wherever its result is read, so it needs no loop of its own.
+  }];
+  let methods = [InterfaceMethod<
+    "Emits the element of the result at `indices` (index values, one a dim).",
+    "::mlir::Value", "emitElement",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+         "::mlir::ValueRange":$indices, "::tcc::graph::ElementSource &":$source)>];
+}
+
+def IterationOpInterface : OpInterface<"IterationOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    The loops of an op and how operands and results are indexed by them, as in
+    linalg: fusion, in-place safety, tiling, layout and sharding derive from it.
+  }];
+  let methods = [
+    InterfaceMethod<"The kind of each loop, outermost first.",
+      "::llvm::SmallVector<::mlir::utils::IteratorType>", "getLoopKinds">,
+    InterfaceMethod<
+      [{The map from loops to indices of operand `operand`; null where it is
+        not affine or depends on data.}],
+      "::mlir::AffineMap", "getOperandMap", (ins "unsigned":$operand)>,
+    InterfaceMethod<"The map from loops to indices of result `result`.",
+      "::mlir::AffineMap", "getResultMap", (ins "unsigned":$result)>];
+}
+
+def ReductionOpInterface : OpInterface<"ReductionOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    Combines the elements of operand 0 along axes with an associative operation.
+    The result drops the axes. The order of combination is the target's
+    canonical tree, the same for a given op and shape.
+  }];
+  let methods = [
+    InterfaceMethod<"The reduced axes, increasing.",
+      "::llvm::SmallVector<int64_t>", "getReducedAxes">,
+    InterfaceMethod<"The neutral element, of the accumulator type.",
+      "::mlir::Value", "emitInit",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc)>,
+    InterfaceMethod<"Combines two accumulators; scalars or vectors.",
+      "::mlir::Value", "emitCombine",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::Value":$lhs, "::mlir::Value":$rhs)>,
+    InterfaceMethod<"The type in which elements are combined.",
+      "::mlir::Type", "getAccumulatorType">];
+}
+
+def DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    A composite: kept whole for targets with a kernel of that shape, else
+    replaced by simpler ops of this dialect.
+  }];
+  let methods = [InterfaceMethod<
+    "Emits the decomposition; returns one value a result.",
+    "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose",
+    (ins "::mlir::OpBuilder &":$builder)>];
+}
+
+def KernelOpInterface : OpInterface<"KernelOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    An op that decides the loop structure of the kernel it is fused into. Ops
+    without this interface are pointwise or element ops and go anywhere.
+  }];
+  let methods = [InterfaceMethod<"", "::tcc::graph::KernelKind",
+                                 "getKernelKind">];
+}
+
+#endif // TCC_GRAPH_INTERFACES

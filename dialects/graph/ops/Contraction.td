@@ -1,0 +1,44 @@
+#ifndef TCC_GRAPH_CONTRACTION
+#define TCC_GRAPH_CONTRACTION
+
+include "dialects/graph/GraphDialect.td"
+
+def Graph_MatmulOp : Graph_Op<"matmul", [Pure,
+    DeclareOpInterfaceMethods<IterationOpInterface>,
+    DeclareOpInterfaceMethods<KernelOpInterface>]> {
+  let summary = "batched matrix product";
+  let description = [{
+    result[b, m, n] = sum_k lhs[b, m, k] * rhs[b, k, n]
+
+    Leading (batch) extents are equal or the constant 1, and may be fewer on one
+    side. With `transpose_lhs` lhs is [b, k, m], with `transpose_rhs` rhs is
+    [b, n, k]. Products and sums are taken in the result's element type (f32 for
+    f16 and bf16), in order of k.
+
+    `packed_rhs`: rhs is [b, ceil(n/32), k, 32], zero-padded panels; the result
+    type gives n.
+
+    Example: `%c = graph.matmul %a, %b {transpose_rhs}
+      : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32>`
+  }];
+  let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs,
+                       UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs,
+                       UnitAttr:$packed_rhs);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat =
+    "operands attr-dict `:` functional-type(operands, results)";
+  let builders = [OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs,
+    CArg<"bool", "false">:$transposeLhs, CArg<"bool", "false">:$transposeRhs,
+    CArg<"::mlir::Type", "{}">:$elementType)>];
+  let extraClassDeclaration = [{
+    /// Extents of the operation, whatever the storage of the operands.
+    ::mlir::AffineExpr getM();
+    ::mlir::AffineExpr getN();
+    ::mlir::AffineExpr getK();
+    /// Columns in a panel of a packed rhs.
+    static constexpr int64_t kPanelColumns = 32;
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // TCC_GRAPH_CONTRACTION

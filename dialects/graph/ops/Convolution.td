@@ -1,0 +1,57 @@
+#ifndef TCC_GRAPH_CONVOLUTION
+#define TCC_GRAPH_CONVOLUTION
+
+include "dialects/graph/GraphDialect.td"
+
+/// Ops that slide a window over the spatial axes of x: [batch, channel,
+/// spatial...]. One entry per spatial axis in every array:
+/// out = floor((in + pad_low + pad_high - ((window-1) * dilation + 1)) / stride) + 1
+class Graph_WindowOp<string mnemonic>
+    : Graph_InferredOp<mnemonic, [
+        DeclareOpInterfaceMethods<IterationOpInterface>,
+        DeclareOpInterfaceMethods<KernelOpInterface>]> {
+  dag window = (ins DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
+                    DenseI64ArrayAttr:$pad_low, DenseI64ArrayAttr:$pad_high,
+                    DenseI64ArrayAttr:$dilations);
+  let hasVerifier = 1;
+}
+
+def Graph_ConvOp : Graph_WindowOp<"conv"> {
+  let summary = "convolution (cross-correlation), zero padding";
+  let description = [{
+    result[b, o, p] = sum_{c, w} x[b, g(o) C + c, p * stride + w * dilation -
+    pad_low] * filter[o, c, w], where the channels of x and the filters are split
+    into `groups` equal groups and C is the channels of one group.
+
+    filter is [filters, channels / groups, window...]. `packed_filter`: it is
+    [groups, ceil(filters/groups/8), channels/groups * window, 8], zero-padded
+    panels, and `filters` gives their number.
+  }];
+  let arguments = !con((ins AnyRankedTensor:$x, AnyRankedTensor:$filter,
+                            I64Attr:$filters, I64Attr:$groups), window,
+                       (ins UnitAttr:$packed_filter));
+  let extraClassDeclaration = [{
+    /// Filters in a panel of a packed filter.
+    static constexpr int64_t kPanelRows = 8;
+  }];
+}
+
+def Graph_PoolOp : Graph_WindowOp<"pool"> {
+  let summary = "combines the elements of each window";
+  let description = [{
+    Windows may reach over the padded border by `pad_low` and `pad_high` (which
+    includes what ceil mode adds): max ignores such elements (a window of only
+    those is -inf), sum and average take them as 0. average divides by the
+    elements inside x, or with `count_padding` by those inside
+    [-count_low, extent + count_high) of each axis.
+  }];
+  let arguments = !con((ins Graph_PoolKindAttr:$kind, AnyRankedTensor:$x),
+                       window, (ins UnitAttr:$count_padding,
+                                    DenseI64ArrayAttr:$count_low,
+                                    DenseI64ArrayAttr:$count_high));
+  let assemblyFormat = [{
+    $kind $x attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+#endif // TCC_GRAPH_CONVOLUTION

@@ -1,0 +1,81 @@
+#ifndef TCC_GRAPH_INDEXING
+#define TCC_GRAPH_INDEXING
+
+include "dialects/graph/GraphDialect.td"
+
+/// Indices are i32 or i64; negative ones count from the end. One out of range
+/// sets the fault flag: the run fails naming the node.
+class Graph_Gathering<string mnemonic>
+    : Graph_InferredOp<mnemonic, [
+        DeclareOpInterfaceMethods<ElementOpInterface>]> {
+  let hasVerifier = 1;
+}
+
+def Graph_GatherOp : Graph_Gathering<"gather"> {
+  let summary = "slices of x along an axis";
+  let description = [{
+    result[a..., i..., b...] = x[a..., indices[i...], b...] with `axis` a's.
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$indices,
+                       I64Attr:$axis);
+}
+
+def Graph_GatherElementsOp : Graph_Gathering<"gather_elements"> {
+  let summary = "result[i] = x[i with i[axis] replaced by indices[i]]";
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$indices,
+                       I64Attr:$axis);
+}
+
+def Graph_GatherNdOp : Graph_Gathering<"gather_nd"> {
+  let summary = "slices of x at index tuples";
+  let description = [{
+    result[b..., i..., s...] = x[b..., indices[b..., i..., :]..., s...] with
+    `batch_dims` b's; the last axis of indices holds one index per axis of x.
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$indices,
+                       I64Attr:$batch_dims);
+}
+
+class Graph_Irregular<string mnemonic>
+    : Graph_Op<mnemonic, [Pure, InferTypeOpAdaptor,
+        DeclareOpInterfaceMethods<KernelOpInterface>]> {
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat =
+    "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_ScatterElementsOp : Graph_Irregular<"scatter_elements"> {
+  let summary = "x with result[i with i[axis] = indices[i]] (kind) updates[i]";
+  let description = [{ Updates are applied in row-major order. }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$indices,
+                       AnyRankedTensor:$updates, I64Attr:$axis,
+                       Graph_ScatterKindAttr:$kind);
+}
+
+def Graph_ScatterNdOp : Graph_Irregular<"scatter_nd"> {
+  let summary = "x with slices at index tuples combined with updates";
+  let description = [{
+    result[indices[i..., :]..., s...] (kind) updates[i..., s...], in row-major
+    order.
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$indices,
+                       AnyRankedTensor:$updates, Graph_ScatterKindAttr:$kind);
+}
+
+def Graph_TopKOp : Graph_Op<"top_k", [Pure, InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<KernelOpInterface>]> {
+  let summary = "the k largest (or smallest) elements along an axis, sorted";
+  let description = [{
+    `values` and their i64 `indices`; of equal elements the lower index comes
+    first. NaN counts as largest.
+  }];
+  let arguments = (ins AnyRankedTensor:$x, I64Attr:$k, I64Attr:$axis,
+                       UnitAttr:$smallest);
+  let results = (outs AnyRankedTensor:$values, AnyRankedTensor:$indices);
+  let assemblyFormat =
+    "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+#endif // TCC_GRAPH_INDEXING

@@ -1,0 +1,81 @@
+#ifndef TCC_GRAPH_NORMALIZATION
+#define TCC_GRAPH_NORMALIZATION
+
+include "dialects/graph/GraphDialect.td"
+
+class Graph_Normalization<string mnemonic>
+    : Graph_InferredOp<mnemonic, [
+        DeclareOpInterfaceMethods<DecomposableOpInterface>,
+        DeclareOpInterfaceMethods<KernelOpInterface>]>;
+
+def Graph_SoftmaxOp : Graph_Normalization<"softmax"> {
+  let summary = "e^(x - max) / sum e^(x - max) along an axis";
+  let arguments = (ins AnyRankedTensor:$x, I64Attr:$axis);
+  let hasVerifier = 1;
+}
+def Graph_LogSoftmaxOp : Graph_Normalization<"log_softmax"> {
+  let summary = "log(softmax(x)) = x - max - log(sum e^(x - max))";
+  let arguments = (ins AnyRankedTensor:$x, I64Attr:$axis);
+  let hasVerifier = 1;
+}
+
+def Graph_LayerNormOp : Graph_Normalization<"layer_norm"> {
+  let summary = "(x - mean) / sqrt(var + epsilon) * scale + shift";
+  let description = [{
+    Mean and biased variance over the axes [axis, rank), in f32 for narrower
+    floats. scale and shift, where present, have the extents of those axes.
+  }];
+  let arguments = (ins AnyRankedTensor:$x, Optional<AnyRankedTensor>:$scale,
+                       Optional<AnyRankedTensor>:$shift, I64Attr:$axis,
+                       F64Attr:$epsilon);
+  let assemblyFormat = [{
+    $x (`scale` $scale^ `:` type($scale))? (`shift` $shift^ `:` type($shift))?
+    attr-dict `:` type($x) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Graph_RmsNormOp : Graph_Normalization<"rms_norm"> {
+  let summary = "x / sqrt(mean(x^2) + epsilon) * scale over [axis, rank)";
+  let arguments = (ins AnyRankedTensor:$x, Optional<AnyRankedTensor>:$scale,
+                       I64Attr:$axis, F64Attr:$epsilon);
+  let assemblyFormat = [{
+    $x (`scale` $scale^ `:` type($scale))? attr-dict
+    `:` type($x) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Graph_BatchNormOp : Graph_InferredOp<"batch_norm", [
+    DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+  let summary = "(x - mean) / sqrt(variance + epsilon) * scale + shift";
+  let description = [{
+    Inference form: x is [batch, channel, ...], the other operands [channel].
+    Decomposes to x * a + b with a and b computed from the weights alone, which
+    are then folded into a preceding convolution or matmul.
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$scale,
+                       AnyRankedTensor:$shift, AnyRankedTensor:$mean,
+                       AnyRankedTensor:$variance, F64Attr:$epsilon);
+}
+
+def Graph_AttentionOp : Graph_Op<"attention", [Pure,
+    DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+  let summary = "softmax(query key^T * scale + mask) value";
+  let description = [{
+    query [batch..., q, d], key [batch..., k, d], value [batch..., k, e]; mask,
+    where present, is added and has the extents [batch..., q, k], of which any
+    but the last two may be the constant 1. A row whose scores are all -inf gives
+    zeros if `guard`, else NaN.
+  }];
+  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key,
+                       AnyRankedTensor:$value, Optional<AnyRankedTensor>:$mask,
+                       F64Attr:$scale, UnitAttr:$guard);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value (`mask` $mask^)? attr-dict
+    `:` functional-type(operands, results)
+  }];
+}
+
+#endif // TCC_GRAPH_NORMALIZATION
