@@ -22,9 +22,22 @@ def Graph_Dialect : Dialect {
     Function arguments and results carry `graph.name`, the model's name.
   }];
   let hasConstantMaterializer = 1;
+  let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = [{
     static constexpr llvm::StringLiteral kSymbolsAttr = "graph.symbols";
     static constexpr llvm::StringLiteral kNameAttr = "graph.name";
+
+  private:
+    // Each family registers its own ops, in ops/<Family>.cpp.
+    void addStructureOps();
+    void addPointwiseOps();
+    void addReductionOps();
+    void addContractionOps();
+    void addConvolutionOps();
+    void addNormalizationOps();
+    void addMovementOps();
+    void addIndexingOps();
+    void addControlOps();
   }];
 }
 

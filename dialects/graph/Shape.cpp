@@ -1,5 +1,4 @@
 #include "dialects/graph/Shape.h"
-#include "dialects/graph/GraphDialect.h"
 
 #include "llvm/Support/MathExtras.h"
 

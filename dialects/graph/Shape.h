@@ -1,21 +1,21 @@
 //===- Shape.h - Shapes with symbolic dimensions ----------------*- C++ -*-===//
 //
-// A dimension of a graph tensor is an affine expression of the module's symbols.
-// A static type has no encoding; otherwise the encoding is an affine map
+// A dimension of a graph tensor is an affine expression of the module's
+// symbols. A static type has no encoding; otherwise the encoding is an affine
+// map
 // ()[s0, ...] -> (extents), with every extent, static ones included.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_DIALECTS_GRAPH_SHAPE_H
 #define TCC_DIALECTS_GRAPH_SHAPE_H
 
+#include "dialects/graph/GraphDialect.h"
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include <optional>
 
 namespace tcc::graph {
-
-class SymbolAttr;
 
 using Extents = llvm::SmallVector<mlir::AffineExpr, 6>;
 
@@ -62,8 +62,8 @@ Range getRange(mlir::AffineExpr expression, llvm::ArrayRef<SymbolAttr> symbols);
 /// `expression` at the given symbol values.
 int64_t evaluate(mlir::AffineExpr expression, llvm::ArrayRef<int64_t> symbols);
 
-/// The numpy broadcast of two shapes; nullopt if they do not match. Extents that
-/// differ and are not the constant 1 do not match.
+/// The numpy broadcast of two shapes; nullopt if they do not match. Extents
+/// that differ and are not the constant 1 do not match.
 std::optional<Extents> broadcastExtents(llvm::ArrayRef<mlir::AffineExpr> lhs,
                                         llvm::ArrayRef<mlir::AffineExpr> rhs);
 

@@ -15,18 +15,19 @@ target_compile_definitions(TccMLIR INTERFACE ${llvm_definitions})
 target_compile_options(TccMLIR INTERFACE -fno-exceptions)
 target_link_libraries(TccMLIR INTERFACE MLIR LLVM)
 
-# tcc_tablegen(TARGET name TD file OUTPUT prefix GEN gen...): runs mlir-tblgen
-# once per generator; writes <binary dir>/<prefix>.<suffix> for `-gen-x=suffix`.
+# tcc_tablegen(TARGET name TD file GENERATE output:flag...): runs mlir-tblgen
+# once per output.
 function(tcc_tablegen)
   cmake_parse_arguments(ARG "" "TARGET;TD" "GENERATE" ${ARGN})
   set(LLVM_TARGET_DEFINITIONS ${ARG_TD})
+  include_directories(${PROJECT_SOURCE_DIR} ${MLIR_INCLUDE_DIRS})
   foreach(rule ${ARG_GENERATE})
     string(REPLACE ":" ";" parts ${rule})
     list(GET parts 0 output)
     list(SUBLIST parts 1 -1 generators)
     list(JOIN generators " " flags)
     separate_arguments(flags)
-    mlir_tablegen(${output} ${flags} -I ${PROJECT_SOURCE_DIR} -I ${CMAKE_CURRENT_SOURCE_DIR})
+    mlir_tablegen(${output} ${flags})
   endforeach()
   add_public_tablegen_target(${ARG_TARGET})
 endfunction()

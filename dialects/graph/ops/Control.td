@@ -43,7 +43,8 @@ def Graph_LoopOp : Graph_Op<"loop", [Pure, AttrSizedOperandSegments]> {
   let assemblyFormat = [{
     (`trips` $trips^ `:` type($trips))?
     (`while` $condition^ `:` type($condition))?
-    (`inits` $inits^ `:` type($inits))? attr-dict (`->` type($results)^)? $body
+    (`inits` $inits^ `:` type($inits))? (`->` type($results)^)?
+    attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
 }

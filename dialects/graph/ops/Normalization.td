@@ -3,10 +3,10 @@
 
 include "dialects/graph/GraphDialect.td"
 
-class Graph_Normalization<string mnemonic>
-    : Graph_InferredOp<mnemonic, [
+class Graph_Normalization<string mnemonic, list<Trait> traits = []>
+    : Graph_InferredOp<mnemonic, !listconcat(traits, [
         DeclareOpInterfaceMethods<DecomposableOpInterface>,
-        DeclareOpInterfaceMethods<KernelOpInterface>]>;
+        DeclareOpInterfaceMethods<KernelOpInterface>])>;
 
 def Graph_SoftmaxOp : Graph_Normalization<"softmax"> {
   let summary = "e^(x - max) / sum e^(x - max) along an axis";
@@ -19,7 +19,7 @@ def Graph_LogSoftmaxOp : Graph_Normalization<"log_softmax"> {
   let hasVerifier = 1;
 }
 
-def Graph_LayerNormOp : Graph_Normalization<"layer_norm"> {
+def Graph_LayerNormOp : Graph_Normalization<"layer_norm", [AttrSizedOperandSegments]> {
   let summary = "(x - mean) / sqrt(var + epsilon) * scale + shift";
   let description = [{
     Mean and biased variance over the axes [axis, rank), in f32 for narrower

@@ -1,0 +1,119 @@
+#include "dialects/graph/GraphOps.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+/// Axes of an operand behind its batch axes.
+static int64_t getMatrixRank(bool packed) { return packed ? 3 : 2; }
+
+AffineExpr MatmulOp::getM() {
+  return getExtent(getResult(), getResult().getType().getRank() - 2);
+}
+AffineExpr MatmulOp::getN() {
+  return getExtent(getResult(), getResult().getType().getRank() - 1);
+}
+AffineExpr MatmulOp::getK() {
+  int64_t rank = getLhs().getType().getRank();
+  return getExtent(getLhs(), rank - (getTransposeLhs() ? 2 : 1));
+}
+
+void MatmulOp::build(OpBuilder &builder, OperationState &state, Value lhs,
+                     Value rhs, bool transposeLhs, bool transposeRhs,
+                     Type elementType) {
+  Extents l = getExtents(lhs), r = getExtents(rhs);
+  auto batch =
+      broadcastExtents(ArrayRef(l).drop_back(2), ArrayRef(r).drop_back(2));
+  assert(batch && "batch extents of a matmul do not match");
+  batch->push_back(l[l.size() - (transposeLhs ? 1 : 2)]);
+  batch->push_back(r[r.size() - (transposeRhs ? 2 : 1)]);
+  if (!elementType)
+    elementType = getElementTypeOrSelf(lhs);
+  build(builder, state, makeTensorType(*batch, elementType), lhs, rhs,
+        transposeLhs, transposeRhs, /*packed_rhs=*/false);
+}
+
+static LogicalResult verifyBatch(MatmulOp op, Value operand, bool packed) {
+  Extents batch = getExtents(operand);
+  batch.pop_back_n(getMatrixRank(packed));
+  Extents result = getExtents(op.getResult());
+  result.pop_back_n(2);
+  auto common = broadcastExtents(batch, result);
+  if (common && ArrayRef(*common) == ArrayRef(result))
+    return success();
+  return op.emitOpError("batch extents of ")
+         << operand.getType() << " do not broadcast to those of "
+         << op.getResult().getType();
+}
+
+LogicalResult MatmulOp::verify() {
+  bool packed = getPackedRhs();
+  if (getResult().getType().getRank() < 2 || getLhs().getType().getRank() < 2 ||
+      getRhs().getType().getRank() < getMatrixRank(packed))
+    return emitOpError("expected matrices");
+  if (packed && getTransposeRhs())
+    return emitOpError("a packed rhs has no transposed form");
+  Extents rhs = getExtents(getRhs()), lhs = getExtents(getLhs());
+  AffineExpr k = rhs[rhs.size() - (getTransposeRhs() ? 1 : 2)];
+  if (!isEqual(k, getK()))
+    return emitOpError("lhs and rhs differ in their common extent");
+  if (!isEqual(lhs[lhs.size() - (getTransposeLhs() ? 1 : 2)], getM()))
+    return emitOpError("lhs does not have the rows of the result");
+  AffineExpr n = packed ? getN().ceilDiv(kPanelColumns) : getN();
+  AffineExpr found = rhs[rhs.size() - (packed ? 3 : getTransposeRhs() ? 2 : 1)];
+  if (!isEqual(found, n))
+    return emitOpError("rhs does not have the columns of the result");
+  if (failed(verifyBatch(*this, getLhs(), false)))
+    return failure();
+  return verifyBatch(*this, getRhs(), packed);
+}
+
+// Loops: batch..., m, n, k.
+
+SmallVector<utils::IteratorType> MatmulOp::getLoopKinds() {
+  SmallVector<utils::IteratorType> kinds(getResult().getType().getRank(),
+                                         utils::IteratorType::parallel);
+  kinds.push_back(utils::IteratorType::reduction);
+  return kinds;
+}
+
+AffineMap MatmulOp::getOperandMap(unsigned operand) {
+  int64_t loops = getResult().getType().getRank() + 1;
+  auto loop = [&](int64_t i) { return getAffineDimExpr(i, getContext()); };
+  bool isRhs = operand == 1;
+  Extents extents = getExtents(getOperand(operand));
+  int64_t matrixRank = getMatrixRank(isRhs && getPackedRhs());
+  int64_t batch = extents.size() - matrixRank;
+  SmallVector<AffineExpr> results;
+  for (int64_t i = 0; i < batch; ++i)
+    results.push_back(getConstant(extents[i]) == 1
+                          ? getAffineConstantExpr(0, getContext())
+                          : loop(loops - 3 - batch + i));
+  AffineExpr m = loop(loops - 3), n = loop(loops - 2), k = loop(loops - 1);
+  if (isRhs && getPackedRhs())
+    results.append({n.floorDiv(kPanelColumns), k, n % kPanelColumns});
+  else if (isRhs)
+    results.append({getTransposeRhs() ? n : k, getTransposeRhs() ? k : n});
+  else
+    results.append({getTransposeLhs() ? k : m, getTransposeLhs() ? m : k});
+  return AffineMap::get(loops, 0, results, getContext());
+}
+
+AffineMap MatmulOp::getResultMap(unsigned) {
+  int64_t rank = getResult().getType().getRank();
+  return AffineMap::getMultiDimIdentityMap(rank + 1, getContext())
+      .getMajorSubMap(rank);
+}
+
+KernelKind MatmulOp::getKernelKind() { return KernelKind::contraction; }
+
+#define GET_OP_CLASSES
+#include "dialects/graph/Contraction.cpp.inc"
+
+void GraphDialect::addContractionOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/graph/Contraction.cpp.inc"
+      >();
+}

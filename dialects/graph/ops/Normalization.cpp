@@ -1,0 +1,284 @@
+#include "dialects/graph/GraphOps.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace {
+
+/// Emits the ops of a decomposition at one location.
+class Emitter {
+public:
+  Emitter(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
+
+  template <typename Op, typename... Args> Value emit(Args &&...args) {
+    return builder.create<Op>(loc, std::forward<Args>(args)...);
+  }
+
+  /// Reduces `axes` and brings the result back to x's extents.
+  Value reduceAndBroadcast(ReduceKind kind, Value x, ArrayRef<int64_t> axes) {
+    Value reduced = emit<ReduceOp>(kind, x, axes);
+    return broadcastBack(reduced, x, axes);
+  }
+
+  /// `reduced` lacks `axes` of x: repeats it along them.
+  Value broadcastBack(Value reduced, Value x, ArrayRef<int64_t> axes) {
+    Extents extents = getExtents(x);
+    for (int64_t axis : axes)
+      extents[axis] = builder.getAffineConstantExpr(1);
+    Type elementType = getElementTypeOrSelf(reduced);
+    Value kept = emit<ReshapeOp>(makeTensorType(extents, elementType), reduced);
+    return emit<BroadcastOp>(x.getType(), kept);
+  }
+
+  /// sum / (number of elements of x along `axes`).
+  Value divideByCount(Value sum, Value x, ArrayRef<int64_t> axes) {
+    Extents counted;
+    for (int64_t axis : axes)
+      counted.push_back(getExtent(x, axis));
+    AffineExpr count = getNumElements(counted, builder.getContext());
+    if (auto constant = getConstant(count))
+      return emit<MulOp>(sum, splat(sum, 1.0 / double(*constant)));
+    Value size = emit<SizeOp>(makeSizeMap(count, builder.getContext()));
+    Value number = emit<CastOp>(size, getElementTypeOrSelf(sum));
+    return emit<DivOp>(sum, emit<BroadcastOp>(sum.getType(), number));
+  }
+
+  Value mean(Value x, ArrayRef<int64_t> axes) {
+    Value sum = emit<ReduceOp>(ReduceKind::sum, x, axes);
+    return divideByCount(sum, x, axes);
+  }
+
+  /// A constant with x's type.
+  Value splat(Value x, double value) {
+    auto type = cast<RankedTensorType>(x.getType());
+    auto scalar = RankedTensorType::get({}, type.getElementType());
+    auto attr = builder.getFloatAttr(type.getElementType(), value);
+    Value constant =
+        emit<ConstantOp>(scalar, DenseElementsAttr::get(scalar, attr));
+    return emit<BroadcastOp>(type, constant);
+  }
+
+  /// x as f32 if it is a narrower float.
+  Value widen(Value x) {
+    Type type = getElementTypeOrSelf(x);
+    if (type.getIntOrFloatBitWidth() >= 32)
+      return x;
+    return emit<CastOp>(x, builder.getF32Type());
+  }
+
+  /// x with the element type of `type`.
+  Value castTo(Value x, RankedTensorType type) {
+    if (getElementTypeOrSelf(x) == type.getElementType())
+      return x;
+    return emit<CastOp>(x, type.getElementType());
+  }
+
+  OpBuilder &builder;
+  Location loc;
+};
+
+} // namespace
+
+static LogicalResult inferLikeX(Value x, SmallVectorImpl<Type> &types) {
+  types.push_back(x.getType());
+  return success();
+}
+
+static SmallVector<int64_t> getTrailingAxes(Value x, int64_t first) {
+  return llvm::to_vector(
+      llvm::seq<int64_t>(first, cast<RankedTensorType>(x.getType()).getRank()));
+}
+
+static LogicalResult verifyAxis(Operation *op, Value x, int64_t axis) {
+  int64_t rank = cast<RankedTensorType>(x.getType()).getRank();
+  if (axis < 0 || axis >= rank)
+    return op->emitOpError("axis ")
+           << axis << " is out of range for rank " << rank;
+  return success();
+}
+
+/// scale and shift have the extents of x's axes [axis, rank).
+static LogicalResult verifyParameters(Operation *op, Value x, int64_t axis,
+                                      ArrayRef<Value> parameters) {
+  if (failed(verifyAxis(op, x, axis)))
+    return failure();
+  Extents expected = getExtents(x);
+  for (Value parameter : parameters)
+    if (parameter &&
+        ArrayRef(getExtents(parameter)) != ArrayRef(expected).drop_front(axis))
+      return op->emitOpError("expected a parameter with the extents of axes ")
+             << axis << " and up of " << x.getType() << ", found "
+             << parameter.getType();
+  return success();
+}
+
+// --- softmax
+// ----------------------------------------------------------------------
+
+LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *,
+                                          std::optional<Location>,
+                                          Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  return inferLikeX(adaptor.getX(), types);
+}
+LogicalResult SoftmaxOp::verify() {
+  return verifyAxis(*this, getX(), getAxis());
+}
+KernelKind SoftmaxOp::getKernelKind() { return KernelKind::row; }
+
+FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &builder) {
+  Emitter e(builder, getLoc());
+  int64_t axis = getAxis();
+  Value x = e.widen(getX());
+  Value max = e.reduceAndBroadcast(ReduceKind::max, x, axis);
+  Value exp = e.emit<ExpOp>(e.emit<SubOp>(x, max));
+  // One division a row, not one an element.
+  Value sum = e.emit<ReduceOp>(ReduceKind::sum, exp, axis);
+  Value scale = e.broadcastBack(e.emit<ReciprocalOp>(sum), x, axis);
+  return SmallVector<Value>{
+      e.castTo(e.emit<MulOp>(exp, scale), getX().getType())};
+}
+
+LogicalResult LogSoftmaxOp::inferReturnTypes(MLIRContext *,
+                                             std::optional<Location>,
+                                             Adaptor adaptor,
+                                             SmallVectorImpl<Type> &types) {
+  return inferLikeX(adaptor.getX(), types);
+}
+LogicalResult LogSoftmaxOp::verify() {
+  return verifyAxis(*this, getX(), getAxis());
+}
+KernelKind LogSoftmaxOp::getKernelKind() { return KernelKind::row; }
+
+FailureOr<SmallVector<Value>> LogSoftmaxOp::decompose(OpBuilder &builder) {
+  Emitter e(builder, getLoc());
+  int64_t axis = getAxis();
+  Value x = e.widen(getX());
+  Value max = e.reduceAndBroadcast(ReduceKind::max, x, axis);
+  Value shifted = e.emit<SubOp>(x, max);
+  Value sum = e.emit<ReduceOp>(ReduceKind::sum, e.emit<ExpOp>(shifted), axis);
+  Value log = e.broadcastBack(e.emit<LogOp>(sum), x, axis);
+  return SmallVector<Value>{
+      e.castTo(e.emit<SubOp>(shifted, log), getX().getType())};
+}
+
+// --- layer_norm, rms_norm
+// -----------------------------------------------------------
+
+LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *,
+                                            std::optional<Location>,
+                                            Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  return inferLikeX(adaptor.getX(), types);
+}
+LogicalResult LayerNormOp::verify() {
+  return verifyParameters(*this, getX(), getAxis(), {getScale(), getShift()});
+}
+KernelKind LayerNormOp::getKernelKind() { return KernelKind::row; }
+
+/// x / sqrt(mean(x^2) + epsilon); one root a row.
+static Value normalize(Emitter &e, Value x, ArrayRef<int64_t> axes,
+                       double epsilon) {
+  Value variance = e.mean(e.emit<MulOp>(x, x), axes);
+  variance = e.emit<AddOp>(variance, e.splat(variance, epsilon));
+  return e.emit<MulOp>(x, e.broadcastBack(e.emit<RsqrtOp>(variance), x, axes));
+}
+
+static Value applyParameters(Emitter &e, Value x, Value scale, Value shift) {
+  if (scale)
+    x = e.emit<MulOp>(x, e.emit<BroadcastOp>(x.getType(), e.widen(scale)));
+  if (shift)
+    x = e.emit<AddOp>(x, e.emit<BroadcastOp>(x.getType(), e.widen(shift)));
+  return x;
+}
+
+FailureOr<SmallVector<Value>> LayerNormOp::decompose(OpBuilder &builder) {
+  Emitter e(builder, getLoc());
+  SmallVector<int64_t> axes = getTrailingAxes(getX(), getAxis());
+  Value x = e.widen(getX());
+  Value mean = e.broadcastBack(e.mean(x, axes), x, axes);
+  Value centered = e.emit<SubOp>(x, mean);
+  Value y = normalize(e, centered, axes, getEpsilon().convertToDouble());
+  y = applyParameters(e, y, getScale(), getShift());
+  return SmallVector<Value>{e.castTo(y, getX().getType())};
+}
+
+LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *,
+                                          std::optional<Location>,
+                                          Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  return inferLikeX(adaptor.getX(), types);
+}
+LogicalResult RmsNormOp::verify() {
+  return verifyParameters(*this, getX(), getAxis(), {getScale()});
+}
+KernelKind RmsNormOp::getKernelKind() { return KernelKind::row; }
+
+FailureOr<SmallVector<Value>> RmsNormOp::decompose(OpBuilder &builder) {
+  Emitter e(builder, getLoc());
+  SmallVector<int64_t> axes = getTrailingAxes(getX(), getAxis());
+  Value y = normalize(e, e.widen(getX()), axes, getEpsilon().convertToDouble());
+  y = applyParameters(e, y, getScale(), nullptr);
+  return SmallVector<Value>{e.castTo(y, getX().getType())};
+}
+
+// --- batch_norm
+// -----------------------------------------------------------------------
+
+LogicalResult BatchNormOp::inferReturnTypes(MLIRContext *,
+                                            std::optional<Location>,
+                                            Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  return inferLikeX(adaptor.getX(), types);
+}
+
+FailureOr<SmallVector<Value>> BatchNormOp::decompose(OpBuilder &builder) {
+  Emitter e(builder, getLoc());
+  RankedTensorType type = getX().getType();
+  Value variance = getVariance();
+  Value epsilon = e.splat(variance, getEpsilon().convertToDouble());
+  Value scale = e.emit<DivOp>(getScale(),
+                              e.emit<SqrtOp>(e.emit<AddOp>(variance, epsilon)));
+  Value shift = e.emit<SubOp>(getShift(), e.emit<MulOp>(getMean(), scale));
+  auto alongChannels = [&](Value parameter) {
+    Extents extents(type.getRank() - 1, builder.getAffineConstantExpr(1));
+    extents[0] = getExtent(parameter, 0);
+    Value column = e.emit<ReshapeOp>(
+        makeTensorType(extents, type.getElementType()), parameter);
+    return e.emit<BroadcastOp>(type, column);
+  };
+  Value scaled = e.emit<MulOp>(getX(), alongChannels(scale));
+  return SmallVector<Value>{e.emit<AddOp>(scaled, alongChannels(shift))};
+}
+
+// --- attention
+// --------------------------------------------------------------------------
+
+FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
+  Emitter e(builder, getLoc());
+  Value scores = e.emit<MatmulOp>(getQuery(), getKey(), /*transposeLhs=*/false,
+                                  /*transposeRhs=*/true);
+  scores = e.emit<MulOp>(scores, e.splat(scores, getScale().convertToDouble()));
+  if (getMask())
+    scores =
+        e.emit<AddOp>(scores, e.emit<BroadcastOp>(scores.getType(), getMask()));
+  int64_t last = cast<RankedTensorType>(scores.getType()).getRank() - 1;
+  Value weights = e.emit<SoftmaxOp>(scores, last);
+  if (getGuard()) {
+    Value isNan = e.emit<IsNanOp>(weights);
+    weights = e.emit<SelectOp>(isNan, e.splat(weights, 0.0), weights);
+  }
+  return SmallVector<Value>{e.emit<MatmulOp>(weights, getValue())};
+}
+
+#define GET_OP_CLASSES
+#include "dialects/graph/Normalization.cpp.inc"
+
+void GraphDialect::addNormalizationOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/graph/Normalization.cpp.inc"
+      >();
+}
