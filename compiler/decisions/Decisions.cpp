@@ -1,0 +1,85 @@
+#include "compiler/decisions/Decisions.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+
+namespace tcc {
+
+static constexpr llvm::StringLiteral kDecisionsAttr = "graph.decisions";
+
+static Attribute toAttribute(const Decision &decision, Builder &builder) {
+  NamedAttrList numbers;
+  for (const auto &[name, value] : decision.numbers)
+    numbers.set(name, builder.getF64FloatAttr(value));
+  NamedAttrList fields;
+  fields.set("pass", builder.getStringAttr(decision.pass));
+  fields.set("node", builder.getStringAttr(decision.node));
+  fields.set("decision", builder.getStringAttr(decision.decision));
+  fields.set("reason", builder.getStringAttr(decision.reason));
+  if (!numbers.empty())
+    fields.set("numbers", numbers.getDictionary(builder.getContext()));
+  return fields.getDictionary(builder.getContext());
+}
+
+static std::string getString(DictionaryAttr fields, StringRef name) {
+  auto string = fields.getAs<StringAttr>(name);
+  return string ? string.str() : std::string();
+}
+
+static Decision fromAttribute(DictionaryAttr fields) {
+  Decision decision{getString(fields, "pass"),
+                    getString(fields, "node"),
+                    getString(fields, "decision"),
+                    getString(fields, "reason"),
+                    {}};
+  if (auto numbers = fields.getAs<DictionaryAttr>("numbers"))
+    for (NamedAttribute number : numbers)
+      if (auto value = dyn_cast<FloatAttr>(number.getValue()))
+        decision.numbers.emplace_back(number.getName().str(),
+                                      value.getValueAsDouble());
+  return decision;
+}
+
+DecisionLog::~DecisionLog() {
+  if (decisions.empty())
+    return;
+  Builder builder(module.getContext());
+  SmallVector<Attribute> attributes;
+  if (auto previous = module->getAttrOfType<ArrayAttr>(kDecisionsAttr))
+    llvm::append_range(attributes, previous);
+  for (const Decision &decision : decisions)
+    attributes.push_back(toAttribute(decision, builder));
+  module->setAttr(kDecisionsAttr, builder.getArrayAttr(attributes));
+}
+
+void DecisionLog::add(Operation *op, StringRef decision, StringRef reason,
+                      ArrayRef<std::pair<StringRef, double>> numbers) {
+  Decision &entry = decisions.emplace_back(
+      Decision{pass, getNodeName(op), decision.str(), reason.str(), {}});
+  for (const auto &[name, value] : numbers)
+    entry.numbers.emplace_back(name.str(), value);
+}
+
+std::vector<Decision> getDecisions(ModuleOp module) {
+  std::vector<Decision> decisions;
+  if (auto entries = module->getAttrOfType<ArrayAttr>(kDecisionsAttr))
+    for (Attribute entry : entries)
+      if (auto fields = dyn_cast<DictionaryAttr>(entry))
+        decisions.push_back(fromAttribute(fields));
+  return decisions;
+}
+
+std::string getNodeName(Operation *op) {
+  std::string name;
+  op->getLoc()->walk([&](Location location) {
+    auto named = dyn_cast<NameLoc>(location);
+    if (!named)
+      return WalkResult::advance();
+    name = named.getName().str();
+    return WalkResult::interrupt();
+  });
+  return name.empty() ? op->getName().getStringRef().str() : name;
+}
+
+} // namespace tcc

@@ -1,0 +1,60 @@
+//===- Decisions.h - What the compiler chose, and why -----------*- C++ -*-===//
+//
+// Every choice a user may ask about (fused or not, folded, packed, recomputed)
+// is recorded on the module, so that it is printed, dumped and packaged with
+// the program it led to.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_DECISIONS_DECISIONS_H
+#define TCC_COMPILER_DECISIONS_DECISIONS_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/ArrayRef.h"
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tcc {
+
+/// One choice. `pass` is the name of the pass without its prefix, `node` the
+/// model's name of the op decided on, `decision` one word or two ("folded",
+/// "kept"), `reason` a clause, `numbers` what was weighed, with its unit in the
+/// name ("bytes", "saved_us").
+struct Decision {
+  std::string pass;
+  std::string node;
+  std::string decision;
+  std::string reason;
+  std::vector<std::pair<std::string, double>> numbers;
+};
+
+/// Collects the decisions of one pass over a module and writes them to the
+/// module attribute `graph.decisions` at the end of its life. Used by one
+/// thread (module passes).
+class DecisionLog {
+public:
+  DecisionLog(mlir::ModuleOp module, llvm::StringRef pass)
+      : module(module), pass(pass) {}
+  DecisionLog(const DecisionLog &) = delete;
+  ~DecisionLog();
+
+  void add(mlir::Operation *op, llvm::StringRef decision,
+           llvm::StringRef reason,
+           llvm::ArrayRef<std::pair<llvm::StringRef, double>> numbers = {});
+
+private:
+  mlir::ModuleOp module;
+  std::string pass;
+  std::vector<Decision> decisions;
+};
+
+/// The decisions recorded on `module`, in the order they were taken.
+std::vector<Decision> getDecisions(mlir::ModuleOp module);
+
+/// The model's name of the node that `op` came from: the first name in its
+/// location, else the name of the op.
+std::string getNodeName(mlir::Operation *op);
+
+} // namespace tcc
+
+#endif // TCC_COMPILER_DECISIONS_DECISIONS_H
