@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Keeps the budgets of the house.
+
+  lint.py [FILE...]    all tracked files, or those named (as pre-commit does)
+
+Prints 'file:line: what was found, what was expected' per finding and closes
+with the number of rules that passed and failed.
+"""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+
+MAX_FILE, P95_FILE = 600, 400
+MAX_FUNCTION, P95_FUNCTION = 80, 45
+MAX_LIT = 120
+
+CXX = (".cpp", ".h", ".hpp", ".c")
+CODE = CXX + (".td", ".py", ".mlir", ".test", ".cmake", ".fbs", ".sh")
+FOLDERS = r"(compiler|dialects|frontends|runtime|tools|tests|examples)/"
+
+
+class File:
+    """A tracked text file: its path from the root and its lines."""
+
+    def __init__(self, path, text):
+        self.path = path
+        self.text = text
+        self.lines = text.splitlines()
+        self.isCxx = path.endswith(CXX)
+        self.isCode = path.endswith(CODE) or text.startswith("#!")
+        self.isLit = path.startswith("tests/") and path.endswith((".mlir", ".test"))
+
+
+def percentile95(lengths):
+    """The smallest length that 95 % of the lengths do not exceed."""
+    ordered = sorted(lengths)
+    return ordered[max(0, -(-len(ordered) * 95 // 100) - 1)] if ordered else 0
+
+
+# Statements and declarations whose brace does not open a function.
+NOT_A_FUNCTION = re.compile(
+    r"\s*(if|for|while|switch|else|do|return|namespace|class|struct|enum|union"
+    r"|extern|case|default|using|static const(expr)? \w+ \w+\[|#|//|\}|\[)\b?"
+)
+
+
+def cxxFunctions(lines):
+    """Yields (first line, length) of each outermost function definition.
+
+    Relies on the layout that clang-format gives: a body closes with '}' at
+    the indentation of its header, which ends in ') {' or ') const {' etc.
+    """
+    index = 0
+    while index < len(lines):
+        start = functionHeader(lines, index)
+        if start is None:
+            index += 1
+            continue
+        indent = re.match(r"\s*", lines[start]).group()
+        close = re.compile(re.escape(indent) + r"\}")
+        end = next(
+            (k for k in range(index + 1, len(lines)) if close.match(lines[k])), None
+        )
+        if end is None:
+            return
+        yield start, end - start + 1
+        index = end + 1
+
+
+def functionHeader(lines, last):
+    """The first line of the function header that ends at `last`, or None."""
+    if not re.search(r"\{$", lines[last]) or " = " in lines[last].split("(")[0]:
+        return None
+    start, depth, hasList = last, 0, False
+    while True:
+        line = re.sub(r"//.*", "", lines[start])
+        depth += line.count(")") - line.count("(")
+        hasList = hasList or "(" in line
+        # Initialiser lists and trailing return types continue a header.
+        continued = re.match(r"\s*(:|->|const\b|\{)", line) and start > 0
+        if depth <= 0 and not continued:
+            break
+        start -= 1
+        if start < 0 or last - start > 20:
+            return None
+    if not hasList or NOT_A_FUNCTION.match(lines[start]):
+        return None
+    return start
+
+
+def pythonFunctions(text):
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.lineno - 1, node.end_lineno - node.lineno + 1
+
+
+def functions(file):
+    if file.isCxx:
+        return cxxFunctions(file.lines)
+    if file.path.endswith(".py"):
+        return pythonFunctions(file.text)
+    return ()
+
+
+# Rules: each takes all files and yields (path, line or 0, message).
+
+
+def checkFileLength(files):
+    code = [f for f in files if f.isCode]
+    for f in code:
+        if len(f.lines) > MAX_FILE:
+            yield f.path, 0, f"{len(f.lines)} lines, at most {MAX_FILE}"
+    p95 = percentile95([len(f.lines) for f in code])
+    if p95 > P95_FILE:
+        yield ".", 0, f"file length p95 is {p95}, at most {P95_FILE}"
+
+
+def checkFunctionLength(files):
+    found = [(f, start, n) for f in files for start, n in functions(f)]
+    for f, start, n in found:
+        if n > MAX_FUNCTION:
+            yield f.path, start + 1, f"function of {n} lines, at most {MAX_FUNCTION}"
+    p95 = percentile95([n for _, _, n in found])
+    if p95 > P95_FUNCTION:
+        yield ".", 0, f"function length p95 is {p95}, at most {P95_FUNCTION}"
+
+
+def checkLitLength(files):
+    for f in files:
+        if f.isLit and len(f.lines) > MAX_LIT:
+            yield f.path, 0, f"lit file of {len(f.lines)} lines, at most {MAX_LIT}"
+
+
+# Written so that this file does not match itself.
+FORBIDDEN = [
+    (r"(?<![\w.$}/])/(work|root|home/\w+|tmp/\w+)/", "path of one machine"),
+    (r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\))", "TODO without an issue number, TODO(#N)"),
+    (r"(pypi\.org|pythonhosted|deb\.debian)", "host of a package registry"),
+    (r"[ \t]+$", "space at the end of the line"),
+]
+
+
+def checkWords(files):
+    for f in files:
+        if f.path.startswith(("tools/lint/", "tests/tools/lint/")):
+            continue
+        for number, line in enumerate(f.lines, 1):
+            for pattern, name in FORBIDDEN:
+                if re.search(pattern, line):
+                    yield f.path, number, name
+
+
+def checkHeaders(files):
+    for f in files:
+        if not f.path.endswith((".h", ".hpp")):
+            continue
+        if not re.search(r"^#ifndef (\w+)\n#define \1$", f.text, re.MULTILINE):
+            yield f.path, 1, "no include guard"
+        for number, line in enumerate(f.lines, 1):
+            if line.startswith("using namespace"):
+                yield f.path, number, "using namespace in a header"
+
+
+def checkOpLists(files):
+    """Passes ask interfaces; three ops in an isa<> are a missing interface."""
+    listed = re.compile(r"isa<(\w*::)*\w+Op, *(\w*::)*\w+Op, *(\w*::)*\w+Op")
+    for f in files:
+        if not f.path.startswith("compiler/passes/"):
+            continue
+        for match in listed.finditer(re.sub(r"\s+", " ", f.text)):
+            yield f.path, 0, f"{match.group()}>: an interface or trait says it once"
+
+
+def kebab(name):
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
+
+
+def checkMirroredTests(files):
+    """Every pass, op family and device has its test."""
+    paths = {f.path for f in files}
+    stems = {os.path.splitext(p)[0] for p in paths if p.startswith("tests/")}
+
+    def isTested(folder, name):
+        return any(s.startswith(folder) and os.path.basename(s) == name for s in stems)
+
+    for f in files:
+        if re.match(r"compiler/.*Passes\.td$", f.path):
+            for name in re.findall(r'Pass<\s*"tcc-([\w-]+)"', f.text):
+                if not isTested("tests/compiler/", name):
+                    yield f.path, 0, f"pass {name} has no tests/compiler/**/{name}.mlir"
+        family = re.match(r"dialects/(\w+)/ops/(\w+)\.td$", f.path)
+        if family:
+            folder, name = f"tests/dialects/{family[1]}/", kebab(family[2])
+            if not isTested(folder, name):
+                yield f.path, 0, f"op family has no {folder}**/{name}.mlir"
+    devices = {p.split("/")[2] for p in paths if re.match(r"runtime/devices/\w+/", p)}
+    for device in sorted(devices):
+        if not any(p.startswith(f"tests/runtime/devices/{device}/") for p in paths):
+            yield f"runtime/devices/{device}", 0, "device has no mirrored tests"
+
+
+def checkFormat(files):
+    """Wants exactly what clang-format-19 writes."""
+    names = [f.path for f in files if f.isCxx]
+    if not names:
+        return
+    run = subprocess.run(
+        ["clang-format-19", "--dry-run", "--ferror-limit=1", *names],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for path in sorted(set(re.findall(r"^(\S+?):\d+:\d+: warning", run.stderr, re.M))):
+        yield path, 0, "not formatted (clang-format-19 -i)"
+    if run.returncode:
+        yield ".", 0, f"clang-format-19 failed: {run.stderr[:200]}"
+
+
+RULES = [
+    checkFileLength,
+    checkFunctionLength,
+    checkLitLength,
+    checkWords,
+    checkHeaders,
+    checkOpLists,
+    checkMirroredTests,
+    checkFormat,
+]
+# These look at the whole tree, so they say nothing about a few named files.
+TREE_RULES = {checkMirroredTests}
+
+
+def readFiles(paths):
+    files = []
+    for path in paths:
+        try:
+            with open(path, encoding="utf-8") as stream:
+                files.append(File(path, stream.read()))
+        except (UnicodeDecodeError, FileNotFoundError):
+            continue  # a binary file, or one deleted but not yet committed
+    return files
+
+
+def main(arguments):
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    paths = arguments or subprocess.check_output(listed, text=True).split()
+    files = readFiles(paths)
+    failed, rules = 0, [r for r in RULES if not arguments or r not in TREE_RULES]
+    for rule in rules:
+        findings = list(rule(files))
+        failed += bool(findings)
+        for path, line, message in findings:
+            print(f"{path}:{line}: {message}" if line else f"{path}: {message}")
+    print(f"{len(rules) - failed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
