@@ -42,8 +42,8 @@ def percentile95(lengths):
 
 # Statements and declarations whose brace does not open a function.
 NOT_A_FUNCTION = re.compile(
-    r"\s*(if|for|while|switch|else|do|return|namespace|class|struct|enum|union"
-    r"|extern|case|default|using|static const(expr)? \w+ \w+\[|#|//|\}|\[)\b?"
+    r"\s*((if|for|while|switch|else|do|return|namespace|class|struct|enum|union"
+    r"|extern|case|default|using)\b|#|//|\}|\[)"
 )
 
 
@@ -79,8 +79,10 @@ def functionHeader(lines, last):
         line = re.sub(r"//.*", "", lines[start])
         depth += line.count(")") - line.count("(")
         hasList = hasList or "(" in line
-        # Initialiser lists and trailing return types continue a header.
-        continued = re.match(r"\s*(:|->|const\b|\{)", line) and start > 0
+        # Member initialisers and trailing return types continue a header.
+        continued = re.match(r"\s*(:|->)", line) or (
+            start > 0 and lines[start - 1].endswith(",")
+        )
         if depth <= 0 and not continued:
             break
         start -= 1
