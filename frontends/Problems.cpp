@@ -1,0 +1,33 @@
+#include "frontends/Problems.h"
+
+#include "llvm/Support/raw_ostream.h"
+#include <algorithm>
+
+namespace tcc {
+
+void Problems::add(ProblemClass kind, std::string message) {
+  add(Problem{kind, "", "", std::move(message)});
+}
+
+void Problems::add(Problem problem) { problems.push_back(std::move(problem)); }
+
+int Problems::getExitCode() const {
+  if (problems.empty())
+    return 0;
+  auto first = std::min_element(
+      problems.begin(), problems.end(),
+      [](const Problem &a, const Problem &b) { return a.kind < b.kind; });
+  return static_cast<int>(first->kind);
+}
+
+void Problems::print(llvm::raw_ostream &stream) const {
+  for (const Problem &problem : problems) {
+    if (!file.empty())
+      stream << file << ": ";
+    if (!problem.op.empty())
+      stream << "node '" << problem.node << "' (" << problem.op << "): ";
+    stream << problem.message << '\n';
+  }
+}
+
+} // namespace tcc
