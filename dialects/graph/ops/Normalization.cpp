@@ -114,6 +114,24 @@ static LogicalResult verifyParameters(Operation *op, Value x, int64_t axis,
   return success();
 }
 
+/// Loops over the axes of x, of which `axes` are reduced.
+static SmallVector<utils::IteratorType> getRowLoops(Value x,
+                                                    ArrayRef<int64_t> axes) {
+  int64_t rank = cast<RankedTensorType>(x.getType()).getRank();
+  SmallVector<utils::IteratorType> kinds(rank, utils::IteratorType::parallel);
+  for (int64_t axis : axes)
+    kinds[axis] = utils::IteratorType::reduction;
+  return kinds;
+}
+
+/// The indices of x's axes [first, rank): all for x and the result, those of
+/// the row for scale and shift.
+static AffineMap getRowMap(Value x, int64_t first) {
+  int64_t rank = cast<RankedTensorType>(x.getType()).getRank();
+  return AffineMap::getMultiDimIdentityMap(rank, x.getContext())
+      .getMinorSubMap(rank - first);
+}
+
 // --- softmax
 // ----------------------------------------------------------------------
 
@@ -127,6 +145,11 @@ LogicalResult SoftmaxOp::verify() {
   return verifyAxis(*this, getX(), getAxis());
 }
 KernelKind SoftmaxOp::getKernelKind() { return KernelKind::row; }
+SmallVector<utils::IteratorType> SoftmaxOp::getLoopKinds() {
+  return getRowLoops(getX(), int64_t(getAxis()));
+}
+AffineMap SoftmaxOp::getOperandMap(unsigned) { return getRowMap(getX(), 0); }
+AffineMap SoftmaxOp::getResultMap(unsigned) { return getRowMap(getX(), 0); }
 
 FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &builder) {
   Emitter e(builder, getLoc());
@@ -151,6 +174,11 @@ LogicalResult LogSoftmaxOp::verify() {
   return verifyAxis(*this, getX(), getAxis());
 }
 KernelKind LogSoftmaxOp::getKernelKind() { return KernelKind::row; }
+SmallVector<utils::IteratorType> LogSoftmaxOp::getLoopKinds() {
+  return getRowLoops(getX(), int64_t(getAxis()));
+}
+AffineMap LogSoftmaxOp::getOperandMap(unsigned) { return getRowMap(getX(), 0); }
+AffineMap LogSoftmaxOp::getResultMap(unsigned) { return getRowMap(getX(), 0); }
 
 FailureOr<SmallVector<Value>> LogSoftmaxOp::decompose(OpBuilder &builder) {
   Emitter e(builder, getLoc());
@@ -177,6 +205,13 @@ LogicalResult LayerNormOp::verify() {
   return verifyParameters(*this, getX(), getAxis(), {getScale(), getShift()});
 }
 KernelKind LayerNormOp::getKernelKind() { return KernelKind::row; }
+SmallVector<utils::IteratorType> LayerNormOp::getLoopKinds() {
+  return getRowLoops(getX(), getTrailingAxes(getX(), getAxis()));
+}
+AffineMap LayerNormOp::getOperandMap(unsigned operand) {
+  return getRowMap(getX(), operand == 0 ? 0 : getAxis());
+}
+AffineMap LayerNormOp::getResultMap(unsigned) { return getRowMap(getX(), 0); }
 
 /// x / sqrt(mean(x^2) + epsilon); one root a row.
 static Value normalize(Emitter &e, Value x, ArrayRef<int64_t> axes,
@@ -215,6 +250,13 @@ LogicalResult RmsNormOp::verify() {
   return verifyParameters(*this, getX(), getAxis(), {getScale()});
 }
 KernelKind RmsNormOp::getKernelKind() { return KernelKind::row; }
+SmallVector<utils::IteratorType> RmsNormOp::getLoopKinds() {
+  return getRowLoops(getX(), getTrailingAxes(getX(), getAxis()));
+}
+AffineMap RmsNormOp::getOperandMap(unsigned operand) {
+  return getRowMap(getX(), operand == 0 ? 0 : getAxis());
+}
+AffineMap RmsNormOp::getResultMap(unsigned) { return getRowMap(getX(), 0); }
 
 FailureOr<SmallVector<Value>> RmsNormOp::decompose(OpBuilder &builder) {
   Emitter e(builder, getLoc());

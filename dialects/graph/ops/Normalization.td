@@ -3,9 +3,12 @@
 
 include "dialects/graph/GraphDialect.td"
 
+/// The loops are the axes of x; those normalised over are reductions, and every
+/// result element needs the whole row.
 class Graph_Normalization<string mnemonic, list<Trait> traits = []>
     : Graph_InferredOp<mnemonic, !listconcat(traits, [
         DeclareOpInterfaceMethods<DecomposableOpInterface>,
+        DeclareOpInterfaceMethods<IterationOpInterface>,
         DeclareOpInterfaceMethods<KernelOpInterface>])>;
 
 def Graph_SoftmaxOp : Graph_Normalization<"softmax"> {

@@ -1,0 +1,99 @@
+//===- FuseOps.cpp - Partition each block into kernels --------------------===//
+#include "compiler/decisions/Decisions.h"
+#include "compiler/passes/graph/Passes.h"
+#include "compiler/passes/graph/fusion/Outline.h"
+#include "compiler/passes/graph/fusion/Partition.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace tcc::fusion;
+
+namespace tcc {
+
+#define GEN_PASS_DEF_FUSEOPSPASS
+#include "compiler/passes/graph/Passes.h.inc"
+
+namespace {
+
+struct FuseOpsPass : impl::FuseOpsPassBase<FuseOpsPass> {
+  void runOnOperation() override;
+};
+
+} // namespace
+
+/// Blocks that hold tensor code, inner ones first: what an inner block reads
+/// from outside is then known.
+static SmallVector<Block *> collectBlocks(ModuleOp module) {
+  SmallVector<Block *> blocks;
+  module->walk<WalkOrder::PostOrder>([&](Block *block) {
+    Operation *parent = block->getParentOp();
+    if (!isa<ModuleOp, graph::FusedOp>(parent))
+      blocks.push_back(block);
+  });
+  return blocks;
+}
+
+/// The groups of `graph` in order, as they are now.
+static std::vector<Step> makeSteps(KernelGraph &graph) {
+  std::vector<Step> steps;
+  for (GroupId group : graph.getOrder()) {
+    Step &step = steps.emplace_back();
+    for (OpId op : graph[group].members)
+      step.members.push_back(graph.getOp(op));
+    if (graph[group].isFixed)
+      continue;
+    step.results.assign(graph[group].results.begin(),
+                        graph[group].results.end());
+    step.region = graph[group].region;
+  }
+  return steps;
+}
+
+static void recordRefusals(KernelGraph &graph, DecisionLog &log) {
+  for (const Refusal &refusal : explainPartition(graph)) {
+    std::string reason =
+        ("not with " + getNodeName(refusal.consumer) + ": " + refusal.reason)
+            .str();
+    log.add(refusal.producer, "not fused", reason, {{"bytes", refusal.bytes}});
+  }
+}
+
+static void recordKernels(ArrayRef<Step> steps, DecisionLog &log) {
+  for (const Step &step : steps) {
+    if (!step.region)
+      continue;
+    const Work &work = step.region->work;
+    std::string reason =
+        (graph::stringifyKernelKind(step.region->kind) + " kernel").str();
+    log.add(step.fused, step.members.size() > 1 ? "fused" : "alone", reason,
+            {{"ops", double(step.members.size())},
+             {"bytes_read", work.bytesRead},
+             {"bytes_written", work.bytesWritten},
+             {"flops", work.flops + work.contractionFlops}});
+  }
+}
+
+static LogicalResult fuseBlock(Block &block, CostModel &model,
+                               DecisionLog &log) {
+  KernelGraph graph(block, model);
+  if (failed(choosePartition(graph)))
+    return failure();
+  recordRefusals(graph, log);
+  std::vector<Step> steps = makeSteps(graph);
+  outlineSteps(block, steps);
+  recordKernels(steps, log);
+  return success();
+}
+
+void FuseOpsPass::runOnOperation() {
+  DecisionLog log(getOperation(), "fuse-ops");
+  CostModel model(getOperation());
+  for (Block *block : collectBlocks(getOperation()))
+    if (failed(fuseBlock(*block, model, log)))
+      return signalPassFailure();
+}
+
+} // namespace tcc

@@ -1,0 +1,158 @@
+#include "compiler/passes/graph/fusion/Cost.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::fusion {
+
+double getMicroseconds(const Work &work, const Machine &machine) {
+  double memory =
+      (work.bytesRead + work.bytesWritten) / machine.bytesPerMicrosecond;
+  double arithmetic =
+      work.flops / machine.flopsPerMicrosecond +
+      work.contractionFlops / machine.contractionFlopsPerMicrosecond;
+  return machine.launchMicroseconds + std::max(memory, arithmetic);
+}
+
+CostModel::CostModel(ModuleOp module, const Machine &machine)
+    : machine(machine), symbols(getSymbols(module)) {}
+
+double CostModel::getMaximum(AffineExpr extent) const {
+  return double(getRange(extent, symbols).max);
+}
+
+const CostModel::Size &CostModel::getSize(Type tensor) {
+  auto [it, isNew] = sizes.try_emplace(tensor);
+  if (!isNew)
+    return it->second;
+  Extents extents = getExtents(cast<RankedTensorType>(tensor));
+  double maxCount = 1;
+  for (AffineExpr extent : extents)
+    maxCount *= getMaximum(extent);
+  it->second = {getNumElements(extents, tensor.getContext()), maxCount};
+  return it->second;
+}
+
+double CostModel::getMaxBytes(Type tensor) {
+  Type element = cast<RankedTensorType>(tensor).getElementType();
+  return getMaxCount(tensor) *
+         double((element.getIntOrFloatBitWidth() + 7) / 8);
+}
+
+/// The type in which a scalar body sees elements of `type`.
+static Type getScalarType(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  if (element.isIntOrIndex())
+    return IntegerType::get(type.getContext(), element.getIntOrFloatBitWidth());
+  if (element.getIntOrFloatBitWidth() < 32)
+    return Float32Type::get(type.getContext());
+  return element;
+}
+
+static double getScalarOpFlops(Operation *op) {
+  constexpr double kDivision = 4, kFunction = 16;
+  if (op->hasTrait<OpTrait::ConstantLike>())
+    return 0;
+  if (isa<arith::DivFOp, arith::RemFOp, arith::DivSIOp, arith::DivUIOp,
+          arith::RemSIOp, arith::RemUIOp, math::SqrtOp, math::RsqrtOp>(op))
+    return kDivision;
+  bool isSimple = isa<arith::ArithDialect>(op->getDialect()) ||
+                  isa<math::AbsFOp, math::AbsIOp, math::CopySignOp, math::FmaOp,
+                      math::FloorOp, math::CeilOp, math::RoundOp,
+                      math::RoundEvenOp, math::TruncOp>(op);
+  return isSimple ? 1 : kFunction;
+}
+
+/// Emits the body into a block of its own and counts.
+static double countScalarFlops(PointwiseOpInterface op) {
+  Block block;
+  for (Type type : op->getOperandTypes())
+    block.addArgument(getScalarType(type), op->getLoc());
+  OpBuilder builder = OpBuilder::atBlockEnd(&block);
+  op.emitScalar(builder, op->getLoc(), block.getArguments());
+  double flops = 0;
+  block.walk([&](Operation *scalar) { flops += getScalarOpFlops(scalar); });
+  return flops;
+}
+
+double CostModel::getElementFlops(Operation *op) {
+  auto pointwise = dyn_cast<PointwiseOpInterface>(op);
+  if (!pointwise) {
+    // Index arithmetic; more where the op picks between operands.
+    constexpr double kMapped = 1, kPicked = 6;
+    for (unsigned i = 0; i < op->getNumOperands(); ++i)
+      if (!getReadMap(op, i))
+        return kPicked;
+    return kMapped;
+  }
+  SmallVector<Attribute> types;
+  for (Type type : op->getOperandTypes())
+    types.push_back(TypeAttr::get(getElementTypeOrSelf(type)));
+  types.push_back(TypeAttr::get(getElementTypeOrSelf(op->getResult(0))));
+  types.push_back(op->getAttrDictionary());
+  std::pair<const void *, Attribute> key(
+      op->getName().getAsOpaquePointer(),
+      ArrayAttr::get(op->getContext(), types));
+  auto [it, isNew] = scalarFlops.try_emplace(key);
+  if (isNew)
+    it->second = countScalarFlops(pointwise);
+  return it->second;
+}
+
+/// The product of the extents of all loops, as far as operands and results
+/// show them.
+static double countIterations(IterationOpInterface op, CostModel &model) {
+  SmallVector<double> extents(op.getLoopKinds().size(), 1);
+  auto visit = [&](AffineMap map, Value tensor) {
+    if (!map)
+      return;
+    for (auto [axis, expression] : llvm::enumerate(map.getResults()))
+      if (auto dim = dyn_cast<AffineDimExpr>(expression))
+        extents[dim.getPosition()] = model.getMaximum(getExtent(tensor, axis));
+  };
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    visit(op.getOperandMap(i), operand);
+  for (auto [i, result] : llvm::enumerate(op->getResults()))
+    visit(op.getResultMap(i), result);
+  double iterations = 1;
+  for (double extent : extents)
+    iterations *= extent;
+  return iterations;
+}
+
+Work CostModel::getKernelWork(Operation *op) {
+  Work work;
+  auto iteration = dyn_cast<IterationOpInterface>(op);
+  KernelKind kind = cast<KernelOpInterface>(op).getKernelKind();
+  double iterations = iteration ? countIterations(iteration, *this)
+                                : getMaxCount(op->getResult(0).getType());
+  if (kind == KernelKind::contraction || kind == KernelKind::window) {
+    work.contractionFlops = 2 * iterations;
+    return work;
+  }
+  // A composite makes several passes, most with an elementary function; what is
+  // irregular compares and moves.
+  constexpr double kReduction = 2, kComposite = 24, kIrregular = 24;
+  if (kind == KernelKind::irregular)
+    work.flops = kIrregular * iterations;
+  else
+    work.flops = (isa<DecomposableOpInterface>(op) ? kComposite : kReduction) *
+                 iterations;
+  return work;
+}
+
+AffineMap getReadMap(Operation *op, unsigned operand) {
+  if (isa<PointwiseOpInterface>(op)) {
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    return AffineMap::getMultiDimIdentityMap(type.getRank(), op->getContext());
+  }
+  auto iteration = dyn_cast<IterationOpInterface>(op);
+  if (!iteration || !iteration.getResultMap(0).isIdentity())
+    return AffineMap();
+  return iteration.getOperandMap(operand);
+}
+
+} // namespace tcc::fusion

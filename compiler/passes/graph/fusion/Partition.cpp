@@ -1,0 +1,267 @@
+#include "compiler/passes/graph/fusion/Partition.h"
+
+#include <queue>
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::fusion {
+
+/// Copies of one producer are weighed for this many readers at most.
+static constexpr unsigned kMaxCopies = 16;
+static constexpr unsigned kMaxCopiedOps = 8;
+/// Savings below this are not worth a decision.
+static constexpr double kMinSaving = 1e-3;
+
+namespace {
+
+/// A step that saves `saving` microseconds: to merge two groups, or (where both
+/// are the same) to copy one into its readers.
+struct Candidate {
+  double saving;
+  GroupId first, second;
+  unsigned firstVersion, secondVersion;
+
+  bool isCopy() const { return first == second; }
+  /// Equal savings: the earlier groups first, so that results do not depend on
+  /// the history.
+  bool operator<(const Candidate &other) const {
+    return std::tuple(saving, other.first, other.second) <
+           std::tuple(other.saving, first, second);
+  }
+};
+
+class Partitioner {
+public:
+  explicit Partitioner(KernelGraph &graph) : graph(graph) {}
+
+  LogicalResult measureOps();
+  void copyFreeOps();
+  void run();
+
+private:
+  struct Copies {
+    double saving = 0;
+    bool isComplete = true;
+    SmallVector<GroupId> readers;
+  };
+
+  bool isCandidate(GroupId group) const {
+    return graph[group].isAlive && !graph[group].isFixed;
+  }
+  double getMergeSaving(GroupId first, GroupId second, Draft &draft);
+  Copies weighCopies(GroupId producer, bool isFree);
+  void push(GroupId first, GroupId second);
+  void pushCopies(GroupId producer);
+  void pushAround(GroupId group);
+  bool apply(const Candidate &candidate);
+  void applyCopies(GroupId producer, const Copies &copies);
+
+  KernelGraph &graph;
+  std::priority_queue<Candidate> queue;
+  bool hasChanged = false;
+};
+
+} // namespace
+
+/// Each op by itself: what fusion starts from.
+LogicalResult Partitioner::measureOps() {
+  for (GroupId group = 0; group < graph.size(); ++group) {
+    if (graph[group].isFixed)
+      continue;
+    Draft draft = graph.draftMerge(group, group);
+    if (!draft)
+      return graph.getOp(graph[group].members.front())
+                 ->emitOpError("cannot be a kernel: ")
+             << draft.analysis.refusal;
+    graph.adopt(group, std::move(draft));
+  }
+  return success();
+}
+
+/// An op that only repeats elements, or makes them from indices.
+static bool isFree(Operation *op, CostModel &model) {
+  if (!isa<ElementOpInterface>(op))
+    return false;
+  double read = 0;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    if (!getReadMap(op, i))
+      return false;
+    read += model.getMaxCount(operand.getType());
+  }
+  return 2 * read <= model.getMaxCount(op->getResult(0).getType()) ||
+         op->getNumOperands() == 0;
+}
+
+void Partitioner::copyFreeOps() {
+  for (GroupId group = 0; group < graph.size(); ++group)
+    if (isCandidate(group) && llvm::all_of(graph[group].members, [&](OpId op) {
+          return isFree(graph.getOp(op), graph.getModel());
+        }))
+      applyCopies(group, weighCopies(group, /*isFree=*/true));
+}
+
+double Partitioner::getMergeSaving(GroupId first, GroupId second,
+                                   Draft &draft) {
+  draft = graph.draftMerge(first, second);
+  if (!draft)
+    return 0;
+  return graph[first].microseconds + graph[second].microseconds -
+         draft.microseconds;
+}
+
+/// If every reader can compute the producer's values itself, the producer
+/// vanishes; else those readers for which that is faster than reading them.
+Partitioner::Copies Partitioner::weighCopies(GroupId producer, bool isFree) {
+  Copies copies;
+  double total = 0;
+  Copies gaining;
+  for (GroupId reader : graph.getConsumers(producer)) {
+    Draft draft;
+    if (!graph[reader].isFixed)
+      draft = graph.draftCopy(producer, reader);
+    if (!draft) {
+      copies.isComplete = false;
+      continue;
+    }
+    double saving = graph[reader].microseconds - draft.microseconds;
+    total += saving;
+    copies.readers.push_back(reader);
+    if (saving <= kMinSaving)
+      continue;
+    gaining.saving += saving;
+    gaining.readers.push_back(reader);
+  }
+  copies.saving =
+      total + (copies.isComplete ? graph[producer].microseconds : 0);
+  if (isFree || (copies.isComplete && copies.saving > gaining.saving))
+    return copies;
+  gaining.isComplete =
+      copies.isComplete && gaining.readers.size() == copies.readers.size();
+  return gaining;
+}
+
+void Partitioner::applyCopies(GroupId producer, const Copies &copies) {
+  for (GroupId reader : copies.readers)
+    graph.copy(producer, reader, graph.draftCopy(producer, reader));
+  if (copies.isComplete && !copies.readers.empty())
+    graph.remove(producer);
+}
+
+void Partitioner::push(GroupId first, GroupId second) {
+  if (!isCandidate(first) || !isCandidate(second))
+    return;
+  Draft draft;
+  double saving = getMergeSaving(first, second, draft);
+  if (saving > kMinSaving)
+    queue.push(
+        {saving, first, second, graph[first].version, graph[second].version});
+}
+
+void Partitioner::pushCopies(GroupId producer) {
+  if (!isCandidate(producer) || graph[producer].region.anchor ||
+      graph[producer].members.size() > kMaxCopiedOps)
+    return;
+  unsigned readers = graph.getConsumers(producer).size();
+  if (readers < 2 || readers > kMaxCopies)
+    return;
+  double saving = weighCopies(producer, /*isFree=*/false).saving;
+  if (saving > kMinSaving)
+    queue.push({saving, producer, producer, graph[producer].version,
+                graph[producer].version});
+}
+
+void Partitioner::pushAround(GroupId group) {
+  for (GroupId producer : graph.getProducers(group)) {
+    push(producer, group);
+    pushCopies(producer);
+  }
+  for (GroupId consumer : graph.getConsumers(group))
+    push(group, consumer);
+  for (GroupId sibling : graph.getSiblings(group))
+    push(group, sibling);
+  pushCopies(group);
+}
+
+/// Weighs the step again, as groups around it may have changed; takes it if it
+/// saves what it promised.
+bool Partitioner::apply(const Candidate &candidate) {
+  auto [saving, first, second, firstVersion, secondVersion] = candidate;
+  if (graph[first].version != firstVersion ||
+      graph[second].version != secondVersion)
+    return false;
+  Draft draft;
+  Copies copies;
+  double now;
+  if (candidate.isCopy()) {
+    copies = weighCopies(first, /*isFree=*/false);
+    now = copies.saving;
+  } else {
+    now = getMergeSaving(first, second, draft);
+  }
+  if (now < saving - kMinSaving) {
+    if (now > kMinSaving)
+      queue.push({now, first, second, firstVersion, secondVersion});
+    return false;
+  }
+  if (candidate.isCopy()) {
+    applyCopies(first, copies);
+    for (GroupId reader : copies.readers)
+      pushAround(reader);
+    return true;
+  }
+  if (graph.wouldCycle(first, second))
+    return false;
+  pushAround(graph.merge(first, second, std::move(draft)));
+  return true;
+}
+
+void Partitioner::run() {
+  do {
+    hasChanged = false;
+    for (GroupId group = 0; group < graph.size(); ++group)
+      if (isCandidate(group))
+        pushAround(group);
+    while (!queue.empty()) {
+      Candidate candidate = queue.top();
+      queue.pop();
+      hasChanged |= apply(candidate);
+    }
+  } while (hasChanged);
+}
+
+LogicalResult choosePartition(KernelGraph &graph) {
+  Partitioner partitioner(graph);
+  if (failed(partitioner.measureOps()))
+    return failure();
+  partitioner.copyFreeOps();
+  partitioner.run();
+  return success();
+}
+
+std::vector<Refusal> explainPartition(KernelGraph &graph) {
+  std::vector<Refusal> refusals;
+  for (GroupId producer : graph.getOrder()) {
+    if (graph[producer].isFixed)
+      continue;
+    for (GroupId consumer : graph.getConsumers(producer)) {
+      if (graph[consumer].isFixed)
+        continue;
+      Draft draft = graph.draftMerge(producer, consumer);
+      StringRef reason = draft.analysis.refusal;
+      if (draft)
+        reason = graph.wouldCycle(producer, consumer)
+                     ? "another kernel lies between"
+                     : "it would not be faster";
+      double bytes = 0;
+      for (Value value : graph[producer].results)
+        bytes += graph.getModel().getMaxBytes(value.getType());
+      refusals.push_back({graph.getOp(graph[producer].members.back()),
+                          graph.getOp(graph[consumer].members.back()), reason,
+                          bytes});
+    }
+  }
+  return refusals;
+}
+
+} // namespace tcc::fusion

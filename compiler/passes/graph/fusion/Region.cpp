@@ -1,0 +1,423 @@
+#include "compiler/passes/graph/fusion/Region.h"
+
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::fusion {
+
+bool isView(Operation *op) { return isa_and_nonnull<ReshapeOp>(op); }
+
+Value getSource(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getX();
+  return value;
+}
+
+Attribute getSplat(Value value) {
+  SplatElementsAttr splat;
+  if (!matchPattern(value, m_Constant(&splat)))
+    return {};
+  return splat.getSplatValue<Attribute>();
+}
+
+bool isFusible(Operation *op) {
+  return !isView(op) &&
+         isa<PointwiseOpInterface, ElementOpInterface, KernelOpInterface>(op);
+}
+
+namespace {
+
+/// Adjacent axes that are all reduced, or all kept. Axes of extent 1 are left
+/// out, so that shapes which differ by reshapes compare equal.
+struct Segment {
+  bool isReduced;
+  AffineExpr extent;
+};
+using Rows = SmallVector<Segment, 4>;
+
+Rows getRows(ArrayRef<AffineExpr> extents,
+             function_ref<bool(int64_t)> reduced) {
+  Rows rows;
+  for (auto [axis, extent] : llvm::enumerate(extents)) {
+    if (getConstant(extent) == 1)
+      continue;
+    bool isReduced = reduced(axis);
+    if (!rows.empty() && rows.back().isReduced == isReduced)
+      rows.back().extent = rows.back().extent * extent;
+    else
+      rows.push_back({isReduced, extent});
+  }
+  return rows;
+}
+
+bool isEqual(ArrayRef<Segment> lhs, ArrayRef<Segment> rhs) {
+  if (lhs.size() != rhs.size())
+    return false;
+  for (auto [a, b] : llvm::zip(lhs, rhs))
+    if (a.isReduced != b.isReduced || !graph::isEqual(a.extent, b.extent))
+      return false;
+  return true;
+}
+
+/// The loops of a row op, which are the axes of its first operand.
+std::optional<SmallVector<int64_t>> getReducedAxes(Operation *op) {
+  auto iteration = dyn_cast<IterationOpInterface>(op);
+  if (!iteration || !iteration.getOperandMap(0) ||
+      !iteration.getOperandMap(0).isIdentity())
+    return std::nullopt;
+  SmallVector<int64_t> axes;
+  for (auto [loop, kind] : llvm::enumerate(iteration.getLoopKinds()))
+    if (kind == utils::IteratorType::reduction)
+      axes.push_back(loop);
+  return axes;
+}
+
+/// True if result elements are combined from a whole row, so that there is one
+/// a row; a composite like softmax has one for each element of the row.
+bool isOnePerRow(Operation *op) {
+  auto iteration = cast<IterationOpInterface>(op);
+  return iteration.getResultMap(0).getNumResults() !=
+         iteration.getLoopKinds().size();
+}
+
+KernelKind getKernelKind(Operation *op) {
+  return cast<KernelOpInterface>(op).getKernelKind();
+}
+
+class Analyzer {
+public:
+  Analyzer(ArrayRef<Operation *> members, ArrayRef<Value> results,
+           CostModel &model)
+      : members(members), results(results), model(model) {
+    for (auto [i, op] : llvm::enumerate(members))
+      positions[op] = i;
+    region.access.assign(members.size(), 0);
+    anywhere.assign(members.size(), 0);
+    isPacked.assign(members.size(), false);
+  }
+
+  Analysis run();
+
+private:
+  /// These return why the members cannot be a kernel, or nothing.
+  StringRef chooseKind();
+  StringRef chooseSpace();
+  StringRef chooseRows();
+  StringRef readResults();
+  StringRef readOperands(unsigned member);
+  StringRef readRowOperands(unsigned member);
+  StringRef readAnchorOperands(unsigned member);
+  StringRef checkRecomputation(unsigned member);
+
+  void read(Value value, unsigned access, double anywhereCount, bool packed);
+  unsigned mapAccess(Operation *op, unsigned operand, Access access);
+  double countEvaluations(unsigned member) const;
+  void countWork();
+
+  unsigned perRow() const { return hasRows ? kPerRow : kElementwise; }
+  int64_t find(Value value) const {
+    auto it = positions.find(value.getDefiningOp());
+    return it == positions.end() ? -1 : int64_t(it->second);
+  }
+
+  ArrayRef<Operation *> members;
+  ArrayRef<Value> results;
+  CostModel &model;
+  llvm::SmallDenseMap<Operation *, unsigned, 16> positions;
+  Region region;
+  Rows rows;
+  bool hasRows = false;
+  AffineExpr count, rowCount;
+  double maxCount = 0, maxRowCount = 0;
+  /// Evaluations of each member at other indices than the loops'.
+  SmallVector<double> anywhere;
+  /// Members that are evaluated while an operand is packed.
+  SmallVector<bool> isPacked;
+  /// Elements read of each value from outside.
+  llvm::SmallMapVector<Value, double, 8> inputs;
+};
+
+} // namespace
+
+StringRef Analyzer::chooseKind() {
+  for (Operation *op : members) {
+    if (!isa<KernelOpInterface>(op))
+      continue;
+    KernelKind kind = getKernelKind(op);
+    if (!region.anchor) {
+      region.anchor = op;
+      region.kind = kind;
+    } else if (kind != KernelKind::row || region.kind != KernelKind::row) {
+      return "two ops with loops of their own";
+    }
+  }
+  return {};
+}
+
+/// The axes that a row op keeps must be the same for all, whatever reshapes lie
+/// between them.
+StringRef Analyzer::chooseRows() {
+  std::optional<SmallVector<int64_t>> axes = getReducedAxes(region.anchor);
+  if (!axes)
+    return "the loops of a row op are not known";
+  region.reducedAxes = *axes;
+  region.space = cast<RankedTensorType>(region.anchor->getOperand(0).getType());
+  Extents extents = getExtents(region.space), kept;
+  rows = getRows(extents, [&](int64_t axis) {
+    return llvm::is_contained(region.reducedAxes, axis);
+  });
+  for (auto [axis, extent] : llvm::enumerate(extents))
+    if (!llvm::is_contained(region.reducedAxes, int64_t(axis)))
+      kept.push_back(extent);
+  rowCount = getNumElements(kept, region.space.getContext());
+  maxRowCount = 1;
+  for (AffineExpr extent : kept)
+    maxRowCount *= model.getMaximum(extent);
+  hasRows = llvm::any_of(rows, [](Segment part) { return part.isReduced; });
+  return {};
+}
+
+/// The space is the anchor's. A pointwise kernel takes the shape of a result
+/// that cannot be given another one, else the last one's.
+StringRef Analyzer::chooseSpace() {
+  if (region.kind == KernelKind::row) {
+    if (StringRef refusal = chooseRows(); !refusal.empty())
+      return refusal;
+  } else if (region.anchor) {
+    region.space =
+        cast<RankedTensorType>(region.anchor->getResult(0).getType());
+  } else {
+    for (Value result : results)
+      if (!region.space || !isa<PointwiseOpInterface>(result.getDefiningOp()))
+        region.space = cast<RankedTensorType>(result.getType());
+  }
+  if (!region.space)
+    return "nothing is read outside";
+  count = model.getCount(region.space);
+  maxCount = model.getMaxCount(region.space);
+  return {};
+}
+
+static bool haveSameExtents(Type lhs, Type rhs) {
+  return getExtents(cast<RankedTensorType>(lhs)) ==
+         getExtents(cast<RankedTensorType>(rhs));
+}
+
+StringRef Analyzer::readResults() {
+  for (Value result : results) {
+    Operation *op = result.getDefiningOp();
+    AffineExpr size = model.getCount(result.getType());
+    if (op == region.anchor && region.kind == KernelKind::irregular) {
+      read(result, kElementwise, 0, false);
+    } else if (graph::isEqual(size, count)) {
+      if (isa<ElementOpInterface>(op) &&
+          !haveSameExtents(result.getType(), region.space))
+        return "a moved result has another shape";
+      read(result, kElementwise, 0, false);
+    } else if (hasRows && graph::isEqual(size, rowCount)) {
+      read(result, kPerRow, 0, false);
+    } else {
+      return "results of different sizes";
+    }
+  }
+  return {};
+}
+
+/// Records a read of `value`. Anything read from outside counts once for the
+/// reads at one position, and as often as it is read at others.
+void Analyzer::read(Value value, unsigned access, double anywhereCount,
+                    bool packed) {
+  value = getSource(value);
+  int64_t member = find(value);
+  if (member >= 0) {
+    region.access[member] |= access;
+    anywhere[member] += anywhereCount;
+    isPacked[member] = isPacked[member] || packed;
+    return;
+  }
+  if (getSplat(value))
+    return;
+  double total = model.getMaxCount(value.getType());
+  double &reads = inputs[value];
+  bool isWhole = access & (kElementwise | kPerRow);
+  reads = std::min(total, isWhole ? total : reads + anywhereCount);
+}
+
+/// How operand `operand` is read where the result of `op` is read by `access`.
+unsigned Analyzer::mapAccess(Operation *op, unsigned operand, Access access) {
+  if (isa<PointwiseOpInterface>(op))
+    return access;
+  AffineMap map = getReadMap(op, operand);
+  if (access == kAnywhere || !map)
+    return kAnywhere;
+  Extents from = getExtents(op->getOperand(operand));
+  Extents to = getExtents(op->getResult(0));
+  // Axes of extent 1 do not matter; the others must keep their order.
+  llvm::SmallDenseMap<int64_t, AffineExpr, 8> read;
+  int64_t last = -1;
+  for (auto [extent, index] : llvm::zip(from, map.getResults())) {
+    if (getConstant(extent) == 1)
+      continue;
+    auto loop = dyn_cast<AffineDimExpr>(index);
+    if (!loop || int64_t(loop.getPosition()) <= last ||
+        !graph::isEqual(extent, to[loop.getPosition()]))
+      return kAnywhere;
+    last = loop.getPosition();
+    read[last] = extent;
+  }
+  Rows repeated =
+      getRows(to, [&](int64_t axis) { return !read.contains(axis); });
+  if (llvm::none_of(repeated, [](Segment part) { return part.isReduced; }))
+    return access;
+  if (access == kElementwise && hasRows && isEqual(repeated, rows))
+    return kPerRow;
+  return kAnywhere;
+}
+
+double Analyzer::countEvaluations(unsigned member) const {
+  unsigned access = region.access[member];
+  return (access & kElementwise ? maxCount : 0) +
+         (access & kPerRow ? maxRowCount : 0) + anywhere[member];
+}
+
+/// A row op must reduce what the kernel reduces and be read where the loops
+/// are; its other operands (a scale) are read along the row.
+StringRef Analyzer::readRowOperands(unsigned member) {
+  Operation *op = members[member];
+  std::optional<SmallVector<int64_t>> axes = getReducedAxes(op);
+  if (!axes)
+    return "the loops of a row op are not known";
+  Rows own = getRows(getExtents(op->getOperand(0)), [&](int64_t axis) {
+    return llvm::is_contained(*axes, axis);
+  });
+  if (!isEqual(own, rows))
+    return "rows of different extents";
+  unsigned expected = isOnePerRow(op) ? perRow() : unsigned(kElementwise);
+  if (region.access[member] != expected)
+    return "a reduction is read at other rows";
+  read(op->getOperand(0), kElementwise, 0, false);
+  auto iteration = cast<IterationOpInterface>(op);
+  for (unsigned i = 1; i < op->getNumOperands(); ++i) {
+    AffineMap map = iteration.getOperandMap(i);
+    bool isIdentity = map && map.isIdentity();
+    read(op->getOperand(i), isIdentity ? kElementwise : kAnywhere,
+         isIdentity ? 0 : maxCount, false);
+  }
+  return {};
+}
+
+/// How often each element of a packed operand is read: once for each block of
+/// rows (columns) of the result. Null: the operand is read where it lies.
+static std::optional<double> getPackedReads(Operation *anchor, unsigned operand,
+                                            CostModel &model) {
+  auto iteration = dyn_cast<IterationOpInterface>(anchor);
+  AffineMap map = iteration ? iteration.getOperandMap(operand) : AffineMap();
+  if (!map || !map.isProjectedPermutation(/*allowZeroInResults=*/true))
+    return std::nullopt;
+  double unread = 1;
+  AffineMap resultMap = iteration.getResultMap(0);
+  for (auto [axis, loop] : llvm::enumerate(resultMap.getResults()))
+    if (!map.isFunctionOfDim(cast<AffineDimExpr>(loop).getPosition()))
+      unread *= model.getMaximum(getExtent(anchor->getResult(0), axis));
+  return std::max(1.0, std::ceil(unread / model.getMachine().packedReuse));
+}
+
+/// The operands of a contraction may be computed while they are packed. Those
+/// of other anchors are read where they lie.
+StringRef Analyzer::readAnchorOperands(unsigned member) {
+  Operation *op = members[member];
+  if (region.access[member] != kElementwise)
+    return "an op with loops of its own is read at other indices";
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    std::optional<double> reads;
+    if (region.kind == KernelKind::contraction)
+      reads = getPackedReads(op, i, model);
+    if (!reads && find(getSource(operand)) >= 0)
+      return "the operand is read where it lies";
+    double elements = model.getMaxCount(operand.getType());
+    read(operand, kAnywhere, elements * reads.value_or(1), true);
+  }
+  return {};
+}
+
+/// Values computed more often than they have elements, or one by one while
+/// packing, must be cheap.
+StringRef Analyzer::checkRecomputation(unsigned member) {
+  Operation *op = members[member];
+  double elements = model.getMaxCount(op->getResult(0).getType());
+  bool isRepeated = countEvaluations(member) > 1.5 * elements;
+  if (!isRepeated && !isPacked[member])
+    return {};
+  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+    if (!getReadMap(op, i))
+      return "a gather is not computed twice";
+  if (model.getElementFlops(op) > model.getMachine().cheapFlops)
+    return "too costly to compute again";
+  return {};
+}
+
+StringRef Analyzer::readOperands(unsigned member) {
+  Operation *op = members[member];
+  unsigned access = region.access[member];
+  if (!access)
+    return "a member is not read";
+  if (isa<KernelOpInterface>(op))
+    return region.kind == KernelKind::row ? readRowOperands(member)
+                                          : readAnchorOperands(member);
+  if (StringRef refusal = checkRecomputation(member); !refusal.empty())
+    return refusal;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    for (Access one : {kElementwise, kPerRow, kAnywhere}) {
+      if (!(access & one))
+        continue;
+      unsigned mapped = mapAccess(op, i, one);
+      double evaluations = one == kElementwise ? maxCount
+                           : one == kPerRow    ? maxRowCount
+                                               : anywhere[member];
+      read(operand, mapped, mapped == kAnywhere ? evaluations : 0,
+           isPacked[member]);
+    }
+  return {};
+}
+
+void Analyzer::countWork() {
+  Work &work = region.work;
+  for (auto [i, op] : llvm::enumerate(members)) {
+    if (isa<KernelOpInterface>(op)) {
+      Work own = model.getKernelWork(op);
+      work.flops += own.flops;
+      work.contractionFlops += own.contractionFlops;
+      continue;
+    }
+    double factor = isPacked[i] ? model.getMachine().packingFactor : 1;
+    work.flops += factor * countEvaluations(i) * model.getElementFlops(op);
+  }
+  for (auto [value, reads] : inputs)
+    work.bytesRead +=
+        model.getMaxBytes(value.getType()) *
+        (reads / std::max(1.0, model.getMaxCount(value.getType())));
+  for (Value result : results)
+    work.bytesWritten += model.getMaxBytes(result.getType());
+}
+
+Analysis Analyzer::run() {
+  for (auto step :
+       {&Analyzer::chooseKind, &Analyzer::chooseSpace, &Analyzer::readResults})
+    if (StringRef refusal = (this->*step)(); !refusal.empty())
+      return {std::nullopt, refusal};
+  for (unsigned i = members.size(); i-- > 0;)
+    if (StringRef refusal = readOperands(i); !refusal.empty())
+      return {std::nullopt, refusal};
+  countWork();
+  return {std::move(region), {}};
+}
+
+Analysis analyzeRegion(ArrayRef<Operation *> members, ArrayRef<Value> results,
+                       CostModel &model) {
+  return Analyzer(members, results, model).run();
+}
+
+} // namespace tcc::fusion
