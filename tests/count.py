@@ -24,7 +24,7 @@ def count(patterns, output):
     )
 
 
-def countEntry(entry):
+def count_entry(entry):
     output = entry.findtext("system-out") or ""
     passed, failed, skipped = (count(p, output) for p in (PASSED, FAILED, SKIPPED))
     ok = entry.find("failure") is None and entry.get("status") != "fail"
@@ -39,7 +39,7 @@ def countEntry(entry):
 def main(path):
     entries = xml.parse(path).getroot().iter("testcase")
     passed, failed, skipped = (
-        sum(column) for column in zip((0, 0, 0), *map(countEntry, entries))
+        sum(column) for column in zip((0, 0, 0), *map(count_entry, entries))
     )
     tail = f", {skipped} skipped" if skipped else ""
     print(f"{passed} passed, {failed} failed{tail}")

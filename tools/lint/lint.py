@@ -29,9 +29,9 @@ class File:
         self.path = path
         self.text = text
         self.lines = text.splitlines()
-        self.isCxx = path.endswith(CXX)
-        self.isCode = path.endswith(CODE) or text.startswith("#!")
-        self.isLit = path.startswith("tests/") and path.endswith((".mlir", ".test"))
+        self.is_cxx = path.endswith(CXX)
+        self.is_code = path.endswith(CODE) or text.startswith("#!")
+        self.is_lit = path.startswith("tests/") and path.endswith((".mlir", ".test"))
 
 
 def percentile95(lengths):
@@ -47,7 +47,7 @@ NOT_A_FUNCTION = re.compile(
 )
 
 
-def cxxFunctions(lines):
+def cxx_functions(lines):
     """Yields (first line, length) of each outermost function definition.
 
     Relies on the layout that clang-format gives: a body closes with '}' at
@@ -55,7 +55,7 @@ def cxxFunctions(lines):
     """
     index = 0
     while index < len(lines):
-        start = functionHeader(lines, index)
+        start = function_header(lines, index)
         if start is None:
             index += 1
             continue
@@ -70,15 +70,15 @@ def cxxFunctions(lines):
         index = end + 1
 
 
-def functionHeader(lines, last):
+def function_header(lines, last):
     """The first line of the function header that ends at `last`, or None."""
     if not re.search(r"\{$", lines[last]) or " = " in lines[last].split("(")[0]:
         return None
-    start, depth, hasList = last, 0, False
+    start, depth, has_list = last, 0, False
     while True:
         line = re.sub(r"//.*", "", lines[start])
         depth += line.count(")") - line.count("(")
-        hasList = hasList or "(" in line
+        has_list = has_list or "(" in line
         # Member initialisers and trailing return types continue a header.
         continued = re.match(r"\s*(:|->)", line) or (
             start > 0 and lines[start - 1].endswith(",")
@@ -88,30 +88,30 @@ def functionHeader(lines, last):
         start -= 1
         if start < 0 or last - start > 20:
             return None
-    if not hasList or NOT_A_FUNCTION.match(lines[start]):
+    if not has_list or NOT_A_FUNCTION.match(lines[start]):
         return None
     return start
 
 
-def pythonFunctions(text):
+def python_functions(text):
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node.lineno - 1, node.end_lineno - node.lineno + 1
 
 
 def functions(file):
-    if file.isCxx:
-        return cxxFunctions(file.lines)
+    if file.is_cxx:
+        return cxx_functions(file.lines)
     if file.path.endswith(".py"):
-        return pythonFunctions(file.text)
+        return python_functions(file.text)
     return ()
 
 
 # Rules: each takes all files and yields (path, line or 0, message).
 
 
-def checkFileLength(files):
-    code = [f for f in files if f.isCode]
+def check_file_length(files):
+    code = [f for f in files if f.is_code]
     for f in code:
         if len(f.lines) > MAX_FILE:
             yield f.path, 0, f"{len(f.lines)} lines, at most {MAX_FILE}"
@@ -120,7 +120,7 @@ def checkFileLength(files):
         yield ".", 0, f"file length p95 is {p95}, at most {P95_FILE}"
 
 
-def checkFunctionLength(files):
+def check_function_length(files):
     found = [(f, start, n) for f in files for start, n in functions(f)]
     for f, start, n in found:
         if n > MAX_FUNCTION:
@@ -130,9 +130,9 @@ def checkFunctionLength(files):
         yield ".", 0, f"function length p95 is {p95}, at most {P95_FUNCTION}"
 
 
-def checkLitLength(files):
+def check_lit_length(files):
     for f in files:
-        if f.isLit and len(f.lines) > MAX_LIT:
+        if f.is_lit and len(f.lines) > MAX_LIT:
             yield f.path, 0, f"lit file of {len(f.lines)} lines, at most {MAX_LIT}"
 
 
@@ -145,7 +145,7 @@ FORBIDDEN = [
 ]
 
 
-def checkWords(files):
+def check_words(files):
     for f in files:
         if f.path.startswith(("tools/lint/", "tests/tools/lint/")):
             continue
@@ -155,7 +155,7 @@ def checkWords(files):
                     yield f.path, number, name
 
 
-def checkHeaders(files):
+def check_headers(files):
     for f in files:
         if not f.path.endswith((".h", ".hpp")):
             continue
@@ -166,7 +166,7 @@ def checkHeaders(files):
                 yield f.path, number, "using namespace in a header"
 
 
-def checkOpLists(files):
+def check_op_lists(files):
     """Passes ask interfaces; three ops in an isa<> are a missing interface."""
     listed = re.compile(r"isa<(\w*::)*\w+Op, *(\w*::)*\w+Op, *(\w*::)*\w+Op")
     for f in files:
@@ -180,23 +180,23 @@ def kebab(name):
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
 
 
-def checkMirroredTests(files):
+def check_mirrored_tests(files):
     """Every pass, op family and device has its test."""
     paths = {f.path for f in files}
     stems = {os.path.splitext(p)[0] for p in paths if p.startswith("tests/")}
 
-    def isTested(folder, name):
+    def is_tested(folder, name):
         return any(s.startswith(folder) and os.path.basename(s) == name for s in stems)
 
     for f in files:
         if re.match(r"compiler/.*Passes\.td$", f.path):
             for name in re.findall(r'Pass<\s*"tcc-([\w-]+)"', f.text):
-                if not isTested("tests/compiler/", name):
+                if not is_tested("tests/compiler/", name):
                     yield f.path, 0, f"pass {name} has no tests/compiler/**/{name}.mlir"
         family = re.match(r"dialects/(\w+)/ops/(\w+)\.td$", f.path)
         if family:
             folder, name = f"tests/dialects/{family[1]}/", kebab(family[2])
-            if not isTested(folder, name):
+            if not is_tested(folder, name):
                 yield f.path, 0, f"op family has no {folder}**/{name}.mlir"
     devices = {p.split("/")[2] for p in paths if re.match(r"runtime/devices/\w+/", p)}
     for device in sorted(devices):
@@ -204,9 +204,9 @@ def checkMirroredTests(files):
             yield f"runtime/devices/{device}", 0, "device has no mirrored tests"
 
 
-def checkFormat(files):
+def check_format(files):
     """Wants exactly what clang-format-19 writes."""
-    names = [f.path for f in files if f.isCxx]
+    names = [f.path for f in files if f.is_cxx]
     if not names:
         return
     run = subprocess.run(
@@ -221,20 +221,20 @@ def checkFormat(files):
 
 
 RULES = [
-    checkFileLength,
-    checkFunctionLength,
-    checkLitLength,
-    checkWords,
-    checkHeaders,
-    checkOpLists,
-    checkMirroredTests,
-    checkFormat,
+    check_file_length,
+    check_function_length,
+    check_lit_length,
+    check_words,
+    check_headers,
+    check_op_lists,
+    check_mirrored_tests,
+    check_format,
 ]
 # These look at the whole tree, so they say nothing about a few named files.
-TREE_RULES = {checkMirroredTests}
+TREE_RULES = {check_mirrored_tests}
 
 
-def readFiles(paths):
+def read_files(paths):
     files = []
     for path in paths:
         try:
@@ -249,7 +249,7 @@ def main(arguments):
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     paths = arguments or subprocess.check_output(listed, text=True).split()
-    files = readFiles(paths)
+    files = read_files(paths)
     failed, rules = 0, [r for r in RULES if not arguments or r not in TREE_RULES]
     for rule in rules:
         findings = list(rule(files))

@@ -20,62 +20,62 @@ def body(lines):
 
 
 class LintTest(unittest.TestCase):
-    def expectOne(self, rule, files):
+    def expect_one(self, rule, files):
         self.assertEqual(len(findings(rule, files=files)), 1, files)
 
-    def expectNone(self, rule, files):
+    def expect_none(self, rule, files):
         self.assertEqual(findings(rule, files=files), [], files)
 
-    def testPercentileIsOfTheOrderedLengths(self):
+    def test_percentile_is_of_the_ordered_lengths(self):
         self.assertEqual(lint.percentile95(range(1, 101)), 95)
         self.assertEqual(lint.percentile95([]), 0)
 
-    def testLongFile(self):
+    def test_long_file(self):
         short = {f"runtime/{i}.cpp": "x\n" for i in range(40)}
-        self.expectNone(lint.checkFileLength, {**short, "runtime/a.cpp": "x\n" * 600})
-        self.expectOne(lint.checkFileLength, {**short, "runtime/a.cpp": "x\n" * 601})
+        self.expect_none(lint.check_file_length, {**short, "runtime/a.cpp": "x\n" * 600})
+        self.expect_one(lint.check_file_length, {**short, "runtime/a.cpp": "x\n" * 601})
 
-    def testLongFunction(self):
+    def test_long_function(self):
         many = body(1) * 40
-        self.expectNone(lint.checkFunctionLength, {"a.cpp": many + body(78)})
-        self.expectOne(lint.checkFunctionLength, {"a.cpp": many + body(79)})
+        self.expect_none(lint.check_function_length, {"a.cpp": many + body(78)})
+        self.expect_one(lint.check_function_length, {"a.cpp": many + body(79)})
 
-    def testFunctionsOfAClass(self):
+    def test_functions_of_a_class(self):
         text = "struct S {\n  S(int a,\n    int b)\n      : a(a) {\n    h();\n  }\n};\n"
-        self.assertEqual(list(lint.cxxFunctions(text.splitlines())), [(1, 5)])
+        self.assertEqual(list(lint.cxx_functions(text.splitlines())), [(1, 5)])
 
-    def testBlocksAreNotFunctions(self):
+    def test_blocks_are_not_functions(self):
         text = "namespace a {\nint x[] = {\n};\n}\nif (b) {\n}\nfor (;;) {\n}\n"
-        self.assertEqual(list(lint.cxxFunctions(text.splitlines())), [])
+        self.assertEqual(list(lint.cxx_functions(text.splitlines())), [])
 
-    def testLongLitFile(self):
-        self.expectOne(lint.checkLitLength, {"tests/a.mlir": "x\n" * 121})
-        self.expectNone(lint.checkLitLength, {"tests/a.mlir": "x\n" * 120})
+    def test_long_lit_file(self):
+        self.expect_one(lint.check_lit_length, {"tests/a.mlir": "x\n" * 121})
+        self.expect_none(lint.check_lit_length, {"tests/a.mlir": "x\n" * 120})
 
-    def testWords(self):
-        self.expectOne(lint.checkWords, {"a.cpp": "// see /" + "work/x\n"})
-        self.expectOne(lint.checkWords, {"a.cpp": "// TODO later\n"})
-        self.expectNone(lint.checkWords, {"a.cpp": "// TODO(#12) build/work/x\n"})
+    def test_words(self):
+        self.expect_one(lint.check_words, {"a.cpp": "// see /" + "work/x\n"})
+        self.expect_one(lint.check_words, {"a.cpp": "// TODO later\n"})
+        self.expect_none(lint.check_words, {"a.cpp": "// TODO(#12) build/work/x\n"})
 
-    def testHeaders(self):
+    def test_headers(self):
         guarded = "#ifndef A_H\n#define A_H\n#endif\n"
-        self.expectNone(lint.checkHeaders, {"a.h": guarded})
-        self.expectOne(lint.checkHeaders, {"a.h": "int x;\n"})
-        self.expectOne(lint.checkHeaders, {"a.h": guarded + "using namespace std;\n"})
+        self.expect_none(lint.check_headers, {"a.h": guarded})
+        self.expect_one(lint.check_headers, {"a.h": "int x;\n"})
+        self.expect_one(lint.check_headers, {"a.h": guarded + "using namespace std;\n"})
 
-    def testOpLists(self):
+    def test_op_lists(self):
         path = "compiler/passes/graph/A.cpp"
-        self.expectOne(lint.checkOpLists, {path: "isa<AddOp,\n    SubOp, g::MulOp>(x)"})
-        self.expectNone(lint.checkOpLists, {path: "isa<AddOp, SubOp>(x)"})
+        self.expect_one(lint.check_op_lists, {path: "isa<AddOp,\n    SubOp, g::MulOp>(x)"})
+        self.expect_none(lint.check_op_lists, {path: "isa<AddOp, SubOp>(x)"})
 
-    def testMirroredTests(self):
+    def test_mirrored_tests(self):
         passes = {"compiler/passes/graph/Passes.td": 'def F : Pass<"tcc-fuse-ops"> {}'}
         test = {"tests/compiler/passes/graph/fuse-ops.mlir": ""}
-        self.expectOne(lint.checkMirroredTests, passes)
-        self.expectNone(lint.checkMirroredTests, {**passes, **test})
+        self.expect_one(lint.check_mirrored_tests, passes)
+        self.expect_none(lint.check_mirrored_tests, {**passes, **test})
         family = {"dialects/graph/ops/Pointwise.td": ""}
-        self.expectOne(lint.checkMirroredTests, family)
-        self.expectOne(lint.checkMirroredTests, {"runtime/devices/cpu/Pool.cpp": ""})
+        self.expect_one(lint.check_mirrored_tests, family)
+        self.expect_one(lint.check_mirrored_tests, {"runtime/devices/cpu/Pool.cpp": ""})
 
 
 if __name__ == "__main__":

@@ -1,0 +1,57 @@
+"""Compiles whole models, runs them and compares with the references.
+
+  run.py wheels|exports [NAME...]
+
+Comparison is tcc-run's, at the default tolerances of the command line.
+"""
+
+import os
+import sys
+import tempfile
+
+from harness import Tally, first_line, run_tool
+from models import cases
+
+
+def compile_flags(case):
+    """The flags that bind what the model leaves open."""
+    flags = []
+    for name, shape in case.get("shapes", {}).items():
+        flags += ["--input-shape", f"{name}={'x'.join(map(str, shape))}"]
+    for name, size in case.get("dims", {}).items():
+        flags += ["--dim", f"{name}={size}"]
+    for name, value in case.get("fixed", {}).items():
+        flags += ["--input-value", f"{name}={value}"]
+    return flags
+
+
+def check(tally, name, case, folder, work):
+    package = os.path.join(work, name + ".tcc")
+    model = os.path.join(folder, "model.onnx")
+    compiled = run_tool("tcc", model, "-o", package, "-q", *compile_flags(case))
+    if not tally.check(f"{name} compiles", compiled.code == 0, first_line(compiled)):
+        return
+    print(f"{name}: compiled in {compiled.seconds:.1f} s", flush=True)
+    for data in cases.data_sets(folder):
+        options = ["--inputs-dir", data, "--expect-dir", data]
+        ran = run_tool("tcc-run", "run", package, *options)
+        label = f"{name} {os.path.basename(data)}"
+        tally.check(label, ran.code == 0, first_line(ran))
+    os.remove(package)
+
+
+def main(source, names):
+    if source == "wheels":
+        from models import wheels as maker
+    else:
+        from models import exports as maker
+    tally = Tally()
+    with tempfile.TemporaryDirectory() as work:
+        for name, case in maker.models().items():
+            if not names or name in names:
+                check(tally, name, case, maker.make(name, case), work)
+    tally.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

