@@ -1,0 +1,181 @@
+"""Seeded random-weight architectures, exported by torch.onnx.export.
+
+  exports.py [NAME...]    makes the cases and prints their folders
+
+Variants: b1 is static; dyn has a symbolic batch and data sets at two sizes. The
+references are PyTorch's outputs.
+"""
+
+import os
+import shutil
+import sys
+import warnings
+
+import torch
+import torchvision
+from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel
+
+from harness import cache_folder
+from models import cases
+
+OPSET = 20
+SEED = 7
+SEQUENCE = 128
+DYN_BATCHES = (2, 5)
+
+
+def models():
+    """Case descriptions by name, as wheels.models()."""
+    result = {}
+    for name in ("resnet18", "resnet50", "bert_base", "gpt2"):
+        result[f"{name}.b1"] = {}
+        result[f"{name}.dyn"] = {"dims": {"batch": "1..8"}}
+    return result
+
+
+def images(batch, generator):
+    return (torch.rand(batch, 3, 224, 224, generator=generator) * 2 - 1,)
+
+
+def tokens(vocabulary):
+    def make(batch, generator):
+        shape = (batch, SEQUENCE)
+        return (torch.randint(0, vocabulary, shape, generator=generator),)
+
+    return make
+
+
+def masked_tokens(batch, generator):
+    mask = torch.ones(batch, SEQUENCE, dtype=torch.int64)
+    for i in range(1, batch):
+        mask[i, SEQUENCE - 7 * i :] = 0
+    return (*tokens(30522)(batch, generator), mask)
+
+
+class Bert(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = BertModel(BertConfig())
+
+    def forward(self, input_ids, attention_mask):
+        out = self.model(input_ids=input_ids, attention_mask=attention_mask)
+        return out.last_hidden_state, out.pooler_output
+
+
+class Gpt2(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = GPT2LMHeadModel(GPT2Config())
+
+    def forward(self, input_ids):
+        return self.model(input_ids=input_ids, use_cache=False).logits
+
+
+# name: module, inputs, input names, output names
+ARCHITECTURES = {
+    "resnet18": (torchvision.models.resnet18, images, ["input"], ["output"]),
+    "resnet50": (torchvision.models.resnet50, images, ["input"], ["output"]),
+    "bert_base": (
+        Bert,
+        masked_tokens,
+        ["input_ids", "attention_mask"],
+        ["last_hidden_state", "pooler_output"],
+    ),
+    "gpt2": (Gpt2, tokens(50257), ["input_ids"], ["logits"]),
+}
+
+
+def perturb(module, generator):
+    """Fresh weights hide mistakes: zero biases and unit scales get values."""
+    for parameter in module.parameters():
+        first = parameter.flatten()[0]
+        if parameter.numel() < 2 or not bool((parameter == first).all()):
+            continue
+        scale = 0.1 if float(first) else 0.05
+        noise = torch.randn(parameter.shape, generator=generator)
+        parameter.add_(noise * scale)
+
+
+def calibrate_batch_norms(module, inputs):
+    """Running statistics of the seeded input, instead of zero and one."""
+    norms = [m for m in module.modules() if isinstance(m, torch.nn.BatchNorm2d)]
+    if not norms:
+        return
+    for norm in norms:
+        norm.train()
+        norm.momentum = None
+        norm.reset_running_stats()
+    module(*inputs)
+
+
+def build(architecture):
+    """The module, with healthy weights, and its inputs for a batch size."""
+    make, inputs, *_ = ARCHITECTURES[architecture]
+    torch.manual_seed(0)
+    generator = torch.Generator().manual_seed(SEED)
+    with torch.no_grad():
+        module = make().eval()
+        perturb(module, generator)
+        calibrate_batch_norms(module, inputs(8, generator))
+    return module.eval().requires_grad_(False), lambda batch: inputs(
+        batch, torch.Generator().manual_seed(batch)
+    )
+
+
+def export(architecture, module, inputs, path, dynamic):
+    _, _, input_names, output_names = ARCHITECTURES[architecture]
+    shapes = None
+    if dynamic:
+        batch = torch.export.Dim("batch", min=1, max=64)
+        shapes = tuple({0: batch} for _ in input_names)
+    program = torch.onnx.export(
+        module,
+        inputs,
+        dynamo=True,
+        opset_version=OPSET,
+        input_names=input_names,
+        output_names=output_names,
+        dynamic_shapes=shapes,
+        verbose=False,
+    )
+    program.save(path, external_data=True)
+
+
+def write_references(architecture, module, inputs, folder, batches):
+    _, _, input_names, output_names = ARCHITECTURES[architecture]
+    for i, batch in enumerate(batches):
+        feed = inputs(batch)
+        with torch.no_grad():
+            outputs = module(*feed)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        cases.write_data_set(
+            os.path.join(folder, f"test_data_set_{i}"),
+            dict(zip(input_names, (x.numpy() for x in feed))),
+            dict(zip(output_names, (y.numpy() for y in outputs))),
+        )
+
+
+def make(name, case):
+    """The case's folder, exported once."""
+    folder = os.path.join(cache_folder("exports"), f"{name}-torch{torch.__version__}")
+    if os.path.exists(folder):
+        return folder
+    work = folder + ".new"
+    shutil.rmtree(work, ignore_errors=True)
+    os.mkdir(work)
+    architecture, variant = name.split(".")
+    batches = DYN_BATCHES if variant == "dyn" else (1,)
+    module, inputs = build(architecture)
+    path = os.path.join(work, "model.onnx")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        export(architecture, module, inputs(batches[0]), path, variant == "dyn")
+    write_references(architecture, module, inputs, work, batches)
+    os.rename(work, folder)
+    return folder
+
+
+if __name__ == "__main__":
+    for name, case in models().items():
+        if len(sys.argv) == 1 or name in sys.argv[1:]:
+            print(f"{name}: {make(name, case)}", flush=True)
