@@ -1,0 +1,79 @@
+//===- Handles.h - What the C API's handles point to ------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_API_HANDLES_H
+#define TCC_RUNTIME_API_HANDLES_H
+
+#include "runtime/executor/Context.h"
+#include "tcc/runtime.h"
+
+#include <exception>
+
+struct tcc_status_s {
+  tcc_code code;
+  std::string message;
+};
+
+struct tcc_package {
+  std::shared_ptr<const tcc::runtime::Package> package;
+};
+
+struct tcc_program {
+  /// A spec and the dimensions it points to.
+  struct Spec {
+    tcc_tensor_spec spec;
+    std::vector<tcc_dim> dims;
+  };
+
+  std::shared_ptr<const tcc::runtime::Executable> executable;
+  std::vector<Spec> inputs, outputs;
+};
+
+/// An embedder's pool behind the interface that the executor uses.
+class InjectedPool final : public tcc::runtime::TaskRunner {
+public:
+  explicit InjectedPool(const tcc_thread_pool &pool) : pool(pool) {}
+  int threads() const override { return pool.threads; }
+  void run(int64_t tasks, int64_t grain, tcc::runtime::TaskFunction function,
+           void *argument) override {
+    pool.run(pool.user, tasks, grain, function, argument);
+  }
+
+private:
+  tcc_thread_pool pool;
+};
+
+struct tcc_context {
+  std::unique_ptr<InjectedPool> pool; ///< outlives the context
+  std::unique_ptr<tcc::runtime::Context> context;
+};
+
+namespace tcc::runtime {
+
+/// Null for success. Out of memory while making the error is still an error.
+tcc_status toHandle(Status status);
+
+/// Runs `body`, which returns a Status; nothing is thrown across the C API.
+template <typename Body> tcc_status guard(Body body) noexcept {
+  try {
+    return toHandle(body());
+  } catch (const std::bad_alloc &) {
+    return toHandle(Status(Code::OutOfMemory, "out of memory"));
+  } catch (const std::exception &error) {
+    return toHandle(Status(Code::Internal, error.what()));
+  }
+}
+
+Allocator toAllocator(const tcc_allocator *allocator);
+
+/// The options as far as the caller's version of the struct has them; the rest
+/// is zero.
+template <typename Options> Options readOptions(const Options *options) {
+  Options known = {};
+  if (options)
+    __builtin_memcpy(&known, options,
+                     std::min(options->struct_size, sizeof(known)));
+  return known;
+}
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_API_HANDLES_H

@@ -1,0 +1,231 @@
+// Status, packages and programs of the C API.
+
+#include "runtime/api/Handles.h"
+
+#include "runtime/package/SizeExpr.h"
+
+#include <cstring>
+#include <new>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+static_assert(static_cast<int>(DType::boolean) == TCC_BOOL);
+static_assert(static_cast<int>(Code::Device) == TCC_DEVICE);
+
+/// For when there is no memory for a status: never freed.
+static tcc_status exhaustedStatus() {
+  static constinit char text[sizeof(tcc_status_s)] = {};
+  return reinterpret_cast<tcc_status>(text);
+}
+
+tcc_status runtime::toHandle(Status status) {
+  if (status.ok())
+    return nullptr;
+  try {
+    return new tcc_status_s{static_cast<tcc_code>(status.code()),
+                            std::string(status.message())};
+  } catch (const std::bad_alloc &) {
+    return exhaustedStatus();
+  }
+}
+
+tcc_code tcc_status_code(tcc_status status) {
+  if (!status)
+    return TCC_OK;
+  return status == exhaustedStatus() ? TCC_OUT_OF_MEMORY : status->code;
+}
+
+const char *tcc_status_message(tcc_status status) {
+  if (!status)
+    return "";
+  return status == exhaustedStatus() ? "out of memory"
+                                     : status->message.c_str();
+}
+
+void tcc_status_free(tcc_status status) {
+  if (status != exhaustedStatus())
+    delete status;
+}
+
+const char *tcc_version(void) { return TCC_VERSION; }
+
+Allocator runtime::toAllocator(const tcc_allocator *allocator) {
+  if (!allocator)
+    return systemAllocator();
+  return {allocator->user, allocator->allocate, allocator->release};
+}
+
+//===----------------------------------------------------------------------===//
+// Packages
+//===----------------------------------------------------------------------===//
+
+tcc_status tcc_package_open(const char *path,
+                            const tcc_package_options *options,
+                            tcc_package **package) {
+  return guard([&]() -> Status {
+    PackageOptions opened;
+    opened.verifyWeights = !readOptions(options).skip_weight_check;
+    auto result = Package::open(path, opened);
+    if (!result.ok())
+      return result.takeStatus();
+    *package = new tcc_package{std::move(*result)};
+    return Status();
+  });
+}
+
+void tcc_package_release(tcc_package *package) { delete package; }
+
+static const auto *metadataOf(const tcc_package *package) {
+  return package->package->program().metadata();
+}
+
+size_t tcc_package_metadata_count(const tcc_package *package) {
+  return metadataOf(package) ? metadataOf(package)->size() : 0;
+}
+
+const char *tcc_package_metadata_key(const tcc_package *package, size_t index) {
+  if (index >= tcc_package_metadata_count(package))
+    return nullptr;
+  return metadataOf(package)->Get(index)->key()->c_str();
+}
+
+const char *tcc_package_metadata_value(const tcc_package *package,
+                                       size_t index) {
+  if (index >= tcc_package_metadata_count(package))
+    return nullptr;
+  const auto *value = metadataOf(package)->Get(index)->value();
+  return value ? value->c_str() : "";
+}
+
+const char *tcc_package_find_metadata(const tcc_package *package,
+                                      const char *key) {
+  for (size_t i = 0; i < tcc_package_metadata_count(package); ++i)
+    if (std::strcmp(tcc_package_metadata_key(package, i), key) == 0)
+      return tcc_package_metadata_value(package, i);
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+size_t tcc_dtype_size(tcc_dtype dtype) {
+  DType known = static_cast<DType>(dtype);
+  return isDType(known) ? traitsOf(known).bytes : 0;
+}
+
+const char *tcc_dtype_name(tcc_dtype dtype) {
+  DType known = static_cast<DType>(dtype);
+  return isDType(known) ? traitsOf(known).name.data() : "unknown";
+}
+
+static tcc_dim describeDim(const format::Program &program,
+                           const format::SizeExpr &expr) {
+  int64_t extent = 0;
+  if (readsOnlySlotsBelow(expr, 0) && evaluate(expr, nullptr, extent))
+    return {extent, extent, extent, nullptr};
+  int64_t slot = slotOf(expr);
+  if (slot < 0 || !program.symbols() || slot >= program.symbols()->size())
+    return {-1, -1, -1, nullptr};
+  const format::Symbol &symbol = *program.symbols()->Get(slot);
+  return {-1, symbol.min(), symbol.max(), symbol.name()->c_str()};
+}
+
+static tcc_program::Spec describeSpec(const format::Program &program,
+                                      const format::TensorSpec &spec) {
+  tcc_program::Spec result;
+  for (const format::SizeExpr *expr : *spec.shape())
+    result.dims.push_back(describeDim(program, *expr));
+  bool isFixed = spec.fixed() && spec.fixed()->size() > 0;
+  result.spec = {spec.name()->c_str(),
+                 static_cast<tcc_dtype>(spec.dtype()),
+                 result.dims.size(),
+                 nullptr,
+                 -1,
+                 isFixed};
+  return result;
+}
+
+static void describeSignature(const format::Entry &entry,
+                              tcc_program &program) {
+  const format::Program &source = program.executable->program();
+  for (const format::TensorSpec *input : *entry.inputs())
+    program.inputs.push_back(describeSpec(source, *input));
+  for (const format::TensorSpec *output : *entry.outputs())
+    program.outputs.push_back(describeSpec(source, *output));
+  for (auto *specs : {&program.inputs, &program.outputs})
+    for (tcc_program::Spec &spec : *specs)
+      spec.spec.dims = spec.dims.data();
+  for (size_t i = 0; entry.states() && i < entry.states()->size(); ++i) {
+    const format::StatePair &pair = *entry.states()->Get(i);
+    program.inputs[pair.input()].spec.state = pair.output();
+    program.outputs[pair.output()].spec.state = pair.input();
+  }
+}
+
+tcc_status tcc_program_create(const tcc_package *package,
+                              const tcc_program_options *options,
+                              tcc_program **program) {
+  return guard([&]() -> Status {
+    tcc_program_options given = readOptions(options);
+    ExecutableOptions loaded;
+    if (given.weights_file)
+      loaded.weightsFile = given.weights_file;
+    loaded.threads = given.threads;
+    loaded.allocator = toAllocator(given.allocator);
+    if (given.log)
+      loaded.log = {given.log->user, given.log->write};
+    auto executable = Executable::load(package->package, loaded);
+    if (!executable.ok())
+      return executable.takeStatus();
+    auto result = std::make_unique<tcc_program>();
+    result->executable = std::move(*executable);
+    const format::Entry *entry = result->executable->findEntry("main");
+    if (!entry)
+      return makeError(Code::Usage, "package '", package->package->path(),
+                       "' has no entry 'main'");
+    describeSignature(*entry, *result);
+    *program = result.release();
+    return Status();
+  });
+}
+
+void tcc_program_release(tcc_program *program) { delete program; }
+
+size_t tcc_program_input_count(const tcc_program *program) {
+  return program->inputs.size();
+}
+
+size_t tcc_program_output_count(const tcc_program *program) {
+  return program->outputs.size();
+}
+
+const tcc_tensor_spec *tcc_program_input(const tcc_program *program,
+                                         size_t index) {
+  return index < program->inputs.size() ? &program->inputs[index].spec
+                                        : nullptr;
+}
+
+const tcc_tensor_spec *tcc_program_output(const tcc_program *program,
+                                          size_t index) {
+  return index < program->outputs.size() ? &program->outputs[index].spec
+                                         : nullptr;
+}
+
+static ptrdiff_t findSpec(const std::vector<tcc_program::Spec> &specs,
+                          const char *name) {
+  for (size_t i = 0; i < specs.size(); ++i)
+    if (std::strcmp(specs[i].spec.name, name) == 0)
+      return i;
+  return -1;
+}
+
+ptrdiff_t tcc_program_find_input(const tcc_program *program, const char *name) {
+  return findSpec(program->inputs, name);
+}
+
+ptrdiff_t tcc_program_find_output(const tcc_program *program,
+                                  const char *name) {
+  return findSpec(program->outputs, name);
+}

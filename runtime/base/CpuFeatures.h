@@ -1,0 +1,19 @@
+//===- CpuFeatures.h - What this CPU can execute ----------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_BASE_CPUFEATURES_H
+#define TCC_RUNTIME_BASE_CPUFEATURES_H
+
+#include <string_view>
+
+namespace tcc::runtime {
+
+/// Whether CPU and operating system support a feature, by LLVM's name for it
+/// ("avx512f", "avx512vnni", ...). Unknown names are not supported.
+bool hasCpuFeature(std::string_view name);
+
+/// Calls `visit` for every feature that this CPU has.
+void visitCpuFeatures(void (*visit)(void *user, std::string_view name),
+                      void *user);
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_BASE_CPUFEATURES_H

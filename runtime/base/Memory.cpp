@@ -1,0 +1,54 @@
+#include "runtime/base/Memory.h"
+
+#include "runtime/package/Format.h"
+
+#include <cstdlib>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+static void *allocateFromSystem(void *, size_t bytes, size_t alignment) {
+  size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  return rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
+}
+
+static void releaseToSystem(void *, void *address, size_t) {
+  std::free(address);
+}
+
+Allocator runtime::systemAllocator() {
+  return {nullptr, allocateFromSystem, releaseToSystem};
+}
+
+Memory &Memory::operator=(Memory &&other) noexcept {
+  if (this == &other)
+    return *this;
+  reset();
+  address = std::exchange(other.address, nullptr);
+  bytes = std::exchange(other.bytes, 0);
+  allocator = other.allocator;
+  return *this;
+}
+
+void Memory::reset() {
+  if (address)
+    allocator.release(allocator.user, address, bytes);
+  address = nullptr;
+  bytes = 0;
+}
+
+Result<Memory> Memory::allocate(size_t bytes, const Allocator &allocator,
+                                std::string_view what) {
+  Memory memory;
+  memory.allocator = allocator;
+  if (bytes == 0)
+    return memory;
+  void *address =
+      allocator.allocate(allocator.user, bytes, format::kTensorAlignment);
+  if (!address)
+    return makeError(Code::OutOfMemory, "cannot allocate ", bytes,
+                     " bytes for ", what);
+  memory.address = static_cast<std::byte *>(address);
+  memory.bytes = bytes;
+  return memory;
+}

@@ -1,0 +1,49 @@
+//===- Memory.h - Aligned memory from an injectable allocator ---*- C++ -*-===//
+#ifndef TCC_RUNTIME_BASE_MEMORY_H
+#define TCC_RUNTIME_BASE_MEMORY_H
+
+#include "runtime/base/Status.h"
+
+#include <cstddef>
+#include <span>
+
+namespace tcc::runtime {
+
+/// Where arenas, states and tensors come from. Callable from any thread.
+struct Allocator {
+  void *user = nullptr;
+  /// Returns null when there is no memory.
+  void *(*allocate)(void *user, size_t bytes, size_t alignment) = nullptr;
+  void (*release)(void *user, void *address, size_t bytes) = nullptr;
+};
+
+Allocator systemAllocator();
+
+/// An owned block, aligned for kernels (format::kTensorAlignment). Empty blocks
+/// hold no address.
+class Memory {
+public:
+  Memory() = default;
+  Memory(Memory &&other) noexcept { *this = std::move(other); }
+  Memory &operator=(Memory &&other) noexcept;
+  ~Memory() { reset(); }
+
+  /// Uninitialised; `what` names the block in the error.
+  static Result<Memory> allocate(size_t bytes, const Allocator &allocator,
+                                 std::string_view what);
+
+  std::byte *data() const { return address; }
+  size_t size() const { return bytes; }
+  std::span<std::byte> span() const { return {address, bytes}; }
+
+private:
+  void reset();
+
+  std::byte *address = nullptr;
+  size_t bytes = 0;
+  Allocator allocator;
+};
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_BASE_MEMORY_H

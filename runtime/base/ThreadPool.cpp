@@ -1,0 +1,178 @@
+#include "runtime/base/ThreadPool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <sched.h>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+namespace {
+
+/// The gate of a pool, one word: a job number, whether it is open to workers,
+/// and how many are inside. The caller closes the gate when all tasks are
+/// claimed and waits only for workers inside it, never for sleeping ones.
+constexpr uint64_t kOpen = 1;
+constexpr uint64_t kInside = 2; // one worker inside
+constexpr uint64_t kInsideMask = 0xfffe;
+constexpr uint64_t kJob = 0x10000; // one job
+
+/// About 20 microseconds: longer than the pause between two kernels of one
+/// program, shorter than a scheduler's tick.
+constexpr int kSpins = 1000;
+
+void relax() { __builtin_ia32_pause(); }
+
+} // namespace
+
+struct ThreadPool::Shared {
+  std::mutex callers; // one job at a time
+  TaskFunction function = nullptr;
+  void *argument = nullptr;
+  int64_t tasks = 0;
+  int64_t grain = 1;
+  alignas(64) std::atomic<int64_t> nextTask{0};
+  alignas(64) std::atomic<uint64_t> gate{0};
+  std::atomic<int> sleepers{0};
+  std::atomic<bool> stopping{false};
+  std::mutex sleepMutex;
+  std::condition_variable wake;
+  std::vector<std::thread> workers;
+
+  void claimTasks(int worker);
+  bool waitForJob(uint64_t lastJob);
+  void serve(int worker);
+};
+
+void ThreadPool::Shared::claimTasks(int worker) {
+  for (;;) {
+    int64_t first = nextTask.fetch_add(grain, std::memory_order_relaxed);
+    if (first >= tasks)
+      return;
+    function(argument, first, std::min(first + grain, tasks), worker);
+  }
+}
+
+/// Returns true when there is a job other than `lastJob`, false to stop.
+bool ThreadPool::Shared::waitForJob(uint64_t lastJob) {
+  auto hasJob = [&] {
+    return gate.load() / kJob != lastJob || stopping.load();
+  };
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (hasJob())
+      return !stopping.load();
+    relax();
+  }
+  std::unique_lock lock(sleepMutex);
+  ++sleepers; // before the check: the caller stores the gate, then reads this
+  wake.wait(lock, hasJob);
+  --sleepers;
+  return !stopping.load();
+}
+
+void ThreadPool::Shared::serve(int worker) {
+  uint64_t lastJob = 0;
+  while (waitForJob(lastJob)) {
+    uint64_t seen = gate.load();
+    lastJob = seen / kJob;
+    while ((seen & kOpen) && seen / kJob == lastJob) {
+      if (!gate.compare_exchange_weak(seen, seen + kInside))
+        continue;
+      claimTasks(worker);
+      gate.fetch_sub(kInside);
+      break;
+    }
+  }
+}
+
+ThreadPool::ThreadPool(int threads) : shared(std::make_unique<Shared>()) {
+  threads = std::clamp(threads, 1, 1024);
+  shared->workers.reserve(threads - 1);
+  for (; threadCount < threads; ++threadCount) {
+    try {
+      shared->workers.emplace_back(
+          [this, worker = threadCount] { shared->serve(worker); });
+    } catch (const std::system_error &) {
+      return; // fewer threads give the same results
+    }
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    std::lock_guard lock(shared->sleepMutex);
+    shared->stopping = true;
+  }
+  shared->wake.notify_all();
+  for (std::thread &worker : shared->workers)
+    worker.join();
+}
+
+void ThreadPool::run(int64_t tasks, int64_t grain, TaskFunction function,
+                     void *argument) {
+  grain = std::max<int64_t>(grain, 1);
+  std::lock_guard lock(shared->callers);
+  if (threadCount == 1 || tasks <= grain) {
+    for (int64_t first = 0; first < tasks; first += grain)
+      function(argument, first, std::min(first + grain, tasks), 0);
+    return;
+  }
+  Shared &job = *shared;
+  job.function = function;
+  job.argument = argument;
+  job.tasks = tasks;
+  job.grain = grain;
+  job.nextTask.store(0, std::memory_order_relaxed);
+  job.gate.store((job.gate.load() / kJob + 1) * kJob | kOpen);
+  if (job.sleepers.load() > 0) {
+    std::lock_guard sleepLock(job.sleepMutex);
+    job.wake.notify_all();
+  }
+  job.claimTasks(0);
+  job.gate.fetch_and(~kOpen);
+  for (int spin = 0; job.gate.load() & kInsideMask; ++spin) {
+    relax();
+    if (spin > kSpins)
+      std::this_thread::yield();
+  }
+}
+
+/// CPUs that the control group's quota allows, rounded up; 0 if unlimited.
+static int quotaOfControlGroup() {
+  double quota = 0, period = 0;
+  std::string quotaText;
+  std::ifstream unified("/sys/fs/cgroup/cpu.max");
+  if (unified >> quotaText >> period) {
+    if (quotaText == "max")
+      return 0;
+    quota = std::atof(quotaText.c_str());
+  } else {
+    std::ifstream quotaFile("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
+    std::ifstream periodFile("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+    if (!(quotaFile >> quota) || !(periodFile >> period))
+      return 0;
+  }
+  if (quota <= 0 || period <= 0)
+    return 0;
+  return static_cast<int>(std::ceil(std::min(quota / period, 4096.0)));
+}
+
+int runtime::defaultThreadCount() {
+  int count = 0;
+  cpu_set_t affinity;
+  if (sched_getaffinity(0, sizeof(affinity), &affinity) == 0)
+    count = CPU_COUNT(&affinity);
+  else
+    count = static_cast<int>(std::thread::hardware_concurrency());
+  if (int quota = quotaOfControlGroup())
+    count = std::min(count, quota);
+  return std::max(count, 1);
+}

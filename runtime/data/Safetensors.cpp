@@ -1,0 +1,82 @@
+#include "runtime/data/Safetensors.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstring>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using nlohmann::json;
+
+/// The format's own bound on the header.
+static constexpr uint64_t kMaxHeaderBytes = 100'000'000;
+
+template <typename... Parts>
+static Status refuse(const std::string &path, const Parts &...parts) {
+  return makeError(Code::BadData, "'", path, "': ", parts...);
+}
+
+/// Reads {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}.
+static Status parseTensor(const std::string &path, const json &value,
+                          std::span<const std::byte> data,
+                          StoredTensor &tensor) {
+  if (!value.is_object() || !value.contains("dtype") ||
+      !value.contains("shape") || !value.contains("data_offsets"))
+    return refuse(path, "tensor '", tensor.name, "' is incomplete");
+  const json &dtype = value["dtype"], &shape = value["shape"];
+  const json &offsets = value["data_offsets"];
+  if (!dtype.is_string() || !shape.is_array() || !offsets.is_array() ||
+      offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+      !offsets[1].is_number_unsigned())
+    return refuse(path, "tensor '", tensor.name, "' is malformed");
+  auto known = dtypeOfSafetensors(dtype.get_ref<const std::string &>());
+  if (!known)
+    return refuse(path, "tensor '", tensor.name, "' has unknown dtype '",
+                  dtype.get_ref<const std::string &>(), "'");
+  tensor.dtype = *known;
+  uint64_t bytes = traitsOf(*known).bytes;
+  for (const json &dim : shape) {
+    if (!dim.is_number_unsigned() || dim.get<uint64_t>() > INT64_MAX ||
+        __builtin_mul_overflow(bytes, dim.get<uint64_t>(), &bytes))
+      return refuse(path, "tensor '", tensor.name, "' has a bad shape");
+    tensor.shape.push_back(dim.get<int64_t>());
+  }
+  uint64_t begin = offsets[0].get<uint64_t>(), end = offsets[1].get<uint64_t>();
+  if (begin > end || end > data.size() || end - begin != bytes)
+    return refuse(path, "tensor '", tensor.name, "' has bad offsets");
+  tensor.bytes = data.subspan(begin, bytes);
+  return Status();
+}
+
+Result<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
+  Result<MappedFile> mapped = MappedFile::open(path);
+  if (!mapped.ok())
+    return mapped.takeStatus();
+  SafetensorsFile result;
+  result.file = std::move(*mapped);
+  std::span<const std::byte> bytes = result.file.bytes();
+  uint64_t headerBytes = 0;
+  if (bytes.size() < sizeof(headerBytes))
+    return refuse(path, "not a safetensors file: ", bytes.size(), " bytes");
+  std::memcpy(&headerBytes, bytes.data(), sizeof(headerBytes));
+  bytes = bytes.subspan(sizeof(headerBytes));
+  if (headerBytes > bytes.size() || headerBytes > kMaxHeaderBytes)
+    return refuse(path, "not a safetensors file: header of ", headerBytes,
+                  " bytes");
+  const char *text = reinterpret_cast<const char *>(bytes.data());
+  json header = json::parse(text, text + headerBytes, nullptr, false);
+  if (!header.is_object())
+    return refuse(path, "the header is not a JSON object");
+  for (const auto &[name, value] : header.items()) {
+    if (name == "__metadata__")
+      continue;
+    StoredTensor tensor;
+    tensor.name = name;
+    if (Status status =
+            parseTensor(path, value, bytes.subspan(headerBytes), tensor);
+        !status.ok())
+      return status;
+    result.entries.push_back(std::move(tensor));
+  }
+  return result;
+}

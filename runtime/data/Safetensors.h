@@ -1,0 +1,37 @@
+//===- Safetensors.h - Reads safetensors files ------------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_DATA_SAFETENSORS_H
+#define TCC_RUNTIME_DATA_SAFETENSORS_H
+
+#include "runtime/base/Status.h"
+#include "runtime/data/MappedFile.h"
+#include "runtime/package/DType.h"
+
+#include <string>
+#include <vector>
+
+namespace tcc::runtime {
+
+/// A tensor inside a mapped file; its bytes may be unaligned.
+struct StoredTensor {
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> bytes;
+};
+
+/// A file: u64 header length, JSON header, data. All offsets are checked.
+class SafetensorsFile {
+public:
+  static Result<SafetensorsFile> open(const std::string &path);
+
+  /// Sorted by name.
+  const std::vector<StoredTensor> &tensors() const { return entries; }
+
+private:
+  MappedFile file;
+  std::vector<StoredTensor> entries;
+};
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_DATA_SAFETENSORS_H

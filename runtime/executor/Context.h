@@ -1,0 +1,131 @@
+//===- Context.h - Runs one entry point with bound tensors ------*- C++ -*-===//
+#ifndef TCC_RUNTIME_EXECUTOR_CONTEXT_H
+#define TCC_RUNTIME_EXECUTOR_CONTEXT_H
+
+#include "runtime/executor/Executable.h"
+#include "runtime/executor/Walker.h"
+#include "runtime/package/DType.h"
+
+#include <optional>
+
+namespace tcc::runtime {
+
+struct ContextOptions {
+  std::string entry = "main";
+  int threads = 0;              ///< 0: defaultThreadCount()
+  TaskRunner *runner = nullptr; ///< replaces the own pool; outlives the context
+  Allocator allocator = systemAllocator();
+};
+
+/// A dense row-major tensor in the memory of whoever made the view.
+struct TensorView {
+  void *data = nullptr;
+  DType dtype = DType::f32;
+  std::span<const int64_t> shape;
+};
+
+uint64_t elementCount(std::span<const int64_t> shape);
+/// "1x3x224x224"; "scalar" for rank 0.
+std::string formatShape(std::span<const int64_t> shape);
+
+/// Arena, states and bindings of one caller. One thread at a time; any number
+/// of contexts may share an Executable.
+class Context {
+public:
+  static Result<std::unique_ptr<Context>>
+  create(std::shared_ptr<const Executable> executable,
+         const ContextOptions &options = {});
+
+  const Executable &executable() const { return *program; }
+  const format::Entry &entry() const { return *signature; }
+  size_t inputCount() const { return inputs.size(); }
+  size_t outputCount() const { return outputs.size(); }
+  std::optional<size_t> findInput(std::string_view name) const;
+  std::optional<size_t> findOutput(std::string_view name) const;
+
+  /// Binds memory of the caller, read by each later run; a state input copies
+  /// its value now. Symbolic dimensions follow from the shapes.
+  Status bindInput(size_t index, const TensorView &tensor);
+  /// Binds memory of the caller, written by each later run.
+  Status bindOutput(size_t index, void *data, size_t bytes);
+  /// Fixes a symbolic dimension; needed only where no input's shape tells it.
+  Status setDim(std::string_view name, int64_t value);
+  /// The shape of an input by the dimensions that are set so far.
+  Result<std::vector<int64_t>> inputShape(size_t index) const;
+
+  /// After an error the values of outputs are undefined; so are those of states
+  /// that are updated in place.
+  Status run();
+  /// The last run's output; valid until the next call of run or bind. For a
+  /// state's output it is the state itself.
+  TensorView output(size_t index) const;
+
+  /// All states become zero.
+  void resetState();
+
+  Walker &walker() { return *walk; }
+  int threads() const { return runner->threads(); }
+  /// Arena, worker scratch and states: what was planned.
+  uint64_t plannedBytes() const;
+
+private:
+  struct Input {
+    const void *data = nullptr;
+    bool isBound = false;
+    int64_t state = -1;         ///< the StatePair it reads, or -1
+    std::vector<int64_t> shape; ///< as bound
+    Memory fixedValue;          ///< --input-value
+  };
+  struct Output {
+    void *data = nullptr;
+    size_t capacity = 0;
+    bool isBound = false;
+    int64_t state = -1;
+    std::vector<int64_t> shape; ///< of the last run
+    Memory own;                 ///< where the caller bound nothing
+  };
+  struct State {
+    Memory first, second; ///< second is empty where updates are in place
+    std::byte *current = nullptr, *next = nullptr;
+    uint64_t bytes = 0;
+  };
+
+  Context(std::shared_ptr<const Executable> executable,
+          const format::Entry &entry)
+      : program(std::move(executable)), signature(&entry) {}
+
+  Status allocate(const ContextOptions &options);
+  Status allocateStates(const Allocator &allocator);
+  Status allocateFixed(const Allocator &allocator);
+  Status resolve();
+  Status resolveDims();
+  Status solveDims();
+  bool solveDim(const format::SizeExpr &expr, int64_t extent);
+  Status checkDims() const;
+  Status checkInput(size_t index) const;
+  Status checkFixed() const;
+  Status placeInputs();
+  Status placeOutput(size_t index);
+  Status finishOutputs();
+  Result<uint64_t> maxBytes(const format::TensorSpec &spec);
+  std::string describeShape(const format::TensorSpec &spec) const;
+  std::string_view inputName(size_t index) const;
+  size_t symbolCount() const;
+
+  std::shared_ptr<const Executable> program;
+  const format::Entry *signature;
+  Allocator allocator;
+  std::unique_ptr<ThreadPool> ownPool;
+  TaskRunner *runner = nullptr;
+  std::unique_ptr<Walker> walk;
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::vector<State> states;
+  std::vector<std::optional<int64_t>> givenDims; ///< by setDim
+  std::vector<std::optional<int64_t>> dims;      ///< resolved
+  bool isResolved = false;
+};
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_EXECUTOR_CONTEXT_H

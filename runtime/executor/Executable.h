@@ -1,0 +1,67 @@
+//===- Executable.h - A package ready to run --------------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_EXECUTOR_EXECUTABLE_H
+#define TCC_RUNTIME_EXECUTOR_EXECUTABLE_H
+
+#include "runtime/base/Log.h"
+#include "runtime/base/Memory.h"
+#include "runtime/package/Image.h"
+#include "runtime/package/Reader.h"
+
+#include <optional>
+
+namespace tcc::runtime {
+
+struct ExecutableOptions {
+  /// A safetensors file with tensors of the model, by their model names, that
+  /// replace the package's; empty to take the package's values.
+  std::string weightsFile;
+  /// Threads that recompute constants from replaced tensors.
+  int threads = 1;
+  Allocator allocator = systemAllocator();
+  LogSink log;
+};
+
+/// Code mapped for this CPU, and constants. Immutable; shared by threads.
+class Executable {
+public:
+  static Result<std::shared_ptr<const Executable>>
+  load(std::shared_ptr<const Package> package,
+       const ExecutableOptions &options = {});
+
+  const Package &package() const { return *source; }
+  const format::Program &program() const { return source->program(); }
+  const format::Variant &variant() const { return *chosen; }
+  /// Null if there is no such entry point.
+  const format::Entry *findEntry(std::string_view name) const;
+  std::span<const format::KernelFunction> kernels() const { return functions; }
+  /// The bytes of ConstTensor `index`.
+  const std::byte *constant(uint32_t index) const { return constants[index]; }
+
+private:
+  explicit Executable(std::shared_ptr<const Package> package)
+      : source(std::move(package)) {}
+
+  Status chooseVariant();
+  Status mapCode();
+  Status bindConstants(const ExecutableOptions &options);
+
+  std::shared_ptr<const Package> source;
+  const format::Variant *chosen = nullptr;
+  std::optional<CodeImage> image;
+  std::vector<format::KernelFunction> functions;
+  std::vector<const std::byte *> constants;
+  std::vector<Memory> replaced; ///< constants that are not the package's
+};
+
+/// The functions of a variant's kernels in an image; an error if one lies
+/// outside the code.
+Result<std::vector<format::KernelFunction>>
+kernelsOf(const format::Program &program, const format::Variant &variant,
+          const CodeImage &image);
+
+const format::Entry *findEntry(const format::Program &program,
+                               std::string_view name);
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_EXECUTOR_EXECUTABLE_H

@@ -1,0 +1,154 @@
+#include "runtime/executor/Prepare.h"
+
+#include "runtime/executor/Executable.h"
+#include "runtime/executor/Walker.h"
+#include "runtime/package/DType.h"
+#include "runtime/package/Verify.h"
+
+#include <sys/mman.h>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using format::StorageClass;
+
+namespace {
+
+/// Pages that read as zeros and cost memory only once written.
+class ZeroPages {
+public:
+  explicit ZeroPages(size_t bytes) : bytes(bytes) {
+    if (bytes)
+      address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  }
+  ~ZeroPages() {
+    if (ok() && bytes)
+      munmap(address, bytes);
+  }
+  ZeroPages(const ZeroPages &) = delete;
+  ZeroPages &operator=(const ZeroPages &) = delete;
+
+  bool ok() const { return address != MAP_FAILED; }
+  void *data() const { return address; }
+
+private:
+  void *address = nullptr;
+  size_t bytes;
+};
+
+/// The largest tensor that stands for an absent one.
+size_t largestTensor(const format::Program &program) {
+  size_t largest = 0;
+  if (program.weights())
+    for (const format::ConstTensor *weight : *program.weights())
+      largest = std::max<size_t>(largest, weight->bytes());
+  if (!program.model_tensors())
+    return largest;
+  for (const format::ModelTensor *tensor : *program.model_tensors()) {
+    size_t bytes = traitsOf(tensor->dtype()).bytes;
+    for (int64_t dim : *tensor->shape())
+      bytes *= dim; // verified not to overflow
+    largest = std::max(largest, bytes);
+  }
+  return largest;
+}
+
+template <typename Table>
+int64_t indexOf(const flatbuffers::Vector<flatbuffers::Offset<Table>> *tables,
+                std::string_view name) {
+  for (size_t i = 0; tables && i < tables->size(); ++i)
+    if (tables->Get(i)->name()->string_view() == name)
+      return i;
+  return -1;
+}
+
+/// Binds the buffers of one walk to the tensors that are there.
+struct Binder {
+  const format::Program &program;
+  const format::Entry &entry;
+  std::span<const void *const> modelTensors;
+  std::span<void *const> constTensors;
+  void *zeros;   ///< for absent model tensors
+  void *dropped; ///< for absent const tensors
+
+  void *model(size_t index) const {
+    return modelTensors[index] ? const_cast<void *>(modelTensors[index])
+                               : zeros;
+  }
+  void *constant(size_t index) const {
+    return constTensors[index] ? constTensors[index] : dropped;
+  }
+  Status bindAll(Walker &walker) const;
+};
+
+Status Binder::bindAll(Walker &walker) const {
+  for (size_t i = 0; i < modelTensors.size(); ++i)
+    walker.bind(StorageClass::model, i, model(i));
+  for (size_t i = 0; i < constTensors.size(); ++i)
+    walker.bind(StorageClass::constant, i, constant(i));
+  for (size_t i = 0; i < entry.inputs()->size(); ++i) {
+    std::string_view name = entry.inputs()->Get(i)->name()->string_view();
+    int64_t index = indexOf(program.model_tensors(), name);
+    if (index < 0)
+      return makeError(Code::BadData, "prepare reads '", name,
+                       "', which is no model tensor");
+    walker.bind(StorageClass::input, i, model(index));
+  }
+  for (size_t i = 0; i < entry.outputs()->size(); ++i) {
+    std::string_view name = entry.outputs()->Get(i)->name()->string_view();
+    int64_t index = indexOf(program.weights(), name);
+    if (index < 0)
+      return makeError(Code::BadData, "prepare writes '", name,
+                       "', which is no weight");
+    walker.bind(StorageClass::output, i, constant(index));
+  }
+  return Status();
+}
+
+} // namespace
+
+Status runtime::runPrepare(const format::Program &program,
+                           std::span<const format::KernelFunction> kernels,
+                           std::span<const void *const> modelTensors,
+                           std::span<void *const> constTensors, int threads) {
+  const format::Entry *entry = findEntry(program, "prepare");
+  if (!entry)
+    return Status();
+  size_t models = program.model_tensors() ? program.model_tensors()->size() : 0;
+  size_t constants = program.weights() ? program.weights()->size() : 0;
+  if (modelTensors.size() != models || constTensors.size() != constants)
+    return makeError(Code::Internal, "prepare needs ", models,
+                     " model tensors and ", constants, " const tensors");
+  size_t largest = largestTensor(program);
+  ZeroPages zeros(largest), dropped(largest);
+  if (!zeros.ok() || !dropped.ok())
+    return makeError(Code::OutOfMemory, "cannot map ", largest,
+                     " bytes for prepare");
+  ThreadPool pool(threads);
+  auto walker = Walker::create(*entry, kernels, pool, systemAllocator());
+  if (!walker.ok())
+    return walker.takeStatus();
+  Binder binder = {program,      *entry,       modelTensors,
+                   constTensors, zeros.data(), dropped.data()};
+  if (Status status = binder.bindAll(**walker); !status.ok())
+    return status;
+  return (*walker)->walk();
+}
+
+Status runtime::runPrepare(std::span<const std::byte> programBytes,
+                           size_t variant, std::span<const std::byte> image,
+                           std::span<const void *const> modelTensors,
+                           std::span<void *const> constTensors, int threads) {
+  if (Status status = verifyProgram(programBytes, {}); !status.ok())
+    return status;
+  const format::Program &program = *format::GetProgram(programBytes.data());
+  if (variant >= program.variants()->size())
+    return makeError(Code::Internal, "there is no variant ", variant);
+  Result<CodeImage> mapped = CodeImage::map(image);
+  if (!mapped.ok())
+    return mapped.takeStatus();
+  auto kernels = kernelsOf(program, *program.variants()->Get(variant), *mapped);
+  if (!kernels.ok())
+    return kernels.takeStatus();
+  return runPrepare(program, *kernels, modelTensors, constTensors, threads);
+}

@@ -1,0 +1,338 @@
+#include "runtime/executor/Walker.h"
+
+#include "runtime/package/DType.h"
+#include "runtime/package/SizeExpr.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using format::StorageClass;
+
+/// Ranges per thread of one launch: enough to even out unequal threads.
+static constexpr int64_t kRangesPerThread = 8;
+
+static std::string_view nodeOf(const flatbuffers::String *node) {
+  return node ? node->string_view() : std::string_view("?");
+}
+
+Result<std::unique_ptr<Walker>>
+Walker::create(const format::Entry &entry,
+               std::span<const format::KernelFunction> kernels,
+               TaskRunner &runner, const Allocator &allocator) {
+  std::unique_ptr<Walker> walker(new Walker(entry, kernels, runner));
+  if (Status status = walker->allocate(allocator); !status.ok())
+    return status;
+  return walker;
+}
+
+/// The most arguments that any launch of a block has.
+void Walker::measureBlock(const format::Block &block, size_t &buffers,
+                          size_t &sizes) const {
+  for (const format::Command *command : *block.commands()) {
+    if (const format::Launch *launch = command->action_as_Launch()) {
+      buffers = std::max<size_t>(
+          buffers, launch->buffers() ? launch->buffers()->size() : 0);
+      sizes = std::max<size_t>(sizes,
+                               launch->sizes() ? launch->sizes()->size() : 0);
+    }
+    if (const format::If *branch = command->action_as_If()) {
+      measureBlock(*branch->then_block(), buffers, sizes);
+      measureBlock(*branch->else_block(), buffers, sizes);
+    }
+    if (const format::Loop *loop = command->action_as_Loop())
+      measureBlock(*loop->body(), buffers, sizes);
+  }
+}
+
+Status Walker::allocate(const Allocator &allocator) {
+  size_t workers = runner.threads();
+  workerStride = (entry.worker_scratch_bytes() + format::kTensorAlignment - 1) /
+                 format::kTensorAlignment * format::kTensorAlignment;
+  size_t scratchBytes = 0;
+  if (workerStride < entry.worker_scratch_bytes() ||
+      __builtin_mul_overflow(workerStride, workers, &scratchBytes))
+    return makeError(Code::OutOfMemory, "worker scratch of ",
+                     entry.worker_scratch_bytes(), " bytes is too large");
+  Result<Memory> scratch =
+      Memory::allocate(scratchBytes, allocator, "worker scratch");
+  if (!scratch.ok())
+    return scratch.takeStatus();
+  workerScratch = std::move(*scratch);
+  Result<Memory> planned =
+      Memory::allocate(entry.scratch_bytes(), allocator, "the arena");
+  if (!planned.ok())
+    return planned.takeStatus();
+  arena = std::move(*planned);
+
+  slotValues.resize(entry.slot_count());
+  addresses.resize(entry.buffers()->size());
+  for (uint32_t i = 0; i < addresses.size(); ++i) {
+    const format::Buffer &buffer = *entry.buffers()->Get(i);
+    if (buffer.storage() == StorageClass::scratch && buffer.base() < 0)
+      addresses[i] = arena.data() + buffer.offset();
+  }
+  size_t sizes = 0;
+  measureBlock(*entry.body(), argumentStride, sizes);
+  arguments.resize(argumentStride * workers);
+  sizeArguments.resize(sizes);
+  faults.resize(workers);
+  return Status();
+}
+
+void Walker::bind(StorageClass storage, uint32_t index, void *address) {
+  for (uint32_t i = 0; i < addresses.size(); ++i) {
+    const format::Buffer &buffer = *entry.buffers()->Get(i);
+    if (buffer.storage() == storage && buffer.index() == index &&
+        buffer.base() < 0)
+      addresses[i] = static_cast<std::byte *>(address);
+  }
+}
+
+void Walker::bindState(uint32_t index, void *current, void *next) {
+  for (uint32_t i = 0; i < addresses.size(); ++i) {
+    const format::Buffer &buffer = *entry.buffers()->Get(i);
+    if (buffer.storage() == StorageClass::state && buffer.index() == index &&
+        buffer.base() < 0)
+      addresses[i] = static_cast<std::byte *>(buffer.next() ? next : current);
+  }
+}
+
+Status Walker::sizeOf(const format::SizeExpr &expr, int64_t &value) const {
+  if (evaluate(expr, slotValues.data(), value))
+    return Status();
+  return makeError(Code::BadData, "a size expression of entry '",
+                   entry.name()->string_view(), "' overflows");
+}
+
+/// Follows a chain of views; offsets may depend on loops, so they are computed
+/// at each use.
+Status Walker::addressOf(uint32_t buffer, std::byte *&address) const {
+  int64_t offset = 0;
+  const format::Buffer *place = entry.buffers()->Get(buffer);
+  while (place->base() >= 0) {
+    int64_t step = 0;
+    if (Status status = sizeOf(*place->view_offset(), step); !status.ok())
+      return status;
+    offset += step;
+    buffer = place->base();
+    place = entry.buffers()->Get(buffer);
+    if (step < 0 || static_cast<uint64_t>(step) > place->max_bytes())
+      return makeError(Code::BadData, "a view at byte ", step,
+                       " lies outside a buffer of ", place->max_bytes());
+  }
+  address = addresses[buffer] + offset;
+  return Status();
+}
+
+Status Walker::walk() { return runBlock(*entry.body()); }
+
+Status Walker::runBlock(const format::Block &block) {
+  for (const format::Command *command : *block.commands())
+    if (Status status = runCommand(*command); !status.ok())
+      return status;
+  return Status();
+}
+
+Status Walker::runCommand(const format::Command &command) {
+  switch (command.action_type()) {
+  case format::Action::Launch:
+    return launch(*command.action_as_Launch());
+  case format::Action::Copy:
+    return copy(*command.action_as_Copy());
+  case format::Action::SetSize:
+    return setSize(*command.action_as_SetSize());
+  case format::Action::ReadSize:
+    return readSize(*command.action_as_ReadSize());
+  case format::Action::If:
+    return branch(*command.action_as_If());
+  case format::Action::Loop:
+    return loop(*command.action_as_Loop());
+  case format::Action::RecordEvent:
+  case format::Action::WaitEvent:
+  case format::Action::AllReduce:
+    return Status(); // one lane, one rank
+  case format::Action::NONE:
+    break;
+  }
+  return Status(Code::Internal, "an unverified command");
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+void Walker::runTask(void *argument, int64_t first, int64_t last, int worker) {
+  const Task &task = *static_cast<const Task *>(argument);
+  Walker &walker = *task.walker;
+  void **buffers = walker.arguments.data() + worker * walker.argumentStride;
+  std::byte *scratch =
+      walker.workerScratch.data() + worker * walker.workerStride;
+  task.kernel(buffers, task.sizes, first, last, scratch);
+  if (!task.mayFault)
+    return;
+  Fault &fault = walker.faults[worker];
+  if (fault.flagAndValue[0] && first < fault.task) {
+    fault.task = first;
+    fault.value = fault.flagAndValue[1];
+  }
+  fault.flagAndValue[0] = 0;
+}
+
+/// Fills the first worker's arguments; a launch with a fault buffer gives each
+/// worker its own.
+Status Walker::gatherArguments(const format::Launch &launch) {
+  size_t count = launch.buffers() ? launch.buffers()->size() : 0;
+  for (size_t i = 0; i < count; ++i) {
+    std::byte *address = nullptr;
+    if (Status status = addressOf(launch.buffers()->Get(i), address);
+        !status.ok())
+      return status;
+    arguments[i] = address;
+  }
+  for (size_t worker = 0; worker < faults.size() && count > 0; ++worker) {
+    void **own = arguments.data() + worker * argumentStride;
+    if (worker > 0)
+      std::copy_n(arguments.data(), count, own);
+    if (launch.fault()) {
+      faults[worker] = {{0, 0}, INT64_MAX, 0};
+      own[count - 1] = faults[worker].flagAndValue;
+    }
+  }
+  size_t sizes = launch.sizes() ? launch.sizes()->size() : 0;
+  for (size_t i = 0; i < sizes; ++i)
+    if (Status status = sizeOf(*launch.sizes()->Get(i), sizeArguments[i]);
+        !status.ok())
+      return status;
+  return Status();
+}
+
+Status Walker::runTasks(const format::Launch &launch, int64_t tasks) {
+  Task task = {kernels[launch.kernel()], sizeArguments.data(), this,
+               launch.fault()};
+  // With one task per range the first fault does not depend on the threads.
+  int64_t ranges = runner.threads() * kRangesPerThread;
+  int64_t grain = launch.fault() ? 1 : std::max<int64_t>(tasks / ranges, 1);
+  if (tasks == 1)
+    runTask(&task, 0, 1, 0);
+  else if (tasks > 1)
+    runner.run(tasks, grain, runTask, &task);
+  return launch.fault() ? reportFault(launch) : Status();
+}
+
+Status Walker::reportFault(const format::Launch &launch) const {
+  auto first = std::min_element(
+      faults.begin(), faults.end(),
+      [](const Fault &a, const Fault &b) { return a.task < b.task; });
+  if (first->task == INT64_MAX)
+    return Status();
+  return makeError(Code::Usage, "node '", nodeOf(launch.node()), "': index ",
+                   first->value, " is out of range");
+}
+
+Status Walker::launch(const format::Launch &launch) {
+  int64_t tasks = 0;
+  if (Status status = sizeOf(*launch.tasks(), tasks); !status.ok())
+    return status;
+  if (Status status = gatherArguments(launch); !status.ok())
+    return status;
+  if (!profile)
+    return runTasks(launch, tasks);
+  ProfileRow &row = (*profile)[&launch];
+  auto start = std::chrono::steady_clock::now();
+  Status status = runTasks(launch, tasks);
+  row.nanoseconds +=
+      std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
+          .count();
+  ++row.calls;
+  int64_t amount = 0;
+  if (launch.flops() && evaluate(*launch.flops(), slotValues.data(), amount))
+    row.flops += amount;
+  if (launch.bytes() && evaluate(*launch.bytes(), slotValues.data(), amount))
+    row.bytes += amount;
+  return status;
+}
+
+//===----------------------------------------------------------------------===//
+// Everything else
+//===----------------------------------------------------------------------===//
+
+Status Walker::copy(const format::Copy &copy) {
+  int64_t bytes = 0;
+  std::byte *from = nullptr, *to = nullptr;
+  if (Status status = sizeOf(*copy.bytes(), bytes); !status.ok())
+    return status;
+  if (Status status = addressOf(copy.from(), from); !status.ok())
+    return status;
+  if (Status status = addressOf(copy.to(), to); !status.ok())
+    return status;
+  uint64_t room = std::min(entry.buffers()->Get(copy.from())->max_bytes(),
+                           entry.buffers()->Get(copy.to())->max_bytes());
+  if (bytes < 0 || static_cast<uint64_t>(bytes) > room)
+    return makeError(Code::BadData, "a copy of ", bytes,
+                     " bytes does not fit a buffer of ", room);
+  if (from != to)
+    std::memmove(to, from, bytes);
+  return Status();
+}
+
+Status Walker::setSize(const format::SetSize &set) {
+  return sizeOf(*set.value(), slotValues[set.slot()]);
+}
+
+/// The integer or boolean at `address`, which need not be aligned.
+static int64_t loadInteger(DType dtype, const std::byte *address) {
+  const DTypeTraits &traits = traitsOf(dtype);
+  uint64_t bits = 0;
+  std::memcpy(&bits, address, traits.bytes);
+  unsigned unused = 64 - 8 * traits.bytes;
+  if (traits.kind == DTypeKind::Signed)
+    return static_cast<int64_t>(bits << unused) >> unused;
+  return static_cast<int64_t>(bits);
+}
+
+Status Walker::readSize(const format::ReadSize &read) {
+  std::byte *address = nullptr;
+  if (Status status = addressOf(read.buffer(), address); !status.ok())
+    return status;
+  int64_t value = loadInteger(read.dtype(), address);
+  if (value < read.min() || value > read.max())
+    return makeError(Code::Usage, "node '", nodeOf(read.node()), "': size ",
+                     value, " is outside [", read.min(), ", ", read.max(), "]");
+  slotValues[read.slot()] = value;
+  return Status();
+}
+
+Status Walker::branch(const format::If &branch) {
+  std::byte *condition = nullptr;
+  if (Status status = addressOf(branch.condition(), condition); !status.ok())
+    return status;
+  return runBlock(*condition != std::byte(0) ? *branch.then_block()
+                                             : *branch.else_block());
+}
+
+Status Walker::loop(const format::Loop &loop) {
+  int64_t trips = INT64_MAX;
+  if (loop.trips())
+    if (Status status = sizeOf(*loop.trips(), trips); !status.ok())
+      return status;
+  int64_t &iteration = slotValues[loop.iteration()];
+  for (iteration = 0; iteration < trips; ++iteration) {
+    if (loop.condition() >= 0) {
+      std::byte *condition = nullptr;
+      if (Status status = addressOf(loop.condition(), condition); !status.ok())
+        return status;
+      if (*condition == std::byte(0))
+        return Status();
+    }
+    if (iteration >= loop.max_trips())
+      return makeError(Code::Usage, "node '", nodeOf(loop.node()),
+                       "': the loop runs more than ", loop.max_trips(),
+                       " times");
+    if (Status status = runBlock(*loop.body()); !status.ok())
+      return status;
+  }
+  return Status();
+}

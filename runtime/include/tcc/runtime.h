@@ -1,0 +1,258 @@
+/*===- tcc/runtime.h - The C API of the tcc runtime ---------------*- C -*-===//
+ *
+ * A package (.tcc) is opened, made a program for this machine, and run by
+ * contexts:
+ *
+ *   tcc_package *package;  tcc_program *program;  tcc_context *context;
+ *   tcc_package_open("model.tcc", NULL, &package);
+ *   tcc_program_create(package, NULL, &program);
+ *   tcc_context_create(program, NULL, &context);
+ *   tcc_context_bind_input(context, 0, &input);
+ *   tcc_context_run(context);
+ *   tcc_context_output(context, 0, &output);
+ *
+ * Every call that can fail returns a tcc_status: NULL is success, anything else
+ * must be freed. Thread rules are given at each group of functions:
+ *   [shared]    any thread at any time, also concurrently on one object
+ *   [exclusive] one thread at a time on one object
+ * Objects keep what they were made of alive: releasing a package while its
+ * programs live is fine. Strings and specs that a call returns live as long as
+ * the object they were asked of.
+ *
+ *===----------------------------------------------------------------------===*/
+#ifndef TCC_RUNTIME_H
+#define TCC_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define TCC_API __attribute__((visibility("default")))
+#else
+#define TCC_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*===- Status ------------------------------------------------------ [shared] */
+
+typedef struct tcc_status_s *tcc_status;
+
+/* The codes are the exit codes of the tools. */
+typedef enum tcc_code {
+  TCC_OK = 0,
+  TCC_MISMATCH = 1,
+  TCC_USAGE = 2,    /* unknown name, wrong shape or dtype, bad index */
+  TCC_BAD_DATA = 3, /* bad bytes in a file */
+  TCC_UNSUPPORTED = 4,
+  TCC_IO = 5, /* missing file, full disk */
+  TCC_NUMERICS = 6,
+  TCC_OUT_OF_MEMORY = 7,
+  TCC_DEVICE = 8, /* a device or CPU feature is missing */
+  TCC_PEER = 9,
+  TCC_INTERNAL = 70
+} tcc_code;
+
+TCC_API tcc_code tcc_status_code(tcc_status status); /* of NULL: TCC_OK */
+TCC_API const char *tcc_status_message(tcc_status status);
+TCC_API void tcc_status_free(tcc_status status);
+TCC_API const char *tcc_version(void);
+
+/*===- Hooks --------------------------------------------------------------- */
+
+/* Copied when an object is created; must stay callable while it lives. */
+typedef struct tcc_allocator {
+  void *user;
+  void *(*allocate)(void *user, size_t bytes, size_t alignment);
+  void (*release)(void *user, void *address, size_t bytes);
+} tcc_allocator;
+
+typedef enum tcc_log_level {
+  TCC_LOG_DEBUG = 0,
+  TCC_LOG_INFO = 1,
+  TCC_LOG_WARNING = 2
+} tcc_log_level;
+
+typedef struct tcc_log_sink {
+  void *user;
+  /* `level` is a tcc_log_level. */
+  void (*write)(void *user, int level, const char *message);
+} tcc_log_sink;
+
+/* Runs the tasks [first, last) as worker `worker`. */
+typedef void (*tcc_task)(void *argument, int64_t first, int64_t last,
+                         int32_t worker);
+
+/* A pool of the embedder. `run` calls `task` for all of [0, tasks) once, in
+ * ranges of at most `grain`, with 0 <= worker < threads and no two calls with
+ * one worker number at a time, and returns when all are done. */
+typedef struct tcc_thread_pool {
+  void *user;
+  int32_t threads;
+  void (*run)(void *user, int64_t tasks, int64_t grain, tcc_task task,
+              void *argument);
+} tcc_thread_pool;
+
+/*===- Packages ---------------------------------------------------- [shared] */
+
+typedef struct tcc_package tcc_package;
+
+typedef struct tcc_package_options {
+  size_t struct_size;        /* sizeof(tcc_package_options) */
+  int32_t skip_weight_check; /* nonzero: trust the digests of the weights */
+} tcc_package_options;
+
+TCC_API tcc_status tcc_package_open(const char *path,
+                                    const tcc_package_options *options,
+                                    tcc_package **package);
+TCC_API void tcc_package_release(tcc_package *package);
+
+/* Metadata of the model, as it was. */
+TCC_API size_t tcc_package_metadata_count(const tcc_package *package);
+TCC_API const char *tcc_package_metadata_key(const tcc_package *package,
+                                             size_t index);
+TCC_API const char *tcc_package_metadata_value(const tcc_package *package,
+                                               size_t index);
+/* The value of a key; NULL if it is absent. */
+TCC_API const char *tcc_package_find_metadata(const tcc_package *package,
+                                              const char *key);
+
+/*===- Programs ---------------------------------------------------- [shared] */
+
+typedef enum tcc_dtype {
+  TCC_F32 = 0,
+  TCC_F16,
+  TCC_BF16,
+  TCC_F64,
+  TCC_I8,
+  TCC_I16,
+  TCC_I32,
+  TCC_I64,
+  TCC_U8,
+  TCC_U16,
+  TCC_U32,
+  TCC_U64,
+  TCC_BOOL
+} tcc_dtype;
+
+TCC_API size_t tcc_dtype_size(tcc_dtype dtype);
+TCC_API const char *tcc_dtype_name(tcc_dtype dtype);
+
+/* One dimension of an input or output. */
+typedef struct tcc_dim {
+  int64_t extent;     /* -1 if it depends on symbolic dimensions or the data */
+  int64_t min, max;   /* of a symbol; else both are `extent` */
+  const char *symbol; /* name of the symbol it is; NULL for anything else */
+} tcc_dim;
+
+typedef struct tcc_tensor_spec {
+  const char *name;
+  tcc_dtype dtype;
+  size_t rank;
+  const tcc_dim *dims;
+  int32_t state;    /* inputs: the output that becomes this input of the next
+                       run; outputs: the input it becomes; else -1 */
+  int32_t is_fixed; /* an input that must have the value it was compiled for;
+                       it need not be bound */
+} tcc_tensor_spec;
+
+typedef struct tcc_program tcc_program;
+
+typedef struct tcc_program_options {
+  size_t struct_size;       /* sizeof(tcc_program_options) */
+  const char *weights_file; /* safetensors that replace weights; or NULL */
+  int32_t threads;          /* that recompute constants from them; 0: one */
+  const tcc_allocator *allocator;
+  const tcc_log_sink *log;
+} tcc_program_options;
+
+/* Maps the best code for this CPU. `options` may be NULL. */
+TCC_API tcc_status tcc_program_create(const tcc_package *package,
+                                      const tcc_program_options *options,
+                                      tcc_program **program);
+TCC_API void tcc_program_release(tcc_program *program);
+
+/* The signature of the entry point "main". */
+TCC_API size_t tcc_program_input_count(const tcc_program *program);
+TCC_API size_t tcc_program_output_count(const tcc_program *program);
+/* NULL if there is no such input or output. */
+TCC_API const tcc_tensor_spec *tcc_program_input(const tcc_program *program,
+                                                 size_t index);
+TCC_API const tcc_tensor_spec *tcc_program_output(const tcc_program *program,
+                                                  size_t index);
+/* The position of a name; -1 if it is absent. */
+TCC_API ptrdiff_t tcc_program_find_input(const tcc_program *program,
+                                         const char *name);
+TCC_API ptrdiff_t tcc_program_find_output(const tcc_program *program,
+                                          const char *name);
+
+/*===- Contexts ------------------------------------------------- [exclusive] */
+
+/* A dense row-major tensor; `data` must be aligned to its element. */
+typedef struct tcc_tensor {
+  void *data;
+  tcc_dtype dtype;
+  size_t rank;
+  const int64_t *shape;
+} tcc_tensor;
+
+typedef struct tcc_context tcc_context;
+
+typedef struct tcc_context_options {
+  size_t struct_size; /* sizeof(tcc_context_options) */
+  int32_t threads;    /* 0: min(affinity, CPU quota of the control group) */
+  const tcc_thread_pool *pool; /* replaces the context's own threads */
+  const tcc_allocator *allocator;
+} tcc_context_options;
+
+/* Allocates all memory that runs need. `options` may be NULL. */
+TCC_API tcc_status tcc_context_create(const tcc_program *program,
+                                      const tcc_context_options *options,
+                                      tcc_context **context);
+TCC_API void tcc_context_release(tcc_context *context);
+
+/* Each later run reads `tensor->data` in place, which must stay valid; a state
+ * input copies its first value now. Symbolic dimensions follow from the bound
+ * shapes. */
+TCC_API tcc_status tcc_context_bind_input(tcc_context *context, size_t index,
+                                          const tcc_tensor *tensor);
+/* Each later run writes its result there; unbound outputs get memory of the
+ * context. Where the extents depend on the data, `bytes` must be enough for
+ * their upper bounds. */
+TCC_API tcc_status tcc_context_bind_output(tcc_context *context, size_t index,
+                                           void *data, size_t bytes);
+
+/* DLPack (dlpack.h): tensors in host memory, dense and row-major. They are
+ * borrowed, not consumed: `tensor` must outlive the binding. */
+struct DLManagedTensor;
+TCC_API tcc_status tcc_context_bind_input_dlpack(
+    tcc_context *context, size_t index, const struct DLManagedTensor *tensor);
+TCC_API tcc_status tcc_context_bind_output_dlpack(
+    tcc_context *context, size_t index, const struct DLManagedTensor *tensor);
+
+/* Needed only for a symbolic dimension that no bound shape tells. */
+TCC_API tcc_status tcc_context_set_dim(tcc_context *context, const char *name,
+                                       int64_t value);
+
+/* Allocates nothing once the bindings are unchanged. After a failure outputs
+ * and states are undefined until tcc_context_reset_state. */
+TCC_API tcc_status tcc_context_run(tcc_context *context);
+
+/* The last run's output, valid until the next call on this context other than
+ * this one. */
+TCC_API tcc_status tcc_context_output(tcc_context *context, size_t index,
+                                      tcc_tensor *tensor);
+
+/* All states become zero, as in a new context. */
+TCC_API void tcc_context_reset_state(tcc_context *context);
+
+/* Bytes of arena, worker scratch and states. */
+TCC_API uint64_t tcc_context_planned_bytes(const tcc_context *context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TCC_RUNTIME_H */

@@ -1,0 +1,271 @@
+//===- tcc/runtime.hpp - The C++ API of the tcc runtime ---------*- C++ -*-===//
+//
+// A header-only layer over tcc/runtime.h: handles are owned, failures are
+// thrown as tcc::Error. Needs C++17.
+//
+//   tcc::Package package = tcc::Package::open("model.tcc");
+//   tcc::Program program(package);   // immutable, shared by threads
+//   tcc::Context context(program);   // one per thread
+//   context.bind("image", image.data(), {1, 3, 224, 224});
+//   context.run();
+//   tcc::Tensor scores = context.output(0);
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_RUNTIME_HPP
+#define TCC_RUNTIME_HPP
+
+#include "tcc/runtime.h"
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tcc {
+
+class Error : public std::runtime_error {
+public:
+  Error(tcc_code code, const char *message)
+      : std::runtime_error(message), errorCode(code) {}
+  tcc_code code() const { return errorCode; }
+
+private:
+  tcc_code errorCode;
+};
+
+/// Throws the failure that a status is, and frees it.
+inline void check(tcc_status status) {
+  if (!status)
+    return;
+  Error error(tcc_status_code(status), tcc_status_message(status));
+  tcc_status_free(status);
+  throw error;
+}
+
+/// The tcc_dtype of a C++ element type.
+template <typename T> constexpr tcc_dtype dtypeOf() {
+  constexpr bool isFloat = std::is_floating_point_v<T>;
+  static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8);
+  if constexpr (std::is_same_v<T, bool>)
+    return TCC_BOOL;
+  else if constexpr (isFloat)
+    return sizeof(T) == 4 ? TCC_F32 : TCC_F64;
+  else if constexpr (std::is_signed_v<T>)
+    return sizeof(T) == 1   ? TCC_I8
+           : sizeof(T) == 2 ? TCC_I16
+           : sizeof(T) == 4 ? TCC_I32
+                            : TCC_I64;
+  else
+    return sizeof(T) == 1   ? TCC_U8
+           : sizeof(T) == 2 ? TCC_U16
+           : sizeof(T) == 4 ? TCC_U32
+                            : TCC_U64;
+}
+
+/// A view of a dense row-major tensor; owns nothing.
+class Tensor {
+public:
+  explicit Tensor(const tcc_tensor &tensor) : tensor(tensor) {}
+
+  tcc_dtype dtype() const { return tensor.dtype; }
+  size_t rank() const { return tensor.rank; }
+  int64_t extent(size_t axis) const { return tensor.shape[axis]; }
+  std::vector<int64_t> shape() const {
+    return {tensor.shape, tensor.shape + tensor.rank};
+  }
+  size_t size() const {
+    size_t count = 1;
+    for (size_t axis = 0; axis < tensor.rank; ++axis)
+      count *= static_cast<size_t>(tensor.shape[axis]);
+    return count;
+  }
+  /// The elements; throws if T is not the tensor's type.
+  template <typename T> T *data() const {
+    if (dtypeOf<T>() != tensor.dtype)
+      throw Error(TCC_USAGE, "the tensor has another element type");
+    return static_cast<T *>(tensor.data);
+  }
+
+private:
+  tcc_tensor tensor;
+};
+
+struct PackageOptions {
+  bool verifyWeights = true;
+};
+
+class Package {
+public:
+  static Package open(const std::string &path,
+                      const PackageOptions &options = {}) {
+    tcc_package_options given = {sizeof(given), !options.verifyWeights};
+    tcc_package *opened = nullptr;
+    check(tcc_package_open(path.c_str(), &given, &opened));
+    return Package(opened);
+  }
+
+  /// Metadata of the model.
+  std::vector<std::pair<std::string, std::string>> metadata() const {
+    std::vector<std::pair<std::string, std::string>> pairs;
+    for (size_t i = 0; i < tcc_package_metadata_count(get()); ++i)
+      pairs.emplace_back(tcc_package_metadata_key(get(), i),
+                         tcc_package_metadata_value(get(), i));
+    return pairs;
+  }
+  std::optional<std::string> findMetadata(const std::string &key) const {
+    const char *value = tcc_package_find_metadata(get(), key.c_str());
+    return value ? std::optional<std::string>(value) : std::nullopt;
+  }
+
+  tcc_package *get() const { return handle.get(); }
+
+private:
+  explicit Package(tcc_package *opened) : handle(opened) {}
+
+  struct Release {
+    void operator()(tcc_package *package) const {
+      tcc_package_release(package);
+    }
+  };
+  std::unique_ptr<tcc_package, Release> handle;
+};
+
+struct ProgramOptions {
+  std::string weightsFile; ///< safetensors that replace weights
+  int threads = 1;
+  const tcc_allocator *allocator = nullptr;
+  const tcc_log_sink *log = nullptr;
+};
+
+class Program {
+public:
+  explicit Program(const Package &package, const ProgramOptions &options = {}) {
+    const char *weights =
+        options.weightsFile.empty() ? nullptr : options.weightsFile.c_str();
+    tcc_program_options given = {sizeof(given), weights, options.threads,
+                                 options.allocator, options.log};
+    tcc_program *created = nullptr;
+    check(tcc_program_create(package.get(), &given, &created));
+    handle.reset(created);
+  }
+
+  size_t inputCount() const { return tcc_program_input_count(get()); }
+  size_t outputCount() const { return tcc_program_output_count(get()); }
+  const tcc_tensor_spec &input(size_t index) const {
+    return specOrThrow(tcc_program_input(get(), index));
+  }
+  const tcc_tensor_spec &output(size_t index) const {
+    return specOrThrow(tcc_program_output(get(), index));
+  }
+  size_t findInput(const std::string &name) const {
+    return indexOrThrow(tcc_program_find_input(get(), name.c_str()), name);
+  }
+  size_t findOutput(const std::string &name) const {
+    return indexOrThrow(tcc_program_find_output(get(), name.c_str()), name);
+  }
+
+  tcc_program *get() const { return handle.get(); }
+
+private:
+  static const tcc_tensor_spec &specOrThrow(const tcc_tensor_spec *spec) {
+    if (!spec)
+      throw Error(TCC_USAGE, "there is no such input or output");
+    return *spec;
+  }
+  static size_t indexOrThrow(ptrdiff_t index, const std::string &name) {
+    if (index < 0)
+      throw Error(TCC_USAGE, ("there is no '" + name + "'").c_str());
+    return static_cast<size_t>(index);
+  }
+
+  struct Release {
+    void operator()(tcc_program *program) const {
+      tcc_program_release(program);
+    }
+  };
+  std::unique_ptr<tcc_program, Release> handle;
+};
+
+struct ContextOptions {
+  int threads = 0; ///< 0: min(affinity, CPU quota)
+  const tcc_thread_pool *pool = nullptr;
+  const tcc_allocator *allocator = nullptr;
+};
+
+/// One thread at a time; `program` must outlive the context.
+class Context {
+public:
+  explicit Context(const Program &program, const ContextOptions &options = {})
+      : program(&program) {
+    tcc_context_options given = {sizeof(given), options.threads, options.pool,
+                                 options.allocator};
+    tcc_context *created = nullptr;
+    check(tcc_context_create(program.get(), &given, &created));
+    handle.reset(created);
+  }
+
+  /// Binds `data`, read in place by each run.
+  template <typename T>
+  void bind(size_t input, const T *data, const std::vector<int64_t> &shape) {
+    bindBytes(input, data, dtypeOf<T>(), shape);
+  }
+  template <typename T>
+  void bind(const std::string &input, const T *data,
+            const std::vector<int64_t> &shape) {
+    bind(program->findInput(input), data, shape);
+  }
+  /// For element types that C++ has not: f16, bf16.
+  void bindBytes(size_t input, const void *data, tcc_dtype dtype,
+                 const std::vector<int64_t> &shape) {
+    tcc_tensor tensor = {const_cast<void *>(data), dtype, shape.size(),
+                         shape.data()};
+    check(tcc_context_bind_input(get(), input, &tensor));
+  }
+  /// Binds `count` elements that each run writes.
+  template <typename T> void bindOutput(size_t output, T *data, size_t count) {
+    if (program->output(output).dtype != dtypeOf<T>())
+      throw Error(TCC_USAGE, "the output has another element type");
+    check(tcc_context_bind_output(get(), output, data, count * sizeof(T)));
+  }
+  void bind(size_t input, const DLManagedTensor *tensor) {
+    check(tcc_context_bind_input_dlpack(get(), input, tensor));
+  }
+  void bindOutput(size_t output, const DLManagedTensor *tensor) {
+    check(tcc_context_bind_output_dlpack(get(), output, tensor));
+  }
+  void setDim(const std::string &name, int64_t value) {
+    check(tcc_context_set_dim(get(), name.c_str(), value));
+  }
+
+  void run() { check(tcc_context_run(get())); }
+
+  /// The last run's output; valid until the next call on this context.
+  Tensor output(size_t index) const {
+    tcc_tensor tensor = {};
+    check(tcc_context_output(get(), index, &tensor));
+    return Tensor(tensor);
+  }
+  Tensor output(const std::string &name) const {
+    return output(program->findOutput(name));
+  }
+  void resetState() { tcc_context_reset_state(get()); }
+  uint64_t plannedBytes() const { return tcc_context_planned_bytes(get()); }
+
+  tcc_context *get() const { return handle.get(); }
+
+private:
+  struct Release {
+    void operator()(tcc_context *context) const {
+      tcc_context_release(context);
+    }
+  };
+  const Program *program;
+  std::unique_ptr<tcc_context, Release> handle;
+};
+
+} // namespace tcc
+
+#endif // TCC_RUNTIME_HPP

@@ -1,0 +1,105 @@
+#include "runtime/package/SizeExpr.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using format::SizeOp;
+
+static bool isLeaf(SizeOp op) {
+  return op == SizeOp::constant || op == SizeOp::slot;
+}
+
+bool runtime::isWellFormed(const format::SizeExpr &expr, size_t slotCount) {
+  size_t depth = 0;
+  for (const format::SizeInstruction *step : *expr.code()) {
+    if (step->op() > SizeOp::MAX)
+      return false;
+    if (!isLeaf(step->op())) {
+      if (depth < 2)
+        return false;
+      --depth;
+      continue;
+    }
+    if (step->op() == SizeOp::slot &&
+        static_cast<uint64_t>(step->value()) >= slotCount)
+      return false;
+    if (++depth > kMaxSizeDepth)
+      return false;
+  }
+  return depth == 1;
+}
+
+/// Rounds towards minus infinity.
+static int64_t floorDivide(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+static bool apply(SizeOp op, int64_t a, int64_t b, int64_t &value) {
+  bool divides =
+      op == SizeOp::floor_div || op == SizeOp::ceil_div || op == SizeOp::mod;
+  bool overflows = a == std::numeric_limits<int64_t>::min() && b == -1;
+  if (divides && (b == 0 || overflows))
+    return false;
+  switch (op) {
+  case SizeOp::add:
+    return !__builtin_add_overflow(a, b, &value);
+  case SizeOp::sub:
+    return !__builtin_sub_overflow(a, b, &value);
+  case SizeOp::mul:
+    return !__builtin_mul_overflow(a, b, &value);
+  case SizeOp::floor_div:
+    value = floorDivide(a, b);
+    return true;
+  case SizeOp::ceil_div:
+    value = floorDivide(a, b) + (a % b != 0);
+    return true;
+  case SizeOp::mod:
+    value = a % b + (a % b != 0 && (a < 0) != (b < 0) ? b : 0);
+    return true;
+  case SizeOp::min:
+    value = std::min(a, b);
+    return true;
+  case SizeOp::max:
+    value = std::max(a, b);
+    return true;
+  case SizeOp::constant:
+  case SizeOp::slot:
+    break;
+  }
+  return false;
+}
+
+bool runtime::evaluate(const format::SizeExpr &expr, const int64_t *slots,
+                       int64_t &value) {
+  int64_t stack[kMaxSizeDepth];
+  size_t depth = 0;
+  for (const format::SizeInstruction *step : *expr.code()) {
+    if (isLeaf(step->op())) {
+      stack[depth++] =
+          step->op() == SizeOp::slot ? slots[step->value()] : step->value();
+      continue;
+    }
+    --depth;
+    if (!apply(step->op(), stack[depth - 1], stack[depth], stack[depth - 1]))
+      return false;
+  }
+  value = stack[0];
+  return true;
+}
+
+int64_t runtime::slotOf(const format::SizeExpr &expr) {
+  if (expr.code()->size() != 1 || expr.code()->Get(0)->op() != SizeOp::slot)
+    return -1;
+  return expr.code()->Get(0)->value();
+}
+
+bool runtime::readsOnlySlotsBelow(const format::SizeExpr &expr,
+                                  size_t slotCount) {
+  return std::all_of(expr.code()->begin(), expr.code()->end(),
+                     [&](const format::SizeInstruction *step) {
+                       return step->op() != SizeOp::slot ||
+                              static_cast<uint64_t>(step->value()) < slotCount;
+                     });
+}

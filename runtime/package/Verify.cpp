@@ -1,0 +1,140 @@
+#include "runtime/package/Verify.h"
+
+#include "runtime/package/DType.h"
+#include "runtime/package/VerifyEntry.h"
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+/// FlatBuffers' verifier counts one level for each nested table.
+static constexpr size_t kMaxTableDepth = 256;
+static constexpr size_t kMaxTables = size_t(1) << 26;
+
+template <typename T>
+static size_t sizeOf(const flatbuffers::Vector<T> *vector) {
+  return vector ? vector->size() : 0;
+}
+
+template <typename... Parts> static Status refuse(const Parts &...parts) {
+  return makeError(Code::BadData, parts...);
+}
+
+/// Bytes of a static shape; false on a negative dimension or overflow.
+static bool bytesOf(DType dtype, const flatbuffers::Vector<int64_t> &shape,
+                    uint64_t &bytes) {
+  bytes = traitsOf(dtype).bytes;
+  for (int64_t dim : shape)
+    if (dim < 0 ||
+        __builtin_mul_overflow(bytes, static_cast<uint64_t>(dim), &bytes))
+      return false;
+  return true;
+}
+
+static Status verifySymbols(const format::Program &program) {
+  if (!program.symbols())
+    return Status();
+  for (const format::Symbol *symbol : *program.symbols())
+    if (symbol->min() < 0 || symbol->min() > symbol->max() ||
+        symbol->divisor() < 1)
+      return refuse("dimension '", symbol->name()->string_view(),
+                    "' has an empty range");
+  return Status();
+}
+
+static Status verifyWeight(const format::Program &program,
+                           const format::ConstTensor &weight,
+                           const ProgramLimits &limits) {
+  std::string_view name = weight.name()->string_view();
+  uint64_t bytes = 0;
+  if (!isDType(weight.dtype()) ||
+      !bytesOf(weight.dtype(), *weight.shape(), bytes) ||
+      bytes != weight.bytes())
+    return refuse("weight '", name, "' has a bad type");
+  if (limits.sections && sizeOf(weight.digest()) != sizeof(format::Digest))
+    return refuse("weight '", name, "' has no digest");
+  if (weight.offset() % format::kTensorAlignment)
+    return refuse("weight '", name, "' is not aligned");
+  if (limits.weightBytes &&
+      (weight.offset() > *limits.weightBytes ||
+       weight.bytes() > *limits.weightBytes - weight.offset()))
+    return refuse("weight '", name, "' ends after its section");
+  if (!weight.sources())
+    return Status();
+  for (uint32_t source : *weight.sources())
+    if (source >= sizeOf(program.model_tensors()))
+      return refuse("weight '", name, "' has an unknown source");
+  return Status();
+}
+
+static Status verifyModelTensor(const format::Program &program,
+                                const format::ModelTensor &tensor) {
+  std::string_view name = tensor.name()->string_view();
+  uint64_t bytes = 0;
+  if (!isDType(tensor.dtype()) ||
+      !bytesOf(tensor.dtype(), *tensor.shape(), bytes))
+    return refuse("model tensor '", name, "' has a bad type");
+  size_t digest = sizeOf(tensor.structural_digest());
+  if (digest != 0 && digest != sizeof(format::Digest))
+    return refuse("model tensor '", name, "' has a bad digest");
+  if (tensor.const_index() < 0)
+    return Status();
+  if (static_cast<size_t>(tensor.const_index()) >= sizeOf(program.weights()))
+    return refuse("model tensor '", name, "' is held by an unknown weight");
+  if (program.weights()->Get(tensor.const_index())->bytes() != bytes)
+    return refuse("model tensor '", name, "' differs from its weight in size");
+  return Status();
+}
+
+static Status verifyVariant(const format::Program &program,
+                            const format::Variant &variant,
+                            const ProgramLimits &limits) {
+  if (sizeOf(variant.kernel_offsets()) != sizeOf(program.kernels()))
+    return refuse("variant '", variant.cpu()->string_view(), "' has ",
+                  sizeOf(variant.kernel_offsets()), " kernels, not ",
+                  sizeOf(program.kernels()));
+  if (!limits.sections)
+    return Status();
+  if (variant.image() >= limits.sections->size() ||
+      (*limits.sections)[variant.image()].kind != format::SectionKind::Code)
+    return refuse("variant '", variant.cpu()->string_view(),
+                  "' has no code section");
+  return Status();
+}
+
+static Status verifyTables(const format::Program &program,
+                           const ProgramLimits &limits) {
+  if (Status status = verifySymbols(program); !status.ok())
+    return status;
+  for (size_t i = 0; i < sizeOf(program.weights()); ++i)
+    if (Status status =
+            verifyWeight(program, *program.weights()->Get(i), limits);
+        !status.ok())
+      return status;
+  for (size_t i = 0; i < sizeOf(program.model_tensors()); ++i)
+    if (Status status =
+            verifyModelTensor(program, *program.model_tensors()->Get(i));
+        !status.ok())
+      return status;
+  for (const format::Variant *variant : *program.variants())
+    if (Status status = verifyVariant(program, *variant, limits); !status.ok())
+      return status;
+  return Status();
+}
+
+Status runtime::verifyProgram(std::span<const std::byte> bytes,
+                              const ProgramLimits &limits) {
+  flatbuffers::Verifier verifier(
+      reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size(),
+      kMaxTableDepth, kMaxTables);
+  // The file identifier stands after the root's offset.
+  constexpr size_t kSmallest = 8;
+  if (bytes.size() < kSmallest || !format::VerifyProgramBuffer(verifier))
+    return refuse("the program section is malformed");
+  const format::Program &program = *format::GetProgram(bytes.data());
+  if (Status status = verifyTables(program, limits); !status.ok())
+    return status;
+  for (const format::Entry *entry : *program.entries())
+    if (Status status = verifyEntry(program, *entry); !status.ok())
+      return status;
+  return Status();
+}

@@ -1,0 +1,292 @@
+#include "runtime/package/VerifyEntry.h"
+
+#include "runtime/package/DType.h"
+#include "runtime/package/Format.h"
+#include "runtime/package/SizeExpr.h"
+
+using namespace tcc;
+using namespace tcc::runtime;
+using format::StorageClass;
+
+namespace {
+
+constexpr int kMaxBlockDepth = 32;
+constexpr uint32_t kMaxSlots = 1 << 20;
+
+template <typename T> size_t sizeOf(const flatbuffers::Vector<T> *vector) {
+  return vector ? vector->size() : 0;
+}
+
+std::string_view textOf(const flatbuffers::String *text) {
+  return text ? text->string_view() : std::string_view();
+}
+
+/// Checks one entry; the first problem is kept in `problem`.
+class EntryVerifier {
+public:
+  EntryVerifier(const format::Program &program, const format::Entry &entry)
+      : program(program), entry(entry) {}
+
+  Status verify();
+
+private:
+  bool verifySignature();
+  bool verifySpec(const format::TensorSpec &spec, size_t slotCount);
+  bool verifyBuffers();
+  bool verifyPlace(const format::Buffer &buffer, uint32_t index);
+  bool isStateInput(uint32_t input) const;
+  bool isStateOutput(uint32_t output) const;
+  bool verifyView(const format::Buffer &buffer, uint32_t index);
+  bool verifyBlock(const format::Block &block, int depth);
+  bool verifyCommand(const format::Command &command, int depth);
+  bool verifyLaunch(const format::Launch &launch);
+  bool verifyCopy(const format::Copy &copy);
+  bool verifyLoop(const format::Loop &loop, int depth);
+  bool verifyReadSize(const format::ReadSize &read);
+  bool verifyAllReduce(const format::AllReduce &reduce);
+
+  bool isPrepare() const { return entry.name()->string_view() == "prepare"; }
+  bool isBuffer(uint32_t index) const {
+    return index < sizeOf(entry.buffers());
+  }
+  /// A buffer of at least `bytes` bytes.
+  bool holds(uint32_t index, uint64_t bytes) const {
+    return isBuffer(index) && entry.buffers()->Get(index)->max_bytes() >= bytes;
+  }
+  bool isOwnSlot(uint32_t slot) const {
+    return slot >= sizeOf(program.symbols()) && slot < entry.slot_count();
+  }
+  bool isExpr(const format::SizeExpr *expr) const {
+    return expr && isWellFormed(*expr, entry.slot_count());
+  }
+  bool isOptionalExpr(const format::SizeExpr *expr) const {
+    return !expr || isExpr(expr);
+  }
+
+  template <typename... Parts> bool refuse(const Parts &...parts) {
+    problem = concat("entry '", entry.name()->string_view(), "': ", parts...);
+    return false;
+  }
+
+  const format::Program &program;
+  const format::Entry &entry;
+  std::string problem;
+};
+
+Status EntryVerifier::verify() {
+  if (verifySignature() && verifyBuffers() && verifyBlock(*entry.body(), 0))
+    return Status();
+  return Status(Code::BadData, std::move(problem));
+}
+
+bool EntryVerifier::verifySpec(const format::TensorSpec &spec,
+                               size_t slotCount) {
+  if (!isDType(spec.dtype()))
+    return refuse("'", spec.name()->string_view(), "' has an unknown dtype");
+  for (const format::SizeExpr *dim : *spec.shape())
+    if (!isWellFormed(*dim, slotCount))
+      return refuse("'", spec.name()->string_view(), "' has a bad dimension");
+  return true;
+}
+
+bool EntryVerifier::verifySignature() {
+  if (entry.slot_count() < sizeOf(program.symbols()) ||
+      entry.slot_count() > kMaxSlots)
+    return refuse("bad number of size slots ", entry.slot_count());
+  for (const format::TensorSpec *input : *entry.inputs())
+    if (!verifySpec(*input, sizeOf(program.symbols())))
+      return false;
+  for (const format::TensorSpec *output : *entry.outputs())
+    if (!verifySpec(*output, entry.slot_count()))
+      return false;
+  for (size_t i = 0; i < sizeOf(entry.states()); ++i) {
+    const format::StatePair *pair = entry.states()->Get(i);
+    if (pair->input() >= sizeOf(entry.inputs()) ||
+        pair->output() >= sizeOf(entry.outputs()))
+      return refuse("state ", i, " has no such input or output");
+    const format::TensorSpec *input = entry.inputs()->Get(pair->input());
+    const format::TensorSpec *output = entry.outputs()->Get(pair->output());
+    if (input->dtype() != output->dtype() ||
+        sizeOf(input->shape()) != sizeOf(output->shape()))
+      return refuse("state ", i, " changes its type");
+  }
+  return true;
+}
+
+bool EntryVerifier::isStateInput(uint32_t input) const {
+  for (size_t i = 0; i < sizeOf(entry.states()); ++i)
+    if (entry.states()->Get(i)->input() == input)
+      return true;
+  return false;
+}
+
+bool EntryVerifier::isStateOutput(uint32_t output) const {
+  for (size_t i = 0; i < sizeOf(entry.states()); ++i)
+    if (entry.states()->Get(i)->output() == output)
+      return true;
+  return false;
+}
+
+bool EntryVerifier::verifyPlace(const format::Buffer &buffer, uint32_t index) {
+  uint64_t scratch = entry.scratch_bytes();
+  bool inRange = true;
+  switch (buffer.storage()) {
+  case StorageClass::input:
+    inRange = buffer.index() < sizeOf(entry.inputs()) &&
+              !isStateInput(buffer.index());
+    break;
+  case StorageClass::output:
+    inRange = buffer.index() < sizeOf(entry.outputs()) &&
+              !isStateOutput(buffer.index());
+    break;
+  case StorageClass::constant:
+    inRange =
+        buffer.index() < sizeOf(program.weights()) &&
+        buffer.max_bytes() <= program.weights()->Get(buffer.index())->bytes();
+    break;
+  case StorageClass::model:
+    inRange = isPrepare() && buffer.index() < sizeOf(program.model_tensors());
+    break;
+  case StorageClass::state:
+    inRange = !isPrepare() && buffer.index() < sizeOf(entry.states());
+    break;
+  case StorageClass::scratch:
+    inRange = buffer.offset() % format::kTensorAlignment == 0 &&
+              buffer.offset() <= scratch &&
+              buffer.max_bytes() <= scratch - buffer.offset();
+    break;
+  case StorageClass::fault:
+    inRange = buffer.max_bytes() == 2 * sizeof(int64_t);
+    break;
+  }
+  return inRange || refuse("buffer ", index, " is out of range");
+}
+
+bool EntryVerifier::verifyView(const format::Buffer &buffer, uint32_t index) {
+  if (buffer.base() < 0)
+    return true;
+  if (static_cast<uint32_t>(buffer.base()) >= index)
+    return refuse("buffer ", index, " is a view of a later one");
+  if (!isExpr(buffer.view_offset()))
+    return refuse("buffer ", index, " has a bad offset");
+  return true;
+}
+
+bool EntryVerifier::verifyBuffers() {
+  for (uint32_t i = 0; i < sizeOf(entry.buffers()); ++i) {
+    const format::Buffer &buffer = *entry.buffers()->Get(i);
+    if (buffer.storage() > StorageClass::MAX ||
+        buffer.space() != format::MemorySpace::host)
+      return refuse("buffer ", i, " is of a kind unknown to this runtime");
+    bool isView = buffer.base() >= 0;
+    if (isView ? !verifyView(buffer, i) : !verifyPlace(buffer, i))
+      return false;
+  }
+  return true;
+}
+
+bool EntryVerifier::verifyBlock(const format::Block &block, int depth) {
+  if (depth > kMaxBlockDepth)
+    return refuse("blocks are nested deeper than ", kMaxBlockDepth);
+  for (const format::Command *command : *block.commands())
+    if (!verifyCommand(*command, depth))
+      return false;
+  return true;
+}
+
+bool EntryVerifier::verifyCommand(const format::Command &command, int depth) {
+  switch (command.action_type()) {
+  case format::Action::Launch:
+    return verifyLaunch(*command.action_as_Launch());
+  case format::Action::Copy:
+    return verifyCopy(*command.action_as_Copy());
+  case format::Action::SetSize: {
+    const format::SetSize &set = *command.action_as_SetSize();
+    return (isOwnSlot(set.slot()) && isExpr(set.value())) ||
+           refuse("a size assignment is out of range");
+  }
+  case format::Action::ReadSize:
+    return verifyReadSize(*command.action_as_ReadSize());
+  case format::Action::If: {
+    const format::If &branch = *command.action_as_If();
+    if (!holds(branch.condition(), 1))
+      return refuse("a condition is out of range");
+    return verifyBlock(*branch.then_block(), depth + 1) &&
+           verifyBlock(*branch.else_block(), depth + 1);
+  }
+  case format::Action::Loop:
+    return verifyLoop(*command.action_as_Loop(), depth);
+  case format::Action::RecordEvent:
+    return command.action_as_RecordEvent()->event() < entry.event_count() ||
+           refuse("an event is out of range");
+  case format::Action::WaitEvent:
+    return command.action_as_WaitEvent()->event() < entry.event_count() ||
+           refuse("an event is out of range");
+  case format::Action::AllReduce:
+    return verifyAllReduce(*command.action_as_AllReduce());
+  case format::Action::NONE:
+    break;
+  }
+  return refuse("a command is of a kind unknown to this runtime");
+}
+
+bool EntryVerifier::verifyLaunch(const format::Launch &launch) {
+  std::string_view node = textOf(launch.node());
+  if (launch.kernel() >= sizeOf(program.kernels()))
+    return refuse("launch of '", node, "' has no such kernel");
+  for (size_t i = 0; i < sizeOf(launch.buffers()); ++i)
+    if (!isBuffer(launch.buffers()->Get(i)))
+      return refuse("launch of '", node, "' has no such buffer");
+  for (size_t i = 0; i < sizeOf(launch.sizes()); ++i)
+    if (!isExpr(launch.sizes()->Get(i)))
+      return refuse("launch of '", node, "' has a bad size");
+  if (!isExpr(launch.tasks()) || !isOptionalExpr(launch.flops()) ||
+      !isOptionalExpr(launch.bytes()))
+    return refuse("launch of '", node, "' has a bad size");
+  if (!launch.fault())
+    return true;
+  size_t count = sizeOf(launch.buffers());
+  bool hasFaultBuffer =
+      count > 0 &&
+      entry.buffers()->Get(launch.buffers()->Get(count - 1))->storage() ==
+          StorageClass::fault;
+  return hasFaultBuffer || refuse("launch of '", node, "' has no fault buffer");
+}
+
+bool EntryVerifier::verifyCopy(const format::Copy &copy) {
+  return (isBuffer(copy.from()) && isBuffer(copy.to()) &&
+          isExpr(copy.bytes())) ||
+         refuse("a copy is out of range");
+}
+
+bool EntryVerifier::verifyReadSize(const format::ReadSize &read) {
+  return (isOwnSlot(read.slot()) && isDType(read.dtype()) &&
+          traitsOf(read.dtype()).kind != DTypeKind::Float &&
+          holds(read.buffer(), traitsOf(read.dtype()).bytes) &&
+          read.min() <= read.max()) ||
+         refuse("reading a size of '", textOf(read.node()),
+                "' is out of range");
+}
+
+bool EntryVerifier::verifyLoop(const format::Loop &loop, int depth) {
+  bool inRange = isOwnSlot(loop.iteration()) && isOptionalExpr(loop.trips()) &&
+                 (loop.condition() < 0 ||
+                  holds(static_cast<uint32_t>(loop.condition()), 1)) &&
+                 loop.max_trips() >= 0;
+  if (!inRange)
+    return refuse("loop '", textOf(loop.node()), "' is out of range");
+  return verifyBlock(*loop.body(), depth + 1);
+}
+
+bool EntryVerifier::verifyAllReduce(const format::AllReduce &reduce) {
+  return (isBuffer(reduce.buffer()) && isDType(reduce.dtype()) &&
+          isExpr(reduce.count())) ||
+         refuse("an all-reduce is out of range");
+}
+
+} // namespace
+
+Status runtime::verifyEntry(const format::Program &program,
+                            const format::Entry &entry) {
+  return EntryVerifier(program, entry).verify();
+}

@@ -1,0 +1,15 @@
+//===- VerifyEntry.h - Checks one entry point -------------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_PACKAGE_VERIFYENTRY_H
+#define TCC_RUNTIME_PACKAGE_VERIFYENTRY_H
+
+#include "runtime/base/Status.h"
+#include "runtime/package/Program_generated.h"
+
+namespace tcc::runtime {
+
+/// `program` has passed FlatBuffers' verifier and the checks of its own tables.
+Status verifyEntry(const format::Program &program, const format::Entry &entry);
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_PACKAGE_VERIFYENTRY_H

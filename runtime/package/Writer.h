@@ -1,0 +1,65 @@
+//===- Writer.h - Writes the package container ------------------*- C++ -*-===//
+//
+// The compiler's side of Format.h. Sections are numbered in the order of the
+// add calls; Variant.image refers to these numbers.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_RUNTIME_PACKAGE_WRITER_H
+#define TCC_RUNTIME_PACKAGE_WRITER_H
+
+#include "runtime/base/Status.h"
+#include "runtime/package/Format.h"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tcc::runtime {
+
+/// One tensor of the weights section.
+struct WeightData {
+  uint64_t offset; ///< from the start of the section; ascending, 64-aligned
+  std::span<const std::byte> bytes;
+  format::Digest digest; ///< of `bytes`, as ConstTensor.digest says
+};
+
+class PackageWriter {
+public:
+  /// Adds a section other than weights; `bytes` must live until `write`.
+  uint32_t addSection(format::SectionKind kind,
+                      std::span<const std::byte> bytes);
+  /// Adds the weights section; the data must live until `write`.
+  uint32_t addWeights(std::span<const WeightData> tensors);
+
+  /// Writes to a temporary name beside `path`, syncs it and renames it: there
+  /// is a complete file under `path`, or none.
+  Status write(const std::string &path) const;
+
+private:
+  struct Piece {
+    uint64_t offset; ///< in the section
+    std::span<const std::byte> bytes;
+  };
+  struct Section {
+    format::SectionKind kind;
+    uint64_t size;
+    format::Digest digest;
+    std::vector<Piece> pieces;
+  };
+
+  std::vector<format::SectionEntry> layOut(uint64_t &fileSize) const;
+  Status writeFile(int file, const std::string &path) const;
+
+  std::vector<Section> sections;
+};
+
+/// Offset of the next tensor of a section that is `end` bytes long so far.
+constexpr uint64_t alignTensor(uint64_t end) {
+  return (end + format::kTensorAlignment - 1) / format::kTensorAlignment *
+         format::kTensorAlignment;
+}
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_PACKAGE_WRITER_H
