@@ -1,0 +1,48 @@
+#include "dialects/exec/ExecDialect.h"
+#include "dialects/exec/ExecOps.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+#include "dialects/exec/ExecDialect.cpp.inc"
+#include "dialects/exec/ExecEnums.cpp.inc"
+#include "dialects/exec/ExecInterfaces.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/exec/ExecTypes.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/exec/ExecAttributes.cpp.inc"
+
+namespace tcc::exec {
+
+void ExecDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/exec/ExecTypes.cpp.inc"
+      >();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/exec/ExecAttributes.cpp.inc"
+      >();
+  addProgramOps();
+  addBufferOps();
+  addCommandOps();
+  addControlOps();
+  addLaneOps();
+}
+
+BufferOp getRoot(Value buffer) {
+  while (auto view = buffer.getDefiningOp<ViewOp>())
+    buffer = view.getBase();
+  return cast<BufferOp>(buffer.getDefiningOp());
+}
+
+bool isSizeMap(AffineMap map, unsigned count) {
+  return map.getNumDims() == 0 && map.getNumResults() == count;
+}
+
+} // namespace tcc::exec

@@ -1,0 +1,108 @@
+#ifndef TCC_EXEC_DIALECT
+#define TCC_EXEC_DIALECT
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "dialects/exec/Interfaces.td"
+
+def Exec_Dialect : Dialect {
+  let name = "exec";
+  let cppNamespace = "::tcc::exec";
+  let summary = "the program that the runtime walks";
+  let description = [{
+    Buffers, launches of kernels, copies, structured control flow, and the
+    ordering of lanes. Each op is one table of runtime/package/Program.fbs, so
+    that writing a package is a walk.
+
+    Sizes are affine maps `()[s0, ...] -> (values)` whose symbol `i` is size slot
+    `i`, an i64 known at run time. The first slots are the module's symbols
+    (`graph.symbols`); later ones are set by `exec.set_size`, `exec.read_size`
+    and `exec.loop`.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+  let extraClassDeclaration = [{
+  private:
+    // Each family registers its own ops, in ops/<Family>.cpp.
+    void addProgramOps();
+    void addBufferOps();
+    void addCommandOps();
+    void addControlOps();
+    void addLaneOps();
+  }];
+}
+
+class Exec_Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::tcc::exec";
+  let genSpecializedAttr = 0;
+}
+class Exec_EnumAttr<I32EnumAttr enum, string mnemonic>
+    : EnumAttr<Exec_Dialect, enum, mnemonic>;
+
+def Exec_MemorySpace : Exec_Enum<"MemorySpace", "where a buffer lies", [
+  I32EnumAttrCase<"host", 0>, I32EnumAttrCase<"pinned", 1>,
+  I32EnumAttrCase<"device", 2>]>;
+def Exec_StorageClass : Exec_Enum<"StorageClass", "who owns a buffer", [
+  I32EnumAttrCase<"input", 0>,    // bound by the caller
+  I32EnumAttrCase<"output", 1>,   // bound by the caller
+  I32EnumAttrCase<"constant", 2>, // a tensor of the const section
+  I32EnumAttrCase<"model", 3>,    // a tensor of the model, `prepare` only
+  I32EnumAttrCase<"scratch", 4>,  // the arena of the context
+  I32EnumAttrCase<"state", 5>,    // kept between runs
+  I32EnumAttrCase<"fault", 6>]>;  // {flag, value} of an index out of range
+def Exec_ReduceKind : Exec_Enum<"ReduceKind", "how ranks are combined", [
+  I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"min", 1>,
+  I32EnumAttrCase<"max", 2>]>;
+
+def Exec_StorageClassAttr : Exec_EnumAttr<Exec_StorageClass, "storage">;
+def Exec_ReduceKindAttr : Exec_EnumAttr<Exec_ReduceKind, "reduce">;
+
+def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "bytes in a memory space";
+  let parameters = (ins EnumParameter<Exec_MemorySpace>:$space);
+  let assemblyFormat = "`<` $space `>`";
+}
+
+def Exec_TensorAttr : AttrDef<Exec_Dialect, "Tensor"> {
+  let mnemonic = "tensor";
+  let summary = "an input or output of an entry point";
+  let description = [{
+    Its name in the model, its graph type, for an input with a value fixed at
+    compile time that value, and for one used as an index the range of indices
+    (empty: unknown).
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name,
+                        "::mlir::RankedTensorType":$type,
+                        OptionalParameter<"::mlir::ElementsAttr">:$fixed,
+                        DefaultValuedParameter<"int64_t", "0">:$indexMin,
+                        DefaultValuedParameter<"int64_t", "-1">:$indexMax);
+  let assemblyFormat = [{
+    `<` $name `:` $type
+    (`,` struct($fixed, $indexMin, $indexMax)^)? `>`
+  }];
+}
+
+def Exec_StateAttr : AttrDef<Exec_Dialect, "State"> {
+  let mnemonic = "state";
+  let summary = "an output that becomes an input of the next run";
+  let parameters = (ins "uint32_t":$input, "uint32_t":$output);
+  let assemblyFormat = "`<` $output `to` $input `>`";
+}
+
+class Exec_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Exec_Dialect, mnemonic, traits>;
+
+/// Runs in program order on a lane.
+class Exec_Command<string mnemonic, list<Trait> traits = []>
+    : Exec_Op<mnemonic, !listconcat(traits, [
+        DeclareOpInterfaceMethods<CommandOpInterface, ["getReads", "getWrites"]>])>;
+
+class Exec_ArrayOf<Attr attr>
+    : TypedArrayAttrBase<attr, "array of " # attr.summary>;
+
+#endif // TCC_EXEC_DIALECT

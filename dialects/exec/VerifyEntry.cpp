@@ -1,0 +1,193 @@
+//===- VerifyEntry.cpp - What holds over a whole entry point --------------===//
+//
+// Slots are set before they are read, each loop has a slot of its own, events
+// are recorded before they are waited for, and all paths run the same
+// collectives in the same order.
+//
+//===----------------------------------------------------------------------===//
+#include "dialects/exec/ExecOps.h"
+#include "dialects/graph/Shape.h"
+
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace tcc::exec {
+
+namespace {
+
+class EntryVerifier {
+public:
+  explicit EntryVerifier(EntryOp entry)
+      : entry(entry), isSet(entry.getSlots()), isLoopSlot(entry.getSlots()),
+        isRecorded(entry.getEvents()) {}
+
+  LogicalResult verify() {
+    auto module = entry->getParentOfType<ModuleOp>();
+    size_t symbols = module ? graph::getSymbols(module).size() : 0;
+    if (symbols > entry.getSlots())
+      return entry.emitOpError("has fewer slots than the module has symbols");
+    isSet.set(0, symbols);
+    SmallVector<Operation *> collectives;
+    return verifyBlock(entry.getBody().front(), collectives);
+  }
+
+private:
+  using Collectives = SmallVector<Operation *>;
+
+  LogicalResult verifyBlock(Block &block, Collectives &collectives);
+  LogicalResult verifyOp(Operation &op, Collectives &collectives);
+  LogicalResult verifyLane(Operation &op);
+  LogicalResult verifyMaps(Operation &op);
+  LogicalResult verifySetSlot(CommandOpInterface command);
+  LogicalResult verifyIf(IfOp op, Collectives &collectives);
+  LogicalResult verifyLoop(LoopOp op, Collectives &collectives);
+  LogicalResult verifyEvent(Operation &op);
+
+  EntryOp entry;
+  llvm::BitVector isSet;
+  llvm::BitVector isLoopSlot;
+  llvm::BitVector isRecorded;
+};
+
+LogicalResult EntryVerifier::verifyBlock(Block &block,
+                                         Collectives &collectives) {
+  for (Operation &op : block)
+    if (failed(verifyOp(op, collectives)))
+      return failure();
+  return success();
+}
+
+LogicalResult EntryVerifier::verifyOp(Operation &op, Collectives &collectives) {
+  if (isa<ViewOp>(op))
+    return success(); // its slots are read where it is used
+  if (isa<BufferOp>(op))
+    return verifyMaps(op);
+  auto command = dyn_cast<CommandOpInterface>(op);
+  if (!command)
+    return op.emitOpError("is no command");
+  if (failed(verifyLane(op)) || failed(verifyMaps(op)))
+    return failure();
+  if (auto branch = dyn_cast<IfOp>(op))
+    return verifyIf(branch, collectives);
+  if (auto loop = dyn_cast<LoopOp>(op))
+    return verifyLoop(loop, collectives);
+  if (isa<AllReduceOp>(op))
+    collectives.push_back(&op);
+  if (failed(verifyEvent(op)))
+    return failure();
+  return verifySetSlot(command);
+}
+
+LogicalResult EntryVerifier::verifyLane(Operation &op) {
+  auto lane = op.getAttrOfType<IntegerAttr>("lane");
+  int64_t lanes = entry.getLanes();
+  if (lane && (lane.getInt() < 0 || lane.getInt() >= lanes))
+    return op.emitOpError("lane ")
+           << lane.getInt() << " is not below " << lanes;
+  return success();
+}
+
+/// The maps of an op and of the views that it uses read slots that are set.
+LogicalResult EntryVerifier::verifyMaps(Operation &op) {
+  auto check = [&](Operation &owner) -> LogicalResult {
+    for (NamedAttribute attr : owner.getAttrs()) {
+      auto map = dyn_cast<AffineMapAttr>(attr.getValue());
+      if (!map)
+        continue;
+      for (unsigned slot = 0; slot < map.getValue().getNumSymbols(); ++slot)
+        if (map.getValue().isFunctionOfSymbol(slot) &&
+            (slot >= isSet.size() || !isSet[slot]))
+          return op.emitOpError("reads size slot ")
+                 << slot << ", which is not set here";
+    }
+    return success();
+  };
+  if (failed(check(op)))
+    return failure();
+  for (Value operand : op.getOperands())
+    for (auto view = operand.getDefiningOp<ViewOp>(); view;
+         view = view.getBase().getDefiningOp<ViewOp>())
+      if (failed(check(*view)))
+        return failure();
+  return success();
+}
+
+LogicalResult EntryVerifier::verifySetSlot(CommandOpInterface command) {
+  int64_t slot = command.getSetSlot();
+  if (slot < 0)
+    return success();
+  auto module = entry->getParentOfType<ModuleOp>();
+  int64_t symbols = module ? graph::getSymbols(module).size() : 0;
+  if (slot < symbols || slot >= static_cast<int64_t>(isSet.size()))
+    return command.emitOpError("sets size slot ")
+           << slot << ", expected one in [" << symbols << ", " << isSet.size()
+           << ")";
+  isSet.set(slot);
+  return success();
+}
+
+LogicalResult EntryVerifier::verifyIf(IfOp op, Collectives &collectives) {
+  llvm::BitVector before = isSet, recordedBefore = isRecorded;
+  Collectives inThen, inElse;
+  if (failed(verifyBlock(op.getThenRegion().front(), inThen)))
+    return failure();
+  std::swap(before, isSet);
+  std::swap(recordedBefore, isRecorded);
+  if (failed(verifyBlock(op.getElseRegion().front(), inElse)))
+    return failure();
+  isSet &= before;
+  isRecorded &= recordedBefore;
+  auto isSame = [](Operation *lhs, Operation *rhs) {
+    return lhs->getAttrDictionary() == rhs->getAttrDictionary();
+  };
+  if (!llvm::equal(inThen, inElse, isSame))
+    return op.emitOpError("has branches with different collectives");
+  llvm::append_range(collectives, inThen);
+  return success();
+}
+
+LogicalResult EntryVerifier::verifyLoop(LoopOp op, Collectives &collectives) {
+  if (failed(verifySetSlot(op)))
+    return failure();
+  if (isLoopSlot[op.getSlot()])
+    return op.emitOpError("shares size slot ")
+           << op.getSlot() << " with another loop";
+  isLoopSlot.set(op.getSlot());
+  // A loop may run no iteration: what its body sets is not set afterwards.
+  llvm::BitVector before = isSet, recordedBefore = isRecorded;
+  Collectives inBody;
+  if (failed(verifyBlock(op.getBody().front(), inBody)))
+    return failure();
+  isSet = before;
+  isRecorded = recordedBefore;
+  if (!inBody.empty() && op.getCondition())
+    return op.emitOpError("runs collectives as often as its data says");
+  llvm::append_range(collectives, inBody);
+  return success();
+}
+
+LogicalResult EntryVerifier::verifyEvent(Operation &op) {
+  auto record = dyn_cast<RecordEventOp>(op);
+  auto wait = dyn_cast<WaitEventOp>(op);
+  if (!record && !wait)
+    return success();
+  uint64_t event = record ? record.getEvent() : wait.getEvent();
+  if (event >= isRecorded.size())
+    return op.emitOpError("event ")
+           << event << " is not below " << isRecorded.size();
+  if (wait && !isRecorded[event])
+    return op.emitOpError("waits for event ")
+           << event << ", which is not recorded before";
+  isRecorded.set(event);
+  return success();
+}
+
+} // namespace
+
+LogicalResult verifyEntry(EntryOp entry) {
+  return EntryVerifier(entry).verify();
+}
+
+} // namespace tcc::exec

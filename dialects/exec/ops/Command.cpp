@@ -1,0 +1,83 @@
+#include "dialects/exec/ExecOps.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace tcc::exec;
+
+// --- launch
+// -------------------------------------------------------------------
+
+SmallVector<Value> LaunchOp::getReads() { return getInputs(); }
+
+SmallVector<Value> LaunchOp::getWrites() {
+  SmallVector<Value> writes(getOutputs());
+  if (getFault())
+    writes.push_back(getFault());
+  return writes;
+}
+
+LogicalResult LaunchOp::verify() {
+  if (getSizes().getNumDims() != 0)
+    return emitOpError("expected sizes over slots");
+  if (!isSizeMap(getTasks(), 1))
+    return emitOpError("expected one number of tasks");
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(
+      (*this)->getParentOp(), getKernelAttr());
+  if (!kernel)
+    return emitOpError("has no kernel ") << getKernelAttr();
+  Operation *computation = kernel.getComputation();
+  if (computation->getNumOperands() != getInputs().size() ||
+      computation->getNumResults() != getOutputs().size())
+    return emitOpError("expected ")
+           << computation->getNumOperands() << " inputs and "
+           << computation->getNumResults() << " outputs";
+  return success();
+}
+
+// --- copy
+// ---------------------------------------------------------------------
+
+SmallVector<Value> CopyOp::getReads() { return {getFrom()}; }
+SmallVector<Value> CopyOp::getWrites() { return {getTo()}; }
+
+LogicalResult CopyOp::verify() {
+  if (!isSizeMap(getBytes(), 1))
+    return emitOpError("expected one size");
+  return success();
+}
+
+// --- sizes
+// --------------------------------------------------------------------
+
+SmallVector<Value> SetSizeOp::getReads() { return {}; }
+SmallVector<Value> SetSizeOp::getWrites() { return {}; }
+int64_t SetSizeOp::getSetSlot() { return getSlot(); }
+
+LogicalResult SetSizeOp::verify() {
+  if (!isSizeMap(getValue(), 1))
+    return emitOpError("expected one value");
+  return success();
+}
+
+SmallVector<Value> ReadSizeOp::getReads() { return {getBuffer()}; }
+SmallVector<Value> ReadSizeOp::getWrites() { return {}; }
+int64_t ReadSizeOp::getSetSlot() { return getSlot(); }
+
+LogicalResult ReadSizeOp::verify() {
+  if (!isa<IntegerType>(getType()))
+    return emitOpError("expected an integer, found ") << getType();
+  if (static_cast<int64_t>(getMin()) > static_cast<int64_t>(getMax()))
+    return emitOpError("expected a range that is not empty");
+  return success();
+}
+
+#define GET_OP_CLASSES
+#include "dialects/exec/Command.cpp.inc"
+
+void ExecDialect::addCommandOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/exec/Command.cpp.inc"
+      >();
+}

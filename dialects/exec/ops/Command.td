@@ -1,0 +1,69 @@
+#ifndef TCC_EXEC_COMMAND
+#define TCC_EXEC_COMMAND
+
+include "dialects/exec/ExecDialect.td"
+
+def Exec_LaunchOp : Exec_Command<"launch", [AttrSizedOperandSegments]> {
+  let summary = "runs a kernel";
+  let description = [{
+    kernel(inputs + outputs [+ fault], sizes, ...) over tasks [0, tasks).
+    `fault` is the fault buffer of a kernel that checks indices. `flops` and
+    `bytes` are what the cost model counts; `node` names the model's nodes.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel,
+                       Variadic<Exec_BufferType>:$inputs,
+                       Variadic<Exec_BufferType>:$outputs,
+                       Optional<Exec_BufferType>:$fault,
+                       AffineMapAttr:$sizes, AffineMapAttr:$tasks,
+                       StrAttr:$node, OptionalAttr<AffineMapAttr>:$flops,
+                       OptionalAttr<AffineMapAttr>:$bytes,
+                       DefaultValuedAttr<I64Attr, "0">:$lane);
+  let assemblyFormat = [{
+    $kernel `ins` `(` $inputs `)` `outs` `(` $outputs `)`
+    (`fault` `(` $fault^ `:` type($fault) `)`)? `sizes` $sizes `tasks` $tasks
+    `node` $node attr-dict `:` `(` type($inputs) `)` `,` `(` type($outputs) `)`
+  }];
+  let hasVerifier = 1;
+}
+
+def Exec_CopyOp : Exec_Command<"copy"> {
+  let summary = "copies bytes between buffers that do not overlap";
+  let arguments = (ins Exec_BufferType:$from, Exec_BufferType:$to,
+                       AffineMapAttr:$bytes,
+                       DefaultValuedAttr<I64Attr, "0">:$lane);
+  let assemblyFormat = [{
+    $from `to` $to `bytes` $bytes attr-dict
+    `:` qualified(type($from)) `,` qualified(type($to))
+  }];
+  let hasVerifier = 1;
+}
+
+def Exec_SetSizeOp : Exec_Op<"set_size", [
+    DeclareOpInterfaceMethods<CommandOpInterface,
+                              ["getReads", "getWrites", "getSetSlot"]>]> {
+  let summary = "slots[slot] = value";
+  let arguments = (ins I64Attr:$slot, AffineMapAttr:$value,
+                       DefaultValuedAttr<I64Attr, "0">:$lane);
+  let assemblyFormat = "$slot `to` $value attr-dict";
+  let hasVerifier = 1;
+}
+
+def Exec_ReadSizeOp : Exec_Op<"read_size", [
+    DeclareOpInterfaceMethods<CommandOpInterface,
+                              ["getReads", "getWrites", "getSetSlot"]>]> {
+  let summary = "slots[slot] = the integer in a buffer";
+  let description = [{
+    A value outside [min, max] fails the run, naming the node.
+  }];
+  let arguments = (ins I64Attr:$slot, Exec_BufferType:$buffer,
+                       TypeAttr:$type, I64Attr:$min, I64Attr:$max,
+                       StrAttr:$node,
+                       DefaultValuedAttr<I64Attr, "0">:$lane);
+  let assemblyFormat = [{
+    $slot `from` $buffer `as` $type `in` $min `to` $max `node` $node attr-dict
+    `:` qualified(type($buffer))
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // TCC_EXEC_COMMAND
