@@ -58,7 +58,9 @@ class Graph_Enum<string name, string summary, list<I32EnumAttrCase> cases>
   let genSpecializedAttr = 0;
 }
 class Graph_EnumAttr<I32EnumAttr enum, string mnemonic>
-    : EnumAttr<Graph_Dialect, enum, mnemonic>;
+    : EnumAttr<Graph_Dialect, enum, mnemonic> {
+  let assemblyFormat = "`<` $value `>`";
+}
 
 def Graph_ReduceKind : Graph_Enum<"ReduceKind", "how elements are combined", [
   I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"prod", 1>,

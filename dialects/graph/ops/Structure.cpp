@@ -41,6 +41,8 @@ LogicalResult FusedOp::verify() {
   return success();
 }
 
+void YieldOp::build(OpBuilder &, OperationState &) {}
+
 #define GET_OP_CLASSES
 #include "dialects/graph/Structure.cpp.inc"
 

@@ -1,0 +1,377 @@
+#include "compiler/evaluate/DirectOps.h"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+using namespace mlir;
+using namespace tcc::graph;
+using llvm::Error;
+
+namespace tcc {
+
+using Indices = SmallVector<int64_t, 6>;
+
+/// Calls `body` for every index of `shape`.
+static void loop(ArrayRef<int64_t> shape,
+                 llvm::function_ref<void(ArrayRef<int64_t>)> body) {
+  llvm::cantFail(forEachIndex(shape, [&](ArrayRef<int64_t> indices) {
+    body(indices);
+    return Error::success();
+  }));
+}
+
+/// The integer that an element means: unsigned types are not sign-extended.
+static int64_t getInteger(const HostTensor &tensor, int64_t offset) {
+  Type type = tensor.type.getElementType();
+  int64_t value = tensor.elements[offset].i;
+  return type.isUnsignedInteger()
+             ? int64_t(zeroExtend(value, type.getIntOrFloatBitWidth()))
+             : value;
+}
+
+/// A sum of products, in f64 or i64, rounded at the end.
+class ProductSum {
+public:
+  explicit ProductSum(Type type) : type(type), isFloat(isa<FloatType>(type)) {}
+
+  void add(const HostTensor &lhs, int64_t i, const HostTensor &rhs, int64_t j) {
+    if (isFloat)
+      sum.f += lhs.elements[i].f * rhs.elements[j].f;
+    else
+      sum.i = int64_t(uint64_t(sum.i) + uint64_t(getInteger(lhs, i)) *
+                                            uint64_t(getInteger(rhs, j)));
+  }
+  Scalar get() const { return roundTo(type, sum); }
+
+private:
+  Type type;
+  bool isFloat;
+  Scalar sum = {.i = 0}; // all bits zero: 0.0 too
+};
+
+// --- matmul -----------------------------------------------------------------
+
+/// The position of the matrix of `operand` that belongs to batch index `batch`:
+/// axes are aligned at the end, and an extent of 1 is repeated.
+static int64_t getBatch(const HostTensor &operand, int64_t matrixRank,
+                        ArrayRef<int64_t> batch) {
+  ArrayRef<int64_t> extents = operand.shape().drop_back(matrixRank);
+  ArrayRef<int64_t> aligned = batch.take_back(extents.size());
+  int64_t offset = 0;
+  for (auto [extent, index] : llvm::zip_equal(extents, aligned))
+    offset = offset * extent + (extent == 1 ? 0 : index);
+  for (int64_t extent : operand.shape().take_back(matrixRank))
+    offset *= extent;
+  return offset;
+}
+
+void evaluate(MatmulOp op, const HostTensor &lhs, const HostTensor &rhs,
+              HostTensor &result) {
+  int64_t rank = result.type.getRank(), lhsRank = lhs.type.getRank();
+  int64_t m = result.extent(rank - 2), n = result.extent(rank - 1);
+  int64_t k = lhs.extent(lhsRank - (op.getTransposeLhs() ? 2 : 1));
+  constexpr int64_t panel = MatmulOp::kPanelColumns;
+  auto lhsOffset = [&](int64_t i, int64_t p) {
+    return op.getTransposeLhs() ? p * m + i : i * k + p;
+  };
+  auto rhsOffset = [&](int64_t p, int64_t j) {
+    if (op.getPackedRhs())
+      return ((j / panel) * k + p) * panel + j % panel;
+    return op.getTransposeRhs() ? j * k + p : p * n + j;
+  };
+  loop(result.shape(), [&](ArrayRef<int64_t> at) {
+    ArrayRef<int64_t> batch = at.drop_back(2);
+    int64_t l = getBatch(lhs, 2, batch);
+    int64_t r = getBatch(rhs, op.getPackedRhs() ? 3 : 2, batch);
+    ProductSum sum(result.type.getElementType());
+    for (int64_t p = 0; p < k; ++p)
+      sum.add(lhs, l + lhsOffset(at[rank - 2], p), rhs,
+              r + rhsOffset(p, at[rank - 1]));
+    result.elements[result.offset(at)] = sum.get();
+  });
+}
+
+// --- conv, pool
+// ---------------------------------------------------------------
+
+/// The index of x under window position `window` of the result at `at`
+/// ([batch, channel, spatial...]); false if it lies outside of x.
+template <typename Op>
+static bool getWindowIndex(Op op, const HostTensor &x, ArrayRef<int64_t> at,
+                           ArrayRef<int64_t> window, Indices &index) {
+  bool isInside = true;
+  for (size_t i = 0; i < window.size(); ++i) {
+    index[2 + i] = at[2 + i] * op.getStrides()[i] +
+                   window[i] * op.getDilations()[i] - op.getPadLow()[i];
+    isInside &= index[2 + i] >= 0 && index[2 + i] < x.extent(2 + i);
+  }
+  return isInside;
+}
+
+void evaluate(ConvOp op, const HostTensor &x, const HostTensor &filter,
+              HostTensor &result) {
+  int64_t groups = op.getGroups(), perGroup = op.getFilters() / groups;
+  int64_t channels = x.extent(1) / groups;
+  Indices inner = {channels};
+  llvm::append_range(inner, op.getWindow());
+  int64_t depth = std::accumulate(inner.begin(), inner.end(), int64_t(1),
+                                  std::multiplies<>());
+  constexpr int64_t panel = ConvOp::kPanelRows;
+  auto filterOffset = [&](int64_t o, int64_t p) {
+    if (!op.getPackedFilter())
+      return o * depth + p;
+    int64_t panels = (perGroup + panel - 1) / panel, row = o % perGroup;
+    int64_t index = (o / perGroup) * panels + row / panel;
+    return (index * depth + p) * panel + row % panel;
+  };
+  loop(result.shape(), [&](ArrayRef<int64_t> at) {
+    ProductSum sum(result.type.getElementType());
+    Indices index(x.type.getRank());
+    index[0] = at[0];
+    int64_t p = 0;
+    loop(inner, [&](ArrayRef<int64_t> step) {
+      index[1] = at[1] / perGroup * channels + step[0];
+      if (getWindowIndex(op, x, at, step.drop_front(), index))
+        sum.add(x, x.offset(index), filter, filterOffset(at[1], p));
+      ++p;
+    });
+    result.elements[result.offset(at)] = sum.get();
+  });
+}
+
+static Scalar getLowest(Type type) {
+  if (isa<FloatType>(type))
+    return {.f = -std::numeric_limits<double>::infinity()};
+  unsigned width = type.getIntOrFloatBitWidth();
+  return {.i = type.isUnsignedInteger() || width == 1 ? 0
+                                                      : llvm::minIntN(width)};
+}
+
+/// True if a comes before b in decreasing order. NaN counts as largest.
+static bool isLarger(Type type, Scalar a, Scalar b) {
+  if (isa<FloatType>(type))
+    return std::isnan(a.f) ? !std::isnan(b.f) : a.f > b.f;
+  unsigned width = type.getIntOrFloatBitWidth();
+  return type.isUnsignedInteger()
+             ? zeroExtend(a.i, width) > zeroExtend(b.i, width)
+             : a.i > b.i;
+}
+
+/// True if the window element at `index` counts in an average.
+static bool isCounted(PoolOp op, const HostTensor &x, ArrayRef<int64_t> index) {
+  for (size_t i = 0; i < op.getWindow().size(); ++i)
+    if (index[2 + i] < -op.getCountLow()[i] ||
+        index[2 + i] >= x.extent(2 + i) + op.getCountHigh()[i])
+      return false;
+  return true;
+}
+
+void evaluate(PoolOp op, const HostTensor &x, HostTensor &result) {
+  Type type = result.type.getElementType();
+  loop(result.shape(), [&](ArrayRef<int64_t> at) {
+    Scalar value = {.i = 0};
+    if (op.getKind() == PoolKind::max)
+      value = getLowest(type);
+    int64_t count = 0;
+    Indices index(at);
+    loop(op.getWindow(), [&](ArrayRef<int64_t> window) {
+      bool isInside = getWindowIndex(op, x, at, window, index);
+      count += op.getCountPadding() ? isCounted(op, x, index) : isInside;
+      if (!isInside)
+        return;
+      Scalar element = x.elements[x.offset(index)];
+      if (op.getKind() == PoolKind::max)
+        value = isLarger(type, element, value) ? element : value;
+      else if (x.isFloat())
+        value.f += element.f;
+      else
+        value.i += element.i;
+    });
+    if (op.getKind() == PoolKind::average && x.isFloat())
+      value.f /= double(count);
+    else if (op.getKind() == PoolKind::average)
+      value.i = count ? value.i / count : 0;
+    result.elements[result.offset(at)] = roundTo(type, value);
+  });
+}
+
+// --- Along an axis
+// ----------------------------------------------------------------
+
+void evaluate(ArgReduceOp op, const HostTensor &x, HostTensor &result) {
+  Type type = x.type.getElementType();
+  int64_t axis = op.getAxis();
+  loop(result.shape(), [&](ArrayRef<int64_t> at) {
+    Indices index(at);
+    index.insert(index.begin() + axis, 0);
+    int64_t best = 0, bestOffset = x.offset(index);
+    for (int64_t i = 1; i < x.extent(axis); ++i) {
+      index[axis] = i;
+      Scalar candidate = x.elements[x.offset(index)];
+      Scalar chosen = x.elements[bestOffset];
+      if (op.getKind() == ReduceKind::min)
+        std::swap(candidate, chosen);
+      bool isBetter = isLarger(type, candidate, chosen);
+      bool isTie = !isBetter && !isLarger(type, chosen, candidate);
+      if (!isBetter && !(isTie && op.getSelectLast()))
+        continue;
+      best = i;
+      bestOffset = x.offset(index);
+    }
+    result.elements[result.offset(at)] = {.i = best};
+  });
+}
+
+static Scalar accumulate(ReduceKind kind, Type type, Scalar sum, Scalar x) {
+  bool isSum = kind == ReduceKind::sum;
+  if (isa<FloatType>(type))
+    return {.f = isSum ? sum.f + x.f : sum.f * x.f};
+  uint64_t a = uint64_t(sum.i), b = uint64_t(x.i);
+  return roundTo(type, {.i = int64_t(isSum ? a + b : a * b)});
+}
+
+void evaluate(CumulativeOp op, const HostTensor &x, HostTensor &result) {
+  int64_t axis = op.getAxis(), extent = x.extent(axis);
+  Type type = x.type.getElementType();
+  bool isSum = op.getKind() == ReduceKind::sum;
+  Indices lines(x.shape());
+  lines[axis] = std::min<int64_t>(extent, 1);
+  loop(lines, [&](ArrayRef<int64_t> at) {
+    Scalar sum = {.i = isSum ? 0 : 1};
+    if (x.isFloat())
+      sum = {.f = isSum ? 0.0 : 1.0};
+    Indices index(at);
+    for (int64_t i = 0; i < extent; ++i) {
+      index[axis] = op.getReverse() ? extent - 1 - i : i;
+      int64_t offset = x.offset(index);
+      Scalar next = accumulate(op.getKind(), type, sum, x.elements[offset]);
+      result.elements[offset] = roundTo(type, op.getExclusive() ? sum : next);
+      sum = next;
+    }
+  });
+}
+
+void evaluate(TopKOp op, const HostTensor &x, HostTensor &resultValues,
+              HostTensor &resultIndices) {
+  int64_t axis = op.getAxis(), k = op.getK();
+  Type type = x.type.getElementType();
+  Indices lines(x.shape());
+  lines[axis] = std::min<int64_t>(x.extent(axis), 1);
+  loop(lines, [&](ArrayRef<int64_t> at) {
+    Indices index(at);
+    auto element = [&](int64_t i) {
+      index[axis] = i;
+      return x.elements[x.offset(index)];
+    };
+    SmallVector<int64_t> order =
+        llvm::to_vector(llvm::seq<int64_t>(0, x.extent(axis)));
+    llvm::stable_sort(order, [&](int64_t i, int64_t j) {
+      Scalar a = element(i), b = element(j);
+      return op.getSmallest() ? isLarger(type, b, a) : isLarger(type, a, b);
+    });
+    for (int64_t i = 0; i < k; ++i) {
+      Scalar value = element(order[i]);
+      index[axis] = i;
+      int64_t offset = resultValues.offset(index);
+      resultValues.elements[offset] = value;
+      resultIndices.elements[offset] = {.i = order[i]};
+    }
+  });
+}
+
+// --- Scatter
+// ------------------------------------------------------------------
+
+static Scalar combine(ScatterKind kind, Type type, Scalar old, Scalar update) {
+  switch (kind) {
+  case ScatterKind::none:
+    return update;
+  case ScatterKind::add:
+    return roundTo(type, accumulate(ReduceKind::sum, type, old, update));
+  case ScatterKind::mul:
+    return roundTo(type, accumulate(ReduceKind::prod, type, old, update));
+  case ScatterKind::max:
+    return isLarger(type, update, old) ? update : old;
+  case ScatterKind::min:
+    if (isa<FloatType>(type) && std::isnan(update.f))
+      return update;
+    return isLarger(type, old, update) &&
+                   !(isa<FloatType>(type) && std::isnan(old.f))
+               ? update
+               : old;
+  }
+  llvm_unreachable("covered switch");
+}
+
+/// `index` counted from the end if negative.
+static Error checkIndex(int64_t &index, int64_t extent) {
+  int64_t found = index;
+  index += index < 0 ? extent : 0;
+  if (index >= 0 && index < extent)
+    return Error::success();
+  return llvm::createStringError("index %lld is out of range for extent %lld",
+                                 (long long)found, (long long)extent);
+}
+
+Error evaluate(ScatterElementsOp op, const HostTensor &x,
+               const HostTensor &indices, const HostTensor &updates,
+               HostTensor &result) {
+  int64_t axis = op.getAxis();
+  Type type = result.type.getElementType();
+  result.elements = x.elements;
+  return forEachIndex(indices.shape(), [&](ArrayRef<int64_t> at) -> Error {
+    Indices target(at);
+    int64_t source = indices.offset(at);
+    target[axis] = indices.elements[source].i;
+    if (Error error = checkIndex(target[axis], x.extent(axis)))
+      return error;
+    Scalar &element = result.elements[result.offset(target)];
+    element = combine(op.getKind(), type, element, updates.elements[source]);
+    return Error::success();
+  });
+}
+
+Error evaluate(ScatterNdOp op, const HostTensor &x, const HostTensor &indices,
+               const HostTensor &updates, HostTensor &result) {
+  int64_t tuple = indices.extent(indices.type.getRank() - 1);
+  size_t outer = indices.type.getRank() - 1;
+  Type type = result.type.getElementType();
+  result.elements = x.elements;
+  return forEachIndex(updates.shape(), [&](ArrayRef<int64_t> at) -> Error {
+    Indices where(at.take_front(outer)), target;
+    for (int64_t i = 0; i < tuple; ++i) {
+      where.push_back(i);
+      target.push_back(indices.elements[indices.offset(where)].i);
+      where.pop_back();
+      if (Error error = checkIndex(target.back(), x.extent(i)))
+        return error;
+    }
+    llvm::append_range(target, at.drop_front(outer));
+    Scalar &element = result.elements[result.offset(target)];
+    element = combine(op.getKind(), type, element,
+                      updates.elements[updates.offset(at)]);
+    return Error::success();
+  });
+}
+
+int64_t getWorkPerElement(Operation *op,
+                          ArrayRef<const HostTensor *> operands) {
+  int64_t work = 1;
+  if (auto conv = dyn_cast<ConvOp>(op)) {
+    work = operands[0]->extent(1) / conv.getGroups();
+    for (int64_t extent : conv.getWindow())
+      work *= extent;
+  }
+  if (auto pool = dyn_cast<PoolOp>(op))
+    for (int64_t extent : pool.getWindow())
+      work *= extent;
+  if (auto matmul = dyn_cast<MatmulOp>(op))
+    work = operands[0]->extent(operands[0]->type.getRank() -
+                               (matmul.getTransposeLhs() ? 2 : 1));
+  if (auto arg = dyn_cast<ArgReduceOp>(op))
+    work = operands[0]->extent(arg.getAxis());
+  return std::max<int64_t>(work, 1);
+}
+
+} // namespace tcc

@@ -1,0 +1,38 @@
+//===- DirectOps.h - Ops that are evaluated by their own loops --*- C++ -*-===//
+//
+// Contractions, windows, scans and irregular ops: their meaning written down as
+// plainly as their documentation.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_EVALUATE_DIRECTOPS_H
+#define TCC_COMPILER_EVALUATE_DIRECTOPS_H
+
+#include "compiler/evaluate/HostTensor.h"
+#include "dialects/graph/GraphOps.h"
+
+namespace tcc {
+
+/// `result` comes with its type and its elements allocated.
+void evaluate(graph::MatmulOp op, const HostTensor &lhs, const HostTensor &rhs,
+              HostTensor &result);
+void evaluate(graph::ConvOp op, const HostTensor &x, const HostTensor &filter,
+              HostTensor &result);
+void evaluate(graph::PoolOp op, const HostTensor &x, HostTensor &result);
+void evaluate(graph::ArgReduceOp op, const HostTensor &x, HostTensor &result);
+void evaluate(graph::CumulativeOp op, const HostTensor &x, HostTensor &result);
+void evaluate(graph::TopKOp op, const HostTensor &x, HostTensor &resultValues,
+              HostTensor &resultIndices);
+llvm::Error evaluate(graph::ScatterElementsOp op, const HostTensor &x,
+                     const HostTensor &indices, const HostTensor &updates,
+                     HostTensor &result);
+llvm::Error evaluate(graph::ScatterNdOp op, const HostTensor &x,
+                     const HostTensor &indices, const HostTensor &updates,
+                     HostTensor &result);
+
+/// Scalar multiplications and comparisons that one result element takes.
+int64_t getWorkPerElement(mlir::Operation *op,
+                          llvm::ArrayRef<const HostTensor *> operands);
+
+} // namespace tcc
+
+#endif // TCC_COMPILER_EVALUATE_DIRECTOPS_H
