@@ -1,0 +1,221 @@
+"""What is refused, with which exit code, naming what: one row per case.
+
+Every refusal leaves no output file and says something in plain lines.
+"""
+
+import os
+import struct
+import subprocess
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from harness import BIN, Tally, first_line, run_tool
+
+FEATURES = 4
+
+
+def small_model(nodes, inputs, outputs, weights=()):
+    graph = helper.make_graph(nodes, "small", inputs, outputs, list(weights))
+    opsets = [helper.make_opsetid("", 18)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
+def floats(name, *shape):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+def linear(batch="batch", op="MatMul"):
+    weight = np.arange(FEATURES * 3, dtype=np.float32).reshape(FEATURES, 3)
+    return small_model(
+        [helper.make_node(op, ["x", "w"], ["y"], name="/linear")],
+        [floats("x", batch, FEATURES)],
+        [floats("y", batch, 3)],
+        [numpy_helper.from_array(weight, "w")],
+    )
+
+
+def gather():
+    table = np.arange(8, dtype=np.float32).reshape(4, 2)
+    return small_model(
+        [helper.make_node("Gather", ["table", "i"], ["y"], name="/lookup")],
+        [helper.make_tensor_value_info("i", TensorProto.INT64, [3])],
+        [floats("y", 3, 2)],
+        [numpy_helper.from_array(table, "table")],
+    )
+
+
+def external(location, offset=0):
+    """linear() with its weight in another file."""
+    model = linear()
+    weight = model.graph.initializer[0]
+    entries = dict(location=location, offset=str(offset), length=str(FEATURES * 12))
+    weight.ClearField("raw_data")
+    weight.data_location = TensorProto.EXTERNAL
+    for key, value in entries.items():
+        weight.external_data.add(key=key, value=value)
+    return model
+
+
+class Refusals:
+    """Runs tools in a folder of their own and checks how they refuse."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.tally = Tally()
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, content):
+        if isinstance(content, onnx.ModelProto):
+            content = content.SerializeToString()
+        if isinstance(content, np.ndarray):
+            np.save(self.path(name), content)
+        else:
+            with open(self.path(name), "wb") as stream:
+                stream.write(content)
+        return self.path(name)
+
+    def expect(self, name, code, words, tool, *arguments):
+        """The tool exits with `code`, its message has each of `words`."""
+        before = set(os.listdir(self.folder))
+        run = run_tool(tool, *arguments, cwd=self.folder)
+        missing = [word for word in words if word not in run.err]
+        left = sorted(set(os.listdir(self.folder)) - before)
+        self.tally.check(f"{name}: exit {code}", run.code == code, first_line(run))
+        self.tally.check(
+            f"{name}: message", not missing, f"no {missing} in {run.err[:300]!r}"
+        )
+        self.tally.check(f"{name}: no file", not left, f"left {left}")
+
+    def make_package(self, name, model):
+        path, package = self.write(name + ".onnx", model), self.path(name + ".tcc")
+        run = run_tool("tcc", path, "-q", "-o", package, "--dim", "batch=1..8")
+        if run.code == 2 and "batch" in run.err:
+            run = run_tool("tcc", path, "-q", "-o", package)
+        self.tally.check(f"{name} compiles", run.code == 0, first_line(run))
+        return package
+
+
+def check_models(r):
+    def refuse(name, code, words, content, *options):
+        path = r.write("bad.onnx", content)
+        r.expect(name, code, words, "tcc", path, "-q", "-o", "out.tcc", *options)
+
+    refuse("zero-byte model", 3, ["bad.onnx"], b"")
+    refuse("text as model", 3, ["bad.onnx"], b"no model at all\n")
+    refuse("unknown op", 4, ["/linear", "Fancy"], linear(op="Fancy"))
+    refuse("unknown dim", 2, ["rows"], linear(), "--dim", "rows=3")
+    refuse("unknown input", 2, ["z"], linear(), "--input-shape", "z=1x2")
+    refuse("unknown flag", 2, ["--target"], linear(), "--targat=cpu")
+    refuse("missing external data", 5, ["w.bin"], external("w.bin"))
+    refuse("external data above", 3, ["../w.bin"], external("../w.bin"))
+    absolute = r.write("w.bin", bytes(FEATURES * 12))
+    refuse("absolute external data", 3, [absolute], external(absolute))
+    refuse("external data too short", 3, ["w.bin"], external("w.bin", 16))
+    os.symlink("/etc/hostname", r.path("link.bin"))
+    refuse("link to outside", 3, ["link.bin"], external("link.bin"))
+    r.expect("missing model", 5, ["none.onnx"], "tcc", "none.onnx", "-o", "out.tcc")
+    r.expect("no model", 2, [], "tcc", "-o", "out.tcc")
+
+
+def check_inputs(r, package):
+    def refuse(name, code, words, *arguments):
+        r.expect(name, code, words, "tcc-run", "run", package, *arguments)
+
+    good = np.zeros((2, FEATURES), np.float32)
+    wrong_shape = r.write("shape.npy", np.zeros((2, FEATURES + 1), np.float32))
+    wrong_type = r.write("type.npy", good.astype(np.float64))
+    too_many = r.write("many.npy", np.zeros((9, FEATURES), np.float32))
+    fine = r.write("fine.npy", good)
+    refuse("wrong shape", 2, ["x"], "--input", f"x={wrong_shape}")
+    refuse("batch over its bound", 2, ["8"], "--input", f"x={too_many}")
+    refuse("wrong type", 2, ["x"], "--input", f"x={wrong_type}")
+    refuse("unknown input", 2, ["q"], "--input", f"q={fine}")
+    refuse("missing input", 2, ["x"])
+    refuse("missing file", 5, ["none.npy"], "--input", "x=none.npy")
+    refuse("bad npy", 3, ["bad.npy"], "--input", f"x={r.write('bad.npy', b'no')}")
+    refuse("unknown flag", 2, ["--input"], "--imput", f"x={fine}")
+
+
+def check_packages(r, package):
+    with open(package, "rb") as stream:
+        whole = stream.read()
+
+    def refuse(name, code, words, content):
+        path = r.write("bad.tcc", content)
+        r.expect(name, code, words, "tcc-run", "run", path, "--random-inputs")
+
+    # runtime/package/Format.h: the major version follows the magic.
+    (major,) = struct.unpack_from("<H", whole, 8)
+    other = whole[:8] + struct.pack("<H", major + 1) + whole[10:]
+    refuse("another major version", 3, [str(major + 1)], other)
+    refuse("zero-byte package", 3, ["bad.tcc"], b"")
+    refuse("model as package", 3, ["bad.tcc"], linear().SerializeToString())
+    refuse("longer package", 3, ["bad.tcc"], whole + b"x")
+    r.expect("missing package", 5, ["none.tcc"], "tcc-run", "run", "none.tcc")
+
+
+def check_index(r):
+    package = r.make_package("gather", gather())
+    for bad in (4, -5):
+        path = r.write("index.npy", np.array([0, bad, 1], np.int64))
+        options = ["run", package, "--input", f"i={path}"]
+        r.expect(f"index {bad}", 2, ["/lookup"], "tcc-run", *options)
+
+
+# Run in a mount namespace of its own: a disk of 64 KiB, all taken.
+FULL_DISK = """
+mount -t tmpfs -o size=64k none "$1" || exit 125
+head -c 65536 /dev/zero >"$1/ballast"
+"$2" "$3" "$4" "$1/out" "${@:5}"
+code=$?
+find "$1" -type f -printf '%P\\n'
+exit $code
+"""
+
+
+def check_full_disk(r, package, model):
+    disk = r.path("disk")
+    os.mkdir(disk)
+
+    def run(tool, *arguments):
+        command = ["unshare", "-rm", "bash", "-c", FULL_DISK, "bash", disk]
+        command += [os.path.join(BIN, tool), *arguments]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    rows = {
+        "compiling to a full disk": ["tcc", model, "-o"],
+        "outputs to a full disk": ["tcc-run", "run", "--output-dir", package],
+    }
+    rows["outputs to a full disk"] += ["--random-inputs", "--dim", "batch=8"]
+    for name, (tool, *arguments) in rows.items():
+        done = run(tool, *arguments)
+        if done.returncode == 125:
+            r.tally.skipped += 1
+            continue
+        left = [name for name in done.stdout.split() if name != "ballast"]
+        message = f"exit {done.returncode}, left {left}: {done.stderr[:200]}"
+        r.tally.check(f"{name}: exit 5", done.returncode == 5, message)
+        r.tally.check(f"{name}: message", bool(done.stderr.strip()), message)
+        r.tally.check(f"{name}: no file", not left, message)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        r = Refusals(folder)
+        check_models(r)
+        package = r.make_package("linear", linear())
+        if os.path.exists(package):
+            check_inputs(r, package)
+            check_packages(r, package)
+            check_full_disk(r, package, r.path("linear.onnx"))
+        check_index(r)
+        r.tally.close()
+
+
+if __name__ == "__main__":
+    main()
