@@ -1,0 +1,15 @@
+//===- Npz.h - NumPy's archives of arrays -----------------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_DATA_NPZ_H
+#define TCC_RUNTIME_DATA_NPZ_H
+
+#include "runtime/data/Tensor.h"
+
+namespace tcc::runtime {
+
+/// Reads the array `name` of an .npz file: a zip archive, its members stored or
+/// deflated. The only array of an archive is found under any name.
+Result<Tensor> readNpz(const std::string &path, std::string_view name);
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_DATA_NPZ_H

@@ -1,0 +1,27 @@
+//===- Compare.h - Compares outputs with expected tensors -------*- C++ -*-===//
+#ifndef TCC_TOOLS_TCCRUN_COMPARE_H
+#define TCC_TOOLS_TCCRUN_COMPARE_H
+
+#include "runtime/data/Tensor.h"
+#include "runtime/executor/Context.h"
+
+namespace tcc::tools {
+
+struct Tolerance {
+  double rtol, atol;
+};
+
+struct Comparison {
+  bool ok = true;
+  double maxDifference = 0; ///< largest |d|; infinite where only one is finite
+  std::string problem;      ///< the worst element, or how the types differ
+};
+
+/// Fails where |d| > atol * max|expected| + rtol * |expected|. NaN equals NaN,
+/// an infinity itself; integers and booleans are compared exactly.
+Comparison compare(const runtime::TensorView &found,
+                   const runtime::Tensor &expected, const Tolerance &tolerance);
+
+} // namespace tcc::tools
+
+#endif // TCC_TOOLS_TCCRUN_COMPARE_H

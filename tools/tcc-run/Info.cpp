@@ -1,0 +1,179 @@
+#include "runtime/base/CpuFeatures.h"
+#include "runtime/package/SizeExpr.h"
+#include "tools/tcc-run/Session.h"
+
+#include <nlohmann/json.hpp>
+
+#include <iostream>
+
+using namespace tcc;
+using namespace tcc::tools;
+using namespace tcc::runtime;
+using nlohmann::ordered_json;
+
+/// A dimension: a number, the name of a symbol, or "?" for other expressions.
+static ordered_json describeDim(const format::Program &program,
+                                const format::SizeExpr &expr) {
+  int64_t extent = 0, slot = slotOf(expr);
+  if (readsOnlySlotsBelow(expr, 0) && evaluate(expr, nullptr, extent))
+    return extent;
+  if (slot >= 0 && program.symbols() && slot < program.symbols()->size())
+    return program.symbols()->Get(slot)->name()->str();
+  return "?";
+}
+
+static ordered_json describeSpec(const format::Program &program,
+                                 const format::TensorSpec &spec) {
+  ordered_json shape = ordered_json::array();
+  for (const format::SizeExpr *dim : *spec.shape())
+    shape.push_back(describeDim(program, *dim));
+  return {{"name", spec.name()->str()},
+          {"dtype", traitsOf(spec.dtype()).name},
+          {"shape", std::move(shape)}};
+}
+
+static ordered_json describeEntry(const format::Program &program,
+                                  const format::Entry &entry) {
+  ordered_json row = {{"name", entry.name()->str()},
+                      {"arena_bytes", entry.scratch_bytes()},
+                      {"arena_bound_bytes", entry.scratch_bound()},
+                      {"worker_scratch_bytes", entry.worker_scratch_bytes()},
+                      {"commands", entry.body()->commands()->size()},
+                      {"inputs", ordered_json::array()},
+                      {"outputs", ordered_json::array()},
+                      {"states", ordered_json::array()}};
+  if (entry.name()->string_view() == "prepare")
+    return row; // its inputs and outputs are all the weights
+  for (const format::TensorSpec *input : *entry.inputs()) {
+    ordered_json spec = describeSpec(program, *input);
+    spec["fixed"] = input->fixed() && input->fixed()->size() > 0;
+    row["inputs"].push_back(std::move(spec));
+  }
+  for (const format::TensorSpec *output : *entry.outputs())
+    row["outputs"].push_back(describeSpec(program, *output));
+  for (size_t i = 0; entry.states() && i < entry.states()->size(); ++i) {
+    const format::StatePair &pair = *entry.states()->Get(i);
+    row["states"].push_back(
+        {{"input", entry.inputs()->Get(pair.input())->name()->str()},
+         {"output", entry.outputs()->Get(pair.output())->name()->str()}});
+  }
+  return row;
+}
+
+static ordered_json describeVariants(const format::Program &program) {
+  ordered_json rows = ordered_json::array();
+  for (const format::Variant *variant : *program.variants()) {
+    ordered_json features = ordered_json::array();
+    ordered_json missing = ordered_json::array();
+    for (size_t i = 0; variant->features() && i < variant->features()->size();
+         ++i) {
+      std::string name = variant->features()->Get(i)->str();
+      if (!hasCpuFeature(name))
+        missing.push_back(name);
+      features.push_back(std::move(name));
+    }
+    rows.push_back({{"target", variant->target()->str()},
+                    {"cpu", variant->cpu()->str()},
+                    {"features", std::move(features)},
+                    {"missing", std::move(missing)}});
+  }
+  return rows;
+}
+
+static ordered_json describe(const Package &package) {
+  const format::Program &program = package.program();
+  ordered_json document = {
+      {"schema_version", 1},
+      {"format", concat(package.header().majorVersion, ".",
+                        package.header().minorVersion)},
+      {"producer", program.producer() ? program.producer()->str() : ""},
+      {"file_bytes", package.header().fileSize}};
+  uint64_t weightBytes = 0;
+  size_t weights = program.weights() ? program.weights()->size() : 0;
+  for (size_t i = 0; i < weights; ++i)
+    weightBytes += program.weights()->Get(i)->bytes();
+  document["weights"] = weights;
+  document["weight_bytes"] = weightBytes;
+  document["has_weights"] = package.hasWeights() || weights == 0;
+  document["kernels"] = program.kernels() ? program.kernels()->size() : 0;
+  ordered_json dims = ordered_json::array();
+  for (size_t i = 0; program.symbols() && i < program.symbols()->size(); ++i) {
+    const format::Symbol &symbol = *program.symbols()->Get(i);
+    dims.push_back({{"name", symbol.name()->str()},
+                    {"min", symbol.min()},
+                    {"max", symbol.max()},
+                    {"divisor", symbol.divisor()}});
+  }
+  document["dims"] = std::move(dims);
+  for (const format::Entry *entry : *program.entries())
+    document["entries"].push_back(describeEntry(program, *entry));
+  document["variants"] = describeVariants(program);
+  document["metadata"] = ordered_json::object();
+  for (size_t i = 0; program.metadata() && i < program.metadata()->size();
+       ++i) {
+    const format::Metadata &pair = *program.metadata()->Get(i);
+    document["metadata"][pair.key()->str()] =
+        pair.value() ? pair.value()->str() : "";
+  }
+  return document;
+}
+
+static void printSpecs(const char *kind, const ordered_json &specs) {
+  for (const ordered_json &spec : specs) {
+    std::string shape;
+    for (const ordered_json &dim : spec["shape"])
+      shape += concat(shape.empty() ? "" : "x",
+                      dim.is_string() ? dim.get<std::string>() : dim.dump());
+    std::cout << "  " << kind << ' ' << spec["name"].get<std::string>() << ": "
+              << spec["dtype"].get<std::string>() << ' '
+              << (shape.empty() ? "scalar" : shape)
+              << (spec.value("fixed", false) ? " (fixed)\n" : "\n");
+  }
+}
+
+static void printText(const ordered_json &document) {
+  std::cout << "tcc package " << document["format"].get<std::string>() << " by "
+            << document["producer"].get<std::string>() << ", "
+            << document["file_bytes"] << " bytes\n"
+            << "weights " << document["weights"] << " ("
+            << document["weight_bytes"] << " bytes"
+            << (document["has_weights"] ? ")" : ", not in the package)")
+            << ", kernels " << document["kernels"] << '\n';
+  for (const ordered_json &dim : document["dims"])
+    std::cout << "dim " << dim["name"].get<std::string>() << ": " << dim["min"]
+              << ".." << dim["max"] << '\n';
+  for (const ordered_json &entry : document["entries"]) {
+    std::cout << "entry " << entry["name"].get<std::string>() << ": "
+              << entry["commands"] << " commands, arena "
+              << entry["arena_bytes"] << " bytes (bound "
+              << entry["arena_bound_bytes"] << ")\n";
+    printSpecs("input", entry["inputs"]);
+    printSpecs("output", entry["outputs"]);
+    for (const ordered_json &state : entry["states"])
+      std::cout << "  state " << state["output"].get<std::string>() << " -> "
+                << state["input"].get<std::string>() << '\n';
+  }
+  for (const ordered_json &variant : document["variants"])
+    std::cout << "code for " << variant["cpu"].get<std::string>()
+              << (variant["missing"].empty()
+                      ? ""
+                      : " (this CPU lacks " + variant["missing"].dump() + ")")
+              << '\n';
+  for (const auto &[key, value] : document["metadata"].items())
+    std::cout << "metadata " << key << ": " << value.get<std::string>().size()
+              << " bytes\n";
+}
+
+int tools::infoCommand(const RunningOptions &options) {
+  auto package = Package::open(options.package);
+  if (!package.ok())
+    return report(package.takeStatus());
+  ordered_json document = describe(**package);
+  if (options.json)
+    std::cout << document.dump(-1, ' ', false,
+                               ordered_json::error_handler_t::replace)
+              << '\n';
+  else
+    printText(document);
+  return 0;
+}

@@ -1,0 +1,139 @@
+#include "tools/tcc-run/Inputs.h"
+
+#include "runtime/data/Npy.h"
+#include "runtime/data/Npz.h"
+#include "runtime/data/TensorProto.h"
+
+#include <charconv>
+#include <filesystem>
+
+using namespace tcc;
+using namespace tcc::tools;
+using namespace tcc::runtime;
+
+Result<Tensor> tools::readTensorFile(const std::string &path,
+                                     std::string_view name) {
+  if (path.ends_with(".npy"))
+    return readNpy(path);
+  if (path.ends_with(".npz"))
+    return readNpz(path, name);
+  if (path.ends_with(".pb"))
+    return readTensorProto(path);
+  return makeError(Code::Usage, "'", path,
+                   "' is of no known kind, expected .npy, .npz or .pb");
+}
+
+Result<std::optional<Tensor>> tools::findTensorFile(const std::string &dir,
+                                                    const std::string &stem) {
+  for (const char *extension : {".npy", ".pb"}) {
+    std::string path = concat(dir, "/", stem, extension);
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored))
+      continue;
+    Result<Tensor> tensor = readTensorFile(path, stem);
+    if (!tensor.ok())
+      return tensor.takeStatus();
+    return std::optional<Tensor>(std::move(*tensor));
+  }
+  return std::optional<Tensor>();
+}
+
+/// Splits NAME=VALUE.
+static Status split(const std::string &text, std::string_view flag,
+                    std::string &name, std::string &value) {
+  size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0)
+    return makeError(Code::Usage, flag, " '", text, "', expected NAME=VALUE");
+  name = text.substr(0, at);
+  value = text.substr(at + 1);
+  return Status();
+}
+
+static Status bindDims(const InputOptions &options, Context &context) {
+  for (const std::string &dim : options.dims) {
+    std::string name, text;
+    if (Status status = split(dim, "--dim", name, text); !status.ok())
+      return status;
+    int64_t value = 0;
+    const char *end = text.data() + text.size();
+    auto [rest, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || rest != end)
+      return makeError(Code::Usage, "--dim '", dim, "', expected NAME=N");
+    if (Status status = context.setDim(name, value); !status.ok())
+      return status;
+  }
+  return Status();
+}
+
+static Status readNamed(const InputOptions &options, Session &session) {
+  for (const std::string &input : options.inputs) {
+    std::string name, path;
+    if (Status status = split(input, "--input", name, path); !status.ok())
+      return status;
+    auto index = session.context->findInput(name);
+    if (!index)
+      return makeError(Code::Usage, "there is no input '", name, "'");
+    Result<Tensor> tensor = readTensorFile(path, name);
+    if (!tensor.ok())
+      return tensor.takeStatus();
+    session.inputs.insert_or_assign(*index, std::move(*tensor));
+  }
+  return Status();
+}
+
+static Status readDirectory(const InputOptions &options, Session &session) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(options.inputsDir, ignored))
+    return makeError(Code::Io, "there is no folder '", options.inputsDir, "'");
+  for (size_t i = 0; i < session.context->inputCount(); ++i) {
+    auto tensor = findTensorFile(options.inputsDir, concat("input_", i));
+    if (!tensor.ok())
+      return tensor.takeStatus();
+    if (*tensor)
+      session.inputs.try_emplace(i, std::move(**tensor));
+  }
+  return Status();
+}
+
+/// Makes every input that nothing else gave, but states (zero) and fixed ones.
+static Status makeRandom(uint64_t seed, Session &session) {
+  Context &context = *session.context;
+  const format::Entry &entry = context.entry();
+  for (size_t i = 0; i < context.inputCount(); ++i) {
+    const format::TensorSpec &spec = *entry.inputs()->Get(i);
+    bool isState = false;
+    for (size_t s = 0; entry.states() && s < entry.states()->size(); ++s)
+      isState |= entry.states()->Get(s)->input() == i;
+    bool isFixed = spec.fixed() && spec.fixed()->size() > 0;
+    if (isState || isFixed || session.inputs.count(i))
+      continue;
+    auto shape = context.inputShape(i);
+    if (!shape.ok())
+      return shape.takeStatus();
+    auto tensor = Tensor::allocate(spec.dtype(), std::move(*shape));
+    if (!tensor.ok())
+      return tensor.takeStatus();
+    fillRandom(*tensor, seed, i, spec);
+    session.inputs.emplace(i, std::move(*tensor));
+  }
+  return Status();
+}
+
+Status tools::bindInputs(const InputOptions &options, Session &session) {
+  if (Status status = bindDims(options, *session.context); !status.ok())
+    return status;
+  if (Status status = readNamed(options, session); !status.ok())
+    return status;
+  if (!options.inputsDir.empty())
+    if (Status status = readDirectory(options, session); !status.ok())
+      return status;
+  if (options.randomSeed)
+    if (Status status = makeRandom(*options.randomSeed, session); !status.ok())
+      return status;
+  for (auto &[index, tensor] : session.inputs)
+    if (Status status = session.context->bindInput(
+            index, {tensor.data.data(), tensor.dtype, tensor.shape});
+        !status.ok())
+      return status;
+  return Status();
+}

@@ -1,0 +1,56 @@
+//===- Options.h - What the command line asked for --------------*- C++ -*-===//
+#ifndef TCC_TOOLS_TCCRUN_OPTIONS_H
+#define TCC_TOOLS_TCCRUN_OPTIONS_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tcc::tools {
+
+/// Flags of every command that runs a package.
+struct RunningOptions {
+  std::string package;
+  int threads = 0; ///< 0: as many as the process may use
+  std::string device = "cpu";
+  std::string weights; ///< safetensors; empty: the package's own
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+};
+
+struct InputOptions {
+  std::vector<std::string> inputs; ///< NAME=FILE
+  std::string inputsDir;
+  std::vector<std::string> dims; ///< NAME=N
+  std::optional<uint64_t> randomSeed;
+};
+
+struct RunOptions {
+  RunningOptions running;
+  InputOptions inputs;
+  std::string outputDir;
+  std::string expectDir;
+  double rtol = 1e-3;
+  double atol = 1e-4;
+};
+
+struct BenchOptions {
+  RunningOptions running;
+  InputOptions inputs;
+  int64_t iterations = 0; ///< 0: as many as fit the duration
+  double warmupMs = 300;
+  double seconds = 3;
+  bool profile = false;
+};
+
+/// Each runs one command and returns its exit code.
+int runCommand(const RunOptions &options);
+int benchCommand(const BenchOptions &options);
+int infoCommand(const RunningOptions &options);
+int doctorCommand(bool json);
+
+} // namespace tcc::tools
+
+#endif // TCC_TOOLS_TCCRUN_OPTIONS_H

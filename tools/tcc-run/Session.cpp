@@ -1,0 +1,46 @@
+#include "tools/tcc-run/Session.h"
+
+#include "tools/tcc-run/Inputs.h"
+
+#include <iostream>
+
+using namespace tcc;
+using namespace tcc::tools;
+using namespace tcc::runtime;
+
+static void printMessage(void *, int, const char *message) {
+  std::cerr << "tcc-run: " << message << '\n';
+}
+
+int tools::report(const Status &status) {
+  if (!status.ok())
+    std::cerr << "tcc-run: error: " << status.message() << '\n';
+  return static_cast<int>(status.code());
+}
+
+Result<Session> tools::openSession(const RunningOptions &running,
+                                   const InputOptions &inputs) {
+  if (running.device != "cpu")
+    return makeError(Code::Device, "there is no device '", running.device,
+                     "' in this build, only 'cpu'");
+  auto package = Package::open(running.package);
+  if (!package.ok())
+    return package.takeStatus();
+  ExecutableOptions loaded;
+  loaded.weightsFile = running.weights;
+  loaded.threads = running.threads > 0 ? running.threads : defaultThreadCount();
+  if (running.verbose)
+    loaded.log = {nullptr, printMessage};
+  auto executable = Executable::load(std::move(*package), loaded);
+  if (!executable.ok())
+    return executable.takeStatus();
+  ContextOptions created;
+  created.threads = running.threads;
+  auto context = Context::create(std::move(*executable), created);
+  if (!context.ok())
+    return context.takeStatus();
+  Session session{std::move(*context), {}};
+  if (Status status = bindInputs(inputs, session); !status.ok())
+    return status;
+  return session;
+}

@@ -1,0 +1,27 @@
+//===- Session.h - A package opened and bound for a command -----*- C++ -*-===//
+#ifndef TCC_TOOLS_TCCRUN_SESSION_H
+#define TCC_TOOLS_TCCRUN_SESSION_H
+
+#include "runtime/data/Tensor.h"
+#include "runtime/executor/Context.h"
+#include "tools/tcc-run/Options.h"
+
+#include <map>
+
+namespace tcc::tools {
+
+/// A context with the inputs that the flags name; owns the tensors.
+struct Session {
+  std::unique_ptr<runtime::Context> context;
+  std::map<size_t, runtime::Tensor> inputs; ///< by position
+};
+
+runtime::Result<Session> openSession(const RunningOptions &running,
+                                     const InputOptions &inputs);
+
+/// Prints a failure to stderr and returns its exit code; 0 if there is none.
+int report(const runtime::Status &status);
+
+} // namespace tcc::tools
+
+#endif // TCC_TOOLS_TCCRUN_SESSION_H
