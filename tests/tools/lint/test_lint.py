@@ -65,7 +65,7 @@ class LintTest(unittest.TestCase):
 
     def test_op_lists(self):
         path = "compiler/passes/graph/A.cpp"
-        self.expect_one(lint.check_op_lists, {path: "isa<AddOp,\n    SubOp, g::MulOp>(x)"})
+        self.expect_one(lint.check_op_lists, {path: "isa<AddOp,\n    SubOp, graph::MulOp>(x)"})
         self.expect_none(lint.check_op_lists, {path: "isa<AddOp, SubOp>(x)"})
 
     def test_mirrored_tests(self):
