@@ -7,9 +7,7 @@ include "dialects/graph/GraphDialect.td"
 /// sets the fault flag: the run fails naming the node.
 class Graph_Gathering<string mnemonic>
     : Graph_InferredOp<mnemonic, [
-        DeclareOpInterfaceMethods<ElementOpInterface>]> {
-  let hasVerifier = 1;
-}
+        DeclareOpInterfaceMethods<ElementOpInterface>]>;
 
 def Graph_GatherOp : Graph_Gathering<"gather"> {
   let summary = "slices of x along an axis";
@@ -42,7 +40,6 @@ class Graph_Irregular<string mnemonic>
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat =
     "operands attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
 }
 
 def Graph_ScatterElementsOp : Graph_Irregular<"scatter_elements"> {
@@ -75,7 +72,6 @@ def Graph_TopKOp : Graph_Op<"top_k", [Pure, InferTypeOpAdaptor,
   let results = (outs AnyRankedTensor:$values, AnyRankedTensor:$indices);
   let assemblyFormat =
     "operands attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
 }
 
 #endif // TCC_GRAPH_INDEXING

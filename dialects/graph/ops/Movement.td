@@ -46,7 +46,6 @@ def Graph_TransposeOp : Graph_Movement<"transpose"> {
   let assemblyFormat = [{
     $x $permutation attr-dict `:` functional-type(operands, results)
   }];
-  let hasVerifier = 1;
   let hasFolder = 1;
   let hasCanonicalizer = 1;
 }
@@ -79,7 +78,6 @@ def Graph_ConcatOp : Graph_Movement<"concat"> {
   let assemblyFormat = [{
     $operands_ attr-dict `:` functional-type(operands, results)
   }];
-  let hasVerifier = 1;
   let hasFolder = 1;
 }
 
@@ -95,7 +93,6 @@ def Graph_PadOp : Graph_Movement<"pad"> {
                        DenseI64ArrayAttr:$interior,
                        DefaultValuedAttr<Graph_PadModeAttr,
                          "::tcc::graph::PadMode::constant">:$mode);
-  let hasVerifier = 1;
 }
 
 def Graph_IotaOp : Graph_TypedMovement<"iota"> {

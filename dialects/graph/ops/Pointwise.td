@@ -5,24 +5,59 @@ include "dialects/graph/GraphDialect.td"
 
 class Graph_Pointwise<string mnemonic, list<Trait> traits = []>
     : Graph_Op<mnemonic, !listconcat(traits, [Pure, InferTypeOpAdaptor,
+        SameOperandsAndResultShape,
         DeclareOpInterfaceMethods<PointwiseOpInterface>])> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat =
     "operands attr-dict `:` functional-type(operands, results)";
 }
 
+/// result has the type of the first operand.
+class Graph_TypedAsFirst<string mnemonic, list<Trait> traits = []>
+    : Graph_Pointwise<mnemonic, traits> {
+  code inferAsFirst = [{
+    ::llvm::LogicalResult $cppClass::inferReturnTypes(
+        ::mlir::MLIRContext *, ::std::optional<::mlir::Location>,
+        Adaptor adaptor, ::llvm::SmallVectorImpl<::mlir::Type> &types) {
+      types.push_back(adaptor.getOperands().front().getType());
+      return ::mlir::success();
+    }
+  }];
+  let extraClassDefinition = inferAsFirst;
+}
+
 /// result has the type of x.
 class Graph_UnaryPointwise<string mnemonic, string formula,
                            list<Trait> traits = []>
-    : Graph_Pointwise<mnemonic, traits> {
+    : Graph_TypedAsFirst<mnemonic, traits> {
   let summary = formula;
   let arguments = (ins AnyRankedTensor:$x);
+}
+
+def Graph_FloatTensor : RankedTensorOf<[AnyFloat]>;
+
+/// A function of floats.
+class Graph_FloatPointwise<string mnemonic, string formula>
+    : Graph_UnaryPointwise<mnemonic, formula> {
+  let arguments = (ins Graph_FloatTensor:$x);
+}
+
+/// A function of floats that is one op of the math dialect.
+class Graph_MathPointwise<string mnemonic, string formula, string mathOp>
+    : Graph_FloatPointwise<mnemonic, formula> {
+  let extraClassDefinition = inferAsFirst # [{
+    ::mlir::Value $cppClass::emitScalar(::mlir::OpBuilder &builder,
+                                        ::mlir::Location loc,
+                                        ::mlir::ValueRange elements) {
+      return builder.create<::mlir::math::}] # mathOp # [{>(loc, elements[0]);
+    }
+  }];
 }
 
 /// Operands and result have one type.
 class Graph_BinaryPointwise<string mnemonic, string formula,
                             list<Trait> traits = []>
-    : Graph_Pointwise<mnemonic, !listconcat(traits, [SameTypeOperands])> {
+    : Graph_TypedAsFirst<mnemonic, !listconcat(traits, [SameTypeOperands])> {
   let summary = formula;
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
 }
@@ -46,7 +81,7 @@ def Graph_MaxOp : Graph_BinaryPointwise<"max",
     "the larger one; NaN if either is NaN", [Commutative]>;
 def Graph_MinOp : Graph_BinaryPointwise<"min",
     "the smaller one; NaN if either is NaN", [Commutative]>;
-def Graph_PowOp : Graph_Pointwise<"pow"> {
+def Graph_PowOp : Graph_TypedAsFirst<"pow"> {
   let summary = "lhs to the power rhs; integer bases by repeated squaring";
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
 }
@@ -88,11 +123,11 @@ def Graph_SelectOp : Graph_Pointwise<"select",
 }
 def Graph_IsNanOp : Graph_Pointwise<"is_nan"> {
   let summary = "x is NaN";
-  let arguments = (ins AnyRankedTensor:$x);
+  let arguments = (ins Graph_FloatTensor:$x);
 }
 def Graph_IsInfOp : Graph_Pointwise<"is_inf"> {
   let summary = "x is infinite, of the signs asked for";
-  let arguments = (ins AnyRankedTensor:$x,
+  let arguments = (ins Graph_FloatTensor:$x,
                        DefaultValuedAttr<BoolAttr, "true">:$positive,
                        DefaultValuedAttr<BoolAttr, "true">:$negative);
 }
@@ -114,53 +149,53 @@ def Graph_CastOp : Graph_Op<"cast", [Pure,
 
 // --- Rounding ----------------------------------------------------------------------
 
-def Graph_FloorOp : Graph_UnaryPointwise<"floor", "rounds down">;
-def Graph_CeilOp : Graph_UnaryPointwise<"ceil", "rounds up">;
-def Graph_RoundOp : Graph_UnaryPointwise<"round", "to nearest, halves to even">;
+def Graph_FloorOp : Graph_MathPointwise<"floor", "rounds down", "FloorOp">;
+def Graph_CeilOp : Graph_MathPointwise<"ceil", "rounds up", "CeilOp">;
+def Graph_RoundOp : Graph_MathPointwise<"round", "to nearest, halves to even", "RoundEvenOp">;
 
 // --- Elementary functions: floats only ----------------------------------------------
 
-def Graph_ExpOp : Graph_UnaryPointwise<"exp", "e^x">;
-def Graph_LogOp : Graph_UnaryPointwise<"log", "natural logarithm">;
-def Graph_Log1pOp : Graph_UnaryPointwise<"log1p", "log(1 + x)">;
-def Graph_SqrtOp : Graph_UnaryPointwise<"sqrt", "square root">;
-def Graph_RsqrtOp : Graph_UnaryPointwise<"rsqrt", "1 / sqrt(x)">;
-def Graph_ReciprocalOp : Graph_UnaryPointwise<"reciprocal", "1 / x">;
-def Graph_SinOp : Graph_UnaryPointwise<"sin", "sine">;
-def Graph_CosOp : Graph_UnaryPointwise<"cos", "cosine">;
-def Graph_TanOp : Graph_UnaryPointwise<"tan", "tangent">;
-def Graph_AsinOp : Graph_UnaryPointwise<"asin", "inverse sine">;
-def Graph_AcosOp : Graph_UnaryPointwise<"acos", "inverse cosine">;
-def Graph_AtanOp : Graph_UnaryPointwise<"atan", "inverse tangent">;
-def Graph_SinhOp : Graph_UnaryPointwise<"sinh", "hyperbolic sine">;
-def Graph_CoshOp : Graph_UnaryPointwise<"cosh", "hyperbolic cosine">;
-def Graph_TanhOp : Graph_UnaryPointwise<"tanh", "hyperbolic tangent">;
-def Graph_AsinhOp : Graph_UnaryPointwise<"asinh", "inverse hyperbolic sine">;
-def Graph_AcoshOp : Graph_UnaryPointwise<"acosh", "inverse hyperbolic cosine">;
-def Graph_AtanhOp : Graph_UnaryPointwise<"atanh", "inverse hyperbolic tangent">;
-def Graph_ErfOp : Graph_UnaryPointwise<"erf", "error function">;
+def Graph_ExpOp : Graph_MathPointwise<"exp", "e^x", "ExpOp">;
+def Graph_LogOp : Graph_MathPointwise<"log", "natural logarithm", "LogOp">;
+def Graph_Log1pOp : Graph_MathPointwise<"log1p", "log(1 + x)", "Log1pOp">;
+def Graph_SqrtOp : Graph_MathPointwise<"sqrt", "square root", "SqrtOp">;
+def Graph_RsqrtOp : Graph_FloatPointwise<"rsqrt", "1 / sqrt(x)">;
+def Graph_ReciprocalOp : Graph_FloatPointwise<"reciprocal", "1 / x">;
+def Graph_SinOp : Graph_MathPointwise<"sin", "sine", "SinOp">;
+def Graph_CosOp : Graph_MathPointwise<"cos", "cosine", "CosOp">;
+def Graph_TanOp : Graph_MathPointwise<"tan", "tangent", "TanOp">;
+def Graph_AsinOp : Graph_MathPointwise<"asin", "inverse sine", "AsinOp">;
+def Graph_AcosOp : Graph_MathPointwise<"acos", "inverse cosine", "AcosOp">;
+def Graph_AtanOp : Graph_MathPointwise<"atan", "inverse tangent", "AtanOp">;
+def Graph_SinhOp : Graph_MathPointwise<"sinh", "hyperbolic sine", "SinhOp">;
+def Graph_CoshOp : Graph_MathPointwise<"cosh", "hyperbolic cosine", "CoshOp">;
+def Graph_TanhOp : Graph_MathPointwise<"tanh", "hyperbolic tangent", "TanhOp">;
+def Graph_AsinhOp : Graph_MathPointwise<"asinh", "inverse hyperbolic sine", "AsinhOp">;
+def Graph_AcoshOp : Graph_MathPointwise<"acosh", "inverse hyperbolic cosine", "AcoshOp">;
+def Graph_AtanhOp : Graph_MathPointwise<"atanh", "inverse hyperbolic tangent", "AtanhOp">;
+def Graph_ErfOp : Graph_MathPointwise<"erf", "error function", "ErfOp">;
 
 // --- Activations: floats only ---------------------------------------------------------
 
-def Graph_SigmoidOp : Graph_UnaryPointwise<"sigmoid", "1 / (1 + e^-x)">;
-def Graph_SiluOp : Graph_UnaryPointwise<"silu", "x * sigmoid(x)">;
-def Graph_SoftplusOp : Graph_UnaryPointwise<"softplus", "log(1 + e^x)">;
-def Graph_GeluOp : Graph_UnaryPointwise<"gelu",
+def Graph_SigmoidOp : Graph_FloatPointwise<"sigmoid", "1 / (1 + e^-x)">;
+def Graph_SiluOp : Graph_FloatPointwise<"silu", "x * sigmoid(x)">;
+def Graph_SoftplusOp : Graph_FloatPointwise<"softplus", "log(1 + e^x)">;
+def Graph_GeluOp : Graph_FloatPointwise<"gelu",
     "x * Phi(x) by erf: x/2 (1 + erf(x / sqrt 2))">;
-def Graph_GeluTanhOp : Graph_UnaryPointwise<"gelu_tanh",
+def Graph_GeluTanhOp : Graph_FloatPointwise<"gelu_tanh",
     "x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))">;
-def Graph_HardSwishOp : Graph_UnaryPointwise<"hard_swish",
+def Graph_HardSwishOp : Graph_FloatPointwise<"hard_swish",
     "x * max(0, min(1, x/6 + 1/2))">;
-def Graph_HardSigmoidOp : Graph_UnaryPointwise<"hard_sigmoid",
+def Graph_HardSigmoidOp : Graph_FloatPointwise<"hard_sigmoid",
     "max(0, min(1, alpha x + beta))"> {
-  let arguments = (ins AnyRankedTensor:$x, F64Attr:$alpha, F64Attr:$beta);
+  let arguments = (ins Graph_FloatTensor:$x, F64Attr:$alpha, F64Attr:$beta);
 }
-def Graph_LeakyReluOp : Graph_UnaryPointwise<"leaky_relu",
+def Graph_LeakyReluOp : Graph_FloatPointwise<"leaky_relu",
     "x < 0 ? alpha x : x"> {
-  let arguments = (ins AnyRankedTensor:$x, F64Attr:$alpha);
+  let arguments = (ins Graph_FloatTensor:$x, F64Attr:$alpha);
 }
-def Graph_EluOp : Graph_UnaryPointwise<"elu", "x < 0 ? alpha (e^x - 1) : x"> {
-  let arguments = (ins AnyRankedTensor:$x, F64Attr:$alpha);
+def Graph_EluOp : Graph_FloatPointwise<"elu", "x < 0 ? alpha (e^x - 1) : x"> {
+  let arguments = (ins Graph_FloatTensor:$x, F64Attr:$alpha);
 }
 
 #endif // TCC_GRAPH_POINTWISE

@@ -1,0 +1,422 @@
+#include "dialects/graph/GraphOps.h"
+#include "dialects/graph/ops/Scalar.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/IR/PatternMatch.h"
+
+#include <functional>
+
+using namespace mlir;
+using namespace tcc::graph;
+using arith::CmpIPredicate;
+
+static RankedTensorType getType(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType());
+}
+
+static LogicalResult verifyElementTypes(Operation *op, Value x) {
+  Type expected = getElementTypeOrSelf(x);
+  Type found = getElementTypeOrSelf(op->getResult(0));
+  if (expected == found)
+    return success();
+  return op->emitOpError("expected element type ")
+         << expected << ", found " << found;
+}
+
+// --- reshape
+
+LogicalResult ReshapeOp::verify() {
+  if (failed(verifyElementTypes(*this, getX())))
+    return failure();
+  MLIRContext *context = getContext();
+  AffineExpr from = getNumElements(getExtents(getX()), context);
+  AffineExpr to = getNumElements(getExtents(getResult()), context);
+  if (isEqual(from, to))
+    return success();
+  return emitOpError("expected as many elements in ")
+         << getX().getType() << " as in " << getType();
+}
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor) {
+  return getX().getType() == getType() ? getX() : Value();
+}
+
+namespace {
+/// reshape(reshape(x)) = reshape(x)
+struct ComposeReshapes : OpRewritePattern<ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReshapeOp op,
+                                PatternRewriter &rewriter) const override {
+    auto inner = op.getX().getDefiningOp<ReshapeOp>();
+    if (!inner)
+      return rewriter.notifyMatchFailure(op, "not a reshape of a reshape");
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), inner.getX());
+    return success();
+  }
+};
+} // namespace
+
+void ReshapeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                            MLIRContext *context) {
+  patterns.add<ComposeReshapes>(context);
+}
+
+/// The row-major number of the element at `indices`.
+static Value linearize(const ScalarEmitter &emitter, ValueRange indices,
+                       ArrayRef<Value> sizes) {
+  Value linear = indices.front();
+  for (size_t i = 1; i < indices.size(); ++i)
+    linear = emitter.emit<arith::AddIOp>(
+        emitter.emit<arith::MulIOp>(linear, sizes[i]), indices[i]);
+  return linear;
+}
+
+/// Splits `linear` over axes of `sizes`; the first size is not needed.
+static void delinearize(const ScalarEmitter &emitter, Value linear,
+                        ArrayRef<Value> sizes, MutableArrayRef<Value> indices) {
+  for (size_t i = sizes.size() - 1; i > 0; --i) {
+    indices[i] = emitter.emit<arith::RemUIOp>(linear, sizes[i]);
+    linear = emitter.emit<arith::DivUIOp>(linear, sizes[i]);
+  }
+  indices[0] = linear;
+}
+
+/// Axes [first, end) of either shape that hold the same elements.
+struct AxisGroup {
+  size_t fromBegin, fromEnd, toBegin, toEnd;
+};
+
+/// The next, smallest group after `last` with equal products.
+static AxisGroup getNextGroup(ArrayRef<AffineExpr> from,
+                              ArrayRef<AffineExpr> to, AxisGroup last,
+                              MLIRContext *context) {
+  size_t i = last.fromEnd, j = last.toEnd;
+  size_t fromLeft = from.size() - i, toLeft = to.size() - j;
+  for (size_t count = 2; count < fromLeft + toLeft; ++count)
+    for (size_t m = 1; m < count && m <= fromLeft; ++m) {
+      size_t n = count - m;
+      if (n <= toLeft && isEqual(getNumElements(from.slice(i, m), context),
+                                 getNumElements(to.slice(j, n), context)))
+        return {i, i + m, j, j + n};
+    }
+  return {i, from.size(), j, to.size()};
+}
+
+Value ReshapeOp::emitElement(OpBuilder &builder, Location loc,
+                             ValueRange indices, ElementSource &source) {
+  ScalarEmitter emitter(builder, loc);
+  Extents from = getExtents(getResult()), to = getExtents(getX());
+  SmallVector<Value> inner;
+  if (!to.empty())
+    inner.assign(to.size(), builder.create<arith::ConstantIndexOp>(loc, 0));
+  auto getSizes = [&](ArrayRef<AffineExpr> extents) {
+    return llvm::map_to_vector(extents, [&](AffineExpr extent) {
+      return source.size(builder, loc, extent);
+    });
+  };
+  // Axes that stay as they are form groups of their own and need no arithmetic.
+  AxisGroup group = {0, 0, 0, 0};
+  while (group.fromEnd < from.size() && group.toEnd < to.size()) {
+    group = getNextGroup(from, to, group, getContext());
+    size_t fromCount = group.fromEnd - group.fromBegin;
+    size_t toCount = group.toEnd - group.toBegin;
+    auto fromExtents = ArrayRef(from).slice(group.fromBegin, fromCount);
+    auto toExtents = ArrayRef(to).slice(group.toBegin, toCount);
+    Value linear = linearize(emitter, indices.slice(group.fromBegin, fromCount),
+                             getSizes(fromExtents));
+    delinearize(emitter, linear, getSizes(toExtents),
+                MutableArrayRef(inner).slice(group.toBegin, toCount));
+  }
+  return source.element(builder, loc, getX(), inner);
+}
+
+// --- broadcast
+
+LogicalResult BroadcastOp::verify() {
+  if (failed(verifyElementTypes(*this, getX())))
+    return failure();
+  Extents from = getExtents(getX()), to = getExtents(getResult());
+  if (from.size() > to.size())
+    return emitOpError("expected a result of rank ")
+           << from.size() << " or more, found " << to.size();
+  for (auto [i, extent] : llvm::enumerate(from))
+    if (getConstant(extent) != 1 &&
+        !isEqual(extent, to[to.size() - from.size() + i]))
+      return emitOpError("axis ") << i << " of " << getX().getType()
+                                  << " does not broadcast to " << getType();
+  return success();
+}
+
+OpFoldResult BroadcastOp::fold(FoldAdaptor) {
+  return getX().getType() == getType() ? getX() : Value();
+}
+
+namespace {
+/// broadcast(broadcast(x)) = broadcast(x)
+struct ComposeBroadcasts : OpRewritePattern<BroadcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(BroadcastOp op,
+                                PatternRewriter &rewriter) const override {
+    auto inner = op.getX().getDefiningOp<BroadcastOp>();
+    if (!inner)
+      return rewriter.notifyMatchFailure(op, "not a broadcast of a broadcast");
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op.getType(), inner.getX());
+    return success();
+  }
+};
+} // namespace
+
+void BroadcastOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                              MLIRContext *context) {
+  patterns.add<ComposeBroadcasts>(context);
+}
+
+Value BroadcastOp::emitElement(OpBuilder &builder, Location loc,
+                               ValueRange indices, ElementSource &source) {
+  Extents from = getExtents(getX());
+  SmallVector<Value> inner(indices.take_back(from.size()));
+  for (auto [index, extent] : llvm::zip_equal(inner, from))
+    if (getConstant(extent) == 1)
+      index = builder.create<arith::ConstantIndexOp>(loc, 0);
+  return source.element(builder, loc, getX(), inner);
+}
+
+// --- transpose
+
+LogicalResult TransposeOp::inferReturnTypes(MLIRContext *,
+                                            std::optional<Location> loc,
+                                            Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  auto type = ::getType(adaptor.getX());
+  ArrayRef<int64_t> permutation = adaptor.getPermutation();
+  if (int64_t(permutation.size()) != type.getRank() ||
+      !isPermutationVector(permutation))
+    return emitOptionalError(loc, "expected a permutation of ", type.getRank(),
+                             " axes");
+  Extents from = getExtents(type), to;
+  for (int64_t axis : permutation)
+    to.push_back(from[axis]);
+  types.push_back(makeTensorType(to, type.getElementType()));
+  return success();
+}
+
+OpFoldResult TransposeOp::fold(FoldAdaptor) {
+  for (auto [i, axis] : llvm::enumerate(getPermutation()))
+    if (int64_t(i) != axis)
+      return {};
+  return getX();
+}
+
+namespace {
+/// transpose(transpose(x, p), q) = transpose(x, p[q])
+struct ComposeTransposes : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(TransposeOp op,
+                                PatternRewriter &rewriter) const override {
+    auto inner = op.getX().getDefiningOp<TransposeOp>();
+    if (!inner)
+      return rewriter.notifyMatchFailure(op, "not a transpose of a transpose");
+    SmallVector<int64_t> permutation;
+    for (int64_t axis : op.getPermutation())
+      permutation.push_back(inner.getPermutation()[axis]);
+    rewriter.replaceOpWithNewOp<TransposeOp>(op, op.getType(), inner.getX(),
+                                             permutation);
+    return success();
+  }
+};
+} // namespace
+
+void TransposeOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                              MLIRContext *context) {
+  patterns.add<ComposeTransposes>(context);
+}
+
+Value TransposeOp::emitElement(OpBuilder &builder, Location loc,
+                               ValueRange indices, ElementSource &source) {
+  SmallVector<Value> inner(indices.size());
+  for (auto [i, axis] : llvm::enumerate(getPermutation()))
+    inner[axis] = indices[i];
+  return source.element(builder, loc, getX(), inner);
+}
+
+// --- slice
+
+LogicalResult SliceOp::verify() {
+  int64_t rank = ::getType(getX()).getRank();
+  if (failed(verifyElementTypes(*this, getX())))
+    return failure();
+  if (::getType(getResult()).getRank() != rank)
+    return emitOpError("expected a result of rank ") << rank;
+  if (int64_t(getStarts().getNumResults()) != rank ||
+      int64_t(getSteps().size()) != rank)
+    return emitOpError("expected ") << rank << " starts and steps";
+  Extents from = getExtents(getX()), to = getExtents(getResult());
+  for (int64_t i = 0; i < rank; ++i) {
+    int64_t step = getSteps()[i];
+    if (step == 0)
+      return emitOpError("step of axis ") << i << " is 0";
+    auto start = getConstant(getStarts().getResult(i));
+    auto extent = getConstant(from[i]), count = getConstant(to[i]);
+    if (!start || !extent || !count || *count == 0)
+      continue;
+    int64_t last = *start + (*count - 1) * step;
+    if (std::min(*start, last) < 0 || std::max(*start, last) >= *extent)
+      return emitOpError("axis ") << i << " reads elements " << *start << " to "
+                                  << last << " of " << *extent;
+  }
+  return success();
+}
+
+OpFoldResult SliceOp::fold(FoldAdaptor) {
+  bool isWhole = getX().getType() == getType() &&
+                 llvm::all_of(getSteps(), [](int64_t s) { return s == 1; }) &&
+                 llvm::all_of(getStarts().getResults(), [](AffineExpr start) {
+                   return getConstant(start) == 0;
+                 });
+  return isWhole ? getX() : Value();
+}
+
+Value SliceOp::emitElement(OpBuilder &builder, Location loc, ValueRange indices,
+                           ElementSource &source) {
+  ScalarEmitter emitter(builder, loc);
+  SmallVector<Value> inner(indices);
+  for (auto [i, index] : llvm::enumerate(inner)) {
+    if (getSteps()[i] != 1)
+      index = emitter.emit<arith::MulIOp>(
+          index, builder.create<arith::ConstantIndexOp>(loc, getSteps()[i]));
+    AffineExpr start = getStarts().getResult(i);
+    if (getConstant(start) != 0)
+      index =
+          emitter.emit<arith::AddIOp>(index, source.size(builder, loc, start));
+  }
+  return source.element(builder, loc, getX(), inner);
+}
+
+LogicalResult DynamicSliceOp::verify() {
+  int64_t rank = ::getType(getX()).getRank();
+  auto starts = ::getType(getStarts());
+  if (failed(verifyElementTypes(*this, getX())))
+    return failure();
+  if (starts.getRank() != 1 || starts.getDimSize(0) != rank ||
+      !starts.getElementType().isInteger(64))
+    return emitOpError("expected ") << rank << " starts of type i64";
+  if (::getType(getResult()).getRank() != rank)
+    return emitOpError("expected a result of rank ") << rank;
+  for (auto [from, to] :
+       llvm::zip_equal(getExtents(getX()), getExtents(getResult()))) {
+    auto room = getConstant(from - to);
+    if (room && *room < 0)
+      return emitOpError("result ")
+             << getType() << " does not fit into " << getX().getType();
+  }
+  return success();
+}
+
+Value DynamicSliceOp::emitElement(OpBuilder &builder, Location loc,
+                                  ValueRange indices, ElementSource &source) {
+  ScalarEmitter emitter(builder, loc);
+  SmallVector<Value> inner;
+  Value zero = builder.create<arith::ConstantIndexOp>(loc, 0);
+  for (auto [i, index] : llvm::enumerate(indices)) {
+    Value axis = builder.create<arith::ConstantIndexOp>(loc, i);
+    Value start = source.element(builder, loc, getStarts(), axis);
+    start = emitter.emit<arith::IndexCastOp>(builder.getIndexType(), start);
+    AffineExpr room = getExtent(getX(), i) - getExtent(getResult(), i);
+    start =
+        emitter.emit<arith::MinSIOp>(start, source.size(builder, loc, room));
+    start = emitter.emit<arith::MaxSIOp>(start, zero);
+    inner.push_back(emitter.emit<arith::AddIOp>(start, index));
+  }
+  return source.element(builder, loc, getX(), inner);
+}
+
+// --- concat
+
+LogicalResult ConcatOp::inferReturnTypes(MLIRContext *,
+                                         std::optional<Location> loc,
+                                         Adaptor adaptor,
+                                         SmallVectorImpl<Type> &types) {
+  ValueRange operands = adaptor.getOperands();
+  if (operands.empty())
+    return emitOptionalError(loc, "expected at least one operand");
+  auto first = ::getType(operands[0]);
+  int64_t axis = adaptor.getAxis();
+  if (axis < 0 || axis >= first.getRank())
+    return emitOptionalError(loc, "axis ", axis, " is out of range for rank ",
+                             first.getRank());
+  Extents result = getExtents(first);
+  for (Value operand : operands.drop_front()) {
+    auto type = ::getType(operand);
+    Extents extents = getExtents(type);
+    if (type.getElementType() != first.getElementType() ||
+        extents.size() != result.size())
+      return emitOptionalError(loc, "expected operands like ", first,
+                               ", found ", type);
+    for (auto [i, extent] : llvm::enumerate(extents))
+      if (int64_t(i) != axis && !isEqual(extent, result[i]))
+        return emitOptionalError(loc, "expected the extents of ", first,
+                                 " but for axis ", axis, ", found ", type);
+    result[axis] = result[axis] + extents[axis];
+  }
+  types.push_back(makeTensorType(result, first.getElementType()));
+  return success();
+}
+
+OpFoldResult ConcatOp::fold(FoldAdaptor) {
+  return getNumOperands() == 1 ? getOperand(0) : Value();
+}
+
+Value ConcatOp::emitElement(OpBuilder &builder, Location loc,
+                            ValueRange indices, ElementSource &source) {
+  int64_t axis = getAxis();
+  SmallVector<Value> inner(indices);
+  // A chain of ifs, so that only the operand that is read is computed.
+  std::function<Value(OpBuilder &, Location, unsigned)> emitFrom =
+      [&](OpBuilder &b, Location loc, unsigned operand) -> Value {
+    Value tensor = getOperand(operand);
+    if (operand + 1 == getNumOperands())
+      return source.element(b, loc, tensor, inner);
+    Value extent = source.size(b, loc, getExtent(tensor, axis));
+    Value isHere =
+        b.create<arith::CmpIOp>(loc, CmpIPredicate::slt, inner[axis], extent);
+    auto branch = b.create<scf::IfOp>(
+        loc, isHere,
+        [&](OpBuilder &b, Location loc) {
+          b.create<scf::YieldOp>(loc, source.element(b, loc, tensor, inner));
+        },
+        [&](OpBuilder &b, Location loc) {
+          inner[axis] = b.create<arith::SubIOp>(loc, inner[axis], extent);
+          b.create<scf::YieldOp>(loc, emitFrom(b, loc, operand + 1));
+        });
+    return branch.getResult(0);
+  };
+  return emitFrom(builder, loc, 0);
+}
+
+// --- iota
+
+LogicalResult IotaOp::verify() {
+  int64_t rank = getType().getRank(), axis = getAxis();
+  if (axis < 0 || axis >= rank)
+    return emitOpError("axis ") << axis << " is out of range for rank " << rank;
+  return success();
+}
+
+Value IotaOp::emitElement(OpBuilder &builder, Location loc, ValueRange indices,
+                          ElementSource &) {
+  Value number = builder.create<arith::IndexCastOp>(loc, builder.getI64Type(),
+                                                    indices[getAxis()]);
+  return emitCast(builder, loc, number, builder.getI64Type(),
+                  getElementTypeOrSelf(getResult()));
+}
+
+#define GET_OP_CLASSES
+#include "dialects/graph/Movement.cpp.inc"
+
+void GraphDialect::addMovementOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/graph/Movement.cpp.inc"
+      >();
+}
