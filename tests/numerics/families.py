@@ -1,0 +1,122 @@
+"""The other families on shapes that are no multiple of a vector or tile.
+
+The reference is ONNX Runtime.
+"""
+
+import numpy as np
+
+from numerics.rows import Constant, ints, row
+
+random = np.random.RandomState(11)
+
+
+def floats(*shape):
+    return random.uniform(-1, 1, shape).astype(np.float32)
+
+
+def reduction():
+    x = floats(3, 7, 37)
+    for op in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSumExp"):
+        for axes in ((2,), (0,), (0, 2)):
+            yield row(f"Reduce{op}", x, ints(*axes), name=str(axes))
+    yield row("ReduceMean", x, name="all")
+    yield row("ReduceMax", x, ints(1), name="kept", keepdims=0)
+    for axis in (0, 1, 2):
+        yield row("ArgMax", x, name=str(axis), axis=axis)
+        yield row("Softmax", x, name=str(axis), axis=axis)
+    yield row("LogSoftmax", x, axis=-1)
+    yield row("CumSum", x, ints(1))
+
+
+def contraction():
+    for m, k, n in ((1, 5, 1), (7, 33, 19), (64, 128, 96), (1, 300, 257)):
+        a, weight = floats(m, k), Constant(floats(k, n))
+        yield row("MatMul", a, weight, name=f"{m}x{k}x{n}")
+        yield row("MatMul", a, floats(k, n), name=f"{m}x{k}x{n} computed")
+    yield row("MatMul", floats(2, 3, 9, 17), floats(3, 17, 11), name="batched")
+    yield row("MatMul", floats(17), floats(17, 3), name="vector")
+    bias, weight = Constant(floats(19)), Constant(floats(19, 33))
+    yield row("Gemm", floats(7, 33), weight, bias, transB=1, alpha=0.5, beta=2.0)
+    yield row("Gemm", floats(33, 7), floats(33, 5), name="transA", transA=1)
+    yield row("Einsum", floats(2, 5, 7), floats(2, 7, 3), equation="bij,bjk->bik")
+
+
+def convolution():
+    x = floats(2, 6, 15, 17)
+
+    def conv(name, weight, **attributes):
+        bias = Constant(floats(weight.shape[0]))
+        return row("Conv", x, Constant(weight), bias, name=name, **attributes)
+
+    yield conv("1x1", floats(10, 6, 1, 1))
+    yield conv("3x3", floats(10, 6, 3, 3), pads=[1, 1, 1, 1])
+    yield conv("stride", floats(10, 6, 3, 3), strides=[2, 2])
+    yield conv("dilated", floats(4, 6, 3, 3), dilations=[2, 2])
+    yield conv("same", floats(4, 6, 4, 4), auto_pad="SAME_UPPER", strides=[2, 2])
+    yield conv("asymmetric", floats(4, 6, 3, 2), pads=[0, 1, 2, 0])
+    yield conv("depthwise", floats(6, 1, 5, 5), group=6, pads=[2, 2, 2, 2])
+    yield conv("grouped", floats(9, 2, 3, 3), group=3)
+    line = floats(1, 4, 33)
+    yield row("Conv", line, Constant(floats(5, 4, 7)), name="1-D", strides=[3])
+    yield row("ConvTranspose", x, Constant(floats(6, 5, 3, 3)), strides=[2, 2])
+    window = dict(kernel_shape=[3, 3], strides=[2, 2])
+    yield row("MaxPool", x, **window, pads=[1, 1, 1, 1])
+    yield row("MaxPool", x, name="ceil", **window, ceil_mode=1)
+    yield row("AveragePool", x, **window, pads=[1, 1, 1, 1])
+    yield row("AveragePool", x, name="padded", **window, count_include_pad=1)
+    yield row("GlobalAveragePool", x)
+    yield row("GlobalMaxPool", x)
+
+
+def normalization():
+    x = floats(3, 6, 35)
+    scale, bias = Constant(floats(35)), Constant(floats(35))
+    yield row("LayerNormalization", x, scale, bias, epsilon=1e-5)
+    scale, bias = Constant(floats(6)), Constant(floats(6))
+    yield row("InstanceNormalization", x, scale, bias)
+    mean, variance = Constant(floats(6)), Constant(np.abs(floats(6)) + 0.5)
+    yield row("BatchNormalization", x, scale, bias, mean, variance)
+
+
+def movement():
+    x = floats(3, 5, 7)
+    yield row("Transpose", x, perm=[2, 0, 1])
+    yield row("Reshape", x, ints(0, -1))
+    yield row("Flatten", x, axis=2)
+    yield row("Squeeze", floats(3, 1, 5), ints(1))
+    yield row("Unsqueeze", x, ints(0, 4))
+    yield row("Expand", floats(3, 1), ints(2, 3, 4))
+    yield row("Tile", x, ints(1, 2, 3))
+    yield row("Concat", x, floats(3, 2, 7), axis=1)
+    yield row("Slice", x, ints(1, -1), ints(4, -8), ints(1, 2), ints(1, -2))
+    value = Constant(np.array(2.5, np.float32))
+    yield row("Pad", x, ints(1, 0, 2, 0, 1, 0), value)
+    for mode in ("reflect", "edge"):
+        yield row("Pad", x, ints(1, 0, 2, 0, 1, 0), name=mode, mode=mode)
+    yield row("DepthToSpace", floats(1, 8, 2, 3), blocksize=2)
+    scales = Constant(np.array([1, 1, 2, 2], np.float32))
+    image = floats(1, 2, 5, 6)
+    for mode in ("nearest", "linear"):
+        yield row("Resize", image, None, scales, name=mode, mode=mode)
+    yield row("Trilu", floats(4, 5), upper=0)
+
+
+def indexing():
+    x = floats(5, 7)
+    index = np.array([[4, 0, -1], [2, 2, -5]], np.int64)
+    yield row("Gather", x, index, axis=0)
+    yield row("GatherElements", x, np.array([[1, 0, 3]], np.int64), axis=0)
+    yield row("GatherND", x, np.array([[0, 1], [4, -1]], np.int64))
+    positions = Constant(np.array([[1], [3]], np.int64))
+    yield row("ScatterND", x, positions, floats(2, 7))
+    yield row("ScatterElements", x, np.array([[1, 0, 3]], np.int64), floats(1, 3))
+    values = Constant(np.array([0, 1], np.float32))
+    yield row("OneHot", np.array([1, 3], np.int64), ints(5), values)
+
+
+FAMILIES = (reduction, contraction, convolution, normalization, movement, indexing)
+
+
+def models():
+    for family in FAMILIES:
+        yield family.__name__, list(family())

@@ -1,0 +1,147 @@
+"""One row: a node, its inputs and what its result must be.
+
+Rows of a family and type are the nodes of one model, so that one compilation
+checks them all. A new op is one more row.
+"""
+
+import collections
+import os
+import tempfile
+
+import numpy as np
+from onnx import helper, numpy_helper
+
+from harness import first_line, run_tool
+from models.cases import reference, write_data_set
+
+OPSET = 20
+
+# inputs: arrays that are graph inputs, Constant values that are initializers,
+# None for absent ones. expected: the exact result, or None for ONNX Runtime's.
+# ulp: the most units in the last place that a float may be off, or None for a
+# tolerance of 1e-5 relative to the largest and to each element.
+Row = collections.namedtuple("Row", "name op inputs attributes expected ulp")
+
+
+class Constant(collections.namedtuple("Constant", "value")):
+    """An input whose value the model holds."""
+
+
+def ints(*values):
+    return Constant(np.array(values, np.int64))
+
+
+def row(op, *inputs, name="", expected=None, ulp=None, **attributes):
+    return Row(f"{op} {name}".strip(), op, inputs, attributes, expected, ulp)
+
+
+class Model:
+    """The rows as nodes; inputs that are one array are one graph input."""
+
+    def __init__(self, rows):
+        self.feed, self.weights, self.nodes, self.outputs = {}, [], [], []
+        self.names = {}
+        for i, r in enumerate(rows):
+            operands = [self.operand(x, f"{i}_{k}") for k, x in enumerate(r.inputs)]
+            node = helper.make_node(
+                r.op, operands, [f"y{i}"], name=f"/{i}/{r.op}", **r.attributes
+            )
+            self.nodes.append(node)
+            self.outputs.append(f"y{i}")
+
+    def operand(self, value, suffix):
+        if value is None:
+            return ""
+        if isinstance(value, Constant):
+            name = f"c{suffix}"
+            self.weights.append(numpy_helper.from_array(value.value, name))
+            return name
+        if id(value) not in self.names:
+            self.names[id(value)] = f"x{suffix}"
+            self.feed[f"x{suffix}"] = value
+        return self.names[id(value)]
+
+    def to_onnx(self):
+        inputs = [
+            helper.make_tensor_value_info(
+                name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape
+            )
+            for name, x in self.feed.items()
+        ]
+        outputs = [helper.make_empty_tensor_value_info(y) for y in self.outputs]
+        graph = helper.make_graph(
+            self.nodes, "rows", inputs, outputs, list(self.weights)
+        )
+        return helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9
+        )
+
+
+def ulps(actual, expected):
+    """The largest distance in units in the last place of the actual type.
+
+    `expected` is wider. NaN equals NaN, an infinity itself.
+    """
+    target = expected.astype(actual.dtype)
+    same = (actual == target) | (np.isnan(actual) & np.isnan(target))
+    if same.all():
+        return 0.0
+    if not np.isfinite(actual[~same]).all() or not np.isfinite(target[~same]).all():
+        return np.inf
+    unit = np.spacing(np.abs(target[~same])).astype(expected.dtype)
+    return float(np.max(np.abs(actual[~same] - expected[~same]) / unit))
+
+
+def mismatch(r, actual, expected):
+    """What is wrong with a result, or None."""
+    if actual.shape != expected.shape:
+        return f"shape {actual.shape}, expected {expected.shape}"
+    if r.ulp is not None:
+        found = ulps(actual, expected)
+        return None if found <= r.ulp else f"{found:.1f} ulp, at most {r.ulp}"
+    if actual.dtype.kind != "f":
+        return None if (actual == expected).all() else "not equal"
+    close = np.isclose(actual, expected, 0, 0, equal_nan=True)
+    finite = np.abs(expected[np.isfinite(expected)])
+    bound = 1e-5 * (np.abs(expected) + (finite.max() if finite.size else 0))
+    with np.errstate(invalid="ignore"):
+        close |= np.abs(actual - expected) <= bound
+    return None if close.all() else f"largest error {np.nanmax(abs(actual - expected))}"
+
+
+def run_model(model, folder):
+    """tcc's outputs, or the line that says why there are none."""
+    path, package = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.tcc")
+    data, out = os.path.join(folder, "data"), os.path.join(folder, "out")
+    with open(path, "wb") as stream:
+        stream.write(model.to_onnx().SerializeToString())
+    write_data_set(data, model.feed, {})
+    compiled = run_tool("tcc", path, "-q", "-o", package)
+    if compiled.code != 0:
+        return None, f"tcc {first_line(compiled)}"
+    options = ["--inputs-dir", data, "--output-dir", out]
+    ran = run_tool("tcc-run", "run", package, *options)
+    if ran.code != 0:
+        return None, f"tcc-run {first_line(ran)}"
+    count = len(model.outputs)
+    return [np.load(os.path.join(out, f"output_{i}.npy")) for i in range(count)], ""
+
+
+def check(tally, title, rows):
+    """Compiles the rows as one model; without a package, each on its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = Model(rows)
+        actual, message = run_model(model, folder)
+        if actual is None:
+            if len(rows) == 1:
+                tally.check(f"{title}: {rows[0].name}", False, message)
+            for r in rows if len(rows) > 1 else ():
+                check(tally, title, [r])
+            return
+        known = {}
+        if any(r.expected is None for r in rows):
+            known = reference(os.path.join(folder, "m.onnx"), model.feed)
+    for i, r in enumerate(rows):
+        expected = known[f"y{i}"] if r.expected is None else r.expected
+        wrong = mismatch(r, actual[i], np.asarray(expected))
+        tally.check(f"{title}: {r.name}", wrong is None, wrong)

@@ -1,0 +1,20 @@
+"""Runs the rows of pointwise.py and families.py: run.py [TITLE...]"""
+
+import sys
+
+from harness import Tally
+from numerics import families, pointwise
+from numerics.rows import check
+
+
+def main(titles):
+    tally = Tally()
+    for module in (pointwise, families):
+        for title, rows in module.models():
+            if not titles or title in titles:
+                check(tally, title, rows)
+    tally.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
