@@ -272,38 +272,57 @@ Expected<Evaluator::Tensors> Evaluator::evaluateLoop(Operation *op) {
 // --- Constants
 // --------------------------------------------------------------------
 
-Expected<SmallVector<DenseElementsAttr>> evaluateConstants(Operation *op) {
-  constexpr int64_t kMaxBytes = 64 << 10, kMaxWork = 1 << 24;
+static Error checkResults(Operation *op) {
+  constexpr uint64_t kMaxBytes = 64 << 10;
   if (op->getNumRegions() != 0 || op->getNumResults() == 0)
     return llvm::createStringError("is not evaluated");
-  int64_t bytes = 0;
+  uint64_t bytes = 0;
   for (Type type : op->getResultTypes()) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     if (!tensor || !tensor.hasStaticShape())
       return llvm::createStringError("its shape is not known");
-    bytes += llvm::divideCeil(tensor.getElementTypeBitWidth(), 8) *
-             tensor.getNumElements();
+    uint64_t size = llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+    for (int64_t extent : tensor.getShape())
+      size = llvm::SaturatingMultiply<uint64_t>(size, extent);
+    bytes = llvm::SaturatingAdd(bytes, size);
   }
   if (bytes > kMaxBytes)
     return llvm::createStringError("its results are too large");
-  Evaluator::Tensors operands;
-  for (Value operand : op->getOperands()) {
-    auto constant = operand.getDefiningOp<ConstantOp>();
-    if (!constant)
-      return llvm::createStringError("an operand is not a constant");
-    auto tensor = readAttribute(constant.getValue());
+  return Error::success();
+}
+
+Expected<ConstantValues>
+evaluateConstants(Operation *op, ArrayRef<DenseElementsAttr> operands) {
+  if (Error error = checkResults(op))
+    return std::move(error);
+  Evaluator::Tensors tensors;
+  for (DenseElementsAttr operand : operands) {
+    auto tensor = readAttribute(operand);
     if (!tensor)
       return tensor.takeError();
-    operands.push_back(std::move(*tensor));
+    tensors.push_back(std::move(*tensor));
   }
-  Evaluator evaluator({}, nullptr, {.bytes = 64 << 20, .work = kMaxWork});
-  auto results = evaluator.evaluate(op, operands);
+  EvaluationLimits limits = {.bytes = 64 << 20, .work = 1 << 24};
+  auto results = Evaluator({}, nullptr, limits).evaluate(op, tensors);
   if (!results)
     return results.takeError();
-  SmallVector<DenseElementsAttr> attributes;
+  ConstantValues values;
   for (const HostTensor &result : *results)
-    attributes.push_back(makeAttribute(result));
-  return attributes;
+    values.push_back(makeAttribute(result));
+  return values;
+}
+
+Expected<ConstantValues> evaluateConstants(Operation *op) {
+  ConstantValues operands;
+  for (Value operand : op->getOperands()) {
+    auto constant = operand.getDefiningOp<ConstantOp>();
+    auto value = constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
+                          : DenseElementsAttr();
+    if (!value)
+      return llvm::createStringError("an operand is not a constant");
+    operands.push_back(value);
+  }
+  return evaluateConstants(op, operands);
 }
 
 } // namespace tcc

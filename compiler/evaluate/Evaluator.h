@@ -77,11 +77,16 @@ private:
   llvm::DenseMap<mlir::Value, std::shared_ptr<const HostTensor>> values;
 };
 
-/// The results of `op`, an op without regions whose operands are all
-/// graph.constant, if they have at most 64 KiB and are worth evaluating at
-/// compile time.
-llvm::Expected<llvm::SmallVector<mlir::DenseElementsAttr>>
-evaluateConstants(mlir::Operation *op);
+using ConstantValues = llvm::SmallVector<mlir::DenseElementsAttr>;
+
+/// The results of `op`, an op without regions, on these operands, if they have
+/// at most 64 KiB and take little work.
+llvm::Expected<ConstantValues>
+evaluateConstants(mlir::Operation *op,
+                  llvm::ArrayRef<mlir::DenseElementsAttr> operands);
+
+/// The same for an op whose operands are all graph.constant.
+llvm::Expected<ConstantValues> evaluateConstants(mlir::Operation *op);
 
 /// The dialects in which scalar bodies of ops are written.
 void registerEvaluatorDialects(mlir::DialectRegistry &registry);

@@ -12,7 +12,9 @@ def SimplifyPass : TccGraphPass<"simplify"> {
   let description = [{
     Folders, canonicalisation patterns, constant evaluation by the reference
     evaluator (results of at most 64 KiB) and common subexpressions, until
-    nothing changes.
+    nothing changes. Identities hold bit for bit but for pow(x, 2) and pow(x, 3).
+    Afterwards a constant of equal elements is a broadcast scalar, and an `if`
+    on a constant is the branch taken.
 
     ```mlir
     %c = graph.constant dense<1.0> : tensor<4xf32>

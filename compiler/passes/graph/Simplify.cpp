@@ -1,5 +1,7 @@
 //===- Simplify.cpp - Canonicalise and evaluate constants -----------------===//
+#include "compiler/evaluate/Evaluator.h"
 #include "compiler/passes/graph/Passes.h"
+#include "compiler/passes/graph/simplify/Patterns.h"
 #include "dialects/graph/GraphOps.h"
 
 #include "mlir/IR/Dominance.h"
@@ -15,6 +17,8 @@ namespace tcc {
 
 namespace {
 
+constexpr int64_t kMaxRounds = 4;
+
 /// The canonicalisation patterns that the ops themselves declare.
 void addCanonicalizations(RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
@@ -23,15 +27,32 @@ void addCanonicalizations(RewritePatternSet &patterns) {
 }
 
 struct SimplifyPass : impl::SimplifyPassBase<SimplifyPass> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    SimplifyPassBase::getDependentDialects(registry);
+    registerEvaluatorDialects(registry); // for constants
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    DecisionLog log(module, "simplify");
     RewritePatternSet patterns(&getContext());
     addCanonicalizations(patterns);
-    if (failed(applyPatternsAndFoldGreedily(module, std::move(patterns))))
-      return signalPassFailure();
+    addAlgebraPatterns(patterns);
+    addConstantPatterns(patterns);
+    addTransposePatterns(patterns);
+    addSlicePatterns(patterns);
+    addControlPatterns(patterns, log);
+    FrozenRewritePatternSet frozen(std::move(patterns));
     IRRewriter rewriter(&getContext());
-    DominanceInfo dominance(module);
-    eliminateCommonSubExpressions(rewriter, dominance, module);
+    bool changed = true;
+    // Values that have become the same enable more rewrites.
+    for (int64_t i = 0; changed && i < kMaxRounds; ++i) {
+      if (failed(applyPatternsAndFoldGreedily(module, frozen)))
+        return signalPassFailure();
+      DominanceInfo dominance(module);
+      changed = false;
+      eliminateCommonSubExpressions(rewriter, dominance, module, &changed);
+    }
   }
 };
 

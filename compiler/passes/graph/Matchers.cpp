@@ -1,0 +1,126 @@
+#include "compiler/passes/graph/Matchers.h"
+
+#include "mlir/IR/Matchers.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc {
+
+static std::optional<double> getSplat(ElementsAttr value) {
+  auto dense = dyn_cast<DenseElementsAttr>(value);
+  if (!dense || !dense.isSplat())
+    return std::nullopt;
+  Type type = dense.getElementType();
+  if (isa<FloatType>(type)) {
+    APFloat element = dense.getSplatValue<APFloat>();
+    bool losesInfo;
+    element.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                    &losesInfo);
+    return element.convertToDouble();
+  }
+  constexpr int64_t kExact = int64_t(1) << 53;
+  APInt element = dense.getSplatValue<APInt>();
+  bool isUnsigned = type.isUnsignedInteger() || type.isInteger(1);
+  if (element.getSignificantBits() > 63)
+    return std::nullopt;
+  int64_t number = isUnsigned ? element.getZExtValue() : element.getSExtValue();
+  if (number > kExact || number < -kExact)
+    return std::nullopt;
+  return double(number);
+}
+
+static bool isFloatTensor(Value value) {
+  return isa<FloatType>(getTensorType(value).getElementType());
+}
+
+std::optional<double> getSplat(Value tensor) {
+  while (Operation *op = tensor.getDefiningOp()) {
+    if (auto constant = dyn_cast<ConstantOp>(op))
+      return getSplat(constant.getValue());
+    bool isFloatCast = isa<CastOp>(op) && isFloatTensor(op->getOperand(0)) &&
+                       isFloatTensor(op->getResult(0));
+    if (!isFloatCast && !isa<BroadcastOp, ReshapeOp>(op))
+      return std::nullopt;
+    tensor = op->getOperand(0);
+  }
+  return std::nullopt;
+}
+
+bool isSplat(Value tensor, double expected) {
+  std::optional<double> value = getSplat(tensor);
+  return value && std::abs(*value - expected) <= 1e-6 * std::abs(expected);
+}
+
+Value makeSplat(OpBuilder &builder, Location loc, RankedTensorType type,
+                double value) {
+  Type elementType = type.getElementType();
+  auto scalarType = RankedTensorType::get({}, elementType);
+  TypedAttr element =
+      isa<FloatType>(elementType)
+          ? TypedAttr(builder.getFloatAttr(elementType, value))
+          : TypedAttr(builder.getIntegerAttr(elementType, int64_t(value)));
+  Value scalar = builder.create<ConstantOp>(
+      loc, scalarType, DenseElementsAttr::get(scalarType, Attribute(element)));
+  if (type == scalarType)
+    return scalar;
+  return builder.create<BroadcastOp>(loc, type, scalar);
+}
+
+/// True if the extents other than 1 are the same on both sides.
+static bool differsInUnitAxes(Value from, Value to) {
+  auto getKept = [](Value tensor) {
+    Extents kept = getExtents(tensor);
+    llvm::erase_if(kept, [](AffineExpr e) { return getConstant(e) == 1; });
+    return kept;
+  };
+  return getKept(from) == getKept(to);
+}
+
+Value lookThroughBroadcast(Value x) {
+  while (Operation *op = x.getDefiningOp()) {
+    bool isView = isa<ReshapeOp>(op) &&
+                  differsInUnitAxes(op->getOperand(0), op->getResult(0));
+    if (!isView && !isa<BroadcastOp>(op))
+      break;
+    x = op->getOperand(0);
+  }
+  return x;
+}
+
+bool isParameter(Value value) {
+  SmallVector<Value> worklist = {value};
+  llvm::SmallDenseSet<Value> seen;
+  while (!worklist.empty()) {
+    Value next = worklist.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    if (!op || op->getNumRegions() != 0)
+      return false;
+    if (!seen.insert(next).second || isa<WeightOp, ConstantOp>(op))
+      continue;
+    if (op->getNumOperands() == 0 && !isa<IotaOp>(op))
+      return false; // a size: known at run time
+    llvm::append_range(worklist, op->getOperands());
+  }
+  return true;
+}
+
+std::optional<std::pair<Value, Value>>
+matchEither(Operation *op, llvm::function_ref<bool(Value)> accept) {
+  Value a = op->getOperand(0), b = op->getOperand(1);
+  if (accept(a))
+    return std::make_pair(a, b);
+  if (accept(b))
+    return std::make_pair(b, a);
+  return std::nullopt;
+}
+
+Value reshapeTo(OpBuilder &builder, Location loc, Value x,
+                RankedTensorType type) {
+  if (x.getType() == type)
+    return x;
+  return builder.create<ReshapeOp>(loc, type, x);
+}
+
+} // namespace tcc

@@ -1,0 +1,54 @@
+//===- Matchers.h - What is known about values ------------------*- C++ -*-===//
+#ifndef TCC_COMPILER_PASSES_GRAPH_MATCHERS_H
+#define TCC_COMPILER_PASSES_GRAPH_MATCHERS_H
+
+#include "dialects/graph/GraphOps.h"
+#include "mlir/IR/Builders.h"
+#include <optional>
+
+namespace tcc {
+
+/// The value that all elements of `tensor` have: a constant, seen through
+/// broadcasts, reshapes and casts between floats.
+std::optional<double> getSplat(mlir::Value tensor);
+
+/// True if all elements of `tensor` are `expected`, to one part in a million.
+bool isSplat(mlir::Value tensor, double expected);
+
+/// `value` broadcast to `type`.
+mlir::Value makeSplat(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::RankedTensorType type, double value);
+
+/// `x` under broadcasts and reshapes that only add or drop unit axes: the
+/// tensor whose elements it repeats.
+mlir::Value lookThroughBroadcast(mlir::Value x);
+
+/// True if `value` depends on weights and constants alone.
+bool isParameter(mlir::Value value);
+
+/// The operands of a commutative op as (a, b) where `accept(a)` holds,
+/// whichever side that is; nullopt if neither.
+std::optional<std::pair<mlir::Value, mlir::Value>>
+matchEither(mlir::Operation *op, llvm::function_ref<bool(mlir::Value)> accept);
+
+/// `x` with its unit axes placed as `type` says; `x` itself if it has that
+/// type.
+mlir::Value reshapeTo(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Value x, mlir::RankedTensorType type);
+
+inline mlir::RankedTensorType getTensorType(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
+inline int64_t getRank(mlir::Value value) {
+  return getTensorType(value).getRank();
+}
+
+/// The op of type `Op` that defines `value`, if this is its only use.
+template <typename Op> Op getSingleUse(mlir::Value value) {
+  auto op = value.getDefiningOp<Op>();
+  return op && value.hasOneUse() ? op : Op();
+}
+
+} // namespace tcc
+
+#endif // TCC_COMPILER_PASSES_GRAPH_MATCHERS_H

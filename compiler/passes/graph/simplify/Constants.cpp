@@ -1,0 +1,140 @@
+#include "compiler/evaluate/Evaluator.h"
+#include "compiler/passes/graph/Matchers.h"
+#include "compiler/passes/graph/simplify/Patterns.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc {
+namespace {
+
+/// A constant of equal elements = broadcast of a scalar, which a kernel reads
+/// as an immediate.
+struct ShrinkSplat : OpRewritePattern<ConstantOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConstantOp op,
+                                PatternRewriter &rewriter) const override {
+    auto value = dyn_cast<DenseElementsAttr>(op.getValue());
+    RankedTensorType type = getTensorType(op.getResult());
+    if (!value || !value.isSplat() || type.getNumElements() < 2)
+      return rewriter.notifyMatchFailure(op, "not several equal elements");
+    auto scalarType = RankedTensorType::get({}, type.getElementType());
+    Value scalar = rewriter.create<ConstantOp>(
+        op.getLoc(), scalarType,
+        DenseElementsAttr::get(scalarType, value.getSplatValue<Attribute>()));
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, type, scalar);
+    return success();
+  }
+};
+
+/// The scalar constant that `tensor` repeats.
+ConstantOp getScalar(Value tensor) {
+  auto broadcast = tensor.getDefiningOp<BroadcastOp>();
+  auto constant =
+      (broadcast ? broadcast.getX() : tensor).getDefiningOp<ConstantOp>();
+  if (constant && getTensorType(constant.getResult()).getNumElements() == 1)
+    return constant;
+  return {};
+}
+
+/// reshape, transpose, slice of a splat = the splat in another shape
+struct MoveSplat : RewritePattern {
+  explicit MoveSplat(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (!isa<ReshapeOp, TransposeOp, SliceOp>(op))
+      return failure();
+    auto broadcast = op->getOperand(0).getDefiningOp<BroadcastOp>();
+    if (!broadcast || getRank(broadcast.getX()) != 0)
+      return rewriter.notifyMatchFailure(op, "operand is not a splat");
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op->getResult(0).getType(),
+                                             broadcast.getX());
+    return success();
+  }
+};
+
+/// f(splat, splat) = splat of f
+struct EvaluateSplats : RewritePattern {
+  explicit EvaluateSplats(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (!isa<PointwiseOpInterface>(op) || op->getNumResults() != 1)
+      return failure();
+    RankedTensorType type = getTensorType(op->getResult(0));
+    SmallVector<Value> scalars;
+    for (Value operand : op->getOperands()) {
+      ConstantOp scalar = getScalar(operand);
+      if (!scalar)
+        return rewriter.notifyMatchFailure(op, "an operand is not a splat");
+      auto scalarType = RankedTensorType::get(
+          {}, getTensorType(scalar.getResult()).getElementType());
+      scalars.push_back(
+          reshapeTo(rewriter, op->getLoc(), scalar.getResult(), scalarType));
+    }
+    if (type.getRank() == 0)
+      return rewriter.notifyMatchFailure(op, "is a scalar already");
+    OperationState state(op->getLoc(), op->getName(), scalars,
+                         {RankedTensorType::get({}, type.getElementType())},
+                         op->getAttrs());
+    Value scalar = rewriter.create(state)->getResult(0);
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, type, scalar);
+    return success();
+  }
+};
+
+/// The constant that `value` is; broadcasts of constants are evaluated.
+DenseElementsAttr getConstantValue(Value value) {
+  if (auto constant = value.getDefiningOp<ConstantOp>())
+    return dyn_cast<DenseElementsAttr>(constant.getValue());
+  auto broadcast = value.getDefiningOp<BroadcastOp>();
+  if (!broadcast || !broadcast.getX().getDefiningOp<ConstantOp>())
+    return {};
+  auto values = evaluateConstants(broadcast);
+  if (values)
+    return values->front();
+  consumeError(values.takeError());
+  return {};
+}
+
+/// An op on constants = its value
+struct EvaluateConstants : RewritePattern {
+  explicit EvaluateConstants(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    // A broadcast costs nothing in a kernel; a larger constant does.
+    if (isa<ConstantOp, BroadcastOp, WeightOp>(op) ||
+        !isa_and_present<GraphDialect>(op->getDialect()) ||
+        op->getNumResults() == 0)
+      return failure();
+    SmallVector<DenseElementsAttr> operands;
+    for (Value operand : op->getOperands()) {
+      operands.push_back(getConstantValue(operand));
+      if (!operands.back())
+        return rewriter.notifyMatchFailure(op, "an operand is not a constant");
+    }
+    auto values = evaluateConstants(op, operands);
+    if (!values)
+      return rewriter.notifyMatchFailure(op, toString(values.takeError()));
+    SmallVector<Value> results;
+    for (DenseElementsAttr value : *values)
+      results.push_back(rewriter.create<ConstantOp>(
+          op->getLoc(), cast<RankedTensorType>(value.getType()), value));
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
+} // namespace
+
+void addConstantPatterns(RewritePatternSet &patterns) {
+  patterns.add<ShrinkSplat, MoveSplat, EvaluateSplats, EvaluateConstants>(
+      patterns.getContext());
+}
+
+} // namespace tcc

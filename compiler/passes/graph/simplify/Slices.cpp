@@ -1,0 +1,232 @@
+#include "compiler/passes/graph/Matchers.h"
+#include "compiler/passes/graph/simplify/Patterns.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc {
+namespace {
+
+/// The size expressions of `map` that are constants; nullopt if one is not.
+std::optional<SmallVector<int64_t>> getConstants(AffineMap map) {
+  SmallVector<int64_t> values;
+  for (AffineExpr expression : map.getResults()) {
+    auto value = getConstant(expression);
+    if (!value)
+      return std::nullopt;
+    values.push_back(*value);
+  }
+  return values;
+}
+
+AffineMap makeConstantMap(ArrayRef<int64_t> values, MLIRContext *context) {
+  return makeSizeMap(
+      llvm::map_to_vector(
+          values,
+          [&](int64_t value) { return getAffineConstantExpr(value, context); }),
+      context);
+}
+
+/// slice(slice(x)) = slice(x)
+struct ComposeSlices : OpRewritePattern<SliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SliceOp op,
+                                PatternRewriter &rewriter) const override {
+    auto inner = op.getX().getDefiningOp<SliceOp>();
+    if (!inner)
+      return rewriter.notifyMatchFailure(op, "not a slice of a slice");
+    SmallVector<AffineExpr> starts;
+    SmallVector<int64_t> steps;
+    for (size_t i = 0; i < op.getSteps().size(); ++i) {
+      starts.push_back(inner.getStarts().getResult(i) +
+                       op.getStarts().getResult(i) * inner.getSteps()[i]);
+      steps.push_back(inner.getSteps()[i] * op.getSteps()[i]);
+    }
+    rewriter.replaceOpWithNewOp<SliceOp>(
+        op, op.getType(), inner.getX(),
+        AffineMapAttr::get(makeSizeMap(starts, op.getContext())),
+        rewriter.getDenseI64ArrayAttr(steps));
+    return success();
+  }
+};
+
+/// A slice of a concatenation that lies in one operand = a slice of the operand
+struct SliceOfConcat : OpRewritePattern<SliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SliceOp op,
+                                PatternRewriter &rewriter) const override {
+    auto concat = op.getX().getDefiningOp<ConcatOp>();
+    auto starts = getConstants(op.getStarts());
+    if (!concat || !starts)
+      return rewriter.notifyMatchFailure(op, "no constant slice of a concat");
+    int64_t axis = concat.getAxis();
+    auto extent = getConstant(getExtent(op.getResult(), axis));
+    if (!extent || *extent == 0)
+      return rewriter.notifyMatchFailure(op, "extent is not known");
+    int64_t first = (*starts)[axis];
+    int64_t last = first + (*extent - 1) * op.getSteps()[axis];
+    int64_t offset = 0;
+    for (Value operand : concat.getOperands()) {
+      auto size = getConstant(getExtent(operand, axis));
+      if (!size)
+        break;
+      if (std::min(first, last) >= offset &&
+          std::max(first, last) < offset + *size) {
+        (*starts)[axis] = first - offset;
+        rewriter.replaceOpWithNewOp<SliceOp>(
+            op, op.getType(), operand,
+            AffineMapAttr::get(makeConstantMap(*starts, op.getContext())),
+            op.getStepsAttr());
+        return success();
+      }
+      offset += *size;
+    }
+    return rewriter.notifyMatchFailure(op, "reaches over operands");
+  }
+};
+
+/// concat(a, concat(b, c)) = concat(a, b, c)
+struct FlattenConcat : OpRewritePattern<ConcatOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConcatOp op,
+                                PatternRewriter &rewriter) const override {
+    SmallVector<Value> operands;
+    bool changed = false;
+    for (Value operand : op.getOperands()) {
+      auto inner = getSingleUse<ConcatOp>(operand);
+      auto extent = getConstant(getExtent(operand, op.getAxis()));
+      if (inner && inner.getAxis() == op.getAxis())
+        llvm::append_range(operands, inner.getOperands());
+      else if (extent != 0)
+        operands.push_back(operand);
+      changed |= operands.empty() || operands.back() != operand;
+    }
+    if (!changed || operands.empty())
+      return rewriter.notifyMatchFailure(op, "no operand is a concat or empty");
+    rewriter.replaceOpWithNewOp<ConcatOp>(op, op.getType(), operands,
+                                          op.getAxis());
+    return success();
+  }
+};
+
+/// gather at one constant index = slice
+struct GatherToSlice : OpRewritePattern<GatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherOp op,
+                                PatternRewriter &rewriter) const override {
+    std::optional<double> index = getSplat(op.getIndices());
+    RankedTensorType indexType = getTensorType(op.getIndices());
+    int64_t axis = op.getAxis();
+    auto extent = getConstant(getExtent(op.getX(), axis));
+    if (!index || !indexType.hasStaticShape() ||
+        indexType.getNumElements() != 1 || !extent)
+      return rewriter.notifyMatchFailure(op, "index is not one constant");
+    int64_t start = int64_t(*index) + (*index < 0 ? *extent : 0);
+    if (start < 0 || start >= *extent)
+      return rewriter.notifyMatchFailure(op, "index is out of range");
+    SmallVector<int64_t> starts(getRank(op.getX()), 0);
+    SmallVector<int64_t> steps(starts.size(), 1);
+    starts[axis] = start;
+    Extents extents = getExtents(op.getX());
+    extents[axis] = rewriter.getAffineConstantExpr(1);
+    Type elementType = getTensorType(op.getX()).getElementType();
+    Value slice = rewriter.create<SliceOp>(
+        op.getLoc(), makeTensorType(extents, elementType), op.getX(),
+        AffineMapAttr::get(makeConstantMap(starts, op.getContext())),
+        rewriter.getDenseI64ArrayAttr(steps));
+    rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), slice,
+                                     getTensorType(op.getResult())));
+    return success();
+  }
+};
+
+/// dynamic_slice at constant starts = slice
+struct FixDynamicSlice : OpRewritePattern<DynamicSliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DynamicSliceOp op,
+                                PatternRewriter &rewriter) const override {
+    DenseIntElementsAttr values;
+    std::optional<double> splat = getSplat(op.getStarts());
+    if (!splat && !matchPattern(op.getStarts(), m_Constant(&values)))
+      return rewriter.notifyMatchFailure(op, "starts are not constant");
+    SmallVector<int64_t> starts;
+    for (int64_t i = 0, e = getRank(op.getX()); i < e; ++i) {
+      auto room =
+          getConstant(getExtent(op.getX(), i) - getExtent(op.getResult(), i));
+      if (!room)
+        return rewriter.notifyMatchFailure(op, "an extent is not known");
+      int64_t start = splat ? int64_t(*splat) : values.getValues<int64_t>()[i];
+      starts.push_back(std::clamp<int64_t>(start, 0, *room));
+    }
+    SmallVector<int64_t> steps(starts.size(), 1);
+    rewriter.replaceOpWithNewOp<SliceOp>(
+        op, op.getType(), op.getX(),
+        AffineMapAttr::get(makeConstantMap(starts, op.getContext())),
+        rewriter.getDenseI64ArrayAttr(steps));
+    return success();
+  }
+};
+
+// --- pad
+// ------------------------------------------------------------------------
+
+bool isAll(ArrayRef<int64_t> values, int64_t expected) {
+  return llvm::all_of(values, [&](int64_t v) { return v == expected; });
+}
+
+/// pad by nothing = x
+struct DropEmptyPad : OpRewritePattern<PadOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(PadOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!isAll(op.getLow(), 0) || !isAll(op.getHigh(), 0) ||
+        !isAll(op.getInterior(), 0))
+      return rewriter.notifyMatchFailure(op, "pads something");
+    rewriter.replaceOp(op, op.getX());
+    return success();
+  }
+};
+
+/// conv(pad(x, 0)) = conv(x) with more padding
+struct PadInConv : OpRewritePattern<ConvOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConvOp op,
+                                PatternRewriter &rewriter) const override {
+    auto pad = op.getX().getDefiningOp<PadOp>();
+    if (!pad || pad.getMode() != PadMode::constant ||
+        getSplat(pad.getValue()) != 0.0 || !isAll(pad.getInterior(), 0))
+      return rewriter.notifyMatchFailure(op, "x is not padded with zeros");
+    auto isKept = [](ArrayRef<int64_t> border) {
+      return border[0] == 0 && border[1] == 0 &&
+             llvm::all_of(border, [](int64_t v) { return v >= 0; });
+    };
+    if (!isKept(pad.getLow()) || !isKept(pad.getHigh()))
+      return rewriter.notifyMatchFailure(op,
+                                         "pads batch or channels, or crops");
+    auto add = [&](ArrayRef<int64_t> own, ArrayRef<int64_t> border) {
+      SmallVector<int64_t> sum(own);
+      for (auto [i, value] : llvm::enumerate(border.drop_front(2)))
+        sum[i] += value;
+      return sum;
+    };
+    SmallVector<int64_t> low = add(op.getPadLow(), pad.getLow());
+    SmallVector<int64_t> high = add(op.getPadHigh(), pad.getHigh());
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getXMutable().assign(pad.getX());
+      op.setPadLow(low);
+      op.setPadHigh(high);
+    });
+    return success();
+  }
+};
+
+} // namespace
+
+void addSlicePatterns(RewritePatternSet &patterns) {
+  patterns.add<ComposeSlices, SliceOfConcat, FlattenConcat, GatherToSlice,
+               FixDynamicSlice, DropEmptyPad, PadInConv>(patterns.getContext());
+}
+
+} // namespace tcc

@@ -1,0 +1,206 @@
+#include "compiler/passes/graph/Matchers.h"
+#include "compiler/passes/graph/simplify/Patterns.h"
+
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc {
+namespace {
+
+/// A transpose that only moves unit axes = a reshape
+struct TransposeToReshape : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(TransposeOp op,
+                                PatternRewriter &rewriter) const override {
+    Extents extents = getExtents(op.getX());
+    int64_t last = -1;
+    for (int64_t axis : op.getPermutation()) {
+      if (getConstant(extents[axis]) == 1)
+        continue;
+      if (axis < last)
+        return rewriter.notifyMatchFailure(op, "moves elements");
+      last = axis;
+    }
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getX());
+    return success();
+  }
+};
+
+/// `x` transposed by `permutation`, if that needs no transpose: x is a
+/// transpose back, a splat, or a broadcast of a tensor with one axis. Null if
+/// it does.
+Value transposeForFree(Value x, ArrayRef<int64_t> permutation,
+                       OpBuilder &builder) {
+  Location loc = x.getLoc();
+  if (auto inner = x.getDefiningOp<TransposeOp>()) {
+    ArrayRef<int64_t> before = inner.getPermutation();
+    bool cancels = true;
+    for (auto [i, axis] : llvm::enumerate(permutation))
+      cancels &= before[axis] == int64_t(i);
+    return cancels ? inner.getX() : Value();
+  }
+  auto broadcast = x.getDefiningOp<BroadcastOp>();
+  if (!broadcast)
+    return {};
+  Value from = broadcast.getX();
+  Extents extents = getExtents(from), aligned(permutation.size());
+  std::fill(aligned.begin(), aligned.end(), builder.getAffineConstantExpr(1));
+  llvm::copy(extents, aligned.end() - extents.size());
+  if (llvm::count_if(aligned,
+                     [](AffineExpr e) { return getConstant(e) != 1; }) > 1)
+    return {};
+  Type type = getTensorType(x).getElementType();
+  auto permute = [&](ArrayRef<AffineExpr> values) {
+    return makeTensorType(applyPermutation(values, permutation), type);
+  };
+  if (!extents.empty())
+    from = reshapeTo(builder, loc, from, permute(aligned));
+  return builder.create<BroadcastOp>(loc, permute(getExtents(x)), from);
+}
+
+bool isFreelyTransposed(Value x, ArrayRef<int64_t> permutation) {
+  if (auto inner = x.getDefiningOp<TransposeOp>()) {
+    for (auto [i, axis] : llvm::enumerate(permutation))
+      if (inner.getPermutation()[axis] != int64_t(i))
+        return false;
+    return true;
+  }
+  auto broadcast = x.getDefiningOp<BroadcastOp>();
+  return broadcast &&
+         llvm::count_if(getExtents(broadcast.getX()),
+                        [](AffineExpr e) { return getConstant(e) != 1; }) <= 1;
+}
+
+/// transpose(f(transpose(x), splat)) = f(x, splat) where the transposes cancel
+struct CancelTransposesAround : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(TransposeOp op,
+                                PatternRewriter &rewriter) const override {
+    Operation *inner = op.getX().getDefiningOp();
+    if (!inner || !isa<PointwiseOpInterface>(inner) || !inner->hasOneUse())
+      return rewriter.notifyMatchFailure(op, "not of a pointwise op");
+    ArrayRef<int64_t> permutation = op.getPermutation();
+    bool removesOne = false;
+    for (Value operand : inner->getOperands()) {
+      if (!isFreelyTransposed(operand, permutation))
+        return rewriter.notifyMatchFailure(op, "an operand is not transposed");
+      removesOne |= isa<TransposeOp>(operand.getDefiningOp());
+    }
+    if (!removesOne)
+      return rewriter.notifyMatchFailure(op, "nothing cancels");
+    SmallVector<Value> operands;
+    for (Value operand : inner->getOperands())
+      operands.push_back(transposeForFree(operand, permutation, rewriter));
+    OperationState state(inner->getLoc(), inner->getName(), operands,
+                         {op.getType()}, inner->getAttrs());
+    rewriter.replaceOp(op, rewriter.create(state));
+    return success();
+  }
+};
+
+/// A transpose of the last two axes, at the end of `x`'s: null if x is not one.
+/// `rest` is what remains to be done to the operand of the transpose.
+struct MatrixTranspose {
+  Value x;
+  SmallVector<int64_t> rest;
+};
+std::optional<MatrixTranspose> matchMatrixTranspose(Value x) {
+  auto op = x.getDefiningOp<TransposeOp>();
+  if (!op || getRank(x) < 2)
+    return std::nullopt;
+  SmallVector<int64_t> rest(op.getPermutation());
+  // The innermost axis stays innermost if the flag swaps the last two.
+  if (rest[rest.size() - 2] != int64_t(rest.size()) - 1)
+    return std::nullopt;
+  std::swap(rest[rest.size() - 2], rest[rest.size() - 1]);
+  return MatrixTranspose{op.getX(), rest};
+}
+
+/// matmul of a transposed matrix = matmul with the flag
+struct TransposeInMatmul : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    auto lhs = matchMatrixTranspose(op.getLhs());
+    auto rhs =
+        op.getPackedRhs() ? std::nullopt : matchMatrixTranspose(op.getRhs());
+    if (!lhs && !rhs)
+      return rewriter.notifyMatchFailure(op, "no operand is transposed");
+    auto apply = [&](std::optional<MatrixTranspose> &match, Value operand,
+                     bool &flag) -> Value {
+      if (!match)
+        return operand;
+      flag = !flag;
+      return rewriter.create<TransposeOp>(operand.getLoc(), match->x,
+                                          match->rest);
+    };
+    bool transposeLhs = op.getTransposeLhs(),
+         transposeRhs = op.getTransposeRhs();
+    Value newLhs = apply(lhs, op.getLhs(), transposeLhs);
+    Value newRhs = apply(rhs, op.getRhs(), transposeRhs);
+    rewriter.replaceOpWithNewOp<MatmulOp>(op, op.getType(), newLhs, newRhs,
+                                          transposeLhs, transposeRhs,
+                                          op.getPackedRhs());
+    return success();
+  }
+};
+
+/// broadcast(reshape(x)) = broadcast(x) if the reshape only adds leading axes
+struct BroadcastWithoutLeadingAxes : OpRewritePattern<BroadcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(BroadcastOp op,
+                                PatternRewriter &rewriter) const override {
+    auto reshape = op.getX().getDefiningOp<ReshapeOp>();
+    if (!reshape)
+      return rewriter.notifyMatchFailure(op, "not of a reshape");
+    Extents from = getExtents(reshape.getX()), to = getExtents(op.getX());
+    if (from.size() >= to.size() ||
+        ArrayRef(to).take_back(from.size()) != ArrayRef(from) ||
+        !llvm::all_of(ArrayRef(to).drop_back(from.size()),
+                      [](AffineExpr e) { return getConstant(e) == 1; }))
+      return rewriter.notifyMatchFailure(op, "reshape does more");
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op.getType(), reshape.getX());
+    return success();
+  }
+};
+
+/// A broadcast that only adds unit axes = a reshape
+struct BroadcastToReshape : OpRewritePattern<BroadcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(BroadcastOp op,
+                                PatternRewriter &rewriter) const override {
+    Extents from = getExtents(op.getX()), to = getExtents(op.getResult());
+    Extents added(to.begin(), to.end() - from.size());
+    if (ArrayRef(to).take_back(from.size()) != ArrayRef(from) ||
+        !llvm::all_of(added, [](AffineExpr e) { return getConstant(e) == 1; }))
+      return rewriter.notifyMatchFailure(op, "repeats elements");
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getX());
+    return success();
+  }
+};
+
+/// A reduction of unit axes = a reshape
+struct ReduceUnitAxes : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceOp op,
+                                PatternRewriter &rewriter) const override {
+    Extents extents = getExtents(op.getX());
+    for (int64_t axis : op.getAxes())
+      if (getConstant(extents[axis]) != 1)
+        return rewriter.notifyMatchFailure(op, "an axis has several elements");
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getX());
+    return success();
+  }
+};
+
+} // namespace
+
+void addTransposePatterns(RewritePatternSet &patterns) {
+  patterns.add<TransposeToReshape, CancelTransposesAround, TransposeInMatmul,
+               BroadcastWithoutLeadingAxes, BroadcastToReshape, ReduceUnitAxes>(
+      patterns.getContext());
+}
+
+} // namespace tcc

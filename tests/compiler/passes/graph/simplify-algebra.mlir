@@ -1,0 +1,58 @@
+// RUN: tcc-opt %s --tcc-simplify | FileCheck %s
+
+// A splat of the neutral element goes, seen through its broadcast.
+// CHECK-LABEL: func @times_one
+// CHECK-SAME:    (%[[X:.+]]: tensor<4xf32>
+// CHECK-NEXT:    return %[[X]]
+func.func @times_one(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = graph.constant dense<1.0> : tensor<f32>
+  %b = graph.broadcast %c : (tensor<f32>) -> tensor<4xf32>
+  %y = graph.mul %b, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// x + 0.0 is not x: it turns -0.0 into 0.0.
+// CHECK-LABEL: func @plus_zero_stays
+// CHECK:         graph.add
+func.func @plus_zero_stays(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = graph.constant dense<0.0> : tensor<4xf32>
+  %y = graph.add %x, %c : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// A division by a power of two is exact as a product, by another number not.
+// CHECK-LABEL: func @divisors
+// CHECK-DAG:     %[[E:.+]] = graph.constant dense<1.250000e-01>
+// CHECK-DAG:     graph.mul
+// CHECK-DAG:     graph.div
+func.func @divisors(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %c = graph.constant dense<8.0> : tensor<4xf32>
+  %d = graph.constant dense<3.0> : tensor<4xf32>
+  %y = graph.div %x, %c : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %z = graph.div %x, %d : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y, %z : tensor<4xf32>, tensor<4xf32>
+}
+
+// CHECK-LABEL: func @square
+// CHECK-SAME:    (%[[X:.+]]: tensor<4xf32>
+// CHECK-NEXT:    graph.mul %[[X]], %[[X]]
+func.func @square(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = graph.constant dense<2.0> : tensor<4xf32>
+  %y = graph.pow %x, %c : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// A widening cast in between changes nothing, a narrowing one does.
+// CHECK-LABEL: func @casts
+// CHECK-SAME:    (%[[X:.+]]: tensor<4xf16>, %[[Y:.+]]: tensor<4xf32>
+// CHECK:         graph.cast %[[Y]] {{.*}} -> tensor<4xf16>
+// CHECK-NEXT:    %[[Z:.+]] = graph.cast {{.*}} -> tensor<4xf32>
+// CHECK-NEXT:    return %[[X]], %[[Z]]
+func.func @casts(%x: tensor<4xf16>, %y: tensor<4xf32>)
+    -> (tensor<4xf16>, tensor<4xf32>) {
+  %a = graph.cast %x : (tensor<4xf16>) -> tensor<4xf32>
+  %b = graph.cast %a : (tensor<4xf32>) -> tensor<4xf16>
+  %c = graph.cast %y : (tensor<4xf32>) -> tensor<4xf16>
+  %d = graph.cast %c : (tensor<4xf16>) -> tensor<4xf32>
+  return %b, %d : tensor<4xf16>, tensor<4xf32>
+}
