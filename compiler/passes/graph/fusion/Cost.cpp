@@ -1,7 +1,7 @@
 #include "compiler/passes/graph/fusion/Cost.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -52,18 +52,19 @@ static Type getScalarType(Type type) {
   return element;
 }
 
+/// Additions count 1, elementary functions 16.
 static double getScalarOpFlops(Operation *op) {
-  constexpr double kDivision = 4, kFunction = 16;
   if (op->hasTrait<OpTrait::ConstantLike>())
     return 0;
-  if (isa<arith::DivFOp, arith::RemFOp, arith::DivSIOp, arith::DivUIOp,
-          arith::RemSIOp, arith::RemUIOp, math::SqrtOp, math::RsqrtOp>(op))
-    return kDivision;
-  bool isSimple = isa<arith::ArithDialect>(op->getDialect()) ||
-                  isa<math::AbsFOp, math::AbsIOp, math::CopySignOp, math::FmaOp,
-                      math::FloorOp, math::CeilOp, math::RoundOp,
-                      math::RoundEvenOp, math::TruncOp>(op);
-  return isSimple ? 1 : kFunction;
+  bool isArithmetic = isa<arith::ArithDialect>(op->getDialect());
+  return llvm::StringSwitch<double>(op->getName().getStringRef())
+      .Cases("arith.divf", "arith.remf", "arith.divsi", "arith.divui",
+             "arith.remsi", "arith.remui", 4)
+      .Cases("math.sqrt", "math.rsqrt", 4)
+      .Cases("math.absf", "math.absi", "math.copysign", "math.fma", 1)
+      .Cases("math.floor", "math.ceil", "math.round", "math.roundeven",
+             "math.trunc", 1)
+      .Default(isArithmetic ? 1 : 16);
 }
 
 /// Emits the body into a block of its own and counts.
