@@ -29,7 +29,7 @@ func.func @epilogue(%x: tensor<128x32xf32>, %w: tensor<32x64xf32>, %b: tensor<64
 // CHECK:         graph.fused <contraction> (%arg0, %arg1)
 // CHECK:           graph.transpose
 // CHECK:           graph.matmul
-// CHECK-NOT:     graph.fused
+// CHECK-NOT:     = graph.fused
 func.func @prologue(%x: tensor<16x4x32xf32>, %w: tensor<4x32x8xf32>) -> tensor<4x16x8xf32> {
   %t = graph.transpose %x [1, 0, 2] : (tensor<16x4x32xf32>) -> tensor<4x16x32xf32>
   %m = graph.matmul %t, %w : (tensor<4x16x32xf32>, tensor<4x32x8xf32>) -> tensor<4x16x8xf32>

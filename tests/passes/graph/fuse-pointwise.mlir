@@ -31,7 +31,7 @@ func.func @two_results(%x: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<64x6
 // Readers of one tensor read it once.
 // CHECK-LABEL: func @siblings
 // CHECK:         graph.fused <pointwise> (%arg0)
-// CHECK-NOT:     graph.fused
+// CHECK-NOT:     = graph.fused
 func.func @siblings(%x: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf32>) {
   %a = graph.sin %x : (tensor<64x64xf32>) -> tensor<64x64xf32>
   %b = graph.cos %x : (tensor<64x64xf32>) -> tensor<64x64xf32>
@@ -42,11 +42,11 @@ func.func @siblings(%x: tensor<64x64xf32>) -> (tensor<64x64xf32>, tensor<64x64xf
 
 // A broadcast is computed where it is read, a splat inside the kernel.
 // CHECK-LABEL: func @broadcast
-// CHECK:         graph.fused <pointwise> (%arg0, %arg1)
-// CHECK-NEXT:    ^bb0(%[[X:.+]]: tensor<64x64xf32>, %[[B:.+]]: tensor<64xf32>)
+// CHECK:         graph.fused <pointwise> (%arg1, %arg0)
+// CHECK-NEXT:    ^bb0(%[[B:.+]]: tensor<64xf32>, %[[X:.+]]: tensor<64x64xf32>)
 // CHECK:           graph.constant dense<2.0{{.*}}> : tensor<64x64xf32>
 // CHECK:           graph.broadcast %[[B]]
-// CHECK-NOT:     graph.fused
+// CHECK-NOT:     = graph.fused
 func.func @broadcast(%x: tensor<64x64xf32>, %b: tensor<64xf32>) -> tensor<64x64xf32> {
   %two = graph.constant dense<2.0> : tensor<64x64xf32>
   %c = graph.broadcast %b : (tensor<64xf32>) -> tensor<64x64xf32>

@@ -6,7 +6,7 @@
 // CHECK:         %[[R:.+]]:2 = graph.fused <row>
 // CHECK:           graph.add
 // CHECK:           graph.layer_norm
-// CHECK-NOT:     graph.fused
+// CHECK-NOT:     = graph.fused
 func.func @residual_norm(%x: tensor<8x16x64xf32>, %y: tensor<8x16x64xf32>, %s: tensor<64xf32>)
     -> (tensor<8x16x64xf32>, tensor<8x16x64xf32>) {
   %a = graph.add %x, %y : (tensor<8x16x64xf32>, tensor<8x16x64xf32>) -> tensor<8x16x64xf32>
@@ -22,7 +22,7 @@ func.func @residual_norm(%x: tensor<8x16x64xf32>, %y: tensor<8x16x64xf32>, %s: t
 // CHECK:           graph.reduce
 // CHECK:           graph.mul
 // CHECK:           graph.sub
-// CHECK-NOT:     graph.fused
+// CHECK-NOT:     = graph.fused
 func.func @center(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %scale = graph.constant dense<0.015625> : tensor<8x1xf32>
   %s = graph.reduce <sum> %x [1] : (tensor<8x64xf32>) -> tensor<8xf32>

@@ -72,7 +72,8 @@ static double countScalarFlops(PointwiseOpInterface op) {
   Block block;
   for (Type type : op->getOperandTypes())
     block.addArgument(getScalarType(type), op->getLoc());
-  OpBuilder builder = OpBuilder::atBlockEnd(&block);
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointToEnd(&block);
   op.emitScalar(builder, op->getLoc(), block.getArguments());
   double flops = 0;
   block.walk([&](Operation *scalar) { flops += getScalarOpFlops(scalar); });

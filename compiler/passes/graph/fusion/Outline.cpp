@@ -46,7 +46,8 @@ class BodyBuilder {
 public:
   BodyBuilder(Placement &placement, const Step &step)
       : placement(placement), step(step), region(*step.region),
-        builder(OpBuilder::atBlockEnd(&body)), loc(getLoc()) {
+        builder(region.space.getContext()), loc(getLoc()) {
+    builder.setInsertionPointToEnd(&body);
     for (Operation *op : step.members)
       members.insert(op);
     for (auto [axis, extent] : llvm::enumerate(getExtents(region.space))) {
@@ -192,7 +193,7 @@ alignAxes(ArrayRef<AffineExpr> from, ArrayRef<AffineExpr> to) {
 static std::optional<Extents> reshapeRepeated(ArrayRef<AffineExpr> operand,
                                               ArrayRef<AffineExpr> from,
                                               ArrayRef<AffineExpr> to) {
-  Extents result;
+  Extents result; // without leading ones
   int64_t missing = from.size() - operand.size();
   unsigned i = 0, j = 0;
   for (auto [iEnd, jEnd] : alignAxes(from, to)) {
@@ -207,8 +208,10 @@ static std::optional<Extents> reshapeRepeated(ArrayRef<AffineExpr> operand,
     if (isRead && isRepeated)
       return std::nullopt;
     for (; j < jEnd; ++j)
-      result.push_back(isRead ? to[j]
-                              : getAffineConstantExpr(1, to[j].getContext()));
+      if (isRead)
+        result.push_back(to[j]);
+      else if (!result.empty())
+        result.push_back(getAffineConstantExpr(1, to[j].getContext()));
   }
   return result;
 }
