@@ -24,6 +24,16 @@ static LogicalResult verifyElementTypes(Operation *op, Value x) {
          << expected << ", found " << found;
 }
 
+/// One parallel loop an axis of the result.
+static SmallVector<utils::IteratorType> getResultLoops(Value result) {
+  return SmallVector<utils::IteratorType>(getType(result).getRank(),
+                                          utils::IteratorType::parallel);
+}
+static AffineMap getIdentityMap(Value result) {
+  return AffineMap::getMultiDimIdentityMap(getType(result).getRank(),
+                                           result.getContext());
+}
+
 // --- reshape
 
 LogicalResult ReshapeOp::verify() {
@@ -148,6 +158,23 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
+SmallVector<utils::IteratorType> BroadcastOp::getLoopKinds() {
+  return getResultLoops(getResult());
+}
+AffineMap BroadcastOp::getOperandMap(unsigned) {
+  Extents extents = getExtents(getX());
+  int64_t missing = getType().getRank() - extents.size();
+  SmallVector<AffineExpr> indices;
+  for (auto [axis, extent] : llvm::enumerate(extents))
+    indices.push_back(getConstant(extent) == 1
+                          ? getAffineConstantExpr(0, getContext())
+                          : getAffineDimExpr(axis + missing, getContext()));
+  return AffineMap::get(getType().getRank(), 0, indices, getContext());
+}
+AffineMap BroadcastOp::getResultMap(unsigned) {
+  return getIdentityMap(getResult());
+}
+
 OpFoldResult BroadcastOp::fold(FoldAdaptor) {
   return getX().getType() == getType() ? getX() : Value();
 }
@@ -199,6 +226,17 @@ LogicalResult TransposeOp::inferReturnTypes(MLIRContext *,
     to.push_back(from[axis]);
   types.push_back(makeTensorType(to, type.getElementType()));
   return success();
+}
+
+SmallVector<utils::IteratorType> TransposeOp::getLoopKinds() {
+  return getResultLoops(getResult());
+}
+AffineMap TransposeOp::getOperandMap(unsigned) {
+  return inversePermutation(
+      AffineMap::getPermutationMap(getPermutation(), getContext()));
+}
+AffineMap TransposeOp::getResultMap(unsigned) {
+  return getIdentityMap(getResult());
 }
 
 OpFoldResult TransposeOp::fold(FoldAdaptor) {
@@ -266,6 +304,22 @@ LogicalResult SliceOp::verify() {
                                   << last << " of " << *extent;
   }
   return success();
+}
+
+SmallVector<utils::IteratorType> SliceOp::getLoopKinds() {
+  return getResultLoops(getResult());
+}
+AffineMap SliceOp::getOperandMap(unsigned) {
+  AffineMap starts = getStarts();
+  SmallVector<AffineExpr> indices;
+  for (auto [axis, start] : llvm::enumerate(starts.getResults()))
+    indices.push_back(getAffineDimExpr(axis, getContext()) * getSteps()[axis] +
+                      start);
+  return AffineMap::get(getType().getRank(), starts.getNumSymbols(), indices,
+                        getContext());
+}
+AffineMap SliceOp::getResultMap(unsigned) {
+  return getIdentityMap(getResult());
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor) {

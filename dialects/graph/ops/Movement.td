@@ -3,14 +3,14 @@
 
 include "dialects/graph/GraphDialect.td"
 
-class Graph_Movement<string mnemonic>
-    : Graph_InferredOp<mnemonic, [
-        DeclareOpInterfaceMethods<ElementOpInterface>]>;
+class Graph_Movement<string mnemonic, list<Trait> traits = []>
+    : Graph_InferredOp<mnemonic, !listconcat(traits, [
+        DeclareOpInterfaceMethods<ElementOpInterface>])>;
 
 /// An op whose result type says what it does.
-class Graph_TypedMovement<string mnemonic>
-    : Graph_Op<mnemonic, [Pure,
-        DeclareOpInterfaceMethods<ElementOpInterface>]> {
+class Graph_TypedMovement<string mnemonic, list<Trait> traits = []>
+    : Graph_Op<mnemonic, !listconcat(traits, [Pure,
+        DeclareOpInterfaceMethods<ElementOpInterface>])> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat =
     "operands attr-dict `:` functional-type(operands, results)";
@@ -27,7 +27,8 @@ def Graph_ReshapeOp : Graph_TypedMovement<"reshape"> {
   let hasCanonicalizer = 1;
 }
 
-def Graph_BroadcastOp : Graph_TypedMovement<"broadcast"> {
+def Graph_BroadcastOp : Graph_TypedMovement<"broadcast", [
+    DeclareOpInterfaceMethods<IterationOpInterface>]> {
   let summary = "repeats x along new leading axes and along axes of extent 1";
   let description = [{
     As numpy: axes are aligned at the end; an extent of x is the result's, or the
@@ -40,7 +41,8 @@ def Graph_BroadcastOp : Graph_TypedMovement<"broadcast"> {
   let hasCanonicalizer = 1;
 }
 
-def Graph_TransposeOp : Graph_Movement<"transpose"> {
+def Graph_TransposeOp : Graph_Movement<"transpose", [
+    DeclareOpInterfaceMethods<IterationOpInterface>]> {
   let summary = "result axis i is axis permutation[i] of x";
   let arguments = (ins AnyRankedTensor:$x, DenseI64ArrayAttr:$permutation);
   let assemblyFormat = [{
@@ -50,7 +52,8 @@ def Graph_TransposeOp : Graph_Movement<"transpose"> {
   let hasCanonicalizer = 1;
 }
 
-def Graph_SliceOp : Graph_TypedMovement<"slice"> {
+def Graph_SliceOp : Graph_TypedMovement<"slice", [
+    DeclareOpInterfaceMethods<IterationOpInterface>]> {
   let summary = "result[i] = x[starts + i * steps]";
   let description = [{
     `starts` holds a size expression and `steps` a non-zero constant per axis.
