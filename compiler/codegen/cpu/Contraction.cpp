@@ -1,0 +1,291 @@
+#include "compiler/codegen/cpu/Contraction.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace tcc::cpu;
+
+namespace {
+
+constexpr int64_t tileElements = panelRows * panelColumns;
+
+int64_t bytesOf(Type type) { return type.getIntOrFloatBitWidth() / 8; }
+
+bool hasOneDepthBlock(const Contraction &c) {
+  std::optional<int64_t> k = constantOf(c.k);
+  return k && *k <= c.blocking.k;
+}
+
+/// The parts of a worker's scratch, each a multiple of 64 bytes.
+struct ScratchLayout {
+  int64_t sums = 0, lhs = 0, rhs = 0, end = 0;
+
+  explicit ScratchLayout(const Contraction &c) {
+    const Blocking &block = c.blocking;
+    lhs = sums;
+    if (!hasOneDepthBlock(c))
+      lhs += block.m * block.n * bytesOf(c.arithmetic.sum);
+    rhs = end = lhs;
+    if (c.lhs.pack)
+      rhs = end += block.m * block.k * bytesOf(c.lhs.packedType);
+    if (c.rhs.pack)
+      end += block.n * block.k * bytesOf(c.rhs.packedType);
+  }
+};
+
+/// Emits the tasks of one contraction.
+class ContractionEmitter {
+public:
+  ContractionEmitter(KernelBuilder &b, const Contraction &c, Value scratch);
+  void emitTask(Value task);
+
+private:
+  KernelBuilder &b;
+  const Contraction &c;
+  Value sums, lhsPanels, rhsPanels; // in the worker's scratch
+  Value finished;                   // one tile, on the stack: aliases nothing
+
+  // The task's block.
+  Value batch, firstRow, rowCount, firstColumn, columnCount;
+  PanelView lhs, rhs;
+  // The block of k.
+  Value k, depth, isFirst, isLast;
+
+  Value viewScratch(Value scratch, int64_t offset, int64_t count, Type type);
+  PanelView packBlock(const MatrixOperand &operand, Value into, Value first,
+                      Value count, int64_t width);
+  void emitDepthBlock();
+  void emitPanelPair(Value rowPanel, Value columnPanel);
+  void emitTileOfColumns(Value rowPanel, Value columnPanel, int64_t columns);
+  void emitTileOf(Value rowPanel, Value columnPanel, int64_t rows,
+                  int64_t columns, Value lastRow);
+  void prefetchNextPanel(MatrixTile &tile, Value rowPanel, Value columnPanel);
+  void emitEpilogue(Value rowPanel, Value columnPanel);
+};
+
+} // namespace
+
+ContractionEmitter::ContractionEmitter(KernelBuilder &b, const Contraction &c,
+                                       Value scratch)
+    : b(b), c(c) {
+  ScratchLayout layout(c);
+  const Blocking &block = c.blocking;
+  if (!hasOneDepthBlock(c))
+    sums =
+        viewScratch(scratch, layout.sums, block.m * block.n, c.arithmetic.sum);
+  if (c.lhs.pack)
+    lhsPanels =
+        viewScratch(scratch, layout.lhs, block.m * block.k, c.lhs.packedType);
+  if (c.rhs.pack)
+    rhsPanels =
+        viewScratch(scratch, layout.rhs, block.n * block.k, c.rhs.packedType);
+  finished = b.create<memref::AllocaOp>(
+      MemRefType::get(tileElements, c.arithmetic.sum), b.getI64IntegerAttr(64));
+}
+
+Value ContractionEmitter::viewScratch(Value scratch, int64_t offset,
+                                      int64_t count, Type type) {
+  return b.create<memref::ViewOp>(MemRefType::get(count, type), scratch,
+                                  b.index(offset), ValueRange());
+}
+
+void ContractionEmitter::emitTask(Value task) {
+  Value rowBlocks = b.ceilDiv(c.m, c.blocking.m);
+  Value columnBlocks = b.ceilDiv(c.n, c.blocking.n);
+  SmallVector<Value> at =
+      b.delinearize(task, {c.batch, columnBlocks, rowBlocks});
+  batch = at[0];
+  firstColumn = b.mul(at[1], b.index(c.blocking.n));
+  firstRow = b.mul(at[2], b.index(c.blocking.m));
+  rowCount = b.min(b.index(c.blocking.m), b.sub(c.m, firstRow));
+  columnCount = b.min(b.index(c.blocking.n), b.sub(c.n, firstColumn));
+  if (hasOneDepthBlock(c)) {
+    k = b.index(0);
+    depth = c.k;
+    return emitDepthBlock();
+  }
+  // At least one block: a sum over no k is zero.
+  Value blocks = b.max(b.ceilDiv(c.k, c.blocking.k), b.index(1));
+  b.loop(blocks, [&](Value block) {
+    k = b.mul(block, b.index(c.blocking.k));
+    depth = b.min(b.index(c.blocking.k), b.sub(c.k, k));
+    isFirst = b.equal(block, b.index(0));
+    isLast = b.equal(block, b.sub(blocks, b.index(1)));
+    emitDepthBlock();
+  });
+}
+
+PanelView ContractionEmitter::packBlock(const MatrixOperand &operand,
+                                        Value into, Value first, Value count,
+                                        int64_t width) {
+  if (!operand.pack) {
+    PanelView view = operand.view(b, batch);
+    return view.at(b, b.div(first, b.index(width)), k);
+  }
+  operand.pack(
+      b, {batch, first, count, k, depth, into, width, width * c.blocking.k});
+  return packedPanels(b, into, b.index(0), width, b.index(c.blocking.k));
+}
+
+void ContractionEmitter::emitDepthBlock() {
+  lhs = packBlock(c.lhs, lhsPanels, firstRow, rowCount, panelRows);
+  rhs = packBlock(c.rhs, rhsPanels, firstColumn, columnCount, panelColumns);
+  // A panel of the right operand stays in the first-level cache while those
+  // of the left one pass by.
+  b.loop(b.ceilDiv(columnCount, panelColumns), [&](Value columnPanel) {
+    b.loop(b.ceilDiv(rowCount, panelRows),
+           [&](Value rowPanel) { emitPanelPair(rowPanel, columnPanel); });
+  });
+}
+
+/// The last panel of columns may need only half a tile.
+void ContractionEmitter::emitPanelPair(Value rowPanel, Value columnPanel) {
+  std::optional<int64_t> n = constantOf(c.n);
+  int64_t tail = n ? *n % panelColumns : 0;
+  if (tail == 0 || tail > panelColumns / 2) {
+    emitTileOfColumns(rowPanel, columnPanel, panelColumns);
+  } else if (*n < panelColumns) {
+    emitTileOfColumns(rowPanel, columnPanel, tail);
+  } else {
+    Value left = b.sub(columnCount, b.mul(columnPanel, b.index(panelColumns)));
+    b.when(
+        b.less(left, b.index(panelColumns)),
+        [&] { emitTileOfColumns(rowPanel, columnPanel, tail); },
+        [&] { emitTileOfColumns(rowPanel, columnPanel, panelColumns); });
+  }
+  b.when(isLast ? isLast : Value(b.create<arith::ConstantIntOp>(1, 1)),
+         [&] { emitEpilogue(rowPanel, columnPanel); });
+}
+
+/// Rows that do not exist cost as much as others: the last panel has a tile of
+/// its own height where that is known, and one of a single row where not.
+void ContractionEmitter::emitTileOfColumns(Value rowPanel, Value columnPanel,
+                                           int64_t columns) {
+  Value left = b.sub(rowCount, b.mul(rowPanel, b.index(panelRows)));
+  auto emitRows = [&](int64_t rows, Value lastRow = nullptr) {
+    emitTileOf(rowPanel, columnPanel, rows, columns, lastRow);
+  };
+  std::optional<int64_t> m = constantOf(c.m);
+  if (!m) {
+    b.when(
+        b.equal(left, b.index(1)), [&] { emitRows(1); },
+        [&] { emitRows(panelRows, b.sub(left, b.index(1))); });
+    return;
+  }
+  int64_t tail = *m % panelRows;
+  if (tail == 0 || *m < panelRows)
+    return emitRows(tail ? tail : panelRows);
+  b.when(
+      b.less(left, b.index(panelRows)), [&] { emitRows(tail); },
+      [&] { emitRows(panelRows); });
+}
+
+void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
+                                    int64_t rows, int64_t columns,
+                                    Value lastRow) {
+  Value zero = b.index(0);
+  MatrixTile tile{.lhs = lhs.at(b, rowPanel, zero),
+                  .rhs = rhs.at(b, columnPanel, zero),
+                  .depth = depth,
+                  .rows = rows,
+                  .columns = columns,
+                  .lastRow = lastRow,
+                  .into = finished,
+                  .intoOffset = zero};
+  if (!c.rhs.pack)
+    prefetchNextPanel(tile, rowPanel, columnPanel);
+  if (sums) {
+    Value number = b.linearize({columnPanel, rowPanel},
+                               {b.index(c.blocking.m / panelRows), b.index(1)});
+    tile.from = sums;
+    tile.fromOffset = b.mul(number, b.index(tileElements));
+    tile.isFirst = isFirst;
+    auto anySize = MemRefType::get(ShapedType::kDynamic, c.arithmetic.sum);
+    tile.into = b.create<arith::SelectOp>(
+        isLast, b.create<memref::CastOp>(anySize, finished),
+        b.create<memref::CastOp>(anySize, sums));
+    tile.intoOffset = b.create<arith::SelectOp>(isLast, zero, tile.fromOffset);
+  }
+  emitTile(b, tile, c.arithmetic, c.unit);
+}
+
+/// The tiles of one panel of columns share out the fetching of the next one
+/// into the second-level cache: it would come too late when first used.
+void ContractionEmitter::prefetchNextPanel(MatrixTile &tile, Value rowPanel,
+                                           Value columnPanel) {
+  int64_t rows = std::min(constantOf(c.m).value_or(c.blocking.m), c.blocking.m);
+  int64_t tiles = llvm::divideCeil(rows, panelRows);
+  tile.aheadStride = llvm::divideCeil(panelColumns, tiles);
+  PanelView next = rhs.at(b, b.add(columnPanel, b.index(1)), b.index(0));
+  Value share = b.mul(rowPanel, b.mul(depth, b.index(tile.aheadStride)));
+  tile.ahead = b.add(next.offset, share);
+}
+
+void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
+  Value row = b.mul(rowPanel, b.index(panelRows));
+  Value column = b.mul(columnPanel, b.index(panelColumns));
+  Value rows = b.min(b.sub(rowCount, row), b.index(panelRows));
+  Value columns = b.min(b.sub(columnCount, column), b.index(panelColumns));
+  Value width = b.index(panelColumns);
+  auto finishRows = [&](Value count) {
+    b.loop(rows, [&](Value r) {
+      Value i = b.add(firstRow, b.add(row, r));
+      Value first = b.add(firstColumn, column);
+      Value at = b.mul(r, width);
+      b.loop(count, [&](Value lane) {
+        Value sum = b.create<memref::LoadOp>(finished, b.add(at, lane));
+        c.epilogue(b, sum, batch, i, b.add(first, lane));
+      });
+    });
+  };
+  // A full tile has a loop of known length, which vectorises.
+  if (std::optional<int64_t> n = constantOf(c.n); n && *n % panelColumns == 0)
+    return finishRows(width);
+  b.when(
+      b.equal(columns, width), [&] { finishRows(width); },
+      [&] { finishRows(columns); });
+}
+
+/// Blocks of k keep a panel of columns in the first-level cache, and a block of
+/// rows times one of k in the second; wide blocks of columns read the left
+/// operand less often from further away.
+Blocking tcc::cpu::chooseBlocking(const Contraction &c, int64_t depthUnit) {
+  Blocking block;
+  block.k = depthUnit * std::max<int64_t>(1, block.k / depthUnit);
+  auto fit = [](std::optional<int64_t> size, int64_t limit, int64_t unit) {
+    int64_t whole =
+        llvm::alignTo(std::max<int64_t>(1, size.value_or(limit)), unit);
+    return std::min<int64_t>(limit, whole);
+  };
+  std::optional<int64_t> m = constantOf(c.m), n = constantOf(c.n),
+                         batch = constantOf(c.batch);
+  block.m = fit(m, block.m, panelRows);
+  block.n = fit(n, block.n, panelColumns);
+  if (!m || !n || !batch)
+    return block;
+  // Enough tasks for several threads, as long as blocks stay worth packing.
+  constexpr int64_t tasksWanted = 16;
+  auto tasks = [&] {
+    return *batch * llvm::divideCeil(*m, block.m) *
+           llvm::divideCeil(*n, block.n);
+  };
+  while (block.n > 4 * panelColumns && tasks() < tasksWanted)
+    block.n -= panelColumns;
+  return block;
+}
+
+Value tcc::cpu::contractionTasks(KernelBuilder &b, const Contraction &c) {
+  Value rowBlocks = b.ceilDiv(c.m, c.blocking.m);
+  Value columnBlocks = b.ceilDiv(c.n, c.blocking.n);
+  return b.mul(c.batch, b.mul(rowBlocks, columnBlocks));
+}
+
+int64_t tcc::cpu::contractionScratchBytes(const Contraction &contraction) {
+  return ScratchLayout(contraction).end;
+}
+
+void tcc::cpu::emitContraction(KernelBuilder &b, const Contraction &contraction,
+                               Value firstTask, Value lastTask, Value scratch) {
+  ContractionEmitter emitter(b, contraction, scratch);
+  b.loop(firstTask, lastTask, b.index(1),
+         [&](Value task) { emitter.emitTask(task); });
+}

@@ -1,0 +1,75 @@
+//===- Contraction.h - Generates matrix multiplication kernels --*- C++ -*-===//
+//
+// out[batch, i, j] = epilogue(sum over k of lhs[batch, i, k] * rhs[batch, k,
+// j])
+//
+// Each sum is one chain of fused multiply-adds from k = 0 upwards, whatever
+// the blocks, the tile the element falls into or the CPU: the bits depend on
+// the operands alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_CODEGEN_CPU_CONTRACTION_H
+#define TCC_COMPILER_CODEGEN_CPU_CONTRACTION_H
+
+#include "compiler/codegen/cpu/MatrixTile.h"
+#include <functional>
+
+namespace tcc::cpu {
+
+/// The block of an operand that a task packs into its worker scratch: lanes
+/// [first, first + count), `width` to a panel, at k in [k, k + depth). Element
+/// (lane, k') goes to into[panel * panelSize + (k' - k) * width + lane %
+/// width]. Lanes that fill up the last panel may be anything.
+struct PackRequest {
+  Value batch;
+  Value first, count;
+  Value k, depth;
+  Value into;
+  int64_t width;
+  int64_t panelSize;
+};
+
+/// An operand is either read where it lies (`view`), or packed by each task
+/// for its block (`pack`, into elements of `packedType`).
+struct MatrixOperand {
+  std::function<PanelView(KernelBuilder &, Value batch)> view;
+  std::function<void(KernelBuilder &, const PackRequest &)> pack;
+  mlir::Type packedType;
+};
+
+/// Finishes an element: called once for each, in any order.
+using EpilogueFunction = std::function<void(KernelBuilder &, Value sum,
+                                            Value batch, Value i, Value j)>;
+
+/// Sizes of the blocks that a task works through; multiples of the panels.
+struct Blocking {
+  int64_t m = 128, n = 512, k = 192;
+};
+
+struct Contraction {
+  Value batch, m, n, k;
+  MatrixOperand lhs = {}, rhs = {};
+  Arithmetic arithmetic = {};
+  EpilogueFunction epilogue = {};
+  Blocking blocking = {};
+  VectorUnit unit = {};
+};
+
+/// Blocks that keep a task's operands in the caches and leave enough tasks
+/// for several threads; `depthUnit` divides the block of k.
+Blocking chooseBlocking(const Contraction &contraction, int64_t depthUnit = 1);
+
+/// Number of tasks: one for each block of the output.
+Value contractionTasks(KernelBuilder &b, const Contraction &contraction);
+
+/// Bytes of scratch that a worker needs.
+int64_t contractionScratchBytes(const Contraction &contraction);
+
+/// Emits tasks [firstTask, lastTask); `scratch` is a memref<?xi8>, aligned to
+/// 64 bytes.
+void emitContraction(KernelBuilder &b, const Contraction &contraction,
+                     Value firstTask, Value lastTask, Value scratch);
+
+} // namespace tcc::cpu
+
+#endif // TCC_COMPILER_CODEGEN_CPU_CONTRACTION_H

@@ -1,0 +1,62 @@
+//===- KernelBuilder.h - Builds loops and index arithmetic ------*- C++ -*-===//
+//
+// The matrix and window kernels are written straight in scf, memref, vector
+// and arith. This builder keeps that readable: index arithmetic folds as it is
+// built, and a loop takes its body as a function of the induction variable.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_CODEGEN_CPU_KERNELBUILDER_H
+#define TCC_COMPILER_CODEGEN_CPU_KERNELBUILDER_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include <optional>
+
+namespace tcc::cpu {
+
+using mlir::Value;
+using mlir::ValueRange;
+
+class KernelBuilder : public mlir::ImplicitLocOpBuilder {
+public:
+  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+
+  Value index(int64_t value);
+  Value add(Value x, Value y);
+  Value sub(Value x, Value y);
+  Value mul(Value x, Value y);
+  /// Floor division and remainder of non-negative indices.
+  Value div(Value x, Value y);
+  Value rem(Value x, Value y);
+  Value ceilDiv(Value x, int64_t divisor);
+  Value min(Value x, Value y);
+  Value max(Value x, Value y);
+  Value less(Value x, Value y);
+  Value equal(Value x, Value y);
+
+  /// Adds the products of `indices` and `strides`.
+  Value linearize(ValueRange indices, ValueRange strides);
+  /// Splits a row-major position into one index per size, outermost first.
+  llvm::SmallVector<Value> delinearize(Value position, ValueRange sizes);
+
+  using Body = llvm::function_ref<void(Value)>;
+  /// for (iv = from; iv < to; iv += step) body(iv)
+  void loop(Value from, Value to, Value step, Body body);
+  void loop(Value to, Body body) { loop(index(0), to, index(1), body); }
+  using CarryBody =
+      llvm::function_ref<llvm::SmallVector<Value>(Value, ValueRange)>;
+  /// A loop that carries values; returns those of the last iteration.
+  llvm::SmallVector<Value> loop(Value from, Value to, ValueRange carried,
+                                CarryBody body);
+  void when(Value condition, llvm::function_ref<void()> then,
+            llvm::function_ref<void()> otherwise = nullptr);
+
+  Value zero(mlir::Type type);
+};
+
+/// The value of an index known when the kernel is built.
+std::optional<int64_t> constantOf(Value index);
+
+} // namespace tcc::cpu
+
+#endif // TCC_COMPILER_CODEGEN_CPU_KERNELBUILDER_H

@@ -1,0 +1,172 @@
+#include "compiler/codegen/cpu/MatrixTile.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace tcc::cpu;
+
+PanelView PanelView::at(KernelBuilder &b, Value panel, Value k) const {
+  PanelView view = *this;
+  view.offset = b.add(offset, b.linearize({panel, k}, {panelStride, kStride}));
+  return view;
+}
+
+Type PanelView::elementType() const {
+  return cast<MemRefType>(base.getType()).getElementType();
+}
+
+PanelView tcc::cpu::packedPanels(KernelBuilder &b, Value base, Value offset,
+                                 int64_t width, Value depth) {
+  Value lanes = b.index(width);
+  return {base, offset, b.mul(depth, lanes), b.index(1), lanes};
+}
+
+namespace {
+
+/// A part of a tile whose sums stay in registers through the loop over k.
+class SubTile {
+public:
+  SubTile(KernelBuilder &b, const MatrixTile &tile, Arithmetic arithmetic,
+          VectorUnit unit)
+      : b(b), tile(tile), arithmetic(arithmetic),
+        lanes(unit.lanes(arithmetic.sum)),
+        sumType(VectorType::get(lanes, arithmetic.sum)) {}
+
+  void emit(int64_t firstRow, int64_t rowCount, int64_t firstColumn,
+            int64_t vectorCount);
+
+private:
+  KernelBuilder &b;
+  const MatrixTile &tile;
+  Arithmetic arithmetic;
+  int64_t lanes;
+  VectorType sumType;
+
+  Value widen(Value value, bool isUnsigned);
+  Value multiplyAdd(Value x, Value y, Value sum);
+  Value rowOffset(int64_t row);
+  void prefetch(Value k);
+  Value sumPosition(Value offset, int64_t row, int64_t column);
+  SmallVector<Value> initialSums(int64_t firstRow, int64_t rowCount,
+                                 int64_t firstColumn, int64_t vectorCount);
+};
+
+} // namespace
+
+Value SubTile::widen(Value value, bool isUnsigned) {
+  Type type = value.getType();
+  Type element = getElementTypeOrSelf(type);
+  if (element == arithmetic.sum)
+    return value;
+  Type wide = arithmetic.sum;
+  if (auto vector = dyn_cast<VectorType>(type))
+    wide = vector.clone(arithmetic.sum);
+  if (isa<FloatType>(element))
+    return b.create<arith::ExtFOp>(wide, value);
+  if (isUnsigned)
+    return b.create<arith::ExtUIOp>(wide, value);
+  return b.create<arith::ExtSIOp>(wide, value);
+}
+
+Value SubTile::multiplyAdd(Value x, Value y, Value sum) {
+  if (isa<FloatType>(arithmetic.sum))
+    return b.create<vector::FMAOp>(x, y, sum);
+  return b.create<arith::AddIOp>(sum, b.create<arith::MulIOp>(x, y));
+}
+
+Value SubTile::rowOffset(int64_t row) {
+  Value i = b.index(row);
+  if (tile.lastRow)
+    i = b.min(i, tile.lastRow);
+  return b.add(tile.lhs.offset, b.mul(i, tile.lhs.laneStride));
+}
+
+void SubTile::prefetch(Value k) {
+  if (!tile.ahead)
+    return;
+  Value at = b.add(tile.ahead, b.mul(k, b.index(tile.aheadStride)));
+  constexpr unsigned secondLevel = 2;
+  b.create<memref::PrefetchOp>(tile.rhs.base, ValueRange{at},
+                               /*isWrite=*/false, secondLevel,
+                               /*isDataCache=*/true);
+}
+
+Value SubTile::sumPosition(Value offset, int64_t row, int64_t column) {
+  return b.add(offset, b.index(row * panelColumns + column));
+}
+
+SmallVector<Value> SubTile::initialSums(int64_t firstRow, int64_t rowCount,
+                                        int64_t firstColumn,
+                                        int64_t vectorCount) {
+  SmallVector<Value> sums;
+  Value zero = b.zero(sumType);
+  for (int64_t i = 0; i < rowCount; ++i)
+    for (int64_t v = 0; v < vectorCount; ++v) {
+      if (!tile.from) {
+        sums.push_back(zero);
+        continue;
+      }
+      Value at =
+          sumPosition(tile.fromOffset, firstRow + i, firstColumn + v * lanes);
+      Value before = b.create<vector::LoadOp>(sumType, tile.from, at);
+      sums.push_back(b.create<arith::SelectOp>(tile.isFirst, zero, before));
+    }
+  return sums;
+}
+
+void SubTile::emit(int64_t firstRow, int64_t rowCount, int64_t firstColumn,
+                   int64_t vectorCount) {
+  auto rhsType = VectorType::get(lanes, tile.rhs.elementType());
+  SmallVector<Value> rows, columns;
+  for (int64_t i = 0; i < rowCount; ++i)
+    rows.push_back(rowOffset(firstRow + i));
+  for (int64_t v = 0; v < vectorCount; ++v)
+    columns.push_back(b.add(tile.rhs.offset, b.index(firstColumn + v * lanes)));
+
+  auto accumulate = [&](Value k, ValueRange sums) {
+    SmallVector<Value> rhs, next;
+    prefetch(k);
+    Value lhsAtK = b.mul(k, tile.lhs.kStride);
+    Value rhsAtK = b.mul(k, tile.rhs.kStride);
+    for (Value column : columns) {
+      Value y = b.create<vector::LoadOp>(rhsType, tile.rhs.base,
+                                         b.add(column, rhsAtK));
+      rhs.push_back(widen(y, arithmetic.rhsUnsigned));
+    }
+    for (Value row : rows) {
+      Value x = b.create<memref::LoadOp>(tile.lhs.base, b.add(row, lhsAtK));
+      x = b.create<vector::BroadcastOp>(sumType,
+                                        widen(x, arithmetic.lhsUnsigned));
+      for (Value y : rhs)
+        next.push_back(multiplyAdd(x, y, sums[next.size()]));
+    }
+    return next;
+  };
+  SmallVector<Value> sums = b.loop(
+      b.index(0), tile.depth,
+      initialSums(firstRow, rowCount, firstColumn, vectorCount), accumulate);
+
+  for (size_t s = 0; s < sums.size(); ++s) {
+    int64_t row = firstRow + s / vectorCount;
+    int64_t column = firstColumn + s % vectorCount * lanes;
+    b.create<vector::StoreOp>(sums[s], tile.into,
+                              sumPosition(tile.intoOffset, row, column));
+  }
+}
+
+/// Two vectors of columns, and as many rows as leave the sums, both vectors
+/// and a broadcast in registers: 16 sums of 32 registers with AVX-512, 8 of
+/// 16 before it.
+void tcc::cpu::emitTile(KernelBuilder &b, const MatrixTile &tile,
+                        Arithmetic arithmetic, VectorUnit unit) {
+  int64_t lanes = unit.lanes(arithmetic.sum);
+  int64_t vectors = llvm::divideCeil(tile.columns, lanes);
+  int64_t vectorStep = std::min<int64_t>(2, vectors);
+  int64_t rowStep = unit.bytes == 64 ? panelRows : panelRows / 2;
+  SubTile part(b, tile, arithmetic, unit);
+  for (int64_t v = 0; v < vectors; v += vectorStep)
+    for (int64_t row = 0; row < tile.rows; row += rowStep)
+      part.emit(row, std::min(rowStep, tile.rows - row), v * lanes,
+                std::min(vectorStep, vectors - v));
+}

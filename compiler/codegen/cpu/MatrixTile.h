@@ -1,0 +1,79 @@
+//===- MatrixTile.h - The matrix micro-kernel -------------------*- C++ -*-===//
+//
+// Everything that multiplies matrices on a CPU ends in this one tile: up to
+// 8 rows of the left operand times up to 32 columns of the right one, summed
+// over a range of k with one fused multiply-add per product.
+//
+// Packed operands have one format for all CPU variants, padded with zeros:
+//   left   [ceil(m / 8)][k][8]
+//   right  [ceil(n / 32)][k][32]
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_CODEGEN_CPU_MATRIXTILE_H
+#define TCC_COMPILER_CODEGEN_CPU_MATRIXTILE_H
+
+#include "compiler/codegen/cpu/KernelBuilder.h"
+
+namespace tcc::cpu {
+
+inline constexpr int64_t panelRows = 8;
+inline constexpr int64_t panelColumns = 32;
+
+/// The vector registers of a CPU variant.
+struct VectorUnit {
+  int64_t bytes = 64;
+
+  int64_t lanes(mlir::Type element) const {
+    return bytes * 8 / element.getIntOrFloatBitWidth();
+  }
+};
+
+/// An operand in panels: the element of lane i (a row of the left operand, a
+/// column of the right one) of panel p at k lies at
+/// base[offset + p * panelStride + i * laneStride + k * kStride].
+/// The lanes of the right operand are adjacent. A row-major left matrix is in
+/// panels too, with kStride = 1: its elements are read one by one anyway.
+struct PanelView {
+  Value base; // memref<?xT>
+  Value offset;
+  Value panelStride;
+  Value laneStride;
+  Value kStride;
+
+  PanelView at(KernelBuilder &b, Value panel, Value k) const;
+  mlir::Type elementType() const;
+};
+
+/// The view of packed panels of `width` lanes.
+PanelView packedPanels(KernelBuilder &b, Value base, Value offset,
+                       int64_t width, Value depth);
+
+/// How products are formed: operands are widened to `sum`, a product joins
+/// its sum in one rounding.
+struct Arithmetic {
+  mlir::Type sum; // f32, f64 or i32
+  bool lhsUnsigned = false;
+  bool rhsUnsigned = false;
+};
+
+/// One tile. Element (i, j) of the sums lies at sums[offset + i * 32 + j].
+struct MatrixTile {
+  PanelView lhs, rhs; // standing at the tile's first k
+  Value depth;        // number of k
+  int64_t rows;       // <= panelRows
+  int64_t columns;    // <= panelColumns
+  Value lastRow = {}; // rows past it read it again; null: they may be read
+  Value into = {}, intoOffset = {};
+  Value ahead = {}; // a position of rhs.base needed soon, for k = 0; or null
+  int64_t aheadStride = 0; // and how much further it is for each next k
+  Value from = {}, fromOffset = {}; // sums of the k before; null if none are
+  Value isFirst = {};               // none are where this is true
+};
+
+/// sums[i, j] += lhs[i, k] * rhs[k, j], in the order of k.
+void emitTile(KernelBuilder &b, const MatrixTile &tile, Arithmetic arithmetic,
+              VectorUnit unit);
+
+} // namespace tcc::cpu
+
+#endif // TCC_COMPILER_CODEGEN_CPU_MATRIXTILE_H

@@ -1,0 +1,166 @@
+#include "compiler/codegen/cpu/Packing.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tcc::cpu;
+
+namespace {
+
+/// One panel of a request; `count` of its lanes exist.
+struct Panel {
+  const PackRequest &request;
+  Value first, count, offset;
+
+  Value position(KernelBuilder &b, Value k, Value lane) const {
+    Value row = b.mul(k, b.index(request.width));
+    return b.add(offset, b.add(row, lane));
+  }
+};
+
+} // namespace
+
+static void forEachPanel(KernelBuilder &b, const PackRequest &request,
+                         function_ref<void(const Panel &)> body) {
+  Value width = b.index(request.width);
+  b.loop(b.ceilDiv(request.count, request.width), [&](Value number) {
+    Value lane = b.mul(number, width);
+    body({request, b.add(request.first, lane),
+          b.min(b.sub(request.count, lane), width),
+          b.mul(number, b.index(request.panelSize))});
+  });
+}
+
+static void packElementsOf(KernelBuilder &b, const Panel &panel,
+                           const ElementFunction &element, bool lanesAdjacent) {
+  const PackRequest &request = panel.request;
+  auto copy = [&](Value k, Value lane) {
+    Value value = element(b, request.batch, b.add(panel.first, lane),
+                          b.add(request.k, k));
+    b.create<memref::StoreOp>(value, request.into, panel.position(b, k, lane));
+  };
+  auto copyLanes = [&](Value count) {
+    b.loop(request.depth,
+           [&](Value k) { b.loop(count, [&](Value lane) { copy(k, lane); }); });
+  };
+  if (!lanesAdjacent)
+    return b.loop(panel.count, [&](Value lane) {
+      b.loop(request.depth, [&](Value k) { copy(k, lane); });
+    });
+  // Full panels have a loop of known length, which vectorises.
+  Value width = b.index(request.width);
+  b.when(
+      b.equal(panel.count, width), [&] { copyLanes(width); },
+      [&] { copyLanes(panel.count); });
+}
+
+MatrixOperand tcc::cpu::packedElements(ElementFunction element, Type type,
+                                       bool lanesAdjacent) {
+  auto pack = [=](KernelBuilder &b, const PackRequest &request) {
+    forEachPanel(b, request, [&](const Panel &panel) {
+      packElementsOf(b, panel, element, lanesAdjacent);
+    });
+  };
+  return {nullptr, pack, type};
+}
+
+/// Transposes vectors [lane][k] to [k][lane]: each round riffles the first
+/// half of the elements into the second, which turns the bits of an element's
+/// position by one, until those of the lane are the lowest.
+static void transpose(KernelBuilder &b, SmallVectorImpl<Value> &vectors) {
+  size_t count = vectors.size();
+  int64_t size = cast<VectorType>(vectors[0].getType()).getNumElements();
+  SmallVector<int64_t> low, high;
+  for (int64_t i = 0; i < size; ++i) {
+    low.push_back(i / 2 + i % 2 * size);
+    high.push_back(low.back() + size / 2);
+  }
+  for (size_t round = 1; round < count; round *= 2) {
+    SmallVector<Value> riffled;
+    for (size_t i = 0; i < count / 2; ++i)
+      for (ArrayRef<int64_t> mask : {ArrayRef(low), ArrayRef(high)})
+        riffled.push_back(b.create<vector::ShuffleOp>(
+            vectors[i], vectors[i + count / 2], mask));
+    vectors.assign(riffled);
+  }
+}
+
+static void packRowsOf(KernelBuilder &b, const Panel &panel,
+                       const MatrixInMemory &matrix, VectorUnit unit) {
+  const PackRequest &request = panel.request;
+  Type element = cast<MemRefType>(matrix.base.getType()).getElementType();
+  auto type = VectorType::get(unit.lanes(element), element);
+  Value start = b.add(matrix.offset(b, request.batch), request.k);
+  Value lastLane = b.sub(panel.count, b.index(1));
+  SmallVector<Value> lanes;
+  for (int64_t i = 0; i < request.width; ++i) {
+    Value lane = b.add(panel.first, b.min(b.index(i), lastLane));
+    lanes.push_back(b.add(start, b.mul(lane, matrix.stride)));
+  }
+  Value step = b.index(type.getNumElements());
+  Value whole = b.mul(b.div(request.depth, step), step);
+  b.loop(b.index(0), whole, step, [&](Value k) {
+    SmallVector<Value> vectors;
+    for (Value lane : lanes)
+      vectors.push_back(
+          b.create<vector::LoadOp>(type, matrix.base, b.add(lane, k)));
+    transpose(b, vectors);
+    Value to = panel.position(b, k, b.index(0));
+    for (auto [i, value] : llvm::enumerate(vectors))
+      b.create<vector::StoreOp>(value, request.into,
+                                b.add(to, b.index(i * type.getNumElements())));
+  });
+  b.loop(whole, request.depth, b.index(1), [&](Value k) {
+    for (auto [i, lane] : llvm::enumerate(lanes)) {
+      Value value = b.create<memref::LoadOp>(matrix.base, b.add(lane, k));
+      b.create<memref::StoreOp>(value, request.into,
+                                panel.position(b, k, b.index(i)));
+    }
+  });
+}
+
+MatrixOperand tcc::cpu::packedRows(const MatrixInMemory &matrix,
+                                   VectorUnit unit) {
+  auto pack = [=](KernelBuilder &b, const PackRequest &request) {
+    forEachPanel(b, request, [&](const Panel &panel) {
+      packRowsOf(b, panel, matrix, unit);
+    });
+  };
+  return {nullptr, pack,
+          cast<MemRefType>(matrix.base.getType()).getElementType()};
+}
+
+static void packColumnsOf(KernelBuilder &b, const PackRequest &request,
+                          const MatrixInMemory &matrix, VectorUnit unit) {
+  Type element = cast<MemRefType>(matrix.base.getType()).getElementType();
+  int64_t lanes = std::min(unit.lanes(element), request.width);
+  auto type = VectorType::get(lanes, element);
+  Value start = b.add(matrix.offset(b, request.batch), request.first);
+  Value width = b.index(request.width), step = b.index(lanes);
+  Value whole = b.mul(b.div(request.count, step), step);
+  auto place = [&](Value k, Value lane) {
+    Value panel = b.mul(b.div(lane, width), b.index(request.panelSize));
+    return b.add(b.add(panel, b.mul(k, width)), b.rem(lane, width));
+  };
+  b.loop(request.depth, [&](Value k) {
+    Value row = b.add(start, b.mul(b.add(request.k, k), matrix.stride));
+    b.loop(b.index(0), whole, step, [&](Value lane) {
+      Value value =
+          b.create<vector::LoadOp>(type, matrix.base, b.add(row, lane));
+      b.create<vector::StoreOp>(value, request.into, place(k, lane));
+    });
+    b.loop(whole, request.count, b.index(1), [&](Value lane) {
+      Value value = b.create<memref::LoadOp>(matrix.base, b.add(row, lane));
+      b.create<memref::StoreOp>(value, request.into, place(k, lane));
+    });
+  });
+}
+
+MatrixOperand tcc::cpu::packedColumns(const MatrixInMemory &matrix,
+                                      VectorUnit unit) {
+  auto pack = [=](KernelBuilder &b, const PackRequest &request) {
+    packColumnsOf(b, request, matrix, unit);
+  };
+  return {nullptr, pack,
+          cast<MemRefType>(matrix.base.getType()).getElementType()};
+}

@@ -1,0 +1,265 @@
+#include "compiler/codegen/cpu/Window.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tcc::cpu;
+
+namespace {
+
+/// Taps along a row that are unrolled, so that their masks stay in registers.
+constexpr int64_t maxUnrolledTaps = 8;
+
+/// Emits one plane after the other. A vector of results runs along the
+/// innermost dimension; for each tap some of its lanes lie inside the input.
+class WindowEmitter {
+public:
+  WindowEmitter(KernelBuilder &b, const Window &window);
+  void emitPlane(Value plane);
+
+private:
+  KernelBuilder &b;
+  const Window &window;
+  int64_t lanes;
+  VectorType resultType, inputType, laneType;
+  SmallVector<Value> strides; // of the input's dimensions
+  Value planeSize;
+  Value results; // a vector's lanes, for the epilogue
+  Value inputs;  // ... and for inputs that are computed
+
+  Value image, channel, planeStart;
+  Value column; // of lane 0 in the output
+
+  const WindowDimension &row() const { return window.dimensions.back(); }
+  Value laneNumbers(int64_t first, int64_t step);
+  Value splat(Value index);
+  Value inputPosition(const WindowDimension &d, Value output, Value tap);
+  void emitRow(ValueRange outer);
+  Value combineTaps(ValueRange outer, size_t d, SmallVector<Value> tap,
+                    SmallVector<Value> position, Value partial);
+  Value combineRow(ArrayRef<Value> tap, ArrayRef<Value> position,
+                   Value partial);
+  Value combineTap(ArrayRef<Value> tap, ArrayRef<Value> position,
+                   Value partial);
+  Value isInside(Value lanes, Value start, int64_t stride);
+  Value loadInputs(ArrayRef<Value> position, Value start, Value inside);
+  Value loadEverySecond(Value at, Value start);
+  Value computeInputs(ArrayRef<Value> position, Value start);
+  void finishRow(ValueRange outer, Value result);
+};
+
+} // namespace
+
+WindowEmitter::WindowEmitter(KernelBuilder &b, const Window &window)
+    : b(b), window(window), lanes(window.unit.lanes(window.initial.getType())) {
+  resultType = VectorType::get(lanes, window.initial.getType());
+  inputType = VectorType::get(lanes, window.input.type);
+  laneType = VectorType::get(lanes, b.getI32Type());
+  strides.resize(window.dimensions.size());
+  planeSize = b.index(1);
+  for (size_t d = strides.size(); d-- > 0;) {
+    strides[d] = planeSize;
+    planeSize = b.mul(planeSize, window.dimensions[d].input);
+  }
+  auto buffer = [&](Type element) {
+    return b.create<memref::AllocaOp>(MemRefType::get(lanes, element),
+                                      b.getI64IntegerAttr(64));
+  };
+  results = buffer(window.initial.getType());
+  if (!window.input.base)
+    inputs = buffer(window.input.type);
+}
+
+Value WindowEmitter::laneNumbers(int64_t first, int64_t step) {
+  SmallVector<int32_t> numbers;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    numbers.push_back(first + lane * step);
+  return b.create<arith::ConstantOp>(
+      DenseElementsAttr::get(laneType, ArrayRef<int32_t>(numbers)));
+}
+
+Value WindowEmitter::splat(Value index) {
+  Value narrow = b.createOrFold<arith::IndexCastOp>(b.getI32Type(), index);
+  return b.createOrFold<vector::SplatOp>(laneType, narrow);
+}
+
+/// May lie outside [0, input).
+Value WindowEmitter::inputPosition(const WindowDimension &d, Value output,
+                                   Value tap) {
+  Value begin = b.sub(b.mul(output, b.index(d.stride)), d.padBegin);
+  return b.add(begin, b.mul(tap, b.index(d.dilation)));
+}
+
+void WindowEmitter::emitPlane(Value plane) {
+  image = b.div(plane, window.channels);
+  channel = b.rem(plane, window.channels);
+  if (window.input.base)
+    planeStart = b.add(window.input.offset, b.mul(plane, planeSize));
+  SmallVector<Value> outerSizes;
+  Value rows = b.index(1);
+  for (const WindowDimension &d : ArrayRef(window.dimensions).drop_back()) {
+    outerSizes.push_back(d.output);
+    rows = b.mul(rows, d.output);
+  }
+  // Vectors below each other have the same lanes inside the input.
+  b.loop(b.index(0), row().output, b.index(lanes), [&](Value firstColumn) {
+    column = firstColumn;
+    b.loop(rows, [&](Value r) { emitRow(b.delinearize(r, outerSizes)); });
+  });
+}
+
+void WindowEmitter::emitRow(ValueRange outer) {
+  Value initial = b.create<arith::ConstantOp>(
+      DenseElementsAttr::get(resultType, window.initial));
+  finishRow(outer, combineTaps(outer, 0, {}, {}, initial));
+}
+
+/// One loop for each outer dimension, over the taps inside the input.
+Value WindowEmitter::combineTaps(ValueRange outer, size_t d,
+                                 SmallVector<Value> tap,
+                                 SmallVector<Value> position, Value partial) {
+  if (d == outer.size())
+    return combineRow(tap, position, partial);
+  const WindowDimension &dimension = window.dimensions[d];
+  Value begin = inputPosition(dimension, outer[d], b.index(0));
+  Value zero = b.index(0);
+  Value from = b.ceilDiv(b.max(b.sub(zero, begin), zero), dimension.dilation);
+  Value room = b.max(b.sub(dimension.input, begin), zero);
+  Value to = b.min(b.ceilDiv(room, dimension.dilation), dimension.taps);
+  tap.push_back(nullptr);
+  position.push_back(nullptr);
+  return b
+      .loop(from, to, {partial},
+            [&](Value t, ValueRange carried) -> SmallVector<Value> {
+              tap.back() = t;
+              position.back() = inputPosition(dimension, outer[d], t);
+              return {combineTaps(outer, d + 1, tap, position, carried[0])};
+            })
+      .front();
+}
+
+Value WindowEmitter::combineRow(ArrayRef<Value> tap, ArrayRef<Value> position,
+                                Value partial) {
+  SmallVector<Value> taps(tap);
+  taps.push_back(nullptr);
+  std::optional<int64_t> count = constantOf(row().taps);
+  if (count && *count <= maxUnrolledTaps) {
+    for (int64_t t = 0; t < *count; ++t) {
+      taps.back() = b.index(t);
+      partial = combineTap(taps, position, partial);
+    }
+    return partial;
+  }
+  return b
+      .loop(b.index(0), row().taps, {partial},
+            [&](Value t, ValueRange carried) -> SmallVector<Value> {
+              taps.back() = t;
+              return {combineTap(taps, position, carried[0])};
+            })
+      .front();
+}
+
+Value WindowEmitter::combineTap(ArrayRef<Value> tap, ArrayRef<Value> position,
+                                Value partial) {
+  Value start = inputPosition(row(), column, tap.back());
+  Value inside = isInside(laneNumbers(0, 1), start, row().stride);
+  Value input = window.input.base ? loadInputs(position, start, inside)
+                                  : computeInputs(position, start);
+  Value next = window.combine(b, partial, input, channel, tap);
+  return b.create<arith::SelectOp>(inside, next, partial);
+}
+
+/// Whether start + lane * stride is a position of the input.
+Value WindowEmitter::isInside(Value lanes, Value start, int64_t stride) {
+  Value scale = b.create<arith::ConstantOp>(
+      DenseElementsAttr::get(laneType, static_cast<int32_t>(stride)));
+  Value at = b.create<arith::AddIOp>(b.create<arith::MulIOp>(lanes, scale),
+                                     splat(start));
+  // Unsigned, so that positions before the input are outside too.
+  return b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, at,
+                                 splat(row().input));
+}
+
+Value WindowEmitter::loadInputs(ArrayRef<Value> position, Value start,
+                                Value inside) {
+  Value at = b.add(planeStart, start);
+  for (auto [d, p] : llvm::enumerate(position))
+    at = b.add(at, b.mul(p, strides[d]));
+  if (row().stride == 1)
+    return b.create<vector::MaskedLoadOp>(inputType, window.input.base, at,
+                                          inside, b.zero(inputType));
+  if (row().stride == 2)
+    return loadEverySecond(at, start);
+  Value offsets = laneNumbers(0, row().stride);
+  return b.create<vector::GatherOp>(inputType, window.input.base, at, offsets,
+                                    inside, b.zero(inputType));
+}
+
+/// Two loads and a shuffle: much less than a gather.
+Value WindowEmitter::loadEverySecond(Value at, Value start) {
+  SmallVector<Value> halves;
+  for (int64_t first : {int64_t(0), lanes}) {
+    Value inside = isInside(laneNumbers(first, 1), start, 1);
+    halves.push_back(b.create<vector::MaskedLoadOp>(
+        inputType, window.input.base, b.add(at, b.index(first)), inside,
+        b.zero(inputType)));
+  }
+  SmallVector<int64_t> even;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    even.push_back(2 * lane);
+  return b.create<vector::ShuffleOp>(halves[0], halves[1], even);
+}
+
+Value WindowEmitter::computeInputs(ArrayRef<Value> position, Value start) {
+  SmallVector<Value> at(position);
+  at.push_back(nullptr);
+  b.loop(b.index(lanes), [&](Value lane) {
+    Value last = b.sub(row().input, b.index(1));
+    Value column = b.add(start, b.mul(lane, b.index(row().stride)));
+    at.back() = b.max(b.min(column, last), b.index(0));
+    Value value = window.input.element(b, image, channel, at);
+    b.create<memref::StoreOp>(value, inputs, lane);
+  });
+  return b.create<vector::LoadOp>(inputType, inputs, b.index(0));
+}
+
+void WindowEmitter::finishRow(ValueRange outer, Value result) {
+  b.create<vector::StoreOp>(result, results, b.index(0));
+  Value count = b.min(b.index(lanes), b.sub(row().output, column));
+  SmallVector<Value> position(outer);
+  position.push_back(nullptr);
+  auto finish = [&](Value end) {
+    b.loop(end, [&](Value lane) {
+      position.back() = b.add(column, lane);
+      Value value = b.create<memref::LoadOp>(results, lane);
+      window.epilogue(b, value, image, channel, position);
+    });
+  };
+  b.when(
+      b.equal(count, b.index(lanes)), [&] { finish(b.index(lanes)); },
+      [&] { finish(count); });
+}
+
+int64_t tcc::cpu::chooseWindowGrain(const Window &window) {
+  // Combinations that take some ten microseconds.
+  constexpr int64_t grain = 1 << 17;
+  int64_t work = 1;
+  for (const WindowDimension &d : window.dimensions)
+    work *= std::max<int64_t>(1, constantOf(d.output).value_or(64) *
+                                     constantOf(d.taps).value_or(1));
+  return std::max<int64_t>(1, grain / work);
+}
+
+Value tcc::cpu::windowTasks(KernelBuilder &b, const Window &window) {
+  Value planes = b.mul(window.images, window.channels);
+  return b.ceilDiv(planes, window.planesPerTask);
+}
+
+void tcc::cpu::emitWindow(KernelBuilder &b, const Window &window,
+                          Value firstTask, Value lastTask) {
+  WindowEmitter emitter(b, window);
+  Value grain = b.index(window.planesPerTask);
+  Value planes = b.mul(window.images, window.channels);
+  b.loop(b.mul(firstTask, grain), b.min(b.mul(lastTask, grain), planes),
+         b.index(1), [&](Value plane) { emitter.emitPlane(plane); });
+}
