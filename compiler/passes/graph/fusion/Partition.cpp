@@ -18,6 +18,9 @@ namespace {
 /// A step that saves `saving` microseconds: to merge two groups, or (where both
 /// are the same) to copy one into its readers.
 struct Candidate {
+  /// What follows a contraction or window is merged first: pointwise ops can
+  /// still join others later, these kernels take nothing else.
+  bool isEpilogue;
   double saving;
   GroupId first, second;
   unsigned firstVersion, secondVersion;
@@ -26,8 +29,8 @@ struct Candidate {
   /// Equal savings: the earlier groups first, so that results do not depend on
   /// the history.
   bool operator<(const Candidate &other) const {
-    return std::tuple(saving, other.first, other.second) <
-           std::tuple(other.saving, first, second);
+    return std::tuple(isEpilogue, saving, other.first, other.second) <
+           std::tuple(other.isEpilogue, other.saving, first, second);
   }
 };
 
@@ -49,6 +52,7 @@ private:
   bool isCandidate(GroupId group) const {
     return graph[group].isAlive && !graph[group].isFixed;
   }
+  bool isEpilogue(GroupId first, GroupId second) const;
   double getMergeSaving(GroupId first, GroupId second, Draft &draft);
   Copies weighCopies(GroupId producer, bool isFree);
   void push(GroupId first, GroupId second);
@@ -99,6 +103,12 @@ void Partitioner::copyFreeOps() {
           return isFree(graph.getOp(op), graph.getModel());
         }))
       applyCopies(group, weighCopies(group, /*isFree=*/true));
+}
+
+bool Partitioner::isEpilogue(GroupId first, GroupId second) const {
+  const Region &producer = graph[first].region;
+  return producer.anchor && producer.kind != KernelKind::row &&
+         !graph[second].region.anchor;
 }
 
 double Partitioner::getMergeSaving(GroupId first, GroupId second,
@@ -154,8 +164,8 @@ void Partitioner::push(GroupId first, GroupId second) {
   Draft draft;
   double saving = getMergeSaving(first, second, draft);
   if (saving > kMinSaving)
-    queue.push(
-        {saving, first, second, graph[first].version, graph[second].version});
+    queue.push({isEpilogue(first, second), saving, first, second,
+                graph[first].version, graph[second].version});
 }
 
 void Partitioner::pushCopies(GroupId producer) {
@@ -167,7 +177,7 @@ void Partitioner::pushCopies(GroupId producer) {
     return;
   double saving = weighCopies(producer, /*isFree=*/false).saving;
   if (saving > kMinSaving)
-    queue.push({saving, producer, producer, graph[producer].version,
+    queue.push({false, saving, producer, producer, graph[producer].version,
                 graph[producer].version});
 }
 
@@ -186,7 +196,8 @@ void Partitioner::pushAround(GroupId group) {
 /// Weighs the step again, as groups around it may have changed; takes it if it
 /// saves what it promised.
 bool Partitioner::apply(const Candidate &candidate) {
-  auto [saving, first, second, firstVersion, secondVersion] = candidate;
+  auto [isFirst, saving, first, second, firstVersion, secondVersion] =
+      candidate;
   if (graph[first].version != firstVersion ||
       graph[second].version != secondVersion)
     return false;
@@ -201,7 +212,7 @@ bool Partitioner::apply(const Candidate &candidate) {
   }
   if (now < saving - kMinSaving) {
     if (now > kMinSaving)
-      queue.push({now, first, second, firstVersion, secondVersion});
+      queue.push({isFirst, now, first, second, firstVersion, secondVersion});
     return false;
   }
   if (candidate.isCopy()) {
