@@ -134,7 +134,7 @@ private:
 };
 
 struct ProgramOptions {
-  std::string weightsFile; ///< safetensors that replace weights
+  std::string weightsFile = {}; ///< safetensors that replace weights
   int threads = 1;
   const tcc_allocator *allocator = nullptr;
   const tcc_log_sink *log = nullptr;

@@ -1,0 +1,277 @@
+#include "tests/runtime/Fixture.h"
+
+#include "runtime/package/Digest.h"
+#include "runtime/package/Writer.h"
+
+#include <cstring>
+#include <elf.h>
+#include <unistd.h>
+
+using namespace tcc;
+using namespace tcc::tests;
+using format::SizeOp;
+using format::StorageClass;
+
+std::vector<char> tests::readBytes(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void tests::writeBytes(const std::string &path,
+                       const std::vector<char> &bytes) {
+  std::ofstream(path, std::ios::binary).write(bytes.data(), bytes.size());
+}
+
+const std::vector<char> &tests::kernelImage() {
+  static const std::vector<char> image = readBytes(TCC_TEST_KERNELS);
+  return image;
+}
+
+/// The address of a dynamic symbol of the image, found by section headers.
+static uint64_t addressOf(const std::string &symbol) {
+  const char *image = kernelImage().data();
+  auto header = reinterpret_cast<const Elf64_Ehdr *>(image);
+  auto sections = reinterpret_cast<const Elf64_Shdr *>(image + header->e_shoff);
+  for (int i = 0; i < header->e_shnum; ++i) {
+    if (sections[i].sh_type != SHT_DYNSYM)
+      continue;
+    auto symbols =
+        reinterpret_cast<const Elf64_Sym *>(image + sections[i].sh_offset);
+    const char *names = image + sections[sections[i].sh_link].sh_offset;
+    for (size_t j = 0; j < sections[i].sh_size / sizeof(Elf64_Sym); ++j)
+      if (names + symbols[j].st_name == symbol)
+        return symbols[j].st_value;
+  }
+  ADD_FAILURE() << "no kernel " << symbol;
+  return 0;
+}
+
+TemporaryFolder::TemporaryFolder() {
+  char name[] = "/tmp/tcc-test-XXXXXX";
+  path = mkdtemp(name);
+}
+
+Expr tests::code(std::vector<Instruction> instructions) {
+  auto expr = std::make_unique<format::SizeExprT>();
+  expr->code = std::move(instructions);
+  return expr;
+}
+
+Expr tests::constant(int64_t value) {
+  return code({{SizeOp::constant, value}});
+}
+Expr tests::slot(int64_t index) { return code({{SizeOp::slot, index}}); }
+
+ProgramBuilder::ProgramBuilder() {
+  auto variant = std::make_unique<format::VariantT>();
+  variant->target = "cpu";
+  variant->cpu = "test";
+  variant->features = {"sse2"};
+  tables.variants.push_back(std::move(variant));
+  inEntry("main");
+}
+
+format::EntryT &ProgramBuilder::entry(const std::string &name) {
+  for (auto &entry : tables.entries)
+    if (entry->name == name)
+      return *entry;
+  auto added = std::make_unique<format::EntryT>();
+  added->name = name;
+  added->body = std::make_unique<format::BlockT>();
+  added->worker_scratch_bytes = 64;
+  tables.entries.push_back(std::move(added));
+  return *tables.entries.back();
+}
+
+ProgramBuilder &ProgramBuilder::inEntry(const std::string &name) {
+  current = &entry(name);
+  blocks = {current->body.get()};
+  return *this;
+}
+
+void ProgramBuilder::symbol(const std::string &name, int64_t min, int64_t max) {
+  auto added = std::make_unique<format::SymbolT>();
+  added->name = name;
+  added->min = min;
+  added->max = max;
+  tables.symbols.push_back(std::move(added));
+  current->slot_count =
+      std::max<uint32_t>(current->slot_count, tables.symbols.size());
+}
+
+static std::unique_ptr<format::TensorSpecT>
+makeSpec(const std::string &name, DType dtype, std::vector<Expr> shape) {
+  auto spec = std::make_unique<format::TensorSpecT>();
+  spec->name = name;
+  spec->dtype = dtype;
+  spec->shape = std::move(shape);
+  return spec;
+}
+
+uint32_t ProgramBuilder::input(const std::string &name, DType dtype,
+                               std::vector<Expr> shape) {
+  auto &inputs = current->inputs;
+  inputs.push_back(makeSpec(name, dtype, std::move(shape)));
+  return inputs.size() - 1;
+}
+
+uint32_t ProgramBuilder::output(const std::string &name, DType dtype,
+                                std::vector<Expr> shape) {
+  auto &outputs = current->outputs;
+  outputs.push_back(makeSpec(name, dtype, std::move(shape)));
+  return outputs.size() - 1;
+}
+
+uint32_t ProgramBuilder::buffer(StorageClass storage, uint32_t index,
+                                uint64_t maxBytes) {
+  auto added = std::make_unique<format::BufferT>();
+  added->storage = storage;
+  added->index = index;
+  added->max_bytes = maxBytes;
+  auto &buffers = current->buffers;
+  buffers.push_back(std::move(added));
+  return buffers.size() - 1;
+}
+
+uint32_t ProgramBuilder::scratch(uint64_t bytes) {
+  uint32_t index = buffer(StorageClass::scratch, 0, bytes);
+  current->buffers[index]->offset = current->scratch_bytes;
+  current->scratch_bytes = alignTensor(current->scratch_bytes + bytes);
+  return index;
+}
+
+uint32_t ProgramBuilder::fault() {
+  return buffer(StorageClass::fault, 0, 2 * sizeof(int64_t));
+}
+
+uint32_t ProgramBuilder::view(uint32_t base, Expr offset, uint64_t maxBytes) {
+  uint32_t index = buffer(StorageClass::scratch, 0, maxBytes);
+  current->buffers[index]->base = base;
+  current->buffers[index]->view_offset = std::move(offset);
+  return index;
+}
+
+uint32_t ProgramBuilder::weight(const std::string &name,
+                                const std::vector<float> &values,
+                                std::vector<uint32_t> sources) {
+  auto added = std::make_unique<format::ConstTensorT>();
+  added->name = name;
+  added->shape = {int64_t(values.size())};
+  added->offset = weightEnd;
+  added->bytes = values.size() * sizeof(float);
+  auto digest = digestOf(std::as_bytes(std::span(values)));
+  added->digest.assign(digest.bytes, digest.bytes + sizeof(digest));
+  added->sources = std::move(sources);
+  weightEnd = alignTensor(weightEnd + added->bytes);
+  weightValues.push_back(values);
+  tables.weights.push_back(std::move(added));
+  return tables.weights.size() - 1;
+}
+
+uint32_t ProgramBuilder::modelTensor(const std::string &name,
+                                     std::vector<int64_t> shape,
+                                     int32_t constIndex) {
+  auto added = std::make_unique<format::ModelTensorT>();
+  added->name = name;
+  added->shape = std::move(shape);
+  added->const_index = constIndex;
+  tables.model_tensors.push_back(std::move(added));
+  return tables.model_tensors.size() - 1;
+}
+
+void ProgramBuilder::state(uint32_t input, uint32_t output) {
+  auto added = std::make_unique<format::StatePairT>();
+  added->input = input;
+  added->output = output;
+  current->states.push_back(std::move(added));
+}
+
+uint32_t ProgramBuilder::kernel(const std::string &symbol) {
+  for (size_t i = 0; i < tables.kernels.size(); ++i)
+    if (tables.kernels[i]->symbol == symbol)
+      return i;
+  auto added = std::make_unique<format::KernelT>();
+  added->symbol = symbol;
+  tables.kernels.push_back(std::move(added));
+  tables.variants[0]->kernel_offsets.push_back(addressOf(symbol));
+  return tables.kernels.size() - 1;
+}
+
+format::LaunchT &ProgramBuilder::launch(const std::string &symbol,
+                                        std::vector<uint32_t> buffers,
+                                        std::vector<Expr> sizes, Expr tasks) {
+  format::LaunchT launch;
+  launch.kernel = kernel(symbol);
+  launch.buffers = std::move(buffers);
+  launch.sizes = std::move(sizes);
+  launch.tasks = std::move(tasks);
+  launch.node = symbol + "_node";
+  return command(std::move(launch));
+}
+
+std::vector<std::byte> ProgramBuilder::program() {
+  flatbuffers::FlatBufferBuilder builder;
+  format::FinishProgramBuffer(builder, format::Program::Pack(builder, &tables));
+  auto bytes =
+      std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
+  return {bytes.begin(), bytes.end()};
+}
+
+void ProgramBuilder::write(const std::string &path) {
+  PackageWriter writer;
+  tables.variants[0]->image = writer.addSection(
+      format::SectionKind::Code, std::as_bytes(std::span(kernelImage())));
+  std::vector<std::byte> bytes = program();
+  writer.addSection(format::SectionKind::Program, bytes);
+  std::vector<WeightData> weights;
+  for (size_t i = 0; i < weightValues.size(); ++i) {
+    format::Digest digest;
+    std::memcpy(&digest, tables.weights[i]->digest.data(), sizeof(digest));
+    weights.push_back({tables.weights[i]->offset,
+                       std::as_bytes(std::span(weightValues[i])), digest});
+  }
+  if (withWeights && !weights.empty())
+    writer.addWeights(weights);
+  ASSERT_THAT(writer.write(path), succeeds());
+}
+
+ProgramBuilder tests::addOneProgram() {
+  ProgramBuilder builder;
+  builder.symbol("batch", 1, 8);
+  std::vector<Expr> shape, same;
+  for (std::vector<Expr> *dims : {&shape, &same}) {
+    dims->push_back(slot(0));
+    dims->push_back(constant(4));
+  }
+  uint32_t in = builder.input("x", DType::f32, std::move(shape));
+  uint32_t out = builder.output("y", DType::f32, std::move(same));
+  uint32_t from = builder.buffer(StorageClass::input, in, 8 * 16);
+  uint32_t to = builder.buffer(StorageClass::output, out, 8 * 16);
+  std::vector<Expr> sizes;
+  sizes.push_back(
+      code({{SizeOp::slot, 0}, {SizeOp::constant, 4}, {SizeOp::mul, 0}}));
+  sizes.push_back(constant(4));
+  builder.launch("add_one", {from, to}, std::move(sizes), slot(0));
+  return builder;
+}
+
+std::shared_ptr<const Executable>
+tests::loadExecutable(const std::string &path,
+                      const ExecutableOptions &options) {
+  return unwrap(Executable::load(unwrap(Package::open(path)), options));
+}
+
+std::unique_ptr<runtime::Context> tests::makeContext(ProgramBuilder &builder,
+                                                     int threads) {
+  TemporaryFolder folder;
+  builder.write(folder / "m.tcc");
+  ContextOptions options;
+  options.threads = threads;
+  return unwrap(
+      runtime::Context::create(loadExecutable(folder / "m.tcc"), options));
+}
+
+std::vector<float> tests::floatsOf(const TensorView &tensor) {
+  auto data = static_cast<const float *>(tensor.data);
+  return {data, data + elementCount(tensor.shape)};
+}

@@ -1,0 +1,92 @@
+#include "runtime/base/ThreadPool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+using namespace tcc::runtime;
+
+namespace {
+
+/// Counts how often each task ran, and by which workers.
+struct Counter {
+  explicit Counter(int64_t tasks, int threads)
+      : runs(tasks), isBusy(threads), largestRange(0) {}
+
+  static void run(void *argument, int64_t first, int64_t last, int worker) {
+    auto &counter = *static_cast<Counter *>(argument);
+    EXPECT_FALSE(counter.isBusy[worker].exchange(true));
+    for (int64_t task = first; task < last; ++task)
+      ++counter.runs[task];
+    if (last - first > counter.largestRange)
+      counter.largestRange = last - first;
+    counter.isBusy[worker] = false;
+  }
+
+  std::vector<std::atomic<int>> runs;
+  std::vector<std::atomic<bool>> isBusy;
+  std::atomic<int64_t> largestRange;
+};
+
+} // namespace
+
+TEST(ThreadPool, RunsEachTaskOnce) {
+  for (int threads : {1, 2, 4, 7}) {
+    ThreadPool pool(threads);
+    for (int64_t tasks : {0, 1, 2, 3, 100, 1001})
+      for (int64_t grain : {1, 3, 64}) {
+        Counter counter(tasks, threads);
+        pool.run(tasks, grain, Counter::run, &counter);
+        for (auto &runs : counter.runs)
+          EXPECT_EQ(runs, 1);
+        EXPECT_LE(counter.largestRange, grain);
+      }
+  }
+}
+
+TEST(ThreadPool, WakesSleepingWorkers) {
+  ThreadPool pool(3);
+  for (int i = 0; i < 5; ++i) {
+    // Longer than workers spin.
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    Counter counter(50, 3);
+    pool.run(50, 1, Counter::run, &counter);
+    for (auto &runs : counter.runs)
+      EXPECT_EQ(runs, 1);
+  }
+}
+
+TEST(ThreadPool, CallersTakeTurns) {
+  ThreadPool pool(2);
+  auto call = [&] {
+    for (int i = 0; i < 200; ++i) {
+      Counter counter(20, 2);
+      pool.run(20, 1, Counter::run, &counter);
+      for (auto &runs : counter.runs)
+        ASSERT_EQ(runs, 1);
+    }
+  };
+  std::thread other(call);
+  call();
+  other.join();
+}
+
+TEST(ThreadPool, ManyShortJobs) {
+  ThreadPool pool(4);
+  std::atomic<int64_t> sum{0};
+  for (int i = 0; i < 20000; ++i)
+    pool.run(
+        8, 1,
+        [](void *argument, int64_t first, int64_t, int) {
+          *static_cast<std::atomic<int64_t> *>(argument) += first;
+        },
+        &sum);
+  EXPECT_EQ(sum, 20000 * 28);
+}
+
+TEST(ThreadPool, DefaultIsAtLeastOneThread) {
+  EXPECT_GE(defaultThreadCount(), 1);
+}

@@ -1,0 +1,100 @@
+// Results do not depend on threads, runs or other contexts.
+
+#include "tests/runtime/Fixture.h"
+
+#include <thread>
+
+using namespace tcc;
+using namespace tcc::tests;
+using format::StorageClass;
+
+static constexpr int64_t kBlocks = 57, kBlock = 33;
+
+/// The sum of kBlocks x kBlock floats by a fixed tree of partial sums.
+static ProgramBuilder sumProgram() {
+  ProgramBuilder builder;
+  std::vector<Expr> shape, one, all;
+  shape.push_back(constant(kBlocks * kBlock));
+  one.push_back(constant(kBlock));
+  all.push_back(constant(kBlocks));
+  uint32_t in = builder.buffer(StorageClass::input,
+                               builder.input("x", DType::f32, std::move(shape)),
+                               kBlocks * kBlock * 4);
+  uint32_t out = builder.buffer(StorageClass::output,
+                                builder.output("y", DType::f32, {}), 4);
+  uint32_t partial = builder.scratch(kBlocks * 4);
+  builder.launch("partial_sums", {in, partial}, std::move(one),
+                 constant(kBlocks));
+  builder.launch("final_sum", {partial, out}, std::move(all), constant(1));
+  return builder;
+}
+
+static std::vector<float> someFloats() {
+  std::vector<float> values(kBlocks * kBlock);
+  uint32_t state = 1;
+  for (float &value : values) {
+    state = state * 1664525 + 1013904223;
+    value = static_cast<float>(state) / 1e6f - 1000;
+  }
+  return values;
+}
+
+static float runOnce(Context &context) {
+  EXPECT_THAT(context.run(), succeeds());
+  return floatsOf(context.output(0))[0];
+}
+
+TEST(Parallel, SameBitsAtAnyThreadCount) {
+  ProgramBuilder builder = sumProgram();
+  std::vector<float> x = someFloats();
+  auto alone = makeContext(builder, 1);
+  ASSERT_THAT(bind(*alone, 0, x, {kBlocks * kBlock}), succeeds());
+  float expected = runOnce(*alone);
+  for (int threads : {1, 2, 4}) {
+    auto context = makeContext(builder, threads);
+    ASSERT_THAT(bind(*context, 0, x, {kBlocks * kBlock}), succeeds());
+    for (int run = 0; run < 100; ++run)
+      ASSERT_EQ(runOnce(*context), expected);
+  }
+}
+
+TEST(Parallel, ContextsShareAProgram) {
+  TemporaryFolder folder;
+  sumProgram().write(folder / "m.tcc");
+  auto executable = loadExecutable(folder / "m.tcc");
+  std::vector<float> x = someFloats();
+  auto work = [&](float &result) {
+    ContextOptions options;
+    options.threads = 2;
+    auto context = unwrap(Context::create(executable, options));
+    ASSERT_THAT(bind(*context, 0, x, {kBlocks * kBlock}), succeeds());
+    result = runOnce(*context);
+    for (int run = 0; run < 200; ++run)
+      ASSERT_EQ(runOnce(*context), result);
+  };
+  float first = 0, second = 1;
+  std::thread other([&] { work(first); });
+  work(second);
+  other.join();
+  EXPECT_EQ(first, second);
+}
+
+TEST(Parallel, ContextsShareAPool) {
+  TemporaryFolder folder;
+  sumProgram().write(folder / "m.tcc");
+  auto executable = loadExecutable(folder / "m.tcc");
+  std::vector<float> x = someFloats();
+  ThreadPool pool(3);
+  auto work = [&] {
+    ContextOptions options;
+    options.runner = &pool;
+    auto context = unwrap(Context::create(executable, options));
+    ASSERT_THAT(bind(*context, 0, x, {kBlocks * kBlock}), succeeds());
+    float expected = runOnce(*context);
+    for (int run = 0; run < 100; ++run)
+      ASSERT_EQ(runOnce(*context), expected);
+  };
+  std::thread other(work);
+  work();
+  other.join();
+}

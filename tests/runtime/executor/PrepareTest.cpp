@@ -1,0 +1,64 @@
+#include "runtime/executor/Prepare.h"
+#include "tests/runtime/Fixture.h"
+
+using namespace tcc;
+using namespace tcc::tests;
+using format::StorageClass;
+
+/// prepare: packed = a + b.
+static ProgramBuilder packingProgram() {
+  ProgramBuilder builder;
+  builder.modelTensor("a", {2});
+  builder.modelTensor("b", {2});
+  builder.weight("packed", {0, 0}, {0, 1});
+  builder.inEntry("prepare");
+  std::vector<Expr> shape, sizes;
+  shape.push_back(constant(2));
+  sizes.push_back(constant(2));
+  sizes.push_back(constant(1));
+  uint32_t output = builder.output("packed", DType::f32, std::move(shape));
+  uint32_t a = builder.buffer(StorageClass::model, 0, 8);
+  uint32_t b = builder.buffer(StorageClass::model, 1, 8);
+  uint32_t out = builder.buffer(StorageClass::output, output, 8);
+  builder.launch("add", {a, b, out}, std::move(sizes), constant(2));
+  return builder;
+}
+
+TEST(Prepare, ComputesConstTensors) {
+  ProgramBuilder builder = packingProgram();
+  // The compiler runs it before there are digests and sections.
+  builder.tables.weights[0]->digest.clear();
+  std::vector<float> a = {1, 2}, b = {10, 20}, packed(2);
+  std::vector<const void *> models = {a.data(), b.data()};
+  std::vector<void *> constants = {packed.data()};
+  EXPECT_THAT(runPrepare(builder.program(), 0,
+                         std::as_bytes(std::span(kernelImage())), models,
+                         constants, 2),
+              succeeds());
+  EXPECT_EQ(packed, (std::vector<float>{11, 22}));
+}
+
+TEST(Prepare, AbsentModelTensorsAreZeros) {
+  ProgramBuilder builder = packingProgram();
+  std::vector<float> a = {1, 2}, packed(2);
+  std::vector<const void *> models = {a.data(), nullptr};
+  std::vector<void *> constants = {packed.data()};
+  auto image = std::as_bytes(std::span(kernelImage()));
+  EXPECT_THAT(runPrepare(builder.program(), 0, image, models, constants, 1),
+              succeeds());
+  EXPECT_EQ(packed, a);
+  constants = {nullptr};
+  EXPECT_THAT(runPrepare(builder.program(), 0, image, models, constants, 1),
+              succeeds());
+}
+
+TEST(Prepare, RefusesUnknownNames) {
+  ProgramBuilder builder = packingProgram();
+  builder.entry("prepare").outputs[0]->name = "other";
+  std::vector<const void *> models(2);
+  std::vector<void *> constants(1);
+  EXPECT_THAT(runPrepare(builder.program(), 0,
+                         std::as_bytes(std::span(kernelImage())), models,
+                         constants, 1),
+              failsWith(Code::BadData, "'other', which is no weight"));
+}

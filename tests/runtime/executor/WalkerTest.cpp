@@ -1,0 +1,238 @@
+#include "tests/runtime/Fixture.h"
+
+using namespace tcc;
+using namespace tcc::tests;
+using format::SizeOp;
+using format::StorageClass;
+
+template <typename... Exprs> static std::vector<Expr> sizes(Exprs... exprs) {
+  std::vector<Expr> list;
+  (list.push_back(std::move(exprs)), ...);
+  return list;
+}
+
+/// One float in and out, with scratch for the condition of blocks.
+struct ScalarProgram {
+  ScalarProgram() {
+    in = builder.buffer(StorageClass::input, builder.input("x", DType::f32, {}),
+                        4);
+    out = builder.buffer(StorageClass::output,
+                         builder.output("y", DType::f32, {}), 4);
+  }
+  void addOne(uint32_t from, uint32_t to) {
+    builder.launch("add_one", {from, to}, sizes(constant(1), constant(1)),
+                   constant(1));
+  }
+  void copy(uint32_t from, uint32_t to, int64_t bytes) {
+    format::CopyT copy;
+    copy.from = from;
+    copy.to = to;
+    copy.bytes = constant(bytes);
+    builder.command(std::move(copy));
+  }
+  float run(float value) {
+    auto context = makeContext(builder);
+    std::vector<float> x = {value};
+    EXPECT_THAT(bind(*context, 0, x, {}), succeeds());
+    EXPECT_THAT(context->run(), succeeds());
+    return floatsOf(context->output(0))[0];
+  }
+  Status runStatus(float value) {
+    auto context = makeContext(builder);
+    std::vector<float> x = {value};
+    EXPECT_THAT(bind(*context, 0, x, {}), succeeds());
+    return context->run();
+  }
+
+  ProgramBuilder builder;
+  uint32_t in, out;
+};
+
+TEST(Walker, LaunchesInOrder) {
+  ScalarProgram program;
+  uint32_t middle = program.builder.scratch(4);
+  program.addOne(program.in, middle);
+  program.addOne(middle, program.out);
+  EXPECT_EQ(program.run(5), 7);
+}
+
+TEST(Walker, IfTakesOneBranch) {
+  ScalarProgram program;
+  ProgramBuilder &builder = program.builder;
+  uint32_t condition = builder.scratch(1);
+  builder.launch("is_below", {program.in, condition}, sizes(constant(10)),
+                 constant(1));
+  format::IfT branch;
+  branch.condition = condition;
+  branch.then_block = std::make_unique<format::BlockT>();
+  branch.else_block = std::make_unique<format::BlockT>();
+  format::IfT &added = builder.command(std::move(branch));
+  builder.pushBlock(*added.then_block);
+  program.addOne(program.in, program.out);
+  builder.popBlock();
+  builder.pushBlock(*added.else_block);
+  program.copy(program.in, program.out, 4);
+  EXPECT_EQ(program.run(5), 6);
+  EXPECT_EQ(program.run(50), 50);
+}
+
+/// y = x, then y += 1 while y < bound, at most `trips` times.
+static ScalarProgram countingLoop(int64_t bound, Expr trips, int64_t maxTrips) {
+  ScalarProgram program;
+  ProgramBuilder &builder = program.builder;
+  builder.entry().slot_count = 1;
+  uint32_t condition = builder.scratch(1);
+  program.copy(program.in, program.out, 4);
+  auto test = [&] {
+    builder.launch("is_below", {program.out, condition}, sizes(constant(bound)),
+                   constant(1));
+  };
+  test();
+  format::LoopT loop;
+  loop.iteration = 0;
+  loop.trips = std::move(trips);
+  loop.condition = condition;
+  loop.max_trips = maxTrips;
+  loop.node = "while_node";
+  loop.body = std::make_unique<format::BlockT>();
+  format::LoopT &added = builder.command(std::move(loop));
+  builder.pushBlock(*added.body);
+  program.addOne(program.out, program.out);
+  test();
+  builder.popBlock();
+  return program;
+}
+
+TEST(Walker, LoopStopsAtItsTripCount) {
+  EXPECT_EQ(countingLoop(1000, constant(3), 100).run(0), 3);
+  EXPECT_EQ(countingLoop(1000, constant(0), 100).run(0), 0);
+}
+
+TEST(Walker, LoopStopsAtItsCondition) {
+  EXPECT_EQ(countingLoop(7, nullptr, 100).run(2), 7);
+  EXPECT_EQ(countingLoop(7, constant(50), 100).run(9), 9);
+}
+
+TEST(Walker, LoopRunsAtMostItsBound) {
+  EXPECT_EQ(countingLoop(5, nullptr, 5).run(0), 5);
+  EXPECT_THAT(
+      countingLoop(6, nullptr, 5).runStatus(0),
+      failsWith(Code::Usage, "'while_node': the loop runs more than 5"));
+}
+
+TEST(Walker, ViewsMoveWithTheIteration) {
+  // y[i] = x[i] + 1, one element per iteration.
+  ProgramBuilder builder;
+  builder.entry().slot_count = 1;
+  uint32_t in =
+      builder.buffer(StorageClass::input,
+                     builder.input("x", DType::f32, sizes(constant(4))), 16);
+  uint32_t out =
+      builder.buffer(StorageClass::output,
+                     builder.output("y", DType::f32, sizes(constant(4))), 16);
+  auto offset = [] {
+    return code({{SizeOp::slot, 0}, {SizeOp::constant, 4}, {SizeOp::mul, 0}});
+  };
+  uint32_t from = builder.view(in, offset(), 4);
+  uint32_t to = builder.view(out, offset(), 4);
+  format::LoopT loop;
+  loop.trips = constant(4);
+  loop.max_trips = 4;
+  loop.body = std::make_unique<format::BlockT>();
+  format::LoopT &added = builder.command(std::move(loop));
+  builder.pushBlock(*added.body);
+  builder.launch("add_one", {from, to}, sizes(constant(1), constant(1)),
+                 constant(1));
+  auto context = makeContext(builder);
+  std::vector<float> x = {1, 2, 3, 4};
+  ASSERT_THAT(bind(*context, 0, x, {4}), succeeds());
+  ASSERT_THAT(context->run(), succeeds());
+  EXPECT_EQ(floatsOf(context->output(0)), (std::vector<float>{2, 3, 4, 5}));
+}
+
+TEST(Walker, SizesComeFromTheData) {
+  // y has as many elements as x has positive ones.
+  ProgramBuilder builder;
+  builder.entry().slot_count = 1;
+  uint32_t in =
+      builder.buffer(StorageClass::input,
+                     builder.input("x", DType::f32, sizes(constant(4))), 16);
+  uint32_t out =
+      builder.buffer(StorageClass::output,
+                     builder.output("y", DType::f32, sizes(slot(0))), 16);
+  uint32_t count = builder.scratch(8);
+  builder.launch("count_positive", {in, count}, sizes(constant(4)),
+                 constant(1));
+  format::ReadSizeT read;
+  read.buffer = count;
+  read.dtype = DType::i64;
+  read.max = 3;
+  read.node = "nonzero";
+  builder.command(std::move(read));
+  builder.launch("add_one", {in, out}, sizes(slot(0), constant(1)), slot(0));
+  auto context = makeContext(builder);
+  std::vector<float> x = {1, 2, -1, -1};
+  ASSERT_THAT(bind(*context, 0, x, {4}), succeeds());
+  ASSERT_THAT(context->run(), succeeds());
+  EXPECT_EQ(floatsOf(context->output(0)), (std::vector<float>{2, 3}));
+  x = {1, 1, 1, 1};
+  EXPECT_THAT(context->run(),
+              failsWith(Code::Usage, "'nonzero': size 4 is outside [0, 3]"));
+}
+
+TEST(Walker, NamesTheNodeOfABadIndex) {
+  ProgramBuilder builder;
+  uint32_t table =
+      builder.buffer(StorageClass::input,
+                     builder.input("t", DType::f32, sizes(constant(3))), 12);
+  uint32_t index =
+      builder.buffer(StorageClass::input,
+                     builder.input("i", DType::i64, sizes(constant(9))), 72);
+  uint32_t out =
+      builder.buffer(StorageClass::output,
+                     builder.output("y", DType::f32, sizes(constant(9))), 36);
+  builder
+      .launch("gather", {table, index, out, builder.fault()},
+              sizes(constant(3)), constant(9))
+      .fault = true;
+  for (int threads : {1, 2, 4}) {
+    auto context = makeContext(builder, threads);
+    std::vector<float> t = {10, 20, 30};
+    std::vector<int64_t> good = {0, 1, 2, 2, 1, 0, 0, 0, 0}, bad = good;
+    ASSERT_THAT(bind(*context, 0, t, {3}), succeeds());
+    ASSERT_THAT(bind(*context, 1, good, {9}, DType::i64), succeeds());
+    ASSERT_THAT(context->run(), succeeds());
+    EXPECT_EQ(floatsOf(context->output(0))[3], 30);
+    bad[4] = -7;
+    bad[8] = 99;
+    ASSERT_THAT(bind(*context, 1, bad, {9}, DType::i64), succeeds());
+    for (int i = 0; i < 20; ++i)
+      EXPECT_THAT(
+          context->run(),
+          failsWith(Code::Usage, "'gather_node': index -7 is out of range"));
+  }
+}
+
+TEST(Walker, RefusesACopyLargerThanItsBuffer) {
+  ScalarProgram program;
+  program.copy(program.in, program.out, 8);
+  EXPECT_THAT(program.runStatus(0),
+              failsWith(Code::BadData, "copy of 8 bytes"));
+}
+
+TEST(Walker, ProfilesLaunches) {
+  ScalarProgram program;
+  program.addOne(program.in, program.out);
+  program.builder.entry().body->commands[0]->action.AsLaunch()->flops =
+      constant(11);
+  auto context = makeContext(program.builder);
+  std::vector<float> x = {1};
+  ASSERT_THAT(bind(*context, 0, x, {}), succeeds());
+  Profile profile;
+  context->walker().setProfile(&profile);
+  for (int i = 0; i < 3; ++i)
+    ASSERT_THAT(context->run(), succeeds());
+  ASSERT_EQ(profile.size(), 1u);
+  EXPECT_EQ(profile.begin()->second.calls, 3u);
+  EXPECT_EQ(profile.begin()->second.flops, 33);
+}

@@ -1,0 +1,128 @@
+#include "runtime/package/Verify.h"
+#include "tests/runtime/Fixture.h"
+
+#include <functional>
+#include <random>
+
+using namespace tcc;
+using namespace tcc::tests;
+using format::StorageClass;
+
+static Status verify(ProgramBuilder &builder) {
+  return verifyProgram(builder.program(), {});
+}
+
+namespace {
+
+/// One way to spoil the add-one program, and what is said of it.
+struct Spoiled {
+  const char *message;
+  std::function<void(ProgramBuilder &)> spoil;
+};
+
+format::LaunchT &firstLaunch(ProgramBuilder &builder) {
+  return *builder.entry().body->commands[0]->action.AsLaunch();
+}
+
+const Spoiled kSpoiled[] = {
+    {"no such kernel", [](auto &b) { firstLaunch(b).kernel = 9; }},
+    {"no such buffer", [](auto &b) { firstLaunch(b).buffers[0] = 2; }},
+    {"bad size", [](auto &b) { firstLaunch(b).sizes[0] = slot(5); }},
+    {"bad size", [](auto &b) { firstLaunch(b).tasks = code({}); }},
+    {"no fault buffer", [](auto &b) { firstLaunch(b).fault = true; }},
+    {"bad dimension", [](auto &b) { b.entry().inputs[0]->shape[0] = slot(1); }},
+    {"unknown dtype", [](auto &b) { b.entry().outputs[0]->dtype = DType(99); }},
+    {"empty range", [](auto &b) { b.tables.symbols[0]->min = 9; }},
+    {"empty range", [](auto &b) { b.tables.symbols[0]->divisor = 0; }},
+    {"number of size slots", [](auto &b) { b.entry().slot_count = 0; }},
+    {"buffer 0 is out of range",
+     [](auto &b) { b.entry().buffers[0]->index = 1; }},
+    {"unknown to this runtime",
+     [](auto &b) { b.entry().buffers[0]->storage = StorageClass(77); }},
+    {"unknown to this runtime",
+     [](auto &b) {
+       b.entry().buffers[0]->space = format::MemorySpace::device;
+     }},
+    {"buffer 2 is out of range",
+     [](auto &b) {
+       b.scratch(64);
+       b.entry().scratch_bytes = 63;
+     }},
+    {"buffer 2 is out of range",
+     [](auto &b) { b.buffer(StorageClass::constant, 0, 4); }},
+    {"buffer 2 is out of range",
+     [](auto &b) { b.buffer(StorageClass::model, 0, 4); }},
+    {"view of a later one", [](auto &b) { b.view(2, constant(0), 4); }},
+    {"bad offset", [](auto &b) { b.view(0, slot(3), 4); }},
+    {"copy is out of range",
+     [](auto &b) {
+       format::CopyT copy;
+       copy.from = 7;
+       copy.bytes = constant(1);
+       b.command(std::move(copy));
+     }},
+    {"size assignment",
+     [](auto &b) {
+       format::SetSizeT set; // a symbol's slot cannot be assigned
+       set.value = constant(1);
+       b.command(std::move(set));
+     }},
+    {"event is out of range", [](auto &b) { b.command(format::WaitEventT()); }},
+    {"state 0 has no such", [](auto &b) { b.state(0, 3); }},
+    {"has 2 kernels, not 1",
+     [](auto &b) { b.tables.variants[0]->kernel_offsets.push_back(0); }},
+    {"not aligned",
+     [](auto &b) {
+       b.weight("w", {1});
+       b.tables.weights[0]->offset = 8;
+     }},
+    {"bad type",
+     [](auto &b) {
+       b.weight("w", {1});
+       b.tables.weights[0]->shape = {INT64_MAX, INT64_MAX};
+     }},
+    {"held by an unknown weight", [](auto &b) { b.modelTensor("m", {1}, 3); }},
+    {"unknown source", [](auto &b) { b.weight("w", {1}, {4}); }},
+};
+
+} // namespace
+
+TEST(Verify, AcceptsAWholeProgram) {
+  ProgramBuilder builder = addOneProgram();
+  EXPECT_THAT(verify(builder), succeeds());
+}
+
+TEST(Verify, RefusesWhatIsOutOfRange) {
+  for (const Spoiled &spoiled : kSpoiled) {
+    ProgramBuilder builder = addOneProgram();
+    spoiled.spoil(builder);
+    EXPECT_THAT(verify(builder), failsWith(Code::BadData, spoiled.message));
+  }
+}
+
+TEST(Verify, RefusesDeeplyNestedBlocks) {
+  ProgramBuilder builder = addOneProgram();
+  uint32_t condition = builder.scratch(1);
+  for (int depth = 0; depth < 40; ++depth) {
+    format::IfT branch;
+    branch.condition = condition;
+    branch.then_block = std::make_unique<format::BlockT>();
+    branch.else_block = std::make_unique<format::BlockT>();
+    format::IfT &added = builder.command(std::move(branch));
+    builder.pushBlock(*added.then_block);
+  }
+  EXPECT_THAT(verify(builder), failsWith(Code::BadData, "nested deeper"));
+}
+
+TEST(Verify, SurvivesBitFlipsOfTheProgram) {
+  ProgramBuilder builder = addOneProgram();
+  std::vector<std::byte> bytes = builder.program();
+  std::mt19937 random(4);
+  for (int i = 0; i < 5000; ++i) {
+    std::vector<std::byte> flipped = bytes;
+    flipped[random() % bytes.size()] ^= std::byte(1 << random() % 8);
+    Status status = verifyProgram(flipped, {});
+    EXPECT_TRUE(status.ok() || status.code() == Code::BadData);
+  }
+  EXPECT_THAT(verifyProgram({}, {}), failsWith(Code::BadData, "malformed"));
+}
