@@ -28,7 +28,7 @@ KernelGraph::KernelGraph(Block &block, CostModel &model) : model(model) {
           return live.contains(ancestor);
         }))
       continue;
-    if (op.use_empty() && isFusible(&op))
+    if (op.use_empty() && (isFusible(&op) || isView(&op)))
       continue;
     live.insert(&op);
   }
