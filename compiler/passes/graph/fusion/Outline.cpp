@@ -97,7 +97,7 @@ Value Placement::get(Value value) {
 }
 
 Value Placement::get(Value value, ArrayRef<AffineExpr> extents) {
-  Value source = get(getSource(value));
+  Value source = getSource(get(getSource(value)));
   if (hasExtents(source, extents))
     return source;
   Type type = withExtents(source.getType(), extents);
@@ -218,7 +218,7 @@ static std::optional<Extents> reshapeRepeated(ArrayRef<AffineExpr> operand,
 
 /// True if `op` repeats its operand as numpy does: axes aligned at the end.
 static bool isRepetition(Operation *op) {
-  if (op->getNumOperands() != 1 || isa<PointwiseOpInterface>(op))
+  if (op->getNumOperands() != 1 || !isa<ElementOpInterface>(op))
     return false;
   AffineMap map = getReadMap(op, 0);
   if (!map)

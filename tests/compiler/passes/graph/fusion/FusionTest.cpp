@@ -201,7 +201,7 @@ protected:
 };
 
 TEST_F(FusionTest, KeepsWhatGraphsCompute) {
-  for (unsigned seed = 0; seed < 300; ++seed) {
+  for (unsigned seed = 0; seed < 400; ++seed) {
     RandomGraph graph(&context, seed, 4 + seed % 28);
     ASSERT_TRUE(succeeded(verify(*graph.module))) << seed;
     std::string before = print(*graph.module);
