@@ -116,6 +116,11 @@ matchEither(Operation *op, llvm::function_ref<bool(Value)> accept) {
   return std::nullopt;
 }
 
+int64_t getBytes(RankedTensorType type) {
+  return type.getNumElements() *
+         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
 Value reshapeTo(OpBuilder &builder, Location loc, Value x,
                 RankedTensorType type) {
   if (x.getType() == type)

@@ -43,6 +43,9 @@ inline int64_t getRank(mlir::Value value) {
   return getTensorType(value).getRank();
 }
 
+/// Bytes of a tensor of static shape.
+int64_t getBytes(mlir::RankedTensorType type);
+
 /// The op of type `Op` that defines `value`, if this is its only use.
 template <typename Op> Op getSingleUse(mlir::Value value) {
   auto op = value.getDefiningOp<Op>();

@@ -24,6 +24,74 @@ def SimplifyPass : TccGraphPass<"simplify"> {
   }];
 }
 
+def FoldBatchNormPass : TccGraphPass<"fold-batch-norm"> {
+  let summary = "scale weights instead of activations";
+  let description = [{
+    Decomposes batch norms, then moves a factor per channel behind a convolution
+    or matmul into its weight, past the bias: by ordinary ops that depend on
+    weights alone, so that they become part of `prepare` and new weights are
+    folded again. Products that exporters leave behind a convolution fold too.
+
+    ```mlir
+    %c = graph.conv %x, %w ...
+    %y = graph.mul %c, %a      // %a: one factor per channel
+    // becomes
+    %v = graph.mul %w, %a      // %a: along the filters
+    %y = graph.conv %x, %v ...
+    ```
+  }];
+}
+
+def PackWeightsPass : TccGraphPass<"pack-weights"> {
+  let summary = "bring weights into the panels that kernels read";
+  let description = [{
+    The rhs of a matmul becomes [batch, ceil(n/32), k, 32], the filter of a
+    convolution [groups, ceil(filters/groups/8), channels/groups * window, 8],
+    zero-padded, by pad, reshape and transpose of the weight: part of `prepare`.
+    A weight that several ops read is packed once. One that is also gathered from
+    (a tied embedding) stays as it is, so that it is stored once.
+
+    ```mlir
+    %y = graph.matmul %x, %w
+        : (tensor<2x8xf32>, tensor<8x64xf32>) -> tensor<2x64xf32>
+    // becomes
+    %r = graph.reshape %w : (tensor<8x64xf32>) -> tensor<8x2x32xf32>
+    %p = graph.transpose %r [1, 0, 2]
+        : (tensor<8x2x32xf32>) -> tensor<2x8x32xf32>
+    %y = graph.matmul %x, %p {packed_rhs}
+        : (tensor<2x8xf32>, tensor<2x8x32xf32>) -> tensor<2x64xf32>
+    ```
+  }];
+}
+
+def SplitPreparePass : TccGraphPass<"split-prepare"> {
+  let summary = "move what depends on weights alone into @prepare";
+  let description = [{
+    @prepare takes the tensors of the model that are changed before use and gives
+    named tensors `prepare.N`, which @main reads as weights. A weight that is
+    used as it is stays one under its own name; broadcasts and reshapes stay in
+    @main. Without such ops there is no @prepare.
+
+    ```mlir
+    func.func @main(...) {
+      %w = graph.weight "w" : tensor<4xf32>
+      %e = graph.exp %w : (tensor<4xf32>) -> tensor<4xf32>
+      ...
+    // becomes
+    func.func @main(...) {
+      %e = graph.weight "prepare.0" : tensor<4xf32>
+      ...
+    func.func @prepare(%w: tensor<4xf32> {graph.name = "w"})
+        -> (tensor<4xf32> {graph.name = "prepare.0"}) {
+      %e = graph.exp %w : (tensor<4xf32>) -> tensor<4xf32>
+      return %e : tensor<4xf32>
+    }
+    ```
+  }];
+  let dependentDialects =
+    ["::tcc::graph::GraphDialect", "::mlir::func::FuncDialect"];
+}
+
 def FuseOpsPass : TccGraphPass<"fuse-ops"> {
   let summary = "partition each block into kernels";
   let description = [{

@@ -1,0 +1,211 @@
+//===- FoldBatchNorm.cpp - Scale filters instead of activations -----------===//
+#include "compiler/decisions/Decisions.h"
+#include "compiler/passes/graph/Matchers.h"
+#include "compiler/passes/graph/Passes.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc {
+
+#define GEN_PASS_DEF_FOLDBATCHNORMPASS
+#include "compiler/passes/graph/Passes.h.inc"
+
+namespace {
+
+/// True if `value` depends on weights alone and repeats a vector, one element
+/// for each index of `axis`.
+bool isChannelVector(Value value, int64_t axis) {
+  auto broadcast = value.getDefiningOp<BroadcastOp>();
+  if (!broadcast || !isParameter(value))
+    return false;
+  Extents extents = getExtents(broadcast.getX());
+  int64_t missing = getRank(value) - int64_t(extents.size());
+  if (axis < missing ||
+      !isEqual(extents[axis - missing], getExtent(value, axis)))
+    return false;
+  extents.erase(extents.begin() + (axis - missing));
+  return llvm::all_of(extents,
+                      [](AffineExpr e) { return getConstant(e) == 1; });
+}
+
+/// The vector [channels] that `value` repeats.
+Value getChannelVector(Value value, int64_t axis, OpBuilder &builder) {
+  auto broadcast = value.getDefiningOp<BroadcastOp>();
+  Type elementType = getTensorType(value).getElementType();
+  return reshapeTo(builder, value.getLoc(), broadcast.getX(),
+                   makeTensorType(getExtent(value, axis), elementType));
+}
+
+/// `vector` along `axis` of a tensor of type `type`.
+Value placeAlong(OpBuilder &builder, Location loc, Value vector, int64_t axis,
+                 RankedTensorType type) {
+  Extents extents(type.getRank() - axis, builder.getAffineConstantExpr(1));
+  extents[0] = getExtent(vector, 0);
+  Value column = reshapeTo(builder, loc, vector,
+                           makeTensorType(extents, type.getElementType()));
+  return builder.create<BroadcastOp>(loc, type, column);
+}
+
+/// A contraction with a weight: its channel axis in the result and where the
+/// channels are in the weight.
+struct Producer {
+  Operation *op;
+  unsigned weight;    // operand number
+  int64_t axis;       // of the result
+  int64_t weightAxis; // of the weight
+};
+
+std::optional<Producer> getProducer(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto conv = dyn_cast_if_present<ConvOp>(op))
+    if (!conv.getPackedFilter() && isParameter(conv.getFilter()))
+      return Producer{op, 1, 1, 0};
+  if (auto matmul = dyn_cast_if_present<MatmulOp>(op))
+    if (!matmul.getPackedRhs() && isParameter(matmul.getRhs())) {
+      int64_t rank = getRank(matmul.getRhs());
+      return Producer{op, 1, getRank(value) - 1,
+                      rank - (matmul.getTransposeRhs() ? 2 : 1)};
+    }
+  return std::nullopt;
+}
+
+/// The contraction under `value`, past additions of biases.
+std::optional<Producer> findProducer(Value value) {
+  while (auto add = getSingleUse<AddOp>(value)) {
+    auto sides =
+        matchEither(add, [](Value operand) { return isParameter(operand); });
+    if (!sides)
+      return std::nullopt;
+    value = sides->second;
+  }
+  if (!value.hasOneUse())
+    return std::nullopt;
+  return getProducer(value);
+}
+
+/// conv(x, w) * a = conv(x, w * a)
+struct ScaleWeight : OpRewritePattern<MulOp> {
+  ScaleWeight(MLIRContext *context, DecisionLog &log)
+      : OpRewritePattern(context), log(log) {}
+
+  LogicalResult matchAndRewrite(MulOp op,
+                                PatternRewriter &rewriter) const override {
+    auto sides = matchEither(op, [](Value operand) {
+      return operand.hasOneUse() && getProducer(operand);
+    });
+    if (!sides)
+      return rewriter.notifyMatchFailure(op, "no operand is a contraction");
+    Producer producer = *getProducer(sides->first);
+    if (!isChannelVector(sides->second, producer.axis))
+      return rewriter.notifyMatchFailure(op, "no factor per channel");
+    Value scale = getChannelVector(sides->second, producer.axis, rewriter);
+    Value weight = producer.op->getOperand(producer.weight);
+    Value factor = placeAlong(rewriter, op.getLoc(), scale, producer.weightAxis,
+                              getTensorType(weight));
+    Value scaled = rewriter.create<MulOp>(op.getLoc(), weight, factor);
+    // At the place of the product, where the factor is known.
+    Operation *contraction = rewriter.clone(*producer.op);
+    contraction->setOperand(producer.weight, scaled);
+    log.add(contraction, "folded", "a factor per channel goes into the weight",
+            {{"weight_bytes", double(getBytes(getTensorType(weight)))}});
+    rewriter.replaceOp(op, contraction);
+    return success();
+  }
+
+  DecisionLog &log;
+};
+
+/// (y + b) * a = y * a + b * a, where y is a contraction
+struct DistributeOverBias : OpRewritePattern<MulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MulOp op,
+                                PatternRewriter &rewriter) const override {
+    auto sides = matchEither(op, [](Value operand) {
+      return getSingleUse<AddOp>(operand) && findProducer(operand);
+    });
+    if (!sides)
+      return rewriter.notifyMatchFailure(op, "not of a contraction with bias");
+    auto add = sides->first.getDefiningOp<AddOp>();
+    int64_t axis = findProducer(sides->first)->axis;
+    auto terms = matchEither(
+        add, [&](Value operand) { return isChannelVector(operand, axis); });
+    if (!terms || !isChannelVector(sides->second, axis))
+      return rewriter.notifyMatchFailure(op, "not one value per channel");
+    Value scale = getChannelVector(sides->second, axis, rewriter);
+    Value bias = getChannelVector(terms->first, axis, rewriter);
+    Value scaled = rewriter.create<MulOp>(op.getLoc(), bias, scale);
+    Value product =
+        rewriter.create<MulOp>(op.getLoc(), terms->second, sides->second);
+    rewriter.replaceOpWithNewOp<AddOp>(
+        op, product,
+        placeAlong(rewriter, op.getLoc(), scaled, axis,
+                   getTensorType(op.getResult())));
+    return success();
+  }
+};
+
+/// (y + a) + b = y + (a + b), where y is a contraction
+struct MergeBiases : OpRewritePattern<AddOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AddOp op,
+                                PatternRewriter &rewriter) const override {
+    auto sides = matchEither(op, [](Value operand) {
+      return getSingleUse<AddOp>(operand) && findProducer(operand);
+    });
+    if (!sides)
+      return rewriter.notifyMatchFailure(op, "not of a contraction with bias");
+    auto inner = sides->first.getDefiningOp<AddOp>();
+    int64_t axis = findProducer(sides->first)->axis;
+    auto terms = matchEither(
+        inner, [&](Value operand) { return isChannelVector(operand, axis); });
+    if (!terms || !isChannelVector(sides->second, axis))
+      return rewriter.notifyMatchFailure(op, "not one value per channel");
+    Value a = getChannelVector(terms->first, axis, rewriter);
+    Value b = getChannelVector(sides->second, axis, rewriter);
+    Value sum = rewriter.create<AddOp>(op.getLoc(), a, b);
+    rewriter.replaceOpWithNewOp<AddOp>(
+        op, terms->second,
+        placeAlong(rewriter, op.getLoc(), sum, axis,
+                   getTensorType(op.getResult())));
+    return success();
+  }
+};
+
+struct FoldBatchNormPass : impl::FoldBatchNormPassBase<FoldBatchNormPass> {
+  void runOnOperation() override {
+    DecisionLog log(getOperation(), "fold-batch-norm");
+    if (failed(decomposeAll(log)))
+      return signalPassFailure();
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ScaleWeight>(&getContext(), log);
+    patterns.add<DistributeOverBias, MergeBiases>(&getContext());
+    if (failed(
+            applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+
+  /// Batch norms as a factor and a term per channel.
+  LogicalResult decomposeAll(DecisionLog &log) {
+    SmallVector<BatchNormOp> ops;
+    getOperation().walk([&](BatchNormOp op) { ops.push_back(op); });
+    for (BatchNormOp op : ops) {
+      if (!findProducer(op.getX()))
+        log.add(op, "kept",
+                "no contraction with weights before it, or its "
+                "result is read elsewhere too");
+      OpBuilder builder(op);
+      auto results = op.decompose(builder);
+      if (failed(results))
+        return op.emitOpError("cannot be decomposed");
+      op.getResult().replaceAllUsesWith(results->front());
+      op.erase();
+    }
+    return success();
+  }
+};
+
+} // namespace
+} // namespace tcc

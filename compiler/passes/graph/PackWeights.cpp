@@ -1,0 +1,210 @@
+//===- PackWeights.cpp - Weights in the order kernels read them -----------===//
+#include "compiler/decisions/Decisions.h"
+#include "compiler/passes/graph/Matchers.h"
+#include "compiler/passes/graph/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc {
+
+#define GEN_PASS_DEF_PACKWEIGHTSPASS
+#include "compiler/passes/graph/Passes.h.inc"
+
+namespace {
+
+/// Fewer columns are mostly padding in a panel.
+constexpr int64_t kMinColumns = 8;
+
+/// Emits movement ops on weights; they become part of `prepare`.
+class Packer {
+public:
+  Packer(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
+
+  Value reshape(Value x, ArrayRef<int64_t> shape) {
+    Type elementType = getTensorType(x).getElementType();
+    return reshapeTo(builder, loc, x,
+                     RankedTensorType::get(shape, elementType));
+  }
+
+  /// Adds zeros at the end of `axis` up to a multiple of `multiple`.
+  Value padTo(Value x, int64_t axis, int64_t multiple) {
+    RankedTensorType type = getTensorType(x);
+    int64_t missing =
+        llvm::alignTo(type.getDimSize(axis), multiple) - type.getDimSize(axis);
+    if (missing == 0)
+      return x;
+    SmallVector<int64_t> none(type.getRank(), 0), high = none;
+    high[axis] = missing;
+    auto scalar = RankedTensorType::get({}, type.getElementType());
+    Value zero = makeSplat(builder, loc, scalar, 0.0);
+    return builder.create<PadOp>(loc, x, zero, none, high, none,
+                                 PadMode::constant);
+  }
+
+  /// Swaps the last two axes.
+  Value transposeLast(Value x) {
+    auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, getRank(x)));
+    std::swap(permutation.back(), permutation[permutation.size() - 2]);
+    return builder.create<TransposeOp>(loc, x, permutation);
+  }
+
+  /// Swaps the axes before and after the panel: [.., k, panel, c] to
+  /// [.., panel, k, c].
+  Value transposePanels(Value x) {
+    auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, getRank(x)));
+    size_t rank = permutation.size();
+    std::swap(permutation[rank - 3], permutation[rank - 2]);
+    return builder.create<TransposeOp>(loc, x, permutation);
+  }
+
+private:
+  OpBuilder &builder;
+  Location loc;
+};
+
+/// [batch..., k, n] or, transposed, [batch..., n, k] as
+/// [batch..., ceil(n/32), k, 32].
+Value packRhs(OpBuilder &builder, Location loc, Value rhs, bool transposed) {
+  Packer packer(builder, loc);
+  constexpr int64_t columns = MatmulOp::kPanelColumns;
+  int64_t rank = getRank(rhs);
+  Value padded = packer.padTo(rhs, rank - (transposed ? 2 : 1), columns);
+  SmallVector<int64_t> shape(getTensorType(padded).getShape());
+  if (transposed) {
+    shape[rank - 2] /= columns;
+    shape.insert(shape.begin() + (rank - 1), columns);
+    return packer.transposeLast(packer.reshape(padded, shape));
+  }
+  shape[rank - 1] /= columns;
+  shape.push_back(columns);
+  return packer.transposePanels(packer.reshape(padded, shape));
+}
+
+/// [filters, channels/groups, window...] as
+/// [groups, ceil(filters/groups/8), channels/groups * window, 8].
+Value packFilter(OpBuilder &builder, Location loc, Value filter,
+                 int64_t groups) {
+  Packer packer(builder, loc);
+  constexpr int64_t rows = ConvOp::kPanelRows;
+  RankedTensorType type = getTensorType(filter);
+  int64_t filters = type.getDimSize(0) / groups;
+  int64_t depth = type.getNumElements() / type.getDimSize(0);
+  Value grouped = packer.reshape(filter, {groups, filters, depth});
+  Value padded = packer.padTo(grouped, 1, rows);
+  int64_t panels = getTensorType(padded).getDimSize(1) / rows;
+  return packer.transposeLast(
+      packer.reshape(padded, {groups, panels, rows, depth}));
+}
+
+/// The weights that the ops of `function` read by index, by name: they must
+/// stay as they are.
+llvm::StringSet<> getGatheredWeights(func::FuncOp function) {
+  llvm::StringSet<> names;
+  function.walk([&](GatherOp op) {
+    if (auto weight = op.getX().getDefiningOp<WeightOp>())
+      names.insert(weight.getName());
+  });
+  return names;
+}
+
+struct PackWeightsPass : impl::PackWeightsPassBase<PackWeightsPass> {
+  void runOnOperation() override {
+    DecisionLog log(getOperation(), "pack-weights");
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      gathered = getGatheredWeights(function);
+      packed.clear();
+      function.walk([&](Operation *op) {
+        if (auto matmul = dyn_cast<MatmulOp>(op))
+          pack(matmul, log);
+        else if (auto conv = dyn_cast<ConvOp>(op))
+          pack(conv, log);
+      });
+    }
+  }
+
+private:
+  /// Why the rhs is not packed; empty if it is.
+  StringRef getObjection(MatmulOp op) {
+    RankedTensorType type = getTensorType(op.getRhs());
+    if (op.getPackedRhs())
+      return "is packed already";
+    if (!isParameter(op.getRhs()))
+      return "not a weight";
+    if (!isa<FloatType>(type.getElementType()))
+      return "integers have no panel format";
+    if (getConstant(op.getN()).value_or(0) < kMinColumns)
+      return "fewer columns than are worth a panel";
+    auto weight = op.getRhs().getDefiningOp<WeightOp>();
+    if (weight && gathered.contains(weight.getName()))
+      return "rows are read by index too: a packed copy would store it twice";
+    return "";
+  }
+
+  void pack(MatmulOp op, DecisionLog &log) {
+    StringRef objection = getObjection(op);
+    if (!objection.empty()) {
+      if (isParameter(op.getRhs()))
+        log.add(op, "kept", objection);
+      return;
+    }
+    Value rhs = op.getRhs();
+    bool transposed = op.getTransposeRhs();
+    Value &panels = packed[{rhs, transposed}];
+    if (!panels) {
+      OpBuilder builder(op);
+      builder.setInsertionPointAfterValue(rhs);
+      panels = packRhs(builder, op.getLoc(), rhs, transposed);
+    }
+    op.getRhsMutable().assign(panels);
+    op.setTransposeRhs(false);
+    op.setPackedRhs(true);
+    log.add(op, "packed", "panels of 32 columns",
+            {{"bytes", double(getBytes(getTensorType(panels)))}});
+  }
+
+  StringRef getObjection(ConvOp op) {
+    if (op.getPackedFilter())
+      return "is packed already";
+    if (!isParameter(op.getFilter()))
+      return "not a weight";
+    if (op.getKernelKind() != KernelKind::contraction)
+      return "one channel a group: nothing is contracted";
+    if (!isa<FloatType>(getTensorType(op.getFilter()).getElementType()))
+      return "integers have no panel format";
+    return "";
+  }
+
+  void pack(ConvOp op, DecisionLog &log) {
+    StringRef objection = getObjection(op);
+    if (!objection.empty()) {
+      if (isParameter(op.getFilter()))
+        log.add(op, "kept", objection);
+      return;
+    }
+    // A filter is packed by groups; 0 is taken by products that are not
+    // transposed, 1 by those that are.
+    Value filter = op.getFilter();
+    int64_t groups = op.getGroups();
+    Value &panels = packed[{filter, groups + 1}];
+    if (!panels) {
+      OpBuilder builder(op);
+      builder.setInsertionPointAfterValue(filter);
+      panels = packFilter(builder, op.getLoc(), filter, groups);
+    }
+    op.getFilterMutable().assign(panels);
+    op.setPackedFilter(true);
+    log.add(op, "packed", "panels of 8 filters",
+            {{"bytes", double(getBytes(getTensorType(panels)))}});
+  }
+
+  llvm::StringSet<> gathered;
+  /// The panels of a weight, so that it is packed once.
+  llvm::DenseMap<std::pair<Value, int64_t>, Value> packed;
+};
+
+} // namespace
+} // namespace tcc

@@ -1,0 +1,193 @@
+//===- SplitPrepare.cpp - What depends on weights alone -------------------===//
+#include "compiler/decisions/Decisions.h"
+#include "compiler/passes/graph/Matchers.h"
+#include "compiler/passes/graph/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc {
+
+#define GEN_PASS_DEF_SPLITPREPAREPASS
+#include "compiler/passes/graph/Passes.h.inc"
+
+namespace {
+
+/// True if a weight is among what `value`, a parameter, is computed from.
+bool dependsOnWeight(Value value, llvm::DenseMap<Value, bool> &known) {
+  auto [entry, isNew] = known.try_emplace(value, false);
+  if (!isNew)
+    return entry->second;
+  Operation *op = value.getDefiningOp();
+  bool depends = isa<WeightOp>(op);
+  for (Value operand : op->getOperands())
+    depends |= dependsOnWeight(operand, known);
+  return known[value] = depends;
+}
+
+/// What is stored of `value`, a parameter read by main: broadcasts and reshapes
+/// cost a kernel nothing and stay there.
+Value getStored(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<BroadcastOp, ReshapeOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+class PrepareSplitter {
+public:
+  PrepareSplitter(func::FuncOp main, DecisionLog &log) : main(main), log(log) {}
+
+  void run() {
+    collect();
+    if (stored.empty())
+      return;
+    buildPrepare();
+    replaceStored();
+    eraseUnused();
+  }
+
+private:
+  /// Finds the values to store: computed from weights, read by other ops.
+  void collect() {
+    main.walk([&](Operation *op) {
+      for (Value result : op->getResults())
+        if (isa<RankedTensorType>(result.getType()) && isParameter(result))
+          parameters.insert(result);
+    });
+    llvm::DenseMap<Value, bool> known;
+    main.walk([&](Operation *op) {
+      if (op->getNumResults() && parameters.contains(op->getResult(0)))
+        return;
+      for (Value operand : op->getOperands()) {
+        if (!parameters.contains(operand))
+          continue;
+        Value value = getStored(operand);
+        if (!isa<WeightOp>(value.getDefiningOp()) &&
+            dependsOnWeight(value, known))
+          stored.insert(value);
+      }
+    });
+  }
+
+  /// The ops that compute the stored values, and these, in order.
+  SmallVector<Operation *> getSlice() {
+    llvm::SetVector<Operation *> needed;
+    SmallVector<Value> worklist(stored.begin(), stored.end());
+    while (!worklist.empty()) {
+      Operation *op = worklist.pop_back_val().getDefiningOp();
+      if (needed.insert(op))
+        llvm::append_range(worklist, op->getOperands());
+    }
+    SmallVector<Operation *> slice;
+    main.walk([&](Operation *op) {
+      if (needed.contains(op))
+        slice.push_back(op);
+    });
+    return slice;
+  }
+
+  void buildPrepare() {
+    SmallVector<Operation *> slice = getSlice();
+    OpBuilder builder(main);
+    builder.setInsertionPointAfter(main);
+    auto prepare = builder.create<func::FuncOp>(
+        main.getLoc(), "prepare", builder.getFunctionType({}, {}));
+    Block *body = prepare.addEntryBlock();
+    builder.setInsertionPointToEnd(body);
+    IRMapping mapping;
+    llvm::StringMap<Value> arguments;
+    SmallVector<Attribute> names;
+    for (Operation *op : slice) {
+      auto weight = dyn_cast<WeightOp>(op);
+      if (!weight) {
+        builder.clone(*op, mapping);
+        continue;
+      }
+      Value &argument = arguments[weight.getName()];
+      if (!argument) {
+        argument =
+            body->addArgument(weight.getResult().getType(), op->getLoc());
+        names.push_back(weight.getNameAttr());
+      }
+      mapping.map(weight.getResult(), argument);
+    }
+    SmallVector<Value> results;
+    for (Value value : stored)
+      results.push_back(mapping.lookup(value));
+    builder.create<func::ReturnOp>(main.getLoc(), results);
+    prepare.setFunctionType(builder.getFunctionType(
+        body->getArgumentTypes(), ValueRange(results).getTypes()));
+    for (auto [i, name] : llvm::enumerate(names))
+      prepare.setArgAttr(i, GraphDialect::kNameAttr, name);
+    nameResults(prepare);
+  }
+
+  /// Names that no tensor of the model has.
+  void nameResults(func::FuncOp prepare) {
+    llvm::StringSet<> taken;
+    main.walk([&](WeightOp op) { taken.insert(op.getName()); });
+    Builder builder(main.getContext());
+    for (size_t i = 0, number = 0; i < stored.size(); ++number) {
+      std::string name = "prepare." + std::to_string(number);
+      if (taken.contains(name))
+        continue;
+      resultNames.push_back(builder.getStringAttr(name));
+      prepare.setResultAttr(i++, GraphDialect::kNameAttr, resultNames.back());
+    }
+  }
+
+  void replaceStored() {
+    for (auto [stored, name] : llvm::zip_equal(this->stored, resultNames)) {
+      Value value = stored;
+      OpBuilder builder(value.getDefiningOp());
+      auto weight =
+          builder.create<WeightOp>(value.getLoc(), value.getType(), name);
+      log.add(value.getDefiningOp(), "prepared",
+              "depends on weights alone; stored as " + name.str(),
+              {{"bytes", double(getBytes(getTensorType(value)))}});
+      value.replaceAllUsesWith(weight);
+    }
+  }
+
+  void eraseUnused() {
+    llvm::SetVector<Operation *> ops;
+    for (Value value : parameters)
+      ops.insert(value.getDefiningOp());
+    for (Operation *op : llvm::reverse(ops))
+      if (op->use_empty())
+        op->erase();
+  }
+
+  func::FuncOp main;
+  DecisionLog &log;
+  llvm::SetVector<Value> parameters;
+  llvm::SetVector<Value> stored;
+  SmallVector<StringAttr> resultNames;
+};
+
+struct SplitPreparePass : impl::SplitPreparePassBase<SplitPreparePass> {
+  void runOnOperation() override {
+    DecisionLog log(getOperation(), "split-prepare");
+    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!main || main.isExternal()) {
+      getOperation().emitError("expected a function @main with a body");
+      return signalPassFailure();
+    }
+    if (getOperation().lookupSymbol("prepare")) {
+      getOperation().emitError("@prepare exists already");
+      return signalPassFailure();
+    }
+    PrepareSplitter(main, log).run();
+  }
+};
+
+} // namespace
+} // namespace tcc

@@ -1,0 +1,72 @@
+// RUN: tcc-opt %s --tcc-fold-batch-norm --canonicalize | FileCheck %s
+
+// CHECK-DAG:   decision = "folded", node = "conv_1"
+// CHECK-DAG:   decision = "kept", node = "bn_2"
+
+// The factor goes into the filter, past the bias.
+// CHECK-LABEL: func @after_conv
+// CHECK-SAME:    (%[[X:.+]]: tensor
+// CHECK:         %[[W:.+]] = graph.weight "w"
+// CHECK:         %[[A:.+]] = graph.broadcast %{{.*}} : (tensor<8x1x1xf32>) -> tensor<8x4x3xf32>
+// CHECK:         %[[V:.+]] = graph.mul %[[W]], %[[A]]
+// CHECK:         %[[C:.+]] = graph.conv %[[X]], %[[V]]
+// CHECK:         %[[B:.+]] = graph.broadcast %{{.*}} -> tensor<?x8x16xf32
+// CHECK-NEXT:    %[[Y:.+]] = graph.add %[[C]], %[[B]]
+// CHECK-NEXT:    return %[[Y]]
+#t = affine_map<()[s0] -> (s0, 4, 16)>
+#u = affine_map<()[s0] -> (s0, 8, 16)>
+func.func @after_conv(%x: tensor<?x4x16xf32, #t>) -> tensor<?x8x16xf32, #u> {
+  %w = graph.weight "w" : tensor<8x4x3xf32>
+  %b = graph.weight "b" : tensor<8xf32>
+  %s = graph.weight "scale" : tensor<8xf32>
+  %h = graph.weight "shift" : tensor<8xf32>
+  %m = graph.weight "mean" : tensor<8xf32>
+  %v = graph.weight "variance" : tensor<8xf32>
+  %c = graph.conv %x, %w {filters = 8, groups = 1, window = array<i64: 3>,
+    strides = array<i64: 1>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
+    dilations = array<i64: 1>}
+    : (tensor<?x4x16xf32, #t>, tensor<8x4x3xf32>) -> tensor<?x8x16xf32, #u>
+    loc("conv_1")
+  %r = graph.reshape %b : (tensor<8xf32>) -> tensor<8x1xf32>
+  %e = graph.broadcast %r : (tensor<8x1xf32>) -> tensor<?x8x16xf32, #u>
+  %d = graph.add %c, %e : (tensor<?x8x16xf32, #u>, tensor<?x8x16xf32, #u>)
+    -> tensor<?x8x16xf32, #u>
+  %y = graph.batch_norm %d, %s, %h, %m, %v {epsilon = 1.0e-5}
+    : (tensor<?x8x16xf32, #u>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>,
+       tensor<8xf32>) -> tensor<?x8x16xf32, #u> loc("bn_1")
+  return %y : tensor<?x8x16xf32, #u>
+}
+
+// The product's columns are scaled; a transposed weight holds them as rows.
+// CHECK-LABEL: func @after_matmul
+// CHECK:         graph.broadcast %{{.*}} : (tensor<8x1xf32>) -> tensor<8x4xf32>
+// CHECK-NEXT:    %[[V:.+]] = graph.mul
+// CHECK-NEXT:    %[[Y:.+]] = graph.matmul %{{.*}}, %[[V]] {transpose_rhs}
+// CHECK-NEXT:    return %[[Y]]
+func.func @after_matmul(%x: tensor<2x4xf32>) -> tensor<2x8xf32> {
+  %w = graph.weight "w" : tensor<8x4xf32>
+  %a = graph.weight "a" : tensor<8xf32>
+  %e = graph.broadcast %a : (tensor<8xf32>) -> tensor<2x8xf32>
+  %c = graph.matmul %x, %w {transpose_rhs}
+    : (tensor<2x4xf32>, tensor<8x4xf32>) -> tensor<2x8xf32>
+  %y = graph.mul %c, %e : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
+}
+
+// Another reader needs the convolution as it is.
+// CHECK-LABEL: func @shared_stays
+// CHECK:         %[[C:.+]] = graph.conv
+// CHECK:         graph.mul %[[C]]
+func.func @shared_stays(%x: tensor<1x4x16xf32>)
+    -> (tensor<1x8x16xf32>, tensor<1x8x16xf32>) {
+  %w = graph.weight "w" : tensor<8x4x3xf32>
+  %s = graph.weight "scale" : tensor<8xf32>
+  %c = graph.conv %x, %w {filters = 8, groups = 1, window = array<i64: 3>,
+    strides = array<i64: 1>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
+    dilations = array<i64: 1>}
+    : (tensor<1x4x16xf32>, tensor<8x4x3xf32>) -> tensor<1x8x16xf32>
+  %y = graph.batch_norm %c, %s, %s, %s, %s {epsilon = 1.0e-5}
+    : (tensor<1x8x16xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>,
+       tensor<8xf32>) -> tensor<1x8x16xf32> loc("bn_2")
+  return %y, %c : tensor<1x8x16xf32>, tensor<1x8x16xf32>
+}

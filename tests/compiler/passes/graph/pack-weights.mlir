@@ -1,0 +1,80 @@
+// RUN: tcc-opt %s --tcc-pack-weights | FileCheck %s
+
+// Panels of 32 columns; a weight that two products read is packed once.
+// CHECK-LABEL: func @once
+// CHECK:         %[[W:.+]] = graph.weight "w"
+// CHECK:         %[[R:.+]] = graph.reshape %[[W]] {{.*}} -> tensor<8x2x32xf32>
+// CHECK:         %[[P:.+]] = graph.transpose %[[R]] [1, 0, 2]
+// CHECK-NOT:     graph.transpose
+// CHECK:         graph.matmul %{{.+}}, %[[P]] {packed_rhs}
+// CHECK:         graph.matmul %{{.+}}, %[[P]] {packed_rhs}
+func.func @once(%x: tensor<2x8xf32>, %y: tensor<3x8xf32>)
+    -> (tensor<2x64xf32>, tensor<3x64xf32>) {
+  %w = graph.weight "w" : tensor<8x64xf32>
+  %a = graph.matmul %x, %w
+    : (tensor<2x8xf32>, tensor<8x64xf32>) -> tensor<2x64xf32>
+  %b = graph.matmul %y, %w
+    : (tensor<3x8xf32>, tensor<8x64xf32>) -> tensor<3x64xf32>
+  return %a, %b : tensor<2x64xf32>, tensor<3x64xf32>
+}
+
+// The transpose of a weight is part of the packing; missing columns are zeros.
+// CHECK-LABEL: func @transposed
+// CHECK:         graph.pad {{.*}}high = array<i64: 24, 0>
+// CHECK:         graph.reshape {{.*}} -> tensor<2x32x8xf32>
+// CHECK:         graph.transpose {{.*}} [0, 2, 1]
+// CHECK:         graph.matmul {{.*}} {packed_rhs} {{.*}} -> tensor<2x40xf32>
+func.func @transposed(%x: tensor<2x8xf32>) -> tensor<2x40xf32> {
+  %w = graph.weight "w" : tensor<40x8xf32>
+  %a = graph.matmul %x, %w {transpose_rhs}
+    : (tensor<2x8xf32>, tensor<40x8xf32>) -> tensor<2x40xf32>
+  return %a : tensor<2x40xf32>
+}
+
+// Rows of the embedding are read by index: it is stored once, as it is.
+// CHECK-LABEL: func @tied_embedding_stays
+// CHECK:         graph.matmul {{.*}} {transpose_rhs}
+func.func @tied_embedding_stays(%i: tensor<2xi64>) -> tensor<2x64xf32> {
+  %w = graph.weight "embedding" : tensor<64x8xf32>
+  %e = graph.gather %w, %i {axis = 0}
+    : (tensor<64x8xf32>, tensor<2xi64>) -> tensor<2x8xf32>
+  %a = graph.matmul %e, %w {transpose_rhs}
+    : (tensor<2x8xf32>, tensor<64x8xf32>) -> tensor<2x64xf32>
+  return %a : tensor<2x64xf32>
+}
+
+// CHECK-LABEL: func @activations_stay
+// CHECK-NOT:     packed_rhs
+func.func @activations_stay(%x: tensor<2x8xf32>, %w: tensor<8x64xf32>)
+    -> tensor<2x64xf32> {
+  %a = graph.matmul %x, %w
+    : (tensor<2x8xf32>, tensor<8x64xf32>) -> tensor<2x64xf32>
+  return %a : tensor<2x64xf32>
+}
+
+// CHECK-LABEL: func @filters
+// CHECK:         graph.reshape {{.*}} -> tensor<2x6x6xf32>
+// CHECK:         graph.pad {{.*}}high = array<i64: 0, 2, 0>
+// CHECK:         graph.reshape {{.*}} -> tensor<2x1x8x6xf32>
+// CHECK:         graph.transpose {{.*}} [0, 1, 3, 2]
+// CHECK:         graph.conv {{.*}}packed_filter
+func.func @filters(%x: tensor<1x4x16xf32>) -> tensor<1x12x16xf32> {
+  %w = graph.weight "w" : tensor<12x2x3xf32>
+  %c = graph.conv %x, %w {filters = 12, groups = 2, window = array<i64: 3>,
+    strides = array<i64: 1>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
+    dilations = array<i64: 1>}
+    : (tensor<1x4x16xf32>, tensor<12x2x3xf32>) -> tensor<1x12x16xf32>
+  return %c : tensor<1x12x16xf32>
+}
+
+// Nothing is contracted in a depthwise convolution.
+// CHECK-LABEL: func @depthwise_stays
+// CHECK-NOT:     packed_filter
+func.func @depthwise_stays(%x: tensor<1x4x16xf32>) -> tensor<1x4x16xf32> {
+  %w = graph.weight "w" : tensor<4x1x3xf32>
+  %c = graph.conv %x, %w {filters = 4, groups = 4, window = array<i64: 3>,
+    strides = array<i64: 1>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
+    dilations = array<i64: 1>}
+    : (tensor<1x4x16xf32>, tensor<4x1x3xf32>) -> tensor<1x4x16xf32>
+  return %c : tensor<1x4x16xf32>
+}

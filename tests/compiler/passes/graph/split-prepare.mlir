@@ -1,0 +1,29 @@
+// RUN: tcc-opt %s --tcc-split-prepare | FileCheck %s
+
+// What depends on weights alone is stored; a name of the model is not taken.
+// A weight that is used as it is, a broadcast and a constant stay in @main.
+// CHECK-LABEL: func.func @main
+// CHECK-NOT:     graph.exp
+// CHECK-DAG:     %[[E:.+]] = graph.weight "prepare.1" : tensor<4xf32>
+// CHECK-DAG:     %[[B:.+]] = graph.weight "prepare.0" : tensor<4xf32>
+// CHECK:         graph.broadcast %[[E]]
+// CHECK:         graph.broadcast %[[B]]
+// CHECK:         graph.constant
+
+// CHECK-LABEL: func.func @prepare
+// CHECK-SAME:    (%[[W:.+]]: tensor<4xf32> {graph.name = "w"}) -> (tensor<4xf32> {graph.name = "prepare.1"})
+// CHECK-NEXT:    %[[R:.+]] = graph.exp %[[W]]
+// CHECK-NEXT:    return %[[R]]
+func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %w = graph.weight "w" : tensor<4xf32>
+  %b = graph.weight "prepare.0" : tensor<4xf32>
+  %e = graph.exp %w : (tensor<4xf32>) -> tensor<4xf32>
+  %f = graph.broadcast %e : (tensor<4xf32>) -> tensor<2x4xf32>
+  %g = graph.broadcast %b : (tensor<4xf32>) -> tensor<2x4xf32>
+  %y = graph.add %x, %f : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %z = graph.add %y, %g : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %c = graph.constant dense<2.0> : tensor<f32>
+  %d = graph.broadcast %c : (tensor<f32>) -> tensor<2x4xf32>
+  %m = graph.mul %z, %d : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %m : tensor<2x4xf32>
+}
