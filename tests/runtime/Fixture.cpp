@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 using namespace tcc;
+using namespace tcc::runtime;
 using namespace tcc::tests;
 using format::SizeOp;
 using format::StorageClass;

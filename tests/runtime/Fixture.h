@@ -14,7 +14,13 @@
 
 namespace tcc::tests {
 
-using namespace tcc::runtime;
+using runtime::Code;
+using runtime::DType;
+using runtime::Executable;
+using runtime::ExecutableOptions;
+using runtime::Result;
+using runtime::Status;
+using runtime::TensorView;
 
 using Expr = std::unique_ptr<format::SizeExprT>;
 using Instruction = format::SizeInstruction;

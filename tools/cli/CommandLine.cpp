@@ -72,13 +72,12 @@ std::optional<int> tools::parseCommandLine(CLI::App &app, int argc,
     return std::nullopt;
   } catch (const CLI::Success &help) {
     return app.exit(help);
-  } catch (const CLI::ExtrasError &error) {
-    const CLI::App &selected = selectedApp(app);
-    std::vector<std::string> extras = app.remaining(true);
-    problem = extras.empty() ? error.what()
-                             : describeUnknown(selected, extras.front());
   } catch (const CLI::ParseError &error) {
-    problem = error.what();
+    // An unknown word says more than the command that is missing for it.
+    std::vector<std::string> extras = app.remaining(true);
+    problem = extras.empty()
+                  ? error.what()
+                  : describeUnknown(selectedApp(app), extras.front());
   }
   std::replace(problem.begin(), problem.end(), '\n', ' ');
   std::cerr << app.get_name() << ": error: " << problem << '\n';

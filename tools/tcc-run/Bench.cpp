@@ -99,8 +99,9 @@ static void printJson(const std::vector<double> &times,
 
 int tools::benchCommand(const BenchOptions &options) {
   InputOptions inputs = options.inputs;
-  if (!inputs.randomSeed && inputs.inputs.empty() && inputs.inputsDir.empty())
-    inputs.randomSeed = 0;
+  if (inputs.randomSeed.empty() && inputs.inputs.empty() &&
+      inputs.inputsDir.empty())
+    inputs.randomSeed = "0";
   Result<Session> session = openSession(options.running, inputs);
   if (!session.ok())
     return report(session.takeStatus());

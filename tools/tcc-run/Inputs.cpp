@@ -49,15 +49,21 @@ static Status split(const std::string &text, std::string_view flag,
   return Status();
 }
 
+/// Reads a whole decimal number.
+template <typename T>
+static bool parseNumber(const std::string &text, T &value) {
+  const char *end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && rest == end;
+}
+
 static Status bindDims(const InputOptions &options, Context &context) {
   for (const std::string &dim : options.dims) {
     std::string name, text;
     if (Status status = split(dim, "--dim", name, text); !status.ok())
       return status;
     int64_t value = 0;
-    const char *end = text.data() + text.size();
-    auto [rest, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc() || rest != end)
+    if (!parseNumber(text, value))
       return makeError(Code::Usage, "--dim '", dim, "', expected NAME=N");
     if (Status status = context.setDim(name, value); !status.ok())
       return status;
@@ -96,7 +102,11 @@ static Status readDirectory(const InputOptions &options, Session &session) {
 }
 
 /// Makes every input that nothing else gave, but states (zero) and fixed ones.
-static Status makeRandom(uint64_t seed, Session &session) {
+static Status makeRandom(const std::string &seedText, Session &session) {
+  uint64_t seed = 0;
+  if (!parseNumber(seedText, seed))
+    return makeError(Code::Usage, "--random-inputs '", seedText,
+                     "', expected a number");
   Context &context = *session.context;
   const format::Entry &entry = context.entry();
   for (size_t i = 0; i < context.inputCount(); ++i) {
@@ -127,8 +137,8 @@ Status tools::bindInputs(const InputOptions &options, Session &session) {
   if (!options.inputsDir.empty())
     if (Status status = readDirectory(options, session); !status.ok())
       return status;
-  if (options.randomSeed)
-    if (Status status = makeRandom(*options.randomSeed, session); !status.ok())
+  if (!options.randomSeed.empty())
+    if (Status status = makeRandom(options.randomSeed, session); !status.ok())
       return status;
   for (auto &[index, tensor] : session.inputs)
     if (Status status = session.context->bindInput(

@@ -3,7 +3,6 @@
 #define TCC_TOOLS_TCCRUN_OPTIONS_H
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +23,7 @@ struct InputOptions {
   std::vector<std::string> inputs; ///< NAME=FILE
   std::string inputsDir;
   std::vector<std::string> dims; ///< NAME=N
-  std::optional<uint64_t> randomSeed;
+  std::string randomSeed;        ///< empty: no random inputs
 };
 
 struct RunOptions {

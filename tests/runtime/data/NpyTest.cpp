@@ -5,6 +5,7 @@
 #include <cstring>
 
 using namespace tcc;
+using namespace tcc::runtime;
 using namespace tcc::tests;
 
 static std::vector<char> npy(const std::string &header,

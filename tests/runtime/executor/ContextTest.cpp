@@ -3,6 +3,7 @@
 #include "tests/runtime/Fixture.h"
 
 using namespace tcc;
+using namespace tcc::runtime;
 using namespace tcc::tests;
 using format::StorageClass;
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 using namespace tcc;
+using namespace tcc::runtime;
 using namespace tcc::tests;
 using format::StorageClass;
 

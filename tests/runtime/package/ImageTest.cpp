@@ -5,6 +5,7 @@
 #include <random>
 
 using namespace tcc;
+using namespace tcc::runtime;
 using namespace tcc::tests;
 
 static Result<CodeImage> mapBytes(const std::vector<char> &bytes) {

@@ -6,6 +6,7 @@
 #include <random>
 
 using namespace tcc;
+using namespace tcc::runtime;
 using namespace tcc::tests;
 
 namespace {

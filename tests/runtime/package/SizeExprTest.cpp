@@ -2,6 +2,7 @@
 #include "tests/runtime/Fixture.h"
 
 using namespace tcc;
+using namespace tcc::runtime;
 using namespace tcc::tests;
 using format::SizeOp;
 

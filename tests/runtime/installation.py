@@ -1,0 +1,92 @@
+"""An installed and moved runtime builds C and C++ programs that run a package.
+
+  installation.py BUILD_DIR C_COMPILER CXX_COMPILER
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import harness
+
+MAX_LIBRARY_BYTES = 2 << 20
+LIBRARIES = {"libc", "libm", "libstdc++", "libpthread", "libgcc_s"}
+EXPECTED = "y: f32 1x4 1 1 1 1\n"
+
+
+def run(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+def install(build, folder):
+    """Installs, then moves the prefix."""
+    done = run("cmake", "--install", build, "--component", "runtime",
+               "--prefix", f"{folder}/first")  # fmt: skip
+    shutil.move(f"{folder}/first", f"{folder}/prefix")
+    return done
+
+
+def check_library(tally, library, folder):
+    stripped = f"{folder}/stripped.so"
+    run("strip", "-o", stripped, library)
+    size = os.path.getsize(stripped)
+    tally.check("size", size <= MAX_LIBRARY_BYTES, f"{size} bytes")
+    dynamic = run("readelf", "-d", library).stdout
+    needed = {
+        line.split("[")[1].split(".so")[0]
+        for line in dynamic.splitlines()
+        if "(NEEDED)" in line
+    }
+    tally.check("needed libraries", needed <= LIBRARIES, str(needed))
+    symbols = run("nm", "-D", "--defined-only", library).stdout.split("\n")
+    foreign = [s for s in symbols if s and " tcc_" not in s]
+    tally.check("exported symbols", not foreign, str(foreign[:3]))
+
+
+def check_cmake(tally, folder, c_compiler, cxx_compiler, package):
+    source = os.path.join(harness.ROOT, "examples/embed")
+    configured = run("cmake", "-S", source, "-B", f"{folder}/embed",
+                     f"-DCMAKE_PREFIX_PATH={folder}/prefix",
+                     f"-DCMAKE_C_COMPILER={c_compiler}",
+                     f"-DCMAKE_CXX_COMPILER={cxx_compiler}")  # fmt: skip
+    tally.check("find_package", configured.returncode == 0, configured.stderr)
+    built = run("cmake", "--build", f"{folder}/embed")
+    tally.check("build", built.returncode == 0, built.stdout[-2000:])
+    for program in ("embed_c", "embed_cpp", "embed_static"):
+        if os.path.exists(f"{folder}/embed/{program}"):
+            done = run(f"{folder}/embed/{program}", package)
+            tally.check(program, done.stdout == EXPECTED, done.stdout + done.stderr)
+    done = run(f"{folder}/embed/embed_c", "/absent.tcc")
+    tally.check("exit code", done.returncode == 5, done.stderr)
+
+
+def check_pkg_config(tally, folder, c_compiler, package):
+    library_dir = f"{folder}/prefix/lib"
+    environment = {**os.environ, "PKG_CONFIG_PATH": f"{library_dir}/pkgconfig"}
+    flags = run("pkg-config", "--cflags", "--libs", "tcc", env=environment)
+    tally.check("pkg-config", flags.returncode == 0, flags.stderr)
+    source = os.path.join(harness.ROOT, "examples/embed/embed.c")
+    built = run(c_compiler, source, "-o", f"{folder}/by_pc", *flags.stdout.split())
+    tally.check("compile by pkg-config", built.returncode == 0, built.stderr)
+    if built.returncode == 0:
+        environment = {**os.environ, "LD_LIBRARY_PATH": library_dir}
+        done = run(f"{folder}/by_pc", package, env=environment)
+        tally.check("run by pkg-config", done.stdout == EXPECTED, done.stderr)
+
+
+def main(build, c_compiler, cxx_compiler):
+    tally = harness.Tally()
+    with tempfile.TemporaryDirectory() as folder:
+        package = f"{folder}/m.tcc"
+        run(f"{build}/tests/tcc_write_fixture", "add_one", package)
+        done = install(build, folder)
+        tally.check("install", done.returncode == 0, done.stderr)
+        check_library(tally, f"{folder}/prefix/lib/libtcc_runtime.so", folder)
+        check_cmake(tally, folder, c_compiler, cxx_compiler, package)
+        check_pkg_config(tally, folder, c_compiler, package)
+    tally.close()
+
+
+main(*sys.argv[1:])

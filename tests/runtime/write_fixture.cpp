@@ -1,0 +1,50 @@
+// Writes the packages that the tests of the tools run:
+//   write_fixture KIND FILE
+//
+//   add_one  y = x + 1 over batch (1..8) x 4 floats, with a weight 'w'
+//   gather   y = t[i]: indices that may be bad
+
+#include "tests/runtime/Fixture.h"
+
+#include <cstdio>
+
+using namespace tcc;
+using namespace tcc::tests;
+using format::StorageClass;
+
+static ProgramBuilder gatherProgram() {
+  ProgramBuilder builder;
+  std::vector<Expr> rows, count, same, sizes;
+  rows.push_back(constant(3));
+  sizes.push_back(constant(3));
+  count.push_back(constant(4));
+  same.push_back(constant(4));
+  uint32_t t = builder.input("t", DType::f32, std::move(rows));
+  uint32_t i = builder.input("i", DType::i64, std::move(count));
+  uint32_t y = builder.output("y", DType::f32, std::move(same));
+  builder.entry().inputs[i]->index_max = 2;
+  uint32_t table = builder.buffer(StorageClass::input, t, 12);
+  uint32_t index = builder.buffer(StorageClass::input, i, 32);
+  uint32_t out = builder.buffer(StorageClass::output, y, 16);
+  builder
+      .launch("gather", {table, index, out, builder.fault()},
+              std::move(sizes), constant(4))
+      .fault = true;
+  return builder;
+}
+
+int main(int argc, char **argv) {
+  std::string kind = argc == 3 ? argv[1] : "";
+  if (kind != "add_one" && kind != "gather") {
+    std::fprintf(stderr, "usage: write_fixture add_one|gather FILE\n");
+    return 2;
+  }
+  ProgramBuilder builder =
+      kind == "gather" ? gatherProgram() : addOneProgram();
+  if (kind == "add_one") {
+    builder.weight("w", {1, 2, 3});
+    builder.modelTensor("w", {3}, 0);
+  }
+  builder.write(argv[2]);
+  return testing::Test::HasFailure();
+}

@@ -1,0 +1,168 @@
+"""tcc-run's commands, flags and exit codes, on hand-made packages.
+
+  commands.py FOLDER_OF_WRITE_FIXTURE
+"""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+import harness
+
+KINDS = {"f": "<f4", "q": "<i8"}
+
+
+def write_npy(path, kind, values, shape):
+    header = f"{{'descr': '{KINDS[kind]}', 'fortran_order': False, 'shape': {shape}, }}\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode())
+        file.write(struct.pack(f"<{len(values)}{kind}", *values))
+
+
+def read_floats(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    start = 10 + struct.unpack_from("<H", data, 8)[0]
+    return list(struct.unpack(f"<{(len(data) - start) // 4}f", data[start:]))
+
+
+class Suite:
+    def __init__(self, tally, folder):
+        self.tally = tally
+        self.folder = folder
+        self.package = f"{folder}/add_one.tcc"
+
+    def path(self, name):
+        os.makedirs(os.path.dirname(f"{self.folder}/{name}"), exist_ok=True)
+        return f"{self.folder}/{name}"
+
+    def expect(self, code, *arguments, says=""):
+        """One run of the tool with this exit code and text on stderr."""
+        done = harness.run_tool("tcc-run", *arguments)
+        ok = done.code == code and says in done.err and done.err.count("\n") <= 1
+        self.tally.check(" ".join(arguments), ok, f"{done.code}: {done.err}")
+        return done
+
+
+def test_run(suite):
+    x = suite.path("in/input_0.npy")
+    write_npy(x, "f", range(8), (2, 4))
+    out = suite.path("out")
+    suite.expect(0, "run", suite.package, "--input", f"x={x}", "--output-dir", out)
+    values = read_floats(f"{out}/output_0.npy")
+    suite.tally.check("values", values == list(range(1, 9)), str(values))
+    done = suite.expect(0, "run", suite.package, "--inputs-dir", suite.path("in"),
+                        "--expect-dir", out, "--json")  # fmt: skip
+    row = json.loads(done.out)["outputs"][0]
+    wanted = {"name": "y", "dtype": "f32", "shape": [2, 4], "max_abs": 0.0, "ok": True}
+    suite.tally.check("json", row == wanted, done.out)
+
+
+def test_comparison(suite):
+    write_npy(suite.path("in/input_0.npy"), "f", [0, 0, 0, 99], (1, 4))
+    arguments = ["run", suite.package, "--inputs-dir", suite.path("in"),
+                 "--expect-dir", suite.path("want")]  # fmt: skip
+    write_npy(suite.path("want/output_0.npy"), "f", [1, 1.009, 1, 100], (1, 4))
+    suite.expect(0, *arguments)  # 1e-4 of the largest value is 0.01
+    write_npy(suite.path("want/output_0.npy"), "f", [1, 1.02, 1, 100], (1, 4))
+    suite.expect(1, *arguments, says="element [0, 1] is 1, expected 1.02")
+    suite.expect(0, *arguments, "--rtol", "0.1")
+    write_npy(suite.path("want/output_0.npy"), "f", [1] * 4, (4,))
+    suite.expect(1, *arguments, says="is f32 1x4, expected f32 4")
+    os.remove(suite.path("want/output_0.npy"))
+    suite.expect(5, *arguments, says="there is no output_0.npy")
+
+
+def test_random_inputs(suite):
+    outputs = []
+    for name, flag in (("a", "--random-inputs"), ("b", "--random-inputs=0"),
+                       ("c", "--random-inputs=1")):  # fmt: skip
+        out = suite.path(name)
+        suite.expect(0, "run", suite.package, flag, "--dim", "batch=8", "--output-dir", out)
+        outputs.append(read_floats(f"{out}/output_0.npy"))
+    in_range = all(1 <= value < 2 for value in outputs[0] + outputs[2])
+    suite.tally.check("in [0, 1)", in_range, str(outputs))
+    ok = outputs[0] == outputs[1] != outputs[2]
+    suite.tally.check("seeds differ, the default is 0", ok, str(outputs))
+    suite.expect(2, "run", suite.package, "--random-inputs", says="'batch' is not bound")
+
+
+def test_usage(suite):
+    package = suite.package
+    x = suite.path("in/input_0.npy")
+    suite.expect(2, "run", package, "--inputt", x, says="did you mean '--input'?")
+    suite.expect(2, "run", package, says="'x' is not bound")
+    suite.expect(2, "run", package, "--input", f"z={x}", says="no input 'z'")
+    suite.expect(2, "run", package, "--input", x, says="expected NAME=VALUE")
+    suite.expect(2, "run", package, "--dim", "beam=2", says="no dimension 'beam'")
+    suite.expect(2, "run", package, "--dim", "batch=two", says="expected NAME=N")
+    suite.expect(2, "run", package, "--dim", "batch=9", "--random-inputs", says="1..8")
+    suite.expect(2, "run", package, "--random-inputs=x", says="expected a number")
+    suite.expect(2, "run", package, "--input", "x=y.txt", says=".npz or .pb")
+    suite.expect(5, "run", package, "--input", "x=/absent.npy", says="cannot open")
+    suite.expect(5, "run", "/absent.tcc", says="cannot open")
+    suite.expect(8, "run", package, "--device", "cuda:0", says="no device")
+    write_npy(x, "f", [0] * 5, (1, 5))
+    suite.expect(2, "run", package, "--input", f"x={x}", says="axis 1 is 5, not 4")
+    write_npy(x, "q", [0] * 4, (1, 4))
+    suite.expect(2, "run", package, "--input", f"x={x}", says="is i64, expected f32")
+    with open(x, "wb") as file:
+        file.write(b"nonsense")
+    suite.expect(3, "run", package, "--input", f"x={x}", says="not a npy file")
+    suite.expect(3, "run", x, says="not a tcc package")
+
+
+def test_bad_index(suite):
+    package = f"{suite.folder}/gather.tcc"
+    suite.expect(0, "run", package, "--random-inputs=3")
+    write_npy(suite.path("bad/input_0.npy"), "f", [1, 2, 3], (3,))
+    write_npy(suite.path("bad/input_1.npy"), "q", [0, 1, 5, 2], (4,))
+    suite.expect(2, "run", package, "--inputs-dir", suite.path("bad"),
+                 says="node 'gather_node': index 5 is out of range")  # fmt: skip
+
+
+def test_full_disk(suite):
+    out = suite.path("full")
+    os.makedirs(out)
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -f 0; trap '' XFSZ; exec {harness.BIN}/tcc-run run"
+         f" {suite.package} --random-inputs --dim batch=1 --output-dir {out}"],
+        capture_output=True, text=True)  # fmt: skip
+    ok = done.returncode == 5 and not os.listdir(out)
+    suite.tally.check("full disk", ok, f"{done.returncode}: {done.stderr}")
+
+
+def test_other_commands(suite):
+    done = suite.expect(0, "bench", suite.package, "--dim", "batch=2", "--iterations",
+                        "20", "--warmup", "1", "--json")  # fmt: skip
+    row = json.loads(done.out)
+    ok = row["n"] == 20 and 0 < row["min_ms"] <= row["med_ms"] <= row["p99_ms"]
+    suite.tally.check("bench json", ok and row["plan_bytes"] > 0, done.out)
+    done = suite.expect(0, "bench", suite.package, "--dim", "batch=2", "--iterations",
+                        "20", "--profile")  # fmt: skip
+    suite.tally.check("profile", "add_one_node [add_one]" in done.out, done.out)
+    row = json.loads(suite.expect(0, "info", suite.package, "--json").out)
+    suite.tally.check("info", row["entries"][0]["inputs"][0]["shape"] == ["batch", 4])
+    suite.expect(0, "info", suite.package)
+    row = json.loads(suite.expect(0, "doctor", "--json").out)
+    suite.tally.check("doctor", "sse2" in row["features"] and row["threads"] >= 1)
+    suite.expect(2, "train", suite.package)
+
+
+def main(fixtures):
+    tally = harness.Tally()
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in ("add_one", "gather"):
+            subprocess.run([f"{fixtures}/tcc_write_fixture", kind,
+                            f"{folder}/{kind}.tcc"], check=True)  # fmt: skip
+        suite = Suite(tally, folder)
+        for test in (test_run, test_comparison, test_random_inputs, test_usage,
+                     test_bad_index, test_full_disk, test_other_commands):  # fmt: skip
+            test(suite)
+    tally.close()
+
+
+main(sys.argv[1])
