@@ -1,5 +1,4 @@
 #include "compiler/codegen/cpu/Contraction.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace tcc::cpu;
@@ -10,25 +9,18 @@ constexpr int64_t tileElements = panelRows * panelColumns;
 
 int64_t bytesOf(Type type) { return type.getIntOrFloatBitWidth() / 8; }
 
-bool hasOneDepthBlock(const Contraction &c) {
-  std::optional<int64_t> k = constantOf(c.k);
-  return k && *k <= c.blocking.k;
-}
-
 /// The parts of a worker's scratch, each a multiple of 64 bytes.
 struct ScratchLayout {
   int64_t sums = 0, lhs = 0, rhs = 0, end = 0;
 
-  explicit ScratchLayout(const Contraction &c) {
-    const Blocking &block = c.blocking;
-    lhs = sums;
-    if (!hasOneDepthBlock(c))
-      lhs += block.m * block.n * bytesOf(c.arithmetic.sum);
-    rhs = end = lhs;
-    if (c.lhs.pack)
-      rhs = end += block.m * block.k * bytesOf(c.lhs.packedType);
-    if (c.rhs.pack)
-      end += block.n * block.k * bytesOf(c.rhs.packedType);
+  ScratchLayout(const Blocking &block, Type sum, Type packedLhs,
+                Type packedRhs) {
+    auto size = [](int64_t count, Type type) {
+      return llvm::alignTo(count * bytesOf(type), 64);
+    };
+    lhs = block.isWholeDepth ? 0 : size(block.m * block.n, sum);
+    rhs = lhs + (packedLhs ? size(block.m * block.k, packedLhs) : 0);
+    end = rhs + (packedRhs ? size(block.n * block.k, packedRhs) : 0);
   }
 };
 
@@ -41,8 +33,8 @@ public:
 private:
   KernelBuilder &b;
   const Contraction &c;
-  Value sums, lhsPanels, rhsPanels; // in the worker's scratch
-  Value finished;                   // one tile, on the stack: aliases nothing
+  Memory sums, lhsPanels, rhsPanels; // in the worker's scratch
+  Memory finished;                   // one tile, on the stack: aliases nothing
 
   // The task's block.
   Value batch, firstRow, rowCount, firstColumn, columnCount;
@@ -50,8 +42,7 @@ private:
   // The block of k.
   Value k, depth, isFirst, isLast;
 
-  Value viewScratch(Value scratch, int64_t offset, int64_t count, Type type);
-  PanelView packBlock(const MatrixOperand &operand, Value into, Value first,
+  PanelView packBlock(const MatrixOperand &operand, Memory into, Value first,
                       Value count, int64_t width);
   void emitDepthBlock();
   void emitPanelPair(Value rowPanel, Value columnPanel);
@@ -67,25 +58,15 @@ private:
 ContractionEmitter::ContractionEmitter(KernelBuilder &b, const Contraction &c,
                                        Value scratch)
     : b(b), c(c) {
-  ScratchLayout layout(c);
-  const Blocking &block = c.blocking;
-  if (!hasOneDepthBlock(c))
-    sums =
-        viewScratch(scratch, layout.sums, block.m * block.n, c.arithmetic.sum);
+  ScratchLayout layout(c.blocking, c.arithmetic.sum, c.lhs.packedType,
+                       c.rhs.packedType);
+  if (!c.blocking.isWholeDepth)
+    sums = b.view(scratch, layout.sums, c.arithmetic.sum);
   if (c.lhs.pack)
-    lhsPanels =
-        viewScratch(scratch, layout.lhs, block.m * block.k, c.lhs.packedType);
+    lhsPanels = b.view(scratch, layout.lhs, c.lhs.packedType);
   if (c.rhs.pack)
-    rhsPanels =
-        viewScratch(scratch, layout.rhs, block.n * block.k, c.rhs.packedType);
-  finished = b.create<memref::AllocaOp>(
-      MemRefType::get(tileElements, c.arithmetic.sum), b.getI64IntegerAttr(64));
-}
-
-Value ContractionEmitter::viewScratch(Value scratch, int64_t offset,
-                                      int64_t count, Type type) {
-  return b.create<memref::ViewOp>(MemRefType::get(count, type), scratch,
-                                  b.index(offset), ValueRange());
+    rhsPanels = b.view(scratch, layout.rhs, c.rhs.packedType);
+  finished = b.allocate(c.arithmetic.sum, tileElements);
 }
 
 void ContractionEmitter::emitTask(Value task) {
@@ -98,7 +79,7 @@ void ContractionEmitter::emitTask(Value task) {
   firstRow = b.mul(at[2], b.index(c.blocking.m));
   rowCount = b.min(b.index(c.blocking.m), b.sub(c.m, firstRow));
   columnCount = b.min(b.index(c.blocking.n), b.sub(c.n, firstColumn));
-  if (hasOneDepthBlock(c)) {
+  if (c.blocking.isWholeDepth) {
     k = b.index(0);
     depth = c.k;
     return emitDepthBlock();
@@ -115,7 +96,7 @@ void ContractionEmitter::emitTask(Value task) {
 }
 
 PanelView ContractionEmitter::packBlock(const MatrixOperand &operand,
-                                        Value into, Value first, Value count,
+                                        Memory into, Value first, Value count,
                                         int64_t width) {
   if (!operand.pack) {
     PanelView view = operand.view(b, batch);
@@ -199,10 +180,8 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
     tile.from = sums;
     tile.fromOffset = b.mul(number, b.index(tileElements));
     tile.isFirst = isFirst;
-    auto anySize = MemRefType::get(ShapedType::kDynamic, c.arithmetic.sum);
-    tile.into = b.create<arith::SelectOp>(
-        isLast, b.create<memref::CastOp>(anySize, finished),
-        b.create<memref::CastOp>(anySize, sums));
+    tile.into.pointer =
+        b.create<arith::SelectOp>(isLast, finished.pointer, sums.pointer);
     tile.intoOffset = b.create<arith::SelectOp>(isLast, zero, tile.fromOffset);
   }
   emitTile(b, tile, c.arithmetic, c.unit);
@@ -232,7 +211,7 @@ void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
       Value first = b.add(firstColumn, column);
       Value at = b.mul(r, width);
       b.loop(count, [&](Value lane) {
-        Value sum = b.create<memref::LoadOp>(finished, b.add(at, lane));
+        Value sum = b.load(finished, b.add(at, lane));
         c.epilogue(b, sum, batch, i, b.add(first, lane));
       });
     });
@@ -248,25 +227,25 @@ void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
 /// Blocks of k keep a panel of columns in the first-level cache, and a block of
 /// rows times one of k in the second; wide blocks of columns read the left
 /// operand less often from further away.
-Blocking tcc::cpu::chooseBlocking(const Contraction &c, int64_t depthUnit) {
-  Blocking block;
-  block.k = depthUnit * std::max<int64_t>(1, block.k / depthUnit);
+Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes,
+                                  int64_t depthUnit) {
   auto fit = [](std::optional<int64_t> size, int64_t limit, int64_t unit) {
-    int64_t whole =
-        llvm::alignTo(std::max<int64_t>(1, size.value_or(limit)), unit);
-    return std::min<int64_t>(limit, whole);
+    int64_t whole = std::max<int64_t>(1, size.value_or(limit));
+    return std::min<int64_t>(limit, llvm::alignTo(whole, unit));
   };
-  std::optional<int64_t> m = constantOf(c.m), n = constantOf(c.n),
-                         batch = constantOf(c.batch);
-  block.m = fit(m, block.m, panelRows);
-  block.n = fit(n, block.n, panelColumns);
-  if (!m || !n || !batch)
+  Blocking block;
+  block.m = fit(sizes.m, block.m, panelRows);
+  block.n = fit(sizes.n, block.n, panelColumns);
+  block.k = fit(sizes.k, std::max(depthUnit, block.k / depthUnit * depthUnit),
+                depthUnit);
+  block.isWholeDepth = sizes.k && *sizes.k <= block.k;
+  if (!sizes.batch || !sizes.m || !sizes.n)
     return block;
   // Enough tasks for several threads, as long as blocks stay worth packing.
   constexpr int64_t tasksWanted = 16;
   auto tasks = [&] {
-    return *batch * llvm::divideCeil(*m, block.m) *
-           llvm::divideCeil(*n, block.n);
+    return *sizes.batch * llvm::divideCeil(*sizes.m, block.m) *
+           llvm::divideCeil(*sizes.n, block.n);
   };
   while (block.n > 4 * panelColumns && tasks() < tasksWanted)
     block.n -= panelColumns;
@@ -279,8 +258,9 @@ Value tcc::cpu::contractionTasks(KernelBuilder &b, const Contraction &c) {
   return b.mul(c.batch, b.mul(rowBlocks, columnBlocks));
 }
 
-int64_t tcc::cpu::contractionScratchBytes(const Contraction &contraction) {
-  return ScratchLayout(contraction).end;
+int64_t tcc::cpu::contractionScratchBytes(const Blocking &blocking, Type sum,
+                                          Type packedLhs, Type packedRhs) {
+  return ScratchLayout(blocking, sum, packedLhs, packedRhs).end;
 }
 
 void tcc::cpu::emitContraction(KernelBuilder &b, const Contraction &contraction,

@@ -24,7 +24,7 @@ struct PackRequest {
   Value batch;
   Value first, count;
   Value k, depth;
-  Value into;
+  Memory into;
   int64_t width;
   int64_t panelSize;
 };
@@ -41,10 +41,21 @@ struct MatrixOperand {
 using EpilogueFunction = std::function<void(KernelBuilder &, Value sum,
                                             Value batch, Value i, Value j)>;
 
-/// Sizes of the blocks that a task works through; multiples of the panels.
+/// What is known of the sizes when the kernel is planned.
+struct ContractionSizes {
+  std::optional<int64_t> batch, m, n, k;
+};
+
+/// Sizes of the blocks that a task works through: whole panels of rows and
+/// columns, and so many k at a time.
 struct Blocking {
   int64_t m = 128, n = 512, k = 192;
+  bool isWholeDepth = false; // one block of k is all there is
 };
+
+/// Blocks that keep a task's operands in the caches and leave enough tasks for
+/// several threads; `depthUnit` divides the block of k.
+Blocking chooseBlocking(const ContractionSizes &sizes, int64_t depthUnit = 1);
 
 struct Contraction {
   Value batch, m, n, k;
@@ -55,18 +66,16 @@ struct Contraction {
   VectorUnit unit = {};
 };
 
-/// Blocks that keep a task's operands in the caches and leave enough tasks
-/// for several threads; `depthUnit` divides the block of k.
-Blocking chooseBlocking(const Contraction &contraction, int64_t depthUnit = 1);
+/// Bytes of scratch that a worker needs; packed types are null for operands
+/// that are read where they lie.
+int64_t contractionScratchBytes(const Blocking &blocking, mlir::Type sum,
+                                mlir::Type packedLhs, mlir::Type packedRhs);
 
 /// Number of tasks: one for each block of the output.
 Value contractionTasks(KernelBuilder &b, const Contraction &contraction);
 
-/// Bytes of scratch that a worker needs.
-int64_t contractionScratchBytes(const Contraction &contraction);
-
-/// Emits tasks [firstTask, lastTask); `scratch` is a memref<?xi8>, aligned to
-/// 64 bytes.
+/// Emits tasks [firstTask, lastTask); `scratch` is a pointer, aligned to 64
+/// bytes.
 void emitContraction(KernelBuilder &b, const Contraction &contraction,
                      Value firstTask, Value lastTask, Value scratch);
 

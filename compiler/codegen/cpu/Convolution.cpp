@@ -1,6 +1,5 @@
 #include "compiler/codegen/cpu/Convolution.h"
 #include "compiler/codegen/cpu/Packing.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <numeric>
 
@@ -28,7 +27,6 @@ private:
   KernelBuilder &b;
   const ConvolutionInput &input;
   const PackRequest &request;
-  Type element;
   int64_t lanes;
   VectorType valueType, laneType; // elements; positions of lanes as i32
   SmallVector<Value> planeStrides;
@@ -56,9 +54,8 @@ private:
 PatchPacker::PatchPacker(KernelBuilder &b, const ConvolutionInput &input,
                          VectorUnit unit, const PackRequest &request)
     : b(b), input(input), request(request) {
-  element = cast<MemRefType>(input.base.getType()).getElementType();
   lanes = std::min(request.width, unit.bytes / 4);
-  valueType = VectorType::get(lanes, element);
+  valueType = VectorType::get(lanes, input.base.element);
   laneType = VectorType::get(lanes, b.getI32Type());
   plane = taps = b.index(1);
   planeStrides.resize(input.dimensions.size());
@@ -179,7 +176,7 @@ void PatchPacker::emitChannels(Value tap,
            Value value = load(b.add(image, b.mul(channel, plane)));
            Value k = b.add(b.mul(channel, taps), tap);
            Value at = b.add(vectorPlace, b.mul(b.sub(k, request.k), width));
-           b.create<vector::StoreOp>(value, request.into, at);
+           b.store(value, request.into, at);
          });
 }
 
@@ -210,16 +207,15 @@ void PatchPacker::emitRowLoads(Value tap, ValueRange taps, Value inside,
   emitChannels(tap, [&](Value channelOffset) {
     Value value = b.zero(valueType);
     for (auto [mask, start] : llvm::zip_equal(masks, starts))
-      value = b.create<vector::MaskedLoadOp>(
-          valueType, input.base, b.add(channelOffset, start), mask, value);
+      value =
+          b.loadMasked(input.base, b.add(channelOffset, start), mask, value);
     return value;
   });
 }
 
 void PatchPacker::emitGather(Value tap, Value positions, Value inside) {
   emitChannels(tap, [&](Value channelOffset) -> Value {
-    return b.create<vector::GatherOp>(valueType, input.base, channelOffset,
-                                      positions, inside, b.zero(valueType));
+    return b.gather(input.base, channelOffset, positions, inside);
   });
 }
 
@@ -249,8 +245,7 @@ static MatrixOperand planes(const ConvolutionInput &input, VectorUnit unit) {
   auto pack = [=](KernelBuilder &b, const PackRequest &request) {
     packedColumns({input.base, offset, planeSize(b)}, unit).pack(b, request);
   };
-  return {nullptr, pack,
-          cast<MemRefType>(input.base.getType()).getElementType()};
+  return {nullptr, pack, input.base.element};
 }
 
 MatrixOperand tcc::cpu::gatheredPatches(const ConvolutionInput &input,
@@ -260,6 +255,5 @@ MatrixOperand tcc::cpu::gatheredPatches(const ConvolutionInput &input,
   auto pack = [=](KernelBuilder &b, const PackRequest &request) {
     PatchPacker(b, input, unit, request).emit();
   };
-  Type element = cast<MemRefType>(input.base.getType()).getElementType();
-  return {nullptr, pack, element};
+  return {nullptr, pack, input.base.element};
 }

@@ -23,7 +23,7 @@ struct WindowDimension {
 
 /// The input, [images, groups, channels, spatial...] in row-major order.
 struct ConvolutionInput {
-  Value base; // memref<?xT>
+  Memory base;
   Value offset;
   Value channels;                                // of one group
   llvm::SmallVector<WindowDimension> dimensions; // outermost first

@@ -112,6 +112,65 @@ Value KernelBuilder::zero(Type type) {
   return create<arith::ConstantOp>(getZeroAttr(type));
 }
 
+static unsigned alignmentOf(Type element) {
+  return std::max(1u, element.getIntOrFloatBitWidth() / 8);
+}
+
+/// Not `inbounds`: masked lanes may lie outside of the buffer.
+Value KernelBuilder::address(Memory memory, Value at) {
+  Value offset = createOrFold<arith::IndexCastOp>(getI64Type(), at);
+  return create<LLVM::GEPOp>(memory.pointer.getType(), memory.element,
+                             memory.pointer, ArrayRef<LLVM::GEPArg>{offset});
+}
+
+Value KernelBuilder::load(Memory from, Value at) {
+  return create<LLVM::LoadOp>(from.element, address(from, at),
+                              alignmentOf(from.element));
+}
+
+Value KernelBuilder::loadVector(Memory from, Value at, int64_t lanes) {
+  return create<LLVM::LoadOp>(VectorType::get(lanes, from.element),
+                              address(from, at), alignmentOf(from.element));
+}
+
+void KernelBuilder::store(Value value, Memory to, Value at) {
+  create<LLVM::StoreOp>(value, address(to, at), alignmentOf(to.element));
+}
+
+Value KernelBuilder::loadMasked(Memory from, Value at, Value mask,
+                                Value otherwise) {
+  return create<LLVM::MaskedLoadOp>(otherwise.getType(), address(from, at),
+                                    mask, otherwise, alignmentOf(from.element));
+}
+
+Value KernelBuilder::gather(Memory from, Value at, Value offsets, Value mask) {
+  int64_t lanes = cast<VectorType>(offsets.getType()).getNumElements();
+  auto type = VectorType::get(lanes, from.element);
+  Type pointers =
+      LLVM::getFixedVectorType(from.pointer.getType(), unsigned(lanes));
+  Value addresses =
+      create<LLVM::GEPOp>(pointers, from.element, address(from, at),
+                          ArrayRef<LLVM::GEPArg>{offsets});
+  return create<LLVM::masked_gather>(
+      type, addresses, mask, ValueRange{zero(type)}, alignmentOf(from.element));
+}
+
+void KernelBuilder::prefetch(Memory from, Value at) {
+  constexpr int read = 0, secondLevel = 2, data = 1;
+  create<LLVM::Prefetch>(address(from, at), read, secondLevel, data);
+}
+
+Memory KernelBuilder::allocate(Type element, int64_t count) {
+  Value size = create<LLVM::ConstantOp>(getI64Type(), count);
+  auto pointer = LLVM::LLVMPointerType::get(getContext());
+  return {create<LLVM::AllocaOp>(pointer, element, size, /*alignment=*/64),
+          element};
+}
+
+Memory KernelBuilder::view(Value pointer, int64_t offset, Type element) {
+  return {address({pointer, getI8Type()}, index(offset)), element};
+}
+
 std::optional<int64_t> tcc::cpu::constantOf(Value index) {
   return getConstantIntValue(index);
 }

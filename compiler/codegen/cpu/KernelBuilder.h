@@ -1,7 +1,7 @@
 //===- KernelBuilder.h - Builds loops and index arithmetic ------*- C++ -*-===//
 //
-// The matrix and window kernels are written straight in scf, memref, vector
-// and arith. This builder keeps that readable: index arithmetic folds as it is
+// The matrix and window kernels are written straight in scf, vector, arith
+// and llvm. This builder keeps that readable: index arithmetic folds as it is
 // built, and a loop takes its body as a function of the induction variable.
 //
 //===----------------------------------------------------------------------===//
@@ -9,6 +9,7 @@
 #define TCC_COMPILER_CODEGEN_CPU_KERNELBUILDER_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include <optional>
 
@@ -16,6 +17,14 @@ namespace tcc::cpu {
 
 using mlir::Value;
 using mlir::ValueRange;
+
+/// Row-major elements behind a pointer.
+struct Memory {
+  Value pointer;
+  mlir::Type element;
+
+  explicit operator bool() const { return bool(pointer); }
+};
 
 class KernelBuilder : public mlir::ImplicitLocOpBuilder {
 public:
@@ -52,6 +61,25 @@ public:
             llvm::function_ref<void()> otherwise = nullptr);
 
   Value zero(mlir::Type type);
+
+  /// Elements are read and written as they are in memory; `at` counts them.
+  Value load(Memory from, Value at);
+  Value loadVector(Memory from, Value at, int64_t lanes);
+  /// A scalar or a vector.
+  void store(Value value, Memory to, Value at);
+  /// Lanes outside `mask` are not read and keep `otherwise`.
+  Value loadMasked(Memory from, Value at, Value mask, Value otherwise);
+  /// Lane i is the element at + offsets[i]; zero outside `mask`.
+  Value gather(Memory from, Value at, Value offsets, Value mask);
+  /// Brings the element into the second-level cache; it need not exist.
+  void prefetch(Memory from, Value at);
+  /// `count` elements on the stack; call it outside of loops.
+  Memory allocate(mlir::Type element, int64_t count);
+  /// The memory from byte `offset` on.
+  Memory view(Value pointer, int64_t offset, mlir::Type element);
+
+private:
+  Value address(Memory memory, Value at);
 };
 
 /// The value of an index known when the kernel is built.

@@ -1,5 +1,4 @@
 #include "compiler/codegen/cpu/MatrixTile.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -12,11 +11,7 @@ PanelView PanelView::at(KernelBuilder &b, Value panel, Value k) const {
   return view;
 }
 
-Type PanelView::elementType() const {
-  return cast<MemRefType>(base.getType()).getElementType();
-}
-
-PanelView tcc::cpu::packedPanels(KernelBuilder &b, Value base, Value offset,
+PanelView tcc::cpu::packedPanels(KernelBuilder &b, Memory base, Value offset,
                                  int64_t width, Value depth) {
   Value lanes = b.index(width);
   return {base, offset, b.mul(depth, lanes), b.index(1), lanes};
@@ -86,10 +81,7 @@ void SubTile::prefetch(Value k) {
   if (!tile.ahead)
     return;
   Value at = b.add(tile.ahead, b.mul(k, b.index(tile.aheadStride)));
-  constexpr unsigned secondLevel = 2;
-  b.create<memref::PrefetchOp>(tile.rhs.base, ValueRange{at},
-                               /*isWrite=*/false, secondLevel,
-                               /*isDataCache=*/true);
+  b.prefetch(tile.rhs.base, at);
 }
 
 Value SubTile::sumPosition(Value offset, int64_t row, int64_t column) {
@@ -109,7 +101,7 @@ SmallVector<Value> SubTile::initialSums(int64_t firstRow, int64_t rowCount,
       }
       Value at =
           sumPosition(tile.fromOffset, firstRow + i, firstColumn + v * lanes);
-      Value before = b.create<vector::LoadOp>(sumType, tile.from, at);
+      Value before = b.loadVector(tile.from, at, lanes);
       sums.push_back(b.create<arith::SelectOp>(tile.isFirst, zero, before));
     }
   return sums;
@@ -117,7 +109,6 @@ SmallVector<Value> SubTile::initialSums(int64_t firstRow, int64_t rowCount,
 
 void SubTile::emit(int64_t firstRow, int64_t rowCount, int64_t firstColumn,
                    int64_t vectorCount) {
-  auto rhsType = VectorType::get(lanes, tile.rhs.elementType());
   SmallVector<Value> rows, columns;
   for (int64_t i = 0; i < rowCount; ++i)
     rows.push_back(rowOffset(firstRow + i));
@@ -130,12 +121,11 @@ void SubTile::emit(int64_t firstRow, int64_t rowCount, int64_t firstColumn,
     Value lhsAtK = b.mul(k, tile.lhs.kStride);
     Value rhsAtK = b.mul(k, tile.rhs.kStride);
     for (Value column : columns) {
-      Value y = b.create<vector::LoadOp>(rhsType, tile.rhs.base,
-                                         b.add(column, rhsAtK));
+      Value y = b.loadVector(tile.rhs.base, b.add(column, rhsAtK), lanes);
       rhs.push_back(widen(y, arithmetic.rhsUnsigned));
     }
     for (Value row : rows) {
-      Value x = b.create<memref::LoadOp>(tile.lhs.base, b.add(row, lhsAtK));
+      Value x = b.load(tile.lhs.base, b.add(row, lhsAtK));
       x = b.create<vector::BroadcastOp>(sumType,
                                         widen(x, arithmetic.lhsUnsigned));
       for (Value y : rhs)
@@ -150,8 +140,7 @@ void SubTile::emit(int64_t firstRow, int64_t rowCount, int64_t firstColumn,
   for (size_t s = 0; s < sums.size(); ++s) {
     int64_t row = firstRow + s / vectorCount;
     int64_t column = firstColumn + s % vectorCount * lanes;
-    b.create<vector::StoreOp>(sums[s], tile.into,
-                              sumPosition(tile.intoOffset, row, column));
+    b.store(sums[s], tile.into, sumPosition(tile.intoOffset, row, column));
   }
 }
 

@@ -34,18 +34,17 @@ struct VectorUnit {
 /// The lanes of the right operand are adjacent. A row-major left matrix is in
 /// panels too, with kStride = 1: its elements are read one by one anyway.
 struct PanelView {
-  Value base; // memref<?xT>
+  Memory base;
   Value offset;
   Value panelStride;
   Value laneStride;
   Value kStride;
 
   PanelView at(KernelBuilder &b, Value panel, Value k) const;
-  mlir::Type elementType() const;
 };
 
 /// The view of packed panels of `width` lanes.
-PanelView packedPanels(KernelBuilder &b, Value base, Value offset,
+PanelView packedPanels(KernelBuilder &b, Memory base, Value offset,
                        int64_t width, Value depth);
 
 /// How products are formed: operands are widened to `sum`, a product joins
@@ -63,11 +62,13 @@ struct MatrixTile {
   int64_t rows;       // <= panelRows
   int64_t columns;    // <= panelColumns
   Value lastRow = {}; // rows past it read it again; null: they may be read
-  Value into = {}, intoOffset = {};
+  Memory into = {};
+  Value intoOffset = {};
   Value ahead = {}; // a position of rhs.base needed soon, for k = 0; or null
   int64_t aheadStride = 0; // and how much further it is for each next k
-  Value from = {}, fromOffset = {}; // sums of the k before; null if none are
-  Value isFirst = {};               // none are where this is true
+  Memory from = {};
+  Value fromOffset = {}; // sums of the k before; null if none are
+  Value isFirst = {};    // none are where this is true
 };
 
 /// sums[i, j] += lhs[i, k] * rhs[k, j], in the order of k.

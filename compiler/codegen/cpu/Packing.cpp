@@ -1,5 +1,4 @@
 #include "compiler/codegen/cpu/Packing.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -37,7 +36,7 @@ static void packElementsOf(KernelBuilder &b, const Panel &panel,
   auto copy = [&](Value k, Value lane) {
     Value value = element(b, request.batch, b.add(panel.first, lane),
                           b.add(request.k, k));
-    b.create<memref::StoreOp>(value, request.into, panel.position(b, k, lane));
+    b.store(value, request.into, panel.position(b, k, lane));
   };
   auto copyLanes = [&](Value count) {
     b.loop(request.depth,
@@ -88,8 +87,7 @@ static void transpose(KernelBuilder &b, SmallVectorImpl<Value> &vectors) {
 static void packRowsOf(KernelBuilder &b, const Panel &panel,
                        const MatrixInMemory &matrix, VectorUnit unit) {
   const PackRequest &request = panel.request;
-  Type element = cast<MemRefType>(matrix.base.getType()).getElementType();
-  auto type = VectorType::get(unit.lanes(element), element);
+  int64_t step = unit.lanes(matrix.base.element);
   Value start = b.add(matrix.offset(b, request.batch), request.k);
   Value lastLane = b.sub(panel.count, b.index(1));
   SmallVector<Value> lanes;
@@ -97,24 +95,21 @@ static void packRowsOf(KernelBuilder &b, const Panel &panel,
     Value lane = b.add(panel.first, b.min(b.index(i), lastLane));
     lanes.push_back(b.add(start, b.mul(lane, matrix.stride)));
   }
-  Value step = b.index(type.getNumElements());
-  Value whole = b.mul(b.div(request.depth, step), step);
-  b.loop(b.index(0), whole, step, [&](Value k) {
+  Value stride = b.index(step);
+  Value whole = b.mul(b.div(request.depth, stride), stride);
+  b.loop(b.index(0), whole, stride, [&](Value k) {
     SmallVector<Value> vectors;
     for (Value lane : lanes)
-      vectors.push_back(
-          b.create<vector::LoadOp>(type, matrix.base, b.add(lane, k)));
+      vectors.push_back(b.loadVector(matrix.base, b.add(lane, k), step));
     transpose(b, vectors);
     Value to = panel.position(b, k, b.index(0));
     for (auto [i, value] : llvm::enumerate(vectors))
-      b.create<vector::StoreOp>(value, request.into,
-                                b.add(to, b.index(i * type.getNumElements())));
+      b.store(value, request.into, b.add(to, b.index(i * step)));
   });
   b.loop(whole, request.depth, b.index(1), [&](Value k) {
     for (auto [i, lane] : llvm::enumerate(lanes)) {
-      Value value = b.create<memref::LoadOp>(matrix.base, b.add(lane, k));
-      b.create<memref::StoreOp>(value, request.into,
-                                panel.position(b, k, b.index(i)));
+      Value value = b.load(matrix.base, b.add(lane, k));
+      b.store(value, request.into, panel.position(b, k, b.index(i)));
     }
   });
 }
@@ -126,15 +121,12 @@ MatrixOperand tcc::cpu::packedRows(const MatrixInMemory &matrix,
       packRowsOf(b, panel, matrix, unit);
     });
   };
-  return {nullptr, pack,
-          cast<MemRefType>(matrix.base.getType()).getElementType()};
+  return {nullptr, pack, matrix.base.element};
 }
 
 static void packColumnsOf(KernelBuilder &b, const PackRequest &request,
                           const MatrixInMemory &matrix, VectorUnit unit) {
-  Type element = cast<MemRefType>(matrix.base.getType()).getElementType();
-  int64_t lanes = std::min(unit.lanes(element), request.width);
-  auto type = VectorType::get(lanes, element);
+  int64_t lanes = std::min(unit.lanes(matrix.base.element), request.width);
   Value start = b.add(matrix.offset(b, request.batch), request.first);
   Value width = b.index(request.width), step = b.index(lanes);
   Value whole = b.mul(b.div(request.count, step), step);
@@ -145,13 +137,12 @@ static void packColumnsOf(KernelBuilder &b, const PackRequest &request,
   b.loop(request.depth, [&](Value k) {
     Value row = b.add(start, b.mul(b.add(request.k, k), matrix.stride));
     b.loop(b.index(0), whole, step, [&](Value lane) {
-      Value value =
-          b.create<vector::LoadOp>(type, matrix.base, b.add(row, lane));
-      b.create<vector::StoreOp>(value, request.into, place(k, lane));
+      Value value = b.loadVector(matrix.base, b.add(row, lane), lanes);
+      b.store(value, request.into, place(k, lane));
     });
     b.loop(whole, request.count, b.index(1), [&](Value lane) {
-      Value value = b.create<memref::LoadOp>(matrix.base, b.add(row, lane));
-      b.create<memref::StoreOp>(value, request.into, place(k, lane));
+      Value value = b.load(matrix.base, b.add(row, lane));
+      b.store(value, request.into, place(k, lane));
     });
   });
 }
@@ -161,6 +152,5 @@ MatrixOperand tcc::cpu::packedColumns(const MatrixInMemory &matrix,
   auto pack = [=](KernelBuilder &b, const PackRequest &request) {
     packColumnsOf(b, request, matrix, unit);
   };
-  return {nullptr, pack,
-          cast<MemRefType>(matrix.base.getType()).getElementType()};
+  return {nullptr, pack, matrix.base.element};
 }

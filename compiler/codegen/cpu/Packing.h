@@ -17,7 +17,7 @@ MatrixOperand packedElements(ElementFunction element, mlir::Type type,
 
 /// A matrix in memory that is packed as it is.
 struct MatrixInMemory {
-  Value base; // memref<?xT>
+  Memory base;
   std::function<Value(KernelBuilder &, Value batch)> offset;
   Value stride; // of the index whose neighbours are not adjacent
 };

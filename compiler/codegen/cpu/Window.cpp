@@ -1,5 +1,4 @@
 #include "compiler/codegen/cpu/Window.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -24,8 +23,8 @@ private:
   VectorType resultType, inputType, laneType;
   SmallVector<Value> strides; // of the input's dimensions
   Value planeSize;
-  Value results; // a vector's lanes, for the epilogue
-  Value inputs;  // ... and for inputs that are computed
+  Memory results; // a vector's lanes, for the epilogue
+  Memory inputs;  // ... and for inputs that are computed
 
   Value image, channel, planeStart;
   Value column; // of lane 0 in the output
@@ -61,13 +60,9 @@ WindowEmitter::WindowEmitter(KernelBuilder &b, const Window &window)
     strides[d] = planeSize;
     planeSize = b.mul(planeSize, window.dimensions[d].input);
   }
-  auto buffer = [&](Type element) {
-    return b.create<memref::AllocaOp>(MemRefType::get(lanes, element),
-                                      b.getI64IntegerAttr(64));
-  };
-  results = buffer(window.initial.getType());
+  results = b.allocate(window.initial.getType(), lanes);
   if (!window.input.base)
-    inputs = buffer(window.input.type);
+    inputs = b.allocate(window.input.type, lanes);
 }
 
 Value WindowEmitter::laneNumbers(int64_t first, int64_t step) {
@@ -186,13 +181,11 @@ Value WindowEmitter::loadInputs(ArrayRef<Value> position, Value start,
   for (auto [d, p] : llvm::enumerate(position))
     at = b.add(at, b.mul(p, strides[d]));
   if (row().stride == 1)
-    return b.create<vector::MaskedLoadOp>(inputType, window.input.base, at,
-                                          inside, b.zero(inputType));
+    return b.loadMasked(window.input.base, at, inside, b.zero(inputType));
   if (row().stride == 2)
     return loadEverySecond(at, start);
   Value offsets = laneNumbers(0, row().stride);
-  return b.create<vector::GatherOp>(inputType, window.input.base, at, offsets,
-                                    inside, b.zero(inputType));
+  return b.gather(window.input.base, at, offsets, inside);
 }
 
 /// Two loads and a shuffle: much less than a gather.
@@ -200,9 +193,8 @@ Value WindowEmitter::loadEverySecond(Value at, Value start) {
   SmallVector<Value> halves;
   for (int64_t first : {int64_t(0), lanes}) {
     Value inside = isInside(laneNumbers(first, 1), start, 1);
-    halves.push_back(b.create<vector::MaskedLoadOp>(
-        inputType, window.input.base, b.add(at, b.index(first)), inside,
-        b.zero(inputType)));
+    halves.push_back(b.loadMasked(window.input.base, b.add(at, b.index(first)),
+                                  inside, b.zero(inputType)));
   }
   SmallVector<int64_t> even;
   for (int64_t lane = 0; lane < lanes; ++lane)
@@ -218,20 +210,20 @@ Value WindowEmitter::computeInputs(ArrayRef<Value> position, Value start) {
     Value column = b.add(start, b.mul(lane, b.index(row().stride)));
     at.back() = b.max(b.min(column, last), b.index(0));
     Value value = window.input.element(b, image, channel, at);
-    b.create<memref::StoreOp>(value, inputs, lane);
+    b.store(value, inputs, lane);
   });
-  return b.create<vector::LoadOp>(inputType, inputs, b.index(0));
+  return b.loadVector(inputs, b.index(0), lanes);
 }
 
 void WindowEmitter::finishRow(ValueRange outer, Value result) {
-  b.create<vector::StoreOp>(result, results, b.index(0));
+  b.store(result, results, b.index(0));
   Value count = b.min(b.index(lanes), b.sub(row().output, column));
   SmallVector<Value> position(outer);
   position.push_back(nullptr);
   auto finish = [&](Value end) {
     b.loop(end, [&](Value lane) {
       position.back() = b.add(column, lane);
-      Value value = b.create<memref::LoadOp>(results, lane);
+      Value value = b.load(results, lane);
       window.epilogue(b, value, image, channel, position);
     });
   };

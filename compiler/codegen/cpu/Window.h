@@ -15,10 +15,11 @@
 
 namespace tcc::cpu {
 
-/// The input is read from memory where `base` is set (a memref<?xT>, from
-/// `offset` in row-major order), else computed by `element`.
+/// The input is read from memory where `base` is set, from
+/// `offset` in row-major order; else it is computed by `element`.
 struct WindowInput {
-  Value base, offset;
+  Memory base;
+  Value offset;
   std::function<Value(KernelBuilder &, Value image, Value channel,
                       ValueRange position)>
       element;

@@ -3,8 +3,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -24,8 +22,8 @@ using namespace mlir;
 using namespace tcc::bench;
 
 void tcc::bench::registerKernelDialects(DialectRegistry &registry) {
-  registry.insert<arith::ArithDialect, func::FuncDialect, memref::MemRefDialect,
-                  scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect>();
+  registry.insert<arith::ArithDialect, func::FuncDialect, scf::SCFDialect,
+                  vector::VectorDialect, LLVM::LLVMDialect>();
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
 }
@@ -36,16 +34,11 @@ static LogicalResult lowerToLLVM(ModuleOp module) {
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
   pm.addPass(createConvertSCFToCFPass());
-  pm.addPass(memref::createExpandStridedMetadataPass());
-  pm.addPass(createLowerAffinePass());
   ConvertVectorToLLVMPassOptions vectorOptions;
   vectorOptions.force32BitVectorIndices = true;
   pm.addPass(createConvertVectorToLLVMPass(vectorOptions));
-  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
   pm.addPass(createArithToLLVMConversionPass());
-  ConvertFuncToLLVMPassOptions functionOptions;
-  functionOptions.useBarePtrCallConv = true;
-  pm.addPass(createConvertFuncToLLVMPass(functionOptions));
+  pm.addPass(createConvertFuncToLLVMPass());
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   return pm.run(module);

@@ -4,7 +4,6 @@
 #include "compiler/codegen/cpu/Packing.h"
 #include "compiler/codegen/cpu/Window.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -30,24 +29,19 @@ cpu::VectorUnit unitOf(const std::string &cpu) {
 /// func @kernel(lhs, rhs, out, scratch), and a builder in its body.
 struct Frame {
   OwningOpRef<ModuleOp> module;
-  Value lhs, rhs, out;
+  cpu::Memory lhs, rhs, out;
   func::FuncOp function;
 
-  Frame(MLIRContext &context, int64_t lhsSize, int64_t rhsSize, int64_t outSize,
-        KernelBuilder &b)
-      : module(ModuleOp::create(b.getLoc())) {
+  explicit Frame(KernelBuilder &b) : module(ModuleOp::create(b.getLoc())) {
     b.setInsertionPointToEnd(module->getBody());
-    auto buffer = [&](int64_t n) { return MemRefType::get(n, b.getF32Type()); };
-    auto type =
-        b.getFunctionType({buffer(lhsSize), buffer(rhsSize), buffer(outSize),
-                           MemRefType::get(1 << 30, b.getI8Type())},
-                          {});
-    function = b.create<func::FuncOp>("kernel", type);
+    SmallVector<Type> pointers(4, LLVM::LLVMPointerType::get(b.getContext()));
+    function =
+        b.create<func::FuncOp>("kernel", b.getFunctionType(pointers, {}));
     Block *body = function.addEntryBlock();
     b.setInsertionPointToEnd(body);
-    lhs = body->getArgument(0);
-    rhs = body->getArgument(1);
-    out = body->getArgument(2);
+    lhs = {body->getArgument(0), b.getF32Type()};
+    rhs = {body->getArgument(1), b.getF32Type()};
+    out = {body->getArgument(2), b.getF32Type()};
   }
 
   void emit(KernelBuilder &b, const cpu::Contraction &contraction) {
@@ -60,11 +54,11 @@ struct Frame {
 
 } // namespace
 
-static cpu::EpilogueFunction storeTo(Value out, Value batchStride,
+static cpu::EpilogueFunction storeTo(cpu::Memory out, Value batchStride,
                                      Value rowStride) {
   return [=](KernelBuilder &b, Value sum, Value batch, Value i, Value j) {
     Value at = b.add(b.linearize({batch, i}, {batchStride, rowStride}), j);
-    b.create<memref::StoreOp>(sum, out, at);
+    b.store(sum, out, at);
   };
 }
 
@@ -72,8 +66,7 @@ Kernel Kernel::matmul(MLIRContext &context, MatmulShape shape,
                       const std::string &cpuName) {
   KernelBuilder b(UnknownLoc::get(&context), &context);
   auto [m, n, k] = shape;
-  int64_t panels = llvm::alignTo(n, cpu::panelColumns);
-  Frame frame(context, m * k, panels * k, m * n, b);
+  Frame frame(b);
   cpu::Contraction c{b.index(1), b.index(m), b.index(n), b.index(k)};
   c.unit = unitOf(cpuName);
   auto atZero = [](KernelBuilder &b, Value) { return b.index(0); };
@@ -84,8 +77,9 @@ Kernel Kernel::matmul(MLIRContext &context, MatmulShape shape,
   };
   c.arithmetic.sum = b.getF32Type();
   c.epilogue = storeTo(frame.out, b.index(0), b.index(n));
-  c.blocking = cpu::chooseBlocking(c);
-  int64_t scratchBytes = cpu::contractionScratchBytes(c);
+  c.blocking = cpu::chooseBlocking({1, m, n, k});
+  int64_t scratchBytes = cpu::contractionScratchBytes(
+      c.blocking, c.arithmetic.sum, c.lhs.packedType, c.rhs.packedType);
   frame.emit(b, c);
   return Kernel(Jit::compile(*frame.module, cpuName), scratchBytes);
 }
@@ -95,9 +89,7 @@ Kernel Kernel::convolution(MLIRContext &context, ConvolutionShape shape,
   KernelBuilder b(UnknownLoc::get(&context), &context);
   int64_t k = shape.channels * shape.taps * shape.taps;
   int64_t pixels = shape.output() * shape.output();
-  int64_t filters = llvm::alignTo(shape.filters, cpu::panelRows);
-  Frame frame(context, filters * k, shape.channels * shape.size * shape.size,
-              shape.filters * pixels, b);
+  Frame frame(b);
   cpu::Contraction c{b.index(1), b.index(shape.filters), b.index(pixels),
                      b.index(k)};
   c.lhs.view = [k, base = frame.lhs](KernelBuilder &b, Value) {
@@ -116,8 +108,10 @@ Kernel Kernel::convolution(MLIRContext &context, ConvolutionShape shape,
   c.arithmetic.sum = b.getF32Type();
   c.epilogue =
       storeTo(frame.out, b.index(shape.filters * pixels), b.index(pixels));
-  c.blocking = cpu::chooseBlocking(c, shape.taps * shape.taps);
-  int64_t scratchBytes = cpu::contractionScratchBytes(c);
+  c.blocking = cpu::chooseBlocking({1, shape.filters, pixels, k},
+                                   shape.taps * shape.taps);
+  int64_t scratchBytes = cpu::contractionScratchBytes(
+      c.blocking, c.arithmetic.sum, c.lhs.packedType, c.rhs.packedType);
   frame.emit(b, c);
   return Kernel(Jit::compile(*frame.module, cpuName), scratchBytes);
 }
@@ -126,9 +120,7 @@ Kernel Kernel::depthwise(MLIRContext &context, ConvolutionShape shape,
                          const std::string &cpuName) {
   KernelBuilder b(UnknownLoc::get(&context), &context);
   int64_t taps = shape.taps, size = shape.output();
-  Frame frame(context, shape.channels * taps * taps,
-              shape.channels * shape.size * shape.size,
-              shape.channels * size * size, b);
+  Frame frame(b);
   cpu::WindowDimension d{
       b.index(shape.size), b.index(size), b.index(taps), shape.stride, 1,
       b.index(shape.pad())};
@@ -140,7 +132,7 @@ Kernel Kernel::depthwise(MLIRContext &context, ConvolutionShape shape,
                                             ValueRange tap) -> Value {
     Value at = b.linearize({channel, tap[0], tap[1]},
                            {b.index(taps * taps), b.index(taps), b.index(1)});
-    Value weight = b.create<memref::LoadOp>(base, at);
+    Value weight = b.load(base, at);
     Value all = b.create<vector::BroadcastOp>(input.getType(), weight);
     return b.create<vector::FMAOp>(input, all, partial);
   };
@@ -149,7 +141,7 @@ Kernel Kernel::depthwise(MLIRContext &context, ConvolutionShape shape,
                                              ValueRange position) {
     Value at = b.linearize({channel, position[0], position[1]},
                            {b.index(size * size), b.index(size), b.index(1)});
-    b.create<memref::StoreOp>(result, base, at);
+    b.store(result, base, at);
   };
   window.unit = unitOf(cpuName);
   window.planesPerTask = cpu::chooseWindowGrain(window);
