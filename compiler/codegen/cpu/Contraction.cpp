@@ -236,9 +236,12 @@ Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes,
   Blocking block;
   block.m = fit(sizes.m, block.m, panelRows);
   block.n = fit(sizes.n, block.n, panelColumns);
-  block.k = fit(sizes.k, std::max(depthUnit, block.k / depthUnit * depthUnit),
-                depthUnit);
-  block.isWholeDepth = sizes.k && *sizes.k <= block.k;
+  block.k = std::max(depthUnit, block.k / depthUnit * depthUnit);
+  if (sizes.k) {
+    int64_t blocks = std::max<int64_t>(1, llvm::divideCeil(*sizes.k, block.k));
+    block.k = fit(llvm::divideCeil(*sizes.k, blocks), block.k, depthUnit);
+    block.isWholeDepth = blocks == 1;
+  }
   if (!sizes.batch || !sizes.m || !sizes.n)
     return block;
   // Enough tasks for several threads, as long as blocks stay worth packing.
