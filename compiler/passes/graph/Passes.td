@@ -92,6 +92,18 @@ def SplitPreparePass : TccGraphPass<"split-prepare"> {
     ["::tcc::graph::GraphDialect", "::mlir::func::FuncDialect"];
 }
 
+def DecomposePass : TccGraphPass<"decompose"> {
+  let summary = "replace composites that have no kernel by simpler ops";
+  let description = [{
+    Composites that a kernel computes as a whole (softmax, layer norm) stay.
+
+    ```mlir
+    %y = graph.attention %q, %k, %v {scale = 0.125 : f64} : ...
+    // becomes matmul, mul, softmax, matmul
+    ```
+  }];
+}
+
 def FuseOpsPass : TccGraphPass<"fuse-ops"> {
   let summary = "partition each block into kernels";
   let description = [{

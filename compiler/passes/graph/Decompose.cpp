@@ -1,0 +1,49 @@
+//===- Decompose.cpp - Replace composites that have no kernel -------------===//
+#include "compiler/passes/graph/Passes.h"
+#include "dialects/graph/GraphOps.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc {
+
+#define GEN_PASS_DEF_DECOMPOSEPASS
+#include "compiler/passes/graph/Passes.h.inc"
+
+namespace {
+
+struct DecomposePass : impl::DecomposePassBase<DecomposePass> {
+  void runOnOperation() override;
+};
+
+} // namespace
+
+static SmallVector<DecomposableOpInterface> collectComposites(ModuleOp module) {
+  SmallVector<DecomposableOpInterface> composites;
+  module->walk([&](DecomposableOpInterface op) {
+    if (!isa<KernelOpInterface>(op.getOperation()))
+      composites.push_back(op);
+  });
+  return composites;
+}
+
+static LogicalResult replaceComposite(DecomposableOpInterface op) {
+  OpBuilder builder(op);
+  FailureOr<SmallVector<Value>> values = op.decompose(builder);
+  if (failed(values))
+    return op->emitOpError("has neither a kernel nor a decomposition");
+  op->replaceAllUsesWith(*values);
+  op->erase();
+  return success();
+}
+
+/// What a composite becomes may hold composites.
+void DecomposePass::runOnOperation() {
+  for (auto composites = collectComposites(getOperation());
+       !composites.empty(); composites = collectComposites(getOperation()))
+    for (DecomposableOpInterface op : composites)
+      if (failed(replaceComposite(op)))
+        return signalPassFailure();
+}
+
+} // namespace tcc
