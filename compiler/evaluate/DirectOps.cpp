@@ -266,9 +266,12 @@ void evaluate(TopKOp op, const HostTensor &x, HostTensor &resultValues,
     };
     SmallVector<int64_t> order =
         llvm::to_vector(llvm::seq<int64_t>(0, x.extent(axis)));
-    llvm::stable_sort(order, [&](int64_t i, int64_t j) {
+    llvm::sort(order, [&](int64_t i, int64_t j) {
       Scalar a = element(i), b = element(j);
-      return op.getSmallest() ? isLarger(type, b, a) : isLarger(type, a, b);
+      if (op.getSmallest())
+        std::swap(a, b);
+      bool isTie = !isLarger(type, a, b) && !isLarger(type, b, a);
+      return isTie ? i < j : isLarger(type, a, b);
     });
     for (int64_t i = 0; i < k; ++i) {
       Scalar value = element(order[i]);

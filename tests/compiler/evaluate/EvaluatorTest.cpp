@@ -139,7 +139,8 @@ TEST_F(EvaluatorTest, ConcatenatesAndPads) {
 }
 
 TEST_F(EvaluatorTest, ReducesWithNaNPropagation) {
-  llvm::StringRef source = R"(func.func @f(%x: tensor<2x2xf32>) -> tensor<2xf32> {
+  llvm::StringRef source =
+      R"(func.func @f(%x: tensor<2x2xf32>) -> tensor<2xf32> {
     %y = graph.reduce <max> %x [1] : (tensor<2x2xf32>) -> tensor<2xf32>
     return %y : tensor<2xf32> })";
   auto result = run(source, {{1, 2, NAN, 3}});

@@ -20,16 +20,28 @@ bool isExactly(Value tensor, double expected) {
          std::signbit(*value) == std::signbit(expected);
 }
 
+/// An op that its neutral right operand leaves out.
+struct NeutralRow {
+  StringLiteral op;
+  double onIntegers, onFloats;
+};
+constexpr NeutralRow kNeutralRows[] = {
+    {AddOp::getOperationName(), 0.0, -0.0},
+    {SubOp::getOperationName(), 0.0, 0.0},
+    {MulOp::getOperationName(), 1.0, 1.0},
+    {DivOp::getOperationName(), 1.0, 1.0},
+    {PowOp::getOperationName(), 1.0, 1.0},
+    {OrOp::getOperationName(), 0.0, 0.0},
+    {XorOp::getOperationName(), 0.0, 0.0},
+    {ShiftLeftOp::getOperationName(), 0.0, 0.0},
+    {ShiftRightOp::getOperationName(), 0.0, 0.0},
+};
+
 /// True if `rhs` leaves lhs as it is.
 bool isNeutral(Operation *op, Value rhs) {
-  if (isa<AddOp>(op))
-    return isInteger(rhs) ? isExactly(rhs, 0.0) : isExactly(rhs, -0.0);
-  if (isa<SubOp>(op))
-    return isExactly(rhs, 0.0);
-  if (isa<MulOp, DivOp, PowOp>(op))
-    return isExactly(rhs, 1.0);
-  if (isa<OrOp, XorOp, ShiftLeftOp, ShiftRightOp>(op))
-    return isExactly(rhs, 0.0);
+  for (const NeutralRow &row : kNeutralRows)
+    if (op->getName().getStringRef() == row.op)
+      return isExactly(rhs, isInteger(rhs) ? row.onIntegers : row.onFloats);
   return false;
 }
 
@@ -90,24 +102,27 @@ struct DivideByPowerOfTwo : OpRewritePattern<DivOp> {
   }
 };
 
-/// neg(neg(x)) = x, not(not(x)) = x, relu(relu(x)) = relu(x), ...
-struct CollapseUnaryPair : RewritePattern {
-  explicit CollapseUnaryPair(MLIRContext *context)
-      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
-
-  LogicalResult matchAndRewrite(Operation *op,
+/// f(f(x)) = x
+template <typename Op> struct CancelWithItself : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op,
                                 PatternRewriter &rewriter) const override {
-    if (!isa<PointwiseOpInterface>(op) || op->getNumOperands() != 1)
-      return failure();
-    Operation *inner = op->getOperand(0).getDefiningOp();
-    if (!inner || inner->getName() != op->getName())
+    auto inner = op.getX().template getDefiningOp<Op>();
+    if (!inner)
       return rewriter.notifyMatchFailure(op, "operand is another op");
-    if (isa<NegOp, NotOp>(op))
-      rewriter.replaceOp(op, inner->getOperand(0));
-    else if (isa<ReluOp, AbsOp, FloorOp, CeilOp, RoundOp, SignOp>(op))
-      rewriter.replaceOp(op, inner->getResult(0));
-    else
-      return rewriter.notifyMatchFailure(op, "not an involution or projection");
+    rewriter.replaceOp(op, inner.getX());
+    return success();
+  }
+};
+
+/// f(f(x)) = f(x)
+template <typename Op> struct MergeWithItself : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getX().template getDefiningOp<Op>())
+      return rewriter.notifyMatchFailure(op, "operand is another op");
+    rewriter.replaceOp(op, op.getX());
     return success();
   }
 };
@@ -190,10 +205,13 @@ struct CompareWithItself : OpRewritePattern<CompareOp> {
 } // namespace
 
 void addAlgebraPatterns(RewritePatternSet &patterns) {
-  patterns
-      .add<DropNeutralOperand, ExpandSmallPower, DivideByPowerOfTwo,
-           CollapseUnaryPair, ComposeCasts, DecideSelect, CompareWithItself>(
-          patterns.getContext());
+  patterns.add<DropNeutralOperand, ExpandSmallPower, DivideByPowerOfTwo,
+               ComposeCasts, DecideSelect, CompareWithItself,
+               CancelWithItself<NegOp>, CancelWithItself<NotOp>,
+               MergeWithItself<ReluOp>, MergeWithItself<AbsOp>,
+               MergeWithItself<FloorOp>, MergeWithItself<CeilOp>,
+               MergeWithItself<RoundOp>, MergeWithItself<SignOp>>(
+      patterns.getContext());
 }
 
 } // namespace tcc

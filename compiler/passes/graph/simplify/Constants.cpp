@@ -38,18 +38,14 @@ ConstantOp getScalar(Value tensor) {
 }
 
 /// reshape, transpose, slice of a splat = the splat in another shape
-struct MoveSplat : RewritePattern {
-  explicit MoveSplat(MLIRContext *context)
-      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
-
-  LogicalResult matchAndRewrite(Operation *op,
+template <typename Op> struct MoveSplat : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op,
                                 PatternRewriter &rewriter) const override {
-    if (!isa<ReshapeOp, TransposeOp, SliceOp>(op))
-      return failure();
-    auto broadcast = op->getOperand(0).getDefiningOp<BroadcastOp>();
+    auto broadcast = op.getX().template getDefiningOp<BroadcastOp>();
     if (!broadcast || getRank(broadcast.getX()) != 0)
       return rewriter.notifyMatchFailure(op, "operand is not a splat");
-    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op->getResult(0).getType(),
+    rewriter.replaceOpWithNewOp<BroadcastOp>(op, op.getType(),
                                              broadcast.getX());
     return success();
   }
@@ -108,9 +104,8 @@ struct EvaluateConstants : RewritePattern {
   LogicalResult matchAndRewrite(Operation *op,
                                 PatternRewriter &rewriter) const override {
     // A broadcast costs nothing in a kernel; a larger constant does.
-    if (isa<ConstantOp, BroadcastOp, WeightOp>(op) ||
-        !isa_and_present<GraphDialect>(op->getDialect()) ||
-        op->getNumResults() == 0)
+    if (op->hasTrait<OpTrait::ConstantLike>() || isa<BroadcastOp>(op) ||
+        !isa_and_present<GraphDialect>(op->getDialect()))
       return failure();
     SmallVector<DenseElementsAttr> operands;
     for (Value operand : op->getOperands()) {
@@ -133,7 +128,8 @@ struct EvaluateConstants : RewritePattern {
 } // namespace
 
 void addConstantPatterns(RewritePatternSet &patterns) {
-  patterns.add<ShrinkSplat, MoveSplat, EvaluateSplats, EvaluateConstants>(
+  patterns.add<ShrinkSplat, MoveSplat<ReshapeOp>, MoveSplat<TransposeOp>,
+               MoveSplat<SliceOp>, EvaluateSplats, EvaluateConstants>(
       patterns.getContext());
 }
 
