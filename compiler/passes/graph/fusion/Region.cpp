@@ -1,4 +1,5 @@
 #include "compiler/passes/graph/fusion/Region.h"
+#include "compiler/passes/graph/fusion/Rows.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
@@ -29,59 +30,6 @@ bool isFusible(Operation *op) {
 }
 
 namespace {
-
-/// Adjacent axes that are all reduced, or all kept. Axes of extent 1 are left
-/// out, so that shapes which differ by reshapes compare equal.
-struct Segment {
-  bool isReduced;
-  AffineExpr extent;
-};
-using Rows = SmallVector<Segment, 4>;
-
-Rows getRows(ArrayRef<AffineExpr> extents,
-             function_ref<bool(int64_t)> reduced) {
-  Rows rows;
-  for (auto [axis, extent] : llvm::enumerate(extents)) {
-    if (getConstant(extent) == 1)
-      continue;
-    bool isReduced = reduced(axis);
-    if (!rows.empty() && rows.back().isReduced == isReduced)
-      rows.back().extent = rows.back().extent * extent;
-    else
-      rows.push_back({isReduced, extent});
-  }
-  return rows;
-}
-
-bool isEqual(ArrayRef<Segment> lhs, ArrayRef<Segment> rhs) {
-  if (lhs.size() != rhs.size())
-    return false;
-  for (auto [a, b] : llvm::zip(lhs, rhs))
-    if (a.isReduced != b.isReduced || !graph::isEqual(a.extent, b.extent))
-      return false;
-  return true;
-}
-
-/// The loops of a row op, which are the axes of its first operand.
-std::optional<SmallVector<int64_t>> getReducedAxes(Operation *op) {
-  auto iteration = dyn_cast<IterationOpInterface>(op);
-  if (!iteration || !iteration.getOperandMap(0) ||
-      !iteration.getOperandMap(0).isIdentity())
-    return std::nullopt;
-  SmallVector<int64_t> axes;
-  for (auto [loop, kind] : llvm::enumerate(iteration.getLoopKinds()))
-    if (kind == utils::IteratorType::reduction)
-      axes.push_back(loop);
-  return axes;
-}
-
-/// True if result elements are combined from a whole row, so that there is one
-/// a row; a composite like softmax has one for each element of the row.
-bool isOnePerRow(Operation *op) {
-  auto iteration = cast<IterationOpInterface>(op);
-  return iteration.getResultMap(0).getNumResults() !=
-         iteration.getLoopKinds().size();
-}
 
 KernelKind getKernelKind(Operation *op) {
   return cast<KernelOpInterface>(op).getKernelKind();
@@ -210,7 +158,11 @@ StringRef Analyzer::readResults() {
   for (Value result : results) {
     Operation *op = result.getDefiningOp();
     AffineExpr size = model.getCount(result.getType());
-    if (op == region.anchor && region.kind == KernelKind::irregular) {
+    bool isAlone =
+        region.kind == KernelKind::scan || region.kind == KernelKind::irregular;
+    if (isAlone && op != region.anchor)
+      return "nothing can follow in the kernel of a scan or an irregular op";
+    if (isAlone) {
       read(result, kElementwise, 0, false);
     } else if (graph::isEqual(size, count)) {
       if (isa<ElementOpInterface>(op) &&
@@ -325,15 +277,16 @@ static std::optional<double> getPackedReads(Operation *anchor, unsigned operand,
   return std::max(1.0, std::ceil(unread / model.getMachine().packedReuse));
 }
 
-/// The operands of a contraction may be computed while they are packed. Those
-/// of other anchors are read where they lie.
+/// The operands of a contraction may be computed while they are packed, and a
+/// scan's element by element. Those of other anchors are read where they lie.
 StringRef Analyzer::readAnchorOperands(unsigned member) {
   Operation *op = members[member];
   if (region.access[member] != kElementwise)
     return "an op with loops of its own is read at other indices";
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     std::optional<double> reads;
-    if (region.kind == KernelKind::contraction)
+    if (region.kind == KernelKind::contraction ||
+        region.kind == KernelKind::scan)
       reads = getPackedReads(op, i, model);
     if (!reads && find(getSource(operand)) >= 0)
       return "the operand is read where it lies";

@@ -1,0 +1,50 @@
+#include "compiler/passes/graph/fusion/Rows.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::fusion {
+
+Rows getRows(ArrayRef<AffineExpr> extents,
+             function_ref<bool(int64_t)> reduced) {
+  Rows rows;
+  for (auto [axis, extent] : llvm::enumerate(extents)) {
+    if (getConstant(extent) == 1)
+      continue;
+    bool isReduced = reduced(axis);
+    if (!rows.empty() && rows.back().isReduced == isReduced)
+      rows.back().extent = rows.back().extent * extent;
+    else
+      rows.push_back({isReduced, extent});
+  }
+  return rows;
+}
+
+bool isEqual(ArrayRef<Segment> lhs, ArrayRef<Segment> rhs) {
+  if (lhs.size() != rhs.size())
+    return false;
+  for (auto [a, b] : llvm::zip(lhs, rhs))
+    if (a.isReduced != b.isReduced || !graph::isEqual(a.extent, b.extent))
+      return false;
+  return true;
+}
+
+std::optional<SmallVector<int64_t>> getReducedAxes(Operation *op) {
+  auto iteration = dyn_cast<IterationOpInterface>(op);
+  if (!iteration || !iteration.getOperandMap(0) ||
+      !iteration.getOperandMap(0).isIdentity())
+    return std::nullopt;
+  SmallVector<int64_t> axes;
+  for (auto [loop, kind] : llvm::enumerate(iteration.getLoopKinds()))
+    if (kind == utils::IteratorType::reduction)
+      axes.push_back(loop);
+  return axes;
+}
+
+bool isOnePerRow(Operation *op) {
+  auto iteration = cast<IterationOpInterface>(op);
+  return iteration.getResultMap(0).getNumResults() !=
+         iteration.getLoopKinds().size();
+}
+
+} // namespace tcc::fusion
