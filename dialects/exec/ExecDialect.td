@@ -82,7 +82,7 @@ def Exec_TensorAttr : AttrDef<Exec_Dialect, "Tensor"> {
                         DefaultValuedParameter<"int64_t", "0">:$indexMin,
                         DefaultValuedParameter<"int64_t", "-1">:$indexMax);
   let assemblyFormat = [{
-    `<` $name `:` $type
+    `<` $name `,` $type
     (`,` struct($fixed, $indexMin, $indexMax)^)? `>`
   }];
 }

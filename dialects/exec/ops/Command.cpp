@@ -18,9 +18,9 @@ SmallVector<Value> LaunchOp::getWrites() {
 }
 
 LogicalResult LaunchOp::verify() {
-  if (getSizes().getNumDims() != 0)
+  if (getSizes() && getSizes()->getNumDims() != 0)
     return emitOpError("expected sizes over slots");
-  if (!isSizeMap(getTasks(), 1))
+  if (getTasks() && !isSizeMap(*getTasks(), 1))
     return emitOpError("expected one number of tasks");
   auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(
       (*this)->getParentOp(), getKernelAttr());

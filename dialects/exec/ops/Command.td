@@ -7,21 +7,24 @@ def Exec_LaunchOp : Exec_Command<"launch", [AttrSizedOperandSegments]> {
   let summary = "runs a kernel";
   let description = [{
     kernel(inputs + outputs [+ fault], sizes, ...) over tasks [0, tasks).
-    `fault` is the fault buffer of a kernel that checks indices. `flops` and
-    `bytes` are what the cost model counts; `node` names the model's nodes.
+    `sizes`, `tasks` and the `fault` buffer of a kernel that checks indices are
+    the target's (`tcc-select-kernels`) and absent before. `flops` and `bytes` are
+    what the cost model counts; `node` names the model's nodes.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel,
                        Variadic<Exec_BufferType>:$inputs,
                        Variadic<Exec_BufferType>:$outputs,
                        Optional<Exec_BufferType>:$fault,
-                       AffineMapAttr:$sizes, AffineMapAttr:$tasks,
+                       OptionalAttr<AffineMapAttr>:$sizes,
+                       OptionalAttr<AffineMapAttr>:$tasks,
                        StrAttr:$node, OptionalAttr<AffineMapAttr>:$flops,
                        OptionalAttr<AffineMapAttr>:$bytes,
                        DefaultValuedAttr<I64Attr, "0">:$lane);
   let assemblyFormat = [{
     $kernel `ins` `(` $inputs `)` `outs` `(` $outputs `)`
-    (`fault` `(` $fault^ `:` type($fault) `)`)? `sizes` $sizes `tasks` $tasks
-    `node` $node attr-dict `:` `(` type($inputs) `)` `,` `(` type($outputs) `)`
+    (`fault` `(` $fault^ `:` type($fault) `)`)? (`sizes` $sizes^)?
+    (`tasks` $tasks^)? `node` $node attr-dict
+    `:` `(` type($inputs) `)` `to` `(` type($outputs) `)`
   }];
   let hasVerifier = 1;
 }

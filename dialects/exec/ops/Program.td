@@ -13,12 +13,13 @@ def Exec_EntryOp : Exec_Op<"entry", [Symbol, IsolatedFromAbove, SingleBlock,
 
     Example:
     ```mlir
-    exec.entry @main inputs [#exec.tensor<"x" : tensor<4xf32>>]
-        outputs [#exec.tensor<"y" : tensor<4xf32>>] {slots = 0 : i64} {
+    exec.entry @main inputs [#exec.tensor<"x", tensor<4xf32>>]
+        outputs [#exec.tensor<"y", tensor<4xf32>>] {slots = 0 : i64} {
       %x = exec.buffer input 0 bytes affine_map<() -> (16)> bound 16 : <host>
       %y = exec.buffer output 0 bytes affine_map<() -> (16)> bound 16 : <host>
       exec.launch @kernel_0 ins(%x) outs(%y) sizes affine_map<() -> ()>
-          tasks affine_map<() -> (1)> node "relu" : (!exec.buffer<host>), (!exec.buffer<host>)
+          tasks affine_map<() -> (1)> node "relu"
+          : (!exec.buffer<host>) to (!exec.buffer<host>)
     }
     ```
   }];

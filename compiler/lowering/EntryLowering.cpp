@@ -1,0 +1,294 @@
+#include "compiler/lowering/EntryLowering.h"
+
+#include "compiler/decisions/Decisions.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tcc::exec;
+
+namespace tcc::lowering {
+
+using graph::GraphDialect;
+
+Value getSource(Value tensor) {
+  while (auto reshape = tensor.getDefiningOp<graph::ReshapeOp>())
+    tensor = reshape.getX();
+  return tensor;
+}
+
+AffineExpr getByteSize(Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
+  constexpr unsigned kBitsPerByte = 8;
+  int64_t bytes = llvm::divideCeil(
+      type.getElementType().getIntOrFloatBitWidth(), kBitsPerByte);
+  return graph::getNumElements(graph::getExtents(type), type.getContext()) *
+         bytes;
+}
+
+/// True for values that are written to a buffer of our choice. What a loop
+/// carries ends in either half of its own buffer.
+static bool canChooseBuffer(Value value, Block &block) {
+  Operation *producer = value.getDefiningOp();
+  if (!producer || producer->getBlock() != &block)
+    return false;
+  if (auto loop = dyn_cast<graph::LoopOp>(producer))
+    return cast<OpResult>(value).getResultNumber() >= loop.getInits().size();
+  return isa<graph::FusedOp, graph::IfOp>(producer);
+}
+
+Destinations chooseDestinations(Block &block, ArrayRef<Value> results,
+                                SmallVectorImpl<bool> &isDirect) {
+  Destinations destinations;
+  isDirect.assign(results.size(), false);
+  for (auto [i, yielded] :
+       llvm::enumerate(block.getTerminator()->getOperands())) {
+    Value source = getSource(yielded);
+    if (!results[i] || !canChooseBuffer(source, block))
+      continue;
+    isDirect[i] = destinations.try_emplace(source, results[i]).second;
+  }
+  return destinations;
+}
+
+EntryLowering::EntryLowering(func::FuncOp function, ProgramTables &tables)
+    : function(function), tables(tables),
+      symbols(graph::getSymbols(function->getParentOfType<ModuleOp>())),
+      builder(function), slotCount(symbols.size()) {}
+
+// --- Buffers
+// --------------------------------------------------------------------
+
+AffineMap EntryLowering::getByteMap(Type tensor) const {
+  return graph::makeSizeMap(getByteSize(tensor), tensor.getContext());
+}
+
+int64_t EntryLowering::getByteBound(Type tensor) const {
+  return graph::getRange(getByteSize(tensor), symbols).max;
+}
+
+Value EntryLowering::createBuffer(Location loc, StorageClass storage,
+                                  std::optional<int64_t> index, Type tensor,
+                                  bool isNext) {
+  auto type = BufferType::get(function.getContext(), MemorySpace::host);
+  return builder.create<BufferOp>(
+      loc, type, StorageClassAttr::get(function.getContext(), storage),
+      index ? builder.getI64IntegerAttr(*index) : IntegerAttr(),
+      AffineMapAttr::get(getByteMap(tensor)),
+      builder.getI64IntegerAttr(getByteBound(tensor)), IntegerAttr(),
+      isNext ? builder.getUnitAttr() : UnitAttr(), UnitAttr());
+}
+
+Value EntryLowering::createScratch(Location loc, int64_t bytes) {
+  auto type = RankedTensorType::get(
+      bytes, builder.getIntegerType(8, /*isSigned=*/false));
+  return createBuffer(loc, StorageClass::scratch, std::nullopt, type);
+}
+
+Value EntryLowering::createView(Location loc, Value base, AffineExpr offset,
+                                Type tensor) {
+  // Not simplified: that would turn `mod` into more operations.
+  auto map = AffineMap::get(0, slotCount, offset);
+  return builder.create<ViewOp>(loc, base.getType(), base, map,
+                                getByteMap(tensor), getByteBound(tensor));
+}
+
+Value EntryLowering::getConstantBuffer(Location loc, int64_t index,
+                                       Type tensor) {
+  Value &buffer = constantBuffers[index];
+  if (buffer)
+    return buffer;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&entry.getBody().front());
+  return buffer = createBuffer(loc, StorageClass::constant, index, tensor);
+}
+
+Value EntryLowering::getDestination(Value tensor,
+                                    const Destinations &destinations) {
+  if (Value destination = destinations.lookup(tensor))
+    return destination;
+  return createBuffer(tensor.getLoc(), StorageClass::scratch, std::nullopt,
+                      tensor.getType());
+}
+
+void EntryLowering::createCopy(Location loc, Value from, Value to,
+                               Type tensor) {
+  builder.create<CopyOp>(loc, from, to, getByteMap(tensor), /*lane=*/0);
+}
+
+// --- Ops
+// ------------------------------------------------------------------------
+
+void EntryLowering::lowerFused(graph::FusedOp op,
+                               const Destinations &destinations) {
+  SmallVector<Value> inputs, outputs;
+  for (Value input : op.getInputs())
+    inputs.push_back(getBuffer(input));
+  for (Value result : op.getResults()) {
+    buffers[result] = getDestination(result, destinations);
+    outputs.push_back(buffers[result]);
+  }
+  KernelOp kernel = tables.createKernel(op);
+  builder.create<LaunchOp>(
+      op.getLoc(), kernel.getSymName(), inputs, outputs, /*fault=*/Value(),
+      /*sizes=*/AffineMapAttr(), /*tasks=*/AffineMapAttr(), getNodeName(op),
+      /*flops=*/AffineMapAttr(), /*bytes=*/AffineMapAttr(), /*lane=*/0);
+}
+
+LogicalResult EntryLowering::lowerIf(graph::IfOp op,
+                                     const Destinations &destinations) {
+  SmallVector<Value> results;
+  for (Value result : op.getResults()) {
+    buffers[result] = getDestination(result, destinations);
+    results.push_back(buffers[result]);
+  }
+  auto branch = builder.create<IfOp>(op.getLoc(), getBuffer(op.getCondition()));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&branch.getThenRegion().emplaceBlock());
+  if (failed(lowerBlock(op.getThenRegion().front(), results)))
+    return failure();
+  builder.setInsertionPointToStart(&branch.getElseRegion().emplaceBlock());
+  return lowerBlock(op.getElseRegion().front(), results);
+}
+
+LogicalResult EntryLowering::lowerOp(Operation &op,
+                                     const Destinations &destinations) {
+  return TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([&](graph::FusedOp fused) {
+        lowerFused(fused, destinations);
+        return success();
+      })
+      .Case([&](graph::ReshapeOp reshape) {
+        buffers[reshape] = getBuffer(reshape.getX());
+        return success();
+      })
+      .Case([&](graph::ConstantOp constant) {
+        buffers[constant] = getConstantBuffer(
+            op.getLoc(), tables.getConstant(constant.getValue()),
+            constant.getType());
+        return success();
+      })
+      .Case([&](graph::WeightOp weight) {
+        buffers[weight] = getConstantBuffer(
+            op.getLoc(), tables.getConstant(weight.getName(), weight.getType()),
+            weight.getType());
+        return success();
+      })
+      .Case([&](graph::IfOp branch) { return lowerIf(branch, destinations); })
+      .Case([&](graph::LoopOp loop) { return lowerLoop(loop, destinations); })
+      .Default([&](Operation *other) {
+        return other->emitOpError("of node '")
+               << getNodeName(other) << "' has no lowering to exec";
+      });
+}
+
+LogicalResult EntryLowering::lowerBlock(Block &block, ArrayRef<Value> results) {
+  SmallVector<bool> isDirect;
+  Destinations destinations = chooseDestinations(block, results, isDirect);
+  for (Operation &op : block.without_terminator())
+    if (failed(lowerOp(op, destinations)))
+      return failure();
+  Operation *yield = block.getTerminator();
+  for (auto [i, value] : llvm::enumerate(yield->getOperands()))
+    if (results[i] && !isDirect[i])
+      createCopy(yield->getLoc(), getBuffer(value), results[i],
+                 value.getType());
+  return success();
+}
+
+// --- The function
+// ---------------------------------------------------------------
+
+static TensorAttr describe(StringAttr name, Type type, DictionaryAttr attrs) {
+  ElementsAttr fixed;
+  int64_t range[] = {0, -1};
+  if (attrs) {
+    fixed = attrs.getAs<ElementsAttr>("graph.fixed");
+    if (auto indices = attrs.getAs<ArrayAttr>("graph.index_range"))
+      for (auto [bound, attr] : llvm::zip(range, indices))
+        bound = cast<IntegerAttr>(attr).getInt();
+  }
+  return TensorAttr::get(type.getContext(), name, cast<RankedTensorType>(type),
+                         fixed, range[0], range[1]);
+}
+
+static StringAttr getName(DictionaryAttr attrs, StringRef otherwise,
+                          Builder &builder) {
+  auto name =
+      attrs ? attrs.getAs<StringAttr>(GraphDialect::kNameAttr) : StringAttr();
+  return name ? name : builder.getStringAttr(otherwise);
+}
+
+EntryOp EntryLowering::createEntry() {
+  builder.setInsertionPointAfter(function);
+  SmallVector<Attribute> inputs, outputs, states;
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
+    DictionaryAttr attrs = function.getArgAttrDict(i);
+    inputs.push_back(describe(
+        getName(attrs, ("input" + Twine(i)).str(), builder), type, attrs));
+  }
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+    DictionaryAttr attrs = function.getResultAttrDict(i);
+    outputs.push_back(
+        describe(getName(attrs, ("output" + Twine(i)).str(), builder), type,
+                 DictionaryAttr()));
+  }
+  if (auto pairs = function->getAttrOfType<ArrayAttr>("graph.states"))
+    for (Attribute pair : pairs) {
+      auto positions = cast<ArrayAttr>(pair).getAsRange<IntegerAttr>();
+      SmallVector<uint32_t> state;
+      for (IntegerAttr position : positions)
+        state.push_back(position.getInt());
+      states.push_back(
+          StateAttr::get(function.getContext(), state[0], state[1]));
+    }
+  return builder.create<EntryOp>(function.getLoc(), function.getSymNameAttr(),
+                                 builder.getArrayAttr(inputs),
+                                 builder.getArrayAttr(outputs),
+                                 builder.getArrayAttr(states),
+                                 /*slots=*/0, /*events=*/0, /*lanes=*/1,
+                                 IntegerAttr(), IntegerAttr(), IntegerAttr());
+}
+
+/// The state that has input (output) `position`, or nothing.
+static std::optional<int64_t> findState(EntryOp entry, unsigned position,
+                                        bool isOutput) {
+  for (auto [i, attr] : llvm::enumerate(entry.getStates())) {
+    auto state = cast<StateAttr>(attr);
+    if ((isOutput ? state.getOutput() : state.getInput()) == position)
+      return i;
+  }
+  return std::nullopt;
+}
+
+void EntryLowering::bindArguments() {
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned position = argument.getArgNumber();
+    auto state = findState(entry, position, /*isOutput=*/false);
+    buffers[argument] = createBuffer(
+        argument.getLoc(), state ? StorageClass::state : StorageClass::input,
+        state ? *state : position, argument.getType());
+  }
+}
+
+Value EntryLowering::createResultBuffer(unsigned position) {
+  auto state = findState(entry, position, /*isOutput=*/true);
+  return createBuffer(
+      function.getLoc(), state ? StorageClass::state : StorageClass::output,
+      state ? *state : position, function.getResultTypes()[position],
+      /*isNext=*/state.has_value());
+}
+
+LogicalResult EntryLowering::lower() {
+  entry = createEntry();
+  builder.setInsertionPointToStart(&entry.getBody().emplaceBlock());
+  bindArguments();
+  SmallVector<Value> results;
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    results.push_back(createResultBuffer(i));
+  if (failed(lowerBlock(function.getBody().front(), results)))
+    return failure();
+  entry.setSlots(slotCount);
+  return success();
+}
+
+} // namespace tcc::lowering

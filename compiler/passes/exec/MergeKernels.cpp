@@ -1,0 +1,65 @@
+//===- MergeKernels.cpp - One kernel for all equal computations -----------===//
+#include "compiler/passes/exec/Passes.h"
+#include "dialects/exec/ExecOps.h"
+
+#include "mlir/IR/OperationSupport.h"
+#include "llvm/ADT/DenseMap.h"
+
+using namespace mlir;
+using namespace tcc::exec;
+
+namespace tcc {
+
+#define GEN_PASS_DEF_MERGEKERNELSPASS
+#include "compiler/passes/exec/Passes.h.inc"
+
+namespace {
+
+struct MergeKernelsPass : impl::MergeKernelsPassBase<MergeKernelsPass> {
+  void runOnOperation() override;
+};
+
+constexpr auto kFlags = OperationEquivalence::IgnoreLocations;
+
+/// Two kernels are equal if their bodies are, whatever their names.
+bool isEqual(KernelOp lhs, KernelOp rhs) {
+  return OperationEquivalence::isRegionEquivalentTo(&lhs.getBody(),
+                                                    &rhs.getBody(), kFlags);
+}
+
+/// Equal for equal kernels: ops, attributes and types in order.
+llvm::hash_code hashOf(KernelOp kernel) {
+  llvm::hash_code hash(0);
+  kernel.getBody().walk([&](Operation *op) {
+    hash = llvm::hash_combine(
+        hash, OperationEquivalence::computeHash(
+                  op, OperationEquivalence::ignoreHashValue,
+                  OperationEquivalence::ignoreHashValue, kFlags));
+  });
+  return hash;
+}
+
+} // namespace
+
+void MergeKernelsPass::runOnOperation() {
+  llvm::DenseMap<size_t, SmallVector<KernelOp>> byHash;
+  llvm::DenseMap<StringAttr, StringAttr> replacements;
+  for (auto kernel :
+       llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
+    SmallVector<KernelOp> &candidates = byHash[hashOf(kernel)];
+    auto same = llvm::find_if(
+        candidates, [&](KernelOp other) { return isEqual(kernel, other); });
+    if (same == candidates.end()) {
+      candidates.push_back(kernel);
+      continue;
+    }
+    replacements[kernel.getSymNameAttr()] = same->getSymNameAttr();
+    kernel.erase();
+  }
+  getOperation().walk([&](LaunchOp launch) {
+    if (auto name = replacements.lookup(launch.getKernelAttr().getAttr()))
+      launch.setKernelAttr(FlatSymbolRefAttr::get(name));
+  });
+}
+
+} // namespace tcc

@@ -1,0 +1,19 @@
+//===- Register.h - Dialects and passes of the compiler ---------*- C++ -*-===//
+#ifndef TCC_COMPILER_PIPELINE_REGISTER_H
+#define TCC_COMPILER_PIPELINE_REGISTER_H
+
+namespace mlir {
+class DialectRegistry;
+}
+
+namespace tcc {
+
+/// The dialects that stand in modules between import and code generation.
+void registerAllTccDialects(mlir::DialectRegistry &registry);
+
+/// All passes and phases, by their flags.
+void registerAllTccPasses();
+
+} // namespace tcc
+
+#endif // TCC_COMPILER_PIPELINE_REGISTER_H

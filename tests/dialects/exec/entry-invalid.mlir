@@ -1,0 +1,48 @@
+// RUN: tcc-opt %s --split-input-file --verify-diagnostics
+
+exec.entry @main inputs [] outputs [] attributes {slots = 0 : i64, events = 1 : i64} {
+  // expected-error @+1 {{waits for event 0, which is not recorded before}}
+  exec.wait_event 0
+}
+
+// -----
+
+exec.entry @main inputs [] outputs [] attributes {slots = 1 : i64} {
+  // expected-error @+1 {{reads size slot 0, which is not set here}}
+  %0 = exec.buffer scratch bytes affine_map<()[s0] -> (s0)> bound 64 : !exec.buffer<host>
+}
+
+// -----
+
+exec.entry @main inputs [] outputs [] attributes {slots = 1 : i64} {
+  exec.loop 0 trips affine_map<() -> (3)> max 3 node "a" {
+  }
+  // expected-error @+1 {{shares size slot 0 with another loop}}
+  exec.loop 0 trips affine_map<() -> (3)> max 3 node "b" {
+  }
+}
+
+// -----
+
+exec.entry @main inputs [#exec.tensor<"f", tensor<i1>>] outputs [] attributes {slots = 0 : i64} {
+  %f = exec.buffer input 0 bytes affine_map<() -> (1)> bound 1 : !exec.buffer<host>
+  // expected-error @+1 {{has branches with different collectives}}
+  exec.if %f : !exec.buffer<host> {
+    exec.all_reduce sum %f as i1 count affine_map<() -> (1)> : !exec.buffer<host>
+  } else {
+  }
+}
+
+// -----
+
+exec.entry @main inputs [] outputs [] attributes {slots = 0 : i64} {
+  // expected-error @+1 {{index 0 is not below 0}}
+  %x = exec.buffer input 0 bytes affine_map<() -> (1)> bound 1 : !exec.buffer<host>
+}
+
+// -----
+
+exec.entry @main inputs [] outputs [] attributes {slots = 0 : i64, lanes = 2 : i64} {
+  // expected-error @+1 {{lane 2 is not below 2}}
+  exec.set_size 0 to affine_map<() -> (1)>{lane = 2 : i64}
+}
