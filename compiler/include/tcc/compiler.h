@@ -1,0 +1,64 @@
+//===- tcc/compiler.h - Compiling a model to a package ----------*- C++ -*-===//
+//
+// The compiler as a library. `compile` is thread-safe.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_H
+#define TCC_COMPILER_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tcc {
+
+/// What `compile` writes.
+enum class Artifact {
+  Package,  ///< the file that the runtime opens
+  Graph,    ///< MLIR after simplification
+  Fused,    ///< MLIR with one graph.fused op a kernel
+  Exec,     ///< MLIR of the planned program
+  Kernels,  ///< MLIR of the kernels as loops
+  Assembly, ///< of the kernels, for the first CPU
+};
+
+struct CompileOptions {
+  /// The model file, and the file to write; "-" is the standard output, which
+  /// takes text only.
+  std::string model, output;
+  /// CPU names, "native" for this machine's: one variant of the code each.
+  std::vector<std::string> cpus = {"native"};
+  /// As on the command line: NAME=N, NAME=MIN..MAX; NAME=1x3x224x224; NAME=V;
+  /// names of outputs; OUT=IN.
+  std::vector<std::string> dims, inputShapes, inputValues, outputs, states;
+  /// False leaves the weights out of the package and does not open external
+  /// data.
+  bool embedWeights = true;
+  Artifact artifact = Artifact::Package;
+  /// Ends after the phase of this name (see getPhaseNames); nothing is written.
+  std::string stopAfter;
+  /// Threads that compile; 0: as many as the machine has cores.
+  int jobs = 0;
+};
+
+/// What happened. Nothing was written unless `exitCode` is 0.
+struct CompileReport {
+  int exitCode = 0; // as `tcc --help` lists
+  /// Lines for the user: all problems; what is worth knowing.
+  std::vector<std::string> problems, notes;
+  int64_t ops = 0, kernels = 0, libraryCalls = 0;
+  int64_t arenaBytes = 0, arenaBoundBytes = 0, weightBytes = 0;
+  /// Work of one run at the upper bounds of the dimensions.
+  int64_t flops = 0, bytes = 0;
+  double seconds = 0;
+  std::string decisions; // JSON
+};
+
+CompileReport compile(const CompileOptions &options);
+
+/// The phases, in order.
+const std::vector<std::string> &getPhaseNames();
+
+} // namespace tcc
+
+#endif // TCC_COMPILER_H

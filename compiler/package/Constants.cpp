@@ -1,0 +1,177 @@
+#include "compiler/package/Constants.h"
+#include "compiler/package/EntryBuilder.h"
+#include "runtime/package/Digest.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace tcc::package {
+
+static std::span<const std::byte> asBytes(ArrayRef<char> bytes) {
+  return std::as_bytes(std::span(bytes.data(), bytes.size()));
+}
+
+// --- Model tensors
+// ----------------------------------------------------------------
+
+static ModelTensorInfo describe(StringRef name, RankedTensorType type,
+                                const Weight *weight,
+                                const llvm::StringMap<int32_t> &constants) {
+  ModelTensorInfo info;
+  info.name = name.str();
+  info.type = type;
+  auto stored = constants.find(name);
+  if (stored != constants.end())
+    info.constIndex = stored->second;
+  if (weight && weight->structural && !weight->bytes.empty()) {
+    info.isStructural = true;
+    info.digest = runtime::digestOf(asBytes(weight->bytes));
+  }
+  return info;
+}
+
+std::vector<ModelTensorInfo> listModelTensors(ModuleOp module,
+                                              const WeightStore &weights) {
+  llvm::StringMap<int32_t> constants;
+  int32_t position = 0;
+  for (exec::ConstantOp op : module.getOps<exec::ConstantOp>())
+    constants[op.getName()] = position++;
+  std::vector<ModelTensorInfo> tensors;
+  std::set<std::string> listed;
+  for (exec::ModelOp op : module.getOps<exec::ModelOp>()) {
+    tensors.push_back(describe(op.getName(),
+                               cast<RankedTensorType>(op.getType()),
+                               weights.find(op.getName()), constants));
+    listed.insert(op.getName().str());
+  }
+  for (const Weight &weight : weights.get())
+    if (listed.insert(weight.name).second)
+      tensors.push_back(describe(weight.name, weight.type, &weight, constants));
+  return tensors;
+}
+
+// --- Sources
+// ----------------------------------------------------------------------
+
+namespace {
+
+/// Follows the model tensors through the buffers of `prepare`.
+class SourceTracker {
+public:
+  explicit SourceTracker(exec::EntryOp prepare) {
+    // A second walk carries what loops bring back to their start.
+    for (int round = 0; round < 2; ++round)
+      prepare.walk([&](exec::CommandOpInterface command) { follow(command); });
+  }
+
+  const std::set<uint32_t> &getSources(Value buffer) {
+    return sources[getRoot(buffer)];
+  }
+
+private:
+  static Value getRoot(Value buffer) {
+    while (auto view = buffer.getDefiningOp<exec::ViewOp>())
+      buffer = view.getBase();
+    return buffer;
+  }
+
+  void follow(exec::CommandOpInterface command) {
+    std::set<uint32_t> read;
+    for (Value buffer : command.getReads()) {
+      Value root = getRoot(buffer);
+      auto op = root.getDefiningOp<exec::BufferOp>();
+      if (op && op.getStorage() == exec::StorageClass::model)
+        read.insert(op.getIndex().value_or(0));
+      const auto &known = sources[root];
+      read.insert(known.begin(), known.end());
+    }
+    for (Value buffer : command.getWrites())
+      sources[getRoot(buffer)].insert(read.begin(), read.end());
+  }
+
+  llvm::DenseMap<Value, std::set<uint32_t>> sources;
+};
+
+} // namespace
+
+static exec::EntryOp findPrepare(ModuleOp module) {
+  for (exec::EntryOp entry : module.getOps<exec::EntryOp>())
+    if (entry.getSymName() == "prepare")
+      return entry;
+  return {};
+}
+
+std::vector<std::vector<uint32_t>> findSources(ModuleOp module) {
+  llvm::StringMap<std::vector<uint32_t>> byName;
+  if (exec::EntryOp prepare = findPrepare(module)) {
+    SourceTracker tracker(prepare);
+    prepare.walk([&](exec::BufferOp buffer) {
+      if (buffer.getStorage() != exec::StorageClass::output)
+        return;
+      auto tensor =
+          cast<exec::TensorAttr>(prepare.getOutputs()[*buffer.getIndex()]);
+      const auto &sources = tracker.getSources(buffer.getResult());
+      byName[tensor.getName()].assign(sources.begin(), sources.end());
+    });
+  }
+  std::vector<std::vector<uint32_t>> result;
+  for (exec::ConstantOp op : module.getOps<exec::ConstantOp>())
+    result.push_back(byName.lookup(op.getName()));
+  return result;
+}
+
+// --- Bytes
+// --------------------------------------------------------------------------
+
+ConstantBytes::ConstantBytes(ModuleOp module, const WeightStore &weights) {
+  for (exec::ConstantOp op : module.getOps<exec::ConstantOp>()) {
+    Constant constant;
+    constant.size = getByteSize(cast<RankedTensorType>(op.getType()));
+    const Weight *weight = weights.find(op.getName());
+    if (auto value = op.getValueAttr()) {
+      std::vector<char> bytes = getBytes(cast<ElementsAttr>(value));
+      auto view = std::as_bytes(std::span(bytes));
+      constant.owned.assign(view.begin(), view.end());
+    } else if (weight) {
+      constant.bytes = asBytes(weight->bytes);
+      complete &= constant.bytes.size() == constant.size;
+    } else {
+      constant.isPrepared = true;
+    }
+    constants.push_back(std::move(constant));
+  }
+}
+
+std::vector<void *> ConstantBytes::getPrepared() {
+  std::vector<void *> pointers;
+  for (Constant &constant : constants) {
+    if (constant.isPrepared)
+      constant.owned.resize(constant.size);
+    pointers.push_back(constant.isPrepared ? constant.owned.data() : nullptr);
+  }
+  return pointers;
+}
+
+std::vector<ConstPlace> ConstantBytes::getPlaces() const {
+  std::vector<ConstPlace> places;
+  uint64_t end = 0;
+  for (const Constant &constant : constants) {
+    ConstPlace place;
+    place.offset = runtime::alignTensor(end);
+    place.bytes = constant.size;
+    end = place.offset + place.bytes;
+    places.push_back(place);
+  }
+  return places;
+}
+
+std::vector<runtime::WeightData> ConstantBytes::layOut() const {
+  std::vector<runtime::WeightData> tensors;
+  for (auto [constant, place] : llvm::zip_equal(constants, getPlaces()))
+    tensors.push_back(
+        {place.offset, constant.get(), runtime::digestOf(constant.get())});
+  return tensors;
+}
+
+} // namespace tcc::package

@@ -1,0 +1,52 @@
+//===- Constants.h - The tensors of the const section -----------*- C++ -*-===//
+#ifndef TCC_COMPILER_PACKAGE_CONSTANTS_H
+#define TCC_COMPILER_PACKAGE_CONSTANTS_H
+
+#include "compiler/package/ProgramBuilder.h"
+#include "frontends/WeightStore.h"
+#include "runtime/package/Writer.h"
+
+namespace tcc::package {
+
+/// The tensors that replacement files may name: first those of exec.model ops,
+/// in their order, then the rest of the store.
+std::vector<ModelTensorInfo> listModelTensors(mlir::ModuleOp module,
+                                              const WeightStore &weights);
+
+/// Which model tensors each exec.constant is computed from by `prepare`.
+std::vector<std::vector<uint32_t>> findSources(mlir::ModuleOp module);
+
+/// The bytes of all exec.constant ops: of a value, of the store, or memory that
+/// `prepare` fills.
+class ConstantBytes {
+public:
+  ConstantBytes(mlir::ModuleOp module, const WeightStore &weights);
+
+  /// One per exec.constant; null where `prepare` does not write.
+  std::vector<void *> getPrepared();
+  /// Offsets, sizes and digests, once all bytes are there.
+  std::vector<runtime::WeightData> layOut() const;
+  /// The tensor without a value, if there is one (`--weights=none`).
+  bool isComplete() const { return complete; }
+  /// Offsets and sizes only.
+  std::vector<ConstPlace> getPlaces() const;
+
+private:
+  struct Constant {
+    uint64_t size = 0;
+    std::span<const std::byte> bytes; // of value or store
+    std::vector<std::byte> owned;     // of a value, or for prepare
+    bool isPrepared = false;
+
+    std::span<const std::byte> get() const {
+      return owned.empty() ? bytes : std::span<const std::byte>(owned);
+    }
+  };
+
+  std::vector<Constant> constants;
+  bool complete = true;
+};
+
+} // namespace tcc::package
+
+#endif // TCC_COMPILER_PACKAGE_CONSTANTS_H

@@ -1,0 +1,63 @@
+//===- EntryBuilder.h - Entry points as FlatBuffers -------------*- C++ -*-===//
+#ifndef TCC_COMPILER_PACKAGE_ENTRYBUILDER_H
+#define TCC_COMPILER_PACKAGE_ENTRYBUILDER_H
+
+#include "dialects/exec/ExecOps.h"
+#include "runtime/package/Program_generated.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace tcc::package {
+
+template <typename T> using Offset = flatbuffers::Offset<T>;
+
+format::DType getDType(mlir::Type elementType);
+
+/// `expression` as postfix code over slots.
+Offset<format::SizeExpr> buildSize(flatbuffers::FlatBufferBuilder &fbb,
+                                   mlir::AffineExpr expression);
+
+/// Elements of a dense tensor as the package stores them: little-endian, one
+/// byte a boolean.
+std::vector<char> getBytes(mlir::ElementsAttr value);
+
+/// Writes one exec.entry. `kernels` gives the positions of kernels by name.
+class EntryBuilder {
+public:
+  EntryBuilder(flatbuffers::FlatBufferBuilder &fbb,
+               const llvm::DenseMap<mlir::StringAttr, uint32_t> &kernels)
+      : fbb(fbb), kernels(kernels) {}
+
+  Offset<format::Entry> build(exec::EntryOp entry);
+
+private:
+  using Specs = flatbuffers::Vector<Offset<format::TensorSpec>>;
+  using Sizes = flatbuffers::Vector<Offset<format::SizeExpr>>;
+
+  Offset<Specs> buildSpecs(mlir::ArrayAttr tensors);
+  Offset<format::TensorSpec> buildSpec(exec::TensorAttr tensor);
+  void addBuffer(exec::BufferOp op);
+  void addView(exec::ViewOp op);
+  Offset<format::Block> buildBlock(mlir::Block &block);
+  /// The action of a command; its type goes to `type`.
+  Offset<void> buildAction(mlir::Operation &op, format::Action &type);
+  Offset<void> buildLaunch(exec::LaunchOp op);
+  Offset<void> buildLoop(exec::LoopOp op);
+  Offset<void> buildReadSize(exec::ReadSizeOp op);
+
+  Offset<format::SizeExpr> buildSize(mlir::AffineMap map) {
+    return package::buildSize(fbb, map.getResult(0));
+  }
+  Offset<format::SizeExpr> buildSize(std::optional<mlir::AffineMap> map) {
+    return map ? buildSize(*map) : Offset<format::SizeExpr>();
+  }
+  uint32_t getIndex(mlir::Value buffer) const { return indices.at(buffer); }
+
+  flatbuffers::FlatBufferBuilder &fbb;
+  const llvm::DenseMap<mlir::StringAttr, uint32_t> &kernels;
+  std::vector<Offset<format::Buffer>> buffers;
+  llvm::DenseMap<mlir::Value, uint32_t> indices;
+};
+
+} // namespace tcc::package
+
+#endif // TCC_COMPILER_PACKAGE_ENTRYBUILDER_H

@@ -1,0 +1,39 @@
+//===- PackageBuilder.h - Everything into one file --------------*- C++ -*-===//
+#ifndef TCC_COMPILER_PACKAGE_PACKAGEBUILDER_H
+#define TCC_COMPILER_PACKAGE_PACKAGEBUILDER_H
+
+#include "compiler/codegen/cpu/Cpu.h"
+#include "compiler/codegen/cpu/ImageLinker.h"
+#include "frontends/Frontend.h"
+#include "runtime/base/Status.h"
+
+namespace tcc::package {
+
+/// The code of one CPU; `image.offsets` are those of the exec.kernel ops.
+struct CompiledVariant {
+  cpu::Cpu cpu;
+  cpu::Image image;
+};
+
+struct PackageInputs {
+  mlir::ModuleOp module; // exec ops, planned
+  const WeightStore &weights;
+  const std::vector<MetadataEntry> &metadata;
+  std::vector<CompiledVariant> variants;
+  /// Code that this machine can run, to compute the results of `prepare`: one
+  /// of `variants`, or another; null if there is no such entry or no weights.
+  const CompiledVariant *host = nullptr;
+  bool embedWeights = true;
+  std::string options;   // JSON
+  std::string decisions; // JSON
+  int threads = 1;
+};
+
+/// Writes the package to `path`, completely or not at all. `weightBytes` is set
+/// to the size of the weights section.
+runtime::Status writePackage(const PackageInputs &inputs,
+                             const std::string &path, uint64_t &weightBytes);
+
+} // namespace tcc::package
+
+#endif // TCC_COMPILER_PACKAGE_PACKAGEBUILDER_H

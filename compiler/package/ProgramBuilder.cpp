@@ -1,0 +1,147 @@
+#include "compiler/package/ProgramBuilder.h"
+#include "compiler/package/EntryBuilder.h"
+
+using namespace mlir;
+
+namespace tcc::package {
+namespace {
+
+/// Writes the tables of a program.
+class ProgramBuilder {
+public:
+  ProgramBuilder(ModuleOp module, const ProgramParts &parts)
+      : module(module), parts(parts) {}
+
+  std::vector<std::byte> build();
+
+private:
+  template <typename T> using Tables = std::vector<flatbuffers::Offset<T>>;
+
+  Tables<format::Symbol> buildSymbols();
+  Tables<format::ConstTensor> buildConstants();
+  Tables<format::ModelTensor> buildModelTensors();
+  Tables<format::Variant> buildVariants();
+  Tables<format::Kernel> buildKernels();
+  Tables<format::Entry> buildEntries();
+  Tables<format::Metadata> buildMetadata();
+
+  auto buildDigest(const format::Digest &digest) {
+    return fbb.CreateVector(digest.bytes, sizeof(digest.bytes));
+  }
+  auto buildStrings(const std::vector<std::string> &texts) {
+    return fbb.CreateVectorOfStrings(texts);
+  }
+
+  ModuleOp module;
+  const ProgramParts &parts;
+  flatbuffers::FlatBufferBuilder fbb;
+  llvm::DenseMap<StringAttr, uint32_t> kernels;
+};
+
+} // namespace
+
+ProgramBuilder::Tables<format::Symbol> ProgramBuilder::buildSymbols() {
+  Tables<format::Symbol> tables;
+  for (graph::SymbolAttr symbol : graph::getSymbols(module)) {
+    auto name = fbb.CreateString(symbol.getName().str());
+    tables.push_back(format::CreateSymbol(
+        fbb, name, symbol.getMin(), symbol.getMax(), symbol.getDivisor()));
+  }
+  return tables;
+}
+
+ProgramBuilder::Tables<format::ConstTensor> ProgramBuilder::buildConstants() {
+  Tables<format::ConstTensor> tables;
+  for (exec::ConstantOp op : module.getOps<exec::ConstantOp>()) {
+    const ConstPlace &place = parts.constants[tables.size()];
+    auto type = cast<RankedTensorType>(op.getType());
+    auto name = fbb.CreateString(op.getName().str());
+    auto shape = fbb.CreateVector(type.getShape().data(), type.getRank());
+    auto digest = buildDigest(place.digest);
+    auto sources = fbb.CreateVector(place.sources);
+    tables.push_back(format::CreateConstTensor(
+        fbb, name, getDType(type.getElementType()), shape, place.offset,
+        place.bytes, digest, sources));
+  }
+  return tables;
+}
+
+ProgramBuilder::Tables<format::ModelTensor>
+ProgramBuilder::buildModelTensors() {
+  Tables<format::ModelTensor> tables;
+  for (const ModelTensorInfo &tensor : parts.modelTensors) {
+    auto name = fbb.CreateString(tensor.name);
+    auto shape =
+        fbb.CreateVector(tensor.type.getShape().data(), tensor.type.getRank());
+    auto digest = tensor.isStructural
+                      ? buildDigest(tensor.digest)
+                      : flatbuffers::Offset<flatbuffers::Vector<uint8_t>>();
+    tables.push_back(format::CreateModelTensor(
+        fbb, name, getDType(tensor.type.getElementType()), shape,
+        tensor.constIndex, digest));
+  }
+  return tables;
+}
+
+ProgramBuilder::Tables<format::Variant> ProgramBuilder::buildVariants() {
+  Tables<format::Variant> tables;
+  for (const VariantInfo &variant : parts.variants) {
+    auto target = fbb.CreateString("cpu");
+    auto cpu = fbb.CreateString(variant.cpu);
+    auto features = buildStrings(variant.features);
+    auto offsets = fbb.CreateVector(variant.kernelOffsets);
+    tables.push_back(format::CreateVariant(fbb, target, cpu, features,
+                                           variant.imageSection, offsets));
+  }
+  return tables;
+}
+
+ProgramBuilder::Tables<format::Kernel> ProgramBuilder::buildKernels() {
+  Tables<format::Kernel> tables;
+  for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
+    kernels[kernel.getSymNameAttr()] = tables.size();
+    auto symbol = fbb.CreateString(kernel.getSymName().str());
+    tables.push_back(format::CreateKernel(fbb, symbol));
+  }
+  return tables;
+}
+
+ProgramBuilder::Tables<format::Entry> ProgramBuilder::buildEntries() {
+  Tables<format::Entry> tables;
+  for (exec::EntryOp entry : module.getOps<exec::EntryOp>())
+    tables.push_back(EntryBuilder(fbb, kernels).build(entry));
+  return tables;
+}
+
+ProgramBuilder::Tables<format::Metadata> ProgramBuilder::buildMetadata() {
+  Tables<format::Metadata> tables;
+  for (const auto &[key, value] : parts.metadata) {
+    auto keyText = fbb.CreateString(key), valueText = fbb.CreateString(value);
+    tables.push_back(format::CreateMetadata(fbb, keyText, valueText));
+  }
+  return tables;
+}
+
+std::vector<std::byte> ProgramBuilder::build() {
+  auto producer = fbb.CreateString("tcc " TCC_VERSION);
+  auto symbols = fbb.CreateVector(buildSymbols());
+  auto constants = fbb.CreateVector(buildConstants());
+  auto modelTensors = fbb.CreateVector(buildModelTensors());
+  auto kernelTable = fbb.CreateVector(buildKernels());
+  auto variants = fbb.CreateVector(buildVariants());
+  auto entries = fbb.CreateVector(buildEntries());
+  auto metadata = fbb.CreateVector(buildMetadata());
+  format::FinishProgramBuffer(
+      fbb,
+      format::CreateProgram(fbb, producer, symbols, constants, modelTensors,
+                            kernelTable, variants, entries, metadata));
+  auto *data = reinterpret_cast<const std::byte *>(fbb.GetBufferPointer());
+  return {data, data + fbb.GetSize()};
+}
+
+std::vector<std::byte> buildProgram(ModuleOp module,
+                                    const ProgramParts &parts) {
+  return ProgramBuilder(module, parts).build();
+}
+
+} // namespace tcc::package

@@ -1,0 +1,39 @@
+#include "compiler/pipeline/Phases.h"
+
+#include "compiler/lowering/Passes.h"
+#include "compiler/passes/exec/Passes.h"
+#include "compiler/passes/graph/Passes.h"
+
+namespace tcc {
+
+void addSimplification(mlir::OpPassManager &pm) {
+  pm.addPass(createSimplifyPass());
+  // Batch norms fold into plain weights; panels are made of the folded ones.
+  pm.addPass(createFoldBatchNormPass());
+  pm.addPass(createSimplifyPass());
+  pm.addPass(createPackWeightsPass());
+  pm.addPass(createSplitPreparePass());
+  pm.addPass(createSimplifyPass());
+}
+
+void addFusion(mlir::OpPassManager &pm) {
+  // The addition that counts iterations is fused like any other op.
+  pm.addPass(createCarryIterationPass());
+  pm.addPass(createFuseOpsPass());
+  pm.addPass(createVerifyFusionPass());
+}
+
+void addLowering(mlir::OpPassManager &pm) {
+  pm.addPass(createLowerToExecPass());
+}
+
+void addPlanning(mlir::OpPassManager &pm) {
+  pm.addPass(createScheduleCommandsPass());
+  // Which buffers are shared is part of what a kernel is, so equal kernels are
+  // merged and described only now.
+  pm.addPass(createMergeKernelsPass());
+  pm.addPass(createSelectKernelsPass());
+  pm.addPass(createPlanMemoryPass());
+}
+
+} // namespace tcc

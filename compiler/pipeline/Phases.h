@@ -1,0 +1,21 @@
+//===- Phases.h - The passes of the compiler, in order ----------*- C++ -*-===//
+#ifndef TCC_COMPILER_PIPELINE_PHASES_H
+#define TCC_COMPILER_PIPELINE_PHASES_H
+
+#include "mlir/Pass/PassManager.h"
+
+namespace tcc {
+
+/// Tensors only: the graph becomes as small as it can be, and what depends on
+/// weights alone moves to @prepare.
+void addSimplification(mlir::OpPassManager &pm);
+/// Each kernel becomes a graph.fused op.
+void addFusion(mlir::OpPassManager &pm);
+/// Functions become exec entries; kernels are outlined, equal ones merged.
+void addLowering(mlir::OpPassManager &pm);
+/// Commands get their order and buffers their places.
+void addPlanning(mlir::OpPassManager &pm);
+
+} // namespace tcc
+
+#endif // TCC_COMPILER_PIPELINE_PHASES_H

@@ -1,0 +1,92 @@
+"""The C API of libtcc_runtime through ctypes, as far as tests need it."""
+
+import ctypes as c
+
+import numpy as np
+
+DTYPES = ["float32", "float16", None, "float64", "int8", "int16", "int32"]
+DTYPES += ["int64", "uint8", "uint16", "uint32", "uint64", "bool"]
+
+
+class Tensor(c.Structure):
+    _fields_ = [
+        ("data", c.c_void_p),
+        ("dtype", c.c_int),
+        ("rank", c.c_size_t),
+        ("shape", c.POINTER(c.c_int64)),
+    ]
+
+
+class ContextOptions(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("threads", c.c_int32),
+        ("pool", c.c_void_p),
+        ("allocator", c.c_void_p),
+    ]
+
+
+class Library:
+    def __init__(self, path):
+        self.lib = c.CDLL(path)
+        self.lib.tcc_status_message.restype = c.c_char_p
+        self.lib.tcc_program_find_input.restype = c.c_ssize_t
+        self.lib.tcc_program_find_output.restype = c.c_ssize_t
+
+    def call(self, name, *arguments):
+        function = getattr(self.lib, name)
+        function.restype = c.c_void_p
+        status = function(*arguments)
+        if status:
+            raise RuntimeError(self.lib.tcc_status_message(c.c_void_p(status)))
+
+    def open(self, path):
+        """The program of a package."""
+        package, program = c.c_void_p(), c.c_void_p()
+        self.call("tcc_package_open", str(path).encode(), None, c.byref(package))
+        self.call("tcc_program_create", package, None, c.byref(program))
+        return program
+
+
+class Context:
+    """One context; `run` takes and gives numpy arrays by name."""
+
+    def __init__(self, library, program, threads=0):
+        self.library, self.program = library, program
+        self.handle = c.c_void_p()
+        options = ContextOptions(c.sizeof(ContextOptions), threads, None, None)
+        library.call(
+            "tcc_context_create", program, c.byref(options), c.byref(self.handle)
+        )
+
+    def run(self, inputs, outputs):
+        lib, kept = self.library.lib, []
+        for name, array in inputs.items():
+            array = np.asarray(array, order="C")
+            shape = (c.c_int64 * max(1, array.ndim))(*array.shape)
+            dtype = DTYPES.index(array.dtype.name)
+            tensor = Tensor(array.ctypes.data, dtype, array.ndim, shape)
+            kept.append((array, shape, tensor))
+            index = lib.tcc_program_find_input(self.program, name.encode())
+            self.library.call(
+                "tcc_context_bind_input",
+                self.handle,
+                c.c_size_t(index),
+                c.byref(tensor),
+            )
+        self.library.call("tcc_context_run", self.handle)
+        return [self.output(name) for name in outputs]
+
+    def output(self, name):
+        index = self.library.lib.tcc_program_find_output(
+            self.program, name.encode()
+        )
+        tensor = Tensor()
+        self.library.call(
+            "tcc_context_output", self.handle, c.c_size_t(index), c.byref(tensor)
+        )
+        shape = [tensor.shape[i] for i in range(tensor.rank)]
+        dtype = np.dtype(DTYPES[tensor.dtype])
+        count = int(np.prod(shape, dtype=np.int64))
+        bytes_ = c.string_at(tensor.data, count * dtype.itemsize)
+        return np.frombuffer(bytes_, dtype).reshape(shape)
