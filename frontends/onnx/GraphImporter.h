@@ -2,6 +2,7 @@
 #ifndef TCC_FRONTENDS_ONNX_GRAPHIMPORTER_H
 #define TCC_FRONTENDS_ONNX_GRAPHIMPORTER_H
 
+#include "compiler/evaluate/HostTensor.h"
 #include "frontends/Frontend.h"
 #include "frontends/onnx/Literals.h"
 #include "frontends/onnx/Node.h"
@@ -20,6 +21,8 @@ struct Scope {
   std::string path;
 
   Tensor *find(llvm::StringRef name) const;
+  /// True for a function's input that the call does not give.
+  bool isAbsent(llvm::StringRef name) const;
 };
 
 /// Imports nodes into the function under construction.
@@ -58,8 +61,8 @@ public:
   }
   Tensor *readLiteral(const onnx::TensorProto &proto, llvm::StringRef name,
                       bool isInitializer, Emitter *emitter);
-  const Scope *getScope() const { return current; }
-  LiteralReader &getReader() { return reader; }
+  /// The attribute form of a small literal.
+  static mlir::DenseElementsAttr makeDense(const Literal &literal);
 
 private:
   void addInitializers(const onnx::GraphProto &graph, Scope &scope);
@@ -81,8 +84,11 @@ private:
   void defineInvalid(const onnx::NodeProto &node, Scope &scope);
   void report(const onnx::NodeProto &node, const Scope &scope,
               ProblemClass kind, std::string message);
-  mlir::Value materializeLiteral(Tensor &tensor);
-  void markStructural(const Literal &literal);
+  mlir::Value materializeLiteral(Emitter &emitter, Tensor &tensor);
+  Weight &addWeight(const Literal &literal);
+  std::optional<HostTensor> getNumbers(Tensor &tensor);
+  const HostTensor *evaluate(mlir::Value value, int levels);
+  std::optional<HostTensor> computeConstant(mlir::Value value, int levels);
 
   mlir::OpBuilder &builder;
   Sizes &sizes;
@@ -94,6 +100,9 @@ private:
   /// The last op of those that depend on no input.
   mlir::Operation *lastConstant = nullptr;
   Scope *current = nullptr;
+  /// Values computed from constants, and those found not to be.
+  llvm::DenseMap<mlir::Value, std::optional<HostTensor>> evaluated;
+  llvm::DenseMap<const Literal *, std::string> weightNames;
   struct Function {
     const onnx::FunctionProto *proto;
     llvm::StringMap<int64_t> versions;
