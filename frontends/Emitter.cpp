@@ -43,7 +43,7 @@ LogicalResult Emitter::inferTypes(OperationState &state) {
   LogicalResult inferred = inference->inferReturnTypes(
       getContext(), loc, state.operands, attributes, properties, {}, types);
   if (words)
-    info->deleteOpProperties(properties);
+    info->destroyOpProperties(properties);
   state.addTypes(types);
   return inferred;
 }

@@ -111,7 +111,8 @@ void ModelImporter::createFunction() {
         NameLoc::get(builder.getStringAttr(input.name)));
     Tensor *tensor = importer.getPool().make({});
     if (input.fixed) {
-      Literal literal{input.name, input.type, *input.fixed, nullptr};
+      ArrayRef<char> bytes(input.fixed->data(), input.fixed->size());
+      Literal literal{input.name, input.type, bytes, nullptr};
       tensor = importer.getPool().makeLiteral(std::move(literal));
       function.setArgAttr(i, "graph.fixed",
                           importer.makeDense(*tensor->literal));

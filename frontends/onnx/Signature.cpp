@@ -2,6 +2,7 @@
 
 #include "frontends/onnx/Literals.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Error.h"
 
 using namespace mlir;
 

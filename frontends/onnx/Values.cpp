@@ -12,6 +12,15 @@ constexpr int64_t kMaxConstantBytes = 64 << 10;
 /// How far back a value is followed to see whether it is constant.
 constexpr int kMaxLevels = 256;
 
+/// The number that a scalar stands for: the evaluator keeps unsigned ones
+/// sign-extended.
+static int64_t getInteger(Scalar element, Type type) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  return type.isUnsignedInteger() && width < 64
+             ? int64_t(zeroExtend(element.i, width))
+             : element.i;
+}
+
 static bool isFloat(RankedTensorType type) {
   return isa<FloatType>(type.getElementType());
 }
@@ -156,7 +165,9 @@ std::optional<Content> GraphImporter::getContent(Tensor &tensor) {
     if (!isWhole)
       return std::nullopt;
     content.push_back(sizes.constant(
-        numbers->isFloat() ? int64_t(element.f) : element.i));
+        numbers->isFloat()
+            ? int64_t(element.f)
+            : getInteger(element, tensor.type.getElementType())));
   }
   return tensor.content = content;
 }
@@ -178,7 +189,10 @@ std::optional<SmallVector<double>> GraphImporter::getFloats(Tensor &tensor) {
   if (!numbers)
     return std::nullopt;
   for (const Scalar &element : numbers->elements)
-    result.push_back(numbers->isFloat() ? element.f : double(element.i));
+    result.push_back(
+        numbers->isFloat()
+            ? element.f
+            : double(getInteger(element, tensor.type.getElementType())));
   return result;
 }
 
