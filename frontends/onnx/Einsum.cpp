@@ -3,7 +3,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
-using graph::ReduceKind;
+using tcc::graph::ReduceKind;
 
 namespace tcc::onnx_import {
 

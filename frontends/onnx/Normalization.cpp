@@ -79,8 +79,11 @@ static Value emitLayerNorm(Node &node, Value x, int64_t axis, double epsilon,
     operands.push_back(scale);
   if (shift)
     operands.push_back(shift);
+  Attribute segments = node.getBuilder().getDenseI32ArrayAttr(
+      {1, scale != nullptr, shift != nullptr});
   return node.create<graph::LayerNormOp>(
-      operands, {node.attr("axis", axis), node.attr("epsilon", epsilon)});
+      operands, {node.attr("axis", axis), node.attr("epsilon", epsilon),
+                 node.attr("operandSegmentSizes", segments)});
 }
 
 static SmallVector<int64_t> axesFrom(int64_t first, int64_t rank) {
