@@ -1,0 +1,389 @@
+#include "frontends/Emitter.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+
+namespace tcc {
+
+Value Emitter::fail(const llvm::Twine &text) {
+  if (!failed)
+    message = text.str();
+  failed = true;
+  return nullptr;
+}
+
+bool Emitter::checkSize(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || sizes.getMaxElements(graph::getExtents(tensor)) <= kMaxElements)
+    return true;
+  fail("a tensor of this node would have more than 2^40 elements");
+  return false;
+}
+
+LogicalResult Emitter::inferTypes(OperationState &state) {
+  auto info = state.name.getRegisteredInfo();
+  auto *inference = info ? info->getInterface<InferTypeOpInterface>() : nullptr;
+  if (!inference)
+    return success(); // no results, or an internal error that verify reports
+  DictionaryAttr attributes = state.attributes.getDictionary(getContext());
+  // A properties struct is an array of attributes; zeros are absent ones.
+  size_t words = (info->getOpPropertyByteSize() + 7) / 8;
+  std::vector<uint64_t> storage(words + 1, 0);
+  OpaqueProperties properties(words ? storage.data() : nullptr);
+  auto emitError = [&] { return mlir::emitError(loc); };
+  if (words) {
+    info->initOpProperties(properties, nullptr);
+    if (llvm::failed(info->setOpPropertiesFromAttribute(
+            state.name, properties, attributes, emitError)))
+      return failure();
+  }
+  SmallVector<Type> types;
+  LogicalResult inferred = inference->inferReturnTypes(
+      getContext(), loc, state.operands, attributes, properties, {}, types);
+  if (words)
+    info->destroyOpProperties(properties);
+  state.addTypes(types);
+  return inferred;
+}
+
+Operation *Emitter::createOp(StringRef name, ValueRange operands,
+                             Attributes attributes, TypeRange types,
+                             unsigned regionCount) {
+  if (failed || llvm::any_of(operands, [](Value v) { return !v; })) {
+    fail("an operand is missing");
+    return nullptr;
+  }
+  std::string diagnostics;
+  ScopedDiagnosticHandler handler(getContext(), [&](Diagnostic &diagnostic) {
+    diagnostics += (diagnostics.empty() ? "" : "; ") + diagnostic.str();
+    return success();
+  });
+  OperationState state(loc, name);
+  state.addOperands(operands);
+  state.addAttributes(attributes);
+  state.addTypes(types);
+  for (unsigned i = 0; i < regionCount; ++i)
+    state.addRegion();
+  if (types.empty() && llvm::failed(inferTypes(state))) {
+    fail(diagnostics.empty() ? "operands do not fit together" : diagnostics);
+    return nullptr;
+  }
+  for (Type type : state.types)
+    if (!checkSize(type))
+      return nullptr;
+  Operation *op = builder.create(state);
+  if (regionCount == 0 && !check(op))
+    return nullptr;
+  return op;
+}
+
+bool Emitter::check(Operation *op) {
+  std::string diagnostics;
+  ScopedDiagnosticHandler handler(getContext(), [&](Diagnostic &diagnostic) {
+    diagnostics += (diagnostics.empty() ? "" : "; ") + diagnostic.str();
+    return success();
+  });
+  if (succeeded(mlir::verify(op, /*verifyRecursively=*/false)))
+    return true;
+  fail(diagnostics);
+  op->erase();
+  return false;
+}
+
+// --- Attributes ---------------------------------------------------------------
+
+NamedAttribute Emitter::attr(StringRef name, int64_t value) {
+  return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
+}
+NamedAttribute Emitter::attr(StringRef name, double value) {
+  return builder.getNamedAttr(name, builder.getF64FloatAttr(value));
+}
+NamedAttribute Emitter::attr(StringRef name, ArrayRef<int64_t> values) {
+  return builder.getNamedAttr(name, builder.getDenseI64ArrayAttr(values));
+}
+NamedAttribute Emitter::attr(StringRef name, Attribute value) {
+  return builder.getNamedAttr(name, value);
+}
+NamedAttribute Emitter::flag(StringRef name) {
+  return builder.getNamedAttr(name, builder.getUnitAttr());
+}
+
+// --- Pointwise ----------------------------------------------------------------
+
+Value Emitter::add(Value a, Value b) { return pointwise<graph::AddOp>({a, b}); }
+Value Emitter::sub(Value a, Value b) { return pointwise<graph::SubOp>({a, b}); }
+Value Emitter::mul(Value a, Value b) { return pointwise<graph::MulOp>({a, b}); }
+Value Emitter::div(Value a, Value b) { return pointwise<graph::DivOp>({a, b}); }
+Value Emitter::max(Value a, Value b) { return pointwise<graph::MaxOp>({a, b}); }
+Value Emitter::min(Value a, Value b) { return pointwise<graph::MinOp>({a, b}); }
+
+Value Emitter::compare(graph::CompareKind kind, Value a, Value b) {
+  auto kindAttr = graph::CompareKindAttr::get(getContext(), kind);
+  return pointwise<graph::CompareOp>({a, b}, {attr("kind", kindAttr)});
+}
+
+Value Emitter::select(Value condition, Value a, Value b) {
+  return pointwise<graph::SelectOp>({condition, a, b});
+}
+
+Value Emitter::cast(Value x, Type type) {
+  if (!x || elementType(x) == type)
+    return x;
+  auto tensor = cast_if_present<RankedTensorType>(x.getType());
+  return create<graph::CastOp>(x, {}, graph::withElementType(tensor, type));
+}
+
+// --- Constants ------------------------------------------------------------------
+
+static APFloat convertToFloat(double value, FloatType type) {
+  APFloat result(value);
+  bool losesInfo;
+  result.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                 &losesInfo);
+  return result;
+}
+
+static Attribute makeScalarAttr(double value, Type type) {
+  if (auto floatType = dyn_cast<FloatType>(type))
+    return FloatAttr::get(type, convertToFloat(value, floatType));
+  unsigned width = type.getIntOrFloatBitWidth();
+  return IntegerAttr::get(
+      type, APInt(64, static_cast<int64_t>(value)).sextOrTrunc(width));
+}
+
+Value Emitter::constant(double value, Type type) {
+  auto tensor = RankedTensorType::get({}, type);
+  auto dense = DenseElementsAttr::get(tensor, makeScalarAttr(value, type));
+  return create<graph::ConstantOp>({}, {attr("value", dense)}, tensor);
+}
+
+Value Emitter::constant(ArrayRef<int64_t> values) {
+  auto tensor = RankedTensorType::get({int64_t(values.size())},
+                                      builder.getI64Type());
+  auto dense = DenseElementsAttr::get(tensor, values);
+  return create<graph::ConstantOp>({}, {attr("value", dense)}, tensor);
+}
+
+Value Emitter::constantLike(double value, Value like) {
+  return like ? constant(value, elementType(like)) : nullptr;
+}
+
+Value Emitter::size(AffineExpr expression) {
+  AffineMap map = graph::makeSizeMap({expression}, getContext());
+  return create<graph::SizeOp>({}, {attr("expression", AffineMapAttr::get(map))});
+}
+
+Value Emitter::content(ArrayRef<AffineExpr> elements, RankedTensorType type) {
+  SmallVector<Attribute> known;
+  for (AffineExpr element : elements)
+    if (auto value = graph::getConstant(element))
+      known.push_back(isa<FloatType>(type.getElementType())
+                          ? makeScalarAttr(*value, type.getElementType())
+                          : IntegerAttr::get(
+                                type.getElementType(),
+                                APInt(64, *value).sextOrTrunc(
+                                    type.getElementTypeBitWidth())));
+  if (known.size() == elements.size() && type.hasStaticShape()) {
+    auto dense = DenseElementsAttr::get(type, known);
+    return create<graph::ConstantOp>({}, {attr("value", dense)}, type);
+  }
+  SmallVector<Value> parts;
+  for (AffineExpr element : elements)
+    parts.push_back(
+        unsqueeze(cast(size(element), type.getElementType()), {0}));
+  Value flat = parts.size() == 1 ? parts[0] : concat(parts, 0);
+  return reshape(flat, graph::getExtents(type));
+}
+
+// --- Movement -------------------------------------------------------------------
+
+int64_t Emitter::rank(Value x) {
+  return x ? cast<RankedTensorType>(x.getType()).getRank() : 0;
+}
+
+Type Emitter::elementType(Value x) {
+  return cast<RankedTensorType>(x.getType()).getElementType();
+}
+
+Value Emitter::reshape(Value x, ArrayRef<AffineExpr> extents) {
+  if (!x)
+    return nullptr;
+  auto type = graph::makeTensorType(extents, elementType(x));
+  return type == x.getType() ? x : create<graph::ReshapeOp>(x, {}, type);
+}
+
+Value Emitter::broadcast(Value x, ArrayRef<AffineExpr> extents) {
+  if (!x)
+    return nullptr;
+  auto type = graph::makeTensorType(extents, elementType(x));
+  return type == x.getType() ? x : create<graph::BroadcastOp>(x, {}, type);
+}
+
+static std::string printShape(Value value) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleave(
+      graph::getExtents(value), stream, [&](AffineExpr e) { stream << e; }, "x");
+  return "[" + text + "]";
+}
+
+SmallVector<Value> Emitter::broadcastTogether(ArrayRef<Value> operands) {
+  SmallVector<Value> result;
+  std::optional<graph::Extents> common = graph::Extents();
+  for (Value operand : operands) {
+    if (!operand)
+      return {};
+    auto merged = graph::broadcastExtents(*common, graph::getExtents(operand));
+    if (!merged) {
+      fail("shapes " + printShape(operands[0]) + " and " + printShape(operand) +
+           " do not broadcast");
+      return {};
+    }
+    common = merged;
+  }
+  for (Value operand : operands) {
+    result.push_back(broadcast(operand, *common));
+    if (!result.back())
+      return {};
+  }
+  return result;
+}
+
+Value Emitter::transpose(Value x, ArrayRef<int64_t> permutation) {
+  bool isIdentity = true;
+  for (auto [i, axis] : llvm::enumerate(permutation))
+    isIdentity &= int64_t(i) == axis;
+  return isIdentity ? x
+                    : create<graph::TransposeOp>(
+                          x, {attr("permutation", permutation)});
+}
+
+Value Emitter::unsqueeze(Value x, ArrayRef<int64_t> axes) {
+  if (!x)
+    return nullptr;
+  SmallVector<int64_t> sorted(axes);
+  llvm::sort(sorted);
+  graph::Extents result = extents(x);
+  for (int64_t axis : sorted)
+    result.insert(result.begin() + axis, sizes.constant(1));
+  return reshape(x, result);
+}
+
+Value Emitter::squeeze(Value x, ArrayRef<int64_t> axes) {
+  if (!x)
+    return nullptr;
+  graph::Extents result;
+  for (auto [i, extent] : llvm::enumerate(extents(x)))
+    if (!llvm::is_contained(axes, int64_t(i)))
+      result.push_back(extent);
+  return reshape(x, result);
+}
+
+Value Emitter::slice(Value x, int64_t axis, AffineExpr start, AffineExpr extent,
+                     int64_t step) {
+  if (!x)
+    return nullptr;
+  graph::Extents starts(rank(x), sizes.constant(0));
+  SmallVector<int64_t> steps(rank(x), 1);
+  starts[axis] = start;
+  steps[axis] = step;
+  auto type =
+      graph::makeTensorType(withExtent(x, axis, extent), elementType(x));
+  if (type == x.getType() && step == 1)
+    return x;
+  auto map = AffineMapAttr::get(graph::makeSizeMap(starts, getContext()));
+  return create<graph::SliceOp>(x, {attr("starts", map), attr("steps", steps)},
+                                type);
+}
+
+Value Emitter::slice(Value x, int64_t axis, int64_t start, int64_t extent) {
+  return slice(x, axis, sizes.constant(start), sizes.constant(extent));
+}
+
+Value Emitter::concat(ArrayRef<Value> parts, int64_t axis) {
+  if (parts.size() == 1)
+    return parts[0];
+  return create<graph::ConcatOp>(parts, {attr("axis", axis)});
+}
+
+Value Emitter::pad(Value x, Value value, ArrayRef<int64_t> low,
+                   ArrayRef<int64_t> high, ArrayRef<int64_t> interior,
+                   graph::PadMode mode) {
+  auto isZero = [](int64_t n) { return n == 0; };
+  SmallVector<int64_t> between(interior);
+  between.resize(low.size(), 0);
+  if (llvm::all_of(low, isZero) && llvm::all_of(high, isZero) &&
+      llvm::all_of(between, isZero))
+    return x;
+  auto modeAttr = graph::PadModeAttr::get(getContext(), mode);
+  return create<graph::PadOp>({x, value},
+                              {attr("low", low), attr("high", high),
+                               attr("interior", between), attr("mode", modeAttr)});
+}
+
+Value Emitter::iota(ArrayRef<AffineExpr> extents, int64_t axis, Type type) {
+  return create<graph::IotaOp>({}, {attr("axis", axis)},
+                               graph::makeTensorType(extents, type));
+}
+
+Value Emitter::gather(Value x, Value indices, int64_t axis) {
+  return create<graph::GatherOp>({x, indices}, {attr("axis", axis)});
+}
+
+graph::Extents Emitter::withExtent(Value x, int64_t axis, AffineExpr extent) {
+  graph::Extents result = extents(x);
+  result[axis] = extent;
+  return result;
+}
+
+// --- Reduction and contraction ------------------------------------------------------
+
+Value Emitter::reduce(graph::ReduceKind kind, Value x, ArrayRef<int64_t> axes,
+                      bool keepAxes) {
+  if (!x || axes.empty())
+    return x;
+  SmallVector<int64_t> sorted(axes);
+  llvm::sort(sorted);
+  auto kindAttr = graph::ReduceKindAttr::get(getContext(), kind);
+  Value result = create<graph::ReduceOp>(
+      x, {attr("kind", kindAttr), attr("axes", sorted)});
+  return keepAxes ? unsqueeze(result, sorted) : result;
+}
+
+Value Emitter::countLike(ArrayRef<AffineExpr> extents, Value like) {
+  Size count = sizes.product(extents);
+  if (!count)
+    return fail("the number of elements is too large");
+  if (auto known = graph::getConstant(*count))
+    return constantLike(double(*known), like);
+  return like ? cast(size(*count), elementType(like)) : nullptr;
+}
+
+Value Emitter::matmul(Value lhs, Value rhs, bool transposeLhs,
+                      bool transposeRhs, Type type) {
+  if (!lhs || !rhs)
+    return nullptr;
+  graph::Extents a = extents(lhs), b = extents(rhs);
+  if (a.size() < 2 || b.size() < 2)
+    return fail("a matrix product needs operands of rank 2 or more");
+  SmallVector<AffineExpr, 2> tail = {a[a.size() - (transposeLhs ? 1 : 2)],
+                                     b[b.size() - (transposeRhs ? 2 : 1)]};
+  auto batch = graph::broadcastExtents(ArrayRef(a).drop_back(2),
+                                       ArrayRef(b).drop_back(2));
+  if (!batch)
+    return fail("batch extents " + printShape(lhs) + " and " + printShape(rhs) +
+                " do not broadcast");
+  batch->append(tail.begin(), tail.end());
+  SmallVector<NamedAttribute> attributes;
+  if (transposeLhs)
+    attributes.push_back(flag("transpose_lhs"));
+  if (transposeRhs)
+    attributes.push_back(flag("transpose_rhs"));
+  return create<graph::MatmulOp>(
+      {lhs, rhs}, attributes,
+      graph::makeTensorType(*batch, type ? type : elementType(lhs)));
+}
+
+} // namespace tcc

@@ -1,0 +1,139 @@
+//===- Emitter.h - Ops of the graph dialect, checked ------------*- C++ -*-===//
+//
+// Model files are not trusted: an op is inferred and verified as it is created,
+// and a refusal becomes a message instead of an assertion. A null value stands
+// for a failure and runs through: an op with a null operand is null, so that a
+// computation needs one check at its end.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_FRONTENDS_EMITTER_H
+#define TCC_FRONTENDS_EMITTER_H
+
+#include "dialects/graph/GraphOps.h"
+#include "frontends/Sizes.h"
+#include "mlir/IR/Builders.h"
+#include <functional>
+
+namespace tcc {
+
+class Emitter {
+public:
+  using Attributes = llvm::ArrayRef<mlir::NamedAttribute>;
+
+  Emitter(mlir::OpBuilder &builder, mlir::Location loc, const Sizes &sizes)
+      : builder(builder), loc(loc), sizes(sizes) {}
+
+  mlir::OpBuilder &getBuilder() { return builder; }
+  mlir::MLIRContext *getContext() { return builder.getContext(); }
+  mlir::Location getLoc() const { return loc; }
+  const Sizes &getSizes() const { return sizes; }
+
+  /// Records the first failure; gives null.
+  mlir::Value fail(const llvm::Twine &message);
+  bool hasFailed() const { return failed; }
+  const std::string &getMessage() const { return message; }
+
+  /// Creates an op; result types are inferred where `types` is empty.
+  mlir::Operation *createOp(llvm::StringRef name, mlir::ValueRange operands,
+                            Attributes attributes = {},
+                            mlir::TypeRange types = {},
+                            unsigned regionCount = 0);
+  template <typename OpTy>
+  mlir::Value create(mlir::ValueRange operands, Attributes attributes = {},
+                     mlir::Type type = {}) {
+    mlir::Operation *op =
+        createOp(OpTy::getOperationName(), operands, attributes,
+                 type ? mlir::TypeRange(type) : mlir::TypeRange());
+    return op ? op->getResult(0) : nullptr;
+  }
+  /// Verifies an op with regions once they are filled; erases it if it is wrong.
+  bool check(mlir::Operation *op);
+
+  /// Pointwise ops after numpy broadcasting of the operands.
+  template <typename OpTy>
+  mlir::Value pointwise(llvm::ArrayRef<mlir::Value> operands,
+                        Attributes attributes = {}) {
+    auto same = broadcastTogether(operands);
+    return same.empty() ? nullptr : create<OpTy>(same, attributes);
+  }
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value sub(mlir::Value a, mlir::Value b);
+  mlir::Value mul(mlir::Value a, mlir::Value b);
+  mlir::Value div(mlir::Value a, mlir::Value b);
+  mlir::Value max(mlir::Value a, mlir::Value b);
+  mlir::Value min(mlir::Value a, mlir::Value b);
+  mlir::Value compare(graph::CompareKind kind, mlir::Value a, mlir::Value b);
+  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
+  mlir::Value cast(mlir::Value x, mlir::Type elementType);
+
+  /// A scalar of `elementType`.
+  mlir::Value constant(double value, mlir::Type elementType);
+  mlir::Value constant(llvm::ArrayRef<int64_t> values);
+  /// A scalar of the element type of `like`.
+  mlir::Value constantLike(double value, mlir::Value like);
+  /// An i64 scalar, and a tensor of type `type` with these elements.
+  mlir::Value size(mlir::AffineExpr expression);
+  mlir::Value content(llvm::ArrayRef<mlir::AffineExpr> elements,
+                      mlir::RankedTensorType type);
+
+  mlir::Value reshape(mlir::Value x, llvm::ArrayRef<mlir::AffineExpr> extents);
+  mlir::Value broadcast(mlir::Value x,
+                        llvm::ArrayRef<mlir::AffineExpr> extents);
+  llvm::SmallVector<mlir::Value>
+  broadcastTogether(llvm::ArrayRef<mlir::Value> operands);
+  mlir::Value transpose(mlir::Value x, llvm::ArrayRef<int64_t> permutation);
+  /// New axes of extent 1 before the axes `axes` of the result.
+  mlir::Value unsqueeze(mlir::Value x, llvm::ArrayRef<int64_t> axes);
+  mlir::Value squeeze(mlir::Value x, llvm::ArrayRef<int64_t> axes);
+  /// `extent` elements of an axis, from `start` in steps of `step`.
+  mlir::Value slice(mlir::Value x, int64_t axis, mlir::AffineExpr start,
+                    mlir::AffineExpr extent, int64_t step = 1);
+  mlir::Value slice(mlir::Value x, int64_t axis, int64_t start, int64_t extent);
+  mlir::Value concat(llvm::ArrayRef<mlir::Value> parts, int64_t axis);
+  /// Pads in constant mode; `interior` may be empty.
+  mlir::Value pad(mlir::Value x, mlir::Value value, llvm::ArrayRef<int64_t> low,
+                  llvm::ArrayRef<int64_t> high,
+                  llvm::ArrayRef<int64_t> interior = {},
+                  graph::PadMode mode = graph::PadMode::constant);
+  mlir::Value iota(llvm::ArrayRef<mlir::AffineExpr> extents, int64_t axis,
+                   mlir::Type elementType);
+  mlir::Value gather(mlir::Value x, mlir::Value indices, int64_t axis);
+
+  /// Reduces axes (any order, non-negative), keeping them with extent 1.
+  mlir::Value reduce(graph::ReduceKind kind, mlir::Value x,
+                     llvm::ArrayRef<int64_t> axes, bool keepAxes);
+  mlir::Value matmul(mlir::Value lhs, mlir::Value rhs,
+                     bool transposeLhs = false, bool transposeRhs = false,
+                     mlir::Type elementType = {});
+
+  graph::Extents extents(mlir::Value x) { return graph::getExtents(x); }
+  int64_t rank(mlir::Value x);
+  mlir::Type elementType(mlir::Value x);
+  /// The product of extents as a scalar of the element type of `like`.
+  mlir::Value countLike(llvm::ArrayRef<mlir::AffineExpr> extents,
+                        mlir::Value like);
+  /// The extents of x with one of them replaced.
+  graph::Extents withExtent(mlir::Value x, int64_t axis,
+                            mlir::AffineExpr extent);
+
+  mlir::NamedAttribute attr(llvm::StringRef name, int64_t value);
+  mlir::NamedAttribute attr(llvm::StringRef name, double value);
+  mlir::NamedAttribute attr(llvm::StringRef name,
+                            llvm::ArrayRef<int64_t> values);
+  mlir::NamedAttribute attr(llvm::StringRef name, mlir::Attribute value);
+  mlir::NamedAttribute flag(llvm::StringRef name);
+
+private:
+  mlir::LogicalResult inferTypes(mlir::OperationState &state);
+  bool checkSize(mlir::Type type);
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  const Sizes &sizes;
+  bool failed = false;
+  std::string message;
+};
+
+} // namespace tcc
+
+#endif // TCC_FRONTENDS_EMITTER_H

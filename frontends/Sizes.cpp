@@ -1,0 +1,245 @@
+#include "frontends/Sizes.h"
+
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+using namespace mlir;
+
+namespace tcc {
+
+AffineExpr Sizes::addSymbol(llvm::StringRef name, int64_t min, int64_t max) {
+  symbols.push_back(graph::SymbolAttr::get(
+      context, StringAttr::get(context, name), min, max, 1));
+  return getAffineSymbolExpr(symbols.size() - 1, context);
+}
+
+AffineExpr Sizes::constant(int64_t value) const {
+  return getAffineConstantExpr(value, context);
+}
+
+graph::Range Sizes::getRange(AffineExpr size) const {
+  return graph::getRange(size, symbols);
+}
+
+static Size applyConstants(SizeOp op, int64_t a, int64_t b,
+                           MLIRContext *context) {
+  // Unsigned arithmetic wraps; a file's constants may be anything.
+  auto known = [&](uint64_t value) -> Size {
+    return getAffineConstantExpr(static_cast<int64_t>(value), context);
+  };
+  uint64_t ua = a, ub = b;
+  switch (op) {
+  case SizeOp::add:
+    return known(ua + ub);
+  case SizeOp::sub:
+    return known(ua - ub);
+  case SizeOp::mul:
+    return known(ua * ub);
+  case SizeOp::min:
+    return known(std::min(a, b));
+  case SizeOp::max:
+    return known(std::max(a, b));
+  case SizeOp::div:
+  case SizeOp::mod:
+  case SizeOp::rem:
+    break;
+  }
+  if (b == 0)
+    return std::nullopt;
+  if (b == -1)
+    return known(op == SizeOp::div ? -ua : 0);
+  int64_t remainder = a % b;
+  if (op == SizeOp::div)
+    return known(a / b);
+  if (op == SizeOp::mod && remainder != 0 && (remainder < 0) != (b < 0))
+    remainder += b;
+  return known(remainder);
+}
+
+/// Affine arithmetic may overflow beyond these.
+static bool isModerate(const graph::Range &range) {
+  return range.min > -kMaxElements && range.max < kMaxElements;
+}
+
+static AffineExpr simplify(AffineExpr expression, unsigned symbols) {
+  return simplifyAffineExpr(expression, 0, symbols);
+}
+
+Size Sizes::apply(SizeOp op, AffineExpr lhs, AffineExpr rhs) const {
+  auto a = graph::getConstant(lhs), b = graph::getConstant(rhs);
+  if (a && b)
+    return applyConstants(op, *a, *b, context);
+  graph::Range l = getRange(lhs), r = getRange(rhs);
+  if (!isModerate(l) || !isModerate(r))
+    return std::nullopt;
+  unsigned count = symbols.size();
+  switch (op) {
+  case SizeOp::add:
+    return simplify(lhs + rhs, count);
+  case SizeOp::sub:
+    return simplify(lhs - rhs, count);
+  case SizeOp::mul: {
+    // Products are bounded so that chains of them cannot overflow.
+    double most = double(std::max(std::abs(l.min), std::abs(l.max))) *
+                  double(std::max(std::abs(r.min), std::abs(r.max)));
+    if (most >= double(kMaxElements))
+      return std::nullopt;
+    return simplify(lhs * rhs, count);
+  }
+  case SizeOp::div:
+    if (Size exact = divideProducts({lhs}, {rhs}))
+      return exact;
+    if (b && *b > 0 && l.min >= 0)
+      return simplify(lhs.floorDiv(*b), count);
+    return std::nullopt;
+  case SizeOp::mod:
+  case SizeOp::rem:
+    if (b && *b > 0 && (l.min >= 0 || op == SizeOp::mod))
+      return simplify(lhs % *b, count);
+    return std::nullopt;
+  case SizeOp::min:
+  case SizeOp::max: {
+    auto isLess = compare(SizeCompare::le, lhs, rhs);
+    if (!isLess)
+      return std::nullopt;
+    return *isLess == (op == SizeOp::min) ? lhs : rhs;
+  }
+  }
+  return std::nullopt;
+}
+
+std::optional<bool> Sizes::compare(SizeCompare kind, AffineExpr lhs,
+                                   AffineExpr rhs) const {
+  graph::Range difference;
+  auto a = graph::getConstant(lhs), b = graph::getConstant(rhs);
+  if (a && b) {
+    int64_t sign = *a < *b ? -1 : *a > *b;
+    difference = {sign, sign};
+  } else {
+    if (!isModerate(getRange(lhs)) || !isModerate(getRange(rhs)))
+      return std::nullopt;
+    difference = getRange(simplify(lhs - rhs, symbols.size()));
+  }
+  auto decide = [](bool always, bool never) -> std::optional<bool> {
+    if (always || never)
+      return always;
+    return std::nullopt;
+  };
+  auto [min, max] = difference;
+  switch (kind) {
+  case SizeCompare::eq:
+    return decide(min == 0 && max == 0, min > 0 || max < 0);
+  case SizeCompare::ne:
+    return decide(min > 0 || max < 0, min == 0 && max == 0);
+  case SizeCompare::lt:
+    return decide(max < 0, min >= 0);
+  case SizeCompare::le:
+    return decide(max <= 0, min > 0);
+  case SizeCompare::gt:
+    return decide(min > 0, max <= 0);
+  case SizeCompare::ge:
+    return decide(min >= 0, max < 0);
+  }
+  return std::nullopt;
+}
+
+Size Sizes::clamp(AffineExpr size, AffineExpr low, AffineExpr high) const {
+  // Bounds such as INT64_MAX mean "to the end".
+  if (auto known = graph::getConstant(size)) {
+    if (*known >= kMaxElements)
+      return high;
+    if (*known <= -kMaxElements)
+      return low;
+  }
+  Size raised = apply(SizeOp::max, size, low);
+  return raised ? apply(SizeOp::min, *raised, high) : std::nullopt;
+}
+
+Size Sizes::product(ArrayRef<AffineExpr> sizes) const {
+  Size result = constant(1);
+  for (AffineExpr size : sizes)
+    if (result)
+      result = apply(SizeOp::mul, *result, size);
+  return result;
+}
+
+/// Takes a product apart into its constant and its other factors.
+static void collectFactors(AffineExpr size, int64_t &scale,
+                           SmallVectorImpl<AffineExpr> &factors) {
+  auto binary = dyn_cast<AffineBinaryOpExpr>(size);
+  if (auto known = graph::getConstant(size)) {
+    scale *= *known;
+  } else if (binary && binary.getKind() == AffineExprKind::Mul) {
+    collectFactors(binary.getLHS(), scale, factors);
+    collectFactors(binary.getRHS(), scale, factors);
+  } else {
+    factors.push_back(size);
+  }
+}
+
+/// Terms of a sum divided one by one.
+static Size divideTerms(AffineExpr size, int64_t divisor) {
+  if (auto known = graph::getConstant(size)) {
+    if (*known % divisor != 0)
+      return std::nullopt;
+    return getAffineConstantExpr(*known / divisor, size.getContext());
+  }
+  auto binary = dyn_cast<AffineBinaryOpExpr>(size);
+  if (!binary)
+    return std::nullopt;
+  Size rhs = divideTerms(binary.getRHS(), divisor);
+  if (binary.getKind() == AffineExprKind::Mul)
+    return rhs ? Size(binary.getLHS() * *rhs) : std::nullopt;
+  Size lhs = divideTerms(binary.getLHS(), divisor);
+  if (binary.getKind() != AffineExprKind::Add || !lhs || !rhs)
+    return std::nullopt;
+  return *lhs + *rhs;
+}
+
+Size Sizes::divideProducts(ArrayRef<AffineExpr> numerator,
+                           ArrayRef<AffineExpr> denominator) const {
+  if (getMaxElements(numerator) > kMaxElements ||
+      getMaxElements(denominator) > kMaxElements)
+    return std::nullopt;
+  int64_t scale = 1, divisor = 1;
+  SmallVector<AffineExpr> factors, divisors;
+  for (AffineExpr size : numerator)
+    collectFactors(size, scale, factors);
+  for (AffineExpr size : denominator)
+    collectFactors(size, divisor, divisors);
+  for (AffineExpr factor : divisors) {
+    auto same = llvm::find_if(
+        factors, [&](AffineExpr other) { return graph::isEqual(other, factor); });
+    if (same == factors.end())
+      return std::nullopt;
+    factors.erase(same);
+  }
+  if (divisor == 0)
+    return std::nullopt;
+  int64_t common = std::gcd(scale, divisor);
+  scale /= common;
+  divisor /= common;
+  AffineExpr result = constant(scale);
+  for (AffineExpr factor : factors) {
+    Size part = divisor == 1 ? std::nullopt : divideTerms(factor, divisor);
+    result = result * part.value_or(factor);
+    if (part)
+      divisor = 1;
+  }
+  if (divisor != 1 && divisor != -1)
+    return std::nullopt;
+  return simplify(result * divisor, symbols.size());
+}
+
+int64_t Sizes::getMaxElements(ArrayRef<AffineExpr> extents) const {
+  double product = 1;
+  for (AffineExpr extent : extents) {
+    graph::Range range = getRange(extent);
+    if (range.max == 0 && range.min == 0)
+      return 0;
+    product *= std::max(double(range.max), -double(range.min));
+  }
+  return product > double(kMaxElements) ? kMaxElements + 1 : int64_t(product);
+}
+
+} // namespace tcc

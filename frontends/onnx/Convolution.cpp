@@ -1,0 +1,214 @@
+#include "frontends/onnx/Ops.h"
+#include "frontends/onnx/Window.h"
+
+using namespace mlir;
+using tcc::graph::PoolKind;
+using tcc::graph::ReduceKind;
+
+namespace tcc::onnx_import {
+
+/// The spatial extents of a filter [filters, channels, window...].
+static std::optional<SmallVector<int64_t>> getFilterWindow(Node &node, Value x,
+                                                           Value filter) {
+  if (!x || !filter)
+    return std::nullopt;
+  auto type = cast<RankedTensorType>(filter.getType());
+  if (type.getRank() != node.rank(x) || type.getRank() < 3) {
+    node.fail("input and filter of one rank, 3 or more, are expected");
+    return std::nullopt;
+  }
+  if (!type.hasStaticShape()) {
+    node.unsupported("a filter of dynamic shape");
+    return std::nullopt;
+  }
+  return SmallVector<int64_t>(type.getShape().drop_front(2));
+}
+
+static void importConv(Node &node) {
+  Value x = node.input(0), filter = node.input(1);
+  auto extents = getFilterWindow(node, x, filter);
+  auto window = extents ? readWindow(node, x, *extents) : std::nullopt;
+  if (!window)
+    return;
+  Value result = emitConv(node, x, filter, *window, node.intAttr("group", 1));
+  node.setResult(0,
+                 node.hasInput(2) ? addBias(node, result, node.input(2)) : result);
+}
+
+// --- Transposed convolution ---------------------------------------------------------
+
+/// Padding of a transposed convolution: given, or what makes output_shape or
+/// extent * stride.
+static bool padTransposed(Node &node, Value x, Window &window,
+                          ArrayRef<int64_t> extra) {
+  auto outputShape = node.intsAttr("output_shape");
+  std::string autoPad = node.stringAttr("auto_pad", "NOTSET");
+  bool isSame = autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER";
+  int64_t rank = window.getRank();
+  if (outputShape && int64_t(outputShape->size()) == rank + 2)
+    outputShape->erase(outputShape->begin(), outputShape->begin() + 2);
+  if (outputShape && int64_t(outputShape->size()) != rank)
+    return node.fail("output_shape needs " + llvm::Twine(rank) + " values") !=
+           nullptr;
+  for (int64_t i = 0; i < rank && (outputShape || isSame); ++i) {
+    auto extent = graph::getConstant(graph::getExtent(x, 2 + i));
+    if (!extent)
+      return node.unsupported("auto_pad or output_shape on a dynamic "
+                              "dimension") != nullptr;
+    int64_t target =
+        outputShape ? (*outputShape)[i] : *extent * window.strides[i];
+    int64_t full = (*extent - 1) * window.strides[i] + extra[i] +
+                   window.getReach(i);
+    if (target < 0 || target > full + kMaxWindow)
+      return node.fail("output_shape is out of range") != nullptr;
+    int64_t total = std::max<int64_t>(full - target, 0);
+    bool isUpper = autoPad == "SAME_UPPER";
+    window.low[i] = isUpper ? total / 2 : total - total / 2;
+    window.high[i] = full - target - window.low[i];
+  }
+  return true;
+}
+
+/// [channels, filters / groups, window...] as the filter of the convolution
+/// that the transposed one is: turned round, channels and filters exchanged.
+static Value transposeFilter(Node &node, Value filter, int64_t groups) {
+  auto type = cast<RankedTensorType>(filter.getType());
+  SmallVector<int64_t> shape(type.getShape()), steps(type.getRank(), 1);
+  if (groups < 1 || shape[0] % groups != 0)
+    return node.fail("group does not divide the channels");
+  SmallVector<AffineExpr> starts;
+  for (int64_t axis = 0; axis < type.getRank(); ++axis) {
+    steps[axis] = axis < 2 ? 1 : -1;
+    starts.push_back(
+        node.getSizes().constant(axis < 2 ? 0 : shape[axis] - 1));
+  }
+  auto map = AffineMapAttr::get(graph::makeSizeMap(starts, node.getContext()));
+  Value turned = node.create<graph::SliceOp>(
+      filter, {node.attr("starts", map), node.attr("steps", steps)}, type);
+  auto reshape = [&](Value x, ArrayRef<int64_t> leading) {
+    graph::Extents extents;
+    for (int64_t extent : leading)
+      extents.push_back(node.getSizes().constant(extent));
+    for (int64_t extent : ArrayRef(shape).drop_front(2))
+      extents.push_back(node.getSizes().constant(extent));
+    return node.reshape(x, extents);
+  };
+  int64_t channels = shape[0] / groups, filters = shape[1];
+  SmallVector<int64_t> permutation = {0, 2, 1};
+  for (int64_t axis = 3; axis <= type.getRank(); ++axis)
+    permutation.push_back(axis);
+  Value split = reshape(turned, {groups, channels, filters});
+  return reshape(node.transpose(split, permutation),
+                 {groups * filters, channels});
+}
+
+/// A convolution of x with zeros between its elements.
+static void importConvTranspose(Node &node) {
+  Value x = node.input(0), filter = node.input(1);
+  auto extents = getFilterWindow(node, x, filter);
+  auto window =
+      extents ? readWindowAttributes(node, node.rank(x) - 2, *extents)
+              : std::nullopt;
+  if (!window)
+    return;
+  int64_t rank = window->getRank(), groups = node.intAttr("group", 1);
+  SmallVector<int64_t> extra =
+      node.intsAttr("output_padding").value_or(SmallVector<int64_t>(rank, 0));
+  bool isValid = llvm::all_of(
+      extra, [](int64_t n) { return n >= 0 && n < kMaxWindow; });
+  if (int64_t(extra.size()) != rank || !isValid)
+    return (void)node.fail("output_padding is malformed");
+  if (!padTransposed(node, x, *window, extra))
+    return;
+  SmallVector<int64_t> low(2, 0), high(2, 0), interior(2, 0);
+  for (int64_t i = 0; i < rank; ++i) {
+    low.push_back(window->getReach(i) - 1 - window->low[i]);
+    high.push_back(window->getReach(i) - 1 - window->high[i] + extra[i]);
+    interior.push_back(window->strides[i] - 1);
+    window->strides[i] = 1;
+    window->low[i] = window->high[i] = 0;
+  }
+  Value spread = node.pad(x, node.constantLike(0, x), low, high, interior);
+  Value turned = transposeFilter(node, filter, groups);
+  if (!spread || !turned)
+    return;
+  Value result = emitConv(node, spread, turned, *window, groups);
+  node.setResult(0,
+                 node.hasInput(2) ? addBias(node, result, node.input(2)) : result);
+}
+
+// --- Pooling ----------------------------------------------------------------------------
+
+template <PoolKind kind> static void importPool(Node &node) {
+  Value x = node.input(0);
+  if (node.hasOutput(1))
+    return (void)node.unsupported("the output of indices");
+  if (auto window = readWindow(node, x))
+    node.setResult(0, emitPool(node, kind, x, *window));
+}
+
+/// |sum |x|^p|^(1/p)
+static Value emitPower(Node &node, Value x, double exponent) {
+  return node.pointwise<graph::PowOp>({x, node.constantLike(exponent, x)});
+}
+
+static void importLpPool(Node &node) {
+  Value x = node.input(0);
+  double p = double(node.intAttr("p", 2));
+  auto window = readWindow(node, x);
+  if (!window)
+    return;
+  Value powers = emitPower(node, node.create<graph::AbsOp>(x), p);
+  Value sums = emitPool(node, PoolKind::sum, powers, *window);
+  node.setResult(0, emitPower(node, sums, 1 / p));
+}
+
+static SmallVector<int64_t> getSpatialAxes(Node &node, Value x) {
+  SmallVector<int64_t> axes;
+  for (int64_t axis = 2; axis < node.rank(x); ++axis)
+    axes.push_back(axis);
+  return axes;
+}
+
+static void importGlobalAveragePool(Node &node) {
+  Value x = node.input(0);
+  if (!x)
+    return;
+  SmallVector<int64_t> axes = getSpatialAxes(node, x);
+  graph::Extents reduced;
+  for (int64_t axis : axes)
+    reduced.push_back(graph::getExtent(x, axis));
+  node.setResult(0, node.div(node.reduce(ReduceKind::sum, x, axes, true),
+                             node.countLike(reduced, x)));
+}
+
+static void importGlobalMaxPool(Node &node) {
+  Value x = node.input(0);
+  node.setResult(
+      0, node.reduce(ReduceKind::max, x, getSpatialAxes(node, x), true));
+}
+
+static void importGlobalLpPool(Node &node) {
+  Value x = node.input(0);
+  double p = double(node.intAttr("p", 2));
+  Value powers = emitPower(node, node.create<graph::AbsOp>(x), p);
+  Value sums =
+      node.reduce(ReduceKind::sum, powers, getSpatialAxes(node, x), true);
+  node.setResult(0, emitPower(node, sums, 1 / p));
+}
+
+static constexpr int64_t last = kLastOpset;
+static const OpRow rows[] = {
+    {"AveragePool", 7, last, importPool<PoolKind::average>},
+    {"Conv", 1, last, importConv},
+    {"ConvTranspose", 1, last, importConvTranspose},
+    {"GlobalAveragePool", 1, last, importGlobalAveragePool},
+    {"GlobalLpPool", 2, last, importGlobalLpPool},
+    {"GlobalMaxPool", 1, last, importGlobalMaxPool},
+    {"LpPool", 2, last, importLpPool},
+    {"MaxPool", 1, last, importPool<PoolKind::max>},
+};
+
+ArrayRef<OpRow> getConvolutionOps() { return rows; }
+
+} // namespace tcc::onnx_import

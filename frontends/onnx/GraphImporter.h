@@ -1,0 +1,117 @@
+//===- GraphImporter.h - ONNX graphs to graph ops ---------------*- C++ -*-===//
+#ifndef TCC_FRONTENDS_ONNX_GRAPHIMPORTER_H
+#define TCC_FRONTENDS_ONNX_GRAPHIMPORTER_H
+
+#include "compiler/evaluate/HostTensor.h"
+#include "frontends/Frontend.h"
+#include "frontends/onnx/Literals.h"
+#include "frontends/onnx/Node.h"
+
+namespace tcc::onnx_import {
+
+/// The names that a graph can see.
+struct Scope {
+  const Scope *parent = nullptr;
+  llvm::StringMap<Tensor *> tensors;
+  /// Attributes of the call, inside a model-local function.
+  const AttributeMap *callAttributes = nullptr;
+  /// Operator set versions, by domain.
+  const llvm::StringMap<int64_t> *versions = nullptr;
+  /// Prefix of node names: the calls that lead here.
+  std::string path;
+
+  Tensor *find(llvm::StringRef name) const;
+  /// True for a function's input that the call does not give.
+  bool isAbsent(llvm::StringRef name) const;
+};
+
+/// Imports nodes into the function under construction.
+class GraphImporter {
+public:
+  GraphImporter(mlir::OpBuilder &builder, Sizes &sizes, WeightStore &weights,
+                LiteralReader &reader, Problems &problems)
+      : builder(builder), sizes(sizes), weights(weights), reader(reader),
+        problems(problems) {}
+
+  mlir::OpBuilder &getBuilder() { return builder; }
+  Sizes &getSizes() { return sizes; }
+  TensorPool &getPool() { return pool; }
+  Problems &getProblems() { return problems; }
+
+  void addFunctions(const onnx::ModelProto &model);
+  /// Values that do not depend on the inputs are made at the start of `block`.
+  void setEntry(mlir::Block *block) { entry = block; }
+
+  /// Adds the initializers of `graph` to `scope`, then imports the nodes that
+  /// `wanted` depends on.
+  void importGraph(const onnx::GraphProto &graph, Scope &scope,
+                   llvm::ArrayRef<std::string> wanted);
+  /// A subgraph of a node with the given tensors for its inputs; its outputs.
+  llvm::SmallVector<Tensor *> importSubgraph(const onnx::GraphProto &graph,
+                                             llvm::ArrayRef<Tensor *> inputs);
+
+  /// The module's value of a tensor, made on first use; null if its numbers were
+  /// left out (it is then reported).
+  mlir::Value materialize(Tensor &tensor);
+  std::optional<Content> getContent(Tensor &tensor);
+  std::optional<llvm::SmallVector<double>> getFloats(Tensor &tensor);
+  /// True if the tensor's numbers exist but were not read.
+  bool isLeftOut(const Tensor &tensor) const {
+    return tensor.literal && tensor.literal->isLeftOut;
+  }
+  Tensor *readLiteral(const onnx::TensorProto &proto, llvm::StringRef name,
+                      bool isInitializer, Emitter *emitter);
+  /// The attribute form of a small literal.
+  static mlir::DenseElementsAttr makeDense(const Literal &literal);
+
+private:
+  void addInitializers(const onnx::GraphProto &graph, Scope &scope);
+  void importNode(const onnx::NodeProto &node, Scope &scope);
+  void runNode(const onnx::NodeProto &node, Scope &scope,
+               AttributeMap attributes, llvm::ArrayRef<Tensor *> inputs);
+  bool inlineFunction(const onnx::NodeProto &node, Scope &scope,
+                      const AttributeMap &attributes,
+                      llvm::ArrayRef<Tensor *> inputs);
+  void importNodes(
+      const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
+      Scope &scope, llvm::ArrayRef<std::string> wanted);
+  bool collectAttributes(const onnx::NodeProto &node, const Scope &scope,
+                         AttributeMap &attributes);
+  bool collectInputs(const onnx::NodeProto &node, const Scope &scope,
+                     llvm::SmallVectorImpl<Tensor *> &inputs);
+  void define(Scope &scope, const std::string &name, Tensor *tensor,
+              const onnx::NodeProto &node);
+  void defineInvalid(const onnx::NodeProto &node, Scope &scope);
+  void report(const onnx::NodeProto &node, const Scope &scope,
+              ProblemClass kind, std::string message);
+  mlir::Value materializeLiteral(Emitter &emitter, Tensor &tensor);
+  Weight &addWeight(const Literal &literal);
+  std::optional<HostTensor> getNumbers(Tensor &tensor);
+  const HostTensor *evaluate(mlir::Value value, int levels);
+  std::optional<HostTensor> computeConstant(mlir::Value value, int levels);
+
+  mlir::OpBuilder &builder;
+  Sizes &sizes;
+  WeightStore &weights;
+  LiteralReader &reader;
+  Problems &problems;
+  TensorPool pool;
+  mlir::Block *entry = nullptr;
+  /// The last op of those that depend on no input.
+  mlir::Operation *lastConstant = nullptr;
+  Scope *current = nullptr;
+  /// Values computed from constants, and those found not to be.
+  llvm::DenseMap<mlir::Value, std::optional<HostTensor>> evaluated;
+  llvm::DenseMap<const Literal *, std::string> weightNames;
+  struct Function {
+    const onnx::FunctionProto *proto;
+    llvm::StringMap<int64_t> versions;
+  };
+  llvm::StringMap<Function> functions;
+  int depth = 0;
+  int64_t nodeCount = 0;
+};
+
+} // namespace tcc::onnx_import
+
+#endif // TCC_FRONTENDS_ONNX_GRAPHIMPORTER_H

@@ -1,0 +1,40 @@
+//===- Ops.h - The table of ONNX operators ----------------------*- C++ -*-===//
+#ifndef TCC_FRONTENDS_ONNX_OPS_H
+#define TCC_FRONTENDS_ONNX_OPS_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace tcc::onnx_import {
+
+class Node;
+
+/// How to import one operator. It emits the op's computation and sets the
+/// node's results, or fails the node.
+struct OpRow {
+  llvm::StringLiteral name;
+  /// The versions of the operator set it is valid in, inclusive.
+  int64_t since, until;
+  void (*import)(Node &node);
+  llvm::StringLiteral domain = "";
+};
+
+constexpr int64_t kFirstOpset = 7, kLastOpset = 22;
+
+/// The row of an operator; null if there is none.
+const OpRow *findOp(llvm::StringRef domain, llvm::StringRef name,
+                    int64_t version);
+
+// One table a family.
+llvm::ArrayRef<OpRow> getPointwiseOps();
+llvm::ArrayRef<OpRow> getReductionOps();
+llvm::ArrayRef<OpRow> getContractionOps();
+llvm::ArrayRef<OpRow> getConvolutionOps();
+llvm::ArrayRef<OpRow> getNormalizationOps();
+llvm::ArrayRef<OpRow> getMovementOps();
+llvm::ArrayRef<OpRow> getIndexingOps();
+llvm::ArrayRef<OpRow> getControlOps();
+
+} // namespace tcc::onnx_import
+
+#endif // TCC_FRONTENDS_ONNX_OPS_H

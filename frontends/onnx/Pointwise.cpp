@@ -1,0 +1,387 @@
+#include "frontends/onnx/Folding.h"
+#include "frontends/onnx/Literals.h"
+#include "frontends/onnx/Ops.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace tcc::onnx_import {
+
+// --- Arithmetic -----------------------------------------------------------------
+
+template <typename OpTy> static void importUnary(Node &node) {
+  node.setResult(0, node.create<OpTy>(node.input(0)));
+}
+
+template <typename OpTy> static void importBinary(Node &node) {
+  node.setResult(0, node.pointwise<OpTy>({node.input(0), node.input(1)}));
+}
+
+template <typename OpTy, SizeOp op> static void importArithmetic(Node &node) {
+  if (!foldBinary(node, op))
+    importBinary<OpTy>(node);
+}
+
+/// Max, Min and Sum of any number of inputs.
+template <typename OpTy, SizeOp op> static void importVariadic(Node &node) {
+  if (foldBinary(node, op))
+    return;
+  Value result = node.input(0);
+  for (int64_t i = 1; i < node.getNumInputs(); ++i)
+    result = node.pointwise<OpTy>({result, node.input(i)});
+  node.setResult(0, result);
+}
+
+static void importMean(Node &node) {
+  Value sum = node.input(0);
+  for (int64_t i = 1; i < node.getNumInputs(); ++i)
+    sum = node.add(sum, node.input(i));
+  node.setResult(0, node.div(sum, node.constantLike(node.getNumInputs(), sum)));
+}
+
+static void importMod(Node &node) {
+  bool isFmod = node.intAttr("fmod", 0) != 0;
+  if (foldBinary(node, isFmod ? SizeOp::rem : SizeOp::mod))
+    return;
+  if (isFmod)
+    return importBinary<graph::RemOp>(node);
+  if (isa<FloatType>(node.elementType(0)))
+    node.fail("fmod must be 1 for floats");
+  importBinary<graph::ModOp>(node);
+}
+
+/// The result has the base's type; the exponent may have any.
+static void importPow(Node &node) {
+  Value base = node.input(0), exponent = node.input(1);
+  if (!base || !exponent)
+    return;
+  Type type = node.elementType(base);
+  bool isMixed =
+      isa<IntegerType>(type) && isa<FloatType>(node.elementType(exponent));
+  Type common = isMixed ? Type(Float64Type::get(node.getContext())) : type;
+  Value power = node.pointwise<graph::PowOp>(
+      {node.cast(base, common), node.cast(exponent, common)});
+  node.setResult(0, node.cast(power, type));
+}
+
+static void importClip(Node &node) {
+  Value x = node.input(0);
+  if (!x)
+    return;
+  Value low, high;
+  if (node.getVersion() < 11) {
+    if (node.findAttr("min"))
+      low = node.constantLike(node.floatAttr("min", 0), x);
+    if (node.findAttr("max"))
+      high = node.constantLike(node.floatAttr("max", 0), x);
+  } else {
+    low = node.hasInput(1) ? node.input(1) : nullptr;
+    high = node.hasInput(2) ? node.input(2) : nullptr;
+  }
+  x = low ? node.max(x, low) : x;
+  node.setResult(0, high ? node.min(x, high) : x);
+}
+
+// --- Comparison, choice, bits -----------------------------------------------------
+
+template <graph::CompareKind kind, SizeCompare sizeKind>
+static void importCompare(Node &node) {
+  if (!foldCompare(node, sizeKind))
+    node.setResult(0, node.compare(kind, node.input(0), node.input(1)));
+}
+
+static void importWhere(Node &node) {
+  if (node.getNumInputs() != 3)
+    return (void)node.fail("3 inputs are expected");
+  auto choose = [](ArrayRef<AffineExpr> elements) -> Size {
+    auto condition = graph::getConstant(elements[0]);
+    if (!condition)
+      return elements[1] == elements[2] ? Size(elements[1]) : std::nullopt;
+    return *condition ? elements[1] : elements[2];
+  };
+  if (!foldElementwise(node, node.elementType(1), choose))
+    node.setResult(0, node.select(node.input(0), node.input(1), node.input(2)));
+}
+
+static void importNot(Node &node) {
+  auto negate = [&](ArrayRef<AffineExpr> elements) -> Size {
+    auto value = graph::getConstant(elements[0]);
+    return value ? Size(node.getSizes().constant(!*value)) : std::nullopt;
+  };
+  if (!foldElementwise(node, node.elementType(0), negate))
+    importUnary<graph::NotOp>(node);
+}
+
+static void importBitShift(Node &node) {
+  std::string direction = node.stringAttr("direction", "");
+  if (direction == "LEFT")
+    return importBinary<graph::ShiftLeftOp>(node);
+  if (direction == "RIGHT")
+    return importBinary<graph::ShiftRightOp>(node);
+  node.fail("direction must be LEFT or RIGHT");
+}
+
+static void importIsInf(Node &node) {
+  Builder &builder = node.getBuilder();
+  auto flag = [&](StringRef name, StringRef attribute) {
+    bool isDetected = node.intAttr(attribute, 1) != 0;
+    return node.attr(name, builder.getBoolAttr(isDetected));
+  };
+  node.setResult(0, node.create<graph::IsInfOp>(
+                        node.input(0), {flag("positive", "detect_positive"),
+                                        flag("negative", "detect_negative")}));
+}
+
+// --- Types --------------------------------------------------------------------------
+
+static Size castElement(AffineExpr element, Type type, const Sizes &sizes) {
+  if (type.isInteger(1)) {
+    auto isTrue =
+        sizes.compare(SizeCompare::ne, element, sizes.constant(0));
+    return isTrue ? Size(sizes.constant(*isTrue)) : std::nullopt;
+  }
+  graph::Range range = sizes.getRange(element);
+  unsigned width = type.getIntOrFloatBitWidth();
+  // Floats hold whole numbers up to their precision exactly.
+  if (auto floatType = dyn_cast<FloatType>(type))
+    width = std::min(64u, floatType.getFPMantissaWidth() + 1);
+  bool fits = type.isUnsignedInteger()
+                  ? range.min >= 0 && llvm::isUIntN(width, range.max)
+                  : llvm::isIntN(width, range.min) &&
+                        llvm::isIntN(width, range.max);
+  return fits ? Size(element) : std::nullopt;
+}
+
+static void castTo(Node &node, Type type) {
+  Tensor *source = node.tensor(0);
+  if (!source || source->sequence)
+    return (void)node.fail("the input is not a tensor");
+  bool isKnown = !isa<FloatType>(node.elementType(0)) || source->content;
+  auto content = isKnown ? node.knownContent(0) : std::nullopt;
+  Content result;
+  for (AffineExpr element : content.value_or(Content()))
+    if (Size cast = castElement(element, type, node.getSizes()))
+      result.push_back(*cast);
+  if (content && result.size() == content->size() &&
+      graph::withElementType(source->type, type).hasStaticShape())
+    return node.setContent(0, graph::withElementType(source->type, type),
+                           std::move(result));
+  node.setResult(0, node.cast(node.input(0), type));
+}
+
+static void importCast(Node &node) {
+  int64_t to = node.intAttr("to", 0);
+  Type type = getElementType(to, node.getContext());
+  if (!type)
+    return (void)node.unsupported("element type " + getTypeName(to));
+  castTo(node, type);
+}
+
+static void importCastLike(Node &node) {
+  if (Tensor *like = node.tensor(1); like && !like->sequence)
+    castTo(node, like->type.getElementType());
+}
+
+// --- Activations ----------------------------------------------------------------------
+
+template <typename OpTy>
+static Value createWithAlpha(Node &node, Value x, double alpha) {
+  return node.create<OpTy>(x, {node.attr("alpha", alpha)});
+}
+
+static void importLeakyRelu(Node &node) {
+  node.setResult(0, createWithAlpha<graph::LeakyReluOp>(
+                        node, node.input(0), node.floatAttr("alpha", 0.01)));
+}
+
+static void importElu(Node &node) {
+  node.setResult(0, createWithAlpha<graph::EluOp>(node, node.input(0),
+                                                  node.floatAttr("alpha", 1)));
+}
+
+static void importSelu(Node &node) {
+  double alpha = node.floatAttr("alpha", 1.67326319217681884765625);
+  double gamma = node.floatAttr("gamma", 1.05070102214813232421875);
+  Value elu = createWithAlpha<graph::EluOp>(node, node.input(0), alpha);
+  node.setResult(0, node.mul(elu, node.constantLike(gamma, elu)));
+}
+
+/// max(0, x) + min(0, alpha (e^(x / alpha) - 1)) = alpha elu(x / alpha)
+static void importCelu(Node &node) {
+  Value x = node.input(0);
+  Value alpha = node.constantLike(node.floatAttr("alpha", 1), x);
+  Value elu = createWithAlpha<graph::EluOp>(node, node.div(x, alpha), 1);
+  node.setResult(0, node.mul(elu, alpha));
+}
+
+static void importPRelu(Node &node) {
+  Value x = node.input(0), slope = node.input(1);
+  Value isNegative =
+      node.compare(graph::CompareKind::lt, x, node.constantLike(0, x));
+  node.setResult(0, node.select(isNegative, node.mul(x, slope), x));
+}
+
+static void importThresholdedRelu(Node &node) {
+  Value x = node.input(0);
+  Value alpha = node.constantLike(node.floatAttr("alpha", 1), x);
+  Value isAbove = node.compare(graph::CompareKind::gt, x, alpha);
+  node.setResult(0, node.select(isAbove, x, node.constantLike(0, x)));
+}
+
+static void importHardSigmoid(Node &node) {
+  node.setResult(0, node.create<graph::HardSigmoidOp>(
+                        node.input(0),
+                        {node.attr("alpha", node.floatAttr("alpha", 0.2)),
+                         node.attr("beta", node.floatAttr("beta", 0.5))}));
+}
+
+static void importGelu(Node &node) {
+  std::string form = node.stringAttr("approximate", "none");
+  if (form == "tanh")
+    return importUnary<graph::GeluTanhOp>(node);
+  if (form == "none")
+    return importUnary<graph::GeluOp>(node);
+  node.fail("approximate must be none or tanh");
+}
+
+static void importSoftsign(Node &node) {
+  Value x = node.input(0);
+  Value one = node.constantLike(1, x);
+  node.setResult(0,
+                 node.div(x, node.add(node.create<graph::AbsOp>(x), one)));
+}
+
+static void importMish(Node &node) {
+  Value x = node.input(0);
+  Value softplus = node.create<graph::SoftplusOp>(x);
+  node.setResult(0, node.mul(x, node.create<graph::TanhOp>(softplus)));
+}
+
+/// x - bias above lambda, x + bias below -lambda, else 0.
+static void importShrink(Node &node) {
+  Value x = node.input(0);
+  if (!x)
+    return;
+  double lambda = node.floatAttr("lambd", 0.5), bias = node.floatAttr("bias", 0);
+  Type type = node.elementType(x);
+  // Integers are compared and shifted as floats.
+  Value wide = isa<FloatType>(type)
+                   ? x
+                   : node.cast(x, Float32Type::get(node.getContext()));
+  Value shift = node.constantLike(bias, wide);
+  Value isBelow = node.compare(graph::CompareKind::lt, wide,
+                               node.constantLike(-lambda, wide));
+  Value isAbove = node.compare(graph::CompareKind::gt, wide,
+                               node.constantLike(lambda, wide));
+  Value low = node.select(isBelow, node.add(wide, shift),
+                          node.constantLike(0, wide));
+  Value result = node.select(isAbove, node.sub(wide, shift), low);
+  node.setResult(0, node.cast(result, type));
+}
+
+// --- Pass-through -----------------------------------------------------------------------
+
+static void importIdentity(Node &node) {
+  if (Tensor *source = node.tensor(0))
+    node.setTensor(0, source);
+}
+
+/// Inference drops nothing; the mask is then all true.
+static void importDropout(Node &node) {
+  bool isTraining = node.getVersion() >= 12 && node.hasInput(2);
+  if (isTraining) {
+    auto mode = node.requireInt(2, "training_mode", 0);
+    auto ratio = node.hasInput(1) ? node.knownFloats(1) : std::nullopt;
+    bool dropsNothing = ratio && ratio->size() == 1 && ratio->front() == 0;
+    if (!mode || (*mode != 0 && !dropsNothing))
+      return (void)node.unsupported("dropout in training mode");
+  }
+  importIdentity(node);
+  if (!node.hasOutput(1) || !node.tensor(0))
+    return;
+  Type maskType = node.getVersion() >= 10
+                      ? Type(IntegerType::get(node.getContext(), 1))
+                      : node.elementType(0);
+  node.setResult(1, node.broadcast(node.constant(1, maskType), node.shape(0)));
+}
+
+using graph::CompareKind;
+
+static constexpr int64_t last = kLastOpset;
+static const OpRow rows[] = {
+    {"Abs", 6, last, importUnary<graph::AbsOp>},
+    {"Acos", 7, last, importUnary<graph::AcosOp>},
+    {"Acosh", 9, last, importUnary<graph::AcoshOp>},
+    {"Add", 7, last, importArithmetic<graph::AddOp, SizeOp::add>},
+    {"And", 7, last, importArithmetic<graph::AndOp, SizeOp::min>},
+    {"Asin", 7, last, importUnary<graph::AsinOp>},
+    {"Asinh", 9, last, importUnary<graph::AsinhOp>},
+    {"Atan", 7, last, importUnary<graph::AtanOp>},
+    {"Atanh", 9, last, importUnary<graph::AtanhOp>},
+    {"BitShift", 11, last, importBitShift},
+    {"BitwiseAnd", 18, last, importBinary<graph::AndOp>},
+    {"BitwiseNot", 18, last, importUnary<graph::NotOp>},
+    {"BitwiseOr", 18, last, importBinary<graph::OrOp>},
+    {"BitwiseXor", 18, last, importBinary<graph::XorOp>},
+    {"Cast", 6, last, importCast},
+    {"CastLike", 15, last, importCastLike},
+    {"Ceil", 6, last, importUnary<graph::CeilOp>},
+    {"Celu", 12, last, importCelu},
+    {"Clip", 6, last, importClip},
+    {"Cos", 7, last, importUnary<graph::CosOp>},
+    {"Cosh", 9, last, importUnary<graph::CoshOp>},
+    {"Div", 7, last, importArithmetic<graph::DivOp, SizeOp::div>},
+    {"Dropout", 7, last, importDropout},
+    {"Elu", 6, last, importElu},
+    {"Equal", 7, last, importCompare<CompareKind::eq, SizeCompare::eq>},
+    {"Erf", 9, last, importUnary<graph::ErfOp>},
+    {"Exp", 6, last, importUnary<graph::ExpOp>},
+    {"Floor", 6, last, importUnary<graph::FloorOp>},
+    {"Gelu", 20, last, importGelu},
+    {"Greater", 7, last, importCompare<CompareKind::gt, SizeCompare::gt>},
+    {"GreaterOrEqual", 12, last,
+     importCompare<CompareKind::ge, SizeCompare::ge>},
+    {"HardSigmoid", 6, last, importHardSigmoid},
+    {"HardSwish", 14, last, importUnary<graph::HardSwishOp>},
+    {"Identity", 1, last, importIdentity},
+    {"IsInf", 10, last, importIsInf},
+    {"IsNaN", 9, last, importUnary<graph::IsNanOp>},
+    {"LeakyRelu", 6, last, importLeakyRelu},
+    {"Less", 7, last, importCompare<CompareKind::lt, SizeCompare::lt>},
+    {"LessOrEqual", 12, last, importCompare<CompareKind::le, SizeCompare::le>},
+    {"Log", 6, last, importUnary<graph::LogOp>},
+    {"Max", 6, last, importVariadic<graph::MaxOp, SizeOp::max>},
+    {"Mean", 6, last, importMean},
+    {"Min", 6, last, importVariadic<graph::MinOp, SizeOp::min>},
+    {"Mish", 18, last, importMish},
+    {"Mod", 10, last, importMod},
+    {"Mul", 7, last, importArithmetic<graph::MulOp, SizeOp::mul>},
+    {"Neg", 6, last, importUnary<graph::NegOp>},
+    {"Not", 1, last, importNot},
+    {"Or", 7, last, importArithmetic<graph::OrOp, SizeOp::max>},
+    {"PRelu", 7, last, importPRelu},
+    {"Pow", 7, last, importPow},
+    {"Reciprocal", 6, last, importUnary<graph::ReciprocalOp>},
+    {"Relu", 6, last, importUnary<graph::ReluOp>},
+    {"Round", 11, last, importUnary<graph::RoundOp>},
+    {"Selu", 6, last, importSelu},
+    {"Shrink", 9, last, importShrink},
+    {"Sigmoid", 6, last, importUnary<graph::SigmoidOp>},
+    {"Sign", 9, last, importUnary<graph::SignOp>},
+    {"Sin", 7, last, importUnary<graph::SinOp>},
+    {"Sinh", 9, last, importUnary<graph::SinhOp>},
+    {"Softplus", 1, last, importUnary<graph::SoftplusOp>},
+    {"Softsign", 1, last, importSoftsign},
+    {"Sqrt", 6, last, importUnary<graph::SqrtOp>},
+    {"Sub", 7, last, importArithmetic<graph::SubOp, SizeOp::sub>},
+    {"Sum", 6, last, importVariadic<graph::AddOp, SizeOp::add>},
+    {"Tan", 7, last, importUnary<graph::TanOp>},
+    {"Tanh", 6, last, importUnary<graph::TanhOp>},
+    {"ThresholdedRelu", 10, last, importThresholdedRelu},
+    {"Where", 9, last, importWhere},
+    {"Xor", 7, last, importBinary<graph::XorOp>},
+};
+
+ArrayRef<OpRow> getPointwiseOps() { return rows; }
+
+} // namespace tcc::onnx_import

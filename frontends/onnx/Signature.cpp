@@ -1,0 +1,245 @@
+#include "frontends/onnx/Signature.h"
+
+#include "frontends/onnx/Literals.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Error.h"
+
+using namespace mlir;
+
+namespace tcc::onnx_import {
+
+void Signature::usage(const llvm::Twine &message) {
+  problems.add(ProblemClass::usage, message.str());
+}
+
+// --- What the file says -------------------------------------------------------
+
+void Signature::addInput(const onnx::ValueInfoProto &info) {
+  std::string what = "input '" + info.name() + "' ";
+  if (!info.type().has_tensor_type())
+    return problems.add(ProblemClass::unsupported, what + "is not a tensor");
+  const auto &tensor = info.type().tensor_type();
+  Type elementType = getElementType(tensor.elem_type(), context);
+  if (!elementType)
+    return problems.add(ProblemClass::unsupported,
+                        what + "has element type " +
+                            getTypeName(tensor.elem_type()));
+  Input input{&info, elementType, {}};
+  auto given = llvm::find_if(options.inputShapes, [&](const InputShape &shape) {
+    return shape.name == info.name();
+  });
+  size_t rank = tensor.shape().dim_size();
+  if (!tensor.has_shape()) {
+    if (given == options.inputShapes.end())
+      usage(what + "has no shape in the model; give --input-shape");
+    else
+      rank = given->extents.size();
+  }
+  for (size_t axis = 0; axis < rank; ++axis) {
+    Dim dim{info.name() + "." + std::to_string(axis), 0};
+    if (tensor.has_shape()) {
+      const auto &stored = tensor.shape().dim(axis);
+      bool isKnown = stored.has_dim_value() && stored.dim_value() >= 0;
+      if (isKnown)
+        dim = {"", stored.dim_value()};
+      else if (!stored.dim_param().empty())
+        dim.name = stored.dim_param();
+    }
+    input.dims.push_back(dim);
+  }
+  inputs.push_back(std::move(input));
+}
+
+void Signature::collectInputs() {
+  llvm::StringSet<> initializers, seen;
+  for (const auto &initializer : graph.initializer())
+    initializers.insert(initializer.name());
+  for (const auto &initializer : graph.sparse_initializer())
+    initializers.insert(initializer.values().name());
+  for (const onnx::ValueInfoProto &info : graph.input()) {
+    if (!seen.insert(info.name()).second)
+      problems.add(ProblemClass::badBytes,
+                   "input '" + info.name() + "' is defined twice");
+    else if (!initializers.contains(info.name()))
+      addInput(info);
+  }
+}
+
+// --- What the options say -----------------------------------------------------------
+
+void Signature::bind(const std::string &name, int64_t min, int64_t max) {
+  auto [entry, isNew] = bindings.try_emplace(name, DimBinding{name, min, max});
+  if (!isNew && (entry->second.min != min || entry->second.max != max))
+    usage("dimension '" + name + "' is given two sizes");
+}
+
+void Signature::applyShape(Input &input, const InputShape &shape) {
+  if (shape.extents.size() != input.dims.size())
+    return usage("input '" + shape.name + "' has rank " +
+                 llvm::Twine(input.dims.size()) + ", the shape given has " +
+                 llvm::Twine(shape.extents.size()));
+  for (auto [axis, extent] : llvm::enumerate(shape.extents)) {
+    const Dim &dim = input.dims[axis];
+    if (!dim.name.empty())
+      bind(dim.name, extent, extent);
+    else if (dim.extent != extent)
+      usage("axis " + llvm::Twine(axis) + " of input '" + shape.name +
+            "' has extent " + llvm::Twine(dim.extent) + ", not " +
+            llvm::Twine(extent));
+  }
+}
+
+void Signature::applyInputShapes() {
+  for (const InputShape &shape : options.inputShapes) {
+    auto input = llvm::find_if(
+        inputs, [&](const Input &i) { return i.info->name() == shape.name; });
+    if (input == inputs.end())
+      usage("no input is named '" + shape.name + "'");
+    else
+      applyShape(*input, shape);
+  }
+}
+
+void Signature::bindDims() {
+  llvm::StringSet<> names;
+  for (const Input &input : inputs)
+    for (const Dim &dim : input.dims)
+      names.insert(dim.name);
+  for (const DimBinding &binding : options.dims) {
+    if (!names.contains(binding.name))
+      usage("no input has a dimension '" + binding.name + "'");
+    bind(binding.name, binding.min, binding.max);
+  }
+}
+
+void Signature::bindBatch() {
+  std::string batch;
+  for (const Input &input : inputs) {
+    if (input.dims.empty())
+      continue;
+    const std::string &name = input.dims[0].name;
+    if (name.empty() || (!batch.empty() && name != batch))
+      return;
+    batch = name;
+  }
+  if (batch.empty() || bindings.contains(batch))
+    return;
+  bind(batch, 1, 1);
+  notes.push_back("dimension '" + batch + "' is the batch: it is 1 unless --dim " +
+                  batch + "=N is given");
+}
+
+AffineExpr Signature::getExtent(const Input &input, const Dim &dim) {
+  auto check = [&](int64_t extent) {
+    if (extent > kMaxElements)
+      problems.add(ProblemClass::badBytes, "input '" + input.info->name() +
+                                               "' has an invalid shape");
+    return std::min(extent, kMaxElements);
+  };
+  if (dim.name.empty())
+    return sizes.constant(check(dim.extent));
+  auto [entry, isNew] = extents.try_emplace(dim.name);
+  if (!isNew)
+    return entry->second;
+  auto binding = bindings.find(dim.name);
+  if (binding == bindings.end()) {
+    usage("dimension '" + dim.name + "' of input '" + input.info->name() +
+          "' is unbound; give --dim " + dim.name + "=N or " + dim.name +
+          "=MIN..MAX");
+    // A stand-in, so that the rest of the model is checked too.
+    return entry->second = sizes.addSymbol(dim.name, 1, 1 << 16);
+  }
+  auto [name, min, max] = binding->second;
+  if (min == max)
+    return entry->second = sizes.constant(check(max));
+  return entry->second = sizes.addSymbol(name, min, check(max));
+}
+
+// --- Fixed inputs -------------------------------------------------------------------
+
+/// Appends `text` as one element of `type`.
+static bool appendElement(llvm::StringRef text, Type type, std::string &bytes) {
+  text = text.trim();
+  uint64_t bits = 0;
+  if (auto floatType = dyn_cast<FloatType>(type)) {
+    llvm::APFloat value(floatType.getFloatSemantics());
+    auto status =
+        value.convertFromString(text, llvm::APFloat::rmNearestTiesToEven);
+    if (!status) {
+      llvm::consumeError(status.takeError());
+      return false;
+    }
+    bits = value.bitcastToAPInt().getZExtValue();
+  } else if (type.isInteger(1)) {
+    if (text != "true" && text != "false" && text != "0" && text != "1")
+      return false;
+    bits = text == "true" || text == "1";
+  } else {
+    int64_t value;
+    if (text.getAsInteger(10, value))
+      return false;
+    unsigned width = type.getIntOrFloatBitWidth();
+    bool fits = type.isUnsignedInteger() ? llvm::isUIntN(width, value)
+                                         : llvm::isIntN(width, value);
+    if (!fits)
+      return false;
+    bits = value;
+  }
+  bytes.append(reinterpret_cast<const char *>(&bits), getElementByteSize(type));
+  return true;
+}
+
+void Signature::applyFixedValue(ModelInput &input) {
+  auto given = llvm::find_if(options.inputValues, [&](const InputValue &value) {
+    return value.name == input.name;
+  });
+  if (given == options.inputValues.end())
+    return;
+  SmallVector<llvm::StringRef> parts;
+  llvm::StringRef(given->text).split(parts, ',');
+  if (!input.type.hasStaticShape() ||
+      input.type.getNumElements() != int64_t(parts.size()))
+    return usage("input '" + input.name + "' is given " +
+                 llvm::Twine(parts.size()) + " values, which is not its size");
+  std::string bytes;
+  for (llvm::StringRef part : parts)
+    if (!appendElement(part, input.type.getElementType(), bytes))
+      return usage("'" + part + "' is not a value of input '" + input.name +
+                   "'");
+  input.fixed = std::move(bytes);
+}
+
+void Signature::checkNames() {
+  for (const InputValue &value : options.inputValues)
+    if (llvm::none_of(inputs, [&](const Input &input) {
+          return input.info->name() == value.name;
+        }))
+      usage("no input is named '" + value.name + "'");
+}
+
+std::vector<ModelInput> Signature::resolve() {
+  collectInputs();
+  applyInputShapes();
+  bindDims();
+  bindBatch();
+  checkNames();
+  std::vector<ModelInput> result;
+  for (const Input &input : inputs) {
+    graph::Extents shape;
+    for (const Dim &dim : input.dims)
+      shape.push_back(getExtent(input, dim));
+    ModelInput resolved;
+    resolved.name = input.info->name();
+    if (sizes.getMaxElements(shape) > kMaxElements) {
+      problems.add(ProblemClass::badBytes,
+                   "input '" + resolved.name + "' is too large");
+      shape.clear();
+    }
+    resolved.type = graph::makeTensorType(shape, input.elementType);
+    applyFixedValue(resolved);
+    result.push_back(std::move(resolved));
+  }
+  return result;
+}
+
+} // namespace tcc::onnx_import

@@ -1,0 +1,60 @@
+//===- Tensor.h - A value of the model being imported -----------*- C++ -*-===//
+#ifndef TCC_FRONTENDS_ONNX_TENSOR_H
+#define TCC_FRONTENDS_ONNX_TENSOR_H
+
+#include "frontends/Sizes.h"
+#include "frontends/WeightStore.h"
+#include <deque>
+
+namespace tcc::onnx_import {
+
+/// Values that the file gives: an initializer, a Constant node, a fixed input.
+struct Literal {
+  std::string name;
+  mlir::RankedTensorType type;
+  llvm::ArrayRef<char> bytes; // one byte a boolean; empty if left out
+  std::shared_ptr<const void> owner;
+  bool isLeftOut = false;
+  bool isInitializer = false;
+};
+
+/// A tensor of the model, in any of the forms it is known in. The module's value
+/// is made when an op first reads it as data, so that shape arithmetic leaves no
+/// ops behind.
+struct Tensor {
+  mlir::RankedTensorType type;
+  mlir::Value value;
+  std::optional<Content> content;
+  const Literal *literal = nullptr;
+  /// Set for a sequence of tensors; the other fields are then unused.
+  std::optional<llvm::SmallVector<Tensor *>> sequence;
+  /// The result of a node that could not be imported: nothing that reads it is
+  /// reported again.
+  bool isInvalid = false;
+};
+
+/// Owns tensors and literals; addresses are stable.
+struct TensorPool {
+  std::deque<Tensor> tensors;
+  std::deque<Literal> literals;
+
+  Tensor *make(Tensor tensor) {
+    return &tensors.emplace_back(std::move(tensor));
+  }
+  Tensor *makeLiteral(Literal literal) {
+    literals.push_back(std::move(literal));
+    Tensor tensor;
+    tensor.type = literals.back().type;
+    tensor.literal = &literals.back();
+    return make(std::move(tensor));
+  }
+  Tensor *makeInvalid() {
+    Tensor tensor;
+    tensor.isInvalid = true;
+    return make(std::move(tensor));
+  }
+};
+
+} // namespace tcc::onnx_import
+
+#endif // TCC_FRONTENDS_ONNX_TENSOR_H

@@ -1,0 +1,199 @@
+//===- Values.cpp - What is known of tensors, and where they are made ---------===//
+
+#include "compiler/evaluate/Evaluator.h"
+#include "frontends/onnx/GraphImporter.h"
+
+using namespace mlir;
+
+namespace tcc::onnx_import {
+
+/// Larger constants are weights.
+constexpr int64_t kMaxConstantBytes = 64 << 10;
+/// How far back a value is followed to see whether it is constant.
+constexpr int kMaxLevels = 256;
+
+/// The number that a scalar stands for: the evaluator keeps unsigned ones
+/// sign-extended.
+static int64_t getInteger(Scalar element, Type type) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  return type.isUnsignedInteger() && width < 64
+             ? int64_t(zeroExtend(element.i, width))
+             : element.i;
+}
+
+static bool isFloat(RankedTensorType type) {
+  return isa<FloatType>(type.getElementType());
+}
+
+Weight &GraphImporter::addWeight(const Literal &literal) {
+  auto [entry, isNew] = weightNames.try_emplace(&literal, literal.name);
+  if (isNew) // sibling subgraphs may use a name twice
+    for (int i = 2; weights.find(entry->second); ++i)
+      entry->second = literal.name + "#" + std::to_string(i);
+  Weight weight;
+  weight.name = entry->second;
+  weight.type = literal.type;
+  weight.bytes = literal.bytes;
+  weight.owner = literal.owner;
+  return weights.add(std::move(weight));
+}
+
+DenseElementsAttr GraphImporter::makeDense(const Literal &literal) {
+  if (!literal.type.getElementType().isInteger(1)) {
+    if (literal.type.getNumElements() == 0)
+      return DenseElementsAttr::get(literal.type, ArrayRef<Attribute>());
+    return DenseElementsAttr::getFromRawBuffer(literal.type, literal.bytes);
+  }
+  SmallVector<bool> bits;
+  for (char byte : literal.bytes)
+    bits.push_back(byte != 0);
+  return DenseElementsAttr::get(literal.type, bits);
+}
+
+Value GraphImporter::materializeLiteral(Emitter &emitter, Tensor &tensor) {
+  const Literal &literal = *tensor.literal;
+  bool isSmall = getByteSize(literal.type) <= kMaxConstantBytes &&
+                 (!isFloat(literal.type) || literal.type.getNumElements() <= 1);
+  if (literal.isLeftOut || !isSmall) {
+    auto name = builder.getStringAttr(addWeight(literal).name);
+    return emitter.create<graph::WeightOp>({}, {emitter.attr("name", name)},
+                                           literal.type);
+  }
+  if (literal.isInitializer)
+    addWeight(literal).structural = true;
+  auto dense = makeDense(literal);
+  return emitter.create<graph::ConstantOp>({}, {emitter.attr("value", dense)},
+                                           literal.type);
+}
+
+Value GraphImporter::materialize(Tensor &tensor) {
+  if (tensor.value || tensor.sequence || tensor.isInvalid)
+    return tensor.value;
+  OpBuilder constants(entry, entry->begin());
+  if (lastConstant)
+    constants.setInsertionPointAfter(lastConstant);
+  StringRef name = tensor.literal ? tensor.literal->name : "shape";
+  auto loc = NameLoc::get(builder.getStringAttr(name));
+  Emitter emitter(constants, loc, sizes);
+  tensor.value = tensor.literal
+                     ? materializeLiteral(emitter, tensor)
+                     : emitter.content(*tensor.content, tensor.type);
+  if (tensor.value)
+    lastConstant = tensor.value.getDefiningOp();
+  return tensor.value;
+}
+
+// --- Known numbers ------------------------------------------------------------
+
+std::optional<HostTensor> GraphImporter::computeConstant(Value value,
+                                                         int levels) {
+  auto type = cast<RankedTensorType>(value.getType());
+  Operation *op = value.getDefiningOp();
+  if (!op || levels == 0 || op->getNumRegions() != 0 || !type.hasStaticShape())
+    return std::nullopt;
+  auto accept = [](llvm::Expected<HostTensor> tensor)
+      -> std::optional<HostTensor> {
+    if (tensor)
+      return std::move(*tensor);
+    llvm::consumeError(tensor.takeError());
+    return std::nullopt;
+  };
+  if (type.getNumElements() > kMaxContent)
+    return std::nullopt;
+  if (auto constant = dyn_cast<graph::ConstantOp>(op))
+    return accept(readAttribute(constant.getValue()));
+  if (auto weight = dyn_cast<graph::WeightOp>(op)) {
+    Weight *stored = weights.find(weight.getName());
+    if (!stored || int64_t(stored->bytes.size()) != getByteSize(type))
+      return std::nullopt;
+    stored->structural = true;
+    return accept(readBytes(type, stored->bytes));
+  }
+  SmallVector<HostTensor> operands;
+  for (Value operand : op->getOperands()) {
+    const HostTensor *known = evaluate(operand, levels - 1);
+    if (!known)
+      return std::nullopt;
+    operands.push_back(*known);
+  }
+  auto results = Evaluator().evaluate(op, operands);
+  if (results)
+    return (*results)[cast<OpResult>(value).getResultNumber()];
+  llvm::consumeError(results.takeError());
+  return std::nullopt;
+}
+
+const HostTensor *GraphImporter::evaluate(Value value, int levels) {
+  if (auto known = evaluated.find(value); known != evaluated.end())
+    return known->second ? &*known->second : nullptr;
+  auto computed = computeConstant(value, levels);
+  auto &entry = evaluated[value] = std::move(computed);
+  return entry ? &*entry : nullptr;
+}
+
+std::optional<HostTensor> GraphImporter::getNumbers(Tensor &tensor) {
+  if (const Literal *literal = tensor.literal) {
+    if (literal->isLeftOut || literal->type.getNumElements() > kMaxContent)
+      return std::nullopt;
+    if (literal->isInitializer)
+      addWeight(*literal).structural = true;
+    auto read = readBytes(literal->type, literal->bytes);
+    if (read)
+      return std::move(*read);
+    llvm::consumeError(read.takeError());
+    return std::nullopt;
+  }
+  const HostTensor *known =
+      tensor.value ? evaluate(tensor.value, kMaxLevels) : nullptr;
+  return known ? std::optional<HostTensor>(*known) : std::nullopt;
+}
+
+std::optional<Content> GraphImporter::getContent(Tensor &tensor) {
+  if (tensor.content || tensor.sequence || tensor.isInvalid)
+    return tensor.content;
+  if (!tensor.type.hasStaticShape() ||
+      tensor.type.getNumElements() > kMaxContent ||
+      (isFloat(tensor.type) && !tensor.literal))
+    return std::nullopt;
+  auto numbers = getNumbers(tensor);
+  if (!numbers)
+    return std::nullopt;
+  Content content;
+  for (const Scalar &element : numbers->elements) {
+    bool isWhole = !numbers->isFloat() || (element.f == std::floor(element.f) &&
+                                           std::abs(element.f) < 0x1p53);
+    if (!isWhole)
+      return std::nullopt;
+    content.push_back(sizes.constant(
+        numbers->isFloat()
+            ? int64_t(element.f)
+            : getInteger(element, tensor.type.getElementType())));
+  }
+  return tensor.content = content;
+}
+
+std::optional<SmallVector<double>> GraphImporter::getFloats(Tensor &tensor) {
+  if (tensor.sequence || tensor.isInvalid)
+    return std::nullopt;
+  SmallVector<double> result;
+  if (tensor.content) {
+    for (AffineExpr element : *tensor.content) {
+      auto value = graph::getConstant(element);
+      if (!value)
+        return std::nullopt;
+      result.push_back(double(*value));
+    }
+    return result;
+  }
+  auto numbers = getNumbers(tensor);
+  if (!numbers)
+    return std::nullopt;
+  for (const Scalar &element : numbers->elements)
+    result.push_back(
+        numbers->isFloat()
+            ? element.f
+            : double(getInteger(element, tensor.type.getElementType())));
+  return result;
+}
+
+} // namespace tcc::onnx_import
