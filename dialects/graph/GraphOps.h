@@ -16,6 +16,12 @@
 
 #include "dialects/graph/GraphInterfaces.h.inc"
 
+namespace mlir::OpTrait {
+/// See Graph_ReadsIndices.
+template <typename Op> class ReadsIndices : public TraitBase<Op, ReadsIndices> {
+};
+} // namespace mlir::OpTrait
+
 #define GET_OP_CLASSES
 #include "dialects/graph/Structure.h.inc"
 #define GET_OP_CLASSES

@@ -1,7 +1,7 @@
-//===- Cast.cpp - Conversions between element types -----------------------===//
+//===- Cast.cpp - Conversions between element types, and branches ---------===//
 
 #include "dialects/graph/ops/Scalar.h"
-#include "mlir/IR/Matchers.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <cmath>
 
@@ -105,4 +105,16 @@ Value tcc::graph::emitCast(OpBuilder &builder, Location loc, Value x, Type from,
     return x;
   return isUnsignedType(from) ? emitter.emit<arith::ExtUIOp>(scalar, x)
                               : emitter.emit<arith::ExtSIOp>(scalar, x);
+}
+
+Value tcc::graph::emitBranch(OpBuilder &builder, Location loc, Type scalar,
+                             Value condition, ScalarBody then,
+                             ScalarBody otherwise) {
+  auto branch = builder.create<scf::IfOp>(loc, scalar, condition,
+                                          /*withElseRegion=*/true);
+  OpBuilder thenBuilder = branch.getThenBodyBuilder();
+  thenBuilder.create<scf::YieldOp>(loc, then(thenBuilder));
+  OpBuilder elseBuilder = branch.getElseBodyBuilder();
+  elseBuilder.create<scf::YieldOp>(loc, otherwise(elseBuilder));
+  return branch.getResult(0);
 }

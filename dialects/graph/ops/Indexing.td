@@ -3,10 +3,14 @@
 
 include "dialects/graph/GraphDialect.td"
 
+/// The op checks indices that it reads from data: its kernel needs a fault
+/// buffer.
+def Graph_ReadsIndices : NativeOpTrait<"ReadsIndices">;
+
 /// Indices are i32 or i64; negative ones count from the end. One out of range
 /// sets the fault flag: the run fails naming the node.
 class Graph_Gathering<string mnemonic>
-    : Graph_InferredOp<mnemonic, [
+    : Graph_InferredOp<mnemonic, [Graph_ReadsIndices,
         DeclareOpInterfaceMethods<ElementOpInterface>]>;
 
 def Graph_GatherOp : Graph_Gathering<"gather"> {
@@ -35,7 +39,7 @@ def Graph_GatherNdOp : Graph_Gathering<"gather_nd"> {
 }
 
 class Graph_Irregular<string mnemonic>
-    : Graph_Op<mnemonic, [Pure, InferTypeOpAdaptor,
+    : Graph_Op<mnemonic, [Pure, InferTypeOpAdaptor, Graph_ReadsIndices,
         DeclareOpInterfaceMethods<KernelOpInterface>]> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat =

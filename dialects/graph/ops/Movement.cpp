@@ -1,11 +1,8 @@
 #include "dialects/graph/GraphOps.h"
 #include "dialects/graph/ops/Scalar.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/PatternMatch.h"
-
-#include <functional>
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -421,31 +418,32 @@ OpFoldResult ConcatOp::fold(FoldAdaptor) {
   return getNumOperands() == 1 ? getOperand(0) : Value();
 }
 
+/// The element of the first operand that has one at `inner`, counted from its
+/// own start, among `operands`.
+static Value emitConcatenated(OpBuilder &builder, Location loc,
+                              OperandRange operands, int64_t axis,
+                              SmallVector<Value> inner, ElementSource &source) {
+  Value tensor = operands.front();
+  if (operands.size() == 1)
+    return source.element(builder, loc, tensor, inner);
+  Value extent = source.size(builder, loc, getExtent(tensor, axis));
+  Value isHere = builder.create<arith::CmpIOp>(loc, CmpIPredicate::slt,
+                                               inner[axis], extent);
+  return emitBranch(
+      builder, loc, getScalarType(getElementTypeOrSelf(tensor)), isHere,
+      [&](OpBuilder &b) { return source.element(b, loc, tensor, inner); },
+      [&](OpBuilder &b) {
+        SmallVector<Value> rest(inner);
+        rest[axis] = b.create<arith::SubIOp>(loc, inner[axis], extent);
+        return emitConcatenated(b, loc, operands.drop_front(), axis, rest,
+                                source);
+      });
+}
+
 Value ConcatOp::emitElement(OpBuilder &builder, Location loc,
                             ValueRange indices, ElementSource &source) {
-  int64_t axis = getAxis();
-  SmallVector<Value> inner(indices);
-  // A chain of ifs, so that only the operand that is read is computed.
-  std::function<Value(OpBuilder &, Location, unsigned)> emitFrom =
-      [&](OpBuilder &b, Location loc, unsigned operand) -> Value {
-    Value tensor = getOperand(operand);
-    if (operand + 1 == getNumOperands())
-      return source.element(b, loc, tensor, inner);
-    Value extent = source.size(b, loc, getExtent(tensor, axis));
-    Value isHere =
-        b.create<arith::CmpIOp>(loc, CmpIPredicate::slt, inner[axis], extent);
-    auto branch = b.create<scf::IfOp>(
-        loc, isHere,
-        [&](OpBuilder &b, Location loc) {
-          b.create<scf::YieldOp>(loc, source.element(b, loc, tensor, inner));
-        },
-        [&](OpBuilder &b, Location loc) {
-          inner[axis] = b.create<arith::SubIOp>(loc, inner[axis], extent);
-          b.create<scf::YieldOp>(loc, emitFrom(b, loc, operand + 1));
-        });
-    return branch.getResult(0);
-  };
-  return emitFrom(builder, loc, 0);
+  return emitConcatenated(builder, loc, getOperands_(), getAxis(),
+                          SmallVector<Value>(indices), source);
 }
 
 // --- iota

@@ -3,8 +3,6 @@
 #include "dialects/graph/GraphOps.h"
 #include "dialects/graph/ops/Scalar.h"
 
-#include "mlir/Dialect/SCF/IR/SCF.h"
-
 using namespace mlir;
 using namespace tcc::graph;
 using arith::CmpIPredicate;
@@ -132,13 +130,8 @@ Value PadOp::emitElement(OpBuilder &builder, Location loc, ValueRange indices,
   }
   if (!isInside)
     return source.element(builder, loc, getX(), inner);
-  auto branch = builder.create<scf::IfOp>(
-      loc, isInside,
-      [&](OpBuilder &b, Location loc) {
-        b.create<scf::YieldOp>(loc, source.element(b, loc, getX(), inner));
-      },
-      [&](OpBuilder &b, Location loc) {
-        b.create<scf::YieldOp>(loc, source.element(b, loc, getValue(), {}));
-      });
-  return branch.getResult(0);
+  return emitBranch(
+      builder, loc, getScalarType(getElementTypeOrSelf(getX())), isInside,
+      [&](OpBuilder &b) { return source.element(b, loc, getX(), inner); },
+      [&](OpBuilder &b) { return source.element(b, loc, getValue(), {}); });
 }

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace tcc::graph {
 
@@ -83,6 +84,13 @@ private:
   mlir::OpBuilder &builder;
   mlir::Location loc;
 };
+
+/// condition ? then : otherwise, of which only one is computed. The bodies are
+/// emitted into branches that already stand in their block.
+using ScalarBody = llvm::function_ref<mlir::Value(mlir::OpBuilder &)>;
+mlir::Value emitBranch(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Type scalar, mlir::Value condition,
+                       ScalarBody then, ScalarBody otherwise);
 
 /// `x`, the scalar of an element of type `from`, as the scalar of `to`: see the
 /// cast op. Rounding to f16 and bf16 is left to where the element is stored.

@@ -47,6 +47,9 @@ double getMicroseconds(const Work &work, const Machine &machine);
 class CostModel {
 public:
   CostModel(mlir::ModuleOp module, const Machine &machine = {});
+  CostModel(mlir::ArrayRef<graph::SymbolAttr> symbols,
+            const Machine &machine = {})
+      : machine(machine), symbols(symbols) {}
 
   const Machine &getMachine() const { return machine; }
 

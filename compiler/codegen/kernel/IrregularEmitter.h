@@ -1,0 +1,29 @@
+//===- IrregularEmitter.h - Ops with loops of no common form ----*- C++ -*-===//
+#ifndef TCC_COMPILER_CODEGEN_KERNEL_IRREGULAREMITTER_H
+#define TCC_COMPILER_CODEGEN_KERNEL_IRREGULAREMITTER_H
+
+#include "compiler/codegen/kernel/KernelEmitter.h"
+
+namespace tcc::codegen {
+
+/// The op of a region that decides its loops; null if there is none.
+mlir::Operation *getAnchor(graph::FusedOp region);
+
+/// Loops over all of `extents`; `at` holds the indices of the outer ones.
+using ElementBody = llvm::function_ref<void(mlir::OpBuilder &, ValueRange)>;
+void forElements(mlir::OpBuilder &b, KernelFrame &frame,
+                 llvm::ArrayRef<mlir::AffineExpr> extents,
+                 llvm::SmallVector<Value> at, ElementBody body);
+
+mlir::FailureOr<TaskPlan>
+planScatter(graph::FusedOp region, mlir::Operation *op,
+            llvm::ArrayRef<graph::SymbolAttr> symbols);
+void emitScatter(mlir::OpBuilder &b, KernelFrame &frame, mlir::Operation *op);
+
+mlir::FailureOr<TaskPlan> planTopK(graph::TopKOp op,
+                                   llvm::ArrayRef<graph::SymbolAttr> symbols);
+void emitTopK(mlir::OpBuilder &b, KernelFrame &frame, graph::TopKOp op);
+
+} // namespace tcc::codegen
+
+#endif // TCC_COMPILER_CODEGEN_KERNEL_IRREGULAREMITTER_H

@@ -1,0 +1,49 @@
+//===- IrregularKernel.cpp - Scatter and top-k ----------------------------===//
+
+#include "compiler/codegen/kernel/IrregularEmitter.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::codegen {
+
+Operation *getAnchor(FusedOp region) {
+  for (Operation &op : region.getBody().front())
+    if (isa<KernelOpInterface>(op))
+      return &op;
+  return nullptr;
+}
+
+void forElements(OpBuilder &b, KernelFrame &frame, ArrayRef<AffineExpr> extents,
+                 SmallVector<Value> at, ElementBody body) {
+  if (at.size() == extents.size())
+    return body(b, at);
+  Value extent = frame.elements.size(b, frame.loc, extents[at.size()]);
+  emitLoop(b, frame.loc, emitIndex(b, frame.loc, 0), extent, 1,
+           [&](OpBuilder &b, Value i) {
+             SmallVector<Value> inner(at);
+             inner.push_back(i);
+             forElements(b, frame, extents, inner, body);
+           });
+}
+
+FailureOr<TaskPlan> planIrregularKernel(FusedOp region,
+                                        ArrayRef<SymbolAttr> symbols) {
+  Operation *anchor = getAnchor(region);
+  if (auto op = dyn_cast_if_present<TopKOp>(anchor))
+    return planTopK(op, symbols);
+  if (isa_and_present<ScatterElementsOp, ScatterNdOp>(anchor))
+    return planScatter(region, anchor, symbols);
+  return region.emitOpError("has no op that an irregular kernel is made for");
+}
+
+LogicalResult emitIrregularKernel(OpBuilder &b, KernelFrame &frame) {
+  Operation *anchor = getAnchor(frame.region);
+  if (auto op = dyn_cast<TopKOp>(anchor))
+    emitTopK(b, frame, op);
+  else
+    emitScatter(b, frame, anchor);
+  return success();
+}
+
+} // namespace tcc::codegen

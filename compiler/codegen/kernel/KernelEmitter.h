@@ -1,0 +1,92 @@
+//===- KernelEmitter.h - A fused region becomes a function ------*- C++ -*-===//
+//
+// The function has the ABI of format::KernelFunction. Its body is made of scf,
+// arith, math, vector, memref and llvm ops; what they become is the target's.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_CODEGEN_KERNEL_KERNELEMITTER_H
+#define TCC_COMPILER_CODEGEN_KERNEL_KERNELEMITTER_H
+
+#include "compiler/codegen/Target.h"
+#include "compiler/codegen/kernel/ElementEmitter.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace tcc::codegen {
+
+/// What code for a region needs to know besides the region.
+struct KernelOptions {
+  /// Bytes of a vector register.
+  int64_t vectorBytes = 64;
+};
+
+/// The function of a kernel while its body is emitted.
+struct KernelFrame {
+  graph::FusedOp region; // simplified
+  llvm::ArrayRef<graph::SymbolAttr> symbols;
+  KernelOptions options;
+  ElementEmitter &elements;
+  llvm::SmallVector<Buffer> results; // one a result of the region
+  Value firstTask, lastTask;         // index
+  Value scratch;                     // !llvm.ptr, the worker's
+  mlir::Location loc;
+
+  mlir::Block &getBody() { return region.getBody().front(); }
+  /// What the region yields.
+  mlir::OperandRange getYields();
+};
+
+/// Tasks and worker scratch of a kernel: functions of shapes alone.
+struct TaskPlan {
+  mlir::AffineExpr tasks;
+  int64_t scratchBytes = 0;
+};
+
+/// A loop structure. `plan` looks at the simplified region; `emit` fills the
+/// function with a loop over the tasks.
+struct KernelKindEmitter {
+  mlir::FailureOr<TaskPlan> (*plan)(graph::FusedOp region,
+                                    llvm::ArrayRef<graph::SymbolAttr> symbols);
+  mlir::LogicalResult (*emit)(mlir::OpBuilder &b, KernelFrame &frame);
+};
+
+/// The emitter of `kind`; null members if it is not supported.
+KernelKindEmitter getKindEmitter(graph::KernelKind kind);
+
+mlir::FailureOr<TaskPlan>
+planPointwiseKernel(graph::FusedOp region,
+                    llvm::ArrayRef<graph::SymbolAttr> symbols);
+mlir::LogicalResult emitPointwiseKernel(mlir::OpBuilder &b, KernelFrame &frame);
+
+mlir::FailureOr<TaskPlan>
+planRowKernel(graph::FusedOp region, llvm::ArrayRef<graph::SymbolAttr> symbols);
+mlir::LogicalResult emitRowKernel(mlir::OpBuilder &b, KernelFrame &frame);
+
+mlir::FailureOr<TaskPlan>
+planScanKernel(graph::FusedOp region,
+               llvm::ArrayRef<graph::SymbolAttr> symbols);
+mlir::LogicalResult emitScanKernel(mlir::OpBuilder &b, KernelFrame &frame);
+
+mlir::FailureOr<TaskPlan>
+planIrregularKernel(graph::FusedOp region,
+                    llvm::ArrayRef<graph::SymbolAttr> symbols);
+mlir::LogicalResult emitIrregularKernel(mlir::OpBuilder &b, KernelFrame &frame);
+
+/// A module with one function `name` for the region of `fused`; an error if it
+/// cannot be emitted.
+mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
+emitKernel(graph::FusedOp fused, llvm::StringRef name,
+           const KernelOptions &options);
+
+/// Rows that one task works on so that it does about `grain` elements of
+/// `rowSize` each.
+inline constexpr int64_t kTaskGrain = 16384;
+int64_t getRowsPerTask(int64_t rowSize);
+
+/// The product of `extents` at the upper bounds of the symbols.
+int64_t getMaxCount(llvm::ArrayRef<mlir::AffineExpr> extents,
+                    llvm::ArrayRef<graph::SymbolAttr> symbols);
+
+} // namespace tcc::codegen
+
+#endif // TCC_COMPILER_CODEGEN_KERNEL_KERNELEMITTER_H

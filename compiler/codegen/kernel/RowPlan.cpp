@@ -1,0 +1,271 @@
+#include "compiler/codegen/kernel/RowPlan.h"
+#include "compiler/codegen/kernel/KernelEmitter.h"
+#include "compiler/codegen/kernel/SimplifyRegion.h"
+#include "compiler/passes/graph/fusion/Cost.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::codegen {
+
+/// Values that cost less are computed again in each stage.
+static constexpr double kKeptFlops = 6;
+/// Kept values of a row stay in the second-level cache.
+static constexpr int64_t kMaxKeptBytes = 256 << 10;
+
+// --- Reductions
+
+static bool isReduction(Operation *op) {
+  return isa<ReduceOp, ArgReduceOp>(op);
+}
+
+static SmallVector<int64_t> getReducedAxes(Operation *op) {
+  SmallVector<int64_t> axes;
+  auto iteration = cast<IterationOpInterface>(op);
+  for (auto [axis, kind] : llvm::enumerate(iteration.getLoopKinds()))
+    if (kind == utils::IteratorType::reduction)
+      axes.push_back(axis);
+  return axes;
+}
+
+static Extents dropAxes(const Extents &extents, ArrayRef<int64_t> axes) {
+  Extents kept;
+  for (auto [i, extent] : llvm::enumerate(extents))
+    if (!llvm::is_contained(axes, int64_t(i)))
+      kept.push_back(extent);
+  return kept;
+}
+
+/// Lets `op` reduce `axes` of its operand in the extents of `space`.
+static LogicalResult alignReduction(Operation *op, Value space,
+                                    ArrayRef<int64_t> axes) {
+  Value x = op->getOperand(0), result = op->getResult(0);
+  auto type = makeTensorType(getExtents(space), getElementTypeOrSelf(x));
+  if (x.getType() == type && ArrayRef(getReducedAxes(op)) == axes)
+    return success();
+  if (!isa<ReduceOp>(op))
+    return op->emitOpError("does not reduce what its kernel reduces");
+  OpBuilder b(op);
+  Value aligned = b.create<ReduceOp>(op->getLoc(), cast<ReduceOp>(op).getKind(),
+                                     reshapeTo(b, x, type), axes);
+  result.replaceAllUsesWith(reshapeTo(b, aligned, result.getType()));
+  op->erase();
+  return success();
+}
+
+static void alignResults(Block &body, const Extents &space,
+                         const Extents &row) {
+  MLIRContext *context = body.getParentOp()->getContext();
+  OpBuilder b(body.getTerminator());
+  for (OpOperand &yielded : body.getTerminator()->getOpOperands()) {
+    AffineExpr count = getNumElements(getExtents(yielded.get()), context);
+    bool isWhole = isEqual(count, getNumElements(space, context));
+    Type elementType = getElementTypeOrSelf(yielded.get());
+    Type type = makeTensorType(isWhole ? space : row, elementType);
+    yielded.set(reshapeTo(b, yielded.get(), type));
+  }
+}
+
+LogicalResult alignReductions(Block &body) {
+  SmallVector<Operation *> reductions;
+  for (Operation &op : body)
+    if (isReduction(&op))
+      reductions.push_back(&op);
+  if (reductions.empty())
+    return success();
+  // The shape of more axes can say everything that the others can.
+  auto getRank = [](Operation *op) {
+    return cast<RankedTensorType>(op->getOperand(0).getType()).getRank();
+  };
+  Operation *widest = *std::max_element(
+      reductions.begin(), reductions.end(),
+      [&](Operation *a, Operation *b) { return getRank(a) < getRank(b); });
+  Value space = widest->getOperand(0);
+  SmallVector<int64_t> axes = getReducedAxes(widest);
+  Extents extents = getExtents(space);
+  for (Operation *op : reductions)
+    if (failed(alignReduction(op, space, axes)))
+      return failure();
+  alignResults(body, extents, dropAxes(extents, axes));
+  return success();
+}
+
+// --- The plan
+
+RowPlan::RowPlan(FusedOp region, ArrayRef<SymbolAttr> symbols) {
+  Block &body = region.getBody().front();
+  findReductions(body);
+  sortResults(body);
+  chooseTasks(symbols);
+  keepCostlyValues(body, symbols);
+  placeAccumulators();
+}
+
+void RowPlan::findReductions(Block &body) {
+  llvm::DenseMap<Operation *, unsigned> stages; // needed before the op
+  for (Operation &op : body) {
+    unsigned stage = 0;
+    for (Value operand : op.getOperands())
+      if (Operation *producer = operand.getDefiningOp())
+        stage = std::max(stage, stages[producer] + isReduction(producer));
+    stages[&op] = stage;
+    if (!isReduction(&op))
+      continue;
+    reductions.push_back({&op, stage});
+    stageCount = std::max(stageCount, stage + 1);
+    space = getExtents(op.getOperand(0));
+    isReduced.assign(space.size(), false);
+    for (int64_t axis : getReducedAxes(&op))
+      isReduced[axis] = true;
+  }
+}
+
+bool RowPlan::isInSpace(Value value) const {
+  return getExtents(value) == space;
+}
+
+void RowPlan::sortResults(Block &body) {
+  for (auto [i, yielded] : llvm::enumerate(body.getTerminator()->getOperands()))
+    (isInSpace(yielded) ? wholeResults : rowResults).push_back(i);
+}
+
+Extents RowPlan::getRowExtents() const {
+  Extents kept;
+  for (auto [axis, extent] : llvm::enumerate(space))
+    if (!isReduced[axis])
+      kept.push_back(extent);
+  if (!hasLanes())
+    kept.pop_back();
+  return kept;
+}
+
+Extents RowPlan::getReducedExtents() const {
+  Extents reduced;
+  for (auto [axis, extent] : llvm::enumerate(space))
+    if (isReduced[axis])
+      reduced.push_back(extent);
+  return reduced;
+}
+
+void RowPlan::chooseTasks(ArrayRef<SymbolAttr> symbols) {
+  int64_t rowSize = getMaxCount(getReducedExtents(), symbols);
+  if (hasLanes()) {
+    rowsPerTask = getRowsPerTask(rowSize);
+    return;
+  }
+  constexpr int64_t kMaxColumns = 256;
+  columns = std::min(kMaxColumns,
+                     std::max<int64_t>(1, getMaxCount(space.back(), symbols)));
+}
+
+AffineExpr RowPlan::getTasks() const {
+  AffineExpr rows = getNumElements(getRowExtents(), space.front().getContext());
+  if (hasLanes())
+    return rows.ceilDiv(rowsPerTask);
+  return rows * space.back().ceilDiv(columns);
+}
+
+static int64_t getScalarBytes(Value value) {
+  Type type = getElementTypeOrSelf(value);
+  return isa<FloatType>(type) && !type.isF64() ? 4 : getStorageBytes(type);
+}
+
+static int64_t alignTo64(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+namespace {
+
+/// The stages in which each value is computed, from the results upwards.
+class StageFinder {
+public:
+  StageFinder(Block &body, ArrayRef<Reduction> reductions, unsigned lastStage);
+
+  unsigned getStages(Operation *op) const { return stages.lookup(op); }
+  /// From now on `op` is computed in its first stage alone.
+  void keep(Operation *op) {
+    unsigned mask = stages[op];
+    stages[op] = mask & -mask;
+  }
+  /// Counts what reads `op`, all of which have been seen.
+  void visit(Operation *op);
+
+private:
+  llvm::DenseMap<Operation *, unsigned> stages;
+  llvm::DenseMap<Operation *, unsigned> own;
+  unsigned lastStage;
+};
+
+} // namespace
+
+StageFinder::StageFinder(Block &, ArrayRef<Reduction> reductions,
+                         unsigned lastStage)
+    : lastStage(lastStage) {
+  for (const Reduction &reduction : reductions)
+    own[reduction.op] = 1u << std::min(31u, reduction.stage);
+}
+
+void StageFinder::visit(Operation *op) {
+  unsigned mask = 0;
+  for (Operation *user : op->getUsers())
+    mask |= isa<YieldOp>(user)   ? 1u << std::min(31u, lastStage)
+            : own.contains(user) ? own[user]
+                                 : stages[user];
+  stages[op] = mask;
+}
+
+/// Flops to compute an element of `value` from what is loaded anyway.
+static double getSubtreeFlops(Value value, const RowPlan &plan,
+                              fusion::CostModel &model,
+                              llvm::DenseMap<Value, double> &known) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isReduction(op) || getExtents(value) != plan.space)
+    return 0;
+  auto it = known.find(value);
+  if (it != known.end())
+    return it->second;
+  double flops = model.getElementFlops(op);
+  for (Value operand : op->getOperands())
+    flops += getSubtreeFlops(operand, plan, model, known);
+  return known[value] = flops;
+}
+
+void RowPlan::keepCostlyValues(Block &body, ArrayRef<SymbolAttr> symbols) {
+  int64_t rowSize = getMaxCount(getReducedExtents(), symbols);
+  if (!hasLanes())
+    rowSize *= columns;
+  fusion::CostModel model(symbols);
+  llvm::DenseMap<Value, double> flops;
+  StageFinder finder(body, reductions, stageCount);
+  for (Operation &op : llvm::reverse(body.without_terminator())) {
+    finder.visit(&op);
+    unsigned mask = finder.getStages(&op);
+    if (llvm::popcount(mask) < 2 || !isa<PointwiseOpInterface>(op) ||
+        !isInSpace(op.getResult(0)) ||
+        getSubtreeFlops(op.getResult(0), *this, model, flops) < kKeptFlops)
+      continue;
+    int64_t bytes = alignTo64(rowSize * getScalarBytes(op.getResult(0)));
+    if (scratchBytes + bytes > kMaxKeptBytes)
+      continue;
+    kept.push_back(
+        {op.getResult(0), unsigned(llvm::countr_zero(mask)), scratchBytes});
+    scratchBytes += bytes;
+    finder.keep(&op);
+  }
+  // Computed in program order: one may need another.
+  std::reverse(kept.begin(), kept.end());
+}
+
+/// Column kernels combine in memory: one accumulator a column, and its index
+/// for reductions to an index.
+void RowPlan::placeAccumulators() {
+  if (hasLanes())
+    return;
+  for (const Reduction &reduction : reductions) {
+    accumulatorOffsets.push_back(scratchBytes);
+    scratchBytes +=
+        alignTo64(columns * getScalarBytes(reduction.op->getOperand(0)));
+    if (isa<ArgReduceOp>(reduction.op))
+      scratchBytes += alignTo64(columns * 8);
+  }
+}
+
+} // namespace tcc::codegen

@@ -1,0 +1,167 @@
+//===- Scatter.cpp - Updates at indices read from data --------------------===//
+//
+// One task: updates are applied in row-major order, and several may hit one
+// element.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/kernel/IrregularEmitter.h"
+#include "dialects/graph/ops/Scalar.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::codegen {
+
+/// The position of the op's own result among those of the region.
+static std::optional<unsigned> findResult(FusedOp region, Operation *op) {
+  auto yields = region.getBody().front().getTerminator()->getOperands();
+  auto it = llvm::find(yields, op->getResult(0));
+  if (it == yields.end())
+    return std::nullopt;
+  return it - yields.begin();
+}
+
+FailureOr<TaskPlan> planScatter(FusedOp region, Operation *op,
+                                ArrayRef<SymbolAttr> symbols) {
+  TaskPlan plan{getAffineConstantExpr(1, region.getContext())};
+  // What is not a result is built in scratch memory.
+  if (!findResult(region, op))
+    plan.scratchBytes = getMaxCount(getExtents(op->getResult(0)), symbols) *
+                        getStorageBytes(getElementTypeOrSelf(op->getResult(0)));
+  return plan;
+}
+
+static Value emitUpdate(const ScalarEmitter &e, ScatterKind kind, Value old,
+                        Value update, bool isUnsigned) {
+  bool isFloat = isa<FloatType>(old.getType());
+  switch (kind) {
+  case ScatterKind::none:
+    return update;
+  case ScatterKind::add:
+    return isFloat ? e.add(old, update) : e.emit<arith::AddIOp>(old, update);
+  case ScatterKind::mul:
+    return isFloat ? e.mul(old, update) : e.emit<arith::MulIOp>(old, update);
+  case ScatterKind::max:
+    if (isFloat)
+      return e.emit<arith::MaximumFOp>(old, update);
+    return isUnsigned ? e.emit<arith::MaxUIOp>(old, update)
+                      : e.emit<arith::MaxSIOp>(old, update);
+  case ScatterKind::min:
+    if (isFloat)
+      return e.emit<arith::MinimumFOp>(old, update);
+    return isUnsigned ? e.emit<arith::MinUIOp>(old, update)
+                      : e.emit<arith::MinSIOp>(old, update);
+  }
+  llvm_unreachable("covered switch");
+}
+
+namespace {
+
+class ScatterEmitter {
+public:
+  ScatterEmitter(KernelFrame &frame, Operation *op, Buffer target)
+      : frame(frame), op(op), x(op->getOperand(0)), indices(op->getOperand(1)),
+        updates(op->getOperand(2)), target(target), loc(frame.loc) {}
+
+  void emitCopy(OpBuilder &b);
+  void emitUpdates(OpBuilder &b);
+  void emitEpilogue(OpBuilder &b);
+
+private:
+  ScatterKind getKind();
+  SmallVector<Value> getDestination(OpBuilder &b, ValueRange at);
+  Value emitIndex(OpBuilder &b, ValueRange at, int64_t axis);
+
+  KernelFrame &frame;
+  Operation *op;
+  Value x, indices, updates;
+  Buffer target;
+  Location loc;
+};
+
+} // namespace
+
+void ScatterEmitter::emitCopy(OpBuilder &b) {
+  if (frame.elements.getBuffer(x).getPointer() == target.getPointer())
+    return;
+  forElements(b, frame, getExtents(x), {}, [&](OpBuilder &b, ValueRange at) {
+    frame.elements.storeElement(b, loc, x, at, target);
+  });
+}
+
+ScatterKind ScatterEmitter::getKind() {
+  if (auto scatter = dyn_cast<ScatterNdOp>(op))
+    return scatter.getKind();
+  return cast<ScatterElementsOp>(op).getKind();
+}
+
+Value ScatterEmitter::emitIndex(OpBuilder &b, ValueRange at, int64_t axis) {
+  Value index = frame.elements.element(b, loc, indices, at);
+  Value extent = frame.elements.size(b, loc, getExtent(x, axis));
+  return frame.elements.checkedIndex(b, loc, index, extent,
+                                     /*wrapNegative=*/true);
+}
+
+SmallVector<Value> ScatterEmitter::getDestination(OpBuilder &b, ValueRange at) {
+  if (auto scatter = dyn_cast<ScatterElementsOp>(op)) {
+    SmallVector<Value> destination(at);
+    destination[scatter.getAxis()] = emitIndex(b, at, scatter.getAxis());
+    return destination;
+  }
+  auto type = cast<RankedTensorType>(indices.getType());
+  int64_t outer = type.getRank() - 1;
+  SmallVector<Value> destination;
+  for (int64_t i = 0; i < type.getShape().back(); ++i) {
+    SmallVector<Value> place(at.take_front(outer));
+    place.push_back(codegen::emitIndex(b, loc, i));
+    destination.push_back(emitIndex(b, place, i));
+  }
+  llvm::append_range(destination, at.drop_front(outer));
+  return destination;
+}
+
+void ScatterEmitter::emitUpdates(OpBuilder &b) {
+  Type elementType = getElementTypeOrSelf(x);
+  auto emitOne = [&](OpBuilder &b, ValueRange at) {
+    Value update = frame.elements.element(b, loc, updates, at);
+    Value position = frame.elements.position(b, loc, op->getResult(0),
+                                             getDestination(b, at));
+    Value old = target.load(b, loc, position);
+    Value combined = emitUpdate(ScalarEmitter(b, loc), getKind(), old, update,
+                                isUnsignedElement(x));
+    target.store(b, loc, emitRounding(b, loc, combined, elementType), position);
+  };
+  forElements(b, frame, getExtents(updates), {}, emitOne);
+}
+
+/// The other results, which read this one.
+void ScatterEmitter::emitEpilogue(OpBuilder &b) {
+  Value result = op->getResult(0);
+  frame.elements.bind(result, target);
+  forElements(b, frame, getExtents(result), {},
+              [&](OpBuilder &b, ValueRange at) {
+                for (auto [yielded, buffer] :
+                     llvm::zip_equal(frame.getYields(), frame.results))
+                  if (yielded != result)
+                    frame.elements.storeElement(b, loc, yielded, at, buffer);
+              });
+}
+
+void emitScatter(OpBuilder &b, KernelFrame &frame, Operation *op) {
+  Type elementType = getElementTypeOrSelf(op->getResult(0));
+  std::optional<unsigned> place = findResult(frame.region, op);
+  Buffer target =
+      place ? frame.results[*place] : Buffer(frame.scratch, elementType);
+  bool hasEpilogue = !llvm::all_equal(frame.getYields()) || !place;
+  emitLoop(b, frame.loc, frame.firstTask, frame.lastTask, 1,
+           [&](OpBuilder &b, Value) {
+             ScatterEmitter emitter(frame, op, target);
+             emitter.emitCopy(b);
+             emitter.emitUpdates(b);
+             if (hasEpilogue)
+               emitter.emitEpilogue(b);
+           });
+}
+
+} // namespace tcc::codegen
