@@ -12,6 +12,13 @@ static std::span<const std::byte> asBytes(ArrayRef<char> bytes) {
   return std::as_bytes(std::span(bytes.data(), bytes.size()));
 }
 
+static exec::EntryOp findPrepare(ModuleOp module) {
+  for (exec::EntryOp entry : module.getOps<exec::EntryOp>())
+    if (entry.getSymName() == "prepare")
+      return entry;
+  return {};
+}
+
 // --- Model tensors
 // ----------------------------------------------------------------
 
@@ -39,12 +46,13 @@ std::vector<ModelTensorInfo> listModelTensors(ModuleOp module,
     constants[op.getName()] = position++;
   std::vector<ModelTensorInfo> tensors;
   std::set<std::string> listed;
-  for (exec::ModelOp op : module.getOps<exec::ModelOp>()) {
-    tensors.push_back(describe(op.getName(),
-                               cast<RankedTensorType>(op.getType()),
-                               weights.find(op.getName()), constants));
-    listed.insert(op.getName().str());
-  }
+  if (exec::EntryOp prepare = findPrepare(module))
+    for (auto tensor : prepare.getInputs().getAsRange<exec::TensorAttr>()) {
+      StringRef name = tensor.getName();
+      tensors.push_back(
+          describe(name, tensor.getType(), weights.find(name), constants));
+      listed.insert(name.str());
+    }
   for (const Weight &weight : weights.get())
     if (listed.insert(weight.name).second)
       tensors.push_back(describe(weight.name, weight.type, &weight, constants));
@@ -81,7 +89,7 @@ private:
     for (Value buffer : command.getReads()) {
       Value root = getRoot(buffer);
       auto op = root.getDefiningOp<exec::BufferOp>();
-      if (op && op.getStorage() == exec::StorageClass::model)
+      if (op && op.getStorage() == exec::StorageClass::input)
         read.insert(op.getIndex().value_or(0));
       const auto &known = sources[root];
       read.insert(known.begin(), known.end());
@@ -94,13 +102,6 @@ private:
 };
 
 } // namespace
-
-static exec::EntryOp findPrepare(ModuleOp module) {
-  for (exec::EntryOp entry : module.getOps<exec::EntryOp>())
-    if (entry.getSymName() == "prepare")
-      return entry;
-  return {};
-}
 
 std::vector<std::vector<uint32_t>> findSources(ModuleOp module) {
   llvm::StringMap<std::vector<uint32_t>> byName;

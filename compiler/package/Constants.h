@@ -8,8 +8,8 @@
 
 namespace tcc::package {
 
-/// The tensors that replacement files may name: first those of exec.model ops,
-/// in their order, then the rest of the store.
+/// The tensors that replacement files may name: first the inputs of
+/// `prepare`, in their order, then the rest of the store.
 std::vector<ModelTensorInfo> listModelTensors(mlir::ModuleOp module,
                                               const WeightStore &weights);
 

@@ -1,5 +1,6 @@
 #include "compiler/package/ProgramBuilder.h"
 #include "compiler/package/EntryBuilder.h"
+#include "dialects/graph/Shape.h"
 
 using namespace mlir;
 

@@ -44,7 +44,7 @@ struct VariantInfo {
 
 struct ProgramParts {
   std::vector<ConstPlace> constants;
-  std::vector<ModelTensorInfo> modelTensors; // those of exec.model ops first
+  std::vector<ModelTensorInfo> modelTensors; // inputs of prepare first
   std::vector<VariantInfo> variants;
   std::vector<std::pair<std::string, std::string>> metadata;
 };

@@ -7,6 +7,7 @@
 #include "compiler/pipeline/Phases.h"
 #include "compiler/pipeline/Register.h"
 #include "dialects/exec/ExecOps.h"
+#include "dialects/graph/GraphOps.h"
 #include "frontends/Frontend.h"
 
 #include "mlir/IR/Diagnostics.h"

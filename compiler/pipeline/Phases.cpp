@@ -8,6 +8,7 @@ namespace tcc {
 
 void addSimplification(mlir::OpPassManager &pm) {
   pm.addPass(createSimplifyPass());
+  pm.addPass(createDecomposePass());
   // Batch norms fold into plain weights; panels are made of the folded ones.
   pm.addPass(createFoldBatchNormPass());
   pm.addPass(createSimplifyPass());
@@ -29,6 +30,7 @@ void addLowering(mlir::OpPassManager &pm) {
 
 void addPlanning(mlir::OpPassManager &pm) {
   pm.addPass(createScheduleCommandsPass());
+  pm.addPass(createShareBuffersPass());
   // Which buffers are shared is part of what a kernel is, so equal kernels are
   // merged and described only now.
   pm.addPass(createMergeKernelsPass());

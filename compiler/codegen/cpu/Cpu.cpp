@@ -20,6 +20,25 @@ std::string Cpu::getFeatureString() const {
   return llvm::join(enabled, ",");
 }
 
+/// The features that change what LLVM emits for kernels, by its names; a
+/// package asks for no others. The runtime tests for each
+/// (runtime/base/CpuFeatures).
+static constexpr llvm::StringLiteral kFeatures[] = {
+    "avx",          "avx2",       "avx512bf16",
+    "avx512bitalg", "avx512bw",   "avx512cd",
+    "avx512dq",     "avx512f",    "avx512fp16",
+    "avx512ifma",   "avx512vbmi", "avx512vbmi2",
+    "avx512vl",     "avx512vnni", "avx512vpopcntdq",
+    "bmi",          "bmi2",       "f16c",
+    "fma",          "gfni",       "lzcnt",
+    "movbe",        "popcnt",     "sse3",
+    "sse4.1",       "sse4.2",     "ssse3"};
+
+static void addFeature(Cpu &cpu, llvm::StringRef feature) {
+  if (llvm::is_contained(kFeatures, feature))
+    cpu.features.push_back(feature.str());
+}
+
 /// Kernels use fused multiply-adds and 256-bit vectors throughout.
 static bool isSupported(const Cpu &cpu, std::string &error) {
   for (llvm::StringRef feature : {"avx2", "fma", "f16c"})
@@ -36,7 +55,7 @@ std::optional<Cpu> cpu::getHostCpu(std::string &error) {
   cpu.name = llvm::sys::getHostCPUName().str();
   for (const auto &feature : llvm::sys::getHostCPUFeatures())
     if (feature.second)
-      cpu.features.push_back(feature.first().str());
+      addFeature(cpu, feature.first());
   llvm::sort(cpu.features);
   if (!isSupported(cpu, error))
     return std::nullopt;
@@ -55,7 +74,7 @@ std::optional<Cpu> cpu::resolveCpu(llvm::StringRef name, std::string &error) {
   llvm::SmallVector<llvm::StringRef> features;
   llvm::X86::getFeaturesForCPU(name, features, /*NeedPlus=*/false);
   for (llvm::StringRef feature : features)
-    cpu.features.push_back(feature.str());
+    addFeature(cpu, feature);
   llvm::sort(cpu.features);
   if (!isSupported(cpu, error))
     return std::nullopt;

@@ -22,6 +22,42 @@ def ScheduleCommandsPass : TccExecPass<"schedule-commands"> {
   }];
 }
 
+def ShareBuffersPass : TccExecPass<"share-buffers"> {
+  let summary = "write results over inputs that nothing reads afterwards";
+  let description = [{
+    A result takes the buffer of an input where the target can compute it in place
+    (`codegen::canShareBuffer`), the input is scratch, and this launch is its last
+    reader; the computation notes it as `in_place`. A state is updated in place
+    where its next value is written after the last read, or by a launch that can.
+    Runs after the last change of the order, before kernels are merged.
+
+    ```mlir
+    exec.launch @relu ins(%a) outs(%b)   // the last use of %a
+    // becomes
+    exec.launch @relu ins(%a) outs(%a)
+    ```
+  }];
+  let dependentDialects = ["::tcc::exec::ExecDialect",
+                           "::tcc::graph::GraphDialect"];
+}
+
+def SelectKernelsPass : TccExecPass<"select-kernels"> {
+  let summary = "ask the target how each kernel is launched";
+  let description = [{
+    Launches get size arguments, number of tasks, the fault buffer where the
+    kernel checks indices, and the work that the cost model counts; entry points
+    get the scratch that each worker needs. A kernel that the target does not
+    support is an error.
+
+    ```mlir
+    exec.launch @relu ins(%x) outs(%y) node "relu" : ...
+    // becomes
+    exec.launch @relu ins(%x) outs(%y) sizes #none tasks #one node "relu"
+      {bytes = ..., flops = ...} : ...
+    ```
+  }];
+}
+
 def MergeKernelsPass : TccExecPass<"merge-kernels"> {
   let summary = "one kernel for all equal computations";
   let description = [{

@@ -1,0 +1,174 @@
+//===- ShareBuffers.cpp - Write results over inputs that are done ---------===//
+#include "compiler/codegen/Target.h"
+#include "compiler/decisions/Decisions.h"
+#include "compiler/passes/exec/Passes.h"
+#include "compiler/passes/exec/memory/Liveness.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace tcc::exec;
+
+namespace tcc {
+
+#define GEN_PASS_DEF_SHAREBUFFERSPASS
+#include "compiler/passes/exec/Passes.h.inc"
+
+namespace {
+
+struct ShareBuffersPass : impl::ShareBuffersPassBase<ShareBuffersPass> {
+  void runOnOperation() override;
+};
+
+/// The first and the last command of a block that uses a buffer.
+struct Uses {
+  Operation *first = nullptr, *last = nullptr;
+};
+
+} // namespace
+
+static Uses getUses(BufferOp buffer, Block *block) {
+  Uses uses;
+  for (Operation *command : getCommands(buffer)) {
+    Operation *own = block->findAncestorOpInBlock(*command);
+    if (!uses.first || own->isBeforeInBlock(uses.first))
+      uses.first = own;
+    if (!uses.last || uses.last->isBeforeInBlock(own))
+      uses.last = own;
+  }
+  return uses;
+}
+
+static graph::FusedOp getComputation(LaunchOp launch) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(
+      launch->getParentOfType<EntryOp>(), launch.getKernelAttr());
+  return cast<graph::FusedOp>(kernel.getComputation());
+}
+
+/// Notes that `result` lies where `input` does. Kernels are not merged yet, so
+/// that the computation is this launch's alone.
+static void noteInPlace(LaunchOp launch, unsigned result, unsigned input) {
+  graph::FusedOp fused = getComputation(launch);
+  Builder builder(launch.getContext());
+  SmallVector<Attribute> pairs;
+  if (auto old = fused->getAttrOfType<ArrayAttr>(codegen::kInPlaceAttr))
+    llvm::append_range(pairs, old);
+  pairs.push_back(builder.getDenseI64ArrayAttr({result, input}));
+  fused->setAttr(codegen::kInPlaceAttr, builder.getArrayAttr(pairs));
+}
+
+/// The buffer of `value` if it is declared in the launch's block, is no view
+/// and has none.
+static BufferOp getOwnBuffer(Value value, LaunchOp launch) {
+  auto buffer = value.getDefiningOp<BufferOp>();
+  bool isOwn = buffer && buffer->getBlock() == launch->getBlock() &&
+               llvm::none_of(buffer->getUsers(), llvm::IsaPred<ViewOp>);
+  return isOwn ? buffer : BufferOp();
+}
+
+/// True if `input` is done with after this launch, which reads it once.
+static bool isDying(BufferOp input, LaunchOp launch) {
+  return input.getStorage() == StorageClass::scratch &&
+         getUses(input, launch->getBlock()).last == launch &&
+         llvm::count(launch.getInputs(), input.getResult()) == 1 &&
+         !llvm::is_contained(launch.getOutputs(), input.getResult());
+}
+
+static bool isFirstWritten(BufferOp result, LaunchOp launch) {
+  return (result.getStorage() == StorageClass::scratch ||
+          result.getStorage() == StorageClass::output) &&
+         getUses(result, launch->getBlock()).first == launch;
+}
+
+/// The position of an input whose buffer `result` can take, or -1.
+static int findInput(LaunchOp launch, unsigned result, BufferOp buffer) {
+  graph::FusedOp fused = getComputation(launch);
+  for (auto [i, value] : llvm::enumerate(launch.getInputs())) {
+    BufferOp input = getOwnBuffer(value, launch);
+    if (input && isDying(input, launch) &&
+        input.getBytes() == buffer.getBytes() &&
+        codegen::canShareBuffer(fused, result, i))
+      return i;
+  }
+  return -1;
+}
+
+static void shareResults(LaunchOp launch, DecisionLog &log) {
+  for (unsigned result = 0; result < launch.getOutputs().size(); ++result) {
+    BufferOp buffer = getOwnBuffer(launch.getOutputs()[result], launch);
+    if (!buffer || !isFirstWritten(buffer, launch))
+      continue;
+    int index = findInput(launch, result, buffer);
+    if (index < 0)
+      continue;
+    BufferOp input = getOwnBuffer(launch.getInputs()[index], launch);
+    noteInPlace(launch, result, index);
+    log.add(launch, "in place", "the input is not read afterwards",
+            {{"bytes", double(buffer.getBound())}});
+    // Of an output and scratch, the output stays.
+    bool isOutput = buffer.getStorage() == StorageClass::output;
+    BufferOp kept = isOutput ? buffer : input;
+    BufferOp merged = isOutput ? input : buffer;
+    kept->moveBefore(&launch->getBlock()->front());
+    merged.replaceAllUsesWith(kept.getResult());
+    merged.erase();
+  }
+}
+
+/// The buffers of one state.
+struct StateBuffers {
+  BufferOp current, next;
+};
+
+/// True if `next` may be written where `current` lies.
+static bool canUpdateInPlace(StateBuffers state, Block *block) {
+  if (!state.current || !state.next ||
+      state.current.getBytes() != state.next.getBytes())
+    return false;
+  Operation *lastRead = getUses(state.current, block).last;
+  Operation *firstWrite = getUses(state.next, block).first;
+  if (!lastRead || !firstWrite)
+    return false;
+  if (lastRead->isBeforeInBlock(firstWrite))
+    return true;
+  auto launch = dyn_cast<LaunchOp>(firstWrite);
+  if (lastRead != firstWrite || !launch ||
+      llvm::count(launch.getInputs(), state.current.getResult()) != 1)
+    return false;
+  auto position = [](OperandRange range, Value value) {
+    return std::distance(range.begin(), llvm::find(range, value));
+  };
+  unsigned result = position(launch.getOutputs(), state.next);
+  unsigned input = position(launch.getInputs(), state.current);
+  if (!codegen::canShareBuffer(getComputation(launch), result, input))
+    return false;
+  noteInPlace(launch, result, input);
+  return true;
+}
+
+static void shareStates(EntryOp entry, DecisionLog &log) {
+  SmallVector<StateBuffers> states(entry.getStates().size());
+  for (auto buffer : entry.getBody().getOps<BufferOp>())
+    if (buffer.getStorage() == StorageClass::state) {
+      StateBuffers &state = states[*buffer.getIndex()];
+      (buffer.getNext() ? state.next : state.current) = buffer;
+    }
+  for (StateBuffers state : states) {
+    if (!canUpdateInPlace(state, &entry.getBody().front()))
+      continue;
+    state.current.setInPlace(true);
+    state.next.setInPlace(true);
+    log.add(entry, "in place", "the state is not read after its update",
+            {{"bytes", double(state.next.getBound())}});
+  }
+}
+
+void ShareBuffersPass::runOnOperation() {
+  DecisionLog log(getOperation(), "share-buffers");
+  for (auto entry : getOperation().getOps<EntryOp>()) {
+    entry.walk([&](LaunchOp launch) { shareResults(launch, log); });
+    shareStates(entry, log);
+  }
+}
+
+} // namespace tcc
