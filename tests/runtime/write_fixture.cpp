@@ -27,8 +27,8 @@ static ProgramBuilder gatherProgram() {
   uint32_t index = builder.buffer(StorageClass::input, i, 32);
   uint32_t out = builder.buffer(StorageClass::output, y, 16);
   builder
-      .launch("gather", {table, index, out, builder.fault()},
-              std::move(sizes), constant(4))
+      .launch("gather", {table, index, out, builder.fault()}, std::move(sizes),
+              constant(4))
       .fault = true;
   return builder;
 }
@@ -39,8 +39,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "usage: write_fixture add_one|gather FILE\n");
     return 2;
   }
-  ProgramBuilder builder =
-      kind == "gather" ? gatherProgram() : addOneProgram();
+  ProgramBuilder builder = kind == "gather" ? gatherProgram() : addOneProgram();
   if (kind == "add_one") {
     builder.weight("w", {1, 2, 3});
     builder.modelTensor("w", {3}, 0);

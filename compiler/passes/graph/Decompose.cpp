@@ -39,8 +39,8 @@ static LogicalResult replaceComposite(DecomposableOpInterface op) {
 
 /// What a composite becomes may hold composites.
 void DecomposePass::runOnOperation() {
-  for (auto composites = collectComposites(getOperation());
-       !composites.empty(); composites = collectComposites(getOperation()))
+  for (auto composites = collectComposites(getOperation()); !composites.empty();
+       composites = collectComposites(getOperation()))
     for (DecomposableOpInterface op : composites)
       if (failed(replaceComposite(op)))
         return signalPassFailure();
