@@ -1,0 +1,30 @@
+// RUN: tcc-opt %s --split-input-file --verify-diagnostics | FileCheck %s
+// Windows give the extents; channels split evenly into groups.
+
+// CHECK-LABEL: func @windows
+func.func @windows(%x: tensor<1x4x8x8xf32>, %f: tensor<6x2x3x3xf32>) -> tensor<1x6x2x2xf32> {
+  // CHECK: graph.conv {{.*}} -> tensor<1x6x4x4xf32>
+  %0 = graph.conv %x, %f {filters = 6 : i64, groups = 2 : i64,
+    window = array<i64: 3, 3>, strides = array<i64: 2, 2>,
+    pad_low = array<i64: 1, 1>, pad_high = array<i64: 1, 1>,
+    dilations = array<i64: 1, 1>}
+    : (tensor<1x4x8x8xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x4x4xf32>
+  // CHECK: graph.pool <max> {{.*}} -> tensor<1x6x2x2xf32>
+  %1 = graph.pool <max> %0 {window = array<i64: 2, 2>,
+    strides = array<i64: 2, 2>, pad_low = array<i64: 0, 0>,
+    pad_high = array<i64: 0, 0>, dilations = array<i64: 1, 1>,
+    count_low = array<i64: 0, 0>, count_high = array<i64: 0, 0>}
+    : (tensor<1x6x4x4xf32>) -> tensor<1x6x2x2xf32>
+  return %1 : tensor<1x6x2x2xf32>
+}
+
+// -----
+
+func.func @groups(%x: tensor<1x3x8xf32>, %f: tensor<4x1x3xf32>) {
+  // expected-error@+1 {{cannot split 3 channels and 4 filters into 2 groups}}
+  %0 = graph.conv %x, %f {filters = 4 : i64, groups = 2 : i64,
+    window = array<i64: 3>, strides = array<i64: 1>, pad_low = array<i64: 0>,
+    pad_high = array<i64: 0>, dilations = array<i64: 1>}
+    : (tensor<1x3x8xf32>, tensor<4x1x3xf32>) -> tensor<1x4x6xf32>
+  return
+}
