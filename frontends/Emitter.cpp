@@ -16,7 +16,8 @@ Value Emitter::fail(const llvm::Twine &text) {
 
 bool Emitter::checkSize(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || sizes.getMaxElements(graph::getExtents(tensor)) <= kMaxElements)
+  if (!tensor ||
+      sizes.getMaxElements(graph::getExtents(tensor)) <= kMaxElements)
     return true;
   fail("a tensor of this node would have more than 2^40 elements");
   return false;
@@ -35,8 +36,8 @@ LogicalResult Emitter::inferTypes(OperationState &state) {
   auto emitError = [&] { return mlir::emitError(loc); };
   if (words) {
     info->initOpProperties(properties, nullptr);
-    if (llvm::failed(info->setOpPropertiesFromAttribute(
-            state.name, properties, attributes, emitError)))
+    if (llvm::failed(info->setOpPropertiesFromAttribute(state.name, properties,
+                                                        attributes, emitError)))
       return failure();
   }
   SmallVector<Type> types;
@@ -92,7 +93,8 @@ bool Emitter::check(Operation *op) {
   return false;
 }
 
-// --- Attributes ---------------------------------------------------------------
+// --- Attributes
+// ---------------------------------------------------------------
 
 NamedAttribute Emitter::attr(StringRef name, int64_t value) {
   return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
@@ -110,7 +112,8 @@ NamedAttribute Emitter::flag(StringRef name) {
   return builder.getNamedAttr(name, builder.getUnitAttr());
 }
 
-// --- Pointwise ----------------------------------------------------------------
+// --- Pointwise
+// ----------------------------------------------------------------
 
 Value Emitter::add(Value a, Value b) { return pointwise<graph::AddOp>({a, b}); }
 Value Emitter::sub(Value a, Value b) { return pointwise<graph::SubOp>({a, b}); }
@@ -135,7 +138,8 @@ Value Emitter::cast(Value x, Type type) {
   return create<graph::CastOp>(x, {}, graph::withElementType(tensor, type));
 }
 
-// --- Constants ------------------------------------------------------------------
+// --- Constants
+// ------------------------------------------------------------------
 
 static APFloat convertToFloat(double value, FloatType type) {
   APFloat result(value);
@@ -160,8 +164,8 @@ Value Emitter::constant(double value, Type type) {
 }
 
 Value Emitter::constant(ArrayRef<int64_t> values) {
-  auto tensor = RankedTensorType::get({int64_t(values.size())},
-                                      builder.getI64Type());
+  auto tensor =
+      RankedTensorType::get({int64_t(values.size())}, builder.getI64Type());
   auto dense = DenseElementsAttr::get(tensor, values);
   return create<graph::ConstantOp>({}, {attr("value", dense)}, tensor);
 }
@@ -172,32 +176,34 @@ Value Emitter::constantLike(double value, Value like) {
 
 Value Emitter::size(AffineExpr expression) {
   AffineMap map = graph::makeSizeMap({expression}, getContext());
-  return create<graph::SizeOp>({}, {attr("expression", AffineMapAttr::get(map))});
+  return create<graph::SizeOp>({},
+                               {attr("expression", AffineMapAttr::get(map))});
 }
 
 Value Emitter::content(ArrayRef<AffineExpr> elements, RankedTensorType type) {
   SmallVector<Attribute> known;
   for (AffineExpr element : elements)
     if (auto value = graph::getConstant(element))
-      known.push_back(isa<FloatType>(type.getElementType())
-                          ? makeScalarAttr(*value, type.getElementType())
-                          : IntegerAttr::get(
-                                type.getElementType(),
-                                APInt(64, *value).sextOrTrunc(
-                                    type.getElementTypeBitWidth())));
+      known.push_back(
+          isa<FloatType>(type.getElementType())
+              ? makeScalarAttr(*value, type.getElementType())
+              : IntegerAttr::get(
+                    type.getElementType(),
+                    APInt(64, *value)
+                        .sextOrTrunc(type.getElementTypeBitWidth())));
   if (known.size() == elements.size() && type.hasStaticShape()) {
     auto dense = DenseElementsAttr::get(type, known);
     return create<graph::ConstantOp>({}, {attr("value", dense)}, type);
   }
   SmallVector<Value> parts;
   for (AffineExpr element : elements)
-    parts.push_back(
-        unsqueeze(cast(size(element), type.getElementType()), {0}));
+    parts.push_back(unsqueeze(cast(size(element), type.getElementType()), {0}));
   Value flat = parts.size() == 1 ? parts[0] : concat(parts, 0);
   return reshape(flat, graph::getExtents(type));
 }
 
-// --- Movement -------------------------------------------------------------------
+// --- Movement
+// -------------------------------------------------------------------
 
 int64_t Emitter::rank(Value x) {
   return x ? cast<RankedTensorType>(x.getType()).getRank() : 0;
@@ -225,7 +231,8 @@ static std::string printShape(Value value) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   llvm::interleave(
-      graph::getExtents(value), stream, [&](AffineExpr e) { stream << e; }, "x");
+      graph::getExtents(value), stream, [&](AffineExpr e) { stream << e; },
+      "x");
   return "[" + text + "]";
 }
 
@@ -283,7 +290,7 @@ Value Emitter::squeeze(Value x, ArrayRef<int64_t> axes) {
 
 Value Emitter::slice(Value x, int64_t axis, AffineExpr start, AffineExpr extent,
                      int64_t step) {
-  if (!x)
+  if (!x || failed)
     return nullptr;
   graph::Extents starts(rank(x), sizes.constant(0));
   SmallVector<int64_t> steps(rank(x), 1);
@@ -318,14 +325,25 @@ Value Emitter::pad(Value x, Value value, ArrayRef<int64_t> low,
       llvm::all_of(between, isZero))
     return x;
   auto modeAttr = graph::PadModeAttr::get(getContext(), mode);
-  return create<graph::PadOp>({x, value},
-                              {attr("low", low), attr("high", high),
-                               attr("interior", between), attr("mode", modeAttr)});
+  return create<graph::PadOp>({x, value}, {attr("low", low), attr("high", high),
+                                           attr("interior", between),
+                                           attr("mode", modeAttr)});
 }
 
 Value Emitter::iota(ArrayRef<AffineExpr> extents, int64_t axis, Type type) {
   return create<graph::IotaOp>({}, {attr("axis", axis)},
                                graph::makeTensorType(extents, type));
+}
+
+Value Emitter::sliceAt(Value x, int64_t axis, Value position) {
+  if (!x || !position || failed)
+    return nullptr;
+  SmallVector<Value> starts(rank(x), constant(ArrayRef<int64_t>{0}));
+  starts[axis] = reshape(position, {sizes.constant(1)});
+  auto type = graph::makeTensorType(withExtent(x, axis, sizes.constant(1)),
+                                    elementType(x));
+  Value part = create<graph::DynamicSliceOp>({x, concat(starts, 0)}, {}, type);
+  return squeeze(part, {axis});
 }
 
 Value Emitter::gather(Value x, Value indices, int64_t axis) {
@@ -338,7 +356,64 @@ graph::Extents Emitter::withExtent(Value x, int64_t axis, AffineExpr extent) {
   return result;
 }
 
-// --- Reduction and contraction ------------------------------------------------------
+// --- Loops
+// --------------------------------------------------------------------
+
+SmallVector<Value> Emitter::loop(Value trips, AffineExpr tripCount,
+                                 Value condition, ArrayRef<Value> inits,
+                                 LoopBody body) {
+  if (failed || llvm::is_contained(inits, Value()))
+    return {};
+  SmallVector<Value> operands;
+  if (trips)
+    operands.push_back(trips);
+  if (condition)
+    operands.push_back(condition);
+  llvm::append_range(operands, inits);
+  // Types of the scanned results are known once the body is.
+  OperationState state(loc, graph::LoopOp::getOperationName());
+  auto *region = state.addRegion();
+  Block *block = &region->emplaceBlock();
+  Value iteration =
+      block->addArgument(RankedTensorType::get({}, builder.getI64Type()), loc);
+  for (Value init : inits)
+    block->addArgument(init.getType(), loc);
+  SmallVector<Value> yielded;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(block);
+    yielded = body(iteration, block->getArguments().drop_front());
+    if (failed || yielded.empty() || llvm::is_contained(yielded, Value())) {
+      fail("the loop's body is malformed");
+      return {};
+    }
+    builder.create<graph::YieldOp>(loc, yielded);
+  }
+  for (auto [i, value] : llvm::enumerate(ArrayRef(yielded).drop_front())) {
+    auto type = cast<RankedTensorType>(value.getType());
+    graph::Extents stacked = graph::getExtents(type);
+    if (i >= inits.size())
+      stacked.insert(stacked.begin(), tripCount);
+    state.addTypes(i < inits.size()
+                       ? inits[i].getType()
+                       : graph::makeTensorType(stacked, type.getElementType()));
+  }
+  for (Type type : state.types)
+    if (!checkSize(type))
+      return {};
+  state.addOperands(operands);
+  state.addAttribute(
+      "operandSegmentSizes",
+      builder.getDenseI32ArrayAttr(
+          {trips != nullptr, condition != nullptr, int32_t(inits.size())}));
+  Operation *op = builder.create(state);
+  if (!check(op))
+    return {};
+  return SmallVector<Value>(op->getResults());
+}
+
+// --- Reduction and contraction
+// ------------------------------------------------------
 
 Value Emitter::reduce(graph::ReduceKind kind, Value x, ArrayRef<int64_t> axes,
                       bool keepAxes) {

@@ -46,7 +46,8 @@ public:
                  type ? mlir::TypeRange(type) : mlir::TypeRange());
     return op ? op->getResult(0) : nullptr;
   }
-  /// Verifies an op with regions once they are filled; erases it if it is wrong.
+  /// Verifies an op with regions once they are filled; erases it if it is
+  /// wrong.
   bool check(mlir::Operation *op);
 
   /// Pointwise ops after numpy broadcasting of the operands.
@@ -97,7 +98,19 @@ public:
                   graph::PadMode mode = graph::PadMode::constant);
   mlir::Value iota(llvm::ArrayRef<mlir::AffineExpr> extents, int64_t axis,
                    mlir::Type elementType);
+  /// The slice of an axis at an i64 scalar position; the axis is dropped.
+  mlir::Value sliceAt(mlir::Value x, int64_t axis, mlir::Value position);
   mlir::Value gather(mlir::Value x, mlir::Value indices, int64_t axis);
+
+  /// Emits a loop's body from the iteration and the carried values; returns the
+  /// condition to go on, the carried values, and the slices to stack.
+  using LoopBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::Value, mlir::ValueRange)>;
+  /// Repeats `body`; `trips` and `condition` may be null. Slices are stacked to
+  /// `tripCount`. Empty on failure.
+  llvm::SmallVector<mlir::Value>
+  loop(mlir::Value trips, mlir::AffineExpr tripCount, mlir::Value condition,
+       llvm::ArrayRef<mlir::Value> inits, LoopBody body);
 
   /// Reduces axes (any order, non-negative), keeping them with extent 1.
   mlir::Value reduce(graph::ReduceKind kind, mlir::Value x,

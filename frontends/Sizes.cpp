@@ -208,8 +208,9 @@ Size Sizes::divideProducts(ArrayRef<AffineExpr> numerator,
   for (AffineExpr size : denominator)
     collectFactors(size, divisor, divisors);
   for (AffineExpr factor : divisors) {
-    auto same = llvm::find_if(
-        factors, [&](AffineExpr other) { return graph::isEqual(other, factor); });
+    auto same = llvm::find_if(factors, [&](AffineExpr other) {
+      return graph::isEqual(other, factor);
+    });
     if (same == factors.end())
       return std::nullopt;
     factors.erase(same);

@@ -1,8 +1,8 @@
 //===- Sizes.h - Arithmetic on known integers -------------------*- C++ -*-===//
 //
 // While a model is imported, an integer is often known as a size expression of
-// the module's symbols. Each function gives nullopt where the result is not one,
-// so that the computation has to stay in the module.
+// the module's symbols. Each function gives nullopt where the result is not
+// one, so that the computation has to stay in the module.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_FRONTENDS_SIZES_H

@@ -1,12 +1,11 @@
-#include "frontends/onnx/Einsum.h"
+#include "frontends/onnx/Contraction.h"
 #include "frontends/onnx/Ops.h"
 
 using namespace mlir;
 
 namespace tcc::onnx_import {
 
-/// numpy's matmul: a vector is a row on the left and a column on the right.
-Value emitMatMul(Node &node, Value lhs, Value rhs, Type elementType) {
+Value emitMatMul(Node &node, Value lhs, Value rhs) {
   if (!lhs || !rhs)
     return nullptr;
   int64_t lhsRank = node.rank(lhs), rhsRank = node.rank(rhs);
@@ -16,7 +15,7 @@ Value emitMatMul(Node &node, Value lhs, Value rhs, Type elementType) {
     lhs = node.unsqueeze(lhs, {0});
   if (rhsRank == 1)
     rhs = node.unsqueeze(rhs, {1});
-  Value product = node.matmul(lhs, rhs, false, false, elementType);
+  Value product = node.matmul(lhs, rhs);
   int64_t rank = node.rank(product);
   SmallVector<int64_t> dropped;
   if (lhsRank == 1)
@@ -27,7 +26,7 @@ Value emitMatMul(Node &node, Value lhs, Value rhs, Type elementType) {
 }
 
 static void importMatMul(Node &node) {
-  node.setResult(0, emitMatMul(node, node.input(0), node.input(1), {}));
+  node.setResult(0, emitMatMul(node, node.input(0), node.input(1)));
 }
 
 /// alpha a b + beta c

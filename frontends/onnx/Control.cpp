@@ -1,8 +1,389 @@
-#include "frontends/onnx/Node.h"
+#include "frontends/onnx/GraphImporter.h"
 #include "frontends/onnx/Ops.h"
+
+using namespace mlir;
 
 namespace tcc::onnx_import {
 
-llvm::ArrayRef<OpRow> getControlOps() { return {}; }
+static const onnx::GraphProto *getBody(Node &node, StringRef name) {
+  const auto *attribute = node.findAttr(name);
+  if (attribute && attribute->has_g())
+    return &attribute->g();
+  node.fail("attribute '" + name + "' is not a graph");
+  return nullptr;
+}
+
+/// Marks all results as invalid: what went wrong is reported already.
+static void setInvalid(Node &node) {
+  for (int64_t i = 0; i < node.getNumOutputs(); ++i)
+    node.setTensor(i, node.getImporter().getPool().makeInvalid());
+}
+
+static std::optional<bool> getKnownBool(GraphImporter &importer,
+                                        Tensor &tensor) {
+  auto content = importer.getContent(tensor);
+  if (!content || content->size() != 1)
+    return std::nullopt;
+  auto value = graph::getConstant(content->front());
+  return value ? std::optional(*value != 0) : std::nullopt;
+}
+
+/// Values of tensors; null where one is invalid, and the node fails where one
+/// is a sequence.
+static SmallVector<Value> materializeAll(Node &node,
+                                         ArrayRef<Tensor *> tensors) {
+  SmallVector<Value> values;
+  for (Tensor *tensor : tensors) {
+    if (tensor->sequence)
+      node.unsupported("a sequence that crosses a branch or loop");
+    values.push_back(node.getImporter().materialize(*tensor));
+  }
+  return values;
+}
+
+// --- If
+// ---------------------------------------------------------------------------
+
+/// Imports a branch into `region` and returns what it yields.
+static SmallVector<Value> importBranch(Node &node, const onnx::GraphProto &body,
+                                       Region &region) {
+  OpBuilder &builder = node.getBuilder();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(&region.emplaceBlock());
+  auto tensors = node.getImporter().importSubgraph(body, {});
+  SmallVector<Value> values = materializeAll(node, tensors);
+  if (!llvm::is_contained(values, Value()))
+    builder.create<graph::YieldOp>(node.getLoc(), values);
+  return values;
+}
+
+static void importBothBranches(Node &node, const onnx::GraphProto &thenBody,
+                               const onnx::GraphProto &elseBody) {
+  Value condition = node.reshape(node.input(0), {});
+  if (!condition)
+    return;
+  OperationState state(node.getLoc(), graph::IfOp::getOperationName());
+  state.addOperands(condition);
+  Region *thenRegion = state.addRegion(), *elseRegion = state.addRegion();
+  SmallVector<Value> thenValues = importBranch(node, thenBody, *thenRegion);
+  SmallVector<Value> elseValues = importBranch(node, elseBody, *elseRegion);
+  // The regions go with `state` here; nothing may refer to them any longer.
+  node.getImporter().forgetEvaluated();
+  if (llvm::is_contained(thenValues, Value()) ||
+      llvm::is_contained(elseValues, Value()))
+    return setInvalid(node);
+  if (ValueRange(thenValues).getTypes() != ValueRange(elseValues).getTypes())
+    return (void)node.unsupported(
+        "an If at run time whose branches give different types or shapes");
+  state.addTypes(ValueRange(thenValues).getTypes());
+  Operation *op = node.getBuilder().create(state);
+  if (!node.check(op))
+    return;
+  for (auto [i, result] : llvm::enumerate(op->getResults()))
+    node.setResult(i, result);
+}
+
+static void importIf(Node &node) {
+  const auto *thenBody = getBody(node, "then_branch");
+  const auto *elseBody = getBody(node, "else_branch");
+  if (!thenBody || !elseBody || !node.tensor(0))
+    return;
+  auto isTaken = getKnownBool(node.getImporter(), *node.tensor(0));
+  if (!isTaken)
+    return importBothBranches(node, *thenBody, *elseBody);
+  auto results =
+      node.getImporter().importSubgraph(*isTaken ? *thenBody : *elseBody, {});
+  if (int64_t(results.size()) < node.getNumOutputs())
+    return (void)node.fail("a branch has too few outputs");
+  for (auto [i, result] : llvm::enumerate(results))
+    node.setTensor(i, result);
+}
+
+// --- Loop
+// ---------------------------------------------------------------------------
+
+/// A Loop node: its body maps (iteration, condition, carried...) to (condition,
+/// carried..., slices...).
+struct Loop {
+  const onnx::GraphProto *body;
+  SmallVector<Tensor *> carried;
+  int64_t sliceCount;
+  std::optional<AffineExpr> trips;
+  bool startsKnown; // the initial condition is known to be true
+};
+
+static Tensor *makeScalar(Node &node, AffineExpr value, unsigned width) {
+  Tensor tensor;
+  tensor.type =
+      RankedTensorType::get({}, IntegerType::get(node.getContext(), width));
+  tensor.content = Content{value};
+  return node.getImporter().getPool().make(std::move(tensor));
+}
+
+static Tensor *wrap(Node &node, Value value) {
+  Tensor tensor;
+  tensor.type = cast<RankedTensorType>(value.getType());
+  tensor.value = value;
+  return node.getImporter().getPool().make(std::move(tensor));
+}
+
+/// More iterations are not unrolled.
+constexpr int64_t kMaxUnrolled = 256;
+
+/// Repeats the body at import; needed where carried shapes change or sequences
+/// grow. Trip count and condition must be known.
+static void unrollLoop(Node &node, const Loop &loop) {
+  auto trips = loop.trips ? graph::getConstant(*loop.trips) : std::nullopt;
+  SmallVector<Tensor *> carried = loop.carried;
+  SmallVector<SmallVector<Value>> slices(loop.sliceCount);
+  AffineExpr one = node.getSizes().constant(1);
+  for (int64_t i = 0; !trips || i < *trips; ++i) {
+    if (i == kMaxUnrolled)
+      return (void)node.unsupported("a loop of changing shapes with more than "
+                                    "256 iterations");
+    SmallVector<Tensor *> inputs = {
+        makeScalar(node, node.getSizes().constant(i), 64),
+        makeScalar(node, one, 1)};
+    inputs.append(carried);
+    auto results = node.getImporter().importSubgraph(*loop.body, inputs);
+    for (Tensor *result : results)
+      if (result->isInvalid)
+        return setInvalid(node);
+    auto goesOn = getKnownBool(node.getImporter(), *results[0]);
+    if (!goesOn)
+      return (void)node.unsupported("a loop of changing shapes or unknown "
+                                    "length with a condition at run time");
+    size_t first = 1 + carried.size();
+    carried.assign(results.begin() + 1, results.begin() + first);
+    for (auto [j, values] : llvm::enumerate(slices))
+      values.push_back(node.unsqueeze(
+          node.getImporter().materialize(*results[first + j]), {0}));
+    if (!*goesOn)
+      break;
+  }
+  for (auto [i, tensor] : llvm::enumerate(carried))
+    node.setTensor(i, tensor);
+  for (auto [i, values] : llvm::enumerate(slices)) {
+    if (values.empty())
+      return (void)node.unsupported("a stacked result of no iterations");
+    node.setResult(carried.size() + i, node.concat(values, 0));
+  }
+}
+
+/// What importing a loop's body once told.
+enum class BodyState { fits, changesTypes, isInvalid };
+
+static SmallVector<Value> importBody(Node &node, const Loop &loop,
+                                     Value iteration, ValueRange carried,
+                                     BodyState &state) {
+  GraphImporter &importer = node.getImporter();
+  SmallVector<Tensor *> inputs = {
+      wrap(node, iteration), makeScalar(node, node.getSizes().constant(1), 1)};
+  for (Value value : carried)
+    inputs.push_back(wrap(node, value));
+  auto results = importer.importSubgraph(*loop.body, inputs);
+  SmallVector<Value> values;
+  for (auto [i, tensor] : llvm::enumerate(results)) {
+    if (tensor->isInvalid)
+      state = BodyState::isInvalid;
+    else if (tensor->sequence || (i >= 1 && i <= carried.size() &&
+                                  tensor->type != carried[i - 1].getType()))
+      state = BodyState::changesTypes;
+    if (state != BodyState::fits)
+      return {};
+    if (i == 0 && loop.sliceCount > 0 &&
+        getKnownBool(importer, *tensor) != true) {
+      node.unsupported("stacked results of a loop that may end early");
+      return {};
+    }
+    values.push_back(importer.materialize(*tensor));
+  }
+  values[0] = node.reshape(values[0], {});
+  return values;
+}
+
+static std::optional<Loop> readLoop(Node &node) {
+  Loop loop;
+  loop.body = getBody(node, "body");
+  if (!loop.body)
+    return std::nullopt;
+  for (int64_t i = 2; i < node.getNumInputs(); ++i)
+    loop.carried.push_back(node.tensor(i));
+  int64_t count = loop.carried.size();
+  loop.sliceCount = loop.body->output_size() - 1 - count;
+  if (node.hasFailed() || loop.sliceCount < 0 ||
+      loop.body->input_size() != count + 2 ||
+      node.getNumOutputs() > loop.body->output_size() - 1) {
+    node.fail("the body's inputs and outputs do not fit the node's");
+    return std::nullopt;
+  }
+  auto trips = node.knownContent(0);
+  if (trips && trips->size() == 1)
+    loop.trips = trips->front();
+  loop.startsKnown = !node.hasInput(1) ||
+                     getKnownBool(node.getImporter(), *node.tensor(1)) == true;
+  return loop;
+}
+
+static void importLoop(Node &node) {
+  auto loop = readLoop(node);
+  if (!loop)
+    return;
+  bool hasSequence = llvm::any_of(loop->carried, [](Tensor *tensor) {
+    return tensor->sequence.has_value();
+  });
+  bool isKnown = loop->startsKnown && (loop->trips || !node.hasInput(0));
+  if (hasSequence && isKnown)
+    return unrollLoop(node, *loop);
+  if (loop->sliceCount > 0 && !(loop->trips && loop->startsKnown)) {
+    if (isKnown)
+      return unrollLoop(node, *loop);
+    return (void)node.unsupported("stacked results of a loop whose length is "
+                                  "known only at run time");
+  }
+  Value trips = node.hasInput(0) ? node.reshape(node.input(0), {}) : nullptr;
+  Value condition =
+      node.hasInput(1) ? node.reshape(node.input(1), {}) : nullptr;
+  SmallVector<Value> inits = materializeAll(node, loop->carried);
+  if (node.hasFailed())
+    return;
+  BodyState state = BodyState::fits;
+  AffineExpr count = loop->trips.value_or(node.getSizes().constant(0));
+  Emitter emitter(node.getBuilder(), node.getLoc(), node.getSizes());
+  auto results = emitter.loop(
+      trips, count, condition, inits, [&](Value iteration, ValueRange carried) {
+        return importBody(node, *loop, iteration, carried, state);
+      });
+  node.getImporter().forgetEvaluated();
+  if (state == BodyState::isInvalid)
+    return setInvalid(node);
+  if (state == BodyState::changesTypes && !isKnown)
+    return (void)node.unsupported("a loop that changes the shape of a value");
+  if (state == BodyState::changesTypes)
+    return unrollLoop(node, *loop);
+  if (emitter.hasFailed())
+    return (void)node.fail(emitter.getMessage());
+  for (auto [i, result] : llvm::enumerate(results))
+    node.setResult(i, result);
+}
+
+// --- Scan
+// ---------------------------------------------------------------------------
+
+struct Scan {
+  const onnx::GraphProto *body;
+  SmallVector<Value> states, inputs;
+  SmallVector<int64_t> inputAxes, inputReversed, outputAxes, outputReversed;
+};
+
+static SmallVector<int64_t> readFlags(Node &node, StringRef name,
+                                      int64_t count) {
+  auto flags = node.intsAttr(name);
+  if (flags && int64_t(flags->size()) != count)
+    node.fail("attribute '" + name + "' needs " + llvm::Twine(count) +
+              " values");
+  return flags && !node.hasFailed() ? *flags : SmallVector<int64_t>(count, 0);
+}
+
+static std::optional<Scan> readScan(Node &node) {
+  Scan scan;
+  scan.body = getBody(node, "body");
+  int64_t scanned = node.intAttr("num_scan_inputs", 0);
+  int64_t states = node.getNumInputs() - scanned;
+  if (node.hasFailed())
+    return std::nullopt;
+  int64_t outputs = scan.body->output_size() - states;
+  if (scanned < 1 || states < 0 || outputs < 0 ||
+      scan.body->input_size() != node.getNumInputs() ||
+      scan.body->output_size() < node.getNumOutputs()) {
+    node.fail("the body's inputs and outputs do not fit the node's");
+    return std::nullopt;
+  }
+  SmallVector<Value> inputs = node.inputsFrom(0);
+  if (node.hasFailed())
+    return std::nullopt;
+  scan.states.assign(inputs.begin(), inputs.begin() + states);
+  scan.inputs.assign(inputs.begin() + states, inputs.end());
+  scan.inputAxes = readFlags(node, "scan_input_axes", scanned);
+  scan.inputReversed = readFlags(node, "scan_input_directions", scanned);
+  scan.outputAxes = readFlags(node, "scan_output_axes", outputs);
+  scan.outputReversed = readFlags(node, "scan_output_directions", outputs);
+  for (int64_t i = 0; i < scanned && !node.hasFailed(); ++i)
+    scan.inputAxes[i] = node.axis(scan.inputAxes[i], node.rank(scan.inputs[i]));
+  if (node.hasFailed())
+    return std::nullopt;
+  return scan;
+}
+
+/// The stacked slices with their axis and order as asked for.
+static Value arrangeStack(Node &node, Value stacked, int64_t axis,
+                          bool isReversed) {
+  if (!stacked)
+    return nullptr;
+  AffineExpr extent = graph::getExtent(stacked, 0);
+  if (isReversed)
+    stacked = node.slice(stacked, 0, extent - 1, extent, -1);
+  int64_t rank = node.rank(stacked), target = node.axis(axis, rank);
+  if (node.hasFailed())
+    return nullptr;
+  SmallVector<int64_t> permutation;
+  for (int64_t i = 1; i < rank; ++i)
+    permutation.push_back(i);
+  permutation.insert(permutation.begin() + target, 0);
+  return node.transpose(stacked, permutation);
+}
+
+static void importScan(Node &node) {
+  auto scan = readScan(node);
+  if (!scan)
+    return;
+  GraphImporter &importer = node.getImporter();
+  AffineExpr count = graph::getExtent(scan->inputs[0], scan->inputAxes[0]);
+  Value trips = node.size(count);
+  bool isInvalid = false;
+  auto results = node.loop(
+      trips, count, nullptr, scan->states,
+      [&](Value iteration, ValueRange carried) -> SmallVector<Value> {
+        SmallVector<Tensor *> inputs;
+        for (Value value : carried)
+          inputs.push_back(wrap(node, value));
+        Value end = node.sub(trips, node.constant(1, node.elementType(trips)));
+        for (auto [i, x] : llvm::enumerate(scan->inputs)) {
+          Value position =
+              scan->inputReversed[i] ? node.sub(end, iteration) : iteration;
+          Value part = node.sliceAt(x, scan->inputAxes[i], position);
+          if (!part)
+            return {};
+          inputs.push_back(wrap(node, part));
+        }
+        SmallVector<Value> values = {
+            node.constant(1, IntegerType::get(node.getContext(), 1))};
+        for (Tensor *tensor : importer.importSubgraph(*scan->body, inputs)) {
+          isInvalid |= tensor->isInvalid;
+          values.push_back(importer.materialize(*tensor));
+        }
+        return values;
+      });
+  importer.forgetEvaluated();
+  if (isInvalid)
+    return setInvalid(node);
+  if (node.hasFailed())
+    return;
+  size_t states = scan->states.size();
+  for (auto [i, result] : llvm::enumerate(results))
+    node.setResult(
+        i, i < states ? result
+                      : arrangeStack(node, result, scan->outputAxes[i - states],
+                                     scan->outputReversed[i - states]));
+}
+
+static constexpr int64_t last = kLastOpset;
+static const OpRow rows[] = {
+    {"If", 1, last, importIf},
+    {"Loop", 1, last, importLoop},
+    {"Scan", 9, last, importScan},
+};
+
+ArrayRef<OpRow> getControlOps() { return rows; }
 
 } // namespace tcc::onnx_import

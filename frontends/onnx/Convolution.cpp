@@ -31,11 +31,12 @@ static void importConv(Node &node) {
   if (!window)
     return;
   Value result = emitConv(node, x, filter, *window, node.intAttr("group", 1));
-  node.setResult(0,
-                 node.hasInput(2) ? addBias(node, result, node.input(2)) : result);
+  node.setResult(0, node.hasInput(2) ? addBias(node, result, node.input(2))
+                                     : result);
 }
 
-// --- Transposed convolution ---------------------------------------------------------
+// --- Transposed convolution
+// ---------------------------------------------------------
 
 /// Padding of a transposed convolution: given, or what makes output_shape or
 /// extent * stride.
@@ -57,8 +58,8 @@ static bool padTransposed(Node &node, Value x, Window &window,
                               "dimension") != nullptr;
     int64_t target =
         outputShape ? (*outputShape)[i] : *extent * window.strides[i];
-    int64_t full = (*extent - 1) * window.strides[i] + extra[i] +
-                   window.getReach(i);
+    int64_t full =
+        (*extent - 1) * window.strides[i] + extra[i] + window.getReach(i);
     if (target < 0 || target > full + kMaxWindow)
       return node.fail("output_shape is out of range") != nullptr;
     int64_t total = std::max<int64_t>(full - target, 0);
@@ -79,8 +80,7 @@ static Value transposeFilter(Node &node, Value filter, int64_t groups) {
   SmallVector<AffineExpr> starts;
   for (int64_t axis = 0; axis < type.getRank(); ++axis) {
     steps[axis] = axis < 2 ? 1 : -1;
-    starts.push_back(
-        node.getSizes().constant(axis < 2 ? 0 : shape[axis] - 1));
+    starts.push_back(node.getSizes().constant(axis < 2 ? 0 : shape[axis] - 1));
   }
   auto map = AffineMapAttr::get(graph::makeSizeMap(starts, node.getContext()));
   Value turned = node.create<graph::SliceOp>(
@@ -106,16 +106,15 @@ static Value transposeFilter(Node &node, Value filter, int64_t groups) {
 static void importConvTranspose(Node &node) {
   Value x = node.input(0), filter = node.input(1);
   auto extents = getFilterWindow(node, x, filter);
-  auto window =
-      extents ? readWindowAttributes(node, node.rank(x) - 2, *extents)
-              : std::nullopt;
+  auto window = extents ? readWindowAttributes(node, node.rank(x) - 2, *extents)
+                        : std::nullopt;
   if (!window)
     return;
   int64_t rank = window->getRank(), groups = node.intAttr("group", 1);
   SmallVector<int64_t> extra =
       node.intsAttr("output_padding").value_or(SmallVector<int64_t>(rank, 0));
-  bool isValid = llvm::all_of(
-      extra, [](int64_t n) { return n >= 0 && n < kMaxWindow; });
+  bool isValid =
+      llvm::all_of(extra, [](int64_t n) { return n >= 0 && n < kMaxWindow; });
   if (int64_t(extra.size()) != rank || !isValid)
     return (void)node.fail("output_padding is malformed");
   if (!padTransposed(node, x, *window, extra))
@@ -133,11 +132,12 @@ static void importConvTranspose(Node &node) {
   if (!spread || !turned)
     return;
   Value result = emitConv(node, spread, turned, *window, groups);
-  node.setResult(0,
-                 node.hasInput(2) ? addBias(node, result, node.input(2)) : result);
+  node.setResult(0, node.hasInput(2) ? addBias(node, result, node.input(2))
+                                     : result);
 }
 
-// --- Pooling ----------------------------------------------------------------------------
+// --- Pooling
+// ----------------------------------------------------------------------------
 
 template <PoolKind kind> static void importPool(Node &node) {
   Value x = node.input(0);

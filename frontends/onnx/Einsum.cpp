@@ -1,4 +1,4 @@
-#include "frontends/onnx/Einsum.h"
+#include "frontends/onnx/Contraction.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -41,11 +41,11 @@ static Term takeDiagonals(Node &node, Term term) {
       continue;
     Type index = IntegerType::get(node.getContext(), 64);
     graph::Extents extents = node.extents(term.value);
-    Value onDiagonal = node.compare(graph::CompareKind::eq,
-                                    node.iota(extents, i, index),
-                                    node.iota(extents, other, index));
-    Value kept = node.select(onDiagonal, term.value,
-                             node.constantLike(0, term.value));
+    Value onDiagonal =
+        node.compare(graph::CompareKind::eq, node.iota(extents, i, index),
+                     node.iota(extents, other, index));
+    Value kept =
+        node.select(onDiagonal, term.value, node.constantLike(0, term.value));
     term.value = node.reduce(ReduceKind::sum, kept, {int64_t(other)}, false);
     term.labels.erase(other, 1);
     --i; // a label may stand for three axes
@@ -155,8 +155,8 @@ static std::string getImplicitOutput(StringRef inputs) {
 }
 
 /// Reads the terms; the longest ellipsis in `ellipsisRank`.
-static std::optional<SmallVector<Term>>
-readTerms(Node &node, StringRef inputs, int64_t &ellipsisRank) {
+static std::optional<SmallVector<Term>> readTerms(Node &node, StringRef inputs,
+                                                  int64_t &ellipsisRank) {
   SmallVector<StringRef> texts;
   inputs.split(texts, ',');
   if (int64_t(texts.size()) != node.getNumInputs()) {

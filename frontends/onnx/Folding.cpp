@@ -80,37 +80,35 @@ bool foldBinary(Node &node, SizeOp op) {
   if (node.getNumInputs() == 0)
     return false;
   bool isFloat = isa<FloatType>(node.elementType(0));
-  return foldElementwise(node, node.elementType(0),
-                         [&](ArrayRef<AffineExpr> elements) -> Size {
-                           Size result = elements[0];
-                           for (AffineExpr next : elements.drop_front()) {
-                             if (!result)
-                               return std::nullopt;
-                             result = isFloat && op == SizeOp::div
-                                          ? sizes.divideProducts({*result}, next)
-                                          : sizes.apply(op, *result, next);
-                           }
-                           return result;
-                         });
+  return foldElementwise(
+      node, node.elementType(0), [&](ArrayRef<AffineExpr> elements) -> Size {
+        Size result = elements[0];
+        for (AffineExpr next : elements.drop_front()) {
+          if (!result)
+            return std::nullopt;
+          result = isFloat && op == SizeOp::div
+                       ? sizes.divideProducts({*result}, next)
+                       : sizes.apply(op, *result, next);
+        }
+        return result;
+      });
 }
 
 bool foldCompare(Node &node, SizeCompare kind) {
   const Sizes &sizes = node.getSizes();
   Type boolean = IntegerType::get(node.getContext(), 1);
-  return foldElementwise(node, boolean,
-                         [&](ArrayRef<AffineExpr> elements) -> Size {
-                           auto holds =
-                               sizes.compare(kind, elements[0], elements[1]);
-                           return holds ? Size(sizes.constant(*holds))
-                                        : std::nullopt;
-                         });
+  return foldElementwise(
+      node, boolean, [&](ArrayRef<AffineExpr> elements) -> Size {
+        auto holds = sizes.compare(kind, elements[0], elements[1]);
+        return holds ? Size(sizes.constant(*holds)) : std::nullopt;
+      });
 }
 
 bool foldMovement(Node &node, ArrayRef<int64_t> shape,
                   llvm::function_ref<int64_t(ArrayRef<int64_t>)> position) {
   Tensor *source = node.tensor(0);
-  if (!source || (isa<FloatType>(source->type.getElementType()) &&
-                  !source->content))
+  if (!source ||
+      (isa<FloatType>(source->type.getElementType()) && !source->content))
     return false;
   auto content = node.knownContent(0);
   auto type = RankedTensorType::get(shape, source->type.getElementType());

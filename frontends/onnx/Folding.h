@@ -7,8 +7,7 @@
 namespace tcc::onnx_import {
 
 /// Computes one element from one element of each input.
-using FoldElement =
-    llvm::function_ref<Size(llvm::ArrayRef<mlir::AffineExpr>)>;
+using FoldElement = llvm::function_ref<Size(llvm::ArrayRef<mlir::AffineExpr>)>;
 
 /// If the elements of all inputs are known, and those of the result then are,
 /// sets result 0 to them, broadcast as numpy does.
@@ -18,8 +17,9 @@ bool foldBinary(Node &node, SizeOp op);
 bool foldCompare(Node &node, SizeCompare kind);
 
 /// If the elements of input 0 are known, result 0 has those at `positions`.
-bool foldMovement(Node &node, llvm::ArrayRef<int64_t> shape,
-                  llvm::function_ref<int64_t(llvm::ArrayRef<int64_t>)> position);
+bool foldMovement(
+    Node &node, llvm::ArrayRef<int64_t> shape,
+    llvm::function_ref<int64_t(llvm::ArrayRef<int64_t>)> position);
 
 /// Row-major position of `indices`.
 int64_t getPosition(llvm::ArrayRef<int64_t> indices,

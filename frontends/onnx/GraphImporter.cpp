@@ -49,7 +49,8 @@ void GraphImporter::report(const onnx::NodeProto &node, const Scope &scope,
   problems.add({kind, scope.path + getNodeName(node), op, std::move(message)});
 }
 
-// --- Names --------------------------------------------------------------------
+// --- Names
+// --------------------------------------------------------------------
 
 void GraphImporter::define(Scope &scope, const std::string &name,
                            Tensor *tensor, const onnx::NodeProto &node) {
@@ -66,21 +67,33 @@ void GraphImporter::defineInvalid(const onnx::NodeProto &node, Scope &scope) {
       scope.tensors.try_emplace(output, pool.makeInvalid());
 }
 
+Tensor *GraphImporter::addLiteral(std::optional<Literal> literal,
+                                  const LiteralError &error, StringRef name,
+                                  Emitter *emitter) {
+  if (literal) {
+    literal->name = name.str();
+    literal->isInitializer = emitter == nullptr;
+    return pool.makeLiteral(std::move(*literal));
+  }
+  if (emitter)
+    emitter->fail(error.message);
+  else
+    problems.add(error.kind, error.message);
+  return pool.makeInvalid();
+}
+
 Tensor *GraphImporter::readLiteral(const onnx::TensorProto &proto,
-                                   StringRef name, bool isInitializer,
-                                   Emitter *emitter) {
+                                   StringRef name, Emitter *emitter) {
   LiteralError error;
   auto literal = reader.read(proto, error);
-  if (!literal) {
-    if (emitter)
-      emitter->fail(error.message);
-    else
-      problems.add(error.kind, error.message);
-    return pool.makeInvalid();
-  }
-  literal->name = name.str();
-  literal->isInitializer = isInitializer;
-  return pool.makeLiteral(std::move(*literal));
+  return addLiteral(std::move(literal), error, name, emitter);
+}
+
+Tensor *GraphImporter::readSparseLiteral(const onnx::SparseTensorProto &proto,
+                                         StringRef name, Emitter *emitter) {
+  LiteralError error;
+  auto literal = reader.readSparse(proto, error);
+  return addLiteral(std::move(literal), error, name, emitter);
 }
 
 void GraphImporter::addInitializers(const onnx::GraphProto &graph,
@@ -91,19 +104,15 @@ void GraphImporter::addInitializers(const onnx::GraphProto &graph,
                    "initializer '" + name + "' is defined twice");
   };
   for (const onnx::TensorProto &proto : graph.initializer())
-    add(proto.name(), readLiteral(proto, scope.path + proto.name(), true,
-                                  nullptr));
+    add(proto.name(), readLiteral(proto, scope.path + proto.name(), nullptr));
   for (const onnx::SparseTensorProto &proto : graph.sparse_initializer()) {
-    LiteralError error;
-    auto literal = reader.readSparse(proto, error);
-    if (!literal)
-      problems.add(error.kind, error.message);
-    add(proto.values().name(), literal ? pool.makeLiteral(std::move(*literal))
-                                       : pool.makeInvalid());
+    const std::string &name = proto.values().name();
+    add(name, readSparseLiteral(proto, scope.path + name, nullptr));
   }
 }
 
-// --- Graphs ---------------------------------------------------------------------
+// --- Graphs
+// ---------------------------------------------------------------------
 
 /// Names that the subgraphs of a node read, and those it names itself.
 static void collectReads(const onnx::NodeProto &root,
@@ -181,7 +190,8 @@ GraphImporter::importSubgraph(const onnx::GraphProto &graph,
   return results;
 }
 
-// --- Nodes ------------------------------------------------------------------------
+// --- Nodes
+// ------------------------------------------------------------------------
 
 bool GraphImporter::collectAttributes(const onnx::NodeProto &node,
                                       const Scope &scope,
@@ -283,7 +293,8 @@ void GraphImporter::runNode(const onnx::NodeProto &proto, Scope &scope,
     define(scope, proto.output(i), node.getResults()[i], proto);
 }
 
-// --- Model-local functions ------------------------------------------------------------
+// --- Model-local functions
+// ------------------------------------------------------------
 
 void GraphImporter::addFunctions(const onnx::ModelProto &model) {
   for (const onnx::FunctionProto &proto : model.functions()) {

@@ -50,8 +50,8 @@ public:
   llvm::SmallVector<Tensor *> importSubgraph(const onnx::GraphProto &graph,
                                              llvm::ArrayRef<Tensor *> inputs);
 
-  /// The module's value of a tensor, made on first use; null if its numbers were
-  /// left out (it is then reported).
+  /// The module's value of a tensor, made on first use; null if its numbers
+  /// were left out (it is then reported).
   mlir::Value materialize(Tensor &tensor);
   std::optional<Content> getContent(Tensor &tensor);
   std::optional<llvm::SmallVector<double>> getFloats(Tensor &tensor);
@@ -59,12 +59,24 @@ public:
   bool isLeftOut(const Tensor &tensor) const {
     return tensor.literal && tensor.literal->isLeftOut;
   }
+  /// A stored tensor under the given name. A failure goes to the node that
+  /// `emitter` is, or for an initializer (null) to the problems.
   Tensor *readLiteral(const onnx::TensorProto &proto, llvm::StringRef name,
-                      bool isInitializer, Emitter *emitter);
+                      Emitter *emitter);
+  Tensor *readSparseLiteral(const onnx::SparseTensorProto &proto,
+                            llvm::StringRef name, Emitter *emitter);
+  /// A value's name with the calls that lead to it.
+  std::string qualify(const std::string &name) const {
+    return current->path + name;
+  }
+  /// To be called before ops are erased.
+  void forgetEvaluated() { evaluated.clear(); }
   /// The attribute form of a small literal.
   static mlir::DenseElementsAttr makeDense(const Literal &literal);
 
 private:
+  Tensor *addLiteral(std::optional<Literal> literal, const LiteralError &error,
+                     llvm::StringRef name, Emitter *emitter);
   void addInitializers(const onnx::GraphProto &graph, Scope &scope);
   void importNode(const onnx::NodeProto &node, Scope &scope);
   void runNode(const onnx::NodeProto &node, Scope &scope,
@@ -72,9 +84,9 @@ private:
   bool inlineFunction(const onnx::NodeProto &node, Scope &scope,
                       const AttributeMap &attributes,
                       llvm::ArrayRef<Tensor *> inputs);
-  void importNodes(
-      const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
-      Scope &scope, llvm::ArrayRef<std::string> wanted);
+  void
+  importNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
+              Scope &scope, llvm::ArrayRef<std::string> wanted);
   bool collectAttributes(const onnx::NodeProto &node, const Scope &scope,
                          AttributeMap &attributes);
   bool collectInputs(const onnx::NodeProto &node, const Scope &scope,

@@ -1,4 +1,5 @@
-//===- Import.cpp - An ONNX file to a module ----------------------------------===//
+//===- Import.cpp - An ONNX file to a module
+//----------------------------------===//
 
 #include "compiler/evaluate/Evaluator.h"
 #include "frontends/onnx/GraphImporter.h"

@@ -31,8 +31,9 @@ static std::optional<int64_t> getIndexedExtent(OpOperand &use) {
 static bool isForwarding(Operation *op) {
   auto cast = dyn_cast<graph::CastOp>(op);
   bool isIntegerCast =
-      cast && isa<IntegerType>(
-                  mlir::cast<RankedTensorType>(cast.getType()).getElementType());
+      cast &&
+      isa<IntegerType>(
+          mlir::cast<RankedTensorType>(cast.getType()).getElementType());
   return isIntegerCast || isa<graph::ElementOpInterface>(op);
 }
 

@@ -48,8 +48,8 @@ Type getElementType(int32_t onnxType, MLIRContext *context) {
 
 std::string getTypeName(int32_t onnxType) {
   if (onnx::TensorProto_DataType_IsValid(onnxType))
-    return llvm::StringRef(onnx::TensorProto_DataType_Name(
-                               TensorProto::DataType(onnxType)))
+    return llvm::StringRef(
+               onnx::TensorProto_DataType_Name(TensorProto::DataType(onnxType)))
         .lower();
   return "type number " + std::to_string(onnxType);
 }
@@ -116,8 +116,8 @@ static bool isOutside(const std::string &folder, const std::string &location) {
       llvm::is_contained(parts, "..") ||
       location.find('\0') != std::string::npos)
     return true;
-  return !real.empty() && !llvm::StringRef(real).starts_with(
-                              root == "/" ? root : root + "/");
+  return !real.empty() &&
+         !llvm::StringRef(real).starts_with(root == "/" ? root : root + "/");
 }
 
 bool LiteralReader::readExternalBytes(const TensorProto &tensor, int64_t size,
@@ -246,8 +246,8 @@ LiteralReader::readSparse(const onnx::SparseTensorProto &sparse,
   for (int64_t i = 0; i < count; ++i) {
     int64_t position = 0;
     for (int64_t axis = 0; axis < tuple; ++axis) {
-      int64_t index, extent = isLinear ? type.getNumElements()
-                                       : type.getDimSize(axis);
+      int64_t index,
+          extent = isLinear ? type.getNumElements() : type.getDimSize(axis);
       std::memcpy(&index, indices->bytes.data() + (i * tuple + axis) * 8, 8);
       if (index < 0 || index >= extent)
         return invalid();

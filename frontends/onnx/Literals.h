@@ -26,7 +26,8 @@ class LiteralReader {
 public:
   /// `owner` keeps the parsed model alive, in which most bytes lie.
   LiteralReader(mlir::MLIRContext *context, std::string folder,
-                std::shared_ptr<const onnx::ModelProto> owner, bool readExternal)
+                std::shared_ptr<const onnx::ModelProto> owner,
+                bool readExternal)
       : context(context), folder(std::move(folder)), owner(std::move(owner)),
         readExternal(readExternal) {}
 

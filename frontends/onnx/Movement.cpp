@@ -5,7 +5,8 @@ using namespace mlir;
 
 namespace tcc::onnx_import {
 
-// --- Changes of shape ---------------------------------------------------------------
+// --- Changes of shape
+// ---------------------------------------------------------------
 
 /// The input in other extents: its known elements, or a reshape.
 static void setReshaped(Node &node, ArrayRef<AffineExpr> extents) {
@@ -168,7 +169,8 @@ static void importTile(Node &node) {
   node.setResult(0, node.reshape(tiled, joined));
 }
 
-// --- Parts ------------------------------------------------------------------------------
+// --- Parts
+// ------------------------------------------------------------------------------
 
 static bool foldConcat(Node &node) {
   Content joined;
@@ -197,8 +199,8 @@ static void importConcat(Node &node) {
 }
 
 /// The extents of the parts of a Split.
-static std::optional<SmallVector<AffineExpr>>
-getParts(Node &node, AffineExpr extent) {
+static std::optional<SmallVector<AffineExpr>> getParts(Node &node,
+                                                       AffineExpr extent) {
   auto given = node.intsAttr("split");
   if (node.getVersion() >= 13 && node.hasInput(1)) {
     auto parts = node.requireContent(1, "split");
@@ -240,10 +242,9 @@ static void importSplit(Node &node) {
   auto parts = getParts(node, node.shape(0)[axis]);
   if (!parts)
     return;
-  auto content =
-      node.inputRank(0) == 1 && !isa<FloatType>(node.elementType(0))
-          ? node.knownContent(0)
-          : std::nullopt;
+  auto content = node.inputRank(0) == 1 && !isa<FloatType>(node.elementType(0))
+                     ? node.knownContent(0)
+                     : std::nullopt;
   AffineExpr start = node.getSizes().constant(0);
   for (auto [i, part] : llvm::enumerate(*parts)) {
     auto first = graph::getConstant(start), count = graph::getConstant(part);
@@ -287,9 +288,8 @@ static void importPad(Node &node) {
     high[axis] = (*pads)[axes.size() + i];
   }
   Value value = isOld ? node.constantLike(node.floatAttr("value", 0), x)
-                : node.hasInput(2)
-                    ? node.reshape(node.input(2), {})
-                    : node.constantLike(0, x);
+                : node.hasInput(2) ? node.reshape(node.input(2), {})
+                                   : node.constantLike(0, x);
   auto mode = graph::symbolizePadMode(node.stringAttr("mode", "constant"));
   if (!mode)
     return (void)node.fail("mode is unknown");

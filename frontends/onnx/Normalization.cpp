@@ -6,7 +6,8 @@ using tcc::graph::ReduceKind;
 
 namespace tcc::onnx_import {
 
-// --- Softmax ----------------------------------------------------------------------
+// --- Softmax
+// ----------------------------------------------------------------------
 
 /// Applies `body(x, axis)`. Before version 13 the axes from `axis` on count as
 /// one.
@@ -41,8 +42,7 @@ template <typename OpTy> static void importSoftmax(Node &node) {
 /// 1 at the first largest element, else 0.
 static void importHardmax(Node &node) {
   importAlongAxis(node, [&](Value x, int64_t axis) {
-    auto kind =
-        graph::ReduceKindAttr::get(node.getContext(), ReduceKind::max);
+    auto kind = graph::ReduceKindAttr::get(node.getContext(), ReduceKind::max);
     Value index = node.unsqueeze(
         node.create<graph::ArgReduceOp>(
             x, {node.attr("kind", kind), node.attr("axis", axis)}),
@@ -54,7 +54,8 @@ static void importHardmax(Node &node) {
   });
 }
 
-// --- Normalization over trailing axes -----------------------------------------------
+// --- Normalization over trailing axes
+// -----------------------------------------------
 
 static Value emitMean(Node &node, Value x, ArrayRef<int64_t> axes) {
   if (!x)
@@ -131,7 +132,8 @@ static void importLayerNormalization(Node &node) {
     setMoments(node, x, axis, epsilon);
 }
 
-// --- Normalization per channel ---------------------------------------------------------
+// --- Normalization per channel
+// ---------------------------------------------------------
 
 /// [channel] as [channel, 1...] that broadcasts to x [batch, channel, ...].
 static Value alongChannels(Node &node, Value vector, Value x) {
@@ -232,8 +234,8 @@ static void importGroupNormalization(Node &node) {
 static void importMeanVarianceNormalization(Node &node) {
   Value x = node.input(0);
   auto given = node.intsAttr("axes");
-  SmallVector<int64_t> axes = node.axes(
-      given.value_or(SmallVector<int64_t>{0, 2, 3}), node.rank(x));
+  SmallVector<int64_t> axes =
+      node.axes(given.value_or(SmallVector<int64_t>{0, 2, 3}), node.rank(x));
   if (node.hasFailed())
     return;
   Value mean = emitMean(node, x, axes);
@@ -276,15 +278,18 @@ static void importLrn(Node &node) {
     return (void)node.fail("the input is too large");
   // [batch, 1, channel, inner]: a window over the channels.
   AffineExpr one = node.getSizes().constant(1);
-  Value squares = node.reshape(node.mul(x, x), {extents[0], one, extents[1], *inner});
+  Value squares =
+      node.reshape(node.mul(x, x), {extents[0], one, extents[1], *inner});
   Window window({size, 1});
   window.low = {(size - 1) / 2, 0};
   window.high = {size - 1 - (size - 1) / 2, 0};
   Value sums = emitPool(node, graph::PoolKind::sum, squares, window);
-  double alpha = node.floatAttr("alpha", 1e-4), beta = node.floatAttr("beta", 0.75);
-  Value scaled = node.mul(node.reshape(sums, extents),
-                          node.constantLike(alpha / size, x));
-  Value base = node.add(scaled, node.constantLike(node.floatAttr("bias", 1), x));
+  double alpha = node.floatAttr("alpha", 1e-4),
+         beta = node.floatAttr("beta", 0.75);
+  Value scaled =
+      node.mul(node.reshape(sums, extents), node.constantLike(alpha / size, x));
+  Value base =
+      node.add(scaled, node.constantLike(node.floatAttr("bias", 1), x));
   Value divisor =
       node.pointwise<graph::PowOp>({base, node.constantLike(beta, x)});
   node.setResult(0, node.div(x, divisor));

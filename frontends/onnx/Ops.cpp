@@ -14,9 +14,11 @@ static const OpRow *findIn(llvm::ArrayRef<OpRow> rows, llvm::StringRef domain,
 const OpRow *findOp(llvm::StringRef domain, llvm::StringRef name,
                     int64_t version) {
   llvm::ArrayRef<OpRow> families[] = {
-      getPointwiseOps(),  getReductionOps(),     getContractionOps(),
+      getPointwiseOps(),   getReductionOps(),     getContractionOps(),
       getConvolutionOps(), getNormalizationOps(), getMovementOps(),
-      getIndexingOps(),   getControlOps()};
+      getShapeOps(),       getRearrangementOps(), getResizeOps(),
+      getIndexingOps(),    getControlOps(),       getSequenceOps(),
+      getRecurrentOps(),   getQuantizationOps()};
   for (llvm::ArrayRef<OpRow> rows : families)
     if (const OpRow *row = findIn(rows, domain, name, version))
       return row;

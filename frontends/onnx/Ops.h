@@ -32,8 +32,14 @@ llvm::ArrayRef<OpRow> getContractionOps();
 llvm::ArrayRef<OpRow> getConvolutionOps();
 llvm::ArrayRef<OpRow> getNormalizationOps();
 llvm::ArrayRef<OpRow> getMovementOps();
+llvm::ArrayRef<OpRow> getShapeOps();
+llvm::ArrayRef<OpRow> getRearrangementOps();
+llvm::ArrayRef<OpRow> getResizeOps();
 llvm::ArrayRef<OpRow> getIndexingOps();
 llvm::ArrayRef<OpRow> getControlOps();
+llvm::ArrayRef<OpRow> getSequenceOps();
+llvm::ArrayRef<OpRow> getRecurrentOps();
+llvm::ArrayRef<OpRow> getQuantizationOps();
 
 } // namespace tcc::onnx_import
 

@@ -7,7 +7,8 @@ using namespace mlir;
 
 namespace tcc::onnx_import {
 
-// --- Arithmetic -----------------------------------------------------------------
+// --- Arithmetic
+// -----------------------------------------------------------------
 
 template <typename OpTy> static void importUnary(Node &node) {
   node.setResult(0, node.create<OpTy>(node.input(0)));
@@ -82,7 +83,8 @@ static void importClip(Node &node) {
   node.setResult(0, high ? node.min(x, high) : x);
 }
 
-// --- Comparison, choice, bits -----------------------------------------------------
+// --- Comparison, choice, bits
+// -----------------------------------------------------
 
 template <graph::CompareKind kind, SizeCompare sizeKind>
 static void importCompare(Node &node) {
@@ -132,12 +134,12 @@ static void importIsInf(Node &node) {
                                         flag("negative", "detect_negative")}));
 }
 
-// --- Types --------------------------------------------------------------------------
+// --- Types
+// --------------------------------------------------------------------------
 
 static Size castElement(AffineExpr element, Type type, const Sizes &sizes) {
   if (type.isInteger(1)) {
-    auto isTrue =
-        sizes.compare(SizeCompare::ne, element, sizes.constant(0));
+    auto isTrue = sizes.compare(SizeCompare::ne, element, sizes.constant(0));
     return isTrue ? Size(sizes.constant(*isTrue)) : std::nullopt;
   }
   graph::Range range = sizes.getRange(element);
@@ -145,10 +147,10 @@ static Size castElement(AffineExpr element, Type type, const Sizes &sizes) {
   // Floats hold whole numbers up to their precision exactly.
   if (auto floatType = dyn_cast<FloatType>(type))
     width = std::min(64u, floatType.getFPMantissaWidth() + 1);
-  bool fits = type.isUnsignedInteger()
-                  ? range.min >= 0 && llvm::isUIntN(width, range.max)
-                  : llvm::isIntN(width, range.min) &&
-                        llvm::isIntN(width, range.max);
+  bool fits =
+      type.isUnsignedInteger()
+          ? range.min >= 0 && llvm::isUIntN(width, range.max)
+          : llvm::isIntN(width, range.min) && llvm::isIntN(width, range.max);
   return fits ? Size(element) : std::nullopt;
 }
 
@@ -182,7 +184,8 @@ static void importCastLike(Node &node) {
     castTo(node, like->type.getElementType());
 }
 
-// --- Activations ----------------------------------------------------------------------
+// --- Activations
+// ----------------------------------------------------------------------
 
 template <typename OpTy>
 static Value createWithAlpha(Node &node, Value x, double alpha) {
@@ -229,10 +232,10 @@ static void importThresholdedRelu(Node &node) {
 }
 
 static void importHardSigmoid(Node &node) {
-  node.setResult(0, node.create<graph::HardSigmoidOp>(
-                        node.input(0),
-                        {node.attr("alpha", node.floatAttr("alpha", 0.2)),
-                         node.attr("beta", node.floatAttr("beta", 0.5))}));
+  node.setResult(
+      0, node.create<graph::HardSigmoidOp>(
+             node.input(0), {node.attr("alpha", node.floatAttr("alpha", 0.2)),
+                             node.attr("beta", node.floatAttr("beta", 0.5))}));
 }
 
 static void importGelu(Node &node) {
@@ -247,8 +250,7 @@ static void importGelu(Node &node) {
 static void importSoftsign(Node &node) {
   Value x = node.input(0);
   Value one = node.constantLike(1, x);
-  node.setResult(0,
-                 node.div(x, node.add(node.create<graph::AbsOp>(x), one)));
+  node.setResult(0, node.div(x, node.add(node.create<graph::AbsOp>(x), one)));
 }
 
 static void importMish(Node &node) {
@@ -262,7 +264,8 @@ static void importShrink(Node &node) {
   Value x = node.input(0);
   if (!x)
     return;
-  double lambda = node.floatAttr("lambd", 0.5), bias = node.floatAttr("bias", 0);
+  double lambda = node.floatAttr("lambd", 0.5),
+         bias = node.floatAttr("bias", 0);
   Type type = node.elementType(x);
   // Integers are compared and shifted as floats.
   Value wide = isa<FloatType>(type)
@@ -273,13 +276,14 @@ static void importShrink(Node &node) {
                                node.constantLike(-lambda, wide));
   Value isAbove = node.compare(graph::CompareKind::gt, wide,
                                node.constantLike(lambda, wide));
-  Value low = node.select(isBelow, node.add(wide, shift),
-                          node.constantLike(0, wide));
+  Value low =
+      node.select(isBelow, node.add(wide, shift), node.constantLike(0, wide));
   Value result = node.select(isAbove, node.sub(wide, shift), low);
   node.setResult(0, node.cast(result, type));
 }
 
-// --- Pass-through -----------------------------------------------------------------------
+// --- Pass-through
+// -----------------------------------------------------------------------
 
 static void importIdentity(Node &node) {
   if (Tensor *source = node.tensor(0))

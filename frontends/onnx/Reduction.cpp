@@ -66,9 +66,9 @@ static bool foldReduce(Node &node, SizeOp op, int64_t axesInputSince) {
   if (!result)
     return false;
   SmallVector<int64_t> shape(node.intAttr("keepdims", 1) != 0 ? 1 : 0, 1);
-  node.setContent(
-      0, RankedTensorType::get(shape, source->type.getElementType()),
-      {*result});
+  node.setContent(0,
+                  RankedTensorType::get(shape, source->type.getElementType()),
+                  {*result});
   return true;
 }
 
@@ -81,10 +81,10 @@ static void importReduce(Node &node) {
     return;
   // Booleans are combined as numbers.
   Type type = node.elementType(reduction->x);
-  Value x = type.isInteger(1)
-                ? node.cast(reduction->x,
-                            IntegerType::get(node.getContext(), 8))
-                : reduction->x;
+  Value x =
+      type.isInteger(1)
+          ? node.cast(reduction->x, IntegerType::get(node.getContext(), 8))
+          : reduction->x;
   node.setResult(0, node.cast(reduce(node, kind, *reduction, x), type));
 }
 
@@ -144,8 +144,8 @@ static void importReduceLogSumExp(Node &node) {
   Value exponentials = node.create<graph::ExpOp>(node.sub(x, shift));
   Value sum = node.reduce(ReduceKind::sum, exponentials, reduction->axes, true);
   Value result = node.add(node.create<graph::LogOp>(sum), shift);
-  node.setResult(0, reduction->keepAxes ? result
-                                        : node.squeeze(result, reduction->axes));
+  node.setResult(
+      0, reduction->keepAxes ? result : node.squeeze(result, reduction->axes));
 }
 
 template <ReduceKind kind> static void importArgReduce(Node &node) {
@@ -166,7 +166,8 @@ static void importCumSum(Node &node) {
   Value x = node.input(0);
   auto given = node.requireInt(1, "axis", 0);
   int64_t axis = node.axis(given.value_or(0), node.rank(x));
-  auto kindAttr = graph::ReduceKindAttr::get(node.getContext(), ReduceKind::sum);
+  auto kindAttr =
+      graph::ReduceKindAttr::get(node.getContext(), ReduceKind::sum);
   SmallVector<NamedAttribute> attributes = {node.attr("kind", kindAttr),
                                             node.attr("axis", axis)};
   if (node.intAttr("exclusive", 0) != 0)

@@ -12,7 +12,8 @@ void Signature::usage(const llvm::Twine &message) {
   problems.add(ProblemClass::usage, message.str());
 }
 
-// --- What the file says -------------------------------------------------------
+// --- What the file says
+// -------------------------------------------------------
 
 void Signature::addInput(const onnx::ValueInfoProto &info) {
   std::string what = "input '" + info.name() + "' ";
@@ -42,7 +43,7 @@ void Signature::addInput(const onnx::ValueInfoProto &info) {
       bool isKnown = stored.has_dim_value() && stored.dim_value() >= 0;
       if (isKnown)
         dim = {"", stored.dim_value()};
-      else if (!stored.dim_param().empty())
+      else if (!stored.dim_param().empty() && stored.dim_param() != "?")
         dim.name = stored.dim_param();
     }
     input.dims.push_back(dim);
@@ -65,7 +66,8 @@ void Signature::collectInputs() {
   }
 }
 
-// --- What the options say -----------------------------------------------------------
+// --- What the options say
+// -----------------------------------------------------------
 
 void Signature::bind(const std::string &name, int64_t min, int64_t max) {
   auto [entry, isNew] = bindings.try_emplace(name, DimBinding{name, min, max});
@@ -125,15 +127,16 @@ void Signature::bindBatch() {
   if (batch.empty() || bindings.contains(batch))
     return;
   bind(batch, 1, 1);
-  notes.push_back("dimension '" + batch + "' is the batch: it is 1 unless --dim " +
-                  batch + "=N is given");
+  notes.push_back("dimension '" + batch +
+                  "' is the batch: it is 1 unless --dim " + batch +
+                  "=N is given");
 }
 
 AffineExpr Signature::getExtent(const Input &input, const Dim &dim) {
   auto check = [&](int64_t extent) {
     if (extent > kMaxElements)
-      problems.add(ProblemClass::badBytes, "input '" + input.info->name() +
-                                               "' has an invalid shape");
+      problems.add(ProblemClass::badBytes,
+                   "input '" + input.info->name() + "' has an invalid shape");
     return std::min(extent, kMaxElements);
   };
   if (dim.name.empty())
@@ -155,7 +158,8 @@ AffineExpr Signature::getExtent(const Input &input, const Dim &dim) {
   return entry->second = sizes.addSymbol(name, min, check(max));
 }
 
-// --- Fixed inputs -------------------------------------------------------------------
+// --- Fixed inputs
+// -------------------------------------------------------------------
 
 /// Appends `text` as one element of `type`.
 static bool appendElement(llvm::StringRef text, Type type, std::string &bytes) {

@@ -18,9 +18,9 @@ struct Literal {
   bool isInitializer = false;
 };
 
-/// A tensor of the model, in any of the forms it is known in. The module's value
-/// is made when an op first reads it as data, so that shape arithmetic leaves no
-/// ops behind.
+/// A tensor of the model, in any of the forms it is known in. The module's
+/// value is made when an op first reads it as data, so that shape arithmetic
+/// leaves no ops behind.
 struct Tensor {
   mlir::RankedTensorType type;
   mlir::Value value;

@@ -1,4 +1,5 @@
-//===- Values.cpp - What is known of tensors, and where they are made ---------===//
+//===- Values.cpp - What is known of tensors, and where they are made
+//---------===//
 
 #include "compiler/evaluate/Evaluator.h"
 #include "frontends/onnx/GraphImporter.h"
@@ -75,15 +76,15 @@ Value GraphImporter::materialize(Tensor &tensor) {
   StringRef name = tensor.literal ? tensor.literal->name : "shape";
   auto loc = NameLoc::get(builder.getStringAttr(name));
   Emitter emitter(constants, loc, sizes);
-  tensor.value = tensor.literal
-                     ? materializeLiteral(emitter, tensor)
-                     : emitter.content(*tensor.content, tensor.type);
+  tensor.value = tensor.literal ? materializeLiteral(emitter, tensor)
+                                : emitter.content(*tensor.content, tensor.type);
   if (tensor.value)
     lastConstant = tensor.value.getDefiningOp();
   return tensor.value;
 }
 
-// --- Known numbers ------------------------------------------------------------
+// --- Known numbers
+// ------------------------------------------------------------
 
 std::optional<HostTensor> GraphImporter::computeConstant(Value value,
                                                          int levels) {
@@ -91,8 +92,8 @@ std::optional<HostTensor> GraphImporter::computeConstant(Value value,
   Operation *op = value.getDefiningOp();
   if (!op || levels == 0 || op->getNumRegions() != 0 || !type.hasStaticShape())
     return std::nullopt;
-  auto accept = [](llvm::Expected<HostTensor> tensor)
-      -> std::optional<HostTensor> {
+  auto accept =
+      [](llvm::Expected<HostTensor> tensor) -> std::optional<HostTensor> {
     if (tensor)
       return std::move(*tensor);
     llvm::consumeError(tensor.takeError());

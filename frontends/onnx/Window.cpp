@@ -107,7 +107,8 @@ std::optional<Window> readWindow(Node &node, Value x,
   if (!window)
     return std::nullopt;
   std::string autoPad = node.stringAttr("auto_pad", "NOTSET");
-  bool isUpper = autoPad == "SAME_UPPER", isSame = isUpper || autoPad == "SAME_LOWER";
+  bool isUpper = autoPad == "SAME_UPPER",
+       isSame = isUpper || autoPad == "SAME_LOWER";
   if (!isSame && autoPad != "NOTSET" && autoPad != "VALID") {
     node.fail("auto_pad '" + autoPad + "' is unknown");
     return std::nullopt;

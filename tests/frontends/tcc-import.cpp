@@ -1,6 +1,8 @@
-//===- tcc-import.cpp - Prints the module of a model file ---------------------===//
+//===- tcc-import.cpp - Prints the module of a model file
+//---------------------===//
 //
-// tcc-import MODEL [--dim NAME=N] [--input-shape NAME=AxB] [--input-value NAME=V]
+// tcc-import MODEL [--dim NAME=N] [--input-shape NAME=AxB] [--input-value
+// NAME=V]
 //            [--output NAME] [--state OUT=IN] [--weights=none] [--quiet]
 //
 //===----------------------------------------------------------------------===//
@@ -44,8 +46,7 @@ int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv);
   MLIRContext context;
   tcc::Problems problems(modelPath);
-  auto model =
-      tcc::importModel(modelPath, makeOptions(), &context, problems);
+  auto model = tcc::importModel(modelPath, makeOptions(), &context, problems);
   if (failed(model)) {
     problems.print(llvm::errs());
     return problems.getExitCode();

@@ -1,0 +1,16 @@
+//===- Contraction.h - Matrix products of ONNX ------------------*- C++ -*-===//
+#ifndef TCC_FRONTENDS_ONNX_CONTRACTION_H
+#define TCC_FRONTENDS_ONNX_CONTRACTION_H
+
+#include "frontends/onnx/Node.h"
+
+namespace tcc::onnx_import {
+
+/// numpy's matmul: a vector is a row on the left and a column on the right.
+mlir::Value emitMatMul(Node &node, mlir::Value lhs, mlir::Value rhs);
+
+void importEinsum(Node &node);
+
+} // namespace tcc::onnx_import
+
+#endif // TCC_FRONTENDS_ONNX_CONTRACTION_H

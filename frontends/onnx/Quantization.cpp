@@ -1,0 +1,230 @@
+#include "frontends/onnx/Contraction.h"
+#include "frontends/onnx/Literals.h"
+#include "frontends/onnx/Ops.h"
+#include "frontends/onnx/Window.h"
+
+using namespace mlir;
+using tcc::graph::ReduceKind;
+
+namespace tcc::onnx_import {
+
+static Type getInt32(Node &node) {
+  return IntegerType::get(node.getContext(), 32);
+}
+
+/// The smallest and largest value of an integer type.
+static std::pair<double, double> getLimits(Type type) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (type.isUnsignedInteger())
+    return {0, std::ldexp(1.0, width) - 1};
+  return {-std::ldexp(1.0, width - 1), std::ldexp(1.0, width - 1) - 1};
+}
+
+/// round(x) + zeroPoint, clamped to `type`.
+static Value saturate(Node &node, Value x, Value zeroPoint, Type type) {
+  if (!x)
+    return nullptr;
+  if (!isa<IntegerType>(type))
+    return node.unsupported("quantization to floats");
+  Value rounded = node.create<graph::RoundOp>(x);
+  if (zeroPoint)
+    rounded =
+        node.add(rounded, node.cast(zeroPoint, node.elementType(rounded)));
+  auto [low, high] = getLimits(type);
+  Value clamped = node.min(node.max(rounded, node.constantLike(low, x)),
+                           node.constantLike(high, x));
+  return node.cast(clamped, type);
+}
+
+/// A scale or zero point as a tensor that broadcasts to x: a scalar, one
+/// element along `axis`, or one a block of `axis`.
+static Value spreadParameter(Node &node, Value parameter, Value x) {
+  if (!parameter || !x)
+    return nullptr;
+  int64_t rank = node.rank(x), block = node.intAttr("block_size", 0);
+  if (block == 0 && node.rank(parameter) == 0)
+    return parameter;
+  if (node.rank(parameter) == 1 &&
+      graph::getConstant(graph::getExtent(parameter, 0)) == 1)
+    return node.reshape(parameter, {});
+  int64_t axis = node.axis(node.intAttr("axis", 1), rank);
+  if (node.hasFailed())
+    return nullptr;
+  if (block == 0 && node.rank(parameter) == 1) {
+    graph::Extents extents(rank, node.getSizes().constant(1));
+    extents[axis] = graph::getExtent(parameter, 0);
+    return node.reshape(parameter, extents);
+  }
+  auto count = graph::getConstant(graph::getExtent(x, axis));
+  if (node.rank(parameter) != rank || block < 1 || !count)
+    return node.fail("scale and zero point do not fit the input");
+  // [..., blocks, 1, ...] repeated to [..., blocks, block, ...], then joined.
+  Value split = node.unsqueeze(parameter, {axis + 1});
+  auto blocks = graph::getConstant(graph::getExtent(parameter, axis));
+  if (!split || !blocks || *blocks > kMaxElements / block ||
+      *blocks * block < *count)
+    return node.fail("blocks do not cover the input");
+  Value repeated = node.broadcast(
+      split, node.withExtent(split, axis + 1, node.getSizes().constant(block)));
+  graph::Extents joined = node.withExtent(
+      parameter, axis, node.getSizes().constant(*blocks * block));
+  return node.slice(node.reshape(repeated, joined), axis, 0, *count);
+}
+
+static void importQuantizeLinear(Node &node) {
+  Value x = node.input(0), scale = node.input(1);
+  Value zeroPoint = node.hasInput(2) ? node.input(2) : nullptr;
+  if (!x || !scale)
+    return;
+  Type type =
+      zeroPoint
+          ? node.elementType(zeroPoint)
+          : Type(IntegerType::get(node.getContext(), 8, IntegerType::Unsigned));
+  if (int64_t given = node.intAttr("output_dtype", 0); given && !zeroPoint)
+    type = getElementType(given, node.getContext());
+  if (!type)
+    return (void)node.unsupported("the output type");
+  Value wide = node.cast(x, node.elementType(scale));
+  Value ratio = node.div(wide, spreadParameter(node, scale, x));
+  Value shift = zeroPoint ? spreadParameter(node, zeroPoint, x) : nullptr;
+  node.setResult(0, saturate(node, ratio, shift, type));
+}
+
+static void importDequantizeLinear(Node &node) {
+  Value x = node.input(0), scale = node.input(1);
+  if (!x || !scale)
+    return;
+  Type type = node.elementType(scale);
+  Value wide = node.cast(x, type);
+  if (node.hasInput(2))
+    wide = node.sub(wide,
+                    node.cast(spreadParameter(node, node.input(2), x), type));
+  node.setResult(0, node.mul(wide, spreadParameter(node, scale, x)));
+}
+
+/// Scale and zero point from the range of x, widened to hold 0.
+static void importDynamicQuantizeLinear(Node &node) {
+  Value x = node.input(0);
+  if (!x)
+    return;
+  SmallVector<int64_t> axes;
+  for (int64_t axis = 0; axis < node.rank(x); ++axis)
+    axes.push_back(axis);
+  Value zero = node.constantLike(0, x), steps = node.constantLike(255, x);
+  Value low = node.min(node.reduce(ReduceKind::min, x, axes, false), zero);
+  Value high = node.max(node.reduce(ReduceKind::max, x, axes, false), zero);
+  Value span = node.div(node.sub(high, low), steps);
+  // All zeros: any scale does.
+  Value isFlat = node.compare(graph::CompareKind::eq, span, zero);
+  Value scale = node.select(isFlat, node.constantLike(1, x), span);
+  Type type = IntegerType::get(node.getContext(), 8, IntegerType::Unsigned);
+  Value offset = node.div(node.sub(zero, low), scale);
+  Value zeroPoint = saturate(node, offset, nullptr, type);
+  node.setResult(0, saturate(node, node.div(x, scale), zeroPoint, type));
+  node.setResult(1, scale);
+  node.setResult(2, zeroPoint);
+}
+
+// --- Integer products
+// -----------------------------------------------------------------
+
+/// x - zeroPoint in i32; a vector zero point runs along `axis`, counted from
+/// the end.
+static Value center(Node &node, Value x, int64_t zeroPointInput,
+                    int64_t axisFromEnd) {
+  if (!x)
+    return nullptr;
+  Value wide = node.cast(x, getInt32(node));
+  if (!node.hasInput(zeroPointInput))
+    return wide;
+  Value zeroPoint = node.cast(node.input(zeroPointInput), getInt32(node));
+  if (node.rank(zeroPoint) == 1) {
+    auto count = graph::getConstant(graph::getExtent(zeroPoint, 0));
+    SmallVector<int64_t> trailing;
+    for (int64_t i = 1; i < axisFromEnd; ++i)
+      trailing.push_back(i);
+    zeroPoint = count == 1 ? node.reshape(zeroPoint, {})
+                           : node.unsqueeze(zeroPoint, trailing);
+  }
+  return node.sub(wide, zeroPoint);
+}
+
+static void importMatMulInteger(Node &node) {
+  Value lhs = center(node, node.input(0), 2, 2);
+  Value rhs = center(node, node.input(1), 3, 1);
+  node.setResult(0, emitMatMul(node, lhs, rhs));
+}
+
+static void importQLinearMatMul(Node &node) {
+  Value product = emitMatMul(node, center(node, node.input(0), 2, 2),
+                             center(node, node.input(3), 5, 1));
+  Value rhsScale = node.input(4), scale = node.input(6);
+  Value lhsScale = node.input(1), zeroPoint = node.input(7);
+  if (!product || !scale || !zeroPoint || !lhsScale)
+    return;
+  if (node.rank(lhsScale) == 1 &&
+      graph::getConstant(graph::getExtent(lhsScale, 0)) != 1)
+    lhsScale = node.unsqueeze(lhsScale, {1});
+  Value ratio = node.div(node.mul(lhsScale, rhsScale), scale);
+  Value scaled = node.mul(node.cast(product, node.elementType(scale)), ratio);
+  node.setResult(
+      0, saturate(node, scaled, zeroPoint, node.elementType(zeroPoint)));
+}
+
+/// Convolution of centered inputs in i32; the filter is input `filterInput`.
+static Value emitIntegerConv(Node &node, int64_t filterInput,
+                             int64_t xZeroPoint, int64_t filterZeroPoint) {
+  Value x = node.input(0), filter = node.input(filterInput);
+  if (!x || !filter)
+    return nullptr;
+  auto type = cast<RankedTensorType>(filter.getType());
+  if (type.getRank() < 3 || type.getRank() != node.rank(x))
+    return node.fail("input and filter of one rank, 3 or more, are expected");
+  if (!type.hasStaticShape())
+    return node.unsupported("a filter of dynamic shape");
+  auto window = readWindow(node, x, type.getShape().drop_front(2));
+  if (!window)
+    return nullptr;
+  return emitConv(node, center(node, x, xZeroPoint, 1),
+                  center(node, filter, filterZeroPoint, type.getRank()),
+                  *window, node.intAttr("group", 1));
+}
+
+static void importConvInteger(Node &node) {
+  node.setResult(0, emitIntegerConv(node, 1, 2, 3));
+}
+
+static void importQLinearConv(Node &node) {
+  Value result = emitIntegerConv(node, 3, 2, 5);
+  Value filterScale = node.input(4), scale = node.input(6);
+  Value zeroPoint = node.input(7);
+  if (!result || !filterScale || !scale || !zeroPoint)
+    return;
+  if (node.hasInput(8))
+    result = addBias(node, result, node.input(8));
+  if (node.rank(filterScale) == 1) {
+    SmallVector<int64_t> trailing;
+    for (int64_t i = 1; i < node.rank(result) - 1; ++i)
+      trailing.push_back(i);
+    filterScale = node.unsqueeze(filterScale, trailing);
+  }
+  Value ratio = node.div(node.mul(node.input(1), filterScale), scale);
+  Value scaled = node.mul(node.cast(result, node.elementType(scale)), ratio);
+  node.setResult(
+      0, saturate(node, scaled, zeroPoint, node.elementType(zeroPoint)));
+}
+
+static constexpr int64_t last = kLastOpset;
+static const OpRow rows[] = {
+    {"ConvInteger", 10, last, importConvInteger},
+    {"DequantizeLinear", 10, last, importDequantizeLinear},
+    {"DynamicQuantizeLinear", 11, last, importDynamicQuantizeLinear},
+    {"MatMulInteger", 10, last, importMatMulInteger},
+    {"QLinearConv", 10, last, importQLinearConv},
+    {"QLinearMatMul", 10, last, importQLinearMatMul},
+    {"QuantizeLinear", 10, last, importQuantizeLinear},
+};
+
+ArrayRef<OpRow> getQuantizationOps() { return rows; }
+
+} // namespace tcc::onnx_import
