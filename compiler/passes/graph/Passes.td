@@ -24,6 +24,41 @@ def SimplifyPass : TccGraphPass<"simplify"> {
   }];
 }
 
+def RecognizeActivationsPass : TccGraphPass<"recognize-activations"> {
+  let summary = "find activations that exporters wrote out";
+  let description = [{
+    GELU (erf and tanh forms), SiLU, hard swish, hard sigmoid, softplus and
+    sigmoid by their structure, constants to one part in a million, whatever the
+    order of factors. Expects the form that simplify leaves.
+
+    ```mlir
+    %s = graph.sigmoid %x : (tensor<4xf32>) -> tensor<4xf32>
+    %y = graph.mul %x, %s : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    // becomes
+    %y = graph.silu %x : (tensor<4xf32>) -> tensor<4xf32>
+    ```
+  }];
+}
+
+def RecognizeNormsPass : TccGraphPass<"recognize-norms"> {
+  let summary = "find layer and rms norms that exporters wrote out";
+  let description = [{
+    x / sqrt(mean(x^2) + epsilon) over the last axes becomes rms_norm, or
+    layer_norm where x is centered; a scale and shift of those axes go in. The
+    root may divide, or be inverted and multiply. Expects the form that simplify
+    leaves.
+  }];
+}
+
+def RecognizeSoftmaxPass : TccGraphPass<"recognize-softmax"> {
+  let summary = "find softmax and log_softmax that exporters wrote out";
+  let description = [{
+    exp(x - max) / sum along one axis, also as a product with the sum's
+    reciprocal, and (x - max) - log(sum(exp(x - max))). Without the maximum's
+    subtraction it overflows where softmax does not, and stays as it is.
+  }];
+}
+
 def FoldBatchNormPass : TccGraphPass<"fold-batch-norm"> {
   let summary = "scale weights instead of activations";
   let description = [{

@@ -1,0 +1,203 @@
+//===- RecognizeNorms.cpp - Layer and rms norms that exporters wrote out --===//
+#include "compiler/decisions/Decisions.h"
+#include "compiler/passes/graph/Passes.h"
+#include "compiler/passes/graph/Rows.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc {
+
+#define GEN_PASS_DEF_RECOGNIZENORMSPASS
+#include "compiler/passes/graph/Passes.h.inc"
+
+namespace {
+
+/// mean(of^2) + epsilon, whose root divides `of`.
+struct Variance {
+  Value of;
+  SmallVector<int64_t> axes;
+  double epsilon;
+};
+
+/// `value`: mean(of * of) + epsilon, reduced.
+std::optional<Variance> matchVariance(Value value) {
+  auto add = value ? value.getDefiningOp<AddOp>() : AddOp();
+  auto sides = add ? matchEither(add,
+                                 [](Value v) {
+                                   std::optional<double> splat = getSplat(v);
+                                   return splat && *splat > 0.0;
+                                 })
+                   : std::nullopt;
+  auto mean = sides ? matchReduction(sides->second) : std::nullopt;
+  if (!mean || !mean->isMean())
+    return std::nullopt;
+  auto square = mean->reduce.getX().getDefiningOp<MulOp>();
+  if (!square || square.getLhs() != square.getRhs())
+    return std::nullopt;
+  return Variance{square.getLhs(), SmallVector<int64_t>(mean->reduce.getAxes()),
+                  *getSplat(sides->first)};
+}
+
+/// sqrt(variance), 1 / sqrt(variance): what a value is divided by, reduced.
+Value matchRoot(Value value, bool isReciprocal) {
+  if (!value)
+    return {};
+  if (isReciprocal) {
+    if (auto root = value.getDefiningOp<RsqrtOp>())
+      return root.getX();
+    if (auto inverse = value.getDefiningOp<ReciprocalOp>())
+      return matchRoot(inverse.getX(), false);
+    auto quotient = value.getDefiningOp<DivOp>();
+    if (quotient && isSplat(quotient.getLhs(), 1.0))
+      return matchRoot(quotient.getRhs(), false);
+    return {};
+  }
+  auto root = value.getDefiningOp<SqrtOp>();
+  return root ? root.getX() : Value();
+}
+
+/// True if `axes` are the last ones of x, up to its rank.
+bool areTrailing(ArrayRef<int64_t> axes, Value x) {
+  int64_t first = getRank(x) - int64_t(axes.size());
+  return !axes.empty() && axes.front() == first &&
+         axes.back() == getRank(x) - 1;
+}
+
+/// x of x - mean(x) along `axes`.
+Value matchCentered(Value value, ArrayRef<int64_t> axes) {
+  auto sub = value.getDefiningOp<SubOp>();
+  auto mean = sub ? matchRow(sub.getRhs()) : std::nullopt;
+  bool isMean = mean && mean->isMean() && mean->isSumOf(sub.getLhs()) &&
+                mean->reduce.getAxes() == axes;
+  return isMean ? sub.getLhs() : Value();
+}
+
+/// x / sqrt(mean(x^2) + epsilon) = layer_norm of what x is centered from, else
+/// rms_norm(x)
+LogicalResult replaceNorm(Operation *op, Value x, Value row, bool isReciprocal,
+                          PatternRewriter &rewriter, DecisionLog &log) {
+  auto broadcast = row.getDefiningOp<BroadcastOp>();
+  if (!broadcast)
+    return rewriter.notifyMatchFailure(op, "not with a value for each row");
+  auto variance = matchVariance(matchRoot(broadcast.getX(), isReciprocal));
+  if (!variance || variance->of != x)
+    return rewriter.notifyMatchFailure(op, "not by the root of a mean square");
+  if (!areTrailing(variance->axes, x) || !getRepeated(row, variance->axes))
+    return rewriter.notifyMatchFailure(op, "not over the last axes");
+  IntegerAttr axis = rewriter.getI64IntegerAttr(variance->axes.front());
+  FloatAttr epsilon = rewriter.getF64FloatAttr(variance->epsilon);
+  if (Value source = matchCentered(x, variance->axes)) {
+    log.add(op, "recognised", LayerNormOp::getOperationName());
+    rewriter.replaceOpWithNewOp<LayerNormOp>(op, source.getType(), source,
+                                             Value(), Value(), axis, epsilon);
+    return success();
+  }
+  log.add(op, "recognised", RmsNormOp::getOperationName());
+  rewriter.replaceOpWithNewOp<RmsNormOp>(op, x.getType(), x, Value(), axis,
+                                         epsilon);
+  return success();
+}
+
+struct RecognizeQuotient : OpRewritePattern<DivOp> {
+  RecognizeQuotient(MLIRContext *context, DecisionLog &log)
+      : OpRewritePattern(context), log(log) {}
+  LogicalResult matchAndRewrite(DivOp op,
+                                PatternRewriter &rewriter) const override {
+    return replaceNorm(op, op.getLhs(), op.getRhs(), /*isReciprocal=*/false,
+                       rewriter, log);
+  }
+  DecisionLog &log;
+};
+
+struct RecognizeProduct : OpRewritePattern<MulOp> {
+  RecognizeProduct(MLIRContext *context, DecisionLog &log)
+      : OpRewritePattern(context), log(log) {}
+  LogicalResult matchAndRewrite(MulOp op,
+                                PatternRewriter &rewriter) const override {
+    auto sides = matchEither(op, [](Value operand) {
+      auto broadcast = operand.getDefiningOp<BroadcastOp>();
+      return broadcast && matchRoot(broadcast.getX(), /*isReciprocal=*/true);
+    });
+    if (!sides)
+      return rewriter.notifyMatchFailure(op, "no factor is an inverse root");
+    return replaceNorm(op, sides->second, sides->first, /*isReciprocal=*/true,
+                       rewriter, log);
+  }
+  DecisionLog &log;
+};
+
+// --- Scale and shift
+// ------------------------------------------------------------
+
+/// The tensor of x's axes [axis, rank) that `value` repeats, if it does.
+Value matchParameter(Value value, int64_t axis) {
+  auto broadcast = value.getDefiningOp<BroadcastOp>();
+  if (!broadcast)
+    return {};
+  Extents expected = getExtents(value);
+  bool fits = ArrayRef(getExtents(broadcast.getX())) ==
+              ArrayRef(expected).drop_front(axis);
+  return fits ? broadcast.getX() : Value();
+}
+
+/// norm(x) * scale = norm(x, scale)
+template <typename Norm> struct AbsorbScale : OpRewritePattern<MulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MulOp op,
+                                PatternRewriter &rewriter) const override {
+    auto sides = matchEither(
+        op, [](Value operand) { return bool(getSingleUse<Norm>(operand)); });
+    auto norm = sides ? sides->first.template getDefiningOp<Norm>() : Norm();
+    if (!norm || norm.getScale() || norm->getNumOperands() != 1)
+      return rewriter.notifyMatchFailure(op, "not of a norm without scale");
+    Value scale = matchParameter(sides->second, norm.getAxis());
+    if (!scale)
+      return rewriter.notifyMatchFailure(op, "not a scale of its axes");
+    rewriter.setInsertionPoint(op);
+    auto scaled = cast<Norm>(rewriter.clone(*norm));
+    scaled.getScaleMutable().assign(scale);
+    rewriter.replaceOp(op, scaled);
+    return success();
+  }
+};
+
+/// layer_norm(x) + shift = layer_norm(x, shift)
+struct AbsorbShift : OpRewritePattern<AddOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AddOp op,
+                                PatternRewriter &rewriter) const override {
+    auto sides = matchEither(op, [](Value operand) {
+      return bool(getSingleUse<LayerNormOp>(operand));
+    });
+    auto norm =
+        sides ? sides->first.getDefiningOp<LayerNormOp>() : LayerNormOp();
+    if (!norm || norm.getShift())
+      return rewriter.notifyMatchFailure(op, "not of a norm without shift");
+    Value shift = matchParameter(sides->second, norm.getAxis());
+    if (!shift)
+      return rewriter.notifyMatchFailure(op, "not a shift of its axes");
+    auto shifted = cast<LayerNormOp>(rewriter.clone(*norm));
+    shifted.getShiftMutable().assign(shift);
+    rewriter.replaceOp(op, shifted);
+    return success();
+  }
+};
+
+struct RecognizeNormsPass : impl::RecognizeNormsPassBase<RecognizeNormsPass> {
+  void runOnOperation() override {
+    DecisionLog log(getOperation(), "recognize-norms");
+    RewritePatternSet patterns(&getContext());
+    patterns.add<RecognizeQuotient, RecognizeProduct>(&getContext(), log);
+    patterns.add<AbsorbScale<LayerNormOp>, AbsorbScale<RmsNormOp>, AbsorbShift>(
+        &getContext());
+    if (failed(
+            applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace tcc
