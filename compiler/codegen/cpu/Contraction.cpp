@@ -74,7 +74,7 @@ void ContractionEmitter::emitTask(Value task) {
   Value columnBlocks = b.ceilDiv(c.n, c.blocking.n);
   SmallVector<Value> at =
       b.delinearize(task, {c.batch, columnBlocks, rowBlocks});
-  batch = at[0];
+  batch = constantOf(c.batch) == 1 ? b.index(0) : at[0];
   firstColumn = b.mul(at[1], b.index(c.blocking.n));
   firstRow = b.mul(at[2], b.index(c.blocking.m));
   rowCount = b.min(b.index(c.blocking.m), b.sub(c.m, firstRow));
@@ -172,7 +172,7 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
                   .lastRow = lastRow,
                   .into = finished,
                   .intoOffset = zero};
-  if (!c.rhs.pack)
+  if (!c.rhs.pack && constantOf(rhs.kStride) == panelColumns)
     prefetchNextPanel(tile, rowPanel, columnPanel);
   if (sums) {
     Value number = b.linearize({columnPanel, rowPanel},
@@ -242,15 +242,16 @@ Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes,
     block.k = fit(llvm::divideCeil(*sizes.k, blocks), block.k, depthUnit);
     block.isWholeDepth = blocks == 1;
   }
-  if (!sizes.batch || !sizes.m || !sizes.n)
-    return block;
   // Enough tasks for several threads, as long as blocks stay worth packing.
-  constexpr int64_t tasksWanted = 16;
+  constexpr int64_t tasksWanted = 16, blockElements = 1 << 17;
   auto tasks = [&] {
-    return *sizes.batch * llvm::divideCeil(*sizes.m, block.m) *
-           llvm::divideCeil(*sizes.n, block.n);
+    if (!sizes.batch || !sizes.m || !sizes.n)
+      return tasksWanted;
+    return *sizes.batch * int64_t(llvm::divideCeil(*sizes.m, block.m) *
+                                  llvm::divideCeil(*sizes.n, block.n));
   };
-  while (block.n > 4 * panelColumns && tasks() < tasksWanted)
+  while (block.n > 4 * panelColumns &&
+         (tasks() < tasksWanted || block.n * block.k > blockElements))
     block.n -= panelColumns;
   return block;
 }

@@ -1,6 +1,7 @@
 #include "compiler/codegen/cpu/KernelBuilder.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace tcc::cpu;
@@ -108,8 +109,56 @@ void KernelBuilder::when(Value condition, function_ref<void()> then,
   otherwise();
 }
 
+Value KernelBuilder::choose(Value condition, Type type,
+                            function_ref<Value()> then,
+                            function_ref<Value()> otherwise) {
+  auto branch = create<scf::IfOp>(type, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(branch.thenBlock());
+  create<scf::YieldOp>(then());
+  setInsertionPointToStart(branch.elseBlock());
+  create<scf::YieldOp>(otherwise());
+  return branch.getResult(0);
+}
+
 Value KernelBuilder::zero(Type type) {
   return create<arith::ConstantOp>(getZeroAttr(type));
+}
+
+static Type withElement(Type type, Type element) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector.clone(element) : element;
+}
+
+/// The bits of a bf16 are the upper ones of the f32: LLVM's conversion would
+/// flush denormals or call a library.
+static Value widenBF16(KernelBuilder &b, Value value) {
+  auto as = [&](unsigned width) {
+    return withElement(value.getType(), b.getIntegerType(width));
+  };
+  Value bits = b.create<arith::BitcastOp>(as(16), value);
+  bits = b.create<arith::ExtUIOp>(as(32), bits);
+  Value places = b.create<arith::ConstantOp>(
+      isa<VectorType>(as(32))
+          ? TypedAttr(DenseElementsAttr::get(cast<VectorType>(as(32)), 16))
+          : TypedAttr(b.getI32IntegerAttr(16)));
+  bits = b.create<arith::ShLIOp>(bits, places);
+  Type f32 = withElement(value.getType(), b.getF32Type());
+  return b.create<arith::BitcastOp>(f32, bits);
+}
+
+Value KernelBuilder::widen(Value value, Type wide, bool isUnsigned) {
+  Type element = getElementTypeOrSelf(value);
+  if (element == wide)
+    return value;
+  if (element.isBF16())
+    return widenBF16(*this, value);
+  Type type = withElement(value.getType(), wide);
+  if (isa<FloatType>(element))
+    return create<arith::ExtFOp>(type, value);
+  if (isUnsigned)
+    return create<arith::ExtUIOp>(type, value);
+  return create<arith::ExtSIOp>(type, value);
 }
 
 static unsigned alignmentOf(Type element) {

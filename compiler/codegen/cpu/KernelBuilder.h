@@ -60,7 +60,14 @@ public:
   void when(Value condition, llvm::function_ref<void()> then,
             llvm::function_ref<void()> otherwise = nullptr);
 
+  /// The value of one of two branches.
+  Value choose(Value condition, mlir::Type type,
+               llvm::function_ref<Value()> then,
+               llvm::function_ref<Value()> otherwise);
+
   Value zero(mlir::Type type);
+  /// A scalar or vector with elements of type `wide`, exactly.
+  Value widen(Value value, mlir::Type wide, bool isUnsigned);
 
   /// Elements are read and written as they are in memory; `at` counts them.
   Value load(Memory from, Value at);

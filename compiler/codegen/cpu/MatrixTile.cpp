@@ -1,6 +1,5 @@
 #include "compiler/codegen/cpu/MatrixTile.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace tcc::cpu;
@@ -38,7 +37,6 @@ private:
   int64_t lanes;
   VectorType sumType;
 
-  Value widen(Value value, bool isUnsigned);
   Value multiplyAdd(Value x, Value y, Value sum);
   Value rowOffset(int64_t row);
   void prefetch(Value k);
@@ -48,21 +46,6 @@ private:
 };
 
 } // namespace
-
-Value SubTile::widen(Value value, bool isUnsigned) {
-  Type type = value.getType();
-  Type element = getElementTypeOrSelf(type);
-  if (element == arithmetic.sum)
-    return value;
-  Type wide = arithmetic.sum;
-  if (auto vector = dyn_cast<VectorType>(type))
-    wide = vector.clone(arithmetic.sum);
-  if (isa<FloatType>(element))
-    return b.create<arith::ExtFOp>(wide, value);
-  if (isUnsigned)
-    return b.create<arith::ExtUIOp>(wide, value);
-  return b.create<arith::ExtSIOp>(wide, value);
-}
 
 Value SubTile::multiplyAdd(Value x, Value y, Value sum) {
   if (isa<FloatType>(arithmetic.sum))
@@ -122,12 +105,12 @@ void SubTile::emit(int64_t firstRow, int64_t rowCount, int64_t firstColumn,
     Value rhsAtK = b.mul(k, tile.rhs.kStride);
     for (Value column : columns) {
       Value y = b.loadVector(tile.rhs.base, b.add(column, rhsAtK), lanes);
-      rhs.push_back(widen(y, arithmetic.rhsUnsigned));
+      rhs.push_back(b.widen(y, arithmetic.sum, arithmetic.rhsUnsigned));
     }
     for (Value row : rows) {
       Value x = b.load(tile.lhs.base, b.add(row, lhsAtK));
-      x = b.create<vector::BroadcastOp>(sumType,
-                                        widen(x, arithmetic.lhsUnsigned));
+      x = b.widen(x, arithmetic.sum, arithmetic.lhsUnsigned);
+      x = b.create<vector::BroadcastOp>(sumType, x);
       for (Value y : rhs)
         next.push_back(multiplyAdd(x, y, sums[next.size()]));
     }

@@ -26,7 +26,7 @@ private:
   Memory results; // a vector's lanes, for the epilogue
   Memory inputs;  // ... and for inputs that are computed
 
-  Value image, channel, planeStart;
+  Value image, channel, inputChannel, planeStart;
   Value column; // of lane 0 in the output
 
   const WindowDimension &row() const { return window.dimensions.back(); }
@@ -50,7 +50,9 @@ private:
 } // namespace
 
 WindowEmitter::WindowEmitter(KernelBuilder &b, const Window &window)
-    : b(b), window(window), lanes(window.unit.lanes(window.initial.getType())) {
+    : b(b), window(window),
+      lanes(std::min(window.unit.bytes / 4,
+                     window.unit.lanes(window.initial.getType()))) {
   resultType = VectorType::get(lanes, window.initial.getType());
   inputType = VectorType::get(lanes, window.input.type);
   laneType = VectorType::get(lanes, b.getI32Type());
@@ -88,8 +90,12 @@ Value WindowEmitter::inputPosition(const WindowDimension &d, Value output,
 void WindowEmitter::emitPlane(Value plane) {
   image = b.div(plane, window.channels);
   channel = b.rem(plane, window.channels);
+  Value multiplier = b.index(window.multiplier);
+  inputChannel = b.div(channel, multiplier);
+  // Output planes of one input plane follow each other.
+  Value inputPlane = b.div(plane, multiplier);
   if (window.input.base)
-    planeStart = b.add(window.input.offset, b.mul(plane, planeSize));
+    planeStart = b.add(window.input.offset, b.mul(inputPlane, planeSize));
   SmallVector<Value> outerSizes;
   Value rows = b.index(1);
   for (const WindowDimension &d : ArrayRef(window.dimensions).drop_back()) {
@@ -209,7 +215,7 @@ Value WindowEmitter::computeInputs(ArrayRef<Value> position, Value start) {
     Value last = b.sub(row().input, b.index(1));
     Value column = b.add(start, b.mul(lane, b.index(row().stride)));
     at.back() = b.max(b.min(column, last), b.index(0));
-    Value value = window.input.element(b, image, channel, at);
+    Value value = window.input.element(b, image, inputChannel, at);
     b.store(value, inputs, lane);
   });
   return b.loadVector(inputs, b.index(0), lanes);
@@ -232,14 +238,9 @@ void WindowEmitter::finishRow(ValueRange outer, Value result) {
       [&] { finish(count); });
 }
 
-int64_t tcc::cpu::chooseWindowGrain(const Window &window) {
-  // Combinations that take some ten microseconds.
-  constexpr int64_t grain = 1 << 17;
-  int64_t work = 1;
-  for (const WindowDimension &d : window.dimensions)
-    work *= std::max<int64_t>(1, constantOf(d.output).value_or(64) *
-                                     constantOf(d.taps).value_or(1));
-  return std::max<int64_t>(1, grain / work);
+int64_t tcc::cpu::chooseWindowGrain(int64_t work) {
+  constexpr int64_t grain = 1 << 17; // takes some ten microseconds
+  return std::max<int64_t>(1, grain / std::max<int64_t>(1, work));
 }
 
 Value tcc::cpu::windowTasks(KernelBuilder &b, const Window &window) {

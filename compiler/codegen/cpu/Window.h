@@ -43,10 +43,12 @@ struct Window {
   WindowEpilogue epilogue = {};
   VectorUnit unit = {};
   int64_t planesPerTask = 1;
+  int64_t multiplier = 1; // channels for each channel of the input
 };
 
-/// Planes [image, channel] that make a task worth its start.
-int64_t chooseWindowGrain(const Window &window);
+/// Planes [image, channel], of `work` combinations each, that make a task worth
+/// its start.
+int64_t chooseWindowGrain(int64_t work);
 
 Value windowTasks(KernelBuilder &b, const Window &window);
 

@@ -26,8 +26,9 @@ KernelKindEmitter getKindEmitter(KernelKind kind) {
   case KernelKind::irregular:
     return {planIrregularKernel, emitIrregularKernel};
   case KernelKind::contraction:
+    return {planContractionKernel, emitContractionKernel};
   case KernelKind::window:
-    return {nullptr, nullptr};
+    return {planWindowKernel, emitWindowKernel};
   }
   llvm_unreachable("covered switch");
 }

@@ -63,6 +63,17 @@ planRowKernel(graph::FusedOp region, llvm::ArrayRef<graph::SymbolAttr> symbols);
 mlir::LogicalResult emitRowKernel(mlir::OpBuilder &b, KernelFrame &frame);
 
 mlir::FailureOr<TaskPlan>
+planContractionKernel(graph::FusedOp region,
+                      llvm::ArrayRef<graph::SymbolAttr> symbols);
+mlir::LogicalResult emitContractionKernel(mlir::OpBuilder &b,
+                                          KernelFrame &frame);
+
+mlir::FailureOr<TaskPlan>
+planWindowKernel(graph::FusedOp region,
+                 llvm::ArrayRef<graph::SymbolAttr> symbols);
+mlir::LogicalResult emitWindowKernel(mlir::OpBuilder &b, KernelFrame &frame);
+
+mlir::FailureOr<TaskPlan>
 planScanKernel(graph::FusedOp region,
                llvm::ArrayRef<graph::SymbolAttr> symbols);
 mlir::LogicalResult emitScanKernel(mlir::OpBuilder &b, KernelFrame &frame);

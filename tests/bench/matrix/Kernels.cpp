@@ -144,7 +144,7 @@ Kernel Kernel::depthwise(MLIRContext &context, ConvolutionShape shape,
     b.store(result, base, at);
   };
   window.unit = unitOf(cpuName);
-  window.planesPerTask = cpu::chooseWindowGrain(window);
+  window.planesPerTask = cpu::chooseWindowGrain(size * size * taps * taps);
   cpu::emitWindow(b, window, b.index(0), cpu::windowTasks(b, window));
   b.create<func::ReturnOp>();
   return Kernel(Jit::compile(*frame.module, cpuName), 0);

@@ -1,0 +1,248 @@
+//===- MatmulKernel.cpp - graph.matmul as a contraction -------------------===//
+
+#include "compiler/codegen/kernel/MatrixKernel.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+using tcc::cpu::KernelBuilder;
+
+namespace tcc::codegen {
+
+namespace {
+
+/// One side of the product: [batch..., lane, k] in some order.
+struct Side {
+  Value tensor;
+  int64_t laneAxis, kAxis, batchRank;
+  bool isPacked = false;
+};
+
+struct MatmulPlan {
+  MatmulOp op;
+  Side lhs, rhs;
+  MatrixAccess lhsAccess, rhsAccess;
+  AffineExpr batch, m, n, k;
+  /// The batch axes of the result, and those that are rows of one product
+  /// because the right operand has none.
+  Extents batchExtents;
+  bool batchIsRows = false, rowsArePositions = false;
+  cpu::Blocking blocking;
+  Type sum;
+
+  explicit MatmulPlan(FusedOp region);
+  AffineExpr getTasks() const {
+    return batch * m.ceilDiv(blocking.m) * n.ceilDiv(blocking.n);
+  }
+
+private:
+  bool canJoinBatch(const StridedInput &input) const;
+  void joinBatch(FusedOp region);
+  MatrixAccess chooseAccess(const Side &side);
+};
+
+} // namespace
+
+static bool isOne(AffineExpr extent) { return getConstant(extent) == 1; }
+
+MatmulPlan::MatmulPlan(FusedOp region)
+    : op(cast<MatmulOp>(getKernelOp(region))), m(op.getM()), n(op.getN()),
+      k(op.getK()) {
+  batchExtents = getExtents(op.getResult());
+  batchExtents.pop_back_n(2);
+  batch = getNumElements(batchExtents, op.getContext());
+  sum = getSumType(getElementTypeOrSelf(op.getResult()));
+  int64_t rank = op.getLhs().getType().getRank();
+  lhs = {op.getLhs(), rank - 2, rank - 1, rank - 2};
+  if (op.getTransposeLhs())
+    std::swap(lhs.laneAxis, lhs.kAxis);
+  rank = op.getRhs().getType().getRank() - (op.getPackedRhs() ? 1 : 0);
+  rhs = {op.getRhs(), rank - 1, rank - 2, rank - 2, op.getPackedRhs()};
+  if (op.getTransposeRhs())
+    std::swap(rhs.laneAxis, rhs.kAxis);
+  joinBatch(region);
+  blocking = cpu::chooseBlocking(
+      {getConstant(batch), getConstant(m), getConstant(n), getConstant(k)});
+  lhsAccess = chooseAccess(lhs);
+  rhsAccess = chooseAccess(rhs);
+}
+
+/// Rows of neighbouring batches must be a row apart, as rows of a batch are.
+bool MatmulPlan::canJoinBatch(const StridedInput &input) const {
+  if (!input.input || op.getTransposeLhs() ||
+      lhs.batchRank != int64_t(batchExtents.size()))
+    return false;
+  Extents extents = getExtents(lhs.tensor);
+  for (int64_t axis = 0; axis + 1 < lhs.kAxis; ++axis)
+    if (!isOne(extents[axis]) &&
+        !isEqual(input.strides[axis],
+                 input.strides[axis + 1] * extents[axis + 1]))
+      return false;
+  return llvm::equal(batchExtents, ArrayRef(extents).drop_back(2));
+}
+
+void MatmulPlan::joinBatch(FusedOp region) {
+  Extents right = getExtents(rhs.tensor);
+  if (isOne(batch) ||
+      !llvm::all_of(ArrayRef(right).take_front(rhs.batchRank), isOne) ||
+      !canJoinBatch(traceInput(lhs.tensor)))
+    return;
+  m = batch * m;
+  batch = getAffineConstantExpr(1, op.getContext());
+  batchIsRows = true;
+  rowsArePositions = readsPositionsOnly(region, 0, batchExtents.size() + 1);
+}
+
+MatrixAccess MatmulPlan::chooseAccess(const Side &side) {
+  MatrixAccess access;
+  Type element = getElementTypeOrSelf(side.tensor);
+  access.isUnsigned = element.isUnsignedInteger();
+  access.elementType = element;
+  if (auto integer = dyn_cast<IntegerType>(element))
+    access.elementType = IntegerType::get(op.getContext(), integer.getWidth());
+  StridedInput from = traceInput(side.tensor);
+  access.input = from.input;
+  if (!from.input) {
+    // What lies next to each other in memory, as far as one can tell.
+    bool lanes = side.laneAxis > side.kAxis;
+    access.laneStride = getAffineConstantExpr(lanes ? 1 : 0, op.getContext());
+    if (isa<FloatType>(element) && !element.isF64())
+      access.elementType = Float32Type::get(op.getContext());
+    return access;
+  }
+  if (side.isPacked) {
+    access.kind = MatrixAccess::Panels;
+    return access;
+  }
+  access.laneStride = from.strides[side.laneAxis];
+  access.kStride = from.strides[side.kAxis];
+  bool lanes = getConstant(access.laneStride) == 1;
+  std::optional<int64_t> rows = getConstant(m), columns = getConstant(n);
+  bool isFewRows = rows && *rows <= cpu::panelRows;
+  bool readsInPlace =
+      side.tensor == op.getLhs()
+          ? rows && *rows <= 4
+          : isFewRows && lanes && columns && *columns % cpu::panelColumns == 0;
+  if (readsInPlace)
+    access.kind = MatrixAccess::InPlace;
+  else if (getConstant(access.kStride) == 1)
+    access.kind = MatrixAccess::Rows;
+  else if (lanes)
+    access.kind = MatrixAccess::Columns;
+  return access;
+}
+
+namespace {
+
+class MatmulEmitter {
+public:
+  MatmulEmitter(KernelBuilder &b, KernelFrame &frame)
+      : b(b), frame(frame), plan(frame.region) {}
+  void emit();
+
+private:
+  KernelBuilder &b;
+  KernelFrame &frame;
+  MatmulPlan plan;
+
+  Value size(OpBuilder &b, AffineExpr expression) {
+    return frame.elements.size(b, frame.loc, expression);
+  }
+  SmallVector<Value> sizes(OpBuilder &b, ArrayRef<AffineExpr> expressions) {
+    return llvm::map_to_vector(expressions,
+                               [&](AffineExpr e) { return size(b, e); });
+  }
+  SmallVector<Value> batchIndices(KernelBuilder &b, const Side &side,
+                                  Value batch);
+  Value batchOffset(KernelBuilder &b, const Side &side, Value batch);
+  cpu::MatrixOperand operand(const Side &side, const MatrixAccess &access,
+                             int64_t width);
+  void emitEpilogue(KernelBuilder &b, Value sum, Value batch, Value i, Value j);
+};
+
+} // namespace
+
+/// The indices of an operand's batch axes.
+SmallVector<Value> MatmulEmitter::batchIndices(KernelBuilder &b,
+                                               const Side &side, Value batch) {
+  SmallVector<Value> indices(side.batchRank, b.index(0));
+  if (plan.batchIsRows)
+    return indices;
+  SmallVector<Value> at = b.delinearize(batch, sizes(b, plan.batchExtents));
+  Extents extents = getExtents(side.tensor);
+  int64_t added = at.size() - side.batchRank;
+  for (int64_t axis = 0; axis < side.batchRank; ++axis)
+    if (!isOne(extents[axis]))
+      indices[axis] = at[added + axis];
+  return indices;
+}
+
+Value MatmulEmitter::batchOffset(KernelBuilder &b, const Side &side,
+                                 Value batch) {
+  Extents strides = traceInput(side.tensor).strides;
+  return b.linearize(batchIndices(b, side, batch),
+                     sizes(b, ArrayRef(strides).take_front(side.batchRank)));
+}
+
+cpu::MatrixOperand MatmulEmitter::operand(const Side &side,
+                                          const MatrixAccess &access,
+                                          int64_t width) {
+  MatrixSource source;
+  source.offset = [this, &side](KernelBuilder &b, Value batch) {
+    return batchOffset(b, side, batch);
+  };
+  source.panelStride = b.mul(size(b, plan.k), b.index(width));
+  source.element = [this, &side](KernelBuilder &b, Value batch, Value lane,
+                                 Value k) {
+    SmallVector<Value> at = batchIndices(b, side, batch);
+    at.resize(side.batchRank + 2);
+    at[side.laneAxis] = lane;
+    at[side.kAxis] = k;
+    return frame.elements.element(b, frame.loc, side.tensor, at);
+  };
+  return makeOperand(frame, access, source, width);
+}
+
+void MatmulEmitter::emitEpilogue(KernelBuilder &b, Value sum, Value batch,
+                                 Value i, Value j) {
+  SmallVector<Value> at(plan.batchExtents.size(), b.index(0));
+  if (plan.batchIsRows && !plan.rowsArePositions) {
+    SmallVector<Value> rows = sizes(b, plan.batchExtents);
+    rows.push_back(size(b, plan.op.getM()));
+    at = b.delinearize(i, rows);
+    i = at.pop_back_val();
+  } else if (!plan.batchIsRows) {
+    at = b.delinearize(batch, sizes(b, plan.batchExtents));
+  }
+  at.append({i, j});
+  emitResults(b, frame, sum, at);
+}
+
+void MatmulEmitter::emit() {
+  cpu::Contraction c{size(b, plan.batch), size(b, plan.m), size(b, plan.n),
+                     size(b, plan.k)};
+  c.lhs = operand(plan.lhs, plan.lhsAccess, cpu::panelRows);
+  c.rhs = operand(plan.rhs, plan.rhsAccess, cpu::panelColumns);
+  c.arithmetic = {plan.sum, plan.lhsAccess.isUnsigned,
+                  plan.rhsAccess.isUnsigned};
+  c.blocking = plan.blocking;
+  c.unit = {frame.options.vectorBytes};
+  c.epilogue = [this](KernelBuilder &b, Value sum, Value batch, Value i,
+                      Value j) { emitEpilogue(b, sum, batch, i, j); };
+  cpu::emitContraction(b, c, frame.firstTask, frame.lastTask, frame.scratch);
+}
+
+FailureOr<TaskPlan> planMatmul(FusedOp region) {
+  MatmulPlan plan(region);
+  return TaskPlan{plan.getTasks(),
+                  cpu::contractionScratchBytes(plan.blocking, plan.sum,
+                                               plan.lhsAccess.getPackedType(),
+                                               plan.rhsAccess.getPackedType())};
+}
+
+LogicalResult emitMatmul(OpBuilder &b, KernelFrame &frame) {
+  KernelBuilder builder = makeKernelBuilder(b, frame.loc);
+  MatmulEmitter(builder, frame).emit();
+  return success();
+}
+
+} // namespace tcc::codegen

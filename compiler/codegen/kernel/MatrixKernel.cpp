@@ -1,0 +1,186 @@
+#include "compiler/codegen/kernel/MatrixKernel.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+using tcc::cpu::KernelBuilder;
+
+namespace tcc::codegen {
+
+Operation *getKernelOp(FusedOp region) {
+  for (Operation &op : region.getBody().front())
+    if (isa<KernelOpInterface>(op))
+      return &op;
+  return nullptr;
+}
+
+Type getSumType(Type elementType) {
+  MLIRContext *context = elementType.getContext();
+  if (auto integer = dyn_cast<IntegerType>(elementType))
+    return IntegerType::get(context, std::max(32u, integer.getWidth()));
+  return elementType.isF64() ? elementType : Float32Type::get(context);
+}
+
+static Type getSignless(Type elementType) {
+  if (auto integer = dyn_cast<IntegerType>(elementType))
+    return IntegerType::get(integer.getContext(), integer.getWidth());
+  return elementType;
+}
+
+cpu::Memory getMemory(KernelFrame &frame, Value input) {
+  return {frame.elements.getBuffer(input).getPointer(),
+          getSignless(getElementTypeOrSelf(input))};
+}
+
+KernelBuilder makeKernelBuilder(OpBuilder &b, Location loc) {
+  KernelBuilder builder(loc, b.getContext());
+  builder.setInsertionPoint(b.getInsertionBlock(), b.getInsertionPoint());
+  return builder;
+}
+
+// --- Operands
+
+static Extents getRowMajorStrides(Value tensor) {
+  Extents extents = getExtents(tensor), strides(extents.size());
+  AffineExpr stride = getAffineConstantExpr(1, tensor.getContext());
+  for (size_t i = extents.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride = stride * extents[i];
+  }
+  return strides;
+}
+
+StridedInput traceInput(Value tensor) {
+  if (isa<BlockArgument>(tensor))
+    return {tensor, getRowMajorStrides(tensor)};
+  if (auto transpose = tensor.getDefiningOp<TransposeOp>()) {
+    StridedInput from = traceInput(transpose.getX());
+    if (!from.input)
+      return {};
+    Extents strides;
+    for (int64_t axis : transpose.getPermutation())
+      strides.push_back(from.strides[axis]);
+    return {from.input, strides};
+  }
+  if (auto broadcast = tensor.getDefiningOp<BroadcastOp>()) {
+    StridedInput from = traceInput(broadcast.getX());
+    if (!from.input)
+      return {};
+    Extents extents = getExtents(broadcast.getX());
+    AffineExpr zero = getAffineConstantExpr(0, tensor.getContext());
+    Extents strides(getExtents(tensor).size() - extents.size(), zero);
+    for (auto [extent, stride] : llvm::zip_equal(extents, from.strides))
+      strides.push_back(getConstant(extent) == 1 ? zero : stride);
+    return {from.input, strides};
+  }
+  return {};
+}
+
+cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
+                               const MatrixSource &source, int64_t width) {
+  if (access.kind == MatrixAccess::Elements) {
+    bool lanesAdjacent = getConstant(access.laneStride) == 1;
+    return cpu::packedElements(source.element, access.elementType,
+                               lanesAdjacent);
+  }
+  cpu::Memory memory = getMemory(frame, access.input);
+  auto size = [&frame](AffineExpr expression, OpBuilder &b) {
+    return frame.elements.size(b, frame.loc, expression);
+  };
+  if (access.kind == MatrixAccess::Panels) {
+    auto view = [=](KernelBuilder &b, Value batch) -> cpu::PanelView {
+      Value lanes = b.index(width);
+      return {memory, source.offset(b, batch), source.panelStride, b.index(1),
+              lanes};
+    };
+    return {view, nullptr, nullptr};
+  }
+  if (access.kind == MatrixAccess::InPlace) {
+    auto view = [=](KernelBuilder &b, Value batch) -> cpu::PanelView {
+      Value lane = size(access.laneStride, b);
+      return {memory, source.offset(b, batch), b.mul(lane, b.index(width)),
+              lane, size(access.kStride, b)};
+    };
+    return {view, nullptr, nullptr};
+  }
+  cpu::VectorUnit unit{frame.options.vectorBytes};
+  bool isRows = access.kind == MatrixAccess::Rows;
+  // Packing moves bits: f16 and bf16 have no vectors everywhere.
+  cpu::Memory bits = memory;
+  if (bits.element.getIntOrFloatBitWidth() == 16)
+    bits.element = IntegerType::get(bits.element.getContext(), 16);
+  auto pack = [=](KernelBuilder &b, const cpu::PackRequest &request) {
+    Value stride = size(isRows ? access.laneStride : access.kStride, b);
+    cpu::MatrixInMemory matrix{bits, source.offset, stride};
+    auto operand = isRows ? cpu::packedRows(matrix, unit)
+                          : cpu::packedColumns(matrix, unit);
+    operand.pack(b, request);
+  };
+  return {nullptr, pack, memory.element};
+}
+
+// --- Results
+
+void emitResults(KernelBuilder &b, KernelFrame &frame, Value sum,
+                 ValueRange indices) {
+  Value tensor = getKernelOp(frame.region)->getResult(0);
+  Type elementType = getElementTypeOrSelf(tensor);
+  Value element = emitRounding(b, frame.loc, sum, elementType);
+  if (auto integer = dyn_cast<IntegerType>(elementType))
+    if (integer.getWidth() < sum.getType().getIntOrFloatBitWidth())
+      element = b.create<arith::TruncIOp>(getSignless(integer), sum);
+  frame.elements.define(tensor, indices, element);
+  for (auto [yielded, buffer] :
+       llvm::zip_equal(frame.getYields(), frame.results))
+    frame.elements.storeElement(b, frame.loc, yielded, indices, buffer);
+}
+
+static bool repeatsOverAxes(BroadcastOp op, int64_t first, int64_t end) {
+  Extents from = getExtents(op.getX());
+  int64_t added = getExtents(op.getResult()).size() - from.size();
+  for (int64_t axis = std::max(first, added); axis < end; ++axis)
+    if (getConstant(from[axis - added]) != 1)
+      return false;
+  return true;
+}
+
+bool readsPositionsOnly(FusedOp region, int64_t first, int64_t end) {
+  Operation *kernel = getKernelOp(region);
+  llvm::SetVector<Value> needed;
+  for (Value yielded : region.getBody().front().getTerminator()->getOperands())
+    needed.insert(yielded);
+  for (size_t i = 0; i < needed.size(); ++i) {
+    Operation *op = needed[i].getDefiningOp();
+    if (!op || op == kernel || isa<ConstantOp>(op))
+      continue;
+    if (isa<PointwiseOpInterface>(op)) {
+      needed.insert(op->operand_begin(), op->operand_end());
+      continue;
+    }
+    auto broadcast = dyn_cast<BroadcastOp>(op);
+    if (!broadcast || !repeatsOverAxes(broadcast, first, end))
+      return false;
+  }
+  return true;
+}
+
+// --- The kind
+
+FailureOr<TaskPlan> planContractionKernel(FusedOp region,
+                                          ArrayRef<SymbolAttr>) {
+  Operation *op = getKernelOp(region);
+  if (isa_and_nonnull<MatmulOp>(op))
+    return planMatmul(region);
+  if (isa_and_nonnull<ConvOp>(op))
+    return planConvolution(region);
+  return region.emitOpError("has no matrix product");
+}
+
+LogicalResult emitContractionKernel(OpBuilder &b, KernelFrame &frame) {
+  if (isa<MatmulOp>(getKernelOp(frame.region)))
+    return emitMatmul(b, frame);
+  return emitConvolution(b, frame);
+}
+
+} // namespace tcc::codegen

@@ -1,0 +1,74 @@
+//===- MatrixKernel.h - Operands and results of matrix kernels --*- C++ -*-===//
+//
+// How the operands of matmul and conv reach the generator of matrix kernels,
+// and how its sums go through the rest of the region into the results.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_CODEGEN_KERNEL_MATRIXKERNEL_H
+#define TCC_COMPILER_CODEGEN_KERNEL_MATRIXKERNEL_H
+
+#include "compiler/codegen/cpu/Packing.h"
+#include "compiler/codegen/kernel/KernelEmitter.h"
+
+namespace tcc::codegen {
+
+/// The op of `region` that decides its loops.
+mlir::Operation *getKernelOp(graph::FusedOp region);
+
+/// The type in which products of `elementType` are summed.
+mlir::Type getSumType(mlir::Type elementType);
+
+/// The buffer of an input of the region.
+cpu::Memory getMemory(KernelFrame &frame, Value input);
+
+/// A tensor as an input of the region with a stride for each of its axes, as
+/// far as it is one: transposes and broadcasts change strides alone.
+struct StridedInput {
+  Value input; // null if the tensor is computed
+  graph::Extents strides;
+};
+StridedInput traceInput(Value tensor);
+
+/// How a contraction gets one of its operands.
+struct MatrixAccess {
+  enum Kind { Panels, InPlace, Rows, Columns, Elements } kind = Elements;
+  mlir::Type elementType; // in memory, or of computed elements
+  Value input;
+  mlir::AffineExpr laneStride, kStride;
+  bool isUnsigned = false;
+
+  /// Null where nothing is packed.
+  mlir::Type getPackedType() const {
+    return kind == Panels || kind == InPlace ? mlir::Type() : elementType;
+  }
+};
+
+/// Where an access finds its elements.
+struct MatrixSource {
+  std::function<Value(cpu::KernelBuilder &, Value batch)> offset;
+  Value panelStride; // of panels
+  cpu::ElementFunction element;
+};
+cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
+                               const MatrixSource &source, int64_t width);
+
+/// Passes the element of the kernel's op through the region to the results.
+void emitResults(cpu::KernelBuilder &b, KernelFrame &frame, Value sum,
+                 ValueRange indices);
+
+/// True if the region reads nothing between its op and its results that tells
+/// axes [first, end) of the op's result apart: then any indices of one
+/// row-major position serve.
+bool readsPositionsOnly(graph::FusedOp region, int64_t first, int64_t end);
+
+/// A builder of matrix kernels where `b` stands.
+cpu::KernelBuilder makeKernelBuilder(mlir::OpBuilder &b, mlir::Location loc);
+
+mlir::FailureOr<TaskPlan> planMatmul(graph::FusedOp region);
+mlir::LogicalResult emitMatmul(mlir::OpBuilder &b, KernelFrame &frame);
+mlir::FailureOr<TaskPlan> planConvolution(graph::FusedOp region);
+mlir::LogicalResult emitConvolution(mlir::OpBuilder &b, KernelFrame &frame);
+
+} // namespace tcc::codegen
+
+#endif // TCC_COMPILER_CODEGEN_KERNEL_MATRIXKERNEL_H
