@@ -11,6 +11,8 @@
 #include "frontends/Frontend.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassInstrumentation.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -184,10 +186,30 @@ bool Compilation::import() {
   return true;
 }
 
+namespace {
+
+/// Remembers which pass failed, as a pass may fail without a word.
+struct FailedPass : PassInstrumentation {
+  explicit FailedPass(std::string &name) : name(name) {}
+  void runAfterPassFailed(Pass *pass, Operation *) override {
+    if (name.empty())
+      name = pass->getName().str();
+  }
+  std::string &name;
+};
+
+} // namespace
+
 bool Compilation::runPasses(void (*addPasses)(OpPassManager &)) {
   PassManager pm(&context);
+  std::string failed;
+  pm.addInstrumentation(std::make_unique<FailedPass>(failed));
   addPasses(pm);
-  return succeeded(pm.run(*model.module));
+  if (succeeded(pm.run(*model.module)))
+    return true;
+  if (!report.problems.empty())
+    return false;
+  return fail(kInternal, options.model + ": internal error in " + failed);
 }
 
 /// The figures of the plan.

@@ -35,7 +35,7 @@ struct MatmulPlan {
   }
 
 private:
-  bool canJoinBatch(const StridedInput &input) const;
+  bool canJoinBatch(const StridedInput &input);
   void joinBatch(FusedOp region);
   MatrixAccess chooseAccess(const Side &side);
 };
@@ -67,7 +67,7 @@ MatmulPlan::MatmulPlan(FusedOp region)
 }
 
 /// Rows of neighbouring batches must be a row apart, as rows of a batch are.
-bool MatmulPlan::canJoinBatch(const StridedInput &input) const {
+bool MatmulPlan::canJoinBatch(const StridedInput &input) {
   if (!input.input || op.getTransposeLhs() ||
       lhs.batchRank != int64_t(batchExtents.size()))
     return false;
@@ -119,7 +119,7 @@ MatrixAccess MatmulPlan::chooseAccess(const Side &side) {
   std::optional<int64_t> rows = getConstant(m), columns = getConstant(n);
   bool isFewRows = rows && *rows <= cpu::panelRows;
   bool readsInPlace =
-      side.tensor == op.getLhs()
+      &side == &lhs
           ? rows && *rows <= 4
           : isFewRows && lanes && columns && *columns % cpu::panelColumns == 0;
   if (readsInPlace)
