@@ -224,10 +224,16 @@ static bool isRepetition(Operation *op) {
   if (!map)
     return false;
   unsigned missing = map.getNumDims() - map.getNumResults();
+  Extents from = getExtents(op->getOperand(0)),
+          to = getExtents(op->getResult(0));
   for (auto [axis, index] : llvm::enumerate(map.getResults())) {
+    if (graph::getConstant(index))
+      continue;
+    // The start of a longer axis is read at the same index, but is no
+    // repetition.
     auto loop = dyn_cast<AffineDimExpr>(index);
-    if (!graph::getConstant(index) &&
-        (!loop || loop.getPosition() != axis + missing))
+    if (!loop || loop.getPosition() != axis + missing ||
+        !graph::isEqual(from[axis], to[axis + missing]))
       return false;
   }
   return true;
