@@ -144,12 +144,12 @@ ConstantBytes::ConstantBytes(ModuleOp module, const WeightStore &weights) {
   }
 }
 
-std::vector<void *> ConstantBytes::getPrepared() {
+std::vector<void *> ConstantBytes::getPointers() {
   std::vector<void *> pointers;
   for (Constant &constant : constants) {
     if (constant.isPrepared)
       constant.owned.resize(constant.size);
-    pointers.push_back(constant.isPrepared ? constant.owned.data() : nullptr);
+    pointers.push_back(const_cast<std::byte *>(constant.get().data()));
   }
   return pointers;
 }

@@ -22,8 +22,8 @@ class ConstantBytes {
 public:
   ConstantBytes(mlir::ModuleOp module, const WeightStore &weights);
 
-  /// One per exec.constant; null where `prepare` does not write.
-  std::vector<void *> getPrepared();
+  /// One per exec.constant: what `prepare` reads, and memory for what it writes.
+  std::vector<void *> getPointers();
   /// Offsets, sizes and digests, once all bytes are there.
   std::vector<runtime::WeightData> layOut() const;
   /// The tensor without a value, if there is one (`--weights=none`).

@@ -32,7 +32,7 @@ static Status computeConstants(const package::PackageInputs &inputs,
   }
   return runtime::runPrepare(program, /*variant=*/0,
                              asBytes(inputs.host->image.bytes), tensors,
-                             constants.getPrepared(), inputs.threads);
+                             constants.getPointers(), inputs.threads);
 }
 
 static package::ProgramParts describe(const package::PackageInputs &inputs,
