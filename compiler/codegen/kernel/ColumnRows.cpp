@@ -105,6 +105,9 @@ void ColumnRowEmitter::emitElements(OpBuilder &b, ValueRange reduced,
         accumulate(b, i, at, reduced, column);
     if (stage < plan.stageCount)
       return;
+    // A result may lie in the buffer of an input that another result reads.
+    for (unsigned i : plan.wholeResults)
+      frame.elements.element(b, loc, frame.getYields()[i], at);
     for (unsigned i : plan.wholeResults)
       frame.elements.storeElement(b, loc, frame.getYields()[i], at,
                                   frame.results[i]);

@@ -269,6 +269,9 @@ void LaneRowEmitter::emitResults(OpBuilder &b, Indices reduced) {
   }
   Indices at = getSpaceIndices(row, reduced);
   readKept(b, plan.stageCount, at, getReducedPosition(b, reduced));
+  // A result may lie in the buffer of an input that another result reads.
+  for (unsigned i : plan.wholeResults)
+    frame.elements.element(b, loc, frame.getYields()[i], at);
   for (unsigned i : plan.wholeResults)
     frame.elements.storeElement(b, loc, frame.getYields()[i], at,
                                 frame.results[i]);

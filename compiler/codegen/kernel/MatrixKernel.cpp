@@ -131,6 +131,10 @@ void emitResults(KernelBuilder &b, KernelFrame &frame, Value sum,
     if (integer.getWidth() < sum.getType().getIntOrFloatBitWidth())
       element = b.create<arith::TruncIOp>(getSignless(integer), sum);
   frame.elements.define(tensor, indices, element);
+  // A result may lie in the buffer of an input that another result reads: all
+  // elements are read before the first one is stored.
+  for (Value yielded : frame.getYields())
+    frame.elements.element(b, frame.loc, yielded, indices);
   for (auto [yielded, buffer] :
        llvm::zip_equal(frame.getYields(), frame.results))
     frame.elements.storeElement(b, frame.loc, yielded, indices, buffer);

@@ -99,13 +99,18 @@ void PointwiseEmitter::emitRow(OpBuilder &b, Value row, Value from, Value to) {
       plan.outer, [&](AffineExpr extent) { return size(b, extent); });
   SmallVector<Value> indices = emitDelinearize(b, loc, row, sizes);
   emitLoop(b, loc, from, to, 1, [&](OpBuilder &b, Value column) {
-    for (auto [yielded, buffer] :
-         llvm::zip_equal(frame.getYields(), frame.results)) {
+    auto getIndices = [&](Value yielded) {
       SmallVector<Value> at(indices);
       if (cast<RankedTensorType>(yielded.getType()).getRank() > 0)
         at.push_back(column);
-      frame.elements.storeElement(b, loc, yielded, at, buffer);
-    }
+      return at;
+    };
+    // A result may lie in the buffer of an input that another result reads.
+    for (Value yielded : frame.getYields())
+      frame.elements.element(b, loc, yielded, getIndices(yielded));
+    for (auto [yielded, buffer] :
+         llvm::zip_equal(frame.getYields(), frame.results))
+      frame.elements.storeElement(b, loc, yielded, getIndices(yielded), buffer);
   });
 }
 
