@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Transforms/Passes.h"
 
 namespace tcc {
 
@@ -20,6 +21,9 @@ void registerAllTccDialects(mlir::DialectRegistry &registry) {
 }
 
 void registerAllTccPasses() {
+  // Tests clean up with these.
+  mlir::registerCanonicalizer();
+  mlir::registerCSE();
   registerTccGraphPasses();
   registerTccLoweringPasses();
   registerTccExecPasses();
