@@ -22,7 +22,8 @@ class ConstantBytes {
 public:
   ConstantBytes(mlir::ModuleOp module, const WeightStore &weights);
 
-  /// One per exec.constant: what `prepare` reads, and memory for what it writes.
+  /// One per exec.constant: what `prepare` reads, and memory for what it
+  /// writes.
   std::vector<void *> getPointers();
   /// Offsets, sizes and digests, once all bytes are there.
   std::vector<runtime::WeightData> layOut() const;

@@ -18,8 +18,8 @@
 
 namespace mlir::OpTrait {
 /// See Graph_ReadsIndices.
-template <typename Op> class ReadsIndices : public TraitBase<Op, ReadsIndices> {
-};
+template <typename Op>
+class ReadsIndices : public TraitBase<Op, ReadsIndices> {};
 } // namespace mlir::OpTrait
 
 #define GET_OP_CLASSES

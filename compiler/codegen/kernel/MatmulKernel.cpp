@@ -118,10 +118,9 @@ MatrixAccess MatmulPlan::chooseAccess(const Side &side) {
   bool lanes = getConstant(access.laneStride) == 1;
   std::optional<int64_t> rows = getConstant(m), columns = getConstant(n);
   bool isFewRows = rows && *rows <= cpu::panelRows;
-  bool readsInPlace =
-      &side == &lhs
-          ? rows && *rows <= 4
-          : isFewRows && lanes && columns && *columns % cpu::panelColumns == 0;
+  bool readsInPlace = &side == &lhs ? rows && *rows <= 4
+                                    : isFewRows && lanes && columns &&
+                                          *columns % cpu::panelColumns == 0;
   if (readsInPlace)
     access.kind = MatrixAccess::InPlace;
   else if (getConstant(access.kStride) == 1)

@@ -78,13 +78,11 @@ static bool differsInUnitAxes(Value from, Value to) {
   return getKept(from) == getKept(to);
 }
 
-Value lookThroughBroadcast(Value x) {
-  while (Operation *op = x.getDefiningOp()) {
-    bool isView = isa<ReshapeOp>(op) &&
-                  differsInUnitAxes(op->getOperand(0), op->getResult(0));
-    if (!isView && !isa<BroadcastOp>(op))
-      break;
-    x = op->getOperand(0);
+Value lookThroughUnitReshapes(Value x) {
+  auto reshape = x.getDefiningOp<ReshapeOp>();
+  while (reshape && differsInUnitAxes(reshape.getX(), x)) {
+    x = reshape.getX();
+    reshape = x.getDefiningOp<ReshapeOp>();
   }
   return x;
 }

@@ -19,9 +19,8 @@ bool isSplat(mlir::Value tensor, double expected);
 mlir::Value makeSplat(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::RankedTensorType type, double value);
 
-/// `x` under broadcasts and reshapes that only add or drop unit axes: the
-/// tensor whose elements it repeats.
-mlir::Value lookThroughBroadcast(mlir::Value x);
+/// `x` under reshapes that only add or drop unit axes.
+mlir::Value lookThroughUnitReshapes(mlir::Value x);
 
 /// True if `value` depends on weights and constants alone.
 bool isParameter(mlir::Value value);

@@ -24,7 +24,9 @@ struct Variance {
 
 /// `value`: mean(of * of) + epsilon, reduced.
 std::optional<Variance> matchVariance(Value value) {
-  auto add = value ? value.getDefiningOp<AddOp>() : AddOp();
+  if (!value)
+    return std::nullopt;
+  auto add = lookThroughUnitReshapes(value).getDefiningOp<AddOp>();
   auto sides = add ? matchEither(add,
                                  [](Value v) {
                                    std::optional<double> splat = getSplat(v);
@@ -45,6 +47,7 @@ std::optional<Variance> matchVariance(Value value) {
 Value matchRoot(Value value, bool isReciprocal) {
   if (!value)
     return {};
+  value = lookThroughUnitReshapes(value);
   if (isReciprocal) {
     if (auto root = value.getDefiningOp<RsqrtOp>())
       return root.getX();

@@ -47,8 +47,10 @@ LogicalResult replaceSoftmax(Operation *op, Value numerator, Value divisor,
   std::optional<ScaledReduction> sum;
   if (isReciprocal) {
     Value repeated = getRepeated(divisor, shifted->axis);
+    if (!repeated)
+      return rewriter.notifyMatchFailure(op, "not with a value for each row");
     auto reciprocal =
-        repeated ? repeated.getDefiningOp<ReciprocalOp>() : ReciprocalOp();
+        lookThroughUnitReshapes(repeated).getDefiningOp<ReciprocalOp>();
     sum = reciprocal ? matchReduction(reciprocal.getX()) : std::nullopt;
   } else {
     sum = matchRow(divisor);
@@ -96,7 +98,9 @@ struct RecognizeLogSoftmax : OpRewritePattern<SubOp> {
     auto shifted = matchShifted(op.getLhs());
     Value repeated =
         shifted ? getRepeated(op.getRhs(), shifted->axis) : Value();
-    auto logarithm = repeated ? repeated.getDefiningOp<LogOp>() : LogOp();
+    if (!repeated)
+      return rewriter.notifyMatchFailure(op, "not with a value for each row");
+    auto logarithm = lookThroughUnitReshapes(repeated).getDefiningOp<LogOp>();
     auto sum = logarithm ? matchReduction(logarithm.getX()) : std::nullopt;
     auto exp = sum ? sum->reduce.getX().getDefiningOp<ExpOp>() : ExpOp();
     if (!exp || exp.getX() != op.getLhs() ||

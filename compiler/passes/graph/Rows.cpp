@@ -25,7 +25,7 @@ std::optional<ScaledReduction> matchReduction(Value value) {
     if ((result.reduce = dyn_cast<ReduceOp>(op)))
       return result;
     if (isa<ReshapeOp>(op)) {
-      Value under = lookThroughBroadcast(value);
+      Value under = lookThroughUnitReshapes(value);
       if (under == value)
         return std::nullopt;
       value = under;

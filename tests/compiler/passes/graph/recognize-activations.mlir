@@ -1,7 +1,5 @@
 // RUN: tcc-opt %s --tcc-simplify --tcc-recognize-activations | FileCheck %s
-
 // CHECK: decision = "recognised"{{.*}}reason = "graph.gelu"
-
 // The exact form, factors in the order of PyTorch's exporter.
 // CHECK-LABEL: func @gelu
 // CHECK-SAME:    (%[[X:.+]]: tensor<4xf32>
@@ -18,7 +16,6 @@ func.func @gelu(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = graph.mul %m, %h : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
-
 // x may be a product itself.
 // CHECK-LABEL: func @gelu_of_product
 // CHECK:         graph.gelu %
@@ -57,7 +54,6 @@ func.func @gelu_tanh(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = graph.mul %m, %p : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
-
 // CHECK-LABEL: func @silu
 // CHECK-SAME:    (%[[X:.+]]: tensor<4xf32>
 // CHECK-NEXT:    %[[Y:.+]] = graph.silu %[[X]]
@@ -84,7 +80,6 @@ func.func @hard_swish(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = graph.div %m, %s : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
-
 // CHECK-LABEL: func @softplus
 // CHECK-SAME:    (%[[X:.+]]: tensor<4xf32>
 // CHECK-NEXT:    %[[Y:.+]] = graph.softplus %[[X]]
@@ -112,7 +107,6 @@ func.func @other_constant_stays(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = graph.mul %m, %h : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
-
 // CHECK-LABEL: func @mish_stays
 // CHECK:         graph.tanh
 // CHECK:         graph.mul
