@@ -12,7 +12,9 @@ add_library(TccMLIR INTERFACE)
 target_include_directories(TccMLIR SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 target_include_directories(TccMLIR INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 target_compile_definitions(TccMLIR INTERFACE ${llvm_definitions})
-target_compile_options(TccMLIR INTERFACE -fno-exceptions)
+# Precompiled headers are compared by content, so that ccache can restore them.
+target_compile_options(TccMLIR INTERFACE -fno-exceptions
+  $<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>)
 target_link_libraries(TccMLIR INTERFACE MLIR LLVM)
 
 # tcc_tablegen(TARGET name TD file GENERATE output:flag...): runs mlir-tblgen
@@ -30,4 +32,25 @@ function(tcc_tablegen)
     mlir_tablegen(${output} ${flags})
   endforeach()
   add_public_tablegen_target(${ARG_TARGET})
+endfunction()
+
+# Parsing MLIR's headers is most of the time of a compilation. TccGraph
+# precompiles those below with its own ops; tcc_reuse_headers shares them.
+set(TCC_PRECOMPILED_HEADERS
+  <mlir/Dialect/Arith/IR/Arith.h>
+  <mlir/Dialect/Func/IR/FuncOps.h>
+  <mlir/Dialect/LLVMIR/LLVMDialect.h>
+  <mlir/Dialect/Math/IR/Math.h>
+  <mlir/Dialect/MemRef/IR/MemRef.h>
+  <mlir/Dialect/SCF/IR/SCF.h>
+  <mlir/Dialect/Vector/IR/VectorOps.h>
+  <mlir/IR/Builders.h>
+  <mlir/IR/BuiltinOps.h>
+  <mlir/IR/Matchers.h>
+  <mlir/IR/OpImplementation.h>
+  <mlir/Pass/PassManager.h>
+  <mlir/Transforms/GreedyPatternRewriteDriver.h>)
+
+function(tcc_reuse_headers target)
+  target_precompile_headers(${target} REUSE_FROM TccGraph)
 endfunction()
