@@ -6,6 +6,7 @@
 #include "compiler/pipeline/GenerateCode.h"
 #include "compiler/pipeline/Phases.h"
 #include "compiler/pipeline/Register.h"
+#include "compiler/pipeline/Weights.h"
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/GraphOps.h"
 #include "frontends/Frontend.h"
@@ -44,14 +45,17 @@ private:
 
   bool readOptions();
   bool import();
-  bool simplify() { return runPasses(addSimplification); }
-  bool fuse() { return runPasses(addFusion); }
-  bool lower() { return runPasses(addLowering); }
-  bool plan() { return runPasses(addPlanning) && summarize(); }
+  bool replaceWeights();
+  bool simplify() { return runPasses(addSimplification, kInternal); }
+  // Fusion and the target refuse ops that have no kernel.
+  bool fuse() { return runPasses(addFusion, kUnsupported); }
+  bool lower() { return runPasses(addLowering, kInternal); }
+  bool plan() { return runPasses(addPlanning, kUnsupported) && summarize(); }
   bool generateCode();
   bool writePackage();
 
-  bool runPasses(void (*addPasses)(OpPassManager &));
+  /// `failureCode` is what a refusal of these passes means to the user.
+  bool runPasses(void (*addPasses)(OpPassManager &), ExitCode failureCode);
   bool summarize();
   std::optional<Artifact> getArtifactAfter(llvm::StringRef phase) const;
   bool writeModule();
@@ -116,7 +120,7 @@ bool Compilation::fail(int exitCode, std::string problem) {
 }
 
 // --- Phases
-// -----------------------------------------------------------------------
+// -------------------------------------------------------------------
 
 bool Compilation::readOptions() {
   for (const std::string &name : options.cpus) {
@@ -183,7 +187,15 @@ bool Compilation::import() {
   model.module->walk([&](Operation *op) {
     report.ops += isa<graph::GraphDialect>(op->getDialect());
   });
-  return true;
+  return replaceWeights();
+}
+
+bool Compilation::replaceWeights() {
+  if (options.weightsFile.empty())
+    return true;
+  runtime::Status status =
+      tcc::replaceWeights(model.weights, options.weightsFile);
+  return status.ok() || fail(int(status.code()), std::string(status.message()));
 }
 
 namespace {
@@ -200,16 +212,20 @@ struct FailedPass : PassInstrumentation {
 
 } // namespace
 
-bool Compilation::runPasses(void (*addPasses)(OpPassManager &)) {
+bool Compilation::runPasses(void (*addPasses)(OpPassManager &),
+                            ExitCode failureCode) {
   PassManager pm(&context);
   std::string failed;
   pm.addInstrumentation(std::make_unique<FailedPass>(failed));
   addPasses(pm);
   if (succeeded(pm.run(*model.module)))
     return true;
-  if (!report.problems.empty())
-    return false;
-  return fail(kInternal, options.model + ": internal error in " + failed);
+  report.exitCode = failureCode;
+  if (report.problems.empty())
+    fail(kInternal, options.model + ": internal error in " + failed);
+  if (report.exitCode == kInternal)
+    llvm::raw_string_ostream(report.reproducer) << *model.module;
+  return false;
 }
 
 /// The figures of the plan.
@@ -278,7 +294,7 @@ bool Compilation::writePackage() {
   inputs.host = hostVariant ? &*hostVariant : nullptr;
   inputs.embedWeights = options.embedWeights;
   inputs.options = describeOptions();
-  inputs.decisions = report.decisions = describeDecisions();
+  inputs.decisions = describeDecisions();
   inputs.threads = jobs;
   uint64_t weightBytes = 0;
   runtime::Status status =
@@ -290,7 +306,7 @@ bool Compilation::writePackage() {
 }
 
 // --- Output
-// -----------------------------------------------------------------------
+// -------------------------------------------------------------------
 
 std::optional<Artifact>
 Compilation::getArtifactAfter(llvm::StringRef phase) const {
@@ -373,7 +389,7 @@ std::string Compilation::describeDecisions() {
 }
 
 // --- The whole
-// ----------------------------------------------------------------------
+// ----------------------------------------------------------------
 
 /// The model's name of the node at `loc`, or nothing.
 static std::string getNodeName(Location loc) {
@@ -409,6 +425,8 @@ CompileReport Compilation::run() {
       break;
     }
   }
+  if (model.module)
+    report.decisions = describeDecisions();
   if (!ok && report.exitCode == 0)
     report.exitCode = report.problems.empty() ? kInternal : kUnsupported;
   report.seconds =

@@ -4,6 +4,9 @@
 #include "compiler/passes/exec/Passes.h"
 #include "compiler/passes/graph/Passes.h"
 
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
 namespace tcc {
 
 void addSimplification(mlir::OpPassManager &pm) {
@@ -36,6 +39,15 @@ void addPlanning(mlir::OpPassManager &pm) {
   pm.addPass(createMergeKernelsPass());
   pm.addPass(createSelectKernelsPass());
   pm.addPass(createPlanMemoryPass());
+}
+
+void registerPhases() {
+  using mlir::PassPipelineRegistration;
+  PassPipelineRegistration<>("tcc-phase-simplify", "the phase simplify",
+                             addSimplification);
+  PassPipelineRegistration<>("tcc-phase-fuse", "the phase fuse", addFusion);
+  PassPipelineRegistration<>("tcc-phase-lower", "the phase lower", addLowering);
+  PassPipelineRegistration<>("tcc-phase-plan", "the phase plan", addPlanning);
 }
 
 } // namespace tcc

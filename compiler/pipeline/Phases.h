@@ -16,6 +16,9 @@ void addLowering(mlir::OpPassManager &pm);
 /// Commands get their order and buffers their places.
 void addPlanning(mlir::OpPassManager &pm);
 
+/// Makes each phase a flag of tcc-opt: --tcc-phase-NAME.
+void registerPhases();
+
 } // namespace tcc
 
 #endif // TCC_COMPILER_PIPELINE_PHASES_H

@@ -3,6 +3,7 @@
 #include "compiler/lowering/Passes.h"
 #include "compiler/passes/exec/Passes.h"
 #include "compiler/passes/graph/Passes.h"
+#include "compiler/pipeline/Phases.h"
 #include "dialects/exec/ExecDialect.h"
 #include "dialects/graph/GraphDialect.h"
 
@@ -27,6 +28,7 @@ void registerAllTccPasses() {
   registerTccGraphPasses();
   registerTccLoweringPasses();
   registerTccExecPasses();
+  registerPhases();
 }
 
 } // namespace tcc

@@ -26,6 +26,9 @@ struct ToolOptions {
 
 } // namespace
 
+static constexpr int kIoError = 5;
+static constexpr int kInternalError = 70;
+
 static const std::map<std::string, Artifact> kArtifacts = {
     {"graph", Artifact::Graph},  {"fused", Artifact::Fused},
     {"exec", Artifact::Exec},    {"kernels", Artifact::Kernels},
@@ -69,8 +72,8 @@ static void addOptions(CLI::App &app, ToolOptions &options) {
       ->delimiter(',')
       ->capture_default_str();
   addShapes(app, compile);
-  app.add_option("--weights", options.weights, "embed or none")
-      ->check(CLI::IsMember({"embed", "none"}))
+  app.add_option("--weights", options.weights,
+                 "embed, none, or a safetensors file with other values")
       ->capture_default_str();
   app.add_option("--emit", options.emit, "what to write")
       ->check(CLI::IsMember(getKeys()))
@@ -94,9 +97,12 @@ static void addOptions(CLI::App &app, ToolOptions &options) {
 static void complete(ToolOptions &options) {
   CompileOptions &compile = options.compile;
   compile.artifact = kArtifacts.at(options.emit);
-  compile.embedWeights = options.weights == "embed";
+  compile.embedWeights = options.weights != "none";
+  if (compile.embedWeights && options.weights != "embed")
+    compile.weightsFile = options.weights;
+  // The target's refusals are among the problems.
   if (options.check && compile.stopAfter.empty())
-    compile.stopAfter = "import";
+    compile.stopAfter = "plan";
   if (!compile.output.empty())
     return;
   bool isText = compile.artifact != Artifact::Package;
@@ -135,18 +141,34 @@ static void printSummary(const ToolOptions &options,
       (long long)report.weightBytes, report.seconds);
 }
 
-/// Writes the decisions beside the package; the exit code.
-static int dumpDecisions(const ToolOptions &options,
-                         const CompileReport &report) {
-  if (options.dumpDecisions.empty())
-    return 0;
-  std::ofstream file(options.dumpDecisions);
-  file << report.decisions << '\n';
+/// Writes under a temporary name and renames: all of the file, or nothing.
+static bool writeFile(const std::string &path, const std::string &text) {
+  std::string temporary = path + ".tmp";
+  std::ofstream file(temporary, std::ios::binary);
+  file << text;
   file.close();
-  if (file)
-    return 0;
-  std::cerr << "tcc: " << options.dumpDecisions << ": cannot be written\n";
-  return 5;
+  if (file && std::rename(temporary.c_str(), path.c_str()) == 0)
+    return true;
+  std::cerr << "tcc: " << path << ": cannot be written\n";
+  std::remove(temporary.c_str());
+  return false;
+}
+
+static void printMessages(const ToolOptions &options,
+                          const CompileReport &report) {
+  for (const std::string &problem : report.problems)
+    std::cerr << "tcc: " << problem << '\n';
+  if (!options.quiet)
+    for (const std::string &note : report.notes)
+      std::cerr << "tcc: note: " << note << '\n';
+  if (report.exitCode != kInternalError)
+    return;
+  if (report.problems.empty())
+    std::cerr << "tcc: internal error\n";
+  std::string path = options.compile.output + ".reproducer.mlir";
+  if (!report.reproducer.empty() && writeFile(path, report.reproducer))
+    std::cerr << "tcc: note: the module is in " << path
+              << "; please report this\n";
 }
 
 int main(int argc, char **argv) {
@@ -159,21 +181,17 @@ int main(int argc, char **argv) {
   complete(options);
 
   CompileReport report = compile(options.compile);
-  for (const std::string &problem : report.problems)
-    std::cerr << "tcc: " << problem << '\n';
-  if (!options.quiet)
-    for (const std::string &note : report.notes)
-      std::cerr << "tcc: note: " << note << '\n';
-  if (report.exitCode != 0) {
-    if (report.problems.empty())
-      std::cerr << "tcc: internal error\n";
+  printMessages(options, report);
+  if (!options.dumpDecisions.empty() &&
+      !writeFile(options.dumpDecisions, report.decisions + "\n"))
+    return kIoError;
+  if (report.exitCode != 0)
     return report.exitCode;
-  }
   bool isPackage = options.compile.artifact == Artifact::Package &&
                    options.compile.stopAfter.empty();
   if (options.json)
     printJson(report);
   else if (isPackage && !options.quiet)
     printSummary(options, report);
-  return dumpDecisions(options, report);
+  return 0;
 }

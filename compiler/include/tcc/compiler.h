@@ -34,6 +34,8 @@ struct CompileOptions {
   /// False leaves the weights out of the package and does not open external
   /// data.
   bool embedWeights = true;
+  /// A safetensors file with values for the model's weights; empty: its own.
+  std::string weightsFile;
   Artifact artifact = Artifact::Package;
   /// Ends after the phase of this name (see getPhaseNames); nothing is written.
   std::string stopAfter;
@@ -52,6 +54,8 @@ struct CompileReport {
   int64_t flops = 0, bytes = 0;
   double seconds = 0;
   std::string decisions; // JSON
+  /// After an internal error: the module that it happened on, as text.
+  std::string reproducer;
 };
 
 CompileReport compile(const CompileOptions &options);

@@ -1,0 +1,17 @@
+//===- Weights.h - Other values for a model's weights -----------*- C++ -*-===//
+#ifndef TCC_COMPILER_PIPELINE_WEIGHTS_H
+#define TCC_COMPILER_PIPELINE_WEIGHTS_H
+
+#include "frontends/WeightStore.h"
+#include "runtime/base/Status.h"
+
+namespace tcc {
+
+/// Replaces the values of `weights` by those of a safetensors file, which has
+/// tensors of the same names, types and shapes. What decided a shape, a branch
+/// or a pattern at import keeps its value.
+runtime::Status replaceWeights(WeightStore &weights, const std::string &path);
+
+} // namespace tcc
+
+#endif // TCC_COMPILER_PIPELINE_WEIGHTS_H
