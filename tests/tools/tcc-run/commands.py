@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 import harness
 
@@ -59,6 +60,25 @@ def test_run(suite):
     row = json.loads(done.out)["outputs"][0]
     wanted = {"name": "y", "dtype": "f32", "shape": [2, 4], "max_abs": 0.0, "ok": True}
     suite.tally.check("json", row == wanted, done.out)
+
+
+def test_archives(suite):
+    """The array with the input's name, stored or deflated; or the only one."""
+    write_npy(suite.path("npz/x.npy"), "f", range(4), (1, 4))
+    write_npy(suite.path("npz/z.npy"), "f", [9] * 4, (1, 4))
+    archive, out = suite.path("npz/a.npz"), suite.path("from_npz")
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        for names in (["z", "x"], ["x"]):
+            with zipfile.ZipFile(archive, "w", method) as file:
+                for name in names:
+                    file.write(suite.path(f"npz/{name}.npy"), f"{name}.npy")
+            suite.expect(0, "run", suite.package, "--input", f"x={archive}",
+                         "--output-dir", out)  # fmt: skip
+            values = read_floats(f"{out}/output_0.npy")
+            suite.tally.check("npz", values == [1, 2, 3, 4], str(values))
+    with open(archive, "r+b") as file:
+        file.truncate(os.path.getsize(archive) - 30)
+    suite.expect(3, "run", suite.package, "--input", f"x={archive}", says="zip")
 
 
 def test_comparison(suite):
@@ -159,7 +179,7 @@ def main(fixtures):
             subprocess.run([f"{fixtures}/tcc_write_fixture", kind,
                             f"{folder}/{kind}.tcc"], check=True)  # fmt: skip
         suite = Suite(tally, folder)
-        for test in (test_run, test_comparison, test_random_inputs, test_usage,
+        for test in (test_run, test_archives, test_comparison, test_random_inputs, test_usage,
                      test_bad_index, test_full_disk, test_other_commands):  # fmt: skip
             test(suite)
     tally.close()
