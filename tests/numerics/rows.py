@@ -127,19 +127,6 @@ def run_model(model, folder):
     return [np.load(os.path.join(out, f"output_{i}.npy")) for i in range(count)], ""
 
 
-# Rows that the compiler refuses (exit 4) so far: a kernel cannot yet read back a
-# reduction of leading axes. One that compiles must leave this list.
-MISSING = {"Softmax 0", "Softmax 1", "ReduceLogSumExp (0,)", "ReduceLogSumExp (0, 2)"}
-
-
-def check_alone(tally, title, row, message):
-    """A row without a package: refused as expected, or failed."""
-    if row.name in MISSING and "exit 4" in message:
-        tally.skipped += 1
-    else:
-        tally.check(f"{title}: {row.name}", False, message)
-
-
 def check(tally, title, rows):
     """Compiles the rows as one model; without a package, each on its own."""
     with tempfile.TemporaryDirectory() as folder:
@@ -147,7 +134,7 @@ def check(tally, title, rows):
         actual, message = run_model(model, folder)
         if actual is None:
             if len(rows) == 1:
-                check_alone(tally, title, rows[0], message)
+                tally.check(f"{title}: {rows[0].name}", False, message)
             for r in rows if len(rows) > 1 else ():
                 check(tally, title, [r])
             return
@@ -157,6 +144,4 @@ def check(tally, title, rows):
     for i, r in enumerate(rows):
         expected = known[f"y{i}"] if r.expected is None else r.expected
         wrong = mismatch(r, actual[i], np.asarray(expected))
-        if r.name in MISSING:
-            wrong = "compiles now: take it off the list of missing rows"
         tally.check(f"{title}: {r.name}", wrong is None, wrong)

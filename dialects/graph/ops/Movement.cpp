@@ -110,13 +110,29 @@ static AxisGroup getNextGroup(ArrayRef<AffineExpr> from,
   return {i, from.size(), j, to.size()};
 }
 
+/// The axes of `tensor` whose extent is not 1: the others' index is always 0.
+static SmallVector<int64_t> getLongAxes(Value tensor) {
+  SmallVector<int64_t> axes;
+  for (auto [axis, extent] : llvm::enumerate(getExtents(tensor)))
+    if (getConstant(extent) != 1)
+      axes.push_back(axis);
+  return axes;
+}
+
 Value ReshapeOp::emitElement(OpBuilder &builder, Location loc,
                              ValueRange indices, ElementSource &source) {
   ScalarEmitter emitter(builder, loc);
-  Extents from = getExtents(getResult()), to = getExtents(getX());
-  SmallVector<Value> inner;
-  if (!to.empty())
-    inner.assign(to.size(), builder.create<arith::ConstantIndexOp>(loc, 0));
+  Value zero = emitter.constant(builder.getIndexType(), 0);
+  Extents from, to;
+  SmallVector<Value> outer;
+  for (int64_t axis : getLongAxes(getResult())) {
+    from.push_back(getExtent(getResult(), axis));
+    outer.push_back(indices[axis]);
+  }
+  SmallVector<int64_t> toAxes = getLongAxes(getX());
+  for (int64_t axis : toAxes)
+    to.push_back(getExtent(getX(), axis));
+  SmallVector<Value> inner(to.size(), zero);
   auto getSizes = [&](ArrayRef<AffineExpr> extents) {
     return llvm::map_to_vector(extents, [&](AffineExpr extent) {
       return source.size(builder, loc, extent);
@@ -130,12 +146,16 @@ Value ReshapeOp::emitElement(OpBuilder &builder, Location loc,
     size_t toCount = group.toEnd - group.toBegin;
     auto fromExtents = ArrayRef(from).slice(group.fromBegin, fromCount);
     auto toExtents = ArrayRef(to).slice(group.toBegin, toCount);
-    Value linear = linearize(emitter, indices.slice(group.fromBegin, fromCount),
-                             getSizes(fromExtents));
+    Value linear =
+        linearize(emitter, ArrayRef(outer).slice(group.fromBegin, fromCount),
+                  getSizes(fromExtents));
     delinearize(emitter, linear, getSizes(toExtents),
                 MutableArrayRef(inner).slice(group.toBegin, toCount));
   }
-  return source.element(builder, loc, getX(), inner);
+  SmallVector<Value> all(getX().getType().getRank(), zero);
+  for (auto [axis, index] : llvm::zip_equal(toAxes, inner))
+    all[axis] = index;
+  return source.element(builder, loc, getX(), all);
 }
 
 // --- broadcast
