@@ -19,8 +19,7 @@ static exec::EntryOp findPrepare(ModuleOp module) {
   return {};
 }
 
-// --- Model tensors
-// ----------------------------------------------------------------
+// --- Model tensors ---
 
 static ModelTensorInfo describe(StringRef name, RankedTensorType type,
                                 const Weight *weight,
@@ -59,8 +58,7 @@ std::vector<ModelTensorInfo> listModelTensors(ModuleOp module,
   return tensors;
 }
 
-// --- Sources
-// ----------------------------------------------------------------------
+// --- Sources ---
 
 namespace {
 
@@ -122,8 +120,7 @@ std::vector<std::vector<uint32_t>> findSources(ModuleOp module) {
   return result;
 }
 
-// --- Bytes
-// --------------------------------------------------------------------------
+// --- Bytes ---
 
 ConstantBytes::ConstantBytes(ModuleOp module, const WeightStore &weights) {
   for (exec::ConstantOp op : module.getOps<exec::ConstantOp>()) {

@@ -89,7 +89,7 @@ std::vector<char> getBytes(ElementsAttr value) {
   return bytes;
 }
 
-// --- Signature and buffers ----------------------------------------------------
+// --- Signature and buffers ---
 
 Offset<format::TensorSpec> EntryBuilder::buildSpec(exec::TensorAttr tensor) {
   std::vector<Offset<format::SizeExpr>> shape;
@@ -134,7 +134,7 @@ void EntryBuilder::addView(exec::ViewOp op) {
       /*in_place=*/false, getIndex(op.getBase()), offset));
 }
 
-// --- Commands -----------------------------------------------------------------
+// --- Commands ---
 
 Offset<void> EntryBuilder::buildLaunch(exec::LaunchOp op) {
   std::vector<uint32_t> operands;

@@ -24,8 +24,8 @@ struct PackageInputs {
   /// of `variants`, or another; null if there is no such entry or no weights.
   const CompiledVariant *host = nullptr;
   bool embedWeights = true;
-  std::string options;   // JSON
-  std::string decisions; // JSON
+  std::string options = {};   // JSON
+  std::string decisions = {}; // JSON
   int threads = 1;
 };
 

@@ -1,10 +1,10 @@
 #include "tcc/compiler.h"
 
 #include "compiler/codegen/cpu/ObjectEmitter.h"
-#include "compiler/decisions/Decisions.h"
 #include "compiler/package/PackageBuilder.h"
 #include "compiler/pipeline/GenerateCode.h"
 #include "compiler/pipeline/Phases.h"
+#include "compiler/pipeline/Provenance.h"
 #include "compiler/pipeline/Register.h"
 #include "compiler/pipeline/Weights.h"
 #include "dialects/exec/ExecOps.h"
@@ -15,17 +15,16 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include <chrono>
 #include <thread>
 
 using namespace mlir;
 using namespace tcc;
+using runtime::Code;
+using runtime::Status;
 
 namespace {
-
-enum ExitCode { kUsage = 2, kUnsupported = 4, kIo = 5, kInternal = 70 };
 
 /// One compilation: the state that its phases share.
 class Compilation {
@@ -43,32 +42,32 @@ private:
   static const Phase kPhases[];
   friend const std::vector<std::string> &tcc::getPhaseNames();
 
-  bool readOptions();
+  bool resolveCpus();
   bool import();
   bool replaceWeights();
-  bool simplify() { return runPasses(addSimplification, kInternal); }
+  bool simplify() { return runPasses(addSimplification, Code::Internal); }
   // Fusion and the target refuse ops that have no kernel.
-  bool fuse() { return runPasses(addFusion, kUnsupported); }
-  bool lower() { return runPasses(addLowering, kInternal); }
-  bool plan() { return runPasses(addPlanning, kUnsupported) && summarize(); }
+  bool fuse() { return runPasses(addFusion, Code::Unsupported); }
+  bool lower() { return runPasses(addLowering, Code::Internal); }
+  bool plan() {
+    return runPasses(addPlanning, Code::Unsupported) && summarize();
+  }
   bool generateCode();
   bool writePackage();
 
   /// `failureCode` is what a refusal of these passes means to the user.
-  bool runPasses(void (*addPasses)(OpPassManager &), ExitCode failureCode);
+  bool runPasses(void (*addPasses)(OpPassManager &), Code failureCode);
   bool summarize();
   std::optional<Artifact> getArtifactAfter(llvm::StringRef phase) const;
   bool writeModule();
   bool writeText(llvm::StringRef text);
-  bool fail(int exitCode, std::string problem);
+  bool fail(Code code, std::string problem);
+  bool fail(const Status &status);
   bool hasPrepare();
-  std::string describeOptions() const;
-  std::string describeDecisions();
 
   const CompileOptions &options;
   CompileReport report;
   MLIRContext context;
-  ImportOptions importOptions;
   std::vector<cpu::Cpu> cpus;
   Model model;
   std::vector<package::CompiledVariant> variants;
@@ -113,64 +112,33 @@ Compilation::Compilation(const CompileOptions &options)
   jobs = options.jobs > 0 ? options.jobs : cores;
 }
 
-bool Compilation::fail(int exitCode, std::string problem) {
-  report.exitCode = exitCode;
+bool Compilation::fail(Code code, std::string problem) {
+  report.exitCode = int(code);
   report.problems.push_back(std::move(problem));
   return false;
 }
 
-// --- Phases
-// -------------------------------------------------------------------
+bool Compilation::fail(const Status &status) {
+  return fail(status.code(), std::string(status.message()));
+}
 
-bool Compilation::readOptions() {
+// --- Phases ---
+
+bool Compilation::resolveCpus() {
   for (const std::string &name : options.cpus) {
     std::string error;
     std::optional<cpu::Cpu> cpu = cpu::resolveCpu(name, error);
     if (!cpu)
-      return fail(kUsage, "--cpu: " + error);
+      return fail(Code::Usage, "--cpu: " + error);
     cpus.push_back(*cpu);
   }
-  for (const std::string &text : options.dims) {
-    std::optional<DimBinding> dim = parseDimBinding(text);
-    if (!dim)
-      return fail(kUsage, "--dim: expected NAME=N or NAME=MIN..MAX, found '" +
-                              text + "'");
-    importOptions.dims.push_back(*dim);
-  }
-  for (const std::string &text : options.inputShapes) {
-    std::optional<InputShape> shape = parseInputShape(text);
-    if (!shape)
-      return fail(kUsage, "--input-shape: expected NAME=1x3x224x224, found '" +
-                              text + "'");
-    importOptions.inputShapes.push_back(*shape);
-  }
-  auto addPairs = [&](const char *flag, const std::vector<std::string> &texts,
-                      auto add) {
-    for (const std::string &text : texts) {
-      auto [name, value] = llvm::StringRef(text).split('=');
-      if (name.empty() || value.empty())
-        return fail(kUsage, std::string(flag) +
-                                ": expected NAME=VALUE, found '" + text + "'");
-      add(name.str(), value.str());
-    }
-    return true;
-  };
-  importOptions.outputs = options.outputs;
-  importOptions.readWeights = options.embedWeights;
-  return addPairs("--input-value", options.inputValues,
-                  [&](std::string name, std::string value) {
-                    importOptions.inputValues.push_back({name, value});
-                  }) &&
-         addPairs("--state", options.states,
-                  [&](std::string output, std::string input) {
-                    importOptions.states.push_back({output, input});
-                  });
+  return true;
 }
 
 bool Compilation::import() {
   Problems problems(options.model);
   FailureOr<Model> imported =
-      importModel(options.model, importOptions, &context, problems);
+      importModel(options.model, options.import, &context, problems);
   if (failed(imported)) {
     std::string text;
     llvm::raw_string_ostream stream(text);
@@ -179,7 +147,8 @@ bool Compilation::import() {
     llvm::StringRef(text).split(lines, '\n', -1, /*KeepEmpty=*/false);
     for (llvm::StringRef line : lines)
       report.problems.push_back(line.str());
-    report.exitCode = problems.empty() ? kInternal : problems.getExitCode();
+    report.exitCode =
+        problems.empty() ? int(Code::Internal) : problems.getExitCode();
     return false;
   }
   model = std::move(*imported);
@@ -193,9 +162,8 @@ bool Compilation::import() {
 bool Compilation::replaceWeights() {
   if (options.weightsFile.empty())
     return true;
-  runtime::Status status =
-      tcc::replaceWeights(model.weights, options.weightsFile);
-  return status.ok() || fail(int(status.code()), std::string(status.message()));
+  Status status = tcc::replaceWeights(model.weights, options.weightsFile);
+  return status.ok() || fail(status);
 }
 
 namespace {
@@ -213,17 +181,17 @@ struct FailedPass : PassInstrumentation {
 } // namespace
 
 bool Compilation::runPasses(void (*addPasses)(OpPassManager &),
-                            ExitCode failureCode) {
+                            Code failureCode) {
   PassManager pm(&context);
   std::string failed;
   pm.addInstrumentation(std::make_unique<FailedPass>(failed));
   addPasses(pm);
   if (succeeded(pm.run(*model.module)))
     return true;
-  report.exitCode = failureCode;
+  report.exitCode = int(failureCode);
   if (report.problems.empty())
-    fail(kInternal, options.model + ": internal error in " + failed);
-  if (report.exitCode == kInternal)
+    fail(Code::Internal, options.model + ": internal error in " + failed);
+  if (report.exitCode == int(Code::Internal))
     llvm::raw_string_ostream(report.reproducer) << *model.module;
   return false;
 }
@@ -266,7 +234,7 @@ bool Compilation::generateCode() {
              return host->hasFeature(feature);
            });
   };
-  bool needsHost = hasPrepare() && options.embedWeights;
+  bool needsHost = hasPrepare() && options.import.readWeights;
   for (const cpu::Cpu &cpu : cpus) {
     FailureOr<cpu::Image> image = generateImage(*model.module, cpu, jobs);
     if (failed(image))
@@ -280,7 +248,8 @@ bool Compilation::generateCode() {
   if (!needsHost)
     return true;
   if (!host)
-    return fail(kUnsupported, "constants cannot be computed here: " + error);
+    return fail(Code::Unsupported,
+                "constants cannot be computed here: " + error);
   FailureOr<cpu::Image> image = generateImage(*model.module, *host, jobs);
   if (failed(image))
     return false;
@@ -292,21 +261,17 @@ bool Compilation::writePackage() {
   package::PackageInputs inputs{*model.module, model.weights, model.metadata,
                                 std::move(variants)};
   inputs.host = hostVariant ? &*hostVariant : nullptr;
-  inputs.embedWeights = options.embedWeights;
-  inputs.options = describeOptions();
-  inputs.decisions = describeDecisions();
+  inputs.embedWeights = options.import.readWeights;
+  inputs.options = describeOptions(options, cpus);
+  inputs.decisions = describeDecisions(*model.module);
   inputs.threads = jobs;
   uint64_t weightBytes = 0;
-  runtime::Status status =
-      package::writePackage(inputs, options.output, weightBytes);
+  Status status = package::writePackage(inputs, options.output, weightBytes);
   report.weightBytes = weightBytes;
-  if (status.ok())
-    return true;
-  return fail(int(status.code()), std::string(status.message()));
+  return status.ok() || fail(status);
 }
 
-// --- Output
-// -------------------------------------------------------------------
+// --- Output ---
 
 std::optional<Artifact>
 Compilation::getArtifactAfter(llvm::StringRef phase) const {
@@ -352,44 +317,12 @@ bool Compilation::writeText(llvm::StringRef text) {
         return llvm::Error::success();
       });
   if (error)
-    return fail(kIo, options.output + ": " + llvm::toString(std::move(error)));
+    return fail(Code::Io,
+                options.output + ": " + llvm::toString(std::move(error)));
   return true;
 }
 
-std::string Compilation::describeOptions() const {
-  auto list = [](const std::vector<std::string> &texts) {
-    return llvm::json::Value(llvm::json::Array(texts));
-  };
-  llvm::json::Array cpuNames;
-  for (const cpu::Cpu &cpu : cpus)
-    cpuNames.push_back(cpu.name);
-  llvm::json::Object object{{"producer", "tcc " TCC_VERSION},
-                            {"cpu", std::move(cpuNames)},
-                            {"dim", list(options.dims)},
-                            {"input_shape", list(options.inputShapes)},
-                            {"input_value", list(options.inputValues)},
-                            {"output", list(options.outputs)},
-                            {"state", list(options.states)}};
-  return llvm::formatv("{0}", llvm::json::Value(std::move(object))).str();
-}
-
-std::string Compilation::describeDecisions() {
-  llvm::json::Array decisions;
-  for (const Decision &decision : getDecisions(*model.module)) {
-    llvm::json::Object numbers;
-    for (const auto &[name, value] : decision.numbers)
-      numbers[name] = value;
-    decisions.push_back(llvm::json::Object{{"pass", decision.pass},
-                                           {"node", decision.node},
-                                           {"decision", decision.decision},
-                                           {"reason", decision.reason},
-                                           {"numbers", std::move(numbers)}});
-  }
-  return llvm::formatv("{0}", llvm::json::Value(std::move(decisions))).str();
-}
-
-// --- The whole
-// ----------------------------------------------------------------
+// --- The whole ---
 
 /// The model's name of the node at `loc`, or nothing.
 static std::string getNodeName(Location loc) {
@@ -415,7 +348,7 @@ CompileReport Compilation::run() {
     report.problems.push_back(options.model + ": " + prefix + diagnostic.str());
     return success();
   });
-  bool ok = readOptions();
+  bool ok = resolveCpus();
   for (const Phase &phase : kPhases) {
     ok = ok && (this->*phase.run)();
     if (!ok || options.stopAfter == phase.name)
@@ -426,9 +359,10 @@ CompileReport Compilation::run() {
     }
   }
   if (model.module)
-    report.decisions = describeDecisions();
+    report.decisions = describeDecisions(*model.module);
   if (!ok && report.exitCode == 0)
-    report.exitCode = report.problems.empty() ? kInternal : kUnsupported;
+    report.exitCode =
+        int(report.problems.empty() ? Code::Internal : Code::Unsupported);
   report.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();

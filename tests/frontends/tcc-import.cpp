@@ -1,14 +1,14 @@
-//===- tcc-import.cpp - Prints the module of a model file
-//---------------------===//
+//===- tcc-import.cpp - Prints the module of a model file ---------------===//
 //
-// tcc-import MODEL [--dim NAME=N] [--input-shape NAME=AxB] [--input-value
-// NAME=V]
-//            [--output NAME] [--state OUT=IN] [--weights=none] [--quiet]
+// tcc-import MODEL [--dim NAME=N] [--input-shape NAME=AxB]
+//            [--input-value NAME=V] [--output NAME] [--state OUT=IN]
+//            [--weights=none] [--quiet]
 //
 //===----------------------------------------------------------------------===//
 
 #include "frontends/Frontend.h"
 #include "mlir/IR/Verifier.h"
+#include "tools/cli/ModelFlags.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -21,23 +21,28 @@ static cl::list<std::string> dims("dim"), shapes("input-shape"),
 static cl::opt<std::string> weights("weights", cl::init("embed"));
 static cl::opt<bool> isQuiet("quiet"), showWeights("show-weights");
 
+/// Reads each text; ends the tool at a malformed one.
+template <typename T>
+static void parseAll(const cl::list<std::string> &texts,
+                     std::optional<T> parse(std::string_view),
+                     std::vector<T> &values) {
+  for (const std::string &text : texts) {
+    std::optional<T> value = parse(text);
+    if (!value) {
+      llvm::errs() << "tcc-import: malformed '" << text << "'\n";
+      std::exit(2);
+    }
+    values.push_back(*value);
+  }
+}
+
 static tcc::ImportOptions makeOptions() {
   tcc::ImportOptions options;
-  for (const std::string &text : dims)
-    if (auto binding = tcc::parseDimBinding(text))
-      options.dims.push_back(*binding);
-  for (const std::string &text : shapes)
-    if (auto shape = tcc::parseInputShape(text))
-      options.inputShapes.push_back(*shape);
-  for (llvm::StringRef text : values) {
-    auto [name, value] = text.split('=');
-    options.inputValues.push_back({name.str(), value.str()});
-  }
+  parseAll(dims, tcc::tools::parseDimBinding, options.dims);
+  parseAll(shapes, tcc::tools::parseInputShape, options.inputShapes);
+  parseAll(values, tcc::tools::parseInputValue, options.inputValues);
+  parseAll(states, tcc::tools::parseStatePair, options.states);
   options.outputs.assign(outputs.begin(), outputs.end());
-  for (llvm::StringRef text : states) {
-    auto [output, input] = text.split('=');
-    options.states.push_back({output.str(), input.str()});
-  }
   options.readWeights = weights != "none";
   return options;
 }

@@ -11,6 +11,7 @@ import tempfile
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+from safetensors.numpy import save_file
 
 from harness import BIN, Tally, first_line, run_tool
 
@@ -122,6 +123,55 @@ def check_models(r):
     r.expect("no model", 2, [], "tcc", "-o", "out.tcc")
 
 
+    for flag in ("--dim=batch", "--dim=batch=3..1", "--input-shape=x=2xx4",
+                 "--input-value=x", "--state=y"):  # fmt: skip
+        refuse(f"malformed {flag}", 2, [flag.split("=")[0]], linear(), flag)
+
+
+def reshape():
+    """y = reshape(x, shape): the values of `shape` decide the type of y."""
+    return small_model(
+        [helper.make_node("Reshape", ["x", "shape"], ["y"], name="/reshape")],
+        [floats("x", 4, 3)],
+        [floats("y", 2, 6)],
+        [numpy_helper.from_array(np.array([2, 6], np.int64), "shape")],
+    )
+
+
+def check_weights(r):
+    """Values from a file, when compiling: tcc --weights=FILE."""
+
+    def refuse(name, code, words, tensors, model=linear):
+        path, weights = r.write("model.onnx", model()), r.path("new.safetensors")
+        save_file(tensors, weights)
+        flags = ["-q", "-o", "out.tcc", f"--weights={weights}"]
+        r.expect(name, code, words, "tcc", path, *flags)
+
+    good = np.zeros((FEATURES, 3), np.float32)
+    refuse("no such weight", 2, ["'v'"], {"v": good})
+    refuse("weight of another shape", 2, ["'w'", "shape"], {"w": good.T.copy()})
+    refuse("weight of another type", 2, ["'w'", "type"], {"w": good.astype(np.int32)})
+    shape = {"shape": np.array([6, 2], np.int64)}
+    refuse("structural constant", 3, ["'shape'"], shape, reshape)
+    path = r.write("model.onnx", linear())
+    r.expect("missing weights", 5, ["none.st"], "tcc", path, "--weights=none.st")
+    bad = r.write("bad.safetensors", b"no weights")
+    r.expect("bad weights", 3, ["bad.safetensors"], "tcc", path, f"--weights={bad}")
+
+
+def check_cpus(r):
+    """A package for another maker's CPU: no machine has the features of both."""
+    model, refused = r.write("model.onnx", linear()), []
+    for cpu in ("znver5", "sapphirerapids"):
+        package = r.path(cpu + ".tcc")
+        run = run_tool("tcc", model, "-q", "-o", package, f"--cpu={cpu}")
+        r.tally.check(f"compiles for {cpu}", run.code == 0, first_line(run))
+        run = run_tool("tcc-run", "run", package, "--random-inputs")
+        refused.append(run.code == 8 and "CPU" in run.err)
+        r.tally.check(f"{cpu}: runs or exit 8", run.code in (0, 8), first_line(run))
+    r.tally.check("a lacking CPU is refused", any(refused), str(refused))
+
+
 def check_inputs(r, package):
     def refuse(name, code, words, *arguments):
         r.expect(name, code, words, "tcc-run", "run", package, *arguments)
@@ -208,6 +258,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         r = Refusals(folder)
         check_models(r)
+        check_weights(r)
+        check_cpus(r)
         package = r.make_package("linear", linear())
         if os.path.exists(package):
             check_inputs(r, package)

@@ -2,6 +2,7 @@
 
 #include "tcc/compiler.h"
 #include "tools/cli/CommandLine.h"
+#include "tools/cli/ModelFlags.h"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -46,16 +47,33 @@ static const char kExitCodes[] =
     "feature,\n5 input or output, 7 out of memory, 8 CPU feature missing, 70 "
     "internal error";
 
-static void addShapes(CLI::App &app, CompileOptions &options) {
-  auto list = [&](const char *flag, std::vector<std::string> &values,
-                  const char *help) {
-    app.add_option(flag, values, help)->take_all()->expected(1);
+/// A flag that may be given several times, each with one value for `values`.
+template <typename T>
+static void addList(CLI::App &app, const char *flag,
+                    std::optional<T> parse(std::string_view),
+                    std::vector<T> &values, std::string help) {
+  auto check = [=](const std::string &text) {
+    return parse(text) ? "" : "expected " + help + ", found '" + text + "'";
   };
-  list("--dim", options.dims, "NAME=N or NAME=MIN..MAX: a symbolic dimension");
-  list("--input-shape", options.inputShapes, "NAME=1x3x224x224");
-  list("--input-value", options.inputValues,
-       "NAME=V: fix an input at compile time");
-  list("--state", options.states, "OUT=IN: an output that is the next input");
+  auto add = [=, &values](const std::vector<std::string> &texts) {
+    for (const std::string &text : texts)
+      values.push_back(*parse(text));
+  };
+  app.add_option_function<std::vector<std::string>>(flag, add, help)
+      ->check(check)
+      ->take_all()
+      ->expected(1);
+}
+
+static void addImportOptions(CLI::App &app, ImportOptions &options) {
+  addList(app, "--dim", tools::parseDimBinding, options.dims,
+          "NAME=N or NAME=MIN..MAX: a symbolic dimension");
+  addList(app, "--input-shape", tools::parseInputShape, options.inputShapes,
+          "NAME=1x3x224x224");
+  addList(app, "--input-value", tools::parseInputValue, options.inputValues,
+          "NAME=V: fix an input at compile time");
+  addList(app, "--state", tools::parseStatePair, options.states,
+          "OUT=IN: an output that is the next input");
   app.add_option("--output", options.outputs,
                  "values to return, comma-separated")
       ->delimiter(',');
@@ -71,7 +89,7 @@ static void addOptions(CLI::App &app, ToolOptions &options) {
   app.add_option("--cpu", compile.cpus, "CPUs, comma-separated")
       ->delimiter(',')
       ->capture_default_str();
-  addShapes(app, compile);
+  addImportOptions(app, compile.import);
   app.add_option("--weights", options.weights,
                  "embed, none, or a safetensors file with other values")
       ->capture_default_str();
@@ -97,8 +115,8 @@ static void addOptions(CLI::App &app, ToolOptions &options) {
 static void complete(ToolOptions &options) {
   CompileOptions &compile = options.compile;
   compile.artifact = kArtifacts.at(options.emit);
-  compile.embedWeights = options.weights != "none";
-  if (compile.embedWeights && options.weights != "embed")
+  compile.import.readWeights = options.weights != "none";
+  if (compile.import.readWeights && options.weights != "embed")
     compile.weightsFile = options.weights;
   // The target's refusals are among the problems.
   if (options.check && compile.stopAfter.empty())

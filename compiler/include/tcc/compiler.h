@@ -6,6 +6,7 @@
 #ifndef TCC_COMPILER_H
 #define TCC_COMPILER_H
 
+#include "tcc/import_options.h"
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,12 +29,7 @@ struct CompileOptions {
   std::string model, output;
   /// CPU names, "native" for this machine's: one variant of the code each.
   std::vector<std::string> cpus = {"native"};
-  /// As on the command line: NAME=N, NAME=MIN..MAX; NAME=1x3x224x224; NAME=V;
-  /// names of outputs; OUT=IN.
-  std::vector<std::string> dims, inputShapes, inputValues, outputs, states;
-  /// False leaves the weights out of the package and does not open external
-  /// data.
-  bool embedWeights = true;
+  ImportOptions import;
   /// A safetensors file with values for the model's weights; empty: its own.
   std::string weightsFile;
   Artifact artifact = Artifact::Package;

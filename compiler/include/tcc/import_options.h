@@ -1,0 +1,48 @@
+//===- tcc/import_options.h - How a model is read ---------------*- C++ -*-===//
+#ifndef TCC_IMPORT_OPTIONS_H
+#define TCC_IMPORT_OPTIONS_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tcc {
+
+/// The sizes that a symbolic dimension of the inputs may have; a fixed size has
+/// min == max.
+struct DimBinding {
+  std::string name;
+  int64_t min, max;
+};
+
+struct InputShape {
+  std::string name;
+  std::vector<int64_t> extents;
+};
+
+/// An input fixed at compile time: one number, or one an element, separated by
+/// commas, in the notation of the input's element type.
+struct InputValue {
+  std::string name;
+  std::string text;
+};
+
+/// An output that is an input of the next run.
+struct StatePair {
+  std::string output, input;
+};
+
+struct ImportOptions {
+  std::vector<DimBinding> dims;
+  std::vector<InputShape> inputShapes;
+  std::vector<InputValue> inputValues;
+  /// The values of the model to return; its outputs if empty.
+  std::vector<std::string> outputs;
+  std::vector<StatePair> states;
+  /// False leaves the weights out of the package: external data is not opened.
+  bool readWeights = true;
+};
+
+} // namespace tcc
+
+#endif // TCC_IMPORT_OPTIONS_H

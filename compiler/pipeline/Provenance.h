@@ -1,0 +1,21 @@
+//===- Provenance.h - What a package says about its making ------*- C++ -*-===//
+#ifndef TCC_COMPILER_PIPELINE_PROVENANCE_H
+#define TCC_COMPILER_PIPELINE_PROVENANCE_H
+
+#include "compiler/codegen/cpu/Cpu.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "tcc/compiler.h"
+
+namespace tcc {
+
+/// The options that decide what a package does, with `cpus` for their names, as
+/// one JSON object. Paths and job counts are left out: they change nothing.
+std::string describeOptions(const CompileOptions &options,
+                            llvm::ArrayRef<cpu::Cpu> cpus);
+
+/// The decisions recorded on `module`, as a JSON array.
+std::string describeDecisions(mlir::ModuleOp module);
+
+} // namespace tcc
+
+#endif // TCC_COMPILER_PIPELINE_PROVENANCE_H

@@ -1,0 +1,53 @@
+#include "tools/cli/ModelFlags.h"
+
+#include <gtest/gtest.h>
+
+using namespace tcc;
+using namespace tcc::tools;
+
+TEST(ModelFlags, DimIsASizeOrARange) {
+  auto size = parseDimBinding("batch=3");
+  ASSERT_TRUE(size);
+  EXPECT_EQ(size->name, "batch");
+  EXPECT_EQ(size->min, 3);
+  EXPECT_EQ(size->max, 3);
+  auto range = parseDimBinding("a=b=1..8"); // the name has a '='
+  ASSERT_TRUE(range);
+  EXPECT_EQ(range->name, "a=b");
+  EXPECT_EQ(range->min, 1);
+  EXPECT_EQ(range->max, 8);
+}
+
+TEST(ModelFlags, MalformedDim) {
+  for (const char *text :
+       {"", "batch", "=3", "batch=", "batch=-1", "batch=8..1", "batch=1..",
+        "batch=..8", "batch=1...8", "batch=3x", "batch=99999999999999999999"})
+    EXPECT_FALSE(parseDimBinding(text)) << text;
+}
+
+TEST(ModelFlags, ShapeIsAListOfExtents) {
+  auto shape = parseInputShape("x=1x3x224x224");
+  ASSERT_TRUE(shape);
+  EXPECT_EQ(shape->name, "x");
+  EXPECT_EQ(shape->extents, (std::vector<int64_t>{1, 3, 224, 224}));
+  auto scalar = parseInputShape("x=");
+  ASSERT_TRUE(scalar);
+  EXPECT_TRUE(scalar->extents.empty());
+}
+
+TEST(ModelFlags, MalformedShape) {
+  for (const char *text : {"", "x", "=1x3", "x=1x", "x=x1", "x=1xx3", "x=1x-3"})
+    EXPECT_FALSE(parseInputShape(text)) << text;
+}
+
+TEST(ModelFlags, ValuesAndStates) {
+  auto value = parseInputValue("rate=16000");
+  ASSERT_TRUE(value);
+  EXPECT_EQ(value->text, "16000");
+  EXPECT_FALSE(parseInputValue("rate="));
+  auto state = parseStatePair("next=previous");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->output, "next");
+  EXPECT_EQ(state->input, "previous");
+  EXPECT_FALSE(parseStatePair("next"));
+}
