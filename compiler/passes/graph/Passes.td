@@ -12,7 +12,8 @@ def SimplifyPass : TccGraphPass<"simplify"> {
   let description = [{
     Folders, canonicalisation patterns, constant evaluation by the reference
     evaluator (results of at most 64 KiB) and common subexpressions, until
-    nothing changes. Identities hold bit for bit but for pow(x, 2) and pow(x, 3).
+    nothing changes; rewrites that come to no end are an internal error.
+    Identities hold bit for bit but for pow(x, 2) and pow(x, 3).
     Afterwards a constant of equal elements is a broadcast scalar, and an `if`
     on a constant is the branch taken.
 

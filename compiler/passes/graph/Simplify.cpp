@@ -17,7 +17,9 @@ namespace tcc {
 
 namespace {
 
-constexpr int64_t kMaxRounds = 4;
+/// What terminates takes few of either.
+constexpr int64_t kMaxRounds = 16;
+constexpr int64_t kMaxRewritesPerOp = 256;
 
 /// The canonicalisation patterns that the ops themselves declare.
 void addCanonicalizations(RewritePatternSet &patterns) {
@@ -32,30 +34,53 @@ struct SimplifyPass : impl::SimplifyPassBase<SimplifyPass> {
     registerEvaluatorDialects(registry); // for constants
   }
 
-  void runOnOperation() override {
-    ModuleOp module = getOperation();
-    DecisionLog log(module, "simplify");
-    RewritePatternSet patterns(&getContext());
-    addCanonicalizations(patterns);
-    addAlgebraPatterns(patterns);
-    addConstantPatterns(patterns);
-    addTransposePatterns(patterns);
-    addSlicePatterns(patterns);
-    addControlPatterns(patterns, log);
-    FrozenRewritePatternSet frozen(std::move(patterns));
-    IRRewriter rewriter(&getContext());
-    bool changed = true;
-    // Values that have become the same enable more rewrites.
-    for (int64_t i = 0; changed && i < kMaxRounds; ++i) {
-      // Failure says that the driver's limit of iterations ended the rewriting:
-      // the module is valid all the same, and the next round goes on.
-      (void)applyPatternsAndFoldGreedily(module, frozen);
-      DominanceInfo dominance(module);
-      changed = false;
-      eliminateCommonSubExpressions(rewriter, dominance, module, &changed);
-    }
-  }
+  void runOnOperation() override;
 };
 
 } // namespace
+
+static FrozenRewritePatternSet collectPatterns(MLIRContext *context,
+                                               DecisionLog &log) {
+  RewritePatternSet patterns(context);
+  addCanonicalizations(patterns);
+  addAlgebraPatterns(patterns);
+  addConstantPatterns(patterns);
+  addTransposePatterns(patterns);
+  addSlicePatterns(patterns);
+  addControlPatterns(patterns, log);
+  return std::move(patterns);
+}
+
+/// Rewrites and merges equal values, which enables more rewrites, until nothing
+/// changes. Fails where there is no end: rewrites that undo each other, or one
+/// that changes the module and fails, are our mistake.
+static LogicalResult simplifyFully(ModuleOp module,
+                                   const FrozenRewritePatternSet &patterns) {
+  int64_t ops = 0;
+  module.walk([&](Operation *) { ++ops; });
+  GreedyRewriteConfig config;
+  config.maxNumRewrites = kMaxRewritesPerOp * ops;
+  IRRewriter rewriter(module.getContext());
+  for (int64_t i = 0; i < kMaxRounds; ++i) {
+    if (failed(applyPatternsAndFoldGreedily(module, patterns, config)))
+      return failure();
+    DominanceInfo dominance(module);
+    bool changed = false;
+    eliminateCommonSubExpressions(rewriter, dominance, module, &changed);
+    if (!changed)
+      return success();
+  }
+  return failure();
+}
+
+void SimplifyPass::runOnOperation() {
+  DecisionLog log(getOperation(), "simplify");
+  FrozenRewritePatternSet patterns = collectPatterns(&getContext(), log);
+  if (succeeded(simplifyFully(getOperation(), patterns)))
+    return;
+  // No error: that would be one of the model.
+  getOperation().emitWarning("simplification does not come to an end");
+  signalPassFailure();
+}
+
 } // namespace tcc

@@ -27,8 +27,8 @@ struct ShrinkSplat : OpRewritePattern<ConstantOp> {
   }
 };
 
-/// The scalar constant that `tensor` repeats.
-ConstantOp getScalar(Value tensor) {
+/// The scalar constant that `tensor` repeats, null if it is none.
+Value getScalar(Value tensor) {
   auto broadcast = tensor.getDefiningOp<BroadcastOp>();
   auto constant =
       (broadcast ? broadcast.getX() : tensor).getDefiningOp<ConstantOp>();
@@ -61,18 +61,18 @@ struct EvaluateSplats : RewritePattern {
     if (!isa<PointwiseOpInterface>(op) || op->getNumResults() != 1)
       return failure();
     RankedTensorType type = getTensorType(op->getResult(0));
-    SmallVector<Value> scalars;
-    for (Value operand : op->getOperands()) {
-      ConstantOp scalar = getScalar(operand);
-      if (!scalar)
-        return rewriter.notifyMatchFailure(op, "an operand is not a splat");
-      auto scalarType = RankedTensorType::get(
-          {}, getTensorType(scalar.getResult()).getElementType());
-      scalars.push_back(
-          reshapeTo(rewriter, op->getLoc(), scalar.getResult(), scalarType));
-    }
     if (type.getRank() == 0)
       return rewriter.notifyMatchFailure(op, "is a scalar already");
+    SmallVector<Value> scalars;
+    for (Value operand : op->getOperands()) {
+      scalars.push_back(getScalar(operand));
+      if (!scalars.back())
+        return rewriter.notifyMatchFailure(op, "an operand is not a splat");
+    }
+    for (Value &scalar : scalars)
+      scalar = reshapeTo(
+          rewriter, op->getLoc(), scalar,
+          RankedTensorType::get({}, getTensorType(scalar).getElementType()));
     OperationState state(op->getLoc(), op->getName(), scalars,
                          {RankedTensorType::get({}, type.getElementType())},
                          op->getAttrs());

@@ -56,3 +56,18 @@ func.func @bad_index_stays(%x: tensor<3xf32>) -> tensor<1xf32> {
     : (tensor<3xf32>, tensor<1xi64>) -> tensor<1xf32>
   return %y : tensor<1xf32>
 }
+
+// A splat of another rank beside a computed operand stays, and no rewrite
+// changes the module to find that out: the pass would not come to an end.
+// CHECK-LABEL: func @one_splat
+// CHECK-NEXT:    %[[C:.+]] = graph.constant dense<2.000000e+00> : tensor<1x1xf32>
+// CHECK-NEXT:    %[[B:.+]] = graph.broadcast %[[C]]
+// CHECK-NEXT:    %[[Y:.+]] = graph.mul %[[B]], %{{.+}}
+// CHECK-NEXT:    return %[[Y]]
+func.func @one_splat(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {
+  %c = graph.constant dense<2.0> : tensor<1x1xf32>
+  %b = graph.broadcast %c : (tensor<1x1xf32>) -> tensor<1x4xf32>
+  %y = graph.mul %b, %x
+    : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+  return %y : tensor<1x4xf32>
+}
