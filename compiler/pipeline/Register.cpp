@@ -1,5 +1,6 @@
 #include "compiler/pipeline/Register.h"
 
+#include "compiler/codegen/Passes.h"
 #include "compiler/lowering/Passes.h"
 #include "compiler/passes/exec/Passes.h"
 #include "compiler/passes/graph/Passes.h"
@@ -28,6 +29,7 @@ void registerAllTccPasses() {
   registerTccGraphPasses();
   registerTccLoweringPasses();
   registerTccExecPasses();
+  registerTccCodegenPasses();
   registerPhases();
 }
 

@@ -1,0 +1,32 @@
+#ifndef TCC_CODEGEN_PASSES
+#define TCC_CODEGEN_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def LowerKernelsPass : Pass<"tcc-lower-kernels", "mlir::ModuleOp"> {
+  let summary = "show the loops of each fused region";
+  let description = [{
+    Each function with a `graph.fused` op is replaced by the kernel of its first
+    one, as it goes to the target's code generation. For tests and for reading:
+    the compiler emits each kernel into a module of its own.
+
+    ```mlir
+    func.func @relu(%x: tensor<8xf32>) -> tensor<8xf32> {
+      %y = graph.fused <pointwise> (%x) ...
+    // becomes
+    func.func @relu(%buffers: !llvm.ptr, %sizes: !llvm.ptr, %first: i64,
+                    %last: i64, %scratch: !llvm.ptr) {
+      scf.for %task = ...
+    ```
+  }];
+  let options = [
+    Option<"vectorBytes", "vector-bytes", "int64_t", "64",
+           "bytes of a vector register">];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
+#endif // TCC_CODEGEN_PASSES

@@ -1,0 +1,139 @@
+#include "tests/compiler/codegen/kernel/KernelHarness.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace tcc {
+
+KernelHarness::KernelHarness() {
+  DialectRegistry registry;
+  registerEvaluatorDialects(registry);
+  context.appendDialectRegistry(registry);
+  loadKernelDialects(context);
+}
+
+func::FuncOp KernelHarness::getFunction() {
+  return module->lookupSymbol<func::FuncOp>("f");
+}
+
+void KernelHarness::parse(graph::KernelKind kind, const std::string &source,
+                          ArrayRef<int64_t> values) {
+  symbols.assign(values.begin(), values.end());
+  module = parseSourceString<ModuleOp>(source, &context);
+  ASSERT_TRUE(module) << source;
+  func::FuncOp copy = getFunction().clone();
+  copy.setName("kernel");
+  module->push_back(copy);
+  region = fuse(copy, kind);
+  ASSERT_TRUE(succeeded(verify(*module)));
+}
+
+RankedTensorType KernelHarness::getRunType(Type type) const {
+  auto tensor = cast<RankedTensorType>(type);
+  SmallVector<int64_t> shape;
+  for (AffineExpr extent : graph::getExtents(tensor))
+    shape.push_back(graph::evaluate(extent, symbols));
+  return RankedTensorType::get(shape, tensor.getElementType());
+}
+
+void KernelHarness::compile(llvm::StringRef cpu) {
+  auto compiled = CompiledKernel::compile(region, cpu);
+  ASSERT_TRUE(bool(compiled)) << toString(compiled.takeError());
+  kernel.emplace(std::move(*compiled));
+}
+
+std::vector<HostTensor> KernelHarness::makeInputs() {
+  std::vector<HostTensor> inputs;
+  uint32_t state = 1;
+  for (Type type : getFunction().getArgumentTypes()) {
+    HostTensor tensor{getRunType(type), {}};
+    Type elementType = tensor.type.getElementType();
+    for (int64_t i = 0; i < tensor.type.getNumElements(); ++i) {
+      state = state * 1664525u + 1013904223u;
+      double unit = double(state >> 8) / (1 << 24);
+      Scalar scalar;
+      if (tensor.isFloat())
+        scalar.f = 4 * unit - 2;
+      else
+        scalar.i = elementType.isInteger(1) ? unit > 0.5 : int64_t(3 * unit);
+      tensor.elements.push_back(roundTo(elementType, scalar));
+    }
+    inputs.push_back(std::move(tensor));
+  }
+  return inputs;
+}
+
+KernelRun KernelHarness::run(ArrayRef<HostTensor> inputs,
+                             int64_t tasksPerCall) {
+  KernelRun run;
+  std::vector<Bytes> storage;
+  for (const HostTensor &input : inputs)
+    storage.push_back(makeBytes(input));
+  for (Type type : getFunction().getResultTypes()) {
+    HostTensor empty{getRunType(type), {}};
+    empty.elements.resize(empty.type.getNumElements(), Scalar{.i = 0});
+    run.results.push_back(makeBytes(empty));
+  }
+  std::vector<void *> buffers;
+  for (Bytes &bytes : storage)
+    buffers.push_back(bytes.data());
+  for (Bytes &bytes : run.results)
+    buffers.push_back(bytes.data());
+  buffers.push_back(run.fault);
+  kernel->run(buffers, symbols, tasksPerCall);
+  return run;
+}
+
+/// |got - expected| <= tolerance * the largest |expected|, or the last place of
+/// a narrow type.
+static void compare(const HostTensor &expected, const Bytes &bytes,
+                    double tolerance) {
+  auto got = readBytes(expected.type, bytes);
+  ASSERT_TRUE(bool(got)) << toString(got.takeError());
+  Type type = expected.type.getElementType();
+  if (type.isF16())
+    tolerance = std::max(tolerance, 1e-3);
+  if (type.isBF16())
+    tolerance = std::max(tolerance, 8e-3);
+  double largest = 0;
+  if (expected.isFloat())
+    for (Scalar x : expected.elements)
+      largest = std::max(largest, std::fabs(x.f));
+  for (size_t i = 0; i < expected.elements.size(); ++i) {
+    Scalar want = expected.elements[i], have = got->elements[i];
+    if (expected.isFloat())
+      ASSERT_NEAR(have.f, want.f, tolerance * largest) << "element " << i;
+    else
+      ASSERT_EQ(have.i, want.i) << "element " << i;
+  }
+}
+
+void KernelHarness::check(graph::KernelKind kind, const std::string &source,
+                          ArrayRef<int64_t> values, double tolerance) {
+  SCOPED_TRACE(source);
+  ASSERT_NO_FATAL_FAILURE(parse(kind, source, values));
+  std::vector<HostTensor> inputs = makeInputs();
+  std::optional<KernelRun> first;
+  for (llvm::StringRef cpu : {"native", "x86-64-v3"}) {
+    ASSERT_NO_FATAL_FAILURE(compile(cpu));
+    for (int64_t tasksPerCall : {int64_t(1) << 40, int64_t(1), int64_t(3)}) {
+      KernelRun next = run(inputs, tasksPerCall);
+      EXPECT_EQ(next.fault[0], 0);
+      if (!first)
+        first = std::move(next);
+      else
+        EXPECT_EQ(next.results, first->results)
+            << "other bits on " << cpu.str() << " with " << tasksPerCall
+            << " tasks a call";
+    }
+  }
+  auto expected = Evaluator(symbols).evaluate(getFunction(), inputs);
+  ASSERT_TRUE(bool(expected)) << toString(expected.takeError());
+  for (auto [tensor, bytes] : llvm::zip_equal(*expected, first->results))
+    compare(tensor, bytes, tolerance);
+}
+
+} // namespace tcc

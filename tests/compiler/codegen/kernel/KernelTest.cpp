@@ -1,0 +1,176 @@
+//===- KernelTest.cpp - Pointwise, scan and irregular regions -------------===//
+
+#include "tests/compiler/codegen/kernel/KernelHarness.h"
+
+using namespace tcc;
+using graph::KernelKind;
+
+namespace {
+
+using KernelTest = KernelHarness;
+
+/// `source` after aliases of its types: {"x", "4xf32"} defines !x.
+std::string
+define(std::initializer_list<std::pair<std::string, std::string>> types,
+       const std::string &source) {
+  std::string text;
+  for (const auto &[name, shape] : types)
+    text += "!" + name + " = tensor<" + shape + ">\n";
+  return text + source;
+}
+
+TEST_F(KernelTest, pointwiseWithBroadcastBias) {
+  check(KernelKind::pointwise, define({{"x", "2x5x7x9xf32"}}, R"(
+    func.func @f(%x: !x, %b: tensor<5x1x1xf32>) -> !x {
+      %0 = graph.broadcast %b : (tensor<5x1x1xf32>) -> !x
+      %1 = graph.add %x, %0 : (!x, !x) -> !x
+      %2 = graph.gelu %1 : (!x) -> !x
+      return %2 : !x
+    })"));
+}
+
+TEST_F(KernelTest, resultsOfDifferentElementTypes) {
+  check(KernelKind::pointwise,
+        define({{"x", "50001xf32"}, {"b", "50001xi1"}, {"i", "50001xi8"}}, R"(
+    func.func @f(%x: !x, %y: !x) -> (!x, !b, !i) {
+      %0 = graph.tanh %x : (!x) -> !x
+      %1 = graph.compare <gt> %x, %y : (!x, !x) -> !b
+      %2 = graph.cast %x : (!x) -> !i
+      return %0, %1, %2 : !x, !b, !i
+    })"));
+}
+
+TEST_F(KernelTest, narrowFloatsRoundAfterEachOp) {
+  for (std::string type : {"f16", "bf16"})
+    check(KernelKind::pointwise, define({{"x", "3x101x" + type}}, R"(
+      func.func @f(%x: !x, %y: !x) -> !x {
+        %0 = graph.mul %x, %y : (!x, !x) -> !x
+        %1 = graph.add %0, %x : (!x, !x) -> !x
+        return %1 : !x
+      })"),
+          {}, 0);
+}
+
+TEST_F(KernelTest, doublesAndLongs) {
+  check(KernelKind::pointwise, define({{"x", "77xf64"}, {"i", "77xi64"}}, R"(
+    func.func @f(%x: !x, %i: !i) -> (!x, !i) {
+      %0 = graph.cast %i : (!i) -> !x
+      %1 = graph.exp %x : (!x) -> !x
+      %2 = graph.mul %0, %1 : (!x, !x) -> !x
+      %3 = graph.mul %i, %i : (!i, !i) -> !i
+      return %2, %3 : !x, !i
+    })"),
+        {}, 1e-14);
+}
+
+TEST_F(KernelTest, transposeAndReshapeAreRead) {
+  check(KernelKind::pointwise,
+        define({{"x", "6x4x5xf32"}, {"t", "5x4x6xf32"}, {"y", "5x24xf32"}},
+               R"(
+    func.func @f(%x: !x) -> !y {
+      %0 = graph.transpose %x [2, 1, 0] : (!x) -> !t
+      %1 = graph.reshape %0 : (!t) -> !y
+      %2 = graph.neg %1 : (!y) -> !y
+      return %2 : !y
+    })"));
+}
+
+TEST_F(KernelTest, concatPadAndSlice) {
+  check(KernelKind::pointwise, define({{"x", "3x4xf32"},
+                                       {"z", "3x2xf32"},
+                                       {"c", "3x6xf32"},
+                                       {"y", "5x8xf32"}},
+                                      R"(
+    func.func @f(%x: !x, %z: !z, %v: tensor<f32>) -> (!y, !y) {
+      %0 = graph.concat %x, %z {axis = 1 : i64} : (!x, !z) -> !c
+      %1 = graph.pad %0, %v {low = array<i64: 1, 2>, high = array<i64: 1, 0>,
+        interior = array<i64: 0, 0>} : (!c, tensor<f32>) -> !y
+      %2 = graph.slice %1 {starts = affine_map<() -> (4, 0)>,
+        steps = array<i64: -1, 1>} : (!y) -> !y
+      return %1, %2 : !y, !y
+    })"));
+}
+
+const std::string kGather =
+    define({{"x", "5x301xf32"}, {"i", "7xi64"}, {"y", "7x301xf32"}}, R"(
+    func.func @f(%x: !x, %i: !i) -> !y {
+      %0 = graph.gather %x, %i {axis = 0 : i64} : (!x, !i) -> !y
+      return %0 : !y
+    })");
+
+TEST_F(KernelTest, gatherReadsRows) { check(KernelKind::pointwise, kGather); }
+
+TEST_F(KernelTest, indexOutOfRangeSetsTheFault) {
+  parse(KernelKind::pointwise, kGather);
+  compile();
+  ASSERT_TRUE(getKernel().getInfo().usesFault);
+  std::vector<HostTensor> inputs = makeInputs();
+  inputs[1].elements[3].i = -5;
+  EXPECT_EQ(run(inputs).fault[0], 0) << "negative ones count from the end";
+  inputs[1].elements[3].i = 5;
+  KernelRun result = run(inputs);
+  EXPECT_EQ(result.fault[0], 1);
+  EXPECT_EQ(result.fault[1], 5);
+}
+
+TEST_F(KernelTest, dynamicExtents) {
+  for (int64_t n : {1, 3, 70})
+    check(KernelKind::pointwise, R"(
+      !x = tensor<?x?xf32, affine_map<()[s0, s1] -> (s0, s1 * 2)>>
+      module attributes {graph.symbols = [#graph.symbol<"n", 1 to 100 by 1>,
+                                          #graph.symbol<"m", 1 to 5000 by 1>]} {
+        func.func @f(%x: !x) -> !x {
+          %0 = graph.exp %x : (!x) -> !x
+          return %0 : !x
+        }
+      })",
+          {n, 10 * n + 1});
+}
+
+TEST_F(KernelTest, runningSums) {
+  for (std::string flags : {"", ", exclusive", ", reverse, exclusive"})
+    for (std::string axis : {"0", "1"})
+      check(KernelKind::scan, define({{"x", "4x31xf32"}}, R"(
+        func.func @f(%x: !x) -> !x {
+          %0 = graph.cumulative <sum> %x {axis = )" + axis + " : i64" +
+                                                              flags + R"(}
+            : (!x) -> !x
+          return %0 : !x
+        })"));
+}
+
+TEST_F(KernelTest, scatterAppliesUpdatesInOrder) {
+  for (std::string kind : {"none", "add", "max"})
+    check(KernelKind::irregular,
+          define({{"x", "4x6xf32"}, {"i", "9x6xi64"}, {"u", "9x6xf32"}}, R"(
+      func.func @f(%x: !x, %i: !i, %u: !u) -> !x {
+        %0 = graph.scatter_elements %x, %i, %u {axis = 0 : i64,
+          kind = #graph<scatter_kind<)" + kind + R"(>>} : (!x, !i, !u) -> !x
+        return %0 : !x
+      })"));
+}
+
+TEST_F(KernelTest, topKIsSorted) {
+  for (std::string flags : {"", ", smallest"})
+    check(KernelKind::irregular,
+          define({{"x", "5x41xf32"}, {"v", "5x7xf32"}, {"i", "5x7xi64"}}, R"(
+      func.func @f(%x: !x) -> (!v, !i) {
+        %0:2 = graph.top_k %x {k = 7 : i64, axis = 1 : i64)" + flags + R"(}
+          : (!x) -> (!v, !i)
+        return %0#0, %0#1 : !v, !i
+      })"));
+}
+
+TEST_F(KernelTest, resultMayLieInTheInputThatIsReadInPlace) {
+  parse(KernelKind::pointwise, define({{"x", "100xf32"}}, R"(
+    func.func @f(%x: !x, %y: !x) -> !x {
+      %0 = graph.slice %y {starts = affine_map<() -> (99)>,
+        steps = array<i64: -1>} : (!x) -> !x
+      %1 = graph.add %x, %0 : (!x, !x) -> !x
+      return %1 : !x
+    })"));
+  EXPECT_TRUE(codegen::canShareBuffer(getRegion(), 0, 0));
+  EXPECT_FALSE(codegen::canShareBuffer(getRegion(), 0, 1));
+}
+
+} // namespace

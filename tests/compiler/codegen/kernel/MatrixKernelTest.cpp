@@ -1,0 +1,160 @@
+//===- MatrixKernelTest.cpp - Contraction and window regions --------------===//
+
+#include "tests/compiler/codegen/kernel/KernelHarness.h"
+
+using namespace tcc;
+using graph::KernelKind;
+
+namespace {
+
+class MatrixKernelTest : public KernelHarness {
+protected:
+  /// Checks the product of types `a` and `b`, with a function of each element
+  /// behind it.
+  void checkProduct(const std::string &a, const std::string &b,
+                    const std::string &c, const std::string &attributes = "",
+                    double tolerance = 2e-6) {
+    check(KernelKind::contraction,
+          "!a = tensor<" + a + ">\n!b = tensor<" + b + ">\n!c = tensor<" + c +
+              ">\n"
+              R"(
+      func.func @f(%a: !a, %b: !b) -> !c {
+        %0 = graph.matmul %a, %b )" +
+              attributes + R"( : (!a, !b) -> !c
+        %1 = graph.neg %0 : (!c) -> !c
+        return %1 : !c
+      })",
+          {}, tolerance);
+  }
+
+  /// Checks a convolution of two dimensions; `window` has its attributes but
+  /// for filters and groups.
+  void checkConvolution(KernelKind kind, const std::string &x,
+                        const std::string &filter, const std::string &y,
+                        const std::string &attributes) {
+    check(kind, "!x = tensor<" + x + ">\n!w = tensor<" + filter +
+                    ">\n!y = tensor<" + y +
+                    ">\n"
+                    R"(
+      func.func @f(%x: !x, %w: !w, %b: !y) -> !y {
+        %0 = graph.conv %x, %w {)" +
+                    attributes + R"(} : (!x, !w) -> !y
+        %1 = graph.add %0, %b : (!y, !y) -> !y
+        %2 = graph.relu %1 : (!y) -> !y
+        return %2 : !y
+      })");
+  }
+};
+
+/// Attributes of a window: extents, strides, padding on both sides, dilations.
+std::string makeWindow(const std::string &extents, const std::string &strides,
+                       const std::string &padding,
+                       const std::string &dilations) {
+  return "window = array<i64: " + extents +
+         ">, strides = array<i64: " + strides +
+         ">, pad_low = array<i64: " + padding +
+         ">, pad_high = array<i64: " + padding +
+         ">, dilations = array<i64: " + dilations + ">";
+}
+
+TEST_F(MatrixKernelTest, productsOfOddSizes) {
+  checkProduct("1x5xf32", "5x1xf32", "1x1xf32");
+  checkProduct("7x33xf32", "33x19xf32", "7x19xf32");
+  checkProduct("131x201xf32", "201x67xf32", "131x67xf32");
+  checkProduct("3x500xf32", "500x64xf32", "3x64xf32");
+}
+
+TEST_F(MatrixKernelTest, batchesAndTransposedOperands) {
+  checkProduct("3x9x17xf32", "3x17x11xf32", "3x9x11xf32");
+  checkProduct("3x9x17xf32", "17x11xf32", "3x9x11xf32");
+  checkProduct("17x9xf32", "17x11xf32", "9x11xf32", "{transpose_lhs}");
+  checkProduct("9x17xf32", "11x17xf32", "9x11xf32", "{transpose_rhs}");
+}
+
+TEST_F(MatrixKernelTest, productsOfPackedWeights) {
+  checkProduct("9x17xf32", "2x17x32xf32", "9x64xf32", "{packed_rhs}");
+  checkProduct("1x300xf32", "2x300x32xf32", "1x40xf32", "{packed_rhs}");
+}
+
+TEST_F(MatrixKernelTest, productsOfEachElementType) {
+  checkProduct("7x33xf64", "33x19xf64", "7x19xf64", "", 1e-14);
+  checkProduct("7x33xf16", "33x19xf16", "7x19xf16");
+  checkProduct("7x33xbf16", "33x19xbf16", "7x19xbf16");
+  checkProduct("7x33xi8", "33x19xui8", "7x19xi32");
+}
+
+TEST_F(MatrixKernelTest, dynamicRowsOfAProduct) {
+  for (int64_t n : {1, 8, 37})
+    check(KernelKind::contraction, R"(
+      !a = tensor<?x33xf32, affine_map<()[s0] -> (s0, 33)>>
+      !c = tensor<?x19xf32, affine_map<()[s0] -> (s0, 19)>>
+      module attributes {graph.symbols = [#graph.symbol<"n", 1 to 40 by 1>]} {
+        func.func @f(%a: !a, %b: tensor<33x19xf32>) -> !c {
+          %0 = graph.matmul %a, %b : (!a, tensor<33x19xf32>) -> !c
+          return %0 : !c
+        }
+      })",
+          {n});
+}
+
+TEST_F(MatrixKernelTest, convolutionsOfOddSizes) {
+  auto checkWindow = [&](const std::string &filter, const std::string &y,
+                         const std::string &window) {
+    checkConvolution(KernelKind::contraction, "2x6x15x17xf32", filter, y,
+                     "filters = 10 : i64, groups = 1 : i64, " + window);
+  };
+  checkWindow("10x6x1x1xf32", "2x10x15x17xf32",
+              makeWindow("1, 1", "1, 1", "0, 0", "1, 1"));
+  checkWindow("10x6x3x3xf32", "2x10x15x17xf32",
+              makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+  checkWindow("10x6x3x3xf32", "2x10x8x9xf32",
+              makeWindow("3, 3", "2, 2", "1, 1", "1, 1"));
+  checkWindow("10x6x1x1xf32", "2x10x8x9xf32",
+              makeWindow("1, 1", "2, 2", "0, 0", "1, 1"));
+  checkWindow("10x6x3x3xf32", "2x10x5x5xf32",
+              makeWindow("3, 3", "3, 4", "1, 2", "1, 2"));
+}
+
+TEST_F(MatrixKernelTest, groupsOfAConvolution) {
+  checkConvolution(KernelKind::contraction, "2x6x15x17xf32", "9x2x3x3xf32",
+                   "2x9x13x15xf32",
+                   "filters = 9 : i64, groups = 3 : i64, " +
+                       makeWindow("3, 3", "1, 1", "0, 0", "1, 1"));
+}
+
+TEST_F(MatrixKernelTest, depthwiseConvolutions) {
+  auto checkWindow = [&](const std::string &filter, const std::string &y,
+                         const std::string &window) {
+    checkConvolution(KernelKind::window, "2x6x15x37xf32", filter, y,
+                     "groups = 6 : i64, " + window);
+  };
+  checkWindow("6x1x3x3xf32", "2x6x15x37xf32",
+              "filters = 6 : i64, " +
+                  makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+  checkWindow("6x1x5x5xf32", "2x6x8x19xf32",
+              "filters = 6 : i64, " +
+                  makeWindow("5, 5", "2, 2", "2, 2", "1, 1"));
+  checkWindow("12x1x3x3xf32", "2x12x5x11xf32",
+              "filters = 12 : i64, " +
+                  makeWindow("3, 3", "3, 3", "0, 0", "1, 2"));
+}
+
+TEST_F(MatrixKernelTest, pooling) {
+  for (std::string kind : {"max", "average"})
+    for (std::string flag : {"", ", count_padding"})
+      check(KernelKind::window, R"(
+        !x = tensor<2x3x15x37xf32>
+        !y = tensor<2x3x8x19xf32>
+        func.func @f(%x: !x) -> !y {
+          %0 = graph.pool <)" + kind +
+                                    "> %x {" +
+                                    makeWindow("3, 3", "2, 2", "1, 1", "1, 1") +
+                                    ", count_low = array<i64: 1, 1>, "
+                                    "count_high = array<i64: 1, 1>" +
+                                    flag +
+                                    R"(} : (!x) -> !y
+          return %0 : !y
+        })");
+}
+
+} // namespace

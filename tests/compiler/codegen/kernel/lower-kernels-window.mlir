@@ -1,0 +1,22 @@
+// RUN: tcc-opt %s --tcc-lower-kernels | FileCheck %s
+
+// The loop over the rows of a window leaves out those above and below the
+// input; along a row the lanes outside are masked.
+// CHECK-LABEL: func.func @depthwise(
+// CHECK:         %[[FROM:.+]] = arith.maxsi
+// CHECK:         %[[TO:.+]] = arith.minsi
+// CHECK:         scf.for %{{.+}} = %[[FROM]] to %[[TO]] {{.*}} -> (vector<16xf32>)
+// CHECK-COUNT-3:   llvm.intr.masked.load
+// CHECK-NOT:       llvm.intr.masked.load
+// CHECK:         llvm.store
+
+func.func @depthwise(%x: tensor<1x4x9x40xf32>, %w: tensor<4x1x3x3xf32>) -> tensor<1x4x9x40xf32> {
+  %y = graph.fused <window> (%x, %w) : (tensor<1x4x9x40xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x9x40xf32> {
+  ^bb0(%a: tensor<1x4x9x40xf32>, %b: tensor<4x1x3x3xf32>):
+    %0 = graph.conv %a, %b {filters = 4 : i64, groups = 4 : i64, window = array<i64: 3, 3>,
+      strides = array<i64: 1, 1>, pad_low = array<i64: 1, 1>, pad_high = array<i64: 1, 1>,
+      dilations = array<i64: 1, 1>} : (tensor<1x4x9x40xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x9x40xf32>
+    graph.yield %0 : tensor<1x4x9x40xf32>
+  }
+  return %y : tensor<1x4x9x40xf32>
+}

@@ -1,0 +1,38 @@
+// RUN: tcc-opt %s --tcc-lower-kernels --split-input-file | FileCheck %s
+
+// A region of one shape is one flat loop, whatever the rank.
+// CHECK-LABEL: func.func @flat(
+// CHECK-SAME:    !llvm.ptr, %{{.+}}: !llvm.ptr, %{{.+}}: i64, %{{.+}}: i64, %{{.+}}: !llvm.ptr)
+// CHECK:         %[[COUNT:.+]] = arith.constant 120 : index
+// CHECK:         scf.for {{.*}} to %[[COUNT]]
+// CHECK-NOT:     arith.remui
+// CHECK:           math.exp
+// CHECK:           llvm.store
+func.func @flat(%x: tensor<4x5x6xf32>) -> tensor<4x5x6xf32> {
+  %y = graph.fused <pointwise> (%x) : (tensor<4x5x6xf32>) -> tensor<4x5x6xf32> {
+  ^bb0(%a: tensor<4x5x6xf32>):
+    %0 = graph.exp %a : (tensor<4x5x6xf32>) -> tensor<4x5x6xf32>
+    graph.yield %0 : tensor<4x5x6xf32>
+  }
+  return %y : tensor<4x5x6xf32>
+}
+
+// -----
+
+// What depends on the row alone is computed outside of the inner loop.
+// CHECK-LABEL: func.func @row_value(
+// CHECK:         scf.for
+// CHECK:           math.sqrt
+// CHECK:           scf.for
+// CHECK-NOT:         math.sqrt
+// CHECK:             arith.mulf
+func.func @row_value(%x: tensor<40x50xf32>, %r: tensor<40x1xf32>) -> tensor<40x50xf32> {
+  %y = graph.fused <pointwise> (%x, %r) : (tensor<40x50xf32>, tensor<40x1xf32>) -> tensor<40x50xf32> {
+  ^bb0(%a: tensor<40x50xf32>, %b: tensor<40x1xf32>):
+    %0 = graph.sqrt %b : (tensor<40x1xf32>) -> tensor<40x1xf32>
+    %1 = graph.broadcast %0 : (tensor<40x1xf32>) -> tensor<40x50xf32>
+    %2 = graph.mul %a, %1 : (tensor<40x50xf32>, tensor<40x50xf32>) -> tensor<40x50xf32>
+    graph.yield %2 : tensor<40x50xf32>
+  }
+  return %y : tensor<40x50xf32>
+}
