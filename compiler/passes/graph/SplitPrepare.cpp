@@ -55,12 +55,26 @@ public:
   }
 
 private:
+  /// True if `op` computes tensors of constant shapes from parameters alone.
+  bool computesParameters(Operation *op) {
+    if (op->getNumRegions() != 0 ||
+        !llvm::all_of(op->getResultTypes(), [](Type type) {
+          auto tensor = dyn_cast<RankedTensorType>(type);
+          return tensor && tensor.hasStaticShape();
+        }))
+      return false;
+    if (op->getNumOperands() == 0)
+      return isa<WeightOp, ConstantOp, IotaOp>(op);
+    return llvm::all_of(op->getOperands(), [&](Value operand) {
+      return parameters.contains(operand);
+    });
+  }
+
   /// Finds the values to store: computed from weights, read by other ops.
   void collect() {
-    main.walk([&](Operation *op) {
-      for (Value result : op->getResults())
-        if (isa<RankedTensorType>(result.getType()) && isParameter(result))
-          parameters.insert(result);
+    main.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (computesParameters(op))
+        parameters.insert(op->result_begin(), op->result_end());
     });
     llvm::DenseMap<Value, bool> known;
     main.walk([&](Operation *op) {
