@@ -253,12 +253,6 @@ static void importSoftsign(Node &node) {
   node.setResult(0, node.div(x, node.add(node.create<graph::AbsOp>(x), one)));
 }
 
-static void importMish(Node &node) {
-  Value x = node.input(0);
-  Value softplus = node.create<graph::SoftplusOp>(x);
-  node.setResult(0, node.mul(x, node.create<graph::TanhOp>(softplus)));
-}
-
 /// x - bias above lambda, x + bias below -lambda, else 0.
 static void importShrink(Node &node) {
   Value x = node.input(0);
@@ -357,7 +351,7 @@ static const OpRow rows[] = {
     {"Max", 6, last, importVariadic<graph::MaxOp, SizeOp::max>},
     {"Mean", 6, last, importMean},
     {"Min", 6, last, importVariadic<graph::MinOp, SizeOp::min>},
-    {"Mish", 18, last, importMish},
+    {"Mish", 18, last, importUnary<graph::MishOp>},
     {"Mod", 10, last, importMod},
     {"Mul", 7, last, importArithmetic<graph::MulOp, SizeOp::mul>},
     {"Neg", 6, last, importUnary<graph::NegOp>},

@@ -38,6 +38,7 @@ FLOAT_UNARY = {
     "Tanh": (np.tanh, 4, -12, 12),
     "Erf": (erf, 4, -6, 6),
     "Sigmoid": (sigmoid, 4, -80, 80),
+    "Mish": (lambda x: x * np.tanh(np.log1p(np.exp(x))), 4, -80, 80),
     "Relu": (lambda x: np.where(x < 0, 0, x), 0, -9, 9),
     "IsNaN": (np.isnan, 0, -9, 9),
     "IsInf": (np.isinf, 0, -9, 9),

@@ -129,6 +129,24 @@ Value GeluTanhOp::emitScalar(OpBuilder &builder, Location loc,
   return emitHalfGate(emitter, x, emitter.emit<math::TanhOp>(inner));
 }
 
+Value MishOp::emitScalar(OpBuilder &builder, Location loc,
+                         ValueRange elements) {
+  // tanh(log y) = (y^2 - 1) / (y^2 + 1). With t = e^-|x|, which cannot
+  // overflow, both sides divided by e^2x where x is positive.
+  ScalarEmitter emitter(builder, loc);
+  Value x = elements[0], one = emitter.like(x, 1), two = emitter.like(x, 2);
+  Value magnitude = emitter.emit<math::AbsFOp>(x);
+  Value t = emitter.emit<math::ExpOp>(emitter.emit<arith::NegFOp>(magnitude));
+  Value below = emitter.mul(t, emitter.add(t, two));    // t^2 + 2t
+  Value above = emitter.emit<math::FmaOp>(two, t, one); // 1 + 2t
+  Value isNegative = emitter.less(x, emitter.like(x, 0));
+  Value numerator = emitter.select(isNegative, below, above);
+  Value square = emitter.mul(two, emitter.mul(t, t));
+  Value rest = emitter.select(isNegative, two, square);
+  Value gate = emitter.div(numerator, emitter.add(numerator, rest));
+  return emitter.mul(x, gate);
+}
+
 /// max(0, min(1, x)); NaN stays.
 static Value emitUnitClamp(const ScalarEmitter &emitter, Value x) {
   Value zero = emitter.like(x, 0), one = emitter.like(x, 1);

@@ -184,6 +184,7 @@ def Graph_GeluOp : Graph_FloatPointwise<"gelu",
     "x * Phi(x) by erf: x/2 (1 + erf(x / sqrt 2))">;
 def Graph_GeluTanhOp : Graph_FloatPointwise<"gelu_tanh",
     "x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))">;
+def Graph_MishOp : Graph_FloatPointwise<"mish", "x * tanh(log(1 + e^x))">;
 def Graph_HardSwishOp : Graph_FloatPointwise<"hard_swish",
     "x * max(0, min(1, x/6 + 1/2))">;
 def Graph_HardSigmoidOp : Graph_FloatPointwise<"hard_sigmoid",

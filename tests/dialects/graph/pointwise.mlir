@@ -13,6 +13,21 @@ func.func @types(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xi32> {
   return %r : tensor<4xi32>
 }
 
+// CHECK-LABEL: func @functions
+func.func @functions(%x: tensor<4xf16>) -> tensor<4xf16> {
+  // CHECK: graph.mish %{{.*}} : (tensor<4xf16>) -> tensor<4xf16>
+  %y = graph.mish %x : (tensor<4xf16>) -> tensor<4xf16>
+  return %y : tensor<4xf16>
+}
+
+// -----
+
+func.func @integers(%x: tensor<4xi32>) {
+  // expected-error@+1 {{floating-point}}
+  %0 = graph.mish %x : (tensor<4xi32>) -> tensor<4xi32>
+  return
+}
+
 // -----
 
 func.func @no_broadcast(%x: tensor<4xf32>, %y: tensor<1xf32>) {
