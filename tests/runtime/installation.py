@@ -12,7 +12,7 @@ import tempfile
 import harness
 
 MAX_LIBRARY_BYTES = 2 << 20
-LIBRARIES = {"libc", "libm", "libstdc++", "libpthread", "libgcc_s"}
+LIBRARIES = {"libc", "libm", "libstdc++", "libpthread"}
 EXPECTED = "y: f32 1x4 1 1 1 1\n"
 
 
