@@ -107,8 +107,11 @@ static Order orderByPressure(llvm::ArrayRef<Allocation> allocations) {
     pressure[i] = getMaxLive(together);
   }
   Order order = orderBySize(allocations);
-  llvm::stable_sort(
-      order, [&](unsigned i, unsigned j) { return pressure[i] > pressure[j]; });
+  std::vector<unsigned> rank(order.size());
+  for (auto [position, i] : llvm::enumerate(order))
+    rank[i] = position;
+  auto key = [&](unsigned i) { return std::tuple(-pressure[i], rank[i]); };
+  llvm::sort(order, [&](unsigned i, unsigned j) { return key(i) < key(j); });
   return order;
 }
 
