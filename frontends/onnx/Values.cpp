@@ -1,5 +1,4 @@
-//===- Values.cpp - What is known of tensors, and where they are made
-//---------===//
+//===- Values.cpp - What is known of tensors, and where they are made -----===//
 
 #include "compiler/evaluate/Evaluator.h"
 #include "frontends/onnx/GraphImporter.h"
@@ -73,7 +72,7 @@ Value GraphImporter::materialize(Tensor &tensor) {
   OpBuilder constants(entry, entry->begin());
   if (lastConstant)
     constants.setInsertionPointAfter(lastConstant);
-  StringRef name = tensor.literal ? tensor.literal->name : "shape";
+  StringRef name = tensor.literal ? StringRef(tensor.literal->name) : "shape";
   auto loc = NameLoc::get(builder.getStringAttr(name));
   Emitter emitter(constants, loc, sizes);
   tensor.value = tensor.literal ? materializeLiteral(emitter, tensor)
@@ -83,8 +82,7 @@ Value GraphImporter::materialize(Tensor &tensor) {
   return tensor.value;
 }
 
-// --- Known numbers
-// ------------------------------------------------------------
+// --- Known numbers -----------------------------------------------------------
 
 std::optional<HostTensor> GraphImporter::computeConstant(Value value,
                                                          int levels) {
