@@ -139,6 +139,8 @@ public:
 private:
   mlir::LogicalResult inferTypes(mlir::OperationState &state);
   bool checkSize(mlir::Type type);
+  /// [2x3], for messages.
+  static std::string printShape(mlir::Value tensor);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;

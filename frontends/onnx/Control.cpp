@@ -41,8 +41,7 @@ static SmallVector<Value> materializeAll(Node &node,
   return values;
 }
 
-// --- If
-// ---------------------------------------------------------------------------
+// --- If ----------------------------------------------------------------------
 
 /// Imports a branch into `region` and returns what it yields.
 static SmallVector<Value> importBranch(Node &node, const onnx::GraphProto &body,
@@ -99,8 +98,7 @@ static void importIf(Node &node) {
     node.setTensor(i, result);
 }
 
-// --- Loop
-// ---------------------------------------------------------------------------
+// --- Loop --------------------------------------------------------------------
 
 /// A Loop node: its body maps (iteration, condition, carried...) to (condition,
 /// carried..., slices...).
@@ -267,8 +265,7 @@ static void importLoop(Node &node) {
     node.setResult(i, result);
 }
 
-// --- Scan
-// ---------------------------------------------------------------------------
+// --- Scan --------------------------------------------------------------------
 
 struct Scan {
   const onnx::GraphProto *body;

@@ -35,8 +35,7 @@ static void importConv(Node &node) {
                                      : result);
 }
 
-// --- Transposed convolution
-// ---------------------------------------------------------
+// --- Transposed convolution --------------------------------------------------
 
 /// Padding of a transposed convolution: given, or what makes output_shape or
 /// extent * stride.
@@ -136,8 +135,7 @@ static void importConvTranspose(Node &node) {
                                      : result);
 }
 
-// --- Pooling
-// ----------------------------------------------------------------------------
+// --- Pooling -----------------------------------------------------------------
 
 template <PoolKind kind> static void importPool(Node &node) {
   Value x = node.input(0);

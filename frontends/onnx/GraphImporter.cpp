@@ -49,8 +49,7 @@ void GraphImporter::report(const onnx::NodeProto &node, const Scope &scope,
   problems.add({kind, scope.path + getNodeName(node), op, std::move(message)});
 }
 
-// --- Names
-// --------------------------------------------------------------------
+// --- Names -------------------------------------------------------------------
 
 void GraphImporter::define(Scope &scope, const std::string &name,
                            Tensor *tensor, const onnx::NodeProto &node) {
@@ -111,8 +110,7 @@ void GraphImporter::addInitializers(const onnx::GraphProto &graph,
   }
 }
 
-// --- Graphs
-// ---------------------------------------------------------------------
+// --- Graphs ------------------------------------------------------------------
 
 /// Names that the subgraphs of a node read, and those it names itself.
 static void collectReads(const onnx::NodeProto &root,
@@ -190,8 +188,7 @@ GraphImporter::importSubgraph(const onnx::GraphProto &graph,
   return results;
 }
 
-// --- Nodes
-// ------------------------------------------------------------------------
+// --- Nodes -------------------------------------------------------------------
 
 bool GraphImporter::collectAttributes(const onnx::NodeProto &node,
                                       const Scope &scope,
@@ -293,8 +290,7 @@ void GraphImporter::runNode(const onnx::NodeProto &proto, Scope &scope,
     define(scope, proto.output(i), node.getResults()[i], proto);
 }
 
-// --- Model-local functions
-// ------------------------------------------------------------
+// --- Model-local functions ---------------------------------------------------
 
 void GraphImporter::addFunctions(const onnx::ModelProto &model) {
   for (const onnx::FunctionProto &proto : model.functions()) {

@@ -5,8 +5,7 @@ using namespace mlir;
 
 namespace tcc::onnx_import {
 
-// --- Gather
-// -----------------------------------------------------------------------
+// --- Gather ------------------------------------------------------------------
 
 /// Elements of a known vector.
 static bool foldGather(Node &node, int64_t axis) {
@@ -84,8 +83,7 @@ static void importGatherNd(Node &node) {
                                         {node.attr("batch_dims", batchDims)}));
 }
 
-// --- Scatter
-// ----------------------------------------------------------------------------
+// --- Scatter -----------------------------------------------------------------
 
 static NamedAttribute readScatterKind(Node &node) {
   auto kind = graph::symbolizeScatterKind(node.stringAttr("reduction", "none"));
@@ -109,8 +107,7 @@ static void importScatterNd(Node &node) {
                         {readScatterKind(node)}));
 }
 
-// --- Choice of elements
-// -------------------------------------------------------------------
+// --- Choice of elements ------------------------------------------------------
 
 static void importTopK(Node &node) {
   Value x = node.input(0);

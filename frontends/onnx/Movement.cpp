@@ -5,8 +5,7 @@ using namespace mlir;
 
 namespace tcc::onnx_import {
 
-// --- Changes of shape
-// ---------------------------------------------------------------
+// --- Changes of shape --------------------------------------------------------
 
 /// The input in other extents: its known elements, or a reshape.
 static void setReshaped(Node &node, ArrayRef<AffineExpr> extents) {
@@ -169,8 +168,7 @@ static void importTile(Node &node) {
   node.setResult(0, node.reshape(tiled, joined));
 }
 
-// --- Parts
-// ------------------------------------------------------------------------------
+// --- Parts -------------------------------------------------------------------
 
 static bool foldConcat(Node &node) {
   Content joined;

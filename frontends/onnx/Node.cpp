@@ -20,8 +20,7 @@ Value Node::unsupported(const llvm::Twine &what) {
   return fail(what + " is not supported");
 }
 
-// --- Inputs
-// -----------------------------------------------------------------------
+// --- Inputs ------------------------------------------------------------------
 
 bool Node::hasInput(int64_t i) const {
   return i < getNumInputs() && inputs[i] != nullptr;
@@ -130,8 +129,7 @@ std::optional<SmallVector<double>> Node::requireFloats(int64_t i,
   return values;
 }
 
-// --- Attributes
-// ---------------------------------------------------------------------
+// --- Attributes --------------------------------------------------------------
 
 const AttributeProto *Node::findAttr(StringRef name) const {
   return attributes.lookup(name);
@@ -214,8 +212,7 @@ SmallVector<int64_t> Node::axes(ArrayRef<int64_t> axes, int64_t rank) {
   return result;
 }
 
-// --- Results
-// ------------------------------------------------------------------------
+// --- Results -----------------------------------------------------------------
 
 bool Node::hasOutput(int64_t i) const {
   return i < getNumOutputs() && !proto.output(i).empty();

@@ -33,8 +33,7 @@ public:
   /// Fails the node because tcc lacks something; gives null.
   mlir::Value unsupported(const llvm::Twine &what);
 
-  // --- Inputs
-  // -------------------------------------------------------------------
+  // --- Inputs ----------------------------------------------------------------
   int64_t getNumInputs() const { return inputs.size(); }
   bool hasInput(int64_t i) const;
   /// Any form of an input; null after failing if it is absent.
@@ -62,8 +61,7 @@ public:
   std::optional<int64_t> requireInt(int64_t i, llvm::StringRef what,
                                     int64_t fallback);
 
-  // --- Attributes
-  // -----------------------------------------------------------------
+  // --- Attributes ------------------------------------------------------------
   const onnx::AttributeProto *findAttr(llvm::StringRef name) const;
   int64_t intAttr(llvm::StringRef name, int64_t fallback);
   double floatAttr(llvm::StringRef name, double fallback);
@@ -79,8 +77,7 @@ public:
   int64_t axis(int64_t axis, int64_t rank);
   llvm::SmallVector<int64_t> axes(llvm::ArrayRef<int64_t> axes, int64_t rank);
 
-  // --- Results
-  // --------------------------------------------------------------------
+  // --- Results ---------------------------------------------------------------
   int64_t getNumOutputs() const { return proto.output_size(); }
   bool hasOutput(int64_t i) const;
   void setResult(int64_t i, mlir::Value value);

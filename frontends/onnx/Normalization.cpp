@@ -6,8 +6,7 @@ using tcc::graph::ReduceKind;
 
 namespace tcc::onnx_import {
 
-// --- Softmax
-// ----------------------------------------------------------------------
+// --- Softmax -----------------------------------------------------------------
 
 /// Applies `body(x, axis)`. Before version 13 the axes from `axis` on count as
 /// one.
@@ -54,8 +53,7 @@ static void importHardmax(Node &node) {
   });
 }
 
-// --- Normalization over trailing axes
-// -----------------------------------------------
+// --- Normalization over trailing axes ----------------------------------------
 
 static Value emitMean(Node &node, Value x, ArrayRef<int64_t> axes) {
   if (!x)
@@ -132,8 +130,7 @@ static void importLayerNormalization(Node &node) {
     setMoments(node, x, axis, epsilon);
 }
 
-// --- Normalization per channel
-// ---------------------------------------------------------
+// --- Normalization per channel -----------------------------------------------
 
 /// [channel] as [channel, 1...] that broadcasts to x [batch, channel, ...].
 static Value alongChannels(Node &node, Value vector, Value x) {

@@ -7,8 +7,7 @@ using namespace mlir;
 
 namespace tcc::onnx_import {
 
-// --- Arithmetic
-// -----------------------------------------------------------------
+// --- Arithmetic --------------------------------------------------------------
 
 template <typename OpTy> static void importUnary(Node &node) {
   node.setResult(0, node.create<OpTy>(node.input(0)));
@@ -83,8 +82,7 @@ static void importClip(Node &node) {
   node.setResult(0, high ? node.min(x, high) : x);
 }
 
-// --- Comparison, choice, bits
-// -----------------------------------------------------
+// --- Comparison, choice, bits ------------------------------------------------
 
 template <graph::CompareKind kind, SizeCompare sizeKind>
 static void importCompare(Node &node) {
@@ -134,8 +132,7 @@ static void importIsInf(Node &node) {
                                         flag("negative", "detect_negative")}));
 }
 
-// --- Types
-// --------------------------------------------------------------------------
+// --- Types -------------------------------------------------------------------
 
 static Size castElement(AffineExpr element, Type type, const Sizes &sizes) {
   if (type.isInteger(1)) {
@@ -184,8 +181,7 @@ static void importCastLike(Node &node) {
     castTo(node, like->type.getElementType());
 }
 
-// --- Activations
-// ----------------------------------------------------------------------
+// --- Activations -------------------------------------------------------------
 
 template <typename OpTy>
 static Value createWithAlpha(Node &node, Value x, double alpha) {
@@ -276,8 +272,7 @@ static void importShrink(Node &node) {
   node.setResult(0, node.cast(result, type));
 }
 
-// --- Pass-through
-// -----------------------------------------------------------------------
+// --- Pass-through ------------------------------------------------------------
 
 static void importIdentity(Node &node) {
   if (Tensor *source = node.tensor(0))

@@ -125,8 +125,7 @@ static void importDynamicQuantizeLinear(Node &node) {
   node.setResult(2, zeroPoint);
 }
 
-// --- Integer products
-// -----------------------------------------------------------------
+// --- Integer products --------------------------------------------------------
 
 /// x - zeroPoint in i32; a vector zero point runs along `axis`, counted from
 /// the end.

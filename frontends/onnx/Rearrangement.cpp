@@ -1,5 +1,4 @@
-//===- Rearrangement.cpp - Movement that is more than one op
-//------------------===//
+//===- Rearrangement.cpp - Movement that is more than one op --------------===//
 
 #include "frontends/onnx/Node.h"
 #include "frontends/onnx/Ops.h"

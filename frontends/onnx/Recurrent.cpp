@@ -1,25 +1,18 @@
-//===- Recurrent.cpp - LSTM, GRU and RNN
-//--------------------------------------===//
+//===- Recurrent.cpp - LSTM, GRU and RNN ----------------------------------===//
 //
 // The product with the input weights is taken for all steps at once; a loop
 // carries the states through the rest.
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontends/onnx/Node.h"
+#include "frontends/onnx/Activations.h"
 #include "frontends/onnx/Ops.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
 namespace tcc::onnx_import {
 
 namespace {
-
-struct Activation {
-  std::string name;
-  double alpha, beta;
-};
 
 /// One direction of a recurrent node. G is the number of gates.
 struct Direction {
@@ -43,100 +36,7 @@ struct Cell {
 
 } // namespace
 
-// --- Activations
-// --------------------------------------------------------------------
-
-static Value applyClip(Node &node, Value x) {
-  if (!node.findAttr("clip") || !x)
-    return x;
-  double limit = node.floatAttr("clip", 0);
-  return node.max(node.min(x, node.constantLike(limit, x)),
-                  node.constantLike(-limit, x));
-}
-
-static Value applyActivation(Node &node, const Activation &activation,
-                             Value x) {
-  std::string name = StringRef(activation.name).lower();
-  x = applyClip(node, x);
-  auto alpha = node.attr("alpha", activation.alpha);
-  auto beta = node.attr("beta", activation.beta);
-  if (name == "sigmoid")
-    return node.create<graph::SigmoidOp>(x);
-  if (name == "tanh")
-    return node.create<graph::TanhOp>(x);
-  if (name == "relu")
-    return node.create<graph::ReluOp>(x);
-  if (name == "softplus")
-    return node.create<graph::SoftplusOp>(x);
-  if (name == "leakyrelu")
-    return node.create<graph::LeakyReluOp>(x, alpha);
-  if (name == "elu")
-    return node.create<graph::EluOp>(x, alpha);
-  if (name == "hardsigmoid")
-    return node.create<graph::HardSigmoidOp>(x, {alpha, beta});
-  Value a = node.constantLike(activation.alpha, x);
-  Value b = node.constantLike(activation.beta, x);
-  if (name == "affine")
-    return node.add(node.mul(x, a), b);
-  if (name == "scaledtanh")
-    return node.mul(node.create<graph::TanhOp>(node.mul(x, b)), a);
-  if (name == "thresholdedrelu")
-    return node.select(node.compare(graph::CompareKind::ge, x, a), x,
-                       node.constantLike(0, x));
-  if (name == "softsign")
-    return node.div(
-        x, node.add(node.create<graph::AbsOp>(x), node.constantLike(1, x)));
-  return node.fail("activation '" + activation.name + "' is unknown");
-}
-
-/// ONNX's default alpha and beta.
-static Activation getDefaultActivation(StringRef name) {
-  std::string lower = name.lower();
-  double alpha = lower == "leakyrelu" ? 0.01 : lower == "hardsigmoid" ? 0.2 : 1;
-  double beta = lower == "hardsigmoid" ? 0.5 : lower == "affine" ? 0 : 1;
-  return {name.str(), alpha, beta};
-}
-
-static bool takesAlpha(StringRef name) {
-  std::string lower = name.lower();
-  return lower != "sigmoid" && lower != "tanh" && lower != "relu" &&
-         lower != "softplus" && lower != "softsign";
-}
-
-static bool takesBeta(StringRef name) {
-  std::string lower = name.lower();
-  return lower == "affine" || lower == "scaledtanh" || lower == "hardsigmoid";
-}
-
-/// The activations of all directions, one after the other. Alphas and betas are
-/// listed for the functions that take them.
-static SmallVector<Activation> readActivations(Node &node, const Cell &cell,
-                                               int64_t directions) {
-  SmallVector<std::string> names = node.stringsAttr("activations");
-  size_t expected = cell.defaults.size() * directions;
-  for (size_t i = names.size(); names.size() < expected; ++i)
-    names.push_back(cell.defaults[i % cell.defaults.size()].str());
-  if (names.size() != expected)
-    node.fail("activations has the wrong number of entries");
-  auto alphas =
-      node.floatsAttr("activation_alpha").value_or(SmallVector<double>());
-  auto betas =
-      node.floatsAttr("activation_beta").value_or(SmallVector<double>());
-  size_t nextAlpha = 0, nextBeta = 0;
-  SmallVector<Activation> result;
-  for (const std::string &name : names) {
-    Activation activation = getDefaultActivation(name);
-    if (takesAlpha(name) && nextAlpha < alphas.size())
-      activation.alpha = alphas[nextAlpha++];
-    if (takesBeta(name) && nextBeta < betas.size())
-      activation.beta = betas[nextBeta++];
-    result.push_back(activation);
-  }
-  return result;
-}
-
-// --- Cells
-// ----------------------------------------------------------------------------
+// --- Cells -------------------------------------------------------------------
 
 /// Gate `i` of a tensor whose last axis holds them one after the other.
 static Value getGate(Node &node, Value gates, int64_t i, int64_t hidden) {
@@ -227,8 +127,7 @@ static SmallVector<Value> stepRnn(Node &node, const Direction &direction,
   return {applyActivation(node, direction.activations[0], sum)};
 }
 
-// --- Sequences
-// --------------------------------------------------------------------------
+// --- Sequences ---------------------------------------------------------------
 
 /// Keeps the old states of sequences that have ended by step `time`, and makes
 /// their output 0. Returns the output, then the states.
@@ -303,8 +202,7 @@ static SmallVector<Value> runDirection(Node &node, const Cell &cell,
   return results;
 }
 
-// --- Reading the node
-// ---------------------------------------------------------------------
+// --- Reading the node --------------------------------------------------------
 
 /// Entry `i` of the leading axis of an input, which is the direction.
 static Value getDirectionInput(Node &node, int64_t input, int64_t i) {
@@ -403,7 +301,7 @@ static void importRecurrent(Node &node, const Cell &cell) {
   if (lengths)
     lengths = node.cast(lengths, IntegerType::get(node.getContext(), 64));
   int64_t count = way == "bidirectional" ? 2 : 1;
-  auto activations = readActivations(node, cell, count);
+  auto activations = readActivations(node, cell.defaults, count);
   SmallVector<SmallVector<Value>> results;
   for (int64_t i = 0; i < count && !node.hasFailed(); ++i) {
     auto direction =

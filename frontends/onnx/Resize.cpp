@@ -1,5 +1,4 @@
-//===- Resize.cpp - Resize and Upsample
-//---------------------------------------===//
+//===- Resize.cpp - Resize and Upsample -----------------------------------===//
 //
 // Interpolation is separable: each axis in turn becomes a weighted sum of
 // gathers, whose indices and weights are computed here. Nearest by a whole
@@ -40,8 +39,7 @@ struct Taps {
 
 } // namespace
 
-// --- Coordinates
-// ----------------------------------------------------------------
+// --- Coordinates -------------------------------------------------------------
 
 /// Where result element `i` lies in the input.
 static double getCoordinate(const ResizeOptions &options,
@@ -78,8 +76,7 @@ static int64_t roundNearest(const std::string &mode, double x) {
   return int64_t(std::ceil(x - 0.5)); // round_prefer_floor
 }
 
-// --- Taps
-// -------------------------------------------------------------------------
+// --- Taps --------------------------------------------------------------------
 
 static double getLinearWeight(double distance) {
   return std::max(0.0, 1 - std::abs(distance));
@@ -136,8 +133,7 @@ static Taps computeTaps(const ResizeOptions &options, const AxisResize &resize,
   return taps;
 }
 
-// --- Emission
-// -----------------------------------------------------------------------
+// --- Emission ----------------------------------------------------------------
 
 /// Constants along `axis` that broadcast to x.
 static Value emitAlong(Node &node, Value x, int64_t axis,
@@ -232,8 +228,7 @@ static Value resizeAxis(Node &node, Value x, const ResizeOptions &options,
                      options, taps);
 }
 
-// --- Reading the node
-// -----------------------------------------------------------------
+// --- Reading the node --------------------------------------------------------
 
 static std::optional<ResizeOptions> readOptions(Node &node) {
   ResizeOptions options;

@@ -1,5 +1,4 @@
-//===- Shapes.cpp - Shapes, slices and values made from nothing
-//---------------===//
+//===- Shapes.cpp - Shapes, slices and values made from nothing -----------===//
 
 #include "frontends/onnx/Folding.h"
 #include "frontends/onnx/GraphImporter.h"
@@ -38,8 +37,7 @@ static void importSize(Node &node) {
   node.setContent(0, scalar, {*count});
 }
 
-// --- Constants
-// ------------------------------------------------------------------
+// --- Constants ---------------------------------------------------------------
 
 /// A literal of the numbers in an attribute.
 template <typename T>
@@ -206,8 +204,7 @@ static void importEyeLike(Node &node) {
   node.setResult(0, node.cast(onDiagonal, type));
 }
 
-// --- Slice
-// --------------------------------------------------------------------------
+// --- Slice -------------------------------------------------------------------
 
 /// One sliced axis: result[i] = x[start + i * step] for i < extent.
 struct AxisSlice {

@@ -1,0 +1,152 @@
+//===- EmitMovement.cpp - Ops that move elements
+//---------------------------===//
+
+#include "frontends/Emitter.h"
+
+using namespace mlir;
+
+namespace tcc {
+
+int64_t Emitter::rank(Value x) {
+  return x ? cast<RankedTensorType>(x.getType()).getRank() : 0;
+}
+
+Type Emitter::elementType(Value x) {
+  return cast<RankedTensorType>(x.getType()).getElementType();
+}
+
+Value Emitter::reshape(Value x, ArrayRef<AffineExpr> extents) {
+  if (!x)
+    return nullptr;
+  auto type = graph::makeTensorType(extents, elementType(x));
+  return type == x.getType() ? x : create<graph::ReshapeOp>(x, {}, type);
+}
+
+Value Emitter::broadcast(Value x, ArrayRef<AffineExpr> extents) {
+  if (!x)
+    return nullptr;
+  auto type = graph::makeTensorType(extents, elementType(x));
+  return type == x.getType() ? x : create<graph::BroadcastOp>(x, {}, type);
+}
+
+SmallVector<Value> Emitter::broadcastTogether(ArrayRef<Value> operands) {
+  SmallVector<Value> result;
+  std::optional<graph::Extents> common = graph::Extents();
+  for (Value operand : operands) {
+    if (!operand)
+      return {};
+    auto merged = graph::broadcastExtents(*common, graph::getExtents(operand));
+    if (!merged) {
+      fail("shapes " + printShape(operands[0]) + " and " + printShape(operand) +
+           " do not broadcast");
+      return {};
+    }
+    common = merged;
+  }
+  for (Value operand : operands) {
+    result.push_back(broadcast(operand, *common));
+    if (!result.back())
+      return {};
+  }
+  return result;
+}
+
+Value Emitter::transpose(Value x, ArrayRef<int64_t> permutation) {
+  bool isIdentity = true;
+  for (auto [i, axis] : llvm::enumerate(permutation))
+    isIdentity &= int64_t(i) == axis;
+  return isIdentity ? x
+                    : create<graph::TransposeOp>(
+                          x, {attr("permutation", permutation)});
+}
+
+Value Emitter::unsqueeze(Value x, ArrayRef<int64_t> axes) {
+  if (!x)
+    return nullptr;
+  SmallVector<int64_t> sorted(axes);
+  llvm::sort(sorted);
+  graph::Extents result = extents(x);
+  for (int64_t axis : sorted)
+    result.insert(result.begin() + axis, sizes.constant(1));
+  return reshape(x, result);
+}
+
+Value Emitter::squeeze(Value x, ArrayRef<int64_t> axes) {
+  if (!x)
+    return nullptr;
+  graph::Extents result;
+  for (auto [i, extent] : llvm::enumerate(extents(x)))
+    if (!llvm::is_contained(axes, int64_t(i)))
+      result.push_back(extent);
+  return reshape(x, result);
+}
+
+Value Emitter::slice(Value x, int64_t axis, AffineExpr start, AffineExpr extent,
+                     int64_t step) {
+  if (!x || failed)
+    return nullptr;
+  graph::Extents starts(rank(x), sizes.constant(0));
+  SmallVector<int64_t> steps(rank(x), 1);
+  starts[axis] = start;
+  steps[axis] = step;
+  auto type =
+      graph::makeTensorType(withExtent(x, axis, extent), elementType(x));
+  if (type == x.getType() && step == 1)
+    return x;
+  auto map = AffineMapAttr::get(graph::makeSizeMap(starts, getContext()));
+  return create<graph::SliceOp>(x, {attr("starts", map), attr("steps", steps)},
+                                type);
+}
+
+Value Emitter::slice(Value x, int64_t axis, int64_t start, int64_t extent) {
+  return slice(x, axis, sizes.constant(start), sizes.constant(extent));
+}
+
+Value Emitter::concat(ArrayRef<Value> parts, int64_t axis) {
+  if (parts.size() == 1)
+    return parts[0];
+  return create<graph::ConcatOp>(parts, {attr("axis", axis)});
+}
+
+Value Emitter::pad(Value x, Value value, ArrayRef<int64_t> low,
+                   ArrayRef<int64_t> high, ArrayRef<int64_t> interior,
+                   graph::PadMode mode) {
+  auto isZero = [](int64_t n) { return n == 0; };
+  SmallVector<int64_t> between(interior);
+  between.resize(low.size(), 0);
+  if (llvm::all_of(low, isZero) && llvm::all_of(high, isZero) &&
+      llvm::all_of(between, isZero))
+    return x;
+  auto modeAttr = graph::PadModeAttr::get(getContext(), mode);
+  return create<graph::PadOp>({x, value}, {attr("low", low), attr("high", high),
+                                           attr("interior", between),
+                                           attr("mode", modeAttr)});
+}
+
+Value Emitter::iota(ArrayRef<AffineExpr> extents, int64_t axis, Type type) {
+  return create<graph::IotaOp>({}, {attr("axis", axis)},
+                               graph::makeTensorType(extents, type));
+}
+
+Value Emitter::sliceAt(Value x, int64_t axis, Value position) {
+  if (!x || !position || failed)
+    return nullptr;
+  SmallVector<Value> starts(rank(x), constant(ArrayRef<int64_t>{0}));
+  starts[axis] = reshape(position, {sizes.constant(1)});
+  auto type = graph::makeTensorType(withExtent(x, axis, sizes.constant(1)),
+                                    elementType(x));
+  Value part = create<graph::DynamicSliceOp>({x, concat(starts, 0)}, {}, type);
+  return squeeze(part, {axis});
+}
+
+Value Emitter::gather(Value x, Value indices, int64_t axis) {
+  return create<graph::GatherOp>({x, indices}, {attr("axis", axis)});
+}
+
+graph::Extents Emitter::withExtent(Value x, int64_t axis, AffineExpr extent) {
+  graph::Extents result = extents(x);
+  result[axis] = extent;
+  return result;
+}
+
+} // namespace tcc
