@@ -14,11 +14,6 @@ void Problems::add(Problem problem) { problems.push_back(std::move(problem)); }
 int Problems::getExitCode() const {
   if (problems.empty())
     return 0;
-  // An input of an unsupported type leaves its readers without a value, which
-  // is listed too but says nothing about the file.
-  for (const Problem &problem : problems)
-    if (problem.kind == ProblemClass::unsupported && problem.node.empty())
-      return static_cast<int>(problem.kind);
   auto first = std::min_element(
       problems.begin(), problems.end(),
       [](const Problem &a, const Problem &b) { return a.kind < b.kind; });

@@ -1,5 +1,4 @@
-//===- Import.cpp - An ONNX file to a module
-//----------------------------------===//
+//===- Import.cpp - An ONNX file to a module ------------------------------===//
 
 #include "compiler/evaluate/Evaluator.h"
 #include "frontends/onnx/GraphImporter.h"
@@ -195,6 +194,8 @@ FailureOr<Model> ModelImporter::run() {
   Signature signature(proto->graph(), options, sizes, builder.getContext(),
                       problems, model.notes);
   inputs = signature.resolve();
+  for (const std::string &name : signature.getRefused())
+    scope.tensors.try_emplace(name, importer.getPool().makeInvalid());
   createFunction();
   importer.addFunctions(*proto);
   scope.versions = &versions;

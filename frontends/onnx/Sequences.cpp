@@ -1,5 +1,4 @@
-//===- Sequences.cpp - Sequences and optionals, resolved at import
-//------------===//
+//===- Sequences.cpp - Sequences and optionals, resolved at import --------===//
 
 #include "frontends/onnx/GraphImporter.h"
 #include "frontends/onnx/Ops.h"
@@ -169,8 +168,9 @@ static void importOptionalHasElement(Node &node) {
 }
 
 static void importPassOn(Node &node) {
-  if (Tensor *tensor = node.tensor(0))
-    node.setTensor(0, tensor);
+  if (!node.hasInput(0))
+    return (void)node.unsupported("an empty optional");
+  node.setTensor(0, node.tensor(0));
 }
 
 static constexpr int64_t last = kLastOpset;

@@ -12,19 +12,22 @@ void Signature::usage(const llvm::Twine &message) {
   problems.add(ProblemClass::usage, message.str());
 }
 
-// --- What the file says
-// -------------------------------------------------------
+void Signature::refuse(const onnx::ValueInfoProto &info,
+                       const llvm::Twine &reason) {
+  problems.add(ProblemClass::unsupported,
+               ("input '" + info.name() + "' " + reason).str());
+  refused.push_back(info.name());
+}
+
+// --- What the file says ------------------------------------------------------
 
 void Signature::addInput(const onnx::ValueInfoProto &info) {
-  std::string what = "input '" + info.name() + "' ";
   if (!info.type().has_tensor_type())
-    return problems.add(ProblemClass::unsupported, what + "is not a tensor");
+    return refuse(info, "is not a tensor");
   const auto &tensor = info.type().tensor_type();
   Type elementType = getElementType(tensor.elem_type(), context);
   if (!elementType)
-    return problems.add(ProblemClass::unsupported,
-                        what + "has element type " +
-                            getTypeName(tensor.elem_type()));
+    return refuse(info, "has element type " + getTypeName(tensor.elem_type()));
   Input input{&info, elementType, {}};
   auto given = llvm::find_if(options.inputShapes, [&](const InputShape &shape) {
     return shape.name == info.name();
@@ -32,7 +35,8 @@ void Signature::addInput(const onnx::ValueInfoProto &info) {
   size_t rank = tensor.shape().dim_size();
   if (!tensor.has_shape()) {
     if (given == options.inputShapes.end())
-      usage(what + "has no shape in the model; give --input-shape");
+      usage("input '" + info.name() +
+            "' has no shape in the model; give --input-shape");
     else
       rank = given->extents.size();
   }
@@ -66,8 +70,7 @@ void Signature::collectInputs() {
   }
 }
 
-// --- What the options say
-// -----------------------------------------------------------
+// --- What the options say ----------------------------------------------------
 
 void Signature::bind(const std::string &name, int64_t min, int64_t max) {
   auto [entry, isNew] = bindings.try_emplace(name, DimBinding{name, min, max});
@@ -158,8 +161,7 @@ AffineExpr Signature::getExtent(const Input &input, const Dim &dim) {
   return entry->second = sizes.addSymbol(name, min, check(max));
 }
 
-// --- Fixed inputs
-// -------------------------------------------------------------------
+// --- Fixed inputs ------------------------------------------------------------
 
 /// Appends `text` as one element of `type`.
 static bool appendElement(llvm::StringRef text, Type type, std::string &bytes) {
@@ -200,7 +202,8 @@ void Signature::applyFixedValue(ModelInput &input) {
   if (given == options.inputValues.end())
     return;
   SmallVector<llvm::StringRef> parts;
-  llvm::StringRef(given->text).split(parts, ',');
+  if (!given->text.empty())
+    llvm::StringRef(given->text).split(parts, ',');
   if (!input.type.hasStaticShape() ||
       input.type.getNumElements() != int64_t(parts.size()))
     return usage("input '" + input.name + "' is given " +

@@ -27,6 +27,8 @@ public:
         problems(problems), notes(notes) {}
 
   std::vector<ModelInput> resolve();
+  /// Inputs that are none of resolve's; they are reported.
+  llvm::ArrayRef<std::string> getRefused() const { return refused; }
 
 private:
   /// A dimension of an input: an extent, or a name.
@@ -51,6 +53,7 @@ private:
   void applyFixedValue(ModelInput &input);
   void checkNames();
   void usage(const llvm::Twine &message);
+  void refuse(const onnx::ValueInfoProto &info, const llvm::Twine &reason);
 
   const onnx::GraphProto &graph;
   const ImportOptions &options;
@@ -59,6 +62,7 @@ private:
   Problems &problems;
   std::vector<std::string> &notes;
   std::vector<Input> inputs;
+  std::vector<std::string> refused;
   llvm::StringMap<DimBinding> bindings;
   llvm::StringMap<mlir::AffineExpr> extents;
 };

@@ -1,8 +1,8 @@
-//===- tcc-import.cpp - Prints the module of a model file ---------------===//
+//===- tcc-import.cpp - Prints the module of a model file -----------------===//
 //
 // tcc-import MODEL [--dim NAME=N] [--input-shape NAME=AxB]
 //            [--input-value NAME=V] [--output NAME] [--state OUT=IN]
-//            [--weights=none] [--quiet]
+//            [--weights=none] [--quiet] [--show-weights] [--locations]
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,8 @@ static cl::opt<std::string> modelPath(cl::Positional, cl::Required);
 static cl::list<std::string> dims("dim"), shapes("input-shape"),
     values("input-value"), outputs("output"), states("state");
 static cl::opt<std::string> weights("weights", cl::init("embed"));
-static cl::opt<bool> isQuiet("quiet"), showWeights("show-weights");
+static cl::opt<bool> isQuiet("quiet"), showWeights("show-weights"),
+    showLocations("locations");
 
 /// Reads each text; ends the tool at a malformed one.
 template <typename T>
@@ -60,8 +61,10 @@ int main(int argc, char **argv) {
     llvm::errs() << "note: " << note << '\n';
   if (failed(verify(*model->module)))
     return 70;
+  OpPrintingFlags flags;
+  flags.enableDebugInfo(showLocations);
   if (!isQuiet)
-    model->module->print(llvm::outs());
+    model->module->print(llvm::outs(), flags);
   if (showWeights)
     for (const tcc::Weight &weight : model->weights.get())
       llvm::outs() << "weight " << weight.name << ' ' << weight.type << ' '

@@ -63,7 +63,7 @@ std::optional<InputShape> parseInputShape(std::string_view text) {
 
 std::optional<InputValue> parseInputValue(std::string_view text) {
   std::optional<NamedText> named = splitName(text);
-  if (!named || named->value.empty())
+  if (!named)
     return std::nullopt;
   return InputValue{std::string(named->name), std::string(named->value)};
 }

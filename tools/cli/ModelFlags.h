@@ -16,7 +16,7 @@ namespace tcc::tools {
 std::optional<DimBinding> parseDimBinding(std::string_view text);
 /// `NAME=1x3x224x224`; `NAME=` is a scalar.
 std::optional<InputShape> parseInputShape(std::string_view text);
-/// `NAME=V`
+/// `NAME=V`; `NAME=` fixes an input without elements.
 std::optional<InputValue> parseInputValue(std::string_view text);
 /// `OUT=IN`
 std::optional<StatePair> parseStatePair(std::string_view text);

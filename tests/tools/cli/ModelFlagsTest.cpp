@@ -44,7 +44,8 @@ TEST(ModelFlags, ValuesAndStates) {
   auto value = parseInputValue("rate=16000");
   ASSERT_TRUE(value);
   EXPECT_EQ(value->text, "16000");
-  EXPECT_FALSE(parseInputValue("rate="));
+  EXPECT_EQ(parseInputValue("rate=")->text, ""); // no elements
+  EXPECT_FALSE(parseInputValue("rate"));
   auto state = parseStatePair("next=previous");
   ASSERT_TRUE(state);
   EXPECT_EQ(state->output, "next");
