@@ -284,7 +284,8 @@ static void importDropout(Node &node) {
   bool isTraining = node.getVersion() >= 12 && node.hasInput(2);
   if (isTraining) {
     auto mode = node.requireInt(2, "training_mode", 0);
-    auto ratio = node.hasInput(1) ? node.knownFloats(1) : std::nullopt;
+    bool hasRatio = mode && *mode != 0 && node.hasInput(1);
+    auto ratio = hasRatio ? node.requireFloats(1, "a ratio") : std::nullopt;
     bool dropsNothing = ratio && ratio->size() == 1 && ratio->front() == 0;
     if (!mode || (*mode != 0 && !dropsNothing))
       return (void)node.unsupported("dropout in training mode");

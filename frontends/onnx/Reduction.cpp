@@ -79,12 +79,10 @@ static void importReduce(Node &node) {
   auto reduction = readReduction(node, axesInputSince);
   if (!reduction)
     return;
-  // Booleans are combined as numbers.
+  // Booleans are combined as numbers, whose neutral elements are booleans too.
   Type type = node.elementType(reduction->x);
-  Value x =
-      type.isInteger(1)
-          ? node.cast(reduction->x, IntegerType::get(node.getContext(), 8))
-          : reduction->x;
+  Type byte = IntegerType::get(node.getContext(), 8, IntegerType::Unsigned);
+  Value x = type.isInteger(1) ? node.cast(reduction->x, byte) : reduction->x;
   node.setResult(0, node.cast(reduce(node, kind, *reduction, x), type));
 }
 

@@ -206,6 +206,13 @@ static Value emitRepeat(Node &node, Value x, const ResizeOptions &options,
 /// More than this many result elements or taps are refused.
 constexpr int64_t kMaxResized = 1 << 16, kMaxTaps = 64;
 
+/// True if coordinates depend on the length of the result. Where a scale makes
+/// that a fraction, ONNX's text takes its floor and its reference does not.
+static bool usesLength(const ResizeOptions &options) {
+  return options.coordinates == "align_corners" ||
+         options.coordinates == "tf_crop_and_resize";
+}
+
 static Value resizeAxis(Node &node, Value x, const ResizeOptions &options,
                         const AxisResize &resize) {
   auto extent = graph::getConstant(graph::getExtent(x, resize.axis));
@@ -214,9 +221,13 @@ static Value resizeAxis(Node &node, Value x, const ResizeOptions &options,
       return repeated;
   if (!extent)
     return node.unsupported("interpolation along a dynamic dimension");
-  double scaled = std::floor(*extent * resize.scale);
+  float exact = float(*extent) * float(resize.scale); // as ONNX infers it
+  double scaled = std::floor(exact);
   if (*extent < 1 || !(scaled >= 0 && scaled <= double(kMaxResized)))
     return node.fail("an extent is out of range");
+  if (!resize.size && usesLength(options) && scaled != exact)
+    return node.unsupported("'" + options.coordinates +
+                            "' with a scale that gives a fractional extent");
   int64_t size = resize.size.value_or(int64_t(scaled));
   if (size < 1 || size > kMaxResized)
     return node.fail("an extent is out of range");
@@ -244,9 +255,7 @@ static std::optional<ResizeOptions> readOptions(Node &node) {
   options.cubicA = node.floatAttr("cubic_coeff_a", -0.75);
   options.extrapolation = node.floatAttr("extrapolation_value", 0);
   options.isAntialiased = node.intAttr("antialias", 0) != 0;
-  // An antialiased filter never reaches outside.
-  options.excludesOutside =
-      node.intAttr("exclude_outside", 0) != 0 || options.isAntialiased;
+  options.excludesOutside = node.intAttr("exclude_outside", 0) != 0;
   auto isOneOf = [&](StringRef text, ArrayRef<StringRef> known) {
     if (!llvm::is_contained(known, text))
       node.unsupported("'" + text + "'");
