@@ -155,6 +155,12 @@ def check_weights(r):
     refuse("structural constant", 3, ["'shape'"], shape, reshape)
     path = r.write("model.onnx", linear())
     r.expect("missing weights", 5, ["none.st"], "tcc", path, "--weights=none.st")
+    package = r.make_package("reshape", reshape())
+    weights = r.path("new.safetensors")
+    save_file(shape, weights)
+    flags = ["--random-inputs", f"--weights={weights}"]
+    words = ["'shape'", "structural"]
+    r.expect("structural at load", 3, words, "tcc-run", "run", package, *flags)
     bad = r.write("bad.safetensors", b"no weights")
     r.expect("bad weights", 3, ["bad.safetensors"], "tcc", path, f"--weights={bad}")
 
