@@ -62,7 +62,7 @@ static void addList(CLI::App &app, const char *flag,
   app.add_option_function<std::vector<std::string>>(flag, add, help)
       ->check(check)
       ->take_all()
-      ->expected(1);
+      ->allow_extra_args(false);
 }
 
 static void addImportOptions(CLI::App &app, ImportOptions &options) {
@@ -76,7 +76,8 @@ static void addImportOptions(CLI::App &app, ImportOptions &options) {
           "OUT=IN: an output that is the next input");
   app.add_option("--output", options.outputs,
                  "values to return, comma-separated")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
 }
 
 static void addOptions(CLI::App &app, ToolOptions &options) {
@@ -88,6 +89,7 @@ static void addOptions(CLI::App &app, ToolOptions &options) {
       ->capture_default_str();
   app.add_option("--cpu", compile.cpus, "CPUs, comma-separated")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->capture_default_str();
   addImportOptions(app, compile.import);
   app.add_option("--weights", options.weights,
