@@ -1,4 +1,5 @@
 #include "compiler/codegen/cpu/KernelBuilder.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -159,6 +160,14 @@ Value KernelBuilder::widen(Value value, Type wide, bool isUnsigned) {
   if (isUnsigned)
     return create<arith::ExtUIOp>(type, value);
   return create<arith::ExtSIOp>(type, value);
+}
+
+/// Not vector.fma: that becomes llvm.fmuladd, which is two instructions where
+/// contraction is off.
+Value KernelBuilder::multiplyAdd(Value x, Value y, Value sum) {
+  if (isa<FloatType>(getElementTypeOrSelf(sum)))
+    return create<math::FmaOp>(x, y, sum);
+  return create<arith::AddIOp>(sum, create<arith::MulIOp>(x, y));
 }
 
 static unsigned alignmentOf(Type element) {

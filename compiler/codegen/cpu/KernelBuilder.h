@@ -68,6 +68,8 @@ public:
   Value zero(mlir::Type type);
   /// A scalar or vector with elements of type `wide`, exactly.
   Value widen(Value value, mlir::Type wide, bool isUnsigned);
+  /// x * y + sum, of floats with one rounding. Scalars or vectors.
+  Value multiplyAdd(Value x, Value y, Value sum);
 
   /// Elements are read and written as they are in memory; `at` counts them.
   Value load(Memory from, Value at);

@@ -37,7 +37,6 @@ private:
   int64_t lanes;
   VectorType sumType;
 
-  Value multiplyAdd(Value x, Value y, Value sum);
   Value rowOffset(int64_t row);
   void prefetch(Value k);
   Value sumPosition(Value offset, int64_t row, int64_t column);
@@ -46,12 +45,6 @@ private:
 };
 
 } // namespace
-
-Value SubTile::multiplyAdd(Value x, Value y, Value sum) {
-  if (isa<FloatType>(arithmetic.sum))
-    return b.create<vector::FMAOp>(x, y, sum);
-  return b.create<arith::AddIOp>(sum, b.create<arith::MulIOp>(x, y));
-}
 
 Value SubTile::rowOffset(int64_t row) {
   Value i = b.index(row);
@@ -112,7 +105,7 @@ void SubTile::emit(int64_t firstRow, int64_t rowCount, int64_t firstColumn,
       x = b.widen(x, arithmetic.sum, arithmetic.lhsUnsigned);
       x = b.create<vector::BroadcastOp>(sumType, x);
       for (Value y : rhs)
-        next.push_back(multiplyAdd(x, y, sums[next.size()]));
+        next.push_back(b.multiplyAdd(x, y, sums[next.size()]));
     }
     return next;
   };

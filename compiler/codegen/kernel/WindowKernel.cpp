@@ -150,9 +150,7 @@ Value WindowKernel::multiplyAdd(KernelBuilder &b, ConvOp op, Value partial,
   Type type = getElementTypeOrSelf(filter);
   weight = b.widen(weight, plan.partialType, type.isUnsignedInteger());
   Value all = b.create<vector::BroadcastOp>(partial.getType(), weight);
-  if (isa<FloatType>(plan.partialType))
-    return b.create<vector::FMAOp>(input, all, partial);
-  return b.create<arith::AddIOp>(partial, b.create<arith::MulIOp>(input, all));
+  return b.multiplyAdd(input, all, partial);
 }
 
 Value WindowKernel::combine(KernelBuilder &b, Value partial, Value input,

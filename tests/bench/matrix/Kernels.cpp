@@ -1,162 +1,114 @@
 #include "tests/bench/matrix/Kernels.h"
-#include "compiler/codegen/cpu/Contraction.h"
-#include "compiler/codegen/cpu/Convolution.h"
-#include "compiler/codegen/cpu/Packing.h"
-#include "compiler/codegen/cpu/Window.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "mlir/Parser/Parser.h"
+#include "tests/compiler/codegen/kernel/CompiledKernel.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <random>
 
 using namespace mlir;
 using namespace tcc;
 using namespace tcc::bench;
-using cpu::KernelBuilder;
+using llvm::formatv;
 
-Kernel::Kernel(std::unique_ptr<Jit> jit, int64_t scratchBytes)
-    : jit(std::move(jit)), scratch(scratchBytes) {
-  function = reinterpret_cast<Function>(this->jit->lookup("kernel"));
+std::string MatmulShape::getName() const {
+  return formatv("matmul {0}x{1}x{2}", m, n, k);
 }
 
-void Kernel::run(const float *lhs, const float *rhs, float *out) {
-  function(lhs, rhs, out, scratch.data());
+std::string ConvolutionShape::getName() const {
+  return formatv("{0} {1}x{1}/{2} {3}->{4} @{5}",
+                 isDepthwise ? "depthwise" : "conv", taps, stride, channels,
+                 filters, size);
 }
 
 namespace {
 
-cpu::VectorUnit unitOf(const std::string &cpu) {
-  return {cpu == "x86-64-v3" || cpu == "haswell" ? 32 : 64};
-}
+/// Memory as a package's is: aligned to 64 bytes.
+struct Tensor {
+  std::unique_ptr<void, decltype(&free)> memory;
 
-/// func @kernel(lhs, rhs, out, scratch), and a builder in its body.
-struct Frame {
-  OwningOpRef<ModuleOp> module;
-  cpu::Memory lhs, rhs, out;
-  func::FuncOp function;
-
-  explicit Frame(KernelBuilder &b) : module(ModuleOp::create(b.getLoc())) {
-    b.setInsertionPointToEnd(module->getBody());
-    SmallVector<Type> pointers(4, LLVM::LLVMPointerType::get(b.getContext()));
-    function =
-        b.create<func::FuncOp>("kernel", b.getFunctionType(pointers, {}));
-    Block *body = function.addEntryBlock();
-    b.setInsertionPointToEnd(body);
-    lhs = {body->getArgument(0), b.getF32Type()};
-    rhs = {body->getArgument(1), b.getF32Type()};
-    out = {body->getArgument(2), b.getF32Type()};
+  explicit Tensor(Type type) : memory(nullptr, free) {
+    int64_t count = cast<RankedTensorType>(type).getNumElements();
+    memory.reset(aligned_alloc(64, llvm::alignTo(count * sizeof(float), 64)));
+    static std::mt19937 generator(1);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    auto *values = static_cast<float *>(memory.get());
+    std::generate_n(values, count, [&] { return uniform(generator); });
   }
+};
 
-  void emit(KernelBuilder &b, const cpu::Contraction &contraction) {
-    Value scratch = function.getArgument(3);
-    cpu::emitContraction(b, contraction, b.index(0),
-                         cpu::contractionTasks(b, contraction), scratch);
-    b.create<func::ReturnOp>();
-  }
+/// A kernel with its buffers, and the context of its expressions.
+struct Workload {
+  std::unique_ptr<MLIRContext> context;
+  CompiledKernel kernel;
+  std::vector<Tensor> tensors;
+  SmallVector<void *> buffers;
 };
 
 } // namespace
 
-static cpu::EpilogueFunction storeTo(cpu::Memory out, Value batchStride,
-                                     Value rowStride) {
-  return [=](KernelBuilder &b, Value sum, Value batch, Value i, Value j) {
-    Value at = b.add(b.linearize({batch, i}, {batchStride, rowStride}), j);
-    b.store(sum, out, at);
-  };
+static std::function<void()> makeRun(const std::string &source,
+                                     graph::KernelKind kind,
+                                     const std::string &cpu) {
+  auto context = std::make_unique<MLIRContext>();
+  loadKernelDialects(*context);
+  auto module = parseSourceString<ModuleOp>(source, context.get());
+  if (!module)
+    exit(1);
+  auto function = module->lookupSymbol<func::FuncOp>("f");
+  llvm::ExitOnError check("matrix-bench: ");
+  auto kernel = check(CompiledKernel::compile(fuse(function, kind), cpu));
+  std::shared_ptr<Workload> workload(
+      new Workload{std::move(context), std::move(kernel)});
+  for (TypeRange types : {TypeRange(function.getArgumentTypes()),
+                          TypeRange(function.getResultTypes())})
+    for (Type type : types) {
+      workload->tensors.emplace_back(type);
+      workload->buffers.push_back(workload->tensors.back().memory.get());
+    }
+  return [workload] { workload->kernel.run(workload->buffers, {}); };
 }
 
-Kernel Kernel::matmul(MLIRContext &context, MatmulShape shape,
-                      const std::string &cpuName) {
-  KernelBuilder b(UnknownLoc::get(&context), &context);
+std::function<void()> tcc::bench::makeMatmul(MatmulShape shape,
+                                             const std::string &cpu) {
   auto [m, n, k] = shape;
-  Frame frame(b);
-  cpu::Contraction c{b.index(1), b.index(m), b.index(n), b.index(k)};
-  c.unit = unitOf(cpuName);
-  auto atZero = [](KernelBuilder &b, Value) { return b.index(0); };
-  c.lhs = cpu::packedRows({frame.lhs, atZero, b.index(k)}, c.unit);
-  c.rhs.view = [k, base = frame.rhs](KernelBuilder &b, Value) {
-    return cpu::packedPanels(b, base, b.index(0), cpu::panelColumns,
-                             b.index(k));
-  };
-  c.arithmetic.sum = b.getF32Type();
-  c.epilogue = storeTo(frame.out, b.index(0), b.index(n));
-  c.blocking = cpu::chooseBlocking({1, m, n, k});
-  int64_t scratchBytes = cpu::contractionScratchBytes(
-      c.blocking, c.arithmetic.sum, c.lhs.packedType, c.rhs.packedType);
-  frame.emit(b, c);
-  return Kernel(Jit::compile(*frame.module, cpuName), scratchBytes);
+  constexpr char kSource[] = R"(
+    !a = tensor<{0}x{2}xf32>
+    !b = tensor<{3}x{2}x32xf32>
+    !c = tensor<{0}x{1}xf32>
+    func.func @f(%a: !a, %b: !b) -> !c {{
+      %c = graph.matmul %a, %b {{packed_rhs} : (!a, !b) -> !c
+      return %c : !c
+    })";
+  return makeRun(formatv(kSource, m, n, k, llvm::divideCeil(n, 32)),
+                 graph::KernelKind::contraction, cpu);
 }
 
-Kernel Kernel::convolution(MLIRContext &context, ConvolutionShape shape,
-                           const std::string &cpuName) {
-  KernelBuilder b(UnknownLoc::get(&context), &context);
-  int64_t k = shape.channels * shape.taps * shape.taps;
-  int64_t pixels = shape.output() * shape.output();
-  Frame frame(b);
-  cpu::Contraction c{b.index(1), b.index(shape.filters), b.index(pixels),
-                     b.index(k)};
-  c.lhs.view = [k, base = frame.lhs](KernelBuilder &b, Value) {
-    return cpu::packedPanels(b, base, b.index(0), cpu::panelRows, b.index(k));
-  };
-  cpu::WindowDimension d{b.index(shape.size),
-                         b.index(shape.output()),
-                         b.index(shape.taps),
-                         shape.stride,
-                         1,
-                         b.index(shape.pad())};
-  cpu::ConvolutionInput input{
-      frame.rhs, b.index(0), b.index(shape.channels), {d, d}};
-  c.unit = unitOf(cpuName);
-  c.rhs = cpu::gatheredPatches(input, c.unit);
-  c.arithmetic.sum = b.getF32Type();
-  c.epilogue =
-      storeTo(frame.out, b.index(shape.filters * pixels), b.index(pixels));
-  c.blocking = cpu::chooseBlocking({1, shape.filters, pixels, k},
-                                   shape.taps * shape.taps);
-  int64_t scratchBytes = cpu::contractionScratchBytes(
-      c.blocking, c.arithmetic.sum, c.lhs.packedType, c.rhs.packedType);
-  frame.emit(b, c);
-  return Kernel(Jit::compile(*frame.module, cpuName), scratchBytes);
-}
-
-Kernel Kernel::depthwise(MLIRContext &context, ConvolutionShape shape,
-                         const std::string &cpuName) {
-  KernelBuilder b(UnknownLoc::get(&context), &context);
-  int64_t taps = shape.taps, size = shape.output();
-  Frame frame(b);
-  cpu::WindowDimension d{
-      b.index(shape.size), b.index(size), b.index(taps), shape.stride, 1,
-      b.index(shape.pad())};
-  cpu::Window window{b.index(1), b.index(shape.channels), {d, d}};
-  window.input = {frame.rhs, b.index(0), nullptr, b.getF32Type()};
-  window.initial = b.getF32FloatAttr(0);
-  window.combine = [taps, base = frame.lhs](KernelBuilder &b, Value partial,
-                                            Value input, Value channel,
-                                            ValueRange tap) -> Value {
-    Value at = b.linearize({channel, tap[0], tap[1]},
-                           {b.index(taps * taps), b.index(taps), b.index(1)});
-    Value weight = b.load(base, at);
-    Value all = b.create<vector::BroadcastOp>(input.getType(), weight);
-    return b.create<vector::FMAOp>(input, all, partial);
-  };
-  window.epilogue = [size, base = frame.out](KernelBuilder &b, Value result,
-                                             Value, Value channel,
-                                             ValueRange position) {
-    Value at = b.linearize({channel, position[0], position[1]},
-                           {b.index(size * size), b.index(size), b.index(1)});
-    b.store(result, base, at);
-  };
-  window.unit = unitOf(cpuName);
-  window.planesPerTask = cpu::chooseWindowGrain(size * size * taps * taps);
-  cpu::emitWindow(b, window, b.index(0), cpu::windowTasks(b, window));
-  b.create<func::ReturnOp>();
-  return Kernel(Jit::compile(*frame.module, cpuName), 0);
-}
-
-Buffer tcc::bench::packPanels(const Buffer &matrix, int64_t rows, int64_t depth,
-                              int64_t width, int64_t rowStride,
-                              int64_t depthStride) {
-  Buffer panels(llvm::alignTo(rows, width) * depth);
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t k = 0; k < depth; ++k)
-      panels[(i / width * depth + k) * width + i % width] =
-          matrix[i * rowStride + k * depthStride];
-  return panels;
+std::function<void()> tcc::bench::makeConvolution(ConvolutionShape shape,
+                                                  const std::string &cpu) {
+  bool isDepthwise = shape.isDepthwise;
+  int64_t taps = shape.taps * shape.taps;
+  std::string filter =
+      isDepthwise ? formatv("{0}x1x{1}x{1}", shape.channels, shape.taps).str()
+                  : formatv("1x{0}x{1}x8", llvm::divideCeil(shape.filters, 8),
+                            shape.channels * taps)
+                        .str();
+  constexpr char kSource[] = R"(
+    !x = tensor<1x{0}x{1}x{1}xf32>
+    !w = tensor<{2}xf32>
+    !y = tensor<1x{3}x{4}x{4}xf32>
+    func.func @f(%x: !x, %w: !w) -> !y {{
+      %y = graph.conv %x, %w {{filters = {3} : i64, groups = {5} : i64,
+        window = array<i64: {6}, {6}>, strides = array<i64: {7}, {7}>,
+        pad_low = array<i64: {8}, {8}>, pad_high = array<i64: {8}, {8}>,
+        dilations = array<i64: 1, 1>{9}} : (!x, !w) -> !y
+      return %y : !y
+    })";
+  std::string source =
+      formatv(kSource, shape.channels, shape.size, filter, shape.filters,
+              shape.output(), isDepthwise ? shape.channels : 1, shape.taps,
+              shape.stride, shape.pad(), isDepthwise ? "" : ", packed_filter");
+  return makeRun(source,
+                 isDepthwise ? graph::KernelKind::window
+                             : graph::KernelKind::contraction,
+                 cpu);
 }

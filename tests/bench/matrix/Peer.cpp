@@ -49,12 +49,11 @@ std::function<void()> tcc::bench::peerMatmul(MatmulShape shape) {
 }
 
 std::function<void()> tcc::bench::peerConvolution(ConvolutionShape shape,
-                                                  bool depthwise,
                                                   bool plainLayout) {
   Tag tag = plainLayout ? Tag::nchw : Tag::any;
   memory::dim c = shape.channels, f = shape.filters, t = shape.taps;
-  memory::dims weights =
-      depthwise ? memory::dims{c, 1, 1, t, t} : memory::dims{f, c, t, t};
+  memory::dims weights = shape.isDepthwise ? memory::dims{c, 1, 1, t, t}
+                                           : memory::dims{f, c, t, t};
   memory::desc src({1, c, shape.size, shape.size}, f32, tag);
   memory::desc wei(weights, f32, Tag::any);
   memory::desc dst({1, f, shape.output(), shape.output()}, f32, tag);

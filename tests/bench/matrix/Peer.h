@@ -10,8 +10,7 @@ namespace tcc::bench {
 /// Runs of oneDNN on its own favourite layouts, prepared outside the run, on
 /// one thread.
 std::function<void()> peerMatmul(MatmulShape shape);
-std::function<void()> peerConvolution(ConvolutionShape shape, bool depthwise,
-                                      bool plainLayout);
+std::function<void()> peerConvolution(ConvolutionShape shape, bool plainLayout);
 
 } // namespace tcc::bench
 

@@ -5,6 +5,7 @@
 #include "compiler/codegen/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/package/Image.h"
+#include "llvm/Support/Error.h"
 
 namespace tcc {
 

@@ -2,6 +2,8 @@
 
 #include "tests/compiler/codegen/kernel/KernelHarness.h"
 
+#include <cmath>
+
 using namespace tcc;
 using graph::KernelKind;
 
@@ -62,6 +64,28 @@ TEST_F(MatrixKernelTest, productsOfOddSizes) {
   checkProduct("7x33xf32", "33x19xf32", "7x19xf32");
   checkProduct("131x201xf32", "201x67xf32", "131x67xf32");
   checkProduct("3x500xf32", "500x64xf32", "3x64xf32");
+}
+
+TEST_F(MatrixKernelTest, eachSumIsOneChainOfFusedMultiplyAdds) {
+  parse(KernelKind::contraction, R"(
+    func.func @f(%a: tensor<3x401xf32>, %b: tensor<401x5xf32>) -> tensor<3x5xf32> {
+      %0 = graph.matmul %a, %b
+        : (tensor<3x401xf32>, tensor<401x5xf32>) -> tensor<3x5xf32>
+      return %0 : tensor<3x5xf32>
+    })");
+  compile();
+  std::vector<HostTensor> inputs = makeInputs();
+  KernelRun result = run(inputs);
+  const auto *values =
+      reinterpret_cast<const float *>(result.results[0].data());
+  for (int64_t i = 0; i < 3; ++i)
+    for (int64_t j = 0; j < 5; ++j) {
+      float sum = 0;
+      for (int64_t k = 0; k < 401; ++k)
+        sum = std::fma(float(inputs[0].elements[i * 401 + k].f),
+                       float(inputs[1].elements[k * 5 + j].f), sum);
+      EXPECT_EQ(values[i * 5 + j], sum) << i << ", " << j;
+    }
 }
 
 TEST_F(MatrixKernelTest, batchesAndTransposedOperands) {

@@ -7,11 +7,11 @@
 // product is computed from a finished tile.
 // CHECK-LABEL: func.func @packed(
 // WIDE:          %[[SUMS:.+]]:16 = scf.for {{.*}} -> (vector<16xf32>
-// WIDE-COUNT-16:   vector.fma
-// WIDE-NOT:        vector.fma
+// WIDE-COUNT-16:   math.fma
+// WIDE-NOT:        math.fma
 // NARROW:        %[[SUMS:.+]]:8 = scf.for {{.*}} -> (vector<8xf32>
-// NARROW-COUNT-8:  vector.fma
-// NARROW-NOT:      vector.fma
+// NARROW-COUNT-8:  math.fma
+// NARROW-NOT:      math.fma
 // CHECK:           scf.yield
 // CHECK:         llvm.store %[[SUMS]]#0
 // CHECK:         scf.for
