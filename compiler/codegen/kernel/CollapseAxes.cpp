@@ -93,10 +93,9 @@ private:
 } // namespace
 
 void Collapser::keepAll(Value tensor) {
-  for (int64_t axis :
-       ArrayRef(getLongAxes(tensor))
-           .drop_front(std::min<size_t>(1, getLongAxes(tensor).size())))
-    kept.insert(before(tensor, axis));
+  Axes axes = getLongAxes(tensor);
+  for (size_t i = 1; i < axes.size(); ++i)
+    kept.insert(before(tensor, axes[i]));
 }
 
 /// Neighbours in the result that are neighbours in the operand go together with
