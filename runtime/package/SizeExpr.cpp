@@ -1,5 +1,7 @@
 #include "runtime/package/SizeExpr.h"
 
+#include "runtime/package/Alignment.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -12,6 +14,8 @@ static bool isLeaf(SizeOp op) {
 }
 
 bool runtime::isWellFormed(const format::SizeExpr &expr, size_t slotCount) {
+  if (!isAligned<format::SizeInstruction>(*expr.code()))
+    return false;
   size_t depth = 0;
   for (const format::SizeInstruction *step : *expr.code()) {
     if (step->op() > SizeOp::MAX)

@@ -1,5 +1,6 @@
 #include "runtime/package/Verify.h"
 
+#include "runtime/package/Alignment.h"
 #include "runtime/package/DType.h"
 #include "runtime/package/VerifyEntry.h"
 
@@ -22,6 +23,8 @@ template <typename... Parts> static Status refuse(const Parts &...parts) {
 /// Bytes of a static shape; false on a negative dimension or overflow.
 static bool bytesOf(DType dtype, const flatbuffers::Vector<int64_t> &shape,
                     uint64_t &bytes) {
+  if (!isAligned<int64_t>(shape))
+    return false;
   bytes = traitsOf(dtype).bytes;
   for (int64_t dim : shape)
     if (dim < 0 ||
@@ -92,6 +95,9 @@ static Status verifyVariant(const format::Program &program,
     return refuse("variant '", variant.cpu()->string_view(), "' has ",
                   sizeOf(variant.kernel_offsets()), " kernels, not ",
                   sizeOf(program.kernels()));
+  if (!isAligned<uint64_t>(*variant.kernel_offsets()))
+    return refuse("variant '", variant.cpu()->string_view(),
+                  "' has misaligned offsets");
   if (!limits.sections)
     return Status();
   if (variant.image() >= limits.sections->size() ||
