@@ -43,6 +43,7 @@ private:
   friend const std::vector<std::string> &tcc::getPhaseNames();
 
   bool resolveCpus();
+  bool runPhases();
   bool import();
   bool replaceWeights();
   bool simplify() { return runPasses(addSimplification, Code::Internal); }
@@ -324,6 +325,12 @@ bool Compilation::writeText(llvm::StringRef text) {
 
 // --- The whole ---
 
+using Clock = std::chrono::steady_clock;
+
+static double getSecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 /// The model's name of the node at `loc`, or nothing.
 static std::string getNodeName(Location loc) {
   std::string name;
@@ -337,8 +344,22 @@ static std::string getNodeName(Location loc) {
   return name;
 }
 
+/// Runs phases until one fails or is the last one asked for.
+bool Compilation::runPhases() {
+  for (const Phase &phase : kPhases) {
+    Clock::time_point start = Clock::now();
+    bool ok = (this->*phase.run)();
+    report.phases.emplace_back(phase.name, getSecondsSince(start));
+    if (!ok || options.stopAfter == phase.name)
+      return ok;
+    if (getArtifactAfter(phase.name) == options.artifact)
+      return writeModule();
+  }
+  return true;
+}
+
 CompileReport Compilation::run() {
-  auto start = std::chrono::steady_clock::now();
+  Clock::time_point start = Clock::now();
   // What passes and code generation refuse, they say about an op.
   ScopedDiagnosticHandler collect(&context, [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
@@ -348,24 +369,13 @@ CompileReport Compilation::run() {
     report.problems.push_back(options.model + ": " + prefix + diagnostic.str());
     return success();
   });
-  bool ok = resolveCpus();
-  for (const Phase &phase : kPhases) {
-    ok = ok && (this->*phase.run)();
-    if (!ok || options.stopAfter == phase.name)
-      break;
-    if (getArtifactAfter(phase.name) == options.artifact) {
-      ok = writeModule();
-      break;
-    }
-  }
+  bool ok = resolveCpus() && runPhases();
   if (model.module)
     report.decisions = describeDecisions(*model.module);
   if (!ok && report.exitCode == 0)
     report.exitCode =
         int(report.problems.empty() ? Code::Internal : Code::Unsupported);
-  report.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count();
+  report.seconds = getSecondsSince(start);
   return std::move(report);
 }
 

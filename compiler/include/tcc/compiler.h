@@ -9,6 +9,7 @@
 #include "tcc/import_options.h"
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tcc {
@@ -49,6 +50,8 @@ struct CompileReport {
   /// Work of one run at the upper bounds of the dimensions.
   int64_t flops = 0, bytes = 0;
   double seconds = 0;
+  /// Wall seconds of each phase that ran, in order.
+  std::vector<std::pair<std::string, double>> phases;
   std::string decisions; // JSON
   /// After an internal error: the module that it happened on, as text.
   std::string reproducer;

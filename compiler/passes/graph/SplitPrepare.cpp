@@ -64,7 +64,7 @@ private:
         }))
       return false;
     if (op->getNumOperands() == 0)
-      return isa<WeightOp, ConstantOp, IotaOp>(op);
+      return isParameter(op->getResult(0));
     return llvm::all_of(op->getOperands(), [&](Value operand) {
       return parameters.contains(operand);
     });

@@ -1,0 +1,133 @@
+#include "tools/tcc/Options.h"
+#include "tools/cli/CommandLine.h"
+#include "tools/cli/ModelFlags.h"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <map>
+
+using namespace tcc;
+using tools::ToolOptions;
+
+namespace {
+
+/// The flags as given, before they are told apart.
+struct Texts {
+  std::string weights = "embed";
+  std::string emit = "package";
+  std::string target = "cpu";
+  bool check = false;
+};
+
+} // namespace
+
+static const std::map<std::string, Artifact> kArtifacts = {
+    {"graph", Artifact::Graph},  {"fused", Artifact::Fused},
+    {"exec", Artifact::Exec},    {"kernels", Artifact::Kernels},
+    {"asm", Artifact::Assembly}, {"package", Artifact::Package}};
+
+static std::vector<std::string> getKeys() {
+  std::vector<std::string> keys;
+  for (const auto &[key, artifact] : kArtifacts)
+    keys.push_back(key);
+  return keys;
+}
+
+static const char kExitCodes[] =
+    "Exit codes: 0 ok, 2 usage, 3 bad bytes in a file, 4 unsupported op or "
+    "feature,\n5 input or output, 7 out of memory, 8 CPU feature missing, 70 "
+    "internal error";
+
+/// A flag that may be given several times, each with one value for `values`.
+template <typename T>
+static void addList(CLI::App &app, const char *flag,
+                    std::optional<T> parse(std::string_view),
+                    std::vector<T> &values, std::string help) {
+  auto check = [=](const std::string &text) {
+    return parse(text) ? "" : "expected " + help + ", found '" + text + "'";
+  };
+  auto add = [=, &values](const std::vector<std::string> &texts) {
+    for (const std::string &text : texts)
+      values.push_back(*parse(text));
+  };
+  app.add_option_function<std::vector<std::string>>(flag, add, help)
+      ->check(check)
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
+static void addImportOptions(CLI::App &app, ImportOptions &options) {
+  addList(app, "--dim", tools::parseDimBinding, options.dims,
+          "NAME=N or NAME=MIN..MAX: a symbolic dimension");
+  addList(app, "--input-shape", tools::parseInputShape, options.inputShapes,
+          "NAME=1x3x224x224");
+  addList(app, "--input-value", tools::parseInputValue, options.inputValues,
+          "NAME=V: fix an input at compile time");
+  addList(app, "--state", tools::parseStatePair, options.states,
+          "OUT=IN: an output that is the next input");
+  app.add_option("--output", options.outputs,
+                 "values to return, comma-separated")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
+static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
+  CompileOptions &compile = options.compile;
+  app.add_option("MODEL", compile.model, "the model (.onnx)")->required();
+  app.add_option("-o", compile.output, "file to write (default: MODEL's name)");
+  app.add_option("--target", texts.target, "what to generate code for")
+      ->check(CLI::IsMember({"cpu"}))
+      ->capture_default_str();
+  app.add_option("--cpu", compile.cpus, "CPUs, comma-separated")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  addImportOptions(app, compile.import);
+  app.add_option("--weights", texts.weights,
+                 "embed, none, or a safetensors file with other values")
+      ->capture_default_str();
+  app.add_option("--emit", texts.emit, "what to write")
+      ->check(CLI::IsMember(getKeys()))
+      ->capture_default_str();
+  app.add_option("--stop-after", compile.stopAfter, "end after a phase")
+      ->check(CLI::IsMember(getPhaseNames()));
+  app.add_flag("--check", texts.check, "list all problems; generate nothing");
+  app.add_option("--dump-decisions", options.dumpDecisions,
+                 "JSON file for what was decided");
+  app.add_option("-j", compile.jobs, "threads (default: all cores)")
+      ->check(CLI::Range(1, 1024));
+  app.add_flag("--json", options.json, "print one JSON object");
+  CLI::Option *quiet =
+      app.add_flag("-q,--quiet", options.quiet, "print errors only");
+  app.add_flag("-v,--verbose", options.verbose, "say what is done")
+      ->excludes(quiet);
+  app.footer(kExitCodes);
+}
+
+/// The flags that depend on each other.
+static void complete(CompileOptions &compile, const Texts &texts) {
+  compile.artifact = kArtifacts.at(texts.emit);
+  compile.import.readWeights = texts.weights != "none";
+  if (compile.import.readWeights && texts.weights != "embed")
+    compile.weightsFile = texts.weights;
+  // The target's refusals are among the problems.
+  if (texts.check && compile.stopAfter.empty())
+    compile.stopAfter = "plan";
+  if (!compile.output.empty())
+    return;
+  bool isText = compile.artifact != Artifact::Package;
+  std::filesystem::path model(compile.model);
+  compile.output = isText ? "-" : model.stem().string() + ".tcc";
+}
+
+std::optional<int> tools::parseOptions(int argc, char **argv,
+                                       ToolOptions &options) {
+  CLI::App app("Compiles a model to a package: tcc model.onnx", "tcc");
+  app.set_version_flag("--version", TCC_VERSION);
+  Texts texts;
+  addOptions(app, options, texts);
+  if (std::optional<int> code = parseCommandLine(app, argc, argv))
+    return code;
+  complete(options.compile, texts);
+  return std::nullopt;
+}
