@@ -195,9 +195,83 @@ static void importGlobalLpPool(Node &node) {
   node.setResult(0, emitPower(node, sums, 1 / p));
 }
 
+// --- Blocks ------------------------------------------------------------------
+
+/// The number of blocks along each axis of an image; empty after failing.
+static SmallVector<int64_t> countBlocks(Node &node, ArrayRef<int64_t> image,
+                                        const Window &window) {
+  SmallVector<int64_t> counts;
+  for (auto [i, extent] : llvm::enumerate(image)) {
+    int64_t padded = extent + window.low[i] + window.high[i];
+    if (extent < 1 || extent > kMaxWindow || padded < window.getReach(i)) {
+      node.fail("image_shape is out of range");
+      return {};
+    }
+    counts.push_back((padded - window.getReach(i)) / window.strides[i] + 1);
+  }
+  return counts;
+}
+
+/// The blocks' elements at `tap`, each where it lies in the image, else 0.
+static Value spreadTap(Node &node, Value blocks, ArrayRef<int64_t> image,
+                       const Window &window, int64_t tap) {
+  int64_t rank = window.getRank(), position = tap;
+  SmallVector<int64_t> low(rank + 2, 0), high(low), between(low);
+  Value part = node.squeeze(node.slice(blocks, 2, tap, 1), {2});
+  for (int64_t i = rank - 1; i >= 0 && part; --i) {
+    int64_t offset = position % window.extents[i];
+    position /= window.extents[i];
+    int64_t count = *graph::getConstant(graph::getExtent(part, i + 2));
+    between[i + 2] = window.strides[i] - 1;
+    low[i + 2] = offset * window.dilations[i] - window.low[i];
+    high[i + 2] = image[i] - low[i + 2] - ((count - 1) * window.strides[i] + 1);
+  }
+  return node.pad(part, node.constantLike(0, blocks), low, high, between);
+}
+
+/// Blocks [batch, channels * block, positions] added up to an image.
+static void importCol2Im(Node &node) {
+  Value x = node.input(0);
+  auto image = node.requireInts(1, "image_shape");
+  auto block = node.requireInts(2, "block_shape");
+  if (!x || !image || !block)
+    return;
+  auto isExtent = [](int64_t n) { return n >= 1 && n <= kMaxWindow; };
+  if (node.rank(x) != 3 || block->size() != image->size() ||
+      !llvm::all_of(*block, isExtent))
+    return (void)node.fail("an input of rank 3 and one extent an axis are "
+                           "expected");
+  auto window = readWindowAttributes(node, image->size(), *block);
+  if (!window)
+    return;
+  const Sizes &sizes = node.getSizes();
+  graph::Extents blockExtents, split = {graph::getExtent(x, 0)};
+  for (int64_t extent : *block)
+    blockExtents.push_back(sizes.constant(extent));
+  Size taps = sizes.product(blockExtents);
+  auto counts = countBlocks(node, *image, *window);
+  Size channels =
+      taps ? sizes.divideProducts(graph::getExtent(x, 1), *taps) : std::nullopt;
+  if (!channels || node.hasFailed())
+    return (void)node.fail("the block does not divide the channels");
+  auto tapCount = graph::getConstant(*taps);
+  if (!tapCount || *tapCount > kMaxContent)
+    return (void)node.unsupported("a block of more than 4096 elements");
+  split.append({*channels, *taps});
+  for (int64_t count : counts)
+    split.push_back(sizes.constant(count));
+  Value blocks = node.reshape(x, split), sum;
+  for (int64_t tap = 0; tap < *tapCount && blocks; ++tap) {
+    Value part = spreadTap(node, blocks, *image, *window, tap);
+    sum = sum ? node.add(sum, part) : part;
+  }
+  node.setResult(0, sum);
+}
+
 static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
     {"AveragePool", 7, last, importPool<PoolKind::average>},
+    {"Col2Im", 18, last, importCol2Im},
     {"Conv", 1, last, importConv},
     {"ConvTranspose", 1, last, importConvTranspose},
     {"GlobalAveragePool", 1, last, importGlobalAveragePool},
