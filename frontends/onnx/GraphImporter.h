@@ -65,6 +65,19 @@ public:
                       Emitter *emitter);
   Tensor *readSparseLiteral(const onnx::SparseTensorProto &proto,
                             llvm::StringRef name, Emitter *emitter);
+  /// A tensor of numbers that the importer computed.
+  template <typename T>
+  Tensor *makeLiteral(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
+                      mlir::Type elementType, llvm::ArrayRef<T> numbers) {
+    auto owned = std::make_shared<std::vector<T>>(numbers);
+    Literal literal;
+    literal.name = qualify(name.str());
+    literal.type = mlir::RankedTensorType::get(shape, elementType);
+    literal.bytes = {reinterpret_cast<const char *>(owned->data()),
+                     owned->size() * sizeof(T)};
+    literal.owner = owned;
+    return pool.makeLiteral(std::move(literal));
+  }
   /// A value's name with the calls that lead to it.
   std::string qualify(const std::string &name) const {
     return current->path + name;

@@ -18,7 +18,8 @@ const OpRow *findOp(llvm::StringRef domain, llvm::StringRef name,
       getConvolutionOps(), getNormalizationOps(), getMovementOps(),
       getShapeOps(),       getRearrangementOps(), getResizeOps(),
       getIndexingOps(),    getControlOps(),       getSequenceOps(),
-      getRecurrentOps(),   getQuantizationOps()};
+      getRecurrentOps(),   getQuantizationOps(),  getLossOps(),
+      getSignalOps(),      getSamplingOps()};
   for (llvm::ArrayRef<OpRow> rows : families)
     if (const OpRow *row = findIn(rows, domain, name, version))
       return row;

@@ -40,6 +40,9 @@ llvm::ArrayRef<OpRow> getControlOps();
 llvm::ArrayRef<OpRow> getSequenceOps();
 llvm::ArrayRef<OpRow> getRecurrentOps();
 llvm::ArrayRef<OpRow> getQuantizationOps();
+llvm::ArrayRef<OpRow> getLossOps();
+llvm::ArrayRef<OpRow> getSignalOps();
+llvm::ArrayRef<OpRow> getSamplingOps();
 
 } // namespace tcc::onnx_import
 

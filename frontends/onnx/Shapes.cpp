@@ -39,19 +39,12 @@ static void importSize(Node &node) {
 
 // --- Constants ---------------------------------------------------------------
 
-/// A literal of the numbers in an attribute.
 template <typename T>
 static void setNumbers(Node &node, ArrayRef<int64_t> shape, Type elementType,
                        ArrayRef<T> numbers) {
-  auto bytes = std::make_shared<std::string>(
-      reinterpret_cast<const char *>(numbers.data()),
-      numbers.size() * sizeof(T));
-  Literal literal;
-  literal.name = node.getImporter().qualify(node.getProto().output(0));
-  literal.type = RankedTensorType::get(shape, elementType);
-  literal.bytes = {bytes->data(), bytes->size()};
-  literal.owner = bytes;
-  node.setTensor(0, node.getImporter().getPool().makeLiteral(literal));
+  node.setTensor(0,
+                 node.getImporter().makeLiteral(node.getProto().output(0),
+                                                shape, elementType, numbers));
 }
 
 static void importConstant(Node &node) {
