@@ -11,9 +11,13 @@ namespace tcc {
 
 void addSimplification(mlir::OpPassManager &pm) {
   pm.addPass(createSimplifyPass());
-  pm.addPass(createDecomposePass());
-  // Batch norms fold into plain weights; panels are made of the folded ones.
+  pm.addPass(createRecognizeActivationsPass());
+  pm.addPass(createRecognizeNormsPass());
+  pm.addPass(createRecognizeSoftmaxPass());
+  // Looks for batch norms, which have no kernel. They fold into plain weights;
+  // panels are made of the folded ones.
   pm.addPass(createFoldBatchNormPass());
+  pm.addPass(createDecomposePass());
   pm.addPass(createSimplifyPass());
   pm.addPass(createPackWeightsPass());
   pm.addPass(createSplitPreparePass());

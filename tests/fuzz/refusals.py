@@ -138,6 +138,19 @@ def reshape():
     )
 
 
+def gelu(divisor=np.sqrt(2)):
+    """x / 2 (1 + erf(x / sqrt2)): the value of `sqrt2` makes it a GELU."""
+    weights = {"one": 1, "half": 0.5, "sqrt2": divisor}
+    nodes = [("Div", "x", "sqrt2", "a"), ("Erf", "a", "b"), ("Add", "b", "one", "c")]
+    nodes += [("Mul", "x", "c", "d"), ("Mul", "d", "half", "y")]
+    return small_model(
+        [helper.make_node(op, ins, [out]) for op, *ins, out in nodes],
+        [floats("x", 4)],
+        [floats("y", 4)],
+        [numpy_helper.from_array(np.array(v, np.float32), k) for k, v in weights.items()],
+    )
+
+
 def check_weights(r):
     """Values from a file, when compiling: tcc --weights=FILE."""
 
@@ -161,8 +174,25 @@ def check_weights(r):
     flags = ["--random-inputs", f"--weights={weights}"]
     words = ["'shape'", "structural"]
     r.expect("structural at load", 3, words, "tcc-run", "run", package, *flags)
+    check_pattern(r)
     bad = r.write("bad.safetensors", b"no weights")
     r.expect("bad weights", 3, ["bad.safetensors"], "tcc", path, f"--weights={bad}")
+
+
+def check_pattern(r):
+    """A constant that decided a pattern is refused when the package is loaded;
+    the same value is not."""
+    package, same, other = r.make_package("gelu", gelu()), "same.st", "other.st"
+    save_file({"sqrt2": np.array(np.sqrt(2), np.float32)}, r.path(same))
+    save_file({"sqrt2": np.array(1.5, np.float32)}, r.path(other))
+    run = ["tcc-run", "run", package, "--random-inputs", "--weights"]
+    r.expect("constant of a pattern", 3, ["'sqrt2'"], *run, other)
+    r.expect("the same constant", 0, [], *run, same)
+    decisions = r.path("decisions.json")
+    run_tool("tcc", r.path("gelu.onnx"), "-o", package, "--dump-decisions", decisions)
+    with open(decisions) as stream:
+        found = "graph.gelu" in stream.read()
+    r.tally.check("gelu is recognised", found, "no decision says so")
 
 
 def check_cpus(r):

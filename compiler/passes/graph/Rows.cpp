@@ -53,10 +53,11 @@ Value getRepeated(Value value, ArrayRef<int64_t> axes) {
   Extents to = getExtents(value), from = getExtents(broadcast.getX());
   int64_t missing = int64_t(to.size()) - int64_t(from.size());
   for (int64_t i = 0, e = to.size(); i < e; ++i) {
-    bool isUnit = i < missing || getConstant(from[i - missing]) == 1;
-    bool isRepeatedAxis = llvm::is_contained(axes, i);
-    if (isRepeatedAxis ? !isUnit
-                       : i < missing || !isEqual(from[i - missing], to[i]))
+    bool isMissing = i < missing;
+    bool isUnit = isMissing || getConstant(from[i - missing]) == 1;
+    bool isKept =
+        isMissing ? getConstant(to[i]) == 1 : isEqual(from[i - missing], to[i]);
+    if (llvm::is_contained(axes, i) ? !isUnit : !isKept)
       return {};
   }
   return broadcast.getX();

@@ -20,12 +20,17 @@ bool isExactly(Value tensor, double expected) {
          std::signbit(*value) == std::signbit(expected);
 }
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
 /// An op that its neutral right operand leaves out.
 struct NeutralRow {
   StringLiteral op;
   double onIntegers, onFloats;
 };
 constexpr NeutralRow kNeutralRows[] = {
+    {MaxOp::getOperationName(), kNone, -kInfinity},
+    {MinOp::getOperationName(), kNone, kInfinity},
     {AddOp::getOperationName(), 0.0, -0.0},
     {SubOp::getOperationName(), 0.0, 0.0},
     {MulOp::getOperationName(), 1.0, 1.0},
@@ -45,7 +50,7 @@ bool isNeutral(Operation *op, Value rhs) {
   return false;
 }
 
-/// x + 0, x * 1, x / 1, x - 0, pow(x, 1) = x
+/// x + 0, x * 1, x / 1, x - 0, pow(x, 1), max(x, -inf) = x
 struct DropNeutralOperand : RewritePattern {
   explicit DropNeutralOperand(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}

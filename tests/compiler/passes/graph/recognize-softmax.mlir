@@ -34,3 +34,20 @@ func.func @other_axis_stays(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %y = graph.div %e, %t2 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   return %y : tensor<8x8xf32>
 }
+
+// Of one row, whose broadcasts need no leading axis.
+// CHECK-LABEL: func @one_row
+// CHECK-NEXT:    %[[Y:.+]] = graph.softmax %{{.*}} {axis = 1 : i64}
+// CHECK-NEXT:    return %[[Y]]
+func.func @one_row(%x: tensor<1x8xf32>) -> tensor<1x8xf32> {
+  %0 = graph.reduce <max> %x [1] : (tensor<1x8xf32>) -> tensor<1xf32>
+  %1 = graph.broadcast %0 : (tensor<1xf32>) -> tensor<1x8xf32>
+  %2 = graph.sub %x, %1
+    : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
+  %3 = graph.exp %2 : (tensor<1x8xf32>) -> tensor<1x8xf32>
+  %4 = graph.reduce <sum> %3 [1] : (tensor<1x8xf32>) -> tensor<1xf32>
+  %5 = graph.broadcast %4 : (tensor<1xf32>) -> tensor<1x8xf32>
+  %6 = graph.div %3, %5
+    : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
+  return %6 : tensor<1x8xf32>
+}

@@ -56,3 +56,14 @@ func.func @casts(%x: tensor<4xf16>, %y: tensor<4xf32>)
   %d = graph.cast %c : (tensor<4xf16>) -> tensor<4xf32>
   return %b, %d : tensor<4xf16>, tensor<4xf32>
 }
+
+// The start of a maximum adds nothing: softmax is written with it.
+// CHECK-LABEL: func @max_with_infinity
+// CHECK-SAME:    (%[[X:.+]]: tensor<4xf32>
+// CHECK-NEXT:    return %[[X]]
+func.func @max_with_infinity(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = graph.constant dense<0xFF800000> : tensor<f32>
+  %b = graph.broadcast %c : (tensor<f32>) -> tensor<4xf32>
+  %y = graph.max %b, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
