@@ -46,6 +46,7 @@ static FrozenRewritePatternSet collectPatterns(MLIRContext *context,
   addAlgebraPatterns(patterns);
   addConstantPatterns(patterns);
   addTransposePatterns(patterns);
+  addReorderPatterns(patterns);
   addSlicePatterns(patterns);
   addControlPatterns(patterns, log);
   return std::move(patterns);

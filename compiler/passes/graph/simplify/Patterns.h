@@ -16,6 +16,9 @@ void addConstantPatterns(mlir::RewritePatternSet &patterns);
 /// Transposes, reshapes and broadcasts that cancel or go into matmuls.
 void addTransposePatterns(mlir::RewritePatternSet &patterns);
 
+/// Pointwise ops before reshapes and transposes, unit axes before transposes.
+void addReorderPatterns(mlir::RewritePatternSet &patterns);
+
 /// Slices, concatenations, gathers and pads that cancel or merge.
 void addSlicePatterns(mlir::RewritePatternSet &patterns);
 

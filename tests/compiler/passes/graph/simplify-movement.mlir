@@ -69,3 +69,49 @@ func.func @gather_of_one(%x: tensor<2x4x8xf32>) -> tensor<2x8xf32> {
     : (tensor<2x4x8xf32>, tensor<i64>) -> tensor<2x8xf32>
   return %y : tensor<2x8xf32>
 }
+
+// A pointwise op with one tensor moves to what makes it, also with a scalar.
+// CHECK-LABEL: func @pointwise_before_move
+// CHECK-SAME:    (%[[X:.+]]: tensor<2x3x4xf32>, %[[S:.+]]: tensor<f32>
+// CHECK-NEXT:    %[[B:.+]] = graph.broadcast %[[S]] {{.*}} -> tensor<2x3x4xf32>
+// CHECK-NEXT:    %[[M:.+]] = graph.mul %[[X]], %[[B]]
+// CHECK-NEXT:    %[[R:.+]] = graph.relu %[[M]]
+// CHECK-NEXT:    %[[T:.+]] = graph.transpose %[[R]] [0, 2, 1]
+// CHECK-NEXT:    %[[Y:.+]] = graph.reshape %[[T]]
+// CHECK-NEXT:    return %[[Y]]
+func.func @pointwise_before_move(%x: tensor<2x3x4xf32>, %s: tensor<f32>)
+    -> tensor<8x3xf32> {
+  %t = graph.transpose %x [0, 2, 1] : (tensor<2x3x4xf32>) -> tensor<2x4x3xf32>
+  %b = graph.broadcast %s : (tensor<f32>) -> tensor<2x4x3xf32>
+  %m = graph.mul %t, %b
+    : (tensor<2x4x3xf32>, tensor<2x4x3xf32>) -> tensor<2x4x3xf32>
+  %r = graph.reshape %m : (tensor<2x4x3xf32>) -> tensor<8x3xf32>
+  %y = graph.relu %r : (tensor<8x3xf32>) -> tensor<8x3xf32>
+  return %y : tensor<8x3xf32>
+}
+
+// What else reads the transposed tensor keeps it: nothing would be gained.
+// CHECK-LABEL: func @shared_move_stays
+// CHECK:         %[[T:.+]] = graph.transpose
+// CHECK-NEXT:    graph.relu %[[T]]
+func.func @shared_move_stays(%x: tensor<3x4xf32>)
+    -> (tensor<4x3xf32>, tensor<4x3xf32>) {
+  %t = graph.transpose %x [1, 0] : (tensor<3x4xf32>) -> tensor<4x3xf32>
+  %y = graph.relu %t : (tensor<4x3xf32>) -> tensor<4x3xf32>
+  return %t, %y : tensor<4x3xf32>, tensor<4x3xf32>
+}
+
+// Unit axes are placed before a transpose, so that two transposes meet.
+// CHECK-LABEL: func @unit_axes_between_transposes
+// CHECK-SAME:    (%[[X:.+]]: tensor<1x3x4x5xf32>
+// CHECK-NEXT:    %[[T:.+]] = graph.transpose %[[X]] [0, 2, 3, 1]
+// CHECK-NEXT:    return %[[T]]
+func.func @unit_axes_between_transposes(%x: tensor<1x3x4x5xf32>)
+    -> tensor<1x4x5x3xf32> {
+  %0 = graph.transpose %x [0, 2, 1, 3]
+    : (tensor<1x3x4x5xf32>) -> tensor<1x4x3x5xf32>
+  %1 = graph.reshape %0 : (tensor<1x4x3x5xf32>) -> tensor<4x3x5xf32>
+  %2 = graph.transpose %1 [0, 2, 1] : (tensor<4x3x5xf32>) -> tensor<4x5x3xf32>
+  %3 = graph.reshape %2 : (tensor<4x5x3xf32>) -> tensor<1x4x5x3xf32>
+  return %3 : tensor<1x4x5x3xf32>
+}
