@@ -56,6 +56,10 @@ def SelectKernelsPass : TccExecPass<"select-kernels"> {
       {bytes = ..., flops = ...} : ...
     ```
   }];
+  // The cost model counts the ops of scalar bodies.
+  let dependentDialects = ["::tcc::exec::ExecDialect",
+    "::tcc::graph::GraphDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }
 
 def MergeKernelsPass : TccExecPass<"merge-kernels"> {

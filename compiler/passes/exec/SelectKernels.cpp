@@ -4,6 +4,9 @@
 #include "compiler/passes/exec/Passes.h"
 #include "dialects/exec/ExecOps.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
 
