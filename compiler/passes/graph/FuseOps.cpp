@@ -7,6 +7,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tcc::fusion;
@@ -57,8 +59,29 @@ static void recordRefusals(KernelGraph &graph, DecisionLog &log) {
     std::string reason =
         ("not with " + getNodeName(refusal.consumer) + ": " + refusal.reason)
             .str();
-    log.add(refusal.producer, "not fused", reason, {{"bytes", refusal.bytes}});
+    SmallVector<std::pair<StringRef, double>> numbers{{"bytes", refusal.bytes}};
+    if (refusal.microsecondsTogether > 0)
+      numbers.append({{"microseconds_apart", refusal.microsecondsApart},
+                      {"microseconds_together", refusal.microsecondsTogether}});
+    log.add(refusal.producer, "not fused", reason, numbers);
   }
+}
+
+/// The nodes whose ops a kernel computes; a long list ends with a count.
+static std::string listNodes(graph::FusedOp fused) {
+  constexpr size_t kMaxListed = 8;
+  llvm::SetVector<StringRef> names;
+  fused.getLoc()->walk([&](Location part) {
+    auto named = dyn_cast<NameLoc>(part);
+    if (named)
+      names.insert(named.getName().getValue());
+    return named ? WalkResult::skip() : WalkResult::advance();
+  });
+  std::string list =
+      llvm::join(names.getArrayRef().take_front(kMaxListed), ", ");
+  if (names.size() > kMaxListed)
+    list += " and " + std::to_string(names.size() - kMaxListed) + " more";
+  return list;
 }
 
 static void recordKernels(ArrayRef<Step> steps, DecisionLog &log) {
@@ -68,6 +91,8 @@ static void recordKernels(ArrayRef<Step> steps, DecisionLog &log) {
     const Work &work = step.region->work;
     std::string reason =
         (graph::stringifyKernelKind(step.region->kind) + " kernel").str();
+    if (std::string nodes = listNodes(step.fused); !nodes.empty())
+      reason += " of " + nodes;
     log.add(step.fused, step.members.size() > 1 ? "fused" : "alone", reason,
             {{"ops", double(step.members.size())},
              {"bytes_read", work.bytesRead},

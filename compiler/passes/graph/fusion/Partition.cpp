@@ -250,27 +250,51 @@ LogicalResult choosePartition(KernelGraph &graph) {
   return success();
 }
 
+/// The op that the kernel of `group` is named after.
+static Operation *getNamedOp(KernelGraph &graph, GroupId group) {
+  Operation *anchor = graph[group].region.anchor;
+  return anchor ? anchor : graph.getOp(graph[group].members.back());
+}
+
+/// Bytes of the results of `producer` that `consumer` reads.
+static double getBytesBetween(KernelGraph &graph, GroupId producer,
+                              GroupId consumer) {
+  llvm::SmallDenseSet<Value> read;
+  for (OpId op : graph[consumer].members)
+    graph.getOp(op)->walk([&](Operation *nested) {
+      for (Value operand : nested->getOperands())
+        read.insert(getSource(operand));
+    });
+  double bytes = 0;
+  for (Value value : graph[producer].results)
+    if (read.contains(value))
+      bytes += graph.getModel().getMaxBytes(value.getType());
+  return bytes;
+}
+
+static Refusal explain(KernelGraph &graph, GroupId producer, GroupId consumer) {
+  Draft draft = graph.draftMerge(producer, consumer);
+  Refusal refusal{getNamedOp(graph, producer),
+                  getNamedOp(graph, consumer),
+                  draft.analysis.refusal,
+                  getBytesBetween(graph, producer, consumer),
+                  graph[producer].microseconds + graph[consumer].microseconds,
+                  draft.microseconds};
+  if (draft)
+    refusal.reason = graph.wouldCycle(producer, consumer)
+                         ? "another kernel lies between"
+                         : "it would not be faster";
+  return refusal;
+}
+
 std::vector<Refusal> explainPartition(KernelGraph &graph) {
   std::vector<Refusal> refusals;
   for (GroupId producer : graph.getOrder()) {
     if (graph[producer].isFixed)
       continue;
-    for (GroupId consumer : graph.getConsumers(producer)) {
-      if (graph[consumer].isFixed)
-        continue;
-      Draft draft = graph.draftMerge(producer, consumer);
-      StringRef reason = draft.analysis.refusal;
-      if (draft)
-        reason = graph.wouldCycle(producer, consumer)
-                     ? "another kernel lies between"
-                     : "it would not be faster";
-      double bytes = 0;
-      for (Value value : graph[producer].results)
-        bytes += graph.getModel().getMaxBytes(value.getType());
-      refusals.push_back({graph.getOp(graph[producer].members.back()),
-                          graph.getOp(graph[consumer].members.back()), reason,
-                          bytes});
-    }
+    for (GroupId consumer : graph.getConsumers(producer))
+      if (!graph[consumer].isFixed)
+        refusals.push_back(explain(graph, producer, consumer));
   }
   return refusals;
 }

@@ -11,6 +11,8 @@ struct Refusal {
   mlir::Operation *producer, *consumer;
   llvm::StringRef reason;
   double bytes; // written by one and read by the other
+  /// What the two kernels take, and what one would; 0 where it cannot be.
+  double microsecondsApart, microsecondsTogether;
 };
 
 /// Merges groups and copies cheap producers, the largest saving first, until
