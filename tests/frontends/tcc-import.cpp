@@ -3,13 +3,19 @@
 // tcc-import MODEL [--dim NAME=N] [--input-shape NAME=AxB]
 //            [--input-value NAME=V] [--output NAME] [--state OUT=IN]
 //            [--weights=none] [--quiet] [--show-weights] [--locations]
+//            [--evaluate DIR]
+//
+// --evaluate runs the reference evaluator on the elements in DIR/input_<i>.bin
+// and writes DIR/result_<i>.bin.
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/evaluate/Evaluator.h"
 #include "frontends/Frontend.h"
 #include "mlir/IR/Verifier.h"
 #include "tools/cli/ModelFlags.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -18,7 +24,8 @@ namespace cl = llvm::cl;
 static cl::opt<std::string> modelPath(cl::Positional, cl::Required);
 static cl::list<std::string> dims("dim"), shapes("input-shape"),
     values("input-value"), outputs("output"), states("state");
-static cl::opt<std::string> weights("weights", cl::init("embed"));
+static cl::opt<std::string> weights("weights", cl::init("embed")),
+    folder("evaluate");
 static cl::opt<bool> isQuiet("quiet"), showWeights("show-weights"),
     showLocations("locations");
 
@@ -48,6 +55,41 @@ static tcc::ImportOptions makeOptions() {
   return options;
 }
 
+static llvm::Expected<tcc::HostTensor> readInput(RankedTensorType type,
+                                                 unsigned i) {
+  std::string path = folder + "/input_" + std::to_string(i) + ".bin";
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer)
+    return llvm::createStringError(buffer.getError(), path.c_str());
+  llvm::StringRef bytes = (*buffer)->getBuffer();
+  return tcc::readBytes(type, ArrayRef(bytes.data(), bytes.size()));
+}
+
+static llvm::Error evaluate(tcc::Model &model) {
+  auto function = model.module->lookupSymbol<func::FuncOp>("main");
+  SmallVector<tcc::HostTensor> inputs;
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
+    auto input = readInput(cast<RankedTensorType>(type), i);
+    if (!input)
+      return input.takeError();
+    inputs.push_back(std::move(*input));
+  }
+  auto readWeight = [&](llvm::StringRef name, RankedTensorType type) {
+    return tcc::readBytes(type, model.weights.find(name)->bytes);
+  };
+  auto results = tcc::Evaluator({}, readWeight).evaluate(function, inputs);
+  if (!results)
+    return results.takeError();
+  for (auto [i, result] : llvm::enumerate(*results)) {
+    std::error_code code;
+    llvm::raw_fd_ostream stream(
+        folder + "/result_" + std::to_string(i) + ".bin", code);
+    std::vector<char> bytes = tcc::makeBytes(result);
+    stream.write(bytes.data(), bytes.size());
+  }
+  return llvm::Error::success();
+}
+
 int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(argc, argv);
   MLIRContext context;
@@ -61,6 +103,13 @@ int main(int argc, char **argv) {
     llvm::errs() << "note: " << note << '\n';
   if (failed(verify(*model->module)))
     return 70;
+  if (!folder.empty()) {
+    llvm::Error error = evaluate(*model);
+    if (!error)
+      return 0;
+    llvm::errs() << llvm::toString(std::move(error)) << '\n';
+    return 1;
+  }
   OpPrintingFlags flags;
   flags.enableDebugInfo(showLocations);
   if (!isQuiet)

@@ -59,28 +59,29 @@ def shape_flags(case):
         yield f"--input-shape={name}={'x'.join(map(str, array.shape))}"
 
 
-def compile_case(case, package):
-    """The last run of tcc, and whether inputs were fixed for it."""
-    model = os.path.join(case.folder, "model.onnx")
+def with_known_inputs(case, attempt):
+    """attempt(flags) with the shapes and values that tcc asks for.
 
-    def compiled_with(flags):
-        return run_tool("tcc", model, *flags, "-o", package, "-q", timeout=60)
-
+    Gives the last run, and whether inputs were fixed for it.
+    """
     flags, is_fixed = [], False
-    run = compiled_with(flags)
+    run = attempt(flags)
     if run.code == USAGE:
         flags = [*shape_flags(case)]
-        run = compiled_with(flags)
+        run = attempt(flags)
     for kinds in ("iub", "iubf"):
         if run.code == UNSUPPORTED and "known only at run time" in run.err:
-            run = compiled_with([*flags, *value_flags(case, kinds)])
+            run = attempt([*flags, *value_flags(case, kinds)])
             is_fixed = True
     return run, is_fixed
 
 
 def run_case(case, work):
     package = os.path.join(work, case.name + ".tcc")
-    compiled, is_fixed = compile_case(case, package)
+    model = os.path.join(case.folder, "model.onnx")
+    compiled, is_fixed = with_known_inputs(
+        case, lambda flags: run_tool("tcc", model, *flags, "-o", package, "-q")
+    )
     if compiled.code == UNSUPPORTED and compiled.err.strip():
         return Result(case, "unsupported", compiled.err)
     if compiled.code != 0:
