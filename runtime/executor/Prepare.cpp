@@ -3,9 +3,12 @@
 #include "runtime/executor/Executable.h"
 #include "runtime/executor/Walker.h"
 #include "runtime/package/DType.h"
+#include "runtime/package/Format.h"
 #include "runtime/package/Verify.h"
 
+#include <optional>
 #include <sys/mman.h>
+#include <vector>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -36,7 +39,7 @@ private:
   size_t bytes;
 };
 
-/// The largest tensor that stands for an absent one.
+/// The largest tensor that stands for an absent one that is only read.
 size_t largestTensor(const format::Program &program) {
   size_t largest = 0;
   if (program.weights())
@@ -62,30 +65,85 @@ int64_t indexOf(const flatbuffers::Vector<flatbuffers::Offset<Table>> *tables,
   return -1;
 }
 
-/// Binds the buffers of one walk to the tensors that are there.
-struct Binder {
+/// Binds the buffers of one walk: to the tensors that are there, to zeros for
+/// absent ones that are only read, and to places of their own for constants
+/// that are computed and dropped, as later kernels read them back.
+class Binder {
+public:
+  Binder(const format::Program &program, const format::Entry &entry,
+         std::span<const void *const> modelTensors,
+         std::span<void *const> constTensors)
+      : program(program), entry(entry), modelTensors(modelTensors),
+        constTensors(constTensors.begin(), constTensors.end()) {}
+
+  Status bindAll(Walker &walker);
+
+private:
+  Status findOutputs();
+  Status placeAbsent();
+  void *model(size_t index) const {
+    return modelTensors[index] ? const_cast<void *>(modelTensors[index])
+                               : zeros->data();
+  }
+
   const format::Program &program;
   const format::Entry &entry;
   std::span<const void *const> modelTensors;
-  std::span<void *const> constTensors;
-  void *zeros;   ///< for absent model tensors
-  void *dropped; ///< for absent const tensors
-
-  void *model(size_t index) const {
-    return modelTensors[index] ? const_cast<void *>(modelTensors[index])
-                               : zeros;
-  }
-  void *constant(size_t index) const {
-    return constTensors[index] ? constTensors[index] : dropped;
-  }
-  Status bindAll(Walker &walker) const;
+  std::vector<void *> constTensors;
+  std::vector<size_t> outputs; ///< the constant that each output is
+  std::optional<ZeroPages> zeros, dropped;
 };
 
-Status Binder::bindAll(Walker &walker) const {
+Status Binder::findOutputs() {
+  for (const format::TensorSpec *output : *entry.outputs()) {
+    std::string_view name = output->name()->string_view();
+    int64_t index = indexOf(program.weights(), name);
+    if (index < 0)
+      return makeError(Code::BadData, "prepare writes '", name,
+                       "', which is no weight");
+    outputs.push_back(index);
+  }
+  return Status();
+}
+
+Status Binder::placeAbsent() {
+  constexpr size_t kAbsent = SIZE_MAX;
+  std::vector<size_t> offsets(constTensors.size(), kAbsent);
+  size_t end = 0;
+  for (size_t index : outputs) {
+    if (constTensors[index] || offsets[index] != kAbsent)
+      continue;
+    offsets[index] = end;
+    size_t bytes = program.weights()->Get(index)->bytes();
+    if (__builtin_add_overflow(end, bytes, &end) ||
+        __builtin_add_overflow(end, format::kTensorAlignment - 1, &end))
+      return Status(Code::OutOfMemory,
+                    "the constants of prepare are too large");
+    end -= end % format::kTensorAlignment;
+  }
+  size_t largest = largestTensor(program);
+  if (!zeros.emplace(largest).ok() || !dropped.emplace(end).ok())
+    return makeError(Code::OutOfMemory, "cannot map ", largest, " and ", end,
+                     " bytes for prepare");
+  for (size_t i = 0; i < constTensors.size(); ++i)
+    if (offsets[i] != kAbsent)
+      constTensors[i] = static_cast<std::byte *>(dropped->data()) + offsets[i];
+    else if (!constTensors[i])
+      constTensors[i] = zeros->data();
+  return Status();
+}
+
+Status Binder::bindAll(Walker &walker) {
+  if (Status status = findOutputs(); !status.ok())
+    return status;
+  if (Status status = placeAbsent(); !status.ok())
+    return status;
   for (size_t i = 0; i < modelTensors.size(); ++i)
     walker.bind(StorageClass::model, i, model(i));
   for (size_t i = 0; i < constTensors.size(); ++i)
-    walker.bind(StorageClass::constant, i, constant(i));
+    walker.bind(StorageClass::constant, i, constTensors[i]);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    walker.bind(StorageClass::output, i, constTensors[outputs[i]]);
   for (size_t i = 0; i < entry.inputs()->size(); ++i) {
     std::string_view name = entry.inputs()->Get(i)->name()->string_view();
     int64_t index = indexOf(program.model_tensors(), name);
@@ -93,14 +151,6 @@ Status Binder::bindAll(Walker &walker) const {
       return makeError(Code::BadData, "prepare reads '", name,
                        "', which is no model tensor");
     walker.bind(StorageClass::input, i, model(index));
-  }
-  for (size_t i = 0; i < entry.outputs()->size(); ++i) {
-    std::string_view name = entry.outputs()->Get(i)->name()->string_view();
-    int64_t index = indexOf(program.weights(), name);
-    if (index < 0)
-      return makeError(Code::BadData, "prepare writes '", name,
-                       "', which is no weight");
-    walker.bind(StorageClass::output, i, constant(index));
   }
   return Status();
 }
@@ -110,7 +160,8 @@ Status Binder::bindAll(Walker &walker) const {
 Status runtime::runPrepare(const format::Program &program,
                            std::span<const format::KernelFunction> kernels,
                            std::span<const void *const> modelTensors,
-                           std::span<void *const> constTensors, int threads) {
+                           std::span<void *const> constTensors, int threads,
+                           const Allocator &allocator) {
   const format::Entry *entry = findEntry(program, "prepare");
   if (!entry)
     return Status();
@@ -119,17 +170,11 @@ Status runtime::runPrepare(const format::Program &program,
   if (modelTensors.size() != models || constTensors.size() != constants)
     return makeError(Code::Internal, "prepare needs ", models,
                      " model tensors and ", constants, " const tensors");
-  size_t largest = largestTensor(program);
-  ZeroPages zeros(largest), dropped(largest);
-  if (!zeros.ok() || !dropped.ok())
-    return makeError(Code::OutOfMemory, "cannot map ", largest,
-                     " bytes for prepare");
   ThreadPool pool(threads);
-  auto walker = Walker::create(*entry, kernels, pool, systemAllocator());
+  auto walker = Walker::create(*entry, kernels, pool, allocator);
   if (!walker.ok())
     return walker.takeStatus();
-  Binder binder = {program,      *entry,       modelTensors,
-                   constTensors, zeros.data(), dropped.data()};
+  Binder binder(program, *entry, modelTensors, constTensors);
   if (Status status = binder.bindAll(**walker); !status.ok())
     return status;
   return (*walker)->walk();
@@ -150,5 +195,6 @@ Status runtime::runPrepare(std::span<const std::byte> programBytes,
   auto kernels = kernelsOf(program, *program.variants()->Get(variant), *mapped);
   if (!kernels.ok())
     return kernels.takeStatus();
-  return runPrepare(program, *kernels, modelTensors, constTensors, threads);
+  return runPrepare(program, *kernels, modelTensors, constTensors, threads,
+                    systemAllocator());
 }

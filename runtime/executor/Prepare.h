@@ -2,7 +2,7 @@
 #ifndef TCC_RUNTIME_EXECUTOR_PREPARE_H
 #define TCC_RUNTIME_EXECUTOR_PREPARE_H
 
-#include "runtime/base/Status.h"
+#include "runtime/base/Memory.h"
 #include "runtime/package/Image.h"
 #include "runtime/package/Program_generated.h"
 
@@ -17,7 +17,8 @@ namespace tcc::runtime {
 Status runPrepare(const format::Program &program,
                   std::span<const format::KernelFunction> kernels,
                   std::span<const void *const> modelTensors,
-                  std::span<void *const> constTensors, int threads);
+                  std::span<void *const> constTensors, int threads,
+                  const Allocator &allocator);
 
 /// The compiler's form: the program as built so far (checked here, digests and
 /// sections not yet needed) and the ELF image of one of its variants.

@@ -204,7 +204,8 @@ Status Refit::prepare() {
   for (size_t i = 0; i < outputs.size(); ++i) // what prepare only reads
     if (!computed.count(program.weights()->Get(i)->name()->string_view()))
       outputs[i] = const_cast<std::byte *>(target.constants[i]);
-  return runPrepare(program, target.kernels, held, outputs, options.threads);
+  return runPrepare(program, target.kernels, held, outputs, options.threads,
+                    options.allocator);
 }
 
 } // namespace

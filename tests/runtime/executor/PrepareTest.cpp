@@ -63,3 +63,39 @@ TEST(Prepare, RefusesUnknownNames) {
                          constants, 1),
               failsWith(Code::BadData, "'other', which is no weight"));
 }
+
+TEST(Prepare, ReadsBackWhatItDrops) {
+  ProgramBuilder builder;
+  auto sizes = [] {
+    std::vector<Expr> list;
+    list.push_back(constant(2));
+    list.push_back(constant(1));
+    return list;
+  };
+  builder.modelTensor("a", {2});
+  builder.modelTensor("b", {2});
+  builder.inEntry("prepare");
+  uint32_t buffers[3];
+  for (const char *name : {"first", "second", "packed"}) {
+    uint32_t index = builder.weight(name, {0, 0}, {0, 1});
+    std::vector<Expr> shape;
+    shape.push_back(constant(2));
+    buffers[index] =
+        builder.buffer(StorageClass::output,
+                       builder.output(name, DType::f32, std::move(shape)), 8);
+  }
+  uint32_t a = builder.buffer(StorageClass::model, 0, 8);
+  uint32_t b = builder.buffer(StorageClass::model, 1, 8);
+  builder.launch("add_one", {a, buffers[0]}, sizes(), constant(2));
+  builder.launch("add_one", {b, buffers[1]}, sizes(), constant(2));
+  builder.launch("add", {buffers[0], buffers[1], buffers[2]}, sizes(),
+                 constant(2));
+  std::vector<float> first = {1, 2}, second = {10, 20}, packed(2);
+  std::vector<const void *> models = {first.data(), second.data()};
+  std::vector<void *> constants = {nullptr, nullptr, packed.data()};
+  EXPECT_THAT(runPrepare(builder.program(), 0,
+                         std::as_bytes(std::span(kernelImage())), models,
+                         constants, 1),
+              succeeds());
+  EXPECT_EQ(packed, (std::vector<float>{13, 24}));
+}
