@@ -27,6 +27,7 @@ private:
   KernelBuilder &b;
   const ConvolutionInput &input;
   const PackRequest &request;
+  Memory base; // of the input
   int64_t lanes;
   VectorType valueType, laneType; // elements; positions of lanes as i32
   SmallVector<Value> planeStrides;
@@ -46,6 +47,7 @@ private:
   Value inputPosition(const WindowDimension &d, Value output, Value tap);
   void emitChannels(Value tap, function_ref<Value(Value channelOffset)> load);
   void emitRowLoads(Value tap, ValueRange taps, Value inside, int64_t rows);
+  Value loadRow(Value at, Value mask, Value otherwise);
   void emitGather(Value tap, Value positions, Value inside);
 };
 
@@ -53,9 +55,9 @@ private:
 
 PatchPacker::PatchPacker(KernelBuilder &b, const ConvolutionInput &input,
                          VectorUnit unit, const PackRequest &request)
-    : b(b), input(input), request(request) {
+    : b(b), input(input), request(request), base(input.base.asBits()) {
   lanes = std::min(request.width, unit.bytes / 4);
-  valueType = VectorType::get(lanes, input.base.element);
+  valueType = VectorType::get(lanes, base.element);
   laneType = VectorType::get(lanes, b.getI32Type());
   plane = taps = b.index(1);
   planeStrides.resize(input.dimensions.size());
@@ -82,7 +84,7 @@ Value PatchPacker::splat(int64_t value) {
 int64_t PatchPacker::rowsPerVector() const {
   const WindowDimension &row = input.dimensions.back();
   std::optional<int64_t> width = constantOf(row.output);
-  if (row.stride != 1)
+  if (row.stride > 2)
     return 0;
   if (input.dimensions.size() == 1)
     return 1;
@@ -207,15 +209,22 @@ void PatchPacker::emitRowLoads(Value tap, ValueRange taps, Value inside,
   emitChannels(tap, [&](Value channelOffset) {
     Value value = b.zero(valueType);
     for (auto [mask, start] : llvm::zip_equal(masks, starts))
-      value =
-          b.loadMasked(input.base, b.add(channelOffset, start), mask, value);
+      value = loadRow(b.add(channelOffset, start), mask, value);
     return value;
   });
 }
 
+/// Lanes outside `mask` keep `otherwise`.
+Value PatchPacker::loadRow(Value at, Value mask, Value otherwise) {
+  if (input.dimensions.back().stride == 1)
+    return b.loadMasked(base, at, mask, otherwise);
+  Value value = b.loadEverySecond(base, at, mask);
+  return b.create<arith::SelectOp>(mask, value, otherwise);
+}
+
 void PatchPacker::emitGather(Value tap, Value positions, Value inside) {
   emitChannels(tap, [&](Value channelOffset) -> Value {
-    return b.gather(input.base, channelOffset, positions, inside);
+    return b.gather(base, channelOffset, positions, inside);
   });
 }
 

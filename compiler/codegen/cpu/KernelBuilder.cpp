@@ -2,6 +2,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -195,15 +196,51 @@ void KernelBuilder::store(Value value, Memory to, Value at) {
   create<LLVM::StoreOp>(value, address(to, at), alignmentOf(to.element));
 }
 
+Memory Memory::asBits() const {
+  if (!isa<FloatType>(element) || element.getIntOrFloatBitWidth() != 16)
+    return *this;
+  return {pointer, IntegerType::get(element.getContext(), 16)};
+}
+
 Value KernelBuilder::loadMasked(Memory from, Value at, Value mask,
                                 Value otherwise) {
-  return create<LLVM::MaskedLoadOp>(otherwise.getType(), address(from, at),
-                                    mask, otherwise, alignmentOf(from.element));
+  Type type = otherwise.getType();
+  if (Memory bits = from.asBits(); bits.element != from.element) {
+    Value kept =
+        create<arith::BitcastOp>(withElement(type, bits.element), otherwise);
+    return create<arith::BitcastOp>(type, loadMasked(bits, at, mask, kept));
+  }
+  return create<LLVM::MaskedLoadOp>(type, address(from, at), mask, otherwise,
+                                    alignmentOf(from.element));
+}
+
+Value KernelBuilder::loadEverySecond(Memory from, Value at, Value mask) {
+  auto maskType = cast<VectorType>(mask.getType());
+  int64_t lanes = maskType.getNumElements();
+  auto type = VectorType::get(lanes, from.element);
+  if (Memory bits = from.asBits(); bits.element != from.element)
+    return create<arith::BitcastOp>(type, loadEverySecond(bits, at, mask));
+  SmallVector<Value> halves;
+  for (int64_t half : {int64_t(0), lanes / 2}) {
+    // Lane i of the mask for place 2 * i of both loads; nothing between.
+    SmallVector<int64_t> places(lanes, lanes);
+    for (int64_t i = 0; i < lanes / 2; ++i)
+      places[2 * i] = half + i;
+    Value spread = create<vector::ShuffleOp>(mask, zero(maskType), places);
+    Value place = add(at, index(2 * half));
+    halves.push_back(loadMasked(from, place, spread, zero(type)));
+  }
+  SmallVector<int64_t> even;
+  for (int64_t i = 0; i < lanes; ++i)
+    even.push_back(2 * i);
+  return create<vector::ShuffleOp>(halves[0], halves[1], even);
 }
 
 Value KernelBuilder::gather(Memory from, Value at, Value offsets, Value mask) {
   int64_t lanes = cast<VectorType>(offsets.getType()).getNumElements();
   auto type = VectorType::get(lanes, from.element);
+  if (Memory bits = from.asBits(); bits.element != from.element)
+    return create<arith::BitcastOp>(type, gather(bits, at, offsets, mask));
   Type pointers =
       LLVM::getFixedVectorType(from.pointer.getType(), unsigned(lanes));
   Value addresses =

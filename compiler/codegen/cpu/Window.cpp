@@ -8,6 +8,9 @@ namespace {
 
 /// Taps along a row that are unrolled, so that their masks stay in registers.
 constexpr int64_t maxUnrolledTaps = 8;
+/// Rows of results that are worked on at once: each is a chain of dependent
+/// combinations, which take several cycles each.
+constexpr int64_t rowsAtOnce = 4;
 
 /// Emits one plane after the other. A vector of results runs along the
 /// innermost dimension; for each tap some of its lanes lie inside the input.
@@ -33,7 +36,11 @@ private:
   Value laneNumbers(int64_t first, int64_t step);
   Value splat(Value index);
   Value inputPosition(const WindowDimension &d, Value output, Value tap);
+  void emitRows(Value rows, ValueRange outerSizes);
+  std::pair<Value, Value> findWholeRows();
   void emitRow(ValueRange outer);
+  void emitWholeRows(Value first);
+  Value initialPartial();
   Value combineTaps(ValueRange outer, size_t d, SmallVector<Value> tap,
                     SmallVector<Value> position, Value partial);
   Value combineRow(ArrayRef<Value> tap, ArrayRef<Value> position,
@@ -42,7 +49,6 @@ private:
                    Value partial);
   Value isInside(Value lanes, Value start, int64_t stride);
   Value loadInputs(ArrayRef<Value> position, Value start, Value inside);
-  Value loadEverySecond(Value at, Value start);
   Value computeInputs(ArrayRef<Value> position, Value start);
   void finishRow(ValueRange outer, Value result);
 };
@@ -105,14 +111,60 @@ void WindowEmitter::emitPlane(Value plane) {
   // Vectors below each other have the same lanes inside the input.
   b.loop(b.index(0), row().output, b.index(lanes), [&](Value firstColumn) {
     column = firstColumn;
-    b.loop(rows, [&](Value r) { emitRow(b.delinearize(r, outerSizes)); });
+    emitRows(rows, outerSizes);
   });
 }
 
-void WindowEmitter::emitRow(ValueRange outer) {
-  Value initial = b.create<arith::ConstantOp>(
+/// Of two dimensions, the rows whose windows lie inside the input are worked on
+/// several at once, those before and after one by one.
+void WindowEmitter::emitRows(Value rows, ValueRange outerSizes) {
+  auto emitSingly = [&](Value from, Value to) {
+    b.loop(from, to, b.index(1),
+           [&](Value r) { emitRow(b.delinearize(r, outerSizes)); });
+  };
+  if (outerSizes.size() != 1)
+    return emitSingly(b.index(0), rows);
+  auto [begin, end] = findWholeRows();
+  Value step = b.index(rowsAtOnce);
+  end = b.add(begin, b.mul(b.div(b.sub(end, begin), step), step));
+  emitSingly(b.index(0), begin);
+  b.loop(begin, end, step, [&](Value r) { emitWholeRows(r); });
+  emitSingly(end, rows);
+}
+
+/// The rows [begin, end) of the output whose windows read no row outside.
+std::pair<Value, Value> WindowEmitter::findWholeRows() {
+  const WindowDimension &d = window.dimensions[0];
+  Value begin = b.min(b.ceilDiv(d.padBegin, d.stride), d.output);
+  Value reach = b.mul(b.sub(d.taps, b.index(1)), b.index(d.dilation));
+  Value room = b.sub(b.add(d.input, d.padBegin), reach);
+  Value count = b.ceilDiv(b.max(room, b.index(0)), d.stride);
+  return {begin, b.max(begin, b.min(count, d.output))};
+}
+
+Value WindowEmitter::initialPartial() {
+  return b.create<arith::ConstantOp>(
       DenseElementsAttr::get(resultType, window.initial));
-  finishRow(outer, combineTaps(outer, 0, {}, {}, initial));
+}
+
+void WindowEmitter::emitRow(ValueRange outer) {
+  finishRow(outer, combineTaps(outer, 0, {}, {}, initialPartial()));
+}
+
+void WindowEmitter::emitWholeRows(Value first) {
+  const WindowDimension &d = window.dimensions[0];
+  SmallVector<Value> rows, initial(rowsAtOnce, initialPartial());
+  for (int64_t i = 0; i < rowsAtOnce; ++i)
+    rows.push_back(b.add(first, b.index(i)));
+  auto combine = [&](Value tap, ValueRange partials) {
+    SmallVector<Value> next;
+    for (auto [r, partial] : llvm::zip_equal(rows, partials))
+      next.push_back(combineRow({tap}, {inputPosition(d, r, tap)}, partial));
+    return next;
+  };
+  SmallVector<Value> results = b.loop(b.index(0), d.taps, initial, combine);
+  for (auto [r, result] : llvm::zip_equal(rows, results))
+    finishRow(r, result);
 }
 
 /// One loop for each outer dimension, over the taps inside the input.
@@ -189,23 +241,9 @@ Value WindowEmitter::loadInputs(ArrayRef<Value> position, Value start,
   if (row().stride == 1)
     return b.loadMasked(window.input.base, at, inside, b.zero(inputType));
   if (row().stride == 2)
-    return loadEverySecond(at, start);
+    return b.loadEverySecond(window.input.base, at, inside);
   Value offsets = laneNumbers(0, row().stride);
   return b.gather(window.input.base, at, offsets, inside);
-}
-
-/// Two loads and a shuffle: much less than a gather.
-Value WindowEmitter::loadEverySecond(Value at, Value start) {
-  SmallVector<Value> halves;
-  for (int64_t first : {int64_t(0), lanes}) {
-    Value inside = isInside(laneNumbers(first, 1), start, 1);
-    halves.push_back(b.loadMasked(window.input.base, b.add(at, b.index(first)),
-                                  inside, b.zero(inputType)));
-  }
-  SmallVector<int64_t> even;
-  for (int64_t lane = 0; lane < lanes; ++lane)
-    even.push_back(2 * lane);
-  return b.create<vector::ShuffleOp>(halves[0], halves[1], even);
 }
 
 Value WindowEmitter::computeInputs(ArrayRef<Value> position, Value start) {

@@ -58,7 +58,7 @@ static std::function<void()> makeRun(const std::string &source,
   llvm::ExitOnError check("matrix-bench: ");
   auto kernel = check(CompiledKernel::compile(fuse(function, kind), cpu));
   std::shared_ptr<Workload> workload(
-      new Workload{std::move(context), std::move(kernel)});
+      new Workload{std::move(context), std::move(kernel), {}, {}});
   for (TypeRange types : {TypeRange(function.getArgumentTypes()),
                           TypeRange(function.getResultTypes())})
     for (Type type : types) {

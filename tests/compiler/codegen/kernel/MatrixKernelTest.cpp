@@ -163,6 +163,23 @@ TEST_F(MatrixKernelTest, depthwiseConvolutions) {
                   makeWindow("3, 3", "3, 3", "0, 0", "1, 2"));
 }
 
+TEST_F(MatrixKernelTest, convolutionsOfNarrowFloats) {
+  for (std::string type : {"f16", "bf16"})
+    for (std::string stride : {"1", "2", "3"}) {
+      int64_t step = stride[0] - '0';
+      std::string extents = std::to_string(14 / step + 1) + "x" +
+                            std::to_string(16 / step + 1) + "x" + type;
+      std::string window =
+          makeWindow("3, 3", stride + ", " + stride, "1, 1", "1, 1");
+      checkConvolution(KernelKind::contraction, "1x6x15x17x" + type,
+                       "9x6x3x3x" + type, "1x9x" + extents,
+                       "filters = 9 : i64, groups = 1 : i64, " + window);
+      checkConvolution(KernelKind::window, "1x6x15x17x" + type,
+                       "6x1x3x3x" + type, "1x6x" + extents,
+                       "filters = 6 : i64, groups = 6 : i64, " + window);
+    }
+}
+
 TEST_F(MatrixKernelTest, pooling) {
   for (std::string kind : {"max", "average"})
     for (std::string flag : {"", ", count_padding"})
