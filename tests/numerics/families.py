@@ -3,6 +3,7 @@
 The reference is ONNX Runtime.
 """
 
+import ml_dtypes
 import numpy as np
 
 from numerics.rows import Constant, ints, row
@@ -70,6 +71,67 @@ def convolution():
     yield row("GlobalMaxPool", x)
 
 
+# Type: the one that the expected product is computed in, units in the last place
+# of the result, which of bf16 is widened to f32.
+PRODUCT_TYPES = {
+    np.float16: (np.float64, 1),
+    ml_dtypes.bfloat16: (np.float64, 1 << 16),
+    np.float64: (np.longdouble, 8),
+    np.int32: (np.int32, None),
+}
+
+
+def convolve(x, weight):
+    """Of one image, without padding or strides."""
+    windows = np.lib.stride_tricks.sliding_window_view(
+        x, weight.shape[2:], axis=(2, 3)
+    )
+    return np.einsum("bchwij,ocij->bohw", windows, weight)
+
+
+def products():
+    """Element types of products. All terms are positive: nothing cancels."""
+    for dtype, (wide, ulp) in PRODUCT_TYPES.items():
+        name = np.dtype(dtype).name
+
+        def values(*shape):
+            return random.uniform(0.1, 9, shape).astype(dtype)
+
+        a, b = values(7, 33), values(33, 19)
+        expected = a.astype(wide) @ b.astype(wide)
+        yield row("MatMul", a, b, name=name, expected=expected, ulp=ulp)
+        yield row(
+            "MatMul", a, Constant(b), name=f"{name} packed", expected=expected, ulp=ulp
+        )
+        if wide is np.int32:
+            continue
+        x = values(1, 6, 15, 17)
+        for taps in (1, 3):
+            w = values(10, 6, taps, taps)
+            expected = convolve(x.astype(wide), w.astype(wide))
+            title = f"{name} {taps}x{taps}"
+            yield row("Conv", x, Constant(w), name=title, expected=expected, ulp=ulp)
+
+
+def quantized():
+    a = random.randint(0, 255, (7, 33)).astype(np.uint8)
+    b = random.randint(-128, 127, (33, 19)).astype(np.int8)
+    zero_a, zero_b = Constant(np.uint8(117)), Constant(np.int8(-3))
+    wide = a.astype(np.int32) - 117
+    expected = wide @ (b.astype(np.int32) + 3)
+    yield row("MatMulInteger", a, b, zero_a, zero_b, expected=expected)
+    expected, b = wide @ b.astype(np.int32), Constant(b)
+    yield row("MatMulInteger", a, b, zero_a, name="packed", expected=expected)
+    x = random.randint(0, 255, (1, 6, 15, 17)).astype(np.uint8)
+    w = random.randint(-128, 127, (10, 6, 3, 3)).astype(np.int8)
+    expected = convolve(x.astype(np.int32) - 117, w.astype(np.int32))
+    yield row("ConvInteger", x, Constant(w), zero_a, expected=expected)
+    zero, scale = Constant(np.int8(0)), Constant(np.float32(0.01))
+    result = Constant(np.float32(0.5)), zero_a
+    yield row("QLinearMatMul", a, scale, zero_a, b, scale, zero_b, *result)
+    yield row("QLinearConv", x, scale, zero_a, Constant(w), scale, zero, *result)
+
+
 def normalization():
     x = floats(3, 6, 35)
     scale, bias = Constant(floats(35)), Constant(floats(35))
@@ -116,7 +178,16 @@ def indexing():
     yield row("OneHot", np.array([1, 3], np.int64), ints(5), values)
 
 
-FAMILIES = (reduction, contraction, convolution, normalization, movement, indexing)
+FAMILIES = (
+    reduction,
+    contraction,
+    products,
+    quantized,
+    convolution,
+    normalization,
+    movement,
+    indexing,
+)
 
 
 def models():

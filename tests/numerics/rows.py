@@ -15,6 +15,8 @@ from harness import first_line, run_tool
 from models.cases import reference, write_data_set
 
 OPSET = 20
+# All compute the same bits; the first is checked against what is expected.
+CPUS = ("native", "x86-64-v3")
 
 # inputs: arrays that are graph inputs, Constant values that are initializers,
 # None for absent ones. expected: the exact result, or None for ONNX Runtime's.
@@ -109,14 +111,21 @@ def mismatch(r, actual, expected):
     return None if close.all() else f"largest error {np.nanmax(abs(actual - expected))}"
 
 
-def run_model(model, folder):
-    """tcc's outputs, or the line that says why there are none."""
-    path, package = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.tcc")
-    data, out = os.path.join(folder, "data"), os.path.join(folder, "out")
+def write_model(model, folder):
+    """The paths of the model and of the folder of its inputs."""
+    path, data = os.path.join(folder, "m.onnx"), os.path.join(folder, "data")
     with open(path, "wb") as stream:
         stream.write(model.to_onnx().SerializeToString())
     write_data_set(data, model.feed, {})
-    compiled = run_tool("tcc", path, "-q", "-o", package)
+    return path, data
+
+
+def run_model(model, path, data, cpu):
+    """tcc's outputs, or the line that says why there are none."""
+    folder = os.path.join(os.path.dirname(path), cpu)
+    package, out = os.path.join(folder, "m.tcc"), os.path.join(folder, "out")
+    os.makedirs(folder)
+    compiled = run_tool("tcc", path, "-q", "-o", package, "--cpu", cpu)
     if compiled.code != 0:
         return None, f"tcc {first_line(compiled)}"
     options = ["--inputs-dir", data, "--output-dir", out]
@@ -131,8 +140,10 @@ def check(tally, title, rows):
     """Compiles the rows as one model; without a package, each on its own."""
     with tempfile.TemporaryDirectory() as folder:
         model = Model(rows)
-        actual, message = run_model(model, folder)
-        if actual is None:
+        path, data = write_model(model, folder)
+        runs = [run_model(model, path, data, cpu) for cpu in CPUS]
+        message = next((message for _, message in runs if message), "")
+        if message:
             if len(rows) == 1:
                 tally.check(f"{title}: {rows[0].name}", False, message)
             for r in rows if len(rows) > 1 else ():
@@ -140,8 +151,11 @@ def check(tally, title, rows):
             return
         known = {}
         if any(r.expected is None for r in rows):
-            known = reference(os.path.join(folder, "m.onnx"), model.feed)
+            known = reference(path, model.feed)
+    actual, *others = [outputs for outputs, _ in runs]
     for i, r in enumerate(rows):
         expected = known[f"y{i}"] if r.expected is None else r.expected
         wrong = mismatch(r, actual[i], np.asarray(expected))
+        if any(other[i].tobytes() != actual[i].tobytes() for other in others):
+            wrong = f"not the same bits on {' and '.join(CPUS)}"
         tally.check(f"{title}: {r.name}", wrong is None, wrong)
