@@ -1,12 +1,11 @@
 #include "runtime/data/Npy.h"
 
 #include "runtime/data/MappedFile.h"
+#include "runtime/data/OutputFile.h"
 
-#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <unistd.h>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -177,22 +176,16 @@ Status runtime::writeNpy(const std::string &path, DType dtype,
     data = wide.data();
     dtype = DType::f32;
   }
-  std::string temporary = concat(path, ".tmp", getpid());
   std::string header = formatHeader(dtype, shape);
   uint16_t length = header.size();
   std::string prefix = concat(kMagic, std::string_view("\1\0", 2));
   prefix.append(reinterpret_cast<const char *>(&length), sizeof(length));
   prefix += header;
-  FILE *file = std::fopen(temporary.c_str(), "wbe");
-  bool written =
-      file &&
-      std::fwrite(prefix.data(), 1, prefix.size(), file) == prefix.size() &&
-      std::fwrite(data, traitsOf(dtype).bytes, count, file) == count;
-  written = file && std::fclose(file) == 0 && written;
-  if (written && std::rename(temporary.c_str(), path.c_str()) == 0)
-    return Status();
-  int reason = errno;
-  std::remove(temporary.c_str());
-  return makeError(Code::Io, "cannot write '", path,
-                   "': ", std::strerror(reason));
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file.ok())
+    return file.takeStatus();
+  file->write(prefix);
+  file->write(
+      {static_cast<const std::byte *>(data), count * traitsOf(dtype).bytes});
+  return file->commit();
 }

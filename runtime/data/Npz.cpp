@@ -27,7 +27,7 @@ template <typename T> T load(std::span<const std::byte> bytes, size_t at) {
 struct Member {
   std::string name; ///< without ".npy"
   uint16_t method;  ///< 0 stored, 8 deflated
-  uint32_t packedBytes, bytes, localOffset;
+  uint32_t crc, packedBytes, bytes, localOffset;
 };
 
 template <typename... Parts>
@@ -65,10 +65,10 @@ Result<std::vector<Member>> readDirectory(std::span<const std::byte> file,
         nameBytes);
     if (name.ends_with(".npy"))
       name.resize(name.size() - 4);
-    members.push_back({std::move(name), load<uint16_t>(file, at + 10),
-                       load<uint32_t>(file, at + 20),
-                       load<uint32_t>(file, at + 24),
-                       load<uint32_t>(file, at + 42)});
+    members.push_back(
+        {std::move(name), load<uint16_t>(file, at + 10),
+         load<uint32_t>(file, at + 16), load<uint32_t>(file, at + 20),
+         load<uint32_t>(file, at + 24), load<uint32_t>(file, at + 42)});
     at += kEntryBytes + nameBytes + load<uint16_t>(file, at + 30) +
           load<uint16_t>(file, at + 32);
   }
@@ -92,6 +92,15 @@ bool inflateInto(std::span<const std::byte> packed,
   return complete;
 }
 
+/// Reads an array whose bytes are those that the archive was made of.
+Result<Tensor> parseMember(std::span<const std::byte> bytes,
+                           const Member &member, const std::string &path) {
+  if (crc32_z(0, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size()) !=
+      member.crc)
+    return refuse(path, "array '", member.name, "' has another checksum");
+  return parseNpy(bytes, concat(path, ":", member.name));
+}
+
 Result<Tensor> readMember(std::span<const std::byte> file, const Member &member,
                           const std::string &path) {
   uint64_t at = member.localOffset;
@@ -102,19 +111,18 @@ Result<Tensor> readMember(std::span<const std::byte> file, const Member &member,
         load<uint16_t>(file, at + 28);
   if (at > file.size() || member.packedBytes > file.size() - at)
     return refuse(path, "array '", member.name, "' ends after the file");
-  std::string name = concat(path, ":", member.name);
   std::span<const std::byte> packed = file.subspan(at, member.packedBytes);
   if (member.method == 0)
-    return parseNpy(packed, name);
+    return parseMember(packed, member, path);
   if (member.method != 8)
     return refuse(path, "array '", member.name, "' has compression method ",
                   member.method, ", expected stored or deflated");
-  auto memory = Memory::allocate(member.bytes, systemAllocator(), name);
+  auto memory = Memory::allocate(member.bytes, systemAllocator(), member.name);
   if (!memory.ok())
     return memory.takeStatus();
   if (!inflateInto(packed, memory->span()))
     return refuse(path, "array '", member.name, "' does not decompress");
-  return parseNpy(memory->span(), name);
+  return parseMember(memory->span(), member, path);
 }
 
 } // namespace

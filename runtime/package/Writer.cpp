@@ -1,22 +1,12 @@
 #include "runtime/package/Writer.h"
 
+#include "runtime/data/OutputFile.h"
 #include "runtime/package/Digest.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 using namespace tcc;
 using namespace tcc::runtime;
-
-static Status ioError(std::string_view action, const std::string &path) {
-  return makeError(Code::Io, "cannot ", action, " '", path,
-                   "': ", std::strerror(errno));
-}
 
 uint32_t PackageWriter::addSection(format::SectionKind kind,
                                    std::span<const std::byte> bytes) {
@@ -55,22 +45,7 @@ PackageWriter::layOut(uint64_t &fileSize) const {
   return table;
 }
 
-/// pwrite until all is written; gaps between pieces stay zero.
-static bool writeAt(int file, uint64_t offset,
-                    std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    ssize_t written = pwrite(file, bytes.data(), bytes.size(), offset);
-    if (written < 0 && errno == EINTR)
-      continue;
-    if (written <= 0)
-      return false;
-    bytes = bytes.subspan(written);
-    offset += written;
-  }
-  return true;
-}
-
-Status PackageWriter::writeFile(int file, const std::string &path) const {
+Status PackageWriter::write(const std::string &path) const {
   format::FileHeader header = {};
   std::vector<format::SectionEntry> table = layOut(header.fileSize);
   auto tableBytes = std::as_bytes(std::span(table));
@@ -79,30 +54,17 @@ Status PackageWriter::writeFile(int file, const std::string &path) const {
   header.minorVersion = format::kMinorVersion;
   header.sectionCount = table.size();
   header.tableDigest = digestOf(tableBytes);
-  bool written = ftruncate(file, header.fileSize) == 0 &&
-                 writeAt(file, 0, std::as_bytes(std::span(&header, 1))) &&
-                 writeAt(file, sizeof(header), tableBytes);
-  for (size_t i = 0; written && i < sections.size(); ++i)
-    for (const Piece &piece : sections[i].pieces)
-      written =
-          written && writeAt(file, table[i].offset + piece.offset, piece.bytes);
-  if (!written || fsync(file) != 0)
-    return ioError("write", path);
-  return Status();
-}
 
-Status PackageWriter::write(const std::string &path) const {
-  std::string temporary = concat(path, ".tmp", getpid());
-  int file =
-      open(temporary.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
-  if (file < 0)
-    return ioError("create", path);
-  Status status = writeFile(file, path);
-  if (close(file) != 0 && status.ok())
-    status = ioError("write", path);
-  if (status.ok() && std::rename(temporary.c_str(), path.c_str()) != 0)
-    status = ioError("rename to", path);
-  if (!status.ok())
-    unlink(temporary.c_str());
-  return status;
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file.ok())
+    return file.takeStatus();
+  file->write(std::as_bytes(std::span(&header, 1)));
+  file->write(tableBytes);
+  for (size_t i = 0; i < sections.size(); ++i)
+    for (const Piece &piece : sections[i].pieces) {
+      file->padTo(table[i].offset + piece.offset);
+      file->write(piece.bytes);
+    }
+  file->padTo(header.fileSize);
+  return file->commit();
 }

@@ -32,8 +32,7 @@ public:
   /// Adds the weights section; the data must live until `write`.
   uint32_t addWeights(std::span<const WeightData> tensors);
 
-  /// Writes to a temporary name beside `path`, syncs it and renames it: there
-  /// is a complete file under `path`, or none.
+  /// Writes the whole package, or nothing: see OutputFile.
   Status write(const std::string &path) const;
 
 private:
@@ -49,7 +48,6 @@ private:
   };
 
   std::vector<format::SectionEntry> layOut(uint64_t &fileSize) const;
-  Status writeFile(int file, const std::string &path) const;
 
   std::vector<Section> sections;
 };

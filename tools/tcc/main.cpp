@@ -1,11 +1,11 @@
 //===- tcc: compiles models -----------------------------------------------===//
 
+#include "runtime/data/OutputFile.h"
 #include "tools/tcc/Options.h"
 
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 
 using namespace tcc;
@@ -45,17 +45,17 @@ static void printSummary(const ToolOptions &options,
       (long long)report.weightBytes, report.seconds);
 }
 
-/// Writes under a temporary name and renames: all of the file, or nothing.
+/// Says why if the file cannot be written.
 static bool writeFile(const std::string &path, const std::string &text) {
-  std::string temporary = path + ".tmp";
-  std::ofstream file(temporary, std::ios::binary);
-  file << text;
-  file.close();
-  if (file && std::rename(temporary.c_str(), path.c_str()) == 0)
-    return true;
-  std::cerr << "tcc: " << path << ": cannot be written\n";
-  std::remove(temporary.c_str());
-  return false;
+  auto file = runtime::OutputFile::create(path);
+  runtime::Status status = file.ok() ? runtime::Status() : file.takeStatus();
+  if (status.ok()) {
+    file->write(text);
+    status = file->commit();
+  }
+  if (!status.ok())
+    std::cerr << "tcc: " << status.message() << '\n';
+  return status.ok();
 }
 
 static void printMessages(const ToolOptions &options,
@@ -89,7 +89,7 @@ int main(int argc, char **argv) {
   printMessages(options, report);
   if (options.verbose)
     printPhases(report);
-  if (!options.dumpDecisions.empty() &&
+  if (!options.dumpDecisions.empty() && !report.decisions.empty() &&
       !writeFile(options.dumpDecisions, report.decisions + "\n"))
     return kIoError;
   if (report.exitCode != 0)
