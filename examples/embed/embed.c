@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { MAX_RANK = 16 };
+
 /* Prints a failure, and returns the exit code for it. */
 static int report(tcc_status status) {
   int code = tcc_status_code(status);
@@ -15,17 +17,22 @@ static int report(tcc_status status) {
   return code;
 }
 
-/* Binds zeros of the smallest shape; the caller frees `*data`. */
+/* Binds zeros of the smallest shape; the caller frees `*data`. An input that is
+ * not bound for want of memory or rank fails in run, by name. */
 static tcc_status bind_zeros(tcc_context *context, const tcc_tensor_spec *spec,
                              size_t index, void **data) {
-  int64_t shape[16];
+  int64_t shape[MAX_RANK];
   size_t count = 1;
-  for (size_t axis = 0; axis < spec->rank && axis < 16; ++axis) {
+  if (spec->rank > MAX_RANK)
+    return NULL;
+  for (size_t axis = 0; axis < spec->rank; ++axis) {
     const tcc_dim *dim = &spec->dims[axis];
     shape[axis] = dim->symbol ? dim->min : dim->extent;
     count *= (size_t)shape[axis];
   }
-  *data = calloc(count, tcc_dtype_size(spec->dtype));
+  *data = calloc(count + 1, tcc_dtype_size(spec->dtype));
+  if (!*data)
+    return NULL;
   tcc_tensor tensor = {*data, spec->dtype, spec->rank, shape};
   return tcc_context_bind_input(context, index, &tensor);
 }
@@ -84,6 +91,8 @@ int main(int argc, char **argv) {
   if (!status) {
     input_count = tcc_program_input_count(program);
     inputs = calloc(input_count + 1, sizeof(*inputs));
+    if (!inputs)
+      abort();
     status = run(program, context, inputs);
   }
   int code = status ? report(status) : 0;

@@ -1,3 +1,4 @@
+#include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Session.h"
 
 #include <nlohmann/json.hpp>
@@ -5,8 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <iostream>
-#include <sys/resource.h>
+#include <fstream>
 
 using namespace tcc;
 using namespace tcc::tools;
@@ -52,19 +52,43 @@ static double percentile(const std::vector<double> &times, double fraction) {
   return times[std::clamp<size_t>(rank, 1, times.size()) - 1];
 }
 
+/// The peak of this program: getrusage counts what ran before exec, too.
 static uint64_t peakResidentBytes() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+  std::ifstream status("/proc/self/status");
+  std::string field;
+  uint64_t kibibytes = 0;
+  while (status >> field)
+    if (field == "VmHWM:" && status >> kibibytes)
+      break;
+  return kibibytes * 1024;
 }
 
-/// A table of the launches, most expensive first.
-static void printProfile(const Context &context, const Profile &profile) {
-  std::vector<std::pair<const format::Launch *, ProfileRow>> rows(
-      profile.begin(), profile.end());
+using ProfileRows = std::vector<std::pair<const format::Launch *, ProfileRow>>;
+
+/// The launches of up to 100 runs, most expensive first.
+static Result<ProfileRows> profileLaunches(Context &context, size_t runs) {
+  Profile profile;
+  context.walker().setProfile(&profile);
+  Status status;
+  for (size_t i = 0; i < std::min<size_t>(runs, 100) && status.ok(); ++i)
+    status = context.run();
+  context.walker().setProfile(nullptr);
+  if (!status.ok())
+    return status;
+  ProfileRows rows(profile.begin(), profile.end());
   std::sort(rows.begin(), rows.end(), [](const auto &a, const auto &b) {
     return a.second.nanoseconds > b.second.nanoseconds;
   });
+  return rows;
+}
+
+static std::string_view kernelOf(const Context &context,
+                                 const format::Launch &launch) {
+  const auto &kernels = *context.executable().program().kernels();
+  return kernels.Get(launch.kernel())->symbol()->string_view();
+}
+
+static void printProfile(const Context &context, const ProfileRows &rows) {
   double total = 0;
   for (const auto &[launch, row] : rows)
     total += row.nanoseconds;
@@ -72,29 +96,46 @@ static void printProfile(const Context &context, const Profile &profile) {
               "GB/s", "node");
   for (const auto &[launch, row] : rows) {
     const char *node = launch->node() ? launch->node()->c_str() : "";
-    const auto *kernel =
-        context.executable().program().kernels()->Get(launch->kernel());
     std::printf("%8.1f %6.2f %7llu %9.2f %8.2f  %s [%s]\n",
                 row.nanoseconds / 1e3 / row.calls,
                 total > 0 ? 100 * row.nanoseconds / total : 0,
                 static_cast<unsigned long long>(row.calls),
                 static_cast<double>(row.flops) / row.nanoseconds,
                 static_cast<double>(row.bytes) / row.nanoseconds, node,
-                kernel->symbol()->c_str());
+                kernelOf(context, *launch).data());
   }
 }
 
-static void printJson(const std::vector<double> &times,
-                      const Context &context) {
-  nlohmann::ordered_json document = {{"schema_version", 1},
-                                     {"min_ms", times.front()},
-                                     {"med_ms", percentile(times, 0.5)},
-                                     {"p90_ms", percentile(times, 0.9)},
-                                     {"p99_ms", percentile(times, 0.99)},
-                                     {"n", times.size()},
-                                     {"peak_bytes", peakResidentBytes()},
-                                     {"plan_bytes", context.plannedBytes()}};
-  std::cout << document.dump() << '\n';
+static nlohmann::ordered_json describeProfile(const Context &context,
+                                              const ProfileRows &rows) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto &[launch, row] : rows)
+    list.push_back({{"node", launch->node() ? launch->node()->str() : ""},
+                    {"kernel", kernelOf(context, *launch)},
+                    {"calls", row.calls},
+                    {"ms", row.nanoseconds / 1e6},
+                    {"flops", row.flops},
+                    {"bytes", row.bytes}});
+  return list;
+}
+
+static nlohmann::ordered_json describeTimes(const std::vector<double> &times,
+                                            const Context &context) {
+  return {{"schema_version", 1},
+          {"min_ms", times.front()},
+          {"med_ms", percentile(times, 0.5)},
+          {"p90_ms", percentile(times, 0.9)},
+          {"p99_ms", percentile(times, 0.99)},
+          {"n", times.size()},
+          {"peak_bytes", peakResidentBytes()},
+          {"plan_bytes", context.plannedBytes()}};
+}
+
+static void printTimes(const std::vector<double> &times, int threads) {
+  std::printf("min %.3f ms, median %.3f ms, p90 %.3f ms, p99 %.3f ms "
+              "(%zu runs, %d threads)\n",
+              times.front(), percentile(times, 0.5), percentile(times, 0.9),
+              percentile(times, 0.99), times.size(), threads);
 }
 
 int tools::benchCommand(const BenchOptions &options) {
@@ -109,22 +150,22 @@ int tools::benchCommand(const BenchOptions &options) {
   auto times = measure(context, options);
   if (!times.ok())
     return report(times.takeStatus());
-  if (options.running.json)
-    printJson(*times, context);
-  else
-    std::printf("min %.3f ms, median %.3f ms, p90 %.3f ms, p99 %.3f ms "
-                "(%zu runs, %d threads)\n",
-                times->front(), percentile(*times, 0.5),
-                percentile(*times, 0.9), percentile(*times, 0.99),
-                times->size(), context.threads());
-  if (!options.profile)
+  Result<ProfileRows> profile = ProfileRows();
+  if (options.profile)
+    profile = profileLaunches(context, times->size());
+  if (!profile.ok())
+    return report(profile.takeStatus());
+
+  if (options.running.json) {
+    auto document = describeTimes(*times, context);
+    if (options.profile)
+      document["profile"] = describeProfile(context, *profile);
+    printJson(document);
     return 0;
-  Profile profile;
-  context.walker().setProfile(&profile);
-  size_t runs = std::min<size_t>(times->size(), 100);
-  for (size_t i = 0; i < runs; ++i)
-    if (Status status = context.run(); !status.ok())
-      return report(status);
-  printProfile(context, profile);
+  }
+  if (!options.running.quiet)
+    printTimes(*times, context.threads());
+  if (options.profile)
+    printProfile(context, *profile);
   return 0;
 }

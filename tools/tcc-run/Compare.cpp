@@ -57,7 +57,8 @@ static void compareElements(const TensorView &found, const Tensor &expected,
     bool differs =
         isExact ? std::memcmp(static_cast<const char *>(found.data) + i * bytes,
                               expected.data.data() + i * bytes, bytes)
-                : !(difference <= bound) || std::isinf(difference);
+                : difference != 0 &&
+                      (!(difference <= bound) || std::isinf(difference));
     double excess = bound > 0 ? difference / bound
                               : std::numeric_limits<double>::infinity();
     if (!differs || (!result.ok && excess <= worst))

@@ -1,5 +1,6 @@
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/package/Format.h"
+#include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Session.h"
 
 #include <nlohmann/json.hpp>
@@ -56,7 +57,7 @@ int tools::doctorCommand(bool json) {
                            {"devices", {"cpu"}},
                            {"features", std::move(features)}};
   if (json) {
-    std::cout << document.dump() << '\n';
+    printJson(document);
     return 0;
   }
   std::cout << "tcc-run " << TCC_VERSION << ", reads packages of format "

@@ -1,5 +1,6 @@
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/package/SizeExpr.h"
+#include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Session.h"
 
 #include <nlohmann/json.hpp>
@@ -170,9 +171,7 @@ int tools::infoCommand(const RunningOptions &options) {
     return report(package.takeStatus());
   ordered_json document = describe(**package);
   if (options.json)
-    std::cout << document.dump(-1, ' ', false,
-                               ordered_json::error_handler_t::replace)
-              << '\n';
+    printJson(document);
   else
     printText(document);
   return 0;

@@ -71,18 +71,36 @@ static Status bindDims(const InputOptions &options, Context &context) {
   return Status();
 }
 
+/// Splits NAME=FILE, of which both may have a '=': at the last one before which
+/// an input's name stands.
+static Status splitInput(const std::string &text, const Context &context,
+                         size_t &index, std::string &name, std::string &path) {
+  for (size_t at = text.rfind('='); at != std::string::npos && at > 0;
+       at = text.rfind('=', at - 1)) {
+    auto found = context.findInput(std::string_view(text).substr(0, at));
+    if (!found)
+      continue;
+    index = *found;
+    name = text.substr(0, at);
+    path = text.substr(at + 1);
+    return Status();
+  }
+  if (Status status = split(text, "--input", name, path); !status.ok())
+    return status;
+  return makeError(Code::Usage, "there is no input '", name, "'");
+}
+
 static Status readNamed(const InputOptions &options, Session &session) {
   for (const std::string &input : options.inputs) {
+    size_t index = 0;
     std::string name, path;
-    if (Status status = split(input, "--input", name, path); !status.ok())
+    if (Status status = splitInput(input, *session.context, index, name, path);
+        !status.ok())
       return status;
-    auto index = session.context->findInput(name);
-    if (!index)
-      return makeError(Code::Usage, "there is no input '", name, "'");
     Result<Tensor> tensor = readTensorFile(path, name);
     if (!tensor.ok())
       return tensor.takeStatus();
-    session.inputs.insert_or_assign(*index, std::move(*tensor));
+    session.inputs.insert_or_assign(index, std::move(*tensor));
   }
   return Status();
 }

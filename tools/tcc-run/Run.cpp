@@ -2,6 +2,7 @@
 #include "tools/tcc-run/Compare.h"
 #include "tools/tcc-run/Elements.h"
 #include "tools/tcc-run/Inputs.h"
+#include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Session.h"
 
 #include <nlohmann/json.hpp>
@@ -56,8 +57,8 @@ compareOutputs(const Context &context, const RunOptions &options) {
 
 /// One object per output; `max_abs` is the largest difference from what was
 /// expected, null where nothing was or where it is not finite.
-static void printJson(const Context &context,
-                      const std::vector<Comparison> &comparisons) {
+static ordered_json describe(const Context &context,
+                             const std::vector<Comparison> &comparisons) {
   ordered_json outputs = ordered_json::array();
   for (size_t i = 0; i < context.outputCount(); ++i) {
     TensorView output = context.output(i);
@@ -73,8 +74,7 @@ static void printJson(const Context &context,
     row["ok"] = i >= comparisons.size() || comparisons[i].ok;
     outputs.push_back(std::move(row));
   }
-  ordered_json document = {{"schema_version", 1}, {"outputs", outputs}};
-  std::cout << document.dump() << '\n';
+  return {{"schema_version", 1}, {"outputs", outputs}};
 }
 
 static void printOutputs(const Context &context) {
@@ -121,7 +121,7 @@ int tools::runCommand(const RunOptions &options) {
     comparisons = std::move(*compared);
   }
   if (options.running.json)
-    printJson(context, comparisons);
+    printJson(describe(context, comparisons));
   else if (!options.running.quiet)
     printOutputs(context);
   return reportComparisons(context, comparisons);

@@ -1,5 +1,6 @@
 //===- tcc-run: runs packages ---------------------------------------------===//
 
+#include "runtime/base/Status.h"
 #include "tools/cli/CommandLine.h"
 #include "tools/tcc-run/Options.h"
 
@@ -31,13 +32,13 @@ static void addInputs(CLI::App &command, InputOptions &options) {
       .add_option("--input", options.inputs,
                   "NAME=FILE: read an input from .npy, .npz or .pb")
       ->take_all()
-      ->expected(1);
+      ->allow_extra_args(false);
   command.add_option("--inputs-dir", options.inputsDir,
                      "read input_<i>.npy or .pb of a folder");
   command
       .add_option("--dim", options.dims, "NAME=N: bind a symbolic dimension")
       ->take_all()
-      ->expected(1);
+      ->allow_extra_args(false);
   command
       .add_flag("--random-inputs{0}", options.randomSeed,
                 "make the inputs that are not given; =SEED, default 0")
@@ -79,7 +80,7 @@ static CLI::App &addBench(CLI::App &app, BenchOptions &options) {
   return command;
 }
 
-int main(int argc, char **argv) {
+static int runTool(int argc, char **argv) {
   CLI::App app("Runs packages that tcc compiled", "tcc-run");
   app.set_version_flag("--version", TCC_VERSION);
   app.require_subcommand(1);
@@ -105,4 +106,16 @@ int main(int argc, char **argv) {
   if (infoApp.parsed())
     return infoCommand(info);
   return doctorCommand(doctorJson);
+}
+
+int main(int argc, char **argv) {
+  try {
+    return runTool(argc, argv);
+  } catch (const std::bad_alloc &) {
+    std::cerr << "tcc-run: error: out of memory\n";
+    return static_cast<int>(tcc::runtime::Code::OutOfMemory);
+  } catch (const std::exception &error) {
+    std::cerr << "tcc-run: error: " << error.what() << '\n';
+    return static_cast<int>(tcc::runtime::Code::Internal);
+  }
 }

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <iostream>
 #include <map>
 
 using namespace tcc;
@@ -129,5 +130,12 @@ std::optional<int> tools::parseOptions(int argc, char **argv,
   if (std::optional<int> code = parseCommandLine(app, argc, argv))
     return code;
   complete(options.compile, texts);
+  bool isText = options.compile.artifact != Artifact::Package;
+  if (options.compile.output == "-" && (options.json || !isText)) {
+    std::cerr << "tcc: error: "
+              << (isText ? "with --json, --emit" : "a package")
+              << " needs -o FILE\n";
+    return kUsageError;
+  }
   return std::nullopt;
 }

@@ -76,6 +76,12 @@ def test_archives(suite):
                          "--output-dir", out)  # fmt: skip
             values = read_floats(f"{out}/output_0.npy")
             suite.tally.check("npz", values == [1, 2, 3, 4], str(values))
+    with zipfile.ZipFile(archive, "w") as file:
+        file.write(suite.path("npz/x.npy"), "x.npy")
+    with open(archive, "r+b") as file:
+        file.seek(file.read().index(struct.pack("<f", 3)))
+        file.write(b"\1")  # one bit of a value
+    suite.expect(3, "run", suite.package, "--input", f"x={archive}", says="checksum")
     with open(archive, "r+b") as file:
         file.truncate(os.path.getsize(archive) - 30)
     suite.expect(3, "run", suite.package, "--input", f"x={archive}", says="zip")
@@ -90,6 +96,15 @@ def test_comparison(suite):
     write_npy(suite.path("want/output_0.npy"), "f", [1, 1.02, 1, 100], (1, 4))
     suite.expect(1, *arguments, says="element [0, 1] is 1, expected 1.02")
     suite.expect(0, *arguments, "--rtol", "0.1")
+    nan, inf = float("nan"), float("inf")
+    write_npy(suite.path("in/input_0.npy"), "f", [nan, inf, -inf, 0], (1, 4))
+    write_npy(suite.path("want/output_0.npy"), "f", [nan, inf, -inf, 1], (1, 4))
+    suite.expect(0, *arguments)
+    suite.expect(0, *arguments, "--rtol", "0")
+    write_npy(suite.path("want/output_0.npy"), "f", [nan, inf, inf, 1], (1, 4))
+    suite.expect(1, *arguments, says="element [0, 2] is -inf, expected inf")
+    write_npy(suite.path("want/output_0.npy"), "f", [nan, inf, -inf, nan], (1, 4))
+    suite.expect(1, *arguments, says="element [0, 3] is 1, expected nan")
     write_npy(suite.path("want/output_0.npy"), "f", [1] * 4, (4,))
     suite.expect(1, *arguments, says="is f32 1x4, expected f32 4")
     os.remove(suite.path("want/output_0.npy"))
@@ -117,6 +132,8 @@ def test_usage(suite):
     suite.expect(2, "run", package, says="'x' is not bound")
     suite.expect(2, "run", package, "--input", f"z={x}", says="no input 'z'")
     suite.expect(2, "run", package, "--input", x, says="expected NAME=VALUE")
+    write_npy(suite.path("a=b/x.npy"), "f", [0] * 4, (1, 4))
+    suite.expect(0, "run", "--input", f"x={suite.path('a=b/x.npy')}", package)
     suite.expect(2, "run", package, "--dim", "beam=2", says="no dimension 'beam'")
     suite.expect(2, "run", package, "--dim", "batch=two", says="expected NAME=N")
     suite.expect(2, "run", package, "--dim", "batch=9", "--random-inputs", says="1..8")
@@ -164,6 +181,12 @@ def test_other_commands(suite):
     done = suite.expect(0, "bench", suite.package, "--dim", "batch=2", "--iterations",
                         "20", "--profile")  # fmt: skip
     suite.tally.check("profile", "add_one_node [add_one]" in done.out, done.out)
+    done = suite.expect(0, "bench", suite.package, "--dim", "batch=2", "--iterations",
+                        "20", "--profile", "--json")  # fmt: skip
+    rows = json.loads(done.out)["profile"]
+    suite.tally.check("profile json", rows[0]["kernel"] == "add_one", done.out)
+    done = suite.expect(0, "bench", suite.package, "--dim", "batch=2", "-q")
+    suite.tally.check("quiet", done.out == "", done.out)
     row = json.loads(suite.expect(0, "info", suite.package, "--json").out)
     suite.tally.check("info", row["entries"][0]["inputs"][0]["shape"] == ["batch", 4])
     suite.expect(0, "info", suite.package)
