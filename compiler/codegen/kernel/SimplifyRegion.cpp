@@ -40,9 +40,8 @@ LogicalResult decomposeComposites(Block &body, KernelKind kind) {
 }
 
 static void eraseDeadOps(Block &body) {
-  for (Operation &op :
-       llvm::make_early_inc_range(llvm::reverse(body.without_terminator())))
-    if (op.use_empty())
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (!op.hasTrait<OpTrait::IsTerminator>() && op.use_empty())
       op.erase();
 }
 

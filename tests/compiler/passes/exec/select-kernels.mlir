@@ -57,3 +57,23 @@ func.func @main(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
   }
   return %0 : tensor<4x64xf32>
 }
+
+// -----
+
+// Results that are views inside of a kernel are the bytes of what they view.
+// CHECK:       exec.entry @main
+// CHECK:         exec.launch @k0{{.*}} tasks
+func.func @main(%x: tensor<4x64xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0:2 = graph.fused <row> (%x)
+      : (tensor<4x64xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%a: tensor<4x64xf32>):
+    %b = graph.reduce <max> %a [1] : (tensor<4x64xf32>) -> tensor<4xf32>
+    %c = graph.reduce <sum> %a [1] : (tensor<4x64xf32>) -> tensor<4xf32>
+    %d = graph.reshape %b : (tensor<4xf32>) -> tensor<4x1xf32>
+    %e = graph.reshape %c : (tensor<4xf32>) -> tensor<4x1xf32>
+    %f = graph.reshape %d : (tensor<4x1xf32>) -> tensor<4xf32>
+    %g = graph.reshape %e : (tensor<4x1xf32>) -> tensor<4xf32>
+    graph.yield %f, %g : tensor<4xf32>, tensor<4xf32>
+  }
+  return %0#0, %0#1 : tensor<4xf32>, tensor<4xf32>
+}
