@@ -140,15 +140,13 @@ Status Context::allocateFixed(const Allocator &allocator) {
 }
 
 void Context::resetState() {
-  for (State &state : states) {
-    if (state.bytes > 0)
-      std::memset(state.current, 0, state.bytes);
-    // A bound first value was for the run that never came.
-    isResolved = false;
-  }
+  for (State &state : states)
+    for (Memory *memory : {&state.first, &state.second})
+      std::fill_n(memory->data(), memory->size(), std::byte(0));
   for (Input &input : inputs)
     if (input.state >= 0)
       input.isBound = false;
+  isResolved = isResolved && states.empty();
 }
 
 uint64_t Context::plannedBytes() const {
@@ -253,7 +251,7 @@ Status Context::setDim(std::string_view name, int64_t value) {
 Status Context::checkFixed() const {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Memory &fixed = inputs[i].fixedValue;
-    if (inputs[i].isBound && fixed.size() > 0 &&
+    if (inputs[i].isBound && inputs[i].state < 0 && fixed.size() > 0 &&
         std::memcmp(inputs[i].data, fixed.data(), fixed.size()) != 0)
       return makeError(Code::Usage, "input '", inputName(i),
                        "' differs from the value it was compiled for");
@@ -323,11 +321,17 @@ Status Context::resolve() {
   for (size_t i = 0; i < outputs.size(); ++i)
     if (Status status = placeOutput(i); !status.ok())
       return status;
-  for (Input &input : inputs)
-    if (input.state >= 0)
-      input.isBound = false; // its first value is in the state now
   isResolved = true;
   return Status();
+}
+
+/// A state input is bound to what the last run made of it.
+void Context::keepShape(Input &input, std::span<const int64_t> shape) {
+  if (input.isBound && std::ranges::equal(input.shape, shape))
+    return;
+  input.shape.assign(shape.begin(), shape.end());
+  input.isBound = true;
+  isResolved = false;
 }
 
 Status Context::finishOutputs() {
@@ -344,6 +348,8 @@ Status Context::finishOutputs() {
       continue;
     State &state = states[output.state];
     std::swap(state.current, state.next);
+    keepShape(inputs[signature->states()->Get(output.state)->input()],
+              output.shape);
     uint64_t bytes = elementCount(output.shape) * traitsOf(spec.dtype()).bytes;
     if (!output.isBound || bytes == 0)
       continue;

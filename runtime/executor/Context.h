@@ -60,7 +60,7 @@ public:
   /// state's output it is the state itself.
   TensorView output(size_t index) const;
 
-  /// All states become zero.
+  /// All states become zero, of any shape.
   void resetState();
 
   Walker &walker() { return *walk; }
@@ -71,9 +71,9 @@ public:
 private:
   struct Input {
     const void *data = nullptr;
-    bool isBound = false;
+    bool isBound = false;       ///< a state: has a first value or was run
     int64_t state = -1;         ///< the StatePair it reads, or -1
-    std::vector<int64_t> shape; ///< as bound
+    std::vector<int64_t> shape; ///< as bound; a state's: also of the last run
     Memory fixedValue;          ///< --input-value
   };
   struct Output {
@@ -99,13 +99,15 @@ private:
   Status allocateFixed(const Allocator &allocator);
   Status resolve();
   Status resolveDims();
-  Status solveDims();
+  void solveDims();
+  bool solveInputs(bool areStates);
   bool solveDim(const format::SizeExpr &expr, int64_t extent);
   Status checkDims() const;
   Status checkInput(size_t index) const;
   Status checkFixed() const;
   Status placeInputs();
   Status placeOutput(size_t index);
+  void keepShape(Input &input, std::span<const int64_t> shape);
   Status finishOutputs();
   Result<uint64_t> maxBytes(const format::TensorSpec &spec);
   std::string describeShape(const format::TensorSpec &spec) const;

@@ -51,22 +51,26 @@ bool Context::solveDim(const format::SizeExpr &expr, int64_t extent) {
   return true;
 }
 
-Status Context::solveDims() {
+bool Context::solveInputs(bool areStates) {
+  bool changed = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].isBound || (inputs[i].state >= 0) != areStates)
+      continue;
+    const auto &shape = *signature->inputs()->Get(i)->shape();
+    for (size_t axis = 0; axis < shape.size(); ++axis)
+      changed |= solveDim(*shape.Get(axis), inputs[i].shape[axis]);
+  }
+  return changed;
+}
+
+void Context::solveDims() {
   dims = givenDims;
   for (size_t i = 0; i < dims.size(); ++i)
     walk->slots()[i] = dims[i].value_or(0);
-  // Each round can make another expression solvable.
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!inputs[i].isBound)
-        continue;
-      const auto &shape = *signature->inputs()->Get(i)->shape();
-      for (size_t axis = 0; axis < shape.size(); ++axis)
-        changed |= solveDim(*shape.Get(axis), inputs[i].shape[axis]);
-    }
+  // Each round can make another expression solvable. States tell what nothing
+  // else does: where they disagree with an input they are what is out of date.
+  while (solveInputs(/*areStates=*/false) || solveInputs(/*areStates=*/true)) {
   }
-  return Status();
 }
 
 Status Context::checkDims() const {
@@ -87,21 +91,22 @@ Status Context::checkDims() const {
 
 Status Context::checkInput(size_t index) const {
   const format::TensorSpec &spec = *signature->inputs()->Get(index);
+  const Input &input = inputs[index];
   for (size_t axis = 0; axis < spec.shape()->size(); ++axis) {
     int64_t extent = 0;
     if (!evaluate(*spec.shape()->Get(axis), walk->slots().data(), extent) ||
-        extent != inputs[index].shape[axis])
-      return makeError(Code::Usage, "input '", inputName(index), "' is ",
-                       formatShape(inputs[index].shape), ", expected ",
-                       describeShape(spec), ": axis ", axis, " is ",
-                       inputs[index].shape[axis], ", not ", extent);
+        extent != input.shape[axis])
+      return makeError(Code::Usage, input.state < 0 ? "input '" : "state '",
+                       inputName(index), "' is ", formatShape(input.shape),
+                       ", expected ", describeShape(spec), ": axis ", axis,
+                       " is ", input.shape[axis], ", not ", extent,
+                       input.state < 0 ? "" : "; bind a new value or reset it");
   }
   return Status();
 }
 
 Status Context::resolveDims() {
-  if (Status status = solveDims(); !status.ok())
-    return status;
+  solveDims();
   // A wrong static extent says more than the dimension that it left unknown.
   for (size_t i = 0; i < inputs.size(); ++i) {
     const format::TensorSpec &spec = *signature->inputs()->Get(i);

@@ -127,6 +127,74 @@ TEST(Context, StatesLiveBetweenRuns) {
   }
 }
 
+/// h' = h + x over `batch` (1..8) x 2 floats.
+static ProgramBuilder batchedStateProgram(bool inPlace) {
+  ProgramBuilder builder;
+  builder.symbol("batch", 1, 8);
+  auto shape = [] {
+    std::vector<Expr> dims;
+    dims.push_back(slot(0));
+    dims.push_back(constant(2));
+    return dims;
+  };
+  builder.input("h", DType::f32, shape());
+  uint32_t x = builder.buffer(StorageClass::input,
+                              builder.input("x", DType::f32, shape()), 64);
+  builder.output("hn", DType::f32, shape());
+  builder.state(0, 0);
+  uint32_t from = builder.buffer(StorageClass::state, 0, 64);
+  uint32_t to = builder.buffer(StorageClass::state, 0, 64);
+  builder.entry().buffers[to]->next = true;
+  builder.entry().buffers[to]->in_place = inPlace;
+  std::vector<Expr> sizes;
+  sizes.push_back(constant(16));
+  sizes.push_back(constant(2));
+  builder.launch("add", {from, x, to}, std::move(sizes), slot(0));
+  return builder;
+}
+
+TEST(Context, StatesKeepTheirShape) {
+  for (bool inPlace : {false, true}) {
+    ProgramBuilder builder = batchedStateProgram(inPlace);
+    auto context = makeContext(builder);
+    std::vector<float> ones(16, 1), ten(2, 10);
+    auto run = [&](int64_t batch) {
+      EXPECT_THAT(bind(*context, 1, ones, {batch, 2}), succeeds());
+      return context->run();
+    };
+    ASSERT_THAT(run(8), succeeds());
+    EXPECT_THAT(run(1), failsWith(Code::Usage, "state 'h' is 8x2, expected "
+                                               "batchx2: axis 0 is 8, not 1"));
+    ASSERT_THAT(run(8), succeeds());
+    EXPECT_EQ(floatsOf(context->output(0)), std::vector<float>(16, 2));
+    ASSERT_THAT(bind(*context, 0, ten, {1, 2}), succeeds());
+    EXPECT_THAT(run(8), failsWith(Code::Usage, "state 'h' is 1x2"));
+    ASSERT_THAT(run(1), succeeds());
+    EXPECT_EQ(floatsOf(context->output(0)), std::vector<float>(2, 11));
+    context->resetState();
+    ASSERT_THAT(run(8), succeeds());
+    EXPECT_EQ(floatsOf(context->output(0)), std::vector<float>(16, 1));
+    ASSERT_THAT(context->run(), succeeds());
+    EXPECT_EQ(floatsOf(context->output(0)), std::vector<float>(16, 2));
+  }
+}
+
+TEST(Context, StatesTellDimensionsOfTheirOwn) {
+  ProgramBuilder builder = batchedStateProgram(false);
+  builder.entry().inputs[1]->shape[0] = constant(8);
+  auto context = makeContext(builder);
+  std::vector<float> ones(16, 1), twos(16, 2);
+  ASSERT_THAT(bind(*context, 0, ones, {3, 2}), succeeds());
+  for (const std::vector<float> *x : {&ones, &twos}) {
+    ASSERT_THAT(bind(*context, 1, *x, {8, 2}), succeeds());
+    ASSERT_THAT(context->run(), succeeds());
+  }
+  EXPECT_EQ(floatsOf(context->output(0)), std::vector<float>(6, 4));
+  context->resetState();
+  EXPECT_THAT(context->run(),
+              failsWith(Code::Usage, "dimension 'batch' is not bound"));
+}
+
 TEST(Context, UsesTheInjectedAllocator) {
   struct Counts {
     int live = 0, made = 0;
