@@ -17,6 +17,7 @@ struct RunningOptions {
   bool json = false;
   bool quiet = false;
   bool verbose = false;
+  bool symbols = false; ///< write the names of kernels for perf and gdb
 };
 
 struct InputOptions {

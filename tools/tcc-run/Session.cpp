@@ -1,6 +1,7 @@
 #include "tools/tcc-run/Session.h"
 
 #include "tools/tcc-run/Inputs.h"
+#include "tools/tcc-run/Symbols.h"
 
 #include <iostream>
 
@@ -34,6 +35,12 @@ Result<Session> tools::openSession(const RunningOptions &running,
   auto executable = Executable::load(std::move(*package), loaded);
   if (!executable.ok())
     return executable.takeStatus();
+  if (running.symbols) {
+    Result<std::string> command = writeSymbols(**executable);
+    if (!command.ok())
+      return command.takeStatus();
+    std::cerr << *command << '\n';
+  }
   ContextOptions created;
   created.threads = running.threads;
   auto context = Context::create(std::move(*executable), created);

@@ -25,6 +25,8 @@ static void addRunning(CLI::App &command, RunningOptions &options) {
       command.add_flag("-q,--quiet", options.quiet, "print errors only");
   command.add_flag("-v,--verbose", options.verbose, "say what is done")
       ->excludes(quiet);
+  command.add_flag("--symbols", options.symbols,
+                   "name kernels: /tmp/perf-PID.map for perf, code for gdb");
 }
 
 static void addInputs(CLI::App &command, InputOptions &options) {

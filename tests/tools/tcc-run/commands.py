@@ -48,6 +48,22 @@ class Suite:
         return done
 
 
+def test_symbols(suite):
+    done = suite.expect(
+        0, "bench", suite.package, "--random-inputs", "--dim", "batch=2",
+        "--iterations", "1", "--symbols", says="add-symbol-file /tmp/tcc-",
+    )  # fmt: skip
+    image = done.err.split()[1]
+    process = image.removeprefix("/tmp/tcc-").removesuffix(".so")
+    with open(f"/tmp/perf-{process}.map") as file:
+        names = {line.split()[2] for line in file}
+    suite.tally.check("symbols", "add_one" in names, str(names))
+    with open(image, "rb") as file:
+        suite.tally.check("image", file.read(4) == b"\x7fELF")
+    os.remove(f"/tmp/perf-{process}.map")
+    os.remove(image)
+
+
 def test_run(suite):
     x = suite.path("in/input_0.npy")
     write_npy(x, "f", range(8), (2, 4))
@@ -203,7 +219,7 @@ def main(fixtures):
                             f"{folder}/{kind}.tcc"], check=True)  # fmt: skip
         suite = Suite(tally, folder)
         for test in (test_run, test_archives, test_comparison, test_random_inputs, test_usage,
-                     test_bad_index, test_full_disk, test_other_commands):  # fmt: skip
+                     test_symbols, test_bad_index, test_full_disk, test_other_commands):  # fmt: skip
             test(suite)
     tally.close()
 

@@ -1,0 +1,85 @@
+#include "tools/tcc-run/Symbols.h"
+
+#include <cstring>
+#include <elf.h>
+#include <fstream>
+#include <unistd.h>
+
+using namespace tcc;
+using namespace tcc::tools;
+using namespace tcc::runtime;
+using Bytes = std::span<const std::byte>;
+
+/// The T at `offset`; zero if it does not lie inside.
+template <typename T> static T readAt(Bytes bytes, uint64_t offset) {
+  T value = {};
+  if (offset <= bytes.size() && sizeof(T) <= bytes.size() - offset)
+    std::memcpy(&value, bytes.data() + offset, sizeof(T));
+  return value;
+}
+
+static std::string readName(Bytes bytes, uint64_t offset) {
+  std::string name;
+  while (char c = readAt<char>(bytes, offset++))
+    name += c;
+  return name;
+}
+
+/// Lines of address, size and name: perf's format.
+static std::string listFunctions(Bytes image, uint64_t base) {
+  std::string lines;
+  auto header = readAt<Elf64_Ehdr>(image, 0);
+  auto section = [&](uint64_t index) {
+    return readAt<Elf64_Shdr>(image,
+                              header.e_shoff + index * sizeof(Elf64_Shdr));
+  };
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr table = section(i);
+    if (table.sh_type != SHT_SYMTAB || table.sh_size > image.size())
+      continue;
+    Elf64_Shdr names = section(table.sh_link);
+    for (uint64_t at = 0; at < table.sh_size; at += sizeof(Elf64_Sym)) {
+      auto symbol = readAt<Elf64_Sym>(image, table.sh_offset + at);
+      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_size == 0)
+        continue;
+      char place[64];
+      std::snprintf(place, sizeof(place), "%lx %lx ", base + symbol.st_value,
+                    symbol.st_size);
+      lines += place;
+      lines += readName(image, names.sh_offset + symbol.st_name) + '\n';
+    }
+  }
+  return lines;
+}
+
+static Status writeFile(const std::string &path, const char *data,
+                        size_t size) {
+  std::ofstream stream(path, std::ios::binary);
+  if (stream.write(data, size).flush())
+    return Status();
+  return makeError(Code::Io, "cannot write '", path, "'");
+}
+
+Result<std::string> tools::writeSymbols(const Executable &executable) {
+  if (executable.kernels().empty())
+    return std::string();
+  Result<Memory> image =
+      executable.package().readSection(executable.variant().image());
+  if (!image.ok())
+    return image.takeStatus();
+  uint64_t base = reinterpret_cast<uint64_t>(executable.kernels()[0]) -
+                  executable.variant().kernel_offsets()->Get(0);
+  std::string process = std::to_string(getpid());
+  std::string lines = listFunctions(image->span(), base);
+  if (Status status = writeFile("/tmp/perf-" + process + ".map", lines.data(),
+                                lines.size());
+      !status.ok())
+    return status;
+  std::string copy = "/tmp/tcc-" + process + ".so";
+  Bytes bytes = image->span();
+  if (Status status = writeFile(
+          copy, reinterpret_cast<const char *>(bytes.data()), bytes.size());
+      !status.ok())
+    return status;
+  return concat("add-symbol-file ", copy, " -o ", base);
+}
