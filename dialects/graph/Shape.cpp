@@ -1,6 +1,7 @@
 #include "dialects/graph/Shape.h"
 
 #include "llvm/Support/MathExtras.h"
+#include <map>
 
 using namespace mlir;
 
@@ -67,12 +68,57 @@ AffineExpr getNumElements(ArrayRef<AffineExpr> extents, MLIRContext *context) {
   return product;
 }
 
+namespace {
+
+/// A sum of products: the coefficient of each product of symbols and quotients,
+/// which are listed in the order of their addresses.
+using Polynomial = std::map<std::vector<const void *>, uint64_t>;
+
+} // namespace
+
+/// More terms are not compared.
+constexpr size_t kMaxTerms = 256;
+
+static Polynomial multiply(const Polynomial &lhs, const Polynomial &rhs) {
+  Polynomial product;
+  for (const auto &[a, x] : lhs)
+    for (const auto &[b, y] : rhs) {
+      std::vector<const void *> factors(a.size() + b.size());
+      std::merge(a.begin(), a.end(), b.begin(), b.end(), factors.begin());
+      product[factors] += x * y;
+    }
+  return product;
+}
+
+static std::optional<Polynomial> expand(AffineExpr expression) {
+  if (auto constant = getConstant(expression))
+    return Polynomial{{{}, uint64_t(*constant)}};
+  auto kind = expression.getKind();
+  if (kind != AffineExprKind::Add && kind != AffineExprKind::Mul)
+    return Polynomial{{{expression.getAsOpaquePointer()}, 1}};
+  auto binary = cast<AffineBinaryOpExpr>(expression);
+  auto lhs = expand(binary.getLHS()), rhs = expand(binary.getRHS());
+  if (!lhs || !rhs || lhs->size() * rhs->size() > kMaxTerms)
+    return std::nullopt;
+  if (kind == AffineExprKind::Mul)
+    return multiply(*lhs, *rhs);
+  for (const auto &[factors, coefficient] : *rhs)
+    (*lhs)[factors] += coefficient;
+  return lhs;
+}
+
 bool isEqual(AffineExpr lhs, AffineExpr rhs) {
   if (lhs == rhs)
     return true;
   unsigned symbols = countSymbols({lhs, rhs});
   AffineExpr difference = simplifyAffineExpr(lhs - rhs, 0, symbols);
-  return getConstant(difference) == 0;
+  if (difference.isPureAffine())
+    return getConstant(difference) == 0;
+  // Products of symbols are not put into one order by the above.
+  auto expanded = expand(difference);
+  return expanded && llvm::all_of(*expanded, [](const auto &term) {
+           return term.second == 0;
+         });
 }
 
 std::optional<int64_t> getConstant(AffineExpr expression) {

@@ -52,6 +52,9 @@ TEST_F(ShapeTest, extentsThatCancelAreStatic) {
 
 TEST_F(ShapeTest, equalityLooksThroughTheForm) {
   EXPECT_TRUE(isEqual(s0 * 2 + 4, (s0 + 2) * 2));
+  EXPECT_TRUE(isEqual(s0 * s1 * 4, s1 * 2 * s0 * 2));
+  EXPECT_TRUE(isEqual(s0 * (s1 + 1), s1 * s0 + s0));
+  EXPECT_FALSE(isEqual(s0 * s1 * 4, s0 * s1 * 2));
   EXPECT_FALSE(isEqual(s0, s1));
 }
 
