@@ -14,6 +14,12 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace tcc::graph {
+/// The extents of the loops of `op`, an IterationOpInterface, that index an
+/// operand or result directly; 1 for others.
+Extents deriveLoopExtents(mlir::Operation *op);
+} // namespace tcc::graph
+
 #include "dialects/graph/GraphInterfaces.h.inc"
 
 namespace mlir::OpTrait {

@@ -47,7 +47,12 @@ def IterationOpInterface : OpInterface<"IterationOpInterface"> {
         not affine or depends on data.}],
       "::mlir::AffineMap", "getOperandMap", (ins "unsigned":$operand)>,
     InterfaceMethod<"The map from loops to indices of result `result`.",
-      "::mlir::AffineMap", "getResultMap", (ins "unsigned":$result)>];
+      "::mlir::AffineMap", "getResultMap", (ins "unsigned":$result)>,
+    InterfaceMethod<
+      [{The extent of each loop. An op says it itself where operands and results
+        do not show all.}],
+      "::tcc::graph::Extents", "getLoopExtents", (ins), "",
+      [{ return ::tcc::graph::deriveLoopExtents($_op); }]>];
 }
 
 def ReductionOpInterface : OpInterface<"ReductionOpInterface"> {

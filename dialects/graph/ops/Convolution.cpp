@@ -57,6 +57,11 @@ static void appendSpatialIndices(Op op, int64_t firstWindowLoop,
         op.getPadLow()[i]);
 }
 
+template <typename OpTy> static void appendWindow(OpTy op, Extents &extents) {
+  for (int64_t extent : op.getWindow())
+    extents.push_back(getAffineConstantExpr(extent, op.getContext()));
+}
+
 static SmallVector<utils::IteratorType> getWindowLoopKinds(int64_t parallel,
                                                            int64_t reduced) {
   SmallVector<utils::IteratorType> kinds(parallel,
@@ -120,6 +125,14 @@ SmallVector<utils::IteratorType> ConvOp::getLoopKinds() {
   return getWindowLoopKinds(getX().getType().getRank(), 1 + getWindow().size());
 }
 
+Extents ConvOp::getLoopExtents() {
+  Extents extents = getExtents(getResult());
+  int64_t channels = *getConstant(getExtent(getX(), 1)) / getGroups();
+  extents.push_back(getAffineConstantExpr(channels, getContext()));
+  appendWindow(*this, extents);
+  return extents;
+}
+
 AffineMap ConvOp::getOperandMap(unsigned operand) {
   int64_t rank = getX().getType().getRank(), loops = 2 * rank - 1;
   auto loop = [&](int64_t i) { return getAffineDimExpr(i, getContext()); };
@@ -181,6 +194,12 @@ LogicalResult PoolOp::verify() {
 
 SmallVector<utils::IteratorType> PoolOp::getLoopKinds() {
   return getWindowLoopKinds(getX().getType().getRank(), getWindow().size());
+}
+
+Extents PoolOp::getLoopExtents() {
+  Extents extents = getExtents(getResult());
+  appendWindow(*this, extents);
+  return extents;
 }
 
 AffineMap PoolOp::getOperandMap(unsigned) {

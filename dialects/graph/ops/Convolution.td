@@ -8,7 +8,7 @@ include "dialects/graph/GraphDialect.td"
 /// out = floor((in + pad_low + pad_high - ((window-1) * dilation + 1)) / stride) + 1
 class Graph_WindowOp<string mnemonic>
     : Graph_InferredOp<mnemonic, [
-        DeclareOpInterfaceMethods<IterationOpInterface>,
+        DeclareOpInterfaceMethods<IterationOpInterface, ["getLoopExtents"]>,
         DeclareOpInterfaceMethods<KernelOpInterface>]> {
   dag window = (ins DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
                     DenseI64ArrayAttr:$pad_low, DenseI64ArrayAttr:$pad_high,

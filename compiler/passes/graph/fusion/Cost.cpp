@@ -104,24 +104,10 @@ double CostModel::getElementFlops(Operation *op) {
   return it->second;
 }
 
-/// The product of the extents of all loops, as far as operands and results
-/// show them.
 static double countIterations(IterationOpInterface op, CostModel &model) {
-  SmallVector<double> extents(op.getLoopKinds().size(), 1);
-  auto visit = [&](AffineMap map, Value tensor) {
-    if (!map)
-      return;
-    for (auto [axis, expression] : llvm::enumerate(map.getResults()))
-      if (auto dim = dyn_cast<AffineDimExpr>(expression))
-        extents[dim.getPosition()] = model.getMaximum(getExtent(tensor, axis));
-  };
-  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
-    visit(op.getOperandMap(i), operand);
-  for (auto [i, result] : llvm::enumerate(op->getResults()))
-    visit(op.getResultMap(i), result);
   double iterations = 1;
-  for (double extent : extents)
-    iterations *= extent;
+  for (AffineExpr extent : op.getLoopExtents())
+    iterations *= model.getMaximum(extent);
   return iterations;
 }
 
