@@ -1,14 +1,11 @@
 #include "runtime/base/ThreadPool.h"
 
+#include "runtime/base/CpuQuota.h"
+
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cmath>
-#include <cstdio>
-#include <fstream>
+#include <exception>
 #include <sched.h>
-#include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -100,8 +97,8 @@ ThreadPool::ThreadPool(int threads) : shared(std::make_unique<Shared>()) {
     try {
       shared->workers.emplace_back(
           [this, worker = threadCount] { shared->serve(worker); });
-    } catch (const std::system_error &) {
-      return; // fewer threads give the same results
+    } catch (const std::exception &) { // neither a thread nor memory for one
+      return;                          // fewer give the same results
     }
   }
 }
@@ -145,26 +142,6 @@ void ThreadPool::run(int64_t tasks, int64_t grain, TaskFunction function,
   }
 }
 
-/// CPUs that the control group's quota allows, rounded up; 0 if unlimited.
-static int quotaOfControlGroup() {
-  double quota = 0, period = 0;
-  std::string quotaText;
-  std::ifstream unified("/sys/fs/cgroup/cpu.max");
-  if (unified >> quotaText >> period) {
-    if (quotaText == "max")
-      return 0;
-    quota = std::atof(quotaText.c_str());
-  } else {
-    std::ifstream quotaFile("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-    std::ifstream periodFile("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-    if (!(quotaFile >> quota) || !(periodFile >> period))
-      return 0;
-  }
-  if (quota <= 0 || period <= 0)
-    return 0;
-  return static_cast<int>(std::ceil(std::min(quota / period, 4096.0)));
-}
-
 int runtime::defaultThreadCount() {
   int count = 0;
   cpu_set_t affinity;
@@ -172,7 +149,7 @@ int runtime::defaultThreadCount() {
     count = CPU_COUNT(&affinity);
   else
     count = static_cast<int>(std::thread::hardware_concurrency());
-  if (int quota = quotaOfControlGroup())
+  if (int quota = cpuQuota())
     count = std::min(count, quota);
   return std::max(count, 1);
 }

@@ -1,9 +1,12 @@
 #include "runtime/base/ThreadPool.h"
 
+#include "tests/runtime/Allocations.h"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -89,4 +92,20 @@ TEST(ThreadPool, ManyShortJobs) {
 
 TEST(ThreadPool, DefaultIsAtLeastOneThread) {
   EXPECT_GE(defaultThreadCount(), 1);
+}
+
+TEST(ThreadPool, RunsWithTheThreadsThatMemoryAllows) {
+  for (int64_t allowed = 0; allowed < 8; ++allowed) {
+    std::optional<ThreadPool> pool;
+    try {
+      tcc::tests::ExhaustedMemory memory(allowed);
+      pool.emplace(4);
+    } catch (const std::bad_alloc &) {
+      continue;
+    }
+    Counter counter(100, pool->threads());
+    pool->run(100, 3, Counter::run, &counter);
+    for (std::atomic<int> &runs : counter.runs)
+      EXPECT_EQ(runs, 1);
+  }
 }
