@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <xmmintrin.h>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -13,6 +14,24 @@ using format::StorageClass;
 
 /// Ranges per thread of one launch: enough to even out unequal threads.
 static constexpr int64_t kRangesPerThread = 8;
+
+namespace {
+
+/// The floating-point environment that kernels are compiled for: results must
+/// not depend on which thread of the embedder runs them, nor on its settings.
+class DefaultRounding {
+public:
+  DefaultRounding() { _mm_setcsr(kNearestWithDenormals); }
+  ~DefaultRounding() { _mm_setcsr(saved); }
+  DefaultRounding(const DefaultRounding &) = delete;
+  DefaultRounding &operator=(const DefaultRounding &) = delete;
+
+private:
+  static constexpr unsigned kNearestWithDenormals = 0x1f80;
+  unsigned saved = _mm_getcsr();
+};
+
+} // namespace
 
 static std::string_view nodeOf(const flatbuffers::String *node) {
   return node ? node->string_view() : std::string_view("?");
@@ -68,11 +87,16 @@ Status Walker::allocate(const Allocator &allocator) {
   arena = std::move(*planned);
 
   slotValues.resize(entry.slot_count());
+  stateBuffers.resize(entry.states() ? entry.states()->size() : 0);
   addresses.resize(entry.buffers()->size());
   for (uint32_t i = 0; i < addresses.size(); ++i) {
     const format::Buffer &buffer = *entry.buffers()->Get(i);
-    if (buffer.storage() == StorageClass::scratch && buffer.base() < 0)
+    if (buffer.base() >= 0)
+      continue;
+    if (buffer.storage() == StorageClass::scratch)
       addresses[i] = arena.data() + buffer.offset();
+    if (buffer.storage() == StorageClass::state)
+      stateBuffers[buffer.index()].push_back(i);
   }
   size_t sizes = 0;
   measureBlock(*entry.body(), argumentStride, sizes);
@@ -92,12 +116,9 @@ void Walker::bind(StorageClass storage, uint32_t index, void *address) {
 }
 
 void Walker::bindState(uint32_t index, void *current, void *next) {
-  for (uint32_t i = 0; i < addresses.size(); ++i) {
-    const format::Buffer &buffer = *entry.buffers()->Get(i);
-    if (buffer.storage() == StorageClass::state && buffer.index() == index &&
-        buffer.base() < 0)
-      addresses[i] = static_cast<std::byte *>(buffer.next() ? next : current);
-  }
+  for (uint32_t i : stateBuffers[index])
+    addresses[i] = static_cast<std::byte *>(
+        entry.buffers()->Get(i)->next() ? next : current);
 }
 
 Status Walker::sizeOf(const format::SizeExpr &expr, int64_t &value) const {
@@ -170,7 +191,10 @@ void Walker::runTask(void *argument, int64_t first, int64_t last, int worker) {
   void **buffers = walker.arguments.data() + worker * walker.argumentStride;
   std::byte *scratch =
       walker.workerScratch.data() + worker * walker.workerStride;
-  task.kernel(buffers, task.sizes, first, last, scratch);
+  {
+    DefaultRounding rounding;
+    task.kernel(buffers, task.sizes, first, last, scratch);
+  }
   if (!task.mayFault)
     return;
   Fault &fault = walker.faults[worker];
@@ -181,9 +205,9 @@ void Walker::runTask(void *argument, int64_t first, int64_t last, int worker) {
   fault.flagAndValue[0] = 0;
 }
 
-/// Fills the first worker's arguments; a launch with a fault buffer gives each
-/// worker its own.
-Status Walker::gatherArguments(const format::Launch &launch) {
+/// Fills the arguments of each worker that takes part; a launch with a fault
+/// buffer gives each its own.
+Status Walker::gatherArguments(const format::Launch &launch, int64_t tasks) {
   size_t count = launch.buffers() ? launch.buffers()->size() : 0;
   for (size_t i = 0; i < count; ++i) {
     std::byte *address = nullptr;
@@ -192,14 +216,13 @@ Status Walker::gatherArguments(const format::Launch &launch) {
       return status;
     arguments[i] = address;
   }
-  for (size_t worker = 0; worker < faults.size() && count > 0; ++worker) {
-    void **own = arguments.data() + worker * argumentStride;
-    if (worker > 0)
-      std::copy_n(arguments.data(), count, own);
-    if (launch.fault()) {
-      faults[worker] = {{0, 0}, INT64_MAX, 0};
-      own[count - 1] = faults[worker].flagAndValue;
-    }
+  for (size_t worker = 1; tasks > 1 && worker < faults.size(); ++worker)
+    std::copy_n(arguments.data(), count,
+                arguments.data() + worker * argumentStride);
+  for (size_t worker = 0; launch.fault() && worker < faults.size(); ++worker) {
+    faults[worker] = {{0, 0}, INT64_MAX, 0};
+    arguments[worker * argumentStride + count - 1] =
+        faults[worker].flagAndValue;
   }
   size_t sizes = launch.sizes() ? launch.sizes()->size() : 0;
   for (size_t i = 0; i < sizes; ++i)
@@ -236,7 +259,7 @@ Status Walker::launch(const format::Launch &launch) {
   int64_t tasks = 0;
   if (Status status = sizeOf(*launch.tasks(), tasks); !status.ok())
     return status;
-  if (Status status = gatherArguments(launch); !status.ok())
+  if (Status status = gatherArguments(launch, tasks); !status.ok())
     return status;
   if (!profile)
     return runTasks(launch, tasks);

@@ -63,7 +63,7 @@ private:
   Status runBlock(const format::Block &block);
   Status runCommand(const format::Command &command);
   Status launch(const format::Launch &launch);
-  Status gatherArguments(const format::Launch &launch);
+  Status gatherArguments(const format::Launch &launch, int64_t tasks);
   Status runTasks(const format::Launch &launch, int64_t tasks);
   Status reportFault(const format::Launch &launch) const;
   Status copy(const format::Copy &copy);
@@ -83,6 +83,7 @@ private:
 
   std::vector<int64_t> slotValues;
   std::vector<std::byte *> addresses; ///< of each buffer; null for views
+  std::vector<std::vector<uint32_t>> stateBuffers; ///< of each state
   Memory arena;
   Memory workerScratch; ///< one aligned piece per worker
   size_t workerStride = 0;

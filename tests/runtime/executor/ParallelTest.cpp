@@ -3,6 +3,7 @@
 #include "tests/runtime/Fixture.h"
 
 #include <thread>
+#include <xmmintrin.h>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -98,4 +99,23 @@ TEST(Parallel, ContextsShareAPool) {
   std::thread other(work);
   work();
   other.join();
+}
+
+TEST(Parallel, ResultsDoNotDependOnTheCallersRounding) {
+  constexpr unsigned kFlushAndZeroDenormals = 0x8040;
+  ProgramBuilder builder = sumProgram();
+  std::vector<float> x(kBlocks * kBlock, 1e-39f);
+  for (int threads : {1, 2}) {
+    auto context = makeContext(builder, threads);
+    ASSERT_THAT(bind(*context, 0, x, {kBlocks * kBlock}), succeeds());
+    float expected = runOnce(*context);
+    EXPECT_GT(expected, 1e-36f);
+    unsigned saved = _mm_getcsr();
+    _mm_setcsr(saved | kFlushAndZeroDenormals);
+    float found = runOnce(*context);
+    unsigned after = _mm_getcsr();
+    _mm_setcsr(saved);
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(after, saved | kFlushAndZeroDenormals);
+  }
 }
