@@ -141,20 +141,19 @@ Result<Tensor> runtime::parseNpy(std::span<const std::byte> bytes,
       !status.ok())
     return status;
   std::span<const std::byte> data = bytes.subspan(begin + length);
-  uint64_t needed = traitsOf(header.dtype).bytes;
-  for (int64_t dim : header.shape)
-    if (__builtin_mul_overflow(needed, static_cast<uint64_t>(dim), &needed))
-      return refuse(name, "the header has a bad shape");
-  if (data.size() != needed)
+  std::optional<uint64_t> needed = bytesOf(header.dtype, header.shape);
+  if (!needed)
+    return refuse(name, "the header has a bad shape");
+  if (data.size() != *needed)
     return refuse(name, "has ", data.size(), " bytes of data, expected ",
-                  needed);
+                  *needed);
   auto tensor = Tensor::allocate(header.dtype, header.shape);
   if (!tensor.ok())
     return tensor;
   if (header.isFortran)
     transposeInto(*tensor, data.data());
-  else if (needed > 0)
-    std::memcpy(tensor->data.data(), data.data(), needed);
+  else if (*needed > 0)
+    std::memcpy(tensor->data.data(), data.data(), *needed);
   return tensor;
 }
 

@@ -34,17 +34,15 @@ static Status parseTensor(const std::string &path, const json &value,
     return refuse(path, "tensor '", tensor.name, "' has unknown dtype '",
                   dtype.get_ref<const std::string &>(), "'");
   tensor.dtype = *known;
-  uint64_t bytes = traitsOf(*known).bytes;
-  for (const json &dim : shape) {
-    if (!dim.is_number_unsigned() || dim.get<uint64_t>() > INT64_MAX ||
-        __builtin_mul_overflow(bytes, dim.get<uint64_t>(), &bytes))
-      return refuse(path, "tensor '", tensor.name, "' has a bad shape");
-    tensor.shape.push_back(dim.get<int64_t>());
-  }
+  for (const json &dim : shape)
+    tensor.shape.push_back(dim.is_number_unsigned() ? dim.get<int64_t>() : -1);
+  std::optional<uint64_t> bytes = bytesOf(*known, tensor.shape);
+  if (!bytes)
+    return refuse(path, "tensor '", tensor.name, "' has a bad shape");
   uint64_t begin = offsets[0].get<uint64_t>(), end = offsets[1].get<uint64_t>();
-  if (begin > end || end > data.size() || end - begin != bytes)
+  if (begin > end || end > data.size() || end - begin != *bytes)
     return refuse(path, "tensor '", tensor.name, "' has bad offsets");
-  tensor.bytes = data.subspan(begin, bytes);
+  tensor.bytes = data.subspan(begin, *bytes);
   return Status();
 }
 

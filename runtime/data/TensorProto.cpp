@@ -208,13 +208,11 @@ Result<Tensor> runtime::parseTensorProto(std::span<const std::byte> bytes,
   uint64_t held = proto.raw.empty()
                       ? proto.elements.size() * traitsOf(*dtype).bytes
                       : proto.raw.size();
-  uint64_t needed = traitsOf(*dtype).bytes;
-  for (int64_t dim : proto.shape)
-    if (dim < 0 ||
-        __builtin_mul_overflow(needed, static_cast<uint64_t>(dim), &needed))
-      return refuse(name, "has a bad shape");
-  if (held != needed)
-    return refuse(name, "has ", held, " bytes of data, expected ", needed);
+  std::optional<uint64_t> needed = bytesOf(*dtype, proto.shape);
+  if (!needed)
+    return refuse(name, "has a bad shape");
+  if (held != *needed)
+    return refuse(name, "has ", held, " bytes of data, expected ", *needed);
   auto tensor = Tensor::allocate(*dtype, proto.shape);
   if (tensor.ok())
     fill(proto, *tensor);

@@ -87,7 +87,7 @@ Status Executable::bindConstants(const ExecutableOptions &options) {
                      "' was compiled without weights: give a weights file");
   if (options.weightsFile.empty())
     return Status();
-  RefitTarget target = {*source, *chosen, functions, constants, replaced};
+  RefitTarget target = {*source, functions, constants, replaced};
   return replaceWeights(target, options);
 }
 

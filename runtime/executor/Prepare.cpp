@@ -48,10 +48,8 @@ size_t largestTensor(const format::Program &program) {
   if (!program.model_tensors())
     return largest;
   for (const format::ModelTensor *tensor : *program.model_tensors()) {
-    size_t bytes = traitsOf(tensor->dtype()).bytes;
-    for (int64_t dim : *tensor->shape())
-      bytes *= dim; // verified not to overflow
-    largest = std::max(largest, bytes);
+    std::span shape(tensor->shape()->data(), tensor->shape()->size());
+    largest = std::max<size_t>(largest, *bytesOf(tensor->dtype(), shape));
   }
   return largest;
 }

@@ -9,7 +9,6 @@ namespace tcc::runtime {
 /// What a replacement reads and changes.
 struct RefitTarget {
   const Package &package;
-  const format::Variant &variant;
   std::span<const format::KernelFunction> kernels;
   std::vector<const std::byte *> &constants; ///< as Program.weights
   std::vector<Memory> &replaced;             ///< owns the new constants

@@ -27,6 +27,16 @@ const DTypeTraits &runtime::traitsOf(DType dtype) {
   return kTraits[static_cast<size_t>(dtype)];
 }
 
+std::optional<uint64_t> runtime::bytesOf(DType dtype,
+                                         std::span<const int64_t> shape) {
+  uint64_t bytes = traitsOf(dtype).bytes;
+  for (int64_t dim : shape)
+    if (dim < 0 ||
+        __builtin_mul_overflow(bytes, static_cast<uint64_t>(dim), &bytes))
+      return std::nullopt;
+  return bytes;
+}
+
 std::optional<DType> runtime::dtypeOfNumpy(std::string_view name) {
   for (const DTypeTraits &traits : kTraits)
     if (!name.empty() && traits.numpy == name)

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace tcc::runtime {
@@ -28,6 +29,9 @@ struct DTypeTraits {
 bool isDType(DType dtype);
 /// Requires isDType.
 const DTypeTraits &traitsOf(DType dtype);
+
+/// Bytes of a dense tensor; nothing if an extent is negative or they overflow.
+std::optional<uint64_t> bytesOf(DType dtype, std::span<const int64_t> shape);
 
 std::optional<DType> dtypeOfNumpy(std::string_view name);
 std::optional<DType> dtypeOfSafetensors(std::string_view name);

@@ -134,19 +134,6 @@ Result<Memory> Package::readSection(size_t index) const {
   return bytes;
 }
 
-Result<std::string> Package::readText(format::SectionKind kind) const {
-  for (size_t i = 0; i < table.size(); ++i) {
-    if (table[i].kind != kind)
-      continue;
-    Result<Memory> bytes = readSection(i);
-    if (!bytes.ok())
-      return bytes.takeStatus();
-    return std::string(reinterpret_cast<const char *>(bytes->data()),
-                       bytes->size());
-  }
-  return std::string();
-}
-
 Status Package::readProgram() {
   size_t index = table.size();
   for (size_t i = 0; i < table.size(); ++i) {

@@ -40,8 +40,6 @@ public:
 
   /// A private copy of a section, with its digest checked.
   Result<Memory> readSection(size_t index) const;
-  /// The first section of a kind (options, decisions); empty if absent.
-  Result<std::string> readText(format::SectionKind kind) const;
 
 private:
   Package() = default;

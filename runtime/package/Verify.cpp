@@ -20,17 +20,12 @@ template <typename... Parts> static Status refuse(const Parts &...parts) {
   return makeError(Code::BadData, parts...);
 }
 
-/// Bytes of a static shape; false on a negative dimension or overflow.
-static bool bytesOf(DType dtype, const flatbuffers::Vector<int64_t> &shape,
-                    uint64_t &bytes) {
+/// Nothing also if the extents cannot be read where they lie.
+static std::optional<uint64_t>
+bytesOf(DType dtype, const flatbuffers::Vector<int64_t> &shape) {
   if (!isAligned<int64_t>(shape))
-    return false;
-  bytes = traitsOf(dtype).bytes;
-  for (int64_t dim : shape)
-    if (dim < 0 ||
-        __builtin_mul_overflow(bytes, static_cast<uint64_t>(dim), &bytes))
-      return false;
-  return true;
+    return std::nullopt;
+  return bytesOf(dtype, std::span(shape.data(), shape.size()));
 }
 
 static Status verifySymbols(const format::Program &program) {
@@ -48,10 +43,8 @@ static Status verifyWeight(const format::Program &program,
                            const format::ConstTensor &weight,
                            const ProgramLimits &limits) {
   std::string_view name = weight.name()->string_view();
-  uint64_t bytes = 0;
   if (!isDType(weight.dtype()) ||
-      !bytesOf(weight.dtype(), *weight.shape(), bytes) ||
-      bytes != weight.bytes())
+      bytesOf(weight.dtype(), *weight.shape()) != weight.bytes())
     return refuse("weight '", name, "' has a bad type");
   if (limits.sections && sizeOf(weight.digest()) != sizeof(format::Digest))
     return refuse("weight '", name, "' has no digest");
@@ -72,9 +65,10 @@ static Status verifyWeight(const format::Program &program,
 static Status verifyModelTensor(const format::Program &program,
                                 const format::ModelTensor &tensor) {
   std::string_view name = tensor.name()->string_view();
-  uint64_t bytes = 0;
-  if (!isDType(tensor.dtype()) ||
-      !bytesOf(tensor.dtype(), *tensor.shape(), bytes))
+  std::optional<uint64_t> bytes;
+  if (isDType(tensor.dtype()))
+    bytes = bytesOf(tensor.dtype(), *tensor.shape());
+  if (!bytes)
     return refuse("model tensor '", name, "' has a bad type");
   size_t digest = sizeOf(tensor.structural_digest());
   if (digest != 0 && digest != sizeof(format::Digest))
