@@ -35,11 +35,13 @@ void tcc_context_release(tcc_context *context) { delete context; }
 
 tcc_status tcc_context_bind_input(tcc_context *context, size_t index,
                                   const tcc_tensor *tensor) {
-  return guard([&] {
-    return context->context->bindInput(index,
-                                       {tensor->data,
-                                        static_cast<DType>(tensor->dtype),
-                                        {tensor->shape, tensor->rank}});
+  return guard([&]() -> Status {
+    std::optional<DType> dtype = toDType(tensor->dtype);
+    if (!dtype)
+      return makeError(Code::Usage, "input ", index, " has an unknown dtype ",
+                       int(tensor->dtype));
+    return context->context->bindInput(
+        index, {tensor->data, *dtype, {tensor->shape, tensor->rank}});
   });
 }
 
@@ -70,14 +72,7 @@ tcc_status tcc_context_bind_output_dlpack(tcc_context *context, size_t index,
     Result<TensorView> view = viewOf(tensor);
     if (!view.ok())
       return view.takeStatus();
-    const auto *outputs = context->context->entry().outputs();
-    if (index < outputs->size() && outputs->Get(index)->dtype() != view->dtype)
-      return makeError(Code::Usage, "output '",
-                       outputs->Get(index)->name()->string_view(), "' is ",
-                       traitsOf(outputs->Get(index)->dtype()).name,
-                       ", the DLPack tensor ", traitsOf(view->dtype).name);
-    size_t bytes = elementCount(view->shape) * traitsOf(view->dtype).bytes;
-    return context->context->bindOutput(index, view->data, bytes);
+    return context->context->bindOutput(index, *view);
   });
 }
 
@@ -96,6 +91,9 @@ tcc_status tcc_context_output(tcc_context *context, size_t index,
     if (index >= context->context->outputCount())
       return makeError(Code::Usage, "there is no output ", index, " of ",
                        context->context->outputCount());
+    if (!context->context->hasOutputs())
+      return makeError(Code::Usage, "output ", index,
+                       " has no value: the last call was no successful run");
     TensorView view = context->context->output(index);
     *tensor = {view.data, static_cast<tcc_dtype>(view.dtype), view.shape.size(),
                view.shape.data()};

@@ -6,6 +6,7 @@
 #include "tcc/runtime.h"
 
 #include <exception>
+#include <optional>
 
 struct tcc_status_s {
   tcc_code code;
@@ -48,20 +49,29 @@ struct tcc_context {
 
 namespace tcc::runtime {
 
-/// Null for success. Out of memory while making the error is still an error.
-tcc_status toHandle(Status status);
+/// An error for when there is no memory to make one.
+tcc_status exhaustedStatus() noexcept;
+tcc_status makeHandle(Code code, std::string_view message) noexcept;
+/// Null for success.
+inline tcc_status toHandle(const Status &status) noexcept {
+  return status.ok() ? nullptr : makeHandle(status.code(), status.message());
+}
 
 /// Runs `body`, which returns a Status; nothing is thrown across the C API.
 template <typename Body> tcc_status guard(Body body) noexcept {
   try {
     return toHandle(body());
   } catch (const std::bad_alloc &) {
-    return toHandle(Status(Code::OutOfMemory, "out of memory"));
+    return exhaustedStatus();
   } catch (const std::exception &error) {
-    return toHandle(Status(Code::Internal, error.what()));
+    return makeHandle(Code::Internal, error.what());
+  } catch (...) {
+    return makeHandle(Code::Internal, "a hook threw what is no exception");
   }
 }
 
+/// Nothing for a value of the caller that is no dtype.
+std::optional<DType> toDType(tcc_dtype dtype);
 Allocator toAllocator(const tcc_allocator *allocator);
 
 /// The options as far as the caller's version of the struct has them; the rest

@@ -13,18 +13,15 @@ using namespace tcc::runtime;
 static_assert(static_cast<int>(DType::boolean) == TCC_BOOL);
 static_assert(static_cast<int>(Code::Device) == TCC_DEVICE);
 
-/// For when there is no memory for a status: never freed.
-static tcc_status exhaustedStatus() {
+tcc_status runtime::exhaustedStatus() noexcept {
+  // Never freed.
   static constinit char text[sizeof(tcc_status_s)] = {};
   return reinterpret_cast<tcc_status>(text);
 }
 
-tcc_status runtime::toHandle(Status status) {
-  if (status.ok())
-    return nullptr;
+tcc_status runtime::makeHandle(Code code, std::string_view message) noexcept {
   try {
-    return new tcc_status_s{static_cast<tcc_code>(status.code()),
-                            std::string(status.message())};
+    return new tcc_status_s{static_cast<tcc_code>(code), std::string(message)};
   } catch (const std::bad_alloc &) {
     return exhaustedStatus();
   }
@@ -49,6 +46,13 @@ void tcc_status_free(tcc_status status) {
 }
 
 const char *tcc_version(void) { return TCC_VERSION; }
+
+std::optional<DType> runtime::toDType(tcc_dtype dtype) {
+  auto value = static_cast<unsigned>(dtype);
+  if (value > static_cast<unsigned>(DType::MAX))
+    return std::nullopt;
+  return static_cast<DType>(value);
+}
 
 Allocator runtime::toAllocator(const tcc_allocator *allocator) {
   if (!allocator)
@@ -111,13 +115,13 @@ const char *tcc_package_find_metadata(const tcc_package *package,
 //===----------------------------------------------------------------------===//
 
 size_t tcc_dtype_size(tcc_dtype dtype) {
-  DType known = static_cast<DType>(dtype);
-  return isDType(known) ? traitsOf(known).bytes : 0;
+  std::optional<DType> known = toDType(dtype);
+  return known ? traitsOf(*known).bytes : 0;
 }
 
 const char *tcc_dtype_name(tcc_dtype dtype) {
-  DType known = static_cast<DType>(dtype);
-  return isDType(known) ? traitsOf(known).name.data() : "unknown";
+  std::optional<DType> known = toDType(dtype);
+  return known ? traitsOf(*known).name.data() : "unknown";
 }
 
 static tcc_dim describeDim(const format::Program &program,

@@ -9,20 +9,6 @@ using namespace tcc;
 using namespace tcc::runtime;
 using format::StorageClass;
 
-uint64_t runtime::elementCount(std::span<const int64_t> shape) {
-  uint64_t count = 1;
-  for (int64_t dim : shape)
-    count *= static_cast<uint64_t>(dim);
-  return count;
-}
-
-std::string runtime::formatShape(std::span<const int64_t> shape) {
-  std::string text;
-  for (int64_t dim : shape)
-    text += concat(text.empty() ? "" : "x", dim);
-  return text.empty() ? "scalar" : text;
-}
-
 Result<std::unique_ptr<Context>>
 Context::create(std::shared_ptr<const Executable> executable,
                 const ContextOptions &options) {
@@ -146,7 +132,7 @@ void Context::resetState() {
   for (Input &input : inputs)
     if (input.state >= 0)
       input.isBound = false;
-  isResolved = isResolved && states.empty();
+  forgetRun();
 }
 
 uint64_t Context::plannedBytes() const {
@@ -159,13 +145,6 @@ uint64_t Context::plannedBytes() const {
 std::optional<size_t> Context::findInput(std::string_view name) const {
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputName(i) == name)
-      return i;
-  return std::nullopt;
-}
-
-std::optional<size_t> Context::findOutput(std::string_view name) const {
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (signature->outputs()->Get(i)->name()->string_view() == name)
       return i;
   return std::nullopt;
 }
@@ -189,32 +168,30 @@ Status Context::bindInput(size_t index, const TensorView &tensor) {
                      isDType(tensor.dtype) ? traitsOf(tensor.dtype).name
                                            : "unknown",
                      ", expected ", traitsOf(spec.dtype()).name);
-  uint64_t bytes = traitsOf(tensor.dtype).bytes;
-  for (int64_t dim : tensor.shape)
-    if (dim < 0 ||
-        __builtin_mul_overflow(bytes, static_cast<uint64_t>(dim), &bytes))
-      return makeError(Code::Usage, "input '", inputName(index),
-                       "' has a bad shape ", formatShape(tensor.shape));
+  std::optional<uint64_t> bytes = bytesOf(tensor.dtype, tensor.shape);
+  if (!bytes)
+    return makeError(Code::Usage, "input '", inputName(index),
+                     "' has a bad shape ", formatShape(tensor.shape));
   if (tensor.shape.size() != spec.shape()->size())
     return makeError(Code::Usage, "input '", inputName(index), "' is ",
                      formatShape(tensor.shape), ", expected ",
                      describeShape(spec));
-  if (bytes > 0 && (!tensor.data || !isAligned(tensor.data, tensor.dtype)))
+  if (*bytes > 0 && (!tensor.data || !isAligned(tensor.data, tensor.dtype)))
     return makeError(Code::Usage, "input '", inputName(index),
                      "' is not at an aligned address");
   if (input.state >= 0) {
     State &state = states[input.state];
-    if (bytes > state.bytes)
+    if (*bytes > state.bytes)
       return makeError(Code::Usage, "input '", inputName(index), "' is ",
                        formatShape(tensor.shape), ", expected ",
                        describeShape(spec));
-    if (bytes > 0)
-      std::memcpy(state.current, tensor.data, bytes);
+    if (*bytes > 0)
+      std::memcpy(state.current, tensor.data, *bytes);
   }
   input.shape.assign(tensor.shape.begin(), tensor.shape.end());
   input.data = tensor.data;
   input.isBound = true;
-  isResolved = false;
+  forgetRun();
   return Status();
 }
 
@@ -229,8 +206,29 @@ Status Context::bindOutput(size_t index, void *data, size_t bytes) {
   outputs[index].data = data;
   outputs[index].capacity = bytes;
   outputs[index].isBound = true;
-  isResolved = false;
+  outputs[index].expected.clear();
+  forgetRun();
   return Status();
+}
+
+Status Context::bindOutput(size_t index, const TensorView &tensor) {
+  if (index >= outputs.size())
+    return bindOutput(index, nullptr, 0);
+  const format::TensorSpec &spec = *signature->outputs()->Get(index);
+  if (tensor.dtype != spec.dtype() ||
+      tensor.shape.size() != spec.shape()->size())
+    return makeError(
+        Code::Usage, "output '", spec.name()->string_view(), "' is ",
+        traitsOf(spec.dtype()).name, " ", describeShape(spec), ", bound to ",
+        traitsOf(tensor.dtype).name, " ", formatShape(tensor.shape));
+  std::optional<uint64_t> bytes = bytesOf(tensor.dtype, tensor.shape);
+  if (!bytes)
+    return makeError(Code::Usage, "output '", spec.name()->string_view(),
+                     "' is bound to a bad shape ", formatShape(tensor.shape));
+  Status status = bindOutput(index, tensor.data, *bytes);
+  if (status.ok())
+    outputs[index].expected.assign(tensor.shape.begin(), tensor.shape.end());
+  return status;
 }
 
 Status Context::setDim(std::string_view name, int64_t value) {
@@ -238,7 +236,7 @@ Status Context::setDim(std::string_view name, int64_t value) {
     if (program->program().symbols()->Get(i)->name()->string_view() != name)
       continue;
     givenDims[i] = value;
-    isResolved = false;
+    forgetRun();
     return Status();
   }
   return makeError(Code::Usage, "there is no dimension '", name, "'");
@@ -318,9 +316,12 @@ Status Context::resolve() {
     return status;
   if (Status status = resolveDims(); !status.ok())
     return status;
-  for (size_t i = 0; i < outputs.size(); ++i)
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (Status status = checkOutput(i); !status.ok())
+      return status;
     if (Status status = placeOutput(i); !status.ok())
       return status;
+  }
   isResolved = true;
   return Status();
 }
@@ -363,6 +364,7 @@ Status Context::finishOutputs() {
 }
 
 Status Context::run() {
+  isDone = false;
   if (!isResolved)
     if (Status status = resolve(); !status.ok())
       return status;
@@ -372,7 +374,9 @@ Status Context::run() {
     walk->bindState(i, states[i].current, states[i].next);
   if (Status status = walk->walk(); !status.ok())
     return status;
-  return finishOutputs();
+  Status status = finishOutputs();
+  isDone = status.ok();
+  return status;
 }
 
 TensorView Context::output(size_t index) const {

@@ -41,13 +41,14 @@ public:
   size_t inputCount() const { return inputs.size(); }
   size_t outputCount() const { return outputs.size(); }
   std::optional<size_t> findInput(std::string_view name) const;
-  std::optional<size_t> findOutput(std::string_view name) const;
 
   /// Binds memory of the caller, read by each later run; a state input copies
   /// its value now. Symbolic dimensions follow from the shapes.
   Status bindInput(size_t index, const TensorView &tensor);
   /// Binds memory of the caller, written by each later run.
   Status bindOutput(size_t index, void *data, size_t bytes);
+  /// The extents that are known before a run must be those of the tensor.
+  Status bindOutput(size_t index, const TensorView &tensor);
   /// Fixes a symbolic dimension; needed only where no input's shape tells it.
   Status setDim(std::string_view name, int64_t value);
   /// The shape of an input by the dimensions that are set so far.
@@ -59,6 +60,8 @@ public:
   /// The last run's output; valid until the next call of run or bind. For a
   /// state's output it is the state itself.
   TensorView output(size_t index) const;
+  /// Whether there is such a run.
+  bool hasOutputs() const { return isDone; }
 
   /// All states become zero, of any shape.
   void resetState();
@@ -81,8 +84,9 @@ private:
     size_t capacity = 0;
     bool isBound = false;
     int64_t state = -1;
-    std::vector<int64_t> shape; ///< of the last run
-    Memory own;                 ///< where the caller bound nothing
+    std::vector<int64_t> shape;    ///< of the last run
+    std::vector<int64_t> expected; ///< of the bound tensor, if it told
+    Memory own;                    ///< where the caller bound nothing
   };
   struct State {
     Memory first, second; ///< second is empty where updates are in place
@@ -97,6 +101,7 @@ private:
   Status allocate(const ContextOptions &options);
   Status allocateStates(const Allocator &allocator);
   Status allocateFixed(const Allocator &allocator);
+  void forgetRun() { isResolved = isDone = false; }
   Status resolve();
   Status resolveDims();
   void solveDims();
@@ -104,6 +109,7 @@ private:
   bool solveDim(const format::SizeExpr &expr, int64_t extent);
   Status checkDims() const;
   Status checkInput(size_t index) const;
+  Status checkOutput(size_t index) const;
   Status checkFixed() const;
   Status placeInputs();
   Status placeOutput(size_t index);
@@ -126,6 +132,7 @@ private:
   std::vector<std::optional<int64_t>> givenDims; ///< by setDim
   std::vector<std::optional<int64_t>> dims;      ///< resolved
   bool isResolved = false;
+  bool isDone = false; ///< the last call was a run that succeeded
 };
 
 } // namespace tcc::runtime

@@ -24,8 +24,9 @@ static std::optional<DType> dtypeOf(TypeCode code, uint8_t bits) {
   return std::nullopt;
 }
 
-static bool isDense(const Tensor &tensor) {
-  if (!tensor.strides)
+/// The strides of a tensor without elements say nothing.
+static bool isDense(const Tensor &tensor, uint64_t bytes) {
+  if (!tensor.strides || bytes == 0)
     return true;
   int64_t expected = 1;
   for (int32_t axis = tensor.rank - 1; axis >= 0; --axis) {
@@ -45,8 +46,15 @@ Result<TensorView> dlpack::viewOf(const Tensor &tensor) {
     return makeError(Code::Usage, "a DLPack tensor has element type code ",
                      int(tensor.code), " of ", int(tensor.bits), " bits and ",
                      tensor.lanes, " lanes, which tcc has not");
-  if (tensor.rank < 0 || !isDense(tensor))
+  if (tensor.rank < 0 || (tensor.rank > 0 && !tensor.shape))
+    return makeError(Code::Usage, "a DLPack tensor has no shape");
+  std::span<const int64_t> shape(tensor.shape, tensor.rank);
+  std::optional<uint64_t> bytes = bytesOf(*dtype, shape);
+  if (!bytes)
+    return makeError(Code::Usage, "a DLPack tensor has a bad shape ",
+                     formatShape(shape));
+  if (!isDense(tensor, *bytes))
     return makeError(Code::Usage, "a DLPack tensor is not dense and row-major");
   std::byte *data = static_cast<std::byte *>(tensor.data) + tensor.byteOffset;
-  return TensorView{data, *dtype, {tensor.shape, size_t(tensor.rank)}};
+  return TensorView{data, *dtype, shape};
 }

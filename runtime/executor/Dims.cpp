@@ -1,4 +1,4 @@
-// The part of Context that finds the symbolic dimensions from the shapes of
+// Shapes: the part of Context that finds the symbolic dimensions from those of
 // the bound inputs.
 
 #include "runtime/executor/Context.h"
@@ -6,6 +6,20 @@
 
 using namespace tcc;
 using namespace tcc::runtime;
+
+uint64_t runtime::elementCount(std::span<const int64_t> shape) {
+  uint64_t count = 1;
+  for (int64_t dim : shape)
+    count *= static_cast<uint64_t>(dim);
+  return count;
+}
+
+std::string runtime::formatShape(std::span<const int64_t> shape) {
+  std::string text;
+  for (int64_t dim : shape)
+    text += concat(text.empty() ? "" : "x", dim);
+  return text.empty() ? "scalar" : text;
+}
 
 /// "batch x 3 x ?": symbols by name, other expressions as '?'.
 std::string Context::describeShape(const format::TensorSpec &spec) const {
@@ -101,6 +115,22 @@ Status Context::checkInput(size_t index) const {
                        ", expected ", describeShape(spec), ": axis ", axis,
                        " is ", input.shape[axis], ", not ", extent,
                        input.state < 0 ? "" : "; bind a new value or reset it");
+  }
+  return Status();
+}
+
+Status Context::checkOutput(size_t index) const {
+  const format::TensorSpec &spec = *signature->outputs()->Get(index);
+  const std::vector<int64_t> &expected = outputs[index].expected;
+  for (size_t axis = 0; axis < expected.size(); ++axis) {
+    const format::SizeExpr &expr = *spec.shape()->Get(axis);
+    int64_t extent = 0;
+    if (readsOnlySlotsBelow(expr, symbolCount()) &&
+        (!evaluate(expr, walk->slots().data(), extent) ||
+         extent != expected[axis]))
+      return makeError(Code::Usage, "output '", spec.name()->string_view(),
+                       "' is ", describeShape(spec), ", bound to ",
+                       formatShape(expected), ": axis ", axis, " is ", extent);
   }
   return Status();
 }

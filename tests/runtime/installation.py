@@ -55,8 +55,10 @@ def check_cmake(tally, folder, c_compiler, cxx_compiler, package):
     built = run("cmake", "--build", f"{folder}/embed")
     tally.check("build", built.returncode == 0, built.stdout[-2000:])
     for program in ("embed_c", "embed_cpp", "embed_static"):
-        if os.path.exists(f"{folder}/embed/{program}"):
-            done = run(f"{folder}/embed/{program}", package)
+        path = f"{folder}/embed/{program}"
+        tally.check(f"{program} is built", os.path.exists(path))
+        if os.path.exists(path):
+            done = run(path, package)
             tally.check(program, done.stdout == EXPECTED, done.stdout + done.stderr)
     done = run(f"{folder}/embed/embed_c", "/absent.tcc")
     tally.check("exit code", done.returncode == 5, done.stderr)

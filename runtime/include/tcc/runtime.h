@@ -207,7 +207,8 @@ typedef struct tcc_context_options {
   const tcc_allocator *allocator;
 } tcc_context_options;
 
-/* Allocates all memory that runs need. `options` may be NULL. */
+/* Allocates all memory that runs need, but that of outputs that nothing is
+ * bound to: the first run does. `options` may be NULL. */
 TCC_API tcc_status tcc_context_create(const tcc_program *program,
                                       const tcc_context_options *options,
                                       tcc_context **context);
@@ -225,7 +226,8 @@ TCC_API tcc_status tcc_context_bind_output(tcc_context *context, size_t index,
                                            void *data, size_t bytes);
 
 /* DLPack (dlpack.h): tensors in host memory, dense and row-major. They are
- * borrowed, not consumed: `tensor` must outlive the binding. */
+ * borrowed, not consumed: `tensor` must outlive the binding. An output's tensor
+ * has the extents of the result, as far as they are known before the run. */
 struct DLManagedTensor;
 TCC_API tcc_status tcc_context_bind_input_dlpack(
     tcc_context *context, size_t index, const struct DLManagedTensor *tensor);
@@ -241,7 +243,7 @@ TCC_API tcc_status tcc_context_set_dim(tcc_context *context, const char *name,
 TCC_API tcc_status tcc_context_run(tcc_context *context);
 
 /* The last run's output, valid until the next call on this context other than
- * this one. */
+ * this one; an error unless that run succeeded and nothing was bound since. */
 TCC_API tcc_status tcc_context_output(tcc_context *context, size_t index,
                                       tcc_tensor *tensor);
 

@@ -2,8 +2,11 @@
 
 #include "tcc/runtime.hpp"
 
+#include "runtime/executor/DLPack.h"
+#include "tests/runtime/Allocations.h"
 #include "tests/runtime/Fixture.h"
 
+#include <algorithm>
 #include <thread>
 
 namespace {
@@ -31,6 +34,12 @@ tcc_code codeOf(const std::function<void()> &call) {
     return error.code();
   }
   return TCC_OK;
+}
+
+tcc_code freed(tcc_status status) {
+  tcc_code code = tcc_status_code(status);
+  tcc_status_free(status);
+  return code;
 }
 
 } // namespace
@@ -130,11 +139,116 @@ TEST_F(ApiTest, UsesAnInjectedPoolAndLog) {
 }
 
 TEST_F(ApiTest, ReadsOlderOptionStructs) {
-  // A caller compiled when the struct had only its size.
-  tcc_package_options old = {sizeof(size_t), 1};
+  // A caller compiled when the struct had only its size does not skip a check.
+  const float value = 1234.5f;
+  tcc::tests::ProgramBuilder builder = tcc::tests::addOneProgram();
+  builder.weight("w", {value});
+  builder.write(path);
+  std::vector<char> bytes = tcc::tests::readBytes(path);
+  auto first = reinterpret_cast<const char *>(&value);
+  auto weight = std::search(bytes.begin(), bytes.end(), first, first + 4);
+  ASSERT_NE(weight, bytes.end());
+  *weight ^= 1;
+  tcc::tests::writeBytes(path, bytes);
+  tcc_package_options options = {sizeof(options), 1};
   tcc_package *package = nullptr;
-  ASSERT_EQ(tcc_package_open(path.c_str(), &old, &package), nullptr);
+  ASSERT_EQ(tcc_package_open(path.c_str(), &options, &package), nullptr);
   tcc_package_release(package);
+  options.struct_size = sizeof(size_t);
+  EXPECT_EQ(freed(tcc_package_open(path.c_str(), &options, &package)),
+            TCC_BAD_DATA);
+}
+
+TEST_F(ApiTest, ThrowsNothingAtTheCaller) {
+  tcc_package *package = nullptr;
+  int failures = 0;
+  for (int64_t allowed = 0; !package; ++allowed) {
+    tcc_status status = nullptr;
+    {
+      tcc::tests::ExhaustedMemory memory(allowed);
+      status = tcc_package_open(path.c_str(), nullptr, &package);
+    }
+    failures += status != nullptr;
+    EXPECT_EQ(freed(status), package ? TCC_OK : TCC_OUT_OF_MEMORY);
+  }
+  EXPECT_GT(failures, 3);
+  tcc_package_release(package);
+
+  tcc_thread_pool pool = {
+      nullptr, 2, [](void *, int64_t, int64_t, tcc_task, void *) { throw 42; }};
+  tcc::Package opened = tcc::Package::open(path);
+  tcc::Program program(opened);
+  tcc::Context context(program, {.pool = &pool});
+  std::vector<float> x(8, 1);
+  context.bind("x", x.data(), {2, 4});
+  EXPECT_EQ(codeOf([&] { context.run(); }), TCC_INTERNAL);
+}
+
+TEST_F(ApiTest, HasOutputsOnlyAfterARun) {
+  tcc::Package package = tcc::Package::open(path);
+  tcc::Program program(package);
+  tcc::Context context(program);
+  auto code = [&] { return codeOf([&] { context.output(0); }); };
+  EXPECT_EQ(code(), TCC_USAGE);
+  std::vector<float> x(40, 1);
+  context.bind("x", x.data(), {2, 4});
+  EXPECT_EQ(code(), TCC_USAGE);
+  context.run();
+  EXPECT_EQ(code(), TCC_OK);
+  context.bind("x", x.data(), {9, 4});
+  EXPECT_EQ(code(), TCC_USAGE);
+  EXPECT_EQ(codeOf([&] { context.run(); }), TCC_USAGE);
+  EXPECT_EQ(code(), TCC_USAGE);
+}
+
+TEST_F(ApiTest, BindsDlpackTensors) {
+  namespace dlpack = tcc::runtime::dlpack;
+  tcc::Package package = tcc::Package::open(path);
+  tcc::Program program(package);
+  tcc::Context context(program);
+  std::vector<float> x(8, 1), y(8);
+  int64_t shape[] = {2, 4}, turned[] = {4, 2}, negative[] = {-2, -4};
+  int64_t huge[] = {int64_t(1) << 62, 4};
+  dlpack::Tensor from = {x.data(), dlpack::kCpu, 0,       2, dlpack::kFloat, 32,
+                         1,        shape,        nullptr, 0};
+  dlpack::Tensor to = from;
+  to.data = y.data();
+  auto bindInput = [&] {
+    context.bind(0, reinterpret_cast<DLManagedTensor *>(&from));
+  };
+  auto bindOutput = [&] {
+    context.bindOutput(0, reinterpret_cast<DLManagedTensor *>(&to));
+  };
+  for (const int64_t *bad : {negative, huge}) {
+    from.shape = to.shape = bad;
+    EXPECT_EQ(codeOf(bindInput), TCC_USAGE);
+    EXPECT_EQ(codeOf(bindOutput), TCC_USAGE);
+  }
+  from.shape = shape;
+  to.shape = turned;
+  bindInput();
+  bindOutput();
+  EXPECT_EQ(codeOf([&] { context.run(); }), TCC_USAGE);
+  to.shape = shape;
+  bindOutput();
+  context.run();
+  EXPECT_EQ(y, std::vector<float>(8, 2));
+}
+
+TEST_F(ApiTest, RefusesUnknownDtypes) {
+  tcc::Package package = tcc::Package::open(path);
+  tcc::Program program(package);
+  tcc::Context context(program);
+  std::vector<float> x(4);
+  int64_t shape[] = {1, 4};
+  for (int dtype : {13, 256, -1}) {
+    auto unknown = static_cast<tcc_dtype>(dtype);
+    tcc_tensor tensor = {x.data(), unknown, 2, shape};
+    EXPECT_EQ(freed(tcc_context_bind_input(context.get(), 0, &tensor)),
+              TCC_USAGE);
+    EXPECT_EQ(tcc_dtype_size(unknown), 0u);
+    EXPECT_STREQ(tcc_dtype_name(unknown), "unknown");
+  }
 }
 
 TEST(Api, Names) {

@@ -1,5 +1,6 @@
 #include "runtime/executor/Context.h"
 #include "runtime/executor/DLPack.h"
+#include "tests/runtime/Allocations.h"
 #include "tests/runtime/Fixture.h"
 
 using namespace tcc;
@@ -225,8 +226,11 @@ TEST(Context, UsesTheInjectedAllocator) {
   ASSERT_THAT(context->run(), succeeds());
   int made = counts.made;
   EXPECT_GE(made, 3); // arena, worker scratch, output
-  ASSERT_THAT(context->run(), succeeds());
+  int64_t others = allocationCount();
+  Status status = context->run();
+  EXPECT_EQ(allocationCount(), others);
   EXPECT_EQ(counts.made, made);
+  EXPECT_THAT(status, succeeds());
   context.reset();
   EXPECT_EQ(counts.live, 0);
 
@@ -254,6 +258,18 @@ TEST(Context, TakesDlpackTensors) {
   EXPECT_THAT(dlpack::viewOf(tensor).takeStatus(),
               failsWith(Code::Usage, "host memory"));
   tensor.deviceType = dlpack::kCpu;
+  int64_t negative[] = {2, -4}, huge[] = {INT64_MAX, 2}, empty[] = {0, 4};
+  for (int64_t *bad : {negative, huge}) {
+    tensor.shape = bad;
+    EXPECT_THAT(dlpack::viewOf(tensor).takeStatus(),
+                failsWith(Code::Usage, "bad shape"));
+  }
+  tensor.shape = nullptr;
+  EXPECT_THAT(dlpack::viewOf(tensor).takeStatus(),
+              failsWith(Code::Usage, "no shape"));
+  tensor.shape = empty;
+  tensor.strides = sparse;
+  EXPECT_EQ(unwrap(dlpack::viewOf(tensor)).shape[0], 0);
   tensor.bits = 12;
   EXPECT_THAT(dlpack::viewOf(tensor).takeStatus(),
               failsWith(Code::Usage, "12 bits"));
