@@ -30,6 +30,8 @@ public:
 
   const Package &package() const { return *source; }
   const format::Program &program() const { return source->program(); }
+  /// The code that was chosen for this CPU.
+  const format::Variant &variant() const { return *chosen; }
   /// Null if there is no such entry point.
   const format::Entry *findEntry(std::string_view name) const;
   std::span<const format::KernelFunction> kernels() const { return functions; }
