@@ -18,6 +18,8 @@ from harness import Tally, first_line, run_tool
 from models.cases import reference, write_data_set
 
 OPSET = 20
+# They found a defect once, and always run.
+SEEDS = (62,)
 UNARY = ("Relu", "Abs", "Tanh", "Neg")
 BINARY = ("Add", "Mul", "Sub", "Max")
 REDUCTIONS = ("ReduceMax", "ReduceSum", "ReduceMean", "ReduceMin")
@@ -167,7 +169,7 @@ def main():
     parser.add_argument("--count", type=int, default=30)
     options = parser.parse_args()
     tally = Tally()
-    for seed in range(options.first, options.first + options.count):
+    for seed in {*SEEDS, *range(options.first, options.first + options.count)}:
         with tempfile.TemporaryDirectory() as folder:
             check(tally, seed, folder)
     tally.close()

@@ -59,6 +59,7 @@ private:
   StringRef readRowOperands(unsigned member);
   StringRef readAnchorOperands(unsigned member);
   StringRef checkRecomputation(unsigned member);
+  bool movesElements(Operation *op);
 
   void read(Value value, unsigned access, double anywhereCount, bool packed);
   unsigned mapAccess(Operation *op, unsigned operand, Access access);
@@ -154,6 +155,18 @@ static bool haveSameExtents(Type lhs, Type rhs) {
          getExtents(cast<RankedTensorType>(rhs));
 }
 
+/// The same but for axes of extent 1.
+static bool haveSameLongExtents(Type lhs, Type rhs) {
+  auto getLong = [](Type type) {
+    Extents extents = getExtents(cast<RankedTensorType>(type));
+    llvm::erase_if(extents, [](AffineExpr extent) {
+      return graph::getConstant(extent) == 1;
+    });
+    return extents;
+  };
+  return llvm::equal(getLong(lhs), getLong(rhs), graph::isEqual);
+}
+
 StringRef Analyzer::readResults() {
   for (Value result : results) {
     Operation *op = result.getDefiningOp();
@@ -235,6 +248,17 @@ double Analyzer::countEvaluations(unsigned member) const {
          (access & kPerRow ? maxRowCount : 0) + anywhere[member];
 }
 
+/// True if `op` reads elements elsewhere than at its own rows or positions: the
+/// axes of its shape stay the axes of the loops.
+bool Analyzer::movesElements(Operation *op) {
+  if (isa<PointwiseOpInterface, KernelOpInterface>(op))
+    return false;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+    if (mapAccess(op, i, kElementwise) == kAnywhere)
+      return true;
+  return false;
+}
+
 /// A row op must reduce what the kernel reduces and be read where the loops
 /// are; its other operands (a scale) are read along the row.
 StringRef Analyzer::readRowOperands(unsigned member) {
@@ -247,6 +271,9 @@ StringRef Analyzer::readRowOperands(unsigned member) {
   });
   if (!isEqual(own, rows))
     return "rows of different extents";
+  if (!haveSameLongExtents(op->getOperand(0).getType(), region.space) &&
+      llvm::any_of(members, [&](Operation *op) { return movesElements(op); }))
+    return "rows of another shape beside moved elements";
   unsigned expected = isOnePerRow(op) ? perRow() : unsigned(kElementwise);
   if (region.access[member] != expected)
     return "a reduction is read at other rows";
