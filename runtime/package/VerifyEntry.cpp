@@ -31,6 +31,8 @@ public:
 
 private:
   bool verifySignature();
+  uint64_t modelBytes(uint32_t index) const;
+  bool verifyFixed(const format::TensorSpec &spec);
   bool verifySpec(const format::TensorSpec &spec, size_t slotCount);
   bool verifyBuffers();
   bool verifyPlace(const format::Buffer &buffer, uint32_t index);
@@ -49,9 +51,14 @@ private:
   bool isBuffer(uint32_t index) const {
     return index < sizeOf(entry.buffers());
   }
-  /// A buffer of at least `bytes` bytes.
+  /// Only launches see fault buffers, which lie with the workers.
+  bool isFaultBuffer(uint32_t index) const {
+    return entry.buffers()->Get(index)->storage() == StorageClass::fault;
+  }
+  /// A buffer with an address and at least `bytes` bytes.
   bool holds(uint32_t index, uint64_t bytes) const {
-    return isBuffer(index) && entry.buffers()->Get(index)->max_bytes() >= bytes;
+    return isBuffer(index) && !isFaultBuffer(index) &&
+           entry.buffers()->Get(index)->max_bytes() >= bytes;
   }
   bool isOwnSlot(uint32_t slot) const {
     return slot >= sizeOf(program.symbols()) && slot < entry.slot_count();
@@ -89,12 +96,27 @@ bool EntryVerifier::verifySpec(const format::TensorSpec &spec,
   return true;
 }
 
+/// The fixed value of an input, if there is one, is whole.
+bool EntryVerifier::verifyFixed(const format::TensorSpec &spec) {
+  if (sizeOf(spec.fixed()) == 0)
+    return true;
+  std::vector<int64_t> shape;
+  for (const format::SizeExpr *dim : *spec.shape())
+    if (!readsOnlySlotsBelow(*dim, 0) ||
+        !evaluate(*dim, nullptr, shape.emplace_back()))
+      return refuse("'", spec.name()->string_view(),
+                    "' is fixed and has no static shape");
+  return bytesOf(spec.dtype(), shape) == spec.fixed()->size() ||
+         refuse("'", spec.name()->string_view(), "' is fixed to ",
+                spec.fixed()->size(), " bytes, which are not its size");
+}
+
 bool EntryVerifier::verifySignature() {
   if (entry.slot_count() < sizeOf(program.symbols()) ||
       entry.slot_count() > kMaxSlots)
     return refuse("bad number of size slots ", entry.slot_count());
   for (const format::TensorSpec *input : *entry.inputs())
-    if (!verifySpec(*input, sizeOf(program.symbols())))
+    if (!verifySpec(*input, sizeOf(program.symbols())) || !verifyFixed(*input))
       return false;
   for (const format::TensorSpec *output : *entry.outputs())
     if (!verifySpec(*output, entry.slot_count()))
@@ -109,6 +131,10 @@ bool EntryVerifier::verifySignature() {
     if (input->dtype() != output->dtype() ||
         sizeOf(input->shape()) != sizeOf(output->shape()))
       return refuse("state ", i, " changes its type");
+    for (size_t j = 0; j < i; ++j)
+      if (entry.states()->Get(j)->input() == pair->input() ||
+          entry.states()->Get(j)->output() == pair->output())
+        return refuse("states ", j, " and ", i, " share an input or output");
   }
   return true;
 }
@@ -125,6 +151,12 @@ bool EntryVerifier::isStateOutput(uint32_t output) const {
     if (entry.states()->Get(i)->output() == output)
       return true;
   return false;
+}
+
+uint64_t EntryVerifier::modelBytes(uint32_t index) const {
+  const format::ModelTensor &tensor = *program.model_tensors()->Get(index);
+  std::span shape(tensor.shape()->data(), tensor.shape()->size());
+  return *bytesOf(tensor.dtype(), shape); // verified
 }
 
 bool EntryVerifier::verifyPlace(const format::Buffer &buffer, uint32_t index) {
@@ -145,7 +177,8 @@ bool EntryVerifier::verifyPlace(const format::Buffer &buffer, uint32_t index) {
         buffer.max_bytes() <= program.weights()->Get(buffer.index())->bytes();
     break;
   case StorageClass::model:
-    inRange = isPrepare() && buffer.index() < sizeOf(program.model_tensors());
+    inRange = isPrepare() && buffer.index() < sizeOf(program.model_tensors()) &&
+              buffer.max_bytes() <= modelBytes(buffer.index());
     break;
   case StorageClass::state:
     inRange = !isPrepare() && buffer.index() < sizeOf(entry.states());
@@ -169,6 +202,10 @@ bool EntryVerifier::verifyView(const format::Buffer &buffer, uint32_t index) {
     return refuse("buffer ", index, " is a view of a later one");
   if (!isExpr(buffer.view_offset()))
     return refuse("buffer ", index, " has a bad offset");
+  if (buffer.storage() == StorageClass::fault || !holds(buffer.base(), 0))
+    return refuse("buffer ", index, " is a view of a fault buffer");
+  if (!holds(buffer.base(), buffer.max_bytes()))
+    return refuse("buffer ", index, " is larger than what it is a view of");
   return true;
 }
 
@@ -243,18 +280,18 @@ bool EntryVerifier::verifyLaunch(const format::Launch &launch) {
   if (!isExpr(launch.tasks()) || !isOptionalExpr(launch.flops()) ||
       !isOptionalExpr(launch.bytes()))
     return refuse("launch of '", node, "' has a bad size");
-  if (!launch.fault())
-    return true;
   size_t count = sizeOf(launch.buffers());
-  bool hasFaultBuffer =
-      count > 0 &&
-      entry.buffers()->Get(launch.buffers()->Get(count - 1))->storage() ==
-          StorageClass::fault;
-  return hasFaultBuffer || refuse("launch of '", node, "' has no fault buffer");
+  if (launch.fault() &&
+      (count == 0 || !isFaultBuffer(launch.buffers()->Get(count - 1))))
+    return refuse("launch of '", node, "' has no fault buffer");
+  for (size_t i = 0; i + launch.fault() < count; ++i)
+    if (isFaultBuffer(launch.buffers()->Get(i)))
+      return refuse("launch of '", node, "' has an unexpected fault buffer");
+  return true;
 }
 
 bool EntryVerifier::verifyCopy(const format::Copy &copy) {
-  return (isBuffer(copy.from()) && isBuffer(copy.to()) &&
+  return (holds(copy.from(), 0) && holds(copy.to(), 0) &&
           isExpr(copy.bytes())) ||
          refuse("a copy is out of range");
 }
@@ -279,7 +316,7 @@ bool EntryVerifier::verifyLoop(const format::Loop &loop, int depth) {
 }
 
 bool EntryVerifier::verifyAllReduce(const format::AllReduce &reduce) {
-  return (isBuffer(reduce.buffer()) && isDType(reduce.dtype()) &&
+  return (holds(reduce.buffer(), 0) && isDType(reduce.dtype()) &&
           isExpr(reduce.count())) ||
          refuse("an all-reduce is out of range");
 }

@@ -70,6 +70,54 @@ const Spoiled kSpoiled[] = {
      }},
     {"event is out of range", [](auto &b) { b.command(format::WaitEventT()); }},
     {"state 0 has no such", [](auto &b) { b.state(0, 3); }},
+    {"states 0 and 1 share",
+     [](auto &b) {
+       b.entry().buffers.clear();
+       b.state(0, 0);
+       b.state(0, 0);
+     }},
+    {"larger than what it is a view of",
+     [](auto &b) { b.view(0, constant(0), 129); }},
+    {"a view of a fault buffer",
+     [](auto &b) { b.view(b.fault(), constant(0), 8); }},
+    {"unexpected fault buffer",
+     [](auto &b) { firstLaunch(b).buffers[1] = b.fault(); }},
+    {"copy is out of range",
+     [](auto &b) {
+       format::CopyT copy;
+       copy.from = b.fault();
+       copy.bytes = constant(1);
+       b.command(std::move(copy));
+     }},
+    {"condition is out of range",
+     [](auto &b) {
+       format::IfT branch;
+       branch.condition = b.fault();
+       branch.then_block = std::make_unique<format::BlockT>();
+       branch.else_block = std::make_unique<format::BlockT>();
+       b.command(std::move(branch));
+     }},
+    {"reading a size",
+     [](auto &b) {
+       b.entry().slot_count = 2;
+       format::ReadSizeT read;
+       read.slot = 1;
+       read.buffer = b.fault();
+       read.dtype = DType::i64;
+       b.command(std::move(read));
+     }},
+    {"buffer 0 is out of range",
+     [](auto &b) {
+       b.modelTensor("m", {2});
+       b.inEntry("prepare").buffer(StorageClass::model, 0, 9);
+       b.entry("prepare").slot_count = 1;
+     }},
+    {"fixed to 3 bytes",
+     [](auto &b) {
+       uint32_t rate = b.input("rate", DType::i32, {});
+       b.entry().inputs[rate]->fixed = {1, 2, 3};
+     }},
+    {"no static shape", [](auto &b) { b.entry().inputs[0]->fixed = {1}; }},
     {"has 2 kernels, not 1",
      [](auto &b) { b.tables.variants[0]->kernel_offsets.push_back(0); }},
     {"not aligned",
