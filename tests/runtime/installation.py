@@ -47,7 +47,7 @@ def check_library(tally, library, folder):
 
 def check_cmake(tally, folder, c_compiler, cxx_compiler, package):
     source = os.path.join(harness.ROOT, "examples/embed")
-    configured = run("cmake", "-S", source, "-B", f"{folder}/embed",
+    configured = run("cmake", "-G", "Ninja", "-S", source, "-B", f"{folder}/embed",
                      f"-DCMAKE_PREFIX_PATH={folder}/prefix",
                      f"-DCMAKE_C_COMPILER={c_compiler}",
                      f"-DCMAKE_CXX_COMPILER={cxx_compiler}")  # fmt: skip
