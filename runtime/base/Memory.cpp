@@ -2,6 +2,7 @@
 
 #include "runtime/package/Format.h"
 
+#include <cstdio>
 #include <cstdlib>
 
 using namespace tcc;
@@ -37,6 +38,20 @@ void Memory::reset() {
   bytes = 0;
 }
 
+/// ", 123 are available" by the system's count; empty if it does not say.
+static std::string describeAvailable() {
+  std::FILE *file = std::fopen("/proc/meminfo", "r");
+  if (!file)
+    return {};
+  std::string text;
+  unsigned long long kibibytes = 0;
+  for (char line[256]; text.empty() && std::fgets(line, sizeof(line), file);)
+    if (std::sscanf(line, "MemAvailable: %llu", &kibibytes) == 1)
+      text = concat(", ", kibibytes * 1024, " are available");
+  std::fclose(file);
+  return text;
+}
+
 Result<Memory> Memory::allocate(size_t bytes, const Allocator &allocator,
                                 std::string_view what) {
   Memory memory;
@@ -47,7 +62,7 @@ Result<Memory> Memory::allocate(size_t bytes, const Allocator &allocator,
       allocator.allocate(allocator.user, bytes, format::kTensorAlignment);
   if (!address)
     return makeError(Code::OutOfMemory, "cannot allocate ", bytes,
-                     " bytes for ", what);
+                     " bytes for ", what, describeAvailable());
   memory.address = static_cast<std::byte *>(address);
   memory.bytes = bytes;
   return memory;
