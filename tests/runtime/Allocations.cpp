@@ -7,6 +7,7 @@ using namespace tcc;
 
 static thread_local int64_t made = 0, limit = INT64_MAX;
 
+#if TCC_COUNTS_ALLOCATIONS
 void *operator new(size_t bytes) {
   if (made >= limit)
     throw std::bad_alloc();
@@ -17,6 +18,7 @@ void *operator new(size_t bytes) {
 }
 void operator delete(void *address) noexcept { std::free(address); }
 void operator delete(void *address, size_t) noexcept { std::free(address); }
+#endif
 
 int64_t tests::allocationCount() { return made; }
 

@@ -6,6 +6,16 @@
 
 namespace tcc::tests {
 
+/// ThreadSanitizer has operators of its own: nothing is counted or refused.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TCC_COUNTS_ALLOCATIONS 0
+#endif
+#endif
+#ifndef TCC_COUNTS_ALLOCATIONS
+#define TCC_COUNTS_ALLOCATIONS 1
+#endif
+
 /// How often this thread has called operator new.
 int64_t allocationCount();
 

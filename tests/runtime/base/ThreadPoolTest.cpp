@@ -95,6 +95,8 @@ TEST(ThreadPool, DefaultIsAtLeastOneThread) {
 }
 
 TEST(ThreadPool, RunsWithTheThreadsThatMemoryAllows) {
+  if (!TCC_COUNTS_ALLOCATIONS)
+    GTEST_SKIP();
   for (int64_t allowed = 0; allowed < 8; ++allowed) {
     std::optional<ThreadPool> pool;
     try {
