@@ -105,6 +105,13 @@ def products():
         )
         if wide is np.int32:
             continue
+        # Neither side lies as a product reads it.
+        sides = values(9, 13, 3), values(3, 11, 13)
+        expected = np.einsum("mkb,bnk->bmn", *(side.astype(wide) for side in sides))
+        title, equation = f"{name} strided", "mkb,bnk->bmn"
+        yield row(
+            "Einsum", *sides, name=title, expected=expected, ulp=ulp, equation=equation
+        )
         x = values(1, 6, 15, 17)
         for taps in (1, 3):
             w = values(10, 6, taps, taps)

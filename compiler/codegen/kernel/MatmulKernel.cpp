@@ -42,10 +42,17 @@ private:
 
 } // namespace
 
+/// Single elements of narrow floats arrive as f32.
+static Type getComputedType(Type elementType) {
+  return isa<FloatType>(elementType) && !elementType.isF64()
+             ? Float32Type::get(elementType.getContext())
+             : elementType;
+}
+
 static bool isOne(AffineExpr extent) { return getConstant(extent) == 1; }
 
 MatmulPlan::MatmulPlan(FusedOp region)
-    : op(cast<MatmulOp>(getKernelOp(region))), m(op.getM()), n(op.getN()),
+    : op(cast<MatmulOp>(getAnchor(region))), m(op.getM()), n(op.getN()),
       k(op.getK()) {
   batchExtents = getExtents(op.getResult());
   batchExtents.pop_back_n(2);
@@ -71,12 +78,16 @@ bool MatmulPlan::canJoinBatch(const StridedInput &input) {
   if (!input.input || op.getTransposeLhs() ||
       lhs.batchRank != int64_t(batchExtents.size()))
     return false;
+  // The stride of an axis of extent 1 says nothing.
   Extents extents = getExtents(lhs.tensor);
-  for (int64_t axis = 0; axis + 1 < lhs.kAxis; ++axis)
-    if (!isOne(extents[axis]) &&
-        !isEqual(input.strides[axis],
-                 input.strides[axis + 1] * extents[axis + 1]))
+  AffineExpr step = input.strides[lhs.laneAxis] * extents[lhs.laneAxis];
+  for (int64_t axis = lhs.batchRank; axis-- > 0;) {
+    if (isOne(extents[axis]))
+      continue;
+    if (!isEqual(input.strides[axis], step))
       return false;
+    step = step * extents[axis];
+  }
   return llvm::equal(batchExtents, ArrayRef(extents).drop_back(2));
 }
 
@@ -105,8 +116,7 @@ MatrixAccess MatmulPlan::chooseAccess(const Side &side) {
     // What lies next to each other in memory, as far as one can tell.
     bool lanes = side.laneAxis > side.kAxis;
     access.laneStride = getAffineConstantExpr(lanes ? 1 : 0, op.getContext());
-    if (isa<FloatType>(element) && !element.isF64())
-      access.elementType = Float32Type::get(op.getContext());
+    access.elementType = getComputedType(access.elementType);
     return access;
   }
   if (side.isPacked) {
@@ -127,6 +137,8 @@ MatrixAccess MatmulPlan::chooseAccess(const Side &side) {
     access.kind = MatrixAccess::Rows;
   else if (lanes)
     access.kind = MatrixAccess::Columns;
+  else
+    access.elementType = getComputedType(access.elementType);
   return access;
 }
 

@@ -95,6 +95,32 @@ TEST_F(MatrixKernelTest, batchesAndTransposedOperands) {
   checkProduct("9x17xf32", "11x17xf32", "9x11xf32", "{transpose_rhs}");
 }
 
+/// Strides of operands that are not as their rows lie in memory.
+TEST_F(MatrixKernelTest, productsOfViews) {
+  auto checkView = [&](const std::string &x, const std::string &view,
+                       const std::string &a, const std::string &b,
+                       const std::string &c) {
+    check(KernelKind::contraction, "!x = tensor<" + x + ">\n!a = tensor<" + a +
+                                       ">\n!b = tensor<" + b +
+                                       ">\n!c = tensor<" + c + ">\n" + R"(
+      func.func @f(%x: !x, %b: !b) -> !c {
+        %a = )" + view + R"( : (!x) -> !a
+        %0 = graph.matmul %a, %b : (!a, !b) -> !c
+        return %0 : !c
+      })");
+  };
+  std::string broadcast = "graph.broadcast %x";
+  checkView("1x8x16xf32", broadcast, "3x1x8x16xf32", "16x40xf32",
+            "3x1x8x40xf32");
+  checkView("3x1x16xf32", broadcast, "5x3x1x16xf32", "16x40xf32",
+            "5x3x1x40xf32");
+  checkView("3x4x1x16xf32", "graph.transpose %x [1, 0, 2, 3]", "4x3x1x16xf32",
+            "16x40xf32", "4x3x1x40xf32");
+  for (std::string type : {"f16", "bf16", "f32"})
+    checkView("16x24x3x" + type, "graph.transpose %x [2, 0, 1]",
+              "3x16x24x" + type, "3x24x16x" + type, "3x16x16x" + type);
+}
+
 TEST_F(MatrixKernelTest, productsOfPackedWeights) {
   checkProduct("9x17xf32", "2x17x32xf32", "9x64xf32", "{packed_rhs}");
   checkProduct("1x300xf32", "2x300x32xf32", "1x40xf32", "{packed_rhs}");
