@@ -199,6 +199,14 @@ void evaluate(PoolOp op, const HostTensor &x, HostTensor &result) {
 // --- Along an axis
 // ----------------------------------------------------------------
 
+/// True if the index of `a` is taken rather than that of `b`: NaN is preferred
+/// by max and min alike.
+static bool isPreferred(ReduceKind kind, Type type, Scalar a, Scalar b) {
+  if (isa<FloatType>(type) && (std::isnan(a.f) || std::isnan(b.f)))
+    return !std::isnan(b.f);
+  return kind == ReduceKind::max ? isLarger(type, a, b) : isLarger(type, b, a);
+}
+
 void evaluate(ArgReduceOp op, const HostTensor &x, HostTensor &result) {
   Type type = x.type.getElementType();
   int64_t axis = op.getAxis();
@@ -210,10 +218,9 @@ void evaluate(ArgReduceOp op, const HostTensor &x, HostTensor &result) {
       index[axis] = i;
       Scalar candidate = x.elements[x.offset(index)];
       Scalar chosen = x.elements[bestOffset];
-      if (op.getKind() == ReduceKind::min)
-        std::swap(candidate, chosen);
-      bool isBetter = isLarger(type, candidate, chosen);
-      bool isTie = !isBetter && !isLarger(type, chosen, candidate);
+      bool isBetter = isPreferred(op.getKind(), type, candidate, chosen);
+      bool isTie =
+          !isBetter && !isPreferred(op.getKind(), type, chosen, candidate);
       if (!isBetter && !(isTie && op.getSelectLast()))
         continue;
       best = i;

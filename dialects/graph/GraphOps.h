@@ -18,6 +18,14 @@ namespace tcc::graph {
 /// The extents of the loops of `op`, an IterationOpInterface, that index an
 /// operand or result directly; 1 for others.
 Extents deriveLoopExtents(mlir::Operation *op);
+
+/// The reduced loops of an op whose loops are the axes of its first operand;
+/// nullopt for other ops.
+std::optional<llvm::SmallVector<int64_t>> getReducedAxes(mlir::Operation *op);
+
+/// True for such an op with one result element a row, combined from all of it:
+/// a reduction. A composite like softmax has one for each element of the row.
+bool isOnePerRow(mlir::Operation *op);
 } // namespace tcc::graph
 
 #include "dialects/graph/GraphInterfaces.h.inc"

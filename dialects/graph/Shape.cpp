@@ -24,6 +24,14 @@ AffineExpr getExtent(Value tensor, int64_t axis) {
   return getExtents(tensor)[axis];
 }
 
+SmallVector<int64_t> getLongAxes(Value tensor) {
+  SmallVector<int64_t> axes;
+  for (auto [axis, extent] : llvm::enumerate(getExtents(tensor)))
+    if (getConstant(extent) != 1)
+      axes.push_back(axis);
+  return axes;
+}
+
 static unsigned countSymbols(ArrayRef<AffineExpr> expressions) {
   unsigned count = 0;
   for (AffineExpr expression : expressions)

@@ -25,6 +25,9 @@ Extents getExtents(mlir::Value tensor);
 /// One extent.
 mlir::AffineExpr getExtent(mlir::Value tensor, int64_t axis);
 
+/// The axes whose extent is not the constant 1: the index of others is 0.
+llvm::SmallVector<int64_t> getLongAxes(mlir::Value tensor);
+
 /// The tensor type of these extents; expressions are simplified first.
 mlir::RankedTensorType makeTensorType(llvm::ArrayRef<mlir::AffineExpr> extents,
                                       mlir::Type elementType);

@@ -20,16 +20,7 @@ namespace tcc::codegen {
 
 namespace {
 
-using Axes = SmallVector<int64_t, 6>;
-
-/// The axes of `tensor` whose extent is not 1.
-Axes getLongAxes(Value tensor) {
-  Axes axes;
-  for (auto [i, extent] : llvm::enumerate(getExtents(tensor)))
-    if (getConstant(extent) != 1)
-      axes.push_back(i);
-  return axes;
-}
+using Axes = SmallVector<int64_t>;
 
 /// For each axis of op's result the axis of operand 0 that is read at the same
 /// index, or -1.
@@ -46,7 +37,7 @@ std::optional<Axes> getOperandAxes(Operation *op) {
   }
   if (auto transpose = dyn_cast<TransposeOp>(op))
     return Axes(transpose.getPermutation());
-  if (!isa<ReduceOp, ArgReduceOp>(op))
+  if (!isOnePerRow(op))
     return std::nullopt;
   auto map = cast<IterationOpInterface>(op).getResultMap(0);
   for (AffineExpr axis : map.getResults())

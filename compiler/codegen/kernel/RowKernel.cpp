@@ -75,11 +75,18 @@ std::pair<Value, Value> RowEmitter::emitBetter(OpBuilder &b, ArgReduceOp op,
   bool isMax = op.getKind() == ReduceKind::max;
   Value isBetter;
   if (isa<FloatType>(value.getType())) {
-    auto predicate =
-        op.getSelectLast()
-            ? (isMax ? arith::CmpFPredicate::OGE : arith::CmpFPredicate::OLE)
-            : (isMax ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT);
-    isBetter = e.emit<arith::CmpFOp>(predicate, newValue, value);
+    // Unordered predicates hold for NaN on either side. The first NaN is better
+    // than all numbers and stays, or the last one does.
+    using P = arith::CmpFPredicate;
+    bool isLast = op.getSelectLast();
+    P predicate =
+        isMax ? (isLast ? P::UGE : P::UGT) : (isLast ? P::ULE : P::ULT);
+    Value isAhead = e.emit<arith::CmpFOp>(predicate, newValue, value);
+    Value isNumber = e.emit<arith::CmpFOp>(P::ORD, value, value);
+    if (isLast)
+      isNumber = e.emit<arith::OrIOp>(
+          isNumber, e.emit<arith::CmpFOp>(P::UNO, newValue, newValue));
+    isBetter = e.emit<arith::AndIOp>(isAhead, isNumber);
   } else {
     bool isUnsigned = isUnsignedElement(op.getX());
     using P = arith::CmpIPredicate;
@@ -111,9 +118,8 @@ Value RowEmitter::emitWorst(OpBuilder &b, ArgReduceOp op) {
 
 /// Reductions of axes of extent 1 are gone after simplification.
 static bool hasReductions(FusedOp region) {
-  return llvm::any_of(region.getBody().front(), [](Operation &op) {
-    return isa<ReduceOp, ArgReduceOp>(op);
-  });
+  return llvm::any_of(region.getBody().front(),
+                      [](Operation &op) { return isOnePerRow(&op); });
 }
 
 FailureOr<TaskPlan> planRowKernel(FusedOp region,

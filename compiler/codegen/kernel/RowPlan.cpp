@@ -15,19 +15,6 @@ static constexpr int64_t kMaxKeptBytes = 256 << 10;
 
 // --- Reductions
 
-static bool isReduction(Operation *op) {
-  return isa<ReduceOp, ArgReduceOp>(op);
-}
-
-static SmallVector<int64_t> getReducedAxes(Operation *op) {
-  SmallVector<int64_t> axes;
-  auto iteration = cast<IterationOpInterface>(op);
-  for (auto [axis, kind] : llvm::enumerate(iteration.getLoopKinds()))
-    if (kind == utils::IteratorType::reduction)
-      axes.push_back(axis);
-  return axes;
-}
-
 static Extents dropAxes(const Extents &extents, ArrayRef<int64_t> axes) {
   Extents kept;
   for (auto [i, extent] : llvm::enumerate(extents))
@@ -41,7 +28,7 @@ static LogicalResult alignReduction(Operation *op, Value space,
                                     ArrayRef<int64_t> axes) {
   Value x = op->getOperand(0), result = op->getResult(0);
   auto type = makeTensorType(getExtents(space), getElementTypeOrSelf(x));
-  if (x.getType() == type && ArrayRef(getReducedAxes(op)) == axes)
+  if (x.getType() == type && ArrayRef(*getReducedAxes(op)) == axes)
     return success();
   if (!isa<ReduceOp>(op))
     return op->emitOpError("does not reduce what its kernel reduces");
@@ -69,7 +56,7 @@ static void alignResults(Block &body, const Extents &space,
 LogicalResult alignReductions(Block &body) {
   SmallVector<Operation *> reductions;
   for (Operation &op : body)
-    if (isReduction(&op))
+    if (isOnePerRow(&op))
       reductions.push_back(&op);
   if (reductions.empty())
     return success();
@@ -81,7 +68,7 @@ LogicalResult alignReductions(Block &body) {
       reductions.begin(), reductions.end(),
       [&](Operation *a, Operation *b) { return getRank(a) < getRank(b); });
   Value space = widest->getOperand(0);
-  SmallVector<int64_t> axes = getReducedAxes(widest);
+  SmallVector<int64_t> axes = *getReducedAxes(widest);
   Extents extents = getExtents(space);
   for (Operation *op : reductions)
     if (failed(alignReduction(op, space, axes)))
@@ -107,15 +94,16 @@ void RowPlan::findReductions(Block &body) {
     unsigned stage = 0;
     for (Value operand : op.getOperands())
       if (Operation *producer = operand.getDefiningOp())
-        stage = std::max(stage, stages[producer] + isReduction(producer));
+        stage = std::max(stage, stages[producer] + isOnePerRow(producer));
     stages[&op] = stage;
-    if (!isReduction(&op))
+    if (!isOnePerRow(&op))
       continue;
     reductions.push_back({&op, stage});
     stageCount = std::max(stageCount, stage + 1);
     space = getExtents(op.getOperand(0));
     isReduced.assign(space.size(), false);
-    for (int64_t axis : getReducedAxes(&op))
+    SmallVector<int64_t> axes = *getReducedAxes(&op);
+    for (int64_t axis : axes)
       isReduced[axis] = true;
   }
 }
@@ -217,7 +205,7 @@ static double getSubtreeFlops(Value value, const RowPlan &plan,
                               fusion::CostModel &model,
                               llvm::DenseMap<Value, double> &known) {
   Operation *op = value.getDefiningOp();
-  if (!op || isReduction(op) || getExtents(value) != plan.space)
+  if (!op || isOnePerRow(op) || getExtents(value) != plan.space)
     return 0;
   auto it = known.find(value);
   if (it != known.end())

@@ -5,7 +5,8 @@
 // in a later stage, that is another walk over the row; what all reductions of
 // the region have been computed for is the last stage, that stores results.
 //
-// The order of combination is a function of the shape alone:
+// The order of combination is a function of the region's shapes alone, never of
+// threads or tasks:
 //  - lanes: the last axis is reduced. Its element j goes to lane j mod 64, the
 //    other reduced axes follow one after the other; the lanes are combined as a
 //    binary tree.
@@ -21,7 +22,7 @@ namespace tcc::codegen {
 
 inline constexpr int64_t kLanes = 64;
 
-/// An operand of a reduction in the space, and the result without its axes.
+/// A reduction of the space, and the stage that computes it.
 struct Reduction {
   mlir::Operation *op;
   unsigned stage;
@@ -40,7 +41,7 @@ public:
   RowPlan(graph::FusedOp region, llvm::ArrayRef<graph::SymbolAttr> symbols);
 
   graph::Extents space;
-  llvm::SmallVector<bool> isReduced; // one a axis of the space
+  llvm::SmallVector<bool> isReduced; // one an axis of the space
   llvm::SmallVector<Reduction> reductions;
   unsigned stageCount = 0; // of reductions; the last stage comes after these
   llvm::SmallVector<KeptValue> kept;

@@ -86,8 +86,8 @@ FailureOr<OwningOpRef<FusedOp>> simplifyRegion(FusedOp fused) {
       return failure();
     eraseDeadOps(body);
   }
-  bool hasReductions = llvm::any_of(
-      body, [](Operation &op) { return isa<ReduceOp, ArgReduceOp>(op); });
+  bool hasReductions =
+      llvm::any_of(body, [](Operation &op) { return isOnePerRow(&op); });
   bool hasOneSpace = kind == KernelKind::pointwise || kind == KernelKind::row ||
                      kind == KernelKind::scan || kind == KernelKind::irregular;
   if (hasOneSpace && !hasReductions)

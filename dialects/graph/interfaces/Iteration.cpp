@@ -20,3 +20,27 @@ Extents tcc::graph::deriveLoopExtents(Operation *op) {
     visit(iteration.getResultMap(i), result);
   return extents;
 }
+
+std::optional<SmallVector<int64_t>> tcc::graph::getReducedAxes(Operation *op) {
+  auto iteration = dyn_cast<IterationOpInterface>(op);
+  if (!iteration || !isa<KernelOpInterface>(op))
+    return std::nullopt;
+  AffineMap map = iteration.getOperandMap(0);
+  if (!map || !map.isIdentity())
+    return std::nullopt;
+  SmallVector<int64_t> axes;
+  for (auto [loop, kind] : llvm::enumerate(iteration.getLoopKinds()))
+    if (kind == utils::IteratorType::reduction)
+      axes.push_back(loop);
+  return axes;
+}
+
+bool tcc::graph::isOnePerRow(Operation *op) {
+  auto kernel = dyn_cast<KernelOpInterface>(op);
+  if (!kernel || kernel.getKernelKind() != KernelKind::row ||
+      !getReducedAxes(op))
+    return false;
+  auto iteration = cast<IterationOpInterface>(op);
+  return iteration.getResultMap(0).getNumResults() !=
+         iteration.getLoopKinds().size();
+}

@@ -30,7 +30,8 @@ def Graph_ArgReduceOp : Graph_InferredOp<"arg_reduce", [
   let summary = "index (i64) of the largest or smallest element along an axis";
   let description = [{
     `kind` is max or min; the result drops `axis`. Of equal elements the first
-    one wins, or the last one if `select_last`.
+    one wins, or the last one if `select_last`. NaN wins over all numbers for
+    both kinds, as in numpy and PyTorch.
   }];
   let arguments = (ins Graph_ReduceKindAttr:$kind, AnyRankedTensor:$x,
                        I64Attr:$axis, UnitAttr:$select_last);

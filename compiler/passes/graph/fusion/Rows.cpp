@@ -29,22 +29,4 @@ bool isEqual(ArrayRef<Segment> lhs, ArrayRef<Segment> rhs) {
   return true;
 }
 
-std::optional<SmallVector<int64_t>> getReducedAxes(Operation *op) {
-  auto iteration = dyn_cast<IterationOpInterface>(op);
-  if (!iteration || !iteration.getOperandMap(0) ||
-      !iteration.getOperandMap(0).isIdentity())
-    return std::nullopt;
-  SmallVector<int64_t> axes;
-  for (auto [loop, kind] : llvm::enumerate(iteration.getLoopKinds()))
-    if (kind == utils::IteratorType::reduction)
-      axes.push_back(loop);
-  return axes;
-}
-
-bool isOnePerRow(Operation *op) {
-  auto iteration = cast<IterationOpInterface>(op);
-  return iteration.getResultMap(0).getNumResults() !=
-         iteration.getLoopKinds().size();
-}
-
 } // namespace tcc::fusion

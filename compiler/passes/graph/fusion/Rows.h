@@ -20,13 +20,6 @@ Rows getRows(mlir::ArrayRef<mlir::AffineExpr> extents,
 
 bool isEqual(mlir::ArrayRef<Segment> lhs, mlir::ArrayRef<Segment> rhs);
 
-/// The reduced axes of a row op, whose loops are the axes of its first operand.
-std::optional<mlir::SmallVector<int64_t>> getReducedAxes(mlir::Operation *op);
-
-/// True if result elements are combined from a whole row, so that there is one
-/// a row; a composite like softmax has one for each element of the row.
-bool isOnePerRow(mlir::Operation *op);
-
 } // namespace tcc::fusion
 
 #endif // TCC_COMPILER_PASSES_GRAPH_FUSION_ROWS_H

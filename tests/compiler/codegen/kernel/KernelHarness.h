@@ -34,8 +34,8 @@ protected:
                 int64_t tasksPerCall = int64_t(1) << 40);
 
   /// Checks the results of the region against the reference within `tolerance`
-  /// of the largest one, and that bits depend neither on how tasks are grouped
-  /// nor on the CPU.
+  /// of the largest one, also with NaN and infinities among the inputs, and
+  /// that bits depend neither on how tasks are grouped nor on the CPU.
   void check(graph::KernelKind kind, const std::string &source,
              llvm::ArrayRef<int64_t> symbols = {}, double tolerance = 2e-6);
 
@@ -44,6 +44,8 @@ protected:
   const CompiledKernel &getKernel() { return *kernel; }
 
 private:
+  void compareWithReference(llvm::ArrayRef<HostTensor> inputs,
+                            const KernelRun &run, double tolerance);
   mlir::RankedTensorType getRunType(mlir::Type type) const;
 
   mlir::MLIRContext context;

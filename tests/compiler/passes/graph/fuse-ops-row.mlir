@@ -57,3 +57,23 @@ func.func @transposed_sum(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %y = graph.sub %x, %b : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
   return %y : tensor<64x64xf32>
 }
+
+// -----
+
+// The scale keeps the two reduced axes apart, which arg_reduce needs as one.
+// CHECK-LABEL: func @rows_of_other_axes
+// CHECK:         graph.fused <row>
+// CHECK:           graph.reduce <sum>
+// CHECK:         graph.fused <row>
+// CHECK:           graph.arg_reduce <max>
+!x = tensor<4x6xf32>
+!z = tensor<4x2x3xf32>
+func.func @rows_of_other_axes(%x: !x, %w: tensor<2x1xf32>)
+    -> (tensor<4xf32>, tensor<4xi64>) {
+  %0 = graph.reshape %x : (!x) -> !z
+  %1 = graph.broadcast %w : (tensor<2x1xf32>) -> !z
+  %2 = graph.mul %0, %1 : (!z, !z) -> !z
+  %3 = graph.reduce <sum> %2 [1, 2] : (!z) -> tensor<4xf32>
+  %4 = graph.arg_reduce <max> %x {axis = 1 : i64} : (!x) -> tensor<4xi64>
+  return %3, %4 : tensor<4xf32>, tensor<4xi64>
+}
