@@ -16,19 +16,31 @@ Value Emitter::fail(const llvm::Twine &text) {
 
 bool Emitter::checkSize(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor ||
-      sizes.getMaxElements(graph::getExtents(tensor)) <= kMaxElements)
+  if (!tensor)
     return true;
-  fail("a tensor of this node would have more than 2^40 elements");
-  return false;
+  graph::Extents extents = graph::getExtents(tensor);
+  if (sizes.getMaxElements(extents) > kMaxElements) {
+    fail("a tensor of this node would have more than 2^40 elements");
+    return false;
+  }
+  return llvm::all_of(
+      extents, [&](AffineExpr extent) { return checkNonNegative(extent); });
+}
+
+bool Emitter::checkNonNegative(AffineExpr size) {
+  std::optional<std::string> where = sizes.findNegative(size);
+  if (where)
+    fail("needs " + sizes.print(size) + " >= 0, which does not hold for " +
+         *where);
+  return !where;
 }
 
 std::string Emitter::printShape(Value value) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   llvm::interleave(
-      graph::getExtents(value), stream, [&](AffineExpr e) { stream << e; },
-      "x");
+      graph::getExtents(value), stream,
+      [&](AffineExpr extent) { stream << sizes.print(extent); }, "x");
   return "[" + text + "]";
 }
 
@@ -95,7 +107,12 @@ bool Emitter::check(Operation *op) {
     diagnostics += (diagnostics.empty() ? "" : "; ") + diagnostic.str();
     return success();
   });
-  if (succeeded(mlir::verify(op, /*verifyRecursively=*/false)))
+  bool isValid = succeeded(mlir::verify(op, /*verifyRecursively=*/false));
+  auto conditions = dyn_cast<graph::ShapeConditionOpInterface>(op);
+  if (isValid && (!conditions || llvm::all_of(conditions.getNonNegativeSizes(),
+                                              [&](AffineExpr size) {
+                                                return checkNonNegative(size);
+                                              })))
     return true;
   fail(diagnostics);
   op->erase();

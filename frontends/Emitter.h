@@ -139,8 +139,9 @@ public:
 private:
   mlir::LogicalResult inferTypes(mlir::OperationState &state);
   bool checkSize(mlir::Type type);
+  bool checkNonNegative(mlir::AffineExpr size);
   /// [2x3], for messages.
-  static std::string printShape(mlir::Value tensor);
+  std::string printShape(mlir::Value tensor);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;

@@ -21,6 +21,94 @@ graph::Range Sizes::getRange(AffineExpr size) const {
   return graph::getRange(size, symbols);
 }
 
+std::string Sizes::print(AffineExpr size) const {
+  std::string text;
+  llvm::raw_string_ostream(text) << size;
+  // Symbols are printed as s0, s1 and so on; nothing else has letters and
+  // digits.
+  std::string named;
+  for (size_t i = 0; i < text.size(); ++i) {
+    size_t end = i + 1;
+    while (end < text.size() && llvm::isDigit(text[end]))
+      ++end;
+    unsigned position = 0;
+    bool isSymbol =
+        text[i] == 's' && end > i + 1 &&
+        !StringRef(text).slice(i + 1, end).getAsInteger(10, position);
+    named +=
+        isSymbol ? symbols[position].getName().str() : std::string(1, text[i]);
+    if (isSymbol)
+      i = end - 1;
+  }
+  return named;
+}
+
+/// The positions of the symbols in `size`.
+static SmallVector<unsigned> getUsedSymbols(AffineExpr size) {
+  SmallVector<unsigned> used;
+  size.walk([&](AffineExpr part) {
+    auto symbol = dyn_cast<AffineSymbolExpr>(part);
+    if (symbol && !llvm::is_contained(used, symbol.getPosition()))
+      used.push_back(symbol.getPosition());
+  });
+  return used;
+}
+
+/// Ranges of one symbol up to this are tried value by value.
+constexpr int64_t kMaxTried = 1 << 20;
+
+/// Calls `visit` with values of `used` until it returns true: all those of a
+/// single symbol, the bounds of several. Returns true if that was all values.
+static bool tryValues(ArrayRef<graph::SymbolAttr> symbols,
+                      ArrayRef<unsigned> used,
+                      llvm::function_ref<bool(ArrayRef<int64_t>)> visit) {
+  SmallVector<int64_t> values;
+  for (graph::SymbolAttr symbol : symbols)
+    values.push_back(symbol.getMin());
+  if (used.size() == 1) {
+    graph::SymbolAttr symbol = symbols[used.front()];
+    if (symbol.getMax() - symbol.getMin() <= kMaxTried) {
+      int64_t &value = values[used.front()];
+      for (; value <= symbol.getMax(); ++value)
+        if (visit(values))
+          break;
+      return true;
+    }
+  }
+  size_t corners = size_t(1) << std::min<size_t>(used.size(), 10);
+  for (size_t corner = 0; corner < corners; ++corner) {
+    for (auto [i, symbol] : llvm::enumerate(used))
+      values[symbol] =
+          corner >> i & 1 ? symbols[symbol].getMax() : symbols[symbol].getMin();
+    if (visit(values))
+      break;
+  }
+  return false;
+}
+
+std::optional<std::string> Sizes::findNegative(AffineExpr size) const {
+  if (getRange(size).min >= 0)
+    return std::nullopt;
+  SmallVector<unsigned> used = getUsedSymbols(size);
+  std::string where;
+  bool areAll = tryValues(symbols, used, [&](ArrayRef<int64_t> values) {
+    if (graph::evaluate(size, values) >= 0)
+      return false;
+    llvm::raw_string_ostream stream(where);
+    llvm::interleave(
+        used, stream,
+        [&](unsigned symbol) {
+          stream << symbols[symbol].getName().getValue() << " = "
+                 << values[symbol];
+        },
+        ", ");
+    return true;
+  });
+  if (areAll && where.empty())
+    return std::nullopt;
+  return where.empty() ? "some sizes" : where;
+}
+
 static Size applyConstants(SizeOp op, int64_t a, int64_t b,
                            MLIRContext *context) {
   // Unsigned arithmetic wraps; a file's constants may be anything.

@@ -37,6 +37,12 @@ public:
   mlir::AffineExpr constant(int64_t value) const;
   graph::Range getRange(mlir::AffineExpr size) const;
 
+  /// Values of the symbols, like "n = 1", at which `size` is negative or may
+  /// be; nullopt if it never is.
+  std::optional<std::string> findNegative(mlir::AffineExpr size) const;
+  /// `size` with the symbols' names.
+  std::string print(mlir::AffineExpr size) const;
+
   /// Constants wrap around as int64; div and rem round to zero, mod has the
   /// divisor's sign, and a zero divisor is not known.
   Size apply(SizeOp op, mlir::AffineExpr lhs, mlir::AffineExpr rhs) const;

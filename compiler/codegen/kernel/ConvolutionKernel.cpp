@@ -55,7 +55,7 @@ static MatrixAccess getAccess(Value tensor, MatrixAccess::Kind inMemory) {
 }
 
 ConvolutionPlan::ConvolutionPlan(FusedOp region)
-    : op(cast<ConvOp>(getKernelOp(region))), groups(op.getGroups()),
+    : op(cast<ConvOp>(getAnchor(region))), groups(op.getGroups()),
       filters(op.getFilters() / op.getGroups()) {
   MLIRContext *context = op.getContext();
   channels = *getConstant(getExtent(op.getX(), 1)) / groups;

@@ -6,9 +6,6 @@
 
 namespace tcc::codegen {
 
-/// The op of a region that decides its loops; null if there is none.
-mlir::Operation *getAnchor(graph::FusedOp region);
-
 /// Loops over all of `extents`; `at` holds the indices of the outer ones.
 using ElementBody = llvm::function_ref<void(mlir::OpBuilder &, ValueRange)>;
 void forElements(mlir::OpBuilder &b, KernelFrame &frame,
@@ -16,9 +13,10 @@ void forElements(mlir::OpBuilder &b, KernelFrame &frame,
                  llvm::SmallVector<Value> at, ElementBody body);
 
 mlir::FailureOr<TaskPlan>
-planScatter(graph::FusedOp region, mlir::Operation *op,
+planScatter(graph::FusedOp region, graph::ScatterOpInterface op,
             llvm::ArrayRef<graph::SymbolAttr> symbols);
-void emitScatter(mlir::OpBuilder &b, KernelFrame &frame, mlir::Operation *op);
+void emitScatter(mlir::OpBuilder &b, KernelFrame &frame,
+                 graph::ScatterOpInterface op);
 
 mlir::FailureOr<TaskPlan> planTopK(graph::TopKOp op,
                                    llvm::ArrayRef<graph::SymbolAttr> symbols);

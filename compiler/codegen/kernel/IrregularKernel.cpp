@@ -7,13 +7,6 @@ using namespace tcc::graph;
 
 namespace tcc::codegen {
 
-Operation *getAnchor(FusedOp region) {
-  for (Operation &op : region.getBody().front())
-    if (isa<KernelOpInterface>(op))
-      return &op;
-  return nullptr;
-}
-
 void forElements(OpBuilder &b, KernelFrame &frame, ArrayRef<AffineExpr> extents,
                  SmallVector<Value> at, ElementBody body) {
   if (at.size() == extents.size())
@@ -32,8 +25,8 @@ FailureOr<TaskPlan> planIrregularKernel(FusedOp region,
   Operation *anchor = getAnchor(region);
   if (auto op = dyn_cast_if_present<TopKOp>(anchor))
     return planTopK(op, symbols);
-  if (isa_and_present<ScatterElementsOp, ScatterNdOp>(anchor))
-    return planScatter(region, anchor, symbols);
+  if (auto op = dyn_cast_if_present<ScatterOpInterface>(anchor))
+    return planScatter(region, op, symbols);
   return region.emitOpError("has no op that an irregular kernel is made for");
 }
 
@@ -42,7 +35,7 @@ LogicalResult emitIrregularKernel(OpBuilder &b, KernelFrame &frame) {
   if (auto op = dyn_cast<TopKOp>(anchor))
     emitTopK(b, frame, op);
   else
-    emitScatter(b, frame, anchor);
+    emitScatter(b, frame, cast<ScatterOpInterface>(anchor));
   return success();
 }
 

@@ -33,6 +33,13 @@ KernelKindEmitter getKindEmitter(KernelKind kind) {
   llvm_unreachable("covered switch");
 }
 
+Operation *getAnchor(FusedOp region) {
+  for (Operation &op : region.getBody().front())
+    if (isa<KernelOpInterface>(op))
+      return &op;
+  return nullptr;
+}
+
 int64_t getRowsPerTask(int64_t rowSize) {
   return std::max<int64_t>(1, kTaskGrain / std::max<int64_t>(1, rowSize));
 }

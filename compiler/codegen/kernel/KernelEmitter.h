@@ -14,6 +14,9 @@
 
 namespace tcc::codegen {
 
+/// The op of `region` that decides its loops; null if there is none.
+mlir::Operation *getAnchor(graph::FusedOp region);
+
 /// What code for a region needs to know besides the region.
 struct KernelOptions {
   /// Bytes of a vector register.

@@ -8,13 +8,6 @@ using tcc::cpu::KernelBuilder;
 
 namespace tcc::codegen {
 
-Operation *getKernelOp(FusedOp region) {
-  for (Operation &op : region.getBody().front())
-    if (isa<KernelOpInterface>(op))
-      return &op;
-  return nullptr;
-}
-
 Type getSumType(Type elementType) {
   MLIRContext *context = elementType.getContext();
   if (auto integer = dyn_cast<IntegerType>(elementType))
@@ -124,7 +117,7 @@ cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
 
 void emitResults(KernelBuilder &b, KernelFrame &frame, Value sum,
                  ValueRange indices) {
-  Value tensor = getKernelOp(frame.region)->getResult(0);
+  Value tensor = getAnchor(frame.region)->getResult(0);
   Type elementType = getElementTypeOrSelf(tensor);
   Value element = emitRounding(b, frame.loc, sum, elementType);
   if (auto integer = dyn_cast<IntegerType>(elementType))
@@ -150,7 +143,7 @@ static bool repeatsOverAxes(BroadcastOp op, int64_t first, int64_t end) {
 }
 
 bool readsPositionsOnly(FusedOp region, int64_t first, int64_t end) {
-  Operation *kernel = getKernelOp(region);
+  Operation *kernel = getAnchor(region);
   llvm::SetVector<Value> needed;
   for (Value yielded : region.getBody().front().getTerminator()->getOperands())
     needed.insert(yielded);
@@ -173,7 +166,7 @@ bool readsPositionsOnly(FusedOp region, int64_t first, int64_t end) {
 
 FailureOr<TaskPlan> planContractionKernel(FusedOp region,
                                           ArrayRef<SymbolAttr>) {
-  Operation *op = getKernelOp(region);
+  Operation *op = getAnchor(region);
   if (isa_and_nonnull<MatmulOp>(op))
     return planMatmul(region);
   if (isa_and_nonnull<ConvOp>(op))
@@ -182,7 +175,7 @@ FailureOr<TaskPlan> planContractionKernel(FusedOp region,
 }
 
 LogicalResult emitContractionKernel(OpBuilder &b, KernelFrame &frame) {
-  if (isa<MatmulOp>(getKernelOp(frame.region)))
+  if (isa<MatmulOp>(getAnchor(frame.region)))
     return emitMatmul(b, frame);
   return emitConvolution(b, frame);
 }

@@ -12,9 +12,6 @@
 
 namespace tcc::codegen {
 
-/// The op of `region` that decides its loops.
-mlir::Operation *getKernelOp(graph::FusedOp region);
-
 /// The type in which products of `elementType` are summed.
 mlir::Type getSumType(mlir::Type elementType);
 

@@ -22,7 +22,7 @@ static std::optional<unsigned> findResult(FusedOp region, Operation *op) {
   return it - yields.begin();
 }
 
-FailureOr<TaskPlan> planScatter(FusedOp region, Operation *op,
+FailureOr<TaskPlan> planScatter(FusedOp region, ScatterOpInterface op,
                                 ArrayRef<SymbolAttr> symbols) {
   TaskPlan plan{getAffineConstantExpr(1, region.getContext())};
   // What is not a result is built in scratch memory.
@@ -60,22 +60,18 @@ namespace {
 
 class ScatterEmitter {
 public:
-  ScatterEmitter(KernelFrame &frame, Operation *op, Buffer target)
-      : frame(frame), op(op), x(op->getOperand(0)), indices(op->getOperand(1)),
-        updates(op->getOperand(2)), target(target), loc(frame.loc) {}
+  ScatterEmitter(KernelFrame &frame, ScatterOpInterface op, Buffer target)
+      : frame(frame), op(op), x(op->getOperand(0)), updates(op->getOperand(2)),
+        target(target), loc(frame.loc) {}
 
   void emitCopy(OpBuilder &b);
   void emitUpdates(OpBuilder &b);
   void emitEpilogue(OpBuilder &b);
 
 private:
-  ScatterKind getKind();
-  SmallVector<Value> getDestination(OpBuilder &b, ValueRange at);
-  Value emitIndex(OpBuilder &b, ValueRange at, int64_t axis);
-
   KernelFrame &frame;
-  Operation *op;
-  Value x, indices, updates;
+  ScatterOpInterface op;
+  Value x, updates;
   Buffer target;
   Location loc;
 };
@@ -90,46 +86,16 @@ void ScatterEmitter::emitCopy(OpBuilder &b) {
   });
 }
 
-ScatterKind ScatterEmitter::getKind() {
-  if (auto scatter = dyn_cast<ScatterNdOp>(op))
-    return scatter.getKind();
-  return cast<ScatterElementsOp>(op).getKind();
-}
-
-Value ScatterEmitter::emitIndex(OpBuilder &b, ValueRange at, int64_t axis) {
-  Value index = frame.elements.element(b, loc, indices, at);
-  Value extent = frame.elements.size(b, loc, getExtent(x, axis));
-  return frame.elements.checkedIndex(b, loc, index, extent,
-                                     /*wrapNegative=*/true);
-}
-
-SmallVector<Value> ScatterEmitter::getDestination(OpBuilder &b, ValueRange at) {
-  if (auto scatter = dyn_cast<ScatterElementsOp>(op)) {
-    SmallVector<Value> destination(at);
-    destination[scatter.getAxis()] = emitIndex(b, at, scatter.getAxis());
-    return destination;
-  }
-  auto type = cast<RankedTensorType>(indices.getType());
-  int64_t outer = type.getRank() - 1;
-  SmallVector<Value> destination;
-  for (int64_t i = 0; i < type.getShape().back(); ++i) {
-    SmallVector<Value> place(at.take_front(outer));
-    place.push_back(codegen::emitIndex(b, loc, i));
-    destination.push_back(emitIndex(b, place, i));
-  }
-  llvm::append_range(destination, at.drop_front(outer));
-  return destination;
-}
-
 void ScatterEmitter::emitUpdates(OpBuilder &b) {
   Type elementType = getElementTypeOrSelf(x);
   auto emitOne = [&](OpBuilder &b, ValueRange at) {
     Value update = frame.elements.element(b, loc, updates, at);
-    Value position = frame.elements.position(b, loc, op->getResult(0),
-                                             getDestination(b, at));
+    Value position =
+        frame.elements.position(b, loc, op->getResult(0),
+                                op.emitDestination(b, loc, at, frame.elements));
     Value old = target.load(b, loc, position);
-    Value combined = emitUpdate(ScalarEmitter(b, loc), getKind(), old, update,
-                                isUnsignedElement(x));
+    Value combined = emitUpdate(ScalarEmitter(b, loc), op.getKind(), old,
+                                update, isUnsignedElement(x));
     target.store(b, loc, emitRounding(b, loc, combined, elementType), position);
   };
   forElements(b, frame, getExtents(updates), {}, emitOne);
@@ -148,7 +114,7 @@ void ScatterEmitter::emitEpilogue(OpBuilder &b) {
               });
 }
 
-void emitScatter(OpBuilder &b, KernelFrame &frame, Operation *op) {
+void emitScatter(OpBuilder &b, KernelFrame &frame, ScatterOpInterface op) {
   Type elementType = getElementTypeOrSelf(op->getResult(0));
   std::optional<unsigned> place = findResult(frame.region, op);
   Buffer target =

@@ -69,7 +69,7 @@ Place ReadChecker::getOperandPlace(Operation *op, unsigned i,
   // A row is read before any of its results is written; a scatter starts from
   // a copy of its first operand; a scan reads an element before its result.
   bool isWalkedInPlace = kind == KernelKind::row || kind == KernelKind::scan ||
-                         isa<ScatterElementsOp, ScatterNdOp>(op);
+                         isa<ScatterOpInterface>(op);
   return isWalkedInPlace && i == 0 && place != Place::Other ? Place::Same
                                                             : Place::Other;
 }
@@ -88,11 +88,10 @@ bool canShareBuffer(FusedOp fused, unsigned result, unsigned input) {
   if (!haveEqualBytes(yields[result], argument))
     return false;
   // A scatter builds its result in place, before anything else reads.
-  bool isScatter = llvm::any_of(body, [](Operation &op) {
-    return isa<ScatterElementsOp, ScatterNdOp>(op);
-  });
-  if (isScatter && !isa_and_present<ScatterElementsOp, ScatterNdOp>(
-                       yields[result].getDefiningOp()))
+  bool isScatter = llvm::any_of(
+      body, [](Operation &op) { return isa<ScatterOpInterface>(op); });
+  if (isScatter &&
+      !isa_and_present<ScatterOpInterface>(yields[result].getDefiningOp()))
     return false;
   ReadChecker checker(fused, argument);
   return llvm::all_of(yields, [&](Value yielded) {

@@ -40,7 +40,7 @@ private:
 
 } // namespace
 
-WindowPlan::WindowPlan(FusedOp region) : op(getKernelOp(region)) {
+WindowPlan::WindowPlan(FusedOp region) : op(getAnchor(region)) {
   result = op->getResult(0);
   elementType = getElementTypeOrSelf(result);
   if (auto conv = dyn_cast<ConvOp>(op)) {
@@ -227,7 +227,7 @@ void WindowKernel::emit() {
 }
 
 FailureOr<TaskPlan> planWindowKernel(FusedOp region, ArrayRef<SymbolAttr>) {
-  Operation *op = getKernelOp(region);
+  Operation *op = getAnchor(region);
   if (!isa_and_nonnull<ConvOp, PoolOp>(op))
     return region.emitOpError("has no window");
   WindowPlan plan(region);

@@ -134,6 +134,8 @@ private:
       return "is packed already";
     if (!isParameter(op.getRhs()))
       return "not a weight";
+    if (!type.hasStaticShape())
+      return "repeated as often as an input says";
     if (!isa<FloatType>(type.getElementType()))
       return "integers have no panel format";
     if (getConstant(op.getN()).value_or(0) < kMinColumns)

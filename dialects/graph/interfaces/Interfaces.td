@@ -98,4 +98,31 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
                                  "getKernelKind">];
 }
 
+def ScatterOpInterface : OpInterface<"ScatterOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    The result is operand 0 with the elements of operand 2 combined into it, in
+    row-major order, at places that operand 1 holds.
+  }];
+  let methods = [
+    InterfaceMethod<"How an update changes an element.",
+      "::tcc::graph::ScatterKind", "getKind">,
+    InterfaceMethod<
+      "Emits the indices of the element that the update at `at` changes.",
+      "::llvm::SmallVector<::mlir::Value>", "emitDestination",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::ValueRange":$at, "::tcc::graph::ElementSource &":$source)>];
+}
+
+def ShapeConditionOpInterface : OpInterface<"ShapeConditionOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    An op that has no meaning for some values of the symbols. That no extent is
+    negative goes without saying.
+  }];
+  let methods = [InterfaceMethod<
+    "Size expressions that must not be negative.",
+    "::tcc::graph::Extents", "getNonNegativeSizes">];
+}
+
 #endif // TCC_GRAPH_INTERFACES

@@ -108,6 +108,8 @@ LogicalResult ConvOp::verify() {
   int64_t groups = getGroups(), filters = getFilters();
   if (!channels)
     return emitOpError("expected a constant number of channels");
+  if (filters < 1)
+    return emitOpError("expected at least one filter");
   if (groups < 1 || *channels % groups != 0 || filters % groups != 0)
     return emitOpError("cannot split ")
            << *channels << " channels and " << filters << " filters into "

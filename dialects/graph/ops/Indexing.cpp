@@ -26,13 +26,42 @@ static LogicalResult checkIndices(std::optional<Location> loc, Value indices) {
                            type);
 }
 
-/// Reads of an axis without elements cannot be replaced by element 0.
+/// Elements out of range are replaced by element 0 of the axis (`extent`):
+/// where there is none, `read` must have no elements.
 static LogicalResult checkReadable(std::optional<Location> loc,
-                                   AffineExpr extent, RankedTensorType result) {
-  if (getConstant(extent) != 0 || result.getNumDynamicDims() > 0 ||
-      result.getNumElements() == 0)
+                                   AffineExpr extent, RankedTensorType read) {
+  if (getConstant(extent) != 0 || read.getNumDynamicDims() > 0 ||
+      read.getNumElements() == 0)
     return success();
   return emitOptionalError(loc, "reads elements of an empty axis");
+}
+
+/// The same for symbolic extents, as conditions.
+static void requireReadable(ArrayRef<AffineExpr> extents, RankedTensorType read,
+                            Extents &conditions) {
+  Extents readExtents = getExtents(read);
+  for (AffineExpr extent : extents)
+    if (!getConstant(extent) &&
+        llvm::none_of(readExtents, [&](AffineExpr other) {
+          return getConstant(other) == 0 || isEqual(other, extent);
+        }))
+      conditions.push_back(extent - 1);
+}
+
+/// `indices` may have at most the extents of `x` but along `axis`.
+static LogicalResult checkOtherAxes(std::optional<Location> loc,
+                                    RankedTensorType x,
+                                    RankedTensorType indices, int64_t axis) {
+  if (x.getRank() != indices.getRank())
+    return emitOptionalError(loc, "expected indices of rank ", x.getRank());
+  for (auto [i, extents] :
+       llvm::enumerate(llvm::zip_equal(getExtents(x), getExtents(indices)))) {
+    auto room = getConstant(std::get<0>(extents) - std::get<1>(extents));
+    if (int64_t(i) != axis && room && *room < 0)
+      return emitOptionalError(loc, "axis ", i, " of ", indices, " exceeds ",
+                               x);
+  }
+  return success();
 }
 
 /// The index stored in `indices` at `at`, inside [0, extent).
@@ -42,6 +71,41 @@ static Value emitIndex(OpBuilder &builder, Location loc, ElementSource &source,
   return source.checkedIndex(builder, loc, index,
                              source.size(builder, loc, extent),
                              /*wrapNegative=*/true);
+}
+
+/// The indices of `x` that are the indices of `indices` itself, [at], but along
+/// `axis`: all of them lie inside, or set the fault flag.
+static SmallVector<Value> emitOwnIndices(OpBuilder &builder, Location loc,
+                                         ElementSource &source, Value x,
+                                         Value indices, int64_t axis,
+                                         ValueRange at) {
+  SmallVector<Value> own(at);
+  for (auto [i, index] : llvm::enumerate(own)) {
+    AffineExpr extent = getExtent(x, i);
+    auto room = getConstant(extent - getExtent(indices, i));
+    if (int64_t(i) == axis || (room && *room >= 0))
+      continue;
+    Value number =
+        builder.create<arith::IndexCastOp>(loc, builder.getI64Type(), index);
+    index = source.checkedIndex(builder, loc, number,
+                                source.size(builder, loc, extent),
+                                /*wrapNegative=*/false);
+  }
+  return own;
+}
+
+/// The tuple of indices at `at`, each inside its extent.
+static SmallVector<Value> emitTuple(OpBuilder &builder, Location loc,
+                                    ElementSource &source, Value indices,
+                                    ValueRange at,
+                                    ArrayRef<AffineExpr> extents) {
+  SmallVector<Value> tuple, place(at);
+  place.emplace_back();
+  for (auto [i, extent] : llvm::enumerate(extents)) {
+    place.back() = builder.create<arith::ConstantIndexOp>(loc, i);
+    tuple.push_back(emitIndex(builder, loc, source, indices, place, extent));
+  }
+  return tuple;
 }
 
 // --- gather
@@ -75,23 +139,22 @@ Value GatherOp::emitElement(OpBuilder &builder, Location loc,
   return source.element(builder, loc, getX(), inner);
 }
 
+Extents GatherOp::getNonNegativeSizes() {
+  Extents conditions;
+  requireReadable(getExtent(getX(), getAxis()), ::getType(getResult()),
+                  conditions);
+  return conditions;
+}
+
 LogicalResult GatherElementsOp::inferReturnTypes(MLIRContext *,
                                                  std::optional<Location> loc,
                                                  Adaptor adaptor,
                                                  SmallVectorImpl<Type> &types) {
   auto type = ::getType(adaptor.getX()), at = ::getType(adaptor.getIndices());
   if (failed(checkAxis(loc, adaptor.getAxis(), type.getRank())) ||
-      failed(checkIndices(loc, adaptor.getIndices())))
+      failed(checkIndices(loc, adaptor.getIndices())) ||
+      failed(checkOtherAxes(loc, type, at, adaptor.getAxis())))
     return failure();
-  if (type.getRank() != at.getRank())
-    return emitOptionalError(loc, "expected indices of rank ", type.getRank());
-  // The other axes are read at the result's own indices.
-  for (auto [i, extents] :
-       llvm::enumerate(llvm::zip_equal(getExtents(type), getExtents(at)))) {
-    auto room = getConstant(std::get<0>(extents) - std::get<1>(extents));
-    if (int64_t(i) != int64_t(adaptor.getAxis()) && room && *room < 0)
-      return emitOptionalError(loc, "axis ", i, " of ", at, " exceeds ", type);
-  }
   auto result = withElementType(at, type.getElementType());
   types.push_back(result);
   return checkReadable(loc, getExtents(type)[adaptor.getAxis()], result);
@@ -99,10 +162,26 @@ LogicalResult GatherElementsOp::inferReturnTypes(MLIRContext *,
 
 Value GatherElementsOp::emitElement(OpBuilder &builder, Location loc,
                                     ValueRange indices, ElementSource &source) {
-  SmallVector<Value> inner(indices);
+  SmallVector<Value> inner = emitOwnIndices(builder, loc, source, getX(),
+                                            getIndices(), getAxis(), indices);
   inner[getAxis()] = emitIndex(builder, loc, source, getIndices(), indices,
                                getExtent(getX(), getAxis()));
   return source.element(builder, loc, getX(), inner);
+}
+
+Extents GatherElementsOp::getNonNegativeSizes() {
+  Extents conditions;
+  requireReadable(getExtents(getX()), ::getType(getResult()), conditions);
+  return conditions;
+}
+
+/// The conditions of tuples of `count` indices into `x` after `batch` axes.
+static Extents getTupleConditions(Value x, int64_t batch, int64_t count,
+                                  Value read) {
+  Extents conditions;
+  requireReadable(ArrayRef(getExtents(x)).slice(batch, count), getType(read),
+                  conditions);
+  return conditions;
 }
 
 /// The number of indices in a tuple: the constant extent of the last axis.
@@ -146,14 +225,17 @@ Value GatherNdOp::emitElement(OpBuilder &builder, Location loc,
   int64_t count = *getTupleSize(getIndices());
   int64_t outer = ::getType(getIndices()).getRank() - 1;
   SmallVector<Value> inner(indices.take_front(batch));
-  for (int64_t i = 0; i < count; ++i) {
-    SmallVector<Value> at(indices.take_front(outer));
-    at.push_back(builder.create<arith::ConstantIndexOp>(loc, i));
-    inner.push_back(emitIndex(builder, loc, source, getIndices(), at,
-                              getExtent(getX(), batch + i)));
-  }
+  llvm::append_range(
+      inner,
+      emitTuple(builder, loc, source, getIndices(), indices.take_front(outer),
+                ArrayRef(getExtents(getX())).slice(batch, count)));
   llvm::append_range(inner, indices.drop_front(outer));
   return source.element(builder, loc, getX(), inner);
+}
+
+Extents GatherNdOp::getNonNegativeSizes() {
+  return getTupleConditions(getX(), getBatchDims(), *getTupleSize(getIndices()),
+                            getResult());
 }
 
 // --- scatter
@@ -169,19 +251,30 @@ ScatterElementsOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
   auto updates = withElementType(at, type.getElementType());
   if (adaptor.getUpdates().getType() != updates)
     return emitOptionalError(loc, "expected updates of type ", updates);
-  if (at.getRank() != type.getRank())
-    return emitOptionalError(loc, "expected indices of rank ", type.getRank());
-  for (auto [i, extents] :
-       llvm::enumerate(llvm::zip_equal(getExtents(type), getExtents(at)))) {
-    auto room = getConstant(std::get<0>(extents) - std::get<1>(extents));
-    if (int64_t(i) != int64_t(adaptor.getAxis()) && room && *room < 0)
-      return emitOptionalError(loc, "axis ", i, " of ", at, " exceeds ", type);
-  }
+  if (failed(checkOtherAxes(loc, type, at, adaptor.getAxis())))
+    return failure();
   types.push_back(type);
   return checkReadable(loc, getExtents(type)[adaptor.getAxis()], updates);
 }
 
 KernelKind ScatterElementsOp::getKernelKind() { return KernelKind::irregular; }
+
+Extents ScatterElementsOp::getNonNegativeSizes() {
+  Extents conditions;
+  requireReadable(getExtents(getX()), ::getType(getUpdates()), conditions);
+  return conditions;
+}
+
+SmallVector<Value> ScatterElementsOp::emitDestination(OpBuilder &builder,
+                                                      Location loc,
+                                                      ValueRange at,
+                                                      ElementSource &source) {
+  SmallVector<Value> destination =
+      emitOwnIndices(builder, loc, source, getX(), getIndices(), getAxis(), at);
+  destination[getAxis()] = emitIndex(builder, loc, source, getIndices(), at,
+                                     getExtent(getX(), getAxis()));
+  return destination;
+}
 
 LogicalResult ScatterNdOp::inferReturnTypes(MLIRContext *,
                                             std::optional<Location> loc,
@@ -208,6 +301,22 @@ LogicalResult ScatterNdOp::inferReturnTypes(MLIRContext *,
 
 KernelKind ScatterNdOp::getKernelKind() { return KernelKind::irregular; }
 
+Extents ScatterNdOp::getNonNegativeSizes() {
+  return getTupleConditions(getX(), 0, *getTupleSize(getIndices()),
+                            getUpdates());
+}
+
+SmallVector<Value> ScatterNdOp::emitDestination(OpBuilder &builder,
+                                                Location loc, ValueRange at,
+                                                ElementSource &source) {
+  int64_t outer = ::getType(getIndices()).getRank() - 1;
+  SmallVector<Value> destination = emitTuple(
+      builder, loc, source, getIndices(), at.take_front(outer),
+      ArrayRef(getExtents(getX())).take_front(*getTupleSize(getIndices())));
+  llvm::append_range(destination, at.drop_front(outer));
+  return destination;
+}
+
 // --- top_k
 
 LogicalResult TopKOp::inferReturnTypes(MLIRContext *context,
@@ -230,6 +339,10 @@ LogicalResult TopKOp::inferReturnTypes(MLIRContext *context,
 }
 
 KernelKind TopKOp::getKernelKind() { return KernelKind::irregular; }
+
+Extents TopKOp::getNonNegativeSizes() {
+  return {getExtent(getX(), getAxis()) - int64_t(getK())};
+}
 
 #define GET_OP_CLASSES
 #include "dialects/graph/Indexing.cpp.inc"

@@ -11,7 +11,8 @@ def Graph_ReadsIndices : NativeOpTrait<"ReadsIndices">;
 /// sets the fault flag: the run fails naming the node.
 class Graph_Gathering<string mnemonic>
     : Graph_InferredOp<mnemonic, [Graph_ReadsIndices,
-        DeclareOpInterfaceMethods<ElementOpInterface>]>;
+        DeclareOpInterfaceMethods<ElementOpInterface>,
+        DeclareOpInterfaceMethods<ShapeConditionOpInterface>]>;
 
 def Graph_GatherOp : Graph_Gathering<"gather"> {
   let summary = "slices of x along an axis";
@@ -38,15 +39,17 @@ def Graph_GatherNdOp : Graph_Gathering<"gather_nd"> {
                        I64Attr:$batch_dims);
 }
 
-class Graph_Irregular<string mnemonic>
+class Graph_Scatter<string mnemonic>
     : Graph_Op<mnemonic, [Pure, InferTypeOpAdaptor, Graph_ReadsIndices,
-        DeclareOpInterfaceMethods<KernelOpInterface>]> {
+        DeclareOpInterfaceMethods<ScatterOpInterface, ["emitDestination"]>,
+        DeclareOpInterfaceMethods<KernelOpInterface>,
+        DeclareOpInterfaceMethods<ShapeConditionOpInterface>]> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat =
     "operands attr-dict `:` functional-type(operands, results)";
 }
 
-def Graph_ScatterElementsOp : Graph_Irregular<"scatter_elements"> {
+def Graph_ScatterElementsOp : Graph_Scatter<"scatter_elements"> {
   let summary = "x with result[i with i[axis] = indices[i]] (kind) updates[i]";
   let description = [{ Updates are applied in row-major order. }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$indices,
@@ -54,7 +57,7 @@ def Graph_ScatterElementsOp : Graph_Irregular<"scatter_elements"> {
                        Graph_ScatterKindAttr:$kind);
 }
 
-def Graph_ScatterNdOp : Graph_Irregular<"scatter_nd"> {
+def Graph_ScatterNdOp : Graph_Scatter<"scatter_nd"> {
   let summary = "x with slices at index tuples combined with updates";
   let description = [{
     result[indices[i..., :]..., s...] (kind) updates[i..., s...], in row-major
@@ -65,7 +68,8 @@ def Graph_ScatterNdOp : Graph_Irregular<"scatter_nd"> {
 }
 
 def Graph_TopKOp : Graph_Op<"top_k", [Pure, InferTypeOpAdaptor,
-    DeclareOpInterfaceMethods<KernelOpInterface>]> {
+    DeclareOpInterfaceMethods<KernelOpInterface>,
+    DeclareOpInterfaceMethods<ShapeConditionOpInterface>]> {
   let summary = "the k largest (or smallest) elements along an axis, sorted";
   let description = [{
     `values` and their i64 `indices`; of equal elements the lower index comes

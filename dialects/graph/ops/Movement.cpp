@@ -110,15 +110,6 @@ static AxisGroup getNextGroup(ArrayRef<AffineExpr> from,
   return {i, from.size(), j, to.size()};
 }
 
-/// The axes of `tensor` whose extent is not 1: the others' index is always 0.
-static SmallVector<int64_t> getLongAxes(Value tensor) {
-  SmallVector<int64_t> axes;
-  for (auto [axis, extent] : llvm::enumerate(getExtents(tensor)))
-    if (getConstant(extent) != 1)
-      axes.push_back(axis);
-  return axes;
-}
-
 Value ReshapeOp::emitElement(OpBuilder &builder, Location loc,
                              ValueRange indices, ElementSource &source) {
   ScalarEmitter emitter(builder, loc);
@@ -340,6 +331,15 @@ AffineMap SliceOp::getResultMap(unsigned) {
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor) {
+  // One element has no next one: every step would do.
+  SmallVector<int64_t> steps(getSteps());
+  for (auto [step, extent] : llvm::zip_equal(steps, getExtents(getResult())))
+    if (getConstant(extent) == 1)
+      step = 1;
+  if (ArrayRef(steps) != getSteps()) {
+    setSteps(steps);
+    return getResult();
+  }
   bool isWhole = getX().getType() == getType() &&
                  llvm::all_of(getSteps(), [](int64_t s) { return s == 1; }) &&
                  llvm::all_of(getStarts().getResults(), [](AffineExpr start) {
@@ -382,6 +382,14 @@ LogicalResult DynamicSliceOp::verify() {
              << getType() << " does not fit into " << getX().getType();
   }
   return success();
+}
+
+Extents DynamicSliceOp::getNonNegativeSizes() {
+  Extents conditions;
+  for (auto [from, to] :
+       llvm::zip_equal(getExtents(getX()), getExtents(getResult())))
+    conditions.push_back(from - to);
+  return conditions;
 }
 
 Value DynamicSliceOp::emitElement(OpBuilder &builder, Location loc,
@@ -438,32 +446,38 @@ OpFoldResult ConcatOp::fold(FoldAdaptor) {
   return getNumOperands() == 1 ? getOperand(0) : Value();
 }
 
-/// The element of the first operand that has one at `inner`, counted from its
-/// own start, among `operands`.
+/// The element at `inner` of the concatenation of `operands`: a binary search
+/// for the operand that holds it.
 static Value emitConcatenated(OpBuilder &builder, Location loc,
                               OperandRange operands, int64_t axis,
-                              SmallVector<Value> inner, ElementSource &source) {
+                              ValueRange inner, ElementSource &source) {
   Value tensor = operands.front();
   if (operands.size() == 1)
     return source.element(builder, loc, tensor, inner);
-  Value extent = source.size(builder, loc, getExtent(tensor, axis));
-  Value isHere = builder.create<arith::CmpIOp>(loc, CmpIPredicate::slt,
-                                               inner[axis], extent);
+  OperandRange low = operands.take_front(operands.size() / 2);
+  OperandRange high = operands.drop_front(low.size());
+  AffineExpr extent = builder.getAffineConstantExpr(0);
+  for (Value operand : low)
+    extent = extent + getExtent(operand, axis);
+  Value offset = source.size(builder, loc, extent);
+  Value isLow = builder.create<arith::CmpIOp>(loc, CmpIPredicate::slt,
+                                              inner[axis], offset);
   return emitBranch(
-      builder, loc, getScalarType(getElementTypeOrSelf(tensor)), isHere,
-      [&](OpBuilder &b) { return source.element(b, loc, tensor, inner); },
+      builder, loc, getScalarType(getElementTypeOrSelf(tensor)), isLow,
+      [&](OpBuilder &b) {
+        return emitConcatenated(b, loc, low, axis, inner, source);
+      },
       [&](OpBuilder &b) {
         SmallVector<Value> rest(inner);
-        rest[axis] = b.create<arith::SubIOp>(loc, inner[axis], extent);
-        return emitConcatenated(b, loc, operands.drop_front(), axis, rest,
-                                source);
+        rest[axis] = b.create<arith::SubIOp>(loc, inner[axis], offset);
+        return emitConcatenated(b, loc, high, axis, rest, source);
       });
 }
 
 Value ConcatOp::emitElement(OpBuilder &builder, Location loc,
                             ValueRange indices, ElementSource &source) {
-  return emitConcatenated(builder, loc, getOperands_(), getAxis(),
-                          SmallVector<Value>(indices), source);
+  return emitConcatenated(builder, loc, getOperands_(), getAxis(), indices,
+                          source);
 }
 
 // --- iota

@@ -66,7 +66,8 @@ def Graph_SliceOp : Graph_TypedMovement<"slice", [
   let hasFolder = 1;
 }
 
-def Graph_DynamicSliceOp : Graph_TypedMovement<"dynamic_slice"> {
+def Graph_DynamicSliceOp : Graph_TypedMovement<"dynamic_slice", [
+    DeclareOpInterfaceMethods<ShapeConditionOpInterface>]> {
   let summary = "result[i] = x[clamp(starts) + i]";
   let description = [{
     `starts` is i64 with one element per axis, clamped so that the slice lies

@@ -70,7 +70,8 @@ void KernelGraph::addReads(OpId reader, Operation *op) {
   });
 }
 
-SmallVector<GroupId> KernelGraph::getConsumers(GroupId group) const {
+SmallVector<GroupId> KernelGraph::getConsumers(GroupId group,
+                                               size_t limit) const {
   SmallVector<GroupId> consumers;
   llvm::SmallDenseSet<GroupId, 16> seen{group};
   for (OpId op : groups[group].members) {
@@ -82,8 +83,11 @@ SmallVector<GroupId> KernelGraph::getConsumers(GroupId group) const {
         continue;
       for (OpId reader : it->second)
         for (GroupId other : groupsOf[reader])
-          if (!holds(other, op) && seen.insert(other).second)
+          if (!holds(other, op) && seen.insert(other).second) {
             consumers.push_back(other);
+            if (consumers.size() == limit)
+              return consumers;
+          }
     }
   }
   return consumers;

@@ -47,9 +47,11 @@ public:
   mlir::Operation *getOp(OpId op) const { return ops[op]; }
   CostModel &getModel() { return model; }
 
-  /// Groups that read values of `group`, and those whose values it reads; each
-  /// once, fixed ones included.
-  mlir::SmallVector<GroupId> getConsumers(GroupId group) const;
+  /// Groups that read values of `group` (no more than `limit`), and those whose
+  /// values it reads; each once, fixed ones included.
+  mlir::SmallVector<GroupId>
+  getConsumers(GroupId group,
+               size_t limit = std::numeric_limits<size_t>::max()) const;
   mlir::SmallVector<GroupId> getProducers(GroupId group) const;
   /// Later groups close by that read a value as large as the loop space of
   /// `group`, which it reads too.

@@ -172,7 +172,7 @@ void Partitioner::pushCopies(GroupId producer) {
   if (!isCandidate(producer) || graph[producer].region.anchor ||
       graph[producer].members.size() > kMaxCopiedOps)
     return;
-  unsigned readers = graph.getConsumers(producer).size();
+  unsigned readers = graph.getConsumers(producer, kMaxCopies + 1).size();
   if (readers < 2 || readers > kMaxCopies)
     return;
   double saving = weighCopies(producer, /*isFree=*/false).saving;

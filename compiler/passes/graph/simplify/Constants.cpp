@@ -125,12 +125,40 @@ struct EvaluateConstants : RewritePattern {
   }
 };
 
+/// An op whose results have no elements = constants without elements
+struct DropEmpty : RewritePattern {
+  explicit DropEmpty(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 2, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (op->getNumOperands() == 0 || op->getNumResults() == 0 || !isPure(op) ||
+        !isa_and_present<GraphDialect>(op->getDialect()))
+      return failure();
+    for (Value result : op->getResults()) {
+      RankedTensorType type = getTensorType(result);
+      if (!type.hasStaticShape() || type.getNumElements() > 0)
+        return rewriter.notifyMatchFailure(op, "has elements");
+    }
+    SmallVector<Value> results;
+    for (Value result : op->getResults()) {
+      RankedTensorType type = getTensorType(result);
+      results.push_back(rewriter.create<ConstantOp>(
+          op->getLoc(), type,
+          DenseElementsAttr::get(type, ArrayRef<Attribute>())));
+    }
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
 } // namespace
 
 void addConstantPatterns(RewritePatternSet &patterns) {
-  patterns.add<ShrinkSplat, MoveSplat<ReshapeOp>, MoveSplat<TransposeOp>,
-               MoveSplat<SliceOp>, EvaluateSplats, EvaluateConstants>(
-      patterns.getContext());
+  patterns
+      .add<ShrinkSplat, MoveSplat<ReshapeOp>, MoveSplat<TransposeOp>,
+           MoveSplat<SliceOp>, EvaluateSplats, EvaluateConstants, DropEmpty>(
+          patterns.getContext());
 }
 
 } // namespace tcc

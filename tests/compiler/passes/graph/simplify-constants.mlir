@@ -57,6 +57,14 @@ func.func @bad_index_stays(%x: tensor<3xf32>) -> tensor<1xf32> {
   return %y : tensor<1xf32>
 }
 
+// CHECK-LABEL: func @no_elements
+// CHECK-NEXT:    %[[C:.+]] = graph.constant dense<> : tensor<0xf32>
+// CHECK-NEXT:    return %[[C]]
+func.func @no_elements(%x: tensor<0x5xf32>) -> tensor<0xf32> {
+  %y = graph.reduce <sum> %x [1] : (tensor<0x5xf32>) -> tensor<0xf32>
+  return %y : tensor<0xf32>
+}
+
 // A splat of another rank beside a computed operand stays, and no rewrite
 // changes the module to find that out: the pass would not come to an end.
 // CHECK-LABEL: func @one_splat
