@@ -95,17 +95,17 @@ Offset<format::TensorSpec> EntryBuilder::buildSpec(exec::TensorAttr tensor) {
   std::vector<Offset<format::SizeExpr>> shape;
   for (AffineExpr extent : graph::getExtents(tensor.getType()))
     shape.push_back(package::buildSize(fbb, extent));
-  std::vector<char> fixed;
-  if (tensor.getFixed())
-    fixed = getBytes(tensor.getFixed());
-  auto *fixedData = reinterpret_cast<const uint8_t *>(fixed.data());
   auto name = fbb.CreateString(tensor.getName().str());
   auto shapeVector = fbb.CreateVector(shape);
-  auto fixedVector = fixed.empty() ? Offset<flatbuffers::Vector<uint8_t>>()
-                                   : fbb.CreateVector(fixedData, fixed.size());
+  Offset<flatbuffers::Vector<uint8_t>> fixed;
+  if (tensor.getFixed()) {
+    std::vector<char> bytes = getBytes(tensor.getFixed());
+    fixed = fbb.CreateVector(reinterpret_cast<const uint8_t *>(bytes.data()),
+                             bytes.size());
+  }
   return format::CreateTensorSpec(
       fbb, name, getDType(tensor.getType().getElementType()), shapeVector,
-      fixedVector, tensor.getIndexMin(), tensor.getIndexMax());
+      fixed, tensor.getIndexMin(), tensor.getIndexMax());
 }
 
 Offset<EntryBuilder::Specs> EntryBuilder::buildSpecs(ArrayAttr tensors) {

@@ -141,13 +141,12 @@ static tcc_program::Spec describeSpec(const format::Program &program,
   tcc_program::Spec result;
   for (const format::SizeExpr *expr : *spec.shape())
     result.dims.push_back(describeDim(program, *expr));
-  bool isFixed = spec.fixed() && spec.fixed()->size() > 0;
   result.spec = {spec.name()->c_str(),
                  static_cast<tcc_dtype>(spec.dtype()),
                  result.dims.size(),
                  nullptr,
                  -1,
-                 isFixed};
+                 spec.fixed() != nullptr};
   return result;
 }
 

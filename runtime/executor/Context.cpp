@@ -114,12 +114,13 @@ Status Context::allocateStates(const Allocator &allocator) {
 Status Context::allocateFixed(const Allocator &allocator) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto *fixed = signature->inputs()->Get(i)->fixed();
-    if (!fixed || fixed->size() == 0)
+    if (!fixed)
       continue;
     auto memory = Memory::allocate(fixed->size(), allocator, inputName(i));
     if (!memory.ok())
       return memory.takeStatus();
-    std::memcpy(memory->data(), fixed->data(), fixed->size());
+    std::copy_n(fixed->data(), fixed->size(),
+                reinterpret_cast<uint8_t *>(memory->data()));
     inputs[i].fixedValue = std::move(*memory);
   }
   return Status();
@@ -248,9 +249,12 @@ Status Context::setDim(std::string_view name, int64_t value) {
 
 Status Context::checkFixed() const {
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Memory &fixed = inputs[i].fixedValue;
-    if (inputs[i].isBound && inputs[i].state < 0 && fixed.size() > 0 &&
-        std::memcmp(inputs[i].data, fixed.data(), fixed.size()) != 0)
+    const Input &input = inputs[i];
+    if (!input.isBound || input.state >= 0 || !input.fixedValue)
+      continue;
+    std::span<const std::byte> fixed = input.fixedValue->span();
+    if (!std::equal(fixed.begin(), fixed.end(),
+                    static_cast<const std::byte *>(input.data)))
       return makeError(Code::Usage, "input '", inputName(i),
                        "' differs from the value it was compiled for");
   }
@@ -262,9 +266,9 @@ Status Context::placeInputs() {
     Input &input = inputs[i];
     if (input.state >= 0)
       continue;
-    const void *data = input.isBound ? input.data : input.fixedValue.data();
-    if (!input.isBound && input.fixedValue.size() == 0)
+    if (!input.isBound && !input.fixedValue)
       return makeError(Code::Usage, "input '", inputName(i), "' is not bound");
+    const void *data = input.isBound ? input.data : input.fixedValue->data();
     walk->bind(StorageClass::input, i, const_cast<void *>(data));
   }
   return Status();

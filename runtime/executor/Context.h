@@ -77,7 +77,7 @@ private:
     bool isBound = false;       ///< a state: has a first value or was run
     int64_t state = -1;         ///< the StatePair it reads, or -1
     std::vector<int64_t> shape; ///< as bound; a state's: also of the last run
-    Memory fixedValue;          ///< --input-value
+    std::optional<Memory> fixedValue; ///< --input-value
   };
   struct Output {
     void *data = nullptr;

@@ -98,7 +98,7 @@ bool EntryVerifier::verifySpec(const format::TensorSpec &spec,
 
 /// The fixed value of an input, if there is one, is whole.
 bool EntryVerifier::verifyFixed(const format::TensorSpec &spec) {
-  if (sizeOf(spec.fixed()) == 0)
+  if (!spec.fixed())
     return true;
   std::vector<int64_t> shape;
   for (const format::SizeExpr *dim : *spec.shape())

@@ -47,7 +47,7 @@ static ordered_json describeEntry(const format::Program &program,
     return row; // its inputs and outputs are all the weights
   for (const format::TensorSpec *input : *entry.inputs()) {
     ordered_json spec = describeSpec(program, *input);
-    spec["fixed"] = input->fixed() && input->fixed()->size() > 0;
+    spec["fixed"] = input->fixed() != nullptr;
     row["inputs"].push_back(std::move(spec));
   }
   for (const format::TensorSpec *output : *entry.outputs())

@@ -132,8 +132,7 @@ static Status makeRandom(const std::string &seedText, Session &session) {
     bool isState = false;
     for (size_t s = 0; entry.states() && s < entry.states()->size(); ++s)
       isState |= entry.states()->Get(s)->input() == i;
-    bool isFixed = spec.fixed() && spec.fixed()->size() > 0;
-    if (isState || isFixed || session.inputs.count(i))
+    if (isState || spec.fixed() || session.inputs.count(i))
       continue;
     auto shape = context.inputShape(i);
     if (!shape.ok())
