@@ -51,8 +51,9 @@ public:
   Status bindOutput(size_t index, const TensorView &tensor);
   /// Fixes a symbolic dimension; needed only where no input's shape tells it.
   Status setDim(std::string_view name, int64_t value);
-  /// The shape of an input by the dimensions that are set so far.
-  Result<std::vector<int64_t>> inputShape(size_t index) const;
+  /// The shape of an input by the dimensions that are set, and that the bound
+  /// inputs tell, so far.
+  Result<std::vector<int64_t>> inputShape(size_t index);
 
   /// After an error the values of outputs are undefined; so are those of states
   /// that are updated in place.

@@ -155,15 +155,13 @@ Status Context::resolveDims() {
   return Status();
 }
 
-Result<std::vector<int64_t>> Context::inputShape(size_t index) const {
+Result<std::vector<int64_t>> Context::inputShape(size_t index) {
   const format::TensorSpec &spec = *signature->inputs()->Get(index);
-  std::vector<int64_t> slots(signature->slot_count());
-  for (size_t i = 0; i < givenDims.size(); ++i)
-    slots[i] = givenDims[i].value_or(0);
+  solveDims();
   std::vector<int64_t> shape;
   for (const format::SizeExpr *expr : *spec.shape()) {
     for (const format::SizeInstruction *step : *expr->code())
-      if (step->op() == format::SizeOp::slot && !givenDims[step->value()])
+      if (step->op() == format::SizeOp::slot && !dims[step->value()])
         return makeError(Code::Usage, "dimension '",
                          program->program()
                              .symbols()
@@ -172,7 +170,7 @@ Result<std::vector<int64_t>> Context::inputShape(size_t index) const {
                              ->string_view(),
                          "' is not bound");
     int64_t extent = 0;
-    if (!evaluate(*expr, slots.data(), extent) || extent < 0)
+    if (!evaluate(*expr, walk->slots().data(), extent) || extent < 0)
       return makeError(Code::Usage, "input '", inputName(index),
                        "' has no valid shape for these dimensions");
     shape.push_back(extent);

@@ -119,8 +119,14 @@ static Status readDirectory(const InputOptions &options, Session &session) {
   return Status();
 }
 
-/// Makes every input that nothing else gave, but states (zero) and fixed ones.
-static Status makeRandom(const std::string &seedText, Session &session) {
+static Status bind(size_t index, const Tensor &tensor, Context &context) {
+  return context.bindInput(index,
+                           {tensor.data.data(), tensor.dtype, tensor.shape});
+}
+
+/// Makes and binds every input that nothing else gave, but states (zero) and
+/// fixed ones; of the dimensions that the given ones have.
+static Status bindRandom(const std::string &seedText, Session &session) {
   uint64_t seed = 0;
   if (!parseNumber(seedText, seed))
     return makeError(Code::Usage, "--random-inputs '", seedText,
@@ -142,6 +148,8 @@ static Status makeRandom(const std::string &seedText, Session &session) {
       return tensor.takeStatus();
     fillRandom(*tensor, seed, i, spec);
     session.inputs.emplace(i, std::move(*tensor));
+    if (Status status = bind(i, session.inputs.at(i), context); !status.ok())
+      return status;
   }
   return Status();
 }
@@ -154,13 +162,9 @@ Status tools::bindInputs(const InputOptions &options, Session &session) {
   if (!options.inputsDir.empty())
     if (Status status = readDirectory(options, session); !status.ok())
       return status;
-  if (!options.randomSeed.empty())
-    if (Status status = makeRandom(options.randomSeed, session); !status.ok())
+  for (const auto &[index, tensor] : session.inputs)
+    if (Status status = bind(index, tensor, *session.context); !status.ok())
       return status;
-  for (auto &[index, tensor] : session.inputs)
-    if (Status status = session.context->bindInput(
-            index, {tensor.data.data(), tensor.dtype, tensor.shape});
-        !status.ok())
-      return status;
-  return Status();
+  return options.randomSeed.empty() ? Status()
+                                    : bindRandom(options.randomSeed, session);
 }

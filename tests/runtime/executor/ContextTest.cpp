@@ -74,6 +74,17 @@ TEST(Context, ShapesOfInputsFollowFromDimensions) {
   EXPECT_EQ(unwrap(context->inputShape(0)), (std::vector<int64_t>{5, 4}));
 }
 
+TEST(Context, ShapesOfInputsFollowFromBoundOnes) {
+  ProgramBuilder builder = addOneProgram();
+  std::vector<Expr> shape;
+  shape.push_back(slot(0));
+  uint32_t other = builder.input("other", DType::f32, std::move(shape));
+  auto context = makeContext(builder);
+  std::vector<float> x(12);
+  ASSERT_THAT(bind(*context, 0, x, {3, 4}), succeeds());
+  EXPECT_EQ(unwrap(context->inputShape(other)), std::vector<int64_t>{3});
+}
+
 TEST(Context, ChecksFixedInputs) {
   ProgramBuilder builder = addOneProgram();
   uint32_t rate = builder.input("rate", DType::i32, {});
