@@ -18,7 +18,8 @@ struct Comparison {
 };
 
 /// Fails where |d| > atol * max|expected| + rtol * |expected|. NaN equals NaN,
-/// an infinity itself; integers and booleans are compared exactly.
+/// an infinity itself; integers and booleans are compared exactly. Of bf16 also
+/// with f32, as which it is written to .npy files.
 Comparison compare(const runtime::TensorView &found,
                    const runtime::Tensor &expected, const Tolerance &tolerance);
 
