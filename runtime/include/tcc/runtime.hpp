@@ -88,6 +88,9 @@ public:
       throw Error(TCC_USAGE, "the tensor has another element type");
     return static_cast<T *>(tensor.data);
   }
+  /// The elements of any type, also those that C++ has not: f16, bf16.
+  void *bytes() const { return tensor.data; }
+  size_t byteCount() const { return size() * tcc_dtype_size(tensor.dtype); }
 
 private:
   tcc_tensor tensor;
@@ -228,7 +231,10 @@ public:
   template <typename T> void bindOutput(size_t output, T *data, size_t count) {
     if (program->output(output).dtype != dtypeOf<T>())
       throw Error(TCC_USAGE, "the output has another element type");
-    check(tcc_context_bind_output(get(), output, data, count * sizeof(T)));
+    bindOutputBytes(output, data, count * sizeof(T));
+  }
+  void bindOutputBytes(size_t output, void *data, size_t bytes) {
+    check(tcc_context_bind_output(get(), output, data, bytes));
   }
   void bind(size_t input, const DLManagedTensor *tensor) {
     check(tcc_context_bind_input_dlpack(get(), input, tensor));

@@ -56,10 +56,15 @@ TEST_F(ApiTest, RunsAPackage) {
   EXPECT_EQ(y.size(), 12u);
   EXPECT_EQ(y.data<float>()[11], 2);
   EXPECT_THROW(y.data<double>(), tcc::Error);
+  EXPECT_EQ(y.bytes(), y.data<float>());
+  EXPECT_EQ(y.byteCount(), 48u);
   std::vector<float> z(12);
   context.bindOutput(0, z.data(), z.size());
   context.run();
   EXPECT_EQ(z, std::vector<float>(12, 2));
+  context.bindOutputBytes(0, x.data(), y.byteCount());
+  context.run();
+  EXPECT_EQ(x, std::vector<float>(12, 2));
 }
 
 TEST_F(ApiTest, DescribesThePackage) {
