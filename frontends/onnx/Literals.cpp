@@ -92,10 +92,23 @@ static std::string packTypedFields(const TensorProto &tensor, unsigned width) {
   return bytes;
 }
 
+static int64_t countTypedElements(const TensorProto &tensor) {
+  return int64_t(tensor.float_data_size()) + tensor.double_data_size() +
+         tensor.int32_data_size() + tensor.int64_data_size() +
+         tensor.uint64_data_size() + tensor.string_data_size();
+}
+
 bool LiteralReader::readTypedFields(const TensorProto &tensor, int64_t size,
                                     Literal &literal, LiteralError &error) {
-  auto bytes = std::make_shared<std::string>(packTypedFields(
-      tensor, getElementByteSize(literal.type.getElementType())));
+  unsigned width = getElementByteSize(literal.type.getElementType());
+  auto bytes = std::make_shared<std::string>(packTypedFields(tensor, width));
+  if (int64_t(bytes->size()) != countTypedElements(tensor) * width) {
+    refuse(error, ProblemClass::badBytes,
+           "tensor '" + tensor.name() +
+               "' has data in a field that is not of " +
+               getTypeName(tensor.data_type()));
+    return false;
+  }
   if (int64_t(bytes->size()) != size) {
     refuse(error, ProblemClass::badBytes,
            "tensor '" + tensor.name() + "' has " + llvm::Twine(bytes->size()) +

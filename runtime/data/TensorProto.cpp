@@ -99,7 +99,9 @@ struct Proto {
   uint64_t dataType = 0;
   bool isExternal = false;
   std::span<const std::byte> raw;
-  std::vector<uint64_t> elements; ///< of the typed fields, as bits
+  std::vector<uint64_t> elements; ///< of the typed field, as bits
+  uint64_t typedField = 0;        ///< its number
+  bool hasTwoFields = false;
 };
 
 /// Appends the elements of a repeated scalar field, packed or not.
@@ -130,6 +132,17 @@ bool appendScalars(const WireField &field, Wire element,
   return field.bytes.size() % bytes == 0;
 }
 
+bool appendElements(const WireField &field, Wire element, Proto &proto) {
+  size_t before = proto.elements.size();
+  if (!appendScalars(field, element, proto.elements))
+    return false;
+  if (proto.elements.size() == before)
+    return true;
+  proto.hasTwoFields |= before > 0 && proto.typedField != field.number;
+  proto.typedField = field.number;
+  return true;
+}
+
 bool readProtoField(const WireField &field, Proto &proto) {
   switch (field.number) {
   case kDims: {
@@ -146,13 +159,13 @@ bool readProtoField(const WireField &field, Proto &proto) {
     proto.raw = field.bytes;
     return field.wire == kBytes;
   case kFloatData:
-    return appendScalars(field, kFixed32, proto.elements);
+    return appendElements(field, kFixed32, proto);
   case kDoubleData:
-    return appendScalars(field, kFixed64, proto.elements);
+    return appendElements(field, kFixed64, proto);
   case kInt32Data:
   case kInt64Data:
   case kUint64Data:
-    return appendScalars(field, kVarint, proto.elements);
+    return appendElements(field, kVarint, proto);
   case kExternalData:
     proto.isExternal = true;
     return true;
@@ -169,6 +182,24 @@ std::optional<DType> dtypeOfOnnx(uint64_t dataType) {
       std::nullopt,   std::nullopt, // complex
       DType::bf16};
   return dataType < std::size(kTypes) ? kTypes[dataType] : std::nullopt;
+}
+
+/// The typed field that has the elements of a type; narrow ones stand in
+/// int32_data.
+Field fieldOf(DType dtype) {
+  switch (dtype) {
+  case DType::f32:
+    return kFloatData;
+  case DType::f64:
+    return kDoubleData;
+  case DType::i64:
+    return kInt64Data;
+  case DType::u32:
+  case DType::u64:
+    return kUint64Data;
+  default:
+    return kInt32Data;
+  }
 }
 
 template <typename... Parts>
@@ -204,6 +235,10 @@ Result<Tensor> runtime::parseTensorProto(std::span<const std::byte> bytes,
   if (!dtype)
     return refuse(name, "has ONNX data type ", proto.dataType,
                   ", which tcc-run does not read");
+  if (!proto.elements.empty() &&
+      (proto.hasTwoFields || proto.typedField != fieldOf(*dtype)))
+    return refuse(name, "has data in a field that is not of ",
+                  traitsOf(*dtype).name);
   // Before memory is allocated: the data must be as large as the shape says.
   uint64_t held = proto.raw.empty()
                       ? proto.elements.size() * traitsOf(*dtype).bytes

@@ -60,6 +60,15 @@ def external(location, offset=0):
     return model
 
 
+def misplaced():
+    """linear() with the elements of its weight in the field of integers."""
+    model = linear()
+    weight = model.graph.initializer[0]
+    weight.ClearField("raw_data")
+    weight.int32_data.extend(range(FEATURES * 3))
+    return model
+
+
 class Refusals:
     """Runs tools in a folder of their own and checks how they refuse."""
 
@@ -108,6 +117,7 @@ def check_models(r):
 
     refuse("zero-byte model", 3, ["bad.onnx"], b"")
     refuse("text as model", 3, ["bad.onnx"], b"no model at all\n")
+    refuse("misplaced data", 3, ["'w'", "float"], misplaced())
     refuse("unknown op", 4, ["/linear", "Fancy"], linear(op="Fancy"))
     refuse("unknown dim", 2, ["rows"], linear(), "--dim", "rows=3")
     refuse("unknown input", 2, ["z"], linear(), "--input-shape", "z=1x2")

@@ -55,6 +55,14 @@ TEST(TensorProto, RefusesWhatItCannotRead) {
               failsWith(Code::BadData, "type 8"));
   EXPECT_THAT(parse(varintField(1, 100) + varintField(2, 1)).takeStatus(),
               failsWith(Code::BadData, "expected 400"));
+  // f32 whose elements stand in int32_data; in two fields
+  std::string floatType = varintField(1, 1) + varintField(2, 1);
+  std::string one = bytesField(4, std::string("\0\0\x80\x3f", 4));
+  EXPECT_THAT(parse(floatType + bytesField(5, "\1")).takeStatus(),
+              failsWith(Code::BadData, "field that is not of f32"));
+  EXPECT_THAT(parse(floatType + bytesField(5, "\1") + one).takeStatus(),
+              failsWith(Code::BadData, "field that is not of f32"));
+  EXPECT_TRUE(parse(floatType + one).ok());
   EXPECT_THAT(parse(varintField(2, 1) + bytesField(13, "")).takeStatus(),
               failsWith(Code::BadData, "another file"));
 }
