@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from harness import Tally, first_line, run_tool
-from models import cases
+from models import cases, determinism
 
 
 def compile_flags(case):
@@ -28,7 +28,8 @@ def compile_flags(case):
 def check(tally, name, case, folder, work):
     package = os.path.join(work, name + ".tcc")
     model = os.path.join(folder, "model.onnx")
-    compiled = run_tool("tcc", model, "-o", package, "-q", *compile_flags(case))
+    flags = compile_flags(case)
+    compiled = run_tool("tcc", model, "-o", package, "-q", *flags)
     if not tally.check(f"{name} compiles", compiled.code == 0, first_line(compiled)):
         return
     print(f"{name}: compiled in {compiled.seconds:.1f} s", flush=True)
@@ -37,6 +38,9 @@ def check(tally, name, case, folder, work):
         ran = run_tool("tcc-run", "run", package, *options)
         label = f"{name} {os.path.basename(data)}"
         tally.check(label, ran.code == 0, first_line(ran))
+    if name in determinism.MODELS:
+        determinism.check_package(tally, name, package, flags, folder, work)
+        determinism.check_runs(tally, name, package, folder)
     os.remove(package)
 
 

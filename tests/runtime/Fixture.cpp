@@ -20,6 +20,8 @@ std::vector<char> tests::readBytes(const std::string &path) {
 
 void tests::writeBytes(const std::string &path,
                        const std::vector<char> &bytes) {
+  // ext4 waits for the disk when a file is replaced, not for a new one.
+  std::filesystem::remove(path);
   std::ofstream(path, std::ios::binary).write(bytes.data(), bytes.size());
 }
 

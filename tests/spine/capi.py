@@ -59,6 +59,9 @@ class Context:
             "tcc_context_create", program, c.byref(options), c.byref(self.handle)
         )
 
+    def __del__(self):
+        self.library.lib.tcc_context_release(self.handle)
+
     def run(self, inputs, outputs):
         lib, kept = self.library.lib, []
         for name, array in inputs.items():
