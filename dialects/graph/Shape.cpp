@@ -135,6 +135,32 @@ std::optional<int64_t> getConstant(AffineExpr expression) {
   return std::nullopt;
 }
 
+static AxisGroup getFirstGroup(ArrayRef<AffineExpr> from,
+                               ArrayRef<AffineExpr> to) {
+  for (size_t count = 2; count < from.size() + to.size(); ++count)
+    for (size_t m = 1; m < count && m <= from.size(); ++m) {
+      size_t n = count - m;
+      MLIRContext *context = from.front().getContext();
+      if (n <= to.size() && isEqual(getNumElements(from.take_front(m), context),
+                                    getNumElements(to.take_front(n), context)))
+        return {0, m, 0, n};
+    }
+  return {0, from.size(), 0, to.size()};
+}
+
+SmallVector<AxisGroup> groupAxes(ArrayRef<AffineExpr> from,
+                                 ArrayRef<AffineExpr> to) {
+  SmallVector<AxisGroup> groups;
+  size_t i = 0, j = 0;
+  while (i < from.size() || j < to.size()) {
+    AxisGroup group = getFirstGroup(from.drop_front(i), to.drop_front(j));
+    groups.push_back({i, i + group.fromEnd, j, j + group.toEnd});
+    i += group.fromEnd;
+    j += group.toEnd;
+  }
+  return groups;
+}
+
 SmallVector<SymbolAttr> getSymbols(ModuleOp module) {
   SmallVector<SymbolAttr> symbols;
   if (auto attr = module->getAttrOfType<ArrayAttr>(GraphDialect::kSymbolsAttr))

@@ -44,6 +44,17 @@ mlir::AffineMap makeSizeMap(llvm::ArrayRef<mlir::AffineExpr> sizes,
 mlir::AffineExpr getNumElements(llvm::ArrayRef<mlir::AffineExpr> extents,
                                 mlir::MLIRContext *context);
 
+/// Axes [fromBegin, fromEnd) of one shape and [toBegin, toEnd) of another that
+/// hold the same elements.
+struct AxisGroup {
+  size_t fromBegin, fromEnd, toBegin, toEnd;
+};
+
+/// Splits two shapes of equally many elements into the smallest groups of
+/// adjacent axes with equal products.
+llvm::SmallVector<AxisGroup> groupAxes(llvm::ArrayRef<mlir::AffineExpr> from,
+                                       llvm::ArrayRef<mlir::AffineExpr> to);
+
 /// True if both are the same for all values of the symbols, as far as affine
 /// simplification can tell.
 bool isEqual(mlir::AffineExpr lhs, mlir::AffineExpr rhs);

@@ -256,12 +256,6 @@ Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes,
   return block;
 }
 
-Value tcc::cpu::contractionTasks(KernelBuilder &b, const Contraction &c) {
-  Value rowBlocks = b.ceilDiv(c.m, c.blocking.m);
-  Value columnBlocks = b.ceilDiv(c.n, c.blocking.n);
-  return b.mul(c.batch, b.mul(rowBlocks, columnBlocks));
-}
-
 int64_t tcc::cpu::contractionScratchBytes(const Blocking &blocking, Type sum,
                                           Type packedLhs, Type packedRhs) {
   return ScratchLayout(blocking, sum, packedLhs, packedRhs).end;

@@ -71,9 +71,6 @@ struct Contraction {
 int64_t contractionScratchBytes(const Blocking &blocking, mlir::Type sum,
                                 mlir::Type packedLhs, mlir::Type packedRhs);
 
-/// Number of tasks: one for each block of the output.
-Value contractionTasks(KernelBuilder &b, const Contraction &contraction);
-
 /// Emits tasks [firstTask, lastTask); `scratch` is a pointer, aligned to 64
 /// bytes.
 void emitContraction(KernelBuilder &b, const Contraction &contraction,

@@ -281,11 +281,6 @@ int64_t tcc::cpu::chooseWindowGrain(int64_t work) {
   return std::max<int64_t>(1, grain / std::max<int64_t>(1, work));
 }
 
-Value tcc::cpu::windowTasks(KernelBuilder &b, const Window &window) {
-  Value planes = b.mul(window.images, window.channels);
-  return b.ceilDiv(planes, window.planesPerTask);
-}
-
 void tcc::cpu::emitWindow(KernelBuilder &b, const Window &window,
                           Value firstTask, Value lastTask) {
   WindowEmitter emitter(b, window);

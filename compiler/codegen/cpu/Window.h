@@ -50,8 +50,7 @@ struct Window {
 /// its start.
 int64_t chooseWindowGrain(int64_t work);
 
-Value windowTasks(KernelBuilder &b, const Window &window);
-
+/// Emits tasks [firstTask, lastTask) of planesPerTask planes each.
 void emitWindow(KernelBuilder &b, const Window &window, Value firstTask,
                 Value lastTask);
 

@@ -124,41 +124,25 @@ void Collapser::relateAxes(Operation *op, ArrayRef<int64_t> operandAxes) {
 void Collapser::relateReshape(ReshapeOp op) {
   Value from = op.getX(), to = op.getResult();
   Axes fromAxes = getLongAxes(from), toAxes = getLongAxes(to);
-  Extents fromExtents = getExtents(from), toExtents = getExtents(to);
-  MLIRContext *context = op.getContext();
-  size_t i = 0, j = 0;
-  while (i < fromAxes.size() && j < toAxes.size()) {
-    size_t m = 0, n = 0;
-    auto multiply = [&](Extents &extents, Axes &axes, size_t first,
-                        size_t count) {
-      AffineExpr product = getAffineConstantExpr(1, context);
-      for (size_t k = 0; k < count; ++k)
-        product = product * extents[axes[first + k]];
-      return product;
-    };
-    for (size_t count = 2; m == 0; ++count) {
-      if (count >= fromAxes.size() - i + toAxes.size() - j) {
-        m = fromAxes.size() - i;
-        n = toAxes.size() - j;
-      }
-      for (size_t k = 1; m == 0 && k < count; ++k)
-        if (i + k <= fromAxes.size() && j + count - k <= toAxes.size() &&
-            isEqual(multiply(fromExtents, fromAxes, i, k),
-                    multiply(toExtents, toAxes, j, count - k))) {
-          m = k;
-          n = count - k;
-        }
-    }
-    if (i > 0)
+  auto getLongExtents = [](Value tensor, const Axes &axes) {
+    Extents extents;
+    for (int64_t axis : axes)
+      extents.push_back(getExtent(tensor, axis));
+    return extents;
+  };
+  for (const AxisGroup &group :
+       groupAxes(getLongExtents(from, fromAxes), getLongExtents(to, toAxes))) {
+    size_t i = group.fromBegin, j = group.toBegin;
+    bool isFirst = i == 0 || j == 0;
+    if (!isFirst && i < fromAxes.size() && j < toAxes.size())
       classes.unionSets(before(from, fromAxes[i]), before(to, toAxes[j]));
-    Boundary first = m > 1 ? before(from, fromAxes[i + 1])
-                           : before(to, n > 1 ? toAxes[j + 1] : -1);
-    for (size_t k = 1; k < m; ++k)
-      classes.unionSets(first, before(from, fromAxes[i + k]));
-    for (size_t k = 1; k < n; ++k)
-      classes.unionSets(first, before(to, toAxes[j + k]));
-    i += m;
-    j += n;
+    SmallVector<Boundary> inner;
+    for (size_t k = i + 1; k < group.fromEnd; ++k)
+      inner.push_back(before(from, fromAxes[k]));
+    for (size_t k = j + 1; k < group.toEnd; ++k)
+      inner.push_back(before(to, toAxes[k]));
+    for (const Boundary &boundary : ArrayRef(inner).drop_front(!inner.empty()))
+      classes.unionSets(inner.front(), boundary);
   }
 }
 

@@ -89,27 +89,6 @@ static void delinearize(const ScalarEmitter &emitter, Value linear,
   indices[0] = linear;
 }
 
-/// Axes [first, end) of either shape that hold the same elements.
-struct AxisGroup {
-  size_t fromBegin, fromEnd, toBegin, toEnd;
-};
-
-/// The next, smallest group after `last` with equal products.
-static AxisGroup getNextGroup(ArrayRef<AffineExpr> from,
-                              ArrayRef<AffineExpr> to, AxisGroup last,
-                              MLIRContext *context) {
-  size_t i = last.fromEnd, j = last.toEnd;
-  size_t fromLeft = from.size() - i, toLeft = to.size() - j;
-  for (size_t count = 2; count < fromLeft + toLeft; ++count)
-    for (size_t m = 1; m < count && m <= fromLeft; ++m) {
-      size_t n = count - m;
-      if (n <= toLeft && isEqual(getNumElements(from.slice(i, m), context),
-                                 getNumElements(to.slice(j, n), context)))
-        return {i, i + m, j, j + n};
-    }
-  return {i, from.size(), j, to.size()};
-}
-
 Value ReshapeOp::emitElement(OpBuilder &builder, Location loc,
                              ValueRange indices, ElementSource &source) {
   ScalarEmitter emitter(builder, loc);
@@ -130,11 +109,11 @@ Value ReshapeOp::emitElement(OpBuilder &builder, Location loc,
     });
   };
   // Axes that stay as they are form groups of their own and need no arithmetic.
-  AxisGroup group = {0, 0, 0, 0};
-  while (group.fromEnd < from.size() && group.toEnd < to.size()) {
-    group = getNextGroup(from, to, group, getContext());
+  for (const AxisGroup &group : groupAxes(from, to)) {
     size_t fromCount = group.fromEnd - group.fromBegin;
     size_t toCount = group.toEnd - group.toBegin;
+    if (fromCount == 0 || toCount == 0)
+      continue; // axes left over have one element
     auto fromExtents = ArrayRef(from).slice(group.fromBegin, fromCount);
     auto toExtents = ArrayRef(to).slice(group.toBegin, toCount);
     Value linear =

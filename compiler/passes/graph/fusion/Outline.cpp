@@ -160,34 +160,6 @@ Extents BodyBuilder::getTarget(Value value, unsigned access) const {
   return getExtents(value);
 }
 
-/// Splits two shapes of equally many elements into the shortest runs of axes
-/// with equal products: pairs of ends.
-static SmallVector<std::pair<unsigned, unsigned>>
-alignAxes(ArrayRef<AffineExpr> from, ArrayRef<AffineExpr> to) {
-  SmallVector<std::pair<unsigned, unsigned>> runs;
-  unsigned i = 0, j = 0;
-  while (i < from.size() || j < to.size()) {
-    auto findEnd = [&]() -> std::pair<unsigned, unsigned> {
-      for (unsigned length = 1; length <= from.size() + to.size(); ++length)
-        for (unsigned m = i; m <= from.size(); ++m) {
-          int64_t n = int64_t(j) + length - (m - i);
-          if (n < int64_t(j) || n > int64_t(to.size()))
-            continue;
-          if (!from.empty() || !to.empty()) {
-            MLIRContext *context = (from.empty() ? to : from)[0].getContext();
-            if (graph::isEqual(getNumElements(from.slice(i, m - i), context),
-                               getNumElements(to.slice(j, n - j), context)))
-              return {m, unsigned(n)};
-          }
-        }
-      return {from.size(), to.size()};
-    };
-    std::tie(i, j) = findEnd();
-    runs.push_back({i, j});
-  }
-  return runs;
-}
-
 /// The extents which an operand that is repeated to `from` has if it is
 /// repeated to `to` instead; nothing if a run of merged axes repeats in part.
 static std::optional<Extents> reshapeRepeated(ArrayRef<AffineExpr> operand,
@@ -195,10 +167,9 @@ static std::optional<Extents> reshapeRepeated(ArrayRef<AffineExpr> operand,
                                               ArrayRef<AffineExpr> to) {
   Extents result; // without leading ones
   int64_t missing = from.size() - operand.size();
-  unsigned i = 0, j = 0;
-  for (auto [iEnd, jEnd] : alignAxes(from, to)) {
+  for (const AxisGroup &group : groupAxes(from, to)) {
     bool isRead = false, isRepeated = false;
-    for (; i < iEnd; ++i) {
+    for (size_t i = group.fromBegin; i < group.fromEnd; ++i) {
       if (graph::getConstant(from[i]) == 1)
         continue;
       bool isOne =
@@ -207,7 +178,7 @@ static std::optional<Extents> reshapeRepeated(ArrayRef<AffineExpr> operand,
     }
     if (isRead && isRepeated)
       return std::nullopt;
-    for (; j < jEnd; ++j)
+    for (size_t j = group.toBegin; j < group.toEnd; ++j)
       if (isRead)
         result.push_back(to[j]);
       else if (!result.empty())

@@ -73,15 +73,6 @@ struct PointwiseBeforeMove : RewritePattern {
   }
 };
 
-/// The axes of `tensor` whose extent is not 1.
-SmallVector<int64_t> getLongAxes(Value tensor) {
-  SmallVector<int64_t> axes;
-  for (auto [axis, extent] : llvm::enumerate(getExtents(tensor)))
-    if (getConstant(extent) != 1)
-      axes.push_back(axis);
-  return axes;
-}
-
 /// reshape(transpose(x)) = transpose(reshape(x)) where the reshape only places
 /// axes of extent 1: transposes meet, and products that take them in.
 struct UnitReshapeBeforeTranspose : OpRewritePattern<ReshapeOp> {
