@@ -101,6 +101,7 @@ private:
   }
   cpu::MatrixOperand filterOperand();
   cpu::MatrixOperand patchOperand();
+  SmallVector<cpu::WindowDimension> windowDimensions();
   Value patchElement(KernelBuilder &b, Value batch, Value position, Value k);
   void emitEpilogue(KernelBuilder &b, Value sum, Value batch, Value i, Value j);
 };
@@ -137,17 +138,35 @@ cpu::MatrixOperand ConvolutionEmitter::patchOperand() {
           return patchElement(b, batch, position, k);
         },
         plan.patches.elementType, /*lanesAdjacent=*/true);
-  cpu::ConvolutionInput input{getMemory(frame, plan.patches.input),
-                              b.index(0),
-                              b.index(plan.channels),
-                              {}};
-  ConvOp op = plan.op;
-  for (auto [i, extent] : llvm::enumerate(plan.outputs))
-    input.dimensions.push_back({size(b, getExtent(op.getX(), 2 + i)),
-                                size(b, extent), b.index(op.getWindow()[i]),
-                                op.getStrides()[i], op.getDilations()[i],
-                                b.index(op.getPadLow()[i])});
+  cpu::ConvolutionInput input{getMemory(frame, plan.patches.input), b.index(0),
+                              b.index(plan.channels), windowDimensions()};
   return cpu::gatheredPatches(input, {frame.options.vectorBytes});
+}
+
+/// A dimension that windows do not cover is part of the one before it: the taps
+/// of that are so many elements apart, and rows are longer.
+SmallVector<cpu::WindowDimension> ConvolutionEmitter::windowDimensions() {
+  ConvOp op = plan.op;
+  SmallVector<cpu::WindowDimension> dimensions;
+  for (auto [i, output] : llvm::enumerate(plan.outputs)) {
+    AffineExpr input = getExtent(op.getX(), 2 + i);
+    int64_t window = op.getWindow()[i], stride = op.getStrides()[i];
+    int64_t dilation = op.getDilations()[i], pad = op.getPadLow()[i];
+    std::optional<int64_t> count = getConstant(input);
+    bool isWhole = window == 1 && pad == 0 && getConstant(output) == count;
+    if (isWhole && count && !dimensions.empty() &&
+        (*count == 1 || dimensions.back().stride == 1)) {
+      cpu::WindowDimension &outer = dimensions.back();
+      outer.input = b.mul(outer.input, b.index(*count));
+      outer.output = b.mul(outer.output, b.index(*count));
+      outer.padBegin = b.mul(outer.padBegin, b.index(*count));
+      outer.dilation *= *count;
+      continue;
+    }
+    dimensions.push_back({size(b, input), size(b, output), b.index(window),
+                          stride, dilation, b.index(pad)});
+  }
+  return dimensions;
 }
 
 /// An input that is computed where it is read; zero outside.

@@ -163,6 +163,15 @@ TEST_F(MatrixKernelTest, convolutionsOfOddSizes) {
               makeWindow("1, 1", "2, 2", "0, 0", "1, 1"));
   checkWindow("10x6x3x3xf32", "2x10x5x5xf32",
               makeWindow("3, 3", "3, 4", "1, 2", "1, 2"));
+  // The last dimension is not covered: it is part of the one before.
+  checkWindow("10x6x3x1xf32", "2x10x13x17xf32",
+              makeWindow("3, 1", "1, 1", "1, 0", "2, 1"));
+  checkWindow("10x6x3x1xf32", "2x10x7x17xf32",
+              makeWindow("3, 1", "2, 1", "0, 0", "1, 1"));
+  checkConvolution(KernelKind::contraction, "2x6x37x1xf32", "10x6x5x1xf32",
+                   "2x10x19x1xf32",
+                   "filters = 10 : i64, groups = 1 : i64, " +
+                       makeWindow("5, 1", "2, 1", "2, 0", "1, 1"));
 }
 
 TEST_F(MatrixKernelTest, groupsOfAConvolution) {
