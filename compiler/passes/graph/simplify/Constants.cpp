@@ -51,7 +51,8 @@ template <typename Op> struct MoveSplat : OpRewritePattern<Op> {
   }
 };
 
-/// f(splat, splat) = splat of f
+/// f(splat, splat) = splat of f; one element is evaluated as it is: a reshape
+/// to a scalar and back would only change places with f for ever.
 struct EvaluateSplats : RewritePattern {
   explicit EvaluateSplats(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
@@ -61,8 +62,8 @@ struct EvaluateSplats : RewritePattern {
     if (!isa<PointwiseOpInterface>(op) || op->getNumResults() != 1)
       return failure();
     RankedTensorType type = getTensorType(op->getResult(0));
-    if (type.getRank() == 0)
-      return rewriter.notifyMatchFailure(op, "is a scalar already");
+    if (type.hasStaticShape() && type.getNumElements() == 1)
+      return rewriter.notifyMatchFailure(op, "has one element already");
     SmallVector<Value> scalars;
     for (Value operand : op->getOperands()) {
       scalars.push_back(getScalar(operand));

@@ -79,3 +79,19 @@ func.func @one_splat(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {
     : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
   return %y : tensor<1x4xf32>
 }
+
+// An op on a constant of one element is evaluated in its own shape: moving a
+// reshape to a scalar about would not come to an end.
+// CHECK-LABEL: func @one_element
+// CHECK-NEXT:    %[[C:.+]] = graph.constant dense<2.000000e+00> : tensor<1xf32>
+// CHECK-NEXT:    %[[B:.+]] = graph.broadcast %[[C]]
+// CHECK-NEXT:    %[[Y:.+]] = graph.mul %{{.+}}, %[[B]]
+// CHECK-NEXT:    return %[[Y]]
+func.func @one_element(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %c = graph.constant dense<4.0> : tensor<1xf32>
+  %s = graph.sqrt %c : (tensor<1xf32>) -> tensor<1xf32>
+  %b = graph.broadcast %s : (tensor<1xf32>) -> tensor<3xf32>
+  %y = graph.mul %x, %b
+    : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %y : tensor<3xf32>
+}
