@@ -17,8 +17,9 @@ namespace tcc {
 
 namespace {
 
-/// What terminates takes few of either.
+/// Equal values found late enable few rewrites: the rest stays as it is.
 constexpr int64_t kMaxRounds = 16;
+/// What terminates takes fewer.
 constexpr int64_t kMaxRewritesPerOp = 256;
 
 /// The canonicalisation patterns that the ops themselves declare.
@@ -53,13 +54,14 @@ static FrozenRewritePatternSet collectPatterns(MLIRContext *context,
 }
 
 /// Rewrites and merges equal values, which enables more rewrites, until nothing
-/// changes. Fails where there is no end: rewrites that undo each other, or one
-/// that changes the module and fails, are our mistake.
+/// changes, or often enough. Fails where rewriting has no end: rewrites that
+/// undo each other are our mistake.
 static LogicalResult simplifyFully(ModuleOp module,
                                    const FrozenRewritePatternSet &patterns) {
   int64_t ops = 0;
   module.walk([&](Operation *) { ++ops; });
   GreedyRewriteConfig config;
+  config.maxIterations = GreedyRewriteConfig::kNoLimit;
   config.maxNumRewrites = kMaxRewritesPerOp * ops;
   IRRewriter rewriter(module.getContext());
   for (int64_t i = 0; i < kMaxRounds; ++i) {
@@ -69,9 +71,9 @@ static LogicalResult simplifyFully(ModuleOp module,
     bool changed = false;
     eliminateCommonSubExpressions(rewriter, dominance, module, &changed);
     if (!changed)
-      return success();
+      break;
   }
-  return failure();
+  return success();
 }
 
 void SimplifyPass::runOnOperation() {
