@@ -154,7 +154,22 @@ bool isLossless(Type from, Type to) {
   return fromInteger.isUnsigned() && bits < toInteger.getWidth();
 }
 
-/// cast(cast(x)) = cast(x) if the first one keeps every value
+/// True if cast(cast(x : from) : via) : to = cast(x : from) : to.
+bool canSkip(Type from, Type via, Type to) {
+  if (!isLossless(from, via))
+    return false;
+  // The same number is converted, but not in the same way: floats saturate
+  // where integers wrap, and integers are rounded to f32 before a narrower
+  // float.
+  bool becomesFloat = isa<IntegerType>(from) && isa<FloatType>(via);
+  if (!becomesFloat || to.isInteger(1))
+    return true;
+  if (isa<IntegerType>(to))
+    return isLossless(from, to);
+  return via.isF32() || to.getIntOrFloatBitWidth() >= 32;
+}
+
+/// cast(cast(x)) = cast(x) where the first one makes no difference
 struct ComposeCasts : OpRewritePattern<CastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(CastOp op,
@@ -162,9 +177,10 @@ struct ComposeCasts : OpRewritePattern<CastOp> {
     auto inner = op.getX().getDefiningOp<CastOp>();
     if (!inner)
       return rewriter.notifyMatchFailure(op, "not a cast of a cast");
-    if (!isLossless(inner.getX().getType().getElementType(),
-                    op.getX().getType().getElementType()))
-      return rewriter.notifyMatchFailure(op, "the first cast loses values");
+    if (!canSkip(inner.getX().getType().getElementType(),
+                 op.getX().getType().getElementType(),
+                 op.getType().getElementType()))
+      return rewriter.notifyMatchFailure(op, "the first cast matters");
     rewriter.replaceOpWithNewOp<CastOp>(op, op.getType(), inner.getX());
     return success();
   }

@@ -57,6 +57,29 @@ func.func @casts(%x: tensor<4xf16>, %y: tensor<4xf32>)
   return %b, %d : tensor<4xf16>, tensor<4xf32>
 }
 
+// Floats saturate where integers wrap: 300 becomes 127 by way of a float, 44
+// without. Where every value fits, and to boolean, there is no difference.
+// CHECK-LABEL: func @integers_by_way_of_floats
+// CHECK-SAME:    (%[[X:.+]]: tensor<4xi32>, %[[Y:.+]]: tensor<4xi16>
+// CHECK-DAG:     %[[F:.+]] = graph.cast %[[X]] {{.*}} -> tensor<4xf64>
+// CHECK-DAG:     %[[A:.+]] = graph.cast %[[F]] {{.*}} -> tensor<4xi8>
+// CHECK-DAG:     %[[G:.+]] = graph.cast %[[Y]] {{.*}} -> tensor<4xf32>
+// CHECK-DAG:     %[[B:.+]] = graph.cast %[[G]] {{.*}} -> tensor<4xui16>
+// CHECK-DAG:     %[[C:.+]] = graph.cast %[[Y]] {{.*}} -> tensor<4xi64>
+// CHECK-DAG:     %[[D:.+]] = graph.cast %[[X]] {{.*}} -> tensor<4xi1>
+// CHECK:         return %[[A]], %[[B]], %[[C]], %[[D]]
+func.func @integers_by_way_of_floats(%x: tensor<4xi32>, %y: tensor<4xi16>)
+    -> (tensor<4xi8>, tensor<4xui16>, tensor<4xi64>, tensor<4xi1>) {
+  %f = graph.cast %x : (tensor<4xi32>) -> tensor<4xf64>
+  %g = graph.cast %y : (tensor<4xi16>) -> tensor<4xf32>
+  %a = graph.cast %f : (tensor<4xf64>) -> tensor<4xi8>
+  %b = graph.cast %g : (tensor<4xf32>) -> tensor<4xui16>
+  %c = graph.cast %g : (tensor<4xf32>) -> tensor<4xi64>
+  %d = graph.cast %f : (tensor<4xf64>) -> tensor<4xi1>
+  return %a, %b, %c, %d
+    : tensor<4xi8>, tensor<4xui16>, tensor<4xi64>, tensor<4xi1>
+}
+
 // The start of a maximum adds nothing: softmax is written with it.
 // CHECK-LABEL: func @max_with_infinity
 // CHECK-SAME:    (%[[X:.+]]: tensor<4xf32>
