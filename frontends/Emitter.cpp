@@ -1,7 +1,6 @@
 #include "frontends/Emitter.h"
 
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/Verifier.h"
 
 using namespace mlir;
 
@@ -107,7 +106,10 @@ bool Emitter::check(Operation *op) {
     diagnostics += (diagnostics.empty() ? "" : "; ") + diagnostic.str();
     return success();
   });
-  bool isValid = succeeded(mlir::verify(op, /*verifyRecursively=*/false));
+  // Not mlir::verify: it asks for dominance, which regions have once an op
+  // holds them.
+  bool isValid = succeeded(op->getName().verifyInvariants(op)) &&
+                 succeeded(op->getName().verifyRegionInvariants(op));
   auto conditions = dyn_cast<graph::ShapeConditionOpInterface>(op);
   if (isValid && (!conditions || llvm::all_of(conditions.getNonNegativeSizes(),
                                               [&](AffineExpr size) {
