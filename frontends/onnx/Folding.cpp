@@ -1,5 +1,7 @@
 #include "frontends/onnx/Folding.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 
 namespace tcc::onnx_import {
@@ -15,6 +17,17 @@ static bool isWorthFolding(Node &node) {
     hasSize |= node.tensor(i)->content.has_value();
   }
   return !isFloat || hasSize;
+}
+
+bool holds(Type type, AffineExpr element, const Sizes &sizes) {
+  graph::Range range = sizes.getRange(element);
+  unsigned width = type.getIntOrFloatBitWidth();
+  // Floats hold whole numbers up to their precision exactly.
+  if (auto floatType = dyn_cast<FloatType>(type))
+    width = std::min(64u, floatType.getFPMantissaWidth() + 1);
+  if (type.isUnsignedInteger() || type.isInteger(1))
+    return range.min >= 0 && llvm::isUIntN(width, range.max);
+  return llvm::isIntN(width, range.min) && llvm::isIntN(width, range.max);
 }
 
 int64_t getPosition(ArrayRef<int64_t> indices, ArrayRef<int64_t> shape) {
@@ -66,7 +79,7 @@ bool foldElementwise(Node &node, Type resultType, FoldElement fold) {
       elements.push_back(
           getBroadcastElement(content, node.type(i).getShape(), indices));
     Size element = fold(elements);
-    if (!element)
+    if (!element || !holds(resultType, *element, node.getSizes()))
       return false;
     result.push_back(*element);
     advance(indices, type.getShape());

@@ -9,6 +9,10 @@ namespace tcc::onnx_import {
 /// Computes one element from one element of each input.
 using FoldElement = llvm::function_ref<Size(llvm::ArrayRef<mlir::AffineExpr>)>;
 
+/// True if `type` has every value of `element`: known elements do not wrap, an
+/// op that does stays in the module.
+bool holds(mlir::Type type, mlir::AffineExpr element, const Sizes &sizes);
+
 /// If the elements of all inputs are known, and those of the result then are,
 /// sets result 0 to them, broadcast as numpy does.
 bool foldElementwise(Node &node, mlir::Type resultType, FoldElement fold);

@@ -1,7 +1,6 @@
 #include "frontends/onnx/Folding.h"
 #include "frontends/onnx/Literals.h"
 #include "frontends/onnx/Ops.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -139,16 +138,7 @@ static Size castElement(AffineExpr element, Type type, const Sizes &sizes) {
     auto isTrue = sizes.compare(SizeCompare::ne, element, sizes.constant(0));
     return isTrue ? Size(sizes.constant(*isTrue)) : std::nullopt;
   }
-  graph::Range range = sizes.getRange(element);
-  unsigned width = type.getIntOrFloatBitWidth();
-  // Floats hold whole numbers up to their precision exactly.
-  if (auto floatType = dyn_cast<FloatType>(type))
-    width = std::min(64u, floatType.getFPMantissaWidth() + 1);
-  bool fits =
-      type.isUnsignedInteger()
-          ? range.min >= 0 && llvm::isUIntN(width, range.max)
-          : llvm::isIntN(width, range.min) && llvm::isIntN(width, range.max);
-  return fits ? Size(element) : std::nullopt;
+  return holds(type, element, sizes) ? Size(element) : std::nullopt;
 }
 
 static void castTo(Node &node, Type type) {

@@ -63,7 +63,8 @@ static bool foldReduce(Node &node, SizeOp op, int64_t axesInputSince) {
   Size result = content->front();
   for (AffineExpr element : ArrayRef(*content).drop_front())
     result = result ? node.getSizes().apply(op, *result, element) : result;
-  if (!result)
+  if (!result ||
+      !holds(source->type.getElementType(), *result, node.getSizes()))
     return false;
   SmallVector<int64_t> shape(node.intAttr("keepdims", 1) != 0 ? 1 : 0, 1);
   node.setContent(0,

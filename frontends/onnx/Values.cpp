@@ -1,6 +1,7 @@
 //===- Values.cpp - What is known of tensors, and where they are made -----===//
 
 #include "compiler/evaluate/Evaluator.h"
+#include "frontends/onnx/Folding.h"
 #include "frontends/onnx/GraphImporter.h"
 
 using namespace mlir;
@@ -163,10 +164,11 @@ std::optional<Content> GraphImporter::getContent(Tensor &tensor) {
                                            std::abs(element.f) < 0x1p53);
     if (!isWhole)
       return std::nullopt;
+    Type type = tensor.type.getElementType();
     content.push_back(sizes.constant(
-        numbers->isFloat()
-            ? int64_t(element.f)
-            : getInteger(element, tensor.type.getElementType())));
+        numbers->isFloat() ? int64_t(element.f) : getInteger(element, type)));
+    if (!numbers->isFloat() && !holds(type, content.back(), sizes))
+      return std::nullopt; // an unsigned one beyond int64
   }
   return tensor.content = content;
 }

@@ -7,6 +7,7 @@ the bounds below are what tcc promises for f32 and f64.
 import math
 
 import numpy as np
+from onnx import helper
 
 from numerics.rows import Constant, row
 
@@ -118,9 +119,71 @@ def bool_rows():
     yield row("Not", x, expected=~x)
 
 
+def cast_rows():
+    """Chains of casts: floats saturate and lose NaN, integers wrap."""
+
+    def cast(x, dtype):
+        return row("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+    def convert(x, dtype):
+        info = np.iinfo(dtype)
+        return np.clip(np.nan_to_num(np.trunc(x)), info.min, info.max).astype(dtype)
+
+    def chain(x, middle, last, expected):
+        name = f"{x.dtype} {np.dtype(middle)} {np.dtype(last)}"
+        outer = cast(cast(x, middle), last)
+        return outer._replace(name=f"Cast {name}", expected=expected)
+
+    integers = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32)
+    for first in integers:
+        info = np.iinfo(first)
+        edges = [info.min, info.max, 0, 1, 127, 128, 255, 256, 300, -1, -129]
+        x = np.array([e for e in edges if info.min <= e <= info.max], first)
+        for middle in (np.float32, np.float64):
+            wide = x.astype(middle).astype(np.float64)
+            for last in integers:
+                yield chain(x, middle, last, convert(wide, last))
+            yield chain(x, middle, bool, x != 0)
+        yield chain(x, np.int64, np.int8, x.astype(np.int8))
+    x = np.array([*SPECIAL, 300, -300, 1e20, -1e20, 127.9, -0.9], np.float32)
+    for last in (np.int8, np.uint8, np.int32):
+        yield chain(x, np.float64, last, convert(x.astype(np.float64), last))
+        yield chain(x, np.int32, last, convert(x.astype(np.float64), np.int32).astype(last))
+
+
+def known_rows():
+    """Integers that the importer knows: they wrap as those in a kernel."""
+
+    def compute(op, x, y, then, z, dtype):
+        x, y, z = (Constant(np.array(v, dtype)) for v in (x, y, z))
+        inner = row(op, x, y)
+        return row(then, inner, z, name=f"of {op} {np.dtype(dtype)}")
+
+    def expect(r, value, dtype):
+        return r._replace(expected=np.array(value, dtype))
+
+    r = compute("Add", [200], [100], "Div", [2], np.uint8)
+    yield expect(r, [22], np.uint8)
+    r = compute("Sub", [3], [5], "Div", [2], np.uint16)
+    yield expect(r, [32767], np.uint16)
+    r = compute("Mul", [1 << 20], [1 << 12], "Max", [-5], np.int32)
+    yield expect(r, [0], np.int32)
+    r = compute("Add", [2**31 - 1], [1], "Div", [2], np.int32)
+    yield expect(r, [-(2**30)], np.int32)
+    r = compute("Sub", [0], [1], "Div", [2], np.uint64)
+    yield expect(r, [2**63 - 1], np.uint64)
+    r = compute("Max", [2**63 + 2], [5], "Min", [2**63], np.uint64)
+    yield expect(r, [2**63], np.uint64)
+    total = row("ReduceSum", Constant(np.array([2**30] * 2, np.int32)), keepdims=0)
+    half = row("Div", total, Constant(np.array(2, np.int32)))
+    yield half._replace(expected=np.array(-(2**30), np.int32))
+
+
 def models():
     yield "f32", list(float_rows(np.float32))
     yield "f64", list(float_rows(np.float64))
     for dtype in (np.int8, np.int32, np.int64, np.uint8):
         yield np.dtype(dtype).name, list(integer_rows(dtype))
     yield "bool", list(bool_rows())
+    yield "casts", list(cast_rows())
+    yield "known", list(known_rows())

@@ -19,7 +19,7 @@ OPSET = 20
 CPUS = ("native", "x86-64-v3")
 
 # inputs: arrays that are graph inputs, Constant values that are initializers,
-# None for absent ones. expected: the exact result, or None for ONNX Runtime's.
+# rows that compute them, None for absent ones. expected: the exact result, or None for ONNX Runtime's.
 # ulp: the most units in the last place that a float may be off, or None for a
 # tolerance of 1e-5 relative to the largest and to each element.
 Row = collections.namedtuple("Row", "name op inputs attributes expected ulp")
@@ -44,12 +44,15 @@ class Model:
         self.feed, self.weights, self.nodes, self.outputs = {}, [], [], []
         self.names = {}
         for i, r in enumerate(rows):
-            operands = [self.operand(x, f"{i}_{k}") for k, x in enumerate(r.inputs)]
-            node = helper.make_node(
-                r.op, operands, [f"y{i}"], name=f"/{i}/{r.op}", **r.attributes
-            )
-            self.nodes.append(node)
-            self.outputs.append(f"y{i}")
+            self.outputs.append(self.add(r, f"y{i}", str(i)))
+
+    def add(self, r, name, suffix):
+        operands = [self.operand(x, f"{suffix}_{k}") for k, x in enumerate(r.inputs)]
+        node = helper.make_node(
+            r.op, operands, [name], name=f"/{suffix}/{r.op}", **r.attributes
+        )
+        self.nodes.append(node)
+        return name
 
     def operand(self, value, suffix):
         if value is None:
@@ -58,6 +61,8 @@ class Model:
             name = f"c{suffix}"
             self.weights.append(numpy_helper.from_array(value.value, name))
             return name
+        if isinstance(value, Row):
+            return self.add(value, f"t{suffix}", suffix)
         if id(value) not in self.names:
             self.names[id(value)] = f"x{suffix}"
             self.feed[f"x{suffix}"] = value
