@@ -173,6 +173,7 @@ std::optional<int64_t> ModelImporter::findOutput(const std::string &name) {
 
 void ModelImporter::setStates() {
   SmallVector<Attribute> pairs;
+  llvm::SmallDenseSet<int64_t> updated, kept;
   FunctionType type = function.getFunctionType();
   for (const StatePair &state : options.states) {
     auto input = findInput(state.input), output = findOutput(state.output);
@@ -182,6 +183,12 @@ void ModelImporter::setStates() {
       problems.add(ProblemClass::usage,
                    "state '" + state.output + "' = '" + state.input +
                        "' joins tensors of different types");
+    if (!updated.insert(*input).second)
+      problems.add(ProblemClass::usage,
+                   "input '" + state.input + "' is in more than one state");
+    if (!kept.insert(*output).second)
+      problems.add(ProblemClass::usage,
+                   "output '" + state.output + "' is in more than one state");
     pairs.push_back(builder.getI64ArrayAttr({*input, *output}));
   }
   if (!pairs.empty())
