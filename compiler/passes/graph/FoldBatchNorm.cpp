@@ -58,8 +58,9 @@ struct Producer {
   int64_t weightAxis; // of the weight
 };
 
+/// The contraction that makes `value`, for its one use in the same block.
 std::optional<Producer> getProducer(Value value) {
-  Operation *op = value.getDefiningOp();
+  Operation *op = hasOneLocalUse(value) ? value.getDefiningOp() : nullptr;
   if (auto conv = dyn_cast_if_present<ConvOp>(op))
     if (!conv.getPackedFilter() && isParameter(conv.getFilter()))
       return Producer{op, 1, 1, 0};
@@ -72,17 +73,21 @@ std::optional<Producer> getProducer(Value value) {
   return std::nullopt;
 }
 
+/// More additions after a contraction are no biases.
+constexpr int kMaxBiases = 4;
+
 /// The contraction under `value`, past additions of biases.
 std::optional<Producer> findProducer(Value value) {
-  while (auto add = getSingleUse<AddOp>(value)) {
+  for (int i = 0; i < kMaxBiases; ++i) {
+    auto add = getSingleUse<AddOp>(value);
+    if (!add)
+      break;
     auto sides =
         matchEither(add, [](Value operand) { return isParameter(operand); });
     if (!sides)
       return std::nullopt;
     value = sides->second;
   }
-  if (!value.hasOneUse())
-    return std::nullopt;
   return getProducer(value);
 }
 
@@ -93,16 +98,18 @@ struct ScaleWeight : OpRewritePattern<MulOp> {
 
   LogicalResult matchAndRewrite(MulOp op,
                                 PatternRewriter &rewriter) const override {
-    auto sides = matchEither(op, [](Value operand) {
-      return operand.hasOneUse() && getProducer(operand);
-    });
+    auto sides = matchEither(
+        op, [](Value operand) { return getProducer(operand).has_value(); });
     if (!sides)
       return rewriter.notifyMatchFailure(op, "no operand is a contraction");
     Producer producer = *getProducer(sides->first);
     if (!isChannelVector(sides->second, producer.axis))
       return rewriter.notifyMatchFailure(op, "no factor per channel");
-    Value scale = getChannelVector(sides->second, producer.axis, rewriter);
     Value weight = producer.op->getOperand(producer.weight);
+    if (!isFloat(weight) ||
+        getElementTypeOrSelf(weight) != getElementTypeOrSelf(op.getType()))
+      return rewriter.notifyMatchFailure(op, "the weight has another type");
+    Value scale = getChannelVector(sides->second, producer.axis, rewriter);
     Value factor = placeAlong(rewriter, op.getLoc(), scale, producer.weightAxis,
                               getTensorType(weight));
     Value scaled = rewriter.create<MulOp>(op.getLoc(), weight, factor);

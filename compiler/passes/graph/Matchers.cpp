@@ -87,10 +87,19 @@ Value lookThroughUnitReshapes(Value x) {
   return x;
 }
 
+bool hasOneLocalUse(Value value) {
+  return value.hasOneUse() &&
+         value.getParentBlock() == (*value.user_begin())->getBlock();
+}
+
+/// A concatenation of many weights is within; a walk through a whole model for
+/// each of its values is not.
+constexpr size_t kMaxParameterOps = 1024;
+
 bool isParameter(Value value) {
   SmallVector<Value> worklist = {value};
   llvm::SmallDenseSet<Value> seen;
-  while (!worklist.empty()) {
+  while (!worklist.empty() && seen.size() <= kMaxParameterOps) {
     Value next = worklist.pop_back_val();
     Operation *op = next.getDefiningOp();
     if (!op || op->getNumRegions() != 0)
@@ -101,7 +110,7 @@ bool isParameter(Value value) {
       return false; // a size: known at run time
     llvm::append_range(worklist, op->getOperands());
   }
-  return true;
+  return worklist.empty();
 }
 
 std::optional<std::pair<Value, Value>>

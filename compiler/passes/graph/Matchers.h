@@ -22,7 +22,7 @@ mlir::Value makeSplat(mlir::OpBuilder &builder, mlir::Location loc,
 /// `x` under reshapes that only add or drop unit axes.
 mlir::Value lookThroughUnitReshapes(mlir::Value x);
 
-/// True if `value` depends on weights and constants alone.
+/// True if `value` depends on weights and constants alone, by a few ops.
 bool isParameter(mlir::Value value);
 
 /// The operands of a commutative op as (a, b) where `accept(a)` holds,
@@ -45,10 +45,18 @@ inline int64_t getRank(mlir::Value value) {
 /// Bytes of a tensor of static shape.
 int64_t getBytes(mlir::RankedTensorType type);
 
-/// The op of type `Op` that defines `value`, if this is its only use.
+inline bool isFloat(mlir::Value value) {
+  return mlir::isa<mlir::FloatType>(getTensorType(value).getElementType());
+}
+
+/// True if `value` has one use, in the block of its op: the op can move there
+/// and is not computed more often, as it would be in a loop.
+bool hasOneLocalUse(mlir::Value value);
+
+/// The op of type `Op` that defines `value`, if it has one local use.
 template <typename Op> Op getSingleUse(mlir::Value value) {
   auto op = value.getDefiningOp<Op>();
-  return op && value.hasOneUse() ? op : Op();
+  return op && hasOneLocalUse(value) ? op : Op();
 }
 
 } // namespace tcc

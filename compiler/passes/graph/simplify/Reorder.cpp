@@ -55,7 +55,8 @@ struct PointwiseBeforeMove : RewritePattern {
     auto tensor = getOnlyTensor(op);
     Operation *move =
         tensor ? op->getOperand(*tensor).getDefiningOp() : nullptr;
-    if (!isa_and_present<ReshapeOp, TransposeOp>(move) || !move->hasOneUse())
+    if (!isa_and_present<ReshapeOp, TransposeOp>(move) ||
+        !hasOneLocalUse(move->getResult(0)))
       return rewriter.notifyMatchFailure(op, "not of one moved tensor");
     Value x = move->getOperand(0);
     SmallVector<Value> operands;

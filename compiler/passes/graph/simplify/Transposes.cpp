@@ -79,7 +79,8 @@ struct CancelTransposesAround : OpRewritePattern<TransposeOp> {
   LogicalResult matchAndRewrite(TransposeOp op,
                                 PatternRewriter &rewriter) const override {
     Operation *inner = op.getX().getDefiningOp();
-    if (!inner || !isa<PointwiseOpInterface>(inner) || !inner->hasOneUse())
+    if (!inner || !isa<PointwiseOpInterface>(inner) ||
+        !hasOneLocalUse(op.getX()))
       return rewriter.notifyMatchFailure(op, "not of a pointwise op");
     ArrayRef<int64_t> permutation = op.getPermutation();
     bool removesOne = false;

@@ -70,3 +70,29 @@ func.func @shared_stays(%x: tensor<1x4x16xf32>)
        tensor<8xf32>) -> tensor<1x8x16xf32> loc("bn_2")
   return %y, %c : tensor<1x8x16xf32>, tensor<1x8x16xf32>
 }
+
+// What a loop scales stays outside of it, where it is computed once.
+// CHECK-LABEL: func @in_loop_stays
+// CHECK:         graph.matmul
+// CHECK:         graph.loop
+// CHECK-NOT:     graph.matmul
+// CHECK:         return
+func.func @in_loop_stays(%x: tensor<2x4xf32>, %n: tensor<i64>)
+    -> tensor<2x8xf32> {
+  %w = graph.weight "w" : tensor<4x8xf32>
+  %s = graph.weight "s" : tensor<8xf32>
+  %b = graph.broadcast %s : (tensor<8xf32>) -> tensor<2x8xf32>
+  %m = graph.matmul %x, %w
+    : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
+  %r = graph.loop trips %n : tensor<i64> inits %b : tensor<2x8xf32>
+      -> tensor<2x8xf32> {
+  ^bb0(%i: tensor<i64>, %c: tensor<2x8xf32>):
+    %go = graph.constant dense<true> : tensor<i1>
+    %p = graph.mul %m, %b
+      : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+    %a = graph.add %c, %p
+      : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+    graph.yield %go, %a : tensor<i1>, tensor<2x8xf32>
+  }
+  return %r : tensor<2x8xf32>
+}
