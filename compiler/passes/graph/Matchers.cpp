@@ -31,26 +31,29 @@ static std::optional<double> getSplat(ElementsAttr value) {
   return double(number);
 }
 
-static bool isFloatTensor(Value value) {
-  return isa<FloatType>(getTensorType(value).getElementType());
-}
-
 std::optional<double> getSplat(Value tensor) {
   while (Operation *op = tensor.getDefiningOp()) {
     if (auto constant = dyn_cast<ConstantOp>(op))
       return getSplat(constant.getValue());
-    bool isFloatCast = isa<CastOp>(op) && isFloatTensor(op->getOperand(0)) &&
-                       isFloatTensor(op->getResult(0));
-    if (!isFloatCast && !isa<BroadcastOp, ReshapeOp>(op))
+    if (!isa<BroadcastOp, ReshapeOp>(op))
       return std::nullopt;
     tensor = op->getOperand(0);
   }
   return std::nullopt;
 }
 
+bool isClose(double value, double expected, Value like) {
+  auto type = dyn_cast<FloatType>(getTensorType(like).getElementType());
+  if (!type)
+    return value == expected;
+  double unit = std::ldexp(1.0, 1 - int(type.getFPMantissaWidth()));
+  return value == expected ||
+         std::abs(value - expected) < unit * std::abs(expected);
+}
+
 bool isSplat(Value tensor, double expected) {
   std::optional<double> value = getSplat(tensor);
-  return value && std::abs(*value - expected) <= 1e-6 * std::abs(expected);
+  return value && isClose(*value, expected, tensor);
 }
 
 Value makeSplat(OpBuilder &builder, Location loc, RankedTensorType type,

@@ -9,10 +9,14 @@
 namespace tcc {
 
 /// The value that all elements of `tensor` have: a constant, seen through
-/// broadcasts, reshapes and casts between floats.
+/// broadcasts and reshapes.
 std::optional<double> getSplat(mlir::Value tensor);
 
-/// True if all elements of `tensor` are `expected`, to one part in a million.
+/// True if `value`, computed from constants of the element type of `like`, was
+/// meant to be `expected`: it is less than a unit in the last place off.
+bool isClose(double value, double expected, mlir::Value like);
+
+/// True if all elements of `tensor` are close to `expected`.
 bool isSplat(mlir::Value tensor, double expected);
 
 /// `value` broadcast to `type`.

@@ -28,9 +28,10 @@ def SimplifyPass : TccGraphPass<"simplify"> {
 def RecognizeActivationsPass : TccGraphPass<"recognize-activations"> {
   let summary = "find activations that exporters wrote out";
   let description = [{
-    GELU (erf and tanh forms), SiLU, hard swish, hard sigmoid, softplus and
-    sigmoid by their structure, constants to one part in a million, whatever the
-    order of factors. Expects the form that simplify leaves.
+    GELU (erf and tanh forms), SiLU, hard swish, hard sigmoid and sigmoid by
+    their structure, constants as the element type rounds them, whatever the
+    order of factors. log(1 + exp(x)) stays: it overflows where softplus does
+    not. Expects the form that simplify leaves.
 
     ```mlir
     %s = graph.sigmoid %x : (tensor<4xf32>) -> tensor<4xf32>

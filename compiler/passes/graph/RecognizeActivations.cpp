@@ -18,19 +18,18 @@ namespace {
 
 /// Products written out by exporters have a few factors.
 constexpr int kMaxFactors = 6;
+/// They take as many ops, counted with their operands.
+constexpr int kMaxVisits = 4 * kMaxFactors;
 
 /// A tree of multiplications: coefficient * factors.
 struct Product {
   double coefficient = 1.0;
   SmallVector<Value, kMaxFactors> factors;
-
-  bool isClose(double expected) const {
-    return std::abs(coefficient - expected) <= 1e-6 * std::abs(expected);
-  }
+  int visits = 0;
 };
 
 void flattenInto(Product &product, Value value, Value stop) {
-  if (value == stop || product.factors.size() >= kMaxFactors) {
+  if (value == stop || ++product.visits > kMaxVisits) {
     product.factors.push_back(value);
     return;
   }
@@ -63,7 +62,8 @@ Product flatten(Value value, Value stop) {
 /// True if `value` = coefficient * x^power.
 bool isPower(Value value, Value x, size_t power, double coefficient) {
   Product product = flatten(value, x);
-  return product.isClose(coefficient) && product.factors.size() == power &&
+  return isClose(product.coefficient, coefficient, x) &&
+         product.factors.size() == power &&
          llvm::all_of(product.factors, [&](Value f) { return f == x; });
 }
 
@@ -79,10 +79,7 @@ Value matchPlus(Value value, double constant) {
 /// x of min(max(x, low), high), in either order, and of min(relu(x), high).
 Value matchClip(Value value, double low, double high) {
   auto isBound = [](double bound) {
-    return [bound](Value v) {
-      std::optional<double> splat = getSplat(v);
-      return splat && std::abs(*splat - bound) <= 1e-6 * std::abs(bound);
-    };
+    return [bound](Value v) { return isSplat(v, bound); };
   };
   auto peel = [&]<typename Op>(Value v, double bound) -> Value {
     auto op = v.getDefiningOp<Op>();
@@ -109,7 +106,7 @@ Value matchClip(Value value, double low, double high) {
 bool isGelu(Value factor, double coefficient, Value x) {
   Value erf = matchPlus(factor, 1.0);
   auto op = erf ? erf.getDefiningOp<ErfOp>() : ErfOp();
-  return op && std::abs(coefficient - 0.5) < 1e-6 &&
+  return op && isClose(coefficient, 0.5, x) &&
          isPower(op.getX(), x, 1, M_SQRT1_2);
 }
 
@@ -119,10 +116,10 @@ bool isGeluTanh(Value factor, double coefficient, Value x) {
   const double scale = std::sqrt(2.0 / M_PI);
   Value tanh = matchPlus(factor, 1.0);
   auto op = tanh ? tanh.getDefiningOp<TanhOp>() : TanhOp();
-  if (!op || std::abs(coefficient - 0.5) > 1e-6)
+  if (!op || !isClose(coefficient, 0.5, x))
     return false;
   Product inner = flatten(op.getX(), x);
-  if (!inner.isClose(scale))
+  if (!isClose(inner.coefficient, scale, x))
     return false;
   if (inner.factors.size() == 1) {
     auto sum = inner.factors[0].getDefiningOp<AddOp>();
@@ -139,17 +136,17 @@ bool isGeluTanh(Value factor, double coefficient, Value x) {
 
 bool isSilu(Value factor, double coefficient, Value x) {
   auto sigmoid = factor.getDefiningOp<SigmoidOp>();
-  return sigmoid && sigmoid.getX() == x && std::abs(coefficient - 1.0) < 1e-6;
+  return sigmoid && sigmoid.getX() == x && isClose(coefficient, 1.0, x);
 }
 
 /// clip(x + 3, 0, 6) / 6, or the hard sigmoid of slope 1/6
 bool isHardSwish(Value factor, double coefficient, Value x) {
   if (auto sigmoid = factor.getDefiningOp<HardSigmoidOp>())
-    return sigmoid.getX() == x && std::abs(coefficient - 1.0) < 1e-6 &&
-           std::abs(sigmoid.getAlpha().convertToDouble() - 1.0 / 6) < 1e-6 &&
-           std::abs(sigmoid.getBeta().convertToDouble() - 0.5) < 1e-6;
+    return sigmoid.getX() == x && isClose(coefficient, 1.0, x) &&
+           isClose(sigmoid.getAlpha().convertToDouble(), 1.0 / 6, x) &&
+           isClose(sigmoid.getBeta().convertToDouble(), 0.5, x);
   Value clipped = matchClip(factor, 0.0, 6.0);
-  return clipped && std::abs(coefficient - 1.0 / 6) < 1e-6 &&
+  return clipped && isClose(coefficient, 1.0 / 6, x) &&
          matchPlus(clipped, 3.0) == x;
 }
 
@@ -178,6 +175,8 @@ struct RecognizeProduct : OpRewritePattern<Root> {
 
   LogicalResult matchAndRewrite(Root op,
                                 PatternRewriter &rewriter) const override {
+    if (!isFloat(op.getResult()))
+      return rewriter.notifyMatchFailure(op, "of integers");
     SmallVector<Value> candidates;
     for (Value operand : op->getOperands())
       collectCandidates(operand, candidates);
@@ -228,27 +227,6 @@ template <typename Root> struct RecognizeSigmoid : OpRewritePattern<Root> {
   DecisionLog &log;
 };
 
-/// log(1 + exp(x)), log1p(exp(x)) = softplus(x)
-template <typename Root> struct RecognizeSoftplus : OpRewritePattern<Root> {
-  RecognizeSoftplus(MLIRContext *context, DecisionLog &log)
-      : OpRewritePattern<Root>(context), log(log) {}
-
-  LogicalResult matchAndRewrite(Root op,
-                                PatternRewriter &rewriter) const override {
-    Value exp = op.getX();
-    if (isa<LogOp>(op))
-      exp = matchPlus(exp, 1.0);
-    auto power = exp ? exp.getDefiningOp<ExpOp>() : ExpOp();
-    if (!power)
-      return rewriter.notifyMatchFailure(op, "not of 1 + exp(x)");
-    log.add(op, "recognised", SoftplusOp::getOperationName());
-    rewriter.replaceOpWithNewOp<SoftplusOp>(op, power.getX());
-    return success();
-  }
-
-  DecisionLog &log;
-};
-
 /// clip(x + 3, 0, 6) / 6 = hard_sigmoid(x, 1/6, 1/2); clip(a x + b, 0, 1)
 template <typename Root> struct RecognizeHardSigmoid : OpRewritePattern<Root> {
   RecognizeHardSigmoid(MLIRContext *context, DecisionLog &log)
@@ -256,12 +234,15 @@ template <typename Root> struct RecognizeHardSigmoid : OpRewritePattern<Root> {
 
   LogicalResult matchAndRewrite(Root op,
                                 PatternRewriter &rewriter) const override {
+    if (!isFloat(op.getResult()))
+      return rewriter.notifyMatchFailure(op, "of integers");
     double scale = 1.0;
     Value clipped = matchClip(op.getResult(), 0.0, 1.0);
     if (!clipped) {
       Product product = flatten(op.getResult(), Value());
       scale = product.coefficient;
-      if (product.factors.size() != 1 || !product.isClose(1.0 / 6))
+      if (product.factors.size() != 1 ||
+          !isClose(scale, 1.0 / 6, op.getResult()))
         return rewriter.notifyMatchFailure(op, "not a sixth of a clip");
       clipped = matchClip(product.factors[0], 0.0, 6.0);
     }
@@ -294,7 +275,6 @@ struct RecognizeActivationsPass
     addProduct<MulOp>(patterns, log);
     addProduct<DivOp>(patterns, log);
     patterns.add<RecognizeSigmoid<ReciprocalOp>, RecognizeSigmoid<DivOp>,
-                 RecognizeSoftplus<LogOp>, RecognizeSoftplus<Log1pOp>,
                  RecognizeHardSigmoid<MulOp>, RecognizeHardSigmoid<DivOp>,
                  RecognizeHardSigmoid<MinOp>, RecognizeHardSigmoid<MaxOp>>(
         context, log);

@@ -1,7 +1,5 @@
 #include "compiler/passes/graph/Rows.h"
 
-#include <cmath>
-
 using namespace mlir;
 using namespace tcc::graph;
 
@@ -16,7 +14,7 @@ bool ScaledReduction::isMean() {
     count *= *extent;
   }
   return reduce.getKind() == ReduceKind::sum &&
-         std::abs(coefficient * double(count) - 1.0) <= 1e-6;
+         isClose(coefficient * double(count), 1.0, reduce.getX());
 }
 
 std::optional<ScaledReduction> matchReduction(Value value) {

@@ -80,39 +80,3 @@ func.func @hard_swish(%x: tensor<4xf32>) -> tensor<4xf32> {
   %y = graph.div %m, %s : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
-// CHECK-LABEL: func @softplus
-// CHECK-SAME:    (%[[X:.+]]: tensor<4xf32>
-// CHECK-NEXT:    %[[Y:.+]] = graph.softplus %[[X]]
-// CHECK-NEXT:    return %[[Y]]
-func.func @softplus(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %o = graph.constant dense<1.0> : tensor<4xf32>
-  %e = graph.exp %x : (tensor<4xf32>) -> tensor<4xf32>
-  %a = graph.add %e, %o : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %y = graph.log %a : (tensor<4xf32>) -> tensor<4xf32>
-  return %y : tensor<4xf32>
-}
-
-// Another constant is another function.
-// CHECK-LABEL: func @other_constant_stays
-// CHECK:         graph.erf
-// CHECK-NOT:     graph.gelu
-func.func @other_constant_stays(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %r = graph.constant dense<1.5> : tensor<4xf32>
-  %o = graph.constant dense<1.0> : tensor<4xf32>
-  %h = graph.constant dense<0.5> : tensor<4xf32>
-  %d = graph.div %x, %r : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %e = graph.erf %d : (tensor<4xf32>) -> tensor<4xf32>
-  %p = graph.add %e, %o : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %m = graph.mul %x, %p : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %y = graph.mul %m, %h : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  return %y : tensor<4xf32>
-}
-// CHECK-LABEL: func @mish_stays
-// CHECK:         graph.tanh
-// CHECK:         graph.mul
-func.func @mish_stays(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %s = graph.softplus %x : (tensor<4xf32>) -> tensor<4xf32>
-  %t = graph.tanh %s : (tensor<4xf32>) -> tensor<4xf32>
-  %y = graph.mul %x, %t : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  return %y : tensor<4xf32>
-}

@@ -58,19 +58,3 @@ func.func @rms_norm(%x: tensor<2x8xf32>, %s: tensor<8xf32>) -> tensor<2x8xf32> {
   %y = graph.mul %s0, %d : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
   return %y : tensor<2x8xf32>
 }
-
-// A sum is no mean.
-// CHECK-LABEL: func @l2_norm_stays
-// CHECK-NOT:     graph.rms_norm
-// CHECK:         graph.div
-func.func @l2_norm_stays(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
-  %e = graph.constant dense<1.0e-6> : tensor<2xf32>
-  %q = graph.mul %x, %x : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
-  %v0 = graph.reduce <sum> %q [1] : (tensor<2x8xf32>) -> tensor<2xf32>
-  %v1 = graph.add %v0, %e : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %r0 = graph.sqrt %v1 : (tensor<2xf32>) -> tensor<2xf32>
-  %r1 = graph.reshape %r0 : (tensor<2xf32>) -> tensor<2x1xf32>
-  %r2 = graph.broadcast %r1 : (tensor<2x1xf32>) -> tensor<2x8xf32>
-  %y = graph.div %x, %r2 : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
-  return %y : tensor<2x8xf32>
-}

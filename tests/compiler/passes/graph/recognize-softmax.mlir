@@ -51,3 +51,40 @@ func.func @one_row(%x: tensor<1x8xf32>) -> tensor<1x8xf32> {
     : (tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
   return %6 : tensor<1x8xf32>
 }
+
+// Shifted by twice the maximum, or by the least element, it may overflow.
+// CHECK-LABEL: func @other_shifts_stay
+// CHECK-NOT:     graph.softmax
+// CHECK:         return
+func.func @other_shifts_stay(%x: tensor<4x8xf32>)
+    -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %am = graph.reduce <max> %x [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  %at = graph.constant dense<2.0> : tensor<4xf32>
+  %as = graph.mul %am, %at
+    : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %ar = graph.reshape %as : (tensor<4xf32>) -> tensor<4x1xf32>
+  %ab = graph.broadcast %ar : (tensor<4x1xf32>) -> tensor<4x8xf32>
+  %ad = graph.sub %x, %ab
+    : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %ae = graph.exp %ad : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %au = graph.reduce <sum> %ae [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  %av = graph.reshape %au : (tensor<4xf32>) -> tensor<4x1xf32>
+  %aw = graph.broadcast %av : (tensor<4x1xf32>) -> tensor<4x8xf32>
+  %ay = graph.div %ae, %aw
+    : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %bm = graph.reduce <min> %x [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  %bt = graph.constant dense<1.0> : tensor<4xf32>
+  %bs = graph.mul %bm, %bt
+    : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %br = graph.reshape %bs : (tensor<4xf32>) -> tensor<4x1xf32>
+  %bb = graph.broadcast %br : (tensor<4x1xf32>) -> tensor<4x8xf32>
+  %bd = graph.sub %x, %bb
+    : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %be = graph.exp %bd : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %bu = graph.reduce <sum> %be [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+  %bv = graph.reshape %bu : (tensor<4xf32>) -> tensor<4x1xf32>
+  %bw = graph.broadcast %bv : (tensor<4x1xf32>) -> tensor<4x8xf32>
+  %by = graph.div %be, %bw
+    : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %ay, %by : tensor<4x8xf32>, tensor<4x8xf32>
+}
