@@ -92,8 +92,7 @@ void evaluate(MatmulOp op, const HostTensor &lhs, const HostTensor &rhs,
   });
 }
 
-// --- conv, pool
-// ---------------------------------------------------------------
+// --- conv, pool --------------------------------------------------------------
 
 /// The index of x under window position `window` of the result at `at`
 /// ([batch, channel, spatial...]); false if it lies outside of x.
@@ -196,8 +195,7 @@ void evaluate(PoolOp op, const HostTensor &x, HostTensor &result) {
   });
 }
 
-// --- Along an axis
-// ----------------------------------------------------------------
+// --- Along an axis -----------------------------------------------------------
 
 /// True if the index of `a` is taken rather than that of `b`: NaN is preferred
 /// by max and min alike.
@@ -290,8 +288,7 @@ void evaluate(TopKOp op, const HostTensor &x, HostTensor &resultValues,
   });
 }
 
-// --- Scatter
-// ------------------------------------------------------------------
+// --- Scatter -----------------------------------------------------------------
 
 static Scalar combine(ScatterKind kind, Type type, Scalar old, Scalar update) {
   switch (kind) {

@@ -33,8 +33,7 @@ bool Evaluator::isKnown(AffineExpr size) const {
   return known;
 }
 
-// --- Values
-// ---------------------------------------------------------------------
+// --- Values ------------------------------------------------------------------
 
 void Evaluator::define(Value value, HostTensor tensor) {
   values[value] = std::make_shared<const HostTensor>(std::move(tensor));
@@ -83,8 +82,7 @@ Expected<HostTensor> Evaluator::allocate(Value value) {
   return tensor;
 }
 
-// --- Blocks
-// -----------------------------------------------------------------------
+// --- Blocks ------------------------------------------------------------------
 
 Expected<Evaluator::Tensors> Evaluator::evaluate(func::FuncOp function,
                                                  ArrayRef<HostTensor> inputs) {
@@ -166,8 +164,7 @@ Expected<Evaluator::Tensors> Evaluator::dispatch(Operation *op) {
   return evaluateDirect(op);
 }
 
-// --- Ops with their own loops
-// ----------------------------------------------------
+// --- Ops with their own loops ------------------------------------------------
 
 Expected<Evaluator::Tensors> Evaluator::evaluateDirect(Operation *op) {
   SmallVector<const HostTensor *> x;
@@ -213,8 +210,7 @@ Expected<Evaluator::Tensors> Evaluator::evaluateDirect(Operation *op) {
   return r;
 }
 
-// --- Control
-// -------------------------------------------------------------------
+// --- Control -----------------------------------------------------------------
 
 Expected<Evaluator::Tensors> Evaluator::evaluateIf(Operation *op) {
   auto branch = cast<IfOp>(op);
@@ -269,8 +265,7 @@ Expected<Evaluator::Tensors> Evaluator::evaluateLoop(Operation *op) {
   return carried;
 }
 
-// --- Constants
-// --------------------------------------------------------------------
+// --- Constants ---------------------------------------------------------------
 
 static Error checkResults(Operation *op) {
   constexpr uint64_t kMaxBytes = 64 << 10;

@@ -12,8 +12,7 @@ using namespace mlir;
 namespace tcc {
 namespace {
 
-// --- Floats
-// -------------------------------------------------------------------
+// --- Floats ------------------------------------------------------------------
 
 template <double (*F)(double)>
 Scalar unary(const Instruction &, const Scalar *x) {
@@ -91,9 +90,9 @@ Scalar compareFloat(const Instruction &op, const Scalar *x) {
   return {.i = holds(arith::CmpFPredicate(op.predicate), x[0].f, x[1].f)};
 }
 
-// --- Integers
-// ----------------------------------------------------------------- Operands
-// are sign-extended; so is what a function returns.
+// --- Integers ----------------------------------------------------------------
+
+// Operands are sign-extended; so is what a function returns.
 
 template <uint64_t (*F)(uint64_t, uint64_t)>
 Scalar wrapping(const Instruction &op, const Scalar *x) {
@@ -198,8 +197,7 @@ Scalar compareInteger(const Instruction &op, const Scalar *x) {
                      op.operandWidth)};
 }
 
-// --- Conversions
-// ----------------------------------------------------------------
+// --- Conversions -------------------------------------------------------------
 
 Scalar choose(const Instruction &, const Scalar *x) {
   return x[0].i ? x[1] : x[2];

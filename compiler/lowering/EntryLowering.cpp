@@ -55,8 +55,7 @@ EntryLowering::EntryLowering(func::FuncOp function, ProgramTables &tables)
       symbols(graph::getSymbols(function->getParentOfType<ModuleOp>())),
       builder(function), slotCount(symbols.size()) {}
 
-// --- Buffers
-// --------------------------------------------------------------------
+// --- Buffers -----------------------------------------------------------------
 
 AffineMap EntryLowering::getByteMap(Type tensor) const {
   return graph::makeSizeMap(getByteSize(tensor), tensor.getContext());
@@ -115,8 +114,7 @@ void EntryLowering::createCopy(Location loc, Value from, Value to,
   builder.create<CopyOp>(loc, from, to, getByteMap(tensor), /*lane=*/0);
 }
 
-// --- Ops
-// ------------------------------------------------------------------------
+// --- Ops ---------------------------------------------------------------------
 
 void EntryLowering::lowerFused(graph::FusedOp op,
                                const Destinations &destinations) {
@@ -195,8 +193,7 @@ LogicalResult EntryLowering::lowerBlock(Block &block, ArrayRef<Value> results) {
   return success();
 }
 
-// --- The function
-// ---------------------------------------------------------------
+// --- The function ------------------------------------------------------------
 
 static TensorAttr describe(StringAttr name, Type type, DictionaryAttr attrs) {
   ElementsAttr fixed;

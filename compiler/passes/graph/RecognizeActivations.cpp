@@ -98,9 +98,9 @@ Value matchClip(Value value, double low, double high) {
   return {};
 }
 
-// --- The factor beside x
-// --------------------------------------------------------- Each is true if
-// `factor` * coefficient * x is the activation.
+// --- The factor beside x -----------------------------------------------------
+
+// Each is true if `factor` * coefficient * x is the activation.
 
 /// 1 + erf(x / sqrt 2)
 bool isGelu(Value factor, double coefficient, Value x) {
@@ -201,8 +201,7 @@ struct RecognizeProduct : OpRewritePattern<Root> {
   IsActivation matches;
 };
 
-// --- Others
-// -------------------------------------------------------------------
+// --- Others ------------------------------------------------------------------
 
 /// 1 / (1 + exp(-x)) = sigmoid(x)
 template <typename Root> struct RecognizeSigmoid : OpRewritePattern<Root> {

@@ -132,8 +132,7 @@ struct RecognizeProduct : OpRewritePattern<MulOp> {
   DecisionLog &log;
 };
 
-// --- Scale and shift
-// ------------------------------------------------------------
+// --- Scale and shift ---------------------------------------------------------
 
 /// The tensor of x's axes [axis, rank) that `value` repeats, if it does.
 Value matchParameter(Value value, int64_t axis) {

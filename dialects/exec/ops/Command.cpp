@@ -5,8 +5,7 @@
 using namespace mlir;
 using namespace tcc::exec;
 
-// --- launch
-// -------------------------------------------------------------------
+// --- launch ------------------------------------------------------------------
 
 SmallVector<Value> LaunchOp::getReads() { return getInputs(); }
 
@@ -35,8 +34,7 @@ LogicalResult LaunchOp::verify() {
   return success();
 }
 
-// --- copy
-// ---------------------------------------------------------------------
+// --- copy --------------------------------------------------------------------
 
 SmallVector<Value> CopyOp::getReads() { return {getFrom()}; }
 SmallVector<Value> CopyOp::getWrites() { return {getTo()}; }
@@ -47,8 +45,7 @@ LogicalResult CopyOp::verify() {
   return success();
 }
 
-// --- sizes
-// --------------------------------------------------------------------
+// --- sizes -------------------------------------------------------------------
 
 SmallVector<Value> SetSizeOp::getReads() { return {}; }
 SmallVector<Value> SetSizeOp::getWrites() { return {}; }

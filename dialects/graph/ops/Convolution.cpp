@@ -70,8 +70,7 @@ static SmallVector<utils::IteratorType> getWindowLoopKinds(int64_t parallel,
   return kinds;
 }
 
-// --- conv
-// -----------------------------------------------------------------------
+// --- conv --------------------------------------------------------------------
 
 LogicalResult ConvOp::inferReturnTypes(MLIRContext *context,
                                        std::optional<Location> loc,
@@ -167,8 +166,7 @@ KernelKind ConvOp::getKernelKind() {
                                            : KernelKind::contraction;
 }
 
-// --- pool
-// -----------------------------------------------------------------------
+// --- pool --------------------------------------------------------------------
 
 LogicalResult PoolOp::inferReturnTypes(MLIRContext *context,
                                        std::optional<Location> loc,

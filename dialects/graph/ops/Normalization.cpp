@@ -132,8 +132,7 @@ static AffineMap getRowMap(Value x, int64_t first) {
       .getMinorSubMap(rank - first);
 }
 
-// --- softmax
-// ----------------------------------------------------------------------
+// --- softmax -----------------------------------------------------------------
 
 LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *,
                                           std::optional<Location>,
@@ -192,8 +191,7 @@ FailureOr<SmallVector<Value>> LogSoftmaxOp::decompose(OpBuilder &builder) {
       e.castTo(e.emit<SubOp>(shifted, log), getX().getType())};
 }
 
-// --- layer_norm, rms_norm
-// -----------------------------------------------------------
+// --- layer_norm, rms_norm ----------------------------------------------------
 
 LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *,
                                             std::optional<Location>,
@@ -266,8 +264,7 @@ FailureOr<SmallVector<Value>> RmsNormOp::decompose(OpBuilder &builder) {
   return SmallVector<Value>{e.castTo(y, getX().getType())};
 }
 
-// --- batch_norm
-// -----------------------------------------------------------------------
+// --- batch_norm --------------------------------------------------------------
 
 LogicalResult BatchNormOp::inferReturnTypes(MLIRContext *,
                                             std::optional<Location>,
@@ -295,8 +292,7 @@ FailureOr<SmallVector<Value>> BatchNormOp::decompose(OpBuilder &builder) {
   return SmallVector<Value>{e.emit<AddOp>(scaled, alongChannels(shift))};
 }
 
-// --- attention
-// --------------------------------------------------------------------------
+// --- attention ---------------------------------------------------------------
 
 FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
   Emitter e(builder, getLoc());

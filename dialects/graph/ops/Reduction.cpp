@@ -44,8 +44,7 @@ static LogicalResult checkAxis(std::optional<Location> loc, int64_t axis,
                            rank);
 }
 
-// --- reduce
-// -------------------------------------------------------------------
+// --- reduce ------------------------------------------------------------------
 
 LogicalResult ReduceOp::inferReturnTypes(MLIRContext *context,
                                          std::optional<Location> loc,
@@ -165,8 +164,7 @@ AffineMap ReduceOp::getResultMap(unsigned) {
 }
 KernelKind ReduceOp::getKernelKind() { return KernelKind::row; }
 
-// --- arg_reduce
-// ---------------------------------------------------------------
+// --- arg_reduce --------------------------------------------------------------
 
 LogicalResult ArgReduceOp::inferReturnTypes(MLIRContext *context,
                                             std::optional<Location> loc,
@@ -199,8 +197,7 @@ AffineMap ArgReduceOp::getResultMap(unsigned) {
 }
 KernelKind ArgReduceOp::getKernelKind() { return KernelKind::row; }
 
-// --- cumulative
-// ---------------------------------------------------------------
+// --- cumulative --------------------------------------------------------------
 
 LogicalResult CumulativeOp::inferReturnTypes(MLIRContext *context,
                                              std::optional<Location> loc,

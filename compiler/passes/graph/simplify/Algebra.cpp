@@ -132,8 +132,7 @@ template <typename Op> struct MergeWithItself : OpRewritePattern<Op> {
   }
 };
 
-// --- Casts
-// --------------------------------------------------------------------
+// --- Casts -------------------------------------------------------------------
 
 /// True if every value of `from` is one of `to`.
 bool isLossless(Type from, Type to) {
@@ -186,8 +185,7 @@ struct ComposeCasts : OpRewritePattern<CastOp> {
   }
 };
 
-// --- Choice
-// ----------------------------------------------------------------------
+// --- Choice ------------------------------------------------------------------
 
 /// select(true, a, b) = a; select(not c, a, b) = select(c, b, a)
 struct DecideSelect : OpRewritePattern<SelectOp> {

@@ -169,8 +169,7 @@ struct FixDynamicSlice : OpRewritePattern<DynamicSliceOp> {
   }
 };
 
-// --- pad
-// ------------------------------------------------------------------------
+// --- pad ---------------------------------------------------------------------
 
 bool isAll(ArrayRef<int64_t> values, int64_t expected) {
   return llvm::all_of(values, [&](int64_t v) { return v == expected; });
