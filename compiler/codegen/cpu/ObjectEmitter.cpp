@@ -122,7 +122,11 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder passes(&machine);
+  // Kernels unroll what they want unrolled. LLVM would unroll the short loop
+  // that finishes a tile before it is vectorised, and leave it scalar.
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = false;
+  llvm::PassBuilder passes(&machine, tuning);
   passes.registerModuleAnalyses(modules);
   passes.registerCGSCCAnalyses(components);
   passes.registerFunctionAnalyses(functions);
