@@ -45,7 +45,7 @@ struct CompileReport {
   int exitCode = 0; // as `tcc --help` lists
   /// Lines for the user: all problems; what is worth knowing.
   std::vector<std::string> problems, notes;
-  int64_t ops = 0, kernels = 0, libraryCalls = 0;
+  int64_t ops = 0, kernels = 0;
   int64_t arenaBytes = 0, arenaBoundBytes = 0, weightBytes = 0;
   /// Work of one run at the upper bounds of the dimensions.
   int64_t flops = 0, bytes = 0;
