@@ -122,7 +122,8 @@ std::vector<std::vector<uint32_t>> findSources(ModuleOp module) {
 
 // --- Bytes ---
 
-ConstantBytes::ConstantBytes(ModuleOp module, const WeightStore &weights) {
+ConstantBytes::ConstantBytes(ModuleOp module, const WeightStore &weights,
+                             bool withWeights) {
   for (exec::ConstantOp op : module.getOps<exec::ConstantOp>()) {
     Constant constant;
     constant.size = getByteSize(cast<RankedTensorType>(op.getType()));
@@ -131,9 +132,10 @@ ConstantBytes::ConstantBytes(ModuleOp module, const WeightStore &weights) {
       std::vector<char> bytes = getBytes(cast<ElementsAttr>(value));
       auto view = std::as_bytes(std::span(bytes));
       constant.owned.assign(view.begin(), view.end());
+    } else if (!withWeights) {
+      constant.isLeftOut = true;
     } else if (weight) {
       constant.bytes = asBytes(weight->bytes);
-      complete &= constant.bytes.size() == constant.size;
     } else {
       constant.isPrepared = true;
     }
@@ -155,20 +157,25 @@ std::vector<ConstPlace> ConstantBytes::getPlaces() const {
   std::vector<ConstPlace> places;
   uint64_t end = 0;
   for (const Constant &constant : constants) {
-    ConstPlace place;
-    place.offset = runtime::alignTensor(end);
+    ConstPlace &place = places.emplace_back();
     place.bytes = constant.size;
+    if (constant.isLeftOut)
+      continue;
+    place.offset = runtime::alignTensor(end);
     end = place.offset + place.bytes;
-    places.push_back(place);
   }
   return places;
 }
 
-std::vector<runtime::WeightData> ConstantBytes::layOut() const {
+std::vector<runtime::WeightData>
+ConstantBytes::layOut(std::vector<ConstPlace> &places) const {
   std::vector<runtime::WeightData> tensors;
-  for (auto [constant, place] : llvm::zip_equal(constants, getPlaces()))
-    tensors.push_back(
-        {place.offset, constant.get(), runtime::digestOf(constant.get())});
+  for (auto [constant, place] : llvm::zip_equal(constants, places)) {
+    if (constant.isLeftOut)
+      continue;
+    place.digest = runtime::digestOf(constant.get());
+    tensors.push_back({place.offset, constant.get(), *place.digest});
+  }
   return tensors;
 }
 

@@ -17,18 +17,19 @@ std::vector<ModelTensorInfo> listModelTensors(mlir::ModuleOp module,
 std::vector<std::vector<uint32_t>> findSources(mlir::ModuleOp module);
 
 /// The bytes of all exec.constant ops: of a value, of the store, or memory that
-/// `prepare` fills.
+/// `prepare` fills. Without weights only values have bytes: what is no tensor
+/// of the model cannot be given later.
 class ConstantBytes {
 public:
-  ConstantBytes(mlir::ModuleOp module, const WeightStore &weights);
+  ConstantBytes(mlir::ModuleOp module, const WeightStore &weights,
+                bool withWeights);
 
   /// One per exec.constant: what `prepare` reads, and memory for what it
   /// writes.
   std::vector<void *> getPointers();
-  /// Offsets, sizes and digests, once all bytes are there.
-  std::vector<runtime::WeightData> layOut() const;
-  /// The tensor without a value, if there is one (`--weights=none`).
-  bool isComplete() const { return complete; }
+  /// Adds digests to `places`, once all bytes are there.
+  std::vector<runtime::WeightData>
+  layOut(std::vector<ConstPlace> &places) const;
   /// Offsets and sizes only.
   std::vector<ConstPlace> getPlaces() const;
 
@@ -38,6 +39,7 @@ private:
     std::span<const std::byte> bytes; // of value or store
     std::vector<std::byte> owned;     // of a value, or for prepare
     bool isPrepared = false;
+    bool isLeftOut = false;
 
     std::span<const std::byte> get() const {
       return owned.empty() ? bytes : std::span<const std::byte>(owned);
@@ -45,7 +47,6 @@ private:
   };
 
   std::vector<Constant> constants;
-  bool complete = true;
 };
 
 } // namespace tcc::package

@@ -53,29 +53,22 @@ static package::ProgramParts describe(const package::PackageInputs &inputs,
 
 Status package::writePackage(const PackageInputs &inputs,
                              const std::string &path, uint64_t &weightBytes) {
-  ConstantBytes constants(inputs.module, inputs.weights);
+  ConstantBytes constants(inputs.module, inputs.weights, inputs.embedWeights);
   ProgramParts parts = describe(inputs, constants);
-  std::vector<runtime::WeightData> weights;
-  weightBytes = 0;
-  if (inputs.embedWeights) {
-    if (inputs.host)
-      if (Status status = computeConstants(inputs, parts, constants);
-          !status.ok())
-        return status;
-    weights = constants.layOut();
-    for (auto [place, weight] : llvm::zip_equal(parts.constants, weights))
-      place.digest = weight.digest;
-    if (!weights.empty())
-      weightBytes = weights.back().offset + weights.back().bytes.size();
-  }
+  if (inputs.host)
+    if (Status status = computeConstants(inputs, parts, constants);
+        !status.ok())
+      return status;
+  std::vector<runtime::WeightData> weights = constants.layOut(parts.constants);
+  weightBytes =
+      weights.empty() ? 0 : weights.back().offset + weights.back().bytes.size();
 
   std::vector<std::byte> program = buildProgram(inputs.module, parts);
   runtime::PackageWriter writer;
   writer.addSection(format::SectionKind::Program, program);
   for (const CompiledVariant &variant : inputs.variants)
     writer.addSection(format::SectionKind::Code, asBytes(variant.image.bytes));
-  if (inputs.embedWeights)
-    writer.addWeights(weights);
+  writer.addWeights(weights);
   writer.addSection(format::SectionKind::Options, asBytes(inputs.options));
   writer.addSection(format::SectionKind::Decisions, asBytes(inputs.decisions));
   return writer.write(path);

@@ -58,7 +58,9 @@ ProgramBuilder::Tables<format::ConstTensor> ProgramBuilder::buildConstants() {
     auto type = cast<RankedTensorType>(op.getType());
     auto name = fbb.CreateString(op.getName().str());
     auto shape = fbb.CreateVector(type.getShape().data(), type.getRank());
-    auto digest = buildDigest(place.digest);
+    auto digest = place.digest
+                      ? buildDigest(*place.digest)
+                      : flatbuffers::Offset<flatbuffers::Vector<uint8_t>>();
     auto sources = fbb.CreateVector(place.sources);
     tables.push_back(format::CreateConstTensor(
         fbb, name, getDType(type.getElementType()), shape, place.offset,

@@ -10,6 +10,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "runtime/package/Format.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ namespace tcc::package {
 struct ConstPlace {
   uint64_t offset = 0;
   uint64_t bytes = 0;
-  format::Digest digest = {};
+  /// Of the bytes, if the package has them.
+  std::optional<format::Digest> digest = {};
   /// Positions in `ProgramParts::modelTensors` it is computed from.
   std::vector<uint32_t> sources;
 };

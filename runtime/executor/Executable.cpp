@@ -79,13 +79,14 @@ Status Executable::bindConstants(const ExecutableOptions &options) {
   const auto *weights = program().weights();
   size_t count = weights ? weights->size() : 0;
   constants.resize(count);
-  if (source->hasWeights())
-    for (size_t i = 0; i < count; ++i)
+  bool isComplete = true;
+  for (size_t i = 0; i < count; ++i) {
+    bool isHere = source->hasWeight(*weights->Get(i));
+    isComplete &= isHere;
+    if (isHere)
       constants[i] = source->weight(*weights->Get(i)).data();
-  else if (count > 0 && options.weightsFile.empty())
-    return makeError(Code::Usage, "package '", source->path(),
-                     "' was compiled without weights: give a weights file");
-  if (options.weightsFile.empty())
+  }
+  if (isComplete && options.weightsFile.empty())
     return Status();
   RefitTarget target = {*source, functions, constants, replaced};
   return replaceWeights(target, options);

@@ -13,6 +13,9 @@
 using namespace tcc;
 using namespace tcc::runtime;
 
+/// Where tensors without elements lie.
+static constexpr std::byte kNothing = {};
+
 namespace {
 
 /// One replacement: which model tensors are given, which constants change.
@@ -20,7 +23,8 @@ class Refit {
 public:
   Refit(const RefitTarget &target, const ExecutableOptions &options)
       : target(target), options(options), program(target.package.program()),
-        given(modelCount()), held(modelCount()), fresh(constCount()) {}
+        given(modelCount()), held(modelCount()), fresh(constCount()),
+        isPlanned(constCount()) {}
 
   Status run();
 
@@ -34,6 +38,7 @@ private:
   Status match(const SafetensorsFile &file);
   Status checkTensor(const format::ModelTensor &model,
                      const StoredTensor &tensor) const;
+  Status refuseWithout(std::string_view tensor) const;
   Status replaceHeld();
   Status planPrepared();
   Status planConstant(uint32_t index);
@@ -46,11 +51,13 @@ private:
   std::vector<const StoredTensor *> given; ///< per model tensor, or null
   std::vector<const void *> held;          ///< its bytes, or null if not there
   std::vector<std::byte *> fresh;          ///< per constant: its new bytes
-  bool mustPrepare = false;
+  std::vector<bool> isPlanned;             ///< per constant: prepare makes it
 };
 
 Status Refit::run() {
-  Result<SafetensorsFile> file = SafetensorsFile::open(options.weightsFile);
+  Result<SafetensorsFile> file = SafetensorsFile();
+  if (!options.weightsFile.empty())
+    file = SafetensorsFile::open(options.weightsFile);
   if (!file.ok())
     return file.takeStatus();
   if (Status status = match(*file); !status.ok())
@@ -59,6 +66,7 @@ Status Refit::run() {
     return status;
   if (Status status = planPrepared(); !status.ok())
     return status;
+  bool mustPrepare = std::count(isPlanned.begin(), isPlanned.end(), true) > 0;
   return mustPrepare ? prepare() : Status();
 }
 
@@ -88,8 +96,11 @@ Status Refit::match(const SafetensorsFile &file) {
   for (size_t i = 0; i < modelCount(); ++i) {
     const format::ModelTensor &model = *program.model_tensors()->Get(i);
     indices.emplace(model.name()->string_view(), i);
-    if (model.const_index() >= 0)
-      held[i] = target.constants[model.const_index()];
+    if (model.const_index() < 0)
+      continue;
+    held[i] = target.constants[model.const_index()];
+    if (program.weights()->Get(model.const_index())->bytes() == 0)
+      held[i] = &kNothing;
   }
   for (const StoredTensor &tensor : file.tensors()) {
     auto found = indices.find(tensor.name);
@@ -104,6 +115,14 @@ Status Refit::match(const SafetensorsFile &file) {
     given[index] = &tensor;
   }
   return Status();
+}
+
+Status Refit::refuseWithout(std::string_view tensor) const {
+  if (options.weightsFile.empty())
+    return makeError(Code::Usage, "package '", target.package.path(),
+                     "' was compiled without weights: give a weights file");
+  return makeError(Code::Usage, "the package has no weights and '",
+                   options.weightsFile, "' lacks '", tensor, "'");
 }
 
 Status Refit::allocate(uint32_t index) {
@@ -167,23 +186,20 @@ Status Refit::planConstant(uint32_t index) {
   if (!isNeeded || fresh[index])
     return Status();
   if (!missing.empty() && changed.empty())
-    return makeError(Code::Usage, "the package has no weights and '",
-                     options.weightsFile, "' lacks '", missing, "'");
+    return refuseWithout(missing);
   if (!missing.empty())
     return makeError(Code::Usage, "'", changed, "' and '", missing,
                      "' are computed into one constant: replace both or none");
-  mustPrepare = true;
+  isPlanned[index] = true;
   return allocate(index);
 }
 
 Status Refit::planPrepared() {
-  // Without an own section every constant must come from the file.
+  // What the package has not must come from the file.
   for (size_t i = 0; i < modelCount(); ++i) {
     const format::ModelTensor &model = *program.model_tensors()->Get(i);
     if (model.const_index() >= 0 && !held[i])
-      return makeError(Code::Usage, "the package has no weights and '",
-                       options.weightsFile, "' lacks '",
-                       model.name()->string_view(), "'");
+      return refuseWithout(model.name()->string_view());
   }
   for (uint32_t i = 0; i < constCount(); ++i)
     if (Status status = planConstant(i); !status.ok())
@@ -201,9 +217,16 @@ Status Refit::prepare() {
   for (const format::TensorSpec *output : *entry->outputs())
     computed.insert(output->name()->string_view());
   std::vector<void *> outputs(fresh.begin(), fresh.end());
-  for (size_t i = 0; i < outputs.size(); ++i) // what prepare only reads
-    if (!computed.count(program.weights()->Get(i)->name()->string_view()))
-      outputs[i] = const_cast<std::byte *>(target.constants[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    std::string_view name = program.weights()->Get(i)->name()->string_view();
+    if (computed.count(name))
+      continue;
+    if (isPlanned[i])
+      return makeError(Code::BadData, "package '", target.package.path(),
+                       "' has no value of '", name,
+                       "', which its entry 'prepare' does not compute");
+    outputs[i] = const_cast<std::byte *>(target.constants[i]); // only read
+  }
   return runPrepare(program, target.kernels, held, outputs, options.threads,
                     options.allocator);
 }

@@ -15,8 +15,9 @@ struct RefitTarget {
 };
 
 /// Replaces the constants that hold, or are computed from, the tensors of
-/// `options.weightsFile`. A tensor that is not in the file keeps its value, if
-/// the package still has it.
+/// `options.weightsFile`, and computes those that the package has not. A tensor
+/// that is not in the file, or all if there is none, keeps its value, if the
+/// package has it.
 Status replaceWeights(const RefitTarget &target,
                       const ExecutableOptions &options);
 

@@ -35,7 +35,7 @@ struct Digest {
 enum class SectionKind : uint32_t {
   Program = 1,   ///< FlatBuffer tcc.format.Program; exactly one
   Code = 2,      ///< ELF image of one variant
-  Weights = 3,   ///< const tensors; at most one; absent with --weights=none
+  Weights = 3,   ///< const tensors; at most one
   Options = 4,   ///< JSON: compile options and provenance
   Decisions = 5, ///< JSON: what the compiler decided, and why
 };

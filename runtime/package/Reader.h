@@ -34,8 +34,11 @@ public:
     return *format::GetProgram(programBytes.data());
   }
 
-  bool hasWeights() const { return weightsSection != nullptr; }
-  /// The bytes of a const tensor; requires hasWeights.
+  /// Whether the bytes of a const tensor are in the package.
+  bool hasWeight(const format::ConstTensor &tensor) const {
+    return weightsSection && tensor.digest();
+  }
+  /// Requires hasWeight.
   std::span<const std::byte> weight(const format::ConstTensor &tensor) const;
 
   /// A private copy of a section, with its digest checked.

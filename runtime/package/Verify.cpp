@@ -46,11 +46,12 @@ static Status verifyWeight(const format::Program &program,
   if (!isDType(weight.dtype()) ||
       bytesOf(weight.dtype(), *weight.shape()) != weight.bytes())
     return refuse("weight '", name, "' has a bad type");
-  if (limits.sections && sizeOf(weight.digest()) != sizeof(format::Digest))
-    return refuse("weight '", name, "' has no digest");
+  if (limits.sections && weight.digest() &&
+      weight.digest()->size() != sizeof(format::Digest))
+    return refuse("weight '", name, "' has a bad digest");
   if (weight.offset() % format::kTensorAlignment)
     return refuse("weight '", name, "' is not aligned");
-  if (limits.weightBytes &&
+  if (limits.weightBytes && weight.digest() &&
       (weight.offset() > *limits.weightBytes ||
        weight.bytes() > *limits.weightBytes - weight.offset()))
     return refuse("weight '", name, "' ends after its section");

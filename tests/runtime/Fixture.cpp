@@ -228,6 +228,8 @@ void ProgramBuilder::write(const std::string &path) {
   writer.addSection(format::SectionKind::Program, bytes);
   std::vector<WeightData> weights;
   for (size_t i = 0; i < weightValues.size(); ++i) {
+    if (tables.weights[i]->digest.empty())
+      continue;
     format::Digest digest;
     std::memcpy(&digest, tables.weights[i]->digest.data(), sizeof(digest));
     weights.push_back({tables.weights[i]->offset,

@@ -90,12 +90,15 @@ static ordered_json describe(const Package &package) {
       {"producer", program.producer() ? program.producer()->str() : ""},
       {"file_bytes", package.header().fileSize}};
   uint64_t weightBytes = 0;
+  bool hasWeights = true;
   size_t weights = program.weights() ? program.weights()->size() : 0;
-  for (size_t i = 0; i < weights; ++i)
+  for (size_t i = 0; i < weights; ++i) {
     weightBytes += program.weights()->Get(i)->bytes();
+    hasWeights &= package.hasWeight(*program.weights()->Get(i));
+  }
   document["weights"] = weights;
   document["weight_bytes"] = weightBytes;
-  document["has_weights"] = package.hasWeights() || weights == 0;
+  document["has_weights"] = hasWeights;
   document["kernels"] = program.kernels() ? program.kernels()->size() : 0;
   ordered_json dims = ordered_json::array();
   for (size_t i = 0; program.symbols() && i < program.symbols()->size(); ++i) {

@@ -135,6 +135,18 @@ TEST_F(RefitTest, StructuralConstantsCannotChange) {
               failsWith(Code::BadData, "'held' is a structural constant"));
 }
 
+TEST_F(RefitTest, WhatThePackageLacksIsComputedOrGiven) {
+  builder.tables.weights[1]->digest.clear();
+  EXPECT_THAT(load({}), failsWith(Code::Usage, "lacks 'b'"));
+  ASSERT_THAT(load({{"a", {1, 2}}, {"b", {1, 2}}}), succeeds());
+  EXPECT_EQ(run(), (std::vector<float>{3, 5}));
+  // Neither a tensor of the model nor an output of prepare.
+  builder.weight("table", {1, 2});
+  builder.tables.weights[2]->digest.clear();
+  EXPECT_THAT(load({{"a", {1, 2}}, {"b", {1, 2}}}),
+              failsWith(Code::BadData, "no value of 'table'"));
+}
+
 TEST_F(RefitTest, PackagesWithoutWeightsNeedAllOfThem) {
   builder.withWeights = false;
   EXPECT_THAT(load({{"held", {1, 2}}}), failsWith(Code::Usage, "lacks"));

@@ -19,7 +19,7 @@ TEST(Writer, WhatIsWrittenIsRead) {
   auto package = unwrap(Package::open(folder / "m.tcc"));
   EXPECT_EQ(package->program().entries()->Get(0)->name()->str(), "main");
   EXPECT_EQ(package->program().metadata()->Get(0)->value()->str(), "abc");
-  ASSERT_TRUE(package->hasWeights());
+  ASSERT_TRUE(package->hasWeight(*package->program().weights()->Get(0)));
   auto values = package->weight(*package->program().weights()->Get(1));
   EXPECT_EQ(*reinterpret_cast<const float *>(values.data()), 4);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(values.data()) % 64, 0u);
