@@ -339,23 +339,42 @@ void Context::keepShape(Input &input, std::span<const int64_t> shape) {
   isResolved = false;
 }
 
+/// Sets the shape of the last run; nobody may read beyond what holds its
+/// elements.
+Status Context::measureOutput(size_t index, uint64_t &bytes) {
+  const format::TensorSpec &spec = *signature->outputs()->Get(index);
+  Output &output = outputs[index];
+  uint64_t room = output.isBound ? output.capacity : output.own.size();
+  if (output.state >= 0)
+    room = states[output.state].bytes;
+  bool isValid = true;
+  for (size_t axis = 0; axis < output.shape.size(); ++axis)
+    isValid &= evaluate(*spec.shape()->Get(axis), walk->slots().data(),
+                        output.shape[axis]);
+  std::optional<uint64_t> needed = bytesOf(spec.dtype(), output.shape);
+  if (!isValid || !needed)
+    return makeError(Code::BadData, "output '", spec.name()->string_view(),
+                     "' has no valid shape");
+  bytes = *needed;
+  if (bytes <= room)
+    return Status();
+  return makeError(Code::BadData, "output '", spec.name()->string_view(),
+                   "' has ", bytes, " bytes, planned for ", room);
+}
+
 Status Context::finishOutputs() {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const format::TensorSpec &spec = *signature->outputs()->Get(i);
     Output &output = outputs[i];
-    for (size_t axis = 0; axis < output.shape.size(); ++axis)
-      if (!evaluate(*spec.shape()->Get(axis), walk->slots().data(),
-                    output.shape[axis]) ||
-          output.shape[axis] < 0)
-        return makeError(Code::BadData, "output '", spec.name()->string_view(),
-                         "' has no valid shape");
+    uint64_t bytes = 0;
+    if (Status status = measureOutput(i, bytes); !status.ok())
+      return status;
     if (output.state < 0)
       continue;
     State &state = states[output.state];
     std::swap(state.current, state.next);
     keepShape(inputs[signature->states()->Get(output.state)->input()],
               output.shape);
-    uint64_t bytes = elementCount(output.shape) * traitsOf(spec.dtype()).bytes;
     if (!output.isBound || bytes == 0)
       continue;
     if (bytes > output.capacity)

@@ -115,6 +115,7 @@ private:
   Status placeInputs();
   Status placeOutput(size_t index);
   void keepShape(Input &input, std::span<const int64_t> shape);
+  Status measureOutput(size_t index, uint64_t &bytes);
   Status finishOutputs();
   Result<uint64_t> maxBytes(const format::TensorSpec &spec);
   std::string describeShape(const format::TensorSpec &spec) const;

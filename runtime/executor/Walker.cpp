@@ -138,11 +138,13 @@ Status Walker::addressOf(uint32_t buffer, std::byte *&address) const {
     if (Status status = sizeOf(*place->view_offset(), step); !status.ok())
       return status;
     offset += step;
+    uint64_t bytes = place->max_bytes();
     buffer = place->base();
     place = entry.buffers()->Get(buffer);
-    if (step < 0 || static_cast<uint64_t>(step) > place->max_bytes())
-      return makeError(Code::BadData, "a view at byte ", step,
-                       " lies outside a buffer of ", place->max_bytes());
+    // Verified: the view is not larger than its base.
+    if (step < 0 || static_cast<uint64_t>(step) > place->max_bytes() - bytes)
+      return makeError(Code::BadData, "a view of ", bytes, " bytes at byte ",
+                       step, " lies outside a buffer of ", place->max_bytes());
   }
   address = addresses[buffer] + offset;
   return Status();

@@ -221,6 +221,41 @@ TEST(Walker, RefusesACopyLargerThanItsBuffer) {
               failsWith(Code::BadData, "copy of 8 bytes"));
 }
 
+TEST(Walker, RefusesAViewThatEndsAfterItsBuffer) {
+  ScalarProgram program;
+  uint32_t pair = program.builder.scratch(8);
+  uint32_t last = program.builder.view(pair, constant(4), 4);
+  program.copy(program.in, last, 4);
+  EXPECT_THAT(program.runStatus(0), succeeds());
+  uint32_t beyond = program.builder.view(pair, constant(6), 4);
+  program.copy(program.in, beyond, 1);
+  EXPECT_THAT(program.runStatus(0),
+              failsWith(Code::BadData, "view of 4 bytes at byte 6"));
+}
+
+TEST(Walker, RefusesAnOutputLargerThanItsMemory) {
+  // y is planned for 3 floats; the data asks for `n` of them.
+  ProgramBuilder builder;
+  builder.entry().slot_count = 1;
+  uint32_t in =
+      builder.buffer(StorageClass::input,
+                     builder.input("n", DType::i64, sizes()), sizeof(int64_t));
+  builder.buffer(StorageClass::output,
+                 builder.output("y", DType::f32, sizes(slot(0))), 12);
+  format::ReadSizeT read;
+  read.buffer = in;
+  read.dtype = DType::i64;
+  read.max = INT64_MAX;
+  builder.command(std::move(read));
+  auto context = makeContext(builder);
+  for (int64_t n : {int64_t(3), int64_t(4), INT64_MAX}) {
+    std::vector<int64_t> value = {n};
+    ASSERT_THAT(bind(*context, 0, value, {}, DType::i64), succeeds());
+    Status status = context->run();
+    EXPECT_EQ(status.code(), n == 3 ? Code::Ok : Code::BadData);
+  }
+}
+
 TEST(Walker, ProfilesLaunches) {
   ScalarProgram program;
   program.addOne(program.in, program.out);
