@@ -44,6 +44,8 @@ def Graph_Dialect : Dialect {
 class Graph_Op<string mnemonic, list<Trait> traits = []>
     : Op<Graph_Dialect, mnemonic, traits>;
 
+def Graph_FloatTensor : RankedTensorOf<[AnyFloat]>;
+
 /// An op whose result types follow from operands and attributes.
 class Graph_InferredOp<string mnemonic, list<Trait> traits = []>
     : Graph_Op<mnemonic, !listconcat(traits, [Pure, InferTypeOpAdaptor])> {

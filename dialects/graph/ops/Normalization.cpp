@@ -273,6 +273,18 @@ LogicalResult BatchNormOp::inferReturnTypes(MLIRContext *,
   return inferLikeX(adaptor.getX(), types);
 }
 
+LogicalResult BatchNormOp::verify() {
+  RankedTensorType type = getX().getType();
+  if (type.getRank() < 2)
+    return emitOpError("expected x of rank 2 or more, found ") << type;
+  auto expected = makeTensorType(getExtent(getX(), 1), type.getElementType());
+  for (Value parameter : getOperands().drop_front())
+    if (parameter.getType() != expected)
+      return emitOpError("expected one value a channel of ")
+             << type << ", found " << parameter.getType();
+  return success();
+}
+
 FailureOr<SmallVector<Value>> BatchNormOp::decompose(OpBuilder &builder) {
   Emitter e(builder, getLoc());
   RankedTensorType type = getX().getType();

@@ -3,8 +3,8 @@
 
 include "dialects/graph/GraphDialect.td"
 
-/// The loops are the axes of x; those normalised over are reductions, and every
-/// result element needs the whole row.
+/// Floats only. The loops are the axes of x; those normalised over are
+/// reductions, and every result element needs the whole row.
 class Graph_Normalization<string mnemonic, list<Trait> traits = []>
     : Graph_InferredOp<mnemonic, !listconcat(traits, [
         DeclareOpInterfaceMethods<DecomposableOpInterface>,
@@ -13,12 +13,12 @@ class Graph_Normalization<string mnemonic, list<Trait> traits = []>
 
 def Graph_SoftmaxOp : Graph_Normalization<"softmax"> {
   let summary = "e^(x - max) / sum e^(x - max) along an axis";
-  let arguments = (ins AnyRankedTensor:$x, I64Attr:$axis);
+  let arguments = (ins Graph_FloatTensor:$x, I64Attr:$axis);
   let hasVerifier = 1;
 }
 def Graph_LogSoftmaxOp : Graph_Normalization<"log_softmax"> {
   let summary = "log(softmax(x)) = x - max - log(sum e^(x - max))";
-  let arguments = (ins AnyRankedTensor:$x, I64Attr:$axis);
+  let arguments = (ins Graph_FloatTensor:$x, I64Attr:$axis);
   let hasVerifier = 1;
 }
 
@@ -28,8 +28,8 @@ def Graph_LayerNormOp : Graph_Normalization<"layer_norm", [AttrSizedOperandSegme
     Mean and biased variance over the axes [axis, rank), in f32 for narrower
     floats. scale and shift, where present, have the extents of those axes.
   }];
-  let arguments = (ins AnyRankedTensor:$x, Optional<AnyRankedTensor>:$scale,
-                       Optional<AnyRankedTensor>:$shift, I64Attr:$axis,
+  let arguments = (ins Graph_FloatTensor:$x, Optional<Graph_FloatTensor>:$scale,
+                       Optional<Graph_FloatTensor>:$shift, I64Attr:$axis,
                        F64Attr:$epsilon);
   let assemblyFormat = [{
     $x (`scale` $scale^ `:` type($scale))? (`shift` $shift^ `:` type($shift))?
@@ -40,7 +40,7 @@ def Graph_LayerNormOp : Graph_Normalization<"layer_norm", [AttrSizedOperandSegme
 
 def Graph_RmsNormOp : Graph_Normalization<"rms_norm"> {
   let summary = "x / sqrt(mean(x^2) + epsilon) * scale over [axis, rank)";
-  let arguments = (ins AnyRankedTensor:$x, Optional<AnyRankedTensor>:$scale,
+  let arguments = (ins Graph_FloatTensor:$x, Optional<Graph_FloatTensor>:$scale,
                        I64Attr:$axis, F64Attr:$epsilon);
   let assemblyFormat = [{
     $x (`scale` $scale^ `:` type($scale))? attr-dict
@@ -53,13 +53,15 @@ def Graph_BatchNormOp : Graph_InferredOp<"batch_norm", [
     DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
   let summary = "(x - mean) / sqrt(variance + epsilon) * scale + shift";
   let description = [{
-    Inference form: x is [batch, channel, ...], the other operands [channel].
-    Decomposes to x * a + b with a and b computed from the weights alone, which
-    are then folded into a preceding convolution or matmul.
+    Inference form: x is [batch, channel, ...], the other operands [channel], of
+    its element type. Decomposes to x * a + b, where a and b come from the other
+    operands alone: those that are weights are then folded into a convolution or
+    matmul that makes x.
   }];
-  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$scale,
-                       AnyRankedTensor:$shift, AnyRankedTensor:$mean,
-                       AnyRankedTensor:$variance, F64Attr:$epsilon);
+  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$scale,
+                       Graph_FloatTensor:$shift, Graph_FloatTensor:$mean,
+                       Graph_FloatTensor:$variance, F64Attr:$epsilon);
+  let hasVerifier = 1;
 }
 
 def Graph_AttentionOp : Graph_Op<"attention", [Pure,
@@ -71,8 +73,8 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure,
     but the last two may be the constant 1. A row whose scores are all -inf gives
     zeros if `guard`, else NaN.
   }];
-  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key,
-                       AnyRankedTensor:$value, Optional<AnyRankedTensor>:$mask,
+  let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key,
+                       Graph_FloatTensor:$value, Optional<Graph_FloatTensor>:$mask,
                        F64Attr:$scale, UnitAttr:$guard);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{

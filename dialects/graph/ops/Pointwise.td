@@ -34,8 +34,6 @@ class Graph_UnaryPointwise<string mnemonic, string formula,
   let arguments = (ins AnyRankedTensor:$x);
 }
 
-def Graph_FloatTensor : RankedTensorOf<[AnyFloat]>;
-
 /// A function of floats.
 class Graph_FloatPointwise<string mnemonic, string formula>
     : Graph_UnaryPointwise<mnemonic, formula> {

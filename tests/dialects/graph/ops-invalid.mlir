@@ -39,3 +39,21 @@ func.func @if_condition(%c: tensor<2xi1>, %x: tensor<4xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @softmax_of_integers(%x: tensor<4xi32>) {
+  // expected-error@+1 {{operand #0 must be ranked tensor of floating-point values}}
+  %0 = graph.softmax %x {axis = 0 : i64} : (tensor<4xi32>) -> tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @batch_norm_channels(%x: tensor<1x3x5xf32>, %v: tensor<4xf32>) {
+  // expected-error@+1 {{expected one value a channel of 'tensor<1x3x5xf32>', found 'tensor<4xf32>'}}
+  %0 = graph.batch_norm %x, %v, %v, %v, %v {epsilon = 1.0e-5 : f64}
+    : (tensor<1x3x5xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>,
+       tensor<4xf32>) -> tensor<1x3x5xf32>
+  return
+}
