@@ -27,7 +27,8 @@ static double quotaOf(const std::string &folder) {
 
 /// The smallest quota from `group` up to the root of the hierarchy. A container
 /// may see its own group as the root: then the folders below are not there.
-static double quotaUpwards(const std::string &hierarchy, std::string group) {
+static double quotaUpwards(const std::string &hierarchy,
+                           const std::string &group) {
   double smallest = quotaOf(hierarchy);
   for (size_t end = group.size(); end != 0 && end != std::string::npos;
        end = group.rfind('/', end - 1))
