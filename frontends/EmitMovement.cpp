@@ -12,7 +12,7 @@ int64_t Emitter::rank(Value x) {
 }
 
 Type Emitter::elementType(Value x) {
-  return cast<RankedTensorType>(x.getType()).getElementType();
+  return x ? cast<RankedTensorType>(x.getType()).getElementType() : Type();
 }
 
 Value Emitter::reshape(Value x, ArrayRef<AffineExpr> extents) {

@@ -158,7 +158,9 @@ Value Emitter::select(Value condition, Value a, Value b) {
 }
 
 Value Emitter::cast(Value x, Type type) {
-  if (!x || elementType(x) == type)
+  if (!x || !type) // the type of a null value
+    return nullptr;
+  if (elementType(x) == type)
     return x;
   auto tensor = cast_if_present<RankedTensorType>(x.getType());
   return create<graph::CastOp>(x, {}, graph::withElementType(tensor, type));
