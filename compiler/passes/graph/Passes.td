@@ -102,12 +102,13 @@ def PackWeightsPass : TccGraphPass<"pack-weights"> {
 }
 
 def SplitPreparePass : TccGraphPass<"split-prepare"> {
-  let summary = "move what depends on weights alone into @prepare";
+  let summary = "move what depends on no input into @prepare";
   let description = [{
     @prepare takes the tensors of the model that are changed before use and gives
     named tensors `prepare.N`, which @main reads as weights. A weight that is
     used as it is stays one under its own name; broadcasts and reshapes stay in
-    @main. Without such ops there is no @prepare.
+    @main, and what depends on no weight either if it is cheaper to compute than
+    to load. Without such ops there is no @prepare.
 
     ```mlir
     func.func @main(...) {
@@ -125,8 +126,9 @@ def SplitPreparePass : TccGraphPass<"split-prepare"> {
     }
     ```
   }];
-  let dependentDialects =
-    ["::tcc::graph::GraphDialect", "::mlir::func::FuncDialect"];
+  let dependentDialects = ["::tcc::graph::GraphDialect",
+    "::mlir::func::FuncDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }
 
 def DecomposePass : TccGraphPass<"decompose"> {

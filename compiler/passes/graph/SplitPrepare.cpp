@@ -1,9 +1,13 @@
-//===- SplitPrepare.cpp - What depends on weights alone -------------------===//
+//===- SplitPrepare.cpp - What depends on no input ------------------------===//
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
+#include "compiler/passes/graph/fusion/Cost.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -30,6 +34,22 @@ bool dependsOnWeight(Value value, llvm::DenseMap<Value, bool> &known) {
   return known[value] = depends;
 }
 
+/// True if `value`, a parameter without weights, costs more to compute in each
+/// run than to load. Small ones have been folded.
+bool isWorthStoring(Value value, fusion::CostModel &model) {
+  double flops = 0;
+  llvm::SetVector<Operation *> ops;
+  ops.insert(value.getDefiningOp());
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (isa<KernelOpInterface>(ops[i]))
+      return true;
+    flops += model.getElementFlops(ops[i]);
+    for (Value operand : ops[i]->getOperands())
+      ops.insert(operand.getDefiningOp());
+  }
+  return flops > model.getMachine().cheapFlops;
+}
+
 /// What is stored of `value`, a parameter read by main: broadcasts and reshapes
 /// cost a kernel nothing and stay there.
 Value getStored(Value value) {
@@ -43,7 +63,8 @@ Value getStored(Value value) {
 
 class PrepareSplitter {
 public:
-  PrepareSplitter(func::FuncOp main, DecisionLog &log) : main(main), log(log) {}
+  PrepareSplitter(func::FuncOp main, DecisionLog &log)
+      : main(main), log(log), model(main->getParentOfType<ModuleOp>()) {}
 
   void run() {
     collect();
@@ -70,7 +91,8 @@ private:
     });
   }
 
-  /// Finds the values to store: computed from weights, read by other ops.
+  /// Finds the values to store: computed from weights or with much work, read
+  /// by other ops.
   void collect() {
     main.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (computesParameters(op))
@@ -85,7 +107,7 @@ private:
           continue;
         Value value = getStored(operand);
         if (!isa<WeightOp>(value.getDefiningOp()) &&
-            dependsOnWeight(value, known))
+            (dependsOnWeight(value, known) || isWorthStoring(value, model)))
           stored.insert(value);
       }
     });
@@ -165,7 +187,7 @@ private:
       auto weight =
           builder.create<WeightOp>(value.getLoc(), value.getType(), name);
       log.add(value.getDefiningOp(), "prepared",
-              "depends on weights alone; stored as " + name.str(),
+              "depends on no input; stored as " + name.str(),
               {{"bytes", double(getBytes(getTensorType(value)))}});
       value.replaceAllUsesWith(weight);
     }
@@ -182,6 +204,7 @@ private:
 
   func::FuncOp main;
   DecisionLog &log;
+  fusion::CostModel model;
   llvm::SetVector<Value> parameters;
   llvm::SetVector<Value> stored;
   SmallVector<StringAttr> resultNames;

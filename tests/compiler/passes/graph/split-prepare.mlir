@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-split-prepare | FileCheck %s
+// RUN: tcc-opt %s --tcc-split-prepare --split-input-file | FileCheck %s
 
 // What depends on weights alone is stored; a name of the model is not taken.
 // A weight that is used as it is, a broadcast and a constant stay in @main.
@@ -26,4 +26,25 @@ func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %d = graph.broadcast %c : (tensor<f32>) -> tensor<2x4xf32>
   %m = graph.mul %z, %d : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
   return %m : tensor<2x4xf32>
+}
+
+// -----
+
+// A table that depends on nothing is stored if it takes much work; a mask is
+// computed where it is read.
+// CHECK-LABEL: func.func @main
+// CHECK-NOT:     graph.cos
+// CHECK:         graph.weight "prepare.0" : tensor<65536xf32>
+// CHECK:         graph.compare
+// CHECK-LABEL: func.func @prepare() -> (tensor<65536xf32> {graph.name = "prepare.0"})
+// CHECK:         graph.iota
+// CHECK:         graph.cos
+// CHECK-NOT:     graph.compare
+func.func @main(%x: tensor<65536xf32>, %i: tensor<65536xi64>) -> tensor<65536xf32> {
+  %n = graph.iota {axis = 0} : () -> tensor<65536xi64>
+  %f = graph.cast %n : (tensor<65536xi64>) -> tensor<65536xf32>
+  %c = graph.cos %f : (tensor<65536xf32>) -> tensor<65536xf32>
+  %m = graph.compare <lt> %n, %i : (tensor<65536xi64>, tensor<65536xi64>) -> tensor<65536xi1>
+  %y = graph.select %m, %x, %c : (tensor<65536xi1>, tensor<65536xf32>, tensor<65536xf32>) -> tensor<65536xf32>
+  return %y : tensor<65536xf32>
 }
