@@ -32,7 +32,7 @@ def inputs_of(model):
 
 
 def feed_for(inputs, case, seed=0):
-    """Seeded values: floats in [0, 1), integers in [0, 10)."""
+    """Seeded values: floats in [0, 1) or the case's range, integers in [0, 10)."""
     random = np.random.RandomState(seed)
     values = {**case.get("values", {}), **case.get("fixed", {})}
     feed = {}
@@ -44,7 +44,8 @@ def feed_for(inputs, case, seed=0):
         if name in values:
             value = np.full(shape, values[name])
         elif np.issubdtype(dtype, np.floating):
-            value = random.rand(*shape)
+            low, high = case.get("ranges", {}).get(name, (0, 1))
+            value = low + (high - low) * random.rand(*shape)
         else:
             value = random.randint(0, 10, size=shape)
         feed[name] = np.asarray(value).astype(dtype)

@@ -13,7 +13,14 @@ import warnings
 
 import torch
 import torchvision
-from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel
+from transformers import (
+    BertConfig,
+    BertModel,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+)
 
 from harness import cache_folder
 from models import cases
@@ -27,7 +34,7 @@ DYN_BATCHES = (2, 5)
 def models():
     """Case descriptions by name, as wheels.models()."""
     result = {}
-    for name in ("resnet18", "resnet50", "bert_base", "gpt2"):
+    for name in ARCHITECTURES:
         result[f"{name}.b1"] = {}
         result[f"{name}.dyn"] = {"dims": {"batch": "1..8"}}
     return result
@@ -62,26 +69,47 @@ class Bert(torch.nn.Module):
         return out.last_hidden_state, out.pooler_output
 
 
-class Gpt2(torch.nn.Module):
-    def __init__(self):
+class LanguageModel(torch.nn.Module):
+    """The logits of a causal language model."""
+
+    def __init__(self, model):
         super().__init__()
-        self.model = GPT2LMHeadModel(GPT2Config())
+        self.model = model
 
     def forward(self, input_ids):
         return self.model(input_ids=input_ids, use_cache=False).logits
 
 
+def gpt2():
+    return LanguageModel(GPT2LMHeadModel(GPT2Config()))
+
+
+def llama_small():
+    config = LlamaConfig(
+        vocab_size=32000,
+        hidden_size=768,
+        intermediate_size=2048,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        num_key_value_heads=4,
+        max_position_embeddings=1024,
+    )
+    return LanguageModel(LlamaForCausalLM(config))
+
+
+VISION = ("resnet18", "resnet50", "mobilenet_v3_large", "vit_b_16", "convnext_tiny")
+
 # name: module, inputs, input names, output names
 ARCHITECTURES = {
-    "resnet18": (torchvision.models.resnet18, images, ["input"], ["output"]),
-    "resnet50": (torchvision.models.resnet50, images, ["input"], ["output"]),
+    **{n: (getattr(torchvision.models, n), images, ["input"], ["output"]) for n in VISION},
     "bert_base": (
         Bert,
         masked_tokens,
         ["input_ids", "attention_mask"],
         ["last_hidden_state", "pooler_output"],
     ),
-    "gpt2": (Gpt2, tokens(50257), ["input_ids"], ["logits"]),
+    "gpt2": (gpt2, tokens(50257), ["input_ids"], ["logits"]),
+    "llama_small": (llama_small, tokens(32000), ["input_ids"], ["logits"]),
 }
 
 

@@ -1,6 +1,6 @@
 """Compiles whole models, runs them and compares with the references.
 
-  run.py wheels|exports [NAME...]
+  run.py wheels|long-wheels|exports [NAME...]
 
 Comparison is tcc-run's, at the default tolerances of the command line.
 """
@@ -45,13 +45,17 @@ def check(tally, name, case, folder, work):
 
 
 def main(source, names):
-    if source == "wheels":
-        from models import wheels as maker
-    else:
+    if source == "exports":
         from models import exports as maker
+
+        models = maker.models()
+    else:
+        from models import wheels as maker
+
+        models = maker.models(long=source == "long-wheels")
     tally = Tally()
     with tempfile.TemporaryDirectory() as work:
-        for name, case in maker.models().items():
+        for name, case in models.items():
             if not names or name in names:
                 check(tally, name, case, maker.make(name, case), work)
     tally.close()

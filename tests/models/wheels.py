@@ -20,9 +20,11 @@ from models import cases
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def models():
+def models(long=False):
+    """Those of the default run, or those of the long one."""
     with open(os.path.join(HERE, "models.json")) as stream:
-        return json.load(stream)
+        described = json.load(stream)
+    return {n: case for n, case in described.items() if case.get("long", False) == long}
 
 
 def wheel(requirement):
@@ -67,6 +69,6 @@ def make(name, case):
 
 
 if __name__ == "__main__":
-    for name, case in models().items():
+    for name, case in (models() | models(long=True)).items():
         if len(sys.argv) == 1 or name in sys.argv[1:]:
             print(make(name, case))
