@@ -1,0 +1,202 @@
+"""Whole models on the CPU beside their peers.
+
+  peers.py [--models A,B] [--peers ENGINES] [--threads N] [--rounds N]
+            [--seconds S] [--json FILE] [--table FILE]
+
+Engines take turns in processes pinned to the first N cores, all in f32 on static
+shapes. A round counts if others took little of those cores while it ran; a ratio
+is the median over the rounds of peer's time / tcc's. The share of the peak
+relates the model's operations, as the compiler counts them, to an FMA loop that
+runs in each round.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from harness import BIN, ROOT, first_line, run_tool
+from models import cases, exports, wheels
+from models.run import compile_flags
+
+MAX_DISTURBANCE = 0.1  # of the cores' time
+MAX_ATTEMPTS = 4  # for each round that is wanted
+TITLES = {"tcc": "tcc", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+
+
+def all_cases():
+    """name: (folder maker, case), static variants alone."""
+    found = {}
+    for name, case in (wheels.models() | wheels.models(long=True)).items():
+        found[name] = (wheels, case)
+    for name, case in exports.models().items():
+        if name.endswith(".b1"):
+            found[name.removesuffix(".b1")] = (exports, case)
+    return found
+
+
+class Worker:
+    def __init__(self, engine, model, package, data_set, threads):
+        command = [sys.executable, os.path.join(ROOT, "tests/bench/worker.py")]
+        command += [engine, model, package, data_set, str(threads)]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def run(self, seconds):
+        """Milliseconds of each run, CPU seconds used; None if it ended."""
+        try:
+            print(seconds, file=self.process.stdin, flush=True)
+        except BrokenPipeError:
+            return None
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else None
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def busy_seconds(threads):
+    """What all processes used of the first cores so far."""
+    ticks = 0
+    with open("/proc/stat") as stream:
+        for line in stream:
+            name, *fields = line.split()
+            if name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) < threads:
+                user, nice, system, _, _, irq, soft, steal, *_ = map(int, fields)
+                ticks += user + nice + system + irq + soft + steal
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def peak_gflops(threads):
+    """Of the first cores together."""
+    command = os.path.join(BIN, "fma-peak")
+    loops = [
+        subprocess.Popen(
+            [command, "30"],
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda core=core: os.sched_setaffinity(0, [core]),
+        )
+        for core in range(threads)
+    ]
+    return sum(float(loop.communicate()[0]) for loop in loops)
+
+
+def count_flops(package, data_set):
+    run = run_tool(
+        "tcc-run", "bench", package, "--inputs-dir", data_set, "--iterations", 1,
+        "--threads", 1, "--profile", "--json",
+    )  # fmt: skip
+    rows = json.loads(run.out)["profile"]
+    return sum(row["flops"] / row["calls"] * max(1, row["calls"]) for row in rows)
+
+
+def measure_round(workers, seconds, threads):
+    """Median milliseconds by engine, and the share that others took."""
+    before, start, own, medians = busy_seconds(threads), time.monotonic(), 0, {}
+    for engine, worker in workers.items():
+        done = worker.run(seconds)
+        if done is None:
+            raise RuntimeError(f"{engine} ended")
+        own += done["cpu"]
+        medians[engine] = statistics.median(done["ms"])
+    elapsed = time.monotonic() - start
+    others = busy_seconds(threads) - before - own
+    return medians, max(0.0, others) / (elapsed * threads)
+
+
+def measure(name, maker, case, options, work):
+    """A JSON row for one model."""
+    folder = maker.make(name if maker is wheels else name + ".b1", case)
+    model, data_set = os.path.join(folder, "model.onnx"), cases.data_sets(folder)[0]
+    package = os.path.join(work, name + ".tcc")
+    compiled = run_tool("tcc", model, "-o", package, "-q", *compile_flags(case))
+    if compiled.code != 0:
+        raise RuntimeError(first_line(compiled))
+    row = {"model": name, "threads": options.threads, "dropped": 0}
+    row["gflop"] = count_flops(package, data_set) * 1e-9
+    rounds, peaks = [], []
+    workers = {
+        engine: Worker(engine, model, package, data_set, options.threads)
+        for engine in ("tcc", *options.peers)
+    }
+    try:
+        measure_round(workers, 0.1, options.threads)  # warm
+        while len(rounds) < options.rounds:
+            medians, others = measure_round(workers, options.seconds, options.threads)
+            peaks.append(peak_gflops(options.threads))
+            if others > MAX_DISTURBANCE and row["dropped"] < MAX_ATTEMPTS * options.rounds:
+                row["dropped"] += 1
+                continue
+            row["disturbed"] = row.get("disturbed", False) or others > MAX_DISTURBANCE
+            rounds.append(medians)
+    finally:
+        for worker in workers.values():
+            worker.close()
+        os.remove(package)
+    for engine in workers:
+        row[engine] = statistics.median(r[engine] for r in rounds)
+        row[f"{engine}_ratio"] = statistics.median(r[engine] / r["tcc"] for r in rounds)
+    row["peak_gflops"] = statistics.median(peaks)
+    return row
+
+
+def table(rows, peers):
+    """Markdown; a ratio above 1 says that tcc is faster."""
+    header = ["model", "threads", "tcc ms", "of peak"]
+    for peer in peers:
+        header += [f"{TITLES[peer]} ms", "/ tcc"]
+    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
+    for row in rows:
+        share = row["gflop"] / row["tcc"] * 1e3 / row["peak_gflops"]
+        mark = " (disturbed)" if row["disturbed"] else ""
+        fields = [row["model"] + mark, str(row["threads"]), f"{row['tcc']:.2f}"]
+        fields.append(f"{share:.0%}")
+        for peer in peers:
+            fields += [f"{row[peer]:.2f}", f"{row[peer + '_ratio']:.2f}"]
+        lines.append("| " + " | ".join(fields) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def read_options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--models", default="")
+    parser.add_argument("--peers", default="onnxruntime,openvino")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.5)
+    parser.add_argument("--json")
+    parser.add_argument("--table")
+    options = parser.parse_args()
+    options.peers = [peer for peer in options.peers.split(",") if peer]
+    return options
+
+
+def main():
+    options, rows = read_options(), []
+    known = all_cases()
+    names = options.models.split(",") if options.models else list(known)
+    with tempfile.TemporaryDirectory() as work:
+        for name in names:
+            try:
+                rows.append(measure(name, *known[name], options, work))
+            except RuntimeError as error:
+                print(f"{name}: {error}", file=sys.stderr)
+                continue
+            print(table(rows[-1:], options.peers).splitlines()[-1], flush=True)
+    if options.json:
+        with open(options.json, "w") as stream:
+            json.dump({"schema_version": 1, "rows": rows}, stream, indent=1)
+    if options.table:
+        with open(options.table, "w") as stream:
+            stream.write(table(rows, options.peers))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""One engine with one model in a process of its own.
+
+  worker.py ENGINE MODEL PACKAGE DATA_SET THREADS
+
+Reads a number of seconds a line, runs for that long and prints a JSON line: the
+milliseconds of each run and the CPU seconds that the process used. An idle
+worker sleeps, so that engines in turns do not disturb each other.
+"""
+
+import glob
+import json
+import os
+import resource
+import sys
+import time
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+
+def load_inputs(data_set):
+    count = len(glob.glob(os.path.join(data_set, "input_*.pb")))
+    arrays = []
+    for i in range(count):
+        with open(os.path.join(data_set, f"input_{i}.pb"), "rb") as stream:
+            arrays.append(numpy_helper.to_array(onnx.load_tensor_from_string(stream.read())))
+    return arrays
+
+
+def open_tcc(model, package, inputs, threads):
+    from harness import BIN
+    from models.cases import inputs_of
+    from spine import capi
+
+    library = capi.Library(os.path.join(BIN, "../runtime/libtcc_runtime.so"))
+    context = capi.Context(library, library.open(package), threads)
+    names = [name for name, _, _ in inputs_of(onnx.load(model, load_external_data=False))]
+    context.run(dict(zip(names, inputs)), [])
+    return lambda: library.call("tcc_context_run", context.handle)
+
+
+def open_onnxruntime(model, package, inputs, threads):
+    import onnxruntime
+
+    onnxruntime.set_default_logger_severity(4)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(
+        model, options, providers=["CPUExecutionProvider"]
+    )
+    binding = session.io_binding()
+    for info, array in zip(session.get_inputs(), inputs):
+        binding.bind_cpu_input(info.name, array)
+    for info in session.get_outputs():
+        binding.bind_output(info.name)
+    return lambda: session.run_with_iobinding(binding)
+
+
+def open_openvino(model, package, inputs, threads):
+    import openvino
+
+    core = openvino.Core()
+    network = core.read_model(model)
+    network.reshape({network.inputs[i]: list(x.shape) for i, x in enumerate(inputs)})
+    settings = {
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_NUM_THREADS": threads,
+        "INFERENCE_PRECISION_HINT": "f32",
+        "NUM_STREAMS": 1,
+    }
+    request = core.compile_model(network, "CPU", settings).create_infer_request()
+    for i, array in enumerate(inputs):
+        request.set_input_tensor(i, openvino.Tensor(np.ascontiguousarray(array)))
+    return request.infer
+
+
+ENGINES = {"tcc": open_tcc, "onnxruntime": open_onnxruntime, "openvino": open_openvino}
+
+
+def cpu_seconds():
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def serve(run):
+    for line in sys.stdin:
+        times, begin = [], cpu_seconds()
+        end = time.perf_counter() + float(line)
+        while not times or time.perf_counter() < end:
+            start = time.perf_counter()
+            run()
+            times.append((time.perf_counter() - start) * 1e3)
+        print(json.dumps({"ms": times, "cpu": cpu_seconds() - begin}), flush=True)
+
+
+if __name__ == "__main__":
+    engine, model, package, data_set, threads = sys.argv[1:]
+    # Before any thread starts: they all inherit it.
+    os.sched_setaffinity(0, range(int(threads)))
+    serve(ENGINES[engine](model, package, load_inputs(data_set), int(threads)))
