@@ -71,7 +71,7 @@ void evaluate(MatmulOp op, const HostTensor &lhs, const HostTensor &rhs,
   int64_t rank = result.type.getRank(), lhsRank = lhs.type.getRank();
   int64_t m = result.extent(rank - 2), n = result.extent(rank - 1);
   int64_t k = lhs.extent(lhsRank - (op.getTransposeLhs() ? 2 : 1));
-  constexpr int64_t panel = MatmulOp::kPanelColumns;
+  int64_t panel = MatmulOp::getPanelColumns(n);
   auto lhsOffset = [&](int64_t i, int64_t p) {
     return op.getTransposeLhs() ? p * m + i : i * k + p;
   };

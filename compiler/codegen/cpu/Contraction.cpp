@@ -118,11 +118,11 @@ void ContractionEmitter::emitDepthBlock() {
   });
 }
 
-/// The last panel of columns may need only half a tile.
+/// The last panel of columns may need fewer vectors.
 void ContractionEmitter::emitPanelPair(Value rowPanel, Value columnPanel) {
   std::optional<int64_t> n = constantOf(c.n);
   int64_t tail = n ? *n % panelColumns : 0;
-  if (tail == 0 || tail > panelColumns / 2) {
+  if (tail == 0 || tail > panelColumns - c.unit.lanes(c.arithmetic.sum)) {
     emitTileOfColumns(rowPanel, columnPanel, panelColumns);
   } else if (*n < panelColumns) {
     emitTileOfColumns(rowPanel, columnPanel, tail);
@@ -203,8 +203,8 @@ void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
   Value row = b.mul(rowPanel, b.index(panelRows));
   Value column = b.mul(columnPanel, b.index(panelColumns));
   Value rows = b.min(b.sub(rowCount, row), b.index(panelRows));
-  Value columns = b.min(b.sub(columnCount, column), b.index(panelColumns));
   Value width = b.index(panelColumns);
+  Value columns = b.min(b.sub(columnCount, column), width), tail = columns;
   auto finishRows = [&](Value count) {
     b.loop(rows, [&](Value r) {
       Value i = b.add(firstRow, b.add(row, r));
@@ -216,12 +216,15 @@ void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
       });
     });
   };
-  // A full tile has a loop of known length, which vectorises.
-  if (std::optional<int64_t> n = constantOf(c.n); n && *n % panelColumns == 0)
-    return finishRows(width);
+  // Loops of known length vectorise.
+  if (std::optional<int64_t> n = constantOf(c.n)) {
+    tail = b.index(*n % panelColumns);
+    if (*n % panelColumns == 0 || *n < panelColumns)
+      return finishRows(*n < panelColumns ? tail : width);
+  }
   b.when(
       b.equal(columns, width), [&] { finishRows(width); },
-      [&] { finishRows(columns); });
+      [&] { finishRows(tail); });
 }
 
 /// Blocks of k keep a panel of columns in the first-level cache, and a block of
@@ -238,9 +241,12 @@ Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes,
   block.n = fit(sizes.n, block.n, panelColumns);
   block.k = std::max(depthUnit, block.k / depthUnit * depthUnit);
   if (sizes.k) {
-    int64_t blocks = std::max<int64_t>(1, llvm::divideCeil(*sizes.k, block.k));
-    block.k = fit(llvm::divideCeil(*sizes.k, blocks), block.k, depthUnit);
-    block.isWholeDepth = blocks == 1;
+    // Twice the depth costs less than sums that come and go.
+    block.isWholeDepth = *sizes.k <= 2 * block.k;
+    int64_t blocks =
+        block.isWholeDepth ? 1 : llvm::divideCeil(*sizes.k, block.k);
+    int64_t share = std::max<int64_t>(1, llvm::divideCeil(*sizes.k, blocks));
+    block.k = llvm::alignTo(share, depthUnit);
   }
   // Enough tasks for several threads, as long as blocks stay worth packing.
   constexpr int64_t tasksWanted = 16, blockElements = 1 << 17;

@@ -49,7 +49,7 @@ struct ContractionSizes {
 /// Sizes of the blocks that a task works through: whole panels of rows and
 /// columns, and so many k at a time.
 struct Blocking {
-  int64_t m = 128, n = 512, k = 192;
+  int64_t m = 132, n = 512, k = 96;
   bool isWholeDepth = false; // one block of k is all there is
 };
 

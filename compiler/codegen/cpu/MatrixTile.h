@@ -1,12 +1,12 @@
 //===- MatrixTile.h - The matrix micro-kernel -------------------*- C++ -*-===//
 //
 // Everything that multiplies matrices on a CPU ends in this one tile: up to
-// 8 rows of the left operand times up to 32 columns of the right one, summed
+// 6 rows of the left operand times up to 64 columns of the right one, summed
 // over a range of k with one fused multiply-add per product.
 //
 // Packed operands have one format for all CPU variants, padded with zeros:
-//   left   [ceil(m / 8)][k][8]
-//   right  [ceil(n / 32)][k][32]
+//   left   [ceil(m / 6)][k][6]
+//   right  [ceil(n / 64)][k][64], or one panel of fewer columns
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_CODEGEN_CPU_MATRIXTILE_H
@@ -16,8 +16,8 @@
 
 namespace tcc::cpu {
 
-inline constexpr int64_t panelRows = 8;
-inline constexpr int64_t panelColumns = 32;
+inline constexpr int64_t panelRows = 6;
+inline constexpr int64_t panelColumns = 64;
 
 /// The vector registers of a CPU variant.
 struct VectorUnit {
@@ -55,7 +55,7 @@ struct Arithmetic {
   bool rhsUnsigned = false;
 };
 
-/// One tile. Element (i, j) of the sums lies at sums[offset + i * 32 + j].
+/// One tile. Element (i, j) of the sums lies at sums[offset + i * 64 + j].
 struct MatrixTile {
   PanelView lhs, rhs; // standing at the tile's first k
   Value depth;        // number of k

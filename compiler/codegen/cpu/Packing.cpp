@@ -84,34 +84,48 @@ static void transpose(KernelBuilder &b, SmallVectorImpl<Value> &vectors) {
   }
 }
 
-static void packRowsOf(KernelBuilder &b, const Panel &panel,
-                       const MatrixInMemory &matrix, VectorUnit unit) {
+/// Lanes [first, first + count) of a panel, whose rows start at `starts`.
+static void packRowGroup(KernelBuilder &b, const Panel &panel,
+                         const MatrixInMemory &matrix, int64_t first,
+                         ArrayRef<Value> starts) {
   const PackRequest &request = panel.request;
-  int64_t step = unit.lanes(matrix.base.element);
-  Value start = b.add(matrix.offset(b, request.batch), request.k);
-  Value lastLane = b.sub(panel.count, b.index(1));
-  SmallVector<Value> lanes;
-  for (int64_t i = 0; i < request.width; ++i) {
-    Value lane = b.add(panel.first, b.min(b.index(i), lastLane));
-    lanes.push_back(b.add(start, b.mul(lane, matrix.stride)));
-  }
+  int64_t step = starts.size();
   Value stride = b.index(step);
   Value whole = b.mul(b.div(request.depth, stride), stride);
   b.loop(b.index(0), whole, stride, [&](Value k) {
     SmallVector<Value> vectors;
-    for (Value lane : lanes)
-      vectors.push_back(b.loadVector(matrix.base, b.add(lane, k), step));
+    for (Value start : starts)
+      vectors.push_back(b.loadVector(matrix.base, b.add(start, k), step));
     transpose(b, vectors);
-    Value to = panel.position(b, k, b.index(0));
     for (auto [i, value] : llvm::enumerate(vectors))
-      b.store(value, request.into, b.add(to, b.index(i * step)));
+      b.store(value, request.into,
+              panel.position(b, b.add(k, b.index(i)), b.index(first)));
   });
   b.loop(whole, request.depth, b.index(1), [&](Value k) {
-    for (auto [i, lane] : llvm::enumerate(lanes)) {
-      Value value = b.load(matrix.base, b.add(lane, k));
-      b.store(value, request.into, panel.position(b, k, b.index(i)));
+    for (auto [i, start] : llvm::enumerate(starts)) {
+      Value value = b.load(matrix.base, b.add(start, k));
+      b.store(value, request.into, panel.position(b, k, b.index(first + i)));
     }
   });
+}
+
+static void packRowsOf(KernelBuilder &b, const Panel &panel,
+                       const MatrixInMemory &matrix, VectorUnit unit) {
+  const PackRequest &request = panel.request;
+  int64_t step = std::min(unit.lanes(matrix.base.element), request.width);
+  Value start = b.add(matrix.offset(b, request.batch), request.k);
+  Value lastLane = b.sub(panel.count, b.index(1));
+  for (int64_t first = 0; first < request.width; first += step) {
+    auto emit = [&] {
+      SmallVector<Value> starts;
+      for (int64_t i = first; i < first + step; ++i) {
+        Value lane = b.add(panel.first, b.min(b.index(i), lastLane));
+        starts.push_back(b.add(start, b.mul(lane, matrix.stride)));
+      }
+      packRowGroup(b, panel, matrix, first, starts);
+    };
+    b.when(b.less(b.index(first), panel.count), emit);
+  }
 }
 
 MatrixOperand tcc::cpu::packedRows(const MatrixInMemory &matrix,

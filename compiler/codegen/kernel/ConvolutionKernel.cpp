@@ -71,8 +71,9 @@ ConvolutionPlan::ConvolutionPlan(FusedOp region)
   blocking = cpu::chooseBlocking(
       {getConstant(batch), filters, getConstant(positions), channels * taps},
       taps);
-  filter = getAccess(op.getFilter(), op.getPackedFilter() ? MatrixAccess::Panels
-                                                          : MatrixAccess::Rows);
+  filter =
+      getAccess(op.getFilter(), op.getPackedFilter() ? MatrixAccess::Panels
+                                                     : MatrixAccess::InPlace);
   filter.laneStride = getAffineConstantExpr(channels * taps, context);
   filter.kStride = getAffineConstantExpr(1, context);
   patches = getAccess(op.getX(), MatrixAccess::Columns);

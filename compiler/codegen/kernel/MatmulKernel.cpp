@@ -128,9 +128,10 @@ MatrixAccess MatmulPlan::chooseAccess(const Side &side) {
   bool lanes = getConstant(access.laneStride) == 1;
   std::optional<int64_t> rows = getConstant(m), columns = getConstant(n);
   bool isFewRows = rows && *rows <= cpu::panelRows;
-  bool readsInPlace = &side == &lhs ? rows && *rows <= 4
-                                    : isFewRows && lanes && columns &&
-                                          *columns % cpu::panelColumns == 0;
+  bool readsInPlace =
+      &side == &lhs
+          ? isFewRows || getConstant(access.kStride) == 1
+          : isFewRows && lanes && columns && *columns % cpu::panelColumns == 0;
   if (readsInPlace)
     access.kind = MatrixAccess::InPlace;
   else if (getConstant(access.kStride) == 1)
@@ -232,7 +233,10 @@ void MatmulEmitter::emit() {
   cpu::Contraction c{size(b, plan.batch), size(b, plan.m), size(b, plan.n),
                      size(b, plan.k)};
   c.lhs = operand(plan.lhs, plan.lhsAccess, cpu::panelRows);
-  c.rhs = operand(plan.rhs, plan.rhsAccess, cpu::panelColumns);
+  int64_t columns = plan.rhs.isPacked
+                        ? MatmulOp::getPanelColumns(*getConstant(plan.n))
+                        : cpu::panelColumns;
+  c.rhs = operand(plan.rhs, plan.rhsAccess, columns);
   c.arithmetic = {plan.sum, plan.lhsAccess.isUnsigned,
                   plan.rhsAccess.isUnsigned};
   c.blocking = plan.blocking;

@@ -67,12 +67,13 @@ private:
 };
 
 /// [batch..., k, n] or, transposed, [batch..., n, k] as
-/// [batch..., ceil(n/32), k, 32].
+/// [batch..., ceil(n/w), k, w].
 Value packRhs(OpBuilder &builder, Location loc, Value rhs, bool transposed) {
   Packer packer(builder, loc);
-  constexpr int64_t columns = MatmulOp::kPanelColumns;
-  int64_t rank = getRank(rhs);
-  Value padded = packer.padTo(rhs, rank - (transposed ? 2 : 1), columns);
+  int64_t rank = getRank(rhs), axis = rank - (transposed ? 2 : 1);
+  int64_t columns =
+      MatmulOp::getPanelColumns(getTensorType(rhs).getDimSize(axis));
+  Value padded = packer.padTo(rhs, axis, columns);
   SmallVector<int64_t> shape(getTensorType(padded).getShape());
   if (transposed) {
     shape[rank - 2] /= columns;
@@ -85,7 +86,7 @@ Value packRhs(OpBuilder &builder, Location loc, Value rhs, bool transposed) {
 }
 
 /// [filters, channels/groups, window...] as
-/// [groups, ceil(filters/groups/8), channels/groups * window, 8].
+/// [groups, ceil(filters/groups/6), channels/groups * window, 6].
 Value packFilter(OpBuilder &builder, Location loc, Value filter,
                  int64_t groups) {
   Packer packer(builder, loc);
@@ -164,7 +165,7 @@ private:
     op.getRhsMutable().assign(panels);
     op.setTransposeRhs(false);
     op.setPackedRhs(true);
-    log.add(op, "packed", "panels of 32 columns",
+    log.add(op, "packed", "panels of columns",
             {{"bytes", double(getBytes(getTensorType(panels)))}});
   }
 

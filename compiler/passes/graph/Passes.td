@@ -82,21 +82,21 @@ def FoldBatchNormPass : TccGraphPass<"fold-batch-norm"> {
 def PackWeightsPass : TccGraphPass<"pack-weights"> {
   let summary = "bring weights into the panels that kernels read";
   let description = [{
-    The rhs of a matmul becomes [batch, ceil(n/32), k, 32], the filter of a
-    convolution [groups, ceil(filters/groups/8), channels/groups * window, 8],
+    The rhs of a matmul becomes [batch, ceil(n/64), k, 64], the filter of a
+    convolution [groups, ceil(filters/groups/6), channels/groups * window, 6],
     zero-padded, by pad, reshape and transpose of the weight: part of `prepare`.
     A weight that several ops read is packed once. One that is also gathered from
     (a tied embedding) stays as it is, so that it is stored once.
 
     ```mlir
     %y = graph.matmul %x, %w
-        : (tensor<2x8xf32>, tensor<8x64xf32>) -> tensor<2x64xf32>
+        : (tensor<2x8xf32>, tensor<8x128xf32>) -> tensor<2x128xf32>
     // becomes
-    %r = graph.reshape %w : (tensor<8x64xf32>) -> tensor<8x2x32xf32>
+    %r = graph.reshape %w : (tensor<8x128xf32>) -> tensor<8x2x64xf32>
     %p = graph.transpose %r [1, 0, 2]
-        : (tensor<8x2x32xf32>) -> tensor<2x8x32xf32>
+        : (tensor<8x2x64xf32>) -> tensor<2x8x64xf32>
     %y = graph.matmul %x, %p {packed_rhs}
-        : (tensor<2x8xf32>, tensor<2x8x32xf32>) -> tensor<2x64xf32>
+        : (tensor<2x8xf32>, tensor<2x8x64xf32>) -> tensor<2x128xf32>
     ```
   }];
 }

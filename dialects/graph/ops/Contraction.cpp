@@ -47,6 +47,11 @@ static LogicalResult verifyBatch(MatmulOp op, Value operand, bool packed) {
          << op.getResult().getType();
 }
 
+int64_t MatmulOp::getPanelColumns(int64_t n) {
+  constexpr int64_t kColumns = 64, kVector = 16;
+  return std::clamp<int64_t>(llvm::alignTo(n, kVector), kVector, kColumns);
+}
+
 LogicalResult MatmulOp::verify() {
   bool packed = getPackedRhs();
   if (getResult().getType().getRank() < 2 || getLhs().getType().getRank() < 2 ||
@@ -54,15 +59,18 @@ LogicalResult MatmulOp::verify() {
     return emitOpError("expected matrices");
   if (packed && getTransposeRhs())
     return emitOpError("a packed rhs has no transposed form");
+  if (packed && !getConstant(getN()))
+    return emitOpError("a packed rhs has a constant number of columns");
   Extents rhs = getExtents(getRhs()), lhs = getExtents(getLhs());
   AffineExpr k = rhs[rhs.size() - (getTransposeRhs() ? 1 : 2)];
   if (!isEqual(k, getK()))
     return emitOpError("lhs and rhs differ in their common extent");
   if (!isEqual(lhs[lhs.size() - (getTransposeLhs() ? 1 : 2)], getM()))
     return emitOpError("lhs does not have the rows of the result");
-  AffineExpr n = packed ? getN().ceilDiv(kPanelColumns) : getN();
+  int64_t width = packed ? getPanelColumns(*getConstant(getN())) : 1;
   AffineExpr found = rhs[rhs.size() - (packed ? 3 : getTransposeRhs() ? 2 : 1)];
-  if (!isEqual(found, n))
+  if (!isEqual(found, getN().ceilDiv(width)) ||
+      (packed && getConstant(rhs.back()) != width))
     return emitOpError("rhs does not have the columns of the result");
   if (failed(verifyBatch(*this, getLhs(), false)))
     return failure();
@@ -91,12 +99,14 @@ AffineMap MatmulOp::getOperandMap(unsigned operand) {
                           ? getAffineConstantExpr(0, getContext())
                           : loop(loops - 3 - batch + i));
   AffineExpr m = loop(loops - 3), n = loop(loops - 2), k = loop(loops - 1);
-  if (isRhs && getPackedRhs())
-    results.append({n.floorDiv(kPanelColumns), k, n % kPanelColumns});
-  else if (isRhs)
+  if (isRhs && getPackedRhs()) {
+    int64_t width = *getConstant(extents.back());
+    results.append({n.floorDiv(width), k, n % width});
+  } else if (isRhs) {
     results.append({getTransposeRhs() ? n : k, getTransposeRhs() ? k : n});
-  else
+  } else {
     results.append({getTransposeLhs() ? k : m, getTransposeLhs() ? m : k});
+  }
   return AffineMap::get(loops, 0, results, getContext());
 }
 

@@ -15,7 +15,8 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure,
     [b, n, k]. Products and sums are taken in the result's element type (f32 for
     f16 and bf16), in order of k.
 
-    `packed_rhs`: rhs is [b, ceil(n/32), k, 32], zero-padded panels; the result
+    `packed_rhs`: rhs is [b, ceil(n/w), k, w], zero-padded panels of w = 64
+    columns, or where n is less of as many as it needs in sixteens; the result
     type gives n.
 
     Example: `%c = graph.matmul %a, %b {transpose_rhs}
@@ -35,8 +36,8 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure,
     ::mlir::AffineExpr getM();
     ::mlir::AffineExpr getN();
     ::mlir::AffineExpr getK();
-    /// Columns in a panel of a packed rhs.
-    static constexpr int64_t kPanelColumns = 32;
+    /// Columns in a panel of a packed rhs of `n` columns.
+    static int64_t getPanelColumns(int64_t n);
   }];
   let hasVerifier = 1;
 }

@@ -32,7 +32,7 @@ def Graph_ConvOp : Graph_WindowOp<"conv"> {
                        (ins UnitAttr:$packed_filter));
   let extraClassDeclaration = [{
     /// Filters in a panel of a packed filter.
-    static constexpr int64_t kPanelRows = 8;
+    static constexpr int64_t kPanelRows = 6;
   }];
 }
 

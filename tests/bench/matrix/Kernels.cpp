@@ -73,13 +73,13 @@ std::function<void()> tcc::bench::makeMatmul(MatmulShape shape,
   auto [m, n, k] = shape;
   constexpr char kSource[] = R"(
     !a = tensor<{0}x{2}xf32>
-    !b = tensor<{3}x{2}x32xf32>
+    !b = tensor<{3}x{2}x64xf32>
     !c = tensor<{0}x{1}xf32>
     func.func @f(%a: !a, %b: !b) -> !c {{
       %c = graph.matmul %a, %b {{packed_rhs} : (!a, !b) -> !c
       return %c : !c
     })";
-  return makeRun(formatv(kSource, m, n, k, llvm::divideCeil(n, 32)),
+  return makeRun(formatv(kSource, m, n, k, llvm::divideCeil(n, 64)),
                  graph::KernelKind::contraction, cpu);
 }
 
@@ -89,7 +89,7 @@ std::function<void()> tcc::bench::makeConvolution(ConvolutionShape shape,
   int64_t taps = shape.taps * shape.taps;
   std::string filter =
       isDepthwise ? formatv("{0}x1x{1}x{1}", shape.channels, shape.taps).str()
-                  : formatv("1x{0}x{1}x8", llvm::divideCeil(shape.filters, 8),
+                  : formatv("1x{0}x{1}x6", llvm::divideCeil(shape.filters, 6),
                             shape.channels * taps)
                         .str();
   constexpr char kSource[] = R"(

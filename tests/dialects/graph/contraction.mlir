@@ -9,11 +9,28 @@ func.func @batches(%a: tensor<6x4x8xf32>, %b: tensor<8x5xf32>) -> tensor<6x4x5xf
 }
 
 // CHECK-LABEL: func @packed
-func.func @packed(%a: tensor<4x8xf32>, %b: tensor<2x8x32xf32>) -> tensor<4x40xf32> {
+func.func @packed(%a: tensor<4x8xf32>, %b: tensor<2x8x64xf32>) -> tensor<4x80xf32> {
   // CHECK: graph.matmul {{.*}} {packed_rhs}
   %0 = graph.matmul %a, %b {packed_rhs}
-    : (tensor<4x8xf32>, tensor<2x8x32xf32>) -> tensor<4x40xf32>
-  return %0 : tensor<4x40xf32>
+    : (tensor<4x8xf32>, tensor<2x8x64xf32>) -> tensor<4x80xf32>
+  return %0 : tensor<4x80xf32>
+}
+
+// CHECK-LABEL: func @packed_narrow
+func.func @packed_narrow(%a: tensor<4x8xf32>, %b: tensor<1x8x32xf32>) -> tensor<4x20xf32> {
+  // CHECK: graph.matmul {{.*}} {packed_rhs}
+  %0 = graph.matmul %a, %b {packed_rhs}
+    : (tensor<4x8xf32>, tensor<1x8x32xf32>) -> tensor<4x20xf32>
+  return %0 : tensor<4x20xf32>
+}
+
+// -----
+
+func.func @packed_too_wide(%a: tensor<4x8xf32>, %b: tensor<1x8x64xf32>) -> tensor<4x20xf32> {
+  // expected-error @+1 {{rhs does not have the columns of the result}}
+  %0 = graph.matmul %a, %b {packed_rhs}
+    : (tensor<4x8xf32>, tensor<1x8x64xf32>) -> tensor<4x20xf32>
+  return %0 : tensor<4x20xf32>
 }
 
 // -----

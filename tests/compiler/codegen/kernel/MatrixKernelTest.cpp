@@ -122,8 +122,8 @@ TEST_F(MatrixKernelTest, productsOfViews) {
 }
 
 TEST_F(MatrixKernelTest, productsOfPackedWeights) {
-  checkProduct("9x17xf32", "2x17x32xf32", "9x64xf32", "{packed_rhs}");
-  checkProduct("1x300xf32", "2x300x32xf32", "1x40xf32", "{packed_rhs}");
+  checkProduct("9x17xf32", "2x17x64xf32", "9x128xf32", "{packed_rhs}");
+  checkProduct("1x300xf32", "1x300x48xf32", "1x40xf32", "{packed_rhs}");
 }
 
 TEST_F(MatrixKernelTest, productsOfEachElementType) {

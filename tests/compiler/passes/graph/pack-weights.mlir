@@ -1,27 +1,28 @@
 // RUN: tcc-opt %s --tcc-pack-weights | FileCheck %s
 
-// Panels of 32 columns; a weight that two products read is packed once.
+// Panels of 64 columns; a weight that two products read is packed once.
 // CHECK-LABEL: func @once
 // CHECK:         %[[W:.+]] = graph.weight "w"
-// CHECK:         %[[R:.+]] = graph.reshape %[[W]] {{.*}} -> tensor<8x2x32xf32>
+// CHECK:         %[[R:.+]] = graph.reshape %[[W]] {{.*}} -> tensor<8x2x64xf32>
 // CHECK:         %[[P:.+]] = graph.transpose %[[R]] [1, 0, 2]
 // CHECK-NOT:     graph.transpose
 // CHECK:         graph.matmul %{{.+}}, %[[P]] {packed_rhs}
 // CHECK:         graph.matmul %{{.+}}, %[[P]] {packed_rhs}
 func.func @once(%x: tensor<2x8xf32>, %y: tensor<3x8xf32>)
-    -> (tensor<2x64xf32>, tensor<3x64xf32>) {
-  %w = graph.weight "w" : tensor<8x64xf32>
+    -> (tensor<2x128xf32>, tensor<3x128xf32>) {
+  %w = graph.weight "w" : tensor<8x128xf32>
   %a = graph.matmul %x, %w
-    : (tensor<2x8xf32>, tensor<8x64xf32>) -> tensor<2x64xf32>
+    : (tensor<2x8xf32>, tensor<8x128xf32>) -> tensor<2x128xf32>
   %b = graph.matmul %y, %w
-    : (tensor<3x8xf32>, tensor<8x64xf32>) -> tensor<3x64xf32>
-  return %a, %b : tensor<2x64xf32>, tensor<3x64xf32>
+    : (tensor<3x8xf32>, tensor<8x128xf32>) -> tensor<3x128xf32>
+  return %a, %b : tensor<2x128xf32>, tensor<3x128xf32>
 }
 
-// The transpose of a weight is part of the packing; missing columns are zeros.
+// The transpose of a weight is part of the packing; missing columns are zeros,
+// and a single panel is no wider than it need be.
 // CHECK-LABEL: func @transposed
-// CHECK:         graph.pad {{.*}}high = array<i64: 24, 0>
-// CHECK:         graph.reshape {{.*}} -> tensor<2x32x8xf32>
+// CHECK:         graph.pad {{.*}}high = array<i64: 8, 0>
+// CHECK:         graph.reshape {{.*}} -> tensor<1x48x8xf32>
 // CHECK:         graph.transpose {{.*}} [0, 2, 1]
 // CHECK:         graph.matmul {{.*}} {packed_rhs} {{.*}} -> tensor<2x40xf32>
 func.func @transposed(%x: tensor<2x8xf32>) -> tensor<2x40xf32> {
@@ -53,18 +54,18 @@ func.func @activations_stay(%x: tensor<2x8xf32>, %w: tensor<8x64xf32>)
 }
 
 // CHECK-LABEL: func @filters
-// CHECK:         graph.reshape {{.*}} -> tensor<2x6x6xf32>
-// CHECK:         graph.pad {{.*}}high = array<i64: 0, 2, 0>
-// CHECK:         graph.reshape {{.*}} -> tensor<2x1x8x6xf32>
+// CHECK:         graph.reshape {{.*}} -> tensor<2x7x6xf32>
+// CHECK:         graph.pad {{.*}}high = array<i64: 0, 5, 0>
+// CHECK:         graph.reshape {{.*}} -> tensor<2x2x6x6xf32>
 // CHECK:         graph.transpose {{.*}} [0, 1, 3, 2]
 // CHECK:         graph.conv {{.*}}packed_filter
-func.func @filters(%x: tensor<1x4x16xf32>) -> tensor<1x12x16xf32> {
-  %w = graph.weight "w" : tensor<12x2x3xf32>
-  %c = graph.conv %x, %w {filters = 12, groups = 2, window = array<i64: 3>,
+func.func @filters(%x: tensor<1x4x16xf32>) -> tensor<1x14x16xf32> {
+  %w = graph.weight "w" : tensor<14x2x3xf32>
+  %c = graph.conv %x, %w {filters = 14, groups = 2, window = array<i64: 3>,
     strides = array<i64: 1>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
     dilations = array<i64: 1>}
-    : (tensor<1x4x16xf32>, tensor<12x2x3xf32>) -> tensor<1x12x16xf32>
-  return %c : tensor<1x12x16xf32>
+    : (tensor<1x4x16xf32>, tensor<14x2x3xf32>) -> tensor<1x14x16xf32>
+  return %c : tensor<1x14x16xf32>
 }
 
 // Nothing is contracted in a depthwise convolution.
