@@ -94,47 +94,73 @@ void evaluate(MatmulOp op, const HostTensor &lhs, const HostTensor &rhs,
 
 // --- conv, pool --------------------------------------------------------------
 
-/// The index of x under window position `window` of the result at `at`
-/// ([batch, channel, spatial...]); false if it lies outside of x.
+/// The index of x under window position `window` of the result at `at`; false
+/// if it lies outside of x.
 template <typename Op>
 static bool getWindowIndex(Op op, const HostTensor &x, ArrayRef<int64_t> at,
                            ArrayRef<int64_t> window, Indices &index) {
   bool isInside = true;
   for (size_t i = 0; i < window.size(); ++i) {
-    index[2 + i] = at[2 + i] * op.getStrides()[i] +
-                   window[i] * op.getDilations()[i] - op.getPadLow()[i];
-    isInside &= index[2 + i] >= 0 && index[2 + i] < x.extent(2 + i);
+    int64_t axis = op.getFirstSpatialAxis() + i;
+    index[axis] = at[axis] * op.getStrides()[i] +
+                  window[i] * op.getDilations()[i] - op.getPadLow()[i];
+    isInside &= index[axis] >= 0 && index[axis] < x.extent(axis);
   }
   return isInside;
 }
 
+/// The offset in the filter of a weight: the one of filter `o` at `channel` of
+/// its group and `tap` of `taps`.
+static int64_t getFilterOffset(ConvOp op, int64_t channels, int64_t taps,
+                               int64_t o, int64_t channel, int64_t tap) {
+  if (!op.getChannelsLast())
+    return (o * channels + channel) * taps + tap;
+  if (!op.getPackedFilter())
+    return (o * taps + tap) * channels + channel;
+  if (op.isDepthwise())
+    return tap * op.getFilters() + o;
+  int64_t perGroup = op.getFilters() / op.getGroups(), column = o % perGroup;
+  int64_t width = MatmulOp::getPanelColumns(perGroup);
+  int64_t panels = (perGroup + width - 1) / width;
+  int64_t panel = (o / perGroup) * panels + column / width;
+  return (panel * taps * channels + tap * channels + channel) * width +
+         column % width;
+}
+
 void evaluate(ConvOp op, const HostTensor &x, const HostTensor &filter,
               HostTensor &result) {
-  int64_t groups = op.getGroups(), perGroup = op.getFilters() / groups;
-  int64_t channels = x.extent(1) / groups;
-  Indices inner = {channels};
-  llvm::append_range(inner, op.getWindow());
-  int64_t depth = std::accumulate(inner.begin(), inner.end(), int64_t(1),
-                                  std::multiplies<>());
-  constexpr int64_t panel = ConvOp::kPanelRows;
-  auto filterOffset = [&](int64_t o, int64_t p) {
-    if (!op.getPackedFilter())
-      return o * depth + p;
-    int64_t panels = (perGroup + panel - 1) / panel, row = o % perGroup;
-    int64_t index = (o / perGroup) * panels + row / panel;
-    return (index * depth + p) * panel + row % panel;
-  };
+  int64_t perGroup = op.getFilters() / op.getGroups();
+  int64_t axis = op.getChannelAxis();
+  int64_t channels = x.extent(axis) / op.getGroups();
+  int64_t taps = std::accumulate(op.getWindow().begin(), op.getWindow().end(),
+                                 int64_t(1), std::multiplies<>());
   loop(result.shape(), [&](ArrayRef<int64_t> at) {
     ProductSum sum(result.type.getElementType());
     Indices index(x.type.getRank());
     index[0] = at[0];
-    int64_t p = 0;
-    loop(inner, [&](ArrayRef<int64_t> step) {
-      index[1] = at[1] / perGroup * channels + step[0];
-      if (getWindowIndex(op, x, at, step.drop_front(), index))
-        sum.add(x, x.offset(index), filter, filterOffset(at[1], p));
-      ++p;
-    });
+    int64_t o = at[axis], first = o / perGroup * channels;
+    // The order of the sum is that of the layout.
+    auto add = [&](int64_t channel, ArrayRef<int64_t> window, int64_t tap) {
+      index[axis] = first + channel;
+      if (getWindowIndex(op, x, at, window, index))
+        sum.add(x, x.offset(index), filter,
+                getFilterOffset(op, channels, taps, o, channel, tap));
+    };
+    auto forEachTap = [&](auto body) {
+      int64_t tap = 0;
+      loop(op.getWindow(),
+           [&](ArrayRef<int64_t> window) { body(window, tap++); });
+    };
+    if (op.getChannelsLast())
+      forEachTap([&](ArrayRef<int64_t> window, int64_t tap) {
+        for (int64_t c = 0; c < channels; ++c)
+          add(c, window, tap);
+      });
+    else
+      for (int64_t c = 0; c < channels; ++c)
+        forEachTap([&](ArrayRef<int64_t> window, int64_t tap) {
+          add(c, window, tap);
+        });
     result.elements[result.offset(at)] = sum.get();
   });
 }
@@ -159,10 +185,12 @@ static bool isLarger(Type type, Scalar a, Scalar b) {
 
 /// True if the window element at `index` counts in an average.
 static bool isCounted(PoolOp op, const HostTensor &x, ArrayRef<int64_t> index) {
-  for (size_t i = 0; i < op.getWindow().size(); ++i)
-    if (index[2 + i] < -op.getCountLow()[i] ||
-        index[2 + i] >= x.extent(2 + i) + op.getCountHigh()[i])
+  for (size_t i = 0; i < op.getWindow().size(); ++i) {
+    int64_t axis = op.getFirstSpatialAxis() + i;
+    if (index[axis] < -op.getCountLow()[i] ||
+        index[axis] >= x.extent(axis) + op.getCountHigh()[i])
       return false;
+  }
   return true;
 }
 
@@ -187,10 +215,8 @@ void evaluate(PoolOp op, const HostTensor &x, HostTensor &result) {
       else
         value.i += element.i;
     });
-    if (op.getKind() == PoolKind::average && x.isFloat())
+    if (op.getKind() == PoolKind::average)
       value.f /= double(count);
-    else if (op.getKind() == PoolKind::average)
-      value.i = count ? value.i / count : 0;
     result.elements[result.offset(at)] = roundTo(type, value);
   });
 }
@@ -366,7 +392,7 @@ int64_t getWorkPerElement(Operation *op,
                           ArrayRef<const HostTensor *> operands) {
   int64_t work = 1;
   if (auto conv = dyn_cast<ConvOp>(op)) {
-    work = operands[0]->extent(1) / conv.getGroups();
+    work = operands[0]->extent(conv.getChannelAxis()) / conv.getGroups();
     for (int64_t extent : conv.getWindow())
       work *= extent;
   }

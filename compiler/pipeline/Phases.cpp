@@ -19,6 +19,7 @@ void addSimplification(mlir::OpPassManager &pm) {
   pm.addPass(createFoldBatchNormPass());
   pm.addPass(createDecomposePass());
   pm.addPass(createSimplifyPass());
+  pm.addPass(createChannelsLastPass());
   pm.addPass(createPackWeightsPass());
   pm.addPass(createSplitPreparePass());
   pm.addPass(createSimplifyPass());

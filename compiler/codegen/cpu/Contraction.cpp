@@ -102,9 +102,13 @@ PanelView ContractionEmitter::packBlock(const MatrixOperand &operand,
     PanelView view = operand.view(b, batch);
     return view.at(b, b.div(first, b.index(width)), k);
   }
-  operand.pack(
-      b, {batch, first, count, k, depth, into, width, width * c.blocking.k});
-  return packedPanels(b, into, b.index(0), width, b.index(c.blocking.k));
+  int64_t depthBlock = c.blocking.k;
+  operand.pack(b, {batch, first, count, k, depth, into, width,
+                   width * depthBlock, depthBlock});
+  if (operand.packsRows)
+    return {into, b.index(0), b.index(width * depthBlock), b.index(depthBlock),
+            b.index(1)};
+  return packedPanels(b, into, b.index(0), width, b.index(depthBlock));
 }
 
 void ContractionEmitter::emitDepthBlock() {

@@ -18,8 +18,9 @@ namespace tcc::cpu {
 
 /// The block of an operand that a task packs into its worker scratch: lanes
 /// [first, first + count), `width` to a panel, at k in [k, k + depth). Element
-/// (lane, k') goes to into[panel * panelSize + (k' - k) * width + lane %
-/// width]. Lanes that fill up the last panel may be anything.
+/// (lane, k') goes to into[panel * panelSize + (k' - k) * width + lane % width]
+/// or, as rows, to into[lane * laneStride + k' - k]. Lanes that fill up the
+/// last panel may be anything.
 struct PackRequest {
   Value batch;
   Value first, count;
@@ -27,14 +28,17 @@ struct PackRequest {
   Memory into;
   int64_t width;
   int64_t panelSize;
+  int64_t laneStride; // of rows
 };
 
 /// An operand is either read where it lies (`view`), or packed by each task
-/// for its block (`pack`, into elements of `packedType`).
+/// for its block (`pack`, into elements of `packedType`), the left one as rows
+/// if it likes.
 struct MatrixOperand {
   std::function<PanelView(KernelBuilder &, Value batch)> view;
   std::function<void(KernelBuilder &, const PackRequest &)> pack;
   mlir::Type packedType;
+  bool packsRows = false;
 };
 
 /// Finishes an element: called once for each, in any order.

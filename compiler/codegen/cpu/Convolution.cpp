@@ -1,5 +1,4 @@
 #include "compiler/codegen/cpu/Convolution.h"
-#include "compiler/codegen/cpu/Packing.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <numeric>
 
@@ -8,15 +7,13 @@ using namespace tcc::cpu;
 
 namespace {
 
-/// Rows of the output that one vector of pixels may touch, at most, for its
-/// lanes to be loaded row by row; a vector over more rows is gathered lane by
-/// lane.
-constexpr int64_t maxRowsPerVector = 4;
+/// Lanes of the vectors that move elements, whatever their type.
+int64_t getLanes(VectorUnit unit) { return unit.bytes / 4; }
 
-/// Packs panels of patches. A vector of pixels runs along the innermost
-/// dimension and on into the next rows; which of its lanes read outside the
-/// input depends on the tap only, so the loop over channels is a load, under
-/// a mask that stays, and a store.
+/// Packs patches as rows of k. The taps that read adjacent elements are one
+/// run: the channels of a pixel or, along an innermost dimension without
+/// dilation, those of all its pixels. Of a run the elements [low, high) lie
+/// inside the input.
 class PatchPacker {
 public:
   PatchPacker(KernelBuilder &b, const ConvolutionInput &input, VectorUnit unit,
@@ -27,209 +24,161 @@ private:
   KernelBuilder &b;
   const ConvolutionInput &input;
   const PackRequest &request;
-  Memory base; // of the input
-  int64_t lanes;
-  VectorType valueType, laneType; // elements; positions of lanes as i32
-  SmallVector<Value> planeStrides;
-  Value plane, taps, image; // elements of a channel; taps; offset of the image
+  Memory base;   // of the input
+  Memory packed; // of the request, in the same type
+  int64_t lanes, pixelSize, runLength = 0;
+  size_t tapDimensions;       // whose taps are runs of their own
+  SmallVector<Value> strides; // of the dimensions, in elements
+  Value imageSize;
 
-  // The vector of pixels.
-  Value firstPixel, lanesInside;
-  Value vectorPlace;                // in the packed block, at its first k
-  SmallVector<Value> lanePositions; // output position along each dimension
-  Value laneRow;                    // output row of each lane
-
-  Value splat(Value index);
-  Value splat(int64_t value);
-  int64_t rowsPerVector() const;
-  void placeVector(Value lane);
-  void emitTap(ValueRange tap);
-  Value inputPosition(const WindowDimension &d, Value output, Value tap);
-  void emitChannels(Value tap, function_ref<Value(Value channelOffset)> load);
-  void emitRowLoads(Value tap, ValueRange taps, Value inside, int64_t rows);
-  Value loadRow(Value at, Value mask, Value otherwise);
-  void emitGather(Value tap, Value positions, Value inside);
+  struct Run {
+    Value source; // of its element 0, which may lie before the input
+    Value low, high;
+  };
+  Run findRun(Value number, Value pixel, ValueRange position);
+  void emitRun(Value number, Value row, const Run &run);
+  void copyVectors(Value from, Value to, const Run &run, Value target);
+  void clearVectors(Value from, Value to, Value target);
+  void copyMasked(Value from, Value to, const Run &run, Value target);
 };
 
 } // namespace
 
+static int64_t getRunTaps(const WindowDimension &last,
+                          const ConvolutionInput &input) {
+  int64_t taps = *constantOf(last.taps);
+  bool isDense = input.groups == 1 && (last.dilation == 1 || taps == 1);
+  return isDense ? taps : 1;
+}
+
 PatchPacker::PatchPacker(KernelBuilder &b, const ConvolutionInput &input,
                          VectorUnit unit, const PackRequest &request)
-    : b(b), input(input), request(request), base(input.base.asBits()) {
-  lanes = std::min(request.width, unit.bytes / 4);
-  valueType = VectorType::get(lanes, base.element);
-  laneType = VectorType::get(lanes, b.getI32Type());
-  plane = taps = b.index(1);
-  planeStrides.resize(input.dimensions.size());
-  for (size_t d = input.dimensions.size(); d-- > 0;) {
-    planeStrides[d] = plane;
-    plane = b.mul(plane, input.dimensions[d].input);
-    taps = b.mul(taps, input.dimensions[d].taps);
+    : b(b), input(input), request(request), base(input.base.asBits()),
+      packed(request.into.asBits()), lanes(getLanes(unit)),
+      pixelSize(input.groups * input.channels) {
+  const WindowDimension &last = input.dimensions.back();
+  int64_t runTaps = getRunTaps(last, input);
+  runLength = runTaps * input.channels;
+  bool joinsLast = constantOf(last.taps) == runTaps;
+  tapDimensions = input.dimensions.size() - (joinsLast ? 1 : 0);
+  imageSize = b.index(pixelSize);
+  strides.resize(input.dimensions.size());
+  for (size_t d = strides.size(); d-- > 0;) {
+    strides[d] = imageSize;
+    imageSize = b.mul(imageSize, input.dimensions[d].input);
   }
-  Value imageSize = b.mul(input.channels, plane);
-  image = b.add(input.offset, b.mul(request.batch, imageSize));
-}
-
-Value PatchPacker::splat(Value index) {
-  Value narrow = b.createOrFold<arith::IndexCastOp>(b.getI32Type(), index);
-  return b.createOrFold<vector::SplatOp>(laneType, narrow);
-}
-
-Value PatchPacker::splat(int64_t value) {
-  return b.create<arith::ConstantOp>(
-      DenseElementsAttr::get(laneType, static_cast<int32_t>(value)));
-}
-
-/// 0 where lanes must be gathered.
-int64_t PatchPacker::rowsPerVector() const {
-  const WindowDimension &row = input.dimensions.back();
-  std::optional<int64_t> width = constantOf(row.output);
-  if (row.stride > 2)
-    return 0;
-  if (input.dimensions.size() == 1)
-    return 1;
-  if (!width || *width == 0)
-    return 0;
-  int64_t rows = llvm::divideCeil(lanes - 1, *width) + 1;
-  return rows <= maxRowsPerVector ? rows : 0;
 }
 
 void PatchPacker::emit() {
-  SmallVector<Value> tapCounts;
+  SmallVector<Value> sizes = {input.images};
   for (const WindowDimension &d : input.dimensions)
-    tapCounts.push_back(d.taps);
-  Value step = b.index(lanes);
-  b.loop(b.index(0), request.count, step, [&](Value lane) {
-    placeVector(lane);
-    b.loop(taps, [&](Value tap) { emitTap(b.delinearize(tap, tapCounts)); });
+    sizes.push_back(d.output);
+  Value run = b.index(runLength);
+  Value firstRun = b.div(request.k, run);
+  Value endRun = b.ceilDiv(b.add(request.k, request.depth), runLength);
+  b.loop(request.count, [&](Value lane) {
+    SmallVector<Value> at = b.delinearize(b.add(request.first, lane), sizes);
+    Value pixel = b.mul(request.batch, b.index(input.channels));
+    if (constantOf(input.images) != 1)
+      pixel = b.add(pixel, b.mul(at[0], imageSize));
+    Value row = b.mul(lane, b.index(request.laneStride));
+    b.loop(firstRun, endRun, b.index(1), [&](Value number) {
+      emitRun(number, row, findRun(number, pixel, ValueRange(at).drop_front()));
+    });
   });
 }
 
-void PatchPacker::placeVector(Value lane) {
-  Value width = b.index(request.width);
-  Value panel = b.mul(b.div(lane, width), b.index(request.panelSize));
-  vectorPlace = b.add(panel, b.rem(lane, width));
-  firstPixel = b.add(request.first, lane);
+PatchPacker::Run PatchPacker::findRun(Value number, Value pixel,
+                                      ValueRange position) {
+  auto dimensions = ArrayRef(input.dimensions);
+  SmallVector<Value> tapCounts;
+  for (const WindowDimension &d : dimensions.take_front(tapDimensions))
+    tapCounts.push_back(d.taps);
+  SmallVector<Value> tap = b.delinearize(number, tapCounts);
+  Value inside = b.create<arith::ConstantIntOp>(1, 1);
+  Value source = pixel, length = b.index(runLength), zero = b.index(0);
+  Run run{nullptr, zero, length};
+  for (auto [d, dimension] : llvm::enumerate(dimensions)) {
+    Value begin = b.sub(b.mul(position[d], b.index(dimension.stride)),
+                        dimension.padBegin);
+    if (d < tapDimensions) {
+      begin = b.add(begin, b.mul(tap[d], b.index(dimension.dilation)));
+      // Unsigned, so that positions before the input are outside too.
+      Value valid = b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, begin,
+                                            dimension.input);
+      inside = b.createOrFold<arith::AndIOp>(inside, valid);
+    } else {
+      Value size = b.index(pixelSize);
+      Value before = b.mul(b.sub(zero, begin), size);
+      Value left = b.mul(b.sub(dimension.input, begin), size);
+      run.low = b.min(b.max(before, zero), length);
+      run.high = b.max(b.min(left, length), run.low);
+    }
+    source = b.add(source, b.mul(begin, strides[d]));
+  }
+  run.source = source;
+  run.high = b.create<arith::SelectOp>(inside, run.high, run.low);
+  return run;
+}
+
+void PatchPacker::emitRun(Value number, Value row, const Run &run) {
+  Value first = b.mul(number, b.index(runLength)), zero = b.index(0);
+  Value begin = b.max(b.sub(request.k, first), zero);
+  Value end = b.sub(b.add(request.k, request.depth), first);
+  end = b.min(end, b.index(runLength));
+  // Element e of the run goes to target + e.
+  Value target = b.add(row, b.sub(first, request.k));
+  if (input.channels % lanes != 0 || request.laneStride % lanes != 0)
+    return copyMasked(begin, end, run, target);
+  // Low, high and the ends of blocks fall between vectors.
+  Value low = b.min(b.max(run.low, begin), end);
+  Value high = b.min(b.max(run.high, low), end);
+  clearVectors(begin, low, target);
+  copyVectors(low, high, run, target);
+  clearVectors(high, end, target);
+}
+
+void PatchPacker::copyVectors(Value from, Value to, const Run &run,
+                              Value target) {
+  b.loop(from, to, b.index(lanes), [&](Value e) {
+    Value value = b.loadVector(base, b.add(run.source, e), lanes);
+    b.store(value, packed, b.add(target, e));
+  });
+}
+
+void PatchPacker::clearVectors(Value from, Value to, Value target) {
+  Value none = b.zero(VectorType::get(lanes, base.element));
+  b.loop(from, to, b.index(lanes),
+         [&](Value e) { b.store(none, packed, b.add(target, e)); });
+}
+
+void PatchPacker::copyMasked(Value from, Value to, const Run &run,
+                             Value target) {
+  auto laneType = VectorType::get(lanes, b.getI32Type());
   SmallVector<int32_t> numbers(lanes);
   std::iota(numbers.begin(), numbers.end(), 0);
   Value iota = b.create<arith::ConstantOp>(
       DenseElementsAttr::get(laneType, ArrayRef<int32_t>(numbers)));
-  lanesInside = b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, iota,
-                                        splat(b.sub(request.count, lane)));
-  Value position = b.create<arith::AddIOp>(iota, splat(firstPixel));
-  size_t rank = input.dimensions.size();
-  lanePositions.assign(rank, position);
-  laneRow = splat(0);
-  for (size_t d = rank; d-- > 1;) {
-    Value size = splat(input.dimensions[d].output);
-    lanePositions[d] = b.create<arith::RemUIOp>(position, size);
-    position = b.create<arith::DivUIOp>(position, size);
-    if (d == rank - 1)
-      laneRow = position;
-    lanePositions[0] = position;
-  }
-}
-
-/// For an index; may be outside [0, input).
-Value PatchPacker::inputPosition(const WindowDimension &d, Value output,
-                                 Value tap) {
-  Value begin = b.sub(b.mul(output, b.index(d.stride)), d.padBegin);
-  return b.add(begin, b.mul(tap, b.index(d.dilation)));
-}
-
-void PatchPacker::emitTap(ValueRange tap) {
-  Value inside = lanesInside, positions = splat(0), tapNumber = b.index(0);
-  for (auto [d, dimension] : llvm::enumerate(input.dimensions)) {
-    Value shift = inputPosition(dimension, b.index(0), tap[d]);
-    Value at =
-        b.create<arith::MulIOp>(lanePositions[d], splat(dimension.stride));
-    at = b.create<arith::AddIOp>(at, splat(shift));
-    // Unsigned, so that positions before the input are outside too.
-    Value valid = b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, at,
-                                          splat(dimension.input));
-    inside = b.create<arith::AndIOp>(inside, valid);
-    Value scaled = b.create<arith::MulIOp>(at, splat(planeStrides[d]));
-    positions = b.create<arith::AddIOp>(positions, scaled);
-    tapNumber = b.add(b.mul(tapNumber, dimension.taps), tap[d]);
-  }
-  int64_t rows = rowsPerVector();
-  if (rows == 0)
-    return emitGather(tapNumber, positions, inside);
-  if (rows == 1)
-    return emitRowLoads(tapNumber, tap, inside, 1);
-  Value width = input.dimensions.back().output;
-  Value end = b.add(b.rem(firstPixel, width), b.index(lanes));
-  b.when(
-      b.less(width, end), [&] { emitRowLoads(tapNumber, tap, inside, rows); },
-      [&] { emitRowLoads(tapNumber, tap, inside, 1); });
-}
-
-/// One store for each channel whose k = channel * taps + tap is in the block.
-void PatchPacker::emitChannels(Value tap,
-                               function_ref<Value(Value channelOffset)> load) {
-  // ceil((k - tap) / taps), and k may be less than tap.
-  auto channelFrom = [&](Value k) {
-    Value last = b.sub(taps, b.index(1));
-    return b.div(b.add(k, b.sub(last, tap)), taps);
+  auto splat = [&](Value index) {
+    Value narrow = b.createOrFold<arith::IndexCastOp>(b.getI32Type(), index);
+    return b.createOrFold<vector::SplatOp>(laneType, narrow);
   };
-  Value width = b.index(request.width);
-  b.loop(channelFrom(request.k), channelFrom(b.add(request.k, request.depth)),
-         b.index(1), [&](Value channel) {
-           Value value = load(b.add(image, b.mul(channel, plane)));
-           Value k = b.add(b.mul(channel, taps), tap);
-           Value at = b.add(vectorPlace, b.mul(b.sub(k, request.k), width));
-           b.store(value, request.into, at);
-         });
-}
-
-void PatchPacker::emitRowLoads(Value tap, ValueRange taps, Value inside,
-                               int64_t rows) {
-  const WindowDimension &last = input.dimensions.back();
-  SmallVector<Value> outerSizes;
-  for (const WindowDimension &d : ArrayRef(input.dimensions).drop_back())
-    outerSizes.push_back(d.output);
-  Value firstRow =
-      outerSizes.empty() ? b.index(0) : b.div(firstPixel, last.output);
-
-  SmallVector<Value> masks, starts;
-  for (int64_t r = 0; r < rows; ++r) {
-    Value row = b.add(firstRow, b.index(r));
-    Value ofRow =
-        b.create<arith::CmpIOp>(arith::CmpIPredicate::eq, laneRow, splat(row));
-    masks.push_back(b.create<arith::AndIOp>(inside, ofRow));
-    // Where lane 0 would lie if the row went on to its left.
-    Value column = b.sub(firstPixel, b.mul(row, last.output));
-    Value start = inputPosition(last, column, taps.back());
-    for (auto [d, output] : llvm::enumerate(b.delinearize(row, outerSizes)))
-      start = b.add(start,
-                    b.mul(inputPosition(input.dimensions[d], output, taps[d]),
-                          planeStrides[d]));
-    starts.push_back(start);
-  }
-  emitChannels(tap, [&](Value channelOffset) {
-    Value value = b.zero(valueType);
-    for (auto [mask, start] : llvm::zip_equal(masks, starts))
-      value = loadRow(b.add(channelOffset, start), mask, value);
-    return value;
+  Value none = b.zero(VectorType::get(lanes, base.element));
+  b.loop(from, to, b.index(lanes), [&](Value e) {
+    auto isLess = [&](Value lane, Value than) {
+      return b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, lane, than);
+    };
+    Value outside = isLess(iota, splat(b.sub(run.low, e)));
+    Value inside = isLess(iota, splat(b.sub(run.high, e)));
+    inside =
+        b.create<arith::SelectOp>(outside, b.zero(inside.getType()), inside);
+    Value value = b.loadMasked(base, b.add(run.source, e), inside, none);
+    b.storeMasked(value, packed, b.add(target, e),
+                  isLess(iota, splat(b.sub(to, e))));
   });
 }
 
-/// Lanes outside `mask` keep `otherwise`.
-Value PatchPacker::loadRow(Value at, Value mask, Value otherwise) {
-  if (input.dimensions.back().stride == 1)
-    return b.loadMasked(base, at, mask, otherwise);
-  Value value = b.loadEverySecond(base, at, mask);
-  return b.create<arith::SelectOp>(mask, value, otherwise);
-}
-
-void PatchPacker::emitGather(Value tap, Value positions, Value inside) {
-  emitChannels(tap, [&](Value channelOffset) -> Value {
-    return b.gather(base, channelOffset, positions, inside);
-  });
-}
-
-/// Whether each window is the position of its output alone.
-static bool readsWholePlanes(const ConvolutionInput &input) {
+bool tcc::cpu::readsPixelsInPlace(const ConvolutionInput &input) {
   return llvm::all_of(input.dimensions, [](const WindowDimension &d) {
     bool sameSize =
         d.input == d.output ||
@@ -239,30 +188,26 @@ static bool readsWholePlanes(const ConvolutionInput &input) {
   });
 }
 
-/// Of a 1x1 convolution the patches are the input itself.
-static MatrixOperand planes(const ConvolutionInput &input, VectorUnit unit) {
-  auto planeSize = [=](KernelBuilder &b) {
-    Value size = b.index(1);
-    for (const WindowDimension &d : input.dimensions)
-      size = b.mul(size, d.input);
-    return size;
-  };
-  auto offset = [=](KernelBuilder &b, Value batch) {
-    Value image = b.mul(input.channels, planeSize(b));
-    return b.add(input.offset, b.mul(batch, image));
-  };
-  auto pack = [=](KernelBuilder &b, const PackRequest &request) {
-    packedColumns({input.base, offset, planeSize(b)}, unit).pack(b, request);
-  };
-  return {nullptr, pack, input.base.element};
-}
-
-MatrixOperand tcc::cpu::gatheredPatches(const ConvolutionInput &input,
-                                        VectorUnit unit) {
-  if (readsWholePlanes(input))
-    return planes(input, unit);
-  auto pack = [=](KernelBuilder &b, const PackRequest &request) {
+MatrixOperand tcc::cpu::makePatches(const ConvolutionInput &input,
+                                    VectorUnit unit) {
+  MatrixOperand operand;
+  if (readsPixelsInPlace(input)) {
+    operand.view = [=](KernelBuilder &b, Value batch) -> PanelView {
+      Value pixel = b.index(input.groups * input.channels);
+      return {input.base, b.mul(batch, b.index(input.channels)),
+              b.mul(pixel, b.index(panelRows)), pixel, b.index(1)};
+    };
+    return operand;
+  }
+  operand.packedType = input.base.element;
+  operand.packsRows = true;
+  operand.pack = [=](KernelBuilder &b, const PackRequest &request) {
     PatchPacker(b, input, unit, request).emit();
   };
-  return {nullptr, pack, input.base.element};
+  return operand;
+}
+
+int64_t tcc::cpu::getDepthUnit(int64_t channels) {
+  int64_t lanes = getLanes({});
+  return channels % lanes == 0 ? lanes : 1;
 }

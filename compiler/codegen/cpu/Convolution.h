@@ -1,9 +1,10 @@
 //===- Convolution.h - Convolution as matrix multiplication -----*- C++ -*-===//
 //
-// out[image, group, channel, pixel] = sum over k of weights[channel, k] *
-// patches[k, pixel], where k runs over (input channel, tap). The weights come
-// in panels; the patches are gathered from the input, block by block, into
-// the worker's scratch.
+// out[pixel, group, filter] = sum over k of patches[pixel, k] *
+// weights[k, filter], where a pixel is an output position of an image and k
+// runs over (tap, input channel). Channels are adjacent in memory, so a patch
+// is made of runs that are copied, block by block, into the worker's scratch;
+// weights come in panels.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_CODEGEN_CPU_CONVOLUTION_H
@@ -21,17 +22,24 @@ struct WindowDimension {
   Value padBegin;
 };
 
-/// The input, [images, groups, channels, spatial...] in row-major order.
+/// The input, [images, spatial..., groups, channels] in row-major order.
 struct ConvolutionInput {
   Memory base;
-  Value offset;
-  Value channels;                                // of one group
+  Value images;
+  int64_t groups, channels;                      // channels of one group
   llvm::SmallVector<WindowDimension> dimensions; // outermost first
 };
 
-/// The right operand of a contraction with batch = images * groups,
-/// n = output positions, k = channels * taps.
-MatrixOperand gatheredPatches(const ConvolutionInput &input, VectorUnit unit);
+/// The left operand of a contraction with batch = groups, m = images * output
+/// positions, k = taps * channels.
+MatrixOperand makePatches(const ConvolutionInput &input, VectorUnit unit);
+
+/// True if each patch is the one pixel of its output: nothing is copied.
+bool readsPixelsInPlace(const ConvolutionInput &input);
+
+/// What a block of k should be a multiple of, for patches to be copied in whole
+/// vectors.
+int64_t getDepthUnit(int64_t channels);
 
 } // namespace tcc::cpu
 

@@ -214,6 +214,15 @@ Value KernelBuilder::loadMasked(Memory from, Value at, Value mask,
                                     alignmentOf(from.element));
 }
 
+void KernelBuilder::storeMasked(Value value, Memory to, Value at, Value mask) {
+  Memory bits = to.asBits();
+  if (bits.element != to.element)
+    value = create<arith::BitcastOp>(withElement(value.getType(), bits.element),
+                                     value);
+  create<LLVM::MaskedStoreOp>(value, address(bits, at), mask,
+                              alignmentOf(bits.element));
+}
+
 Value KernelBuilder::loadEverySecond(Memory from, Value at, Value mask) {
   auto maskType = cast<VectorType>(mask.getType());
   int64_t lanes = maskType.getNumElements();

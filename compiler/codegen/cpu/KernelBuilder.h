@@ -81,6 +81,8 @@ public:
   void store(Value value, Memory to, Value at);
   /// Lanes outside `mask` are not read and keep `otherwise`.
   Value loadMasked(Memory from, Value at, Value mask, Value otherwise);
+  /// Lanes outside `mask` are not written.
+  void storeMasked(Value value, Memory to, Value at, Value mask);
   /// Lane i is the element at + 2 * i; zero outside `mask`, where nothing is
   /// read. Much less work than a gather.
   Value loadEverySecond(Memory from, Value at, Value mask);

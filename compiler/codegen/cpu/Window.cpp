@@ -284,7 +284,7 @@ int64_t tcc::cpu::chooseWindowGrain(int64_t work) {
 void tcc::cpu::emitWindow(KernelBuilder &b, const Window &window,
                           Value firstTask, Value lastTask) {
   WindowEmitter emitter(b, window);
-  Value grain = b.index(window.planesPerTask);
+  Value grain = b.index(window.unitsPerTask);
   Value planes = b.mul(window.images, window.channels);
   b.loop(b.mul(firstTask, grain), b.min(b.mul(lastTask, grain), planes),
          b.index(1), [&](Value plane) { emitter.emitPlane(plane); });

@@ -5,7 +5,8 @@
 //
 // Depthwise convolution and pooling: little work for each element read, so
 // the input is used where it lies. Taps outside the input are left out; the
-// others are combined in row-major order.
+// others are combined in row-major order. Vectors run along the innermost
+// dimension, or along the channels where those come last.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_CODEGEN_CPU_WINDOW_H
@@ -15,8 +16,8 @@
 
 namespace tcc::cpu {
 
-/// The input is read from memory where `base` is set, from
-/// `offset` in row-major order; else it is computed by `element`.
+/// The input is read from memory where `base` is set, from `offset` in
+/// row-major order; else it is computed by `element`.
 struct WindowInput {
   Memory base;
   Value offset;
@@ -30,6 +31,11 @@ struct WindowInput {
 using WindowCombine =
     std::function<Value(KernelBuilder &, Value partial, Value input,
                         Value channel, ValueRange tap)>;
+/// The same for channels from `firstChannel` on, one a lane; lanes outside
+/// `mask`, if it is not null, do not exist.
+using ChannelCombine =
+    std::function<Value(KernelBuilder &, Value partial, Value input,
+                        Value firstChannel, ValueRange tap, Value mask)>;
 using WindowEpilogue =
     std::function<void(KernelBuilder &, Value result, Value image,
                        Value channel, ValueRange position)>;
@@ -40,19 +46,24 @@ struct Window {
   WindowInput input = {};
   mlir::TypedAttr initial = {}; // of the partial results
   WindowCombine combine = {};
+  ChannelCombine combineChannels = {};
   WindowEpilogue epilogue = {};
   VectorUnit unit = {};
-  int64_t planesPerTask = 1;
-  int64_t multiplier = 1; // channels for each channel of the input
+  int64_t unitsPerTask = 1; // planes, or rows of pixels
+  int64_t multiplier = 1;   // channels for each channel of the input
 };
 
-/// Planes [image, channel], of `work` combinations each, that make a task worth
-/// its start.
+/// Units, of `work` combinations each, that make a task worth its start.
 int64_t chooseWindowGrain(int64_t work);
 
-/// Emits tasks [firstTask, lastTask) of planesPerTask planes each.
+/// Emits tasks [firstTask, lastTask) of planes [image, channel].
 void emitWindow(KernelBuilder &b, const Window &window, Value firstTask,
                 Value lastTask);
+
+/// Emits tasks [firstTask, lastTask) of rows [image, spatial...] of pixels; the
+/// input is [images, spatial..., channels], and its channels are the results'.
+void emitPixelWindow(KernelBuilder &b, const Window &window, Value firstTask,
+                     Value lastTask);
 
 } // namespace tcc::cpu
 

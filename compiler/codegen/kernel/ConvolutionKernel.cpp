@@ -1,14 +1,12 @@
 //===- ConvolutionKernel.cpp - graph.conv as a contraction ----------------===//
 //
-// One product for each image and group: rows are filters, columns are output
-// positions, k runs over the group's channels and the taps of the window.
+// One product for each group: rows are output positions of all images, columns
+// are filters, k runs over the taps of the window and the group's channels.
 //
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/cpu/Convolution.h"
 #include "compiler/codegen/kernel/MatrixKernel.h"
-
-#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -20,18 +18,19 @@ namespace {
 
 struct ConvolutionPlan {
   ConvOp op;
-  MatrixAccess filter, patches;
+  MatrixAccess patches, filter;
   int64_t groups, filters, channels, taps; // of one group, but for groups
-  Extents outputs;                         // spatial
-  AffineExpr batch, positions;
-  bool positionsOnly;
+  Extents pixels;                          // images, spatial...
+  AffineExpr rows;
+  bool rowsArePositions;
   cpu::Blocking blocking;
   Type sum;
 
   explicit ConvolutionPlan(FusedOp region);
+  int64_t getDepth() const { return taps * channels; }
   AffineExpr getTasks() const {
-    AffineExpr blocks = positions.ceilDiv(blocking.n);
-    return batch * llvm::divideCeil(filters, blocking.m) * blocks;
+    int64_t columns = llvm::divideCeil(filters, blocking.n);
+    return rows.ceilDiv(blocking.m) * (groups * columns);
   }
 };
 
@@ -58,26 +57,23 @@ ConvolutionPlan::ConvolutionPlan(FusedOp region)
     : op(cast<ConvOp>(getAnchor(region))), groups(op.getGroups()),
       filters(op.getFilters() / op.getGroups()) {
   MLIRContext *context = op.getContext();
-  channels = *getConstant(getExtent(op.getX(), 1)) / groups;
+  channels = *getConstant(getExtent(op.getX(), op.getChannelAxis())) / groups;
   taps = 1;
   for (int64_t extent : op.getWindow())
     taps *= extent;
-  Extents extents = getExtents(op.getResult());
-  batch = extents[0] * groups;
-  outputs.assign(extents.begin() + 2, extents.end());
-  positions = getNumElements(outputs, context);
-  positionsOnly = readsPositionsOnly(region, 2, extents.size());
+  pixels = getExtents(op.getResult());
+  pixels.pop_back();
+  rows = getNumElements(pixels, context);
+  rowsArePositions = readsPositionsOnly(region, 0, pixels.size());
   sum = getSumType(getElementTypeOrSelf(op.getResult()));
-  blocking = cpu::chooseBlocking(
-      {getConstant(batch), filters, getConstant(positions), channels * taps},
-      taps);
-  filter =
-      getAccess(op.getFilter(), op.getPackedFilter() ? MatrixAccess::Panels
-                                                     : MatrixAccess::InPlace);
-  filter.laneStride = getAffineConstantExpr(channels * taps, context);
+  blocking =
+      cpu::chooseBlocking({groups, getConstant(rows), filters, getDepth()},
+                          cpu::getDepthUnit(channels));
+  filter = getAccess(op.getFilter(), op.getPackedFilter() ? MatrixAccess::Panels
+                                                          : MatrixAccess::Rows);
+  filter.laneStride = getAffineConstantExpr(getDepth(), context);
   filter.kStride = getAffineConstantExpr(1, context);
-  patches = getAccess(op.getX(), MatrixAccess::Columns);
-  patches.laneStride = getAffineConstantExpr(1, context);
+  patches = getAccess(op.getX(), MatrixAccess::InPlace);
 }
 
 namespace {
@@ -96,103 +92,69 @@ private:
   Value size(OpBuilder &b, AffineExpr expression) {
     return frame.elements.size(b, frame.loc, expression);
   }
-  SmallVector<Value> outputSizes(KernelBuilder &b) {
-    return llvm::map_to_vector(plan.outputs,
+  SmallVector<Value> pixelSizes(KernelBuilder &b) {
+    return llvm::map_to_vector(plan.pixels,
                                [&](AffineExpr e) { return size(b, e); });
   }
-  cpu::MatrixOperand filterOperand();
   cpu::MatrixOperand patchOperand();
-  SmallVector<cpu::WindowDimension> windowDimensions();
-  Value patchElement(KernelBuilder &b, Value batch, Value position, Value k);
-  void emitEpilogue(KernelBuilder &b, Value sum, Value batch, Value i, Value j);
+  cpu::MatrixOperand filterOperand();
+  Value patchElement(KernelBuilder &b, Value group, Value row, Value k);
+  Value filterElement(KernelBuilder &b, Value group, Value column, Value k);
+  void emitEpilogue(KernelBuilder &b, Value sum, Value group, Value row,
+                    Value column);
 };
 
 } // namespace
 
-cpu::MatrixOperand ConvolutionEmitter::filterOperand() {
-  int64_t k = plan.channels * plan.taps, groups = plan.groups;
-  bool isPacked = plan.filter.kind == MatrixAccess::Panels;
-  int64_t rows =
-      isPacked ? llvm::alignTo(plan.filters, cpu::panelRows) : plan.filters;
-  MatrixSource source;
-  source.offset = [=](KernelBuilder &b, Value batch) {
-    return b.mul(b.rem(batch, b.index(groups)), b.index(rows * k));
-  };
-  source.panelStride = b.index(cpu::panelRows * k);
-  source.element = [this](KernelBuilder &b, Value batch, Value row, Value k) {
-    Value group = b.rem(batch, b.index(plan.groups));
-    SmallVector<Value> sizes = {b.index(plan.channels)};
-    for (int64_t extent : plan.op.getWindow())
-      sizes.push_back(b.index(extent));
-    SmallVector<Value> at = b.delinearize(k, sizes);
-    Value first = b.mul(group, b.index(plan.filters));
-    at.insert(at.begin(), b.add(first, row));
-    return frame.elements.element(b, frame.loc, plan.op.getFilter(), at);
-  };
-  return makeOperand(frame, plan.filter, source, cpu::panelRows);
+/// The taps and channel of `k`.
+static SmallVector<Value> splitDepth(KernelBuilder &b, ConvOp op,
+                                     int64_t channels, Value k) {
+  SmallVector<Value> sizes;
+  for (int64_t extent : op.getWindow())
+    sizes.push_back(b.index(extent));
+  sizes.push_back(b.index(channels));
+  return b.delinearize(k, sizes);
 }
 
 cpu::MatrixOperand ConvolutionEmitter::patchOperand() {
+  ConvOp op = plan.op;
   if (!plan.patches.input)
     return cpu::packedElements(
-        [this](KernelBuilder &b, Value batch, Value position, Value k) {
-          return patchElement(b, batch, position, k);
+        [this](KernelBuilder &b, Value group, Value row, Value k) {
+          return patchElement(b, group, row, k);
         },
-        plan.patches.elementType, /*lanesAdjacent=*/true);
-  cpu::ConvolutionInput input{getMemory(frame, plan.patches.input), b.index(0),
-                              b.index(plan.channels), windowDimensions()};
-  return cpu::gatheredPatches(input, {frame.options.vectorBytes});
-}
-
-/// A dimension that windows do not cover is part of the one before it: the taps
-/// of that are so many elements apart, and rows are longer.
-SmallVector<cpu::WindowDimension> ConvolutionEmitter::windowDimensions() {
-  ConvOp op = plan.op;
-  SmallVector<cpu::WindowDimension> dimensions;
-  for (auto [i, output] : llvm::enumerate(plan.outputs)) {
-    AffineExpr input = getExtent(op.getX(), 2 + i);
-    int64_t window = op.getWindow()[i], stride = op.getStrides()[i];
-    int64_t dilation = op.getDilations()[i], pad = op.getPadLow()[i];
-    std::optional<int64_t> count = getConstant(input);
-    bool isWhole = window == 1 && pad == 0 && getConstant(output) == count;
-    if (isWhole && count && !dimensions.empty() &&
-        (*count == 1 || dimensions.back().stride == 1)) {
-      cpu::WindowDimension &outer = dimensions.back();
-      outer.input = b.mul(outer.input, b.index(*count));
-      outer.output = b.mul(outer.output, b.index(*count));
-      outer.padBegin = b.mul(outer.padBegin, b.index(*count));
-      outer.dilation *= *count;
-      continue;
-    }
-    dimensions.push_back({size(b, input), size(b, output), b.index(window),
-                          stride, dilation, b.index(pad)});
-  }
-  return dimensions;
+        plan.patches.elementType, /*lanesAdjacent=*/false);
+  cpu::ConvolutionInput input{getMemory(frame, plan.patches.input),
+                              size(b, plan.pixels[0]),
+                              plan.groups,
+                              plan.channels,
+                              {}};
+  for (size_t i = 0; i < op.getWindow().size(); ++i)
+    input.dimensions.push_back(
+        {size(b, getExtent(op.getX(), 1 + i)), size(b, plan.pixels[1 + i]),
+         b.index(op.getWindow()[i]), op.getStrides()[i], op.getDilations()[i],
+         b.index(op.getPadLow()[i])});
+  return cpu::makePatches(input, {frame.options.vectorBytes});
 }
 
 /// An input that is computed where it is read; zero outside.
-Value ConvolutionEmitter::patchElement(KernelBuilder &b, Value batch,
-                                       Value position, Value k) {
+Value ConvolutionEmitter::patchElement(KernelBuilder &b, Value group, Value row,
+                                       Value k) {
   ConvOp op = plan.op;
-  SmallVector<Value> sizes = {b.index(plan.channels)};
-  for (int64_t extent : op.getWindow())
-    sizes.push_back(b.index(extent));
-  SmallVector<Value> tap = b.delinearize(k, sizes);
-  SmallVector<Value> output = b.delinearize(position, outputSizes(b));
-  Value groups = b.index(plan.groups);
-  Value channel =
-      b.add(b.mul(b.rem(batch, groups), b.index(plan.channels)), tap[0]);
-  SmallVector<Value> at = {b.div(batch, groups), channel};
+  SmallVector<Value> tap = splitDepth(b, op, plan.channels, k);
+  SmallVector<Value> pixel = b.delinearize(row, pixelSizes(b));
+  SmallVector<Value> at = {pixel[0]};
   Value inside = b.create<arith::ConstantIntOp>(1, 1);
-  for (size_t i = 0; i < output.size(); ++i) {
-    Value begin = b.sub(b.mul(output[i], b.index(op.getStrides()[i])),
+  for (size_t i = 0; i < op.getWindow().size(); ++i) {
+    Value begin = b.sub(b.mul(pixel[1 + i], b.index(op.getStrides()[i])),
                         b.index(op.getPadLow()[i]));
-    Value x = b.add(begin, b.mul(tap[1 + i], b.index(op.getDilations()[i])));
+    Value x = b.add(begin, b.mul(tap[i], b.index(op.getDilations()[i])));
     Value valid = b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, x,
-                                          size(b, getExtent(op.getX(), 2 + i)));
+                                          size(b, getExtent(op.getX(), 1 + i)));
     inside = b.create<arith::AndIOp>(inside, valid);
     at.push_back(x);
   }
+  at.push_back(b.add(b.mul(group, b.index(plan.channels)), tap.back()));
   Type type = plan.patches.elementType;
   return b.choose(
       inside, type,
@@ -200,27 +162,51 @@ Value ConvolutionEmitter::patchElement(KernelBuilder &b, Value batch,
       [&] { return b.zero(type); });
 }
 
-void ConvolutionEmitter::emitEpilogue(KernelBuilder &b, Value sum, Value batch,
-                                      Value i, Value j) {
-  Value groups = b.index(plan.groups);
-  Value first = b.mul(b.rem(batch, groups), b.index(plan.filters));
-  SmallVector<Value> at = {b.div(batch, groups), b.add(first, i)};
-  if (plan.positionsOnly) {
-    at.append(plan.outputs.size() - 1, b.index(0));
-    at.push_back(j);
-  } else {
-    at.append(b.delinearize(j, outputSizes(b)));
-  }
+cpu::MatrixOperand ConvolutionEmitter::filterOperand() {
+  bool isPacked = plan.filter.kind == MatrixAccess::Panels;
+  int64_t width =
+      isPacked ? MatmulOp::getPanelColumns(plan.filters) : cpu::panelColumns;
+  int64_t columns =
+      isPacked ? llvm::alignTo(plan.filters, width) : plan.filters;
+  int64_t depth = plan.getDepth();
+  MatrixSource source;
+  source.offset = [=](KernelBuilder &b, Value group) {
+    return b.mul(group, b.index(columns * depth));
+  };
+  source.panelStride = b.index(width * depth);
+  source.element = [this](KernelBuilder &b, Value group, Value column,
+                          Value k) {
+    return filterElement(b, group, column, k);
+  };
+  return makeOperand(frame, plan.filter, source, width);
+}
+
+/// A filter that is computed where it is read.
+Value ConvolutionEmitter::filterElement(KernelBuilder &b, Value group,
+                                        Value column, Value k) {
+  SmallVector<Value> at = splitDepth(b, plan.op, plan.channels, k);
+  Value first = b.mul(group, b.index(plan.filters));
+  at.insert(at.begin(), b.add(first, column));
+  return frame.elements.element(b, frame.loc, plan.op.getFilter(), at);
+}
+
+void ConvolutionEmitter::emitEpilogue(KernelBuilder &b, Value sum, Value group,
+                                      Value row, Value column) {
+  SmallVector<Value> at(plan.pixels.size() - 1, b.index(0));
+  if (plan.rowsArePositions)
+    at.push_back(row);
+  else
+    at = b.delinearize(row, pixelSizes(b));
+  at.push_back(b.add(b.mul(group, b.index(plan.filters)), column));
   emitResults(b, frame, sum, at);
 }
 
 void ConvolutionEmitter::emit() {
-  cpu::Contraction c{size(b, plan.batch), b.index(plan.filters),
-                     size(b, plan.positions),
-                     b.index(plan.channels * plan.taps)};
-  c.lhs = filterOperand();
-  c.rhs = patchOperand();
-  c.arithmetic = {plan.sum, plan.filter.isUnsigned, plan.patches.isUnsigned};
+  cpu::Contraction c{b.index(plan.groups), size(b, plan.rows),
+                     b.index(plan.filters), b.index(plan.getDepth())};
+  c.lhs = patchOperand();
+  c.rhs = filterOperand();
+  c.arithmetic = {plan.sum, plan.patches.isUnsigned, plan.filter.isUnsigned};
   c.blocking = plan.blocking;
   c.unit = {frame.options.vectorBytes};
   c.epilogue = [this](KernelBuilder &b, Value sum, Value batch, Value i,
@@ -230,10 +216,13 @@ void ConvolutionEmitter::emit() {
 
 FailureOr<TaskPlan> planConvolution(FusedOp region) {
   ConvolutionPlan plan(region);
+  if (!plan.op.getChannelsLast())
+    return region.emitOpError("has a convolution with the channels first");
+  // Patches that are read in place leave their scratch alone.
   return TaskPlan{plan.getTasks(),
                   cpu::contractionScratchBytes(plan.blocking, plan.sum,
-                                               plan.filter.getPackedType(),
-                                               plan.patches.getPackedType())};
+                                               plan.patches.elementType,
+                                               plan.filter.getPackedType())};
 }
 
 LogicalResult emitConvolution(OpBuilder &b, KernelFrame &frame) {

@@ -16,6 +16,9 @@ namespace tcc::codegen {
 
 namespace {
 
+/// Rows of so few elements are written out: the loop over rows vectorises.
+constexpr int64_t kShortRow = 4;
+
 struct PointwisePlan {
   Extents outer;
   AffineExpr inner;
@@ -98,7 +101,7 @@ void PointwiseEmitter::emitRow(OpBuilder &b, Value row, Value from, Value to) {
   auto sizes = llvm::map_to_vector(
       plan.outer, [&](AffineExpr extent) { return size(b, extent); });
   SmallVector<Value> indices = emitDelinearize(b, loc, row, sizes);
-  emitLoop(b, loc, from, to, 1, [&](OpBuilder &b, Value column) {
+  auto emitElement = [&](OpBuilder &b, Value column) {
     auto getIndices = [&](Value yielded) {
       SmallVector<Value> at(indices);
       if (cast<RankedTensorType>(yielded.getType()).getRank() > 0)
@@ -111,7 +114,12 @@ void PointwiseEmitter::emitRow(OpBuilder &b, Value row, Value from, Value to) {
     for (auto [yielded, buffer] :
          llvm::zip_equal(frame.getYields(), frame.results))
       frame.elements.storeElement(b, loc, yielded, getIndices(yielded), buffer);
-  });
+  };
+  auto count = getConstant(plan.inner);
+  if (!count || *count > kShortRow || plan.chunk)
+    return emitLoop(b, loc, from, to, 1, emitElement);
+  for (int64_t column = 0; column < *count; ++column)
+    emitElement(b, emitIndex(b, loc, column));
 }
 
 LogicalResult emitPointwiseKernel(OpBuilder &b, KernelFrame &frame) {

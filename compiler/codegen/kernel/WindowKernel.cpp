@@ -21,11 +21,23 @@ struct WindowPlan {
   Type elementType, partialType;
   /// Output channels for each channel of x.
   int64_t multiplier = 1;
-  int64_t planesPerTask;
+  bool channelsLast = false;
+  int64_t channelAxis, firstSpatialAxis;
+  int64_t unitsPerTask;
 
   explicit WindowPlan(FusedOp region);
-  AffineExpr getPlanes() const {
-    return getExtent(result, 0) * getExtent(result, 1);
+  /// Planes, or rows of pixels where channels come last.
+  AffineExpr getUnits() const {
+    int64_t outerAxes = channelsLast ? window.size() : 2;
+    return getNumElements(ArrayRef(getExtents(result)).take_front(outerAxes),
+                          op->getContext());
+  }
+  SmallVector<Value> getIndices(Value image, Value channel,
+                                ValueRange position) const {
+    SmallVector<Value> at(position);
+    at.insert(at.begin(), image);
+    at.insert(at.begin() + channelAxis, channel);
+    return at;
   }
 
 private:
@@ -35,6 +47,9 @@ private:
     strides = op.getStrides();
     dilations = op.getDilations();
     padLow = op.getPadLow();
+    channelsLast = op.getChannelsLast();
+    channelAxis = op.getChannelAxis();
+    firstSpatialAxis = op.getFirstSpatialAxis();
   }
 };
 
@@ -56,9 +71,12 @@ WindowPlan::WindowPlan(FusedOp region) : op(getAnchor(region)) {
         partialType = IntegerType::get(op->getContext(), integer.getWidth());
   }
   int64_t work = 1;
-  for (size_t i = 0; i < window.size(); ++i)
-    work *= window[i] * getConstant(getExtent(result, 2 + i)).value_or(64);
-  planesPerTask = cpu::chooseWindowGrain(work);
+  for (int64_t extent : window)
+    work *= extent;
+  int64_t rank = getExtents(result).size();
+  for (int64_t axis = channelsLast ? rank - 2 : 2; axis < rank; ++axis)
+    work *= getConstant(getExtent(result, axis)).value_or(64);
+  unitsPerTask = cpu::chooseWindowGrain(work);
 }
 
 namespace {
@@ -81,8 +99,14 @@ private:
   TypedAttr initialValue();
   Value combine(KernelBuilder &b, Value partial, Value input, Value channel,
                 ValueRange tap);
-  Value multiplyAdd(KernelBuilder &b, ConvOp op, Value partial, Value input,
-                    Value channel, ValueRange tap);
+  Value combineChannels(KernelBuilder &b, Value partial, Value input,
+                        Value firstChannel, ValueRange tap, Value mask);
+  Value tapNumber(KernelBuilder &b, ValueRange tap);
+  Value loadWeight(KernelBuilder &b, Value channel, ValueRange tap);
+  Value loadWeights(KernelBuilder &b, Value firstChannel, ValueRange tap,
+                    int64_t lanes, Value mask);
+  Value join(KernelBuilder &b, Value partial, Value input,
+             function_ref<Value()> weight);
   Value maximum(KernelBuilder &b, Value x, Value y);
   Value countElements(KernelBuilder &b, PoolOp op, ValueRange position);
   void emitEpilogue(KernelBuilder &b, Value partial, Value image, Value channel,
@@ -113,9 +137,8 @@ cpu::WindowInput WindowKernel::makeInput() {
     input.type = b.getIntegerType(integer.getWidth());
   input.element = [this](KernelBuilder &b, Value image, Value channel,
                          ValueRange position) {
-    SmallVector<Value> at = {image, channel};
-    llvm::append_range(at, position);
-    return frame.elements.element(b, frame.loc, plan.x, at);
+    return frame.elements.element(b, frame.loc, plan.x,
+                                  plan.getIndices(image, channel, position));
   };
   return input;
 }
@@ -141,29 +164,83 @@ Value WindowKernel::maximum(KernelBuilder &b, Value x, Value y) {
   return b.create<arith::MaxSIOp>(x, y);
 }
 
-Value WindowKernel::multiplyAdd(KernelBuilder &b, ConvOp op, Value partial,
-                                Value input, Value channel, ValueRange tap) {
-  SmallVector<Value> at = {channel, b.index(0)};
-  llvm::append_range(at, tap);
-  Value filter = op.getFilter();
-  Value weight = frame.elements.element(b, frame.loc, filter, at);
-  Type type = getElementTypeOrSelf(filter);
-  weight = b.widen(weight, plan.partialType, type.isUnsignedInteger());
-  Value all = b.create<vector::BroadcastOp>(partial.getType(), weight);
-  return b.multiplyAdd(input, all, partial);
-}
-
-Value WindowKernel::combine(KernelBuilder &b, Value partial, Value input,
-                            Value channel, ValueRange tap) {
+/// `weight` is a scalar or a vector, as it is in memory.
+Value WindowKernel::join(KernelBuilder &b, Value partial, Value input,
+                         function_ref<Value()> weight) {
   bool isUnsigned = getElementTypeOrSelf(plan.x).isUnsignedInteger();
   input = b.widen(input, plan.partialType, isUnsigned);
-  if (auto conv = dyn_cast<ConvOp>(plan.op))
-    return multiplyAdd(b, conv, partial, input, channel, tap);
+  if (auto conv = dyn_cast<ConvOp>(plan.op)) {
+    Type type = getElementTypeOrSelf(conv.getFilter());
+    Value factor =
+        b.widen(weight(), plan.partialType, type.isUnsignedInteger());
+    if (!isa<VectorType>(factor.getType()))
+      factor = b.create<vector::BroadcastOp>(partial.getType(), factor);
+    return b.multiplyAdd(input, factor, partial);
+  }
   if (isMaximum(plan.op))
     return maximum(b, partial, input);
   if (isa<FloatType>(plan.partialType))
     return b.create<arith::AddFOp>(partial, input);
   return b.create<arith::AddIOp>(partial, input);
+}
+
+/// The place of `tap` in row-major order.
+Value WindowKernel::tapNumber(KernelBuilder &b, ValueRange tap) {
+  Value number = b.index(0);
+  for (auto [t, extent] : llvm::zip_equal(tap, plan.window))
+    number = b.add(b.mul(number, b.index(extent)), t);
+  return number;
+}
+
+Value WindowKernel::loadWeight(KernelBuilder &b, Value channel,
+                               ValueRange tap) {
+  auto conv = cast<ConvOp>(plan.op);
+  SmallVector<Value> at(tap);
+  if (conv.getPackedFilter()) {
+    at = {tapNumber(b, tap), channel};
+  } else {
+    at.insert(at.begin(), channel);
+    at.insert(conv.getChannelsLast() ? at.end() : at.begin() + 1, b.index(0));
+  }
+  return frame.elements.element(b, frame.loc, conv.getFilter(), at);
+}
+
+/// Neighbours in a packed filter are adjacent; those of another are not.
+Value WindowKernel::loadWeights(KernelBuilder &b, Value firstChannel,
+                                ValueRange tap, int64_t lanes, Value mask) {
+  auto conv = cast<ConvOp>(plan.op);
+  Value filter = conv.getFilter();
+  if (conv.getPackedFilter() && isa<BlockArgument>(filter)) {
+    cpu::Memory memory = getMemory(frame, filter);
+    Value filters = b.index(int64_t(conv.getFilters()));
+    Value at = b.add(b.mul(tapNumber(b, tap), filters), firstChannel);
+    if (!mask)
+      return b.loadVector(memory, at, lanes);
+    Value none = b.zero(VectorType::get(lanes, memory.element));
+    return b.loadMasked(memory, at, mask, none);
+  }
+  Value last = b.index(int64_t(conv.getFilters()) - 1), weights;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    Value channel = b.min(b.add(firstChannel, b.index(lane)), last);
+    Value weight = loadWeight(b, channel, tap);
+    if (!weights)
+      weights = b.zero(VectorType::get(lanes, weight.getType()));
+    weights = b.create<vector::InsertOp>(weight, weights, lane);
+  }
+  return weights;
+}
+
+Value WindowKernel::combine(KernelBuilder &b, Value partial, Value input,
+                            Value channel, ValueRange tap) {
+  return join(b, partial, input, [&] { return loadWeight(b, channel, tap); });
+}
+
+Value WindowKernel::combineChannels(KernelBuilder &b, Value partial,
+                                    Value input, Value firstChannel,
+                                    ValueRange tap, Value mask) {
+  int64_t lanes = cast<VectorType>(partial.getType()).getNumElements();
+  return join(b, partial, input,
+              [&] { return loadWeights(b, firstChannel, tap, lanes, mask); });
 }
 
 /// The taps of the window at `position` that count for its average.
@@ -173,7 +250,8 @@ Value WindowKernel::countElements(KernelBuilder &b, PoolOp op,
   for (auto [i, p] : llvm::enumerate(position)) {
     Value begin =
         b.sub(b.mul(p, b.index(plan.strides[i])), b.index(plan.padLow[i]));
-    Value low = zero, high = size(b, getExtent(plan.x, 2 + i));
+    Value low = zero,
+          high = size(b, getExtent(plan.x, plan.firstSpatialAxis + i));
     if (op.getCountPadding()) {
       low = b.index(-op.getCountLow()[i]);
       high = b.add(high, b.index(op.getCountHigh()[i]));
@@ -189,8 +267,6 @@ Value WindowKernel::countElements(KernelBuilder &b, PoolOp op,
 
 void WindowKernel::emitEpilogue(KernelBuilder &b, Value partial, Value image,
                                 Value channel, ValueRange position) {
-  SmallVector<Value> at = {image, channel};
-  llvm::append_range(at, position);
   auto pool = dyn_cast<PoolOp>(plan.op);
   if (pool && pool.getKind() == PoolKind::average) {
     Value count = countElements(b, pool, position);
@@ -198,32 +274,40 @@ void WindowKernel::emitEpilogue(KernelBuilder &b, Value partial, Value image,
     Value divisor = b.create<arith::SIToFPOp>(plan.partialType, i32);
     partial = b.create<arith::DivFOp>(partial, divisor);
   }
-  emitResults(b, frame, partial, at);
+  emitResults(b, frame, partial, plan.getIndices(image, channel, position));
 }
 
 void WindowKernel::emit() {
   cpu::Window window{size(b, getExtent(plan.result, 0)),
-                     size(b, getExtent(plan.result, 1)),
+                     size(b, getExtent(plan.result, plan.channelAxis)),
                      {}};
-  for (size_t i = 0; i < plan.window.size(); ++i)
-    window.dimensions.push_back({size(b, getExtent(plan.x, 2 + i)),
-                                 size(b, getExtent(plan.result, 2 + i)),
+  for (size_t i = 0; i < plan.window.size(); ++i) {
+    int64_t axis = plan.firstSpatialAxis + i;
+    window.dimensions.push_back({size(b, getExtent(plan.x, axis)),
+                                 size(b, getExtent(plan.result, axis)),
                                  b.index(plan.window[i]), plan.strides[i],
                                  plan.dilations[i], b.index(plan.padLow[i])});
+  }
   window.input = makeInput();
   window.initial = initialValue();
   window.combine = [this](KernelBuilder &b, Value partial, Value input,
                           Value channel, ValueRange tap) {
     return combine(b, partial, input, channel, tap);
   };
+  window.combineChannels = [this](KernelBuilder &b, Value partial, Value input,
+                                  Value firstChannel, ValueRange tap,
+                                  Value mask) {
+    return combineChannels(b, partial, input, firstChannel, tap, mask);
+  };
   window.epilogue = [this](KernelBuilder &b, Value partial, Value image,
                            Value channel, ValueRange position) {
     emitEpilogue(b, partial, image, channel, position);
   };
   window.unit = {frame.options.vectorBytes};
-  window.planesPerTask = plan.planesPerTask;
+  window.unitsPerTask = plan.unitsPerTask;
   window.multiplier = plan.multiplier;
-  cpu::emitWindow(b, window, frame.firstTask, frame.lastTask);
+  auto emit = plan.channelsLast ? cpu::emitPixelWindow : cpu::emitWindow;
+  emit(b, window, frame.firstTask, frame.lastTask);
 }
 
 FailureOr<TaskPlan> planWindowKernel(FusedOp region, ArrayRef<SymbolAttr>) {
@@ -231,7 +315,10 @@ FailureOr<TaskPlan> planWindowKernel(FusedOp region, ArrayRef<SymbolAttr>) {
   if (!isa_and_nonnull<ConvOp, PoolOp>(op))
     return region.emitOpError("has no window");
   WindowPlan plan(region);
-  return TaskPlan{plan.getPlanes().ceilDiv(plan.planesPerTask), 0};
+  if (plan.channelsLast && plan.multiplier != 1)
+    return region.emitOpError("has several filters to a channel, with the "
+                              "channels last");
+  return TaskPlan{plan.getUnits().ceilDiv(plan.unitsPerTask), 0};
 }
 
 LogicalResult emitWindowKernel(OpBuilder &b, KernelFrame &frame) {

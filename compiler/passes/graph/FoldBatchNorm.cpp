@@ -63,7 +63,7 @@ std::optional<Producer> getProducer(Value value) {
   Operation *op = hasOneLocalUse(value) ? value.getDefiningOp() : nullptr;
   if (auto conv = dyn_cast_if_present<ConvOp>(op))
     if (!conv.getPackedFilter() && isParameter(conv.getFilter()))
-      return Producer{op, 1, 1, 0};
+      return Producer{op, 1, conv.getChannelAxis(), 0};
   if (auto matmul = dyn_cast_if_present<MatmulOp>(op))
     if (!matmul.getPackedRhs() && isParameter(matmul.getRhs())) {
       int64_t rank = getRank(matmul.getRhs());

@@ -85,20 +85,17 @@ Value packRhs(OpBuilder &builder, Location loc, Value rhs, bool transposed) {
   return packer.transposePanels(packer.reshape(padded, shape));
 }
 
-/// [filters, channels/groups, window...] as
-/// [groups, ceil(filters/groups/6), channels/groups * window, 6].
-Value packFilter(OpBuilder &builder, Location loc, Value filter,
-                 int64_t groups) {
-  Packer packer(builder, loc);
-  constexpr int64_t rows = ConvOp::kPanelRows;
-  RankedTensorType type = getTensorType(filter);
-  int64_t filters = type.getDimSize(0) / groups;
-  int64_t depth = type.getNumElements() / type.getDimSize(0);
-  Value grouped = packer.reshape(filter, {groups, filters, depth});
-  Value padded = packer.padTo(grouped, 1, rows);
-  int64_t panels = getTensorType(padded).getDimSize(1) / rows;
-  return packer.transposeLast(
-      packer.reshape(padded, {groups, panels, rows, depth}));
+/// [filters, window..., channels/groups] as the rhs of a product for each group
+/// or, with one channel a group, as [window, filters].
+Value packFilter(OpBuilder &builder, ConvOp op) {
+  Value filter = op.getFilter();
+  int64_t groups = op.getGroups(), filters = op.getFilters();
+  int64_t depth = getTensorType(filter).getNumElements() / filters;
+  Packer packer(builder, op.getLoc());
+  if (op.isDepthwise())
+    return packer.transposeLast(packer.reshape(filter, {filters, depth}));
+  Value grouped = packer.reshape(filter, {groups, filters / groups, depth});
+  return packRhs(builder, op.getLoc(), grouped, /*transposed=*/true);
 }
 
 /// The weights that the ops of `function` read by index, by name: they must
@@ -174,8 +171,8 @@ private:
       return "is packed already";
     if (!isParameter(op.getFilter()))
       return "not a weight";
-    if (op.getKernelKind() != KernelKind::contraction)
-      return "one channel a group: nothing is contracted";
+    if (!op.getChannelsLast())
+      return "the channels are not last";
     if (!isa<FloatType>(getTensorType(op.getFilter()).getElementType()))
       return "integers have no panel format";
     return "";
@@ -196,11 +193,11 @@ private:
     if (!panels) {
       OpBuilder builder(op);
       builder.setInsertionPointAfterValue(filter);
-      panels = packFilter(builder, op.getLoc(), filter, groups);
+      panels = packFilter(builder, op);
     }
     op.getFilterMutable().assign(panels);
     op.setPackedFilter(true);
-    log.add(op, "packed", "panels of 8 filters",
+    log.add(op, "packed", "panels of filters",
             {{"bytes", double(getBytes(getTensorType(panels)))}});
   }
 

@@ -79,11 +79,35 @@ def FoldBatchNormPass : TccGraphPass<"fold-batch-norm"> {
   }];
 }
 
+def ChannelsLastPass : TccGraphPass<"channels-last"> {
+  let summary = "convolutions with the channels innermost";
+  let description = [{
+    With the channels last, the channels of a pixel are adjacent: patches are
+    runs of memory and vectors run along the filters. Convolutions become such
+    ones between transposes; a transpose back moves behind the ops that read it,
+    through PermutableOpInterface and pointwise ops, until it meets the transpose
+    before the next convolution. It stays where going on would move more bytes.
+    Depthwise convolutions stay as they are where a vector would not be filled.
+
+    ```mlir
+    %c = graph.conv %x, %w ...   : (tensor<1x8x5x5xf32>, ...) -> tensor<1x16x5x5xf32>
+    %y = graph.relu %c
+    // becomes
+    %l = graph.transpose %x [0, 2, 3, 1]
+    %v = graph.transpose %w [0, 2, 3, 1]
+    %c = graph.conv %l, %v {channels_last} ... -> tensor<1x5x5x16xf32>
+    %r = graph.relu %c
+    %y = graph.transpose %r [0, 3, 1, 2]
+    ```
+  }];
+}
+
 def PackWeightsPass : TccGraphPass<"pack-weights"> {
   let summary = "bring weights into the panels that kernels read";
   let description = [{
     The rhs of a matmul becomes [batch, ceil(n/64), k, 64], the filter of a
-    convolution [groups, ceil(filters/groups/6), channels/groups * window, 6],
+    convolution with the channels last [groups, ceil(filters/groups/64), window *
+    channels/groups, 64], that of a depthwise one [window, filters],
     zero-padded, by pad, reshape and transpose of the weight: part of `prepare`.
     A weight that several ops read is packed once. One that is also gathered from
     (a tied embedding) stays as it is, so that it is stored once.

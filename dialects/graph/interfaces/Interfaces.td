@@ -98,6 +98,20 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
                                  "getKernelKind">];
 }
 
+def PermutableOpInterface : OpInterface<"PermutableOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    An op that can do the same to operands with their axes in another order.
+  }];
+  let methods = [InterfaceMethod<
+    [{The op on `operands`: axis i of those that have as many axes as
+      `permutation` is axis permutation[i] of its own operand; others are its
+      own.}],
+    "::tcc::graph::PermutedResult", "permute",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands,
+         "::llvm::ArrayRef<int64_t>":$permutation)>];
+}
+
 def ScatterOpInterface : OpInterface<"ScatterOpInterface"> {
   let cppNamespace = "::tcc::graph";
   let description = [{

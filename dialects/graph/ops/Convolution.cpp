@@ -5,16 +5,17 @@
 using namespace mlir;
 using namespace tcc::graph;
 
-/// Axes before the spatial ones: batch and channel.
-static constexpr int64_t kLeadingAxes = 2;
+/// Axes that are not spatial: batch and channel.
+static constexpr int64_t kOtherAxes = 2;
 
-/// The common part of both ops' shape inference: checks the window and appends
-/// the spatial extents of the result.
+/// Shape inference of both ops: checks the window; `channels` is the extent of
+/// the result's channels, or null if they are x's.
 template <typename Adaptor>
-static LogicalResult inferSpatialExtents(std::optional<Location> loc,
-                                         Adaptor adaptor, Extents &extents) {
+static LogicalResult inferWindow(std::optional<Location> loc, Adaptor adaptor,
+                                 AffineExpr channels,
+                                 SmallVectorImpl<Type> &types) {
   auto type = cast<RankedTensorType>(adaptor.getX().getType());
-  int64_t spatial = type.getRank() - kLeadingAxes;
+  int64_t spatial = type.getRank() - kOtherAxes;
   if (spatial < 1)
     return emitOptionalError(loc, "expected a spatial axis, found rank ",
                              type.getRank());
@@ -24,7 +25,10 @@ static LogicalResult inferSpatialExtents(std::optional<Location> loc,
     if (int64_t(values.size()) != spatial)
       return emitOptionalError(loc, "expected ", spatial,
                                " window entries, found ", values.size());
-  Extents x = getExtents(type);
+  Extents x = getExtents(type), extents = {x.front()};
+  int64_t firstSpatial = adaptor.getChannelsLast() ? 1 : kOtherAxes;
+  if (!channels)
+    channels = x[adaptor.getChannelsLast() ? x.size() - 1 : 1];
   for (int64_t i = 0; i < spatial; ++i) {
     int64_t window = adaptor.getWindow()[i], stride = adaptor.getStrides()[i];
     int64_t dilation = adaptor.getDilations()[i];
@@ -32,29 +36,38 @@ static LogicalResult inferSpatialExtents(std::optional<Location> loc,
       return emitOptionalError(loc,
                                "expected positive window, stride and dilation");
     int64_t reach = (window - 1) * dilation + 1;
-    AffineExpr free = x[kLeadingAxes + i] + adaptor.getPadLow()[i] +
+    AffineExpr free = x[firstSpatial + i] + adaptor.getPadLow()[i] +
                       adaptor.getPadHigh()[i] - reach;
     AffineExpr extent = free.floorDiv(stride) + 1;
     if (auto constant = getConstant(extent); constant && *constant < 0)
       return emitOptionalError(loc, "window of ", reach,
                                " elements does not fit axis ",
-                               kLeadingAxes + i);
+                               firstSpatial + i);
     extents.push_back(extent);
   }
+  extents.insert(adaptor.getChannelsLast() ? extents.end()
+                                           : extents.begin() + 1,
+                 channels);
+  types.push_back(makeTensorType(extents, type.getElementType()));
   return success();
 }
 
-/// Loops: batch, channel, spatial..., then the reduced ones. The index of x on
+/// Loops: the axes of the result, then the reduced ones. The index of x on
 /// spatial axis i is p * stride + w * dilation - pad_low.
 template <typename Op>
-static void appendSpatialIndices(Op op, int64_t firstWindowLoop,
-                                 SmallVectorImpl<AffineExpr> &results) {
+static SmallVector<AffineExpr> getInputIndices(Op op, int64_t firstWindowLoop,
+                                               AffineExpr channel) {
   MLIRContext *context = op.getContext();
+  SmallVector<AffineExpr> indices(op.getX().getType().getRank());
+  indices.front() = getAffineDimExpr(0, context);
+  indices[op.getChannelAxis()] = channel;
+  int64_t first = op.getFirstSpatialAxis();
   for (int64_t i = 0, e = op.getWindow().size(); i < e; ++i)
-    results.push_back(
-        getAffineDimExpr(kLeadingAxes + i, context) * op.getStrides()[i] +
+    indices[first + i] =
+        getAffineDimExpr(first + i, context) * op.getStrides()[i] +
         getAffineDimExpr(firstWindowLoop + i, context) * op.getDilations()[i] -
-        op.getPadLow()[i]);
+        op.getPadLow()[i];
+  return indices;
 }
 
 template <typename OpTy> static void appendWindow(OpTy op, Extents &extents) {
@@ -76,34 +89,36 @@ LogicalResult ConvOp::inferReturnTypes(MLIRContext *context,
                                        std::optional<Location> loc,
                                        Adaptor adaptor,
                                        SmallVectorImpl<Type> &types) {
-  auto type = cast<RankedTensorType>(adaptor.getX().getType());
-  if (type.getRank() <= kLeadingAxes)
-    return emitOptionalError(loc, "expected a spatial axis, found rank ",
-                             type.getRank());
-  Extents extents = {getExtents(type)[0],
-                     getAffineConstantExpr(adaptor.getFilters(), context)};
-  if (failed(inferSpatialExtents(loc, adaptor, extents)))
-    return failure();
-  types.push_back(makeTensorType(extents, type.getElementType()));
-  return success();
+  AffineExpr filters = getAffineConstantExpr(adaptor.getFilters(), context);
+  return inferWindow(loc, adaptor, filters, types);
 }
 
 static SmallVector<int64_t> getFilterShape(ConvOp op, int64_t channels) {
-  constexpr int64_t kPanelRows = ConvOp::kPanelRows;
-  int64_t groups = op.getGroups(), perGroup = op.getFilters() / groups;
-  int64_t window = 1;
+  int64_t groups = op.getGroups(), filters = op.getFilters();
+  int64_t perGroup = filters / groups, window = 1;
   for (int64_t extent : op.getWindow())
     window *= extent;
-  if (op.getPackedFilter())
-    return {groups, (perGroup + kPanelRows - 1) / kPanelRows,
-            channels / groups * window, kPanelRows};
-  SmallVector<int64_t> shape = {int64_t(op.getFilters()), channels / groups};
-  llvm::append_range(shape, op.getWindow());
+  if (op.getPackedFilter() && op.isDepthwise())
+    return {window, filters};
+  if (op.getPackedFilter()) {
+    int64_t width = MatmulOp::getPanelColumns(perGroup);
+    return {groups, (perGroup + width - 1) / width, window * channels / groups,
+            width};
+  }
+  SmallVector<int64_t> shape(op.getWindow());
+  shape.insert(shape.begin(), filters);
+  shape.insert(op.getChannelsLast() ? shape.end() : shape.begin() + 1,
+               channels / groups);
   return shape;
 }
 
+bool ConvOp::isDepthwise() {
+  auto channels = getConstant(getExtent(getX(), getChannelAxis()));
+  return channels == int64_t(getGroups());
+}
+
 LogicalResult ConvOp::verify() {
-  auto channels = getConstant(getExtent(getX(), 1));
+  auto channels = getConstant(getExtent(getX(), getChannelAxis()));
   int64_t groups = getGroups(), filters = getFilters();
   if (!channels)
     return emitOpError("expected a constant number of channels");
@@ -113,6 +128,8 @@ LogicalResult ConvOp::verify() {
     return emitOpError("cannot split ")
            << *channels << " channels and " << filters << " filters into "
            << groups << " groups";
+  if (getPackedFilter() && !getChannelsLast())
+    return emitOpError("a packed filter has the channels last");
   auto expected = getFilterShape(*this, *channels);
   if (getFilter().getType().getShape() != ArrayRef(expected))
     return emitOpError("expected a filter of shape [")
@@ -120,7 +137,7 @@ LogicalResult ConvOp::verify() {
   return success();
 }
 
-// Loops: batch, filter, spatial..., channel of the group, window...
+// Loops: the axes of the result, channel of the group, window...
 
 SmallVector<utils::IteratorType> ConvOp::getLoopKinds() {
   return getWindowLoopKinds(getX().getType().getRank(), 1 + getWindow().size());
@@ -128,7 +145,8 @@ SmallVector<utils::IteratorType> ConvOp::getLoopKinds() {
 
 Extents ConvOp::getLoopExtents() {
   Extents extents = getExtents(getResult());
-  int64_t channels = *getConstant(getExtent(getX(), 1)) / getGroups();
+  AffineExpr all = getExtent(getX(), getChannelAxis());
+  int64_t channels = *getConstant(all) / getGroups();
   extents.push_back(getAffineConstantExpr(channels, getContext()));
   appendWindow(*this, extents);
   return extents;
@@ -137,19 +155,22 @@ Extents ConvOp::getLoopExtents() {
 AffineMap ConvOp::getOperandMap(unsigned operand) {
   int64_t rank = getX().getType().getRank(), loops = 2 * rank - 1;
   auto loop = [&](int64_t i) { return getAffineDimExpr(i, getContext()); };
-  int64_t channels = *getConstant(getExtent(getX(), 1)) / getGroups();
+  AffineExpr all = getExtent(getX(), getChannelAxis());
+  int64_t channels = *getConstant(all) / getGroups();
+  AffineExpr filter = loop(getChannelAxis());
   SmallVector<AffineExpr> results;
   if (operand == 0) {
-    AffineExpr group = loop(1).floorDiv(int64_t(getFilters() / getGroups()));
-    results = {loop(0), group * channels + loop(rank)};
-    appendSpatialIndices(*this, rank + 1, results);
+    AffineExpr group = filter.floorDiv(int64_t(getFilters() / getGroups()));
+    results = getInputIndices(*this, rank + 1, group * channels + loop(rank));
     return AffineMap::get(loops, 0, results, getContext());
   }
   if (getPackedFilter())
     return AffineMap();
-  results = {loop(1), loop(rank)};
+  results = {filter};
   for (int64_t i = rank + 1; i < loops; ++i)
     results.push_back(loop(i));
+  results.insert(getChannelsLast() ? results.end() : results.begin() + 1,
+                 loop(rank));
   return AffineMap::get(loops, 0, results, getContext());
 }
 
@@ -161,9 +182,7 @@ AffineMap ConvOp::getResultMap(unsigned) {
 
 KernelKind ConvOp::getKernelKind() {
   // One channel a group has nothing to contract: it slides like a pool.
-  bool isDepthwise = getConstant(getExtent(getX(), 1)) == int64_t(getGroups());
-  return isDepthwise && !getPackedFilter() ? KernelKind::window
-                                           : KernelKind::contraction;
+  return isDepthwise() ? KernelKind::window : KernelKind::contraction;
 }
 
 // --- pool --------------------------------------------------------------------
@@ -172,25 +191,20 @@ LogicalResult PoolOp::inferReturnTypes(MLIRContext *context,
                                        std::optional<Location> loc,
                                        Adaptor adaptor,
                                        SmallVectorImpl<Type> &types) {
-  auto type = cast<RankedTensorType>(adaptor.getX().getType());
-  if (type.getRank() <= kLeadingAxes)
-    return emitOptionalError(loc, "expected a spatial axis, found rank ",
-                             type.getRank());
-  Extents x = getExtents(type), extents = {x[0], x[1]};
-  if (failed(inferSpatialExtents(loc, adaptor, extents)))
-    return failure();
-  types.push_back(makeTensorType(extents, type.getElementType()));
-  return success();
+  return inferWindow(loc, adaptor, nullptr, types);
 }
 
 LogicalResult PoolOp::verify() {
   size_t spatial = getWindow().size();
   if (getCountLow().size() != spatial || getCountHigh().size() != spatial)
     return emitOpError("expected ") << spatial << " counted borders";
+  if (getKind() == PoolKind::average &&
+      !isa<FloatType>(getElementTypeOrSelf(getX())))
+    return emitOpError("expected floats to take averages of");
   return success();
 }
 
-// Loops: batch, channel, spatial..., window...
+// Loops: the axes of the result, window...
 
 SmallVector<utils::IteratorType> PoolOp::getLoopKinds() {
   return getWindowLoopKinds(getX().getType().getRank(), getWindow().size());
@@ -204,10 +218,9 @@ Extents PoolOp::getLoopExtents() {
 
 AffineMap PoolOp::getOperandMap(unsigned) {
   int64_t rank = getX().getType().getRank();
-  SmallVector<AffineExpr> results = {getAffineDimExpr(0, getContext()),
-                                     getAffineDimExpr(1, getContext())};
-  appendSpatialIndices(*this, rank, results);
-  return AffineMap::get(2 * rank - 2, 0, results, getContext());
+  AffineExpr channel = getAffineDimExpr(getChannelAxis(), getContext());
+  return AffineMap::get(2 * rank - 2, 0, getInputIndices(*this, rank, channel),
+                        getContext());
 }
 
 AffineMap PoolOp::getResultMap(unsigned) {

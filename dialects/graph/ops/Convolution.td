@@ -4,16 +4,25 @@
 include "dialects/graph/GraphDialect.td"
 
 /// Ops that slide a window over the spatial axes of x: [batch, channel,
-/// spatial...]. One entry per spatial axis in every array:
+/// spatial...], or [batch, spatial..., channel] with `channels_last`; the result
+/// has the same layout. One entry per spatial axis in every array:
 /// out = floor((in + pad_low + pad_high - ((window-1) * dilation + 1)) / stride) + 1
-class Graph_WindowOp<string mnemonic>
-    : Graph_InferredOp<mnemonic, [
+class Graph_WindowOp<string mnemonic, list<Trait> traits = []>
+    : Graph_InferredOp<mnemonic, !listconcat(traits, [
         DeclareOpInterfaceMethods<IterationOpInterface, ["getLoopExtents"]>,
-        DeclareOpInterfaceMethods<KernelOpInterface>]> {
+        DeclareOpInterfaceMethods<KernelOpInterface>])> {
   dag window = (ins DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
                     DenseI64ArrayAttr:$pad_low, DenseI64ArrayAttr:$pad_high,
-                    DenseI64ArrayAttr:$dilations);
+                    DenseI64ArrayAttr:$dilations, UnitAttr:$channels_last);
   let hasVerifier = 1;
+  code axes = [{
+    int64_t getChannelAxis() {
+      return getChannelsLast() ? getX().getType().getRank() - 1 : 1;
+    }
+    /// The axis of the first entry of the window.
+    int64_t getFirstSpatialAxis() { return getChannelsLast() ? 1 : 2; }
+  }];
+  let extraClassDeclaration = axes;
 }
 
 def Graph_ConvOp : Graph_WindowOp<"conv"> {
@@ -23,26 +32,29 @@ def Graph_ConvOp : Graph_WindowOp<"conv"> {
     pad_low] * filter[o, c, w], where the channels of x and the filters are split
     into `groups` equal groups and C is the channels of one group.
 
-    filter is [filters, channels / groups, window...]. `packed_filter`: it is
-    [groups, ceil(filters/groups/8), channels/groups * window, 8], zero-padded
-    panels, and `filters` gives their number.
+    filter is [filters, channels / groups, window...], with `channels_last`
+    [filters, window..., channels / groups]. `packed_filter`, which goes with
+    `channels_last`: it is in panels like the rhs of a matmul, [groups,
+    ceil(filters/groups/w), window * channels/groups, w], and `filters` gives
+    their number; of one channel a group it is [window, filters].
   }];
   let arguments = !con((ins AnyRankedTensor:$x, AnyRankedTensor:$filter,
                             I64Attr:$filters, I64Attr:$groups), window,
                        (ins UnitAttr:$packed_filter));
-  let extraClassDeclaration = [{
-    /// Filters in a panel of a packed filter.
-    static constexpr int64_t kPanelRows = 6;
+  let extraClassDeclaration = axes # [{
+    /// True if each filter has a channel of x to itself: nothing is contracted.
+    bool isDepthwise();
   }];
 }
 
-def Graph_PoolOp : Graph_WindowOp<"pool"> {
+def Graph_PoolOp : Graph_WindowOp<"pool", [
+    DeclareOpInterfaceMethods<PermutableOpInterface>]> {
   let summary = "combines the elements of each window";
   let description = [{
     Windows may reach over the padded border by `pad_low` and `pad_high` (which
     includes what ceil mode adds): max ignores such elements (a window of only
-    those is -inf), sum and average take them as 0. average divides by the
-    elements inside x, or with `count_padding` by those inside
+    those is -inf), sum and average take them as 0. average, of floats, divides by
+    the elements inside x, or with `count_padding` by those inside
     [-count_low, extent + count_high) of each axis.
   }];
   let arguments = !con((ins Graph_PoolKindAttr:$kind, AnyRankedTensor:$x),

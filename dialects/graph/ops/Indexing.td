@@ -9,12 +9,13 @@ def Graph_ReadsIndices : NativeOpTrait<"ReadsIndices">;
 
 /// Indices are i32 or i64; negative ones count from the end. One out of range
 /// sets the fault flag: the run fails naming the node.
-class Graph_Gathering<string mnemonic>
-    : Graph_InferredOp<mnemonic, [Graph_ReadsIndices,
+class Graph_Gathering<string mnemonic, list<Trait> traits = []>
+    : Graph_InferredOp<mnemonic, !listconcat(traits, [Graph_ReadsIndices,
         DeclareOpInterfaceMethods<ElementOpInterface>,
-        DeclareOpInterfaceMethods<ShapeConditionOpInterface>]>;
+        DeclareOpInterfaceMethods<ShapeConditionOpInterface>])>;
 
-def Graph_GatherOp : Graph_Gathering<"gather"> {
+def Graph_GatherOp : Graph_Gathering<"gather", [
+    DeclareOpInterfaceMethods<PermutableOpInterface>]> {
   let summary = "slices of x along an axis";
   let description = [{
     result[a..., i..., b...] = x[a..., indices[i...], b...] with `axis` a's.

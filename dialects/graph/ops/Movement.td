@@ -17,7 +17,8 @@ class Graph_TypedMovement<string mnemonic, list<Trait> traits = []>
   let hasVerifier = 1;
 }
 
-def Graph_ReshapeOp : Graph_TypedMovement<"reshape"> {
+def Graph_ReshapeOp : Graph_TypedMovement<"reshape", [
+    DeclareOpInterfaceMethods<PermutableOpInterface>]> {
   let summary = "x in other extents, row-major order kept";
   let description = [{
     A view: it costs nothing between kernels.
@@ -28,6 +29,7 @@ def Graph_ReshapeOp : Graph_TypedMovement<"reshape"> {
 }
 
 def Graph_BroadcastOp : Graph_TypedMovement<"broadcast", [
+    DeclareOpInterfaceMethods<PermutableOpInterface>,
     DeclareOpInterfaceMethods<IterationOpInterface>]> {
   let summary = "repeats x along new leading axes and along axes of extent 1";
   let description = [{
@@ -53,6 +55,7 @@ def Graph_TransposeOp : Graph_Movement<"transpose", [
 }
 
 def Graph_SliceOp : Graph_TypedMovement<"slice", [
+    DeclareOpInterfaceMethods<PermutableOpInterface>,
     DeclareOpInterfaceMethods<IterationOpInterface>]> {
   let summary = "result[i] = x[starts + i * steps]";
   let description = [{
@@ -76,7 +79,8 @@ def Graph_DynamicSliceOp : Graph_TypedMovement<"dynamic_slice", [
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$starts);
 }
 
-def Graph_ConcatOp : Graph_Movement<"concat"> {
+def Graph_ConcatOp : Graph_Movement<"concat", [
+    DeclareOpInterfaceMethods<PermutableOpInterface>]> {
   let summary = "operands one after the other along an axis";
   let arguments = (ins Variadic<AnyRankedTensor>:$operands_, I64Attr:$axis);
   let assemblyFormat = [{
@@ -85,7 +89,8 @@ def Graph_ConcatOp : Graph_Movement<"concat"> {
   let hasFolder = 1;
 }
 
-def Graph_PadOp : Graph_Movement<"pad"> {
+def Graph_PadOp : Graph_Movement<"pad", [
+    DeclareOpInterfaceMethods<PermutableOpInterface>]> {
   let summary = "x with a border";
   let description = [{
     `low` and `high` elements are added at the ends of each axis (negative ones

@@ -11,12 +11,14 @@ class Graph_Normalization<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<IterationOpInterface>,
         DeclareOpInterfaceMethods<KernelOpInterface>])>;
 
-def Graph_SoftmaxOp : Graph_Normalization<"softmax"> {
+def Graph_SoftmaxOp : Graph_Normalization<"softmax", [
+    DeclareOpInterfaceMethods<PermutableOpInterface>]> {
   let summary = "e^(x - max) / sum e^(x - max) along an axis";
   let arguments = (ins Graph_FloatTensor:$x, I64Attr:$axis);
   let hasVerifier = 1;
 }
-def Graph_LogSoftmaxOp : Graph_Normalization<"log_softmax"> {
+def Graph_LogSoftmaxOp : Graph_Normalization<"log_softmax", [
+    DeclareOpInterfaceMethods<PermutableOpInterface>]> {
   let summary = "log(softmax(x)) = x - max - log(sum e^(x - max))";
   let arguments = (ins Graph_FloatTensor:$x, I64Attr:$axis);
   let hasVerifier = 1;

@@ -4,6 +4,7 @@
 include "dialects/graph/GraphDialect.td"
 
 def Graph_ReduceOp : Graph_InferredOp<"reduce", [
+    DeclareOpInterfaceMethods<PermutableOpInterface>,
     DeclareOpInterfaceMethods<ReductionOpInterface>,
     DeclareOpInterfaceMethods<IterationOpInterface>,
     DeclareOpInterfaceMethods<KernelOpInterface>]> {

@@ -73,13 +73,14 @@ std::function<void()> tcc::bench::makeMatmul(MatmulShape shape,
   auto [m, n, k] = shape;
   constexpr char kSource[] = R"(
     !a = tensor<{0}x{2}xf32>
-    !b = tensor<{3}x{2}x64xf32>
+    !b = tensor<{3}x{2}x{4}xf32>
     !c = tensor<{0}x{1}xf32>
     func.func @f(%a: !a, %b: !b) -> !c {{
       %c = graph.matmul %a, %b {{packed_rhs} : (!a, !b) -> !c
       return %c : !c
     })";
-  return makeRun(formatv(kSource, m, n, k, llvm::divideCeil(n, 64)),
+  int64_t width = graph::MatmulOp::getPanelColumns(n);
+  return makeRun(formatv(kSource, m, n, k, llvm::divideCeil(n, width), width),
                  graph::KernelKind::contraction, cpu);
 }
 
@@ -87,26 +88,29 @@ std::function<void()> tcc::bench::makeConvolution(ConvolutionShape shape,
                                                   const std::string &cpu) {
   bool isDepthwise = shape.isDepthwise;
   int64_t taps = shape.taps * shape.taps;
+  int64_t width = graph::MatmulOp::getPanelColumns(shape.filters);
   std::string filter =
-      isDepthwise ? formatv("{0}x1x{1}x{1}", shape.channels, shape.taps).str()
-                  : formatv("1x{0}x{1}x6", llvm::divideCeil(shape.filters, 6),
-                            shape.channels * taps)
-                        .str();
+      isDepthwise
+          ? formatv("{0}x{1}", taps, shape.channels).str()
+          : formatv("1x{0}x{1}x{2}", llvm::divideCeil(shape.filters, width),
+                    shape.channels * taps, width)
+                .str();
   constexpr char kSource[] = R"(
-    !x = tensor<1x{0}x{1}x{1}xf32>
+    !x = tensor<1x{1}x{1}x{0}xf32>
     !w = tensor<{2}xf32>
-    !y = tensor<1x{3}x{4}x{4}xf32>
+    !y = tensor<1x{4}x{4}x{3}xf32>
     func.func @f(%x: !x, %w: !w) -> !y {{
       %y = graph.conv %x, %w {{filters = {3} : i64, groups = {5} : i64,
         window = array<i64: {6}, {6}>, strides = array<i64: {7}, {7}>,
         pad_low = array<i64: {8}, {8}>, pad_high = array<i64: {8}, {8}>,
-        dilations = array<i64: 1, 1>{9}} : (!x, !w) -> !y
+        dilations = array<i64: 1, 1>, channels_last,
+        packed_filter} : (!x, !w) -> !y
       return %y : !y
     })";
   std::string source =
       formatv(kSource, shape.channels, shape.size, filter, shape.filters,
               shape.output(), isDepthwise ? shape.channels : 1, shape.taps,
-              shape.stride, shape.pad(), isDepthwise ? "" : ", packed_filter");
+              shape.stride, shape.pad());
   return makeRun(source,
                  isDepthwise ? graph::KernelKind::window
                              : graph::KernelKind::contraction,

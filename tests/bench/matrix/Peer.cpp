@@ -50,7 +50,7 @@ std::function<void()> tcc::bench::peerMatmul(MatmulShape shape) {
 
 std::function<void()> tcc::bench::peerConvolution(ConvolutionShape shape,
                                                   bool plainLayout) {
-  Tag tag = plainLayout ? Tag::nchw : Tag::any;
+  Tag tag = plainLayout ? Tag::nhwc : Tag::any;
   memory::dim c = shape.channels, f = shape.filters, t = shape.taps;
   memory::dims weights = shape.isDepthwise ? memory::dims{c, 1, 1, t, t}
                                            : memory::dims{f, c, t, t};

@@ -93,7 +93,7 @@ int main(int argc, char **argv) {
   auto isSelected = [&](const auto &shape) {
     return shape.getName().find(filter) != std::string::npos;
   };
-  std::printf("| f32 | tcc GF/s | oneDNN GF/s | tcc / blocked | tcc / NCHW |\n"
+  std::printf("| f32 | tcc GF/s | oneDNN GF/s | tcc / blocked | tcc / NHWC |\n"
               "|---|---|---|---|---|\n");
   for (MatmulShape shape : kMatmuls)
     if (isSelected(shape))

@@ -197,8 +197,8 @@ struct PadInConv : OpRewritePattern<ConvOp> {
     if (!pad || pad.getMode() != PadMode::constant ||
         getSplat(pad.getValue()) != 0.0 || !isAll(pad.getInterior(), 0))
       return rewriter.notifyMatchFailure(op, "x is not padded with zeros");
-    auto isKept = [](ArrayRef<int64_t> border) {
-      return border[0] == 0 && border[1] == 0 &&
+    auto isKept = [&](ArrayRef<int64_t> border) {
+      return border[0] == 0 && border[op.getChannelAxis()] == 0 &&
              llvm::all_of(border, [](int64_t v) { return v >= 0; });
     };
     if (!isKept(pad.getLow()) || !isKept(pad.getHigh()))
@@ -206,7 +206,8 @@ struct PadInConv : OpRewritePattern<ConvOp> {
                                          "pads batch or channels, or crops");
     auto add = [&](ArrayRef<int64_t> own, ArrayRef<int64_t> border) {
       SmallVector<int64_t> sum(own);
-      for (auto [i, value] : llvm::enumerate(border.drop_front(2)))
+      for (auto [i, value] :
+           llvm::enumerate(border.slice(op.getFirstSpatialAxis(), sum.size())))
         sum[i] += value;
       return sum;
     };

@@ -150,35 +150,99 @@ TEST_F(MatrixKernelTest, dynamicRowsOfAProduct) {
 TEST_F(MatrixKernelTest, convolutionsOfOddSizes) {
   auto checkWindow = [&](const std::string &filter, const std::string &y,
                          const std::string &window) {
-    checkConvolution(KernelKind::contraction, "2x6x15x17xf32", filter, y,
-                     "filters = 10 : i64, groups = 1 : i64, " + window);
+    checkConvolution(KernelKind::contraction, "2x15x17x6xf32", filter, y,
+                     "channels_last, filters = 10 : i64, groups = 1 : i64, " +
+                         window);
   };
-  checkWindow("10x6x1x1xf32", "2x10x15x17xf32",
+  checkWindow("10x1x1x6xf32", "2x15x17x10xf32",
               makeWindow("1, 1", "1, 1", "0, 0", "1, 1"));
-  checkWindow("10x6x3x3xf32", "2x10x15x17xf32",
+  checkWindow("10x3x3x6xf32", "2x15x17x10xf32",
               makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
-  checkWindow("10x6x3x3xf32", "2x10x8x9xf32",
+  checkWindow("10x3x3x6xf32", "2x8x9x10xf32",
               makeWindow("3, 3", "2, 2", "1, 1", "1, 1"));
-  checkWindow("10x6x1x1xf32", "2x10x8x9xf32",
+  checkWindow("10x1x1x6xf32", "2x8x9x10xf32",
               makeWindow("1, 1", "2, 2", "0, 0", "1, 1"));
-  checkWindow("10x6x3x3xf32", "2x10x5x5xf32",
+  checkWindow("10x3x3x6xf32", "2x5x5x10xf32",
               makeWindow("3, 3", "3, 4", "1, 2", "1, 2"));
-  // The last dimension is not covered: it is part of the one before.
-  checkWindow("10x6x3x1xf32", "2x10x13x17xf32",
+  checkWindow("10x3x1x6xf32", "2x13x17x10xf32",
               makeWindow("3, 1", "1, 1", "1, 0", "2, 1"));
-  checkWindow("10x6x3x1xf32", "2x10x7x17xf32",
-              makeWindow("3, 1", "2, 1", "0, 0", "1, 1"));
-  checkConvolution(KernelKind::contraction, "2x6x37x1xf32", "10x6x5x1xf32",
-                   "2x10x19x1xf32",
-                   "filters = 10 : i64, groups = 1 : i64, " +
-                       makeWindow("5, 1", "2, 1", "2, 0", "1, 1"));
+  // More padding than the window is wide.
+  checkWindow("10x1x3x6xf32", "2x15x23x10xf32",
+              makeWindow("1, 3", "1, 1", "0, 4", "1, 1"));
+}
+
+// Channels in whole vectors are copied as such, in several blocks of k.
+TEST_F(MatrixKernelTest, convolutionsOfWholeVectors) {
+  auto checkWindow = [&](const std::string &filter, const std::string &y,
+                         const std::string &attributes) {
+    checkConvolution(KernelKind::contraction, "2x9x11x32xf32", filter, y,
+                     "channels_last, filters = 70 : i64, " + attributes);
+  };
+  std::string one = "groups = 1 : i64, ", packed = "packed_filter, " + one;
+  checkWindow("70x3x3x32xf32", "2x9x11x70xf32",
+              one + makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+  checkWindow("1x2x288x64xf32", "2x9x11x70xf32",
+              packed + makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+  checkWindow("1x2x288x64xf32", "2x4x6x70xf32",
+              packed + makeWindow("3, 3", "2, 2", "1, 2", "2, 2"));
+  checkWindow("1x2x32x64xf32", "2x9x11x70xf32",
+              packed + makeWindow("1, 1", "1, 1", "0, 0", "1, 1"));
+  checkWindow("2x1x144x48xf32", "2x9x11x70xf32",
+              "packed_filter, groups = 2 : i64, " +
+                  makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+}
+
+TEST_F(MatrixKernelTest, convolutionsOfOtherRanks) {
+  checkConvolution(KernelKind::contraction, "2x37x6xf32", "10x5x6xf32",
+                   "2x19x10xf32",
+                   "channels_last, filters = 10 : i64, groups = 1 : i64, " +
+                       makeWindow("5", "2", "2", "1"));
+  checkConvolution(KernelKind::contraction, "1x5x6x7x3xf32", "4x3x2x3x3xf32",
+                   "1x5x5x7x4xf32",
+                   "channels_last, filters = 4 : i64, groups = 1 : i64, " +
+                       makeWindow("3, 2, 3", "1, 1, 1", "1, 0, 1", "1, 1, 1"));
+}
+
+TEST_F(MatrixKernelTest, convolutionOfAComputedInput) {
+  check(KernelKind::contraction, R"(
+    !x = tensor<2x7x9x6xf32>
+    !w = tensor<10x3x3x6xf32>
+    !y = tensor<2x7x9x10xf32>
+    func.func @f(%x: !x, %w: !w) -> !y {
+      %0 = graph.neg %x : (!x) -> !x
+      %1 = graph.conv %0, %w {channels_last, filters = 10 : i64,
+        groups = 1 : i64, )" + makeWindow("3, 3", "1, 1", "1, 1", "1, 1") +
+                                     R"(} : (!x, !w) -> !y
+      return %1 : !y
+    })");
 }
 
 TEST_F(MatrixKernelTest, groupsOfAConvolution) {
-  checkConvolution(KernelKind::contraction, "2x6x15x17xf32", "9x2x3x3xf32",
-                   "2x9x13x15xf32",
-                   "filters = 9 : i64, groups = 3 : i64, " +
+  checkConvolution(KernelKind::contraction, "2x15x17x6xf32", "9x3x3x2xf32",
+                   "2x13x15x9xf32",
+                   "channels_last, filters = 9 : i64, groups = 3 : i64, " +
                        makeWindow("3, 3", "1, 1", "0, 0", "1, 1"));
+}
+
+TEST_F(MatrixKernelTest, depthwiseConvolutionsWithTheChannelsLast) {
+  for (int64_t channels : {6, 32, 101}) {
+    std::string count = std::to_string(channels), type = count + "xf32";
+    auto checkWindow = [&](const std::string &filter, const std::string &y,
+                           const std::string &attributes) {
+      checkConvolution(KernelKind::window, "2x15x17x" + type, filter, y + type,
+                       "channels_last, groups = " + count +
+                           " : i64, filters = " + count + " : i64, " +
+                           attributes);
+    };
+    checkWindow(count + "x3x3x1xf32", "2x15x17x",
+                makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+    checkWindow("9x" + type, "2x15x17x",
+                "packed_filter, " + makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+    checkWindow("25x" + type, "2x8x9x",
+                "packed_filter, " + makeWindow("5, 5", "2, 2", "2, 2", "1, 1"));
+    checkWindow("9x" + type, "2x5x5x",
+                "packed_filter, " + makeWindow("3, 3", "3, 4", "1, 2", "1, 2"));
+  }
 }
 
 TEST_F(MatrixKernelTest, depthwiseConvolutions) {
@@ -202,35 +266,47 @@ TEST_F(MatrixKernelTest, convolutionsOfNarrowFloats) {
   for (std::string type : {"f16", "bf16"})
     for (std::string stride : {"1", "2", "3"}) {
       int64_t step = stride[0] - '0';
-      std::string extents = std::to_string(14 / step + 1) + "x" +
-                            std::to_string(16 / step + 1) + "x" + type;
+      std::string pixels =
+          std::to_string(14 / step + 1) + "x" + std::to_string(16 / step + 1);
       std::string window =
           makeWindow("3, 3", stride + ", " + stride, "1, 1", "1, 1");
-      checkConvolution(KernelKind::contraction, "1x6x15x17x" + type,
-                       "9x6x3x3x" + type, "1x9x" + extents,
-                       "filters = 9 : i64, groups = 1 : i64, " + window);
+      for (std::string channels : {"6", "32"}) {
+        std::string last = channels + "x" + type;
+        checkConvolution(KernelKind::contraction, "1x15x17x" + last,
+                         "9x3x3x" + last, "1x" + pixels + "x9x" + type,
+                         "channels_last, filters = 9 : i64, "
+                         "groups = 1 : i64, " +
+                             window);
+        checkConvolution(KernelKind::window, "1x15x17x" + last, "9x" + last,
+                         "1x" + pixels + "x" + last,
+                         "packed_filter, channels_last, filters = " + channels +
+                             " : i64, groups = " + channels + " : i64, " +
+                             window);
+      }
       checkConvolution(KernelKind::window, "1x6x15x17x" + type,
-                       "6x1x3x3x" + type, "1x6x" + extents,
+                       "6x1x3x3x" + type, "1x6x" + pixels + "x" + type,
                        "filters = 6 : i64, groups = 6 : i64, " + window);
     }
 }
 
 TEST_F(MatrixKernelTest, pooling) {
-  for (std::string kind : {"max", "average"})
-    for (std::string flag : {"", ", count_padding"})
-      check(KernelKind::window, R"(
-        !x = tensor<2x3x15x37xf32>
-        !y = tensor<2x3x8x19xf32>
-        func.func @f(%x: !x) -> !y {
-          %0 = graph.pool <)" + kind +
-                                    "> %x {" +
-                                    makeWindow("3, 3", "2, 2", "1, 1", "1, 1") +
-                                    ", count_low = array<i64: 1, 1>, "
-                                    "count_high = array<i64: 1, 1>" +
-                                    flag +
-                                    R"(} : (!x) -> !y
-          return %0 : !y
-        })");
+  auto checkPool = [&](const std::string &x, const std::string &y,
+                       const std::string &attributes,
+                       std::vector<std::string> kinds = {"max", "average"}) {
+    for (const std::string &kind : kinds)
+      check(KernelKind::window,
+            "!x = tensor<" + x + ">\n!y = tensor<" + y +
+                ">\nfunc.func @f(%x: !x) -> !y {\n%0 = graph.pool <" + kind +
+                "> %x {" + makeWindow("3, 3", "2, 2", "1, 1", "1, 1") +
+                ", count_low = array<i64: 1, 1>, "
+                "count_high = array<i64: 1, 1>" +
+                attributes + "} : (!x) -> !y\nreturn %0 : !y\n}");
+  };
+  for (std::string flag : {"", ", count_padding"}) {
+    checkPool("2x3x15x37xf32", "2x3x8x19xf32", flag);
+    checkPool("2x15x37x21xf32", "2x8x19x21xf32", flag + ", channels_last");
+  }
+  checkPool("2x15x37x5xi8", "2x8x19x5xi8", ", channels_last", {"max"});
 }
 
 } // namespace

@@ -53,25 +53,39 @@ func.func @activations_stay(%x: tensor<2x8xf32>, %w: tensor<8x64xf32>)
   return %a : tensor<2x64xf32>
 }
 
+// Panels of 16 columns for each group.
 // CHECK-LABEL: func @filters
 // CHECK:         graph.reshape {{.*}} -> tensor<2x7x6xf32>
-// CHECK:         graph.pad {{.*}}high = array<i64: 0, 5, 0>
-// CHECK:         graph.reshape {{.*}} -> tensor<2x2x6x6xf32>
+// CHECK:         graph.pad {{.*}}high = array<i64: 0, 9, 0>
+// CHECK:         graph.reshape {{.*}} -> tensor<2x1x16x6xf32>
 // CHECK:         graph.transpose {{.*}} [0, 1, 3, 2]
 // CHECK:         graph.conv {{.*}}packed_filter
-func.func @filters(%x: tensor<1x4x16xf32>) -> tensor<1x14x16xf32> {
-  %w = graph.weight "w" : tensor<14x2x3xf32>
-  %c = graph.conv %x, %w {filters = 14, groups = 2, window = array<i64: 3>,
-    strides = array<i64: 1>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
-    dilations = array<i64: 1>}
-    : (tensor<1x4x16xf32>, tensor<14x2x3xf32>) -> tensor<1x14x16xf32>
-  return %c : tensor<1x14x16xf32>
+func.func @filters(%x: tensor<1x16x4xf32>) -> tensor<1x16x14xf32> {
+  %w = graph.weight "w" : tensor<14x3x2xf32>
+  %c = graph.conv %x, %w {channels_last, filters = 14, groups = 2,
+    window = array<i64: 3>, strides = array<i64: 1>, pad_low = array<i64: 1>,
+    pad_high = array<i64: 1>, dilations = array<i64: 1>}
+    : (tensor<1x16x4xf32>, tensor<14x3x2xf32>) -> tensor<1x16x14xf32>
+  return %c : tensor<1x16x14xf32>
 }
 
 // Nothing is contracted in a depthwise convolution.
-// CHECK-LABEL: func @depthwise_stays
+// CHECK-LABEL: func @depthwise
+// CHECK:         graph.reshape {{.*}} -> tensor<4x3xf32>
+// CHECK:         graph.transpose {{.*}} [1, 0]
+// CHECK:         graph.conv {{.*}}packed_filter
+func.func @depthwise(%x: tensor<1x16x4xf32>) -> tensor<1x16x4xf32> {
+  %w = graph.weight "w" : tensor<4x3x1xf32>
+  %c = graph.conv %x, %w {channels_last, filters = 4, groups = 4,
+    window = array<i64: 3>, strides = array<i64: 1>, pad_low = array<i64: 1>,
+    pad_high = array<i64: 1>, dilations = array<i64: 1>}
+    : (tensor<1x16x4xf32>, tensor<4x3x1xf32>) -> tensor<1x16x4xf32>
+  return %c : tensor<1x16x4xf32>
+}
+
+// CHECK-LABEL: func @channels_first_stay
 // CHECK-NOT:     packed_filter
-func.func @depthwise_stays(%x: tensor<1x4x16xf32>) -> tensor<1x4x16xf32> {
+func.func @channels_first_stay(%x: tensor<1x4x16xf32>) -> tensor<1x4x16xf32> {
   %w = graph.weight "w" : tensor<4x1x3xf32>
   %c = graph.conv %x, %w {filters = 4, groups = 4, window = array<i64: 3>,
     strides = array<i64: 1>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,

@@ -1,0 +1,238 @@
+//===- ChannelsLast.cpp - Convolutions with the channels innermost --------===//
+
+#include "compiler/decisions/Decisions.h"
+#include "compiler/passes/graph/Matchers.h"
+#include "compiler/passes/graph/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc {
+
+#define GEN_PASS_DEF_CHANNELSLASTPASS
+#include "compiler/passes/graph/Passes.h.inc"
+
+namespace {
+
+/// Fewer channels fill less than half a vector.
+constexpr int64_t kMinChannels = 8;
+
+/// An extent that is known at run time only counts as so many elements.
+constexpr double kDynamicExtent = 64;
+
+double estimateBytes(Value tensor) {
+  double bytes =
+      getTensorType(tensor).getElementType().getIntOrFloatBitWidth() / 8.0;
+  for (AffineExpr extent : getExtents(tensor))
+    bytes *= double(getConstant(extent).value_or(kDynamicExtent));
+  return bytes;
+}
+
+RankedTensorType permuteType(Value tensor, ArrayRef<int64_t> permutation) {
+  Extents extents = getExtents(tensor);
+  return makeTensorType(applyPermutation(ArrayRef(extents), permutation),
+                        getElementTypeOrSelf(tensor));
+}
+
+bool isIdentity(ArrayRef<int64_t> permutation) {
+  for (auto [i, axis] : llvm::enumerate(permutation))
+    if (axis != int64_t(i))
+      return false;
+  return true;
+}
+
+/// Rewrites ops in their order: behind a convolution stands a transpose back,
+/// which each reader takes over to its own result if that moves no more bytes.
+class Converter {
+public:
+  explicit Converter(DecisionLog &log) : log(log) {}
+
+  void convert(Operation *op) {
+    if (auto conv = dyn_cast<ConvOp>(op))
+      convertConvolution(conv);
+    else if (op->getNumResults() == 1)
+      moveTransposeBehind(op);
+  }
+
+private:
+  DecisionLog &log;
+  llvm::DenseSet<Operation *> movable; // transposes that this pass made
+
+  bool isMovable(TransposeOp op) const;
+  Value transpose(OpBuilder &builder, Value x, ArrayRef<int64_t> permutation);
+  std::optional<Value> permuteFreely(OpBuilder &builder, Value x,
+                                     ArrayRef<int64_t> permutation);
+  void replace(Operation *op, const PermutedResult &result);
+  void convertConvolution(ConvOp op);
+  void moveTransposeBehind(Operation *op);
+  void moveTransposeBehind(Operation *op, TransposeOp moved);
+  PermutedResult permute(OpBuilder &builder, Operation *op, ValueRange operands,
+                         ArrayRef<int64_t> permutation);
+};
+
+} // namespace
+
+/// `x` with axis i its own axis permutation[i]; null if that takes a kernel of
+/// its own.
+std::optional<Value> Converter::permuteFreely(OpBuilder &builder, Value x,
+                                              ArrayRef<int64_t> permutation) {
+  Location loc = x.getLoc();
+  if (auto inner = x.getDefiningOp<TransposeOp>()) {
+    if (isIdentity(applyPermutation(inner.getPermutation(), permutation)))
+      return inner.getX();
+  }
+  if (auto broadcast = x.getDefiningOp<BroadcastOp>()) {
+    Extents from = getExtents(broadcast.getX());
+    Extents aligned(permutation.size(), builder.getAffineConstantExpr(1));
+    llvm::copy(from, aligned.end() - from.size());
+    Type elementType = getElementTypeOrSelf(x);
+    Value small = reshapeTo(builder, loc, broadcast.getX(),
+                            makeTensorType(aligned, elementType));
+    small = builder.create<TransposeOp>(loc, small, permutation);
+    return builder.create<BroadcastOp>(loc, permuteType(x, permutation), small);
+  }
+  if (isParameter(x) || llvm::count_if(getExtents(x), [](AffineExpr e) {
+                          return getConstant(e) != 1;
+                        }) <= 1)
+    return builder.create<TransposeOp>(loc, x, permutation);
+  return std::nullopt;
+}
+
+Value Converter::transpose(OpBuilder &builder, Value x,
+                           ArrayRef<int64_t> permutation) {
+  if (auto free = permuteFreely(builder, x, permutation))
+    return *free;
+  return builder.create<TransposeOp>(x.getLoc(), x, permutation);
+}
+
+void Converter::replace(Operation *op, const PermutedResult &result) {
+  OpBuilder builder(op);
+  Value value = result.value;
+  if (!isIdentity(result.permutation)) {
+    auto back = builder.create<TransposeOp>(
+        op->getLoc(), value, invertPermutationVector(result.permutation));
+    movable.insert(back);
+    value = back;
+  }
+  op->getResult(0).replaceAllUsesWith(value);
+  op->erase();
+}
+
+void Converter::convertConvolution(ConvOp op) {
+  if (op.getChannelsLast())
+    return;
+  int64_t channels = *getConstant(getExtent(op.getX(), 1));
+  if (op.isDepthwise()) {
+    StringRef objection;
+    if (op.getFilters() != op.getGroups())
+      objection = "several filters read a channel";
+    else if (channels < kMinChannels)
+      objection = "fewer channels than half a vector";
+    else if (!isParameter(op.getFilter()))
+      objection = "the filter is not a weight";
+    if (!objection.empty())
+      return log.add(op, "kept", objection);
+  }
+  OpBuilder builder(op);
+  auto permutation = getChannelsLastPermutation(getRank(op.getX()));
+  Value x = transpose(builder, op.getX(), permutation);
+  Value filter = transpose(builder, op.getFilter(), permutation);
+  auto clone = cast<ConvOp>(builder.clone(*op));
+  clone->setOperands({x, filter});
+  clone.getResult().setType(permuteType(op.getResult(), permutation));
+  clone.setChannelsLast(true);
+  log.add(op, "converted", "channels last");
+  replace(op, {clone.getResult(), permutation});
+}
+
+/// Whether `op` takes channels back to the front.
+bool Converter::isMovable(TransposeOp op) const {
+  int64_t rank = getRank(op.getX());
+  if (movable.contains(op))
+    return true;
+  // One of the model's own. Of rank 3 it is as likely the business of a matmul.
+  auto last = getChannelsLastPermutation(std::max<int64_t>(rank, 2));
+  return rank >= 4 &&
+         ArrayRef(invertPermutationVector(last)) == op.getPermutation();
+}
+
+void Converter::moveTransposeBehind(Operation *op) {
+  if (!isa<PointwiseOpInterface, PermutableOpInterface>(op))
+    return;
+  for (Value operand : op->getOperands()) {
+    auto moved = operand.getDefiningOp<TransposeOp>();
+    if (moved && isMovable(moved))
+      return moveTransposeBehind(op, moved);
+  }
+}
+
+void Converter::moveTransposeBehind(Operation *op, TransposeOp moved) {
+  auto permutation = invertPermutationVector(moved.getPermutation());
+  OpBuilder builder(op);
+  SmallVector<Value> operands;
+  llvm::SmallDenseSet<Value> seen;
+  double saved = 0;
+  for (Value operand : op->getOperands()) {
+    if (getRank(operand) != int64_t(permutation.size())) {
+      operands.push_back(operand);
+      continue;
+    }
+    bool isFirst = seen.insert(operand).second;
+    auto free = permuteFreely(builder, operand, permutation);
+    if (isFirst && !free)
+      saved -= estimateBytes(operand);
+    else if (isFirst && isa_and_present<TransposeOp>(operand.getDefiningOp()))
+      saved += estimateBytes(operand);
+    operands.push_back(
+        free ? *free
+             : builder.create<TransposeOp>(op->getLoc(), operand, permutation));
+  }
+  if (saved < 0)
+    return;
+  PermutedResult result = permute(builder, op, operands, permutation);
+  if (result.value)
+    replace(op, result);
+}
+
+PermutedResult Converter::permute(OpBuilder &builder, Operation *op,
+                                  ValueRange operands,
+                                  ArrayRef<int64_t> permutation) {
+  if (auto permutable = dyn_cast<PermutableOpInterface>(op))
+    return permutable.permute(builder, operands, permutation);
+  OperationState state(op->getLoc(), op->getName(), operands,
+                       {permuteType(op->getResult(0), permutation)},
+                       op->getAttrs());
+  return {builder.create(state)->getResult(0), llvm::to_vector(permutation)};
+}
+
+namespace {
+
+struct ChannelsLastPass : impl::ChannelsLastPassBase<ChannelsLastPass> {
+  void runOnOperation() override {
+    DecisionLog log(getOperation(), "channels-last");
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      bool hasWindows = false;
+      SmallVector<Operation *> ops;
+      function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+        hasWindows |= isa<ConvOp>(op);
+        ops.push_back(op);
+      });
+      if (!hasWindows)
+        continue;
+      Converter converter(log);
+      for (Operation *op : ops)
+        converter.convert(op);
+      // What was taken over leaves the old ops behind.
+      IRRewriter rewriter(&getContext());
+      (void)runRegionDCE(rewriter, function->getRegions());
+    }
+  }
+};
+
+} // namespace
+
+} // namespace tcc

@@ -1,0 +1,44 @@
+// RUN: tcc-opt %s --tcc-channels-last --tcc-simplify | FileCheck %s
+
+// Channels and positions are merged: here the channels come back to the front.
+// CHECK-LABEL: func @flattened
+// CHECK:         %[[C:.+]] = graph.conv {{.*}}channels_last
+// CHECK:         %[[T:.+]] = graph.transpose %[[C]] [0, 3, 1, 2]
+// CHECK:         graph.reshape %[[T]] {{.*}} -> tensor<1x48xf32>
+func.func @flattened(%x: tensor<1x8x2x3xf32>) -> tensor<1x48xf32> {
+  %w = graph.weight "w" : tensor<8x8x1x1xf32>
+  %c = graph.conv %x, %w {filters = 8, groups = 1, window = array<i64: 1, 1>,
+    strides = array<i64: 1, 1>, pad_low = array<i64: 0, 0>,
+    pad_high = array<i64: 0, 0>, dilations = array<i64: 1, 1>}
+    : (tensor<1x8x2x3xf32>, tensor<8x8x1x1xf32>) -> tensor<1x8x2x3xf32>
+  %r = graph.reshape %c : (tensor<1x8x2x3xf32>) -> tensor<1x48xf32>
+  return %r : tensor<1x48xf32>
+}
+
+// A sum of one convolution and two tensors of the channels-first kind: two
+// transposes would take the place of one.
+// CHECK-LABEL: func @costs_more
+// CHECK:         graph.conv {{.*}}channels_last
+// CHECK-NEXT:    %[[T:.+]] = graph.transpose {{.*}} [0, 3, 1, 2]
+// CHECK-NEXT:    graph.select %{{.+}}, %[[T]], %{{.+}} : {{.*}} -> tensor<1x8x2x3xf32>
+func.func @costs_more(%x: tensor<1x8x2x3xf32>, %p: tensor<1x8x2x3xi1>) -> tensor<1x8x2x3xf32> {
+  %w = graph.weight "w" : tensor<8x8x1x1xf32>
+  %c = graph.conv %x, %w {filters = 8, groups = 1, window = array<i64: 1, 1>,
+    strides = array<i64: 1, 1>, pad_low = array<i64: 0, 0>,
+    pad_high = array<i64: 0, 0>, dilations = array<i64: 1, 1>}
+    : (tensor<1x8x2x3xf32>, tensor<8x8x1x1xf32>) -> tensor<1x8x2x3xf32>
+  %s = graph.select %p, %c, %x
+    : (tensor<1x8x2x3xi1>, tensor<1x8x2x3xf32>, tensor<1x8x2x3xf32>) -> tensor<1x8x2x3xf32>
+  return %s : tensor<1x8x2x3xf32>
+}
+
+// CHECK-LABEL: func @narrow_depthwise_stays
+// CHECK-NOT:     channels_last
+func.func @narrow_depthwise_stays(%x: tensor<1x4x16xf32>) -> tensor<1x4x16xf32> {
+  %w = graph.weight "w" : tensor<4x1x3xf32>
+  %c = graph.conv %x, %w {filters = 4, groups = 4, window = array<i64: 3>,
+    strides = array<i64: 1>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
+    dilations = array<i64: 1>}
+    : (tensor<1x4x16xf32>, tensor<4x1x3xf32>) -> tensor<1x4x16xf32>
+  return %c : tensor<1x4x16xf32>
+}
