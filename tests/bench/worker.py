@@ -50,12 +50,8 @@ def open_onnxruntime(model, package, inputs, threads):
     session = onnxruntime.InferenceSession(
         model, options, providers=["CPUExecutionProvider"]
     )
-    binding = session.io_binding()
-    for info, array in zip(session.get_inputs(), inputs):
-        binding.bind_cpu_input(info.name, array)
-    for info in session.get_outputs():
-        binding.bind_output(info.name)
-    return lambda: session.run_with_iobinding(binding)
+    feeds = {info.name: x for info, x in zip(session.get_inputs(), inputs)}
+    return lambda: session.run(None, feeds)
 
 
 def open_openvino(model, package, inputs, threads):
@@ -72,7 +68,7 @@ def open_openvino(model, package, inputs, threads):
     }
     request = core.compile_model(network, "CPU", settings).create_infer_request()
     for i, array in enumerate(inputs):
-        request.set_input_tensor(i, openvino.Tensor(np.ascontiguousarray(array)))
+        request.set_input_tensor(i, openvino.Tensor(np.asarray(array, order="C")))
     return request.infer
 
 
