@@ -98,6 +98,8 @@ void ContractionEmitter::emitTask(Value task) {
 PanelView ContractionEmitter::packBlock(const MatrixOperand &operand,
                                         Memory into, Value first, Value count,
                                         int64_t width) {
+  if (operand.runs)
+    return {};
   if (!operand.pack) {
     PanelView view = operand.view(b, batch);
     return view.at(b, b.div(first, b.index(width)), k);
@@ -168,14 +170,25 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
                                     int64_t rows, int64_t columns,
                                     Value lastRow) {
   Value zero = b.index(0);
-  MatrixTile tile{.lhs = lhs.at(b, rowPanel, zero),
+  MatrixTile tile{.lhs = c.lhs.runs ? lhs : lhs.at(b, rowPanel, zero),
                   .rhs = rhs.at(b, columnPanel, zero),
+                  .k = k,
                   .depth = depth,
                   .rows = rows,
                   .columns = columns,
                   .lastRow = lastRow,
                   .into = finished,
                   .intoOffset = zero};
+  if (c.lhs.runs) {
+    Value first = b.add(firstRow, b.mul(rowPanel, b.index(panelRows)));
+    SmallVector<Value> lanes;
+    for (int64_t row = 0; row < rows; ++row) {
+      Value lane = b.index(row);
+      lanes.push_back(b.add(first, lastRow ? b.min(lane, lastRow) : lane));
+    }
+    tile.lhsRuns = c.lhs.runs(b, batch, lanes);
+    tile.runLength = c.lhs.runLength;
+  }
   if (!c.rhs.pack && constantOf(rhs.kStride) == panelColumns)
     prefetchNextPanel(tile, rowPanel, columnPanel);
   if (sums) {
@@ -234,8 +247,7 @@ void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
 /// Blocks of k keep a panel of columns in the first-level cache, and a block of
 /// rows times one of k in the second; wide blocks of columns read the left
 /// operand less often from further away.
-Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes,
-                                  int64_t depthUnit) {
+Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes) {
   auto fit = [](std::optional<int64_t> size, int64_t limit, int64_t unit) {
     int64_t whole = std::max<int64_t>(1, size.value_or(limit));
     return std::min<int64_t>(limit, llvm::alignTo(whole, unit));
@@ -243,14 +255,12 @@ Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes,
   Blocking block;
   block.m = fit(sizes.m, block.m, panelRows);
   block.n = fit(sizes.n, block.n, panelColumns);
-  block.k = std::max(depthUnit, block.k / depthUnit * depthUnit);
   if (sizes.k) {
     // Twice the depth costs less than sums that come and go.
     block.isWholeDepth = *sizes.k <= 2 * block.k;
     int64_t blocks =
         block.isWholeDepth ? 1 : llvm::divideCeil(*sizes.k, block.k);
-    int64_t share = std::max<int64_t>(1, llvm::divideCeil(*sizes.k, blocks));
-    block.k = llvm::alignTo(share, depthUnit);
+    block.k = std::max<int64_t>(1, llvm::divideCeil(*sizes.k, blocks));
   }
   // Enough tasks for several threads, as long as blocks stay worth packing.
   constexpr int64_t tasksWanted = 16, blockElements = 1 << 17;

@@ -31,14 +31,16 @@ struct PackRequest {
   int64_t laneStride; // of rows
 };
 
-/// An operand is either read where it lies (`view`), or packed by each task
-/// for its block (`pack`, into elements of `packedType`), the left one as rows
-/// if it likes.
+/// An operand is either read where it lies, as one view or, the left one, in
+/// runs of k, or packed by each task for its block (`pack`, into elements of
+/// `packedType`), the left one as rows if it likes.
 struct MatrixOperand {
   std::function<PanelView(KernelBuilder &, Value batch)> view;
   std::function<void(KernelBuilder &, const PackRequest &)> pack;
   mlir::Type packedType;
   bool packsRows = false;
+  std::function<RowRuns(KernelBuilder &, Value batch, ValueRange lanes)> runs;
+  int64_t runLength = 0;
 };
 
 /// Finishes an element: called once for each, in any order.
@@ -58,8 +60,8 @@ struct Blocking {
 };
 
 /// Blocks that keep a task's operands in the caches and leave enough tasks for
-/// several threads; `depthUnit` divides the block of k.
-Blocking chooseBlocking(const ContractionSizes &sizes, int64_t depthUnit = 1);
+/// several threads.
+Blocking chooseBlocking(const ContractionSizes &sizes);
 
 struct Contraction {
   Value batch, m, n, k;

@@ -7,8 +7,32 @@ using namespace tcc::cpu;
 
 namespace {
 
-/// Lanes of the vectors that move elements, whatever their type.
-int64_t getLanes(VectorUnit unit) { return unit.bytes / 4; }
+/// Fewer channels make runs too short to be read one by one.
+constexpr int64_t minRunChannels = 16;
+
+/// The strides of the images and of the dimensions, in elements.
+SmallVector<Value> getStrides(KernelBuilder &b, const ConvolutionInput &input) {
+  SmallVector<Value> strides(input.dimensions.size() + 1);
+  Value stride = b.index(input.groups * input.channels);
+  for (size_t d = input.dimensions.size(); d > 0; --d) {
+    strides[d] = stride;
+    stride = b.mul(stride, input.dimensions[d - 1].input);
+  }
+  strides.front() = stride;
+  return strides;
+}
+
+/// The indices of a row: image and output positions.
+SmallVector<Value> splitRow(KernelBuilder &b, const ConvolutionInput &input,
+                            Value row) {
+  SmallVector<Value> sizes = {input.images};
+  for (const WindowDimension &d : input.dimensions)
+    sizes.push_back(d.output);
+  SmallVector<Value> at = b.delinearize(row, sizes);
+  if (constantOf(input.images) == 1)
+    at.front() = b.index(0);
+  return at;
+}
 
 /// Packs patches as rows of k. The taps that read adjacent elements are one
 /// run: the channels of a pixel or, along an innermost dimension without
@@ -27,19 +51,15 @@ private:
   Memory base;   // of the input
   Memory packed; // of the request, in the same type
   int64_t lanes, pixelSize, runLength = 0;
-  size_t tapDimensions;       // whose taps are runs of their own
-  SmallVector<Value> strides; // of the dimensions, in elements
-  Value imageSize;
+  size_t tapDimensions; // whose taps are runs of their own
+  SmallVector<Value> strides;
 
   struct Run {
     Value source; // of its element 0, which may lie before the input
     Value low, high;
   };
-  Run findRun(Value number, Value pixel, ValueRange position);
+  Run findRun(Value number, Value image, ValueRange position);
   void emitRun(Value number, Value row, const Run &run);
-  void copyVectors(Value from, Value to, const Run &run, Value target);
-  void clearVectors(Value from, Value to, Value target);
-  void copyMasked(Value from, Value to, const Run &run, Value target);
 };
 
 } // namespace
@@ -54,41 +74,32 @@ static int64_t getRunTaps(const WindowDimension &last,
 PatchPacker::PatchPacker(KernelBuilder &b, const ConvolutionInput &input,
                          VectorUnit unit, const PackRequest &request)
     : b(b), input(input), request(request), base(input.base.asBits()),
-      packed(request.into.asBits()), lanes(getLanes(unit)),
+      packed(request.into.asBits()), lanes(unit.bytes / 4),
       pixelSize(input.groups * input.channels) {
   const WindowDimension &last = input.dimensions.back();
   int64_t runTaps = getRunTaps(last, input);
   runLength = runTaps * input.channels;
   bool joinsLast = constantOf(last.taps) == runTaps;
   tapDimensions = input.dimensions.size() - (joinsLast ? 1 : 0);
-  imageSize = b.index(pixelSize);
-  strides.resize(input.dimensions.size());
-  for (size_t d = strides.size(); d-- > 0;) {
-    strides[d] = imageSize;
-    imageSize = b.mul(imageSize, input.dimensions[d].input);
-  }
+  strides = getStrides(b, input);
 }
 
 void PatchPacker::emit() {
-  SmallVector<Value> sizes = {input.images};
-  for (const WindowDimension &d : input.dimensions)
-    sizes.push_back(d.output);
   Value run = b.index(runLength);
   Value firstRun = b.div(request.k, run);
   Value endRun = b.ceilDiv(b.add(request.k, request.depth), runLength);
   b.loop(request.count, [&](Value lane) {
-    SmallVector<Value> at = b.delinearize(b.add(request.first, lane), sizes);
-    Value pixel = b.mul(request.batch, b.index(input.channels));
-    if (constantOf(input.images) != 1)
-      pixel = b.add(pixel, b.mul(at[0], imageSize));
+    SmallVector<Value> at = splitRow(b, input, b.add(request.first, lane));
+    Value image = b.add(b.mul(request.batch, b.index(input.channels)),
+                        b.mul(at[0], strides[0]));
     Value row = b.mul(lane, b.index(request.laneStride));
     b.loop(firstRun, endRun, b.index(1), [&](Value number) {
-      emitRun(number, row, findRun(number, pixel, ValueRange(at).drop_front()));
+      emitRun(number, row, findRun(number, image, ValueRange(at).drop_front()));
     });
   });
 }
 
-PatchPacker::Run PatchPacker::findRun(Value number, Value pixel,
+PatchPacker::Run PatchPacker::findRun(Value number, Value image,
                                       ValueRange position) {
   auto dimensions = ArrayRef(input.dimensions);
   SmallVector<Value> tapCounts;
@@ -96,7 +107,7 @@ PatchPacker::Run PatchPacker::findRun(Value number, Value pixel,
     tapCounts.push_back(d.taps);
   SmallVector<Value> tap = b.delinearize(number, tapCounts);
   Value inside = b.create<arith::ConstantIntOp>(1, 1);
-  Value source = pixel, length = b.index(runLength), zero = b.index(0);
+  Value source = image, length = b.index(runLength), zero = b.index(0);
   Run run{nullptr, zero, length};
   for (auto [d, dimension] : llvm::enumerate(dimensions)) {
     Value begin = b.sub(b.mul(position[d], b.index(dimension.stride)),
@@ -114,7 +125,7 @@ PatchPacker::Run PatchPacker::findRun(Value number, Value pixel,
       run.low = b.min(b.max(before, zero), length);
       run.high = b.max(b.min(left, length), run.low);
     }
-    source = b.add(source, b.mul(begin, strides[d]));
+    source = b.add(source, b.mul(begin, strides[1 + d]));
   }
   run.source = source;
   run.high = b.create<arith::SelectOp>(inside, run.high, run.low);
@@ -128,32 +139,6 @@ void PatchPacker::emitRun(Value number, Value row, const Run &run) {
   end = b.min(end, b.index(runLength));
   // Element e of the run goes to target + e.
   Value target = b.add(row, b.sub(first, request.k));
-  if (input.channels % lanes != 0 || request.laneStride % lanes != 0)
-    return copyMasked(begin, end, run, target);
-  // Low, high and the ends of blocks fall between vectors.
-  Value low = b.min(b.max(run.low, begin), end);
-  Value high = b.min(b.max(run.high, low), end);
-  clearVectors(begin, low, target);
-  copyVectors(low, high, run, target);
-  clearVectors(high, end, target);
-}
-
-void PatchPacker::copyVectors(Value from, Value to, const Run &run,
-                              Value target) {
-  b.loop(from, to, b.index(lanes), [&](Value e) {
-    Value value = b.loadVector(base, b.add(run.source, e), lanes);
-    b.store(value, packed, b.add(target, e));
-  });
-}
-
-void PatchPacker::clearVectors(Value from, Value to, Value target) {
-  Value none = b.zero(VectorType::get(lanes, base.element));
-  b.loop(from, to, b.index(lanes),
-         [&](Value e) { b.store(none, packed, b.add(target, e)); });
-}
-
-void PatchPacker::copyMasked(Value from, Value to, const Run &run,
-                             Value target) {
   auto laneType = VectorType::get(lanes, b.getI32Type());
   SmallVector<int32_t> numbers(lanes);
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -164,7 +149,7 @@ void PatchPacker::copyMasked(Value from, Value to, const Run &run,
     return b.createOrFold<vector::SplatOp>(laneType, narrow);
   };
   Value none = b.zero(VectorType::get(lanes, base.element));
-  b.loop(from, to, b.index(lanes), [&](Value e) {
+  b.loop(begin, end, b.index(lanes), [&](Value e) {
     auto isLess = [&](Value lane, Value than) {
       return b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, lane, than);
     };
@@ -174,11 +159,12 @@ void PatchPacker::copyMasked(Value from, Value to, const Run &run,
         b.create<arith::SelectOp>(outside, b.zero(inside.getType()), inside);
     Value value = b.loadMasked(base, b.add(run.source, e), inside, none);
     b.storeMasked(value, packed, b.add(target, e),
-                  isLess(iota, splat(b.sub(to, e))));
+                  isLess(iota, splat(b.sub(end, e))));
   });
 }
 
-bool tcc::cpu::readsPixelsInPlace(const ConvolutionInput &input) {
+/// Whether each patch is the one pixel of its output.
+static bool readsPixels(const ConvolutionInput &input) {
   return llvm::all_of(input.dimensions, [](const WindowDimension &d) {
     bool sameSize =
         d.input == d.output ||
@@ -188,26 +174,78 @@ bool tcc::cpu::readsPixelsInPlace(const ConvolutionInput &input) {
   });
 }
 
-MatrixOperand tcc::cpu::makePatches(const ConvolutionInput &input,
+/// A run is the channels of one pixel, or as many zeros.
+static RowRuns makeRuns(KernelBuilder &b, const ConvolutionInput &input,
+                        Memory zeros, Value group, ValueRange lanes) {
+  SmallVector<Value> taps, strides = getStrides(b, input);
+  for (const WindowDimension &d : input.dimensions)
+    taps.push_back(d.taps);
+  // For each row, where its image starts and its windows begin.
+  SmallVector<Value> starts;
+  SmallVector<SmallVector<Value>> begins;
+  for (Value lane : lanes) {
+    SmallVector<Value> at = splitRow(b, input, lane), begin;
+    starts.push_back(
+        b.add(b.mul(group, b.index(input.channels)), b.mul(at[0], strides[0])));
+    for (auto [i, d] : llvm::enumerate(input.dimensions))
+      begin.push_back(b.sub(b.mul(at[1 + i], b.index(d.stride)), d.padBegin));
+    begins.push_back(begin);
+  }
+  return [=](KernelBuilder &b, Value number) {
+    SmallVector<Value> tap = b.delinearize(number, taps);
+    SmallVector<Memory> rows;
+    for (auto [start, begin] : llvm::zip_equal(starts, begins)) {
+      Value inside = b.create<arith::ConstantIntOp>(1, 1), offset = start;
+      for (auto [i, d] : llvm::enumerate(input.dimensions)) {
+        Value position = b.add(begin[i], b.mul(tap[i], b.index(d.dilation)));
+        // Unsigned, so that positions before the input are outside too.
+        Value valid = b.create<arith::CmpIOp>(arith::CmpIPredicate::ult,
+                                              position, d.input);
+        inside = b.createOrFold<arith::AndIOp>(inside, valid);
+        offset = b.add(offset, b.mul(position, strides[1 + i]));
+      }
+      Memory row = b.from(input.base, offset);
+      row.pointer =
+          b.create<arith::SelectOp>(inside, row.pointer, zeros.pointer);
+      rows.push_back(row);
+    }
+    return rows;
+  };
+}
+
+static Memory allocateZeros(KernelBuilder &b, Type element, int64_t count) {
+  Memory zeros = b.allocate(element, count);
+  Value zero = b.zero(element);
+  b.loop(b.index(count), [&](Value i) { b.store(zero, zeros, i); });
+  return zeros;
+}
+
+MatrixOperand tcc::cpu::makePatches(KernelBuilder &b,
+                                    const ConvolutionInput &input,
                                     VectorUnit unit) {
   MatrixOperand operand;
-  if (readsPixelsInPlace(input)) {
+  if (readsPixels(input)) {
     operand.view = [=](KernelBuilder &b, Value batch) -> PanelView {
       Value pixel = b.index(input.groups * input.channels);
       return {input.base, b.mul(batch, b.index(input.channels)),
               b.mul(pixel, b.index(panelRows)), pixel, b.index(1)};
     };
-    return operand;
+  } else if (!packsPatches(input.channels)) {
+    Memory zeros = allocateZeros(b, input.base.element, input.channels);
+    operand.runLength = input.channels;
+    operand.runs = [=](KernelBuilder &b, Value group, ValueRange lanes) {
+      return makeRuns(b, input, zeros, group, lanes);
+    };
+  } else {
+    operand.packedType = input.base.element;
+    operand.packsRows = true;
+    operand.pack = [=](KernelBuilder &b, const PackRequest &request) {
+      PatchPacker(b, input, unit, request).emit();
+    };
   }
-  operand.packedType = input.base.element;
-  operand.packsRows = true;
-  operand.pack = [=](KernelBuilder &b, const PackRequest &request) {
-    PatchPacker(b, input, unit, request).emit();
-  };
   return operand;
 }
 
-int64_t tcc::cpu::getDepthUnit(int64_t channels) {
-  int64_t lanes = getLanes({});
-  return channels % lanes == 0 ? lanes : 1;
+bool tcc::cpu::packsPatches(int64_t channels) {
+  return channels < minRunChannels;
 }

@@ -3,8 +3,8 @@
 // out[pixel, group, filter] = sum over k of patches[pixel, k] *
 // weights[k, filter], where a pixel is an output position of an image and k
 // runs over (tap, input channel). Channels are adjacent in memory, so a patch
-// is made of runs that are copied, block by block, into the worker's scratch;
-// weights come in panels.
+// is made of runs. Those are read where they lie; of few channels they are
+// copied, block by block, into the worker's scratch. Weights come in panels.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_CODEGEN_CPU_CONVOLUTION_H
@@ -32,14 +32,11 @@ struct ConvolutionInput {
 
 /// The left operand of a contraction with batch = groups, m = images * output
 /// positions, k = taps * channels.
-MatrixOperand makePatches(const ConvolutionInput &input, VectorUnit unit);
+MatrixOperand makePatches(KernelBuilder &b, const ConvolutionInput &input,
+                          VectorUnit unit);
 
-/// True if each patch is the one pixel of its output: nothing is copied.
-bool readsPixelsInPlace(const ConvolutionInput &input);
-
-/// What a block of k should be a multiple of, for patches to be copied in whole
-/// vectors.
-int64_t getDepthUnit(int64_t channels);
+/// Whether patches of so many channels are copied.
+bool packsPatches(int64_t channels);
 
 } // namespace tcc::cpu
 

@@ -92,6 +92,10 @@ public:
   void prefetch(Memory from, Value at);
   /// `count` elements on the stack; call it outside of loops.
   Memory allocate(mlir::Type element, int64_t count);
+  /// The memory from element `offset` on.
+  Memory from(Memory memory, Value offset) {
+    return {address(memory, offset), memory.element};
+  }
   /// The memory from byte `offset` on.
   Memory view(Value pointer, int64_t offset, mlir::Type element);
 

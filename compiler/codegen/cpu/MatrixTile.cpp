@@ -36,6 +36,10 @@ private:
   int64_t lanes;
   VectorType sumType;
 
+  SmallVector<Value> accumulateRows(ArrayRef<Value> columns, ValueRange sums);
+  SmallVector<Value> accumulateRuns(ArrayRef<Value> columns, ValueRange sums);
+  SmallVector<Value> multiply(ArrayRef<Value> columns, Value k, ValueRange sums,
+                              function_ref<Value(int64_t)> lhs);
   Value rowOffset(int64_t row);
   void prefetch(Value k);
   Value sumPosition(Value offset, int64_t row, int64_t column);
@@ -80,39 +84,71 @@ SmallVector<Value> SubTile::initialSums(int64_t firstColumn,
 }
 
 void SubTile::emit(int64_t firstColumn, int64_t vectorCount) {
-  SmallVector<Value> rows, columns;
-  for (int64_t row = 0; row < tile.rows; ++row)
-    rows.push_back(rowOffset(row));
+  SmallVector<Value> columns;
   for (int64_t v = 0; v < vectorCount; ++v)
     columns.push_back(b.add(tile.rhs.offset, b.index(firstColumn + v * lanes)));
-
-  auto accumulate = [&](Value k, ValueRange sums) {
-    SmallVector<Value> rhs, next;
-    prefetch(k);
-    Value lhsAtK = b.mul(k, tile.lhs.kStride);
-    Value rhsAtK = b.mul(k, tile.rhs.kStride);
-    for (Value column : columns) {
-      Value y = b.loadVector(tile.rhs.base, b.add(column, rhsAtK), lanes);
-      rhs.push_back(b.widen(y, arithmetic.sum, arithmetic.rhsUnsigned));
-    }
-    for (Value row : rows) {
-      Value x = b.load(tile.lhs.base, b.add(row, lhsAtK));
-      x = b.widen(x, arithmetic.sum, arithmetic.lhsUnsigned);
-      x = b.create<vector::BroadcastOp>(sumType, x);
-      for (Value y : rhs)
-        next.push_back(b.multiplyAdd(x, y, sums[next.size()]));
-    }
-    return next;
-  };
-  SmallVector<Value> sums =
-      b.loop(b.index(0), tile.depth, initialSums(firstColumn, vectorCount),
-             accumulate);
-
+  SmallVector<Value> sums = initialSums(firstColumn, vectorCount);
+  sums = tile.lhsRuns ? accumulateRuns(columns, sums)
+                      : accumulateRows(columns, sums);
   for (size_t s = 0; s < sums.size(); ++s) {
     int64_t row = s / vectorCount;
     int64_t column = firstColumn + s % vectorCount * lanes;
     b.store(sums[s], tile.into, sumPosition(tile.intoOffset, row, column));
   }
+}
+
+SmallVector<Value> SubTile::accumulateRows(ArrayRef<Value> columns,
+                                           ValueRange sums) {
+  SmallVector<Value> rows;
+  for (int64_t row = 0; row < tile.rows; ++row)
+    rows.push_back(rowOffset(row));
+  return b.loop(b.index(0), tile.depth, sums, [&](Value k, ValueRange carried) {
+    prefetch(k);
+    Value at = b.mul(k, tile.lhs.kStride);
+    return multiply(columns, k, carried, [&](int64_t row) {
+      return b.load(tile.lhs.base, b.add(rows[row], at));
+    });
+  });
+}
+
+SmallVector<Value> SubTile::accumulateRuns(ArrayRef<Value> columns,
+                                           ValueRange sums) {
+  Value length = b.index(tile.runLength), zero = b.index(0);
+  Value end = b.add(tile.k, tile.depth);
+  return b.loop(
+      b.div(tile.k, length), b.ceilDiv(end, tile.runLength), sums,
+      [&](Value number, ValueRange carried) {
+        SmallVector<Memory> rows = tile.lhsRuns(b, number);
+        Value first = b.mul(number, length);
+        Value from = b.max(b.sub(tile.k, first), zero);
+        Value to = b.min(b.sub(end, first), length);
+        Value shift = b.sub(first, tile.k);
+        return b.loop(from, to, carried, [&](Value e, ValueRange inner) {
+          Value k = b.add(shift, e);
+          prefetch(k);
+          return multiply(columns, k, inner,
+                          [&](int64_t row) { return b.load(rows[row], e); });
+        });
+      });
+}
+
+/// One k; `lhs` gives the element of a row.
+SmallVector<Value> SubTile::multiply(ArrayRef<Value> columns, Value k,
+                                     ValueRange sums,
+                                     function_ref<Value(int64_t)> lhs) {
+  SmallVector<Value> rhs, next;
+  Value at = b.mul(k, tile.rhs.kStride);
+  for (Value column : columns) {
+    Value y = b.loadVector(tile.rhs.base, b.add(column, at), lanes);
+    rhs.push_back(b.widen(y, arithmetic.sum, arithmetic.rhsUnsigned));
+  }
+  for (int64_t row = 0; row < tile.rows; ++row) {
+    Value x = b.widen(lhs(row), arithmetic.sum, arithmetic.lhsUnsigned);
+    x = b.create<vector::BroadcastOp>(sumType, x);
+    for (Value y : rhs)
+      next.push_back(b.multiplyAdd(x, y, sums[next.size()]));
+  }
+  return next;
 }
 
 /// As many vectors of columns as leave the sums of all rows, the vectors and a

@@ -13,6 +13,7 @@
 #define TCC_COMPILER_CODEGEN_CPU_MATRIXTILE_H
 
 #include "compiler/codegen/cpu/KernelBuilder.h"
+#include <functional>
 
 namespace tcc::cpu {
 
@@ -55,9 +56,17 @@ struct Arithmetic {
   bool rhsUnsigned = false;
 };
 
+/// The rows of a tile of the left operand in runs of k: where each starts, for
+/// the run of that number. Element e of the run is so many elements further.
+using RowRuns =
+    std::function<llvm::SmallVector<Memory>(KernelBuilder &, Value number)>;
+
 /// One tile. Element (i, j) of the sums lies at sums[offset + i * 64 + j].
 struct MatrixTile {
-  PanelView lhs, rhs; // standing at the tile's first k
+  PanelView lhs, rhs;   // standing at the tile's first k
+  RowRuns lhsRuns = {}; // instead of lhs, if set
+  int64_t runLength = 0;
+  Value k = {};       // the first, where there are runs
   Value depth;        // number of k
   int64_t rows;       // <= panelRows
   int64_t columns;    // <= panelColumns

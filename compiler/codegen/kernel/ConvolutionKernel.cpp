@@ -67,8 +67,7 @@ ConvolutionPlan::ConvolutionPlan(FusedOp region)
   rowsArePositions = readsPositionsOnly(region, 0, pixels.size());
   sum = getSumType(getElementTypeOrSelf(op.getResult()));
   blocking =
-      cpu::chooseBlocking({groups, getConstant(rows), filters, getDepth()},
-                          cpu::getDepthUnit(channels));
+      cpu::chooseBlocking({groups, getConstant(rows), filters, getDepth()});
   filter = getAccess(op.getFilter(), op.getPackedFilter() ? MatrixAccess::Panels
                                                           : MatrixAccess::Rows);
   filter.laneStride = getAffineConstantExpr(getDepth(), context);
@@ -134,7 +133,7 @@ cpu::MatrixOperand ConvolutionEmitter::patchOperand() {
         {size(b, getExtent(op.getX(), 1 + i)), size(b, plan.pixels[1 + i]),
          b.index(op.getWindow()[i]), op.getStrides()[i], op.getDilations()[i],
          b.index(op.getPadLow()[i])});
-  return cpu::makePatches(input, {frame.options.vectorBytes});
+  return cpu::makePatches(b, input, {frame.options.vectorBytes});
 }
 
 /// An input that is computed where it is read; zero outside.
@@ -218,11 +217,12 @@ FailureOr<TaskPlan> planConvolution(FusedOp region) {
   ConvolutionPlan plan(region);
   if (!plan.op.getChannelsLast())
     return region.emitOpError("has a convolution with the channels first");
-  // Patches that are read in place leave their scratch alone.
-  return TaskPlan{plan.getTasks(),
-                  cpu::contractionScratchBytes(plan.blocking, plan.sum,
-                                               plan.patches.elementType,
-                                               plan.filter.getPackedType())};
+  bool packs = !plan.patches.input || cpu::packsPatches(plan.channels);
+  return TaskPlan{
+      plan.getTasks(),
+      cpu::contractionScratchBytes(plan.blocking, plan.sum,
+                                   packs ? plan.patches.elementType : Type(),
+                                   plan.filter.getPackedType())};
 }
 
 LogicalResult emitConvolution(OpBuilder &b, KernelFrame &frame) {
