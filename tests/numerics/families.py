@@ -62,6 +62,9 @@ def convolution():
     line = floats(1, 4, 33)
     yield row("Conv", line, Constant(floats(5, 4, 7)), name="1-D", strides=[3])
     yield row("ConvTranspose", x, Constant(floats(6, 5, 3, 3)), strides=[2, 2])
+    # Each element makes a block of its own.
+    blocks = Constant(floats(6, 5, 3, 2)), Constant(floats(10))
+    yield row("ConvTranspose", x, *blocks, strides=[3, 2], group=2)
     window = dict(kernel_shape=[3, 3], strides=[2, 2])
     yield row("MaxPool", x, **window, pads=[1, 1, 1, 1])
     yield row("MaxPool", x, name="ceil", **window, ceil_mode=1)
