@@ -5,8 +5,6 @@ using namespace tcc::cpu;
 
 namespace {
 
-constexpr int64_t tileElements = panelRows * panelColumns;
-
 int64_t bytesOf(Type type) { return type.getIntOrFloatBitWidth() / 8; }
 
 /// The parts of a worker's scratch, each a multiple of 64 bytes.
@@ -66,7 +64,7 @@ ContractionEmitter::ContractionEmitter(KernelBuilder &b, const Contraction &c,
     lhsPanels = b.view(scratch, layout.lhs, c.lhs.packedType);
   if (c.rhs.pack)
     rhsPanels = b.view(scratch, layout.rhs, c.rhs.packedType);
-  finished = b.allocate(c.arithmetic.sum, tileElements);
+  finished = b.allocate(c.arithmetic.sum, c.blocking.getTileElements());
 }
 
 void ContractionEmitter::emitTask(Value task) {
@@ -114,12 +112,12 @@ PanelView ContractionEmitter::packBlock(const MatrixOperand &operand,
 }
 
 void ContractionEmitter::emitDepthBlock() {
-  lhs = packBlock(c.lhs, lhsPanels, firstRow, rowCount, panelRows);
+  lhs = packBlock(c.lhs, lhsPanels, firstRow, rowCount, c.blocking.rows);
   rhs = packBlock(c.rhs, rhsPanels, firstColumn, columnCount, panelColumns);
   // A panel of the right operand stays in the first-level cache while those
   // of the left one pass by.
   b.loop(b.ceilDiv(columnCount, panelColumns), [&](Value columnPanel) {
-    b.loop(b.ceilDiv(rowCount, panelRows),
+    b.loop(b.ceilDiv(rowCount, c.blocking.rows),
            [&](Value rowPanel) { emitPanelPair(rowPanel, columnPanel); });
   });
 }
@@ -147,7 +145,7 @@ void ContractionEmitter::emitPanelPair(Value rowPanel, Value columnPanel) {
 /// its own height where that is known, and one of a single row where not.
 void ContractionEmitter::emitTileOfColumns(Value rowPanel, Value columnPanel,
                                            int64_t columns) {
-  Value left = b.sub(rowCount, b.mul(rowPanel, b.index(panelRows)));
+  Value left = b.sub(rowCount, b.mul(rowPanel, b.index(c.blocking.rows)));
   auto emitRows = [&](int64_t rows, Value lastRow = nullptr) {
     emitTileOf(rowPanel, columnPanel, rows, columns, lastRow);
   };
@@ -155,15 +153,15 @@ void ContractionEmitter::emitTileOfColumns(Value rowPanel, Value columnPanel,
   if (!m) {
     b.when(
         b.equal(left, b.index(1)), [&] { emitRows(1); },
-        [&] { emitRows(panelRows, b.sub(left, b.index(1))); });
+        [&] { emitRows(c.blocking.rows, b.sub(left, b.index(1))); });
     return;
   }
-  int64_t tail = *m % panelRows;
-  if (tail == 0 || *m < panelRows)
-    return emitRows(tail ? tail : panelRows);
+  int64_t tail = *m % c.blocking.rows;
+  if (tail == 0 || *m < c.blocking.rows)
+    return emitRows(tail ? tail : c.blocking.rows);
   b.when(
-      b.less(left, b.index(panelRows)), [&] { emitRows(tail); },
-      [&] { emitRows(panelRows); });
+      b.less(left, b.index(c.blocking.rows)), [&] { emitRows(tail); },
+      [&] { emitRows(c.blocking.rows); });
 }
 
 void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
@@ -180,7 +178,7 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
                   .into = finished,
                   .intoOffset = zero};
   if (c.lhs.runs) {
-    Value first = b.add(firstRow, b.mul(rowPanel, b.index(panelRows)));
+    Value first = b.add(firstRow, b.mul(rowPanel, b.index(c.blocking.rows)));
     SmallVector<Value> lanes;
     for (int64_t row = 0; row < rows; ++row) {
       Value lane = b.index(row);
@@ -192,10 +190,11 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
   if (!c.rhs.pack && constantOf(rhs.kStride) == panelColumns)
     prefetchNextPanel(tile, rowPanel, columnPanel);
   if (sums) {
-    Value number = b.linearize({columnPanel, rowPanel},
-                               {b.index(c.blocking.m / panelRows), b.index(1)});
+    Value number =
+        b.linearize({columnPanel, rowPanel},
+                    {b.index(c.blocking.m / c.blocking.rows), b.index(1)});
     tile.from = sums;
-    tile.fromOffset = b.mul(number, b.index(tileElements));
+    tile.fromOffset = b.mul(number, b.index(c.blocking.getTileElements()));
     tile.isFirst = isFirst;
     tile.into.pointer =
         b.create<arith::SelectOp>(isLast, finished.pointer, sums.pointer);
@@ -209,7 +208,7 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
 void ContractionEmitter::prefetchNextPanel(MatrixTile &tile, Value rowPanel,
                                            Value columnPanel) {
   int64_t rows = std::min(constantOf(c.m).value_or(c.blocking.m), c.blocking.m);
-  int64_t tiles = llvm::divideCeil(rows, panelRows);
+  int64_t tiles = llvm::divideCeil(rows, c.blocking.rows);
   tile.aheadStride = llvm::divideCeil(panelColumns, tiles);
   PanelView next = rhs.at(b, b.add(columnPanel, b.index(1)), b.index(0));
   Value share = b.mul(rowPanel, b.mul(depth, b.index(tile.aheadStride)));
@@ -217,9 +216,9 @@ void ContractionEmitter::prefetchNextPanel(MatrixTile &tile, Value rowPanel,
 }
 
 void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
-  Value row = b.mul(rowPanel, b.index(panelRows));
+  Value row = b.mul(rowPanel, b.index(c.blocking.rows));
   Value column = b.mul(columnPanel, b.index(panelColumns));
-  Value rows = b.min(b.sub(rowCount, row), b.index(panelRows));
+  Value rows = b.min(b.sub(rowCount, row), b.index(c.blocking.rows));
   Value width = b.index(panelColumns);
   Value columns = b.min(b.sub(columnCount, column), width), tail = columns;
   auto finishRows = [&](Value count) {
@@ -253,7 +252,10 @@ Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes) {
     return std::min<int64_t>(limit, llvm::alignTo(whole, unit));
   };
   Blocking block;
-  block.m = fit(sizes.m, block.m, panelRows);
+  // Few columns: more rows make up for the vectors that a tile lacks.
+  if (sizes.n && *sizes.n <= narrowColumns)
+    block.rows = 2 * panelRows;
+  block.m = fit(sizes.m, block.m, block.rows);
   block.n = fit(sizes.n, block.n, panelColumns);
   if (sizes.k) {
     // Twice the depth costs less than sums that come and go.

@@ -55,8 +55,11 @@ struct ContractionSizes {
 /// Sizes of the blocks that a task works through: whole panels of rows and
 /// columns, and so many k at a time.
 struct Blocking {
+  int64_t rows = panelRows; // of a tile, and of a panel of the left operand
   int64_t m = 132, n = 512, k = 96;
   bool isWholeDepth = false; // one block of k is all there is
+
+  int64_t getTileElements() const { return rows * panelColumns; }
 };
 
 /// Blocks that keep a task's operands in the caches and leave enough tasks for

@@ -222,13 +222,13 @@ static Memory allocateZeros(KernelBuilder &b, Type element, int64_t count) {
 
 MatrixOperand tcc::cpu::makePatches(KernelBuilder &b,
                                     const ConvolutionInput &input,
-                                    VectorUnit unit) {
+                                    int64_t tileRows, VectorUnit unit) {
   MatrixOperand operand;
   if (readsPixels(input)) {
     operand.view = [=](KernelBuilder &b, Value batch) -> PanelView {
       Value pixel = b.index(input.groups * input.channels);
       return {input.base, b.mul(batch, b.index(input.channels)),
-              b.mul(pixel, b.index(panelRows)), pixel, b.index(1)};
+              b.mul(pixel, b.index(tileRows)), pixel, b.index(1)};
     };
   } else if (!packsPatches(input.channels)) {
     Memory zeros = allocateZeros(b, input.base.element, input.channels);

@@ -33,7 +33,7 @@ struct ConvolutionInput {
 /// The left operand of a contraction with batch = groups, m = images * output
 /// positions, k = taps * channels.
 MatrixOperand makePatches(KernelBuilder &b, const ConvolutionInput &input,
-                          VectorUnit unit);
+                          int64_t tileRows, VectorUnit unit);
 
 /// Whether patches of so many channels are copied.
 bool packsPatches(int64_t channels);

@@ -27,7 +27,8 @@ public:
         lanes(unit.lanes(arithmetic.sum)),
         sumType(VectorType::get(lanes, arithmetic.sum)) {}
 
-  void emit(int64_t firstColumn, int64_t vectorCount);
+  void emit(int64_t firstRow, int64_t rowCount, int64_t firstColumn,
+            int64_t vectorCount);
 
 private:
   KernelBuilder &b;
@@ -35,6 +36,7 @@ private:
   Arithmetic arithmetic;
   int64_t lanes;
   VectorType sumType;
+  int64_t firstRow = 0, endRow = 0;
 
   SmallVector<Value> accumulateRows(ArrayRef<Value> columns, ValueRange sums);
   SmallVector<Value> accumulateRuns(ArrayRef<Value> columns, ValueRange sums);
@@ -70,7 +72,7 @@ SmallVector<Value> SubTile::initialSums(int64_t firstColumn,
                                         int64_t vectorCount) {
   SmallVector<Value> sums;
   Value zero = b.zero(sumType);
-  for (int64_t row = 0; row < tile.rows; ++row)
+  for (int64_t row = firstRow; row < endRow; ++row)
     for (int64_t v = 0; v < vectorCount; ++v) {
       if (!tile.from) {
         sums.push_back(zero);
@@ -83,7 +85,10 @@ SmallVector<Value> SubTile::initialSums(int64_t firstColumn,
   return sums;
 }
 
-void SubTile::emit(int64_t firstColumn, int64_t vectorCount) {
+void SubTile::emit(int64_t firstRow, int64_t rowCount, int64_t firstColumn,
+                   int64_t vectorCount) {
+  this->firstRow = firstRow;
+  endRow = firstRow + rowCount;
   SmallVector<Value> columns;
   for (int64_t v = 0; v < vectorCount; ++v)
     columns.push_back(b.add(tile.rhs.offset, b.index(firstColumn + v * lanes)));
@@ -91,7 +96,7 @@ void SubTile::emit(int64_t firstColumn, int64_t vectorCount) {
   sums = tile.lhsRuns ? accumulateRuns(columns, sums)
                       : accumulateRows(columns, sums);
   for (size_t s = 0; s < sums.size(); ++s) {
-    int64_t row = s / vectorCount;
+    int64_t row = firstRow + s / vectorCount;
     int64_t column = firstColumn + s % vectorCount * lanes;
     b.store(sums[s], tile.into, sumPosition(tile.intoOffset, row, column));
   }
@@ -99,9 +104,9 @@ void SubTile::emit(int64_t firstColumn, int64_t vectorCount) {
 
 SmallVector<Value> SubTile::accumulateRows(ArrayRef<Value> columns,
                                            ValueRange sums) {
-  SmallVector<Value> rows;
-  for (int64_t row = 0; row < tile.rows; ++row)
-    rows.push_back(rowOffset(row));
+  SmallVector<Value> rows(tile.rows);
+  for (int64_t row = firstRow; row < endRow; ++row)
+    rows[row] = rowOffset(row);
   return b.loop(b.index(0), tile.depth, sums, [&](Value k, ValueRange carried) {
     prefetch(k);
     Value at = b.mul(k, tile.lhs.kStride);
@@ -142,7 +147,7 @@ SmallVector<Value> SubTile::multiply(ArrayRef<Value> columns, Value k,
     Value y = b.loadVector(tile.rhs.base, b.add(column, at), lanes);
     rhs.push_back(b.widen(y, arithmetic.sum, arithmetic.rhsUnsigned));
   }
-  for (int64_t row = 0; row < tile.rows; ++row) {
+  for (int64_t row = firstRow; row < endRow; ++row) {
     Value x = b.widen(lhs(row), arithmetic.sum, arithmetic.lhsUnsigned);
     x = b.create<vector::BroadcastOp>(sumType, x);
     for (Value y : rhs)
@@ -151,15 +156,18 @@ SmallVector<Value> SubTile::multiply(ArrayRef<Value> columns, Value k,
   return next;
 }
 
-/// As many vectors of columns as leave the sums of all rows, the vectors and a
-/// broadcast in registers: 24 sums of 32 registers with AVX-512, 12 of 16
-/// before it.
+/// As many vectors and rows as leave the sums, the vectors and a broadcast in
+/// registers: 24 sums of 32 registers with AVX-512, 12 of 16 before it.
 void tcc::cpu::emitTile(KernelBuilder &b, const MatrixTile &tile,
                         Arithmetic arithmetic, VectorUnit unit) {
   int64_t lanes = unit.lanes(arithmetic.sum);
   int64_t vectors = llvm::divideCeil(tile.columns, lanes);
-  int64_t vectorStep = std::min<int64_t>(unit.bytes == 64 ? 4 : 2, vectors);
+  bool isWide = unit.bytes == 64;
+  int64_t vectorStep = std::min<int64_t>(isWide ? 4 : 2, vectors);
+  int64_t rowStep = (isWide ? 24 : 12) / vectorStep;
   SubTile part(b, tile, arithmetic, unit);
   for (int64_t v = 0; v < vectors; v += vectorStep)
-    part.emit(v * lanes, std::min(vectorStep, vectors - v));
+    for (int64_t row = 0; row < tile.rows; row += rowStep)
+      part.emit(row, std::min(rowStep, tile.rows - row), v * lanes,
+                std::min(vectorStep, vectors - v));
 }

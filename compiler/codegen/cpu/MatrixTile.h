@@ -1,11 +1,12 @@
 //===- MatrixTile.h - The matrix micro-kernel -------------------*- C++ -*-===//
 //
 // Everything that multiplies matrices on a CPU ends in this one tile: up to
-// 6 rows of the left operand times up to 64 columns of the right one, summed
+// 6 rows of the left operand times up to 64 columns of the right one, or 12
+// times up to 32, summed
 // over a range of k with one fused multiply-add per product.
 //
 // Packed operands have one format for all CPU variants, padded with zeros:
-//   left   [ceil(m / 6)][k][6]
+//   left   [ceil(m / r)][k][r], r = 6 or 12
 //   right  [ceil(n / 64)][k][64], or one panel of fewer columns
 //
 //===----------------------------------------------------------------------===//
@@ -17,8 +18,9 @@
 
 namespace tcc::cpu {
 
-inline constexpr int64_t panelRows = 6;
+inline constexpr int64_t panelRows = 6; // twice as many of narrow products
 inline constexpr int64_t panelColumns = 64;
+inline constexpr int64_t narrowColumns = 32;
 
 /// The vector registers of a CPU variant.
 struct VectorUnit {
@@ -66,9 +68,9 @@ struct MatrixTile {
   PanelView lhs, rhs;   // standing at the tile's first k
   RowRuns lhsRuns = {}; // instead of lhs, if set
   int64_t runLength = 0;
-  Value k = {};       // the first, where there are runs
-  Value depth;        // number of k
-  int64_t rows;       // <= panelRows
+  Value k = {}; // the first, where there are runs
+  Value depth;  // number of k
+  int64_t rows;
   int64_t columns;    // <= panelColumns
   Value lastRow = {}; // rows past it read it again; null: they may be read
   Memory into = {};

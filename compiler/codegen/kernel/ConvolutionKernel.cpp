@@ -133,7 +133,8 @@ cpu::MatrixOperand ConvolutionEmitter::patchOperand() {
         {size(b, getExtent(op.getX(), 1 + i)), size(b, plan.pixels[1 + i]),
          b.index(op.getWindow()[i]), op.getStrides()[i], op.getDilations()[i],
          b.index(op.getPadLow()[i])});
-  return cpu::makePatches(b, input, {frame.options.vectorBytes});
+  return cpu::makePatches(b, input, plan.blocking.rows,
+                          {frame.options.vectorBytes});
 }
 
 /// An input that is computed where it is read; zero outside.

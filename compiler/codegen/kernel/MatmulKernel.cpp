@@ -232,7 +232,7 @@ void MatmulEmitter::emitEpilogue(KernelBuilder &b, Value sum, Value batch,
 void MatmulEmitter::emit() {
   cpu::Contraction c{size(b, plan.batch), size(b, plan.m), size(b, plan.n),
                      size(b, plan.k)};
-  c.lhs = operand(plan.lhs, plan.lhsAccess, cpu::panelRows);
+  c.lhs = operand(plan.lhs, plan.lhsAccess, plan.blocking.rows);
   int64_t columns = plan.rhs.isPacked
                         ? MatmulOp::getPanelColumns(*getConstant(plan.n))
                         : cpu::panelColumns;
