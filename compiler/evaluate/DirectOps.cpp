@@ -117,8 +117,8 @@ static int64_t getFilterOffset(ConvOp op, int64_t channels, int64_t taps,
     return (o * channels + channel) * taps + tap;
   if (!op.getPackedFilter())
     return (o * taps + tap) * channels + channel;
-  if (op.isDepthwise())
-    return tap * op.getFilters() + o;
+  if (op.slides())
+    return (tap * channels + channel) * op.getFilters() + o;
   int64_t perGroup = op.getFilters() / op.getGroups(), column = o % perGroup;
   int64_t width = MatmulOp::getPanelColumns(perGroup);
   int64_t panels = (perGroup + width - 1) / width;

@@ -59,6 +59,8 @@ def convolution():
     yield conv("asymmetric", floats(4, 6, 3, 2), pads=[0, 1, 2, 0])
     yield conv("depthwise", floats(6, 1, 5, 5), group=6, pads=[2, 2, 2, 2])
     yield conv("grouped", floats(9, 2, 3, 3), group=3)
+    yield conv("narrow groups", floats(12, 2, 3, 3), group=3)
+    yield conv("multiplied", floats(24, 1, 3, 3), group=6)
     line = floats(1, 4, 33)
     yield row("Conv", line, Constant(floats(5, 4, 7)), name="1-D", strides=[3])
     yield row("ConvTranspose", x, Constant(floats(6, 5, 3, 3)), strides=[2, 2])

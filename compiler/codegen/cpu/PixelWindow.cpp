@@ -24,22 +24,24 @@ private:
   int64_t lanes;
   VectorType resultType, inputType;
   SmallVector<Value> strides; // of the input's dimensions
-  Value imageSize;
-  Memory results; // of one block, for the epilogue
-  Memory inputs;  // a vector of inputs that are computed
+  Value inputChannels, imageSize;
+  Memory results;  // of one block, for the epilogue
+  Memory computed; // a vector of inputs
 
   // The row, and the block of channels.
   Value image, imageStart;
   SmallVector<Value> outer;
   Value channel;
   int64_t vectors = 0;
-  Value mask; // of the channels that exist; null if all do
+  Value mask, inputMask; // of the channels that exist; null if all do
 
   /// What the combinations of a block carry: vectors of one pixel after those
   /// of another.
   using Partials = SmallVector<Value>;
 
   const WindowDimension &row() const { return window.dimensions.back(); }
+  Value toInputs(Value channels);
+  Value makeMask(Value count);
   void emitBlock(Value firstChannel, int64_t vectorCount, Value lanesInside);
   std::pair<Value, Value> findWholePixels();
   void emitPixels(Value column, int64_t count, bool isWhole);
@@ -50,7 +52,8 @@ private:
                          ValueRange columns, const Partials &partials);
   std::pair<Value, Value> findTaps(const WindowDimension &d, Value output);
   Value inputPosition(const WindowDimension &d, Value output, Value tap);
-  Value loadInput(ArrayRef<Value> position, Value firstChannel);
+  Value spread(Value inputs, int64_t number);
+  Value loadInputs(ArrayRef<Value> position, Value firstChannel);
   void finishPixel(Value column, ArrayRef<Value> partials);
 };
 
@@ -63,14 +66,15 @@ PixelEmitter::PixelEmitter(KernelBuilder &b, const Window &window)
   resultType = VectorType::get(lanes, window.initial.getType());
   inputType = VectorType::get(lanes, window.input.type);
   strides.resize(window.dimensions.size());
-  imageSize = window.channels;
+  inputChannels = toInputs(window.channels);
+  imageSize = inputChannels;
   for (size_t d = strides.size(); d-- > 0;) {
     strides[d] = imageSize;
     imageSize = b.mul(imageSize, window.dimensions[d].input);
   }
   results = b.allocate(window.initial.getType(), vectorsAtOnce * lanes);
   if (!window.input.base)
-    inputs = b.allocate(window.input.type, lanes);
+    computed = b.allocate(window.input.type, lanes);
 }
 
 void PixelEmitter::emitRow(Value number) {
@@ -94,23 +98,36 @@ void PixelEmitter::emitRow(Value number) {
          [&] { emitBlock(whole, 1, b.sub(window.channels, whole)); });
 }
 
+/// The channels of the input that whole groups of `channels` read.
+Value PixelEmitter::toInputs(Value channels) {
+  if (window.groupInputs == window.groupSize)
+    return channels;
+  return b.mul(b.div(channels, b.index(window.groupSize)),
+               b.index(window.groupInputs));
+}
+
+/// The first `count` lanes.
+Value PixelEmitter::makeMask(Value count) {
+  auto laneType = VectorType::get(lanes, b.getI32Type());
+  SmallVector<int32_t> numbers(lanes);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  Value iota = b.create<arith::ConstantOp>(
+      DenseElementsAttr::get(laneType, ArrayRef<int32_t>(numbers)));
+  Value narrow = b.createOrFold<arith::IndexCastOp>(b.getI32Type(), count);
+  Value all = b.createOrFold<vector::SplatOp>(laneType, narrow);
+  return b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, iota, all);
+}
+
 /// `lanesInside` is null if all channels of the block exist.
 void PixelEmitter::emitBlock(Value firstChannel, int64_t vectorCount,
                              Value lanesInside) {
   channel = firstChannel;
   vectors = vectorCount;
-  mask = nullptr;
-  if (lanesInside) {
-    auto laneType = VectorType::get(lanes, b.getI32Type());
-    SmallVector<int32_t> numbers(lanes);
-    std::iota(numbers.begin(), numbers.end(), 0);
-    Value iota = b.create<arith::ConstantOp>(
-        DenseElementsAttr::get(laneType, ArrayRef<int32_t>(numbers)));
-    Value count =
-        b.createOrFold<arith::IndexCastOp>(b.getI32Type(), lanesInside);
-    Value all = b.createOrFold<vector::SplatOp>(laneType, count);
-    mask = b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, iota, all);
-  }
+  mask = inputMask = nullptr;
+  if (lanesInside)
+    mask = inputMask = makeMask(lanesInside);
+  if (window.groupInputs < window.groupSize)
+    inputMask = makeMask(toInputs(lanesInside ? lanesInside : b.index(lanes)));
   auto emitSingly = [&](Value from, Value to) {
     b.loop(from, to, b.index(1),
            [&](Value column) { emitPixels(column, 1, false); });
@@ -196,28 +213,42 @@ PixelEmitter::Partials PixelEmitter::combinePixels(ArrayRef<Value> tap,
     at.back() = b.add(at.back(), b.index(i * row().stride));
     for (int64_t v = 0; v < vectors; ++v) {
       Value first = b.add(channel, b.index(v * lanes));
-      Value input = loadInput(at, first);
-      next.push_back(window.combineChannels(b, partials[next.size()], input,
-                                            first, tap, mask));
+      Value inputs = loadInputs(at, toInputs(first));
+      Value partial = partials[next.size()];
+      for (int64_t c = 0; c < window.groupInputs; ++c)
+        partial = window.combineChannels(b, partial, spread(inputs, c), first,
+                                         tap, c, mask);
+      next.push_back(partial);
     }
   }
   return next;
 }
 
-Value PixelEmitter::loadInput(ArrayRef<Value> position, Value firstChannel) {
+/// Input channel `number` of each lane's group.
+Value PixelEmitter::spread(Value inputs, int64_t number) {
+  SmallVector<int64_t> sources;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    sources.push_back(lane / window.groupSize * window.groupInputs + number);
+  if (window.groupSize == 1)
+    return inputs;
+  return b.create<vector::ShuffleOp>(inputs, inputs, sources);
+}
+
+Value PixelEmitter::loadInputs(ArrayRef<Value> position, Value firstChannel) {
   if (window.input.base) {
     Value at = b.add(imageStart, firstChannel);
     for (auto [p, stride] : llvm::zip_equal(position, strides))
       at = b.add(at, b.mul(p, stride));
-    return mask ? b.loadMasked(window.input.base, at, mask, b.zero(inputType))
-                : b.loadVector(window.input.base, at, lanes);
+    if (!inputMask)
+      return b.loadVector(window.input.base, at, lanes);
+    return b.loadMasked(window.input.base, at, inputMask, b.zero(inputType));
   }
-  Value last = b.sub(window.channels, b.index(1));
+  Value last = b.sub(inputChannels, b.index(1));
   b.loop(b.index(lanes), [&](Value lane) {
     Value at = b.min(b.add(firstChannel, lane), last);
-    b.store(window.input.element(b, image, at, position), inputs, lane);
+    b.store(window.input.element(b, image, at, position), computed, lane);
   });
-  return b.loadVector(inputs, b.index(0), lanes);
+  return b.loadVector(computed, b.index(0), lanes);
 }
 
 void PixelEmitter::finishPixel(Value column, ArrayRef<Value> partials) {

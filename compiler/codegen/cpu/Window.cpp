@@ -96,10 +96,10 @@ Value WindowEmitter::inputPosition(const WindowDimension &d, Value output,
 void WindowEmitter::emitPlane(Value plane) {
   image = b.div(plane, window.channels);
   channel = b.rem(plane, window.channels);
-  Value multiplier = b.index(window.multiplier);
-  inputChannel = b.div(channel, multiplier);
-  // Output planes of one input plane follow each other.
-  Value inputPlane = b.div(plane, multiplier);
+  Value groupSize = b.index(window.groupSize);
+  inputChannel = b.div(channel, groupSize);
+  // Output planes of one group follow each other.
+  Value inputPlane = b.div(plane, groupSize);
   if (window.input.base)
     planeStart = b.add(window.input.offset, b.mul(inputPlane, planeSize));
   SmallVector<Value> outerSizes;

@@ -31,11 +31,12 @@ struct WindowInput {
 using WindowCombine =
     std::function<Value(KernelBuilder &, Value partial, Value input,
                         Value channel, ValueRange tap)>;
-/// The same for channels from `firstChannel` on, one a lane; lanes outside
-/// `mask`, if it is not null, do not exist.
-using ChannelCombine =
-    std::function<Value(KernelBuilder &, Value partial, Value input,
-                        Value firstChannel, ValueRange tap, Value mask)>;
+/// The same for channels from `firstChannel` on, one a lane, each with input
+/// channel number `groupChannel` of its group; lanes outside `mask`, if it is
+/// not null, do not exist.
+using ChannelCombine = std::function<Value(
+    KernelBuilder &, Value partial, Value input, Value firstChannel,
+    ValueRange tap, int64_t groupChannel, Value mask)>;
 using WindowEpilogue =
     std::function<void(KernelBuilder &, Value result, Value image,
                        Value channel, ValueRange position)>;
@@ -50,18 +51,21 @@ struct Window {
   WindowEpilogue epilogue = {};
   VectorUnit unit = {};
   int64_t unitsPerTask = 1; // planes, or rows of pixels
-  int64_t multiplier = 1;   // channels for each channel of the input
+  // A group of so many channels reads so many of the input.
+  int64_t groupSize = 1, groupInputs = 1;
 };
 
 /// Units, of `work` combinations each, that make a task worth its start.
 int64_t chooseWindowGrain(int64_t work);
 
-/// Emits tasks [firstTask, lastTask) of planes [image, channel].
+/// Emits tasks [firstTask, lastTask) of planes [image, channel]; a group reads
+/// one channel of the input.
 void emitWindow(KernelBuilder &b, const Window &window, Value firstTask,
                 Value lastTask);
 
 /// Emits tasks [firstTask, lastTask) of rows [image, spatial...] of pixels; the
-/// input is [images, spatial..., channels], and its channels are the results'.
+/// input is [images, spatial..., channels]. Vectors hold whole groups, which
+/// read no more channels than they have.
 void emitPixelWindow(KernelBuilder &b, const Window &window, Value firstTask,
                      Value lastTask);
 

@@ -19,8 +19,8 @@ struct WindowPlan {
   Value x, result;
   ArrayRef<int64_t> window, strides, dilations, padLow;
   Type elementType, partialType;
-  /// Output channels for each channel of x.
-  int64_t multiplier = 1;
+  /// A group of so many channels reads so many of x.
+  int64_t groupSize = 1, groupInputs = 1;
   bool channelsLast = false;
   int64_t channelAxis, firstSpatialAxis;
   int64_t unitsPerTask;
@@ -60,7 +60,8 @@ WindowPlan::WindowPlan(FusedOp region) : op(getAnchor(region)) {
   elementType = getElementTypeOrSelf(result);
   if (auto conv = dyn_cast<ConvOp>(op)) {
     takeWindow(conv);
-    multiplier = conv.getFilters() / conv.getGroups();
+    groupSize = conv.getFilters() / conv.getGroups();
+    groupInputs = conv.getGroupChannels();
     partialType = getSumType(elementType);
   } else {
     auto pool = cast<PoolOp>(op);
@@ -70,7 +71,7 @@ WindowPlan::WindowPlan(FusedOp region) : op(getAnchor(region)) {
       if (pool.getKind() == PoolKind::max)
         partialType = IntegerType::get(op->getContext(), integer.getWidth());
   }
-  int64_t work = 1;
+  int64_t work = groupInputs;
   for (int64_t extent : window)
     work *= extent;
   int64_t rank = getExtents(result).size();
@@ -100,11 +101,13 @@ private:
   Value combine(KernelBuilder &b, Value partial, Value input, Value channel,
                 ValueRange tap);
   Value combineChannels(KernelBuilder &b, Value partial, Value input,
-                        Value firstChannel, ValueRange tap, Value mask);
-  Value tapNumber(KernelBuilder &b, ValueRange tap);
-  Value loadWeight(KernelBuilder &b, Value channel, ValueRange tap);
+                        Value firstChannel, ValueRange tap,
+                        int64_t groupChannel, Value mask);
+  Value weightNumber(KernelBuilder &b, ValueRange tap, int64_t groupChannel);
+  Value loadWeight(KernelBuilder &b, Value channel, ValueRange tap,
+                   int64_t groupChannel);
   Value loadWeights(KernelBuilder &b, Value firstChannel, ValueRange tap,
-                    int64_t lanes, Value mask);
+                    int64_t groupChannel, int64_t lanes, Value mask);
   Value join(KernelBuilder &b, Value partial, Value input,
              function_ref<Value()> weight);
   Value maximum(KernelBuilder &b, Value x, Value y);
@@ -184,36 +187,40 @@ Value WindowKernel::join(KernelBuilder &b, Value partial, Value input,
   return b.create<arith::AddIOp>(partial, input);
 }
 
-/// The place of `tap` in row-major order.
-Value WindowKernel::tapNumber(KernelBuilder &b, ValueRange tap) {
+/// The place of a weight among those of its filter, if it is packed.
+Value WindowKernel::weightNumber(KernelBuilder &b, ValueRange tap,
+                                 int64_t groupChannel) {
   Value number = b.index(0);
   for (auto [t, extent] : llvm::zip_equal(tap, plan.window))
     number = b.add(b.mul(number, b.index(extent)), t);
-  return number;
+  return b.add(b.mul(number, b.index(plan.groupInputs)), b.index(groupChannel));
 }
 
-Value WindowKernel::loadWeight(KernelBuilder &b, Value channel,
-                               ValueRange tap) {
+Value WindowKernel::loadWeight(KernelBuilder &b, Value channel, ValueRange tap,
+                               int64_t groupChannel) {
   auto conv = cast<ConvOp>(plan.op);
   SmallVector<Value> at(tap);
   if (conv.getPackedFilter()) {
-    at = {tapNumber(b, tap), channel};
+    at = {weightNumber(b, tap, groupChannel), channel};
   } else {
     at.insert(at.begin(), channel);
-    at.insert(conv.getChannelsLast() ? at.end() : at.begin() + 1, b.index(0));
+    at.insert(conv.getChannelsLast() ? at.end() : at.begin() + 1,
+              b.index(groupChannel));
   }
   return frame.elements.element(b, frame.loc, conv.getFilter(), at);
 }
 
 /// Neighbours in a packed filter are adjacent; those of another are not.
 Value WindowKernel::loadWeights(KernelBuilder &b, Value firstChannel,
-                                ValueRange tap, int64_t lanes, Value mask) {
+                                ValueRange tap, int64_t groupChannel,
+                                int64_t lanes, Value mask) {
   auto conv = cast<ConvOp>(plan.op);
   Value filter = conv.getFilter();
   if (conv.getPackedFilter() && isa<BlockArgument>(filter)) {
     cpu::Memory memory = getMemory(frame, filter);
     Value filters = b.index(int64_t(conv.getFilters()));
-    Value at = b.add(b.mul(tapNumber(b, tap), filters), firstChannel);
+    Value number = weightNumber(b, tap, groupChannel);
+    Value at = b.add(b.mul(number, filters), firstChannel);
     if (!mask)
       return b.loadVector(memory, at, lanes);
     Value none = b.zero(VectorType::get(lanes, memory.element));
@@ -222,7 +229,7 @@ Value WindowKernel::loadWeights(KernelBuilder &b, Value firstChannel,
   Value last = b.index(int64_t(conv.getFilters()) - 1), weights;
   for (int64_t lane = 0; lane < lanes; ++lane) {
     Value channel = b.min(b.add(firstChannel, b.index(lane)), last);
-    Value weight = loadWeight(b, channel, tap);
+    Value weight = loadWeight(b, channel, tap, groupChannel);
     if (!weights)
       weights = b.zero(VectorType::get(lanes, weight.getType()));
     weights = b.create<vector::InsertOp>(weight, weights, lane);
@@ -232,15 +239,18 @@ Value WindowKernel::loadWeights(KernelBuilder &b, Value firstChannel,
 
 Value WindowKernel::combine(KernelBuilder &b, Value partial, Value input,
                             Value channel, ValueRange tap) {
-  return join(b, partial, input, [&] { return loadWeight(b, channel, tap); });
+  return join(b, partial, input,
+              [&] { return loadWeight(b, channel, tap, 0); });
 }
 
 Value WindowKernel::combineChannels(KernelBuilder &b, Value partial,
                                     Value input, Value firstChannel,
-                                    ValueRange tap, Value mask) {
+                                    ValueRange tap, int64_t groupChannel,
+                                    Value mask) {
   int64_t lanes = cast<VectorType>(partial.getType()).getNumElements();
-  return join(b, partial, input,
-              [&] { return loadWeights(b, firstChannel, tap, lanes, mask); });
+  return join(b, partial, input, [&] {
+    return loadWeights(b, firstChannel, tap, groupChannel, lanes, mask);
+  });
 }
 
 /// The taps of the window at `position` that count for its average.
@@ -296,8 +306,9 @@ void WindowKernel::emit() {
   };
   window.combineChannels = [this](KernelBuilder &b, Value partial, Value input,
                                   Value firstChannel, ValueRange tap,
-                                  Value mask) {
-    return combineChannels(b, partial, input, firstChannel, tap, mask);
+                                  int64_t groupChannel, Value mask) {
+    return combineChannels(b, partial, input, firstChannel, tap, groupChannel,
+                           mask);
   };
   window.epilogue = [this](KernelBuilder &b, Value partial, Value image,
                            Value channel, ValueRange position) {
@@ -305,7 +316,8 @@ void WindowKernel::emit() {
   };
   window.unit = {frame.options.vectorBytes};
   window.unitsPerTask = plan.unitsPerTask;
-  window.multiplier = plan.multiplier;
+  window.groupSize = plan.groupSize;
+  window.groupInputs = plan.groupInputs;
   auto emit = plan.channelsLast ? cpu::emitPixelWindow : cpu::emitWindow;
   emit(b, window, frame.firstTask, frame.lastTask);
 }
@@ -315,9 +327,6 @@ FailureOr<TaskPlan> planWindowKernel(FusedOp region, ArrayRef<SymbolAttr>) {
   if (!isa_and_nonnull<ConvOp, PoolOp>(op))
     return region.emitOpError("has no window");
   WindowPlan plan(region);
-  if (plan.channelsLast && plan.multiplier != 1)
-    return region.emitOpError("has several filters to a channel, with the "
-                              "channels last");
   return TaskPlan{plan.getUnits().ceilDiv(plan.unitsPerTask), 0};
 }
 

@@ -18,8 +18,8 @@ namespace tcc {
 
 namespace {
 
-/// Fewer channels fill less than half a vector.
-constexpr int64_t kMinChannels = 8;
+/// Fewer filters fill less than half a vector.
+constexpr int64_t kMinFilters = 8;
 
 /// An extent that is known at run time only counts as so many elements.
 constexpr double kDynamicExtent = 64;
@@ -122,21 +122,24 @@ void Converter::replace(Operation *op, const PermutedResult &result) {
   op->erase();
 }
 
+/// Why the channels of `op` stay where they are; empty if they do not.
+static StringRef getObjection(ConvOp op) {
+  if (!op.slides())
+    return "";
+  if (int64_t(op.getFilters()) < kMinFilters)
+    return "fewer filters than half a vector";
+  if (op.getGroups() == 1)
+    return "";
+  if (!op.hasNarrowGroups())
+    return "so many filters read a channel";
+  return isParameter(op.getFilter()) ? "" : "the filter is not a weight";
+}
+
 void Converter::convertConvolution(ConvOp op) {
   if (op.getChannelsLast())
     return;
-  int64_t channels = *getConstant(getExtent(op.getX(), 1));
-  if (op.isDepthwise()) {
-    StringRef objection;
-    if (op.getFilters() != op.getGroups())
-      objection = "several filters read a channel";
-    else if (channels < kMinChannels)
-      objection = "fewer channels than half a vector";
-    else if (!isParameter(op.getFilter()))
-      objection = "the filter is not a weight";
-    if (!objection.empty())
-      return log.add(op, "kept", objection);
-  }
+  if (StringRef objection = getObjection(op); !objection.empty())
+    return log.add(op, "kept", objection);
   OpBuilder builder(op);
   auto permutation = getChannelsLastPermutation(getRank(op.getX()));
   Value x = transpose(builder, op.getX(), permutation);

@@ -86,13 +86,13 @@ Value packRhs(OpBuilder &builder, Location loc, Value rhs, bool transposed) {
 }
 
 /// [filters, window..., channels/groups] as the rhs of a product for each group
-/// or, with one channel a group, as [window, filters].
+/// or, of a conv that slides, as [window * channels/groups, filters].
 Value packFilter(OpBuilder &builder, ConvOp op) {
   Value filter = op.getFilter();
   int64_t groups = op.getGroups(), filters = op.getFilters();
   int64_t depth = getTensorType(filter).getNumElements() / filters;
   Packer packer(builder, op.getLoc());
-  if (op.isDepthwise())
+  if (op.slides())
     return packer.transposeLast(packer.reshape(filter, {filters, depth}));
   Value grouped = packer.reshape(filter, {groups, filters / groups, depth});
   return packRhs(builder, op.getLoc(), grouped, /*transposed=*/true);

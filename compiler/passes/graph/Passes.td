@@ -87,7 +87,8 @@ def ChannelsLastPass : TccGraphPass<"channels-last"> {
     ones between transposes; a transpose back moves behind the ops that read it,
     through PermutableOpInterface and pointwise ops, until it meets the transpose
     before the next convolution. It stays where going on would move more bytes.
-    Depthwise convolutions stay as they are where a vector would not be filled.
+    Depthwise convolutions stay as they are where their filters would not fill a
+    vector, or one channel has many.
 
     ```mlir
     %c = graph.conv %x, %w ...   : (tensor<1x8x5x5xf32>, ...) -> tensor<1x16x5x5xf32>

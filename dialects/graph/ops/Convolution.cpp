@@ -93,28 +93,41 @@ LogicalResult ConvOp::inferReturnTypes(MLIRContext *context,
   return inferWindow(loc, adaptor, filters, types);
 }
 
-static SmallVector<int64_t> getFilterShape(ConvOp op, int64_t channels) {
+static SmallVector<int64_t> getFilterShape(ConvOp op) {
   int64_t groups = op.getGroups(), filters = op.getFilters();
-  int64_t perGroup = filters / groups, window = 1;
+  int64_t perGroup = filters / groups, channels = op.getGroupChannels();
+  int64_t window = 1;
   for (int64_t extent : op.getWindow())
     window *= extent;
-  if (op.getPackedFilter() && op.isDepthwise())
-    return {window, filters};
+  if (op.getPackedFilter() && op.slides())
+    return {window * channels, filters};
   if (op.getPackedFilter()) {
     int64_t width = MatmulOp::getPanelColumns(perGroup);
-    return {groups, (perGroup + width - 1) / width, window * channels / groups,
-            width};
+    return {groups, (perGroup + width - 1) / width, window * channels, width};
   }
   SmallVector<int64_t> shape(op.getWindow());
   shape.insert(shape.begin(), filters);
   shape.insert(op.getChannelsLast() ? shape.end() : shape.begin() + 1,
-               channels / groups);
+               channels);
   return shape;
 }
 
-bool ConvOp::isDepthwise() {
-  auto channels = getConstant(getExtent(getX(), getChannelAxis()));
-  return channels == int64_t(getGroups());
+int64_t ConvOp::getGroupChannels() {
+  return *getConstant(getExtent(getX(), getChannelAxis())) / getGroups();
+}
+
+bool ConvOp::hasNarrowGroups() {
+  // The vectors of any CPU hold whole groups.
+  constexpr uint64_t vectorBits = 256;
+  uint64_t filters = getFilters() / getGroups();
+  unsigned width = getElementTypeOrSelf(getX()).getIntOrFloatBitWidth();
+  return getGroups() > 1 && uint64_t(getGroupChannels()) <= filters &&
+         llvm::isPowerOf2_64(filters) &&
+         filters * std::max(width, 32u) <= vectorBits;
+}
+
+bool ConvOp::slides() {
+  return getChannelsLast() ? hasNarrowGroups() : getGroupChannels() == 1;
 }
 
 LogicalResult ConvOp::verify() {
@@ -130,7 +143,7 @@ LogicalResult ConvOp::verify() {
            << groups << " groups";
   if (getPackedFilter() && !getChannelsLast())
     return emitOpError("a packed filter has the channels last");
-  auto expected = getFilterShape(*this, *channels);
+  auto expected = getFilterShape(*this);
   if (getFilter().getType().getShape() != ArrayRef(expected))
     return emitOpError("expected a filter of shape [")
            << expected << "], found " << getFilter().getType();
@@ -145,9 +158,7 @@ SmallVector<utils::IteratorType> ConvOp::getLoopKinds() {
 
 Extents ConvOp::getLoopExtents() {
   Extents extents = getExtents(getResult());
-  AffineExpr all = getExtent(getX(), getChannelAxis());
-  int64_t channels = *getConstant(all) / getGroups();
-  extents.push_back(getAffineConstantExpr(channels, getContext()));
+  extents.push_back(getAffineConstantExpr(getGroupChannels(), getContext()));
   appendWindow(*this, extents);
   return extents;
 }
@@ -155,13 +166,12 @@ Extents ConvOp::getLoopExtents() {
 AffineMap ConvOp::getOperandMap(unsigned operand) {
   int64_t rank = getX().getType().getRank(), loops = 2 * rank - 1;
   auto loop = [&](int64_t i) { return getAffineDimExpr(i, getContext()); };
-  AffineExpr all = getExtent(getX(), getChannelAxis());
-  int64_t channels = *getConstant(all) / getGroups();
   AffineExpr filter = loop(getChannelAxis());
   SmallVector<AffineExpr> results;
   if (operand == 0) {
     AffineExpr group = filter.floorDiv(int64_t(getFilters() / getGroups()));
-    results = getInputIndices(*this, rank + 1, group * channels + loop(rank));
+    results = getInputIndices(*this, rank + 1,
+                              group * getGroupChannels() + loop(rank));
     return AffineMap::get(loops, 0, results, getContext());
   }
   if (getPackedFilter())
@@ -181,8 +191,7 @@ AffineMap ConvOp::getResultMap(unsigned) {
 }
 
 KernelKind ConvOp::getKernelKind() {
-  // One channel a group has nothing to contract: it slides like a pool.
-  return isDepthwise() ? KernelKind::window : KernelKind::contraction;
+  return slides() ? KernelKind::window : KernelKind::contraction;
 }
 
 // --- pool --------------------------------------------------------------------

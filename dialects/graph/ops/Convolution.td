@@ -36,14 +36,20 @@ def Graph_ConvOp : Graph_WindowOp<"conv"> {
     [filters, window..., channels / groups]. `packed_filter`, which goes with
     `channels_last`: it is in panels like the rhs of a matmul, [groups,
     ceil(filters/groups/w), window * channels/groups, w], and `filters` gives
-    their number; of one channel a group it is [window, filters].
+    their number; of a conv that slides it is [window * channels/groups, filters].
   }];
   let arguments = !con((ins AnyRankedTensor:$x, AnyRankedTensor:$filter,
                             I64Attr:$filters, I64Attr:$groups), window,
                        (ins UnitAttr:$packed_filter));
   let extraClassDeclaration = axes # [{
-    /// True if each filter has a channel of x to itself: nothing is contracted.
-    bool isDepthwise();
+    /// Channels of one group.
+    int64_t getGroupChannels();
+    /// True if vectors run along filters of several groups: each has so few, and
+    /// no more channels.
+    bool hasNarrowGroups();
+    /// True if the op slides like a pool, rather than contracting channels: with
+    /// one channel a group or, with the channels last, narrow groups.
+    bool slides();
   }];
 }
 

@@ -224,6 +224,32 @@ TEST_F(MatrixKernelTest, groupsOfAConvolution) {
                        makeWindow("3, 3", "1, 1", "0, 0", "1, 1"));
 }
 
+TEST_F(MatrixKernelTest, narrowGroupsOfAConvolution) {
+  struct Case {
+    int64_t channels, filters; // of one group
+    std::string type;
+  };
+  for (const Case &c : {Case{2, 2, "f32"},
+                        {4, 4, "f32"},
+                        {1, 4, "f32"},
+                        {5, 8, "f32"},
+                        {3, 4, "f64"},
+                        {8, 8, "f16"}}) {
+    int64_t groups = 5;
+    std::string filters = std::to_string(groups * c.filters);
+    for (std::string filter : {std::to_string(9 * c.channels) + "x" + filters,
+                               filters + "x3x3x" + std::to_string(c.channels)})
+      checkConvolution(
+          KernelKind::window,
+          "2x7x9x" + std::to_string(groups * c.channels) + "x" + c.type,
+          filter + "x" + c.type, "2x7x9x" + filters + "x" + c.type,
+          (filter.ends_with("x" + filters) ? "packed_filter, " : "") +
+              ("channels_last, groups = " + std::to_string(groups)) +
+              " : i64, filters = " + filters + " : i64, " +
+              makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+  }
+}
+
 TEST_F(MatrixKernelTest, depthwiseConvolutionsWithTheChannelsLast) {
   for (int64_t channels : {6, 32, 101}) {
     std::string count = std::to_string(channels), type = count + "xf32";

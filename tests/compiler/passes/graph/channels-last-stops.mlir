@@ -15,8 +15,8 @@ func.func @flattened(%x: tensor<1x8x2x3xf32>) -> tensor<1x48xf32> {
   return %r : tensor<1x48xf32>
 }
 
-// A sum of one convolution and two tensors of the channels-first kind: two
-// transposes would take the place of one.
+// A choice between a convolution and a tensor with the channels first, by another:
+// two transposes would take the place of one.
 // CHECK-LABEL: func @costs_more
 // CHECK:         graph.conv {{.*}}channels_last
 // CHECK-NEXT:    %[[T:.+]] = graph.transpose {{.*}} [0, 3, 1, 2]
@@ -41,4 +41,27 @@ func.func @narrow_depthwise_stays(%x: tensor<1x4x16xf32>) -> tensor<1x4x16xf32> 
     dilations = array<i64: 1>}
     : (tensor<1x4x16xf32>, tensor<4x1x3xf32>) -> tensor<1x4x16xf32>
   return %c : tensor<1x4x16xf32>
+}
+
+// CHECK-LABEL: func @many_filters_of_a_channel_stay
+// CHECK-NOT:     channels_last
+func.func @many_filters_of_a_channel_stay(%x: tensor<1x2x16xf32>) -> tensor<1x32x16xf32> {
+  %w = graph.weight "w" : tensor<32x1x3xf32>
+  %c = graph.conv %x, %w {filters = 32, groups = 2, window = array<i64: 3>,
+    strides = array<i64: 1>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
+    dilations = array<i64: 1>}
+    : (tensor<1x2x16xf32>, tensor<32x1x3xf32>) -> tensor<1x32x16xf32>
+  return %c : tensor<1x32x16xf32>
+}
+
+// One channel for all filters is a product.
+// CHECK-LABEL: func @one_channel
+// CHECK:         graph.conv {{.*}}channels_last
+func.func @one_channel(%x: tensor<1x1x16xf32>) -> tensor<1x8x16xf32> {
+  %w = graph.weight "w" : tensor<8x1x3xf32>
+  %c = graph.conv %x, %w {filters = 8, groups = 1, window = array<i64: 3>,
+    strides = array<i64: 1>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
+    dilations = array<i64: 1>}
+    : (tensor<1x1x16xf32>, tensor<8x1x3xf32>) -> tensor<1x8x16xf32>
+  return %c : tensor<1x8x16xf32>
 }

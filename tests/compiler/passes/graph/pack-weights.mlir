@@ -83,6 +83,20 @@ func.func @depthwise(%x: tensor<1x16x4xf32>) -> tensor<1x16x4xf32> {
   return %c : tensor<1x16x4xf32>
 }
 
+// Vectors run along the filters of several groups.
+// CHECK-LABEL: func @narrow_groups
+// CHECK:         graph.reshape {{.*}} -> tensor<8x12xf32>
+// CHECK:         graph.transpose {{.*}} [1, 0]
+// CHECK:         graph.conv {{.*}}packed_filter
+func.func @narrow_groups(%x: tensor<1x16x8xf32>) -> tensor<1x16x8xf32> {
+  %w = graph.weight "w" : tensor<8x3x4xf32>
+  %c = graph.conv %x, %w {channels_last, filters = 8, groups = 2,
+    window = array<i64: 3>, strides = array<i64: 1>, pad_low = array<i64: 1>,
+    pad_high = array<i64: 1>, dilations = array<i64: 1>}
+    : (tensor<1x16x8xf32>, tensor<8x3x4xf32>) -> tensor<1x16x8xf32>
+  return %c : tensor<1x16x8xf32>
+}
+
 // CHECK-LABEL: func @channels_first_stay
 // CHECK-NOT:     packed_filter
 func.func @channels_first_stay(%x: tensor<1x4x16xf32>) -> tensor<1x4x16xf32> {
