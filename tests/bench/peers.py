@@ -11,6 +11,7 @@ runs in each round.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -57,7 +58,8 @@ class Worker:
         return json.loads(line) if line else None
 
     def close(self):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.wait()
 
 
@@ -127,7 +129,11 @@ def measure(name, maker, case, options, work):
         for engine in ("tcc", *options.peers)
     }
     try:
-        measure_round(workers, 0.1, options.threads)  # warm
+        for engine in [e for e, w in workers.items() if w.run(0.1) is None]:
+            print(f"{name}: {TITLES[engine]} does not run it", file=sys.stderr)
+            workers.pop(engine).close()
+        if "tcc" not in workers:
+            raise RuntimeError("tcc ended")
         while len(rounds) < options.rounds:
             medians, others = measure_round(workers, options.seconds, options.threads)
             peaks.append(peak_gflops(options.threads))
@@ -159,7 +165,8 @@ def table(rows, peers):
         fields = [row["model"] + mark, str(row["threads"]), f"{row['tcc']:.2f}"]
         fields.append(f"{share:.0%}")
         for peer in peers:
-            fields += [f"{row[peer]:.2f}", f"{row[peer + '_ratio']:.2f}"]
+            runs = peer in row
+            fields += [f"{row[peer]:.2f}", f"{row[peer + '_ratio']:.2f}"] if runs else ["-", "-"]
         lines.append("| " + " | ".join(fields) + " |")
     return "\n".join(lines) + "\n"
 
