@@ -90,8 +90,8 @@ static bool padForCeil(Node &node, Window &window, int64_t i,
     return false;
   }
   int64_t free = *known + window.low[i] + window.high[i] - reach;
-  if (free < 0)
-    return true; // refused with the op
+  if (free <= -stride)
+    return true; // not even a part of a window
   int64_t count = (free + stride - 1) / stride + 1;
   if ((count - 1) * stride >= *known + window.low[i])
     --count;

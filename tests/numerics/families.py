@@ -70,6 +70,8 @@ def convolution():
     window = dict(kernel_shape=[3, 3], strides=[2, 2])
     yield row("MaxPool", x, **window, pads=[1, 1, 1, 1])
     yield row("MaxPool", x, name="ceil", **window, ceil_mode=1)
+    short = floats(1, 6, 2, 9)
+    yield row("MaxPool", short, name="ceil of a part", **window, ceil_mode=1)
     yield row("AveragePool", x, **window, pads=[1, 1, 1, 1])
     yield row("AveragePool", x, name="padded", **window, count_include_pad=1)
     yield row("GlobalAveragePool", x)
