@@ -39,7 +39,8 @@ struct MatrixOperand {
   std::function<void(KernelBuilder &, const PackRequest &)> pack;
   mlir::Type packedType;
   bool packsRows = false;
-  std::function<RowRuns(KernelBuilder &, Value batch, ValueRange lanes)> runs;
+  std::function<RowRuns(KernelBuilder &, Value batch, ValueRange lanes)> runs =
+      {};
   int64_t runLength = 0;
 };
 

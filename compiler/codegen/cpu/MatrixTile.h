@@ -2,8 +2,8 @@
 //
 // Everything that multiplies matrices on a CPU ends in this one tile: up to
 // 6 rows of the left operand times up to 64 columns of the right one, or 12
-// times up to 32, summed
-// over a range of k with one fused multiply-add per product.
+// times up to 32, summed over a range of k with one fused multiply-add per
+// product.
 //
 // Packed operands have one format for all CPU variants, padded with zeros:
 //   left   [ceil(m / r)][k][r], r = 6 or 12

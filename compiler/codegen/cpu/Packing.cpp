@@ -112,7 +112,7 @@ static void packRowGroup(KernelBuilder &b, const Panel &panel,
 static void packRowsOf(KernelBuilder &b, const Panel &panel,
                        const MatrixInMemory &matrix, VectorUnit unit) {
   const PackRequest &request = panel.request;
-  int64_t step = std::min(unit.lanes(matrix.base.element), request.width);
+  int64_t step = unit.lanes(matrix.base.element);
   Value start = b.add(matrix.offset(b, request.batch), request.k);
   Value lastLane = b.sub(panel.count, b.index(1));
   for (int64_t first = 0; first < request.width; first += step) {

@@ -85,7 +85,7 @@ void PixelEmitter::emitRow(Value number) {
   image = at.front();
   outer.assign(at.begin() + 1, at.end());
   if (window.input.base)
-    imageStart = b.add(window.input.offset, b.mul(image, imageSize));
+    imageStart = b.mul(image, imageSize);
 
   Value step = b.index(vectorsAtOnce * lanes), one = b.index(lanes);
   Value blocks = b.mul(b.div(window.channels, step), step);

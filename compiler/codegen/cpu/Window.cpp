@@ -101,7 +101,7 @@ void WindowEmitter::emitPlane(Value plane) {
   // Output planes of one group follow each other.
   Value inputPlane = b.div(plane, groupSize);
   if (window.input.base)
-    planeStart = b.add(window.input.offset, b.mul(inputPlane, planeSize));
+    planeStart = b.mul(inputPlane, planeSize);
   SmallVector<Value> outerSizes;
   Value rows = b.index(1);
   for (const WindowDimension &d : ArrayRef(window.dimensions).drop_back()) {

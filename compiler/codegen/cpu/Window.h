@@ -3,8 +3,8 @@
 // out[image, channel, o...] = epilogue(combine over taps t of
 // in[image, channel, o * stride - padBegin + t * dilation])
 //
-// Depthwise convolution and pooling: little work for each element read, so
-// the input is used where it lies. Taps outside the input are left out; the
+// Pooling and convolution of narrow groups: little work for each element read,
+// so the input is used where it lies. Taps outside the input are left out; the
 // others are combined in row-major order. Vectors run along the innermost
 // dimension, or along the channels where those come last.
 //
@@ -16,11 +16,10 @@
 
 namespace tcc::cpu {
 
-/// The input is read from memory where `base` is set, from `offset` in
-/// row-major order; else it is computed by `element`.
+/// The input is read from memory where `base` is set, in row-major order; else
+/// it is computed by `element`.
 struct WindowInput {
   Memory base;
-  Value offset;
   std::function<Value(KernelBuilder &, Value image, Value channel,
                       ValueRange position)>
       element;

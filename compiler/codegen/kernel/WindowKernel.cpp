@@ -1,4 +1,4 @@
-//===- WindowKernel.cpp - Pooling and depthwise convolution ---------------===//
+//===- WindowKernel.cpp - Pooling, convolution of narrow groups -----------===//
 
 #include "compiler/codegen/cpu/Window.h"
 #include "compiler/codegen/kernel/MatrixKernel.h"
@@ -125,7 +125,6 @@ static bool isMaximum(Operation *op) {
 
 cpu::WindowInput WindowKernel::makeInput() {
   cpu::WindowInput input;
-  input.offset = b.index(0);
   if (isa<BlockArgument>(plan.x)) {
     input.base = getMemory(frame, plan.x);
     input.type = input.base.element;
