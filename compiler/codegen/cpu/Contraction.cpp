@@ -208,7 +208,7 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
 void ContractionEmitter::prefetchNextPanel(MatrixTile &tile, Value rowPanel,
                                            Value columnPanel) {
   int64_t rows = std::min(constantOf(c.m).value_or(c.blocking.m), c.blocking.m);
-  int64_t tiles = llvm::divideCeil(rows, c.blocking.rows);
+  int64_t tiles = llvm::divideCeil(std::max<int64_t>(rows, 1), c.blocking.rows);
   tile.aheadStride = llvm::divideCeil(panelColumns, tiles);
   PanelView next = rhs.at(b, b.add(columnPanel, b.index(1)), b.index(0));
   Value share = b.mul(rowPanel, b.mul(depth, b.index(tile.aheadStride)));

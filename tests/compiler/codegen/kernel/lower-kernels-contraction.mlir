@@ -27,3 +27,14 @@ func.func @packed(%x: tensor<64x100xf32>, %w: tensor<2x100x64xf32>, %b: tensor<1
   }
   return %y : tensor<64x128xf32>
 }
+
+// Rows that an empty axis leaves out.
+// CHECK-LABEL: func.func @no_rows(
+func.func @no_rows(%x: tensor<0x8xf32>, %w: tensor<2x8x64xf32>) -> tensor<0x128xf32> {
+  %y = graph.fused <contraction> (%x, %w) : (tensor<0x8xf32>, tensor<2x8x64xf32>) -> tensor<0x128xf32> {
+  ^bb0(%a: tensor<0x8xf32>, %b: tensor<2x8x64xf32>):
+    %0 = graph.matmul %a, %b {packed_rhs} : (tensor<0x8xf32>, tensor<2x8x64xf32>) -> tensor<0x128xf32>
+    graph.yield %0 : tensor<0x128xf32>
+  }
+  return %y : tensor<0x128xf32>
+}
