@@ -251,7 +251,7 @@ TEST_F(MatrixKernelTest, narrowGroupsOfAConvolution) {
 }
 
 TEST_F(MatrixKernelTest, depthwiseConvolutionsWithTheChannelsLast) {
-  for (int64_t channels : {6, 32, 101}) {
+  for (int64_t channels : {6, 101}) {
     std::string count = std::to_string(channels), type = count + "xf32";
     auto checkWindow = [&](const std::string &filter, const std::string &y,
                            const std::string &attributes) {
@@ -290,25 +290,24 @@ TEST_F(MatrixKernelTest, depthwiseConvolutions) {
 
 TEST_F(MatrixKernelTest, convolutionsOfNarrowFloats) {
   for (std::string type : {"f16", "bf16"})
-    for (std::string stride : {"1", "2", "3"}) {
+    for (std::string stride : {"1", "3"}) {
       int64_t step = stride[0] - '0';
       std::string pixels =
           std::to_string(14 / step + 1) + "x" + std::to_string(16 / step + 1);
       std::string window =
           makeWindow("3, 3", stride + ", " + stride, "1, 1", "1, 1");
-      for (std::string channels : {"6", "32"}) {
-        std::string last = channels + "x" + type;
-        checkConvolution(KernelKind::contraction, "1x15x17x" + last,
-                         "9x3x3x" + last, "1x" + pixels + "x9x" + type,
-                         "channels_last, filters = 9 : i64, "
-                         "groups = 1 : i64, " +
-                             window);
-        checkConvolution(KernelKind::window, "1x15x17x" + last, "9x" + last,
-                         "1x" + pixels + "x" + last,
-                         "packed_filter, channels_last, filters = " + channels +
-                             " : i64, groups = " + channels + " : i64, " +
-                             window);
-      }
+      // Patches are copied, or read where they lie.
+      std::string channels = stride == "1" ? "6" : "32";
+      std::string last = channels + "x" + type;
+      checkConvolution(KernelKind::contraction, "1x15x17x" + last,
+                       "9x3x3x" + last, "1x" + pixels + "x9x" + type,
+                       "channels_last, filters = 9 : i64, groups = 1 : i64, " +
+                           window);
+      checkConvolution(KernelKind::window, "1x15x17x" + last, "9x" + last,
+                       "1x" + pixels + "x" + last,
+                       "packed_filter, channels_last, filters = " + channels +
+                           " : i64, groups = " + channels + " : i64, " +
+                           window);
       checkConvolution(KernelKind::window, "1x6x15x17x" + type,
                        "6x1x3x3x" + type, "1x6x" + pixels + "x" + type,
                        "filters = 6 : i64, groups = 6 : i64, " + window);
