@@ -1,5 +1,6 @@
 #include "compiler/codegen/cpu/Packing.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace tcc::cpu;
@@ -140,7 +141,10 @@ MatrixOperand tcc::cpu::packedRows(const MatrixInMemory &matrix,
 
 static void packColumnsOf(KernelBuilder &b, const PackRequest &request,
                           const MatrixInMemory &matrix, VectorUnit unit) {
-  int64_t lanes = std::min(unit.lanes(matrix.base.element), request.width);
+  // Vectors lie within a panel.
+  int64_t lanes = unit.lanes(matrix.base.element);
+  lanes =
+      lanes < request.width ? std::gcd(lanes, request.width) : request.width;
   Value start = b.add(matrix.offset(b, request.batch), request.first);
   Value width = b.index(request.width), step = b.index(lanes);
   Value whole = b.mul(b.div(request.count, step), step);

@@ -92,6 +92,7 @@ TEST_F(MatrixKernelTest, batchesAndTransposedOperands) {
   checkProduct("3x9x17xf32", "3x17x11xf32", "3x9x11xf32");
   checkProduct("3x9x17xf32", "17x11xf32", "3x9x11xf32");
   checkProduct("17x9xf32", "17x11xf32", "9x11xf32", "{transpose_lhs}");
+  checkProduct("7x25xf64", "7x11xf64", "25x11xf64", "{transpose_lhs}", 1e-14);
   checkProduct("9x17xf32", "11x17xf32", "9x11xf32", "{transpose_rhs}");
 }
 
