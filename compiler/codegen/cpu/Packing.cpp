@@ -64,10 +64,10 @@ MatrixOperand tcc::cpu::packedElements(ElementFunction element, Type type,
   return {nullptr, pack, type};
 }
 
-/// Transposes vectors [lane][k] to [k][lane]: each round riffles the first
+/// Each round riffles the first
 /// half of the elements into the second, which turns the bits of an element's
 /// position by one, until those of the lane are the lowest.
-static void transpose(KernelBuilder &b, SmallVectorImpl<Value> &vectors) {
+void tcc::cpu::transpose(KernelBuilder &b, SmallVectorImpl<Value> &vectors) {
   size_t count = vectors.size();
   int64_t size = cast<VectorType>(vectors[0].getType()).getNumElements();
   SmallVector<int64_t> low, high;

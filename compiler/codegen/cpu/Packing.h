@@ -25,6 +25,9 @@ struct MatrixInMemory {
 /// Neighbours in k are adjacent: transposes blocks in registers.
 MatrixOperand packedRows(const MatrixInMemory &matrix, VectorUnit unit);
 
+/// Transposes vectors [lane][k] to [k][lane], a power of two of both.
+void transpose(KernelBuilder &b, llvm::SmallVectorImpl<Value> &vectors);
+
 /// Neighbouring lanes are adjacent: copies row after row of k.
 MatrixOperand packedColumns(const MatrixInMemory &matrix, VectorUnit unit);
 

@@ -3,14 +3,20 @@
 // All results have one shape, the space. Its last axis is the inner loop; the
 // others are one loop over rows. A task takes some rows, or a part of one.
 //
+// Where a tensor is transposed, its neighbours along another axis than the last
+// are adjacent. Rows are then worked on sixteen at once, in square tiles: a
+// tile of what is transposed is computed in its own order and transposed in
+// registers first.
+//
 //===----------------------------------------------------------------------===//
 
-#include "compiler/codegen/kernel/KernelEmitter.h"
+#include "compiler/codegen/kernel/MatrixKernel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace tcc::graph;
+using tcc::cpu::KernelBuilder;
 
 namespace tcc::codegen {
 
@@ -19,21 +25,38 @@ namespace {
 /// Rows of so few elements are written out: the loop over rows vectorises.
 constexpr int64_t kShortRow = 4;
 
+/// Rows and columns of a tile.
+constexpr int64_t kTile = 16;
+
 struct PointwisePlan {
   Extents outer;
   AffineExpr inner;
+  /// The axis that is the last one before the ops `transposes`, whose results
+  /// have the shape of the space.
+  std::optional<int64_t> tileAxis;
+  SmallVector<TransposeOp> transposes;
+  /// Rows, or blocks of them along the axis of tiles.
   int64_t rowsPerTask = 1;
   /// Elements of a row in one task; 0: all.
   int64_t chunk = 0;
 
   PointwisePlan(FusedOp region, ArrayRef<SymbolAttr> symbols);
+  Extents getRowExtents() const {
+    Extents extents = outer;
+    if (tileAxis)
+      extents[*tileAxis] = extents[*tileAxis].ceilDiv(kTile);
+    return extents;
+  }
   AffineExpr getRows() const {
-    return getNumElements(outer, inner.getContext());
+    return getNumElements(getRowExtents(), inner.getContext());
   }
   AffineExpr getTasks() const {
     return chunk ? getRows() * inner.ceilDiv(chunk)
                  : getRows().ceilDiv(rowsPerTask);
   }
+
+private:
+  void findTransposes(FusedOp region);
 };
 
 } // namespace
@@ -45,10 +68,42 @@ PointwisePlan::PointwisePlan(FusedOp region, ArrayRef<SymbolAttr> symbols) {
   if (!outer.empty())
     inner = outer.pop_back_val();
   int64_t size = getMaxCount(inner, symbols);
-  if (size > 2 * kTaskGrain)
+  findTransposes(region);
+  if (tileAxis)
+    rowsPerTask = getRowsPerTask(kTile * size);
+  else if (size > 2 * kTaskGrain)
     chunk = kTaskGrain;
   else
     rowsPerTask = getRowsPerTask(size);
+}
+
+/// Where the last axis of x goes, if that is not the last place and both axes
+/// fill tiles.
+static std::optional<int64_t> getTileAxis(TransposeOp op) {
+  ArrayRef<int64_t> permutation = op.getPermutation();
+  int64_t last = permutation.size() - 1;
+  int64_t axis = llvm::find(permutation, last) - permutation.begin();
+  Extents extents = getExtents(op.getResult());
+  auto fillsTiles = [&](int64_t axis) {
+    return getConstant(extents[axis]).value_or(kTile) >= kTile;
+  };
+  if (axis == last || !fillsTiles(axis) || !fillsTiles(last))
+    return std::nullopt;
+  return axis;
+}
+
+void PointwisePlan::findTransposes(FusedOp region) {
+  Extents space = outer;
+  space.push_back(inner);
+  for (auto op : region.getBody().front().getOps<TransposeOp>()) {
+    if (getExtents(op.getResult()) != space)
+      continue;
+    auto axis = getTileAxis(op);
+    if (!axis || (tileAxis && axis != tileAxis))
+      continue;
+    tileAxis = axis;
+    transposes.push_back(op);
+  }
 }
 
 FailureOr<TaskPlan> planPointwiseKernel(FusedOp region,
@@ -60,72 +115,156 @@ namespace {
 
 class PointwiseEmitter {
 public:
-  PointwiseEmitter(KernelFrame &frame)
-      : frame(frame), plan(frame.region, frame.symbols), loc(frame.loc) {}
-
-  void emitTask(OpBuilder &b, Value task);
+  PointwiseEmitter(KernelBuilder &b, KernelFrame &frame);
+  void emitTask(Value task);
 
 private:
-  Value size(OpBuilder &b, AffineExpr expression) {
-    return frame.elements.size(b, loc, expression);
-  }
-  void emitRow(OpBuilder &b, Value row, Value from, Value to);
-
+  KernelBuilder &b;
   KernelFrame &frame;
   PointwisePlan plan;
   Location loc;
+  SmallVector<Buffer> tiles; // of the results of transposes
+
+  Value size(AffineExpr expression) {
+    return frame.elements.size(b, loc, expression);
+  }
+  void emitRow(ArrayRef<Value> row, Value from, Value to);
+  void emitElement(ArrayRef<Value> row, Value column);
+  void emitBlock(ArrayRef<Value> block, Value to);
+  void fillTile(TransposeOp op, const Buffer &tile, ArrayRef<Value> first,
+                Value column);
+  void emitTile(ArrayRef<Value> first, Value column);
 };
 
 } // namespace
 
-void PointwiseEmitter::emitTask(OpBuilder &b, Value task) {
-  Value inner = size(b, plan.inner);
+PointwiseEmitter::PointwiseEmitter(KernelBuilder &b, KernelFrame &frame)
+    : b(b), frame(frame), plan(frame.region, frame.symbols), loc(frame.loc) {
+  for (TransposeOp op : plan.transposes)
+    tiles.push_back(frame.elements.allocate(
+        loc, getElementTypeOrSelf(op.getType()), kTile * kTile));
+}
+
+void PointwiseEmitter::emitTask(Value task) {
+  Value inner = size(plan.inner);
+  auto sizes = llvm::map_to_vector(
+      plan.getRowExtents(), [&](AffineExpr extent) { return size(extent); });
   if (plan.chunk) {
-    Value chunks = size(b, plan.inner.ceilDiv(plan.chunk));
-    SmallVector<Value> place =
-        emitDelinearize(b, loc, task, {size(b, plan.getRows()), chunks});
-    Value width = emitIndex(b, loc, plan.chunk);
-    Value from = emitMul(b, loc, place[1], width);
-    Value to = emitMin(b, loc, emitAdd(b, loc, from, width), inner);
-    return emitRow(b, place[0], from, to);
+    SmallVector<Value> place = b.delinearize(
+        task, {size(plan.getRows()), size(plan.inner.ceilDiv(plan.chunk))});
+    Value width = b.index(plan.chunk);
+    Value from = b.mul(place[1], width);
+    return emitRow(b.delinearize(place[0], sizes), from,
+                   b.min(b.add(from, width), inner));
   }
-  Value from = emitMul(b, loc, task, emitIndex(b, loc, plan.rowsPerTask));
-  Value to = emitAdd(b, loc, from, emitIndex(b, loc, plan.rowsPerTask));
-  to = emitMin(b, loc, to, size(b, plan.getRows()));
-  emitLoop(b, loc, from, to, 1, [&](OpBuilder &b, Value row) {
-    emitRow(b, row, emitIndex(b, loc, 0), inner);
+  Value from = b.mul(task, b.index(plan.rowsPerTask));
+  Value to = b.add(from, b.index(plan.rowsPerTask));
+  b.loop(from, b.min(to, size(plan.getRows())), b.index(1), [&](Value row) {
+    SmallVector<Value> at = b.delinearize(row, sizes);
+    if (plan.tileAxis)
+      return emitBlock(at, inner);
+    emitRow(at, b.index(0), inner);
   });
 }
 
-void PointwiseEmitter::emitRow(OpBuilder &b, Value row, Value from, Value to) {
-  auto sizes = llvm::map_to_vector(
-      plan.outer, [&](AffineExpr extent) { return size(b, extent); });
-  SmallVector<Value> indices = emitDelinearize(b, loc, row, sizes);
-  auto emitElement = [&](OpBuilder &b, Value column) {
-    auto getIndices = [&](Value yielded) {
-      SmallVector<Value> at(indices);
-      if (cast<RankedTensorType>(yielded.getType()).getRank() > 0)
-        at.push_back(column);
-      return at;
-    };
-    // A result may lie in the buffer of an input that another result reads.
-    for (Value yielded : frame.getYields())
-      frame.elements.element(b, loc, yielded, getIndices(yielded));
-    for (auto [yielded, buffer] :
-         llvm::zip_equal(frame.getYields(), frame.results))
-      frame.elements.storeElement(b, loc, yielded, getIndices(yielded), buffer);
-  };
+void PointwiseEmitter::emitRow(ArrayRef<Value> row, Value from, Value to) {
   auto count = getConstant(plan.inner);
   if (!count || *count > kShortRow || plan.chunk)
-    return emitLoop(b, loc, from, to, 1, emitElement);
+    return b.loop(from, to, b.index(1),
+                  [&](Value column) { emitElement(row, column); });
   for (int64_t column = 0; column < *count; ++column)
-    emitElement(b, emitIndex(b, loc, column));
+    emitElement(row, b.index(column));
+}
+
+void PointwiseEmitter::emitElement(ArrayRef<Value> row, Value column) {
+  auto getIndices = [&](Value yielded) {
+    SmallVector<Value> at(row);
+    if (cast<RankedTensorType>(yielded.getType()).getRank() > 0)
+      at.push_back(column);
+    return at;
+  };
+  // A result may lie in the buffer of an input that another result reads.
+  for (Value yielded : frame.getYields())
+    frame.elements.element(b, loc, yielded, getIndices(yielded));
+  for (auto [yielded, buffer] :
+       llvm::zip_equal(frame.getYields(), frame.results))
+    frame.elements.storeElement(b, loc, yielded, getIndices(yielded), buffer);
+}
+
+/// Rows along the axis of tiles: whole tiles, then the columns and rows that
+/// fill none.
+void PointwiseEmitter::emitBlock(ArrayRef<Value> block, Value to) {
+  int64_t axis = *plan.tileAxis;
+  SmallVector<Value> first(block);
+  Value width = b.index(kTile), zero = b.index(0);
+  first[axis] = b.mul(block[axis], width);
+  Value count = b.min(width, b.sub(size(plan.outer[axis]), first[axis]));
+  Value whole = b.mul(b.div(to, width), width);
+  auto emitRows = [&](Value rows, Value from) {
+    b.loop(rows, [&](Value r) {
+      SmallVector<Value> row(first);
+      row[axis] = b.add(first[axis], r);
+      emitRow(row, from, to);
+    });
+  };
+  b.when(
+      b.equal(count, width),
+      [&] {
+        b.loop(zero, whole, width,
+               [&](Value column) { emitTile(first, column); });
+        emitRows(width, whole);
+      },
+      [&] { emitRows(count, zero); });
+}
+
+void PointwiseEmitter::fillTile(TransposeOp op, const Buffer &tile,
+                                ArrayRef<Value> first, Value column) {
+  Value width = b.index(kTile);
+  b.loop(width, [&](Value c) {
+    b.loop(width, [&](Value r) {
+      SmallVector<Value> at(first), from(first.size() + 1);
+      at[*plan.tileAxis] = b.add(at[*plan.tileAxis], r);
+      at.push_back(b.add(column, c));
+      for (auto [index, axis] : llvm::zip_equal(at, op.getPermutation()))
+        from[axis] = index;
+      Value element = frame.elements.element(b, loc, op.getX(), from);
+      tile.store(b, loc, element, b.add(b.mul(c, width), r));
+    });
+  });
+  Type bits =
+      b.getIntegerType(8 * getStorageBytes(getElementTypeOrSelf(op.getType())));
+  cpu::Memory memory = {tile.getPointer(), bits};
+  SmallVector<Value> vectors;
+  for (int64_t i = 0; i < kTile; ++i)
+    vectors.push_back(b.loadVector(memory, b.index(i * kTile), kTile));
+  cpu::transpose(b, vectors);
+  for (auto [i, vector] : llvm::enumerate(vectors))
+    b.store(vector, memory, b.index(i * kTile));
+}
+
+void PointwiseEmitter::emitTile(ArrayRef<Value> first, Value column) {
+  for (auto [op, tile] : llvm::zip_equal(plan.transposes, tiles))
+    fillTile(op, tile, first, column);
+  Value width = b.index(kTile);
+  b.loop(width, [&](Value r) {
+    SmallVector<Value> row(first);
+    row[*plan.tileAxis] = b.add(row[*plan.tileAxis], r);
+    b.loop(width, [&](Value c) {
+      SmallVector<Value> at(row);
+      at.push_back(b.add(column, c));
+      Value place = b.add(b.mul(r, width), c);
+      for (auto [op, tile] : llvm::zip_equal(plan.transposes, tiles))
+        frame.elements.define(op.getResult(), at, tile.load(b, loc, place));
+      emitElement(row, at.back());
+    });
+  });
 }
 
 LogicalResult emitPointwiseKernel(OpBuilder &b, KernelFrame &frame) {
-  PointwiseEmitter emitter(frame);
-  emitLoop(b, frame.loc, frame.firstTask, frame.lastTask, 1,
-           [&](OpBuilder &b, Value task) { emitter.emitTask(b, task); });
+  KernelBuilder builder = makeKernelBuilder(b, frame.loc);
+  PointwiseEmitter emitter(builder, frame);
+  builder.loop(frame.firstTask, frame.lastTask, builder.index(1),
+               [&](Value task) { emitter.emitTask(task); });
   return success();
 }
 

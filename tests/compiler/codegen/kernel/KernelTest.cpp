@@ -75,6 +75,42 @@ TEST_F(KernelTest, transposeAndReshapeAreRead) {
     })"));
 }
 
+// Whole tiles of 16 x 16, and the rows and columns that fill none.
+TEST_F(KernelTest, transposesInTiles) {
+  auto checkTranspose = [&](const std::string &x,
+                            const std::string &permutation,
+                            const std::string &y) {
+    check(KernelKind::pointwise,
+          define({{"x", x}, {"y", y}}, R"(
+      func.func @f(%x: !x, %y: !y) -> (!y, !y) {
+        %0 = graph.neg %x : (!x) -> !x
+        %1 = graph.transpose %0 [)" + permutation +
+                                           R"(] : (!x) -> !y
+        %2 = graph.add %1, %y : (!y, !y) -> !y
+        return %2, %1 : !y, !y
+      })"));
+  };
+  checkTranspose("2x37x53xf32", "0, 2, 1", "2x53x37xf32");
+  checkTranspose("33x3x20xf32", "2, 1, 0", "20x3x33xf32");
+  checkTranspose("2x16x3x32xf64", "0, 3, 2, 1", "2x32x3x16xf64");
+  checkTranspose("40x17xf16", "1, 0", "17x40xf16");
+  checkTranspose("40x17xi8", "1, 0", "17x40xi8");
+}
+
+TEST_F(KernelTest, transposesOfDynamicExtents) {
+  for (int64_t n : {1, 16, 37})
+    check(KernelKind::pointwise, R"(
+      !x = tensor<?x21xf32, affine_map<()[s0] -> (s0, 21)>>
+      !y = tensor<21x?xf32, affine_map<()[s0] -> (21, s0)>>
+      module attributes {graph.symbols = [#graph.symbol<"n", 1 to 64 by 1>]} {
+        func.func @f(%x: !x) -> !y {
+          %0 = graph.transpose %x [1, 0] : (!x) -> !y
+          return %0 : !y
+        }
+      })",
+          {n});
+}
+
 TEST_F(KernelTest, concatPadAndSlice) {
   check(KernelKind::pointwise, define({{"x", "3x4xf32"},
                                        {"z", "3x2xf32"},

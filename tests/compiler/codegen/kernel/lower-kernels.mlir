@@ -36,3 +36,24 @@ func.func @row_value(%x: tensor<40x50xf32>, %r: tensor<40x1xf32>) -> tensor<40x5
   }
   return %y : tensor<40x50xf32>
 }
+
+// -----
+
+// A tile of a transposed tensor is computed in the tensor's own order and
+// transposed by shuffles; the loop over the results reads it row by row.
+// CHECK-LABEL: func.func @transposed(
+// CHECK:         math.exp
+// CHECK:         llvm.store
+// CHECK-COUNT-16: llvm.load {{.*}} -> vector<16xi32>
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-NOT:     vector.shuffle
+// CHECK-COUNT-16: llvm.store {{.*}} : vector<16xi32>
+func.func @transposed(%x: tensor<32x48xf32>) -> tensor<48x32xf32> {
+  %y = graph.fused <pointwise> (%x) : (tensor<32x48xf32>) -> tensor<48x32xf32> {
+  ^bb0(%a: tensor<32x48xf32>):
+    %0 = graph.exp %a : (tensor<32x48xf32>) -> tensor<32x48xf32>
+    %1 = graph.transpose %0 [1, 0] : (tensor<32x48xf32>) -> tensor<48x32xf32>
+    graph.yield %1 : tensor<48x32xf32>
+  }
+  return %y : tensor<48x32xf32>
+}
