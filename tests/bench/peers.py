@@ -20,24 +20,12 @@ import sys
 import tempfile
 import time
 
-from harness import BIN, ROOT, first_line, run_tool
-from models import cases, exports, wheels
-from models.run import compile_flags
+from bench.subjects import all_subjects, compile_subject
+from harness import BIN, ROOT, run_tool
 
 MAX_DISTURBANCE = 0.1  # of the cores' time
 MAX_ATTEMPTS = 4  # for each round that is wanted
 TITLES = {"tcc": "tcc", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
-
-
-def all_cases():
-    """name: (folder maker, case), static variants alone."""
-    found = {}
-    for name, case in (wheels.models() | wheels.models(long=True)).items():
-        found[name] = (wheels, case)
-    for name, case in exports.models().items():
-        if name.endswith(".b1"):
-            found[name.removesuffix(".b1")] = (exports, case)
-    return found
 
 
 class Worker:
@@ -115,12 +103,7 @@ def measure_round(workers, seconds, threads):
 
 def measure(name, maker, case, options, work):
     """A JSON row for one model."""
-    folder = maker.make(name if maker is wheels else name + ".b1", case)
-    model, data_set = os.path.join(folder, "model.onnx"), cases.data_sets(folder)[0]
-    package = os.path.join(work, name + ".tcc")
-    compiled = run_tool("tcc", model, "-o", package, "-q", *compile_flags(case))
-    if compiled.code != 0:
-        raise RuntimeError(first_line(compiled))
+    model, package, data_set = compile_subject(name, maker, case, work)
     row = {"model": name, "threads": options.threads, "dropped": 0}
     row["gflop"] = count_flops(package, data_set) * 1e-9
     rounds, peaks = [], []
@@ -187,7 +170,7 @@ def read_options():
 
 def main():
     options, rows = read_options(), []
-    known = all_cases()
+    known = all_subjects()
     names = options.models.split(",") if options.models else list(known)
     with tempfile.TemporaryDirectory() as work:
         for name in names:

@@ -17,6 +17,10 @@ class Tensor(c.Structure):
     ]
 
 
+class PackageOptions(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("skip_weight_check", c.c_int32)]
+
+
 class ContextOptions(c.Structure):
     _fields_ = [
         ("struct_size", c.c_size_t),
@@ -40,10 +44,16 @@ class Library:
         if status:
             raise RuntimeError(self.lib.tcc_status_message(c.c_void_p(status)))
 
-    def open(self, path):
+    def open(self, path, check_weights=True):
         """The program of a package."""
         package, program = c.c_void_p(), c.c_void_p()
-        self.call("tcc_package_open", str(path).encode(), None, c.byref(package))
+        options = PackageOptions(c.sizeof(PackageOptions), not check_weights)
+        self.call(
+            "tcc_package_open",
+            str(path).encode(),
+            c.byref(options),
+            c.byref(package),
+        )
         self.call("tcc_program_create", package, None, c.byref(program))
         return program
 
