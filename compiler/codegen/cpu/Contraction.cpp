@@ -114,8 +114,8 @@ PanelView ContractionEmitter::packBlock(const MatrixOperand &operand,
 void ContractionEmitter::emitDepthBlock() {
   lhs = packBlock(c.lhs, lhsPanels, firstRow, rowCount, c.blocking.rows);
   rhs = packBlock(c.rhs, rhsPanels, firstColumn, columnCount, panelColumns);
-  // A panel of the right operand stays in the first-level cache while those
-  // of the left one pass by.
+  // A panel of the right operand stays in the second-level cache while those of
+  // the left one pass by.
   b.loop(b.ceilDiv(columnCount, panelColumns), [&](Value columnPanel) {
     b.loop(b.ceilDiv(rowCount, c.blocking.rows),
            [&](Value rowPanel) { emitPanelPair(rowPanel, columnPanel); });
@@ -243,9 +243,9 @@ void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
       [&] { finishRows(tail); });
 }
 
-/// Blocks of k keep a panel of columns in the first-level cache, and a block of
-/// rows times one of k in the second; wide blocks of columns read the left
-/// operand less often from further away.
+/// Blocks of k keep a panel of columns and a block of rows in the second-level
+/// cache; wide blocks of columns read the left operand less often from further
+/// away.
 Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes) {
   auto fit = [](std::optional<int64_t> size, int64_t limit, int64_t unit) {
     int64_t whole = std::max<int64_t>(1, size.value_or(limit));
@@ -258,8 +258,8 @@ Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes) {
   block.m = fit(sizes.m, block.m, block.rows);
   block.n = fit(sizes.n, block.n, panelColumns);
   if (sizes.k) {
-    // Twice the depth costs less than sums that come and go.
-    block.isWholeDepth = *sizes.k <= 2 * block.k;
+    // Half as much again costs less than sums that come and go.
+    block.isWholeDepth = *sizes.k <= block.k + block.k / 2;
     int64_t blocks =
         block.isWholeDepth ? 1 : llvm::divideCeil(*sizes.k, block.k);
     block.k = std::max<int64_t>(1, llvm::divideCeil(*sizes.k, blocks));

@@ -57,7 +57,7 @@ struct ContractionSizes {
 /// columns, and so many k at a time.
 struct Blocking {
   int64_t rows = panelRows; // of a tile, and of a panel of the left operand
-  int64_t m = 132, n = 512, k = 96;
+  int64_t m = 132, n = 512, k = 512;
   bool isWholeDepth = false; // one block of k is all there is
 
   int64_t getTileElements() const { return rows * panelColumns; }

@@ -84,9 +84,11 @@ void KernelBuilder::loop(Value from, Value to, Value step, Body body) {
   body(loop.getInductionVar());
 }
 
-SmallVector<Value> KernelBuilder::loop(Value from, Value to, ValueRange carried,
-                                       CarryBody body) {
-  auto loop = create<scf::ForOp>(from, to, index(1), carried);
+SmallVector<Value> KernelBuilder::loop(Value from, Value to, Value step,
+                                       ValueRange carried, CarryBody body) {
+  if (constantOf(from) && constantOf(from) == constantOf(to))
+    return SmallVector<Value>(carried);
+  auto loop = create<scf::ForOp>(from, to, step, carried);
   OpBuilder::InsertionGuard guard(*this);
   setInsertionPointToStart(loop.getBody());
   create<scf::YieldOp>(body(loop.getInductionVar(), loop.getRegionIterArgs()));
@@ -111,16 +113,23 @@ void KernelBuilder::when(Value condition, function_ref<void()> then,
   otherwise();
 }
 
-Value KernelBuilder::choose(Value condition, Type type,
-                            function_ref<Value()> then,
-                            function_ref<Value()> otherwise) {
-  auto branch = create<scf::IfOp>(type, condition, /*withElseRegion=*/true);
+SmallVector<Value> KernelBuilder::choose(Value condition, TypeRange types,
+                                         Values then, Values otherwise) {
+  auto branch = create<scf::IfOp>(types, condition, /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(*this);
   setInsertionPointToStart(branch.thenBlock());
   create<scf::YieldOp>(then());
   setInsertionPointToStart(branch.elseBlock());
   create<scf::YieldOp>(otherwise());
-  return branch.getResult(0);
+  return SmallVector<Value>(branch.getResults());
+}
+
+Value KernelBuilder::choose(Value condition, Type type,
+                            function_ref<Value()> then,
+                            function_ref<Value()> otherwise) {
+  return choose(
+      condition, TypeRange(type), [&] { return SmallVector<Value>{then()}; },
+      [&] { return SmallVector<Value>{otherwise()}; })[0];
 }
 
 Value KernelBuilder::zero(Type type) {
@@ -259,9 +268,9 @@ Value KernelBuilder::gather(Memory from, Value at, Value offsets, Value mask) {
       type, addresses, mask, ValueRange{zero(type)}, alignmentOf(from.element));
 }
 
-void KernelBuilder::prefetch(Memory from, Value at) {
-  constexpr int read = 0, secondLevel = 2, data = 1;
-  create<LLVM::Prefetch>(address(from, at), read, secondLevel, data);
+void KernelBuilder::prefetch(Memory from, Value at, CacheLevel level) {
+  constexpr int read = 0, data = 1;
+  create<LLVM::Prefetch>(address(from, at), read, level, data);
 }
 
 Memory KernelBuilder::allocate(Type element, int64_t count) {

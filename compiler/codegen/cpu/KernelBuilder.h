@@ -58,12 +58,19 @@ public:
   using CarryBody =
       llvm::function_ref<llvm::SmallVector<Value>(Value, ValueRange)>;
   /// A loop that carries values; returns those of the last iteration.
+  llvm::SmallVector<Value> loop(Value from, Value to, Value step,
+                                ValueRange carried, CarryBody body);
   llvm::SmallVector<Value> loop(Value from, Value to, ValueRange carried,
-                                CarryBody body);
+                                CarryBody body) {
+    return loop(from, to, index(1), carried, body);
+  }
   void when(Value condition, llvm::function_ref<void()> then,
             llvm::function_ref<void()> otherwise = nullptr);
 
-  /// The value of one of two branches.
+  /// The values of one of two branches.
+  using Values = llvm::function_ref<llvm::SmallVector<Value>()>;
+  llvm::SmallVector<Value> choose(Value condition, mlir::TypeRange types,
+                                  Values then, Values otherwise);
   Value choose(Value condition, mlir::Type type,
                llvm::function_ref<Value()> then,
                llvm::function_ref<Value()> otherwise);
@@ -88,8 +95,10 @@ public:
   Value loadEverySecond(Memory from, Value at, Value mask);
   /// Lane i is the element at + offsets[i]; zero outside `mask`.
   Value gather(Memory from, Value at, Value offsets, Value mask);
-  /// Brings the element into the second-level cache; it need not exist.
-  void prefetch(Memory from, Value at);
+  /// How near LLVM's prefetch brings a line.
+  enum CacheLevel { secondLevel = 2, firstLevel = 3 };
+  /// Brings the element into a cache; it need not exist.
+  void prefetch(Memory from, Value at, CacheLevel level);
   /// `count` elements on the stack; call it outside of loops.
   Memory allocate(mlir::Type element, int64_t count);
   /// The memory from element `offset` on.

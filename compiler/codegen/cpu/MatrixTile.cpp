@@ -16,6 +16,10 @@ PanelView tcc::cpu::packedPanels(KernelBuilder &b, Memory base, Value offset,
   return {base, offset, b.mul(depth, lanes), b.index(1), lanes};
 }
 
+static constexpr int64_t lineBytes = 64;
+
+static int64_t bytesOf(Type type) { return type.getIntOrFloatBitWidth() / 8; }
+
 namespace {
 
 /// A part of a tile whose sums stay in registers through the loop over k.
@@ -40,10 +44,14 @@ private:
 
   SmallVector<Value> accumulateRows(ArrayRef<Value> columns, ValueRange sums);
   SmallVector<Value> accumulateRuns(ArrayRef<Value> columns, ValueRange sums);
+  using RowElement = function_ref<Value(int64_t row, Value)>;
+  SmallVector<Value> accumulate(ArrayRef<Value> columns, Value shift,
+                                Value from, Value to, ValueRange sums,
+                                RowElement lhs);
   SmallVector<Value> multiply(ArrayRef<Value> columns, Value k, ValueRange sums,
                               function_ref<Value(int64_t)> lhs);
   Value rowOffset(int64_t row);
-  void prefetch(Value k);
+  void prefetchAhead(Value k);
   Value sumPosition(Value offset, int64_t row, int64_t column);
   SmallVector<Value> initialSums(int64_t firstColumn, int64_t vectorCount);
 };
@@ -57,11 +65,11 @@ Value SubTile::rowOffset(int64_t row) {
   return b.add(tile.lhs.offset, b.mul(i, tile.lhs.laneStride));
 }
 
-void SubTile::prefetch(Value k) {
+void SubTile::prefetchAhead(Value k) {
   if (!tile.ahead)
     return;
   Value at = b.add(tile.ahead, b.mul(k, b.index(tile.aheadStride)));
-  b.prefetch(tile.rhs.base, at);
+  b.prefetch(tile.rhs.base, at, KernelBuilder::secondLevel);
 }
 
 Value SubTile::sumPosition(Value offset, int64_t row, int64_t column) {
@@ -70,19 +78,20 @@ Value SubTile::sumPosition(Value offset, int64_t row, int64_t column) {
 
 SmallVector<Value> SubTile::initialSums(int64_t firstColumn,
                                         int64_t vectorCount) {
-  SmallVector<Value> sums;
-  Value zero = b.zero(sumType);
-  for (int64_t row = firstRow; row < endRow; ++row)
-    for (int64_t v = 0; v < vectorCount; ++v) {
-      if (!tile.from) {
-        sums.push_back(zero);
-        continue;
+  SmallVector<Value> zeros((endRow - firstRow) * vectorCount, b.zero(sumType));
+  if (!tile.from)
+    return zeros;
+  auto load = [&] {
+    SmallVector<Value> sums;
+    for (int64_t row = firstRow; row < endRow; ++row)
+      for (int64_t v = 0; v < vectorCount; ++v) {
+        int64_t column = firstColumn + v * lanes;
+        Value at = sumPosition(tile.fromOffset, row, column);
+        sums.push_back(b.loadVector(tile.from, at, lanes));
       }
-      Value at = sumPosition(tile.fromOffset, row, firstColumn + v * lanes);
-      Value before = b.loadVector(tile.from, at, lanes);
-      sums.push_back(b.create<arith::SelectOp>(tile.isFirst, zero, before));
-    }
-  return sums;
+    return sums;
+  };
+  return b.choose(tile.isFirst, TypeRange(zeros), [&] { return zeros; }, load);
 }
 
 void SubTile::emit(int64_t firstRow, int64_t rowCount, int64_t firstColumn,
@@ -107,44 +116,73 @@ SmallVector<Value> SubTile::accumulateRows(ArrayRef<Value> columns,
   SmallVector<Value> rows(tile.rows);
   for (int64_t row = firstRow; row < endRow; ++row)
     rows[row] = rowOffset(row);
-  return b.loop(b.index(0), tile.depth, sums, [&](Value k, ValueRange carried) {
-    prefetch(k);
-    Value at = b.mul(k, tile.lhs.kStride);
-    return multiply(columns, k, carried, [&](int64_t row) {
-      return b.load(tile.lhs.base, b.add(rows[row], at));
-    });
-  });
+  Value zero = b.index(0);
+  return accumulate(columns, zero, zero, tile.depth, sums,
+                    [&](int64_t row, Value k) {
+                      Value at = b.mul(k, tile.lhs.kStride);
+                      return b.load(tile.lhs.base, b.add(rows[row], at));
+                    });
 }
 
 SmallVector<Value> SubTile::accumulateRuns(ArrayRef<Value> columns,
                                            ValueRange sums) {
   Value length = b.index(tile.runLength), zero = b.index(0);
   Value end = b.add(tile.k, tile.depth);
-  return b.loop(
-      b.div(tile.k, length), b.ceilDiv(end, tile.runLength), sums,
-      [&](Value number, ValueRange carried) {
-        SmallVector<Memory> rows = tile.lhsRuns(b, number);
-        Value first = b.mul(number, length);
-        Value from = b.max(b.sub(tile.k, first), zero);
-        Value to = b.min(b.sub(end, first), length);
-        Value shift = b.sub(first, tile.k);
-        return b.loop(from, to, carried, [&](Value e, ValueRange inner) {
-          Value k = b.add(shift, e);
-          prefetch(k);
-          return multiply(columns, k, inner,
-                          [&](int64_t row) { return b.load(rows[row], e); });
-        });
-      });
+  return b.loop(b.div(tile.k, length), b.ceilDiv(end, tile.runLength), sums,
+                [&](Value number, ValueRange carried) {
+                  SmallVector<Memory> rows = tile.lhsRuns(b, number);
+                  Value first = b.mul(number, length);
+                  Value from = b.max(b.sub(tile.k, first), zero);
+                  Value to = b.min(b.sub(end, first), length);
+                  return accumulate(columns, b.sub(first, tile.k), from, to,
+                                    carried, [&](int64_t row, Value e) {
+                                      return b.load(rows[row], e);
+                                    });
+                });
 }
 
-/// One k; `lhs` gives the element of a row.
+/// Adds the products of elements [from, to) of rows; the right operand stands
+/// `shift` further. Several make one iteration of a large tile: they share the
+/// loop itself and the fetching of a line.
+SmallVector<Value> SubTile::accumulate(ArrayRef<Value> columns, Value shift,
+                                       Value from, Value to, ValueRange sums,
+                                       RowElement lhs) {
+  const int64_t unroll = sums.size() >= 12 ? 4 : 1;
+  const int64_t line = lineBytes / bytesOf(tile.rhs.base.element);
+  auto step = [&](Value e, ValueRange sums) {
+    return multiply(columns, b.add(shift, e), sums,
+                    [&](int64_t row) { return lhs(row, e); });
+  };
+  Value steps = b.index(unroll);
+  Value whole = b.add(from, b.mul(b.div(b.sub(to, from), steps), steps));
+  auto many = [&](Value first, ValueRange carried) {
+    SmallVector<Value> next(carried);
+    for (int64_t i = 0; i < unroll; ++i) {
+      Value e = b.add(first, b.index(i));
+      if (i * tile.aheadStride % line < tile.aheadStride)
+        prefetchAhead(b.add(shift, e));
+      next = step(e, next);
+    }
+    return next;
+  };
+  SmallVector<Value> most = b.loop(from, whole, steps, sums, many);
+  return b.loop(whole, to, b.index(1), most, step);
+}
+
+/// One k; `lhs` gives the element of a row. A panel is more than the
+/// first-level cache holds: it is fetched from the second a little ahead.
 SmallVector<Value> SubTile::multiply(ArrayRef<Value> columns, Value k,
                                      ValueRange sums,
                                      function_ref<Value(int64_t)> lhs) {
+  constexpr int64_t distance = 4;
+  const Memory &panel = tile.rhs.base;
   SmallVector<Value> rhs, next;
   Value at = b.mul(k, tile.rhs.kStride);
-  for (Value column : columns) {
-    Value y = b.loadVector(tile.rhs.base, b.add(column, at), lanes);
+  Value soon = b.mul(b.add(k, b.index(distance)), tile.rhs.kStride);
+  for (auto [v, column] : llvm::enumerate(columns)) {
+    if (v * lanes * bytesOf(panel.element) % lineBytes == 0)
+      b.prefetch(panel, b.add(column, soon), KernelBuilder::firstLevel);
+    Value y = b.loadVector(panel, b.add(column, at), lanes);
     rhs.push_back(b.widen(y, arithmetic.sum, arithmetic.rhsUnsigned));
   }
   for (int64_t row = firstRow; row < endRow; ++row) {

@@ -3,14 +3,14 @@
 // RUN:   | FileCheck %s --check-prefixes=CHECK,NARROW
 
 // The sums of a tile stay in registers through the loop over k: 6 x 64 of them
-// where there are 32 registers, 6 x 16 where there are 16. What follows the
-// product is computed from a finished tile.
+// where there are 32 registers, 6 x 16 where there are 16; four k make an
+// iteration. What follows the product is computed from a finished tile.
 // CHECK-LABEL: func.func @packed(
 // WIDE:          %[[SUMS:.+]]:24 = scf.for {{.*}} -> (vector<16xf32>
-// WIDE-COUNT-24:   math.fma
+// WIDE-COUNT-96:   math.fma
 // WIDE-NOT:        math.fma
 // NARROW:        %[[SUMS:.+]]:12 = scf.for {{.*}} -> (vector<8xf32>
-// NARROW-COUNT-12:  math.fma
+// NARROW-COUNT-48: math.fma
 // NARROW-NOT:      math.fma
 // CHECK:           scf.yield
 // CHECK:         llvm.store %[[SUMS]]#0
