@@ -95,6 +95,10 @@ bool hasOneLocalUse(Value value) {
          value.getParentBlock() == (*value.user_begin())->getBlock();
 }
 
+bool gathers(Operation *op) {
+  return isa<ElementOpInterface>(op) && op->hasTrait<OpTrait::ReadsIndices>();
+}
+
 /// A concatenation of many weights is within; a walk through a whole model for
 /// each of its values is not.
 constexpr size_t kMaxParameterOps = 1024;

@@ -26,6 +26,9 @@ mlir::Value makeSplat(mlir::OpBuilder &builder, mlir::Location loc,
 /// `x` under reshapes that only add or drop unit axes.
 mlir::Value lookThroughUnitReshapes(mlir::Value x);
 
+/// True if `op` reads single elements or slices of its operand, by index.
+bool gathers(mlir::Operation *op);
+
 /// True if `value` depends on weights and constants alone, by a few ops.
 bool isParameter(mlir::Value value);
 

@@ -4,7 +4,6 @@
 #include "compiler/passes/graph/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -43,6 +42,20 @@ public:
     Value zero = makeSplat(builder, loc, scalar, 0.0);
     return builder.create<PadOp>(loc, x, zero, none, high, none,
                                  PadMode::constant);
+  }
+
+  /// The first `extent` places of `axis`.
+  Value sliceTo(Value x, int64_t axis, int64_t extent) {
+    RankedTensorType type = getTensorType(x);
+    if (type.getDimSize(axis) == extent)
+      return x;
+    SmallVector<int64_t> shape(type.getShape());
+    shape[axis] = extent;
+    SmallVector<int64_t> steps(type.getRank(), 1);
+    SmallVector<AffineExpr> starts(type.getRank(),
+                                   builder.getAffineConstantExpr(0));
+    auto map = AffineMap::get(0, 0, starts, builder.getContext());
+    return builder.create<SliceOp>(loc, type.clone(shape), x, map, steps);
   }
 
   /// Swaps the last two axes.
@@ -98,22 +111,23 @@ Value packFilter(OpBuilder &builder, ConvOp op) {
   return packRhs(builder, op.getLoc(), grouped, /*transposed=*/true);
 }
 
-/// The weights that the ops of `function` read by index, by name: they must
-/// stay as they are.
-llvm::StringSet<> getGatheredWeights(func::FuncOp function) {
-  llvm::StringSet<> names;
-  function.walk([&](GatherOp op) {
-    if (auto weight = op.getX().getDefiningOp<WeightOp>())
-      names.insert(weight.getName());
-  });
-  return names;
+/// What `packRhs` made `panels` of, which is of `type`.
+Value unpackRhs(OpBuilder &builder, Location loc, Value panels, bool transposed,
+                RankedTensorType type) {
+  Packer packer(builder, loc);
+  int64_t rank = type.getRank(), axis = rank - (transposed ? 2 : 1);
+  SmallVector<int64_t> shape(type.getShape());
+  ArrayRef<int64_t> last = getTensorType(panels).getShape().take_back(3);
+  shape[axis] = last[0] * last[2];
+  Value x = transposed ? packer.transposeLast(panels)
+                       : packer.transposePanels(panels);
+  return packer.sliceTo(packer.reshape(x, shape), axis, type.getDimSize(axis));
 }
 
 struct PackWeightsPass : impl::PackWeightsPassBase<PackWeightsPass> {
   void runOnOperation() override {
     DecisionLog log(getOperation(), "pack-weights");
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      gathered = getGatheredWeights(function);
       packed.clear();
       function.walk([&](Operation *op) {
         if (auto matmul = dyn_cast<MatmulOp>(op))
@@ -138,9 +152,6 @@ private:
       return "integers have no panel format";
     if (getConstant(op.getN()).value_or(0) < kMinColumns)
       return "fewer columns than are worth a panel";
-    auto weight = op.getRhs().getDefiningOp<WeightOp>();
-    if (weight && gathered.contains(weight.getName()))
-      return "rows are read by index too: a packed copy would store it twice";
     return "";
   }
 
@@ -158,12 +169,28 @@ private:
       OpBuilder builder(op);
       builder.setInsertionPointAfterValue(rhs);
       panels = packRhs(builder, op.getLoc(), rhs, transposed);
+      gatherFromPanels(rhs, panels, transposed, log);
     }
     op.getRhsMutable().assign(panels);
     op.setTransposeRhs(false);
     op.setPackedRhs(true);
     log.add(op, "packed", "panels of columns",
             {{"bytes", double(getBytes(getTensorType(panels)))}});
+  }
+
+  /// Ops that read elements of `rhs` by index find them in the panels: it is
+  /// not stored twice.
+  void gatherFromPanels(Value rhs, Value panels, bool transposed,
+                        DecisionLog &log) {
+    RankedTensorType type = getTensorType(rhs);
+    for (OpOperand &use : llvm::make_early_inc_range(rhs.getUses())) {
+      Operation *op = use.getOwner();
+      if (!gathers(op))
+        continue;
+      OpBuilder builder(op);
+      use.set(unpackRhs(builder, op->getLoc(), panels, transposed, type));
+      log.add(op, "reads panels", "a product reads the same weight");
+    }
   }
 
   StringRef getObjection(ConvOp op) {
@@ -201,7 +228,6 @@ private:
             {{"bytes", double(getBytes(getTensorType(panels)))}});
   }
 
-  llvm::StringSet<> gathered;
   /// The panels of a weight, so that it is packed once.
   llvm::DenseMap<std::pair<Value, int64_t>, Value> packed;
 };

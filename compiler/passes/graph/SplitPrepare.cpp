@@ -50,17 +50,6 @@ bool isWorthStoring(Value value, fusion::CostModel &model) {
   return flops > model.getMachine().cheapFlops;
 }
 
-/// What is stored of `value`, a parameter read by main: broadcasts and reshapes
-/// cost a kernel nothing and stay there.
-Value getStored(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<BroadcastOp, ReshapeOp>(op))
-      break;
-    value = op->getOperand(0);
-  }
-  return value;
-}
-
 class PrepareSplitter {
 public:
   PrepareSplitter(func::FuncOp main, DecisionLog &log)
@@ -98,19 +87,40 @@ private:
       if (computesParameters(op))
         parameters.insert(op->result_begin(), op->result_end());
     });
-    llvm::DenseMap<Value, bool> known;
+    // Those that read by index take what others have stored.
+    SmallVector<OpOperand *> uses, sparseUses;
     main.walk([&](Operation *op) {
       if (op->getNumResults() && parameters.contains(op->getResult(0)))
         return;
-      for (Value operand : op->getOperands()) {
-        if (!parameters.contains(operand))
-          continue;
-        Value value = getStored(operand);
-        if (!isa<WeightOp>(value.getDefiningOp()) &&
-            (dependsOnWeight(value, known) || isWorthStoring(value, model)))
-          stored.insert(value);
-      }
+      for (OpOperand &use : op->getOpOperands())
+        if (parameters.contains(use.get()))
+          (gathers(op) ? sparseUses : uses).push_back(&use);
     });
+    uses.append(sparseUses);
+    llvm::DenseMap<Value, bool> known;
+    for (OpOperand *use : uses) {
+      Value value = getStored(*use);
+      if (!isa<WeightOp>(value.getDefiningOp()) &&
+          (dependsOnWeight(value, known) || isWorthStoring(value, model)))
+        stored.insert(value);
+    }
+  }
+
+  /// What is stored of a parameter that main reads: broadcasts and reshapes
+  /// cost a kernel nothing and stay there, any movement does so where few
+  /// elements are read, by index.
+  Value getStored(OpOperand &use) {
+    bool isSparse = gathers(use.getOwner());
+    Value value = use.get();
+    while (!stored.contains(value)) {
+      Operation *op = value.getDefiningOp();
+      bool isMovement =
+          isa<ElementOpInterface>(op) && op->getNumOperands() == 1;
+      if (!isa<BroadcastOp, ReshapeOp>(op) && !(isSparse && isMovement))
+        break;
+      value = op->getOperand(0);
+    }
+    return value;
   }
 
   /// The ops that compute the stored values, and these, in order.

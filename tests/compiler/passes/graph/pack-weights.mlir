@@ -32,16 +32,21 @@ func.func @transposed(%x: tensor<2x8xf32>) -> tensor<2x40xf32> {
   return %a : tensor<2x40xf32>
 }
 
-// Rows of the embedding are read by index: it is stored once, as it is.
-// CHECK-LABEL: func @tied_embedding_stays
-// CHECK:         graph.matmul {{.*}} {transpose_rhs}
-func.func @tied_embedding_stays(%i: tensor<2xi64>) -> tensor<2x64xf32> {
-  %w = graph.weight "embedding" : tensor<64x8xf32>
+// Rows of the embedding are read by index, from the panels: it is stored once.
+// CHECK-LABEL: func @tied_embedding
+// CHECK:         %[[PANELS:.+]] = graph.transpose {{.*}} -> tensor<2x8x64xf32>
+// CHECK:         %[[COLUMNS:.+]] = graph.transpose %[[PANELS]] [0, 2, 1]
+// CHECK:         %[[ROWS:.+]] = graph.reshape %[[COLUMNS]] {{.*}} -> tensor<128x8xf32>
+// CHECK:         %[[TABLE:.+]] = graph.slice %[[ROWS]] {{.*}} -> tensor<100x8xf32>
+// CHECK:         %[[E:.+]] = graph.gather %[[TABLE]]
+// CHECK:         graph.matmul %[[E]], %[[PANELS]] {packed_rhs}
+func.func @tied_embedding(%i: tensor<2xi64>) -> tensor<2x100xf32> {
+  %w = graph.weight "embedding" : tensor<100x8xf32>
   %e = graph.gather %w, %i {axis = 0}
-    : (tensor<64x8xf32>, tensor<2xi64>) -> tensor<2x8xf32>
+    : (tensor<100x8xf32>, tensor<2xi64>) -> tensor<2x8xf32>
   %a = graph.matmul %e, %w {transpose_rhs}
-    : (tensor<2x8xf32>, tensor<64x8xf32>) -> tensor<2x64xf32>
-  return %a : tensor<2x64xf32>
+    : (tensor<2x8xf32>, tensor<100x8xf32>) -> tensor<2x100xf32>
+  return %a : tensor<2x100xf32>
 }
 
 // CHECK-LABEL: func @activations_stay

@@ -48,3 +48,21 @@ func.func @main(%x: tensor<65536xf32>, %i: tensor<65536xi64>) -> tensor<65536xf3
   %y = graph.select %m, %x, %c : (tensor<65536xi1>, tensor<65536xf32>, tensor<65536xf32>) -> tensor<65536xf32>
   return %y : tensor<65536xf32>
 }
+
+// -----
+
+// Where few elements are read, by index, movement stays with the reader.
+// CHECK-LABEL: func.func @main
+// CHECK:         %[[W:.+]] = graph.weight "prepare.0" : tensor<8x4xf32>
+// CHECK:         %[[T:.+]] = graph.transpose %[[W]]
+// CHECK:         graph.gather %[[T]]
+// CHECK-LABEL: func.func @prepare
+// CHECK-NOT:     graph.transpose
+func.func @main(%i: tensor<2xi64>) -> tensor<2x8xf32> {
+  %w = graph.weight "w" : tensor<8x4xf32>
+  %e = graph.exp %w : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %t = graph.transpose %e [1, 0] : (tensor<8x4xf32>) -> tensor<4x8xf32>
+  %y = graph.gather %t, %i {axis = 0}
+    : (tensor<4x8xf32>, tensor<2xi64>) -> tensor<2x8xf32>
+  return %y : tensor<2x8xf32>
+}
