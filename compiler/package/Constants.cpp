@@ -1,5 +1,6 @@
 #include "compiler/package/Constants.h"
 #include "compiler/package/EntryBuilder.h"
+#include "dialects/graph/Shape.h"
 #include "runtime/package/Digest.h"
 
 #include <set>
@@ -58,6 +59,40 @@ std::vector<ModelTensorInfo> listModelTensors(ModuleOp module,
   return tensors;
 }
 
+// --- Readers ---
+
+static Value getRoot(Value buffer) {
+  while (auto view = buffer.getDefiningOp<exec::ViewOp>())
+    buffer = view.getBase();
+  return buffer;
+}
+
+std::vector<uint64_t> countReadBytes(ModuleOp module) {
+  std::vector<uint64_t> sizes;
+  for (exec::ConstantOp op : module.getOps<exec::ConstantOp>())
+    sizes.push_back(getByteSize(cast<RankedTensorType>(op.getType())));
+  std::vector<uint64_t> counts(sizes.size());
+  auto symbols = graph::getSymbols(module);
+  auto count = [&](exec::CommandOpInterface command) {
+    for (Value read : command.getReads()) {
+      auto buffer = getRoot(read).getDefiningOp<exec::BufferOp>();
+      if (!buffer || buffer.getStorage() != exec::StorageClass::constant)
+        continue;
+      uint64_t index = *buffer.getIndex();
+      auto launch = dyn_cast<exec::LaunchOp>(command.getOperation());
+      bool isOnce = launch && isa<exec::EntryOp>(launch->getParentOp());
+      counts[index] +=
+          isOnce && launch.getBytes()
+              ? graph::getRange(launch.getBytes()->getResult(0), symbols).max
+              : sizes[index];
+    }
+  };
+  for (exec::EntryOp entry : module.getOps<exec::EntryOp>())
+    if (entry.getSymName() != "prepare")
+      entry.walk(count);
+  return counts;
+}
+
 // --- Sources ---
 
 namespace {
@@ -76,12 +111,6 @@ public:
   }
 
 private:
-  static Value getRoot(Value buffer) {
-    while (auto view = buffer.getDefiningOp<exec::ViewOp>())
-      buffer = view.getBase();
-    return buffer;
-  }
-
   void follow(exec::CommandOpInterface command) {
     std::set<uint32_t> read;
     for (Value buffer : command.getReads()) {
@@ -174,7 +203,8 @@ ConstantBytes::layOut(std::vector<ConstPlace> &places) const {
     if (constant.isLeftOut)
       continue;
     place.digest = runtime::digestOf(constant.get());
-    tensors.push_back({place.offset, constant.get(), *place.digest});
+    tensors.push_back(
+        {place.offset, constant.get(), *place.digest, place.isSparse});
   }
   return tensors;
 }

@@ -16,6 +16,10 @@ std::vector<ModelTensorInfo> listModelTensors(mlir::ModuleOp module,
 /// Which model tensors each exec.constant is computed from by `prepare`.
 std::vector<std::vector<uint32_t>> findSources(mlir::ModuleOp module);
 
+/// The most bytes that the launches of a run move which read each
+/// exec.constant; the size of those that another command reads.
+std::vector<uint64_t> countReadBytes(mlir::ModuleOp module);
+
 /// The bytes of all exec.constant ops: of a value, of the store, or memory that
 /// `prepare` fills. Without weights only values have bytes: what is no tensor
 /// of the model cannot be given later.

@@ -9,6 +9,9 @@ using runtime::Status;
 /// Sections in the order they are added.
 static constexpr uint32_t kFirstCodeSection = 1;
 
+/// A weight is sparse if a run reads less than this part of it.
+static constexpr uint64_t kSparseShare = 4;
+
 static package::VariantInfo describe(const package::CompiledVariant &variant,
                                      uint32_t section) {
   return {variant.cpu.name, variant.cpu.features, section,
@@ -43,6 +46,9 @@ static package::ProgramParts describe(const package::PackageInputs &inputs,
   for (auto [place, sources] :
        llvm::zip_equal(parts.constants, package::findSources(inputs.module)))
     place.sources = sources;
+  for (auto [place, bytes] :
+       llvm::zip_equal(parts.constants, package::countReadBytes(inputs.module)))
+    place.isSparse = bytes < place.bytes / kSparseShare;
   for (const package::CompiledVariant &variant : inputs.variants)
     parts.variants.push_back(
         describe(variant, kFirstCodeSection + parts.variants.size()));

@@ -64,7 +64,7 @@ ProgramBuilder::Tables<format::ConstTensor> ProgramBuilder::buildConstants() {
     auto sources = fbb.CreateVector(place.sources);
     tables.push_back(format::CreateConstTensor(
         fbb, name, getDType(type.getElementType()), shape, place.offset,
-        place.bytes, digest, sources));
+        place.bytes, digest, sources, place.isSparse));
   }
   return tables;
 }

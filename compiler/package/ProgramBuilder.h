@@ -24,6 +24,8 @@ struct ConstPlace {
   std::optional<format::Digest> digest = {};
   /// Positions in `ProgramParts::modelTensors` it is computed from.
   std::vector<uint32_t> sources;
+  /// A run reads few of the bytes.
+  bool isSparse = false;
 };
 
 /// A tensor of the model as replacement files name it.

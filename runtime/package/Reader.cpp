@@ -172,7 +172,23 @@ Status Package::mapWeights() {
     return makeError(Code::OutOfMemory, "cannot map ", weightsSection->size,
                      " bytes of '", name, "': ", std::strerror(errno));
   mapping = static_cast<std::byte *>(address);
+  const auto *weights = program().weights();
+  for (size_t i = 0; weights && i < weights->size(); ++i)
+    if (weights->Get(i)->sparse() && hasWeight(*weights->Get(i)))
+      adviseSparse(*weights->Get(i));
   return Status();
+}
+
+/// Pages of a tensor of which few are needed are not read ahead. Where the
+/// system refuses, they cost time and no more.
+void Package::adviseSparse(const format::ConstTensor &tensor) const {
+  uint64_t begin = (tensor.offset() + format::kPageSize - 1) /
+                   format::kPageSize * format::kPageSize;
+  uint64_t end = (tensor.offset() + tensor.bytes()) / format::kPageSize *
+                 format::kPageSize;
+  if (begin >= end)
+    return;
+  (void)madvise(mapping + begin, end - begin, MADV_RANDOM);
 }
 
 std::span<const std::byte>

@@ -53,6 +53,7 @@ private:
   Status checkSection(size_t index, uint64_t fileSize) const;
   Status readProgram();
   Status mapWeights();
+  void adviseSparse(const format::ConstTensor &tensor) const;
   Status verifyWeights() const;
   Status readAt(uint64_t offset, std::span<std::byte> bytes) const;
   Status malformed(const std::string &what) const;

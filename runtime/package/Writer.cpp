@@ -3,10 +3,16 @@
 #include "runtime/data/OutputFile.h"
 #include "runtime/package/Digest.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace tcc;
 using namespace tcc::runtime;
+
+/// Linux keeps what one call wrote in pages as large as the call, and maps all
+/// of a large page where a part of it is read. So a tensor of which few bytes
+/// are read is written in small pieces, any other at once.
+static constexpr uint64_t kSparsePiece = 1 << 16;
 
 uint32_t PackageWriter::addSection(format::SectionKind kind,
                                    std::span<const std::byte> bytes) {
@@ -18,7 +24,12 @@ uint32_t PackageWriter::addWeights(std::span<const WeightData> tensors) {
   Section section{format::SectionKind::Weights, 0, {}, {}};
   DigestStream digests;
   for (const WeightData &tensor : tensors) {
-    section.pieces.push_back({tensor.offset, tensor.bytes});
+    uint64_t size = tensor.bytes.size();
+    uint64_t step = tensor.isSparse ? kSparsePiece : size;
+    for (uint64_t at = 0; at < size; at += step)
+      section.pieces.push_back(
+          {tensor.offset + at,
+           tensor.bytes.subspan(at, std::min(step, size - at))});
     section.size = tensor.offset + tensor.bytes.size();
     digests.update(std::as_bytes(std::span(tensor.digest.bytes)));
   }

@@ -22,6 +22,7 @@ struct WeightData {
   uint64_t offset; ///< from the start of the section; ascending, 64-aligned
   std::span<const std::byte> bytes;
   format::Digest digest; ///< of `bytes`, as ConstTensor.digest says
+  bool isSparse = false; ///< as ConstTensor.sparse
 };
 
 class PackageWriter {

@@ -233,7 +233,8 @@ void ProgramBuilder::write(const std::string &path) {
     format::Digest digest;
     std::memcpy(&digest, tables.weights[i]->digest.data(), sizeof(digest));
     weights.push_back({tables.weights[i]->offset,
-                       std::as_bytes(std::span(weightValues[i])), digest});
+                       std::as_bytes(std::span(weightValues[i])), digest,
+                       tables.weights[i]->sparse});
   }
   if (withWeights && !weights.empty())
     writer.addWeights(weights);

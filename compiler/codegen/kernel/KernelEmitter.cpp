@@ -1,5 +1,6 @@
 #include "compiler/codegen/kernel/KernelEmitter.h"
 #include "compiler/codegen/kernel/SimplifyRegion.h"
+#include "compiler/codegen/kernel/Traffic.h"
 #include "compiler/passes/graph/fusion/Cost.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -94,14 +95,6 @@ static bool readsIndices(FusedOp fused) {
   return found;
 }
 
-static AffineExpr getBytes(ValueRange tensors, MLIRContext *context) {
-  AffineExpr bytes = getAffineConstantExpr(0, context);
-  for (Value tensor : tensors)
-    bytes = bytes + getNumElements(getExtents(tensor), context) *
-                        getStorageBytes(getElementTypeOrSelf(tensor));
-  return bytes;
-}
-
 /// Pointwise work by elements; that of ops with loops of their own at the
 /// upper bounds.
 static AffineExpr getFlops(FusedOp fused, fusion::CostModel &model) {
@@ -145,9 +138,7 @@ FailureOr<KernelInfo> analyzeKernel(FusedOp fused) {
   info.usedSymbols = getUsedSymbols(region->get());
   fusion::CostModel model(fused->getParentOfType<ModuleOp>());
   info.flops = getFlops(fused, model);
-  MLIRContext *context = fused.getContext();
-  info.bytes = getBytes(fused.getInputs(), context) +
-               getBytes(fused.getResults(), context);
+  info.bytes = getTraffic(fused, getModuleSymbols(fused));
   return info;
 }
 

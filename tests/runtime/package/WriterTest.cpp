@@ -2,6 +2,9 @@
 #include "runtime/package/Reader.h"
 #include "tests/runtime/Fixture.h"
 
+#include <cstring>
+#include <numeric>
+
 using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::tests;
@@ -23,6 +26,23 @@ TEST(Writer, WhatIsWrittenIsRead) {
   auto values = package->weight(*package->program().weights()->Get(1));
   EXPECT_EQ(*reinterpret_cast<const float *>(values.data()), 4);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(values.data()) % 64, 0u);
+}
+
+TEST(Writer, SparseWeightsAreWhole) {
+  TemporaryFolder folder;
+  ProgramBuilder builder = addOneProgram();
+  std::vector<float> values(100001);
+  std::iota(values.begin(), values.end(), 0.0f);
+  builder.weight("v", {4});
+  builder.tables.weights[builder.weight("w", values)]->sparse = true;
+  builder.write(folder / "m.tcc");
+
+  auto package = unwrap(Package::open(folder / "m.tcc"));
+  const format::ConstTensor &weight = *package->program().weights()->Get(1);
+  EXPECT_TRUE(weight.sparse());
+  auto bytes = package->weight(weight);
+  ASSERT_EQ(bytes.size(), values.size() * sizeof(float));
+  EXPECT_EQ(std::memcmp(bytes.data(), values.data(), bytes.size()), 0);
 }
 
 TEST(Writer, SameContentGivesSameBytes) {

@@ -28,10 +28,13 @@ module attributes {graph.symbols = [#graph.symbol<"n", 1 to 8 by 1>]} {
 
 // -----
 
-// A kernel that reads indices from data reports bad ones in the fault buffer.
+// A kernel that reads indices from data reports bad ones in the fault buffer. Of
+// what it reads by them it moves two rows.
+// CHECK:       #[[BYTES:.+]] = affine_map<() -> (144)>
 // CHECK:       exec.entry @main
 // CHECK:         %[[F:[0-9]+]] = exec.buffer fault
 // CHECK:         exec.launch @k0{{.*}} fault(%[[F]] :
+// CHECK-SAME:      bytes = #[[BYTES]]
 func.func @main(%x: tensor<4x8xf32>, %i: tensor<2xi64>) -> tensor<2x8xf32> {
   %0 = graph.fused <pointwise> (%x, %i)
       : (tensor<4x8xf32>, tensor<2xi64>) -> tensor<2x8xf32> {
