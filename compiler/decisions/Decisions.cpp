@@ -82,4 +82,15 @@ std::string getNodeName(Operation *op) {
   return name.empty() ? op->getName().getStringRef().str() : name;
 }
 
+llvm::SetVector<StringRef> getNodeNames(Location location) {
+  llvm::SetVector<StringRef> names;
+  location->walk([&](Location part) {
+    auto named = dyn_cast<NameLoc>(part);
+    if (named)
+      names.insert(named.getName().getValue());
+    return named ? WalkResult::skip() : WalkResult::advance();
+  });
+  return names;
+}
+
 } // namespace tcc

@@ -10,6 +10,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SetVector.h"
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +55,8 @@ std::vector<Decision> getDecisions(mlir::ModuleOp module);
 /// The model's name of the node that `op` came from: the first name in its
 /// location, else the name of the op.
 std::string getNodeName(mlir::Operation *op);
+/// All nodes that `location` names, each once.
+llvm::SetVector<llvm::StringRef> getNodeNames(mlir::Location location);
 
 } // namespace tcc
 

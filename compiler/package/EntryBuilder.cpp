@@ -1,4 +1,5 @@
 #include "compiler/package/EntryBuilder.h"
+#include "compiler/decisions/Decisions.h"
 #include "dialects/graph/Shape.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -153,9 +154,13 @@ Offset<void> EntryBuilder::buildLaunch(exec::LaunchOp op) {
   auto tasks = buildSize(op.getTasks());
   auto node = fbb.CreateString(op.getNode().str());
   auto flops = buildSize(op.getFlops()), bytes = buildSize(op.getBytes());
+  std::vector<Offset<flatbuffers::String>> names;
+  for (StringRef name : getNodeNames(op.getLoc()))
+    names.push_back(fbb.CreateSharedString(name.data(), name.size()));
+  auto nodes = fbb.CreateVector(names);
   return format::CreateLaunch(fbb, kernels.at(op.getKernelAttr().getAttr()),
                               buffersVector, sizesVector, tasks,
-                              bool(op.getFault()), node, flops, bytes)
+                              bool(op.getFault()), node, flops, bytes, nodes)
       .Union();
 }
 

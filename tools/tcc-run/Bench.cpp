@@ -1,4 +1,5 @@
 #include "tools/tcc-run/Json.h"
+#include "tools/tcc-run/Profile.h"
 #include "tools/tcc-run/Session.h"
 
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@ using Clock = std::chrono::steady_clock;
 
 /// Fewer runs than these say nothing about percentiles.
 static constexpr size_t kFewestRuns = 10;
+static constexpr size_t kMaxProfiledRuns = 100;
 
 static double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -63,62 +65,6 @@ static uint64_t peakResidentBytes() {
   return kibibytes * 1024;
 }
 
-using ProfileRows = std::vector<std::pair<const format::Launch *, ProfileRow>>;
-
-/// The launches of up to 100 runs, most expensive first.
-static Result<ProfileRows> profileLaunches(Context &context, size_t runs) {
-  Profile profile;
-  context.walker().setProfile(&profile);
-  Status status;
-  for (size_t i = 0; i < std::min<size_t>(runs, 100) && status.ok(); ++i)
-    status = context.run();
-  context.walker().setProfile(nullptr);
-  if (!status.ok())
-    return status;
-  ProfileRows rows(profile.begin(), profile.end());
-  std::sort(rows.begin(), rows.end(), [](const auto &a, const auto &b) {
-    return a.second.nanoseconds > b.second.nanoseconds;
-  });
-  return rows;
-}
-
-static std::string_view kernelOf(const Context &context,
-                                 const format::Launch &launch) {
-  const auto &kernels = *context.executable().program().kernels();
-  return kernels.Get(launch.kernel())->symbol()->string_view();
-}
-
-static void printProfile(const Context &context, const ProfileRows &rows) {
-  double total = 0;
-  for (const auto &[launch, row] : rows)
-    total += row.nanoseconds;
-  std::printf("%8s %6s %7s %9s %8s  %s\n", "us/call", "%", "calls", "GFLOP/s",
-              "GB/s", "node");
-  for (const auto &[launch, row] : rows) {
-    const char *node = launch->node() ? launch->node()->c_str() : "";
-    std::printf("%8.1f %6.2f %7llu %9.2f %8.2f  %s [%s]\n",
-                row.nanoseconds / 1e3 / row.calls,
-                total > 0 ? 100 * row.nanoseconds / total : 0,
-                static_cast<unsigned long long>(row.calls),
-                static_cast<double>(row.flops) / row.nanoseconds,
-                static_cast<double>(row.bytes) / row.nanoseconds, node,
-                kernelOf(context, *launch).data());
-  }
-}
-
-static nlohmann::ordered_json describeProfile(const Context &context,
-                                              const ProfileRows &rows) {
-  auto list = nlohmann::ordered_json::array();
-  for (const auto &[launch, row] : rows)
-    list.push_back({{"node", launch->node() ? launch->node()->str() : ""},
-                    {"kernel", kernelOf(context, *launch)},
-                    {"calls", row.calls},
-                    {"ms", row.nanoseconds / 1e6},
-                    {"flops", row.flops},
-                    {"bytes", row.bytes}});
-  return list;
-}
-
 static nlohmann::ordered_json describeTimes(const std::vector<double> &times,
                                             const Context &context) {
   return {{"schema_version", 1},
@@ -150,16 +96,16 @@ int tools::benchCommand(const BenchOptions &options) {
   auto times = measure(context, options);
   if (!times.ok())
     return report(times.takeStatus());
-  Result<ProfileRows> profile = ProfileRows();
+  auto document = describeTimes(*times, context);
+  Result<RunProfile> profile = RunProfile();
   if (options.profile)
-    profile = profileLaunches(context, times->size());
+    profile = profileRuns(context, std::min(times->size(), kMaxProfiledRuns));
   if (!profile.ok())
     return report(profile.takeStatus());
 
   if (options.running.json) {
-    auto document = describeTimes(*times, context);
     if (options.profile)
-      document["profile"] = describeProfile(context, *profile);
+      describeProfile(context, *profile, document);
     printJson(document);
     return 0;
   }

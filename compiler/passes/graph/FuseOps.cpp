@@ -7,7 +7,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -70,13 +69,7 @@ static void recordRefusals(KernelGraph &graph, DecisionLog &log) {
 /// The nodes whose ops a kernel computes; a long list ends with a count.
 static std::string listNodes(graph::FusedOp fused) {
   constexpr size_t kMaxListed = 8;
-  llvm::SetVector<StringRef> names;
-  fused.getLoc()->walk([&](Location part) {
-    auto named = dyn_cast<NameLoc>(part);
-    if (named)
-      names.insert(named.getName().getValue());
-    return named ? WalkResult::skip() : WalkResult::advance();
-  });
+  llvm::SetVector<StringRef> names = getNodeNames(fused.getLoc());
   std::string list =
       llvm::join(names.getArrayRef().take_front(kMaxListed), ", ");
   if (names.size() > kMaxListed)

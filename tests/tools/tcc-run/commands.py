@@ -196,11 +196,15 @@ def test_other_commands(suite):
     suite.tally.check("bench json", ok and row["plan_bytes"] > 0, done.out)
     done = suite.expect(0, "bench", suite.package, "--dim", "batch=2", "--iterations",
                         "20", "--profile")  # fmt: skip
-    suite.tally.check("profile", "add_one_node [add_one]" in done.out, done.out)
+    ok = "add_one: add_one_node" in done.out and "between kernels" in done.out
+    suite.tally.check("profile", ok, done.out)
     done = suite.expect(0, "bench", suite.package, "--dim", "batch=2", "--iterations",
                         "20", "--profile", "--json")  # fmt: skip
-    rows = json.loads(done.out)["profile"]
-    suite.tally.check("profile json", rows[0]["kernel"] == "add_one", done.out)
+    row = json.loads(done.out)
+    (kernel,) = row["profile"]
+    ok = kernel["kernel"] == "add_one" and kernel["nodes"] == ["add_one_node"]
+    ok &= row["profile_runs"] == kernel["calls"] == 20 and row["roofline_gflops"] > 0
+    suite.tally.check("profile json", ok and kernel["ms"] <= row["profile_ms"], done.out)
     done = suite.expect(0, "bench", suite.package, "--dim", "batch=2", "-q")
     suite.tally.check("quiet", done.out == "", done.out)
     row = json.loads(suite.expect(0, "info", suite.package, "--json").out)

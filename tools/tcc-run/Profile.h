@@ -1,0 +1,37 @@
+//===- Profile.h - Where the time of a run goes -----------------*- C++ -*-===//
+#ifndef TCC_TOOLS_TCCRUN_PROFILE_H
+#define TCC_TOOLS_TCCRUN_PROFILE_H
+
+#include "runtime/executor/Context.h"
+#include "tools/tcc-run/Roofline.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tcc::tools {
+
+/// The launches of some runs, most expensive first.
+struct RunProfile {
+  struct Row {
+    const format::Launch *launch;
+    runtime::ProfileRow spent; ///< of all runs
+  };
+  size_t runs = 0;
+  uint64_t nanoseconds = 0; ///< of all runs, from their start to their end
+  std::vector<Row> rows;
+  Roofline roofline;
+
+  uint64_t inLaunches() const;
+  /// The least time that the roofline allows / the time spent.
+  double shareOf(const runtime::ProfileRow &spent) const;
+};
+
+runtime::Result<RunProfile> profileRuns(runtime::Context &context, size_t runs);
+
+void printProfile(const runtime::Context &context, const RunProfile &profile);
+/// Adds the fields to the document of `bench`.
+void describeProfile(const runtime::Context &context, const RunProfile &profile,
+                     nlohmann::ordered_json &document);
+
+} // namespace tcc::tools
+
+#endif // TCC_TOOLS_TCCRUN_PROFILE_H
