@@ -59,7 +59,10 @@ class Library:
 
 
 class Context:
-    """One context; `run` takes and gives numpy arrays by name."""
+    """One context; `run` takes and gives numpy arrays by name.
+
+    The inputs stay bound, for runs that follow by tcc_context_run.
+    """
 
     def __init__(self, library, program, threads=0):
         self.library, self.program = library, program
@@ -73,13 +76,13 @@ class Context:
         self.library.lib.tcc_context_release(self.handle)
 
     def run(self, inputs, outputs):
-        lib, kept = self.library.lib, []
+        lib, self.bound = self.library.lib, []
         for name, array in inputs.items():
             array = np.asarray(array, order="C")
             shape = (c.c_int64 * max(1, array.ndim))(*array.shape)
             dtype = DTYPES.index(array.dtype.name)
             tensor = Tensor(array.ctypes.data, dtype, array.ndim, shape)
-            kept.append((array, shape, tensor))
+            self.bound.append(array)
             index = lib.tcc_program_find_input(self.program, name.encode())
             self.library.call(
                 "tcc_context_bind_input",
