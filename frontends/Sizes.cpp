@@ -196,6 +196,19 @@ Size Sizes::apply(SizeOp op, AffineExpr lhs, AffineExpr rhs) const {
   return std::nullopt;
 }
 
+graph::Range Sizes::getTightRange(AffineExpr size) const {
+  graph::Range tight{INT64_MAX, INT64_MIN};
+  SmallVector<unsigned> used = getUsedSymbols(size);
+  bool isExact = used.size() == 1 &&
+                 tryValues(symbols, used, [&](ArrayRef<int64_t> values) {
+                   int64_t value = graph::evaluate(size, values);
+                   tight.min = std::min(tight.min, value);
+                   tight.max = std::max(tight.max, value);
+                   return false;
+                 });
+  return isExact ? tight : getRange(size);
+}
+
 std::optional<bool> Sizes::compare(SizeCompare kind, AffineExpr lhs,
                                    AffineExpr rhs) const {
   graph::Range difference;
@@ -206,7 +219,8 @@ std::optional<bool> Sizes::compare(SizeCompare kind, AffineExpr lhs,
   } else {
     if (!isModerate(getRange(lhs)) || !isModerate(getRange(rhs)))
       return std::nullopt;
-    difference = getRange(simplify(lhs - rhs, symbols.size()));
+    // n - (n + 1) floordiv 2: the bounds of the two say little.
+    difference = getTightRange(simplify(lhs - rhs, symbols.size()));
   }
   auto decide = [](bool always, bool never) -> std::optional<bool> {
     if (always || never)

@@ -59,6 +59,9 @@ public:
   int64_t getMaxElements(llvm::ArrayRef<mlir::AffineExpr> extents) const;
 
 private:
+  /// Exact bounds where `size` depends on one symbol with few values.
+  graph::Range getTightRange(mlir::AffineExpr size) const;
+
   mlir::MLIRContext *context;
   llvm::SmallVector<graph::SymbolAttr> symbols;
 };

@@ -23,7 +23,7 @@ static Object describeCpus(llvm::ArrayRef<cpu::Cpu> cpus) {
 static Object describeImport(const ImportOptions &options) {
   Object dims, shapes, values, states;
   for (const DimBinding &dim : options.dims)
-    dims[dim.name] = Array{dim.min, dim.max};
+    dims[dim.name] = Array{dim.min, dim.max, dim.step};
   for (const InputShape &shape : options.inputShapes)
     shapes[shape.name] = Array(shape.extents);
   for (const InputValue &value : options.inputValues)

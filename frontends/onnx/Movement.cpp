@@ -261,26 +261,76 @@ static void importSplit(Node &node) {
   }
 }
 
+static std::optional<Content> getPads(Node &node) {
+  if (node.getVersion() >= 11)
+    return node.requireContent(1, "pads");
+  Content pads;
+  for (int64_t n : node.intsAttr("pads").value_or(SmallVector<int64_t>()))
+    pads.push_back(node.getSizes().constant(n));
+  return pads;
+}
+
+/// Borders of sizes that are not known are parts of their own.
+static Value padBySizes(Node &node, Value x, Value value,
+                        ArrayRef<AffineExpr> low, ArrayRef<AffineExpr> high) {
+  for (auto [axis, before, after] : llvm::enumerate(low, high)) {
+    SmallVector<Value> parts;
+    auto addBorder = [&](AffineExpr size) {
+      auto where = node.getSizes().findNegative(size);
+      if (where)
+        node.fail("pads may be negative for " + *where);
+      graph::Extents extents = node.extents(x);
+      extents[axis] = size;
+      if (!where && graph::getConstant(size) != 0)
+        parts.push_back(node.broadcast(value, extents));
+    };
+    addBorder(before);
+    parts.push_back(x);
+    addBorder(after);
+    if (node.hasFailed())
+      return {};
+    if (parts.size() > 1)
+      x = node.concat(parts, axis);
+  }
+  return x;
+}
+
+static Value padAxes(Node &node, Value x, Value value, graph::PadMode mode,
+                     ArrayRef<AffineExpr> low, ArrayRef<AffineExpr> high) {
+  SmallVector<int64_t> lowInts, highInts;
+  for (auto [before, after] : llvm::zip(low, high)) {
+    auto l = graph::getConstant(before), h = graph::getConstant(after);
+    if (!l || !h) {
+      if (mode == graph::PadMode::constant)
+        return padBySizes(node, x, value, low, high);
+      node.unsupported("pads that depend on a dynamic dimension");
+      return {};
+    }
+    if (std::max(std::abs(*l), std::abs(*h)) >= int64_t(1) << 31)
+      return node.fail("pads are malformed");
+    lowInts.push_back(*l);
+    highInts.push_back(*h);
+  }
+  return node.pad(x, value, lowInts, highInts, {}, mode);
+}
+
 static void importPad(Node &node) {
   Value x = node.input(0);
   bool isOld = node.getVersion() < 11;
-  auto pads = node.intsAttrOrInput("pads", 11, 1);
+  auto pads = getPads(node);
   if (!x || !pads)
     return (void)node.fail("pads are missing");
   int64_t rank = node.rank(x);
-  SmallVector<int64_t> axes;
-  for (int64_t axis = 0; axis < rank; ++axis)
-    axes.push_back(axis);
+  SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   if (node.getVersion() >= 18 && node.hasInput(3)) {
     auto given = node.requireInts(3, "axes");
     axes = node.axes(given.value_or(SmallVector<int64_t>()), rank);
   }
-  auto isValid = [](int64_t n) { return std::abs(n) < (int64_t(1) << 31); };
   if (node.hasFailed())
     return;
-  if (pads->size() != 2 * axes.size() || !llvm::all_of(*pads, isValid))
+  if (pads->size() != 2 * axes.size())
     return (void)node.fail("pads are malformed");
-  SmallVector<int64_t> low(rank, 0), high(rank, 0);
+  SmallVector<AffineExpr> low(rank, node.getSizes().constant(0)), high = low;
   for (auto [i, axis] : llvm::enumerate(axes)) {
     low[axis] = (*pads)[i];
     high[axis] = (*pads)[axes.size() + i];
@@ -291,7 +341,8 @@ static void importPad(Node &node) {
   auto mode = graph::symbolizePadMode(node.stringAttr("mode", "constant"));
   if (!mode)
     return (void)node.fail("mode is unknown");
-  node.setResult(0, node.pad(x, value, low, high, {}, *mode));
+  if (Value padded = padAxes(node, x, value, *mode, low, high))
+    node.setResult(0, padded);
 }
 
 static constexpr int64_t last = kLastOpset;

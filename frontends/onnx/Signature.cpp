@@ -72,10 +72,17 @@ void Signature::collectInputs() {
 
 // --- What the options say ----------------------------------------------------
 
-void Signature::bind(const std::string &name, int64_t min, int64_t max) {
-  auto [entry, isNew] = bindings.try_emplace(name, DimBinding{name, min, max});
-  if (!isNew && (entry->second.min != min || entry->second.max != max))
-    usage("dimension '" + name + "' is given two sizes");
+void Signature::bind(DimBinding binding) {
+  // The bounds become multiples of the step themselves.
+  binding.min = llvm::divideCeil(binding.min, binding.step) * binding.step;
+  binding.max = binding.max / binding.step * binding.step;
+  if (binding.min > binding.max)
+    return usage("dimension '" + binding.name + "' has no size in its range");
+  auto [entry, isNew] = bindings.try_emplace(binding.name, binding);
+  const DimBinding &other = entry->second;
+  if (!isNew && (other.min != binding.min || other.max != binding.max ||
+                 other.step != binding.step))
+    usage("dimension '" + binding.name + "' is given two sizes");
 }
 
 void Signature::applyShape(Input &input, const InputShape &shape) {
@@ -86,7 +93,7 @@ void Signature::applyShape(Input &input, const InputShape &shape) {
   for (auto [axis, extent] : llvm::enumerate(shape.extents)) {
     const Dim &dim = input.dims[axis];
     if (!dim.name.empty())
-      bind(dim.name, extent, extent);
+      bind({dim.name, extent, extent});
     else if (dim.extent != extent)
       usage("axis " + llvm::Twine(axis) + " of input '" + shape.name +
             "' has extent " + llvm::Twine(dim.extent) + ", not " +
@@ -113,7 +120,7 @@ void Signature::bindDims() {
   for (const DimBinding &binding : options.dims) {
     if (!names.contains(binding.name))
       usage("no input has a dimension '" + binding.name + "'");
-    bind(binding.name, binding.min, binding.max);
+    bind(binding);
   }
 }
 
@@ -129,7 +136,7 @@ void Signature::bindBatch() {
   }
   if (batch.empty() || bindings.contains(batch))
     return;
-  bind(batch, 1, 1);
+  bind({batch, 1, 1});
   notes.push_back("dimension '" + batch +
                   "' is the batch: it is 1 unless --dim " + batch +
                   "=N is given");
@@ -155,10 +162,15 @@ AffineExpr Signature::getExtent(const Input &input, const Dim &dim) {
     // A stand-in, so that the rest of the model is checked too.
     return entry->second = sizes.addSymbol(dim.name, 1, 1 << 16);
   }
-  auto [name, min, max] = binding->second;
+  auto [name, min, max, step] = binding->second;
   if (min == max)
     return entry->second = sizes.constant(check(max));
-  return entry->second = sizes.addSymbol(name, min, check(max));
+  if (step == 1)
+    return entry->second = sizes.addSymbol(name, min, check(max));
+  // The symbol counts the steps, so that affine simplification knows of them.
+  name += "/" + std::to_string(step);
+  AffineExpr steps = sizes.addSymbol(name, min / step, check(max) / step);
+  return entry->second = steps * step;
 }
 
 // --- Fixed inputs ------------------------------------------------------------

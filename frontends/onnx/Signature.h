@@ -47,7 +47,7 @@ private:
   void applyInputShapes();
   void applyShape(Input &input, const InputShape &shape);
   void bindDims();
-  void bind(const std::string &name, int64_t min, int64_t max);
+  void bind(DimBinding binding);
   void bindBatch();
   mlir::AffineExpr getExtent(const Input &input, const Dim &dim);
   void applyFixedValue(ModelInput &input);

@@ -14,7 +14,7 @@ onnxruntime.set_default_logger_severity(4)
 def inputs_of(model):
     """(name, numpy dtype, dims) of each graph input that is no initializer.
 
-    A dim is a number, a symbol's name or '' for an unnamed one.
+    A dim is a number or a symbol's name, INPUT.AXIS for an unnamed one.
     """
     weights = {tensor.name for tensor in model.graph.initializer}
     result = []
@@ -23,8 +23,10 @@ def inputs_of(model):
             continue
         tensor = value.type.tensor_type
         dims = [
-            d.dim_value if d.HasField("dim_value") else d.dim_param
-            for d in tensor.shape.dim
+            d.dim_value
+            if d.dim_value > 0
+            else d.dim_param.replace("?", "") or f"{value.name}.{axis}"
+            for axis, d in enumerate(tensor.shape.dim)
         ]
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
         result.append((value.name, dtype, dims))
@@ -39,7 +41,7 @@ def feed_for(inputs, case, seed=0):
     for name, dtype, dims in inputs:
         sizes = case.get("dims", {})
         shape = case.get("shapes", {}).get(name) or [
-            d if isinstance(d, int) and d > 0 else sizes.get(d, 1) for d in dims
+            d if isinstance(d, int) else sizes.get(d, 1) for d in dims
         ]
         if name in values:
             value = np.full(shape, values[name])

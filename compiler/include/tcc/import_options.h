@@ -8,11 +8,12 @@
 
 namespace tcc {
 
-/// The sizes that a symbolic dimension of the inputs may have; a fixed size has
-/// min == max.
+/// The sizes that a symbolic dimension of the inputs may have: the multiples of
+/// step in [min, max]. A fixed size has min == max.
 struct DimBinding {
   std::string name;
   int64_t min, max;
+  int64_t step = 1;
 };
 
 struct InputShape {

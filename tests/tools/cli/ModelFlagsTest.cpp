@@ -16,12 +16,18 @@ TEST(ModelFlags, DimIsASizeOrARange) {
   EXPECT_EQ(range->name, "a=b");
   EXPECT_EQ(range->min, 1);
   EXPECT_EQ(range->max, 8);
+  EXPECT_EQ(range->step, 1);
+  auto multiples = parseDimBinding("height=32..640:32");
+  ASSERT_TRUE(multiples);
+  EXPECT_EQ(multiples->max, 640);
+  EXPECT_EQ(multiples->step, 32);
 }
 
 TEST(ModelFlags, MalformedDim) {
   for (const char *text :
        {"", "batch", "=3", "batch=", "batch=-1", "batch=8..1", "batch=1..",
-        "batch=..8", "batch=1...8", "batch=3x", "batch=99999999999999999999"})
+        "batch=..8", "batch=1...8", "batch=8:2", "batch=1..8:", "batch=1..8:0",
+        "batch=3x", "batch=99999999999999999999"})
     EXPECT_FALSE(parseDimBinding(text)) << text;
 }
 
