@@ -2,7 +2,7 @@
 
   exports.py [NAME...]    makes the cases and prints their folders
 
-Variants: b1 is static; dyn has a symbolic batch and data sets at two sizes. The
+b1 and b8 are static; dyn has a symbolic batch and data sets at two sizes. The
 references are PyTorch's outputs.
 """
 
@@ -28,15 +28,15 @@ from models import cases
 OPSET = 20
 SEED = 7
 SEQUENCE = 128
-DYN_BATCHES = (2, 5)
+BATCHES = {"b1": (1,), "b8": (8,), "dyn": (2, 5)}
 
 
 def models():
     """Case descriptions by name, as wheels.models()."""
     result = {}
     for name in ARCHITECTURES:
-        result[f"{name}.b1"] = {}
-        result[f"{name}.dyn"] = {"dims": {"batch": "1..8"}}
+        for size in BATCHES:
+            result[f"{name}.{size}"] = {"dims": {"batch": "1..8"}} if size == "dyn" else {}
     return result
 
 
@@ -150,7 +150,7 @@ def build(architecture):
     )
 
 
-def export(architecture, module, inputs, path, dynamic):
+def export(architecture, module, inputs, path, dynamic, opset=OPSET, optimize=True):
     _, _, input_names, output_names = ARCHITECTURES[architecture]
     shapes = None
     if dynamic:
@@ -160,13 +160,30 @@ def export(architecture, module, inputs, path, dynamic):
         module,
         inputs,
         dynamo=True,
-        opset_version=OPSET,
+        opset_version=opset,
         input_names=input_names,
         output_names=output_names,
         dynamic_shapes=shapes,
+        optimize=optimize,
         verbose=False,
     )
     program.save(path, external_data=True)
+
+
+def export_traced(architecture, module, inputs, path, dynamic, opset):
+    """By the exporter of TorchScript, which older models come from."""
+    _, _, input_names, output_names = ARCHITECTURES[architecture]
+    names = (*input_names, *output_names)
+    torch.onnx.export(
+        module,
+        inputs,
+        path,
+        dynamo=False,
+        opset_version=opset,
+        input_names=input_names,
+        output_names=output_names,
+        dynamic_axes={name: {0: "batch"} for name in names} if dynamic else None,
+    )
 
 
 def write_references(architecture, module, inputs, folder, batches):
@@ -191,13 +208,13 @@ def make(name, case):
     work = folder + ".new"
     shutil.rmtree(work, ignore_errors=True)
     os.mkdir(work)
-    architecture, variant = name.split(".")
-    batches = DYN_BATCHES if variant == "dyn" else (1,)
+    architecture, size = name.split(".")
+    batches = BATCHES[size]
     module, inputs = build(architecture)
     path = os.path.join(work, "model.onnx")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        export(architecture, module, inputs(batches[0]), path, variant == "dyn")
+        export(architecture, module, inputs(batches[0]), path, size == "dyn")
     write_references(architecture, module, inputs, work, batches)
     os.rename(work, folder)
     return folder

@@ -1,6 +1,7 @@
 """Compiles whole models, runs them and compares with the references.
 
-  run.py wheels|long-wheels|exports [NAME...]
+  run.py wheels|long-wheels [NAME...]
+  run.py exports [PATTERN...]    a table of MODEL.SIZE.VARIANT; patterns have *
 
 Comparison is tcc-run's, at the default tolerances of the command line.
 """
@@ -10,7 +11,7 @@ import sys
 import tempfile
 
 from harness import Tally, first_line, run_tool
-from models import cases, determinism
+from models import cases, determinism, wheels
 
 
 def compile_flags(case):
@@ -44,20 +45,22 @@ def check(tally, name, case, folder, work):
     os.remove(package)
 
 
-def main(source, names):
-    if source == "exports":
-        from models import exports as maker
-
-        models = maker.models()
-    else:
-        from models import wheels as maker
-
-        models = maker.models(long=source == "long-wheels")
-    tally = Tally()
+def check_wheels(tally, source, names):
+    models = wheels.models(long=source == "long-wheels")
     with tempfile.TemporaryDirectory() as work:
         for name, case in models.items():
             if not names or name in names:
-                check(tally, name, case, maker.make(name, case), work)
+                check(tally, name, case, wheels.make(name, case), work)
+
+
+def main(source, names):
+    tally = Tally()
+    if source == "exports":
+        from models import variants
+
+        variants.run(tally, names, compile_flags)
+    else:
+        check_wheels(tally, source, names)
     tally.close()
 
 
