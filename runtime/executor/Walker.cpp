@@ -4,7 +4,6 @@
 #include "runtime/package/SizeExpr.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <xmmintrin.h>
 
@@ -263,21 +262,15 @@ Status Walker::launch(const format::Launch &launch) {
     return status;
   if (Status status = gatherArguments(launch, tasks); !status.ok())
     return status;
-  if (!profile)
+  if (!observer)
     return runTasks(launch, tasks);
-  ProfileRow &row = (*profile)[&launch];
-  auto start = std::chrono::steady_clock::now();
-  Status status = runTasks(launch, tasks);
-  row.nanoseconds +=
-      std::chrono::nanoseconds(std::chrono::steady_clock::now() - start)
-          .count();
-  ++row.calls;
-  int64_t amount = 0;
-  if (launch.flops() && evaluate(*launch.flops(), slotValues.data(), amount))
-    row.flops += amount;
-  if (launch.bytes() && evaluate(*launch.bytes(), slotValues.data(), amount))
-    row.bytes += amount;
-  return status;
+  size_t count = launch.buffers() ? launch.buffers()->size() : 0;
+  std::span<void *const> buffers(arguments.data(), count);
+  if (Status status = observer->before(launch, buffers); !status.ok())
+    return status;
+  if (Status status = runTasks(launch, tasks); !status.ok())
+    return status;
+  return observer->after(launch, buffers);
 }
 
 //===----------------------------------------------------------------------===//

@@ -4,7 +4,7 @@
 
 #include "runtime/base/Memory.h"
 #include "runtime/base/ThreadPool.h"
-#include "runtime/executor/Profile.h"
+#include "runtime/executor/LaunchObserver.h"
 #include "runtime/package/Format.h"
 #include "runtime/package/Program_generated.h"
 
@@ -33,8 +33,8 @@ public:
 
   Status walk();
 
-  /// Null stops profiling. `profile` outlives the walks.
-  void setProfile(Profile *newProfile) { profile = newProfile; }
+  /// Null for none; outlives the walks.
+  void setObserver(LaunchObserver *newObserver) { observer = newObserver; }
   uint64_t plannedBytes() const { return arena.size() + workerScratch.size(); }
 
 private:
@@ -79,7 +79,7 @@ private:
   const format::Entry &entry;
   std::span<const format::KernelFunction> kernels;
   TaskRunner &runner;
-  Profile *profile = nullptr;
+  LaunchObserver *observer = nullptr;
 
   std::vector<int64_t> slotValues;
   std::vector<std::byte *> addresses; ///< of each buffer; null for views

@@ -84,7 +84,7 @@ def count_flops(package, data_set):
         "--threads", 1, "--profile", "--json",
     )  # fmt: skip
     rows = json.loads(run.out)["profile"]
-    return sum(row["flops"] / row["calls"] * max(1, row["calls"]) for row in rows)
+    return sum(row["flops"] for row in rows)
 
 
 def measure_round(workers, seconds, threads):

@@ -9,22 +9,25 @@
 
 namespace tcc::tools {
 
-/// The launches of some runs, most expensive first.
+/// The launches of one run, most expensive first.
 struct RunProfile {
   struct Row {
-    const format::Launch *launch;
-    runtime::ProfileRow spent; ///< of all runs
+    const format::Launch *launch = nullptr;
+    uint64_t calls = 0;
+    uint64_t nanoseconds = 0;
+    int64_t flops = 0; ///< as the compiler counts them
+    int64_t bytes = 0;
   };
-  size_t runs = 0;
-  uint64_t nanoseconds = 0; ///< of all runs, from their start to their end
+  uint64_t nanoseconds = 0; ///< from the start of the run to its end
   std::vector<Row> rows;
   Roofline roofline;
 
   uint64_t inLaunches() const;
-  /// The least time that the roofline allows / the time spent.
-  double shareOf(const runtime::ProfileRow &spent) const;
+  /// The least time that the roofline allows / the time of the row.
+  double shareOf(const Row &row) const;
 };
 
+/// The median of so many runs.
 runtime::Result<RunProfile> profileRuns(runtime::Context &context, size_t runs);
 
 void printProfile(const runtime::Context &context, const RunProfile &profile);

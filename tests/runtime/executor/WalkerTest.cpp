@@ -256,19 +256,45 @@ TEST(Walker, RefusesAnOutputLargerThanItsMemory) {
   }
 }
 
-TEST(Walker, ProfilesLaunches) {
+namespace {
+
+/// Writes down what the buffers of launches hold, and ends the walk if told to.
+struct Diary : LaunchObserver {
+  Status before(const format::Launch &launch,
+                std::span<void *const> buffers) override {
+    nodes.push_back(launch.node()->str());
+    values.push_back(*static_cast<float *>(buffers[0]));
+    return Status();
+  }
+  Status after(const format::Launch &,
+               std::span<void *const> buffers) override {
+    values.push_back(*static_cast<float *>(buffers[1]));
+    return endsWalk ? Status(Code::Mismatch, "enough") : Status();
+  }
+
+  std::vector<std::string> nodes;
+  std::vector<float> values;
+  bool endsWalk = false;
+};
+
+} // namespace
+
+TEST(Walker, ShowsLaunchesToAnObserver) {
   ScalarProgram program;
-  program.addOne(program.in, program.out);
-  program.builder.entry().body->commands[0]->action.AsLaunch()->flops =
-      constant(11);
+  uint32_t middle = program.builder.scratch(4);
+  program.addOne(program.in, middle);
+  program.addOne(middle, program.out);
   auto context = makeContext(program.builder);
-  std::vector<float> x = {1};
+  std::vector<float> x = {5};
   ASSERT_THAT(bind(*context, 0, x, {}), succeeds());
-  Profile profile;
-  context->walker().setProfile(&profile);
-  for (int i = 0; i < 3; ++i)
-    ASSERT_THAT(context->run(), succeeds());
-  ASSERT_EQ(profile.size(), 1u);
-  EXPECT_EQ(profile.begin()->second.calls, 3u);
-  EXPECT_EQ(profile.begin()->second.flops, 33);
+  Diary diary;
+  context->walker().setObserver(&diary);
+  ASSERT_THAT(context->run(), succeeds());
+  EXPECT_EQ(diary.nodes, std::vector<std::string>(2, "add_one_node"));
+  EXPECT_EQ(diary.values, (std::vector<float>{5, 6, 6, 7}));
+  diary.endsWalk = true;
+  EXPECT_THAT(context->run(), failsWith(Code::Mismatch, "enough"));
+  EXPECT_EQ(diary.values.size(), 6u);
+  context->walker().setObserver(nullptr);
+  EXPECT_THAT(context->run(), succeeds());
 }

@@ -203,7 +203,7 @@ def test_other_commands(suite):
     row = json.loads(done.out)
     (kernel,) = row["profile"]
     ok = kernel["kernel"] == "add_one" and kernel["nodes"] == ["add_one_node"]
-    ok &= row["profile_runs"] == kernel["calls"] == 20 and row["roofline_gflops"] > 0
+    ok &= kernel["calls"] == 1 and row["roofline_gflops"] > 0
     suite.tally.check("profile json", ok and kernel["ms"] <= row["profile_ms"], done.out)
     done = suite.expect(0, "bench", suite.package, "--dim", "batch=2", "-q")
     suite.tally.check("quiet", done.out == "", done.out)
