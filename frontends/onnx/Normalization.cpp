@@ -130,6 +130,26 @@ static void importLayerNormalization(Node &node) {
     setMoments(node, x, axis, epsilon);
 }
 
+/// The scale multiplies in its own type, which is the result's.
+static void importRmsNormalization(Node &node) {
+  Value x = node.input(0), scale = node.input(1);
+  int64_t axis = node.axis(node.intAttr("axis", -1), node.rank(x));
+  if (!scale || node.hasFailed())
+    return;
+  graph::Extents extents = node.extents(x);
+  Type type = node.elementType(scale);
+  bool fits =
+      ArrayRef(node.extents(scale)) == ArrayRef(extents).drop_front(axis) &&
+      type == node.elementType(x);
+  SmallVector<Value> operands = {x};
+  if (fits)
+    operands.push_back(scale);
+  Value normal = node.create<graph::RmsNormOp>(
+      operands, {node.attr("axis", axis),
+                 node.attr("epsilon", node.floatAttr("epsilon", 1e-5))});
+  node.setResult(0, fits ? normal : node.mul(node.cast(normal, type), scale));
+}
+
 // --- Normalization per channel -----------------------------------------------
 
 /// [channel] as [channel, 1...] that broadcasts to x [batch, channel, ...].
@@ -303,6 +323,7 @@ static const OpRow rows[] = {
     {"LogSoftmax", 1, last, importSoftmax<graph::LogSoftmaxOp>},
     {"LpNormalization", 1, last, importLpNormalization},
     {"MeanVarianceNormalization", 9, last, importMeanVarianceNormalization},
+    {"RMSNormalization", 23, last, importRmsNormalization},
     {"Softmax", 1, last, importSoftmax<graph::SoftmaxOp>},
 };
 

@@ -14,12 +14,13 @@ static const OpRow *findIn(llvm::ArrayRef<OpRow> rows, llvm::StringRef domain,
 const OpRow *findOp(llvm::StringRef domain, llvm::StringRef name,
                     int64_t version) {
   llvm::ArrayRef<OpRow> families[] = {
-      getPointwiseOps(),   getReductionOps(),     getContractionOps(),
-      getConvolutionOps(), getNormalizationOps(), getMovementOps(),
-      getShapeOps(),       getRearrangementOps(), getResizeOps(),
-      getIndexingOps(),    getControlOps(),       getSequenceOps(),
-      getRecurrentOps(),   getQuantizationOps(),  getLossOps(),
-      getSignalOps(),      getSamplingOps()};
+      getPointwiseOps(),   getCastOps(),        getReductionOps(),
+      getContractionOps(), getConvolutionOps(), getNormalizationOps(),
+      getMovementOps(),    getShapeOps(),       getRearrangementOps(),
+      getResizeOps(),      getIndexingOps(),    getControlOps(),
+      getSequenceOps(),    getRecurrentOps(),   getQuantizationOps(),
+      getLossOps(),        getSignalOps(),      getSamplingOps(),
+      getAttentionOps(),   getDecodingOps()};
   for (llvm::ArrayRef<OpRow> rows : families)
     if (const OpRow *row = findIn(rows, domain, name, version))
       return row;

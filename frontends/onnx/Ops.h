@@ -19,7 +19,7 @@ struct OpRow {
   llvm::StringLiteral domain = "";
 };
 
-constexpr int64_t kFirstOpset = 7, kLastOpset = 22;
+constexpr int64_t kFirstOpset = 7, kLastOpset = 28;
 
 /// The row of an operator; null if there is none.
 const OpRow *findOp(llvm::StringRef domain, llvm::StringRef name,
@@ -27,6 +27,7 @@ const OpRow *findOp(llvm::StringRef domain, llvm::StringRef name,
 
 // One table a family.
 llvm::ArrayRef<OpRow> getPointwiseOps();
+llvm::ArrayRef<OpRow> getCastOps();
 llvm::ArrayRef<OpRow> getReductionOps();
 llvm::ArrayRef<OpRow> getContractionOps();
 llvm::ArrayRef<OpRow> getConvolutionOps();
@@ -43,6 +44,8 @@ llvm::ArrayRef<OpRow> getQuantizationOps();
 llvm::ArrayRef<OpRow> getLossOps();
 llvm::ArrayRef<OpRow> getSignalOps();
 llvm::ArrayRef<OpRow> getSamplingOps();
+llvm::ArrayRef<OpRow> getAttentionOps();
+llvm::ArrayRef<OpRow> getDecodingOps();
 
 } // namespace tcc::onnx_import
 

@@ -1,5 +1,4 @@
 #include "frontends/onnx/Folding.h"
-#include "frontends/onnx/Literals.h"
 #include "frontends/onnx/Ops.h"
 
 using namespace mlir;
@@ -44,7 +43,7 @@ static void importMod(Node &node) {
     return;
   if (isFmod)
     return importBinary<graph::RemOp>(node);
-  if (isa<FloatType>(node.elementType(0)))
+  if (isa<FloatType>(node.elementType(0)) && node.getVersion() < 28)
     node.fail("fmod must be 1 for floats");
   importBinary<graph::ModOp>(node);
 }
@@ -111,13 +110,24 @@ static void importNot(Node &node) {
     importUnary<graph::NotOp>(node);
 }
 
+/// Shifts to the right fill with the sign: those of -1 - x, which has none, are
+/// turned back.
 static void importBitShift(Node &node) {
   std::string direction = node.stringAttr("direction", "");
   if (direction == "LEFT")
     return importBinary<graph::ShiftLeftOp>(node);
-  if (direction == "RIGHT")
+  if (direction != "RIGHT")
+    return (void)node.fail("direction must be LEFT or RIGHT");
+  Value x = node.input(0), amount = node.input(1);
+  if (!x || node.elementType(x).isUnsignedInteger())
     return importBinary<graph::ShiftRightOp>(node);
-  node.fail("direction must be LEFT or RIGHT");
+  Value isNegative =
+      node.compare(graph::CompareKind::lt, x, node.constantLike(0, x));
+  Value inverse = node.create<graph::NotOp>(x);
+  Value shifted = node.pointwise<graph::ShiftRightOp>(
+      {node.select(isNegative, inverse, x), amount});
+  node.setResult(
+      0, node.select(isNegative, node.create<graph::NotOp>(shifted), shifted));
 }
 
 static void importIsInf(Node &node) {
@@ -129,46 +139,6 @@ static void importIsInf(Node &node) {
   node.setResult(0, node.create<graph::IsInfOp>(
                         node.input(0), {flag("positive", "detect_positive"),
                                         flag("negative", "detect_negative")}));
-}
-
-// --- Types -------------------------------------------------------------------
-
-static Size castElement(AffineExpr element, Type type, const Sizes &sizes) {
-  if (type.isInteger(1)) {
-    auto isTrue = sizes.compare(SizeCompare::ne, element, sizes.constant(0));
-    return isTrue ? Size(sizes.constant(*isTrue)) : std::nullopt;
-  }
-  return holds(type, element, sizes) ? Size(element) : std::nullopt;
-}
-
-static void castTo(Node &node, Type type) {
-  Tensor *source = node.tensor(0);
-  if (!source || source->sequence)
-    return (void)node.fail("the input is not a tensor");
-  bool isKnown = !isa<FloatType>(node.elementType(0)) || source->content;
-  auto content = isKnown ? node.knownContent(0) : std::nullopt;
-  Content result;
-  for (AffineExpr element : content.value_or(Content()))
-    if (Size cast = castElement(element, type, node.getSizes()))
-      result.push_back(*cast);
-  if (content && result.size() == content->size() &&
-      graph::withElementType(source->type, type).hasStaticShape())
-    return node.setContent(0, graph::withElementType(source->type, type),
-                           std::move(result));
-  node.setResult(0, node.cast(node.input(0), type));
-}
-
-static void importCast(Node &node) {
-  int64_t to = node.intAttr("to", 0);
-  Type type = getElementType(to, node.getContext());
-  if (!type)
-    return (void)node.unsupported("element type " + getTypeName(to));
-  castTo(node, type);
-}
-
-static void importCastLike(Node &node) {
-  if (Tensor *like = node.tensor(1); like && !like->sequence)
-    castTo(node, like->type.getElementType());
 }
 
 // --- Activations -------------------------------------------------------------
@@ -231,6 +201,26 @@ static void importGelu(Node &node) {
   if (form == "none")
     return importUnary<graph::GeluOp>(node);
   node.fail("approximate must be none or tanh");
+}
+
+/// x * sigmoid(alpha x)
+static Value emitSwish(Node &node, Value x) {
+  double alpha = node.floatAttr("alpha", 1);
+  if (alpha == 1)
+    return node.create<graph::SiluOp>(x);
+  Value scaled = node.mul(x, node.constantLike(alpha, x));
+  return node.mul(x, node.create<graph::SigmoidOp>(scaled));
+}
+
+static void importSwish(Node &node) {
+  node.setResult(0, emitSwish(node, node.input(0)));
+}
+
+static void importSwiGlu(Node &node) {
+  Value gate = node.input(0), x = node.input(1);
+  if (gate && x && gate.getType() != x.getType())
+    return (void)node.fail("inputs of one type are expected");
+  node.setResult(0, node.mul(emitSwish(node, gate), x));
 }
 
 static void importSoftsign(Node &node) {
@@ -307,8 +297,6 @@ static const OpRow rows[] = {
     {"BitwiseNot", 18, last, importUnary<graph::NotOp>},
     {"BitwiseOr", 18, last, importBinary<graph::OrOp>},
     {"BitwiseXor", 18, last, importBinary<graph::XorOp>},
-    {"Cast", 6, last, importCast},
-    {"CastLike", 15, last, importCastLike},
     {"Ceil", 6, last, importUnary<graph::CeilOp>},
     {"Celu", 12, last, importCelu},
     {"Clip", 6, last, importClip},
@@ -359,6 +347,8 @@ static const OpRow rows[] = {
     {"Sqrt", 6, last, importUnary<graph::SqrtOp>},
     {"Sub", 7, last, importArithmetic<graph::SubOp, SizeOp::sub>},
     {"Sum", 6, last, importVariadic<graph::AddOp, SizeOp::add>},
+    {"SwiGLU", 28, last, importSwiGlu},
+    {"Swish", 24, last, importSwish},
     {"Tan", 7, last, importUnary<graph::TanOp>},
     {"Tanh", 6, last, importUnary<graph::TanhOp>},
     {"ThresholdedRelu", 10, last, importThresholdedRelu},

@@ -71,21 +71,31 @@ static Value spreadParameter(Node &node, Value parameter, Value x) {
   return node.slice(node.reshape(repeated, joined), axis, 0, *count);
 }
 
+/// The element type that an attribute names, or `fallback` where it names none.
+static Type readType(Node &node, StringRef name, Type fallback) {
+  int64_t number = node.intAttr(name, 0);
+  Type type = number ? getElementType(number, node.getContext()) : fallback;
+  if (!type)
+    node.unsupported("element type " + getTypeName(number));
+  return type;
+}
+
 static void importQuantizeLinear(Node &node) {
   Value x = node.input(0), scale = node.input(1);
   Value zeroPoint = node.hasInput(2) ? node.input(2) : nullptr;
   if (!x || !scale)
     return;
-  Type type =
-      zeroPoint
-          ? node.elementType(zeroPoint)
-          : Type(IntegerType::get(node.getContext(), 8, IntegerType::Unsigned));
-  if (int64_t given = node.intAttr("output_dtype", 0); given && !zeroPoint)
-    type = getElementType(given, node.getContext());
-  if (!type)
-    return (void)node.unsupported("the output type");
-  Value wide = node.cast(x, node.elementType(scale));
-  Value ratio = node.div(wide, spreadParameter(node, scale, x));
+  Type type = zeroPoint ? node.elementType(zeroPoint)
+                        : readType(node, "output_dtype",
+                                   IntegerType::get(node.getContext(), 8,
+                                                    IntegerType::Unsigned));
+  Type precision = readType(node, "precision", node.elementType(scale));
+  if (node.hasFailed())
+    return;
+  if (!isa<FloatType>(precision))
+    return (void)node.unsupported("division of integers by their scale");
+  Value divisor = node.cast(spreadParameter(node, scale, x), precision);
+  Value ratio = node.div(node.cast(x, precision), divisor);
   Value shift = zeroPoint ? spreadParameter(node, zeroPoint, x) : nullptr;
   node.setResult(0, saturate(node, ratio, shift, type));
 }
@@ -94,12 +104,13 @@ static void importDequantizeLinear(Node &node) {
   Value x = node.input(0), scale = node.input(1);
   if (!x || !scale)
     return;
-  Type type = node.elementType(scale);
+  Type type = readType(node, "output_dtype", node.elementType(scale));
   Value wide = node.cast(x, type);
   if (node.hasInput(2))
     wide = node.sub(wide,
                     node.cast(spreadParameter(node, node.input(2), x), type));
-  node.setResult(0, node.mul(wide, spreadParameter(node, scale, x)));
+  Value factor = node.cast(spreadParameter(node, scale, x), type);
+  node.setResult(0, node.mul(wide, factor));
 }
 
 /// Scale and zero point from the range of x, widened to hold 0.

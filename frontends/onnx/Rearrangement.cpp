@@ -59,10 +59,12 @@ static void importSpaceToDepth(Node &node) {
   if (!shape)
     return;
   int64_t n = (*shape)[0], c = (*shape)[1], h = (*shape)[2], w = (*shape)[3];
-  if (h % block != 0 || w % block != 0)
-    return (void)node.fail("blocksize does not divide the image");
+  std::string mode = node.stringAttr("mode", "DCR");
+  if (h % block != 0 || w % block != 0 || (mode != "DCR" && mode != "CRD"))
+    return (void)node.fail("blocksize or mode do not fit the image");
   Value split = reshapeTo(node, x, {n, c, h / block, block, w / block, block});
-  Value moved = node.transpose(split, {0, 3, 5, 1, 2, 4});
+  Value moved = mode == "DCR" ? node.transpose(split, {0, 3, 5, 1, 2, 4})
+                              : node.transpose(split, {0, 1, 3, 5, 2, 4});
   node.setResult(
       0, reshapeTo(node, moved, {n, c * block * block, h / block, w / block}));
 }

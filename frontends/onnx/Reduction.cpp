@@ -161,12 +161,11 @@ template <ReduceKind kind> static void importArgReduce(Node &node) {
   node.setResult(0, keepAxis ? node.unsqueeze(index, {axis}) : index);
 }
 
-static void importCumSum(Node &node) {
+template <ReduceKind kind> static void importCumulative(Node &node) {
   Value x = node.input(0);
   auto given = node.requireInt(1, "axis", 0);
   int64_t axis = node.axis(given.value_or(0), node.rank(x));
-  auto kindAttr =
-      graph::ReduceKindAttr::get(node.getContext(), ReduceKind::sum);
+  auto kindAttr = graph::ReduceKindAttr::get(node.getContext(), kind);
   SmallVector<NamedAttribute> attributes = {node.attr("kind", kindAttr),
                                             node.attr("axis", axis)};
   if (node.intAttr("exclusive", 0) != 0)
@@ -180,7 +179,8 @@ static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
     {"ArgMax", 1, last, importArgReduce<ReduceKind::max>},
     {"ArgMin", 1, last, importArgReduce<ReduceKind::min>},
-    {"CumSum", 11, last, importCumSum},
+    {"CumProd", 26, last, importCumulative<ReduceKind::prod>},
+    {"CumSum", 11, last, importCumulative<ReduceKind::sum>},
     {"ReduceL1", 1, last, importReduceL1},
     {"ReduceL2", 1, last, importReduceL2},
     {"ReduceLogSum", 1, last, importReduceLogSum},

@@ -174,9 +174,16 @@ static void importRange(Node &node) {
     return (void)node.fail("the range is too large");
   AffineExpr extent =
       node.getSizes().constant(std::max<int64_t>(int64_t(count), 0));
-  Value index = node.iota({extent}, 0, node.elementType(0));
-  Value scaled = node.mul(index, node.reshape(node.input(2), {}));
-  node.setResult(0, node.add(scaled, node.reshape(node.input(0), {})));
+  // Narrow floats are counted in f32.
+  Type type = node.elementType(0);
+  Type wide = type.getIntOrFloatBitWidth() < 32 && isa<FloatType>(type)
+                  ? Float32Type::get(node.getContext())
+                  : type;
+  auto scalar = [&](int64_t i) {
+    return node.cast(node.reshape(node.input(i), {}), wide);
+  };
+  Value scaled = node.mul(node.iota({extent}, 0, wide), scalar(2));
+  node.setResult(0, node.cast(node.add(scaled, scalar(0)), type));
 }
 
 /// 1 where column - row = k.

@@ -18,7 +18,7 @@ from onnx.backend.test.case import node as node_cases
 
 from harness import cache_folder
 
-MAX_OPSET = 22
+MAX_OPSET = 28
 
 # ops: op types of the main graph; folder: where the case's files are.
 Case = collections.namedtuple("Case", "name folder ops")

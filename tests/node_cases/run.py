@@ -25,6 +25,8 @@ from node_cases.table import write_table
 JOBS = 2
 USAGE, UNSUPPORTED = 2, 4
 MAX_FIXED = 64
+# The references round to bf16, of 8 bits, at every step.
+BF16_RTOL = 2**-6
 
 # outcome: pass, fixed (passes with inputs fixed), unsupported, wrong (a result
 # or exit code) or crash.
@@ -76,6 +78,12 @@ def with_known_inputs(case, attempt):
     return run, is_fixed
 
 
+def tolerance_flags(case):
+    graph = onnx.load(os.path.join(case.folder, "model.onnx")).graph
+    types = {info.type.tensor_type.elem_type for info in graph.output}
+    return [f"--rtol={BF16_RTOL}"] if onnx.TensorProto.BFLOAT16 in types else []
+
+
 def run_case(case, work):
     package = os.path.join(work, case.name + ".tcc")
     model = os.path.join(case.folder, "model.onnx")
@@ -86,8 +94,9 @@ def run_case(case, work):
         return Result(case, "unsupported", compiled.err)
     if compiled.code != 0:
         return Result(case, outcome_of(compiled), "tcc " + first_line(compiled))
+    tolerance = tolerance_flags(case)
     for data in data_sets(case.folder):
-        options = ["--inputs-dir", data, "--expect-dir", data]
+        options = ["--inputs-dir", data, "--expect-dir", data, *tolerance]
         ran = run_tool("tcc-run", "run", package, *options, timeout=60)
         if ran.code != 0:
             return Result(case, outcome_of(ran), "tcc-run " + first_line(ran))

@@ -194,6 +194,10 @@ Value ModOp::emitScalar(OpBuilder &builder, Location loc, ValueRange elements) {
       emitter.emit<arith::XOrIOp>(isNegative(remainder), isNegative(rhs));
   Value shifted =
       emitByType<arith::AddFOp, arith::AddIOp>(builder, loc, {remainder, rhs});
+  // A zero, too, has the sign of rhs.
+  if (isFloat(rhs))
+    remainder = emitter.select(isNonZero, remainder,
+                               emitter.emit<math::CopySignOp>(remainder, rhs));
   return emitter.select(emitter.emit<arith::AndIOp>(isNonZero, signsDiffer),
                         shifted, remainder);
 }
