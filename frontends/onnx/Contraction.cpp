@@ -50,8 +50,82 @@ static void importGemm(Node &node) {
   node.setResult(0, result);
 }
 
+// --- Determinant -------------------------------------------------------------
+
+/// One step of Gauss' elimination with the largest pivot of column k: the next
+/// matrices [batch, n, n], and the determinant's factors so far [batch].
+static SmallVector<Value> eliminate(Node &node, Value k, Value matrices,
+                                    Value product) {
+  graph::Extents extents = node.extents(matrices);
+  Type index = node.elementType(k);
+  Value rows = node.iota({node.getSizes().constant(1), extents[1]}, 1, index);
+  Value column = node.sliceAt(matrices, 2, k);
+  Value isLeft = node.compare(graph::CompareKind::ge, rows, k);
+  Value sizes = node.select(isLeft, node.create<graph::AbsOp>(column),
+                            node.constantLike(-1, column));
+  auto kind =
+      graph::ReduceKindAttr::get(node.getContext(), graph::ReduceKind::max);
+  Value place = node.unsqueeze(
+      node.create<graph::ArgReduceOp>(
+          sizes, {node.attr("kind", kind), node.attr("axis", 1L)}),
+      {1}); // [batch, 1]
+  // Row k and the pivot's change places.
+  Value own = node.unsqueeze(node.sliceAt(matrices, 1, k), {1});
+  if (!own || !place)
+    return {};
+  Value pivotRow = node.create<graph::GatherElementsOp>(
+      {matrices, node.broadcast(node.unsqueeze(place, {2}), node.extents(own))},
+      {node.attr("axis", 1L)});
+  auto isRow = [&](Value position) {
+    return node.unsqueeze(node.compare(graph::CompareKind::eq, rows, position),
+                          {2});
+  };
+  Value swapped = node.select(isRow(place), own, matrices);
+  swapped = node.select(isRow(k), pivotRow, swapped);
+  Value pivot = node.sliceAt(pivotRow, 2, k); // [batch, 1]
+  Value zero = node.constantLike(0, pivot), one = node.constantLike(1, pivot);
+  Value isZero = node.compare(graph::CompareKind::eq, pivot, zero);
+  Value isBelow = node.compare(graph::CompareKind::gt, rows, k);
+  Value factors =
+      node.div(node.sliceAt(swapped, 2, k), node.select(isZero, one, pivot));
+  factors = node.unsqueeze(node.select(isBelow, factors, zero), {2});
+  Value isInPlace = node.compare(graph::CompareKind::eq, place, k);
+  Value sign = node.select(isInPlace, one, node.constantLike(-1, pivot));
+  Value next = node.mul(product, node.squeeze(node.mul(sign, pivot), {1}));
+  return {node.sub(swapped, node.mul(factors, pivotRow)), next};
+}
+
+static void importDet(Node &node) {
+  Value x = node.input(0);
+  int64_t rank = node.rank(x);
+  if (!x || rank < 2 ||
+      !graph::isEqual(graph::getExtent(x, rank - 1),
+                      graph::getExtent(x, rank - 2)))
+    return (void)node.fail("square matrices are expected");
+  graph::Extents extents = node.extents(x);
+  ArrayRef<AffineExpr> batch = ArrayRef(extents).drop_back(2);
+  Size count = node.getSizes().product(batch);
+  if (!count)
+    return (void)node.fail("the input is too large");
+  AffineExpr order = extents.back();
+  Value matrices = node.reshape(x, {*count, order, order});
+  Value ones = node.broadcast(node.constantLike(1, x), *count);
+  auto results =
+      node.loop(node.size(order), order, nullptr, {matrices, ones},
+                [&](Value k, ValueRange carried) -> SmallVector<Value> {
+                  auto next = eliminate(node, k, carried[0], carried[1]);
+                  Value goesOn =
+                      node.constant(1, IntegerType::get(node.getContext(), 1));
+                  next.insert(next.begin(), goesOn);
+                  return next;
+                });
+  if (results.size() == 2)
+    node.setResult(0, node.reshape(results[1], batch));
+}
+
 static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
+    {"Det", 11, last, importDet},
     {"Einsum", 12, last, importEinsum},
     {"Gemm", 7, last, importGemm},
     {"MatMul", 1, last, importMatMul},

@@ -2,8 +2,6 @@
 #include "frontends/onnx/Window.h"
 
 using namespace mlir;
-using tcc::graph::PoolKind;
-using tcc::graph::ReduceKind;
 
 namespace tcc::onnx_import {
 
@@ -196,66 +194,6 @@ static void importConvTranspose(Node &node) {
                                      : result);
 }
 
-// --- Pooling -----------------------------------------------------------------
-
-template <PoolKind kind> static void importPool(Node &node) {
-  Value x = node.input(0);
-  if (node.hasOutput(1))
-    return (void)node.unsupported("the output of indices");
-  if (auto window = readWindow(node, x))
-    node.setResult(0, emitPool(node, kind, x, *window));
-}
-
-/// |sum |x|^p|^(1/p)
-static Value emitPower(Node &node, Value x, double exponent) {
-  return node.pointwise<graph::PowOp>({x, node.constantLike(exponent, x)});
-}
-
-static void importLpPool(Node &node) {
-  Value x = node.input(0);
-  double p = double(node.intAttr("p", 2));
-  auto window = readWindow(node, x);
-  if (!window)
-    return;
-  Value powers = emitPower(node, node.create<graph::AbsOp>(x), p);
-  Value sums = emitPool(node, PoolKind::sum, powers, *window);
-  node.setResult(0, emitPower(node, sums, 1 / p));
-}
-
-static SmallVector<int64_t> getSpatialAxes(Node &node, Value x) {
-  SmallVector<int64_t> axes;
-  for (int64_t axis = 2; axis < node.rank(x); ++axis)
-    axes.push_back(axis);
-  return axes;
-}
-
-static void importGlobalAveragePool(Node &node) {
-  Value x = node.input(0);
-  if (!x)
-    return;
-  SmallVector<int64_t> axes = getSpatialAxes(node, x);
-  graph::Extents reduced;
-  for (int64_t axis : axes)
-    reduced.push_back(graph::getExtent(x, axis));
-  node.setResult(0, node.div(node.reduce(ReduceKind::sum, x, axes, true),
-                             node.countLike(reduced, x)));
-}
-
-static void importGlobalMaxPool(Node &node) {
-  Value x = node.input(0);
-  node.setResult(
-      0, node.reduce(ReduceKind::max, x, getSpatialAxes(node, x), true));
-}
-
-static void importGlobalLpPool(Node &node) {
-  Value x = node.input(0);
-  double p = double(node.intAttr("p", 2));
-  Value powers = emitPower(node, node.create<graph::AbsOp>(x), p);
-  Value sums =
-      node.reduce(ReduceKind::sum, powers, getSpatialAxes(node, x), true);
-  node.setResult(0, emitPower(node, sums, 1 / p));
-}
-
 // --- Blocks ------------------------------------------------------------------
 
 /// The number of blocks along each axis of an image; empty after failing.
@@ -331,15 +269,9 @@ static void importCol2Im(Node &node) {
 
 static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
-    {"AveragePool", 7, last, importPool<PoolKind::average>},
     {"Col2Im", 18, last, importCol2Im},
     {"Conv", 1, last, importConv},
     {"ConvTranspose", 1, last, importConvTranspose},
-    {"GlobalAveragePool", 1, last, importGlobalAveragePool},
-    {"GlobalLpPool", 2, last, importGlobalLpPool},
-    {"GlobalMaxPool", 1, last, importGlobalMaxPool},
-    {"LpPool", 2, last, importLpPool},
-    {"MaxPool", 1, last, importPool<PoolKind::max>},
 };
 
 ArrayRef<OpRow> getConvolutionOps() { return rows; }

@@ -31,6 +31,7 @@ llvm::ArrayRef<OpRow> getCastOps();
 llvm::ArrayRef<OpRow> getReductionOps();
 llvm::ArrayRef<OpRow> getContractionOps();
 llvm::ArrayRef<OpRow> getConvolutionOps();
+llvm::ArrayRef<OpRow> getPoolingOps();
 llvm::ArrayRef<OpRow> getNormalizationOps();
 llvm::ArrayRef<OpRow> getMovementOps();
 llvm::ArrayRef<OpRow> getShapeOps();
@@ -44,6 +45,7 @@ llvm::ArrayRef<OpRow> getQuantizationOps();
 llvm::ArrayRef<OpRow> getLossOps();
 llvm::ArrayRef<OpRow> getSignalOps();
 llvm::ArrayRef<OpRow> getSamplingOps();
+llvm::ArrayRef<OpRow> getRegionOps();
 llvm::ArrayRef<OpRow> getAttentionOps();
 llvm::ArrayRef<OpRow> getDecodingOps();
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontends/onnx/Node.h"
+#include "frontends/onnx/Sampling.h"
 #include "frontends/onnx/Ops.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -13,29 +13,6 @@ using namespace mlir;
 using tcc::graph::CompareKind;
 
 namespace tcc::onnx_import {
-
-namespace {
-
-enum class Interpolation { nearest, linear, cubic };
-enum class Outside { zeros, border, reflection };
-
-struct SampleOptions {
-  Interpolation interpolation;
-  Outside outside;
-  bool alignsCorners;
-};
-
-/// The bounds of an axis as scalars: positions beyond low and high are outside.
-struct Bounds {
-  Value low, high, lastIndex;
-};
-
-/// One element along an axis, for each position: its weight is 1 if null.
-struct Tap {
-  Value index, weight, isInside; // i64; isInside is null where it always is
-};
-
-} // namespace
 
 static std::optional<SampleOptions> readOptions(Node &node) {
   using I = std::optional<Interpolation>;
@@ -137,9 +114,8 @@ static Tap makeTap(Node &node, Value position, Value weight,
   return tap;
 }
 
-static SmallVector<Tap> findTaps(Node &node, Value x,
-                                 const SampleOptions &options,
-                                 const Bounds &bounds) {
+SmallVector<Tap> findTaps(Node &node, Value x, const SampleOptions &options,
+                          const Bounds &bounds) {
   if (options.interpolation == Interpolation::nearest)
     return {makeTap(node, x, nullptr, options, bounds)};
   Value base = node.create<graph::FloorOp>(x), part = node.sub(x, base);
@@ -156,9 +132,8 @@ static SmallVector<Tap> findTaps(Node &node, Value x,
   return taps;
 }
 
-/// The taps of several axes from those of each.
-static SmallVector<Tap> combine(Node &node, ArrayRef<Tap> outer,
-                                ArrayRef<Tap> inner, AffineExpr innerExtent) {
+SmallVector<Tap> combine(Node &node, ArrayRef<Tap> outer, ArrayRef<Tap> inner,
+                         AffineExpr innerExtent) {
   auto join = [&](Value a, Value b, llvm::function_ref<Value()> both) {
     return a && b ? both() : a ? a : b;
   };
@@ -179,9 +154,8 @@ static SmallVector<Tap> combine(Node &node, ArrayRef<Tap> outer,
 
 // --- GridSample --------------------------------------------------------------
 
-/// Sums the taps [batch, positions] of an image [batch, channels, elements].
-static Value sumTaps(Node &node, Value image, ArrayRef<Tap> taps) {
-  Value sum;
+Value mergeTaps(Node &node, Value image, ArrayRef<Tap> taps, bool isMax) {
+  Value merged;
   for (const Tap &tap : taps) {
     Value index = node.unsqueeze(tap.index, {1});
     if (!index)
@@ -196,9 +170,11 @@ static Value sumTaps(Node &node, Value image, ArrayRef<Tap> taps) {
     if (tap.isInside)
       part = node.select(node.unsqueeze(tap.isInside, {1}), part,
                          node.constantLike(0, image));
-    sum = sum ? node.add(sum, part) : part;
+    merged = !merged ? part
+             : isMax ? node.max(merged, part)
+                     : node.add(merged, part);
   }
-  return sum;
+  return merged;
 }
 
 static void importGridSample(Node &node) {
@@ -235,7 +211,7 @@ static void importGridSample(Node &node) {
   graph::Extents result = {image[0], image[1]};
   result.append(places.begin() + 1, places.end() - 1);
   node.setResult(
-      0, node.reshape(flat ? sumTaps(node, flat, taps) : nullptr, result));
+      0, node.reshape(flat ? mergeTaps(node, flat, taps) : nullptr, result));
 }
 
 // --- AffineGrid --------------------------------------------------------------

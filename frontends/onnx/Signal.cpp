@@ -73,8 +73,21 @@ struct Dft {
 
 } // namespace
 
-/// A matrix [inputs, outputs] of sines or cosines of 2 pi i j / length, stored
-/// as a constant of the model would be.
+/// A matrix of known numbers, stored as a constant of the model would be.
+static Value emitMatrix(Node &node, StringRef name,
+                        std::array<int64_t, 2> shape, ArrayRef<double> numbers,
+                        Type type) {
+  GraphImporter &importer = node.getImporter();
+  std::string path = node.getProto().output(0) + "/" + name.str();
+  std::vector<float> narrow(numbers.begin(), numbers.end());
+  Type f32 = Float32Type::get(node.getContext());
+  Tensor *tensor =
+      type.isF64() ? importer.makeLiteral(path, shape, type, numbers)
+                   : importer.makeLiteral(path, shape, f32, ArrayRef(narrow));
+  return node.cast(importer.materialize(*tensor), type);
+}
+
+/// A matrix [inputs, outputs] of sines or cosines of 2 pi i j / length.
 static Value emitWaves(Node &node, const Dft &dft, StringRef name,
                        double (*wave)(double), double scale, Type type) {
   std::vector<double> numbers;
@@ -87,15 +100,8 @@ static Value emitWaves(Node &node, const Dft &dft, StringRef name,
       numbers.push_back((isDouble ? 2 : 1) * scale * wave(2 * M_PI * turns));
     }
   }
-  GraphImporter &importer = node.getImporter();
-  std::string path = node.getProto().output(0) + "/" + name.str();
-  std::array<int64_t, 2> shape = {dft.getInputs(), dft.getOutputs()};
-  std::vector<float> narrow(numbers.begin(), numbers.end());
-  Type f32 = Float32Type::get(node.getContext());
-  Tensor *tensor =
-      type.isF64() ? importer.makeLiteral(path, shape, type, ArrayRef(numbers))
-                   : importer.makeLiteral(path, shape, f32, ArrayRef(narrow));
-  return node.cast(importer.materialize(*tensor), type);
+  return emitMatrix(node, name, {dft.getInputs(), dft.getOutputs()}, numbers,
+                    type);
 }
 
 /// The first `count` elements of an axis, zeros where there are fewer.
@@ -220,12 +226,77 @@ static void importStft(Node &node) {
   node.setResult(0, emitDft(node, framed, {2, *length, false, isOneSided}));
 }
 
+// --- Mel scale ---------------------------------------------------------------
+
+/// The spectrum's bins at which the triangles of the mel scale begin, peak and
+/// end: those of bin i are edges i, i + 1 and i + 2. Empty if one is outside.
+static SmallVector<int64_t> getMelEdges(int64_t bins, int64_t length,
+                                        double rate, double low, double high) {
+  auto getMel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  auto getHertz = [](double mel) {
+    return 700 * (std::pow(10, mel / 2595) - 1);
+  };
+  double step = (getMel(high) - getMel(low)) / double(bins + 2);
+  SmallVector<int64_t> edges;
+  for (int64_t i = 0; i < bins + 2; ++i) {
+    double hertz = getHertz(getMel(low) + double(i) * step);
+    double edge = std::floor(double(length + 1) * hertz / rate);
+    bool isInside = edge >= (edges.empty() ? 0 : double(edges.back())) &&
+                    edge <= double(length / 2);
+    if (!isInside)
+      return {};
+    edges.push_back(int64_t(edge));
+  }
+  return edges;
+}
+
+/// Weights [spectrum bin, mel bin] that rise and fall linearly.
+static std::vector<double> makeMelWeights(int64_t bins, int64_t rows,
+                                          ArrayRef<int64_t> edges) {
+  std::vector<double> weights(rows * bins, 0.0);
+  for (int64_t i = 0; i < bins; ++i) {
+    int64_t low = edges[i], peak = edges[i + 1], high = edges[i + 2];
+    for (int64_t j = low; j < peak; ++j)
+      weights[j * bins + i] = double(j - low) / double(peak - low);
+    weights[peak * bins + i] = 1;
+    for (int64_t j = peak + 1; j < high; ++j)
+      weights[j * bins + i] = double(high - j) / double(high - peak);
+  }
+  return weights;
+}
+
+static void importMelWeightMatrix(Node &node) {
+  auto bins = node.requireInt(0, "num_mel_bins", 0);
+  auto length = node.requireInt(1, "dft_length", 0);
+  auto rate = node.requireInt(2, "sample_rate", 0);
+  auto low = node.requireFloats(3, "lower_edge_hertz");
+  auto high = node.requireFloats(4, "upper_edge_hertz");
+  int64_t typeNumber = node.intAttr("output_datatype", 1);
+  Type type = getElementType(typeNumber, node.getContext());
+  if (!bins || !length || !rate || !low || !high || node.hasFailed())
+    return;
+  if (!type)
+    return (void)node.unsupported("element type " + getTypeName(typeNumber));
+  constexpr int64_t kMaxLength = 1 << 20;
+  if (*bins < 1 || *bins > kMaxContent || *length < 1 || *length > kMaxLength ||
+      *rate < 1 || low->size() != 1 || high->size() != 1)
+    return (void)node.fail("an input is out of range");
+  auto edges =
+      getMelEdges(*bins, *length, double(*rate), low->front(), high->front());
+  if (edges.empty())
+    return (void)node.fail("the edges are outside of the spectrum");
+  int64_t rows = *length / 2 + 1;
+  node.setResult(0, emitMatrix(node, "weights", {rows, *bins},
+                               makeMelWeights(*bins, rows, edges), type));
+}
+
 static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
     {"BlackmanWindow", 17, last, importBlackmanWindow},
     {"DFT", 17, last, importDft},
     {"HammingWindow", 17, last, importHammingWindow},
     {"HannWindow", 17, last, importHannWindow},
+    {"MelWeightMatrix", 17, last, importMelWeightMatrix},
     {"STFT", 17, last, importStft},
 };
 
