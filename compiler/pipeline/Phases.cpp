@@ -14,6 +14,7 @@ void addSimplification(mlir::OpPassManager &pm) {
   pm.addPass(createRecognizeActivationsPass());
   pm.addPass(createRecognizeNormsPass());
   pm.addPass(createRecognizeSoftmaxPass());
+  pm.addPass(createRecognizeAttentionPass());
   // Looks for batch norms, which have no kernel. They fold into plain weights;
   // panels are made of the folded ones.
   pm.addPass(createFoldBatchNormPass());

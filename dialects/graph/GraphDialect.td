@@ -87,7 +87,8 @@ def Graph_KernelKind : Graph_Enum<"KernelKind", "loop structure of a kernel", [
   I32EnumAttrCase<"contraction", 2>, // matrix multiplication, with epilogue
   I32EnumAttrCase<"window", 3>,      // pooling, depthwise convolution
   I32EnumAttrCase<"scan", 4>,        // running combination along an axis
-  I32EnumAttrCase<"irregular", 5>]>; // sort, scatter, compaction
+  I32EnumAttrCase<"irregular", 5>,   // sort, scatter, compaction
+  I32EnumAttrCase<"attention", 6>]>; // two products and a softmax, by rows
 
 def Graph_ReduceKindAttr : Graph_EnumAttr<Graph_ReduceKind, "reduce_kind">;
 def Graph_CompareKindAttr : Graph_EnumAttr<Graph_CompareKind, "compare_kind">;

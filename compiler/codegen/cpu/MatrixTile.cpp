@@ -41,19 +41,24 @@ private:
   int64_t lanes;
   VectorType sumType;
   int64_t firstRow = 0, endRow = 0;
+  Memory columns; // the right operand from the first column on
+  int64_t vectorCount = 0;
 
-  SmallVector<Value> accumulateRows(ArrayRef<Value> columns, ValueRange sums);
-  SmallVector<Value> accumulateRuns(ArrayRef<Value> columns, ValueRange sums);
-  using RowElement = function_ref<Value(int64_t row, Value)>;
-  SmallVector<Value> accumulate(ArrayRef<Value> columns, Value shift,
-                                Value from, Value to, ValueRange sums,
-                                RowElement lhs);
-  SmallVector<Value> multiply(ArrayRef<Value> columns, Value k, ValueRange sums,
-                              function_ref<Value(int64_t)> lhs);
+  /// Rows of the left operand, elements `stride` apart.
+  struct Rows {
+    SmallVector<Memory> starts;
+    Value stride;
+  };
+  SmallVector<Value> accumulateRows(ValueRange sums);
+  SmallVector<Value> accumulateRuns(ValueRange sums);
+  SmallVector<Value> accumulate(const Rows &rows, Value shift, Value from,
+                                Value to, ValueRange sums);
+  SmallVector<Value> multiply(const Rows &rows, Memory panel, int64_t k,
+                              ValueRange sums);
   Value rowOffset(int64_t row);
   void prefetchAhead(Value k);
   Value sumPosition(Value offset, int64_t row, int64_t column);
-  SmallVector<Value> initialSums(int64_t firstColumn, int64_t vectorCount);
+  SmallVector<Value> initialSums(int64_t firstColumn);
 };
 
 } // namespace
@@ -76,8 +81,7 @@ Value SubTile::sumPosition(Value offset, int64_t row, int64_t column) {
   return b.add(offset, b.index(row * panelColumns + column));
 }
 
-SmallVector<Value> SubTile::initialSums(int64_t firstColumn,
-                                        int64_t vectorCount) {
+SmallVector<Value> SubTile::initialSums(int64_t firstColumn) {
   SmallVector<Value> zeros((endRow - firstRow) * vectorCount, b.zero(sumType));
   if (!tile.from)
     return zeros;
@@ -97,13 +101,11 @@ SmallVector<Value> SubTile::initialSums(int64_t firstColumn,
 void SubTile::emit(int64_t firstRow, int64_t rowCount, int64_t firstColumn,
                    int64_t vectorCount) {
   this->firstRow = firstRow;
+  this->vectorCount = vectorCount;
   endRow = firstRow + rowCount;
-  SmallVector<Value> columns;
-  for (int64_t v = 0; v < vectorCount; ++v)
-    columns.push_back(b.add(tile.rhs.offset, b.index(firstColumn + v * lanes)));
-  SmallVector<Value> sums = initialSums(firstColumn, vectorCount);
-  sums = tile.lhsRuns ? accumulateRuns(columns, sums)
-                      : accumulateRows(columns, sums);
+  columns = b.from(tile.rhs.base, b.add(tile.rhs.offset, b.index(firstColumn)));
+  SmallVector<Value> sums = initialSums(firstColumn);
+  sums = tile.lhsRuns ? accumulateRuns(sums) : accumulateRows(sums);
   for (size_t s = 0; s < sums.size(); ++s) {
     int64_t row = firstRow + s / vectorCount;
     int64_t column = firstColumn + s % vectorCount * lanes;
@@ -111,82 +113,86 @@ void SubTile::emit(int64_t firstRow, int64_t rowCount, int64_t firstColumn,
   }
 }
 
-SmallVector<Value> SubTile::accumulateRows(ArrayRef<Value> columns,
-                                           ValueRange sums) {
-  SmallVector<Value> rows(tile.rows);
+SmallVector<Value> SubTile::accumulateRows(ValueRange sums) {
+  Rows rows{.starts = {}, .stride = tile.lhs.kStride};
   for (int64_t row = firstRow; row < endRow; ++row)
-    rows[row] = rowOffset(row);
+    rows.starts.push_back(b.from(tile.lhs.base, rowOffset(row)));
   Value zero = b.index(0);
-  return accumulate(columns, zero, zero, tile.depth, sums,
-                    [&](int64_t row, Value k) {
-                      Value at = b.mul(k, tile.lhs.kStride);
-                      return b.load(tile.lhs.base, b.add(rows[row], at));
-                    });
+  return accumulate(rows, zero, zero, tile.depth, sums);
 }
 
-SmallVector<Value> SubTile::accumulateRuns(ArrayRef<Value> columns,
-                                           ValueRange sums) {
+SmallVector<Value> SubTile::accumulateRuns(ValueRange sums) {
   Value length = b.index(tile.runLength), zero = b.index(0);
   Value end = b.add(tile.k, tile.depth);
   return b.loop(b.div(tile.k, length), b.ceilDiv(end, tile.runLength), sums,
                 [&](Value number, ValueRange carried) {
-                  SmallVector<Memory> rows = tile.lhsRuns(b, number);
+                  SmallVector<Memory> all = tile.lhsRuns(b, number);
+                  auto own = ArrayRef(all).slice(firstRow, endRow - firstRow);
+                  Rows rows{.starts = llvm::to_vector(own),
+                            .stride = b.index(1)};
                   Value first = b.mul(number, length);
                   Value from = b.max(b.sub(tile.k, first), zero);
                   Value to = b.min(b.sub(end, first), length);
-                  return accumulate(columns, b.sub(first, tile.k), from, to,
-                                    carried, [&](int64_t row, Value e) {
-                                      return b.load(rows[row], e);
-                                    });
+                  Value shift = b.sub(first, tile.k);
+                  return accumulate(rows, shift, from, to, carried);
                 });
 }
 
 /// Adds the products of elements [from, to) of rows; the right operand stands
 /// `shift` further. Several make one iteration of a large tile: they share the
-/// loop itself and the fetching of a line.
-SmallVector<Value> SubTile::accumulate(ArrayRef<Value> columns, Value shift,
-                                       Value from, Value to, ValueRange sums,
-                                       RowElement lhs) {
-  const int64_t unroll = sums.size() >= 12 ? 4 : 1;
+/// loop itself and the fetching of a line. What an iteration reads lies at
+/// constant distances from a few pointers.
+SmallVector<Value> SubTile::accumulate(const Rows &rows, Value shift,
+                                       Value from, Value to, ValueRange sums) {
   const int64_t line = lineBytes / bytesOf(tile.rhs.base.element);
-  auto step = [&](Value e, ValueRange sums) {
-    return multiply(columns, b.add(shift, e), sums,
-                    [&](int64_t row) { return lhs(row, e); });
-  };
-  Value steps = b.index(unroll);
-  Value whole = b.add(from, b.mul(b.div(b.sub(to, from), steps), steps));
-  auto many = [&](Value first, ValueRange carried) {
+  auto steps = [&](Value first, int64_t count, ValueRange carried) {
+    Value k = b.add(shift, first);
+    Memory panel = b.from(columns, b.mul(k, tile.rhs.kStride));
+    Rows own{.starts = {}, .stride = rows.stride};
+    for (Memory start : rows.starts)
+      own.starts.push_back(b.from(start, b.mul(first, rows.stride)));
     SmallVector<Value> next(carried);
-    for (int64_t i = 0; i < unroll; ++i) {
-      Value e = b.add(first, b.index(i));
+    for (int64_t i = 0; i < count; ++i) {
       if (i * tile.aheadStride % line < tile.aheadStride)
-        prefetchAhead(b.add(shift, e));
-      next = step(e, next);
+        prefetchAhead(b.add(k, b.index(i)));
+      next = multiply(own, panel, i, next);
     }
     return next;
   };
-  SmallVector<Value> most = b.loop(from, whole, steps, sums, many);
-  return b.loop(whole, to, b.index(1), most, step);
+  // Rows with pointers of their own leave few registers for the others.
+  bool haveOwnPointers = tile.lastRow || tile.lhsRuns;
+  const int64_t unroll = sums.size() < 12 ? 1 : haveOwnPointers ? 2 : 4;
+  Value stride = b.index(unroll);
+  Value whole = b.add(from, b.mul(b.div(b.sub(to, from), stride), stride));
+  SmallVector<Value> most =
+      b.loop(from, whole, stride, sums, [&](Value first, ValueRange carried) {
+        return steps(first, unroll, carried);
+      });
+  return b.loop(whole, to, b.index(1), most,
+                [&](Value first, ValueRange carried) {
+                  return steps(first, 1, carried);
+                });
 }
 
-/// One k; `lhs` gives the element of a row. A panel is more than the
+/// One k, counted from where rows and panel start. A panel is more than the
 /// first-level cache holds: it is fetched from the second a little ahead.
-SmallVector<Value> SubTile::multiply(ArrayRef<Value> columns, Value k,
-                                     ValueRange sums,
-                                     function_ref<Value(int64_t)> lhs) {
+SmallVector<Value> SubTile::multiply(const Rows &rows, Memory panel, int64_t k,
+                                     ValueRange sums) {
   constexpr int64_t distance = 4;
-  const Memory &panel = tile.rhs.base;
   SmallVector<Value> rhs, next;
-  Value at = b.mul(k, tile.rhs.kStride);
-  Value soon = b.mul(b.add(k, b.index(distance)), tile.rhs.kStride);
-  for (auto [v, column] : llvm::enumerate(columns)) {
+  Value at = b.mul(b.index(k), tile.rhs.kStride);
+  Value soon = b.mul(b.index(k + distance), tile.rhs.kStride);
+  for (int64_t v = 0; v < vectorCount; ++v) {
+    Value column = b.index(v * lanes);
     if (v * lanes * bytesOf(panel.element) % lineBytes == 0)
-      b.prefetch(panel, b.add(column, soon), KernelBuilder::firstLevel);
-    Value y = b.loadVector(panel, b.add(column, at), lanes);
+      b.prefetch(panel, b.add(soon, column), KernelBuilder::firstLevel);
+    Value y = b.loadVector(panel, b.add(at, column), lanes);
     rhs.push_back(b.widen(y, arithmetic.sum, arithmetic.rhsUnsigned));
   }
-  for (int64_t row = firstRow; row < endRow; ++row) {
-    Value x = b.widen(lhs(row), arithmetic.sum, arithmetic.lhsUnsigned);
+  Value e = b.mul(b.index(k), rows.stride);
+  for (Memory row : rows.starts) {
+    Value x = b.load(row, e);
+    x = b.widen(x, arithmetic.sum, arithmetic.lhsUnsigned);
     x = b.create<vector::BroadcastOp>(sumType, x);
     for (Value y : rhs)
       next.push_back(b.multiplyAdd(x, y, sums[next.size()]));

@@ -30,6 +30,8 @@ KernelKindEmitter getKindEmitter(KernelKind kind) {
     return {planContractionKernel, emitContractionKernel};
   case KernelKind::window:
     return {planWindowKernel, emitWindowKernel};
+  case KernelKind::attention:
+    return {planAttentionKernel, emitAttentionKernel};
   }
   llvm_unreachable("covered switch");
 }

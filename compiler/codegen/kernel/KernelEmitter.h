@@ -77,6 +77,11 @@ planWindowKernel(graph::FusedOp region,
 mlir::LogicalResult emitWindowKernel(mlir::OpBuilder &b, KernelFrame &frame);
 
 mlir::FailureOr<TaskPlan>
+planAttentionKernel(graph::FusedOp region,
+                    llvm::ArrayRef<graph::SymbolAttr> symbols);
+mlir::LogicalResult emitAttentionKernel(mlir::OpBuilder &b, KernelFrame &frame);
+
+mlir::FailureOr<TaskPlan>
 planScanKernel(graph::FusedOp region,
                llvm::ArrayRef<graph::SymbolAttr> symbols);
 mlir::LogicalResult emitScanKernel(mlir::OpBuilder &b, KernelFrame &frame);

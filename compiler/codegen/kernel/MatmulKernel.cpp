@@ -10,16 +10,9 @@ namespace tcc::codegen {
 
 namespace {
 
-/// One side of the product: [batch..., lane, k] in some order.
-struct Side {
-  Value tensor;
-  int64_t laneAxis, kAxis, batchRank;
-  bool isPacked = false;
-};
-
 struct MatmulPlan {
   MatmulOp op;
-  Side lhs, rhs;
+  MatrixSide lhs, rhs;
   MatrixAccess lhsAccess, rhsAccess;
   AffineExpr batch, m, n, k;
   /// The batch axes of the result, and those that are rows of one product
@@ -37,17 +30,10 @@ struct MatmulPlan {
 private:
   bool canJoinBatch(const StridedInput &input);
   void joinBatch(FusedOp region);
-  MatrixAccess chooseAccess(const Side &side);
+  MatrixAccess chooseAccess(const MatrixSide &side);
 };
 
 } // namespace
-
-/// Single elements of narrow floats arrive as f32.
-static Type getComputedType(Type elementType) {
-  return isa<FloatType>(elementType) && !elementType.isF64()
-             ? Float32Type::get(elementType.getContext())
-             : elementType;
-}
 
 static bool isOne(AffineExpr extent) { return getConstant(extent) == 1; }
 
@@ -63,7 +49,7 @@ MatmulPlan::MatmulPlan(FusedOp region)
   if (op.getTransposeLhs())
     std::swap(lhs.laneAxis, lhs.kAxis);
   rank = op.getRhs().getType().getRank() - (op.getPackedRhs() ? 1 : 0);
-  rhs = {op.getRhs(), rank - 1, rank - 2, rank - 2, op.getPackedRhs()};
+  rhs = {op.getRhs(), rank - 1, rank - 2, rank - 2};
   if (op.getTransposeRhs())
     std::swap(rhs.laneAxis, rhs.kAxis);
   joinBatch(region);
@@ -103,43 +89,21 @@ void MatmulPlan::joinBatch(FusedOp region) {
   rowsArePositions = readsPositionsOnly(region, 0, batchExtents.size() + 1);
 }
 
-MatrixAccess MatmulPlan::chooseAccess(const Side &side) {
-  MatrixAccess access;
-  Type element = getElementTypeOrSelf(side.tensor);
-  access.isUnsigned = element.isUnsignedInteger();
-  access.elementType = element;
-  if (auto integer = dyn_cast<IntegerType>(element))
-    access.elementType = IntegerType::get(op.getContext(), integer.getWidth());
-  StridedInput from = traceInput(side.tensor);
-  access.input = from.input;
-  if (!from.input) {
-    // What lies next to each other in memory, as far as one can tell.
-    bool lanes = side.laneAxis > side.kAxis;
-    access.laneStride = getAffineConstantExpr(lanes ? 1 : 0, op.getContext());
-    access.elementType = getComputedType(access.elementType);
-    return access;
-  }
-  if (side.isPacked) {
+MatrixAccess MatmulPlan::chooseAccess(const MatrixSide &side) {
+  bool isPanels = &side == &rhs && op.getPackedRhs();
+  MatrixAccess access = traceAccess(side);
+  if (isPanels)
     access.kind = MatrixAccess::Panels;
+  if (!access.input || isPanels)
     return access;
-  }
-  access.laneStride = from.strides[side.laneAxis];
-  access.kStride = from.strides[side.kAxis];
-  bool lanes = getConstant(access.laneStride) == 1;
   std::optional<int64_t> rows = getConstant(m), columns = getConstant(n);
   bool isFewRows = rows && *rows <= cpu::panelRows;
-  bool readsInPlace =
-      &side == &lhs
-          ? isFewRows || getConstant(access.kStride) == 1
-          : isFewRows && lanes && columns && *columns % cpu::panelColumns == 0;
+  bool readsInPlace = &side == &lhs
+                          ? isFewRows || getConstant(access.kStride) == 1
+                          : isFewRows && getConstant(access.laneStride) == 1 &&
+                                columns && *columns % cpu::panelColumns == 0;
   if (readsInPlace)
     access.kind = MatrixAccess::InPlace;
-  else if (getConstant(access.kStride) == 1)
-    access.kind = MatrixAccess::Rows;
-  else if (lanes)
-    access.kind = MatrixAccess::Columns;
-  else
-    access.elementType = getComputedType(access.elementType);
   return access;
 }
 
@@ -163,54 +127,24 @@ private:
     return llvm::map_to_vector(expressions,
                                [&](AffineExpr e) { return size(b, e); });
   }
-  SmallVector<Value> batchIndices(KernelBuilder &b, const Side &side,
-                                  Value batch);
-  Value batchOffset(KernelBuilder &b, const Side &side, Value batch);
-  cpu::MatrixOperand operand(const Side &side, const MatrixAccess &access,
+  cpu::MatrixOperand operand(const MatrixSide &side, const MatrixAccess &access,
                              int64_t width);
   void emitEpilogue(KernelBuilder &b, Value sum, Value batch, Value i, Value j);
 };
 
 } // namespace
 
-/// The indices of an operand's batch axes.
-SmallVector<Value> MatmulEmitter::batchIndices(KernelBuilder &b,
-                                               const Side &side, Value batch) {
-  SmallVector<Value> indices(side.batchRank, b.index(0));
-  if (plan.batchIsRows)
-    return indices;
-  SmallVector<Value> at = b.delinearize(batch, sizes(b, plan.batchExtents));
-  Extents extents = getExtents(side.tensor);
-  int64_t added = at.size() - side.batchRank;
-  for (int64_t axis = 0; axis < side.batchRank; ++axis)
-    if (!isOne(extents[axis]))
-      indices[axis] = at[added + axis];
-  return indices;
-}
-
-Value MatmulEmitter::batchOffset(KernelBuilder &b, const Side &side,
-                                 Value batch) {
-  Extents strides = traceInput(side.tensor).strides;
-  return b.linearize(batchIndices(b, side, batch),
-                     sizes(b, ArrayRef(strides).take_front(side.batchRank)));
-}
-
-cpu::MatrixOperand MatmulEmitter::operand(const Side &side,
+cpu::MatrixOperand MatmulEmitter::operand(const MatrixSide &side,
                                           const MatrixAccess &access,
                                           int64_t width) {
-  MatrixSource source;
-  source.offset = [this, &side](KernelBuilder &b, Value batch) {
-    return batchOffset(b, side, batch);
+  auto indices = [this, &side](KernelBuilder &b, Value batch) {
+    if (plan.batchIsRows)
+      return SmallVector<Value>(side.batchRank, b.index(0));
+    SmallVector<Value> at = b.delinearize(batch, sizes(b, plan.batchExtents));
+    return alignBatch(b, side.tensor, side.batchRank, at);
   };
+  MatrixSource source = makeSource(frame, side, indices);
   source.panelStride = b.mul(size(b, plan.k), b.index(width));
-  source.element = [this, &side](KernelBuilder &b, Value batch, Value lane,
-                                 Value k) {
-    SmallVector<Value> at = batchIndices(b, side, batch);
-    at.resize(side.batchRank + 2);
-    at[side.laneAxis] = lane;
-    at[side.kAxis] = k;
-    return frame.elements.element(b, frame.loc, side.tensor, at);
-  };
   return makeOperand(frame, access, source, width);
 }
 
@@ -233,7 +167,7 @@ void MatmulEmitter::emit() {
   cpu::Contraction c{size(b, plan.batch), size(b, plan.m), size(b, plan.n),
                      size(b, plan.k)};
   c.lhs = operand(plan.lhs, plan.lhsAccess, plan.blocking.rows);
-  int64_t columns = plan.rhs.isPacked
+  int64_t columns = plan.op.getPackedRhs()
                         ? MatmulOp::getPanelColumns(*getConstant(plan.n))
                         : cpu::panelColumns;
   c.rhs = operand(plan.rhs, plan.rhsAccess, columns);

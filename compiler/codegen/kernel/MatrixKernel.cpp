@@ -46,7 +46,8 @@ static Extents getRowMajorStrides(Value tensor) {
 
 StridedInput traceInput(Value tensor) {
   if (isa<BlockArgument>(tensor))
-    return {tensor, getRowMajorStrides(tensor)};
+    return {tensor, getRowMajorStrides(tensor),
+            getAffineConstantExpr(0, tensor.getContext())};
   if (auto transpose = tensor.getDefiningOp<TransposeOp>()) {
     StridedInput from = traceInput(transpose.getX());
     if (!from.input)
@@ -54,7 +55,18 @@ StridedInput traceInput(Value tensor) {
     Extents strides;
     for (int64_t axis : transpose.getPermutation())
       strides.push_back(from.strides[axis]);
-    return {from.input, strides};
+    return {from.input, strides, from.offset};
+  }
+  if (auto slice = tensor.getDefiningOp<SliceOp>()) {
+    StridedInput from = traceInput(slice.getX());
+    if (!from.input)
+      return {};
+    for (auto [stride, start, step] : llvm::zip_equal(
+             from.strides, slice.getStarts().getResults(), slice.getSteps())) {
+      from.offset = from.offset + start * stride;
+      stride = stride * step;
+    }
+    return from;
   }
   if (auto broadcast = tensor.getDefiningOp<BroadcastOp>()) {
     StridedInput from = traceInput(broadcast.getX());
@@ -65,9 +77,68 @@ StridedInput traceInput(Value tensor) {
     Extents strides(getExtents(tensor).size() - extents.size(), zero);
     for (auto [extent, stride] : llvm::zip_equal(extents, from.strides))
       strides.push_back(getConstant(extent) == 1 ? zero : stride);
-    return {from.input, strides};
+    return {from.input, strides, from.offset};
   }
   return {};
+}
+
+MatrixAccess traceAccess(const MatrixSide &side) {
+  MatrixAccess access;
+  MLIRContext *context = side.tensor.getContext();
+  Type element = getElementTypeOrSelf(side.tensor);
+  access.isUnsigned = element.isUnsignedInteger();
+  access.elementType = getSignless(element);
+  StridedInput from = traceInput(side.tensor);
+  access.input = from.input;
+  bool lanes = side.laneAxis > side.kAxis;
+  if (from.input) {
+    access.laneStride = from.strides[side.laneAxis];
+    access.kStride = from.strides[side.kAxis];
+    lanes = getConstant(access.laneStride) == 1;
+  } else {
+    // What lies next to each other in memory, as far as one can tell.
+    access.laneStride = getAffineConstantExpr(lanes ? 1 : 0, context);
+  }
+  if (from.input && getConstant(access.kStride) == 1)
+    access.kind = MatrixAccess::Rows;
+  else if (from.input && lanes)
+    access.kind = MatrixAccess::Columns;
+  else if (isa<FloatType>(element) && !element.isF64())
+    access.elementType = Float32Type::get(context); // as elements arrive
+  return access;
+}
+
+MatrixSource makeSource(KernelFrame &frame, const MatrixSide &side,
+                        BatchIndices indices) {
+  MatrixSource source;
+  source.offset = [=, &frame](KernelBuilder &b, Value batch) {
+    StridedInput from = traceInput(side.tensor);
+    auto size = [&](AffineExpr expression) {
+      return frame.elements.size(b, frame.loc, expression);
+    };
+    auto strides = llvm::map_to_vector(
+        ArrayRef(from.strides).take_front(side.batchRank), size);
+    return b.add(size(from.offset), b.linearize(indices(b, batch), strides));
+  };
+  source.element = [=, &frame](KernelBuilder &b, Value batch, Value lane,
+                               Value k) {
+    SmallVector<Value> at = indices(b, batch);
+    at.resize(side.batchRank + 2);
+    at[side.laneAxis] = lane;
+    at[side.kAxis] = k;
+    return frame.elements.element(b, frame.loc, side.tensor, at);
+  };
+  return source;
+}
+
+SmallVector<Value> alignBatch(KernelBuilder &b, Value operand,
+                              int64_t batchRank, ValueRange at) {
+  SmallVector<Value> indices(batchRank, b.index(0));
+  Extents extents = getExtents(operand);
+  for (int64_t axis = 0; axis < batchRank; ++axis)
+    if (getConstant(extents[axis]) != 1)
+      indices[axis] = at[at.size() - batchRank + axis];
+  return indices;
 }
 
 cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,

@@ -19,10 +19,12 @@ mlir::Type getSumType(mlir::Type elementType);
 cpu::Memory getMemory(KernelFrame &frame, Value input);
 
 /// A tensor as an input of the region with a stride for each of its axes, as
-/// far as it is one: transposes and broadcasts change strides alone.
+/// far as it is one: transposes, slices and broadcasts change strides and where
+/// it starts alone.
 struct StridedInput {
   Value input; // null if the tensor is computed
   graph::Extents strides;
+  mlir::AffineExpr offset;
 };
 StridedInput traceInput(Value tensor);
 
@@ -40,12 +42,29 @@ struct MatrixAccess {
   }
 };
 
+/// One operand: [batch..., lane, k] with the last two in some order.
+struct MatrixSide {
+  Value tensor;
+  int64_t laneAxis, kAxis, batchRank;
+};
+
+/// Where it lies, and how packing reads it: Rows, Columns or Elements.
+MatrixAccess traceAccess(const MatrixSide &side);
+
 /// Where an access finds its elements.
 struct MatrixSource {
   std::function<Value(cpu::KernelBuilder &, Value batch)> offset;
   Value panelStride; // of panels
   cpu::ElementFunction element;
 };
+
+/// The source of a side but for panels; `indices` gives those of its batch
+/// axes.
+using BatchIndices =
+    std::function<llvm::SmallVector<Value>(cpu::KernelBuilder &, Value batch)>;
+MatrixSource makeSource(KernelFrame &frame, const MatrixSide &side,
+                        BatchIndices indices);
+
 cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
                                const MatrixSource &source, int64_t width);
 
@@ -60,6 +79,11 @@ bool readsPositionsOnly(graph::FusedOp region, int64_t first, int64_t end);
 
 /// A builder of matrix kernels where `b` stands.
 cpu::KernelBuilder makeKernelBuilder(mlir::OpBuilder &b, mlir::Location loc);
+
+/// The indices of `operand`'s batch axes where those of the result are `at`:
+/// axes of extent 1 are repeated.
+llvm::SmallVector<Value> alignBatch(cpu::KernelBuilder &b, Value operand,
+                                    int64_t batchRank, ValueRange at);
 
 mlir::FailureOr<TaskPlan> planMatmul(graph::FusedOp region);
 mlir::LogicalResult emitMatmul(mlir::OpBuilder &b, KernelFrame &frame);

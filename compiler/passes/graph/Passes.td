@@ -61,6 +61,23 @@ def RecognizeSoftmaxPass : TccGraphPass<"recognize-softmax"> {
   }];
 }
 
+def RecognizeAttentionPass : TccGraphPass<"recognize-attention"> {
+  let summary = "find attention that exporters wrote out";
+  let description = [{
+    softmax(query key^T * scale + mask) value, with the scale anywhere before the
+    mask, and NaN weights replaced by zeros or not. Scores or weights that
+    something else reads stay.
+
+    ```mlir
+    %s = graph.matmul %q, %k {transpose_rhs} : ...
+    %w = graph.softmax %s {axis = 2 : i64} : ...
+    %y = graph.matmul %w, %v : ...
+    // becomes
+    %y = graph.attention %q, %k, %v {scale = 1.0 : f64} : ...
+    ```
+  }];
+}
+
 def FoldBatchNormPass : TccGraphPass<"fold-batch-norm"> {
   let summary = "scale weights instead of activations";
   let description = [{
@@ -110,8 +127,8 @@ def PackWeightsPass : TccGraphPass<"pack-weights"> {
     convolution with the channels last [groups, ceil(filters/groups/64), window *
     channels/groups, 64], that of a depthwise one [window, filters],
     zero-padded, by pad, reshape and transpose of the weight: part of `prepare`.
-    A weight that several ops read is packed once. One that is also gathered from
-    (a tied embedding) stays as it is, so that it is stored once.
+    A weight that several ops read is packed once; what gathers from it (a tied
+    embedding) then reads the panels.
 
     ```mlir
     %y = graph.matmul %x, %w
@@ -159,11 +176,11 @@ def SplitPreparePass : TccGraphPass<"split-prepare"> {
 def DecomposePass : TccGraphPass<"decompose"> {
   let summary = "replace composites that have no kernel by simpler ops";
   let description = [{
-    Composites that a kernel computes as a whole (softmax, layer norm) stay.
+    Composites that a kernel computes as a whole (softmax, attention) stay.
 
     ```mlir
-    %y = graph.attention %q, %k, %v {scale = 0.125 : f64} : ...
-    // becomes matmul, mul, softmax, matmul
+    %y = graph.batch_norm %x, %scale, %shift, %mean, %variance ...
+    // becomes mul and add
     ```
   }];
 }

@@ -67,13 +67,14 @@ def Graph_BatchNormOp : Graph_InferredOp<"batch_norm", [
 }
 
 def Graph_AttentionOp : Graph_Op<"attention", [Pure,
+    DeclareOpInterfaceMethods<KernelOpInterface>,
     DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
   let summary = "softmax(query key^T * scale + mask) value";
   let description = [{
     query [batch..., q, d], key [batch..., k, d], value [batch..., k, e]; mask,
     where present, is added and has the extents [batch..., q, k], of which any
-    but the last two may be the constant 1. A row whose scores are all -inf gives
-    zeros if `guard`, else NaN.
+    but the last two may be the constant 1. A row whose weights are NaN (its scores
+    all -inf, or one NaN) gives zeros if `guard`.
   }];
   let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key,
                        Graph_FloatTensor:$value, Optional<Graph_FloatTensor>:$mask,
@@ -83,6 +84,7 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure,
     $query `,` $key `,` $value (`mask` $mask^)? attr-dict
     `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 #endif // TCC_GRAPH_NORMALIZATION

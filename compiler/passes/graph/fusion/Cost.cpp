@@ -111,6 +111,21 @@ static double countIterations(IterationOpInterface op, CostModel &model) {
   return iterations;
 }
 
+/// Queries and results each meet every key.
+Work CostModel::getAttentionWork(Operation *op) {
+  constexpr double kSoftmax = 24;
+  int64_t rank = cast<RankedTensorType>(op->getOperand(1).getType()).getRank();
+  double keys = getMaximum(getExtent(op->getOperand(1), rank - 2));
+  double depth = getMaximum(getExtent(op->getOperand(0), rank - 1));
+  double rows = getMaxCount(op->getOperand(0).getType()) / std::max(1.0, depth);
+  Work work;
+  work.contractionFlops = 2 * keys *
+                          (getMaxCount(op->getOperand(0).getType()) +
+                           getMaxCount(op->getResult(0).getType()));
+  work.flops = kSoftmax * rows * keys;
+  return work;
+}
+
 Work CostModel::getKernelWork(Operation *op) {
   Work work;
   auto iteration = dyn_cast<IterationOpInterface>(op);
@@ -121,6 +136,8 @@ Work CostModel::getKernelWork(Operation *op) {
     work.contractionFlops = 2 * iterations;
     return work;
   }
+  if (kind == KernelKind::attention)
+    return getAttentionWork(op);
   // A composite makes several passes, most with an elementary function; what is
   // irregular compares and moves.
   constexpr double kReduction = 2, kComposite = 24, kIrregular = 24;

@@ -66,6 +66,8 @@ public:
   Work getKernelWork(mlir::Operation *op);
 
 private:
+  Work getAttentionWork(mlir::Operation *op);
+
   struct Size {
     mlir::AffineExpr count;
     double maxCount;

@@ -58,6 +58,7 @@ private:
   StringRef readOperands(unsigned member);
   StringRef readRowOperands(unsigned member);
   StringRef readAnchorOperands(unsigned member);
+  void readAttentionOperands(Operation *op);
   StringRef checkRecomputation(unsigned member);
   bool movesElements(Operation *op);
 
@@ -304,12 +305,29 @@ static std::optional<double> getPackedReads(Operation *anchor, unsigned operand,
   return std::max(1.0, std::ceil(unread / model.getMachine().packedReuse));
 }
 
+/// Queries, keys and values are packed; the mask is read for each score.
+void Analyzer::readAttentionOperands(Operation *op) {
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    constexpr unsigned mask = 3;
+    double keys = model.getMaxCount(op->getOperand(1).getType());
+    double depth = model.getMaximum(getExtents(op->getOperand(1)).back());
+    double queries = model.getMaximum(getExtents(op->getOperand(0)).end()[-2]);
+    double scores = queries * keys / std::max(1.0, depth);
+    double elements = model.getMaxCount(operand.getType());
+    read(operand, kAnywhere, i == mask ? scores : elements, i != mask);
+  }
+}
+
 /// The operands of a contraction may be computed while they are packed, and a
 /// scan's element by element. Those of other anchors are read where they lie.
 StringRef Analyzer::readAnchorOperands(unsigned member) {
   Operation *op = members[member];
   if (region.access[member] != kElementwise)
     return "an op with loops of its own is read at other indices";
+  if (region.kind == KernelKind::attention) {
+    readAttentionOperands(op);
+    return {};
+  }
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     std::optional<double> reads;
     if (region.kind == KernelKind::contraction ||

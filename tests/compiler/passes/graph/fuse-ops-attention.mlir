@@ -1,29 +1,21 @@
-// RUN: tcc-opt %s --tcc-simplify --tcc-fuse-ops --tcc-verify-fusion | FileCheck %s
+// RUN: tcc-opt %s --tcc-simplify --tcc-recognize-attention --tcc-simplify \
+// RUN:   --tcc-fuse-ops --tcc-verify-fusion | FileCheck %s
 
-// Attention as exporters write it is three kernels. The scale of the key joins
-// the kernel that makes the key; its transpose becomes the product's, that of
-// the heads are indices of operands; the mask is the epilogue of the first
-// product and the guard that of softmax.
+// Attention as exporters write it is one kernel: the scale of the key goes into
+// it, the transposes of the heads are indices of its operands, and so is the
+// broadcast of the mask.
 // CHECK-LABEL: func @attention
 // CHECK:         graph.fused <contraction>
-// CHECK:           graph.matmul
-// CHECK:           graph.mul
-// CHECK-NOT:       graph.transpose
-// CHECK:           graph.yield
-// CHECK:         graph.fused <contraction>
+// CHECK-NEXT:    ^bb0
+// CHECK-NEXT:      graph.matmul
+// CHECK-NEXT:      graph.yield
+// CHECK:         graph.fused <attention>
 // CHECK-DAG:       graph.transpose {{.*}} [0, 2, 1, 3]
 // CHECK-DAG:       graph.transpose {{.*}} [0, 2, 1, 3]
-// CHECK:           graph.matmul {{.*}} {transpose_rhs}
-// CHECK:           graph.add
-// CHECK:           graph.yield
-// CHECK:         graph.fused <row>
-// CHECK:           graph.softmax
-// CHECK:           graph.select
-// CHECK:           graph.yield
-// CHECK:         graph.fused <contraction>
-// CHECK:           graph.transpose {{.*}} [0, 2, 1, 3]
-// CHECK:           graph.matmul
-// CHECK:           graph.yield
+// CHECK-DAG:       graph.transpose {{.*}} [0, 2, 1, 3]
+// CHECK-DAG:       %[[M:.+]] = graph.broadcast
+// CHECK:           graph.attention {{.*}} mask %[[M]] {guard, scale = 2.500000e-01 : f64}
+// CHECK-NEXT:      graph.yield
 // CHECK-NOT:     graph.fused
 func.func @attention(%x: tensor<1x32x64xf32>, %query: tensor<1x32x64xf32>,
                      %value: tensor<1x32x64xf32>, %mask: tensor<1x1x1x32xf32>)

@@ -1,0 +1,186 @@
+//===- RecognizeAttention.cpp - Attention that exporters wrote out --------===//
+#include "compiler/decisions/Decisions.h"
+#include "compiler/passes/graph/Matchers.h"
+#include "compiler/passes/graph/Passes.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc {
+
+#define GEN_PASS_DEF_RECOGNIZEATTENTIONPASS
+#include "compiler/passes/graph/Passes.h.inc"
+
+namespace {
+
+/// softmax(scores) along the last axis.
+struct Weights {
+  Value scores;
+  bool guard = false; // rows of NaN are zeros
+};
+
+/// query key^T * scale + mask
+struct Scores {
+  MatmulOp product;
+  double scale = 1;
+  Value mask; // of the scores' extents; null if there is none
+};
+
+} // namespace
+
+static std::optional<Weights> matchWeights(Value value) {
+  if (!hasOneLocalUse(value))
+    return std::nullopt;
+  Weights weights;
+  auto select = value.getDefiningOp<SelectOp>();
+  if (select) {
+    value = select.getOnFalse();
+    auto isNan = select.getCondition().getDefiningOp<IsNanOp>();
+    weights.guard = isNan && isNan->hasOneUse() && isNan.getX() == value &&
+                    isSplat(select.getOnTrue(), 0.0) &&
+                    llvm::hasNItems(value.getUses(), 2);
+  }
+  auto softmax = value.getDefiningOp<SoftmaxOp>();
+  if (!softmax || int64_t(softmax.getAxis()) + 1 != getRank(value) ||
+      (select && !weights.guard))
+    return std::nullopt;
+  weights.scores = softmax.getX();
+  return weights;
+}
+
+/// The other factor of `op`, a product with or quotient by a splat.
+static std::optional<std::pair<Value, double>> matchScaled(Operation *op) {
+  if (auto div = dyn_cast_or_null<DivOp>(op)) {
+    std::optional<double> divisor = getSplat(div.getRhs());
+    if (divisor && *divisor != 0)
+      return std::pair(div.getLhs(), 1 / *divisor);
+  }
+  if (!isa_and_nonnull<MulOp>(op))
+    return std::nullopt;
+  auto sides =
+      matchEither(op, [](Value side) { return getSplat(side).has_value(); });
+  if (!sides)
+    return std::nullopt;
+  return std::pair(sides->second, *getSplat(sides->first));
+}
+
+static std::optional<Scores> matchScores(Value value) {
+  Scores scores;
+  while (hasOneLocalUse(value)) {
+    Operation *op = value.getDefiningOp();
+    if (auto product = dyn_cast_or_null<MatmulOp>(op)) {
+      if (product.getTransposeLhs() || product.getPackedRhs())
+        return std::nullopt;
+      scores.product = product;
+      return scores;
+    }
+    if (auto scaled = matchScaled(op)) {
+      scores.scale *= scaled->second;
+      value = scaled->first;
+      continue;
+    }
+    // A mask is added to the scaled product.
+    auto add = dyn_cast_or_null<AddOp>(op);
+    if (!add || scores.mask || scores.scale != 1)
+      return std::nullopt;
+    bool isLeft = matchScores(add.getLhs()).has_value();
+    scores.mask = isLeft ? add.getRhs() : add.getLhs();
+    value = isLeft ? add.getLhs() : add.getRhs();
+  }
+  return std::nullopt;
+}
+
+/// `x` without a factor that all its elements have, moved or not.
+static Value dropScale(OpBuilder &builder, Value x, double &scale) {
+  Operation *op = x.getDefiningOp();
+  if (auto scaled = matchScaled(op)) {
+    scale *= scaled->second;
+    return dropScale(builder, scaled->first, scale);
+  }
+  if (!isa_and_nonnull<ReshapeOp, TransposeOp, BroadcastOp>(op))
+    return x;
+  Value from = op->getOperand(0), without = dropScale(builder, from, scale);
+  if (without == from)
+    return x;
+  Operation *moved = builder.clone(*op);
+  moved->setOperand(0, without);
+  return moved->getResult(0);
+}
+
+/// `x` with the last two axes swapped if `isTransposed`.
+static Value transposeMatrix(OpBuilder &builder, Location loc, Value x,
+                             bool isTransposed) {
+  if (!isTransposed)
+    return x;
+  auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, getRank(x)));
+  std::swap(permutation.back(), permutation[permutation.size() - 2]);
+  return builder.create<TransposeOp>(loc, x, permutation);
+}
+
+static bool haveEqualBatch(ArrayRef<Value> tensors) {
+  Extents first = getExtents(tensors[0]);
+  return llvm::all_of(tensors, [&](Value tensor) {
+    Extents extents = getExtents(tensor);
+    return extents.size() == first.size() &&
+           llvm::equal(ArrayRef(extents).drop_back(2),
+                       ArrayRef(first).drop_back(2), isEqual);
+  });
+}
+
+namespace {
+
+/// softmax(query key^T * scale + mask) value
+struct RecognizeAttention : OpRewritePattern<MatmulOp> {
+  RecognizeAttention(MLIRContext *context, DecisionLog &log)
+      : OpRewritePattern(context), log(log) {}
+
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    std::optional<Weights> weights;
+    if (!op.getTransposeLhs() && !op.getPackedRhs() && isFloat(op.getResult()))
+      weights = matchWeights(op.getLhs());
+    if (!weights)
+      return rewriter.notifyMatchFailure(op, "not of a softmax");
+    std::optional<Scores> scores = matchScores(weights->scores);
+    if (!scores)
+      return rewriter.notifyMatchFailure(op, "the scores are no product");
+    MatmulOp product = scores->product;
+    if (!haveEqualBatch({product.getLhs(), product.getRhs(), op.getRhs(),
+                         op.getResult()}) ||
+        getElementTypeOrSelf(product.getLhs()) !=
+            getElementTypeOrSelf(op.getResult()))
+      return rewriter.notifyMatchFailure(op, "operands differ in their batch");
+    double scale = scores->scale;
+    Value query = dropScale(rewriter, product.getLhs(), scale);
+    Value key = dropScale(rewriter, product.getRhs(), scale);
+    key =
+        transposeMatrix(rewriter, op.getLoc(), key, !product.getTransposeRhs());
+    Value value = transposeMatrix(rewriter, op.getLoc(), op.getRhs(),
+                                  op.getTransposeRhs());
+    log.add(op, "recognised", AttentionOp::getOperationName());
+    rewriter.replaceOpWithNewOp<AttentionOp>(
+        op, op.getType(), query, key, value, scores->mask,
+        rewriter.getF64FloatAttr(scale),
+        weights->guard ? rewriter.getUnitAttr() : UnitAttr());
+    return success();
+  }
+
+  DecisionLog &log;
+};
+
+struct RecognizeAttentionPass
+    : impl::RecognizeAttentionPassBase<RecognizeAttentionPass> {
+  void runOnOperation() override {
+    DecisionLog log(getOperation(), "recognize-attention");
+    RewritePatternSet patterns(&getContext());
+    patterns.add<RecognizeAttention>(&getContext(), log);
+    if (failed(
+            applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace tcc
