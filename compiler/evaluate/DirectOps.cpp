@@ -127,6 +127,34 @@ static int64_t getFilterOffset(ConvOp op, int64_t channels, int64_t taps,
          column % width;
 }
 
+namespace {
+
+/// A tap that lies inside x: the positions of its first channel.
+struct Tap {
+  int64_t x, filter;
+};
+
+} // namespace
+
+/// The taps of the window of the result at `at`, for channels from `channel`
+/// on of x.
+static SmallVector<Tap> listTaps(ConvOp op, const HostTensor &x,
+                                 ArrayRef<int64_t> at, int64_t channel,
+                                 int64_t channels, int64_t taps) {
+  SmallVector<Tap> inside;
+  Indices index(x.type.getRank());
+  int64_t axis = op.getChannelAxis(), tap = 0;
+  index[0] = at[0];
+  index[axis] = channel;
+  loop(op.getWindow(), [&](ArrayRef<int64_t> window) {
+    if (getWindowIndex(op, x, at, window, index))
+      inside.push_back({x.offset(index),
+                        getFilterOffset(op, channels, taps, at[axis], 0, tap)});
+    ++tap;
+  });
+  return inside;
+}
+
 void evaluate(ConvOp op, const HostTensor &x, const HostTensor &filter,
               HostTensor &result) {
   int64_t perGroup = op.getFilters() / op.getGroups();
@@ -134,33 +162,26 @@ void evaluate(ConvOp op, const HostTensor &x, const HostTensor &filter,
   int64_t channels = x.extent(axis) / op.getGroups();
   int64_t taps = std::accumulate(op.getWindow().begin(), op.getWindow().end(),
                                  int64_t(1), std::multiplies<>());
+  // How far apart the channels of a tap lie.
+  int64_t xStep = 1, filterStep = getFilterOffset(op, channels, taps, 0, 1, 0);
+  for (int64_t extent : x.shape().drop_front(axis + 1))
+    xStep *= extent;
   loop(result.shape(), [&](ArrayRef<int64_t> at) {
     ProductSum sum(result.type.getElementType());
-    Indices index(x.type.getRank());
-    index[0] = at[0];
-    int64_t o = at[axis], first = o / perGroup * channels;
+    auto inside =
+        listTaps(op, x, at, at[axis] / perGroup * channels, channels, taps);
+    auto add = [&](const Tap &tap, int64_t c) {
+      sum.add(x, tap.x + c * xStep, filter, tap.filter + c * filterStep);
+    };
     // The order of the sum is that of the layout.
-    auto add = [&](int64_t channel, ArrayRef<int64_t> window, int64_t tap) {
-      index[axis] = first + channel;
-      if (getWindowIndex(op, x, at, window, index))
-        sum.add(x, x.offset(index), filter,
-                getFilterOffset(op, channels, taps, o, channel, tap));
-    };
-    auto forEachTap = [&](auto body) {
-      int64_t tap = 0;
-      loop(op.getWindow(),
-           [&](ArrayRef<int64_t> window) { body(window, tap++); });
-    };
     if (op.getChannelsLast())
-      forEachTap([&](ArrayRef<int64_t> window, int64_t tap) {
+      for (const Tap &tap : inside)
         for (int64_t c = 0; c < channels; ++c)
-          add(c, window, tap);
-      });
+          add(tap, c);
     else
       for (int64_t c = 0; c < channels; ++c)
-        forEachTap([&](ArrayRef<int64_t> window, int64_t tap) {
-          add(c, window, tap);
-        });
+        for (const Tap &tap : inside)
+          add(tap, c);
     result.elements[result.offset(at)] = sum.get();
   });
 }

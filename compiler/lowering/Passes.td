@@ -43,7 +43,7 @@ def LowerToExecPass : Pass<"tcc-lower-to-exec", "mlir::ModuleOp"> {
       %x = exec.buffer input 0 bytes affine_map<() -> (16)> bound 16 : <host>
       %y = exec.buffer output 0 bytes affine_map<() -> (16)> bound 16 : <host>
       exec.launch @k0_relu ins(%x) outs(%y) node "relu"
-          : (!exec.buffer<host>) to (!exec.buffer<host>)
+          : (!exec.buffer<host>) -> !exec.buffer<host>
     }
     ```
   }];

@@ -3,6 +3,7 @@
 #include "compiler/decisions/Decisions.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include <map>
 
 using namespace tcc;
 using llvm::json::Array;
@@ -43,6 +44,42 @@ std::string tcc::describeOptions(const CompileOptions &options,
   object["producer"] = "tcc " TCC_VERSION;
   object["cpu"] = describeCpus(cpus);
   return print(std::move(object));
+}
+
+bool tcc::readOptions(llvm::StringRef record, CompileOptions &options) {
+  auto value = llvm::json::parse(record);
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return false;
+  }
+  std::map<std::string, std::vector<int64_t>> dims, shapes;
+  std::map<std::string, std::string> values, states;
+  std::map<std::string, std::vector<std::string>> cpus;
+  std::string producer;
+  llvm::json::Path::Root root;
+  llvm::json::ObjectMapper fields(*value, root);
+  constexpr size_t kFields = 7;
+  if (!fields || value->getAsObject()->size() != kFields ||
+      !fields.map("dim", dims) || !fields.map("input_shape", shapes) ||
+      !fields.map("input_value", values) || !fields.map("state", states) ||
+      !fields.map("output", options.import.outputs) ||
+      !fields.map("cpu", cpus) || !fields.map("producer", producer))
+    return false;
+  for (const auto &[name, range] : dims) {
+    if (range.size() != 3)
+      return false;
+    options.import.dims.push_back({name, range[0], range[1], range[2]});
+  }
+  for (const auto &[name, extents] : shapes)
+    options.import.inputShapes.push_back({name, extents});
+  for (const auto &[name, text] : values)
+    options.import.inputValues.push_back({name, text});
+  for (const auto &[output, input] : states)
+    options.import.states.push_back({output, input});
+  options.cpus.clear();
+  for (const auto &[name, features] : cpus)
+    options.cpus.push_back(name);
+  return true;
 }
 
 std::string tcc::describeDecisions(mlir::ModuleOp module) {

@@ -13,6 +13,10 @@ namespace tcc {
 std::string describeOptions(const CompileOptions &options,
                             llvm::ArrayRef<cpu::Cpu> cpus);
 
+/// Sets what `record`, as describeOptions wrote it, says; false if it says
+/// anything else.
+bool readOptions(llvm::StringRef record, CompileOptions &options);
+
 /// The decisions recorded on `module`, as a JSON array.
 std::string describeDecisions(mlir::ModuleOp module);
 

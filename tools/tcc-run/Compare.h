@@ -4,12 +4,9 @@
 
 #include "runtime/data/Tensor.h"
 #include "runtime/executor/Context.h"
+#include "tools/tcc-run/Options.h"
 
 namespace tcc::tools {
-
-struct Tolerance {
-  double rtol, atol;
-};
 
 struct Comparison {
   bool ok = true;

@@ -27,13 +27,17 @@ struct InputOptions {
   std::string randomSeed;        ///< empty: no random inputs
 };
 
+struct Tolerance {
+  double rtol = 1e-3;
+  double atol = 1e-4; ///< of the largest value
+};
+
 struct RunOptions {
   RunningOptions running;
   InputOptions inputs;
   std::string outputDir;
   std::string expectDir;
-  double rtol = 1e-3;
-  double atol = 1e-4;
+  Tolerance tolerance;
 };
 
 struct BenchOptions {

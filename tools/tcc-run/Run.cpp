@@ -50,7 +50,7 @@ compareOutputs(const Context &context, const RunOptions &options) {
       return makeError(Code::Io, "there is no ", stem, ".npy or ", stem,
                        ".pb in '", options.expectDir, "'");
     comparisons.push_back(
-        compare(context.output(i), **expected, {options.rtol, options.atol}));
+        compare(context.output(i), **expected, options.tolerance));
   }
   return comparisons;
 }

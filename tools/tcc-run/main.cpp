@@ -2,49 +2,28 @@
 
 #include "runtime/base/Status.h"
 #include "tools/cli/CommandLine.h"
-#include "tools/tcc-run/Options.h"
+#include "tools/tcc-run/Flags.h"
 
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <iostream>
+#include <unistd.h>
 
 using namespace tcc::tools;
 
-static void addRunning(CLI::App &command, RunningOptions &options) {
-  command.add_option("PACKAGE", options.package, "the package to run")
-      ->required();
-  command
-      .add_option("--threads", options.threads,
-                  "threads (default: as many as the process may use)")
-      ->check(CLI::Range(1, 1024));
-  command.add_option("--device", options.device, "where to run: cpu");
-  command.add_option("--weights", options.weights,
-                     "safetensors file with weights that replace the model's");
-  command.add_flag("--json", options.json, "print one JSON object");
-  CLI::Option *quiet =
-      command.add_flag("-q,--quiet", options.quiet, "print errors only");
-  command.add_flag("-v,--verbose", options.verbose, "say what is done")
-      ->excludes(quiet);
-  command.add_flag("--symbols", options.symbols,
-                   "name kernels: /tmp/perf-PID.map for perf, code for gdb");
-}
-
-static void addInputs(CLI::App &command, InputOptions &options) {
-  command
-      .add_option("--input", options.inputs,
-                  "NAME=FILE: read an input from .npy, .npz or .pb")
-      ->take_all()
-      ->allow_extra_args(false);
-  command.add_option("--inputs-dir", options.inputsDir,
-                     "read input_<i>.npy or .pb of a folder");
-  command
-      .add_option("--dim", options.dims, "NAME=N: bind a symbolic dimension")
-      ->take_all()
-      ->allow_extra_args(false);
-  command
-      .add_flag("--random-inputs{0}", options.randomSeed,
-                "make the inputs that are not given; =SEED, default 0")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+/// What compares with the reference evaluator has the compiler in it: a program
+/// of its own, beside this one.
+static int execCompare(char **argv) {
+  std::error_code error;
+  auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  std::string path = self.parent_path() / "tcc-compare";
+  execv(path.c_str(), argv);
+  std::cerr << "tcc-run: error: cannot run '" << path
+            << "': " << std::strerror(errno) << '\n';
+  return static_cast<int>(tcc::runtime::Code::Io);
 }
 
 static CLI::App &addRun(CLI::App &app, RunOptions &options) {
@@ -55,12 +34,7 @@ static CLI::App &addRun(CLI::App &app, RunOptions &options) {
                      "write output_<i>.npy to a folder");
   command.add_option("--expect-dir", options.expectDir,
                      "compare with output_<i>.npy or .pb of a folder");
-  command.add_option("--rtol", options.rtol, "relative tolerance")
-      ->capture_default_str();
-  command
-      .add_option("--atol", options.atol,
-                  "absolute tolerance, as a fraction of the largest value")
-      ->capture_default_str();
+  addTolerance(command, options.tolerance);
   return command;
 }
 
@@ -98,6 +72,8 @@ static int runTool(int argc, char **argv) {
   CLI::App &doctorApp =
       *app.add_subcommand("doctor", "say what this machine can run");
   doctorApp.add_flag("--json", doctorJson, "print one JSON object");
+  app.add_subcommand("compare", "find the kernel that departs from the "
+                                "compiler's reference evaluator");
 
   if (std::optional<int> code = parseCommandLine(app, argc, argv))
     return *code;
@@ -111,6 +87,8 @@ static int runTool(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  if (argc > 1 && argv[1] == std::string_view("compare"))
+    return execCompare(argv + 1);
   try {
     return runTool(argc, argv);
   } catch (const std::bad_alloc &) {

@@ -24,7 +24,7 @@ def Exec_LaunchOp : Exec_Command<"launch", [AttrSizedOperandSegments]> {
     $kernel `ins` `(` $inputs `)` `outs` `(` $outputs `)`
     (`fault` `(` $fault^ `:` type($fault) `)`)? (`sizes` $sizes^)?
     (`tasks` $tasks^)? `node` $node attr-dict
-    `:` `(` type($inputs) `)` `to` `(` type($outputs) `)`
+    `:` functional-type($inputs, $outputs)
   }];
   let hasVerifier = 1;
 }

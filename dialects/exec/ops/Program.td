@@ -19,7 +19,7 @@ def Exec_EntryOp : Exec_Op<"entry", [Symbol, IsolatedFromAbove, SingleBlock,
       %y = exec.buffer output 0 bytes affine_map<() -> (16)> bound 16 : <host>
       exec.launch @kernel_0 ins(%x) outs(%y) sizes affine_map<() -> ()>
           tasks affine_map<() -> (1)> node "relu"
-          : (!exec.buffer<host>) to (!exec.buffer<host>)
+          : (!exec.buffer<host>) -> !exec.buffer<host>
     }
     ```
   }];

@@ -1,0 +1,167 @@
+#include "compiler/pipeline/Reference.h"
+
+#include "compiler/evaluate/Evaluator.h"
+#include "compiler/package/EntryBuilder.h"
+#include "compiler/pipeline/Provenance.h"
+#include "compiler/pipeline/Register.h"
+#include "dialects/exec/ExecOps.h"
+#include "frontends/Frontend.h"
+
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include <cstring>
+
+using namespace mlir;
+using namespace tcc;
+using runtime::Code;
+using runtime::makeError;
+using runtime::Result;
+using runtime::Status;
+using runtime::Tensor;
+
+struct Reference::Modules {
+  MLIRContext context;
+  Model model;
+  OwningOpRef<ModuleOp> program; // of the exec dialect
+  llvm::StringMap<graph::FusedOp> kernels;
+
+  Modules() : context(makeRegistry()) { context.loadAllAvailableDialects(); }
+
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    registerAllTccDialects(registry);
+    registerEvaluatorDialects(registry);
+    return registry;
+  }
+  Status import(const CompileOptions &options);
+  Status compile(CompileOptions options);
+};
+
+Reference::Reference(std::unique_ptr<Modules> modules)
+    : modules(std::move(modules)) {}
+Reference::~Reference() = default;
+
+Status Reference::Modules::import(const CompileOptions &options) {
+  Problems problems(options.model);
+  auto imported =
+      importModel(options.model, options.import, &context, problems);
+  if (failed(imported)) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    problems.print(stream);
+    return Status(Code(problems.getExitCode()),
+                  llvm::StringRef(text).rtrim().str());
+  }
+  model = std::move(*imported);
+  return Status();
+}
+
+/// By way of the text of the program: what the compiler makes of the model is
+/// its own affair.
+Status Reference::Modules::compile(CompileOptions options) {
+  llvm::SmallString<64> path;
+  if (std::error_code error =
+          llvm::sys::fs::createTemporaryFile("tcc", "mlir", path))
+    return makeError(Code::Io, "cannot make a file: ", error.message());
+  llvm::FileRemover remover(path);
+  options.output = path.str().str();
+  options.artifact = Artifact::Exec;
+  CompileReport report = tcc::compile(options);
+  if (report.exitCode != 0)
+    return Status(Code(report.exitCode), report.problems.empty()
+                                             ? std::string("internal error")
+                                             : report.problems.front());
+  program = parseSourceFile<ModuleOp>(path, &context);
+  if (!program)
+    return Status(Code::Internal, "the program cannot be read back");
+  for (auto kernel : program->getOps<exec::KernelOp>())
+    kernels[kernel.getSymName()] =
+        cast<graph::FusedOp>(kernel.getComputation());
+  return Status();
+}
+
+Result<std::unique_ptr<Reference>> Reference::create(const std::string &model,
+                                                     std::string_view record) {
+  CompileOptions options;
+  options.model = model;
+  if (!readOptions(record, options))
+    return makeError(Code::BadData, "the package's record of its options has "
+                                    "what this compiler does not know");
+  auto modules = std::make_unique<Modules>();
+  if (Status status = modules->import(options); !status.ok())
+    return status;
+  if (Status status = modules->compile(options); !status.ok())
+    return status;
+  return std::unique_ptr<Reference>(new Reference(std::move(modules)));
+}
+
+// --- Tensors ---
+
+static Result<std::vector<Tensor>>
+toTensors(llvm::Expected<Evaluator::Tensors> evaluated) {
+  if (!evaluated)
+    return Status(Code::Unsupported, toString(evaluated.takeError()));
+  std::vector<Tensor> tensors;
+  for (const HostTensor &from : *evaluated) {
+    auto tensor = Tensor::allocate(
+        package::getDType(from.type.getElementType()), from.shape().vec());
+    if (!tensor.ok())
+      return tensor.takeStatus();
+    std::vector<char> bytes = makeBytes(from);
+    if (!bytes.empty())
+      std::memcpy(tensor->data.data(), bytes.data(), bytes.size());
+    tensors.push_back(std::move(*tensor));
+  }
+  return tensors;
+}
+
+static llvm::Expected<HostTensor> readTensor(Type type, const void *data,
+                                             llvm::ArrayRef<int64_t> symbols) {
+  auto tensor = cast<RankedTensorType>(type);
+  SmallVector<int64_t> shape;
+  for (AffineExpr extent : graph::getExtents(tensor))
+    shape.push_back(graph::evaluate(extent, symbols));
+  tensor = RankedTensorType::get(shape, tensor.getElementType());
+  return readBytes(tensor, llvm::ArrayRef(static_cast<const char *>(data),
+                                          getByteSize(tensor)));
+}
+
+Result<std::vector<Tensor>>
+Reference::evaluateKernel(std::string_view kernel,
+                          std::span<void *const> buffers,
+                          std::span<const int64_t> slots) const {
+  graph::FusedOp fused = modules->kernels.lookup(kernel);
+  if (!fused || fused->getNumOperands() > buffers.size())
+    return makeError(Code::Usage, "the compiler makes no kernel '", kernel,
+                     "' of this model: the package is of another one, or of "
+                     "another compiler");
+  llvm::ArrayRef<int64_t> symbols(slots.data(), slots.size());
+  Evaluator::Tensors inputs;
+  for (auto [i, type] : llvm::enumerate(fused->getOperandTypes())) {
+    auto input = readTensor(type, buffers[i], symbols);
+    if (!input)
+      return Status(Code::Unsupported, toString(input.takeError()));
+    inputs.push_back(std::move(*input));
+  }
+  return toTensors(Evaluator(symbols).evaluate(fused, inputs));
+}
+
+Result<std::vector<Tensor>>
+Reference::evaluateModel(std::span<const Tensor> inputs,
+                         std::span<const int64_t> slots) const {
+  llvm::ArrayRef<int64_t> symbols(slots.data(), slots.size());
+  auto main = modules->model.module->lookupSymbol<func::FuncOp>("main");
+  Evaluator::Tensors tensors;
+  for (auto [type, input] : llvm::zip(main.getArgumentTypes(), inputs)) {
+    auto tensor = readTensor(type, input.data.data(), symbols);
+    if (!tensor)
+      return Status(Code::Unsupported, toString(tensor.takeError()));
+    tensors.push_back(std::move(*tensor));
+  }
+  const WeightStore &weights = modules->model.weights;
+  auto readWeight = [&weights](llvm::StringRef name, RankedTensorType type) {
+    return readBytes(type, weights.find(name)->bytes);
+  };
+  return toTensors(Evaluator(symbols, readWeight).evaluate(main, tensors));
+}

@@ -1,0 +1,52 @@
+#include "tools/tcc-run/Flags.h"
+
+#include <CLI/CLI.hpp>
+
+using namespace tcc;
+using namespace tcc::tools;
+
+void tools::addRunning(CLI::App &command, RunningOptions &options) {
+  command.add_option("PACKAGE", options.package, "the package to run")
+      ->required();
+  command
+      .add_option("--threads", options.threads,
+                  "threads (default: as many as the process may use)")
+      ->check(CLI::Range(1, 1024));
+  command.add_option("--device", options.device, "where to run: cpu");
+  command.add_option("--weights", options.weights,
+                     "safetensors file with weights that replace the model's");
+  command.add_flag("--json", options.json, "print one JSON object");
+  CLI::Option *quiet =
+      command.add_flag("-q,--quiet", options.quiet, "print errors only");
+  command.add_flag("-v,--verbose", options.verbose, "say what is done")
+      ->excludes(quiet);
+  command.add_flag("--symbols", options.symbols,
+                   "name kernels: /tmp/perf-PID.map for perf, code for gdb");
+}
+
+void tools::addInputs(CLI::App &command, InputOptions &options) {
+  command
+      .add_option("--input", options.inputs,
+                  "NAME=FILE: read an input from .npy, .npz or .pb")
+      ->take_all()
+      ->allow_extra_args(false);
+  command.add_option("--inputs-dir", options.inputsDir,
+                     "read input_<i>.npy or .pb of a folder");
+  command
+      .add_option("--dim", options.dims, "NAME=N: bind a symbolic dimension")
+      ->take_all()
+      ->allow_extra_args(false);
+  command
+      .add_flag("--random-inputs{0}", options.randomSeed,
+                "make the inputs that are not given; =SEED, default 0")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void tools::addTolerance(CLI::App &command, Tolerance &options) {
+  command.add_option("--rtol", options.rtol, "relative tolerance")
+      ->capture_default_str();
+  command
+      .add_option("--atol", options.atol,
+                  "absolute tolerance, as a fraction of the largest value")
+      ->capture_default_str();
+}

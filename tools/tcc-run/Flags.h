@@ -1,0 +1,19 @@
+//===- Flags.h - Flags of the commands that run packages --------*- C++ -*-===//
+#ifndef TCC_TOOLS_TCCRUN_FLAGS_H
+#define TCC_TOOLS_TCCRUN_FLAGS_H
+
+#include "tools/tcc-run/Options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tcc::tools {
+
+void addRunning(CLI::App &command, RunningOptions &options);
+void addInputs(CLI::App &command, InputOptions &options);
+void addTolerance(CLI::App &command, Tolerance &options);
+
+} // namespace tcc::tools
+
+#endif // TCC_TOOLS_TCCRUN_FLAGS_H
