@@ -131,7 +131,12 @@ bool Compilation::resolveCpus() {
     std::optional<cpu::Cpu> cpu = cpu::resolveCpu(name, error);
     if (!cpu)
       return fail(Code::Usage, "--cpu: " + error);
-    cpus.push_back(*cpu);
+    // Named twice, as `native` and by its name, it is one variant.
+    auto isSame = [&](const cpu::Cpu &other) {
+      return other.features == cpu->features;
+    };
+    if (llvm::none_of(cpus, isSame))
+      cpus.push_back(*cpu);
   }
   return true;
 }

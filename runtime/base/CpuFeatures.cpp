@@ -135,3 +135,18 @@ void runtime::visitCpuFeatures(void (*visit)(void *, std::string_view),
     if (isSupported(feature))
       visit(user, feature.name);
 }
+
+int runtime::getArchitectureLevel() {
+  static constexpr std::string_view kLevels[3][9] = {
+      {"cx16", "sahf", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3"},
+      {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"},
+      {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}};
+  int level = 1;
+  for (const auto &features : kLevels) {
+    for (std::string_view feature : features)
+      if (!feature.empty() && !hasCpuFeature(feature))
+        return level;
+    ++level;
+  }
+  return level;
+}

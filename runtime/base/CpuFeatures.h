@@ -14,6 +14,9 @@ bool hasCpuFeature(std::string_view name);
 void visitCpuFeatures(void (*visit)(void *user, std::string_view name),
                       void *user);
 
+/// The highest level of the x86-64 psABI that this CPU has, from 1.
+int getArchitectureLevel();
+
 } // namespace tcc::runtime
 
 #endif // TCC_RUNTIME_BASE_CPUFEATURES_H

@@ -21,27 +21,27 @@ Executable::load(std::shared_ptr<const Package> package,
   return std::shared_ptr<const Executable>(std::move(executable));
 }
 
-/// The first feature that the code needs and this CPU lacks; empty if none.
-static std::string_view missingFeature(const format::Variant &variant) {
-  if (!variant.features())
-    return {};
-  for (const flatbuffers::String *feature : *variant.features())
-    if (!hasCpuFeature(feature->string_view()))
-      return feature->string_view();
-  return {};
+/// The features that the code needs and this CPU lacks, in quotes.
+static std::string missingFeatures(const format::Variant &variant) {
+  std::string missing;
+  for (size_t i = 0; variant.features() && i < variant.features()->size(); ++i)
+    if (std::string_view feature = variant.features()->Get(i)->string_view();
+        !hasCpuFeature(feature))
+      missing += concat(missing.empty() ? "'" : ", '", feature, "'");
+  return missing;
 }
 
 /// Takes the variant that uses the most features of this CPU.
 Status Executable::chooseVariant() {
-  std::string missing;
+  std::string lacking;
   size_t most = 0;
   for (const format::Variant *variant : *program().variants()) {
     if (variant->target()->string_view() != "cpu")
       continue;
-    std::string_view feature = missingFeature(*variant);
+    std::string missing = missingFeatures(*variant);
     size_t count = variant->features() ? variant->features()->size() : 0;
-    if (!feature.empty()) {
-      missing += concat(missing.empty() ? "" : ", ", "'", feature, "' for ",
+    if (!missing.empty()) {
+      lacking += concat(lacking.empty() ? "" : ", ", missing, " for ",
                         variant->cpu()->string_view());
       continue;
     }
@@ -52,10 +52,11 @@ Status Executable::chooseVariant() {
   }
   if (chosen)
     return Status();
-  if (missing.empty())
+  if (lacking.empty())
     return makeError(Code::Device, "package '", source->path(),
                      "' has no code for a cpu");
-  return makeError(Code::Device, "this CPU lacks ", missing,
+  return makeError(Code::Device, "this CPU, an x86-64-v",
+                   getArchitectureLevel(), ", lacks ", lacking,
                    ", needed by package '", source->path(), "'");
 }
 

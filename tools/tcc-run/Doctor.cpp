@@ -22,22 +22,6 @@ static std::string cpuModel() {
   return "unknown";
 }
 
-/// The highest x86-64 psABI level that this CPU has.
-static int architectureLevel() {
-  static constexpr std::string_view kLevels[3][9] = {
-      {"cx16", "sahf", "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3"},
-      {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"},
-      {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}};
-  int level = 1;
-  for (const auto &features : kLevels) {
-    for (std::string_view feature : features)
-      if (!feature.empty() && !hasCpuFeature(feature))
-        return level;
-    ++level;
-  }
-  return level;
-}
-
 int tools::doctorCommand(bool json) {
   ordered_json features = ordered_json::array();
   visitCpuFeatures(
@@ -47,22 +31,23 @@ int tools::doctorCommand(bool json) {
       &features);
   uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                     static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  ordered_json document = {{"schema_version", 1},
-                           {"version", TCC_VERSION},
-                           {"package_format", format::kMajorVersion},
-                           {"cpu", cpuModel()},
-                           {"level", concat("x86-64-v", architectureLevel())},
-                           {"threads", defaultThreadCount()},
-                           {"memory_bytes", memory},
-                           {"devices", {"cpu"}},
-                           {"features", std::move(features)}};
+  ordered_json document = {
+      {"schema_version", 1},
+      {"version", TCC_VERSION},
+      {"package_format", format::kMajorVersion},
+      {"cpu", cpuModel()},
+      {"level", concat("x86-64-v", getArchitectureLevel())},
+      {"threads", defaultThreadCount()},
+      {"memory_bytes", memory},
+      {"devices", {"cpu"}},
+      {"features", std::move(features)}};
   if (json) {
     printJson(document);
     return 0;
   }
   std::cout << "tcc-run " << TCC_VERSION << ", reads packages of format "
             << format::kMajorVersion << ".x\n"
-            << "cpu: " << cpuModel() << ", x86-64-v" << architectureLevel()
+            << "cpu: " << cpuModel() << ", x86-64-v" << getArchitectureLevel()
             << '\n'
             << "threads: " << defaultThreadCount() << '\n'
             << "memory: " << memory / (1 << 20) << " MiB\n"

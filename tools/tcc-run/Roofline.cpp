@@ -57,11 +57,14 @@ __attribute__((target("avx2,fma"))) static double runNarrow() {
   return 2.0 * 8 * kChains * kSteps;
 }
 
-double tools::measurePeak(double seconds) {
-  bool isWide = __builtin_cpu_supports("avx512f");
+int tools::getWidestVector() {
+  return __builtin_cpu_supports("avx512f") ? 64 : 32;
+}
+
+double tools::measurePeak(double seconds, int vectorBytes) {
   double operations = 0, start = ownSeconds(), now = start;
   for (; now - start < seconds; now = ownSeconds())
-    operations += isWide ? runWide() : runNarrow();
+    operations += vectorBytes == 64 ? runWide() : runNarrow();
   return operations / (now - start) * 1e-9;
 }
 

@@ -12,9 +12,13 @@ struct Roofline {
   double bytes = 0; ///< 0: there was no memory to measure it with
 };
 
+/// Bytes of the widest vectors of this CPU.
+int getWidestVector();
+
 /// GFLOP/s of this thread by its own time, so that other processes count only
 /// by what they do to the frequency.
-double measurePeak(double seconds);
+/// Vectors have 32 or 64 bytes, or are the widest of the CPU.
+double measurePeak(double seconds, int vectorBytes = getWidestVector());
 
 /// Of so many threads at once that read `workingSet` bytes again and again.
 Roofline measureRoofline(int threads, uint64_t workingSet);

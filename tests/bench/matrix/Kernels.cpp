@@ -1,5 +1,6 @@
 #include "tests/bench/matrix/Kernels.h"
 
+#include "compiler/codegen/cpu/Cpu.h"
 #include "mlir/Parser/Parser.h"
 #include "tests/compiler/codegen/kernel/CompiledKernel.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -66,6 +67,14 @@ static std::function<void()> makeRun(const std::string &source,
       workload->buffers.push_back(workload->tensors.back().memory.get());
     }
   return [workload] { workload->kernel.run(workload->buffers, {}); };
+}
+
+int tcc::bench::getVectorBytes(const std::string &cpu) {
+  std::string error;
+  if (auto known = cpu::resolveCpu(cpu, error))
+    return known->getVectorBytes();
+  fprintf(stderr, "matrix-bench: %s\n", error.c_str());
+  exit(2);
 }
 
 std::function<void()> tcc::bench::makeMatmul(MatmulShape shape,

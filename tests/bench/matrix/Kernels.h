@@ -30,6 +30,9 @@ struct ConvolutionShape {
   }
 };
 
+/// Bytes of the vectors that code for `cpu` uses. Exits if it is not known.
+int getVectorBytes(const std::string &cpu);
+
 /// Runs of the kernel that tcc makes for `cpu`, on packed weights and random
 /// inputs, on one thread. Exits where there is none.
 std::function<void()> makeMatmul(MatmulShape shape, const std::string &cpu);
