@@ -272,8 +272,9 @@ Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes) {
     return *sizes.batch * int64_t(llvm::divideCeil(*sizes.m, block.m) *
                                   llvm::divideCeil(*sizes.n, block.n));
   };
-  while (block.n > 4 * panelColumns &&
-         (tasks() < tasksWanted || block.n * block.k > blockElements))
+  while (block.n > 4 * panelColumns && block.n * block.k > blockElements)
+    block.n -= panelColumns;
+  while (block.n > 2 * panelColumns && tasks() < tasksWanted)
     block.n -= panelColumns;
   return block;
 }
