@@ -1,8 +1,6 @@
 #include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/simplify/Patterns.h"
 
-#include <numeric>
-
 using namespace mlir;
 using namespace tcc::graph;
 
@@ -74,32 +72,60 @@ struct PointwiseBeforeMove : RewritePattern {
   }
 };
 
-/// reshape(transpose(x)) = transpose(reshape(x)) where the reshape only places
-/// axes of extent 1: transposes meet, and products that take them in.
-struct UnitReshapeBeforeTranspose : OpRewritePattern<ReshapeOp> {
+/// The groups of a reshape of a transpose in the order that their axes have
+/// before the transpose; nullopt if those of one group are not adjacent there.
+std::optional<SmallVector<AxisGroup>> orderGroups(ArrayRef<AxisGroup> groups,
+                                                  TransposeOp transpose) {
+  SmallVector<int64_t> sources = getLongAxes(transpose.getX());
+  SmallVector<std::pair<int64_t, AxisGroup>> placed;
+  for (const AxisGroup &group : groups) {
+    int64_t first = -1, next = -1;
+    for (size_t axis = group.fromBegin; axis < group.fromEnd; ++axis) {
+      auto source = llvm::find(sources, transpose.getPermutation()[axis]);
+      if (source == sources.end())
+        continue; // of extent 1
+      int64_t place = source - sources.begin();
+      if (first >= 0 && place != next)
+        return std::nullopt;
+      first = first >= 0 ? first : place;
+      next = place + 1;
+    }
+    placed.push_back({first, group});
+  }
+  llvm::stable_sort(placed, llvm::less_first());
+  return llvm::map_to_vector(placed, [](auto &pair) { return pair.second; });
+}
+
+/// reshape(transpose(x)) = transpose(reshape(x)) where the reshape splits axes,
+/// or joins such that are adjacent in x: transposes meet, and products that
+/// take them in.
+struct ReshapeBeforeTranspose : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReshapeOp op,
                                 PatternRewriter &rewriter) const override {
     auto transpose = getSingleUse<TransposeOp>(op.getX());
-    if (!transpose || lookThroughUnitReshapes(op.getResult()) == op.getResult())
-      return rewriter.notifyMatchFailure(op, "does more than place unit axes");
-    // The i-th long axis of the result is the same as that of the transpose.
-    SmallVector<int64_t> places = getLongAxes(op.getResult());
-    SmallVector<int64_t> sources = getLongAxes(transpose.getX());
-    Extents extents = getExtents(op.getResult());
-    SmallVector<int64_t> permutation(extents.size());
-    std::iota(permutation.begin(), permutation.end(), 0);
-    for (auto [axis, place] :
-         llvm::zip_equal(getLongAxes(transpose.getResult()), places)) {
-      int64_t source = transpose.getPermutation()[axis];
-      permutation[place] =
-          places[llvm::find(sources, source) - sources.begin()];
+    if (!transpose)
+      return rewriter.notifyMatchFailure(op, "not of a transpose");
+    Extents to = getExtents(op.getResult());
+    auto groups = orderGroups(groupAxes(getExtents(op.getX()), to), transpose);
+    if (!groups)
+      return rewriter.notifyMatchFailure(op, "joins what lies apart");
+    // Axes of extent 1 keep their places, the others take turns.
+    SmallVector<int64_t> places = getLongAxes(op.getResult()), ordered;
+    for (const AxisGroup &group : *groups)
+      for (int64_t place : places)
+        if (place >= int64_t(group.toBegin) && place < int64_t(group.toEnd))
+          ordered.push_back(place);
+    SmallVector<int64_t> permutation =
+        llvm::to_vector(llvm::seq<int64_t>(0, to.size()));
+    Extents extents = to;
+    for (auto [place, axis] : llvm::zip_equal(places, ordered)) {
+      permutation[axis] = place;
+      extents[place] = to[axis];
     }
-    for (auto [source, place] : llvm::zip_equal(sources, places))
-      extents[place] = getExtent(transpose.getX(), source);
     Type elementType = op.getType().getElementType();
-    Value x = reshapeTo(rewriter, op.getLoc(), transpose.getX(),
-                        makeTensorType(extents, elementType));
+    Value x = rewriter.create<ReshapeOp>(
+        op.getLoc(), makeTensorType(extents, elementType), transpose.getX());
     rewriter.replaceOpWithNewOp<TransposeOp>(op, op.getType(), x, permutation);
     return success();
   }
@@ -108,7 +134,7 @@ struct UnitReshapeBeforeTranspose : OpRewritePattern<ReshapeOp> {
 } // namespace
 
 void addReorderPatterns(RewritePatternSet &patterns) {
-  patterns.add<PointwiseBeforeMove, UnitReshapeBeforeTranspose>(
+  patterns.add<PointwiseBeforeMove, ReshapeBeforeTranspose>(
       patterns.getContext());
 }
 
