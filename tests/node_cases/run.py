@@ -45,7 +45,9 @@ def tensor_inputs(case):
     for i, info in enumerate(graph.input):
         path = os.path.join(case.folder, "test_data_set_0", f"input_{i}.pb")
         if info.type.WhichOneof("value") == "tensor_type" and os.path.exists(path):
-            yield info.name, onnx.numpy_helper.to_array(onnx.load_tensor(path))
+            array = onnx.numpy_helper.to_array(onnx.load_tensor(path))
+            is_bf16 = array.dtype.name == "bfloat16"
+            yield info.name, array.astype(np.float32) if is_bf16 else array
 
 
 def value_flags(case, kinds):
