@@ -46,7 +46,7 @@ static void importCastLike(Node &node) {
 
 static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
-    {"Cast", 6, last, importCast},
+    {"Cast", 6, last, importCast, "", true},
     {"CastLike", 15, last, importCastLike},
 };
 

@@ -253,8 +253,26 @@ void GraphImporter::importNode(const onnx::NodeProto &node, Scope &scope) {
     return report(node, scope, ProblemClass::unsupported,
                   "operator is not supported in version " +
                       std::to_string(version->second) + " of its set");
-  if (isValid)
+  if (isValid && widenInputs(node, scope, version->second, inputs))
     runNode(node, scope, std::move(attributes), inputs);
+}
+
+bool GraphImporter::widenInputs(const onnx::NodeProto &node, const Scope &scope,
+                                int64_t version,
+                                MutableArrayRef<Tensor *> inputs) {
+  const OpRow *row = findOp(getDomain(node.domain()), node.op_type(), version);
+  for (Tensor *&input : inputs) {
+    if (!input || !input->literal || !isNarrow(input->type.getElementType()))
+      continue;
+    if (!row->readsNarrow) {
+      report(node, scope, ProblemClass::unsupported,
+             "input '" + input->literal->name + "' has element type " +
+                 getNarrowName(input->type.getElementType()));
+      return false;
+    }
+    input = widen(*input->literal);
+  }
+  return true;
 }
 
 void GraphImporter::runNode(const onnx::NodeProto &proto, Scope &scope,

@@ -92,6 +92,12 @@ private:
                      llvm::StringRef name, Emitter *emitter);
   void addInitializers(const onnx::GraphProto &graph, Scope &scope);
   void importNode(const onnx::NodeProto &node, Scope &scope);
+  /// Gives narrow integers as i8 to an op that reads them; false after
+  /// reporting one that does not.
+  bool widenInputs(const onnx::NodeProto &node, const Scope &scope,
+                   int64_t version, llvm::MutableArrayRef<Tensor *> inputs);
+  /// A literal of narrow integers as one of i8.
+  Tensor *widen(const Literal &literal);
   void runNode(const onnx::NodeProto &node, Scope &scope,
                AttributeMap attributes, llvm::ArrayRef<Tensor *> inputs);
   bool inlineFunction(const onnx::NodeProto &node, Scope &scope,
@@ -128,6 +134,7 @@ private:
   /// Values computed from constants, and those found not to be.
   llvm::DenseMap<mlir::Value, std::optional<HostTensor>> evaluated;
   llvm::DenseMap<const Literal *, std::string> weightNames;
+  llvm::DenseMap<const Literal *, Tensor *> widened;
   struct Function {
     const onnx::FunctionProto *proto;
     llvm::StringMap<int64_t> versions;

@@ -46,6 +46,61 @@ Type getElementType(int32_t onnxType, MLIRContext *context) {
   }
 }
 
+/// Integers of 2 and 4 bits exist only as stored tensors, a byte an element.
+static Type getStoredType(int32_t onnxType, MLIRContext *context) {
+  auto narrow = [&](unsigned width, bool isUnsigned) {
+    return IntegerType::get(context, width,
+                            isUnsigned ? IntegerType::Unsigned
+                                       : IntegerType::Signless);
+  };
+  switch (onnxType) {
+  case TensorProto::INT4:
+  case TensorProto::UINT4:
+    return narrow(4, onnxType == TensorProto::UINT4);
+  case TensorProto::INT2:
+  case TensorProto::UINT2:
+    return narrow(2, onnxType == TensorProto::UINT2);
+  default:
+    return getElementType(onnxType, context);
+  }
+}
+
+bool isNarrow(Type elementType) {
+  return isa<IntegerType>(elementType) && !elementType.isInteger(1) &&
+         elementType.getIntOrFloatBitWidth() < 8;
+}
+
+std::string getNarrowName(Type elementType) {
+  return (elementType.isUnsignedInteger() ? "uint" : "int") +
+         std::to_string(elementType.getIntOrFloatBitWidth());
+}
+
+/// Bytes of a tensor in a file, where narrow integers lie side by side.
+static int64_t getStoredSize(RankedTensorType type) {
+  if (!isNarrow(type.getElementType()))
+    return getByteSize(type);
+  int64_t perByte = 8 / type.getElementTypeBitWidth();
+  return llvm::divideCeil(type.getNumElements(), perByte);
+}
+
+/// Gives each narrow integer a byte of its own; the first is in the low bits.
+static void unpack(Literal &literal) {
+  Type type = literal.type.getElementType();
+  if (!isNarrow(type) || literal.isLeftOut)
+    return;
+  unsigned width = type.getIntOrFloatBitWidth(), perByte = 8 / width;
+  auto bytes = std::make_shared<std::string>();
+  for (int64_t i = 0; i < literal.type.getNumElements(); ++i) {
+    uint64_t bits = uint8_t(literal.bytes[i / perByte]) >> i % perByte * width &
+                    llvm::maskTrailingOnes<uint64_t>(width);
+    bytes->push_back(char(type.isUnsignedInteger()
+                              ? int64_t(bits)
+                              : llvm::SignExtend64(bits, width)));
+  }
+  literal.bytes = {bytes->data(), bytes->size()};
+  literal.owner = bytes;
+}
+
 std::string getTypeName(int32_t onnxType) {
   if (onnx::TensorProto_DataType_IsValid(onnxType))
     return llvm::StringRef(
@@ -178,7 +233,7 @@ bool LiteralReader::readExternalBytes(const TensorProto &tensor, int64_t size,
 static RankedTensorType getType(const TensorProto &tensor, MLIRContext *context,
                                 LiteralError &error) {
   std::string what = "tensor '" + tensor.name() + "' ";
-  Type elementType = getElementType(tensor.data_type(), context);
+  Type elementType = getStoredType(tensor.data_type(), context);
   if (!elementType) {
     refuse(error, ProblemClass::unsupported,
            what + "has element type " + getTypeName(tensor.data_type()));
@@ -201,31 +256,37 @@ std::optional<Literal> LiteralReader::read(const TensorProto &tensor,
   Literal literal;
   literal.name = tensor.name();
   literal.type = getType(tensor, context, error);
-  if (!literal.type)
+  if (!literal.type || !readStored(tensor, literal, error))
     return std::nullopt;
-  int64_t size = getByteSize(literal.type);
-  if (tensor.has_segment())
-    return refuse(error, ProblemClass::unsupported,
-                  "tensor '" + tensor.name() + "' is stored in segments");
+  unpack(literal);
+  return literal;
+}
+
+/// Finds the bytes as the file has them.
+bool LiteralReader::readStored(const TensorProto &tensor, Literal &literal,
+                               LiteralError &error) {
+  int64_t size = getStoredSize(literal.type);
+  if (tensor.has_segment()) {
+    refuse(error, ProblemClass::unsupported,
+           "tensor '" + tensor.name() + "' is stored in segments");
+    return false;
+  }
   if (tensor.data_location() == TensorProto::EXTERNAL) {
     literal.isLeftOut = !readExternal;
-    if (readExternal && !readExternalBytes(tensor, size, literal, error))
-      return std::nullopt;
-    return literal;
+    return !readExternal || readExternalBytes(tensor, size, literal, error);
   }
-  if (!tensor.has_raw_data()) {
-    if (!readTypedFields(tensor, size, literal, error))
-      return std::nullopt;
-    return literal;
+  if (!tensor.has_raw_data())
+    return readTypedFields(tensor, size, literal, error);
+  if (int64_t(tensor.raw_data().size()) != size) {
+    refuse(error, ProblemClass::badBytes,
+           "tensor '" + tensor.name() + "' has " +
+               llvm::Twine(tensor.raw_data().size()) +
+               " bytes of data, its shape needs " + llvm::Twine(size));
+    return false;
   }
-  if (int64_t(tensor.raw_data().size()) != size)
-    return refuse(error, ProblemClass::badBytes,
-                  "tensor '" + tensor.name() + "' has " +
-                      llvm::Twine(tensor.raw_data().size()) +
-                      " bytes of data, its shape needs " + llvm::Twine(size));
   literal.bytes = {tensor.raw_data().data(), tensor.raw_data().size()};
   literal.owner = owner;
-  return literal;
+  return true;
 }
 
 std::optional<Literal>

@@ -17,6 +17,9 @@ struct OpRow {
   int64_t since, until;
   void (*import)(Node &node);
   llvm::StringLiteral domain = "";
+  /// It takes integers of 2 or 4 bits that the model stores, as i8: where all
+  /// it asks for is their value.
+  bool readsNarrow = false;
 };
 
 constexpr int64_t kFirstOpset = 7, kLastOpset = 28;

@@ -227,7 +227,7 @@ static void importQLinearConv(Node &node) {
 static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
     {"ConvInteger", 10, last, importConvInteger},
-    {"DequantizeLinear", 10, last, importDequantizeLinear},
+    {"DequantizeLinear", 10, last, importDequantizeLinear, "", true},
     {"DynamicQuantizeLinear", 11, last, importDynamicQuantizeLinear},
     {"MatMulInteger", 10, last, importMatMulInteger},
     {"QLinearConv", 10, last, importQLinearConv},

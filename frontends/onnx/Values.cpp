@@ -67,9 +67,27 @@ Value GraphImporter::materializeLiteral(Emitter &emitter, Tensor &tensor) {
                                            literal.type);
 }
 
+Tensor *GraphImporter::widen(const Literal &literal) {
+  Tensor *&tensor = widened[&literal];
+  if (tensor)
+    return tensor;
+  Literal wide = literal;
+  auto narrow = cast<IntegerType>(wide.type.getElementType());
+  auto byte = IntegerType::get(narrow.getContext(), 8, narrow.getSignedness());
+  wide.type = graph::withElementType(wide.type, byte);
+  return tensor = pool.makeLiteral(std::move(wide));
+}
+
 Value GraphImporter::materialize(Tensor &tensor) {
   if (tensor.value || tensor.sequence || tensor.isInvalid)
     return tensor.value;
+  if (isNarrow(tensor.type.getElementType())) {
+    problems.add(ProblemClass::unsupported,
+                 "tensor '" + tensor.literal->name + "' has element type " +
+                     getNarrowName(tensor.type.getElementType()));
+    tensor.isInvalid = true;
+    return nullptr;
+  }
   OpBuilder constants(entry, entry->begin());
   if (lastConstant)
     constants.setInsertionPointAfter(lastConstant);
@@ -133,7 +151,8 @@ const HostTensor *GraphImporter::evaluate(Value value, int levels) {
 
 std::optional<HostTensor> GraphImporter::getNumbers(Tensor &tensor) {
   if (const Literal *literal = tensor.literal) {
-    if (literal->isLeftOut || literal->type.getNumElements() > kMaxContent)
+    if (literal->isLeftOut || isNarrow(literal->type.getElementType()) ||
+        literal->type.getNumElements() > kMaxContent)
       return std::nullopt;
     if (literal->isInitializer)
       addWeight(*literal).structural = true;

@@ -70,6 +70,14 @@ def misplaced():
     return model
 
 
+def narrow():
+    """linear() with a weight of 4 bits an element, which only some ops read."""
+    model = linear()
+    weight = model.graph.initializer[0]
+    weight.data_type, weight.raw_data = TensorProto.INT4, bytes(FEATURES * 3 // 2)
+    return model
+
+
 class Refusals:
     """Runs tools in a folder of their own and checks how they refuse."""
 
@@ -120,6 +128,7 @@ def check_models(r):
     refuse("text as model", 3, ["bad.onnx"], b"no model at all\n")
     refuse("misplaced data", 3, ["'w'", "float"], misplaced())
     refuse("unknown op", 4, ["/linear", "Fancy"], linear(op="Fancy"))
+    refuse("narrow weight", 4, ["/linear", "'w'", "int4"], narrow())
     refuse("unknown dim", 2, ["rows"], linear(), "--dim", "rows=3")
     refuse("unknown input", 2, ["z"], linear(), "--input-shape", "z=1x2")
     refuse("unknown flag", 2, ["--target"], linear(), "--targat=cpu")

@@ -144,6 +144,15 @@ def quantized():
     result = Constant(np.float32(0.5)), zero_a
     yield row("QLinearMatMul", a, scale, zero_a, b, scale, zero_b, *result)
     yield row("QLinearConv", x, scale, zero_a, Constant(w), scale, zero, *result)
+    # Blocks of rows; an odd number of elements fills half of the last byte.
+    for kind, low, high in ((ml_dtypes.int4, -8, 8), (ml_dtypes.uint4, 0, 16)):
+        four, zeros = (
+            Constant(random.randint(low, high, shape).astype(kind))
+            for shape in ((33, 19), (3, 19))
+        )
+        weight = row("DequantizeLinear", four, Constant(floats(3, 19)), zeros,
+                     axis=0, block_size=11)  # fmt: skip
+        yield row("MatMul", floats(7, 33), weight, name=np.dtype(kind).name)
 
 
 def normalization():
