@@ -7,7 +7,6 @@ launches and their CPU time on one thread. A variant's model is not kept.
 
 import contextlib
 import fnmatch
-import io
 import json
 import os
 import statistics
@@ -106,14 +105,29 @@ def check(tally, name, model, data_sets, flags, work, base=None):
     return package
 
 
+@contextlib.contextmanager
+def silence():
+    """Exporters print much, also from C++."""
+    kept = [os.dup(stream) for stream in (1, 2)]
+    with open(os.devnull, "w") as sink, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for stream in (1, 2):
+            os.dup2(sink.fileno(), stream)
+        try:
+            yield
+        finally:
+            for stream, old in zip((1, 2), kept):
+                os.dup2(old, stream)
+                os.close(old)
+
+
 def export(name, variant, module, inputs, path):
     """Writes the model; gives the exporter's refusal or None."""
     architecture, size = name.split(".")
     exporter, options = VARIANTS[variant]
     batch = exports.BATCHES[size][0]
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-            warnings.simplefilter("ignore")
+        with silence():
             exporter(architecture, module, inputs(batch), path, size == "dyn", **options)
     except Exception as error:  # whatever a tracer meets
         return f"{type(error).__name__}: {error}".splitlines()[0]
@@ -122,11 +136,13 @@ def export(name, variant, module, inputs, path):
 
 def check_variants(tally, name, case, variants, flags, work):
     """The rows of one architecture at one size."""
-    folder = exports.make(name, case)
+    with silence():
+        folder = exports.make(name, case)
     data_sets = cases.data_sets(folder)
     model = os.path.join(folder, "model.onnx")
     base = check(tally, f"{name}.{BASE}", model, data_sets, flags, work)
-    module, inputs = exports.build(name.split(".")[0])
+    with silence():
+        module, inputs = exports.build(name.split(".")[0])
     for variant in variants:
         label = f"{name}.{variant}"
         with tempfile.TemporaryDirectory(dir=work) as place:
