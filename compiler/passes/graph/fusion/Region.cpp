@@ -35,6 +35,10 @@ KernelKind getKernelKind(Operation *op) {
   return cast<KernelOpInterface>(op).getKernelKind();
 }
 
+/// How elements of a value reach an operand that is packed, if they do: read
+/// with the strides of a view, or computed one by one.
+enum class Packing { none, strided, element };
+
 class Analyzer {
 public:
   Analyzer(ArrayRef<Operation *> members, ArrayRef<Value> results,
@@ -44,7 +48,7 @@ public:
       positions[op] = i;
     region.access.assign(members.size(), 0);
     anywhere.assign(members.size(), 0);
-    isPacked.assign(members.size(), false);
+    packing.assign(members.size(), Packing::none);
   }
 
   Analysis run();
@@ -62,7 +66,8 @@ private:
   StringRef checkRecomputation(unsigned member);
   bool movesElements(Operation *op);
 
-  void read(Value value, unsigned access, double anywhereCount, bool packed);
+  void read(Value value, unsigned access, double anywhereCount,
+            Packing how = Packing::none);
   unsigned mapAccess(Operation *op, unsigned operand, Access access);
   double countEvaluations(unsigned member) const;
   void countWork();
@@ -84,8 +89,7 @@ private:
   double maxCount = 0, maxRowCount = 0;
   /// Evaluations of each member at other indices than the loops'.
   SmallVector<double> anywhere;
-  /// Members that are evaluated while an operand is packed.
-  SmallVector<bool> isPacked;
+  SmallVector<Packing> packing;
   /// Elements read of each value from outside.
   llvm::SmallMapVector<Value, double, 8> inputs;
 };
@@ -177,14 +181,14 @@ StringRef Analyzer::readResults() {
     if (isAlone && op != region.anchor)
       return "nothing can follow in the kernel of a scan or an irregular op";
     if (isAlone) {
-      read(result, kElementwise, 0, false);
+      read(result, kElementwise, 0);
     } else if (graph::isEqual(size, count)) {
       if (isa<ElementOpInterface>(op) &&
           !haveSameExtents(result.getType(), region.space))
         return "a moved result has another shape";
-      read(result, kElementwise, 0, false);
+      read(result, kElementwise, 0);
     } else if (hasRows && graph::isEqual(size, rowCount)) {
-      read(result, kPerRow, 0, false);
+      read(result, kPerRow, 0);
     } else {
       return "results of different sizes";
     }
@@ -195,13 +199,15 @@ StringRef Analyzer::readResults() {
 /// Records a read of `value`. Anything read from outside counts once for the
 /// reads at one position, and as often as it is read at others.
 void Analyzer::read(Value value, unsigned access, double anywhereCount,
-                    bool packed) {
+                    Packing how) {
+  if (how == Packing::strided && value != getSource(value))
+    how = Packing::element;
   value = getSource(value);
   int64_t member = find(value);
   if (member >= 0) {
     region.access[member] |= access;
     anywhere[member] += anywhereCount;
-    isPacked[member] = isPacked[member] || packed;
+    packing[member] = std::max(packing[member], how);
     return;
   }
   if (getSplat(value))
@@ -278,13 +284,13 @@ StringRef Analyzer::readRowOperands(unsigned member) {
   unsigned expected = isOnePerRow(op) ? perRow() : unsigned(kElementwise);
   if (region.access[member] != expected)
     return "a reduction is read at other rows";
-  read(op->getOperand(0), kElementwise, 0, false);
+  read(op->getOperand(0), kElementwise, 0);
   auto iteration = cast<IterationOpInterface>(op);
   for (unsigned i = 1; i < op->getNumOperands(); ++i) {
     AffineMap map = iteration.getOperandMap(i);
     bool isIdentity = map && map.isIdentity();
     read(op->getOperand(i), isIdentity ? kElementwise : kAnywhere,
-         isIdentity ? 0 : maxCount, false);
+         isIdentity ? 0 : maxCount);
   }
   return {};
 }
@@ -314,7 +320,8 @@ void Analyzer::readAttentionOperands(Operation *op) {
     double queries = model.getMaximum(getExtents(op->getOperand(0)).end()[-2]);
     double scores = queries * keys / std::max(1.0, depth);
     double elements = model.getMaxCount(operand.getType());
-    read(operand, kAnywhere, i == mask ? scores : elements, i != mask);
+    read(operand, kAnywhere, i == mask ? scores : elements,
+         i == mask ? Packing::none : Packing::strided);
   }
 }
 
@@ -336,9 +343,19 @@ StringRef Analyzer::readAnchorOperands(unsigned member) {
     if (!reads && find(getSource(operand)) >= 0)
       return "the operand is read where it lies";
     double elements = model.getMaxCount(operand.getType());
-    read(operand, kAnywhere, elements * reads.value_or(1), true);
+    read(operand, kAnywhere, elements * reads.value_or(1), Packing::strided);
   }
   return {};
+}
+
+/// True for an op that only says with which strides its operand is read.
+static bool isStrided(Operation *op) {
+  AffineMap map = isa<ElementOpInterface>(op) && op->getNumOperands() == 1
+                      ? getReadMap(op, 0)
+                      : AffineMap();
+  return map && llvm::all_of(map.getResults(), [](AffineExpr index) {
+           return index.isPureAffine();
+         });
 }
 
 /// Values computed more often than they have elements, or one by one while
@@ -347,7 +364,7 @@ StringRef Analyzer::checkRecomputation(unsigned member) {
   Operation *op = members[member];
   double elements = model.getMaxCount(op->getResult(0).getType());
   bool isRepeated = countEvaluations(member) > 1.5 * elements;
-  if (!isRepeated && !isPacked[member])
+  if (!isRepeated && packing[member] == Packing::none)
     return {};
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
     if (!getReadMap(op, i))
@@ -375,8 +392,10 @@ StringRef Analyzer::readOperands(unsigned member) {
       double evaluations = one == kElementwise ? maxCount
                            : one == kPerRow    ? maxRowCount
                                                : anywhere[member];
-      read(operand, mapped, mapped == kAnywhere ? evaluations : 0,
-           isPacked[member]);
+      Packing how = packing[member];
+      if (how == Packing::strided && !isStrided(op))
+        how = Packing::element;
+      read(operand, mapped, mapped == kAnywhere ? evaluations : 0, how);
     }
   return {};
 }
@@ -390,7 +409,10 @@ void Analyzer::countWork() {
       work.contractionFlops += own.contractionFlops;
       continue;
     }
-    double factor = isPacked[i] ? model.getMachine().packingFactor : 1;
+    if (packing[i] == Packing::strided && isStrided(op))
+      continue;
+    double factor =
+        packing[i] == Packing::none ? 1 : model.getMachine().packingFactor;
     work.flops += factor * countEvaluations(i) * model.getElementFlops(op);
   }
   for (auto [value, reads] : inputs)

@@ -131,10 +131,88 @@ struct ReshapeBeforeTranspose : OpRewritePattern<ReshapeOp> {
   }
 };
 
+/// A slice while its axes are regrouped by a reshape behind it.
+struct RegroupedSlice {
+  Extents extents; // of what is sliced
+  SmallVector<AffineExpr> starts;
+  SmallVector<int64_t> steps;
+
+  explicit RegroupedSlice(ReshapeOp op)
+      : extents(getExtents(op.getResult())),
+        starts(extents.size(), getAffineConstantExpr(0, op.getContext())),
+        steps(extents.size(), 1) {}
+  bool add(SliceOp op, const AxisGroup &group);
+};
+
+/// Takes over what `op` cuts of the axes of `group`; false if the reshape tears
+/// it apart: only one axis may be cut, into whole parts where it is split.
+bool RegroupedSlice::add(SliceOp op, const AxisGroup &group) {
+  Extents from = getExtents(op.getX()), to = getExtents(op.getResult());
+  ArrayRef<AffineExpr> allStarts = op.getStarts().getResults();
+  std::optional<size_t> cut;
+  for (size_t axis = group.fromBegin; axis < group.fromEnd; ++axis) {
+    bool isWhole = isEqual(from[axis], to[axis]) &&
+                   getConstant(allStarts[axis]) == 0 &&
+                   op.getSteps()[axis] == 1;
+    if (!isWhole && cut)
+      return false;
+    if (!isWhole)
+      cut = axis;
+  }
+  if (!cut)
+    return true;
+  for (size_t axis = group.fromBegin; axis < group.fromEnd; ++axis)
+    if (axis != *cut && getConstant(from[axis]) != 1)
+      return false;
+  size_t outer = group.toBegin;
+  while (outer + 1 < group.toEnd && getConstant(extents[outer]) == 1)
+    ++outer;
+  if (outer >= group.toEnd)
+    return false;
+  int64_t part = 1;
+  for (size_t axis = outer + 1; axis < group.toEnd; ++axis)
+    part *= getConstant(extents[axis]).value_or(0);
+  std::optional<int64_t> whole = getConstant(from[*cut]);
+  std::optional<int64_t> start = getConstant(allStarts[*cut]);
+  int64_t step = op.getSteps()[*cut];
+  if (!whole || !start || part == 0 || *whole % part || *start % part ||
+      (step != 1 && part != 1))
+    return false;
+  MLIRContext *context = op.getContext();
+  extents[outer] = getAffineConstantExpr(*whole / part, context);
+  starts[outer] = getAffineConstantExpr(*start / part, context);
+  steps[outer] = step;
+  return true;
+}
+
+/// reshape(slice(x)) = slice(reshape(x)): a reshape of what a kernel makes
+/// costs nothing, and the slice meets what reads it.
+struct ReshapeBeforeSlice : OpRewritePattern<ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReshapeOp op,
+                                PatternRewriter &rewriter) const override {
+    auto slice = getSingleUse<SliceOp>(op.getX());
+    if (!slice)
+      return rewriter.notifyMatchFailure(op, "not of a slice");
+    RegroupedSlice regrouped(op);
+    for (const AxisGroup &group :
+         groupAxes(getExtents(op.getX()), getExtents(op.getResult())))
+      if (!regrouped.add(slice, group))
+        return rewriter.notifyMatchFailure(op, "tears the slice apart");
+    Type type =
+        makeTensorType(regrouped.extents, op.getType().getElementType());
+    Value x = rewriter.create<ReshapeOp>(op.getLoc(), type, slice.getX());
+    rewriter.replaceOpWithNewOp<SliceOp>(
+        op, op.getType(), x, makeSizeMap(regrouped.starts, op.getContext()),
+        regrouped.steps);
+    return success();
+  }
+};
+
 } // namespace
 
 void addReorderPatterns(RewritePatternSet &patterns) {
-  patterns.add<PointwiseBeforeMove, ReshapeBeforeTranspose>(
+  patterns.add<PointwiseBeforeMove, ReshapeBeforeSlice, ReshapeBeforeTranspose>(
       patterns.getContext());
 }
 

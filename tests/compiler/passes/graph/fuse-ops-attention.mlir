@@ -77,3 +77,25 @@ func.func @grouped_queries(%q: tensor<1x8x16x64xf32>, %k: tensor<1x2x16x64xf32>)
     : (tensor<1x8x16x64xf32>, tensor<1x8x64x16xf32>) -> tensor<1x8x16x16xf32>
   return %y : tensor<1x8x16x16xf32>
 }
+
+// Parts of one projection are read where they lie.
+// CHECK-LABEL: func @parts_of_a_projection
+// CHECK:         graph.fused <attention> (%{{[^,]*}}) : (tensor<32x3x4x16xf32>)
+// CHECK-COUNT-3:   graph.slice
+// CHECK:           graph.attention
+// CHECK-NOT:     graph.fused
+func.func @parts_of_a_projection(%x: tensor<32x192xf32>)
+    -> tensor<1x4x32x16xf32> {
+  %r = graph.reshape %x : (tensor<32x192xf32>) -> tensor<32x3x4x16xf32>
+  %t = graph.transpose %r [1, 2, 0, 3]
+    : (tensor<32x3x4x16xf32>) -> tensor<3x4x32x16xf32>
+  %q = graph.slice %t {starts = affine_map<() -> (0, 0, 0, 0)>, steps = array<i64: 1, 1, 1, 1>}
+    : (tensor<3x4x32x16xf32>) -> tensor<1x4x32x16xf32>
+  %k = graph.slice %t {starts = affine_map<() -> (1, 0, 0, 0)>, steps = array<i64: 1, 1, 1, 1>}
+    : (tensor<3x4x32x16xf32>) -> tensor<1x4x32x16xf32>
+  %v = graph.slice %t {starts = affine_map<() -> (2, 0, 0, 0)>, steps = array<i64: 1, 1, 1, 1>}
+    : (tensor<3x4x32x16xf32>) -> tensor<1x4x32x16xf32>
+  %y = graph.attention %q, %k, %v {scale = 0.25 : f64}
+    : (tensor<1x4x32x16xf32>, tensor<1x4x32x16xf32>, tensor<1x4x32x16xf32>) -> tensor<1x4x32x16xf32>
+  return %y : tensor<1x4x32x16xf32>
+}

@@ -1,4 +1,5 @@
 // RUN: tcc-opt %s --tcc-simplify | FileCheck %s
+// CHECK-DAG: #[[MAP:.+]] = affine_map<() -> (0, 3, 0)>
 // Moves meet other moves, or the products that take them in.
 
 // A pointwise op with one tensor moves to what makes it, also with a scalar.
@@ -94,4 +95,26 @@ func.func @join_of_distant_axes_stays(%x: tensor<2x3x4x5xf32>)
     : (tensor<2x3x4x5xf32>) -> tensor<2x4x3x5xf32>
   %y = graph.reshape %t : (tensor<2x4x3x5xf32>) -> tensor<8x3x5xf32>
   return %y : tensor<8x3x5xf32>
+}
+
+// A reshape comes before a slice that it does not tear apart.
+// CHECK-LABEL: func @heads_of_a_part
+// CHECK-NEXT:    %[[R:.+]] = graph.reshape %arg0 {{.*}} -> tensor<2x9x4xf32>
+// CHECK-NEXT:    %[[S:.+]] = graph.slice %[[R]] {starts = #[[MAP]], steps = array<i64: 1, 1, 1>}
+// CHECK-NEXT:    return %[[S]]
+func.func @heads_of_a_part(%x: tensor<2x36xf32>) -> tensor<2x3x4xf32> {
+  %s = graph.slice %x {starts = affine_map<() -> (0, 12)>, steps = array<i64: 1, 1>}
+    : (tensor<2x36xf32>) -> tensor<2x12xf32>
+  %y = graph.reshape %s : (tensor<2x12xf32>) -> tensor<2x3x4xf32>
+  return %y : tensor<2x3x4xf32>
+}
+
+// CHECK-LABEL: func @torn_slice_stays
+// CHECK-NEXT:    graph.slice
+// CHECK-NEXT:    graph.reshape
+func.func @torn_slice_stays(%x: tensor<2x36xf32>) -> tensor<2x3x4xf32> {
+  %s = graph.slice %x {starts = affine_map<() -> (0, 10)>, steps = array<i64: 1, 1>}
+    : (tensor<2x36xf32>) -> tensor<2x12xf32>
+  %y = graph.reshape %s : (tensor<2x12xf32>) -> tensor<2x3x4xf32>
+  return %y : tensor<2x3x4xf32>
 }
