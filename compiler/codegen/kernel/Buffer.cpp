@@ -58,13 +58,25 @@ Value emitRounding(OpBuilder &b, Location loc, Value x, Type elementType) {
   return x;
 }
 
-Value Buffer::getAddress(OpBuilder &b, Location loc, Value position,
-                         Type type) const {
+/// `pointer` advanced by `position` elements, by one summand after the other:
+/// LLVM turns a sum without common bits into an `or`, in which it may no longer
+/// see that neighbours are adjacent.
+static Value advance(OpBuilder &b, Location loc, Value pointer, Value position,
+                     Type type, bool isWhole) {
+  if (auto sum = position.getDefiningOp<arith::AddIOp>()) {
+    pointer = advance(b, loc, pointer, sum.getLhs(), type, false);
+    return advance(b, loc, pointer, sum.getRhs(), type, false);
+  }
   Value offset =
       b.createOrFold<arith::IndexCastOp>(loc, b.getI64Type(), position);
+  // Only the whole sum is known to stay inside.
   return b.create<LLVM::GEPOp>(loc, pointer.getType(), type, pointer,
-                               ArrayRef<LLVM::GEPArg>{offset},
-                               /*inbounds=*/true);
+                               ArrayRef<LLVM::GEPArg>{offset}, isWhole);
+}
+
+Value Buffer::getAddress(OpBuilder &b, Location loc, Value position,
+                         Type type) const {
+  return advance(b, loc, pointer, position, type, /*isWhole=*/true);
 }
 
 Value Buffer::loadType(OpBuilder &b, Location loc, Value position, Type type,

@@ -8,7 +8,8 @@
 // CHECK:         arith.maximumf {{.*}} : vector<16xf32>
 // CHECK:         arith.maximumf {{.*}} : vector<8xf32>
 // CHECK:         %[[E:.+]] = math.exp
-// CHECK:         %[[AT:.+]] = llvm.getelementptr inbounds %[[ROW]]
+// CHECK:         %[[TILE:.+]] = llvm.getelementptr %[[ROW]]
+// CHECK:         %[[AT:.+]] = llvm.getelementptr %[[TILE]]
 // CHECK:         llvm.store %[[E]], %[[AT]]
 // CHECK:         arith.addf {{.*}} : vector<16xf32>
 // CHECK-NOT:     math.exp

@@ -57,3 +57,23 @@ func.func @transposed(%x: tensor<32x48xf32>) -> tensor<48x32xf32> {
   }
   return %y : tensor<48x32xf32>
 }
+
+// -----
+
+// An address is advanced by one summand after the other: of a sum without common
+// bits LLVM would make an `or`, and gather what is adjacent.
+// CHECK-LABEL: func.func @sliced(
+// CHECK:         %[[ROW:.+]] = llvm.getelementptr %{{.+}}[%{{.+}}]
+// CHECK:         %[[COLUMN:.+]] = llvm.getelementptr %[[ROW]]
+// CHECK:         %[[FIRST:.+]] = llvm.getelementptr %[[COLUMN]]
+// CHECK:         llvm.load %[[FIRST]]
+func.func @sliced(%x: tensor<8x512xf32>) -> tensor<8x128xf32> {
+  %y = graph.fused <pointwise> (%x) : (tensor<8x512xf32>) -> tensor<8x128xf32> {
+  ^bb0(%a: tensor<8x512xf32>):
+    %0 = graph.slice %a {starts = affine_map<() -> (0, 256)>, steps = array<i64: 1, 1>}
+      : (tensor<8x512xf32>) -> tensor<8x128xf32>
+    %1 = graph.exp %0 : (tensor<8x128xf32>) -> tensor<8x128xf32>
+    graph.yield %1 : tensor<8x128xf32>
+  }
+  return %y : tensor<8x128xf32>
+}
