@@ -208,6 +208,11 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
 void ContractionEmitter::prefetchNextPanel(MatrixTile &tile, Value rowPanel,
                                            Value columnPanel) {
   int64_t rows = std::min(constantOf(c.m).value_or(c.blocking.m), c.blocking.m);
+  // So few products a weight wait for no more than the stream of weights, which
+  // the CPU fetches ahead by itself.
+  constexpr int64_t streamingRows = 2;
+  if (rows <= streamingRows)
+    return;
   int64_t tiles = llvm::divideCeil(std::max<int64_t>(rows, 1), c.blocking.rows);
   tile.aheadStride = llvm::divideCeil(panelColumns, tiles);
   PanelView next = rhs.at(b, b.add(columnPanel, b.index(1)), b.index(0));
