@@ -1,6 +1,6 @@
 """What models cost beside their runs: the runtime itself, loading, memory.
 
-  limits.py [--models A,B] [--rounds N] [--json FILE] [--table FILE]
+  limits.py [--models PATTERNS] [--rounds N] [--json FILE] [--table FILE]
 
 Prints the runtime's overhead, then a row for each model. Times are those of the
 processes themselves on one thread, so that other load counts only by what it
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from bench.subjects import all_subjects, compile_subject
+from bench.subjects import compile_subject, select_subjects
 from harness import BIN, ROOT, run_tool
 
 COLUMNS = {
@@ -91,16 +91,16 @@ def read_options():
 
 
 def main():
-    options, rows, known = read_options(), [], all_subjects()
+    options, rows = read_options(), []
     overhead = subprocess.run(
         [os.path.join(BIN, "overhead-bench")], capture_output=True, text=True, check=True
     ).stdout
     print(overhead + "\n" + table([]), end="")
-    names = options.models.split(",") if options.models else list(known)
+    subjects = select_subjects(options.models)
     with tempfile.TemporaryDirectory() as work:
-        for name in names:
+        for name, (maker, case) in subjects.items():
             try:
-                rows.append(measure(name, *known[name], options, work))
+                rows.append(measure(name, maker, case, options, work))
             except RuntimeError as error:
                 print(f"{name}: {error}", file=sys.stderr)
                 continue

@@ -1,6 +1,6 @@
 """Whole models on the CPU beside their peers.
 
-  peers.py [--models A,B] [--peers ENGINES] [--threads N] [--rounds N]
+  peers.py [--models PATTERNS] [--peers ENGINES] [--threads N] [--rounds N]
             [--seconds S] [--json FILE] [--table FILE]
 
 Engines take turns in processes pinned to the first N cores, all in f32 on static
@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from bench.subjects import all_subjects, compile_subject
+from bench.subjects import compile_subject, select_subjects
 from harness import BIN, ROOT, run_tool
 
 MAX_DISTURBANCE = 0.1  # of the cores' time
@@ -170,12 +170,11 @@ def read_options():
 
 def main():
     options, rows = read_options(), []
-    known = all_subjects()
-    names = options.models.split(",") if options.models else list(known)
+    subjects = select_subjects(options.models)
     with tempfile.TemporaryDirectory() as work:
-        for name in names:
+        for name, (maker, case) in subjects.items():
             try:
-                rows.append(measure(name, *known[name], options, work))
+                rows.append(measure(name, maker, case, options, work))
             except RuntimeError as error:
                 print(f"{name}: {error}", file=sys.stderr)
                 continue

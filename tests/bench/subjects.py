@@ -1,14 +1,31 @@
 """The models that benchmarks run, compiled for static shapes."""
 
+import fnmatch
 import os
 
+from bench import recurrent
 from harness import first_line, run_tool
 from models import cases, exports, wheels
 from models.run import compile_flags
 
 
-def all_subjects():
-    """name: (folder maker, case)."""
+def select_subjects(patterns):
+    """name: (folder maker, case) of the names that match, like 'ocr*,lstm.*'; of
+    all whole models without patterns."""
+    if not patterns:
+        return whole_models()
+    known = whole_models()
+    known.update((name, (recurrent, case)) for name, case in recurrent.models().items())
+    found = {}
+    for pattern in patterns.split(","):
+        names = fnmatch.filter(known, pattern)
+        if not names:
+            raise SystemExit(f"no model is called '{pattern}'")
+        found.update((name, known[name]) for name in names)
+    return found
+
+
+def whole_models():
     found = {}
     for name, case in (wheels.models() | wheels.models(long=True)).items():
         found[name] = (wheels, case)
@@ -20,7 +37,7 @@ def all_subjects():
 
 def compile_subject(name, maker, case, work):
     """Paths of the model, its package in `work` and its first data set."""
-    folder = maker.make(name if maker is wheels else name + ".b1", case)
+    folder = maker.make(name + ".b1" if maker is exports else name, case)
     model = os.path.join(folder, "model.onnx")
     package = os.path.join(work, name + ".tcc")
     compiled = run_tool("tcc", model, "-o", package, "-q", *compile_flags(case))
