@@ -20,6 +20,8 @@ void addSimplification(mlir::OpPassManager &pm) {
   pm.addPass(createFoldBatchNormPass());
   pm.addPass(createDecomposePass());
   pm.addPass(createSimplifyPass());
+  // Matches repeats in the form that simplify leaves.
+  pm.addPass(createGroupHeadsPass());
   pm.addPass(createChannelsLastPass());
   pm.addPass(createPackWeightsPass());
   pm.addPass(createSplitPreparePass());

@@ -78,6 +78,23 @@ def RecognizeAttentionPass : TccGraphPass<"recognize-attention"> {
   }];
 }
 
+def GroupHeadsPass : TccGraphPass<"group-heads"> {
+  let summary = "read a key and value that heads share once";
+  let description = [{
+    Where key and value are heads repeated for a group of the query's each, the
+    heads of a group become rows below each other, and the repeats go away.
+
+    ```mlir
+    %k = graph.reshape %r : (tensor<1x4x3x8x64xf32>) -> tensor<1x12x8x64xf32>
+    %y = graph.attention %q, %k, %v ... -> tensor<1x12x5x64xf32>
+    // becomes, as %r repeats %x
+    %g = graph.reshape %q : (tensor<1x12x5x64xf32>) -> tensor<1x4x15x64xf32>
+    %a = graph.attention %g, %x, %w ... -> tensor<1x4x15x64xf32>
+    %y = graph.reshape %a : (tensor<1x4x15x64xf32>) -> tensor<1x12x5x64xf32>
+    ```
+  }];
+}
+
 def FoldBatchNormPass : TccGraphPass<"fold-batch-norm"> {
   let summary = "scale weights instead of activations";
   let description = [{
