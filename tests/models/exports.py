@@ -189,6 +189,8 @@ def export_traced(architecture, module, inputs, path, dynamic, opset):
     """By the exporter of TorchScript, which older models come from."""
     _, _, input_names, output_names = ARCHITECTURES[architecture]
     names = (*input_names, *output_names)
+    # It would trace a fused attention that no operator set has.
+    torch.backends.mha.set_fastpath_enabled(False)
     torch.onnx.export(
         module,
         inputs,
