@@ -22,9 +22,10 @@ struct ScratchLayout {
 
 } // namespace
 
-static Blocking blockingOf(int64_t rows, std::optional<int64_t> n,
-                           std::optional<int64_t> k) {
-  return chooseBlocking({.batch = 1, .m = rows, .n = n, .k = k});
+/// The blocks of a product within a task: an unknown batch, as there are tasks
+/// enough.
+static Blocking blockingOf(int64_t rows, int64_t n, int64_t k) {
+  return chooseBlocking({.batch = std::nullopt, .m = rows, .n = n, .k = k});
 }
 
 ScratchLayout::ScratchLayout(const AttentionSizes &bounds, Type sum, Type query,
@@ -32,13 +33,13 @@ ScratchLayout::ScratchLayout(const AttentionSizes &bounds, Type sum, Type query,
   int64_t end = 0;
   auto take = [&](int64_t count, Type type) {
     int64_t begin = end;
-    int64_t bytes = type.getIntOrFloatBitWidth() / 8;
-    end += llvm::alignTo(count * bytes, 64);
+    end += llvm::alignTo(count * bytesOf(type), 64);
     return begin;
   };
   int64_t rows = chooseAttentionBlocking(bounds).rows;
-  rowStride = llvm::alignTo(std::max<int64_t>(bounds.keys, 1), panelColumns);
-  keys = take(rowStride * bounds.depth, key);
+  // A line more, so that the rows of a tile differ in their cache sets.
+  rowStride = llvm::alignTo(bounds.keys, panelColumns) + lanes;
+  keys = take(llvm::alignTo(bounds.keys, panelColumns) * bounds.depth, key);
   values =
       take(llvm::alignTo(bounds.columns, panelColumns) * bounds.keys, value);
   scores = take(rows * rowStride, sum);
@@ -233,22 +234,24 @@ void AttentionEmitter::emitResults(const PanelView &valuePanels) {
   emitProduct(c, layout.resultBlock);
 }
 
-/// Packing keys and values costs what a dozen rows cost; scores stay in the
-/// second-level cache.
+/// Packing keys and values costs what a dozen rows cost, and all of them are
+/// read for each few rows.
 AttentionBlocking
 tcc::cpu::chooseAttentionBlocking(const AttentionSizes &sizes) {
-  constexpr int64_t taskRows = 240, maxRows = 48, scoreElements = 1 << 16;
+  constexpr int64_t rows = 48, taskRows = 240, tasksWanted = 8;
   int64_t queries = std::max<int64_t>(1, sizes.queries);
   int64_t blocks = llvm::divideCeil(queries, taskRows);
+  if (sizes.batch)
+    blocks = std::max<int64_t>(blocks, tasksWanted /
+                                           std::max<int64_t>(1, *sizes.batch));
+  auto split = [](int64_t count, int64_t parts) {
+    return int64_t(
+        llvm::alignTo(llvm::divideCeil(count, parts), 2 * panelRows));
+  };
   AttentionBlocking blocking;
-  blocking.taskRows =
-      llvm::alignTo(llvm::divideCeil(queries, blocks), 2 * panelRows);
-  int64_t rows = scoreElements / std::max<int64_t>(1, sizes.keys);
-  rows = std::clamp<int64_t>(rows, 2 * panelRows, maxRows);
-  blocks = llvm::divideCeil(std::min(queries, blocking.taskRows), rows);
-  blocking.rows =
-      llvm::divideCeil(std::min(queries, blocking.taskRows), blocks);
-  blocking.rows = llvm::alignTo(blocking.rows, 2 * panelRows);
+  blocking.taskRows = std::max(split(queries, blocks), rows);
+  int64_t own = std::min(queries, blocking.taskRows);
+  blocking.rows = split(own, llvm::divideCeil(own, rows));
   return blocking;
 }
 

@@ -18,6 +18,7 @@ namespace tcc::cpu {
 
 /// Sizes of an attention: constants, or upper bounds.
 struct AttentionSizes {
+  std::optional<int64_t> batch; // if it is constant
   int64_t queries, keys, depth, columns;
 };
 

@@ -5,8 +5,6 @@ using namespace tcc::cpu;
 
 namespace {
 
-int64_t bytesOf(Type type) { return type.getIntOrFloatBitWidth() / 8; }
-
 /// The parts of a worker's scratch, each a multiple of 64 bytes.
 struct ScratchLayout {
   int64_t sums = 0, lhs = 0, rhs = 0, end = 0;

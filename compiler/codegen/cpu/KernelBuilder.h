@@ -112,6 +112,11 @@ private:
   Value address(Memory memory, Value at);
 };
 
+/// Bytes of an element.
+inline int64_t bytesOf(mlir::Type element) {
+  return element.getIntOrFloatBitWidth() / 8;
+}
+
 /// The value of an index known when the kernel is built.
 std::optional<int64_t> constantOf(Value index);
 

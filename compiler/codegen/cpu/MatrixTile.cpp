@@ -18,8 +18,6 @@ PanelView tcc::cpu::packedPanels(KernelBuilder &b, Memory base, Value offset,
 
 static constexpr int64_t lineBytes = 64;
 
-static int64_t bytesOf(Type type) { return type.getIntOrFloatBitWidth() / 8; }
-
 namespace {
 
 /// A part of a tile whose sums stay in registers through the loop over k.

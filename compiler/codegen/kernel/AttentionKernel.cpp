@@ -43,7 +43,8 @@ AttentionPlan::AttentionPlan(FusedOp region, ArrayRef<SymbolAttr> symbols)
   keyAccess = traceAccess(key);
   valueAccess = traceAccess(value);
   auto max = [&](AffineExpr extent) { return getRange(extent, symbols).max; };
-  bounds = {max(queries), max(keys), max(depth), max(columns)};
+  bounds = {getConstant(getNumElements(batch, region.getContext())),
+            max(queries), max(keys), max(depth), max(columns)};
   sum = getSumType(getElementTypeOrSelf(op.getResult()));
 }
 

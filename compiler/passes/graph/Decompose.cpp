@@ -21,7 +21,7 @@ struct DecomposePass : impl::DecomposePassBase<DecomposePass> {
 static SmallVector<DecomposableOpInterface> collectComposites(ModuleOp module) {
   SmallVector<DecomposableOpInterface> composites;
   module->walk([&](DecomposableOpInterface op) {
-    if (!isa<KernelOpInterface>(op.getOperation()))
+    if (!isa<KernelOpInterface>(op.getOperation()) || op.isBetterDecomposed())
       composites.push_back(op);
   });
   return composites;

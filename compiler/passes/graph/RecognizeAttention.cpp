@@ -71,7 +71,7 @@ static std::optional<Scores> matchScores(Value value) {
   while (hasOneLocalUse(value)) {
     Operation *op = value.getDefiningOp();
     if (auto product = dyn_cast_or_null<MatmulOp>(op)) {
-      if (product.getTransposeLhs() || product.getPackedRhs())
+      if (product.getPackedRhs())
         return std::nullopt;
       scores.product = product;
       return scores;
@@ -147,13 +147,16 @@ struct RecognizeAttention : OpRewritePattern<MatmulOp> {
     if (!scores)
       return rewriter.notifyMatchFailure(op, "the scores are no product");
     MatmulOp product = scores->product;
-    if (!haveEqualBatch({product.getLhs(), product.getRhs(), op.getRhs(),
-                         op.getResult()}) ||
-        getElementTypeOrSelf(product.getLhs()) !=
-            getElementTypeOrSelf(op.getResult()))
+    if (!haveEqualBatch(
+            {product.getLhs(), product.getRhs(), op.getRhs(), op.getResult()}))
       return rewriter.notifyMatchFailure(op, "operands differ in their batch");
+    if (getElementTypeOrSelf(product.getLhs()) !=
+        getElementTypeOrSelf(op.getResult()))
+      return rewriter.notifyMatchFailure(op, "scores of another element type");
     double scale = scores->scale;
     Value query = dropScale(rewriter, product.getLhs(), scale);
+    query = transposeMatrix(rewriter, op.getLoc(), query,
+                            product.getTransposeLhs());
     Value key = dropScale(rewriter, product.getRhs(), scale);
     key =
         transposeMatrix(rewriter, op.getLoc(), key, !product.getTransposeRhs());

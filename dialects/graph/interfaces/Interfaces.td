@@ -82,10 +82,13 @@ def DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
     A composite: kept whole for targets with a kernel of that shape, else
     replaced by simpler ops of this dialect.
   }];
-  let methods = [InterfaceMethod<
-    "Emits the decomposition; returns one value a result.",
-    "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose",
-    (ins "::mlir::OpBuilder &":$builder)>];
+  let methods = [
+    InterfaceMethod<"Emits the decomposition; returns one value a result.",
+      "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose",
+      (ins "::mlir::OpBuilder &":$builder)>,
+    InterfaceMethod<
+      "True if a kernel for the whole op would not pay for such operands.",
+      "bool", "isBetterDecomposed", (ins), "", [{ return false; }]>];
 }
 
 def KernelOpInterface : OpInterface<"KernelOpInterface"> {

@@ -308,6 +308,14 @@ FailureOr<SmallVector<Value>> BatchNormOp::decompose(OpBuilder &builder) {
 
 KernelKind AttentionOp::getKernelKind() { return KernelKind::attention; }
 
+/// Its kernel packs keys and values, which costs as much as a dozen queries.
+bool AttentionOp::isBetterDecomposed() {
+  constexpr int64_t kPackingCost = 12;
+  int64_t rank = getResult().getType().getRank();
+  std::optional<int64_t> queries = getConstant(getExtent(getQuery(), rank - 2));
+  return queries && *queries < kPackingCost;
+}
+
 LogicalResult AttentionOp::verify() {
   Extents q = getExtents(getQuery()), k = getExtents(getKey()),
           v = getExtents(getValue()), r = getExtents(getResult());

@@ -68,7 +68,8 @@ def Graph_BatchNormOp : Graph_InferredOp<"batch_norm", [
 
 def Graph_AttentionOp : Graph_Op<"attention", [Pure,
     DeclareOpInterfaceMethods<KernelOpInterface>,
-    DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+    DeclareOpInterfaceMethods<DecomposableOpInterface,
+                              ["isBetterDecomposed"]>]> {
   let summary = "softmax(query key^T * scale + mask) value";
   let description = [{
     query [batch..., q, d], key [batch..., k, d], value [batch..., k, e]; mask,

@@ -112,17 +112,16 @@ static double countIterations(IterationOpInterface op, CostModel &model) {
 }
 
 /// Queries and results each meet every key.
-Work CostModel::getAttentionWork(Operation *op) {
+Work CostModel::getAttentionWork(AttentionOp op) {
   constexpr double kSoftmax = 24;
-  int64_t rank = cast<RankedTensorType>(op->getOperand(1).getType()).getRank();
-  double keys = getMaximum(getExtent(op->getOperand(1), rank - 2));
-  double depth = getMaximum(getExtent(op->getOperand(0), rank - 1));
-  double rows = getMaxCount(op->getOperand(0).getType()) / std::max(1.0, depth);
+  int64_t rank = op.getType().getRank();
+  double keys = getMaximum(getExtent(op.getKey(), rank - 2));
+  double depth = getMaximum(getExtent(op.getKey(), rank - 1));
+  double queryElements = getMaxCount(op.getQuery().getType());
   Work work;
-  work.contractionFlops = 2 * keys *
-                          (getMaxCount(op->getOperand(0).getType()) +
-                           getMaxCount(op->getResult(0).getType()));
-  work.flops = kSoftmax * rows * keys;
+  work.contractionFlops =
+      2 * keys * (queryElements + getMaxCount(op.getType()));
+  work.flops = kSoftmax * keys * queryElements / std::max(1.0, depth);
   return work;
 }
 
@@ -136,8 +135,8 @@ Work CostModel::getKernelWork(Operation *op) {
     work.contractionFlops = 2 * iterations;
     return work;
   }
-  if (kind == KernelKind::attention)
-    return getAttentionWork(op);
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return getAttentionWork(attention);
   // A composite makes several passes, most with an elementary function; what is
   // irregular compares and moves.
   constexpr double kReduction = 2, kComposite = 24, kIrregular = 24;

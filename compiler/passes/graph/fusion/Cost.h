@@ -66,7 +66,7 @@ public:
   Work getKernelWork(mlir::Operation *op);
 
 private:
-  Work getAttentionWork(mlir::Operation *op);
+  Work getAttentionWork(graph::AttentionOp op);
 
   struct Size {
     mlir::AffineExpr count;

@@ -62,7 +62,7 @@ private:
   StringRef readOperands(unsigned member);
   StringRef readRowOperands(unsigned member);
   StringRef readAnchorOperands(unsigned member);
-  void readAttentionOperands(Operation *op);
+  void readAttentionOperands(AttentionOp op);
   StringRef checkRecomputation(unsigned member);
   bool movesElements(Operation *op);
 
@@ -311,18 +311,23 @@ static std::optional<double> getPackedReads(Operation *anchor, unsigned operand,
   return std::max(1.0, std::ceil(unread / model.getMachine().packedReuse));
 }
 
-/// Queries, keys and values are packed; the mask is read for each score.
-void Analyzer::readAttentionOperands(Operation *op) {
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    constexpr unsigned mask = 3;
-    double keys = model.getMaxCount(op->getOperand(1).getType());
-    double depth = model.getMaximum(getExtents(op->getOperand(1)).back());
-    double queries = model.getMaximum(getExtents(op->getOperand(0)).end()[-2]);
-    double scores = queries * keys / std::max(1.0, depth);
+/// Keys and values are packed by each task; the mask is read for each score.
+void Analyzer::readAttentionOperands(AttentionOp op) {
+  int64_t rank = op.getType().getRank();
+  double queries = model.getMaximum(getExtent(op.getQuery(), rank - 2));
+  double tasks = std::max(1.0, queries / model.getMachine().packedReuse);
+  auto readPacked = [&](Value operand, double times) {
     double elements = model.getMaxCount(operand.getType());
-    read(operand, kAnywhere, i == mask ? scores : elements,
-         i == mask ? Packing::none : Packing::strided);
-  }
+    read(operand, kAnywhere, elements * times, Packing::strided);
+  };
+  readPacked(op.getQuery(), 1);
+  readPacked(op.getKey(), tasks);
+  readPacked(op.getValue(), tasks);
+  if (!op.getMask())
+    return;
+  double depth = model.getMaximum(getExtent(op.getKey(), rank - 1));
+  double keys = model.getMaxCount(op.getKey().getType());
+  read(op.getMask(), kAnywhere, queries * keys / std::max(1.0, depth));
 }
 
 /// The operands of a contraction may be computed while they are packed, and a
@@ -331,8 +336,8 @@ StringRef Analyzer::readAnchorOperands(unsigned member) {
   Operation *op = members[member];
   if (region.access[member] != kElementwise)
     return "an op with loops of its own is read at other indices";
-  if (region.kind == KernelKind::attention) {
-    readAttentionOperands(op);
+  if (auto attention = dyn_cast<AttentionOp>(op)) {
+    readAttentionOperands(attention);
     return {};
   }
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
