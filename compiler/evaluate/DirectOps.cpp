@@ -72,12 +72,14 @@ void evaluate(MatmulOp op, const HostTensor &lhs, const HostTensor &rhs,
   int64_t m = result.extent(rank - 2), n = result.extent(rank - 1);
   int64_t k = lhs.extent(lhsRank - (op.getTransposeLhs() ? 2 : 1));
   int64_t panel = MatmulOp::getPanelColumns(n);
+  bool isPaired = MatmulOp::packsPairs(rhs.type.getElementType(), k);
   auto lhsOffset = [&](int64_t i, int64_t p) {
     return op.getTransposeLhs() ? p * m + i : i * k + p;
   };
   auto rhsOffset = [&](int64_t p, int64_t j) {
     if (op.getPackedRhs())
-      return ((j / panel) * k + p) * panel + j % panel;
+      return j / panel * k * panel +
+             MatmulOp::getPanelPlace(p, j % panel, panel, isPaired);
     return op.getTransposeRhs() ? j * k + p : p * n + j;
   };
   loop(result.shape(), [&](ArrayRef<int64_t> at) {
@@ -123,8 +125,9 @@ static int64_t getFilterOffset(ConvOp op, int64_t channels, int64_t taps,
   int64_t width = MatmulOp::getPanelColumns(perGroup);
   int64_t panels = (perGroup + width - 1) / width;
   int64_t panel = (o / perGroup) * panels + column / width;
-  return (panel * taps * channels + tap * channels + channel) * width +
-         column % width;
+  return panel * taps * channels * width +
+         MatmulOp::getPanelPlace(tap * channels + channel, column % width,
+                                 width, op.packsPairs());
 }
 
 namespace {
@@ -162,8 +165,11 @@ void evaluate(ConvOp op, const HostTensor &x, const HostTensor &filter,
   int64_t channels = x.extent(axis) / op.getGroups();
   int64_t taps = std::accumulate(op.getWindow().begin(), op.getWindow().end(),
                                  int64_t(1), std::multiplies<>());
-  // How far apart the channels of a tap lie.
-  int64_t xStep = 1, filterStep = getFilterOffset(op, channels, taps, 0, 1, 0);
+  // Where the channels of a tap lie, from its first one.
+  SmallVector<int64_t> places;
+  for (int64_t c = 0; c < channels; ++c)
+    places.push_back(getFilterOffset(op, channels, taps, 0, c, 0));
+  int64_t xStep = 1;
   for (int64_t extent : x.shape().drop_front(axis + 1))
     xStep *= extent;
   loop(result.shape(), [&](ArrayRef<int64_t> at) {
@@ -171,7 +177,7 @@ void evaluate(ConvOp op, const HostTensor &x, const HostTensor &filter,
     auto inside =
         listTaps(op, x, at, at[axis] / perGroup * channels, channels, taps);
     auto add = [&](const Tap &tap, int64_t c) {
-      sum.add(x, tap.x + c * xStep, filter, tap.filter + c * filterStep);
+      sum.add(x, tap.x + c * xStep, filter, tap.filter + places[c]);
     };
     // The order of the sum is that of the layout.
     if (op.getChannelsLast())

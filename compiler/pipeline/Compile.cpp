@@ -46,7 +46,12 @@ private:
   bool runPhases();
   bool import();
   bool replaceWeights();
-  bool simplify() { return runPasses(addSimplification, Code::Internal); }
+  bool simplify() {
+    auto addPasses = [this](OpPassManager &pm) {
+      addSimplification(pm, options.precision);
+    };
+    return runPasses(addPasses, Code::Internal);
+  }
   // Fusion and the target refuse ops that have no kernel.
   bool fuse() { return runPasses(addFusion, Code::Unsupported); }
   bool lower() { return runPasses(addLowering, Code::Internal); }
@@ -57,7 +62,8 @@ private:
   bool writePackage();
 
   /// `failureCode` is what a refusal of these passes means to the user.
-  bool runPasses(void (*addPasses)(OpPassManager &), Code failureCode);
+  bool runPasses(llvm::function_ref<void(OpPassManager &)> addPasses,
+                 Code failureCode);
   bool summarize();
   std::optional<Artifact> getArtifactAfter(llvm::StringRef phase) const;
   bool writeModule();
@@ -186,7 +192,7 @@ struct FailedPass : PassInstrumentation {
 
 } // namespace
 
-bool Compilation::runPasses(void (*addPasses)(OpPassManager &),
+bool Compilation::runPasses(llvm::function_ref<void(OpPassManager &)> addPasses,
                             Code failureCode) {
   PassManager pm(&context);
   std::string failed;

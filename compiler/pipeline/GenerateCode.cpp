@@ -21,6 +21,7 @@ static FailureOr<OwningOpRef<ModuleOp>> emitLoops(exec::KernelOp kernel,
   auto fused = cast<graph::FusedOp>(kernel.getComputation());
   codegen::KernelOptions options;
   options.vectorBytes = cpu.getVectorBytes();
+  options.hasPairProducts = cpu.hasPairProducts();
   return codegen::emitKernel(fused, kernel.getSymName(), options);
 }
 

@@ -9,7 +9,26 @@
 
 namespace tcc {
 
-void addSimplification(mlir::OpPassManager &pm) {
+/// After what recognises ops by their constants and types, before layouts: a
+/// weight is converted once, whatever becomes of it then.
+static void addPrecision(mlir::OpPassManager &pm, Precision precision) {
+  switch (precision) {
+  case Precision::F32:
+    return;
+  case Precision::F64:
+    pm.addPass(createWidenFloatsPass());
+    break;
+  case Precision::BF16:
+    pm.addPass(createMixPrecisionPass({"bf16"}));
+    break;
+  case Precision::F16:
+    pm.addPass(createMixPrecisionPass({"f16"}));
+    break;
+  }
+  pm.addPass(createSimplifyPass());
+}
+
+void addSimplification(mlir::OpPassManager &pm, Precision precision) {
   pm.addPass(createSimplifyPass());
   pm.addPass(createRecognizeActivationsPass());
   pm.addPass(createRecognizeNormsPass());
@@ -22,6 +41,7 @@ void addSimplification(mlir::OpPassManager &pm) {
   pm.addPass(createSimplifyPass());
   // Matches repeats in the form that simplify leaves.
   pm.addPass(createGroupHeadsPass());
+  addPrecision(pm, precision);
   pm.addPass(createChannelsLastPass());
   pm.addPass(createPackWeightsPass());
   pm.addPass(createSplitPreparePass());
@@ -51,8 +71,9 @@ void addPlanning(mlir::OpPassManager &pm) {
 
 void registerPhases() {
   using mlir::PassPipelineRegistration;
-  PassPipelineRegistration<>("tcc-phase-simplify", "the phase simplify",
-                             addSimplification);
+  PassPipelineRegistration<>(
+      "tcc-phase-simplify", "the phase simplify",
+      [](mlir::OpPassManager &pm) { addSimplification(pm); });
   PassPipelineRegistration<>("tcc-phase-fuse", "the phase fuse", addFusion);
   PassPipelineRegistration<>("tcc-phase-lower", "the phase lower", addLowering);
   PassPipelineRegistration<>("tcc-phase-plan", "the phase plan", addPlanning);

@@ -2,13 +2,16 @@
 #ifndef TCC_COMPILER_PIPELINE_PHASES_H
 #define TCC_COMPILER_PIPELINE_PHASES_H
 
+#include "tcc/compiler.h"
+
 #include "mlir/Pass/PassManager.h"
 
 namespace tcc {
 
 /// Tensors only: the graph becomes as small as it can be, and what depends on
 /// weights alone moves to @prepare.
-void addSimplification(mlir::OpPassManager &pm);
+void addSimplification(mlir::OpPassManager &pm,
+                       Precision precision = Precision::F32);
 /// Each kernel becomes a graph.fused op.
 void addFusion(mlir::OpPassManager &pm);
 /// Functions become exec entries; kernels are outlined, equal ones merged.

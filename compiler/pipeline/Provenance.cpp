@@ -38,11 +38,26 @@ static Object describeImport(const ImportOptions &options) {
                 {"state", std::move(states)}};
 }
 
+static llvm::StringRef getName(Precision precision) {
+  switch (precision) {
+  case Precision::F64:
+    return "f64";
+  case Precision::F32:
+    return "f32";
+  case Precision::BF16:
+    return "bf16";
+  case Precision::F16:
+    return "f16";
+  }
+  llvm_unreachable("covered switch");
+}
+
 std::string tcc::describeOptions(const CompileOptions &options,
                                  llvm::ArrayRef<cpu::Cpu> cpus) {
   Object object = describeImport(options.import);
   object["producer"] = "tcc " TCC_VERSION;
   object["cpu"] = describeCpus(cpus);
+  object["precision"] = getName(options.precision);
   return print(std::move(object));
 }
 

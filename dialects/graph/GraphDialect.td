@@ -90,6 +90,11 @@ def Graph_KernelKind : Graph_Enum<"KernelKind", "loop structure of a kernel", [
   I32EnumAttrCase<"irregular", 5>,   // sort, scatter, compaction
   I32EnumAttrCase<"attention", 6>]>; // two products and a softmax, by rows
 
+def Graph_Precision : Graph_Enum<"Precision", "types an op computes in", [
+  I32EnumAttrCase<"keep", 0>,    // those that it was written in
+  I32EnumAttrCase<"narrow", 1>,  // operands narrow, result wide: the sums
+  I32EnumAttrCase<"follow", 2>]>; // narrow where the operands are
+
 def Graph_ReduceKindAttr : Graph_EnumAttr<Graph_ReduceKind, "reduce_kind">;
 def Graph_CompareKindAttr : Graph_EnumAttr<Graph_CompareKind, "compare_kind">;
 def Graph_PadModeAttr : Graph_EnumAttr<Graph_PadMode, "pad_mode">;

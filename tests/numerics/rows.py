@@ -125,12 +125,13 @@ def write_model(model, folder):
     return path, data
 
 
-def run_model(model, path, data, cpu):
+def run_model(model, path, data, cpu, precision="f32"):
     """tcc's outputs, or the line that says why there are none."""
-    folder = os.path.join(os.path.dirname(path), cpu)
+    folder = os.path.join(os.path.dirname(path), f"{cpu} {precision}")
     package, out = os.path.join(folder, "m.tcc"), os.path.join(folder, "out")
     os.makedirs(folder)
-    compiled = run_tool("tcc", path, "-q", "-o", package, "--cpu", cpu)
+    flags = ["--cpu", cpu, "--precision", precision]
+    compiled = run_tool("tcc", path, "-q", "-o", package, *flags)
     if compiled.code != 0:
         return None, f"tcc {first_line(compiled)}"
     options = ["--inputs-dir", data, "--output-dir", out]

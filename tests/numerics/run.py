@@ -1,9 +1,9 @@
-"""Runs the rows of pointwise.py and families.py: run.py [TITLE...]"""
+"""Runs the rows of pointwise.py, families.py and mixed.py: run.py [TITLE...]"""
 
 import sys
 
 from harness import Tally
-from numerics import families, pointwise
+from numerics import families, mixed, pointwise
 from numerics.rows import check
 
 
@@ -13,6 +13,9 @@ def main(titles):
         for title, rows in module.models():
             if not titles or title in titles:
                 check(tally, title, rows)
+    for title, rows in mixed.models():
+        if not titles or title in titles:
+            mixed.check(tally, title, rows)
     tally.close()
 
 

@@ -17,6 +17,7 @@ struct Texts {
   std::string weights = "embed";
   std::string emit = "package";
   std::string target = "cpu";
+  std::string precision = "f32";
   bool check = false;
 };
 
@@ -27,9 +28,16 @@ static const std::map<std::string, Artifact> kArtifacts = {
     {"exec", Artifact::Exec},    {"kernels", Artifact::Kernels},
     {"asm", Artifact::Assembly}, {"package", Artifact::Package}};
 
-static std::vector<std::string> getKeys() {
+static const std::map<std::string, Precision> kPrecisions = {
+    {"f64", Precision::F64},
+    {"f32", Precision::F32},
+    {"bf16", Precision::BF16},
+    {"f16", Precision::F16}};
+
+template <typename T>
+static std::vector<std::string> getKeys(const std::map<std::string, T> &map) {
   std::vector<std::string> keys;
-  for (const auto &[key, artifact] : kArtifacts)
+  for (const auto &[key, value] : map)
     keys.push_back(key);
   return keys;
 }
@@ -83,12 +91,16 @@ static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();
+  app.add_option("--precision", texts.precision,
+                 "f64 for all; bf16 or f16 for operands of products, not sums")
+      ->check(CLI::IsMember(getKeys(kPrecisions)))
+      ->capture_default_str();
   addImportOptions(app, compile.import);
   app.add_option("--weights", texts.weights,
                  "embed, none, or a safetensors file with other values")
       ->capture_default_str();
   app.add_option("--emit", texts.emit, "what to write")
-      ->check(CLI::IsMember(getKeys()))
+      ->check(CLI::IsMember(getKeys(kArtifacts)))
       ->capture_default_str();
   app.add_option("--stop-after", compile.stopAfter, "end after a phase")
       ->check(CLI::IsMember(getPhaseNames()));
@@ -108,6 +120,7 @@ static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
 /// The flags that depend on each other.
 static void complete(CompileOptions &compile, const Texts &texts) {
   compile.artifact = kArtifacts.at(texts.emit);
+  compile.precision = kPrecisions.at(texts.precision);
   compile.import.readWeights = texts.weights != "none";
   if (compile.import.readWeights && texts.weights != "embed")
     compile.weightsFile = texts.weights;

@@ -20,6 +20,8 @@ struct Cpu {
   bool hasFeature(llvm::StringRef feature) const;
   /// Bytes of the widest vector register that code should use.
   int64_t getVectorBytes() const { return hasFeature("avx512f") ? 64 : 32; }
+  /// One instruction multiplies and adds pairs of bf16.
+  bool hasPairProducts() const { return hasFeature("avx512bf16"); }
   /// "+avx2,+fma,..." for LLVM.
   std::string getFeatureString() const;
 };

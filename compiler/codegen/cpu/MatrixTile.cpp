@@ -1,4 +1,5 @@
 #include "compiler/codegen/cpu/MatrixTile.h"
+#include "compiler/codegen/cpu/PairProduct.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -25,7 +26,7 @@ class SubTile {
 public:
   SubTile(KernelBuilder &b, const MatrixTile &tile, Arithmetic arithmetic,
           VectorUnit unit)
-      : b(b), tile(tile), arithmetic(arithmetic),
+      : b(b), tile(tile), arithmetic(arithmetic), unit(unit),
         lanes(unit.lanes(arithmetic.sum)),
         sumType(VectorType::get(lanes, arithmetic.sum)) {}
 
@@ -36,6 +37,7 @@ private:
   KernelBuilder &b;
   const MatrixTile &tile;
   Arithmetic arithmetic;
+  VectorUnit unit;
   int64_t lanes;
   VectorType sumType;
   int64_t firstRow = 0, endRow = 0;
@@ -53,6 +55,8 @@ private:
                                 Value to, ValueRange sums);
   SmallVector<Value> multiply(const Rows &rows, Memory panel, int64_t k,
                               ValueRange sums);
+  Value widen(Value x, bool isUnsigned);
+  Value multiplyAdd(Value x, Value y, Value sum);
   Value rowOffset(int64_t row);
   void prefetchAhead(Value k);
   Value sumPosition(Value offset, int64_t row, int64_t column);
@@ -185,17 +189,25 @@ SmallVector<Value> SubTile::multiply(const Rows &rows, Memory panel, int64_t k,
     if (v * lanes * bytesOf(panel.element) % lineBytes == 0)
       b.prefetch(panel, b.add(soon, column), KernelBuilder::firstLevel);
     Value y = b.loadVector(panel, b.add(at, column), lanes);
-    rhs.push_back(b.widen(y, arithmetic.sum, arithmetic.rhsUnsigned));
+    rhs.push_back(widen(y, arithmetic.rhsUnsigned));
   }
   Value e = b.mul(b.index(k), rows.stride);
   for (Memory row : rows.starts) {
-    Value x = b.load(row, e);
-    x = b.widen(x, arithmetic.sum, arithmetic.lhsUnsigned);
-    x = b.create<vector::BroadcastOp>(sumType, x);
+    Value x = widen(b.load(row, e), arithmetic.lhsUnsigned);
+    x = b.create<vector::BroadcastOp>(sumType.clone(x.getType()), x);
     for (Value y : rhs)
-      next.push_back(b.multiplyAdd(x, y, sums[next.size()]));
+      next.push_back(multiplyAdd(x, y, sums[next.size()]));
   }
   return next;
+}
+
+Value SubTile::widen(Value x, bool isUnsigned) {
+  return arithmetic.isPaired ? x : b.widen(x, arithmetic.sum, isUnsigned);
+}
+
+Value SubTile::multiplyAdd(Value x, Value y, Value sum) {
+  return arithmetic.isPaired ? multiplyPairs(b, x, y, sum, unit)
+                             : b.multiplyAdd(x, y, sum);
 }
 
 /// As many vectors and rows as leave the sums, the vectors and a broadcast in

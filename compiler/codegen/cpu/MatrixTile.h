@@ -25,6 +25,7 @@ inline constexpr int64_t narrowColumns = 32;
 /// The vector registers of a CPU variant.
 struct VectorUnit {
   int64_t bytes = 64;
+  bool hasPairProducts = false; // of bf16, as one instruction
 
   int64_t lanes(mlir::Type element) const {
     return bytes * 8 / element.getIntOrFloatBitWidth();
@@ -56,6 +57,7 @@ struct Arithmetic {
   mlir::Type sum; // f32, f64 or i32
   bool lhsUnsigned = false;
   bool rhsUnsigned = false;
+  bool isPaired = false; // operands are pairs of bf16 (PairProduct.h)
 };
 
 /// The rows of a tile of the left operand in runs of k: where each starts, for

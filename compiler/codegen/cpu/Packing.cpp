@@ -1,4 +1,5 @@
 #include "compiler/codegen/cpu/Packing.h"
+#include "compiler/codegen/cpu/PairProduct.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <numeric>
 
@@ -139,10 +140,23 @@ MatrixOperand tcc::cpu::packedRows(const MatrixInMemory &matrix,
   return {nullptr, pack, matrix.base.element};
 }
 
+/// Elements of row `k`, from `lane` on.
+static Value loadLanes(KernelBuilder &b, const MatrixInMemory &matrix, Value k,
+                       Value lane, int64_t lanes) {
+  auto load = [&](Value k) {
+    Value at = b.add(b.mul(k, matrix.stride), lane);
+    return b.loadVector(matrix.base, at, lanes);
+  };
+  if (!matrix.isPaired)
+    return load(k);
+  Value low = b.mul(k, b.index(2));
+  return interleave(b, load(low), load(b.add(low, b.index(1))));
+}
+
 static void packColumnsOf(KernelBuilder &b, const PackRequest &request,
                           const MatrixInMemory &matrix, VectorUnit unit) {
   // Vectors lie within a panel.
-  int64_t lanes = unit.lanes(matrix.base.element);
+  int64_t lanes = unit.lanes(request.into.element);
   lanes =
       lanes < request.width ? std::gcd(lanes, request.width) : request.width;
   Value start = b.add(matrix.offset(b, request.batch), request.first);
@@ -153,15 +167,14 @@ static void packColumnsOf(KernelBuilder &b, const PackRequest &request,
     return b.add(b.add(panel, b.mul(k, width)), b.rem(lane, width));
   };
   b.loop(request.depth, [&](Value k) {
-    Value row = b.add(start, b.mul(b.add(request.k, k), matrix.stride));
-    b.loop(b.index(0), whole, step, [&](Value lane) {
-      Value value = b.loadVector(matrix.base, b.add(row, lane), lanes);
+    Value row = b.add(request.k, k);
+    auto copy = [&](Value lane, int64_t lanes) {
+      Value value = loadLanes(b, matrix, row, b.add(start, lane), lanes);
       b.store(value, request.into, place(k, lane));
-    });
-    b.loop(whole, request.count, b.index(1), [&](Value lane) {
-      Value value = b.load(matrix.base, b.add(row, lane));
-      b.store(value, request.into, place(k, lane));
-    });
+    };
+    b.loop(b.index(0), whole, step, [&](Value lane) { copy(lane, lanes); });
+    b.loop(whole, request.count, b.index(1),
+           [&](Value lane) { copy(lane, 1); });
   });
 }
 

@@ -19,7 +19,8 @@ MatrixOperand packedElements(ElementFunction element, mlir::Type type,
 struct MatrixInMemory {
   Memory base;
   std::function<Value(KernelBuilder &, Value batch)> offset;
-  Value stride; // of the index whose neighbours are not adjacent
+  Value stride;          // of the index whose neighbours are not adjacent
+  bool isPaired = false; // two rows of k become one of pairs (PairProduct.h)
 };
 
 /// Neighbours in k are adjacent: transposes blocks in registers.

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/cpu/Convolution.h"
+#include "compiler/codegen/cpu/PairProduct.h"
 #include "compiler/codegen/kernel/MatrixKernel.h"
 
 using namespace mlir;
@@ -23,11 +24,16 @@ struct ConvolutionPlan {
   Extents pixels;                          // images, spatial...
   AffineExpr rows;
   bool rowsArePositions;
+  bool isPaired; // runs of channels are pairs of bf16
   cpu::Blocking blocking;
   Type sum;
 
   explicit ConvolutionPlan(FusedOp region);
   int64_t getDepth() const { return taps * channels; }
+  /// Elements, or pairs of them.
+  int64_t inUnits(int64_t elements) const {
+    return isPaired ? elements / 2 : elements;
+  }
   AffineExpr getTasks() const {
     int64_t columns = llvm::divideCeil(filters, blocking.n);
     return rows.ceilDiv(blocking.m) * (groups * columns);
@@ -66,13 +72,19 @@ ConvolutionPlan::ConvolutionPlan(FusedOp region)
   rows = getNumElements(pixels, context);
   rowsArePositions = readsPositionsOnly(region, 0, pixels.size());
   sum = getSumType(getElementTypeOrSelf(op.getResult()));
-  blocking =
-      cpu::chooseBlocking({groups, getConstant(rows), filters, getDepth()});
+  isPaired = op.packsPairs();
+  blocking = cpu::chooseBlocking(
+      {groups, getConstant(rows), filters, inUnits(getDepth())});
   filter = getAccess(op.getFilter(), op.getPackedFilter() ? MatrixAccess::Panels
                                                           : MatrixAccess::Rows);
   filter.laneStride = getAffineConstantExpr(getDepth(), context);
   filter.kStride = getAffineConstantExpr(1, context);
   patches = getAccess(op.getX(), MatrixAccess::InPlace);
+  patches.kStride = filter.kStride;
+  if (isPaired) {
+    patches.pair();
+    filter.pair();
+  }
 }
 
 namespace {
@@ -117,16 +129,20 @@ static SmallVector<Value> splitDepth(KernelBuilder &b, ConvOp op,
 
 cpu::MatrixOperand ConvolutionEmitter::patchOperand() {
   ConvOp op = plan.op;
-  if (!plan.patches.input)
-    return cpu::packedElements(
-        [this](KernelBuilder &b, Value group, Value row, Value k) {
-          return patchElement(b, group, row, k);
-        },
-        plan.patches.elementType, /*lanesAdjacent=*/false);
-  cpu::ConvolutionInput input{getMemory(frame, plan.patches.input),
+  if (!plan.patches.input) {
+    cpu::ElementFunction element = [this](KernelBuilder &b, Value group,
+                                          Value row, Value k) {
+      return patchElement(b, group, row, k);
+    };
+    return cpu::packedElements(plan.isPaired ? pairElements(element) : element,
+                               plan.patches.elementType,
+                               /*lanesAdjacent=*/false);
+  }
+  cpu::Memory memory = getMemory(frame, plan.patches.input);
+  cpu::ConvolutionInput input{plan.isPaired ? cpu::asPairs(memory) : memory,
                               size(b, plan.pixels[0]),
                               plan.groups,
-                              plan.channels,
+                              plan.inUnits(plan.channels),
                               {}};
   for (size_t i = 0; i < op.getWindow().size(); ++i)
     input.dimensions.push_back(
@@ -155,7 +171,7 @@ Value ConvolutionEmitter::patchElement(KernelBuilder &b, Value group, Value row,
     at.push_back(x);
   }
   at.push_back(b.add(b.mul(group, b.index(plan.channels)), tap.back()));
-  Type type = plan.patches.elementType;
+  Type type = plan.isPaired ? b.getF32Type() : plan.patches.elementType;
   return b.choose(
       inside, type,
       [&] { return frame.elements.element(b, frame.loc, op.getX(), at); },
@@ -203,12 +219,14 @@ void ConvolutionEmitter::emitEpilogue(KernelBuilder &b, Value sum, Value group,
 
 void ConvolutionEmitter::emit() {
   cpu::Contraction c{b.index(plan.groups), size(b, plan.rows),
-                     b.index(plan.filters), b.index(plan.getDepth())};
+                     b.index(plan.filters),
+                     b.index(plan.inUnits(plan.getDepth()))};
   c.lhs = patchOperand();
   c.rhs = filterOperand();
-  c.arithmetic = {plan.sum, plan.patches.isUnsigned, plan.filter.isUnsigned};
+  c.arithmetic = {plan.sum, plan.patches.isUnsigned, plan.filter.isUnsigned,
+                  plan.isPaired};
   c.blocking = plan.blocking;
-  c.unit = {frame.options.vectorBytes};
+  c.unit = {frame.options.vectorBytes, frame.options.hasPairProducts};
   c.epilogue = [this](KernelBuilder &b, Value sum, Value batch, Value i,
                       Value j) { emitEpilogue(b, sum, batch, i, j); };
   cpu::emitContraction(b, c, frame.firstTask, frame.lastTask, frame.scratch);
@@ -218,7 +236,8 @@ FailureOr<TaskPlan> planConvolution(FusedOp region) {
   ConvolutionPlan plan(region);
   if (!plan.op.getChannelsLast())
     return region.emitOpError("has a convolution with the channels first");
-  bool packs = !plan.patches.input || cpu::packsPatches(plan.channels);
+  bool packs =
+      !plan.patches.input || cpu::packsPatches(plan.inUnits(plan.channels));
   return TaskPlan{
       plan.getTasks(),
       cpu::contractionScratchBytes(plan.blocking, plan.sum,

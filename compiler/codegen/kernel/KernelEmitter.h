@@ -21,6 +21,8 @@ mlir::Operation *getAnchor(graph::FusedOp region);
 struct KernelOptions {
   /// Bytes of a vector register.
   int64_t vectorBytes = 64;
+  /// An instruction multiplies and adds pairs of bf16.
+  bool hasPairProducts = false;
 };
 
 /// The function of a kernel while its body is emitted.

@@ -19,6 +19,8 @@ struct MatmulPlan {
   /// because the right operand has none.
   Extents batchExtents;
   bool batchIsRows = false, rowsArePositions = false;
+  bool isPaired = false; // `depth` counts pairs of bf16
+  AffineExpr depth;
   cpu::Blocking blocking;
   Type sum;
 
@@ -31,6 +33,8 @@ private:
   bool canJoinBatch(const StridedInput &input);
   void joinBatch(FusedOp region);
   MatrixAccess chooseAccess(const MatrixSide &side);
+  bool canPair();
+  void pair();
 };
 
 } // namespace
@@ -53,10 +57,51 @@ MatmulPlan::MatmulPlan(FusedOp region)
   if (op.getTransposeRhs())
     std::swap(rhs.laneAxis, rhs.kAxis);
   joinBatch(region);
-  blocking = cpu::chooseBlocking(
-      {getConstant(batch), getConstant(m), getConstant(n), getConstant(k)});
   lhsAccess = chooseAccess(lhs);
   rhsAccess = chooseAccess(rhs);
+  depth = k;
+  if (canPair())
+    pair();
+  blocking = cpu::chooseBlocking(
+      {getConstant(batch), getConstant(m), getConstant(n), getConstant(depth)});
+}
+
+/// True unless rows along k start within a pair.
+static bool holdsPairs(const MatrixSide &side, const MatrixAccess &access) {
+  bool isRead =
+      access.kind == MatrixAccess::Rows || access.kind == MatrixAccess::InPlace;
+  if (!isRead || getConstant(access.kStride) != 1)
+    return true;
+  StridedInput from = traceInput(side.tensor);
+  Extents extents = getExtents(side.tensor);
+  for (auto [axis, stride] : llvm::enumerate(from.strides))
+    if (int64_t(axis) != side.kAxis && !isOne(extents[axis]) &&
+        !stride.isMultipleOf(2))
+      return false;
+  return from.offset.isMultipleOf(2);
+}
+
+/// What the right operand has in place, across k, is not worth copying.
+bool MatmulPlan::canPair() {
+  std::optional<int64_t> constant = getConstant(k);
+  auto hasPairs = [&](Value operand) {
+    return constant &&
+           MatmulOp::packsPairs(getElementTypeOrSelf(operand), *constant);
+  };
+  if (!hasPairs(op.getLhs()) || !hasPairs(op.getRhs()))
+    return false;
+  return op.getPackedRhs() ||
+         (rhsAccess.kind != MatrixAccess::InPlace &&
+          holdsPairs(lhs, lhsAccess) && holdsPairs(rhs, rhsAccess));
+}
+
+void MatmulPlan::pair() {
+  isPaired = true;
+  depth = k.floorDiv(2);
+  if (!holdsPairs(lhs, lhsAccess))
+    lhsAccess.kind = MatrixAccess::Elements;
+  lhsAccess.pair();
+  rhsAccess.pair();
 }
 
 /// Rows of neighbouring batches must be a row apart, as rows of a batch are.
@@ -165,16 +210,16 @@ void MatmulEmitter::emitEpilogue(KernelBuilder &b, Value sum, Value batch,
 
 void MatmulEmitter::emit() {
   cpu::Contraction c{size(b, plan.batch), size(b, plan.m), size(b, plan.n),
-                     size(b, plan.k)};
+                     size(b, plan.depth)};
   c.lhs = operand(plan.lhs, plan.lhsAccess, plan.blocking.rows);
   int64_t columns = plan.op.getPackedRhs()
                         ? MatmulOp::getPanelColumns(*getConstant(plan.n))
                         : cpu::panelColumns;
   c.rhs = operand(plan.rhs, plan.rhsAccess, columns);
   c.arithmetic = {plan.sum, plan.lhsAccess.isUnsigned,
-                  plan.rhsAccess.isUnsigned};
+                  plan.rhsAccess.isUnsigned, plan.isPaired};
   c.blocking = plan.blocking;
-  c.unit = {frame.options.vectorBytes};
+  c.unit = {frame.options.vectorBytes, frame.options.hasPairProducts};
   c.epilogue = [this](KernelBuilder &b, Value sum, Value batch, Value i,
                       Value j) { emitEpilogue(b, sum, batch, i, j); };
   cpu::emitContraction(b, c, frame.firstTask, frame.lastTask, frame.scratch);

@@ -1,4 +1,5 @@
 #include "compiler/codegen/kernel/MatrixKernel.h"
+#include "compiler/codegen/cpu/PairProduct.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -141,30 +142,56 @@ SmallVector<Value> alignBatch(KernelBuilder &b, Value operand,
   return indices;
 }
 
+void MatrixAccess::pair() {
+  isPaired = true;
+  elementType = IntegerType::get(elementType.getContext(), 32);
+  if (kind == InPlace && getConstant(kStride) != 1)
+    kind = getConstant(laneStride) == 1 ? Columns : Elements;
+}
+
+cpu::ElementFunction pairElements(cpu::ElementFunction element) {
+  return [=](KernelBuilder &b, Value batch, Value lane, Value k) {
+    Value low = b.mul(k, b.index(2)), high = b.add(low, b.index(1));
+    return cpu::makePair(b, element(b, batch, lane, low),
+                         element(b, batch, lane, high));
+  };
+}
+
 cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
                                const MatrixSource &source, int64_t width) {
   if (access.kind == MatrixAccess::Elements) {
     bool lanesAdjacent = getConstant(access.laneStride) == 1;
-    return cpu::packedElements(source.element, access.elementType,
-                               lanesAdjacent);
+    auto element =
+        access.isPaired ? pairElements(source.element) : source.element;
+    return cpu::packedElements(element, access.elementType, lanesAdjacent);
   }
   cpu::Memory memory = getMemory(frame, access.input);
+  // Rows and panels are of pairs; places are counted in them.
+  bool hasPairs = access.isPaired && access.kind != MatrixAccess::Columns;
+  if (hasPairs)
+    memory = cpu::asPairs(memory);
+  auto count = [=](KernelBuilder &b, Value elements) {
+    return hasPairs ? b.div(elements, b.index(2)) : elements;
+  };
+  auto offset = [=](KernelBuilder &b, Value batch) {
+    return count(b, source.offset(b, batch));
+  };
   auto size = [&frame](AffineExpr expression, OpBuilder &b) {
     return frame.elements.size(b, frame.loc, expression);
   };
   if (access.kind == MatrixAccess::Panels) {
     auto view = [=](KernelBuilder &b, Value batch) -> cpu::PanelView {
       Value lanes = b.index(width);
-      return {memory, source.offset(b, batch), source.panelStride, b.index(1),
-              lanes};
+      return {memory, offset(b, batch), count(b, source.panelStride),
+              b.index(1), lanes};
     };
     return {view, nullptr, nullptr};
   }
   if (access.kind == MatrixAccess::InPlace) {
     auto view = [=](KernelBuilder &b, Value batch) -> cpu::PanelView {
-      Value lane = size(access.laneStride, b);
-      return {memory, source.offset(b, batch), b.mul(lane, b.index(width)),
-              lane, size(access.kStride, b)};
+      Value lane = count(b, size(access.laneStride, b));
+      return {memory, offset(b, batch), b.mul(lane, b.index(width)), lane,
+              size(access.kStride, b)};
     };
     return {view, nullptr, nullptr};
   }
@@ -175,13 +202,15 @@ cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
   if (bits.element.getIntOrFloatBitWidth() == 16)
     bits.element = IntegerType::get(bits.element.getContext(), 16);
   auto pack = [=](KernelBuilder &b, const cpu::PackRequest &request) {
-    Value stride = size(isRows ? access.laneStride : access.kStride, b);
-    cpu::MatrixInMemory matrix{bits, source.offset, stride};
+    Value stride =
+        count(b, size(isRows ? access.laneStride : access.kStride, b));
+    cpu::MatrixInMemory matrix{bits, offset, stride,
+                               access.isPaired && !isRows};
     auto operand = isRows ? cpu::packedRows(matrix, unit)
                           : cpu::packedColumns(matrix, unit);
     operand.pack(b, request);
   };
-  return {nullptr, pack, memory.element};
+  return {nullptr, pack, access.elementType};
 }
 
 // --- Results

@@ -35,7 +35,11 @@ struct MatrixAccess {
   Value input;
   mlir::AffineExpr laneStride, kStride;
   bool isUnsigned = false;
+  bool isPaired = false; // an element is a pair of bf16 (PairProduct.h)
 
+  /// Takes the operand of bf16 in pairs, if it need not be read where it lies
+  /// in another order.
+  void pair();
   /// Null where nothing is packed.
   mlir::Type getPackedType() const {
     return kind == Panels || kind == InPlace ? mlir::Type() : elementType;
@@ -67,6 +71,9 @@ MatrixSource makeSource(KernelFrame &frame, const MatrixSide &side,
 
 cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
                                const MatrixSource &source, int64_t width);
+
+/// Computes pairs of elements that are bf16.
+cpu::ElementFunction pairElements(cpu::ElementFunction element);
 
 /// Passes the element of the kernel's op through the region to the results.
 void emitResults(cpu::KernelBuilder &b, KernelFrame &frame, Value sum,

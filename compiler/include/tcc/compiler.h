@@ -24,6 +24,10 @@ enum class Artifact {
   Assembly, ///< of the kernels, for the first CPU
 };
 
+/// F32: as the model is written. BF16, F16: products read it; their sums, and
+/// all else, are f32. F64: all that is written in f32 is computed in it.
+enum class Precision { F64, F32, BF16, F16 };
+
 struct CompileOptions {
   /// The model file, and the file to write; "-" is the standard output, which
   /// takes text only.
@@ -33,6 +37,7 @@ struct CompileOptions {
   ImportOptions import;
   /// A safetensors file with values for the model's weights; empty: its own.
   std::string weightsFile;
+  Precision precision = Precision::F32;
   Artifact artifact = Artifact::Package;
   /// Ends after the phase of this name (see getPhaseNames); nothing is written.
   std::string stopAfter;

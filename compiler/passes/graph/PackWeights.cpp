@@ -4,6 +4,7 @@
 #include "compiler/passes/graph/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -58,19 +59,12 @@ public:
     return builder.create<SliceOp>(loc, type.clone(shape), x, map, steps);
   }
 
-  /// Swaps the last two axes.
-  Value transposeLast(Value x) {
-    auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, getRank(x)));
-    std::swap(permutation.back(), permutation[permutation.size() - 2]);
-    return builder.create<TransposeOp>(loc, x, permutation);
-  }
-
-  /// Swaps the axes before and after the panel: [.., k, panel, c] to
-  /// [.., panel, k, c].
-  Value transposePanels(Value x) {
-    auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, getRank(x)));
-    size_t rank = permutation.size();
-    std::swap(permutation[rank - 3], permutation[rank - 2]);
+  /// Brings the last axes into another order.
+  Value permuteLast(Value x, ArrayRef<int64_t> order) {
+    int64_t before = getRank(x) - order.size();
+    auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, before));
+    for (int64_t axis : order)
+      permutation.push_back(before + axis);
     return builder.create<TransposeOp>(loc, x, permutation);
   }
 
@@ -79,23 +73,53 @@ private:
   Location loc;
 };
 
+/// How a matrix [k, n] or, transposed, [n, k], is split into axes, and the
+/// order of these in panels: [ceil(n/w), k, w] or, paired, [ceil(n/w), k/2, w,
+/// 2].
+struct PanelOrder {
+  SmallVector<int64_t, 4> split, order;
+
+  PanelOrder(ArrayRef<int64_t> panels, bool transposed, bool isPaired) {
+    int64_t count = panels[0], depth = panels[1], width = panels[2];
+    if (transposed && isPaired) {
+      split = {count, width, depth / 2, 2};
+      order = {0, 2, 1, 3};
+    } else if (transposed) {
+      split = {count, width, depth};
+      order = {0, 2, 1};
+    } else if (isPaired) {
+      split = {depth / 2, 2, count, width};
+      order = {2, 0, 3, 1};
+    } else {
+      split = {depth, count, width};
+      order = {1, 0, 2};
+    }
+  }
+};
+
+SmallVector<int64_t> replaceLast(ArrayRef<int64_t> shape, size_t count,
+                                 ArrayRef<int64_t> by) {
+  SmallVector<int64_t> result(shape.drop_back(count));
+  llvm::append_range(result, by);
+  return result;
+}
+
 /// [batch..., k, n] or, transposed, [batch..., n, k] as
-/// [batch..., ceil(n/w), k, w].
-Value packRhs(OpBuilder &builder, Location loc, Value rhs, bool transposed) {
+/// [batch..., ceil(n/w), k, w]; paired, a panel is [k/2, w, 2].
+Value packRhs(OpBuilder &builder, Location loc, Value rhs, bool transposed,
+              bool isPaired) {
   Packer packer(builder, loc);
   int64_t rank = getRank(rhs), axis = rank - (transposed ? 2 : 1);
   int64_t columns =
       MatmulOp::getPanelColumns(getTensorType(rhs).getDimSize(axis));
   Value padded = packer.padTo(rhs, axis, columns);
-  SmallVector<int64_t> shape(getTensorType(padded).getShape());
-  if (transposed) {
-    shape[rank - 2] /= columns;
-    shape.insert(shape.begin() + (rank - 1), columns);
-    return packer.transposeLast(packer.reshape(padded, shape));
-  }
-  shape[rank - 1] /= columns;
-  shape.push_back(columns);
-  return packer.transposePanels(packer.reshape(padded, shape));
+  ArrayRef<int64_t> shape = getTensorType(padded).getShape();
+  int64_t depth = shape[transposed ? rank - 1 : rank - 2];
+  int64_t panels[] = {shape[axis] / columns, depth, columns};
+  PanelOrder order(panels, transposed, isPaired);
+  Value split = packer.reshape(padded, replaceLast(shape, 2, order.split));
+  return packer.reshape(packer.permuteLast(split, order.order),
+                        replaceLast(shape, 2, panels));
 }
 
 /// [filters, window..., channels/groups] as the rhs of a product for each group
@@ -106,22 +130,27 @@ Value packFilter(OpBuilder &builder, ConvOp op) {
   int64_t depth = getTensorType(filter).getNumElements() / filters;
   Packer packer(builder, op.getLoc());
   if (op.slides())
-    return packer.transposeLast(packer.reshape(filter, {filters, depth}));
+    return packer.permuteLast(packer.reshape(filter, {filters, depth}), {1, 0});
   Value grouped = packer.reshape(filter, {groups, filters / groups, depth});
-  return packRhs(builder, op.getLoc(), grouped, /*transposed=*/true);
+  return packRhs(builder, op.getLoc(), grouped, /*transposed=*/true,
+                 op.packsPairs());
 }
 
 /// What `packRhs` made `panels` of, which is of `type`.
 Value unpackRhs(OpBuilder &builder, Location loc, Value panels, bool transposed,
-                RankedTensorType type) {
+                bool isPaired, RankedTensorType type) {
   Packer packer(builder, loc);
   int64_t rank = type.getRank(), axis = rank - (transposed ? 2 : 1);
-  SmallVector<int64_t> shape(type.getShape());
-  ArrayRef<int64_t> last = getTensorType(panels).getShape().take_back(3);
-  shape[axis] = last[0] * last[2];
-  Value x = transposed ? packer.transposeLast(panels)
-                       : packer.transposePanels(panels);
-  return packer.sliceTo(packer.reshape(x, shape), axis, type.getDimSize(axis));
+  ArrayRef<int64_t> shape = getTensorType(panels).getShape();
+  ArrayRef<int64_t> last = shape.take_back(3);
+  PanelOrder order(last, transposed, isPaired);
+  Value split = packer.reshape(
+      panels,
+      replaceLast(shape, 3, applyPermutation(order.split, order.order)));
+  Value x = packer.permuteLast(split, invertPermutationVector(order.order));
+  SmallVector<int64_t> padded(type.getShape());
+  padded[axis] = last[0] * last[2];
+  return packer.sliceTo(packer.reshape(x, padded), axis, type.getDimSize(axis));
 }
 
 struct PackWeightsPass : impl::PackWeightsPassBase<PackWeightsPass> {
@@ -168,8 +197,10 @@ private:
     if (!panels) {
       OpBuilder builder(op);
       builder.setInsertionPointAfterValue(rhs);
-      panels = packRhs(builder, op.getLoc(), rhs, transposed);
-      gatherFromPanels(rhs, panels, transposed, log);
+      bool isPaired = MatmulOp::packsPairs(getElementTypeOrSelf(rhs),
+                                           *getConstant(op.getK()));
+      panels = packRhs(builder, op.getLoc(), rhs, transposed, isPaired);
+      gatherFromPanels(rhs, panels, transposed, isPaired, log);
     }
     op.getRhsMutable().assign(panels);
     op.setTransposeRhs(false);
@@ -180,7 +211,7 @@ private:
 
   /// Ops that read elements of `rhs` by index find them in the panels: it is
   /// not stored twice.
-  void gatherFromPanels(Value rhs, Value panels, bool transposed,
+  void gatherFromPanels(Value rhs, Value panels, bool transposed, bool isPaired,
                         DecisionLog &log) {
     RankedTensorType type = getTensorType(rhs);
     for (OpOperand &use : llvm::make_early_inc_range(rhs.getUses())) {
@@ -188,7 +219,8 @@ private:
       if (!gathers(op))
         continue;
       OpBuilder builder(op);
-      use.set(unpackRhs(builder, op->getLoc(), panels, transposed, type));
+      use.set(
+          unpackRhs(builder, op->getLoc(), panels, transposed, isPaired, type));
       log.add(op, "reads panels", "a product reads the same weight");
     }
   }

@@ -137,6 +137,52 @@ def ChannelsLastPass : TccGraphPass<"channels-last"> {
   }];
 }
 
+def MixPrecisionPass : TccGraphPass<"mix-precision"> {
+  let summary = "store what products read in a narrower float type";
+  let description = [{
+    Ops say by PrecisionOpInterface what becomes of them. Those that are narrow
+    read f32 operands in `type`; their sums stay f32. Each value that one of them
+    reads is rounded where it is computed, or where it was before it was moved,
+    and stored in one type: its other readers widen it. All else computes in f32
+    as before. Weights are converted in `prepare`; arguments and results of a
+    function keep their types, what is written in another type than f32 too.
+
+    ```mlir
+    %r = graph.relu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %y = graph.matmul %r, %w
+        : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    %z = graph.add %y, %r : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    // becomes
+    %r = graph.relu %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %s = graph.cast %r : (tensor<4x8xf32>) -> tensor<4x8xbf16>
+    %v = graph.cast %w : (tensor<8x8xf32>) -> tensor<8x8xbf16>
+    %y = graph.matmul %s, %v
+        : (tensor<4x8xbf16>, tensor<8x8xbf16>) -> tensor<4x8xf32>
+    %t = graph.cast %s : (tensor<4x8xbf16>) -> tensor<4x8xf32>
+    %z = graph.add %y, %t : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    ```
+  }];
+  let options = [Option<"type", "type", "std::string", "\"bf16\"",
+                        "bf16 or f16">];
+}
+
+def WidenFloatsPass : TccGraphPass<"widen-floats"> {
+  let summary = "compute in f64 what is written in f32";
+  let description = [{
+    Arguments, weights and results keep f32. What a model does in other types,
+    stays.
+
+    ```mlir
+    func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %y = graph.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+    // becomes
+      %w = graph.cast %x : (tensor<4xf32>) -> tensor<4xf64>
+      %e = graph.exp %w : (tensor<4xf64>) -> tensor<4xf64>
+      %y = graph.cast %e : (tensor<4xf64>) -> tensor<4xf32>
+    ```
+  }];
+}
+
 def PackWeightsPass : TccGraphPass<"pack-weights"> {
   let summary = "bring weights into the panels that kernels read";
   let description = [{

@@ -115,6 +115,23 @@ def PermutableOpInterface : OpInterface<"PermutableOpInterface"> {
          "::llvm::ArrayRef<int64_t>":$permutation)>];
 }
 
+def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    What becomes of an op where a model's floats may be stored in a narrower type
+    (compiler/passes/graph/MixPrecision.cpp). Pointwise bodies, reductions and
+    norms compute in f32 whatever their operands are stored in: an op without
+    this interface keeps its types, and reads and is read through casts, which
+    are fused into kernels.
+  }];
+  let methods = [InterfaceMethod<
+    [{`narrow`: products gain from narrow operands; they are summed in the
+      result's element type, which stays. `follow`: elements of the result are
+      elements of operands, unchanged.}],
+    "::tcc::graph::Precision", "getPrecision", (ins), "",
+    [{ return ::tcc::graph::Precision::follow; }]>];
+}
+
 def ScatterOpInterface : OpInterface<"ScatterOpInterface"> {
   let cppNamespace = "::tcc::graph";
   let description = [{

@@ -52,6 +52,24 @@ int64_t MatmulOp::getPanelColumns(int64_t n) {
   return std::clamp<int64_t>(llvm::alignTo(n, kVector), kVector, kColumns);
 }
 
+bool MatmulOp::packsPairs(Type elementType, int64_t depth) {
+  return elementType.isBF16() && depth % 2 == 0;
+}
+
+int64_t MatmulOp::getPanelPlace(int64_t k, int64_t j, int64_t width,
+                                bool isPaired) {
+  return isPaired ? (k / 2 * width + j) * 2 + k % 2 : k * width + j;
+}
+
+/// Fewer products in a sum gain nothing from being narrow: they are positions
+/// times frequencies, say.
+Precision MatmulOp::getPrecision() {
+  constexpr int64_t kMinDepth = 8;
+  return getConstant(getK()).value_or(kMinDepth) < kMinDepth
+             ? Precision::keep
+             : Precision::narrow;
+}
+
 LogicalResult MatmulOp::verify() {
   bool packed = getPackedRhs();
   if (getResult().getType().getRank() < 2 || getLhs().getType().getRank() < 2 ||
@@ -61,6 +79,9 @@ LogicalResult MatmulOp::verify() {
     return emitOpError("a packed rhs has no transposed form");
   if (packed && !getConstant(getN()))
     return emitOpError("a packed rhs has a constant number of columns");
+  if (packed &&
+      getElementTypeOrSelf(getRhs()) != getElementTypeOrSelf(getLhs()))
+    return emitOpError("a packed rhs has the element type of lhs");
   Extents rhs = getExtents(getRhs()), lhs = getExtents(getLhs());
   AffineExpr k = rhs[rhs.size() - (getTransposeRhs() ? 1 : 2)];
   if (!isEqual(k, getK()))
@@ -101,7 +122,14 @@ AffineMap MatmulOp::getOperandMap(unsigned operand) {
   AffineExpr m = loop(loops - 3), n = loop(loops - 2), k = loop(loops - 1);
   if (isRhs && getPackedRhs()) {
     int64_t width = *getConstant(extents.back());
-    results.append({n.floorDiv(width), k, n % width});
+    AffineExpr column = n % width;
+    auto depth = getConstant(getK());
+    if (depth && packsPairs(getElementTypeOrSelf(getRhs()), *depth)) {
+      AffineExpr place = column * 2 + k % 2;
+      k = k.floorDiv(2) * 2 + place.floorDiv(width);
+      column = place % width;
+    }
+    results.append({n.floorDiv(width), k, column});
   } else if (isRhs) {
     results.append({getTransposeRhs() ? n : k, getTransposeRhs() ? k : n});
   } else {

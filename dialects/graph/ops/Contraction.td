@@ -4,6 +4,7 @@
 include "dialects/graph/GraphDialect.td"
 
 def Graph_MatmulOp : Graph_Op<"matmul", [Pure,
+    DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecision"]>,
     DeclareOpInterfaceMethods<IterationOpInterface>,
     DeclareOpInterfaceMethods<KernelOpInterface>]> {
   let summary = "batched matrix product";
@@ -17,7 +18,8 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure,
 
     `packed_rhs`: rhs is [b, ceil(n/w), k, w], zero-padded panels of w = 64
     columns, or where n is less of as many as it needs in sixteens; the result
-    type gives n.
+    type gives n. Panels of bf16 hold pairs of neighbours in k, [k/2][w][2], where
+    k is even: what one instruction multiplies and adds.
 
     Example: `%c = graph.matmul %a, %b {transpose_rhs}
       : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32>`
@@ -38,6 +40,11 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure,
     ::mlir::AffineExpr getK();
     /// Columns in a panel of a packed rhs of `n` columns.
     static int64_t getPanelColumns(int64_t n);
+    /// Whether panels of `elementType` and `depth` rows hold pairs.
+    static bool packsPairs(::mlir::Type elementType, int64_t depth);
+    /// The place of row k and column j of a panel of `width` columns in it.
+    static int64_t getPanelPlace(int64_t k, int64_t j, int64_t width,
+                                 bool isPaired);
   }];
   let hasVerifier = 1;
 }

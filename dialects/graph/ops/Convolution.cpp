@@ -93,6 +93,23 @@ LogicalResult ConvOp::inferReturnTypes(MLIRContext *context,
   return inferWindow(loc, adaptor, filters, types);
 }
 
+bool ConvOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange found) {
+  auto type = dyn_cast<RankedTensorType>(inferred.front());
+  if (inferred == found || !type || found.size() != 1)
+    return inferred == found;
+  bool isNarrow = isa<FloatType>(type.getElementType()) &&
+                  type.getElementTypeBitWidth() < 32;
+  Type f32 = Float32Type::get(type.getContext());
+  return isNarrow && found.front() == withElementType(type, f32);
+}
+
+Precision ConvOp::getPrecision() { return Precision::narrow; }
+
+bool ConvOp::packsPairs() {
+  return !slides() && MatmulOp::packsPairs(getElementTypeOrSelf(getFilter()),
+                                           getGroupChannels());
+}
+
 static SmallVector<int64_t> getFilterShape(ConvOp op) {
   int64_t groups = op.getGroups(), filters = op.getFilters();
   int64_t perGroup = filters / groups, channels = op.getGroupChannels();
@@ -143,6 +160,9 @@ LogicalResult ConvOp::verify() {
            << groups << " groups";
   if (getPackedFilter() && !getChannelsLast())
     return emitOpError("a packed filter has the channels last");
+  if (getPackedFilter() &&
+      getElementTypeOrSelf(getFilter()) != getElementTypeOrSelf(getX()))
+    return emitOpError("a packed filter has the element type of x");
   auto expected = getFilterShape(*this);
   if (getFilter().getType().getShape() != ArrayRef(expected))
     return emitOpError("expected a filter of shape [")
@@ -201,6 +221,11 @@ LogicalResult PoolOp::inferReturnTypes(MLIRContext *context,
                                        Adaptor adaptor,
                                        SmallVectorImpl<Type> &types) {
   return inferWindow(loc, adaptor, nullptr, types);
+}
+
+/// The largest element of a window is one of them.
+Precision PoolOp::getPrecision() {
+  return getKind() == PoolKind::max ? Precision::follow : Precision::keep;
 }
 
 LogicalResult PoolOp::verify() {

@@ -7,10 +7,14 @@ include "dialects/graph/GraphDialect.td"
 /// spatial...], or [batch, spatial..., channel] with `channels_last`; the result
 /// has the same layout. One entry per spatial axis in every array:
 /// out = floor((in + pad_low + pad_high - ((window-1) * dilation + 1)) / stride) + 1
-class Graph_WindowOp<string mnemonic, list<Trait> traits = []>
-    : Graph_InferredOp<mnemonic, !listconcat(traits, [
+class Graph_WindowOp<string mnemonic, Trait typing, list<Trait> traits = []>
+    : Graph_Op<mnemonic, !listconcat(traits, [Pure, typing,
+        DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecision"]>,
         DeclareOpInterfaceMethods<IterationOpInterface, ["getLoopExtents"]>,
         DeclareOpInterfaceMethods<KernelOpInterface>])> {
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat =
+    "operands attr-dict `:` functional-type(operands, results)";
   dag window = (ins DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
                     DenseI64ArrayAttr:$pad_low, DenseI64ArrayAttr:$pad_high,
                     DenseI64ArrayAttr:$dilations, UnitAttr:$channels_last);
@@ -25,7 +29,7 @@ class Graph_WindowOp<string mnemonic, list<Trait> traits = []>
   let extraClassDeclaration = axes;
 }
 
-def Graph_ConvOp : Graph_WindowOp<"conv"> {
+def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible> {
   let summary = "convolution (cross-correlation), zero padding";
   let description = [{
     result[b, o, p] = sum_{c, w} x[b, g(o) C + c, p * stride + w * dilation -
@@ -37,6 +41,9 @@ def Graph_ConvOp : Graph_WindowOp<"conv"> {
     `channels_last`: it is in panels like the rhs of a matmul, [groups,
     ceil(filters/groups/w), window * channels/groups, w], and `filters` gives
     their number; of a conv that slides it is [window * channels/groups, filters].
+    Of bf16 the panels hold pairs where the channels of a group are even.
+
+    The result of narrower floats may be f32: the sums as they are.
   }];
   let arguments = !con((ins AnyRankedTensor:$x, AnyRankedTensor:$filter,
                             I64Attr:$filters, I64Attr:$groups), window,
@@ -50,10 +57,12 @@ def Graph_ConvOp : Graph_WindowOp<"conv"> {
     /// True if the op slides like a pool, rather than contracting channels: with
     /// one channel a group or, with the channels last, narrow groups.
     bool slides();
+    /// Whether panels of the filter hold pairs.
+    bool packsPairs();
   }];
 }
 
-def Graph_PoolOp : Graph_WindowOp<"pool", [
+def Graph_PoolOp : Graph_WindowOp<"pool", InferTypeOpAdaptor, [
     DeclareOpInterfaceMethods<PermutableOpInterface>]> {
   let summary = "combines the elements of each window";
   let description = [{

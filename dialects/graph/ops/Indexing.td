@@ -11,7 +11,7 @@ def Graph_ReadsIndices : NativeOpTrait<"ReadsIndices">;
 /// sets the fault flag: the run fails naming the node.
 class Graph_Gathering<string mnemonic, list<Trait> traits = []>
     : Graph_InferredOp<mnemonic, !listconcat(traits, [Graph_ReadsIndices,
-        DeclareOpInterfaceMethods<ElementOpInterface>,
+        PrecisionOpInterface, DeclareOpInterfaceMethods<ElementOpInterface>,
         DeclareOpInterfaceMethods<ShapeConditionOpInterface>])>;
 
 def Graph_GatherOp : Graph_Gathering<"gather", [

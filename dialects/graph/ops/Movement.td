@@ -4,12 +4,12 @@
 include "dialects/graph/GraphDialect.td"
 
 class Graph_Movement<string mnemonic, list<Trait> traits = []>
-    : Graph_InferredOp<mnemonic, !listconcat(traits, [
+    : Graph_InferredOp<mnemonic, !listconcat(traits, [PrecisionOpInterface,
         DeclareOpInterfaceMethods<ElementOpInterface>])>;
 
 /// An op whose result type says what it does.
 class Graph_TypedMovement<string mnemonic, list<Trait> traits = []>
-    : Graph_Op<mnemonic, !listconcat(traits, [Pure,
+    : Graph_Op<mnemonic, !listconcat(traits, [Pure, PrecisionOpInterface,
         DeclareOpInterfaceMethods<ElementOpInterface>])> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat =

@@ -50,7 +50,13 @@ struct PointwiseBeforeMove : RewritePattern {
                                 PatternRewriter &rewriter) const override {
     if (!isa<PointwiseOpInterface>(op))
       return failure();
+    auto getWidth = [](Value x) {
+      return getElementTypeOrSelf(x).getIntOrFloatBitWidth();
+    };
     auto tensor = getOnlyTensor(op);
+    if (tensor &&
+        getWidth(op->getResult(0)) > getWidth(op->getOperand(*tensor)))
+      return rewriter.notifyMatchFailure(op, "more bytes would move");
     Operation *move =
         tensor ? op->getOperand(*tensor).getDefiningOp() : nullptr;
     if (!isa_and_present<ReshapeOp, TransposeOp>(move) ||

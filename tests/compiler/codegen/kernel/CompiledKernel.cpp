@@ -43,6 +43,7 @@ static llvm::Expected<cpu::Image> compileImage(graph::FusedOp region,
                                                const cpu::Cpu &cpu) {
   codegen::KernelOptions options;
   options.vectorBytes = cpu.getVectorBytes();
+  options.hasPairProducts = cpu.hasPairProducts();
   auto loops = codegen::emitKernel(region, "kernel", options);
   if (failed(loops))
     return llvm::createStringError("the region has no kernel");

@@ -127,6 +127,53 @@ TEST_F(MatrixKernelTest, productsOfPackedWeights) {
   checkProduct("1x300xf32", "1x300x48xf32", "1x40xf32", "{packed_rhs}");
 }
 
+/// An even depth: neighbours in k are multiplied as pairs.
+TEST_F(MatrixKernelTest, productsOfPairs) {
+  checkProduct("7x34xbf16", "34x19xbf16", "7x19xbf16");
+  checkProduct("7x34xbf16", "19x34xbf16", "7x19xf32", "{transpose_rhs}");
+  checkProduct("400x25xbf16", "400x70xbf16", "25x70xf32", "{transpose_lhs}");
+  checkProduct("3x3x18xbf16", "3x18x64xbf16", "3x3x64xf32");
+  checkProduct("1x500xbf16", "2x500x64xbf16", "1x128xf32", "{packed_rhs}");
+  checkProduct("13x6xbf16", "1x6x48xbf16", "13x40xbf16", "{packed_rhs}");
+  checkProduct("30x500xbf16", "1x500x32xbf16", "30x20xf32", "{packed_rhs}");
+  checkProduct("18x5xbf16", "1x18x48xbf16", "5x40xf32",
+               "{transpose_lhs, packed_rhs}");
+  // Odd ones are not.
+  checkProduct("9x17xbf16", "2x17x64xbf16", "9x128xf32", "{packed_rhs}");
+}
+
+/// What is computed while it is packed is paired there.
+TEST_F(MatrixKernelTest, computedOperandsInPairs) {
+  check(KernelKind::contraction, R"(
+    !a = tensor<9x34xf32>
+    !n = tensor<9x34xbf16>
+    !b = tensor<2x34x64xbf16>
+    !c = tensor<9x128xf32>
+    func.func @f(%a: !a, %b: !b) -> !c {
+      %r = graph.relu %a : (!a) -> !a
+      %n = graph.cast %r : (!a) -> !n
+      %0 = graph.matmul %n, %b {packed_rhs} : (!n, !b) -> !c
+      return %0 : !c
+    })");
+}
+
+TEST_F(MatrixKernelTest, convolutionsOfPairs) {
+  // Patches are copied, read where they lie, or pixels.
+  auto checkPairs = [&](const std::string &channels, const std::string &depth,
+                        const std::string &window) {
+    checkConvolution(KernelKind::contraction, "1x15x17x" + channels + "xbf16",
+                     "1x1x" + depth + "x16xbf16", "1x15x17x9xf32",
+                     "packed_filter, channels_last, filters = 9 : i64, "
+                     "groups = 1 : i64, " +
+                         window);
+  };
+  std::string three = makeWindow("3, 3", "1, 1", "1, 1", "1, 1");
+  checkPairs("6", "54", three);
+  checkPairs("7", "63", three);
+  checkPairs("34", "306", three);
+  checkPairs("34", "34", makeWindow("1, 1", "1, 1", "0, 0", "1, 1"));
+}
+
 TEST_F(MatrixKernelTest, productsOfEachElementType) {
   checkProduct("7x33xf64", "33x19xf64", "7x19xf64", "", 1e-14);
   checkProduct("7x33xf16", "33x19xf16", "7x19xf16");

@@ -1,0 +1,186 @@
+//===- MixPrecision.cpp - Products and what they read in narrow floats ----===//
+#include "compiler/decisions/Decisions.h"
+#include "compiler/passes/graph/Matchers.h"
+#include "compiler/passes/graph/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc {
+
+#define GEN_PASS_DEF_MIXPRECISIONPASS
+#include "compiler/passes/graph/Passes.h.inc"
+
+namespace {
+
+bool isWide(Value value) {
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  return tensor && tensor.getElementType().isF32();
+}
+
+Precision getPrecision(Operation *op) {
+  auto precision = dyn_cast<PrecisionOpInterface>(op);
+  return precision ? precision.getPrecision() : Precision::keep;
+}
+
+/// Gives each value that a narrow op reads a narrow form, and that form to all
+/// its readers.
+class Mixer {
+public:
+  Mixer(FloatType narrow, DecisionLog &log) : narrow(narrow), log(log) {}
+
+  void narrowOperands(Operation *op);
+  /// Readers of values that are stored narrow read them so.
+  void widenReaders();
+  /// What is moved narrow is widened behind the move.
+  void sinkWidening(Operation *op);
+
+private:
+  FloatType narrow;
+  DecisionLog &log;
+  llvm::DenseMap<Value, Value> narrowed;
+  SmallVector<CastOp> stores; // of computed values and parameters
+
+  Value getNarrow(Value value);
+  Value findNarrow(OpBuilder &builder, Value value);
+  Value move(OpBuilder &builder, Operation *op,
+             function_ref<Value(Value)> getOperand);
+};
+
+} // namespace
+
+/// `op`, which follows its operands, on narrow ones.
+Value Mixer::move(OpBuilder &builder, Operation *op,
+                  function_ref<Value(Value)> getOperand) {
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(isWide(operand) ? getOperand(operand) : operand);
+  Operation *clone = builder.clone(*op);
+  clone->setOperands(operands);
+  Value result = clone->getResult(0);
+  result.setType(withElementType(getTensorType(result), narrow));
+  return result;
+}
+
+/// The narrow form of `value`: what is moved is narrowed before it moves.
+Value Mixer::getNarrow(Value value) {
+  auto known = narrowed.find(value);
+  if (known != narrowed.end())
+    return known->second;
+  OpBuilder builder(value.getContext());
+  builder.setInsertionPointAfterValue(value);
+  Operation *op = value.getDefiningOp();
+  Value result;
+  if (auto cast = value.getDefiningOp<CastOp>();
+      cast && getElementTypeOrSelf(cast.getX()) == narrow) {
+    result = cast.getX();
+  } else if (op && getPrecision(op) == Precision::follow) {
+    result =
+        move(builder, op, [&](Value operand) { return getNarrow(operand); });
+  } else {
+    auto store = builder.create<CastOp>(
+        value.getLoc(), withElementType(getTensorType(value), narrow), value);
+    result = store;
+    // An argument is there in its own type.
+    if (op)
+      stores.push_back(store);
+  }
+  return narrowed[value] = result;
+}
+
+void Mixer::narrowOperands(Operation *op) {
+  for (OpOperand &operand : op->getOpOperands())
+    if (isWide(operand.get()))
+      operand.set(getNarrow(operand.get()));
+  log.add(op, "narrowed", "products are summed in f32");
+}
+
+/// True if `use` takes the value out of the block it is computed in.
+static bool isExit(OpOperand &use) {
+  return use.getOwner()->hasTrait<OpTrait::IsTerminator>();
+}
+
+void Mixer::widenReaders() {
+  for (CastOp store : stores) {
+    Value value = store.getX();
+    OpBuilder builder(store.getContext());
+    builder.setInsertionPointAfter(store);
+    auto wide = builder.create<CastOp>(store.getLoc(), value.getType(), store);
+    value.replaceUsesWithIf(wide, [&](OpOperand &use) {
+      return use.getOwner() != store && !isExit(use);
+    });
+    if (wide->use_empty())
+      wide->erase();
+  }
+}
+
+/// The narrow value that `value` is, exactly; null if it is none.
+Value Mixer::findNarrow(OpBuilder &builder, Value value) {
+  if (auto cast = value.getDefiningOp<CastOp>())
+    return getElementTypeOrSelf(cast.getX()) == narrow ? cast.getX() : Value();
+  std::optional<double> splat = getSplat(value);
+  if (!splat)
+    return {};
+  // A border of zeros, say.
+  APFloat exact(*splat);
+  bool isLossy = false;
+  exact.convert(narrow.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                &isLossy);
+  return isLossy
+             ? Value()
+             : makeSplat(builder, value.getLoc(),
+                         withElementType(getTensorType(value), narrow), *splat);
+}
+
+void Mixer::sinkWidening(Operation *op) {
+  if (getPrecision(op) != Precision::follow || !isWide(op->getResult(0)))
+    return;
+  OpBuilder builder(op);
+  llvm::SmallDenseMap<Value, Value> operands;
+  bool isAnyCast = false;
+  for (Value operand : op->getOperands()) {
+    if (!isWide(operand))
+      continue;
+    operands[operand] = findNarrow(builder, operand);
+    if (!operands[operand])
+      return;
+    isAnyCast |= operand.getDefiningOp<CastOp>() != nullptr;
+  }
+  if (!isAnyCast)
+    return;
+  Value moved =
+      move(builder, op, [&](Value operand) { return operands[operand]; });
+  Value wide =
+      builder.create<CastOp>(op->getLoc(), op->getResult(0).getType(), moved);
+  op->replaceAllUsesWith(ValueRange(wide));
+  op->erase();
+}
+
+namespace {
+
+struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
+  using MixPrecisionPassBase::MixPrecisionPassBase;
+
+  void runOnOperation() override {
+    FloatType narrow = type == "f16" ? Float16Type::get(&getContext())
+                                     : FloatType::getBF16(&getContext());
+    DecisionLog log(getOperation(), "mix-precision");
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      Mixer mixer(narrow, log);
+      SmallVector<Operation *> ops;
+      function.walk<WalkOrder::PreOrder>(
+          [&](Operation *op) { ops.push_back(op); });
+      for (Operation *op : ops)
+        if (getPrecision(op) == Precision::narrow && isWide(op->getOperand(0)))
+          mixer.narrowOperands(op);
+      mixer.widenReaders();
+      for (Operation *op : ops)
+        mixer.sinkWidening(op);
+    }
+  }
+};
+
+} // namespace
+} // namespace tcc
