@@ -4,7 +4,7 @@
             [--seconds S] [--json FILE] [--table FILE]
 
 Engines take turns in processes pinned to the first N cores, all in f32 on static
-shapes. A round counts if others took little of those cores while it ran; a ratio
+shapes; on a CPU with AVX512-BF16 also in bf16, beside tcc's own f32. A round counts if others took little of those cores while it ran; a ratio
 is the median over the rounds of peer's time / tcc's. The share of the peak
 relates the model's operations, as the compiler counts them, to an FMA loop that
 runs in each round.
@@ -25,13 +25,21 @@ from harness import BIN, ROOT, run_tool
 
 MAX_DISTURBANCE = 0.1  # of the cores' time
 MAX_ATTEMPTS = 4  # for each round that is wanted
-TITLES = {"tcc": "tcc", "onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
+TITLES = {
+    "tcc": "tcc",
+    "tcc_f32": "tcc in f32",
+    "onnxruntime": "ONNX Runtime",
+    "openvino": "OpenVINO",
+}
+# What is measured in bf16 too, and beside what.
+BF16_SUBJECTS = ("vit_b_16", "bert_base")
+BF16_PEERS = ("tcc_f32", "openvino")
 
 
 class Worker:
-    def __init__(self, engine, model, package, data_set, threads):
+    def __init__(self, engine, model, package, data_set, threads, precision="f32"):
         command = [sys.executable, os.path.join(ROOT, "tests/bench/worker.py")]
-        command += [engine, model, package, data_set, str(threads)]
+        command += [engine, model, package, data_set, str(threads), precision]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -104,13 +112,45 @@ def measure_round(workers, seconds, threads):
 def measure(name, maker, case, options, work):
     """A JSON row for one model."""
     model, package, data_set = compile_subject(name, maker, case, work)
-    row = {"model": name, "threads": options.threads, "dropped": 0}
-    row["gflop"] = count_flops(package, data_set) * 1e-9
-    rounds, peaks = [], []
     workers = {
         engine: Worker(engine, model, package, data_set, options.threads)
         for engine in ("tcc", *options.peers)
     }
+    flops = count_flops(package, data_set)
+    row = take_turns({"model": name, "gflop": flops * 1e-9}, workers, options)
+    os.remove(package)
+    return row
+
+
+def measure_bf16(name, maker, case, options, work):
+    """Its row in bf16."""
+    narrow = {**case, "precision": "bf16"}
+    model, package, data_set = compile_subject(name, maker, narrow, work)
+    os.rename(package, package + ".bf16")
+    _, wide, _ = compile_subject(name, maker, case, work)
+    packages = {"tcc": ("tcc", package + ".bf16"), "tcc_f32": ("tcc", wide)}
+    workers = {}
+    for engine in ("tcc", *BF16_PEERS):
+        kind, path = packages.get(engine, (engine, wide))
+        arguments = (kind, model, path, data_set, options.threads, "bf16")
+        workers[engine] = Worker(*arguments)
+    flops = count_flops(wide, data_set)
+    row = {"model": name + " bf16", "gflop": flops * 1e-9}
+    row = take_turns(row, workers, options)
+    for path in (wide, package + ".bf16"):
+        os.remove(path)
+    return row
+
+
+def has_bf16():
+    with open("/proc/cpuinfo") as stream:
+        return "avx512_bf16" in stream.read()
+
+
+def take_turns(row, workers, options):
+    """The row with the medians of all that run."""
+    row |= {"threads": options.threads, "dropped": 0}
+    name, rounds, peaks = row["model"], [], []
     try:
         for engine in [e for e, w in workers.items() if w.run(0.1) is None]:
             print(f"{name}: {TITLES[engine]} does not run it", file=sys.stderr)
@@ -128,7 +168,6 @@ def measure(name, maker, case, options, work):
     finally:
         for worker in workers.values():
             worker.close()
-        os.remove(package)
     for engine in workers:
         row[engine] = statistics.median(r[engine] for r in rounds)
         row[f"{engine}_ratio"] = statistics.median(r[engine] / r["tcc"] for r in rounds)
@@ -179,6 +218,13 @@ def main():
                 print(f"{name}: {error}", file=sys.stderr)
                 continue
             print(table(rows[-1:], options.peers).splitlines()[-1], flush=True)
+        narrow = [name for name in BF16_SUBJECTS if name in names]
+        if narrow and not has_bf16():
+            print("bf16: not available: this CPU lacks AVX512-BF16")
+            narrow = []
+        for name in narrow:
+            row = measure_bf16(name, *known[name], options, work)
+            print(table([row], BF16_PEERS), flush=True)
     if options.json:
         with open(options.json, "w") as stream:
             json.dump({"schema_version": 1, "rows": rows}, stream, indent=1)

@@ -1,6 +1,6 @@
 """One engine with one model in a process of its own.
 
-  worker.py ENGINE MODEL PACKAGE DATA_SET THREADS
+  worker.py ENGINE MODEL PACKAGE DATA_SET THREADS PRECISION
 
 Reads a number of seconds a line, runs for that long and prints a JSON line: the
 milliseconds of each run and the CPU seconds that the process used. An idle
@@ -28,7 +28,7 @@ def load_inputs(data_set):
     return arrays
 
 
-def open_tcc(model, package, inputs, threads):
+def open_tcc(model, package, inputs, threads, precision):
     from harness import BIN
     from models.cases import inputs_of
     from spine import capi
@@ -40,7 +40,7 @@ def open_tcc(model, package, inputs, threads):
     return lambda: library.call("tcc_context_run", context.handle)
 
 
-def open_onnxruntime(model, package, inputs, threads):
+def open_onnxruntime(model, package, inputs, threads, precision):
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(4)
@@ -54,7 +54,7 @@ def open_onnxruntime(model, package, inputs, threads):
     return lambda: session.run(None, feeds)
 
 
-def open_openvino(model, package, inputs, threads):
+def open_openvino(model, package, inputs, threads, precision):
     import openvino
 
     core = openvino.Core()
@@ -63,7 +63,7 @@ def open_openvino(model, package, inputs, threads):
     settings = {
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_NUM_THREADS": threads,
-        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_PRECISION_HINT": precision,
         "NUM_STREAMS": 1,
     }
     request = core.compile_model(network, "CPU", settings).create_infer_request()
@@ -92,7 +92,8 @@ def serve(run):
 
 
 if __name__ == "__main__":
-    engine, model, package, data_set, threads = sys.argv[1:]
+    engine, model, package, data_set, threads, precision = sys.argv[1:]
     # Before any thread starts: they all inherit it.
     os.sched_setaffinity(0, range(int(threads)))
-    serve(ENGINES[engine](model, package, load_inputs(data_set), int(threads)))
+    inputs = load_inputs(data_set)
+    serve(ENGINES[engine](model, package, inputs, int(threads), precision))
