@@ -216,9 +216,12 @@ void tcc::cpu::emitTile(KernelBuilder &b, const MatrixTile &tile,
                         Arithmetic arithmetic, VectorUnit unit) {
   int64_t lanes = unit.lanes(arithmetic.sum);
   int64_t vectors = llvm::divideCeil(tile.columns, lanes);
-  bool isWide = unit.bytes == 64;
-  int64_t vectorStep = std::min<int64_t>(isWide ? 4 : 2, vectors);
-  int64_t rowStep = (isWide ? 24 : 12) / vectorStep;
+  const int64_t sums = unit.bytes == 64 ? 24 : 12;
+  // Few rows take more vectors: chains hide the latency of each other.
+  int64_t vectorStep =
+      llvm::bit_floor(uint64_t(sums / std::min(tile.rows, panelRows)));
+  vectorStep = std::min(vectorStep, vectors);
+  int64_t rowStep = sums / vectorStep;
   SubTile part(b, tile, arithmetic, unit);
   for (int64_t v = 0; v < vectors; v += vectorStep)
     for (int64_t row = 0; row < tile.rows; row += rowStep)
