@@ -52,6 +52,14 @@ static llvm::StringRef getName(Precision precision) {
   llvm_unreachable("covered switch");
 }
 
+static std::optional<Precision> getPrecision(llvm::StringRef name) {
+  for (Precision precision :
+       {Precision::F64, Precision::F32, Precision::BF16, Precision::F16})
+    if (getName(precision) == name)
+      return precision;
+  return std::nullopt;
+}
+
 std::string tcc::describeOptions(const CompileOptions &options,
                                  llvm::ArrayRef<cpu::Cpu> cpus) {
   Object object = describeImport(options.import);
@@ -70,16 +78,18 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options) {
   std::map<std::string, std::vector<int64_t>> dims, shapes;
   std::map<std::string, std::string> values, states;
   std::map<std::string, std::vector<std::string>> cpus;
-  std::string producer;
+  std::string producer, precision;
   llvm::json::Path::Root root;
   llvm::json::ObjectMapper fields(*value, root);
-  constexpr size_t kFields = 7;
+  constexpr size_t kFields = 8;
   if (!fields || value->getAsObject()->size() != kFields ||
       !fields.map("dim", dims) || !fields.map("input_shape", shapes) ||
       !fields.map("input_value", values) || !fields.map("state", states) ||
       !fields.map("output", options.import.outputs) ||
-      !fields.map("cpu", cpus) || !fields.map("producer", producer))
+      !fields.map("cpu", cpus) || !fields.map("producer", producer) ||
+      !fields.map("precision", precision) || !getPrecision(precision))
     return false;
+  options.precision = *getPrecision(precision);
   for (const auto &[name, range] : dims) {
     if (range.size() != 3)
       return false;
