@@ -258,7 +258,10 @@ Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes) {
   // Few columns: more rows make up for the vectors that a tile lacks.
   if (sizes.n && *sizes.n <= narrowColumns)
     block.rows = 2 * panelRows;
-  block.m = fit(sizes.m, block.m, block.rows);
+  // Blocks of like heights, so that tasks are alike.
+  if (sizes.m && *sizes.m > 0)
+    block.m = llvm::divideCeil(*sizes.m, llvm::divideCeil(*sizes.m, block.m));
+  block.m = fit(sizes.m, llvm::alignTo(block.m, block.rows), block.rows);
   block.n = fit(sizes.n, block.n, panelColumns);
   if (sizes.k) {
     // Half as much again costs less than sums that come and go.
