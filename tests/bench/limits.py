@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from bench.subjects import compile_subject, select_subjects
+from bench.subjects import compile_subject, measure_all, select_subjects
 from harness import BIN, ROOT, run_tool
 
 COLUMNS = {
@@ -91,20 +91,18 @@ def read_options():
 
 
 def main():
-    options, rows = read_options(), []
+    options = read_options()
     overhead = subprocess.run(
         [os.path.join(BIN, "overhead-bench")], capture_output=True, text=True, check=True
     ).stdout
     print(overhead + "\n" + table([]), end="")
     subjects = select_subjects(options.models)
     with tempfile.TemporaryDirectory() as work:
-        for name, (maker, case) in subjects.items():
-            try:
-                rows.append(measure(name, maker, case, options, work))
-            except RuntimeError as error:
-                print(f"{name}: {error}", file=sys.stderr)
-                continue
-            print(table(rows[-1:]).splitlines()[-1], flush=True)
+        rows, failed = measure_all(
+            subjects,
+            lambda *subject: measure(*subject, options, work),
+            lambda row: table([row]).splitlines()[-1],
+        )
     if options.json:
         with open(options.json, "w") as stream:
             document = {"schema_version": 1, "overhead": overhead, "rows": rows}
@@ -112,6 +110,7 @@ def main():
     if options.table:
         with open(options.table, "w") as stream:
             stream.write(table(rows))
+    sys.exit(bool(failed))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from bench.subjects import compile_subject, select_subjects
+from bench.subjects import compile_subject, measure_all, select_subjects
 from harness import BIN, ROOT, run_tool
 
 MAX_DISTURBANCE = 0.1  # of the cores' time
@@ -208,29 +208,30 @@ def read_options():
 
 
 def main():
-    options, rows = read_options(), []
+    options = read_options()
     subjects = select_subjects(options.models)
     with tempfile.TemporaryDirectory() as work:
-        for name, (maker, case) in subjects.items():
-            try:
-                rows.append(measure(name, maker, case, options, work))
-            except RuntimeError as error:
-                print(f"{name}: {error}", file=sys.stderr)
-                continue
-            print(table(rows[-1:], options.peers).splitlines()[-1], flush=True)
-        narrow = [name for name in BF16_SUBJECTS if name in names]
+        rows, failed = measure_all(
+            subjects,
+            lambda *subject: measure(*subject, options, work),
+            lambda row: table([row], options.peers).splitlines()[-1],
+        )
+        narrow = {name: subjects[name] for name in BF16_SUBJECTS if name in subjects}
         if narrow and not has_bf16():
             print("bf16: not available: this CPU lacks AVX512-BF16")
-            narrow = []
-        for name in narrow:
-            row = measure_bf16(name, *known[name], options, work)
-            print(table([row], BF16_PEERS), flush=True)
+            narrow = {}
+        failed += measure_all(
+            narrow,
+            lambda *subject: measure_bf16(*subject, options, work),
+            lambda row: table([row], BF16_PEERS),
+        )[1]
     if options.json:
         with open(options.json, "w") as stream:
             json.dump({"schema_version": 1, "rows": rows}, stream, indent=1)
     if options.table:
         with open(options.table, "w") as stream:
             stream.write(table(rows, options.peers))
+    sys.exit(bool(failed))
 
 
 if __name__ == "__main__":

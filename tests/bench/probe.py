@@ -102,7 +102,7 @@ def probe_load_onnxruntime(model, package, data_set):
             touch(path)
 
     def open_engine():
-        run = worker.open_onnxruntime(model, package, inputs, 1)
+        run = worker.open_onnxruntime(model, package, inputs, 1, "f32")
         run()
         return run
 
@@ -115,7 +115,7 @@ def probe_memory_onnxruntime(model, package, data_set):
     assert onnxruntime
     inputs = worker.load_inputs(data_set)
     before = status_bytes("VmRSS")
-    worker.open_onnxruntime(model, package, inputs, 1)()
+    worker.open_onnxruntime(model, package, inputs, 1, "f32")()
     return {"bytes": status_bytes("VmHWM") - before}
 
 

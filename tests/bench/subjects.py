@@ -2,6 +2,7 @@
 
 import fnmatch
 import os
+import sys
 
 from bench import recurrent
 from harness import first_line, run_tool
@@ -44,3 +45,18 @@ def compile_subject(name, maker, case, work):
     if compiled.code != 0:
         raise RuntimeError(first_line(compiled))
     return model, package, cases.data_sets(folder)[0]
+
+
+def measure_all(subjects, measure, show):
+    """The rows that `measure(name, maker, case)` gives, each shown when it is there,
+    and the names of the models that could not be measured."""
+    rows, failed = [], []
+    for name, (maker, case) in subjects.items():
+        try:
+            rows.append(measure(name, maker, case))
+        except RuntimeError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            failed.append(name)
+            continue
+        print(show(rows[-1]), flush=True)
+    return rows, failed
