@@ -20,12 +20,23 @@ def Graph_Dialect : Dialect {
     bf16, si/ui 8..64 (`i8` is signed, `ui8` unsigned) and `i1` for booleans.
 
     Function arguments and results carry `graph.name`, the model's name.
+
+    A module that trains lists its variables in `graph.variables`: tensors that
+    last as long as a session and that its functions share. An argument with
+    `graph.variable = "NAME"` is the value of a variable, a result with it the
+    new one; these follow the user's arguments and results. A function may read
+    a variable without writing it, or write without reading.
   }];
   let hasConstantMaterializer = 1;
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
     static constexpr llvm::StringLiteral kSymbolsAttr = "graph.symbols";
     static constexpr llvm::StringLiteral kNameAttr = "graph.name";
+    static constexpr llvm::StringLiteral kVariablesAttr = "graph.variables";
+    static constexpr llvm::StringLiteral kVariableAttr = "graph.variable";
 
   private:
     // Each family registers its own ops, in ops/<Family>.cpp.
@@ -95,6 +106,14 @@ def Graph_Precision : Graph_Enum<"Precision", "types an op computes in", [
   I32EnumAttrCase<"narrow", 1>,  // operands narrow, result wide: the sums
   I32EnumAttrCase<"follow", 2>]>; // narrow where the operands are
 
+def Graph_VariableKind : Graph_Enum<"VariableKind", "what a variable is for", [
+  I32EnumAttrCase<"parameter", 0>, // of the model, trained
+  I32EnumAttrCase<"buffer", 1>,    // of the model, not trained: statistics
+  I32EnumAttrCase<"slot", 2>,      // of the optimizer, for one parameter
+  I32EnumAttrCase<"gradient", 3>,  // accumulated for one parameter
+  I32EnumAttrCase<"step", 4>,      // counters, seed, fault, sums of losses
+  I32EnumAttrCase<"setting", 5>]>; // of the recipe, changed at run time
+
 def Graph_ReduceKindAttr : Graph_EnumAttr<Graph_ReduceKind, "reduce_kind">;
 def Graph_CompareKindAttr : Graph_EnumAttr<Graph_CompareKind, "compare_kind">;
 def Graph_PadModeAttr : Graph_EnumAttr<Graph_PadMode, "pad_mode">;
@@ -108,6 +127,21 @@ def Graph_SymbolAttr : AttrDef<Graph_Dialect, "Symbol"> {
   let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$min,
                         "int64_t":$max, "int64_t":$divisor);
   let assemblyFormat = [{ `<` $name `,` $min `to` $max `by` $divisor `>` }];
+}
+
+def Graph_VariableAttr : AttrDef<Graph_Dialect, "Variable"> {
+  let mnemonic = "variable";
+  let summary = "a tensor of a session: its name, kind and type";
+  let description = [{
+    `owner` is the parameter that a slot or gradient belongs to, else empty.
+
+    Example: `#graph.variable<"exp_avg/fc.bias", slot, tensor<8xf32>, "fc.bias">`
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name,
+                        EnumParameter<Graph_VariableKind>:$kind,
+                        "::mlir::RankedTensorType":$type,
+                        "::mlir::StringAttr":$owner);
+  let assemblyFormat = "`<` $name `,` $kind `,` $type `,` $owner `>`";
 }
 
 #endif // TCC_GRAPH_DIALECT

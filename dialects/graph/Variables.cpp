@@ -1,0 +1,83 @@
+#include "dialects/graph/Variables.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+
+namespace tcc::graph {
+
+SmallVector<VariableAttr> getVariables(ModuleOp module) {
+  SmallVector<VariableAttr> variables;
+  if (auto list =
+          module->getAttrOfType<ArrayAttr>(GraphDialect::kVariablesAttr))
+    llvm::append_range(variables, list.getAsRange<VariableAttr>());
+  return variables;
+}
+
+StringAttr getArgVariable(FunctionOpInterface function, unsigned index) {
+  return function.getArgAttrOfType<StringAttr>(index,
+                                               GraphDialect::kVariableAttr);
+}
+
+StringAttr getResultVariable(FunctionOpInterface function, unsigned index) {
+  return function.getResultAttrOfType<StringAttr>(index,
+                                                  GraphDialect::kVariableAttr);
+}
+
+/// Checks the list of a module.
+static LogicalResult verifyVariables(Operation *op, Attribute attr) {
+  auto list = dyn_cast<ArrayAttr>(attr);
+  if (!isa<ModuleOp>(op) || !list ||
+      !llvm::all_of(list, llvm::IsaPred<VariableAttr>))
+    return op->emitOpError("expected ")
+           << GraphDialect::kVariablesAttr << " to be a module's array of "
+           << VariableAttr::getMnemonic() << " attributes";
+  llvm::DenseSet<StringAttr> names;
+  for (auto variable : list.getAsRange<VariableAttr>())
+    if (!names.insert(variable.getName()).second)
+      return op->emitOpError("has two variables ") << variable.getName();
+  return success();
+}
+
+/// Checks that `type` is that of the variable which `attr` names.
+static LogicalResult verifyUse(Operation *op, Attribute attr, Type type) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto name = dyn_cast<StringAttr>(attr);
+  if (!module || !name)
+    return op->emitOpError("expected the name of a variable, found ") << attr;
+  SmallVector<VariableAttr> variables = getVariables(module);
+  const auto *found = llvm::find_if(
+      variables, [&](VariableAttr v) { return v.getName() == name; });
+  if (found == variables.end())
+    return op->emitOpError("the module has no variable ") << name;
+  if (found->getType() != type)
+    return op->emitOpError("variable ")
+           << name << " is " << found->getType() << ", not " << type;
+  return success();
+}
+
+LogicalResult GraphDialect::verifyOperationAttribute(Operation *op,
+                                                     NamedAttribute attr) {
+  return attr.getName() == kVariablesAttr ? verifyVariables(op, attr.getValue())
+                                          : success();
+}
+
+LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                     unsigned index,
+                                                     NamedAttribute attr) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function || attr.getName() != kVariableAttr)
+    return success();
+  return verifyUse(op, attr.getValue(), function.getArgumentTypes()[index]);
+}
+
+LogicalResult GraphDialect::verifyRegionResultAttribute(Operation *op, unsigned,
+                                                        unsigned index,
+                                                        NamedAttribute attr) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function || attr.getName() != kVariableAttr)
+    return success();
+  return verifyUse(op, attr.getValue(), function.getResultTypes()[index]);
+}
+
+} // namespace tcc::graph

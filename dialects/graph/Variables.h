@@ -1,0 +1,22 @@
+//===- Variables.h - The tensors that functions share -----------*- C++ -*-===//
+#ifndef TCC_DIALECTS_GRAPH_VARIABLES_H
+#define TCC_DIALECTS_GRAPH_VARIABLES_H
+
+#include "dialects/graph/GraphDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace tcc::graph {
+
+/// The variables of `module`, in order.
+llvm::SmallVector<VariableAttr> getVariables(mlir::ModuleOp module);
+
+/// The variable that argument (result) `index` is the value of, or null.
+mlir::StringAttr getArgVariable(mlir::FunctionOpInterface function,
+                                unsigned index);
+mlir::StringAttr getResultVariable(mlir::FunctionOpInterface function,
+                                   unsigned index);
+
+} // namespace tcc::graph
+
+#endif // TCC_DIALECTS_GRAPH_VARIABLES_H
