@@ -2,6 +2,7 @@
 
 #include "compiler/codegen/cpu/ObjectEmitter.h"
 #include "compiler/package/PackageBuilder.h"
+#include "compiler/passes/graph/Differentiate.h"
 #include "compiler/pipeline/GenerateCode.h"
 #include "compiler/pipeline/Phases.h"
 #include "compiler/pipeline/Provenance.h"
@@ -46,6 +47,8 @@ private:
   bool runPhases();
   bool import();
   bool replaceWeights();
+  bool recognize() { return runPasses(addRecognition, Code::Internal); }
+  bool differentiate();
   bool simplify() {
     auto addPasses = [this](OpPassManager &pm) {
       addSimplification(pm, options.precision);
@@ -86,6 +89,8 @@ private:
 
 const Compilation::Phase Compilation::kPhases[] = {
     {"import", &Compilation::import},
+    {"recognize", &Compilation::recognize},
+    {"differentiate", &Compilation::differentiate},
     {"simplify", &Compilation::simplify},
     {"fuse", &Compilation::fuse},
     {"lower", &Compilation::lower},
@@ -176,6 +181,18 @@ bool Compilation::replaceWeights() {
     return true;
   Status status = tcc::replaceWeights(model.weights, options.weightsFile);
   return status.ok() || fail(status);
+}
+
+bool Compilation::differentiate() {
+  if (options.gradientOf.empty())
+    return true;
+  auto addPasses = [this](OpPassManager &pm) {
+    addDifferentiation(pm, options);
+  };
+  for (const std::string &problem : findGradientProblems(
+           *model.module, options.gradientOf, options.gradientWrt))
+    fail(Code::Usage, options.model + ": " + problem);
+  return report.problems.empty() && runPasses(addPasses, Code::Unsupported);
 }
 
 namespace {

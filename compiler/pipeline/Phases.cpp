@@ -28,11 +28,21 @@ static void addPrecision(mlir::OpPassManager &pm, Precision precision) {
   pm.addPass(createSimplifyPass());
 }
 
-void addSimplification(mlir::OpPassManager &pm, Precision precision) {
+void addRecognition(mlir::OpPassManager &pm) {
   pm.addPass(createSimplifyPass());
   pm.addPass(createRecognizeActivationsPass());
   pm.addPass(createRecognizeNormsPass());
   pm.addPass(createRecognizeSoftmaxPass());
+}
+
+void addDifferentiation(mlir::OpPassManager &pm,
+                        const CompileOptions &options) {
+  pm.addPass(
+      createDifferentiatePass({options.gradientOf, options.gradientWrt}));
+  pm.addPass(createSimplifyPass());
+}
+
+void addSimplification(mlir::OpPassManager &pm, Precision precision) {
   pm.addPass(createRecognizeAttentionPass());
   // Looks for batch norms, which have no kernel. They fold into plain weights;
   // panels are made of the folded ones.
@@ -71,6 +81,8 @@ void addPlanning(mlir::OpPassManager &pm) {
 
 void registerPhases() {
   using mlir::PassPipelineRegistration;
+  PassPipelineRegistration<>("tcc-phase-recognize", "the phase recognize",
+                             addRecognition);
   PassPipelineRegistration<>(
       "tcc-phase-simplify", "the phase simplify",
       [](mlir::OpPassManager &pm) { addSimplification(pm); });

@@ -66,6 +66,8 @@ std::string tcc::describeOptions(const CompileOptions &options,
   object["producer"] = "tcc " TCC_VERSION;
   object["cpu"] = describeCpus(cpus);
   object["precision"] = getName(options.precision);
+  object["grad_of"] = options.gradientOf;
+  object["wrt"] = Array(options.gradientWrt);
   return print(std::move(object));
 }
 
@@ -81,13 +83,15 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options) {
   std::string producer, precision;
   llvm::json::Path::Root root;
   llvm::json::ObjectMapper fields(*value, root);
-  constexpr size_t kFields = 8;
+  constexpr size_t kFields = 10;
   if (!fields || value->getAsObject()->size() != kFields ||
       !fields.map("dim", dims) || !fields.map("input_shape", shapes) ||
       !fields.map("input_value", values) || !fields.map("state", states) ||
       !fields.map("output", options.import.outputs) ||
       !fields.map("cpu", cpus) || !fields.map("producer", producer) ||
-      !fields.map("precision", precision) || !getPrecision(precision))
+      !fields.map("precision", precision) ||
+      !fields.map("grad_of", options.gradientOf) ||
+      !fields.map("wrt", options.gradientWrt) || !getPrecision(precision))
     return false;
   options.precision = *getPrecision(precision);
   for (const auto &[name, range] : dims) {

@@ -2,12 +2,14 @@
 
 #include "compiler/evaluate/Evaluator.h"
 #include "compiler/package/EntryBuilder.h"
+#include "compiler/pipeline/Phases.h"
 #include "compiler/pipeline/Provenance.h"
 #include "compiler/pipeline/Register.h"
 #include "dialects/exec/ExecOps.h"
 #include "frontends/Frontend.h"
 
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include <cstring>
@@ -54,6 +56,13 @@ Status Reference::Modules::import(const CompileOptions &options) {
                   llvm::StringRef(text).rtrim().str());
   }
   model = std::move(*imported);
+  if (options.gradientOf.empty())
+    return Status();
+  PassManager pm(&context);
+  addRecognition(pm);
+  addDifferentiation(pm, options);
+  if (failed(pm.run(*model.module)))
+    return Status(Code::Unsupported, "the model has no such gradients");
   return Status();
 }
 

@@ -5,6 +5,7 @@
 #include "dialects/graph/GraphDialect.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/interfaces/ElementSource.h"
+#include "dialects/graph/interfaces/Gradients.h"
 #include "dialects/graph/interfaces/Permute.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"

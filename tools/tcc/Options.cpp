@@ -96,6 +96,16 @@ static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
       ->check(CLI::IsMember(getKeys(kPrecisions)))
       ->capture_default_str();
   addImportOptions(app, compile.import);
+  CLI::Option *gradientOf = app.add_option(
+      "--grad-of", compile.gradientOf,
+      "also return the gradients of the sum of this output's elements");
+  CLI::Option *gradientWrt =
+      app.add_option("--wrt", compile.gradientWrt,
+                     "inputs that they are with respect to, comma-separated")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->needs(gradientOf);
+  gradientOf->needs(gradientWrt);
   app.add_option("--weights", texts.weights,
                  "embed, none, or a safetensors file with other values")
       ->capture_default_str();

@@ -38,6 +38,10 @@ struct CompileOptions {
   /// A safetensors file with values for the model's weights; empty: its own.
   std::string weightsFile;
   Precision precision = Precision::F32;
+  /// An output, empty for none, and inputs: the gradients of the sum of its
+  /// elements with respect to them are further outputs.
+  std::string gradientOf;
+  std::vector<std::string> gradientWrt;
   Artifact artifact = Artifact::Package;
   /// Ends after the phase of this name (see getPhaseNames); nothing is written.
   std::string stopAfter;

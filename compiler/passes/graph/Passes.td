@@ -236,6 +236,19 @@ def SplitPreparePass : TccGraphPass<"split-prepare"> {
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }
 
+def DifferentiatePass : TccGraphPass<"differentiate"> {
+  let summary = "add gradients to the results of @main";
+  let description = [{
+    Reverse mode: the gradients of the sum of a result's elements with respect to
+    arguments become results `d(RESULT)/d(ARGUMENT)`. Ops between have
+    DifferentiableOpInterface or a decomposition into such ops; all others are
+    refused at once.
+  }];
+  let options = [
+    Option<"of", "of", "std::string", "", "the name of a result">,
+    ListOption<"wrt", "wrt", "std::string", "names of arguments">];
+}
+
 def DecomposePass : TccGraphPass<"decompose"> {
   let summary = "replace composites that have no kernel by simpler ops";
   let description = [{

@@ -91,6 +91,21 @@ def DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
       "bool", "isBetterDecomposed", (ins), "", [{ return false; }]>];
 }
 
+def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    How gradients pass from the results of an op to its operands, in ops of this
+    dialect (interfaces/Gradients.h). Where a function has no derivative, PyTorch's
+    choice is taken: 0 at the corner of relu, for instance. An op that is
+    decomposable and has no rule is decomposed; any other cannot be differentiated.
+  }];
+  let methods = [InterfaceMethod<
+    [{Adds to the gradients of the operands that are wanted what follows from those
+      of the results. Emits an error where the op has no derivative.}],
+    "::llvm::LogicalResult", "emitGradients",
+    (ins "::tcc::graph::Gradients &":$gradients)>];
+}
+
 def KernelOpInterface : OpInterface<"KernelOpInterface"> {
   let cppNamespace = "::tcc::graph";
   let description = [{

@@ -4,6 +4,7 @@
 include "dialects/graph/GraphDialect.td"
 
 def Graph_MatmulOp : Graph_Op<"matmul", [Pure,
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>,
     DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecision"]>,
     DeclareOpInterfaceMethods<IterationOpInterface>,
     DeclareOpInterfaceMethods<KernelOpInterface>]> {

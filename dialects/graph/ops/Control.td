@@ -4,7 +4,8 @@
 include "dialects/graph/GraphDialect.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 
-def Graph_IfOp : Graph_Op<"if", [Pure]> {
+def Graph_IfOp : Graph_Op<"if", [Pure,
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "one of two computations";
   let description = [{
     `condition` is a boolean with one element. Both regions yield the results'
@@ -21,7 +22,8 @@ def Graph_IfOp : Graph_Op<"if", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Graph_LoopOp : Graph_Op<"loop", [Pure, AttrSizedOperandSegments]> {
+def Graph_LoopOp : Graph_Op<"loop", [Pure, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "repeats a computation on carried values";
   let description = [{
     The body's arguments are the iteration number (i64 scalar) and the carried

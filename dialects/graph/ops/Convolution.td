@@ -9,6 +9,7 @@ include "dialects/graph/GraphDialect.td"
 /// out = floor((in + pad_low + pad_high - ((window-1) * dilation + 1)) / stride) + 1
 class Graph_WindowOp<string mnemonic, Trait typing, list<Trait> traits = []>
     : Graph_Op<mnemonic, !listconcat(traits, [Pure, typing,
+        DeclareOpInterfaceMethods<DifferentiableOpInterface>,
         DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecision"]>,
         DeclareOpInterfaceMethods<IterationOpInterface, ["getLoopExtents"]>,
         DeclareOpInterfaceMethods<KernelOpInterface>])> {

@@ -11,6 +11,7 @@ def Graph_ReadsIndices : NativeOpTrait<"ReadsIndices">;
 /// sets the fault flag: the run fails naming the node.
 class Graph_Gathering<string mnemonic, list<Trait> traits = []>
     : Graph_InferredOp<mnemonic, !listconcat(traits, [Graph_ReadsIndices,
+        DeclareOpInterfaceMethods<DifferentiableOpInterface>,
         PrecisionOpInterface, DeclareOpInterfaceMethods<ElementOpInterface>,
         DeclareOpInterfaceMethods<ShapeConditionOpInterface>])>;
 
@@ -42,6 +43,7 @@ def Graph_GatherNdOp : Graph_Gathering<"gather_nd"> {
 
 class Graph_Scatter<string mnemonic>
     : Graph_Op<mnemonic, [Pure, InferTypeOpAdaptor, Graph_ReadsIndices,
+        DeclareOpInterfaceMethods<DifferentiableOpInterface>,
         DeclareOpInterfaceMethods<ScatterOpInterface, ["emitDestination"]>,
         DeclareOpInterfaceMethods<KernelOpInterface>,
         DeclareOpInterfaceMethods<ShapeConditionOpInterface>]> {
@@ -69,6 +71,7 @@ def Graph_ScatterNdOp : Graph_Scatter<"scatter_nd"> {
 }
 
 def Graph_TopKOp : Graph_Op<"top_k", [Pure, InferTypeOpAdaptor,
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>,
     DeclareOpInterfaceMethods<KernelOpInterface>,
     DeclareOpInterfaceMethods<ShapeConditionOpInterface>]> {
   let summary = "the k largest (or smallest) elements along an axis, sorted";

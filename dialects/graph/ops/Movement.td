@@ -5,11 +5,13 @@ include "dialects/graph/GraphDialect.td"
 
 class Graph_Movement<string mnemonic, list<Trait> traits = []>
     : Graph_InferredOp<mnemonic, !listconcat(traits, [PrecisionOpInterface,
+        DeclareOpInterfaceMethods<DifferentiableOpInterface>,
         DeclareOpInterfaceMethods<ElementOpInterface>])>;
 
 /// An op whose result type says what it does.
 class Graph_TypedMovement<string mnemonic, list<Trait> traits = []>
     : Graph_Op<mnemonic, !listconcat(traits, [Pure, PrecisionOpInterface,
+        DeclareOpInterfaceMethods<DifferentiableOpInterface>,
         DeclareOpInterfaceMethods<ElementOpInterface>])> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat =

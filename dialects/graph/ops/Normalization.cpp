@@ -1,85 +1,7 @@
-#include "dialects/graph/GraphOps.h"
-
-#include "mlir/IR/Builders.h"
+#include "dialects/graph/ops/TensorEmitter.h"
 
 using namespace mlir;
 using namespace tcc::graph;
-
-namespace {
-
-/// Emits the ops of a decomposition at one location.
-class Emitter {
-public:
-  Emitter(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
-
-  template <typename Op, typename... Args> Value emit(Args &&...args) {
-    return builder.create<Op>(loc, std::forward<Args>(args)...);
-  }
-
-  /// Reduces `axes` and brings the result back to x's extents.
-  Value reduceAndBroadcast(ReduceKind kind, Value x, ArrayRef<int64_t> axes) {
-    Value reduced = emit<ReduceOp>(kind, x, axes);
-    return broadcastBack(reduced, x, axes);
-  }
-
-  /// `reduced` lacks `axes` of x: repeats it along them.
-  Value broadcastBack(Value reduced, Value x, ArrayRef<int64_t> axes) {
-    Extents extents = getExtents(x);
-    for (int64_t axis : axes)
-      extents[axis] = builder.getAffineConstantExpr(1);
-    Type elementType = getElementTypeOrSelf(reduced);
-    Value kept = emit<ReshapeOp>(makeTensorType(extents, elementType), reduced);
-    return emit<BroadcastOp>(x.getType(), kept);
-  }
-
-  /// sum / (number of elements of x along `axes`).
-  Value divideByCount(Value sum, Value x, ArrayRef<int64_t> axes) {
-    Extents counted;
-    for (int64_t axis : axes)
-      counted.push_back(getExtent(x, axis));
-    AffineExpr count = getNumElements(counted, builder.getContext());
-    if (auto constant = getConstant(count))
-      return emit<MulOp>(sum, splat(sum, 1.0 / double(*constant)));
-    Value size = emit<SizeOp>(makeSizeMap(count, builder.getContext()));
-    Value number = emit<CastOp>(size, getElementTypeOrSelf(sum));
-    return emit<DivOp>(sum, emit<BroadcastOp>(sum.getType(), number));
-  }
-
-  Value mean(Value x, ArrayRef<int64_t> axes) {
-    Value sum = emit<ReduceOp>(ReduceKind::sum, x, axes);
-    return divideByCount(sum, x, axes);
-  }
-
-  /// A constant with x's type.
-  Value splat(Value x, double value) {
-    auto type = cast<RankedTensorType>(x.getType());
-    auto scalar = RankedTensorType::get({}, type.getElementType());
-    auto attr = builder.getFloatAttr(type.getElementType(), value);
-    Value constant =
-        emit<ConstantOp>(scalar, DenseElementsAttr::get(scalar, attr));
-    return emit<BroadcastOp>(type, constant);
-  }
-
-  /// x as f32 if it is a narrower float.
-  Value widen(Value x) {
-    Type type = getElementTypeOrSelf(x);
-    if (type.getIntOrFloatBitWidth() >= 32)
-      return x;
-    return emit<CastOp>(x, builder.getF32Type());
-  }
-
-  /// x with the element type of `type`.
-  Value castTo(Value x, RankedTensorType type) {
-    if (getElementTypeOrSelf(x) == type.getElementType())
-      return x;
-    return emit<CastOp>(x, type.getElementType());
-  }
-
-  OpBuilder &builder;
-  Location loc;
-};
-
-} // namespace
 
 static LogicalResult inferLikeX(Value x, SmallVectorImpl<Type> &types) {
   types.push_back(x.getType());
@@ -151,7 +73,7 @@ AffineMap SoftmaxOp::getOperandMap(unsigned) { return getRowMap(getX(), 0); }
 AffineMap SoftmaxOp::getResultMap(unsigned) { return getRowMap(getX(), 0); }
 
 FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &builder) {
-  Emitter e(builder, getLoc());
+  TensorEmitter e(builder, getLoc());
   int64_t axis = getAxis();
   Value x = e.widen(getX());
   Value max = e.reduceAndBroadcast(ReduceKind::max, x, axis);
@@ -180,7 +102,7 @@ AffineMap LogSoftmaxOp::getOperandMap(unsigned) { return getRowMap(getX(), 0); }
 AffineMap LogSoftmaxOp::getResultMap(unsigned) { return getRowMap(getX(), 0); }
 
 FailureOr<SmallVector<Value>> LogSoftmaxOp::decompose(OpBuilder &builder) {
-  Emitter e(builder, getLoc());
+  TensorEmitter e(builder, getLoc());
   int64_t axis = getAxis();
   Value x = e.widen(getX());
   Value max = e.reduceAndBroadcast(ReduceKind::max, x, axis);
@@ -212,14 +134,15 @@ AffineMap LayerNormOp::getOperandMap(unsigned operand) {
 AffineMap LayerNormOp::getResultMap(unsigned) { return getRowMap(getX(), 0); }
 
 /// x / sqrt(mean(x^2) + epsilon); one root a row.
-static Value normalize(Emitter &e, Value x, ArrayRef<int64_t> axes,
+static Value normalize(const TensorEmitter &e, Value x, ArrayRef<int64_t> axes,
                        double epsilon) {
   Value variance = e.mean(e.emit<MulOp>(x, x), axes);
   variance = e.emit<AddOp>(variance, e.splat(variance, epsilon));
   return e.emit<MulOp>(x, e.broadcastBack(e.emit<RsqrtOp>(variance), x, axes));
 }
 
-static Value applyParameters(Emitter &e, Value x, Value scale, Value shift) {
+static Value applyParameters(const TensorEmitter &e, Value x, Value scale,
+                             Value shift) {
   if (scale)
     x = e.emit<MulOp>(x, e.emit<BroadcastOp>(x.getType(), e.widen(scale)));
   if (shift)
@@ -228,7 +151,7 @@ static Value applyParameters(Emitter &e, Value x, Value scale, Value shift) {
 }
 
 FailureOr<SmallVector<Value>> LayerNormOp::decompose(OpBuilder &builder) {
-  Emitter e(builder, getLoc());
+  TensorEmitter e(builder, getLoc());
   SmallVector<int64_t> axes = getTrailingAxes(getX(), getAxis());
   Value x = e.widen(getX());
   Value mean = e.broadcastBack(e.mean(x, axes), x, axes);
@@ -257,7 +180,7 @@ AffineMap RmsNormOp::getOperandMap(unsigned operand) {
 AffineMap RmsNormOp::getResultMap(unsigned) { return getRowMap(getX(), 0); }
 
 FailureOr<SmallVector<Value>> RmsNormOp::decompose(OpBuilder &builder) {
-  Emitter e(builder, getLoc());
+  TensorEmitter e(builder, getLoc());
   SmallVector<int64_t> axes = getTrailingAxes(getX(), getAxis());
   Value y = normalize(e, e.widen(getX()), axes, getEpsilon().convertToDouble());
   y = applyParameters(e, y, getScale(), nullptr);
@@ -286,22 +209,15 @@ LogicalResult BatchNormOp::verify() {
 }
 
 FailureOr<SmallVector<Value>> BatchNormOp::decompose(OpBuilder &builder) {
-  Emitter e(builder, getLoc());
-  RankedTensorType type = getX().getType();
+  TensorEmitter e(builder, getLoc());
   Value variance = getVariance();
   Value epsilon = e.splat(variance, getEpsilon().convertToDouble());
   Value scale = e.emit<DivOp>(getScale(),
                               e.emit<SqrtOp>(e.emit<AddOp>(variance, epsilon)));
   Value shift = e.emit<SubOp>(getShift(), e.emit<MulOp>(getMean(), scale));
-  auto alongChannels = [&](Value parameter) {
-    Extents extents(type.getRank() - 1, builder.getAffineConstantExpr(1));
-    extents[0] = getExtent(parameter, 0);
-    Value column = e.emit<ReshapeOp>(
-        makeTensorType(extents, type.getElementType()), parameter);
-    return e.emit<BroadcastOp>(type, column);
-  };
-  Value scaled = e.emit<MulOp>(getX(), alongChannels(scale));
-  return SmallVector<Value>{e.emit<AddOp>(scaled, alongChannels(shift))};
+  Value scaled = e.emit<MulOp>(getX(), e.alongChannels(scale, getX()));
+  return SmallVector<Value>{
+      e.emit<AddOp>(scaled, e.alongChannels(shift, getX()))};
 }
 
 // --- attention ---------------------------------------------------------------
@@ -349,7 +265,7 @@ LogicalResult AttentionOp::verify() {
 }
 
 FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
-  Emitter e(builder, getLoc());
+  TensorEmitter e(builder, getLoc());
   Value scores = e.emit<MatmulOp>(getQuery(), getKey(), /*transposeLhs=*/false,
                                   /*transposeRhs=*/true);
   scores = e.emit<MulOp>(scores, e.splat(scores, getScale().convertToDouble()));

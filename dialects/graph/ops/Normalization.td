@@ -8,6 +8,7 @@ include "dialects/graph/GraphDialect.td"
 class Graph_Normalization<string mnemonic, list<Trait> traits = []>
     : Graph_InferredOp<mnemonic, !listconcat(traits, [
         DeclareOpInterfaceMethods<DecomposableOpInterface>,
+        DeclareOpInterfaceMethods<DifferentiableOpInterface>,
         DeclareOpInterfaceMethods<IterationOpInterface>,
         DeclareOpInterfaceMethods<KernelOpInterface>])>;
 
@@ -52,7 +53,8 @@ def Graph_RmsNormOp : Graph_Normalization<"rms_norm"> {
 }
 
 def Graph_BatchNormOp : Graph_InferredOp<"batch_norm", [
-    DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+    DeclareOpInterfaceMethods<DecomposableOpInterface>,
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "(x - mean) / sqrt(variance + epsilon) * scale + shift";
   let description = [{
     Inference form: x is [batch, channel, ...], the other operands [channel], of

@@ -1,4 +1,4 @@
-#include "dialects/graph/GraphOps.h"
+#include "dialects/graph/ops/Derivatives.h"
 #include "dialects/graph/ops/Scalar.h"
 
 #include "mlir/IR/Matchers.h"

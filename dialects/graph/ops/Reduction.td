@@ -4,6 +4,7 @@
 include "dialects/graph/GraphDialect.td"
 
 def Graph_ReduceOp : Graph_InferredOp<"reduce", [
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>,
     DeclareOpInterfaceMethods<PermutableOpInterface>,
     DeclareOpInterfaceMethods<ReductionOpInterface>,
     DeclareOpInterfaceMethods<IterationOpInterface>,
@@ -43,6 +44,7 @@ def Graph_ArgReduceOp : Graph_InferredOp<"arg_reduce", [
 }
 
 def Graph_CumulativeOp : Graph_InferredOp<"cumulative", [
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>,
     DeclareOpInterfaceMethods<IterationOpInterface>,
     DeclareOpInterfaceMethods<KernelOpInterface>]> {
   let summary = "running combination along an axis";

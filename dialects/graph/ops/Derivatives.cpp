@@ -1,0 +1,87 @@
+#include "dialects/graph/ops/Derivatives.h"
+
+using namespace mlir;
+using std::numbers::inv_sqrtpi;
+using std::numbers::sqrt2;
+
+namespace tcc::graph {
+
+Expr passLarger(Expr x, Expr other, Expr dy) {
+  Expr atEqual = select(compare(CompareKind::eq, x, other), dy * 0.5, 0.0);
+  return select(compare(CompareKind::gt, x, other), dy, atEqual);
+}
+
+Expr deriveSilu(Expr x, Expr dy) {
+  Expr s = sigmoid(x);
+  return dy * (s * (1.0 + x * (1.0 - s)));
+}
+
+Expr deriveGelu(Expr x, Expr dy) {
+  Expr distribution = 0.5 * (1.0 + erf(x * (1.0 / sqrt2)));
+  Expr density = exp(x * x * -0.5) * (inv_sqrtpi / sqrt2);
+  return dy * (distribution + x * density);
+}
+
+Expr deriveGeluTanh(Expr x, Expr dy) {
+  constexpr double kScale = sqrt2 * inv_sqrtpi, kCubic = 0.044715;
+  Expr square = x * x;
+  Expr t = tanh(kScale * (x + kCubic * square * x));
+  Expr inner = kScale * (1.0 + 3.0 * kCubic * square);
+  return dy * (0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * inner);
+}
+
+Expr deriveMish(Expr x, Expr dy) {
+  Expr t = tanh(softplus(x));
+  return dy * (t + x * sigmoid(x) * (1.0 - t * t));
+}
+
+Expr deriveHardSigmoid(HardSigmoidOp op, Expr y, Expr dy) {
+  Expr inner = select(y < 1.0, dy * op.getAlpha().convertToDouble(), 0.0);
+  return select(y > 0.0, inner, 0.0);
+}
+
+// --- Ops whose gradients are no formula of one type --------------------------
+
+LogicalResult PowOp::emitGradients(Gradients &gradients) {
+  TensorEmitter emitter(gradients.getBuilder(), getLoc());
+  Type elementType = getElementTypeOrSelf(getLhs());
+  Value exponent = getRhs();
+  if (getElementTypeOrSelf(exponent) != elementType)
+    exponent = emitter.emit<CastOp>(exponent, elementType);
+  Expr x{getLhs(), &emitter}, n{exponent, &emitter}, y{getResult(), &emitter},
+      dy{gradients.get(getResult()), &emitter};
+  // x^-1 of 0 must not meet an exponent of 0.
+  if (gradients.wants(getLhs())) {
+    Expr power{emitter.emit<PowOp>(getLhs(), (n - 1.0).value), &emitter};
+    Expr isConstant = compare(CompareKind::eq, n, n.like(0.0));
+    gradients.add(getLhs(), select(isConstant, 0.0, dy * n * power).value);
+  }
+  if (gradients.wants(getRhs())) {
+    Expr isZero = compare(CompareKind::eq, y, y.like(0.0));
+    gradients.add(getRhs(), select(isZero, 0.0, dy * y * log(x)).value);
+  }
+  return success();
+}
+
+LogicalResult SelectOp::emitGradients(Gradients &gradients) {
+  TensorEmitter emitter(gradients.getBuilder(), getLoc());
+  Value gradient = gradients.get(getResult());
+  Value zero = emitter.splat(gradient, 0.0);
+  if (gradients.wants(getOnTrue()))
+    gradients.add(getOnTrue(),
+                  emitter.emit<SelectOp>(getCondition(), gradient, zero));
+  if (gradients.wants(getOnFalse()))
+    gradients.add(getOnFalse(),
+                  emitter.emit<SelectOp>(getCondition(), zero, gradient));
+  return success();
+}
+
+LogicalResult CastOp::emitGradients(Gradients &gradients) {
+  TensorEmitter emitter(gradients.getBuilder(), getLoc());
+  if (gradients.wants(getX()))
+    gradients.add(getX(),
+                  emitter.castTo(gradients.get(getResult()), getX().getType()));
+  return success();
+}
+
+} // namespace tcc::graph

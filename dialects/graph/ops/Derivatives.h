@@ -1,0 +1,26 @@
+//===- Derivatives.h - Longer formulas of pointwise gradients ---*- C++ -*-===//
+//
+// What the table of Pointwise.td refers to: the gradient with respect to x,
+// where the function's is dy.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_DIALECTS_GRAPH_OPS_DERIVATIVES_H
+#define TCC_DIALECTS_GRAPH_OPS_DERIVATIVES_H
+
+#include "dialects/graph/ops/TensorEmitter.h"
+
+#include <numbers>
+
+namespace tcc::graph {
+
+/// max(x, other): half of it where both are equal, as in PyTorch.
+Expr passLarger(Expr x, Expr other, Expr dy);
+Expr deriveSilu(Expr x, Expr dy);
+Expr deriveGelu(Expr x, Expr dy);
+Expr deriveGeluTanh(Expr x, Expr dy);
+Expr deriveMish(Expr x, Expr dy);
+Expr deriveHardSigmoid(HardSigmoidOp op, Expr y, Expr dy);
+
+} // namespace tcc::graph
+
+#endif // TCC_DIALECTS_GRAPH_OPS_DERIVATIVES_H
