@@ -1,6 +1,7 @@
 #include "compiler/lowering/EntryLowering.h"
 
 #include "compiler/decisions/Decisions.h"
+#include "dialects/graph/Variables.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -219,11 +220,15 @@ EntryOp EntryLowering::createEntry() {
   builder.setInsertionPointAfter(function);
   SmallVector<Attribute> inputs, outputs, states;
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
+    if (graph::getArgVariable(function, i))
+      continue;
     DictionaryAttr attrs = function.getArgAttrDict(i);
     inputs.push_back(describe(
         getName(attrs, ("input" + Twine(i)).str(), builder), type, attrs));
   }
   for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+    if (graph::getResultVariable(function, i))
+      continue;
     DictionaryAttr attrs = function.getResultAttrDict(i);
     outputs.push_back(
         describe(getName(attrs, ("output" + Twine(i)).str(), builder), type,
@@ -257,9 +262,23 @@ static std::optional<int64_t> findState(EntryOp entry, unsigned position,
   return std::nullopt;
 }
 
+Value EntryLowering::getVariableBuffer(StringAttr name) {
+  Value &buffer = variableBuffers[name];
+  if (buffer)
+    return buffer;
+  auto variables = graph::getVariables(function->getParentOfType<ModuleOp>());
+  size_t index = graph::findVariable(variables, name);
+  return buffer = createBuffer(function.getLoc(), StorageClass::variable, index,
+                               variables[index].getType());
+}
+
 void EntryLowering::bindArguments() {
   for (BlockArgument argument : function.getArguments()) {
     unsigned position = argument.getArgNumber();
+    if (StringAttr name = graph::getArgVariable(function, position)) {
+      buffers[argument] = getVariableBuffer(name);
+      continue;
+    }
     auto state = findState(entry, position, /*isOutput=*/false);
     buffers[argument] = createBuffer(
         argument.getLoc(), state ? StorageClass::state : StorageClass::input,
@@ -267,12 +286,36 @@ void EntryLowering::bindArguments() {
   }
 }
 
+bool EntryLowering::isUnchanged(unsigned position) {
+  Operation *yield = function.getBody().front().getTerminator();
+  auto value = dyn_cast<BlockArgument>(yield->getOperand(position));
+  StringAttr name = graph::getResultVariable(function, position);
+  return name && value && value.getOwner() == &function.getBody().front() &&
+         graph::getArgVariable(function, value.getArgNumber()) == name;
+}
+
+/// New values of variables are complete before the first is stored: any may be
+/// computed from the old value of another.
 Value EntryLowering::createResultBuffer(unsigned position) {
+  if (isUnchanged(position))
+    return Value();
+  if (graph::getResultVariable(function, position))
+    return createBuffer(function.getLoc(), StorageClass::scratch, std::nullopt,
+                        function.getResultTypes()[position]);
   auto state = findState(entry, position, /*isOutput=*/true);
   return createBuffer(
       function.getLoc(), state ? StorageClass::state : StorageClass::output,
       state ? *state : position, function.getResultTypes()[position],
       /*isNext=*/state.has_value());
+}
+
+void EntryLowering::storeVariables(ArrayRef<Value> results) {
+  for (auto [i, result] : llvm::enumerate(results)) {
+    StringAttr name = graph::getResultVariable(function, i);
+    if (name && result)
+      createCopy(function.getLoc(), result, getVariableBuffer(name),
+                 function.getResultTypes()[i]);
+  }
 }
 
 LogicalResult EntryLowering::lower() {
@@ -284,6 +327,7 @@ LogicalResult EntryLowering::lower() {
     results.push_back(createResultBuffer(i));
   if (failed(lowerBlock(function.getBody().front(), results)))
     return failure();
+  storeVariables(results);
   entry.setSlots(slotCount);
   return success();
 }

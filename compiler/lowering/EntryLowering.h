@@ -51,6 +51,11 @@ private:
   exec::EntryOp createEntry();
   void bindArguments();
   Value createResultBuffer(unsigned position);
+  /// The one buffer of a variable.
+  Value getVariableBuffer(mlir::StringAttr name);
+  /// True if result `position` is a variable that the function leaves as it is.
+  bool isUnchanged(unsigned position);
+  void storeVariables(llvm::ArrayRef<Value> results);
 
   /// Lowers the ops of `block` at the builder; what it yields lies in `results`
   /// afterwards. A null result is not wanted.
@@ -91,6 +96,7 @@ private:
   exec::EntryOp entry;
   llvm::DenseMap<Value, Value> buffers;
   llvm::DenseMap<int64_t, Value> constantBuffers;
+  llvm::DenseMap<mlir::StringAttr, Value> variableBuffers;
   int64_t slotCount;
 };
 

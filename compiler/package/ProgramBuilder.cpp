@@ -1,6 +1,7 @@
 #include "compiler/package/ProgramBuilder.h"
 #include "compiler/package/EntryBuilder.h"
 #include "dialects/graph/Shape.h"
+#include "dialects/graph/Variables.h"
 
 using namespace mlir;
 
@@ -25,6 +26,7 @@ private:
   Tables<format::Kernel> buildKernels();
   Tables<format::Entry> buildEntries();
   Tables<format::Metadata> buildMetadata();
+  Tables<format::Variable> buildVariables();
 
   auto buildDigest(const format::Digest &digest) {
     return fbb.CreateVector(digest.bytes, sizeof(digest.bytes));
@@ -125,6 +127,20 @@ ProgramBuilder::Tables<format::Metadata> ProgramBuilder::buildMetadata() {
   return tables;
 }
 
+ProgramBuilder::Tables<format::Variable> ProgramBuilder::buildVariables() {
+  Tables<format::Variable> tables;
+  for (graph::VariableAttr variable : graph::getVariables(module)) {
+    RankedTensorType type = variable.getType();
+    auto name = fbb.CreateString(variable.getName().str());
+    auto shape = fbb.CreateVector(type.getShape().data(), type.getRank());
+    auto owner = fbb.CreateString(variable.getOwner().str());
+    tables.push_back(format::CreateVariable(
+        fbb, name, getDType(type.getElementType()), shape,
+        static_cast<format::VariableKind>(variable.getKind()), owner));
+  }
+  return tables;
+}
+
 std::vector<std::byte> ProgramBuilder::build() {
   auto producer = fbb.CreateString("tcc " TCC_VERSION);
   auto symbols = fbb.CreateVector(buildSymbols());
@@ -134,10 +150,11 @@ std::vector<std::byte> ProgramBuilder::build() {
   auto variants = fbb.CreateVector(buildVariants());
   auto entries = fbb.CreateVector(buildEntries());
   auto metadata = fbb.CreateVector(buildMetadata());
+  auto variables = fbb.CreateVector(buildVariables());
   format::FinishProgramBuffer(
-      fbb,
-      format::CreateProgram(fbb, producer, symbols, constants, modelTensors,
-                            kernelTable, variants, entries, metadata));
+      fbb, format::CreateProgram(fbb, producer, symbols, constants,
+                                 modelTensors, kernelTable, variants, entries,
+                                 metadata, variables));
   auto *data = reinterpret_cast<const std::byte *>(fbb.GetBufferPointer());
   return {data, data + fbb.GetSize()};
 }

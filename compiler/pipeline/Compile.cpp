@@ -233,10 +233,15 @@ bool Compilation::summarize() {
   auto kernels = model.module->getOps<exec::KernelOp>();
   report.kernels = std::distance(kernels.begin(), kernels.end());
   for (exec::EntryOp entry : model.module->getOps<exec::EntryOp>()) {
-    if (entry.getSymName() != "main")
+    // The arena is shared. Work is that of one run, or of one training step.
+    if (entry.getSymName() == "prepare")
       continue;
-    report.arenaBytes = entry.getScratchBytes().value_or(0);
-    report.arenaBoundBytes = entry.getScratchBound().value_or(0);
+    report.arenaBytes = std::max<int64_t>(report.arenaBytes,
+                                          entry.getScratchBytes().value_or(0));
+    report.arenaBoundBytes = std::max<int64_t>(
+        report.arenaBoundBytes, entry.getScratchBound().value_or(0));
+    if (entry.getSymName() != "main" && entry.getSymName() != "train_step")
+      continue;
     llvm::SmallVector<int64_t> slots = maxima;
     slots.resize(entry.getSlots(), 1);
     entry.walk([&](exec::LaunchOp launch) {

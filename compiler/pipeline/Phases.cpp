@@ -70,6 +70,7 @@ void addLowering(mlir::OpPassManager &pm) {
 }
 
 void addPlanning(mlir::OpPassManager &pm) {
+  pm.addPass(createUpdateVariablesPass());
   pm.addPass(createScheduleCommandsPass());
   pm.addPass(createShareBuffersPass());
   // Which buffers are shared is part of what a kernel is, so equal kernels are

@@ -21,6 +21,9 @@ def Exec_Dialect : Dialect {
     `i`, an i64 known at run time. The first slots are the module's symbols
     (`graph.symbols`); later ones are set by `exec.set_size`, `exec.read_size`
     and `exec.loop`.
+
+    The variables of a session are the module's (`graph.variables`). Each is one
+    place in memory for all entry points, which are run one at a time.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
@@ -53,7 +56,8 @@ def Exec_StorageClass : Exec_Enum<"StorageClass", "who owns a buffer", [
   I32EnumAttrCase<"model", 3>,    // a tensor of the model, `prepare` only
   I32EnumAttrCase<"scratch", 4>,  // the arena of the context
   I32EnumAttrCase<"state", 5>,    // kept between runs
-  I32EnumAttrCase<"fault", 6>]>;  // {flag, value} of an index out of range
+  I32EnumAttrCase<"fault", 6>,    // {flag, value} of an index out of range
+  I32EnumAttrCase<"variable", 7>]>; // of a session, shared by its entries
 def Exec_ReduceKind : Exec_Enum<"ReduceKind", "how ranks are combined", [
   I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"min", 1>,
   I32EnumAttrCase<"max", 2>]>;

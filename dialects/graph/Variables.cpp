@@ -14,6 +14,11 @@ SmallVector<VariableAttr> getVariables(ModuleOp module) {
   return variables;
 }
 
+size_t findVariable(ArrayRef<VariableAttr> variables, StringAttr name) {
+  auto isNamed = [&](VariableAttr v) { return v.getName() == name; };
+  return std::distance(variables.begin(), llvm::find_if(variables, isNamed));
+}
+
 StringAttr getArgVariable(FunctionOpInterface function, unsigned index) {
   return function.getArgAttrOfType<StringAttr>(index,
                                                GraphDialect::kVariableAttr);
@@ -33,9 +38,13 @@ static LogicalResult verifyVariables(Operation *op, Attribute attr) {
            << GraphDialect::kVariablesAttr << " to be a module's array of "
            << VariableAttr::getMnemonic() << " attributes";
   llvm::DenseSet<StringAttr> names;
-  for (auto variable : list.getAsRange<VariableAttr>())
+  for (auto variable : list.getAsRange<VariableAttr>()) {
     if (!names.insert(variable.getName()).second)
       return op->emitOpError("has two variables ") << variable.getName();
+    if (!variable.getType().hasStaticShape())
+      return op->emitOpError("variable ")
+             << variable.getName() << " has no static shape";
+  }
   return success();
 }
 
@@ -46,13 +55,12 @@ static LogicalResult verifyUse(Operation *op, Attribute attr, Type type) {
   if (!module || !name)
     return op->emitOpError("expected the name of a variable, found ") << attr;
   SmallVector<VariableAttr> variables = getVariables(module);
-  const auto *found = llvm::find_if(
-      variables, [&](VariableAttr v) { return v.getName() == name; });
-  if (found == variables.end())
+  size_t index = findVariable(variables, name);
+  if (index == variables.size())
     return op->emitOpError("the module has no variable ") << name;
-  if (found->getType() != type)
+  if (variables[index].getType() != type)
     return op->emitOpError("variable ")
-           << name << " is " << found->getType() << ", not " << type;
+           << name << " is " << variables[index].getType() << ", not " << type;
   return success();
 }
 

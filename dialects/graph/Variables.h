@@ -10,6 +10,9 @@ namespace tcc::graph {
 
 /// The variables of `module`, in order.
 llvm::SmallVector<VariableAttr> getVariables(mlir::ModuleOp module);
+/// The position of a variable among them, or their number.
+size_t findVariable(llvm::ArrayRef<VariableAttr> variables,
+                    mlir::StringAttr name);
 
 /// The variable that argument (result) `index` is the value of, or null.
 mlir::StringAttr getArgVariable(mlir::FunctionOpInterface function,

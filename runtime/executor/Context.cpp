@@ -39,8 +39,8 @@ Status Context::allocate(const ContextOptions &options) {
         options.threads > 0 ? options.threads : defaultThreadCount());
     runner = ownPool.get();
   }
-  auto walker =
-      Walker::create(*signature, program->kernels(), *runner, allocator);
+  auto walker = Walker::create(*signature, program->kernels(), *runner,
+                               allocator, options.scratch);
   if (!walker.ok())
     return walker.takeStatus();
   walk = std::move(*walker);
@@ -54,9 +54,21 @@ Status Context::allocate(const ContextOptions &options) {
   for (size_t i = 0; weights && i < weights->size(); ++i)
     walk->bind(StorageClass::constant, i,
                const_cast<std::byte *>(program->constant(i)));
+  if (Status status = bindVariables(options.variables); !status.ok())
+    return status;
   if (Status status = allocateStates(allocator); !status.ok())
     return status;
   return allocateFixed(allocator);
+}
+
+Status Context::bindVariables(const Variables *variables) {
+  for (const format::Buffer *buffer : *signature->buffers())
+    if (buffer->storage() == StorageClass::variable && !variables)
+      return makeError(Code::Usage, "entry '", signature->name()->string_view(),
+                       "' has variables: it needs a session");
+  for (size_t i = 0; variables && i < variables->size(); ++i)
+    walk->bind(StorageClass::variable, i, variables->bytes(i).data());
+  return Status();
 }
 
 /// Bytes of a tensor where all symbols are at their upper bounds.

@@ -3,6 +3,7 @@
 #define TCC_RUNTIME_EXECUTOR_CONTEXT_H
 
 #include "runtime/executor/Executable.h"
+#include "runtime/executor/Variables.h"
 #include "runtime/executor/Walker.h"
 #include "runtime/package/DType.h"
 
@@ -14,6 +15,9 @@ struct ContextOptions {
   std::string entry = "main";
   int threads = 0;              ///< 0: defaultThreadCount()
   TaskRunner *runner = nullptr; ///< replaces the own pool; outlives the context
+  std::shared_ptr<const Scratch>
+      scratch;                          ///< for as many workers; null: its own
+  const Variables *variables = nullptr; ///< outlive the context
   Allocator allocator = systemAllocator();
 };
 
@@ -100,6 +104,7 @@ private:
       : program(std::move(executable)), signature(&entry) {}
 
   Status allocate(const ContextOptions &options);
+  Status bindVariables(const Variables *variables);
   Status allocateStates(const Allocator &allocator);
   Status allocateFixed(const Allocator &allocator);
   void forgetRun() { isResolved = isDone = false; }

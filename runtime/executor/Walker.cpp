@@ -36,13 +36,52 @@ static std::string_view nodeOf(const flatbuffers::String *node) {
   return node ? node->string_view() : std::string_view("?");
 }
 
+/// The scratch of one worker, a multiple of the alignment.
+static size_t workerStrideOf(const format::Entry &entry) {
+  return (entry.worker_scratch_bytes() + format::kTensorAlignment - 1) /
+         format::kTensorAlignment * format::kTensorAlignment;
+}
+
+Result<std::shared_ptr<const Scratch>>
+Scratch::allocate(std::span<const format::Entry *const> entries, int workers,
+                  const Allocator &allocator) {
+  size_t arenaBytes = 0, workerBytes = 0;
+  for (const format::Entry *entry : entries) {
+    size_t stride = workerStrideOf(*entry), bytes = 0;
+    if (stride < entry->worker_scratch_bytes() ||
+        __builtin_mul_overflow(stride, size_t(workers), &bytes))
+      return makeError(Code::OutOfMemory, "worker scratch of ",
+                       entry->worker_scratch_bytes(), " bytes is too large");
+    workerBytes = std::max(workerBytes, bytes);
+    arenaBytes = std::max<size_t>(arenaBytes, entry->scratch_bytes());
+  }
+  auto scratch = std::make_shared<Scratch>();
+  auto pieces = Memory::allocate(workerBytes, allocator, "worker scratch");
+  if (!pieces.ok())
+    return pieces.takeStatus();
+  scratch->workers = std::move(*pieces);
+  auto arena = Memory::allocate(arenaBytes, allocator, "the arena");
+  if (!arena.ok())
+    return arena.takeStatus();
+  scratch->arena = std::move(*arena);
+  return std::shared_ptr<const Scratch>(std::move(scratch));
+}
+
 Result<std::unique_ptr<Walker>>
 Walker::create(const format::Entry &entry,
                std::span<const format::KernelFunction> kernels,
-               TaskRunner &runner, const Allocator &allocator) {
+               TaskRunner &runner, const Allocator &allocator,
+               std::shared_ptr<const Scratch> scratch) {
   std::unique_ptr<Walker> walker(new Walker(entry, kernels, runner));
-  if (Status status = walker->allocate(allocator); !status.ok())
-    return status;
+  if (!scratch) {
+    const format::Entry *own[] = {&entry};
+    auto allocated = Scratch::allocate(own, runner.threads(), allocator);
+    if (!allocated.ok())
+      return allocated.takeStatus();
+    scratch = std::move(*allocated);
+  }
+  walker->scratch = std::move(scratch);
+  walker->allocate();
   return walker;
 }
 
@@ -65,26 +104,8 @@ void Walker::measureBlock(const format::Block &block, size_t &buffers,
   }
 }
 
-Status Walker::allocate(const Allocator &allocator) {
-  size_t workers = runner.threads();
-  workerStride = (entry.worker_scratch_bytes() + format::kTensorAlignment - 1) /
-                 format::kTensorAlignment * format::kTensorAlignment;
-  size_t scratchBytes = 0;
-  if (workerStride < entry.worker_scratch_bytes() ||
-      __builtin_mul_overflow(workerStride, workers, &scratchBytes))
-    return makeError(Code::OutOfMemory, "worker scratch of ",
-                     entry.worker_scratch_bytes(), " bytes is too large");
-  Result<Memory> scratch =
-      Memory::allocate(scratchBytes, allocator, "worker scratch");
-  if (!scratch.ok())
-    return scratch.takeStatus();
-  workerScratch = std::move(*scratch);
-  Result<Memory> planned =
-      Memory::allocate(entry.scratch_bytes(), allocator, "the arena");
-  if (!planned.ok())
-    return planned.takeStatus();
-  arena = std::move(*planned);
-
+void Walker::allocate() {
+  workerStride = workerStrideOf(entry);
   slotValues.resize(entry.slot_count());
   stateBuffers.resize(entry.states() ? entry.states()->size() : 0);
   addresses.resize(entry.buffers()->size());
@@ -93,16 +114,15 @@ Status Walker::allocate(const Allocator &allocator) {
     if (buffer.base() >= 0)
       continue;
     if (buffer.storage() == StorageClass::scratch)
-      addresses[i] = arena.data() + buffer.offset();
+      addresses[i] = scratch->arena.data() + buffer.offset();
     if (buffer.storage() == StorageClass::state)
       stateBuffers[buffer.index()].push_back(i);
   }
   size_t sizes = 0;
   measureBlock(*entry.body(), argumentStride, sizes);
-  arguments.resize(argumentStride * workers);
+  arguments.resize(argumentStride * runner.threads());
   sizeArguments.resize(sizes);
-  faults.resize(workers);
-  return Status();
+  faults.resize(runner.threads());
 }
 
 void Walker::bind(StorageClass storage, uint32_t index, void *address) {
@@ -191,7 +211,7 @@ void Walker::runTask(void *argument, int64_t first, int64_t last, int worker) {
   Walker &walker = *task.walker;
   void **buffers = walker.arguments.data() + worker * walker.argumentStride;
   std::byte *scratch =
-      walker.workerScratch.data() + worker * walker.workerStride;
+      walker.scratch->workers.data() + worker * walker.workerStride;
   {
     DefaultRounding rounding;
     task.kernel(buffers, task.sizes, first, last, scratch);

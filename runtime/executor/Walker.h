@@ -8,21 +8,35 @@
 #include "runtime/package/Format.h"
 #include "runtime/package/Program_generated.h"
 
+#include <memory>
 #include <span>
 #include <vector>
 
 namespace tcc::runtime {
+
+/// The arena and the scratch of workers; shared by walkers of which one runs at
+/// a time.
+struct Scratch {
+  Memory arena;
+  Memory workers; ///< one aligned piece per worker
+
+  /// Enough for each of the entries.
+  static Result<std::shared_ptr<const Scratch>>
+  allocate(std::span<const format::Entry *const> entries, int workers,
+           const Allocator &allocator);
+};
 
 /// The memory and the state of one walk over a verified entry. All memory is
 /// allocated by `create`; `walk` allocates nothing. One thread at a time.
 class Walker {
 public:
   /// `kernels` are indexed as Program.kernels; all arguments outlive the
-  /// walker.
+  /// walker. Without `scratch`, which is for as many workers, it gets its own.
   static Result<std::unique_ptr<Walker>>
   create(const format::Entry &entry,
          std::span<const format::KernelFunction> kernels, TaskRunner &runner,
-         const Allocator &allocator);
+         const Allocator &allocator,
+         std::shared_ptr<const Scratch> scratch = nullptr);
 
   /// The size slots; the caller sets those of the symbols before a walk.
   std::span<int64_t> slots() { return slotValues; }
@@ -35,7 +49,9 @@ public:
 
   /// Null for none; outlives the walks.
   void setObserver(LaunchObserver *newObserver) { observer = newObserver; }
-  uint64_t plannedBytes() const { return arena.size() + workerScratch.size(); }
+  uint64_t plannedBytes() const {
+    return scratch->arena.size() + scratch->workers.size();
+  }
 
 private:
   /// What the tasks of one launch share.
@@ -56,7 +72,7 @@ private:
          std::span<const format::KernelFunction> kernels, TaskRunner &runner)
       : entry(entry), kernels(kernels), runner(runner) {}
 
-  Status allocate(const Allocator &allocator);
+  void allocate();
   void measureBlock(const format::Block &block, size_t &buffers,
                     size_t &sizes) const;
 
@@ -84,8 +100,7 @@ private:
   std::vector<int64_t> slotValues;
   std::vector<std::byte *> addresses; ///< of each buffer; null for views
   std::vector<std::vector<uint32_t>> stateBuffers; ///< of each state
-  Memory arena;
-  Memory workerScratch; ///< one aligned piece per worker
+  std::shared_ptr<const Scratch> scratch;
   size_t workerStride = 0;
   size_t argumentStride = 0;
   std::vector<void *> arguments; ///< of a launch, once per worker

@@ -1,6 +1,8 @@
-//===- Alignment.h - What FlatBuffers' verifier leaves out ------*- C++ -*-===//
+//===- Alignment.h - Of tensors and vectors in a package --------*- C++ -*-===//
 #ifndef TCC_RUNTIME_PACKAGE_ALIGNMENT_H
 #define TCC_RUNTIME_PACKAGE_ALIGNMENT_H
+
+#include "runtime/package/Format.h"
 
 #include <cstdint>
 
@@ -11,6 +13,12 @@ namespace tcc::runtime {
 template <typename T, typename Vector> bool isAligned(const Vector &vector) {
   return vector.size() == 0 ||
          reinterpret_cast<uintptr_t>(vector.Data()) % alignof(T) == 0;
+}
+
+/// Offset of the next tensor of a section that is `end` bytes long so far.
+constexpr uint64_t alignTensor(uint64_t end) {
+  return (end + format::kTensorAlignment - 1) / format::kTensorAlignment *
+         format::kTensorAlignment;
 }
 
 } // namespace tcc::runtime

@@ -63,8 +63,8 @@ static_assert(sizeof(SectionEntry) == 40);
 /// void kernel(void *const *buffers, const int64_t *sizes, int64_t firstTask,
 ///             int64_t lastTask, void *workerScratch)
 /// `buffers` are in the launch's order; tasks [firstTask, lastTask) are run.
-/// Scratch, constants and states are kTensorAlignment-aligned; what the caller
-/// binds (inputs, outputs) is aligned to its element only.
+/// Scratch, constants, states and variables are kTensorAlignment-aligned; what
+/// the caller binds (inputs, outputs) is aligned to its element only.
 /// `workerScratch` is kTensorAlignment-aligned, uninitialised and the worker's
 /// own; a kernel may not keep anything there between calls.
 using KernelFunction = void (*)(void *const *buffers, const int64_t *sizes,

@@ -4,6 +4,8 @@
 #include "runtime/package/DType.h"
 #include "runtime/package/VerifyEntry.h"
 
+#include <unordered_set>
+
 using namespace tcc;
 using namespace tcc::runtime;
 
@@ -83,6 +85,29 @@ static Status verifyModelTensor(const format::Program &program,
   return Status();
 }
 
+static Status verifyVariable(const format::Variable &variable) {
+  std::string_view name = variable.name()->string_view();
+  if (!isDType(variable.dtype()) ||
+      !bytesOf(variable.dtype(), *variable.shape()))
+    return refuse("variable '", name, "' has a bad type");
+  if (variable.kind() > format::VariableKind::MAX)
+    return refuse("variable '", name, "' is of an unknown kind");
+  return Status();
+}
+
+static Status verifyVariables(const format::Program &program) {
+  std::unordered_set<std::string_view> names;
+  for (size_t i = 0; i < sizeOf(program.variables()); ++i) {
+    const format::Variable &variable = *program.variables()->Get(i);
+    if (Status status = verifyVariable(variable); !status.ok())
+      return status;
+    if (!names.insert(variable.name()->string_view()).second)
+      return refuse("there are two variables '", variable.name()->string_view(),
+                    "'");
+  }
+  return Status();
+}
+
 static Status verifyVariant(const format::Program &program,
                             const format::Variant &variant,
                             const ProgramLimits &limits) {
@@ -116,6 +141,8 @@ static Status verifyTables(const format::Program &program,
             verifyModelTensor(program, *program.model_tensors()->Get(i));
         !status.ok())
       return status;
+  if (Status status = verifyVariables(program); !status.ok())
+    return status;
   for (const format::Variant *variant : *program.variants())
     if (Status status = verifyVariant(program, *variant, limits); !status.ok())
       return status;

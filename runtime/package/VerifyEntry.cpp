@@ -32,6 +32,7 @@ public:
 private:
   bool verifySignature();
   uint64_t modelBytes(uint32_t index) const;
+  uint64_t variableBytes(uint32_t index) const;
   bool verifyFixed(const format::TensorSpec &spec);
   bool verifySpec(const format::TensorSpec &spec, size_t slotCount);
   bool verifyBuffers();
@@ -159,6 +160,12 @@ uint64_t EntryVerifier::modelBytes(uint32_t index) const {
   return *bytesOf(tensor.dtype(), shape); // verified
 }
 
+uint64_t EntryVerifier::variableBytes(uint32_t index) const {
+  const format::Variable &variable = *program.variables()->Get(index);
+  std::span shape(variable.shape()->data(), variable.shape()->size());
+  return *bytesOf(variable.dtype(), shape); // verified
+}
+
 bool EntryVerifier::verifyPlace(const format::Buffer &buffer, uint32_t index) {
   uint64_t scratch = entry.scratch_bytes();
   bool inRange = true;
@@ -187,6 +194,10 @@ bool EntryVerifier::verifyPlace(const format::Buffer &buffer, uint32_t index) {
     inRange = buffer.offset() % format::kTensorAlignment == 0 &&
               buffer.offset() <= scratch &&
               buffer.max_bytes() <= scratch - buffer.offset();
+    break;
+  case StorageClass::variable:
+    inRange = !isPrepare() && buffer.index() < sizeOf(program.variables()) &&
+              buffer.max_bytes() <= variableBytes(buffer.index());
     break;
   case StorageClass::fault:
     inRange = buffer.max_bytes() == 2 * sizeof(int64_t);

@@ -8,6 +8,7 @@
 #define TCC_RUNTIME_PACKAGE_WRITER_H
 
 #include "runtime/base/Status.h"
+#include "runtime/package/Alignment.h"
 #include "runtime/package/Format.h"
 
 #include <cstddef>
@@ -52,12 +53,6 @@ private:
 
   std::vector<Section> sections;
 };
-
-/// Offset of the next tensor of a section that is `end` bytes long so far.
-constexpr uint64_t alignTensor(uint64_t end) {
-  return (end + format::kTensorAlignment - 1) / format::kTensorAlignment *
-         format::kTensorAlignment;
-}
 
 } // namespace tcc::runtime
 

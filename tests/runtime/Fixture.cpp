@@ -189,6 +189,18 @@ void ProgramBuilder::state(uint32_t input, uint32_t output) {
   current->states.push_back(std::move(added));
 }
 
+uint32_t ProgramBuilder::variable(const std::string &name, DType dtype,
+                                  std::vector<int64_t> shape,
+                                  format::VariableKind kind) {
+  auto added = std::make_unique<format::VariableT>();
+  added->name = name;
+  added->dtype = dtype;
+  added->shape = std::move(shape);
+  added->kind = kind;
+  tables.variables.push_back(std::move(added));
+  return tables.variables.size() - 1;
+}
+
 uint32_t ProgramBuilder::kernel(const std::string &symbol) {
   for (size_t i = 0; i < tables.kernels.size(); ++i)
     if (tables.kernels[i]->symbol == symbol)

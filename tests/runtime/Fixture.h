@@ -73,6 +73,9 @@ public:
   uint32_t weight(const std::string &name, const std::vector<float> &values,
                   std::vector<uint32_t> sources = {});
   void state(uint32_t input, uint32_t output);
+  uint32_t variable(const std::string &name, DType dtype,
+                    std::vector<int64_t> shape,
+                    format::VariableKind kind = format::VariableKind::step);
   uint32_t modelTensor(const std::string &name, std::vector<int64_t> shape,
                        int32_t constIndex = -1);
 

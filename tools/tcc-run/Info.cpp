@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <iostream>
+#include <map>
 
 using namespace tcc;
 using namespace tcc::tools;
@@ -61,6 +62,28 @@ static ordered_json describeEntry(const format::Program &program,
   return row;
 }
 
+static ordered_json describeVariables(const format::Program &program) {
+  ordered_json rows = ordered_json::array();
+  for (size_t i = 0; program.variables() && i < program.variables()->size();
+       ++i) {
+    const format::Variable &variable = *program.variables()->Get(i);
+    ordered_json shape = ordered_json::array();
+    uint64_t elements = 1;
+    for (int64_t extent : *variable.shape()) {
+      shape.push_back(extent);
+      elements *= extent;
+    }
+    rows.push_back({{"name", variable.name()->str()},
+                    {"kind", format::EnumNameVariableKind(variable.kind())},
+                    {"dtype", traitsOf(variable.dtype()).name},
+                    {"shape", std::move(shape)},
+                    {"owner", variable.owner() ? variable.owner()->str() : ""},
+                    {"elements", elements},
+                    {"bytes", elements * traitsOf(variable.dtype()).bytes}});
+  }
+  return rows;
+}
+
 static ordered_json describeVariants(const format::Program &program) {
   ordered_json rows = ordered_json::array();
   for (const format::Variant *variant : *program.variants()) {
@@ -111,6 +134,7 @@ static ordered_json describe(const Package &package) {
   document["dims"] = std::move(dims);
   for (const format::Entry *entry : *program.entries())
     document["entries"].push_back(describeEntry(program, *entry));
+  document["variables"] = describeVariables(program);
   document["variants"] = describeVariants(program);
   document["metadata"] = ordered_json::object();
   for (size_t i = 0; program.metadata() && i < program.metadata()->size();
@@ -135,6 +159,26 @@ static void printSpecs(const char *kind, const ordered_json &specs) {
   }
 }
 
+/// The model's own by name; of each kind the sum.
+static void printVariables(const ordered_json &variables) {
+  struct Sum {
+    uint64_t tensors = 0, elements = 0, bytes = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const ordered_json &variable : variables) {
+    std::string kind = variable["kind"];
+    Sum &sum = sums[kind];
+    ++sum.tensors;
+    sum.elements += variable["elements"].get<uint64_t>();
+    sum.bytes += variable["bytes"].get<uint64_t>();
+    if (kind == "parameter" || kind == "buffer")
+      printSpecs(kind.c_str(), ordered_json::array({variable}));
+  }
+  for (const auto &[kind, sum] : sums)
+    std::cout << "variables " << kind << ": " << sum.tensors << " tensors, "
+              << sum.elements << " elements, " << sum.bytes << " bytes\n";
+}
+
 static void printText(const ordered_json &document) {
   std::cout << "tcc package " << document["format"].get<std::string>() << " by "
             << document["producer"].get<std::string>() << ", "
@@ -157,6 +201,7 @@ static void printText(const ordered_json &document) {
       std::cout << "  state " << state["output"].get<std::string>() << " -> "
                 << state["input"].get<std::string>() << '\n';
   }
+  printVariables(document["variables"]);
   for (const ordered_json &variant : document["variants"])
     std::cout << "code for " << variant["cpu"].get<std::string>()
               << (variant["missing"].empty()

@@ -7,6 +7,26 @@ class TccExecPass<string mnemonic> : Pass<"tcc-" # mnemonic, "mlir::ModuleOp"> {
   let dependentDialects = ["::tcc::exec::ExecDialect"];
 }
 
+def UpdateVariablesPass : TccExecPass<"update-variables"> {
+  let summary = "compute new values of variables where the variables lie";
+  let description = [{
+    Lowering computes the new value of a variable in scratch and copies it at the
+    end. Where all else that uses the variable runs before the command that
+    computes it, or that is a launch that can work in place, the command writes
+    the variable itself. Runs before the order changes: it keeps the commands
+    that read the old value before the update.
+
+    ```mlir
+    exec.launch @step ins(%w, %g) outs(%scratch)
+    exec.copy %scratch to %w
+    // becomes
+    exec.launch @step ins(%w, %g) outs(%w)
+    ```
+  }];
+  let dependentDialects = ["::tcc::exec::ExecDialect",
+                           "::tcc::graph::GraphDialect"];
+}
+
 def ScheduleCommandsPass : TccExecPass<"schedule-commands"> {
   let summary = "order commands so that less memory is live at once";
   let description = [{

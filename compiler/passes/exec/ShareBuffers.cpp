@@ -2,9 +2,7 @@
 #include "compiler/codegen/Target.h"
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/exec/Passes.h"
-#include "compiler/passes/exec/memory/Liveness.h"
-
-#include "mlir/IR/Builders.h"
+#include "compiler/passes/exec/memory/InPlace.h"
 
 using namespace mlir;
 using namespace tcc::exec;
@@ -20,42 +18,7 @@ struct ShareBuffersPass : impl::ShareBuffersPassBase<ShareBuffersPass> {
   void runOnOperation() override;
 };
 
-/// The first and the last command of a block that uses a buffer.
-struct Uses {
-  Operation *first = nullptr, *last = nullptr;
-};
-
 } // namespace
-
-static Uses getUses(BufferOp buffer, Block *block) {
-  Uses uses;
-  for (Operation *command : getCommands(buffer)) {
-    Operation *own = block->findAncestorOpInBlock(*command);
-    if (!uses.first || own->isBeforeInBlock(uses.first))
-      uses.first = own;
-    if (!uses.last || uses.last->isBeforeInBlock(own))
-      uses.last = own;
-  }
-  return uses;
-}
-
-static graph::FusedOp getComputation(LaunchOp launch) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(
-      launch->getParentOfType<EntryOp>(), launch.getKernelAttr());
-  return cast<graph::FusedOp>(kernel.getComputation());
-}
-
-/// Notes that `result` lies where `input` does. Kernels are not merged yet, so
-/// that the computation is this launch's alone.
-static void noteInPlace(LaunchOp launch, unsigned result, unsigned input) {
-  graph::FusedOp fused = getComputation(launch);
-  Builder builder(launch.getContext());
-  SmallVector<Attribute> pairs;
-  if (auto old = fused->getAttrOfType<ArrayAttr>(codegen::kInPlaceAttr))
-    llvm::append_range(pairs, old);
-  pairs.push_back(builder.getDenseI64ArrayAttr({result, input}));
-  fused->setAttr(codegen::kInPlaceAttr, builder.getArrayAttr(pairs));
-}
 
 /// The buffer of `value` if it is declared in the launch's block, is no view
 /// and has none.
@@ -132,18 +95,8 @@ static bool canUpdateInPlace(StateBuffers state, Block *block) {
   if (lastRead->isBeforeInBlock(firstWrite))
     return true;
   auto launch = dyn_cast<LaunchOp>(firstWrite);
-  if (lastRead != firstWrite || !launch ||
-      llvm::count(launch.getInputs(), state.current.getResult()) != 1)
-    return false;
-  auto position = [](OperandRange range, Value value) {
-    return std::distance(range.begin(), llvm::find(range, value));
-  };
-  unsigned result = position(launch.getOutputs(), state.next);
-  unsigned input = position(launch.getInputs(), state.current);
-  if (!codegen::canShareBuffer(getComputation(launch), result, input))
-    return false;
-  noteInPlace(launch, result, input);
-  return true;
+  return launch && lastRead == firstWrite &&
+         tryInPlace(launch, state.next, state.current);
 }
 
 static void shareStates(EntryOp entry, DecisionLog &log) {

@@ -210,10 +210,11 @@ def SplitPreparePass : TccGraphPass<"split-prepare"> {
   let summary = "move what depends on no input into @prepare";
   let description = [{
     @prepare takes the tensors of the model that are changed before use and gives
-    named tensors `prepare.N`, which @main reads as weights. A weight that is
-    used as it is stays one under its own name; broadcasts and reshapes stay in
-    @main, and what depends on no weight either if it is cheaper to compute than
-    to load. Without such ops there is no @prepare.
+    named tensors `prepare.N`, which the other functions read as weights. A weight
+    that is used as it is stays one under its own name; broadcasts and reshapes
+    stay where they are, and what depends on no weight either if it is cheaper to
+    compute than to load. Without such ops there is no @prepare. @init, which is
+    run once, stays as it is.
 
     ```mlir
     func.func @main(...) {

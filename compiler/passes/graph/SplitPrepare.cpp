@@ -8,7 +8,10 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -52,19 +55,32 @@ bool isWorthStoring(Value value, fusion::CostModel &model) {
 
 class PrepareSplitter {
 public:
-  PrepareSplitter(func::FuncOp main, DecisionLog &log)
-      : main(main), log(log), model(main->getParentOfType<ModuleOp>()) {}
+  PrepareSplitter(ModuleOp module, DecisionLog &log) : log(log), model(module) {
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!function.isExternal() && function.getSymName() != kInit)
+        functions.push_back(function);
+  }
 
   void run() {
     collect();
     if (stored.empty())
       return;
-    buildPrepare();
+    func::FuncOp prepare = buildPrepare();
+    shareResults(prepare);
+    nameResults(prepare);
     replaceStored();
     eraseUnused();
   }
 
 private:
+  /// Runs once: what it computes need not be stored.
+  static constexpr llvm::StringLiteral kInit = "init";
+
+  void walk(llvm::function_ref<void(Operation *)> visit) {
+    for (func::FuncOp function : functions)
+      function.walk<WalkOrder::PreOrder>(visit);
+  }
+
   /// True if `op` computes tensors of constant shapes from parameters alone.
   bool computesParameters(Operation *op) {
     if (op->getNumRegions() != 0 ||
@@ -83,13 +99,13 @@ private:
   /// Finds the values to store: computed from weights or with much work, read
   /// by other ops.
   void collect() {
-    main.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    walk([&](Operation *op) {
       if (computesParameters(op))
         parameters.insert(op->result_begin(), op->result_end());
     });
     // Those that read by index take what others have stored.
     SmallVector<OpOperand *> uses, sparseUses;
-    main.walk([&](Operation *op) {
+    walk([&](Operation *op) {
       if (op->getNumResults() && parameters.contains(op->getResult(0)))
         return;
       for (OpOperand &use : op->getOpOperands())
@@ -106,9 +122,9 @@ private:
     }
   }
 
-  /// What is stored of a parameter that main reads: broadcasts and reshapes
-  /// cost a kernel nothing and stay there, any movement does so where few
-  /// elements are read, by index.
+  /// What is stored of a parameter that a function reads: broadcasts and
+  /// reshapes cost a kernel nothing and stay there, any movement does so where
+  /// few elements are read, by index.
   Value getStored(OpOperand &use) {
     bool isSparse = gathers(use.getOwner());
     Value value = use.get();
@@ -133,19 +149,20 @@ private:
         llvm::append_range(worklist, op->getOperands());
     }
     SmallVector<Operation *> slice;
-    main.walk([&](Operation *op) {
+    walk([&](Operation *op) {
       if (needed.contains(op))
         slice.push_back(op);
     });
     return slice;
   }
 
-  void buildPrepare() {
+  func::FuncOp buildPrepare() {
     SmallVector<Operation *> slice = getSlice();
-    OpBuilder builder(main);
-    builder.setInsertionPointAfter(main);
+    func::FuncOp last = functions.back();
+    OpBuilder builder(last);
+    builder.setInsertionPointAfter(last);
     auto prepare = builder.create<func::FuncOp>(
-        main.getLoc(), "prepare", builder.getFunctionType({}, {}));
+        last.getLoc(), "prepare", builder.getFunctionType({}, {}));
     Block *body = prepare.addEntryBlock();
     builder.setInsertionPointToEnd(body);
     IRMapping mapping;
@@ -168,20 +185,38 @@ private:
     SmallVector<Value> results;
     for (Value value : stored)
       results.push_back(mapping.lookup(value));
-    builder.create<func::ReturnOp>(main.getLoc(), results);
-    prepare.setFunctionType(builder.getFunctionType(
-        body->getArgumentTypes(), ValueRange(results).getTypes()));
+    builder.create<func::ReturnOp>(last.getLoc(), results);
+    prepare.setFunctionType(
+        builder.getFunctionType(body->getArgumentTypes(), {}));
     for (auto [i, name] : llvm::enumerate(names))
       prepare.setArgAttr(i, GraphDialect::kNameAttr, name);
-    nameResults(prepare);
+    return prepare;
+  }
+
+  /// What several functions compute alike is computed and returned once.
+  void shareResults(func::FuncOp prepare) {
+    IRRewriter rewriter(prepare.getContext());
+    DominanceInfo dominance(prepare);
+    eliminateCommonSubExpressions(rewriter, dominance, prepare);
+    Operation *yield = prepare.getBody().front().getTerminator();
+    llvm::SetVector<Value> results;
+    for (Value result : yield->getOperands()) {
+      results.insert(result);
+      auto position = llvm::find(results, result);
+      positions.push_back(std::distance(results.begin(), position));
+    }
+    yield->setOperands(results.getArrayRef());
+    prepare.setFunctionType(rewriter.getFunctionType(prepare.getArgumentTypes(),
+                                                     yield->getOperandTypes()));
   }
 
   /// Names that no tensor of the model has.
   void nameResults(func::FuncOp prepare) {
     llvm::StringSet<> taken;
-    main.walk([&](WeightOp op) { taken.insert(op.getName()); });
-    Builder builder(main.getContext());
-    for (size_t i = 0, number = 0; i < stored.size(); ++number) {
+    prepare->getParentOfType<ModuleOp>().walk(
+        [&](WeightOp op) { taken.insert(op.getName()); });
+    Builder builder(prepare.getContext());
+    for (size_t i = 0, number = 0; i < prepare.getNumResults(); ++number) {
       std::string name = "prepare." + std::to_string(number);
       if (taken.contains(name))
         continue;
@@ -191,8 +226,9 @@ private:
   }
 
   void replaceStored() {
-    for (auto [stored, name] : llvm::zip_equal(this->stored, resultNames)) {
+    for (auto [stored, position] : llvm::zip_equal(this->stored, positions)) {
       Value value = stored;
+      StringAttr name = resultNames[position];
       OpBuilder builder(value.getDefiningOp());
       auto weight =
           builder.create<WeightOp>(value.getLoc(), value.getType(), name);
@@ -212,27 +248,23 @@ private:
         op->erase();
   }
 
-  func::FuncOp main;
+  SmallVector<func::FuncOp> functions;
   DecisionLog &log;
   fusion::CostModel model;
   llvm::SetVector<Value> parameters;
   llvm::SetVector<Value> stored;
+  SmallVector<size_t> positions; ///< of the result for each value
   SmallVector<StringAttr> resultNames;
 };
 
 struct SplitPreparePass : impl::SplitPreparePassBase<SplitPreparePass> {
   void runOnOperation() override {
     DecisionLog log(getOperation(), "split-prepare");
-    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
-    if (!main || main.isExternal()) {
-      getOperation().emitError("expected a function @main with a body");
-      return signalPassFailure();
-    }
     if (getOperation().lookupSymbol("prepare")) {
       getOperation().emitError("@prepare exists already");
       return signalPassFailure();
     }
-    PrepareSplitter(main, log).run();
+    PrepareSplitter(getOperation(), log).run();
   }
 };
 

@@ -1,8 +1,10 @@
 #include "dialects/exec/ExecOps.h"
+#include "dialects/graph/Variables.h"
 
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
+using namespace tcc;
 using namespace tcc::exec;
 
 /// Offsets in the arena are multiples of this, as in the package.
@@ -38,6 +40,8 @@ static int64_t getIndexLimit(BufferOp op, EntryOp entry) {
     return entry.getOutputs().size();
   case StorageClass::state:
     return entry.getStates().size();
+  case StorageClass::variable:
+    return graph::getVariables(entry->getParentOfType<ModuleOp>()).size();
   default:
     return -1;
   }

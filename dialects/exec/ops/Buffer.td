@@ -7,9 +7,8 @@ def Exec_BufferOp : Exec_Op<"buffer"> {
   let summary = "bytes with a storage class";
   let description = [{
     `index` is the position in the entry's inputs, outputs or states, among the
-    `exec.constant` ops, or among the tensors of
-    the model. `bytes` is the size, `bound`
-    its value at the upper bounds of all symbols.
+    `exec.constant` ops, the tensors of the model, or the variables. `bytes` is
+    the size, `bound` its value at the upper bounds of all symbols.
 
     Scratch holds nothing of value at the start of its block, and the memory plan
     gives it its `offset` in the arena. A state is what is read, or with `next`

@@ -131,6 +131,26 @@ const Spoiled kSpoiled[] = {
        b.tables.weights[0]->shape = {INT64_MAX, INT64_MAX};
      }},
     {"held by an unknown weight", [](auto &b) { b.modelTensor("m", {1}, 3); }},
+    {"two variables 'v'",
+     [](auto &b) {
+       b.variable("v", DType::f32, {2});
+       b.variable("v", DType::f32, {2});
+     }},
+    {"variable 'v' has a bad type",
+     [](auto &b) { b.variable("v", DType::f32, {-1}); }},
+    {"variable 'v' has a bad type",
+     [](auto &b) { b.variable("v", DType(99), {2}); }},
+    {"unknown kind",
+     [](auto &b) {
+       b.variable("v", DType::f32, {2});
+       b.tables.variables[0]->kind = format::VariableKind(9);
+     }},
+    {"buffer 2 is out of range",
+     [](auto &b) { b.buffer(StorageClass::variable, 0, 4); }},
+    {"buffer 2 is out of range",
+     [](auto &b) {
+       b.buffer(StorageClass::variable, b.variable("v", DType::f32, {2}), 9);
+     }},
     {"unknown source", [](auto &b) { b.weight("w", {1}, {4}); }},
 };
 

@@ -66,3 +66,35 @@ func.func @main(%i: tensor<2xi64>) -> tensor<2x8xf32> {
     : (tensor<4x8xf32>, tensor<2xi64>) -> tensor<2x8xf32>
   return %y : tensor<2x8xf32>
 }
+
+// -----
+
+// Functions share what they compute alike; @init, which runs once, stays as it
+// is.
+// CHECK-LABEL: func.func @init
+// CHECK:         graph.exp
+// CHECK-LABEL: func.func @eval
+// CHECK:         %[[E:.+]] = graph.weight "prepare.0" : tensor<4xf32>
+// CHECK:         graph.add %{{.+}}, %[[E]]
+// CHECK-LABEL: func.func @predict
+// CHECK:         %[[P:.+]] = graph.weight "prepare.0" : tensor<4xf32>
+// CHECK:         graph.mul %{{.+}}, %[[P]]
+// CHECK-LABEL: func.func @prepare
+// CHECK-SAME:    -> (tensor<4xf32> {graph.name = "prepare.0"})
+func.func @init() -> tensor<4xf32> {
+  %w = graph.weight "w" : tensor<4xf32>
+  %e = graph.exp %w : (tensor<4xf32>) -> tensor<4xf32>
+  return %e : tensor<4xf32>
+}
+func.func @eval(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %w = graph.weight "w" : tensor<4xf32>
+  %e = graph.exp %w : (tensor<4xf32>) -> tensor<4xf32>
+  %y = graph.add %x, %e : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+func.func @predict(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %w = graph.weight "w" : tensor<4xf32>
+  %e = graph.exp %w : (tensor<4xf32>) -> tensor<4xf32>
+  %y = graph.mul %x, %e : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}

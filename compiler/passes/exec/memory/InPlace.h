@@ -1,0 +1,28 @@
+//===- InPlace.h - Results in the buffers of inputs -------------*- C++ -*-===//
+#ifndef TCC_COMPILER_PASSES_EXEC_MEMORY_INPLACE_H
+#define TCC_COMPILER_PASSES_EXEC_MEMORY_INPLACE_H
+
+#include "dialects/exec/ExecOps.h"
+#include "dialects/graph/GraphOps.h"
+
+namespace tcc::exec {
+
+/// The first and the last command of a block that uses a buffer.
+struct Uses {
+  mlir::Operation *first = nullptr, *last = nullptr;
+};
+Uses getUses(BufferOp buffer, mlir::Block *block);
+
+graph::FusedOp getComputation(LaunchOp launch);
+
+/// Notes that `result` lies where `input` does. Kernels are not merged yet, so
+/// that the computation is this launch's alone.
+void noteInPlace(LaunchOp launch, unsigned result, unsigned input);
+
+/// True if the launch, which reads `input` and writes `result`, can do so in
+/// one buffer; this is noted then.
+bool tryInPlace(LaunchOp launch, mlir::Value result, mlir::Value input);
+
+} // namespace tcc::exec
+
+#endif // TCC_COMPILER_PASSES_EXEC_MEMORY_INPLACE_H
