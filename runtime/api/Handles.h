@@ -3,6 +3,7 @@
 #define TCC_RUNTIME_API_HANDLES_H
 
 #include "runtime/executor/Context.h"
+#include "runtime/train/Session.h"
 #include "tcc/runtime.h"
 
 #include <exception>
@@ -47,7 +48,19 @@ struct tcc_context {
   std::unique_ptr<tcc::runtime::Context> context;
 };
 
+struct tcc_session {
+  std::unique_ptr<InjectedPool> pool; ///< outlives the session
+  std::unique_ptr<tcc::runtime::Session> session;
+  std::vector<tcc_program::Spec> inputs; ///< of a training step
+  std::vector<tcc::runtime::TensorView> batch;
+};
+
 namespace tcc::runtime {
+
+/// The inputs or outputs of an entry point.
+std::vector<tcc_program::Spec> describeSpecs(
+    const format::Program &program,
+    const flatbuffers::Vector<flatbuffers::Offset<format::TensorSpec>> &specs);
 
 /// An error for when there is no memory to make one.
 tcc_status exhaustedStatus() noexcept;

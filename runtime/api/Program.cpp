@@ -150,16 +150,22 @@ static tcc_program::Spec describeSpec(const format::Program &program,
   return result;
 }
 
+std::vector<tcc_program::Spec> runtime::describeSpecs(
+    const format::Program &program,
+    const flatbuffers::Vector<flatbuffers::Offset<format::TensorSpec>> &specs) {
+  std::vector<tcc_program::Spec> result;
+  for (const format::TensorSpec *spec : specs)
+    result.push_back(describeSpec(program, *spec));
+  for (tcc_program::Spec &spec : result)
+    spec.spec.dims = spec.dims.data();
+  return result;
+}
+
 static void describeSignature(const format::Entry &entry,
                               tcc_program &program) {
   const format::Program &source = program.executable->program();
-  for (const format::TensorSpec *input : *entry.inputs())
-    program.inputs.push_back(describeSpec(source, *input));
-  for (const format::TensorSpec *output : *entry.outputs())
-    program.outputs.push_back(describeSpec(source, *output));
-  for (auto *specs : {&program.inputs, &program.outputs})
-    for (tcc_program::Spec &spec : *specs)
-      spec.spec.dims = spec.dims.data();
+  program.inputs = describeSpecs(source, *entry.inputs());
+  program.outputs = describeSpecs(source, *entry.outputs());
   for (size_t i = 0; entry.states() && i < entry.states()->size(); ++i) {
     const format::StatePair &pair = *entry.states()->Get(i);
     program.inputs[pair.input()].spec.state = pair.output();
@@ -185,6 +191,8 @@ tcc_status tcc_program_create(const tcc_package *package,
     auto result = std::make_unique<tcc_program>();
     result->executable = std::move(*executable);
     const format::Entry *entry = result->executable->findEntry("main");
+    if (!entry)
+      entry = result->executable->findEntry("predict");
     if (!entry)
       return makeError(Code::Usage, "package '", package->package->path(),
                        "' has no entry 'main'");

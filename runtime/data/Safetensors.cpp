@@ -1,5 +1,7 @@
 #include "runtime/data/Safetensors.h"
 
+#include "runtime/data/OutputFile.h"
+
 #include <nlohmann/json.hpp>
 
 #include <cstring>
@@ -77,4 +79,35 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
     result.entries.push_back(std::move(tensor));
   }
   return result;
+}
+
+static std::string formatHeader(std::span<const StoredTensor> tensors) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  uint64_t end = 0;
+  for (const StoredTensor &tensor : tensors) {
+    uint64_t begin = end;
+    end += tensor.bytes.size();
+    header[tensor.name] = {{"dtype", traitsOf(tensor.dtype).safetensors},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {begin, end}}};
+  }
+  return header.dump();
+}
+
+Status runtime::writeSafetensors(const std::string &path,
+                                 std::span<const StoredTensor> tensors) {
+  constexpr size_t kBlock = 64;
+  std::string header = formatHeader(tensors);
+  uint64_t headerBytes = header.size() + sizeof(headerBytes);
+  headerBytes = (headerBytes + kBlock - 1) / kBlock * kBlock;
+  headerBytes -= sizeof(headerBytes);
+  header.resize(headerBytes, ' ');
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file.ok())
+    return file.takeStatus();
+  file->write(std::as_bytes(std::span(&headerBytes, 1)));
+  file->write(header);
+  for (const StoredTensor &tensor : tensors)
+    file->write(tensor.bytes);
+  return file->commit();
 }

@@ -1,4 +1,4 @@
-//===- Safetensors.h - Reads safetensors files ------------------*- C++ -*-===//
+//===- Safetensors.h - Files of named tensors -------------------*- C++ -*-===//
 #ifndef TCC_RUNTIME_DATA_SAFETENSORS_H
 #define TCC_RUNTIME_DATA_SAFETENSORS_H
 
@@ -11,7 +11,7 @@
 
 namespace tcc::runtime {
 
-/// A tensor inside a mapped file; its bytes may be unaligned.
+/// A tensor inside a mapped file, its bytes may be unaligned; or one to write.
 struct StoredTensor {
   std::string name;
   DType dtype;
@@ -31,6 +31,11 @@ private:
   MappedFile file;
   std::vector<StoredTensor> entries;
 };
+
+/// Writes tensors in their order, whole or not at all; their data begin at a
+/// multiple of 64 bytes of the file.
+Status writeSafetensors(const std::string &path,
+                        std::span<const StoredTensor> tensors);
 
 } // namespace tcc::runtime
 

@@ -89,3 +89,51 @@ KERNEL(count_positive) {
     count += in[i] > 0;
   *(int64_t *)buffers[1] = count;
 }
+
+/* Adds the gradient of sum((w x - y)^2) to g, and {the sum, the samples} to
+ * sums; sizes: samples */
+KERNEL(line_gradient) {
+  const float *x = buffers[0], *y = buffers[1], *w = buffers[2];
+  float *g = buffers[3], *sums = buffers[4];
+  for (int64_t i = 0; i < sizes[0]; ++i) {
+    float error = *w * x[i] - y[i];
+    *g += 2 * error * x[i];
+    sums[0] += error * error;
+    sums[1] += 1;
+  }
+}
+
+/* w -= lr g / samples unless the loss is not finite; clears g and sums */
+KERNEL(line_update) {
+  float *w = buffers[0], *g = buffers[1], *sums = buffers[2];
+  const float *lr = buffers[3];
+  int64_t *iteration = buffers[4], *fault = buffers[5];
+  double *loss = buffers[6];
+  uint8_t *skipped = buffers[7];
+  *loss = sums[0] / sums[1];
+  ++*iteration;
+  if (*loss - *loss != 0)
+    *fault = 1;
+  *skipped = *fault != 0;
+  if (!*fault)
+    *w -= *lr * *g / sums[1];
+  *g = sums[0] = sums[1] = 0;
+}
+
+/* loss = sum((w x - y)^2), count = samples */
+KERNEL(line_loss) {
+  const float *x = buffers[0], *y = buffers[1], *w = buffers[2];
+  double *loss = buffers[3], *count = buffers[4];
+  *loss = 0;
+  for (int64_t i = 0; i < sizes[0]; ++i)
+    *loss += (*w * x[i] - y[i]) * (*w * x[i] - y[i]);
+  *count = sizes[0];
+}
+
+/* y = w x; sizes: samples */
+KERNEL(line) {
+  const float *x = buffers[0], *w = buffers[1];
+  float *y = buffers[2];
+  for (int64_t i = 0; i < sizes[0]; ++i)
+    y[i] = *w * x[i];
+}

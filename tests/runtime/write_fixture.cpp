@@ -3,8 +3,9 @@
 //
 //   add_one  y = x + 1 over batch (1..8) x 4 floats, with a weight 'w'
 //   gather   y = t[i]: indices that may be bad
+//   line     fits y = w x
 
-#include "tests/runtime/Fixture.h"
+#include "tests/runtime/train/LineProgram.h"
 
 #include <cstdio>
 
@@ -33,17 +34,26 @@ static ProgramBuilder gatherProgram() {
   return builder;
 }
 
+/// Nothing for an unknown kind.
+static std::optional<ProgramBuilder> build(const std::string &kind) {
+  if (kind == "gather")
+    return gatherProgram();
+  if (kind == "line")
+    return lineProgram();
+  if (kind != "add_one")
+    return std::nullopt;
+  ProgramBuilder builder = addOneProgram();
+  builder.weight("w", {1, 2, 3});
+  builder.modelTensor("w", {3}, 0);
+  return builder;
+}
+
 int main(int argc, char **argv) {
-  std::string kind = argc == 3 ? argv[1] : "";
-  if (kind != "add_one" && kind != "gather") {
-    std::fprintf(stderr, "usage: write_fixture add_one|gather FILE\n");
+  auto builder = build(argc == 3 ? argv[1] : "");
+  if (!builder) {
+    std::fprintf(stderr, "usage: write_fixture add_one|gather|line FILE\n");
     return 2;
   }
-  ProgramBuilder builder = kind == "gather" ? gatherProgram() : addOneProgram();
-  if (kind == "add_one") {
-    builder.weight("w", {1, 2, 3});
-    builder.modelTensor("w", {3}, 0);
-  }
-  builder.write(argv[2]);
+  builder->write(argv[2]);
   return testing::Test::HasFailure();
 }

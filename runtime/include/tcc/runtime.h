@@ -11,6 +11,8 @@
  *   tcc_context_run(context);
  *   tcc_context_output(context, 0, &output);
  *
+ * A package compiled with --train has sessions instead of contexts.
+ *
  * Every call that can fail returns a tcc_status: NULL is success, anything else
  * must be freed. Thread rules are given at each group of functions:
  *   [shared]    any thread at any time, also concurrently on one object
@@ -47,8 +49,8 @@ typedef enum tcc_code {
   TCC_USAGE = 2,    /* unknown name, wrong shape or dtype, bad index */
   TCC_BAD_DATA = 3, /* bad bytes in a file */
   TCC_UNSUPPORTED = 4,
-  TCC_IO = 5, /* missing file, full disk */
-  TCC_NUMERICS = 6,
+  TCC_IO = 5,       /* missing file, full disk */
+  TCC_NUMERICS = 6, /* a loss or gradient is not finite */
   TCC_OUT_OF_MEMORY = 7,
   TCC_DEVICE = 8, /* a device or CPU feature is missing */
   TCC_PEER = 9,
@@ -174,7 +176,7 @@ TCC_API tcc_status tcc_program_create(const tcc_package *package,
                                       tcc_program **program);
 TCC_API void tcc_program_release(tcc_program *program);
 
-/* The signature of the entry point "main". */
+/* The signature of the model, trained or not. */
 TCC_API size_t tcc_program_input_count(const tcc_program *program);
 TCC_API size_t tcc_program_output_count(const tcc_program *program);
 /* NULL if there is no such input or output. */
@@ -252,6 +254,126 @@ TCC_API void tcc_context_reset_state(tcc_context *context);
 
 /* Bytes of arena, worker scratch and states. */
 TCC_API uint64_t tcc_context_planned_bytes(const tcc_context *context);
+
+/*===- Training ------------------------------------------------- [exclusive] */
+
+/* Parameters, optimizer state and step state of a package compiled with
+ * --train, and its step functions. Any number of sessions may share a program.
+ */
+typedef struct tcc_session tcc_session;
+
+typedef struct tcc_session_options {
+  size_t struct_size; /* sizeof(tcc_session_options) */
+  int32_t threads;    /* 0: min(affinity, CPU quota of the control group) */
+  const tcc_thread_pool *pool; /* replaces the session's own threads */
+  const tcc_allocator *allocator;
+} tcc_session_options;
+
+/* Of one update; a value that the package does not report is NaN. */
+typedef struct tcc_step_metrics {
+  int64_t step;     /* updates so far, skipped ones included */
+  double loss;      /* mean over the valid targets of the update */
+  double grad_norm; /* before clipping */
+  double lr, loss_scale;
+  int32_t skipped; /* nonzero: the update changed nothing */
+} tcc_step_metrics;
+
+/* Sums over batches. */
+typedef struct tcc_evaluation {
+  double loss, count; /* of the valid targets, and their number */
+  int64_t correct;    /* of them; -1 if the model is no classifier */
+} tcc_evaluation;
+
+typedef enum tcc_variable_kind {
+  TCC_PARAMETER = 0, /* of the model, trained */
+  TCC_BUFFER,        /* of the model, not trained */
+  TCC_SLOT,          /* of the optimizer, for one parameter */
+  TCC_GRADIENT,      /* accumulated, for one parameter */
+  TCC_STEP,          /* counters, seed, fault */
+  TCC_SETTING        /* of the recipe; "set/lr" */
+} tcc_variable_kind;
+
+typedef struct tcc_variable {
+  const char *name; /* of parameters and buffers: the model's */
+  tcc_dtype dtype;
+  size_t rank;
+  const int64_t *shape;
+  tcc_variable_kind kind;
+  const char *owner; /* the parameter of a slot or gradient; else "" */
+} tcc_variable;
+
+/* Called after each update in the thread that made it. */
+typedef void (*tcc_step_callback)(void *user, const tcc_step_metrics *metrics);
+
+/* Allocates all memory that steps need, but that of outputs, which the first
+ * call of each entry allocates. `options` may be NULL. */
+TCC_API tcc_status tcc_session_create(const tcc_program *program,
+                                      const tcc_session_options *options,
+                                      tcc_session **session);
+TCC_API void tcc_session_release(tcc_session *session);
+/* Everything becomes what it was in a new session. */
+TCC_API tcc_status tcc_session_initialize(tcc_session *session);
+
+/* What makes a batch: the model's inputs, then the target. NULL if there is no
+ * such input. */
+TCC_API size_t tcc_session_input_count(const tcc_session *session);
+TCC_API const tcc_tensor_spec *tcc_session_input(const tcc_session *session,
+                                                 size_t index);
+
+/* One update from the batch, whose `count` tensors are read in place.
+ * TCC_NUMERICS says that the loss or a gradient is not finite and that the
+ * recipe stops then: the parameters are those before the step, and later steps
+ * fail likewise until tcc_session_clear_fault. After another failure variables
+ * may be updated in part. `metrics` may be NULL. */
+TCC_API tcc_status tcc_session_step(tcc_session *session,
+                                    const tcc_tensor *batch, size_t count,
+                                    tcc_step_metrics *metrics);
+/* One update from several batches: accumulate each, then apply. */
+TCC_API tcc_status tcc_session_accumulate(tcc_session *session,
+                                          const tcc_tensor *batch,
+                                          size_t count);
+TCC_API tcc_status tcc_session_apply(tcc_session *session,
+                                     tcc_step_metrics *metrics);
+TCC_API void tcc_session_clear_fault(tcc_session *session);
+TCC_API void tcc_session_set_callback(tcc_session *session,
+                                      tcc_step_callback callback, void *user);
+
+/* Adds the loss of a batch to `sum`, which begins as zeros. */
+TCC_API tcc_status tcc_session_evaluate(tcc_session *session,
+                                        const tcc_tensor *batch, size_t count,
+                                        tcc_evaluation *sum);
+/* Runs the model: its inputs alone. The outputs are valid until the next call
+ * on this session. */
+TCC_API tcc_status tcc_session_predict(tcc_session *session,
+                                       const tcc_tensor *inputs, size_t count);
+TCC_API tcc_status tcc_session_output(tcc_session *session, size_t index,
+                                      tcc_tensor *tensor);
+
+/* Parameters, gradients and all other state. */
+TCC_API size_t tcc_session_variable_count(const tcc_session *session);
+/* Copies the description of a variable; an error if there is none. */
+TCC_API tcc_status tcc_session_variable(const tcc_session *session,
+                                        size_t index, tcc_variable *variable);
+/* The position of a name; -1 if it is absent. */
+TCC_API ptrdiff_t tcc_session_find_variable(const tcc_session *session,
+                                            const char *name);
+/* Copies all elements; `bytes` must be their size. */
+TCC_API tcc_status tcc_session_read(const tcc_session *session, size_t index,
+                                    void *data, size_t bytes);
+TCC_API tcc_status tcc_session_write(tcc_session *session, size_t index,
+                                     const void *data, size_t bytes);
+
+/* Writes the checkpoint ROOT/step-N, N updates so far. */
+TCC_API tcc_status tcc_session_save(const tcc_session *session,
+                                    const char *root);
+/* Restores a checkpoint, or of a folder of checkpoints the newest. It must be
+ * of the same model and recipe. After a failure nothing is changed. */
+TCC_API tcc_status tcc_session_restore(tcc_session *session, const char *path);
+/* Sets parameters (all) and buffers (those in the file) from safetensors. */
+TCC_API tcc_status tcc_session_load_parameters(tcc_session *session,
+                                               const char *file);
+TCC_API tcc_status tcc_session_export_parameters(const tcc_session *session,
+                                                 const char *file);
 
 #ifdef __cplusplus
 }

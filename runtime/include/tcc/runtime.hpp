@@ -10,12 +10,20 @@
 //   context.run();
 //   tcc::Tensor scores = context.output(0);
 //
+// and of a package compiled with --train:
+//
+//   tcc::TrainSession session(program);
+//   session.bind("image", images.data());  // read by each step
+//   session.bind("labels", labels.data());
+//   tcc::StepMetrics metrics = session.step();
+//
 //===----------------------------------------------------------------------===//
 #ifndef TCC_RUNTIME_HPP
 #define TCC_RUNTIME_HPP
 
 #include "tcc/runtime.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -270,6 +278,144 @@ private:
   };
   const Program *program;
   std::unique_ptr<tcc_context, Release> handle;
+};
+
+using StepMetrics = tcc_step_metrics;
+using Evaluation = tcc_evaluation;
+using Variable = tcc_variable;
+
+/// One thread at a time.
+class TrainSession {
+public:
+  using Callback = std::function<void(const StepMetrics &)>;
+
+  explicit TrainSession(const Program &program,
+                        const ContextOptions &options = {}) {
+    tcc_session_options given = {sizeof(given), options.threads, options.pool,
+                                 options.allocator};
+    tcc_session *created = nullptr;
+    check(tcc_session_create(program.get(), &given, &created));
+    handle.reset(created);
+    inputCount = program.inputCount();
+    shapes.resize(tcc_session_input_count(get()));
+    batch.resize(shapes.size());
+  }
+
+  /// Binds `data`, read in place by each step, to an input of the model or the
+  /// target. Without `shape` it has the shape that was compiled in.
+  template <typename T>
+  void bind(const std::string &input, const T *data,
+            std::vector<int64_t> shape = {}) {
+    size_t index = findInput(input);
+    const tcc_tensor_spec &spec = *tcc_session_input(get(), index);
+    for (size_t axis = shape.size(); axis < spec.rank; ++axis)
+      shape.push_back(spec.dims[axis].extent);
+    shapes[index] = std::move(shape);
+    batch[index] = {const_cast<T *>(data), dtypeOf<T>(), shapes[index].size(),
+                    shapes[index].data()};
+  }
+
+  /// An update from what is bound; throws TCC_NUMERICS where the recipe stops.
+  StepMetrics step() {
+    StepMetrics metrics;
+    check(tcc_session_step(get(), batch.data(), batch.size(), &metrics));
+    return metrics;
+  }
+  void accumulate() {
+    check(tcc_session_accumulate(get(), batch.data(), batch.size()));
+  }
+  StepMetrics apply() {
+    StepMetrics metrics;
+    check(tcc_session_apply(get(), &metrics));
+    return metrics;
+  }
+  void clearFault() { tcc_session_clear_fault(get()); }
+  /// Called after each update; must not throw.
+  void setCallback(Callback function) {
+    callback = std::make_unique<Callback>(std::move(function));
+    auto call = [](void *user, const tcc_step_metrics *metrics) {
+      (*static_cast<Callback *>(user))(*metrics);
+    };
+    tcc_session_set_callback(get(), call, callback.get());
+  }
+  /// Adds the loss of what is bound to `sum`.
+  void evaluate(Evaluation &sum) {
+    check(tcc_session_evaluate(get(), batch.data(), batch.size(), &sum));
+  }
+  /// Runs the model on what is bound to its inputs.
+  void predict() {
+    check(tcc_session_predict(get(), batch.data(), inputCount));
+  }
+  Tensor output(size_t index) const {
+    tcc_tensor tensor = {};
+    check(tcc_session_output(get(), index, &tensor));
+    return Tensor(tensor);
+  }
+
+  size_t variableCount() const { return tcc_session_variable_count(get()); }
+  Variable variable(size_t index) const {
+    Variable result;
+    check(tcc_session_variable(get(), index, &result));
+    return result;
+  }
+  /// All elements of a parameter, gradient or other variable.
+  template <typename T> std::vector<T> read(const std::string &name) const {
+    size_t index = findVariable(name, dtypeOf<T>());
+    Variable spec = variable(index);
+    size_t count = 1;
+    for (size_t axis = 0; axis < spec.rank; ++axis)
+      count *= static_cast<size_t>(spec.shape[axis]);
+    std::vector<T> values(count);
+    check(tcc_session_read(get(), index, values.data(), count * sizeof(T)));
+    return values;
+  }
+  template <typename T>
+  void write(const std::string &name, const std::vector<T> &values) {
+    check(tcc_session_write(get(), findVariable(name, dtypeOf<T>()),
+                            values.data(), values.size() * sizeof(T)));
+  }
+
+  void save(const std::string &root) const {
+    check(tcc_session_save(get(), root.c_str()));
+  }
+  void restore(const std::string &path) {
+    check(tcc_session_restore(get(), path.c_str()));
+  }
+  void loadParameters(const std::string &file) {
+    check(tcc_session_load_parameters(get(), file.c_str()));
+  }
+  void exportParameters(const std::string &file) const {
+    check(tcc_session_export_parameters(get(), file.c_str()));
+  }
+
+  tcc_session *get() const { return handle.get(); }
+
+private:
+  size_t findInput(const std::string &name) const {
+    for (size_t i = 0; i < shapes.size(); ++i)
+      if (name == tcc_session_input(get(), i)->name)
+        return i;
+    throw Error(TCC_USAGE, ("there is no input '" + name + "'").c_str());
+  }
+  size_t findVariable(const std::string &name, tcc_dtype dtype) const {
+    ptrdiff_t index = tcc_session_find_variable(get(), name.c_str());
+    if (index < 0)
+      throw Error(TCC_USAGE, ("there is no variable '" + name + "'").c_str());
+    if (variable(static_cast<size_t>(index)).dtype != dtype)
+      throw Error(TCC_USAGE, ("'" + name + "' has another type").c_str());
+    return static_cast<size_t>(index);
+  }
+
+  struct Release {
+    void operator()(tcc_session *session) const {
+      tcc_session_release(session);
+    }
+  };
+  std::unique_ptr<tcc_session, Release> handle;
+  std::unique_ptr<Callback> callback;
+  std::vector<std::vector<int64_t>> shapes; ///< of the batch
+  std::vector<tcc_tensor> batch;
+  size_t inputCount = 0; ///< of the model
 };
 
 } // namespace tcc

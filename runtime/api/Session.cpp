@@ -1,0 +1,270 @@
+// Training sessions of the C API.
+
+#include "runtime/api/Handles.h"
+#include "runtime/train/Checkpoint.h"
+
+#include <cstring>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using format::VariableKind;
+
+static_assert(static_cast<int>(VariableKind::setting) == TCC_SETTING);
+
+static Result<SessionOptions> convert(const tcc_session_options &given,
+                                      tcc_session &session) {
+  SessionOptions options;
+  options.threads = given.threads;
+  options.allocator = toAllocator(given.allocator);
+  if (!given.pool)
+    return options;
+  if (given.pool->threads < 1 || !given.pool->run)
+    return Status(Code::Usage, "a thread pool needs at least one thread");
+  session.pool = std::make_unique<InjectedPool>(*given.pool);
+  options.runner = session.pool.get();
+  return options;
+}
+
+tcc_status tcc_session_create(const tcc_program *program,
+                              const tcc_session_options *options,
+                              tcc_session **session) {
+  return guard([&]() -> Status {
+    auto result = std::make_unique<tcc_session>();
+    auto created = convert(readOptions(options), *result);
+    if (!created.ok())
+      return created.takeStatus();
+    auto made = Session::create(program->executable, *created);
+    if (!made.ok())
+      return made.takeStatus();
+    result->session = std::move(*made);
+    if (const format::Entry *entry = result->session->findEntry("train_step"))
+      result->inputs =
+          describeSpecs(program->executable->program(), *entry->inputs());
+    *session = result.release();
+    return Status();
+  });
+}
+
+void tcc_session_release(tcc_session *session) { delete session; }
+
+tcc_status tcc_session_initialize(tcc_session *session) {
+  return guard([&] { return session->session->initialize(); });
+}
+
+size_t tcc_session_input_count(const tcc_session *session) {
+  return session->inputs.size();
+}
+
+const tcc_tensor_spec *tcc_session_input(const tcc_session *session,
+                                         size_t index) {
+  return index < session->inputs.size() ? &session->inputs[index].spec
+                                        : nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+/// Calls `body` with views of the tensors; later calls allocate nothing.
+template <typename Body>
+static Status withBatch(tcc_session *session, const tcc_tensor *batch,
+                        size_t count, Body body) {
+  session->batch.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    std::optional<DType> dtype = toDType(batch[i].dtype);
+    if (!dtype)
+      return makeError(Code::Usage, "tensor ", i, " has an unknown dtype ",
+                       int(batch[i].dtype));
+    session->batch[i] = {
+        batch[i].data, *dtype, {batch[i].shape, batch[i].rank}};
+  }
+  return body(std::span<const TensorView>(session->batch));
+}
+
+static tcc_step_metrics toMetrics(const StepMetrics &metrics) {
+  return {metrics.step, metrics.loss,      metrics.gradNorm,
+          metrics.lr,   metrics.lossScale, metrics.skipped};
+}
+
+static Status finishStep(const tcc_session &session, Status status,
+                         tcc_step_metrics *metrics) {
+  bool isDone = status.ok() || status.code() == Code::Numerics;
+  if (metrics && isDone)
+    *metrics = toMetrics(session.session->metrics());
+  return status;
+}
+
+tcc_status tcc_session_step(tcc_session *session, const tcc_tensor *batch,
+                            size_t count, tcc_step_metrics *metrics) {
+  return guard([&] {
+    Status status = withBatch(session, batch, count, [&](auto views) {
+      return session->session->step(views);
+    });
+    return finishStep(*session, std::move(status), metrics);
+  });
+}
+
+tcc_status tcc_session_accumulate(tcc_session *session, const tcc_tensor *batch,
+                                  size_t count) {
+  return guard([&] {
+    return withBatch(session, batch, count, [&](auto views) {
+      return session->session->accumulate(views);
+    });
+  });
+}
+
+tcc_status tcc_session_apply(tcc_session *session, tcc_step_metrics *metrics) {
+  return guard(
+      [&] { return finishStep(*session, session->session->apply(), metrics); });
+}
+
+void tcc_session_clear_fault(tcc_session *session) {
+  session->session->clearFault();
+}
+
+void tcc_session_set_callback(tcc_session *session, tcc_step_callback callback,
+                              void *user) {
+  if (!callback)
+    return session->session->setCallback(nullptr);
+  session->session->setCallback([=](const StepMetrics &metrics) {
+    tcc_step_metrics given = toMetrics(metrics);
+    callback(user, &given);
+  });
+}
+
+tcc_status tcc_session_evaluate(tcc_session *session, const tcc_tensor *batch,
+                                size_t count, tcc_evaluation *sum) {
+  return guard([&]() -> Status {
+    Evaluation added;
+    Status status = withBatch(session, batch, count, [&](auto views) {
+      return session->session->evaluate(views, added);
+    });
+    if (!status.ok())
+      return status;
+    sum->loss += added.loss;
+    sum->count += added.count;
+    sum->correct = added.isClassifier ? sum->correct + added.correct : -1;
+    return Status();
+  });
+}
+
+tcc_status tcc_session_predict(tcc_session *session, const tcc_tensor *inputs,
+                               size_t count) {
+  return guard([&] {
+    return withBatch(session, inputs, count, [&](auto views) {
+      return session->session->predict(views);
+    });
+  });
+}
+
+tcc_status tcc_session_output(tcc_session *session, size_t index,
+                              tcc_tensor *tensor) {
+  return guard([&]() -> Status {
+    Result<TensorView> view = session->session->prediction(index);
+    if (!view.ok())
+      return view.takeStatus();
+    *tensor = {view->data, static_cast<tcc_dtype>(view->dtype),
+               view->shape.size(), view->shape.data()};
+    return Status();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Variables
+//===----------------------------------------------------------------------===//
+
+static Status checkIndex(const tcc_session *session, size_t index) {
+  size_t count = session->session->variables().size();
+  return index < count ? Status()
+                       : makeError(Code::Usage, "there is no variable ", index,
+                                   " of ", count);
+}
+
+static Status checkBytes(const tcc_session *session, size_t index,
+                         size_t bytes) {
+  if (Status status = checkIndex(session, index); !status.ok())
+    return status;
+  const Variables &variables = session->session->variables();
+  size_t expected = variables.bytes(index).size();
+  return bytes == expected
+             ? Status()
+             : makeError(Code::Usage, "variable '",
+                         variables.describe(index).name()->string_view(),
+                         "' has ", expected, " bytes, not ", bytes);
+}
+
+size_t tcc_session_variable_count(const tcc_session *session) {
+  return session->session->variables().size();
+}
+
+tcc_status tcc_session_variable(const tcc_session *session, size_t index,
+                                tcc_variable *variable) {
+  return guard([&]() -> Status {
+    if (Status status = checkIndex(session, index); !status.ok())
+      return status;
+    const Variables &variables = session->session->variables();
+    const format::Variable &found = variables.describe(index);
+    *variable = {found.name()->c_str(),
+                 static_cast<tcc_dtype>(found.dtype()),
+                 variables.shape(index).size(),
+                 variables.shape(index).data(),
+                 static_cast<tcc_variable_kind>(found.kind()),
+                 found.owner() ? found.owner()->c_str() : ""};
+    return Status();
+  });
+}
+
+ptrdiff_t tcc_session_find_variable(const tcc_session *session,
+                                    const char *name) {
+  auto index = session->session->variables().find(name);
+  return index ? static_cast<ptrdiff_t>(*index) : -1;
+}
+
+tcc_status tcc_session_read(const tcc_session *session, size_t index,
+                            void *data, size_t bytes) {
+  return guard([&]() -> Status {
+    if (Status status = checkBytes(session, index, bytes); !status.ok())
+      return status;
+    std::ranges::copy(session->session->variables().bytes(index),
+                      static_cast<std::byte *>(data));
+    return Status();
+  });
+}
+
+tcc_status tcc_session_write(tcc_session *session, size_t index,
+                             const void *data, size_t bytes) {
+  return guard([&]() -> Status {
+    if (Status status = checkBytes(session, index, bytes); !status.ok())
+      return status;
+    std::copy_n(static_cast<const std::byte *>(data), bytes,
+                session->session->variables().bytes(index).data());
+    return Status();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
+
+tcc_status tcc_session_save(const tcc_session *session, const char *root) {
+  return guard([&]() -> Status {
+    Result<std::string> path = saveCheckpoint(*session->session, root);
+    return path.ok() ? Status() : path.takeStatus();
+  });
+}
+
+tcc_status tcc_session_restore(tcc_session *session, const char *path) {
+  return guard([&] {
+    std::optional<std::string> newest = findNewestCheckpoint(path);
+    return restoreCheckpoint(*session->session, newest ? *newest : path);
+  });
+}
+
+tcc_status tcc_session_load_parameters(tcc_session *session, const char *file) {
+  return guard([&] { return initializeFrom(*session->session, file); });
+}
+
+tcc_status tcc_session_export_parameters(const tcc_session *session,
+                                         const char *file) {
+  return guard([&] { return exportParameters(*session->session, file); });
+}

@@ -1,0 +1,256 @@
+#include "runtime/train/Checkpoint.h"
+
+#include "runtime/data/MappedFile.h"
+#include "runtime/data/OutputFile.h"
+#include "runtime/data/Safetensors.h"
+#include "runtime/package/Digest.h"
+#include "runtime/train/TensorMatch.h"
+
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using format::VariableKind;
+using nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+static constexpr char kStateFile[] = "state.safetensors";
+static constexpr char kManifestFile[] = "manifest.json";
+static constexpr std::string_view kFolderPrefix = "step-";
+static constexpr int kSchemaVersion = 1;
+
+static std::string toHex(const format::Digest &digest) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (uint8_t byte : digest.bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+/// What a session's variables are for: another optimizer or model has another.
+static std::string fingerprintOf(const Variables &variables) {
+  std::string text;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const format::Variable &variable = variables.describe(i);
+    text += concat(variable.name()->string_view(), "\n",
+                   traitsOf(variable.dtype()).name, "\n",
+                   format::EnumNameVariableKind(variable.kind()), "\n",
+                   variable.owner() ? variable.owner()->string_view() : "");
+    for (int64_t extent : variables.shape(i))
+      text += concat("\n", extent);
+    text += "\n";
+  }
+  return toHex(digestOf(std::as_bytes(std::span(text))));
+}
+
+static StoredTensor describeTensor(const Variables &variables, size_t index) {
+  std::span<const int64_t> shape = variables.shape(index);
+  return {variables.describe(index).name()->str(),
+          variables.describe(index).dtype(),
+          {shape.begin(), shape.end()},
+          variables.bytes(index)};
+}
+
+static std::vector<StoredTensor> listTensors(const Variables &variables) {
+  std::vector<StoredTensor> tensors;
+  for (size_t i = 0; i < variables.size(); ++i)
+    tensors.push_back(describeTensor(variables, i));
+  return tensors;
+}
+
+//===----------------------------------------------------------------------===//
+// Writing
+//===----------------------------------------------------------------------===//
+
+static Status writeManifest(const Session &session,
+                            std::span<const StoredTensor> tensors,
+                            const std::string &path) {
+  DigestStream digest;
+  uint64_t bytes = 0;
+  for (const StoredTensor &tensor : tensors) {
+    digest.update(tensor.bytes);
+    bytes += tensor.bytes.size();
+  }
+  ordered_json manifest = {
+      {"schema_version", kSchemaVersion},
+      {"producer", concat("tcc ", TCC_VERSION)},
+      {"step", session.stepCount()},
+      {"updates", session.readCount("step/updates")},
+      {"batches", session.batchCount()},
+      {"program", fingerprintOf(session.variables())},
+      {"tensors", tensors.size()},
+      {"bytes", bytes},
+      {"digest", toHex(digest.finish())},
+  };
+  Result<OutputFile> file = OutputFile::create(path);
+  if (!file.ok())
+    return file.takeStatus();
+  file->write(manifest.dump(2));
+  file->write("\n");
+  return file->commit();
+}
+
+static Status writeFolder(const Session &session, const std::string &folder) {
+  std::vector<StoredTensor> tensors = listTensors(session.variables());
+  if (Status status =
+          writeSafetensors(concat(folder, "/", kStateFile), tensors);
+      !status.ok())
+    return status;
+  return writeManifest(session, tensors, concat(folder, "/", kManifestFile));
+}
+
+static Status cannotWrite(const std::string &path,
+                          const std::error_code &error) {
+  return makeError(Code::Io, "cannot write '", path, "': ", error.message());
+}
+
+/// Puts `temporary` in the place of `path`.
+static Status replaceFolder(const std::string &temporary,
+                            const std::string &path) {
+  std::string old = temporary + ".old";
+  std::error_code error;
+  if (fs::exists(path, error))
+    fs::rename(path, old, error);
+  if (!error)
+    fs::rename(temporary, path, error);
+  if (error)
+    return cannotWrite(path, error);
+  fs::remove_all(old, error);
+  return Status();
+}
+
+Result<std::string> runtime::saveCheckpoint(const Session &session,
+                                            const std::string &root) {
+  std::string path = concat(root, "/", kFolderPrefix, session.stepCount());
+  std::string temporary = concat(path, ".tmp", getpid());
+  std::error_code error;
+  fs::remove_all(temporary, error);
+  if (!fs::create_directories(temporary, error) && error)
+    return cannotWrite(path, error);
+  Status status = writeFolder(session, temporary);
+  if (status.ok())
+    status = replaceFolder(temporary, path);
+  if (status.ok())
+    return path;
+  fs::remove_all(temporary, error);
+  return status;
+}
+
+Status runtime::exportParameters(const Session &session,
+                                 const std::string &path) {
+  const Variables &variables = session.variables();
+  std::vector<StoredTensor> tensors;
+  for (size_t i = 0; i < variables.size(); ++i)
+    if (isOfModel(variables.describe(i)))
+      tensors.push_back(describeTensor(variables, i));
+  return writeSafetensors(path, tensors);
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+static Result<ordered_json> readManifest(const std::string &folder) {
+  std::string path = concat(folder, "/", kManifestFile);
+  Result<MappedFile> file = MappedFile::open(path);
+  if (!file.ok())
+    return file.takeStatus();
+  const char *text = reinterpret_cast<const char *>(file->bytes().data());
+  auto manifest = ordered_json::parse(text, text + file->bytes().size(),
+                                      nullptr, /*allow_exceptions=*/false);
+  auto isNumber = [&](const char *key) {
+    return manifest.contains(key) && manifest[key].is_number_unsigned();
+  };
+  if (!manifest.is_object() || !isNumber("schema_version") ||
+      !isNumber("step") || !isNumber("batches") || !isNumber("tensors") ||
+      !manifest.contains("program") || !manifest.contains("digest"))
+    return makeError(Code::BadData, "'", path, "' is no manifest");
+  if (manifest["schema_version"] != kSchemaVersion)
+    return makeError(Code::BadData, "'", path, "' is of schema version ",
+                     manifest["schema_version"].dump(), ", expected ",
+                     kSchemaVersion);
+  return manifest;
+}
+
+std::optional<std::string>
+runtime::findNewestCheckpoint(const std::string &root) {
+  std::optional<std::string> newest;
+  int64_t highest = -1;
+  std::error_code error;
+  for (const fs::directory_entry &entry : fs::directory_iterator(root, error)) {
+    std::string name = entry.path().filename();
+    if (!name.starts_with(kFolderPrefix))
+      continue;
+    int64_t step = -1;
+    const char *end = name.data() + name.size();
+    auto [rest, failure] =
+        std::from_chars(name.data() + kFolderPrefix.size(), end, step);
+    if (failure != std::errc() || rest != end || step <= highest ||
+        !readManifest(entry.path()).ok())
+      continue;
+    highest = step;
+    newest = entry.path();
+  }
+  return newest;
+}
+
+/// The order of the manifest's digest is that of the variables.
+static Status checkDigest(const ordered_json &manifest,
+                          std::span<const TensorMatch> matches,
+                          const std::string &path) {
+  DigestStream digest;
+  for (const TensorMatch &match : matches)
+    digest.update(match.tensor->bytes);
+  if (manifest["digest"] == toHex(digest.finish()))
+    return Status();
+  return makeError(Code::BadData, "'", path, "/", kStateFile,
+                   "' is damaged: its digest is not the manifest's");
+}
+
+Status runtime::restoreCheckpoint(Session &session, const std::string &path) {
+  Result<ordered_json> manifest = readManifest(path);
+  if (!manifest.ok())
+    return manifest.takeStatus();
+  std::string statePath = concat(path, "/", kStateFile);
+  Result<SafetensorsFile> file = SafetensorsFile::open(statePath);
+  if (!file.ok())
+    return file.takeStatus();
+  MatchOptions options;
+  options.isRequired = [](const format::Variable &) { return true; };
+  options.isAllowed = options.isRequired;
+  auto matches =
+      matchTensors(session.variables(), file->tensors(), statePath, options);
+  if (!matches.ok())
+    return matches.takeStatus();
+  if ((*manifest)["program"] != fingerprintOf(session.variables()))
+    return makeError(Code::Usage, "'", path,
+                     "' was written by a package of another model or recipe");
+  if (Status status = checkDigest(*manifest, *matches, path); !status.ok())
+    return status;
+  copyTensors(session.variables(), *matches);
+  session.setBatchCount((*manifest)["batches"].get<int64_t>());
+  return Status();
+}
+
+Status runtime::initializeFrom(Session &session, const std::string &path) {
+  Result<SafetensorsFile> file = SafetensorsFile::open(path);
+  if (!file.ok())
+    return file.takeStatus();
+  MatchOptions options;
+  options.isRequired = [](const format::Variable &variable) {
+    return variable.kind() == VariableKind::parameter;
+  };
+  options.isAllowed = isOfModel;
+  options.convertsFloats = true;
+  auto matches =
+      matchTensors(session.variables(), file->tensors(), path, options);
+  if (!matches.ok())
+    return matches.takeStatus();
+  copyTensors(session.variables(), *matches);
+  return Status();
+}

@@ -1,0 +1,113 @@
+//===- Session.h - Trains a model in steps ----------------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_TRAIN_SESSION_H
+#define TCC_RUNTIME_TRAIN_SESSION_H
+
+#include "runtime/executor/Context.h"
+
+#include <cmath>
+#include <functional>
+
+namespace tcc::runtime {
+
+struct SessionOptions {
+  int threads = 0;              ///< 0: defaultThreadCount()
+  TaskRunner *runner = nullptr; ///< replaces the own pool; outlives the session
+  Allocator allocator = systemAllocator();
+};
+
+/// What an update did. A value that the package does not report is NaN.
+struct StepMetrics {
+  int64_t step = 0; ///< updates so far, skipped ones included
+  double loss = NAN;
+  double gradNorm = NAN; ///< before clipping
+  double lr = NAN;
+  double lossScale = NAN;
+  bool skipped = false; ///< nothing was changed
+};
+
+/// Sums over the batches of an evaluation.
+struct Evaluation {
+  double loss = 0;     ///< of all targets, not their mean
+  double count = 0;    ///< valid targets
+  int64_t correct = 0; ///< of them; only if `isClassifier`
+  bool isClassifier = false;
+};
+
+/// The variables of a training package and the entry points that read and
+/// update them. They share one arena and one pool. One thread at a time; any
+/// number of sessions may share an Executable.
+class Session {
+public:
+  /// Allocates everything that steps need and runs `init`.
+  static Result<std::unique_ptr<Session>>
+  create(std::shared_ptr<const Executable> executable,
+         const SessionOptions &options = {});
+  ~Session();
+
+  const Executable &executable() const { return *program; }
+
+  /// Sets all variables to what the package begins with.
+  Status initialize();
+
+  /// One update from one batch: tensors in the order of the entry's inputs. A
+  /// loss or gradient that is not finite is an error (Code::Numerics) where the
+  /// recipe says stop: this update and all later ones change no parameter until
+  /// `clearFault`. After another error variables may be updated in part.
+  Status step(std::span<const TensorView> batch);
+  /// One update from several batches: accumulate each, then apply.
+  Status accumulate(std::span<const TensorView> batch);
+  Status apply();
+  void clearFault();
+  /// Adds the loss of a batch to `sum`; changes nothing.
+  Status evaluate(std::span<const TensorView> batch, Evaluation &sum);
+  /// Runs the model itself.
+  Status predict(std::span<const TensorView> inputs);
+  /// Output `index` of the last call of `predict`.
+  Result<TensorView> prediction(size_t index) const;
+
+  /// Of the last update.
+  const StepMetrics &metrics() const { return last; }
+  /// Called after each update, in the thread that made it.
+  void setCallback(std::function<void(const StepMetrics &)> function) {
+    callback = std::move(function);
+  }
+  /// Updates so far, skipped ones included.
+  int64_t stepCount() const { return readCount("step/iteration"); }
+  /// Batches that `step` and `accumulate` took so far; where data go on.
+  int64_t batchCount() const { return batches; }
+  void setBatchCount(int64_t count) { batches = count; }
+  /// An integer variable; 0 if there is none.
+  int64_t readCount(std::string_view name) const;
+
+  Variables &variables() { return store; }
+  const Variables &variables() const { return store; }
+  /// The signature of an entry point by its name; null if it is absent.
+  const format::Entry *findEntry(std::string_view name) const;
+  /// Arena, worker scratch and variables.
+  uint64_t plannedBytes() const;
+
+private:
+  enum EntryKind { Init, Train, Accumulate, Apply, Eval, Predict, EntryCount };
+  static const char *const kEntryNames[EntryCount];
+
+  Session(std::shared_ptr<const Executable> executable, Variables store)
+      : program(std::move(executable)), store(std::move(store)) {}
+
+  Status createContexts(const SessionOptions &options);
+  Result<Context *> findContext(EntryKind kind) const;
+  Status run(EntryKind kind, std::span<const TensorView> inputs);
+  Status finishUpdate(EntryKind kind);
+  double readOutput(EntryKind kind, std::string_view name) const;
+
+  std::shared_ptr<const Executable> program;
+  Variables store;
+  std::unique_ptr<ThreadPool> ownPool;
+  std::unique_ptr<Context> contexts[EntryCount]; ///< null if there is no entry
+  std::function<void(const StepMetrics &)> callback;
+  StepMetrics last;
+  int64_t batches = 0;
+};
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_TRAIN_SESSION_H

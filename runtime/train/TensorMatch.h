@@ -1,0 +1,35 @@
+//===- TensorMatch.h - Tensors of a file for variables ----------*- C++ -*-===//
+#ifndef TCC_RUNTIME_TRAIN_TENSORMATCH_H
+#define TCC_RUNTIME_TRAIN_TENSORMATCH_H
+
+#include "runtime/data/Safetensors.h"
+#include "runtime/executor/Variables.h"
+
+namespace tcc::runtime {
+
+/// The model's own: a parameter or buffer.
+bool isOfModel(const format::Variable &variable);
+
+struct MatchOptions {
+  bool (*isRequired)(const format::Variable &) = nullptr;
+  bool (*isAllowed)(const format::Variable &) = nullptr;
+  bool convertsFloats = false; ///< f32 to f64 and back
+};
+
+struct TensorMatch {
+  size_t variable;
+  const StoredTensor *tensor;
+};
+
+/// Pairs tensors of the file `path` with variables by name, in the order of
+/// variables. One error lists all that is missing, unexpected, or of another
+/// type.
+Result<std::vector<TensorMatch>>
+matchTensors(const Variables &variables, std::span<const StoredTensor> tensors,
+             const std::string &path, const MatchOptions &options);
+
+void copyTensors(Variables &variables, std::span<const TensorMatch> matches);
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_TRAIN_TENSORMATCH_H

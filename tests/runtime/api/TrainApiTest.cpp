@@ -1,0 +1,41 @@
+// Training through the public API's C++ layer.
+
+#include "tcc/runtime.hpp"
+
+#include "tests/runtime/train/LineProgram.h"
+
+using namespace tcc;
+
+TEST(TrainSession, IsThereInTheApi) {
+  tests::TemporaryFolder folder;
+  std::string path = folder / "line.tcc";
+  tests::lineProgram().write(path);
+  std::vector<float> x = {0.5f, -1, 1.5f, 0.25f}, y = {1, 2, 3, 4};
+  Program program(Package::open(path));
+  EXPECT_STREQ(program.output(0).name, "line");
+  TrainSession api(program, {.threads = 1});
+  api.bind("x", x.data());
+  api.bind("y", y.data());
+  int64_t called = 0;
+  api.setCallback([&](const StepMetrics &metrics) { called = metrics.step; });
+  EXPECT_EQ(api.step().step, 1);
+  EXPECT_EQ(called, 1);
+  api.accumulate();
+  EXPECT_EQ(api.apply().step, 2);
+  Evaluation sum = {};
+  api.evaluate(sum);
+  EXPECT_EQ(sum.correct, -1);
+  api.predict();
+  EXPECT_EQ(api.output(0).size(), 4u);
+
+  EXPECT_EQ(api.variable(0).kind, TCC_PARAMETER);
+  EXPECT_STREQ(api.variable(1).owner, "w");
+  api.write<float>("w", {2});
+  api.save(folder / "api");
+  api.write<float>("w", {4});
+  EXPECT_EQ(api.read<float>("w"), std::vector<float>{4});
+  api.restore(folder / "api");
+  EXPECT_EQ(api.read<float>("w"), std::vector<float>{2});
+  EXPECT_THROW(api.read<double>("w"), Error);
+  EXPECT_THROW(api.bind("z", x.data()), Error);
+}

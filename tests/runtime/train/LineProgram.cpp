@@ -1,0 +1,123 @@
+#include "tests/runtime/train/LineProgram.h"
+
+using namespace tcc;
+using namespace tcc::tests;
+using format::StorageClass;
+using format::VariableKind;
+
+namespace {
+
+/// Where a program's variables and constants are.
+struct LineBuilder {
+  ProgramBuilder builder;
+  uint32_t w, gradient, lr, iteration, fault, sums;
+
+  void declare();
+  void addInit();
+  void addSteps();
+  void addInference();
+
+  std::vector<Expr> dims(std::initializer_list<int64_t> extents) {
+    std::vector<Expr> result;
+    for (int64_t extent : extents)
+      result.push_back(constant(extent));
+    return result;
+  }
+  uint32_t variable(uint32_t index, uint64_t bytes) {
+    return builder.buffer(StorageClass::variable, index, bytes);
+  }
+  uint32_t input(const char *name) {
+    return builder.buffer(StorageClass::input,
+                          builder.input(name, DType::f32, dims({kLineBatch})),
+                          kLineBatch * sizeof(float));
+  }
+  uint32_t output(const char *name, DType dtype, uint64_t bytes,
+                  std::initializer_list<int64_t> extents = {}) {
+    return builder.buffer(StorageClass::output,
+                          builder.output(name, dtype, dims(extents)), bytes);
+  }
+  void copy(uint32_t constantIndex, uint32_t variableIndex, int64_t bytes) {
+    format::CopyT copy;
+    copy.from = builder.buffer(StorageClass::constant, constantIndex, bytes);
+    copy.to = variable(variableIndex, bytes);
+    copy.bytes = constant(bytes);
+    builder.command(std::move(copy));
+  }
+  void launchGradient() {
+    uint32_t x = input("x"), y = input("y");
+    builder.launch(
+        "line_gradient",
+        {x, y, variable(w, 4), variable(gradient, 4), variable(sums, 8)},
+        dims({kLineBatch}), constant(1));
+  }
+  void launchUpdate() {
+    uint32_t loss = output("loss", DType::f64, 8);
+    uint32_t skipped = output("skipped", DType::boolean, 1);
+    builder.launch("line_update",
+                   {variable(w, 4), variable(gradient, 4), variable(sums, 8),
+                    variable(lr, 4), variable(iteration, 8), variable(fault, 8),
+                    loss, skipped},
+                   {}, constant(1));
+  }
+};
+
+void LineBuilder::declare() {
+  w = builder.variable("w", DType::f32, {1}, VariableKind::parameter);
+  gradient =
+      builder.variable("gradient/w", DType::f32, {1}, VariableKind::gradient);
+  builder.tables.variables[gradient]->owner = "w";
+  lr = builder.variable("set/lr", DType::f32, {}, VariableKind::setting);
+  iteration = builder.variable("step/iteration", DType::i64, {});
+  fault = builder.variable("step/fault", DType::i64, {});
+  sums = builder.variable("step/sums", DType::f32, {2});
+}
+
+void LineBuilder::addInit() {
+  uint32_t first = builder.weight("w", {0.5f});
+  uint32_t rate = builder.weight("rate", {0.1f});
+  uint32_t zeros = builder.weight("zeros", {0, 0});
+  builder.modelTensor("w", {1}, first);
+  copy(first, w, 4);
+  copy(rate, lr, 4);
+  copy(zeros, gradient, 4);
+  for (uint32_t counter : {iteration, fault, sums})
+    copy(zeros, counter, 8);
+}
+
+void LineBuilder::addSteps() {
+  builder.inEntry("train_step");
+  launchGradient();
+  launchUpdate();
+  builder.inEntry("accumulate_step");
+  launchGradient();
+  builder.inEntry("apply");
+  launchUpdate();
+}
+
+void LineBuilder::addInference() {
+  builder.inEntry("eval");
+  uint32_t x = input("x"), y = input("y");
+  uint32_t loss = output("loss", DType::f64, 8);
+  uint32_t count = output("count", DType::f64, 8);
+  builder.launch("line_loss", {x, y, variable(w, 4), loss, count},
+                 dims({kLineBatch}), constant(1));
+  builder.inEntry("predict");
+  uint32_t in = input("x");
+  uint32_t out =
+      output("line", DType::f32, kLineBatch * sizeof(float), {kLineBatch});
+  builder.launch("line", {in, variable(w, 4), out}, dims({kLineBatch}),
+                 constant(1));
+}
+
+} // namespace
+
+ProgramBuilder tests::lineProgram() {
+  LineBuilder line;
+  line.builder.tables.entries.clear();
+  line.builder.inEntry("init");
+  line.declare();
+  line.addInit();
+  line.addSteps();
+  line.addInference();
+  return std::move(line.builder);
+}

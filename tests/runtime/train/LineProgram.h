@@ -1,0 +1,18 @@
+//===- LineProgram.h - A package that fits a line ---------------*- C++ -*-===//
+#ifndef TCC_TESTS_RUNTIME_TRAIN_LINEPROGRAM_H
+#define TCC_TESTS_RUNTIME_TRAIN_LINEPROGRAM_H
+
+#include "tests/runtime/Fixture.h"
+
+namespace tcc::tests {
+
+inline constexpr int64_t kLineBatch = 4;
+
+/// Learns w of y = w x from batches of four by gradient descent: variables w
+/// (0.5 at first), its gradient, set/lr (0.1), step/iteration, step/fault and
+/// step/sums, and all entry points of a training package.
+ProgramBuilder lineProgram();
+
+} // namespace tcc::tests
+
+#endif // TCC_TESTS_RUNTIME_TRAIN_LINEPROGRAM_H

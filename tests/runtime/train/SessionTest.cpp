@@ -1,0 +1,179 @@
+#include "runtime/train/Session.h"
+
+#include "runtime/train/Checkpoint.h"
+#include "tests/runtime/Allocations.h"
+#include "tests/runtime/train/LineProgram.h"
+
+#include <cstring>
+
+using namespace tcc::runtime;
+using namespace tcc::tests;
+
+namespace {
+
+/// A session of the line package.
+class SessionTest : public testing::Test {
+protected:
+  void SetUp() override {
+    builder.write(path);
+    session = open();
+  }
+
+  std::unique_ptr<Session> open(int threads = 1) {
+    SessionOptions options;
+    options.threads = threads;
+    return unwrap(Session::create(loadExecutable(path), options));
+  }
+
+  Status step(Session &session, float slope) { return run(session, slope); }
+  Status
+  run(Session &session, float slope,
+      Status (Session::*call)(std::span<const TensorView>) = &Session::step) {
+    for (size_t i = 0; i < x.size(); ++i)
+      y[i] = slope * x[i];
+    TensorView batch[] = {{x.data(), DType::f32, shape},
+                          {y.data(), DType::f32, shape}};
+    return (session.*call)(batch);
+  }
+
+  static float parameter(const Session &session) {
+    float value;
+    std::memcpy(&value, session.variables().bytes(0).data(), sizeof(value));
+    return value;
+  }
+
+  ProgramBuilder builder = lineProgram();
+  TemporaryFolder folder;
+  std::string path = folder / "line.tcc";
+  std::unique_ptr<Session> session;
+  std::vector<float> x = {0.5f, -1, 1.5f, 0.25f};
+  std::vector<float> y = x;
+  int64_t shape[1] = {kLineBatch};
+};
+
+} // namespace
+
+TEST_F(SessionTest, LearnsInSteps) {
+  EXPECT_EQ(parameter(*session), 0.5f);
+  double before = 0;
+  for (int i = 1; i <= 40; ++i) {
+    ASSERT_THAT(step(*session, 3), succeeds());
+    EXPECT_EQ(session->metrics().step, i);
+    EXPECT_FALSE(session->metrics().skipped);
+    if (i > 1) {
+      EXPECT_LT(session->metrics().loss, before);
+    }
+    before = session->metrics().loss;
+  }
+  EXPECT_NEAR(parameter(*session), 3, 1e-2);
+  EXPECT_EQ(session->batchCount(), 40);
+  ASSERT_THAT(session->initialize(), succeeds());
+  EXPECT_EQ(parameter(*session), 0.5f);
+  EXPECT_EQ(session->stepCount(), 0);
+}
+
+TEST_F(SessionTest, AccumulatesToTheStepOfAllBatches) {
+  for (int i = 0; i < 3; ++i)
+    ASSERT_THAT(run(*session, 3, &Session::accumulate), succeeds());
+  EXPECT_EQ(parameter(*session), 0.5f);
+  ASSERT_THAT(session->apply(), succeeds());
+  EXPECT_EQ(session->stepCount(), 1);
+  std::unique_ptr<Session> other = open();
+  ASSERT_THAT(step(*other, 3), succeeds());
+  EXPECT_EQ(parameter(*session), parameter(*other));
+}
+
+TEST_F(SessionTest, AllocatesNothingInAStep) {
+  if (!TCC_COUNTS_ALLOCATIONS)
+    GTEST_SKIP();
+  ASSERT_THAT(step(*session, 3), succeeds());
+  int64_t before = allocationCount();
+  Status status = step(*session, 3);
+  EXPECT_EQ(allocationCount(), before);
+  EXPECT_THAT(status, succeeds());
+}
+
+TEST_F(SessionTest, EvaluatesAndPredicts) {
+  Evaluation sum;
+  TensorView batch[] = {{x.data(), DType::f32, shape},
+                        {x.data(), DType::f32, shape}};
+  for (int i = 0; i < 2; ++i)
+    ASSERT_THAT(session->evaluate(batch, sum), succeeds());
+  EXPECT_EQ(sum.count, 8);
+  EXPECT_FLOAT_EQ(sum.loss, 2 * 0.25 * (0.25 + 1 + 2.25 + 0.0625));
+  EXPECT_FALSE(sum.isClassifier);
+  EXPECT_THAT(session->prediction(0).takeStatus(),
+              failsWith(Code::Usage, "no prediction was made"));
+  ASSERT_THAT(session->predict({batch, 1}), succeeds());
+  EXPECT_EQ(floatsOf(unwrap(session->prediction(0)))[2], 0.75f);
+  EXPECT_THAT(session->predict(batch), failsWith(Code::Usage, "takes 1"));
+}
+
+TEST_F(SessionTest, StopsAtAFaultUntilItIsCleared) {
+  int updates = 0;
+  session->setCallback([&](const StepMetrics &) { ++updates; });
+  ASSERT_THAT(step(*session, 3), succeeds());
+  float good = parameter(*session);
+  EXPECT_THAT(step(*session, NAN), failsWith(Code::Numerics, "step 2"));
+  EXPECT_TRUE(session->metrics().skipped);
+  EXPECT_THAT(step(*session, 3), failsWith(Code::Numerics, "step 3"));
+  EXPECT_EQ(parameter(*session), good);
+  session->clearFault();
+  ASSERT_THAT(step(*session, 3), succeeds());
+  EXPECT_NE(parameter(*session), good);
+  EXPECT_EQ(updates, 4);
+}
+
+TEST_F(SessionTest, RestoresTheSameBits) {
+  std::unique_ptr<Session> whole = open(2);
+  for (int i = 0; i < 6; ++i)
+    ASSERT_THAT(step(*whole, 3), succeeds());
+  for (int i = 0; i < 3; ++i)
+    ASSERT_THAT(step(*session, 3), succeeds());
+  std::string saved = unwrap(saveCheckpoint(*session, folder / "run"));
+  EXPECT_EQ(saved, folder / "run/step-3");
+  ASSERT_THAT(step(*session, 5), succeeds());
+  unwrap(saveCheckpoint(*session, folder / "run"));
+  EXPECT_EQ(findNewestCheckpoint(folder / "run"), folder / "run/step-4");
+  std::filesystem::remove(folder / "run/step-4/manifest.json");
+  EXPECT_EQ(findNewestCheckpoint(folder / "run"), saved);
+
+  std::unique_ptr<Session> half = open();
+  ASSERT_THAT(restoreCheckpoint(*half, saved), succeeds());
+  EXPECT_EQ(half->stepCount(), 3);
+  EXPECT_EQ(half->batchCount(), 3);
+  for (int i = 0; i < 3; ++i)
+    ASSERT_THAT(step(*half, 3), succeeds());
+  for (size_t i = 0; i < half->variables().size(); ++i)
+    EXPECT_TRUE(std::ranges::equal(half->variables().bytes(i),
+                                   whole->variables().bytes(i)));
+}
+
+TEST_F(SessionTest, RefusesWhatDoesNotFit) {
+  std::string saved = unwrap(saveCheckpoint(*session, folder / "run"));
+  ProgramBuilder changed = lineProgram();
+  changed.tables.variables[0]->name = "v";
+  changed.tables.variables[4]->shape = {1};
+  changed.write(path);
+  std::unique_ptr<Session> other = open();
+  EXPECT_THAT(restoreCheckpoint(*other, saved),
+              failsWith(Code::Usage,
+                        "missing: v; unexpected: w; of another type: "
+                        "step/fault (i64 scalar, expected i64 1)"));
+  std::vector<char> bytes = readBytes(saved + "/state.safetensors");
+  bytes.back() ^= 1;
+  writeBytes(saved + "/state.safetensors", bytes);
+  EXPECT_THAT(restoreCheckpoint(*session, saved),
+              failsWith(Code::BadData, "damaged"));
+}
+
+TEST_F(SessionTest, ExportsWhatItCanBeginWith) {
+  for (int i = 0; i < 5; ++i)
+    ASSERT_THAT(step(*session, 3), succeeds());
+  std::string file = folder / "trained.safetensors";
+  ASSERT_THAT(exportParameters(*session, file), succeeds());
+  std::unique_ptr<Session> other = open();
+  ASSERT_THAT(initializeFrom(*other, file), succeeds());
+  EXPECT_EQ(parameter(*other), parameter(*session));
+  EXPECT_EQ(other->stepCount(), 0);
+}
