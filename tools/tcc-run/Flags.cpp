@@ -42,6 +42,18 @@ void tools::addInputs(CLI::App &command, InputOptions &options) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+void tools::addData(CLI::App &command, DataOptions &options) {
+  command
+      .add_option("--data", options.data,
+                  "npz:FILE: an array for each input and the target, samples "
+                  "first")
+      ->required();
+  command.add_option("--init", options.init,
+                     "safetensors file with parameters to begin with");
+  command.add_option("--checkpoint-dir", options.checkpointDir,
+                     "folder of checkpoints: DIR/step-N");
+}
+
 void tools::addTolerance(CLI::App &command, Tolerance &options) {
   command.add_option("--rtol", options.rtol, "relative tolerance")
       ->capture_default_str();

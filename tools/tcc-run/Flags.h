@@ -12,6 +12,7 @@ namespace tcc::tools {
 
 void addRunning(CLI::App &command, RunningOptions &options);
 void addInputs(CLI::App &command, InputOptions &options);
+void addData(CLI::App &command, DataOptions &options);
 void addTolerance(CLI::App &command, Tolerance &options);
 
 } // namespace tcc::tools

@@ -3,6 +3,7 @@
 #define TCC_TOOLS_TCCRUN_OPTIONS_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,9 +50,36 @@ struct BenchOptions {
   bool profile = false;
 };
 
+/// What `train` and `eval` share.
+struct DataOptions {
+  std::string data; ///< npz:FILE
+  std::string init; ///< safetensors with parameters; empty: the package's
+  std::string checkpointDir;
+};
+
+struct TrainOptions {
+  RunningOptions running;
+  DataOptions data;
+  int64_t steps = 0, epochs = 0; ///< 0: as the recipe says
+  bool noShuffle = false;
+  std::optional<int64_t> seed;
+  std::vector<std::string> settings; ///< KEY=VALUE
+  int64_t checkpointEvery = 0;       ///< 0: at the end only
+  bool resume = false;
+  std::string logDir;
+  std::string exportFile;
+};
+
+struct EvalOptions {
+  RunningOptions running;
+  DataOptions data;
+};
+
 /// Each runs one command and returns its exit code.
 int runCommand(const RunOptions &options);
 int benchCommand(const BenchOptions &options);
+int trainCommand(const TrainOptions &options);
+int evalCommand(const EvalOptions &options);
 int infoCommand(const RunningOptions &options);
 int doctorCommand(bool json);
 

@@ -19,8 +19,8 @@ int tools::report(const Status &status) {
   return static_cast<int>(status.code());
 }
 
-Result<Session> tools::openSession(const RunningOptions &running,
-                                   const InputOptions &inputs) {
+Result<std::shared_ptr<const Executable>>
+tools::loadExecutable(const RunningOptions &running) {
   if (running.device != "cpu")
     return makeError(Code::Device, "there is no device '", running.device,
                      "' in this build, only 'cpu'");
@@ -41,6 +41,14 @@ Result<Session> tools::openSession(const RunningOptions &running,
       return command.takeStatus();
     std::cerr << *command << '\n';
   }
+  return std::move(*executable);
+}
+
+Result<Session> tools::openSession(const RunningOptions &running,
+                                   const InputOptions &inputs) {
+  auto executable = loadExecutable(running);
+  if (!executable.ok())
+    return executable.takeStatus();
   ContextOptions created;
   created.threads = running.threads;
   auto context = Context::create(std::move(*executable), created);

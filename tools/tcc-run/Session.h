@@ -16,6 +16,10 @@ struct Session {
   std::map<size_t, runtime::Tensor> inputs; ///< by position
 };
 
+/// The package, its code for this CPU, its weights or those of the flags.
+runtime::Result<std::shared_ptr<const runtime::Executable>>
+loadExecutable(const RunningOptions &running);
+
 runtime::Result<Session> openSession(const RunningOptions &running,
                                      const InputOptions &inputs);
 

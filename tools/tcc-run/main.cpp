@@ -56,16 +56,57 @@ static CLI::App &addBench(CLI::App &app, BenchOptions &options) {
   return command;
 }
 
+static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
+  CLI::App &command =
+      *app.add_subcommand("train", "train a package compiled with --train");
+  addRunning(command, options.running);
+  addData(command, options.data);
+  command
+      .add_option("--steps", options.steps, "updates in all (default: recipe)")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--epochs", options.epochs, "passes over the data in all")
+      ->check(CLI::PositiveNumber)
+      ->excludes("--steps");
+  command.add_flag("--no-shuffle", options.noShuffle,
+                   "take samples in their order");
+  command.add_option("--seed", options.seed, "of the order and of dropout");
+  command
+      .add_option("--set", options.settings,
+                  "KEY=VALUE: change a setting of the recipe")
+      ->take_all()
+      ->allow_extra_args(false);
+  command
+      .add_option("--checkpoint-every", options.checkpointEvery,
+                  "updates between checkpoints (default: one at the end)")
+      ->check(CLI::PositiveNumber)
+      ->needs("--checkpoint-dir");
+  command
+      .add_flag("--resume", options.resume, "go on from the newest checkpoint")
+      ->needs("--checkpoint-dir");
+  command.add_option("--log-dir", options.logDir,
+                     "write metrics.jsonl to a folder");
+  command.add_option("--export", options.exportFile,
+                     "write the parameters to a safetensors file");
+  return command;
+}
+
 static int runTool(int argc, char **argv) {
   CLI::App app("Runs packages that tcc compiled", "tcc-run");
   app.set_version_flag("--version", TCC_VERSION);
   app.require_subcommand(1);
   RunOptions run;
   BenchOptions bench;
+  TrainOptions train;
+  EvalOptions eval;
   RunningOptions info;
   bool doctorJson = false;
   CLI::App &runApp = addRun(app, run);
   CLI::App &benchApp = addBench(app, bench);
+  CLI::App &trainApp = addTrain(app, train);
+  CLI::App &evalApp =
+      *app.add_subcommand("eval", "measure a trained model on data");
+  addRunning(evalApp, eval.running);
+  addData(evalApp, eval.data);
   CLI::App &infoApp = *app.add_subcommand("info", "say what a package holds");
   infoApp.add_option("PACKAGE", info.package, "the package")->required();
   infoApp.add_flag("--json", info.json, "print one JSON object");
@@ -81,6 +122,10 @@ static int runTool(int argc, char **argv) {
     return runCommand(run);
   if (benchApp.parsed())
     return benchCommand(bench);
+  if (trainApp.parsed())
+    return trainCommand(train);
+  if (evalApp.parsed())
+    return evalCommand(eval);
   if (infoApp.parsed())
     return infoCommand(info);
   return doctorCommand(doctorJson);

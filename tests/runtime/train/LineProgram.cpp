@@ -10,7 +10,7 @@ namespace {
 /// Where a program's variables and constants are.
 struct LineBuilder {
   ProgramBuilder builder;
-  uint32_t w, gradient, lr, iteration, fault, sums;
+  uint32_t w, gradient, lr, iteration, fault, sums, seed;
 
   void declare();
   void addInit();
@@ -70,6 +70,7 @@ void LineBuilder::declare() {
   iteration = builder.variable("step/iteration", DType::i64, {});
   fault = builder.variable("step/fault", DType::i64, {});
   sums = builder.variable("step/sums", DType::f32, {2});
+  seed = builder.variable("step/seed", DType::i64, {});
 }
 
 void LineBuilder::addInit() {
@@ -80,7 +81,7 @@ void LineBuilder::addInit() {
   copy(first, w, 4);
   copy(rate, lr, 4);
   copy(zeros, gradient, 4);
-  for (uint32_t counter : {iteration, fault, sums})
+  for (uint32_t counter : {iteration, fault, sums, seed})
     copy(zeros, counter, 8);
 }
 

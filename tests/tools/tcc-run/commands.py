@@ -212,7 +212,7 @@ def test_other_commands(suite):
     suite.expect(0, "info", suite.package)
     row = json.loads(suite.expect(0, "doctor", "--json").out)
     suite.tally.check("doctor", "sse2" in row["features"] and row["threads"] >= 1)
-    suite.expect(2, "train", suite.package)
+    suite.expect(2, "find", suite.package, says="unexpected 'find'")
 
 
 def main(fixtures):

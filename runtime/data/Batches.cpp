@@ -1,0 +1,89 @@
+#include "runtime/data/Batches.h"
+
+#include "runtime/data/NpzBatches.h"
+
+#include <numeric>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+Result<std::unique_ptr<BatchSource>>
+runtime::openBatches(const std::string &spec,
+                     std::span<const BatchTensor> tensors) {
+  constexpr std::string_view kNpz = "npz:";
+  if (spec.starts_with(kNpz))
+    return openNpzBatches(spec.substr(kNpz.size()), tensors);
+  return makeError(Code::Usage, "data '", spec,
+                   "' are of no known kind, expected npz:FILE");
+}
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
+/// generators, 2014).
+static uint64_t nextRandom(uint64_t &state) {
+  state += 0x9e3779b97f4a7c15;
+  uint64_t mixed = state;
+  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+  return mixed ^ (mixed >> 31);
+}
+
+void SampleOrder::shuffle(int64_t epoch) {
+  current = epoch;
+  permutation.resize(count);
+  std::iota(permutation.begin(), permutation.end(), 0);
+  uint64_t state = seed;
+  state = nextRandom(state) ^ static_cast<uint64_t>(epoch);
+  for (int64_t i = count - 1; i > 0; --i) {
+    auto wide = static_cast<unsigned __int128>(nextRandom(state)) * (i + 1);
+    std::swap(permutation[i], permutation[static_cast<int64_t>(wide >> 64)]);
+  }
+}
+
+int64_t SampleOrder::at(int64_t epoch, int64_t place) {
+  if (!shuffles)
+    return place;
+  if (epoch != current)
+    shuffle(epoch);
+  return permutation[place];
+}
+
+//===----------------------------------------------------------------------===//
+// Batches
+//===----------------------------------------------------------------------===//
+
+Result<BatchReader> BatchReader::create(std::unique_ptr<BatchSource> source,
+                                        std::span<const BatchTensor> tensors,
+                                        SampleOrder order) {
+  BatchReader reader(std::move(source), std::move(order));
+  for (const BatchTensor &tensor : tensors) {
+    auto allocated = Tensor::allocate(tensor.dtype, tensor.shape);
+    if (!allocated.ok())
+      return allocated.takeStatus();
+    reader.batch.push_back(std::move(*allocated));
+  }
+  reader.samples.resize(tensors.empty() ? 0 : tensors[0].shape[0]);
+  if (reader.samples.empty() || reader.batchesPerEpoch() == 0)
+    return makeError(Code::Usage, "the data have ", reader.sampleCount(),
+                     " samples, a batch takes ", reader.samples.size());
+  return reader;
+}
+
+int64_t BatchReader::batchesPerEpoch() const {
+  return source->sampleCount() / batchSize();
+}
+
+Status BatchReader::read(int64_t index) {
+  int64_t epoch = index / batchesPerEpoch();
+  int64_t first = index % batchesPerEpoch() * batchSize();
+  for (int64_t i = 0; i < batchSize(); ++i)
+    samples[i] = order.at(epoch, first + i);
+  for (size_t i = 0; i < batch.size(); ++i)
+    if (Status status = source->read(i, samples, batch[i].data.span());
+        !status.ok())
+      return status;
+  return Status();
+}

@@ -1,0 +1,80 @@
+//===- Batches.h - Samples for training, in batches -------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_DATA_BATCHES_H
+#define TCC_RUNTIME_DATA_BATCHES_H
+
+#include "runtime/data/Tensor.h"
+
+namespace tcc::runtime {
+
+/// A tensor of a batch: its samples come first, shape[0] of them.
+struct BatchTensor {
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> shape;
+};
+
+/// Samples by number, each with a part for every tensor of a batch.
+class BatchSource {
+public:
+  virtual ~BatchSource() = default;
+  virtual int64_t sampleCount() const = 0;
+  /// Writes the parts for tensor `tensor` of `samples`, one after the other.
+  virtual Status read(size_t tensor, std::span<const int64_t> samples,
+                      std::span<std::byte> bytes) = 0;
+};
+
+/// Opens `npz:FILE`: one array for each tensor, by its name. Narrower integers
+/// and floats are widened. All problems are listed.
+Result<std::unique_ptr<BatchSource>>
+openBatches(const std::string &spec, std::span<const BatchTensor> tensors);
+
+/// The order of samples: of each epoch another one if it shuffles, a function
+/// of seed, epoch and place alone.
+class SampleOrder {
+public:
+  SampleOrder(int64_t count, uint64_t seed, bool shuffles)
+      : count(count), seed(seed), shuffles(shuffles) {}
+
+  /// The sample at `place` (below the count) of `epoch`.
+  int64_t at(int64_t epoch, int64_t place);
+
+private:
+  void shuffle(int64_t epoch);
+
+  int64_t count;
+  uint64_t seed;
+  bool shuffles;
+  int64_t current = -1; ///< the epoch that `permutation` is of
+  std::vector<int64_t> permutation;
+};
+
+/// Fills batches from a source. What remains of an epoch after its last whole
+/// batch is left out.
+class BatchReader {
+public:
+  static Result<BatchReader> create(std::unique_ptr<BatchSource> source,
+                                    std::span<const BatchTensor> tensors,
+                                    SampleOrder order);
+
+  int64_t batchSize() const { return static_cast<int64_t>(samples.size()); }
+  int64_t batchesPerEpoch() const;
+  int64_t sampleCount() const { return source->sampleCount(); }
+  /// Batch `index` of all epochs one after the other; allocates nothing but
+  /// the first time.
+  Status read(int64_t index);
+  /// What was read, in the order of the tensors.
+  std::span<const Tensor> tensors() const { return batch; }
+
+private:
+  BatchReader(std::unique_ptr<BatchSource> source, SampleOrder order)
+      : source(std::move(source)), order(std::move(order)) {}
+
+  std::unique_ptr<BatchSource> source;
+  SampleOrder order;
+  std::vector<Tensor> batch;
+  std::vector<int64_t> samples;
+};
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_DATA_BATCHES_H

@@ -1,0 +1,88 @@
+#include "runtime/data/NpzBatches.h"
+
+#include "runtime/data/Npz.h"
+#include "runtime/data/Widen.h"
+
+#include <algorithm>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+namespace {
+
+/// Arrays in memory, samples first.
+class NpzBatches final : public BatchSource {
+public:
+  explicit NpzBatches(std::vector<Tensor> arrays) : arrays(std::move(arrays)) {}
+
+  int64_t sampleCount() const override { return arrays[0].shape[0]; }
+  Status read(size_t tensor, std::span<const int64_t> samples,
+              std::span<std::byte> bytes) override {
+    const Tensor &array = arrays[tensor];
+    size_t stride = bytes.size() / samples.size();
+    for (size_t i = 0; i < samples.size(); ++i)
+      std::copy_n(array.data.data() + samples[i] * stride, stride,
+                  bytes.data() + i * stride);
+    return Status();
+  }
+
+private:
+  std::vector<Tensor> arrays;
+};
+
+} // namespace
+
+static std::string describe(std::span<const int64_t> extents) {
+  std::string text;
+  for (int64_t extent : extents)
+    text += concat("x", extent);
+  return text;
+}
+
+/// Nothing if `array` has samples for `tensor`, else what is wrong.
+static std::string findProblem(const Tensor &array, const BatchTensor &tensor) {
+  std::span<const int64_t> expected = tensor.shape, found = array.shape;
+  if (found.size() != expected.size() ||
+      !std::ranges::equal(found.subspan(1), expected.subspan(1)))
+    return concat("array '", tensor.name, "' is N",
+                  found.empty() ? "" : describe(found.subspan(1)),
+                  ", expected N", describe(expected.subspan(1)));
+  if (array.dtype != tensor.dtype)
+    return concat("array '", tensor.name, "' is ", traitsOf(array.dtype).name,
+                  ", expected ", traitsOf(tensor.dtype).name);
+  return "";
+}
+
+Result<std::unique_ptr<BatchSource>>
+runtime::openNpzBatches(const std::string &path,
+                        std::span<const BatchTensor> tensors) {
+  std::vector<Tensor> arrays;
+  std::string problems;
+  auto add = [&](std::string_view problem) {
+    if (!problem.empty())
+      problems += concat(problems.empty() ? "" : "; ", problem);
+  };
+  for (const BatchTensor &tensor : tensors) {
+    Result<Tensor> array = readNpz(path, tensor.name);
+    if (!array.ok()) {
+      Status status = array.takeStatus();
+      if (status.code() != Code::Usage)
+        return status;
+      add(concat("there is no array '", tensor.name, "'"));
+      continue;
+    }
+    Result<Tensor> wide = widen(std::move(*array), tensor.dtype);
+    if (!wide.ok())
+      return wide.takeStatus();
+    add(findProblem(*wide, tensor));
+    arrays.push_back(std::move(*wide));
+  }
+  if (problems.empty())
+    for (size_t i = 1; i < arrays.size(); ++i)
+      if (arrays[i].shape[0] != arrays[0].shape[0])
+        add(concat("array '", tensors[i].name, "' has ", arrays[i].shape[0],
+                   " samples, '", tensors[0].name, "' ", arrays[0].shape[0]));
+  if (!problems.empty())
+    return makeError(Code::Usage, "'", path, "': ", problems);
+  return std::unique_ptr<BatchSource>(new NpzBatches(std::move(arrays)));
+}

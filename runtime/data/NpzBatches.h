@@ -1,0 +1,15 @@
+//===- NpzBatches.h - Samples from a NumPy archive --------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_DATA_NPZBATCHES_H
+#define TCC_RUNTIME_DATA_NPZBATCHES_H
+
+#include "runtime/data/Batches.h"
+
+namespace tcc::runtime {
+
+/// Reads the archive into memory: an array for each tensor, by its name.
+Result<std::unique_ptr<BatchSource>>
+openNpzBatches(const std::string &path, std::span<const BatchTensor> tensors);
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_DATA_NPZBATCHES_H

@@ -1,0 +1,55 @@
+#include "runtime/data/Widen.h"
+
+#include <cstring>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+static bool isInteger(DTypeKind kind) {
+  return kind == DTypeKind::Signed || kind == DTypeKind::Unsigned;
+}
+
+static bool holds(DType wide, DType narrow) {
+  if (wide == DType::f64 && narrow == DType::f32)
+    return true;
+  const DTypeTraits &to = traitsOf(wide), &from = traitsOf(narrow);
+  bool keepsSign = to.kind == DTypeKind::Signed || to.kind == from.kind;
+  return isInteger(to.kind) && isInteger(from.kind) && keepsSign &&
+         to.bytes > from.bytes;
+}
+
+/// Little-endian: the low bytes come first.
+static void widenInteger(std::span<const std::byte> from,
+                         std::span<std::byte> to, bool isSigned) {
+  std::memcpy(to.data(), from.data(), from.size());
+  bool isNegative = isSigned && (from.back() & std::byte(0x80)) != std::byte(0);
+  std::memset(to.data() + from.size(), isNegative ? 0xff : 0,
+              to.size() - from.size());
+}
+
+static void widenFloat(std::span<const std::byte> from,
+                       std::span<std::byte> to) {
+  float narrow;
+  std::memcpy(&narrow, from.data(), sizeof(narrow));
+  double wide = narrow;
+  std::memcpy(to.data(), &wide, sizeof(wide));
+}
+
+Result<Tensor> runtime::widen(Tensor tensor, DType dtype) {
+  if (!holds(dtype, tensor.dtype))
+    return tensor;
+  auto wide = Tensor::allocate(dtype, tensor.shape);
+  if (!wide.ok())
+    return wide;
+  const DTypeTraits &from = traitsOf(tensor.dtype), &to = traitsOf(dtype);
+  size_t count = tensor.data.size() / from.bytes;
+  for (size_t i = 0; i < count; ++i) {
+    auto source = tensor.data.span().subspan(i * from.bytes, from.bytes);
+    auto target = wide->data.span().subspan(i * to.bytes, to.bytes);
+    if (from.kind == DTypeKind::Float)
+      widenFloat(source, target);
+    else
+      widenInteger(source, target, from.kind == DTypeKind::Signed);
+  }
+  return wide;
+}

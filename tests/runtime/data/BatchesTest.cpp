@@ -1,0 +1,89 @@
+#include "runtime/data/Batches.h"
+
+#include "runtime/data/Widen.h"
+#include "tests/runtime/Fixture.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace tcc::runtime;
+using namespace tcc::tests;
+
+namespace {
+
+/// One tensor, of which sample i is i.
+class Counting final : public BatchSource {
+public:
+  int64_t sampleCount() const override { return 7; }
+  Status read(size_t, std::span<const int64_t> samples,
+              std::span<std::byte> bytes) override {
+    std::ranges::copy(std::as_bytes(samples), bytes.begin());
+    return Status();
+  }
+};
+
+std::vector<int64_t> orderOf(SampleOrder &order, int64_t epoch, int64_t count) {
+  std::vector<int64_t> samples;
+  for (int64_t place = 0; place < count; ++place)
+    samples.push_back(order.at(epoch, place));
+  return samples;
+}
+
+} // namespace
+
+TEST(SampleOrder, IsAPermutationOfSeedAndEpoch) {
+  constexpr int64_t kCount = 100;
+  std::vector<int64_t> all(kCount);
+  std::iota(all.begin(), all.end(), 0);
+  SampleOrder order(kCount, 1, true), again(kCount, 1, true);
+  SampleOrder other(kCount, 2, true), plain(kCount, 1, false);
+  std::vector<int64_t> second = orderOf(order, 1, kCount);
+  std::vector<int64_t> first = orderOf(order, 0, kCount);
+  EXPECT_TRUE(std::ranges::is_permutation(first, all));
+  EXPECT_NE(first, all);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(first, orderOf(again, 0, kCount));
+  EXPECT_EQ(second, orderOf(again, 1, kCount));
+  EXPECT_NE(first, orderOf(other, 0, kCount));
+  EXPECT_EQ(orderOf(plain, 3, kCount), all);
+}
+
+TEST(BatchReader, LeavesOutWhatFillsNoBatch) {
+  BatchTensor tensors[] = {{"x", DType::i64, {3}}};
+  BatchReader reader = unwrap(BatchReader::create(
+      std::make_unique<Counting>(), tensors, SampleOrder(7, 0, false)));
+  EXPECT_EQ(reader.batchesPerEpoch(), 2);
+  for (int64_t batch : {1, 3}) {
+    ASSERT_THAT(reader.read(batch), succeeds());
+    auto data =
+        reinterpret_cast<const int64_t *>(reader.tensors()[0].data.data());
+    EXPECT_EQ(std::vector<int64_t>(data, data + 3),
+              (std::vector<int64_t>{3, 4, 5}));
+  }
+  tensors[0].shape = {8};
+  EXPECT_THAT(BatchReader::create(std::make_unique<Counting>(), tensors,
+                                  SampleOrder(7, 0, false))
+                  .takeStatus(),
+              failsWith(Code::Usage, "have 7 samples"));
+}
+
+template <typename To, typename From>
+static std::vector<To> widened(DType to, DType from, std::vector<From> values) {
+  Tensor tensor = unwrap(Tensor::allocate(from, {int64_t(values.size())}));
+  std::ranges::copy(std::as_bytes(std::span(values)), tensor.data.data());
+  Tensor wide = unwrap(widen(std::move(tensor), to));
+  EXPECT_EQ(wide.dtype, to);
+  auto data = reinterpret_cast<const To *>(wide.data.data());
+  return {data, data + wide.data.size() / sizeof(To)};
+}
+
+TEST(Widen, KeepsValues) {
+  EXPECT_EQ((widened<int64_t, int32_t>(DType::i64, DType::i32, {-5, 7})),
+            (std::vector<int64_t>{-5, 7}));
+  EXPECT_EQ((widened<int64_t, uint8_t>(DType::i64, DType::u8, {250})),
+            std::vector<int64_t>{250});
+  EXPECT_EQ((widened<double, float>(DType::f64, DType::f32, {0.1f, -2})),
+            (std::vector<double>{0.1f, -2}));
+  Tensor tensor = unwrap(Tensor::allocate(DType::i64, {1}));
+  EXPECT_EQ(unwrap(widen(std::move(tensor), DType::i32)).dtype, DType::i64);
+}

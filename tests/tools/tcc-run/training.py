@@ -1,0 +1,167 @@
+"""tcc-run's train and eval, on a hand-made package that fits a line.
+
+  training.py FOLDER_OF_WRITE_FIXTURE
+"""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+import harness
+
+SAMPLES, BATCH = 12, 4
+
+
+def write_npz(path, arrays):
+    """Float arrays of one axis."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, values in arrays.items():
+            header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({len(values)},), }}\n"
+            archive.writestr(
+                f"{name}.npy",
+                b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode()
+                + struct.pack(f"<{len(values)}f", *values),
+            )  # fmt: skip
+
+
+def read_safetensors(path):
+    """Floats by name."""
+    with open(path, "rb") as file:
+        data = file.read()
+    size = struct.unpack_from("<Q", data)[0]
+    header = json.loads(data[8 : 8 + size])
+    values = {}
+    for name, tensor in header.items():
+        begin, end = (8 + size + at for at in tensor["data_offsets"])
+        values[name] = data[begin:end]
+    return values
+
+
+def read_lines(path):
+    with open(path) as file:
+        return [json.loads(line) for line in file]
+
+
+class Suite:
+    def __init__(self, tally, folder):
+        self.tally = tally
+        self.folder = folder
+        self.package = f"{folder}/line.tcc"
+        x = [0.25 * (i + 1) * (-1) ** i for i in range(SAMPLES)]
+        write_npz(self.path("data.npz"), {"x": x, "y": [3 * v for v in x]})
+        self.data = f"npz:{folder}/data.npz"
+
+    def path(self, name):
+        return f"{self.folder}/{name}"
+
+    def expect(self, code, *arguments, says="", lines=1):
+        """One run of the tool with this exit code and text on stderr."""
+        command, *rest = arguments
+        done = harness.run_tool("tcc-run", command, self.package, "--threads", 1, *rest)
+        ok = done.code == code and says in done.err and done.err.count("\n") <= lines
+        self.tally.check(" ".join(map(str, arguments)), ok, f"{done.code}: {done.err}")
+        return done
+
+    def train(self, *arguments, code=0, says=""):
+        return self.expect(code, "train", "--data", self.data, *arguments, says=says)
+
+
+def test_training(suite):
+    done = suite.train("--steps", 60, "--log-dir", suite.path("log"), "--json",
+                       "--export", suite.path("w.safetensors"),
+                       "--set", "lr=0.05")  # fmt: skip
+    row = json.loads(done.out)
+    suite.tally.check("json", row["steps"] == 60 and row["loss"] < 1e-3, done.out)
+    (w,) = struct.unpack("<f", read_safetensors(suite.path("w.safetensors"))["w"])
+    suite.tally.check("learned", abs(w - 3) < 0.01, str(w))
+    lines = read_lines(suite.path("log/metrics.jsonl"))
+    ok = [line["step"] for line in lines] == list(range(1, 61))
+    ok &= lines[59]["loss"] == row["loss"] and lines[0]["skipped"] is False
+    suite.tally.check("metrics", ok and lines[0]["grad_norm"] is None, str(lines[0]))
+    done = suite.expect(0, "eval", "--data", suite.data, "--json",
+                        "--init", suite.path("w.safetensors"))  # fmt: skip
+    row = json.loads(done.out)
+    ok = row["samples"] == SAMPLES and row["accuracy"] is None and row["loss"] < 1e-3
+    suite.tally.check("eval", ok, done.out)
+    row = json.loads(suite.expect(0, "eval", "--data", suite.data, "--json").out)
+    suite.tally.check("before", row["loss"] > 1, str(row))
+
+
+def test_order(suite):
+    def losses(name, *arguments):
+        suite.train("--epochs", 3, "--log-dir", suite.path(name), *arguments)
+        return [line["loss"] for line in read_lines(suite.path(name) + "/metrics.jsonl")]
+
+    first = losses("a")
+    suite.tally.check("epochs", len(first) == 3 * SAMPLES // BATCH, str(first))
+    suite.tally.check("repeats", losses("b") == first)
+    suite.tally.check("shuffles", losses("c", "--no-shuffle") != first)
+    suite.tally.check("seed", losses("d", "--seed", 1) != first)
+
+
+def test_resuming(suite):
+    whole, half = suite.path("whole"), suite.path("half")
+    suite.train("--steps", 8, "--checkpoint-dir", whole)
+    suite.train("--steps", 5, "--checkpoint-dir", half, "--checkpoint-every", 2,
+                "--log-dir", suite.path("resumed"))  # fmt: skip
+    suite.tally.check("kept", sorted(os.listdir(half)) == ["step-2", "step-4", "step-5"])
+    # What was not written to its end does not count.
+    os.remove(f"{half}/step-5/manifest.json")
+    suite.train("--steps", 8, "--checkpoint-dir", half, "--resume",
+                "--log-dir", suite.path("resumed"), says="step-4")  # fmt: skip
+    states = [read_safetensors(f"{at}/step-8/state.safetensors") for at in (whole, half)]
+    suite.tally.check("same bits", states[0] == states[1])
+    lines = read_lines(suite.path("resumed/metrics.jsonl"))
+    suite.tally.check("log", [line["step"] for line in lines] == list(range(1, 9)))
+    done = suite.expect(0, "eval", "--data", suite.data, "--checkpoint-dir", half)
+    suite.tally.check("eval text", done.out.startswith("loss "), done.out)
+
+
+def test_problems(suite):
+    suite.train(code=2, says="--steps or --epochs")
+    suite.train("--steps", 1, "--set", "lt=1", code=2, says="did you mean 'lr'")
+    suite.train("--steps", 1, "--set", "lr=fast", code=2, says="expected 1 number")
+    suite.train("--steps", 1, "--resume", code=2, says="--checkpoint-dir")
+    suite.train("--steps", 1, "--checkpoint-dir", suite.path("none"), "--resume",
+                code=5, says="no complete checkpoint")  # fmt: skip
+    suite.train("--steps", 1, "--init", suite.path("no.safetensors"), code=5)
+    bad = suite.path("bad.npz")
+    write_npz(bad, {"x": [1.0] * 8, "z": [1.0] * 8})
+    suite.expect(2, "train", "--steps", "1", "--data", f"npz:{bad}", says="no array 'y'")
+    write_npz(bad, {"x": [1.0] * 8, "y": [1.0] * 9})
+    suite.expect(2, "train", "--steps", "1", "--data", f"npz:{bad}", says="'y' has 9")
+    write_npz(bad, {"x": [1.0] * 3, "y": [1.0] * 3})
+    suite.expect(2, "train", "--steps", "1", "--data", f"npz:{bad}", says="a batch takes 4")
+    suite.expect(2, "eval", "--data", "csv:x", says="no known kind")
+
+
+def test_faults(suite):
+    """Stops at what is not finite, with the parameters before it."""
+    bad, folder = suite.path("nan.npz"), suite.path("fault")
+    write_npz(bad, {"x": [1.0] * 8, "y": [2.0] * 7 + [float("nan")]})
+    done = suite.expect(6, "train", "--data", f"npz:{bad}", "--steps", 9, "--no-shuffle",
+                        "--checkpoint-dir", folder, "--log-dir", folder,
+                        says="not finite")  # fmt: skip
+    suite.tally.check("stopped", done.out.startswith("2 steps"), done.out)
+    last = read_lines(f"{folder}/metrics.jsonl")[-1]
+    suite.tally.check("null", last["loss"] is None and last["skipped"], str(last))
+    (w,) = struct.unpack("<f", read_safetensors(f"{folder}/step-2/state.safetensors")["w"])
+    suite.tally.check("last good", abs(w - 0.8) < 1e-6, str(w))
+
+
+def main(fixtures):
+    tally = harness.Tally()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([f"{fixtures}/tcc_write_fixture", "line", f"{folder}/line.tcc"],
+                       check=True)  # fmt: skip
+        suite = Suite(tally, folder)
+        for test in (test_training, test_order, test_resuming, test_problems, test_faults):
+            test(suite)
+    tally.close()
+
+
+main(sys.argv[1])

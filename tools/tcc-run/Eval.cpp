@@ -1,0 +1,75 @@
+#include "runtime/train/Checkpoint.h"
+#include "tools/tcc-run/Json.h"
+#include "tools/tcc-run/Session.h"
+#include "tools/tcc-run/TrainSession.h"
+
+#include <iomanip>
+
+using namespace tcc;
+using namespace tcc::tools;
+using namespace tcc::runtime;
+
+static Status restoreNewest(runtime::Session &session,
+                            const std::string &folder) {
+  std::optional<std::string> newest = findNewestCheckpoint(folder);
+  if (!newest)
+    return makeError(Code::Io, "there is no complete checkpoint in '", folder,
+                     "'");
+  return restoreCheckpoint(session, *newest);
+}
+
+static void printResult(const Evaluation &sum, int64_t samples,
+                        const EvalOptions &options) {
+  double loss = sum.loss / sum.count;
+  double accuracy = static_cast<double>(sum.correct) / sum.count;
+  if (options.running.json) {
+    nlohmann::ordered_json document = {
+        {"schema_version", 1},
+        {"loss", loss},
+        {"accuracy", nullptr},
+        {"samples", samples},
+    };
+    if (sum.isClassifier)
+      document["accuracy"] = accuracy;
+    return printJson(document);
+  }
+  std::cout << "loss " << std::setprecision(6) << loss;
+  if (sum.isClassifier)
+    std::cout << ", accuracy " << std::setprecision(4) << 100 * accuracy
+              << " %";
+  std::cout << ", " << samples << " samples\n";
+}
+
+static Status evaluate(const EvalOptions &options) {
+  auto session = openTraining(options.running, options.data);
+  if (!session.ok())
+    return session.takeStatus();
+  if (!options.data.checkpointDir.empty())
+    if (Status status = restoreNewest(**session, options.data.checkpointDir);
+        !status.ok())
+      return status;
+  auto batches = Batches::open(**session, "eval", options.data.data,
+                               /*seed=*/0, /*shuffles=*/false);
+  if (!batches.ok())
+    return batches.takeStatus();
+  const BatchReader &reader = batches->reader();
+  Evaluation sum;
+  for (int64_t i = 0; i < reader.batchesPerEpoch(); ++i) {
+    if (Status status = batches->read(i); !status.ok())
+      return status;
+    if (Status status = (*session)->evaluate(batches->views(), sum);
+        !status.ok())
+      return status;
+  }
+  int64_t samples = reader.batchesPerEpoch() * reader.batchSize();
+  if (samples < reader.sampleCount() && !options.running.quiet)
+    std::cerr << "tcc-run: note: " << reader.sampleCount() - samples
+              << " samples do not fill a batch of " << reader.batchSize()
+              << " and are left out\n";
+  printResult(sum, samples, options);
+  return Status();
+}
+
+int tools::evalCommand(const EvalOptions &options) {
+  return report(evaluate(options));
+}

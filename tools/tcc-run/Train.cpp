@@ -1,0 +1,217 @@
+#include "runtime/train/Checkpoint.h"
+#include "tools/tcc-run/Json.h"
+#include "tools/tcc-run/Progress.h"
+#include "tools/tcc-run/Session.h"
+#include "tools/tcc-run/TrainSession.h"
+
+#include <cstring>
+#include <iomanip>
+
+using namespace tcc;
+using namespace tcc::tools;
+using namespace tcc::runtime;
+
+namespace {
+
+/// One run of `tcc-run train`.
+class Training {
+public:
+  explicit Training(const TrainOptions &options) : options(options) {}
+
+  Status run();
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  Status resume();
+  Status setSeed();
+  Status chooseLength();
+  Status trainSteps();
+  Status update();
+  void note(ProgressLine &line, Clock::time_point before);
+  Status save();
+  Status finish();
+  void printResult() const;
+  double getRate() const;
+  int64_t samplesPerStep() const {
+    return accumulation * batches->reader().batchSize();
+  }
+
+  const TrainOptions &options;
+  std::unique_ptr<runtime::Session> session;
+  std::optional<Batches> batches;
+  MetricsLog log;
+  int64_t accumulation = 1; ///< batches of an update
+  int64_t firstStep = 0, lastStep = 0;
+  double seconds = 0;
+  std::string checkpoint; ///< the last one written
+};
+
+} // namespace
+
+Status Training::resume() {
+  auto newest = findNewestCheckpoint(options.data.checkpointDir);
+  if (!newest)
+    return makeError(Code::Io, "there is no complete checkpoint in '",
+                     options.data.checkpointDir, "' to resume from");
+  if (Status status = restoreCheckpoint(*session, *newest); !status.ok())
+    return status;
+  // Whoever resumes has seen why the run stopped.
+  session->clearFault();
+  if (!options.running.quiet)
+    std::cerr << "tcc-run: resuming from " << *newest << '\n';
+  return Status();
+}
+
+Status Training::setSeed() {
+  if (!options.seed)
+    return Status();
+  auto index = session->variables().find("step/seed");
+  if (index && session->variables().bytes(*index).size() == sizeof(int64_t))
+    std::memcpy(session->variables().bytes(*index).data(), &*options.seed,
+                sizeof(int64_t));
+  return Status();
+}
+
+/// The number of updates: --steps, --epochs or the recipe's `steps`.
+Status Training::chooseLength() {
+  accumulation = std::max<int64_t>(session->readCount("set/accumulate"), 1);
+  firstStep = session->stepCount();
+  lastStep = options.steps;
+  if (!lastStep && options.epochs)
+    lastStep =
+        options.epochs * batches->reader().batchesPerEpoch() / accumulation;
+  if (!lastStep)
+    lastStep = session->readCount("set/steps");
+  if (lastStep > 0)
+    return Status();
+  return Status(Code::Usage, "how long? give --steps or --epochs");
+}
+
+Status Training::update() {
+  for (int64_t i = 0; i < accumulation; ++i) {
+    if (Status status = batches->read(session->batchCount()); !status.ok())
+      return status;
+    if (accumulation == 1)
+      return session->step(batches->views());
+    if (Status status = session->accumulate(batches->views()); !status.ok())
+      return status;
+  }
+  return session->apply();
+}
+
+void Training::note(ProgressLine &line, Clock::time_point before) {
+  double elapsed = std::chrono::duration<double>(Clock::now() - before).count();
+  seconds += elapsed;
+  log.write(session->metrics(), samplesPerStep() / elapsed);
+  line.update(session->metrics(), getRate());
+}
+
+/// Samples a second since the start.
+double Training::getRate() const {
+  int64_t steps = session->stepCount() - firstStep;
+  return seconds > 0 ? steps * samplesPerStep() / seconds : 0;
+}
+
+Status Training::save() {
+  if (options.data.checkpointDir.empty())
+    return Status();
+  Result<std::string> path =
+      saveCheckpoint(*session, options.data.checkpointDir);
+  if (!path.ok())
+    return path.takeStatus();
+  checkpoint = *path;
+  return Status();
+}
+
+/// The first failure ends the steps. What is not finite leaves the session
+/// whole: it is saved like any other.
+Status Training::trainSteps() {
+  ProgressLine line(firstStep, lastStep, options.running.quiet);
+  while (session->stepCount() < lastStep) {
+    Clock::time_point before = Clock::now();
+    Status status = update();
+    if (!status.ok() && status.code() != Code::Numerics)
+      return status;
+    note(line, before);
+    if (!status.ok())
+      return status;
+    bool isDue = options.checkpointEvery &&
+                 session->stepCount() % options.checkpointEvery == 0;
+    if (isDue && session->stepCount() < lastStep)
+      if (Status saved = save(); !saved.ok())
+        return saved;
+  }
+  return Status();
+}
+
+void Training::printResult() const {
+  int64_t steps = session->stepCount();
+  double loss = session->metrics().loss;
+  if (options.running.json) {
+    nlohmann::ordered_json document = {{"schema_version", 1},
+                                       {"steps", steps},
+                                       {"loss", loss},
+                                       {"samples_per_s", getRate()},
+                                       {"checkpoint", nullptr}};
+    if (!checkpoint.empty())
+      document["checkpoint"] = checkpoint;
+    return printJson(document);
+  }
+  std::cout << steps << " steps, loss " << std::setprecision(6) << loss << ", "
+            << std::llround(getRate()) << " samples/s";
+  if (!checkpoint.empty())
+    std::cout << ", checkpoint " << checkpoint;
+  std::cout << '\n';
+}
+
+Status Training::finish() {
+  if (Status status = save(); !status.ok())
+    return status;
+  if (!options.exportFile.empty())
+    if (Status status = exportParameters(*session, options.exportFile);
+        !status.ok())
+      return status;
+  printResult();
+  return Status();
+}
+
+Status Training::run() {
+  auto opened = openTraining(options.running, options.data);
+  if (!opened.ok())
+    return opened.takeStatus();
+  session = std::move(*opened);
+  if (options.resume)
+    if (Status status = resume(); !status.ok())
+      return status;
+  for (const std::string &setting : options.settings)
+    if (Status status = applySetting(*session, setting); !status.ok())
+      return status;
+  if (Status status = setSeed(); !status.ok())
+    return status;
+  auto data =
+      Batches::open(*session, "train_step", options.data.data,
+                    session->readCount("step/seed"), !options.noShuffle);
+  if (!data.ok())
+    return data.takeStatus();
+  batches.emplace(std::move(*data));
+  if (Status status = chooseLength(); !status.ok())
+    return status;
+  if (!options.logDir.empty()) {
+    auto file = MetricsLog::open(options.logDir, firstStep + 1);
+    if (!file.ok())
+      return file.takeStatus();
+    log = std::move(*file);
+  }
+  Status trained = trainSteps();
+  if (Status status = log.close(); trained.ok() && !status.ok())
+    return status;
+  if (!trained.ok() && trained.code() != Code::Numerics)
+    return trained;
+  Status finished = finish();
+  return trained.ok() ? std::move(finished) : std::move(trained);
+}
+
+int tools::trainCommand(const TrainOptions &options) {
+  return report(Training(options).run());
+}

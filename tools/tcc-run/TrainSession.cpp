@@ -1,0 +1,168 @@
+#include "tools/tcc-run/TrainSession.h"
+
+#include "runtime/package/SizeExpr.h"
+#include "runtime/train/Checkpoint.h"
+#include "tools/cli/CommandLine.h"
+#include "tools/tcc-run/Session.h"
+
+#include <charconv>
+#include <cstring>
+
+using namespace tcc;
+using namespace tcc::tools;
+using namespace tcc::runtime;
+using format::VariableKind;
+
+static constexpr std::string_view kSettingPrefix = "set/";
+
+Result<std::unique_ptr<runtime::Session>>
+tools::openTraining(const RunningOptions &running, const DataOptions &data) {
+  auto executable = loadExecutable(running);
+  if (!executable.ok())
+    return executable.takeStatus();
+  if (!(*executable)->findEntry("train_step"))
+    return makeError(Code::Usage, "package '", running.package,
+                     "' was not compiled with --train");
+  SessionOptions options;
+  options.threads = running.threads;
+  auto session = runtime::Session::create(std::move(*executable), options);
+  if (!session.ok() || data.init.empty())
+    return session;
+  if (Status status = initializeFrom(**session, data.init); !status.ok())
+    return status;
+  return session;
+}
+
+//===----------------------------------------------------------------------===//
+// Settings
+//===----------------------------------------------------------------------===//
+
+/// The run-time keys of the recipe.
+static std::vector<std::string> listKeys(const Variables &variables) {
+  std::vector<std::string> keys;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    std::string_view name = variables.describe(i).name()->string_view();
+    if (name.starts_with(kSettingPrefix))
+      keys.emplace_back(name.substr(kSettingPrefix.size()));
+  }
+  return keys;
+}
+
+static Status refuseKey(const std::string &key, const Variables &variables) {
+  std::vector<std::string> keys = listKeys(variables);
+  std::string nearest = nearestWord(key, keys), known;
+  for (const std::string &name : keys)
+    known += concat(known.empty() ? "" : ", ", name);
+  return makeError(Code::Usage, "--set: '", key,
+                   "' is no setting that changes at run time",
+                   nearest.empty() ? concat("; these do: ", known)
+                                   : concat(", did you mean '", nearest, "'?"));
+}
+
+template <typename T>
+static bool storeNumber(std::string_view text, std::span<std::byte> bytes) {
+  T value = 0;
+  const char *end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end || bytes.size() != sizeof(value))
+    return false;
+  std::memcpy(bytes.data(), &value, sizeof(value));
+  return true;
+}
+
+static bool storeElement(DType dtype, std::string_view text,
+                         std::span<std::byte> bytes) {
+  switch (dtype) {
+  case DType::f64:
+    return storeNumber<double>(text, bytes);
+  case DType::f32:
+    return storeNumber<float>(text, bytes);
+  case DType::i64:
+    return storeNumber<int64_t>(text, bytes);
+  default:
+    return false;
+  }
+}
+
+/// False unless `text` has a number for each element.
+static bool storeList(DType dtype, std::string_view text,
+                      std::span<std::byte> bytes) {
+  size_t step = traitsOf(dtype).bytes;
+  for (size_t at = 0; at < bytes.size(); at += step) {
+    std::string_view element = text.substr(0, text.find(','));
+    if (!storeElement(dtype, element, bytes.subspan(at, step)))
+      return false;
+    text.remove_prefix(std::min(text.size(), element.size() + 1));
+  }
+  return text.empty();
+}
+
+Status tools::applySetting(runtime::Session &session,
+                           const std::string &setting) {
+  size_t at = setting.find('=');
+  if (at == std::string::npos || at == 0)
+    return makeError(Code::Usage, "--set '", setting, "', expected KEY=VALUE");
+  std::string key = setting.substr(0, at);
+  Variables &variables = session.variables();
+  auto index = variables.find(concat(kSettingPrefix, key));
+  if (!index)
+    return refuseKey(key, variables);
+  DType dtype = variables.describe(*index).dtype();
+  std::vector<std::byte> bytes(variables.bytes(*index).size());
+  if (!storeList(dtype, std::string_view(setting).substr(at + 1), bytes))
+    return makeError(Code::Usage, "--set '", setting, "': expected ",
+                     bytes.size() / traitsOf(dtype).bytes,
+                     " number(s) of type ", traitsOf(dtype).name);
+  std::ranges::copy(bytes, variables.bytes(*index).begin());
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// Data
+//===----------------------------------------------------------------------===//
+
+/// The inputs of an entry point as tensors of a batch.
+static Result<std::vector<BatchTensor>>
+describeBatch(const format::Entry &entry) {
+  std::vector<BatchTensor> tensors;
+  for (const format::TensorSpec *input : *entry.inputs()) {
+    BatchTensor tensor = {input->name()->str(), input->dtype(), {}};
+    for (const format::SizeExpr *dim : *input->shape())
+      if (!readsOnlySlotsBelow(*dim, 0) ||
+          !evaluate(*dim, nullptr, tensor.shape.emplace_back()))
+        return makeError(Code::Usage, "input '", tensor.name,
+                         "' has no static shape: compile with --dim");
+    if (tensor.shape.empty() ||
+        (!tensors.empty() && tensor.shape[0] != tensors[0].shape[0]))
+      return makeError(Code::Usage, "input '", tensor.name, "' is ",
+                       formatShape(tensor.shape),
+                       ": samples come first, as many as the batch has");
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+Batches::Batches(BatchReader reader) : batches(std::move(reader)) {
+  for (const Tensor &tensor : batches.tensors())
+    tensorViews.push_back({tensor.data.data(), tensor.dtype, tensor.shape});
+}
+
+Result<Batches> Batches::open(const runtime::Session &session,
+                              std::string_view entryName,
+                              const std::string &spec, uint64_t seed,
+                              bool shuffles) {
+  const format::Entry *entry = session.findEntry(entryName);
+  if (!entry)
+    return makeError(Code::Usage, "the package has no entry '", entryName, "'");
+  auto tensors = describeBatch(*entry);
+  if (!tensors.ok())
+    return tensors.takeStatus();
+  auto source = openBatches(spec, *tensors);
+  if (!source.ok())
+    return source.takeStatus();
+  SampleOrder order((*source)->sampleCount(), seed, shuffles);
+  auto reader = BatchReader::create(std::move(*source), *tensors, order);
+  if (!reader.ok())
+    return reader.takeStatus();
+  return Batches(std::move(*reader));
+}

@@ -1,0 +1,41 @@
+//===- TrainSession.h - A session and its data for a command ----*- C++ -*-===//
+#ifndef TCC_TOOLS_TCCRUN_TRAINSESSION_H
+#define TCC_TOOLS_TCCRUN_TRAINSESSION_H
+
+#include "runtime/data/Batches.h"
+#include "runtime/train/Session.h"
+#include "tools/tcc-run/Options.h"
+
+namespace tcc::tools {
+
+/// A session with the parameters that the flags name.
+runtime::Result<std::unique_ptr<runtime::Session>>
+openTraining(const RunningOptions &running, const DataOptions &data);
+
+/// Sets the variable of a run-time key of the recipe: KEY=VALUE, with commas
+/// between the elements of a list.
+runtime::Status applySetting(runtime::Session &session,
+                             const std::string &setting);
+
+/// Batches for an entry point, whose shapes must be static.
+class Batches {
+public:
+  static runtime::Result<Batches> open(const runtime::Session &session,
+                                       std::string_view entry,
+                                       const std::string &spec, uint64_t seed,
+                                       bool shuffles);
+
+  const runtime::BatchReader &reader() const { return batches; }
+  runtime::Status read(int64_t index) { return batches.read(index); }
+  std::span<const runtime::TensorView> views() const { return tensorViews; }
+
+private:
+  explicit Batches(runtime::BatchReader reader);
+
+  runtime::BatchReader batches;
+  std::vector<runtime::TensorView> tensorViews;
+};
+
+} // namespace tcc::tools
+
+#endif // TCC_TOOLS_TCCRUN_TRAINSESSION_H
