@@ -1,0 +1,116 @@
+#include "compiler/train/CheckRecipe.h"
+#include "compiler/train/Keys.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
+
+using namespace tcc;
+using namespace tcc::train;
+using llvm::StringRef;
+
+int Reading::getLine(StringRef key) const {
+  auto exact = lines.find(key);
+  if (exact != lines.end())
+    return exact->second;
+  int first = std::numeric_limits<int>::max();
+  for (auto &entry : lines)
+    if (entry.first().rsplit('.').first == key.rsplit('.').first)
+      first = std::min(first, entry.second);
+  return first == std::numeric_limits<int>::max() ? 1 : first;
+}
+
+void Reading::report(StringRef file, Problems &problems) {
+  llvm::stable_sort(findings, [](const Finding &a, const Finding &b) {
+    return a.line < b.line;
+  });
+  for (const Finding &finding : findings)
+    problems.add(finding.kind, (file + ":" + llvm::Twine(finding.line) + ": " +
+                                finding.message)
+                                   .str());
+}
+
+/// The word that a key of the recipe has.
+static StringRef getWord(Recipe &recipe, const Key &key) {
+  auto field = std::get<WordField>(key.field(recipe));
+  return splitWords(key.words)[field.get(field.at)];
+}
+
+/// Keys that are for another kind of loss, optimizer or schedule.
+static void checkKinds(Reading &reading) {
+  for (const Key &key : getKeys()) {
+    if (!reading.has(key.name) || !*key.kinds)
+      continue;
+    StringRef table = StringRef(key.name).split('.').first;
+    const Key &kind = *findKey((table + ".kind").str());
+    bool hasDefault = table == "schedule";
+    if (!hasDefault && !reading.has(kind.name))
+      continue;
+    StringRef word = getWord(reading.recipe, kind);
+    if (!key.appliesTo(word))
+      reading.fail(reading.getLine(key.name),
+                   std::string(key.name) + " is not for " + word.str() +
+                       ", only for " + joinWords(key.kinds));
+  }
+}
+
+static void checkNeeded(Reading &reading, StringRef key) {
+  if (!reading.has(key))
+    reading.fail(reading.getLine(key), key.str() + " is missing");
+}
+
+static void checkSchedule(Reading &reading) {
+  ScheduleRecipe &schedule = reading.recipe.schedule;
+  if (!schedule.totalSteps)
+    schedule.totalSteps = reading.recipe.steps;
+  const Key &kind = *findKey("schedule.kind");
+  StringRef word = getWord(reading.recipe, kind);
+  int line = reading.getLine(kind.name);
+  auto need = [&](const char *key, bool isGiven) {
+    if (!isGiven)
+      reading.fail(line, "schedule.kind = '" + word.str() + "' needs " + key);
+  };
+  if (findKey("schedule.total_steps")->appliesTo(word))
+    need("schedule.total_steps, or steps", schedule.totalSteps.has_value());
+  if (schedule.kind == ScheduleKind::OneCycle)
+    need("schedule.max_lr", schedule.maxLr.has_value());
+  if (schedule.kind == ScheduleKind::Step)
+    need("schedule.step_size", schedule.stepSize.has_value());
+  if (schedule.totalSteps && schedule.warmupSteps >= *schedule.totalSteps)
+    reading.fail(reading.getLine("schedule.warmup_steps"),
+                 "schedule.warmup_steps is " +
+                     std::to_string(schedule.warmupSteps) +
+                     ", expected less than the " +
+                     std::to_string(*schedule.totalSteps) + " steps in total");
+}
+
+static void checkOptimizer(Reading &reading) {
+  const OptimizerRecipe &optimizer = reading.recipe.optimizer;
+  if (optimizer.nesterov && optimizer.momentum == 0)
+    reading.fail(reading.getLine("optimizer.nesterov"),
+                 "optimizer.nesterov needs optimizer.momentum above 0");
+}
+
+static void checkBatch(Reading &reading) {
+  BatchRecipe &batch = reading.recipe.batch;
+  if (!batch.global)
+    return;
+  int line = reading.getLine("batch.global");
+  if (!batch.micro)
+    return reading.fail(line, "batch.global needs batch.micro");
+  int64_t passes = *batch.global / *batch.micro;
+  if (*batch.global % *batch.micro != 0 ||
+      (reading.has("batch.accumulate") && batch.accumulate != passes))
+    return reading.fail(line,
+                        "batch.global is " + std::to_string(*batch.global) +
+                            ", expected batch.micro times batch.accumulate");
+  batch.accumulate = passes;
+}
+
+void tcc::train::checkRecipe(Reading &reading) {
+  checkNeeded(reading, "loss.kind");
+  checkNeeded(reading, "optimizer.kind");
+  checkKinds(reading);
+  checkSchedule(reading);
+  checkOptimizer(reading);
+  checkBatch(reading);
+}

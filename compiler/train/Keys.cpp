@@ -1,0 +1,107 @@
+#include "compiler/train/Keys.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace tcc::train;
+
+bool Range::contains(double value) const {
+  return (opensAtMin ? value > min : value >= min) &&
+         (opensAtMax ? value < max : value <= max);
+}
+
+const Key *tcc::train::findKey(llvm::StringRef name) {
+  const Key *key = llvm::find_if(
+      getKeys(), [&](const Key &key) { return name == key.name; });
+  return key == getKeys().end() ? nullptr : key;
+}
+
+llvm::StringRef Key::getTable() const {
+  llvm::StringRef path(name);
+  return path.contains('.') ? path.rsplit('.').first : "";
+}
+
+llvm::StringRef Key::getLastName() const {
+  llvm::StringRef path(name);
+  return path.contains('.') ? path.rsplit('.').second : path;
+}
+
+llvm::StringRef Key::getSettingName() const {
+  llvm::StringRef path(name);
+  return path.starts_with("schedule.") ? path : path.substr(path.find('.') + 1);
+}
+
+bool Key::appliesTo(llvm::StringRef kind) const {
+  return *kinds == 0 || llvm::is_contained(splitWords(kinds), kind);
+}
+
+// --- Words -------------------------------------------------------------------
+
+llvm::SmallVector<llvm::StringRef>
+tcc::train::splitWords(llvm::StringRef list) {
+  llvm::SmallVector<llvm::StringRef> words;
+  list.split(words, ' ', -1, /*KeepEmpty=*/false);
+  return words;
+}
+
+llvm::StringRef
+tcc::train::findNearest(llvm::StringRef word,
+                        llvm::ArrayRef<llvm::StringRef> candidates) {
+  llvm::StringRef nearest;
+  // Half of the letters wrong is no longer a typing error.
+  unsigned best = std::max<size_t>(2, word.size() / 2);
+  for (llvm::StringRef candidate : candidates) {
+    unsigned distance = word.edit_distance(candidate, true, best);
+    if (distance >= best)
+      continue;
+    best = distance;
+    nearest = candidate;
+  }
+  return nearest;
+}
+
+// --- Documentation -----------------------------------------------------------
+
+std::string tcc::train::joinWords(const char *list) {
+  return llvm::join(splitWords(list), ", ");
+}
+
+std::string Key::describeValues() const {
+  static const char *const kTypes[] = {
+      "",       "number",      "integer",    "true or false",
+      "text",   "two numbers", "patterns",   "",
+      "number", "integer",     "two numbers"};
+  if (supported)
+    return *supported ? joinWords(supported) : "none yet";
+  Recipe recipe;
+  recipe.optimizer.groups.emplace_back();
+  Field to = field(recipe);
+  if (std::holds_alternative<WordField>(to))
+    return joinWords(words);
+  std::string text = kTypes[to.index()];
+  if (range && *range->description)
+    text += std::string(" ") + range->description;
+  if (std::holds_alternative<Patterns *>(to) && *words)
+    text += ", " + joinWords(words);
+  return text;
+}
+
+/// What there is to say about a key besides its values and default.
+static std::string describeUse(const Key &key) {
+  llvm::SmallVector<std::string> parts;
+  if (key.isRuntime)
+    parts.push_back("**run time**");
+  if (*key.kinds)
+    parts.push_back("of " + joinWords(key.kinds));
+  if (*key.summary)
+    parts.push_back(key.summary);
+  return llvm::join(parts, "; ");
+}
+
+std::string tcc::train::describeKeys() {
+  std::string text = "| key | values | default | |\n|---|---|---|---|\n";
+  for (const Key &key : getKeys())
+    text += "| `" + std::string(key.name) + "` | " + key.describeValues() +
+            " | " + key.initial + " | " + describeUse(key) + " |\n";
+  return text;
+}

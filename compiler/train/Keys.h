@@ -1,0 +1,94 @@
+//===- Keys.h - The keys of a recipe ----------------------------*- C++ -*-===//
+//
+// The one list of them: reading, `--set` and docs/training.md follow it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_TRAIN_KEYS_H
+#define TCC_COMPILER_TRAIN_KEYS_H
+
+#include "compiler/train/Recipe.h"
+#include "llvm/ADT/SmallVector.h"
+#include <variant>
+
+namespace tcc::train {
+
+/// An enum of the recipe, set by the position of its word.
+struct WordField {
+  void *at;
+  void (*set)(void *at, int64_t position);
+  int64_t (*get)(const void *at);
+};
+
+/// Where a key's value goes.
+using Field =
+    std::variant<std::monostate, double *, int64_t *, bool *, std::string *,
+                 Betas *, Patterns *, WordField, std::optional<double> *,
+                 std::optional<int64_t> *, std::optional<Betas> *>;
+
+/// The numbers that a key may have. Nothing contains NaN.
+struct Range {
+  double min, max;
+  /// The ends are not inside.
+  bool opensAtMin = false, opensAtMax = false;
+  const char *description;
+
+  bool contains(double value) const;
+};
+
+struct Key {
+  /// TABLE.NAME, or NAME at the top level.
+  const char *name;
+  /// The place in a recipe; without one the value is only looked at. That of
+  /// a group's key is in the last group.
+  Field (*field)(Recipe &recipe) = nullptr;
+  /// What it is if absent; for people.
+  const char *initial = "";
+  const char *summary = "";
+  /// Numbers, and what is in a list, are in it.
+  const Range *range = nullptr;
+  /// What a word may be, in the order of the enumerators.
+  const char *words = "";
+  /// The values that exist, where not all do.
+  const char *supported = nullptr;
+  /// The kinds of its table that it is for; empty: all.
+  const char *kinds = "";
+  /// True if the value is a variable of the package (see getSettingName).
+  bool isRuntime = false;
+
+  llvm::StringRef getTable() const;
+  llvm::StringRef getLastName() const;
+  /// The name after `set/` of the variable: KEY in `--set KEY=VALUE`. The table
+  /// is left out, but for schedule.
+  llvm::StringRef getSettingName() const;
+  bool appliesTo(llvm::StringRef kind) const;
+  /// What values it takes, for people.
+  std::string describeValues() const;
+};
+
+/// In the order of the documentation.
+llvm::ArrayRef<Key> getKeys();
+const Key *findKey(llvm::StringRef name);
+
+/// Tables whose keys are patterns, in quotes: [init] and [dropout].
+struct PatternTable {
+  const char *name;
+  const char *values, *summary;
+  bool isRuntime;
+  const char *supported;
+};
+llvm::ArrayRef<PatternTable> getPatternTables();
+
+/// The words of a list that is separated by spaces.
+llvm::SmallVector<llvm::StringRef> splitWords(llvm::StringRef list);
+/// The same separated by commas, for people.
+std::string joinWords(const char *list);
+/// The one of `candidates` that `word` was probably meant to be, or nothing.
+llvm::StringRef findNearest(llvm::StringRef word,
+                            llvm::ArrayRef<llvm::StringRef> candidates);
+
+/// All keys as a table in Markdown, as docs/training.md has it.
+std::string describeKeys();
+
+} // namespace tcc::train
+
+#endif // TCC_COMPILER_TRAIN_KEYS_H

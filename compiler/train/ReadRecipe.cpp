@@ -1,0 +1,373 @@
+#include "compiler/train/CheckRecipe.h"
+#include "compiler/train/Keys.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+#define TOML_EXCEPTIONS 0
+#define TOML_HEADER_ONLY 1
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+using namespace tcc;
+using namespace tcc::train;
+using llvm::StringRef;
+
+/// Each dot may be a table within a table, and the parser recurses into them.
+static constexpr size_t kMaxBytes = 64 << 10, kMaxDots = 2000;
+
+OptimizerRecipe OptimizerRecipe::getDefaults(OptimizerKind kind) {
+  OptimizerRecipe recipe;
+  recipe.kind = kind;
+  if (kind == OptimizerKind::AdamW)
+    recipe.weightDecay = 0.01;
+  if (kind == OptimizerKind::Lion) {
+    recipe.lr = 1e-4;
+    recipe.betas = {0.9, 0.99};
+  }
+  return recipe;
+}
+
+/// What stands in the file, on one line.
+static std::string printName(StringRef name) {
+  std::string text = name.take_front(60).str();
+  for (char &c : text)
+    if (static_cast<unsigned char>(c) < ' ' || c == 127)
+      c = '?';
+  return text;
+}
+
+static std::string printValue(const toml::node &node) {
+  if (auto *text = node.as_string())
+    return "'" + printName(text->get()) + "'";
+  if (auto *integer = node.as_integer())
+    return std::to_string(integer->get());
+  if (auto *number = node.as_floating_point()) {
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::format("%g", number->get());
+    return text;
+  }
+  if (auto *flag = node.as_boolean())
+    return flag->get() ? "true" : "false";
+  if (node.is_array())
+    return "a list";
+  return node.is_table() ? "a table" : "a date or time";
+}
+
+namespace {
+
+class RecipeReader {
+public:
+  explicit RecipeReader(Reading &reading)
+      : reading(reading), recipe(reading.recipe) {}
+
+  void read(const toml::table &root) {
+    auto kind = root["optimizer"]["kind"].value<std::string>();
+    auto kinds = splitWords(findKey("optimizer.kind")->supported);
+    auto at = llvm::find(kinds, StringRef(kind.value_or("")));
+    if (at != kinds.end())
+      recipe.optimizer =
+          OptimizerRecipe::getDefaults(OptimizerKind(at - kinds.begin()));
+    readTable(root, "");
+  }
+
+private:
+  void readTable(const toml::table &table, StringRef path);
+  void readEntry(StringRef path, StringRef name, const toml::node &node);
+  void readGroups(const toml::node &node);
+  void readPatterns(const PatternTable &kind, const toml::node &node);
+  void readOverride(const PatternTable &kind, StringRef pattern,
+                    const toml::node &node);
+  void readKey(const Key &key, const toml::node &node);
+  void refuseUnknown(StringRef path, StringRef name, int line);
+
+  bool assign(const Key &, const toml::node &, std::monostate) { return true; }
+  bool assign(const Key &key, const toml::node &node, double *to);
+  bool assign(const Key &key, const toml::node &node, int64_t *to);
+  bool assign(const Key &key, const toml::node &node, bool *to);
+  bool assign(const Key &key, const toml::node &node, std::string *to);
+  bool assign(const Key &key, const toml::node &node, Betas *to);
+  bool assign(const Key &key, const toml::node &node, Patterns *to);
+  bool assign(const Key &key, const toml::node &node, WordField to);
+  template <typename T>
+  bool assign(const Key &key, const toml::node &node, std::optional<T> *to) {
+    T value{};
+    if (!assign(key, node, &value))
+      return false;
+    *to = value;
+    return true;
+  }
+
+  Reading &reading;
+  Recipe &recipe;
+};
+
+} // namespace
+
+static int getLine(const toml::node &node) { return node.source().begin.line; }
+
+static std::string join(StringRef path, StringRef name) {
+  return path.empty() ? name.str() : (path + "." + name).str();
+}
+
+// --- Tables ------------------------------------------------------------------
+
+static bool isTableName(StringRef path) {
+  return llvm::any_of(getKeys(),
+                      [&](const Key &key) { return key.getTable() == path; });
+}
+
+void RecipeReader::readTable(const toml::table &table, StringRef path) {
+  for (auto &&[name, node] : table)
+    readEntry(path, std::string_view(name.str()), node);
+}
+
+void RecipeReader::readEntry(StringRef path, StringRef name,
+                             const toml::node &node) {
+  std::string full = join(path, name);
+  auto patterns = llvm::find_if(
+      getPatternTables(), [&](auto &table) { return full == table.name; });
+  if (name.contains('.'))
+    return refuseUnknown(path, name, getLine(node));
+  if (const Key *key = findKey(full))
+    return readKey(*key, node);
+  if (full == "optimizer.group")
+    return readGroups(node);
+  if (patterns != getPatternTables().end())
+    return readPatterns(*patterns, node);
+  if (full == "data" || full == "eval")
+    return reading.refuse(getLine(node), "[" + full +
+                                             "] is not supported yet: give "
+                                             "the data to tcc-run train");
+  if (!isTableName(full))
+    return refuseUnknown(path, name, getLine(node));
+  if (const toml::table *table = node.as_table())
+    return readTable(*table, full);
+  reading.fail(getLine(node),
+               full + " is " + printValue(node) + ", expected a table");
+}
+
+void RecipeReader::refuseUnknown(StringRef path, StringRef name, int line) {
+  llvm::SmallVector<StringRef> known = {"init", "dropout"};
+  for (const Key &key : getKeys()) {
+    known.push_back(key.name);
+    if (!key.getTable().empty())
+      known.push_back(key.getTable());
+  }
+  std::string full = join(path, name);
+  // A key in the wrong table is found by its own name.
+  auto isSameName = [&](StringRef other) {
+    return other.rsplit('.').second == name;
+  };
+  auto moved = llvm::find_if(known, isSameName);
+  StringRef nearest = moved != known.end() ? *moved : findNearest(full, known);
+  std::string hint =
+      nearest.empty() ? "" : ", did you mean " + nearest.str() + "?";
+  reading.fail(line, "unknown key '" + printName(full) + "'" + hint);
+}
+
+void RecipeReader::readGroups(const toml::node &node) {
+  const toml::array *groups = node.as_array();
+  if (!groups)
+    return reading.fail(getLine(node),
+                        "optimizer.group is " + printValue(node) +
+                            ", expected tables: [[optimizer.group]]");
+  for (const toml::node &group : *groups) {
+    const toml::table *table = group.as_table();
+    if (!table) {
+      reading.fail(getLine(group), "optimizer.group has " + printValue(group) +
+                                       ", expected a table");
+      continue;
+    }
+    recipe.optimizer.groups.emplace_back();
+    readTable(*table, "optimizer.group");
+    if (!table->contains("match"))
+      reading.fail(getLine(group), "optimizer.group needs match");
+  }
+}
+
+void RecipeReader::readPatterns(const PatternTable &kind,
+                                const toml::node &node) {
+  const toml::table *table = node.as_table();
+  if (!table)
+    return reading.fail(getLine(node), std::string(kind.name) + " is " +
+                                           printValue(node) +
+                                           ", expected a table");
+  // The first match wins, and a table is sorted by names.
+  std::vector<std::pair<StringRef, const toml::node *>> entries;
+  for (auto &&[name, value] : *table)
+    entries.emplace_back(std::string_view(name.str()), &value);
+  llvm::sort(entries, [](auto &a, auto &b) {
+    const toml::source_position &x = a.second->source().begin;
+    return x < b.second->source().begin;
+  });
+  for (auto [pattern, value] : entries)
+    readOverride(kind, pattern, *value);
+}
+
+void RecipeReader::readOverride(const PatternTable &kind, StringRef pattern,
+                                const toml::node &node) {
+  std::string name = join(kind.name, printName(pattern));
+  auto value = node.value<std::string_view>();
+  auto words = splitWords(kind.values);
+  if (node.is_table())
+    return reading.fail(getLine(node),
+                        name + " is a table: quote patterns that have dots");
+  if (!words.empty() &&
+      !llvm::is_contained(words, StringRef(value.value_or(""))))
+    return reading.fail(getLine(node), name + " is " + printValue(node) +
+                                           ", expected " +
+                                           joinWords(kind.values));
+  auto supported = splitWords(kind.supported);
+  if (!value || !llvm::is_contained(supported, StringRef(*value)))
+    return reading.refuse(
+        getLine(node),
+        name + " = " + printValue(node) + " is not supported yet" +
+            (supported.empty() ? "" : ", only ") + joinWords(kind.supported));
+  auto position = llvm::find(words, StringRef(*value)) - words.begin();
+  recipe.init.push_back(
+      {{pattern.str(), getLine(node)}, Initializer(position)});
+}
+
+// --- Keys --------------------------------------------------------------------
+
+static bool isListed(const char *list, const toml::node &node) {
+  auto text = node.value<std::string_view>();
+  std::string value = text ? std::string(*text) : printValue(node);
+  return llvm::is_contained(splitWords(list), StringRef(value));
+}
+
+void RecipeReader::readKey(const Key &key, const toml::node &node) {
+  int line = getLine(node);
+  reading.lines[key.name] = line;
+  Field field = key.field ? key.field(recipe) : Field();
+  // A number may also have a name, of what does not exist.
+  bool isNamed = !std::holds_alternative<WordField>(field) &&
+                 !std::holds_alternative<Patterns *>(field) &&
+                 node.is_string() && isListed(key.words, node);
+  auto read = [&](auto to) { return assign(key, node, to); };
+  if (!isNamed && !std::visit(read, field))
+    return reading.fail(line, std::string(key.name) + " is " +
+                                  printValue(node) + ", expected " +
+                                  key.describeValues());
+  if (key.supported ? isListed(key.supported, node) : !isNamed)
+    return;
+  std::string only = key.supported && *key.supported
+                         ? ", only " + joinWords(key.supported)
+                         : "";
+  reading.refuse(line, std::string(key.name) + " = " + printValue(node) +
+                           " is not supported yet" + only);
+}
+
+static std::optional<double> readNumber(const toml::node &node) {
+  if (const auto *integer = node.as_integer())
+    return double(integer->get());
+  if (const auto *number = node.as_floating_point())
+    return number->get();
+  return std::nullopt;
+}
+
+bool RecipeReader::assign(const Key &key, const toml::node &node, double *to) {
+  std::optional<double> number = readNumber(node);
+  if (!number || !key.range->contains(*number))
+    return false;
+  *to = *number;
+  return true;
+}
+
+bool RecipeReader::assign(const Key &key, const toml::node &node, int64_t *to) {
+  const auto *integer = node.as_integer();
+  if (!integer || !key.range->contains(double(integer->get())))
+    return false;
+  *to = integer->get();
+  return true;
+}
+
+bool RecipeReader::assign(const Key &, const toml::node &node, bool *to) {
+  if (!node.is_boolean())
+    return false;
+  *to = node.as_boolean()->get();
+  return true;
+}
+
+bool RecipeReader::assign(const Key &, const toml::node &node,
+                          std::string *to) {
+  if (!node.is_string() || node.as_string()->get().empty())
+    return false;
+  *to = node.as_string()->get();
+  return true;
+}
+
+bool RecipeReader::assign(const Key &key, const toml::node &node, Betas *to) {
+  const toml::array *list = node.as_array();
+  return list && list->size() == to->size() &&
+         assign(key, (*list)[0], &(*to)[0]) &&
+         assign(key, (*list)[1], &(*to)[1]);
+}
+
+bool RecipeReader::assign(const Key &key, const toml::node &node,
+                          Patterns *to) {
+  bool selects = key.name == StringRef("optimizer.no_decay") ||
+                 key.name == StringRef("optimizer.group.match");
+  auto add = [&](const toml::node &item) {
+    auto text = item.value<std::string>();
+    if (text && !text->empty())
+      to->push_back({*text, getLine(item), selects});
+    return text && !text->empty();
+  };
+  auto words = splitWords(key.words);
+  to->clear();
+  if (!words.empty() && node.is_string()) {
+    // All of them, or none.
+    if (node.as_string()->get() == words.front())
+      to->push_back({"*", getLine(node)});
+    return isListed(key.words, node);
+  }
+  if (const toml::array *list = node.as_array())
+    return llvm::all_of(*list, add);
+  return add(node);
+}
+
+bool RecipeReader::assign(const Key &key, const toml::node &node,
+                          WordField to) {
+  auto words = splitWords(key.words);
+  auto text = node.value<std::string_view>();
+  auto word = llvm::find(words, StringRef(text.value_or("")));
+  if (word == words.end())
+    return false;
+  // What is not supported yet has no enumerator.
+  if (!key.supported || isListed(key.supported, node))
+    to.set(to.at, word - words.begin());
+  return true;
+}
+
+// --- The whole ---------------------------------------------------------------
+
+std::optional<Recipe> tcc::train::readRecipe(StringRef text, StringRef name,
+                                             Problems &problems) {
+  Reading reading;
+  if (text.size() > kMaxBytes || text.count('.') > kMaxDots) {
+    reading.fail(1, "a recipe has at most 64 KiB and 2000 dots");
+  } else if (toml::parse_result parsed = toml::parse(std::string_view(text))) {
+    RecipeReader(reading).read(parsed.table());
+    checkRecipe(reading);
+  } else {
+    reading.fail(parsed.error().source().begin.line,
+                 printName(parsed.error().description()));
+  }
+  reading.report(name, problems);
+  if (!reading.findings.empty())
+    return std::nullopt;
+  return std::move(reading.recipe);
+}
+
+std::optional<Recipe> tcc::train::readRecipeFile(const std::string &path,
+                                                 Problems &problems) {
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (file)
+    return readRecipe((*file)->getBuffer(), path, problems);
+  problems.add(ProblemClass::io, path + ": " + file.getError().message());
+  return std::nullopt;
+}

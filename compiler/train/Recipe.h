@@ -1,0 +1,132 @@
+//===- Recipe.h - How a model is trained ------------------------*- C++ -*-===//
+//
+// The recipe as it was read and found consistent: every value is in its range
+// and every feature exists. docs/training.md describes the keys, Keys.h lists
+// them; enumerators stand in the order of their words there.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_TRAIN_RECIPE_H
+#define TCC_COMPILER_TRAIN_RECIPE_H
+
+#include "compiler/train/Pattern.h"
+#include "frontends/Problems.h"
+#include <array>
+#include <limits>
+#include <optional>
+
+namespace tcc::train {
+
+enum class LossKind { CrossEntropy, CausalLm, Mse, Bce, Output };
+enum class LossReduction { GlobalMean, MeanOfMeans };
+enum class OptimizerKind { Sgd, Adam, AdamW, Lion };
+enum class ScheduleKind { Constant, OneCycle, Cosine, Linear, Step };
+enum class AnnealKind { Cos, Linear };
+enum class OnSkip { Advance, Hold };
+enum class ComputeType { F32, F64 };
+enum class LastBatch { Drop, Pad };
+enum class OnNan { Stop, Skip };
+enum class Initializer { Normal, Uniform, Kaiming, Xavier, Zeros, Ones };
+
+using Betas = std::array<double, 2>;
+
+struct LossRecipe {
+  LossKind kind = LossKind::CrossEntropy;
+  /// The output to compare; empty: the model's only one.
+  std::string logits;
+  std::string target = "labels";
+  double labelSmoothing = 0;
+  int64_t ignoreIndex = -100;
+  bool shift = true; // of causal_lm
+  LossReduction reduction = LossReduction::GlobalMean;
+};
+
+/// Parameters with values of their own: what is absent is the optimizer's.
+struct OptimizerGroup {
+  Patterns match;
+  double lrScale = 1;
+  std::optional<double> weightDecay;
+  std::optional<Betas> betas;
+};
+
+struct OptimizerRecipe {
+  OptimizerKind kind = OptimizerKind::Sgd;
+  double lr = 1e-3;
+  double momentum = 0;
+  bool nesterov = false;
+  Betas betas = {0.9, 0.999};
+  double eps = 1e-8;
+  double weightDecay = 0;
+  /// Parameters without decay, whatever their group says.
+  Patterns noDecay;
+  /// The first one that matches is a parameter's group.
+  std::vector<OptimizerGroup> groups;
+
+  /// PyTorch's defaults for `kind`; Lion's are those of its authors.
+  static OptimizerRecipe getDefaults(OptimizerKind kind);
+};
+
+struct ScheduleRecipe {
+  ScheduleKind kind = ScheduleKind::Constant;
+  int64_t warmupSteps = 0;
+  /// Those of warm-up included; the recipe's steps if absent.
+  std::optional<int64_t> totalSteps;
+  std::optional<double> maxLr;
+  double pctStart = 0.3, divFactor = 25, finalDivFactor = 1e4;
+  AnnealKind anneal = AnnealKind::Cos;
+  bool threePhase = false;
+  double baseMomentum = 0.85, maxMomentum = 0.95;
+  double etaMin = 0;
+  std::optional<int64_t> stepSize;
+  double gamma = 0.1;
+  OnSkip onSkip = OnSkip::Advance;
+};
+
+struct BatchRecipe {
+  std::optional<int64_t> micro, global;
+  int64_t accumulate = 1;
+  double clipNorm = std::numeric_limits<double>::infinity();
+  double clipValue = std::numeric_limits<double>::infinity();
+  LastBatch last = LastBatch::Drop;
+};
+
+struct ParamsRecipe {
+  /// Without `train`, all parameters that `freeze` does not match.
+  Patterns train, freeze, constant, reinit;
+  std::optional<double> ema;
+};
+
+/// A value for what a pattern matches; the first match wins.
+template <typename T> struct Override {
+  Pattern pattern;
+  T value;
+};
+
+struct Recipe {
+  std::optional<int64_t> steps;
+  int64_t seed = 0;
+  LossRecipe loss;
+  OptimizerRecipe optimizer;
+  ScheduleRecipe schedule;
+  BatchRecipe batch;
+  ParamsRecipe params;
+  ComputeType compute = ComputeType::F32;
+  double lossScale = 1;
+  OnNan onNan = OnNan::Stop;
+  /// The batch norms that are trained; others keep their statistics.
+  Patterns batchNorm = {{"*"}};
+  std::vector<Override<Initializer>> init;
+  std::vector<Override<double>> dropout;
+};
+
+/// Reads the TOML `text` of the file `name`; all that is wrong with it is added
+/// to `problems`, each as `name:LINE: message`, and then the result is nullopt.
+std::optional<Recipe> readRecipe(llvm::StringRef text, llvm::StringRef name,
+                                 Problems &problems);
+
+/// The same for a file.
+std::optional<Recipe> readRecipeFile(const std::string &path,
+                                     Problems &problems);
+
+} // namespace tcc::train
+
+#endif // TCC_COMPILER_TRAIN_RECIPE_H

@@ -1,0 +1,248 @@
+#include "compiler/train/Keys.h"
+
+#include "llvm/Support/raw_ostream.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <fstream>
+#include <sstream>
+
+using namespace tcc;
+using namespace tcc::train;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+/// The least that a recipe has.
+constexpr const char *kLoss = "loss.kind = 'mse'\n";
+
+Recipe read(const std::string &text) {
+  Problems problems;
+  std::optional<Recipe> recipe = readRecipe(text, "r.toml", problems);
+  std::string messages;
+  llvm::raw_string_ostream stream(messages);
+  problems.print(stream);
+  EXPECT_TRUE(recipe.has_value()) << messages;
+  return recipe.value_or(Recipe());
+}
+
+/// The messages, and the exit code at the end.
+std::vector<std::string> refuse(const std::string &text) {
+  Problems problems;
+  EXPECT_FALSE(readRecipe(text, "r.toml", problems).has_value());
+  std::vector<std::string> messages;
+  for (const Problem &problem : problems.get())
+    messages.push_back(problem.message);
+  messages.push_back("exit " + std::to_string(problems.getExitCode()));
+  return messages;
+}
+
+TEST(RecipeTest, ReadsAllTables) {
+  Recipe recipe = read(R"(
+    steps = 100
+    loss = { kind = "causal_lm", label_smoothing = 0.1 }
+    [optimizer]
+    kind = "adamw"
+    lr = 1
+    betas = [0.8, 0.95]
+    no_decay = ["ndim<=1", "*.scale"]
+    [[optimizer.group]]
+    match = "head.*"
+    lr_scale = 0.5
+    [[optimizer.group]]
+    match = ["embedding"]
+    weight_decay = 0.0
+    [schedule]
+    kind = "one_cycle"
+    max_lr = 3e-3
+    [batch]
+    micro = 8
+    global = 32
+    clip_norm = 1.0
+    [batchnorm]
+    mode = ["bn1*"]
+    [init]
+    "z*" = "zeros"
+    "a*" = "ones"
+  )");
+  EXPECT_EQ(recipe.loss.kind, LossKind::CausalLm);
+  EXPECT_EQ(recipe.optimizer.kind, OptimizerKind::AdamW);
+  EXPECT_EQ(recipe.optimizer.lr, 1.0);
+  EXPECT_THAT(recipe.optimizer.betas, ElementsAre(0.8, 0.95));
+  ASSERT_EQ(recipe.optimizer.noDecay.size(), 2u);
+  EXPECT_EQ(recipe.optimizer.noDecay[0].line, 8);
+  ASSERT_EQ(recipe.optimizer.groups.size(), 2u);
+  EXPECT_EQ(recipe.optimizer.groups[0].lrScale, 0.5);
+  EXPECT_FALSE(recipe.optimizer.groups[0].weightDecay.has_value());
+  EXPECT_EQ(recipe.optimizer.groups[1].weightDecay, 0.0);
+  EXPECT_EQ(recipe.schedule.totalSteps, 100);
+  EXPECT_EQ(recipe.batch.accumulate, 4);
+  EXPECT_EQ(recipe.batchNorm[0].text, "bn1*");
+  // In the order of the file: the first match wins.
+  ASSERT_EQ(recipe.init.size(), 2u);
+  EXPECT_EQ(recipe.init[0].pattern.text, "z*");
+  EXPECT_EQ(recipe.init[1].value, Initializer::Ones);
+}
+
+TEST(RecipeTest, DefaultsAreThoseOfTheOptimizer) {
+  auto optimizer = [](const char *kind) {
+    return read(std::string(kLoss) + "optimizer.kind = '" + kind + "'")
+        .optimizer;
+  };
+  EXPECT_EQ(optimizer("sgd").weightDecay, 0);
+  EXPECT_EQ(optimizer("adam").weightDecay, 0);
+  EXPECT_EQ(optimizer("adamw").weightDecay, 0.01);
+  EXPECT_EQ(optimizer("adamw").lr, 1e-3);
+  EXPECT_EQ(optimizer("lion").lr, 1e-4);
+  EXPECT_THAT(optimizer("lion").betas, ElementsAre(0.9, 0.99));
+}
+
+TEST(RecipeTest, ListsAllProblemsInOrderOfLines) {
+  EXPECT_THAT(
+      refuse("loss.kind = 'mse'\n[optimiser]\nkind = 'sgd'\n[optimizer]\n"
+             "kind = 'sgd'\nlr = -1\nmomentun = 0.9\nbetas = [0.9]\n"
+             "[schedule]\nkind = 'cosin'\ntotal_steps = 1.5\n"),
+      ElementsAre(
+          "r.toml:2: unknown key 'optimiser', did you mean optimizer?",
+          "r.toml:6: optimizer.lr is -1, expected number at least 0",
+          "r.toml:7: unknown key 'optimizer.momentun', did you mean "
+          "optimizer.momentum?",
+          "r.toml:8: optimizer.betas is a list, expected two numbers at least "
+          "0 and below 1",
+          "r.toml:8: optimizer.betas is not for sgd, only for adam, adamw, "
+          "lion",
+          "r.toml:10: schedule.kind is 'cosin', expected constant, "
+          "one_cycle, cosine, linear, step",
+          "r.toml:11: schedule.total_steps is 1.5, expected integer at least 1",
+          "r.toml:11: schedule.total_steps is not for constant, only for "
+          "one_cycle, cosine, linear",
+          "exit 3"));
+}
+
+TEST(RecipeTest, FindsAKeyInTheWrongTable) {
+  EXPECT_THAT(refuse("lr = 1\nloss.kind = 'mse'\noptimizer.kind = 'sgd'"),
+              ElementsAre("r.toml:1: unknown key 'lr', did you mean "
+                          "optimizer.lr?",
+                          "exit 3"));
+}
+
+TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
+  std::string base = std::string(kLoss) + "optimizer.kind = 'sgd'\n";
+  EXPECT_THAT(refuse(base + "precision.compute = 'bf16'"),
+              ElementsAre("r.toml:3: precision.compute = 'bf16' is not "
+                          "supported yet, only f32, f64",
+                          "exit 4"));
+  for (const char *line :
+       {"parallel.data = 2", "parallel.data = 'auto'", "batch.micro = 'auto'",
+        "memory.budget = '1GiB'", "memory.checkpoint = 'blocks'",
+        "precision.loss_scale = 'dynamic'", "precision.keep_f32 = ['a']",
+        "batch.last = 'pad'", "numerics.spike_z = 3", "dropout.'*' = 0.1",
+        "init.'*' = 'normal'", "data.path = 'x'"})
+    EXPECT_THAT(refuse(base + line),
+                ElementsAre(HasSubstr("not supported yet"), "exit 4"))
+        << line;
+  read(base + "parallel.data = 1\nprecision.loss_scale = 1.0\n"
+              "precision.master_weights = true\nmemory.checkpoint = 'none'");
+}
+
+TEST(RecipeTest, ChecksThatKeysGoTogether) {
+  auto find = [](const std::string &line) {
+    return refuse(std::string(kLoss) + "optimizer.kind = 'sgd'\n" + line)[0];
+  };
+  EXPECT_THAT(find("schedule.kind = 'cosine'"),
+              HasSubstr("needs schedule.total_steps, or steps"));
+  EXPECT_THAT(find("steps = 9\nschedule.kind = 'one_cycle'"),
+              HasSubstr("needs schedule.max_lr"));
+  EXPECT_THAT(find("schedule.kind = 'step'"),
+              HasSubstr("needs schedule.step_size"));
+  EXPECT_THAT(find("steps = 9\n[schedule]\nwarmup_steps = 9"),
+              HasSubstr("r.toml:5: schedule.warmup_steps is 9, expected less"));
+  EXPECT_THAT(find("optimizer.nesterov = true"),
+              HasSubstr("needs optimizer.momentum"));
+  EXPECT_THAT(find("optimizer.eps = 1"), HasSubstr("is not for sgd"));
+  EXPECT_THAT(find("loss.shift = true"), HasSubstr("is not for mse"));
+  EXPECT_THAT(find("[batch]\nglobal = 8"), HasSubstr("needs batch.micro"));
+  EXPECT_THAT(find("[batch]\nglobal = 8\nmicro = 3"),
+              HasSubstr("expected batch.micro times"));
+  EXPECT_THAT(find("[[optimizer.group]]\nlr_scale = 2"),
+              HasSubstr("r.toml:3: optimizer.group needs match"));
+  EXPECT_THAT(find("[init]\nfc.weight = 'zeros'"),
+              HasSubstr("quote patterns that have dots"));
+  EXPECT_THAT(refuse(""),
+              ElementsAre("r.toml:1: loss.kind is missing",
+                          "r.toml:1: optimizer.kind is missing", "exit 3"));
+}
+
+TEST(RecipeTest, RefusesNumbersThatAreNone) {
+  std::string base = std::string(kLoss) + "optimizer.kind = 'adam'\n";
+  for (const char *line :
+       {"optimizer.lr = nan", "optimizer.lr = inf", "optimizer.betas = [1, 0]",
+        "optimizer.eps = '1'", "steps = 0", "batch.clip_norm = 0",
+        "batch.accumulate = 1.0", "params.ema = 1", "seed = 1979-05-27"})
+    EXPECT_THAT(refuse(base + line),
+                ElementsAre(HasSubstr("expected"), "exit 3"))
+        << line;
+  EXPECT_EQ(read(base + "batch.clip_norm = inf").batch.clipNorm,
+            std::numeric_limits<double>::infinity());
+}
+
+TEST(RecipeTest, TakesAnyBytes) {
+  EXPECT_THAT(refuse("loss = "),
+              ElementsAre(HasSubstr("r.toml:1: "), "exit 3"));
+  EXPECT_THAT(refuse("\xff\xfe"),
+              ElementsAre(HasSubstr("r.toml:1: "), "exit 3"));
+  EXPECT_THAT(
+      refuse("\"a\\nb\" = 1\n" + std::string(kLoss) + "optimizer.kind = 'sgd'"),
+      ElementsAre("r.toml:1: unknown key 'a?b'", "exit 3"));
+  refuse(std::string(1000000, '['));
+  for (int depth : {1999, 30000}) {
+    std::string deep = "a";
+    for (int i = 0; i < depth; ++i)
+      deep += ".a";
+    refuse(deep + " = 1");
+  }
+  refuse("a = " + std::string(60000, '['));
+  refuse("loss = 3\noptimizer = [1]\ninit = 1\noptimizer.group = 2");
+}
+
+/// The number or word of the key, as the table of keys would say it.
+std::string print(const Key &key, Recipe &recipe) {
+  auto number = [](auto value) {
+    std::ostringstream text;
+    text << std::boolalpha << value;
+    return text.str();
+  };
+  Field field = key.field(recipe);
+  if (auto *real = std::get_if<double *>(&field))
+    return number(**real);
+  if (auto *integer = std::get_if<int64_t *>(&field))
+    return number(**integer);
+  if (auto *flag = std::get_if<bool *>(&field))
+    return number(**flag);
+  if (auto *word = std::get_if<WordField>(&field))
+    return splitWords(key.words)[word->get(word->at)].str();
+  return "";
+}
+
+TEST(RecipeTest, DefaultsAreAsDescribed) {
+  Recipe recipe;
+  recipe.optimizer.groups.emplace_back();
+  for (const Key &key : getKeys()) {
+    std::string value = key.field ? print(key, recipe) : "";
+    if (!value.empty() && key.initial != std::string("needed"))
+      EXPECT_EQ(value, llvm::StringRef(key.initial).split(',').first.str())
+          << key.name;
+  }
+}
+
+TEST(RecipeTest, DocumentsEachKey) {
+  std::ifstream file(TCC_DOCS "/training.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr(describeKeys()))
+      << "docs/training.md should have this table:\n"
+      << describeKeys();
+}
+
+} // namespace
