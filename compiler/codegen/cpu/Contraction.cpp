@@ -46,6 +46,10 @@ private:
   void emitTileOf(Value rowPanel, Value columnPanel, int64_t rows,
                   int64_t columns, Value lastRow);
   void prefetchNextPanel(MatrixTile &tile, Value rowPanel, Value columnPanel);
+  void prefetchNextRows(MatrixTile &tile, Value rowPanel);
+  void prefetchResults(Value rowPanel, Value columnPanel, int64_t rows,
+                       int64_t columns);
+  void whenLast(function_ref<void()> body);
   void emitEpilogue(Value rowPanel, Value columnPanel);
 };
 
@@ -135,8 +139,15 @@ void ContractionEmitter::emitPanelPair(Value rowPanel, Value columnPanel) {
         [&] { emitTileOfColumns(rowPanel, columnPanel, tail); },
         [&] { emitTileOfColumns(rowPanel, columnPanel, panelColumns); });
   }
-  b.when(isLast ? isLast : Value(b.create<arith::ConstantIntOp>(1, 1)),
-         [&] { emitEpilogue(rowPanel, columnPanel); });
+  whenLast([&] { emitEpilogue(rowPanel, columnPanel); });
+}
+
+/// In the last block of k.
+void ContractionEmitter::whenLast(function_ref<void()> body) {
+  if (isLast)
+    b.when(isLast, body);
+  else
+    body();
 }
 
 /// Rows that do not exist cost as much as others: the last panel has a tile of
@@ -187,6 +198,7 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
   }
   if (!c.rhs.pack && constantOf(rhs.kStride) == panelColumns)
     prefetchNextPanel(tile, rowPanel, columnPanel);
+  prefetchNextRows(tile, rowPanel);
   if (sums) {
     Value number =
         b.linearize({columnPanel, rowPanel},
@@ -198,6 +210,7 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
         b.create<arith::SelectOp>(isLast, finished.pointer, sums.pointer);
     tile.intoOffset = b.create<arith::SelectOp>(isLast, zero, tile.fromOffset);
   }
+  prefetchResults(rowPanel, columnPanel, rows, columns);
   emitTile(b, tile, c.arithmetic, c.unit);
 }
 
@@ -212,10 +225,38 @@ void ContractionEmitter::prefetchNextPanel(MatrixTile &tile, Value rowPanel,
   if (rows <= streamingRows)
     return;
   int64_t tiles = llvm::divideCeil(std::max<int64_t>(rows, 1), c.blocking.rows);
-  tile.aheadStride = llvm::divideCeil(panelColumns, tiles);
+  int64_t stride = llvm::divideCeil(panelColumns, tiles);
   PanelView next = rhs.at(b, b.add(columnPanel, b.index(1)), b.index(0));
-  Value share = b.mul(rowPanel, b.mul(depth, b.index(tile.aheadStride)));
-  tile.ahead = b.add(next.offset, share);
+  Value share = b.mul(rowPanel, b.mul(depth, b.index(stride)));
+  tile.ahead.push_back({rhs.base, b.add(next.offset, share), stride});
+}
+
+/// So do those of a few columns the fetching of the next rows, where these lie
+/// one after the other. More columns use a row often enough.
+void ContractionEmitter::prefetchNextRows(MatrixTile &tile, Value rowPanel) {
+  constexpr int64_t fewColumns = 4 * panelColumns;
+  std::optional<int64_t> columns = constantOf(c.n), depth = constantOf(c.k);
+  if (!c.lhs.view || !c.blocking.isWholeDepth || !depth || !columns ||
+      *columns > fewColumns || constantOf(lhs.kStride) != 1 ||
+      constantOf(lhs.laneStride) != depth)
+    return;
+  PanelView next = lhs.at(b, b.add(rowPanel, b.index(1)), b.index(0));
+  tile.ahead.push_back({lhs.base, next.offset, c.blocking.rows});
+}
+
+/// What finishes a tile is fetched while the last products are summed, unless
+/// these are so many that it would have left the first-level cache again.
+void ContractionEmitter::prefetchResults(Value rowPanel, Value columnPanel,
+                                         int64_t rows, int64_t columns) {
+  if (!c.prefetchResults || c.blocking.k > Blocking().k)
+    return;
+  Value first = b.add(firstRow, b.mul(rowPanel, b.index(c.blocking.rows)));
+  Value column = b.mul(columnPanel, b.index(panelColumns));
+  whenLast([&] {
+    for (int64_t row = 0; row < rows; ++row)
+      c.prefetchResults(b, batch, b.add(first, b.index(row)),
+                        b.add(firstColumn, column), columns);
+  });
 }
 
 void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {

@@ -48,6 +48,11 @@ struct MatrixOperand {
 using EpilogueFunction = std::function<void(KernelBuilder &, Value sum,
                                             Value batch, Value i, Value j)>;
 
+/// Fetches what the epilogue of `count` elements of row i from j on reads and
+/// writes.
+using PrefetchFunction = std::function<void(KernelBuilder &, Value batch,
+                                            Value i, Value j, int64_t count)>;
+
 /// What is known of the sizes when the kernel is planned.
 struct ContractionSizes {
   std::optional<int64_t> batch, m, n, k;
@@ -72,6 +77,7 @@ struct Contraction {
   MatrixOperand lhs = {}, rhs = {};
   Arithmetic arithmetic = {};
   EpilogueFunction epilogue = {};
+  PrefetchFunction prefetchResults = {};
   Blocking blocking = {};
   VectorUnit unit = {};
 };

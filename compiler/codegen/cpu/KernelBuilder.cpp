@@ -273,6 +273,11 @@ void KernelBuilder::prefetch(Memory from, Value at, CacheLevel level) {
   create<LLVM::Prefetch>(address(from, at), read, level, data);
 }
 
+void KernelBuilder::prefetchForStore(Memory to, Value at) {
+  constexpr int write = 1, data = 1;
+  create<LLVM::Prefetch>(address(to, at), write, firstLevel, data);
+}
+
 Memory KernelBuilder::allocate(Type element, int64_t count) {
   Value size = create<LLVM::ConstantOp>(getI64Type(), count);
   auto pointer = LLVM::LLVMPointerType::get(getContext());

@@ -99,6 +99,8 @@ public:
   enum CacheLevel { secondLevel = 2, firstLevel = 3 };
   /// Brings the element into a cache; it need not exist.
   void prefetch(Memory from, Value at, CacheLevel level);
+  /// Likewise into the first one, to be written.
+  void prefetchForStore(Memory to, Value at);
   /// `count` elements on the stack; call it outside of loops.
   Memory allocate(mlir::Type element, int64_t count);
   /// The memory from element `offset` on.

@@ -58,7 +58,7 @@ private:
   Value widen(Value x, bool isUnsigned);
   Value multiplyAdd(Value x, Value y, Value sum);
   Value rowOffset(int64_t row);
-  void prefetchAhead(Value k);
+  void prefetchAhead(Value k, int64_t step);
   Value sumPosition(Value offset, int64_t row, int64_t column);
   SmallVector<Value> initialSums(int64_t firstColumn);
 };
@@ -72,11 +72,15 @@ Value SubTile::rowOffset(int64_t row) {
   return b.add(tile.lhs.offset, b.mul(i, tile.lhs.laneStride));
 }
 
-void SubTile::prefetchAhead(Value k) {
-  if (!tile.ahead)
-    return;
-  Value at = b.add(tile.ahead, b.mul(k, b.index(tile.aheadStride)));
-  b.prefetch(tile.rhs.base, at, KernelBuilder::secondLevel);
+/// For the `step`th k of an iteration: those that reach another line.
+void SubTile::prefetchAhead(Value k, int64_t step) {
+  for (const Prefetch &next : tile.ahead) {
+    int64_t line = lineBytes / bytesOf(next.base.element);
+    if (step * next.stride % line >= next.stride)
+      continue;
+    Value at = b.add(next.offset, b.mul(k, b.index(next.stride)));
+    b.prefetch(next.base, at, KernelBuilder::secondLevel);
+  }
 }
 
 Value SubTile::sumPosition(Value offset, int64_t row, int64_t column) {
@@ -146,7 +150,6 @@ SmallVector<Value> SubTile::accumulateRuns(ValueRange sums) {
 /// constant distances from a few pointers.
 SmallVector<Value> SubTile::accumulate(const Rows &rows, Value shift,
                                        Value from, Value to, ValueRange sums) {
-  const int64_t line = lineBytes / bytesOf(tile.rhs.base.element);
   auto steps = [&](Value first, int64_t count, ValueRange carried) {
     Value k = b.add(shift, first);
     Memory panel = b.from(columns, b.mul(k, tile.rhs.kStride));
@@ -155,8 +158,7 @@ SmallVector<Value> SubTile::accumulate(const Rows &rows, Value shift,
       own.starts.push_back(b.from(start, b.mul(first, rows.stride)));
     SmallVector<Value> next(carried);
     for (int64_t i = 0; i < count; ++i) {
-      if (i * tile.aheadStride % line < tile.aheadStride)
-        prefetchAhead(b.add(k, b.index(i)));
+      prefetchAhead(b.add(k, b.index(i)), i);
       next = multiply(own, panel, i, next);
     }
     return next;

@@ -65,6 +65,14 @@ struct Arithmetic {
 using RowRuns =
     std::function<llvm::SmallVector<Memory>(KernelBuilder &, Value number)>;
 
+/// What will be needed soon: the elements of `base` from `offset` on, of which
+/// each k fetches `stride` into the second-level cache.
+struct Prefetch {
+  Memory base;
+  Value offset;
+  int64_t stride;
+};
+
 /// One tile. Element (i, j) of the sums lies at sums[offset + i * 64 + j].
 struct MatrixTile {
   PanelView lhs, rhs;   // standing at the tile's first k
@@ -77,8 +85,7 @@ struct MatrixTile {
   Value lastRow = {}; // rows past it read it again; null: they may be read
   Memory into = {};
   Value intoOffset = {};
-  Value ahead = {}; // a position of rhs.base needed soon, for k = 0; or null
-  int64_t aheadStride = 0; // and how much further it is for each next k
+  llvm::SmallVector<Prefetch, 2> ahead = {};
   Memory from = {};
   Value fromOffset = {}; // sums of the k before; null if none are
   Value isFirst = {};    // none are where this is true

@@ -111,8 +111,8 @@ private:
   cpu::MatrixOperand filterOperand();
   Value patchElement(KernelBuilder &b, Value group, Value row, Value k);
   Value filterElement(KernelBuilder &b, Value group, Value column, Value k);
-  void emitEpilogue(KernelBuilder &b, Value sum, Value group, Value row,
-                    Value column);
+  SmallVector<Value> resultIndices(KernelBuilder &b, Value group, Value row,
+                                   Value column);
 };
 
 } // namespace
@@ -206,15 +206,16 @@ Value ConvolutionEmitter::filterElement(KernelBuilder &b, Value group,
   return frame.elements.element(b, frame.loc, plan.op.getFilter(), at);
 }
 
-void ConvolutionEmitter::emitEpilogue(KernelBuilder &b, Value sum, Value group,
-                                      Value row, Value column) {
+SmallVector<Value> ConvolutionEmitter::resultIndices(KernelBuilder &b,
+                                                     Value group, Value row,
+                                                     Value column) {
   SmallVector<Value> at(plan.pixels.size() - 1, b.index(0));
   if (plan.rowsArePositions)
     at.push_back(row);
   else
     at = b.delinearize(row, pixelSizes(b));
   at.push_back(b.add(b.mul(group, b.index(plan.filters)), column));
-  emitResults(b, frame, sum, at);
+  return at;
 }
 
 void ConvolutionEmitter::emit() {
@@ -227,8 +228,9 @@ void ConvolutionEmitter::emit() {
                   plan.isPaired};
   c.blocking = plan.blocking;
   c.unit = {frame.options.vectorBytes, frame.options.hasPairProducts};
-  c.epilogue = [this](KernelBuilder &b, Value sum, Value batch, Value i,
-                      Value j) { emitEpilogue(b, sum, batch, i, j); };
+  addResults(c, frame, [this](KernelBuilder &b, Value batch, Value i, Value j) {
+    return resultIndices(b, batch, i, j);
+  });
   cpu::emitContraction(b, c, frame.firstTask, frame.lastTask, frame.scratch);
 }
 

@@ -174,7 +174,8 @@ private:
   }
   cpu::MatrixOperand operand(const MatrixSide &side, const MatrixAccess &access,
                              int64_t width);
-  void emitEpilogue(KernelBuilder &b, Value sum, Value batch, Value i, Value j);
+  SmallVector<Value> resultIndices(KernelBuilder &b, Value batch, Value i,
+                                   Value j);
 };
 
 } // namespace
@@ -193,8 +194,8 @@ cpu::MatrixOperand MatmulEmitter::operand(const MatrixSide &side,
   return makeOperand(frame, access, source, width);
 }
 
-void MatmulEmitter::emitEpilogue(KernelBuilder &b, Value sum, Value batch,
-                                 Value i, Value j) {
+SmallVector<Value> MatmulEmitter::resultIndices(KernelBuilder &b, Value batch,
+                                                Value i, Value j) {
   SmallVector<Value> at(plan.batchExtents.size(), b.index(0));
   if (plan.batchIsRows && !plan.rowsArePositions) {
     SmallVector<Value> rows = sizes(b, plan.batchExtents);
@@ -205,7 +206,7 @@ void MatmulEmitter::emitEpilogue(KernelBuilder &b, Value sum, Value batch,
     at = b.delinearize(batch, sizes(b, plan.batchExtents));
   }
   at.append({i, j});
-  emitResults(b, frame, sum, at);
+  return at;
 }
 
 void MatmulEmitter::emit() {
@@ -220,8 +221,9 @@ void MatmulEmitter::emit() {
                   plan.rhsAccess.isUnsigned, plan.isPaired};
   c.blocking = plan.blocking;
   c.unit = {frame.options.vectorBytes, frame.options.hasPairProducts};
-  c.epilogue = [this](KernelBuilder &b, Value sum, Value batch, Value i,
-                      Value j) { emitEpilogue(b, sum, batch, i, j); };
+  addResults(c, frame, [this](KernelBuilder &b, Value batch, Value i, Value j) {
+    return resultIndices(b, batch, i, j);
+  });
   cpu::emitContraction(b, c, frame.firstTask, frame.lastTask, frame.scratch);
 }
 

@@ -233,6 +233,58 @@ void emitResults(KernelBuilder &b, KernelFrame &frame, Value sum,
     frame.elements.storeElement(b, frame.loc, yielded, indices, buffer);
 }
 
+/// The inputs of the region that are read at the indices of its results.
+static SmallVector<Value> getInputsOfResults(KernelFrame &frame) {
+  Operation *kernel = getAnchor(frame.region);
+  llvm::SetVector<Value> needed;
+  SmallVector<Value> inputs;
+  needed.insert(frame.getYields().begin(), frame.getYields().end());
+  for (size_t i = 0; i < needed.size(); ++i) {
+    Operation *op = needed[i].getDefiningOp();
+    if (!op)
+      inputs.push_back(needed[i]);
+    else if (op != kernel && isa<PointwiseOpInterface>(op))
+      needed.insert(op->operand_begin(), op->operand_end());
+  }
+  return inputs;
+}
+
+/// Fetches what emitResults reads and writes at `indices` and for so many
+/// elements from there on.
+static void prefetchResults(KernelBuilder &b, KernelFrame &frame,
+                            ValueRange indices, int64_t count) {
+  constexpr int64_t lineBytes = 64;
+  auto forEachLine = [&](Value tensor, const Buffer &buffer,
+                         function_ref<void(cpu::Memory, Value)> body) {
+    int64_t bytes = getStorageBytes(buffer.getElementType());
+    Value at = frame.elements.position(b, frame.loc, tensor, indices);
+    at = b.mul(at, b.index(bytes));
+    for (int64_t i = 0; i < count * bytes; i += lineBytes)
+      body({buffer.getPointer(), b.getI8Type()}, b.add(at, b.index(i)));
+  };
+  for (Value input : getInputsOfResults(frame))
+    forEachLine(input, frame.elements.getBuffer(input),
+                [&](cpu::Memory from, Value at) {
+                  b.prefetch(from, at, KernelBuilder::firstLevel);
+                });
+  for (auto [yielded, buffer] :
+       llvm::zip_equal(frame.getYields(), frame.results))
+    forEachLine(yielded, buffer,
+                [&](cpu::Memory to, Value at) { b.prefetchForStore(to, at); });
+}
+
+void addResults(cpu::Contraction &contraction, KernelFrame &frame,
+                ResultIndices indices) {
+  contraction.epilogue = [=, &frame](KernelBuilder &b, Value sum, Value batch,
+                                     Value i, Value j) {
+    emitResults(b, frame, sum, indices(b, batch, i, j));
+  };
+  contraction.prefetchResults = [=, &frame](KernelBuilder &b, Value batch,
+                                            Value i, Value j, int64_t count) {
+    prefetchResults(b, frame, indices(b, batch, i, j), count);
+  };
+}
+
 static bool repeatsOverAxes(BroadcastOp op, int64_t first, int64_t end) {
   Extents from = getExtents(op.getX());
   int64_t added = getExtents(op.getResult()).size() - from.size();

@@ -79,6 +79,14 @@ cpu::ElementFunction pairElements(cpu::ElementFunction element);
 void emitResults(cpu::KernelBuilder &b, KernelFrame &frame, Value sum,
                  ValueRange indices);
 
+/// The indices of sum (batch, i, j) in the result of the kernel's op.
+using ResultIndices = std::function<llvm::SmallVector<Value>(
+    cpu::KernelBuilder &, Value batch, Value i, Value j)>;
+
+/// Lets the contraction pass its sums through the region to the results.
+void addResults(cpu::Contraction &contraction, KernelFrame &frame,
+                ResultIndices indices);
+
 /// True if the region reads nothing between its op and its results that tells
 /// axes [first, end) of the op's result apart: then any indices of one
 /// row-major position serve.
