@@ -20,8 +20,8 @@ int Reading::getLine(StringRef key) const {
 }
 
 void Reading::report(StringRef file, Problems &problems) {
-  llvm::stable_sort(findings, [](const Finding &a, const Finding &b) {
-    return a.line < b.line;
+  llvm::sort(findings, [](const Finding &a, const Finding &b) {
+    return std::tie(a.line, a.message) < std::tie(b.line, b.message);
   });
   for (const Finding &finding : findings)
     problems.add(finding.kind, (file + ":" + llvm::Twine(finding.line) + ": " +

@@ -1,6 +1,6 @@
 #include "compiler/train/Keys.h"
+#include "tests/compiler/train/Fixture.h"
 
-#include "llvm/Support/raw_ostream.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -17,16 +17,6 @@ namespace {
 /// The least that a recipe has.
 constexpr const char *kLoss = "loss.kind = 'mse'\n";
 
-Recipe read(const std::string &text) {
-  Problems problems;
-  std::optional<Recipe> recipe = readRecipe(text, "r.toml", problems);
-  std::string messages;
-  llvm::raw_string_ostream stream(messages);
-  problems.print(stream);
-  EXPECT_TRUE(recipe.has_value()) << messages;
-  return recipe.value_or(Recipe());
-}
-
 /// The messages, and the exit code at the end.
 std::vector<std::string> refuse(const std::string &text) {
   Problems problems;
@@ -39,7 +29,7 @@ std::vector<std::string> refuse(const std::string &text) {
 }
 
 TEST(RecipeTest, ReadsAllTables) {
-  Recipe recipe = read(R"(
+  Recipe recipe = parseRecipe(R"(
     steps = 100
     loss = { kind = "causal_lm", label_smoothing = 0.1 }
     [optimizer]
@@ -87,7 +77,7 @@ TEST(RecipeTest, ReadsAllTables) {
 
 TEST(RecipeTest, DefaultsAreThoseOfTheOptimizer) {
   auto optimizer = [](const char *kind) {
-    return read(std::string(kLoss) + "optimizer.kind = '" + kind + "'")
+    return parseRecipe(std::string(kLoss) + "optimizer.kind = '" + kind + "'")
         .optimizer;
   };
   EXPECT_EQ(optimizer("sgd").weightDecay, 0);
@@ -142,7 +132,8 @@ TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
     EXPECT_THAT(refuse(base + line),
                 ElementsAre(HasSubstr("not supported yet"), "exit 4"))
         << line;
-  read(base + "parallel.data = 1\nprecision.loss_scale = 1.0\n"
+  parseRecipe(base +
+              "parallel.data = 1\nprecision.loss_scale = 1.0\n"
               "precision.master_weights = true\nmemory.checkpoint = 'none'");
 }
 
@@ -183,7 +174,7 @@ TEST(RecipeTest, RefusesNumbersThatAreNone) {
     EXPECT_THAT(refuse(base + line),
                 ElementsAre(HasSubstr("expected"), "exit 3"))
         << line;
-  EXPECT_EQ(read(base + "batch.clip_norm = inf").batch.clipNorm,
+  EXPECT_EQ(parseRecipe(base + "batch.clip_norm = inf").batch.clipNorm,
             std::numeric_limits<double>::infinity());
 }
 

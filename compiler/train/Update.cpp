@@ -1,0 +1,177 @@
+#include "compiler/train/Update.h"
+
+#include "compiler/train/Optimizer.h"
+
+using namespace mlir;
+using namespace tcc::train;
+using namespace tcc::graph;
+
+static std::string getSlotName(StringRef slot, const ParameterTraits &owner) {
+  return (slot + "/" + owner.name).str();
+}
+
+void tcc::train::declareUpdate(VariableTable &table, const Recipe &recipe,
+                               ArrayRef<TrainedType> trained) {
+  declareSettings(table, recipe);
+  for (const TrainedType &parameter : trained) {
+    const std::string &owner = parameter.traits.name;
+    for (StringRef slot : getSlots(recipe))
+      table.declare(getSlotName(slot, parameter.traits), VariableKind::slot,
+                    parameter.type, 0.0, owner);
+    if (recipe.params.ema)
+      table.declare({getSlotName("ema", parameter.traits), VariableKind::slot,
+                     parameter.type, owner, table.get(owner).initial});
+  }
+}
+
+namespace {
+
+/// The update of one step. What it says about "f64" is a scalar of it.
+class Update {
+public:
+  Update(StepFunction &step, const Recipe &recipe)
+      : step(step), recipe(recipe), emitter(step.getBuilder(), step.getLoc()),
+        settings(step, emitter), iteration(readCount("step/iteration")),
+        updates(readCount("step/updates")),
+        rates(emitSchedule(settings, iteration, updates)) {}
+
+  Metrics emit(ArrayRef<TrainedParameter> parameters, Expr lossTotal,
+               Expr count, int64_t nominalCount);
+
+private:
+  Expr readCount(StringRef name) { return toNumber(emitter, step.read(name)); }
+  Expr wrap(Value value) const { return {value, &emitter}; }
+  Expr isFinite(Expr x) const;
+  Expr emitNorm(ArrayRef<TrainedParameter> parameters) const;
+  Expr emitClipping(Expr norm) const;
+  /// i1: whether the step changes anything.
+  Expr check(Expr norm, Expr lossTotal, Expr count);
+  void updateParameter(const TrainedParameter &parameter, Expr scale, Expr ok);
+  void updateMean(const ParameterTraits &parameter, Expr value, Expr ok);
+  void write(const std::string &name, Expr ok, Expr next);
+  void advance(Expr ok);
+
+  StepFunction &step;
+  const Recipe &recipe;
+  TensorEmitter emitter;
+  Settings settings;
+  Expr iteration, updates;
+  Rates rates;
+};
+
+} // namespace
+
+static Expr operator&(Expr x, Expr y) { return x.make<AndOp>(y); }
+static Expr operator|(Expr x, Expr y) { return x.make<OrOp>(y); }
+static Expr operator!(Expr x) { return x.make<NotOp>(); }
+
+// --- Scaling, clipping and the check -----------------------------------------
+
+/// Of all gradients together. In f64, so that no square overflows that is not
+/// itself out of bounds.
+Expr Update::emitNorm(ArrayRef<TrainedParameter> parameters) const {
+  auto f64 = RankedTensorType::get({}, emitter.builder.getF64Type());
+  Expr sum = wrap(emitter.splat(f64, 0.0));
+  for (const TrainedParameter &parameter : parameters) {
+    Expr gradient = wrap(emitter.castTo(parameter.gradient, f64));
+    auto type = cast<RankedTensorType>(gradient.value.getType());
+    Value square = (gradient * gradient).value;
+    if (type.getRank() > 0)
+      square = emitter.emit<ReduceOp>(
+          ReduceKind::sum, square,
+          llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())));
+    sum = sum + wrap(square);
+  }
+  return sqrt(sum);
+}
+
+/// The factor that makes the norm at most clip_norm.
+Expr Update::emitClipping(Expr norm) const {
+  Expr factor = settings.get("clip_norm") / (norm + 1e-6);
+  return factor.make<MinOp>(factor.like(1.0));
+}
+
+Expr Update::isFinite(Expr x) const {
+  return !(x.make<IsNanOp>() | x.make<IsInfOp>());
+}
+
+Expr Update::check(Expr norm, Expr lossTotal, Expr count) {
+  Expr fault = wrap(step.read("step/fault"));
+  Expr hasTargets = count > 0.0;
+  Expr finite = isFinite(norm) & isFinite(lossTotal) & isFinite(rates.lr);
+  Expr stops = settings.is("on_nan", OnNan::Stop) & hasTargets & !finite;
+  step.write("step/fault", select(stops, 1.0, fault).value);
+  return compare(CompareKind::eq, fault, fault.like(0)) & hasTargets & finite;
+}
+
+// --- Variables ---------------------------------------------------------------
+
+void Update::write(const std::string &name, Expr ok, Expr next) {
+  Expr old = wrap(step.read(name));
+  auto type = cast<RankedTensorType>(old.value.getType());
+  if (type.getRank() > 0)
+    ok = wrap(emitter.emit<BroadcastOp>(
+        withElementType(type, emitter.builder.getI1Type()), ok.value));
+  step.write(name, select(ok, next, old).value);
+}
+
+/// `scale` is the factor of the gradient.
+void Update::updateParameter(const TrainedParameter &parameter, Expr scale,
+                             Expr ok) {
+  const ParameterTraits &traits = parameter.traits;
+  Stepped old{wrap(step.read(traits.name)), {}};
+  for (StringRef slot : getSlots(recipe))
+    old.slots.push_back(wrap(step.read(getSlotName(slot, traits))));
+  Expr gradient = wrap(parameter.gradient);
+  Expr limit = spread(settings.get("clip_value"), gradient);
+  gradient = gradient * spread(scale, gradient);
+  gradient = gradient.make<MinOp>(limit).make<MaxOp>(-limit);
+  Factors factors = emitFactors(
+      settings, recipe, findGroup(recipe.optimizer, traits), rates, updates);
+  bool decays = !matchesAny(recipe.optimizer.noDecay, traits);
+  Stepped next = emitStep(recipe.optimizer, factors, old, gradient, decays);
+  write(traits.name, ok, next.parameter);
+  for (auto [slot, value] : llvm::zip_equal(getSlots(recipe), next.slots))
+    write(getSlotName(slot, traits), ok, value);
+  if (recipe.params.ema)
+    updateMean(traits, next.parameter, ok);
+}
+
+/// As torch.optim.swa_utils: the first update sets the mean.
+void Update::updateMean(const ParameterTraits &parameter, Expr value, Expr ok) {
+  std::string name = getSlotName("ema", parameter);
+  Expr mean = wrap(step.read(name));
+  Expr weight =
+      select(updates > 0.0, updates.like(1.0 - *recipe.params.ema), 1.0);
+  write(name, ok, mean + spread(weight, mean) * (value - mean));
+}
+
+void Update::advance(Expr ok) {
+  Expr passes = wrap(step.read("step/iteration"));
+  Expr applied = wrap(step.read("step/updates"));
+  step.write("step/iteration", (passes + 1.0).value);
+  write("step/updates", ok, applied + 1.0);
+}
+
+Metrics Update::emit(ArrayRef<TrainedParameter> parameters, Expr lossTotal,
+                     Expr count, int64_t nominalCount) {
+  Expr unscale = double(nominalCount) / count;
+  Expr norm = unscale * emitNorm(parameters);
+  Expr scale = unscale * emitClipping(norm);
+  Expr ok = check(norm, lossTotal, count);
+  for (const TrainedParameter &parameter : parameters)
+    updateParameter(parameter, scale, ok);
+  advance(ok);
+  return {(lossTotal / count).value, norm.value, rates.lr.value,
+          lossTotal.like(1.0).value, (!ok).value};
+}
+
+Metrics tcc::train::emitUpdate(StepFunction &step, const Recipe &recipe,
+                               ArrayRef<TrainedParameter> parameters,
+                               Value lossTotal, Value count,
+                               int64_t nominalCount) {
+  Update update(step, recipe);
+  TensorEmitter emitter(step.getBuilder(), step.getLoc());
+  return update.emit(parameters, {lossTotal, &emitter}, {count, &emitter},
+                     nominalCount);
+}

@@ -1,0 +1,44 @@
+//===- Update.h - From gradients to new parameters --------------*- C++ -*-===//
+#ifndef TCC_COMPILER_TRAIN_UPDATE_H
+#define TCC_COMPILER_TRAIN_UPDATE_H
+
+#include "compiler/train/Recipe.h"
+#include "compiler/train/Variables.h"
+
+namespace tcc::train {
+
+struct TrainedType {
+  ParameterTraits traits;
+  mlir::RankedTensorType type;
+};
+
+struct TrainedParameter {
+  ParameterTraits traits;
+  /// Of the parameter's type: the gradient of the sum of the losses, divided by
+  /// the nominal count.
+  mlir::Value gradient;
+};
+
+/// What a step tells: scalars of f64, whether it was skipped i1.
+struct Metrics {
+  mlir::Value loss, gradNorm, lr, lossScale, skipped;
+};
+
+/// Declares the slots of the optimizer, the settings and whatever else the
+/// update keeps. Parameters are declared by the caller, as is the step's state:
+/// step/{iteration, updates, fault, seed}.
+void declareUpdate(VariableTable &table, const Recipe &recipe,
+                   llvm::ArrayRef<TrainedType> trained);
+
+/// Emits the schedule, the check, clipping and the update of all parameters;
+/// `lossTotal` and `count` are f64 scalars over what the gradients are the sum
+/// of, with `nominalCount` of one micro-batch. Nothing but the step's state
+/// changes where the step is skipped.
+Metrics emitUpdate(StepFunction &step, const Recipe &recipe,
+                   llvm::ArrayRef<TrainedParameter> parameters,
+                   mlir::Value lossTotal, mlir::Value count,
+                   int64_t nominalCount);
+
+} // namespace tcc::train
+
+#endif // TCC_COMPILER_TRAIN_UPDATE_H

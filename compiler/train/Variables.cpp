@@ -1,0 +1,109 @@
+#include "compiler/train/Variables.h"
+
+#include "dialects/graph/ops/TensorEmitter.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::train {
+
+// --- VariableTable -----------------------------------------------------------
+
+Initial makeSplat(double value) {
+  return [value](OpBuilder &builder, Location loc, RankedTensorType type) {
+    return TensorEmitter(builder, loc).splat(type, value);
+  };
+}
+
+void VariableTable::declare(Variable variable) {
+  bool isNew = places.try_emplace(variable.name, variables.size()).second;
+  assert(isNew && "two variables of one name");
+  (void)isNew;
+  variables.push_back(std::move(variable));
+}
+
+void VariableTable::declare(std::string name, VariableKind kind,
+                            RankedTensorType type, double value,
+                            std::string owner) {
+  declare({std::move(name), kind, type, std::move(owner), makeSplat(value)});
+}
+
+const Variable &VariableTable::get(StringRef name) const {
+  auto place = places.find(name);
+  assert(place != places.end() && "no such variable");
+  return variables[place->second];
+}
+
+// --- StepFunction ------------------------------------------------------------
+
+StepFunction::StepFunction(ModuleOp module, StringRef name,
+                           const VariableTable &table)
+    : table(table), builder(module.getContext()) {
+  builder.setInsertionPointToEnd(module.getBody());
+  auto loc = NameLoc::get(builder.getStringAttr(name));
+  function =
+      builder.create<func::FuncOp>(loc, name, builder.getFunctionType({}, {}));
+  builder.setInsertionPointToStart(function.addEntryBlock());
+}
+
+Value StepFunction::addInput(RankedTensorType type, DictionaryAttr attributes) {
+  function.insertArgument(function.getNumArguments(), type, attributes,
+                          getLoc());
+  return function.getArguments().back();
+}
+
+void StepFunction::addOutput(StringRef name, Value value) {
+  outputs.push_back({name.str(), value});
+}
+
+Value StepFunction::read(StringRef name) {
+  const Variable &variable = table.get(name);
+  if (Value written = results.lookup(variable.name))
+    return written;
+  Value &argument = arguments[variable.name];
+  // The function's own arguments are complete only at its end.
+  if (!argument)
+    argument = getBody().addArgument(variable.type,
+                                     NameLoc::get(builder.getStringAttr(name)));
+  return argument;
+}
+
+std::optional<StringRef> StepFunction::findName(Value value) const {
+  for (const auto &[name, argument] : arguments)
+    if (argument == value)
+      return name;
+  return std::nullopt;
+}
+
+void StepFunction::write(StringRef name, Value value) {
+  const Variable &variable = table.get(name);
+  assert(value.getType() == variable.type && "a value of another type");
+  results[variable.name] = value;
+}
+
+void StepFunction::finish() {
+  auto makeAttrs = [&](StringRef key, StringRef name) {
+    return builder.getDictionaryAttr(
+        builder.getNamedAttr(key, builder.getStringAttr(name)));
+  };
+  SmallVector<Value> values;
+  SmallVector<DictionaryAttr> resultAttrs, argumentAttrs;
+  for (const Output &output : outputs) {
+    values.push_back(output.value);
+    resultAttrs.push_back(makeAttrs(GraphDialect::kNameAttr, output.name));
+  }
+  for (const auto &[name, value] : results) {
+    values.push_back(value);
+    resultAttrs.push_back(makeAttrs(GraphDialect::kVariableAttr, name));
+  }
+  function.getAllArgAttrs(argumentAttrs);
+  for (const auto &[name, value] : arguments)
+    argumentAttrs.push_back(makeAttrs(GraphDialect::kVariableAttr, name));
+  builder.create<func::ReturnOp>(getLoc(), values);
+  function.setFunctionType(builder.getFunctionType(
+      getBody().getArgumentTypes(), ValueRange(values).getTypes()));
+  function.setAllArgAttrs(argumentAttrs);
+  function.setAllResultAttrs(resultAttrs);
+}
+
+} // namespace tcc::train

@@ -1,0 +1,95 @@
+//===- Variables.h - The state of a training program ------------*- C++ -*-===//
+//
+// Variables are what the entry points of a package share, updated in place:
+// parameters, buffers, slots of the optimizer, accumulated gradients, the
+// step's state and settings. The table declares them; each entry point is a
+// function that reads and writes some of them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_TRAIN_VARIABLES_H
+#define TCC_COMPILER_TRAIN_VARIABLES_H
+
+#include "dialects/graph/GraphOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
+#include <functional>
+#include <string>
+
+namespace tcc::train {
+
+/// Emits a variable's first value.
+using Initial = std::function<mlir::Value(mlir::OpBuilder &, mlir::Location,
+                                          mlir::RankedTensorType)>;
+
+struct Variable {
+  std::string name;
+  graph::VariableKind kind;
+  mlir::RankedTensorType type;
+  std::string owner; ///< the parameter of a slot or gradient
+  Initial initial;
+};
+
+class VariableTable {
+public:
+  /// Names are unique.
+  void declare(Variable variable);
+  /// All elements are `value` at first.
+  void declare(std::string name, graph::VariableKind kind,
+               mlir::RankedTensorType type, double value,
+               std::string owner = "");
+  const Variable &get(llvm::StringRef name) const;
+  llvm::ArrayRef<Variable> getAll() const { return variables; }
+
+private:
+  std::vector<Variable> variables;
+  llvm::StringMap<size_t> places;
+};
+
+/// A constant with `type`, all elements equal.
+Initial makeSplat(double value);
+
+/// An entry point under construction: a function whose first arguments and
+/// results are the caller's.
+class StepFunction {
+public:
+  /// Adds a function without arguments and results to `module`.
+  StepFunction(mlir::ModuleOp module, llvm::StringRef name,
+               const VariableTable &table);
+
+  mlir::OpBuilder &getBuilder() { return builder; }
+  mlir::Location getLoc() { return function.getLoc(); }
+  mlir::Block &getBody() { return function.getBody().front(); }
+
+  /// Inputs of the caller, in order, before any variable is read; outputs.
+  mlir::Value addInput(mlir::RankedTensorType type,
+                       mlir::DictionaryAttr attributes);
+  void addOutput(llvm::StringRef name, mlir::Value value);
+
+  /// The variable's value: the one last written here, or that of the call.
+  mlir::Value read(llvm::StringRef name);
+  void write(llvm::StringRef name, mlir::Value value);
+
+  /// The variable whose value of the call `value` is, if it is one.
+  std::optional<llvm::StringRef> findName(mlir::Value value) const;
+
+  /// Ends the function: variables that were read become its last arguments,
+  /// those that were written its last results.
+  void finish();
+
+private:
+  struct Output {
+    std::string name;
+    mlir::Value value;
+  };
+
+  const VariableTable &table;
+  mlir::func::FuncOp function;
+  mlir::OpBuilder builder;
+  std::vector<Output> outputs;
+  llvm::MapVector<llvm::StringRef, mlir::Value> arguments, results;
+};
+
+} // namespace tcc::train
+
+#endif // TCC_COMPILER_TRAIN_VARIABLES_H
