@@ -13,8 +13,12 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace tcc {
+
+/// What a tensor is to its model, as far as the model's file says.
+enum class WeightRole { unknown, parameter, buffer, constant };
 
 struct Weight {
   std::string name;
@@ -26,6 +30,9 @@ struct Weight {
   /// The compiled code depends on the value: it decided a shape or a branch,
   /// matched a pattern, or became a graph.constant.
   bool structural = false;
+  WeightRole role = WeightRole::unknown;
+  /// The tensors that the exporter computed it from; empty if it is as it was.
+  std::vector<std::string> sources;
 };
 
 /// The bytes that one tensor of `type` takes in the store.

@@ -114,6 +114,17 @@ def Graph_VariableKind : Graph_Enum<"VariableKind", "what a variable is for", [
   I32EnumAttrCase<"step", 4>,      // counters, seed, fault, sums of losses
   I32EnumAttrCase<"setting", 5>]>; // of the recipe, changed at run time
 
+def Graph_ParameterSlot : Graph_Enum<"ParameterSlot",
+    "what a parameter is to an op", [
+  I32EnumAttrCase<"none", 0>,
+  I32EnumAttrCase<"matrix", 1>,     // of a product or convolution
+  I32EnumAttrCase<"table", 2>,      // of which slices are read by index
+  I32EnumAttrCase<"factor", 3>,     // of whatever is multiplied
+  I32EnumAttrCase<"summand", 4>,    // a bias
+  I32EnumAttrCase<"norm_scale", 5>,
+  I32EnumAttrCase<"norm_shift", 6>,
+  I32EnumAttrCase<"statistic", 7>]>; // of a batch norm: a buffer
+
 def Graph_ReduceKindAttr : Graph_EnumAttr<Graph_ReduceKind, "reduce_kind">;
 def Graph_CompareKindAttr : Graph_EnumAttr<Graph_CompareKind, "compare_kind">;
 def Graph_PadModeAttr : Graph_EnumAttr<Graph_PadMode, "pad_mode">;

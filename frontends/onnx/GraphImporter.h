@@ -39,6 +39,8 @@ public:
   Problems &getProblems() { return problems; }
 
   void addFunctions(const onnx::ModelProto &model);
+  /// What `graph` says about its tensors; it must outlive the importer.
+  void addValueInfos(const onnx::GraphProto &graph);
   /// Values that do not depend on the inputs are made at the start of `block`.
   void setEntry(mlir::Block *block) { entry = block; }
 
@@ -117,6 +119,8 @@ private:
               ProblemClass kind, std::string message);
   mlir::Value materializeLiteral(Emitter &emitter, Tensor &tensor);
   Weight &addWeight(const Literal &literal);
+  WeightRole getRole(llvm::StringRef name) const;
+  void describeOrigin(Weight &weight, llvm::StringRef name) const;
   std::optional<HostTensor> getNumbers(Tensor &tensor);
   const HostTensor *evaluate(mlir::Value value, int levels);
   std::optional<HostTensor> computeConstant(mlir::Value value, int levels);
@@ -140,6 +144,7 @@ private:
     llvm::StringMap<int64_t> versions;
   };
   llvm::StringMap<Function> functions;
+  llvm::StringMap<const onnx::ValueInfoProto *> valueInfos;
   int depth = 0;
   int64_t nodeCount = 0;
 };

@@ -205,6 +205,7 @@ FailureOr<Model> ModelImporter::run() {
     scope.tensors.try_emplace(name, importer.getPool().makeInvalid());
   createFunction();
   importer.addFunctions(*proto);
+  importer.addValueInfos(proto->graph());
   scope.versions = &versions;
   importOutputs();
   if (!problems.empty())

@@ -1,6 +1,8 @@
 #include "frontends/onnx/Ops.h"
 #include "frontends/onnx/Window.h"
 
+#include <charconv>
+
 using namespace mlir;
 using tcc::graph::ReduceKind;
 
@@ -196,6 +198,16 @@ static void importBatchNormTraining(Node &node, ArrayRef<Value> inputs,
     node.setResult(2, update(inputs[4], variance));
 }
 
+/// The number with the fewest digits that rounds to `value`: what its author
+/// wrote.
+static double getDecimal(float value) {
+  char text[32];
+  char *end = std::to_chars(text, std::end(text), value).ptr;
+  double decimal = value;
+  std::from_chars(text, end, decimal);
+  return decimal;
+}
+
 static void importBatchNormalization(Node &node) {
   SmallVector<Value> inputs;
   for (int64_t i = 0; i < 5; ++i)
@@ -207,11 +219,14 @@ static void importBatchNormalization(Node &node) {
     return (void)node.unsupported("statistics of each position (spatial = 0)");
   if (node.intAttr("training_mode", 0) != 0)
     return importBatchNormTraining(node, inputs, epsilon);
+  // ONNX's is the part of the running statistics that stays.
+  double momentum = 1 - getDecimal(node.floatAttr("momentum", 0.9));
   // The statistics may have another type than x.
   for (Value &vector : MutableArrayRef(inputs).drop_front())
     vector = node.cast(vector, node.elementType(inputs[0]));
   node.setResult(0, node.create<graph::BatchNormOp>(
-                        inputs, {node.attr("epsilon", epsilon)}));
+                        inputs, {node.attr("epsilon", epsilon),
+                                 node.attr("momentum", momentum)}));
 }
 
 static void importInstanceNormalization(Node &node) {

@@ -4,6 +4,8 @@
 #include "frontends/onnx/Folding.h"
 #include "frontends/onnx/GraphImporter.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 using namespace mlir;
 
 namespace tcc::onnx_import {
@@ -26,6 +28,49 @@ static bool isFloat(RankedTensorType type) {
   return isa<FloatType>(type.getElementType());
 }
 
+// --- Metadata of PyTorch's exporter
+// -------------------------------------------
+
+void GraphImporter::addValueInfos(const onnx::GraphProto &graph) {
+  for (const onnx::ValueInfoProto &info : graph.value_info())
+    if (info.metadata_props_size() > 0)
+      valueInfos[info.name()] = &info;
+}
+
+/// The metadata of `name` under `key`; empty if it has none.
+static StringRef
+findMetadata(const llvm::StringMap<const onnx::ValueInfoProto *> &infos,
+             StringRef name, StringRef key) {
+  const onnx::ValueInfoProto *info = infos.lookup(name);
+  for (int i = 0; info && i < info->metadata_props_size(); ++i)
+    if (info->metadata_props(i).key() == key)
+      return info->metadata_props(i).value();
+  return "";
+}
+
+WeightRole GraphImporter::getRole(StringRef name) const {
+  StringRef kind = findMetadata(
+      valueInfos, name, "pkg.torch.export.graph_signature.InputSpec.kind");
+  return llvm::StringSwitch<WeightRole>(kind)
+      .Case("PARAMETER", WeightRole::parameter)
+      .Case("BUFFER", WeightRole::buffer)
+      .Case("CONSTANT_TENSOR", WeightRole::constant)
+      .Default(WeightRole::unknown);
+}
+
+/// Folded tensors list their sources as Python does: ['a', 'b'].
+void GraphImporter::describeOrigin(Weight &weight, StringRef name) const {
+  weight.role = getRole(name);
+  SmallVector<StringRef> parts;
+  findMetadata(valueInfos, name, "pkg.onnxscript.optimizer.folded_from")
+      .split(parts, '\'');
+  for (size_t i = 1; i < parts.size(); i += 2)
+    weight.sources.push_back(parts[i].str());
+}
+
+// --- Weights and constants
+// ----------------------------------------------------
+
 Weight &GraphImporter::addWeight(const Literal &literal) {
   auto [entry, isNew] = weightNames.try_emplace(&literal, literal.name);
   if (isNew) // sibling subgraphs may use a name twice
@@ -36,6 +81,7 @@ Weight &GraphImporter::addWeight(const Literal &literal) {
   weight.type = literal.type;
   weight.bytes = literal.bytes;
   weight.owner = literal.owner;
+  describeOrigin(weight, literal.name);
   return weights.add(std::move(weight));
 }
 
@@ -55,6 +101,8 @@ Value GraphImporter::materializeLiteral(Emitter &emitter, Tensor &tensor) {
   const Literal &literal = *tensor.literal;
   bool isSmall = getByteSize(literal.type) <= kMaxConstantBytes &&
                  (!isFloat(literal.type) || literal.type.getNumElements() <= 1);
+  // A bias of one channel may be trained.
+  isSmall &= getRole(literal.name) != WeightRole::parameter;
   if (literal.isLeftOut || !isSmall) {
     auto name = builder.getStringAttr(addWeight(literal).name);
     return emitter.create<graph::WeightOp>({}, {emitter.attr("name", name)},

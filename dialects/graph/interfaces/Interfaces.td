@@ -106,6 +106,17 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
     (ins "::tcc::graph::Gradients &":$gradients)>];
 }
 
+def ParameterSlotOpInterface : OpInterface<"ParameterSlotOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    An op that reads, where a model has its parameters, one of them: by its place
+    a tensor is known for what it is, if the model does not say.
+  }];
+  let methods = [InterfaceMethod<
+    "What a parameter is to the op that has it for operand `operand`.",
+    "::tcc::graph::ParameterSlot", "getParameterSlot", (ins "unsigned":$operand)>];
+}
+
 def KernelOpInterface : OpInterface<"KernelOpInterface"> {
   let cppNamespace = "::tcc::graph";
   let description = [{

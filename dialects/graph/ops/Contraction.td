@@ -3,7 +3,7 @@
 
 include "dialects/graph/GraphDialect.td"
 
-def Graph_MatmulOp : Graph_Op<"matmul", [Pure,
+def Graph_MatmulOp : Graph_Op<"matmul", [Pure, ParameterSlotOpInterface,
     DeclareOpInterfaceMethods<DifferentiableOpInterface>,
     DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecision"]>,
     DeclareOpInterfaceMethods<IterationOpInterface>,
@@ -35,6 +35,9 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure,
     CArg<"bool", "false">:$transposeLhs, CArg<"bool", "false">:$transposeRhs,
     CArg<"::mlir::Type", "{}">:$elementType)>];
   let extraClassDeclaration = [{
+    ::tcc::graph::ParameterSlot getParameterSlot(unsigned) {
+      return ParameterSlot::matrix;
+    }
     /// Extents of the operation, whatever the storage of the operands.
     ::mlir::AffineExpr getM();
     ::mlir::AffineExpr getN();

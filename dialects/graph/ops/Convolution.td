@@ -30,7 +30,8 @@ class Graph_WindowOp<string mnemonic, Trait typing, list<Trait> traits = []>
   let extraClassDeclaration = axes;
 }
 
-def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible> {
+def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible,
+    [ParameterSlotOpInterface]> {
   let summary = "convolution (cross-correlation), zero padding";
   let description = [{
     result[b, o, p] = sum_{c, w} x[b, g(o) C + c, p * stride + w * dilation -
@@ -50,6 +51,9 @@ def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible> {
                             I64Attr:$filters, I64Attr:$groups), window,
                        (ins UnitAttr:$packed_filter));
   let extraClassDeclaration = axes # [{
+    ::tcc::graph::ParameterSlot getParameterSlot(unsigned operand) {
+      return operand == 1 ? ParameterSlot::matrix : ParameterSlot::none;
+    }
     /// Channels of one group.
     int64_t getGroupChannels();
     /// True if vectors run along filters of several groups: each has so few, and

@@ -15,7 +15,7 @@ class Graph_Gathering<string mnemonic, list<Trait> traits = []>
         PrecisionOpInterface, DeclareOpInterfaceMethods<ElementOpInterface>,
         DeclareOpInterfaceMethods<ShapeConditionOpInterface>])>;
 
-def Graph_GatherOp : Graph_Gathering<"gather", [
+def Graph_GatherOp : Graph_Gathering<"gather", [ParameterSlotOpInterface,
     DeclareOpInterfaceMethods<PermutableOpInterface>]> {
   let summary = "slices of x along an axis";
   let description = [{
@@ -23,6 +23,11 @@ def Graph_GatherOp : Graph_Gathering<"gather", [
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$indices,
                        I64Attr:$axis);
+  let extraClassDeclaration = [{
+    ::tcc::graph::ParameterSlot getParameterSlot(unsigned operand) {
+      return operand == 0 ? ParameterSlot::table : ParameterSlot::none;
+    }
+  }];
 }
 
 def Graph_GatherElementsOp : Graph_Gathering<"gather_elements"> {

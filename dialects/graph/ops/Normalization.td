@@ -25,7 +25,8 @@ def Graph_LogSoftmaxOp : Graph_Normalization<"log_softmax", [
   let hasVerifier = 1;
 }
 
-def Graph_LayerNormOp : Graph_Normalization<"layer_norm", [AttrSizedOperandSegments]> {
+def Graph_LayerNormOp : Graph_Normalization<"layer_norm",
+    [AttrSizedOperandSegments, ParameterSlotOpInterface]> {
   let summary = "(x - mean) / sqrt(var + epsilon) * scale + shift";
   let description = [{
     Mean and biased variance over the axes [axis, rank), in f32 for narrower
@@ -38,10 +39,19 @@ def Graph_LayerNormOp : Graph_Normalization<"layer_norm", [AttrSizedOperandSegme
     $x (`scale` $scale^ `:` type($scale))? (`shift` $shift^ `:` type($shift))?
     attr-dict `:` type($x) `->` type($result)
   }];
+  let extraClassDeclaration = [{
+    ::tcc::graph::ParameterSlot getParameterSlot(unsigned operand) {
+      if (operand == 0)
+        return ParameterSlot::none;
+      return operand == 1 && getScale() ? ParameterSlot::norm_scale
+                                        : ParameterSlot::norm_shift;
+    }
+  }];
   let hasVerifier = 1;
 }
 
-def Graph_RmsNormOp : Graph_Normalization<"rms_norm"> {
+def Graph_RmsNormOp : Graph_Normalization<"rms_norm",
+    [ParameterSlotOpInterface]> {
   let summary = "x / sqrt(mean(x^2) + epsilon) * scale over [axis, rank)";
   let arguments = (ins Graph_FloatTensor:$x, Optional<Graph_FloatTensor>:$scale,
                        I64Attr:$axis, F64Attr:$epsilon);
@@ -49,22 +59,39 @@ def Graph_RmsNormOp : Graph_Normalization<"rms_norm"> {
     $x (`scale` $scale^ `:` type($scale))? attr-dict
     `:` type($x) `->` type($result)
   }];
+  let extraClassDeclaration = [{
+    ::tcc::graph::ParameterSlot getParameterSlot(unsigned operand) {
+      return operand == 1 ? ParameterSlot::norm_scale : ParameterSlot::none;
+    }
+  }];
   let hasVerifier = 1;
 }
 
 def Graph_BatchNormOp : Graph_InferredOp<"batch_norm", [
     DeclareOpInterfaceMethods<DecomposableOpInterface>,
-    DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>,
+    ParameterSlotOpInterface]> {
   let summary = "(x - mean) / sqrt(variance + epsilon) * scale + shift";
   let description = [{
     Inference form: x is [batch, channel, ...], the other operands [channel], of
-    its element type. Decomposes to x * a + b, where a and b come from the other
+    its element type. In training, `momentum` is the part of a batch's statistics
+    in the new running ones. Decomposes to x * a + b, where a and b come from the other
     operands alone: those that are weights are then folded into a convolution or
     matmul that makes x.
   }];
   let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$scale,
                        Graph_FloatTensor:$shift, Graph_FloatTensor:$mean,
-                       Graph_FloatTensor:$variance, F64Attr:$epsilon);
+                       Graph_FloatTensor:$variance, F64Attr:$epsilon,
+                       DefaultValuedAttr<F64Attr, "0.1">:$momentum);
+  let extraClassDeclaration = [{
+    ::tcc::graph::ParameterSlot getParameterSlot(unsigned operand) {
+      constexpr ParameterSlot kSlots[] = {
+          ParameterSlot::none, ParameterSlot::norm_scale,
+          ParameterSlot::norm_shift, ParameterSlot::statistic,
+          ParameterSlot::statistic};
+      return kSlots[operand];
+    }
+  }];
   let hasVerifier = 1;
 }
 

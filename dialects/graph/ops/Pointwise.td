@@ -102,14 +102,24 @@ class Graph_BinaryPointwise<string mnemonic, string formula,
 // --- Arithmetic: floats and integers ------------------------------------------
 
 def Graph_AddOp : Graph_BinaryPointwise<"add", "lhs + rhs", "dy", "dy",
-    [Commutative]> {
+    [Commutative, ParameterSlotOpInterface]> {
+  let extraClassDeclaration = [{
+    ::tcc::graph::ParameterSlot getParameterSlot(unsigned) {
+      return ParameterSlot::summand;
+    }
+  }];
   let hasFolder = 1;
 }
 def Graph_SubOp : Graph_BinaryPointwise<"sub", "lhs - rhs", "dy", "-dy"> {
   let hasFolder = 1;
 }
 def Graph_MulOp : Graph_BinaryPointwise<"mul", "lhs * rhs", "dy * r",
-    "dy * l", [Commutative]> {
+    "dy * l", [Commutative, ParameterSlotOpInterface]> {
+  let extraClassDeclaration = [{
+    ::tcc::graph::ParameterSlot getParameterSlot(unsigned) {
+      return ParameterSlot::factor;
+    }
+  }];
   let hasFolder = 1;
 }
 def Graph_DivOp : Graph_BinaryPointwise<"div",
