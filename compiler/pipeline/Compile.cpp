@@ -8,6 +8,7 @@
 #include "compiler/pipeline/Provenance.h"
 #include "compiler/pipeline/Register.h"
 #include "compiler/pipeline/Weights.h"
+#include "compiler/train/BuildSteps.h"
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/GraphOps.h"
 #include "frontends/Frontend.h"
@@ -44,11 +45,13 @@ private:
   friend const std::vector<std::string> &tcc::getPhaseNames();
 
   bool resolveCpus();
+  bool readRecipe();
   bool runPhases();
   bool import();
   bool replaceWeights();
   bool recognize() { return runPasses(addRecognition, Code::Internal); }
   bool differentiate();
+  bool buildTraining();
   bool simplify() {
     auto addPasses = [this](OpPassManager &pm) {
       addSimplification(pm, options.precision);
@@ -73,12 +76,14 @@ private:
   bool writeText(llvm::StringRef text);
   bool fail(Code code, std::string problem);
   bool fail(const Status &status);
+  bool fail(const Problems &problems);
   bool hasPrepare();
 
   const CompileOptions &options;
   CompileReport report;
   MLIRContext context;
   std::vector<cpu::Cpu> cpus;
+  std::optional<train::Recipe> recipe;
   Model model;
   std::vector<package::CompiledVariant> variants;
   std::optional<package::CompiledVariant> hostVariant;
@@ -134,6 +139,19 @@ bool Compilation::fail(const Status &status) {
   return fail(status.code(), std::string(status.message()));
 }
 
+bool Compilation::fail(const Problems &problems) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  problems.print(stream);
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::StringRef(text).split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef line : lines)
+    report.problems.push_back(line.str());
+  report.exitCode =
+      problems.empty() ? int(Code::Internal) : problems.getExitCode();
+  return false;
+}
+
 // --- Phases ---
 
 bool Compilation::resolveCpus() {
@@ -152,22 +170,23 @@ bool Compilation::resolveCpus() {
   return true;
 }
 
+bool Compilation::readRecipe() {
+  if (options.recipeFile.empty())
+    return true;
+  Problems problems;
+  recipe = train::readRecipeFile(options.recipeFile, problems);
+  return recipe || fail(problems);
+}
+
 bool Compilation::import() {
   Problems problems(options.model);
+  ImportOptions importOptions = options.import;
+  if (recipe)
+    importOptions.batch = recipe->batch.micro.value_or(1);
   FailureOr<Model> imported =
-      importModel(options.model, options.import, &context, problems);
-  if (failed(imported)) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    problems.print(stream);
-    llvm::SmallVector<llvm::StringRef> lines;
-    llvm::StringRef(text).split(lines, '\n', -1, /*KeepEmpty=*/false);
-    for (llvm::StringRef line : lines)
-      report.problems.push_back(line.str());
-    report.exitCode =
-        problems.empty() ? int(Code::Internal) : problems.getExitCode();
-    return false;
-  }
+      importModel(options.model, importOptions, &context, problems);
+  if (failed(imported))
+    return fail(problems);
   model = std::move(*imported);
   report.notes = model.notes;
   model.module->walk([&](Operation *op) {
@@ -183,7 +202,25 @@ bool Compilation::replaceWeights() {
   return status.ok() || fail(status);
 }
 
+/// Ops without a derivative are among the problems already.
+bool Compilation::buildTraining() {
+  if (recipe->compute == train::ComputeType::F64 &&
+      !runPasses(addWidening, Code::Internal))
+    return false;
+  Problems problems(options.model);
+  auto table =
+      train::buildSteps(*model.module, model.weights, *recipe, problems);
+  if (succeeded(table))
+    return true;
+  if (!problems.empty())
+    return fail(problems);
+  report.exitCode = int(Code::Unsupported);
+  return false;
+}
+
 bool Compilation::differentiate() {
+  if (recipe)
+    return buildTraining();
   if (options.gradientOf.empty())
     return true;
   auto addPasses = [this](OpPassManager &pm) {
@@ -402,7 +439,7 @@ CompileReport Compilation::run() {
     report.problems.push_back(options.model + ": " + prefix + diagnostic.str());
     return success();
   });
-  bool ok = resolveCpus() && runPhases();
+  bool ok = resolveCpus() && readRecipe() && runPhases();
   if (model.module)
     report.decisions = describeDecisions(*model.module);
   if (!ok && report.exitCode == 0)

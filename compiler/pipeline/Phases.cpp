@@ -35,6 +35,11 @@ void addRecognition(mlir::OpPassManager &pm) {
   pm.addPass(createRecognizeSoftmaxPass());
 }
 
+void addWidening(mlir::OpPassManager &pm) {
+  pm.addPass(createWidenFloatsPass());
+  pm.addPass(createSimplifyPass());
+}
+
 void addDifferentiation(mlir::OpPassManager &pm,
                         const CompileOptions &options) {
   pm.addPass(

@@ -10,6 +10,8 @@ namespace tcc {
 
 /// What exporters wrote out in small ops is found again.
 void addRecognition(mlir::OpPassManager &pm);
+/// What is written in f32 is computed in f64.
+void addWidening(mlir::OpPassManager &pm);
 /// @main also returns the gradients that the options ask for.
 void addDifferentiation(mlir::OpPassManager &pm, const CompileOptions &options);
 /// Tensors only: the graph becomes as small as it can be, and what depends on

@@ -136,7 +136,9 @@ void Signature::bindBatch() {
   }
   if (batch.empty() || bindings.contains(batch))
     return;
-  bind({batch, 1, 1});
+  bind({batch, options.batch, options.batch});
+  if (options.batch != 1)
+    return;
   notes.push_back("dimension '" + batch +
                   "' is the batch: it is 1 unless --dim " + batch +
                   "=N is given");

@@ -80,6 +80,27 @@ static void addImportOptions(CLI::App &app, ImportOptions &options) {
       ->allow_extra_args(false);
 }
 
+/// What is made of the model.
+static void addProgramOptions(CLI::App &app, CompileOptions &compile,
+                              Texts &texts) {
+  CLI::Option *precision = app.add_option(
+      "--precision", texts.precision,
+      "f64 for all; bf16 or f16 for operands of products, not sums");
+  precision->check(CLI::IsMember(getKeys(kPrecisions)))->capture_default_str();
+  CLI::Option *gradientOf = app.add_option(
+      "--grad-of", compile.gradientOf,
+      "also return the gradients of the sum of this output's elements");
+  CLI::Option *gradientWrt =
+      app.add_option("--wrt", compile.gradientWrt,
+                     "inputs that they are with respect to, comma-separated");
+  gradientWrt->delimiter(',')->allow_extra_args(false)->needs(gradientOf);
+  gradientOf->needs(gradientWrt);
+  app.add_option("--train", compile.recipeFile,
+                 "a recipe (.toml): train the model")
+      ->excludes(precision)
+      ->excludes(gradientOf);
+}
+
 static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
   CompileOptions &compile = options.compile;
   app.add_option("MODEL", compile.model, "the model (.onnx)")->required();
@@ -91,21 +112,8 @@ static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();
-  app.add_option("--precision", texts.precision,
-                 "f64 for all; bf16 or f16 for operands of products, not sums")
-      ->check(CLI::IsMember(getKeys(kPrecisions)))
-      ->capture_default_str();
   addImportOptions(app, compile.import);
-  CLI::Option *gradientOf = app.add_option(
-      "--grad-of", compile.gradientOf,
-      "also return the gradients of the sum of this output's elements");
-  CLI::Option *gradientWrt =
-      app.add_option("--wrt", compile.gradientWrt,
-                     "inputs that they are with respect to, comma-separated")
-          ->delimiter(',')
-          ->allow_extra_args(false)
-          ->needs(gradientOf);
-  gradientOf->needs(gradientWrt);
+  addProgramOptions(app, compile, texts);
   app.add_option("--weights", texts.weights,
                  "embed, none, or a safetensors file with other values")
       ->capture_default_str();

@@ -38,6 +38,8 @@ struct CompileOptions {
   /// A safetensors file with values for the model's weights; empty: its own.
   std::string weightsFile;
   Precision precision = Precision::F32;
+  /// A recipe (TOML): the package trains the model. It decides the precision.
+  std::string recipeFile;
   /// An output, empty for none, and inputs: the gradients of the sum of its
   /// elements with respect to them are further outputs.
   std::string gradientOf;

@@ -40,6 +40,8 @@ struct ImportOptions {
   /// The values of the model to return; its outputs if empty.
   std::vector<std::string> outputs;
   std::vector<StatePair> states;
+  /// The size of the batch, where the model leaves it open and `dims` do too.
+  int64_t batch = 1;
   /// False leaves the weights out of the package: external data is not opened.
   bool readWeights = true;
 };

@@ -1,0 +1,177 @@
+#include "compiler/train/Loss.h"
+
+#include "dialects/graph/ops/TensorEmitter.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::train {
+
+static std::string print(RankedTensorType type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+static int64_t getRank(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType()).getRank();
+}
+
+int64_t getClassAxis(const LossRecipe &recipe, RankedTensorType logits) {
+  return recipe.kind == LossKind::CausalLm ? logits.getRank() - 1 : 1;
+}
+
+RankedTensorType getTargetType(const LossRecipe &recipe,
+                               RankedTensorType logits, Problems &problems) {
+  auto refuse = [&](const char *expected) {
+    problems.add(ProblemClass::usage, std::string("[loss]: the logits are ") +
+                                          print(logits) + ", expected " +
+                                          expected);
+    return RankedTensorType();
+  };
+  if (!isa<FloatType>(logits.getElementType()) || !logits.hasStaticShape())
+    return refuse("floats of a static shape");
+  switch (recipe.kind) {
+  case LossKind::CrossEntropy:
+  case LossKind::CausalLm: {
+    bool isText = recipe.kind == LossKind::CausalLm;
+    if (logits.getRank() < (isText ? 3 : 2))
+      return refuse(isText ? "[batch, position, token]"
+                           : "[batch, class, ...]");
+    if (isText && recipe.shift && logits.getDimSize(logits.getRank() - 2) < 2)
+      return refuse("two positions or more");
+    SmallVector<int64_t> shape(logits.getShape());
+    shape.erase(shape.begin() + getClassAxis(recipe, logits));
+    return RankedTensorType::get(shape,
+                                 IntegerType::get(logits.getContext(), 64));
+  }
+  case LossKind::Mse:
+  case LossKind::Bce:
+    return logits;
+  case LossKind::Output:
+    if (logits.getNumElements() != 1)
+      return refuse("one element");
+    return nullptr;
+  }
+  llvm_unreachable("covered switch");
+}
+
+namespace {
+
+class LossEmitter {
+public:
+  LossEmitter(OpBuilder &builder, Location loc, const LossRecipe &recipe)
+      : emitter(builder, loc), recipe(recipe) {}
+
+  Loss emit(Value logits, Value target);
+
+private:
+  Loss crossEntropy(Value logits, Value target, int64_t axis);
+  Value lookUp(Value logProbabilities, Value classes, int64_t axis);
+  void shiftPositions(Value &logits, Value &target);
+  Value sum(Value value) {
+    return emitter.emit<ReduceOp>(
+        ReduceKind::sum, value,
+        llvm::to_vector(llvm::seq<int64_t>(0, getRank(value))));
+  }
+  Value add(Value x, Value y) { return emitter.emit<AddOp>(x, y); }
+  Value slice(Value x, int64_t axis, int64_t start, int64_t count);
+  Loss makeMean(Value losses);
+
+  TensorEmitter emitter;
+  const LossRecipe &recipe;
+};
+
+} // namespace
+
+Value LossEmitter::slice(Value x, int64_t axis, int64_t start, int64_t count) {
+  auto type = cast<RankedTensorType>(x.getType());
+  SmallVector<int64_t> shape(type.getShape()), steps(shape.size(), 1);
+  SmallVector<AffineExpr> starts(shape.size(),
+                                 emitter.builder.getAffineConstantExpr(0));
+  shape[axis] = count;
+  starts[axis] = emitter.builder.getAffineConstantExpr(start);
+  return emitter.emit<SliceOp>(
+      RankedTensorType::get(shape, type.getElementType()), x,
+      makeSizeMap(starts, x.getContext()), steps);
+}
+
+/// Position i predicts the token at i + 1.
+void LossEmitter::shiftPositions(Value &logits, Value &target) {
+  int64_t axis = getRank(target) - 1;
+  int64_t count = cast<RankedTensorType>(target.getType()).getDimSize(axis) - 1;
+  logits = slice(logits, axis, 0, count);
+  target = slice(target, axis, 1, count);
+}
+
+/// The element of each row that `classes` says.
+Value LossEmitter::lookUp(Value logProbabilities, Value classes, int64_t axis) {
+  Extents extents = getExtents(classes), kept = extents;
+  kept.insert(kept.begin() + axis, emitter.builder.getAffineConstantExpr(1));
+  Value picked = emitter.emit<GatherElementsOp>(
+      logProbabilities, emitter.reshape(classes, kept), axis);
+  return emitter.reshape(picked, extents);
+}
+
+Loss LossEmitter::crossEntropy(Value logits, Value target, int64_t axis) {
+  Value logProbabilities = emitter.emit<LogSoftmaxOp>(logits, axis);
+  auto isValid = emitter.emit<CompareOp>(
+      CompareKind::ne, target,
+      emitter.splat(target, double(recipe.ignoreIndex)));
+  Value classes =
+      emitter.emit<SelectOp>(isValid, target, emitter.splat(target, 0.0));
+  Expr loss = -Expr{lookUp(logProbabilities, classes, axis), &emitter};
+  if (double smoothing = recipe.labelSmoothing; smoothing > 0) {
+    int64_t classCount =
+        cast<RankedTensorType>(logits.getType()).getDimSize(axis);
+    Expr all{emitter.emit<ReduceOp>(ReduceKind::sum, logProbabilities, axis),
+             &emitter};
+    loss = loss * (1 - smoothing) - all * (smoothing / double(classCount));
+  }
+  Expr counted = select(Expr{isValid, &emitter}, loss, 0.0);
+  Value best = emitter.emit<ArgReduceOp>(ReduceKind::max, logits, axis,
+                                         /*select_last=*/false);
+  Value isRight = emitter.emit<AndOp>(
+      isValid, emitter.emit<CompareOp>(CompareKind::eq, best, target));
+  Type elementType = getElementTypeOrSelf(logits);
+  Type i64 = emitter.builder.getI64Type();
+  return {sum(counted.value), sum(emitter.emit<CastOp>(isValid, elementType)),
+          sum(emitter.emit<CastOp>(isRight, i64)),
+          cast<RankedTensorType>(target.getType()).getNumElements()};
+}
+
+/// All elements count.
+Loss LossEmitter::makeMean(Value losses) {
+  auto type = cast<RankedTensorType>(losses.getType());
+  auto scalar = RankedTensorType::get({}, type.getElementType());
+  int64_t count = type.getNumElements();
+  return {sum(losses), emitter.splat(scalar, double(count)), nullptr, count};
+}
+
+Loss LossEmitter::emit(Value logits, Value target) {
+  Expr x{logits, &emitter}, t{target, &emitter};
+  switch (recipe.kind) {
+  case LossKind::CausalLm:
+    if (recipe.shift)
+      shiftPositions(logits, target);
+    return crossEntropy(logits, target, getRank(logits) - 1);
+  case LossKind::CrossEntropy:
+    return crossEntropy(logits, target, 1);
+  case LossKind::Mse:
+    return makeMean(((x - t) * (x - t)).value);
+  case LossKind::Bce:
+    // -t log s(x) - (1 - t) log(1 - s(x)), where s is the sigmoid.
+    return makeMean((softplus(x) - x * t).value);
+  case LossKind::Output:
+    return makeMean(logits);
+  }
+  llvm_unreachable("covered switch");
+}
+
+Loss emitLoss(OpBuilder &builder, Location loc, const LossRecipe &recipe,
+              Value logits, Value target) {
+  return LossEmitter(builder, loc, recipe).emit(logits, target);
+}
+
+} // namespace tcc::train

@@ -1,0 +1,38 @@
+//===- Loss.h - The loss of a training step ---------------------*- C++ -*-===//
+#ifndef TCC_COMPILER_TRAIN_LOSS_H
+#define TCC_COMPILER_TRAIN_LOSS_H
+
+#include "compiler/train/Recipe.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace tcc::train {
+
+/// The type of the targets that go with `logits`; null after adding to
+/// `problems` why the loss does not take such logits. Classes are counted along
+/// axis 1, those of a causal language model along the last axis. A loss that
+/// the model computes has no targets: null without a problem.
+mlir::RankedTensorType getTargetType(const LossRecipe &recipe,
+                                     mlir::RankedTensorType logits,
+                                     Problems &problems);
+
+/// The axis that classes are counted along.
+int64_t getClassAxis(const LossRecipe &recipe, mlir::RankedTensorType logits);
+
+struct Loss {
+  /// Scalars of the logits' type: the sum of the losses, and how many there
+  /// are.
+  mlir::Value total, count;
+  /// Of classes: how many targets are the largest logit, i64; else null.
+  mlir::Value correct;
+  /// The count where every target is valid.
+  int64_t nominalCount = 1;
+};
+
+/// Emits the loss; `target` is of the type above, null where that is.
+Loss emitLoss(mlir::OpBuilder &builder, mlir::Location loc,
+              const LossRecipe &recipe, mlir::Value logits, mlir::Value target);
+
+} // namespace tcc::train
+
+#endif // TCC_COMPILER_TRAIN_LOSS_H
