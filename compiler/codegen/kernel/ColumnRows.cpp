@@ -45,9 +45,7 @@ void ColumnRowEmitter::emitTask(OpBuilder &b, Value task) {
     walk(b, {}, plan.stageCount);
   forColumns(b, [&](OpBuilder &b, ValueRange at, Value column) {
     readAccumulators(b, plan.stageCount, at, column);
-    for (unsigned i : plan.rowResults)
-      frame.elements.storeElement(b, loc, frame.getYields()[i], at,
-                                  frame.results[i]);
+    storeResults(b, plan.rowResults, at);
   });
 }
 
@@ -105,12 +103,7 @@ void ColumnRowEmitter::emitElements(OpBuilder &b, ValueRange reduced,
         accumulate(b, i, at, reduced, column);
     if (stage < plan.stageCount)
       return;
-    // A result may lie in the buffer of an input that another result reads.
-    for (unsigned i : plan.wholeResults)
-      frame.elements.element(b, loc, frame.getYields()[i], at);
-    for (unsigned i : plan.wholeResults)
-      frame.elements.storeElement(b, loc, frame.getYields()[i], at,
-                                  frame.results[i]);
+    storeResults(b, plan.wholeResults, at);
   });
 }
 

@@ -43,9 +43,7 @@ void LaneRowEmitter::emitRow(OpBuilder &b, Value position) {
     emitStage(b, stage);
   if (!plan.wholeResults.empty())
     emitResults(b, {});
-  for (unsigned i : plan.rowResults)
-    frame.elements.storeElement(b, loc, frame.getYields()[i], row,
-                                frame.results[i]);
+  storeResults(b, plan.rowResults, row);
 }
 
 /// Booleans do not fit into vectors in memory, and their order does not matter.
@@ -269,12 +267,7 @@ void LaneRowEmitter::emitResults(OpBuilder &b, Indices reduced) {
   }
   Indices at = getSpaceIndices(row, reduced);
   readKept(b, plan.stageCount, at, getReducedPosition(b, reduced));
-  // A result may lie in the buffer of an input that another result reads.
-  for (unsigned i : plan.wholeResults)
-    frame.elements.element(b, loc, frame.getYields()[i], at);
-  for (unsigned i : plan.wholeResults)
-    frame.elements.storeElement(b, loc, frame.getYields()[i], at,
-                                frame.results[i]);
+  storeResults(b, plan.wholeResults, at);
 }
 
 } // namespace tcc::codegen

@@ -31,6 +31,10 @@ protected:
                 Value position);
   void writeKept(mlir::OpBuilder &b, unsigned stage, ValueRange at,
                  Value position);
+  /// A result may lie in the buffer of an input that another result reads: all
+  /// elements at `at` are made before one is stored.
+  void storeResults(mlir::OpBuilder &b, llvm::ArrayRef<unsigned> results,
+                    ValueRange at);
 
   /// The better one of (value, index) and a new pair.
   std::pair<Value, Value> emitBetter(mlir::OpBuilder &b, graph::ArgReduceOp op,

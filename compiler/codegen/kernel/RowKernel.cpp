@@ -60,6 +60,15 @@ void RowEmitter::writeKept(OpBuilder &b, unsigned stage, ValueRange at,
                    position);
 }
 
+void RowEmitter::storeResults(OpBuilder &b, ArrayRef<unsigned> results,
+                              ValueRange at) {
+  for (unsigned i : results)
+    frame.elements.element(b, loc, frame.getYields()[i], at);
+  for (unsigned i : results)
+    frame.elements.storeElement(b, loc, frame.getYields()[i], at,
+                                frame.results[i]);
+}
+
 SmallVector<Operation *> RowEmitter::getReductions(unsigned stage) const {
   SmallVector<Operation *> ops;
   for (const Reduction &reduction : plan.reductions)
