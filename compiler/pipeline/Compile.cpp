@@ -210,8 +210,11 @@ bool Compilation::buildTraining() {
   Problems problems(options.model);
   auto table =
       train::buildSteps(*model.module, model.weights, *recipe, problems);
-  if (succeeded(table))
+  if (succeeded(table)) {
+    for (const train::Parameter &row : *table)
+      report.parameters.push_back(describe(row));
     return true;
+  }
   if (!problems.empty())
     return fail(problems);
   report.exitCode = int(Code::Unsupported);

@@ -94,31 +94,42 @@ static bool isVector(RankedTensorType type) {
   return llvm::count_if(type.getShape(), [](int64_t n) { return n != 1; }) <= 1;
 }
 
-/// A tensor that the exporter computed. From one absent tensor it made the
-/// transpose of a matrix, as products read it; anything else cannot be undone.
+/// The sources that are no intermediate results of the exporter's own.
+static SmallVector<StringRef> getModelSources(const Weight &weight) {
+  SmallVector<StringRef> names;
+  for (StringRef source : weight.sources) {
+    StringRef number = source;
+    bool isOwn =
+        number.consume_front("val_") && llvm::all_of(number, llvm::isDigit);
+    if (!isOwn)
+      names.push_back(source);
+  }
+  return names;
+}
+
+/// A tensor that the exporter computed. From one that is absent it made the
+/// transpose of a matrix, as products read it; another form of it, such as one
+/// repeated for the batch, cannot be undone.
 void TableBuilder::setFoldedRole(Parameter &parameter, const Tensor &tensor) {
   const Weight &weight = *tensor.weight;
-  bool isSingle = weight.sources.size() == 1;
-  bool isPlaced = tensor.has(ParameterSlot::matrix) && isMatrix(weight.type);
-  if (isSingle && isPlaced && !weights.find(weight.sources.front())) {
-    parameter.traits.name = weight.sources.front();
+  SmallVector<StringRef> sources = getModelSources(weight);
+  std::string names = llvm::join(sources, ", ");
+  parameter.reason = "computed by the exporter from " + names;
+  if (sources.size() != 1 || weights.find(sources.front()))
+    return;
+  if (weight.sources.size() == 1 && tensor.has(ParameterSlot::matrix) &&
+      isMatrix(weight.type)) {
+    parameter.traits.name = sources.front();
     parameter.role = Role::Parameter;
     parameter.reason = "transposed by the exporter";
     parameter.isTransposed = true;
     return;
   }
-  auto isNamed = [](StringRef source) { return source.contains('.'); };
-  if (!isSingle && llvm::none_of(weight.sources, isNamed)) {
-    parameter.reason = "computed by the exporter";
-    return;
-  }
-  parameter.reason =
-      "computed by the exporter from " + llvm::join(weight.sources, ", ");
   if (!matchesAny(recipe.constant, parameter.traits))
-    refuse("'" + weight.name + "' was computed by the exporter from " +
-           llvm::join(weight.sources, ", ") +
-           ": it cannot be trained; export with optimize=False, or name it in "
-           "[params] constant");
+    refuse(
+        "'" + weight.name + "' was computed by the exporter from '" + names +
+        "', which may be a parameter: export with optimize=False, or name '" +
+        weight.name + "' in [params] constant");
 }
 
 void TableBuilder::setRole(Parameter &parameter, const Tensor &tensor) {
@@ -228,6 +239,19 @@ std::vector<Parameter> TableBuilder::build() {
   }
   checkPatterns(table);
   return table;
+}
+
+std::string describe(const Parameter &row) {
+  constexpr const char *kRoles[] = {"parameter", "buffer", "constant"};
+  std::string text = kRoles[int(row.role)];
+  if (row.role == Role::Parameter && !row.isTrained)
+    text = "frozen parameter";
+  text += " " + row.getName() + ":";
+  llvm::raw_string_ostream(text) << " " << row.type;
+  for (const std::string &weight : row.weights)
+    if (weight != row.getName())
+      text += ", stored as " + weight;
+  return text + " (" + row.reason + ")";
 }
 
 std::vector<Parameter> buildParameterTable(ModuleOp module,

@@ -32,6 +32,9 @@ struct Parameter {
   const std::string &getName() const { return traits.name; }
 };
 
+/// One line for the user.
+std::string describe(const Parameter &row);
+
 /// The tensors of floats that @main of `module` reads, in order of first use.
 /// Tensors that share storage are one. What cannot be told, or cannot be
 /// trained though the recipe says so, is added to `problems`.

@@ -63,9 +63,12 @@ static void printMessages(const ToolOptions &options,
                           const CompileReport &report) {
   for (const std::string &problem : report.problems)
     std::cerr << "tcc: " << problem << '\n';
-  if (!options.quiet)
+  if (!options.quiet) {
     for (const std::string &note : report.notes)
       std::cerr << "tcc: note: " << note << '\n';
+    for (const std::string &line : report.parameters)
+      std::cerr << line << '\n';
+  }
   if (report.exitCode != kInternalError)
     return;
   if (report.problems.empty())
