@@ -50,7 +50,7 @@ struct tcc_context {
 
 struct tcc_session {
   std::unique_ptr<InjectedPool> pool; ///< outlives the session
-  std::unique_ptr<tcc::runtime::Session> session;
+  std::unique_ptr<tcc::runtime::TrainingSession> session;
   std::vector<tcc_program::Spec> inputs; ///< of a training step
   std::vector<tcc::runtime::TensorView> batch;
 };

@@ -33,7 +33,7 @@ tcc_status tcc_session_create(const tcc_program *program,
     auto created = convert(readOptions(options), *result);
     if (!created.ok())
       return created.takeStatus();
-    auto made = Session::create(program->executable, *created);
+    auto made = TrainingSession::create(program->executable, *created);
     if (!made.ok())
       return made.takeStatus();
     result->session = std::move(*made);

@@ -15,7 +15,10 @@ Context::create(std::shared_ptr<const Executable> executable,
   const format::Entry *entry = executable->findEntry(options.entry);
   if (!entry)
     return makeError(Code::Usage, "package '", executable->package().path(),
-                     "' has no entry '", options.entry, "'");
+                     "' has no entry '", options.entry, "'",
+                     executable->findEntry("train_step")
+                         ? ": it was compiled for training, in sessions"
+                         : "");
   std::unique_ptr<Context> context(new Context(std::move(executable), *entry));
   if (Status status = context->allocate(options); !status.ok())
     return status;

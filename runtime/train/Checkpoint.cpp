@@ -67,7 +67,7 @@ static std::vector<StoredTensor> listTensors(const Variables &variables) {
 // Writing
 //===----------------------------------------------------------------------===//
 
-static Status writeManifest(const Session &session,
+static Status writeManifest(const TrainingSession &session,
                             std::span<const StoredTensor> tensors,
                             const std::string &path) {
   DigestStream digest;
@@ -95,7 +95,8 @@ static Status writeManifest(const Session &session,
   return file->commit();
 }
 
-static Status writeFolder(const Session &session, const std::string &folder) {
+static Status writeFolder(const TrainingSession &session,
+                          const std::string &folder) {
   std::vector<StoredTensor> tensors = listTensors(session.variables());
   if (Status status =
           writeSafetensors(concat(folder, "/", kStateFile), tensors);
@@ -124,7 +125,7 @@ static Status replaceFolder(const std::string &temporary,
   return Status();
 }
 
-Result<std::string> runtime::saveCheckpoint(const Session &session,
+Result<std::string> runtime::saveCheckpoint(const TrainingSession &session,
                                             const std::string &root) {
   std::string path = concat(root, "/", kFolderPrefix, session.stepCount());
   std::string temporary = concat(path, ".tmp", getpid());
@@ -141,7 +142,7 @@ Result<std::string> runtime::saveCheckpoint(const Session &session,
   return status;
 }
 
-Status runtime::exportParameters(const Session &session,
+Status runtime::exportParameters(const TrainingSession &session,
                                  const std::string &path) {
   const Variables &variables = session.variables();
   std::vector<StoredTensor> tensors;
@@ -212,7 +213,8 @@ static Status checkDigest(const ordered_json &manifest,
                    "' is damaged: its digest is not the manifest's");
 }
 
-Status runtime::restoreCheckpoint(Session &session, const std::string &path) {
+Status runtime::restoreCheckpoint(TrainingSession &session,
+                                  const std::string &path) {
   Result<ordered_json> manifest = readManifest(path);
   if (!manifest.ok())
     return manifest.takeStatus();
@@ -237,7 +239,8 @@ Status runtime::restoreCheckpoint(Session &session, const std::string &path) {
   return Status();
 }
 
-Status runtime::initializeFrom(Session &session, const std::string &path) {
+Status runtime::initializeFrom(TrainingSession &session,
+                               const std::string &path) {
   Result<SafetensorsFile> file = SafetensorsFile::open(path);
   if (!file.ok())
     return file.takeStatus();

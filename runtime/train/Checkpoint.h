@@ -13,13 +13,13 @@ namespace tcc::runtime {
 
 /// Writes ROOT/step-N, N updates so far, and returns its path. One of that name
 /// is replaced.
-Result<std::string> saveCheckpoint(const Session &session,
+Result<std::string> saveCheckpoint(const TrainingSession &session,
                                    const std::string &root);
 
 /// Restores the checkpoint at `path`. It must have exactly the variables of the
 /// session: all that is missing, unexpected or of another type is listed, and
 /// nothing is changed then.
-Status restoreCheckpoint(Session &session, const std::string &path);
+Status restoreCheckpoint(TrainingSession &session, const std::string &path);
 
 /// The checkpoint in `root` with the highest N that is complete, or nothing.
 std::optional<std::string> findNewestCheckpoint(const std::string &root);
@@ -28,10 +28,11 @@ std::optional<std::string> findNewestCheckpoint(const std::string &root);
 /// safetensors file with their names. All parameters must be there; f32 and f64
 /// are converted into each other. All problems are listed, and nothing is
 /// changed then.
-Status initializeFrom(Session &session, const std::string &path);
+Status initializeFrom(TrainingSession &session, const std::string &path);
 
 /// Writes parameters and buffers under the model's names.
-Status exportParameters(const Session &session, const std::string &path);
+Status exportParameters(const TrainingSession &session,
+                        const std::string &path);
 
 } // namespace tcc::runtime
 

@@ -5,7 +5,7 @@
 using namespace tcc;
 using namespace tcc::runtime;
 
-const char *const Session::kEntryNames[EntryCount] = {
+const char *const TrainingSession::kEntryNames[EntryCount] = {
     "init", "train_step", "accumulate_step", "apply", "eval", "predict"};
 
 /// The element of a tensor that has one.
@@ -31,16 +31,16 @@ static double readScalar(DType dtype, const std::byte *data) {
   }
 }
 
-Session::~Session() = default;
+TrainingSession::~TrainingSession() = default;
 
-Result<std::unique_ptr<Session>>
-Session::create(std::shared_ptr<const Executable> executable,
-                const SessionOptions &options) {
+Result<std::unique_ptr<TrainingSession>>
+TrainingSession::create(std::shared_ptr<const Executable> executable,
+                        const SessionOptions &options) {
   auto store = Variables::allocate(executable->program(), options.allocator);
   if (!store.ok())
     return store.takeStatus();
-  std::unique_ptr<Session> session(
-      new Session(std::move(executable), std::move(*store)));
+  std::unique_ptr<TrainingSession> session(
+      new TrainingSession(std::move(executable), std::move(*store)));
   if (Status status = session->createContexts(options); !status.ok())
     return status;
   if (Status status = session->initialize(); !status.ok())
@@ -48,11 +48,11 @@ Session::create(std::shared_ptr<const Executable> executable,
   return session;
 }
 
-const format::Entry *Session::findEntry(std::string_view name) const {
+const format::Entry *TrainingSession::findEntry(std::string_view name) const {
   return program->findEntry(name);
 }
 
-Status Session::createContexts(const SessionOptions &options) {
+Status TrainingSession::createContexts(const SessionOptions &options) {
   ContextOptions created;
   created.allocator = options.allocator;
   created.runner = options.runner;
@@ -83,7 +83,7 @@ Status Session::createContexts(const SessionOptions &options) {
   return Status();
 }
 
-Result<Context *> Session::findContext(EntryKind kind) const {
+Result<Context *> TrainingSession::findContext(EntryKind kind) const {
   if (contexts[kind])
     return contexts[kind].get();
   return makeError(Code::Usage, "package '", program->package().path(),
@@ -91,7 +91,8 @@ Result<Context *> Session::findContext(EntryKind kind) const {
                    "': it was not compiled for training");
 }
 
-Status Session::run(EntryKind kind, std::span<const TensorView> inputs) {
+Status TrainingSession::run(EntryKind kind,
+                            std::span<const TensorView> inputs) {
   Result<Context *> context = findContext(kind);
   if (!context.ok())
     return context.takeStatus();
@@ -104,13 +105,14 @@ Status Session::run(EntryKind kind, std::span<const TensorView> inputs) {
   return (*context)->run();
 }
 
-Status Session::initialize() {
+Status TrainingSession::initialize() {
   batches = 0;
   last = {};
   return run(Init, {});
 }
 
-double Session::readOutput(EntryKind kind, std::string_view name) const {
+double TrainingSession::readOutput(EntryKind kind,
+                                   std::string_view name) const {
   const auto &outputs = *contexts[kind]->entry().outputs();
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs.Get(i)->name()->string_view() == name &&
@@ -122,7 +124,7 @@ double Session::readOutput(EntryKind kind, std::string_view name) const {
   return NAN;
 }
 
-Status Session::finishUpdate(EntryKind kind) {
+Status TrainingSession::finishUpdate(EntryKind kind) {
   last.step = stepCount();
   last.loss = readOutput(kind, "loss");
   last.gradNorm = readOutput(kind, "grad_norm");
@@ -137,32 +139,33 @@ Status Session::finishUpdate(EntryKind kind) {
                    " is not finite; the parameters are those before it");
 }
 
-Status Session::step(std::span<const TensorView> batch) {
+Status TrainingSession::step(std::span<const TensorView> batch) {
   if (Status status = run(Train, batch); !status.ok())
     return status;
   ++batches;
   return finishUpdate(Train);
 }
 
-Status Session::accumulate(std::span<const TensorView> batch) {
+Status TrainingSession::accumulate(std::span<const TensorView> batch) {
   if (Status status = run(Accumulate, batch); !status.ok())
     return status;
   ++batches;
   return Status();
 }
 
-Status Session::apply() {
+Status TrainingSession::apply() {
   if (Status status = run(Apply, {}); !status.ok())
     return status;
   return finishUpdate(Apply);
 }
 
-void Session::clearFault() {
+void TrainingSession::clearFault() {
   if (auto index = store.find("step/fault"))
     std::ranges::fill(store.bytes(*index), std::byte(0));
 }
 
-Status Session::evaluate(std::span<const TensorView> batch, Evaluation &sum) {
+Status TrainingSession::evaluate(std::span<const TensorView> batch,
+                                 Evaluation &sum) {
   if (Status status = run(Eval, batch); !status.ok())
     return status;
   double correct = readOutput(Eval, "correct");
@@ -174,11 +177,11 @@ Status Session::evaluate(std::span<const TensorView> batch, Evaluation &sum) {
   return Status();
 }
 
-Status Session::predict(std::span<const TensorView> inputs) {
+Status TrainingSession::predict(std::span<const TensorView> inputs) {
   return run(Predict, inputs);
 }
 
-Result<TensorView> Session::prediction(size_t index) const {
+Result<TensorView> TrainingSession::prediction(size_t index) const {
   Result<Context *> context = findContext(Predict);
   if (!context.ok())
     return context.takeStatus();
@@ -191,7 +194,7 @@ Result<TensorView> Session::prediction(size_t index) const {
   return (*context)->output(index);
 }
 
-int64_t Session::readCount(std::string_view name) const {
+int64_t TrainingSession::readCount(std::string_view name) const {
   auto index = store.find(name);
   if (!index || store.bytes(*index).empty())
     return 0;
@@ -199,7 +202,7 @@ int64_t Session::readCount(std::string_view name) const {
       readScalar(store.describe(*index).dtype(), store.bytes(*index).data()));
 }
 
-uint64_t Session::plannedBytes() const {
+uint64_t TrainingSession::plannedBytes() const {
   for (const auto &context : contexts)
     if (context)
       return context->plannedBytes() + store.byteCount();

@@ -36,13 +36,13 @@ struct Evaluation {
 /// The variables of a training package and the entry points that read and
 /// update them. They share one arena and one pool. One thread at a time; any
 /// number of sessions may share an Executable.
-class Session {
+class TrainingSession {
 public:
   /// Allocates everything that steps need and runs `init`.
-  static Result<std::unique_ptr<Session>>
+  static Result<std::unique_ptr<TrainingSession>>
   create(std::shared_ptr<const Executable> executable,
          const SessionOptions &options = {});
-  ~Session();
+  ~TrainingSession();
 
   const Executable &executable() const { return *program; }
 
@@ -90,7 +90,7 @@ private:
   enum EntryKind { Init, Train, Accumulate, Apply, Eval, Predict, EntryCount };
   static const char *const kEntryNames[EntryCount];
 
-  Session(std::shared_ptr<const Executable> executable, Variables store)
+  TrainingSession(std::shared_ptr<const Executable> executable, Variables store)
       : program(std::move(executable)), store(std::move(store)) {}
 
   Status createContexts(const SessionOptions &options);

@@ -9,7 +9,7 @@ using namespace tcc;
 using namespace tcc::tools;
 using namespace tcc::runtime;
 
-static Status restoreNewest(runtime::Session &session,
+static Status restoreNewest(runtime::TrainingSession &session,
                             const std::string &folder) {
   std::optional<std::string> newest = findNewestCheckpoint(folder);
   if (!newest)

@@ -51,10 +51,20 @@ Result<Session> tools::openSession(const RunningOptions &running,
     return executable.takeStatus();
   ContextOptions created;
   created.threads = running.threads;
+  std::unique_ptr<runtime::TrainingSession> training;
+  if (!(*executable)->findEntry(created.entry) &&
+      (*executable)->findEntry("predict")) {
+    auto begun = runtime::TrainingSession::create(*executable, {.threads = 1});
+    if (!begun.ok())
+      return begun.takeStatus();
+    training = std::move(*begun);
+    created.entry = "predict";
+    created.variables = &training->variables();
+  }
   auto context = Context::create(std::move(*executable), created);
   if (!context.ok())
     return context.takeStatus();
-  Session session{std::move(*context), {}};
+  Session session{std::move(training), std::move(*context), {}};
   if (Status status = bindInputs(inputs, session); !status.ok())
     return status;
   return session;

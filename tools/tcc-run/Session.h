@@ -4,6 +4,7 @@
 
 #include "runtime/data/Tensor.h"
 #include "runtime/executor/Context.h"
+#include "runtime/train/Session.h"
 #include "tools/tcc-run/Options.h"
 
 #include <map>
@@ -12,6 +13,8 @@ namespace tcc::tools {
 
 /// A context with the inputs that the flags name; owns the tensors.
 struct Session {
+  /// Of a training package: what the model has before training.
+  std::unique_ptr<runtime::TrainingSession> training;
   std::unique_ptr<runtime::Context> context;
   std::map<size_t, runtime::Tensor> inputs; ///< by position
 };

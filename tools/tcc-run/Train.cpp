@@ -38,7 +38,7 @@ private:
   }
 
   const TrainOptions &options;
-  std::unique_ptr<runtime::Session> session;
+  std::unique_ptr<runtime::TrainingSession> session;
   std::optional<Batches> batches;
   MetricsLog log;
   int64_t accumulation = 1; ///< batches of an update

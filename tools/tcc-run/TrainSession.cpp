@@ -15,7 +15,7 @@ using format::VariableKind;
 
 static constexpr std::string_view kSettingPrefix = "set/";
 
-Result<std::unique_ptr<runtime::Session>>
+Result<std::unique_ptr<runtime::TrainingSession>>
 tools::openTraining(const RunningOptions &running, const DataOptions &data) {
   auto executable = loadExecutable(running);
   if (!executable.ok())
@@ -25,7 +25,8 @@ tools::openTraining(const RunningOptions &running, const DataOptions &data) {
                      "' was not compiled with --train");
   SessionOptions options;
   options.threads = running.threads;
-  auto session = runtime::Session::create(std::move(*executable), options);
+  auto session =
+      runtime::TrainingSession::create(std::move(*executable), options);
   if (!session.ok() || data.init.empty())
     return session;
   if (Status status = initializeFrom(**session, data.init); !status.ok())
@@ -97,7 +98,7 @@ static bool storeList(DType dtype, std::string_view text,
   return text.empty();
 }
 
-Status tools::applySetting(runtime::Session &session,
+Status tools::applySetting(runtime::TrainingSession &session,
                            const std::string &setting) {
   size_t at = setting.find('=');
   if (at == std::string::npos || at == 0)
@@ -147,7 +148,7 @@ Batches::Batches(BatchReader reader) : batches(std::move(reader)) {
     tensorViews.push_back({tensor.data.data(), tensor.dtype, tensor.shape});
 }
 
-Result<Batches> Batches::open(const runtime::Session &session,
+Result<Batches> Batches::open(const runtime::TrainingSession &session,
                               std::string_view entryName,
                               const std::string &spec, uint64_t seed,
                               bool shuffles) {

@@ -9,18 +9,18 @@
 namespace tcc::tools {
 
 /// A session with the parameters that the flags name.
-runtime::Result<std::unique_ptr<runtime::Session>>
+runtime::Result<std::unique_ptr<runtime::TrainingSession>>
 openTraining(const RunningOptions &running, const DataOptions &data);
 
 /// Sets the variable of a run-time key of the recipe: KEY=VALUE, with commas
 /// between the elements of a list.
-runtime::Status applySetting(runtime::Session &session,
+runtime::Status applySetting(runtime::TrainingSession &session,
                              const std::string &setting);
 
 /// Batches for an entry point, whose shapes must be static.
 class Batches {
 public:
-  static runtime::Result<Batches> open(const runtime::Session &session,
+  static runtime::Result<Batches> open(const runtime::TrainingSession &session,
                                        std::string_view entry,
                                        const std::string &spec, uint64_t seed,
                                        bool shuffles);

@@ -155,7 +155,7 @@ TEST_F(VariablesTest, EntriesShareThem) {
   auto executable = runtime::Executable::load(std::move(*package));
   ASSERT_TRUE(executable.ok());
   auto session =
-      runtime::Session::create(std::move(*executable), {.threads = 1});
+      runtime::TrainingSession::create(std::move(*executable), {.threads = 1});
   ASSERT_TRUE(session.ok());
 
   double x[4][2] = {{1, 2}, {-1, 0.5}, {0.25, 1}, {3, -2}};

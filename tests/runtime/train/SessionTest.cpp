@@ -19,16 +19,18 @@ protected:
     session = open();
   }
 
-  std::unique_ptr<Session> open(int threads = 1) {
+  std::unique_ptr<TrainingSession> open(int threads = 1) {
     SessionOptions options;
     options.threads = threads;
-    return unwrap(Session::create(loadExecutable(path), options));
+    return unwrap(TrainingSession::create(loadExecutable(path), options));
   }
 
-  Status step(Session &session, float slope) { return run(session, slope); }
-  Status
-  run(Session &session, float slope,
-      Status (Session::*call)(std::span<const TensorView>) = &Session::step) {
+  Status step(TrainingSession &session, float slope) {
+    return run(session, slope);
+  }
+  Status run(TrainingSession &session, float slope,
+             Status (TrainingSession::*call)(std::span<const TensorView>) =
+                 &TrainingSession::step) {
     for (size_t i = 0; i < x.size(); ++i)
       y[i] = slope * x[i];
     TensorView batch[] = {{x.data(), DType::f32, shape},
@@ -36,7 +38,7 @@ protected:
     return (session.*call)(batch);
   }
 
-  static float parameter(const Session &session) {
+  static float parameter(const TrainingSession &session) {
     float value;
     std::memcpy(&value, session.variables().bytes(0).data(), sizeof(value));
     return value;
@@ -45,7 +47,7 @@ protected:
   ProgramBuilder builder = lineProgram();
   TemporaryFolder folder;
   std::string path = folder / "line.tcc";
-  std::unique_ptr<Session> session;
+  std::unique_ptr<TrainingSession> session;
   std::vector<float> x = {0.5f, -1, 1.5f, 0.25f};
   std::vector<float> y = x;
   int64_t shape[1] = {kLineBatch};
@@ -74,11 +76,11 @@ TEST_F(SessionTest, LearnsInSteps) {
 
 TEST_F(SessionTest, AccumulatesToTheStepOfAllBatches) {
   for (int i = 0; i < 3; ++i)
-    ASSERT_THAT(run(*session, 3, &Session::accumulate), succeeds());
+    ASSERT_THAT(run(*session, 3, &TrainingSession::accumulate), succeeds());
   EXPECT_EQ(parameter(*session), 0.5f);
   ASSERT_THAT(session->apply(), succeeds());
   EXPECT_EQ(session->stepCount(), 1);
-  std::unique_ptr<Session> other = open();
+  std::unique_ptr<TrainingSession> other = open();
   ASSERT_THAT(step(*other, 3), succeeds());
   EXPECT_EQ(parameter(*session), parameter(*other));
 }
@@ -125,7 +127,7 @@ TEST_F(SessionTest, StopsAtAFaultUntilItIsCleared) {
 }
 
 TEST_F(SessionTest, RestoresTheSameBits) {
-  std::unique_ptr<Session> whole = open(2);
+  std::unique_ptr<TrainingSession> whole = open(2);
   for (int i = 0; i < 6; ++i)
     ASSERT_THAT(step(*whole, 3), succeeds());
   for (int i = 0; i < 3; ++i)
@@ -138,7 +140,7 @@ TEST_F(SessionTest, RestoresTheSameBits) {
   std::filesystem::remove(folder / "run/step-4/manifest.json");
   EXPECT_EQ(findNewestCheckpoint(folder / "run"), saved);
 
-  std::unique_ptr<Session> half = open();
+  std::unique_ptr<TrainingSession> half = open();
   ASSERT_THAT(restoreCheckpoint(*half, saved), succeeds());
   EXPECT_EQ(half->stepCount(), 3);
   EXPECT_EQ(half->batchCount(), 3);
@@ -155,7 +157,7 @@ TEST_F(SessionTest, RefusesWhatDoesNotFit) {
   changed.tables.variables[0]->name = "v";
   changed.tables.variables[4]->shape = {1};
   changed.write(path);
-  std::unique_ptr<Session> other = open();
+  std::unique_ptr<TrainingSession> other = open();
   EXPECT_THAT(restoreCheckpoint(*other, saved),
               failsWith(Code::Usage,
                         "missing: v; unexpected: w; of another type: "
@@ -172,7 +174,7 @@ TEST_F(SessionTest, ExportsWhatItCanBeginWith) {
     ASSERT_THAT(step(*session, 3), succeeds());
   std::string file = folder / "trained.safetensors";
   ASSERT_THAT(exportParameters(*session, file), succeeds());
-  std::unique_ptr<Session> other = open();
+  std::unique_ptr<TrainingSession> other = open();
   ASSERT_THAT(initializeFrom(*other, file), succeeds());
   EXPECT_EQ(parameter(*other), parameter(*session));
   EXPECT_EQ(other->stepCount(), 0);

@@ -91,6 +91,13 @@ def test_training(suite):
     suite.tally.check("before", row["loss"] > 1, str(row))
 
 
+def test_running(suite):
+    """The model as it is before training."""
+    done = suite.expect(0, "run", "--random-inputs", "--json")
+    (row,) = json.loads(done.out)["outputs"]
+    suite.tally.check("model", (row["name"], row["shape"]) == ("line", [4]), done.out)
+
+
 def test_order(suite):
     def losses(name, *arguments):
         suite.train("--epochs", 3, "--log-dir", suite.path(name), *arguments)
@@ -159,7 +166,7 @@ def main(fixtures):
         subprocess.run([f"{fixtures}/tcc_write_fixture", "line", f"{folder}/line.tcc"],
                        check=True)  # fmt: skip
         suite = Suite(tally, folder)
-        for test in (test_training, test_order, test_resuming, test_problems, test_faults):
+        for test in (test_training, test_running, test_order, test_resuming, test_problems, test_faults):
             test(suite)
     tally.close()
 
