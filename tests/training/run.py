@@ -1,0 +1,229 @@
+"""Training packages of small models, from ONNX to the trained weights.
+
+What a run must keep: its bits, whatever the threads and the interruptions; its
+parameters, whatever the data; and its meaning, whatever the size of a batch.
+"""
+
+import json
+import math
+import os
+import sys
+import tempfile
+
+import numpy
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import harness
+
+RANDOM = numpy.random.default_rng(0)
+SAMPLES, CLASSES, MICRO = 48, 5, 8
+
+RECIPE = """
+seed = 3
+[loss]
+kind = "cross_entropy"
+[optimizer]
+kind = "adamw"
+lr = 0.01
+[batch]
+micro = {micro}
+clip_norm = 1.0
+[batchnorm]
+mode = "train"
+[schedule]
+kind = "linear"
+warmup_steps = 4
+total_steps = 40
+"""
+
+
+def normal(*shape):
+    return (RANDOM.standard_normal(shape) / math.sqrt(shape[-1])).astype("f4")
+
+
+def save_model(path, nodes, weights, input_shape):
+    """A model from 'x' to 'logits', of a symbolic batch."""
+    graph = helper.make_graph(
+        nodes,
+        "model",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", *input_shape])],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", CLASSES])],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), path)
+
+
+def save_cnn(path):
+    """Convolution, batch norm, relu, mean over the picture, linear."""
+    nodes = [
+        helper.make_node("Conv", ["x", "conv.weight"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node(
+            "BatchNormalization",
+            ["c", "norm.weight", "norm.bias", "norm.mean", "norm.variance"],
+            ["n"],
+        ),
+        helper.make_node("Relu", ["n"], ["r"]),
+        helper.make_node("GlobalAveragePool", ["r"], ["p"]),
+        helper.make_node("Flatten", ["p"], ["f"]),
+        helper.make_node("Gemm", ["f", "head.weight", "head.bias"], ["logits"], transB=1),
+    ]
+    weights = {
+        "conv.weight": normal(6, 2, 3, 3),
+        "norm.weight": numpy.ones(6, "f4"),
+        "norm.bias": numpy.zeros(6, "f4"),
+        "norm.mean": numpy.zeros(6, "f4"),
+        "norm.variance": numpy.ones(6, "f4"),
+        "head.weight": normal(CLASSES, 6),
+        "head.bias": numpy.zeros(CLASSES, "f4"),
+    }
+    save_model(path, nodes, weights, [2, 6, 5])
+
+
+def save_mlp(path):
+    nodes = [
+        helper.make_node("Gemm", ["x", "fc1.weight", "fc1.bias"], ["h"], transB=1),
+        helper.make_node("Relu", ["h"], ["r"]),
+        helper.make_node("Gemm", ["r", "fc2.weight", "fc2.bias"], ["logits"], transB=1),
+    ]
+    weights = {
+        "fc1.weight": normal(12, 7),
+        "fc1.bias": normal(12),
+        "fc2.weight": normal(CLASSES, 12),
+        "fc2.bias": normal(CLASSES),
+    }
+    save_model(path, nodes, weights, [7])
+
+
+def read_tensors(path):
+    """Bytes by name."""
+    with open(path, "rb") as file:
+        data = file.read()
+    size = int.from_bytes(data[:8], "little")
+    return {
+        name: data[8 + size + tensor["data_offsets"][0] : 8 + size + tensor["data_offsets"][1]]
+        for name, tensor in json.loads(data[8 : 8 + size]).items()
+    }
+
+
+class Suite:
+    def __init__(self, tally, folder):
+        self.tally = tally
+        self.folder = folder
+        save_cnn(self.path("cnn.onnx"))
+        save_mlp(self.path("mlp.onnx"))
+        for name, shape in (("cnn", (2, 6, 5)), ("mlp", (7,))):
+            x = RANDOM.standard_normal((SAMPLES, *shape)).astype("f4")
+            labels = (x.reshape(SAMPLES, -1) @ normal(x[0].size, CLASSES)).argmax(1)
+            numpy.savez(self.path(f"{name}.npz"), x=x, labels=labels)
+            if name == "cnn":
+                x[-1, 0, 0, 0] = numpy.nan
+                numpy.savez(self.path("nan.npz"), x=x, labels=labels)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run(self, tool, *arguments, code=0):
+        done = harness.run_tool(tool, *arguments)
+        self.tally.check(f"{tool} {arguments[0]}", done.code == code, f"{done.code}: {done.err}")
+        return done
+
+    def compile(self, name, micro=MICRO):
+        recipe, package = self.path(f"{name}.{micro}.toml"), self.path(f"{name}.{micro}.tcc")
+        with open(recipe, "w") as file:
+            file.write(RECIPE.format(micro=micro))
+        self.run("tcc", self.path(f"{name}.onnx"), f"--train={recipe}", "-o", package, "-q")
+        return package
+
+    def train(self, package, data, steps, *arguments, threads=1, code=0):
+        """The variables after `steps` updates."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        self.run("tcc-run", "train", package, "--data", f"npz:{self.path(data)}", "--steps",
+                 steps, "--threads", threads, "--checkpoint-dir", folder, *arguments,
+                 code=code)  # fmt: skip
+        path = f"{folder}/step-{steps}/state.safetensors"
+        return read_tensors(path) if os.path.exists(path) else {}
+
+
+def test_bits(suite, package):
+    """The same bits at any number of threads and after an interruption."""
+    first = suite.train(package, "cnn.npz", 20)
+    suite.tally.check("variables", "exp_avg/conv.weight" in first and "norm.mean" in first)
+    for threads in (1, 2, 4):
+        again = suite.train(package, "cnn.npz", 20, threads=threads)
+        suite.tally.check(f"bits at {threads} threads", again == first)
+    folder = suite.path("halves")
+    for steps, extra in ((10, []), (20, ["--resume"])):
+        suite.run("tcc-run", "train", package, "--data", f"npz:{suite.path('cnn.npz')}",
+                  "--steps", steps, "--checkpoint-dir", folder, "--threads", 2,
+                  *extra)  # fmt: skip
+    halves = read_tensors(f"{folder}/step-20/state.safetensors")
+    suite.tally.check("bits in two halves", halves == first)
+
+
+def test_fault(suite, package):
+    """A loss that is not finite leaves the parameters before it."""
+    before = suite.train(package, "nan.npz", SAMPLES // MICRO - 1, "--no-shuffle")
+    folder = suite.path("fault")
+    suite.run("tcc-run", "train", package, "--data", f"npz:{suite.path('nan.npz')}", "--steps",
+              40, "--no-shuffle", "--checkpoint-dir", folder, code=6)  # fmt: skip
+    after = read_tensors(f"{folder}/step-{SAMPLES // MICRO}/state.safetensors")
+    kept = {
+        name
+        for name in before
+        if not name.startswith("step/") and before[name] == after[name]
+    }
+    lost = [n for n in before if n not in kept and not n.startswith(("step/", "norm."))]
+    suite.tally.check("parameters before the fault", not lost, str(lost))
+    changed = [n for n in ("norm.mean", "norm.variance") if n not in kept]
+    suite.tally.check("statistics before the fault", not changed, str(changed))
+
+
+def test_accumulation(suite):
+    """Several small batches are one large batch."""
+    package = suite.compile("mlp")
+    parts = suite.train(package, "mlp.npz", 6, "--set", "accumulate=3", "--no-shuffle")
+    whole = suite.train(suite.compile("mlp", 3 * MICRO), "mlp.npz", 6, "--no-shuffle")
+    for name in ("fc1.weight", "fc2.bias", "exp_avg/fc1.weight"):
+        a, b = (numpy.frombuffer(v[name], "f4") for v in (parts, whole))
+        distance = numpy.linalg.norm(a - b) / numpy.linalg.norm(b)
+        suite.tally.check(f"accumulated {name}", distance < 1e-5, str(distance))
+
+
+def test_export(suite, package):
+    """The trained model as an inference package gives the same accuracy."""
+    file, inference = suite.path("trained.safetensors"), suite.path("cnn.tcc")
+    data = f"npz:{suite.path('cnn.npz')}"
+    suite.run("tcc-run", "train", package, "--data", data, "--steps", 30, "--export", file)
+    done = suite.run("tcc-run", "eval", package, "--data", data, "--init", file, "--json")
+    accuracy = json.loads(done.out)["accuracy"]
+    suite.run("tcc", suite.path("cnn.onnx"), f"--weights={file}", "--dim", f"batch={SAMPLES}",
+              "-o", inference, "-q")  # fmt: skip
+    suite.run("tcc-run", "run", inference, "--input", f"x={suite.path('cnn.npz')}",
+              "--output-dir", suite.path("out"))  # fmt: skip
+    logits = numpy.load(suite.path("out/output_0.npy"))
+    labels = numpy.load(suite.path("cnn.npz"))["labels"]
+    suite.tally.check("accuracy", (logits.argmax(1) == labels).mean() == accuracy)
+
+
+def test_settings(suite, package):
+    """Without a learning rate nothing is learned."""
+    still = suite.train(package, "cnn.npz", 3, "--set", "lr=0")
+    start = suite.train(package, "cnn.npz", 1, "--set", "lr=0")
+    names = ("conv.weight", "norm.weight", "head.bias")
+    suite.tally.check("lr=0", all(still[n] == start[n] for n in names))
+
+
+def main():
+    tally = harness.Tally()
+    with tempfile.TemporaryDirectory() as folder:
+        suite = Suite(tally, folder)
+        package = suite.compile("cnn")
+        for test in (test_bits, test_fault, test_export, test_settings):
+            test(suite, package)
+        test_accumulation(suite)
+    tally.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
