@@ -34,6 +34,7 @@ private:
   };
 
   bool findLogits();
+  void checkBatch();
   void declareParameters();
   void declareStepState();
   void setVariables();
@@ -85,6 +86,22 @@ private:
 static StringAttr getResultName(func::FuncOp function, unsigned index) {
   return cast<StringAttr>(
       function.getResultAttr(index, GraphDialect::kNameAttr));
+}
+
+/// What was compiled for another number of samples than the recipe's.
+void StepBuilder::checkBatch() {
+  if (!recipe.batch.micro)
+    return;
+  for (BlockArgument argument : main.getArguments()) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    auto name = cast<StringAttr>(
+        main.getArgAttr(argument.getArgNumber(), GraphDialect::kNameAttr));
+    if (type.getRank() > 0 && type.getDimSize(0) != *recipe.batch.micro)
+      problems.add(ProblemClass::usage,
+                   "[batch]: micro is " + std::to_string(*recipe.batch.micro) +
+                       ", but input '" + name.str() + "' has " +
+                       std::to_string(type.getDimSize(0)) + " samples");
+  }
 }
 
 bool StepBuilder::findLogits() {
@@ -431,6 +448,7 @@ void StepBuilder::buildPredict() {
 }
 
 LogicalResult StepBuilder::run() {
+  checkBatch();
   if (!findLogits() || !problems.empty())
     return failure();
   declareParameters();

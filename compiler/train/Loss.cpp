@@ -78,6 +78,8 @@ private:
   Value add(Value x, Value y) { return emitter.emit<AddOp>(x, y); }
   Value slice(Value x, int64_t axis, int64_t start, int64_t count);
   Loss makeMean(Value losses);
+  Loss emitSum(Value logits, Value target);
+  Loss average(Loss loss);
 
   TensorEmitter emitter;
   const LossRecipe &recipe;
@@ -149,7 +151,23 @@ Loss LossEmitter::makeMean(Value losses) {
   return {sum(losses), emitter.splat(scalar, double(count)), nullptr, count};
 }
 
+/// The mean of a batch as one loss, none where no target is valid.
+Loss LossEmitter::average(Loss loss) {
+  Expr total{loss.total, &emitter}, count{loss.count, &emitter};
+  Expr hasTargets = count > 0.0;
+  loss.total = select(hasTargets, total / count, 0.0).value;
+  loss.count = select(hasTargets, count.like(1.0), 0.0).value;
+  loss.nominalCount = 1;
+  return loss;
+}
+
 Loss LossEmitter::emit(Value logits, Value target) {
+  Loss loss = emitSum(logits, target);
+  bool isMean = recipe.reduction == LossReduction::MeanOfMeans;
+  return isMean ? average(loss) : loss;
+}
+
+Loss LossEmitter::emitSum(Value logits, Value target) {
   Expr x{logits, &emitter}, t{target, &emitter};
   switch (recipe.kind) {
   case LossKind::CausalLm:

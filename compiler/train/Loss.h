@@ -21,7 +21,7 @@ int64_t getClassAxis(const LossRecipe &recipe, mlir::RankedTensorType logits);
 
 struct Loss {
   /// Scalars of the logits' type: the sum of the losses, and how many there
-  /// are.
+  /// are; with mean_of_means the mean of a batch is one loss.
   mlir::Value total, count;
   /// Of classes: how many targets are the largest logit, i64; else null.
   mlir::Value correct;
