@@ -25,4 +25,14 @@ const Weight *WeightStore::find(llvm::StringRef name) const {
   return byName.lookup(name);
 }
 
+Weight *WeightStore::findTranspose(llvm::StringRef name) {
+  if (find(name))
+    return nullptr;
+  for (Weight &weight : weights)
+    if (weight.sources.size() == 1 && weight.sources.front() == name &&
+        weight.type.getRank() == 2)
+      return &weight;
+  return nullptr;
+}
+
 } // namespace tcc

@@ -47,6 +47,9 @@ public:
 
   Weight *find(llvm::StringRef name);
   const Weight *find(llvm::StringRef name) const;
+  /// The matrix that the exporter stored instead of the transpose of it which
+  /// the model calls `name`; null if there is none.
+  Weight *findTranspose(llvm::StringRef name);
 
   /// In the order of addition.
   const std::deque<Weight> &get() const { return weights; }
