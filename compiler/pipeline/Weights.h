@@ -9,8 +9,8 @@ namespace tcc {
 
 /// Replaces the values of `weights` by those of a safetensors file, which has
 /// tensors of the same names, types and shapes, or the transposes of matrices
-/// that the exporter transposed under a name of its own. What decided a shape, a branch
-/// or a pattern at import keeps its value.
+/// that the exporter transposed under a name of its own. What decided a shape,
+/// a branch or a pattern at import keeps its value.
 runtime::Status replaceWeights(WeightStore &weights, const std::string &path);
 
 } // namespace tcc
