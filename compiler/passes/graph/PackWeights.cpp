@@ -2,6 +2,7 @@
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
+#include "dialects/graph/Variables.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -19,7 +20,25 @@ namespace {
 /// Fewer columns are mostly padding in a panel.
 constexpr int64_t kMinColumns = 8;
 
-/// Emits movement ops on weights; they become part of `prepare`.
+/// Rows of the result for which a panel is read again: so many pay for panels
+/// that are made in each run.
+constexpr int64_t kMinRows = 256;
+
+/// True if `value` is a parameter that is trained, moved or converted.
+bool isTrained(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<ElementOpInterface, CastOp>(op) || op->getNumOperands() != 1)
+      return false;
+    value = op->getOperand(0);
+  }
+  auto argument = cast<BlockArgument>(value);
+  auto function =
+      dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  return function && getArgVariable(function, argument.getArgNumber());
+}
+
+/// Emits movement ops. On weights they become part of `prepare`, on what is
+/// trained a kernel.
 class Packer {
 public:
   Packer(OpBuilder &builder, Location loc) : builder(builder), loc(loc) {}
@@ -173,8 +192,11 @@ private:
     RankedTensorType type = getTensorType(op.getRhs());
     if (op.getPackedRhs())
       return "is packed already";
-    if (!isParameter(op.getRhs()))
+    bool isWeight = isParameter(op.getRhs());
+    if (!isWeight && !isTrained(op.getRhs()))
       return "not a weight";
+    if (!isWeight && getRows(op) < kMinRows)
+      return "too few rows to make panels in each run";
     if (!type.hasStaticShape())
       return "repeated as often as an input says";
     if (!isa<FloatType>(type.getElementType()))
@@ -182,6 +204,16 @@ private:
     if (getConstant(op.getN()).value_or(0) < kMinColumns)
       return "fewer columns than are worth a panel";
     return "";
+  }
+
+  /// Rows that read one rhs; 0 if that depends on the input.
+  static int64_t getRows(MatmulOp op) {
+    bool isShared = getRank(op.getRhs()) == 2;
+    Extents extents = getExtents(op.getResult());
+    AffineExpr rows = getNumElements(ArrayRef(extents).drop_back().take_back(
+                                         isShared ? extents.size() - 1 : 1),
+                                     op.getContext());
+    return getConstant(rows).value_or(0);
   }
 
   void pack(MatmulOp op, DecisionLog &log) {
@@ -200,7 +232,8 @@ private:
       bool isPaired = MatmulOp::packsPairs(getElementTypeOrSelf(rhs),
                                            *getConstant(op.getK()));
       panels = packRhs(builder, op.getLoc(), rhs, transposed, isPaired);
-      gatherFromPanels(rhs, panels, transposed, isPaired, log);
+      if (isParameter(rhs))
+        gatherFromPanels(rhs, panels, transposed, isPaired, log);
     }
     op.getRhsMutable().assign(panels);
     op.setTransposeRhs(false);
@@ -228,7 +261,9 @@ private:
   StringRef getObjection(ConvOp op) {
     if (op.getPackedFilter())
       return "is packed already";
-    if (!isParameter(op.getFilter()))
+    bool isWeight = isParameter(op.getFilter());
+    if (!isWeight &&
+        (op.slides() || !getTensorType(op.getFilter()).hasStaticShape()))
       return "not a weight";
     if (!op.getChannelsLast())
       return "the channels are not last";

@@ -191,7 +191,9 @@ def PackWeightsPass : TccGraphPass<"pack-weights"> {
     channels/groups, 64], that of a depthwise one [window, filters],
     zero-padded, by pad, reshape and transpose of the weight: part of `prepare`.
     A weight that several ops read is packed once; what gathers from it (a tied
-    embedding) then reads the panels.
+    embedding) then reads the panels. Panels of a parameter that is trained are
+    made in each run, if enough rows read them, and so are those of a filter that
+    is computed.
 
     ```mlir
     %y = graph.matmul %x, %w
