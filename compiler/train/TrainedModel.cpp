@@ -1,0 +1,189 @@
+#include "compiler/train/TrainedModel.h"
+
+#include "dialects/graph/ops/TensorEmitter.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::train {
+
+TrainedModel::TrainedModel(func::FuncOp main, const Recipe &recipe,
+                           ArrayRef<Parameter> table, Problems &problems)
+    : main(main), recipe(recipe), problems(problems) {
+  for (const Parameter &row : table)
+    if (row.role != Role::Constant)
+      for (const std::string &weight : row.weights)
+        variables[weight] = &row;
+}
+
+// --- What there is -----------------------------------------------------------
+
+static StringAttr getResultName(func::FuncOp function, unsigned index) {
+  return cast<StringAttr>(
+      function.getResultAttr(index, GraphDialect::kNameAttr));
+}
+
+/// What was compiled for another number of samples than the recipe's.
+void TrainedModel::checkBatch() {
+  if (!recipe.batch.micro)
+    return;
+  for (BlockArgument argument : main.getArguments()) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    auto name = cast<StringAttr>(
+        main.getArgAttr(argument.getArgNumber(), GraphDialect::kNameAttr));
+    if (type.getRank() > 0 && type.getDimSize(0) != *recipe.batch.micro)
+      problems.add(ProblemClass::usage,
+                   "[batch]: micro is " + std::to_string(*recipe.batch.micro) +
+                       ", but input '" + name.str() + "' has " +
+                       std::to_string(type.getDimSize(0)) + " samples");
+  }
+}
+
+bool TrainedModel::check() {
+  checkBatch();
+  return findLogits();
+}
+
+bool TrainedModel::findLogits() {
+  std::string names;
+  bool isFound = false;
+  for (unsigned i = 0; i < main.getNumResults(); ++i) {
+    StringRef name = getResultName(main, i);
+    names += (i ? ", '" : "'") + name.str() + "'";
+    if (recipe.loss.logits.empty() ? main.getNumResults() == 1
+                                   : name == recipe.loss.logits) {
+      logits = i;
+      isFound = true;
+    }
+  }
+  if (!isFound) {
+    problems.add(ProblemClass::usage,
+                 (recipe.loss.logits.empty()
+                      ? "[loss]: logits must name one of the outputs "
+                      : "[loss]: there is no output '" + recipe.loss.logits +
+                            "' among ") +
+                     names);
+    return false;
+  }
+  size_t before = problems.get().size();
+  auto type = cast<RankedTensorType>(main.getResultTypes()[logits]);
+  target = getTargetType(recipe.loss, type, problems);
+  if (target && isa<IntegerType>(target.getElementType()))
+    classCount = type.getDimSize(getClassAxis(recipe.loss, type));
+  return problems.get().size() == before;
+}
+
+RankedTensorType
+TrainedModel::getVariableType(const Parameter &parameter) const {
+  SmallVector<int64_t> shape(parameter.type.getShape());
+  if (parameter.isTransposed)
+    std::swap(shape[0], shape[1]);
+  Type element = parameter.type.getElementType();
+  if (recipe.compute == ComputeType::F64 && element.isF32())
+    element = Float64Type::get(element.getContext());
+  return RankedTensorType::get(shape, element);
+}
+
+// --- In a function -----------------------------------------------------------
+
+/// A weight that is a variable has its value, and so has the wide form of one
+/// that is kept wide.
+void TrainedModel::mapWeights(StepFunction &step, IRMapping &mapping) {
+  main.walk([&](WeightOp op) {
+    const Parameter *row = variables.lookup(op.getName());
+    if (!row)
+      return;
+    TensorEmitter emitter(step.getBuilder(), op.getLoc());
+    Value value = step.read(row->getName());
+    if (row->isTransposed)
+      value = emitter.emit<TransposeOp>(value, ArrayRef<int64_t>{1, 0});
+    for (Operation *user : op->getUsers())
+      if (auto cast = dyn_cast<CastOp>(user))
+        if (cast.getType() == value.getType())
+          mapping.map(cast.getResult(), value);
+    mapping.map(op.getResult(), emitter.castTo(value, op.getType()));
+  });
+}
+
+IRMapping TrainedModel::addInputs(StepFunction &step) {
+  IRMapping mapping;
+  for (BlockArgument argument : main.getArguments())
+    mapping.map(argument,
+                step.addInput(cast<RankedTensorType>(argument.getType()),
+                              main.getArgAttrDict(argument.getArgNumber())));
+  return mapping;
+}
+
+/// What main returns, computed in the step.
+SmallVector<Value> TrainedModel::cloneModel(StepFunction &step,
+                                            IRMapping mapping) {
+  mapWeights(step, mapping);
+  Block &body = main.getBody().front();
+  for (Operation &op : body.without_terminator())
+    if (op.getNumResults() == 0 || !mapping.contains(op.getResult(0)))
+      step.getBuilder().clone(op, mapping);
+  return llvm::map_to_vector(
+      body.getTerminator()->getOperands(),
+      [&](Value value) { return mapping.lookup(value); });
+}
+
+/// The input that holds the targets: one of the model's, if it has the name.
+Value TrainedModel::addTarget(StepFunction &step, const IRMapping &inputs) {
+  Builder &builder = step.getBuilder();
+  auto name = builder.getStringAttr(recipe.loss.target);
+  for (BlockArgument argument : main.getArguments())
+    if (main.getArgAttr(argument.getArgNumber(), GraphDialect::kNameAttr) ==
+        name)
+      return inputs.lookup(argument);
+  SmallVector<NamedAttribute> attributes = {
+      builder.getNamedAttr(GraphDialect::kNameAttr, name)};
+  if (classCount)
+    attributes.push_back(builder.getNamedAttr(
+        "graph.index_range", builder.getI64ArrayAttr({0, classCount - 1})));
+  return step.addInput(target, builder.getDictionaryAttr(attributes));
+}
+
+/// The value that was converted to a narrower float to be returned.
+static Value lookThroughNarrowing(Value value) {
+  auto cast = value.getDefiningOp<CastOp>();
+  if (cast && getElementTypeOrSelf(cast.getX()).isF64() &&
+      getElementTypeOrSelf(value).isF32())
+    return cast.getX();
+  return value;
+}
+
+Forward TrainedModel::emit(StepFunction &step, bool isTraining) {
+  IRMapping inputs = addInputs(step);
+  Value targets = target ? addTarget(step, inputs) : Value();
+  Forward forward;
+  forward.results = cloneModel(step, inputs);
+  if (isTraining)
+    forward.statistics = trainBatchNorms(
+        step.getBody(), [&](BatchNormOp op) { return isTrainedNorm(step, op); },
+        problems);
+  Value output = lookThroughNarrowing(forward.results[logits]);
+  TensorEmitter emitter(step.getBuilder(), step.getLoc());
+  bool isFloat = targets && isa<FloatType>(getElementTypeOrSelf(targets));
+  if (isFloat)
+    targets = emitter.castTo(targets, cast<RankedTensorType>(output.getType()));
+  forward.loss =
+      emitLoss(step.getBuilder(), step.getLoc(), recipe.loss, output, targets);
+  return forward;
+}
+
+/// A batch norm whose statistics are variables that the recipe trains.
+bool TrainedModel::isTrainedNorm(StepFunction &step, BatchNormOp op) {
+  std::optional<StringRef> mean = step.findName(op.getMean());
+  std::optional<StringRef> variance = step.findName(op.getVariance());
+  ParameterTraits traits;
+  traits.name = mean.value_or("").str();
+  return mean && variance && matchesAny(recipe.batchNorm, traits);
+}
+
+void TrainedModel::emitPrediction(StepFunction &step) {
+  SmallVector<Value> results = cloneModel(step, addInputs(step));
+  for (auto [i, value] : llvm::enumerate(results))
+    step.addOutput(getResultName(main, i), value);
+}
+
+} // namespace tcc::train
