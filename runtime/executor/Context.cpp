@@ -204,10 +204,13 @@ Status Context::bindInput(size_t index, const TensorView &tensor) {
     if (*bytes > 0)
       std::memcpy(state.current, tensor.data, *bytes);
   }
+  // A loop that binds the same memory again resolves nothing anew.
+  isResolved &= input.isBound && input.data == tensor.data &&
+                std::ranges::equal(input.shape, tensor.shape);
+  isDone = false;
   input.shape.assign(tensor.shape.begin(), tensor.shape.end());
   input.data = tensor.data;
   input.isBound = true;
-  forgetRun();
   return Status();
 }
 

@@ -165,7 +165,8 @@ static Result<ordered_json> readManifest(const std::string &folder) {
   auto manifest = ordered_json::parse(text, text + file->bytes().size(),
                                       nullptr, /*allow_exceptions=*/false);
   auto isNumber = [&](const char *key) {
-    return manifest.contains(key) && manifest[key].is_number_unsigned();
+    return manifest.contains(key) && manifest[key].is_number_unsigned() &&
+           manifest[key].get<uint64_t>() <= INT64_MAX;
   };
   if (!manifest.is_object() || !isNumber("schema_version") ||
       !isNumber("step") || !isNumber("batches") || !isNumber("tensors") ||

@@ -75,7 +75,11 @@ Status Training::setSeed() {
 
 /// The number of updates: --steps, --epochs or the recipe's `steps`.
 Status Training::chooseLength() {
-  accumulation = std::max<int64_t>(session->readCount("set/accumulate"), 1);
+  if (session->variables().find("set/accumulate"))
+    accumulation = session->readCount("set/accumulate");
+  if (accumulation < 1)
+    return makeError(Code::Usage, "accumulate is ", accumulation,
+                     ", expected at least 1");
   firstStep = session->stepCount();
   lastStep = options.steps;
   if (!lastStep && options.epochs)

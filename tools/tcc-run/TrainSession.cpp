@@ -49,6 +49,13 @@ static std::vector<std::string> listKeys(const Variables &variables) {
   return keys;
 }
 
+/// The variable of a key, if it may change at run time.
+static std::optional<size_t> findSetting(const Variables &variables,
+                                         const std::string &key) {
+  auto index = variables.find(concat(kSettingPrefix, key));
+  return index || key != "seed" ? index : variables.find("step/seed");
+}
+
 static Status refuseKey(const std::string &key, const Variables &variables) {
   std::vector<std::string> keys = listKeys(variables);
   std::string nearest = nearestWord(key, keys), known;
@@ -85,6 +92,20 @@ static bool storeElement(DType dtype, std::string_view text,
   }
 }
 
+/// Stores the position of `word` among `words`.
+static bool storeWord(std::string_view words, std::string_view word,
+                      std::span<std::byte> bytes) {
+  for (int64_t position = 0; !words.empty(); ++position) {
+    std::string_view next = words.substr(0, words.find(' '));
+    if (next == word && bytes.size() == sizeof(position)) {
+      std::memcpy(bytes.data(), &position, sizeof(position));
+      return true;
+    }
+    words.remove_prefix(std::min(words.size(), next.size() + 1));
+  }
+  return false;
+}
+
 /// False unless `text` has a number for each element.
 static bool storeList(DType dtype, std::string_view text,
                       std::span<std::byte> bytes) {
@@ -98,22 +119,38 @@ static bool storeList(DType dtype, std::string_view text,
   return text.empty();
 }
 
-Status tools::applySetting(runtime::TrainingSession &session,
+static std::string describeValues(const format::Variable &variable,
+                                  size_t count) {
+  if (variable.owner() && !variable.owner()->string_view().empty())
+    return concat("one of: ", variable.owner()->string_view());
+  std::string_view type = traitsOf(variable.dtype()).name;
+  return count == 1
+             ? concat("a number (", type, ")")
+             : concat(count, " numbers (", type, ") with commas between them");
+}
+
+Status tools::applySetting(TrainingSession &session,
                            const std::string &setting) {
   size_t at = setting.find('=');
   if (at == std::string::npos || at == 0)
     return makeError(Code::Usage, "--set '", setting, "', expected KEY=VALUE");
   std::string key = setting.substr(0, at);
+  std::string_view value = std::string_view(setting).substr(at + 1);
   Variables &variables = session.variables();
-  auto index = variables.find(concat(kSettingPrefix, key));
+  auto index = findSetting(variables, key);
   if (!index)
     return refuseKey(key, variables);
-  DType dtype = variables.describe(*index).dtype();
+  const format::Variable &variable = variables.describe(*index);
   std::vector<std::byte> bytes(variables.bytes(*index).size());
-  if (!storeList(dtype, std::string_view(setting).substr(at + 1), bytes))
-    return makeError(Code::Usage, "--set '", setting, "': expected ",
-                     bytes.size() / traitsOf(dtype).bytes,
-                     " number(s) of type ", traitsOf(dtype).name);
+  bool isWord = variable.owner() && !variable.owner()->string_view().empty();
+  bool isStored = isWord
+                      ? storeWord(variable.owner()->string_view(), value, bytes)
+                      : storeList(variable.dtype(), value, bytes);
+  if (!isStored)
+    return makeError(
+        Code::Usage, "--set '", setting, "': expected ",
+        describeValues(variable,
+                       bytes.size() / traitsOf(variable.dtype()).bytes));
   std::ranges::copy(bytes, variables.bytes(*index).begin());
   return Status();
 }

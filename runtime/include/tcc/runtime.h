@@ -299,7 +299,8 @@ typedef struct tcc_variable {
   size_t rank;
   const int64_t *shape;
   tcc_variable_kind kind;
-  const char *owner; /* the parameter of a slot or gradient; else "" */
+  const char *owner; /* the parameter of a slot or gradient; the words of a
+                        setting that is a position among them; else "" */
 } tcc_variable;
 
 /* Called after each update in the thread that made it. */

@@ -5,6 +5,8 @@
 
 import json
 import os
+import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -131,7 +133,7 @@ def test_resuming(suite):
 def test_problems(suite):
     suite.train(code=2, says="--steps or --epochs")
     suite.train("--steps", 1, "--set", "lt=1", code=2, says="did you mean 'lr'")
-    suite.train("--steps", 1, "--set", "lr=fast", code=2, says="expected 1 number")
+    suite.train("--steps", 1, "--set", "lr=fast", code=2, says="expected a number (f32)")
     suite.train("--steps", 1, "--resume", code=2, says="--checkpoint-dir")
     suite.train("--steps", 1, "--checkpoint-dir", suite.path("none"), "--resume",
                 code=5, says="no complete checkpoint")  # fmt: skip
@@ -160,13 +162,36 @@ def test_faults(suite):
     suite.tally.check("last good", abs(w - 0.8) < 1e-6, str(w))
 
 
+def test_damage(suite):
+    """Damaged checkpoints are refused or passed over."""
+    generator = random.Random(1)
+    whole = suite.path("whole/step-8")
+    for number in range(40):
+        folder = suite.path(f"damaged/{number}")
+        shutil.copytree(whole, f"{folder}/step-8")
+        path = f"{folder}/step-8/{generator.choice(sorted(os.listdir(whole)))}"
+        with open(path, "rb") as file:
+            data = bytearray(file.read())
+        if number % 2:
+            data[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
+        else:
+            del data[generator.randrange(len(data)) :]
+        with open(path, "wb") as file:
+            file.write(data)
+        done = harness.run_tool("tcc-run", "train", suite.package, "--data", suite.data,
+                                "--steps", 9, "--checkpoint-dir", folder, "--resume",
+                                "--threads", 1)  # fmt: skip
+        suite.tally.check(f"damage {number}", done.code in (0, 2, 3, 5), done.err)
+
+
 def main(fixtures):
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([f"{fixtures}/tcc_write_fixture", "line", f"{folder}/line.tcc"],
                        check=True)  # fmt: skip
         suite = Suite(tally, folder)
-        for test in (test_training, test_running, test_order, test_resuming, test_problems, test_faults):
+        for test in (test_training, test_running, test_order, test_resuming, test_problems,
+                     test_faults, test_damage):  # fmt: skip
             test(suite)
     tally.close()
 
