@@ -105,10 +105,21 @@ void Partitioner::copyFreeOps() {
       applyCopies(group, weighCopies(group, /*isFree=*/true));
 }
 
+/// Bits of the widest element that a group stores.
+static unsigned getWidth(const KernelGraph &graph, GroupId group) {
+  unsigned width = 0;
+  for (Value value : graph[group].results)
+    width = std::max(
+        width, getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth());
+  return width;
+}
+
+/// What widens elements may do better before their reader, a sum for instance.
 bool Partitioner::isEpilogue(GroupId first, GroupId second) const {
   const Region &producer = graph[first].region;
   return producer.anchor && producer.kind != KernelKind::row &&
-         !graph[second].region.anchor;
+         !graph[second].region.anchor &&
+         getWidth(graph, second) <= getWidth(graph, first);
 }
 
 double Partitioner::getMergeSaving(GroupId first, GroupId second,
