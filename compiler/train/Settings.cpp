@@ -17,16 +17,20 @@ struct SettingDeclaration {
   VariableTable &table;
   Builder builder;
   std::string name;
+  std::string words; ///< where positions of words are values
 
   void declare(Type elementType, double value) {
     table.declare(name, VariableKind::setting,
-                  RankedTensorType::get({}, elementType), value);
+                  RankedTensorType::get({}, elementType), value, words);
   }
   void operator()(double *value) { declare(builder.getF64Type(), *value); }
   void operator()(int64_t *value) {
     declare(builder.getI64Type(), double(*value));
   }
-  void operator()(bool *value) { declare(builder.getI64Type(), *value); }
+  void operator()(bool *value) {
+    words = "false true";
+    declare(builder.getI64Type(), *value);
+  }
   void operator()(WordField word) {
     declare(builder.getI64Type(), double(word.get(word.at)));
   }
@@ -66,7 +70,8 @@ void tcc::train::declareSettings(VariableTable &table, const Recipe &given) {
     if (!isSetting(key, optimizer) || key.getTable() == "optimizer.group")
       continue;
     std::string name = getVariableName(key.getSettingName());
-    std::visit(SettingDeclaration{table, builder, name}, key.field(recipe));
+    std::visit(SettingDeclaration{table, builder, name, key.words},
+               key.field(recipe));
   }
   for (auto [i, group] : llvm::enumerate(recipe.optimizer.groups)) {
     std::string prefix = getVariableName("group." + std::to_string(i)) + ".";
@@ -74,7 +79,7 @@ void tcc::train::declareSettings(VariableTable &table, const Recipe &given) {
       SettingDeclaration{table, builder,
                          prefix + "weight_decay"}(&*group.weightDecay);
     if (group.betas)
-      SettingDeclaration{table, builder, prefix + "betas"}(&*group.betas);
+      SettingDeclaration{table, builder, prefix + "betas", ""}(&*group.betas);
   }
 }
 

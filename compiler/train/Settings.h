@@ -1,7 +1,8 @@
 //===- Settings.h - Run-time values of a recipe -----------------*- C++ -*-===//
 //
 // What `--set` changes: variables `set/KEY`, numbers as f64 scalars, integers,
-// booleans and the positions of words as i64 scalars, betas as two f64.
+// booleans and the positions of words as i64 scalars, betas as two f64. Words
+// stand in the place of the variable's owner, separated by spaces.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_TRAIN_SETTINGS_H

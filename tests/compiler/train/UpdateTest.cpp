@@ -144,6 +144,9 @@ TEST(UpdateTest, SettingsAreRead) {
   program.set("set/schedule.total_steps", {2});
   program.apply({{0, 0}, {0}});
   EXPECT_EQ(program.getMetric("lr"), 1);
+  EXPECT_EQ(program.describe("set/on_nan").owner, "stop skip");
+  EXPECT_EQ(program.describe("set/schedule.three_phase").owner, "false true");
+  EXPECT_EQ(program.describe("set/lr").owner, "");
   EXPECT_FALSE(program.has("set/betas"));
   EXPECT_FALSE(program.has("set/momentum"));
 }
