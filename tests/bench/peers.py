@@ -4,14 +4,19 @@
             [--seconds S] [--json FILE] [--table FILE]
 
 Engines take turns in processes pinned to the first N cores, all in f32 on static
-shapes; on a CPU with AVX512-BF16 also in bf16, beside tcc's own f32. A round counts if others took little of those cores while it ran; a ratio
-is the median over the rounds of peer's time / tcc's. The share of the peak
-relates the model's operations, as the compiler counts them, to an FMA loop that
-runs in each round.
+shapes; on a CPU with AVX512-BF16 also in bf16, beside tcc's own f32. On one
+thread the time is what the process itself used. A round counts if others took
+little of those cores while it ran; a ratio is the median over the rounds of
+peer's time / tcc's. The share of the peak relates the model's operations, as the
+compiler counts them, to an FMA loop that runs in each round.
+
+torch.compile runs the modules that exports were made from. IREE (the packages
+iree-base-compiler and iree-base-runtime) is measured on one thread.
 """
 
 import argparse
 import contextlib
+import importlib.util
 import json
 import os
 import statistics
@@ -30,6 +35,8 @@ TITLES = {
     "tcc_f32": "tcc in f32",
     "onnxruntime": "ONNX Runtime",
     "openvino": "OpenVINO",
+    "torch": "torch.compile",
+    "iree": "IREE",
 }
 # What is measured in bf16 too, and beside what.
 BF16_SUBJECTS = ("vit_b_16", "bert_base")
@@ -196,15 +203,24 @@ def table(rows, peers):
 def read_options():
     parser = argparse.ArgumentParser()
     parser.add_argument("--models", default="")
-    parser.add_argument("--peers", default="onnxruntime,openvino")
+    parser.add_argument("--peers", default="onnxruntime,openvino,torch,iree")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5)
     parser.add_argument("--json")
     parser.add_argument("--table")
     options = parser.parse_args()
-    options.peers = [peer for peer in options.peers.split(",") if peer]
+    peers = [peer for peer in options.peers.split(",") if peer]
+    options.peers = [peer for peer in peers if is_installed(peer)]
     return options
+
+
+def is_installed(peer):
+    """An engine has the name of its Python package."""
+    found = importlib.util.find_spec(peer) is not None
+    if not found:
+        print(f"{TITLES[peer]}: not available: the package {peer} is not installed")
+    return found
 
 
 def main():

@@ -11,12 +11,17 @@ from models.run import compile_flags
 
 
 def select_subjects(patterns):
-    """name: (folder maker, case) of the names that match, like 'ocr*,lstm.*'; of
-    all whole models without patterns."""
+    """name: (folder maker, case) of the names that match, like 'ocr*,lstm.*' or
+    'resnet50.b8' for a batch of eight; of all whole models without patterns."""
     if not patterns:
         return whole_models()
     known = whole_models()
     known.update((name, (recurrent, case)) for name, case in recurrent.models().items())
+    known.update(
+        (name, (exports, case))
+        for name, case in exports.models().items()
+        if name.endswith(".b8")
+    )
     found = {}
     for pattern in patterns.split(","):
         names = fnmatch.filter(known, pattern)
@@ -38,7 +43,8 @@ def whole_models():
 
 def compile_subject(name, maker, case, work):
     """Paths of the model, its package in `work` and its first data set."""
-    folder = maker.make(name + ".b1" if maker is exports else name, case)
+    made = name + ".b1" if maker is exports and "." not in name else name
+    folder = maker.make(made, case)
     model = os.path.join(folder, "model.onnx")
     package = os.path.join(work, name + ".tcc")
     compiled = run_tool("tcc", model, "-o", package, "-q", *compile_flags(case))

@@ -3,15 +3,19 @@
   worker.py ENGINE MODEL PACKAGE DATA_SET THREADS PRECISION
 
 Reads a number of seconds a line, runs for that long and prints a JSON line: the
-milliseconds of each run and the CPU seconds that the process used. An idle
-worker sleeps, so that engines in turns do not disturb each other.
+milliseconds of each run, on one thread those that the process itself used, and
+the CPU seconds of all. An idle worker sleeps, so that engines in turns do not
+disturb each other.
 """
 
+import contextlib
 import glob
 import json
 import os
 import resource
+import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -72,7 +76,65 @@ def open_openvino(model, package, inputs, threads, precision):
     return request.infer
 
 
-ENGINES = {"tcc": open_tcc, "onnxruntime": open_onnxruntime, "openvino": open_openvino}
+def open_torch(model, package, inputs, threads, precision):
+    """The module that an export was made from, by torch.compile."""
+    import torch
+    from models import exports
+
+    torch.set_num_threads(threads)
+    architecture = os.path.basename(os.path.dirname(model)).split(".")[0]
+    module, _ = exports.build(architecture)
+    compiled = torch.compile(module, options={"freezing": True})
+    tensors = [torch.from_numpy(np.array(x)) for x in inputs]
+
+    def run():
+        with torch.no_grad():
+            compiled(*tensors)
+
+    run()
+    return run
+
+
+def open_iree(model, package, inputs, threads, precision):
+    import iree.runtime
+
+    if threads != 1:
+        raise RuntimeError("IREE is measured on one thread")
+    with tempfile.TemporaryDirectory() as work:
+        compiled = iree.runtime.load_vm_flatbuffer_file(
+            compile_for_iree(model, work), driver="local-sync"
+        )
+    run = compiled["main_graph"]
+    return lambda: run(*inputs)
+
+
+def compile_for_iree(model, work):
+    """Tiled for the caches as far as IREE can."""
+    from iree.compiler import CompilerToolError, compile_file
+
+    imported, path = os.path.join(work, "model.mlir"), os.path.join(work, "model.vmfb")
+    importer = [sys.executable, "-m", "iree.compiler.tools.import_onnx"]
+    subprocess.run([*importer, model, "-o", imported], check=True)
+    for extra in (["--iree-opt-data-tiling"], []):
+        with contextlib.suppress(CompilerToolError):
+            compile_file(
+                imported,
+                input_type="onnx",
+                target_backends=["llvm-cpu"],
+                output_file=path,
+                extra_args=["--iree-llvmcpu-target-cpu=host", *extra],
+            )
+            return path
+    raise RuntimeError("IREE does not compile it")
+
+
+ENGINES = {
+    "tcc": open_tcc,
+    "onnxruntime": open_onnxruntime,
+    "openvino": open_openvino,
+    "torch": open_torch,
+    "iree": open_iree,
+}
 
 
 def cpu_seconds():
@@ -80,14 +142,14 @@ def cpu_seconds():
     return usage.ru_utime + usage.ru_stime
 
 
-def serve(run):
+def serve(run, clock):
     for line in sys.stdin:
         times, begin = [], cpu_seconds()
         end = time.perf_counter() + float(line)
         while not times or time.perf_counter() < end:
-            start = time.perf_counter()
+            start = clock()
             run()
-            times.append((time.perf_counter() - start) * 1e3)
+            times.append((clock() - start) * 1e3)
         print(json.dumps({"ms": times, "cpu": cpu_seconds() - begin}), flush=True)
 
 
@@ -96,4 +158,5 @@ if __name__ == "__main__":
     # Before any thread starts: they all inherit it.
     os.sched_setaffinity(0, range(int(threads)))
     inputs = load_inputs(data_set)
-    serve(ENGINES[engine](model, package, inputs, int(threads), precision))
+    run = ENGINES[engine](model, package, inputs, int(threads), precision)
+    serve(run, time.process_time if threads == "1" else time.perf_counter)
