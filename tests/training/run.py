@@ -207,7 +207,13 @@ def test_export(suite, package):
 
 
 def test_settings(suite, package):
-    """Without a learning rate nothing is learned."""
+    """Settings are numbers, lists and words; without a rate nothing is learned."""
+    suite.train(package, "cnn.npz", 1, "--set", "betas=0.8,0.9", "--set", "seed=4", "--set",
+                "schedule.kind=cosine", "--set", "schedule.three_phase=true")  # fmt: skip
+    for bad in ("schedule.kind=steep", "betas=0.8", "accumulate=0", "optimizer.kind=sgd"):
+        suite.train(package, "cnn.npz", 1, "--set", bad, code=2)
+    skipped = suite.train(package, "nan.npz", 6, "--no-shuffle", "--set", "on_nan=skip")
+    suite.tally.check("skipped", skipped["step/updates"][0] == 5, str(skipped["step/updates"]))
     still = suite.train(package, "cnn.npz", 3, "--set", "lr=0")
     start = suite.train(package, "cnn.npz", 1, "--set", "lr=0")
     names = ("conv.weight", "norm.weight", "head.bias")
