@@ -40,7 +40,8 @@ def main_scheduler(optimizer, kind, keys, total):
     if kind == "cosine":
         return lr_scheduler.CosineAnnealingLR(optimizer, total, keys["eta_min"])
     if kind == "linear":
-        return lr_scheduler.LinearLR(optimizer, 1.0, keys["eta_min"] / LR, total)
+        end = keys["eta_min"] / optimizer.defaults["lr"]
+        return lr_scheduler.LinearLR(optimizer, 1.0, end, total)
     if kind == "step":
         return lr_scheduler.StepLR(optimizer, keys["step_size"], keys["gamma"])
     if kind == "one_cycle":
