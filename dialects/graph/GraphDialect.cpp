@@ -29,6 +29,7 @@ void GraphDialect::initialize() {
   addNormalizationOps();
   addMovementOps();
   addIndexingOps();
+  addRandomOps();
   addControlOps();
 }
 

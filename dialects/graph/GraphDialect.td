@@ -48,6 +48,7 @@ def Graph_Dialect : Dialect {
     void addNormalizationOps();
     void addMovementOps();
     void addIndexingOps();
+    void addRandomOps();
     void addControlOps();
   }];
 }
@@ -92,6 +93,8 @@ def Graph_ScatterKind : Graph_Enum<"ScatterKind", "how updates are combined", [
   I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"add", 1>,
   I32EnumAttrCase<"mul", 2>, I32EnumAttrCase<"max", 3>,
   I32EnumAttrCase<"min", 4>]>;
+def Graph_RandomKind : Graph_Enum<"RandomKind", "distribution", [
+  I32EnumAttrCase<"uniform", 0>, I32EnumAttrCase<"normal", 1>]>;
 def Graph_KernelKind : Graph_Enum<"KernelKind", "loop structure of a kernel", [
   I32EnumAttrCase<"pointwise", 0>,   // one loop nest over the results
   I32EnumAttrCase<"row", 1>,         // reductions inside an outer loop nest
@@ -130,6 +133,7 @@ def Graph_CompareKindAttr : Graph_EnumAttr<Graph_CompareKind, "compare_kind">;
 def Graph_PadModeAttr : Graph_EnumAttr<Graph_PadMode, "pad_mode">;
 def Graph_PoolKindAttr : Graph_EnumAttr<Graph_PoolKind, "pool_kind">;
 def Graph_ScatterKindAttr : Graph_EnumAttr<Graph_ScatterKind, "scatter_kind">;
+def Graph_RandomKindAttr : Graph_EnumAttr<Graph_RandomKind, "random_kind">;
 def Graph_KernelKindAttr : Graph_EnumAttr<Graph_KernelKind, "kernel_kind">;
 
 def Graph_SymbolAttr : AttrDef<Graph_Dialect, "Symbol"> {

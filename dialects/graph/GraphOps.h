@@ -55,6 +55,8 @@ class ReadsIndices : public TraitBase<Op, ReadsIndices> {};
 #define GET_OP_CLASSES
 #include "dialects/graph/Indexing.h.inc"
 #define GET_OP_CLASSES
+#include "dialects/graph/Random.h.inc"
+#define GET_OP_CLASSES
 #include "dialects/graph/Control.h.inc"
 
 #endif // TCC_DIALECTS_GRAPH_GRAPHOPS_H

@@ -51,6 +51,17 @@ TEST_F(KernelTest, narrowFloatsRoundAfterEachOp) {
           {}, 0);
 }
 
+TEST_F(KernelTest, randomNumbers) {
+  check(KernelKind::pointwise,
+        define({{"x", "33x61xf32"}, {"d", "33x61xf64"}, {"i", "i64"}}, R"(
+    func.func @f(%seed: !i, %step: !i) -> (!x, !d, !x) {
+      %0 = graph.random <uniform> %seed, %step {key = 1} : (!i, !i) -> !x
+      %1 = graph.random <uniform> %seed, %step {key = 2} : (!i, !i) -> !d
+      %2 = graph.random <normal> %seed, %step {key = 4294967295} : (!i, !i) -> !x
+      return %0, %1, %2 : !x, !d, !x
+    })"));
+}
+
 TEST_F(KernelTest, doublesAndLongs) {
   check(KernelKind::pointwise, define({{"x", "77xf64"}, {"i", "77xi64"}}, R"(
     func.func @f(%x: !x, %i: !i) -> (!x, !i) {
