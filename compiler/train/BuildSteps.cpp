@@ -1,5 +1,6 @@
 #include "compiler/train/BuildSteps.h"
 
+#include "compiler/train/Initialize.h"
 #include "compiler/train/TrainedModel.h"
 #include "compiler/train/Update.h"
 #include "dialects/graph/ops/TensorEmitter.h"
@@ -59,18 +60,26 @@ private:
 
 // --- Variables ---------------------------------------------------------------
 
+/// The value that the model came with; `row` outlives the result.
+static Initial makeModelValue(const Parameter &row) {
+  return [&row](OpBuilder &builder, Location loc, RankedTensorType type) {
+    TensorEmitter emitter(builder, loc);
+    Value value = emitter.emit<WeightOp>(row.type, row.weights.front());
+    if (row.isTransposed)
+      value = emitter.emit<TransposeOp>(value, ArrayRef<int64_t>{1, 0});
+    return emitter.castTo(value, type);
+  };
+}
+
 void StepBuilder::declareParameters() {
+  std::vector<ParameterTraits> known;
   for (const Parameter &row : table) {
     if (row.role == Role::Constant)
       continue;
-    auto initial = [&row](OpBuilder &builder, Location loc,
-                          RankedTensorType type) {
-      TensorEmitter emitter(builder, loc);
-      Value value = emitter.emit<WeightOp>(row.type, row.weights.front());
-      if (row.isTransposed)
-        value = emitter.emit<TransposeOp>(value, ArrayRef<int64_t>{1, 0});
-      return emitter.castTo(value, type);
-    };
+    known.push_back(row.traits);
+    Initial initial = makeInitial(recipe, row.traits, problems);
+    if (!initial)
+      initial = makeModelValue(row);
     auto kind = row.role == Role::Buffer ? VariableKind::buffer
                                          : VariableKind::parameter;
     variables.declare(
@@ -79,6 +88,7 @@ void StepBuilder::declareParameters() {
   for (const Parameter &row : getTrained())
     variables.declare("gradient/" + row.getName(), VariableKind::gradient,
                       model.getVariableType(row), 0.0, row.getName());
+  checkPatterns(recipe, known, problems);
 }
 
 void StepBuilder::declareStepState() {
@@ -261,6 +271,8 @@ LogicalResult StepBuilder::run() {
     return failure();
   declareParameters();
   declareStepState();
+  if (!problems.empty())
+    return failure();
   setVariables();
   buildInit();
   buildPredict();

@@ -114,3 +114,25 @@ void tcc::train::checkRecipe(Reading &reading) {
   checkOptimizer(reading);
   checkBatch(reading);
 }
+
+void tcc::train::checkPatterns(const Recipe &recipe,
+                               llvm::ArrayRef<ParameterTraits> parameters,
+                               Problems &problems) {
+  auto check = [&](const char *key, llvm::ArrayRef<Pattern> patterns) {
+    for (const Pattern &pattern : patterns)
+      if (!pattern.isSelector() &&
+          llvm::none_of(parameters, [&](const ParameterTraits &parameter) {
+            return pattern.matches(parameter);
+          }))
+        problems.add(ProblemClass::badBytes,
+                     "line " + std::to_string(pattern.line) +
+                         " of the recipe: " + key + ": no parameter matches '" +
+                         pattern.text + "'");
+  };
+  check("params.reinit", recipe.params.reinit);
+  check("optimizer.no_decay", recipe.optimizer.noDecay);
+  for (const OptimizerGroup &group : recipe.optimizer.groups)
+    check("optimizer.group.match", group.match);
+  for (const Override<Initializer> &rule : recipe.init)
+    check("init", rule.pattern);
+}

@@ -385,8 +385,8 @@ static const Key kKeys[] = {
 
 static const PatternTable kPatternTables[] = {
     {"init", "normal uniform kaiming xavier zeros ones",
-     "values of these parameters at the start", false, "zeros ones"},
-    {"dropout", "", "probability, instead of the model's", true, ""},
+     "values of these parameters at the start"},
+    {"dropout", "", "probability, instead of the model's"},
 };
 llvm::ArrayRef<Key> tcc::train::getKeys() { return kKeys; }
 

@@ -72,9 +72,8 @@ const Key *findKey(llvm::StringRef name);
 /// Tables whose keys are patterns, in quotes: [init] and [dropout].
 struct PatternTable {
   const char *name;
-  const char *values, *summary;
-  bool isRuntime;
-  const char *supported;
+  /// The values, in the order of the enumerators; empty: none yet.
+  const char *words, *summary;
 };
 llvm::ArrayRef<PatternTable> getPatternTables();
 

@@ -25,16 +25,19 @@ bool tcc::train::matchesGlob(llvm::StringRef glob, llvm::StringRef text) {
   return glob.substr(i).ltrim('*').empty();
 }
 
+bool Pattern::isSelector() const {
+  return selects &&
+         llvm::is_contained({"ndim<=1", "norm", "bias", "embedding"}, text);
+}
+
 bool Pattern::matches(const ParameterTraits &parameter) const {
-  std::optional<bool> isSelected;
-  if (selects)
-    isSelected = llvm::StringSwitch<std::optional<bool>>(text)
-                     .Case("ndim<=1", parameter.rank <= 1)
-                     .Case("norm", parameter.isNorm)
-                     .Case("bias", parameter.isBias)
-                     .Case("embedding", parameter.isEmbedding)
-                     .Default(std::nullopt);
-  return isSelected ? *isSelected : matchesGlob(text, parameter.name);
+  if (!isSelector())
+    return matchesGlob(text, parameter.name);
+  return llvm::StringSwitch<bool>(text)
+      .Case("ndim<=1", parameter.rank <= 1)
+      .Case("norm", parameter.isNorm)
+      .Case("bias", parameter.isBias)
+      .Default(parameter.isEmbedding);
 }
 
 bool tcc::train::matchesAny(llvm::ArrayRef<Pattern> patterns,

@@ -27,6 +27,8 @@ struct Pattern {
   int line = 0;
   bool selects = false;
 
+  /// The words hold for a model or not: only globs are meant to match.
+  bool isSelector() const;
   bool matches(const ParameterTraits &parameter) const;
 };
 

@@ -209,26 +209,22 @@ void RecipeReader::readPatterns(const PatternTable &kind,
 
 void RecipeReader::readOverride(const PatternTable &kind, StringRef pattern,
                                 const toml::node &node) {
+  int line = getLine(node);
   std::string name = join(kind.name, printName(pattern));
-  auto value = node.value<std::string_view>();
-  auto words = splitWords(kind.values);
   if (node.is_table())
-    return reading.fail(getLine(node),
+    return reading.fail(line,
                         name + " is a table: quote patterns that have dots");
-  if (!words.empty() &&
-      !llvm::is_contained(words, StringRef(value.value_or(""))))
-    return reading.fail(getLine(node), name + " is " + printValue(node) +
-                                           ", expected " +
-                                           joinWords(kind.values));
-  auto supported = splitWords(kind.supported);
-  if (!value || !llvm::is_contained(supported, StringRef(*value)))
-    return reading.refuse(
-        getLine(node),
-        name + " = " + printValue(node) + " is not supported yet" +
-            (supported.empty() ? "" : ", only ") + joinWords(kind.supported));
-  auto position = llvm::find(words, StringRef(*value)) - words.begin();
+  auto words = splitWords(kind.words);
+  if (words.empty())
+    return reading.refuse(line, name + " = " + printValue(node) +
+                                    " is not supported yet");
+  auto value = node.value<std::string_view>();
+  auto word = llvm::find(words, StringRef(value.value_or("")));
+  if (word == words.end())
+    return reading.fail(line, name + " is " + printValue(node) + ", expected " +
+                                  joinWords(kind.words));
   recipe.init.push_back(
-      {{pattern.str(), getLine(node)}, Initializer(position)});
+      {{pattern.str(), line}, Initializer(word - words.begin())});
 }
 
 // --- Keys --------------------------------------------------------------------

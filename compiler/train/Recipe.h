@@ -127,6 +127,12 @@ std::optional<Recipe> readRecipe(llvm::StringRef text, llvm::StringRef name,
 std::optional<Recipe> readRecipeFile(const std::string &path,
                                      Problems &problems);
 
+/// Adds the patterns for parameters that match none: typing errors, most
+/// likely. Those of `train`, `freeze` and `constant` are for all tensors.
+void checkPatterns(const Recipe &recipe,
+                   llvm::ArrayRef<ParameterTraits> parameters,
+                   Problems &problems);
+
 } // namespace tcc::train
 
 #endif // TCC_COMPILER_TRAIN_RECIPE_H

@@ -128,7 +128,7 @@ TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
         "memory.budget = '1GiB'", "memory.checkpoint = 'blocks'",
         "precision.loss_scale = 'dynamic'", "precision.keep_f32 = ['a']",
         "batch.last = 'pad'", "numerics.spike_z = 3", "dropout.'*' = 0.1",
-        "init.'*' = 'normal'", "data.path = 'x'"})
+        "data.path = 'x'"})
     EXPECT_THAT(refuse(base + line),
                 ElementsAre(HasSubstr("not supported yet"), "exit 4"))
         << line;
@@ -163,6 +163,21 @@ TEST(RecipeTest, ChecksThatKeysGoTogether) {
   EXPECT_THAT(refuse(""),
               ElementsAre("r.toml:1: loss.kind is missing",
                           "r.toml:1: optimizer.kind is missing", "exit 3"));
+}
+
+TEST(RecipeTest, FindsPatternsWithoutParameters) {
+  Recipe recipe = parseRecipe(
+      "loss.kind = 'mse'\noptimizer.kind = 'sgd'\noptimizer.no_decay = "
+      "['norm', 'fc.*', 'gc.*']\ninit.'fc.weigh' = 'ones'");
+  Problems problems;
+  ParameterTraits parameter{"fc.weight", 2};
+  checkPatterns(recipe, parameter, problems);
+  ASSERT_EQ(problems.get().size(), 2u);
+  EXPECT_EQ(problems.get()[0].message,
+            "line 3 of the recipe: optimizer.no_decay: no parameter matches "
+            "'gc.*'");
+  EXPECT_EQ(problems.get()[1].message,
+            "line 4 of the recipe: init: no parameter matches 'fc.weigh'");
 }
 
 TEST(RecipeTest, RefusesNumbersThatAreNone) {

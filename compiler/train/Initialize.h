@@ -1,0 +1,18 @@
+//===- Initialize.h - First values of parameters ----------------*- C++ -*-===//
+#ifndef TCC_COMPILER_TRAIN_INITIALIZE_H
+#define TCC_COMPILER_TRAIN_INITIALIZE_H
+
+#include "compiler/train/Recipe.h"
+#include "compiler/train/Variables.h"
+
+namespace tcc::train {
+
+/// How the recipe begins a parameter, by [init] or `reinit`; null: with the
+/// model's value. What the parameter has too few axes for is added to
+/// `problems`.
+Initial makeInitial(const Recipe &recipe, const ParameterTraits &parameter,
+                    Problems &problems);
+
+} // namespace tcc::train
+
+#endif // TCC_COMPILER_TRAIN_INITIALIZE_H
