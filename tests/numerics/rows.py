@@ -40,6 +40,8 @@ def row(op, *inputs, name="", expected=None, ulp=None, **attributes):
 class Model:
     """The rows as nodes; inputs that are one array are one graph input."""
 
+    opset = OPSET
+
     def __init__(self, rows):
         self.feed, self.weights, self.nodes, self.outputs = {}, [], [], []
         self.names = {}
@@ -80,7 +82,7 @@ class Model:
             self.nodes, "rows", inputs, outputs, list(self.weights)
         )
         return helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9
+            graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=9
         )
 
 

@@ -1,0 +1,326 @@
+"""Rows of operators whose gradients are checked, all floats f64."""
+
+import numpy as np
+
+from numerics import pointwise
+from numerics.rows import Constant, ints, row
+
+random = np.random.RandomState(17)
+
+
+def values(*shape, low=-1.0, high=1.0):
+    return np.asarray(random.uniform(low, high, shape))
+
+
+def known(*numbers):
+    return Constant(np.array(numbers, np.float64))
+
+
+def spread(x):
+    """Values in x's order, at even distances: no two are close, nor one to 0."""
+    if x.size < 2:
+        return x
+    places = (np.argsort(np.argsort(x, axis=None)) + 0.5) / x.size
+    low, high = x.min(), x.max()
+    return (low + (high - low) * places).reshape(x.shape)
+
+
+# --- pointwise ----------------------------------------------------------------
+
+UNARY = {
+    "Identity": {},
+    "Asin": dict(low=-0.9, high=0.9),
+    "Acos": dict(low=-0.9, high=0.9),
+    "Atanh": dict(low=-0.9, high=0.9),
+    "Acosh": dict(low=1.1, high=3),
+    "Tan": dict(low=-1.3, high=1.3),
+    "Atan": {},
+    "Asinh": {},
+    "Sinh": {},
+    "Cosh": {},
+    "Softplus": {},
+    "Softsign": {},
+    "Gelu": {},
+    "Elu": {},
+    "Selu": {},
+    "Celu": {},
+    "LeakyRelu": {},
+    "ThresholdedRelu": {},
+    "HardSigmoid": dict(low=-4.1, high=4.2),
+    "HardSwish": dict(low=-4.1, high=4.2),
+    "Swish": {},
+    "Shrink": {},
+    "Dropout": {},
+}
+VARIANTS = (
+    ("Gelu", dict(approximate="tanh")),
+    ("Elu", dict(alpha=0.3)),
+    ("Selu", dict(alpha=0.7, gamma=1.2)),
+    ("Celu", dict(alpha=0.4)),
+    ("LeakyRelu", dict(alpha=0.2)),
+    ("ThresholdedRelu", dict(alpha=0.3)),
+    ("HardSigmoid", dict(alpha=0.4, beta=0.3)),
+    ("Swish", dict(alpha=1.7)),
+    ("Shrink", dict(lambd=0.3, bias=0.1)),
+)
+
+
+def unary():
+    for op, (function, _, low, high) in pointwise.FLOAT_UNARY.items():
+        if op in UNARY:
+            continue
+        x = spread(values(41, low=max(low, -2), high=min(high, 2)))
+        with np.errstate(invalid="ignore"):
+            yield row(op, x[np.isfinite(function(x).astype(float))])
+    for op, options in UNARY.items():
+        yield row(op, spread(values(3, 1, 13, low=-2, high=2) if not options else
+                             values(3, 1, 13, **options)))
+    for op, attributes in VARIANTS:
+        yield row(op, spread(values(37)), name=str(attributes), **attributes)
+    x = values(5, 7)
+    yield row("Reciprocal", row("Sqrt", x + 2), name="of Sqrt")
+    yield row("Log", row("Add", x, known(1.5)), name="of a sum")
+    yield row("Sqrt", row("Abs", spread(values(6, 6))), name="of Abs")
+
+
+def binary():
+    x, y = values(3, 1, 5), values(4, 1)
+    for op in pointwise.BINARY:
+        far = np.sign(y) * (1 + np.abs(y)) if op == "Div" else y
+        yield row(op, x, far, name="both ways")
+        yield row(op, values(7), values(), name="scalar")
+    for op in pointwise.COMPARE:
+        yield row(op, x, y)
+    for op in ("Sum", "Mean", "Max", "Min"):
+        yield row(op, x, y, values(5), name="of three")
+    yield row("Mod", values(4, 5, high=9), values(5, low=1, high=3), fmod=1)
+    base = values(3, 5, low=0.2, high=2)
+    yield row("Pow", base, values(3, 1))
+    for exponent in (0, 1, 2, 3, -1, -2, 0.5, -0.5):
+        yield row("Pow", base, known(exponent), name=str(exponent))
+    yield row("Pow", spread(values(6)), ints(3), name="integers")
+    yield row("Pow", spread(values(6)), known(2.0), name="of negative ones")
+    condition = random.rand(4, 5) < 0.5
+    yield row("Where", condition, x, y)
+    yield row("PRelu", spread(values(2, 3, 5)), values(3, 1))
+    yield row("Clip", spread(values(23)), known(-0.51), known(0.52))
+    yield row("Clip", spread(values(23)), None, values(low=0.3, high=0.5), name="upper")
+    yield row("Clip", spread(values(4, 5)), values(low=-0.5, high=-0.3), name="lower")
+
+
+# --- reductions and products --------------------------------------------------
+
+
+def reductions():
+    x = spread(values(2, 3, 1, 5, low=0.5, high=2))
+    for op in ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum",
+               "SumSquare", "LogSumExp"):  # fmt: skip
+        yield row(f"Reduce{op}", x, ints(-1, 1), keepdims=0)
+        yield row(f"Reduce{op}", x, name="of all")
+    zeros = x * (x > 1)
+    yield row("ReduceProd", zeros, ints(1, 3), name="of zeros", keepdims=0)
+    yield row("ReduceSum", x, ints(), name="of nothing", noop_with_empty_axes=1)
+    for exclusive in (0, 1):
+        for reverse in (0, 1):
+            flags = dict(exclusive=exclusive, reverse=reverse)
+            yield row("CumSum", values(3, 5), ints(1), name=str(flags), **flags)
+    yield row("TopK", spread(values(3, 7)), ints(3), axis=1)
+    yield row("TopK", spread(values(5, 2)), ints(4), name="least", axis=0, largest=0)
+    yield row("Einsum", values(2, 3), values(3, 4), values(4), equation="ij,jk,k->ik")
+    yield row("Einsum", values(3, 3), name="diagonal", equation="ii->i")
+    yield row("Einsum", values(2, 3, 4), name="sum", equation="ijk->kj")
+    yield row("Det", values(2, 3, 3))
+
+
+def products():
+    yield row("MatMul", values(1, 1), values(1, 1))
+    yield row("MatMul", values(5), values(5), name="of vectors")
+    yield row("MatMul", values(4, 1, 5, 7), values(3, 7, 2), name="broadcast")
+    yield row("MatMul", values(1, 5, 7), values(2, 7, 3), name="of one")
+    yield row("MatMul", values(2, 1, 7), values(7), name="by a vector")
+    for flags in (dict(transA=1), dict(transB=1), dict(transA=1, transB=1)):
+        a = values(7, 5) if "transA" in flags else values(5, 7)
+        b = values(3, 7) if "transB" in flags else values(7, 3)
+        yield row("Gemm", a, b, values(5, 1), name=str(flags), alpha=0.7, **flags)
+
+
+# --- pools ---------------------------------------------------------------------
+
+
+def pools():
+    for kernel, stride, pad, ceil, dilation in (
+        (2, 2, 0, 0, 1), (3, 2, 1, 0, 1), (3, 1, 1, 0, 2), (3, 3, 1, 1, 1),
+        (2, 3, 0, 1, 1), (1, 2, 0, 0, 1),
+    ):  # fmt: skip
+        options = dict(
+            kernel_shape=[kernel] * 2,
+            strides=[stride] * 2,
+            pads=[pad] * 4,
+            dilations=[dilation] * 2,
+            ceil_mode=ceil,
+        )
+        name = f"{kernel}/{stride} {pad} {dilation}" + " ceil" * ceil
+        x = spread(values(2, 3, 9, 8))
+        yield row("MaxPool", x, name=name, **options)
+        for count in (0, 1):
+            yield row("AveragePool", x, name=f"{name} {count}",
+                      count_include_pad=count, **options)  # fmt: skip
+        yield row("LpPool", x + 2, name=name, p=3, **options)
+    line = spread(values(1, 2, 9))
+    yield row("MaxPool", line, name="1-D", kernel_shape=[3], strides=[2])
+    yield row("AveragePool", line, name="1-D", kernel_shape=[3])
+    cube = spread(values(1, 1, 4, 5, 3))
+    yield row("MaxPool", cube, name="3-D", kernel_shape=[2, 3, 1])
+    yield row("AveragePool", cube, name="3-D", kernel_shape=[2, 3, 1],
+              pads=[1, 0, 0, 0, 0, 0])  # fmt: skip
+    for op in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"):
+        yield row(op, spread(values(2, 3, 5, 1, low=0.1)))
+
+
+# --- norms, losses, cells -----------------------------------------------------
+
+
+def norms():
+    x = values(3, 4, 1, 5)
+    for axis in (1, -1, 0, 2):
+        extents = x.shape[axis:]
+        yield row("LayerNormalization", x, values(*extents), values(*extents),
+                  name=str(axis), axis=axis)  # fmt: skip
+        yield row("RMSNormalization", x, values(*extents), name=str(axis), axis=axis)
+        for op in ("Softmax", "LogSoftmax"):
+            yield row(op, x, name=str(axis), axis=axis)
+    yield row("LayerNormalization", x, values(5), name="without bias")
+    four = [values(4) for _ in range(3)]
+    variance = values(4, low=0.5, high=2)
+    yield row("InstanceNormalization", x, *four[:2])
+    yield row("BatchNormalization", x, *four, variance)
+    yield row("BatchNormalization", values(5, 4), *four, variance, name="2-D")
+    yield row("BatchNormalization", x, *four, variance, name="of the batch",
+              training_mode=1)  # fmt: skip
+    for groups in (1, 2, 4):
+        yield row("GroupNormalization", x, *four[:2], name=str(groups),
+                  num_groups=groups)  # fmt: skip
+    yield row("LpNormalization", spread(x), p=1, axis=1)
+    yield row("LpNormalization", x, name="2", p=2)
+    yield row("LRN", x, size=3, alpha=0.5)
+    yield row("MeanVarianceNormalization", x)
+
+
+def losses():
+    scores, labels = values(6, 5), np.array([0, 4, 2, 2, 1, 3])
+    weight = values(5, low=0.2, high=1)
+    for reduction in ("mean", "sum", "none"):
+        options = dict(name=reduction, reduction=reduction)
+        for op in ("SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"):
+            yield row(op, scores, labels, **options)
+    yield row("SoftmaxCrossEntropyLoss", scores, labels, weight, name="weighted",
+              ignore_index=2)  # fmt: skip
+    image = values(2, 5, 3)
+    yield row("SoftmaxCrossEntropyLoss", image, np.array([[0, 1, 4], [3, 3, 2]]),
+              name="of images", ignore_index=3)  # fmt: skip
+
+
+def cells():
+    x = values(4, 2, 3)
+    for op, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+        for direction in ("forward", "reverse", "bidirectional"):
+            count = 2 if direction == "bidirectional" else 1
+            w, r = values(count, 5 * gates, 3), values(count, 5 * gates, 5)
+            bias = values(count, 10 * gates)
+            yield row(op, x, w, r, bias, None, values(count, 2, 5), name=direction,
+                      hidden_size=5, direction=direction)  # fmt: skip
+        w, r = values(1, 5 * gates, 3), values(1, 5 * gates, 5)
+        yield row(op, x, w, r, None, np.array([4, 2], np.int32), name="lengths",
+                  hidden_size=5)  # fmt: skip
+    yield row("GRU", x, values(1, 15, 3), values(1, 15, 5), values(1, 30),
+              name="before", hidden_size=5, linear_before_reset=1)  # fmt: skip
+    state = None, values(1, 2, 5), values(1, 2, 5)
+    yield row("LSTM", x, values(1, 20, 3), values(1, 20, 5), None, *state,
+              values(1, 15), name="peepholes", hidden_size=5)  # fmt: skip
+
+
+def attention():
+    q, k, v = values(2, 4, 5, 8), values(2, 4, 7, 8), values(2, 4, 7, 6)
+    mask = random.rand(5, 7) < 0.6
+    mask[:, 0] = True
+    yield row("Attention", q, k, v)
+    yield row("Attention", q, k, v, values(5, 7), name="bias")
+    yield row("Attention", q, k, v, mask, name="mask")
+    yield row("Attention", q, k, v, name="causal", is_causal=1, scale=0.3)
+    yield row("Attention", q, k, v, name="softcap", softcap=0.5)
+    yield row("Attention", q, k[:, :2], v[:, :2], name="groups")
+    yield row("Attention", values(2, 5, 16), values(2, 5, 16), values(2, 5, 16),
+              name="3-D", q_num_heads=4, kv_num_heads=4)  # fmt: skip
+    caches = values(2, 5, 4), values(2, 5, 4)
+    yield row("RotaryEmbedding", values(2, 3, 5, 8), *caches)
+
+
+# --- movement and indexing ----------------------------------------------------
+
+
+def moves():
+    x = values(3, 1, 5, 2)
+    yield row("Transpose", x, perm=[3, 1, 0, 2])
+    yield row("Expand", x, ints(2, 1, 4, 1, 1))
+    yield row("Tile", x, ints(2, 3, 1, 2))
+    yield row("Concat", x, x + 1, values(3, 1, 5, 1), axis=-1)
+    yield row("Slice", values(6, 7), ints(1, -1), ints(5, -8), ints(0, 1), ints(2, -3))
+    yield row("Slice", values(9), ints(-2), ints(0), ints(0), ints(-4), name="back")
+    yield row("Slice", values(4, 5), ints(2), ints(2), ints(1), name="of nothing")
+    yield row("Pad", values(4, 3, 5), ints(1, 0, 2, 3, 0, 1), values())
+    yield row("Pad", values(4, 3, 5), ints(-1, 0, 2, 1, 0, -2), values(), name="crop")
+    yield row("DepthToSpace", values(1, 8, 2, 3), blocksize=2, mode="CRD")
+    yield row("SpaceToDepth", values(1, 2, 4, 6), blocksize=2)
+    yield row("Trilu", values(2, 4, 5), upper=1)
+    yield row("Trilu", values(5, 4), ints(-1), name="lower", upper=0)
+    yield row("ReverseSequence", values(4, 3, 2), ints(1, 4, 2))
+    yield row("CenterCropPad", values(4, 5), ints(6, 3))
+    yield row("Col2Im", values(2, 8, 6), ints(3, 4), ints(2, 2))
+    image = values(1, 2, 5, 4)
+    for name, scales in (("up", (1, 1, 2, 3)), ("down", (1, 1, 0.6, 0.5))):
+        scales = Constant(np.array(scales, np.float32))
+        for mode in ("nearest", "linear", "cubic"):
+            yield row("Resize", image, None, scales, name=f"{mode} {name}", mode=mode)
+        yield row("Resize", image, None, scales, name=f"corners {name}", mode="linear",
+                  coordinate_transformation_mode="align_corners")  # fmt: skip
+    scales = Constant(np.array((1, 1, 0.6, 0.5), np.float32))
+    yield row("Resize", image, None, scales, name="antialias", mode="linear",
+              antialias=1)  # fmt: skip
+
+
+def indices():
+    x = values(5, 4, 3)
+    repeated = np.array([[4, 0, -1], [2, 2, -5]])
+    yield row("Gather", x, repeated, axis=0)
+    yield row("Gather", x, np.array([[-1, 0], [2, 2]]), name="of the last", axis=-1)
+    yield row("Gather", x, np.array(2), name="of one", axis=1)
+    places = np.array([[0, 0], [2, 1], [-1, 3]])
+    yield row("GatherElements", values(3, 5), places, axis=1)
+    yield row("GatherElements", values(3, 5), np.array([[0], [2], [-1]]),
+              name="of each row", axis=1)  # fmt: skip
+    yield row("GatherND", x, np.array([[0, 1], [4, -1], [4, 3]]))
+    tuples = np.array([[[0], [-1]], [[2], [2]], [[1], [0]]])
+    yield row("GatherND", values(3, 4, 5), tuples, name="batch", batch_dims=1)
+    yield row("GatherND", values(2, 2, 4, 5), np.array([[[3], [0]], [[1], [1]]]),
+              name="two batches", batch_dims=2)  # fmt: skip
+    distinct, repeated = np.array([[1, 0, 3], [2, 4, 0]]), np.array([[1, 0, 3]] * 2)
+    yield row("ScatterElements", values(5, 4), distinct, values(2, 3))
+    yield row("ScatterElements", values(5, 4), repeated, values(2, 3), reduction="add")
+    places = np.array([[1], [3], [1]])
+    yield row("ScatterND", values(5, 2), places[:2], values(2, 2))
+    yield row("ScatterND", values(5, 2), places, values(3, 2), reduction="add")
+    yield row("OneHot", np.array([1, 3]), ints(5), values(2))
+    grid = values(1, 3, 2, 2, low=-0.9, high=0.9)
+    for mode in ("linear", "nearest"):
+        yield row("GridSample", values(1, 2, 5, 4), grid, name=mode, mode=mode)
+
+
+# --- all ----------------------------------------------------------------------
+
+FAMILIES = (unary, binary, reductions, products, pools, norms, losses, cells,
+            attention, moves, indices)  # fmt: skip
+
+
+def models():
+    for family in FAMILIES:
+        yield family.__name__, list(family())

@@ -1,0 +1,195 @@
+"""Checks gradients: gradients.py [TITLE...] [--table FILE]
+
+Rows are those of gradient_rows.py, in f64. The loss of a row is the sum of its
+result's elements times fixed numbers; one model holds many rows, so that their
+gradients are one package. They are compared with difference quotients.
+"""
+
+import argparse
+import collections
+import os
+import re
+import sys
+import tempfile
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from harness import ROOT, Tally, first_line, run_tool
+from models.cases import write_data_set
+from numerics import gradient_rows
+from numerics.rows import Constant, Model
+
+OPSET = 26
+# Of difference quotients of fourth order, which are off by about STEP^4 and the
+# last place divided by STEP.
+STEP = 1e-4
+TOLERANCE = 1e-8
+
+TABLE = "docs/gradients.md"
+INTRODUCTION = """# Gradients
+
+The ONNX operators whose gradients `tests/numerics/gradients.py` compares with
+difference quotients of fourth order in f64, to 1e-8 of the sum of the terms'
+magnitudes, with the number of rows of each: shapes, attributes and operands. That
+of a comparison or a rounding is 0. Written by `gradients.py --table FILE`.
+
+| operator | rows |
+|---|---|
+"""
+
+
+class LossModel(Model):
+    """Rows whose outputs are the losses, first their sum."""
+
+    opset = OPSET
+
+    def __init__(self, rows):
+        super().__init__(rows)
+        losses = [self.add_loss(y) for y in self.outputs]
+        self.outputs = [self.node("Sum", losses, "loss"), *losses]
+
+    def operand(self, value, suffix):
+        """Rows share no inputs: each has gradients of its own."""
+        is_array = isinstance(value, np.ndarray)
+        return super().operand(value.copy() if is_array else value, suffix)
+
+    def node(self, op, inputs, output, **attributes):
+        node = helper.make_node(op, inputs, [output], name=f"/{output}", **attributes)
+        self.nodes.append(node)
+        return output
+
+    def add_loss(self, y):
+        """sum_i y[i] cos(1.7 i + 0.3), whatever y's shape and type."""
+
+        def add(op, *inputs, **attributes):
+            names = [
+                x if isinstance(x, str) else self.operand(Constant(np.array(x)), name)
+                for x, name in ((x, f"{y}{op}{i}") for i, x in enumerate(inputs))
+            ]
+            return self.node(op, names, f"{y}{op}", **attributes)
+
+        places = add("Range", 0, add("Size", y), 1)
+        phases = add("Mul", add("Cast", places, to=TensorProto.DOUBLE), 1.7)
+        factors = add("Cos", add("Add", phases, 0.3))
+        flat = add("Flatten", y, axis=0)
+        wide = self.node("Cast", [flat], f"{y}wide", to=TensorProto.DOUBLE)
+        product = self.node("Mul", [wide, factors], f"{y}terms")
+        return add("ReduceSum", product, keepdims=0)
+
+
+def row_of(name):
+    """Of a model's input."""
+    return int(name[1:].split("_")[0])
+
+
+class Package:
+    """The losses of rows and their gradients, compiled in `folder`."""
+
+    def __init__(self, rows, folder):
+        self.folder, self.model = folder, LossModel(rows)
+        self.feed = self.model.feed
+        self.wanted = [name for name, x in self.feed.items() if x.dtype.kind == "f"]
+        path = os.path.join(folder, "m.onnx")
+        with open(path, "wb") as stream:
+            stream.write(self.model.to_onnx().SerializeToString())
+        self.path = os.path.join(folder, "m.tcc")
+        flags = ["--grad-of=loss", "--wrt=" + ",".join(self.wanted)]
+        self.compiled = run_tool("tcc", path, "-q", "-o", self.path, *flags)
+
+    def run(self, feed):
+        """The losses of rows and, by input, the gradients."""
+        data, out = (os.path.join(self.folder, name) for name in ("data", "out"))
+        write_data_set(data, feed, {})
+        options = ["--inputs-dir", data, "--output-dir", out]
+        ran = run_tool("tcc-run", "run", self.path, *options)
+        if ran.code:
+            raise RuntimeError(f"tcc-run {first_line(ran)}")
+        count = len(self.model.outputs) + len(self.wanted)
+        results = [np.load(f"{out}/output_{i}.npy") for i in range(count)]
+        losses = np.array(results[1 : len(self.model.outputs)])
+        return losses, dict(zip(self.wanted, results[len(self.model.outputs) :]))
+
+
+def differentiate(package, gradients):
+    """For each row the derivative along a direction: from its losses, from its
+    gradients, and what these may be off by."""
+    random = np.random.RandomState(5)
+    direction = {
+        name: random.standard_normal(package.feed[name].shape)
+        for name in package.wanted
+    }
+    quotient = 0
+    for factor, weight in ((1, 8), (-1, -8), (2, -1), (-2, 1)):
+        moved = {
+            name: x + factor * STEP * direction[name] if name in direction else x
+            for name, x in package.feed.items()
+        }
+        quotient = quotient + weight * package.run(moved)[0] / (12 * STEP)
+    products, magnitudes = np.zeros_like(quotient), np.zeros_like(quotient)
+    for name, gradient in gradients.items():
+        terms = gradient * direction[name]
+        products[row_of(name)] += terms.sum()
+        magnitudes[row_of(name)] += np.abs(terms).sum()
+    return quotient, products, TOLERANCE * (magnitudes + 1e-2)
+
+
+def refusals(rows, compiled):
+    """What the compiler said, by the index of the row."""
+    found = {}
+    for line in compiled.err.splitlines():
+        if named := re.search(r"'/(\d+)/", line):
+            found.setdefault(int(named[1]), line)
+    if not found:
+        found = dict.fromkeys(range(len(rows)), first_line(compiled))
+    return found
+
+
+def check(tally, title, rows):
+    """Compiles the rows as one model; those refused are left out."""
+    with tempfile.TemporaryDirectory() as folder:
+        package = Package(rows, folder)
+        if package.compiled.code != 0:
+            refused = refusals(rows, package.compiled)
+            for i, message in refused.items():
+                tally.check(f"{title}: {rows[i].name}", False, message)
+            rest = [r for i, r in enumerate(rows) if i not in refused]
+            return check(tally, title, rest) if rest else None
+        gradients = package.run(package.feed)[1]
+        quotients, products, bounds = differentiate(package, gradients)
+    for r, expected, found, bound in zip(rows, quotients, products, bounds):
+        message = f"{found}, expected {expected}"
+        tally.check(f"{title}: {r.name}", abs(found - expected) <= bound, message)
+
+
+def make_table():
+    """How many rows there are of each operator."""
+    counts = collections.Counter(
+        r.op for _, rows in gradient_rows.models() for r in rows
+    )
+    lines = (f"| {op} | {counts[op]} |" for op in sorted(counts))
+    return INTRODUCTION + "\n".join(lines) + "\n"
+
+
+def main(titles, table):
+    if table:
+        with open(table, "w") as stream:
+            stream.write(make_table())
+        return
+    tally = Tally()
+    for title, rows in gradient_rows.models():
+        if not titles or title in titles:
+            check(tally, title, rows)
+    if not titles:
+        with open(os.path.join(ROOT, TABLE)) as stream:
+            message = f"write it with --table {TABLE}"
+            tally.check(TABLE, stream.read() == make_table(), message)
+    tally.close()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("titles", nargs="*")
+    parser.add_argument("--table", metavar="FILE")
+    arguments = parser.parse_args()
+    main(arguments.titles, arguments.table)
