@@ -39,13 +39,14 @@ public:
     return session.step().loss;
   }
 
-  /// The byte after `text`, which fills the sequence: one of those that the
-  /// model expects, by their probabilities.
+  /// A byte to follow the last kContext bytes of `text`, by the probabilities
+  /// that the model gives. The sequence's last place predicts nothing that
+  /// training compares, so the context ends before it.
   char next(const std::string &text) {
-    setRow(0, text.substr(text.size() - kSequence));
+    setRow(0, text.substr(text.size() - kContext) + ' ');
     session.predict();
     tcc::Tensor logits = session.output(0); // [batch, sequence, byte]
-    const float *last = logits.data<float>() + (kSequence - 1) * kVocabulary;
+    const float *last = logits.data<float>() + (kContext - 1) * kVocabulary;
     float largest = *std::max_element(last, last + kVocabulary);
     std::vector<double> weights(kVocabulary);
     for (size_t i = 0; i < kVocabulary; ++i)
@@ -56,6 +57,7 @@ public:
 
 private:
   static constexpr double kTemperature = 0.8;
+  static constexpr size_t kContext = kSequence - 1;
 
   void setRow(size_t row, const std::string &text) {
     for (size_t i = 0; i < kSequence; ++i)
