@@ -5,6 +5,7 @@ update. The optimizer is compiled in, the rest is set at run time.
 """
 
 import collections
+import glob
 import itertools
 import os
 
@@ -12,6 +13,7 @@ import numpy as np
 
 FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fixtures")
 SAMPLES = 64
+PART_BYTES = 56 << 10
 
 OPTIMIZERS = {
     "sgd": {"kind": "sgd", "lr": 0.1, "weight_decay": 0.01},
@@ -38,6 +40,29 @@ MODELS = {
     "bn_digits": Model(16, 100, "cross_entropy", "digits"),
     "gpt2_tiny": Model(4, 20, "causal_lm", "text"),
 }
+
+
+def save(model, arrays):
+    """Writes a model's arrays to files of at most PART_BYTES each."""
+    for path in glob.glob(f"{FIXTURES}/{model}.*.npz"):
+        os.remove(path)
+    parts, size = [{}], 0
+    for key, array in arrays.items():
+        if size + array.nbytes > PART_BYTES:
+            parts.append({})
+            size = 0
+        parts[-1][key] = array
+        size += array.nbytes
+    for number, part in enumerate(parts):
+        np.savez_compressed(f"{FIXTURES}/{model}.{number}.npz", **part)
+
+
+def load(model):
+    """The arrays that `save` wrote."""
+    arrays = {}
+    for path in glob.glob(f"{FIXTURES}/{model}.*.npz"):
+        arrays |= np.load(path)
+    return arrays
 
 
 def cases():

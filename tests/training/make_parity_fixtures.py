@@ -205,11 +205,12 @@ def make(name):
         parts = cases.summary(losses, tensors_of(module))
         kept[cases.name_of(case)] = np.concatenate(parts)
     single = cases.single(name)
-    kept["f64"], gradients, _ = train(single, data, torch.float64)
-    kept["f32"] = train(single, data, torch.float32)[0]
+    curve, gradients, _ = train(single, data, torch.float64)
+    kept["f64"] = np.asarray(curve)
+    kept["f32"] = np.asarray(train(single, data, torch.float32)[0])
     gradients = {n.replace("transformer.wte", "lm_head"): g for n, g in gradients.items()}
     kept |= {f"gradient/{n}": g.astype(np.float32) for n, g in gradients.items()}
-    np.savez_compressed(os.path.join(cases.FIXTURES, name + ".npz"), **kept)
+    cases.save(name, kept)
 
 
 def main(names):

@@ -86,7 +86,7 @@ def compare(tally, name, package, case, expected, flags=()):
 
 def check_optimizer(tally, folder, model, optimizer):
     """All cases of a model and an optimizer; the largest difference."""
-    kept = np.load(fixture(model, "npz"))
+    kept = cases.load(model)
     package = compile_model(folder, model, optimizer)
     worst = 0
     for case in cases.cases():
@@ -100,7 +100,7 @@ def check_accumulation(tally, folder, model, optimizer):
     """A batch of 64 makes what four of 16 do."""
     package = compile_model(folder, model, optimizer, batch=64)
     four = cases.Case(model, optimizer, "one_cycle", "both", 4)
-    expected = np.load(fixture(model, "npz"))[cases.name_of(four)]
+    expected = cases.load(model)[cases.name_of(four)]
     name = f"{model} one batch for four"
     worst = compare(tally, name, package, four, expected, ["--set", "accumulate=1"])
     return f"one batch for four {worst:.1e}"
@@ -108,13 +108,13 @@ def check_accumulation(tally, folder, model, optimizer):
 
 def check_single(tally, folder, model, optimizer):
     """Gradients and losses in f32."""
-    kept = np.load(fixture(model, "npz"))
+    kept = cases.load(model)
     case = cases.single(model)
     package = compile_model(folder, model, optimizer, "f32")
     _, first = train(package, case, steps=1)
     state = load_file(first + "/step-1/state.safetensors")
     worst = 0
-    for key in kept.files:
+    for key in kept:
         if key.startswith("gradient/"):
             ours = state["momentum_buffer/" + key.removeprefix("gradient/")]
             error = np.linalg.norm(ours - kept[key]) / np.linalg.norm(kept[key])

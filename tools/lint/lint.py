@@ -16,6 +16,7 @@ import sys
 MAX_FILE, P95_FILE = 600, 400
 MAX_FUNCTION, P95_FUNCTION = 80, 45
 MAX_LIT = 120
+MAX_BYTES = 64 << 10
 
 CXX = (".cpp", ".h", ".hpp", ".c")
 CODE = CXX + (".td", ".py", ".mlir", ".test", ".cmake", ".fbs", ".sh")
@@ -23,10 +24,11 @@ FOLDERS = r"(compiler|dialects|frontends|runtime|tools|tests|examples)/"
 
 
 class File:
-    """A tracked text file: its path from the root and its lines."""
+    """A tracked file: its path from the root and its lines, none of a binary."""
 
     def __init__(self, path, text):
         self.path = path
+        self.size = os.path.getsize(path)
         self.text = text
         self.lines = text.splitlines()
         self.is_cxx = path.endswith(CXX)
@@ -118,6 +120,12 @@ def check_file_length(files):
     p95 = percentile95([len(f.lines) for f in code])
     if p95 > P95_FILE:
         yield ".", 0, f"file length p95 is {p95}, at most {P95_FILE}"
+
+
+def check_size(files):
+    for f in files:
+        if f.size > MAX_BYTES:
+            yield f.path, 0, f"{f.size} bytes, at most {MAX_BYTES}"
 
 
 def check_function_length(files):
@@ -225,6 +233,7 @@ def check_format(files):
 
 RULES = [
     check_file_length,
+    check_size,
     check_function_length,
     check_lit_length,
     check_words,
@@ -243,8 +252,10 @@ def read_files(paths):
         try:
             with open(path, encoding="utf-8") as stream:
                 files.append(File(path, stream.read()))
-        except (UnicodeDecodeError, FileNotFoundError):
-            continue  # a binary file, or one deleted but not yet committed
+        except UnicodeDecodeError:
+            files.append(File(path, ""))
+        except FileNotFoundError:
+            continue  # deleted but not yet committed
     return files
 
 
