@@ -26,9 +26,9 @@ FOLDERS = r"(compiler|dialects|frontends|runtime|tools|tests|examples)/"
 class File:
     """A tracked file: its path from the root and its lines, none of a binary."""
 
-    def __init__(self, path, text):
+    def __init__(self, path, text, size=0):
         self.path = path
-        self.size = os.path.getsize(path)
+        self.size = size
         self.text = text
         self.lines = text.splitlines()
         self.is_cxx = path.endswith(CXX)
@@ -250,12 +250,15 @@ def read_files(paths):
     files = []
     for path in paths:
         try:
-            with open(path, encoding="utf-8") as stream:
-                files.append(File(path, stream.read()))
-        except UnicodeDecodeError:
-            files.append(File(path, ""))
+            with open(path, "rb") as stream:
+                data = stream.read()
         except FileNotFoundError:
             continue  # deleted but not yet committed
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            text = ""
+        files.append(File(path, text, len(data)))
     return files
 
 

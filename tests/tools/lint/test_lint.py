@@ -35,6 +35,10 @@ class LintTest(unittest.TestCase):
         self.expect_none(lint.check_file_length, {**short, "runtime/a.cpp": "x\n" * 600})
         self.expect_one(lint.check_file_length, {**short, "runtime/a.cpp": "x\n" * 601})
 
+    def test_size(self):
+        small, large = (lint.File("a.npz", "", size) for size in (65536, 65537))
+        self.assertEqual([path for path, _, _ in lint.check_size([small, large])], ["a.npz"])
+
     def test_long_function(self):
         many = body(1) * 40
         self.expect_none(lint.check_function_length, {"a.cpp": many + body(78)})
