@@ -37,6 +37,9 @@ def contraction():
         yield row("MatMul", a, weight, name=f"{m}x{k}x{n}")
         yield row("MatMul", a, floats(k, n), name=f"{m}x{k}x{n} computed")
     yield row("MatMul", floats(2, 3, 9, 17), floats(3, 17, 11), name="batched")
+    for shape, perm in (((3, 17, 40), [1, 0, 2]), ((2, 5, 9, 24), [2, 1, 0, 3])):
+        moved = row("Transpose", floats(*shape), perm=perm)
+        yield row("MatMul", moved, Constant(floats(shape[-1], 48)), name=f"moved {perm}")
     yield row("MatMul", floats(17), floats(17, 3), name="vector")
     bias, weight = Constant(floats(19)), Constant(floats(19, 33))
     yield row("Gemm", floats(7, 33), weight, bias, transB=1, alpha=0.5, beta=2.0)

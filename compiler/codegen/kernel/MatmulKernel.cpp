@@ -19,6 +19,8 @@ struct MatmulPlan {
   /// because the right operand has none.
   Extents batchExtents;
   bool batchIsRows = false, rowsArePositions = false;
+  /// Of the result, if these are not its last but one, which joins the batch.
+  std::optional<int64_t> rowAxis;
   bool isPaired = false; // `depth` counts pairs of bf16
   AffineExpr depth;
   cpu::Blocking blocking;
@@ -32,6 +34,7 @@ struct MatmulPlan {
 private:
   bool canJoinBatch(const StridedInput &input);
   void joinBatch(FusedOp region);
+  void chooseRows();
   MatrixAccess chooseAccess(const MatrixSide &side);
   bool canPair();
   void pair();
@@ -125,13 +128,37 @@ bool MatmulPlan::canJoinBatch(const StridedInput &input) {
 void MatmulPlan::joinBatch(FusedOp region) {
   Extents right = getExtents(rhs.tensor);
   if (isOne(batch) ||
-      !llvm::all_of(ArrayRef(right).take_front(rhs.batchRank), isOne) ||
-      !canJoinBatch(traceInput(lhs.tensor)))
+      !llvm::all_of(ArrayRef(right).take_front(rhs.batchRank), isOne))
     return;
+  if (!canJoinBatch(traceInput(lhs.tensor)))
+    return chooseRows();
   m = batch * m;
   batch = getAffineConstantExpr(1, op.getContext());
   batchIsRows = true;
   rowsArePositions = readsPositionsOnly(region, 0, batchExtents.size() + 1);
+}
+
+/// Where all products share the right operand, the longest axis of the left one
+/// serves as rows: it is packed, or read, for the fewest products.
+void MatmulPlan::chooseRows() {
+  std::optional<int64_t> most = getConstant(m);
+  if (!traceInput(lhs.tensor).input || op.getTransposeLhs() || !most ||
+      !llvm::equal(batchExtents, ArrayRef(getExtents(lhs.tensor)).drop_back(2)))
+    return;
+  for (auto [axis, extent] : llvm::enumerate(batchExtents))
+    if (std::optional<int64_t> count = getConstant(extent);
+        count && *count > *most) {
+      most = count;
+      rowAxis = axis;
+    }
+  if (!rowAxis)
+    return;
+  AffineExpr rows = batchExtents[*rowAxis];
+  batchExtents.erase(batchExtents.begin() + *rowAxis);
+  batchExtents.push_back(m);
+  m = rows;
+  batch = getNumElements(batchExtents, op.getContext());
+  lhs.laneAxis = *rowAxis;
 }
 
 MatrixAccess MatmulPlan::chooseAccess(const MatrixSide &side) {
@@ -187,6 +214,8 @@ cpu::MatrixOperand MatmulEmitter::operand(const MatrixSide &side,
     if (plan.batchIsRows)
       return SmallVector<Value>(side.batchRank, b.index(0));
     SmallVector<Value> at = b.delinearize(batch, sizes(b, plan.batchExtents));
+    if (plan.rowAxis && &side == &plan.lhs)
+      return at;
     return alignBatch(b, side.tensor, side.batchRank, at);
   };
   MatrixSource source = makeSource(frame, side, indices);
@@ -205,7 +234,8 @@ SmallVector<Value> MatmulEmitter::resultIndices(KernelBuilder &b, Value batch,
   } else if (!plan.batchIsRows) {
     at = b.delinearize(batch, sizes(b, plan.batchExtents));
   }
-  at.append({i, j});
+  at.insert(at.begin() + plan.rowAxis.value_or(at.size()), i);
+  at.push_back(j);
   return at;
 }
 

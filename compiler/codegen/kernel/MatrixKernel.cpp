@@ -109,6 +109,15 @@ MatrixAccess traceAccess(const MatrixSide &side) {
   return access;
 }
 
+/// Those but of lanes and k, in order.
+static SmallVector<int64_t> getBatchAxes(const MatrixSide &side) {
+  SmallVector<int64_t> axes;
+  for (int64_t axis = 0; int64_t(axes.size()) < side.batchRank; ++axis)
+    if (axis != side.laneAxis && axis != side.kAxis)
+      axes.push_back(axis);
+  return axes;
+}
+
 MatrixSource makeSource(KernelFrame &frame, const MatrixSide &side,
                         BatchIndices indices) {
   MatrixSource source;
@@ -117,14 +126,17 @@ MatrixSource makeSource(KernelFrame &frame, const MatrixSide &side,
     auto size = [&](AffineExpr expression) {
       return frame.elements.size(b, frame.loc, expression);
     };
-    auto strides = llvm::map_to_vector(
-        ArrayRef(from.strides).take_front(side.batchRank), size);
+    auto strides = llvm::map_to_vector(getBatchAxes(side), [&](int64_t axis) {
+      return size(from.strides[axis]);
+    });
     return b.add(size(from.offset), b.linearize(indices(b, batch), strides));
   };
   source.element = [=, &frame](KernelBuilder &b, Value batch, Value lane,
                                Value k) {
-    SmallVector<Value> at = indices(b, batch);
-    at.resize(side.batchRank + 2);
+    SmallVector<Value> at(side.batchRank + 2);
+    for (auto [axis, index] :
+         llvm::zip_equal(getBatchAxes(side), indices(b, batch)))
+      at[axis] = index;
     at[side.laneAxis] = lane;
     at[side.kAxis] = k;
     return frame.elements.element(b, frame.loc, side.tensor, at);

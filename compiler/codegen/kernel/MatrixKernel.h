@@ -46,7 +46,8 @@ struct MatrixAccess {
   }
 };
 
-/// One operand: [batch..., lane, k] with the last two in some order.
+/// One operand: the batch axes are those but lane and k, [batch..., lane, k] or
+/// another order.
 struct MatrixSide {
   Value tensor;
   int64_t laneAxis, kAxis, batchRank;
