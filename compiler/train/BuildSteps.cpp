@@ -271,6 +271,10 @@ LogicalResult StepBuilder::run() {
     return failure();
   declareParameters();
   declareStepState();
+  for (const std::string &name : variables.getClashes())
+    problems.add(ProblemClass::unsupported,
+                 "two tensors are called '" + name +
+                     "': export with optimize=False");
   if (!problems.empty())
     return failure();
   setVariables();

@@ -70,7 +70,30 @@ bool TrainedModel::findLogits() {
   target = getTargetType(recipe.loss, type, problems);
   if (target && isa<IntegerType>(target.getElementType()))
     classCount = type.getDimSize(getClassAxis(recipe.loss, type));
+  checkTarget();
   return problems.get().size() == before;
+}
+
+/// The model's input that the loss names, or null.
+BlockArgument TrainedModel::findTarget() {
+  auto name = StringAttr::get(main.getContext(), recipe.loss.target);
+  for (BlockArgument argument : main.getArguments())
+    if (main.getArgAttr(argument.getArgNumber(), GraphDialect::kNameAttr) ==
+        name)
+      return argument;
+  return nullptr;
+}
+
+/// An input that serves as the target must be one.
+void TrainedModel::checkTarget() {
+  BlockArgument input = target ? findTarget() : BlockArgument();
+  if (!input || input.getType() == target)
+    return;
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << "[loss]: target '" << recipe.loss.target << "' is the input "
+      << input.getType() << ", expected " << target;
+  problems.add(ProblemClass::usage, text);
 }
 
 RankedTensorType
@@ -131,10 +154,8 @@ SmallVector<Value> TrainedModel::cloneModel(StepFunction &step,
 Value TrainedModel::addTarget(StepFunction &step, const IRMapping &inputs) {
   Builder &builder = step.getBuilder();
   auto name = builder.getStringAttr(recipe.loss.target);
-  for (BlockArgument argument : main.getArguments())
-    if (main.getArgAttr(argument.getArgNumber(), GraphDialect::kNameAttr) ==
-        name)
-      return inputs.lookup(argument);
+  if (BlockArgument input = findTarget())
+    return inputs.lookup(input);
   SmallVector<NamedAttribute> attributes = {
       builder.getNamedAttr(GraphDialect::kNameAttr, name)};
   if (classCount)

@@ -43,6 +43,8 @@ public:
 private:
   void checkBatch();
   bool findLogits();
+  mlir::BlockArgument findTarget();
+  void checkTarget();
   mlir::IRMapping addInputs(StepFunction &step);
   mlir::Value addTarget(StepFunction &step, const mlir::IRMapping &inputs);
   void mapWeights(StepFunction &step, mlir::IRMapping &mapping);

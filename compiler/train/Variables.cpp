@@ -16,9 +16,8 @@ Initial makeSplat(double value) {
 }
 
 void VariableTable::declare(Variable variable) {
-  bool isNew = places.try_emplace(variable.name, variables.size()).second;
-  assert(isNew && "two variables of one name");
-  (void)isNew;
+  if (!places.try_emplace(variable.name, variables.size()).second)
+    return clashes.push_back(variable.name);
   variables.push_back(std::move(variable));
 }
 

@@ -32,7 +32,7 @@ struct Variable {
 
 class VariableTable {
 public:
-  /// Names are unique.
+  /// A name that is taken keeps its variable and is noted.
   void declare(Variable variable);
   /// All elements are `value` at first.
   void declare(std::string name, graph::VariableKind kind,
@@ -40,9 +40,12 @@ public:
                std::string owner = "");
   const Variable &get(llvm::StringRef name) const;
   llvm::ArrayRef<Variable> getAll() const { return variables; }
+  /// The names that were declared again.
+  llvm::ArrayRef<std::string> getClashes() const { return clashes; }
 
 private:
   std::vector<Variable> variables;
+  std::vector<std::string> clashes;
   llvm::StringMap<size_t> places;
 };
 

@@ -1,4 +1,7 @@
-"""Writes a model with the metadata of PyTorch's exporter: make-folded.py MODEL"""
+"""Writes a model with the metadata of PyTorch's exporter:
+
+make-folded.py MODEL [twice]    fc.weight is folded into one tensor, or two
+"""
 
 import sys
 
@@ -8,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 SOURCES = {
     "val_0": "['fc.weight']",
+    "val_1": "['fc.weight']",
     "expand": "['token', 'val_1', 'val_2']",
     "table": "['cos', 'arange', 'val_3']",
 }
@@ -15,7 +19,7 @@ KIND = "pkg.torch.export.graph_signature.InputSpec.kind"
 FOLDED = "pkg.onnxscript.optimizer.folded_from"
 
 
-def main(path):
+def main(path, times="once"):
     tensors = {
         "val_0": numpy.ones((4, 3)),
         "fc.bias": numpy.ones(3),
@@ -28,6 +32,10 @@ def main(path):
         helper.make_node("Add", ["b", "fc.bias"], ["c"]),
         helper.make_node("Mul", ["c", "table"], ["y"]),
     ]
+    if times == "twice":
+        tensors["val_1"] = tensors["val_0"]
+        nodes[2:2] = [helper.make_node("MatMul", ["x", "val_1"], ["other"])]
+        nodes[3].input[1] = "other"
     infos = []
     for name, value in tensors.items():
         info = helper.make_tensor_value_info(name, TensorProto.FLOAT, value.shape)
@@ -45,4 +53,4 @@ def main(path):
     onnx.save(helper.make_model(graph, ir_version=10), path)
 
 
-main(sys.argv[1])
+main(*sys.argv[1:])
