@@ -76,8 +76,8 @@ void tcc::train::declareSettings(VariableTable &table, const Recipe &given) {
   for (auto [i, group] : llvm::enumerate(recipe.optimizer.groups)) {
     std::string prefix = getVariableName("group." + std::to_string(i)) + ".";
     if (group.weightDecay)
-      SettingDeclaration{table, builder,
-                         prefix + "weight_decay"}(&*group.weightDecay);
+      SettingDeclaration{table, builder, prefix + "weight_decay",
+                         ""}(&*group.weightDecay);
     if (group.betas)
       SettingDeclaration{table, builder, prefix + "betas", ""}(&*group.betas);
   }

@@ -120,8 +120,13 @@ static void importReduceL2(Node &node) {
     return;
   Type type = node.elementType(sum);
   Type real = isa<FloatType>(type) ? type : Float64Type::get(node.getContext());
-  Value root = node.create<graph::SqrtOp>(node.cast(sum, real));
-  node.setResult(0, node.cast(root, type));
+  sum = node.cast(sum, real);
+  // The square root's slope at 0 is infinite, the norm's is taken as 0.
+  Value zero = node.constantLike(0, sum);
+  Value isZero = node.compare(graph::CompareKind::eq, sum, zero);
+  Value root = node.create<graph::SqrtOp>(
+      node.select(isZero, node.constantLike(1, sum), sum));
+  node.setResult(0, node.cast(node.select(isZero, zero, root), type));
 }
 
 static void importReduceLogSum(Node &node) {

@@ -124,6 +124,12 @@ def reductions():
         for reverse in (0, 1):
             flags = dict(exclusive=exclusive, reverse=reverse)
             yield row("CumSum", values(3, 5), ints(1), name=str(flags), **flags)
+    for exclusive in (0, 1):
+        for reverse in (0, 1):
+            flags = dict(exclusive=exclusive, reverse=reverse)
+            yield row("CumProd", values(3, 1, 5), ints(-1), name=str(flags), **flags)
+    x = values(2, 4) * np.array([1, 0, 1, 0])
+    yield row("CumProd", x, ints(1), name="of zeros")
     yield row("TopK", spread(values(3, 7)), ints(3), axis=1)
     yield row("TopK", spread(values(5, 2)), ints(4), name="least", axis=0, largest=0)
     yield row("Einsum", values(2, 3), values(3, 4), values(4), equation="ij,jk,k->ik")
@@ -249,6 +255,9 @@ def attention():
     yield row("Attention", q, k, v, name="causal", is_causal=1, scale=0.3)
     yield row("Attention", q, k, v, name="softcap", softcap=0.5)
     yield row("Attention", q, k[:, :2], v[:, :2], name="groups")
+    mask = mask.copy()
+    mask[1] = False
+    yield row("Attention", q, k, v, mask, name="an empty row")
     yield row("Attention", values(2, 5, 16), values(2, 5, 16), values(2, 5, 16),
               name="3-D", q_num_heads=4, kv_num_heads=4)  # fmt: skip
     caches = values(2, 5, 4), values(2, 5, 4)
@@ -269,6 +278,10 @@ def moves():
     yield row("Slice", values(4, 5), ints(2), ints(2), ints(1), name="of nothing")
     yield row("Pad", values(4, 3, 5), ints(1, 0, 2, 3, 0, 1), values())
     yield row("Pad", values(4, 3, 5), ints(-1, 0, 2, 1, 0, -2), values(), name="crop")
+    for mode in ("reflect", "edge", "wrap"):
+        for pads in (ints(1, 0, 2, 3, 0, 1), ints(-1, 0, 2, 1, 0, -2)):
+            name = f"{mode} {pads.value}"
+            yield row("Pad", values(4, 3, 5), pads, name=name, mode=mode)
     yield row("DepthToSpace", values(1, 8, 2, 3), blocksize=2, mode="CRD")
     yield row("SpaceToDepth", values(1, 2, 4, 6), blocksize=2)
     yield row("Trilu", values(2, 4, 5), upper=1)
@@ -309,6 +322,12 @@ def indices():
     places = np.array([[1], [3], [1]])
     yield row("ScatterND", values(5, 2), places[:2], values(2, 2))
     yield row("ScatterND", values(5, 2), places, values(3, 2), reduction="add")
+    for kind in ("mul", "max", "min"):
+        x, updates = np.split(spread(values(26)), [20])
+        yield row("ScatterElements", x.reshape(5, 4), repeated, updates.reshape(2, 3),
+                  name=kind, reduction=kind)  # fmt: skip
+        yield row("ScatterND", x.reshape(10, 2), places, updates.reshape(3, 2),
+                  name=kind, reduction=kind)  # fmt: skip
     yield row("OneHot", np.array([1, 3]), ints(5), values(2))
     grid = values(1, 3, 2, 2, low=-0.9, high=0.9)
     for mode in ("linear", "nearest"):

@@ -22,6 +22,14 @@ void Gradients::add(Value value, Value part) {
       gradient ? builder.create<AddOp>(part.getLoc(), gradient, part) : part;
 }
 
+void Gradients::replace(Value value, Value other) {
+  value.replaceAllUsesWith(other);
+  if (wants(value))
+    active.insert(other);
+  if (Value gradient = find(value))
+    gradients[other] = gradient;
+}
+
 SmallVector<Value> getCaptures(Operation *op) {
   llvm::SetVector<Value> captures;
   op->walk([&](Operation *inner) {
@@ -61,7 +69,6 @@ public:
 private:
   void findDependent();
   void findActive();
-  LogicalResult decomposeOnPath();
   LogicalResult emitGradients(Operation *op, Gradients &gradients);
   bool isOnPath(Operation *op) const {
     return llvm::any_of(op->getResults(),
@@ -70,8 +77,7 @@ private:
 
   OpBuilder &builder;
   Block *block;
-  SmallVector<Value> results;
-  ValueRange inputs;
+  ValueRange results, inputs;
   llvm::DenseSet<Value> dependent; // on the inputs
   llvm::DenseSet<Value> active;    // that the results depend on, too
 };
@@ -79,7 +85,6 @@ private:
 } // namespace
 
 void Differentiation::findDependent() {
-  dependent.clear();
   dependent.insert(inputs.begin(), inputs.end());
   for (Operation &op : *block) {
     auto isDependent = [&](Value value) { return dependent.contains(value); };
@@ -93,7 +98,6 @@ void Differentiation::findDependent() {
 
 void Differentiation::findActive() {
   findDependent();
-  active.clear();
   for (Value result : results)
     if (dependent.contains(result))
       active.insert(result);
@@ -106,32 +110,6 @@ void Differentiation::findActive() {
   }
 }
 
-/// Composites without a rule of their own become what they decompose to, until
-/// there are none on the path.
-LogicalResult Differentiation::decomposeOnPath() {
-  bool hasChanged = true;
-  while (hasChanged) {
-    hasChanged = false;
-    findActive();
-    for (Operation &op : llvm::make_early_inc_range(*block)) {
-      auto composite = dyn_cast<DecomposableOpInterface>(op);
-      if (!composite || isa<DifferentiableOpInterface>(op) || !isOnPath(&op))
-        continue;
-      OpBuilder before(&op);
-      FailureOr<SmallVector<Value>> parts = composite.decompose(before);
-      if (failed(parts))
-        return failure();
-      for (Value &result : results)
-        if (result.getDefiningOp() == &op)
-          result = (*parts)[cast<OpResult>(result).getResultNumber()];
-      op.replaceAllUsesWith(*parts);
-      op.erase();
-      hasChanged = true;
-    }
-  }
-  return success();
-}
-
 LogicalResult Differentiation::emitGradients(Operation *op,
                                              Gradients &gradients) {
   if (auto differentiable = dyn_cast<DifferentiableOpInterface>(op))
@@ -141,8 +119,7 @@ LogicalResult Differentiation::emitGradients(Operation *op,
 
 LogicalResult Differentiation::run(ValueRange seeds,
                                    SmallVectorImpl<Value> &found) {
-  if (failed(decomposeOnPath()))
-    return failure();
+  findActive();
   Gradients gradients(builder, active);
   for (auto [result, seed] : llvm::zip_equal(results, seeds))
     gradients.add(result, seed);

@@ -30,6 +30,8 @@ public:
   /// Adds a part of the gradient with respect to `value`; nothing if it is not
   /// wanted or `part` is null.
   void add(mlir::Value value, mlir::Value part);
+  /// `other` is used instead of `value` and takes its gradient.
+  void replace(mlir::Value value, mlir::Value other);
 
 private:
   mlir::OpBuilder &builder;
@@ -41,8 +43,7 @@ private:
 /// sum_i <results[i], seeds[i]> with respect to `inputs`. The results are
 /// values of that block; the inputs, too, or from outside. `gradients[i]` is
 /// null where the results do not depend on inputs[i]. Fails, with an error at
-/// each of them, if there are ops between that have no derivative; composites
-/// without a rule are replaced by what they decompose to.
+/// each of them, if there are ops between that have no derivative.
 mlir::LogicalResult
 differentiate(mlir::OpBuilder &builder, mlir::ValueRange results,
               mlir::ValueRange seeds, mlir::ValueRange inputs,

@@ -92,14 +92,18 @@ static bool isTrue(Value value) {
                     elements.isSplat() && elements.getSplatValue<bool>());
 }
 
-/// The number of iterations, if it is known.
-static std::optional<int64_t> getTripCount(LoopOp op) {
+/// The constant that bounds the number of iterations.
+static std::optional<int64_t> getBound(LoopOp op) {
   DenseElementsAttr elements;
-  Value goesOn = op.getBody().front().getTerminator()->getOperand(0);
-  if (!op.getTrips() || !isTrue(op.getCondition()) || !isTrue(goesOn) ||
-      !matchPattern(op.getTrips(), m_Constant(&elements)))
+  if (!op.getTrips() || !matchPattern(op.getTrips(), m_Constant(&elements)))
     return std::nullopt;
   return std::max<int64_t>(0, (*elements.value_begin<APInt>()).getSExtValue());
+}
+
+/// True if nothing but the number of iterations ends the loop.
+static bool runsToBound(LoopOp op) {
+  return isTrue(op.getCondition()) &&
+         isTrue(op.getBody().front().getTerminator()->getOperand(0));
 }
 
 /// A scalar i64 or i1.
@@ -267,10 +271,52 @@ LogicalResult LoopGradients::run() {
   return success();
 }
 
+/// The loop with all iterations of its bound, of which those after it would
+/// have ended pass their carried values on. Whether it goes on is carried, too.
+static LoopOp runToBound(LoopOp op, OpBuilder builder) {
+  builder.setInsertionPoint(op);
+  TensorEmitter emitter(builder, op.getLoc());
+  auto flag = RankedTensorType::get({}, builder.getI1Type());
+  Value always = emitter.splat(flag, 1.0);
+  SmallVector<Value> inits = {
+      op.getCondition() ? emitter.reshape(op.getCondition(), {}) : always};
+  llvm::append_range(inits, op.getInits());
+  SmallVector<Type> types(ValueRange(inits).getTypes());
+  auto loop = builder.create<LoopOp>(op.getLoc(), types, op.getTrips(),
+                                     /*condition=*/Value(), inits);
+  Block &body = loop.getBody().emplaceBlock(), &once = op.getBody().front();
+  body.addArgument(once.getArgument(0).getType(), op.getLoc());
+  for (Type type : types)
+    body.addArgument(type, op.getLoc());
+  builder.setInsertionPointToStart(&body);
+  auto branch = builder.create<IfOp>(op.getLoc(), types, body.getArgument(1));
+  SmallVector<Value> next = {emitter.splat(flag, 1.0)};
+  llvm::append_range(next, branch.getResults());
+  builder.create<YieldOp>(op.getLoc(), next);
+  IRMapping mapping;
+  mapping.map(once.getArgument(0), body.getArgument(0));
+  mapping.map(once.getArguments().drop_front(),
+              body.getArguments().drop_front(2));
+  builder.setInsertionPointToStart(&branch.getThenRegion().emplaceBlock());
+  SmallVector<Value> yields = cloneBody(builder, once, mapping);
+  builder.create<YieldOp>(op.getLoc(), yields);
+  builder.setInsertionPointToStart(&branch.getElseRegion().emplaceBlock());
+  builder.create<YieldOp>(op.getLoc(), body.getArguments().drop_front());
+  return loop;
+}
+
 LogicalResult LoopOp::emitGradients(Gradients &gradients) {
-  std::optional<int64_t> trips = getTripCount(*this);
-  if (!trips)
-    return emitOpError("whose number of iterations is not known at compile "
-                       "time has no derivative");
-  return LoopGradients(*this, *trips, gradients).run();
+  // Many more are meant as no bound; the carried values of all are kept.
+  constexpr int64_t kMostIterations = 1 << 16;
+  std::optional<int64_t> bound = getBound(*this);
+  if (bound && runsToBound(*this))
+    return LoopGradients(*this, *bound, gradients).run();
+  bool hasScans = getNumResults() > getInits().size();
+  if (!bound || *bound > kMostIterations || hasScans)
+    return emitOpError("whose number of iterations is neither known at compile "
+                       "time nor has a small bound has no derivative");
+  LoopOp loop = runToBound(*this, gradients.getBuilder());
+  for (OpResult result : getResults())
+    gradients.replace(result, loop.getResult(result.getResultNumber() + 1));
+  return LoopGradients(loop, *bound, gradients).run();
 }

@@ -6,9 +6,22 @@ using std::numbers::sqrt2;
 
 namespace tcc::graph {
 
-Expr passLarger(Expr x, Expr other, Expr dy) {
-  Expr atEqual = select(compare(CompareKind::eq, x, other), dy * 0.5, 0.0);
-  return select(compare(CompareKind::gt, x, other), dy, atEqual);
+/// dy where x (kind) `other`.
+static Expr passWhere(CompareKind kind, const Gradients &gradients, Expr x,
+                      Expr other, Expr dy) {
+  Expr isChosen = compare(kind, x, other);
+  if (!gradients.wants(other.value))
+    return select(isChosen, dy, 0.0);
+  Expr atTie = select(compare(CompareKind::eq, x, other), dy * 0.5, 0.0);
+  return select(isChosen, dy, atTie);
+}
+
+Expr passLarger(const Gradients &gradients, Expr x, Expr other, Expr dy) {
+  return passWhere(CompareKind::gt, gradients, x, other, dy);
+}
+
+Expr passSmaller(const Gradients &gradients, Expr x, Expr other, Expr dy) {
+  return passWhere(CompareKind::lt, gradients, x, other, dy);
 }
 
 Expr deriveSilu(Expr x, Expr dy) {
@@ -56,9 +69,12 @@ LogicalResult PowOp::emitGradients(Gradients &gradients) {
     Expr isConstant = compare(CompareKind::eq, n, n.like(0.0));
     gradients.add(getLhs(), select(isConstant, 0.0, dy * n * power).value);
   }
+  // Nor a power of 0 its logarithm, but for negative exponents.
   if (gradients.wants(getRhs())) {
-    Expr isZero = compare(CompareKind::eq, y, y.like(0.0));
-    gradients.add(getRhs(), select(isZero, 0.0, dy * y * log(x)).value);
+    Expr slope = dy * y * log(x);
+    Expr atZero = select(n >= 0.0, 0.0, slope);
+    Expr isZero = compare(CompareKind::eq, x, x.like(0.0));
+    gradients.add(getRhs(), select(isZero, atZero, slope).value);
   }
   return success();
 }

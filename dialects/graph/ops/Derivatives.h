@@ -13,8 +13,11 @@
 
 namespace tcc::graph {
 
-/// max(x, other): half of it where both are equal, as in PyTorch.
-Expr passLarger(Expr x, Expr other, Expr dy);
+/// max(x, other): at ties half of it if `other` has a gradient, too, and
+/// nothing if it is a bound, as in PyTorch.
+Expr passLarger(const Gradients &gradients, Expr x, Expr other, Expr dy);
+/// The same of min(x, other).
+Expr passSmaller(const Gradients &gradients, Expr x, Expr other, Expr dy);
 Expr deriveSilu(Expr x, Expr dy);
 Expr deriveGelu(Expr x, Expr dy);
 Expr deriveGeluTanh(Expr x, Expr dy);

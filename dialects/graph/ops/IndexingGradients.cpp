@@ -118,47 +118,116 @@ LogicalResult GatherNdOp::emitGradients(Gradients &gradients) {
   return success();
 }
 
-static LogicalResult checkScatter(Operation *op, ScatterKind kind) {
-  if (kind == ScatterKind::none || kind == ScatterKind::add)
-    return success();
-  return op->emitOpError("of kind ")
-         << stringifyScatterKind(kind) << " has no derivative";
-}
+// --- scatter -----------------------------------------------------------------
 
-/// Elements that were replaced have no gradient.
+namespace {
+
+/// Gradients of result = scatter(x, updates, kind); gather reads where updates
+/// went. They are those that PyTorch defines.
+class ScatterGradients {
+public:
+  using Scatter = llvm::function_ref<Value(Value, Value, ScatterKind)>;
+  using Gather = llvm::function_ref<Value(Value)>;
+
+  ScatterGradients(Gradients &gradients, const TensorEmitter &emitter,
+                   OpResult result, Scatter scatter, Gather gather)
+      : gradients(gradients), emitter(emitter), scatter(scatter),
+        gather(gather), x(result.getOwner()->getOperand(0)),
+        updates(result.getOwner()->getOperand(2)), y(result),
+        dy(gradients.get(result)) {}
+
+  void run(ScatterKind kind) {
+    if (kind == ScatterKind::mul)
+      return addOfProducts();
+    if (kind == ScatterKind::max || kind == ScatterKind::min)
+      return addOfExtrema();
+    // Elements that were replaced have no gradient.
+    if (gradients.wants(x))
+      gradients.add(x, kind == ScatterKind::add
+                           ? dy
+                           : scatter(dy, emitter.splat(updates, 0.0), kind));
+    if (gradients.wants(updates))
+      gradients.add(updates, gather(dy));
+  }
+
+private:
+  Expr wrap(Value value) { return {value, &emitter}; }
+  Expr gatherExpr(Expr value) { return wrap(gather(value.value)); }
+  /// 1 where `condition` holds for elements of `like`, 0 elsewhere.
+  static Expr count(Expr condition, Expr like) {
+    return select(condition, 1.0, like.like(0.0));
+  }
+  static Expr isEqual(Expr lhs, Expr rhs) {
+    return compare(CompareKind::eq, lhs, rhs);
+  }
+
+  /// A factor's gradient is the product of the others: without zeros y / x.
+  /// With them it is not 0 if there is none but maybe the factor.
+  void addOfProducts() {
+    Expr factors[] = {wrap(x), wrap(updates)};
+    SmallVector<Expr> divisors, zeros;
+    for (Expr factor : factors) {
+      zeros.push_back(count(isEqual(factor, factor.like(0.0)), factor));
+      divisors.push_back(select(zeros.back() > 0.0, 1.0, factor));
+    }
+    auto combine = [&](ArrayRef<Expr> parts, ScatterKind kind) {
+      return wrap(scatter(parts[0].value, parts[1].value, kind));
+    };
+    Expr product = wrap(dy) * combine(divisors, ScatterKind::mul);
+    Expr total = combine(zeros, ScatterKind::add);
+    auto derive = [&](unsigned i, Expr product, Expr total) {
+      return select(isEqual(total, zeros[i]), product / divisors[i], 0.0).value;
+    };
+    gradients.add(x, derive(0, product, total));
+    gradients.add(updates, derive(1, gatherExpr(product), gatherExpr(total)));
+  }
+
+  /// Shared by all that are the largest, or smallest.
+  void addOfExtrema() {
+    Expr isX = isEqual(wrap(x), wrap(y));
+    Expr isUpdate = isEqual(wrap(updates), wrap(gather(y)));
+    Expr ofX = count(isX, wrap(x)), ofUpdate = count(isUpdate, wrap(updates));
+    Expr share =
+        wrap(dy) / wrap(scatter(ofX.value, ofUpdate.value, ScatterKind::add));
+    gradients.add(x, (share * ofX).value);
+    gradients.add(updates, (gatherExpr(share) * ofUpdate).value);
+  }
+
+  Gradients &gradients;
+  const TensorEmitter &emitter;
+  Scatter scatter;
+  Gather gather;
+  Value x, updates, y, dy;
+};
+
+} // namespace
+
 LogicalResult ScatterElementsOp::emitGradients(Gradients &gradients) {
-  if (failed(checkScatter(*this, getKind())))
-    return failure();
   TensorEmitter emitter(gradients.getBuilder(), getLoc());
-  Value gradient = gradients.get(getResult());
-  bool isAdd = getKind() == ScatterKind::add;
-  if (gradients.wants(getX()))
-    gradients.add(getX(), isAdd ? gradient
-                                : emitter.emit<ScatterElementsOp>(
-                                      gradient, getIndices(),
-                                      emitter.splat(getUpdates(), 0.0),
-                                      getAxis(), ScatterKind::none));
-  if (gradients.wants(getUpdates()))
-    gradients.add(getUpdates(), emitter.emit<GatherElementsOp>(
-                                    gradient, getIndices(), getAxis()));
+  auto scatter = [&](Value x, Value updates, ScatterKind kind) {
+    return emitter.emit<ScatterElementsOp>(x, getIndices(), updates, getAxis(),
+                                           kind);
+  };
+  auto gather = [&](Value value) {
+    return emitter.emit<GatherElementsOp>(value, getIndices(), getAxis());
+  };
+  ScatterGradients(gradients, emitter, cast<OpResult>(getResult()), scatter,
+                   gather)
+      .run(getKind());
   return success();
 }
 
 LogicalResult ScatterNdOp::emitGradients(Gradients &gradients) {
-  if (failed(checkScatter(*this, getKind())))
-    return failure();
   TensorEmitter emitter(gradients.getBuilder(), getLoc());
-  Value gradient = gradients.get(getResult());
-  bool isAdd = getKind() == ScatterKind::add;
-  if (gradients.wants(getX()))
-    gradients.add(getX(), isAdd ? gradient
-                                : emitter.emit<ScatterNdOp>(
-                                      gradient, getIndices(),
-                                      emitter.splat(getUpdates(), 0.0),
-                                      ScatterKind::none));
-  if (gradients.wants(getUpdates()))
-    gradients.add(getUpdates(), emitter.emit<GatherNdOp>(gradient, getIndices(),
-                                                         /*batch_dims=*/0));
+  auto scatter = [&](Value x, Value updates, ScatterKind kind) {
+    return emitter.emit<ScatterNdOp>(x, getIndices(), updates, kind);
+  };
+  auto gather = [&](Value value) {
+    return emitter.emit<GatherNdOp>(value, getIndices(), /*batch_dims=*/0);
+  };
+  ScatterGradients(gradients, emitter, cast<OpResult>(getResult()), scatter,
+                   gather)
+      .run(getKind());
   return success();
 }
 

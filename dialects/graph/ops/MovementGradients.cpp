@@ -64,71 +64,66 @@ LogicalResult ConcatOp::emitGradients(Gradients &gradients) {
 
 // --- slices ------------------------------------------------------------------
 
-/// The gradient of a slice of consecutive elements, at places that sizes tell:
-/// zeros before and after it, axis by axis.
-static Value surroundWithZeros(const TensorEmitter &emitter, SliceOp op,
-                               Value gradient) {
-  Extents whole = getExtents(op.getX());
-  for (auto [axis, start] : llvm::enumerate(op.getStarts().getResults())) {
-    Extents before = getExtents(gradient), after = before;
+/// `part` from `starts` of zeros with the extents of `whole` on.
+static Value surroundWithZeros(const TensorEmitter &emitter, Value part,
+                               ArrayRef<AffineExpr> whole,
+                               ArrayRef<AffineExpr> starts) {
+  SmallVector<int64_t> low(whole.size(), 0), high = low, none = low;
+  for (auto [axis, start] : llvm::enumerate(starts)) {
+    Extents before = getExtents(part), after = before;
     before[axis] = start;
     after[axis] = whole[axis] - start - after[axis];
-    SmallVector<Value> parts;
-    auto addZeros = [&](ArrayRef<AffineExpr> extents) {
-      if (getConstant(extents[axis]) != 0)
-        parts.push_back(emitter.splat(
-            makeTensorType(extents, getElementTypeOrSelf(gradient)), 0.0));
+    auto first = getConstant(start), last = getConstant(after[axis]);
+    if (first && last) {
+      low[axis] = *first;
+      high[axis] = *last;
+      continue;
+    }
+    auto makeZeros = [&](ArrayRef<AffineExpr> extents) {
+      return emitter.splat(makeTensorType(extents, getElementTypeOrSelf(part)),
+                           0.0);
     };
-    addZeros(before);
-    parts.push_back(gradient);
-    addZeros(after);
-    if (parts.size() > 1)
-      gradient = emitter.emit<ConcatOp>(parts, int64_t(axis));
+    part = emitter.emit<ConcatOp>(
+        ValueRange{makeZeros(before), part, makeZeros(after)}, int64_t(axis));
   }
-  return gradient;
+  return low == none && high == none
+             ? part
+             : padWithZeros(emitter, part, low, high, none);
 }
 
-/// x with the axes of negative `steps` in reverse; these steps become positive
-/// and their starts the last ones.
-static Value reverseAxes(const TensorEmitter &emitter, Value x,
-                         MutableArrayRef<int64_t> starts,
-                         MutableArrayRef<int64_t> steps) {
-  SmallVector<AffineExpr> first;
-  SmallVector<int64_t> directions;
+/// `gradient` with the axes of negative `steps` in reverse, and zeros between
+/// the elements; `starts` become where the first element of each axis was.
+static Value spreadSteps(const TensorEmitter &emitter, Value gradient,
+                         ArrayRef<int64_t> steps,
+                         MutableArrayRef<AffineExpr> starts) {
+  Extents extents = getExtents(gradient);
+  size_t rank = extents.size();
+  SmallVector<AffineExpr> first(rank, emitter.builder.getAffineConstantExpr(0));
+  SmallVector<int64_t> directions(rank, 1), interior, none(rank, 0);
   for (auto [axis, step] : llvm::enumerate(steps)) {
-    int64_t last = step < 0 ? getType(x).getDimSize(axis) - 1 : 0;
-    first.push_back(emitter.builder.getAffineConstantExpr(last));
-    directions.push_back(step < 0 ? -1 : 1);
-    if (step < 0)
-      starts[axis] += last * step;
-    step = std::abs(step);
+    interior.push_back(std::abs(step) - 1);
+    if (step > 0)
+      continue;
+    directions[axis] = -1;
+    first[axis] = extents[axis] - 1;
+    starts[axis] = starts[axis] + first[axis] * step;
   }
-  if (!llvm::is_contained(directions, -1))
-    return x;
-  return slice(emitter, x, getType(x), first, directions);
+  if (llvm::is_contained(directions, -1))
+    gradient = slice(emitter, gradient, getType(gradient), first, directions);
+  return interior == none
+             ? gradient
+             : padWithZeros(emitter, gradient, none, none, interior);
 }
 
 LogicalResult SliceOp::emitGradients(Gradients &gradients) {
-  TensorEmitter emitter(gradients.getBuilder(), getLoc());
-  Value gradient = gradients.get(getResult());
-  if (llvm::all_of(getSteps(), [](int64_t step) { return step == 1; })) {
-    gradients.add(getX(), surroundWithZeros(emitter, *this, gradient));
+  if (getType().getNumDynamicDims() == 0 && getType().getNumElements() == 0)
     return success();
-  }
-  if (!getX().getType().hasStaticShape() || !getType().hasStaticShape())
-    return emitOpError("with steps has no derivative where extents are "
-                       "symbolic");
-  SmallVector<int64_t> low, steps(getSteps()), high, interior;
-  for (AffineExpr start : getStarts().getResults())
-    low.push_back(*getConstant(start));
-  gradient = reverseAxes(emitter, gradient, low, steps);
-  for (auto [axis, step] : llvm::enumerate(steps)) {
-    int64_t count = getType().getDimSize(axis);
-    int64_t end = count == 0 ? low[axis] : low[axis] + (count - 1) * step + 1;
-    high.push_back(getX().getType().getDimSize(axis) - end);
-    interior.push_back(step - 1);
-  }
-  gradients.add(getX(), padWithZeros(emitter, gradient, low, high, interior));
+  TensorEmitter emitter(gradients.getBuilder(), getLoc());
+  SmallVector<AffineExpr> starts(getStarts().getResults());
+  Value spread =
+      spreadSteps(emitter, gradients.get(getResult()), getSteps(), starts);
+  gradients.add(getX(),
+                surroundWithZeros(emitter, spread, getExtents(getX()), starts));
   return success();
 }
 
@@ -177,10 +172,101 @@ static Value cropPads(const TensorEmitter &emitter, PadOp op, Value gradient) {
   return slice(emitter, gradient, getType(op.getX()), starts, steps);
 }
 
+namespace {
+
+/// Places of a padded axis that lie in x's axis from `source` on, forwards,
+/// backwards or all at one (`step` 1, -1, 0).
+struct Run {
+  int64_t first, count, source, step;
+};
+
+} // namespace
+
+/// The index of an axis that `place` of the padded one repeats.
+static int64_t getSource(PadMode mode, int64_t place, int64_t extent) {
+  if (mode == PadMode::edge)
+    return std::clamp<int64_t>(place, 0, extent - 1);
+  if (mode == PadMode::wrap)
+    return llvm::mod(place, extent);
+  int64_t period = std::max<int64_t>(2 * (extent - 1), 1);
+  int64_t back = llvm::mod(place, period);
+  return back < extent ? back : period - back;
+}
+
+/// The fewest runs that make up the padded axis.
+static SmallVector<Run> findRuns(PadMode mode, int64_t low, int64_t high,
+                                 int64_t extent) {
+  SmallVector<Run> runs;
+  for (int64_t place = -low; place < extent + high; ++place) {
+    int64_t source = getSource(mode, place, extent);
+    Run *run = runs.empty() ? nullptr : &runs.back();
+    int64_t step =
+        run ? source - (run->source + (run->count - 1) * run->step) : 0;
+    if (run && (run->count == 1 || step == run->step) && std::abs(step) <= 1) {
+      run->step = step;
+      ++run->count;
+    } else {
+      runs.push_back({place + low, 1, source, 1});
+    }
+  }
+  return runs;
+}
+
+/// The part of `gradient` that `run` holds along `axis`, where x has it.
+static Value placeRun(const TensorEmitter &emitter, Value gradient, Run run,
+                      int64_t axis, int64_t extent) {
+  auto constant = [&](int64_t value) {
+    return emitter.builder.getAffineConstantExpr(value);
+  };
+  Extents extents = getExtents(gradient);
+  SmallVector<AffineExpr> starts(extents.size(), constant(0));
+  SmallVector<int64_t> steps(extents.size(), 1), low(extents.size(), 0);
+  SmallVector<int64_t> high = low, none = low;
+  bool isBackward = run.step < 0;
+  starts[axis] = constant(run.first + (isBackward ? run.count - 1 : 0));
+  steps[axis] = isBackward ? -1 : 1;
+  extents[axis] = constant(run.count);
+  Type elementType = getElementTypeOrSelf(gradient);
+  Value part = slice(emitter, gradient, makeTensorType(extents, elementType),
+                     starts, steps);
+  int64_t count = run.step == 0 ? 1 : run.count;
+  if (count < run.count) {
+    extents[axis] = constant(1);
+    part = emitter.sumTo(part, makeTensorType(extents, elementType));
+  }
+  low[axis] = isBackward ? run.source - run.count + 1 : run.source;
+  high[axis] = extent - low[axis] - count;
+  return padWithZeros(emitter, part, low, high, none);
+}
+
+/// Each element of x gets what its repetitions have, axis after axis.
+static LogicalResult addRepetitions(PadOp op, Gradients &gradients) {
+  TensorEmitter emitter(gradients.getBuilder(), op.getLoc());
+  Value gradient = gradients.get(op.getResult());
+  for (int64_t axis = 0; axis < getType(op.getX()).getRank(); ++axis) {
+    int64_t low = op.getLow()[axis], high = op.getHigh()[axis];
+    if (low == 0 && high == 0)
+      continue;
+    int64_t extent = getType(op.getX()).getDimSize(axis);
+    if (ShapedType::isDynamic(extent))
+      return op.emitOpError("of a symbolic extent has no derivative");
+    Value sum;
+    for (Run run : findRuns(op.getMode(), low, high, extent)) {
+      Value part = placeRun(emitter, gradient, run, axis, extent);
+      sum = sum ? emitter.emit<AddOp>(sum, part) : part;
+    }
+    // Nothing is left of an axis that is cropped away.
+    gradient = sum ? sum : emitter.splat(op.getX(), 0.0);
+    if (!sum)
+      break;
+  }
+  gradients.add(op.getX(), gradient);
+  return success();
+}
+
 LogicalResult PadOp::emitGradients(Gradients &gradients) {
   if (getMode() != PadMode::constant)
-    return emitOpError("of mode ")
-           << stringifyPadMode(getMode()) << " has no derivative";
+    return addRepetitions(*this, gradients);
   TensorEmitter emitter(gradients.getBuilder(), getLoc());
   Value gradient = gradients.get(getResult());
   Value inside = cropPads(emitter, *this, gradient);

@@ -96,6 +96,7 @@ def Graph_BatchNormOp : Graph_InferredOp<"batch_norm", [
 }
 
 def Graph_AttentionOp : Graph_Op<"attention", [Pure,
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>,
     DeclareOpInterfaceMethods<KernelOpInterface>,
     DeclareOpInterfaceMethods<DecomposableOpInterface,
                               ["isBetterDecomposed"]>]> {

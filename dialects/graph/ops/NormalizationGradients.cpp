@@ -156,3 +156,91 @@ LogicalResult BatchNormOp::emitGradients(Gradients &gradients) {
                 (along * factor * inverse * inverse * -0.5).value);
   return success();
 }
+
+// --- attention ---------------------------------------------------------------
+
+namespace {
+
+/// The weights, which the forward kernel does not keep, are computed again.
+/// Products read the operands' type, what is between them is wide.
+class AttentionGradients {
+public:
+  AttentionGradients(AttentionOp op, Gradients &gradients)
+      : op(op), gradients(gradients),
+        emitter(gradients.getBuilder(), op.getLoc()),
+        type(op.getQuery().getType()),
+        wide(getElementTypeOrSelf(emitter.widen(op.getResult()))),
+        last(getRank(op.getResult()) - 1) {}
+
+  void run() {
+    Value weights = computeWeights();
+    Value dy = gradients.get(op.getResult());
+    addProduct(op.getValue(), weights, dy, /*transposeLhs=*/true);
+    Value scores = deriveScores(weights, dy);
+    if (Value mask = op.getMask(); mask && gradients.wants(mask)) {
+      auto maskType = cast<RankedTensorType>(mask.getType());
+      gradients.add(mask,
+                    emitter.castTo(emitter.sumTo(scores, maskType), maskType));
+    }
+    Value scaled = scale(scores);
+    addProduct(op.getQuery(), scaled, op.getKey(), /*transposeLhs=*/false);
+    addProduct(op.getKey(), scaled, op.getQuery(), /*transposeLhs=*/true);
+  }
+
+private:
+  Value scale(Value scores) {
+    Value factor = emitter.splat(scores, op.getScale().convertToDouble());
+    return emitter.emit<MulOp>(scores, factor);
+  }
+
+  /// lhs row^T of the wide product.
+  Value multiplyRows(Value lhs, Value rows) {
+    return emitter.emit<MatmulOp>(lhs, rows, /*transposeLhs=*/false,
+                                  /*transposeRhs=*/true, wide);
+  }
+
+  /// [batch..., q, k]
+  Value computeWeights() {
+    Value scores = scale(multiplyRows(op.getQuery(), op.getKey()));
+    if (op.getMask())
+      scores = emitter.emit<AddOp>(
+          scores, emitter.emit<BroadcastOp>(scores.getType(),
+                                            emitter.widen(op.getMask())));
+    Value weights = emitter.emit<SoftmaxOp>(scores, last);
+    if (!op.getGuard())
+      return weights;
+    return emitter.emit<SelectOp>(emitter.emit<IsNanOp>(weights),
+                                  emitter.splat(weights, 0.0), weights);
+  }
+
+  /// As of a softmax, whose sum of weights times gradients is that of y's
+  /// elements times theirs.
+  Value deriveScores(Value weights, Value dy) {
+    Value product =
+        emitter.emit<MulOp>(emitter.widen(dy), emitter.widen(op.getResult()));
+    Value sum = emitter.broadcastBack(
+        emitter.emit<ReduceOp>(ReduceKind::sum, product, last), weights, last);
+    Value slopes = multiplyRows(dy, op.getValue());
+    return emitter.emit<MulOp>(weights, emitter.emit<SubOp>(slopes, sum));
+  }
+
+  void addProduct(Value operand, Value lhs, Value rhs, bool transposeLhs) {
+    if (gradients.wants(operand))
+      gradients.add(operand, emitter.emit<MatmulOp>(emitter.castTo(lhs, type),
+                                                    rhs, transposeLhs));
+  }
+
+  AttentionOp op;
+  Gradients &gradients;
+  TensorEmitter emitter;
+  RankedTensorType type;
+  Type wide;
+  int64_t last;
+};
+
+} // namespace
+
+LogicalResult AttentionOp::emitGradients(Gradients &gradients) {
+  AttentionGradients(*this, gradients).run();
+  return success();
+}

@@ -127,11 +127,11 @@ def Graph_DivOp : Graph_BinaryPointwise<"div",
   let hasFolder = 1;
 }
 def Graph_MaxOp : Graph_BinaryPointwise<"max",
-    "the larger one; NaN if either is NaN", "passLarger(l, r, dy)",
-    "passLarger(r, l, dy)", [Commutative]>;
+    "the larger one; NaN if either is NaN", "passLarger(gradients, l, r, dy)",
+    "passLarger(gradients, r, l, dy)", [Commutative]>;
 def Graph_MinOp : Graph_BinaryPointwise<"min",
-    "the smaller one; NaN if either is NaN", "passLarger(r, l, dy)",
-    "passLarger(l, r, dy)", [Commutative]>;
+    "the smaller one; NaN if either is NaN", "passSmaller(gradients, l, r, dy)",
+    "passSmaller(gradients, r, l, dy)", [Commutative]>;
 def Graph_PowOp : Graph_TypedAsFirst<"pow",
     [DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "lhs to the power rhs; integer bases by repeated squaring";

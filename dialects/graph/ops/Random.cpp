@@ -34,7 +34,7 @@ using Words = std::array<Value, 4>;
 class PhiloxEmitter {
 public:
   PhiloxEmitter(OpBuilder &builder, Location loc)
-      : builder(builder), emitter(builder, loc), i32(builder.getI32Type()),
+      : emitter(builder, loc), i32(builder.getI32Type()),
         i64(builder.getI64Type()) {}
 
   Value getLow(Value x) const { return emitter.emit<arith::TruncIOp>(i32, x); }
@@ -59,7 +59,6 @@ private:
   }
   Words emitRound(const Words &x, Value low, Value high) const;
 
-  OpBuilder &builder;
   ScalarEmitter emitter;
   Type i32, i64;
 };

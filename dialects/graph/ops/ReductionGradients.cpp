@@ -58,12 +58,44 @@ LogicalResult ReduceOp::emitGradients(Gradients &gradients) {
   return success();
 }
 
+// --- cumulative
+// ----------------------------------------------------------------
+
+static Value accumulate(const TensorEmitter &emitter, CumulativeOp op,
+                        ReduceKind kind, Value x, bool isBackward) {
+  return emitter.emit<CumulativeOp>(kind, x, op.getAxis(), op.getExclusive(),
+                                    op.getReverse() != isBackward);
+}
+
+/// The gradient with respect to x[i] is the sum over j of dy[j] times what the
+/// product of j has beside x[i]: without zeros y[j] / x[i]. With them, counted
+/// up to j, it is not 0 if there is none but maybe x[i].
+static Value deriveRunningProduct(const TensorEmitter &emitter, CumulativeOp op,
+                                  Value gradient) {
+  Expr x{op.getX(), &emitter}, dy{gradient, &emitter};
+  Expr isZero = compare(CompareKind::eq, x, x.like(0.0));
+  Expr divisor = select(isZero, 1.0, x);
+  auto run = [&](ReduceKind kind, Expr terms, bool isBackward) {
+    return Expr{accumulate(emitter, op, kind, terms.value, isBackward),
+                &emitter};
+  };
+  Expr products = dy * run(ReduceKind::prod, divisor, /*isBackward=*/false);
+  Expr zeros = run(ReduceKind::sum, select(isZero, 1.0, x.like(0.0)),
+                   /*isBackward=*/false);
+  auto sumWhere = [&](double count) {
+    Expr isCount = compare(CompareKind::eq, zeros, zeros.like(count));
+    return run(ReduceKind::sum, select(isCount, products, 0.0),
+               /*isBackward=*/true);
+  };
+  return (select(isZero, sumWhere(1.0), sumWhere(0.0)) / divisor).value;
+}
+
 LogicalResult CumulativeOp::emitGradients(Gradients &gradients) {
-  if (getKind() != ReduceKind::sum)
-    return emitOpError("of kind prod has no derivative");
   TensorEmitter emitter(gradients.getBuilder(), getLoc());
-  gradients.add(getX(), emitter.emit<CumulativeOp>(
-                            ReduceKind::sum, gradients.get(getResult()),
-                            getAxis(), getExclusive(), !getReverse()));
+  Value gradient = gradients.get(getResult());
+  gradients.add(getX(), getKind() == ReduceKind::sum
+                            ? accumulate(emitter, *this, ReduceKind::sum,
+                                         gradient, /*isBackward=*/true)
+                            : deriveRunningProduct(emitter, *this, gradient));
   return success();
 }

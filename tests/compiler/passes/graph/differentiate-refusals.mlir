@@ -1,19 +1,28 @@
 // RUN: tcc-opt %s --split-input-file --verify-diagnostics '--tcc-differentiate=of=y wrt=x'
 
+#n = affine_map<()[s0] -> (s0)>
+#m = affine_map<()[s0] -> (s0 + 1)>
+#k = affine_map<()[s0] -> (s0 + 2)>
+
 // All ops without a derivative are named.
-func.func @main(%x: tensor<4xf32> {graph.name = "x"}) -> (tensor<4xf32> {graph.name = "y"}) {
-  // expected-error @+1 {{of kind prod has no derivative}}
-  %0 = graph.cumulative <prod> %x {axis = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
-  // expected-error @+1 {{of kind prod has no derivative}}
-  %1 = graph.cumulative <prod> %0 {axis = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
-  return %1 : tensor<4xf32>
+func.func @main(%x: tensor<?xf32, #n> {graph.name = "x"}) -> (tensor<?xf32, #k> {graph.name = "y"}) {
+  %zero = graph.constant dense<0.0> : tensor<f32>
+  // expected-error @+1 {{of a symbolic extent has no derivative}}
+  %0 = graph.pad %x, %zero {mode = #graph<pad_mode<reflect>>,
+    low = array<i64: 1>, high = array<i64: 0>, interior = array<i64: 0>}
+    : (tensor<?xf32, #n>, tensor<f32>) -> tensor<?xf32, #m>
+  // expected-error @+1 {{of a symbolic extent has no derivative}}
+  %1 = graph.pad %0, %zero {mode = #graph<pad_mode<reflect>>,
+    low = array<i64: 1>, high = array<i64: 0>, interior = array<i64: 0>}
+    : (tensor<?xf32, #m>, tensor<f32>) -> tensor<?xf32, #k>
+  return %1 : tensor<?xf32, #k>
 }
 
 // -----
 
 // A loop that stops on a condition has no known number of iterations.
 func.func @main(%x: tensor<4xf32> {graph.name = "x"}, %n: tensor<i64>) -> (tensor<4xf32> {graph.name = "y"}) {
-  // expected-error @+1 {{whose number of iterations is not known at compile time has no derivative}}
+  // expected-error @+1 {{whose number of iterations is neither known at compile time nor has a small bound has no derivative}}
   %0 = graph.loop trips %n : tensor<i64> inits %x : tensor<4xf32> -> tensor<4xf32> {
   ^bb0(%i: tensor<i64>, %carried: tensor<4xf32>):
     %on = graph.constant dense<true> : tensor<i1>
