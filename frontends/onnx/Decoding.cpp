@@ -192,6 +192,7 @@ namespace {
 /// and rate may be null.
 struct LinearAttention {
   Value query, key, value, decay, rate;
+  Type precision; // of the state: f32, or f64 for inputs of f64
   AffineExpr batch, length;
   int64_t heads, group; // of key and value; heads of the query for each
   double scale;
@@ -229,6 +230,9 @@ static bool readLinearAttention(Node &node, LinearAttention &attention) {
   if (attention.heads < 1 || heads < 1 || heads % attention.heads != 0 ||
       !features || *features % heads != 0)
     return node.fail("the numbers of heads do not fit the features") != nullptr;
+  Type type = node.elementType(attention.query);
+  attention.precision =
+      type.isF64() ? type : Float32Type::get(node.getContext());
   attention.group = heads / attention.heads;
   attention.batch = graph::getExtent(attention.query, 0);
   attention.length = graph::getExtent(attention.query, 1);
@@ -238,7 +242,8 @@ static bool readLinearAttention(Node &node, LinearAttention &attention) {
   return true;
 }
 
-/// x [batch, heads * n] in f32 as [batch, heads, n or 1, 1 or n].
+/// x [batch, heads * n], in the state's type, as [batch, heads, n or 1, 1 or
+/// n].
 static Value splitStep(Node &node, const LinearAttention &attention, Value x,
                        bool isColumn) {
   if (!x)
@@ -253,7 +258,7 @@ static Value splitStep(Node &node, const LinearAttention &attention, Value x,
   AffineExpr one = sizes.constant(1);
   AffineExpr heads = isShared ? one : sizes.constant(attention.heads);
   AffineExpr rest = isShared ? one : *features;
-  Value wide = node.cast(x, Float32Type::get(node.getContext()));
+  Value wide = node.cast(x, attention.precision);
   return node.reshape(wide, {graph::getExtent(x, 0), heads,
                              isColumn ? rest : one, isColumn ? one : rest});
 }
@@ -300,14 +305,13 @@ static Value getFirstState(Node &node, const LinearAttention &attention) {
       sizes.divideProducts(graph::getExtent(attention.value, 2), heads);
   if (!keys || !values)
     return node.fail("the heads do not divide the features");
-  Type real = Float32Type::get(node.getContext());
   graph::Extents extents = {attention.batch, heads, *keys, *values};
   if (!node.hasInput(3))
-    return node.broadcast(node.constant(0, real), extents);
+    return node.broadcast(node.constant(0, attention.precision), extents);
   Value past = node.input(3);
   if (past && node.extents(past) != extents)
     return node.fail("past_state does not fit keys and values");
-  return node.cast(past, real);
+  return node.cast(past, attention.precision);
 }
 
 static void importLinearAttention(Node &node) {

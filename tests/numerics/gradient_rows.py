@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from onnx import TensorProto
+
 from numerics import pointwise
-from numerics.rows import Constant, ints, row
+from numerics.rows import Body, Constant, ints, row
 
 random = np.random.RandomState(17)
 
@@ -21,8 +23,11 @@ def spread(x):
     if x.size < 2:
         return x
     places = (np.argsort(np.argsort(x, axis=None)) + 0.5) / x.size
-    low, high = x.min(), x.max()
-    return (low + (high - low) * places).reshape(x.shape)
+    low, step = x.min(), (x.max() - x.min()) / x.size
+    found = low + step * x.size * places
+    if abs(found).min() < step / 4:
+        found += step / 2
+    return found.reshape(x.shape)
 
 
 # --- pointwise ----------------------------------------------------------------
@@ -77,6 +82,9 @@ def unary():
                              values(3, 1, 13, **options)))
     for op, attributes in VARIANTS:
         yield row(op, spread(values(37)), name=str(attributes), **attributes)
+    yield row("Hardmax", spread(values(3, 5)))
+    yield row("Cast", values(7), to=TensorProto.DOUBLE)
+    yield row("CastLike", values(7), values(2))
     x = values(5, 7)
     yield row("Reciprocal", row("Sqrt", x + 2), name="of Sqrt")
     yield row("Log", row("Add", x, known(1.5)), name="of a sum")
@@ -102,6 +110,7 @@ def binary():
     yield row("Pow", spread(values(6)), known(2.0), name="of negative ones")
     condition = random.rand(4, 5) < 0.5
     yield row("Where", condition, x, y)
+    yield row("SwiGLU", values(3, 7), values(3, 7), alpha=1.2)
     yield row("PRelu", spread(values(2, 3, 5)), values(3, 1))
     yield row("Clip", spread(values(23)), known(-0.51), known(0.52))
     yield row("Clip", spread(values(23)), None, values(low=0.3, high=0.5), name="upper")
@@ -130,12 +139,18 @@ def reductions():
             yield row("CumProd", values(3, 1, 5), ints(-1), name=str(flags), **flags)
     x = values(2, 4) * np.array([1, 0, 1, 0])
     yield row("CumProd", x, ints(1), name="of zeros")
-    yield row("TopK", spread(values(3, 7)), ints(3), axis=1)
-    yield row("TopK", spread(values(5, 2)), ints(4), name="least", axis=0, largest=0)
+    yield row("TopK", spread(values(3, 7)), ints(3), axis=1, outputs=2)
+    yield row("TopK", spread(values(5, 2)), ints(4), name="least", axis=0, largest=0,
+              outputs=2)  # fmt: skip
     yield row("Einsum", values(2, 3), values(3, 4), values(4), equation="ij,jk,k->ik")
     yield row("Einsum", values(3, 3), name="diagonal", equation="ii->i")
     yield row("Einsum", values(2, 3, 4), name="sum", equation="ijk->kj")
     yield row("Det", values(2, 3, 3))
+    yield row("DFT", values(2, 5, 2), None, ints(-2))
+    yield row("DFT", values(2, 6, 1), ints(5), ints(1), name="onesided", onesided=1)
+    yield row("DFT", values(2, 3, 2), None, ints(1), name="inverse", inverse=1)
+    frames = Constant(np.array(3)), values(5), Constant(np.array(5))
+    yield row("STFT", values(1, 12, 1), *frames)
 
 
 def products():
@@ -144,43 +159,12 @@ def products():
     yield row("MatMul", values(4, 1, 5, 7), values(3, 7, 2), name="broadcast")
     yield row("MatMul", values(1, 5, 7), values(2, 7, 3), name="of one")
     yield row("MatMul", values(2, 1, 7), values(7), name="by a vector")
+    yield row("MatMul", values(0, 3), values(3, 2), name="of nothing")
+    yield row("MatMul", values(2, 0), values(0, 3), name="over nothing")
     for flags in (dict(transA=1), dict(transB=1), dict(transA=1, transB=1)):
         a = values(7, 5) if "transA" in flags else values(5, 7)
         b = values(3, 7) if "transB" in flags else values(7, 3)
         yield row("Gemm", a, b, values(5, 1), name=str(flags), alpha=0.7, **flags)
-
-
-# --- pools ---------------------------------------------------------------------
-
-
-def pools():
-    for kernel, stride, pad, ceil, dilation in (
-        (2, 2, 0, 0, 1), (3, 2, 1, 0, 1), (3, 1, 1, 0, 2), (3, 3, 1, 1, 1),
-        (2, 3, 0, 1, 1), (1, 2, 0, 0, 1),
-    ):  # fmt: skip
-        options = dict(
-            kernel_shape=[kernel] * 2,
-            strides=[stride] * 2,
-            pads=[pad] * 4,
-            dilations=[dilation] * 2,
-            ceil_mode=ceil,
-        )
-        name = f"{kernel}/{stride} {pad} {dilation}" + " ceil" * ceil
-        x = spread(values(2, 3, 9, 8))
-        yield row("MaxPool", x, name=name, **options)
-        for count in (0, 1):
-            yield row("AveragePool", x, name=f"{name} {count}",
-                      count_include_pad=count, **options)  # fmt: skip
-        yield row("LpPool", x + 2, name=name, p=3, **options)
-    line = spread(values(1, 2, 9))
-    yield row("MaxPool", line, name="1-D", kernel_shape=[3], strides=[2])
-    yield row("AveragePool", line, name="1-D", kernel_shape=[3])
-    cube = spread(values(1, 1, 4, 5, 3))
-    yield row("MaxPool", cube, name="3-D", kernel_shape=[2, 3, 1])
-    yield row("AveragePool", cube, name="3-D", kernel_shape=[2, 3, 1],
-              pads=[1, 0, 0, 0, 0, 0])  # fmt: skip
-    for op in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"):
-        yield row(op, spread(values(2, 3, 5, 1, low=0.1)))
 
 
 # --- norms, losses, cells -----------------------------------------------------
@@ -260,8 +244,24 @@ def attention():
     yield row("Attention", q, k, v, mask, name="an empty row")
     yield row("Attention", values(2, 5, 16), values(2, 5, 16), values(2, 5, 16),
               name="3-D", q_num_heads=4, kv_num_heads=4)  # fmt: skip
+    past = values(2, 4, 3, 8), values(2, 4, 3, 6)
+    yield row("Attention", q, k, v, None, *past, name="past", outputs=3)
+    scaled = Body(["s"], [row("Tanh", row("Mul", "s", known(0.7)))])
+    yield row("FlexAttention", q, k, v, domain="ai.onnx.preview", score_mod=scaled)
     caches = values(2, 5, 4), values(2, 5, 4)
     yield row("RotaryEmbedding", values(2, 3, 5, 8), *caches)
+    yield row("RotaryEmbedding", values(2, 5, 24), *caches, name="of some",
+              interleaved=1, num_heads=3, rotary_embedding_dim=8)  # fmt: skip
+    q, k, v, decay = values(2, 3, 8), values(2, 3, 4), values(2, 3, 6), values(2, 3, 4)
+    rate, heads = values(2, 3, 2), dict(q_num_heads=4, kv_num_heads=2)
+    for rule, extras in (
+        ("linear", ()),
+        ("gated", (None, decay)),
+        ("delta", (None, None, rate)),
+        ("gated_delta", (values(2, 2, 2, 3), decay, rate)),
+    ):
+        yield row("LinearAttention", q, k, v, *extras, name=rule, update_rule=rule,
+                  outputs=2, **heads)  # fmt: skip
 
 
 # --- movement and indexing ----------------------------------------------------
@@ -270,6 +270,12 @@ def attention():
 def moves():
     x = values(3, 1, 5, 2)
     yield row("Transpose", x, perm=[3, 1, 0, 2])
+    yield row("Reshape", x, ints(5, -1))
+    yield row("Flatten", x, axis=2)
+    yield row("Squeeze", x, ints(1))
+    yield row("Unsqueeze", x, ints(0, -1))
+    yield row("Split", values(5, 7), axis=1, num_outputs=3, outputs=3)
+    yield row("Split", values(5, 2), ints(1, 0, 4), name="of lengths", outputs=3)
     yield row("Expand", x, ints(2, 1, 4, 1, 1))
     yield row("Tile", x, ints(2, 3, 1, 2))
     yield row("Concat", x, x + 1, values(3, 1, 5, 1), axis=-1)
@@ -329,15 +335,19 @@ def indices():
         yield row("ScatterND", x.reshape(10, 2), places, updates.reshape(3, 2),
                   name=kind, reduction=kind)  # fmt: skip
     yield row("OneHot", np.array([1, 3]), ints(5), values(2))
-    grid = values(1, 3, 2, 2, low=-0.9, high=0.9)
-    for mode in ("linear", "nearest"):
-        yield row("GridSample", values(1, 2, 5, 4), grid, name=mode, mode=mode)
+    yield row("Compress", values(3, 4), Constant(np.array([True, False, True])), axis=0)
+    yield row("Compress", values(2, 2), Constant(np.array([False, True, True])),
+              name="flat")  # fmt: skip
+    yield row("Gather", values(4, 3), np.zeros((0,), np.int64), name="of nothing")
+    for mode in ("linear", "circular"):
+        yield row("TensorScatter", values(2, 5, 3), values(2, 2, 3), np.array([1, 3]),
+                  name=mode, mode=mode)  # fmt: skip
 
 
 # --- all ----------------------------------------------------------------------
 
-FAMILIES = (unary, binary, reductions, products, pools, norms, losses, cells,
-            attention, moves, indices)  # fmt: skip
+FAMILIES = (unary, binary, reductions, products, norms, losses, cells, attention,
+            moves, indices)  # fmt: skip
 
 
 def models():

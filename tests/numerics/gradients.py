@@ -17,10 +17,11 @@ from onnx import TensorProto, helper
 
 from harness import ROOT, Tally, first_line, run_tool
 from models.cases import write_data_set
-from numerics import gradient_rows
-from numerics.rows import Constant, Model
+from numerics import gradient_bodies, gradient_rows, gradient_windows
+from numerics.rows import Constant, Model, output_names
 
-OPSET = 26
+OPSETS = {"": 28, "ai.onnx.preview": 1}
+MODULES = (gradient_rows, gradient_windows, gradient_bodies)
 # Of difference quotients of fourth order, which are off by about STEP^4 and the
 # last place divided by STEP.
 STEP = 1e-4
@@ -39,14 +40,22 @@ of a comparison or a rounding is 0. Written by `gradients.py --table FILE`.
 """
 
 
+def models():
+    for module in MODULES:
+        yield from module.models()
+
+
 class LossModel(Model):
     """Rows whose outputs are the losses, first their sum."""
 
-    opset = OPSET
+    opsets = OPSETS
 
     def __init__(self, rows):
         super().__init__(rows)
-        losses = [self.add_loss(y) for y in self.outputs]
+        losses = [
+            self.node("Sum", list(map(self.add_loss, output_names(r, y))), f"{y}loss")
+            for r, y in zip(rows, self.outputs)
+        ]
         self.outputs = [self.node("Sum", losses, "loss"), *losses]
 
     def operand(self, value, suffix):
@@ -138,7 +147,7 @@ def refusals(rows, compiled):
     """What the compiler said, by the index of the row."""
     found = {}
     for line in compiled.err.splitlines():
-        if named := re.search(r"'/(\d+)/", line):
+        if named := re.search(r"'/(\d+)[_/]", line):
             found.setdefault(int(named[1]), line)
     if not found:
         found = dict.fromkeys(range(len(rows)), first_line(compiled))
@@ -165,7 +174,7 @@ def check(tally, title, rows):
 def make_table():
     """How many rows there are of each operator."""
     counts = collections.Counter(
-        r.op for _, rows in gradient_rows.models() for r in rows
+        r.op for _, rows in models() for r in rows
     )
     lines = (f"| {op} | {counts[op]} |" for op in sorted(counts))
     return INTRODUCTION + "\n".join(lines) + "\n"
@@ -177,7 +186,7 @@ def main(titles, table):
             stream.write(make_table())
         return
     tally = Tally()
-    for title, rows in gradient_rows.models():
+    for title, rows in models():
         if not titles or title in titles:
             check(tally, title, rows)
     if not titles:

@@ -19,10 +19,16 @@ OPSET = 21
 CPUS = ("native", "x86-64-v3")
 
 # inputs: arrays that are graph inputs, Constant values that are initializers,
-# rows that compute them, None for absent ones. expected: the exact result, or None for ONNX Runtime's.
-# ulp: the most units in the last place that a float may be off, or None for a
-# tolerance of 1e-5 relative to the largest and to each element.
-Row = collections.namedtuple("Row", "name op inputs attributes expected ulp")
+# rows that compute them, names of a body's inputs, None for absent ones.
+# attributes: may be a Body. expected: the exact result, or None for ONNX
+# Runtime's. ulp: the most units in the last place that a float may be off, or
+# None for a tolerance of 1e-5 relative to the largest and to each element.
+# outputs: how many the node has; the first is the row's value.
+Row = collections.namedtuple("Row", "name op inputs attributes expected ulp outputs")
+
+# The graph of an If, Loop or Scan: names of its inputs, and the operands that
+# are its results. Arrays in it are values from outside.
+Body = collections.namedtuple("Body", "inputs results")
 
 
 class Constant(collections.namedtuple("Constant", "value")):
@@ -33,14 +39,20 @@ def ints(*values):
     return Constant(np.array(values, np.int64))
 
 
-def row(op, *inputs, name="", expected=None, ulp=None, **attributes):
-    return Row(f"{op} {name}".strip(), op, inputs, attributes, expected, ulp)
+def row(op, *inputs, name="", expected=None, ulp=None, outputs=1, **attributes):
+    title = f"{op} {name}".strip()
+    return Row(title, op, inputs, attributes, expected, ulp, outputs)
+
+
+def output_names(r, name):
+    """Of a row's node whose first output has the name."""
+    return [name, *(f"{name}_{i}" for i in range(1, r.outputs))]
 
 
 class Model:
     """The rows as nodes; inputs that are one array are one graph input."""
 
-    opset = OPSET
+    opsets = {"": OPSET}
 
     def __init__(self, rows):
         self.feed, self.weights, self.nodes, self.outputs = {}, [], [], []
@@ -50,15 +62,31 @@ class Model:
 
     def add(self, r, name, suffix):
         operands = [self.operand(x, f"{suffix}_{k}") for k, x in enumerate(r.inputs)]
+        attributes = {
+            key: self.body(value, f"{suffix}_{key}") if isinstance(value, Body) else value
+            for key, value in r.attributes.items()
+        }
+        outputs = output_names(r, name)
         node = helper.make_node(
-            r.op, operands, [name], name=f"/{suffix}/{r.op}", **r.attributes
+            r.op, operands, outputs, name=f"/{suffix}/{r.op}", **attributes
         )
         self.nodes.append(node)
         return name
 
+    def body(self, body, suffix):
+        around, self.nodes = self.nodes, []
+        results = [
+            self.add(row("Identity", x), f"r{suffix}_{i}", f"{suffix}_{i}")
+            for i, x in enumerate(body.results)
+        ]
+        nodes, self.nodes = self.nodes, around
+        infos = (map(helper.make_empty_tensor_value_info, names)
+                 for names in (body.inputs, results))  # fmt: skip
+        return helper.make_graph(nodes, suffix, *map(list, infos))
+
     def operand(self, value, suffix):
-        if value is None:
-            return ""
+        if value is None or isinstance(value, str):
+            return value or ""
         if isinstance(value, Constant):
             name = f"c{suffix}"
             self.weights.append(numpy_helper.from_array(value.value, name))
@@ -81,9 +109,8 @@ class Model:
         graph = helper.make_graph(
             self.nodes, "rows", inputs, outputs, list(self.weights)
         )
-        return helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=9
-        )
+        opsets = [helper.make_opsetid(*pair) for pair in self.opsets.items()]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=9)
 
 
 def ulps(actual, expected):
