@@ -1,12 +1,10 @@
 """The table of what ONNX's backend cases give, by family of ops."""
 
 import collections
-import glob
-import os
 import re
 
-from harness import ROOT
 from node_cases.dump import MAX_OPSET
+from operators import read_families
 
 OUTCOMES = ("pass", "fixed", "unsupported", "wrong", "crash")
 HEADINGS = ("pass", "pass, inputs fixed", "exit 4", "wrong", "crash")
@@ -20,17 +18,6 @@ axes or the like as inputs of the graph are compiled with those inputs fixed
 (`--input-value`). A case counts for its op; `_expanded` ones, which spell an op out
 by its function, count for that op too.
 """
-
-
-def read_families():
-    """Family of each op, from the importer's tables."""
-    families = {}
-    for path in glob.glob(os.path.join(ROOT, "frontends/onnx/*.cpp")):
-        with open(path) as stream:
-            rows = re.findall(r'^    \{"(\w+)", \d+, \w+,', stream.read(), re.M)
-        for op in rows:
-            families[op] = os.path.basename(path)[: -len(".cpp")]
-    return families
 
 
 def family_of(result, families, ops_by_name):

@@ -84,6 +84,10 @@ def unary():
         yield row(op, spread(values(37)), name=str(attributes), **attributes)
     yield row("Hardmax", spread(values(3, 5)))
     yield row("Cast", values(7), to=TensorProto.DOUBLE)
+    numbers = Constant(np.array([[3, -7], [0, 120]], np.int8))
+    yield row("DequantizeLinear", numbers, values(2), axis=1)
+    # Not near to what rounds to another integer.
+    yield row("DynamicQuantizeLinear", np.array([-0.52, 2.03, 0.7]), outputs=3)
     yield row("CastLike", values(7), values(2))
     x = values(5, 7)
     yield row("Reciprocal", row("Sqrt", x + 2), name="of Sqrt")

@@ -6,10 +6,8 @@ gradients are one package. They are compared with difference quotients.
 """
 
 import argparse
-import collections
 import os
 import re
-import sys
 import tempfile
 
 import numpy as np
@@ -17,7 +15,12 @@ from onnx import TensorProto, helper
 
 from harness import ROOT, Tally, first_line, run_tool
 from models.cases import write_data_set
-from numerics import gradient_bodies, gradient_rows, gradient_windows
+from numerics import (
+    gradient_bodies,
+    gradient_rows,
+    gradient_table,
+    gradient_windows,
+)
 from numerics.rows import Constant, Model, output_names
 
 OPSETS = {"": 28, "ai.onnx.preview": 1}
@@ -26,18 +29,6 @@ MODULES = (gradient_rows, gradient_windows, gradient_bodies)
 # last place divided by STEP.
 STEP = 1e-4
 TOLERANCE = 1e-8
-
-TABLE = "docs/gradients.md"
-INTRODUCTION = """# Gradients
-
-The ONNX operators whose gradients `tests/numerics/gradients.py` compares with
-difference quotients of fourth order in f64, to 1e-8 of the sum of the terms'
-magnitudes, with the number of rows of each: shapes, attributes and operands. That
-of a comparison or a rounding is 0. Written by `gradients.py --table FILE`.
-
-| operator | rows |
-|---|---|
-"""
 
 
 def models():
@@ -171,28 +162,30 @@ def check(tally, title, rows):
         tally.check(f"{title}: {r.name}", abs(found - expected) <= bound, message)
 
 
-def make_table():
-    """How many rows there are of each operator."""
-    counts = collections.Counter(
-        r.op for _, rows in models() for r in rows
-    )
-    lines = (f"| {op} | {counts[op]} |" for op in sorted(counts))
-    return INTRODUCTION + "\n".join(lines) + "\n"
+def check_table(tally, rows):
+    """Every operator has a row or a reason, and the table says which."""
+    gaps = gradient_table.find_gaps(rows)
+    for op, message in gaps.items():
+        tally.check(op, False, message)
+    with open(os.path.join(ROOT, gradient_table.PATH)) as stream:
+        message = f"write it with --table {gradient_table.PATH}"
+        is_written = stream.read() == gradient_table.make_table(rows)
+        tally.check(gradient_table.PATH, is_written, message)
 
 
 def main(titles, table):
+    families = list(models())
+    rows = [r for _, family in families for r in family]
     if table:
         with open(table, "w") as stream:
-            stream.write(make_table())
+            stream.write(gradient_table.make_table(rows))
         return
     tally = Tally()
-    for title, rows in models():
+    for title, family in families:
         if not titles or title in titles:
-            check(tally, title, rows)
+            check(tally, title, family)
     if not titles:
-        with open(os.path.join(ROOT, TABLE)) as stream:
-            message = f"write it with --table {TABLE}"
-            tally.check(TABLE, stream.read() == make_table(), message)
+        check_table(tally, rows)
     tally.close()
 
 

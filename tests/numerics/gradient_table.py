@@ -1,0 +1,75 @@
+"""Which operators' gradients are checked, and why those of others are not."""
+
+import collections
+
+from numerics.rows import Body, Row
+from operators import read_families
+
+PATH = "docs/gradients.md"
+INTRODUCTION = """# Gradients
+
+The ONNX operators whose gradients `tests/numerics/gradients.py` compares with
+difference quotients of fourth order in f64, to 1e-8 of the sum of the terms'
+magnitudes, with the number of rows that hold each: shapes, attributes and operands.
+Written by `gradients.py --table FILE`.
+
+What is flat has gradient 0: comparisons, roundings, `Sign`, `Hardmax`, and all that
+goes through integers or booleans. Where a gradient is not known - an extent that
+only the run tells, a loop without a bound known at compile time - the compiler names
+all such nodes at once and ends with exit code 4.
+
+| operator | rows |
+|---|---|
+"""
+
+# Of operators without rows.
+REASONS = {
+    "its results are integers or booleans": (
+        "And", "ArgMax", "ArgMin", "BitShift", "BitwiseAnd", "BitwiseNot",
+        "BitwiseOr", "BitwiseXor", "ConvInteger", "MatMulInteger", "Not",
+        "OptionalHasElement", "Or", "QLinearConv", "QLinearMatMul", "QuantizeLinear",
+        "SequenceLength", "Shape", "Size", "Xor",
+    ),
+    "its operands are known at compile time": (
+        "BlackmanWindow", "Constant", "ConstantOfShape", "EyeLike", "HammingWindow",
+        "HannWindow", "MelWeightMatrix", "Range",
+    ),
+    "imported as `ScatterElements`": ("Scatter",),
+    "imported as `Resize`": ("Upsample",),
+}  # fmt: skip
+
+
+def find_ops(value):
+    """Operators of a row, of the rows that it reads and of its bodies."""
+    parts = ()
+    if isinstance(value, Row):
+        yield value.op
+        parts = (*value.inputs, *value.attributes.values())
+    elif isinstance(value, Body):
+        parts = value.results
+    for part in parts:
+        yield from find_ops(part)
+
+
+def count_rows(rows):
+    """How many hold an operator, by operator."""
+    return collections.Counter(op for r in rows for op in set(find_ops(r)))
+
+
+def make_table(rows):
+    counts = count_rows(rows)
+    lines = [f"| {op} | {counts[op]} |" for op in sorted(counts)]
+    lines += ["", "Others, and why they have none:", "", "| operators | reason |", "|---|---|"]
+    lines += [f"| {', '.join(ops)} | {reason} |" for reason, ops in REASONS.items()]
+    return INTRODUCTION + "\n".join(lines) + "\n"
+
+
+def find_gaps(rows):
+    """What is wrong with each operator that lacks both or has both, by name."""
+    counts = count_rows(rows)
+    excused = {op for ops in REASONS.values() for op in ops}
+    known = set(read_families())
+    gaps = dict.fromkeys(known - set(counts) - excused, "neither a row nor a reason")
+    gaps.update(dict.fromkeys(excused & set(counts), "a row and a reason"))
+    gaps.update(dict.fromkeys(excused - known, "a reason but no import"))
+    return gaps

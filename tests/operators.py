@@ -1,0 +1,20 @@
+"""The operators that the importer knows."""
+
+import glob
+import os
+import re
+
+from harness import ROOT
+
+
+def read_families():
+    """Family of each operator, from the importer's tables."""
+    families = {}
+    for path in glob.glob(os.path.join(ROOT, "frontends/onnx/*.cpp")):
+        with open(path) as stream:
+            rows = re.findall(
+                r'^    \{"(\w+)", \d+, \w+,\s+import', stream.read(), re.M
+            )
+        for op in rows:
+            families[op] = os.path.basename(path)[: -len(".cpp")]
+    return families
