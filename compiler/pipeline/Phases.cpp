@@ -64,6 +64,8 @@ void addSimplification(mlir::OpPassManager &pm, Precision precision) {
 }
 
 void addFusion(mlir::OpPassManager &pm) {
+  // Nothing simplifies the steps into one again.
+  pm.addPass(createSplitReductionsPass());
   // The addition that counts iterations is fused like any other op.
   pm.addPass(createCarryIterationPass());
   pm.addPass(createFuseOpsPass());

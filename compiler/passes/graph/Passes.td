@@ -137,6 +137,23 @@ def ChannelsLastPass : TccGraphPass<"channels-last"> {
   }];
 }
 
+def SplitReductionsPass : TccGraphPass<"split-reductions"> {
+  let summary = "reduce long columns in several steps";
+  let description = [{
+    Where the last axis is kept, the elements of a column are combined one after
+    the other. Columns of many elements, along several axes, are reduced along the
+    last of these axes first: the parts are computed in parallel, and rounding
+    errors grow with the steps of each instead of all.
+
+    ```mlir
+    %s = graph.reduce <sum> %x [0, 1, 2] : (tensor<8x56x56x64xf32>) -> tensor<64xf32>
+    // becomes
+    %w = graph.reduce <sum> %x [2] : (tensor<8x56x56x64xf32>) -> tensor<8x56x64xf32>
+    %s = graph.reduce <sum> %w [0, 1] : (tensor<8x56x64xf32>) -> tensor<64xf32>
+    ```
+  }];
+}
+
 def MixPrecisionPass : TccGraphPass<"mix-precision"> {
   let summary = "store what products read in a narrower float type";
   let description = [{
