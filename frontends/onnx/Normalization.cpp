@@ -286,13 +286,13 @@ static void importLpNormalization(Node &node) {
   if (p != 1 && p != 2)
     return (void)node.fail("p must be 1 or 2");
   Value parts = p == 1 ? node.create<graph::AbsOp>(x) : node.mul(x, x);
-  Value norm = node.reduce(ReduceKind::sum, parts, {axis}, true);
-  if (p == 2)
-    norm = node.create<graph::SqrtOp>(norm);
+  Value sum = node.reduce(ReduceKind::sum, parts, {axis}, true);
   // A zero vector stays zero.
   Value isZero =
-      node.compare(graph::CompareKind::eq, norm, node.constantLike(0, x));
-  Value divisor = node.select(isZero, node.constantLike(1, x), norm);
+      node.compare(graph::CompareKind::eq, sum, node.constantLike(0, x));
+  Value divisor = node.select(isZero, node.constantLike(1, x), sum);
+  if (p == 2)
+    divisor = node.create<graph::SqrtOp>(divisor);
   node.setResult(0, node.div(x, divisor));
 }
 

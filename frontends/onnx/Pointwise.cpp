@@ -175,9 +175,9 @@ static void importCelu(Node &node) {
 
 static void importPRelu(Node &node) {
   Value x = node.input(0), slope = node.input(1);
-  Value isNegative =
-      node.compare(graph::CompareKind::lt, x, node.constantLike(0, x));
-  node.setResult(0, node.select(isNegative, node.mul(x, slope), x));
+  Value isPositive =
+      node.compare(graph::CompareKind::gt, x, node.constantLike(0, x));
+  node.setResult(0, node.select(isPositive, x, node.mul(x, slope)));
 }
 
 static void importThresholdedRelu(Node &node) {

@@ -172,6 +172,15 @@ static Value emitPower(Node &node, Value x, double exponent) {
   return node.pointwise<graph::PowOp>({x, node.constantLike(exponent, x)});
 }
 
+/// The p-norm from the sum of powers. The root's slope at 0 is infinite, the
+/// norm's is taken as 0.
+static Value emitRoot(Node &node, Value sum, double p) {
+  Value zero = node.constantLike(0, sum);
+  Value isZero = node.compare(graph::CompareKind::eq, sum, zero);
+  Value inner = node.select(isZero, node.constantLike(1, sum), sum);
+  return node.select(isZero, zero, emitPower(node, inner, 1 / p));
+}
+
 static void importLpPool(Node &node) {
   Value x = node.input(0);
   double p = double(node.intAttr("p", 2));
@@ -180,7 +189,7 @@ static void importLpPool(Node &node) {
     return;
   Value powers = emitPower(node, node.create<graph::AbsOp>(x), p);
   Value sums = emitPool(node, PoolKind::sum, powers, *window);
-  node.setResult(0, emitPower(node, sums, 1 / p));
+  node.setResult(0, emitRoot(node, sums, p));
 }
 
 static SmallVector<int64_t> getSpatialAxes(Node &node, Value x) {
@@ -214,7 +223,7 @@ static void importGlobalLpPool(Node &node) {
   Value powers = emitPower(node, node.create<graph::AbsOp>(x), p);
   Value sums =
       node.reduce(ReduceKind::sum, powers, getSpatialAxes(node, x), true);
-  node.setResult(0, emitPower(node, sums, 1 / p));
+  node.setResult(0, emitRoot(node, sums, p));
 }
 
 static constexpr int64_t last = kLastOpset;

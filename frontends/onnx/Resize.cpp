@@ -139,9 +139,12 @@ static Taps computeTaps(const ResizeOptions &options, const AxisResize &resize,
 static Value emitAlong(Node &node, Value x, int64_t axis,
                        ArrayRef<double> numbers) {
   SmallVector<float> narrow(numbers.begin(), numbers.end());
-  auto type = RankedTensorType::get({int64_t(narrow.size())},
-                                    Float32Type::get(node.getContext()));
-  auto dense = DenseElementsAttr::get(type, ArrayRef(narrow));
+  Type element = node.elementType(x);
+  if (!element.isF64())
+    element = Float32Type::get(node.getContext());
+  auto type = RankedTensorType::get({int64_t(numbers.size())}, element);
+  auto dense = element.isF64() ? DenseElementsAttr::get(type, numbers)
+                               : DenseElementsAttr::get(type, ArrayRef(narrow));
   Value vector =
       node.create<graph::ConstantOp>({}, {node.attr("value", dense)}, type);
   graph::Extents extents(node.rank(x), node.getSizes().constant(1));

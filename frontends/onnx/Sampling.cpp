@@ -75,9 +75,10 @@ static Value findPositions(Node &node, Value normalized,
     x = node.create<graph::RoundOp>(x);
   if (options.outside == Outside::zeros)
     return x;
+  // At a bound a position has the gradient of those beyond.
   Value isOutside = node.pointwise<graph::OrOp>(
-      {node.compare(CompareKind::lt, x, bounds.low),
-       node.compare(CompareKind::gt, x, bounds.high)});
+      {node.compare(CompareKind::le, x, bounds.low),
+       node.compare(CompareKind::ge, x, bounds.high)});
   Value moved = options.outside == Outside::border ? clampIndex(node, x, bounds)
                                                    : reflect(node, x, bounds);
   return node.select(isOutside, moved, x);
@@ -85,13 +86,15 @@ static Value findPositions(Node &node, Value normalized,
 
 // --- Taps --------------------------------------------------------------------
 
-/// Keys' cubic convolution with a = -0.75, of a distance up to 1 or from 1
-/// to 2.
-static Value emitCubicWeight(Node &node, Value d, bool isNear) {
+/// Keys' cubic convolution with a = -0.75 of the distance from `part` to tap i,
+/// which is up to 1 or from 1 to 2.
+static Value emitCubicWeight(Node &node, Value part, int64_t i) {
   constexpr double a = -0.75;
+  Value offset = node.constantLike(double(i), part);
+  Value d = node.create<graph::AbsOp>(node.sub(part, offset));
   SmallVector<double> coefficients =
-      isNear ? SmallVector<double>{a + 2, -(a + 3), 0, 1}
-             : SmallVector<double>{a, -5 * a, 8 * a, -4 * a};
+      i == 0 || i == 1 ? SmallVector<double>{a + 2, -(a + 3), 0, 1}
+                       : SmallVector<double>{a, -5 * a, 8 * a, -4 * a};
   Value sum = node.constantLike(coefficients[0], d);
   for (double c : ArrayRef(coefficients).drop_front())
     sum = node.add(node.mul(sum, d), node.constantLike(c, d));
@@ -123,9 +126,9 @@ SmallVector<Tap> findTaps(Node &node, Value x, const SampleOptions &options,
   SmallVector<Tap> taps;
   for (int64_t i = isCubic ? -1 : 0; i <= (isCubic ? 2 : 1); ++i) {
     Value offset = node.constantLike(double(i), x);
-    Value distance = node.create<graph::AbsOp>(node.sub(part, offset));
-    Value weight = isCubic ? emitCubicWeight(node, distance, i == 0 || i == 1)
-                           : node.sub(node.constantLike(1, x), distance);
+    Value weight = isCubic  ? emitCubicWeight(node, part, i)
+                   : i == 1 ? part
+                            : node.sub(node.constantLike(1, x), part);
     taps.push_back(
         makeTap(node, node.add(base, offset), weight, options, bounds));
   }

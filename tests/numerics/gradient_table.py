@@ -8,9 +8,14 @@ from operators import read_families
 PATH = "docs/gradients.md"
 INTRODUCTION = """# Gradients
 
-The ONNX operators whose gradients `tests/numerics/gradients.py` compares with
-difference quotients of fourth order in f64, to 1e-8 of the sum of the terms'
-magnitudes, with the number of rows that hold each: shapes, attributes and operands.
+The ONNX operators whose gradients `tests/numerics/gradients.py` checks in f64, with
+the number of rows that hold each: shapes, attributes and operands. It compares them
+
+- with difference quotients of fourth order, to 1e-8 of the sum of the terms'
+  magnitudes;
+- with what torch.autograd finds (`tests/numerics/fixtures`), to 1e-10 of the largest
+  one, at kinks, ties, zeros, infinities and NaN, too.
+
 Written by `gradients.py --table FILE`.
 
 What is flat has gradient 0: comparisons, roundings, `Sign`, `Hardmax`, and all that
@@ -18,8 +23,20 @@ goes through integers or booleans. Where a gradient is not known - an extent tha
 only the run tells, a loop without a bound known at compile time - the compiler names
 all such nodes at once and ends with exit code 4.
 
-| operator | rows |
-|---|---|
+At kinks gradients are PyTorch's: 0 at 0 for `Relu`, `Abs` and norms, the slope of
+the negative side for `LeakyRelu` and `PRelu`, none at the bounds of `Clip`, shares
+for equal extrema of a reduction or of two operands, all for the first of a window's.
+They differ from PyTorch's
+
+- at NaN: those of `Abs`, `ReduceL1`, `Elu`, `Celu` and `Selu` are NaN, `MaxPool` has
+  none where its maximum is NaN, `Clip` passes them to computed bounds, too;
+- for `Pow` at -0 and minus infinity, where signs are as C's `pow` has them;
+- for `LpNormalization` of zeros, which are divided by 1 and not by an epsilon;
+- for `GridSample`, whose definition is another one: cubic places outside are moved
+  to the border, and not what is read; at the ends of a reflection.
+
+| operator | quotients | PyTorch |
+|---|---|---|
 """
 
 # Of operators without rows.
@@ -56,9 +73,9 @@ def count_rows(rows):
     return collections.Counter(op for r in rows for op in set(find_ops(r)))
 
 
-def make_table(rows):
-    counts = count_rows(rows)
-    lines = [f"| {op} | {counts[op]} |" for op in sorted(counts)]
+def make_table(rows, cases):
+    counts, known = count_rows(rows), count_rows(c.row for c in cases)
+    lines = [f"| {op} | {counts[op]} | {known[op] or ''} |" for op in sorted(counts)]
     lines += ["", "Others, and why they have none:", "", "| operators | reason |", "|---|---|"]
     lines += [f"| {', '.join(ops)} | {reason} |" for reason, ops in REASONS.items()]
     return INTRODUCTION + "\n".join(lines) + "\n"

@@ -6,14 +6,13 @@ using std::numbers::sqrt2;
 
 namespace tcc::graph {
 
-/// dy where x (kind) `other`.
+/// dy where x (kind) `other`, and where either is NaN if both have gradients.
 static Expr passWhere(CompareKind kind, const Gradients &gradients, Expr x,
                       Expr other, Expr dy) {
-  Expr isChosen = compare(kind, x, other);
   if (!gradients.wants(other.value))
-    return select(isChosen, dy, 0.0);
-  Expr atTie = select(compare(CompareKind::eq, x, other), dy * 0.5, 0.0);
-  return select(isChosen, dy, atTie);
+    return select(compare(kind, x, other), dy, 0.0);
+  Expr isTie = compare(CompareKind::eq, x, other);
+  return select(compare(kind, other, x), 0.0, select(isTie, dy * 0.5, dy));
 }
 
 Expr passLarger(const Gradients &gradients, Expr x, Expr other, Expr dy) {

@@ -29,17 +29,16 @@ static Value deriveProduct(const TensorEmitter &emitter, Value x,
   return deriveProduct(emitter, x, gradient, axes.back());
 }
 
-/// The gradient of an extremum, shared by the elements that have its value.
+/// The gradient of an extremum, shared by the elements that have its value; NaN
+/// if it is.
 static Value deriveExtremum(const TensorEmitter &emitter, Value x, Value y,
                             Value gradient, ArrayRef<int64_t> axes) {
   Value isExtremum = emitter.emit<CompareOp>(CompareKind::eq, x,
                                              emitter.broadcastBack(y, x, axes));
-  Value count = emitter.emit<ReduceOp>(
-      ReduceKind::sum,
-      emitter.emit<CastOp>(isExtremum, getElementTypeOrSelf(x)), axes);
+  Value ones = emitter.emit<CastOp>(isExtremum, getElementTypeOrSelf(x));
+  Value count = emitter.emit<ReduceOp>(ReduceKind::sum, ones, axes);
   Value share = emitter.emit<DivOp>(gradient, count);
-  return emitter.emit<SelectOp>(
-      isExtremum, emitter.broadcastBack(share, x, axes), emitter.splat(x, 0.0));
+  return emitter.emit<MulOp>(ones, emitter.broadcastBack(share, x, axes));
 }
 
 LogicalResult ReduceOp::emitGradients(Gradients &gradients) {
