@@ -7,7 +7,6 @@ processes themselves on one thread, so that other load counts only by what it
 does to caches and frequency; each is the median of the rounds.
 """
 
-import argparse
 import json
 import os
 import statistics
@@ -15,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+from bench import reports
 from bench.subjects import compile_subject, measure_all, select_subjects
 from harness import BIN, ROOT, run_tool
 
@@ -74,24 +74,13 @@ def measure(name, maker, case, options, work):
 
 def table(rows):
     header = ["model", *(title for title, _ in COLUMNS.values())]
-    lines = ["| " + " | ".join(header) + " |", "|---" * len(header) + "|"]
-    for row in rows:
-        fields = [form.format(row[key]) for key, (_, form) in COLUMNS.items()]
-        lines.append("| " + " | ".join([row["model"], *fields]) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def read_options():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--models", default="")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json")
-    parser.add_argument("--table")
-    return parser.parse_args()
+    forms = {key: form for key, (_, form) in COLUMNS.items()}
+    lines = [[r["model"], *(f.format(r[k]) for k, f in forms.items())] for r in rows]
+    return reports.markdown(header, lines)
 
 
 def main():
-    options = read_options()
+    options = reports.make_parser().parse_args()
     overhead = subprocess.run(
         [os.path.join(BIN, "overhead-bench")], capture_output=True, text=True, check=True
     ).stdout
@@ -103,13 +92,7 @@ def main():
             lambda *subject: measure(*subject, options, work),
             lambda row: table([row]).splitlines()[-1],
         )
-    if options.json:
-        with open(options.json, "w") as stream:
-            document = {"schema_version": 1, "overhead": overhead, "rows": rows}
-            json.dump(document, stream, indent=1)
-    if options.table:
-        with open(options.table, "w") as stream:
-            stream.write(table(rows))
+    reports.write(options, rows, table(rows), overhead=overhead)
     sys.exit(bool(failed))
 
 

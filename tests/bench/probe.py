@@ -36,14 +36,6 @@ def own_milliseconds():
     return (usage.ru_utime + usage.ru_stime) * 1e3
 
 
-def status_bytes(field):
-    with open("/proc/self/status") as stream:
-        for line in stream:
-            if line.startswith(field + ":"):
-                return int(line.split()[1]) * 1024
-    return 0
-
-
 def touch(path):
     """Through a buffer so small that no later allocation reuses it."""
     buffer = bytearray(1 << 16)
@@ -114,9 +106,9 @@ def probe_memory_onnxruntime(model, package, data_set):
 
     assert onnxruntime
     inputs = worker.load_inputs(data_set)
-    before = status_bytes("VmRSS")
+    before = worker.status_bytes("VmRSS")
     worker.open_onnxruntime(model, package, inputs, 1, "f32")()
-    return {"bytes": status_bytes("VmHWM") - before}
+    return {"bytes": worker.status_bytes("VmHWM") - before}
 
 
 def run_for(library, context, core, rates, begin):
@@ -147,9 +139,9 @@ def probe_contexts(*paths):
     model = TccModel(*paths)
     program = model.library.open(model.package, False)
     contexts = [model.open_context(program)]
-    before = status_bytes("VmRSS")
+    before = worker.status_bytes("VmRSS")
     contexts.append(model.open_context(program))
-    added = status_bytes("VmRSS") - before
+    added = worker.status_bytes("VmRSS") - before
     plan = model.library.lib.tcc_context_planned_bytes
     plan.restype = ctypes.c_uint64
     cores = sorted(os.sched_getaffinity(0))

@@ -22,13 +22,18 @@ def select_subjects(patterns):
         for name, case in exports.models().items()
         if name.endswith(".b8")
     )
+    return {name: known[name] for name in matching(known, patterns)}
+
+
+def matching(names, patterns):
+    """Those that match any of the patterns, each of which must match one."""
     found = {}
     for pattern in patterns.split(","):
-        names = fnmatch.filter(known, pattern)
-        if not names:
+        matches = fnmatch.filter(names, pattern)
+        if not matches:
             raise SystemExit(f"no model is called '{pattern}'")
-        found.update((name, known[name]) for name in names)
-    return found
+        found |= dict.fromkeys(matches)
+    return list(found)
 
 
 def whole_models():
@@ -54,12 +59,12 @@ def compile_subject(name, maker, case, work):
 
 
 def measure_all(subjects, measure, show):
-    """The rows that `measure(name, maker, case)` gives, each shown when it is there,
+    """The rows that `measure(name, *subject)` gives, each shown when it is there,
     and the names of the models that could not be measured."""
     rows, failed = [], []
-    for name, (maker, case) in subjects.items():
+    for name, subject in subjects.items():
         try:
-            rows.append(measure(name, maker, case))
+            rows.append(measure(name, *subject))
         except RuntimeError as error:
             print(f"{name}: {error}", file=sys.stderr)
             failed.append(name)

@@ -137,12 +137,22 @@ ENGINES = {
 }
 
 
-def cpu_seconds():
-    usage = resource.getrusage(resource.RUSAGE_SELF)
+def cpu_seconds(who=resource.RUSAGE_SELF):
+    usage = resource.getrusage(who)
     return usage.ru_utime + usage.ru_stime
 
 
-def serve(run, clock):
+def status_bytes(field):
+    with open("/proc/self/status") as stream:
+        for line in stream:
+            if line.startswith(field + ":"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def serve(run, threads, facts=dict):
+    """Prints, beside times, what `facts()` gives."""
+    clock = time.process_time if threads == 1 else time.perf_counter
     for line in sys.stdin:
         times, begin = [], cpu_seconds()
         end = time.perf_counter() + float(line)
@@ -150,7 +160,8 @@ def serve(run, clock):
             start = clock()
             run()
             times.append((clock() - start) * 1e3)
-        print(json.dumps({"ms": times, "cpu": cpu_seconds() - begin}), flush=True)
+        reply = {"ms": times, "cpu": cpu_seconds() - begin, **facts()}
+        print(json.dumps(reply), flush=True)
 
 
 if __name__ == "__main__":
@@ -159,4 +170,4 @@ if __name__ == "__main__":
     os.sched_setaffinity(0, range(int(threads)))
     inputs = load_inputs(data_set)
     run = ENGINES[engine](model, package, inputs, int(threads), precision)
-    serve(run, time.process_time if threads == "1" else time.perf_counter)
+    serve(run, int(threads))
