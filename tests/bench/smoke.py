@@ -1,4 +1,4 @@
-"""Benchmarks still run from end to end: on one small subject, whatever it takes."""
+"""Benchmarks still run from end to end: on small subjects, whatever it takes."""
 
 import json
 import os
@@ -8,14 +8,14 @@ import tempfile
 
 from harness import ROOT, Tally
 
-SUBJECT = "lstm.1x1x128"
+BRIEF = ["--rounds", "1", "--seconds", "0.05"]
 
 
-def check(tally, name, *options):
+def check(tally, name, subject, *options):
     script = os.path.join(ROOT, "tests/bench", name)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "rows.json")
-        command = [sys.executable, script, "--models", SUBJECT, "--json", path, *options]
+        command = [sys.executable, script, "--models", subject, "--json", path, *options]
         run = subprocess.run(command, capture_output=True, text=True)
         tally.check(f"{name} succeeds", run.returncode == 0, run.stderr)
         if run.returncode == 0:
@@ -26,6 +26,7 @@ def check(tally, name, *options):
 
 if __name__ == "__main__":
     tally = Tally()
-    check(tally, "peers.py", "--peers", "onnxruntime", "--rounds", "1", "--seconds", "0.05")
-    check(tally, "limits.py", "--rounds", "1")
+    check(tally, "peers.py", "lstm.1x1x128", "--peers", "onnxruntime", *BRIEF)
+    check(tally, "limits.py", "lstm.1x1x128", "--rounds", "1")
+    check(tally, "train.py", "mlp_digits", "--peers", "torch", *BRIEF)
     tally.close()

@@ -21,12 +21,25 @@ class PackageOptions(c.Structure):
     _fields_ = [("struct_size", c.c_size_t), ("skip_weight_check", c.c_int32)]
 
 
-class ContextOptions(c.Structure):
+class RunOptions(c.Structure):
+    """tcc_context_options and tcc_session_options are alike."""
+
     _fields_ = [
         ("struct_size", c.c_size_t),
         ("threads", c.c_int32),
         ("pool", c.c_void_p),
         ("allocator", c.c_void_p),
+    ]
+
+
+class StepMetrics(c.Structure):
+    _fields_ = [
+        ("step", c.c_int64),
+        ("loss", c.c_double),
+        ("grad_norm", c.c_double),
+        ("lr", c.c_double),
+        ("loss_scale", c.c_double),
+        ("skipped", c.c_int32),
     ]
 
 
@@ -58,6 +71,13 @@ class Library:
         return program
 
 
+def tensor_of(array):
+    """It reads the array, which must be dense, in place."""
+    shape = (c.c_int64 * max(1, array.ndim))(*array.shape)
+    dtype = DTYPES.index(array.dtype.name)
+    return Tensor(array.ctypes.data, dtype, array.ndim, shape)
+
+
 class Context:
     """One context; `run` takes and gives numpy arrays by name.
 
@@ -67,7 +87,7 @@ class Context:
     def __init__(self, library, program, threads=0):
         self.library, self.program = library, program
         self.handle = c.c_void_p()
-        options = ContextOptions(c.sizeof(ContextOptions), threads, None, None)
+        options = RunOptions(c.sizeof(RunOptions), threads, None, None)
         library.call(
             "tcc_context_create", program, c.byref(options), c.byref(self.handle)
         )
@@ -79,9 +99,7 @@ class Context:
         lib, self.bound = self.library.lib, []
         for name, array in inputs.items():
             array = np.asarray(array, order="C")
-            shape = (c.c_int64 * max(1, array.ndim))(*array.shape)
-            dtype = DTYPES.index(array.dtype.name)
-            tensor = Tensor(array.ctypes.data, dtype, array.ndim, shape)
+            tensor = tensor_of(array)
             self.bound.append(array)
             index = lib.tcc_program_find_input(self.program, name.encode())
             self.library.call(
@@ -106,3 +124,31 @@ class Context:
         count = int(np.prod(shape, dtype=np.int64))
         bytes_ = c.string_at(tensor.data, count * dtype.itemsize)
         return np.frombuffer(bytes_, dtype).reshape(shape)
+
+
+class Session:
+    """Trains a package; `step` takes the inputs and the target of a batch."""
+
+    def __init__(self, library, program, threads=0):
+        self.library, self.program = library, program
+        self.handle = c.c_void_p()
+        options = RunOptions(c.sizeof(RunOptions), threads, None, None)
+        library.call(
+            "tcc_session_create", program, c.byref(options), c.byref(self.handle)
+        )
+
+    def __del__(self):
+        self.library.lib.tcc_session_release(self.handle)
+
+    def step(self, *arrays):
+        arrays = [np.asarray(array, order="C") for array in arrays]
+        batch = (Tensor * len(arrays))(*map(tensor_of, arrays))
+        metrics = StepMetrics()
+        self.library.call(
+            "tcc_session_step",
+            self.handle,
+            batch,
+            c.c_size_t(len(arrays)),
+            c.byref(metrics),
+        )
+        return metrics

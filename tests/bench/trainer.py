@@ -1,0 +1,93 @@
+"""One engine that trains one workload, in a process of its own.
+
+  trainer.py ENGINE WORKLOAD FOLDER THREADS
+
+FOLDER holds what train.py wrote. Makes the first steps at once and then as many as
+it is told to, as worker.py. A step takes its batch from NumPy arrays and gives its
+loss. The facts that it prints:
+
+  losses    of the first steps
+  first_s   CPU seconds from the parameters to the end of the first step, compilers
+            in processes of their own included
+  peak_mb   of memory, beyond what is there after the imports
+"""
+
+import importlib
+import itertools
+import os
+import resource
+import sys
+import tempfile
+
+from bench import workloads
+from bench.worker import cpu_seconds, serve, status_bytes
+from harness import BIN
+
+FIRST_STEPS = 8
+
+
+def open_tcc(capi, name, folder, threads):
+    library = capi.Library(os.path.join(BIN, "../runtime/libtcc_runtime.so"))
+    package = os.path.join(folder, "train.tcc")
+    session = capi.Session(library, library.open(package), threads)
+    return lambda *batch: session.step(*batch).loss
+
+
+def open_torch(torch_models, name, folder, threads, fused=False, compiled=False):
+    torch_models.torch.set_num_threads(threads)
+    return torch_models.make_step(name, fused, compiled)
+
+
+def open_torch_fused(torch_models, name, folder, threads):
+    return open_torch(torch_models, name, folder, threads, fused=True)
+
+
+def open_torch_compile(torch_models, name, folder, threads):
+    return open_torch(torch_models, name, folder, threads, fused=True, compiled=True)
+
+
+def open_jax(jax_models, name, folder, threads):
+    return jax_models.make_step(name, os.path.join(folder, "parameters.npz"))
+
+
+# The module that an engine is imported with, and what opens it.
+ENGINES = {
+    "tcc": ("spine.capi", open_tcc),
+    "torch": ("bench.torch_models", open_torch),
+    "torch_fused": ("bench.torch_models", open_torch_fused),
+    "torch_compile": ("bench.torch_models", open_torch_compile),
+    "jax": ("bench.jax_models", open_jax),
+}
+
+
+def all_cpu_seconds():
+    return cpu_seconds() + cpu_seconds(resource.RUSAGE_CHILDREN)
+
+
+def main(engine, name, folder, threads):
+    # Before any thread starts: they all inherit it.
+    os.sched_setaffinity(0, range(threads))
+    if threads == 1:
+        os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
+    # No processes that live on, and nothing compiled before.
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(dir=folder)
+    module, open_engine = ENGINES[engine]
+    module = importlib.import_module(module)
+    batches = itertools.cycle(workloads.batches(name))
+    imported, start = status_bytes("VmRSS"), all_cpu_seconds()
+    step = open_engine(module, name, folder, threads)
+    losses = [step(*next(batches))]
+    first = all_cpu_seconds() - start
+    losses += [step(*next(batches)) for _ in range(FIRST_STEPS - 1)]
+
+    def facts():
+        peak = (status_bytes("VmHWM") - imported) / 1e6
+        return {"losses": losses, "first_s": first, "peak_mb": peak}
+
+    serve(lambda: step(*next(batches)), threads, facts)
+
+
+if __name__ == "__main__":
+    engine, name, folder, threads = sys.argv[1:]
+    main(engine, name, folder, int(threads))
