@@ -53,8 +53,8 @@ def grid_samples(image):
     for mode, name in (("linear", "bilinear"), ("nearest", "nearest"), ("cubic", "bicubic")):
         for outside in ("zeros", "border", "reflection"):
             for corners in (0, 1):
-                # PyTorch moves no place outside, but what it reads there.
-                if mode == "cubic" and outside == "border":
+                # PyTorch moves no cubic place outside, but what it reads there.
+                if mode == "cubic" and (outside == "border" or not corners):
                     continue
                 function = lambda t, x, g, m=name, o=outside, c=corners: t.grid_sample(  # noqa: E731
                     x, g, m, o, bool(c)

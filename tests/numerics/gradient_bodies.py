@@ -38,7 +38,7 @@ def loops():
     yield row("Loop", trips, None, x, body=body, outputs=2)
     yield row("Loop", trips, YES, x, name="carried", body=body._replace(results=body.results[:2]))
     yield row("Loop", Constant(np.array(1)), YES, x, name="of one", body=body, outputs=2)
-    counted = row("Cast", "i", to=TensorProto.DOUBLE)
+    counted = row("CastLike", "i", "a")
     two = Body(["i", "on", "a", "b"], [
         "on", row("Mul", "b", w), row("Add", "a", counted), row("Mul", "a", "b"),
     ])  # fmt: skip

@@ -116,7 +116,7 @@ def binary():
     yield row("Where", condition, x, y)
     yield row("SwiGLU", values(3, 7), values(3, 7), alpha=1.2)
     yield row("PRelu", spread(values(2, 3, 5)), values(3, 1))
-    yield row("Clip", spread(values(23)), known(-0.51), known(0.52))
+    yield row("Clip", spread(values(23)), known(-0.53125), known(0.53125))
     yield row("Clip", spread(values(23)), None, values(low=0.3, high=0.5), name="upper")
     yield row("Clip", spread(values(4, 5)), values(low=-0.5, high=-0.3), name="lower")
 
@@ -250,7 +250,9 @@ def attention():
               name="3-D", q_num_heads=4, kv_num_heads=4)  # fmt: skip
     past = values(2, 4, 3, 8), values(2, 4, 3, 6)
     yield row("Attention", q, k, v, None, *past, name="past", outputs=3)
-    scaled = Body(["s"], [row("Tanh", row("Mul", "s", known(0.7)))])
+    # Of the scores' type, which is another one than the operands'.
+    factor = row("CastLike", known(0.7), "s")
+    scaled = Body(["s"], [row("Tanh", row("Mul", "s", factor))])
     yield row("FlexAttention", q, k, v, domain="ai.onnx.preview", score_mod=scaled)
     caches = values(2, 5, 4), values(2, 5, 4)
     yield row("RotaryEmbedding", values(2, 3, 5, 8), *caches)

@@ -1,10 +1,11 @@
-"""Checks gradients: gradients.py [TITLE...] [--table FILE]
+"""Checks gradients: gradients.py [TITLE...] [--types TYPE...] [--table FILE]
 
 Rows are those of gradient_rows.py and its like, in f64, whose gradients are
 compared with difference quotients, and those of autograd_rows.py and its like,
-compared with what torch.autograd found. The loss of a row is the sum of its
-results' elements times fixed numbers; one model holds many rows, so that their
-gradients are one package.
+compared with what torch.autograd found; with --types, those of these types are
+compared with those of f64. The loss of a row is the sum of its results' elements
+times fixed numbers; one model holds many rows, so that their gradients are one
+package.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from numerics import (
     gradient_bodies,
     gradient_rows,
     gradient_table,
+    gradient_types,
     gradient_windows,
 )
 from numerics.loss_models import compile_rows, row_of
@@ -58,14 +60,16 @@ def differentiate(package, gradients):
     return quotient, products, TOLERANCE * (magnitudes + 1e-2)
 
 
-def check(tally, title, rows):
-    """Compares gradients with difference quotients."""
+def check(tally, title, rows, types):
+    """Compares gradients with difference quotients, those of `types` with them."""
     with tempfile.TemporaryDirectory() as folder:
         package = compile_rows(tally, title, rows, folder)
         if not package:
             return
         gradients = package.run(package.feed)[1]
         quotients, products, bounds = differentiate(package, gradients)
+        for dtype in types:
+            gradient_types.check(tally, title, package, dtype)
     for r, expected, found, bound in zip(package.rows, quotients, products, bounds):
         message = f"{found}, expected {expected}"
         tally.check(f"{title}: {r.name}", abs(found - expected) <= bound, message)
@@ -82,7 +86,7 @@ def check_table(tally, rows, table):
         tally.check(gradient_table.PATH, is_written, message)
 
 
-def main(titles, table):
+def main(titles, table, types):
     families = list(models())
     rows = [r for _, family in families for r in family]
     known = list(autograd.models())
@@ -94,7 +98,7 @@ def main(titles, table):
     tally = Tally()
     for title, family in families:
         if not titles or title in titles:
-            check(tally, title, family)
+            check(tally, title, family, types)
     for title, cases in known:
         if not titles or f"autograd {title}" in titles:
             autograd.check(tally, title, cases)
@@ -107,5 +111,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("titles", nargs="*")
     parser.add_argument("--table", metavar="FILE")
+    parser.add_argument("--types", nargs="*", default=[])
     arguments = parser.parse_args()
-    main(arguments.titles, arguments.table)
+    main(arguments.titles, arguments.table, arguments.types)

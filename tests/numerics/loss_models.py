@@ -35,7 +35,7 @@ class LossModel(Model):
         return output
 
     def add_loss(self, y):
-        """sum_i y[i] cos(1.7 i + 0.3), whatever y's shape and type, as weigh."""
+        """sum_i y[i] (0.5 + cos(1.7 i)), whatever y's shape and type, as weigh."""
 
         def add(op, *inputs, **attributes):
             names = [
@@ -46,7 +46,7 @@ class LossModel(Model):
 
         places = add("Range", 0, add("Size", y), 1)
         phases = add("Mul", add("Cast", places, to=TensorProto.DOUBLE), 1.7)
-        factors = add("Cos", add("Add", phases, 0.3))
+        factors = add("Add", add("Cos", phases), 0.5)
         flat = add("Flatten", y, axis=0)
         wide = self.node("Cast", [flat], f"{y}wide", to=TensorProto.DOUBLE)
         product = self.node("Mul", [wide, factors], f"{y}terms")
@@ -64,7 +64,8 @@ class Package:
     def __init__(self, rows, folder):
         self.folder, self.rows, self.model = folder, rows, LossModel(rows)
         self.feed = self.model.feed
-        self.wanted = [name for name, x in self.feed.items() if x.dtype.kind == "f"]
+        # numpy knows no bf16: its kind is that of raw bytes.
+        self.wanted = [name for name, x in self.feed.items() if x.dtype.kind in "fV"]
         path = os.path.join(folder, "m.onnx")
         with open(path, "wb") as stream:
             stream.write(self.model.to_onnx().SerializeToString())
@@ -88,7 +89,7 @@ class Package:
 
 def weigh(count):
     """What the elements of an output are multiplied with in a loss."""
-    return np.cos(1.7 * np.arange(count) + 0.3)
+    return 0.5 + np.cos(1.7 * np.arange(count))
 
 
 def refusals(rows, compiled):
