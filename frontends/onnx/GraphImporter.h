@@ -124,6 +124,8 @@ private:
   std::optional<HostTensor> getNumbers(Tensor &tensor);
   const HostTensor *evaluate(mlir::Value value, int levels);
   std::optional<HostTensor> computeConstant(mlir::Value value, int levels);
+  /// The weights that a known value was computed from decide what is compiled.
+  void markStructural(mlir::Value value);
 
   mlir::OpBuilder &builder;
   Sizes &sizes;

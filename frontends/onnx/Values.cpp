@@ -172,7 +172,6 @@ std::optional<HostTensor> GraphImporter::computeConstant(Value value,
     Weight *stored = weights.find(weight.getName());
     if (!stored || int64_t(stored->bytes.size()) != getByteSize(type))
       return std::nullopt;
-    stored->structural = true;
     return accept(readBytes(type, stored->bytes));
   }
   SmallVector<HostTensor> operands;
@@ -197,6 +196,17 @@ const HostTensor *GraphImporter::evaluate(Value value, int levels) {
   return entry ? &*entry : nullptr;
 }
 
+void GraphImporter::markStructural(Value value) {
+  llvm::SetVector<Operation *> ops;
+  ops.insert(value.getDefiningOp());
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (auto weight = dyn_cast<graph::WeightOp>(ops[i]))
+      weights.find(weight.getName())->structural = true;
+    for (Value operand : ops[i]->getOperands())
+      ops.insert(operand.getDefiningOp());
+  }
+}
+
 std::optional<HostTensor> GraphImporter::getNumbers(Tensor &tensor) {
   if (const Literal *literal = tensor.literal) {
     if (literal->isLeftOut || isNarrow(literal->type.getElementType()) ||
@@ -212,7 +222,10 @@ std::optional<HostTensor> GraphImporter::getNumbers(Tensor &tensor) {
   }
   const HostTensor *known =
       tensor.value ? evaluate(tensor.value, kMaxLevels) : nullptr;
-  return known ? std::optional<HostTensor>(*known) : std::nullopt;
+  if (!known)
+    return std::nullopt;
+  markStructural(tensor.value);
+  return *known;
 }
 
 std::optional<Content> GraphImporter::getContent(Tensor &tensor) {
