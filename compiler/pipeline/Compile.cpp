@@ -198,7 +198,7 @@ bool Compilation::import() {
 bool Compilation::replaceWeights() {
   if (options.weightsFile.empty())
     return true;
-  Status status = tcc::replaceWeights(model.weights, options.weightsFile);
+  Status status = tcc::replaceWeights(model, options.weightsFile);
   return status.ok() || fail(status);
 }
 

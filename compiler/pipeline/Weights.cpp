@@ -1,7 +1,7 @@
 #include "compiler/pipeline/Weights.h"
 
 #include "compiler/package/EntryBuilder.h"
-#include "runtime/data/Safetensors.h"
+#include "runtime/data/StateDict.h"
 #include <algorithm>
 #include <cstring>
 
@@ -54,16 +54,29 @@ static Status replaceWeight(Weight &weight, const StoredTensor &tensor,
   return Status();
 }
 
-Status replaceWeights(WeightStore &weights, const std::string &path) {
+static runtime::Result<runtime::Aliases> findAliases(const Model &model) {
+  for (const MetadataEntry &entry : model.metadata)
+    if (entry.key == runtime::kAliasesKey)
+      return runtime::parseAliases(entry.value);
+  return runtime::Aliases();
+}
+
+Status replaceWeights(Model &model, const std::string &path) {
+  runtime::Result<runtime::Aliases> aliases = findAliases(model);
+  if (!aliases.ok())
+    return aliases.takeStatus();
   runtime::Result<runtime::SafetensorsFile> opened =
       runtime::SafetensorsFile::open(path);
   if (!opened.ok())
     return opened.takeStatus();
   auto file =
       std::make_shared<const runtime::SafetensorsFile>(std::move(*opened));
-  for (const StoredTensor &tensor : file->tensors()) {
-    Weight *transposed = weights.findTranspose(tensor.name);
-    Weight *weight = transposed ? transposed : weights.find(tensor.name);
+  auto tensors = runtime::readStateDict(file->tensors(), *aliases, path);
+  if (!tensors.ok())
+    return tensors.takeStatus();
+  for (const StoredTensor &tensor : *tensors) {
+    Weight *transposed = model.weights.findTranspose(tensor.name);
+    Weight *weight = transposed ? transposed : model.weights.find(tensor.name);
     if (!weight)
       return makeError(Code::Usage, "'", path, "' has '", tensor.name,
                        "', which is no weight of the model");

@@ -104,10 +104,7 @@ const char *tcc_package_metadata_value(const tcc_package *package,
 
 const char *tcc_package_find_metadata(const tcc_package *package,
                                       const char *key) {
-  for (size_t i = 0; i < tcc_package_metadata_count(package); ++i)
-    if (std::strcmp(tcc_package_metadata_key(package, i), key) == 0)
-      return tcc_package_metadata_value(package, i);
-  return nullptr;
+  return findMetadata(package->package->program(), key);
 }
 
 //===----------------------------------------------------------------------===//

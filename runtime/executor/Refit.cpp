@@ -1,6 +1,6 @@
 #include "runtime/executor/Refit.h"
 
-#include "runtime/data/Safetensors.h"
+#include "runtime/data/StateDict.h"
 #include "runtime/executor/Prepare.h"
 #include "runtime/package/DType.h"
 #include "runtime/package/Digest.h"
@@ -35,7 +35,7 @@ private:
   size_t constCount() const {
     return program.weights() ? program.weights()->size() : 0;
   }
-  Status match(const SafetensorsFile &file);
+  Status match(std::span<const StoredTensor> tensors);
   Status checkTensor(const format::ModelTensor &model,
                      const StoredTensor &tensor) const;
   Status refuseWithout(std::string_view tensor) const;
@@ -60,7 +60,13 @@ Status Refit::run() {
     file = SafetensorsFile::open(options.weightsFile);
   if (!file.ok())
     return file.takeStatus();
-  if (Status status = match(*file); !status.ok())
+  Result<Aliases> aliases = findAliases(program);
+  if (!aliases.ok())
+    return aliases.takeStatus();
+  auto tensors = readStateDict(file->tensors(), *aliases, options.weightsFile);
+  if (!tensors.ok())
+    return tensors.takeStatus();
+  if (Status status = match(*tensors); !status.ok())
     return status;
   if (Status status = replaceHeld(); !status.ok())
     return status;
@@ -91,7 +97,7 @@ Status Refit::checkTensor(const format::ModelTensor &model,
                    "or a pattern, and cannot change without compiling again");
 }
 
-Status Refit::match(const SafetensorsFile &file) {
+Status Refit::match(std::span<const StoredTensor> tensors) {
   std::unordered_map<std::string_view, size_t> indices;
   for (size_t i = 0; i < modelCount(); ++i) {
     const format::ModelTensor &model = *program.model_tensors()->Get(i);
@@ -102,7 +108,7 @@ Status Refit::match(const SafetensorsFile &file) {
     if (program.weights()->Get(model.const_index())->bytes() == 0)
       held[i] = &kNothing;
   }
-  for (const StoredTensor &tensor : file.tensors()) {
+  for (const StoredTensor &tensor : tensors) {
     auto found = indices.find(tensor.name);
     if (found == indices.end())
       return makeError(Code::Usage, "'", options.weightsFile, "' has '",

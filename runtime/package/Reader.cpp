@@ -228,3 +228,13 @@ Status Package::verifyWeights() const {
     return malformed("the weights section does not match its digest");
   return Status();
 }
+
+const char *runtime::findMetadata(const format::Program &program,
+                                  std::string_view key) {
+  if (!program.metadata())
+    return nullptr;
+  for (const format::Metadata *entry : *program.metadata())
+    if (entry->key()->string_view() == key)
+      return entry->value() ? entry->value()->c_str() : "";
+  return nullptr;
+}

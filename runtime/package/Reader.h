@@ -8,6 +8,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tcc::runtime {
@@ -67,6 +68,9 @@ private:
   const format::SectionEntry *weightsSection = nullptr;
   std::byte *mapping = nullptr; ///< of the weights section
 };
+
+/// A value of the model's metadata; null if it has no such key.
+const char *findMetadata(const format::Program &program, std::string_view key);
 
 } // namespace tcc::runtime
 

@@ -2,7 +2,7 @@
 
 #include "runtime/data/MappedFile.h"
 #include "runtime/data/OutputFile.h"
-#include "runtime/data/Safetensors.h"
+#include "runtime/data/StateDict.h"
 #include "runtime/package/Digest.h"
 #include "runtime/train/TensorMatch.h"
 
@@ -149,7 +149,12 @@ Status runtime::exportParameters(const TrainingSession &session,
   for (size_t i = 0; i < variables.size(); ++i)
     if (isOfModel(variables.describe(i)))
       tensors.push_back(describeTensor(variables, i));
-  return writeSafetensors(path, tensors);
+  Result<Aliases> aliases = findAliases(session.executable().program());
+  if (!aliases.ok())
+    return aliases.takeStatus();
+  int64_t batchCount = session.batchCount();
+  return writeSafetensors(
+      path, makeStateDict(std::move(tensors), *aliases, batchCount));
 }
 
 //===----------------------------------------------------------------------===//
@@ -251,8 +256,13 @@ Status runtime::initializeFrom(TrainingSession &session,
   };
   options.isAllowed = isOfModel;
   options.convertsFloats = true;
-  auto matches =
-      matchTensors(session.variables(), file->tensors(), path, options);
+  Result<Aliases> aliases = findAliases(session.executable().program());
+  if (!aliases.ok())
+    return aliases.takeStatus();
+  auto tensors = readStateDict(file->tensors(), *aliases, path);
+  if (!tensors.ok())
+    return tensors.takeStatus();
+  auto matches = matchTensors(session.variables(), *tensors, path, options);
   if (!matches.ok())
     return matches.takeStatus();
   copyTensors(session.variables(), *matches);

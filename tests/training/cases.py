@@ -124,5 +124,6 @@ def sample(tensor):
 
 
 def summary(losses, tensors):
-    """The losses, then the samples of the tensors in order of their names."""
-    return [np.asarray(losses)] + [sample(tensors[name]) for name in sorted(tensors)]
+    """The losses, then samples of the tensors of floats in order of their names."""
+    floats = sorted(name for name, x in tensors.items() if x.dtype.kind == "f")
+    return [np.asarray(losses)] + [sample(tensors[name]) for name in floats]

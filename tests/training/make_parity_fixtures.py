@@ -39,13 +39,16 @@ note, nor long remember what we say here, but it can never forget what they did 
 here. It is for us the living, rather, to be dedicated here to the unfinished work \
 which they who fought here have thus far so nobly advanced."""
 SEQUENCE = 12
+# Layers, width, heads.
+GPTS = {"gpt2_tiny": (2, 16, 2), "gpt2_deep": (12, 64, 4)}
 
 
 class GPT(nn.Module):
-    def __init__(self):
+    def __init__(self, layers, width, heads):
         super().__init__()
         rates = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
-        sizes = {"n_layer": 2, "n_embd": 16, "n_head": 2, "n_positions": SEQUENCE}
+        sizes = {"n_layer": layers, "n_embd": width, "n_head": heads}
+        sizes["n_positions"] = SEQUENCE
         tokens = {"vocab_size": 128, "bos_token_id": 0, "eos_token_id": 0}
         self.model = GPT2LMHeadModel(GPT2Config(**rates, **sizes, **tokens))
 
@@ -73,8 +76,8 @@ def convolutional(norm):
 
 def make_model(name):
     torch.manual_seed(1)
-    if name == "gpt2_tiny":
-        return GPT()
+    if name in GPTS:
+        return GPT(*GPTS[name])
     if name == "mlp_digits":
         layers = nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 16), nn.GELU()
         return nn.Sequential(*layers, nn.Linear(16, 10))
@@ -151,7 +154,7 @@ def tensors_of(module):
     return {
         name: value.detach().numpy().copy()
         for name, value in module.state_dict().items()
-        if not name.endswith(("num_batches_tracked", "wte.weight"))
+        if value.is_floating_point() and not name.endswith("wte.weight")
     }
 
 
