@@ -10,10 +10,15 @@ import zlib
 
 import numpy as np
 
-from numerics import autograd_composites, autograd_moves, autograd_rows
+from numerics import (
+    autograd_composites,
+    autograd_moves,
+    autograd_rows,
+    autograd_written,
+)
 from numerics.loss_models import LossModel, compile_rows, row_of
 
-MODULES = (autograd_rows, autograd_composites, autograd_moves)
+MODULES = (autograd_rows, autograd_composites, autograd_moves, autograd_written)
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fixtures")
 # Of a row's largest gradient.
 TOLERANCE = 1e-10

@@ -108,7 +108,7 @@ def binary():
                    np.array(high), name=f"to {low}, {high}")  # fmt: skip
     is_positive = x > 0
     yield case(lambda t, x, y: t.where(t.tensor(is_positive), x, y), "Where",
-               is_positive, x, x)  # fmt: skip
+               is_positive, x, -x)  # fmt: skip
     yield case(lambda t, x: t.where(t.tensor(is_positive), t.sqrt(x), 0.0), "Where",
                is_positive, row("Sqrt", x), known(0), name="of a root")  # fmt: skip
     yield case(lambda t, x, a: t.prelu(x, a), "PRelu", x, array(0.3))

@@ -19,7 +19,9 @@ the number of rows that hold each: shapes, attributes and operands. It compares 
   2e-2 and 2e-2, with `--types`: of `GridSample` in bf16 by 1e-1, as its places are
   too coarse.
 
-Written by `gradients.py --table FILE`.
+Among the second are composites that exporters write out: activations, norms, softmax,
+attention, smoothed cross entropy, tied tables, blocks. Written by
+`gradients.py --table FILE`.
 
 What is flat has gradient 0: comparisons, roundings, `Sign`, `Hardmax`, and all that
 goes through integers or booleans. Where a gradient is not known - an extent that

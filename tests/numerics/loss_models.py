@@ -17,6 +17,7 @@ class LossModel(Model):
     opsets = {"": 28, "ai.onnx.preview": 1}
 
     def __init__(self, rows):
+        self.copies = {}  # by row and operand
         super().__init__(rows)
         losses = [
             self.node("Sum", list(map(self.add_loss, output_names(r, y))), f"{y}loss")
@@ -26,8 +27,10 @@ class LossModel(Model):
 
     def operand(self, value, suffix):
         """Rows share no inputs: each has gradients of its own."""
-        is_array = isinstance(value, np.ndarray)
-        return super().operand(value.copy() if is_array else value, suffix)
+        if isinstance(value, np.ndarray):
+            key = suffix.split("_")[0], id(value)
+            value = self.copies.setdefault(key, value.copy())
+        return super().operand(value, suffix)
 
     def node(self, op, inputs, output, **attributes):
         node = helper.make_node(op, inputs, [output], name=f"/{output}", **attributes)
