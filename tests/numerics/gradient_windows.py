@@ -132,12 +132,12 @@ def pools():
 # not near them.
 def samples():
     image, grid = values(1, 2, 5, 4), values(1, 3, 2, 2, low=-1.4, high=1.4)
-    for mode in ("linear", "nearest", "cubic"):
-        for outside in ("zeros", "border", "reflection"):
-            yield row("GridSample", image, grid, name=f"{mode} {outside}", mode=mode,
-                      padding_mode=outside)  # fmt: skip
-        yield row("GridSample", image, grid, name=f"{mode} corners", mode=mode,
-                  align_corners=1)  # fmt: skip
+    for mode, outside, corners in (
+        ("linear", "zeros", 0), ("linear", "border", 0), ("linear", "reflection", 1),
+        ("nearest", "zeros", 0), ("cubic", "border", 1), ("cubic", "reflection", 0),
+    ):  # fmt: skip
+        yield row("GridSample", image, grid, name=f"{mode} {outside} {corners}",
+                  mode=mode, padding_mode=outside, align_corners=corners)  # fmt: skip
     space = values(2, 1, 2, 3, 3, low=-0.9, high=0.9)
     yield row("GridSample", values(2, 2, 3, 4, 3), space, name="3-D")
     for aligns in (0, 1):
@@ -152,7 +152,41 @@ def samples():
                       coordinate_transformation_mode=place)  # fmt: skip
 
 
-FAMILIES = (convolutions, pools, samples)
+# Extents that no tile or vector divides, and longer than one.
+def odd():
+    x = values(2, 17, 15, 19)
+    yield row("Conv", x, values(21, 17, 3, 3), values(21), pads=[1, 1, 1, 1])
+    yield row("Conv", x, values(19, 17, 3, 3), name="strided", strides=[2, 2])
+    yield row("Conv", x, values(18, 17, 1, 1), name="1x1")
+    yield row("Conv", x, values(17, 1, 5, 3), name="depthwise", group=17)
+    yield row("ConvTranspose", values(3, 17, 7, 5), values(17, 9, 3, 3),
+              strides=[2, 2])  # fmt: skip
+    yield row("MaxPool", 99 * spread(x), kernel_shape=[3, 3], strides=[2, 2])
+    yield row("AveragePool", x, kernel_shape=[2, 2], strides=[2, 2])
+    yield row("MatMul", values(67, 131), values(131, 37))
+    yield row("MatMul", values(3, 1, 35, 19), values(5, 19, 33), name="broadcast")
+    yield row("Gemm", values(33, 65), values(47, 65), values(47), transB=1)
+    y, scale = values(5, 7, 263), values(263)
+    yield row("LayerNormalization", y, scale, values(263))
+    yield row("RMSNormalization", y, scale)
+    yield row("Softmax", y)
+    yield row("LogSoftmax", y, axis=1)
+    yield row("BatchNormalization", values(9, 13, 7, 5), values(13), values(13),
+              values(13), values(13, low=0.5, high=2), name="of the batch",
+              training_mode=1, outputs=3)  # fmt: skip
+    yield row("ReduceSum", y, ints(0, 1))
+    yield row("ReduceMax", spread(y), ints(1))
+    yield row("Add", y, values(7, 1), name="broadcast")
+    yield row("CumSum", y, ints(-1))
+    heads = [values(2, 3, length, 24) for length in (37, 41, 41)]
+    yield row("Attention", *heads)
+    yield row("Attention", *heads, name="causal", is_causal=1)
+    yield row("Gather", values(53, 39), np.arange(77).reshape(7, 11) * 5 % 53)
+    yield row("LSTM", values(5, 3, 19), values(1, 84, 19), values(1, 84, 21),
+              values(1, 168), hidden_size=21)  # fmt: skip
+
+
+FAMILIES = (convolutions, pools, samples, odd)
 
 
 def models():
