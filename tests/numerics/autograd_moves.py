@@ -77,6 +77,17 @@ def samples():
                        name=f"{mode} {place} {size}", mode=mode, nearest_mode="floor",
                        coordinate_transformation_mode=place)  # fmt: skip
     yield from grid_samples(image)
+    # torchvision has no gradient of boxes.
+    boxes = np.array([[0.33, 0.67, 3.1, 3.7], [-1.2, 0.14, 5.9, 4.4]])
+    numbered = np.hstack([np.zeros((2, 1)), boxes])
+    function = lambda t, x: t.roi_align(x, t.tensor(numbered), (2, 3), 1, 2, True)  # noqa: E731
+    yield case(function, "RoiAlign", image, Constant(boxes), np.array([0, 0]),
+               output_height=2, output_width=3, sampling_ratio=2)  # fmt: skip
+    # Places between integers, some of them outside.
+    places, mask = values(1, 8, 3, 4, low=0.1, high=0.9) - 0.5, values(1, 4, 3, 4)
+    deform = lambda t, x, w, p, b, m: t.deform_conv2d(x, p, w, b, mask=m)  # noqa: E731
+    yield case(deform, "DeformConv", image, values(4, 1, 2, 2), places, values(4), mask,
+               group=2)  # fmt: skip
     yield case(lambda t, x: t.affine_grid(x, (2, 1, 3, 4), False), "AffineGrid",
                values(2, 2, 3), ints(2, 1, 3, 4))  # fmt: skip
 

@@ -179,6 +179,11 @@ def products():
                    equation=equation)  # fmt: skip
     fft = lambda t, x: t.view_as_real(t.fft.fft(t.view_as_complex(x), dim=1))  # noqa: E731
     yield case(fft, "DFT", values(2, 3, 2), None, ints(1))
+    stft = lambda t, x, w: t.view_as_real(  # noqa: E731
+        t.stft(x[..., 0], 5, 3, window=w, center=False, return_complex=True)
+    ).transpose(1, 2)
+    yield case(stft, "STFT", values(1, 12, 1), Constant(np.array(3)), values(5),
+               Constant(np.array(5)))  # fmt: skip
 
 
 # --- losses -------------------------------------------------------------------

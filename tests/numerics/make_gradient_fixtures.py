@@ -1,18 +1,20 @@
-"""Writes fixtures/: needs PyTorch. make_gradient_fixtures.py [FAMILY...]"""
+"""Writes fixtures/: needs torch, torchvision. make_gradient_fixtures.py [FAMILY...]"""
 
 import sys
 
 import torch
+import torchvision.ops
 
 from numerics import autograd
 from numerics.loss_models import weigh
 
 
 class Namespace:
-    """torch.nn.functional and, of what it lacks, torch."""
+    """torch.nn.functional and, of what it lacks, torch and torchvision.ops."""
 
     def __getattr__(self, name):
-        return getattr(torch.nn.functional, name, None) or getattr(torch, name)
+        modules = torch.nn.functional, torch, torchvision.ops
+        return next(getattr(m, name) for m in modules if hasattr(m, name))
 
 
 def differentiate(function, operands):
