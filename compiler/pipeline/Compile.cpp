@@ -181,8 +181,10 @@ bool Compilation::readRecipe() {
 bool Compilation::import() {
   Problems problems(options.model);
   ImportOptions importOptions = options.import;
-  if (recipe)
+  if (recipe) {
     importOptions.batch = recipe->batch.micro.value_or(1);
+    importOptions.trains = true;
+  }
   FailureOr<Model> imported =
       importModel(options.model, importOptions, &context, problems);
   if (failed(imported))
@@ -208,11 +210,10 @@ bool Compilation::buildTraining() {
       !runPasses(addWidening, Code::Internal))
     return false;
   Problems problems(options.model);
-  auto table =
+  auto lines =
       train::buildSteps(*model.module, model.weights, *recipe, problems);
-  if (succeeded(table)) {
-    for (const train::Parameter &row : *table)
-      report.parameters.push_back(describe(row));
+  if (succeeded(lines)) {
+    report.parameters = std::move(*lines);
     return true;
   }
   if (!problems.empty())

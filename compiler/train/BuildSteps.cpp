@@ -1,5 +1,6 @@
 #include "compiler/train/BuildSteps.h"
 
+#include "compiler/train/Dropouts.h"
 #include "compiler/train/Initialize.h"
 #include "compiler/train/TrainedModel.h"
 #include "compiler/train/Update.h"
@@ -18,10 +19,12 @@ public:
   StepBuilder(ModuleOp module, const Recipe &recipe,
               std::vector<Parameter> &table, Problems &problems)
       : module(module), recipe(recipe), table(table), problems(problems),
-        model(module.lookupSymbol<func::FuncOp>("main"), recipe, table,
-              problems) {}
+        main(module.lookupSymbol<func::FuncOp>("main")),
+        dropouts(findDropouts(main, recipe, problems)),
+        model(main, recipe, table, problems) {}
 
   LogicalResult run();
+  ArrayRef<DropoutSite> getDropouts() const { return dropouts; }
 
 private:
   void declareParameters();
@@ -51,6 +54,8 @@ private:
   const Recipe &recipe;
   std::vector<Parameter> &table;
   Problems &problems;
+  func::FuncOp main;
+  std::vector<DropoutSite> dropouts;
   TrainedModel model;
   VariableTable variables;
   int64_t nominalCount = 1;
@@ -109,6 +114,7 @@ void StepBuilder::declareStepState() {
   for (const Parameter &row : getTrained())
     trained.push_back({row.traits, model.getVariableType(row)});
   declareUpdate(variables, recipe, trained);
+  declareDropouts(variables, dropouts);
 }
 
 void StepBuilder::setVariables() {
@@ -288,19 +294,25 @@ LogicalResult StepBuilder::run() {
   return success();
 }
 
-FailureOr<std::vector<Parameter>> buildSteps(ModuleOp module,
-                                             const WeightStore &weights,
-                                             const Recipe &recipe,
-                                             Problems &problems) {
+FailureOr<std::vector<std::string>> buildSteps(ModuleOp module,
+                                               const WeightStore &weights,
+                                               const Recipe &recipe,
+                                               Problems &problems) {
   std::vector<Parameter> table =
       buildParameterTable(module, weights, recipe.params, problems);
   auto isTrained = [](const Parameter &row) { return row.isTrained; };
   if (llvm::none_of(table, isTrained))
     problems.add(ProblemClass::unsupported,
                  "the model has no parameter that is trained");
-  if (failed(StepBuilder(module, recipe, table, problems).run()))
+  StepBuilder builder(module, recipe, table, problems);
+  if (failed(builder.run()))
     return failure();
-  return table;
+  std::vector<std::string> lines;
+  for (const Parameter &row : table)
+    lines.push_back(describe(row));
+  for (const DropoutSite &site : builder.getDropouts())
+    lines.push_back(describe(site));
+  return lines;
 }
 
 } // namespace tcc::train

@@ -384,9 +384,8 @@ static const Key kKeys[] = {
 };
 
 static const PatternTable kPatternTables[] = {
-    {"init", "normal uniform kaiming xavier zeros ones",
-     "values of these parameters at the start"},
-    {"dropout", "", "probability, instead of the model's"},
+    {"init", "normal uniform kaiming xavier zeros ones"},
+    {"dropout", "", &kUnit},
 };
 llvm::ArrayRef<Key> tcc::train::getKeys() { return kKeys; }
 

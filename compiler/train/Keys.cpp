@@ -86,6 +86,10 @@ std::string Key::describeValues() const {
   return text;
 }
 
+std::string PatternTable::describeValues() const {
+  return range ? std::string("number ") + range->description : joinWords(words);
+}
+
 /// What there is to say about a key besides its values and default.
 static std::string describeUse(const Key &key) {
   llvm::SmallVector<std::string> parts;

@@ -72,8 +72,11 @@ const Key *findKey(llvm::StringRef name);
 /// Tables whose keys are patterns, in quotes: [init] and [dropout].
 struct PatternTable {
   const char *name;
-  /// The values, in the order of the enumerators; empty: none yet.
-  const char *words, *summary;
+  /// The values, in the order of the enumerators; empty: numbers of the range.
+  const char *words;
+  const Range *range = nullptr;
+
+  std::string describeValues() const;
 };
 llvm::ArrayRef<PatternTable> getPatternTables();
 

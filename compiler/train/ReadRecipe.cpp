@@ -56,6 +56,14 @@ static std::string printValue(const toml::node &node) {
   return node.is_table() ? "a table" : "a date or time";
 }
 
+static std::optional<double> readNumber(const toml::node &node) {
+  if (const auto *integer = node.as_integer())
+    return double(integer->get());
+  if (const auto *number = node.as_floating_point())
+    return number->get();
+  return std::nullopt;
+}
+
 namespace {
 
 class RecipeReader {
@@ -215,16 +223,18 @@ void RecipeReader::readOverride(const PatternTable &kind, StringRef pattern,
     return reading.fail(line,
                         name + " is a table: quote patterns that have dots");
   auto words = splitWords(kind.words);
-  if (words.empty())
-    return reading.refuse(line, name + " = " + printValue(node) +
-                                    " is not supported yet");
   auto value = node.value<std::string_view>();
   auto word = llvm::find(words, StringRef(value.value_or("")));
-  if (word == words.end())
+  std::optional<double> number = readNumber(node);
+  if (kind.range ? !number || !kind.range->contains(*number)
+                 : word == words.end())
     return reading.fail(line, name + " is " + printValue(node) + ", expected " +
-                                  joinWords(kind.words));
-  recipe.init.push_back(
-      {{pattern.str(), line}, Initializer(word - words.begin())});
+                                  kind.describeValues());
+  Pattern glob{pattern.str(), line};
+  if (kind.range)
+    recipe.dropout.push_back({glob, *number});
+  else
+    recipe.init.push_back({glob, Initializer(word - words.begin())});
 }
 
 // --- Keys --------------------------------------------------------------------
@@ -255,14 +265,6 @@ void RecipeReader::readKey(const Key &key, const toml::node &node) {
                          : "";
   reading.refuse(line, std::string(key.name) + " = " + printValue(node) +
                            " is not supported yet" + only);
-}
-
-static std::optional<double> readNumber(const toml::node &node) {
-  if (const auto *integer = node.as_integer())
-    return double(integer->get());
-  if (const auto *number = node.as_floating_point())
-    return number->get();
-  return std::nullopt;
 }
 
 bool RecipeReader::assign(const Key &key, const toml::node &node, double *to) {

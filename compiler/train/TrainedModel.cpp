@@ -1,5 +1,6 @@
 #include "compiler/train/TrainedModel.h"
 
+#include "compiler/train/Dropouts.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 
 using namespace mlir;
@@ -139,15 +140,22 @@ IRMapping TrainedModel::addInputs(StepFunction &step) {
 
 /// What main returns, computed in the step.
 SmallVector<Value> TrainedModel::cloneModel(StepFunction &step,
-                                            IRMapping mapping) {
+                                            IRMapping mapping,
+                                            bool isTraining) {
   mapWeights(step, mapping);
   Block &body = main.getBody().front();
   for (Operation &op : body.without_terminator())
     if (op.getNumResults() == 0 || !mapping.contains(op.getResult(0)))
       step.getBuilder().clone(op, mapping);
-  return llvm::map_to_vector(
-      body.getTerminator()->getOperands(),
-      [&](Value value) { return mapping.lookup(value); });
+  // Holds the results while dropouts are replaced.
+  Operation *end = step.getBuilder().clone(*body.getTerminator(), mapping);
+  if (isTraining)
+    applyDropouts(step);
+  else
+    eraseDropouts(step);
+  SmallVector<Value> results(end->getOperands());
+  end->erase();
+  return results;
 }
 
 /// The input that holds the targets: one of the model's, if it has the name.
@@ -177,7 +185,7 @@ Forward TrainedModel::emit(StepFunction &step, bool isTraining) {
   IRMapping inputs = addInputs(step);
   Value targets = target ? addTarget(step, inputs) : Value();
   Forward forward;
-  forward.results = cloneModel(step, inputs);
+  forward.results = cloneModel(step, inputs, isTraining);
   if (isTraining)
     forward.statistics = trainBatchNorms(
         step.getBody(), [&](BatchNormOp op) { return isTrainedNorm(step, op); },
@@ -202,7 +210,8 @@ bool TrainedModel::isTrainedNorm(StepFunction &step, BatchNormOp op) {
 }
 
 void TrainedModel::emitPrediction(StepFunction &step) {
-  SmallVector<Value> results = cloneModel(step, addInputs(step));
+  SmallVector<Value> results = cloneModel(step, addInputs(step),
+                                          /*isTraining=*/false);
   for (auto [i, value] : llvm::enumerate(results))
     step.addOutput(getResultName(main, i), value);
 }

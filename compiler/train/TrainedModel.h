@@ -35,7 +35,7 @@ public:
   /// The model's inputs and outputs become those of `step`.
   void emitPrediction(StepFunction &step);
   /// The model and its loss, with the target as a further input. In training
-  /// batch norms follow the batch.
+  /// batch norms follow the batch, and dropouts drop.
   Forward emit(StepFunction &step, bool isTraining);
   /// Erases the function that the model came in.
   void erase() { main.erase(); }
@@ -48,8 +48,8 @@ private:
   mlir::IRMapping addInputs(StepFunction &step);
   mlir::Value addTarget(StepFunction &step, const mlir::IRMapping &inputs);
   void mapWeights(StepFunction &step, mlir::IRMapping &mapping);
-  llvm::SmallVector<mlir::Value> cloneModel(StepFunction &step,
-                                            mlir::IRMapping mapping);
+  llvm::SmallVector<mlir::Value>
+  cloneModel(StepFunction &step, mlir::IRMapping mapping, bool isTraining);
   bool isTrainedNorm(StepFunction &step, graph::BatchNormOp op);
 
   mlir::func::FuncOp main;

@@ -29,14 +29,18 @@ struct Scope {
 class GraphImporter {
 public:
   GraphImporter(mlir::OpBuilder &builder, Sizes &sizes, WeightStore &weights,
-                LiteralReader &reader, Problems &problems)
+                LiteralReader &reader, Problems &problems, bool isTraining)
       : builder(builder), sizes(sizes), weights(weights), reader(reader),
-        problems(problems) {}
+        problems(problems), isTraining(isTraining) {}
 
   mlir::OpBuilder &getBuilder() { return builder; }
   Sizes &getSizes() { return sizes; }
   TensorPool &getPool() { return pool; }
   Problems &getProblems() { return problems; }
+  /// The model is to be trained.
+  bool trains() const { return isTraining; }
+  /// A number that no other dropout has.
+  int64_t numberDropout() { return dropoutCount++; }
 
   void addFunctions(const onnx::ModelProto &model);
   /// What `graph` says about its tensors; it must outlive the importer.
@@ -84,6 +88,9 @@ public:
   std::string qualify(const std::string &name) const {
     return current->path + name;
   }
+  /// The path of the module that `node` is of, as PyTorch's exporter recorded
+  /// it; empty if it did not, or for the outermost one.
+  static std::string getModulePath(const onnx::NodeProto &node);
   /// To be called before ops are erased.
   void forgetEvaluated() { evaluated.clear(); }
   /// The attribute form of a small literal.
@@ -132,6 +139,7 @@ private:
   WeightStore &weights;
   LiteralReader &reader;
   Problems &problems;
+  bool isTraining;
   TensorPool pool;
   mlir::Block *entry = nullptr;
   /// The last op of those that depend on no input.
@@ -148,7 +156,7 @@ private:
   llvm::StringMap<Function> functions;
   llvm::StringMap<const onnx::ValueInfoProto *> valueInfos;
   int depth = 0;
-  int64_t nodeCount = 0;
+  int64_t nodeCount = 0, dropoutCount = 0;
 };
 
 } // namespace tcc::onnx_import

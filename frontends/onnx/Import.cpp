@@ -49,7 +49,8 @@ public:
       : proto(std::move(proto)), options(options), problems(problems),
         builder(context), sizes(context),
         reader(context, folder, this->proto, options.readWeights),
-        importer(builder, sizes, model.weights, reader, problems) {}
+        importer(builder, sizes, model.weights, reader, problems,
+                 options.trains) {}
 
   FailureOr<Model> run();
 

@@ -14,14 +14,14 @@ static const OpRow *findIn(llvm::ArrayRef<OpRow> rows, llvm::StringRef domain,
 const OpRow *findOp(llvm::StringRef domain, llvm::StringRef name,
                     int64_t version) {
   llvm::ArrayRef<OpRow> families[] = {
-      getPointwiseOps(),     getCastOps(),        getReductionOps(),
-      getContractionOps(),   getConvolutionOps(), getPoolingOps(),
-      getNormalizationOps(), getMovementOps(),    getShapeOps(),
-      getRearrangementOps(), getResizeOps(),      getIndexingOps(),
-      getControlOps(),       getSequenceOps(),    getRecurrentOps(),
-      getQuantizationOps(),  getLossOps(),        getSignalOps(),
-      getSamplingOps(),      getRegionOps(),      getAttentionOps(),
-      getDecodingOps()};
+      getPointwiseOps(),     getCastOps(),         getReductionOps(),
+      getContractionOps(),   getConvolutionOps(),  getPoolingOps(),
+      getNormalizationOps(), getMovementOps(),     getShapeOps(),
+      getRearrangementOps(), getResizeOps(),       getIndexingOps(),
+      getRandomOps(),        getControlOps(),      getSequenceOps(),
+      getRecurrentOps(),     getQuantizationOps(), getLossOps(),
+      getSignalOps(),        getSamplingOps(),     getRegionOps(),
+      getAttentionOps(),     getDecodingOps()};
   for (llvm::ArrayRef<OpRow> rows : families)
     if (const OpRow *row = findIn(rows, domain, name, version))
       return row;

@@ -41,6 +41,7 @@ llvm::ArrayRef<OpRow> getShapeOps();
 llvm::ArrayRef<OpRow> getRearrangementOps();
 llvm::ArrayRef<OpRow> getResizeOps();
 llvm::ArrayRef<OpRow> getIndexingOps();
+llvm::ArrayRef<OpRow> getRandomOps();
 llvm::ArrayRef<OpRow> getControlOps();
 llvm::ArrayRef<OpRow> getSequenceOps();
 llvm::ArrayRef<OpRow> getRecurrentOps();

@@ -259,26 +259,6 @@ static void importIdentity(Node &node) {
     node.setTensor(0, source);
 }
 
-/// Inference drops nothing; the mask is then all true.
-static void importDropout(Node &node) {
-  bool isTraining = node.getVersion() >= 12 && node.hasInput(2);
-  if (isTraining) {
-    auto mode = node.requireInt(2, "training_mode", 0);
-    bool hasRatio = mode && *mode != 0 && node.hasInput(1);
-    auto ratio = hasRatio ? node.requireFloats(1, "a ratio") : std::nullopt;
-    bool dropsNothing = ratio && ratio->size() == 1 && ratio->front() == 0;
-    if (!mode || (*mode != 0 && !dropsNothing))
-      return (void)node.unsupported("dropout in training mode");
-  }
-  importIdentity(node);
-  if (!node.hasOutput(1) || !node.tensor(0))
-    return;
-  Type maskType = node.getVersion() >= 10
-                      ? Type(IntegerType::get(node.getContext(), 1))
-                      : node.elementType(0);
-  node.setResult(1, node.broadcast(node.constant(1, maskType), node.shape(0)));
-}
-
 using graph::CompareKind;
 
 static constexpr int64_t last = kLastOpset;
@@ -303,7 +283,6 @@ static const OpRow rows[] = {
     {"Cos", 7, last, importUnary<graph::CosOp>},
     {"Cosh", 9, last, importUnary<graph::CoshOp>},
     {"Div", 7, last, importArithmetic<graph::DivOp, SizeOp::div>},
-    {"Dropout", 7, last, importDropout},
     {"Elu", 6, last, importElu},
     {"Equal", 7, last, importCompare<CompareKind::eq, SizeCompare::eq>},
     {"Erf", 9, last, importUnary<graph::ErfOp>},

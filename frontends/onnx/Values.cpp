@@ -58,14 +58,30 @@ WeightRole GraphImporter::getRole(StringRef name) const {
       .Default(WeightRole::unknown);
 }
 
-/// Folded tensors list their sources as Python does: ['a', 'b'].
+/// The items of a list as Python prints it: ['a', 'b'].
+static std::vector<std::string> readList(StringRef text) {
+  SmallVector<StringRef> parts;
+  std::vector<std::string> items;
+  text.split(parts, '\'');
+  for (size_t i = 1; i < parts.size(); i += 2)
+    items.push_back(parts[i].str());
+  return items;
+}
+
 void GraphImporter::describeOrigin(Weight &weight, StringRef name) const {
   weight.role = getRole(name);
-  SmallVector<StringRef> parts;
-  findMetadata(valueInfos, name, "pkg.onnxscript.optimizer.folded_from")
-      .split(parts, '\'');
-  for (size_t i = 1; i < parts.size(); i += 2)
-    weight.sources.push_back(parts[i].str());
+  weight.sources = readList(
+      findMetadata(valueInfos, name, "pkg.onnxscript.optimizer.folded_from"));
+}
+
+/// Modules are listed from the outermost one, the node itself at the end.
+std::string GraphImporter::getModulePath(const onnx::NodeProto &node) {
+  for (const auto &entry : node.metadata_props())
+    if (entry.key() == "pkg.torch.onnx.name_scopes") {
+      std::vector<std::string> scopes = readList(entry.value());
+      return scopes.size() < 2 ? "" : scopes[scopes.size() - 2];
+    }
+  return "";
 }
 
 // --- Weights and constants

@@ -3,7 +3,7 @@
 // tcc-import MODEL [--dim NAME=N] [--input-shape NAME=AxB]
 //            [--input-value NAME=V] [--output NAME] [--state OUT=IN]
 //            [--weights=none] [--quiet] [--show-weights] [--locations]
-//            [--evaluate DIR]
+//            [--train] [--evaluate DIR]
 //
 // --evaluate runs the reference evaluator on the elements in DIR/input_<i>.bin
 // and writes DIR/result_<i>.bin.
@@ -27,7 +27,7 @@ static cl::list<std::string> dims("dim"), shapes("input-shape"),
 static cl::opt<std::string> weights("weights", cl::init("embed")),
     folder("evaluate");
 static cl::opt<bool> isQuiet("quiet"), showWeights("show-weights"),
-    showLocations("locations");
+    showLocations("locations"), trains("train");
 
 /// Reads each text; ends the tool at a malformed one.
 template <typename T>
@@ -52,6 +52,7 @@ static tcc::ImportOptions makeOptions() {
   parseAll(states, tcc::tools::parseStatePair, options.states);
   options.outputs.assign(outputs.begin(), outputs.end());
   options.readWeights = weights != "none";
+  options.trains = trains;
   return options;
 }
 

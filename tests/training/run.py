@@ -42,16 +42,20 @@ def normal(*shape):
     return (RANDOM.standard_normal(shape) / math.sqrt(shape[-1])).astype("f4")
 
 
-def save_model(path, nodes, weights, input_shape):
-    """A model from 'x' to 'logits', of a symbolic batch."""
+def save_graph(path, nodes, weights, input_shape, output, output_shape):
+    """A model from 'x', of a symbolic batch."""
     graph = helper.make_graph(
         nodes,
         "model",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", *input_shape])],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", CLASSES])],
+        [helper.make_tensor_value_info(output, TensorProto.FLOAT, output_shape)],
         [numpy_helper.from_array(value, name) for name, value in weights.items()],
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), path)
+
+
+def save_model(path, nodes, weights, input_shape):
+    save_graph(path, nodes, weights, input_shape, "logits", ["batch", CLASSES])
 
 
 def save_cnn(path):
@@ -128,10 +132,10 @@ class Suite:
         self.tally.check(f"{tool} {arguments[0]}", done.code == code, f"{done.code}: {done.err}")
         return done
 
-    def compile(self, name, micro=MICRO):
+    def compile(self, name, micro=MICRO, text=None):
         recipe, package = self.path(f"{name}.{micro}.toml"), self.path(f"{name}.{micro}.tcc")
         with open(recipe, "w") as file:
-            file.write(RECIPE.format(micro=micro))
+            file.write(text or RECIPE.format(micro=micro))
         self.run("tcc", self.path(f"{name}.onnx"), f"--train={recipe}", "-o", package, "-q")
         return package
 

@@ -56,7 +56,7 @@ struct CompileReport {
   int exitCode = 0; // as `tcc --help` lists
   /// Lines for the user: all problems; what is worth knowing.
   std::vector<std::string> problems, notes;
-  /// Of a model that is trained: a line for each of its tensors.
+  /// Of a model that is trained: a line for each of its tensors and dropouts.
   std::vector<std::string> parameters;
   int64_t ops = 0, kernels = 0;
   int64_t arenaBytes = 0, arenaBoundBytes = 0, weightBytes = 0;

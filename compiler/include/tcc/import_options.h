@@ -42,6 +42,8 @@ struct ImportOptions {
   std::vector<StatePair> states;
   /// The size of the batch, where the model leaves it open and `dims` do too.
   int64_t batch = 1;
+  /// The model is to be trained: its dropouts stay ops.
+  bool trains = false;
   /// False leaves the weights out of the package: external data is not opened.
   bool readWeights = true;
 };

@@ -136,6 +136,15 @@ Value RandomOp::emitElement(OpBuilder &builder, Location loc,
   return emitter.mul(radius, emitter.emit<math::CosOp>(angle));
 }
 
+LogicalResult DropoutOp::inferReturnTypes(MLIRContext *context,
+                                          std::optional<Location>,
+                                          Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  auto type = cast<RankedTensorType>(adaptor.getX().getType());
+  types.assign({type, withElementType(type, IntegerType::get(context, 1))});
+  return success();
+}
+
 #define GET_OP_CLASSES
 #include "dialects/graph/Random.cpp.inc"
 

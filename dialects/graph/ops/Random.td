@@ -28,4 +28,21 @@ def Graph_RandomOp : Graph_Op<"random", [Pure,
   let hasVerifier = 1;
 }
 
+def Graph_DropoutOp : Graph_Op<"dropout", [Pure, InferTypeOpAdaptor]> {
+  let summary = "where a model drops elements in training";
+  let description = [{
+    `result` is x and `mask` all true: nothing is dropped unless a training step
+    puts random numbers in the place of the op, which has no kernel. Then an
+    element is dropped with probability `p`, which the recipe may change for the
+    `site`. `key` tells the ops of a model apart.
+
+    Example: `%y, %kept = graph.dropout %x {key = 0, p = 0.1, site = "drop"}
+      : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xi1>)`
+  }];
+  let arguments = (ins Graph_FloatTensor:$x, F64Attr:$p, StrAttr:$site,
+                       I64Attr:$key);
+  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$mask);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+}
+
 #endif // TCC_GRAPH_RANDOM

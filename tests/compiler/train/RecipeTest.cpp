@@ -55,6 +55,9 @@ TEST(RecipeTest, ReadsAllTables) {
     [init]
     "z*" = "zeros"
     "a*" = "ones"
+    [dropout]
+    "z*" = 0
+    "*" = 0.25
   )");
   EXPECT_EQ(recipe.loss.kind, LossKind::CausalLm);
   EXPECT_EQ(recipe.optimizer.kind, OptimizerKind::AdamW);
@@ -73,6 +76,9 @@ TEST(RecipeTest, ReadsAllTables) {
   ASSERT_EQ(recipe.init.size(), 2u);
   EXPECT_EQ(recipe.init[0].pattern.text, "z*");
   EXPECT_EQ(recipe.init[1].value, Initializer::Ones);
+  ASSERT_EQ(recipe.dropout.size(), 2u);
+  EXPECT_EQ(recipe.dropout[0].pattern.text, "z*");
+  EXPECT_EQ(recipe.dropout[1].value, 0.25);
 }
 
 TEST(RecipeTest, DefaultsAreThoseOfTheOptimizer) {
@@ -127,8 +133,7 @@ TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
        {"parallel.data = 2", "parallel.data = 'auto'", "batch.micro = 'auto'",
         "memory.budget = '1GiB'", "memory.checkpoint = 'blocks'",
         "precision.loss_scale = 'dynamic'", "precision.keep_f32 = ['a']",
-        "batch.last = 'pad'", "numerics.spike_z = 3", "dropout.'*' = 0.1",
-        "data.path = 'x'"})
+        "batch.last = 'pad'", "numerics.spike_z = 3", "data.path = 'x'"})
     EXPECT_THAT(refuse(base + line),
                 ElementsAre(HasSubstr("not supported yet"), "exit 4"))
         << line;
@@ -185,7 +190,8 @@ TEST(RecipeTest, RefusesNumbersThatAreNone) {
   for (const char *line :
        {"optimizer.lr = nan", "optimizer.lr = inf", "optimizer.betas = [1, 0]",
         "optimizer.eps = '1'", "steps = 0", "batch.clip_norm = 0",
-        "batch.accumulate = 1.0", "params.ema = 1", "seed = 1979-05-27"})
+        "batch.accumulate = 1.0", "params.ema = 1", "seed = 1979-05-27",
+        "dropout.'*' = 1.1", "dropout.'*' = nan", "dropout.'*' = 'a'"})
     EXPECT_THAT(refuse(base + line),
                 ElementsAre(HasSubstr("expected"), "exit 3"))
         << line;

@@ -1,0 +1,147 @@
+#include "compiler/train/Dropouts.h"
+
+#include "compiler/decisions/Decisions.h"
+#include "dialects/graph/ops/TensorEmitter.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::train {
+
+static constexpr const char *kPasses = "step/passes";
+
+static std::string getSetting(StringRef site) {
+  return ("set/dropout." + site).str();
+}
+
+std::string describe(const DropoutSite &site) {
+  std::string text = "dropout " + site.name + ": ";
+  llvm::raw_string_ostream(text)
+      << llvm::format("%g", site.p)
+      << (site.isOfRecipe ? " (the recipe says so)" : " (the model says so)");
+  return text;
+}
+
+// --- Sites -------------------------------------------------------------------
+
+/// The site of `op`, one that there is or a new one.
+static void addToSite(DropoutOp op, std::vector<DropoutSite> &sites) {
+  std::string base = op.getSite().str(), name = base;
+  double p = op.getP().convertToDouble();
+  for (int i = 2;; ++i) {
+    auto same = llvm::find_if(
+        sites, [&](const DropoutSite &site) { return site.name == name; });
+    if (same == sites.end())
+      sites.push_back({name, p});
+    else if (same->p != p) {
+      name = base + "#" + std::to_string(i);
+      continue;
+    }
+    op.setSite(name);
+    return;
+  }
+}
+
+/// The first pattern that matches says what p is.
+static void setProbabilities(MutableArrayRef<DropoutSite> sites,
+                             const Recipe &recipe, Problems &problems) {
+  auto matches = [](const DropoutSite &site, const Override<double> &rule) {
+    return rule.pattern.matches(ParameterTraits{site.name});
+  };
+  std::string names;
+  for (const DropoutSite &site : sites)
+    names += (names.empty() ? "'" : ", '") + site.name + "'";
+  for (const Override<double> &rule : recipe.dropout)
+    if (llvm::none_of(sites, [&](auto &site) { return matches(site, rule); }))
+      problems.add(ProblemClass::badBytes,
+                   "line " + std::to_string(rule.pattern.line) +
+                       " of the recipe: no dropout matches '" +
+                       rule.pattern.text + "', " +
+                       (sites.empty() ? "the model has none"
+                                      : "the model has " + names));
+  for (DropoutSite &site : sites) {
+    auto rule = llvm::find_if(recipe.dropout,
+                              [&](auto &rule) { return matches(site, rule); });
+    if (rule != recipe.dropout.end())
+      site = {site.name, rule->value, true};
+  }
+}
+
+std::vector<DropoutSite> findDropouts(func::FuncOp main, const Recipe &recipe,
+                                      Problems &problems) {
+  std::vector<DropoutSite> sites;
+  main.walk([&](DropoutOp op) {
+    // Each iteration would drop the same elements.
+    if (op->getParentOfType<LoopOp>())
+      problems.add({ProblemClass::unsupported, getNodeName(op), "Dropout",
+                    "a dropout within a loop cannot be trained"});
+    addToSite(op, sites);
+  });
+  setProbabilities(sites, recipe, problems);
+  return sites;
+}
+
+void declareDropouts(VariableTable &table, ArrayRef<DropoutSite> sites) {
+  if (sites.empty())
+    return;
+  Builder builder(table.get("step/iteration").type.getContext());
+  table.declare(kPasses, VariableKind::step,
+                RankedTensorType::get({}, builder.getI64Type()), 0);
+  for (const DropoutSite &site : sites)
+    table.declare(getSetting(site.name), VariableKind::setting,
+                  RankedTensorType::get({}, builder.getF64Type()), site.p);
+}
+
+// --- Masks -------------------------------------------------------------------
+
+/// x / (1 - p) where a random number in [0, 1) is at least p, else 0.
+static void applyDropout(DropoutOp op, Value p, Value seed, Value passes) {
+  OpBuilder builder(op);
+  TensorEmitter emitter(builder, op.getLoc());
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  Type wide = type.getElementType().isF64() ? builder.getF64Type()
+                                            : builder.getF32Type();
+  auto spread = [&](Value scalar, RankedTensorType to) -> Value {
+    return emitter.emit<BroadcastOp>(to, emitter.castTo(scalar, to));
+  };
+  RankedTensorType numbers = withElementType(type, wide);
+  Expr random{emitter.emit<RandomOp>(numbers, RandomKind::uniform, seed, passes,
+                                     op.getKey()),
+              &emitter};
+  Expr kept = compare(CompareKind::ge, random, {spread(p, numbers), &emitter});
+  // Where all is dropped the factor is 0, not infinite: gradients are
+  // multiplied by it, too.
+  Expr q = 1.0 - Expr{p, &emitter};
+  Expr factor = select(q > 0, 1.0 / q, 0.0);
+  Expr x{op.getX(), &emitter};
+  Expr y = select(kept, x * Expr{spread(factor.value, type), &emitter}, 0.0);
+  op.replaceAllUsesWith(ValueRange{y.value, kept.value});
+}
+
+void applyDropouts(StepFunction &step) {
+  SmallVector<DropoutOp> ops;
+  step.getBody().walk([&](DropoutOp op) { ops.push_back(op); });
+  if (ops.empty())
+    return;
+  Value seed = step.read("step/seed"), passes = step.read(kPasses);
+  for (DropoutOp op : ops) {
+    applyDropout(op, step.read(getSetting(op.getSite())), seed, passes);
+    op.erase();
+  }
+  TensorEmitter emitter(step.getBuilder(), step.getLoc());
+  step.write(kPasses, emitter.emit<AddOp>(passes, emitter.splat(passes, 1)));
+}
+
+void eraseDropouts(StepFunction &step) {
+  step.getBody().walk([&](DropoutOp op) {
+    OpBuilder builder(op);
+    Value mask = TensorEmitter(builder, op.getLoc()).splat(op.getMask(), 1);
+    op.replaceAllUsesWith(ValueRange{op.getX(), mask});
+    op.erase();
+  });
+}
+
+} // namespace tcc::train
