@@ -1,6 +1,7 @@
 #include "compiler/train/Dropouts.h"
 
 #include "compiler/decisions/Decisions.h"
+#include "compiler/train/Keys.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -92,7 +93,8 @@ void declareDropouts(VariableTable &table, ArrayRef<DropoutSite> sites) {
                 RankedTensorType::get({}, builder.getI64Type()), 0);
   for (const DropoutSite &site : sites)
     table.declare(getSetting(site.name), VariableKind::setting,
-                  RankedTensorType::get({}, builder.getF64Type()), site.p);
+                  RankedTensorType::get({}, builder.getF64Type()), site.p,
+                  findPatternTable("dropout")->range->print());
 }
 
 // --- Masks -------------------------------------------------------------------

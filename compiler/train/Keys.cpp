@@ -2,6 +2,10 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
 
 using namespace tcc::train;
 
@@ -10,10 +14,27 @@ bool Range::contains(double value) const {
          (opensAtMax ? value < max : value <= max);
 }
 
+std::string Range::print() const {
+  constexpr double kMax = std::numeric_limits<double>::max();
+  bool isFreeBelow = min == -kMax, isFreeAbove = max == kMax;
+  std::string text = opensAtMin || isFreeBelow ? "(" : "[";
+  llvm::raw_string_ostream(text) << llvm::format(
+      "%g,%g", isFreeBelow ? -HUGE_VAL : min, isFreeAbove ? HUGE_VAL : max);
+  return text + (opensAtMax || isFreeAbove ? ")" : "]");
+}
+
 const Key *tcc::train::findKey(llvm::StringRef name) {
   const Key *key = llvm::find_if(
       getKeys(), [&](const Key &key) { return name == key.name; });
   return key == getKeys().end() ? nullptr : key;
+}
+
+const PatternTable *tcc::train::findPatternTable(llvm::StringRef name) {
+  const PatternTable *table =
+      llvm::find_if(getPatternTables(), [&](const PatternTable &table) {
+        return name == table.name;
+      });
+  return table == getPatternTables().end() ? nullptr : table;
 }
 
 llvm::StringRef Key::getTable() const {

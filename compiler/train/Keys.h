@@ -33,6 +33,8 @@ struct Range {
   const char *description;
 
   bool contains(double value) const;
+  /// As an interval, "[0,1)", that tcc-run checks values of --set with.
+  std::string print() const;
 };
 
 struct Key {
@@ -79,6 +81,7 @@ struct PatternTable {
   std::string describeValues() const;
 };
 llvm::ArrayRef<PatternTable> getPatternTables();
+const PatternTable *findPatternTable(llvm::StringRef name);
 
 /// The words of a list that is separated by spaces.
 llvm::SmallVector<llvm::StringRef> splitWords(llvm::StringRef list);

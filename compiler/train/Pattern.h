@@ -34,7 +34,6 @@ struct Pattern {
 
 using Patterns = std::vector<Pattern>;
 
-bool matchesGlob(llvm::StringRef glob, llvm::StringRef text);
 /// True if one of `patterns` matches.
 bool matchesAny(llvm::ArrayRef<Pattern> patterns,
                 const ParameterTraits &parameter);

@@ -135,15 +135,13 @@ void RecipeReader::readTable(const toml::table &table, StringRef path) {
 void RecipeReader::readEntry(StringRef path, StringRef name,
                              const toml::node &node) {
   std::string full = join(path, name);
-  auto patterns = llvm::find_if(
-      getPatternTables(), [&](auto &table) { return full == table.name; });
   if (name.contains('.'))
     return refuseUnknown(path, name, getLine(node));
   if (const Key *key = findKey(full))
     return readKey(*key, node);
   if (full == "optimizer.group")
     return readGroups(node);
-  if (patterns != getPatternTables().end())
+  if (const PatternTable *patterns = findPatternTable(full))
     return readPatterns(*patterns, node);
   if (full == "data" || full == "eval")
     return reading.refuse(getLine(node), "[" + full +

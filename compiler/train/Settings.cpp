@@ -17,18 +17,18 @@ struct SettingDeclaration {
   VariableTable &table;
   Builder builder;
   std::string name;
-  std::string words; ///< where positions of words are values
+  std::string values; ///< words, or the interval of numbers
 
   void declare(Type elementType, double value) {
     table.declare(name, VariableKind::setting,
-                  RankedTensorType::get({}, elementType), value, words);
+                  RankedTensorType::get({}, elementType), value, values);
   }
   void operator()(double *value) { declare(builder.getF64Type(), *value); }
   void operator()(int64_t *value) {
     declare(builder.getI64Type(), double(*value));
   }
   void operator()(bool *value) {
-    words = "false true";
+    values = "false true";
     declare(builder.getI64Type(), *value);
   }
   void operator()(WordField word) {
@@ -36,11 +36,11 @@ struct SettingDeclaration {
   }
   void operator()(Betas *betas) {
     auto type = RankedTensorType::get({2}, builder.getF64Type());
-    auto values = DenseElementsAttr::get(type, ArrayRef<double>(*betas));
-    auto emit = [values](OpBuilder &builder, Location loc, RankedTensorType) {
-      return builder.create<ConstantOp>(loc, values).getResult();
+    auto elements = DenseElementsAttr::get(type, ArrayRef<double>(*betas));
+    auto emit = [elements](OpBuilder &builder, Location loc, RankedTensorType) {
+      return builder.create<ConstantOp>(loc, elements).getResult();
     };
-    table.declare({name, VariableKind::setting, type, "", emit});
+    table.declare({name, VariableKind::setting, type, values, emit});
   }
   /// Only a group's values may be absent as variables, too.
   template <typename T> void operator()(std::optional<T> *value) {
@@ -53,6 +53,11 @@ struct SettingDeclaration {
 };
 
 } // namespace
+
+/// What the key's variable has for its owner.
+static std::string getValues(const Key &key) {
+  return key.range ? key.range->print() : key.words;
+}
 
 static bool isSetting(const Key &key, StringRef optimizer) {
   // The seed is a part of the step's state.
@@ -70,16 +75,20 @@ void tcc::train::declareSettings(VariableTable &table, const Recipe &given) {
     if (!isSetting(key, optimizer) || key.getTable() == "optimizer.group")
       continue;
     std::string name = getVariableName(key.getSettingName());
-    std::visit(SettingDeclaration{table, builder, name, key.words},
+    std::visit(SettingDeclaration{table, builder, name, getValues(key)},
                key.field(recipe));
   }
   for (auto [i, group] : llvm::enumerate(recipe.optimizer.groups)) {
     std::string prefix = getVariableName("group." + std::to_string(i)) + ".";
+    auto declare = [&](StringRef key, auto *value) {
+      std::string values =
+          getValues(*findKey(("optimizer.group." + key).str()));
+      SettingDeclaration{table, builder, prefix + key.str(), values}(value);
+    };
     if (group.weightDecay)
-      SettingDeclaration{table, builder, prefix + "weight_decay",
-                         ""}(&*group.weightDecay);
+      declare("weight_decay", &*group.weightDecay);
     if (group.betas)
-      SettingDeclaration{table, builder, prefix + "betas", ""}(&*group.betas);
+      declare("betas", &*group.betas);
   }
 }
 

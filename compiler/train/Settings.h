@@ -1,8 +1,9 @@
 //===- Settings.h - Run-time values of a recipe -----------------*- C++ -*-===//
 //
 // What `--set` changes: variables `set/KEY`, numbers as f64 scalars, integers,
-// booleans and the positions of words as i64 scalars, betas as two f64. Words
-// stand in the place of the variable's owner, separated by spaces.
+// booleans and the positions of words as i64 scalars, betas as two f64. In the
+// place of the variable's owner stand the words, separated by spaces, or the
+// interval that numbers are in.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_TRAIN_SETTINGS_H

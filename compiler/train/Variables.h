@@ -26,7 +26,8 @@ struct Variable {
   std::string name;
   graph::VariableKind kind;
   mlir::RankedTensorType type;
-  std::string owner; ///< the parameter of a slot or gradient
+  /// The parameter of a slot or gradient; what values a setting may have.
+  std::string owner;
   Initial initial;
 };
 

@@ -148,7 +148,8 @@ def Graph_VariableAttr : AttrDef<Graph_Dialect, "Variable"> {
   let mnemonic = "variable";
   let summary = "a tensor of a session: its name, kind and type";
   let description = [{
-    `owner` is the parameter that a slot or gradient belongs to, else empty.
+    `owner` is the parameter that a slot or gradient belongs to, or what values a
+    setting may have (words, or an interval), else empty.
 
     Example: `#graph.variable<"exp_avg/fc.bias", slot, tensor<8xf32>, "fc.bias">`
   }];

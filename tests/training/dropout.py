@@ -120,9 +120,13 @@ def test_batches(suite, package):
 
 def test_probabilities(suite, package):
     """p is a setting, from 0 to 1; where all is dropped nothing changes."""
+    for bad in ("dropout.a=1.1", "dropout.a=nan", "dropout.c=0"):
+        suite.train(package, "ones.npz", 1, "--set", bad, code=2)
     before, _ = train(suite, package, 1, "--set", "lr=0")
     state, _ = train(suite, package, 1, "--set", "dropout.a=1", "--set", "dropout.b=0")
     suite.tally.check("p = 1", np.array_equal(weight(state, "a"), weight(before, "a")))
+    state, _ = train(suite, package, 1, "--set", "dropout.*=1", "--set", "dropout.b=0")
+    suite.tally.check("p = 1 by a pattern", np.array_equal(weight(state, "a"), weight(before, "a")))
     suite.tally.check("p = 0", np.array_equal(weight(state, "b"), weight(before, "b") - 1))
 
 

@@ -215,7 +215,9 @@ def test_settings(suite, package):
     """Settings are numbers, lists and words; without a rate nothing is learned."""
     suite.train(package, "cnn.npz", 1, "--set", "betas=0.8,0.9", "--set", "seed=4", "--set",
                 "schedule.kind=cosine", "--set", "schedule.three_phase=true")  # fmt: skip
-    for bad in ("schedule.kind=steep", "betas=0.8", "accumulate=0", "optimizer.kind=sgd"):
+    for bad in ("schedule.kind=steep", "betas=0.8", "betas=0.8,1", "accumulate=0", "lr=-1",
+                "lr=nan", "clip_norm=0", "on_nan=", "optimizer.kind=sgd", "*.nothing=1",
+                "schedule.*=cosine"):  # fmt: skip
         suite.train(package, "cnn.npz", 1, "--set", bad, code=2)
     skipped = suite.train(package, "nan.npz", 6, "--no-shuffle", "--set", "on_nan=skip")
     suite.tally.check("skipped", skipped["step/updates"][0] == 5, str(skipped["step/updates"]))
@@ -226,6 +228,7 @@ def test_settings(suite, package):
 
 
 def main():
+                "clip_*=inf", "--set",
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(tally, folder)

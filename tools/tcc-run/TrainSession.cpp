@@ -1,5 +1,6 @@
 #include "tools/tcc-run/TrainSession.h"
 
+#include "runtime/base/Glob.h"
 #include "runtime/package/SizeExpr.h"
 #include "runtime/train/Checkpoint.h"
 #include "tools/cli/CommandLine.h"
@@ -7,6 +8,7 @@
 
 #include <charconv>
 #include <cstring>
+#include <limits>
 
 using namespace tcc;
 using namespace tcc::tools;
@@ -49,11 +51,52 @@ static std::vector<std::string> listKeys(const Variables &variables) {
   return keys;
 }
 
-/// The variable of a key, if it may change at run time.
-static std::optional<size_t> findSetting(const Variables &variables,
-                                         const std::string &key) {
+/// The variables of a key, or of all keys that it is a pattern for.
+static std::vector<size_t> findSettings(const Variables &variables,
+                                        const std::string &key) {
   auto index = variables.find(concat(kSettingPrefix, key));
-  return index || key != "seed" ? index : variables.find("step/seed");
+  if (!index && key == "seed")
+    index = variables.find("step/seed");
+  if (index)
+    return {*index};
+  std::vector<size_t> found;
+  std::string pattern = concat(kSettingPrefix, key);
+  for (size_t i = 0; i < variables.size(); ++i)
+    if (matchesGlob(pattern, variables.describe(i).name()->string_view()))
+      found.push_back(i);
+  return found;
+}
+
+/// The numbers that a setting may have; NaN is in none.
+struct Interval {
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  bool opensAtMin = false, opensAtMax = false;
+
+  bool contains(double value) const {
+    return (opensAtMin ? value > min : value >= min) &&
+           (opensAtMax ? value < max : value <= max);
+  }
+};
+
+/// What stands in the place of a setting's owner: "[MIN,MAX]", or round
+/// brackets at open ends. Words are no interval.
+static std::optional<Interval> parseInterval(std::string_view text) {
+  size_t comma = text.find(',');
+  if (comma == std::string_view::npos || text.size() < 5 ||
+      !std::strchr("[(", text.front()) || !std::strchr("])", text.back()))
+    return std::nullopt;
+  Interval interval;
+  auto read = [](std::string_view number, double &to) {
+    const char *end = number.data() + number.size();
+    return std::from_chars(number.data(), end, to).ptr == end;
+  };
+  if (!read(text.substr(1, comma - 1), interval.min) ||
+      !read(text.substr(comma + 1, text.size() - comma - 2), interval.max))
+    return std::nullopt;
+  interval.opensAtMin = text.front() == '(';
+  interval.opensAtMax = text.back() == ')';
+  return interval;
 }
 
 static Status refuseKey(const std::string &key, const Variables &variables) {
@@ -68,25 +111,27 @@ static Status refuseKey(const std::string &key, const Variables &variables) {
 }
 
 template <typename T>
-static bool storeNumber(std::string_view text, std::span<std::byte> bytes) {
+static bool storeNumber(std::string_view text, const Interval &interval,
+                        std::span<std::byte> bytes) {
   T value = 0;
   const char *end = text.data() + text.size();
   auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || rest != end || bytes.size() != sizeof(value))
+  if (error != std::errc() || rest != end || bytes.size() != sizeof(value) ||
+      !interval.contains(double(value)))
     return false;
   std::memcpy(bytes.data(), &value, sizeof(value));
   return true;
 }
 
 static bool storeElement(DType dtype, std::string_view text,
-                         std::span<std::byte> bytes) {
+                         const Interval &interval, std::span<std::byte> bytes) {
   switch (dtype) {
   case DType::f64:
-    return storeNumber<double>(text, bytes);
+    return storeNumber<double>(text, interval, bytes);
   case DType::f32:
-    return storeNumber<float>(text, bytes);
+    return storeNumber<float>(text, interval, bytes);
   case DType::i64:
-    return storeNumber<int64_t>(text, bytes);
+    return storeNumber<int64_t>(text, interval, bytes);
   default:
     return false;
   }
@@ -106,27 +151,54 @@ static bool storeWord(std::string_view words, std::string_view word,
   return false;
 }
 
-/// False unless `text` has a number for each element.
+/// False unless `text` has a number in the interval for each element.
 static bool storeList(DType dtype, std::string_view text,
-                      std::span<std::byte> bytes) {
+                      const Interval &interval, std::span<std::byte> bytes) {
   size_t step = traitsOf(dtype).bytes;
   for (size_t at = 0; at < bytes.size(); at += step) {
     std::string_view element = text.substr(0, text.find(','));
-    if (!storeElement(dtype, element, bytes.subspan(at, step)))
+    if (!storeElement(dtype, element, interval, bytes.subspan(at, step)))
       return false;
     text.remove_prefix(std::min(text.size(), element.size() + 1));
   }
   return text.empty();
 }
 
+/// What a setting may be, where that is not empty.
+static std::string_view getValues(const format::Variable &variable) {
+  bool isSetting = variable.kind() == VariableKind::setting;
+  return isSetting && variable.owner() ? variable.owner()->string_view() : "";
+}
+
 static std::string describeValues(const format::Variable &variable,
                                   size_t count) {
-  if (variable.owner() && !variable.owner()->string_view().empty())
-    return concat("one of: ", variable.owner()->string_view());
+  std::string_view values = getValues(variable);
+  bool isInterval = parseInterval(values).has_value();
+  if (!values.empty() && !isInterval)
+    return concat("one of: ", values);
   std::string_view type = traitsOf(variable.dtype()).name;
-  return count == 1
-             ? concat("a number (", type, ")")
-             : concat(count, " numbers (", type, ") with commas between them");
+  return concat(count == 1 ? concat("a number (", type, ")")
+                           : concat(count, " numbers (", type,
+                                    ") with commas between them"),
+                isInterval ? concat(" in ", values) : "");
+}
+
+static Status store(Variables &variables, size_t index, std::string_view text,
+                    const std::string &setting) {
+  const format::Variable &variable = variables.describe(index);
+  std::vector<std::byte> bytes(variables.bytes(index).size());
+  std::string_view values = getValues(variable);
+  std::optional<Interval> interval =
+      values.empty() ? Interval() : parseInterval(values);
+  bool isStored = interval ? storeList(variable.dtype(), text, *interval, bytes)
+                           : storeWord(values, text, bytes);
+  if (!isStored)
+    return makeError(
+        Code::Usage, "--set '", setting, "': expected ",
+        describeValues(variable,
+                       bytes.size() / traitsOf(variable.dtype()).bytes));
+  std::ranges::copy(bytes, variables.bytes(index).begin());
+  return Status();
 }
 
 Status tools::applySetting(TrainingSession &session,
@@ -135,23 +207,15 @@ Status tools::applySetting(TrainingSession &session,
   if (at == std::string::npos || at == 0)
     return makeError(Code::Usage, "--set '", setting, "', expected KEY=VALUE");
   std::string key = setting.substr(0, at);
-  std::string_view value = std::string_view(setting).substr(at + 1);
-  Variables &variables = session.variables();
-  auto index = findSetting(variables, key);
-  if (!index)
-    return refuseKey(key, variables);
-  const format::Variable &variable = variables.describe(*index);
-  std::vector<std::byte> bytes(variables.bytes(*index).size());
-  bool isWord = variable.owner() && !variable.owner()->string_view().empty();
-  bool isStored = isWord
-                      ? storeWord(variable.owner()->string_view(), value, bytes)
-                      : storeList(variable.dtype(), value, bytes);
-  if (!isStored)
-    return makeError(
-        Code::Usage, "--set '", setting, "': expected ",
-        describeValues(variable,
-                       bytes.size() / traitsOf(variable.dtype()).bytes));
-  std::ranges::copy(bytes, variables.bytes(*index).begin());
+  std::vector<size_t> found = findSettings(session.variables(), key);
+  if (found.empty())
+    return refuseKey(key, session.variables());
+  for (size_t index : found)
+    if (Status status =
+            store(session.variables(), index,
+                  std::string_view(setting).substr(at + 1), setting);
+        !status.ok())
+      return status;
   return Status();
 }
 

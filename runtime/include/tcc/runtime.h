@@ -300,7 +300,8 @@ typedef struct tcc_variable {
   const int64_t *shape;
   tcc_variable_kind kind;
   const char *owner; /* the parameter of a slot or gradient; the words of a
-                        setting that is a position among them; else "" */
+                        setting that is a position among them, the interval,
+                        as "[0,1)", of one that is a number; else "" */
 } tcc_variable;
 
 /* Called after each update in the thread that made it. */

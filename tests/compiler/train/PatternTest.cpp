@@ -1,8 +1,10 @@
 #include "compiler/train/Pattern.h"
+#include "runtime/base/Glob.h"
 
 #include "gtest/gtest.h"
 
 using namespace tcc::train;
+using tcc::runtime::matchesGlob;
 
 namespace {
 

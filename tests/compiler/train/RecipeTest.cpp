@@ -248,6 +248,14 @@ TEST(RecipeTest, DefaultsAreAsDescribed) {
   }
 }
 
+TEST(RecipeTest, PrintsRangesAsIntervals) {
+  EXPECT_EQ(findKey("batch.clip_norm")->range->print(), "(0,inf]");
+  EXPECT_EQ(findKey("optimizer.betas")->range->print(), "[0,1)");
+  EXPECT_EQ(findKey("optimizer.lr")->range->print(), "[0,inf)");
+  EXPECT_EQ(findKey("seed")->range->print(), "(-inf,inf)");
+  EXPECT_EQ(findPatternTable("dropout")->range->print(), "[0,1]");
+}
+
 TEST(RecipeTest, DocumentsEachKey) {
   std::ifstream file(TCC_DOCS "/training.md");
   std::stringstream text;

@@ -146,7 +146,7 @@ TEST(UpdateTest, SettingsAreRead) {
   EXPECT_EQ(program.getMetric("lr"), 1);
   EXPECT_EQ(program.describe("set/on_nan").owner, "stop skip");
   EXPECT_EQ(program.describe("set/schedule.three_phase").owner, "false true");
-  EXPECT_EQ(program.describe("set/lr").owner, "");
+  EXPECT_EQ(program.describe("set/lr").owner, "[0,inf)");
   EXPECT_FALSE(program.has("set/betas"));
   EXPECT_FALSE(program.has("set/momentum"));
 }
