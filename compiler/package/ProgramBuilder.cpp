@@ -151,10 +151,13 @@ std::vector<std::byte> ProgramBuilder::build() {
   auto entries = fbb.CreateVector(buildEntries());
   auto metadata = fbb.CreateVector(buildMetadata());
   auto variables = fbb.CreateVector(buildVariables());
+  auto recipe =
+      module->getAttrOfType<StringAttr>(graph::GraphDialect::kRecipeAttr);
+  auto recipeText = fbb.CreateString(recipe ? recipe.str() : "");
   format::FinishProgramBuffer(
       fbb, format::CreateProgram(fbb, producer, symbols, constants,
                                  modelTensors, kernelTable, variants, entries,
-                                 metadata, variables));
+                                 metadata, variables, recipeText));
   auto *data = reinterpret_cast<const std::byte *>(fbb.GetBufferPointer());
   return {data, data + fbb.GetSize()};
 }

@@ -2,6 +2,7 @@
 
 #include "compiler/train/Dropouts.h"
 #include "compiler/train/Initialize.h"
+#include "compiler/train/Keys.h"
 #include "compiler/train/TrainedModel.h"
 #include "compiler/train/Update.h"
 #include "dialects/graph/ops/TensorEmitter.h"
@@ -126,6 +127,8 @@ void StepBuilder::setVariables() {
         variable.kind, variable.type, builder.getStringAttr(variable.owner)));
   module->setAttr(GraphDialect::kVariablesAttr,
                   builder.getArrayAttr(attributes));
+  module->setAttr(GraphDialect::kRecipeAttr,
+                  builder.getStringAttr(listCompiledKeys(recipe)));
 }
 
 // --- Parts of steps ----------------------------------------------------------

@@ -81,6 +81,69 @@ tcc::train::findNearest(llvm::StringRef word,
   return nearest;
 }
 
+// --- What is compiled in
+// ---------------------------------------------------------
+
+namespace {
+
+/// The value of a field.
+struct FieldPrinter {
+  const Key &key;
+
+  std::string operator()(const double *value) const {
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::format("%.17g", *value);
+    return text;
+  }
+  std::string operator()(const int64_t *value) const {
+    return std::to_string(*value);
+  }
+  std::string operator()(const bool *value) const {
+    return *value ? "true" : "false";
+  }
+  std::string operator()(const std::string *value) const { return *value; }
+  std::string operator()(const Betas *value) const {
+    return (*this)(&(*value)[0]) + "," + (*this)(&(*value)[1]);
+  }
+  std::string operator()(const Patterns *value) const {
+    return llvm::join(
+        llvm::map_range(*value, [](const Pattern &p) { return p.text; }), ",");
+  }
+  std::string operator()(WordField word) const {
+    return splitWords(key.words)[word.get(word.at)].str();
+  }
+  template <typename T>
+  std::string operator()(const std::optional<T> *value) const {
+    return *value ? (*this)(&**value) : "";
+  }
+  std::string operator()(std::monostate) const { return ""; }
+};
+
+} // namespace
+
+std::string tcc::train::listCompiledKeys(Recipe recipe) {
+  std::string text;
+  auto list = [&](const Key &key, const std::string &name) {
+    if (!key.isRuntime && key.field)
+      text +=
+          name + "=" + std::visit(FieldPrinter{key}, key.field(recipe)) + "\n";
+  };
+  auto isOfGroup = [](const Key &key) {
+    return key.getTable() == "optimizer.group";
+  };
+  for (const Key &key : getKeys())
+    if (!isOfGroup(key))
+      list(key, key.name);
+  // A key finds its value in the last group.
+  auto &groups = recipe.optimizer.groups;
+  for (; !groups.empty(); groups.pop_back())
+    for (const Key &key : getKeys())
+      if (isOfGroup(key))
+        list(key, "optimizer.group." + std::to_string(groups.size() - 1) + "." +
+                      key.getLastName().str());
+  return text;
+}
+
 // --- Documentation -----------------------------------------------------------
 
 std::string tcc::train::joinWords(const char *list) {

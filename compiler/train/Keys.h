@@ -91,6 +91,9 @@ std::string joinWords(const char *list);
 llvm::StringRef findNearest(llvm::StringRef word,
                             llvm::ArrayRef<llvm::StringRef> candidates);
 
+/// What of a recipe is compiled in: KEY=VALUE, one a line.
+std::string listCompiledKeys(Recipe recipe);
+
 /// All keys as a table in Markdown, as docs/training.md has it.
 std::string describeKeys();
 

@@ -37,6 +37,8 @@ def Graph_Dialect : Dialect {
     static constexpr llvm::StringLiteral kNameAttr = "graph.name";
     static constexpr llvm::StringLiteral kVariablesAttr = "graph.variables";
     static constexpr llvm::StringLiteral kVariableAttr = "graph.variable";
+    /// What of the recipe is compiled in: KEY=VALUE, one a line.
+    static constexpr llvm::StringLiteral kRecipeAttr = "graph.recipe";
 
   private:
     // Each family registers its own ops, in ops/<Family>.cpp.

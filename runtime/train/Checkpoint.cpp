@@ -48,6 +48,26 @@ static std::string fingerprintOf(const Variables &variables) {
   return toHex(digestOf(std::as_bytes(std::span(text))));
 }
 
+/// A package's text may be no UTF-8.
+static std::string print(const ordered_json &value, int indent = -1) {
+  return value.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+/// KEY=VALUE lines of what the package compiled in.
+static ordered_json recipeOf(const TrainingSession &session) {
+  ordered_json keys = ordered_json::object();
+  const auto *recipe = session.executable().program().recipe();
+  std::string_view text = recipe ? recipe->string_view() : "";
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    size_t at = std::min(line.find('='), line.size());
+    keys[std::string(line.substr(0, at))] =
+        line.substr(std::min(at + 1, line.size()));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return keys;
+}
+
 static StoredTensor describeTensor(const Variables &variables, size_t index) {
   std::span<const int64_t> shape = variables.shape(index);
   return {variables.describe(index).name()->str(),
@@ -83,6 +103,7 @@ static Status writeManifest(const TrainingSession &session,
       {"updates", session.readCount("step/updates")},
       {"batches", session.batchCount()},
       {"program", fingerprintOf(session.variables())},
+      {"recipe", recipeOf(session)},
       {"tensors", tensors.size()},
       {"bytes", bytes},
       {"digest", toHex(digest.finish())},
@@ -90,7 +111,7 @@ static Status writeManifest(const TrainingSession &session,
   Result<OutputFile> file = OutputFile::create(path);
   if (!file.ok())
     return file.takeStatus();
-  file->write(manifest.dump(2));
+  file->write(print(manifest, 2));
   file->write("\n");
   return file->commit();
 }
@@ -175,7 +196,8 @@ static Result<ordered_json> readManifest(const std::string &folder) {
   };
   if (!manifest.is_object() || !isNumber("schema_version") ||
       !isNumber("step") || !isNumber("batches") || !isNumber("tensors") ||
-      !manifest.contains("program") || !manifest.contains("digest"))
+      !manifest.contains("program") || !manifest.contains("digest") ||
+      !manifest.contains("recipe") || !manifest["recipe"].is_object())
     return makeError(Code::BadData, "'", path, "' is no manifest");
   if (manifest["schema_version"] != kSchemaVersion)
     return makeError(Code::BadData, "'", path, "' is of schema version ",
@@ -206,6 +228,25 @@ runtime::findNewestCheckpoint(const std::string &root) {
   return newest;
 }
 
+/// Names the keys whose values a package compiled in otherwise.
+static Status checkRecipe(const ordered_json &manifest,
+                          const TrainingSession &session,
+                          const std::string &path) {
+  ordered_json there = manifest["recipe"], here = recipeOf(session);
+  std::string differences;
+  for (const auto &[key, value] : here.items())
+    if (!there.contains(key) || there[key] != value)
+      differences += concat("\n  ", key, " = ", print(value), ", was ",
+                            there.contains(key) ? print(there[key]) : "absent");
+  for (const auto &[key, value] : there.items())
+    if (!here.contains(key))
+      differences += concat("\n  no ", key, ", was ", print(value));
+  if (differences.empty())
+    return Status();
+  return makeError(Code::Usage, "'", path,
+                   "' was written with another recipe:", differences);
+}
+
 /// The order of the manifest's digest is that of the variables.
 static Status checkDigest(const ordered_json &manifest,
                           std::span<const TensorMatch> matches,
@@ -224,6 +265,8 @@ Status runtime::restoreCheckpoint(TrainingSession &session,
   Result<ordered_json> manifest = readManifest(path);
   if (!manifest.ok())
     return manifest.takeStatus();
+  if (Status status = checkRecipe(*manifest, session, path); !status.ok())
+    return status;
   std::string statePath = concat(path, "/", kStateFile);
   Result<SafetensorsFile> file = SafetensorsFile::open(statePath);
   if (!file.ok())
@@ -237,7 +280,7 @@ Status runtime::restoreCheckpoint(TrainingSession &session,
     return matches.takeStatus();
   if ((*manifest)["program"] != fingerprintOf(session.variables()))
     return makeError(Code::Usage, "'", path,
-                     "' was written by a package of another model or recipe");
+                     "' was written by a package of another model");
   if (Status status = checkDigest(*manifest, *matches, path); !status.ok())
     return status;
   copyTensors(session.variables(), *matches);

@@ -211,9 +211,22 @@ def test_export(suite, package):
     suite.tally.check("accuracy", (logits.argmax(1) == labels).mean() == accuracy)
 
 
+def test_recipes(suite, package):
+    """A checkpoint goes on only with what was compiled in."""
+    folder = suite.path("other")
+    arguments = ("--data", f"npz:{suite.path('cnn.npz')}", "--checkpoint-dir", folder)
+    suite.run("tcc-run", "train", package, "--steps", 1, *arguments)
+    other = "steps = 9\n" + RECIPE.format(micro=MICRO).replace("adamw", "adam")
+    package = suite.compile("cnn", MICRO, other)
+    done = suite.run("tcc-run", "train", package, "--steps", 2, *arguments, "--resume", code=2)
+    suite.tally.check("another optimizer", done.err.count(", was ") == 1
+                      and 'optimizer.kind = "adam", was "adamw"' in done.err, done.err)  # fmt: skip
+
+
 def test_settings(suite, package):
     """Settings are numbers, lists and words; without a rate nothing is learned."""
     suite.train(package, "cnn.npz", 1, "--set", "betas=0.8,0.9", "--set", "seed=4", "--set",
+                "clip_*=inf", "--set",
                 "schedule.kind=cosine", "--set", "schedule.three_phase=true")  # fmt: skip
     for bad in ("schedule.kind=steep", "betas=0.8", "betas=0.8,1", "accumulate=0", "lr=-1",
                 "lr=nan", "clip_norm=0", "on_nan=", "optimizer.kind=sgd", "*.nothing=1",
@@ -228,12 +241,11 @@ def test_settings(suite, package):
 
 
 def main():
-                "clip_*=inf", "--set",
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(tally, folder)
         package = suite.compile("cnn")
-        for test in (test_bits, test_fault, test_export, test_settings):
+        for test in (test_bits, test_fault, test_export, test_settings, test_recipes):
             test(suite, package)
         test_accumulation(suite)
     tally.close()

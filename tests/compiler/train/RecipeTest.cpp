@@ -256,6 +256,22 @@ TEST(RecipeTest, PrintsRangesAsIntervals) {
   EXPECT_EQ(findPatternTable("dropout")->range->print(), "[0,1]");
 }
 
+TEST(RecipeTest, ListsWhatIsCompiledIn) {
+  Recipe recipe =
+      parseRecipe("loss.kind = 'mse'\n[optimizer]\nkind = 'adam'\nlr = 1\n"
+                  "[[optimizer.group]]\nmatch = ['a', 'b*']\nweight_decay = 1\n"
+                  "[[optimizer.group]]\nmatch = '*'\nlr_scale = 0.1");
+  std::string text = listCompiledKeys(recipe);
+  EXPECT_THAT(text, HasSubstr("loss.kind=mse\n"));
+  EXPECT_THAT(text, HasSubstr("optimizer.eps=1e-08\n"));
+  EXPECT_THAT(text, HasSubstr("batch.micro=\n"));
+  EXPECT_THAT(text, HasSubstr("optimizer.group.0.match=a,b*\n"));
+  EXPECT_THAT(text,
+              HasSubstr("optimizer.group.1.lr_scale=0.10000000000000001\n"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("optimizer.lr=")));
+  EXPECT_THAT(text, testing::Not(HasSubstr("weight_decay")));
+}
+
 TEST(RecipeTest, DocumentsEachKey) {
   std::ifstream file(TCC_DOCS "/training.md");
   std::stringstream text;
