@@ -28,7 +28,8 @@ LogicalResult RandomOp::verify() {
 
 namespace {
 
-/// Words of 32 bits.
+/// Words of 32 bits in i64: their products need no conversion then, which costs
+/// vectors more than the products do.
 using Words = std::array<Value, 4>;
 
 class PhiloxEmitter {
@@ -37,10 +38,12 @@ public:
       : emitter(builder, loc), i32(builder.getI32Type()),
         i64(builder.getI64Type()) {}
 
-  Value getLow(Value x) const { return emitter.emit<arith::TruncIOp>(i32, x); }
-  Value getHigh(Value x) const { return getLow(shift(x, 32)); }
+  Value getLow(Value x) const {
+    return emitter.emit<arith::AndIOp>(x, word(0xFFFFFFFF));
+  }
+  Value getHigh(Value x) const { return shift(x, 32); }
   Value word(uint32_t value) const {
-    return emitter.integer(i32, APInt(32, value));
+    return emitter.integer(i64, APInt(64, value));
   }
 
   /// The words of `counter` under `key`.
@@ -53,7 +56,6 @@ private:
   Value shift(Value x, int64_t bits) const {
     return emitter.emit<arith::ShRUIOp>(x, emitter.like(x, bits));
   }
-  Value widen(Value x) const { return emitter.emit<arith::ExtUIOp>(i64, x); }
   Value mix(Value x, Value y, Value z) const {
     return emitter.emit<arith::XOrIOp>(emitter.emit<arith::XOrIOp>(x, y), z);
   }
@@ -67,7 +69,7 @@ private:
 
 Words PhiloxEmitter::emitRound(const Words &x, Value low, Value high) const {
   auto multiply = [&](Value factor, uint32_t by) -> Value {
-    return emitter.emit<arith::MulIOp>(widen(factor), widen(word(by)));
+    return emitter.emit<arith::MulIOp>(factor, word(by));
   };
   Value first = multiply(x[0], 0xD2511F53), second = multiply(x[2], 0xCD9E8D57);
   return {mix(getHigh(second), x[1], low), getLow(second),
@@ -79,8 +81,8 @@ Words PhiloxEmitter::emit(Words counter, Value key) const {
   Value low = getLow(key), high = getHigh(key);
   for (int round = 0; round < kRounds; ++round) {
     if (round > 0) {
-      low = emitter.emit<arith::AddIOp>(low, word(0x9E3779B9));
-      high = emitter.emit<arith::AddIOp>(high, word(0xBB67AE85));
+      low = getLow(emitter.emit<arith::AddIOp>(low, word(0x9E3779B9)));
+      high = getLow(emitter.emit<arith::AddIOp>(high, word(0xBB67AE85)));
     }
     counter = emitRound(counter, low, high);
   }
@@ -88,12 +90,11 @@ Words PhiloxEmitter::emit(Words counter, Value key) const {
 }
 
 Value PhiloxEmitter::toUniform(Type type, Value first, Value second) const {
-  Value bits = shift(first, 8);
+  Value bits = emitter.emit<arith::TruncIOp>(i32, shift(first, 8));
   int digits = 24;
   if (type.isF64()) {
-    Value high = widen(first);
-    high = emitter.emit<arith::ShLIOp>(high, emitter.like(high, 32));
-    bits = shift(emitter.emit<arith::OrIOp>(high, widen(second)), 11);
+    Value high = emitter.emit<arith::ShLIOp>(first, emitter.like(first, 32));
+    bits = shift(emitter.emit<arith::OrIOp>(high, second), 11);
     digits = 53;
   }
   // The bits are few enough to be positive and exact.
