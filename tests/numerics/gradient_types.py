@@ -21,20 +21,22 @@ LARGER = {("GridSample", np.dtype(ml_dtypes.bfloat16)): 1e-1}
 FLOOR = 1e-2
 
 
-def narrow(value, dtype):
-    """An operand, attribute, row or body with `dtype` for f64."""
+def narrow(value, dtype, made):
+    """An operand, attribute, row or body with `dtype` for f64. `made`: arrays, by
+    what they are made of; what is one operand stays one."""
     if isinstance(value, np.ndarray):
-        return value.astype(dtype) if value.dtype == np.float64 else value
+        is_wide = value.dtype == np.float64
+        return made.setdefault(id(value), value.astype(dtype) if is_wide else value)
     if isinstance(value, Constant):
-        return Constant(narrow(value.value, dtype))
+        return Constant(narrow(value.value, dtype, made))
     if isinstance(value, Body):
-        return Body(value.inputs, [narrow(x, dtype) for x in value.results])
+        return Body(value.inputs, [narrow(x, dtype, made) for x in value.results])
     if not isinstance(value, Row):
         return value
-    attributes = {key: narrow(x, dtype) for key, x in value.attributes.items()}
+    attributes = {key: narrow(x, dtype, made) for key, x in value.attributes.items()}
     if attributes.get("dtype") == TensorProto.DOUBLE:
         attributes["dtype"] = helper.np_dtype_to_tensor_dtype(dtype)
-    inputs = [narrow(x, dtype) for x in value.inputs]
+    inputs = [narrow(x, dtype, made) for x in value.inputs]
     return value._replace(inputs=inputs, attributes=attributes)
 
 
@@ -53,14 +55,17 @@ def check(tally, title, wide, dtype):
     """`wide`: the package of the rows in f64."""
     dtype = np.dtype(dtype)
     title = f"{title} {dtype.name}"
-    rows = [narrow(r, dtype) for r in wide.rows]
+    made = {}
+    rows = [narrow(r, dtype, made) for r in wide.rows]
     places = {id(r): i for i, r in enumerate(rows)}
     with tempfile.TemporaryDirectory() as folder:
         package = compile_rows(tally, title, rows, folder)
         if not package:
             return
         gradients = package.run(package.feed)[1]
-    rounded = {name: narrow(x, dtype).astype(x.dtype) for name, x in wide.feed.items()}
+    rounded = {
+        name: narrow(x, dtype, made).astype(x.dtype) for name, x in wide.feed.items()
+    }
     found, expected = ([[] for _ in rows] for _ in range(2))
     for name, gradient in gradients.items():
         found[places[id(package.rows[row_of(name)])]].append(gradient)
