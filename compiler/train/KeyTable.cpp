@@ -322,9 +322,9 @@ static const Key kKeys[] = {
     {.name = "batch.last",
      .field = at<&R::batch, &B::last>,
      .initial = "drop",
-     .summary = "what becomes of the last samples of an epoch",
-     .words = "drop pad",
-     .supported = "drop"},
+     .summary = "what becomes of the last samples of an epoch: left out, or "
+                "filled up with others that weigh nothing",
+     .words = "drop pad"},
 
     {.name = "params.train",
      .field = at<&R::params, &P::train>,

@@ -61,8 +61,9 @@ namespace {
 
 class LossEmitter {
 public:
-  LossEmitter(OpBuilder &builder, Location loc, const LossRecipe &recipe)
-      : emitter(builder, loc), recipe(recipe) {}
+  LossEmitter(OpBuilder &builder, Location loc, const LossRecipe &recipe,
+              Value weights)
+      : emitter(builder, loc), recipe(recipe), weights(weights) {}
 
   Loss emit(Value logits, Value target);
 
@@ -75,7 +76,12 @@ private:
         ReduceKind::sum, value,
         llvm::to_vector(llvm::seq<int64_t>(0, getRank(value))));
   }
-  Value add(Value x, Value y) { return emitter.emit<AddOp>(x, y); }
+  /// The weights of the samples, with x's type.
+  Value spreadWeights(Value x);
+  /// The sum over elements, each times the weight of its sample.
+  Value sumWeighted(Value x) {
+    return sum(weights ? emitter.emit<MulOp>(x, spreadWeights(x)) : x);
+  }
   Value slice(Value x, int64_t axis, int64_t start, int64_t count);
   Loss makeMean(Value losses);
   Loss emitSum(Value logits, Value target);
@@ -83,6 +89,7 @@ private:
 
   TensorEmitter emitter;
   const LossRecipe &recipe;
+  Value weights;
 };
 
 } // namespace
@@ -97,6 +104,14 @@ Value LossEmitter::slice(Value x, int64_t axis, int64_t start, int64_t count) {
   return emitter.emit<SliceOp>(
       RankedTensorType::get(shape, type.getElementType()), x,
       makeSizeMap(starts, x.getContext()), steps);
+}
+
+Value LossEmitter::spreadWeights(Value x) {
+  auto type = cast<RankedTensorType>(x.getType());
+  Extents extents = getExtents(weights);
+  extents.resize(type.getRank(), emitter.builder.getAffineConstantExpr(1));
+  Value column = emitter.reshape(emitter.castTo(weights, type), extents);
+  return emitter.emit<BroadcastOp>(type, column);
 }
 
 /// Position i predicts the token at i + 1.
@@ -136,9 +151,14 @@ Loss LossEmitter::crossEntropy(Value logits, Value target, int64_t axis) {
                                          /*select_last=*/false);
   Value isRight = emitter.emit<AndOp>(
       isValid, emitter.emit<CompareOp>(CompareKind::eq, best, target));
+  if (weights) {
+    Expr spread{spreadWeights(counted.value), &emitter};
+    isRight = emitter.emit<AndOp>(isRight, (spread > 0.0).value);
+  }
   Type elementType = getElementTypeOrSelf(logits);
   Type i64 = emitter.builder.getI64Type();
-  return {sum(counted.value), sum(emitter.emit<CastOp>(isValid, elementType)),
+  return {sumWeighted(counted.value),
+          sumWeighted(emitter.emit<CastOp>(isValid, elementType)),
           sum(emitter.emit<CastOp>(isRight, i64)),
           cast<RankedTensorType>(target.getType()).getNumElements()};
 }
@@ -148,7 +168,10 @@ Loss LossEmitter::makeMean(Value losses) {
   auto type = cast<RankedTensorType>(losses.getType());
   auto scalar = RankedTensorType::get({}, type.getElementType());
   int64_t count = type.getNumElements();
-  return {sum(losses), emitter.splat(scalar, double(count)), nullptr, count};
+  Value total = sumWeighted(losses);
+  if (weights)
+    return {total, sum(spreadWeights(losses)), nullptr, count};
+  return {total, emitter.splat(scalar, double(count)), nullptr, count};
 }
 
 /// The mean of a batch as one loss, none where no target is valid.
@@ -188,8 +211,9 @@ Loss LossEmitter::emitSum(Value logits, Value target) {
 }
 
 Loss emitLoss(OpBuilder &builder, Location loc, const LossRecipe &recipe,
-              Value logits, Value target) {
-  return LossEmitter(builder, loc, recipe).emit(logits, target);
+              const LossOperands &operands) {
+  return LossEmitter(builder, loc, recipe, operands.weights)
+      .emit(operands.logits, operands.target);
 }
 
 } // namespace tcc::train

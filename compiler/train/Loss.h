@@ -29,9 +29,16 @@ struct Loss {
   int64_t nominalCount = 1;
 };
 
-/// Emits the loss; `target` is of the type above, null where that is.
+/// What a loss is computed of.
+struct LossOperands {
+  mlir::Value logits;
+  mlir::Value target;  ///< of the type above, null where that is
+  mlir::Value weights; ///< of the samples, [batch]; null: all are 1
+};
+
+/// Emits the loss. Losses and counts of a sample are multiplied by its weight.
 Loss emitLoss(mlir::OpBuilder &builder, mlir::Location loc,
-              const LossRecipe &recipe, mlir::Value logits, mlir::Value target);
+              const LossRecipe &recipe, const LossOperands &operands);
 
 } // namespace tcc::train
 

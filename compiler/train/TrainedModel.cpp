@@ -2,6 +2,7 @@
 
 #include "compiler/train/Dropouts.h"
 #include "dialects/graph/ops/TensorEmitter.h"
+#include "runtime/package/Format.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -72,22 +73,23 @@ bool TrainedModel::findLogits() {
   if (target && isa<IntegerType>(target.getElementType()))
     classCount = type.getDimSize(getClassAxis(recipe.loss, type));
   checkTarget();
+  checkWeights();
   return problems.get().size() == before;
 }
 
-/// The model's input that the loss names, or null.
-BlockArgument TrainedModel::findTarget() {
-  auto name = StringAttr::get(main.getContext(), recipe.loss.target);
+/// The model's input of a name, or null.
+BlockArgument TrainedModel::findInput(StringRef name) {
+  auto attribute = StringAttr::get(main.getContext(), name);
   for (BlockArgument argument : main.getArguments())
     if (main.getArgAttr(argument.getArgNumber(), GraphDialect::kNameAttr) ==
-        name)
+        attribute)
       return argument;
   return nullptr;
 }
 
 /// An input that serves as the target must be one.
 void TrainedModel::checkTarget() {
-  BlockArgument input = target ? findTarget() : BlockArgument();
+  BlockArgument input = target ? findInput(recipe.loss.target) : nullptr;
   if (!input || input.getType() == target)
     return;
   std::string text;
@@ -95,6 +97,20 @@ void TrainedModel::checkTarget() {
       << "[loss]: target '" << recipe.loss.target << "' is the input "
       << input.getType() << ", expected " << target;
   problems.add(ProblemClass::usage, text);
+}
+
+/// Samples that fill up a batch weigh nothing.
+void TrainedModel::checkWeights() {
+  if (recipe.batch.last != LastBatch::Pad)
+    return;
+  if (recipe.loss.kind == LossKind::Output)
+    problems.add(ProblemClass::unsupported,
+                 "[batch]: last = 'pad' gives samples weights, which a loss "
+                 "that the model computes does not take");
+  if (findInput(format::kSampleWeight))
+    problems.add(ProblemClass::unsupported,
+                 std::string("[batch]: last = 'pad' adds an input '") +
+                     format::kSampleWeight + "', which the model has already");
 }
 
 RankedTensorType
@@ -162,7 +178,7 @@ SmallVector<Value> TrainedModel::cloneModel(StepFunction &step,
 Value TrainedModel::addTarget(StepFunction &step, const IRMapping &inputs) {
   Builder &builder = step.getBuilder();
   auto name = builder.getStringAttr(recipe.loss.target);
-  if (BlockArgument input = findTarget())
+  if (BlockArgument input = findInput(recipe.loss.target))
     return inputs.lookup(input);
   SmallVector<NamedAttribute> attributes = {
       builder.getNamedAttr(GraphDialect::kNameAttr, name)};
@@ -170,6 +186,17 @@ Value TrainedModel::addTarget(StepFunction &step, const IRMapping &inputs) {
     attributes.push_back(builder.getNamedAttr(
         "graph.index_range", builder.getI64ArrayAttr({0, classCount - 1})));
   return step.addInput(target, builder.getDictionaryAttr(attributes));
+}
+
+Value TrainedModel::addWeights(StepFunction &step) {
+  if (recipe.batch.last != LastBatch::Pad)
+    return nullptr;
+  Builder &builder = step.getBuilder();
+  auto type =
+      RankedTensorType::get({target.getDimSize(0)}, builder.getF32Type());
+  auto name = builder.getNamedAttr(
+      GraphDialect::kNameAttr, builder.getStringAttr(format::kSampleWeight));
+  return step.addInput(type, builder.getDictionaryAttr(name));
 }
 
 /// The value that was converted to a narrower float to be returned.
@@ -184,6 +211,7 @@ static Value lookThroughNarrowing(Value value) {
 Forward TrainedModel::emit(StepFunction &step, bool isTraining) {
   IRMapping inputs = addInputs(step);
   Value targets = target ? addTarget(step, inputs) : Value();
+  Value weights = addWeights(step);
   Forward forward;
   forward.results = cloneModel(step, inputs, isTraining);
   if (isTraining)
@@ -195,8 +223,8 @@ Forward TrainedModel::emit(StepFunction &step, bool isTraining) {
   bool isFloat = targets && isa<FloatType>(getElementTypeOrSelf(targets));
   if (isFloat)
     targets = emitter.castTo(targets, cast<RankedTensorType>(output.getType()));
-  forward.loss =
-      emitLoss(step.getBuilder(), step.getLoc(), recipe.loss, output, targets);
+  forward.loss = emitLoss(step.getBuilder(), step.getLoc(), recipe.loss,
+                          {output, targets, weights});
   return forward;
 }
 

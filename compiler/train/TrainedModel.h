@@ -34,8 +34,9 @@ public:
 
   /// The model's inputs and outputs become those of `step`.
   void emitPrediction(StepFunction &step);
-  /// The model and its loss, with the target as a further input. In training
-  /// batch norms follow the batch, and dropouts drop.
+  /// The model and its loss, with the target and, where the recipe pads, the
+  /// weights of the samples as further inputs. In training batch norms follow
+  /// the batch, and dropouts drop.
   Forward emit(StepFunction &step, bool isTraining);
   /// Erases the function that the model came in.
   void erase() { main.erase(); }
@@ -43,10 +44,12 @@ public:
 private:
   void checkBatch();
   bool findLogits();
-  mlir::BlockArgument findTarget();
+  mlir::BlockArgument findInput(llvm::StringRef name);
   void checkTarget();
+  void checkWeights();
   mlir::IRMapping addInputs(StepFunction &step);
   mlir::Value addTarget(StepFunction &step, const mlir::IRMapping &inputs);
+  mlir::Value addWeights(StepFunction &step);
   void mapWeights(StepFunction &step, mlir::IRMapping &mapping);
   llvm::SmallVector<mlir::Value>
   cloneModel(StepFunction &step, mlir::IRMapping mapping, bool isTraining);

@@ -1,7 +1,9 @@
 #include "runtime/data/Batches.h"
 
 #include "runtime/data/NpzBatches.h"
+#include "runtime/package/Format.h"
 
+#include <cstring>
 #include <numeric>
 
 using namespace tcc;
@@ -63,6 +65,8 @@ Result<BatchReader> BatchReader::create(std::unique_ptr<BatchSource> source,
     auto allocated = Tensor::allocate(tensor.dtype, tensor.shape);
     if (!allocated.ok())
       return allocated.takeStatus();
+    if (tensor.name == format::kSampleWeight && tensor.dtype == DType::f32)
+      reader.weights = reader.batch.size();
     reader.batch.push_back(std::move(*allocated));
   }
   reader.samples.resize(tensors.empty() ? 0 : tensors[0].shape[0]);
@@ -73,17 +77,22 @@ Result<BatchReader> BatchReader::create(std::unique_ptr<BatchSource> source,
 }
 
 int64_t BatchReader::batchesPerEpoch() const {
-  return source->sampleCount() / batchSize();
+  int64_t filled = weights ? batchSize() - 1 : 0;
+  return (source->sampleCount() + filled) / batchSize();
 }
 
 Status BatchReader::read(int64_t index) {
   int64_t epoch = index / batchesPerEpoch();
   int64_t first = index % batchesPerEpoch() * batchSize();
   for (int64_t i = 0; i < batchSize(); ++i)
-    samples[i] = order.at(epoch, first + i);
+    samples[i] = order.at(epoch, (first + i) % sampleCount());
   for (size_t i = 0; i < batch.size(); ++i)
     if (Status status = source->read(i, samples, batch[i].data.span());
         !status.ok())
       return status;
+  int64_t counted = std::min(batchSize(), sampleCount() - first);
+  if (weights)
+    std::memset(batch[*weights].data.data() + counted * sizeof(float), 0,
+                (batchSize() - counted) * sizeof(float));
   return Status();
 }

@@ -4,6 +4,9 @@
 
 #include "runtime/data/Tensor.h"
 
+#include <algorithm>
+#include <optional>
+
 namespace tcc::runtime {
 
 /// A tensor of a batch: its samples come first, shape[0] of them.
@@ -23,8 +26,9 @@ public:
                       std::span<std::byte> bytes) = 0;
 };
 
-/// Opens `npz:FILE`: one array for each tensor, by its name. Narrower integers
-/// and floats are widened. All problems are listed.
+/// Opens `npz:FILE`: one array for each tensor, by its name, but for weights of
+/// samples, which are 1 then. Narrower integers and floats are widened. All
+/// problems are listed.
 Result<std::unique_ptr<BatchSource>>
 openBatches(const std::string &spec, std::span<const BatchTensor> tensors);
 
@@ -49,7 +53,8 @@ private:
 };
 
 /// Fills batches from a source. What remains of an epoch after its last whole
-/// batch is left out.
+/// batch is left out; if a tensor holds weights of samples (kSampleWeight,
+/// f32), the first samples of the epoch fill the batch up, with weights of 0.
 class BatchReader {
 public:
   static Result<BatchReader> create(std::unique_ptr<BatchSource> source,
@@ -58,6 +63,10 @@ public:
 
   int64_t batchSize() const { return static_cast<int64_t>(samples.size()); }
   int64_t batchesPerEpoch() const;
+  /// Those that count.
+  int64_t samplesPerEpoch() const {
+    return std::min(sampleCount(), batchesPerEpoch() * batchSize());
+  }
   int64_t sampleCount() const { return source->sampleCount(); }
   /// Batch `index` of all epochs one after the other; allocates nothing but
   /// the first time.
@@ -72,6 +81,7 @@ private:
   std::unique_ptr<BatchSource> source;
   SampleOrder order;
   std::vector<Tensor> batch;
+  std::optional<size_t> weights; ///< the tensor of the samples' weights
   std::vector<int64_t> samples;
 };
 

@@ -2,6 +2,7 @@
 
 #include "runtime/data/Npz.h"
 #include "runtime/data/Widen.h"
+#include "runtime/package/Format.h"
 
 #include <algorithm>
 
@@ -53,6 +54,13 @@ static std::string findProblem(const Tensor &array, const BatchTensor &tensor) {
   return "";
 }
 
+static Result<Tensor> makeOnes(int64_t count) {
+  Result<Tensor> ones = Tensor::allocate(DType::f32, {count});
+  if (ones.ok())
+    std::fill_n(reinterpret_cast<float *>(ones->data.data()), count, 1.0f);
+  return ones;
+}
+
 Result<std::unique_ptr<BatchSource>>
 runtime::openNpzBatches(const std::string &path,
                         std::span<const BatchTensor> tensors) {
@@ -68,6 +76,11 @@ runtime::openNpzBatches(const std::string &path,
       Status status = array.takeStatus();
       if (status.code() != Code::Usage)
         return status;
+      if (tensor.name == format::kSampleWeight && !arrays.empty() &&
+          !arrays[0].shape.empty())
+        array = makeOnes(arrays[0].shape[0]);
+    }
+    if (!array.ok()) {
       add(concat("there is no array '", tensor.name, "'"));
       continue;
     }

@@ -26,6 +26,9 @@ inline constexpr uint64_t kPageSize = 4096;
 /// internal buffers, in bytes.
 inline constexpr uint64_t kTensorAlignment = 64;
 
+/// The input of a training package that weighs the samples of a batch.
+inline constexpr char kSampleWeight[] = "sample_weight";
+
 /// XXH3-128 of some bytes, in xxHash's canonical (big-endian) form.
 struct Digest {
   uint8_t bytes[16];

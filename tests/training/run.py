@@ -195,6 +195,26 @@ def test_accumulation(suite):
         suite.tally.check(f"accumulated {name}", distance < 1e-5, str(distance))
 
 
+def test_padding(suite):
+    """Samples that fill up the last batch of an epoch weigh nothing."""
+    padded, whole = suite.compile("mlp", 10, RECIPE.replace("micro = {micro}", "micro = 10\nlast = 'pad'")), suite.compile("mlp", SAMPLES)
+    parts = suite.train(padded, "mlp.npz", 1, "--set", "accumulate=5", "--no-shuffle")
+    once = suite.train(whole, "mlp.npz", 1, "--no-shuffle")
+    for name in ("fc1.weight", "fc2.bias", "exp_avg/fc1.weight"):
+        a, b = (numpy.frombuffer(v[name], "f4") for v in (parts, once))
+        distance = numpy.linalg.norm(a - b) / numpy.linalg.norm(b)
+        suite.tally.check(f"padded {name}", distance < 1e-5, str(distance))
+    evaluations = [
+        json.loads(suite.run("tcc-run", "eval", package, "--data",
+                             f"npz:{suite.path('mlp.npz')}", "--json").out)
+        for package in (padded, whole)
+    ]  # fmt: skip
+    found, expected = evaluations
+    close = math.isclose(found["loss"], expected["loss"], rel_tol=1e-5)
+    same = all(found[key] == expected[key] for key in ("accuracy", "samples"))
+    suite.tally.check("padded evaluation", close and same, str(evaluations))
+
+
 def test_export(suite, package):
     """The trained model as an inference package gives the same accuracy."""
     file, inference = suite.path("trained.safetensors"), suite.path("cnn.tcc")
@@ -248,6 +268,7 @@ def main():
         for test in (test_bits, test_fault, test_export, test_settings, test_recipes):
             test(suite, package)
         test_accumulation(suite)
+        test_padding(suite)
     tally.close()
 
 

@@ -61,7 +61,7 @@ static Status evaluate(const EvalOptions &options) {
         !status.ok())
       return status;
   }
-  int64_t samples = reader.batchesPerEpoch() * reader.batchSize();
+  int64_t samples = reader.samplesPerEpoch();
   if (samples < reader.sampleCount() && !options.running.quiet)
     std::cerr << "tcc-run: note: " << reader.sampleCount() - samples
               << " samples do not fill a batch of " << reader.batchSize()

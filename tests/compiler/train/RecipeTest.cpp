@@ -133,7 +133,7 @@ TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
        {"parallel.data = 2", "parallel.data = 'auto'", "batch.micro = 'auto'",
         "memory.budget = '1GiB'", "memory.checkpoint = 'blocks'",
         "precision.loss_scale = 'dynamic'", "precision.keep_f32 = ['a']",
-        "batch.last = 'pad'", "numerics.spike_z = 3", "data.path = 'x'"})
+        "numerics.spike_z = 3", "data.path = 'x'"})
     EXPECT_THAT(refuse(base + line),
                 ElementsAre(HasSubstr("not supported yet"), "exit 4"))
         << line;

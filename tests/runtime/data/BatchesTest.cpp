@@ -4,6 +4,7 @@
 #include "tests/runtime/Fixture.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 using namespace tcc::runtime;
@@ -65,6 +66,31 @@ TEST(BatchReader, LeavesOutWhatFillsNoBatch) {
                                   SampleOrder(7, 0, false))
                   .takeStatus(),
               failsWith(Code::Usage, "have 7 samples"));
+}
+
+TEST(BatchReader, FillsUpWhatHasWeights) {
+  BatchTensor tensors[] = {{"sample_weight", DType::f32, {2}}};
+  class Weighing final : public BatchSource {
+    int64_t sampleCount() const override { return 3; }
+    Status read(size_t, std::span<const int64_t> samples,
+                std::span<std::byte> bytes) override {
+      for (size_t i = 0; i < samples.size(); ++i) {
+        float weight = float(samples[i] + 1);
+        std::memcpy(bytes.data() + i * sizeof(float), &weight, sizeof(float));
+      }
+      return Status();
+    }
+  };
+  BatchReader reader = unwrap(BatchReader::create(
+      std::make_unique<Weighing>(), tensors, SampleOrder(3, 0, false)));
+  EXPECT_EQ(reader.batchesPerEpoch(), 2);
+  EXPECT_EQ(reader.samplesPerEpoch(), 3);
+  auto weights =
+      reinterpret_cast<const float *>(reader.tensors()[0].data.data());
+  ASSERT_THAT(reader.read(0), succeeds());
+  EXPECT_EQ(std::vector(weights, weights + 2), (std::vector<float>{1, 2}));
+  ASSERT_THAT(reader.read(1), succeeds());
+  EXPECT_EQ(std::vector(weights, weights + 2), (std::vector<float>{3, 0}));
 }
 
 template <typename To, typename From>
