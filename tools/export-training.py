@@ -12,6 +12,7 @@ left out with a note.
 """
 
 import importlib
+import json
 import os
 import sys
 
@@ -32,6 +33,17 @@ def set_modes(module, has_all_dropouts):
             part.eval()
 
 
+def find_aliases(module, names):
+    """Further names of tied tensors, those of `names` by the others."""
+    state = module.state_dict(keep_vars=True)
+    kept = {id(state[name]): name for name in names if name in state}
+    return {
+        alias: kept[id(tensor)]
+        for alias, tensor in state.items()
+        if alias not in names and id(tensor) in kept
+    }
+
+
 def export_training(module, inputs, path, dynamic_shapes=None):
     """Writes `module`, called with the tuple `inputs`, to a file .onnx or .pt2; the
     module is left in training mode."""
@@ -44,9 +56,13 @@ def export_training(module, inputs, path, dynamic_shapes=None):
     else:
         # The optimizer of the exporter folds batch norms, transposes weights under
         # other names and drops the dropout of attention.
-        torch.onnx.export(
-            module, inputs, path, dynamo=True, optimize=False, dynamic_shapes=dynamic_shapes
+        program = torch.onnx.export(
+            module, inputs, dynamo=True, optimize=False, dynamic_shapes=dynamic_shapes
         )
+        # The exporter keeps one of their names; a state_dict has them all.
+        aliases = find_aliases(module, program.model.graph.initializers)
+        program.model.metadata_props["tcc.aliases"] = json.dumps(aliases)
+        program.save(path)
 
 
 def main():

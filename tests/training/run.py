@@ -197,7 +197,8 @@ def test_accumulation(suite):
 
 def test_padding(suite):
     """Samples that fill up the last batch of an epoch weigh nothing."""
-    padded, whole = suite.compile("mlp", 10, RECIPE.replace("micro = {micro}", "micro = 10\nlast = 'pad'")), suite.compile("mlp", SAMPLES)
+    recipe = RECIPE.format(micro=10).replace("[batch]", "[batch]\nlast = 'pad'")
+    padded, whole = suite.compile("mlp", 10, recipe), suite.compile("mlp", SAMPLES)
     parts = suite.train(padded, "mlp.npz", 1, "--set", "accumulate=5", "--no-shuffle")
     once = suite.train(whole, "mlp.npz", 1, "--no-shuffle")
     for name in ("fc1.weight", "fc2.bias", "exp_avg/fc1.weight"):
