@@ -2,8 +2,8 @@
 //
 // The mask of a dropout is a function of `step/seed`, `step/passes`, which
 // counts the batches that were trained on, the op's key and the place of the
-// element: the backward pass computes it again, and a session that resumes goes
-// on with the masks that come next.
+// element: the backward pass reads it or computes it again, as fusion finds
+// cheaper, and a session that resumes goes on with the masks that come next.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_TRAIN_DROPOUTS_H

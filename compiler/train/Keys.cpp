@@ -81,8 +81,7 @@ tcc::train::findNearest(llvm::StringRef word,
   return nearest;
 }
 
-// --- What is compiled in
-// ---------------------------------------------------------
+// --- What is compiled in -----------------------------------------------------
 
 namespace {
 

@@ -99,18 +99,19 @@ void TrainedModel::checkTarget() {
   problems.add(ProblemClass::usage, text);
 }
 
-/// Samples that fill up a batch weigh nothing.
+/// An input of the weights' name is taken for them when batches are filled.
 void TrainedModel::checkWeights() {
-  if (recipe.batch.last != LastBatch::Pad)
-    return;
-  if (recipe.loss.kind == LossKind::Output)
+  bool isTarget = target && recipe.loss.target == format::kSampleWeight;
+  if (isTarget || findInput(format::kSampleWeight))
+    problems.add(ProblemClass::unsupported,
+                 std::string("the name '") + format::kSampleWeight +
+                     "' is that of the weights of samples: give the input " +
+                     "another one");
+  if (recipe.batch.last == LastBatch::Pad &&
+      recipe.loss.kind == LossKind::Output)
     problems.add(ProblemClass::unsupported,
                  "[batch]: last = 'pad' gives samples weights, which a loss "
                  "that the model computes does not take");
-  if (findInput(format::kSampleWeight))
-    problems.add(ProblemClass::unsupported,
-                 std::string("[batch]: last = 'pad' adds an input '") +
-                     format::kSampleWeight + "', which the model has already");
 }
 
 RankedTensorType

@@ -84,8 +84,7 @@ std::string GraphImporter::getModulePath(const onnx::NodeProto &node) {
   return "";
 }
 
-// --- Weights and constants
-// ----------------------------------------------------
+// --- Weights and constants ---------------------------------------------------
 
 Weight &GraphImporter::addWeight(const Literal &literal) {
   auto [entry, isNew] = weightNames.try_emplace(&literal, literal.name);

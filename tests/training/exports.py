@@ -111,8 +111,9 @@ def check_strict(tally, folder, name, module, example, loss, classes):
     if not tally.check(f"{name} compiles", compiled.code == 0, first_line(compiled)):
         return
     labels = example if loss == "causal_lm" else torch.arange(len(example)) % classes
-    key = next(iter(json.loads(run_tool("tcc-run", "info", package, "--json").out)
-                    ["entries"][1]["inputs"]))["name"]  # fmt: skip
+    info = json.loads(run_tool("tcc-run", "info", package, "--json").out)
+    predict = next(e for e in info["entries"] if e["name"] == "predict")
+    key = predict["inputs"][0]["name"]
     np.savez(data, **{key: example.numpy(), "labels": labels.numpy()})
     trained = f"{folder}/{name}.safetensors"
     options = ["--steps", 2, "--export", trained, "-q"]

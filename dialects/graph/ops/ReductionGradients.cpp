@@ -57,8 +57,7 @@ LogicalResult ReduceOp::emitGradients(Gradients &gradients) {
   return success();
 }
 
-// --- cumulative
-// ----------------------------------------------------------------
+// --- cumulative --------------------------------------------------------------
 
 static Value accumulate(const TensorEmitter &emitter, CumulativeOp op,
                         ReduceKind kind, Value x, bool isBackward) {
