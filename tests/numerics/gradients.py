@@ -111,6 +111,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("titles", nargs="*")
     parser.add_argument("--table", metavar="FILE")
-    parser.add_argument("--types", nargs="*", default=[])
+    types = [dtype.name for dtype in gradient_types.BOUNDS]
+    parser.add_argument("--types", nargs="+", choices=types, default=[])
     arguments = parser.parse_args()
     main(arguments.titles, arguments.table, arguments.types)
