@@ -1,9 +1,11 @@
 //===- LowerKernels.cpp - Show the loops of fused regions -----------------===//
 #include "compiler/codegen/Passes.h"
+#include "compiler/codegen/cuda/DeviceKernel.h"
 #include "compiler/codegen/kernel/KernelEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -26,17 +28,11 @@ struct LowerKernelsPass : impl::LowerKernelsPassBase<LowerKernelsPass> {
 
 } // namespace
 
-/// Puts the kernel of `fused` where `function` stands.
-static LogicalResult replaceByKernel(func::FuncOp function,
-                                     graph::FusedOp fused,
-                                     const codegen::KernelOptions &options) {
-  auto kernel = codegen::emitKernel(fused, function.getSymName(), options);
-  if (failed(kernel))
-    return failure();
-  auto &ops = (*kernel)->getBody()->getOperations();
+/// Puts `kernel` where `function` stands.
+static void replace(func::FuncOp function, ModuleOp kernel) {
+  auto &ops = kernel.getBody()->getOperations();
   function->getBlock()->getOperations().splice(function->getIterator(), ops);
   function.erase();
-  return success();
 }
 
 void LowerKernelsPass::runOnOperation() {
@@ -45,9 +41,15 @@ void LowerKernelsPass::runOnOperation() {
   auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
   for (func::FuncOp function : functions) {
     auto regions = function.getOps<graph::FusedOp>();
-    if (!regions.empty() &&
-        failed(replaceByKernel(function, *regions.begin(), options)))
+    if (regions.empty())
+      continue;
+    StringRef name = function.getSymName();
+    auto kernel = onDevice
+                      ? cuda::emitKernel(*regions.begin(), name)
+                      : codegen::emitKernel(*regions.begin(), name, options);
+    if (failed(kernel))
       return signalPassFailure();
+    replace(function, **kernel);
   }
 }
 

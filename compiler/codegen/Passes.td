@@ -21,9 +21,11 @@ def LowerKernelsPass : Pass<"tcc-lower-kernels", "mlir::ModuleOp"> {
   }];
   let options = [
     Option<"vectorBytes", "vector-bytes", "int64_t", "64",
-           "bytes of a vector register">];
+           "bytes of a vector register">,
+    Option<"onDevice", "device", "bool", "false", "emit kernels of a GPU">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"];

@@ -14,8 +14,10 @@ namespace tcc::codegen {
 
 /// How a kernel is launched.
 struct KernelInfo {
-  /// Number of tasks, an expression of the module's symbols. It depends on
-  /// shapes alone, never on the number of threads.
+  /// Threads of a block on a device; 0: the kernel runs on the host.
+  int64_t threads = 0;
+  /// Number of tasks, or of blocks on a device: an expression of the module's
+  /// symbols. It depends on shapes alone, never on the number of threads.
   mlir::AffineExpr tasks;
   /// Scratch memory of each worker, at the upper bounds of the symbols.
   int64_t workerScratchBytes = 0;
@@ -28,8 +30,12 @@ struct KernelInfo {
   mlir::AffineExpr flops, bytes;
 };
 
-/// Describes the kernel of `fused`; an error if its kind is not supported.
-/// The op stands in a module with the symbols.
+/// Bytes to which the buffers of a device's launch are aligned, in the attribute
+/// of this name of the fused op, if some are aligned to less than 16.
+inline constexpr llvm::StringLiteral kAlignmentsAttr = "alignments";
+
+/// Describes the host's kernel of `fused`; an error if its kind is not
+/// supported. The op stands in a module with the symbols.
 mlir::FailureOr<KernelInfo> analyzeKernel(graph::FusedOp fused);
 
 /// True if result `result` may lie in the buffer of input `input`: every

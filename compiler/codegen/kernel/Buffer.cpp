@@ -93,7 +93,11 @@ Value Buffer::loadType(OpBuilder &b, Location loc, Value position, Type type,
 void Buffer::storeType(OpBuilder &b, Location loc, Value value, Value position,
                        int64_t alignment) const {
   Value address = getAddress(b, loc, position, getMemoryType(elementType));
-  auto op = b.create<LLVM::StoreOp>(loc, value, address, alignment);
+  auto op = b.create<LLVM::StoreOp>(
+      loc, value, address, alignment, /*isVolatile=*/false,
+      /*isNonTemporal=*/false,
+      isAtomic ? LLVM::AtomicOrdering::monotonic
+               : LLVM::AtomicOrdering::not_atomic);
   if (scopes)
     op.setAliasScopesAttr(scopes);
   if (otherScopes)

@@ -45,6 +45,9 @@ public:
   Value getPointer() const { return pointer; }
   explicit operator bool() const { return bool(pointer); }
 
+  /// Several threads may store to the same place; whose value stays is open.
+  bool isAtomic = false;
+
   /// Scopes for LLVM's alias analysis: what this memory is, and is not.
   mlir::ArrayAttr scopes, otherScopes;
 

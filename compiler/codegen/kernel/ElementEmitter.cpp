@@ -64,10 +64,17 @@ void emitLoop(OpBuilder &b, Location loc, Value from, Value to, int64_t step,
 
 // --- Numbers of indices
 
-ElementEmitter::ElementEmitter(Operation *anchor, Value sizes,
-                               ArrayRef<unsigned> usedSymbols, Buffer fault)
-    : anchor(anchor), outermost(anchor->getBlock()), sizes(sizes),
-      usedSymbols(usedSymbols), fault(fault) {}
+ElementEmitter::ElementEmitter(Operation *anchor,
+                               ArrayRef<unsigned> usedSymbols,
+                               SizeSource symbolValue, Buffer fault)
+    : anchor(anchor), outermost(anchor->getBlock()), usedSymbols(usedSymbols),
+      symbolValue(std::move(symbolValue)), fault(fault) {}
+
+void ElementEmitter::bindInputs(FusedOp region, ArrayRef<Buffer> inputs) {
+  for (auto [input, buffer] :
+       llvm::zip_equal(region.getBody().getArguments(), inputs))
+    bind(input, buffer);
+}
 
 static unsigned getDepth(Block *block) {
   unsigned depth = 0;
@@ -275,9 +282,10 @@ static DenseElementsAttr getStoredElements(DenseElementsAttr value) {
 
 Buffer ElementEmitter::createTable(Location loc, ConstantOp op) {
   auto elements = getStoredElements(cast<DenseElementsAttr>(op.getValue()));
-  auto module = anchor->getParentOfType<ModuleOp>();
-  unsigned count = llvm::range_size(module.getOps<LLVM::GlobalOp>());
-  auto b = OpBuilder::atBlockBegin(module.getBody());
+  Operation *module = SymbolTable::getNearestSymbolTable(anchor);
+  Block &symbols = module->getRegion(0).front();
+  unsigned count = llvm::range_size(symbols.getOps<LLVM::GlobalOp>());
+  auto b = OpBuilder::atBlockBegin(&symbols);
   auto type = LLVM::LLVMArrayType::get(elements.getElementType(),
                                        elements.getNumElements());
   auto flat = elements.reshape(RankedTensorType::get(
@@ -326,8 +334,7 @@ Value ElementEmitter::emitSize(OpBuilder &b, Location loc, AffineExpr e) {
   if (auto symbol = dyn_cast<AffineSymbolExpr>(e)) {
     auto it = llvm::find(usedSymbols, symbol.getPosition());
     assert(it != usedSymbols.end() && "sizes are those of the region");
-    Value place = emitIndex(b, loc, it - usedSymbols.begin());
-    Value value = Buffer(sizes, b.getI64Type()).load(b, loc, place);
+    Value value = symbolValue(b, it - usedSymbols.begin());
     return b.create<arith::IndexCastOp>(loc, b.getIndexType(), value);
   }
   auto binary = cast<AffineBinaryOpExpr>(e);

@@ -12,19 +12,24 @@
 #include "compiler/codegen/kernel/Buffer.h"
 #include "dialects/graph/GraphOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include <functional>
 #include <map>
 
 namespace tcc::codegen {
 
 class ElementEmitter : public graph::ElementSource {
 public:
-  /// `sizes` points to the values of `usedSymbols`; `fault` may be null. Sizes
-  /// are computed before `anchor`, which stands outside of all loops.
-  ElementEmitter(mlir::Operation *anchor, Value sizes,
-                 llvm::ArrayRef<unsigned> usedSymbols, Buffer fault);
+  /// The i64 value of the symbol at a place among those used.
+  using SizeSource = std::function<Value(mlir::OpBuilder &, unsigned place)>;
+
+  /// `fault` may be null. Sizes are computed before `anchor`, which stands
+  /// outside of all loops.
+  ElementEmitter(mlir::Operation *anchor, llvm::ArrayRef<unsigned> usedSymbols,
+                 SizeSource symbolValue, Buffer fault);
 
   /// Elements of `tensor` lie in `buffer`.
   void bind(Value tensor, Buffer buffer) { buffers[tensor] = buffer; }
+  void bindInputs(graph::FusedOp region, llvm::ArrayRef<Buffer> inputs);
   Buffer getBuffer(Value tensor) const { return buffers.lookup(tensor); }
 
   /// Nothing is computed outside of `block`, where definitions that depend on
@@ -77,8 +82,8 @@ private:
 
   mlir::Operation *anchor;
   mlir::Block *outermost;
-  Value sizes;
   llvm::SmallVector<unsigned> usedSymbols;
+  SizeSource symbolValue;
   Buffer fault;
   bool failed = false;
 

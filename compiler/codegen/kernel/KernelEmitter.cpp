@@ -1,20 +1,13 @@
 #include "compiler/codegen/kernel/KernelEmitter.h"
 #include "compiler/codegen/kernel/SimplifyRegion.h"
-#include "compiler/codegen/kernel/Traffic.h"
-#include "compiler/passes/graph/fusion/Cost.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace tcc::graph;
 
 namespace tcc::codegen {
-
-OperandRange KernelFrame::getYields() {
-  return getBody().getTerminator()->getOperands();
-}
 
 KernelKindEmitter getKindEmitter(KernelKind kind) {
   switch (kind) {
@@ -36,83 +29,11 @@ KernelKindEmitter getKindEmitter(KernelKind kind) {
   llvm_unreachable("covered switch");
 }
 
-Operation *getAnchor(FusedOp region) {
-  for (Operation &op : region.getBody().front())
-    if (isa<KernelOpInterface>(op))
-      return &op;
-  return nullptr;
-}
-
 int64_t getRowsPerTask(int64_t rowSize) {
   return std::max<int64_t>(1, kTaskGrain / std::max<int64_t>(1, rowSize));
 }
 
-int64_t getMaxCount(ArrayRef<AffineExpr> extents,
-                    ArrayRef<SymbolAttr> symbols) {
-  int64_t count = 1;
-  for (AffineExpr extent : extents)
-    count *= std::max<int64_t>(0, getRange(extent, symbols).max);
-  return count;
-}
-
 // --- Analysis
-
-static SmallVector<SymbolAttr> getModuleSymbols(Operation *op) {
-  auto module = op->getParentOfType<ModuleOp>();
-  return module ? getSymbols(module) : SmallVector<SymbolAttr>();
-}
-
-static void collectSymbols(AffineExpr expression,
-                           llvm::SmallSetVector<unsigned, 4> &symbols) {
-  expression.walk([&](AffineExpr part) {
-    if (auto symbol = dyn_cast<AffineSymbolExpr>(part))
-      symbols.insert(symbol.getPosition());
-  });
-}
-
-/// The symbols in types and size expressions of the region, increasing.
-static SmallVector<unsigned> getUsedSymbols(FusedOp region) {
-  llvm::SmallSetVector<unsigned, 4> symbols;
-  auto addType = [&](Value value) {
-    for (AffineExpr extent : getExtents(value))
-      collectSymbols(extent, symbols);
-  };
-  llvm::for_each(region.getBody().getArguments(), addType);
-  region.getBody().walk([&](Operation *op) {
-    llvm::for_each(op->getResults(), addType);
-    for (NamedAttribute attr : op->getAttrs())
-      if (auto map = dyn_cast<AffineMapAttr>(attr.getValue()))
-        for (AffineExpr result : map.getValue().getResults())
-          collectSymbols(result, symbols);
-  });
-  SmallVector<unsigned> sorted(symbols.begin(), symbols.end());
-  llvm::sort(sorted);
-  return sorted;
-}
-
-static bool readsIndices(FusedOp fused) {
-  bool found = false;
-  fused.getBody().walk(
-      [&](Operation *op) { found |= op->hasTrait<OpTrait::ReadsIndices>(); });
-  return found;
-}
-
-/// Pointwise work by elements; that of ops with loops of their own at the
-/// upper bounds.
-static AffineExpr getFlops(FusedOp fused, fusion::CostModel &model) {
-  MLIRContext *context = fused.getContext();
-  AffineExpr flops = getAffineConstantExpr(0, context);
-  for (Operation &op : fused.getBody().front().without_terminator()) {
-    if (isa<KernelOpInterface>(op)) {
-      fusion::Work work = model.getKernelWork(&op);
-      flops = flops + int64_t(work.flops + work.contractionFlops);
-    } else if (isa<PointwiseOpInterface>(op)) {
-      flops = flops + getNumElements(getExtents(op.getResult(0)), context) *
-                          int64_t(model.getElementFlops(&op));
-    }
-  }
-  return flops;
-}
 
 static FailureOr<KernelKindEmitter> getSupportedKind(FusedOp fused) {
   KernelKindEmitter emitter = getKindEmitter(fused.getKind());
@@ -133,28 +54,13 @@ FailureOr<KernelInfo> analyzeKernel(FusedOp fused) {
       emitter->plan(region->get(), getModuleSymbols(fused));
   if (failed(plan))
     return failure();
-  KernelInfo info;
+  KernelInfo info = describeKernel(fused, region->get());
   info.tasks = plan->tasks;
   info.workerScratchBytes = plan->scratchBytes;
-  info.usesFault = readsIndices(fused);
-  info.usedSymbols = getUsedSymbols(region->get());
-  fusion::CostModel model(fused->getParentOfType<ModuleOp>());
-  info.flops = getFlops(fused, model);
-  info.bytes = getTraffic(fused, getModuleSymbols(fused));
   return info;
 }
 
 // --- Emission
-
-namespace {
-
-/// The arguments of a kernel as what they stand for.
-struct KernelArguments {
-  SmallVector<Buffer> inputs, results;
-  Buffer fault, scratch;
-};
-
-} // namespace
 
 static func::FuncOp createFunction(ModuleOp module, StringRef name) {
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
@@ -175,79 +81,35 @@ static Value loadPointer(OpBuilder &b, Location loc, Value table,
   return b.create<LLVM::LoadOp>(loc, pointer, address);
 }
 
-/// The inputs that lie in a result's buffer are read through that buffer, so
-/// that LLVM sees one pointer.
-static void shareBuffers(FusedOp fused, KernelArguments &arguments) {
-  auto pairs = fused->getAttrOfType<ArrayAttr>(kInPlaceAttr);
-  if (!pairs)
-    return;
-  for (Attribute attr : pairs) {
-    ArrayRef<int64_t> pair = cast<DenseI64ArrayAttr>(attr);
-    const Buffer &result = arguments.results[pair[0]];
-    Buffer &input = arguments.inputs[pair[1]];
-    Type elementType = input.getElementType();
-    input = Buffer(result.getPointer(), elementType);
-    input.scopes = result.scopes;
-    input.otherScopes = result.otherScopes;
-  }
-}
-
-static KernelArguments loadArguments(OpBuilder &b, Location loc, FusedOp region,
-                                     Block *entry, bool usesFault) {
-  KernelArguments arguments;
-  int64_t place = 0;
-  auto load = [&](Type elementType) {
-    Value pointer = loadPointer(b, loc, entry->getArgument(0), place++);
-    return Buffer(pointer, elementType);
-  };
-  for (Value input : region.getBody().getArguments())
-    arguments.inputs.push_back(load(getElementTypeOrSelf(input)));
-  for (Value yielded : region.getBody().front().getTerminator()->getOperands())
-    arguments.results.push_back(load(getElementTypeOrSelf(yielded)));
-  if (usesFault)
-    arguments.fault = load(b.getI64Type());
-  SmallVector<Buffer *> separated;
-  for (Buffer &input : arguments.inputs)
-    separated.push_back(&input);
-  for (Buffer &result : arguments.results)
-    separated.push_back(&result);
-  if (usesFault)
-    separated.push_back(&arguments.fault);
-  separate(separated);
-  return arguments;
-}
-
 static LogicalResult emitBody(func::FuncOp function, FusedOp region,
                               FusedOp fused, const KernelKindEmitter &emitter,
                               const KernelOptions &options) {
   Location loc = function.getLoc();
   Block *entry = &function.getBody().front();
   OpBuilder b = OpBuilder::atBlockBegin(entry);
-  KernelArguments arguments =
-      loadArguments(b, loc, region, entry, readsIndices(fused));
-  shareBuffers(fused, arguments);
+  int64_t place = 0;
+  RegionBuffers buffers = makeBuffers(fused, region, [&] {
+    return loadPointer(b, loc, entry->getArgument(0), place++);
+  });
   Operation *anchor = b.create<arith::ConstantIndexOp>(loc, 0);
   auto toIndex = [&](unsigned argument) {
     return b.create<arith::IndexCastOp>(loc, b.getIndexType(),
                                         entry->getArgument(argument));
   };
   Value firstTask = toIndex(2), lastTask = toIndex(3);
-  SmallVector<unsigned> usedSymbols = getUsedSymbols(region);
-  ElementEmitter elements(anchor, entry->getArgument(1), usedSymbols,
-                          arguments.fault);
-  for (auto [input, buffer] :
-       llvm::zip_equal(region.getBody().getArguments(), arguments.inputs))
-    elements.bind(input, buffer);
+  Buffer sizes(entry->getArgument(1), b.getI64Type());
+  auto loadSize = [&](OpBuilder &b, unsigned place) {
+    return sizes.load(b, loc, emitIndex(b, loc, place));
+  };
+  ElementEmitter elements(anchor, getUsedSymbols(region), loadSize,
+                          buffers.fault);
+  elements.bindInputs(region, buffers.inputs);
   SmallVector<SymbolAttr> symbols = getModuleSymbols(fused);
-  KernelFrame frame{region,
-                    symbols,
+  KernelFrame frame{{region, symbols, elements, buffers.results, loc},
                     options,
-                    elements,
-                    arguments.results,
                     firstTask,
                     lastTask,
-                    entry->getArgument(4),
-                    loc};
+                    entry->getArgument(4)};
   if (failed(emitter.emit(b, frame)))
     return failure();
   b.create<func::ReturnOp>(loc);

@@ -7,15 +7,11 @@
 #ifndef TCC_COMPILER_CODEGEN_KERNEL_KERNELEMITTER_H
 #define TCC_COMPILER_CODEGEN_KERNEL_KERNELEMITTER_H
 
-#include "compiler/codegen/Target.h"
-#include "compiler/codegen/kernel/ElementEmitter.h"
+#include "compiler/codegen/kernel/RegionFrame.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
 namespace tcc::codegen {
-
-/// The op of `region` that decides its loops; null if there is none.
-mlir::Operation *getAnchor(graph::FusedOp region);
 
 /// What code for a region needs to know besides the region.
 struct KernelOptions {
@@ -26,19 +22,10 @@ struct KernelOptions {
 };
 
 /// The function of a kernel while its body is emitted.
-struct KernelFrame {
-  graph::FusedOp region; // simplified
-  llvm::ArrayRef<graph::SymbolAttr> symbols;
+struct KernelFrame : RegionFrame {
   KernelOptions options;
-  ElementEmitter &elements;
-  llvm::SmallVector<Buffer> results; // one a result of the region
-  Value firstTask, lastTask;         // index
-  Value scratch;                     // !llvm.ptr, the worker's
-  mlir::Location loc;
-
-  mlir::Block &getBody() { return region.getBody().front(); }
-  /// What the region yields.
-  mlir::OperandRange getYields();
+  Value firstTask, lastTask; // index
+  Value scratch;             // !llvm.ptr, the worker's
 };
 
 /// Tasks and worker scratch of a kernel: functions of shapes alone.
@@ -103,10 +90,6 @@ emitKernel(graph::FusedOp fused, llvm::StringRef name,
 /// `rowSize` each.
 inline constexpr int64_t kTaskGrain = 16384;
 int64_t getRowsPerTask(int64_t rowSize);
-
-/// The product of `extents` at the upper bounds of the symbols.
-int64_t getMaxCount(llvm::ArrayRef<mlir::AffineExpr> extents,
-                    llvm::ArrayRef<graph::SymbolAttr> symbols);
 
 } // namespace tcc::codegen
 

@@ -1,0 +1,265 @@
+#include "compiler/codegen/cuda/DeviceKernel.h"
+#include "compiler/codegen/kernel/SimplifyRegion.h"
+#include "dialects/graph/ops/Scalar.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+using namespace mlir;
+using namespace tcc;
+using namespace tcc::graph;
+using codegen::RegionBuffers;
+
+namespace tcc::cuda {
+
+namespace {
+
+/// A loop structure; null where a kind has no kernel yet.
+struct KindEmitter {
+  PlanFunction plan;
+  EmitFunction emit;
+};
+
+} // namespace
+
+static KindEmitter findKindEmitter(KernelKind kind) {
+  switch (kind) {
+  case KernelKind::pointwise:
+    return {planPointwise, emitPointwise};
+  default:
+    return {};
+  }
+}
+
+static FailureOr<KindEmitter> getKindEmitter(FusedOp fused) {
+  KindEmitter emitter = findKindEmitter(fused.getKind());
+  if (!emitter.plan)
+    return fused.emitOpError("kernel kind ")
+           << stringifyKernelKind(fused.getKind())
+           << " is not supported on cuda";
+  return emitter;
+}
+
+FailureOr<codegen::KernelInfo> analyzeKernel(FusedOp fused) {
+  FailureOr<KindEmitter> emitter = getKindEmitter(fused);
+  if (failed(emitter))
+    return failure();
+  FailureOr<OwningOpRef<FusedOp>> region = codegen::simplifyRegion(fused);
+  if (failed(region))
+    return failure();
+  FailureOr<LaunchPlan> plan =
+      emitter->plan(region->get(), codegen::getModuleSymbols(fused));
+  if (failed(plan))
+    return failure();
+  codegen::KernelInfo info = codegen::describeKernel(fused, region->get());
+  info.tasks = plan->blocks;
+  info.threads = plan->threads;
+  return info;
+}
+
+// --- The function
+
+/// What LLVM may take for granted of the buffers: an input in the buffer of a
+/// result is not read through its own pointer.
+static void describeBuffers(gpu::GPUFuncOp function, FusedOp fused) {
+  Builder b(function.getContext());
+  auto alignments =
+      fused->getAttrOfType<DenseI64ArrayAttr>(codegen::kAlignmentsAttr);
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
+    if (!isa<LLVM::LLVMPointerType>(type))
+      break;
+    int64_t alignment = kAccessBytes;
+    if (alignments && i < size_t(alignments.size()))
+      alignment = alignments[i];
+    function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                        b.getI64IntegerAttr(alignment));
+    function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                        b.getUnitAttr());
+    if (i < fused.getNumOperands())
+      function.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(),
+                          b.getUnitAttr());
+  }
+}
+
+static gpu::GPUFuncOp createFunction(ModuleOp module, StringRef name,
+                                     ArrayRef<Type> arguments,
+                                     int64_t threads) {
+  OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
+  auto kernels = b.create<gpu::GPUModuleOp>(module.getLoc(), name);
+  b.setInsertionPointToStart(kernels.getBody());
+  auto function = b.create<gpu::GPUFuncOp>(
+      module.getLoc(), name, b.getFunctionType(arguments, TypeRange()));
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  function.setKnownBlockSize(
+      ArrayRef<int32_t>{static_cast<int32_t>(threads), 1, 1});
+  return function;
+}
+
+/// Pointers to the inputs, the results and, if there is one, the fault buffer;
+/// then the sizes.
+static SmallVector<Type> getArguments(FusedOp region,
+                                      const codegen::KernelInfo &info) {
+  MLIRContext *context = region.getContext();
+  size_t buffers = region.getBody().getNumArguments() +
+                   region.getBody().front().getTerminator()->getNumOperands() +
+                   info.usesFault;
+  SmallVector<Type> types(buffers, LLVM::LLVMPointerType::get(context));
+  types.append(info.usedSymbols.size(), IntegerType::get(context, 64));
+  return types;
+}
+
+static LogicalResult emitBody(gpu::GPUFuncOp function, FusedOp fused,
+                              FusedOp region, EmitFunction emit) {
+  Location loc = function.getLoc();
+  Block &entry = function.getBody().front();
+  KernelBuilder b(loc, function.getContext());
+  b.setInsertionPointToStart(&entry);
+  unsigned place = 0;
+  RegionBuffers buffers = codegen::makeBuffers(
+      fused, region, [&] { return entry.getArgument(place++); });
+  buffers.fault.isAtomic = true;
+  Operation *anchor = b.create<arith::ConstantIndexOp>(0);
+  auto readSize = [&](OpBuilder &, unsigned symbol) -> Value {
+    return entry.getArgument(place + symbol);
+  };
+  codegen::ElementEmitter elements(anchor, codegen::getUsedSymbols(region),
+                                   readSize, buffers.fault);
+  elements.bindInputs(region, buffers.inputs);
+  SmallVector<SymbolAttr> symbols = codegen::getModuleSymbols(fused);
+  DeviceFrame frame{{region, symbols, elements, buffers.results, loc},
+                    b.create<gpu::BlockIdOp>(gpu::Dimension::x),
+                    b.create<gpu::ThreadIdOp>(gpu::Dimension::x),
+                    function};
+  if (failed(emit(b, frame)))
+    return failure();
+  b.setInsertionPointToEnd(&entry);
+  b.create<gpu::ReturnOp>();
+  return success(!elements.hasFailed());
+}
+
+FailureOr<OwningOpRef<ModuleOp>> emitKernel(FusedOp fused, StringRef name) {
+  FailureOr<KindEmitter> emitter = getKindEmitter(fused);
+  if (failed(emitter))
+    return failure();
+  FailureOr<OwningOpRef<FusedOp>> region = codegen::simplifyRegion(fused);
+  if (failed(region))
+    return failure();
+  FailureOr<LaunchPlan> plan =
+      emitter->plan(region->get(), codegen::getModuleSymbols(fused));
+  if (failed(plan))
+    return failure();
+  codegen::KernelInfo info = codegen::describeKernel(fused, region->get());
+  OwningOpRef<ModuleOp> module(ModuleOp::create(fused.getLoc()));
+  gpu::GPUFuncOp function = createFunction(
+      *module, name, getArguments(region->get(), info), plan->threads);
+  describeBuffers(function, fused);
+  if (failed(emitBody(function, fused, region->get(), emitter->emit)))
+    return failure();
+  return module;
+}
+
+// --- Shared memory, barriers and shuffles
+
+Buffer DeviceFrame::allocateShared(OpBuilder &b, Type element, int64_t count) {
+  Type byte = b.getI8Type();
+  std::string name = (function.getName() + "_shared").str();
+  auto module = function->getParentOfType<gpu::GPUModuleOp>();
+  int64_t offset = sharedBytes;
+  int64_t bytes = count * codegen::getStorageBytes(element);
+  sharedBytes += (bytes + kAccessBytes - 1) / kAccessBytes * kAccessBytes;
+  auto array = LLVM::LLVMArrayType::get(byte, sharedBytes);
+  constexpr unsigned kSharedSpace = 3;
+  auto global = module.lookupSymbol<LLVM::GlobalOp>(name);
+  if (global) {
+    global.setGlobalType(array);
+  } else {
+    OpBuilder atStart = OpBuilder::atBlockBegin(module.getBody());
+    global = atStart.create<LLVM::GlobalOp>(
+        loc, array, /*isConstant=*/false, LLVM::Linkage::Internal, name,
+        Attribute(), /*alignment=*/kAccessBytes, kSharedSpace);
+  }
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfterValue(thread);
+  Value base = b.create<LLVM::AddressOfOp>(loc, global);
+  Value pointer = b.create<LLVM::GEPOp>(
+      loc, base.getType(), byte, base,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)}, /*inbounds=*/true);
+  return Buffer(pointer, element);
+}
+
+void emitBarrier(KernelBuilder &b) { b.create<gpu::BarrierOp>(); }
+
+static Value shuffleWord(KernelBuilder &b, Value word, int64_t mask) {
+  return b
+      .create<gpu::ShuffleOp>(word, static_cast<int32_t>(mask),
+                              static_cast<int32_t>(kWarp),
+                              gpu::ShuffleMode::XOR)
+      .getShuffleResult();
+}
+
+/// Both halves of 64 bits.
+static Value shuffleLong(KernelBuilder &b, Value bits, int64_t mask) {
+  Type i32 = b.getI32Type(), i64 = b.getI64Type();
+  Value width = b.create<arith::ConstantIntOp>(32, 64);
+  Value low = b.create<arith::TruncIOp>(i32, bits);
+  Value high =
+      b.create<arith::TruncIOp>(i32, b.create<arith::ShRUIOp>(bits, width));
+  low = b.create<arith::ExtUIOp>(i64, shuffleWord(b, low, mask));
+  high = b.create<arith::ExtUIOp>(i64, shuffleWord(b, high, mask));
+  return b.create<arith::OrIOp>(low, b.create<arith::ShLIOp>(high, width));
+}
+
+Value emitShuffle(KernelBuilder &b, Value value, int64_t mask) {
+  Type type = value.getType(), i64 = b.getI64Type();
+  if (type.isF32() || type.isInteger(32))
+    return shuffleWord(b, value, mask);
+  if (type.isF64()) {
+    Value bits = b.create<arith::BitcastOp>(i64, value);
+    return b.create<arith::BitcastOp>(type, shuffleLong(b, bits, mask));
+  }
+  if (type.isIndex()) {
+    Value bits = b.create<arith::IndexCastOp>(i64, value);
+    return b.create<arith::IndexCastOp>(type, shuffleLong(b, bits, mask));
+  }
+  if (type.isInteger(64))
+    return shuffleLong(b, value, mask);
+  Value word = b.create<arith::ExtUIOp>(b.getI32Type(), value);
+  return b.create<arith::TruncIOp>(type, shuffleWord(b, word, mask));
+}
+
+// --- Vectors
+
+SmallVector<Type> getElementTypes(FusedOp region) {
+  SmallVector<Type> types;
+  for (Value input : region.getBody().getArguments())
+    types.push_back(getElementTypeOrSelf(input));
+  for (Value yielded : region.getBody().front().getTerminator()->getOperands())
+    types.push_back(getElementTypeOrSelf(yielded));
+  return types;
+}
+
+int64_t chooseVector(ArrayRef<Type> elements, AffineExpr extent) {
+  // Eight f32 are two accesses; more would only cost registers.
+  constexpr int64_t kMaxElements = 8;
+  int64_t count = 1;
+  for (Type element : elements)
+    count = std::max(count, kAccessBytes / codegen::getStorageBytes(element));
+  count = std::min(count, kMaxElements);
+  while (count > 1 && !extent.isMultipleOf(count))
+    count /= 2;
+  return count;
+}
+
+void storeResults(KernelBuilder &b, DeviceFrame &frame,
+                  ArrayRef<unsigned> results, int64_t lanes,
+                  function_ref<SmallVector<Value>(int64_t)> at) {
+  codegen::ElementEmitter &elements = frame.elements;
+  for (unsigned i : results)
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      elements.element(b, frame.loc, frame.getYields()[i], at(lane));
+  for (unsigned i : results)
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      elements.storeElement(b, frame.loc, frame.getYields()[i], at(lane),
+                            frame.results[i]);
+}
+
+} // namespace tcc::cuda
