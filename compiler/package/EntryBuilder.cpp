@@ -116,12 +116,15 @@ Offset<EntryBuilder::Specs> EntryBuilder::buildSpecs(ArrayAttr tensors) {
   return fbb.CreateVector(specs);
 }
 
+static format::MemorySpace getSpace(Value buffer) {
+  return static_cast<format::MemorySpace>(
+      cast<exec::BufferType>(buffer.getType()).getSpace());
+}
+
 void EntryBuilder::addBuffer(exec::BufferOp op) {
   indices[op.getResult()] = buffers.size();
-  auto space = static_cast<format::MemorySpace>(
-      cast<exec::BufferType>(op.getType()).getSpace());
   buffers.push_back(format::CreateBuffer(
-      fbb, static_cast<format::StorageClass>(op.getStorage()), space,
+      fbb, static_cast<format::StorageClass>(op.getStorage()), getSpace(op),
       op.getIndex().value_or(0), op.getOffset().value_or(0), op.getBound(),
       op.getNext(), op.getInPlace()));
 }
@@ -130,7 +133,7 @@ void EntryBuilder::addView(exec::ViewOp op) {
   indices[op.getResult()] = buffers.size();
   Offset<format::SizeExpr> offset = buildSize(op.getOffset());
   buffers.push_back(format::CreateBuffer(
-      fbb, format::StorageClass::scratch, format::MemorySpace::host,
+      fbb, format::StorageClass::scratch, getSpace(op),
       /*index=*/0, /*offset=*/0, op.getBound(), /*next=*/false,
       /*in_place=*/false, getIndex(op.getBase()), offset));
 }
@@ -267,6 +270,9 @@ Offset<format::Entry> EntryBuilder::build(exec::EntryOp entry) {
     states.push_back(
         format::CreateStatePair(fbb, state.getInput(), state.getOutput()));
   }
+  auto space = format::MemorySpace::host;
+  for (auto buffer : entry.getOps<exec::BufferOp>())
+    space = getSpace(buffer); // all of them lie in one
   auto name = fbb.CreateString(entry.getSymName().str());
   auto statesVector = fbb.CreateVector(states);
   auto buffersVector = fbb.CreateVector(buffers);
@@ -274,7 +280,7 @@ Offset<format::Entry> EntryBuilder::build(exec::EntryOp entry) {
       fbb, name, inputs, outputs, statesVector, buffersVector, body,
       entry.getSlots(), entry.getEvents(), entry.getLanes(),
       entry.getScratchBytes().value_or(0), entry.getScratchBound().value_or(0),
-      entry.getWorkerBytes().value_or(0));
+      entry.getWorkerBytes().value_or(0), space);
 }
 
 } // namespace tcc::package

@@ -14,7 +14,7 @@ static constexpr uint64_t kSparseShare = 4;
 
 static package::VariantInfo describe(const package::CompiledVariant &variant,
                                      uint32_t section) {
-  return {variant.cpu.name, variant.cpu.features, section,
+  return {variant.target, variant.cpu.name, variant.cpu.features, section,
           variant.image.offsets};
 }
 
@@ -41,6 +41,7 @@ static Status computeConstants(const package::PackageInputs &inputs,
 static package::ProgramParts describe(const package::PackageInputs &inputs,
                                       const package::ConstantBytes &constants) {
   package::ProgramParts parts;
+  parts.kernelThreads = inputs.kernelThreads;
   parts.modelTensors = package::listModelTensors(inputs.module, inputs.weights);
   parts.constants = constants.getPlaces();
   for (auto [place, sources] :

@@ -9,10 +9,12 @@
 
 namespace tcc::package {
 
-/// The code of one CPU; `image.offsets` are those of the exec.kernel ops.
+/// The code of one CPU or kind of device; `image.offsets` as
+/// Variant.kernel_offsets.
 struct CompiledVariant {
   cpu::Cpu cpu;
   cpu::Image image;
+  std::string target = "cpu";
 };
 
 struct PackageInputs {
@@ -20,6 +22,7 @@ struct PackageInputs {
   const WeightStore &weights;
   const std::vector<MetadataEntry> &metadata;
   std::vector<CompiledVariant> variants;
+  std::vector<uint32_t> kernelThreads = {}; // as in ProgramParts
   /// Code that this machine can run, to compute the results of `prepare`: one
   /// of `variants`, or another; null if there is no such entry or no weights.
   const CompiledVariant *host = nullptr;

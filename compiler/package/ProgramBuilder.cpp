@@ -91,7 +91,7 @@ ProgramBuilder::buildModelTensors() {
 ProgramBuilder::Tables<format::Variant> ProgramBuilder::buildVariants() {
   Tables<format::Variant> tables;
   for (const VariantInfo &variant : parts.variants) {
-    auto target = fbb.CreateString("cpu");
+    auto target = fbb.CreateString(variant.target);
     auto cpu = fbb.CreateString(variant.cpu);
     auto features = buildStrings(variant.features);
     auto offsets = fbb.CreateVector(variant.kernelOffsets);
@@ -104,9 +104,12 @@ ProgramBuilder::Tables<format::Variant> ProgramBuilder::buildVariants() {
 ProgramBuilder::Tables<format::Kernel> ProgramBuilder::buildKernels() {
   Tables<format::Kernel> tables;
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
-    kernels[kernel.getSymNameAttr()] = tables.size();
+    size_t index = tables.size();
+    kernels[kernel.getSymNameAttr()] = index;
     auto symbol = fbb.CreateString(kernel.getSymName().str());
-    tables.push_back(format::CreateKernel(fbb, symbol));
+    uint32_t threads =
+        parts.kernelThreads.empty() ? 0 : parts.kernelThreads[index];
+    tables.push_back(format::CreateKernel(fbb, symbol, threads));
   }
   return tables;
 }

@@ -38,8 +38,9 @@ struct ModelTensorInfo {
   format::Digest digest = {}; // of a structural one
 };
 
-/// The code of one CPU.
+/// The code of one CPU or kind of device, as Variant in Program.fbs.
 struct VariantInfo {
+  std::string target;
   std::string cpu;
   std::vector<std::string> features;
   uint32_t imageSection = 0;
@@ -50,6 +51,8 @@ struct ProgramParts {
   std::vector<ConstPlace> constants;
   std::vector<ModelTensorInfo> modelTensors; // inputs of prepare first
   std::vector<VariantInfo> variants;
+  /// Of a block, for each exec.kernel op; empty if all are the host's.
+  std::vector<uint32_t> kernelThreads = {};
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 

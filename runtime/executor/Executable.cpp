@@ -104,7 +104,7 @@ runtime::kernelsOf(const format::Program &program,
   const auto &offsets = *variant.kernel_offsets();
   for (size_t i = 0; i < offsets.size(); ++i) {
     format::KernelFunction function = image.kernelAt(offsets.Get(i));
-    if (!function)
+    if (!function && offsets.Get(i) != format::kNoKernel)
       return makeError(Code::BadData, "kernel '",
                        program.kernels()->Get(i)->symbol()->string_view(),
                        "' lies outside the code");

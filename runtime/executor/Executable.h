@@ -54,8 +54,8 @@ private:
   std::vector<Memory> replaced; ///< constants that are not the package's
 };
 
-/// The functions of a variant's kernels in an image; an error if one lies
-/// outside the code.
+/// The functions of a variant's kernels in an image, null for those that it has
+/// not; an error if one lies outside the code.
 Result<std::vector<format::KernelFunction>>
 kernelsOf(const format::Program &program, const format::Variant &variant,
           const CodeImage &image);

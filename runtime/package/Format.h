@@ -5,7 +5,7 @@
 //   FileHeader | SectionEntry[section_count] | sections, each page-aligned
 //
 // The exec program is a FlatBuffer (Program.fbs); code sections are ELF shared
-// objects; the rest is bytes. This header and the schema are the only things
+// objects, or what a device's driver loads; the rest is bytes. This header and the schema are the only things
 // that compiler and runtime share.
 //
 //===----------------------------------------------------------------------===//
@@ -37,11 +37,16 @@ struct Digest {
 
 enum class SectionKind : uint32_t {
   Program = 1,   ///< FlatBuffer tcc.format.Program; exactly one
-  Code = 2,      ///< ELF image of one variant
+  Code = 2,      ///< of one variant: ELF image, cubin or PTX
   Weights = 3,   ///< const tensors; at most one
   Options = 4,   ///< JSON: compile options and provenance
   Decisions = 5, ///< JSON: what the compiler decided, and why
 };
+
+/// Offset of a kernel that a variant has not.
+inline constexpr uint64_t kNoKernel = UINT64_MAX;
+/// The most threads of a block.
+inline constexpr uint32_t kMaxBlockThreads = 1024;
 
 struct FileHeader {
   char magic[8];

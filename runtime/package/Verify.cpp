@@ -108,16 +108,41 @@ static Status verifyVariables(const format::Program &program) {
   return Status();
 }
 
+static Status verifyKernels(const format::Program &program) {
+  for (size_t i = 0; i < sizeOf(program.kernels()); ++i)
+    if (const format::Kernel &kernel = *program.kernels()->Get(i);
+        kernel.threads() > format::kMaxBlockThreads)
+      return refuse("kernel '", kernel.symbol()->string_view(), "' has ",
+                    kernel.threads(), " threads in a block");
+  return Status();
+}
+
+/// A CPU's code has the kernels of one side, the host's or the device's.
+static Status verifyOffsets(const format::Program &program,
+                            const format::Variant &variant) {
+  std::string_view name = variant.cpu()->string_view();
+  std::string_view target = variant.target()->string_view();
+  size_t expected = target == "cuda" ? 0 : sizeOf(program.kernels());
+  if (sizeOf(variant.kernel_offsets()) != expected)
+    return refuse("variant '", name, "' has ", sizeOf(variant.kernel_offsets()),
+                  " kernels, not ", expected);
+  if (!isAligned<uint64_t>(*variant.kernel_offsets()))
+    return refuse("variant '", name, "' has misaligned offsets");
+  for (size_t i = 0; i < expected; ++i) {
+    const format::Kernel &kernel = *program.kernels()->Get(i);
+    bool isThere = variant.kernel_offsets()->Get(i) != format::kNoKernel;
+    if (isThere != ((target == "cpu") == (kernel.threads() == 0)))
+      return refuse("variant '", name, "' ", isThere ? "has" : "lacks",
+                    " kernel '", kernel.symbol()->string_view(), "'");
+  }
+  return Status();
+}
+
 static Status verifyVariant(const format::Program &program,
                             const format::Variant &variant,
                             const ProgramLimits &limits) {
-  if (sizeOf(variant.kernel_offsets()) != sizeOf(program.kernels()))
-    return refuse("variant '", variant.cpu()->string_view(), "' has ",
-                  sizeOf(variant.kernel_offsets()), " kernels, not ",
-                  sizeOf(program.kernels()));
-  if (!isAligned<uint64_t>(*variant.kernel_offsets()))
-    return refuse("variant '", variant.cpu()->string_view(),
-                  "' has misaligned offsets");
+  if (Status status = verifyOffsets(program, variant); !status.ok())
+    return status;
   if (!limits.sections)
     return Status();
   if (variant.image() >= limits.sections->size() ||
@@ -143,9 +168,26 @@ static Status verifyTables(const format::Program &program,
       return status;
   if (Status status = verifyVariables(program); !status.ok())
     return status;
+  if (Status status = verifyKernels(program); !status.ok())
+    return status;
   for (const format::Variant *variant : *program.variants())
     if (Status status = verifyVariant(program, *variant, limits); !status.ok())
       return status;
+  return Status();
+}
+
+/// Entries but `prepare`, which share variables, run at one place.
+static Status verifySpaces(const format::Program &program) {
+  const format::Entry *first = nullptr;
+  for (const format::Entry *entry : *program.entries()) {
+    if (entry->name()->string_view() == "prepare")
+      continue;
+    if (!first)
+      first = entry;
+    if (entry->space() != first->space())
+      return refuse("entries '", first->name()->string_view(), "' and '",
+                    entry->name()->string_view(), "' lie in different memory");
+  }
   return Status();
 }
 
@@ -164,5 +206,5 @@ Status runtime::verifyProgram(std::span<const std::byte> bytes,
   for (const format::Entry *entry : *program.entries())
     if (Status status = verifyEntry(program, *entry); !status.ok())
       return status;
-  return Status();
+  return verifySpaces(program);
 }

@@ -30,6 +30,7 @@ public:
   Status verify();
 
 private:
+  bool verifySpace();
   bool verifySignature();
   uint64_t modelBytes(uint32_t index) const;
   uint64_t variableBytes(uint32_t index) const;
@@ -82,9 +83,18 @@ private:
 };
 
 Status EntryVerifier::verify() {
-  if (verifySignature() && verifyBuffers() && verifyBlock(*entry.body(), 0))
+  if (verifySpace() && verifySignature() && verifyBuffers() &&
+      verifyBlock(*entry.body(), 0))
     return Status();
   return Status(Code::BadData, std::move(problem));
+}
+
+bool EntryVerifier::verifySpace() {
+  bool isDevice = entry.space() == format::MemorySpace::device;
+  if (entry.space() != format::MemorySpace::host && (!isDevice || isPrepare()))
+    return refuse("it lies in memory unknown to this runtime");
+  return !isDevice || entry.worker_scratch_bytes() == 0 ||
+         refuse("it has scratch of workers on a device");
 }
 
 bool EntryVerifier::verifySpec(const format::TensorSpec &spec,
@@ -223,8 +233,7 @@ bool EntryVerifier::verifyView(const format::Buffer &buffer, uint32_t index) {
 bool EntryVerifier::verifyBuffers() {
   for (uint32_t i = 0; i < sizeOf(entry.buffers()); ++i) {
     const format::Buffer &buffer = *entry.buffers()->Get(i);
-    if (buffer.storage() > StorageClass::MAX ||
-        buffer.space() != format::MemorySpace::host)
+    if (buffer.storage() > StorageClass::MAX || buffer.space() != entry.space())
       return refuse("buffer ", i, " is of a kind unknown to this runtime");
     bool isView = buffer.base() >= 0;
     if (isView ? !verifyView(buffer, i) : !verifyPlace(buffer, i))
@@ -282,6 +291,10 @@ bool EntryVerifier::verifyLaunch(const format::Launch &launch) {
   std::string_view node = textOf(launch.node());
   if (launch.kernel() >= sizeOf(program.kernels()))
     return refuse("launch of '", node, "' has no such kernel");
+  bool isBlock = program.kernels()->Get(launch.kernel())->threads() > 0;
+  if (isBlock != (entry.space() == format::MemorySpace::device))
+    return refuse("launch of '", node, "' has a kernel of the ",
+                  isBlock ? "device" : "host");
   for (size_t i = 0; i < sizeOf(launch.buffers()); ++i)
     if (!isBuffer(launch.buffers()->Get(i)))
       return refuse("launch of '", node, "' has no such buffer");

@@ -201,6 +201,13 @@ uint32_t ProgramBuilder::variable(const std::string &name, DType dtype,
   return tables.variables.size() - 1;
 }
 
+void ProgramBuilder::moveToDevice(format::EntryT &entry) {
+  entry.space = format::MemorySpace::device;
+  entry.worker_scratch_bytes = 0;
+  for (auto &buffer : entry.buffers)
+    buffer->space = entry.space;
+}
+
 uint32_t ProgramBuilder::kernel(const std::string &symbol) {
   for (size_t i = 0; i < tables.kernels.size(); ++i)
     if (tables.kernels[i]->symbol == symbol)

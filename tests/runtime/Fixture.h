@@ -79,6 +79,9 @@ public:
   uint32_t modelTensor(const std::string &name, std::vector<int64_t> shape,
                        int32_t constIndex = -1);
 
+  /// It runs on a device, and all its buffers lie there.
+  void moveToDevice(format::EntryT &entry);
+
   /// The block that launches are appended to; the entry's body at first.
   format::BlockT &block() { return *blocks.back(); }
   void pushBlock(format::BlockT &block) { blocks.push_back(&block); }

@@ -37,6 +37,7 @@ static ordered_json describeSpec(const format::Program &program,
 static ordered_json describeEntry(const format::Program &program,
                                   const format::Entry &entry) {
   ordered_json row = {{"name", entry.name()->str()},
+                      {"space", format::EnumNameMemorySpace(entry.space())},
                       {"arena_bytes", entry.scratch_bytes()},
                       {"arena_bound_bytes", entry.scratch_bound()},
                       {"worker_scratch_bytes", entry.worker_scratch_bytes()},
@@ -191,7 +192,8 @@ static void printText(const ordered_json &document) {
     std::cout << "dim " << dim["name"].get<std::string>() << ": " << dim["min"]
               << ".." << dim["max"] << '\n';
   for (const ordered_json &entry : document["entries"]) {
-    std::cout << "entry " << entry["name"].get<std::string>() << ": "
+    std::cout << "entry " << entry["name"].get<std::string>()
+              << (entry["space"] == "device" ? " on a device: " : ": ")
               << entry["commands"] << " commands, arena "
               << entry["arena_bytes"] << " bytes (bound "
               << entry["arena_bound_bytes"] << ")\n";
@@ -203,7 +205,11 @@ static void printText(const ordered_json &document) {
   }
   printVariables(document["variables"]);
   for (const ordered_json &variant : document["variants"])
-    std::cout << "code for " << variant["cpu"].get<std::string>()
+    std::cout << "code for "
+              << (variant["target"] == "cpu"
+                      ? ""
+                      : variant["target"].get<std::string>() + " ")
+              << variant["cpu"].get<std::string>()
               << (variant["missing"].empty()
                       ? ""
                       : " (this CPU lacks " + variant["missing"].dump() + ")")

@@ -120,6 +120,36 @@ const Spoiled kSpoiled[] = {
     {"no static shape", [](auto &b) { b.entry().inputs[0]->fixed = {1}; }},
     {"has 2 kernels, not 1",
      [](auto &b) { b.tables.variants[0]->kernel_offsets.push_back(0); }},
+    {"has 1 kernels, not 0",
+     [](auto &b) { b.tables.variants[0]->target = "cuda"; }},
+    {"has kernel 'add_one'",
+     [](auto &b) { b.tables.kernels[0]->threads = 32; }},
+    {"has kernel 'add_one'",
+     [](auto &b) { b.tables.variants[0]->target = "emulated"; }},
+    {"lacks kernel 'add_one'",
+     [](auto &b) {
+       b.tables.variants[0]->kernel_offsets[0] = format::kNoKernel;
+     }},
+    {"1025 threads in a block",
+     [](auto &b) { b.tables.kernels[0]->threads = 1025; }},
+    {"memory unknown to this runtime",
+     [](auto &b) { b.entry().space = format::MemorySpace::pinned; }},
+    {"memory unknown to this runtime",
+     [](auto &b) { b.entry("prepare").space = format::MemorySpace::device; }},
+    {"unknown to this runtime",
+     [](auto &b) {
+       b.entry().space = format::MemorySpace::device;
+       b.entry().worker_scratch_bytes = 0;
+     }},
+    {"scratch of workers on a device",
+     [](auto &b) { b.entry().space = format::MemorySpace::device; }},
+    {"kernel of the host", [](auto &b) { b.moveToDevice(b.entry()); }},
+    {"'main' and 'eval' lie in different memory",
+     [](auto &b) {
+       b.entry("eval").slot_count = 1;
+       b.entry().body->commands.clear();
+       b.moveToDevice(b.entry());
+     }},
     {"not aligned",
      [](auto &b) {
        b.weight("w", {1});
