@@ -30,8 +30,8 @@ struct KernelInfo {
   mlir::AffineExpr flops, bytes;
 };
 
-/// Bytes to which the buffers of a device's launch are aligned, in the attribute
-/// of this name of the fused op, if some are aligned to less than 16.
+/// Bytes to which the buffers of a device's launch are aligned, in the
+/// attribute of this name of the fused op, if some are aligned to less than 16.
 inline constexpr llvm::StringLiteral kAlignmentsAttr = "alignments";
 
 /// Describes the host's kernel of `fused`; an error if its kind is not

@@ -25,6 +25,8 @@ static KindEmitter findKindEmitter(KernelKind kind) {
   switch (kind) {
   case KernelKind::pointwise:
     return {planPointwise, emitPointwise};
+  case KernelKind::row:
+    return {planRows, emitRows};
   default:
     return {};
   }
