@@ -44,7 +44,7 @@ bool tcc::cpu::linkLibrary(llvm::Module &module) {
 
 namespace {
 
-/// A math op and its functions for f32 and f64.
+/// An op and its functions for f32 and f64.
 struct LibraryFunction {
   StringLiteral op, f32, f64;
 };
@@ -72,7 +72,9 @@ constexpr LibraryFunction kFunctions[] = {
     {"math.atanh", "atanhf", "atanh"},
     {"math.cbrt", "cbrtf", "cbrt"},
     {"math.powf", "powf", "pow"},
+    {"arith.remf", "fmodf", "fmod"},
 };
+constexpr StringLiteral kOwnPrefix = "tcc_";
 
 /// Ops that LLVM turns into instructions (or that a later pass expands).
 constexpr StringLiteral kInstructions[] = {
@@ -85,6 +87,8 @@ class ConvertMathToLibraryPass
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertMathToLibraryPass)
 
+  explicit ConvertMathToLibraryPass(FunctionSource source) : source(source) {}
+
   StringRef getArgument() const final { return "tcc-convert-math-to-library"; }
   StringRef getDescription() const final {
     return "replace math ops by calls of library functions";
@@ -96,8 +100,9 @@ public:
   void runOnOperation() final {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isa_and_present<math::MathDialect>(op->getDialect()) &&
-          !llvm::is_contained(kInstructions, op->getName().getStringRef()))
+      StringRef name = op->getName().getStringRef();
+      if (find(name) || (isa_and_present<math::MathDialect>(op->getDialect()) &&
+                         !llvm::is_contained(kInstructions, name)))
         ops.push_back(op);
     });
     for (Operation *op : ops)
@@ -106,24 +111,34 @@ public:
   }
 
 private:
+  static const LibraryFunction *find(StringRef op) {
+    auto function = llvm::find_if(
+        kFunctions, [&](const LibraryFunction &row) { return row.op == op; });
+    return function == std::end(kFunctions) ? nullptr : function;
+  }
+
   LogicalResult replace(Operation *op) {
     Type type = op->getResult(0).getType();
-    const LibraryFunction *function =
-        llvm::find_if(kFunctions, [&](const LibraryFunction &candidate) {
-          return candidate.op == op->getName().getStringRef();
-        });
-    if (function == std::end(kFunctions) || !(type.isF32() || type.isF64()))
+    const LibraryFunction *function = find(op->getName().getStringRef());
+    if (!function || !(type.isF32() || type.isF64()))
       return op->emitError("no library function for ")
              << op->getName() << " on " << type;
     OpBuilder builder(op);
     func::FuncOp callee =
-        declare(type.isF32() ? function->f32 : function->f64,
+        declare(getSymbol(type.isF32() ? function->f32 : function->f64),
                 builder.getFunctionType(op->getOperandTypes(), type));
     auto call =
         builder.create<func::CallOp>(op->getLoc(), callee, op->getOperands());
     op->replaceAllUsesWith(call);
     op->erase();
     return success();
+  }
+
+  std::string getSymbol(StringRef name) const {
+    bool isOwn = name.starts_with(kOwnPrefix);
+    if (isOwn || source == FunctionSource::CLibrary)
+      return name.str();
+    return (kLibdevicePrefix + name).str();
   }
 
   func::FuncOp declare(StringRef name, FunctionType type) {
@@ -135,10 +150,13 @@ private:
     function.setPrivate();
     return function;
   }
+
+  FunctionSource source;
 };
 
 } // namespace
 
-std::unique_ptr<Pass> tcc::cpu::createConvertMathToLibraryPass() {
-  return std::make_unique<ConvertMathToLibraryPass>();
+std::unique_ptr<Pass>
+tcc::cpu::createConvertMathToLibraryPass(FunctionSource source) {
+  return std::make_unique<ConvertMathToLibraryPass>(source);
 }

@@ -27,9 +27,15 @@ llvm::StringRef getLibraryObject();
 /// inlined. False if the bitcode does not fit.
 bool linkLibrary(llvm::Module &module);
 
-/// Replaces math ops that are no machine instructions by calls of library
-/// functions, on scalars of f32 and f64; an op it cannot replace is an error.
-std::unique_ptr<mlir::Pass> createConvertMathToLibraryPass();
+/// Whose functions kernels call beside our own: a C library's on the host,
+/// libdevice's on a GPU, whose names are the same after a prefix.
+enum class FunctionSource { CLibrary, Libdevice };
+inline constexpr llvm::StringLiteral kLibdevicePrefix = "__nv_";
+
+/// Replaces ops that are no machine instructions by calls of library functions,
+/// on scalars of f32 and f64; a math op it cannot replace is an error.
+std::unique_ptr<mlir::Pass> createConvertMathToLibraryPass(
+    FunctionSource source = FunctionSource::CLibrary);
 
 } // namespace tcc::cpu
 

@@ -1,5 +1,4 @@
 #include "compiler/codegen/cpu/ObjectEmitter.h"
-#include "compiler/codegen/cpu/Library.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -39,15 +38,9 @@ using namespace tcc::cpu;
 
 static constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
 
-static void addLowering(OpPassManager &pm) {
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
-  pm.addPass(createLoopInvariantCodeMotionPass());
+void tcc::cpu::addLoweringToLLVM(OpPassManager &pm, FunctionSource source) {
   pm.addPass(createConvertMathToFuncs());
-  pm.addPass(createConvertMathToLibraryPass());
-  arith::ArithExpandOpsPassOptions expansion;
-  expansion.includeBf16 = true;
-  pm.addPass(arith::createArithExpandOpsPass(expansion));
+  pm.addPass(createConvertMathToLibraryPass(source));
   pm.addPass(createConvertSCFToCFPass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createConvertVectorToLLVMPass());
@@ -60,6 +53,16 @@ static void addLowering(OpPassManager &pm) {
   pm.addPass(createConvertFuncToLLVMPass(functions));
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
+static void addLowering(OpPassManager &pm) {
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createLoopInvariantCodeMotionPass());
+  arith::ArithExpandOpsPassOptions expansion;
+  expansion.includeBf16 = true;
+  pm.addPass(arith::createArithExpandOpsPass(expansion));
+  addLoweringToLLVM(pm, FunctionSource::CLibrary);
 }
 
 static LogicalResult lowerToLLVMDialect(ModuleOp module) {
@@ -117,15 +120,12 @@ static void setFunctionAttributes(llvm::Module &module, const Cpu &cpu,
   }
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+void tcc::cpu::optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                        const llvm::PipelineTuningOptions &tuning) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  // Kernels unroll what they want unrolled. LLVM would unroll the short loop
-  // that finishes a tile before it is vectorised, and leave it scalar.
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopUnrolling = false;
   llvm::PassBuilder passes(&machine, tuning);
   passes.registerModuleAnalyses(modules);
   passes.registerCGSCCAnalyses(components);
@@ -136,6 +136,38 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
       .run(module, modules);
 }
 
+std::string tcc::cpu::getDataLayout(const Cpu &cpu) {
+  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(cpu);
+  return machine ? machine->createDataLayout().getStringRepresentation() : "";
+}
+
+bool tcc::cpu::emitMachineCode(llvm::Module &module, const Cpu &cpu,
+                               int64_t vectorBytes, CodeForm form,
+                               llvm::SmallVectorImpl<char> &bytes) {
+  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(cpu);
+  if (!machine)
+    return false;
+  module.setDataLayout(machine->createDataLayout());
+  module.setTargetTriple(machine->getTargetTriple().str());
+  if (!linkLibrary(module))
+    return false;
+  setFunctionAttributes(module, cpu, vectorBytes);
+  // Kernels unroll what they want unrolled. LLVM would unroll the short loop
+  // that finishes a tile before it is vectorised, and leave it scalar.
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = false;
+  optimize(module, *machine, tuning);
+
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager emission;
+  auto type = form == CodeForm::Object ? llvm::CodeGenFileType::ObjectFile
+                                       : llvm::CodeGenFileType::AssemblyFile;
+  if (machine->addPassesToEmitFile(emission, stream, nullptr, type))
+    return false;
+  emission.run(module);
+  return true;
+}
+
 FailureOr<llvm::SmallVector<char, 0>> tcc::cpu::emitCode(ModuleOp module,
                                                          const Cpu &cpu,
                                                          int64_t vectorBytes,
@@ -144,23 +176,10 @@ FailureOr<llvm::SmallVector<char, 0>> tcc::cpu::emitCode(ModuleOp module,
     return failure();
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
-  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(cpu);
-  if (!code || !machine)
+  if (!code)
     return module.emitError("cannot be translated to LLVM IR");
-  code->setDataLayout(machine->createDataLayout());
-  code->setTargetTriple(machine->getTargetTriple().str());
-  if (!linkLibrary(*code))
-    return module.emitError("cannot be linked with the function library");
-  setFunctionAttributes(*code, cpu, vectorBytes);
-  optimize(*code, *machine);
-
   llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager emission;
-  auto type = form == CodeForm::Object ? llvm::CodeGenFileType::ObjectFile
-                                       : llvm::CodeGenFileType::AssemblyFile;
-  if (machine->addPassesToEmitFile(emission, stream, nullptr, type))
-    return module.emitError("cannot be emitted for ") << cpu.name;
-  emission.run(*code);
+  if (!emitMachineCode(*code, cpu, vectorBytes, form, bytes))
+    return module.emitError("cannot be compiled for ") << cpu.name;
   return bytes;
 }

@@ -3,8 +3,14 @@
 #define TCC_COMPILER_CODEGEN_CPU_OBJECTEMITTER_H
 
 #include "compiler/codegen/cpu/Cpu.h"
+#include "compiler/codegen/cpu/Library.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
+
+namespace llvm {
+class PipelineTuningOptions;
+class TargetMachine;
+} // namespace llvm
 
 namespace tcc::cpu {
 
@@ -21,6 +27,22 @@ enum class CodeForm { Object, Assembly };
 mlir::FailureOr<llvm::SmallVector<char, 0>>
 emitCode(mlir::ModuleOp module, const Cpu &cpu, int64_t vectorBytes,
          CodeForm form = CodeForm::Object);
+
+/// Adds the passes from kernels in scf, cf, memref, vector, arith, math and
+/// func to the llvm dialect.
+void addLoweringToLLVM(mlir::OpPassManager &pm, FunctionSource source);
+
+/// Runs LLVM's O3 pipeline.
+void optimize(llvm::Module &module, llvm::TargetMachine &machine,
+              const llvm::PipelineTuningOptions &tuning);
+
+/// LLVM's layout of types in memory.
+std::string getDataLayout(const Cpu &cpu);
+
+/// Compiles `module`, of functions of the library and of kernels whose types
+/// have x86's layout; false if it cannot be done. It is changed.
+bool emitMachineCode(llvm::Module &module, const Cpu &cpu, int64_t vectorBytes,
+                     CodeForm form, llvm::SmallVectorImpl<char> &bytes);
 
 /// Makes the dialects and translations that emitCode uses known.
 void registerCodeEmission(mlir::DialectRegistry &registry);
