@@ -1,0 +1,61 @@
+//===- EmulatedKernel.h - Device kernels as functions of the host *- C++
+//-*-===//
+//
+// The only thing that the compiler and the emulator share: how a kernel of a
+// device, compiled for the host, is called, and what it calls. An image of such
+// kernels imports nothing; all that a thread needs is reached through it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_RUNTIME_DEVICES_EMULATED_EMULATEDKERNEL_H
+#define TCC_RUNTIME_DEVICES_EMULATED_EMULATEDKERNEL_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tcc::emulated {
+
+struct EmulatedCalls;
+
+/// Lanes of a warp.
+inline constexpr uint32_t kWarpSize = 32;
+/// Shared memory of a block at most, in bytes.
+inline constexpr uint32_t kMaxSharedBytes = 48 << 10;
+
+/// One thread of a launch, in one dimension. It outlives the kernel's call.
+struct EmulatedThread {
+  uint32_t thread, block; ///< thread < threads, block < blocks
+  uint32_t threads, blocks;
+  const EmulatedCalls *calls;
+};
+
+/// From which lane a shuffle takes its value; the order is PTX's.
+enum class ShuffleMode : uint32_t { up, down, butterfly, index };
+
+enum class AccessKind : uint8_t { read, write, atomic };
+
+/// What kernels call. Some calls run other threads before they return.
+struct EmulatedCalls {
+  /// The block's shared memory; every call of a kernel asks for as much.
+  std::byte *(*sharedMemory)(const EmulatedThread *, uint32_t bytes);
+  /// Waits for all threads of the block.
+  void (*barrier)(const EmulatedThread *);
+  /// shfl.sync: bits 0 to 31 are the value, bit 32 says whether the lane that
+  /// it comes from lies in the segment. `clamp` is PTX's operand c.
+  uint64_t (*shuffle)(const EmulatedThread *, ShuffleMode mode, uint32_t mask,
+                      uint32_t value, uint32_t lane, uint32_t clamp);
+  /// vote.ballot: the lanes of `mask` whose predicate is not 0.
+  uint32_t (*ballot)(const EmulatedThread *, uint32_t mask, uint32_t predicate);
+  /// bar.warp.sync: waits for the lanes of `mask` and orders their accesses.
+  void (*syncWarp)(const EmulatedThread *, uint32_t mask);
+  /// Precedes each access to memory in kernels compiled to find races.
+  void (*access)(const EmulatedThread *, const void *address, uint32_t bytes,
+                 AccessKind kind);
+};
+
+/// A kernel: `parameters` as cuLaunchKernel takes them, the address of each.
+using EmulatedKernel = void (*)(const EmulatedThread *thread,
+                                void *const *parameters);
+
+} // namespace tcc::emulated
+
+#endif // TCC_RUNTIME_DEVICES_EMULATED_EMULATEDKERNEL_H
