@@ -31,4 +31,14 @@ def LowerKernelsPass : Pass<"tcc-lower-kernels", "mlir::ModuleOp"> {
     "::mlir::vector::VectorDialect"];
 }
 
+def EmitPtxPass : Pass<"tcc-emit-ptx", "mlir::ModuleOp"> {
+  let summary = "print the PTX of a module with a gpu.module";
+  let description = [{
+    Prints to standard output what the compiler assembles for a GPU; the module
+    is erased. For tests and for reading.
+  }];
+  let options = [
+    Option<"arch", "arch", "std::string", "\"sm_90\"", "architecture">];
+}
+
 #endif // TCC_CODEGEN_PASSES

@@ -1,6 +1,7 @@
 #include "compiler/pipeline/Register.h"
 
 #include "compiler/codegen/Passes.h"
+#include "compiler/codegen/cuda/DeviceCode.h"
 #include "compiler/lowering/Passes.h"
 #include "compiler/passes/exec/Passes.h"
 #include "compiler/passes/graph/Passes.h"
@@ -20,6 +21,7 @@ void registerAllTccDialects(mlir::DialectRegistry &registry) {
   registry.insert<graph::GraphDialect, exec::ExecDialect,
                   mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::math::MathDialect, mlir::scf::SCFDialect>();
+  cuda::registerDeviceCode(registry);
 }
 
 void registerAllTccPasses() {
