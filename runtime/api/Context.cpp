@@ -94,6 +94,8 @@ tcc_status tcc_context_output(tcc_context *context, size_t index,
     if (!context->context->hasOutputs())
       return makeError(Code::Usage, "output ", index,
                        " has no value: the last call was no successful run");
+    if (Status status = context->context->fetchStates(); !status.ok())
+      return status;
     TensorView view = context->context->output(index);
     *tensor = {view.data, static_cast<tcc_dtype>(view.dtype), view.shape.size(),
                view.shape.data()};
@@ -102,7 +104,8 @@ tcc_status tcc_context_output(tcc_context *context, size_t index,
 }
 
 void tcc_context_reset_state(tcc_context *context) {
-  context->context->resetState();
+  // A device that fails here fails the next run, too.
+  (void)context->context->resetState();
 }
 
 uint64_t tcc_context_planned_bytes(const tcc_context *context) {

@@ -57,7 +57,7 @@ std::optional<DType> runtime::toDType(tcc_dtype dtype) {
 Allocator runtime::toAllocator(const tcc_allocator *allocator) {
   if (!allocator)
     return systemAllocator();
-  return {allocator->user, allocator->allocate, allocator->release};
+  return {allocator->user, allocator->allocate, allocator->release, nullptr};
 }
 
 //===----------------------------------------------------------------------===//

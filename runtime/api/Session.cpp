@@ -185,7 +185,7 @@ static Status checkBytes(const tcc_session *session, size_t index,
   if (Status status = checkIndex(session, index); !status.ok())
     return status;
   const Variables &variables = session->session->variables();
-  size_t expected = variables.bytes(index).size();
+  size_t expected = variables.byteCount(index);
   return bytes == expected
              ? Status()
              : makeError(Code::Usage, "variable '",
@@ -225,9 +225,8 @@ tcc_status tcc_session_read(const tcc_session *session, size_t index,
   return guard([&]() -> Status {
     if (Status status = checkBytes(session, index, bytes); !status.ok())
       return status;
-    std::ranges::copy(session->session->variables().bytes(index),
-                      static_cast<std::byte *>(data));
-    return Status();
+    return session->session->variables().read(
+        index, {static_cast<std::byte *>(data), bytes});
   });
 }
 
@@ -236,9 +235,8 @@ tcc_status tcc_session_write(tcc_session *session, size_t index,
   return guard([&]() -> Status {
     if (Status status = checkBytes(session, index, bytes); !status.ok())
       return status;
-    std::copy_n(static_cast<const std::byte *>(data), bytes,
-                session->session->variables().bytes(index).data());
-    return Status();
+    return session->session->variables().write(
+        index, {static_cast<const std::byte *>(data), bytes});
   });
 }
 

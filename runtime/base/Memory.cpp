@@ -18,7 +18,7 @@ static void releaseToSystem(void *, void *address, size_t) {
 }
 
 Allocator runtime::systemAllocator() {
-  return {nullptr, allocateFromSystem, releaseToSystem};
+  return {nullptr, allocateFromSystem, releaseToSystem, nullptr};
 }
 
 Memory &Memory::operator=(Memory &&other) noexcept {
@@ -38,8 +38,10 @@ void Memory::reset() {
   bytes = 0;
 }
 
-/// ", 123 are available" by the system's count; empty if it does not say.
-static std::string describeAvailable() {
+/// ", 123 are available" by the allocator or the system; empty if neither says.
+static std::string describeAvailable(const Allocator &allocator) {
+  if (allocator.available)
+    return concat(", ", allocator.available(allocator.user), " are available");
   std::FILE *file = std::fopen("/proc/meminfo", "r");
   if (!file)
     return {};
@@ -52,6 +54,17 @@ static std::string describeAvailable() {
   return text;
 }
 
+Status Memory::reserve(size_t needed, const Allocator &from,
+                       std::string_view what) {
+  if (bytes >= needed)
+    return Status();
+  auto larger = allocate(needed, from, what);
+  if (!larger.ok())
+    return larger.takeStatus();
+  *this = std::move(*larger);
+  return Status();
+}
+
 Result<Memory> Memory::allocate(size_t bytes, const Allocator &allocator,
                                 std::string_view what) {
   Memory memory;
@@ -62,7 +75,7 @@ Result<Memory> Memory::allocate(size_t bytes, const Allocator &allocator,
       allocator.allocate(allocator.user, bytes, format::kTensorAlignment);
   if (!address)
     return makeError(Code::OutOfMemory, "cannot allocate ", bytes,
-                     " bytes for ", what, describeAvailable());
+                     " bytes for ", what, describeAvailable(allocator));
   memory.address = static_cast<std::byte *>(address);
   memory.bytes = bytes;
   return memory;

@@ -5,6 +5,7 @@
 #include "runtime/base/Status.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace tcc::runtime {
@@ -15,6 +16,8 @@ struct Allocator {
   /// Returns null when there is no memory.
   void *(*allocate)(void *user, size_t bytes, size_t alignment) = nullptr;
   void (*release)(void *user, void *address, size_t bytes) = nullptr;
+  /// Bytes that are available, for errors; null: the system's.
+  uint64_t (*available)(void *user) = nullptr;
 };
 
 Allocator systemAllocator();
@@ -31,6 +34,10 @@ public:
   /// Uninitialised; `what` names the block in the error.
   static Result<Memory> allocate(size_t bytes, const Allocator &allocator,
                                  std::string_view what);
+
+  /// Makes it a new block unless it is large enough.
+  Status reserve(size_t bytes, const Allocator &allocator,
+                 std::string_view what);
 
   std::byte *data() const { return address; }
   size_t size() const { return bytes; }

@@ -37,16 +37,19 @@ std::string_view Context::inputName(size_t index) const {
 Status Context::allocate(const ContextOptions &options) {
   allocator = options.allocator;
   runner = options.runner;
-  if (!runner) {
+  if (!runner && program->device().isHost()) {
     ownPool = std::make_unique<ThreadPool>(
         options.threads > 0 ? options.threads : defaultThreadCount());
     runner = ownPool.get();
   }
-  auto walker = Walker::create(*signature, program->kernels(), *runner,
-                               allocator, options.scratch);
-  if (!walker.ok())
-    return walker.takeStatus();
-  walk = std::move(*walker);
+  Result<std::shared_ptr<Workspace>> workspace = options.workspace;
+  if (!options.workspace)
+    workspace = Workspace::create(program->device(), std::span(&signature, 1),
+                                  {runner, allocator});
+  if (!workspace.ok())
+    return workspace.takeStatus();
+  walk = std::make_unique<Walker>(program->program(), *signature,
+                                  std::move(*workspace));
   inputs.resize(signature->inputs()->size());
   outputs.resize(signature->outputs()->size());
   for (size_t i = 0; i < outputs.size(); ++i)
@@ -70,7 +73,7 @@ Status Context::bindVariables(const Variables *variables) {
       return makeError(Code::Usage, "entry '", signature->name()->string_view(),
                        "' has variables: it needs a session");
   for (size_t i = 0; variables && i < variables->size(); ++i)
-    walk->bind(StorageClass::variable, i, variables->bytes(i).data());
+    walk->bind(StorageClass::variable, i, variables->address(i));
   return Status();
 }
 
@@ -114,7 +117,8 @@ Status Context::allocateStates(const Allocator &allocator) {
     for (Memory *memory : {&state.first, &state.second}) {
       if (memory == &state.second && inPlace[i])
         continue;
-      auto allocated = Memory::allocate(state.bytes, allocator, "a state");
+      auto allocated = Memory::allocate(
+          state.bytes, program->device().allocator(allocator), "a state");
       if (!allocated.ok())
         return allocated.takeStatus();
       *memory = std::move(*allocated);
@@ -122,8 +126,7 @@ Status Context::allocateStates(const Allocator &allocator) {
     state.current = state.first.data();
     state.next = inPlace[i] ? state.current : state.second.data();
   }
-  resetState();
-  return Status();
+  return resetState();
 }
 
 Status Context::allocateFixed(const Allocator &allocator) {
@@ -141,14 +144,18 @@ Status Context::allocateFixed(const Allocator &allocator) {
   return Status();
 }
 
-void Context::resetState() {
-  for (State &state : states)
-    for (Memory *memory : {&state.first, &state.second})
-      std::fill_n(memory->data(), memory->size(), std::byte(0));
+Status Context::resetState() {
+  forgetRun();
   for (Input &input : inputs)
     if (input.state >= 0)
       input.isBound = false;
-  forgetRun();
+  for (State &state : states)
+    for (Memory *memory : {&state.first, &state.second})
+      if (Status status =
+              program->device().clear(memory->data(), memory->size());
+          !status.ok())
+        return status;
+  return Status();
 }
 
 uint64_t Context::plannedBytes() const {
@@ -166,172 +173,8 @@ std::optional<size_t> Context::findInput(std::string_view name) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Binding
-//===----------------------------------------------------------------------===//
-
-static bool isAligned(const void *data, DType dtype) {
-  return reinterpret_cast<uintptr_t>(data) % traitsOf(dtype).bytes == 0;
-}
-
-Status Context::bindInput(size_t index, const TensorView &tensor) {
-  if (index >= inputs.size())
-    return makeError(Code::Usage, "there is no input ", index, " of ",
-                     inputs.size());
-  const format::TensorSpec &spec = *signature->inputs()->Get(index);
-  Input &input = inputs[index];
-  if (!isDType(tensor.dtype) || tensor.dtype != spec.dtype())
-    return makeError(Code::Usage, "input '", inputName(index), "' is ",
-                     isDType(tensor.dtype) ? traitsOf(tensor.dtype).name
-                                           : "unknown",
-                     ", expected ", traitsOf(spec.dtype()).name);
-  std::optional<uint64_t> bytes = bytesOf(tensor.dtype, tensor.shape);
-  if (!bytes)
-    return makeError(Code::Usage, "input '", inputName(index),
-                     "' has a bad shape ", formatShape(tensor.shape));
-  if (tensor.shape.size() != spec.shape()->size())
-    return makeError(Code::Usage, "input '", inputName(index), "' is ",
-                     formatShape(tensor.shape), ", expected ",
-                     describeShape(spec));
-  if (*bytes > 0 && (!tensor.data || !isAligned(tensor.data, tensor.dtype)))
-    return makeError(Code::Usage, "input '", inputName(index),
-                     "' is not at an aligned address");
-  if (input.state >= 0) {
-    State &state = states[input.state];
-    if (*bytes > state.bytes)
-      return makeError(Code::Usage, "input '", inputName(index), "' is ",
-                       formatShape(tensor.shape), ", expected ",
-                       describeShape(spec));
-    if (*bytes > 0)
-      std::memcpy(state.current, tensor.data, *bytes);
-  }
-  // A loop that binds the same memory again resolves nothing anew.
-  isResolved &= input.isBound && input.data == tensor.data &&
-                std::ranges::equal(input.shape, tensor.shape);
-  isDone = false;
-  input.shape.assign(tensor.shape.begin(), tensor.shape.end());
-  input.data = tensor.data;
-  input.isBound = true;
-  return Status();
-}
-
-Status Context::bindOutput(size_t index, void *data, size_t bytes) {
-  if (index >= outputs.size())
-    return makeError(Code::Usage, "there is no output ", index, " of ",
-                     outputs.size());
-  const format::TensorSpec &spec = *signature->outputs()->Get(index);
-  if (bytes > 0 && (!data || !isAligned(data, spec.dtype())))
-    return makeError(Code::Usage, "output '", spec.name()->string_view(),
-                     "' is not at an aligned address");
-  outputs[index].data = data;
-  outputs[index].capacity = bytes;
-  outputs[index].isBound = true;
-  outputs[index].expected.clear();
-  forgetRun();
-  return Status();
-}
-
-Status Context::bindOutput(size_t index, const TensorView &tensor) {
-  if (index >= outputs.size())
-    return bindOutput(index, nullptr, 0);
-  const format::TensorSpec &spec = *signature->outputs()->Get(index);
-  if (tensor.dtype != spec.dtype() ||
-      tensor.shape.size() != spec.shape()->size())
-    return makeError(
-        Code::Usage, "output '", spec.name()->string_view(), "' is ",
-        traitsOf(spec.dtype()).name, " ", describeShape(spec), ", bound to ",
-        traitsOf(tensor.dtype).name, " ", formatShape(tensor.shape));
-  std::optional<uint64_t> bytes = bytesOf(tensor.dtype, tensor.shape);
-  if (!bytes)
-    return makeError(Code::Usage, "output '", spec.name()->string_view(),
-                     "' is bound to a bad shape ", formatShape(tensor.shape));
-  Status status = bindOutput(index, tensor.data, *bytes);
-  if (status.ok())
-    outputs[index].expected.assign(tensor.shape.begin(), tensor.shape.end());
-  return status;
-}
-
-Status Context::setDim(std::string_view name, int64_t value) {
-  for (size_t i = 0; i < symbolCount(); ++i) {
-    if (program->program().symbols()->Get(i)->name()->string_view() != name)
-      continue;
-    givenDims[i] = value;
-    forgetRun();
-    return Status();
-  }
-  return makeError(Code::Usage, "there is no dimension '", name, "'");
-}
-
-//===----------------------------------------------------------------------===//
 // Running
 //===----------------------------------------------------------------------===//
-
-Status Context::checkFixed() const {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Input &input = inputs[i];
-    if (!input.isBound || input.state >= 0 || !input.fixedValue)
-      continue;
-    std::span<const std::byte> fixed = input.fixedValue->span();
-    if (!std::equal(fixed.begin(), fixed.end(),
-                    static_cast<const std::byte *>(input.data)))
-      return makeError(Code::Usage, "input '", inputName(i),
-                       "' differs from the value it was compiled for");
-  }
-  return Status();
-}
-
-Status Context::placeInputs() {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    Input &input = inputs[i];
-    if (input.state >= 0)
-      continue;
-    if (!input.isBound && !input.fixedValue)
-      return makeError(Code::Usage, "input '", inputName(i), "' is not bound");
-    const void *data = input.isBound ? input.data : input.fixedValue->data();
-    walk->bind(StorageClass::input, i, const_cast<void *>(data));
-  }
-  return Status();
-}
-
-/// An output whose extents are known before the run must hold them, any other
-/// its upper bound: the largest of its buffers.
-Status Context::placeOutput(size_t index) {
-  const format::TensorSpec &spec = *signature->outputs()->Get(index);
-  Output &output = outputs[index];
-  if (output.state >= 0)
-    return Status();
-  uint64_t planned = 0;
-  for (const format::Buffer *buffer : *signature->buffers())
-    if (buffer->storage() == StorageClass::output && buffer->index() == index &&
-        buffer->base() < 0)
-      planned = std::max<uint64_t>(planned, buffer->max_bytes());
-  uint64_t needed = traitsOf(spec.dtype()).bytes;
-  for (const format::SizeExpr *expr : *spec.shape()) {
-    int64_t extent = 0;
-    if (!readsOnlySlotsBelow(*expr, symbolCount())) {
-      needed = planned;
-      break;
-    }
-    if (!evaluate(*expr, walk->slots().data(), extent) || extent < 0 ||
-        __builtin_mul_overflow(needed, static_cast<uint64_t>(extent), &needed))
-      return makeError(Code::Usage, "output '", spec.name()->string_view(),
-                       "' has no valid shape for these dimensions");
-  }
-  if (output.isBound && output.capacity < needed)
-    return makeError(Code::Usage, "output '", spec.name()->string_view(),
-                     "' is bound to ", output.capacity, " bytes, needs ",
-                     needed);
-  if (!output.isBound && output.own.size() < needed) {
-    auto memory = Memory::allocate(std::max(needed, planned), allocator,
-                                   spec.name()->string_view());
-    if (!memory.ok())
-      return memory.takeStatus();
-    output.own = std::move(*memory);
-  }
-  if (!output.isBound)
-    output.data = output.own.data();
-  walk->bind(StorageClass::output, index, output.data);
-  return Status();
-}
 
 Status Context::resolve() {
   if (Status status = placeInputs(); !status.ok())
@@ -380,32 +223,57 @@ Status Context::measureOutput(size_t index, uint64_t &bytes) {
                    "' has ", bytes, " bytes, planned for ", room);
 }
 
+Status Context::finishState(size_t index, size_t bytes) {
+  const format::TensorSpec &spec = *signature->outputs()->Get(index);
+  Output &output = outputs[index];
+  State &state = states[output.state];
+  Stream &stream = walk->getStream();
+  std::swap(state.current, state.next);
+  keepShape(inputs[signature->states()->Get(output.state)->input()],
+            output.shape);
+  if (!output.isBound || bytes == 0)
+    return Status();
+  if (bytes > output.capacity)
+    return makeError(Code::Usage, "output '", spec.name()->string_view(),
+                     "' is bound to ", output.capacity, " bytes, needs ",
+                     bytes);
+  return output.device < 0 ? stream.download(output.data, state.current, bytes)
+                           : stream.copy(output.data, state.current, bytes);
+}
+
 Status Context::finishOutputs() {
+  bool isHost = program->device().isHost();
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const format::TensorSpec &spec = *signature->outputs()->Get(i);
     Output &output = outputs[i];
     uint64_t bytes = 0;
     if (Status status = measureOutput(i, bytes); !status.ok())
       return status;
-    if (output.state < 0)
-      continue;
-    State &state = states[output.state];
-    std::swap(state.current, state.next);
-    keepShape(inputs[signature->states()->Get(output.state)->input()],
-              output.shape);
-    if (!output.isBound || bytes == 0)
-      continue;
-    if (bytes > output.capacity)
-      return makeError(Code::Usage, "output '", spec.name()->string_view(),
-                       "' is bound to ", output.capacity, " bytes, needs ",
-                       bytes);
-    std::memcpy(output.data, state.current, bytes);
+    Status status;
+    if (output.state >= 0)
+      status = finishState(i, bytes);
+    else if (!isHost && output.device < 0 && bytes > 0)
+      status =
+          walk->getStream().download(output.data, output.copy.data(), bytes);
+    if (!status.ok())
+      return status;
   }
   return Status();
 }
 
-Status Context::run() {
-  isDone = false;
+Status Context::uploadInputs() {
+  for (Input &input : inputs)
+    if (input.copiedBytes > 0)
+      if (Status status = walk->getStream().upload(
+              input.copy.data(),
+              input.isBound ? input.data : input.fixedValue->data(),
+              input.copiedBytes);
+          !status.ok())
+        return status;
+  return Status();
+}
+
+/// Gives the stream everything that a run does.
+Status Context::start() {
   if (!isResolved)
     if (Status status = resolve(); !status.ok())
       return status;
@@ -413,17 +281,51 @@ Status Context::run() {
     return status;
   for (size_t i = 0; i < states.size(); ++i)
     walk->bindState(i, states[i].current, states[i].next);
+  if (Status status = uploadInputs(); !status.ok())
+    return status;
   if (Status status = walk->walk(); !status.ok())
     return status;
-  Status status = finishOutputs();
+  return finishOutputs();
+}
+
+Status Context::run() {
+  isDone = false;
+  Status status = start();
+  // Also what a failed run began.
+  Status finished = walk->getStream().finish();
+  if (status.ok())
+    status = std::move(finished);
   isDone = status.ok();
   return status;
+}
+
+Status Context::fetchStates() {
+  Device &device = program->device();
+  for (size_t i = 0; !device.isHost() && i < outputs.size(); ++i) {
+    if (outputs[i].state < 0)
+      continue;
+    State &state = states[outputs[i].state];
+    if (Status status =
+            state.fetched.reserve(state.bytes, allocator, "a state");
+        !status.ok())
+      return status;
+    if (Status status =
+            device.read(state.fetched.data(), state.current, state.bytes);
+        !status.ok())
+      return status;
+  }
+  return Status();
 }
 
 TensorView Context::output(size_t index) const {
   const Output &output = outputs[index];
   void *data = output.data;
-  if (output.state >= 0)
-    data = states[output.state].current;
-  return {data, signature->outputs()->Get(index)->dtype(), output.shape};
+  int device = output.isBound ? output.device : -1;
+  if (output.state >= 0) {
+    const State &state = states[output.state];
+    data = program->device().isHost() ? state.current : state.fetched.data();
+    device = -1;
+  }
+  return {data, signature->outputs()->Get(index)->dtype(), output.shape,
+          device};
 }

@@ -15,8 +15,7 @@ struct ContextOptions {
   std::string entry = "main";
   int threads = 0;              ///< 0: defaultThreadCount()
   TaskRunner *runner = nullptr; ///< replaces the own pool; outlives the context
-  std::shared_ptr<const Scratch>
-      scratch;                          ///< for as many workers; null: its own
+  std::shared_ptr<Workspace> workspace; ///< for the entry; null: its own
   const Variables *variables = nullptr; ///< outlive the context
   Allocator allocator = systemAllocator();
 };
@@ -26,6 +25,7 @@ struct TensorView {
   void *data = nullptr;
   DType dtype = DType::f32;
   std::span<const int64_t> shape;
+  int device = -1; ///< that the memory is of, as Device::ordinal
 };
 
 uint64_t elementCount(std::span<const int64_t> shape);
@@ -47,10 +47,12 @@ public:
   std::optional<size_t> findInput(std::string_view name) const;
 
   /// Binds memory of the caller, read by each later run; a state input copies
-  /// its value now. Symbolic dimensions follow from the shapes.
+  /// its value now. Symbolic dimensions follow from the shapes. What lies in
+  /// the host's memory is copied for each run where the device is another; of
+  /// the device's memory addresses are multiples of kTensorAlignment.
   Status bindInput(size_t index, const TensorView &tensor);
   /// Binds memory of the caller, written by each later run.
-  Status bindOutput(size_t index, void *data, size_t bytes);
+  Status bindOutput(size_t index, void *data, size_t bytes, int device = -1);
   /// The extents that are known before a run must be those of the tensor.
   Status bindOutput(size_t index, const TensorView &tensor);
   /// Fixes a symbolic dimension; needed only where no input's shape tells it.
@@ -63,39 +65,48 @@ public:
   /// that are updated in place.
   Status run();
   /// The last run's output; valid until the next call of run or bind. For a
-  /// state's output it is the state itself.
+  /// state's output it is the state itself, or what `fetchStates` copied.
   TensorView output(size_t index) const;
+  /// Copies the states' outputs of the last run to the host, where `output`
+  /// needs that.
+  Status fetchStates();
   /// Whether there is such a run.
   bool hasOutputs() const { return isDone; }
 
   /// All states become zero, of any shape.
-  void resetState();
+  Status resetState();
 
   Walker &walker() { return *walk; }
-  int threads() const { return runner->threads(); }
+  int threads() const { return runner ? runner->threads() : 1; }
   /// Arena, worker scratch and states: what was planned.
   uint64_t plannedBytes() const;
 
 private:
   struct Input {
     const void *data = nullptr;
+    int device = -1;            ///< that `data` is of
     bool isBound = false;       ///< a state: has a first value or was run
     int64_t state = -1;         ///< the StatePair it reads, or -1
     std::vector<int64_t> shape; ///< as bound; a state's: also of the last run
     std::optional<Memory> fixedValue; ///< --input-value
+    Memory copy;                      ///< on the device, of what is not there
+    size_t copiedBytes = 0;           ///< for each run; 0 if nothing is
   };
   struct Output {
     void *data = nullptr;
     size_t capacity = 0;
+    int device = -1; ///< that `data` is of
     bool isBound = false;
     int64_t state = -1;
     std::vector<int64_t> shape;    ///< of the last run
     std::vector<int64_t> expected; ///< of the bound tensor, if it told
     Memory own;                    ///< where the caller bound nothing
+    Memory copy;                   ///< on the device, where `data` is not
   };
   struct State {
     Memory first, second; ///< second is empty where updates are in place
     std::byte *current = nullptr, *next = nullptr;
+    Memory fetched; ///< in the host's memory, where the device is another
     uint64_t bytes = 0;
   };
 
@@ -107,6 +118,7 @@ private:
   Status bindVariables(const Variables *variables);
   Status allocateStates(const Allocator &allocator);
   Status allocateFixed(const Allocator &allocator);
+  Status start();
   void forgetRun() { isResolved = isDone = false; }
   Status resolve();
   Status resolveDims();
@@ -117,11 +129,20 @@ private:
   Status checkInput(size_t index) const;
   Status checkOutput(size_t index) const;
   Status checkFixed() const;
+  Status checkPlace(std::string_view what, std::string_view name,
+                    const TensorView &tensor) const;
+  Status setState(State &state, const TensorView &tensor, size_t bytes);
+  uint64_t bufferBytes(format::StorageClass storage, size_t index) const;
   Status placeInputs();
+  Status placeInput(size_t index);
   Status placeOutput(size_t index);
+  Status neededBytes(size_t index, uint64_t &bytes) const;
+  Status uploadInputs();
   void keepShape(Input &input, std::span<const int64_t> shape);
   Status measureOutput(size_t index, uint64_t &bytes);
   Status finishOutputs();
+  Status finishOutput(size_t index);
+  Status finishState(size_t index, size_t bytes);
   Result<uint64_t> maxBytes(const format::TensorSpec &spec);
   std::string describeShape(const format::TensorSpec &spec) const;
   std::string_view inputName(size_t index) const;

@@ -38,9 +38,15 @@ static bool isDense(const Tensor &tensor, uint64_t bytes) {
 }
 
 Result<TensorView> dlpack::viewOf(const Tensor &tensor) {
-  if (tensor.deviceType != kCpu && tensor.deviceType != kCudaHost)
+  bool isOnDevice = tensor.deviceType == kCuda;
+  if (!isOnDevice && tensor.deviceType != kCpu &&
+      tensor.deviceType != kCudaHost)
     return makeError(Code::Usage, "a DLPack tensor of device type ",
-                     tensor.deviceType, " is not in host memory");
+                     tensor.deviceType,
+                     " is not in memory of the host or a CUDA device");
+  if (isOnDevice && tensor.deviceId < 0)
+    return makeError(Code::Usage, "a DLPack tensor is on device ",
+                     tensor.deviceId);
   std::optional<DType> dtype = dtypeOf(tensor.code, tensor.bits);
   if (!dtype || tensor.lanes != 1)
     return makeError(Code::Usage, "a DLPack tensor has element type code ",
@@ -56,5 +62,5 @@ Result<TensorView> dlpack::viewOf(const Tensor &tensor) {
   if (!isDense(tensor, *bytes))
     return makeError(Code::Usage, "a DLPack tensor is not dense and row-major");
   std::byte *data = static_cast<std::byte *>(tensor.data) + tensor.byteOffset;
-  return TensorView{data, *dtype, shape};
+  return TensorView{data, *dtype, shape, isOnDevice ? tensor.deviceId : -1};
 }

@@ -11,7 +11,7 @@
 
 namespace tcc::runtime::dlpack {
 
-enum DeviceType : int32_t { kCpu = 1, kCudaHost = 3 };
+enum DeviceType : int32_t { kCpu = 1, kCuda = 2, kCudaHost = 3 };
 enum TypeCode : uint8_t {
   kInt = 0,
   kUInt = 1,
@@ -33,7 +33,8 @@ struct Tensor {
   uint64_t byteOffset;
 };
 
-/// The view of a tensor in host memory; an error for any other layout.
+/// The view of a tensor in memory of the host or a CUDA device; an error for
+/// any other layout.
 Result<TensorView> viewOf(const Tensor &tensor);
 
 } // namespace tcc::runtime::dlpack

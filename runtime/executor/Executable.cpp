@@ -1,6 +1,7 @@
 #include "runtime/executor/Executable.h"
 
 #include "runtime/base/CpuFeatures.h"
+#include "runtime/devices/cpu/CpuDevice.h"
 #include "runtime/executor/Refit.h"
 
 using namespace tcc;
@@ -73,6 +74,7 @@ Status Executable::mapCode() {
   if (!found.ok())
     return found.takeStatus();
   functions = std::move(*found);
+  runsOn = std::make_unique<CpuDevice>(functions);
   return Status();
 }
 

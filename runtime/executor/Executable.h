@@ -4,6 +4,7 @@
 
 #include "runtime/base/Log.h"
 #include "runtime/base/Memory.h"
+#include "runtime/devices/Device.h"
 #include "runtime/package/Image.h"
 #include "runtime/package/Reader.h"
 
@@ -35,7 +36,9 @@ public:
   /// Null if there is no such entry point.
   const format::Entry *findEntry(std::string_view name) const;
   std::span<const format::KernelFunction> kernels() const { return functions; }
-  /// The bytes of ConstTensor `index`.
+  /// Where its entries but `prepare` run.
+  Device &device() const { return *runsOn; }
+  /// The bytes of ConstTensor `index`, in memory of the device.
   const std::byte *constant(uint32_t index) const { return constants[index]; }
 
 private:
@@ -52,6 +55,7 @@ private:
   std::vector<format::KernelFunction> functions;
   std::vector<const std::byte *> constants;
   std::vector<Memory> replaced; ///< constants that are not the package's
+  std::unique_ptr<Device> runsOn;
 };
 
 /// The functions of a variant's kernels in an image, null for those that it has

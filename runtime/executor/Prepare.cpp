@@ -1,5 +1,6 @@
 #include "runtime/executor/Prepare.h"
 
+#include "runtime/devices/cpu/CpuDevice.h"
 #include "runtime/executor/Executable.h"
 #include "runtime/executor/Walker.h"
 #include "runtime/package/DType.h"
@@ -169,13 +170,16 @@ Status runtime::runPrepare(const format::Program &program,
     return makeError(Code::Internal, "prepare needs ", models,
                      " model tensors and ", constants, " const tensors");
   ThreadPool pool(threads);
-  auto walker = Walker::create(*entry, kernels, pool, allocator);
-  if (!walker.ok())
-    return walker.takeStatus();
+  CpuDevice device(kernels);
+  auto workspace =
+      Workspace::create(device, std::span(&entry, 1), {&pool, allocator});
+  if (!workspace.ok())
+    return workspace.takeStatus();
+  Walker walker(program, *entry, std::move(*workspace));
   Binder binder(program, *entry, modelTensors, constTensors);
-  if (Status status = binder.bindAll(**walker); !status.ok())
+  if (Status status = binder.bindAll(walker); !status.ok())
     return status;
-  return (*walker)->walk();
+  return walker.walk();
 }
 
 Status runtime::runPrepare(std::span<const std::byte> programBytes,

@@ -2,8 +2,6 @@
 
 #include "runtime/package/Alignment.h"
 
-#include <algorithm>
-
 using namespace tcc;
 using namespace tcc::runtime;
 
@@ -13,8 +11,10 @@ static uint64_t byteCountOf(const format::Variable &variable) {
 }
 
 Result<Variables> Variables::allocate(const format::Program &program,
+                                      Device &device,
                                       const Allocator &allocator) {
   Variables variables;
+  variables.device = &device;
   variables.tables = program.variables();
   size_t count = program.variables() ? program.variables()->size() : 0;
   size_t end = 0;
@@ -25,11 +25,13 @@ Result<Variables> Variables::allocate(const format::Program &program,
       return Status(Code::OutOfMemory, "the variables are too large");
     end = alignTensor(end + bytes);
   }
-  auto memory = Memory::allocate(end, allocator, "the variables");
+  auto memory =
+      Memory::allocate(end, device.allocator(allocator), "the variables");
   if (!memory.ok())
     return memory.takeStatus();
   variables.memory = std::move(*memory);
-  std::fill_n(variables.memory.data(), end, std::byte(0));
+  if (Status status = device.clear(variables.memory.data(), end); !status.ok())
+    return status;
   return variables;
 }
 
@@ -40,6 +42,33 @@ std::optional<size_t> Variables::find(std::string_view name) const {
   return std::nullopt;
 }
 
-std::span<std::byte> Variables::bytes(size_t index) const {
-  return memory.span().subspan(offsets[index], byteCountOf(describe(index)));
+size_t Variables::byteCount(size_t index) const {
+  return byteCountOf(describe(index));
+}
+
+Status Variables::read(size_t index, std::span<std::byte> bytes) const {
+  return device->read(bytes.data(), address(index), bytes.size());
+}
+
+Status Variables::write(size_t index, std::span<const std::byte> bytes) {
+  return device->write(address(index), bytes.data(), bytes.size());
+}
+
+Result<Variables::Snapshot> Variables::snapshot() const {
+  Snapshot result;
+  result.variables = this;
+  result.base = memory.data();
+  if (device->isHost())
+    return result;
+  auto copy =
+      Memory::allocate(memory.size(), systemAllocator(), "the variables");
+  if (!copy.ok())
+    return copy.takeStatus();
+  result.copy = std::move(*copy);
+  result.base = result.copy.data();
+  if (Status status =
+          device->read(result.copy.data(), memory.data(), memory.size());
+      !status.ok())
+    return status;
+  return result;
 }

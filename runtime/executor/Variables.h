@@ -2,7 +2,7 @@
 #ifndef TCC_RUNTIME_EXECUTOR_VARIABLES_H
 #define TCC_RUNTIME_EXECUTOR_VARIABLES_H
 
-#include "runtime/base/Memory.h"
+#include "runtime/devices/Device.h"
 #include "runtime/package/DType.h"
 
 #include <optional>
@@ -10,12 +10,27 @@
 
 namespace tcc::runtime {
 
-/// Memory for the variables of a program, which contexts of its entry points
-/// read and update in place. They are zero at first.
+/// Memory of a device for the variables of a program, which contexts of its
+/// entry points read and update in place. They are zero at first.
 class Variables {
 public:
+  /// All variables at one time, in memory of the host.
+  class Snapshot {
+  public:
+    std::span<const std::byte> bytes(size_t index) const {
+      return {base + variables->offsets[index], variables->byteCount(index)};
+    }
+
+  private:
+    friend class Variables;
+    const Variables *variables = nullptr;
+    const std::byte *base = nullptr;
+    Memory copy; ///< of a device's memory
+  };
+
+  /// The device outlives the variables.
   static Result<Variables> allocate(const format::Program &program,
-                                    const Allocator &allocator);
+                                    Device &device, const Allocator &allocator);
 
   size_t size() const { return offsets.size(); }
   std::optional<size_t> find(std::string_view name) const;
@@ -25,12 +40,23 @@ public:
   std::span<const int64_t> shape(size_t index) const {
     return {describe(index).shape()->data(), describe(index).shape()->size()};
   }
-  std::span<std::byte> bytes(size_t index) const;
+  /// On the device.
+  std::byte *address(size_t index) const {
+    return memory.data() + offsets[index];
+  }
+  size_t byteCount(size_t index) const;
   uint64_t byteCount() const { return memory.size(); }
+
+  /// Of as many bytes as the variable has.
+  Status read(size_t index, std::span<std::byte> bytes) const;
+  Status write(size_t index, std::span<const std::byte> bytes);
+  /// Where the device is the host no copy: it lasts until a variable changes.
+  Result<Snapshot> snapshot() const;
 
 private:
   const flatbuffers::Vector<flatbuffers::Offset<format::Variable>> *tables =
       nullptr;
+  Device *device = nullptr;
   std::vector<size_t> offsets;
   Memory memory;
 };

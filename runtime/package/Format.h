@@ -5,8 +5,8 @@
 //   FileHeader | SectionEntry[section_count] | sections, each page-aligned
 //
 // The exec program is a FlatBuffer (Program.fbs); code sections are ELF shared
-// objects, or what a device's driver loads; the rest is bytes. This header and the schema are the only things
-// that compiler and runtime share.
+// objects, or what a device's driver loads; the rest is bytes. This header and
+// the schema are the only things that compiler and runtime share.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_RUNTIME_PACKAGE_FORMAT_H

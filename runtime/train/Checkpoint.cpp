@@ -68,18 +68,21 @@ static ordered_json recipeOf(const TrainingSession &session) {
   return keys;
 }
 
-static StoredTensor describeTensor(const Variables &variables, size_t index) {
+static StoredTensor describeTensor(const Variables &variables,
+                                   const Variables::Snapshot &snapshot,
+                                   size_t index) {
   std::span<const int64_t> shape = variables.shape(index);
   return {variables.describe(index).name()->str(),
           variables.describe(index).dtype(),
           {shape.begin(), shape.end()},
-          variables.bytes(index)};
+          snapshot.bytes(index)};
 }
 
-static std::vector<StoredTensor> listTensors(const Variables &variables) {
+static std::vector<StoredTensor>
+listTensors(const Variables &variables, const Variables::Snapshot &snapshot) {
   std::vector<StoredTensor> tensors;
   for (size_t i = 0; i < variables.size(); ++i)
-    tensors.push_back(describeTensor(variables, i));
+    tensors.push_back(describeTensor(variables, snapshot, i));
   return tensors;
 }
 
@@ -118,7 +121,11 @@ static Status writeManifest(const TrainingSession &session,
 
 static Status writeFolder(const TrainingSession &session,
                           const std::string &folder) {
-  std::vector<StoredTensor> tensors = listTensors(session.variables());
+  auto snapshot = session.variables().snapshot();
+  if (!snapshot.ok())
+    return snapshot.takeStatus();
+  std::vector<StoredTensor> tensors =
+      listTensors(session.variables(), *snapshot);
   if (Status status =
           writeSafetensors(concat(folder, "/", kStateFile), tensors);
       !status.ok())
@@ -166,10 +173,13 @@ Result<std::string> runtime::saveCheckpoint(const TrainingSession &session,
 Status runtime::exportParameters(const TrainingSession &session,
                                  const std::string &path) {
   const Variables &variables = session.variables();
+  auto snapshot = variables.snapshot();
+  if (!snapshot.ok())
+    return snapshot.takeStatus();
   std::vector<StoredTensor> tensors;
   for (size_t i = 0; i < variables.size(); ++i)
     if (isOfModel(variables.describe(i)))
-      tensors.push_back(describeTensor(variables, i));
+      tensors.push_back(describeTensor(variables, *snapshot, i));
   Result<Aliases> aliases = findAliases(session.executable().program());
   if (!aliases.ok())
     return aliases.takeStatus();
@@ -283,7 +293,8 @@ Status runtime::restoreCheckpoint(TrainingSession &session,
                      "' was written by a package of another model");
   if (Status status = checkDigest(*manifest, *matches, path); !status.ok())
     return status;
-  copyTensors(session.variables(), *matches);
+  if (Status status = copyTensors(session.variables(), *matches); !status.ok())
+    return status;
   session.setBatchCount((*manifest)["batches"].get<int64_t>());
   return Status();
 }
@@ -308,6 +319,5 @@ Status runtime::initializeFrom(TrainingSession &session,
   auto matches = matchTensors(session.variables(), *tensors, path, options);
   if (!matches.ok())
     return matches.takeStatus();
-  copyTensors(session.variables(), *matches);
-  return Status();
+  return copyTensors(session.variables(), *matches);
 }

@@ -36,7 +36,8 @@ TrainingSession::~TrainingSession() = default;
 Result<std::unique_ptr<TrainingSession>>
 TrainingSession::create(std::shared_ptr<const Executable> executable,
                         const SessionOptions &options) {
-  auto store = Variables::allocate(executable->program(), options.allocator);
+  auto store = Variables::allocate(executable->program(), executable->device(),
+                                   options.allocator);
   if (!store.ok())
     return store.takeStatus();
   std::unique_ptr<TrainingSession> session(
@@ -57,7 +58,7 @@ Status TrainingSession::createContexts(const SessionOptions &options) {
   created.allocator = options.allocator;
   created.runner = options.runner;
   created.variables = &store;
-  if (!created.runner) {
+  if (!created.runner && program->device().isHost()) {
     ownPool = std::make_unique<ThreadPool>(
         options.threads > 0 ? options.threads : defaultThreadCount());
     created.runner = ownPool.get();
@@ -66,11 +67,11 @@ Status TrainingSession::createContexts(const SessionOptions &options) {
   for (const char *name : kEntryNames)
     if (const format::Entry *entry = findEntry(name))
       entries.push_back(entry);
-  auto scratch =
-      Scratch::allocate(entries, created.runner->threads(), options.allocator);
-  if (!scratch.ok())
-    return scratch.takeStatus();
-  created.scratch = std::move(*scratch);
+  auto workspace = Workspace::create(program->device(), entries,
+                                     {created.runner, options.allocator});
+  if (!workspace.ok())
+    return workspace.takeStatus();
+  created.workspace = std::move(*workspace);
   for (int kind = 0; kind < EntryCount; ++kind) {
     if (!findEntry(kEntryNames[kind]))
       continue;
@@ -160,8 +161,9 @@ Status TrainingSession::apply() {
 }
 
 void TrainingSession::clearFault() {
+  // A device that fails here fails the next step, too.
   if (auto index = store.find("step/fault"))
-    std::ranges::fill(store.bytes(*index), std::byte(0));
+    (void)store.write(*index, std::vector<std::byte>(store.byteCount(*index)));
 }
 
 Status TrainingSession::evaluate(std::span<const TensorView> batch,
@@ -196,10 +198,13 @@ Result<TensorView> TrainingSession::prediction(size_t index) const {
 
 int64_t TrainingSession::readCount(std::string_view name) const {
   auto index = store.find(name);
-  if (!index || store.bytes(*index).empty())
+  std::byte element[sizeof(int64_t)] = {};
+  if (!index || store.byteCount(*index) == 0)
     return 0;
-  return static_cast<int64_t>(
-      readScalar(store.describe(*index).dtype(), store.bytes(*index).data()));
+  DType dtype = store.describe(*index).dtype();
+  // A device that fails here fails the next step, too.
+  (void)store.read(*index, std::span(element).first(traitsOf(dtype).bytes));
+  return static_cast<int64_t>(readScalar(dtype, element));
 }
 
 uint64_t TrainingSession::plannedBytes() const {

@@ -106,17 +106,22 @@ static void convert(std::span<const std::byte> from, std::span<std::byte> to) {
   }
 }
 
-void runtime::copyTensors(Variables &variables,
-                          std::span<const TensorMatch> matches) {
+Status runtime::copyTensors(Variables &variables,
+                            std::span<const TensorMatch> matches) {
+  std::vector<std::byte> converted;
   for (const TensorMatch &match : matches) {
     DType dtype = variables.describe(match.variable).dtype();
-    std::span<std::byte> to = variables.bytes(match.variable);
-    std::span<const std::byte> from = match.tensor->bytes;
-    if (dtype == match.tensor->dtype)
-      std::ranges::copy(from, to.begin());
-    else if (dtype == DType::f64)
-      convert<double, float>(from, to);
-    else
-      convert<float, double>(from, to);
+    std::span<const std::byte> bytes = match.tensor->bytes;
+    if (dtype != match.tensor->dtype) {
+      converted.resize(variables.byteCount(match.variable));
+      if (dtype == DType::f64)
+        convert<double, float>(bytes, converted);
+      else
+        convert<float, double>(bytes, converted);
+      bytes = converted;
+    }
+    if (Status status = variables.write(match.variable, bytes); !status.ok())
+      return status;
   }
+  return Status();
 }

@@ -28,7 +28,7 @@ Result<std::vector<TensorMatch>>
 matchTensors(const Variables &variables, std::span<const StoredTensor> tensors,
              const std::string &path, const MatchOptions &options);
 
-void copyTensors(Variables &variables, std::span<const TensorMatch> matches);
+Status copyTensors(Variables &variables, std::span<const TensorMatch> matches);
 
 } // namespace tcc::runtime
 

@@ -110,6 +110,8 @@ int tools::runCommand(const RunOptions &options) {
   Context &context = *session->context;
   if (Status status = context.run(); !status.ok())
     return report(status);
+  if (Status status = context.fetchStates(); !status.ok())
+    return report(status);
   if (!options.outputDir.empty())
     if (Status status = writeOutputs(context, options.outputDir); !status.ok())
       return report(status);

@@ -1,5 +1,6 @@
 #include "tools/tcc-run/Symbols.h"
 
+#include <algorithm>
 #include <cstring>
 #include <elf.h>
 #include <fstream>
@@ -61,14 +62,17 @@ static Status writeFile(const std::string &path, const char *data,
 }
 
 Result<std::string> tools::writeSymbols(const Executable &executable) {
-  if (executable.kernels().empty())
+  auto kernel = std::ranges::find_if(executable.kernels(),
+                                     [](auto kernel) { return kernel; });
+  if (kernel == executable.kernels().end())
     return std::string();
   Result<Memory> image =
       executable.package().readSection(executable.variant().image());
   if (!image.ok())
     return image.takeStatus();
-  uint64_t base = reinterpret_cast<uint64_t>(executable.kernels()[0]) -
-                  executable.variant().kernel_offsets()->Get(0);
+  uint64_t base = reinterpret_cast<uint64_t>(*kernel) -
+                  executable.variant().kernel_offsets()->Get(
+                      kernel - executable.kernels().begin());
   std::string process = std::to_string(getpid());
   std::string lines = listFunctions(image->span(), base);
   if (Status status = writeFile("/tmp/perf-" + process + ".map", lines.data(),

@@ -67,10 +67,10 @@ Status Training::setSeed() {
   if (!options.seed)
     return Status();
   auto index = session->variables().find("step/seed");
-  if (index && session->variables().bytes(*index).size() == sizeof(int64_t))
-    std::memcpy(session->variables().bytes(*index).data(), &*options.seed,
-                sizeof(int64_t));
-  return Status();
+  if (!index || session->variables().byteCount(*index) != sizeof(int64_t))
+    return Status();
+  return session->variables().write(
+      *index, std::as_bytes(std::span(&*options.seed, 1)));
 }
 
 /// The number of updates: --steps, --epochs or the recipe's `steps`.

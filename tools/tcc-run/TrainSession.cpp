@@ -186,7 +186,7 @@ static std::string describeValues(const format::Variable &variable,
 static Status store(Variables &variables, size_t index, std::string_view text,
                     const std::string &setting) {
   const format::Variable &variable = variables.describe(index);
-  std::vector<std::byte> bytes(variables.bytes(index).size());
+  std::vector<std::byte> bytes(variables.byteCount(index));
   std::string_view values = getValues(variable);
   std::optional<Interval> interval =
       values.empty() ? Interval() : parseInterval(values);
@@ -197,8 +197,7 @@ static Status store(Variables &variables, size_t index, std::string_view text,
         Code::Usage, "--set '", setting, "': expected ",
         describeValues(variable,
                        bytes.size() / traitsOf(variable.dtype()).bytes));
-  std::ranges::copy(bytes, variables.bytes(index).begin());
-  return Status();
+  return variables.write(index, bytes);
 }
 
 Status tools::applySetting(TrainingSession &session,

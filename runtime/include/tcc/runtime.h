@@ -227,7 +227,8 @@ TCC_API tcc_status tcc_context_bind_input(tcc_context *context, size_t index,
 TCC_API tcc_status tcc_context_bind_output(tcc_context *context, size_t index,
                                            void *data, size_t bytes);
 
-/* DLPack (dlpack.h): tensors in host memory, dense and row-major. They are
+/* DLPack (dlpack.h): tensors in memory of the host or of the CUDA device that
+ * the program runs on, there at multiples of 64, dense and row-major. They are
  * borrowed, not consumed: `tensor` must outlive the binding. An output's tensor
  * has the extents of the result, as far as they are known before the run. */
 struct DLManagedTensor;

@@ -133,7 +133,7 @@ TEST(Context, StatesLiveBetweenRuns) {
     ASSERT_THAT(context->run(), succeeds());
     ASSERT_THAT(context->run(), succeeds());
     EXPECT_EQ(result, (std::vector<float>{102, 202}));
-    context->resetState();
+    ASSERT_THAT(context->resetState(), succeeds());
     ASSERT_THAT(context->run(), succeeds());
     EXPECT_EQ(result, (std::vector<float>{1, 1}));
   }
@@ -183,7 +183,7 @@ TEST(Context, StatesKeepTheirShape) {
     EXPECT_THAT(run(8), failsWith(Code::Usage, "state 'h' is 1x2"));
     ASSERT_THAT(run(1), succeeds());
     EXPECT_EQ(floatsOf(context->output(0)), std::vector<float>(2, 11));
-    context->resetState();
+    ASSERT_THAT(context->resetState(), succeeds());
     ASSERT_THAT(run(8), succeeds());
     EXPECT_EQ(floatsOf(context->output(0)), std::vector<float>(16, 1));
     ASSERT_THAT(context->run(), succeeds());
@@ -202,7 +202,7 @@ TEST(Context, StatesTellDimensionsOfTheirOwn) {
     ASSERT_THAT(context->run(), succeeds());
   }
   EXPECT_EQ(floatsOf(context->output(0)), std::vector<float>(6, 4));
-  context->resetState();
+  ASSERT_THAT(context->resetState(), succeeds());
   EXPECT_THAT(context->run(),
               failsWith(Code::Usage, "dimension 'batch' is not bound"));
 }
@@ -265,9 +265,14 @@ TEST(Context, TakesDlpackTensors) {
   EXPECT_THAT(dlpack::viewOf(tensor).takeStatus(),
               failsWith(Code::Usage, "not dense"));
   tensor.strides = nullptr;
-  tensor.deviceType = 2;
+  tensor.deviceType = dlpack::DeviceType(8);
   EXPECT_THAT(dlpack::viewOf(tensor).takeStatus(),
-              failsWith(Code::Usage, "host memory"));
+              failsWith(Code::Usage, "device type 8"));
+  tensor.deviceType = dlpack::kCuda;
+  ProgramBuilder builder = addOneProgram();
+  EXPECT_THAT(
+      makeContext(builder)->bindInput(0, unwrap(dlpack::viewOf(tensor))),
+      failsWith(Code::Usage, "CUDA device 0, the package runs on cpu"));
   tensor.deviceType = dlpack::kCpu;
   int64_t negative[] = {2, -4}, huge[] = {INT64_MAX, 2}, empty[] = {0, 4};
   for (int64_t *bad : {negative, huge}) {

@@ -1,0 +1,113 @@
+//===- Device.h - Where entry points run ------------------------*- C++ -*-===//
+//
+// The executor walks commands and knows addresses; a device has the memory they
+// point into and does what they say. Addresses of a device that is not the host
+// are never read or written but through it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_RUNTIME_DEVICES_DEVICE_H
+#define TCC_RUNTIME_DEVICES_DEVICE_H
+
+#include "runtime/base/Memory.h"
+#include "runtime/base/ThreadPool.h"
+#include "runtime/package/Program_generated.h"
+
+#include <span>
+
+namespace tcc::runtime {
+
+/// One launch, with the arguments that it has now. The stream sets the last
+/// buffer of a launch that may fault.
+struct KernelLaunch {
+  const format::Launch &command;
+  int64_t tasks;
+  std::span<void *> buffers;
+  std::span<int64_t> sizes;
+};
+
+/// The most that any launch of an entry has.
+struct LaunchLimits {
+  size_t buffers = 0;
+  size_t sizes = 0;
+  size_t faulting = 0; ///< launches that may fault
+};
+LaunchLimits measureLaunches(const format::Entry &entry);
+
+/// What a launch that met a bad index ends the run with.
+Status indexError(const format::Launch &launch, int64_t index);
+/// The name of a command's node, for errors.
+std::string_view nameNode(const flatbuffers::String *node);
+
+/// One walk of an entry. What it gives the stream to do is a function of the
+/// sizes and addresses, unless it reads what the device computed.
+class Walk {
+public:
+  virtual ~Walk() = default;
+  virtual Status run() = 0;
+
+  const format::Entry *entry = nullptr;
+  bool mayReplay = false;   ///< it reads nothing
+  std::span<int64_t> sizes; ///< slots; the walk sets all but symbols
+  std::span<std::byte *const> addresses; ///< of the buffers
+  size_t symbols = 0;
+};
+
+/// What walks give a device to do, done in their order. One thread at a time;
+/// all memory is allocated when it is made, or the first time that a walk runs.
+class Stream {
+public:
+  virtual ~Stream() = default;
+
+  /// Runs the walk, or does again what it gave the stream to do before.
+  virtual Status walk(Walk &walk) = 0;
+  virtual Status launch(const KernelLaunch &launch) = 0;
+  /// Between buffers of the device, which may overlap.
+  virtual Status copy(void *to, const void *from, size_t bytes) = 0;
+  /// From the host's memory, which may change once this returns.
+  virtual Status upload(void *to, const void *from, size_t bytes) = 0;
+  /// To the host's memory, once `finish` returns.
+  virtual Status download(void *to, const void *from, size_t bytes) = 0;
+  /// To the host's memory, at once; reports faults so far.
+  virtual Status read(void *to, const void *from, size_t bytes) = 0;
+  /// Waits for everything; of the launches that met a bad index the first is
+  /// an error.
+  virtual Status finish() = 0;
+
+  /// Bytes beside the arena that walks need.
+  virtual uint64_t plannedBytes() const { return 0; }
+};
+
+struct StreamOptions {
+  /// Of the host, for devices that run on its threads; outlives the stream.
+  TaskRunner *runner = nullptr;
+  Allocator allocator = systemAllocator(); ///< of the host's memory
+};
+
+/// Shared by threads.
+class Device {
+public:
+  virtual ~Device() = default;
+
+  /// As `--device` names it.
+  virtual std::string_view name() const = 0;
+  /// The ordinal of a CUDA device, as DLPack has it; -1 for the host.
+  virtual int ordinal() const = 0;
+  /// Its addresses are the host's: nothing need be copied.
+  bool isHost() const { return ordinal() < 0; }
+
+  /// Of the device's memory; `host` is that of the host.
+  virtual Allocator allocator(const Allocator &host) = 0;
+  /// A stream for walks of the entries.
+  virtual Result<std::unique_ptr<Stream>>
+  createStream(std::span<const format::Entry *const> entries,
+               const StreamOptions &options) = 0;
+
+  /// These wait until it is done.
+  virtual Status write(void *to, const void *from, size_t bytes) = 0;
+  virtual Status read(void *to, const void *from, size_t bytes) = 0;
+  virtual Status clear(void *at, size_t bytes) = 0;
+};
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_DEVICES_DEVICE_H

@@ -1,0 +1,194 @@
+#include "runtime/devices/cpu/CpuDevice.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+#include <xmmintrin.h>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+/// Ranges per thread of one launch: enough to even out unequal threads.
+static constexpr int64_t kRangesPerThread = 8;
+
+namespace {
+
+/// The floating-point environment that kernels are compiled for: results must
+/// not depend on which thread of the embedder runs them, nor on its settings.
+class DefaultRounding {
+public:
+  DefaultRounding() { _mm_setcsr(kNearestWithDenormals); }
+  ~DefaultRounding() { _mm_setcsr(saved); }
+  DefaultRounding(const DefaultRounding &) = delete;
+  DefaultRounding &operator=(const DefaultRounding &) = delete;
+
+private:
+  static constexpr unsigned kNearestWithDenormals = 0x1f80;
+  unsigned saved = _mm_getcsr();
+};
+
+class CpuStream final : public Stream {
+public:
+  CpuStream(std::span<const format::KernelFunction> kernels, TaskRunner &runner)
+      : kernels(kernels), runner(runner), faults(runner.threads()) {}
+
+  Status allocate(std::span<const format::Entry *const> entries,
+                  const Allocator &allocator);
+
+  Status walk(Walk &walk) override { return walk.run(); }
+  Status launch(const KernelLaunch &launch) override;
+  Status copy(void *to, const void *from, size_t bytes) override {
+    std::memmove(to, from, bytes);
+    return Status();
+  }
+  Status upload(void *to, const void *from, size_t bytes) override {
+    return copy(to, from, bytes);
+  }
+  Status download(void *to, const void *from, size_t bytes) override {
+    return copy(to, from, bytes);
+  }
+  Status read(void *to, const void *from, size_t bytes) override {
+    std::memcpy(to, from, bytes);
+    return Status();
+  }
+  Status finish() override { return Status(); }
+  uint64_t plannedBytes() const override { return scratch.size(); }
+
+private:
+  /// What the tasks of one launch share.
+  struct Task {
+    format::KernelFunction kernel;
+    const KernelLaunch &launch;
+    CpuStream &stream;
+  };
+  /// The first bad index that a worker saw, by task.
+  struct Fault {
+    int64_t flagAndValue[2];
+    int64_t task;
+    int64_t value;
+  };
+
+  void **buffersOf(const KernelLaunch &launch, int worker) {
+    return worker == 0 ? launch.buffers.data()
+                       : arguments.data() + worker * argumentStride;
+  }
+  void placeArguments(const KernelLaunch &launch);
+  static void runTask(void *argument, int64_t first, int64_t last, int worker);
+
+  std::span<const format::KernelFunction> kernels;
+  TaskRunner &runner;
+  Memory scratch; ///< one aligned piece per worker
+  size_t scratchStride = 0;
+  size_t argumentStride = 0;
+  std::vector<void *> arguments; ///< of a launch, per worker but the first
+  std::vector<Fault> faults;     ///< per worker
+};
+
+} // namespace
+
+/// The scratch of one worker, a multiple of the alignment.
+static size_t scratchStrideOf(const format::Entry &entry) {
+  return (entry.worker_scratch_bytes() + format::kTensorAlignment - 1) /
+         format::kTensorAlignment * format::kTensorAlignment;
+}
+
+Status CpuStream::allocate(std::span<const format::Entry *const> entries,
+                           const Allocator &allocator) {
+  size_t bytes = 0;
+  for (const format::Entry *entry : entries) {
+    size_t stride = scratchStrideOf(*entry);
+    if (stride < entry->worker_scratch_bytes() ||
+        __builtin_mul_overflow(stride, size_t(runner.threads()), &bytes))
+      return makeError(Code::OutOfMemory, "worker scratch of ",
+                       entry->worker_scratch_bytes(), " bytes is too large");
+    scratchStride = std::max(scratchStride, stride);
+    argumentStride = std::max(argumentStride, measureLaunches(*entry).buffers);
+  }
+  arguments.resize(argumentStride * runner.threads());
+  auto pieces = Memory::allocate(scratchStride * runner.threads(), allocator,
+                                 "worker scratch");
+  if (!pieces.ok())
+    return pieces.takeStatus();
+  scratch = std::move(*pieces);
+  return Status();
+}
+
+void CpuStream::runTask(void *argument, int64_t first, int64_t last,
+                        int worker) {
+  const Task &task = *static_cast<const Task *>(argument);
+  CpuStream &stream = task.stream;
+  {
+    DefaultRounding rounding;
+    task.kernel(stream.buffersOf(task.launch, worker), task.launch.sizes.data(),
+                first, last,
+                stream.scratch.data() + worker * stream.scratchStride);
+  }
+  if (!task.launch.command.fault())
+    return;
+  Fault &fault = stream.faults[worker];
+  if (fault.flagAndValue[0] && first < fault.task) {
+    fault.task = first;
+    fault.value = fault.flagAndValue[1];
+  }
+  fault.flagAndValue[0] = 0;
+}
+
+/// Fills the arguments of each worker that takes part; a launch with a fault
+/// buffer gives each its own.
+void CpuStream::placeArguments(const KernelLaunch &launch) {
+  int workers = launch.tasks > 1 ? runner.threads() : 1;
+  for (int worker = 0; worker < workers; ++worker) {
+    void **buffers = buffersOf(launch, worker);
+    if (worker > 0)
+      std::ranges::copy(launch.buffers, buffers);
+    if (!launch.command.fault())
+      continue;
+    faults[worker] = {{0, 0}, INT64_MAX, 0};
+    buffers[launch.buffers.size() - 1] = faults[worker].flagAndValue;
+  }
+}
+
+Status CpuStream::launch(const KernelLaunch &launch) {
+  placeArguments(launch);
+  Task task = {kernels[launch.command.kernel()], launch, *this};
+  bool mayFault = launch.command.fault();
+  // With one task per range the first fault does not depend on the threads.
+  int64_t ranges = runner.threads() * kRangesPerThread;
+  int64_t grain = mayFault ? 1 : std::max<int64_t>(launch.tasks / ranges, 1);
+  if (launch.tasks == 1)
+    runTask(&task, 0, 1, 0);
+  else if (launch.tasks > 1)
+    runner.run(launch.tasks, grain, runTask, &task);
+  if (!mayFault || launch.tasks < 1)
+    return Status();
+  auto taking = std::span(faults).first(launch.tasks > 1 ? faults.size() : 1);
+  auto first = std::ranges::min_element(taking, {}, &Fault::task);
+  return first->task == INT64_MAX ? Status()
+                                  : indexError(launch.command, first->value);
+}
+
+Result<std::unique_ptr<Stream>>
+CpuDevice::createStream(std::span<const format::Entry *const> entries,
+                        const StreamOptions &options) {
+  auto stream = std::make_unique<CpuStream>(kernels, *options.runner);
+  if (Status status = stream->allocate(entries, options.allocator);
+      !status.ok())
+    return status;
+  return std::unique_ptr<Stream>(std::move(stream));
+}
+
+Status CpuDevice::write(void *to, const void *from, size_t bytes) {
+  if (bytes > 0)
+    std::memcpy(to, from, bytes);
+  return Status();
+}
+
+Status CpuDevice::read(void *to, const void *from, size_t bytes) {
+  return write(to, from, bytes);
+}
+
+Status CpuDevice::clear(void *at, size_t bytes) {
+  if (bytes > 0)
+    std::memset(at, 0, bytes);
+  return Status();
+}

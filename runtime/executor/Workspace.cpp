@@ -1,0 +1,25 @@
+#include "runtime/executor/Workspace.h"
+
+#include <algorithm>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+Result<std::shared_ptr<Workspace>>
+Workspace::create(Device &device, std::span<const format::Entry *const> entries,
+                  const StreamOptions &options) {
+  auto workspace = std::make_shared<Workspace>();
+  auto stream = device.createStream(entries, options);
+  if (!stream.ok())
+    return stream.takeStatus();
+  workspace->stream = std::move(*stream);
+  size_t bytes = 0;
+  for (const format::Entry *entry : entries)
+    bytes = std::max<size_t>(bytes, entry->scratch_bytes());
+  auto arena =
+      Memory::allocate(bytes, device.allocator(options.allocator), "the arena");
+  if (!arena.ok())
+    return arena.takeStatus();
+  workspace->arena = std::move(*arena);
+  return workspace;
+}

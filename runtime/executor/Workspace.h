@@ -1,0 +1,26 @@
+//===- Workspace.h - What walks of one caller share -------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_EXECUTOR_WORKSPACE_H
+#define TCC_RUNTIME_EXECUTOR_WORKSPACE_H
+
+#include "runtime/devices/Device.h"
+
+namespace tcc::runtime {
+
+/// The arena and the stream; shared by walkers of which one runs at a time.
+struct Workspace {
+  Memory arena; ///< of the device
+  std::unique_ptr<Stream> stream;
+
+  /// Enough for each of the entries. The device outlives it.
+  static Result<std::shared_ptr<Workspace>>
+  create(Device &device, std::span<const format::Entry *const> entries,
+         const StreamOptions &options);
+
+  uint64_t plannedBytes() const {
+    return arena.size() + stream->plannedBytes();
+  }
+};
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_EXECUTOR_WORKSPACE_H
