@@ -27,6 +27,8 @@ static KindEmitter findKindEmitter(KernelKind kind) {
     return {planPointwise, emitPointwise};
   case KernelKind::row:
     return {planRows, emitRows};
+  case KernelKind::contraction:
+    return {planContraction, emitContraction};
   default:
     return {};
   }

@@ -227,8 +227,8 @@ cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
 
 // --- Results
 
-void emitResults(KernelBuilder &b, KernelFrame &frame, Value sum,
-                 ValueRange indices) {
+void defineSum(KernelBuilder &b, RegionFrame &frame, Value sum,
+               ValueRange indices) {
   Value tensor = getAnchor(frame.region)->getResult(0);
   Type elementType = getElementTypeOrSelf(tensor);
   Value element = emitRounding(b, frame.loc, sum, elementType);
@@ -236,6 +236,11 @@ void emitResults(KernelBuilder &b, KernelFrame &frame, Value sum,
     if (integer.getWidth() < sum.getType().getIntOrFloatBitWidth())
       element = b.create<arith::TruncIOp>(getSignless(integer), sum);
   frame.elements.define(tensor, indices, element);
+}
+
+void emitResults(KernelBuilder &b, KernelFrame &frame, Value sum,
+                 ValueRange indices) {
+  defineSum(b, frame, sum, indices);
   // A result may lie in the buffer of an input that another result reads: all
   // elements are read before the first one is stored.
   for (Value yielded : frame.getYields())

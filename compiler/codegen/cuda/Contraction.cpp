@@ -1,0 +1,282 @@
+//===- Contraction.cpp - graph.matmul and graph.conv as products ----------===//
+
+#include "compiler/codegen/cuda/Product.h"
+#include "compiler/codegen/kernel/MatrixKernel.h"
+#include "dialects/graph/ops/Scalar.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::cuda {
+
+static Value getElement(KernelBuilder &b, DeviceFrame &frame, Type sum,
+                        Value tensor, ValueRange at) {
+  Value x = frame.elements.element(b, frame.loc, tensor, at);
+  return b.widen(x, sum, isUnsignedElement(tensor));
+}
+
+// --- matmul
+
+namespace {
+
+struct MatmulPlan {
+  MatmulOp op;
+  ProductShape shape;
+  Extents batch; // axes of the result
+  /// The batch axes are rows of one product: rhs has none.
+  bool batchIsRows = false;
+
+  explicit MatmulPlan(MatmulOp op);
+};
+
+class MatmulEmitter {
+public:
+  MatmulEmitter(DeviceFrame &frame, MatmulOp op) : frame(frame), plan(op) {}
+  Product describe();
+
+private:
+  DeviceFrame &frame;
+  MatmulPlan plan;
+
+  ProductOperand describeOperand(Value tensor, bool isTransposed, bool isLhs);
+  SmallVector<Value> getIndices(KernelBuilder &b, Value batch, Value row);
+};
+
+} // namespace
+
+MatmulPlan::MatmulPlan(MatmulOp op) : op(op) {
+  MLIRContext *context = op.getContext();
+  batch = getExtents(op.getResult());
+  batch.pop_back_n(2);
+  shape = {getNumElements(batch, context), op.getM(), op.getN(), op.getK(),
+           codegen::getSumType(getElementTypeOrSelf(op.getResult()))};
+  auto isOne = [](AffineExpr extent) { return getConstant(extent) == 1; };
+  Extents left = getExtents(op.getLhs()), right = getExtents(op.getRhs());
+  batchIsRows = llvm::all_of(ArrayRef(right).drop_back(2), isOne) &&
+                llvm::equal(batch, ArrayRef(left).drop_back(2));
+  if (!batchIsRows)
+    return;
+  shape.m = shape.batch * shape.m;
+  shape.batch = getAffineConstantExpr(1, context);
+}
+
+/// The indices of the result but that of the column.
+SmallVector<Value> MatmulEmitter::getIndices(KernelBuilder &b, Value batch,
+                                             Value row) {
+  auto sizes = llvm::map_to_vector(
+      plan.batch, [&](AffineExpr e) { return frame.size(b, e); });
+  if (plan.batchIsRows) {
+    sizes.push_back(frame.size(b, plan.op.getM()));
+    return b.delinearize(row, sizes);
+  }
+  SmallVector<Value> at = b.delinearize(batch, sizes);
+  at.push_back(row);
+  return at;
+}
+
+ProductOperand MatmulEmitter::describeOperand(Value tensor, bool isTransposed,
+                                              bool isLhs) {
+  int64_t rank = getExtents(tensor).size();
+  bool kIsLast = isLhs != isTransposed;
+  ProductOperand operand;
+  operand.kIsAdjacent = isAdjacent(tensor, kIsLast ? rank - 1 : rank - 2);
+  operand.element = [=, this](KernelBuilder &b, Value batch, Value lane,
+                              Value first, Value step) {
+    Value row = isLhs ? lane : b.index(0);
+    SmallVector<Value> at = getIndices(b, batch, row);
+    lane = isLhs ? at.back() : lane;
+    at.pop_back();
+    at = codegen::alignBatch(b, tensor, rank - 2, at);
+    Value k = b.add(first, step);
+    at.append({kIsLast ? lane : k, kIsLast ? k : lane});
+    return getElement(b, frame, plan.shape.sum, tensor, at);
+  };
+  return operand;
+}
+
+Product MatmulEmitter::describe() {
+  MatmulOp op = plan.op;
+  Product product{
+      plan.shape, describeOperand(op.getLhs(), op.getTransposeLhs(), true),
+      describeOperand(op.getRhs(), op.getTransposeRhs(), false), nullptr};
+  product.indices = [this](KernelBuilder &b, Value batch, Value i, Value j) {
+    SmallVector<Value> at = getIndices(b, batch, i);
+    at.push_back(j);
+    return at;
+  };
+  return product;
+}
+
+// --- conv
+
+namespace {
+
+/// A product for each group: rows are output positions of all images, columns
+/// are filters, k runs over the taps of the window and the group's channels.
+struct ConvolutionPlan {
+  ConvOp op;
+  ProductShape shape;
+  int64_t filters, channels; // of a group
+  int64_t firstSpatial;
+  Extents pixels; // images, spatial...
+
+  explicit ConvolutionPlan(ConvOp op);
+};
+
+class ConvolutionEmitter {
+public:
+  ConvolutionEmitter(DeviceFrame &frame, ConvOp op) : frame(frame), plan(op) {}
+  Product describe();
+
+private:
+  DeviceFrame &frame;
+  ConvolutionPlan plan;
+
+  SmallVector<Value> splitRow(KernelBuilder &b, Value row);
+  SmallVector<Value> splitDepth(KernelBuilder &b, Value first, Value step);
+  Value getPatchElement(KernelBuilder &b, Value group, Value row,
+                        ValueRange tap);
+  Value getFilterElement(KernelBuilder &b, Value group, Value column,
+                         ValueRange tap);
+  SmallVector<Value> insertChannel(SmallVector<Value> at, Value channel) {
+    at.insert(at.begin() + plan.op.getChannelAxis(), channel);
+    return at;
+  }
+};
+
+} // namespace
+
+ConvolutionPlan::ConvolutionPlan(ConvOp op)
+    : op(op), filters(op.getFilters() / op.getGroups()),
+      channels(op.getGroupChannels()), firstSpatial(op.getFirstSpatialAxis()) {
+  MLIRContext *context = op.getContext();
+  pixels = getExtents(op.getResult());
+  pixels.erase(pixels.begin() + op.getChannelAxis());
+  int64_t depth = channels;
+  for (int64_t extent : op.getWindow())
+    depth *= extent;
+  auto constant = [&](int64_t x) { return getAffineConstantExpr(x, context); };
+  shape = {constant(op.getGroups()), getNumElements(pixels, context),
+           constant(filters), constant(depth),
+           codegen::getSumType(getElementTypeOrSelf(op.getResult()))};
+}
+
+/// The image and the position.
+SmallVector<Value> ConvolutionEmitter::splitRow(KernelBuilder &b, Value row) {
+  return b.delinearize(row, llvm::map_to_vector(plan.pixels, [&](AffineExpr e) {
+                         return frame.size(b, e);
+                       }));
+}
+
+/// The taps and the channel of a step. If the steps of a tile all have the same
+/// taps, these are computed once for all threads.
+SmallVector<Value> ConvolutionEmitter::splitDepth(KernelBuilder &b, Value first,
+                                                  Value step) {
+  SmallVector<Value> sizes;
+  for (int64_t extent : plan.op.getWindow())
+    sizes.push_back(b.index(extent));
+  sizes.push_back(b.index(plan.channels));
+  int64_t depth = plan.shape.chooseTile(frame.symbols).depth;
+  if (plan.channels % depth != 0)
+    return b.delinearize(b.add(first, step), sizes);
+  SmallVector<Value> at = b.delinearize(first, sizes);
+  at.back() = b.add(at.back(), step);
+  return at;
+}
+
+/// Zero outside of x.
+Value ConvolutionEmitter::getPatchElement(KernelBuilder &b, Value group,
+                                          Value row, ValueRange tap) {
+  ConvOp op = plan.op;
+  Value x = op.getX(), zero = b.index(0);
+  SmallVector<Value> at = splitRow(b, row);
+  Value isInside = b.create<arith::ConstantIntOp>(1, 1);
+  for (size_t i = 0; i < op.getWindow().size(); ++i) {
+    Value extent = frame.size(b, getExtent(x, plan.firstSpatial + i));
+    Value begin = b.sub(b.mul(at[1 + i], b.index(op.getStrides()[i])),
+                        b.index(op.getPadLow()[i]));
+    Value place = b.add(begin, b.mul(tap[i], b.index(op.getDilations()[i])));
+    Value isValid =
+        b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, place, extent);
+    isInside = b.create<arith::AndIOp>(isInside, isValid);
+    at[1 + i] = b.create<arith::SelectOp>(isValid, place, zero);
+  }
+  Value first = b.mul(group, b.index(plan.channels));
+  at = insertChannel(at, b.add(first, tap.back()));
+  Value element = getElement(b, frame, plan.shape.sum, x, at);
+  return b.create<arith::SelectOp>(isInside, element, b.zero(plan.shape.sum));
+}
+
+Value ConvolutionEmitter::getFilterElement(KernelBuilder &b, Value group,
+                                           Value column, ValueRange tap) {
+  SmallVector<Value> at(tap.drop_back());
+  at.insert(at.begin(), b.add(b.mul(group, b.index(plan.filters)), column));
+  at = insertChannel(at, tap.back());
+  return getElement(b, frame, plan.shape.sum, plan.op.getFilter(), at);
+}
+
+Product ConvolutionEmitter::describe() {
+  ConvOp op = plan.op;
+  int64_t axis = op.getChannelAxis();
+  Product product{plan.shape, {}, {}, nullptr};
+  product.lhs.kIsAdjacent = isAdjacent(op.getX(), axis);
+  product.lhs.element = [this](KernelBuilder &b, Value group, Value row,
+                               Value first, Value step) {
+    return getPatchElement(b, group, row, splitDepth(b, first, step));
+  };
+  product.rhs.kIsAdjacent = isAdjacent(op.getFilter(), axis);
+  product.rhs.element = [this](KernelBuilder &b, Value group, Value column,
+                               Value first, Value step) {
+    return getFilterElement(b, group, column, splitDepth(b, first, step));
+  };
+  product.indices = [this](KernelBuilder &b, Value group, Value i, Value j) {
+    Value channel = b.add(b.mul(group, b.index(plan.filters)), j);
+    return insertChannel(splitRow(b, i), channel);
+  };
+  return product;
+}
+
+// --- The kind
+
+static LogicalResult checkPlain(Operation *op, bool isPacked) {
+  if (isPacked)
+    return op->emitOpError("has an operand packed for the host");
+  return success();
+}
+
+static FailureOr<ProductShape> getShape(FusedOp region) {
+  Operation *op = codegen::getAnchor(region);
+  if (auto matmul = dyn_cast_if_present<MatmulOp>(op)) {
+    if (failed(checkPlain(op, matmul.getPackedRhs())))
+      return failure();
+    return MatmulPlan(matmul).shape;
+  }
+  if (auto conv = dyn_cast_if_present<ConvOp>(op)) {
+    if (failed(checkPlain(op, conv.getPackedFilter())))
+      return failure();
+    return ConvolutionPlan(conv).shape;
+  }
+  return region.emitOpError("has no matrix product");
+}
+
+FailureOr<LaunchPlan> planContraction(FusedOp region,
+                                      ArrayRef<SymbolAttr> symbols) {
+  FailureOr<ProductShape> shape = getShape(region);
+  if (failed(shape))
+    return failure();
+  return shape->getLaunch(symbols);
+}
+
+LogicalResult emitContraction(KernelBuilder &b, DeviceFrame &frame) {
+  Operation *op = codegen::getAnchor(frame.region);
+  if (auto matmul = dyn_cast<MatmulOp>(op)) {
+    MatmulEmitter emitter(frame, matmul);
+    emitProduct(b, frame, emitter.describe());
+    return success();
+  }
+  ConvolutionEmitter emitter(frame, cast<ConvOp>(op));
+  emitProduct(b, frame, emitter.describe());
+  return success();
+}
+
+} // namespace tcc::cuda

@@ -1,0 +1,334 @@
+#include "compiler/codegen/cuda/Product.h"
+#include "compiler/codegen/kernel/MatrixKernel.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::cuda {
+
+// --- Tiles
+
+/// Functions of shapes alone, so that results are too: where sums are split,
+/// their last bits follow from the tile.
+ProductTile ProductShape::chooseTile(ArrayRef<SymbolAttr> symbols) const {
+  constexpr int64_t kFew = 8;
+  // Blocks that keep most of a GPU busy.
+  constexpr int64_t kManyBlocks = 64;
+  int64_t bytes = codegen::getStorageBytes(sum);
+  int64_t rows = getRange(m, symbols).max, columns = getRange(n, symbols).max;
+  int64_t deep = 256 / bytes;
+  if (rows <= kFew)
+    return {kFew, 32, deep, 4, 4, 16};
+  if (columns <= kFew)
+    return {32, kFew, deep, 4, 4, 16};
+  auto countBlocks = [&](int64_t tileRows, int64_t tileColumns) {
+    return getRange(batch, symbols).max * llvm::divideCeil(rows, tileRows) *
+           llvm::divideCeil(columns, tileColumns);
+  };
+  if (countBlocks(64, 64) < kManyBlocks)
+    return {32, 32, 32, 4, 4, 4};
+  if (bytes <= 4 && countBlocks(128, 64) >= 4 * kManyBlocks)
+    return {128, 64, 16, 8, 4};
+  return {64, 64, 16, 4, 4};
+}
+
+LaunchPlan ProductShape::getLaunch(ArrayRef<SymbolAttr> symbols) const {
+  ProductTile tile = chooseTile(symbols);
+  return {batch * m.ceilDiv(tile.rows) * n.ceilDiv(tile.columns),
+          tile.getThreads()};
+}
+
+bool isAdjacent(Value tensor, int64_t axis) {
+  codegen::StridedInput from = codegen::traceInput(tensor);
+  if (from.input)
+    return getConstant(from.strides[axis]) == 1;
+  return axis + 1 == int64_t(getExtents(tensor).size());
+}
+
+namespace {
+
+/// The elements of one operand that a tile needs for `depth` steps.
+struct Stage {
+  const ProductOperand &operand;
+  AffineExpr extent;    // of all lanes
+  int64_t lanes, depth; // of the tile
+  int64_t offset;       // in shared memory, after others
+  Value firstLane;      // of the tile
+
+  /// Lanes of a step lie next to each other. A few more, so that the steps of
+  /// one lane lie in different banks.
+  int64_t getPitch() const { return lanes + 4; }
+  int64_t getSize() const { return depth * getPitch(); }
+};
+
+class ProductEmitter {
+public:
+  ProductEmitter(KernelBuilder &b, DeviceFrame &frame, const Product &product);
+  void emit();
+
+private:
+  using Values = SmallVector<Value>;
+
+  KernelBuilder &b;
+  DeviceFrame &frame;
+  const Product &product;
+  const ProductShape &shape;
+  ProductTile tile;
+  Stage lhs, rhs;
+  Buffer shared;
+  Value batch;
+  Value row, column, split; // of this thread's sums in the tile
+
+  Value size(AffineExpr expression) { return frame.size(b, expression); }
+  int64_t getStagedSize() const { return lhs.getSize() + rhs.getSize(); }
+  void findTile();
+  Values emitSums();
+  Values fetch(Value first);
+  Value fetchElement(const Stage &stage, Value place, Value first);
+  std::pair<Value, Value> splitPlace(const Stage &stage, Value place);
+  void stage(ValueRange elements, Value half);
+  void stageOperand(const Stage &stage, ValueRange elements, Value half);
+  Values multiply(Value half, Values sums);
+  Values readLanes(const Stage &stage, Value half, Value step, Value first,
+                   int64_t count);
+  Values addSplits(ValueRange sums);
+  void store(ValueRange sums);
+  void storeRow(Value i, Value j, ValueRange sums);
+};
+
+} // namespace
+
+ProductEmitter::ProductEmitter(KernelBuilder &b, DeviceFrame &frame,
+                               const Product &product)
+    : b(b), frame(frame), product(product), shape(product.shape),
+      tile(shape.chooseTile(frame.symbols)),
+      lhs{product.lhs, shape.m, tile.rows, tile.depth, 0, {}},
+      rhs{product.rhs, shape.n, tile.columns, tile.depth, lhs.getSize(), {}} {
+  // Two halves: one is filled while the other one is read. Then the same
+  // memory holds the parts of split sums.
+  int64_t count = 2 * getStagedSize();
+  if (tile.splits > 1)
+    count = std::max(count, tile.splits * tile.rows * tile.columns);
+  shared = frame.allocateShared(b, shape.sum, count);
+}
+
+void ProductEmitter::findTile() {
+  Value rows = size(shape.m.ceilDiv(tile.rows));
+  Value columns = size(shape.n.ceilDiv(tile.columns));
+  SmallVector<Value> at =
+      b.delinearize(frame.block, {size(shape.batch), rows, columns});
+  batch = at[0];
+  lhs.firstLane = b.mul(at[1], b.index(tile.rows));
+  rhs.firstLane = b.mul(at[2], b.index(tile.columns));
+  at = b.delinearize(
+      frame.thread, {b.index(tile.splits), b.index(tile.rows / tile.threadRows),
+                     b.index(tile.columns / tile.threadColumns)});
+  split = at[0];
+  row = b.mul(at[1], b.index(tile.threadRows));
+  column = b.mul(at[2], b.index(tile.threadColumns));
+}
+
+// --- Staging
+
+/// The lane and step of a place among the elements of a stage, so that
+/// neighbouring threads read adjacent elements: eight steps of four lanes, a
+/// warp's, lie in 32 banks.
+std::pair<Value, Value> ProductEmitter::splitPlace(const Stage &stage,
+                                                   Value place) {
+  Value lanes = b.index(stage.lanes);
+  if (!stage.operand.kIsAdjacent)
+    return {b.rem(place, lanes), b.div(place, lanes)};
+  constexpr int64_t kSteps = 8;
+  Value steps = b.index(kSteps), group = b.div(place, steps);
+  Value step = b.add(b.mul(b.div(group, lanes), steps), b.rem(place, steps));
+  return {b.rem(group, lanes), step};
+}
+
+/// Reads nothing outside of the operands: zeros follow k, and the last lane is
+/// repeated.
+Value ProductEmitter::fetchElement(const Stage &stage, Value place,
+                                   Value first) {
+  auto [lane, step] = splitPlace(stage, place);
+  lane = b.add(stage.firstLane, lane);
+  if (!stage.extent.isMultipleOf(stage.lanes))
+    lane = b.min(lane, b.sub(size(stage.extent), b.index(1)));
+  if (shape.k.isMultipleOf(tile.depth))
+    return stage.operand.element(b, batch, lane, first, step);
+  Value k = b.add(first, step), depth = size(shape.k);
+  Value inside = b.min(k, b.sub(depth, b.index(1)));
+  Value x = stage.operand.element(b, batch, lane, inside, b.index(0));
+  return b.create<arith::SelectOp>(b.less(k, depth), x, b.zero(shape.sum));
+}
+
+/// This thread's share of the elements of both operands from step `first` on.
+SmallVector<Value> ProductEmitter::fetch(Value first) {
+  Values elements;
+  for (const Stage *stage : {&lhs, &rhs})
+    for (int64_t i = 0; i < stage->lanes * stage->depth;
+         i += tile.getThreads()) {
+      Value place = b.add(frame.thread, b.index(i));
+      elements.push_back(fetchElement(*stage, place, first));
+    }
+  return elements;
+}
+
+void ProductEmitter::stageOperand(const Stage &stage, ValueRange elements,
+                                  Value half) {
+  Value start =
+      b.add(b.mul(half, b.index(getStagedSize())), b.index(stage.offset));
+  for (auto [i, element] : llvm::enumerate(elements)) {
+    Value place = b.add(frame.thread, b.index(i * tile.getThreads()));
+    auto [lane, step] = splitPlace(stage, place);
+    Value at = b.add(b.mul(step, b.index(stage.getPitch())), lane);
+    shared.store(b, frame.loc, element, b.add(start, at));
+  }
+}
+
+void ProductEmitter::stage(ValueRange elements, Value half) {
+  size_t count = lhs.lanes * lhs.depth / tile.getThreads();
+  stageOperand(lhs, elements.take_front(count), half);
+  stageOperand(rhs, elements.drop_front(count), half);
+}
+
+// --- Sums
+
+SmallVector<Value> ProductEmitter::readLanes(const Stage &stage, Value half,
+                                             Value step, Value first,
+                                             int64_t count) {
+  Value at =
+      b.add(b.mul(half, b.index(getStagedSize())), b.index(stage.offset));
+  at = b.add(b.add(at, b.mul(step, b.index(stage.getPitch()))), first);
+  Value vector = shared.loadVector(b, frame.loc, at, count);
+  Values lanes;
+  for (int64_t i = 0; i < count; ++i)
+    lanes.push_back(b.create<vector::ExtractOp>(vector, i));
+  return lanes;
+}
+
+/// Adds this thread's steps of the tile, one after the other.
+SmallVector<Value> ProductEmitter::multiply(Value half, Values sums) {
+  int64_t steps = tile.depth / tile.splits;
+  Value first = b.mul(split, b.index(steps));
+  for (int64_t i = 0; i < steps; ++i) {
+    Value step = b.add(first, b.index(i));
+    Values x = readLanes(lhs, half, step, row, tile.threadRows);
+    Values y = readLanes(rhs, half, step, column, tile.threadColumns);
+    for (auto [place, sum] : llvm::enumerate(sums))
+      sum = b.multiplyAdd(x[place / tile.threadColumns],
+                          y[place % tile.threadColumns], sum);
+  }
+  return sums;
+}
+
+/// A barrier for each tile: the half that a thread fills next was read by all
+/// threads before they came to the last one.
+SmallVector<Value> ProductEmitter::emitSums() {
+  Values sums(tile.threadRows * tile.threadColumns, b.zero(shape.sum));
+  Value zero = b.index(0), one = b.index(1), depth = b.index(tile.depth);
+  Value end = size(shape.k);
+  Value last = b.mul(b.sub(b.ceilDiv(end, tile.depth), one), depth);
+  auto emitTiles = [&] {
+    Values carried = sums, elements = fetch(zero);
+    carried.push_back(zero);
+    carried.append(elements);
+    carried = b.loop(zero, end, depth, carried, [&](Value k, ValueRange held) {
+      Value half = held[sums.size()];
+      stage(held.drop_front(sums.size() + 1), half);
+      emitBarrier(b);
+      Values next = fetch(b.min(b.add(k, depth), last));
+      Values result =
+          multiply(half, llvm::to_vector(held.take_front(sums.size())));
+      result.push_back(b.sub(one, half));
+      result.append(next);
+      return result;
+    });
+    carried.truncate(sums.size());
+    return carried;
+  };
+  if (std::optional<int64_t> constant = getConstant(shape.k))
+    return *constant > 0 ? emitTiles() : sums;
+  return b.choose(b.less(zero, end), SmallVector<Type>(sums.size(), shape.sum),
+                  emitTiles, [&] { return sums; });
+}
+
+// --- Results
+
+/// A thread gets the parts of as many neighbours as it has a share of.
+SmallVector<Value> ProductEmitter::addSplits(ValueRange sums) {
+  int64_t count = tile.rows * tile.columns;
+  emitBarrier(b);
+  Value start = b.mul(split, b.index(count));
+  for (auto [place, sum] : llvm::enumerate(sums)) {
+    Value r = b.add(row, b.index(place / tile.threadColumns));
+    Value c = b.add(column, b.index(place % tile.threadColumns));
+    Value at = b.add(b.mul(r, b.index(tile.columns)), c);
+    shared.store(b, frame.loc, sum, b.add(start, at));
+  }
+  emitBarrier(b);
+  int64_t share = count / tile.getThreads();
+  Value first = b.mul(frame.thread, b.index(share));
+  row = b.div(first, b.index(tile.columns));
+  column = b.rem(first, b.index(tile.columns));
+  Values totals;
+  for (int64_t i = 0; i < share; ++i) {
+    Value total;
+    for (int64_t part = 0; part < tile.splits; ++part) {
+      Value at = b.add(first, b.index(part * count + i));
+      Value x = shared.load(b, frame.loc, at);
+      if (!total)
+        total = x;
+      else if (isa<FloatType>(shape.sum))
+        total = b.create<arith::AddFOp>(total, x);
+      else
+        total = b.create<arith::AddIOp>(total, x);
+    }
+    totals.push_back(total);
+  }
+  return totals;
+}
+
+/// Neighbours in a row of the result.
+void ProductEmitter::storeRow(Value i, Value j, ValueRange sums) {
+  auto results = llvm::to_vector(llvm::seq<unsigned>(frame.results.size()));
+  auto storeLanes = [&](int64_t first, int64_t count) {
+    auto at = [&](int64_t lane) {
+      return product.indices(b, batch, i, b.add(j, b.index(first + lane)));
+    };
+    for (int64_t lane = 0; lane < count; ++lane)
+      codegen::defineSum(b, frame, sums[first + lane], at(lane));
+    storeResults(b, frame, results, count, at);
+  };
+  int64_t count = sums.size();
+  Value columns = size(shape.n);
+  if (shape.n.isMultipleOf(count))
+    return b.when(b.less(j, columns), [&] { storeLanes(0, count); });
+  for (int64_t lane = 0; lane < count; ++lane)
+    b.when(b.less(b.add(j, b.index(lane)), columns),
+           [&] { storeLanes(lane, 1); });
+}
+
+void ProductEmitter::store(ValueRange sums) {
+  Value j = b.add(rhs.firstLane, column);
+  int64_t columns = std::min<int64_t>(tile.threadColumns, sums.size());
+  for (int64_t r = 0; r * columns < int64_t(sums.size()); ++r) {
+    Value i = b.add(b.add(lhs.firstLane, row), b.index(r));
+    b.when(b.less(i, size(shape.m)),
+           [&] { storeRow(i, j, sums.slice(r * columns, columns)); });
+  }
+}
+
+void ProductEmitter::emit() {
+  findTile();
+  Values sums = emitSums();
+  if (tile.splits > 1)
+    sums = addSplits(sums);
+  store(sums);
+}
+
+void emitProduct(KernelBuilder &b, DeviceFrame &frame, const Product &product) {
+  ProductEmitter(b, frame, product).emit();
+}
+
+} // namespace tcc::cuda
