@@ -29,6 +29,8 @@ static KindEmitter findKindEmitter(KernelKind kind) {
     return {planRows, emitRows};
   case KernelKind::contraction:
     return {planContraction, emitContraction};
+  case KernelKind::window:
+    return {planWindow, emitWindow};
   default:
     return {};
   }
