@@ -52,7 +52,7 @@ Destinations chooseDestinations(Block &block, ArrayRef<Value> results,
 }
 
 EntryLowering::EntryLowering(func::FuncOp function, ProgramTables &tables)
-    : function(function), tables(tables),
+    : function(function), tables(tables), space(tables.getSpace(function)),
       symbols(graph::getSymbols(function->getParentOfType<ModuleOp>())),
       builder(function), slotCount(symbols.size()) {}
 
@@ -69,7 +69,7 @@ int64_t EntryLowering::getByteBound(Type tensor) const {
 Value EntryLowering::createBuffer(Location loc, StorageClass storage,
                                   std::optional<int64_t> index, Type tensor,
                                   bool isNext) {
-  auto type = BufferType::get(function.getContext(), MemorySpace::host);
+  auto type = BufferType::get(function.getContext(), space);
   return builder.create<BufferOp>(
       loc, type, StorageClassAttr::get(function.getContext(), storage),
       index ? builder.getI64IntegerAttr(*index) : IntegerAttr(),
@@ -126,7 +126,7 @@ void EntryLowering::lowerFused(graph::FusedOp op,
     buffers[result] = getDestination(result, destinations);
     outputs.push_back(buffers[result]);
   }
-  KernelOp kernel = tables.createKernel(op);
+  KernelOp kernel = tables.createKernel(op, space);
   builder.create<LaunchOp>(
       op.getLoc(), kernel.getSymName(), inputs, outputs, /*fault=*/Value(),
       /*sizes=*/AffineMapAttr(), /*tasks=*/AffineMapAttr(), getNodeName(op),

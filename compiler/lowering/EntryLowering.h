@@ -21,19 +21,22 @@ using Destinations = llvm::DenseMap<Value, Value>;
 /// The tables that entry points share: constants and kernels.
 class ProgramTables {
 public:
-  explicit ProgramTables(mlir::ModuleOp module);
+  /// With `hasDevice` all entry points but `prepare` lie on the device.
+  ProgramTables(mlir::ModuleOp module, bool hasDevice);
 
   /// The position of a tensor of the const section.
   int64_t getConstant(mlir::ElementsAttr value);
   int64_t getConstant(llvm::StringRef name, mlir::Type type);
-  /// A kernel that does what `fused` does.
-  exec::KernelOp createKernel(graph::FusedOp fused);
+  /// A kernel that does what `fused` does, of an entry in `space`.
+  exec::KernelOp createKernel(graph::FusedOp fused, exec::MemorySpace space);
+  exec::MemorySpace getSpace(mlir::func::FuncOp function) const;
 
 private:
   int64_t addConstant(llvm::StringRef name, mlir::Type type,
                       mlir::ElementsAttr value);
 
   mlir::OpBuilder builder;
+  bool hasDevice;
   llvm::StringMap<int64_t> constantsByName;
   llvm::DenseMap<mlir::Attribute, int64_t> constantsByValue;
   int64_t constantCount = 0;
@@ -91,6 +94,7 @@ private:
 
   mlir::func::FuncOp function;
   ProgramTables &tables;
+  exec::MemorySpace space;
   llvm::SmallVector<graph::SymbolAttr> symbols;
   mlir::OpBuilder builder;
   exec::EntryOp entry;

@@ -12,6 +12,7 @@ namespace tcc {
 namespace {
 
 struct LowerToExecPass : impl::LowerToExecPassBase<LowerToExecPass> {
+  using LowerToExecPassBase::LowerToExecPassBase;
   void runOnOperation() override;
 };
 
@@ -19,7 +20,7 @@ struct LowerToExecPass : impl::LowerToExecPassBase<LowerToExecPass> {
 
 void LowerToExecPass::runOnOperation() {
   ModuleOp module = getOperation();
-  lowering::ProgramTables tables(module);
+  lowering::ProgramTables tables(module, hasDevice);
   SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
   for (func::FuncOp function : functions)
     if (failed(lowering::EntryLowering(function, tables).lower()))

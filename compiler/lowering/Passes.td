@@ -29,6 +29,9 @@ def LowerToExecPass : Pass<"tcc-lower-to-exec", "mlir::ModuleOp"> {
     of a scan. What no kernel writes there is copied. Loops carry values in two
     halves of one buffer, which swap roles with every iteration.
 
+    With `device` the buffers of all entry points but `prepare` lie on a device,
+    where their kernels run.
+
     Runs after fusion; an op that is not lowered is an error.
 
     ```mlir
@@ -47,6 +50,8 @@ def LowerToExecPass : Pass<"tcc-lower-to-exec", "mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [Option<"hasDevice", "device", "bool", "false",
+                        "entry points but prepare run on a device">];
   let dependentDialects = ["::tcc::exec::ExecDialect",
                            "::tcc::graph::GraphDialect"];
 }

@@ -9,8 +9,15 @@ using namespace mlir;
 
 namespace tcc::lowering {
 
-ProgramTables::ProgramTables(ModuleOp module)
-    : builder(OpBuilder::atBlockBegin(module.getBody())) {}
+ProgramTables::ProgramTables(ModuleOp module, bool hasDevice)
+    : builder(OpBuilder::atBlockBegin(module.getBody())), hasDevice(hasDevice) {
+}
+
+exec::MemorySpace ProgramTables::getSpace(func::FuncOp function) const {
+  return hasDevice && function.getSymName() != "prepare"
+             ? exec::MemorySpace::device
+             : exec::MemorySpace::host;
+}
 
 int64_t ProgramTables::addConstant(StringRef name, Type type,
                                    ElementsAttr value) {
@@ -44,10 +51,13 @@ static std::string makeSymbol(StringRef name) {
   return symbol;
 }
 
-exec::KernelOp ProgramTables::createKernel(graph::FusedOp fused) {
+exec::KernelOp ProgramTables::createKernel(graph::FusedOp fused,
+                                           exec::MemorySpace space) {
   std::string name =
       ("k" + Twine(kernelCount++) + "_").str() + makeSymbol(getNodeName(fused));
-  auto kernel = builder.create<exec::KernelOp>(fused.getLoc(), name);
+  auto kernel = builder.create<exec::KernelOp>(
+      fused.getLoc(), name, /*device=*/space == exec::MemorySpace::device,
+      /*threads=*/IntegerAttr());
   Block &body = kernel.getBody().emplaceBlock();
   IRMapping mapping;
   for (Value input : fused.getInputs())

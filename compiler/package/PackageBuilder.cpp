@@ -41,7 +41,6 @@ static Status computeConstants(const package::PackageInputs &inputs,
 static package::ProgramParts describe(const package::PackageInputs &inputs,
                                       const package::ConstantBytes &constants) {
   package::ProgramParts parts;
-  parts.kernelThreads = inputs.kernelThreads;
   parts.modelTensors = package::listModelTensors(inputs.module, inputs.weights);
   parts.constants = constants.getPlaces();
   for (auto [place, sources] :

@@ -22,7 +22,6 @@ struct PackageInputs {
   const WeightStore &weights;
   const std::vector<MetadataEntry> &metadata;
   std::vector<CompiledVariant> variants;
-  std::vector<uint32_t> kernelThreads = {}; // as in ProgramParts
   /// Code that this machine can run, to compute the results of `prepare`: one
   /// of `variants`, or another; null if there is no such entry or no weights.
   const CompiledVariant *host = nullptr;

@@ -104,11 +104,9 @@ ProgramBuilder::Tables<format::Variant> ProgramBuilder::buildVariants() {
 ProgramBuilder::Tables<format::Kernel> ProgramBuilder::buildKernels() {
   Tables<format::Kernel> tables;
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
-    size_t index = tables.size();
-    kernels[kernel.getSymNameAttr()] = index;
+    kernels[kernel.getSymNameAttr()] = tables.size();
     auto symbol = fbb.CreateString(kernel.getSymName().str());
-    uint32_t threads =
-        parts.kernelThreads.empty() ? 0 : parts.kernelThreads[index];
+    uint32_t threads = kernel.getThreads().value_or(0);
     tables.push_back(format::CreateKernel(fbb, symbol, threads));
   }
   return tables;

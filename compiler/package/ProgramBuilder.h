@@ -51,8 +51,6 @@ struct ProgramParts {
   std::vector<ConstPlace> constants;
   std::vector<ModelTensorInfo> modelTensors; // inputs of prepare first
   std::vector<VariantInfo> variants;
-  /// Of a block, for each exec.kernel op; empty if all are the host's.
-  std::vector<uint32_t> kernelThreads = {};
   std::vector<std::pair<std::string, std::string>> metadata;
 };
 

@@ -1,7 +1,8 @@
 #include "tcc/compiler.h"
 
 #include "compiler/codegen/cpu/ObjectEmitter.h"
-#include "compiler/package/PackageBuilder.h"
+#include "compiler/codegen/cuda/Arch.h"
+#include "compiler/codegen/cuda/DeviceCode.h"
 #include "compiler/passes/graph/Differentiate.h"
 #include "compiler/pipeline/GenerateCode.h"
 #include "compiler/pipeline/Phases.h"
@@ -44,7 +45,7 @@ private:
   static const Phase kPhases[];
   friend const std::vector<std::string> &tcc::getPhaseNames();
 
-  bool resolveCpus();
+  bool resolveTargets();
   bool readRecipe();
   bool runPhases();
   bool import();
@@ -54,13 +55,18 @@ private:
   bool buildTraining();
   bool simplify() {
     auto addPasses = [this](OpPassManager &pm) {
-      addSimplification(pm, options.precision);
+      addSimplification(pm, options);
     };
     return runPasses(addPasses, Code::Internal);
   }
   // Fusion and the target refuse ops that have no kernel.
   bool fuse() { return runPasses(addFusion, Code::Unsupported); }
-  bool lower() { return runPasses(addLowering, Code::Internal); }
+  bool lower() {
+    auto addPasses = [this](OpPassManager &pm) {
+      addLowering(pm, options.target);
+    };
+    return runPasses(addPasses, Code::Internal);
+  }
   bool plan() {
     return runPasses(addPlanning, Code::Unsupported) && summarize();
   }
@@ -82,11 +88,10 @@ private:
   const CompileOptions &options;
   CompileReport report;
   MLIRContext context;
-  std::vector<cpu::Cpu> cpus;
+  Machines machines;
   std::optional<train::Recipe> recipe;
   Model model;
-  std::vector<package::CompiledVariant> variants;
-  std::optional<package::CompiledVariant> hostVariant;
+  GeneratedCode code;
   int jobs;
 };
 
@@ -118,6 +123,7 @@ static DialectRegistry makeRegistry() {
   DialectRegistry registry;
   registerAllTccDialects(registry);
   cpu::registerCodeEmission(registry);
+  cuda::registerDeviceCode(registry);
   return registry;
 }
 
@@ -154,9 +160,21 @@ bool Compilation::fail(const Problems &problems) {
 
 // --- Phases ---
 
-bool Compilation::resolveCpus() {
-  for (const std::string &name : options.cpus) {
-    std::string error;
+bool Compilation::resolveTargets() {
+  std::vector<std::string> names = options.cpus;
+  if (names.empty())
+    names = {options.target == Target::Cpu ? "native" : "x86-64-v3"};
+  std::string error;
+  for (const std::string &name : options.archs) {
+    std::optional<cuda::Arch> arch = cuda::parseArch(name, error);
+    if (!arch)
+      return fail(Code::Usage, "--arch: " + error);
+    machines.archs.push_back(*arch);
+  }
+  llvm::sort(machines.archs, [](const cuda::Arch &a, const cuda::Arch &b) {
+    return a.number < b.number;
+  });
+  for (const std::string &name : names) {
     std::optional<cpu::Cpu> cpu = cpu::resolveCpu(name, error);
     if (!cpu)
       return fail(Code::Usage, "--cpu: " + error);
@@ -164,8 +182,8 @@ bool Compilation::resolveCpus() {
     auto isSame = [&](const cpu::Cpu &other) {
       return other.features == cpu->features;
     };
-    if (llvm::none_of(cpus, isSame))
-      cpus.push_back(*cpu);
+    if (llvm::none_of(machines.cpus, isSame))
+      machines.cpus.push_back(*cpu);
   }
   return true;
 }
@@ -302,42 +320,21 @@ bool Compilation::hasPrepare() {
 }
 
 bool Compilation::generateCode() {
-  std::string error;
-  std::optional<cpu::Cpu> host = cpu::getHostCpu(error);
-  auto runsHere = [&](const cpu::Cpu &cpu) {
-    return host && llvm::all_of(cpu.features, [&](const std::string &feature) {
-             return host->hasFeature(feature);
-           });
-  };
-  bool needsHost = hasPrepare() && options.import.readWeights;
-  for (const cpu::Cpu &cpu : cpus) {
-    FailureOr<cpu::Image> image = generateImage(*model.module, cpu, jobs);
-    if (failed(image))
-      return false;
-    variants.push_back({cpu, std::move(*image)});
-    if (needsHost && runsHere(cpu)) {
-      hostVariant = variants.back();
-      needsHost = false;
-    }
-  }
-  if (!needsHost)
-    return true;
-  if (!host)
-    return fail(Code::Unsupported,
-                "constants cannot be computed here: " + error);
-  FailureOr<cpu::Image> image = generateImage(*model.module, *host, jobs);
-  if (failed(image))
+  bool computesConstants = hasPrepare() && options.import.readWeights;
+  CodeGenerator generator(*model.module, options, machines, jobs);
+  FailureOr<GeneratedCode> generated = generator.generate(computesConstants);
+  if (failed(generated))
     return false;
-  hostVariant = package::CompiledVariant{*host, std::move(*image)};
+  code = std::move(*generated);
   return true;
 }
 
 bool Compilation::writePackage() {
   package::PackageInputs inputs{*model.module, model.weights, model.metadata,
-                                std::move(variants)};
-  inputs.host = hostVariant ? &*hostVariant : nullptr;
+                                std::move(code.variants)};
+  inputs.host = code.host ? &*code.host : nullptr;
   inputs.embedWeights = options.import.readWeights;
-  inputs.options = describeOptions(options, cpus);
+  inputs.options = describeOptions(options, machines.cpus);
   inputs.decisions = describeDecisions(*model.module);
   inputs.threads = jobs;
   uint64_t weightBytes = 0;
@@ -354,22 +351,19 @@ Compilation::getArtifactAfter(llvm::StringRef phase) const {
     return Artifact::Graph;
   if (phase == "fuse")
     return Artifact::Fused;
-  if (phase == "plan" && options.artifact == Artifact::Exec)
-    return Artifact::Exec;
-  if (phase == "plan" && options.artifact == Artifact::Kernels)
-    return Artifact::Kernels;
-  if (phase == "plan")
-    return Artifact::Assembly;
+  if (phase == "plan" && options.artifact != Artifact::Package)
+    return options.artifact;
   return std::nullopt;
 }
 
 bool Compilation::writeModule() {
   std::string text;
-  if (options.artifact == Artifact::Kernels ||
-      options.artifact == Artifact::Assembly) {
-    auto print =
-        options.artifact == Artifact::Kernels ? printLoops : printAssembly;
-    FailureOr<std::string> printed = print(*model.module, cpus.front());
+  bool isModule = options.artifact == Artifact::Graph ||
+                  options.artifact == Artifact::Fused ||
+                  options.artifact == Artifact::Exec;
+  if (!isModule) {
+    CodeGenerator generator(*model.module, options, machines, jobs);
+    FailureOr<std::string> printed = generator.print(options.artifact);
     if (failed(printed))
       return false;
     text = std::move(*printed);
@@ -443,7 +437,7 @@ CompileReport Compilation::run() {
     report.problems.push_back(options.model + ": " + prefix + diagnostic.str());
     return success();
   });
-  bool ok = resolveCpus() && readRecipe() && runPhases();
+  bool ok = resolveTargets() && readRecipe() && runPhases();
   if (model.module)
     report.decisions = describeDecisions(*model.module);
   if (!ok && report.exitCode == 0)

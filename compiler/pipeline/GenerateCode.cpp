@@ -1,24 +1,36 @@
 #include "compiler/pipeline/GenerateCode.h"
 
 #include "compiler/codegen/cpu/ObjectEmitter.h"
+#include "compiler/codegen/cuda/DeviceCode.h"
+#include "compiler/codegen/cuda/DeviceKernel.h"
+#include "compiler/codegen/cuda/Emulation.h"
 #include "compiler/codegen/kernel/KernelEmitter.h"
 #include "dialects/exec/ExecOps.h"
+#include "runtime/package/Format.h"
 
 #include <atomic>
+#include <map>
 #include <thread>
 
 using namespace mlir;
 using namespace tcc;
 
 using Code = llvm::SmallVector<char, 0>;
+using Kernels = SmallVector<exec::KernelOp>;
 
-static SmallVector<exec::KernelOp> getKernels(ModuleOp module) {
-  return SmallVector<exec::KernelOp>(module.getOps<exec::KernelOp>());
+static Kernels getKernels(ModuleOp module, bool onDevice) {
+  Kernels kernels;
+  for (auto kernel : module.getOps<exec::KernelOp>())
+    if (kernel.getDevice() == onDevice)
+      kernels.push_back(kernel);
+  return kernels;
 }
 
 static FailureOr<OwningOpRef<ModuleOp>> emitLoops(exec::KernelOp kernel,
                                                   const cpu::Cpu &cpu) {
   auto fused = cast<graph::FusedOp>(kernel.getComputation());
+  if (kernel.getDevice())
+    return cuda::emitKernel(fused, kernel.getSymName());
   codegen::KernelOptions options;
   options.vectorBytes = cpu.getVectorBytes();
   options.hasPairProducts = cpu.hasPairProducts();
@@ -33,20 +45,22 @@ static FailureOr<Code> compileKernel(exec::KernelOp kernel, const cpu::Cpu &cpu,
   return cpu::emitCode(loops->get(), cpu, cpu.getVectorBytes(), form);
 }
 
-/// Compiles kernel i to objects[i]; threads take the next one until all are
+/// Compiles kernel i to results[i]; threads take the next one until all are
 /// done.
-static bool compileAll(ArrayRef<exec::KernelOp> kernels, const cpu::Cpu &cpu,
-                       int jobs, MutableArrayRef<Code> objects) {
+template <typename T>
+static FailureOr<std::vector<T>>
+compileAll(const Kernels &kernels, int jobs,
+           llvm::function_ref<FailureOr<T>(exec::KernelOp)> compile) {
+  std::vector<T> results(kernels.size());
   std::atomic<size_t> next = 0;
   std::atomic<bool> ok = true;
   auto work = [&] {
     for (size_t i; ok && (i = next++) < kernels.size();) {
-      FailureOr<Code> object =
-          compileKernel(kernels[i], cpu, cpu::CodeForm::Object);
-      if (failed(object))
+      FailureOr<T> result = compile(kernels[i]);
+      if (failed(result))
         ok = false;
       else
-        objects[i] = std::move(*object);
+        results[i] = std::move(*result);
     }
   };
   std::vector<std::jthread> threads;
@@ -54,32 +68,140 @@ static bool compileAll(ArrayRef<exec::KernelOp> kernels, const cpu::Cpu &cpu,
     threads.emplace_back(work);
   work();
   threads.clear();
-  return ok;
+  if (!ok)
+    return failure();
+  return results;
 }
 
-FailureOr<cpu::Image> tcc::generateImage(ModuleOp module, const cpu::Cpu &cpu,
-                                         int jobs) {
-  SmallVector<exec::KernelOp> kernels = getKernels(module);
-  std::vector<Code> objects(kernels.size());
-  if (!compileAll(kernels, cpu, jobs, objects))
-    return failure();
+/// Links the objects of `kernels`; the module's other kernels have no code in
+/// the image.
+static FailureOr<cpu::Image> link(ModuleOp module, const Kernels &kernels,
+                                  ArrayRef<Code> objects) {
   std::vector<llvm::StringRef> bytes;
   std::vector<std::string> names;
-  for (auto [kernel, object] : llvm::zip_equal(kernels, objects)) {
-    bytes.emplace_back(object.data(), object.size());
+  for (exec::KernelOp kernel : kernels)
     names.push_back(kernel.getSymName().str());
-  }
+  for (const Code &object : objects)
+    bytes.emplace_back(object.data(), object.size());
   llvm::Expected<cpu::Image> image = cpu::linkImage(bytes, names);
   if (!image)
     return module.emitError(llvm::toString(image.takeError()));
+  std::vector<uint64_t> offsets;
+  size_t linked = 0;
+  for (auto kernel : module.getOps<exec::KernelOp>()) {
+    bool isHere = linked < kernels.size() && kernels[linked] == kernel;
+    offsets.push_back(isHere ? image->offsets[linked] : format::kNoKernel);
+    linked += isHere;
+  }
+  image->offsets = std::move(offsets);
   return std::move(*image);
 }
 
-FailureOr<std::string> tcc::printLoops(ModuleOp module, const cpu::Cpu &cpu) {
+// --- The host's kernels
+
+FailureOr<cpu::Image> CodeGenerator::generateImage(const cpu::Cpu &cpu) {
+  Kernels kernels = getKernels(module, /*onDevice=*/false);
+  auto objects = compileAll<Code>(kernels, jobs, [&](exec::KernelOp kernel) {
+    return compileKernel(kernel, cpu, cpu::CodeForm::Object);
+  });
+  if (failed(objects))
+    return failure();
+  return link(module, kernels, *objects);
+}
+
+// --- The device's kernels
+
+FailureOr<std::string> CodeGenerator::generatePtx(const cuda::Arch &arch) {
+  Kernels kernels = getKernels(module, /*onDevice=*/true);
+  auto texts =
+      compileAll<std::string>(kernels, jobs, [&](exec::KernelOp kernel) {
+        auto loops = emitLoops(kernel, machines.cpus.front());
+        return failed(loops) ? FailureOr<std::string>(failure())
+                             : cuda::emitPtx(loops->get(), arch);
+      });
+  if (failed(texts))
+    return failure();
+  return cuda::joinPtx(*texts);
+}
+
+FailureOr<cpu::Image> CodeGenerator::generateEmulation() {
+  Kernels kernels = getKernels(module, /*onDevice=*/true);
+  bool findsRaces = options.emulation == Emulation::Race;
+  auto objects = compileAll<Code>(kernels, jobs, [&](exec::KernelOp kernel) {
+    auto loops = emitLoops(kernel, machines.cpus.front());
+    return failed(loops) ? FailureOr<Code>(failure())
+                         : cuda::emitEmulation(
+                               loops->get(), machines.cpus.front(), findsRaces);
+  });
+  if (failed(objects))
+    return failure();
+  return link(module, kernels, *objects);
+}
+
+static package::CompiledVariant makeDeviceVariant(llvm::StringRef name,
+                                                  llvm::StringRef bytes) {
+  cpu::Cpu cpu;
+  cpu.name = name.str();
+  cpu::Image image;
+  image.bytes.assign(bytes.begin(), bytes.end());
+  return {cpu, std::move(image), "cuda"};
+}
+
+LogicalResult CodeGenerator::generateDeviceCode(GeneratedCode &code) {
+  FailureOr<std::string> ptx = generatePtx(machines.archs.front());
+  if (failed(ptx))
+    return failure();
+  code.variants.push_back(makeDeviceVariant("ptx", *ptx));
+  if (options.emulation == Emulation::None)
+    return success();
+  FailureOr<cpu::Image> image = generateEmulation();
+  if (failed(image))
+    return failure();
+  code.variants.push_back(
+      {machines.cpus.front(), std::move(*image), "emulated"});
+  return success();
+}
+
+// --- All
+
+FailureOr<GeneratedCode> CodeGenerator::generate(bool computesConstants) {
+  GeneratedCode code;
+  std::string error;
+  std::optional<cpu::Cpu> host = cpu::getHostCpu(error);
+  auto runsHere = [&](const cpu::Cpu &cpu) {
+    return host && llvm::all_of(cpu.features, [&](const std::string &feature) {
+             return host->hasFeature(feature);
+           });
+  };
+  for (const cpu::Cpu &cpu : machines.cpus) {
+    FailureOr<cpu::Image> image = generateImage(cpu);
+    if (failed(image))
+      return failure();
+    code.variants.push_back({cpu, std::move(*image)});
+    if (computesConstants && !code.host && runsHere(cpu))
+      code.host = code.variants.back();
+  }
+  if (options.target == Target::Cuda && failed(generateDeviceCode(code)))
+    return failure();
+  if (!computesConstants || code.host)
+    return code;
+  if (!host)
+    return module.emitError("constants cannot be computed here: ") << error;
+  FailureOr<cpu::Image> image = generateImage(*host);
+  if (failed(image))
+    return failure();
+  code.host = package::CompiledVariant{*host, std::move(*image)};
+  return code;
+}
+
+// --- Text
+
+FailureOr<std::string> CodeGenerator::printLoops() {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  for (exec::KernelOp kernel : getKernels(module)) {
-    FailureOr<OwningOpRef<ModuleOp>> loops = emitLoops(kernel, cpu);
+  for (auto kernel : module.getOps<exec::KernelOp>()) {
+    FailureOr<OwningOpRef<ModuleOp>> loops =
+        emitLoops(kernel, machines.cpus.front());
     if (failed(loops))
       return failure();
     (*loops)->print(stream);
@@ -88,14 +210,25 @@ FailureOr<std::string> tcc::printLoops(ModuleOp module, const cpu::Cpu &cpu) {
   return text;
 }
 
-FailureOr<std::string> tcc::printAssembly(ModuleOp module,
-                                          const cpu::Cpu &cpu) {
+FailureOr<std::string> CodeGenerator::printAssembly() {
   std::string text;
-  for (exec::KernelOp kernel : getKernels(module)) {
-    FailureOr<Code> code = compileKernel(kernel, cpu, cpu::CodeForm::Assembly);
+  for (exec::KernelOp kernel : getKernels(module, /*onDevice=*/false)) {
+    FailureOr<Code> code =
+        compileKernel(kernel, machines.cpus.front(), cpu::CodeForm::Assembly);
     if (failed(code))
       return failure();
     text.append(code->begin(), code->end());
   }
   return text;
+}
+
+FailureOr<std::string> CodeGenerator::print(Artifact artifact) {
+  switch (artifact) {
+  case Artifact::Kernels:
+    return printLoops();
+  case Artifact::Ptx:
+    return generatePtx(machines.archs.front());
+  default:
+    return printAssembly();
+  }
 }

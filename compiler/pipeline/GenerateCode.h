@@ -2,23 +2,57 @@
 #ifndef TCC_COMPILER_PIPELINE_GENERATECODE_H
 #define TCC_COMPILER_PIPELINE_GENERATECODE_H
 
-#include "compiler/codegen/cpu/Cpu.h"
-#include "compiler/codegen/cpu/ImageLinker.h"
+#include "compiler/codegen/cuda/Arch.h"
+#include "compiler/package/PackageBuilder.h"
+#include "tcc/compiler.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 namespace tcc {
 
-/// Compiles the exec.kernel ops of `module` for one CPU with `jobs` threads;
-/// the image does not depend on their number. Errors go to the context's
-/// diagnostics.
-mlir::FailureOr<cpu::Image> generateImage(mlir::ModuleOp module,
-                                          const cpu::Cpu &cpu, int jobs);
+/// The code of a package, and that which computes its constants here.
+struct GeneratedCode {
+  std::vector<package::CompiledVariant> variants;
+  /// Null if nothing has to be computed.
+  std::optional<package::CompiledVariant> host;
+};
 
-/// The kernels as text: their loops, or their assembly for a CPU.
-mlir::FailureOr<std::string> printLoops(mlir::ModuleOp module,
-                                        const cpu::Cpu &cpu);
-mlir::FailureOr<std::string> printAssembly(mlir::ModuleOp module,
-                                           const cpu::Cpu &cpu);
+/// What the options name: one variant of the host's code for each CPU.
+struct Machines {
+  std::vector<cpu::Cpu> cpus;
+  std::vector<cuda::Arch> archs; ///< the oldest first
+};
+
+/// Compiles the exec.kernel ops of a module. The code does not depend on the
+/// number of `jobs`, threads that compile. Errors go to the context's
+/// diagnostics.
+class CodeGenerator {
+public:
+  CodeGenerator(mlir::ModuleOp module, const CompileOptions &options,
+                const Machines &machines, int jobs)
+      : module(module), options(options), machines(machines), jobs(jobs) {}
+
+  /// Code for all the options ask for. `computesConstants` if this machine has
+  /// to run `prepare`.
+  mlir::FailureOr<GeneratedCode> generate(bool computesConstants);
+
+  /// The kernels as text: their loops, assembly for the first CPU, or PTX for
+  /// the oldest arch.
+  mlir::FailureOr<std::string> print(Artifact artifact);
+
+private:
+  mlir::FailureOr<cpu::Image> generateImage(const cpu::Cpu &cpu);
+  mlir::FailureOr<std::string> generatePtx(const cuda::Arch &arch);
+  mlir::FailureOr<cpu::Image> generateEmulation();
+  mlir::LogicalResult generateDeviceCode(GeneratedCode &code);
+  mlir::FailureOr<std::string> printLoops();
+  mlir::FailureOr<std::string> printAssembly();
+
+  mlir::ModuleOp module;
+  const CompileOptions &options;
+  const Machines &machines;
+  int jobs;
+};
 
 } // namespace tcc
 

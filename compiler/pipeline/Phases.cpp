@@ -47,7 +47,7 @@ void addDifferentiation(mlir::OpPassManager &pm,
   pm.addPass(createSimplifyPass());
 }
 
-void addSimplification(mlir::OpPassManager &pm, Precision precision) {
+void addSimplification(mlir::OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createRecognizeAttentionPass());
   // Looks for batch norms, which have no kernel. They fold into plain weights;
   // panels are made of the folded ones.
@@ -56,9 +56,11 @@ void addSimplification(mlir::OpPassManager &pm, Precision precision) {
   pm.addPass(createSimplifyPass());
   // Matches repeats in the form that simplify leaves.
   pm.addPass(createGroupHeadsPass());
-  addPrecision(pm, precision);
+  addPrecision(pm, options.precision);
   pm.addPass(createChannelsLastPass());
-  pm.addPass(createPackWeightsPass());
+  // Panels are what the CPU's matrix kernels read.
+  if (options.target == Target::Cpu)
+    pm.addPass(createPackWeightsPass());
   pm.addPass(createSplitPreparePass());
   pm.addPass(createSimplifyPass());
 }
@@ -72,8 +74,8 @@ void addFusion(mlir::OpPassManager &pm) {
   pm.addPass(createVerifyFusionPass());
 }
 
-void addLowering(mlir::OpPassManager &pm) {
-  pm.addPass(createLowerToExecPass());
+void addLowering(mlir::OpPassManager &pm, Target target) {
+  pm.addPass(createLowerToExecPass({target == Target::Cuda}));
 }
 
 void addPlanning(mlir::OpPassManager &pm) {
@@ -95,7 +97,8 @@ void registerPhases() {
       "tcc-phase-simplify", "the phase simplify",
       [](mlir::OpPassManager &pm) { addSimplification(pm); });
   PassPipelineRegistration<>("tcc-phase-fuse", "the phase fuse", addFusion);
-  PassPipelineRegistration<>("tcc-phase-lower", "the phase lower", addLowering);
+  PassPipelineRegistration<>("tcc-phase-lower", "the phase lower",
+                             [](mlir::OpPassManager &pm) { addLowering(pm); });
   PassPipelineRegistration<>("tcc-phase-plan", "the phase plan", addPlanning);
 }
 

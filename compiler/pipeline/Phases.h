@@ -17,11 +17,11 @@ void addDifferentiation(mlir::OpPassManager &pm, const CompileOptions &options);
 /// Tensors only: the graph becomes as small as it can be, and what depends on
 /// weights alone moves to @prepare.
 void addSimplification(mlir::OpPassManager &pm,
-                       Precision precision = Precision::F32);
+                       const CompileOptions &options = {});
 /// Each kernel becomes a graph.fused op.
 void addFusion(mlir::OpPassManager &pm);
 /// Functions become exec entries; kernels are outlined, equal ones merged.
-void addLowering(mlir::OpPassManager &pm);
+void addLowering(mlir::OpPassManager &pm, Target target = Target::Cpu);
 /// Commands get their order and buffers their places.
 void addPlanning(mlir::OpPassManager &pm);
 

@@ -65,6 +65,10 @@ std::string tcc::describeOptions(const CompileOptions &options,
   Object object = describeImport(options.import);
   object["producer"] = "tcc " TCC_VERSION;
   object["cpu"] = describeCpus(cpus);
+  object["target"] = options.target == Target::Cuda ? "cuda" : "cpu";
+  object["arch"] =
+      options.target == Target::Cuda ? Array(options.archs) : Array();
+  object["emulation"] = int64_t(options.emulation);
   object["precision"] = getName(options.precision);
   object["grad_of"] = options.gradientOf;
   object["wrt"] = Array(options.gradientWrt);
@@ -80,19 +84,25 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options) {
   std::map<std::string, std::vector<int64_t>> dims, shapes;
   std::map<std::string, std::string> values, states;
   std::map<std::string, std::vector<std::string>> cpus;
-  std::string producer, precision;
+  std::string producer, precision, target;
+  std::vector<std::string> archs;
+  int64_t emulation = 0;
   llvm::json::Path::Root root;
   llvm::json::ObjectMapper fields(*value, root);
-  constexpr size_t kFields = 10;
+  constexpr size_t kFields = 13;
   if (!fields || value->getAsObject()->size() != kFields ||
       !fields.map("dim", dims) || !fields.map("input_shape", shapes) ||
       !fields.map("input_value", values) || !fields.map("state", states) ||
       !fields.map("output", options.import.outputs) ||
       !fields.map("cpu", cpus) || !fields.map("producer", producer) ||
-      !fields.map("precision", precision) ||
+      !fields.map("precision", precision) || !fields.map("target", target) ||
+      !fields.map("arch", archs) || !fields.map("emulation", emulation) ||
       !fields.map("grad_of", options.gradientOf) ||
       !fields.map("wrt", options.gradientWrt) || !getPrecision(precision))
     return false;
+  options.target = target == "cuda" ? Target::Cuda : Target::Cpu;
+  if (!archs.empty())
+    options.archs = archs;
   options.precision = *getPrecision(precision);
   for (const auto &[name, range] : dims) {
     if (range.size() != 3)

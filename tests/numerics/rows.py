@@ -15,8 +15,22 @@ from harness import first_line, run_tool
 from models.cases import reference, write_data_set
 
 OPSET = 21
-# All compute the same bits; the first is checked against what is expected.
-CPUS = ("native", "x86-64-v3")
+
+# Code for a model: flags of tcc and of tcc-run.
+Code = collections.namedtuple("Code", "name compile run")
+
+# Of a target all compute the same bits; the first is checked against what is
+# expected.
+CODES = {
+    "cpu": [Code(cpu, ["--cpu", cpu], []) for cpu in ("native", "x86-64-v3")],
+    "cuda": [
+        Code(
+            "emulated",
+            ["--target=cuda", "--arch=ptx", "--emulate=race"],
+            ["--device=emulated"],
+        )
+    ],
+}
 
 # inputs: arrays that are graph inputs, Constant values that are initializers,
 # rows that compute them, names of a body's inputs, None for absent ones.
@@ -154,35 +168,36 @@ def write_model(model, folder):
     return path, data
 
 
-def run_model(model, path, data, cpu, precision="f32"):
+def run_model(model, path, data, code, precision="f32"):
     """tcc's outputs, or the line that says why there are none."""
-    folder = os.path.join(os.path.dirname(path), f"{cpu} {precision}")
+    folder = os.path.join(os.path.dirname(path), f"{code.name} {precision}")
     package, out = os.path.join(folder, "m.tcc"), os.path.join(folder, "out")
     os.makedirs(folder)
-    flags = ["--cpu", cpu, "--precision", precision]
+    flags = [*code.compile, "--precision", precision]
     compiled = run_tool("tcc", path, "-q", "-o", package, *flags)
     if compiled.code != 0:
         return None, f"tcc {first_line(compiled)}"
     options = ["--inputs-dir", data, "--output-dir", out]
-    ran = run_tool("tcc-run", "run", package, *options)
+    ran = run_tool("tcc-run", "run", package, *options, *code.run)
     if ran.code != 0:
         return None, f"tcc-run {first_line(ran)}"
     count = len(model.outputs)
     return [np.load(os.path.join(out, f"output_{i}.npy")) for i in range(count)], ""
 
 
-def check(tally, title, rows):
+def check(tally, title, rows, target="cpu"):
     """Compiles the rows as one model; without a package, each on its own."""
     with tempfile.TemporaryDirectory() as folder:
         model = Model(rows)
         path, data = write_model(model, folder)
-        runs = [run_model(model, path, data, cpu) for cpu in CPUS]
+        codes = CODES[target]
+        runs = [run_model(model, path, data, code) for code in codes]
         message = next((message for _, message in runs if message), "")
         if message:
             if len(rows) == 1:
                 tally.check(f"{title}: {rows[0].name}", False, message)
             for r in rows if len(rows) > 1 else ():
-                check(tally, title, [r])
+                check(tally, title, [r], target)
             return
         known = {}
         if any(r.expected is None for r in rows):
@@ -192,5 +207,5 @@ def check(tally, title, rows):
         expected = known[f"y{i}"] if r.expected is None else r.expected
         wrong = mismatch(r, actual[i], np.asarray(expected))
         if any(other[i].tobytes() != actual[i].tobytes() for other in others):
-            wrong = f"not the same bits on {' and '.join(CPUS)}"
+            wrong = f"not the same bits on {' and '.join(c.name for c in codes)}"
         tally.check(f"{title}: {r.name}", wrong is None, wrong)

@@ -1,23 +1,30 @@
-"""Runs the rows of pointwise.py, families.py and mixed.py: run.py [TITLE...]"""
+"""Runs the rows of pointwise.py, families.py and mixed.py.
 
-import sys
+run.py [--target cpu|cuda] [TITLE...]: GPU code is run by the emulator.
+"""
+
+import argparse
 
 from harness import Tally
-from numerics import families, mixed, pointwise
-from numerics.rows import check
+from numerics import families, mixed, pointwise, rows
 
 
-def main(titles):
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--target", choices=list(rows.CODES), default="cpu")
+    parser.add_argument("titles", nargs="*")
+    arguments = parser.parse_args()
     tally = Tally()
-    for module in (pointwise, families):
-        for title, rows in module.models():
-            if not titles or title in titles:
-                check(tally, title, rows)
-    for title, rows in mixed.models():
-        if not titles or title in titles:
-            mixed.check(tally, title, rows)
+    for module, check in (
+        (pointwise, rows.check),
+        (families, rows.check),
+        (mixed, mixed.check),
+    ):
+        for title, model in module.models():
+            if not arguments.titles or title in arguments.titles:
+                check(tally, title, model, arguments.target)
     tally.close()
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

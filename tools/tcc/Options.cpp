@@ -17,6 +17,7 @@ struct Texts {
   std::string weights = "embed";
   std::string emit = "package";
   std::string target = "cpu";
+  std::string emulation;
   std::string precision = "f32";
   bool check = false;
 };
@@ -24,9 +25,18 @@ struct Texts {
 } // namespace
 
 static const std::map<std::string, Artifact> kArtifacts = {
-    {"graph", Artifact::Graph},  {"fused", Artifact::Fused},
-    {"exec", Artifact::Exec},    {"kernels", Artifact::Kernels},
-    {"asm", Artifact::Assembly}, {"package", Artifact::Package}};
+    {"graph", Artifact::Graph},    {"fused", Artifact::Fused},
+    {"exec", Artifact::Exec},      {"kernels", Artifact::Kernels},
+    {"asm", Artifact::Assembly},   {"ptx", Artifact::Ptx},
+    {"package", Artifact::Package}};
+
+static const std::map<std::string, Target> kTargets = {{"cpu", Target::Cpu},
+                                                       {"cuda", Target::Cuda}};
+
+static const std::map<std::string, Emulation> kEmulations = {
+    {"", Emulation::None},
+    {"plain", Emulation::Plain},
+    {"race", Emulation::Race}};
 
 static const std::map<std::string, Precision> kPrecisions = {
     {"f64", Precision::F64},
@@ -101,17 +111,32 @@ static void addProgramOptions(CLI::App &app, CompileOptions &compile,
       ->excludes(gradientOf);
 }
 
+/// What it runs on.
+static void addTargetOptions(CLI::App &app, CompileOptions &compile,
+                             Texts &texts) {
+  app.add_option("--target", texts.target, "what to generate code for")
+      ->check(CLI::IsMember(getKeys(kTargets)))
+      ->capture_default_str();
+  app.add_option("--cpu", compile.cpus,
+                 "CPUs, comma-separated (default: native, or x86-64-v3 with "
+                 "--target=cuda, for what computes constants)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--arch", compile.archs,
+                 "GPUs with --target=cuda, comma-separated")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  app.add_flag("--emulate{plain}", texts.emulation,
+               "add the GPU's kernels for this CPU, to be run with "
+               "--device=emulated; =race: with checks for races");
+}
+
 static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
   CompileOptions &compile = options.compile;
   app.add_option("MODEL", compile.model, "the model (.onnx)")->required();
   app.add_option("-o", compile.output, "file to write (default: MODEL's name)");
-  app.add_option("--target", texts.target, "what to generate code for")
-      ->check(CLI::IsMember({"cpu"}))
-      ->capture_default_str();
-  app.add_option("--cpu", compile.cpus, "CPUs, comma-separated")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->capture_default_str();
+  addTargetOptions(app, compile, texts);
   addImportOptions(app, compile.import);
   addProgramOptions(app, compile, texts);
   app.add_option("--weights", texts.weights,
@@ -138,6 +163,8 @@ static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
 /// The flags that depend on each other.
 static void complete(CompileOptions &compile, const Texts &texts) {
   compile.artifact = kArtifacts.at(texts.emit);
+  compile.target = kTargets.at(texts.target);
+  compile.emulation = kEmulations.at(texts.emulation);
   compile.precision = kPrecisions.at(texts.precision);
   compile.import.readWeights = texts.weights != "none";
   if (compile.import.readWeights && texts.weights != "embed")

@@ -21,8 +21,17 @@ enum class Artifact {
   Fused,    ///< MLIR with one graph.fused op a kernel
   Exec,     ///< MLIR of the planned program
   Kernels,  ///< MLIR of the kernels as loops
-  Assembly, ///< of the kernels, for the first CPU
+  Assembly, ///< of the host's kernels, for the first CPU
+  Ptx,      ///< of the device's kernels, for the first arch
 };
+
+/// Where a package's kernels run but for those of `prepare`, which are the
+/// host's.
+enum class Target { Cpu, Cuda };
+
+/// Whether a package for a device has its kernels for the host too, to be run
+/// by the emulator; with what it needs to find races.
+enum class Emulation { None, Plain, Race };
 
 /// F32: as the model is written. BF16, F16: products read it; their sums, and
 /// all else, are f32. F64: all that is written in f32 is computed in it.
@@ -32,8 +41,14 @@ struct CompileOptions {
   /// The model file, and the file to write; "-" is the standard output, which
   /// takes text only.
   std::string model, output;
-  /// CPU names, "native" for this machine's: one variant of the code each.
-  std::vector<std::string> cpus = {"native"};
+  Target target = Target::Cpu;
+  /// CPU names, "native" for this machine's: one variant of the host's code
+  /// each. Empty: native, or x86-64-v3 where the kernels run on a device.
+  std::vector<std::string> cpus;
+  /// GPUs as CUDA names them, "sm_90". The package has PTX for the oldest,
+  /// which later ones take too.
+  std::vector<std::string> archs = {"sm_80"};
+  Emulation emulation = Emulation::None;
   ImportOptions import;
   /// A safetensors file with values for the model's weights; empty: its own.
   std::string weightsFile;

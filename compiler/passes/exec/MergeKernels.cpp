@@ -21,9 +21,11 @@ struct MergeKernelsPass : impl::MergeKernelsPassBase<MergeKernelsPass> {
 
 constexpr auto kFlags = OperationEquivalence::IgnoreLocations;
 
-/// Two kernels are equal if their bodies are, whatever their names.
+/// Two kernels are equal if their bodies are, whatever their names, and they
+/// run in one place.
 bool isEqual(KernelOp lhs, KernelOp rhs) {
-  return OperationEquivalence::isRegionEquivalentTo(&lhs.getBody(),
+  return lhs.getDevice() == rhs.getDevice() &&
+         OperationEquivalence::isRegionEquivalentTo(&lhs.getBody(),
                                                     &rhs.getBody(), kFlags);
 }
 

@@ -1,5 +1,6 @@
 //===- SelectKernels.cpp - Ask the target how kernels are launched --------===//
 #include "compiler/codegen/Target.h"
+#include "compiler/codegen/cuda/DeviceKernel.h"
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/exec/Passes.h"
 #include "dialects/exec/ExecOps.h"
@@ -9,6 +10,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace tcc::exec;
@@ -32,25 +35,30 @@ static LogicalResult analyzeKernels(ModuleOp module, KernelTable &table) {
   bool isSupported = true;
   for (auto kernel : module.getOps<KernelOp>()) {
     auto fused = cast<graph::FusedOp>(kernel.getComputation());
-    FailureOr<codegen::KernelInfo> info = codegen::analyzeKernel(fused);
+    FailureOr<codegen::KernelInfo> info = kernel.getDevice()
+                                              ? cuda::analyzeKernel(fused)
+                                              : codegen::analyzeKernel(fused);
     isSupported &= succeeded(info);
-    if (succeeded(info))
-      table[kernel.getSymName()] = *info;
+    if (failed(info))
+      continue;
+    table[kernel.getSymName()] = *info;
+    if (kernel.getDevice())
+      kernel.setThreads(info->threads);
   }
   return success(isSupported);
 }
 
-/// The fault buffer of `entry`, declared at its start.
-static Value getFaultBuffer(EntryOp entry) {
+/// The fault buffer of `launch`'s entry, declared at its start.
+static Value getFaultBuffer(LaunchOp launch) {
+  auto entry = launch->getParentOfType<EntryOp>();
   for (auto buffer : entry.getBody().getOps<BufferOp>())
     if (buffer.getStorage() == StorageClass::fault)
       return buffer;
   constexpr int64_t kBytes = 2 * sizeof(int64_t);
   OpBuilder builder = OpBuilder::atBlockBegin(&entry.getBody().front());
-  auto type = BufferType::get(entry.getContext(), MemorySpace::host);
   auto size = AffineMap::get(0, 0, builder.getAffineConstantExpr(kBytes));
   return builder.create<BufferOp>(
-      entry.getLoc(), type,
+      entry.getLoc(), launch.getOutputs().front().getType(),
       StorageClassAttr::get(entry.getContext(), StorageClass::fault),
       IntegerAttr(), AffineMapAttr::get(size),
       builder.getI64IntegerAttr(kBytes), IntegerAttr(), UnitAttr(), UnitAttr());
@@ -68,11 +76,46 @@ static void completeLaunch(LaunchOp launch, const codegen::KernelInfo &info) {
   if (info.bytes)
     launch.setBytes(graph::makeSizeMap(info.bytes, context));
   if (info.usesFault && !launch.getFault())
-    launch.getFaultMutable().assign(
-        getFaultBuffer(launch->getParentOfType<EntryOp>()));
+    launch.getFaultMutable().assign(getFaultBuffer(launch));
+}
+
+/// Bytes that the address of `buffer` is a multiple of, up to what counts.
+static int64_t getAlignment(Value buffer) {
+  int64_t alignment = cuda::kAccessBytes;
+  while (auto view = buffer.getDefiningOp<ViewOp>()) {
+    alignment = std::gcd(
+        alignment, view.getOffset().getResult(0).getLargestKnownDivisor());
+    buffer = view.getBase();
+  }
+  return alignment;
+}
+
+/// Notes with each computation for the device what all its launches promise.
+static void noteAlignments(ModuleOp module) {
+  llvm::StringMap<SmallVector<int64_t>> least;
+  module.walk([&](LaunchOp launch) {
+    SmallVector<int64_t> alignments;
+    for (Value buffer : launch.getInputs())
+      alignments.push_back(getAlignment(buffer));
+    for (Value buffer : launch.getOutputs())
+      alignments.push_back(getAlignment(buffer));
+    SmallVector<int64_t> &known = least[launch.getKernel()];
+    known.resize(alignments.size(), cuda::kAccessBytes);
+    for (auto [lowest, alignment] : llvm::zip_equal(known, alignments))
+      lowest = std::min(lowest, alignment);
+  });
+  for (auto kernel : module.getOps<KernelOp>()) {
+    ArrayRef<int64_t> known = least[kernel.getSymName()];
+    if (kernel.getDevice() &&
+        llvm::any_of(known, [](int64_t x) { return x < cuda::kAccessBytes; }))
+      kernel.getComputation()->setAttr(
+          codegen::kAlignmentsAttr,
+          DenseI64ArrayAttr::get(module.getContext(), known));
+  }
 }
 
 void SelectKernelsPass::runOnOperation() {
+  noteAlignments(getOperation());
   KernelTable table;
   if (failed(analyzeKernels(getOperation(), table)))
     return signalPassFailure();

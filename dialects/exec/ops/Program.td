@@ -47,8 +47,12 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock,
   let description = [{
     The body's arguments are the kernel's inputs; it holds one `graph.fused` op
     over them, whose results are the kernel's. Code generation reads it.
+
+    A kernel of a device is launched as a grid of blocks of so many `threads`,
+    which the target says (`tcc-select-kernels`).
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name);
+  let arguments = (ins SymbolNameAttr:$sym_name, UnitAttr:$device,
+                       OptionalAttr<I64Attr>:$threads);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let extraClassDeclaration = [{

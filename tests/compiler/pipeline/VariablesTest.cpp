@@ -111,14 +111,17 @@ protected:
     auto cpu = cpu::getHostCpu(error);
     if (!module || !cpu || failed(passes.run(*module)))
       return false;
-    auto image = generateImage(*module, *cpu, /*jobs=*/1);
-    if (failed(image))
+    Machines machines{{*cpu}, {}};
+    CompileOptions options;
+    auto code = CodeGenerator(*module, options, machines, /*jobs=*/1)
+                    .generate(/*computesConstants=*/false);
+    if (failed(code))
       return false;
     WeightStore weights;
     std::vector<MetadataEntry> metadata;
     uint64_t bytes = 0;
-    package::PackageInputs inputs{
-        *module, weights, metadata, {{*cpu, std::move(*image)}}};
+    package::PackageInputs inputs{*module, weights, metadata,
+                                  std::move(code->variants)};
     return package::writePackage(inputs, path, bytes).ok();
   }
 
