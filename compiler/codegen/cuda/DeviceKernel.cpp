@@ -29,6 +29,8 @@ static KindEmitter findKindEmitter(KernelKind kind) {
     return {planRows, emitRows};
   case KernelKind::contraction:
     return {planContraction, emitContraction};
+  case KernelKind::scan:
+    return {planScan, emitScan};
   case KernelKind::window:
     return {planWindow, emitWindow};
   default:
