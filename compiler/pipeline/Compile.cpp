@@ -166,6 +166,8 @@ bool Compilation::resolveTargets() {
     names = {options.target == Target::Cpu ? "native" : "x86-64-v3"};
   std::string error;
   for (const std::string &name : options.archs) {
+    if (name == "ptx")
+      continue;
     std::optional<cuda::Arch> arch = cuda::parseArch(name, error);
     if (!arch)
       return fail(Code::Usage, "--arch: " + error);
@@ -174,6 +176,8 @@ bool Compilation::resolveTargets() {
   llvm::sort(machines.archs, [](const cuda::Arch &a, const cuda::Arch &b) {
     return a.number < b.number;
   });
+  if (!machines.archs.empty())
+    machines.ptx = machines.archs.front().getPtxArch();
   for (const std::string &name : names) {
     std::optional<cpu::Cpu> cpu = cpu::resolveCpu(name, error);
     if (!cpu)
@@ -326,6 +330,7 @@ bool Compilation::generateCode() {
   if (failed(generated))
     return false;
   code = std::move(*generated);
+  report.notes.insert(report.notes.end(), code.notes.begin(), code.notes.end());
   return true;
 }
 

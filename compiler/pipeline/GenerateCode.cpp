@@ -1,10 +1,12 @@
 #include "compiler/pipeline/GenerateCode.h"
 
 #include "compiler/codegen/cpu/ObjectEmitter.h"
+#include "compiler/codegen/cuda/Assembler.h"
 #include "compiler/codegen/cuda/DeviceCode.h"
 #include "compiler/codegen/cuda/DeviceKernel.h"
 #include "compiler/codegen/cuda/Emulation.h"
 #include "compiler/codegen/kernel/KernelEmitter.h"
+#include "compiler/decisions/Decisions.h"
 #include "dialects/exec/ExecOps.h"
 #include "runtime/package/Format.h"
 
@@ -45,18 +47,16 @@ static FailureOr<Code> compileKernel(exec::KernelOp kernel, const cpu::Cpu &cpu,
   return cpu::emitCode(loops->get(), cpu, cpu.getVectorBytes(), form);
 }
 
-/// Compiles kernel i to results[i]; threads take the next one until all are
-/// done.
-template <typename T>
-static FailureOr<std::vector<T>>
-compileAll(const Kernels &kernels, int jobs,
-           llvm::function_ref<FailureOr<T>(exec::KernelOp)> compile) {
-  std::vector<T> results(kernels.size());
+/// Makes results[i] of inputs[i]; threads take the next one until all are done.
+template <typename T, typename Input, typename Make>
+static FailureOr<std::vector<T>> makeAll(const Input &inputs, int jobs,
+                                         Make make) {
+  std::vector<T> results(inputs.size());
   std::atomic<size_t> next = 0;
   std::atomic<bool> ok = true;
   auto work = [&] {
-    for (size_t i; ok && (i = next++) < kernels.size();) {
-      FailureOr<T> result = compile(kernels[i]);
+    for (size_t i; ok && (i = next++) < inputs.size();) {
+      FailureOr<T> result = make(inputs[i]);
       if (failed(result))
         ok = false;
       else
@@ -101,7 +101,7 @@ static FailureOr<cpu::Image> link(ModuleOp module, const Kernels &kernels,
 
 FailureOr<cpu::Image> CodeGenerator::generateImage(const cpu::Cpu &cpu) {
   Kernels kernels = getKernels(module, /*onDevice=*/false);
-  auto objects = compileAll<Code>(kernels, jobs, [&](exec::KernelOp kernel) {
+  auto objects = makeAll<Code>(kernels, jobs, [&](exec::KernelOp kernel) {
     return compileKernel(kernel, cpu, cpu::CodeForm::Object);
   });
   if (failed(objects))
@@ -113,12 +113,11 @@ FailureOr<cpu::Image> CodeGenerator::generateImage(const cpu::Cpu &cpu) {
 
 FailureOr<std::string> CodeGenerator::generatePtx(const cuda::Arch &arch) {
   Kernels kernels = getKernels(module, /*onDevice=*/true);
-  auto texts =
-      compileAll<std::string>(kernels, jobs, [&](exec::KernelOp kernel) {
-        auto loops = emitLoops(kernel, machines.cpus.front());
-        return failed(loops) ? FailureOr<std::string>(failure())
-                             : cuda::emitPtx(loops->get(), arch);
-      });
+  auto texts = makeAll<std::string>(kernels, jobs, [&](exec::KernelOp kernel) {
+    auto loops = emitLoops(kernel, machines.cpus.front());
+    return failed(loops) ? FailureOr<std::string>(failure())
+                         : cuda::emitPtx(loops->get(), arch);
+  });
   if (failed(texts))
     return failure();
   return cuda::joinPtx(*texts);
@@ -127,7 +126,7 @@ FailureOr<std::string> CodeGenerator::generatePtx(const cuda::Arch &arch) {
 FailureOr<cpu::Image> CodeGenerator::generateEmulation() {
   Kernels kernels = getKernels(module, /*onDevice=*/true);
   bool findsRaces = options.emulation == Emulation::Race;
-  auto objects = compileAll<Code>(kernels, jobs, [&](exec::KernelOp kernel) {
+  auto objects = makeAll<Code>(kernels, jobs, [&](exec::KernelOp kernel) {
     auto loops = emitLoops(kernel, machines.cpus.front());
     return failed(loops) ? FailureOr<Code>(failure())
                          : cuda::emitEmulation(
@@ -147,9 +146,62 @@ static package::CompiledVariant makeDeviceVariant(llvm::StringRef name,
   return {cpu, std::move(image), "cuda"};
 }
 
+/// What the code of each kernel uses, as decisions.
+static void record(ModuleOp module, const cuda::Arch &arch,
+                   const cuda::Cubin &cubin) {
+  DecisionLog log(module, "assemble");
+  SymbolTable symbols(module);
+  for (const cuda::FunctionResources &function : cubin.functions)
+    if (Operation *kernel = symbols.lookup(function.name))
+      log.add(kernel, arch.name, function.name,
+              {{"registers", function.registers},
+               {"spill_bytes", function.spillBytes},
+               {"stack_bytes", function.stackBytes},
+               {"shared_bytes", function.sharedBytes}});
+}
+
+LogicalResult CodeGenerator::assemble(const std::string &oldestPtx,
+                                      GeneratedCode &code) {
+  if (machines.archs.empty())
+    return success();
+  auto assembler = cuda::Assembler::find();
+  if (!assembler) {
+    code.notes.push_back("only PTX in the package, which the driver compiles "
+                         "when it is loaded: " +
+                         llvm::toString(assembler.takeError()));
+    return success();
+  }
+  std::map<int, std::string> texts = {{machines.ptx.number, oldestPtx}};
+  for (const cuda::Arch &arch : machines.archs) {
+    std::string &text = texts[arch.getPtxArch().number];
+    if (!text.empty())
+      continue;
+    FailureOr<std::string> ptx = generatePtx(arch.getPtxArch());
+    if (failed(ptx))
+      return failure();
+    text = std::move(*ptx);
+  }
+  auto make = [&](const cuda::Arch &arch) -> FailureOr<cuda::Cubin> {
+    const std::string &text = texts.at(arch.getPtxArch().number);
+    auto cubin = (*assembler)->assemble(text, arch);
+    if (!cubin)
+      return module.emitError(llvm::toString(cubin.takeError()));
+    return std::move(*cubin);
+  };
+  auto cubins = makeAll<cuda::Cubin>(machines.archs, jobs, make);
+  if (failed(cubins))
+    return failure();
+  for (auto [arch, cubin] : llvm::zip_equal(machines.archs, *cubins)) {
+    record(module, arch, cubin);
+    code.variants.push_back(makeDeviceVariant(
+        arch.name, llvm::StringRef(cubin.bytes.data(), cubin.bytes.size())));
+  }
+  return success();
+}
+
 LogicalResult CodeGenerator::generateDeviceCode(GeneratedCode &code) {
-  FailureOr<std::string> ptx = generatePtx(machines.archs.front());
-  if (failed(ptx))
+  FailureOr<std::string> ptx = generatePtx(machines.ptx);
+  if (failed(ptx) || failed(assemble(*ptx, code)))
     return failure();
   code.variants.push_back(makeDeviceVariant("ptx", *ptx));
   if (options.emulation == Emulation::None)
@@ -227,7 +279,7 @@ FailureOr<std::string> CodeGenerator::print(Artifact artifact) {
   case Artifact::Kernels:
     return printLoops();
   case Artifact::Ptx:
-    return generatePtx(machines.archs.front());
+    return generatePtx(machines.ptx);
   default:
     return printAssembly();
   }

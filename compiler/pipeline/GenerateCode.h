@@ -15,12 +15,15 @@ struct GeneratedCode {
   std::vector<package::CompiledVariant> variants;
   /// Null if nothing has to be computed.
   std::optional<package::CompiledVariant> host;
+  /// What is worth knowing, for the user.
+  std::vector<std::string> notes;
 };
 
 /// What the options name: one variant of the host's code for each CPU.
 struct Machines {
   std::vector<cpu::Cpu> cpus;
-  std::vector<cuda::Arch> archs; ///< the oldest first
+  std::vector<cuda::Arch> archs;  ///< the oldest first
+  cuda::Arch ptx = {"sm_80", 80}; ///< whose PTX the package has
 };
 
 /// Compiles the exec.kernel ops of a module. The code does not depend on the
@@ -45,6 +48,8 @@ private:
   mlir::FailureOr<std::string> generatePtx(const cuda::Arch &arch);
   mlir::FailureOr<cpu::Image> generateEmulation();
   mlir::LogicalResult generateDeviceCode(GeneratedCode &code);
+  mlir::LogicalResult assemble(const std::string &oldestPtx,
+                               GeneratedCode &code);
   mlir::FailureOr<std::string> printLoops();
   mlir::FailureOr<std::string> printAssembly();
 

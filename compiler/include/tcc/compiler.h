@@ -45,9 +45,9 @@ struct CompileOptions {
   /// CPU names, "native" for this machine's: one variant of the host's code
   /// each. Empty: native, or x86-64-v3 where the kernels run on a device.
   std::vector<std::string> cpus;
-  /// GPUs as CUDA names them, "sm_90". The package has PTX for the oldest,
-  /// which later ones take too.
-  std::vector<std::string> archs = {"sm_80"};
+  /// GPUs as CUDA names them, "sm_90": machine code for each. The package also
+  /// has PTX for the oldest, which later ones take; "ptx" stands for no GPU.
+  std::vector<std::string> archs = {"sm_80", "sm_90", "sm_100"};
   Emulation emulation = Emulation::None;
   ImportOptions import;
   /// A safetensors file with values for the model's weights; empty: its own.
