@@ -1,7 +1,7 @@
 #include "runtime/devices/emulated/Block.h"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cstring>
 
 using namespace tcc::emulated;
@@ -54,8 +54,9 @@ Block::Thread &Block::toThread(const EmulatedThread *thread) {
   return *static_cast<Thread *>(const_cast<EmulatedThread *>(thread));
 }
 
-Block::Block()
-    : sharedStorage(kMaxSharedBytes + 2 * kFenceBytes + kSharedAlignment) {
+Block::Block(Scheduler &scheduler)
+    : scheduler(scheduler),
+      sharedStorage(kMaxSharedBytes + 2 * kFenceBytes + kSharedAlignment) {
   auto address = reinterpret_cast<uintptr_t>(sharedStorage.data());
   shared = sharedStorage.data() + kFenceBytes;
   shared += -(address + kFenceBytes) & (kSharedAlignment - 1);
@@ -64,8 +65,16 @@ Block::Block()
 void Block::beginLaunch(const Launch &newLaunch) {
   launch = newLaunch;
   failure = {};
-  threads.resize(launch.threads);
   races.beginLaunch();
+  threads.resize(launch.threads);
+  for (uint32_t i = 0; i < launch.threads; ++i) {
+    Thread &thread = threads[i];
+    thread.thread = i;
+    thread.threads = launch.threads;
+    thread.blocks = launch.blocks;
+    thread.calls = &kCalls;
+    thread.owner = this;
+  }
 }
 
 void Block::begin(uint32_t newIndex) {
@@ -73,127 +82,162 @@ void Block::begin(uint32_t newIndex) {
   doneCount = barrierCount = 0;
   sharedBytes = 0;
   races.beginBlock(index, {shared, kMaxSharedBytes});
-  for (uint32_t i = 0; i < launch.threads; ++i) {
-    Thread &thread = threads[i];
-    thread.thread = i;
+  scheduler.begin(launch.threads);
+  isReady.assign(launch.threads, true);
+  warps.assign((launch.threads + kWarpSize - 1) / kWarpSize, {~0u, 0});
+  if (uint32_t rest = launch.threads % kWarpSize)
+    warps.back().present = (1u << rest) - 1;
+  for (Thread &thread : threads) {
     thread.block = index;
-    thread.threads = launch.threads;
-    thread.blocks = launch.blocks;
-    thread.calls = &kCalls;
-    thread.owner = this;
     thread.state = State::ready;
+    thread.fiber = nullptr;
   }
 }
 
-void Block::runThread(void *argument) {
-  auto &thread = *static_cast<Thread *>(argument);
-  Block &block = *thread.owner;
-  block.launch.kernel(&thread, block.launch.parameters);
-  thread.state = State::done;
+Status Block::run(uint32_t newIndex) {
+  begin(newIndex);
+  caller.switchTo(prepare(chooseNext()));
+  return end();
 }
 
-void Block::step(uint32_t i) {
-  Thread &thread = threads[i];
-  if (!thread.fiber.hasStack()) {
-    std::byte *stack = stacks.take();
-    if (!stack) {
-      failure = makeError(Code::OutOfMemory,
-                          "no memory for the stack of a "
-                          "thread of kernel ",
-                          launch.name);
-      return;
+/// The thread that runs next; null if the block is at its end.
+Block::Thread *Block::chooseNext() {
+  if (!failure.ok() || doneCount == threads.size())
+    return nullptr;
+  std::optional<uint32_t> next = scheduler.next(isReady);
+  return next ? &threads[*next] : nullptr;
+}
+
+/// The fiber to switch to for `next`, or for run() if that is null.
+Fiber &Block::prepare(Thread *next) {
+  if (!next)
+    return caller;
+  if (next->fiber)
+    return *next->fiber;
+  next->fiber = fibers.take();
+  if (!next->fiber) {
+    failure = makeError(Code::OutOfMemory,
+                        "no memory for the stack of a "
+                        "thread of kernel ",
+                        launch.name);
+    return caller;
+  }
+  starting = next;
+  next->fiber->start(&runThreads, this);
+  return *next->fiber;
+}
+
+/// Runs a thread, then others that have not started, on one stack.
+void Block::runThreads(void *argument) {
+  Block &block = *static_cast<Block *>(argument);
+  Thread *thread = block.starting;
+  Fiber &own = *thread->fiber;
+  while (true) {
+    block.launch.kernel(thread, block.launch.parameters);
+    block.finish(*thread);
+    Thread *next = block.chooseNext();
+    if (!next || next->fiber) {
+      block.fibers.give(&own);
+      own.endWith(block.prepare(next));
     }
-    thread.fiber.start(stack, &runThread, &thread);
+    thread = next;
+    thread->fiber = &own;
   }
-  thread.fiber.resume();
-  if (thread.state == State::done)
-    finishThread(thread);
 }
 
-void Block::finishThread(Thread &thread) {
-  stacks.give(thread.fiber.takeStack());
+void Block::finish(Thread &thread) {
+  thread.state = State::done;
+  isReady[thread.thread] = false;
   ++doneCount;
-  // The others of its warp may have waited for this one.
-  uint32_t warp = thread.thread / kWarpSize;
-  size_t end = std::min<size_t>(threads.size(), (warp + 1) * kWarpSize);
-  for (size_t i = warp * kWarpSize; i < end; ++i)
-    if (threads[i].state == State::atWarpCall &&
-        isComplete(warp, threads[i].call))
-      completeCall(warp, threads[i].call);
+  uint32_t number = thread.thread / kWarpSize;
+  Warp &warp = warps[number];
+  warp.present &= ~(1u << thread.thread % kWarpSize);
+  // Others of the warp may have waited for this one.
+  while (warp.waiting) {
+    uint32_t lane = std::countr_zero(warp.waiting);
+    const WarpCall &call = threads[number * kWarpSize + lane].call;
+    if (!isComplete(number, call))
+      return;
+    completeCall(number, call);
+  }
+}
+
+void Block::wait(Thread &thread, State state) {
+  thread.state = state;
+  isReady[thread.thread] = false;
+  if (Thread *next = chooseNext(); next != &thread)
+    thread.fiber->switchTo(prepare(next));
+}
+
+void Block::setReady(Thread &thread) {
+  thread.state = State::ready;
+  isReady[thread.thread] = true;
 }
 
 void Block::waitAtBarrier(Thread &thread) {
-  if (++barrierCount < threads.size()) {
-    thread.state = State::atBarrier;
-    return thread.fiber.pause();
-  }
+  if (++barrierCount < threads.size())
+    return wait(thread, State::atBarrier);
   barrierCount = 0;
   races.syncBlock();
   for (Thread &other : threads)
-    other.state = State::ready;
+    setReady(other);
 }
 
 uint64_t Block::callWarp(Thread &thread, const WarpCall &call) {
   uint32_t warp = thread.thread / kWarpSize;
-  uint32_t lane = thread.thread % kWarpSize;
-  if (!(call.mask >> lane & 1)) {
+  uint32_t lane = 1u << thread.thread % kWarpSize;
+  if (!(call.mask & lane))
     fail(thread, "is not in its own mask of lanes");
-    return 0;
-  }
   thread.call = call;
-  thread.state = State::atWarpCall;
+  warps[warp].waiting |= lane;
   if (isComplete(warp, call))
-    completeCall(warp, call);
+    completeCall(warp, thread.call);
   else
-    thread.fiber.pause();
+    wait(thread, State::atWarpCall);
   return thread.call.result;
 }
 
-Block::Thread *Block::findLane(uint32_t warp, uint32_t lane) {
-  size_t i = size_t(warp) * kWarpSize + lane;
-  bool isThere = i < threads.size() && threads[i].state != State::done;
-  return isThere ? &threads[i] : nullptr;
+/// Calls body(thread) for each of the lanes.
+template <typename Threads, typename Body>
+static void forEachLane(Threads &threads, uint32_t warp, uint32_t lanes,
+                        Body body) {
+  for (; lanes; lanes &= lanes - 1)
+    body(threads[warp * kWarpSize + std::countr_zero(lanes)]);
 }
 
 /// Whether all lanes of the mask that are not done have made the same call.
-bool Block::isComplete(uint32_t warp, const WarpCall &call) {
-  for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
-    Thread *other = call.mask >> lane & 1 ? findLane(warp, lane) : nullptr;
-    if (other &&
-        (other->state != State::atWarpCall || other->call.kind != call.kind ||
-         other->call.mask != call.mask))
-      return false;
-  }
-  return true;
+bool Block::isComplete(uint32_t warp, const WarpCall &call) const {
+  uint32_t lanes = call.mask & warps[warp].present;
+  if (lanes & ~warps[warp].waiting)
+    return false;
+  bool areSame = true;
+  forEachLane(threads, warp, lanes, [&](const Thread &other) {
+    areSame &= other.call.kind == call.kind && other.call.mask == call.mask;
+  });
+  return areSame;
 }
 
 /// Gives each lane its result; then they are ready.
 void Block::completeCall(uint32_t warp, const WarpCall &call) {
-  Lanes lanes;
+  uint32_t lanes = call.mask & warps[warp].present;
   uint32_t votes = 0;
-  bool isWhole = true;
-  for (uint32_t lane = 0; lane < kWarpSize; ++lane) {
-    Thread *thread = findLane(warp, lane);
-    bool takesPart = call.mask >> lane & 1;
-    isWhole = isWhole && (takesPart || !thread);
-    lanes[lane] = takesPart ? thread : nullptr;
-    if (lanes[lane])
-      votes |= uint32_t(lanes[lane]->call.value != 0) << lane;
-  }
-  for (Thread *thread : lanes)
-    if (thread)
-      thread->call.result = call.kind == WarpCall::Kind::shuffle
-                                ? shuffle(lanes, *thread)
-                                : votes;
-  for (Thread *thread : lanes)
-    if (thread)
-      thread->state = State::ready;
-  if (call.kind == WarpCall::Kind::sync && isWhole)
+  forEachLane(threads, warp, lanes, [&](Thread &thread) {
+    votes |= uint32_t(thread.call.value != 0) << thread.thread % kWarpSize;
+  });
+  forEachLane(threads, warp, lanes, [&](Thread &thread) {
+    thread.call.result = thread.call.kind == WarpCall::Kind::shuffle
+                             ? shuffle(thread, lanes)
+                             : votes;
+    setReady(thread);
+  });
+  warps[warp].waiting &= ~lanes;
+  // A barrier of some of the lanes is not remembered.
+  if (call.kind == WarpCall::Kind::sync && lanes == warps[warp].present)
     races.syncWarp(warp);
 }
 
-/// shfl.sync as PTX defines it.
-uint64_t Block::shuffle(const Lanes &lanes, const Thread &reader) {
+/// shfl.sync among `lanes`, as PTX defines it.
+uint64_t Block::shuffle(const Thread &reader, uint32_t lanes) const {
   const WarpCall &call = reader.call;
   int lane = reader.thread % kWarpSize;
   int operand = call.lane & 31, clamp = call.clamp & 31;
@@ -219,8 +263,11 @@ uint64_t Block::shuffle(const Lanes &lanes, const Thread &reader) {
     isInside = source <= last;
     break;
   }
-  const Thread *from = lanes[isInside ? source : lane];
-  return (from ? from->call.value : kUndefined) | uint64_t(isInside) << 32;
+  source = isInside ? source : lane;
+  uint32_t value = lanes >> source & 1
+                       ? threads[reader.thread - lane + source].call.value
+                       : kUndefined;
+  return value | uint64_t(isInside) << 32;
 }
 
 std::byte *Block::useShared(Thread &thread, uint32_t bytes) {
@@ -266,7 +313,7 @@ std::string Block::describePlace(const std::byte *address) const {
 template <typename... Parts>
 void Block::fail(Thread &thread, const Parts &...parts) {
   setFailure(concat("thread ", thread.thread, " ", parts...));
-  thread.fiber.pause(); // for good
+  thread.fiber->switchTo(caller);
 }
 
 void Block::setFailure(const std::string &message) {
@@ -281,15 +328,15 @@ static bool isFence(const std::byte *first) {
 }
 
 Status Block::end() {
-  if (!isDone())
+  if (doneCount < threads.size())
     setFailure(describeDeadlock());
   else if (sharedBytes &&
            !(isFence(shared - kFenceBytes) && isFence(shared + sharedBytes)))
     setFailure(concat("writes outside of its ", sharedBytes,
                       " bytes of shared memory"));
   for (Thread &thread : threads)
-    if (thread.fiber.hasStack())
-      stacks.give(thread.fiber.takeStack());
+    if (thread.fiber && thread.state != State::done)
+      fibers.give(thread.fiber);
   return std::move(failure);
 }
 

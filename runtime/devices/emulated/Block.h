@@ -5,8 +5,8 @@
 #include "runtime/devices/emulated/Emulator.h"
 #include "runtime/devices/emulated/Fiber.h"
 #include "runtime/devices/emulated/RaceDetector.h"
+#include "runtime/devices/emulated/Scheduler.h"
 
-#include <array>
 #include <string>
 #include <vector>
 
@@ -16,23 +16,13 @@ namespace tcc::emulated {
 /// One object serves all blocks, one after the other.
 class Block {
 public:
-  Block();
+  explicit Block(Scheduler &scheduler);
   Block(const Block &) = delete;
   Block &operator=(const Block &) = delete;
 
   void beginLaunch(const Launch &launch);
-  void begin(uint32_t index);
-
-  bool isReady(uint32_t thread) const {
-    return threads[thread].state == State::ready;
-  }
-  /// Runs a thread that is ready until it waits or is done.
-  void step(uint32_t thread);
-  bool isDone() const { return doneCount == threads.size(); }
-  bool hasFailed() const { return !failure.ok(); }
-
-  /// Ends the block, in which no thread is ready any more.
-  runtime::Status end();
+  /// Runs all threads until they are done, or one fails, or none can go on.
+  runtime::Status run(uint32_t index);
 
 private:
   enum class State : uint8_t { ready, atBarrier, atWarpCall, done };
@@ -49,23 +39,34 @@ private:
 
   struct Thread : EmulatedThread {
     Block *owner = nullptr;
+    Fiber *fiber = nullptr; ///< null until it starts
     State state = State::done;
     WarpCall call = {};
-    Fiber fiber;
+  };
+
+  struct Warp {
+    uint32_t present; ///< lanes that are not done
+    uint32_t waiting; ///< lanes in a WarpCall
   };
 
   static const EmulatedCalls kCalls;
   static Thread &toThread(const EmulatedThread *thread);
 
-  static void runThread(void *thread);
-  void finishThread(Thread &thread);
+  void begin(uint32_t index);
+  runtime::Status end();
+  [[noreturn]] static void runThreads(void *block);
+  void finish(Thread &thread);
+  /// Runs others until the thread is ready and chosen again.
+  void wait(Thread &thread, State state);
+  void setReady(Thread &thread);
+  Thread *chooseNext();
+  Fiber &prepare(Thread *next);
+
   void waitAtBarrier(Thread &thread);
   uint64_t callWarp(Thread &thread, const WarpCall &call);
-  Thread *findLane(uint32_t warp, uint32_t lane);
-  bool isComplete(uint32_t warp, const WarpCall &call);
+  bool isComplete(uint32_t warp, const WarpCall &call) const;
   void completeCall(uint32_t warp, const WarpCall &call);
-  using Lanes = std::array<Thread *, kWarpSize>;
-  static uint64_t shuffle(const Lanes &lanes, const Thread &reader);
+  uint64_t shuffle(const Thread &reader, uint32_t lanes) const;
   std::byte *useShared(Thread &thread, uint32_t bytes);
   void checkAccess(Thread &thread, const void *address, uint32_t bytes,
                    AccessKind kind);
@@ -79,8 +80,13 @@ private:
   Launch launch = {};
   uint32_t index = 0;
   std::vector<Thread> threads;
+  std::vector<bool> isReady; ///< of each thread
+  std::vector<Warp> warps;
   uint32_t doneCount = 0, barrierCount = 0;
-  StackPool stacks;
+  Thread *starting = nullptr; ///< the thread that a new fiber is to run
+  Fiber caller;               ///< of run()
+  FiberPool fibers;
+  Scheduler &scheduler;
   RaceDetector races;
   std::vector<std::byte> sharedStorage;
   std::byte *shared;        ///< first byte, aligned

@@ -51,8 +51,8 @@ public:
   runtime::Status launch(const Launch &launch);
 
 private:
-  class Grid;
-  std::unique_ptr<Grid> grid;
+  struct State;
+  std::unique_ptr<State> state;
 };
 
 } // namespace tcc::emulated

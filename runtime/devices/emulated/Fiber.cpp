@@ -1,8 +1,8 @@
 #include "runtime/devices/emulated/Fiber.h"
 
+#include <cstdint>
 #include <cstdlib>
 #include <sys/mman.h>
-#include <utility>
 
 #ifdef TCC_ADDRESS_SANITIZER
 #include <sanitizer/common_interface_defs.h>
@@ -14,13 +14,14 @@ static void __sanitizer_finish_switch_fiber(void *, const void **, size_t *) {}
 
 using namespace tcc::emulated;
 
-static constexpr size_t kPageBytes = 4096;
+static constexpr size_t kPageBytes = 4096, kLineBytes = 64;
 static constexpr size_t kStackBytes = 64 << 10; // with the page below
 static constexpr size_t kStacksPerMapping = 64;
 
 // tccSwitchStack saves what calls preserve on the stack, leaves the stack
 // pointer at `save` and continues on the stack `load`. A new stack looks as if
-// it had been left in the same way, about to return to tccStartFiber.
+// it had been left in the same way, about to continue at tccStartFiber. (A
+// return would be predicted to go where the last call came from.)
 extern "C" void tccSwitchStack(void **save, void *load);
 extern "C" void tccStartFiber();
 asm(R"(
@@ -44,7 +45,8 @@ tccSwitchStack:
   popq %r12
   popq %rbx
   popq %rbp
-  ret
+  popq %rcx
+  jmpq *%rcx
   .size tccSwitchStack, . - tccSwitchStack
   .p2align 4
   .hidden tccStartFiber
@@ -57,11 +59,11 @@ tccStartFiber:
   .size tccStartFiber, . - tccStartFiber
 )");
 
-void Fiber::start(std::byte *memory, Function body, void *bodyArgument) {
-  stack = memory;
+void Fiber::start(Function body, void *bodyArgument) {
   function = body;
   argument = bodyArgument;
-  auto *frame = reinterpret_cast<void **>(stack + kStackBytes - kPageBytes);
+  auto top = reinterpret_cast<uintptr_t>(bottom) + size;
+  auto *frame = reinterpret_cast<void **>(top);
   auto push = [&frame](void *value) { *--frame = value; };
   push(nullptr); // calls expect the stack to be aligned to 16 bytes
   push(nullptr);
@@ -72,61 +74,64 @@ void Fiber::start(std::byte *memory, Function body, void *bodyArgument) {
   push(reinterpret_cast<void *>(&enter)); // r13
   push(nullptr);                          // r14
   push(nullptr);                          // r15
-  own = frame;
-  fakeStack = nullptr;
+  pointer = frame;
+}
+
+/// The fiber runs again, or for the first time.
+void Fiber::arrive(void *fakeStack) {
+  __sanitizer_finish_switch_fiber(fakeStack, &left->bottom, &left->size);
 }
 
 void Fiber::enter(Fiber *fiber) {
-  __sanitizer_finish_switch_fiber(nullptr, &fiber->callerBottom,
-                                  &fiber->callerSize);
+  fiber->arrive(nullptr);
   fiber->function(fiber->argument);
-  __sanitizer_start_switch_fiber(nullptr, fiber->callerBottom,
-                                 fiber->callerSize);
-  tccSwitchStack(&fiber->own, fiber->caller);
-  abort(); // a fiber that has returned is never resumed
+  abort(); // the function has left for another fiber
 }
 
-void Fiber::resume() {
-  void *mine = nullptr;
-  __sanitizer_start_switch_fiber(&mine, stack, kStackBytes - kPageBytes);
-  tccSwitchStack(&caller, own);
-  __sanitizer_finish_switch_fiber(mine, nullptr, nullptr);
+void Fiber::switchTo(Fiber &next) {
+  next.left = this;
+  void *fakeStack = nullptr;
+  __sanitizer_start_switch_fiber(&fakeStack, next.bottom, next.size);
+  tccSwitchStack(&pointer, next.pointer);
+  arrive(fakeStack);
 }
 
-void Fiber::pause() {
-  __sanitizer_start_switch_fiber(&fakeStack, callerBottom, callerSize);
-  tccSwitchStack(&own, caller);
-  __sanitizer_finish_switch_fiber(fakeStack, &callerBottom, &callerSize);
+void Fiber::endWith(Fiber &next) {
+  next.left = this;
+  __sanitizer_start_switch_fiber(nullptr, next.bottom, next.size);
+  tccSwitchStack(&pointer, next.pointer);
+  abort(); // nobody switches back
 }
 
-std::byte *Fiber::takeStack() { return std::exchange(stack, nullptr); }
-
-StackPool::~StackPool() {
+FiberPool::~FiberPool() {
   for (void *mapping : mappings)
     munmap(mapping, kStackBytes * kStacksPerMapping);
 }
 
-bool StackPool::grow() {
+bool FiberPool::grow() {
   void *mapping =
       mmap(nullptr, kStackBytes * kStacksPerMapping, PROT_READ | PROT_WRITE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED)
     return false;
   mappings.push_back(mapping);
-  auto *bytes = static_cast<std::byte *>(mapping);
   for (size_t i = 0; i < kStacksPerMapping; ++i) {
-    std::byte *below = bytes + i * kStackBytes;
+    auto *below = static_cast<std::byte *>(mapping) + i * kStackBytes;
     if (mprotect(below, kPageBytes, PROT_NONE) != 0)
       return false;
-    idle.push_back(below + kPageBytes);
+    // Stacks that all began at the same place of a page would share a few sets
+    // of the caches.
+    size_t unused = i % (kPageBytes / kLineBytes) * kLineBytes;
+    idle.push_back(&fibers.emplace_back(below + kPageBytes,
+                                        kStackBytes - kPageBytes - unused));
   }
   return true;
 }
 
-std::byte *StackPool::take() {
+Fiber *FiberPool::take() {
   if (idle.empty() && !grow())
     return nullptr;
-  std::byte *stack = idle.back();
+  Fiber *fiber = idle.back();
   idle.pop_back();
-  return stack;
+  return fiber;
 }

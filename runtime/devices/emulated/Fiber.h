@@ -3,57 +3,61 @@
 #define TCC_RUNTIME_DEVICES_EMULATED_FIBER_H
 
 #include <cstddef>
+#include <deque>
 #include <vector>
 
 namespace tcc::emulated {
 
-/// A function that runs on its own stack and may pause. What never resumes is
-/// forgotten with its stack: nothing on it is destroyed.
+/// A stack, and where on it a function stands that does not run. What is never
+/// switched to again is forgotten: nothing on its stack is destroyed.
 class Fiber {
 public:
+  /// Never returns: it ends by leaving its fiber for another one.
   using Function = void (*)(void *argument);
 
-  bool hasStack() const { return stack; }
-  /// Prepares function(argument) on `memory` of a StackPool.
-  void start(std::byte *memory, Function body, void *bodyArgument);
-  /// Runs until the fiber pauses or its function returns.
-  void resume();
-  /// Inside of the fiber: back to where it was resumed.
-  void pause();
-  /// The stack, to be used again; the fiber has none any more.
-  std::byte *takeStack();
+  /// The stack that the caller runs on.
+  Fiber() = default;
+  /// A stack of its own.
+  Fiber(std::byte *bottom, size_t size) : bottom(bottom), size(size) {}
+
+  /// Lets function(argument) run when the fiber is switched to.
+  void start(Function body, void *bodyArgument);
+  /// Leaves this fiber, which runs, for `next`. Returns when another one
+  /// switches back.
+  void switchTo(Fiber &next);
+  /// Leaves this fiber for good: it may be started again.
+  [[noreturn]] void endWith(Fiber &next);
 
 private:
   [[noreturn]] static void enter(Fiber *fiber);
+  void arrive(void *fakeStack);
 
-  std::byte *stack = nullptr;
+  const void *bottom = nullptr;
+  size_t size = 0;
+  void *pointer = nullptr; ///< stack pointer while it does not run
   Function function = nullptr;
   void *argument = nullptr;
-  void *own = nullptr;    ///< stack pointer while paused
-  void *caller = nullptr; ///< stack pointer of resume() while running
-  // What the address sanitizer wants kept.
-  void *fakeStack = nullptr;
-  const void *callerBottom = nullptr;
-  size_t callerSize = 0;
+  Fiber *left = nullptr; ///< the one that was left for this one
 };
 
-/// Stacks that are used again, the latest first. Below each lies a page that
-/// cannot be touched.
-class StackPool {
+/// Fibers that are used again, the latest first. Below each stack lies a page
+/// that cannot be touched.
+class FiberPool {
 public:
-  StackPool() = default;
-  StackPool(const StackPool &) = delete;
-  StackPool &operator=(const StackPool &) = delete;
-  ~StackPool();
+  FiberPool() = default;
+  FiberPool(const FiberPool &) = delete;
+  FiberPool &operator=(const FiberPool &) = delete;
+  ~FiberPool();
 
   /// Null if there is no memory.
-  std::byte *take();
-  void give(std::byte *stack) { idle.push_back(stack); }
+  Fiber *take();
+  void give(Fiber *fiber) { idle.push_back(fiber); }
 
 private:
   bool grow();
 
-  std::vector<std::byte *> idle;
+  std::deque<Fiber> fibers;
+  std::vector<Fiber *> idle;
   std::vector<void *> mappings;
 };
 

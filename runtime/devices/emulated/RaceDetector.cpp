@@ -13,7 +13,7 @@ static constexpr size_t kMaxPages = 4096;
 void RaceDetector::beginLaunch() {
   if (pages.size() > kMaxPages || clock > UINT32_MAX / 2) {
     pages.clear();
-    latest = nullptr;
+    found.fill({});
     clock = 0;
   }
   launchStart = ++clock;
@@ -28,13 +28,14 @@ void RaceDetector::beginBlock(uint32_t index,
 }
 
 RaceDetector::Page &RaceDetector::findPage(uintptr_t number) {
-  if (!latest || number != latestNumber) {
-    latest = &pages[number];
-    latestNumber = number;
-    if (latest->cells.empty())
-      latest->cells.resize(kPageBytes >> latest->shift);
+  Found &entry = found[number % found.size()];
+  if (!entry.page || entry.number != number) {
+    Page &page = pages[number];
+    if (page.cells.empty())
+      page.cells.resize(kPageBytes >> page.shift);
+    entry = {number, &page};
   }
-  return *latest;
+  return *entry.page;
 }
 
 /// So far all accesses were of whole cells.
@@ -50,8 +51,9 @@ bool RaceDetector::isShared(uintptr_t address) const {
   return address - reinterpret_cast<uintptr_t>(shared.data()) < shared.size();
 }
 
-bool RaceDetector::isUnordered(const Access &earlier, const Access &now) const {
-  if (earlier.time < now.since)
+bool RaceDetector::isUnordered(const Access &earlier, const Access &now,
+                               uint32_t since) const {
+  if (earlier.time < since)
     return false;
   if (earlier.time < blockStart)
     return true;
@@ -61,21 +63,22 @@ bool RaceDetector::isUnordered(const Access &earlier, const Access &now) const {
          !(isWarp && earlier.time < warpSyncs[warp]);
 }
 
-std::optional<RaceDetector::Conflict>
-RaceDetector::check(const Cell &cell, const Access &now) const {
+const RaceDetector::Access *RaceDetector::findRace(const Cell &cell,
+                                                   const Access &now,
+                                                   uint32_t since) const {
   auto races = [&](const Access &earlier) {
     bool areAtomic =
         earlier.kind == AccessKind::atomic && now.kind == AccessKind::atomic;
-    return !areAtomic && isUnordered(earlier, now);
+    return !areAtomic && isUnordered(earlier, now, since);
   };
   if (races(cell.write))
-    return Conflict{cell.write.block, cell.write.thread, true};
+    return &cell.write;
   if (now.kind == AccessKind::read)
-    return std::nullopt;
+    return nullptr;
   for (const Access *read : {&cell.read, &cell.otherRead, &cell.earlierRead})
     if (races(*read))
-      return Conflict{read->block, read->thread, false};
-  return std::nullopt;
+      return read;
+  return nullptr;
 }
 
 void RaceDetector::record(Cell &cell, const Access &now) const {
@@ -100,17 +103,18 @@ std::optional<RaceDetector::Conflict> RaceDetector::access(uint32_t thread,
   uintptr_t end = first + bytes;
   unsigned shift = std::min(2, std::countr_zero(first | bytes));
   uint32_t since = isShared(first) ? blockStart : launchStart;
-  Access now{clock, since, block, uint16_t(thread), kind};
+  Access now{clock, block, uint16_t(thread), kind};
   while (first < end) {
     Page &page = findPage(first >> kPageShift);
     if (shift < page.shift)
       refine(page, shift);
     uintptr_t offset = first & (kPageBytes - 1);
     uintptr_t size = std::min(end - first, kPageBytes - offset);
-    uintptr_t endCell = (offset + size - 1) >> page.shift;
-    for (uintptr_t i = offset >> page.shift; i <= endCell; ++i) {
-      if (auto conflict = check(page.cells[i], now))
-        return conflict;
+    uintptr_t lastCell = (offset + size - 1) >> page.shift;
+    for (uintptr_t i = offset >> page.shift; i <= lastCell; ++i) {
+      if (const Access *other = findRace(page.cells[i], now, since))
+        return Conflict{other->block, other->thread,
+                        other->kind != AccessKind::read};
       record(page.cells[i], now);
     }
     first += size;

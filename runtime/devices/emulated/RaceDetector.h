@@ -41,8 +41,7 @@ public:
 
 private:
   struct Access {
-    uint32_t time = 0;  ///< of the clock; 0 is no access
-    uint32_t since = 0; ///< when the memory came into being
+    uint32_t time = 0; ///< of the clock; 0 is no access
     uint32_t block = 0;
     uint16_t thread = 0;
     AccessKind kind = AccessKind::read;
@@ -62,9 +61,11 @@ private:
   Page &findPage(uintptr_t number);
   static void refine(Page &page, unsigned shift);
   bool isShared(uintptr_t address) const;
-  /// True if both are of the memory that is there now, and nothing orders them.
-  bool isUnordered(const Access &earlier, const Access &now) const;
-  std::optional<Conflict> check(const Cell &cell, const Access &now) const;
+  /// True if nothing orders them, in memory that exists since a time.
+  bool isUnordered(const Access &earlier, const Access &now,
+                   uint32_t since) const;
+  const Access *findRace(const Cell &cell, const Access &now,
+                         uint32_t since) const;
   void record(Cell &cell, const Access &now) const;
 
   uint32_t clock = 0;
@@ -73,8 +74,12 @@ private:
   std::array<uint32_t, 32> warpSyncs = {}; ///< of the warps of the block
   std::span<const std::byte> shared;
   std::unordered_map<uintptr_t, Page> pages;
-  uintptr_t latestNumber = 0;
-  Page *latest = nullptr;
+  /// Pages found lately, by the last bits of their numbers.
+  struct Found {
+    uintptr_t number;
+    Page *page = nullptr;
+  };
+  std::array<Found, 64> found;
 };
 
 } // namespace tcc::emulated
