@@ -110,21 +110,13 @@ static llvm::Error linkLibdevice(llvm::Module &module) {
   return llvm::Error::success();
 }
 
-/// The library was compiled for the host: its functions forget that. Pointers
-/// among a kernel's parameters are aligned.
-static void setFunctionAttributes(llvm::Module &module) {
-  for (llvm::Function &function : module) {
+/// The library was compiled for the host: its functions forget that.
+static void removeHostAttributes(llvm::Module &module) {
+  for (llvm::Function &function : module)
     for (llvm::StringRef attribute :
          {"target-cpu", "target-features", "tune-cpu", "min-legal-vector-width",
           "frame-pointer", "stack-protector-buffer-size"})
       function.removeFnAttr(attribute);
-    if (!isKernel(function))
-      continue;
-    for (llvm::Argument &argument : function.args())
-      if (argument.getType()->isPointerTy())
-        argument.addAttr(llvm::Attribute::getWithAlignment(
-            module.getContext(), llvm::Align(kParameterAlignment)));
-  }
 }
 
 /// Names what only this module sees after its first kernel.
@@ -165,7 +157,7 @@ FailureOr<std::string> tcc::cuda::emitPtx(ModuleOp module, const Arch &arch) {
   if (callsLibdevice(*code))
     if (llvm::Error error = linkLibdevice(*code))
       return module.emitError(toString(std::move(error)));
-  setFunctionAttributes(*code);
+  removeHostAttributes(*code);
   ::optimize(*code, *machine);
   renameInternals(*code);
 

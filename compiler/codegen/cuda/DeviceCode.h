@@ -10,9 +10,9 @@
 namespace tcc::cuda {
 
 /// PTX of a module with one gpu.module: kernels are its gpu.funcs with bodies
-/// in scf, arith, math, vector, llvm and gpu. Pointers are !llvm.ptr, those
-/// among a kernel's parameters aligned to kParameterAlignment; shared memory is
-/// an internal llvm.mlir.global in address space 3. `module` is consumed: on
+/// in scf, arith, math, vector, llvm and gpu. Pointers are !llvm.ptr, with
+/// llvm.align and llvm.noalias where a kernel may count on that; shared memory
+/// is an internal llvm.mlir.global in address space 3. `module` is consumed: on
 /// return it holds the llvm dialect.
 ///
 /// Nothing is contracted or approximated: the bits are those that the ops say,
@@ -23,9 +23,6 @@ namespace tcc::cuda {
 /// that texts can be joined. Thread-safe in one MLIRContext that has the
 /// dialects of registerDeviceCode.
 mlir::FailureOr<std::string> emitPtx(mlir::ModuleOp module, const Arch &arch);
-
-/// Bytes that all memory of a device is aligned to.
-inline constexpr unsigned kParameterAlignment = 64;
 
 /// One text of many of emitPtx for the same architecture.
 std::string joinPtx(llvm::ArrayRef<std::string> texts);

@@ -29,8 +29,8 @@ namespace {
 /// Turns one kernel into a function with the emulator's calling convention.
 class KernelRewriter {
 public:
-  KernelRewriter(llvm::Function &kernel, bool findsRaces)
-      : kernel(kernel), b(kernel.getContext()), findsRaces(findsRaces) {}
+  KernelRewriter(llvm::Function &kernel, bool isChecked)
+      : kernel(kernel), b(kernel.getContext()), isChecked(isChecked) {}
 
   llvm::Error rewrite();
 
@@ -57,7 +57,7 @@ private:
   llvm::Function &kernel;
   llvm::Function *function = nullptr; ///< the rewritten kernel
   llvm::IRBuilder<> b;
-  bool findsRaces;
+  bool isChecked;
 };
 
 } // namespace
@@ -107,7 +107,12 @@ void KernelRewriter::moveBody() {
     Value *address =
         readConstant(function->getArg(1), argument.getArgNo() * sizeof(void *),
                      b.getPtrTy());
-    argument.replaceAllUsesWith(readConstant(address, 0, argument.getType()));
+    Value *value = readConstant(address, 0, argument.getType());
+    argument.replaceAllUsesWith(value);
+    if (isChecked && argument.getParamAlign())
+      call(offsetof(EmulatedCalls, parameter), b.getVoidTy(),
+           {b.getInt32(argument.getArgNo()), value,
+            b.getInt32(argument.getParamAlign()->value())});
   }
 }
 
@@ -150,33 +155,55 @@ static bool isPrivate(const llvm::Value *pointer) {
   return isa<llvm::AllocaInst>(object);
 }
 
-void KernelRewriter::announceAccess(llvm::Instruction &instruction) {
-  Value *pointer = nullptr;
+/// What an instruction does to memory that other threads see.
+struct MemoryAccess {
+  llvm::Value *pointer = nullptr; ///< null if it does nothing
   llvm::Type *type = nullptr;
+  llvm::Align alignment;
   AccessKind kind = AccessKind::write;
-  if (auto *load = dyn_cast<llvm::LoadInst>(&instruction)) {
-    pointer = load->getPointerOperand();
-    type = load->getType();
-    kind = AccessKind::read;
-  } else if (auto *store = dyn_cast<llvm::StoreInst>(&instruction)) {
-    pointer = store->getPointerOperand();
-    type = store->getValueOperand()->getType();
-  } else if (auto *update = dyn_cast<llvm::AtomicRMWInst>(&instruction)) {
-    pointer = update->getPointerOperand();
-    type = update->getType();
-  } else if (auto *swap = dyn_cast<llvm::AtomicCmpXchgInst>(&instruction)) {
-    pointer = swap->getPointerOperand();
-    type = swap->getNewValOperand()->getType();
-  }
-  if (!pointer || isPrivate(pointer))
-    return;
+};
+
+static MemoryAccess getAccess(llvm::Instruction &instruction) {
+  MemoryAccess access;
+  if (auto *load = dyn_cast<llvm::LoadInst>(&instruction))
+    access = {load->getPointerOperand(), load->getType(), load->getAlign(),
+              AccessKind::read};
+  else if (auto *store = dyn_cast<llvm::StoreInst>(&instruction))
+    access = {store->getPointerOperand(), store->getValueOperand()->getType(),
+              store->getAlign()};
+  else if (auto *update = dyn_cast<llvm::AtomicRMWInst>(&instruction))
+    access = {update->getPointerOperand(), update->getType(),
+              update->getAlign()};
+  else if (auto *swap = dyn_cast<llvm::AtomicCmpXchgInst>(&instruction))
+    access = {swap->getPointerOperand(), swap->getNewValOperand()->getType(),
+              swap->getAlign()};
   if (instruction.isAtomic())
-    kind = AccessKind::atomic;
+    access.kind = AccessKind::atomic;
+  if (access.pointer && isPrivate(access.pointer))
+    access.pointer = nullptr;
+  return access;
+}
+
+void KernelRewriter::announceAccess(llvm::Instruction &instruction) {
+  MemoryAccess access = getAccess(instruction);
+  if (!access.pointer)
+    return;
+  const llvm::DataLayout &layout = kernel.getParent()->getDataLayout();
   b.SetInsertPoint(&instruction);
-  uint64_t bytes = kernel.getParent()->getDataLayout().getTypeStoreSize(type);
   call(offsetof(EmulatedCalls, access), b.getVoidTy(),
-       {b.CreateAddrSpaceCast(pointer, b.getPtrTy()), b.getInt32(bytes),
-        b.getInt8(uint8_t(kind))});
+       {b.CreateAddrSpaceCast(access.pointer, b.getPtrTy()),
+        b.getInt32(layout.getTypeStoreSize(access.type)),
+        b.getInt32(access.alignment.value()), b.getInt8(uint8_t(access.kind))});
+}
+
+/// A wrong alignment is for the emulator to find, not for this machine.
+static void forgetAlignment(llvm::Instruction &instruction) {
+  if (instruction.isAtomic())
+    return;
+  if (auto *load = dyn_cast<llvm::LoadInst>(&instruction))
+    load->setAlignment(llvm::Align(1));
+  else if (auto *store = dyn_cast<llvm::StoreInst>(&instruction))
+    store->setAlignment(llvm::Align(1));
 }
 
 llvm::Value *KernelRewriter::emulateShuffle(llvm::IntrinsicInst &shuffle,
@@ -268,7 +295,7 @@ static llvm::Error makeUnknown(const llvm::Twine &what) {
 
 /// An error for what the emulator would not see or cannot run.
 static llvm::Error checkInstruction(const llvm::Instruction &instruction,
-                                    bool findsRaces) {
+                                    bool isChecked) {
   auto *call = dyn_cast<llvm::CallInst>(&instruction);
   if (call && call->isInlineAsm())
     return makeUnknown(
@@ -280,7 +307,7 @@ static llvm::Error checkInstruction(const llvm::Instruction &instruction,
   StringRef name = intrinsic->getCalledFunction()->getName();
   bool isHidden =
       isa<llvm::MemIntrinsic>(intrinsic) || name.starts_with("llvm.masked.");
-  if (name.starts_with("llvm.nvvm.") || (findsRaces && isHidden))
+  if (name.starts_with("llvm.nvvm.") || (isChecked && isHidden))
     return makeUnknown(name);
   return llvm::Error::success();
 }
@@ -292,8 +319,9 @@ llvm::Error KernelRewriter::rewrite() {
   moveBody();
   placeSharedMemory();
   for (llvm::Instruction *instruction : instructions) {
-    if (findsRaces)
+    if (isChecked)
       announceAccess(*instruction);
+    forgetAlignment(*instruction);
     auto *intrinsic = dyn_cast<llvm::IntrinsicInst>(instruction);
     if (!intrinsic)
       continue;
@@ -306,7 +334,7 @@ llvm::Error KernelRewriter::rewrite() {
     intrinsic->eraseFromParent();
   }
   for (llvm::Instruction &instruction : llvm::instructions(*function))
-    if (llvm::Error error = checkInstruction(instruction, findsRaces))
+    if (llvm::Error error = checkInstruction(instruction, isChecked))
       return error;
   return llvm::Error::success();
 }
@@ -320,13 +348,13 @@ static void renameFunctions(llvm::Module &module) {
   }
 }
 
-static llvm::Error rewriteModule(llvm::Module &module, bool findsRaces) {
+static llvm::Error rewriteModule(llvm::Module &module, bool isChecked) {
   SmallVector<llvm::Function *> kernels;
   for (llvm::Function &function : module)
     if (isKernel(function))
       kernels.push_back(&function);
   for (llvm::Function *kernel : kernels) {
-    if (llvm::Error error = KernelRewriter(*kernel, findsRaces).rewrite())
+    if (llvm::Error error = KernelRewriter(*kernel, isChecked).rewrite())
       return error;
   }
   if (llvm::NamedMDNode *annotations =
@@ -340,13 +368,13 @@ static llvm::Error rewriteModule(llvm::Module &module, bool findsRaces) {
 
 FailureOr<SmallVector<char, 0>> tcc::cuda::emitEmulation(ModuleOp module,
                                                          const cpu::Cpu &host,
-                                                         bool findsRaces) {
+                                                         bool isChecked) {
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = translateDeviceModule(
       module, context, cpu::getDataLayout(host), Bf16Conversions::integers);
   if (!code)
     return failure();
-  if (llvm::Error error = rewriteModule(*code, findsRaces))
+  if (llvm::Error error = rewriteModule(*code, isChecked))
     return module.emitError(toString(std::move(error)));
   SmallVector<char, 0> bytes;
   if (!cpu::emitMachineCode(*code, host, kVectorBytes, cpu::CodeForm::Object,

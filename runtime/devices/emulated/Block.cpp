@@ -44,9 +44,14 @@ const EmulatedCalls Block::kCalls = {
       self.owner->callWarp(self, {WarpCall::Kind::sync, mask});
     },
     [](const EmulatedThread *thread, const void *address, uint32_t bytes,
-       AccessKind kind) {
+       uint32_t alignment, AccessKind kind) {
       Thread &self = toThread(thread);
-      self.owner->checkAccess(self, address, bytes, kind);
+      self.owner->checkAccess(self, address, bytes, alignment, kind);
+    },
+    [](const EmulatedThread *thread, uint32_t index, const void *address,
+       uint32_t alignment) {
+      Thread &self = toThread(thread);
+      self.owner->checkParameter(self, index, address, alignment);
     },
 };
 
@@ -288,14 +293,28 @@ static bool isNear(const std::byte *address, const std::byte *shared) {
          address < shared + kMaxSharedBytes + kFenceBytes;
 }
 
+static bool isAligned(const void *address, uint32_t alignment) {
+  return reinterpret_cast<uintptr_t>(address) % alignment == 0;
+}
+
+void Block::checkParameter(Thread &thread, uint32_t index, const void *address,
+                           uint32_t alignment) {
+  if (!isAligned(address, alignment))
+    fail(thread, "takes parameter ", index, " for a multiple of ", alignment,
+         " bytes");
+}
+
 void Block::checkAccess(Thread &thread, const void *address, uint32_t bytes,
-                        AccessKind kind) {
+                        uint32_t alignment, AccessKind kind) {
   auto *first = static_cast<const std::byte *>(address);
   const char *verb = kind == AccessKind::read ? "reads" : "writes";
   if (isNear(first, shared) &&
       (first < shared || first + bytes > shared + sharedBytes))
     fail(thread, verb, " ", bytes, " bytes at ", first - shared, " of ",
          sharedBytes, " bytes of shared memory");
+  if (!isAligned(address, alignment))
+    fail(thread, verb, " ", bytes,
+         " bytes at an address that is no multiple of ", alignment);
   auto conflict = races.access(thread.thread, address, bytes, kind);
   if (conflict)
     fail(thread, verb, " ", bytes, " bytes ", describePlace(first),

@@ -69,7 +69,9 @@ private:
   uint64_t shuffle(const Thread &reader, uint32_t lanes) const;
   std::byte *useShared(Thread &thread, uint32_t bytes);
   void checkAccess(Thread &thread, const void *address, uint32_t bytes,
-                   AccessKind kind);
+                   uint32_t alignment, AccessKind kind);
+  void checkParameter(Thread &thread, uint32_t index, const void *address,
+                      uint32_t alignment);
   std::string describePlace(const std::byte *address) const;
 
   /// Says why the block fails, and never returns to the thread.

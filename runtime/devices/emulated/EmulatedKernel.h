@@ -47,9 +47,13 @@ struct EmulatedCalls {
   uint32_t (*ballot)(const EmulatedThread *, uint32_t mask, uint32_t predicate);
   /// bar.warp.sync: waits for the lanes of `mask` and orders their accesses.
   void (*syncWarp)(const EmulatedThread *, uint32_t mask);
-  /// Precedes each access to memory in kernels compiled to find races.
+  // Kernels compiled to be checked also call these.
+  /// Precedes each access to memory; its address is a multiple of `alignment`.
   void (*access)(const EmulatedThread *, const void *address, uint32_t bytes,
-                 AccessKind kind);
+                 uint32_t alignment, AccessKind kind);
+  /// Names a parameter that the kernel takes for a multiple of `alignment`.
+  void (*parameter)(const EmulatedThread *, uint32_t index, const void *address,
+                    uint32_t alignment);
 };
 
 /// A kernel: `parameters` as cuLaunchKernel takes them, the address of each.

@@ -36,13 +36,13 @@ protected:
 
   /// Compiles the kernel `name` into this process.
   void compile(const std::string &source, const char *name,
-               bool findsRaces = true) {
+               bool isChecked = true) {
     kernelName = name;
     auto module = parseSourceString<ModuleOp>(source, &context);
     ASSERT_TRUE(module);
     std::string error;
     auto object =
-        cuda::emitEmulation(*module, *cpu::getHostCpu(error), findsRaces);
+        cuda::emitEmulation(*module, *cpu::getHostCpu(error), isChecked);
     ASSERT_TRUE(succeeded(object));
     auto linked = cpu::linkImage(StringRef(object->data(), object->size()),
                                  std::string(name));
@@ -96,6 +96,15 @@ TEST_F(EmulationTest, pointwiseKernelRoundsToNearestEven) {
   }
 }
 
+TEST_F(EmulationTest, parametersMustBeAlignedAsPromised) {
+  compile(kExpKernel, "round_exp");
+  alignas(16) uint16_t x[24] = {}, y[16];
+  EXPECT_EQ(launch({}, 1, 64, &x[0], &y[0], int64_t(8)), "");
+  EXPECT_EQ(launch({}, 1, 64, &x[4], &y[0], int64_t(8)),
+            "kernel round_exp, block 0: thread 0 takes parameter 0 for a "
+            "multiple of 16 bytes");
+}
+
 /// Sums of 8 rows of 1000 under all schedules, which must have the same bits.
 class SumTest : public EmulationTest {
 protected:
@@ -142,10 +151,10 @@ class TransposeTest : public EmulationTest {
 protected:
   static constexpr size_t tiles = 12;
 
-  void build(const char *written, const char *read, bool findsRaces) {
+  void build(const char *written, const char *read, bool isChecked) {
     compile(substitute(substitute(kTransposeKernel, "WRITTEN", written), "READ",
                        read),
-            "transpose", findsRaces);
+            "transpose", isChecked);
   }
   std::string run(Schedule schedule) {
     std::iota(x.begin(), x.end(), 0.0f);
@@ -162,8 +171,8 @@ protected:
 };
 
 TEST_F(TransposeTest, tileIsRightUnderAllSchedules) {
-  for (bool findsRaces : {false, true}) {
-    build("gpu.barrier", "gpu.barrier", findsRaces);
+  for (bool isChecked : {false, true}) {
+    build("gpu.barrier", "gpu.barrier", isChecked);
     for (Schedule schedule : kSchedules) {
       EXPECT_EQ(run(schedule), "");
       EXPECT_TRUE(isTransposed());
@@ -175,10 +184,10 @@ TEST_F(TransposeTest, eachBarrierIsNeeded) {
   const std::pair<const char *, const char *> lacking[] = {{"", "gpu.barrier"},
                                                            {"gpu.barrier", ""}};
   for (auto [written, read] : lacking) {
-    build(written, read, /*findsRaces=*/true);
+    build(written, read, /*isChecked=*/true);
     EXPECT_THAT(run({Order::forward}), HasSubstr("of shared memory"));
     // Wrong values show it as well, where warps run ahead.
-    build(written, read, /*findsRaces=*/false);
+    build(written, read, /*isChecked=*/false);
     EXPECT_EQ(run({Order::random, 1}), "");
     EXPECT_FALSE(isTransposed());
   }

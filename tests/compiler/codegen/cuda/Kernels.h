@@ -9,8 +9,8 @@ namespace tcc {
 /// y[i] = bf16(exp(x[i])) of bf16, eight neighbours a thread, 64 threads.
 inline constexpr char kExpKernel[] = R"(
 gpu.module @kernels {
-gpu.func @round_exp(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias},
-              %size: i64) kernel
+gpu.func @round_exp(%x: !llvm.ptr {llvm.noalias, llvm.align = 16 : i64},
+    %y: !llvm.ptr {llvm.noalias, llvm.align = 16 : i64}, %size: i64) kernel
     attributes {known_block_size = array<i32: 64, 1, 1>} {
   %c64 = arith.constant 64 : index
   %c8 = arith.constant 8 : index

@@ -38,13 +38,14 @@ gpu.func @exact(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias})
 // -----
 
 // Neighbours of a thread move together where the first one's place is provably
-// aligned, as the parameters are.
+// aligned.
 // CHECK-LABEL: .entry neighbours(
 // CHECK: ld.global.nc.v4.f32
 // CHECK-NOT: ld.global
 // CHECK: st.global.v4.f32
 gpu.module @kernels {
-gpu.func @neighbours(%x: !llvm.ptr {llvm.noalias}, %y: !llvm.ptr {llvm.noalias})
+gpu.func @neighbours(%x: !llvm.ptr {llvm.noalias, llvm.align = 16 : i64},
+                     %y: !llvm.ptr {llvm.noalias, llvm.align = 16 : i64})
     kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
   %c4 = arith.constant 4 : index
   %thread = gpu.thread_id x

@@ -31,11 +31,11 @@ template <typename T> T *parameter(void *const *parameters) {
 
 /// Announces and does what compiled kernels announce.
 void write(const EmulatedThread *self, uint32_t &place, uint32_t value) {
-  self->calls->access(self, &place, sizeof(place), AccessKind::write);
+  self->calls->access(self, &place, sizeof(place), 4, AccessKind::write);
   place = value;
 }
 uint32_t read(const EmulatedThread *self, const uint32_t &place) {
-  self->calls->access(self, &place, sizeof(place), AccessKind::read);
+  self->calls->access(self, &place, sizeof(place), 4, AccessKind::read);
   return place;
 }
 uint32_t *shared(const EmulatedThread *self, uint32_t words) {
@@ -212,6 +212,23 @@ TEST(EmulatorTest, sharedMemoryHasAnEnd) {
   EXPECT_EQ(run(+large, "", 1, 1),
             "kernel k, block 0: thread 0 asks for 49156 bytes of shared "
             "memory, of at most 49152");
+}
+
+TEST(EmulatorTest, alignmentIsChecked) {
+  auto access = [](const EmulatedThread *self, void *const *parameters) {
+    self->calls->access(self, parameter<char>(parameters) + 4, 16, 8,
+                        AccessKind::read);
+  };
+  auto parameters = [](const EmulatedThread *self, void *const *parameters) {
+    self->calls->parameter(self, 2, parameter<char>(parameters) + 4, 16);
+  };
+  alignas(16) char memory[32];
+  EXPECT_EQ(run(+access, memory, 1, 1),
+            "kernel k, block 0: thread 0 reads 16 bytes at an address that is "
+            "no multiple of 8");
+  EXPECT_EQ(run(+parameters, memory, 1, 1),
+            "kernel k, block 0: thread 0 takes parameter 2 for a multiple of "
+            "16 bytes");
 }
 
 } // namespace
