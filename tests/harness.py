@@ -9,6 +9,16 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BIN = os.environ.get("TCC_BIN", os.path.join(ROOT, "build/bin"))
 
+# What makes a suite compile for another target, and run that: TCC_TEST_TARGET is
+# "cuda" for GPU kernels that the emulator runs, looking for races.
+TARGET = os.environ.get("TCC_TEST_TARGET", "cpu")
+COMPILE_FLAGS = {
+    "cpu": [],
+    "cuda": ["--target=cuda", "--arch=ptx", "--emulate=race"],
+}[TARGET]
+RUN_FLAGS = {"cpu": [], "cuda": ["--device=emulated"]}[TARGET]
+RUN_COMMANDS = ("run", "bench", "train", "eval")
+
 Run = collections.namedtuple("Run", "code out err seconds")
 
 
@@ -24,6 +34,10 @@ def run_tool(name, *arguments, timeout=300, **options):
     """Runs a tool; its code is negative after a signal, None after a time-out."""
     start = time.monotonic()
     command = [os.path.join(BIN, name), *map(str, arguments)]
+    if name == "tcc":
+        command += COMPILE_FLAGS
+    if name == "tcc-run" and arguments[0] in RUN_COMMANDS:
+        command += RUN_FLAGS
     try:
         done = subprocess.run(
             command, capture_output=True, timeout=timeout, errors="replace", **options

@@ -10,7 +10,7 @@ import numpy as np
 
 from models.cases import reference
 from numerics import families
-from numerics.rows import CODES, Constant, Model, Row, run_model, write_model
+from numerics.rows import Constant, Model, Row, run_model, write_model
 
 # The largest relative error of rounding to the type.
 ROUNDING = {"bf16": 2.0**-8, "f16": 2.0**-11}
@@ -53,15 +53,14 @@ def bound(precision, expected, sums):
     return 2.05 * ROUNDING[precision] * sums + 1e-6
 
 
-def check(tally, title, rows, target="cpu"):
-    code = CODES[target][0]
+def check(tally, title, rows):
     sums = sum_magnitudes(rows)
     with tempfile.TemporaryDirectory() as folder:
         model = Model(rows)
         path, data = write_model(model, folder)
-        expected, message = run_model(model, path, data, code)
+        expected, message = run_model(model, path, data, "native")
         for precision in ("f64", *ROUNDING):
-            actual, failure = run_model(model, path, data, code, precision)
+            actual, failure = run_model(model, path, data, "native", precision)
             if message or failure:
                 tally.check(f"{title} in {precision}", False, message or failure)
                 continue

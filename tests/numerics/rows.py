@@ -15,22 +15,8 @@ from harness import first_line, run_tool
 from models.cases import reference, write_data_set
 
 OPSET = 21
-
-# Code for a model: flags of tcc and of tcc-run.
-Code = collections.namedtuple("Code", "name compile run")
-
-# Of a target all compute the same bits; the first is checked against what is
-# expected.
-CODES = {
-    "cpu": [Code(cpu, ["--cpu", cpu], []) for cpu in ("native", "x86-64-v3")],
-    "cuda": [
-        Code(
-            "emulated",
-            ["--target=cuda", "--arch=ptx", "--emulate=race"],
-            ["--device=emulated"],
-        )
-    ],
-}
+# All compute the same bits; the first is checked against what is expected.
+CPUS = ("native", "x86-64-v3")
 
 # inputs: arrays that are graph inputs, Constant values that are initializers,
 # rows that compute them, names of a body's inputs, None for absent ones.
@@ -168,36 +154,35 @@ def write_model(model, folder):
     return path, data
 
 
-def run_model(model, path, data, code, precision="f32"):
+def run_model(model, path, data, cpu, precision="f32"):
     """tcc's outputs, or the line that says why there are none."""
-    folder = os.path.join(os.path.dirname(path), f"{code.name} {precision}")
+    folder = os.path.join(os.path.dirname(path), f"{cpu} {precision}")
     package, out = os.path.join(folder, "m.tcc"), os.path.join(folder, "out")
     os.makedirs(folder)
-    flags = [*code.compile, "--precision", precision]
+    flags = ["--cpu", cpu, "--precision", precision]
     compiled = run_tool("tcc", path, "-q", "-o", package, *flags)
     if compiled.code != 0:
         return None, f"tcc {first_line(compiled)}"
     options = ["--inputs-dir", data, "--output-dir", out]
-    ran = run_tool("tcc-run", "run", package, *options, *code.run)
+    ran = run_tool("tcc-run", "run", package, *options)
     if ran.code != 0:
         return None, f"tcc-run {first_line(ran)}"
     count = len(model.outputs)
     return [np.load(os.path.join(out, f"output_{i}.npy")) for i in range(count)], ""
 
 
-def check(tally, title, rows, target="cpu"):
+def check(tally, title, rows):
     """Compiles the rows as one model; without a package, each on its own."""
     with tempfile.TemporaryDirectory() as folder:
         model = Model(rows)
         path, data = write_model(model, folder)
-        codes = CODES[target]
-        runs = [run_model(model, path, data, code) for code in codes]
+        runs = [run_model(model, path, data, cpu) for cpu in CPUS]
         message = next((message for _, message in runs if message), "")
         if message:
             if len(rows) == 1:
                 tally.check(f"{title}: {rows[0].name}", False, message)
             for r in rows if len(rows) > 1 else ():
-                check(tally, title, [r], target)
+                check(tally, title, [r])
             return
         known = {}
         if any(r.expected is None for r in rows):
@@ -207,5 +192,5 @@ def check(tally, title, rows, target="cpu"):
         expected = known[f"y{i}"] if r.expected is None else r.expected
         wrong = mismatch(r, actual[i], np.asarray(expected))
         if any(other[i].tobytes() != actual[i].tobytes() for other in others):
-            wrong = f"not the same bits on {' and '.join(c.name for c in codes)}"
+            wrong = f"not the same bits on {' and '.join(CPUS)}"
         tally.check(f"{title}: {r.name}", wrong is None, wrong)

@@ -1,30 +1,23 @@
-"""Runs the rows of pointwise.py, families.py and mixed.py.
+"""Runs the rows of pointwise.py, families.py and mixed.py: run.py [TITLE...]"""
 
-run.py [--target cpu|cuda] [TITLE...]: GPU code is run by the emulator.
-"""
-
-import argparse
+import sys
 
 from harness import Tally
-from numerics import families, mixed, pointwise, rows
+from numerics import families, mixed, pointwise
+from numerics.rows import check
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--target", choices=list(rows.CODES), default="cpu")
-    parser.add_argument("titles", nargs="*")
-    arguments = parser.parse_args()
+def main(titles):
     tally = Tally()
-    for module, check in (
-        (pointwise, rows.check),
-        (families, rows.check),
-        (mixed, mixed.check),
-    ):
-        for title, model in module.models():
-            if not arguments.titles or title in arguments.titles:
-                check(tally, title, model, arguments.target)
+    for module in (pointwise, families):
+        for title, rows in module.models():
+            if not titles or title in titles:
+                check(tally, title, rows)
+    for title, rows in mixed.models():
+        if not titles or title in titles:
+            mixed.check(tally, title, rows)
     tally.close()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -92,11 +92,11 @@ Partial Combiner::shuffle(Partial partial, int64_t mask) {
           toIndex ? emitShuffle(b, partial.index, mask) : Value()};
 }
 
-Value Combiner::getResult(Partial partial) {
+Value Combiner::getResult(Partial partial, codegen::ElementEmitter &elements) {
   if (toIndex)
     return b.create<arith::IndexCastOp>(b.getI64Type(), partial.index);
-  return codegen::emitRounding(b, b.getLoc(), partial.value,
-                               getElementTypeOrSelf(op->getResult(0)));
+  return elements.round(b, b.getLoc(), partial.value,
+                        getElementTypeOrSelf(op->getResult(0)));
 }
 
 } // namespace tcc::cuda

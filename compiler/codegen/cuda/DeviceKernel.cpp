@@ -131,6 +131,7 @@ static LogicalResult emitBody(gpu::GPUFuncOp function, FusedOp fused,
   };
   codegen::ElementEmitter elements(anchor, codegen::getUsedSymbols(region),
                                    readSize, buffers.fault);
+  elements.useBf16Instructions();
   elements.bindInputs(region, buffers.inputs);
   SmallVector<SymbolAttr> symbols = codegen::getModuleSymbols(fused);
   DeviceFrame frame{{region, symbols, elements, buffers.results, loc},

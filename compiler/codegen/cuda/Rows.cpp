@@ -377,7 +377,7 @@ void RowEmitter::emitStage(Ops ops) {
   for (auto [op, lanes] : llvm::zip_equal(ops, partials))
     for (auto [lane, partial] : llvm::enumerate(lanes))
       frame.elements.define(op->getResult(0), getRowIndices(lane),
-                            Combiner(b, op).getResult(partial));
+                            Combiner(b, op).getResult(partial, frame.elements));
 }
 
 // --- Results

@@ -68,7 +68,7 @@ public:
   Partial select(Value condition, Partial then, Partial otherwise);
   Partial shuffle(Partial partial, int64_t mask);
   /// As an element of the result.
-  Value getResult(Partial partial);
+  Value getResult(Partial partial, codegen::ElementEmitter &elements);
 
   mlir::Type getValueType();
   bool hasIndex() const { return bool(toIndex); }

@@ -71,8 +71,8 @@ DeviceScan::DeviceScan(FusedOp region, ArrayRef<SymbolAttr> symbols)
 void ScanEmitter::store(ValueRange at, Value before, Value x) {
   Value element = plan.op.getExclusive() ? before : combine(before, x);
   Value result = plan.op.getResult();
-  element = codegen::emitRounding(b, frame.loc, element,
-                                  getElementTypeOrSelf(result));
+  element =
+      frame.elements.round(b, frame.loc, element, getElementTypeOrSelf(result));
   frame.elements.define(result, at, element);
   storeResults(b, frame,
                llvm::to_vector(llvm::seq<unsigned>(frame.results.size())), 1,

@@ -117,12 +117,22 @@ Value Buffer::load(OpBuilder &b, Location loc, Value position) const {
   return x;
 }
 
+/// The bf16 that `scalar` was widened from, or null.
+static Value getNarrow(Value scalar, Type elementType) {
+  auto widening = scalar.getDefiningOp<arith::ExtFOp>();
+  bool isNarrow = elementType.isBF16() && widening &&
+                  widening.getIn().getType() == elementType;
+  return isNarrow ? widening.getIn() : Value();
+}
+
 void Buffer::store(OpBuilder &b, Location loc, Value scalar,
                    Value position) const {
   ScalarEmitter e(b, loc);
   Type type = getMemoryType(elementType);
   if (elementType.isInteger(1)) {
     scalar = e.emit<arith::ExtUIOp>(type, scalar);
+  } else if (Value narrow = getNarrow(scalar, elementType)) {
+    scalar = e.emit<arith::BitcastOp>(type, narrow);
   } else if (elementType.isBF16()) {
     Value bits = e.emit<arith::BitcastOp>(b.getI32Type(), scalar);
     Value high = e.emit<arith::ShRUIOp>(bits, e.constant(bits.getType(), 16));

@@ -217,15 +217,14 @@ Value ElementEmitter::computeByOp(OpBuilder &b, Location loc, Value tensor,
     for (Value operand : op->getOperands())
       operands.push_back(element(b, loc, operand, indices));
     Value scalar = pointwise.emitScalar(b, loc, operands);
-    return emitRounding(b, loc, scalar, elementType);
+    return round(b, loc, scalar, elementType);
   }
   if (auto constant = dyn_cast_if_present<ConstantOp>(op))
     return emitConstant(b, loc, constant, indices);
   if (auto mover = dyn_cast_if_present<ElementOpInterface>(op)) {
     Value scalar = mover.emitElement(b, loc, indices, *this);
     // Moved elements are rounded; those made from indices are not.
-    return op->getNumOperands() ? scalar
-                                : emitRounding(b, loc, scalar, elementType);
+    return op->getNumOperands() ? scalar : round(b, loc, scalar, elementType);
   }
   failed = true;
   if (op)
@@ -233,6 +232,14 @@ Value ElementEmitter::computeByOp(OpBuilder &b, Location loc, Value tensor,
   else
     emitError(loc, "a kernel reads a value that it does not get");
   return ScalarEmitter(b, loc).constant(getScalarType(elementType), 0);
+}
+
+Value ElementEmitter::round(OpBuilder &b, Location loc, Value x,
+                            Type elementType) {
+  if (!hasBf16Instructions || !elementType.isBF16())
+    return emitRounding(b, loc, x, elementType);
+  Value narrow = b.create<arith::TruncFOp>(loc, elementType, x);
+  return b.create<arith::ExtFOp>(loc, x.getType(), narrow);
 }
 
 void ElementEmitter::storeElement(OpBuilder &b, Location loc, Value tensor,

@@ -29,6 +29,12 @@ public:
 
   /// Elements of `tensor` lie in `buffer`.
   void bind(Value tensor, Buffer buffer) { buffers[tensor] = buffer; }
+  /// Leaves rounding to bf16 to an instruction of the target.
+  void useBf16Instructions() { hasBf16Instructions = true; }
+  /// Rounds `x`, as emitRounding.
+  Value round(mlir::OpBuilder &b, mlir::Location loc, Value x,
+              mlir::Type elementType);
+
   void bindInputs(graph::FusedOp region, llvm::ArrayRef<Buffer> inputs);
   Buffer getBuffer(Value tensor) const { return buffers.lookup(tensor); }
 
@@ -85,6 +91,7 @@ private:
   llvm::SmallVector<unsigned> usedSymbols;
   SizeSource symbolValue;
   Buffer fault;
+  bool hasBf16Instructions = false;
   bool failed = false;
 
   llvm::DenseMap<Value, Buffer> buffers;

@@ -231,7 +231,7 @@ void defineSum(KernelBuilder &b, RegionFrame &frame, Value sum,
                ValueRange indices) {
   Value tensor = getAnchor(frame.region)->getResult(0);
   Type elementType = getElementTypeOrSelf(tensor);
-  Value element = emitRounding(b, frame.loc, sum, elementType);
+  Value element = frame.elements.round(b, frame.loc, sum, elementType);
   if (auto integer = dyn_cast<IntegerType>(elementType))
     if (integer.getWidth() < sum.getType().getIntOrFloatBitWidth())
       element = b.create<arith::TruncIOp>(getSignless(integer), sum);
