@@ -178,6 +178,8 @@ tcc_status tcc_program_create(const tcc_package *package,
     ExecutableOptions loaded;
     if (given.weights_file)
       loaded.weightsFile = given.weights_file;
+    if (given.device)
+      loaded.device = given.device;
     loaded.threads = given.threads;
     loaded.allocator = toAllocator(given.allocator);
     if (given.log)

@@ -2,7 +2,9 @@
 
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/devices/cpu/CpuDevice.h"
+#include "runtime/devices/cuda/OpenCuda.h"
 #include "runtime/executor/Refit.h"
+#include "runtime/package/Alignment.h"
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -11,15 +13,49 @@ Result<std::shared_ptr<const Executable>>
 Executable::load(std::shared_ptr<const Package> package,
                  const ExecutableOptions &options) {
   std::shared_ptr<Executable> executable(new Executable(std::move(package)));
-  if (Status status = executable->chooseVariant(); !status.ok())
-    return status;
-  if (Status status = executable->mapCode(); !status.ok())
+  if (Status status = executable->chooseDevice(options.device); !status.ok())
     return status;
   if (Status status = executable->bindConstants(options); !status.ok())
     return status;
-  options.log(LogLevel::Info, concat("running the code for ",
-                                     executable->chosen->cpu()->string_view()));
+  bool isHost = executable->runsOn->isHost();
+  options.log(LogLevel::Info,
+              isHost ? concat("running the code for ",
+                              executable->chosen->cpu()->string_view())
+                     : concat("running on ", executable->runsOn->name()));
+  if (!isHost)
+    if (Status status = executable->uploadConstants(options.allocator);
+        !status.ok())
+      return status;
   return std::shared_ptr<const Executable>(std::move(executable));
+}
+
+bool Executable::isForDevice() const {
+  for (const format::Entry *entry : *program().entries())
+    if (entry->space() == format::MemorySpace::device)
+      return true;
+  return false;
+}
+
+/// Opens the device of that name, or the one that the package is for.
+Status Executable::chooseDevice(const std::string &name) {
+  std::string wanted = isForDevice() ? "cuda:0" : "cpu";
+  if (!name.empty())
+    wanted = name;
+  std::optional<cuda::Choice> choice = cuda::parseChoice(wanted);
+  if (!choice && wanted != "cpu")
+    return makeError(Code::Device, "there is no device '", wanted,
+                     "', only 'cpu', 'cuda:N' and 'emulated'");
+  if (choice.has_value() != isForDevice())
+    return makeError(Code::Device, "package '", source->path(),
+                     "' was compiled for ", choice ? "the cpu" : "CUDA",
+                     ", not for device '", wanted, "'");
+  if (!choice)
+    return mapCode();
+  auto device = cuda::openDevice(*choice, *source);
+  if (!device.ok())
+    return device.takeStatus();
+  runsOn = std::move(*device);
+  return Status();
 }
 
 /// The features that the code needs and this CPU lacks, in quotes.
@@ -62,6 +98,8 @@ Status Executable::chooseVariant() {
 }
 
 Status Executable::mapCode() {
+  if (Status status = chooseVariant(); !status.ok())
+    return status;
   Result<Memory> bytes = source->readSection(chosen->image());
   if (!bytes.ok())
     return bytes.takeStatus();
@@ -74,7 +112,8 @@ Status Executable::mapCode() {
   if (!found.ok())
     return found.takeStatus();
   functions = std::move(*found);
-  runsOn = std::make_unique<CpuDevice>(functions);
+  if (!runsOn)
+    runsOn = std::make_unique<CpuDevice>(functions);
   return Status();
 }
 
@@ -91,8 +130,44 @@ Status Executable::bindConstants(const ExecutableOptions &options) {
   }
   if (isComplete && options.weightsFile.empty())
     return Status();
+  if (!runsOn->isHost()) // `prepare` runs here all the same
+    if (Status status = mapCode(); !status.ok())
+      return status;
   RefitTarget target = {*source, functions, constants, replaced};
   return replaceWeights(target, options);
+}
+
+/// Copies the constants that entries of the device read.
+Status Executable::uploadConstants(const Allocator &host) {
+  std::vector<bool> isRead(constants.size());
+  for (const format::Entry *entry : *program().entries())
+    for (const format::Buffer *buffer : *entry->buffers())
+      if (entry->space() == format::MemorySpace::device &&
+          buffer->storage() == format::StorageClass::constant &&
+          buffer->base() < 0)
+        isRead[buffer->index()] = true;
+  std::vector<uint64_t> offsets(constants.size());
+  uint64_t end = 0;
+  for (size_t i = 0; i < constants.size(); ++i) {
+    offsets[i] = end;
+    if (isRead[i])
+      end = alignTensor(end + program().weights()->Get(i)->bytes());
+  }
+  auto memory = Memory::allocate(end, runsOn->allocator(host), "the weights");
+  if (!memory.ok())
+    return memory.takeStatus();
+  uploaded = std::move(*memory);
+  for (size_t i = 0; i < constants.size(); ++i) {
+    std::byte *place = isRead[i] ? uploaded.data() + offsets[i] : nullptr;
+    if (isRead[i])
+      if (Status status = runsOn->write(place, constants[i],
+                                        program().weights()->Get(i)->bytes());
+          !status.ok())
+        return status;
+    constants[i] = place;
+  }
+  replaced.clear();
+  return Status();
 }
 
 const format::Entry *Executable::findEntry(std::string_view name) const {

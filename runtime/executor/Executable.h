@@ -13,6 +13,8 @@
 namespace tcc::runtime {
 
 struct ExecutableOptions {
+  /// "cpu", "cuda", "cuda:1", ...; empty for what the package is compiled for.
+  std::string device;
   /// A safetensors file with tensors of the model, by their model names, that
   /// replace the package's; empty to take the package's values.
   std::string weightsFile;
@@ -22,7 +24,7 @@ struct ExecutableOptions {
   LogSink log;
 };
 
-/// Code mapped for this CPU, and constants. Immutable; shared by threads.
+/// Code and constants on a device. Immutable; shared by threads.
 class Executable {
 public:
   static Result<std::shared_ptr<const Executable>>
@@ -31,10 +33,11 @@ public:
 
   const Package &package() const { return *source; }
   const format::Program &program() const { return source->program(); }
-  /// The code that was chosen for this CPU.
+  /// The code that was chosen for this CPU; requires kernels.
   const format::Variant &variant() const { return *chosen; }
   /// Null if there is no such entry point.
   const format::Entry *findEntry(std::string_view name) const;
+  /// Of this CPU; empty for a device, unless it prepared constants.
   std::span<const format::KernelFunction> kernels() const { return functions; }
   /// Where its entries but `prepare` run.
   Device &device() const { return *runsOn; }
@@ -45,9 +48,12 @@ private:
   explicit Executable(std::shared_ptr<const Package> package)
       : source(std::move(package)) {}
 
+  Status chooseDevice(const std::string &name);
   Status chooseVariant();
   Status mapCode();
+  bool isForDevice() const;
   Status bindConstants(const ExecutableOptions &options);
+  Status uploadConstants(const Allocator &host);
 
   std::shared_ptr<const Package> source;
   const format::Variant *chosen = nullptr;
@@ -56,6 +62,7 @@ private:
   std::vector<const std::byte *> constants;
   std::vector<Memory> replaced; ///< constants that are not the package's
   std::unique_ptr<Device> runsOn;
+  Memory uploaded; ///< constants on a device
 };
 
 /// The functions of a variant's kernels in an image, null for those that it has

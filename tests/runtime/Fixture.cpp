@@ -208,6 +208,32 @@ void ProgramBuilder::moveToDevice(format::EntryT &entry) {
     buffer->space = entry.space;
 }
 
+void ProgramBuilder::compileForDevice() {
+  setenv("TCC_PLUGINS", TCC_PLUGIN_FOLDER, /*overwrite=*/1);
+  std::vector<bool> isHost(tables.kernels.size());
+  for (auto &entry : tables.entries) {
+    if (entry->name != "prepare") {
+      moveToDevice(*entry);
+      continue;
+    }
+    for (auto &command : entry->body->commands)
+      if (const format::LaunchT *launch = command->action.AsLaunch())
+        isHost[launch->kernel] = true;
+  }
+  auto variant = std::make_unique<format::VariantT>(*tables.variants[0]);
+  variant->target = "emulated";
+  for (size_t i = 0; i < isHost.size(); ++i) {
+    uint64_t address = format::kNoKernel;
+    if (!isHost[i])
+      address = addressOf("device_" + tables.kernels[i]->symbol);
+    variant->kernel_offsets[i] = address;
+    tables.kernels[i]->threads = isHost[i] ? 0 : 32;
+    if (!isHost[i])
+      tables.variants[0]->kernel_offsets[i] = format::kNoKernel;
+  }
+  tables.variants.push_back(std::move(variant));
+}
+
 uint32_t ProgramBuilder::kernel(const std::string &symbol) {
   for (size_t i = 0; i < tables.kernels.size(); ++i)
     if (tables.kernels[i]->symbol == symbol)
@@ -241,8 +267,10 @@ std::vector<std::byte> ProgramBuilder::program() {
 
 void ProgramBuilder::write(const std::string &path) {
   PackageWriter writer;
-  tables.variants[0]->image = writer.addSection(
-      format::SectionKind::Code, std::as_bytes(std::span(kernelImage())));
+  uint32_t image = writer.addSection(format::SectionKind::Code,
+                                     std::as_bytes(std::span(kernelImage())));
+  for (auto &variant : tables.variants)
+    variant->image = image;
   std::vector<std::byte> bytes = program();
   writer.addSection(format::SectionKind::Program, bytes);
   std::vector<WeightData> weights;

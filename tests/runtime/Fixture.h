@@ -81,6 +81,8 @@ public:
 
   /// It runs on a device, and all its buffers lie there.
   void moveToDevice(format::EntryT &entry);
+  /// All entries but `prepare` run on the emulated device.
+  void compileForDevice();
 
   /// The block that launches are appended to; the entry's body at first.
   format::BlockT &block() { return *blocks.back(); }

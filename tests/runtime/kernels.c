@@ -137,3 +137,30 @@ KERNEL(line) {
   for (int64_t i = 0; i < sizes[0]; ++i)
     y[i] = *w * x[i];
 }
+
+/* The same as kernels of the emulated device (EmulatedKernel.h): a block does
+ * one task, its first thread all of it. */
+struct thread {
+  uint32_t thread, block, threads, blocks;
+  const void *calls;
+};
+#define DEVICE_KERNEL(name, buffer_count, size_count)                          \
+  void device_##name(const struct thread *self, void *const *parameters) {     \
+    void *buffers[buffer_count];                                               \
+    int64_t sizes[size_count + 1];                                             \
+    for (int i = 0; i < buffer_count; ++i)                                     \
+      buffers[i] = *(void **)parameters[i];                                    \
+    for (int i = 0; i < size_count; ++i)                                       \
+      sizes[i] = *(int64_t *)parameters[buffer_count + i];                     \
+    if (self->thread == 0)                                                     \
+      name(buffers, sizes, self->block, self->block + 1, 0);                   \
+  }
+DEVICE_KERNEL(add_one, 2, 2)
+DEVICE_KERNEL(add, 3, 2)
+DEVICE_KERNEL(gather, 4, 1)
+DEVICE_KERNEL(is_below, 2, 1)
+DEVICE_KERNEL(count_positive, 2, 1)
+DEVICE_KERNEL(line_gradient, 5, 1)
+DEVICE_KERNEL(line_update, 8, 0)
+DEVICE_KERNEL(line_loss, 5, 1)
+DEVICE_KERNEL(line, 3, 1)

@@ -12,7 +12,8 @@ void tools::addRunning(CLI::App &command, RunningOptions &options) {
       .add_option("--threads", options.threads,
                   "threads (default: as many as the process may use)")
       ->check(CLI::Range(1, 1024));
-  command.add_option("--device", options.device, "where to run: cpu");
+  command.add_option("--device", options.device,
+                     "cpu, cuda[:N] or emulated (default: the package's)");
   command.add_option("--weights", options.weights,
                      "safetensors file with weights that replace the model's");
   command.add_flag("--json", options.json, "print one JSON object");

@@ -12,8 +12,8 @@ namespace tcc::tools {
 /// Flags of every command that runs a package.
 struct RunningOptions {
   std::string package;
-  int threads = 0; ///< 0: as many as the process may use
-  std::string device = "cpu";
+  int threads = 0;     ///< 0: as many as the process may use
+  std::string device;  ///< empty: what the package is compiled for
   std::string weights; ///< safetensors; empty: the package's own
   bool json = false;
   bool quiet = false;

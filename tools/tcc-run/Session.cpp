@@ -21,13 +21,11 @@ int tools::report(const Status &status) {
 
 Result<std::shared_ptr<const Executable>>
 tools::loadExecutable(const RunningOptions &running) {
-  if (running.device != "cpu")
-    return makeError(Code::Device, "there is no device '", running.device,
-                     "' in this build, only 'cpu'");
   auto package = Package::open(running.package);
   if (!package.ok())
     return package.takeStatus();
   ExecutableOptions loaded;
+  loaded.device = running.device;
   loaded.weightsFile = running.weights;
   loaded.threads = running.threads > 0 ? running.threads : defaultThreadCount();
   if (running.verbose)

@@ -168,9 +168,11 @@ typedef struct tcc_program_options {
   int32_t threads;          /* that recompute constants from them; 0: one */
   const tcc_allocator *allocator;
   const tcc_log_sink *log;
+  const char *device; /* "cpu", "cuda", "cuda:1"; NULL: the package's */
 } tcc_program_options;
 
-/* Maps the best code for this CPU. `options` may be NULL. */
+/* Maps the best code for this CPU, or loads it and the weights on a device.
+ * `options` may be NULL. */
 TCC_API tcc_status tcc_program_create(const tcc_package *package,
                                       const tcc_program_options *options,
                                       tcc_program **program);

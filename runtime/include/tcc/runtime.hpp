@@ -149,6 +149,7 @@ struct ProgramOptions {
   int threads = 1;
   const tcc_allocator *allocator = nullptr;
   const tcc_log_sink *log = nullptr;
+  std::string device = {}; ///< "cpu", "cuda", "cuda:1"; empty: the package's
 };
 
 class Program {
@@ -156,8 +157,11 @@ public:
   explicit Program(const Package &package, const ProgramOptions &options = {}) {
     const char *weights =
         options.weightsFile.empty() ? nullptr : options.weightsFile.c_str();
-    tcc_program_options given = {sizeof(given), weights, options.threads,
-                                 options.allocator, options.log};
+    const char *device =
+        options.device.empty() ? nullptr : options.device.c_str();
+    tcc_program_options given = {sizeof(given),   weights,
+                                 options.threads, options.allocator,
+                                 options.log,     device};
     tcc_program *created = nullptr;
     check(tcc_program_create(package.get(), &given, &created));
     handle.reset(created);

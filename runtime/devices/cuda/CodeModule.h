@@ -1,0 +1,53 @@
+//===- CodeModule.h - The kernels of a package on a device ------------*- C++
+//-*-===//
+#ifndef TCC_RUNTIME_DEVICES_CUDA_CODEMODULE_H
+#define TCC_RUNTIME_DEVICES_CUDA_CODEMODULE_H
+
+#include "runtime/devices/cuda/Driver.h"
+#include "runtime/package/Image.h"
+#include "runtime/package/Reader.h"
+
+#include <optional>
+#include <vector>
+
+namespace tcc::runtime::cuda {
+
+/// A kernel of the package that the device has.
+struct Kernel {
+  FunctionHandle function = nullptr; ///< null for a kernel of the host
+  unsigned threads = 0;
+};
+
+/// Loaded code; unloaded when destroyed, with the device's context current.
+class CodeModule {
+public:
+  CodeModule(CodeModule &&other) noexcept;
+  ~CodeModule();
+
+  /// Takes the cubin for a device of this compute capability, else PTX. The
+  /// context is current.
+  static Result<CodeModule>
+  loadCuda(const Driver &driver, const Package &package, int major, int minor);
+  /// Maps the kernels for this CPU.
+  static Result<CodeModule> loadEmulated(const Driver &driver,
+                                         const Package &package);
+
+  std::span<const Kernel> kernels() const { return functions; }
+  const format::Variant &variant() const { return *chosen; }
+
+private:
+  CodeModule(const Driver &driver, const format::Variant &variant)
+      : driver(&driver), chosen(&variant) {}
+
+  Status load(const void *image, const Package &package);
+
+  const Driver *driver;
+  const format::Variant *chosen;
+  std::optional<CodeImage> image; ///< of emulated kernels
+  ModuleHandle module = nullptr;
+  std::vector<Kernel> functions;
+};
+
+} // namespace tcc::runtime::cuda
+
+#endif // TCC_RUNTIME_DEVICES_CUDA_CODEMODULE_H

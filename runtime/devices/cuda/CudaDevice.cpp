@@ -1,0 +1,228 @@
+#include "runtime/devices/cuda/CudaDevice.h"
+
+#include "runtime/devices/cuda/CudaStream.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using namespace tcc::runtime::cuda;
+
+/// Weights are copied in pieces of as much: one is filled while the other one
+/// is on its way.
+static constexpr size_t kPieceBytes = size_t(8) << 20;
+/// The driver stages less than this by itself.
+static constexpr size_t kSmallBytes = size_t(64) << 10;
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+PinnedMemory &PinnedMemory::operator=(PinnedMemory &&other) noexcept {
+  std::swap(driver, other.driver);
+  std::swap(address, other.address);
+  std::swap(bytes, other.bytes);
+  return *this;
+}
+
+PinnedMemory::~PinnedMemory() {
+  if (address)
+    driver->memFreeHost(address);
+}
+
+Result<PinnedMemory> PinnedMemory::allocate(const Driver &driver,
+                                            size_t bytes) {
+  PinnedMemory memory;
+  void *address = nullptr;
+  Error error = driver.memHostAlloc(&address, bytes, /*flags=*/0);
+  if (Status status =
+          cuda::check(driver, error,
+                      concat("allocating ", bytes, " bytes of pinned memory"));
+      !status.ok())
+    return status;
+  memory.driver = &driver;
+  memory.address = static_cast<std::byte *>(address);
+  memory.bytes = bytes;
+  return memory;
+}
+
+static void *allocateOnDevice(void *user, size_t bytes, size_t) {
+  auto &device = *static_cast<CudaDevice *>(user);
+  Address address = 0; // a multiple of 256
+  if (!device.activate().ok() ||
+      device.driver().memAlloc(&address, bytes) != kSuccess)
+    return nullptr;
+  return reinterpret_cast<void *>(address);
+}
+
+static void releaseToDevice(void *user, void *address, size_t) {
+  auto &device = *static_cast<CudaDevice *>(user);
+  if (device.activate().ok())
+    device.driver().memFree(addressOf(address));
+}
+
+static uint64_t availableOnDevice(void *user) {
+  auto &device = *static_cast<CudaDevice *>(user);
+  size_t free = 0, total = 0;
+  if (device.activate().ok())
+    device.driver().memGetInfo(&free, &total);
+  return free;
+}
+
+Allocator CudaDevice::allocator(const Allocator &) {
+  return {this, allocateOnDevice, releaseToDevice, availableOnDevice};
+}
+
+//===----------------------------------------------------------------------===//
+// Opening
+//===----------------------------------------------------------------------===//
+
+/// Takes the device's primary context, which libraries share.
+Status CudaDevice::retain(int &major, int &minor) {
+  const Driver &call = *table;
+  int count = 0;
+  if (Status status =
+          check(call.deviceGetCount(&count), "counting CUDA devices");
+      !status.ok())
+    return status;
+  if (number >= count)
+    return makeError(Code::Device, "there is no CUDA device ", number, " of ",
+                     count);
+  if (Status status =
+          check(call.deviceGet(&device, number), "opening " + label);
+      !status.ok())
+    return status;
+  Error error = call.deviceGetAttribute(&major, kComputeMajor, device);
+  if (error == kSuccess)
+    error = call.deviceGetAttribute(&minor, kComputeMinor, device);
+  if (error == kSuccess)
+    error = call.devicePrimaryCtxRetain(&context, device);
+  if (Status status = check(error, "opening " + label); !status.ok())
+    return status;
+  return activate();
+}
+
+Status CudaDevice::createTransfers() {
+  Error error = table->streamCreate(&stream, kNonBlocking);
+  for (EventHandle &event : copied)
+    if (error == kSuccess)
+      error = table->eventCreate(&event, kNoTiming);
+  return check(error, "creating a stream");
+}
+
+Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const Driver &driver,
+                                                     const Choice &choice,
+                                                     const Package &package) {
+  std::string label =
+      concat(choice.isEmulated ? "emulated:" : "cuda:", choice.ordinal);
+  std::unique_ptr<CudaDevice> device(
+      new CudaDevice(driver, choice.ordinal, std::move(label)));
+  int major = 0, minor = 0;
+  if (Status status = device->retain(major, minor); !status.ok())
+    return status;
+  auto module = choice.isEmulated
+                    ? CodeModule::loadEmulated(driver, package)
+                    : CodeModule::loadCuda(driver, package, major, minor);
+  if (!module.ok())
+    return module.takeStatus();
+  device->module.emplace(std::move(*module));
+  if (Status status = device->createTransfers(); !status.ok())
+    return status;
+  return device;
+}
+
+CudaDevice::~CudaDevice() {
+  if (!context || !activate().ok())
+    return;
+  for (EventHandle event : copied)
+    if (event)
+      table->eventDestroy(event);
+  if (stream)
+    table->streamDestroy(stream);
+  for (PinnedMemory &piece : pieces)
+    piece = PinnedMemory();
+  module.reset();
+  table->devicePrimaryCtxRelease(device);
+}
+
+Status CudaDevice::activate() const {
+  return check(table->ctxSetCurrent(context), "using the device");
+}
+
+Result<std::unique_ptr<Stream>>
+CudaDevice::createStream(std::span<const format::Entry *const> entries,
+                         const StreamOptions &) {
+  return CudaStream::create(*this, entries);
+}
+
+//===----------------------------------------------------------------------===//
+// Transfers
+//===----------------------------------------------------------------------===//
+
+Status CudaDevice::writePieces(Address to, const std::byte *from,
+                               size_t bytes) {
+  for (PinnedMemory &piece : pieces) {
+    if (piece.data())
+      continue;
+    auto allocated = PinnedMemory::allocate(*table, kPieceBytes);
+    if (!allocated.ok())
+      return allocated.takeStatus();
+    piece = std::move(*allocated);
+  }
+  for (size_t at = 0, turn = 0; at < bytes; at += kPieceBytes, turn ^= 1) {
+    size_t count = std::min(bytes - at, kPieceBytes);
+    Error error = table->eventSynchronize(copied[turn]);
+    if (error == kSuccess) {
+      std::memcpy(pieces[turn].data(), from + at, count);
+      error =
+          table->memcpyHtoDAsync(to + at, pieces[turn].data(), count, stream);
+    }
+    if (error == kSuccess)
+      error = table->eventRecord(copied[turn], stream);
+    if (Status status = check(error, "copying to the device"); !status.ok())
+      return status;
+  }
+  return Status();
+}
+
+Status CudaDevice::write(void *to, const void *from, size_t bytes) {
+  if (bytes == 0)
+    return Status();
+  std::lock_guard lock(transfers);
+  if (Status status = activate(); !status.ok())
+    return status;
+  Status status =
+      bytes <= kSmallBytes
+          ? check(table->memcpyHtoDAsync(addressOf(to), from, bytes, stream),
+                  "copying to the device")
+          : writePieces(addressOf(to), static_cast<const std::byte *>(from),
+                        bytes);
+  if (!status.ok())
+    return status;
+  return check(table->streamSynchronize(stream), "copying to the device");
+}
+
+Status CudaDevice::read(void *to, const void *from, size_t bytes) {
+  if (bytes == 0)
+    return Status();
+  std::lock_guard lock(transfers);
+  if (Status status = activate(); !status.ok())
+    return status;
+  Error error = table->memcpyDtoHAsync(to, addressOf(from), bytes, stream);
+  if (error == kSuccess)
+    error = table->streamSynchronize(stream);
+  return check(error, "copying from the device");
+}
+
+Status CudaDevice::clear(void *at, size_t bytes) {
+  if (bytes == 0)
+    return Status();
+  std::lock_guard lock(transfers);
+  if (Status status = activate(); !status.ok())
+    return status;
+  Error error = table->memsetD8Async(addressOf(at), 0, bytes, stream);
+  if (error == kSuccess)
+    error = table->streamSynchronize(stream);
+  return check(error, "clearing memory of the device");
+}

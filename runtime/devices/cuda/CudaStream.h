@@ -1,0 +1,65 @@
+//===- CudaStream.h - Walks on a CUDA device --------------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_DEVICES_CUDA_CUDASTREAM_H
+#define TCC_RUNTIME_DEVICES_CUDA_CUDASTREAM_H
+
+#include "runtime/devices/cuda/CudaDevice.h"
+#include "runtime/devices/cuda/GraphCache.h"
+
+namespace tcc::runtime::cuda {
+
+/// Launches in order. A walk that reads nothing is captured into a graph the
+/// second time that it runs, and replayed from then on. Launches that may fault
+/// have a slot each, {flag, value}; they are read when the walk is done.
+class CudaStream final : public Stream {
+public:
+  static Result<std::unique_ptr<Stream>>
+  create(CudaDevice &device, std::span<const format::Entry *const> entries);
+  ~CudaStream() override;
+
+  Status walk(Walk &walk) override;
+  Status launch(const KernelLaunch &launch) override;
+  Status copy(void *to, const void *from, size_t bytes) override;
+  Status upload(void *to, const void *from, size_t bytes) override;
+  Status download(void *to, const void *from, size_t bytes) override;
+  Status read(void *to, const void *from, size_t bytes) override;
+  Status finish() override;
+
+private:
+  /// {flag, value}, as kernels write them.
+  struct Fault {
+    int64_t flag, value;
+  };
+
+  explicit CudaStream(CudaDevice &device)
+      : device(device), driver(device.driver()), graphs(driver) {}
+
+  Status allocate(std::span<const format::Entry *const> entries);
+  Status runWalk(Walk &walk);
+  Status capture(Walk &walk, CachedGraph &graph);
+  Status replay(Walk &walk, CachedGraph &graph);
+  Status takeSlot(const format::Launch &launch, void *&slot);
+  Status readFaults();
+  Status checkFaults();
+  Status synchronize();
+  Status clearFaults();
+
+  CudaDevice &device;
+  const Driver &driver;
+  StreamHandle stream = nullptr;
+  std::vector<void *> parameters;
+
+  Memory slots;            ///< on the device, zero but where a launch failed
+  PinnedMemory slotValues; ///< as read
+  size_t slotCount = 0;
+  std::vector<const format::Launch *> faulting; ///< of each slot taken
+  bool areSlotsRead = false; ///< the copy to the host is in the stream
+  bool isCapturing = false;
+  bool isTooLong = false; ///< the walk takes more slots than there are
+
+  PinnedMemory element; ///< that `read` copies through
+  GraphCache graphs;
+};
+
+} // namespace tcc::runtime::cuda
+
+#endif // TCC_RUNTIME_DEVICES_CUDA_CUDASTREAM_H

@@ -1,0 +1,40 @@
+#include "runtime/devices/cuda/GraphCache.h"
+
+#include <algorithm>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using namespace tcc::runtime::cuda;
+
+GraphCache::~GraphCache() {
+  for (CachedGraph &graph : graphs)
+    if (graph.exec)
+      driver.graphExecDestroy(graph.exec);
+}
+
+CachedGraph *GraphCache::find(const Walk &walk) {
+  auto found = std::ranges::find_if(graphs, [&](const CachedGraph &graph) {
+    return graph.entry == walk.entry &&
+           std::ranges::equal(graph.symbols, walk.sizes.first(walk.symbols)) &&
+           std::ranges::equal(graph.addresses, walk.addresses);
+  });
+  if (found == graphs.end())
+    return nullptr;
+  found->lastUse = ++uses;
+  return &*found;
+}
+
+void GraphCache::insert(const Walk &walk) {
+  if (graphs.size() < kMaxGraphs)
+    graphs.emplace_back();
+  CachedGraph &graph =
+      *std::ranges::min_element(graphs, {}, &CachedGraph::lastUse);
+  if (graph.exec)
+    driver.graphExecDestroy(graph.exec);
+  graph = {};
+  graph.entry = walk.entry;
+  auto symbols = walk.sizes.first(walk.symbols);
+  graph.symbols.assign(symbols.begin(), symbols.end());
+  graph.addresses.assign(walk.addresses.begin(), walk.addresses.end());
+  graph.lastUse = ++uses;
+}

@@ -1,0 +1,30 @@
+//===- OpenCuda.h - Finds the device that a name is for ---------*- C++ -*-===//
+#ifndef TCC_RUNTIME_DEVICES_CUDA_OPENCUDA_H
+#define TCC_RUNTIME_DEVICES_CUDA_OPENCUDA_H
+
+#include "runtime/devices/Device.h"
+#include "runtime/package/Reader.h"
+
+#include <optional>
+
+namespace tcc::runtime::cuda {
+
+/// A device of the machine's driver, or of the simulated one.
+struct Choice {
+  int ordinal = 0;
+  bool isEmulated = false;
+};
+
+/// Of "cuda", "cuda:1", "emulated" or "emulated:1"; nothing for other names.
+std::optional<Choice> parseChoice(std::string_view name);
+
+/// Opens the device, and the driver if need be, and loads the kernels of the
+/// package. The simulated driver is a library of its own: in the folder that
+/// the environment's TCC_PLUGINS names, beside the runtime, or where libraries
+/// are looked for.
+Result<std::unique_ptr<Device>> openDevice(const Choice &choice,
+                                           const Package &package);
+
+} // namespace tcc::runtime::cuda
+
+#endif // TCC_RUNTIME_DEVICES_CUDA_OPENCUDA_H

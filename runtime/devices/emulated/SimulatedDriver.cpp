@@ -1,0 +1,113 @@
+#include "runtime/devices/emulated/SimulatedDriver.h"
+
+#include "runtime/devices/emulated/DriverCalls.h"
+
+#include <cstring>
+
+using namespace tcc;
+using namespace tcc::emulated;
+using namespace tcc::runtime;
+using namespace tcc::runtime::cuda;
+
+static constexpr int kDeviceCount = 1 << 30;
+static constexpr int kDriverVersion = 13000;
+static constexpr int kMajor = 9;
+
+static thread_local ContextHandle current = nullptr;
+
+DriverState &emulated::getState() {
+  static DriverState state;
+  return state;
+}
+
+ContextHandle emulated::getCurrentContext() { return current; }
+
+namespace {
+
+Error getErrorString(Error error, const char **text) {
+  *text = error == kOutOfMemory    ? "out of memory"
+          : error == kInvalidValue ? "invalid value"
+                                   : getState().failure.c_str();
+  return kSuccess;
+}
+
+Error devicePrimaryCtxRetain(ContextHandle *context, DeviceHandle device) {
+  DriverState &state = getState();
+  std::lock_guard lock(state.mutex);
+  ContextObject &object = state.contexts[device];
+  Schedule::Order order = device == 0   ? Schedule::Order::forward
+                          : device == 1 ? Schedule::Order::reverse
+                                        : Schedule::Order::random;
+  object.schedule = {order, static_cast<uint64_t>(device)};
+  ++object.users;
+  *context = &object;
+  return kSuccess;
+}
+
+/// With the last context its memory goes, and what failed in it.
+Error devicePrimaryCtxRelease(DeviceHandle device) {
+  DriverState &state = getState();
+  std::lock_guard lock(state.mutex);
+  auto found = state.contexts.find(device);
+  if (found == state.contexts.end())
+    return kInvalidValue;
+  if (--found->second.users > 0)
+    return kSuccess;
+  if (current == &found->second)
+    current = nullptr;
+  state.contexts.erase(found);
+  if (state.contexts.empty()) {
+    state.simulator.memory.releaseAll();
+    state.failure.clear();
+  }
+  return kSuccess;
+}
+
+Error ctxSetCurrent(ContextHandle context) {
+  current = context;
+  return kSuccess;
+}
+
+Driver makeDriver() {
+  Driver driver = {};
+  driver.init = [](unsigned) { return kSuccess; };
+  driver.driverGetVersion = [](int *version) {
+    *version = kDriverVersion;
+    return kSuccess;
+  };
+  driver.getErrorString = getErrorString;
+  driver.deviceGetCount = [](int *count) {
+    *count = kDeviceCount;
+    return kSuccess;
+  };
+  driver.deviceGet = [](DeviceHandle *device, int ordinal) {
+    *device = ordinal;
+    return ordinal >= 0 ? kSuccess : kInvalidValue;
+  };
+  driver.deviceGetName = [](char *name, int length, DeviceHandle) {
+    std::strncpy(name, "emulated", length);
+    return kSuccess;
+  };
+  driver.deviceGetAttribute = [](int *value, int attribute, DeviceHandle) {
+    *value = attribute == kComputeMajor ? kMajor : 0;
+    return kSuccess;
+  };
+  driver.deviceTotalMem = [](size_t *bytes, DeviceHandle) {
+    *bytes = DeviceMemory::totalBytes();
+    return kSuccess;
+  };
+  driver.devicePrimaryCtxRetain = devicePrimaryCtxRetain;
+  driver.devicePrimaryCtxRelease = devicePrimaryCtxRelease;
+  driver.ctxSetCurrent = ctxSetCurrent;
+  addMemoryCalls(driver);
+  addStreamCalls(driver);
+  addModuleCalls(driver);
+  return driver;
+}
+
+} // namespace
+
+const Driver *tcc_emulated_driver() {
+  static const Driver driver = makeDriver();
+  return &driver;
+}
