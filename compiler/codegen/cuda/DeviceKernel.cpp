@@ -3,6 +3,7 @@
 #include "dialects/graph/ops/Scalar.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace tcc;
@@ -196,6 +197,11 @@ Buffer DeviceFrame::allocateShared(OpBuilder &b, Type element, int64_t count) {
 }
 
 void emitBarrier(KernelBuilder &b) { b.create<gpu::BarrierOp>(); }
+
+void emitWarpBarrier(KernelBuilder &b) {
+  Value all = b.create<LLVM::ConstantOp>(b.getI32Type(), -1);
+  b.create<NVVM::SyncWarpOp>(all);
+}
 
 static Value shuffleWord(KernelBuilder &b, Value word, int64_t mask) {
   return b

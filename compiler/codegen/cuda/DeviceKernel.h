@@ -62,6 +62,9 @@ mlir::FailureOr<codegen::KernelInfo> analyzeKernel(graph::FusedOp fused);
 /// All threads of a block must come to it.
 void emitBarrier(KernelBuilder &b);
 
+/// The same for the threads of a warp.
+void emitWarpBarrier(KernelBuilder &b);
+
 /// The value that the thread `lane ^ mask` of the warp has; all threads of the
 /// warp must come to it. Scalars of any type.
 Value emitShuffle(KernelBuilder &b, Value value, int64_t mask);

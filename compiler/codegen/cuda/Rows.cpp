@@ -121,6 +121,10 @@ private:
   }
   /// How far apart the threads of a team are.
   int64_t getStride() const { return launch.hasLanes() ? 1 : launch.across; }
+  /// Over which a team is spread.
+  int64_t getWarps() const {
+    return std::max<int64_t>(1, launch.team * getStride() / kWarp);
+  }
   /// Elements of a row's result that a thread holds.
   int64_t getRowLanes() const { return launch.hasLanes() ? 1 : launch.lanes; }
   void when(Value condition, function_ref<void()> then) {
@@ -320,8 +324,8 @@ void RowEmitter::combineWarp(Ops ops, Partials &partials) {
 
 /// Through shared memory, which no stage uses again.
 void RowEmitter::combineWarps(Ops ops, Partials &partials) {
-  int64_t stride = getStride(), warps = launch.team * stride / kWarp;
-  if (warps <= 1)
+  int64_t stride = getStride(), warps = getWarps();
+  if (warps == 1)
     return;
   int64_t lanes = getRowLanes();
   SmallVector<Buffer> values, indices;
@@ -407,6 +411,10 @@ void RowEmitter::emitRow() {
         ops.push_back(reduction.op);
     emitStage(ops);
   }
+  // Threads without a vector of their own have read one of another's, which
+  // may be overwritten in its place. More warps have met at a barrier.
+  if (getWarps() == 1 && frame.region->hasAttr(codegen::kInPlaceAttr))
+    emitWarpBarrier(b);
   emitStores();
 }
 
