@@ -30,6 +30,8 @@ static KindEmitter findKindEmitter(KernelKind kind) {
     return {planRows, emitRows};
   case KernelKind::contraction:
     return {planContraction, emitContraction};
+  case KernelKind::irregular:
+    return {planIrregular, emitIrregular};
   case KernelKind::scan:
     return {planScan, emitScan};
   case KernelKind::window:

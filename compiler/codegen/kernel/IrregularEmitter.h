@@ -12,11 +12,20 @@ void forElements(mlir::OpBuilder &b, KernelFrame &frame,
                  llvm::ArrayRef<mlir::AffineExpr> extents,
                  llvm::SmallVector<Value> at, ElementBody body);
 
+/// What an update makes of the element `old`, before rounding.
+Value emitUpdate(mlir::OpBuilder &b, mlir::Location loc,
+                 graph::ScatterOpInterface op, Value old, Value update);
+
 mlir::FailureOr<TaskPlan>
 planScatter(graph::FusedOp region, graph::ScatterOpInterface op,
             llvm::ArrayRef<graph::SymbolAttr> symbols);
 void emitScatter(mlir::OpBuilder &b, KernelFrame &frame,
                  graph::ScatterOpInterface op);
+
+/// Whether x comes before y: NaN counts as the largest, and equal elements do
+/// not.
+Value emitIsBetter(mlir::OpBuilder &b, mlir::Location loc, graph::TopKOp op,
+                   Value x, Value y);
 
 mlir::FailureOr<TaskPlan> planTopK(graph::TopKOp op,
                                    llvm::ArrayRef<graph::SymbolAttr> symbols);

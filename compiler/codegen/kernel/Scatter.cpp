@@ -32,10 +32,12 @@ FailureOr<TaskPlan> planScatter(FusedOp region, ScatterOpInterface op,
   return plan;
 }
 
-static Value emitUpdate(const ScalarEmitter &e, ScatterKind kind, Value old,
-                        Value update, bool isUnsigned) {
+Value emitUpdate(OpBuilder &b, Location loc, ScatterOpInterface op, Value old,
+                 Value update) {
+  ScalarEmitter e(b, loc);
   bool isFloat = isa<FloatType>(old.getType());
-  switch (kind) {
+  bool isUnsigned = isUnsignedElement(op->getOperand(0));
+  switch (op.getKind()) {
   case ScatterKind::none:
     return update;
   case ScatterKind::add:
@@ -94,8 +96,7 @@ void ScatterEmitter::emitUpdates(OpBuilder &b) {
         frame.elements.position(b, loc, op->getResult(0),
                                 op.emitDestination(b, loc, at, frame.elements));
     Value old = target.load(b, loc, position);
-    Value combined = emitUpdate(ScalarEmitter(b, loc), op.getKind(), old,
-                                update, isUnsignedElement(x));
+    Value combined = emitUpdate(b, loc, op, old, update);
     target.store(b, loc, emitRounding(b, loc, combined, elementType), position);
   };
   forElements(b, frame, getExtents(updates), {}, emitOne);

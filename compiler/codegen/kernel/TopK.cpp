@@ -35,6 +35,24 @@ FailureOr<TaskPlan> planTopK(TopKOp op, ArrayRef<SymbolAttr> symbols) {
                   2 * getIndexOffset(op)};
 }
 
+Value emitIsBetter(OpBuilder &b, Location loc, TopKOp op, Value x, Value y) {
+  ScalarEmitter e(b, loc);
+  if (op.getSmallest())
+    std::swap(x, y);
+  if (!isa<FloatType>(x.getType()))
+    return e.compare(isUnsignedElement(op.getX()) ? arith::CmpIPredicate::ugt
+                                                  : arith::CmpIPredicate::sgt,
+                     x, y);
+  auto compare = [&](arith::CmpFPredicate predicate, Value l, Value r) {
+    return e.emit<arith::CmpFOp>(predicate, l, r);
+  };
+  Value isLarger = compare(arith::CmpFPredicate::OGT, x, y);
+  Value isOnlyNan =
+      e.emit<arith::AndIOp>(compare(arith::CmpFPredicate::UNO, x, x),
+                            compare(arith::CmpFPredicate::ORD, y, y));
+  return e.emit<arith::OrIOp>(isLarger, isOnlyNan);
+}
+
 namespace {
 
 class TopKEmitter {
@@ -45,7 +63,6 @@ public:
 private:
   using Body = llvm::function_ref<void(OpBuilder &)>;
   void emitIf(OpBuilder &b, Value condition, Body body);
-  Value isBetter(OpBuilder &b, Value x, Value y);
   Value emitInsertion(OpBuilder &b, Value x, Value index, Value count);
   Value findPlace(OpBuilder &b, Value x, Value count);
   void emitResults(OpBuilder &b, ValueRange row);
@@ -73,26 +90,6 @@ void TopKEmitter::emitIf(OpBuilder &b, Value condition, Body body) {
   body(inner);
 }
 
-/// NaN counts as the largest. Equal elements are not better: the first stays
-/// before.
-Value TopKEmitter::isBetter(OpBuilder &b, Value x, Value y) {
-  ScalarEmitter e(b, loc);
-  if (op.getSmallest())
-    std::swap(x, y);
-  if (!isa<FloatType>(x.getType()))
-    return e.compare(isUnsignedElement(op.getX()) ? arith::CmpIPredicate::ugt
-                                                  : arith::CmpIPredicate::sgt,
-                     x, y);
-  auto compare = [&](arith::CmpFPredicate predicate, Value l, Value r) {
-    return e.emit<arith::CmpFOp>(predicate, l, r);
-  };
-  Value isLarger = compare(arith::CmpFPredicate::OGT, x, y);
-  Value isOnlyNan =
-      e.emit<arith::AndIOp>(compare(arith::CmpFPredicate::UNO, x, x),
-                            compare(arith::CmpFPredicate::ORD, y, y));
-  return e.emit<arith::OrIOp>(isLarger, isOnlyNan);
-}
-
 /// Walks from the end of the sorted elements to the place of x, moving those
 /// that x is better than.
 Value TopKEmitter::findPlace(OpBuilder &b, Value x, Value start) {
@@ -104,7 +101,7 @@ Value TopKEmitter::findPlace(OpBuilder &b, Value x, Value start) {
       b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, place, zero);
   Value previous = b.create<arith::SelectOp>(loc, isFirst, zero,
                                              emitSub(b, loc, place, one));
-  Value moves = isBetter(b, x, values.load(b, loc, previous));
+  Value moves = emitIsBetter(b, loc, op, x, values.load(b, loc, previous));
   Value isInside =
       b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, place, zero);
   b.create<scf::ConditionOp>(loc, b.create<arith::AndIOp>(loc, isInside, moves),
@@ -128,7 +125,7 @@ Value TopKEmitter::emitInsertion(OpBuilder &b, Value x, Value index,
   Value worst = values.load(b, loc, last);
   Value isWanted = e.emit<arith::OrIOp>(
       e.emit<arith::XOrIOp>(isFull, e.constant(b.getI1Type(), 1)),
-      isBetter(b, x, worst));
+      emitIsBetter(b, loc, op, x, worst));
   emitIf(b, isWanted, [&](OpBuilder &b) {
     Value place = findPlace(b, x, emitMin(b, loc, count, last));
     values.store(b, loc, x, place);

@@ -168,6 +168,11 @@ def ScatterOpInterface : OpInterface<"ScatterOpInterface"> {
     InterfaceMethod<"How an update changes an element.",
       "::tcc::graph::ScatterKind", "getKind">,
     InterfaceMethod<
+      [{The axes of the result, adjacent ones, that operand 1 gives the indices
+        of. In their place operand 2 has any axes; its others are the result's,
+        or begin as those do.}],
+      "::llvm::SmallVector<int64_t>", "getScatteredAxes">,
+    InterfaceMethod<
       "Emits the indices of the element that the update at `at` changes.",
       "::llvm::SmallVector<::mlir::Value>", "emitDestination",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,

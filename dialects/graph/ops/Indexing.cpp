@@ -265,6 +265,10 @@ Extents ScatterElementsOp::getNonNegativeSizes() {
   return conditions;
 }
 
+SmallVector<int64_t> ScatterElementsOp::getScatteredAxes() {
+  return {int64_t(getAxis())};
+}
+
 SmallVector<Value> ScatterElementsOp::emitDestination(OpBuilder &builder,
                                                       Location loc,
                                                       ValueRange at,
@@ -304,6 +308,10 @@ KernelKind ScatterNdOp::getKernelKind() { return KernelKind::irregular; }
 Extents ScatterNdOp::getNonNegativeSizes() {
   return getTupleConditions(getX(), 0, *getTupleSize(getIndices()),
                             getUpdates());
+}
+
+SmallVector<int64_t> ScatterNdOp::getScatteredAxes() {
+  return llvm::to_vector(llvm::seq<int64_t>(*getTupleSize(getIndices())));
 }
 
 SmallVector<Value> ScatterNdOp::emitDestination(OpBuilder &builder,
