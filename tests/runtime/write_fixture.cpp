@@ -4,6 +4,7 @@
 //   add_one  y = x + 1 over batch (1..8) x 4 floats, with a weight 'w'
 //   gather   y = t[i]: indices that may be bad
 //   line     fits y = w x
+//   device_KIND, for the emulated device
 
 #include "tests/runtime/train/LineProgram.h"
 
@@ -49,11 +50,16 @@ static std::optional<ProgramBuilder> build(const std::string &kind) {
 }
 
 int main(int argc, char **argv) {
-  auto builder = build(argc == 3 ? argv[1] : "");
+  std::string kind = argc == 3 ? argv[1] : "";
+  bool isForDevice = kind.starts_with("device_");
+  auto builder = build(isForDevice ? kind.substr(7) : kind);
   if (!builder) {
-    std::fprintf(stderr, "usage: write_fixture add_one|gather|line FILE\n");
+    std::fprintf(stderr,
+                 "usage: write_fixture [device_](add_one|gather|line) FILE\n");
     return 2;
   }
+  if (isForDevice)
+    builder->compileForDevice();
   builder->write(argv[2]);
   return testing::Test::HasFailure();
 }

@@ -1,4 +1,5 @@
 #include "runtime/base/CpuFeatures.h"
+#include "runtime/devices/cuda/OpenCuda.h"
 #include "runtime/package/Format.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Session.h"
@@ -22,6 +23,55 @@ static std::string cpuModel() {
   return "unknown";
 }
 
+/// The driver and its devices, or why there is none.
+static ordered_json describeCuda() {
+  auto driver = cuda::findDriver();
+  if (!driver.ok())
+    return {{"problem", driver.takeStatus().message()}};
+  auto devices = cuda::listDevices(**driver);
+  if (!devices.ok())
+    return {{"problem", devices.takeStatus().message()}};
+  int version = 0;
+  (*driver)->driverGetVersion(&version);
+  ordered_json rows = ordered_json::array();
+  for (const cuda::DeviceDescription &device : *devices)
+    rows.push_back({{"name", device.name},
+                    {"arch", concat("sm_", device.major, device.minor)},
+                    {"memory_bytes", device.bytes}});
+  return {{"driver", concat(version / 1000, ".", version % 1000 / 10)},
+          {"devices", std::move(rows)}};
+}
+
+/// As `--device` names them.
+static ordered_json listDevices(const ordered_json &found) {
+  ordered_json names = {"cpu"};
+  for (size_t i = 0; found.contains("devices") && i < found["devices"].size();
+       ++i)
+    names.push_back(concat("cuda:", i));
+  if (cuda::findEmulatedDriver().ok())
+    names.push_back("emulated");
+  return names;
+}
+
+static void printCuda(const ordered_json &cuda) {
+  if (cuda.contains("problem")) {
+    std::cout << "cuda: " << cuda["problem"].get<std::string>() << '\n';
+    return;
+  }
+  std::cout << "cuda: driver " << cuda["driver"].get<std::string>() << '\n';
+  for (const ordered_json &device : cuda["devices"])
+    std::cout << "  " << device["name"].get<std::string>() << ", "
+              << device["arch"].get<std::string>() << ", "
+              << device["memory_bytes"].get<uint64_t>() / (1 << 20) << " MiB\n";
+}
+
+static void printWords(const char *what, const ordered_json &words) {
+  std::cout << what << ':';
+  for (const ordered_json &word : words)
+    std::cout << ' ' << word.get<std::string>();
+  std::cout << '\n';
+}
+
 int tools::doctorCommand(bool json) {
   ordered_json features = ordered_json::array();
   visitCpuFeatures(
@@ -39,8 +89,9 @@ int tools::doctorCommand(bool json) {
       {"level", concat("x86-64-v", getArchitectureLevel())},
       {"threads", defaultThreadCount()},
       {"memory_bytes", memory},
-      {"devices", {"cpu"}},
+      {"cuda", describeCuda()},
       {"features", std::move(features)}};
+  document["devices"] = listDevices(document["cuda"]);
   if (json) {
     printJson(document);
     return 0;
@@ -50,10 +101,9 @@ int tools::doctorCommand(bool json) {
             << "cpu: " << cpuModel() << ", x86-64-v" << getArchitectureLevel()
             << '\n'
             << "threads: " << defaultThreadCount() << '\n'
-            << "memory: " << memory / (1 << 20) << " MiB\n"
-            << "devices: cpu\nfeatures:";
-  for (const ordered_json &feature : document["features"])
-    std::cout << ' ' << feature.get<std::string>();
-  std::cout << '\n';
+            << "memory: " << memory / (1 << 20) << " MiB\n";
+  printCuda(document["cuda"]);
+  printWords("devices", document["devices"]);
+  printWords("features", document["features"]);
   return 0;
 }

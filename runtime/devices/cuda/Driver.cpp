@@ -102,6 +102,31 @@ Result<const Driver *> cuda::findDriver() {
   return &driver;
 }
 
+Result<std::vector<DeviceDescription>> cuda::listDevices(const Driver &driver) {
+  int count = 0;
+  Error error = driver.deviceGetCount(&count);
+  std::vector<DeviceDescription> devices;
+  for (int i = 0; error == kSuccess && i < count; ++i) {
+    DeviceDescription &added = devices.emplace_back();
+    DeviceHandle device = 0;
+    char name[256] = "";
+    error = driver.deviceGet(&device, i);
+    if (error == kSuccess)
+      error = driver.deviceGetName(name, sizeof(name) - 1, device);
+    if (error == kSuccess)
+      error = driver.deviceGetAttribute(&added.major, kComputeMajor, device);
+    if (error == kSuccess)
+      error = driver.deviceGetAttribute(&added.minor, kComputeMinor, device);
+    if (error == kSuccess)
+      error = driver.deviceTotalMem(&added.bytes, device);
+    added.name = name;
+  }
+  if (Status status = check(driver, error, "listing CUDA devices");
+      !status.ok())
+    return status;
+  return devices;
+}
+
 Status cuda::check(const Driver &driver, Error error, std::string_view doing) {
   if (error == kSuccess)
     return Status();

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace tcc::runtime::cuda {
 
@@ -97,6 +98,14 @@ struct Driver {
 /// The driver of this machine, ready to use; opened once and kept. An error
 /// (Code::Device) says in one line what is missing.
 Result<const Driver *> findDriver();
+
+/// What a device is, as a tool prints it.
+struct DeviceDescription {
+  std::string name;
+  int major = 0, minor = 0; ///< of its compute capability
+  size_t bytes = 0;         ///< of its memory
+};
+Result<std::vector<DeviceDescription>> listDevices(const Driver &driver);
 
 /// Success, or an error of a call of the driver that says what was `doing`.
 Status check(const Driver &driver, Error error, std::string_view doing);

@@ -42,7 +42,7 @@ static std::string ownFolder() {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-static Result<const Driver *> findEmulatedDriver() {
+Result<const Driver *> cuda::findEmulatedDriver() {
   const char *given = std::getenv("TCC_PLUGINS");
   void *library = nullptr;
   if (given)

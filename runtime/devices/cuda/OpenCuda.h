@@ -3,6 +3,7 @@
 #define TCC_RUNTIME_DEVICES_CUDA_OPENCUDA_H
 
 #include "runtime/devices/Device.h"
+#include "runtime/devices/cuda/Driver.h"
 #include "runtime/package/Reader.h"
 
 #include <optional>
@@ -18,10 +19,13 @@ struct Choice {
 /// Of "cuda", "cuda:1", "emulated" or "emulated:1"; nothing for other names.
 std::optional<Choice> parseChoice(std::string_view name);
 
+/// The simulated driver, a library of its own: in the folder that the
+/// environment's TCC_PLUGINS names, beside the runtime, or where libraries are
+/// looked for.
+Result<const Driver *> findEmulatedDriver();
+
 /// Opens the device, and the driver if need be, and loads the kernels of the
-/// package. The simulated driver is a library of its own: in the folder that
-/// the environment's TCC_PLUGINS names, beside the runtime, or where libraries
-/// are looked for.
+/// package.
 Result<std::unique_ptr<Device>> openDevice(const Choice &choice,
                                            const Package &package);
 

@@ -216,15 +216,38 @@ def test_other_commands(suite):
     suite.expect(2, "find", suite.package, says="unexpected 'find'")
 
 
+def test_devices(suite):
+    package = suite.path("device_add_one.tcc")
+    x, out = suite.path("device/x.npy"), suite.path("device/out")
+    write_npy(x, "f", range(8), (2, 4))
+    done = suite.expect(8, "run", package, "--input", f"x={x}")
+    suite.tally.check("one line", done.err.count("\n") == 1, done.err)
+    suite.expect(0, "run", package, "--input", f"x={x}", "--device", "emulated",
+                 "--output-dir", out)  # fmt: skip
+    values = read_floats(f"{out}/output_0.npy")
+    suite.tally.check("device values", values == list(range(1, 9)), str(values))
+    suite.expect(0, "bench", package, "--dim", "batch=2", "--device", "emulated",
+                 "--iterations", "5", "--profile")  # fmt: skip
+    suite.expect(8, "run", package, "--device", "cpu", says="for CUDA, not")
+    suite.expect(8, "run", suite.package, "--device", "emulated", says="for the cpu, not")
+    row = json.loads(suite.expect(0, "info", package, "--json").out)
+    suite.tally.check("info device", row["entries"][0]["space"] == "device")
+    row = json.loads(suite.expect(0, "doctor", "--json").out)
+    suite.tally.check("doctor devices", {"cpu", "emulated"} <= set(row["devices"]))
+    linked = subprocess.run(["ldd", f"{harness.BIN}/tcc-run"], capture_output=True, text=True)
+    suite.tally.check("nothing linked", "cuda" not in linked.stdout, linked.stdout)
+
+
 def main(fixtures):
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
-        for kind in ("add_one", "gather"):
+        for kind in ("add_one", "gather", "device_add_one"):
             subprocess.run([f"{fixtures}/tcc_write_fixture", kind,
                             f"{folder}/{kind}.tcc"], check=True)  # fmt: skip
         suite = Suite(tally, folder)
         for test in (test_run, test_archives, test_comparison, test_random_inputs, test_usage,
-                     test_symbols, test_bad_index, test_full_disk, test_other_commands):  # fmt: skip
+                     test_symbols, test_bad_index, test_full_disk, test_other_commands,
+                     test_devices):  # fmt: skip
             test(suite)
     tally.close()
 

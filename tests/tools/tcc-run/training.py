@@ -1,4 +1,5 @@
-"""tcc-run's train and eval, on a hand-made package that fits a line.
+"""tcc-run's train and eval, on a hand-made package that fits a line, on the
+CPU and the emulated device.
 
   training.py FOLDER_OF_WRITE_FIXTURE
 """
@@ -49,10 +50,11 @@ def read_lines(path):
 
 
 class Suite:
-    def __init__(self, tally, folder):
+    def __init__(self, tally, folder, device):
         self.tally = tally
         self.folder = folder
         self.package = f"{folder}/line.tcc"
+        self.device = device
         x = [0.25 * (i + 1) * (-1) ** i for i in range(SAMPLES)]
         write_npz(self.path("data.npz"), {"x": x, "y": [3 * v for v in x]})
         self.data = f"npz:{folder}/data.npz"
@@ -63,7 +65,8 @@ class Suite:
     def expect(self, code, *arguments, says="", lines=1):
         """One run of the tool with this exit code and text on stderr."""
         command, *rest = arguments
-        done = harness.run_tool("tcc-run", command, self.package, "--threads", 1, *rest)
+        done = harness.run_tool("tcc-run", command, self.package, "--threads", 1,
+                                "--device", self.device, *rest)  # fmt: skip
         ok = done.code == code and says in done.err and done.err.count("\n") <= lines
         self.tally.check(" ".join(map(str, arguments)), ok, f"{done.code}: {done.err}")
         return done
@@ -180,19 +183,20 @@ def test_damage(suite):
             file.write(data)
         done = harness.run_tool("tcc-run", "train", suite.package, "--data", suite.data,
                                 "--steps", 9, "--checkpoint-dir", folder, "--resume",
-                                "--threads", 1)  # fmt: skip
+                                "--threads", 1, "--device", suite.device)  # fmt: skip
         suite.tally.check(f"damage {number}", done.code in (0, 2, 3, 5), done.err)
 
 
 def main(fixtures):
     tally = harness.Tally()
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([f"{fixtures}/tcc_write_fixture", "line", f"{folder}/line.tcc"],
-                       check=True)  # fmt: skip
-        suite = Suite(tally, folder)
-        for test in (test_training, test_running, test_order, test_resuming, test_problems,
-                     test_faults, test_damage):  # fmt: skip
-            test(suite)
+    for device, kind in (("cpu", "line"), ("emulated", "device_line")):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([f"{fixtures}/tcc_write_fixture", kind, f"{folder}/line.tcc"],
+                           check=True)  # fmt: skip
+            suite = Suite(tally, folder, device)
+            for test in (test_training, test_running, test_order, test_resuming,
+                         test_problems, test_faults, test_damage):  # fmt: skip
+                test(suite)
     tally.close()
 
 
