@@ -14,7 +14,7 @@ namespace tcc::cuda {
 
 namespace {
 
-/// A loop structure; null where a kind has no kernel yet.
+/// A loop structure.
 struct KindEmitter {
   PlanFunction plan;
   EmitFunction emit;
@@ -22,12 +22,14 @@ struct KindEmitter {
 
 } // namespace
 
-static KindEmitter findKindEmitter(KernelKind kind) {
+static KindEmitter getKindEmitter(KernelKind kind) {
   switch (kind) {
   case KernelKind::pointwise:
     return {planPointwise, emitPointwise};
   case KernelKind::row:
     return {planRows, emitRows};
+  case KernelKind::attention:
+    return {planAttention, emitAttention};
   case KernelKind::contraction:
     return {planContraction, emitContraction};
   case KernelKind::irregular:
@@ -36,29 +38,17 @@ static KindEmitter findKindEmitter(KernelKind kind) {
     return {planScan, emitScan};
   case KernelKind::window:
     return {planWindow, emitWindow};
-  default:
-    return {};
   }
-}
-
-static FailureOr<KindEmitter> getKindEmitter(FusedOp fused) {
-  KindEmitter emitter = findKindEmitter(fused.getKind());
-  if (!emitter.plan)
-    return fused.emitOpError("kernel kind ")
-           << stringifyKernelKind(fused.getKind())
-           << " is not supported on cuda";
-  return emitter;
+  llvm_unreachable("covered switch");
 }
 
 FailureOr<codegen::KernelInfo> analyzeKernel(FusedOp fused) {
-  FailureOr<KindEmitter> emitter = getKindEmitter(fused);
-  if (failed(emitter))
-    return failure();
+  KindEmitter emitter = getKindEmitter(fused.getKind());
   FailureOr<OwningOpRef<FusedOp>> region = codegen::simplifyRegion(fused);
   if (failed(region))
     return failure();
   FailureOr<LaunchPlan> plan =
-      emitter->plan(region->get(), codegen::getModuleSymbols(fused));
+      emitter.plan(region->get(), codegen::getModuleSymbols(fused));
   if (failed(plan))
     return failure();
   codegen::KernelInfo info = codegen::describeKernel(fused, region->get());
@@ -149,14 +139,12 @@ static LogicalResult emitBody(gpu::GPUFuncOp function, FusedOp fused,
 }
 
 FailureOr<OwningOpRef<ModuleOp>> emitKernel(FusedOp fused, StringRef name) {
-  FailureOr<KindEmitter> emitter = getKindEmitter(fused);
-  if (failed(emitter))
-    return failure();
+  KindEmitter emitter = getKindEmitter(fused.getKind());
   FailureOr<OwningOpRef<FusedOp>> region = codegen::simplifyRegion(fused);
   if (failed(region))
     return failure();
   FailureOr<LaunchPlan> plan =
-      emitter->plan(region->get(), codegen::getModuleSymbols(fused));
+      emitter.plan(region->get(), codegen::getModuleSymbols(fused));
   if (failed(plan))
     return failure();
   codegen::KernelInfo info = codegen::describeKernel(fused, region->get());
@@ -164,7 +152,7 @@ FailureOr<OwningOpRef<ModuleOp>> emitKernel(FusedOp fused, StringRef name) {
   gpu::GPUFuncOp function = createFunction(
       *module, name, getArguments(region->get(), info), plan->threads);
   describeBuffers(function, fused);
-  if (failed(emitBody(function, fused, region->get(), emitter->emit)))
+  if (failed(emitBody(function, fused, region->get(), emitter.emit)))
     return failure();
   return module;
 }

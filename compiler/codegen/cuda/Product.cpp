@@ -1,7 +1,6 @@
 #include "compiler/codegen/cuda/Product.h"
+#include "compiler/codegen/cuda/SharedTile.h"
 #include "compiler/codegen/kernel/MatrixKernel.h"
-
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -47,6 +46,25 @@ bool isAdjacent(Value tensor, int64_t axis) {
   return axis + 1 == int64_t(getExtents(tensor).size());
 }
 
+void storeSums(KernelBuilder &b, DeviceFrame &frame, ValueRange sums,
+               Value first, AffineExpr extent, ColumnIndices at) {
+  auto results = llvm::to_vector(llvm::seq<unsigned>(frame.results.size()));
+  auto getLane = [&](int64_t lane) { return at(b.add(first, b.index(lane))); };
+  auto storeLanes = [&](int64_t from, int64_t count) {
+    for (int64_t lane = from; lane < from + count; ++lane)
+      codegen::defineSum(b, frame, sums[lane], getLane(lane));
+    storeResults(b, frame, results, count,
+                 [&](int64_t lane) { return getLane(from + lane); });
+  };
+  int64_t count = sums.size();
+  Value end = frame.size(b, extent);
+  if (extent.isMultipleOf(count))
+    return b.when(b.less(first, end), [&] { storeLanes(0, count); });
+  for (int64_t lane = 0; lane < count; ++lane)
+    b.when(b.less(b.add(first, b.index(lane)), end),
+           [&] { storeLanes(lane, 1); });
+}
+
 namespace {
 
 /// The elements of one operand that a tile needs for `depth` steps.
@@ -57,10 +75,7 @@ struct Stage {
   int64_t offset;       // in shared memory, after others
   Value firstLane;      // of the tile
 
-  /// Lanes of a step lie next to each other. A few more, so that the steps of
-  /// one lane lie in different banks.
-  int64_t getPitch() const { return lanes + 4; }
-  int64_t getSize() const { return depth * getPitch(); }
+  int64_t getSize() const { return SharedTile::getSize(lanes, depth); }
 };
 
 class ProductEmitter {
@@ -86,16 +101,13 @@ private:
   void findTile();
   Values emitSums();
   Values fetch(Value first);
-  Value fetchElement(const Stage &stage, Value place, Value first);
-  std::pair<Value, Value> splitPlace(const Stage &stage, Value place);
+  Value fetchElement(const Stage &stage, Value number, Value first);
+  SharedTile getTile(const Stage &stage, Value half);
   void stage(ValueRange elements, Value half);
   void stageOperand(const Stage &stage, ValueRange elements, Value half);
   Values multiply(Value half, Values sums);
-  Values readLanes(const Stage &stage, Value half, Value step, Value first,
-                   int64_t count);
   Values addSplits(ValueRange sums);
   void store(ValueRange sums);
-  void storeRow(Value i, Value j, ValueRange sums);
 };
 
 } // namespace
@@ -132,25 +144,19 @@ void ProductEmitter::findTile() {
 
 // --- Staging
 
-/// The lane and step of a place among the elements of a stage, so that
-/// neighbouring threads read adjacent elements: eight steps of four lanes, a
-/// warp's, lie in 32 banks.
-std::pair<Value, Value> ProductEmitter::splitPlace(const Stage &stage,
-                                                   Value place) {
-  Value lanes = b.index(stage.lanes);
-  if (!stage.operand.kIsAdjacent)
-    return {b.rem(place, lanes), b.div(place, lanes)};
-  constexpr int64_t kSteps = 8;
-  Value steps = b.index(kSteps), group = b.div(place, steps);
-  Value step = b.add(b.mul(b.div(group, lanes), steps), b.rem(place, steps));
-  return {b.rem(group, lanes), step};
+/// The elements of an operand in one half of the shared memory.
+SharedTile ProductEmitter::getTile(const Stage &stage, Value half) {
+  Value start =
+      b.add(b.mul(half, b.index(getStagedSize())), b.index(stage.offset));
+  return {shared, start, stage.lanes, stage.depth};
 }
 
 /// Reads nothing outside of the operands: zeros follow k, and the last lane is
 /// repeated.
-Value ProductEmitter::fetchElement(const Stage &stage, Value place,
+Value ProductEmitter::fetchElement(const Stage &stage, Value number,
                                    Value first) {
-  auto [lane, step] = splitPlace(stage, place);
+  auto [lane, step] = SharedTile{{}, {}, stage.lanes, stage.depth}.split(
+      b, number, stage.operand.kIsAdjacent);
   lane = b.add(stage.firstLane, lane);
   if (!stage.extent.isMultipleOf(stage.lanes))
     lane = b.min(lane, b.sub(size(stage.extent), b.index(1)));
@@ -176,13 +182,10 @@ SmallVector<Value> ProductEmitter::fetch(Value first) {
 
 void ProductEmitter::stageOperand(const Stage &stage, ValueRange elements,
                                   Value half) {
-  Value start =
-      b.add(b.mul(half, b.index(getStagedSize())), b.index(stage.offset));
+  SharedTile to = getTile(stage, half);
   for (auto [i, element] : llvm::enumerate(elements)) {
-    Value place = b.add(frame.thread, b.index(i * tile.getThreads()));
-    auto [lane, step] = splitPlace(stage, place);
-    Value at = b.add(b.mul(step, b.index(stage.getPitch())), lane);
-    shared.store(b, frame.loc, element, b.add(start, at));
+    Value number = b.add(frame.thread, b.index(i * tile.getThreads()));
+    to.store(b, element, to.split(b, number, stage.operand.kIsAdjacent));
   }
 }
 
@@ -194,30 +197,16 @@ void ProductEmitter::stage(ValueRange elements, Value half) {
 
 // --- Sums
 
-SmallVector<Value> ProductEmitter::readLanes(const Stage &stage, Value half,
-                                             Value step, Value first,
-                                             int64_t count) {
-  Value at =
-      b.add(b.mul(half, b.index(getStagedSize())), b.index(stage.offset));
-  at = b.add(b.add(at, b.mul(step, b.index(stage.getPitch()))), first);
-  Value vector = shared.loadVector(b, frame.loc, at, count);
-  Values lanes;
-  for (int64_t i = 0; i < count; ++i)
-    lanes.push_back(b.create<vector::ExtractOp>(vector, i));
-  return lanes;
-}
-
 /// Adds this thread's steps of the tile, one after the other.
 SmallVector<Value> ProductEmitter::multiply(Value half, Values sums) {
   int64_t steps = tile.depth / tile.splits;
   Value first = b.mul(split, b.index(steps));
+  SharedTile left = getTile(lhs, half), right = getTile(rhs, half);
   for (int64_t i = 0; i < steps; ++i) {
     Value step = b.add(first, b.index(i));
-    Values x = readLanes(lhs, half, step, row, tile.threadRows);
-    Values y = readLanes(rhs, half, step, column, tile.threadColumns);
-    for (auto [place, sum] : llvm::enumerate(sums))
-      sum = b.multiplyAdd(x[place / tile.threadColumns],
-                          y[place % tile.threadColumns], sum);
+    Values x = left.read(b, {row, step}, tile.threadRows);
+    Values y = right.read(b, {column, step}, tile.threadColumns);
+    addProducts(b, x, y, sums);
   }
   return sums;
 }
@@ -289,33 +278,15 @@ SmallVector<Value> ProductEmitter::addSplits(ValueRange sums) {
   return totals;
 }
 
-/// Neighbours in a row of the result.
-void ProductEmitter::storeRow(Value i, Value j, ValueRange sums) {
-  auto results = llvm::to_vector(llvm::seq<unsigned>(frame.results.size()));
-  auto storeLanes = [&](int64_t first, int64_t count) {
-    auto at = [&](int64_t lane) {
-      return product.indices(b, batch, i, b.add(j, b.index(first + lane)));
-    };
-    for (int64_t lane = 0; lane < count; ++lane)
-      codegen::defineSum(b, frame, sums[first + lane], at(lane));
-    storeResults(b, frame, results, count, at);
-  };
-  int64_t count = sums.size();
-  Value columns = size(shape.n);
-  if (shape.n.isMultipleOf(count))
-    return b.when(b.less(j, columns), [&] { storeLanes(0, count); });
-  for (int64_t lane = 0; lane < count; ++lane)
-    b.when(b.less(b.add(j, b.index(lane)), columns),
-           [&] { storeLanes(lane, 1); });
-}
-
 void ProductEmitter::store(ValueRange sums) {
   Value j = b.add(rhs.firstLane, column);
   int64_t columns = std::min<int64_t>(tile.threadColumns, sums.size());
   for (int64_t r = 0; r * columns < int64_t(sums.size()); ++r) {
     Value i = b.add(b.add(lhs.firstLane, row), b.index(r));
-    b.when(b.less(i, size(shape.m)),
-           [&] { storeRow(i, j, sums.slice(r * columns, columns)); });
+    b.when(b.less(i, size(shape.m)), [&] {
+      storeSums(b, frame, sums.slice(r * columns, columns), j, shape.n,
+                [&](Value j) { return product.indices(b, batch, i, j); });
+    });
   }
 }
 

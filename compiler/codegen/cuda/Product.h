@@ -60,6 +60,14 @@ struct Product {
 /// Emits the tile of the block; sums pass through the region to its results.
 void emitProduct(KernelBuilder &b, DeviceFrame &frame, const Product &product);
 
+/// Passes neighbouring sums, from column `first` on, through the region to its
+/// results, but for columns outside of `extent`; `first` is a multiple of their
+/// number. `at` gives the indices of a column in the result of the kernel's op.
+using ColumnIndices =
+    llvm::function_ref<llvm::SmallVector<Value>(Value column)>;
+void storeSums(KernelBuilder &b, DeviceFrame &frame, ValueRange sums,
+               Value first, mlir::AffineExpr extent, ColumnIndices at);
+
 /// True if neighbours along `axis` of `tensor` are adjacent in memory, as far
 /// as one can tell.
 bool isAdjacent(Value tensor, int64_t axis);

@@ -1,0 +1,335 @@
+//===- Attention.cpp - softmax(query key^T * scale + mask) value ----------===//
+//
+// A block has some queries of one batch and goes through the keys some at a
+// time: their scores become weights, relative to the largest score so far, that
+// the values are summed with. Sums that a larger score makes too large are
+// scaled when it comes. A thread has some rows of scores, shared with the 15
+// next to it, and the same rows of the result.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cuda/Product.h"
+#include "compiler/codegen/cuda/SharedTile.h"
+#include "compiler/codegen/kernel/MatrixKernel.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::cuda {
+
+namespace {
+
+/// Threads of a block: so many rows of so many.
+constexpr int64_t kSide = 16;
+constexpr int64_t kThreads = kSide * kSide;
+/// Columns of the result that a thread has next to each other.
+constexpr int64_t kAdjacent = 4;
+
+struct AttentionPlan {
+  AttentionOp op;
+  Extents batch; // axes
+  AffineExpr queries, keys, depth, columns;
+  Type sum;
+  /// Of a block: queries, keys and steps of depth at a time, columns.
+  int64_t tileRows, tileKeys = 2 * kSide, tileDepth = 32, tileColumns;
+
+  AttentionPlan(FusedOp region, ArrayRef<SymbolAttr> symbols);
+  int64_t getThreadRows() const { return tileRows / kSide; }
+  int64_t getThreadKeys() const { return tileKeys / kSide; }
+  int64_t getThreadColumns() const { return tileColumns / kSide; }
+  Extents getBlockExtents() const {
+    Extents extents = batch;
+    extents.push_back(queries.ceilDiv(tileRows));
+    extents.push_back(columns.ceilDiv(tileColumns));
+    return extents;
+  }
+};
+
+class AttentionEmitter {
+public:
+  AttentionEmitter(KernelBuilder &b, DeviceFrame &frame);
+  void emit();
+
+private:
+  using Values = SmallVector<Value>;
+
+  KernelBuilder &b;
+  DeviceFrame &frame;
+  AttentionPlan plan;
+  SharedTile queryTile, keyTile, weightTile, valueTile;
+  Values batch;                // indices
+  Value firstRow, firstColumn; // of the block
+  Value row, side;             // this thread's first row, its place beside it
+  Value lowest, none;          // -inf, 0
+
+  Value size(AffineExpr expression) { return frame.size(b, expression); }
+  Value constant(double value) {
+    return b.create<arith::ConstantOp>(b.getFloatAttr(plan.sum, value));
+  }
+  Value select(Value condition, Value x, Value y) {
+    return b.create<arith::SelectOp>(condition, x, y);
+  }
+  SharedTile allocate(int64_t lanes, int64_t steps);
+  void findTile();
+  Value clamp(Value index, AffineExpr extent) {
+    return b.min(index, b.sub(size(extent), b.index(1)));
+  }
+  Value pull(Value tensor, Value i, Value j);
+  void fill(const SharedTile &tile, Value tensor, bool stepsAreColumns,
+            Value firstLane, AffineExpr lanes, Value firstStep,
+            AffineExpr steps);
+  Values emitProducts(Value firstKey);
+  Value emitScore(Value product, Value i, Value j);
+  Value emitWeights(MutableArrayRef<Value> scores, Value &largest,
+                    Value &total);
+  Values emitKeys(Value firstKey, ValueRange carried);
+  Value getColumn(int64_t place);
+  void store(ValueRange sums, ValueRange totals);
+  Value emitFactor(Value total);
+};
+
+} // namespace
+
+AttentionPlan::AttentionPlan(FusedOp region, ArrayRef<SymbolAttr> symbols)
+    : op(cast<AttentionOp>(codegen::getAnchor(region))),
+      batch(getExtents(op.getResult())) {
+  columns = batch.pop_back_val();
+  queries = batch.pop_back_val();
+  keys = getExtent(op.getKey(), batch.size());
+  depth = getExtent(op.getKey(), batch.size() + 1);
+  sum = codegen::getSumType(getElementTypeOrSelf(op.getResult()));
+  bool isWide = sum.getIntOrFloatBitWidth() > 32;
+  int64_t rows = getRange(queries, symbols).max;
+  tileRows = rows <= kSide ? kSide : isWide ? 2 * kSide : 4 * kSide;
+  bool hasMany = getRange(columns, symbols).max > 4 * kSide;
+  tileColumns = hasMany && !isWide ? 8 * kSide : 4 * kSide;
+  if (isWide)
+    tileDepth /= 2;
+}
+
+AttentionEmitter::AttentionEmitter(KernelBuilder &b, DeviceFrame &frame)
+    : b(b), frame(frame), plan(frame.region, frame.symbols),
+      queryTile(allocate(plan.tileRows, plan.tileDepth)),
+      keyTile(allocate(plan.tileKeys, plan.tileDepth)),
+      weightTile(allocate(plan.tileRows, plan.tileKeys)),
+      valueTile(allocate(plan.tileColumns, plan.tileKeys)),
+      lowest(constant(-INFINITY)), none(constant(0)) {}
+
+SharedTile AttentionEmitter::allocate(int64_t lanes, int64_t steps) {
+  int64_t count = SharedTile::getSize(lanes, steps);
+  return {frame.allocateShared(b, plan.sum, count), b.index(0), lanes, steps};
+}
+
+void AttentionEmitter::findTile() {
+  auto sizes = llvm::map_to_vector(plan.getBlockExtents(),
+                                   [&](AffineExpr e) { return size(e); });
+  batch = b.delinearize(frame.block, sizes);
+  firstColumn = b.mul(batch.pop_back_val(), b.index(plan.tileColumns));
+  firstRow = b.mul(batch.pop_back_val(), b.index(plan.tileRows));
+  row =
+      b.mul(b.div(frame.thread, b.index(kSide)), b.index(plan.getThreadRows()));
+  side = b.rem(frame.thread, b.index(kSide));
+}
+
+// --- Operands
+
+/// The element of a matrix of this batch.
+Value AttentionEmitter::pull(Value tensor, Value i, Value j) {
+  Values at = codegen::alignBatch(b, tensor, batch.size(), batch);
+  at.append({i, j});
+  Value x = frame.elements.element(b, frame.loc, tensor, at);
+  return b.widen(x, plan.sum, /*isUnsigned=*/false);
+}
+
+/// Reads nothing outside of the operand: zeros follow the steps, and the last
+/// lane is repeated.
+void AttentionEmitter::fill(const SharedTile &tile, Value tensor,
+                            bool stepsAreColumns, Value firstLane,
+                            AffineExpr lanes, Value firstStep,
+                            AffineExpr steps) {
+  int64_t stepAxis = batch.size() + (stepsAreColumns ? 1 : 0);
+  auto getElement = [&](Value lane, Value step) {
+    lane = clamp(b.add(firstLane, lane), lanes);
+    Value all = b.add(firstStep, step), inside = clamp(all, steps);
+    Value x = pull(tensor, stepsAreColumns ? lane : inside,
+                   stepsAreColumns ? inside : lane);
+    return select(b.less(all, size(steps)), x, none);
+  };
+  tile.fill(b, frame.thread, kThreads, isAdjacent(tensor, stepAxis),
+            getElement);
+}
+
+// --- Weights
+
+/// The products of this thread's queries and keys: chains over the depth.
+SmallVector<Value> AttentionEmitter::emitProducts(Value firstKey) {
+  Values sums(plan.getThreadRows() * plan.getThreadKeys(), none);
+  Value key = b.mul(side, b.index(plan.getThreadKeys()));
+  auto emitPart = [&](Value first, ValueRange carried) {
+    fill(queryTile, plan.op.getQuery(), true, firstRow, plan.queries, first,
+         plan.depth);
+    fill(keyTile, plan.op.getKey(), true, firstKey, plan.keys, first,
+         plan.depth);
+    emitBarrier(b);
+    Values sums(carried);
+    for (int64_t i = 0; i < plan.tileDepth; ++i) {
+      Value step = b.index(i);
+      Values x = queryTile.read(b, {row, step}, plan.getThreadRows());
+      Values y = keyTile.read(b, {key, step}, plan.getThreadKeys());
+      addProducts(b, x, y, sums);
+    }
+    emitBarrier(b);
+    return sums;
+  };
+  return b.loop(b.index(0), size(plan.depth), b.index(plan.tileDepth), sums,
+                emitPart);
+}
+
+Value AttentionEmitter::emitScore(Value product, Value i, Value j) {
+  double scale = plan.op.getScale().convertToDouble();
+  Value x = b.create<arith::MulFOp>(product, constant(scale));
+  if (Value mask = plan.op.getMask())
+    x = b.create<arith::AddFOp>(x, pull(mask, clamp(i, plan.queries), j));
+  return x;
+}
+
+/// Makes weights of the scores of one row and counts them in: returns what the
+/// sums so far are scaled by. Only the largest score is that of the whole row.
+Value AttentionEmitter::emitWeights(MutableArrayRef<Value> scores,
+                                    Value &largest, Value &total) {
+  Value most = lowest;
+  for (Value score : scores)
+    most = b.create<arith::MaximumFOp>(most, score);
+  for (int64_t mask = 1; mask < kSide; mask *= 2)
+    most = b.create<arith::MaximumFOp>(most, emitShuffle(b, most, mask));
+  most = b.create<arith::MaximumFOp>(largest, most);
+  // Without a score that is more than -inf, all weights are 0.
+  Value isEmpty =
+      b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, most, lowest);
+  Value shift = select(isEmpty, none, most);
+  auto weigh = [&](Value x) -> Value {
+    return b.create<math::ExpOp>(b.create<arith::SubFOp>(x, shift));
+  };
+  Value scale = weigh(largest);
+  total = b.create<arith::MulFOp>(total, scale);
+  for (Value &score : scores) {
+    score = weigh(score);
+    total = b.create<arith::AddFOp>(total, score);
+  }
+  largest = most;
+  return scale;
+}
+
+/// One step over keys. Carried are the largest scores and the sums of weights
+/// of this thread's rows, then the sums of the result.
+SmallVector<Value> AttentionEmitter::emitKeys(Value firstKey,
+                                              ValueRange carried) {
+  int64_t rows = plan.getThreadRows(), keys = plan.getThreadKeys(),
+          columns = plan.getThreadColumns();
+  Values state(carried), scores = emitProducts(firstKey);
+  MutableArrayRef<Value> sums = MutableArrayRef(state).drop_front(2 * rows);
+  Value key = b.mul(side, b.index(keys));
+  for (int64_t r = 0; r < rows; ++r) {
+    auto part = MutableArrayRef(scores).slice(r * keys, keys);
+    Value i = b.add(firstRow, b.add(row, b.index(r)));
+    for (auto [c, score] : llvm::enumerate(part)) {
+      Value j = b.add(firstKey, b.add(key, b.index(c)));
+      score = emitScore(score, i, clamp(j, plan.keys));
+      score = select(b.less(j, size(plan.keys)), score, lowest);
+    }
+    Value scale = emitWeights(part, state[r], state[rows + r]);
+    for (Value &sum : sums.slice(r * columns, columns))
+      sum = b.create<arith::MulFOp>(sum, scale);
+  }
+  for (int64_t c = 0; c < keys; ++c)
+    for (int64_t r = 0; r < rows; ++r)
+      weightTile.store(b, scores[r * keys + c],
+                       {b.add(row, b.index(r)), b.add(key, b.index(c))});
+  fill(valueTile, plan.op.getValue(), false, firstColumn, plan.columns,
+       firstKey, plan.keys);
+  emitBarrier(b);
+  for (int64_t k = 0; k < plan.tileKeys; ++k) {
+    Value step = b.index(k);
+    Values x = weightTile.read(b, {row, step}, rows), y;
+    for (int64_t c = 0; c < columns; c += kAdjacent)
+      y.append(valueTile.read(b, {getColumn(c), step}, kAdjacent));
+    addProducts(b, x, y, sums);
+  }
+  emitBarrier(b);
+  return state;
+}
+
+// --- Results
+
+/// Groups of neighbours are as far apart as those of all threads are wide: a
+/// warp reads other banks.
+Value AttentionEmitter::getColumn(int64_t place) {
+  int64_t group = place / kAdjacent * kAdjacent * kSide;
+  Value first = b.mul(side, b.index(kAdjacent));
+  return b.add(first, b.index(group + place % kAdjacent));
+}
+
+/// What a row's sums are multiplied by: not finite where the weights are NaN.
+/// Without keys there is nothing to sum.
+Value AttentionEmitter::emitFactor(Value total) {
+  for (int64_t mask = 1; mask < kSide; mask *= 2)
+    total = b.create<arith::AddFOp>(total, emitShuffle(b, total, mask));
+  Value isEmpty = b.equal(size(plan.keys), b.index(0));
+  return select(isEmpty, none, b.create<arith::DivFOp>(constant(1), total));
+}
+
+void AttentionEmitter::store(ValueRange sums, ValueRange totals) {
+  int64_t columns = plan.getThreadColumns();
+  for (auto [r, total] : llvm::enumerate(totals)) {
+    Value factor = emitFactor(total);
+    Value rest = b.create<arith::SubFOp>(factor, factor);
+    Value isNan =
+        b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, rest, rest);
+    Values elements;
+    for (Value sum : sums.slice(r * columns, columns)) {
+      Value x = b.create<arith::MulFOp>(sum, factor);
+      elements.push_back(plan.op.getGuard() ? select(isNan, none, x) : x);
+    }
+    Value i = b.add(firstRow, b.add(row, b.index(r)));
+    b.when(b.less(i, size(plan.queries)), [&] {
+      for (int64_t c = 0; c < columns; c += kAdjacent) {
+        Value first = b.add(firstColumn, getColumn(c));
+        storeSums(b, frame, ArrayRef(elements).slice(c, kAdjacent), first,
+                  plan.columns, [&](Value j) {
+                    Values at(batch);
+                    at.append({i, j});
+                    return at;
+                  });
+      }
+    });
+  }
+}
+
+void AttentionEmitter::emit() {
+  findTile();
+  int64_t rows = plan.getThreadRows(), columns = plan.getThreadColumns();
+  Values state(rows, lowest);
+  state.append(rows + rows * columns, none);
+  state = b.loop(b.index(0), size(plan.keys), b.index(plan.tileKeys), state,
+                 [&](Value first, ValueRange carried) {
+                   return emitKeys(first, carried);
+                 });
+  store(ArrayRef(state).drop_front(2 * rows),
+        ArrayRef(state).slice(rows, rows));
+}
+
+FailureOr<LaunchPlan> planAttention(FusedOp region,
+                                    ArrayRef<SymbolAttr> symbols) {
+  AttentionPlan plan(region, symbols);
+  return LaunchPlan{getNumElements(plan.getBlockExtents(), region.getContext()),
+                    kThreads};
+}
+
+LogicalResult emitAttention(KernelBuilder &b, DeviceFrame &frame) {
+  AttentionEmitter(b, frame).emit();
+  return success();
+}
+
+} // namespace tcc::cuda
