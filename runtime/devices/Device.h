@@ -54,6 +54,12 @@ public:
 
 /// What walks give a device to do, done in their order. One thread at a time;
 /// all memory is allocated when it is made, or the first time that a walk runs.
+///
+///   upload(walk, ...)   what the walk reads
+///   walk(walk)
+///   download(...)       what it made
+///   seal(walk)          the host may go on, also with another walk
+///   finish(walk)
 class Stream {
 public:
   virtual ~Stream() = default;
@@ -63,15 +69,20 @@ public:
   virtual Status launch(const KernelLaunch &launch) = 0;
   /// Between buffers of the device, which may overlap.
   virtual Status copy(void *to, const void *from, size_t bytes) = 0;
-  /// From the host's memory, which may change once this returns.
-  virtual Status upload(void *to, const void *from, size_t bytes) = 0;
-  /// To the host's memory, once `finish` returns.
+  /// What a walk will read; it is copied beside other walks. The host's memory
+  /// may change once this returns.
+  virtual Status upload(Walk &walk, void *to, const void *from,
+                        size_t bytes) = 0;
+  /// To the host's memory, once `finish` returns; of Device::staging best.
   virtual Status download(void *to, const void *from, size_t bytes) = 0;
   /// To the host's memory, at once; reports faults so far.
   virtual Status read(void *to, const void *from, size_t bytes) = 0;
-  /// Waits for everything; of the launches that met a bad index the first is
-  /// an error.
-  virtual Status finish() = 0;
+  /// Waits for everything so far; reports faults.
+  virtual Status wait() = 0;
+  virtual Status seal(Walk &walk) = 0;
+  /// Waits for the walk, and for everything if it is not sealed. Of the
+  /// launches that met a bad index the first is an error.
+  virtual Status finish(Walk &walk) = 0;
 
   /// Bytes beside the arena that walks need.
   virtual uint64_t plannedBytes() const { return 0; }
@@ -97,6 +108,8 @@ public:
 
   /// Of the device's memory; `host` is that of the host.
   virtual Allocator allocator(const Allocator &host) = 0;
+  /// Of memory of the host that copies from the device do not wait for.
+  virtual Allocator staging(const Allocator &host) = 0;
   /// A stream for walks of the entries.
   virtual Result<std::unique_ptr<Stream>>
   createStream(std::span<const format::Entry *const> entries,

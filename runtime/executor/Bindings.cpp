@@ -34,7 +34,7 @@ Status Context::setState(State &state, const TensorView &tensor, size_t bytes) {
   if (Status status = stream.copy(state.current, tensor.data, bytes);
       !status.ok())
     return status;
-  return stream.finish();
+  return stream.wait();
 }
 
 Status Context::bindInput(size_t index, const TensorView &tensor) {
@@ -233,7 +233,9 @@ Status Context::placeOutput(size_t index) {
     return makeError(Code::Usage, "output '", name, "' is bound to ",
                      output.capacity, " bytes, needs ", needed);
   if (!output.isBound && output.own.size() < needed)
-    if (Status status = output.own.reserve(room, allocator, name); !status.ok())
+    if (Status status =
+            output.own.reserve(room, device.staging(allocator), name);
+        !status.ok())
       return status;
   if (!output.isBound)
     output.data = output.own.data();

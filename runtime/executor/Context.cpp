@@ -227,7 +227,6 @@ Status Context::finishState(size_t index, size_t bytes) {
   const format::TensorSpec &spec = *signature->outputs()->Get(index);
   Output &output = outputs[index];
   State &state = states[output.state];
-  Stream &stream = walk->getStream();
   std::swap(state.current, state.next);
   keepShape(inputs[signature->states()->Get(output.state)->input()],
             output.shape);
@@ -237,8 +236,9 @@ Status Context::finishState(size_t index, size_t bytes) {
     return makeError(Code::Usage, "output '", spec.name()->string_view(),
                      "' is bound to ", output.capacity, " bytes, needs ",
                      bytes);
-  return output.device < 0 ? stream.download(output.data, state.current, bytes)
-                           : stream.copy(output.data, state.current, bytes);
+  return output.device < 0
+             ? walk->download(output.data, state.current, bytes)
+             : walk->getStream().copy(output.data, state.current, bytes);
 }
 
 Status Context::finishOutputs() {
@@ -252,8 +252,7 @@ Status Context::finishOutputs() {
     if (output.state >= 0)
       status = finishState(i, bytes);
     else if (!isHost && output.device < 0 && bytes > 0)
-      status =
-          walk->getStream().download(output.data, output.copy.data(), bytes);
+      status = walk->download(output.data, output.copy.data(), bytes);
     if (!status.ok())
       return status;
   }
@@ -263,17 +262,17 @@ Status Context::finishOutputs() {
 Status Context::uploadInputs() {
   for (Input &input : inputs)
     if (input.copiedBytes > 0)
-      if (Status status = walk->getStream().upload(
-              input.copy.data(),
-              input.isBound ? input.data : input.fixedValue->data(),
-              input.copiedBytes);
+      if (Status status = walk->upload(input.copy.data(),
+                                       input.isBound ? input.data
+                                                     : input.fixedValue->data(),
+                                       input.copiedBytes);
           !status.ok())
         return status;
   return Status();
 }
 
 /// Gives the stream everything that a run does.
-Status Context::start() {
+Status Context::give(std::span<const Download> downloads) {
   if (!isResolved)
     if (Status status = resolve(); !status.ok())
       return status;
@@ -285,18 +284,34 @@ Status Context::start() {
     return status;
   if (Status status = walk->walk(); !status.ok())
     return status;
-  return finishOutputs();
+  if (Status status = finishOutputs(); !status.ok())
+    return status;
+  for (const Download &download : downloads)
+    if (Status status =
+            walk->download(download.to, download.from, download.bytes);
+        !status.ok())
+      return status;
+  return walk->seal();
+}
+
+Status Context::start(std::span<const Download> downloads) {
+  isDone = false;
+  Status status = give(downloads);
+  if (!status.ok())
+    (void)walk->finish(); // what it began
+  return status;
+}
+
+Status Context::finish() {
+  Status status = walk->finish();
+  isDone = status.ok();
+  return status;
 }
 
 Status Context::run() {
-  isDone = false;
-  Status status = start();
-  // Also what a failed run began.
-  Status finished = walk->getStream().finish();
-  if (status.ok())
-    status = std::move(finished);
-  isDone = status.ok();
-  return status;
+  if (Status status = start(); !status.ok())
+    return status;
+  return finish();
 }
 
 Status Context::fetchStates() {

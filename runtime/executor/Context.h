@@ -64,6 +64,18 @@ public:
   /// After an error the values of outputs are undefined; so are those of states
   /// that are updated in place.
   Status run();
+
+  /// A copy from the device at the end of a run, to memory of Device::staging.
+  struct Download {
+    void *to;
+    const void *from;
+    size_t bytes;
+  };
+  /// A run in two parts: nothing of the context but `finish` is called between
+  /// them. What the inputs are bound to may change meanwhile if the device is
+  /// not the host.
+  Status start(std::span<const Download> downloads = {});
+  Status finish();
   /// The last run's output; valid until the next call of run or bind. For a
   /// state's output it is the state itself, or what `fetchStates` copied.
   TensorView output(size_t index) const;
@@ -118,7 +130,7 @@ private:
   Status bindVariables(const Variables *variables);
   Status allocateStates(const Allocator &allocator);
   Status allocateFixed(const Allocator &allocator);
-  Status start();
+  Status give(std::span<const Download> downloads);
   void forgetRun() { isResolved = isDone = false; }
   Status resolve();
   Status resolveDims();

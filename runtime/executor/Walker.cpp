@@ -161,7 +161,7 @@ Status Walker::observeLaunch(const KernelLaunch &launch) {
     return status;
   if (Status status = stream.launch(launch); !status.ok())
     return status;
-  if (Status status = stream.finish(); !status.ok())
+  if (Status status = stream.wait(); !status.ok())
     return status;
   return observer->after(launch.command, launch.buffers);
 }

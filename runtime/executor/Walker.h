@@ -24,8 +24,16 @@ public:
   void bind(format::StorageClass storage, uint32_t index, void *address);
   void bindState(uint32_t index, void *current, void *next);
 
-  /// Gives it all to the stream, which the caller lets finish.
+  /// These give it all to the stream, in this order.
+  Status upload(void *to, const void *from, size_t bytes) {
+    return stream.upload(*this, to, from, bytes);
+  }
   Status walk() { return stream.walk(*this); }
+  Status download(void *to, const void *from, size_t bytes) {
+    return stream.download(to, from, bytes);
+  }
+  Status seal() { return stream.seal(*this); }
+  Status finish() { return stream.finish(*this); }
 
   Stream &getStream() { return stream; }
   /// Null for none; outlives the walks.

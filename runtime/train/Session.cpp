@@ -1,12 +1,14 @@
 #include "runtime/train/Session.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 using namespace tcc;
 using namespace tcc::runtime;
 
 const char *const TrainingSession::kEntryNames[EntryCount] = {
-    "init", "train_step", "accumulate_step", "apply", "eval", "predict"};
+    "train_step", "accumulate_step", "apply", "init", "eval", "predict"};
 
 /// The element of a tensor that has one.
 static double readScalar(DType dtype, const std::byte *data) {
@@ -31,7 +33,11 @@ static double readScalar(DType dtype, const std::byte *data) {
   }
 }
 
-TrainingSession::~TrainingSession() = default;
+TrainingSession::~TrainingSession() {
+  // A device still works on their memory.
+  while (flightCount > 0)
+    (void)finish();
+}
 
 Result<std::unique_ptr<TrainingSession>>
 TrainingSession::create(std::shared_ptr<const Executable> executable,
@@ -76,33 +82,51 @@ Status TrainingSession::createContexts(const SessionOptions &options) {
     if (!findEntry(kEntryNames[kind]))
       continue;
     created.entry = kEntryNames[kind];
-    auto context = Context::create(program, created);
-    if (!context.ok())
-      return context.takeStatus();
-    contexts[kind] = std::move(*context);
+    for (size_t turn = 0; turn < (kind <= Apply ? depth() : 1); ++turn) {
+      auto context = Context::create(program, created);
+      if (!context.ok())
+        return context.takeStatus();
+      contexts[kind][turn] = std::move(*context);
+    }
   }
-  return Status();
+  return counters.reserve(kMaxDepth * sizeof(Counters),
+                          program->device().staging(options.allocator),
+                          "counters");
 }
 
-Result<Context *> TrainingSession::findContext(EntryKind kind) const {
-  if (contexts[kind])
-    return contexts[kind].get();
+/// Tensors of steps that are under way lie at two places.
+size_t TrainingSession::depth() const {
+  return program->device().isHost() ? 1 : kMaxDepth;
+}
+
+Result<Context *> TrainingSession::findContext(EntryKind kind,
+                                               size_t turn) const {
+  if (contexts[kind][turn])
+    return contexts[kind][turn].get();
   return makeError(Code::Usage, "package '", program->package().path(),
                    "' has no entry '", kEntryNames[kind],
                    "': it was not compiled for training");
 }
 
-Status TrainingSession::run(EntryKind kind,
-                            std::span<const TensorView> inputs) {
-  Result<Context *> context = findContext(kind);
+Result<Context *> TrainingSession::bind(EntryKind kind, size_t turn,
+                                        std::span<const TensorView> inputs) {
+  Result<Context *> context = findContext(kind, turn);
   if (!context.ok())
-    return context.takeStatus();
+    return context;
   if (inputs.size() != (*context)->inputCount())
     return makeError(Code::Usage, "entry '", kEntryNames[kind], "' takes ",
                      (*context)->inputCount(), " tensors, not ", inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
     if (Status status = (*context)->bindInput(i, inputs[i]); !status.ok())
       return status;
+  return context;
+}
+
+Status TrainingSession::run(EntryKind kind,
+                            std::span<const TensorView> inputs) {
+  Result<Context *> context = bind(kind, /*turn=*/0, inputs);
+  if (!context.ok())
+    return context.takeStatus();
   return (*context)->run();
 }
 
@@ -112,52 +136,91 @@ Status TrainingSession::initialize() {
   return run(Init, {});
 }
 
-double TrainingSession::readOutput(EntryKind kind,
-                                   std::string_view name) const {
-  const auto &outputs = *contexts[kind]->entry().outputs();
+/// Of an output that has one element; NaN if there is none of that name.
+static double readOutput(const Context &context, std::string_view name) {
+  const auto &outputs = *context.entry().outputs();
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs.Get(i)->name()->string_view() == name &&
         outputs.Get(i)->shape()->size() == 0) {
-      TensorView tensor = contexts[kind]->output(i);
+      TensorView tensor = context.output(i);
       return readScalar(tensor.dtype,
                         static_cast<const std::byte *>(tensor.data));
     }
   return NAN;
 }
 
-Status TrainingSession::finishUpdate(EntryKind kind) {
-  last.step = stepCount();
-  last.loss = readOutput(kind, "loss");
-  last.gradNorm = readOutput(kind, "grad_norm");
-  last.lr = readOutput(kind, "lr");
-  last.lossScale = readOutput(kind, "loss_scale");
-  last.skipped = readOutput(kind, "skipped") > 0;
+Status TrainingSession::finishUpdate(const Flight &flight) {
+  const Context &context = *contexts[flight.kind][flight.turn];
+  Counters after;
+  std::memcpy(&after, counters.data() + flight.turn * sizeof(after),
+              sizeof(after));
+  last.step = valueOf("step/iteration", after.iteration);
+  last.loss = readOutput(context, "loss");
+  last.gradNorm = readOutput(context, "grad_norm");
+  last.lr = readOutput(context, "lr");
+  last.lossScale = readOutput(context, "loss_scale");
+  last.skipped = readOutput(context, "skipped") > 0;
   if (callback)
     callback(last);
-  if (readCount("step/fault") == 0)
+  if (valueOf("step/fault", after.fault) == 0)
     return Status();
   return makeError(Code::Numerics, "the loss or a gradient of step ", last.step,
                    " is not finite; the parameters are those before it");
 }
 
-Status TrainingSession::step(std::span<const TensorView> batch) {
-  if (Status status = run(Train, batch); !status.ok())
+Status TrainingSession::start(StepKind step,
+                              std::span<const TensorView> batch) {
+  auto kind = static_cast<EntryKind>(step);
+  if (flightCount == depth())
+    return makeError(Code::Usage, flightCount,
+                     " steps are under way: finish one first");
+  size_t turn = nextTurn;
+  Result<Context *> context = bind(kind, turn, batch);
+  if (!context.ok())
+    return context.takeStatus();
+  std::byte *place = counters.data() + turn * sizeof(Counters);
+  std::memset(place, 0, sizeof(Counters));
+  Context::Download downloads[2];
+  size_t count = 0;
+  auto add = [&](std::string_view name, std::byte *to) {
+    if (auto index = store.find(name); index && store.byteCount(*index) > 0)
+      downloads[count++] = {to, store.address(*index),
+                            std::min<size_t>(store.byteCount(*index), 8)};
+  };
+  add("step/iteration", place + offsetof(Counters, iteration));
+  add("step/fault", place + offsetof(Counters, fault));
+  if (Status status = (*context)->start({downloads, count}); !status.ok())
     return status;
-  ++batches;
-  return finishUpdate(Train);
-}
-
-Status TrainingSession::accumulate(std::span<const TensorView> batch) {
-  if (Status status = run(Accumulate, batch); !status.ok())
-    return status;
-  ++batches;
+  batches += kind != Apply;
+  flights[flightCount++] = {kind, turn};
+  nextTurn = (turn + 1) % depth();
   return Status();
 }
 
-Status TrainingSession::apply() {
-  if (Status status = run(Apply, {}); !status.ok())
+Status TrainingSession::finish() {
+  if (flightCount == 0)
+    return Status(Code::Usage, "no step is under way");
+  Flight flight = flights[0];
+  std::shift_left(flights, flights + flightCount--, 1);
+  if (Status status = contexts[flight.kind][flight.turn]->finish();
+      !status.ok())
     return status;
-  return finishUpdate(Apply);
+  return flight.kind == Accumulate ? Status() : finishUpdate(flight);
+}
+
+Status TrainingSession::step(std::span<const TensorView> batch) {
+  Status status = start(StepKind::Train, batch);
+  return status.ok() ? finish() : std::move(status);
+}
+
+Status TrainingSession::accumulate(std::span<const TensorView> batch) {
+  Status status = start(StepKind::Accumulate, batch);
+  return status.ok() ? finish() : std::move(status);
+}
+
+Status TrainingSession::apply() {
+  Status status = start(StepKind::Apply, {});
+  return status.ok() ? finish() : std::move(status);
 }
 
 void TrainingSession::clearFault() {
@@ -170,9 +233,9 @@ Status TrainingSession::evaluate(std::span<const TensorView> batch,
                                  Evaluation &sum) {
   if (Status status = run(Eval, batch); !status.ok())
     return status;
-  double correct = readOutput(Eval, "correct");
-  sum.loss += readOutput(Eval, "loss");
-  sum.count += readOutput(Eval, "count");
+  double correct = readOutput(*contexts[Eval][0], "correct");
+  sum.loss += readOutput(*contexts[Eval][0], "loss");
+  sum.count += readOutput(*contexts[Eval][0], "count");
   sum.isClassifier = !std::isnan(correct);
   if (sum.isClassifier)
     sum.correct += static_cast<int64_t>(correct);
@@ -196,20 +259,29 @@ Result<TensorView> TrainingSession::prediction(size_t index) const {
   return (*context)->output(index);
 }
 
+int64_t TrainingSession::valueOf(std::string_view name,
+                                 const std::byte *bytes) const {
+  auto index = store.find(name);
+  if (!index || store.byteCount(*index) == 0)
+    return 0;
+  return static_cast<int64_t>(
+      readScalar(store.describe(*index).dtype(), bytes));
+}
+
 int64_t TrainingSession::readCount(std::string_view name) const {
   auto index = store.find(name);
   std::byte element[sizeof(int64_t)] = {};
-  if (!index || store.byteCount(*index) == 0)
+  if (!index)
     return 0;
-  DType dtype = store.describe(*index).dtype();
   // A device that fails here fails the next step, too.
-  (void)store.read(*index, std::span(element).first(traitsOf(dtype).bytes));
-  return static_cast<int64_t>(readScalar(dtype, element));
+  size_t bytes = std::min(store.byteCount(*index), sizeof(element));
+  (void)store.read(*index, std::span(element).first(bytes));
+  return valueOf(name, element);
 }
 
 uint64_t TrainingSession::plannedBytes() const {
-  for (const auto &context : contexts)
-    if (context)
-      return context->plannedBytes() + store.byteCount();
+  for (const auto &turns : contexts)
+    if (turns[0])
+      return turns[0]->plannedBytes() + store.byteCount();
   return store.byteCount();
 }

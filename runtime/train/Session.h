@@ -58,6 +58,19 @@ public:
   Status accumulate(std::span<const TensorView> batch);
   Status apply();
   void clearFault();
+
+  /// The same in two parts, so that a device takes the next batch while it
+  /// works on one: `start` gives it a step, and what the batch is made of may
+  /// change once it returns; `finish` waits for the oldest of them and returns
+  /// what step, accumulate or apply would. Nothing else is called while one is
+  /// under way.
+  enum class StepKind { Train, Accumulate, Apply };
+  Status start(StepKind kind, std::span<const TensorView> batch);
+  Status finish();
+  /// How many may be under way, and how many are.
+  size_t depth() const;
+  size_t underWay() const { return flightCount; }
+
   /// Adds the loss of a batch to `sum`; changes nothing.
   Status evaluate(std::span<const TensorView> batch, Evaluation &sum);
   /// Runs the model itself.
@@ -87,22 +100,40 @@ public:
   uint64_t plannedBytes() const;
 
 private:
-  enum EntryKind { Init, Train, Accumulate, Apply, Eval, Predict, EntryCount };
+  enum EntryKind { Train, Accumulate, Apply, Init, Eval, Predict, EntryCount };
   static const char *const kEntryNames[EntryCount];
+  static constexpr size_t kMaxDepth = 2;
+
+  /// Counters after a step, in memory that the device copies to.
+  struct Counters {
+    std::byte iteration[8], fault[8];
+  };
+  /// A step under way; its context and counters are those of its turn.
+  struct Flight {
+    EntryKind kind;
+    size_t turn;
+  };
 
   TrainingSession(std::shared_ptr<const Executable> executable, Variables store)
       : program(std::move(executable)), store(std::move(store)) {}
 
   Status createContexts(const SessionOptions &options);
-  Result<Context *> findContext(EntryKind kind) const;
+  Result<Context *> findContext(EntryKind kind, size_t turn = 0) const;
+  Result<Context *> bind(EntryKind kind, size_t turn,
+                         std::span<const TensorView> inputs);
   Status run(EntryKind kind, std::span<const TensorView> inputs);
-  Status finishUpdate(EntryKind kind);
-  double readOutput(EntryKind kind, std::string_view name) const;
+  Status finishUpdate(const Flight &flight);
+  int64_t valueOf(std::string_view name, const std::byte *bytes) const;
 
   std::shared_ptr<const Executable> program;
   Variables store;
   std::unique_ptr<ThreadPool> ownPool;
-  std::unique_ptr<Context> contexts[EntryCount]; ///< null if there is no entry
+  /// Null if there is no entry; of steps one for each that is under way.
+  std::unique_ptr<Context> contexts[EntryCount][kMaxDepth];
+  Memory counters;           ///< for each turn
+  Flight flights[kMaxDepth]; ///< the oldest first
+  size_t flightCount = 0;
+  size_t nextTurn = 0;
   std::function<void(const StepMetrics &)> callback;
   StepMetrics last;
   int64_t batches = 0;

@@ -27,7 +27,8 @@ private:
   Status setSeed();
   Status chooseLength();
   Status trainSteps();
-  Status update();
+  Status begin();
+  Status update(int64_t end);
   void note(ProgressLine &line, Clock::time_point before);
   Status save();
   Status finish();
@@ -43,6 +44,8 @@ private:
   MetricsLog log;
   int64_t accumulation = 1; ///< batches of an update
   int64_t firstStep = 0, lastStep = 0;
+  int64_t begun = 0;       ///< updates, also those under way
+  int64_t accumulated = 0; ///< batches since the last of them
   double seconds = 0;
   std::string checkpoint; ///< the last one written
 };
@@ -80,7 +83,7 @@ Status Training::chooseLength() {
   if (accumulation < 1)
     return makeError(Code::Usage, "accumulate is ", accumulation,
                      ", expected at least 1");
-  firstStep = session->stepCount();
+  firstStep = begun = session->stepCount();
   lastStep = options.steps;
   if (!lastStep && options.epochs)
     lastStep =
@@ -92,16 +95,39 @@ Status Training::chooseLength() {
   return Status(Code::Usage, "how long? give --steps or --epochs");
 }
 
-Status Training::update() {
-  for (int64_t i = 0; i < accumulation; ++i) {
+/// Gives the session what comes next: a batch, or the update from several.
+Status Training::begin() {
+  using Kind = runtime::TrainingSession::StepKind;
+  bool isUpdate = accumulated == accumulation;
+  Kind kind = isUpdate            ? Kind::Apply
+              : accumulation == 1 ? Kind::Train
+                                  : Kind::Accumulate;
+  std::span<const TensorView> batch;
+  if (!isUpdate) {
     if (Status status = batches->read(session->batchCount()); !status.ok())
       return status;
-    if (accumulation == 1)
-      return session->step(batches->views());
-    if (Status status = session->accumulate(batches->views()); !status.ok())
-      return status;
+    batch = batches->views();
   }
-  return session->apply();
+  if (Status status = session->start(kind, batch); !status.ok())
+    return status;
+  if (kind == Kind::Accumulate)
+    ++accumulated;
+  else
+    accumulated = 0, ++begun;
+  return Status();
+}
+
+/// One update; what comes after it is begun meanwhile, up to step `end`.
+Status Training::update(int64_t end) {
+  int64_t before = session->metrics().step;
+  do {
+    while (session->underWay() < session->depth() && begun < end)
+      if (Status status = begin(); !status.ok())
+        return status;
+    if (Status status = session->finish(); !status.ok())
+      return status;
+  } while (session->metrics().step == before);
+  return Status();
 }
 
 void Training::note(ProgressLine &line, Clock::time_point before) {
@@ -113,7 +139,7 @@ void Training::note(ProgressLine &line, Clock::time_point before) {
 
 /// Samples a second since the start.
 double Training::getRate() const {
-  int64_t steps = session->stepCount() - firstStep;
+  int64_t steps = session->metrics().step - firstStep;
   return seconds > 0 ? steps * samplesPerStep() / seconds : 0;
 }
 
@@ -132,17 +158,22 @@ Status Training::save() {
 /// whole: it is saved like any other.
 Status Training::trainSteps() {
   ProgressLine line(firstStep, lastStep, options.running.quiet);
-  while (session->stepCount() < lastStep) {
+  for (int64_t step = firstStep; step < lastStep;) {
+    // Nothing is under way when a checkpoint is written.
+    int64_t end = lastStep;
+    if (int64_t every = options.checkpointEvery)
+      end = std::min(end, (step / every + 1) * every);
     Clock::time_point before = Clock::now();
-    Status status = update();
+    Status status = update(end);
     if (!status.ok() && status.code() != Code::Numerics)
       return status;
     note(line, before);
+    step = session->metrics().step;
+    while (!status.ok() && session->underWay() > 0)
+      (void)session->finish(); // they change no parameter
     if (!status.ok())
       return status;
-    bool isDue = options.checkpointEvery &&
-                 session->stepCount() % options.checkpointEvery == 0;
-    if (isDue && session->stepCount() < lastStep)
+    if (step == end && step < lastStep)
       if (Status saved = save(); !saved.ok())
         return saved;
   }

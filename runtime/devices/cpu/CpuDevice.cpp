@@ -41,7 +41,7 @@ public:
     std::memmove(to, from, bytes);
     return Status();
   }
-  Status upload(void *to, const void *from, size_t bytes) override {
+  Status upload(Walk &, void *to, const void *from, size_t bytes) override {
     return copy(to, from, bytes);
   }
   Status download(void *to, const void *from, size_t bytes) override {
@@ -51,7 +51,9 @@ public:
     std::memcpy(to, from, bytes);
     return Status();
   }
-  Status finish() override { return Status(); }
+  Status wait() override { return Status(); }
+  Status seal(Walk &) override { return Status(); }
+  Status finish(Walk &) override { return Status(); }
   uint64_t plannedBytes() const override { return scratch.size(); }
 
 private:

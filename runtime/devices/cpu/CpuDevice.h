@@ -17,6 +17,7 @@ public:
   std::string_view name() const override { return "cpu"; }
   int ordinal() const override { return -1; }
   Allocator allocator(const Allocator &host) override { return host; }
+  Allocator staging(const Allocator &host) override { return host; }
   Result<std::unique_ptr<Stream>>
   createStream(std::span<const format::Entry *const> entries,
                const StreamOptions &options) override;

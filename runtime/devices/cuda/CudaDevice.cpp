@@ -74,6 +74,25 @@ Allocator CudaDevice::allocator(const Allocator &) {
   return {this, allocateOnDevice, releaseToDevice, availableOnDevice};
 }
 
+static void *allocatePinned(void *user, size_t bytes, size_t) {
+  auto &device = *static_cast<CudaDevice *>(user);
+  void *address = nullptr; // of a page
+  if (!device.activate().ok() ||
+      device.driver().memHostAlloc(&address, bytes, /*flags=*/0) != kSuccess)
+    return nullptr;
+  return address;
+}
+
+static void releasePinned(void *user, void *address, size_t) {
+  auto &device = *static_cast<CudaDevice *>(user);
+  if (device.activate().ok())
+    device.driver().memFreeHost(address);
+}
+
+Allocator CudaDevice::staging(const Allocator &) {
+  return {this, allocatePinned, releasePinned, nullptr};
+}
+
 //===----------------------------------------------------------------------===//
 // Opening
 //===----------------------------------------------------------------------===//

@@ -40,6 +40,7 @@ public:
   std::string_view name() const override { return label; }
   int ordinal() const override { return number; }
   Allocator allocator(const Allocator &host) override;
+  Allocator staging(const Allocator &host) override;
   Result<std::unique_ptr<Stream>>
   createStream(std::span<const format::Entry *const> entries,
                const StreamOptions &options) override;

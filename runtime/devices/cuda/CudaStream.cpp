@@ -1,5 +1,7 @@
 #include "runtime/devices/cuda/CudaStream.h"
 
+#include "runtime/package/Alignment.h"
+
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -28,23 +30,17 @@ Status CudaStream::allocate(std::span<const format::Entry *const> entries) {
     slotCount = std::max(slotCount, limits.faulting);
   }
   parameters.resize(most);
-  faulting.reserve(slotCount);
   if (Status status = device.activate(); !status.ok())
     return status;
-  if (Status status = device.check(driver.streamCreate(&stream, kNonBlocking),
-                                   "creating a stream");
-      !status.ok())
-    return status;
+  for (StreamHandle *created : {&stream, &uploads})
+    if (Status status = device.check(driver.streamCreate(created, kNonBlocking),
+                                     "creating a stream");
+        !status.ok())
+      return status;
   auto allocated = PinnedMemory::allocate(driver, kMaxElementBytes);
   if (!allocated.ok())
     return allocated.takeStatus();
   element = std::move(*allocated);
-  if (slotCount == 0)
-    return Status();
-  allocated = PinnedMemory::allocate(driver, slotCount * sizeof(Fault));
-  if (!allocated.ok())
-    return allocated.takeStatus();
-  slotValues = std::move(*allocated);
   if (Status status = slots.reserve(slotCount * sizeof(Fault),
                                     device.allocator({}), "places for faults");
       !status.ok())
@@ -53,10 +49,39 @@ Status CudaStream::allocate(std::span<const format::Entry *const> entries) {
 }
 
 CudaStream::~CudaStream() {
-  if (!device.activate().ok() || !stream)
+  if (!device.activate().ok())
     return;
-  driver.streamSynchronize(stream);
-  driver.streamDestroy(stream);
+  for (StreamHandle one : {uploads, stream})
+    if (one) {
+      driver.streamSynchronize(one);
+      driver.streamDestroy(one);
+    }
+  for (auto &flight : flights)
+    for (EventHandle event : {flight->uploaded, flight->done})
+      if (event)
+        driver.eventDestroy(event);
+}
+
+/// Made the first time that a walk is seen.
+Result<CudaStream::Flight *> CudaStream::flightOf(const Walk &walk) {
+  for (auto &flight : flights)
+    if (flight->walk == &walk)
+      return flight.get();
+  Flight &flight = *flights.emplace_back(std::make_unique<Flight>());
+  flight.walk = &walk;
+  flight.faulting.reserve(slotCount);
+  for (EventHandle *event : {&flight.uploaded, &flight.done})
+    if (Status status = device.check(driver.eventCreate(event, kNoTiming),
+                                     "creating an event");
+        !status.ok())
+      return status;
+  if (slotCount > 0) {
+    auto allocated = PinnedMemory::allocate(driver, slotCount * sizeof(Fault));
+    if (!allocated.ok())
+      return allocated.takeStatus();
+    flight.slotValues = std::move(*allocated);
+  }
+  return &flight;
 }
 
 //===----------------------------------------------------------------------===//
@@ -65,8 +90,8 @@ CudaStream::~CudaStream() {
 
 /// The walk, and the copy of what its launches said of indices.
 Status CudaStream::runWalk(Walk &walk) {
-  faulting.clear();
-  areSlotsRead = false;
+  current->faulting.clear();
+  current->areSlotsRead = false;
   if (Status status = walk.run(); !status.ok())
     return status;
   return readFaults();
@@ -75,6 +100,19 @@ Status CudaStream::runWalk(Walk &walk) {
 Status CudaStream::walk(Walk &walk) {
   if (Status status = device.activate(); !status.ok())
     return status;
+  Result<Flight *> flight = flightOf(walk);
+  if (!flight.ok())
+    return flight.takeStatus();
+  current = *flight;
+  current->isSealed = false;
+  if (current->staged > 0) {
+    Error error = driver.eventRecord(current->uploaded, uploads);
+    if (error == kSuccess)
+      error = driver.streamWaitEvent(stream, current->uploaded, /*flags=*/0);
+    current->staged = 0;
+    if (error != kSuccess)
+      return device.check(error, "copying to the device");
+  }
   if (!walk.mayReplay)
     return runWalk(walk);
   CachedGraph *graph = graphs.find(walk);
@@ -111,34 +149,49 @@ Status CudaStream::capture(Walk &walk, CachedGraph &graph) {
   if (!status.ok())
     return isTooLong ? Status() : std::move(status);
   graph.sizes.assign(walk.sizes.begin(), walk.sizes.end());
-  graph.faulting = faulting;
+  graph.faulting = current->faulting;
   return Status();
 }
 
 Status CudaStream::replay(Walk &walk, CachedGraph &graph) {
   std::ranges::copy(graph.sizes, walk.sizes.begin());
-  faulting.assign(graph.faulting.begin(), graph.faulting.end());
-  areSlotsRead = !faulting.empty();
+  current->faulting.assign(graph.faulting.begin(), graph.faulting.end());
+  current->areSlotsRead = !graph.faulting.empty();
   return device.check(driver.graphLaunch(graph.exec, stream),
                       "launching a graph");
 }
 
-Status CudaStream::finish() {
+/// Waits for all walks; checks the slots of the one that runs.
+Status CudaStream::wait() {
   if (Status status = device.activate(); !status.ok())
     return status;
-  return synchronize();
+  Status status = current ? readFaults() : Status();
+  if (status.ok())
+    status = device.check(driver.streamSynchronize(stream),
+                          "waiting for the device");
+  return status.ok() && current ? checkFaults(*current) : std::move(status);
 }
 
-/// Waits; of the slots that were read the first that says so is an error.
-Status CudaStream::synchronize() {
-  Status status =
-      device.check(driver.streamSynchronize(stream), "waiting for the device");
-  if (!status.ok())
+Status CudaStream::seal(Walk &walk) {
+  Result<Flight *> flight = flightOf(walk);
+  if (!flight.ok())
+    return flight.takeStatus();
+  (*flight)->isSealed = true;
+  return device.check(driver.eventRecord((*flight)->done, stream),
+                      "recording an event");
+}
+
+Status CudaStream::finish(Walk &walk) {
+  if (Status status = device.activate(); !status.ok())
     return status;
-  status = checkFaults();
-  faulting.clear();
-  areSlotsRead = false;
-  return status;
+  Result<Flight *> flight = flightOf(walk);
+  if (!flight.ok())
+    return flight.takeStatus();
+  Error error = (*flight)->isSealed ? driver.eventSynchronize((*flight)->done)
+                                    : driver.streamSynchronize(stream);
+  if (error != kSuccess)
+    return device.check(error, "waiting for the device");
+  return checkFaults(**flight);
 }
 
 //===----------------------------------------------------------------------===//
@@ -148,13 +201,12 @@ Status CudaStream::synchronize() {
 /// A slot for one launch. A walk with loops may make more launches than the
 /// entry has: then those so far are checked first, which no graph can do.
 Status CudaStream::takeSlot(const format::Launch &launch, void *&slot) {
+  std::vector<const format::Launch *> &faulting = current->faulting;
   if (faulting.size() == slotCount) {
     isTooLong = isCapturing;
     if (isCapturing)
       return Status(Code::Internal, "a graph has too many launches");
-    if (Status status = readFaults(); !status.ok())
-      return status;
-    if (Status status = synchronize(); !status.ok())
+    if (Status status = wait(); !status.ok())
       return status;
   }
   slot = slots.data() + faulting.size() * sizeof(Fault);
@@ -163,30 +215,37 @@ Status CudaStream::takeSlot(const format::Launch &launch, void *&slot) {
 }
 
 Status CudaStream::readFaults() {
-  if (faulting.empty())
+  if (current->faulting.empty())
     return Status();
-  areSlotsRead = true;
-  return device.check(
-      driver.memcpyDtoHAsync(slotValues.data(), addressOf(slots.data()),
-                             faulting.size() * sizeof(Fault), stream),
-      "reading faults");
+  current->areSlotsRead = true;
+  return device.check(driver.memcpyDtoHAsync(
+                          current->slotValues.data(), addressOf(slots.data()),
+                          current->faulting.size() * sizeof(Fault), stream),
+                      "reading faults");
 }
 
-Status CudaStream::checkFaults() {
-  if (faulting.empty())
-    return Status();
-  if (!areSlotsRead) // the walk failed before
-    return clearFaults();
-  for (size_t i = 0; i < faulting.size(); ++i) {
+/// Of the slots that were read the first that says so is an error. Later walks
+/// that are under way see it, too.
+Status CudaStream::checkFaults(Flight &flight) {
+  Status status;
+  for (size_t i = 0; flight.areSlotsRead && i < flight.faulting.size(); ++i) {
     Fault fault;
-    std::memcpy(&fault, slotValues.data() + i * sizeof(fault), sizeof(fault));
+    std::memcpy(&fault, flight.slotValues.data() + i * sizeof(fault),
+                sizeof(fault));
     if (fault.flag == 0)
       continue;
-    if (Status status = clearFaults(); !status.ok())
-      return status;
-    return indexError(*faulting[i], fault.value);
+    status = indexError(*flight.faulting[i], fault.value);
+    break;
   }
-  return Status();
+  // Those of a walk that failed before they were read may be set as well.
+  bool mustClear =
+      !status.ok() || (!flight.areSlotsRead && !flight.faulting.empty());
+  flight.faulting.clear();
+  flight.areSlotsRead = false;
+  if (mustClear)
+    if (Status cleared = clearFaults(); !cleared.ok())
+      return cleared;
+  return status;
 }
 
 Status CudaStream::clearFaults() {
@@ -245,11 +304,47 @@ Status CudaStream::copy(void *to, const void *from, size_t bytes) {
   return Status();
 }
 
-Status CudaStream::upload(void *to, const void *from, size_t bytes) {
+/// Copies that were staged before are done before their memory is replaced.
+Status CudaStream::reserveStaging(Flight &flight, size_t bytes) {
+  if (flight.staging.size() >= bytes)
+    return Status();
+  if (Status status = device.check(driver.streamSynchronize(uploads),
+                                   "copying to the device");
+      !status.ok())
+    return status;
+  auto larger = PinnedMemory::allocate(driver, 2 * bytes);
+  if (!larger.ok())
+    return larger.takeStatus();
+  flight.staging = std::move(*larger);
+  return Status();
+}
+
+/// Through pinned memory and a stream of its own, once the walk has read what
+/// it was given before.
+Status CudaStream::upload(Walk &walk, void *to, const void *from,
+                          size_t bytes) {
   if (Status status = device.activate(); !status.ok())
     return status;
+  Result<Flight *> found = flightOf(walk);
+  if (!found.ok())
+    return found.takeStatus();
+  Flight &flight = **found;
+  Error error = kSuccess;
+  if (flight.staged == 0) {
+    error = driver.eventSynchronize(flight.uploaded);
+    if (error == kSuccess)
+      error = driver.streamWaitEvent(uploads, flight.done, /*flags=*/0);
+  }
+  if (error != kSuccess)
+    return device.check(error, "copying to the device");
+  if (Status status = reserveStaging(flight, flight.staged + bytes);
+      !status.ok())
+    return status;
+  std::byte *staged = flight.staging.data() + flight.staged;
+  std::memcpy(staged, from, bytes);
+  flight.staged += alignTensor(bytes);
   return device.check(
-      driver.memcpyHtoDAsync(addressOf(to), from, bytes, stream),
+      driver.memcpyHtoDAsync(addressOf(to), staged, bytes, uploads),
       "copying to the device");
 }
 
@@ -264,9 +359,7 @@ Status CudaStream::read(void *to, const void *from, size_t bytes) {
       driver.memcpyDtoHAsync(element.data(), addressOf(from), bytes, stream),
       "reading from the device");
   if (status.ok())
-    status = readFaults();
-  if (status.ok())
-    status = synchronize();
+    status = wait();
   if (status.ok())
     std::memcpy(to, element.data(), bytes);
   return status;

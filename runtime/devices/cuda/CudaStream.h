@@ -19,10 +19,12 @@ public:
   Status walk(Walk &walk) override;
   Status launch(const KernelLaunch &launch) override;
   Status copy(void *to, const void *from, size_t bytes) override;
-  Status upload(void *to, const void *from, size_t bytes) override;
+  Status upload(Walk &walk, void *to, const void *from, size_t bytes) override;
   Status download(void *to, const void *from, size_t bytes) override;
   Status read(void *to, const void *from, size_t bytes) override;
-  Status finish() override;
+  Status wait() override;
+  Status seal(Walk &walk) override;
+  Status finish(Walk &walk) override;
 
 private:
   /// {flag, value}, as kernels write them.
@@ -30,29 +32,42 @@ private:
     int64_t flag, value;
   };
 
+  /// What is under way for one walk, between its first upload and its end.
+  struct Flight {
+    const Walk *walk = nullptr;
+    PinnedMemory staging; ///< what is uploaded
+    size_t staged = 0;    ///< bytes of it, since the walk ran last
+    EventHandle uploaded = nullptr, done = nullptr;
+    bool isSealed = false;
+    std::vector<const format::Launch *> faulting; ///< of each slot taken
+    PinnedMemory slotValues;                      ///< as read
+    bool areSlotsRead = false; ///< the copy to the host is in the stream
+  };
+
   explicit CudaStream(CudaDevice &device)
       : device(device), driver(device.driver()), graphs(driver) {}
 
   Status allocate(std::span<const format::Entry *const> entries);
+  Result<Flight *> flightOf(const Walk &walk);
+  Status reserveStaging(Flight &flight, size_t bytes);
   Status runWalk(Walk &walk);
   Status capture(Walk &walk, CachedGraph &graph);
   Status replay(Walk &walk, CachedGraph &graph);
   Status takeSlot(const format::Launch &launch, void *&slot);
   Status readFaults();
-  Status checkFaults();
-  Status synchronize();
+  Status checkFaults(Flight &flight);
   Status clearFaults();
 
   CudaDevice &device;
   const Driver &driver;
   StreamHandle stream = nullptr;
+  StreamHandle uploads = nullptr; ///< copies to the device, beside walks
   std::vector<void *> parameters;
+  std::vector<std::unique_ptr<Flight>> flights;
+  Flight *current = nullptr; ///< of the walk that runs, or ran last
 
-  Memory slots;            ///< on the device, zero but where a launch failed
-  PinnedMemory slotValues; ///< as read
+  Memory slots; ///< on the device, zero but where a launch failed
   size_t slotCount = 0;
-  std::vector<const format::Launch *> faulting; ///< of each slot taken
-  bool areSlotsRead = false; ///< the copy to the host is in the stream
   bool isCapturing = false;
   bool isTooLong = false; ///< the walk takes more slots than there are
 

@@ -14,7 +14,7 @@ GraphCache::~GraphCache() {
 
 CachedGraph *GraphCache::find(const Walk &walk) {
   auto found = std::ranges::find_if(graphs, [&](const CachedGraph &graph) {
-    return graph.entry == walk.entry &&
+    return graph.walk == &walk && graph.entry == walk.entry &&
            std::ranges::equal(graph.symbols, walk.sizes.first(walk.symbols)) &&
            std::ranges::equal(graph.addresses, walk.addresses);
   });
@@ -32,6 +32,7 @@ void GraphCache::insert(const Walk &walk) {
   if (graph.exec)
     driver.graphExecDestroy(graph.exec);
   graph = {};
+  graph.walk = &walk;
   graph.entry = walk.entry;
   auto symbols = walk.sizes.first(walk.symbols);
   graph.symbols.assign(symbols.begin(), symbols.end());

@@ -9,8 +9,10 @@
 
 namespace tcc::runtime::cuda {
 
-/// What one walk gave the stream: a function of entry, symbols and addresses.
+/// What one walk gave the stream: a function of entry, symbols and addresses,
+/// and of the walk, which has its own place for faults.
 struct CachedGraph {
+  const Walk *walk = nullptr;
   const format::Entry *entry = nullptr;
   std::vector<int64_t> symbols;
   std::vector<std::byte *> addresses;

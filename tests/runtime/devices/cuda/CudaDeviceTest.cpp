@@ -348,3 +348,75 @@ TEST(CudaDevice, RefusesPackagesForAnotherDevice) {
   EXPECT_THAT(load("device.tcc", "cuda:x"),
               failsWith(Code::Device, "no device 'cuda:x'"));
 }
+
+/// Of two steps under way each has its own batch and its own metrics.
+TEST(CudaDevice, TakesTheNextBatchWhileItWorks) {
+  ProgramBuilder builder = lineProgram(), same = lineProgram();
+  auto steps = unwrap(TrainingSession::create(loadEmulated(same)));
+  auto flights = unwrap(TrainingSession::create(loadEmulated(builder)));
+  ASSERT_EQ(flights->depth(), 2u);
+  EXPECT_THAT(flights->finish(), failsWith(Code::Usage, "no step"));
+  std::vector<float> x(kLineBatch), y(kLineBatch);
+  int64_t shape[] = {kLineBatch};
+  TensorView batch[] = {{x.data(), DType::f32, shape},
+                        {y.data(), DType::f32, shape}};
+  auto fill = [&](int step) {
+    for (int i = 0; i < kLineBatch; ++i) {
+      x[i] = static_cast<float>(i + step) / 8;
+      y[i] = 3 * x[i];
+    }
+  };
+  std::vector<double> expected, found;
+  constexpr int kSteps = 7;
+  for (int step = 0; step < kSteps; ++step) {
+    fill(step);
+    ASSERT_THAT(steps->step(batch), succeeds());
+    expected.push_back(steps->metrics().loss);
+  }
+  flights->setCallback([&](const StepMetrics &metrics) {
+    EXPECT_EQ(metrics.step, static_cast<int64_t>(found.size()) + 1);
+    found.push_back(metrics.loss);
+  });
+  using Kind = TrainingSession::StepKind;
+  for (int step = 0; step < kSteps; ++step) {
+    fill(step);
+    ASSERT_THAT(flights->start(Kind::Train, batch), succeeds());
+    if (flights->underWay() < flights->depth())
+      continue;
+    EXPECT_THAT(flights->start(Kind::Train, batch),
+                failsWith(Code::Usage, "2 steps are under way"));
+    ASSERT_THAT(flights->finish(), succeeds());
+  }
+  ASSERT_THAT(flights->finish(), succeeds());
+  EXPECT_EQ(found, expected);
+  // What is under way when a session ends is waited for.
+  ASSERT_THAT(flights->start(Kind::Train, batch), succeeds());
+}
+
+/// An observer sees results, and bad indices end an observed run, too.
+TEST(CudaDevice, ObserversSeeEachLaunch) {
+  struct Observer : LaunchObserver {
+    Status before(const format::Launch &, std::span<void *const>) override {
+      return Status();
+    }
+    Status after(const format::Launch &, std::span<void *const>) override {
+      ++launches;
+      return Status();
+    }
+    int launches = 0;
+  } observer;
+  ProgramBuilder builder = gathersProgram();
+  auto context = makeEmulated(builder);
+  std::vector<float> t = {1, 2, 3};
+  std::vector<int64_t> i(4, 1);
+  ASSERT_THAT(bind(*context, 0, t, {3}), succeeds());
+  ASSERT_THAT(bind(*context, 1, i, {4}, DType::i64), succeeds());
+  ASSERT_THAT(bind(*context, 2, i, {4}, DType::i64), succeeds());
+  context->walker().setObserver(&observer);
+  for (int run = 0; run < 3; ++run)
+    ASSERT_THAT(context->run(), succeeds());
+  EXPECT_EQ(observer.launches, 6);
+  i[1] = 9;
+  EXPECT_THAT(context->run(), failsWith(Code::Usage, "'gather_i': index 9"));
+  EXPECT_EQ(observer.launches, 6);
+}
