@@ -314,6 +314,15 @@ tests::loadExecutable(const std::string &path,
   return unwrap(Executable::load(unwrap(Package::open(path)), options));
 }
 
+std::shared_ptr<const Executable> tests::loadEmulated(ProgramBuilder &builder) {
+  TemporaryFolder folder;
+  builder.compileForDevice();
+  builder.write(folder / "m.tcc");
+  ExecutableOptions options;
+  options.device = "emulated";
+  return loadExecutable(folder / "m.tcc", options);
+}
+
 std::unique_ptr<runtime::Context> tests::makeContext(ProgramBuilder &builder,
                                                      int threads) {
   TemporaryFolder folder;

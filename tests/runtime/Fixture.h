@@ -129,6 +129,8 @@ template <typename T> T unwrap(Result<T> result) {
 
 std::shared_ptr<const Executable>
 loadExecutable(const std::string &path, const ExecutableOptions &options = {});
+/// Compiled for the emulated device and loaded there.
+std::shared_ptr<const Executable> loadEmulated(ProgramBuilder &builder);
 std::unique_ptr<runtime::Context> makeContext(ProgramBuilder &builder,
                                               int threads = 1);
 

@@ -1,11 +1,11 @@
 // Programs on the emulated device: all of the runtime but the driver itself.
 
-#include "runtime/train/Checkpoint.h"
-#include "runtime/train/Session.h"
+#include "runtime/data/Safetensors.h"
 #include "tests/runtime/Allocations.h"
-#include "tests/runtime/train/LineProgram.h"
+#include "tests/runtime/Fixture.h"
 
 #include <numeric>
+#include <thread>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -13,19 +13,8 @@ using namespace tcc::tests;
 using format::SizeOp;
 using format::StorageClass;
 
-static std::shared_ptr<const Executable>
-loadEmulated(ProgramBuilder &builder, const std::string &device = "emulated") {
-  TemporaryFolder folder;
-  builder.compileForDevice();
-  builder.write(folder / "m.tcc");
-  ExecutableOptions options;
-  options.device = device;
-  return loadExecutable(folder / "m.tcc", options);
-}
-
-static std::unique_ptr<Context>
-makeEmulated(ProgramBuilder &builder, const std::string &device = "emulated") {
-  return unwrap(Context::create(loadEmulated(builder, device)));
+static std::unique_ptr<Context> makeEmulated(ProgramBuilder &builder) {
+  return unwrap(Context::create(loadEmulated(builder)));
 }
 
 static std::vector<Expr> list(std::initializer_list<int64_t> values) {
@@ -294,41 +283,6 @@ TEST(CudaDevice, UploadsWeightsInPieces) {
     EXPECT_EQ(found[i], values[i] + 1);
 }
 
-/// The bits of a session are those of the host.
-TEST(CudaDevice, TrainsAsTheHost) {
-  ProgramBuilder onHost = lineProgram(), builder = lineProgram();
-  TemporaryFolder folder;
-  onHost.write(folder / "host.tcc");
-  auto host =
-      unwrap(TrainingSession::create(loadExecutable(folder / "host.tcc")));
-  auto device = unwrap(TrainingSession::create(loadEmulated(builder)));
-  std::vector<float> x = {0.5f, -1, 1.5f, 0.25f}, y = {1, -2, 3, 0.5f};
-  int64_t shape[] = {kLineBatch};
-  TensorView batch[] = {{x.data(), DType::f32, shape},
-                        {y.data(), DType::f32, shape}};
-  for (int step = 0; step < 5; ++step)
-    for (TrainingSession *session : {host.get(), device.get()}) {
-      ASSERT_THAT(session->step(batch), succeeds());
-      ASSERT_THAT(session->accumulate(batch), succeeds());
-      ASSERT_THAT(session->accumulate(batch), succeeds());
-      ASSERT_THAT(session->apply(), succeeds());
-    }
-  EXPECT_EQ(device->stepCount(), 10);
-  EXPECT_EQ(host->metrics().loss, device->metrics().loss);
-  Variables::Snapshot expected = unwrap(host->variables().snapshot());
-  Variables::Snapshot found = unwrap(device->variables().snapshot());
-  for (size_t i = 0; i < host->variables().size(); ++i)
-    EXPECT_TRUE(std::ranges::equal(expected.bytes(i), found.bytes(i)));
-  std::string saved = unwrap(saveCheckpoint(*device, folder / "run"));
-  ASSERT_THAT(device->initialize(), succeeds());
-  ASSERT_THAT(restoreCheckpoint(*device, saved), succeeds());
-  EXPECT_EQ(device->stepCount(), 10);
-  Evaluation ours, theirs;
-  ASSERT_THAT(device->evaluate(batch, ours), succeeds());
-  ASSERT_THAT(host->evaluate(batch, theirs), succeeds());
-  EXPECT_EQ(ours.loss, theirs.loss);
-}
-
 TEST(CudaDevice, RefusesPackagesForAnotherDevice) {
   TemporaryFolder folder;
   ProgramBuilder onHost = addOneProgram(), builder = addOneProgram();
@@ -347,50 +301,6 @@ TEST(CudaDevice, RefusesPackagesForAnotherDevice) {
               failsWith(Code::Device, "for CUDA, not for device 'cpu'"));
   EXPECT_THAT(load("device.tcc", "cuda:x"),
               failsWith(Code::Device, "no device 'cuda:x'"));
-}
-
-/// Of two steps under way each has its own batch and its own metrics.
-TEST(CudaDevice, TakesTheNextBatchWhileItWorks) {
-  ProgramBuilder builder = lineProgram(), same = lineProgram();
-  auto steps = unwrap(TrainingSession::create(loadEmulated(same)));
-  auto flights = unwrap(TrainingSession::create(loadEmulated(builder)));
-  ASSERT_EQ(flights->depth(), 2u);
-  EXPECT_THAT(flights->finish(), failsWith(Code::Usage, "no step"));
-  std::vector<float> x(kLineBatch), y(kLineBatch);
-  int64_t shape[] = {kLineBatch};
-  TensorView batch[] = {{x.data(), DType::f32, shape},
-                        {y.data(), DType::f32, shape}};
-  auto fill = [&](int step) {
-    for (int i = 0; i < kLineBatch; ++i) {
-      x[i] = static_cast<float>(i + step) / 8;
-      y[i] = 3 * x[i];
-    }
-  };
-  std::vector<double> expected, found;
-  constexpr int kSteps = 7;
-  for (int step = 0; step < kSteps; ++step) {
-    fill(step);
-    ASSERT_THAT(steps->step(batch), succeeds());
-    expected.push_back(steps->metrics().loss);
-  }
-  flights->setCallback([&](const StepMetrics &metrics) {
-    EXPECT_EQ(metrics.step, static_cast<int64_t>(found.size()) + 1);
-    found.push_back(metrics.loss);
-  });
-  using Kind = TrainingSession::StepKind;
-  for (int step = 0; step < kSteps; ++step) {
-    fill(step);
-    ASSERT_THAT(flights->start(Kind::Train, batch), succeeds());
-    if (flights->underWay() < flights->depth())
-      continue;
-    EXPECT_THAT(flights->start(Kind::Train, batch),
-                failsWith(Code::Usage, "2 steps are under way"));
-    ASSERT_THAT(flights->finish(), succeeds());
-  }
-  ASSERT_THAT(flights->finish(), succeeds());
-  EXPECT_EQ(found, expected);
-  // What is under way when a session ends is waited for.
-  ASSERT_THAT(flights->start(Kind::Train, batch), succeeds());
 }
 
 /// An observer sees results, and bad indices end an observed run, too.
@@ -419,4 +329,59 @@ TEST(CudaDevice, ObserversSeeEachLaunch) {
   i[1] = 9;
   EXPECT_THAT(context->run(), failsWith(Code::Usage, "'gather_i': index 9"));
   EXPECT_EQ(observer.launches, 6);
+}
+
+/// packed = 2 a is computed on the host, y = packed + packed on the device.
+TEST(CudaDevice, ConstantsArePreparedOnTheHost) {
+  ProgramBuilder builder;
+  builder.modelTensor("a", {2});
+  builder.weight("packed", {5, 5}, {0});
+  uint32_t packed = builder.buffer(StorageClass::constant, 0, 8);
+  uint32_t y = builder.buffer(StorageClass::output,
+                              builder.output("y", DType::f32, list({2})), 8);
+  builder.launch("add", {packed, packed, y}, list({2, 1}), constant(2));
+  builder.inEntry("prepare");
+  uint32_t made = builder.output("packed", DType::f32, list({2}));
+  uint32_t a = builder.buffer(StorageClass::model, 0, 8);
+  uint32_t to = builder.buffer(StorageClass::output, made, 8);
+  builder.launch("call_by_table", {a, to}, list({2, 0}), constant(1));
+  EXPECT_EQ(
+      [&] {
+        auto context = makeEmulated(builder);
+        EXPECT_THAT(context->run(), succeeds());
+        return floatsOf(context->output(0));
+      }(),
+      (std::vector<float>{10, 10}));
+  TemporaryFolder folder;
+  std::vector<float> values = {3, 4};
+  StoredTensor given = {"a", DType::f32, {2}, std::as_bytes(std::span(values))};
+  ASSERT_THAT(writeSafetensors(folder / "w.safetensors", {&given, 1}),
+              succeeds());
+  builder.write(folder / "m.tcc");
+  ExecutableOptions options;
+  options.device = "emulated";
+  options.weightsFile = folder / "w.safetensors";
+  auto context =
+      unwrap(Context::create(loadExecutable(folder / "m.tcc", options)));
+  ASSERT_THAT(context->run(), succeeds());
+  EXPECT_EQ(floatsOf(context->output(0)), (std::vector<float>{12, 16}));
+}
+
+TEST(CudaDevice, ContextsOfThreadsShareIt) {
+  ProgramBuilder builder = addOneProgram();
+  auto executable = loadEmulated(builder);
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 4; ++number)
+    threads.emplace_back([&, number] {
+      auto context = unwrap(Context::create(executable));
+      std::vector<float> x(4, static_cast<float>(number));
+      ASSERT_THAT(bind(*context, 0, x, {1, 4}), succeeds());
+      for (int run = 0; run < 20; ++run) {
+        ASSERT_THAT(context->run(), succeeds());
+        ASSERT_EQ(floatsOf(context->output(0)),
+                  std::vector<float>(4, number + 1.0f));
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
 }

@@ -1,0 +1,87 @@
+// Training sessions on the emulated device.
+
+#include "runtime/train/Checkpoint.h"
+#include "runtime/train/Session.h"
+#include "tests/runtime/train/LineProgram.h"
+
+using namespace tcc::runtime;
+using namespace tcc::tests;
+
+/// The bits of a session are those of the host.
+TEST(CudaSession, TrainsAsTheHost) {
+  ProgramBuilder onHost = lineProgram(), builder = lineProgram();
+  TemporaryFolder folder;
+  onHost.write(folder / "host.tcc");
+  auto host =
+      unwrap(TrainingSession::create(loadExecutable(folder / "host.tcc")));
+  auto device = unwrap(TrainingSession::create(loadEmulated(builder)));
+  std::vector<float> x = {0.5f, -1, 1.5f, 0.25f}, y = {1, -2, 3, 0.5f};
+  int64_t shape[] = {kLineBatch};
+  TensorView batch[] = {{x.data(), DType::f32, shape},
+                        {y.data(), DType::f32, shape}};
+  for (int step = 0; step < 5; ++step)
+    for (TrainingSession *session : {host.get(), device.get()}) {
+      ASSERT_THAT(session->step(batch), succeeds());
+      ASSERT_THAT(session->accumulate(batch), succeeds());
+      ASSERT_THAT(session->accumulate(batch), succeeds());
+      ASSERT_THAT(session->apply(), succeeds());
+    }
+  EXPECT_EQ(device->stepCount(), 10);
+  EXPECT_EQ(host->metrics().loss, device->metrics().loss);
+  Variables::Snapshot expected = unwrap(host->variables().snapshot());
+  Variables::Snapshot found = unwrap(device->variables().snapshot());
+  for (size_t i = 0; i < host->variables().size(); ++i)
+    EXPECT_TRUE(std::ranges::equal(expected.bytes(i), found.bytes(i)));
+  std::string saved = unwrap(saveCheckpoint(*device, folder / "run"));
+  ASSERT_THAT(device->initialize(), succeeds());
+  ASSERT_THAT(restoreCheckpoint(*device, saved), succeeds());
+  EXPECT_EQ(device->stepCount(), 10);
+  Evaluation ours, theirs;
+  ASSERT_THAT(device->evaluate(batch, ours), succeeds());
+  ASSERT_THAT(host->evaluate(batch, theirs), succeeds());
+  EXPECT_EQ(ours.loss, theirs.loss);
+}
+
+/// Of two steps under way each has its own batch and its own metrics.
+TEST(CudaSession, TakesTheNextBatchWhileItWorks) {
+  ProgramBuilder builder = lineProgram(), same = lineProgram();
+  auto steps = unwrap(TrainingSession::create(loadEmulated(same)));
+  auto flights = unwrap(TrainingSession::create(loadEmulated(builder)));
+  ASSERT_EQ(flights->depth(), 2u);
+  EXPECT_THAT(flights->finish(), failsWith(Code::Usage, "no step"));
+  std::vector<float> x(kLineBatch), y(kLineBatch);
+  int64_t shape[] = {kLineBatch};
+  TensorView batch[] = {{x.data(), DType::f32, shape},
+                        {y.data(), DType::f32, shape}};
+  auto fill = [&](int step) {
+    for (int i = 0; i < kLineBatch; ++i) {
+      x[i] = static_cast<float>(i + step) / 8;
+      y[i] = 3 * x[i];
+    }
+  };
+  std::vector<double> expected, found;
+  constexpr int kSteps = 7;
+  for (int step = 0; step < kSteps; ++step) {
+    fill(step);
+    ASSERT_THAT(steps->step(batch), succeeds());
+    expected.push_back(steps->metrics().loss);
+  }
+  flights->setCallback([&](const StepMetrics &metrics) {
+    EXPECT_EQ(metrics.step, static_cast<int64_t>(found.size()) + 1);
+    found.push_back(metrics.loss);
+  });
+  using Kind = TrainingSession::StepKind;
+  for (int step = 0; step < kSteps; ++step) {
+    fill(step);
+    ASSERT_THAT(flights->start(Kind::Train, batch), succeeds());
+    if (flights->underWay() < flights->depth())
+      continue;
+    EXPECT_THAT(flights->start(Kind::Train, batch),
+                failsWith(Code::Usage, "2 steps are under way"));
+    ASSERT_THAT(flights->finish(), succeeds());
+  }
+  ASSERT_THAT(flights->finish(), succeeds());
+  EXPECT_EQ(found, expected);
+  // What is under way when a session ends is waited for.
+  ASSERT_THAT(flights->start(Kind::Train, batch), succeeds());
+}
