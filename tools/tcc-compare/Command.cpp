@@ -178,6 +178,10 @@ static Status comparePackage(const CompareOptions &options) {
   if (!session.ok())
     return session.takeStatus();
   Context &context = *session->context;
+  std::string_view device = context.executable().device().name();
+  if (device.starts_with("cuda"))
+    return makeError(Code::Unsupported, "kernels on '", device,
+                     "' cannot be compared, those on 'emulated' can");
   Result<Memory> record = readRecord(context.executable().package());
   if (!record.ok())
     return record.takeStatus();
