@@ -14,7 +14,7 @@ BIN = os.environ.get("TCC_BIN", os.path.join(ROOT, "build/bin"))
 TARGET = os.environ.get("TCC_TEST_TARGET", "cpu")
 COMPILE_FLAGS = {
     "cpu": [],
-    "cuda": ["--target=cuda", "--arch=ptx", "--emulate=race"],
+    "cuda": ["--target=cuda", "--arch=none", "--emulate=race"],
 }[TARGET]
 RUN_FLAGS = {"cpu": [], "cuda": ["--device=emulated"]}[TARGET]
 RUN_COMMANDS = ("run", "bench", "train", "eval")

@@ -166,7 +166,7 @@ bool Compilation::resolveTargets() {
     names = {options.target == Target::Cpu ? "native" : "x86-64-v3"};
   std::string error;
   for (const std::string &name : options.archs) {
-    if (name == "ptx")
+    if (name == "ptx" || name == "none")
       continue;
     std::optional<cuda::Arch> arch = cuda::parseArch(name, error);
     if (!arch)
@@ -178,6 +178,11 @@ bool Compilation::resolveTargets() {
   });
   if (!machines.archs.empty())
     machines.ptx = machines.archs.front().getPtxArch();
+  machines.hasPtx = options.archs != std::vector<std::string>{"none"};
+  if (options.target == Target::Cuda && !machines.hasPtx &&
+      options.emulation == Emulation::None)
+    return fail(Code::Usage, "--arch=none: the package would have no code for "
+                             "its kernels without --emulate");
   for (const std::string &name : names) {
     std::optional<cpu::Cpu> cpu = cpu::resolveCpu(name, error);
     if (!cpu)

@@ -200,10 +200,12 @@ LogicalResult CodeGenerator::assemble(const std::string &oldestPtx,
 }
 
 LogicalResult CodeGenerator::generateDeviceCode(GeneratedCode &code) {
-  FailureOr<std::string> ptx = generatePtx(machines.ptx);
-  if (failed(ptx) || failed(assemble(*ptx, code)))
-    return failure();
-  code.variants.push_back(makeDeviceVariant("ptx", *ptx));
+  if (machines.hasPtx) {
+    FailureOr<std::string> ptx = generatePtx(machines.ptx);
+    if (failed(ptx) || failed(assemble(*ptx, code)))
+      return failure();
+    code.variants.push_back(makeDeviceVariant("ptx", *ptx));
+  }
   if (options.emulation == Emulation::None)
     return success();
   FailureOr<cpu::Image> image = generateEmulation();

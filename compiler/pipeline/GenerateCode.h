@@ -24,6 +24,7 @@ struct Machines {
   std::vector<cpu::Cpu> cpus;
   std::vector<cuda::Arch> archs;  ///< the oldest first
   cuda::Arch ptx = {"sm_80", 80}; ///< whose PTX the package has
+  bool hasPtx = true;
 };
 
 /// Compiles the exec.kernel ops of a module. The code does not depend on the

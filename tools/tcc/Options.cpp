@@ -123,8 +123,8 @@ static void addTargetOptions(CLI::App &app, CompileOptions &compile,
       ->delimiter(',')
       ->allow_extra_args(false);
   app.add_option("--arch", compile.archs,
-                 "GPUs with --target=cuda, comma-separated; ptx: none, the "
-                 "driver compiles")
+                 "GPUs with --target=cuda, comma-separated; ptx: the driver "
+                 "compiles; none: with --emulate")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();

@@ -46,7 +46,8 @@ struct CompileOptions {
   /// each. Empty: native, or x86-64-v3 where the kernels run on a device.
   std::vector<std::string> cpus;
   /// GPUs as CUDA names them, "sm_90": machine code for each. The package also
-  /// has PTX for the oldest, which later ones take; "ptx" stands for no GPU.
+  /// has PTX for the oldest, which later ones take; {"ptx"} is no GPU's
+  /// code, {"none"} not even PTX.
   std::vector<std::string> archs = {"sm_80", "sm_90", "sm_100"};
   Emulation emulation = Emulation::None;
   ImportOptions import;

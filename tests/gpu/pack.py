@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Packs what tests/gpu/run.sh checks: pack.py FOLDER [--small]
+
+FOLDER/manifest.json lists the checks; packages and data lie beside it.
+"""
+
+import argparse
+import glob
+import json
+import os
+import shutil
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+from harness import BIN, cache_folder, first_line, run_tool  # noqa: E402
+from models import cases as model_cases  # noqa: E402
+from models import wheels  # noqa: E402
+from models.run import compile_flags  # noqa: E402
+from numerics import families  # noqa: E402
+from numerics.rows import Model, write_model  # noqa: E402
+from training import cases  # noqa: E402
+from training.cases import FIXTURES  # noqa: E402
+
+# What tests on a machine without a GPU pack.
+SMALL_FAMILIES = ("reduction", "contraction")
+SMALL_MODELS = ("silero_vad_16k",)
+LARGE_MODELS = (*SMALL_MODELS, "magika", "ocr_cls", "ocr_rec")
+TIMED = ("resnet50.b1", "bert_base.b1", "vit_b_16.b1", "gpt2.b1")
+TRAINED = ("cnn_digits", "gpt2_tiny")
+# Rows and columns of the kernels whose speed is measured.
+ROWS, COLUMNS = 8192, 4096
+
+
+class Packer:
+    def __init__(self, folder, small):
+        self.folder, self.small, self.checks = folder, small, []
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+
+    def path(self, *parts):
+        path = os.path.join(self.folder, *parts)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
+
+    def compile(self, model, name, *flags):
+        """The package's path in the folder; exits where a model is refused."""
+        package = f"{name}.tcc"
+        emulate = ["--emulate", "--arch=sm_90"] if self.small else []
+        run = run_tool(
+            "tcc", model, "-q", "-o", self.path(package), "--target=cuda",
+            *emulate, *flags,
+        )  # fmt: skip
+        if run.code != 0:
+            sys.exit(f"pack: {name}: {first_line(run)}")
+        return package
+
+    def add(self, kind, name, **values):
+        self.checks.append({"kind": kind, "name": name, **values})
+
+    def numerics(self):
+        for title, rows in families.models():
+            if self.small and title not in SMALL_FAMILIES:
+                continue
+            with tempfile.TemporaryDirectory() as work:
+                model, name = Model(rows), f"numerics/{title.replace(' ', '-')}"
+                path, data = write_model(model, work)
+                package = self.compile(path, name)
+                run_tool("tcc", path, "-q", "-o", f"{work}/cpu.tcc")
+                kept = self.path(name, "data")
+                shutil.copytree(data, kept)
+                run = run_tool(
+                    "tcc-run", "run", f"{work}/cpu.tcc", "--inputs-dir", data,
+                    "--output-dir", kept,
+                )  # fmt: skip
+                if run.code != 0:
+                    sys.exit(f"pack: {name}: {first_line(run)}")
+                self.add("compare", title, package=package, data=f"{name}/data")
+
+    def models(self):
+        known = wheels.models()
+        for name in SMALL_MODELS if self.small else LARGE_MODELS:
+            folder = wheels.make(name, known[name])
+            path = os.path.join(folder, "model.onnx")
+            package = self.compile(path, f"models/{name}", *compile_flags(known[name]))
+            data = f"models/{name}/data"
+            shutil.copytree(model_cases.data_sets(folder)[0], self.path(data))
+            self.add("compare", name, package=package, data=data)
+            if name == SMALL_MODELS[0]:
+                self.add("repeats", name, package=package, data=data)
+                self.add("sanitizer", name, package=package, data=data)
+
+    def training(self):
+        for name in TRAINED:
+            case = cases.single(name)
+            recipe = self.path(f"training/{name}.toml")
+            with open(recipe, "w") as stream:
+                stream.write(cases.recipe(name, case.optimizer, "f32"))
+            model = os.path.join(FIXTURES, f"{name}.onnx")
+            package = self.compile(model, f"training/{name}", f"--train={recipe}")
+            data = f"training/{cases.MODELS[name].data}.npz"
+            shutil.copy(os.path.join(FIXTURES, os.path.basename(data)), self.path(data))
+            kept = cases.load(name)
+            self.add(
+                "train", name, package=package, data=data,
+                steps=2 if self.small else len(kept["f32"]),
+                set=list(cases.settings(case)),
+                losses=kept["f64"].tolist(), pytorch=kept["f32"].tolist(),
+            )  # fmt: skip
+
+    def chain(self, name, op, length, rows, columns, **attributes):
+        """`length` times an op over rows, made of one and reduced to one."""
+        shape = numpy_helper.from_array(np.array([rows, columns], np.int64), "shape")
+        nodes = [helper.make_node("Expand", ["x", "shape"], ["v0"])]
+        weights = [shape]
+        for i in range(length):
+            inputs = [f"v{i}"]
+            if op == "LayerNormalization":
+                weights += [
+                    numpy_helper.from_array(np.ones(columns, np.float32), f"scale{i}")
+                ]
+                inputs.append(f"scale{i}")
+            nodes.append(helper.make_node(op, inputs, [f"v{i + 1}"], **attributes))
+        nodes.append(helper.make_node("ReduceSum", [f"v{length}"], ["y"], keepdims=0))
+        graph = helper.make_graph(
+            nodes,
+            name,
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, columns])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [])],
+            weights,
+        )
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9
+        )
+        path = self.path(f"kernels/{name}.onnx")
+        onnx.save(model, path)
+        package = self.compile(path, f"kernels/{name}")
+        os.remove(path)
+        return package
+
+    def kernels(self):
+        """The time of one is that of a long chain less that of a short one."""
+        rows, columns = (64, 256) if self.small else (ROWS, COLUMNS)
+        for name, op, attributes in (
+            ("softmax", "Softmax", {"axis": -1}),
+            ("layer_norm", "LayerNormalization", {"axis": -1}),
+            ("log_softmax", "LogSoftmax", {"axis": -1}),
+        ):
+            packages = [
+                self.chain(f"{name}_{length}", op, length, rows, columns, **attributes)
+                for length in (2, 10)
+            ]
+            self.add(
+                "bandwidth", name, packages=packages, count=8, bytes=8 * rows * columns
+            )
+        packages = [
+            self.chain(f"launch_{length}", "Softmax", length, 4, 32, axis=-1)
+            for length in (2, 202)
+        ]
+        self.add("bandwidth", "launch", packages=packages, count=200, bytes=0)
+
+
+    def speed(self):
+        """Whole models, where exports are at hand; weights are made there."""
+        for name in TIMED:
+            found = sorted(glob.glob(cache_folder("exports") + f"/{name}-*/model.onnx"))
+            if not found:
+                print(f"pack: no export of {name} (tests/models/run.py exports {name})")
+                continue
+            package = self.compile(found[-1], f"speed/{name}", "--weights=none")
+            graph = onnx.load(found[-1], load_external_data=False).graph
+            tensors = [
+                (weight.name, helper.tensor_dtype_to_np_dtype(weight.data_type).name,
+                 list(weight.dims))
+                for weight in graph.initializer
+            ]  # fmt: skip
+            self.add("speed", name, package=package, tensors=tensors)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder")
+    parser.add_argument("--small", action="store_true")
+    arguments = parser.parse_args()
+    packer = Packer(arguments.folder, arguments.small)
+    packer.kernels()
+    packer.numerics()
+    packer.models()
+    packer.training()
+    if not arguments.small:
+        packer.speed()
+    for tool in ("tcc-run", "libtcc_emulated.so"):
+        if tool == "tcc-run" or arguments.small:
+            shutil.copy(os.path.join(BIN, tool), packer.path(tool))
+    with open(packer.path("manifest.json"), "w") as stream:
+        json.dump(packer.checks, stream, indent=1)
+    size = sum(
+        os.path.getsize(os.path.join(where, file))
+        for where, _, files in os.walk(arguments.folder)
+        for file in files
+    )
+    print(f"{len(packer.checks)} checks, {size / 2**20:.1f} MiB")
+
+
+if __name__ == "__main__":
+    main()
