@@ -34,7 +34,8 @@ static double readScalar(DType dtype, const std::byte *data) {
 }
 
 TrainingSession::~TrainingSession() {
-  // A device still works on their memory.
+  // A device still works on their memory. Nobody asks how they ended.
+  callback = nullptr;
   while (flightCount > 0)
     (void)finish();
 }

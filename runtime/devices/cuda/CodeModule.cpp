@@ -116,7 +116,9 @@ Status CodeModule::load(const void *bytes, const Package &package) {
     doing += concat(" (", static_cast<const char *>(log), ")");
   if (Status status = check(*driver, error, doing); !status.ok())
     return status;
-  for (const format::Kernel *kernel : *package.program().kernels()) {
+  const auto *kernels = package.program().kernels();
+  for (size_t i = 0; kernels && i < kernels->size(); ++i) {
+    const format::Kernel *kernel = kernels->Get(i);
     Kernel &added = functions.emplace_back();
     added.threads = kernel->threads();
     if (added.threads == 0)
@@ -192,7 +194,8 @@ Result<CodeModule> CodeModule::loadEmulated(const Driver &driver,
   if (!mapped.ok())
     return mapped.takeStatus();
   code.image = std::move(*mapped);
-  std::vector<ModuleKernel> kernels(program.kernels()->size());
+  std::vector<ModuleKernel> kernels(
+      program.kernels() ? program.kernels()->size() : 0);
   for (const format::Entry *entry : *program.entries())
     countParameters(*entry->body(), kernels);
   for (size_t i = 0; i < kernels.size(); ++i) {

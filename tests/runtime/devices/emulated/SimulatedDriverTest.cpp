@@ -45,6 +45,8 @@ protected:
     driver.memAlloc(&place, 16);
   }
   void TearDown() override {
+    if (module)
+      driver.moduleUnload(module);
     driver.eventDestroy(event);
     driver.streamDestroy(first);
     driver.streamDestroy(second);
