@@ -24,7 +24,8 @@ def LowerKernelsPass : Pass<"tcc-lower-kernels", "mlir::ModuleOp"> {
            "bytes of a vector register">,
     Option<"onDevice", "device", "bool", "false", "emit kernels of a GPU">];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::arith::ArithDialect", "::mlir::DLTIDialect",
+    "::mlir::func::FuncDialect",
     "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",

@@ -1,4 +1,5 @@
 #include "compiler/codegen/cuda/DeviceKernel.h"
+#include "compiler/codegen/cuda/NarrowIndices.h"
 #include "compiler/codegen/kernel/SimplifyRegion.h"
 #include "dialects/graph/ops/Scalar.h"
 
@@ -138,13 +139,31 @@ static LogicalResult emitBody(gpu::GPUFuncOp function, FusedOp fused,
   return success(!elements.hasFailed());
 }
 
+/// Whether indices fit into 32 bits: with room for the positions of threads
+/// that have nothing to do, at the end of rows and of the space.
+static bool hasNarrowIndices(FusedOp region, const LaunchPlan &plan,
+                             ArrayRef<SymbolAttr> symbols) {
+  constexpr int64_t maxElements = 1 << 26, maxThreads = 1 << 30;
+  auto isSmall = [&](Value value) {
+    return !isa<RankedTensorType>(value.getType()) ||
+           codegen::getMaxCount(getExtents(value), symbols) <= maxElements;
+  };
+  WalkResult result = region.walk([&](Operation *op) {
+    bool areSmall = llvm::all_of(op->getOperands(), isSmall) &&
+                    llvm::all_of(op->getResults(), isSmall);
+    return areSmall ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return !result.wasInterrupted() &&
+         getRange(plan.blocks, symbols).max <= maxThreads / plan.threads;
+}
+
 FailureOr<OwningOpRef<ModuleOp>> emitKernel(FusedOp fused, StringRef name) {
   KindEmitter emitter = getKindEmitter(fused.getKind());
   FailureOr<OwningOpRef<FusedOp>> region = codegen::simplifyRegion(fused);
   if (failed(region))
     return failure();
-  FailureOr<LaunchPlan> plan =
-      emitter.plan(region->get(), codegen::getModuleSymbols(fused));
+  SmallVector<SymbolAttr> symbols = codegen::getModuleSymbols(fused);
+  FailureOr<LaunchPlan> plan = emitter.plan(region->get(), symbols);
   if (failed(plan))
     return failure();
   codegen::KernelInfo info = codegen::describeKernel(fused, region->get());
@@ -154,6 +173,8 @@ FailureOr<OwningOpRef<ModuleOp>> emitKernel(FusedOp fused, StringRef name) {
   describeBuffers(function, fused);
   if (failed(emitBody(function, fused, region->get(), emitter.emit)))
     return failure();
+  if (hasNarrowIndices(region->get(), *plan, symbols))
+    promiseNarrowIndices(*module);
   return module;
 }
 

@@ -1,6 +1,7 @@
 #include "compiler/codegen/cuda/DeviceModule.h"
 #include "compiler/codegen/cpu/ObjectEmitter.h"
 #include "compiler/codegen/cuda/LowerGpuOps.h"
+#include "compiler/codegen/cuda/NarrowIndices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -107,6 +108,7 @@ void MoveBf16AsIntegersPass::runOnOperation() {
 void tcc::cuda::addDeviceLowering(OpPassManager &pm,
                                   Bf16Conversions conversions) {
   pm.addPass(createLowerGpuOpsPass());
+  pm.addPass(createNarrowIndicesPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
