@@ -1,5 +1,6 @@
 #include "compiler/codegen/cuda/Assembler.h"
 #include "compiler/codegen/cuda/DeviceCode.h"
+#include "compiler/codegen/cuda/Toolkit.h"
 #include "mlir/Parser/Parser.h"
 #include "tests/compiler/codegen/cuda/Kernels.h"
 #include "gmock/gmock.h"
@@ -139,6 +140,16 @@ INSTANTIATE_TEST_SUITE_P(All, AssemblerTest,
                          [](const testing::TestParamInfo<Find> &info) {
                            return info.index == 0 ? "ptxas" : "nvJitLink";
                          });
+
+TEST(ToolkitTest, missingFileSaysWhereItWasLookedFor) {
+  setenv("CUDA_HOME", "/nonexistent", /*overwrite=*/1);
+  auto path = findToolkitFile("things", {"bin/things", "lib/things"});
+  unsetenv("CUDA_HOME");
+  ASSERT_FALSE(bool(path));
+  EXPECT_THAT(toString(path.takeError()),
+              HasSubstr("cannot find things of the CUDA toolkit; looked for "
+                        "bin/things, lib/things in /nonexistent, "));
+}
 
 TEST(ArchTest, namesAreChecked) {
   std::string error;
