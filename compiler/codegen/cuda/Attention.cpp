@@ -24,25 +24,25 @@ namespace {
 /// Threads of a block: so many rows of so many.
 constexpr int64_t kSide = 16;
 constexpr int64_t kThreads = kSide * kSide;
-/// Columns of the result that a thread has next to each other.
-constexpr int64_t kAdjacent = 4;
+/// Columns of the result of a thread, and of a block.
+constexpr int64_t kThreadColumns = 4;
+constexpr int64_t kColumns = kSide * kThreadColumns;
 
 struct AttentionPlan {
   AttentionOp op;
   Extents batch; // axes
   AffineExpr queries, keys, depth, columns;
   Type sum;
-  /// Of a block: queries, keys and steps of depth at a time, columns.
-  int64_t tileRows, tileKeys = 2 * kSide, tileDepth = 32, tileColumns;
+  /// Queries of a block, and keys and steps of depth at a time.
+  int64_t tileRows, tileKeys = 2 * kSide, tileDepth = 32;
 
   AttentionPlan(FusedOp region, ArrayRef<SymbolAttr> symbols);
   int64_t getThreadRows() const { return tileRows / kSide; }
   int64_t getThreadKeys() const { return tileKeys / kSide; }
-  int64_t getThreadColumns() const { return tileColumns / kSide; }
   Extents getBlockExtents() const {
     Extents extents = batch;
     extents.push_back(queries.ceilDiv(tileRows));
-    extents.push_back(columns.ceilDiv(tileColumns));
+    extents.push_back(columns.ceilDiv(kColumns));
     return extents;
   }
 };
@@ -61,7 +61,7 @@ private:
   SharedTile queryTile, keyTile, weightTile, valueTile;
   Values batch;                // indices
   Value firstRow, firstColumn; // of the block
-  Value row, side;             // this thread's first row, its place beside it
+  Value row, column, side;     // this thread's first ones, its place in the row
   Value lowest, none;          // -inf, 0
 
   Value size(AffineExpr expression) { return frame.size(b, expression); }
@@ -85,7 +85,6 @@ private:
   Value emitWeights(MutableArrayRef<Value> scores, Value &largest,
                     Value &total);
   Values emitKeys(Value firstKey, ValueRange carried);
-  Value getColumn(int64_t place);
   void store(ValueRange sums, ValueRange totals);
   Value emitFactor(Value total);
 };
@@ -103,8 +102,6 @@ AttentionPlan::AttentionPlan(FusedOp region, ArrayRef<SymbolAttr> symbols)
   bool isWide = sum.getIntOrFloatBitWidth() > 32;
   int64_t rows = getRange(queries, symbols).max;
   tileRows = rows <= kSide ? kSide : isWide ? 2 * kSide : 4 * kSide;
-  bool hasMany = getRange(columns, symbols).max > 4 * kSide;
-  tileColumns = hasMany && !isWide ? 8 * kSide : 4 * kSide;
   if (isWide)
     tileDepth /= 2;
 }
@@ -114,8 +111,8 @@ AttentionEmitter::AttentionEmitter(KernelBuilder &b, DeviceFrame &frame)
       queryTile(allocate(plan.tileRows, plan.tileDepth)),
       keyTile(allocate(plan.tileKeys, plan.tileDepth)),
       weightTile(allocate(plan.tileRows, plan.tileKeys)),
-      valueTile(allocate(plan.tileColumns, plan.tileKeys)),
-      lowest(constant(-INFINITY)), none(constant(0)) {}
+      valueTile(allocate(kColumns, plan.tileKeys)), lowest(constant(-INFINITY)),
+      none(constant(0)) {}
 
 SharedTile AttentionEmitter::allocate(int64_t lanes, int64_t steps) {
   int64_t count = SharedTile::getSize(lanes, steps);
@@ -126,11 +123,12 @@ void AttentionEmitter::findTile() {
   auto sizes = llvm::map_to_vector(plan.getBlockExtents(),
                                    [&](AffineExpr e) { return size(e); });
   batch = b.delinearize(frame.block, sizes);
-  firstColumn = b.mul(batch.pop_back_val(), b.index(plan.tileColumns));
+  firstColumn = b.mul(batch.pop_back_val(), b.index(kColumns));
   firstRow = b.mul(batch.pop_back_val(), b.index(plan.tileRows));
   row =
       b.mul(b.div(frame.thread, b.index(kSide)), b.index(plan.getThreadRows()));
   side = b.rem(frame.thread, b.index(kSide));
+  column = b.mul(side, b.index(kThreadColumns));
 }
 
 // --- Operands
@@ -150,12 +148,16 @@ void AttentionEmitter::fill(const SharedTile &tile, Value tensor,
                             AffineExpr lanes, Value firstStep,
                             AffineExpr steps) {
   int64_t stepAxis = batch.size() + (stepsAreColumns ? 1 : 0);
-  auto getElement = [&](Value lane, Value step) {
-    lane = clamp(b.add(firstLane, lane), lanes);
-    Value all = b.add(firstStep, step), inside = clamp(all, steps);
+  auto getElement = [&](Value lane, Value step) -> Value {
+    lane = b.add(firstLane, lane);
+    if (!lanes.isMultipleOf(tile.lanes))
+      lane = clamp(lane, lanes);
+    Value all = b.add(firstStep, step), inside = all;
+    if (!steps.isMultipleOf(tile.steps))
+      inside = clamp(all, steps);
     Value x = pull(tensor, stepsAreColumns ? lane : inside,
                    stepsAreColumns ? inside : lane);
-    return select(b.less(all, size(steps)), x, none);
+    return inside == all ? x : select(b.less(all, size(steps)), x, none);
   };
   tile.fill(b, frame.thread, kThreads, isAdjacent(tensor, stepAxis),
             getElement);
@@ -226,8 +228,7 @@ Value AttentionEmitter::emitWeights(MutableArrayRef<Value> scores,
 /// of this thread's rows, then the sums of the result.
 SmallVector<Value> AttentionEmitter::emitKeys(Value firstKey,
                                               ValueRange carried) {
-  int64_t rows = plan.getThreadRows(), keys = plan.getThreadKeys(),
-          columns = plan.getThreadColumns();
+  int64_t rows = plan.getThreadRows(), keys = plan.getThreadKeys();
   Values state(carried), scores = emitProducts(firstKey);
   MutableArrayRef<Value> sums = MutableArrayRef(state).drop_front(2 * rows);
   Value key = b.mul(side, b.index(keys));
@@ -240,7 +241,7 @@ SmallVector<Value> AttentionEmitter::emitKeys(Value firstKey,
       score = select(b.less(j, size(plan.keys)), score, lowest);
     }
     Value scale = emitWeights(part, state[r], state[rows + r]);
-    for (Value &sum : sums.slice(r * columns, columns))
+    for (Value &sum : sums.slice(r * kThreadColumns, kThreadColumns))
       sum = b.create<arith::MulFOp>(sum, scale);
   }
   for (int64_t c = 0; c < keys; ++c)
@@ -252,9 +253,8 @@ SmallVector<Value> AttentionEmitter::emitKeys(Value firstKey,
   emitBarrier(b);
   for (int64_t k = 0; k < plan.tileKeys; ++k) {
     Value step = b.index(k);
-    Values x = weightTile.read(b, {row, step}, rows), y;
-    for (int64_t c = 0; c < columns; c += kAdjacent)
-      y.append(valueTile.read(b, {getColumn(c), step}, kAdjacent));
+    Values x = weightTile.read(b, {row, step}, rows);
+    Values y = valueTile.read(b, {column, step}, kThreadColumns);
     addProducts(b, x, y, sums);
   }
   emitBarrier(b);
@@ -262,14 +262,6 @@ SmallVector<Value> AttentionEmitter::emitKeys(Value firstKey,
 }
 
 // --- Results
-
-/// Groups of neighbours are as far apart as those of all threads are wide: a
-/// warp reads other banks.
-Value AttentionEmitter::getColumn(int64_t place) {
-  int64_t group = place / kAdjacent * kAdjacent * kSide;
-  Value first = b.mul(side, b.index(kAdjacent));
-  return b.add(first, b.index(group + place % kAdjacent));
-}
 
 /// What a row's sums are multiplied by: not finite where the weights are NaN.
 /// Without keys there is nothing to sum.
@@ -281,37 +273,33 @@ Value AttentionEmitter::emitFactor(Value total) {
 }
 
 void AttentionEmitter::store(ValueRange sums, ValueRange totals) {
-  int64_t columns = plan.getThreadColumns();
   for (auto [r, total] : llvm::enumerate(totals)) {
     Value factor = emitFactor(total);
     Value rest = b.create<arith::SubFOp>(factor, factor);
     Value isNan =
         b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, rest, rest);
     Values elements;
-    for (Value sum : sums.slice(r * columns, columns)) {
+    for (Value sum : sums.slice(r * kThreadColumns, kThreadColumns)) {
       Value x = b.create<arith::MulFOp>(sum, factor);
       elements.push_back(plan.op.getGuard() ? select(isNan, none, x) : x);
     }
     Value i = b.add(firstRow, b.add(row, b.index(r)));
     b.when(b.less(i, size(plan.queries)), [&] {
-      for (int64_t c = 0; c < columns; c += kAdjacent) {
-        Value first = b.add(firstColumn, getColumn(c));
-        storeSums(b, frame, ArrayRef(elements).slice(c, kAdjacent), first,
-                  plan.columns, [&](Value j) {
-                    Values at(batch);
-                    at.append({i, j});
-                    return at;
-                  });
-      }
+      storeSums(b, frame, elements, b.add(firstColumn, column), plan.columns,
+                [&](Value j) {
+                  Values at(batch);
+                  at.append({i, j});
+                  return at;
+                });
     });
   }
 }
 
 void AttentionEmitter::emit() {
   findTile();
-  int64_t rows = plan.getThreadRows(), columns = plan.getThreadColumns();
+  int64_t rows = plan.getThreadRows();
   Values state(rows, lowest);
-  state.append(rows + rows * columns, none);
+  state.append(rows + rows * kThreadColumns, none);
   state = b.loop(b.index(0), size(plan.keys), b.index(plan.tileKeys), state,
                  [&](Value first, ValueRange carried) {
                    return emitKeys(first, carried);
@@ -324,7 +312,7 @@ FailureOr<LaunchPlan> planAttention(FusedOp region,
                                     ArrayRef<SymbolAttr> symbols) {
   AttentionPlan plan(region, symbols);
   return LaunchPlan{getNumElements(plan.getBlockExtents(), region.getContext()),
-                    kThreads};
+                    kThreads, /*needsRegisters=*/true};
 }
 
 LogicalResult emitAttention(KernelBuilder &b, DeviceFrame &frame) {

@@ -84,7 +84,7 @@ static void describeBuffers(gpu::GPUFuncOp function, FusedOp fused) {
 
 static gpu::GPUFuncOp createFunction(ModuleOp module, StringRef name,
                                      ArrayRef<Type> arguments,
-                                     int64_t threads) {
+                                     const LaunchPlan &plan) {
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   auto kernels = b.create<gpu::GPUModuleOp>(module.getLoc(), name);
   b.setInsertionPointToStart(kernels.getBody());
@@ -92,7 +92,12 @@ static gpu::GPUFuncOp createFunction(ModuleOp module, StringRef name,
       module.getLoc(), name, b.getFunctionType(arguments, TypeRange()));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function.setKnownBlockSize(
-      ArrayRef<int32_t>{static_cast<int32_t>(threads), 1, 1});
+      ArrayRef<int32_t>{static_cast<int32_t>(plan.threads), 1, 1});
+  constexpr int64_t kThreadsWithRegisters = 512;
+  if (plan.needsRegisters)
+    function->setAttr(
+        NVVM::NVVMDialect::getMinctasmAttrName(),
+        b.getI32IntegerAttr(kThreadsWithRegisters / plan.threads));
   return function;
 }
 
@@ -168,8 +173,8 @@ FailureOr<OwningOpRef<ModuleOp>> emitKernel(FusedOp fused, StringRef name) {
     return failure();
   codegen::KernelInfo info = codegen::describeKernel(fused, region->get());
   OwningOpRef<ModuleOp> module(ModuleOp::create(fused.getLoc()));
-  gpu::GPUFuncOp function = createFunction(
-      *module, name, getArguments(region->get(), info), plan->threads);
+  gpu::GPUFuncOp function =
+      createFunction(*module, name, getArguments(region->get(), info), *plan);
   describeBuffers(function, fused);
   if (failed(emitBody(function, fused, region->get(), emitter.emit)))
     return failure();

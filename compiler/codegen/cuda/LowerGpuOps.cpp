@@ -233,6 +233,9 @@ LogicalResult LowerGpuOpsPass::lowerFunction(gpu::GPUFuncOp function) {
                      b.getUnitAttr());
   if (DenseI32ArrayAttr size = function.getKnownBlockSizeAttr())
     lowered->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), size);
+  StringRef blocks = NVVM::NVVMDialect::getMinctasmAttrName();
+  if (Attribute count = function->getAttr(blocks))
+    lowered->setAttr(blocks, count);
   function.erase();
   return success();
 }

@@ -38,17 +38,24 @@ SmallVector<Value> SharedTile::read(KernelBuilder &b, Place first,
 
 void SharedTile::fill(KernelBuilder &b, Value thread, int64_t threads,
                       bool stepsAreAdjacent, ElementFunction element) const {
-  SmallVector<std::pair<Place, Value>> elements;
   int64_t count = lanes * steps;
   auto getPlace = [&](int64_t i) {
     return split(b, b.add(thread, b.index(i)), stepsAreAdjacent);
   };
+  SmallVector<std::pair<Place, Value>> elements;
+  auto storeAll = [&] {
+    for (auto &[place, x] : elements)
+      store(b, x, place);
+    elements.clear();
+  };
+  constexpr size_t kAtOnce = 8;
   for (int64_t i = 0; i + threads <= count; i += threads) {
     Place place = getPlace(i);
     elements.emplace_back(place, element(place.lane, place.step));
+    if (elements.size() == kAtOnce)
+      storeAll();
   }
-  for (auto &[place, x] : elements)
-    store(b, x, place);
+  storeAll();
   int64_t rest = count % threads;
   if (rest == 0)
     return;

@@ -32,8 +32,8 @@ struct SharedTile {
                                 int64_t count) const;
 
   using ElementFunction = llvm::function_ref<Value(Value lane, Value step)>;
-  /// Fills the tile by `threads` threads, of which this is number `thread`. All
-  /// elements are read before the first one is stored.
+  /// Fills the tile by `threads` threads, of which this is number `thread`:
+  /// some elements at once are read and then stored.
   void fill(KernelBuilder &b, Value thread, int64_t threads,
             bool stepsAreAdjacent, ElementFunction element) const;
 

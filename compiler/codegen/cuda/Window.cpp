@@ -139,7 +139,8 @@ FailureOr<LaunchPlan> planWindow(FusedOp region, ArrayRef<SymbolAttr>) {
   if (failed(plan))
     return failure();
   VectorSpace space(region, plan->result);
-  return LaunchPlan{space.getCount().ceilDiv(kThreads), kThreads};
+  return LaunchPlan{space.getCount().ceilDiv(kThreads), kThreads,
+                    /*needsRegisters=*/true};
 }
 
 LogicalResult emitWindow(KernelBuilder &b, DeviceFrame &frame) {
