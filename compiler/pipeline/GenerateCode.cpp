@@ -120,7 +120,7 @@ FailureOr<std::string> CodeGenerator::generatePtx(const cuda::Arch &arch) {
   });
   if (failed(texts))
     return failure();
-  return cuda::joinPtx(*texts);
+  return cuda::joinPtx(*texts, arch);
 }
 
 FailureOr<cpu::Image> CodeGenerator::generateEmulation() {
@@ -151,13 +151,18 @@ static void record(ModuleOp module, const cuda::Arch &arch,
                    const cuda::Cubin &cubin) {
   DecisionLog log(module, "assemble");
   SymbolTable symbols(module);
-  for (const cuda::FunctionResources &function : cubin.functions)
-    if (Operation *kernel = symbols.lookup(function.name))
-      log.add(kernel, arch.name, function.name,
-              {{"registers", function.registers},
-               {"spill_bytes", function.spillBytes},
-               {"stack_bytes", function.stackBytes},
-               {"shared_bytes", function.sharedBytes}});
+  for (const cuda::FunctionResources &function : cubin.functions) {
+    auto kernel = symbols.lookup<exec::KernelOp>(function.name);
+    if (!kernel)
+      continue;
+    auto fused = cast<graph::FusedOp>(kernel.getComputation());
+    log.add(kernel, arch.name,
+            (function.name + ", " + stringifyKernelKind(fused.getKind())).str(),
+            {{"registers", function.registers},
+             {"spill_bytes", function.spillBytes},
+             {"stack_bytes", function.stackBytes},
+             {"shared_bytes", function.sharedBytes}});
+  }
 }
 
 LogicalResult CodeGenerator::assemble(const std::string &oldestPtx,

@@ -312,7 +312,7 @@ FailureOr<LaunchPlan> planAttention(FusedOp region,
                                     ArrayRef<SymbolAttr> symbols) {
   AttentionPlan plan(region, symbols);
   return LaunchPlan{getNumElements(plan.getBlockExtents(), region.getContext()),
-                    kThreads, /*needsRegisters=*/true};
+                    kThreads};
 }
 
 LogicalResult emitAttention(KernelBuilder &b, DeviceFrame &frame) {

@@ -171,7 +171,8 @@ FailureOr<std::string> tcc::cuda::emitPtx(ModuleOp module, const Arch &arch) {
   return std::string(text);
 }
 
-std::string tcc::cuda::joinPtx(llvm::ArrayRef<std::string> texts) {
+std::string tcc::cuda::joinPtx(llvm::ArrayRef<std::string> texts,
+                               const Arch &arch) {
   constexpr llvm::StringLiteral kHeaderEnd = ".address_size 64\n";
   std::string joined;
   for (llvm::StringRef text : texts) {
@@ -180,5 +181,7 @@ std::string tcc::cuda::joinPtx(llvm::ArrayRef<std::string> texts) {
       joined = (header + kHeaderEnd).str();
     joined += body;
   }
+  if (joined.empty()) // a program without kernels
+    joined = (".version 7.8\n.target " + arch.name + "\n" + kHeaderEnd).str();
   return joined;
 }

@@ -24,8 +24,8 @@ namespace tcc::cuda {
 /// dialects of registerDeviceCode.
 mlir::FailureOr<std::string> emitPtx(mlir::ModuleOp module, const Arch &arch);
 
-/// One text of many of emitPtx for the same architecture.
-std::string joinPtx(llvm::ArrayRef<std::string> texts);
+/// One text of all that emitPtx made for `arch`.
+std::string joinPtx(llvm::ArrayRef<std::string> texts, const Arch &arch);
 
 /// Makes the dialects and translations known that emitPtx and emitEmulation
 /// use.

@@ -93,11 +93,12 @@ static gpu::GPUFuncOp createFunction(ModuleOp module, StringRef name,
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function.setKnownBlockSize(
       ArrayRef<int32_t>{static_cast<int32_t>(plan.threads), 1, 1});
+  // Without it ptxas spills a few registers now and then, to have more blocks
+  // on a multiprocessor than anybody asked for.
   constexpr int64_t kThreadsWithRegisters = 512;
-  if (plan.needsRegisters)
-    function->setAttr(
-        NVVM::NVVMDialect::getMinctasmAttrName(),
-        b.getI32IntegerAttr(kThreadsWithRegisters / plan.threads));
+  int64_t blocks = std::max<int64_t>(1, kThreadsWithRegisters / plan.threads);
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                    b.getI32IntegerAttr(blocks));
   return function;
 }
 

@@ -36,9 +36,6 @@ inline constexpr int64_t kMaxSharedBytes = 48 << 10;
 struct LaunchPlan {
   mlir::AffineExpr blocks;
   int64_t threads = 256; // of a block, a multiple of kWarp
-  /// With many values at once: room for two blocks of 256 threads in a
-  /// multiprocessor is enough. Else ptxas may spill some to have more.
-  bool needsRegisters = false;
 };
 
 /// The function of a kernel while its body is emitted.

@@ -139,8 +139,7 @@ FailureOr<LaunchPlan> planWindow(FusedOp region, ArrayRef<SymbolAttr>) {
   if (failed(plan))
     return failure();
   VectorSpace space(region, plan->result);
-  return LaunchPlan{space.getCount().ceilDiv(kThreads), kThreads,
-                    /*needsRegisters=*/true};
+  return LaunchPlan{space.getCount().ceilDiv(kThreads), kThreads};
 }
 
 LogicalResult emitWindow(KernelBuilder &b, DeviceFrame &frame) {

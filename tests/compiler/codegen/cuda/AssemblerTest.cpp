@@ -39,7 +39,7 @@ protected:
       EXPECT_TRUE(succeeded(ptx));
       texts.push_back(*ptx);
     }
-    return joinPtx(texts);
+    return joinPtx(texts, arch);
   }
 
   MLIRContext context;
@@ -118,7 +118,8 @@ TEST_P(AssemblerTest, functionsComeWithTheirTables) {
     EXPECT_THAT(*ptx, Not(HasSubstr("\tsqrt.approx")));
     texts.push_back(*ptx);
   }
-  auto cubin = (*assembler)->assemble(joinPtx(texts), arch("sm_80"));
+  auto cubin =
+      (*assembler)->assemble(joinPtx(texts, arch("sm_80")), arch("sm_80"));
   ASSERT_TRUE(bool(cubin)) << toString(cubin.takeError());
 }
 
