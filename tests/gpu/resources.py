@@ -17,6 +17,8 @@ from numerics.rows import Model, write_model
 
 # Kinds that never need memory of their own.
 PLAIN_KINDS = ("pointwise", "row")
+# libdevice reduces large f64 arguments of these in an array.
+WITH_ARRAYS = ("Sin", "Cos", "Tan")
 
 
 def resources(path, folder, *flags):
@@ -32,7 +34,7 @@ def resources(path, folder, *flags):
         rows = [row for row in json.load(stream) if row["pass"] == "assemble"]
     return [
         (row["decision"], *row["reason"].rsplit(", ", 1), row["numbers"]) for row in rows
-    ], "no assembler"
+    ], "no kernels, or no assembler"
 
 
 def check(tally, title, path, *flags):
@@ -47,6 +49,8 @@ def check(tally, title, path, *flags):
         for arch, kernel, kind, numbers in rows:
             is_spilled = numbers["spill_bytes"] > 0
             has_stack = kind in PLAIN_KINDS and numbers["stack_bytes"] > 0
+            if title == "f64" and kernel.endswith(WITH_ARRAYS):
+                has_stack = False
             name = f"{title} {arch} {kernel} ({kind})"
             tally.check(name, not (is_spilled or has_stack), str(numbers))
 

@@ -84,7 +84,7 @@ static void describeBuffers(gpu::GPUFuncOp function, FusedOp fused) {
 
 static gpu::GPUFuncOp createFunction(ModuleOp module, StringRef name,
                                      ArrayRef<Type> arguments,
-                                     const LaunchPlan &plan) {
+                                     int64_t threads) {
   OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
   auto kernels = b.create<gpu::GPUModuleOp>(module.getLoc(), name);
   b.setInsertionPointToStart(kernels.getBody());
@@ -92,13 +92,11 @@ static gpu::GPUFuncOp createFunction(ModuleOp module, StringRef name,
       module.getLoc(), name, b.getFunctionType(arguments, TypeRange()));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function.setKnownBlockSize(
-      ArrayRef<int32_t>{static_cast<int32_t>(plan.threads), 1, 1});
+      ArrayRef<int32_t>{static_cast<int32_t>(threads), 1, 1});
   // Without it ptxas spills a few registers now and then, to have more blocks
   // on a multiprocessor than anybody asked for.
-  constexpr int64_t kThreadsWithRegisters = 512;
-  int64_t blocks = std::max<int64_t>(1, kThreadsWithRegisters / plan.threads);
   function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                    b.getI32IntegerAttr(blocks));
+                    b.getI32IntegerAttr(1));
   return function;
 }
 
@@ -174,8 +172,8 @@ FailureOr<OwningOpRef<ModuleOp>> emitKernel(FusedOp fused, StringRef name) {
     return failure();
   codegen::KernelInfo info = codegen::describeKernel(fused, region->get());
   OwningOpRef<ModuleOp> module(ModuleOp::create(fused.getLoc()));
-  gpu::GPUFuncOp function =
-      createFunction(*module, name, getArguments(region->get(), info), *plan);
+  gpu::GPUFuncOp function = createFunction(
+      *module, name, getArguments(region->get(), info), plan->threads);
   describeBuffers(function, fused);
   if (failed(emitBody(function, fused, region->get(), emitter.emit)))
     return failure();

@@ -6,7 +6,7 @@
 // score.
 // CHECK-LABEL: gpu.func @attention(
 // CHECK-SAME:    known_block_size = array<i32: 256, 1, 1>
-// CHECK-SAME:    nvvm.minctasm = 2
+// CHECK-SAME:    nvvm.minctasm = 1
 // CHECK:         %[[LOWEST:.+]] = arith.constant 0xFF800000 : f32
 // CHECK:         %[[STATE:.+]]:24 = scf.for {{.+}} step %c32
 // CHECK:           %[[SCORES:.+]]:8 = scf.for {{.+}} step %c32
