@@ -94,7 +94,7 @@ tcc_status tcc_context_output(tcc_context *context, size_t index,
     if (!context->context->hasOutputs())
       return makeError(Code::Usage, "output ", index,
                        " has no value: the last call was no successful run");
-    if (Status status = context->context->fetchStates(); !status.ok())
+    if (Status status = context->context->fetchState(index); !status.ok())
       return status;
     TensorView view = context->context->output(index);
     *tensor = {view.data, static_cast<tcc_dtype>(view.dtype), view.shape.size(),

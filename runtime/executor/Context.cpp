@@ -314,21 +314,21 @@ Status Context::run() {
   return finish();
 }
 
-Status Context::fetchStates() {
+Status Context::fetchState(size_t output) {
   Device &device = program->device();
-  for (size_t i = 0; !device.isHost() && i < outputs.size(); ++i) {
-    if (outputs[i].state < 0)
-      continue;
-    State &state = states[outputs[i].state];
-    if (Status status =
-            state.fetched.reserve(state.bytes, allocator, "a state");
-        !status.ok())
+  if (device.isHost() || outputs[output].state < 0)
+    return Status();
+  State &state = states[outputs[output].state];
+  if (Status status = state.fetched.reserve(state.bytes, allocator, "a state");
+      !status.ok())
+    return status;
+  return device.read(state.fetched.data(), state.current, state.bytes);
+}
+
+Status Context::fetchStates() {
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (Status status = fetchState(i); !status.ok())
       return status;
-    if (Status status =
-            device.read(state.fetched.data(), state.current, state.bytes);
-        !status.ok())
-      return status;
-  }
   return Status();
 }
 

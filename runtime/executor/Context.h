@@ -82,6 +82,8 @@ public:
   /// Copies the states' outputs of the last run to the host, where `output`
   /// needs that.
   Status fetchStates();
+  /// Likewise for one output.
+  Status fetchState(size_t output);
   /// Whether there is such a run.
   bool hasOutputs() const { return isDone; }
 
@@ -153,7 +155,6 @@ private:
   void keepShape(Input &input, std::span<const int64_t> shape);
   Status measureOutput(size_t index, uint64_t &bytes);
   Status finishOutputs();
-  Status finishOutput(size_t index);
   Status finishState(size_t index, size_t bytes);
   Result<uint64_t> maxBytes(const format::TensorSpec &spec);
   std::string describeShape(const format::TensorSpec &spec) const;

@@ -150,8 +150,12 @@ Status Executable::uploadConstants(const Allocator &host) {
   uint64_t end = 0;
   for (size_t i = 0; i < constants.size(); ++i) {
     offsets[i] = end;
-    if (isRead[i])
-      end = alignTensor(end + program().weights()->Get(i)->bytes());
+    if (!isRead[i])
+      continue;
+    uint64_t bytes = program().weights()->Get(i)->bytes();
+    if (bytes > SIZE_MAX - end - format::kTensorAlignment)
+      return Status(Code::OutOfMemory, "the weights are too large");
+    end = alignTensor(end + bytes);
   }
   auto memory = Memory::allocate(end, runsOn->allocator(host), "the weights");
   if (!memory.ok())

@@ -51,7 +51,7 @@ class Packer:
     def compile(self, model, name, *flags):
         """The package's path in the folder; exits where a model is refused."""
         package = f"{name}.tcc"
-        emulate = ["--emulate", "--arch=sm_90"] if self.small else []
+        emulate = ["--emulate", "--arch=none"] if self.small else []
         run = run_tool(
             "tcc", model, "-q", "-o", self.path(package), "--target=cuda",
             *emulate, *flags,

@@ -138,6 +138,10 @@ static LogicalResult emitBody(gpu::GPUFuncOp function, FusedOp fused,
                     function};
   if (failed(emit(b, frame)))
     return failure();
+  if (frame.sharedBytes > kMaxSharedBytes)
+    return fused.emitOpError("needs ")
+           << frame.sharedBytes << " bytes of shared memory in a block, of "
+           << kMaxSharedBytes;
   b.setInsertionPointToEnd(&entry);
   b.create<gpu::ReturnOp>();
   return success(!elements.hasFailed());
@@ -148,6 +152,10 @@ static LogicalResult emitBody(gpu::GPUFuncOp function, FusedOp fused,
 static bool hasNarrowIndices(FusedOp region, const LaunchPlan &plan,
                              ArrayRef<SymbolAttr> symbols) {
   constexpr int64_t maxElements = 1 << 26, maxThreads = 1 << 30;
+  // Extents are computed from the symbols.
+  for (unsigned symbol : codegen::getUsedSymbols(region))
+    if (symbols[symbol].getMax() > maxElements)
+      return false;
   auto isSmall = [&](Value value) {
     return !isa<RankedTensorType>(value.getType()) ||
            codegen::getMaxCount(getExtents(value), symbols) <= maxElements;

@@ -383,7 +383,12 @@ Value ElementEmitter::checkedIndex(OpBuilder &b, Location loc, Value index,
   auto branch = b.create<scf::IfOp>(loc, isFault, /*withElseRegion=*/false);
   OpBuilder inner = branch.getThenBodyBuilder();
   Value one = inner.create<arith::ConstantIntOp>(loc, 1, 64);
-  Value wide = inner.create<arith::IndexCastOp>(loc, inner.getI64Type(), value);
+  // As it is in the data: `value` may have fewer bits.
+  Value wide = index;
+  if (wide.getType().isIndex())
+    wide = inner.create<arith::IndexCastOp>(loc, inner.getI64Type(), wide);
+  else if (!wide.getType().isInteger(64))
+    wide = inner.create<arith::ExtSIOp>(loc, inner.getI64Type(), wide);
   fault.store(inner, loc, one, emitIndex(inner, loc, 0));
   fault.store(inner, loc, wide, emitIndex(inner, loc, 1));
   return e.select(isValid, inside, zero);

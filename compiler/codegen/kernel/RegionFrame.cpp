@@ -3,6 +3,8 @@
 #include "compiler/passes/graph/fusion/Cost.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -19,8 +21,11 @@ Operation *getAnchor(FusedOp region) {
 int64_t getMaxCount(ArrayRef<AffineExpr> extents,
                     ArrayRef<SymbolAttr> symbols) {
   int64_t count = 1;
-  for (AffineExpr extent : extents)
-    count *= std::max<int64_t>(0, getRange(extent, symbols).max);
+  for (AffineExpr extent : extents) {
+    int64_t most = std::max<int64_t>(0, getRange(extent, symbols).max);
+    if (llvm::MulOverflow(count, most, count))
+      return std::numeric_limits<int64_t>::max();
+  }
   return count;
 }
 

@@ -24,7 +24,8 @@ llvm::SmallVector<unsigned> getUsedSymbols(graph::FusedOp region);
 /// What is known of a kernel on every target; `region` is `fused`, simplified.
 KernelInfo describeKernel(graph::FusedOp fused, graph::FusedOp region);
 
-/// The product of `extents` at the upper bounds of the symbols.
+/// The product of `extents` at the upper bounds of the symbols, as far as i64
+/// can tell.
 int64_t getMaxCount(llvm::ArrayRef<mlir::AffineExpr> extents,
                     llvm::ArrayRef<graph::SymbolAttr> symbols);
 

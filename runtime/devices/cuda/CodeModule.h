@@ -1,5 +1,4 @@
-//===- CodeModule.h - The kernels of a package on a device ------------*- C++
-//-*-===//
+//===- CodeModule.h - The kernels of a package on a device ------*- C++ -*-===//
 #ifndef TCC_RUNTIME_DEVICES_CUDA_CODEMODULE_H
 #define TCC_RUNTIME_DEVICES_CUDA_CODEMODULE_H
 
@@ -33,7 +32,6 @@ public:
                                          const Package &package);
 
   std::span<const Kernel> kernels() const { return functions; }
-  const format::Variant &variant() const { return *chosen; }
 
 private:
   CodeModule(const Driver &driver, const format::Variant &variant)

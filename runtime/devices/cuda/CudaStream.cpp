@@ -67,21 +67,24 @@ Result<CudaStream::Flight *> CudaStream::flightOf(const Walk &walk) {
   for (auto &flight : flights)
     if (flight->walk == &walk)
       return flight.get();
-  Flight &flight = *flights.emplace_back(std::make_unique<Flight>());
-  flight.walk = &walk;
-  flight.faulting.reserve(slotCount);
-  for (EventHandle *event : {&flight.uploaded, &flight.done})
-    if (Status status = device.check(driver.eventCreate(event, kNoTiming),
-                                     "creating an event");
-        !status.ok())
-      return status;
+  auto flight = std::make_unique<Flight>();
+  flight->walk = &walk;
+  flight->faulting.reserve(slotCount);
   if (slotCount > 0) {
     auto allocated = PinnedMemory::allocate(driver, slotCount * sizeof(Fault));
     if (!allocated.ok())
       return allocated.takeStatus();
-    flight.slotValues = std::move(*allocated);
+    flight->slotValues = std::move(*allocated);
   }
-  return &flight;
+  for (EventHandle *event : {&flight->uploaded, &flight->done})
+    if (Status status = device.check(driver.eventCreate(event, kNoTiming),
+                                     "creating an event");
+        !status.ok()) {
+      if (flight->uploaded)
+        driver.eventDestroy(flight->uploaded);
+      return status;
+    }
+  return flights.emplace_back(std::move(flight)).get();
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,5 +1,4 @@
-//===- EmulatedKernel.h - Device kernels as functions of the host *- C++
-//-*-===//
+//===- EmulatedKernel.h - Device kernels for the host -----------*- C++ -*-===//
 //
 // The only thing that the compiler and the emulator share: how a kernel of a
 // device, compiled for the host, is called, and what it calls. An image of such
