@@ -161,6 +161,10 @@ bool Compilation::fail(const Problems &problems) {
 // --- Phases ---
 
 bool Compilation::resolveTargets() {
+  bool isForDevice =
+      options.emulation != Emulation::None || options.artifact == Artifact::Ptx;
+  if (options.target == Target::Cpu && isForDevice)
+    return fail(Code::Usage, "--emulate and --emit=ptx need --target=cuda");
   std::vector<std::string> names = options.cpus;
   if (names.empty())
     names = {options.target == Target::Cpu ? "native" : "x86-64-v3"};

@@ -130,7 +130,8 @@ static void addTargetOptions(CLI::App &app, CompileOptions &compile,
       ->capture_default_str();
   app.add_flag("--emulate{plain}", texts.emulation,
                "add the GPU's kernels for this CPU, to be run with "
-               "--device=emulated; =race: with checks for races");
+               "--device=emulated; =race: with checks for races")
+      ->check(CLI::IsMember({"plain", "race"}));
 }
 
 static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
