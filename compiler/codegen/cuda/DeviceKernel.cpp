@@ -226,42 +226,23 @@ void emitWarpBarrier(KernelBuilder &b) {
   b.create<NVVM::SyncWarpOp>(all);
 }
 
-static Value shuffleWord(KernelBuilder &b, Value word, int64_t mask) {
-  return b
-      .create<gpu::ShuffleOp>(word, static_cast<int32_t>(mask),
-                              static_cast<int32_t>(kWarp),
-                              gpu::ShuffleMode::XOR)
-      .getShuffleResult();
-}
-
-/// Both halves of 64 bits.
-static Value shuffleLong(KernelBuilder &b, Value bits, int64_t mask) {
-  Type i32 = b.getI32Type(), i64 = b.getI64Type();
-  Value width = b.create<arith::ConstantIntOp>(32, 64);
-  Value low = b.create<arith::TruncIOp>(i32, bits);
-  Value high =
-      b.create<arith::TruncIOp>(i32, b.create<arith::ShRUIOp>(bits, width));
-  low = b.create<arith::ExtUIOp>(i64, shuffleWord(b, low, mask));
-  high = b.create<arith::ExtUIOp>(i64, shuffleWord(b, high, mask));
-  return b.create<arith::OrIOp>(low, b.create<arith::ShLIOp>(high, width));
-}
-
+/// Words and longs as they are; what is narrower, as a word.
 Value emitShuffle(KernelBuilder &b, Value value, int64_t mask) {
-  Type type = value.getType(), i64 = b.getI64Type();
-  if (type.isF32() || type.isInteger(32))
-    return shuffleWord(b, value, mask);
-  if (type.isF64()) {
-    Value bits = b.create<arith::BitcastOp>(i64, value);
-    return b.create<arith::BitcastOp>(type, shuffleLong(b, bits, mask));
-  }
-  if (type.isIndex()) {
-    Value bits = b.create<arith::IndexCastOp>(i64, value);
-    return b.create<arith::IndexCastOp>(type, shuffleLong(b, bits, mask));
-  }
-  if (type.isInteger(64))
-    return shuffleLong(b, value, mask);
-  Value word = b.create<arith::ExtUIOp>(b.getI32Type(), value);
-  return b.create<arith::TruncIOp>(type, shuffleWord(b, word, mask));
+  Type type = value.getType();
+  if (type.isIndex())
+    return b.create<arith::IndexCastOp>(
+        type,
+        emitShuffle(b, b.create<arith::IndexCastOp>(b.getI64Type(), value),
+                    mask));
+  bool isNarrow = type.getIntOrFloatBitWidth() < 32;
+  if (isNarrow)
+    value = b.create<arith::ExtUIOp>(b.getI32Type(), value);
+  Value shuffled = b.create<gpu::ShuffleOp>(value, static_cast<int32_t>(mask),
+                                            static_cast<int32_t>(kWarp),
+                                            gpu::ShuffleMode::XOR)
+                       .getShuffleResult();
+  return isNarrow ? b.create<arith::TruncIOp>(type, shuffled).getResult()
+                  : shuffled;
 }
 
 // --- Vectors

@@ -66,7 +66,7 @@ void emitBarrier(KernelBuilder &b);
 void emitWarpBarrier(KernelBuilder &b);
 
 /// The value that the thread `lane ^ mask` of the warp has; all threads of the
-/// warp must come to it. Scalars of any type.
+/// warp must come to it. Floats of 32 or 64 bits, integers and indices.
 Value emitShuffle(KernelBuilder &b, Value value, int64_t mask);
 
 /// The largest power of two of adjacent elements, all of types in `elements`,

@@ -70,7 +70,7 @@ func.func @columns(%x: tensor<512x256xf32>) -> tensor<256xf32> {
 // Indices travel with their values; the first of equal ones wins.
 // CHECK-LABEL: gpu.func @to_index(
 // CHECK:         gpu.shuffle xor %{{.+}} : f32
-// CHECK:         gpu.shuffle xor %{{.+}} : i32
+// CHECK:         gpu.shuffle xor %{{.+}} : i64
 func.func @to_index(%x: tensor<5x9xf32>) -> tensor<5xi64> {
   %y = graph.fused <row> (%x) : (tensor<5x9xf32>) -> tensor<5xi64> {
   ^bb0(%a: tensor<5x9xf32>):
