@@ -8,6 +8,7 @@
 #ifndef TCC_COMPILER_CODEGEN_TARGET_H
 #define TCC_COMPILER_CODEGEN_TARGET_H
 
+#include "dialects/exec/ExecDialect.h"
 #include "dialects/graph/GraphOps.h"
 
 namespace tcc::codegen {
@@ -28,6 +29,8 @@ struct KernelInfo {
   llvm::SmallVector<unsigned> usedSymbols;
   /// Work as expressions of the symbols: arithmetic and memory traffic.
   mlir::AffineExpr flops, bytes;
+  /// The same for a library of matrix products; null if it is no product.
+  exec::ProductAttr product;
 };
 
 /// Bytes to which the buffers of a device's launch are aligned, in the

@@ -280,7 +280,8 @@ Offset<format::Entry> EntryBuilder::build(exec::EntryOp entry) {
       fbb, name, inputs, outputs, statesVector, buffersVector, body,
       entry.getSlots(), entry.getEvents(), entry.getLanes(),
       entry.getScratchBytes().value_or(0), entry.getScratchBound().value_or(0),
-      entry.getWorkerBytes().value_or(0), space);
+      entry.getWorkerBytes().value_or(0), space,
+      entry.getWorkspaceBytes().value_or(0));
 }
 
 } // namespace tcc::package

@@ -101,13 +101,45 @@ ProgramBuilder::Tables<format::Variant> ProgramBuilder::buildVariants() {
   return tables;
 }
 
+static auto buildSizes(flatbuffers::FlatBufferBuilder &fbb, AffineMap sizes) {
+  std::vector<flatbuffers::Offset<format::SizeExpr>> tables;
+  for (AffineExpr size : sizes.getResults())
+    tables.push_back(buildSize(fbb, size));
+  return fbb.CreateVector(tables);
+}
+
+static flatbuffers::Offset<format::Matrix>
+buildMatrix(flatbuffers::FlatBufferBuilder &fbb, exec::MatrixAttr matrix) {
+  if (!matrix)
+    return {};
+  auto place = buildSizes(fbb, matrix.getPlace());
+  return format::CreateMatrix(fbb, matrix.getBuffer(),
+                              getDType(matrix.getElementType()), place);
+}
+
+static flatbuffers::Offset<format::Product>
+buildProduct(flatbuffers::FlatBufferBuilder &fbb, exec::ProductAttr product) {
+  auto extents = buildSizes(fbb, product.getExtents());
+  auto lhs = buildMatrix(fbb, product.getLhs());
+  auto rhs = buildMatrix(fbb, product.getRhs());
+  auto result = buildMatrix(fbb, product.getResult());
+  auto addend = buildMatrix(fbb, product.getAddend());
+  auto bias = buildMatrix(fbb, product.getBias());
+  return format::CreateProduct(
+      fbb, extents, lhs, rhs, result, addend, bias,
+      product.getScale().getValueAsDouble(),
+      static_cast<format::Activation>(product.getActivation()));
+}
+
 ProgramBuilder::Tables<format::Kernel> ProgramBuilder::buildKernels() {
   Tables<format::Kernel> tables;
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
     kernels[kernel.getSymNameAttr()] = tables.size();
     auto symbol = fbb.CreateString(kernel.getSymName().str());
     uint32_t threads = kernel.getThreads().value_or(0);
-    tables.push_back(format::CreateKernel(fbb, symbol, threads));
+    auto product = kernel.getProduct() ? buildProduct(fbb, *kernel.getProduct())
+                                       : flatbuffers::Offset<format::Product>();
+    tables.push_back(format::CreateKernel(fbb, symbol, threads, product));
   }
   return tables;
 }

@@ -60,7 +60,10 @@ private:
     return runPasses(addPasses, Code::Internal);
   }
   // Fusion and the target refuse ops that have no kernel.
-  bool fuse() { return runPasses(addFusion, Code::Unsupported); }
+  bool fuse() {
+    auto add = [&](OpPassManager &pm) { addFusion(pm, options.target); };
+    return runPasses(add, Code::Unsupported);
+  }
   bool lower() {
     auto addPasses = [this](OpPassManager &pm) {
       addLowering(pm, options.target);
@@ -304,6 +307,8 @@ bool Compilation::summarize() {
     maxima.push_back(symbol.getMax());
   auto kernels = model.module->getOps<exec::KernelOp>();
   report.kernels = std::distance(kernels.begin(), kernels.end());
+  report.libraryCalls = llvm::count_if(
+      kernels, [](exec::KernelOp kernel) { return kernel.getProduct(); });
   for (exec::EntryOp entry : model.module->getOps<exec::EntryOp>()) {
     // The arena is shared. Work is that of one run, or of one training step.
     if (entry.getSymName() == "prepare")

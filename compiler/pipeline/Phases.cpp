@@ -11,18 +11,21 @@ namespace tcc {
 
 /// After what recognises ops by their constants and types, before layouts: a
 /// weight is converted once, whatever becomes of it then.
-static void addPrecision(mlir::OpPassManager &pm, Precision precision) {
-  switch (precision) {
+static void addPrecision(mlir::OpPassManager &pm,
+                         const CompileOptions &options) {
+  switch (options.precision) {
   case Precision::F32:
     return;
   case Precision::F64:
     pm.addPass(createWidenFloatsPass());
     break;
   case Precision::BF16:
-    pm.addPass(createMixPrecisionPass({"bf16"}));
+    pm.addPass(createMixPrecisionPass(
+        {"bf16", /*narrowSums=*/options.target == Target::Cuda}));
     break;
   case Precision::F16:
-    pm.addPass(createMixPrecisionPass({"f16"}));
+    // What adds up over layers may leave the range of f16.
+    pm.addPass(createMixPrecisionPass({"f16", /*narrowSums=*/false}));
     break;
   }
   pm.addPass(createSimplifyPass());
@@ -56,7 +59,7 @@ void addSimplification(mlir::OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createSimplifyPass());
   // Matches repeats in the form that simplify leaves.
   pm.addPass(createGroupHeadsPass());
-  addPrecision(pm, options.precision);
+  addPrecision(pm, options);
   pm.addPass(createChannelsLastPass());
   // Panels are what the CPU's matrix kernels read.
   if (options.target == Target::Cpu)
@@ -65,12 +68,12 @@ void addSimplification(mlir::OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createSimplifyPass());
 }
 
-void addFusion(mlir::OpPassManager &pm) {
+void addFusion(mlir::OpPassManager &pm, Target target) {
   // Nothing simplifies the steps into one again.
   pm.addPass(createSplitReductionsPass());
   // The addition that counts iterations is fused like any other op.
   pm.addPass(createCarryIterationPass());
-  pm.addPass(createFuseOpsPass());
+  pm.addPass(createFuseOpsPass({target == Target::Cuda}));
   pm.addPass(createVerifyFusionPass());
 }
 
@@ -96,7 +99,8 @@ void registerPhases() {
   PassPipelineRegistration<>(
       "tcc-phase-simplify", "the phase simplify",
       [](mlir::OpPassManager &pm) { addSimplification(pm); });
-  PassPipelineRegistration<>("tcc-phase-fuse", "the phase fuse", addFusion);
+  PassPipelineRegistration<>("tcc-phase-fuse", "the phase fuse",
+                             [](mlir::OpPassManager &pm) { addFusion(pm); });
   PassPipelineRegistration<>("tcc-phase-lower", "the phase lower",
                              [](mlir::OpPassManager &pm) { addLowering(pm); });
   PassPipelineRegistration<>("tcc-phase-plan", "the phase plan", addPlanning);

@@ -19,7 +19,7 @@ void addDifferentiation(mlir::OpPassManager &pm, const CompileOptions &options);
 void addSimplification(mlir::OpPassManager &pm,
                        const CompileOptions &options = {});
 /// Each kernel becomes a graph.fused op.
-void addFusion(mlir::OpPassManager &pm);
+void addFusion(mlir::OpPassManager &pm, Target target = Target::Cpu);
 /// Functions become exec entries; kernels are outlined, equal ones merged.
 void addLowering(mlir::OpPassManager &pm, Target target = Target::Cpu);
 /// Commands get their order and buffers their places.

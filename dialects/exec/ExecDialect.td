@@ -62,6 +62,10 @@ def Exec_ReduceKind : Exec_Enum<"ReduceKind", "how ranks are combined", [
   I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"min", 1>,
   I32EnumAttrCase<"max", 2>]>;
 
+def Exec_Activation : Exec_Enum<"Activation", "the function behind a product", [
+  I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"relu", 1>,
+  I32EnumAttrCase<"gelu_tanh", 2>]>;
+
 def Exec_StorageClassAttr : Exec_EnumAttr<Exec_StorageClass, "storage">;
 def Exec_ReduceKindAttr : Exec_EnumAttr<Exec_ReduceKind, "reduce">;
 
@@ -96,6 +100,38 @@ def Exec_StateAttr : AttrDef<Exec_Dialect, "State"> {
   let summary = "an output that becomes an input of the next run";
   let parameters = (ins "uint32_t":$input, "uint32_t":$output);
   let assemblyFormat = "`<` $output `to` $input `>`";
+}
+
+def Exec_MatrixAttr : AttrDef<Exec_Dialect, "Matrix"> {
+  let mnemonic = "matrix";
+  let summary = "a matrix in a buffer of a launch, or one for each of a batch";
+  let description = [{
+    Element (b, i, j) lies at offset + b * batch + i * row + j * column, in
+    elements; `place` is the size map (offset, batch, row, column). `buffer` is a
+    position among the inputs and outputs of the launch.
+  }];
+  let parameters = (ins "uint32_t":$buffer, "::mlir::Type":$elementType,
+                        "::mlir::AffineMap":$place);
+  let assemblyFormat = "`<` $buffer `:` $elementType `,` $place `>`";
+}
+
+def Exec_ProductAttr : AttrDef<Exec_Dialect, "Product"> {
+  let mnemonic = "product";
+  let summary = "what a kernel computes, as a library of matrix products knows it";
+  let description = [{
+    result[b, i, j] = activation(scale * sum_k lhs[b, i, k] * rhs[b, k, j]
+                                 + addend[b, i, j] + bias[j])
+
+    `extents` is the size map (batch, i, j, k). All floats; sums are f32, or f64
+    for f64. `addend` and `bias` have the result's element type.
+  }];
+  let parameters = (ins "::mlir::AffineMap":$extents, "MatrixAttr":$lhs,
+                        "MatrixAttr":$rhs, "MatrixAttr":$result,
+                        OptionalParameter<"MatrixAttr">:$addend,
+                        OptionalParameter<"MatrixAttr">:$bias,
+                        "::mlir::FloatAttr":$scale,
+                        EnumParameter<Exec_Activation>:$activation);
+  let assemblyFormat = "`<` struct(params) `>`";
 }
 
 class Exec_Op<string mnemonic, list<Trait> traits = []>

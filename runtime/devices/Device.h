@@ -23,6 +23,7 @@ struct KernelLaunch {
   int64_t tasks;
   std::span<void *> buffers;
   std::span<int64_t> sizes;
+  std::span<const int64_t> slots = {}; ///< of the walk
 };
 
 /// The most that any launch of an entry has.
@@ -101,6 +102,10 @@ public:
 
   /// As `--device` names it.
   virtual std::string_view name() const = 0;
+  /// What does products in place of kernels; empty if nothing does.
+  virtual std::string_view library() const { return {}; }
+  /// What its user should know; empty if nothing.
+  virtual std::string_view note() const { return {}; }
   /// The ordinal of a CUDA device, as DLPack has it; -1 for the host.
   virtual int ordinal() const = 0;
   /// Its addresses are the host's: nothing need be copied.

@@ -18,15 +18,23 @@ Executable::load(std::shared_ptr<const Package> package,
   if (Status status = executable->bindConstants(options); !status.ok())
     return status;
   bool isHost = executable->runsOn->isHost();
-  options.log(LogLevel::Info,
-              isHost ? concat("running the code for ",
-                              executable->chosen->cpu()->string_view())
-                     : concat("running on ", executable->runsOn->name()));
+  executable->reportDevice(options.log);
   if (!isHost)
     if (Status status = executable->uploadConstants(options.allocator);
         !status.ok())
       return status;
   return std::shared_ptr<const Executable>(std::move(executable));
+}
+
+void Executable::reportDevice(const LogSink &log) const {
+  if (runsOn->isHost())
+    return log(LogLevel::Info,
+               concat("running the code for ", chosen->cpu()->string_view()));
+  std::string_view library = runsOn->library();
+  log(LogLevel::Info, concat("running on ", runsOn->name(),
+                             library.empty() ? "" : ", products by ", library));
+  if (std::string_view note = runsOn->note(); !note.empty())
+    log(LogLevel::Warning, std::string(note));
 }
 
 bool Executable::isForDevice() const {

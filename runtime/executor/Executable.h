@@ -52,6 +52,7 @@ private:
   Status chooseVariant();
   Status mapCode();
   bool isForDevice() const;
+  void reportDevice(const LogSink &log) const;
   Status bindConstants(const ExecutableOptions &options);
   Status uploadConstants(const Allocator &host);
 

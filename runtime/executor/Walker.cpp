@@ -151,7 +151,7 @@ Status Walker::launch(const format::Launch &launch) {
         !status.ok())
       return status;
   KernelLaunch call = {launch, tasks, std::span(arguments).first(count),
-                       std::span(sizeArguments).first(sizeCount)};
+                       std::span(sizeArguments).first(sizeCount), slotValues};
   return observer ? observeLaunch(call) : stream.launch(call);
 }
 

@@ -2,8 +2,10 @@
 
 #include "runtime/package/Alignment.h"
 #include "runtime/package/DType.h"
+#include "runtime/package/SizeExpr.h"
 #include "runtime/package/VerifyEntry.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 using namespace tcc;
@@ -108,12 +110,45 @@ static Status verifyVariables(const format::Program &program) {
   return Status();
 }
 
+/// Four sizes, of the symbols alone.
+static bool areSizes(
+    const flatbuffers::Vector<flatbuffers::Offset<format::SizeExpr>> &sizes,
+    const format::Program &program) {
+  return sizes.size() == 4 &&
+         std::all_of(sizes.begin(), sizes.end(),
+                     [&](const format::SizeExpr *size) {
+                       return isWellFormed(*size, sizeOf(program.symbols()));
+                     });
+}
+
+static bool isProduct(const format::Product &product,
+                      const format::Program &program) {
+  for (const format::Matrix *matrix :
+       {product.lhs(), product.rhs(), product.result(), product.addend(),
+        product.bias()})
+    if (matrix && (!isDType(matrix->dtype()) ||
+                   traitsOf(matrix->dtype()).kind != DTypeKind::Float ||
+                   !areSizes(*matrix->place(), program)))
+      return false;
+  auto isOfResult = [&](const format::Matrix *matrix) {
+    return !matrix || matrix->dtype() == product.result()->dtype();
+  };
+  return areSizes(*product.extents(), program) &&
+         product.lhs()->dtype() == product.rhs()->dtype() &&
+         isOfResult(product.addend()) && isOfResult(product.bias()) &&
+         product.activation() <= format::Activation::MAX;
+}
+
 static Status verifyKernels(const format::Program &program) {
-  for (size_t i = 0; i < sizeOf(program.kernels()); ++i)
-    if (const format::Kernel &kernel = *program.kernels()->Get(i);
-        kernel.threads() > format::kMaxBlockThreads)
-      return refuse("kernel '", kernel.symbol()->string_view(), "' has ",
-                    kernel.threads(), " threads in a block");
+  for (size_t i = 0; i < sizeOf(program.kernels()); ++i) {
+    const format::Kernel &kernel = *program.kernels()->Get(i);
+    std::string_view name = kernel.symbol()->string_view();
+    if (kernel.threads() > format::kMaxBlockThreads)
+      return refuse("kernel '", name, "' has ", kernel.threads(),
+                    " threads in a block");
+    if (kernel.product() && !isProduct(*kernel.product(), program))
+      return refuse("kernel '", name, "' is no matrix product");
+  }
   return Status();
 }
 

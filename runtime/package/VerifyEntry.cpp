@@ -44,6 +44,7 @@ private:
   bool verifyBlock(const format::Block &block, int depth);
   bool verifyCommand(const format::Command &command, int depth);
   bool verifyLaunch(const format::Launch &launch);
+  bool verifyProduct(const format::Product &product, size_t buffers) const;
   bool verifyCopy(const format::Copy &copy);
   bool verifyLoop(const format::Loop &loop, int depth);
   bool verifyReadSize(const format::ReadSize &read);
@@ -287,6 +288,17 @@ bool EntryVerifier::verifyCommand(const format::Command &command, int depth) {
   return refuse("a command is of a kind unknown to this runtime");
 }
 
+/// The matrices are among the first `buffers` buffers of a launch.
+bool EntryVerifier::verifyProduct(const format::Product &product,
+                                  size_t buffers) const {
+  for (const format::Matrix *matrix :
+       {product.lhs(), product.rhs(), product.result(), product.addend(),
+        product.bias()})
+    if (matrix && matrix->buffer() >= buffers)
+      return false;
+  return true;
+}
+
 bool EntryVerifier::verifyLaunch(const format::Launch &launch) {
   std::string_view node = textOf(launch.node());
   if (launch.kernel() >= sizeOf(program.kernels()))
@@ -308,6 +320,10 @@ bool EntryVerifier::verifyLaunch(const format::Launch &launch) {
   if (launch.fault() &&
       (count == 0 || !isFaultBuffer(launch.buffers()->Get(count - 1))))
     return refuse("launch of '", node, "' has no fault buffer");
+  const format::Product *product =
+      program.kernels()->Get(launch.kernel())->product();
+  if (product && !verifyProduct(*product, count - launch.fault()))
+    return refuse("launch of '", node, "' lacks a matrix of its product");
   for (size_t i = 0; i + launch.fault() < count; ++i)
     if (isFaultBuffer(launch.buffers()->Get(i)))
       return refuse("launch of '", node, "' has an unexpected fault buffer");

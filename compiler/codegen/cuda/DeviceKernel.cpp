@@ -1,4 +1,5 @@
 #include "compiler/codegen/cuda/DeviceKernel.h"
+#include "compiler/codegen/cuda/DescribeProduct.h"
 #include "compiler/codegen/cuda/NarrowIndices.h"
 #include "compiler/codegen/kernel/SimplifyRegion.h"
 #include "dialects/graph/ops/Scalar.h"
@@ -55,6 +56,7 @@ FailureOr<codegen::KernelInfo> analyzeKernel(FusedOp fused) {
   codegen::KernelInfo info = codegen::describeKernel(fused, region->get());
   info.tasks = plan->blocks;
   info.threads = plan->threads;
+  info.product = describeProduct(region->get());
   return info;
 }
 

@@ -40,7 +40,7 @@ LaunchPlan ProductShape::getLaunch(ArrayRef<SymbolAttr> symbols) const {
 }
 
 bool isAdjacent(Value tensor, int64_t axis) {
-  codegen::StridedInput from = codegen::traceInput(tensor);
+  StridedInput from = traceInput(tensor);
   if (from.input)
     return getConstant(from.strides[axis]) == 1;
   return axis + 1 == int64_t(getExtents(tensor).size());

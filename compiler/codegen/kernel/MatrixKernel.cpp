@@ -35,54 +35,6 @@ KernelBuilder makeKernelBuilder(OpBuilder &b, Location loc) {
 
 // --- Operands
 
-static Extents getRowMajorStrides(Value tensor) {
-  Extents extents = getExtents(tensor), strides(extents.size());
-  AffineExpr stride = getAffineConstantExpr(1, tensor.getContext());
-  for (size_t i = extents.size(); i-- > 0;) {
-    strides[i] = stride;
-    stride = stride * extents[i];
-  }
-  return strides;
-}
-
-StridedInput traceInput(Value tensor) {
-  if (isa<BlockArgument>(tensor))
-    return {tensor, getRowMajorStrides(tensor),
-            getAffineConstantExpr(0, tensor.getContext())};
-  if (auto transpose = tensor.getDefiningOp<TransposeOp>()) {
-    StridedInput from = traceInput(transpose.getX());
-    if (!from.input)
-      return {};
-    Extents strides;
-    for (int64_t axis : transpose.getPermutation())
-      strides.push_back(from.strides[axis]);
-    return {from.input, strides, from.offset};
-  }
-  if (auto slice = tensor.getDefiningOp<SliceOp>()) {
-    StridedInput from = traceInput(slice.getX());
-    if (!from.input)
-      return {};
-    for (auto [stride, start, step] : llvm::zip_equal(
-             from.strides, slice.getStarts().getResults(), slice.getSteps())) {
-      from.offset = from.offset + start * stride;
-      stride = stride * step;
-    }
-    return from;
-  }
-  if (auto broadcast = tensor.getDefiningOp<BroadcastOp>()) {
-    StridedInput from = traceInput(broadcast.getX());
-    if (!from.input)
-      return {};
-    Extents extents = getExtents(broadcast.getX());
-    AffineExpr zero = getAffineConstantExpr(0, tensor.getContext());
-    Extents strides(getExtents(tensor).size() - extents.size(), zero);
-    for (auto [extent, stride] : llvm::zip_equal(extents, from.strides))
-      strides.push_back(getConstant(extent) == 1 ? zero : stride);
-    return {from.input, strides, from.offset};
-  }
-  return {};
-}
-
 MatrixAccess traceAccess(const MatrixSide &side) {
   MatrixAccess access;
   MLIRContext *context = side.tensor.getContext();

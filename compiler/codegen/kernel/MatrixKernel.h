@@ -9,6 +9,7 @@
 
 #include "compiler/codegen/cpu/Packing.h"
 #include "compiler/codegen/kernel/KernelEmitter.h"
+#include "dialects/graph/Strides.h"
 
 namespace tcc::codegen {
 
@@ -17,16 +18,6 @@ mlir::Type getSumType(mlir::Type elementType);
 
 /// The buffer of an input of the region.
 cpu::Memory getMemory(KernelFrame &frame, Value input);
-
-/// A tensor as an input of the region with a stride for each of its axes, as
-/// far as it is one: transposes, slices and broadcasts change strides and where
-/// it starts alone.
-struct StridedInput {
-  Value input; // null if the tensor is computed
-  graph::Extents strides;
-  mlir::AffineExpr offset;
-};
-StridedInput traceInput(Value tensor);
 
 /// How a contraction gets one of its operands.
 struct MatrixAccess {

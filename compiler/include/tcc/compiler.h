@@ -75,6 +75,7 @@ struct CompileReport {
   /// Of a model that is trained: a line for each of its tensors and dropouts.
   std::vector<std::string> parameters;
   int64_t ops = 0, kernels = 0;
+  int64_t libraryCalls = 0; // of the kernels: those that a library has, too
   int64_t arenaBytes = 0, arenaBoundBytes = 0, weightBytes = 0;
   /// Work of one run at the upper bounds of the dimensions.
   int64_t flops = 0, bytes = 0;

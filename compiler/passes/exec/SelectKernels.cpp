@@ -10,6 +10,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <numeric>
 
@@ -44,6 +45,8 @@ static LogicalResult analyzeKernels(ModuleOp module, KernelTable &table) {
     table[kernel.getSymName()] = *info;
     if (kernel.getDevice())
       kernel.setThreads(info->threads);
+    if (info->product)
+      kernel.setProductAttr(info->product);
   }
   return success(isSupported);
 }
@@ -114,19 +117,40 @@ static void noteAlignments(ModuleOp module) {
   }
 }
 
+/// What a library may take to compute `product` in parts: less than that many
+/// results of f32 and no more than libraries ask for.
+static int64_t getWorkspaceBytes(ProductAttr product,
+                                 ArrayRef<graph::SymbolAttr> symbols) {
+  constexpr int64_t kParts = 16, kMost = int64_t(32) << 20;
+  ArrayRef<AffineExpr> extents = product.getExtents().getResults();
+  int64_t bytes = kParts * sizeof(float);
+  for (AffineExpr extent : extents.drop_back()) {
+    int64_t most = std::max<int64_t>(1, graph::getRange(extent, symbols).max);
+    if (llvm::MulOverflow(bytes, most, bytes))
+      return kMost;
+  }
+  return std::min(bytes, kMost);
+}
+
 void SelectKernelsPass::runOnOperation() {
   noteAlignments(getOperation());
   KernelTable table;
+  SmallVector<graph::SymbolAttr> symbols = graph::getSymbols(getOperation());
   if (failed(analyzeKernels(getOperation(), table)))
     return signalPassFailure();
   for (auto entry : getOperation().getOps<EntryOp>()) {
-    int64_t workerBytes = 0;
+    int64_t workerBytes = 0, workspaceBytes = 0;
     entry.walk([&](LaunchOp launch) {
       const codegen::KernelInfo &info = table[launch.getKernel()];
       completeLaunch(launch, info);
       workerBytes = std::max(workerBytes, info.workerScratchBytes);
+      if (info.product)
+        workspaceBytes =
+            std::max(workspaceBytes, getWorkspaceBytes(info.product, symbols));
     });
     entry.setWorkerBytes(workerBytes);
+    if (workspaceBytes > 0)
+      entry.setWorkspaceBytes(workspaceBytes);
   }
 }
 

@@ -20,6 +20,7 @@ namespace tcc {
 namespace {
 
 struct FuseOpsPass : impl::FuseOpsPassBase<FuseOpsPass> {
+  using FuseOpsPassBase::FuseOpsPassBase;
   void runOnOperation() override;
 };
 
@@ -86,11 +87,12 @@ static void recordKernels(ArrayRef<Step> steps, DecisionLog &log) {
         (graph::stringifyKernelKind(step.region->kind) + " kernel").str();
     if (std::string nodes = listNodes(step.fused); !nodes.empty())
       reason += " of " + nodes;
-    log.add(step.fused, step.members.size() > 1 ? "fused" : "alone", reason,
-            {{"ops", double(step.members.size())},
-             {"bytes_read", work.bytesRead},
-             {"bytes_written", work.bytesWritten},
-             {"flops", work.flops + work.contractionFlops}});
+    log.add(
+        step.fused, step.members.size() > 1 ? "fused" : "alone", reason,
+        {{"ops", double(step.members.size())},
+         {"bytes_read", work.bytesRead},
+         {"bytes_written", work.bytesWritten},
+         {"flops", work.flops + work.contractionFlops + work.libraryFlops}});
   }
 }
 
@@ -108,7 +110,7 @@ static LogicalResult fuseBlock(Block &block, CostModel &model,
 
 void FuseOpsPass::runOnOperation() {
   DecisionLog log(getOperation(), "fuse-ops");
-  CostModel model(getOperation());
+  CostModel model(getOperation(), device ? Machine::getDevice() : Machine());
   for (Block *block : collectBlocks(getOperation()))
     if (failed(fuseBlock(*block, model, log)))
       return signalPassFailure();

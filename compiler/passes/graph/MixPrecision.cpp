@@ -2,6 +2,8 @@
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
+#include "compiler/passes/graph/fusion/LibraryProduct.h"
+#include "compiler/passes/graph/fusion/Region.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -32,6 +34,8 @@ public:
   Mixer(FloatType narrow, DecisionLog &log) : narrow(narrow), log(log) {}
 
   void narrowOperands(Operation *op);
+  /// What the kernel of a product stores, and what it adds, is narrow.
+  void narrowSums(Operation *product);
   /// Readers of values that are stored narrow read them so.
   void widenReaders();
   /// What is moved narrow is widened behind the move.
@@ -95,6 +99,34 @@ void Mixer::narrowOperands(Operation *op) {
     if (isWide(operand.get()))
       operand.set(getNarrow(operand.get()));
   log.add(op, "narrowed", "products are summed in f32");
+}
+
+void Mixer::narrowSums(Operation *product) {
+  Value sum = product->getResult(0);
+  SmallVector<OpOperand *> addends;
+  while (hasOneLocalUse(sum)) {
+    Operation *reader = *sum.user_begin();
+    if (!fusion::isView(reader) && !fusion::isEpilogue(reader))
+      break;
+    for (OpOperand &operand : reader->getOpOperands())
+      if (operand.get() != sum)
+        addends.push_back(&operand);
+    sum = reader->getResult(0);
+  }
+  bool isReadHere = llvm::any_of(sum.getUses(), [](OpOperand &use) {
+    return !use.getOwner()->hasTrait<OpTrait::IsTerminator>();
+  });
+  if (!isReadHere || !isWide(sum))
+    return;
+  getNarrow(sum);
+  for (OpOperand *addend : addends) {
+    if (!isWide(addend->get()))
+      continue;
+    OpBuilder builder(addend->getOwner());
+    addend->set(builder.create<CastOp>(addend->get().getLoc(),
+                                       addend->get().getType(),
+                                       getNarrow(addend->get())));
+  }
 }
 
 /// True if `use` takes the value out of the block it is computed in.
@@ -175,6 +207,9 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
       for (Operation *op : ops)
         if (getPrecision(op) == Precision::narrow && isWide(op->getOperand(0)))
           mixer.narrowOperands(op);
+      for (Operation *op : ops)
+        if (narrowSums && getPrecision(op) == Precision::narrow)
+          mixer.narrowSums(op);
       mixer.widenReaders();
       for (Operation *op : ops)
         mixer.sinkWidening(op);

@@ -180,7 +180,10 @@ def MixPrecisionPass : TccGraphPass<"mix-precision"> {
     ```
   }];
   let options = [Option<"type", "type", "std::string", "\"bf16\"",
-                        "bf16 or f16">];
+                        "bf16 or f16">,
+                 Option<"narrowSums", "narrow-sums", "bool", "false",
+    "the results of products are stored narrow, behind what a library adds: its "
+    "operands have one type">];
 }
 
 def WidenFloatsPass : TccGraphPass<"widen-floats"> {
@@ -305,6 +308,8 @@ def FuseOpsPass : TccGraphPass<"fuse-ops"> {
   let dependentDialects = ["::tcc::graph::GraphDialect",
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::scf::SCFDialect"];
+  let options = [Option<"device", "device", "bool", "false",
+    "kernels are for a GPU, whose libraries have matrix products">];
 }
 
 def VerifyFusionPass : TccGraphPass<"verify-fusion"> {

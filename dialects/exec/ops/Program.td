@@ -8,8 +8,9 @@ def Exec_EntryOp : Exec_Op<"entry", [Symbol, IsolatedFromAbove, SingleBlock,
   let summary = "an entry point of the package";
   let description = [{
     `slots` counts the size slots, symbols included. The plan adds
-    `scratch_bytes` (the arena), `scratch_bound` (the most bytes live at once)
-    and `worker_bytes` (scratch of each thread).
+    `scratch_bytes` (the arena), `scratch_bound` (the most bytes live at once),
+    `worker_bytes` (scratch of each thread) and `workspace_bytes` (scratch of
+    libraries).
 
     Example:
     ```mlir
@@ -33,7 +34,8 @@ def Exec_EntryOp : Exec_Op<"entry", [Symbol, IsolatedFromAbove, SingleBlock,
                        DefaultValuedAttr<I64Attr, "1">:$lanes,
                        OptionalAttr<I64Attr>:$scratch_bytes,
                        OptionalAttr<I64Attr>:$scratch_bound,
-                       OptionalAttr<I64Attr>:$worker_bytes);
+                       OptionalAttr<I64Attr>:$worker_bytes,
+                       OptionalAttr<I64Attr>:$workspace_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `inputs` $inputs `outputs` $outputs attr-dict-with-keyword $body
@@ -49,10 +51,12 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock,
     over them, whose results are the kernel's. Code generation reads it.
 
     A kernel of a device is launched as a grid of blocks of so many `threads`,
-    which the target says (`tcc-select-kernels`).
+    which the target says (`tcc-select-kernels`). With `product` a library may do
+    the same instead.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, UnitAttr:$device,
-                       OptionalAttr<I64Attr>:$threads);
+                       OptionalAttr<I64Attr>:$threads,
+                       OptionalAttr<Exec_ProductAttr>:$product);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let extraClassDeclaration = [{

@@ -189,9 +189,12 @@ AffineMap ConvOp::getOperandMap(unsigned operand) {
   AffineExpr filter = loop(getChannelAxis());
   SmallVector<AffineExpr> results;
   if (operand == 0) {
-    AffineExpr group = filter.floorDiv(int64_t(getFilters() / getGroups()));
-    results = getInputIndices(*this, rank + 1,
-                              group * getGroupChannels() + loop(rank));
+    AffineExpr channel = loop(rank);
+    if (int64_t groups = getGroups(); groups > 1)
+      channel = filter.floorDiv(int64_t(getFilters() / groups)) *
+                    int64_t(getGroupChannels()) +
+                channel;
+    results = getInputIndices(*this, rank + 1, channel);
     return AffineMap::get(loops, 0, results, getContext());
   }
   if (getPackedFilter())

@@ -146,6 +146,11 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const Driver &driver,
   if (!module.ok())
     return module.takeStatus();
   device->module.emplace(std::move(*module));
+  device->loaded = &package.program();
+  auto products = openLibrary(choice, package.program());
+  if (!products.ok())
+    return products.takeStatus();
+  device->products = std::move(*products);
   if (Status status = device->createTransfers(); !status.ok())
     return status;
   return device;
@@ -161,6 +166,7 @@ CudaDevice::~CudaDevice() {
     table->streamDestroy(stream);
   for (PinnedMemory &piece : pieces)
     piece = PinnedMemory();
+  products.library.reset();
   module.reset();
   table->devicePrimaryCtxRelease(device);
 }

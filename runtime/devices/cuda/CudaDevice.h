@@ -4,7 +4,7 @@
 
 #include "runtime/devices/Device.h"
 #include "runtime/devices/cuda/CodeModule.h"
-#include "runtime/devices/cuda/OpenCuda.h"
+#include "runtime/devices/cuda/OpenLibrary.h"
 
 #include <mutex>
 
@@ -38,6 +38,10 @@ public:
   ~CudaDevice() override;
 
   std::string_view name() const override { return label; }
+  std::string_view library() const override {
+    return products.library ? products.library->name() : std::string_view();
+  }
+  std::string_view note() const override { return products.note; }
   int ordinal() const override { return number; }
   Allocator allocator(const Allocator &host) override;
   Allocator staging(const Allocator &host) override;
@@ -50,6 +54,9 @@ public:
 
   const Driver &driver() const { return *table; }
   const CodeModule &code() const { return *module; }
+  const format::Program &program() const { return *loaded; }
+  /// Of matrix products; null if there is none, or nothing for it to do.
+  Library *productLibrary() const { return products.library.get(); }
   /// Makes the device that of the calling thread's calls.
   Status activate() const;
   Status check(Error error, std::string_view doing) const {
@@ -70,6 +77,8 @@ private:
   DeviceHandle device = 0;
   ContextHandle context = nullptr;
   std::optional<CodeModule> module;
+  const format::Program *loaded = nullptr;
+  OpenedLibrary products;
 
   std::mutex transfers; ///< one at a time
   StreamHandle stream = nullptr;

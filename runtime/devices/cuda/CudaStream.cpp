@@ -23,11 +23,12 @@ CudaStream::create(CudaDevice &device,
 }
 
 Status CudaStream::allocate(std::span<const format::Entry *const> entries) {
-  size_t most = 0;
+  size_t most = 0, workspaceBytes = 0;
   for (const format::Entry *entry : entries) {
     LaunchLimits limits = measureLaunches(*entry);
     most = std::max(most, limits.buffers + limits.sizes);
     slotCount = std::max(slotCount, limits.faulting);
+    workspaceBytes = std::max(workspaceBytes, entry->workspace_bytes());
   }
   parameters.resize(most);
   if (Status status = device.activate(); !status.ok())
@@ -45,6 +46,12 @@ Status CudaStream::allocate(std::span<const format::Entry *const> entries) {
                                     device.allocator({}), "places for faults");
       !status.ok())
     return status;
+  if (device.productLibrary())
+    if (Status status = workspace.reserve(workspaceBytes, device.allocator({}),
+                                          "the library's workspace");
+        !status.ok())
+      return status;
+  libraryCalls.setWorkspace(workspace.data(), workspace.size());
   return device.clear(slots.data(), slots.size());
 }
 
@@ -268,6 +275,12 @@ Status CudaStream::launch(const KernelLaunch &launch) {
   if (launch.tasks > INT_MAX)
     return makeError(Code::Usage, "node '", nameNode(command.node()), "' has ",
                      launch.tasks, " blocks, more than a device takes");
+  Result<bool> isDone =
+      libraryCalls.launch(launch, *current->walk->entry, stream);
+  if (!isDone.ok())
+    return isDone.takeStatus();
+  if (*isDone)
+    return Status();
   if (command.fault())
     if (Status status = takeSlot(command, launch.buffers.back()); !status.ok())
       return status;

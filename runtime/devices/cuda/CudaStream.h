@@ -4,6 +4,7 @@
 
 #include "runtime/devices/cuda/CudaDevice.h"
 #include "runtime/devices/cuda/GraphCache.h"
+#include "runtime/devices/cuda/LibraryCalls.h"
 
 namespace tcc::runtime::cuda {
 
@@ -25,6 +26,7 @@ public:
   Status wait() override;
   Status seal(Walk &walk) override;
   Status finish(Walk &walk) override;
+  uint64_t plannedBytes() const override { return workspace.size(); }
 
 private:
   /// {flag, value}, as kernels write them.
@@ -45,7 +47,8 @@ private:
   };
 
   explicit CudaStream(CudaDevice &device)
-      : device(device), driver(device.driver()), graphs(driver) {}
+      : device(device), driver(device.driver()), graphs(driver),
+        libraryCalls(device.productLibrary(), device.program()) {}
 
   Status allocate(std::span<const format::Entry *const> entries);
   Result<Flight *> flightOf(const Walk &walk);
@@ -73,6 +76,9 @@ private:
 
   PinnedMemory element; ///< that `read` copies through
   GraphCache graphs;
+
+  Memory workspace; ///< of the library, if there is one
+  LibraryCalls libraryCalls;
 };
 
 } // namespace tcc::runtime::cuda

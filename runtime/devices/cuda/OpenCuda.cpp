@@ -1,10 +1,9 @@
 #include "runtime/devices/cuda/OpenCuda.h"
 
 #include "runtime/devices/cuda/CudaDevice.h"
+#include "runtime/devices/cuda/Plugin.h"
 
 #include <charconv>
-#include <cstdlib>
-#include <dlfcn.h>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -31,33 +30,12 @@ std::optional<Choice> cuda::parseChoice(std::string_view name) {
   return std::nullopt;
 }
 
-/// The folder of the library or program that this code is part of.
-static std::string ownFolder() {
-  Dl_info info;
-  if (!dladdr(reinterpret_cast<const void *>(&ownFolder), &info) ||
-      !info.dli_fname)
-    return ".";
-  std::string path = info.dli_fname;
-  size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
-}
-
 Result<const Driver *> cuda::findEmulatedDriver() {
-  const char *given = std::getenv("TCC_PLUGINS");
-  void *library = nullptr;
-  if (given)
-    library = dlopen(concat(given, "/", kPlugin).c_str(), RTLD_NOW);
-  if (!library)
-    library = dlopen(concat(ownFolder(), "/", kPlugin).c_str(), RTLD_NOW);
-  if (!library)
-    library = dlopen(kPlugin, RTLD_NOW);
-  if (!library)
-    return makeError(Code::Device, "there is no emulated device: ", dlerror());
-  auto find =
-      reinterpret_cast<const Driver *(*)()>(dlsym(library, kPluginDriver));
-  if (!find)
-    return makeError(Code::Device, "'", kPlugin, "' has no ", kPluginDriver);
-  return find();
+  Result<void *> found = findInPlugin(kPlugin, kPluginDriver);
+  if (!found.ok())
+    return makeError(Code::Device, "there is no emulated device: ",
+                     found.takeStatus().message());
+  return reinterpret_cast<const Driver *(*)()>(*found)();
 }
 
 Result<std::unique_ptr<Device>> cuda::openDevice(const Choice &choice,

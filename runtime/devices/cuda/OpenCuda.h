@@ -19,9 +19,7 @@ struct Choice {
 /// Of "cuda", "cuda:1", "emulated" or "emulated:1"; nothing for other names.
 std::optional<Choice> parseChoice(std::string_view name);
 
-/// The simulated driver, a library of its own: in the folder that the
-/// environment's TCC_PLUGINS names, beside the runtime, or where libraries are
-/// looked for.
+/// The simulated driver, a plugin.
 Result<const Driver *> findEmulatedDriver();
 
 /// Opens the device, and the driver if need be, and loads the kernels of the

@@ -77,6 +77,8 @@ Status Simulator::perform(Stream &stream, const Operation &operation) {
     return Status();
   case Operation::Wait:
     return performWait(operation);
+  case Operation::Call:
+    return operation.call();
   case Operation::Replay:
     for (const Operation &step : operation.graph->operations)
       if (Status status = perform(stream, step); !status.ok())

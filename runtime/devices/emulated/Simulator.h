@@ -14,6 +14,7 @@
 #include "runtime/devices/emulated/Emulator.h"
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -40,7 +41,7 @@ struct Graph;
 
 /// One thing to do.
 struct Operation {
-  enum Kind { Copy, Set, Launch, Record, Wait, Replay };
+  enum Kind { Copy, Set, Launch, Record, Wait, Replay, Call };
   Kind kind;
   uint64_t to = 0, from = 0; ///< addresses of the device or the host
   size_t bytes = 0;
@@ -51,6 +52,7 @@ struct Operation {
   Event *event = nullptr;
   uint64_t version = 0; ///< of the event
   const Graph *graph = nullptr;
+  std::function<runtime::Status()> call = {}; ///< of a library
 };
 
 struct Graph {

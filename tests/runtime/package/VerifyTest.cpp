@@ -25,6 +25,24 @@ format::LaunchT &firstLaunch(ProgramBuilder &builder) {
   return *builder.entry().body->commands[0]->action.AsLaunch();
 }
 
+/// A product of the kernel, which is whole.
+format::ProductT &firstProduct(ProgramBuilder &builder) {
+  auto product = std::make_unique<format::ProductT>();
+  auto fill = [](auto &sizes) {
+    for (int i = 0; i < 4; ++i)
+      sizes.push_back(constant(1));
+  };
+  fill(product->extents);
+  for (auto *matrix : {&product->lhs, &product->rhs, &product->result}) {
+    *matrix = std::make_unique<format::MatrixT>();
+    (*matrix)->dtype = DType::f32;
+    fill((*matrix)->place);
+  }
+  auto &kernel = *builder.tables.kernels[0];
+  kernel.product = std::move(product);
+  return *kernel.product;
+}
+
 const Spoiled kSpoiled[] = {
     {"no such kernel", [](auto &b) { firstLaunch(b).kernel = 9; }},
     {"no such buffer", [](auto &b) { firstLaunch(b).buffers[0] = 2; }},
@@ -132,6 +150,18 @@ const Spoiled kSpoiled[] = {
      }},
     {"1025 threads in a block",
      [](auto &b) { b.tables.kernels[0]->threads = 1025; }},
+    {"is no matrix product",
+     [](auto &b) { firstProduct(b).extents.pop_back(); }},
+    {"is no matrix product",
+     [](auto &b) { firstProduct(b).lhs->dtype = DType::i32; }},
+    {"is no matrix product",
+     [](auto &b) { firstProduct(b).rhs->dtype = DType::f64; }},
+    {"is no matrix product",
+     [](auto &b) { firstProduct(b).result->place[1] = slot(1); }},
+    {"is no matrix product",
+     [](auto &b) { firstProduct(b).activation = format::Activation(9); }},
+    {"lacks a matrix of its product",
+     [](auto &b) { firstProduct(b).result->buffer = 2; }},
     {"memory unknown to this runtime",
      [](auto &b) { b.entry().space = format::MemorySpace::pinned; }},
     {"memory unknown to this runtime",

@@ -8,12 +8,28 @@ using namespace tcc::graph;
 
 namespace tcc::fusion {
 
+Machine Machine::getDevice() {
+  Machine device;
+  device.bytesPerMicrosecond = 3e6;
+  device.flopsPerMicrosecond = 20e6;
+  // Without tensor cores.
+  device.contractionFlopsPerMicrosecond = 15e6;
+  device.libraryFlopsPerMicrosecond = 200e6;
+  device.launchMicroseconds = 2;
+  // Threads compute what they stage as they would anywhere.
+  device.packingFactor = 1;
+  device.packedReuse = 64;
+  return device;
+}
+
 double getMicroseconds(const Work &work, const Machine &machine) {
   double memory =
       (work.bytesRead + work.bytesWritten) / machine.bytesPerMicrosecond;
   double arithmetic =
       work.flops / machine.flopsPerMicrosecond +
       work.contractionFlops / machine.contractionFlopsPerMicrosecond;
+  if (work.libraryFlops > 0)
+    arithmetic += work.libraryFlops / machine.libraryFlopsPerMicrosecond;
   return machine.launchMicroseconds + std::max(memory, arithmetic);
 }
 

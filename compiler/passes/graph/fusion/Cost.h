@@ -15,12 +15,17 @@ namespace tcc::fusion {
 
 /// One core of a current server CPU; only the ratios matter for decisions.
 struct Machine {
+  /// A current data-centre GPU.
+  static Machine getDevice();
+
   /// Activations mostly come from the last-level cache.
   double bytesPerMicrosecond = 30e3;
   /// Scalar bodies, vectorised by the compiler.
   double flopsPerMicrosecond = 30e3;
   /// The micro-kernel of matrix multiplication.
   double contractionFlopsPerMicrosecond = 200e3;
+  /// A library of matrix products; 0: there is none.
+  double libraryFlopsPerMicrosecond = 0;
   /// Starting a kernel: claiming tasks, cold instructions.
   double launchMicroseconds = 0.5;
   /// Elements that are computed while an operand is packed are computed one by
@@ -39,6 +44,7 @@ struct Work {
   double bytesWritten = 0;
   double flops = 0;
   double contractionFlops = 0;
+  double libraryFlops = 0; // of products that a library has
 };
 
 double getMicroseconds(const Work &work, const Machine &machine);

@@ -1,4 +1,5 @@
 #include "compiler/passes/graph/fusion/Region.h"
+#include "compiler/passes/graph/fusion/LibraryProduct.h"
 #include "compiler/passes/graph/fusion/Rows.h"
 
 #include "mlir/IR/Matchers.h"
@@ -71,6 +72,7 @@ private:
   unsigned mapAccess(Operation *op, unsigned operand, Access access);
   double countEvaluations(unsigned member) const;
   void countWork();
+  bool isLibraryProduct() const;
 
   unsigned perRow() const { return hasRows ? kPerRow : kElementwise; }
   int64_t find(Value value) const {
@@ -405,6 +407,16 @@ StringRef Analyzer::readOperands(unsigned member) {
   return {};
 }
 
+bool Analyzer::isLibraryProduct() const {
+  if (model.getMachine().libraryFlopsPerMicrosecond == 0 ||
+      region.kind != KernelKind::contraction || results.size() != 1)
+    return false;
+  auto isInput = [&](Value value) {
+    return !isView(value.getDefiningOp()) && find(value) < 0;
+  };
+  return describeProduct(region.anchor, results.front(), isInput).has_value();
+}
+
 void Analyzer::countWork() {
   Work &work = region.work;
   for (auto [i, op] : llvm::enumerate(members)) {
@@ -426,6 +438,8 @@ void Analyzer::countWork() {
         (reads / std::max(1.0, model.getMaxCount(value.getType())));
   for (Value result : results)
     work.bytesWritten += model.getMaxBytes(result.getType());
+  if (isLibraryProduct())
+    work.libraryFlops = std::exchange(work.contractionFlops, 0);
 }
 
 Analysis Analyzer::run() {

@@ -1,0 +1,45 @@
+//===- LibraryCalls.h - Launches that a library does instead ----*- C++ -*-===//
+#ifndef TCC_RUNTIME_DEVICES_CUDA_LIBRARYCALLS_H
+#define TCC_RUNTIME_DEVICES_CUDA_LIBRARYCALLS_H
+
+#include "runtime/devices/Device.h"
+#include "runtime/devices/cuda/Library.h"
+
+#include <map>
+
+namespace tcc::runtime::cuda {
+
+/// Gives products to a library where it has them. How is chosen the first time
+/// that a kernel meets sizes and alignments, and kept.
+class LibraryCalls {
+public:
+  /// `library` and the workspace live longer; `library` may be null.
+  LibraryCalls(Library *library, const format::Program &program)
+      : library(library), program(program) {}
+
+  void setWorkspace(void *address, size_t bytes) {
+    workspace = address;
+    workspaceBytes = bytes;
+  }
+
+  /// False if the launch is not a library's: its kernel has to run.
+  Result<bool> launch(const KernelLaunch &launch, const format::Entry &entry,
+                      StreamHandle stream);
+
+private:
+  struct Key {
+    uint32_t kernel;
+    MatrixProduct product;
+    auto operator<=>(const Key &) const = default;
+  };
+
+  Library *library;
+  const format::Program &program;
+  void *workspace = nullptr;
+  size_t workspaceBytes = 0;
+  std::map<Key, std::unique_ptr<ProductPlan>> plans; ///< null: has none
+};
+
+} // namespace tcc::runtime::cuda
+
+#endif // TCC_RUNTIME_DEVICES_CUDA_LIBRARYCALLS_H

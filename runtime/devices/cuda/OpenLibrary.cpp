@@ -1,0 +1,55 @@
+#include "runtime/devices/cuda/OpenLibrary.h"
+
+#include "runtime/devices/cuda/Plugin.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using namespace tcc::runtime::cuda;
+
+static constexpr char kPlugin[] = "libtcc_cuda_libs.so";
+static constexpr char kEmulatedPlugin[] = "libtcc_emulated.so";
+static constexpr char kForbidden[] = "none";
+static constexpr char kSimulated[] = "simulated";
+
+static bool hasProducts(const format::Program &program) {
+  return program.kernels() &&
+         std::any_of(program.kernels()->begin(), program.kernels()->end(),
+                     [](auto *kernel) { return kernel->product(); });
+}
+
+static Result<std::unique_ptr<Library>> open(const LibraryChoice &choice) {
+  Result<void *> found = findInPlugin(kPlugin, "tcc_open_cuda_library");
+  if (!found.ok())
+    return found.takeStatus();
+  return reinterpret_cast<OpenLibrary>(*found)(choice);
+}
+
+Result<OpenedLibrary> cuda::openLibrary(const Choice &choice,
+                                        const format::Program &program) {
+  const char *places = std::getenv("TCC_CUDA_LIB");
+  std::string_view wanted = places ? places : "";
+  bool isSimulated = choice.isEmulated && wanted == kSimulated;
+  if (!hasProducts(program) || wanted == kForbidden ||
+      (choice.isEmulated && !isSimulated))
+    return OpenedLibrary();
+  LibraryChoice library{places};
+  if (isSimulated) {
+    Result<void *> found =
+        findInPlugin(kEmulatedPlugin, "tcc_emulated_cublaslt");
+    if (!found.ok())
+      return found.takeStatus();
+    library.simulated = reinterpret_cast<const CublasLt *(*)()>(*found)();
+  }
+  auto opened = open(library);
+  if (opened.ok())
+    return OpenedLibrary{std::move(*opened), ""};
+  Status status = opened.takeStatus();
+  if (isSimulated)
+    return status;
+  return OpenedLibrary{nullptr, concat("products run without cuBLASLt, more "
+                                       "slowly: ",
+                                       status.message())};
+}

@@ -1,0 +1,47 @@
+//===- MatrixMultiplier.h - Products as cuBLASLt describes them -*- C++ -*-===//
+#ifndef TCC_RUNTIME_DEVICES_EMULATED_MATRIXMULTIPLIER_H
+#define TCC_RUNTIME_DEVICES_EMULATED_MATRIXMULTIPLIER_H
+
+#include "runtime/devices/libraries/CublasLt.h"
+
+namespace tcc::emulated {
+
+/// A description as it was read back: a column-major matrix, or one for each of
+/// a batch.
+struct BlasMatrix {
+  uint32_t type = 0; ///< BlasType
+  uint64_t rows = 0, columns = 0;
+  int64_t leading = 0, batchStride = 0;
+  int32_t batch = 1;
+};
+
+/// d = epilogue(alpha * op(a) * op(b) + beta * c); the bias runs along rows.
+struct BlasProduct {
+  int32_t transposeA = 0, transposeB = 0;
+  uint32_t epilogue = 1;
+  const void *bias = nullptr;
+  BlasMatrix a, b, c, d;
+  double alpha = 1, beta = 0;
+};
+
+struct BlasPlaces {
+  const void *a, *b, *c;
+  void *d;
+};
+
+/// Bytes of an element; 0 for a type that is not known.
+size_t bytesOf(uint32_t blasType);
+
+/// From the first element to the end of the last one.
+size_t extentOf(const BlasMatrix &matrix);
+
+/// An error unless shapes, leading dimensions and types go together as cuBLASLt
+/// documents them.
+runtime::Status checkProduct(const BlasProduct &product);
+
+/// Computes it in f64. Requires checkProduct.
+void multiply(const BlasProduct &product, const BlasPlaces &places);
+
+} // namespace tcc::emulated
+
+#endif // TCC_RUNTIME_DEVICES_EMULATED_MATRIXMULTIPLIER_H

@@ -1,0 +1,35 @@
+// RUN: tcc-opt %s --split-input-file --tcc-mix-precision=narrow-sums --tcc-simplify | FileCheck %s
+// A GPU's libraries store products, and add to them, in one narrow type.
+
+// The bias is narrow as the result is; what follows computes in f32.
+// CHECK-LABEL: func @bias
+// CHECK:         %[[B:.+]] = graph.weight "b"
+// CHECK:         %[[N:.+]] = graph.cast %[[B]] : (tensor<8xf32>) -> tensor<8xbf16>
+// CHECK:         %[[Y:.+]] = graph.matmul
+// CHECK:         %[[A:.+]] = graph.add %[[Y]]
+// CHECK:         %[[S:.+]] = graph.cast %[[A]] : {{.*}} -> tensor<4x8xbf16>
+// CHECK:         %[[W:.+]] = graph.cast %[[S]] : {{.*}} -> tensor<4x8xf32>
+// CHECK:         graph.exp %[[W]]
+func.func @bias(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %w = graph.weight "w" : tensor<8x8xf32>
+  %b = graph.weight "b" : tensor<8xf32>
+  %y = graph.matmul %x, %w
+    : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %c = graph.broadcast %b : (tensor<8xf32>) -> tensor<4x8xf32>
+  %a = graph.add %y, %c : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %e = graph.exp %a : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %e : tensor<4x8xf32>
+}
+
+// -----
+
+// What leaves the function keeps its type.
+// CHECK-LABEL: func @result
+// CHECK:         %[[Y:.+]] = graph.matmul {{.*}} -> tensor<4x8xf32>
+// CHECK:         return %[[Y]]
+func.func @result(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %w = graph.weight "w" : tensor<8x8xf32>
+  %y = graph.matmul %x, %w
+    : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}

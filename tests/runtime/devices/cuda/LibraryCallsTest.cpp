@@ -1,0 +1,91 @@
+// Launches that a library does instead of their kernels.
+
+#include "tests/runtime/Fixture.h"
+
+#include <cstdlib>
+#include <numeric>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using namespace tcc::tests;
+using testing::HasSubstr;
+
+namespace {
+
+std::unique_ptr<format::MatrixT> matrix(uint32_t buffer, int64_t offset = 0) {
+  auto result = std::make_unique<format::MatrixT>();
+  result->buffer = buffer;
+  result->dtype = DType::f32;
+  for (int64_t value : {offset, int64_t(0), int64_t(4), int64_t(1)})
+    result->place.push_back(constant(value));
+  return result;
+}
+
+/// The kernel adds one; the library squares the 4 x 4 matrix.
+ProgramBuilder squareProgram() {
+  ProgramBuilder builder = addOneProgram();
+  auto product = std::make_unique<format::ProductT>();
+  for (int64_t extent : {1, 4, 4, 4})
+    product->extents.push_back(constant(extent));
+  product->lhs = matrix(0);
+  product->rhs = matrix(0);
+  product->result = matrix(1);
+  builder.tables.kernels[0]->product = std::move(product);
+  builder.entry().workspace_bytes = 1024;
+  return builder;
+}
+
+/// Runs with the library that TCC_CUDA_LIB asks for.
+class LibraryCallsTest : public testing::Test {
+protected:
+  void useLibrary() { setenv("TCC_CUDA_LIB", "simulated", /*overwrite=*/1); }
+  void TearDown() override { unsetenv("TCC_CUDA_LIB"); }
+
+  Status run(ProgramBuilder &builder, int times = 1) {
+    context = unwrap(Context::create(loadEmulated(builder)));
+    std::vector<float> x(16);
+    std::iota(x.begin(), x.end(), 0.0f);
+    Status status = bind(*context, 0, x, {4, 4});
+    for (int i = 0; i < times && status.ok(); ++i)
+      status = context->run();
+    return status;
+  }
+  std::vector<float> result() { return floatsOf(context->output(0)); }
+
+  std::unique_ptr<Context> context;
+};
+
+} // namespace
+
+/// The first time, captured and replayed.
+TEST_F(LibraryCallsTest, GivesProductsToTheLibrary) {
+  useLibrary();
+  ProgramBuilder builder = squareProgram();
+  ASSERT_THAT(run(builder, 4), succeeds());
+  EXPECT_EQ(result(),
+            (std::vector<float>{56, 62, 68, 74, 152, 174, 196, 218, 248, 286,
+                                324, 362, 344, 398, 452, 506}));
+}
+
+TEST_F(LibraryCallsTest, LaunchesKernelsWithoutOne) {
+  ProgramBuilder builder = squareProgram();
+  ASSERT_THAT(run(builder), succeeds());
+  EXPECT_EQ(result()[15], 16.0f);
+}
+
+TEST_F(LibraryCallsTest, LaunchesTheKernelOfWhatTheLibraryLacks) {
+  useLibrary();
+  ProgramBuilder builder = squareProgram();
+  builder.tables.kernels[0]->product->lhs->place[3] = constant(2);
+  builder.tables.kernels[0]->product->lhs->place[2] = constant(8);
+  ASSERT_THAT(run(builder), succeeds());
+  EXPECT_EQ(result()[15], 16.0f);
+}
+
+TEST_F(LibraryCallsTest, RefusesMatricesThatLeaveTheirBuffer) {
+  useLibrary();
+  ProgramBuilder builder = squareProgram();
+  builder.tables.kernels[0]->product->lhs = matrix(0, /*offset=*/17);
+  EXPECT_THAT(run(builder),
+              failsWith(Code::BadData, "does not fit its buffer"));
+}

@@ -1,0 +1,289 @@
+// Products of all layouts through descriptions of cuBLASLt, which the simulated
+// library reads back and computes from.
+
+#include "runtime/devices/cuda/Library.h"
+#include "runtime/devices/emulated/SimulatedBlas.h"
+#include "runtime/devices/emulated/SimulatedDriver.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <dlfcn.h>
+#include <vector>
+
+using namespace tcc::runtime;
+using namespace tcc::runtime::cuda;
+using tcc::format::Activation;
+using tcc::format::DType;
+
+namespace {
+
+void *find(const char *plugin, const char *symbol) {
+  return dlsym(dlopen(plugin, RTLD_NOW), symbol);
+}
+
+/// What differs from one product to the next.
+struct Variant {
+  bool lhsByColumns, rhsByColumns, resultByColumns;
+  bool hasAddend, hasBias;
+  Activation activation;
+  int64_t batch;
+  bool sharesRhs;  ///< all of the batch multiply one rhs
+  int64_t padding; ///< elements between rows
+};
+
+struct Extents {
+  int64_t m, n, k;
+};
+
+/// A matrix with room for padding, its elements small multiples of 1/8.
+struct TestMatrix {
+  StridedMatrix view;
+  std::vector<double> elements;
+
+  TestMatrix(int64_t rows, int64_t columns, bool byColumns, int64_t padding,
+             int64_t batch, bool isShared, uint64_t seed) {
+    int64_t leading = (byColumns ? rows : columns) + padding;
+    int64_t bytes = leading * (byColumns ? columns : rows);
+    view = {DType::f32, isShared ? 0 : bytes, byColumns ? 1 : leading,
+            byColumns ? leading : 1, 64};
+    for (int64_t i = 0; i < bytes * batch; ++i) {
+      seed = seed * 6364136223846793005u + 1442695040888963407u;
+      elements.push_back((int64_t(seed >> 60) - 7) / 8.0);
+    }
+  }
+  double at(int64_t b, int64_t i, int64_t j) const {
+    return elements[b * view.batch + i * view.row + j * view.column];
+  }
+};
+
+/// A float as its dtype has it; and back.
+std::vector<char> encode(const std::vector<double> &values, DType dtype) {
+  std::vector<char> bytes;
+  auto append = [&](auto value) {
+    auto *first = reinterpret_cast<const char *>(&value);
+    bytes.insert(bytes.end(), first, first + sizeof(value));
+  };
+  for (double value : values) {
+    float narrow = static_cast<float>(value);
+    uint32_t bits;
+    std::memcpy(&bits, &narrow, sizeof(bits));
+    if (dtype == DType::f64)
+      append(value);
+    else if (dtype == DType::f32)
+      append(narrow);
+    else if (dtype == DType::f16)
+      append(static_cast<_Float16>(narrow));
+    else
+      append(static_cast<uint16_t>(bits >> 16)); // exact: multiples of 1/8
+  }
+  return bytes;
+}
+
+double decode(const std::vector<char> &bytes, int64_t index, DType dtype) {
+  auto read = [&]<typename T>(T value) {
+    std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+    return value;
+  };
+  if (dtype == DType::f64)
+    return read(double());
+  if (dtype == DType::f32)
+    return read(float());
+  if (dtype == DType::f16)
+    return static_cast<float>(read(_Float16()));
+  uint32_t bits = uint32_t(read(uint16_t())) << 16;
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+size_t bytesOf(DType dtype) {
+  return dtype == DType::f64 ? 8 : dtype == DType::f32 ? 4 : 2;
+}
+
+double activate(double x, Activation activation) {
+  if (activation == Activation::relu)
+    return std::max(x, 0.0);
+  if (activation == Activation::none)
+    return x;
+  return 0.5 * x *
+         (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+/// The simulated driver with a context, and a library whose descriptions are
+/// its own (false) or those of the real cuBLASLt (true).
+class BlasLibraryTest : public testing::TestWithParam<bool> {
+protected:
+  void SetUp() override {
+    auto findDriver = reinterpret_cast<const Driver *(*)()>(
+        find(TCC_EMULATED_PLUGIN, "tcc_emulated_driver"));
+    driver = findDriver();
+    ContextHandle context;
+    driver->devicePrimaryCtxRetain(&context, 0);
+    driver->ctxSetCurrent(context);
+    driver->streamCreate(&stream, kNonBlocking);
+    openLibrary();
+  }
+  void TearDown() override {
+    library.reset();
+    if (stream)
+      driver->streamDestroy(stream);
+    driver->devicePrimaryCtxRelease(0);
+  }
+
+  void openLibrary() {
+    LibraryChoice choice;
+    if (GetParam()) {
+      Result<const CublasLt *> real = findCublasLt(nullptr);
+      if (!real.ok())
+        GTEST_SKIP() << "not available: " << real.takeStatus().message();
+      choice.simulated =
+          reinterpret_cast<const CublasLt *(*)(const CublasLt *)>(
+              find(TCC_EMULATED_PLUGIN, "tcc_emulated_cublaslt_with"))(*real);
+    } else {
+      choice.simulated = reinterpret_cast<const CublasLt *(*)()>(
+          find(TCC_EMULATED_PLUGIN, "tcc_emulated_cublaslt"))();
+    }
+    auto open = reinterpret_cast<OpenLibrary>(
+        find(TCC_LIBRARY_PLUGIN, "tcc_open_cuda_library"));
+    auto opened = open(choice);
+    ASSERT_TRUE(opened.ok()) << opened.takeStatus().message();
+    library = std::move(*opened);
+  }
+
+  void *upload(const std::vector<char> &bytes) {
+    Address address = 0;
+    driver->memAlloc(&address, bytes.size());
+    driver->memcpyHtoDAsync(address, bytes.data(), bytes.size(), stream);
+    return reinterpret_cast<void *>(address);
+  }
+  std::vector<char> download(const void *address, size_t bytes) {
+    std::vector<char> result(bytes);
+    driver->memcpyDtoHAsync(result.data(), reinterpret_cast<Address>(address),
+                            bytes, stream);
+    return result;
+  }
+  void check(Extents extents, Variant variant, DType in, DType out);
+
+  const Driver *driver = nullptr;
+  StreamHandle stream = nullptr;
+  std::unique_ptr<Library> library;
+};
+
+void BlasLibraryTest::check(Extents e, Variant v, DType in, DType out) {
+  TestMatrix lhs(e.m, e.k, v.lhsByColumns, v.padding, v.batch, false, 1);
+  TestMatrix rhs(e.k, e.n, v.rhsByColumns, v.padding, v.batch, v.sharesRhs, 2);
+  TestMatrix result(e.m, e.n, v.resultByColumns, v.padding, v.batch, false, 3);
+  TestMatrix addend(e.m, e.n, v.resultByColumns, v.padding, v.batch, false, 4);
+  TestMatrix bias(1, e.n, false, 0, 1, true, 5);
+  for (TestMatrix *matrix : {&lhs, &rhs})
+    matrix->view.dtype = in;
+  for (TestMatrix *matrix : {&result, &addend, &bias})
+    matrix->view.dtype = out;
+  MatrixProduct product{v.batch,   e.m,      e.n,         e.k,
+                        lhs.view,  rhs.view, result.view, std::nullopt,
+                        v.hasBias, 0.5,      v.activation};
+  if (v.hasAddend)
+    product.addend = addend.view;
+  auto plan = library->plan(product, nullptr, 0);
+  ASSERT_TRUE(plan.ok()) << plan.takeStatus().message();
+  ASSERT_NE(*plan, nullptr);
+  auto place = [&](const TestMatrix &matrix) {
+    return upload(encode(matrix.elements, matrix.view.dtype));
+  };
+  ProductOperands operands{place(lhs), place(rhs), nullptr, nullptr,
+                           place(result)};
+  if (v.hasAddend)
+    operands.addend = place(addend);
+  if (v.hasBias)
+    operands.bias = place(bias);
+  Status status = (*plan)->enqueue(operands, stream);
+  ASSERT_TRUE(status.ok()) << status.message();
+  std::vector<char> bytes =
+      download(operands.result, result.elements.size() * bytesOf(out));
+  double tolerance = out == DType::bf16 || out == DType::f16 ? 2e-2 : 1e-6;
+  for (int64_t b = 0; b < v.batch; ++b)
+    for (int64_t i = 0; i < e.m; ++i)
+      for (int64_t j = 0; j < e.n; ++j) {
+        double sum = 0;
+        for (int64_t k = 0; k < e.k; ++k)
+          sum += lhs.at(b, i, k) * rhs.at(b, k, j);
+        sum = 0.5 * sum + (v.hasAddend ? addend.at(b, i, j) : 0) +
+              (v.hasBias ? bias.at(0, 0, j) : 0);
+        int64_t index = b * result.view.batch + i * result.view.row +
+                        j * result.view.column;
+        ASSERT_NEAR(decode(bytes, index, out), activate(sum, v.activation),
+                    tolerance)
+            << "at " << b << ", " << i << ", " << j;
+      }
+}
+
+} // namespace
+
+TEST_P(BlasLibraryTest, ComputesAllLayouts) {
+  for (int bits = 0; bits < 64; ++bits)
+    for (Activation activation :
+         {Activation::none, Activation::relu, Activation::gelu_tanh}) {
+      bool resultByColumns = bits & 4, hasBias = bits & 8;
+      if (resultByColumns && hasBias)
+        continue; // of columns only where they are adjacent
+      Variant variant{bool(bits & 1),    bool(bits & 2), resultByColumns,
+                      bool(bits & 16),   hasBias,        activation,
+                      bits & 32 ? 3 : 1, bool(bits & 1), bits & 2 ? 3 : 0};
+      SCOPED_TRACE(testing::Message() << "variant " << bits);
+      check({5, 7, 6}, variant, DType::f32, DType::f32);
+      if (HasFatalFailure())
+        return;
+    }
+}
+
+TEST_P(BlasLibraryTest, ComputesExtentsOfOne) {
+  for (Extents extents :
+       {Extents{1, 7, 6}, Extents{5, 1, 6}, Extents{5, 7, 1}, Extents{1, 1, 1}})
+    for (bool byColumns : {false, true})
+      check(extents,
+            {byColumns, byColumns, byColumns, true, false, Activation::none, 1,
+             false, 0},
+            DType::f32, DType::f32);
+}
+
+TEST_P(BlasLibraryTest, ComputesAllTypes) {
+  Variant variant{false, true,  false, true, true, Activation::none,
+                  2,     false, 0};
+  for (auto [in, out] :
+       {std::pair(DType::f64, DType::f64), std::pair(DType::bf16, DType::bf16),
+        std::pair(DType::bf16, DType::f32), std::pair(DType::f16, DType::f16),
+        std::pair(DType::f16, DType::f32)})
+    check({4, 8, 6}, variant, in, out);
+}
+
+/// No matrix of the library's: the kernel has to do it.
+TEST_P(BlasLibraryTest, LeavesOtherStrides) {
+  StridedMatrix plain{DType::f32, 0, 4, 1, 64}, every{DType::f32, 0, 8, 2, 64};
+  StridedMatrix overlapping{DType::f32, 0, 2, 1, 64};
+  for (const StridedMatrix &lhs : {every, overlapping}) {
+    auto plan = library->plan({1, 4, 4, 4, lhs, plain, plain, std::nullopt,
+                               false, 1, Activation::none},
+                              nullptr, 0);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_EQ(*plan, nullptr);
+  }
+}
+
+TEST_P(BlasLibraryTest, HoldsToTheAlignmentItWasToldOf) {
+  StridedMatrix plain{DType::f32, 0, 4, 1, 64};
+  auto plan = library->plan({1, 4, 4, 4, plain, plain, plain, std::nullopt,
+                             false, 1, Activation::none},
+                            nullptr, 0);
+  ASSERT_TRUE(plan.ok());
+  auto *place = static_cast<char *>(upload(std::vector<char>(4096)));
+  ProductOperands operands{place + 4, place, nullptr, nullptr, place + 1024};
+  ASSERT_TRUE((*plan)->enqueue(operands, stream).ok());
+  EXPECT_NE(driver->streamSynchronize(stream), kSuccess);
+}
+
+INSTANTIATE_TEST_SUITE_P(, BlasLibraryTest, testing::Bool(),
+                         [](const auto &test) {
+                           return test.param ? "RealDescriptions"
+                                             : "OwnDescriptions";
+                         });
