@@ -274,12 +274,16 @@ void storeResults(KernelBuilder &b, DeviceFrame &frame,
                   ArrayRef<unsigned> results, int64_t lanes,
                   function_ref<SmallVector<Value>(int64_t)> at) {
   codegen::ElementEmitter &elements = frame.elements;
+  // Once: two divisions by a size that may be 0 are never the same index.
+  SmallVector<SmallVector<Value>> indices;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    indices.push_back(at(lane));
   for (unsigned i : results)
     for (int64_t lane = 0; lane < lanes; ++lane)
-      elements.element(b, frame.loc, frame.getYields()[i], at(lane));
+      elements.element(b, frame.loc, frame.getYields()[i], indices[lane]);
   for (unsigned i : results)
     for (int64_t lane = 0; lane < lanes; ++lane)
-      elements.storeElement(b, frame.loc, frame.getYields()[i], at(lane),
+      elements.storeElement(b, frame.loc, frame.getYields()[i], indices[lane],
                             frame.results[i]);
 }
 

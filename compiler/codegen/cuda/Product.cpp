@@ -49,12 +49,14 @@ bool isAdjacent(Value tensor, int64_t axis) {
 void storeSums(KernelBuilder &b, DeviceFrame &frame, ValueRange sums,
                Value first, AffineExpr extent, ColumnIndices at) {
   auto results = llvm::to_vector(llvm::seq<unsigned>(frame.results.size()));
-  auto getLane = [&](int64_t lane) { return at(b.add(first, b.index(lane))); };
   auto storeLanes = [&](int64_t from, int64_t count) {
-    for (int64_t lane = from; lane < from + count; ++lane)
-      codegen::defineSum(b, frame, sums[lane], getLane(lane));
+    SmallVector<SmallVector<Value>> indices;
+    for (int64_t lane = from; lane < from + count; ++lane) {
+      indices.push_back(at(b.add(first, b.index(lane))));
+      codegen::defineSum(b, frame, sums[lane], indices.back());
+    }
     storeResults(b, frame, results, count,
-                 [&](int64_t lane) { return getLane(from + lane); });
+                 [&](int64_t lane) { return indices[lane]; });
   };
   int64_t count = sums.size();
   Value end = frame.size(b, extent);
