@@ -1,6 +1,7 @@
 #include "compiler/codegen/cuda/DeviceKernel.h"
 #include "compiler/codegen/cuda/DescribeProduct.h"
 #include "compiler/codegen/cuda/NarrowIndices.h"
+#include "compiler/codegen/kernel/MatrixKernel.h"
 #include "compiler/codegen/kernel/SimplifyRegion.h"
 #include "dialects/graph/ops/Scalar.h"
 
@@ -273,18 +274,18 @@ int64_t chooseVector(ArrayRef<Type> elements, AffineExpr extent) {
 void storeResults(KernelBuilder &b, DeviceFrame &frame,
                   ArrayRef<unsigned> results, int64_t lanes,
                   function_ref<SmallVector<Value>(int64_t)> at) {
-  codegen::ElementEmitter &elements = frame.elements;
   // Once: two divisions by a size that may be 0 are never the same index.
   SmallVector<SmallVector<Value>> indices;
   for (int64_t lane = 0; lane < lanes; ++lane)
     indices.push_back(at(lane));
   for (unsigned i : results)
     for (int64_t lane = 0; lane < lanes; ++lane)
-      elements.element(b, frame.loc, frame.getYields()[i], indices[lane]);
+      frame.elements.element(b, frame.loc,
+                             codegen::getStored(frame, frame.getYields()[i]),
+                             indices[lane]);
   for (unsigned i : results)
     for (int64_t lane = 0; lane < lanes; ++lane)
-      elements.storeElement(b, frame.loc, frame.getYields()[i], indices[lane],
-                            frame.results[i]);
+      codegen::storeResult(b, frame, i, indices[lane]);
 }
 
 } // namespace tcc::cuda

@@ -1,5 +1,6 @@
 #include "compiler/codegen/kernel/MatrixKernel.h"
 #include "compiler/codegen/cpu/PairProduct.h"
+#include "compiler/passes/graph/fusion/Region.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -190,16 +191,67 @@ void defineSum(KernelBuilder &b, RegionFrame &frame, Value sum,
   frame.elements.define(tensor, indices, element);
 }
 
+static AffineMap getStoreMap(RegionFrame &frame, Value yielded) {
+  return fusion::getStoreMap(yielded.getDefiningOp(), frame.region.getKind());
+}
+
+Value getStored(RegionFrame &frame, Value yielded) {
+  if (!getStoreMap(frame, yielded))
+    return yielded;
+  return fusion::getSource(yielded.getDefiningOp()->getOperand(0));
+}
+
+/// Indices in a tensor of extents `from` as such in one of extents `to`, whose
+/// last axis is the same.
+static SmallVector<Value> regroupRows(KernelBuilder &b, RegionFrame &frame,
+                                      Extents from, Extents to,
+                                      SmallVector<Value> at) {
+  if (llvm::equal(from, to, isEqual))
+    return at;
+  auto getSizes = [&](Extents extents) {
+    extents.pop_back();
+    return llvm::map_to_vector(extents,
+                               [&](AffineExpr e) { return frame.size(b, e); });
+  };
+  Value last = at.pop_back_val(), row = b.index(0);
+  for (auto [size, index] : llvm::zip_equal(getSizes(from), at))
+    row = b.add(b.mul(row, size), index);
+  at = b.delinearize(row, getSizes(to));
+  at.push_back(last);
+  return at;
+}
+
+/// The place in the buffer of a result of its element at `at` of the loops.
+static Value findPlace(KernelBuilder &b, RegionFrame &frame, Value yielded,
+                       ValueRange at) {
+  AffineMap map = getStoreMap(frame, yielded);
+  if (!map)
+    return frame.elements.position(b, frame.loc, yielded, at);
+  Value moved = yielded.getDefiningOp()->getOperand(0);
+  auto indices = regroupRows(b, frame, getExtents(getStored(frame, yielded)),
+                             getExtents(moved), llvm::to_vector(at));
+  indices = applyPermutationMap(inversePermutation(map), ArrayRef(indices));
+  return frame.elements.position(b, frame.loc, yielded, indices);
+}
+
+void storeResult(KernelBuilder &b, RegionFrame &frame, unsigned result,
+                 ValueRange indices) {
+  Value yielded = frame.getYields()[result];
+  Value stored = getStored(frame, yielded);
+  Value element = frame.elements.element(b, frame.loc, stored, indices);
+  frame.results[result].store(b, frame.loc, element,
+                              findPlace(b, frame, yielded, indices));
+}
+
 void emitResults(KernelBuilder &b, KernelFrame &frame, Value sum,
                  ValueRange indices) {
   defineSum(b, frame, sum, indices);
   // A result may lie in the buffer of an input that another result reads: all
   // elements are read before the first one is stored.
   for (Value yielded : frame.getYields())
-    frame.elements.element(b, frame.loc, yielded, indices);
-  for (auto [yielded, buffer] :
-       llvm::zip_equal(frame.getYields(), frame.results))
-    frame.elements.storeElement(b, frame.loc, yielded, indices, buffer);
+    frame.elements.element(b, frame.loc, getStored(frame, yielded), indices);
+  for (unsigned i = 0; i < frame.results.size(); ++i)
+    storeResult(b, frame, i, indices);
 }
 
 /// The inputs of the region that are read at the indices of its results.
@@ -207,7 +259,8 @@ static SmallVector<Value> getInputsOfResults(KernelFrame &frame) {
   Operation *kernel = getAnchor(frame.region);
   llvm::SetVector<Value> needed;
   SmallVector<Value> inputs;
-  needed.insert(frame.getYields().begin(), frame.getYields().end());
+  for (Value yielded : frame.getYields())
+    needed.insert(getStored(frame, yielded));
   for (size_t i = 0; i < needed.size(); ++i) {
     Operation *op = needed[i].getDefiningOp();
     if (!op)
@@ -226,7 +279,7 @@ static void prefetchResults(KernelBuilder &b, KernelFrame &frame,
   auto forEachLine = [&](Value tensor, const Buffer &buffer,
                          function_ref<void(cpu::Memory, Value)> body) {
     int64_t bytes = getStorageBytes(buffer.getElementType());
-    Value at = frame.elements.position(b, frame.loc, tensor, indices);
+    Value at = findPlace(b, frame, tensor, indices);
     at = b.mul(at, b.index(bytes));
     for (int64_t i = 0; i < count * bytes; i += lineBytes)
       body({buffer.getPointer(), b.getI8Type()}, b.add(at, b.index(i)));

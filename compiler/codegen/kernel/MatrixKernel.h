@@ -75,6 +75,13 @@ void defineSum(cpu::KernelBuilder &b, RegionFrame &frame, Value sum,
 void emitResults(cpu::KernelBuilder &b, KernelFrame &frame, Value sum,
                  ValueRange indices);
 
+/// What is stored as the result `yielded`: that, or what it moves.
+Value getStored(RegionFrame &frame, Value yielded);
+
+/// Stores a result's element of the loops' `indices`.
+void storeResult(cpu::KernelBuilder &b, RegionFrame &frame, unsigned result,
+                 ValueRange indices);
+
 /// The indices of sum (batch, i, j) in the result of the kernel's op.
 using ResultIndices = std::function<llvm::SmallVector<Value>(
     cpu::KernelBuilder &, Value batch, Value i, Value j)>;

@@ -30,6 +30,19 @@ bool isFusible(Operation *op) {
          isa<PointwiseOpInterface, ElementOpInterface, KernelOpInterface>(op);
 }
 
+AffineMap getStoreMap(Operation *op, KernelKind kind) {
+  bool isMatrix =
+      kind == KernelKind::contraction || kind == KernelKind::attention;
+  if (!isMatrix || !isa_and_present<ElementOpInterface>(op) ||
+      op->getNumOperands() != 1)
+    return {};
+  AffineMap map = getReadMap(op, 0);
+  unsigned rank = map ? map.getNumDims() : 0;
+  bool keepsLast = rank > 0 && map.isPermutation() && !map.isIdentity() &&
+                   map.getDimPosition(rank - 1) == rank - 1;
+  return keepsLast ? map : AffineMap();
+}
+
 namespace {
 
 KernelKind getKernelKind(Operation *op) {
@@ -60,6 +73,7 @@ private:
   StringRef chooseSpace();
   StringRef chooseRows();
   StringRef readResults();
+  StringRef readMovedResult(Operation *op);
   StringRef readOperands(unsigned member);
   StringRef readRowOperands(unsigned member);
   StringRef readAnchorOperands(unsigned member);
@@ -174,6 +188,21 @@ static bool haveSameLongExtents(Type lhs, Type rhs) {
   return llvm::equal(getLong(lhs), getLong(rhs), graph::isEqual);
 }
 
+/// Rows of the last axis are stored as they are computed.
+StringRef Analyzer::readMovedResult(Operation *op) {
+  Value moved = op->getOperand(0), source = getSource(moved);
+  int64_t member = find(source);
+  if (member < 0 ||
+      (members[member] != region.anchor &&
+       !isa<PointwiseOpInterface>(members[member])) ||
+      !graph::isEqual(model.getCount(source.getType()), count) ||
+      !graph::isEqual(getExtents(moved).back(),
+                      getExtents(region.space).back()))
+    return "a moved result has other rows";
+  region.access[positions[op]] |= kStored;
+  return {};
+}
+
 StringRef Analyzer::readResults() {
   for (Value result : results) {
     Operation *op = result.getDefiningOp();
@@ -184,6 +213,9 @@ StringRef Analyzer::readResults() {
       return "nothing can follow in the kernel of a scan or an irregular op";
     if (isAlone) {
       read(result, kElementwise, 0);
+    } else if (getStoreMap(op, region.kind)) {
+      if (StringRef refusal = readMovedResult(op); !refusal.empty())
+        return refusal;
     } else if (graph::isEqual(size, count)) {
       if (isa<ElementOpInterface>(op) &&
           !haveSameExtents(result.getType(), region.space))
@@ -389,6 +421,12 @@ StringRef Analyzer::readOperands(unsigned member) {
   if (isa<KernelOpInterface>(op))
     return region.kind == KernelKind::row ? readRowOperands(member)
                                           : readAnchorOperands(member);
+  if (access & kStored) {
+    if (access != kStored)
+      return "a moved result is read in its kernel";
+    read(op->getOperand(0), kElementwise, 0);
+    return {};
+  }
   if (StringRef refusal = checkRecomputation(member); !refusal.empty())
     return refusal;
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))

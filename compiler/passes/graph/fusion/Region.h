@@ -7,6 +7,9 @@
 //   per row      at the position of the loops that are not reduced (row
 //   kernels) anywhere     at other indices: it is recomputed there
 //
+// A result that a matrix kernel only moves is not read but stored where it lies
+// after the move.
+//
 // Ops with loops of their own (KernelOpInterface) cannot be recomputed, so they
 // are read elementwise, or per row if they reduce. Reshapes keep row-major
 // positions: they are looked through, and are never members.
@@ -20,7 +23,12 @@
 
 namespace tcc::fusion {
 
-enum Access : unsigned { kElementwise = 1, kPerRow = 2, kAnywhere = 4 };
+enum Access : unsigned {
+  kElementwise = 1,
+  kPerRow = 2,
+  kAnywhere = 4,
+  kStored = 8
+};
 
 /// Ops that can be one kernel.
 struct Region {
@@ -55,6 +63,11 @@ mlir::Value getSource(mlir::Value value);
 
 /// The element of a constant whose elements are all the same.
 mlir::Attribute getSplat(mlir::Value value);
+
+/// If `op` is a result that a kernel of `kind` stores moved: which axis of its
+/// own its operand's axes are, a permutation that keeps the last one. Its
+/// operand is then read where the loops are.
+mlir::AffineMap getStoreMap(mlir::Operation *op, graph::KernelKind kind);
 
 /// True if `op` becomes part of a kernel.
 bool isFusible(mlir::Operation *op);
