@@ -61,9 +61,12 @@ void addSimplification(mlir::OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createGroupHeadsPass());
   addPrecision(pm, options);
   pm.addPass(createChannelsLastPass());
-  // Panels are what the CPU's matrix kernels read.
+  // Panels are what the CPU's matrix kernels read; a launch costs a GPU more
+  // than slices do.
   if (options.target == Target::Cpu)
     pm.addPass(createPackWeightsPass());
+  else
+    pm.addPass(createMergeProductsPass());
   pm.addPass(createSplitPreparePass());
   pm.addPass(createSimplifyPass());
 }

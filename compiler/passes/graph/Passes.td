@@ -203,6 +203,31 @@ def WidenFloatsPass : TccGraphPass<"widen-floats"> {
   }];
 }
 
+def MergeProductsPass : TccGraphPass<"merge-products"> {
+  let summary = "one product where several read one tensor";
+  let description = [{
+    Products of a tensor with parameters that differ in their free extent alone
+    become one with all of them, concatenated in `prepare`, and so do the
+    pointwise ops that follow all of them alike. Readers take slices. Where
+    these ops differ they can no longer follow in the product's kernel: products
+    stay apart if kernels of their own would be more than are saved, and if a
+    parameter is read by another op, which would need it stored twice.
+
+    ```mlir
+    %y = graph.matmul %x, %v
+        : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
+    %z = graph.matmul %x, %w
+        : (tensor<2x8xf32>, tensor<8x6xf32>) -> tensor<2x6xf32>
+    // becomes
+    %c = graph.concat %v, %w {axis = 1} ... -> tensor<8x10xf32>
+    %m = graph.matmul %x, %c
+        : (tensor<2x8xf32>, tensor<8x10xf32>) -> tensor<2x10xf32>
+    %y = graph.slice %m ... -> tensor<2x4xf32>
+    %z = graph.slice %m ... -> tensor<2x6xf32>
+    ```
+  }];
+}
+
 def PackWeightsPass : TccGraphPass<"pack-weights"> {
   let summary = "bring weights into the panels that kernels read";
   let description = [{
