@@ -1,7 +1,7 @@
-//===- Library.h - Matrix products by a library -----------------*- C++ -*-===//
+//===- Library.h - Products and convolutions by a library -------*- C++ -*-===//
 //
-// What the runtime asks of a library of matrix products. The library is behind
-// a plugin, libtcc_cuda_libs, that is opened where a package has products.
+// What the runtime asks of NVIDIA's libraries. They are behind a plugin,
+// libtcc_cuda_libs, that is opened where a package has kernels that they have.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_RUNTIME_DEVICES_CUDA_LIBRARY_H
@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace tcc::runtime::cuda {
 
@@ -38,31 +39,59 @@ struct MatrixProduct {
   auto operator<=>(const MatrixProduct &) const = default;
 };
 
-/// Addresses of the device, as aligned as the product says.
-struct ProductOperands {
+/// An image [N, C, spatial...], filters [K, C / groups, window...] or a result
+/// [N, K, spatial...], with the strides of these axes in elements.
+struct StridedImage {
+  format::DType dtype;
+  std::vector<int64_t> extents, strides; ///< of 3 to 5 axes
+  uint32_t alignment;                    ///< bytes, as of a StridedMatrix
+  auto operator<=>(const StridedImage &) const = default;
+};
+
+/// result[n, k, p] = activation(sum_{c, t} x[n, c, p * stride + t * dilation -
+///     padLow] * filter[k, c, t] + addend[n, k, p] + bias[k])
+///
+/// Sums are f32. The activation is none or relu, which keeps NaN.
+struct Convolution {
+  StridedImage x, filter, result;
+  std::optional<StridedImage> addend; ///< of the result's dtype and extents
+  bool hasBias; ///< of the result's dtype, its elements adjacent
+  std::vector<int64_t> padLow, padHigh, strides,
+      dilations; ///< one a window axis
+  format::Activation activation;
+  auto operator<=>(const Convolution &) const = default;
+};
+
+/// Addresses of the device, as aligned as the description says. Of a
+/// convolution `lhs` is x and `rhs` the filter.
+struct LibraryOperands {
   const void *lhs, *rhs, *addend, *bias; ///< the last two null if not there
   void *result;
 };
 
-/// How the library computes one product. One thread at a time.
-class ProductPlan {
+/// How a library computes one thing. One thread at a time.
+class LibraryPlan {
 public:
-  virtual ~ProductPlan() = default;
+  virtual ~LibraryPlan() = default;
   /// Adds it to a stream of the context that the plan was made in.
-  virtual Status enqueue(const ProductOperands &operands,
+  virtual Status enqueue(const LibraryOperands &operands,
                          StreamHandle stream) = 0;
 };
 
-/// A library that is open in the current context. One thread at a time.
+/// Libraries that are open in the current context. One thread at a time.
+///
+/// A plan is, of what is deterministic and needs no more than the workspace,
+/// which is 256-aligned, what the library thinks is fastest; null if it has
+/// nothing.
 class Library {
 public:
   virtual ~Library() = default;
-  /// As it names itself, with its version.
+  /// As they name themselves, with their versions.
   virtual std::string_view name() const = 0;
-  /// Of what is deterministic and needs no more than the workspace, which is
-  /// 256-aligned, what the library thinks is fastest. Null if it has nothing.
-  virtual Result<std::unique_ptr<ProductPlan>>
+  virtual Result<std::unique_ptr<LibraryPlan>>
   plan(const MatrixProduct &product, void *workspace, size_t bytes) = 0;
+  virtual Result<std::unique_ptr<LibraryPlan>>
+  plan(const Convolution &convolution, void *workspace, size_t bytes) = 0;
 };
 
 /// Who is asked for the library.

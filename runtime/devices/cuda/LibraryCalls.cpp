@@ -27,7 +27,7 @@ public:
   Result<bool> read();
 
   MatrixProduct product = {};
-  ProductOperands operands = {};
+  LibraryOperands operands = {};
 
 private:
   Status evaluateAll(
@@ -137,7 +137,7 @@ Result<bool> LibraryCalls::launch(const KernelLaunch &launch,
     }
     found->second = std::move(*plan);
   }
-  ProductPlan *plan = found->second.get();
+  LibraryPlan *plan = found->second.get();
   Status status = plan ? plan->enqueue(reader.operands, stream) : Status();
   bool isDone = plan != nullptr;
   if (plans.size() > kMaxPlans)

@@ -37,7 +37,7 @@ private:
   const format::Program &program;
   void *workspace = nullptr;
   size_t workspaceBytes = 0;
-  std::map<Key, std::unique_ptr<ProductPlan>> plans; ///< null: has none
+  std::map<Key, std::unique_ptr<LibraryPlan>> plans; ///< null: has none
 };
 
 } // namespace tcc::runtime::cuda

@@ -107,7 +107,7 @@ uint32_t epilogueOf(const MatrixProduct &product) {
 // Plans
 //===----------------------------------------------------------------------===//
 
-class BlasPlan final : public ProductPlan {
+class BlasPlan final : public LibraryPlan {
 public:
   BlasPlan(const CublasLt &table, BlasHandle handle, const MatrixProduct &p)
       : table(table), handle(handle), product(p),
@@ -116,7 +116,7 @@ public:
 
   /// False if the library has nothing for it.
   Result<bool> prepare(void *workspace, size_t bytes);
-  Status enqueue(const ProductOperands &operands, StreamHandle stream) override;
+  Status enqueue(const LibraryOperands &operands, StreamHandle stream) override;
 
 private:
   Status check(BlasError error, std::string_view doing) const {
@@ -246,7 +246,7 @@ Result<bool> BlasPlan::prepare(void *memory, size_t bytes) {
   return choose(bytes);
 }
 
-Status BlasPlan::enqueue(const ProductOperands &operands, StreamHandle stream) {
+Status BlasPlan::enqueue(const LibraryOperands &operands, StreamHandle stream) {
   if (product.hasBias)
     if (BlasError error = table.matmulDescSetAttribute(
             description, kProductBias, &operands.bias, sizeof(operands.bias)))
@@ -281,15 +281,19 @@ public:
 
   std::string_view name() const override { return label; }
 
-  Result<std::unique_ptr<ProductPlan>>
+  Result<std::unique_ptr<LibraryPlan>>
   plan(const MatrixProduct &product, void *workspace, size_t bytes) override {
     auto plan = std::make_unique<BlasPlan>(table, handle, product);
     Result<bool> isThere = plan->prepare(workspace, bytes);
     if (!isThere.ok())
       return isThere.takeStatus();
     if (!*isThere)
-      return std::unique_ptr<ProductPlan>();
-    return std::unique_ptr<ProductPlan>(std::move(plan));
+      return std::unique_ptr<LibraryPlan>();
+    return std::unique_ptr<LibraryPlan>(std::move(plan));
+  }
+  Result<std::unique_ptr<LibraryPlan>> plan(const Convolution &, void *,
+                                            size_t) override {
+    return std::unique_ptr<LibraryPlan>();
   }
 
 private:

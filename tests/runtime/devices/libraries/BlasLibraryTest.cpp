@@ -191,7 +191,7 @@ void BlasLibraryTest::check(Extents e, Variant v, DType in, DType out) {
   auto place = [&](const TestMatrix &matrix) {
     return upload(encode(matrix.elements, matrix.view.dtype));
   };
-  ProductOperands operands{place(lhs), place(rhs), nullptr, nullptr,
+  LibraryOperands operands{place(lhs), place(rhs), nullptr, nullptr,
                            place(result)};
   if (v.hasAddend)
     operands.addend = place(addend);
@@ -277,7 +277,7 @@ TEST_P(BlasLibraryTest, HoldsToTheAlignmentItWasToldOf) {
                             nullptr, 0);
   ASSERT_TRUE(plan.ok());
   auto *place = static_cast<char *>(upload(std::vector<char>(4096)));
-  ProductOperands operands{place + 4, place, nullptr, nullptr, place + 1024};
+  LibraryOperands operands{place + 4, place, nullptr, nullptr, place + 1024};
   ASSERT_TRUE((*plan)->enqueue(operands, stream).ok());
   EXPECT_NE(driver->streamSynchronize(stream), kSuccess);
 }
