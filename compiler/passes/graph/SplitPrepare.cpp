@@ -53,6 +53,13 @@ bool isWorthStoring(Value value, fusion::CostModel &model) {
   return flops > model.getMachine().cheapFlops;
 }
 
+/// True if `op` converts each copy of what is repeated: stored, it would be all
+/// of them.
+bool convertsRepeated(Operation *op) {
+  auto cast = dyn_cast<CastOp>(op);
+  return cast && cast.getX().getDefiningOp<BroadcastOp>();
+}
+
 class PrepareSplitter {
 public:
   PrepareSplitter(ModuleOp module, DecisionLog &log) : log(log), model(module) {
@@ -123,8 +130,8 @@ private:
   }
 
   /// What is stored of a parameter that a function reads: broadcasts and
-  /// reshapes cost a kernel nothing and stay there, any movement does so where
-  /// few elements are read, by index.
+  /// reshapes cost a kernel nothing and stay there, with a conversion behind
+  /// them; any movement does so where few elements are read, by index.
   Value getStored(OpOperand &use) {
     bool isSparse = gathers(use.getOwner());
     Value value = use.get();
@@ -132,7 +139,8 @@ private:
       Operation *op = value.getDefiningOp();
       bool isMovement =
           isa<ElementOpInterface>(op) && op->getNumOperands() == 1;
-      if (!isa<BroadcastOp, ReshapeOp>(op) && !(isSparse && isMovement))
+      if (!isa<BroadcastOp, ReshapeOp>(op) && !convertsRepeated(op) &&
+          !(isSparse && isMovement))
         break;
       value = op->getOperand(0);
     }

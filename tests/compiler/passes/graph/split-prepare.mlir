@@ -69,6 +69,23 @@ func.func @main(%i: tensor<2xi64>) -> tensor<2x8xf32> {
 
 // -----
 
+// A bias that is stored narrow is widened where it is read, not stored wide for
+// each row.
+// CHECK-LABEL: func.func @main
+// CHECK:         %[[B:.+]] = graph.weight "prepare.0" : tensor<4xbf16>
+// CHECK:         %[[R:.+]] = graph.broadcast %[[B]]
+// CHECK:         graph.cast %[[R]]
+func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
+  %b = graph.weight "b" : tensor<4xf32>
+  %n = graph.cast %b : (tensor<4xf32>) -> tensor<4xbf16>
+  %r = graph.broadcast %n : (tensor<4xbf16>) -> tensor<2x4xbf16>
+  %w = graph.cast %r : (tensor<2x4xbf16>) -> tensor<2x4xf32>
+  %y = graph.add %x, %w : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %y : tensor<2x4xf32>
+}
+
+// -----
+
 // Functions share what they compute alike; @init, which runs once, stays as it
 // is.
 // CHECK-LABEL: func.func @init
