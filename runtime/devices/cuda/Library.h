@@ -17,6 +17,7 @@
 namespace tcc::runtime::cuda {
 
 struct CublasLt;
+struct Cudnn;
 
 /// Element (b, i, j) lies at b * batch + i * row + j * column, in elements,
 /// from an address that is a multiple of `alignment` bytes.
@@ -67,6 +68,7 @@ struct Convolution {
 struct LibraryOperands {
   const void *lhs, *rhs, *addend, *bias; ///< the last two null if not there
   void *result;
+  auto operator<=>(const LibraryOperands &) const = default;
 };
 
 /// How a library computes one thing. One thread at a time.
@@ -88,19 +90,25 @@ public:
   virtual ~Library() = default;
   /// As they name themselves, with their versions.
   virtual std::string_view name() const = 0;
+  /// What is missing, and why; empty if nothing is.
+  virtual std::string_view note() const = 0;
   virtual Result<std::unique_ptr<LibraryPlan>>
   plan(const MatrixProduct &product, void *workspace, size_t bytes) = 0;
   virtual Result<std::unique_ptr<LibraryPlan>>
   plan(const Convolution &convolution, void *workspace, size_t bytes) = 0;
 };
 
-/// Who is asked for the library.
+/// Which libraries are opened, and where they are.
 struct LibraryChoice {
-  const char *places = nullptr;        ///< TCC_CUDA_LIB
-  const CublasLt *simulated = nullptr; ///< in its place
+  const char *places = nullptr;                    ///< TCC_CUDA_LIB
+  bool hasProducts = true, hasConvolutions = true; ///< for plans of these
+  bool isSimulated = false; ///< by the tables below, not those that are found
+  const CublasLt *simulatedBlas = nullptr; ///< null: it is missing
+  const Cudnn *simulatedDnn = nullptr;     ///< likewise
 };
 
-/// What the plugin exports as tcc_open_cuda_library. The context is current.
+/// What the plugin exports as tcc_open_cuda_library. The context is current. A
+/// library that is missing is not an error.
 using OpenLibrary =
     Result<std::unique_ptr<Library>> (*)(const LibraryChoice &choice);
 

@@ -27,29 +27,41 @@ static Result<std::unique_ptr<Library>> open(const LibraryChoice &choice) {
   return reinterpret_cast<OpenLibrary>(*found)(choice);
 }
 
+static Status simulate(LibraryChoice &choice) {
+  Result<void *> blas = findInPlugin(kEmulatedPlugin, "tcc_emulated_cublaslt");
+  if (!blas.ok())
+    return blas.takeStatus();
+  Result<void *> dnn = findInPlugin(kEmulatedPlugin, "tcc_emulated_cudnn");
+  if (!dnn.ok())
+    return dnn.takeStatus();
+  choice.isSimulated = true;
+  choice.simulatedBlas = reinterpret_cast<const CublasLt *(*)()>(*blas)();
+  choice.simulatedDnn = reinterpret_cast<const Cudnn *(*)()>(*dnn)();
+  return Status();
+}
+
 Result<OpenedLibrary> cuda::openLibrary(const Choice &choice,
                                         const format::Program &program) {
   const char *places = std::getenv("TCC_CUDA_LIB");
   std::string_view wanted = places ? places : "";
   bool isSimulated = choice.isEmulated && wanted == kSimulated;
-  if (!hasProducts(program) || wanted == kForbidden ||
+  LibraryChoice library{places, hasProducts(program),
+                        /*hasConvolutions=*/false};
+  if (!library.hasProducts || wanted == kForbidden ||
       (choice.isEmulated && !isSimulated))
     return OpenedLibrary();
-  LibraryChoice library{places};
-  if (isSimulated) {
-    Result<void *> found =
-        findInPlugin(kEmulatedPlugin, "tcc_emulated_cublaslt");
-    if (!found.ok())
-      return found.takeStatus();
-    library.simulated = reinterpret_cast<const CublasLt *(*)()>(*found)();
-  }
+  if (isSimulated)
+    if (Status status = simulate(library); !status.ok())
+      return status;
   auto opened = open(library);
-  if (opened.ok())
-    return OpenedLibrary{std::move(*opened), ""};
+  if (opened.ok()) {
+    std::string note((*opened)->note());
+    return OpenedLibrary{std::move(*opened), std::move(note)};
+  }
   Status status = opened.takeStatus();
   if (isSimulated)
     return status;
-  return OpenedLibrary{nullptr, concat("products run without cuBLASLt, more "
+  return OpenedLibrary{nullptr, concat("kernels run without libraries, more "
                                        "slowly: ",
                                        status.message())};
 }

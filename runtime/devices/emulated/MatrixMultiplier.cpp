@@ -1,8 +1,9 @@
 #include "runtime/devices/emulated/MatrixMultiplier.h"
 
-#include <bit>
+#include "runtime/devices/emulated/Elements.h"
+
 #include <cmath>
-#include <cstring>
+#include <optional>
 #include <vector>
 
 using namespace tcc;
@@ -10,67 +11,25 @@ using namespace tcc::emulated;
 using namespace tcc::runtime;
 using namespace tcc::runtime::cuda;
 
-size_t emulated::bytesOf(uint32_t type) {
-  switch (type) {
+static std::optional<DType> dtypeOf(uint32_t blasType) {
+  switch (blasType) {
   case kF32:
-    return 4;
+    return DType::f32;
   case kF64:
-    return 8;
+    return DType::f64;
   case kF16:
+    return DType::f16;
   case kBF16:
-    return 2;
+    return DType::bf16;
   default:
-    return 0;
+    return std::nullopt;
   }
 }
 
-//===----------------------------------------------------------------------===//
-// Elements
-//===----------------------------------------------------------------------===//
-
-template <typename T> static T loadAs(const void *place) {
-  T value;
-  std::memcpy(&value, place, sizeof(value));
-  return value;
+size_t emulated::bytesOf(uint32_t blasType) {
+  auto dtype = dtypeOf(blasType);
+  return dtype ? bytesOf(*dtype) : 0;
 }
-
-static double load(const void *base, int64_t index, uint32_t type) {
-  const char *place = static_cast<const char *>(base) + index * bytesOf(type);
-  switch (type) {
-  case kF32:
-    return loadAs<float>(place);
-  case kF64:
-    return loadAs<double>(place);
-  case kF16:
-    return static_cast<float>(loadAs<_Float16>(place));
-  default:
-    return std::bit_cast<float>(uint32_t(loadAs<uint16_t>(place)) << 16);
-  }
-}
-
-/// Rounds to nearest, ties to even.
-static uint16_t toBF16(float value) {
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value))
-    return static_cast<uint16_t>(bits >> 16 | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-static void store(void *base, int64_t index, uint32_t type, double value) {
-  char *place = static_cast<char *>(base) + index * bytesOf(type);
-  float narrow = static_cast<float>(value);
-  auto half = static_cast<_Float16>(narrow);
-  uint16_t bits = toBF16(narrow);
-  const void *from = type == kF64   ? static_cast<const void *>(&value)
-                     : type == kF32 ? static_cast<const void *>(&narrow)
-                     : type == kF16 ? static_cast<const void *>(&half)
-                                    : &bits;
-  std::memcpy(place, from, bytesOf(type));
-}
-
-//===----------------------------------------------------------------------===//
-// Products
-//===----------------------------------------------------------------------===//
 
 size_t emulated::extentOf(const BlasMatrix &matrix) {
   return ((matrix.batch - 1) * matrix.batchStride +
@@ -112,7 +71,7 @@ Status emulated::checkProduct(const BlasProduct &p) {
 
 static double applyEpilogue(const BlasProduct &p, double sum, uint64_t row) {
   if (p.epilogue & kEpilogueBias)
-    sum += load(p.bias, static_cast<int64_t>(row), p.d.type);
+    sum += load(p.bias, static_cast<int64_t>(row), *dtypeOf(p.d.type));
   if (p.epilogue & kEpilogueRelu)
     return sum < 0 ? 0 : sum;
   if (!(p.epilogue & kEpilogueGelu))
@@ -133,7 +92,7 @@ static std::vector<double> read(const BlasMatrix &matrix, const void *base,
       uint64_t row = isTransposed ? j : i, column = isTransposed ? i : j;
       int64_t index = batch * matrix.batchStride +
                       int64_t(column) * matrix.leading + int64_t(row);
-      elements.push_back(load(base, index, matrix.type));
+      elements.push_back(load(base, index, *dtypeOf(matrix.type)));
     }
   return elements;
 }
@@ -152,10 +111,10 @@ void emulated::multiply(const BlasProduct &p, const BlasPlaces &places) {
         int64_t at = int64_t(column) * p.c.leading + int64_t(row);
         sum *= p.alpha;
         if (p.beta != 0)
-          sum +=
-              p.beta * load(places.c, batch * p.c.batchStride + at, p.c.type);
+          sum += p.beta * load(places.c, batch * p.c.batchStride + at,
+                               *dtypeOf(p.c.type));
         at = int64_t(column) * p.d.leading + int64_t(row);
-        store(places.d, batch * p.d.batchStride + at, p.d.type,
+        store(places.d, batch * p.d.batchStride + at, *dtypeOf(p.d.type),
               applyEpilogue(p, sum, row));
       }
   }

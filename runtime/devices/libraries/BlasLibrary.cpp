@@ -2,8 +2,7 @@
 // a result are adjacent, the transposed product is asked for, result' = rhs' *
 // lhs', and the bias runs along its rows.
 
-#include "runtime/devices/cuda/Library.h"
-#include "runtime/devices/libraries/CublasLt.h"
+#include "runtime/devices/libraries/BlasLibrary.h"
 
 #include <algorithm>
 
@@ -270,53 +269,20 @@ Status BlasPlan::enqueue(const LibraryOperands &operands, StreamHandle stream) {
 // The library
 //===----------------------------------------------------------------------===//
 
-namespace {
-
-class BlasLibrary final : public Library {
-public:
-  BlasLibrary(const CublasLt &table, BlasHandle handle)
-      : table(table), handle(handle),
-        label(concat("cuBLASLt ", table.getVersion())) {}
-  ~BlasLibrary() override { table.destroy(handle); }
-
-  std::string_view name() const override { return label; }
-
-  Result<std::unique_ptr<LibraryPlan>>
-  plan(const MatrixProduct &product, void *workspace, size_t bytes) override {
-    auto plan = std::make_unique<BlasPlan>(table, handle, product);
-    Result<bool> isThere = plan->prepare(workspace, bytes);
-    if (!isThere.ok())
-      return isThere.takeStatus();
-    if (!*isThere)
-      return std::unique_ptr<LibraryPlan>();
-    return std::unique_ptr<LibraryPlan>(std::move(plan));
-  }
-  Result<std::unique_ptr<LibraryPlan>> plan(const Convolution &, void *,
-                                            size_t) override {
-    return std::unique_ptr<LibraryPlan>();
-  }
-
-private:
-  const CublasLt &table;
-  BlasHandle handle;
-  std::string label;
-};
-
-} // namespace
-
-extern "C"
-    __attribute__((visibility("default"))) Result<std::unique_ptr<Library>>
-    tcc_open_cuda_library(const LibraryChoice &choice) {
-  const CublasLt *table = choice.simulated;
-  if (!table) {
-    Result<const CublasLt *> found = findCublasLt(choice.places);
-    if (!found.ok())
-      return found.takeStatus();
-    table = *found;
-  }
+Result<std::unique_ptr<BlasLibrary>> BlasLibrary::open(const CublasLt &table) {
   BlasHandle handle = nullptr;
-  if (BlasError error = table->create(&handle))
+  if (BlasError error = table.create(&handle))
     return makeError(Code::Device,
-                     "starting cuBLASLt: ", table->getStatusString(error));
-  return std::unique_ptr<Library>(new BlasLibrary(*table, handle));
+                     "starting cuBLASLt: ", table.getStatusString(error));
+  return std::unique_ptr<BlasLibrary>(new BlasLibrary(table, handle));
+}
+
+Result<std::unique_ptr<LibraryPlan>>
+BlasLibrary::plan(const MatrixProduct &product, void *workspace,
+                  size_t bytes) const {
+  auto plan = std::make_unique<BlasPlan>(table, handle, product);
+  Result<bool> isThere = plan->prepare(workspace, bytes);
+  if (!isThere.ok())
+    return isThere.takeStatus();
+  return *isThere ? std::unique_ptr<LibraryPlan>(std::move(plan)) : nullptr;
 }

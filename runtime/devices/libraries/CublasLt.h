@@ -118,9 +118,8 @@ struct CublasLt {
                       StreamHandle stream);
 };
 
-/// The library of this machine, opened once and never closed. It is looked for
-/// in the folders of `places` (separated by colons; may be null), where the
-/// loader looks, and under the toolkit's usual prefix; an error says where.
+/// The library of this machine, opened once and never closed; `places` as of
+/// loadLibrary.
 Result<const CublasLt *> findCublasLt(const char *places);
 
 } // namespace tcc::runtime::cuda

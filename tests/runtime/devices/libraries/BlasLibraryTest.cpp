@@ -1,26 +1,17 @@
 // Products of all layouts through descriptions of cuBLASLt, which the simulated
 // library reads back and computes from.
 
-#include "runtime/devices/cuda/Library.h"
-#include "runtime/devices/emulated/SimulatedBlas.h"
-#include "runtime/devices/emulated/SimulatedDriver.h"
-#include "gmock/gmock.h"
-#include "gtest/gtest.h"
+#include "runtime/devices/libraries/CublasLt.h"
+#include "tests/runtime/devices/libraries/LibraryFixture.h"
 
 #include <cmath>
-#include <dlfcn.h>
-#include <vector>
 
 using namespace tcc::runtime;
 using namespace tcc::runtime::cuda;
+using namespace tcc::tests;
 using tcc::format::Activation;
-using tcc::format::DType;
 
 namespace {
-
-void *find(const char *plugin, const char *symbol) {
-  return dlsym(dlopen(plugin, RTLD_NOW), symbol);
-}
 
 /// What differs from one product to the next.
 struct Variant {
@@ -47,59 +38,12 @@ struct TestMatrix {
     int64_t bytes = leading * (byColumns ? columns : rows);
     view = {DType::f32, isShared ? 0 : bytes, byColumns ? 1 : leading,
             byColumns ? leading : 1, 64};
-    for (int64_t i = 0; i < bytes * batch; ++i) {
-      seed = seed * 6364136223846793005u + 1442695040888963407u;
-      elements.push_back((int64_t(seed >> 60) - 7) / 8.0);
-    }
+    elements = makeElements(bytes * batch, seed);
   }
   double at(int64_t b, int64_t i, int64_t j) const {
     return elements[b * view.batch + i * view.row + j * view.column];
   }
 };
-
-/// A float as its dtype has it; and back.
-std::vector<char> encode(const std::vector<double> &values, DType dtype) {
-  std::vector<char> bytes;
-  auto append = [&](auto value) {
-    auto *first = reinterpret_cast<const char *>(&value);
-    bytes.insert(bytes.end(), first, first + sizeof(value));
-  };
-  for (double value : values) {
-    float narrow = static_cast<float>(value);
-    uint32_t bits;
-    std::memcpy(&bits, &narrow, sizeof(bits));
-    if (dtype == DType::f64)
-      append(value);
-    else if (dtype == DType::f32)
-      append(narrow);
-    else if (dtype == DType::f16)
-      append(static_cast<_Float16>(narrow));
-    else
-      append(static_cast<uint16_t>(bits >> 16)); // exact: multiples of 1/8
-  }
-  return bytes;
-}
-
-double decode(const std::vector<char> &bytes, int64_t index, DType dtype) {
-  auto read = [&]<typename T>(T value) {
-    std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
-    return value;
-  };
-  if (dtype == DType::f64)
-    return read(double());
-  if (dtype == DType::f32)
-    return read(float());
-  if (dtype == DType::f16)
-    return static_cast<float>(read(_Float16()));
-  uint32_t bits = uint32_t(read(uint16_t())) << 16;
-  float value;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
-}
-
-size_t bytesOf(DType dtype) {
-  return dtype == DType::f64 ? 8 : dtype == DType::f32 ? 4 : 2;
-}
 
 double activate(double x, Activation activation) {
   if (activation == Activation::relu)
@@ -110,64 +54,30 @@ double activate(double x, Activation activation) {
          (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
 
-/// The simulated driver with a context, and a library whose descriptions are
-/// its own (false) or those of the real cuBLASLt (true).
-class BlasLibraryTest : public testing::TestWithParam<bool> {
+/// A library whose descriptions are its own (false) or those of the real
+/// cuBLASLt (true).
+class BlasLibraryTest : public LibraryFixture,
+                        public testing::WithParamInterface<bool> {
 protected:
   void SetUp() override {
-    auto findDriver = reinterpret_cast<const Driver *(*)()>(
-        find(TCC_EMULATED_PLUGIN, "tcc_emulated_driver"));
-    driver = findDriver();
-    ContextHandle context;
-    driver->devicePrimaryCtxRetain(&context, 0);
-    driver->ctxSetCurrent(context);
-    driver->streamCreate(&stream, kNonBlocking);
-    openLibrary();
-  }
-  void TearDown() override {
-    library.reset();
-    if (stream)
-      driver->streamDestroy(stream);
-    driver->devicePrimaryCtxRelease(0);
-  }
-
-  void openLibrary() {
-    LibraryChoice choice;
+    LibraryFixture::SetUp();
+    LibraryChoice choice{nullptr, /*hasProducts=*/true,
+                         /*hasConvolutions=*/false, /*isSimulated=*/true};
     if (GetParam()) {
       Result<const CublasLt *> real = findCublasLt(nullptr);
       if (!real.ok())
         GTEST_SKIP() << "not available: " << real.takeStatus().message();
-      choice.simulated =
-          reinterpret_cast<const CublasLt *(*)(const CublasLt *)>(
-              find(TCC_EMULATED_PLUGIN, "tcc_emulated_cublaslt_with"))(*real);
+      choice.simulatedBlas =
+          reinterpret_cast<const CublasLt *(*)(const CublasLt *)>(findSymbol(
+              TCC_EMULATED_PLUGIN, "tcc_emulated_cublaslt_with"))(*real);
     } else {
-      choice.simulated = reinterpret_cast<const CublasLt *(*)()>(
-          find(TCC_EMULATED_PLUGIN, "tcc_emulated_cublaslt"))();
+      choice.simulatedBlas = reinterpret_cast<const CublasLt *(*)()>(
+          findSymbol(TCC_EMULATED_PLUGIN, "tcc_emulated_cublaslt"))();
     }
-    auto open = reinterpret_cast<OpenLibrary>(
-        find(TCC_LIBRARY_PLUGIN, "tcc_open_cuda_library"));
-    auto opened = open(choice);
-    ASSERT_TRUE(opened.ok()) << opened.takeStatus().message();
-    library = std::move(*opened);
+    open(choice);
   }
 
-  void *upload(const std::vector<char> &bytes) {
-    Address address = 0;
-    driver->memAlloc(&address, bytes.size());
-    driver->memcpyHtoDAsync(address, bytes.data(), bytes.size(), stream);
-    return reinterpret_cast<void *>(address);
-  }
-  std::vector<char> download(const void *address, size_t bytes) {
-    std::vector<char> result(bytes);
-    driver->memcpyDtoHAsync(result.data(), reinterpret_cast<Address>(address),
-                            bytes, stream);
-    return result;
-  }
   void check(Extents extents, Variant variant, DType in, DType out);
-
-  const Driver *driver = nullptr;
-  StreamHandle stream = nullptr;
-  std::unique_ptr<Library> library;
 };
 
 void BlasLibraryTest::check(Extents e, Variant v, DType in, DType out) {

@@ -1,0 +1,103 @@
+#include "runtime/devices/emulated/GraphReader.h"
+
+using namespace tcc;
+using namespace tcc::emulated;
+using namespace tcc::runtime::cuda;
+
+std::set<Description *> &emulated::descriptions() {
+  static std::set<Description *> all;
+  return all;
+}
+
+Description *emulated::find(DnnDescriptor handle) {
+  auto *description = reinterpret_cast<Description *>(handle);
+  return descriptions().count(description) ? description : nullptr;
+}
+
+TensorView GraphReader::tensor(const Description &description) {
+  TensorView view;
+  view.id = one<int64_t>(description, kDnnTensorId, kDnnTypeInt64);
+  int type = one<int>(description, kDnnTensorType, kDnnTypeDataType);
+  view.dtype = type == kDnnF16    ? DType::f16
+               : type == kDnnBF16 ? DType::bf16
+                                  : DType::f32;
+  isOk = isOk && (type == kDnnF32 || view.dtype != DType::f32);
+  view.extents = all<int64_t>(description, kDnnTensorExtents, kDnnTypeInt64);
+  view.strides = all<int64_t>(description, kDnnTensorStrides, kDnnTypeInt64);
+  view.alignment =
+      one<int64_t>(description, kDnnTensorAlignment, kDnnTypeInt64);
+  view.isVirtual = description.attributes.count(kDnnTensorIsVirtual) &&
+                   one<char>(description, kDnnTensorIsVirtual, kDnnTypeBoolean);
+  return view;
+}
+
+void GraphReader::readWindow(const Description &description,
+                             TensorOperation &operation) {
+  auto sizes = [&](int attribute) {
+    return all<int64_t>(description, attribute, kDnnTypeInt64);
+  };
+  operation.before = sizes(kDnnPaddingBefore);
+  operation.after = sizes(kDnnPaddingAfter);
+  operation.strides = sizes(kDnnStrides);
+  operation.dilations = sizes(kDnnDilations);
+  int64_t axes = one<int64_t>(description, kDnnSpatialAxes, kDnnTypeInt64);
+  isOk = isOk && axes == static_cast<int64_t>(operation.strides.size()) &&
+         one<int>(description, kDnnConvolutionPrecision, kDnnTypeDataType) ==
+             kDnnF32 &&
+         one<int>(description, kDnnConvolutionMode, kDnnTypeConvolutionMode) ==
+             kDnnCrossCorrelation;
+}
+
+void GraphReader::readPointwise(const Description &description,
+                                TensorOperation &operation) {
+  int mode = one<int>(description, kDnnPointwiseMode, kDnnTypePointwiseMode);
+  operation.kind =
+      mode == kDnnRelu ? TensorOperation::Relu : TensorOperation::Add;
+  isOk = isOk && (mode == kDnnRelu || mode == kDnnAdd) &&
+         one<int>(description, kDnnPointwisePrecision, kDnnTypeDataType) ==
+             kDnnF32;
+  if (mode == kDnnRelu && description.attributes.count(kDnnPointwiseNan))
+    operation.keepsNan = one<int>(description, kDnnPointwiseNan,
+                                  kDnnTypeNanPropagation) == kDnnPropagateNan;
+}
+
+TensorOperation GraphReader::operation(const Description &description,
+                                       TensorGraph &graph) {
+  TensorOperation operation;
+  auto addTensor = [&](int attribute) {
+    TensorView view = tensor(part(description, attribute, kDnnTensor));
+    graph.tensors[view.id] = view;
+    return view.id;
+  };
+  if (description.kind == kDnnConvolutionForward) {
+    readWindow(part(description, kDnnForwardConvolution, kDnnConvolution),
+               operation);
+    operation.first = addTensor(kDnnForwardX);
+    operation.second = addTensor(kDnnForwardFilter);
+    operation.result = addTensor(kDnnForwardY);
+    isOk = isOk &&
+           one<float>(description, kDnnForwardAlpha, kDnnTypeFloat) == 1 &&
+           one<float>(description, kDnnForwardBeta, kDnnTypeFloat) == 0;
+    return operation;
+  }
+  isOk = isOk && description.kind == kDnnPointwiseOperation;
+  readPointwise(part(description, kDnnOperationPointwise, kDnnPointwise),
+                operation);
+  operation.first = addTensor(kDnnOperationX);
+  if (operation.kind == TensorOperation::Add)
+    operation.second = addTensor(kDnnOperationB);
+  operation.result = addTensor(kDnnOperationY);
+  return operation;
+}
+
+TensorGraph GraphReader::graph(const Description &description) {
+  TensorGraph graph;
+  for (DnnDescriptor handle : all<DnnDescriptor>(
+           description, kDnnGraphOperations, kDnnTypeDescriptor)) {
+    const Description *part = find(handle);
+    isOk = isOk && part && part->isFinal;
+    if (isOk)
+      graph.operations.push_back(operation(*part, graph));
+  }
+  return graph;
+}

@@ -1,0 +1,55 @@
+//===- ConvolutionGraph.h - A convolution in cuDNN's words ------*- C++ -*-===//
+#ifndef TCC_RUNTIME_DEVICES_LIBRARIES_CONVOLUTIONGRAPH_H
+#define TCC_RUNTIME_DEVICES_LIBRARIES_CONVOLUTIONGRAPH_H
+
+#include "runtime/devices/cuda/Library.h"
+#include "runtime/devices/libraries/Descriptor.h"
+
+namespace tcc::runtime::cuda {
+
+/// What the tensors of a graph are called; from the last on those that it does
+/// not store.
+enum TensorId : int64_t {
+  kTensorX = 1,
+  kTensorFilter,
+  kTensorAddend,
+  kTensorBias,
+  kTensorResult,
+  kTensorVirtual
+};
+
+/// An operation graph: the convolution, then what comes behind it one by one.
+class ConvolutionGraph {
+public:
+  /// `handle` is null where there is no device to run it on. A graph that has
+  /// an error cannot be used.
+  ConvolutionGraph(const Cudnn &table, const Convolution &convolution,
+                   DnnHandle handle);
+
+  DnnError error() const { return failure; }
+  DnnDescriptor get() const { return parts.back().get(); }
+
+private:
+  DnnDescriptor finish(Descriptor part);
+  DnnDescriptor addTensor(int64_t id, int dataType, const StridedImage &image);
+  DnnDescriptor addBias();
+  DnnDescriptor addNext();
+  void convolve(DnnDescriptor result);
+  void apply(DnnPointwise mode, DnnDescriptor x, DnnDescriptor other,
+             DnnDescriptor result);
+
+  const Cudnn &table;
+  const Convolution &convolution;
+  int stepsLeft; ///< behind the last tensor that addNext made
+  int64_t nextVirtual = kTensorVirtual;
+  DnnError failure = kDnnSuccess;
+  std::vector<Descriptor> parts; ///< the last one is the graph
+  std::vector<DnnDescriptor> operations;
+};
+
+/// cudnnDataType_t of operands that are taken; nothing for others.
+std::optional<int> dnnTypeOf(format::DType dtype);
+
+} // namespace tcc::runtime::cuda
+
+#endif // TCC_RUNTIME_DEVICES_LIBRARIES_CONVOLUTIONGRAPH_H

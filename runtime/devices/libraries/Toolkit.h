@@ -1,0 +1,26 @@
+//===- Toolkit.h - Finds NVIDIA's libraries ---------------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_DEVICES_LIBRARIES_TOOLKIT_H
+#define TCC_RUNTIME_DEVICES_LIBRARIES_TOOLKIT_H
+
+#include "runtime/base/Status.h"
+
+#include <span>
+
+namespace tcc::runtime::cuda {
+
+/// An entry point of a library, and where its address goes.
+struct EntryPoint {
+  const char *symbol;
+  void *place; ///< of a pointer to the function
+};
+
+/// Opens the first library of `names`, for good, and fills `entries` from it.
+/// It is looked for in the folders of `places` (separated by colons; may be
+/// null), where the loader looks, and under the toolkit's usual prefix; an
+/// error says where, or what it lacks.
+Status loadLibrary(std::span<const char *const> names, const char *places,
+                   std::span<const EntryPoint> entries);
+
+} // namespace tcc::runtime::cuda
+
+#endif // TCC_RUNTIME_DEVICES_LIBRARIES_TOOLKIT_H

@@ -1,0 +1,302 @@
+// Convolutions through cuDNN's descriptors, which the simulated library reads
+// back and computes from.
+
+#include "runtime/devices/libraries/Cudnn.h"
+#include "tests/runtime/devices/libraries/LibraryFixture.h"
+
+#include <array>
+#include <cmath>
+
+using namespace tcc::runtime;
+using namespace tcc::runtime::cuda;
+using namespace tcc::tests;
+using tcc::format::Activation;
+using testing::HasSubstr;
+
+namespace {
+
+using Sizes = std::vector<int64_t>;
+
+/// What a convolution is, without its layouts.
+struct Shape {
+  Sizes x, filter;
+  Sizes before, after, strides, dilations;
+};
+
+struct Variant {
+  bool channelsLast = true, hasAddend = false, hasBias = false;
+  Activation activation = Activation::none;
+  int64_t padding = 0; ///< elements between images
+};
+
+/// A tensor with its elements.
+struct TestImage {
+  StridedImage view;
+  std::vector<double> elements;
+
+  TestImage(const Sizes &extents, Variant variant, DType dtype, uint64_t seed)
+      : view{dtype, extents, Sizes(extents.size()), 64} {
+    int64_t step = 1;
+    auto place = [&](size_t axis) {
+      view.strides[axis] = step;
+      step *= extents[axis];
+    };
+    if (variant.channelsLast)
+      place(1);
+    for (size_t axis = extents.size(); axis-- > 2;)
+      place(axis);
+    if (!variant.channelsLast)
+      place(1);
+    view.strides[0] = step + variant.padding;
+    elements = makeElements(view.strides[0] * extents[0], seed);
+  }
+  int64_t indexOf(int64_t n, int64_t c, const Sizes &place) const {
+    int64_t index = n * view.strides[0] + c * view.strides[1];
+    for (size_t i = 0; i < place.size(); ++i)
+      index += place[i] * view.strides[i + 2];
+    return index;
+  }
+  double at(int64_t n, int64_t c, const Sizes &place) const {
+    return elements[indexOf(n, c, place)];
+  }
+};
+
+/// All places within extents from their third axis on, in order.
+std::vector<Sizes> placesOf(const Sizes &extents) {
+  std::vector<Sizes> places{Sizes()};
+  for (size_t axis = 2; axis < extents.size(); ++axis) {
+    std::vector<Sizes> longer;
+    for (const Sizes &place : places)
+      for (int64_t i = 0; i < extents[axis]; ++i) {
+        longer.push_back(place);
+        longer.back().push_back(i);
+      }
+    places = std::move(longer);
+  }
+  return places;
+}
+
+Sizes resultOf(const Shape &shape) {
+  Sizes result{shape.x[0], shape.filter[0]};
+  for (size_t i = 0; i < shape.strides.size(); ++i)
+    result.push_back((shape.x[i + 2] + shape.before[i] + shape.after[i] -
+                      (shape.filter[i + 2] - 1) * shape.dilations[i] - 1) /
+                         shape.strides[i] +
+                     1);
+  return result;
+}
+
+/// The sum of Convolution's definition.
+double convolveAt(const Shape &shape, const TestImage &x,
+                  const TestImage &filter, int64_t n, int64_t k,
+                  const Sizes &place) {
+  int64_t depth = shape.filter[1];
+  int64_t group = k / (shape.filter[0] / (shape.x[1] / depth));
+  double sum = 0;
+  for (const Sizes &tap : placesOf(shape.filter)) {
+    Sizes from;
+    bool isInside = true;
+    for (size_t i = 0; i < tap.size(); ++i) {
+      from.push_back(place[i] * shape.strides[i] + tap[i] * shape.dilations[i] -
+                     shape.before[i]);
+      isInside = isInside && from[i] >= 0 && from[i] < shape.x[i + 2];
+    }
+    for (int64_t c = 0; isInside && c < depth; ++c)
+      sum += x.at(n, group * depth + c, from) * filter.at(k, c, tap);
+  }
+  return sum;
+}
+
+class CudnnLibraryTest : public LibraryFixture {
+protected:
+  static constexpr size_t kWorkspace = 4096;
+
+  void SetUp() override {
+    LibraryFixture::SetUp();
+    auto find = reinterpret_cast<const Cudnn *(*)()>(
+        findSymbol(TCC_EMULATED_PLUGIN, "tcc_emulated_cudnn"));
+    open({nullptr, /*hasProducts=*/false, /*hasConvolutions=*/true,
+          /*isSimulated=*/true, nullptr, find()});
+    workspace = upload(std::vector<char>(kWorkspace));
+  }
+  Convolution describe(const Shape &shape, Variant variant, DType dtype) {
+    Convolution convolution{TestImage(shape.x, variant, dtype, 0).view,
+                            TestImage(shape.filter, variant, dtype, 0).view,
+                            TestImage(resultOf(shape), variant, dtype, 0).view,
+                            std::nullopt,
+                            variant.hasBias,
+                            shape.before,
+                            shape.after,
+                            shape.strides,
+                            shape.dilations,
+                            variant.activation};
+    if (variant.hasAddend)
+      convolution.addend = convolution.result;
+    return convolution;
+  }
+  void *place(const TestImage &image) {
+    return upload(encode(image.elements, image.view.dtype));
+  }
+  std::unique_ptr<LibraryPlan> plan(const Convolution &convolution,
+                                    size_t bytes = kWorkspace) {
+    auto plan = library->plan(convolution, workspace, bytes);
+    EXPECT_TRUE(plan.ok()) << plan.takeStatus().message();
+    return plan.ok() ? std::move(*plan) : nullptr;
+  }
+  void check(const Shape &shape, Variant variant, DType dtype,
+             bool hasNan = false);
+
+  void *workspace = nullptr;
+};
+
+void CudnnLibraryTest::check(const Shape &shape, Variant variant, DType dtype,
+                             bool hasNan) {
+  TestImage x(shape.x, variant, dtype, 1);
+  TestImage filter(shape.filter, variant, dtype, 2);
+  TestImage addend(resultOf(shape), variant, dtype, 3);
+  TestImage result(resultOf(shape), variant, dtype, 4);
+  TestImage bias({1, shape.filter[0], 1}, {}, dtype, 5);
+  if (hasNan)
+    x.elements[0] = NAN;
+  auto computation = plan(describe(shape, variant, dtype));
+  ASSERT_NE(computation, nullptr);
+  LibraryOperands operands{
+      place(x), place(filter), variant.hasAddend ? place(addend) : nullptr,
+      variant.hasBias ? place(bias) : nullptr, place(result)};
+  Status status = computation->enqueue(operands, stream);
+  ASSERT_TRUE(status.ok()) << status.message();
+  std::vector<char> bytes =
+      download(operands.result, result.elements.size() * bytesOf(dtype));
+  double halfUlp = dtype == DType::bf16 ? 0x1p-8 : 0x1p-11;
+  for (int64_t n = 0; n < shape.x[0]; ++n)
+    for (int64_t k = 0; k < shape.filter[0]; ++k)
+      for (const Sizes &at : placesOf(result.view.extents)) {
+        double expected = convolveAt(shape, x, filter, n, k, at) +
+                          (variant.hasAddend ? addend.at(n, k, at) : 0) +
+                          (variant.hasBias ? bias.at(0, k, {0}) : 0);
+        if (variant.activation == Activation::relu && expected < 0)
+          expected = 0;
+        double found = decode(bytes, result.indexOf(n, k, at), dtype);
+        if (std::isnan(expected)) {
+          ASSERT_TRUE(std::isnan(found)) << n << ", " << k;
+          continue;
+        }
+        ASSERT_NEAR(found, expected, std::abs(expected) * halfUlp)
+            << n << ", " << k;
+      }
+}
+
+const Shape kPlain{{2, 8, 6, 5}, {4, 8, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+
+} // namespace
+
+TEST_F(CudnnLibraryTest, ComputesAllEpilogues) {
+  for (int bits = 0; bits < 32; ++bits) {
+    SCOPED_TRACE(testing::Message() << "variant " << bits);
+    Variant variant{bool(bits & 1), bool(bits & 2), bool(bits & 4),
+                    bits & 8 ? Activation::relu : Activation::none,
+                    bits & 1 ? 16 : 0};
+    check(kPlain, variant, bits & 16 ? DType::f16 : DType::bf16);
+    if (HasFatalFailure())
+      return;
+  }
+}
+
+TEST_F(CudnnLibraryTest, ComputesAllWindows) {
+  const std::pair<const char *, Shape> shapes[] = {
+      {"1-d", {{2, 4, 9}, {6, 4, 3}, {1}, {1}, {2}, {1}}},
+      {"3-d",
+       {{2, 4, 3, 4, 5},
+        {6, 4, 2, 3, 2},
+        {1, 1, 0},
+        {0, 1, 1},
+        {1, 2, 1},
+        {1, 1, 2}}},
+      {"asymmetric padding",
+       {{1, 4, 5, 7}, {2, 4, 3, 2}, {0, 2}, {3, 1}, {1, 1}, {1, 1}}},
+      {"strides and dilations",
+       {{1, 4, 9, 11}, {2, 4, 3, 2}, {2, 1}, {2, 1}, {2, 3}, {2, 4}}},
+      {"groups", {{2, 6, 4, 4}, {9, 2, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
+      {"depthwise",
+       {{2, 6, 4, 4}, {6, 1, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
+      {"one element",
+       {{1, 1, 1, 1}, {1, 1, 1, 1}, {0, 0}, {0, 0}, {1, 1}, {1, 1}}}};
+  for (const auto &[name, shape] : shapes)
+    for (bool channelsLast : {false, true}) {
+      SCOPED_TRACE(testing::Message() << name << ", " << channelsLast);
+      check(shape, {channelsLast, true, true, Activation::relu}, DType::bf16);
+      if (HasFatalFailure())
+        return;
+    }
+}
+
+TEST_F(CudnnLibraryTest, KeepsNans) {
+  check(kPlain, {true, true, true, Activation::relu}, DType::f16,
+        /*hasNan=*/true);
+}
+
+/// One plan, other places each time, captured and replayed.
+TEST_F(CudnnLibraryTest, IsCaptured) {
+  Convolution convolution = describe(kPlain, {}, DType::f16);
+  auto computation = plan(convolution);
+  ASSERT_NE(computation, nullptr);
+  TestImage ones(kPlain.x, {}, DType::f16, 1);
+  ones.elements.assign(ones.elements.size(), 1);
+  TestImage filter(kPlain.filter, {}, DType::f16, 2);
+  filter.elements.assign(filter.elements.size(), 1);
+  std::vector<char> zeros(2 * 4 * 6 * 5 * 2);
+  void *x = place(ones), *weights = place(filter);
+  std::array<void *, 2> results{upload(zeros), upload(zeros)};
+  driver->streamBeginCapture(stream, kCaptureThreadLocal);
+  for (void *result : results)
+    ASSERT_TRUE(
+        computation->enqueue({x, weights, nullptr, nullptr, result}, stream)
+            .ok());
+  GraphHandle graph;
+  driver->streamEndCapture(stream, &graph);
+  EXPECT_EQ(decode(download(results[1], 2), 0, DType::f16), 0);
+  GraphExecHandle exec;
+  driver->graphInstantiateWithFlags(&exec, graph, 0);
+  driver->graphLaunch(exec, stream);
+  for (void *result : results) // a corner sees 2 x 2 of the window
+    EXPECT_EQ(decode(download(result, 2), 0, DType::f16), 2 * 2 * 8);
+  driver->graphExecDestroy(exec);
+  driver->graphDestroy(graph);
+}
+
+/// The kernel has to do it.
+TEST_F(CudnnLibraryTest, LeavesWhatItLacks) {
+  EXPECT_EQ(plan(describe(kPlain, {}, DType::f32)), nullptr) << "tf32";
+  EXPECT_EQ(plan(describe(kPlain, {}, DType::bf16), 1023), nullptr)
+      << "workspace";
+  Variant gelu{.activation = Activation::gelu_tanh};
+  EXPECT_EQ(plan(describe(kPlain, gelu, DType::bf16)), nullptr) << "gelu";
+  Convolution broadcast = describe(kPlain, {}, DType::bf16);
+  broadcast.x.strides[0] = 0;
+  EXPECT_EQ(plan(broadcast), nullptr) << "strides";
+  Convolution empty = describe(kPlain, {}, DType::bf16);
+  empty.x.extents[0] = empty.result.extents[0] = 0;
+  EXPECT_EQ(plan(empty), nullptr) << "no images";
+  Convolution mixed = describe(kPlain, {}, DType::bf16);
+  mixed.result.dtype = DType::f32;
+  EXPECT_EQ(plan(mixed), nullptr) << "dtypes";
+}
+
+TEST_F(CudnnLibraryTest, HoldsToTheAlignmentItWasToldOf) {
+  auto computation = plan(describe(kPlain, {}, DType::f16));
+  ASSERT_NE(computation, nullptr);
+  auto *place = static_cast<char *>(upload(std::vector<char>(8192)));
+  LibraryOperands operands{place + 2, place, nullptr, nullptr, place + 4096};
+  ASSERT_TRUE(computation->enqueue(operands, stream).ok());
+  EXPECT_NE(driver->streamSynchronize(stream), kSuccess);
+}
+
+TEST_F(CudnnLibraryTest, NotesWhatIsMissing) {
+  EXPECT_EQ(library->note(), "");
+  EXPECT_EQ(library->name(), "cuDNN 0");
+  open({nullptr, /*hasProducts=*/false, /*hasConvolutions=*/true,
+        /*isSimulated=*/true});
+  EXPECT_THAT(std::string(library->note()),
+              HasSubstr("convolutions run without cuDNN, more slowly: "));
+  EXPECT_EQ(plan(describe(kPlain, {}, DType::f16)), nullptr);
+}
