@@ -27,6 +27,9 @@ constexpr int64_t kThreads = kSide * kSide;
 /// Columns of the result of a thread, and of a block.
 constexpr int64_t kThreadColumns = 4;
 constexpr int64_t kColumns = kSide * kThreadColumns;
+/// Steps of a product without a loop. Where the loops around have one turn,
+/// ptxas loads the operands of all steps first, more than there are registers.
+constexpr int64_t kSteps = 8;
 
 struct AttentionPlan {
   AttentionOp op;
@@ -80,6 +83,8 @@ private:
   void fill(const SharedTile &tile, Value tensor, bool stepsAreColumns,
             Value firstLane, AffineExpr lanes, Value firstStep,
             AffineExpr steps);
+  Values emitSteps(const SharedTile &left, const SharedTile &right,
+                   Value firstLane, int64_t lanes, ValueRange sums);
   Values emitProducts(Value firstKey);
   Value emitScore(Value product, Value i, Value j);
   Value emitWeights(MutableArrayRef<Value> scores, Value &largest,
@@ -165,6 +170,26 @@ void AttentionEmitter::fill(const SharedTile &tile, Value tensor,
 
 // --- Weights
 
+/// Adds the products of this thread's rows of `left` and of some lanes of
+/// `right` over all steps of the tiles.
+SmallVector<Value> AttentionEmitter::emitSteps(const SharedTile &left,
+                                               const SharedTile &right,
+                                               Value firstLane, int64_t lanes,
+                                               ValueRange sums) {
+  auto emitPart = [&](Value first, ValueRange carried) {
+    Values sums(carried);
+    for (int64_t i = 0; i < kSteps; ++i) {
+      Value step = b.add(first, b.index(i));
+      Values x = left.read(b, {row, step}, plan.getThreadRows());
+      Values y = right.read(b, {firstLane, step}, lanes);
+      addProducts(b, x, y, sums);
+    }
+    return sums;
+  };
+  return b.loop(b.index(0), b.index(left.steps), b.index(kSteps), sums,
+                emitPart);
+}
+
 /// The products of this thread's queries and keys: chains over the depth.
 SmallVector<Value> AttentionEmitter::emitProducts(Value firstKey) {
   Values sums(plan.getThreadRows() * plan.getThreadKeys(), none);
@@ -175,13 +200,8 @@ SmallVector<Value> AttentionEmitter::emitProducts(Value firstKey) {
     fill(keyTile, plan.op.getKey(), true, firstKey, plan.keys, first,
          plan.depth);
     emitBarrier(b);
-    Values sums(carried);
-    for (int64_t i = 0; i < plan.tileDepth; ++i) {
-      Value step = b.index(i);
-      Values x = queryTile.read(b, {row, step}, plan.getThreadRows());
-      Values y = keyTile.read(b, {key, step}, plan.getThreadKeys());
-      addProducts(b, x, y, sums);
-    }
+    Values sums =
+        emitSteps(queryTile, keyTile, key, plan.getThreadKeys(), carried);
     emitBarrier(b);
     return sums;
   };
@@ -251,12 +271,8 @@ SmallVector<Value> AttentionEmitter::emitKeys(Value firstKey,
   fill(valueTile, plan.op.getValue(), false, firstColumn, plan.columns,
        firstKey, plan.keys);
   emitBarrier(b);
-  for (int64_t k = 0; k < plan.tileKeys; ++k) {
-    Value step = b.index(k);
-    Values x = weightTile.read(b, {row, step}, rows);
-    Values y = valueTile.read(b, {column, step}, kThreadColumns);
-    addProducts(b, x, y, sums);
-  }
+  llvm::copy(emitSteps(weightTile, valueTile, column, kThreadColumns, sums),
+             sums.begin());
   emitBarrier(b);
   return state;
 }
