@@ -15,9 +15,11 @@ TARGET = os.environ.get("TCC_TEST_TARGET", "cpu")
 COMPILE_FLAGS = {
     "cpu": [],
     "cuda": ["--target=cuda", "--arch=none", "--emulate=race"],
-}[TARGET]
-RUN_FLAGS = {"cpu": [], "cuda": ["--device=emulated"]}[TARGET]
+}
 RUN_COMMANDS = ("run", "bench", "train", "eval")
+# Orders of a GPU's threads and blocks: forward, in reverse, at random with a seed.
+# Each must give the same bits.
+SCHEDULES = {"cpu": ("",), "cuda": ("emulated", "emulated:1", "emulated:7")}
 
 Run = collections.namedtuple("Run", "code out err seconds")
 
@@ -30,14 +32,17 @@ def cache_folder(*parts):
     return folder
 
 
-def run_tool(name, *arguments, timeout=300, **options):
+def run_tool(
+    name, *arguments, target=TARGET, schedule=None, timeout=300, **options
+):
     """Runs a tool; its code is negative after a signal, None after a time-out."""
+    schedule = schedule or SCHEDULES[target][0]
     start = time.monotonic()
     command = [os.path.join(BIN, name), *map(str, arguments)]
     if name == "tcc":
-        command += COMPILE_FLAGS
-    if name == "tcc-run" and arguments[0] in RUN_COMMANDS:
-        command += RUN_FLAGS
+        command += COMPILE_FLAGS[target]
+    if name == "tcc-run" and schedule and arguments[0] in RUN_COMMANDS:
+        command += ["--device", schedule]
     try:
         done = subprocess.run(
             command, capture_output=True, timeout=timeout, errors="replace", **options

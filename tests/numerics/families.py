@@ -168,6 +168,27 @@ def normalization():
     yield row("BatchNormalization", x, scale, bias, mean, variance)
 
 
+def attention():
+    """Two products and a softmax: more keys than a tile has, masked or shared."""
+
+    def attend(name, queries, keys, values, mask=None):
+        turned = row("Transpose", keys, perm=[0, 1, 3, 2])
+        scores = row("Mul", row("MatMul", queries, turned), Constant(np.float32(0.25)))
+        if mask is not None:
+            scores = row("Add", scores, mask)
+        weights = row("Softmax", scores, axis=-1)
+        return row("MatMul", weights, values, name=name)
+
+    def rows(count):
+        return floats(2, 3, count, 16)
+
+    yield attend("attention", rows(19), rows(77), rows(77))
+    mask = np.where(random.rand(2, 1, 19, 77) < 0.5, 0, -1e9).astype(np.float32)
+    yield attend("masked attention", rows(19), rows(77), rows(77), mask)
+    shared, causal = rows(19), np.triu(np.full((19, 19), -1e9, np.float32), 1)
+    yield attend("causal attention", shared, shared, shared, Constant(causal))
+
+
 def movement():
     x = floats(3, 5, 7)
     yield row("Transpose", x, perm=[2, 0, 1])
@@ -211,6 +232,7 @@ FAMILIES = (
     quantized,
     convolution,
     normalization,
+    attention,
     movement,
     indexing,
 )

@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 from onnx import helper, numpy_helper
 
-from harness import TARGET, first_line, run_tool
+from harness import SCHEDULES, TARGET, first_line, run_tool
 from models.cases import reference, write_data_set
 
 OPSET = 21
@@ -163,12 +163,17 @@ def run_model(model, path, data, cpu, precision="f32"):
     compiled = run_tool("tcc", path, "-q", "-o", package, *flags)
     if compiled.code != 0:
         return None, f"tcc {first_line(compiled)}"
-    options = ["--inputs-dir", data, "--output-dir", out]
-    ran = run_tool("tcc-run", "run", package, *options)
-    if ran.code != 0:
-        return None, f"tcc-run {first_line(ran)}"
-    count = len(model.outputs)
-    return [np.load(os.path.join(out, f"output_{i}.npy")) for i in range(count)], ""
+    results = []
+    for schedule in SCHEDULES[TARGET]:
+        options = ["--inputs-dir", data, "--output-dir", out]
+        ran = run_tool("tcc-run", "run", package, *options, schedule=schedule)
+        if ran.code != 0:
+            return None, f"tcc-run {schedule} {first_line(ran)}"
+        names = [f"output_{i}.npy" for i in range(len(model.outputs))]
+        results.append([np.load(os.path.join(out, name)) for name in names])
+        if any(x.tobytes() != y.tobytes() for x, y in zip(results[0], results[-1])):
+            return None, f"not the same bits on {schedule}"
+    return results[0], ""
 
 
 def check(tally, title, rows):

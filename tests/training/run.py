@@ -127,8 +127,8 @@ class Suite:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def run(self, tool, *arguments, code=0):
-        done = harness.run_tool(tool, *arguments)
+    def run(self, tool, *arguments, code=0, schedule=None):
+        done = harness.run_tool(tool, *arguments, schedule=schedule)
         self.tally.check(f"{tool} {arguments[0]}", done.code == code, f"{done.code}: {done.err}")
         return done
 
@@ -139,24 +139,27 @@ class Suite:
         self.run("tcc", self.path(f"{name}.onnx"), f"--train={recipe}", "-o", package, "-q")
         return package
 
-    def train(self, package, data, steps, *arguments, threads=1, code=0):
+    def train(self, package, data, steps, *arguments, threads=1, code=0, schedule=None):
         """The variables after `steps` updates."""
         folder = tempfile.mkdtemp(dir=self.folder)
         self.run("tcc-run", "train", package, "--data", f"npz:{self.path(data)}", "--steps",
                  steps, "--threads", threads, "--checkpoint-dir", folder, *arguments,
-                 code=code)  # fmt: skip
+                 code=code, schedule=schedule)  # fmt: skip
         path = f"{folder}/step-{steps}/state.safetensors"
         return read_tensors(path) if os.path.exists(path) else {}
 
 
 def test_bits(suite, package):
-    """The same bits at any number of threads and after an interruption."""
+    """The same bits at any number of threads, in any order of a device's, and after
+    an interruption."""
     first = suite.train(package, "cnn.npz", 20)
     suite.tally.check("variables", "exp_avg/conv.weight" in first and "norm.mean" in first)
+    schedules = harness.SCHEDULES[harness.TARGET]
     for turn in range(20):
-        threads = (1, 2, 4)[turn % 3]
-        again = suite.train(package, "cnn.npz", 20, threads=threads)
-        suite.tally.check(f"bits of run {turn} at {threads} threads", again == first)
+        threads, schedule = (1, 2, 4)[turn % 3], schedules[turn % len(schedules)]
+        again = suite.train(package, "cnn.npz", 20, threads=threads, schedule=schedule)
+        name = f"bits of run {turn} at {threads} threads {schedule}"
+        suite.tally.check(name, again == first)
     folder = suite.path("halves")
     for steps, extra in ((10, []), (20, ["--resume"])):
         suite.run("tcc-run", "train", package, "--data", f"npz:{suite.path('cnn.npz')}",

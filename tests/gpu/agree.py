@@ -1,0 +1,206 @@
+"""Packages for CUDA agree with those for the CPU: agree.py SUBJECTS [NAME...]
+
+SUBJECTS are exports, wheels, training, or small: what each run of the tests looks
+at. The emulated device looks for races, and all its schedules must give the same
+bits. In f32 PyTorch or ONNX Runtime agree, too.
+"""
+
+import glob
+import os
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from harness import SCHEDULES, Tally, first_line, run_tool
+from models import cases as model_cases
+from models import wheels
+from models.run import compile_flags
+from numerics import families
+from numerics.rows import Model, write_model
+from onnx import numpy_helper
+from safetensors.numpy import load_file
+from training import cases
+
+# The largest difference, as part of an output's largest value: results are rounded
+# at the same places, but sums in another order may round to a neighbour.
+TOLERANCES = {"f32": 1e-3, "bf16": 0.03, "f16": 0.01}
+# Where a model amplifies what was rounded, of what the CPU is off from f32:
+AMPLIFIED = 4
+# Beyond it a type is too narrow for the model to say anything.
+LARGEST_BOUND = 0.5
+TRAINING_STEPS = {"cnn_digits": 8, "gpt2_tiny": 3}
+SMALL_FAMILIES = (families.attention, families.normalization, families.reduction)
+SMALL_WHEEL = "silero_vad_16k"
+
+
+class Failure(Exception):
+    pass
+
+
+def call(tool, *arguments, **options):
+    run = run_tool(tool, *arguments, **options)
+    if run.code != 0:
+        where = " ".join(str(value) for value in options.values())
+        raise Failure(f"{tool} {where}: {first_line(run)}")
+
+
+def distance(ours, expected):
+    """The largest difference over the largest value; equal are what is not finite."""
+    if ours.shape != expected.shape:
+        return np.inf
+    ours, expected = ours.astype(np.float64), expected.astype(np.float64)
+    same = (ours == expected) | (np.isnan(ours) & np.isnan(expected))
+    if same.all():
+        return 0.0
+    with np.errstate(invalid="ignore"):
+        worst = np.max(np.abs(ours - expected)[~same])
+    scale = np.max(np.abs(expected), where=np.isfinite(expected), initial=0)
+    return float(worst / scale) if np.isfinite(worst) and scale else np.inf
+
+
+def find_distance(found, expected):
+    if found.keys() != expected.keys():
+        raise Failure(f"{sorted(found)}, not {sorted(expected)}")
+    return max(distance(found[name], expected[name]) for name in found)
+
+
+def run_both(run):
+    """CUDA's results and the CPU's; run(target, schedule) gives them by name."""
+    expected, first = run("cpu", None), None
+    for schedule in SCHEDULES["cuda"]:
+        found = run("cuda", schedule)
+        first = first or found
+        for name, value in found.items():
+            if value.tobytes() != first[name].tobytes():
+                raise Failure(f"{schedule}: other bits in {name}")
+    return first, expected
+
+
+def read_references(data):
+    """The outputs that a data set holds."""
+    paths = glob.glob(f"{data}/output_*.pb")
+    return {
+        os.path.basename(path)[:-3]: numpy_helper.to_array(onnx.load_tensor(path))
+        for path in paths
+    }
+
+
+def compare_model(model, data_sets, precision, flags):
+    """The largest distance to the CPU's results, in f32 also to the references; and
+    how large it may be."""
+    worst, bound = 0, TOLERANCES[precision]
+    with tempfile.TemporaryDirectory() as work:
+        for target in ("cpu", "cuda"):
+            call("tcc", model, "-q", "-o", f"{work}/{target}.tcc", "--precision",
+                 precision, *flags, target=target)  # fmt: skip
+
+        def run(target, schedule):
+            out = tempfile.mkdtemp(dir=work)
+            call("tcc-run", "run", f"{work}/{target}.tcc", "--inputs-dir", data,
+                 "--output-dir", out, target=target, schedule=schedule)  # fmt: skip
+            return {name[:-4]: np.load(f"{out}/{name}") for name in os.listdir(out)}
+
+        for data in data_sets:
+            found, expected = run_both(run)
+            worst = max(worst, find_distance(found, expected))
+            references = read_references(data)
+            if references and precision == "f32":
+                worst = max(worst, find_distance(found, references))
+            elif references:
+                bound = max(bound, AMPLIFIED * find_distance(expected, references))
+    return worst, bound
+
+
+def compare_training(name, steps):
+    """The same of losses, parameters and slots after some steps."""
+    case, kept = cases.single(name), cases.FIXTURES
+    data = os.path.join(kept, f"{cases.MODELS[name].data}.npz")
+    settings = [part for key in cases.settings(case) for part in ("--set", key)]
+    with tempfile.TemporaryDirectory() as work:
+        with open(f"{work}/recipe.toml", "w") as stream:
+            stream.write(cases.recipe(name, case.optimizer, "f32"))
+        for target in ("cpu", "cuda"):
+            call("tcc", os.path.join(kept, f"{name}.onnx"), "-q", "-o",
+                 f"{work}/{target}.tcc", f"--train={work}/recipe.toml",
+                 target=target)  # fmt: skip
+
+        def run(target, schedule):
+            out = tempfile.mkdtemp(dir=work)
+            call("tcc-run", "train", f"{work}/{target}.tcc", "-q", "--no-shuffle",
+                 "--data", f"npz:{data}", "--steps", steps, "--checkpoint-dir", out,
+                 *settings, target=target, schedule=schedule)  # fmt: skip
+            return load_file(f"{out}/step-{steps}/state.safetensors")
+
+        return find_distance(*run_both(run)), TOLERANCES["f32"]
+
+
+def check(tally, name, comparison, *arguments):
+    try:
+        worst, bound = comparison(*arguments)
+    except Failure as failure:
+        tally.check(name, False, failure)
+        return
+    if bound > LARGEST_BOUND:
+        tally.skipped += 1
+        print(f"not comparable: {name}: the CPU is {bound / AMPLIFIED:.1e} off from f32")
+        return
+    print(f"{name}: {worst:.1e}, at most {bound:.0e}", flush=True)
+    tally.check(name, worst <= bound, f"differs by {worst:.1e}")
+
+
+def check_model(tally, name, folder, precisions, flags=()):
+    model, data_sets = f"{folder}/model.onnx", model_cases.data_sets(folder)
+    for precision in precisions:
+        check(tally, f"{name} {precision}", compare_model, model, data_sets, precision, flags)
+
+
+def check_exports(tally, names):
+    from models import exports
+
+    for name in exports.CUT:
+        if not names or name in names:
+            check_model(tally, name, exports.make(f"{name}.b1", {}), TOLERANCES)
+
+
+def check_wheels(tally, names, precisions=tuple(TOLERANCES)):
+    known = wheels.models() | wheels.models(long=True)
+    for name, case in known.items():
+        if not names or name in names:
+            folder = wheels.make(name, case)
+            check_model(tally, name, folder, precisions, compile_flags(case))
+
+
+def check_training(tally, names, steps=None):
+    for name, usual in TRAINING_STEPS.items():
+        if not names or name in names:
+            check(tally, f"{name} training", compare_training, name, steps or usual)
+
+
+def check_small(tally, names):
+    """What numerics leaves out: narrow types of more kinds of kernels than products,
+    a model with a recurrent cell, a training step."""
+    narrow = ("bf16", "f16")
+    for family in SMALL_FAMILIES:
+        with tempfile.TemporaryDirectory() as folder:
+            model, data = write_model(Model(list(family())), folder)
+            for precision in narrow:
+                check(tally, f"{family.__name__} {precision}", compare_model, model, [data],
+                      precision, ())  # fmt: skip
+    check_wheels(tally, [SMALL_WHEEL], narrow)
+    check_training(tally, ["cnn_digits"], steps=1)
+
+
+def main(subjects, names):
+    tally = Tally()
+    {
+        "exports": check_exports,
+        "wheels": check_wheels,
+        "training": check_training,
+        "small": check_small,
+    }[subjects](tally, names)
+    tally.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
