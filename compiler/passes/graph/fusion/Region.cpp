@@ -397,8 +397,16 @@ static bool isStrided(Operation *op) {
          });
 }
 
+/// True if `op` reads several tensors that do not just repeat elements.
+static bool combinesTensors(Operation *op) {
+  return llvm::count_if(op->getOperands(), [](Value operand) {
+           return !getSplat(operand) && !operand.getDefiningOp<BroadcastOp>();
+         }) > 1;
+}
+
 /// Values computed more often than they have elements, or one by one while
-/// packing, must be cheap.
+/// packing, must be cheap. Attention packs again for each block of queries or
+/// keys: what combines tensors there reads all of them as often.
 StringRef Analyzer::checkRecomputation(unsigned member) {
   Operation *op = members[member];
   double elements = model.getMaxCount(op->getResult(0).getType());
@@ -410,6 +418,9 @@ StringRef Analyzer::checkRecomputation(unsigned member) {
       return "a gather is not computed twice";
   if (model.getElementFlops(op) > model.getMachine().cheapFlops)
     return "too costly to compute again";
+  if (region.kind == KernelKind::attention &&
+      packing[member] != Packing::none && combinesTensors(op))
+    return "several tensors would be read for each block";
   return {};
 }
 
