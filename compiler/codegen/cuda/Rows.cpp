@@ -9,6 +9,8 @@ namespace tcc::cuda {
 
 /// Elements of a row that a thread may hold in registers.
 static constexpr int64_t kMaxResident = 32;
+/// Elements of all inputs that a thread may load for them.
+static constexpr int64_t kMaxLoaded = 4 * kMaxResident;
 static constexpr int64_t kMaxTeam = 512;
 static constexpr int64_t kBlockThreads = 256;
 
@@ -18,6 +20,7 @@ RowLaunch::RowLaunch(FusedOp region, ArrayRef<SymbolAttr> symbols)
     : rows(region, symbols) {
   chooseLanes(region);
   chooseTeam(symbols);
+  chooseResident(region);
 }
 
 void RowLaunch::chooseLanes(FusedOp region) {
@@ -64,9 +67,16 @@ void RowLaunch::chooseTeam(ArrayRef<SymbolAttr> symbols) {
     team = roundUp(steps, std::max<int64_t>(1, kWarp / across),
                    kBlockThreads / across);
   }
+}
+
+void RowLaunch::chooseResident(FusedOp region) {
   auto known = getConstant(getSteps());
   int64_t vectors = known ? (*known + team - 1) / team : 0;
-  if (vectors * lanes <= kMaxResident)
+  int64_t inputs = llvm::count_if(region.getInputs(), [&](Value input) {
+    return getExtents(input).size() == rows.space.size();
+  });
+  if (vectors * lanes <= kMaxResident &&
+      vectors * lanes * inputs <= kMaxLoaded)
     resident = vectors;
 }
 

@@ -45,6 +45,7 @@ struct RowLaunch {
 
 private:
   void chooseLanes(graph::FusedOp region);
+  void chooseResident(graph::FusedOp region);
   void chooseTeam(llvm::ArrayRef<graph::SymbolAttr> symbols);
 };
 
