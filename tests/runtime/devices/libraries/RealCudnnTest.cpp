@@ -12,6 +12,11 @@ using namespace tcc::runtime::cuda;
 using tcc::format::Activation;
 using tcc::format::DType;
 
+/// Without a device, cuDNN forgets the state of a cuBLASLt that does not start.
+extern "C" const char *__lsan_default_suppressions() {
+  return "leak:cublasLtCreate\n";
+}
+
 namespace {
 
 constexpr size_t kFirstWithProperties = 91100; ///< 9.11
