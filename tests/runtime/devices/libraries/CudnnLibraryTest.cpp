@@ -300,3 +300,15 @@ TEST_F(CudnnLibraryTest, NotesWhatIsMissing) {
               HasSubstr("convolutions run without cuDNN, more slowly: "));
   EXPECT_EQ(plan(describe(kPlain, {}, DType::f16)), nullptr);
 }
+
+/// Those of this machine, with a device or without: each is there, or missed.
+TEST_F(CudnnLibraryTest, OpensWhatTheMachineHas) {
+  open({nullptr, /*hasProducts=*/true, /*hasConvolutions=*/true});
+  std::string name(library->name()), note(library->note());
+  for (const char *library : {"cuBLASLt", "cuDNN"}) {
+    bool isOpen = name.find(library) != std::string::npos;
+    bool isMissed =
+        note.find(std::string("run without ") + library) != std::string::npos;
+    EXPECT_NE(isOpen, isMissed) << name << "; " << note;
+  }
+}
