@@ -1,4 +1,5 @@
 #include "compiler/package/ProgramBuilder.h"
+#include "compiler/codegen/cuda/DeviceKernel.h"
 #include "compiler/package/EntryBuilder.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
@@ -136,10 +137,16 @@ ProgramBuilder::Tables<format::Kernel> ProgramBuilder::buildKernels() {
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
     kernels[kernel.getSymNameAttr()] = tables.size();
     auto symbol = fbb.CreateString(kernel.getSymName().str());
-    uint32_t threads = kernel.getThreads().value_or(0);
+    std::vector<uint8_t> alignments;
+    if (kernel.getDevice())
+      for (int64_t bytes :
+           cuda::getAlignments(cast<graph::FusedOp>(kernel.getComputation())))
+        alignments.push_back(static_cast<uint8_t>(bytes));
     auto product = kernel.getProduct() ? buildProduct(fbb, *kernel.getProduct())
                                        : flatbuffers::Offset<format::Product>();
-    tables.push_back(format::CreateKernel(fbb, symbol, threads, product));
+    tables.push_back(
+        format::CreateKernel(fbb, symbol, kernel.getThreads().value_or(0),
+                             product, fbb.CreateVector(alignments)));
   }
   return tables;
 }

@@ -63,18 +63,23 @@ FailureOr<codegen::KernelInfo> analyzeKernel(FusedOp fused) {
 
 // --- The function
 
+SmallVector<int64_t> getAlignments(FusedOp fused) {
+  if (auto noted =
+          fused->getAttrOfType<DenseI64ArrayAttr>(codegen::kAlignmentsAttr))
+    return SmallVector<int64_t>(noted.asArrayRef());
+  return SmallVector<int64_t>(fused.getNumOperands() + fused.getNumResults(),
+                              kAccessBytes);
+}
+
 /// What LLVM may take for granted of the buffers: an input in the buffer of a
 /// result is not read through its own pointer.
 static void describeBuffers(gpu::GPUFuncOp function, FusedOp fused) {
   Builder b(function.getContext());
-  auto alignments =
-      fused->getAttrOfType<DenseI64ArrayAttr>(codegen::kAlignmentsAttr);
+  SmallVector<int64_t> alignments = getAlignments(fused);
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
     if (!isa<LLVM::LLVMPointerType>(type))
       break;
-    int64_t alignment = kAccessBytes;
-    if (alignments && i < size_t(alignments.size()))
-      alignment = alignments[i];
+    int64_t alignment = i < alignments.size() ? alignments[i] : kAccessBytes;
     function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                         b.getI64IntegerAttr(alignment));
     function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),

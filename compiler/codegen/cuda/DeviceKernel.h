@@ -55,6 +55,11 @@ struct DeviceFrame : codegen::RegionFrame {
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 emitKernel(graph::FusedOp fused, llvm::StringRef name);
 
+/// Bytes that the address of each buffer of a launch is a multiple of, inputs
+/// first: what all launches of the kernel promise. A fault buffer has
+/// kAccessBytes.
+llvm::SmallVector<int64_t> getAlignments(graph::FusedOp fused);
+
 /// Describes the kernel of `fused`; an error if its kind is not supported.
 mlir::FailureOr<codegen::KernelInfo> analyzeKernel(graph::FusedOp fused);
 

@@ -5,6 +5,7 @@
 #include "tests/runtime/Fixture.h"
 
 #include <numeric>
+#include <random>
 #include <thread>
 
 using namespace tcc;
@@ -301,6 +302,36 @@ TEST(CudaDevice, RefusesPackagesForAnotherDevice) {
               failsWith(Code::Device, "for CUDA, not for device 'cpu'"));
   EXPECT_THAT(load("device.tcc", "cuda:x"),
               failsWith(Code::Device, "no device 'cuda:x'"));
+}
+
+/// What passes the verifier is loaded; whatever it says, nothing ends badly.
+TEST(CudaDevice, LoadsOrRefusesFlippedPrograms) {
+  TemporaryFolder folder;
+  ProgramBuilder builder = gathersProgram();
+  builder.compileForDevice();
+  std::vector<std::byte> bytes = builder.program();
+  std::mt19937 random(7);
+  int loaded = 0;
+  for (int i = 0; i < 400; ++i) {
+    std::vector<std::byte> flipped = bytes;
+    flipped[random() % bytes.size()] ^= std::byte(1 << random() % 8);
+    std::string path = folder / concat(i, ".tcc");
+    builder.write(path, flipped);
+    auto package = Package::open(path);
+    std::filesystem::remove(path);
+    if (!package.ok()) {
+      EXPECT_EQ(package.takeStatus().code(), Code::BadData);
+      continue;
+    }
+    ExecutableOptions options;
+    options.device = "emulated";
+    auto executable = Executable::load(*package, options);
+    if (!executable.ok())
+      continue;
+    auto context = Context::create(*executable);
+    loaded += context.ok();
+  }
+  EXPECT_GT(loaded, 20);
 }
 
 /// An observer sees results, and bad indices end an observed run, too.
