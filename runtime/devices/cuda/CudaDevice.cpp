@@ -132,7 +132,8 @@ Status CudaDevice::createTransfers() {
 
 Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const Driver &driver,
                                                      const Choice &choice,
-                                                     const Package &package) {
+                                                     const Package &package,
+                                                     const LogSink &log) {
   std::string label =
       concat(choice.isEmulated ? "emulated:" : "cuda:", choice.ordinal);
   std::unique_ptr<CudaDevice> device(
@@ -142,7 +143,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const Driver &driver,
     return status;
   auto module = choice.isEmulated
                     ? CodeModule::loadEmulated(driver, package)
-                    : CodeModule::loadCuda(driver, package, major, minor);
+                    : CodeModule::loadCuda(driver, package, major, minor, log);
   if (!module.ok())
     return module.takeStatus();
   device->module.emplace(std::move(*module));

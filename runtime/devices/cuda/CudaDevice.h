@@ -33,8 +33,10 @@ private:
 class CudaDevice final : public Device {
 public:
   /// `driver` lives for ever.
-  static Result<std::unique_ptr<CudaDevice>>
-  open(const Driver &driver, const Choice &choice, const Package &package);
+  static Result<std::unique_ptr<CudaDevice>> open(const Driver &driver,
+                                                  const Choice &choice,
+                                                  const Package &package,
+                                                  const LogSink &log);
   ~CudaDevice() override;
 
   std::string_view name() const override { return label; }
