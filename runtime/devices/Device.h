@@ -84,6 +84,8 @@ public:
   /// Waits for the walk, and for everything if it is not sealed. Of the
   /// launches that met a bad index the first is an error.
   virtual Status finish(Walk &walk) = 0;
+  /// Waits for everything, whatever became of it: what walks used may go.
+  virtual void drain() = 0;
 
   /// Bytes beside the arena that walks need.
   virtual uint64_t plannedBytes() const { return 0; }

@@ -25,6 +25,11 @@ Context::create(std::shared_ptr<const Executable> executable,
   return context;
 }
 
+Context::~Context() {
+  if (walk)
+    walk->drain();
+}
+
 size_t Context::symbolCount() const {
   const auto *symbols = program->program().symbols();
   return symbols ? symbols->size() : 0;
@@ -297,8 +302,10 @@ Status Context::give(std::span<const Download> downloads) {
 Status Context::start(std::span<const Download> downloads) {
   isDone = false;
   Status status = give(downloads);
-  if (!status.ok())
+  if (!status.ok()) {
     (void)walk->finish(); // what it began
+    walk->drain();
+  }
   return status;
 }
 

@@ -39,6 +39,8 @@ public:
   static Result<std::unique_ptr<Context>>
   create(std::shared_ptr<const Executable> executable,
          const ContextOptions &options = {});
+  /// Waits for a run that was started and not finished.
+  ~Context();
 
   const Executable &executable() const { return *program; }
   const format::Entry &entry() const { return *signature; }

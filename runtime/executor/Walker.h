@@ -34,6 +34,7 @@ public:
   }
   Status seal() { return stream.seal(*this); }
   Status finish() { return stream.finish(*this); }
+  void drain() { stream.drain(); }
 
   Stream &getStream() { return stream; }
   /// Null for none; outlives the walks.

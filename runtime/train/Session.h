@@ -128,9 +128,9 @@ private:
   std::shared_ptr<const Executable> program;
   Variables store;
   std::unique_ptr<ThreadPool> ownPool;
+  Memory counters; ///< for each turn; a context's work may write them
   /// Null if there is no entry; of steps one for each that is under way.
   std::unique_ptr<Context> contexts[EntryCount][kMaxDepth];
-  Memory counters;           ///< for each turn
   Flight flights[kMaxDepth]; ///< the oldest first
   size_t flightCount = 0;
   size_t nextTurn = 0;

@@ -54,6 +54,7 @@ public:
   Status wait() override { return Status(); }
   Status seal(Walk &) override { return Status(); }
   Status finish(Walk &) override { return Status(); }
+  void drain() override {}
   uint64_t plannedBytes() const override { return scratch.size(); }
 
 private:

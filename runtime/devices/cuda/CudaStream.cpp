@@ -31,17 +31,18 @@ Status CudaStream::allocate(std::span<const format::Entry *const> entries) {
     workspaceBytes = std::max(workspaceBytes, entry->workspace_bytes());
   }
   parameters.resize(most);
-  if (Status status = device.activate(); !status.ok())
-    return status;
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   for (StreamHandle *created : {&stream, &uploads})
     if (Status status = device.check(driver.streamCreate(created, kNonBlocking),
                                      "creating a stream");
         !status.ok())
       return status;
-  auto allocated = PinnedMemory::allocate(driver, kMaxElementBytes);
-  if (!allocated.ok())
-    return allocated.takeStatus();
-  element = std::move(*allocated);
+  if (Status status =
+          element.reserve(kMaxElementBytes, device.staging({}), "an element");
+      !status.ok())
+    return status;
   if (Status status = slots.reserve(slotCount * sizeof(Fault),
                                     device.allocator({}), "places for faults");
       !status.ok())
@@ -56,17 +57,27 @@ Status CudaStream::allocate(std::span<const format::Entry *const> entries) {
 }
 
 CudaStream::~CudaStream() {
-  if (!device.activate().ok())
+  auto active = device.activate();
+  if (!active.ok())
     return;
-  for (StreamHandle one : {uploads, stream})
-    if (one) {
-      driver.streamSynchronize(one);
-      driver.streamDestroy(one);
-    }
+  drain();
+  graphs.clear();
   for (auto &flight : flights)
     for (EventHandle event : {flight->uploaded, flight->done})
       if (event)
         driver.eventDestroy(event);
+  for (StreamHandle one : {uploads, stream})
+    if (one)
+      driver.streamDestroy(one);
+}
+
+void CudaStream::drain() {
+  auto active = device.activate();
+  if (!active.ok())
+    return;
+  for (StreamHandle one : {uploads, stream})
+    if (one)
+      driver.streamSynchronize(one);
 }
 
 /// Made the first time that a walk is seen.
@@ -77,12 +88,10 @@ Result<CudaStream::Flight *> CudaStream::flightOf(const Walk &walk) {
   auto flight = std::make_unique<Flight>();
   flight->walk = &walk;
   flight->faulting.reserve(slotCount);
-  if (slotCount > 0) {
-    auto allocated = PinnedMemory::allocate(driver, slotCount * sizeof(Fault));
-    if (!allocated.ok())
-      return allocated.takeStatus();
-    flight->slotValues = std::move(*allocated);
-  }
+  if (Status status = flight->slotValues.reserve(
+          slotCount * sizeof(Fault), device.staging({}), "faults");
+      !status.ok())
+    return status;
   for (EventHandle *event : {&flight->uploaded, &flight->done})
     if (Status status = device.check(driver.eventCreate(event, kNoTiming),
                                      "creating an event");
@@ -108,8 +117,9 @@ Status CudaStream::runWalk(Walk &walk) {
 }
 
 Status CudaStream::walk(Walk &walk) {
-  if (Status status = device.activate(); !status.ok())
-    return status;
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   Result<Flight *> flight = flightOf(walk);
   if (!flight.ok())
     return flight.takeStatus();
@@ -173,8 +183,9 @@ Status CudaStream::replay(Walk &walk, CachedGraph &graph) {
 
 /// Waits for all walks; checks the slots of the one that runs.
 Status CudaStream::wait() {
-  if (Status status = device.activate(); !status.ok())
-    return status;
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   Status status = current ? readFaults() : Status();
   if (status.ok())
     status = device.check(driver.streamSynchronize(stream),
@@ -183,6 +194,9 @@ Status CudaStream::wait() {
 }
 
 Status CudaStream::seal(Walk &walk) {
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   Result<Flight *> flight = flightOf(walk);
   if (!flight.ok())
     return flight.takeStatus();
@@ -192,8 +206,9 @@ Status CudaStream::seal(Walk &walk) {
 }
 
 Status CudaStream::finish(Walk &walk) {
-  if (Status status = device.activate(); !status.ok())
-    return status;
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   Result<Flight *> flight = flightOf(walk);
   if (!flight.ok())
     return flight.takeStatus();
@@ -303,8 +318,9 @@ Status CudaStream::launch(const KernelLaunch &launch) {
 /// The driver does not say what becomes of places that overlap: they are copied
 /// in pieces that do not, the ones that are overwritten first.
 Status CudaStream::copy(void *to, const void *from, size_t bytes) {
-  if (Status status = device.activate(); !status.ok())
-    return status;
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   Address target = addressOf(to), source = addressOf(from);
   size_t distance = target > source ? target - source : source - target;
   size_t piece = distance < bytes && distance > 0 ? distance : bytes;
@@ -328,19 +344,16 @@ Status CudaStream::reserveStaging(Flight &flight, size_t bytes) {
                                    "copying to the device");
       !status.ok())
     return status;
-  auto larger = PinnedMemory::allocate(driver, 2 * bytes);
-  if (!larger.ok())
-    return larger.takeStatus();
-  flight.staging = std::move(*larger);
-  return Status();
+  return flight.staging.reserve(2 * bytes, device.staging({}), "inputs");
 }
 
 /// Through pinned memory and a stream of its own, once the walk has read what
 /// it was given before.
 Status CudaStream::upload(Walk &walk, void *to, const void *from,
                           size_t bytes) {
-  if (Status status = device.activate(); !status.ok())
-    return status;
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   Result<Flight *> found = flightOf(walk);
   if (!found.ok())
     return found.takeStatus();
@@ -365,12 +378,18 @@ Status CudaStream::upload(Walk &walk, void *to, const void *from,
 }
 
 Status CudaStream::download(void *to, const void *from, size_t bytes) {
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   return device.check(
       driver.memcpyDtoHAsync(to, addressOf(from), bytes, stream),
       "copying from the device");
 }
 
 Status CudaStream::read(void *to, const void *from, size_t bytes) {
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   Status status = device.check(
       driver.memcpyDtoHAsync(element.data(), addressOf(from), bytes, stream),
       "reading from the device");

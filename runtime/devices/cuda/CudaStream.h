@@ -26,6 +26,7 @@ public:
   Status wait() override;
   Status seal(Walk &walk) override;
   Status finish(Walk &walk) override;
+  void drain() override;
   uint64_t plannedBytes() const override { return workspace.size(); }
 
 private:
@@ -37,12 +38,12 @@ private:
   /// What is under way for one walk, between its first upload and its end.
   struct Flight {
     const Walk *walk = nullptr;
-    PinnedMemory staging; ///< what is uploaded
+    Memory staging;    ///< pinned: what is uploaded
     size_t staged = 0;    ///< bytes of it, since the walk ran last
     EventHandle uploaded = nullptr, done = nullptr;
     bool isSealed = false;
     std::vector<const format::Launch *> faulting; ///< of each slot taken
-    PinnedMemory slotValues;                      ///< as read
+    Memory slotValues;         ///< pinned: as read
     bool areSlotsRead = false; ///< the copy to the host is in the stream
   };
 
@@ -74,7 +75,7 @@ private:
   bool isCapturing = false;
   bool isTooLong = false; ///< the walk takes more slots than there are
 
-  PinnedMemory element; ///< that `read` copies through
+  Memory element; ///< pinned: that `read` copies through
   GraphCache graphs;
 
   Memory workspace; ///< of the library, if there is one
