@@ -12,6 +12,7 @@
 #include "runtime/base/ThreadPool.h"
 #include "runtime/package/Program_generated.h"
 
+#include <optional>
 #include <span>
 
 namespace tcc::runtime {
@@ -51,6 +52,10 @@ public:
   std::span<int64_t> sizes; ///< slots; the walk sets all but symbols
   std::span<std::byte *const> addresses; ///< of the buffers
   size_t symbols = 0;
+  /// A stream of the caller, as the device has them (CUstream): the walk begins
+  /// after what it was given before, and what it is given after `seal` begins
+  /// after the walk. Without one the host waits.
+  std::optional<void *> caller;
 };
 
 /// What walks give a device to do, done in their order. One thread at a time;
@@ -65,6 +70,9 @@ class Stream {
 public:
   virtual ~Stream() = default;
 
+  /// What is given to it next begins after what the walk's caller has given its
+  /// stream so far; `walk` does the same.
+  virtual Status follow(const Walk &walk) = 0;
   /// Runs the walk, or does again what it gave the stream to do before.
   virtual Status walk(Walk &walk) = 0;
   virtual Status launch(const KernelLaunch &launch) = 0;

@@ -36,6 +36,7 @@ public:
                   const Allocator &allocator);
 
   Status walk(Walk &walk) override { return walk.run(); }
+  Status follow(const Walk &) override { return Status(); }
   Status launch(const KernelLaunch &launch) override;
   Status copy(void *to, const void *from, size_t bytes) override {
     std::memmove(to, from, bytes);

@@ -38,8 +38,7 @@ static void *allocateOnDevice(void *user, size_t bytes, size_t) {
   auto &device = *static_cast<CudaDevice *>(user);
   Address address = 0; // a multiple of 256
   auto active = device.activate();
-  if (!active.ok() ||
-      device.driver().memAlloc(&address, bytes) != kSuccess)
+  if (!active.ok() || device.driver().memAlloc(&address, bytes) != kSuccess)
     return nullptr;
   return reinterpret_cast<void *>(address);
 }

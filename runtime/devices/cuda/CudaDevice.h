@@ -83,7 +83,7 @@ private:
 
   std::mutex transfers; ///< one at a time
   StreamHandle stream = nullptr;
-  Memory pieces[2]; ///< pinned
+  Memory pieces[2];           ///< pinned
   EventHandle copied[2] = {}; ///< the last copy from each piece is done
 };
 

@@ -63,7 +63,7 @@ CudaStream::~CudaStream() {
   drain();
   graphs.clear();
   for (auto &flight : flights)
-    for (EventHandle event : {flight->uploaded, flight->done})
+    for (EventHandle event : {flight->uploaded, flight->done, flight->given})
       if (event)
         driver.eventDestroy(event);
   for (StreamHandle one : {uploads, stream})
@@ -85,22 +85,20 @@ Result<CudaStream::Flight *> CudaStream::flightOf(const Walk &walk) {
   for (auto &flight : flights)
     if (flight->walk == &walk)
       return flight.get();
-  auto flight = std::make_unique<Flight>();
-  flight->walk = &walk;
-  flight->faulting.reserve(slotCount);
-  if (Status status = flight->slotValues.reserve(
-          slotCount * sizeof(Fault), device.staging({}), "faults");
+  // What it holds goes with the stream, also where this fails.
+  Flight &flight = *flights.emplace_back(std::make_unique<Flight>());
+  flight.faulting.reserve(slotCount);
+  if (Status status = flight.slotValues.reserve(slotCount * sizeof(Fault),
+                                                device.staging({}), "faults");
       !status.ok())
     return status;
-  for (EventHandle *event : {&flight->uploaded, &flight->done})
+  for (EventHandle *event : {&flight.uploaded, &flight.done, &flight.given})
     if (Status status = device.check(driver.eventCreate(event, kNoTiming),
                                      "creating an event");
-        !status.ok()) {
-      if (flight->uploaded)
-        driver.eventDestroy(flight->uploaded);
+        !status.ok())
       return status;
-    }
-  return flights.emplace_back(std::move(flight)).get();
+  flight.walk = &walk;
+  return &flight;
 }
 
 //===----------------------------------------------------------------------===//
@@ -116,6 +114,22 @@ Status CudaStream::runWalk(Walk &walk) {
   return readFaults();
 }
 
+Status CudaStream::follow(const Walk &walk) {
+  if (!walk.caller)
+    return Status();
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
+  Result<Flight *> flight = flightOf(walk);
+  if (!flight.ok())
+    return flight.takeStatus();
+  Error error = driver.eventRecord((*flight)->given,
+                                   static_cast<StreamHandle>(*walk.caller));
+  if (error == kSuccess)
+    error = driver.streamWaitEvent(stream, (*flight)->given, /*flags=*/0);
+  return device.check(error, "waiting for the caller's stream");
+}
+
 Status CudaStream::walk(Walk &walk) {
   auto active = device.activate();
   if (!active.ok())
@@ -123,6 +137,8 @@ Status CudaStream::walk(Walk &walk) {
   Result<Flight *> flight = flightOf(walk);
   if (!flight.ok())
     return flight.takeStatus();
+  if (Status status = follow(walk); !status.ok())
+    return status;
   current = *flight;
   current->isSealed = false;
   if (current->staged > 0) {
@@ -201,8 +217,11 @@ Status CudaStream::seal(Walk &walk) {
   if (!flight.ok())
     return flight.takeStatus();
   (*flight)->isSealed = true;
-  return device.check(driver.eventRecord((*flight)->done, stream),
-                      "recording an event");
+  Error error = driver.eventRecord((*flight)->done, stream);
+  if (error == kSuccess && walk.caller)
+    error = driver.streamWaitEvent(static_cast<StreamHandle>(*walk.caller),
+                                   (*flight)->done, /*flags=*/0);
+  return device.check(error, "recording an event");
 }
 
 Status CudaStream::finish(Walk &walk) {

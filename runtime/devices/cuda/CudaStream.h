@@ -17,6 +17,7 @@ public:
   create(CudaDevice &device, std::span<const format::Entry *const> entries);
   ~CudaStream() override;
 
+  Status follow(const Walk &walk) override;
   Status walk(Walk &walk) override;
   Status launch(const KernelLaunch &launch) override;
   Status copy(void *to, const void *from, size_t bytes) override;
@@ -39,11 +40,12 @@ private:
   struct Flight {
     const Walk *walk = nullptr;
     Memory staging;    ///< pinned: what is uploaded
-    size_t staged = 0;    ///< bytes of it, since the walk ran last
+    size_t staged = 0; ///< bytes of it, since the walk ran last
     EventHandle uploaded = nullptr, done = nullptr;
+    EventHandle given = nullptr; ///< what the caller's stream had before
     bool isSealed = false;
     std::vector<const format::Launch *> faulting; ///< of each slot taken
-    Memory slotValues;         ///< pinned: as read
+    Memory slotValues;                            ///< pinned: as read
     bool areSlotsRead = false; ///< the copy to the host is in the stream
   };
 

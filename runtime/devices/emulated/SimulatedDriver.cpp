@@ -25,6 +25,15 @@ ContextHandle emulated::getCurrentContext() {
   return contexts.empty() ? nullptr : contexts.back();
 }
 
+emulated::Stream &emulated::streamOf(StreamHandle handle) {
+  if (handle)
+    return as<Stream>(handle);
+  ContextObject &context = *getCurrentContext();
+  if (!context.legacy)
+    context.legacy = std::make_unique<Stream>(context.schedule);
+  return *context.legacy;
+}
+
 namespace {
 
 Error getErrorString(Error error, const char **text) {
