@@ -31,7 +31,8 @@ struct KernelLaunch {
 struct LaunchLimits {
   size_t buffers = 0;
   size_t sizes = 0;
-  size_t faulting = 0; ///< launches that may fault
+  size_t faulting = 0;  ///< launches that may fault
+  uint64_t shifted = 0; ///< bytes of a copy between places that may overlap
 };
 LaunchLimits measureLaunches(const format::Entry &entry);
 

@@ -12,6 +12,9 @@ using namespace tcc::runtime::cuda;
 
 /// What `read` copies at most.
 static constexpr size_t kMaxElementBytes = 64;
+/// What is copied at once between places that overlap: enough to keep a device
+/// busy.
+static constexpr uint64_t kPassageBytes = 1 << 20;
 
 Result<std::unique_ptr<Stream>>
 CudaStream::create(CudaDevice &device,
@@ -24,11 +27,13 @@ CudaStream::create(CudaDevice &device,
 
 Status CudaStream::allocate(std::span<const format::Entry *const> entries) {
   size_t most = 0, workspaceBytes = 0;
+  uint64_t shifted = 0;
   for (const format::Entry *entry : entries) {
     LaunchLimits limits = measureLaunches(*entry);
     most = std::max(most, limits.buffers + limits.sizes);
     slotCount = std::max(slotCount, limits.faulting);
     workspaceBytes = std::max(workspaceBytes, entry->workspace_bytes());
+    shifted = std::max(shifted, limits.shifted);
   }
   parameters.resize(most);
   auto active = device.activate();
@@ -39,17 +44,26 @@ Status CudaStream::allocate(std::span<const format::Entry *const> entries) {
                                      "creating a stream");
         !status.ok())
       return status;
-  if (Status status =
-          element.reserve(kMaxElementBytes, device.staging({}), "an element");
-      !status.ok())
-    return status;
-  if (Status status = slots.reserve(slotCount * sizeof(Fault),
-                                    device.allocator({}), "places for faults");
-      !status.ok())
-    return status;
-  if (device.productLibrary())
-    if (Status status = workspace.reserve(workspaceBytes, device.allocator({}),
-                                          "the library's workspace");
+  return reserveMemory(std::min(shifted, kPassageBytes), workspaceBytes);
+}
+
+Status CudaStream::reserveMemory(uint64_t shifted, uint64_t workspaceBytes) {
+  struct Piece {
+    Memory &memory;
+    uint64_t bytes;
+    Allocator allocator;
+    const char *name;
+  };
+  Allocator onDevice = device.allocator({}), pinned = device.staging({});
+  if (!device.productLibrary())
+    workspaceBytes = 0;
+  for (const Piece &piece :
+       {Piece{element, kMaxElementBytes, pinned, "an element"},
+        Piece{slots, slotCount * sizeof(Fault), onDevice, "places for faults"},
+        Piece{passage, shifted, onDevice, "copies on the device"},
+        Piece{workspace, workspaceBytes, onDevice, "the library's workspace"}})
+    if (Status status =
+            piece.memory.reserve(piece.bytes, piece.allocator, piece.name);
         !status.ok())
       return status;
   libraryCalls.setWorkspace(workspace.data(), workspace.size());
@@ -334,21 +348,36 @@ Status CudaStream::launch(const KernelLaunch &launch) {
       error, concat("launching node '", nameNode(command.node()), "'"));
 }
 
-/// The driver does not say what becomes of places that overlap: they are copied
-/// in pieces that do not, the ones that are overwritten first.
+/// By way of other memory if the places overlap: the driver does not say what
+/// becomes of that.
+Status CudaStream::copyPiece(Address to, Address from, size_t bytes) {
+  bool isDisjoint = to + bytes <= from || from + bytes <= to;
+  Address middle = addressOf(passage.data());
+  Error error = kSuccess;
+  if (!isDisjoint) {
+    error = driver.memcpyDtoDAsync(middle, from, bytes, stream);
+    from = middle;
+  }
+  if (error == kSuccess)
+    error = driver.memcpyDtoDAsync(to, from, bytes, stream);
+  return device.check(error, "copying on the device");
+}
+
+/// Places that overlap are copied in pieces, the ones first that are
+/// overwritten: as long as the way between them, or as the passage.
 Status CudaStream::copy(void *to, const void *from, size_t bytes) {
   auto active = device.activate();
   if (!active.ok())
     return active.takeStatus();
   Address target = addressOf(to), source = addressOf(from);
   size_t distance = target > source ? target - source : source - target;
-  size_t piece = distance < bytes && distance > 0 ? distance : bytes;
+  if (distance == 0)
+    return Status();
+  size_t piece = distance < bytes ? std::max(distance, passage.size()) : bytes;
   for (size_t done = 0; done < bytes; done += piece) {
     size_t count = std::min(piece, bytes - done);
     size_t at = target > source ? bytes - done - count : done;
-    if (Status status = device.check(
-            driver.memcpyDtoDAsync(target + at, source + at, count, stream),
-            "copying on the device");
+    if (Status status = copyPiece(target + at, source + at, count);
         !status.ok())
       return status;
   }

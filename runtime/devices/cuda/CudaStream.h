@@ -28,7 +28,9 @@ public:
   Status seal(Walk &walk) override;
   Status finish(Walk &walk) override;
   void drain() override;
-  uint64_t plannedBytes() const override { return workspace.size(); }
+  uint64_t plannedBytes() const override {
+    return slots.size() + passage.size() + workspace.size();
+  }
 
 private:
   /// {flag, value}, as kernels write them.
@@ -54,12 +56,14 @@ private:
         libraryCalls(device.productLibrary(), device.program()) {}
 
   Status allocate(std::span<const format::Entry *const> entries);
+  Status reserveMemory(uint64_t shifted, uint64_t workspaceBytes);
   Result<Flight *> flightOf(const Walk &walk);
   Status reserveStaging(Flight &flight, size_t bytes);
   Status runWalk(Walk &walk);
   Status capture(Walk &walk, CachedGraph &graph);
   Status replay(Walk &walk, CachedGraph &graph);
   Status takeSlot(const format::Launch &launch, void *&slot);
+  Status copyPiece(Address to, Address from, size_t bytes);
   Status readFaults();
   Status checkFaults(Flight &flight);
   Status clearFaults();
@@ -78,6 +82,7 @@ private:
   bool isTooLong = false; ///< the walk takes more slots than there are
 
   Memory element; ///< pinned: that `read` copies through
+  Memory passage; ///< on the device: for copies between places that overlap
   GraphCache graphs;
 
   Memory workspace; ///< of the library, if there is one

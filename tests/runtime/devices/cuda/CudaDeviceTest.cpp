@@ -1,12 +1,10 @@
 // Programs on the emulated device: all of the runtime but the driver itself.
 
 #include "runtime/data/Safetensors.h"
-#include "runtime/devices/cuda/OpenCuda.h"
 #include "tests/runtime/Allocations.h"
 #include "tests/runtime/Fixture.h"
 
 #include <numeric>
-#include <random>
 #include <thread>
 
 using namespace tcc;
@@ -115,47 +113,6 @@ TEST(CudaDevice, TakesItsOwnMemoryWithoutCopies) {
               failsWith(Code::Usage, "a multiple of 64"));
   EXPECT_THAT(context->bindInput(0, {from.data(), DType::f32, shape, 1}),
               failsWith(Code::Usage, "lies on CUDA device 1"));
-}
-
-/// Of a run that nobody finishes nothing goes while the device works on it.
-TEST(CudaDevice, ContextsEndWithARunUnderWay) {
-  ProgramBuilder builder = addOneProgram();
-  auto executable = loadEmulated(builder);
-  std::vector<float> x = {1, 2, 3, 4};
-  for (int runs = 0; runs < 4; ++runs) {
-    auto context = unwrap(Context::create(executable));
-    ASSERT_THAT(bind(*context, 0, x, {1, 4}), succeeds());
-    for (int run = 0; run < runs; ++run) // is captured, and replayed
-      ASSERT_THAT(context->run(), succeeds());
-    ASSERT_THAT(context->start(), succeeds());
-  }
-  // A failure of the device would stay.
-  auto context = unwrap(Context::create(executable));
-  ASSERT_THAT(bind(*context, 0, x, {1, 4}), succeeds());
-  EXPECT_THAT(context->run(), succeeds());
-}
-
-/// Calls leave the thread the context of CUDA that it had.
-TEST(CudaDevice, TheCallersContextStays) {
-  auto table = cuda::findEmulatedDriver();
-  ASSERT_TRUE(table.ok());
-  const cuda::Driver &driver = **table;
-  cuda::ContextHandle theirs = nullptr, found = nullptr;
-  constexpr int kOtherDevice = 3;
-  driver.devicePrimaryCtxRetain(&theirs, kOtherDevice);
-  driver.ctxPushCurrent(theirs);
-  {
-    ProgramBuilder builder = addOneProgram();
-    auto context = makeEmulated(builder);
-    std::vector<float> x = {1, 2, 3, 4};
-    ASSERT_THAT(bind(*context, 0, x, {1, 4}), succeeds());
-    for (int run = 0; run < 3; ++run)
-      ASSERT_THAT(context->run(), succeeds());
-  }
-  EXPECT_EQ(driver.ctxPopCurrent(&found), cuda::kSuccess);
-  EXPECT_EQ(found, theirs);
-  EXPECT_NE(driver.ctxPopCurrent(&found), cuda::kSuccess);
-  driver.devicePrimaryCtxRelease(kOtherDevice);
 }
 
 /// The emulator allocates for launches: there are copies alone.
@@ -344,36 +301,6 @@ TEST(CudaDevice, RefusesPackagesForAnotherDevice) {
               failsWith(Code::Device, "for CUDA, not for device 'cpu'"));
   EXPECT_THAT(load("device.tcc", "cuda:x"),
               failsWith(Code::Device, "no device 'cuda:x'"));
-}
-
-/// What passes the verifier is loaded; whatever it says, nothing ends badly.
-TEST(CudaDevice, LoadsOrRefusesFlippedPrograms) {
-  TemporaryFolder folder;
-  ProgramBuilder builder = gathersProgram();
-  builder.compileForDevice();
-  std::vector<std::byte> bytes = builder.program();
-  std::mt19937 random(7);
-  int loaded = 0;
-  for (int i = 0; i < 400; ++i) {
-    std::vector<std::byte> flipped = bytes;
-    flipped[random() % bytes.size()] ^= std::byte(1 << random() % 8);
-    std::string path = folder / concat(i, ".tcc");
-    builder.write(path, flipped);
-    auto package = Package::open(path);
-    std::filesystem::remove(path);
-    if (!package.ok()) {
-      EXPECT_EQ(package.takeStatus().code(), Code::BadData);
-      continue;
-    }
-    ExecutableOptions options;
-    options.device = "emulated";
-    auto executable = Executable::load(*package, options);
-    if (!executable.ok())
-      continue;
-    auto context = Context::create(*executable);
-    loaded += context.ok();
-  }
-  EXPECT_GT(loaded, 20);
 }
 
 /// An observer sees results, and bad indices end an observed run, too.
