@@ -63,7 +63,8 @@ public:
   /// works on one: `start` gives it a step, and what the batch is made of may
   /// change once it returns; `finish` waits for the oldest of them and returns
   /// what step, accumulate or apply would. Nothing else is called while one is
-  /// under way.
+  /// under way. After Code::Numerics none is: what was begun since then is
+  /// over, changed nothing and does not count.
   enum class StepKind { Train, Accumulate, Apply };
   Status start(StepKind kind, std::span<const TensorView> batch);
   Status finish();
@@ -123,6 +124,8 @@ private:
                          std::span<const TensorView> inputs);
   Status run(EntryKind kind, std::span<const TensorView> inputs);
   Status finishUpdate(const Flight &flight);
+  Flight popFlight();
+  void dropFlights();
   int64_t valueOf(std::string_view name, const std::byte *bytes) const;
 
   std::shared_ptr<const Executable> program;
