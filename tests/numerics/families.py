@@ -23,6 +23,11 @@ def reduction():
             operand = 1 + x / 8 if op == "Prod" else x
             yield row(f"Reduce{op}", operand, ints(*axes), name=str(axes))
     yield row("ReduceMean", x, name="all")
+    # More of shared memory than a block has, if each had its own.
+    wide, functions = floats(128, 256), ("Exp", "Sin", "Cos", "Tanh", "Abs", "Sigmoid", "Softplus")
+    sums = [row("ReduceSum", row(f, wide), ints(0)) for f in functions]
+    most = [row("ReduceMax", row(f, wide), ints(0)) for f in functions]
+    yield row("Concat", *sums, *most, name="many reductions", axis=0)
     yield row("ReduceMax", x, ints(1), name="kept", keepdims=0)
     for axis in (0, 1, 2):
         yield row("ArgMax", x, name=str(axis), axis=axis)

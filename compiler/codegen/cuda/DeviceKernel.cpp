@@ -204,9 +204,10 @@ Buffer DeviceFrame::allocateShared(OpBuilder &b, Type element, int64_t count) {
   Type byte = b.getI8Type();
   std::string name = (function.getName() + "_shared").str();
   auto module = function->getParentOfType<gpu::GPUModuleOp>();
-  int64_t offset = sharedBytes;
-  int64_t bytes = count * codegen::getStorageBytes(element);
-  sharedBytes += (bytes + kAccessBytes - 1) / kAccessBytes * kAccessBytes;
+  int64_t offset = sharedEnd;
+  sharedEnd +=
+      llvm::alignTo(count * codegen::getStorageBytes(element), kAccessBytes);
+  sharedBytes = std::max(sharedBytes, sharedEnd);
   auto array = LLVM::LLVMArrayType::get(byte, sharedBytes);
   constexpr unsigned kSharedSpace = 3;
   auto global = module.lookupSymbol<LLVM::GlobalOp>(name);
@@ -227,11 +228,26 @@ Buffer DeviceFrame::allocateShared(OpBuilder &b, Type element, int64_t count) {
   return Buffer(pointer, element);
 }
 
+void DeviceFrame::reuseShared(KernelBuilder &b) {
+  emitBarrier(b);
+  sharedEnd = 0;
+}
+
 void emitBarrier(KernelBuilder &b) { b.create<gpu::BarrierOp>(); }
 
 void emitWarpBarrier(KernelBuilder &b) {
   Value all = b.create<LLVM::ConstantOp>(b.getI32Type(), -1);
   b.create<NVVM::SyncWarpOp>(all);
+}
+
+Value readUnlessEmpty(KernelBuilder &b, DeviceFrame &frame, Value x,
+                      llvm::function_ref<Value()> read, Value otherwise) {
+  AffineExpr count = getNumElements(getExtents(x), b.getContext());
+  if (getRange(count, frame.symbols).min > 0)
+    return read();
+  Value isThere = b.less(b.index(0), frame.size(b, count));
+  return b.choose(isThere, otherwise.getType(), read,
+                  [&] { return otherwise; });
 }
 
 /// Words and longs as they are; what is narrower, as a word.
