@@ -211,6 +211,8 @@ Status Context::placeInput(size_t index) {
       return status;
     input.copiedBytes = bytes;
     data = input.copy.data();
+  } else if (!device.isHost() && input.device < 0) {
+    data = nullptr; // no elements: nothing is read
   }
   walk->bind(StorageClass::input, index, const_cast<void *>(data));
   return Status();
