@@ -75,8 +75,7 @@ void RowLaunch::chooseResident(FusedOp region) {
   int64_t inputs = llvm::count_if(region.getInputs(), [&](Value input) {
     return getExtents(input).size() == rows.space.size();
   });
-  if (vectors * lanes <= kMaxResident &&
-      vectors * lanes * inputs <= kMaxLoaded)
+  if (vectors * lanes <= kMaxResident && vectors * lanes * inputs <= kMaxLoaded)
     resident = vectors;
 }
 
