@@ -29,8 +29,9 @@ struct KernelInfo {
   llvm::SmallVector<unsigned> usedSymbols;
   /// Work as expressions of the symbols: arithmetic and memory traffic.
   mlir::AffineExpr flops, bytes;
-  /// The same for a library of matrix products; null if it is no product.
+  /// The same for a library, as one of these; null if it is neither.
   exec::ProductAttr product;
+  exec::ConvolutionAttr convolution;
 };
 
 /// Bytes to which the buffers of a device's launch are aligned, in the

@@ -57,7 +57,7 @@ exec::KernelOp ProgramTables::createKernel(graph::FusedOp fused,
       ("k" + Twine(kernelCount++) + "_").str() + makeSymbol(getNodeName(fused));
   auto kernel = builder.create<exec::KernelOp>(
       fused.getLoc(), name, /*device=*/space == exec::MemorySpace::device,
-      /*threads=*/IntegerAttr(), exec::ProductAttr());
+      /*threads=*/IntegerAttr(), exec::ProductAttr(), exec::ConvolutionAttr());
   Block &body = kernel.getBody().emplaceBlock();
   IRMapping mapping;
   for (Value input : fused.getInputs())

@@ -1,6 +1,6 @@
 #include "compiler/package/ProgramBuilder.h"
-#include "compiler/codegen/cuda/DeviceKernel.h"
 #include "compiler/package/EntryBuilder.h"
+#include "compiler/package/LibraryTables.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
 
@@ -102,51 +102,16 @@ ProgramBuilder::Tables<format::Variant> ProgramBuilder::buildVariants() {
   return tables;
 }
 
-static auto buildSizes(flatbuffers::FlatBufferBuilder &fbb, AffineMap sizes) {
-  std::vector<flatbuffers::Offset<format::SizeExpr>> tables;
-  for (AffineExpr size : sizes.getResults())
-    tables.push_back(buildSize(fbb, size));
-  return fbb.CreateVector(tables);
-}
-
-static flatbuffers::Offset<format::Matrix>
-buildMatrix(flatbuffers::FlatBufferBuilder &fbb, exec::MatrixAttr matrix) {
-  if (!matrix)
-    return {};
-  auto place = buildSizes(fbb, matrix.getPlace());
-  return format::CreateMatrix(fbb, matrix.getBuffer(),
-                              getDType(matrix.getElementType()), place);
-}
-
-static flatbuffers::Offset<format::Product>
-buildProduct(flatbuffers::FlatBufferBuilder &fbb, exec::ProductAttr product) {
-  auto extents = buildSizes(fbb, product.getExtents());
-  auto lhs = buildMatrix(fbb, product.getLhs());
-  auto rhs = buildMatrix(fbb, product.getRhs());
-  auto result = buildMatrix(fbb, product.getResult());
-  auto addend = buildMatrix(fbb, product.getAddend());
-  auto bias = buildMatrix(fbb, product.getBias());
-  return format::CreateProduct(
-      fbb, extents, lhs, rhs, result, addend, bias,
-      product.getScale().getValueAsDouble(),
-      static_cast<format::Activation>(product.getActivation()));
-}
-
 ProgramBuilder::Tables<format::Kernel> ProgramBuilder::buildKernels() {
   Tables<format::Kernel> tables;
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
     kernels[kernel.getSymNameAttr()] = tables.size();
     auto symbol = fbb.CreateString(kernel.getSymName().str());
-    std::vector<uint8_t> alignments;
-    if (kernel.getDevice())
-      for (int64_t bytes :
-           cuda::getAlignments(cast<graph::FusedOp>(kernel.getComputation())))
-        alignments.push_back(static_cast<uint8_t>(bytes));
-    auto product = kernel.getProduct() ? buildProduct(fbb, *kernel.getProduct())
-                                       : flatbuffers::Offset<format::Product>();
+    uint32_t threads = kernel.getThreads().value_or(0);
+    auto product = buildProduct(fbb, kernel.getProductAttr());
+    auto convolution = buildConvolution(fbb, kernel.getConvolutionAttr());
     tables.push_back(
-        format::CreateKernel(fbb, symbol, kernel.getThreads().value_or(0),
-                             product, fbb.CreateVector(alignments)));
+        format::CreateKernel(fbb, symbol, threads, product, convolution));
   }
   return tables;
 }

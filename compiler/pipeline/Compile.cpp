@@ -308,7 +308,7 @@ bool Compilation::summarize() {
   auto kernels = model.module->getOps<exec::KernelOp>();
   report.kernels = std::distance(kernels.begin(), kernels.end());
   report.libraryCalls = llvm::count_if(
-      kernels, [](exec::KernelOp kernel) { return kernel.getProduct(); });
+      kernels, [](exec::KernelOp kernel) { return kernel.isOfLibrary(); });
   for (exec::EntryOp entry : model.module->getOps<exec::EntryOp>()) {
     // The arena is shared. Work is that of one run, or of one training step.
     if (entry.getSymName() == "prepare")

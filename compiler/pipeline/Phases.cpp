@@ -13,6 +13,7 @@ namespace tcc {
 /// weight is converted once, whatever becomes of it then.
 static void addPrecision(mlir::OpPassManager &pm,
                          const CompileOptions &options) {
+  bool isForDevice = options.target == Target::Cuda;
   switch (options.precision) {
   case Precision::F32:
     return;
@@ -20,12 +21,10 @@ static void addPrecision(mlir::OpPassManager &pm,
     pm.addPass(createWidenFloatsPass());
     break;
   case Precision::BF16:
-    pm.addPass(createMixPrecisionPass(
-        {"bf16", /*narrowSums=*/options.target == Target::Cuda}));
+    pm.addPass(createMixPrecisionPass({"bf16", isForDevice}));
     break;
   case Precision::F16:
-    // What adds up over layers may leave the range of f16.
-    pm.addPass(createMixPrecisionPass({"f16", /*narrowSums=*/false}));
+    pm.addPass(createMixPrecisionPass({"f16", isForDevice}));
     break;
   }
   pm.addPass(createSimplifyPass());

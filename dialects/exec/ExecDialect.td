@@ -134,6 +134,40 @@ def Exec_ProductAttr : AttrDef<Exec_Dialect, "Product"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def Exec_ImageAttr : AttrDef<Exec_Dialect, "Image"> {
+  let mnemonic = "image";
+  let summary = "a tensor [N, C, spatial...] in a buffer of a launch";
+  let description = [{
+    Of the size map (offset, extents..., strides...) in elements. `buffer` is a
+    position among the inputs and outputs of the launch.
+  }];
+  let parameters = (ins "uint32_t":$buffer, "::mlir::Type":$elementType,
+                        "::mlir::AffineMap":$place);
+  let assemblyFormat = "`<` $buffer `:` $elementType `,` $place `>`";
+}
+
+def Exec_ConvolutionAttr : AttrDef<Exec_Dialect, "Convolution"> {
+  let mnemonic = "convolution";
+  let summary = "what a kernel computes, as a library of convolutions knows it";
+  let description = [{
+    result[n, k, p] = activation(sum_{c, t} x[n, c, p * strides + t * dilations -
+      pad_low] * filter[k, c, t] + addend[n, k, p] + bias[k])
+
+    x and filter are f16 or bf16, sums f32. `addend` and `bias` have the result's
+    element type; the extents of `bias` are those of the result, too.
+  }];
+  let parameters = (ins "ImageAttr":$x, "ImageAttr":$filter,
+                        "ImageAttr":$result,
+                        OptionalParameter<"ImageAttr">:$addend,
+                        OptionalParameter<"ImageAttr">:$bias,
+                        "::mlir::DenseI64ArrayAttr":$padLow,
+                        "::mlir::DenseI64ArrayAttr":$padHigh,
+                        "::mlir::DenseI64ArrayAttr":$strides,
+                        "::mlir::DenseI64ArrayAttr":$dilations,
+                        EnumParameter<Exec_Activation>:$activation);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 class Exec_Op<string mnemonic, list<Trait> traits = []>
     : Op<Exec_Dialect, mnemonic, traits>;
 

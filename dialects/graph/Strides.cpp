@@ -92,14 +92,25 @@ static StridedInput traceBroadcast(BroadcastOp op, const StridedInput &from) {
   return {from.input, strides, from.offset};
 }
 
-StridedInput traceInput(Value tensor, function_ref<bool(Value)> isInput) {
+static bool isFloatCast(Operation *op) {
+  auto cast = dyn_cast<CastOp>(op);
+  return cast && isa<FloatType>(getElementTypeOrSelf(cast.getX())) &&
+         isa<FloatType>(getElementTypeOrSelf(cast.getType()));
+}
+
+StridedInput traceInput(Value tensor, function_ref<bool(Value)> isInput,
+                        bool throughCasts) {
   if (isInput(tensor))
     return {tensor, getRowMajorStrides(tensor),
             getAffineConstantExpr(0, tensor.getContext())};
   Operation *op = tensor.getDefiningOp();
-  if (!isa_and_nonnull<ReshapeOp, TransposeOp, SliceOp, BroadcastOp>(op))
+  bool isCast = op && throughCasts && isFloatCast(op);
+  if (!isCast &&
+      !isa_and_nonnull<ReshapeOp, TransposeOp, SliceOp, BroadcastOp>(op))
     return {};
-  StridedInput from = traceInput(op->getOperand(0), isInput);
+  StridedInput from = traceInput(op->getOperand(0), isInput, throughCasts);
+  if (isCast)
+    return from;
   if (!from.input)
     return {};
   if (auto reshape = dyn_cast<ReshapeOp>(op))

@@ -26,9 +26,11 @@ struct StridedInput {
 
 /// Traces `tensor` to the arguments of its block.
 StridedInput traceInput(mlir::Value tensor);
-/// The same to what is an input as `isInput` says.
+/// The same to what is an input as `isInput` says. With `throughCasts` the
+/// elements of the input may be floats of another width.
 StridedInput traceInput(mlir::Value tensor,
-                        llvm::function_ref<bool(mlir::Value)> isInput);
+                        llvm::function_ref<bool(mlir::Value)> isInput,
+                        bool throughCasts = false);
 
 } // namespace tcc::graph
 

@@ -2,11 +2,9 @@
 
 #include "runtime/package/Alignment.h"
 #include "runtime/package/DType.h"
-#include "runtime/package/SizeExpr.h"
 #include "runtime/package/VerifyEntry.h"
+#include "runtime/package/VerifyLibrary.h"
 
-#include <algorithm>
-#include <bit>
 #include <unordered_set>
 
 using namespace tcc;
@@ -111,48 +109,16 @@ static Status verifyVariables(const format::Program &program) {
   return Status();
 }
 
-/// Four sizes, of the symbols alone.
-static bool areSizes(
-    const flatbuffers::Vector<flatbuffers::Offset<format::SizeExpr>> &sizes,
-    const format::Program &program) {
-  return sizes.size() == 4 &&
-         std::all_of(sizes.begin(), sizes.end(),
-                     [&](const format::SizeExpr *size) {
-                       return isWellFormed(*size, sizeOf(program.symbols()));
-                     });
-}
-
-static bool isProduct(const format::Product &product,
-                      const format::Program &program) {
-  for (const format::Matrix *matrix :
-       {product.lhs(), product.rhs(), product.result(), product.addend(),
-        product.bias()})
-    if (matrix && (!isDType(matrix->dtype()) ||
-                   traitsOf(matrix->dtype()).kind != DTypeKind::Float ||
-                   !areSizes(*matrix->place(), program)))
-      return false;
-  auto isOfResult = [&](const format::Matrix *matrix) {
-    return !matrix || matrix->dtype() == product.result()->dtype();
-  };
-  return areSizes(*product.extents(), program) &&
-         product.lhs()->dtype() == product.rhs()->dtype() &&
-         isOfResult(product.addend()) && isOfResult(product.bias()) &&
-         product.activation() <= format::Activation::MAX;
-}
-
-static Status verifyKernel(const format::Kernel &kernel,
-                           const format::Program &program) {
-  std::string_view name = kernel.symbol()->string_view();
-  if (kernel.threads() > format::kMaxBlockThreads)
-    return refuse("kernel '", name, "' has ", kernel.threads(),
-                  " threads in a block");
-  for (size_t i = 0; i < sizeOf(kernel.alignments()); ++i)
-    if (uint8_t alignment = kernel.alignments()->Get(i);
-        !std::has_single_bit(alignment))
-      return refuse("kernel '", name, "' has a buffer aligned to ",
-                    int(alignment), " bytes");
-  if (kernel.product() && !isProduct(*kernel.product(), program))
-    return refuse("kernel '", name, "' is no matrix product");
+static Status verifyKernels(const format::Program &program) {
+  for (size_t i = 0; i < sizeOf(program.kernels()); ++i) {
+    const format::Kernel &kernel = *program.kernels()->Get(i);
+    std::string_view name = kernel.symbol()->string_view();
+    if (kernel.threads() > format::kMaxBlockThreads)
+      return refuse("kernel '", name, "' has ", kernel.threads(),
+                    " threads in a block");
+    if (Status status = verifyForLibrary(program, kernel); !status.ok())
+      return status;
+  }
   return Status();
 }
 
@@ -207,10 +173,8 @@ static Status verifyTables(const format::Program &program,
       return status;
   if (Status status = verifyVariables(program); !status.ok())
     return status;
-  for (size_t i = 0; i < sizeOf(program.kernels()); ++i)
-    if (Status status = verifyKernel(*program.kernels()->Get(i), program);
-        !status.ok())
-      return status;
+  if (Status status = verifyKernels(program); !status.ok())
+    return status;
   for (const format::Variant *variant : *program.variants())
     if (Status status = verifyVariant(program, *variant, limits); !status.ok())
       return status;
@@ -244,9 +208,8 @@ Status runtime::verifyProgram(std::span<const std::byte> bytes,
   const format::Program &program = *format::GetProgram(bytes.data());
   if (Status status = verifyTables(program, limits); !status.ok())
     return status;
-  KernelLaunches launches(sizeOf(program.kernels()));
   for (const format::Entry *entry : *program.entries())
-    if (Status status = verifyEntry(program, *entry, launches); !status.ok())
+    if (Status status = verifyEntry(program, *entry); !status.ok())
       return status;
   return verifySpaces(program);
 }

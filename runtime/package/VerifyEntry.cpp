@@ -3,8 +3,7 @@
 #include "runtime/package/DType.h"
 #include "runtime/package/Format.h"
 #include "runtime/package/SizeExpr.h"
-
-#include <numeric>
+#include "runtime/package/VerifyLibrary.h"
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -26,9 +25,8 @@ std::string_view textOf(const flatbuffers::String *text) {
 /// Checks one entry; the first problem is kept in `problem`.
 class EntryVerifier {
 public:
-  EntryVerifier(const format::Program &program, const format::Entry &entry,
-                KernelLaunches &launches)
-      : program(program), entry(entry), launches(launches) {}
+  EntryVerifier(const format::Program &program, const format::Entry &entry)
+      : program(program), entry(entry) {}
 
   Status verify();
 
@@ -47,9 +45,6 @@ private:
   bool verifyBlock(const format::Block &block, int depth);
   bool verifyCommand(const format::Command &command, int depth);
   bool verifyLaunch(const format::Launch &launch);
-  bool verifyProduct(const format::Product &product, size_t buffers) const;
-  bool verifyArguments(const format::Launch &launch);
-  uint64_t alignmentOf(uint32_t buffer) const;
   bool verifyCopy(const format::Copy &copy);
   bool verifyLoop(const format::Loop &loop, int depth);
   bool verifyReadSize(const format::ReadSize &read);
@@ -85,7 +80,6 @@ private:
 
   const format::Program &program;
   const format::Entry &entry;
-  KernelLaunches &launches;
   std::string problem;
 };
 
@@ -294,17 +288,6 @@ bool EntryVerifier::verifyCommand(const format::Command &command, int depth) {
   return refuse("a command is of a kind unknown to this runtime");
 }
 
-/// The matrices are among the first `buffers` buffers of a launch.
-bool EntryVerifier::verifyProduct(const format::Product &product,
-                                  size_t buffers) const {
-  for (const format::Matrix *matrix :
-       {product.lhs(), product.rhs(), product.result(), product.addend(),
-        product.bias()})
-    if (matrix && matrix->buffer() >= buffers)
-      return false;
-  return true;
-}
-
 bool EntryVerifier::verifyLaunch(const format::Launch &launch) {
   std::string_view node = textOf(launch.node());
   if (launch.kernel() >= sizeOf(program.kernels()))
@@ -326,46 +309,12 @@ bool EntryVerifier::verifyLaunch(const format::Launch &launch) {
   if (launch.fault() &&
       (count == 0 || !isFaultBuffer(launch.buffers()->Get(count - 1))))
     return refuse("launch of '", node, "' has no fault buffer");
-  const format::Product *product =
-      program.kernels()->Get(launch.kernel())->product();
-  if (product && !verifyProduct(*product, count - launch.fault()))
-    return refuse("launch of '", node, "' lacks a matrix of its product");
+  if (!hasBuffersForLibrary(*program.kernels()->Get(launch.kernel()),
+                            count - launch.fault()))
+    return refuse("launch of '", node, "' lacks a buffer that a library uses");
   for (size_t i = 0; i + launch.fault() < count; ++i)
     if (isFaultBuffer(launch.buffers()->Get(i)))
       return refuse("launch of '", node, "' has an unexpected fault buffer");
-  return verifyArguments(launch);
-}
-
-/// Bytes that the address of a buffer is a multiple of.
-uint64_t EntryVerifier::alignmentOf(uint32_t buffer) const {
-  uint64_t alignment = format::kTensorAlignment;
-  const format::Buffer *place = entry.buffers()->Get(buffer);
-  for (; place->base() >= 0; place = entry.buffers()->Get(place->base()))
-    alignment = std::gcd(alignment, knownDivisor(*place->view_offset()));
-  return alignment;
-}
-
-/// A kernel has one list of parameters, and counts on their alignments.
-bool EntryVerifier::verifyArguments(const format::Launch &launch) {
-  const format::Kernel &kernel = *program.kernels()->Get(launch.kernel());
-  std::string_view node = textOf(launch.node());
-  const format::Launch *&first = launches[launch.kernel()];
-  if (!first)
-    first = &launch;
-  if (sizeOf(launch.buffers()) != sizeOf(first->buffers()) ||
-      sizeOf(launch.sizes()) != sizeOf(first->sizes()) ||
-      launch.fault() != first->fault())
-    return refuse("launch of '", node, "' has other arguments than that of '",
-                  textOf(first->node()), "'");
-  if (kernel.threads() == 0)
-    return true;
-  size_t count = sizeOf(launch.buffers()) - launch.fault();
-  if (sizeOf(kernel.alignments()) != count)
-    return refuse("launch of '", node, "' has ", count, " buffers, not ",
-                  sizeOf(kernel.alignments()));
-  for (size_t i = 0; i < count; ++i)
-    if (alignmentOf(launch.buffers()->Get(i)) % kernel.alignments()->Get(i))
-      return refuse("launch of '", node, "' has a misaligned buffer ", i);
   return true;
 }
 
@@ -403,7 +352,6 @@ bool EntryVerifier::verifyAllReduce(const format::AllReduce &reduce) {
 } // namespace
 
 Status runtime::verifyEntry(const format::Program &program,
-                            const format::Entry &entry,
-                            KernelLaunches &launches) {
-  return EntryVerifier(program, entry, launches).verify();
+                            const format::Entry &entry) {
+  return EntryVerifier(program, entry).verify();
 }

@@ -47,6 +47,8 @@ static LogicalResult analyzeKernels(ModuleOp module, KernelTable &table) {
       kernel.setThreads(info->threads);
     if (info->product)
       kernel.setProductAttr(info->product);
+    if (info->convolution)
+      kernel.setConvolutionAttr(info->convolution);
   }
   return success(isSupported);
 }
@@ -117,12 +119,16 @@ static void noteAlignments(ModuleOp module) {
   }
 }
 
-/// What a library may take to compute `product` in parts: less than that many
-/// results of f32 and no more than libraries ask for.
-static int64_t getWorkspaceBytes(ProductAttr product,
+/// What a library may take to compute `kernel`: less than so many results of
+/// f32, and no more than libraries ask for. Convolutions turn operands around.
+static int64_t getWorkspaceBytes(KernelOp kernel,
                                  ArrayRef<graph::SymbolAttr> symbols) {
   constexpr int64_t kParts = 16, kMost = int64_t(32) << 20;
-  ArrayRef<AffineExpr> extents = product.getExtents().getResults();
+  if (kernel.getConvolution())
+    return kMost;
+  if (!kernel.getProduct())
+    return 0;
+  ArrayRef<AffineExpr> extents = kernel.getProduct()->getExtents().getResults();
   int64_t bytes = kParts * sizeof(float);
   for (AffineExpr extent : extents.drop_back()) {
     int64_t most = std::max<int64_t>(1, graph::getRange(extent, symbols).max);
@@ -136,6 +142,7 @@ void SelectKernelsPass::runOnOperation() {
   noteAlignments(getOperation());
   KernelTable table;
   SmallVector<graph::SymbolAttr> symbols = graph::getSymbols(getOperation());
+  SymbolTable kernels(getOperation());
   if (failed(analyzeKernels(getOperation(), table)))
     return signalPassFailure();
   for (auto entry : getOperation().getOps<EntryOp>()) {
@@ -144,9 +151,9 @@ void SelectKernelsPass::runOnOperation() {
       const codegen::KernelInfo &info = table[launch.getKernel()];
       completeLaunch(launch, info);
       workerBytes = std::max(workerBytes, info.workerScratchBytes);
-      if (info.product)
-        workspaceBytes =
-            std::max(workspaceBytes, getWorkspaceBytes(info.product, symbols));
+      auto kernel = kernels.lookup<KernelOp>(launch.getKernel());
+      workspaceBytes =
+          std::max(workspaceBytes, getWorkspaceBytes(kernel, symbols));
     });
     entry.setWorkerBytes(workerBytes);
     if (workspaceBytes > 0)

@@ -2,7 +2,7 @@
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
-#include "compiler/passes/graph/fusion/LibraryProduct.h"
+#include "compiler/passes/graph/fusion/Epilogue.h"
 #include "compiler/passes/graph/fusion/Region.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -116,16 +116,20 @@ void Mixer::narrowSums(Operation *product) {
   bool isReadHere = llvm::any_of(sum.getUses(), [](OpOperand &use) {
     return !use.getOwner()->hasTrait<OpTrait::IsTerminator>();
   });
-  if (!isReadHere || !isWide(sum))
+  // What adds up over layers may leave the range of f16: it is only stored so
+  // if products read it.
+  bool mustFit = narrow.isF16();
+  if (!isReadHere || !isWide(sum) || (mustFit && !narrowed.contains(sum)))
     return;
   getNarrow(sum);
   for (OpOperand *addend : addends) {
-    if (!isWide(addend->get()))
+    Value value = addend->get();
+    if (!isWide(value) ||
+        (mustFit && !narrowed.contains(value) && !isParameter(value)))
       continue;
     OpBuilder builder(addend->getOwner());
-    addend->set(builder.create<CastOp>(addend->get().getLoc(),
-                                       addend->get().getType(),
-                                       getNarrow(addend->get())));
+    addend->set(builder.create<CastOp>(value.getLoc(), value.getType(),
+                                       getNarrow(value)));
   }
 }
 

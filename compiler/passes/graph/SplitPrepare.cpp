@@ -53,11 +53,14 @@ bool isWorthStoring(Value value, fusion::CostModel &model) {
   return flops > model.getMachine().cheapFlops;
 }
 
-/// True if `op` converts each copy of what is repeated: stored, it would be all
-/// of them.
-bool convertsRepeated(Operation *op) {
+/// True if `op` is a cast to a wider float.
+bool widens(Operation *op) {
   auto cast = dyn_cast<CastOp>(op);
-  return cast && cast.getX().getDefiningOp<BroadcastOp>();
+  if (!cast)
+    return false;
+  auto from = dyn_cast<FloatType>(getElementTypeOrSelf(cast.getX()));
+  auto to = dyn_cast<FloatType>(getElementTypeOrSelf(cast.getType()));
+  return from && to && from.getWidth() < to.getWidth();
 }
 
 class PrepareSplitter {
@@ -129,20 +132,24 @@ private:
     }
   }
 
-  /// What is stored of a parameter that a function reads: broadcasts and
-  /// reshapes cost a kernel nothing and stay there, with a conversion behind
-  /// them; any movement does so where few elements are read, by index.
+  /// What is stored of a parameter that a function reads. Reshapes cost a
+  /// kernel nothing and stay there, as does a broadcast with what moves or
+  /// widens its elements behind it; any movement does so where few elements are
+  /// read, by index.
   Value getStored(OpOperand &use) {
     bool isSparse = gathers(use.getOwner());
     Value value = use.get();
-    while (!stored.contains(value)) {
-      Operation *op = value.getDefiningOp();
+    for (Value next = value; !stored.contains(next);) {
+      Operation *op = next.getDefiningOp();
       bool isMovement =
           isa<ElementOpInterface>(op) && op->getNumOperands() == 1;
-      if (!isa<BroadcastOp, ReshapeOp>(op) && !convertsRepeated(op) &&
-          !(isSparse && isMovement))
+      if (!isMovement && !widens(op))
         break;
-      value = op->getOperand(0);
+      bool stays = isa<BroadcastOp>(op) || (isSparse && isMovement) ||
+                   (isa<ReshapeOp>(op) && next == value);
+      next = op->getOperand(0);
+      if (stays)
+        value = next;
     }
     return value;
   }

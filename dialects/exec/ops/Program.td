@@ -51,17 +51,20 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock,
     over them, whose results are the kernel's. Code generation reads it.
 
     A kernel of a device is launched as a grid of blocks of so many `threads`,
-    which the target says (`tcc-select-kernels`). With `product` a library may do
-    the same instead.
+    which the target says (`tcc-select-kernels`). With `product` or `convolution`
+    a library may do the same instead.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, UnitAttr:$device,
                        OptionalAttr<I64Attr>:$threads,
-                       OptionalAttr<Exec_ProductAttr>:$product);
+                       OptionalAttr<Exec_ProductAttr>:$product,
+                       OptionalAttr<Exec_ConvolutionAttr>:$convolution);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let extraClassDeclaration = [{
     /// The one op of the body.
     ::mlir::Operation *getComputation() { return &getBody().front().front(); }
+    /// Whether a library may do the same.
+    bool isOfLibrary() { return getProductAttr() || getConvolutionAttr(); }
   }];
   let hasRegionVerifier = 1;
 }

@@ -19,40 +19,53 @@ static constexpr size_t kSmallBytes = size_t(64) << 10;
 // Memory
 //===----------------------------------------------------------------------===//
 
-Activation::~Activation() {
-  ContextHandle popped = nullptr;
-  if (driver)
-    driver->ctxPopCurrent(&popped);
+PinnedMemory &PinnedMemory::operator=(PinnedMemory &&other) noexcept {
+  std::swap(driver, other.driver);
+  std::swap(address, other.address);
+  std::swap(bytes, other.bytes);
+  return *this;
 }
 
-Result<Activation> Activation::begin(const Driver &driver,
-                                     ContextHandle context) {
-  Error error = driver.ctxPushCurrent(context);
-  if (Status status = cuda::check(driver, error, "using the device");
+PinnedMemory::~PinnedMemory() {
+  if (address)
+    driver->memFreeHost(address);
+}
+
+Result<PinnedMemory> PinnedMemory::allocate(const Driver &driver,
+                                            size_t bytes) {
+  PinnedMemory memory;
+  void *address = nullptr;
+  Error error = driver.memHostAlloc(&address, bytes, /*flags=*/0);
+  if (Status status =
+          cuda::check(driver, error,
+                      concat("allocating ", bytes, " bytes of pinned memory"));
       !status.ok())
     return status;
-  return Activation(driver);
+  memory.driver = &driver;
+  memory.address = static_cast<std::byte *>(address);
+  memory.bytes = bytes;
+  return memory;
 }
 
 static void *allocateOnDevice(void *user, size_t bytes, size_t) {
   auto &device = *static_cast<CudaDevice *>(user);
   Address address = 0; // a multiple of 256
-  auto active = device.activate();
-  if (!active.ok() || device.driver().memAlloc(&address, bytes) != kSuccess)
+  if (!device.activate().ok() ||
+      device.driver().memAlloc(&address, bytes) != kSuccess)
     return nullptr;
   return reinterpret_cast<void *>(address);
 }
 
 static void releaseToDevice(void *user, void *address, size_t) {
   auto &device = *static_cast<CudaDevice *>(user);
-  if (auto active = device.activate(); active.ok())
+  if (device.activate().ok())
     device.driver().memFree(addressOf(address));
 }
 
 static uint64_t availableOnDevice(void *user) {
   auto &device = *static_cast<CudaDevice *>(user);
   size_t free = 0, total = 0;
-  if (auto active = device.activate(); active.ok())
+  if (device.activate().ok())
     device.driver().memGetInfo(&free, &total);
   return free;
 }
@@ -64,8 +77,7 @@ Allocator CudaDevice::allocator(const Allocator &) {
 static void *allocatePinned(void *user, size_t bytes, size_t) {
   auto &device = *static_cast<CudaDevice *>(user);
   void *address = nullptr; // of a page
-  auto active = device.activate();
-  if (!active.ok() ||
+  if (!device.activate().ok() ||
       device.driver().memHostAlloc(&address, bytes, /*flags=*/0) != kSuccess)
     return nullptr;
   return address;
@@ -73,7 +85,7 @@ static void *allocatePinned(void *user, size_t bytes, size_t) {
 
 static void releasePinned(void *user, void *address, size_t) {
   auto &device = *static_cast<CudaDevice *>(user);
-  if (auto active = device.activate(); active.ok())
+  if (device.activate().ok())
     device.driver().memFreeHost(address);
 }
 
@@ -105,7 +117,9 @@ Status CudaDevice::retain(int &major, int &minor) {
     error = call.deviceGetAttribute(&minor, kComputeMinor, device);
   if (error == kSuccess)
     error = call.devicePrimaryCtxRetain(&context, device);
-  return check(error, "opening " + label);
+  if (Status status = check(error, "opening " + label); !status.ok())
+    return status;
+  return activate();
 }
 
 Status CudaDevice::createTransfers() {
@@ -118,8 +132,7 @@ Status CudaDevice::createTransfers() {
 
 Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const Driver &driver,
                                                      const Choice &choice,
-                                                     const Package &package,
-                                                     const LogSink &log) {
+                                                     const Package &package) {
   std::string label =
       concat(choice.isEmulated ? "emulated:" : "cuda:", choice.ordinal);
   std::unique_ptr<CudaDevice> device(
@@ -127,12 +140,9 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const Driver &driver,
   int major = 0, minor = 0;
   if (Status status = device->retain(major, minor); !status.ok())
     return status;
-  auto active = device->activate();
-  if (!active.ok())
-    return active.takeStatus();
   auto module = choice.isEmulated
                     ? CodeModule::loadEmulated(driver, package)
-                    : CodeModule::loadCuda(driver, package, major, minor, log);
+                    : CodeModule::loadCuda(driver, package, major, minor);
   if (!module.ok())
     return module.takeStatus();
   device->module.emplace(std::move(*module));
@@ -147,22 +157,22 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const Driver &driver,
 }
 
 CudaDevice::~CudaDevice() {
-  if (!context)
+  if (!context || !activate().ok())
     return;
-  if (auto active = activate(); active.ok()) {
-    if (stream) {
-      table->streamSynchronize(stream); // of a transfer that failed half-way
-      table->streamDestroy(stream);
-    }
-    for (EventHandle event : copied)
-      if (event)
-        table->eventDestroy(event);
-    for (Memory &piece : pieces)
-      piece = Memory();
-    products.library.reset();
-    module.reset();
-  }
+  for (EventHandle event : copied)
+    if (event)
+      table->eventDestroy(event);
+  if (stream)
+    table->streamDestroy(stream);
+  for (PinnedMemory &piece : pieces)
+    piece = PinnedMemory();
+  products.library.reset();
+  module.reset();
   table->devicePrimaryCtxRelease(device);
+}
+
+Status CudaDevice::activate() const {
+  return check(table->ctxSetCurrent(context), "using the device");
 }
 
 Result<std::unique_ptr<Stream>>
@@ -177,10 +187,14 @@ CudaDevice::createStream(std::span<const format::Entry *const> entries,
 
 Status CudaDevice::writePieces(Address to, const std::byte *from,
                                size_t bytes) {
-  for (Memory &piece : pieces)
-    if (Status status = piece.reserve(kPieceBytes, staging({}), "transfers");
-        !status.ok())
-      return status;
+  for (PinnedMemory &piece : pieces) {
+    if (piece.data())
+      continue;
+    auto allocated = PinnedMemory::allocate(*table, kPieceBytes);
+    if (!allocated.ok())
+      return allocated.takeStatus();
+    piece = std::move(*allocated);
+  }
   for (size_t at = 0, turn = 0; at < bytes; at += kPieceBytes, turn ^= 1) {
     size_t count = std::min(bytes - at, kPieceBytes);
     Error error = table->eventSynchronize(copied[turn]);
@@ -201,9 +215,8 @@ Status CudaDevice::write(void *to, const void *from, size_t bytes) {
   if (bytes == 0)
     return Status();
   std::lock_guard lock(transfers);
-  auto active = activate();
-  if (!active.ok())
-    return active.takeStatus();
+  if (Status status = activate(); !status.ok())
+    return status;
   Status status =
       bytes <= kSmallBytes
           ? check(table->memcpyHtoDAsync(addressOf(to), from, bytes, stream),
@@ -219,9 +232,8 @@ Status CudaDevice::read(void *to, const void *from, size_t bytes) {
   if (bytes == 0)
     return Status();
   std::lock_guard lock(transfers);
-  auto active = activate();
-  if (!active.ok())
-    return active.takeStatus();
+  if (Status status = activate(); !status.ok())
+    return status;
   Error error = table->memcpyDtoHAsync(to, addressOf(from), bytes, stream);
   if (error == kSuccess)
     error = table->streamSynchronize(stream);
@@ -232,9 +244,8 @@ Status CudaDevice::clear(void *at, size_t bytes) {
   if (bytes == 0)
     return Status();
   std::lock_guard lock(transfers);
-  auto active = activate();
-  if (!active.ok())
-    return active.takeStatus();
+  if (Status status = activate(); !status.ok())
+    return status;
   Error error = table->memsetD8Async(addressOf(at), 0, bytes, stream);
   if (error == kSuccess)
     error = table->streamSynchronize(stream);

@@ -6,11 +6,10 @@ using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::runtime::cuda;
 
-void GraphCache::clear() {
+GraphCache::~GraphCache() {
   for (CachedGraph &graph : graphs)
     if (graph.exec)
       driver.graphExecDestroy(graph.exec);
-  graphs.clear();
 }
 
 CachedGraph *GraphCache::find(const Walk &walk) {

@@ -2,14 +2,13 @@
 #ifndef TCC_RUNTIME_DEVICES_CUDA_LIBRARYCALLS_H
 #define TCC_RUNTIME_DEVICES_CUDA_LIBRARYCALLS_H
 
-#include "runtime/devices/Device.h"
-#include "runtime/devices/cuda/Library.h"
+#include "runtime/devices/cuda/DescribeLaunch.h"
 
 #include <map>
 
 namespace tcc::runtime::cuda {
 
-/// Gives products to a library where it has them. How is chosen the first time
+/// Gives launches to a library where it has them. How is chosen the first time
 /// that a kernel meets sizes and alignments, and kept.
 class LibraryCalls {
 public:
@@ -29,7 +28,7 @@ public:
 private:
   struct Key {
     uint32_t kernel;
-    MatrixProduct product;
+    decltype(LaunchDescription::work) work;
     auto operator<=>(const Key &) const = default;
   };
 

@@ -14,10 +14,14 @@ static constexpr char kEmulatedPlugin[] = "libtcc_emulated.so";
 static constexpr char kForbidden[] = "none";
 static constexpr char kSimulated[] = "simulated";
 
-static bool hasProducts(const format::Program &program) {
+/// Whether a kernel has what `get` reads of it.
+template <typename Get>
+static bool hasAny(const format::Program &program, Get get) {
   return program.kernels() &&
          std::any_of(program.kernels()->begin(), program.kernels()->end(),
-                     [](auto *kernel) { return kernel->product(); });
+                     [&](const format::Kernel *kernel) {
+                       return (kernel->*get)() != nullptr;
+                     });
 }
 
 static Result<std::unique_ptr<Library>> open(const LibraryChoice &choice) {
@@ -45,10 +49,10 @@ Result<OpenedLibrary> cuda::openLibrary(const Choice &choice,
   const char *places = std::getenv("TCC_CUDA_LIB");
   std::string_view wanted = places ? places : "";
   bool isSimulated = choice.isEmulated && wanted == kSimulated;
-  LibraryChoice library{places, hasProducts(program),
-                        /*hasConvolutions=*/false};
-  if (!library.hasProducts || wanted == kForbidden ||
-      (choice.isEmulated && !isSimulated))
+  LibraryChoice library{places, hasAny(program, &format::Kernel::product),
+                        hasAny(program, &format::Kernel::convolution)};
+  bool hasWork = library.hasProducts || library.hasConvolutions;
+  if (!hasWork || wanted == kForbidden || (choice.isEmulated && !isSimulated))
     return OpenedLibrary();
   if (isSimulated)
     if (Status status = simulate(library); !status.ok())

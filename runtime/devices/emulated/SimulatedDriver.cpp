@@ -13,26 +13,14 @@ static constexpr int kDeviceCount = 1 << 30;
 static constexpr int kDriverVersion = 13000;
 static constexpr int kMajor = 9;
 
-/// Of the calling thread; the last one is current.
-static thread_local std::vector<ContextHandle> contexts;
+static thread_local ContextHandle current = nullptr;
 
 DriverState &emulated::getState() {
   static DriverState state;
   return state;
 }
 
-ContextHandle emulated::getCurrentContext() {
-  return contexts.empty() ? nullptr : contexts.back();
-}
-
-emulated::Stream &emulated::streamOf(StreamHandle handle) {
-  if (handle)
-    return as<Stream>(handle);
-  ContextObject &context = *getCurrentContext();
-  if (!context.legacy)
-    context.legacy = std::make_unique<Stream>(context.schedule);
-  return *context.legacy;
-}
+ContextHandle emulated::getCurrentContext() { return current; }
 
 namespace {
 
@@ -65,6 +53,8 @@ Error devicePrimaryCtxRelease(DeviceHandle device) {
     return kInvalidValue;
   if (--found->second.users > 0)
     return kSuccess;
+  if (current == &found->second)
+    current = nullptr;
   state.contexts.erase(found);
   if (state.contexts.empty()) {
     state.simulator.memory.releaseAll();
@@ -73,16 +63,8 @@ Error devicePrimaryCtxRelease(DeviceHandle device) {
   return kSuccess;
 }
 
-Error ctxPushCurrent(ContextHandle context) {
-  contexts.push_back(context);
-  return kSuccess;
-}
-
-Error ctxPopCurrent(ContextHandle *context) {
-  if (contexts.empty())
-    return kInvalidValue;
-  *context = contexts.back();
-  contexts.pop_back();
+Error ctxSetCurrent(ContextHandle context) {
+  current = context;
   return kSuccess;
 }
 
@@ -116,8 +98,7 @@ Driver makeDriver() {
   };
   driver.devicePrimaryCtxRetain = devicePrimaryCtxRetain;
   driver.devicePrimaryCtxRelease = devicePrimaryCtxRelease;
-  driver.ctxPushCurrent = ctxPushCurrent;
-  driver.ctxPopCurrent = ctxPopCurrent;
+  driver.ctxSetCurrent = ctxSetCurrent;
   addMemoryCalls(driver);
   addStreamCalls(driver);
   addModuleCalls(driver);

@@ -25,22 +25,42 @@ format::LaunchT &firstLaunch(ProgramBuilder &builder) {
   return *builder.entry().body->commands[0]->action.AsLaunch();
 }
 
-/// A product of the kernel, which is whole.
+template <typename Sizes> void fill(Sizes &sizes, int count) {
+  for (int i = 0; i < count; ++i)
+    sizes.push_back(constant(1));
+}
+
+/// A place of f32 with so many sizes.
+template <typename Place> std::unique_ptr<Place> makePlace(int count) {
+  auto place = std::make_unique<Place>();
+  place->dtype = DType::f32;
+  fill(place->place, count);
+  return place;
+}
+
+/// The kernel is a product, which is whole.
 format::ProductT &firstProduct(ProgramBuilder &builder) {
   auto product = std::make_unique<format::ProductT>();
-  auto fill = [](auto &sizes) {
-    for (int i = 0; i < 4; ++i)
-      sizes.push_back(constant(1));
-  };
-  fill(product->extents);
-  for (auto *matrix : {&product->lhs, &product->rhs, &product->result}) {
-    *matrix = std::make_unique<format::MatrixT>();
-    (*matrix)->dtype = DType::f32;
-    fill((*matrix)->place);
-  }
+  fill(product->extents, 4);
+  for (auto *matrix : {&product->lhs, &product->rhs, &product->result})
+    *matrix = makePlace<format::MatrixT>(4);
   auto &kernel = *builder.tables.kernels[0];
   kernel.product = std::move(product);
   return *kernel.product;
+}
+
+/// The same of a convolution with one spatial axis.
+format::ConvolutionT &firstConvolution(ProgramBuilder &builder) {
+  auto convolution = std::make_unique<format::ConvolutionT>();
+  for (auto *image :
+       {&convolution->x, &convolution->filter, &convolution->result})
+    *image = makePlace<format::ImageT>(7);
+  for (auto *list : {&convolution->pad_low, &convolution->pad_high,
+                     &convolution->strides, &convolution->dilations})
+    list->push_back(1);
+  auto &kernel = *builder.tables.kernels[0];
+  kernel.convolution = std::move(convolution);
+  return *kernel.convolution;
 }
 
 const Spoiled kSpoiled[] = {
@@ -160,8 +180,16 @@ const Spoiled kSpoiled[] = {
      [](auto &b) { firstProduct(b).result->place[1] = slot(1); }},
     {"is no matrix product",
      [](auto &b) { firstProduct(b).activation = format::Activation(9); }},
-    {"lacks a matrix of its product",
+    {"lacks a buffer that a library uses",
      [](auto &b) { firstProduct(b).result->buffer = 2; }},
+    {"is no convolution",
+     [](auto &b) { firstConvolution(b).x->place.pop_back(); }},
+    {"is no convolution",
+     [](auto &b) { firstConvolution(b).pad_high.clear(); }},
+    {"is no convolution",
+     [](auto &b) { firstConvolution(b).strides.resize(4); }},
+    {"lacks a buffer that a library uses",
+     [](auto &b) { firstConvolution(b).filter->buffer = 2; }},
     {"memory unknown to this runtime",
      [](auto &b) { b.entry().space = format::MemorySpace::pinned; }},
     {"memory unknown to this runtime",

@@ -1,93 +1,11 @@
 #include "compiler/passes/graph/fusion/LibraryProduct.h"
 
-#include "compiler/passes/graph/Matchers.h"
-#include "compiler/passes/graph/fusion/Region.h"
+#include "compiler/passes/graph/fusion/Epilogue.h"
 
 using namespace mlir;
 using namespace tcc::graph;
 
 namespace tcc::fusion {
-namespace {
-
-//===----------------------------------------------------------------------===//
-// The epilogue
-//===----------------------------------------------------------------------===//
-
-/// activation(scale * product + addends...), rounded at the end.
-struct Epilogue {
-  double scale = 1;
-  SmallVector<Value, 2> addends;
-  Operation *activation = nullptr;
-};
-
-class EpilogueMatcher {
-public:
-  explicit EpilogueMatcher(Value product) : product(product) {}
-  std::optional<Epilogue> match(Value result);
-
-private:
-  bool addTerm(Value value);
-
-  Value product;
-  Epilogue epilogue;
-  bool isMet = false;
-};
-
-} // namespace
-
-static bool isActivation(Operation *op) {
-  return isa_and_nonnull<ReluOp, GeluTanhOp>(op);
-}
-
-bool isEpilogue(Operation *op) { return isActivation(op) || isa<AddOp>(op); }
-
-static bool isFloat(Type tensor) {
-  return isa<FloatType>(getElementTypeOrSelf(tensor));
-}
-
-/// What `value` is but for its shape and the width of its elements.
-static Value stripViews(Value value) {
-  for (;;) {
-    value = getSource(value);
-    auto cast = value.getDefiningOp<CastOp>();
-    if (!cast || !isFloat(cast.getX().getType()) || !isFloat(cast.getType()))
-      return value;
-    value = cast.getX();
-  }
-}
-
-/// Adds one term of the sum; false if it has no place in an epilogue.
-bool EpilogueMatcher::addTerm(Value value) {
-  value = stripViews(value);
-  if (value == product) {
-    bool isFirst = !isMet;
-    isMet = true;
-    return isFirst;
-  }
-  if (auto add = value.getDefiningOp<AddOp>())
-    return addTerm(add.getLhs()) && addTerm(add.getRhs());
-  if (auto mul = value.getDefiningOp<MulOp>())
-    for (auto [x, factor] : {std::pair(mul.getLhs(), mul.getRhs()),
-                             std::pair(mul.getRhs(), mul.getLhs())})
-      if (std::optional<double> splat = tcc::getSplat(factor);
-          splat && stripViews(x) == product) {
-        epilogue.scale = *splat;
-        return addTerm(x);
-      }
-  epilogue.addends.push_back(value);
-  return true;
-}
-
-std::optional<Epilogue> EpilogueMatcher::match(Value result) {
-  result = stripViews(result);
-  if (isActivation(result.getDefiningOp())) {
-    epilogue.activation = result.getDefiningOp();
-    result = epilogue.activation->getOperand(0);
-  }
-  if (!addTerm(result) || !isMet)
-    return std::nullopt;
-  return epilogue;
-}
 
 //===----------------------------------------------------------------------===//
 // Loops
@@ -244,7 +162,7 @@ bool ProductDescriber::traceEpilogue(Value result, const Epilogue &epilogue) {
   if (!add(result, {result, getRowMajorStrides(result), constant(0)}))
     return false;
   for (Value addend : epilogue.addends)
-    if (!add(addend, traceInput(addend, isInput)))
+    if (!add(addend, traceInput(addend, isInput, /*throughCasts=*/true)))
       return false;
   return true;
 }
@@ -360,7 +278,7 @@ static bool areTypesKnown(const LibraryProduct &product) {
 
 std::optional<LibraryProduct> ProductDescriber::describe(Value result) {
   std::optional<Epilogue> epilogue =
-      EpilogueMatcher(anchor->getResult(0)).match(result);
+      matchEpilogue(result, anchor->getResult(0), isInput);
   if (!epilogue || !traceOperands() || !traceEpilogue(result, *epilogue) ||
       !classifyLoops() || !arrangeLoops())
     return std::nullopt;

@@ -32,9 +32,6 @@ struct LibraryProduct {
   mlir::Operation *activation = nullptr; ///< relu or gelu_tanh
 };
 
-/// Whether a library can do `op` behind a product.
-bool isEpilogue(mlir::Operation *op);
-
 /// `result`, which is computed from a product by `anchor` and from values of
 /// which `isInput` is true; nullopt if that is not of the form above.
 std::optional<LibraryProduct>

@@ -1,4 +1,5 @@
 #include "compiler/passes/graph/fusion/Region.h"
+#include "compiler/passes/graph/fusion/LibraryConvolution.h"
 #include "compiler/passes/graph/fusion/LibraryProduct.h"
 #include "compiler/passes/graph/fusion/Rows.h"
 
@@ -86,7 +87,7 @@ private:
   unsigned mapAccess(Operation *op, unsigned operand, Access access);
   double countEvaluations(unsigned member) const;
   void countWork();
-  bool isLibraryProduct() const;
+  bool isOfLibrary() const;
 
   unsigned perRow() const { return hasRows ? kPerRow : kElementwise; }
   int64_t find(Value value) const {
@@ -456,14 +457,16 @@ StringRef Analyzer::readOperands(unsigned member) {
   return {};
 }
 
-bool Analyzer::isLibraryProduct() const {
-  if (model.getMachine().libraryFlopsPerMicrosecond == 0 ||
-      region.kind != KernelKind::contraction || results.size() != 1)
+bool Analyzer::isOfLibrary() const {
+  if (model.getMachine().libraryFlopsPerMicrosecond == 0 || !region.anchor ||
+      results.size() != 1)
     return false;
   auto isInput = [&](Value value) {
     return !isView(value.getDefiningOp()) && find(value) < 0;
   };
-  return describeProduct(region.anchor, results.front(), isInput).has_value();
+  Value result = results.front();
+  return describeProduct(region.anchor, result, isInput) ||
+         describeConvolution(region.anchor, result, isInput);
 }
 
 void Analyzer::countWork() {
@@ -487,7 +490,7 @@ void Analyzer::countWork() {
         (reads / std::max(1.0, model.getMaxCount(value.getType())));
   for (Value result : results)
     work.bytesWritten += model.getMaxBytes(result.getType());
-  if (isLibraryProduct())
+  if (isOfLibrary())
     work.libraryFlops = std::exchange(work.contractionFlops, 0);
 }
 

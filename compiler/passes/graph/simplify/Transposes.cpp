@@ -73,7 +73,8 @@ bool isFreelyTransposed(Value x, ArrayRef<int64_t> permutation) {
                         [](AffineExpr e) { return getConstant(e) != 1; }) <= 1;
 }
 
-/// transpose(f(transpose(x), splat)) = f(x, splat) where the transposes cancel
+/// transpose(f(transpose(x), splat)) = f(x, splat) where the transposes cancel,
+/// also of a repeated vector alone
 struct CancelTransposesAround : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(TransposeOp op,
@@ -83,14 +84,9 @@ struct CancelTransposesAround : OpRewritePattern<TransposeOp> {
         !hasOneLocalUse(op.getX()))
       return rewriter.notifyMatchFailure(op, "not of a pointwise op");
     ArrayRef<int64_t> permutation = op.getPermutation();
-    bool removesOne = false;
-    for (Value operand : inner->getOperands()) {
+    for (Value operand : inner->getOperands())
       if (!isFreelyTransposed(operand, permutation))
         return rewriter.notifyMatchFailure(op, "an operand is not transposed");
-      removesOne |= isa<TransposeOp>(operand.getDefiningOp());
-    }
-    if (!removesOne)
-      return rewriter.notifyMatchFailure(op, "nothing cancels");
     SmallVector<Value> operands;
     for (Value operand : inner->getOperands())
       operands.push_back(transposeForFree(operand, permutation, rewriter));

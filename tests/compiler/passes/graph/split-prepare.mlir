@@ -69,17 +69,20 @@ func.func @main(%i: tensor<2xi64>) -> tensor<2x8xf32> {
 
 // -----
 
-// A bias that is stored narrow is widened where it is read, not stored wide for
-// each row.
+// A bias that is stored narrow is widened where it is read, not for each row.
 // CHECK-LABEL: func.func @main
 // CHECK:         %[[B:.+]] = graph.weight "prepare.0" : tensor<4xbf16>
-// CHECK:         %[[R:.+]] = graph.broadcast %[[B]]
-// CHECK:         graph.cast %[[R]]
+// CHECK:         %[[M:.+]] = graph.reshape %[[B]]
+// CHECK:         graph.broadcast %[[M]]
+// CHECK:         graph.transpose
+// CHECK:         graph.cast
 func.func @main(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   %b = graph.weight "b" : tensor<4xf32>
   %n = graph.cast %b : (tensor<4xf32>) -> tensor<4xbf16>
-  %r = graph.broadcast %n : (tensor<4xbf16>) -> tensor<2x4xbf16>
-  %w = graph.cast %r : (tensor<2x4xbf16>) -> tensor<2x4xf32>
+  %m = graph.reshape %n : (tensor<4xbf16>) -> tensor<4x1xbf16>
+  %r = graph.broadcast %m : (tensor<4x1xbf16>) -> tensor<4x2xbf16>
+  %t = graph.transpose %r [1, 0] : (tensor<4x2xbf16>) -> tensor<2x4xbf16>
+  %w = graph.cast %t : (tensor<2x4xbf16>) -> tensor<2x4xf32>
   %y = graph.add %x, %w : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
   return %y : tensor<2x4xf32>
 }

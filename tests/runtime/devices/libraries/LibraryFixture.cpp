@@ -72,7 +72,7 @@ void LibraryFixture::SetUp() {
   driver = findDriver();
   ContextHandle context;
   driver->devicePrimaryCtxRetain(&context, 0);
-  driver->ctxPushCurrent(context);
+  driver->ctxSetCurrent(context);
   driver->streamCreate(&stream, kNonBlocking);
 }
 
@@ -80,8 +80,6 @@ void LibraryFixture::TearDown() {
   library.reset();
   if (stream)
     driver->streamDestroy(stream);
-  ContextHandle popped;
-  driver->ctxPopCurrent(&popped);
   driver->devicePrimaryCtxRelease(0);
 }
 

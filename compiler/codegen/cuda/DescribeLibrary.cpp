@@ -1,0 +1,92 @@
+#include "compiler/codegen/cuda/DescribeLibrary.h"
+
+#include "compiler/codegen/kernel/RegionFrame.h"
+#include "compiler/passes/graph/fusion/LibraryConvolution.h"
+#include "compiler/passes/graph/fusion/LibraryProduct.h"
+
+using namespace mlir;
+using namespace tcc;
+using namespace tcc::graph;
+using fusion::LibraryConvolution;
+using fusion::LibraryProduct;
+using fusion::StridedImage;
+using fusion::StridedMatrix;
+
+namespace tcc::cuda {
+
+static exec::Activation getActivation(Operation *op) {
+  if (!op)
+    return exec::Activation::none;
+  return isa<ReluOp>(op) ? exec::Activation::relu : exec::Activation::gelu_tanh;
+}
+
+/// The position of the buffer that `input` lies in; a result's is the last.
+static uint32_t getPosition(Value input, FusedOp region) {
+  auto argument = dyn_cast<BlockArgument>(input);
+  return argument ? argument.getArgNumber()
+                  : region.getBody().getNumArguments();
+}
+
+static exec::MatrixAttr makeMatrix(const StridedMatrix &matrix,
+                                   FusedOp region) {
+  MLIRContext *context = region.getContext();
+  AffineMap place = makeSizeMap(
+      {matrix.offset, matrix.batch, matrix.row, matrix.column}, context);
+  return exec::MatrixAttr::get(context, getPosition(matrix.input, region),
+                               getElementTypeOrSelf(matrix.input), place);
+}
+
+static exec::ProductAttr makeProduct(const LibraryProduct &product,
+                                     FusedOp region) {
+  MLIRContext *context = region.getContext();
+  auto makeOptional = [&](const std::optional<StridedMatrix> &matrix) {
+    return matrix ? makeMatrix(*matrix, region) : exec::MatrixAttr();
+  };
+  return exec::ProductAttr::get(
+      context,
+      makeSizeMap({product.batch, product.m, product.n, product.k}, context),
+      makeMatrix(product.lhs, region), makeMatrix(product.rhs, region),
+      makeMatrix(product.result, region), makeOptional(product.addend),
+      makeOptional(product.bias),
+      FloatAttr::get(Float64Type::get(context), product.scale),
+      getActivation(product.activation));
+}
+
+static exec::ImageAttr makeImage(const StridedImage &image, FusedOp region) {
+  MLIRContext *context = region.getContext();
+  SmallVector<AffineExpr> place = {image.offset};
+  llvm::append_range(place, image.extents);
+  llvm::append_range(place, image.strides);
+  return exec::ImageAttr::get(context, getPosition(image.input, region),
+                              getElementTypeOrSelf(image.input),
+                              makeSizeMap(place, context));
+}
+
+static exec::ConvolutionAttr makeConvolution(const LibraryConvolution &conv,
+                                             FusedOp region) {
+  auto makeOptional = [&](const std::optional<StridedImage> &image) {
+    return image ? makeImage(*image, region) : exec::ImageAttr();
+  };
+  ConvOp op = conv.op;
+  return exec::ConvolutionAttr::get(
+      region.getContext(), makeImage(conv.x, region),
+      makeImage(conv.filter, region), makeImage(conv.result, region),
+      makeOptional(conv.addend), makeOptional(conv.bias), op.getPadLowAttr(),
+      op.getPadHighAttr(), op.getStridesAttr(), op.getDilationsAttr(),
+      getActivation(conv.activation));
+}
+
+void describeForLibrary(FusedOp region, codegen::KernelInfo &info) {
+  Block &body = region.getBody().front();
+  Operation *anchor = codegen::getAnchor(region);
+  if (!anchor || body.getTerminator()->getNumOperands() != 1)
+    return;
+  Value result = body.getTerminator()->getOperand(0);
+  auto isInput = [](Value value) { return isa<BlockArgument>(value); };
+  if (auto product = fusion::describeProduct(anchor, result, isInput))
+    info.product = makeProduct(*product, region);
+  else if (auto conv = fusion::describeConvolution(anchor, result, isInput))
+    info.convolution = makeConvolution(*conv, region);
+}
+
+} // namespace tcc::cuda

@@ -1,0 +1,105 @@
+#include "compiler/passes/graph/fusion/Epilogue.h"
+
+#include "compiler/passes/graph/Matchers.h"
+#include "compiler/passes/graph/fusion/Region.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::fusion {
+namespace {
+
+class EpilogueMatcher {
+public:
+  EpilogueMatcher(Value product, function_ref<bool(Value)> isInput)
+      : product(product), isInput(isInput) {}
+  std::optional<Epilogue> match(Value result);
+
+private:
+  bool addTerm(Value value);
+  Value stripViews(Value value) const;
+
+  Value product;
+  function_ref<bool(Value)> isInput;
+  Epilogue epilogue;
+  bool isMet = false;
+};
+
+} // namespace
+
+static bool isActivation(Operation *op) {
+  return isa_and_nonnull<ReluOp, GeluTanhOp>(op);
+}
+
+bool isEpilogue(Operation *op) { return isActivation(op) || isa<AddOp>(op); }
+
+static bool isFloatCast(Operation *op) {
+  auto cast = dyn_cast_if_present<CastOp>(op);
+  return cast && isa<FloatType>(getElementTypeOrSelf(cast.getX())) &&
+         isa<FloatType>(getElementTypeOrSelf(cast.getType()));
+}
+
+static bool widens(Operation *op) {
+  auto getWidth = [](Value value) {
+    return getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+  };
+  return isFloatCast(op) &&
+         getWidth(op->getOperand(0)) < getWidth(op->getResult(0));
+}
+
+/// What `value` is but for its shape and the width of its elements. Widening is
+/// free to whoever reads an input.
+Value EpilogueMatcher::stripViews(Value value) const {
+  for (;;) {
+    Operation *op = value.getDefiningOp();
+    bool isStripped =
+        isInput(value) ? widens(op) : isView(op) || isFloatCast(op);
+    if (!isStripped)
+      return value;
+    value = op->getOperand(0);
+  }
+}
+
+/// Adds one term of the sum; false if it has no place in an epilogue.
+bool EpilogueMatcher::addTerm(Value value) {
+  value = stripViews(value);
+  if (value == product) {
+    bool isFirst = !isMet;
+    isMet = true;
+    return isFirst;
+  }
+  if (isInput(value)) {
+    epilogue.addends.push_back(value);
+    return true;
+  }
+  if (auto add = value.getDefiningOp<AddOp>())
+    return addTerm(add.getLhs()) && addTerm(add.getRhs());
+  if (auto mul = value.getDefiningOp<MulOp>())
+    for (auto [x, factor] : {std::pair(mul.getLhs(), mul.getRhs()),
+                             std::pair(mul.getRhs(), mul.getLhs())})
+      if (std::optional<double> splat = tcc::getSplat(factor);
+          splat && stripViews(x) == product) {
+        epilogue.scale = *splat;
+        return addTerm(x);
+      }
+  epilogue.addends.push_back(value);
+  return true;
+}
+
+std::optional<Epilogue> EpilogueMatcher::match(Value result) {
+  result = stripViews(result);
+  if (!isInput(result) && isActivation(result.getDefiningOp())) {
+    epilogue.activation = result.getDefiningOp();
+    result = epilogue.activation->getOperand(0);
+  }
+  if (!addTerm(result) || !isMet)
+    return std::nullopt;
+  return epilogue;
+}
+
+std::optional<Epilogue> matchEpilogue(Value result, Value product,
+                                      function_ref<bool(Value)> isInput) {
+  return EpilogueMatcher(product, isInput).match(result);
+}
+
+} // namespace tcc::fusion

@@ -1,0 +1,29 @@
+//===- Epilogue.h - What libraries do behind a product ----------*- C++ -*-===//
+#ifndef TCC_COMPILER_PASSES_GRAPH_FUSION_EPILOGUE_H
+#define TCC_COMPILER_PASSES_GRAPH_FUSION_EPILOGUE_H
+
+#include "dialects/graph/GraphOps.h"
+#include <optional>
+
+namespace tcc::fusion {
+
+/// activation(scale * product + addends...), rounded at the end.
+struct Epilogue {
+  double scale = 1;
+  llvm::SmallVector<mlir::Value, 2> addends; ///< as they are stored
+  mlir::Operation *activation = nullptr;     ///< relu or gelu_tanh
+};
+
+/// Whether a library can do `op` behind a product.
+bool isEpilogue(mlir::Operation *op);
+
+/// How `result` is computed from `product` and values of which `isInput` is
+/// true; nullopt if no library does so. Reshapes are looked through: addends
+/// have as many elements, or are broadcast.
+std::optional<Epilogue>
+matchEpilogue(mlir::Value result, mlir::Value product,
+              llvm::function_ref<bool(mlir::Value)> isInput);
+
+} // namespace tcc::fusion
+
+#endif // TCC_COMPILER_PASSES_GRAPH_FUSION_EPILOGUE_H

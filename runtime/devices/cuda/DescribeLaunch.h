@@ -1,0 +1,26 @@
+//===- DescribeLaunch.h - A launch as libraries know it ---------*- C++ -*-===//
+#ifndef TCC_RUNTIME_DEVICES_CUDA_DESCRIBELAUNCH_H
+#define TCC_RUNTIME_DEVICES_CUDA_DESCRIBELAUNCH_H
+
+#include "runtime/devices/Device.h"
+#include "runtime/devices/cuda/Library.h"
+
+#include <variant>
+
+namespace tcc::runtime::cuda {
+
+struct LaunchDescription {
+  std::variant<MatrixProduct, Convolution> work;
+  LibraryOperands operands;
+};
+
+/// What `kernel` computes at the sizes and addresses of a launch; nothing where
+/// it is a library's not at all, or of no elements. An error if a matrix leaves
+/// its buffer.
+Result<std::optional<LaunchDescription>>
+describeLaunch(const KernelLaunch &launch, const format::Entry &entry,
+               const format::Kernel &kernel);
+
+} // namespace tcc::runtime::cuda
+
+#endif // TCC_RUNTIME_DEVICES_CUDA_DESCRIBELAUNCH_H
