@@ -27,8 +27,9 @@ from training import cases
 TOLERANCES = {"f32": 1e-3, "bf16": 0.03, "f16": 0.01}
 # Where a model amplifies what was rounded, of what the CPU is off from f32:
 AMPLIFIED = 4
-# Beyond it a type is too narrow for the model to say anything.
-LARGEST_BOUND = 0.5
+LARGEST_BOUND = 0.3
+# The pitch of noise jumps: in bf16 the CPU itself is as far off as it can be.
+NOT_COMPARABLE = ("swift_f0.dyn bf16",)
 TRAINING_STEPS = {"cnn_digits": 8, "gpt2_tiny": 3}
 SMALL_FAMILIES = (families.attention, families.normalization, families.reduction)
 SMALL_WHEEL = "silero_vad_16k"
@@ -109,7 +110,7 @@ def compare_model(model, data_sets, precision, flags):
                 worst = max(worst, find_distance(found, references))
             elif references:
                 bound = max(bound, AMPLIFIED * find_distance(expected, references))
-    return worst, bound
+    return worst, min(bound, LARGEST_BOUND)
 
 
 def compare_training(name, steps):
@@ -136,14 +137,13 @@ def compare_training(name, steps):
 
 
 def check(tally, name, comparison, *arguments):
+    if name in NOT_COMPARABLE:
+        tally.skipped += 1
+        return
     try:
         worst, bound = comparison(*arguments)
     except Failure as failure:
         tally.check(name, False, failure)
-        return
-    if bound > LARGEST_BOUND:
-        tally.skipped += 1
-        print(f"not comparable: {name}: the CPU is {bound / AMPLIFIED:.1e} off from f32")
         return
     print(f"{name}: {worst:.1e}, at most {bound:.0e}", flush=True)
     tally.check(name, worst <= bound, f"differs by {worst:.1e}")

@@ -1,6 +1,7 @@
 """Runs the checks of a packed folder: check.py FOLDER DEVICE RESULTS
 
-Needs Python's numpy alone. The report is written anew after each check.
+Needs Python's numpy alone; what also needs torch, onnxruntime or NVIDIA's tools is not
+available without them. The report is written anew after each check.
 """
 
 import json
@@ -12,11 +13,19 @@ import tempfile
 import time
 
 import numpy as np
+import unknowns
+from overlap import find_overlap
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 RUNS = 20
 # PyTorch's own distance of f32 to f64, times:
 CURVE_RATIO = 3
 TIMEOUT = 120
+# Of all checks; those that are left then are not available.
+SECONDS = 8 * 60
+# What outputs may be off from f64, of the largest; or times what torch itself is.
+TOLERANCES = {"f32": 1e-3, "bf16": 0.03, "f16": 0.01}
+ORACLE_RATIO = 4
 
 
 class Missing(Exception):
@@ -30,7 +39,7 @@ class Failed(Exception):
 class Checker:
     def __init__(self, folder, device, results):
         self.folder, self.device, self.results = folder, device, results
-        self.rows = []
+        self.rows, self.answers, self.start = [], {}, time.monotonic()
         os.makedirs(results, exist_ok=True)
 
     def path(self, name):
@@ -111,44 +120,119 @@ class Checker:
             return f"{microseconds:.2f} us a launch"
         return f"{microseconds:.1f} us, {check['bytes'] / microseconds / 1e3:.0f} GB/s"
 
-    def speed(self, check):
+    def profile(self, check):
+        """Of the largest kernel: a launch and waiting for it."""
+        package = self.path(check["package"])
+        out = self.call("bench", package, "--random-inputs", "--profile", "--json",
+                        "--duration", "0.5")  # fmt: skip
+        microseconds = max(row["ms"] for row in json.loads(out)["profile"]) * 1e3
+        return f"{microseconds:.1f} us, {check['bytes'] / microseconds / 1e3:.0f} GB/s"
+
+    def unknown(self, check):
+        torch = self.import_torch()
+        device = "cpu" if self.device == "emulated" else "cuda"
         try:
-            from safetensors.numpy import save_file
+            found = unknowns.FUNCTIONS[check["name"]](torch, device, check)
+        except unknowns.Absent as absent:
+            raise Missing(str(absent)) from absent
+        self.answers[check["name"]] = found
+        with open(f"{self.results}/unknowns.json", "w") as stream:
+            json.dump(self.answers, stream, indent=1)
+        return f"{len(found)} answers in unknowns.json"
+
+    def import_torch(self):
+        try:
+            import torch
         except ImportError as problem:
-            raise Missing("safetensors") from problem
-        random = np.random.default_rng(0)
-        weights = {
-            name: (random.standard_normal(shape) / 50).astype(dtype)
-            for name, dtype, shape in check["tensors"]
-        }
+            raise Missing("torch") from problem
+        if self.device != "emulated" and not torch.cuda.is_available():
+            raise Missing("a GPU for torch")
+        return torch
+
+    def ask(self, *arguments):
+        """What oracle.py prints."""
+        self.import_torch()
+        command = [sys.executable, os.path.join(HERE, "oracle.py"), *map(str, arguments)]
+        run = subprocess.run(
+            command, capture_output=True, text=True, timeout=TIMEOUT, errors="replace"
+        )
+        if "ModuleNotFoundError" in run.stderr:
+            raise Missing(run.stderr.strip().splitlines()[-1])
+        if run.returncode != 0:
+            raise Failed("oracle.py: " + (run.stderr.strip().splitlines() or ["died"])[-1])
+        return [json.loads(line) for line in run.stdout.splitlines() if line[:1] == "{"]
+
+    def speed(self, check):
+        """Weights that torch writes, the outputs that torch finds, and the time."""
+        model, batch, kind = check["model"], check["batch"], check["type"]
         with tempfile.TemporaryDirectory() as folder:
-            save_file(weights, f"{folder}/weights.safetensors")
+            (found,) = self.ask("write", model, batch, kind, folder)
+            package = self.path(check["package"])
+            flags = ["--weights", f"{folder}/weights.safetensors", "--inputs-dir", folder]
             start = time.monotonic()
-            flags = ["--weights", f"{folder}/weights.safetensors"]
-            self.call("run", self.path(check["package"]), "--random-inputs", *flags)
+            self.call("run", package, *flags, "--output-dir", f"{folder}/out")
             first = time.monotonic() - start
-            milliseconds = self.median(check["package"], *flags)
-        return f"{milliseconds:.3f} ms a run, first result after {first:.2f} s"
+            ours = np.load(f"{folder}/out/output_0.npy").astype(np.float64)
+            exact = np.load(f"{folder}/output_0.npy").astype(np.float64)
+            out = self.call("bench", package, *flags, "--json", "--duration", "1")
+        apart = np.abs(ours - exact).max() / np.abs(exact).max()
+        text = f"{apart:.1e} from f64, torch {found['apart']:.1e}; "
+        text += f"{json.loads(out)['med_ms']:.3f} ms, first result after {first:.2f} s"
+        if not apart <= max(TOLERANCES[kind], ORACLE_RATIO * found["apart"]):
+            raise Failed(text)
+        return text
+
+    def peers(self, check):
+        """The times of others, in a row of the report each."""
+        device = "cpu" if self.device == "emulated" else "cuda"
+        subject = check["model"], check["batch"], check["type"]
+        for found in self.ask("time", *subject, device, *check["modes"]):
+            is_there = "ms" in found
+            detail = f"{found['ms']:.3f} ms" if is_there else found["missing"]
+            outcome = "pass" if is_there else "not available"
+            self.add(f"{check['name']} {found['engine']}", outcome, detail, 0)
+        return "all asked"
+
+    def overlap(self, check):
+        """Uploads of the next batch while kernels run."""
+        tool = shutil.which("nsys")
+        if not tool or self.device == "emulated":
+            raise Missing("nsys")
+        with tempfile.TemporaryDirectory() as folder:
+            before = [tool, "profile", "-t", "cuda", "-o", f"{folder}/run"]
+            self.call(
+                "train", self.path(check["package"]), "-q", "--data",
+                "npz:" + self.path(check["data"]), "--steps", check["steps"], before=before,
+            )  # fmt: skip
+            command = [tool, "stats", "-r", "cuda_gpu_trace", "-f", "csv", "-q"]
+            run = subprocess.run([*command, f"{folder}/run.nsys-rep"], capture_output=True,
+                                 text=True, timeout=TIMEOUT, check=True)  # fmt: skip
+        covered, total = find_overlap(run.stdout)
+        text = f"{covered / 1e3:.1f} of {total / 1e3:.1f} us of uploads while kernels run"
+        if not covered:
+            raise Failed(text)
+        return text
 
     # --- The report
 
     def run(self, check):
         start = time.monotonic()
         try:
+            if start - self.start > SECONDS:
+                raise Missing("time")
             outcome, detail = "pass", getattr(self, check["kind"])(check)
         except Missing as missing:
             outcome, detail = "not available", str(missing)
-        except (Failed, OSError, ValueError, subprocess.SubprocessError) as problem:
+        except (Failed, OSError, ValueError, RuntimeError, subprocess.SubprocessError) as problem:
             outcome, detail = "fail", str(problem)
-        self.rows.append(
-            {
-                "check": f"{check['kind']} {check['name']}",
-                "outcome": outcome,
-                "detail": detail,
-                "seconds": round(time.monotonic() - start, 1),
-            }
-        )
+        name = f"{check['kind']} {check['name']}"
+        self.add(name, outcome, detail, time.monotonic() - start)
+
+    def add(self, name, outcome, detail, seconds):
+        row = {"check": name, "outcome": outcome, "detail": detail}
+        self.rows.append(row | {"seconds": round(seconds, 1)})
         self.write()
+        print(f"{outcome:13} {name}: {detail}", flush=True)
 
     def write(self):
         with open(f"{self.results}/report.json", "w") as stream:
@@ -171,8 +255,6 @@ def main(folder, device, results):
         checks = json.load(stream)
     for check in checks:
         checker.run(check)
-        row = checker.rows[-1]
-        print(f"{row['outcome']:13} {row['check']}: {row['detail']}", flush=True)
     counts = [
         sum(row["outcome"] == outcome for row in checker.rows)
         for outcome in ("pass", "fail", "not available")

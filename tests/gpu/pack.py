@@ -5,7 +5,6 @@ FOLDER/manifest.json lists the checks; packages and data lie beside it.
 """
 
 import argparse
-import glob
 import json
 import os
 import shutil
@@ -14,11 +13,12 @@ import tempfile
 
 import numpy as np
 import onnx
+import streams
 from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
-from harness import BIN, cache_folder, first_line, run_tool  # noqa: E402
+from harness import BIN, first_line, run_tool  # noqa: E402
 from models import cases as model_cases  # noqa: E402
 from models import wheels  # noqa: E402
 from models.run import compile_flags  # noqa: E402
@@ -26,20 +26,30 @@ from numerics import families  # noqa: E402
 from numerics.rows import Model, write_model  # noqa: E402
 from training import cases  # noqa: E402
 from training.cases import FIXTURES  # noqa: E402
+from unknowns import FUNCTIONS  # noqa: E402
 
 # What tests on a machine without a GPU pack.
 SMALL_FAMILIES = ("reduction", "contraction")
 SMALL_MODELS = ("silero_vad_16k",)
 LARGE_MODELS = (*SMALL_MODELS, "magika", "ocr_cls", "ocr_rec")
-TIMED = ("resnet50.b1", "bert_base.b1", "vit_b_16.b1", "gpt2.b1")
+# Beside torch: models, batches and types.
+TIMED = ("resnet50", "bert_base", "vit_b_16")
+BATCHES = (1, 32)
+TYPES = ("bf16", "f16")
+# m, n, k of transformers' products and of resnet50's as products, at batch 1 and 32.
+PRODUCTS = [
+    [tokens, columns, depth]
+    for tokens in (128, 4096)
+    for columns, depth in ((768, 768), (2304, 768), (3072, 768), (768, 3072))
+] + [[100352, 256, 64], [6272, 256, 2304], [8192, 8192, 8192]]
 TRAINED = ("cnn_digits", "gpt2_tiny")
 # Rows and columns of the kernels whose speed is measured.
 ROWS, COLUMNS = 8192, 4096
 
 
 class Packer:
-    def __init__(self, folder, small):
-        self.folder, self.small, self.checks = folder, small, []
+    def __init__(self, folder, work, small):
+        self.folder, self.work, self.small, self.checks = folder, work, small, []
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(folder)
 
@@ -106,6 +116,7 @@ class Packer:
             data = f"training/{cases.MODELS[name].data}.npz"
             shutil.copy(os.path.join(FIXTURES, os.path.basename(data)), self.path(data))
             kept = cases.load(name)
+            self.add("overlap", name, package=package, data=data, steps=20)
             self.add(
                 "train", name, package=package, data=data,
                 steps=2 if self.small else len(kept["f32"]),
@@ -164,22 +175,58 @@ class Packer:
         ]
         self.add("bandwidth", "launch", packages=packages, count=200, bytes=0)
 
+    def unknowns(self):
+        """What only a machine with a GPU can tell, for at most a minute."""
+        bytes_, products, shape = 1 << 28, PRODUCTS, [32, 64, 56, 56]
+        if self.small:
+            bytes_, products, shape = 1 << 16, [[8, 8, 8]], [1, 4, 8, 8]
+        types = ["float32", "tf32", "bfloat16", "float16"]
+        for name in FUNCTIONS:
+            self.add("unknown", name, bytes=bytes_, shapes=products, types=types, shape=shape)
+
+    def streams(self):
+        """Kernels that only move bytes, each alone in its package."""
+        rows, columns = (16, 128) if self.small else (ROWS, COLUMNS)
+        size = rows * columns * 4
+        for name, model, flags, moved in (
+            ("gelu", streams.gelu(rows, columns), (), 2 * size),
+            ("cross_entropy", streams.cross_entropy(rows, columns),
+             ("--grad-of=loss", "--wrt=x"), 2 * size),
+            ("adamw", streams.adamw(rows, columns), (), 7 * size),
+        ):  # fmt: skip
+            path = self.path(f"streams/{name}.onnx")
+            onnx.save(model, path)
+            package = self.compile(path, f"streams/{name}", *flags)
+            os.remove(path)
+            self.add("profile", name, package=package, bytes=moved)
 
     def speed(self):
-        """Whole models, where exports are at hand; weights are made there."""
-        for name in TIMED:
-            found = sorted(glob.glob(cache_folder("exports") + f"/{name}-*/model.onnx"))
-            if not found:
-                print(f"pack: no export of {name} (tests/models/run.py exports {name})")
-                continue
-            package = self.compile(found[-1], f"speed/{name}", "--weights=none")
-            graph = onnx.load(found[-1], load_external_data=False).graph
-            tensors = [
-                (weight.name, helper.tensor_dtype_to_np_dtype(weight.data_type).name,
-                 list(weight.dims))
-                for weight in graph.initializer
-            ]  # fmt: skip
-            self.add("speed", name, package=package, tensors=tensors)
+        """Whole models; torch makes the weights there, and is timed."""
+        try:
+            import oracle
+        except ImportError as problem:
+            print(f"not available: {problem} (tools/setup --exports)")
+            return
+        subjects = [
+            (name, batch, kind)
+            for batch in (BATCHES if not self.small else (2,))
+            for name in (TIMED if not self.small else ("small",))
+            for kind in (TYPES if not self.small else ("f32", "bf16"))
+        ]
+        for name, batch, kind in subjects:
+            path = os.path.join(self.work, name, "model.onnx")
+            if not os.path.exists(path):
+                os.makedirs(os.path.dirname(path))
+                oracle.export(name, path)
+            title = f"{name}.b{batch}.{kind}"
+            package = self.compile(path, f"speed/{title}", "--weights=none", "--precision",
+                                   kind, "--dim", f"batch={batch}")  # fmt: skip
+            subject = {"model": name, "batch": batch, "type": kind}
+            self.add("speed", title, package=package, **subject)
+        for name, batch, kind in subjects:
+            modes = [] if self.small else oracle.COMPILED
+            self.add("peers", f"{name}.b{batch}.{kind}", model=name, batch=batch, type=kind,
+                     modes=modes)  # fmt: skip
 
 
 def main():
@@ -187,12 +234,14 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--small", action="store_true")
     arguments = parser.parse_args()
-    packer = Packer(arguments.folder, arguments.small)
-    packer.kernels()
-    packer.numerics()
-    packer.models()
-    packer.training()
-    if not arguments.small:
+    with tempfile.TemporaryDirectory() as work:
+        packer = Packer(arguments.folder, work, arguments.small)
+        packer.unknowns()
+        packer.numerics()
+        packer.models()
+        packer.training()
+        packer.kernels()
+        packer.streams()
         packer.speed()
     for tool in ("tcc-run", "libtcc_emulated.so"):
         if tool == "tcc-run" or arguments.small:
