@@ -1,4 +1,5 @@
 #include "compiler/package/ProgramBuilder.h"
+#include "compiler/codegen/cuda/DeviceKernel.h"
 #include "compiler/package/EntryBuilder.h"
 #include "compiler/package/LibraryTables.h"
 #include "dialects/graph/Shape.h"
@@ -107,11 +108,16 @@ ProgramBuilder::Tables<format::Kernel> ProgramBuilder::buildKernels() {
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
     kernels[kernel.getSymNameAttr()] = tables.size();
     auto symbol = fbb.CreateString(kernel.getSymName().str());
-    uint32_t threads = kernel.getThreads().value_or(0);
+    std::vector<uint8_t> alignments;
+    if (kernel.getDevice())
+      for (int64_t bytes :
+           cuda::getAlignments(cast<graph::FusedOp>(kernel.getComputation())))
+        alignments.push_back(static_cast<uint8_t>(bytes));
     auto product = buildProduct(fbb, kernel.getProductAttr());
     auto convolution = buildConvolution(fbb, kernel.getConvolutionAttr());
-    tables.push_back(
-        format::CreateKernel(fbb, symbol, threads, product, convolution));
+    tables.push_back(format::CreateKernel(
+        fbb, symbol, kernel.getThreads().value_or(0), product,
+        fbb.CreateVector(alignments), convolution));
   }
   return tables;
 }

@@ -44,12 +44,14 @@ private:
   Expr isFinite(Expr x) const;
   Expr emitNorm(ArrayRef<TrainedParameter> parameters) const;
   Expr emitClipping(Expr norm) const;
+  /// i1: no step before this one has stopped the training.
+  Expr isSound();
   /// i1: whether the step changes anything.
   Expr check(Expr norm, Expr lossTotal, Expr count);
   void updateParameter(const TrainedParameter &parameter, Expr scale, Expr ok);
   void updateMean(const ParameterTraits &parameter, Expr value, Expr ok);
   void write(const std::string &name, Expr ok, Expr next);
-  void advance(Expr ok);
+  void advance(Expr sound, Expr ok);
 
   StepFunction &step;
   const Recipe &recipe;
@@ -95,13 +97,18 @@ Expr Update::isFinite(Expr x) const {
   return !(x.make<IsNanOp>() | x.make<IsInfOp>());
 }
 
-Expr Update::check(Expr norm, Expr lossTotal, Expr count) {
+Expr Update::isSound() {
   Expr fault = wrap(step.read("step/fault"));
+  return compare(CompareKind::eq, fault, fault.like(0));
+}
+
+Expr Update::check(Expr norm, Expr lossTotal, Expr count) {
+  Expr sound = isSound(), fault = wrap(step.read("step/fault"));
   Expr hasTargets = count > 0.0;
   Expr finite = isFinite(norm) & isFinite(lossTotal) & isFinite(rates.lr);
   Expr stops = settings.is("on_nan", OnNan::Stop) & hasTargets & !finite;
   step.write("step/fault", select(stops, 1.0, fault).value);
-  return compare(CompareKind::eq, fault, fault.like(0)) & hasTargets & finite;
+  return sound & hasTargets & finite;
 }
 
 // --- Variables ---------------------------------------------------------------
@@ -146,10 +153,11 @@ void Update::updateMean(const ParameterTraits &parameter, Expr value, Expr ok) {
   write(name, ok, mean + spread(weight, mean) * (value - mean));
 }
 
-void Update::advance(Expr ok) {
+/// A step after one that stopped is none: a device may have begun it.
+void Update::advance(Expr sound, Expr ok) {
   Expr passes = wrap(step.read("step/iteration"));
   Expr applied = wrap(step.read("step/updates"));
-  step.write("step/iteration", (passes + 1.0).value);
+  write("step/iteration", sound, passes + 1.0);
   write("step/updates", ok, applied + 1.0);
 }
 
@@ -158,10 +166,10 @@ Metrics Update::emit(ArrayRef<TrainedParameter> parameters, Expr lossTotal,
   Expr unscale = double(nominalCount) / count;
   Expr norm = unscale * emitNorm(parameters);
   Expr scale = unscale * emitClipping(norm);
-  Expr ok = check(norm, lossTotal, count);
+  Expr sound = isSound(), ok = check(norm, lossTotal, count);
   for (const TrainedParameter &parameter : parameters)
     updateParameter(parameter, scale, ok);
-  advance(ok);
+  advance(sound, ok);
   return {(lossTotal / count).value, norm.value, rates.lr.value,
           lossTotal.like(1.0).value, (!ok).value};
 }

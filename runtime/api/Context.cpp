@@ -85,6 +85,18 @@ tcc_status tcc_context_run(tcc_context *context) {
   return guard([&] { return context->context->run(); });
 }
 
+tcc_status tcc_context_set_stream(tcc_context *context, void *stream) {
+  return guard([&] { return context->context->setStream(stream); });
+}
+
+tcc_status tcc_context_start(tcc_context *context) {
+  return guard([&] { return context->context->start(); });
+}
+
+tcc_status tcc_context_finish(tcc_context *context) {
+  return guard([&] { return context->context->finish(); });
+}
+
 tcc_status tcc_context_output(tcc_context *context, size_t index,
                               tcc_tensor *tensor) {
   return guard([&]() -> Status {
@@ -103,7 +115,14 @@ tcc_status tcc_context_output(tcc_context *context, size_t index,
   });
 }
 
+int32_t tcc_context_output_device(const tcc_context *context, size_t index) {
+  return index < context->context->outputCount()
+             ? context->context->output(index).device
+             : -1;
+}
+
 void tcc_context_reset_state(tcc_context *context) {
+  (void)context->context->finish(); // a run that is under way, if there is one
   // A device that fails here fails the next run, too.
   (void)context->context->resetState();
 }

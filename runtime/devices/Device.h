@@ -12,6 +12,7 @@
 #include "runtime/base/ThreadPool.h"
 #include "runtime/package/Program_generated.h"
 
+#include <optional>
 #include <span>
 
 namespace tcc::runtime {
@@ -30,7 +31,8 @@ struct KernelLaunch {
 struct LaunchLimits {
   size_t buffers = 0;
   size_t sizes = 0;
-  size_t faulting = 0; ///< launches that may fault
+  size_t faulting = 0;  ///< launches that may fault
+  uint64_t shifted = 0; ///< bytes of a copy between places that may overlap
 };
 LaunchLimits measureLaunches(const format::Entry &entry);
 
@@ -51,6 +53,10 @@ public:
   std::span<int64_t> sizes; ///< slots; the walk sets all but symbols
   std::span<std::byte *const> addresses; ///< of the buffers
   size_t symbols = 0;
+  /// A stream of the caller, as the device has them (CUstream): the walk begins
+  /// after what it was given before, and what it is given after `seal` begins
+  /// after the walk. Without one the host waits.
+  std::optional<void *> caller;
 };
 
 /// What walks give a device to do, done in their order. One thread at a time;
@@ -65,6 +71,9 @@ class Stream {
 public:
   virtual ~Stream() = default;
 
+  /// What is given to it next begins after what the walk's caller has given its
+  /// stream so far; `walk` does the same.
+  virtual Status follow(const Walk &walk) = 0;
   /// Runs the walk, or does again what it gave the stream to do before.
   virtual Status walk(Walk &walk) = 0;
   virtual Status launch(const KernelLaunch &launch) = 0;
@@ -84,6 +93,8 @@ public:
   /// Waits for the walk, and for everything if it is not sealed. Of the
   /// launches that met a bad index the first is an error.
   virtual Status finish(Walk &walk) = 0;
+  /// Waits for everything, whatever became of it: what walks used may go.
+  virtual void drain() = 0;
 
   /// Bytes beside the arena that walks need.
   virtual uint64_t plannedBytes() const { return 0; }

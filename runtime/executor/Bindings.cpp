@@ -31,13 +31,26 @@ Status Context::setState(State &state, const TensorView &tensor, size_t bytes) {
   if (tensor.device < 0)
     return program->device().write(state.current, tensor.data, bytes);
   Stream &stream = walk->getStream();
+  if (Status status = walk->follow(); !status.ok())
+    return status;
   if (Status status = stream.copy(state.current, tensor.data, bytes);
       !status.ok())
     return status;
   return stream.wait();
 }
 
+Status Context::setStream(void *stream) {
+  if (Status status = checkIdle(); !status.ok())
+    return status;
+  if (program->device().isHost())
+    return Status(Code::Usage, "the program runs on the cpu: it has no stream");
+  walk->setCaller(stream);
+  return Status();
+}
+
 Status Context::bindInput(size_t index, const TensorView &tensor) {
+  if (Status status = checkIdle(); !status.ok())
+    return status;
   if (index >= inputs.size())
     return makeError(Code::Usage, "there is no input ", index, " of ",
                      inputs.size());
@@ -86,6 +99,8 @@ Status Context::bindInput(size_t index, const TensorView &tensor) {
 }
 
 Status Context::bindOutput(size_t index, void *data, size_t bytes, int device) {
+  if (Status status = checkIdle(); !status.ok())
+    return status;
   if (index >= outputs.size())
     return makeError(Code::Usage, "there is no output ", index, " of ",
                      outputs.size());
@@ -125,6 +140,8 @@ Status Context::bindOutput(size_t index, const TensorView &tensor) {
 }
 
 Status Context::setDim(std::string_view name, int64_t value) {
+  if (Status status = checkIdle(); !status.ok())
+    return status;
   for (size_t i = 0; i < symbolCount(); ++i) {
     if (program->program().symbols()->Get(i)->name()->string_view() != name)
       continue;
@@ -194,6 +211,8 @@ Status Context::placeInput(size_t index) {
       return status;
     input.copiedBytes = bytes;
     data = input.copy.data();
+  } else if (!device.isHost() && input.device < 0) {
+    data = nullptr; // no elements: nothing is read
   }
   walk->bind(StorageClass::input, index, const_cast<void *>(data));
   return Status();

@@ -25,6 +25,11 @@ Context::create(std::shared_ptr<const Executable> executable,
   return context;
 }
 
+Context::~Context() {
+  if (walk)
+    walk->drain();
+}
+
 size_t Context::symbolCount() const {
   const auto *symbols = program->program().symbols();
   return symbols ? symbols->size() : 0;
@@ -145,6 +150,8 @@ Status Context::allocateFixed(const Allocator &allocator) {
 }
 
 Status Context::resetState() {
+  if (Status status = checkIdle(); !status.ok())
+    return status;
   forgetRun();
   for (Input &input : inputs)
     if (input.state >= 0)
@@ -294,15 +301,28 @@ Status Context::give(std::span<const Download> downloads) {
   return walk->seal();
 }
 
+Status Context::checkIdle() const {
+  return isUnderWay ? Status(Code::Usage, "a run is under way: finish it first")
+                    : Status();
+}
+
 Status Context::start(std::span<const Download> downloads) {
+  if (Status status = checkIdle(); !status.ok())
+    return status;
   isDone = false;
   Status status = give(downloads);
-  if (!status.ok())
+  isUnderWay = status.ok();
+  if (!status.ok()) {
     (void)walk->finish(); // what it began
+    walk->drain();
+  }
   return status;
 }
 
 Status Context::finish() {
+  if (!isUnderWay)
+    return Status(Code::Usage, "no run is under way");
+  isUnderWay = false;
   Status status = walk->finish();
   isDone = status.ok();
   return status;
@@ -315,6 +335,8 @@ Status Context::run() {
 }
 
 Status Context::fetchState(size_t output) {
+  if (Status status = checkIdle(); !status.ok())
+    return status;
   Device &device = program->device();
   if (device.isHost() || outputs[output].state < 0)
     return Status();

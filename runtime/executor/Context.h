@@ -39,6 +39,8 @@ public:
   static Result<std::unique_ptr<Context>>
   create(std::shared_ptr<const Executable> executable,
          const ContextOptions &options = {});
+  /// Waits for a run that was started and not finished.
+  ~Context();
 
   const Executable &executable() const { return *program; }
   const format::Entry &entry() const { return *signature; }
@@ -61,6 +63,12 @@ public:
   /// inputs tell, so far.
   Result<std::vector<int64_t>> inputShape(size_t index);
 
+  /// A stream of the caller on the device (CUstream), which must outlive its
+  /// use here: each later run begins after what it was given before, and what
+  /// it is given once the run was started begins after the run. The host's
+  /// device has no streams.
+  Status setStream(void *stream);
+
   /// After an error the values of outputs are undefined; so are those of states
   /// that are updated in place.
   Status run();
@@ -71,9 +79,9 @@ public:
     const void *from;
     size_t bytes;
   };
-  /// A run in two parts: nothing of the context but `finish` is called between
-  /// them. What the inputs are bound to may change meanwhile if the device is
-  /// not the host.
+  /// A run in two parts: all calls but `finish` that would use the context are
+  /// errors between them. What the inputs are bound to may change meanwhile if
+  /// the device is not the host.
   Status start(std::span<const Download> downloads = {});
   Status finish();
   /// The last run's output; valid until the next call of run or bind. For a
@@ -132,6 +140,7 @@ private:
   Status bindVariables(const Variables *variables);
   Status allocateStates(const Allocator &allocator);
   Status allocateFixed(const Allocator &allocator);
+  Status checkIdle() const;
   Status give(std::span<const Download> downloads);
   void forgetRun() { isResolved = isDone = false; }
   Status resolve();
@@ -173,7 +182,8 @@ private:
   std::vector<std::optional<int64_t>> givenDims; ///< by setDim
   std::vector<std::optional<int64_t>> dims;      ///< resolved
   bool isResolved = false;
-  bool isDone = false; ///< the last call was a run that succeeded
+  bool isDone = false;     ///< the last call was a run that succeeded
+  bool isUnderWay = false; ///< a run is started and not finished
 };
 
 } // namespace tcc::runtime

@@ -13,7 +13,7 @@ Result<std::shared_ptr<const Executable>>
 Executable::load(std::shared_ptr<const Package> package,
                  const ExecutableOptions &options) {
   std::shared_ptr<Executable> executable(new Executable(std::move(package)));
-  if (Status status = executable->chooseDevice(options.device); !status.ok())
+  if (Status status = executable->chooseDevice(options); !status.ok())
     return status;
   if (Status status = executable->bindConstants(options); !status.ok())
     return status;
@@ -45,10 +45,10 @@ bool Executable::isForDevice() const {
 }
 
 /// Opens the device of that name, or the one that the package is for.
-Status Executable::chooseDevice(const std::string &name) {
+Status Executable::chooseDevice(const ExecutableOptions &options) {
   std::string wanted = isForDevice() ? "cuda:0" : "cpu";
-  if (!name.empty())
-    wanted = name;
+  if (!options.device.empty())
+    wanted = options.device;
   std::optional<cuda::Choice> choice = cuda::parseChoice(wanted);
   if (!choice && wanted != "cpu")
     return makeError(Code::Device, "there is no device '", wanted,
@@ -59,7 +59,7 @@ Status Executable::chooseDevice(const std::string &name) {
                      ", not for device '", wanted, "'");
   if (!choice)
     return mapCode();
-  auto device = cuda::openDevice(*choice, *source);
+  auto device = cuda::openDevice(*choice, *source, options.log);
   if (!device.ok())
     return device.takeStatus();
   runsOn = std::move(*device);

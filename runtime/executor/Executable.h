@@ -48,7 +48,7 @@ private:
   explicit Executable(std::shared_ptr<const Package> package)
       : source(std::move(package)) {}
 
-  Status chooseDevice(const std::string &name);
+  Status chooseDevice(const ExecutableOptions &options);
   Status chooseVariant();
   Status mapCode();
   bool isForDevice() const;

@@ -24,6 +24,10 @@ public:
   void bind(format::StorageClass storage, uint32_t index, void *address);
   void bindState(uint32_t index, void *current, void *next);
 
+  /// A stream of the caller: see Walk::caller.
+  void setCaller(void *callerStream) { caller = callerStream; }
+
+  Status follow() { return stream.follow(*this); }
   /// These give it all to the stream, in this order.
   Status upload(void *to, const void *from, size_t bytes) {
     return stream.upload(*this, to, from, bytes);
@@ -34,6 +38,7 @@ public:
   }
   Status seal() { return stream.seal(*this); }
   Status finish() { return stream.finish(*this); }
+  void drain() { stream.drain(); }
 
   Stream &getStream() { return stream; }
   /// Null for none; outlives the walks.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -91,6 +92,51 @@ bool runtime::evaluate(const format::SizeExpr &expr, const int64_t *slots,
   }
   value = stack[0];
   return true;
+}
+
+namespace {
+
+/// What is known of a value on the stack.
+struct Known {
+  uint64_t divisor;
+  bool isConstant;
+};
+
+} // namespace
+
+/// As MLIR's AffineExpr::getLargestKnownDivisor: what the compiler takes for
+/// granted must be found again here.
+static uint64_t divisorOf(SizeOp op, Known a, Known b) {
+  uint64_t product = 0;
+  switch (op) {
+  case SizeOp::mul:
+    return __builtin_mul_overflow(a.divisor, b.divisor, &product) ? 1 : product;
+  case SizeOp::floor_div:
+  case SizeOp::ceil_div:
+    return b.isConstant && b.divisor != 0 && a.divisor % b.divisor == 0
+               ? a.divisor / b.divisor
+               : 1;
+  default:
+    return std::gcd(a.divisor, b.divisor);
+  }
+}
+
+uint64_t runtime::knownDivisor(const format::SizeExpr &expr) {
+  Known stack[kMaxSizeDepth];
+  size_t depth = 0;
+  for (const format::SizeInstruction *step : *expr.code()) {
+    uint64_t value = static_cast<uint64_t>(step->value());
+    if (step->op() == SizeOp::slot) {
+      stack[depth++] = {1, false};
+    } else if (step->op() == SizeOp::constant) {
+      stack[depth++] = {step->value() < 0 ? -value : value, true};
+    } else {
+      --depth;
+      stack[depth - 1] = {divisorOf(step->op(), stack[depth - 1], stack[depth]),
+                          false};
+    }
+  }
+  return stack[0].divisor;
 }
 
 int64_t runtime::slotOf(const format::SizeExpr &expr) {

@@ -21,6 +21,10 @@ bool isWellFormed(const format::SizeExpr &expr, size_t slotCount);
 [[nodiscard]] bool evaluate(const format::SizeExpr &expr, const int64_t *slots,
                             int64_t &value);
 
+/// A number that every value of a well-formed expression is a multiple of,
+/// whatever the slots are; 0 for an expression that is always 0.
+uint64_t knownDivisor(const format::SizeExpr &expr);
+
 /// The slot that an expression is, or -1 if it is another expression.
 int64_t slotOf(const format::SizeExpr &expr);
 

@@ -5,6 +5,7 @@
 #include "runtime/package/VerifyEntry.h"
 #include "runtime/package/VerifyLibrary.h"
 
+#include <bit>
 #include <unordered_set>
 
 using namespace tcc;
@@ -109,17 +110,18 @@ static Status verifyVariables(const format::Program &program) {
   return Status();
 }
 
-static Status verifyKernels(const format::Program &program) {
-  for (size_t i = 0; i < sizeOf(program.kernels()); ++i) {
-    const format::Kernel &kernel = *program.kernels()->Get(i);
-    std::string_view name = kernel.symbol()->string_view();
-    if (kernel.threads() > format::kMaxBlockThreads)
-      return refuse("kernel '", name, "' has ", kernel.threads(),
-                    " threads in a block");
-    if (Status status = verifyForLibrary(program, kernel); !status.ok())
-      return status;
-  }
-  return Status();
+static Status verifyKernel(const format::Kernel &kernel,
+                           const format::Program &program) {
+  std::string_view name = kernel.symbol()->string_view();
+  if (kernel.threads() > format::kMaxBlockThreads)
+    return refuse("kernel '", name, "' has ", kernel.threads(),
+                  " threads in a block");
+  for (size_t i = 0; i < sizeOf(kernel.alignments()); ++i)
+    if (uint8_t alignment = kernel.alignments()->Get(i);
+        !std::has_single_bit(alignment))
+      return refuse("kernel '", name, "' has a buffer aligned to ",
+                    int(alignment), " bytes");
+  return verifyForLibrary(program, kernel);
 }
 
 /// A CPU's code has the kernels of one side, the host's or the device's.
@@ -173,8 +175,10 @@ static Status verifyTables(const format::Program &program,
       return status;
   if (Status status = verifyVariables(program); !status.ok())
     return status;
-  if (Status status = verifyKernels(program); !status.ok())
-    return status;
+  for (size_t i = 0; i < sizeOf(program.kernels()); ++i)
+    if (Status status = verifyKernel(*program.kernels()->Get(i), program);
+        !status.ok())
+      return status;
   for (const format::Variant *variant : *program.variants())
     if (Status status = verifyVariant(program, *variant, limits); !status.ok())
       return status;
@@ -208,8 +212,9 @@ Status runtime::verifyProgram(std::span<const std::byte> bytes,
   const format::Program &program = *format::GetProgram(bytes.data());
   if (Status status = verifyTables(program, limits); !status.ok())
     return status;
+  KernelLaunches launches(sizeOf(program.kernels()));
   for (const format::Entry *entry : *program.entries())
-    if (Status status = verifyEntry(program, *entry); !status.ok())
+    if (Status status = verifyEntry(program, *entry, launches); !status.ok())
       return status;
   return verifySpaces(program);
 }

@@ -5,6 +5,8 @@
 #include "runtime/package/SizeExpr.h"
 #include "runtime/package/VerifyLibrary.h"
 
+#include <numeric>
+
 using namespace tcc;
 using namespace tcc::runtime;
 using format::StorageClass;
@@ -25,8 +27,9 @@ std::string_view textOf(const flatbuffers::String *text) {
 /// Checks one entry; the first problem is kept in `problem`.
 class EntryVerifier {
 public:
-  EntryVerifier(const format::Program &program, const format::Entry &entry)
-      : program(program), entry(entry) {}
+  EntryVerifier(const format::Program &program, const format::Entry &entry,
+                KernelLaunches &launches)
+      : program(program), entry(entry), launches(launches) {}
 
   Status verify();
 
@@ -45,6 +48,8 @@ private:
   bool verifyBlock(const format::Block &block, int depth);
   bool verifyCommand(const format::Command &command, int depth);
   bool verifyLaunch(const format::Launch &launch);
+  bool verifyArguments(const format::Launch &launch);
+  uint64_t alignmentOf(uint32_t buffer) const;
   bool verifyCopy(const format::Copy &copy);
   bool verifyLoop(const format::Loop &loop, int depth);
   bool verifyReadSize(const format::ReadSize &read);
@@ -80,6 +85,7 @@ private:
 
   const format::Program &program;
   const format::Entry &entry;
+  KernelLaunches &launches;
   std::string problem;
 };
 
@@ -315,6 +321,39 @@ bool EntryVerifier::verifyLaunch(const format::Launch &launch) {
   for (size_t i = 0; i + launch.fault() < count; ++i)
     if (isFaultBuffer(launch.buffers()->Get(i)))
       return refuse("launch of '", node, "' has an unexpected fault buffer");
+  return verifyArguments(launch);
+}
+
+/// Bytes that the address of a buffer is a multiple of.
+uint64_t EntryVerifier::alignmentOf(uint32_t buffer) const {
+  uint64_t alignment = format::kTensorAlignment;
+  const format::Buffer *place = entry.buffers()->Get(buffer);
+  for (; place->base() >= 0; place = entry.buffers()->Get(place->base()))
+    alignment = std::gcd(alignment, knownDivisor(*place->view_offset()));
+  return alignment;
+}
+
+/// A kernel has one list of parameters, and counts on their alignments.
+bool EntryVerifier::verifyArguments(const format::Launch &launch) {
+  const format::Kernel &kernel = *program.kernels()->Get(launch.kernel());
+  std::string_view node = textOf(launch.node());
+  const format::Launch *&first = launches[launch.kernel()];
+  if (!first)
+    first = &launch;
+  if (sizeOf(launch.buffers()) != sizeOf(first->buffers()) ||
+      sizeOf(launch.sizes()) != sizeOf(first->sizes()) ||
+      launch.fault() != first->fault())
+    return refuse("launch of '", node, "' has other arguments than that of '",
+                  textOf(first->node()), "'");
+  if (kernel.threads() == 0)
+    return true;
+  size_t count = sizeOf(launch.buffers()) - launch.fault();
+  if (sizeOf(kernel.alignments()) != count)
+    return refuse("launch of '", node, "' has ", count, " buffers, not ",
+                  sizeOf(kernel.alignments()));
+  for (size_t i = 0; i < count; ++i)
+    if (alignmentOf(launch.buffers()->Get(i)) % kernel.alignments()->Get(i))
+      return refuse("launch of '", node, "' has a misaligned buffer ", i);
   return true;
 }
 
@@ -352,6 +391,7 @@ bool EntryVerifier::verifyAllReduce(const format::AllReduce &reduce) {
 } // namespace
 
 Status runtime::verifyEntry(const format::Program &program,
-                            const format::Entry &entry) {
-  return EntryVerifier(program, entry).verify();
+                            const format::Entry &entry,
+                            KernelLaunches &launches) {
+  return EntryVerifier(program, entry, launches).verify();
 }

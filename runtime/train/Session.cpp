@@ -201,12 +201,37 @@ Status TrainingSession::start(StepKind step,
 Status TrainingSession::finish() {
   if (flightCount == 0)
     return Status(Code::Usage, "no step is under way");
-  Flight flight = flights[0];
-  std::shift_left(flights, flights + flightCount--, 1);
+  Flight flight = popFlight();
   if (Status status = contexts[flight.kind][flight.turn]->finish();
       !status.ok())
     return status;
-  return flight.kind == Accumulate ? Status() : finishUpdate(flight);
+  if (flight.kind == Accumulate)
+    return Status();
+  Status status = finishUpdate(flight);
+  if (status.code() == Code::Numerics)
+    dropFlights();
+  return status;
+}
+
+TrainingSession::Flight TrainingSession::popFlight() {
+  Flight flight = flights[0];
+  std::shift_left(flights, flights + flightCount--, 1);
+  return flight;
+}
+
+/// Steps that were begun after one that stopped. They see its fault and update
+/// nothing, but that batches are added to gradients, which an update clears. A
+/// device that fails here fails the next step, too.
+void TrainingSession::dropFlights() {
+  bool haveGradients = false;
+  while (flightCount > 0) {
+    Flight flight = popFlight();
+    (void)contexts[flight.kind][flight.turn]->finish();
+    haveGradients |= flight.kind == Accumulate;
+    batches -= flight.kind != Apply;
+  }
+  if (haveGradients)
+    (void)run(Apply, {});
 }
 
 Status TrainingSession::step(std::span<const TensorView> batch) {

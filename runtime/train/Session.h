@@ -63,7 +63,8 @@ public:
   /// works on one: `start` gives it a step, and what the batch is made of may
   /// change once it returns; `finish` waits for the oldest of them and returns
   /// what step, accumulate or apply would. Nothing else is called while one is
-  /// under way.
+  /// under way. After Code::Numerics none is: what was begun since then is
+  /// over, changed nothing and does not count.
   enum class StepKind { Train, Accumulate, Apply };
   Status start(StepKind kind, std::span<const TensorView> batch);
   Status finish();
@@ -123,14 +124,16 @@ private:
                          std::span<const TensorView> inputs);
   Status run(EntryKind kind, std::span<const TensorView> inputs);
   Status finishUpdate(const Flight &flight);
+  Flight popFlight();
+  void dropFlights();
   int64_t valueOf(std::string_view name, const std::byte *bytes) const;
 
   std::shared_ptr<const Executable> program;
   Variables store;
   std::unique_ptr<ThreadPool> ownPool;
+  Memory counters; ///< for each turn; a context's work may write them
   /// Null if there is no entry; of steps one for each that is under way.
   std::unique_ptr<Context> contexts[EntryCount][kMaxDepth];
-  Memory counters;           ///< for each turn
   Flight flights[kMaxDepth]; ///< the oldest first
   size_t flightCount = 0;
   size_t nextTurn = 0;

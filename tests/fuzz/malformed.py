@@ -1,6 +1,6 @@
 """Truncated and bit-flipped models and packages.
 
-  malformed.py [--count N]    N of each of the four kinds, seeded
+  malformed.py [--count N]    N of each of the six kinds, seeded
 
 Whatever the bytes are, a tool ends with a documented exit code; when that is
 not 0, it says why in plain lines and leaves no file. A damaged package is either
@@ -9,6 +9,7 @@ refused or gives the very outputs of the whole one.
 
 import argparse
 import concurrent.futures
+import functools
 import os
 import random
 import tempfile
@@ -19,6 +20,8 @@ from spine import spine_model
 JOBS = 2
 SEED = 20
 INPUTS = ["--random-inputs", "--dim", "batch=2"]
+# What makes a package for a device, by its name.
+DEVICES = {"cpu": [], "emulated": ["--target=cuda", "--arch=none", "--emulate"]}
 # Every exit that bad model bytes may end in: a flip can also leave a valid
 # model, one with an unknown op or shape, or one that names another file.
 MODEL_CODES = {0, 2, 3, 4, 5, 7}
@@ -61,13 +64,14 @@ def check_model(data, folder):
     )
 
 
-def check_package(data, folder, whole):
+def check_package(data, folder, whole, device):
     """Runs the bytes as a package; `whole` has the undamaged one's outputs."""
     package = os.path.join(folder, "model.tcc")
     with open(package, "wb") as stream:
         stream.write(data)
     exact = ["--expect-dir", whole, "--rtol", "0", "--atol", "0"]
-    return complaint(run_tool("tcc-run", "run", package, *INPUTS, *exact), PACKAGE_CODES)
+    run = run_tool("tcc-run", "run", package, "--device", device, *INPUTS, *exact)
+    return complaint(run, PACKAGE_CODES)
 
 
 def check_all(tally, name, check, mutations):
@@ -86,34 +90,38 @@ def mutations(data, mutate, count):
     return (mutate(data, generator) for _ in range(count))
 
 
-def make_whole(tally, work):
-    """Bytes of the spine model and its package, and the folder of outputs."""
-    model, package = os.path.join(work, "m.onnx"), os.path.join(work, "m.tcc")
-    outputs = os.path.join(work, "outputs")
-    with open(model, "wb") as stream:
-        stream.write(spine_model.build().SerializeToString())
+def make_package(tally, model, device, work):
+    """The bytes of the model's package, and the folder of its outputs."""
+    package = os.path.join(work, f"{device}.tcc")
+    outputs = os.path.join(work, f"{device}-outputs")
     options = ["--dim", "batch=1..8", "-q", "-o", package]
+    inputs = ["--device", device, *INPUTS]
     for run in (
-        run_tool("tcc", model, *options),
-        run_tool("tcc-run", "run", package, *INPUTS, "--output-dir", outputs),
+        run_tool("tcc", model, *options, *DEVICES[device]),
+        run_tool("tcc-run", "run", package, *inputs, "--output-dir", outputs),
     ):
-        if not tally.check("the whole model", run.code == 0, first_line(run)):
+        if not tally.check(f"the whole model, {device}", run.code == 0, first_line(run)):
             tally.close()
-    with open(model, "rb") as first, open(package, "rb") as second:
-        return first.read(), second.read(), outputs
+    with open(package, "rb") as stream:
+        return stream.read(), outputs
 
 
 def main(count):
     tally = Tally()
+    whole = spine_model.build().SerializeToString()
     with tempfile.TemporaryDirectory() as work:
-        model, package, outputs = make_whole(tally, work)
-        run_package = lambda data, folder: check_package(data, folder, outputs)
+        model = os.path.join(work, "m.onnx")
+        with open(model, "wb") as stream:
+            stream.write(whole)
         for mutate in (truncated, flipped):
-            kind = mutate.__name__
-            damaged = mutations(model, mutate, count)
-            check_all(tally, f"{kind} model", check_model, damaged)
-            damaged = mutations(package, mutate, count)
-            check_all(tally, f"{kind} package", run_package, damaged)
+            damaged = mutations(whole, mutate, count)
+            check_all(tally, f"{mutate.__name__} model", check_model, damaged)
+        for device in DEVICES:
+            package, outputs = make_package(tally, model, device, work)
+            check = functools.partial(check_package, whole=outputs, device=device)
+            for mutate in (truncated, flipped):
+                damaged = mutations(package, mutate, count)
+                check_all(tally, f"{mutate.__name__} package, {device}", check, damaged)
     tally.close()
 
 

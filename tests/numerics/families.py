@@ -23,6 +23,11 @@ def reduction():
             operand = 1 + x / 8 if op == "Prod" else x
             yield row(f"Reduce{op}", operand, ints(*axes), name=str(axes))
     yield row("ReduceMean", x, name="all")
+    # More of shared memory than a block has, if each had its own.
+    wide, functions = floats(128, 256), ("Exp", "Sin", "Cos", "Tanh", "Abs", "Sigmoid", "Softplus")
+    sums = [row("ReduceSum", row(f, wide), ints(0)) for f in functions]
+    most = [row("ReduceMax", row(f, wide), ints(0)) for f in functions]
+    yield row("Concat", *sums, *most, name="many reductions", axis=0)
     yield row("ReduceMax", x, ints(1), name="kept", keepdims=0)
     for axis in (0, 1, 2):
         yield row("ArgMax", x, name=str(axis), axis=axis)
@@ -64,6 +69,10 @@ def convolution():
     yield conv("grouped", floats(9, 2, 3, 3), group=3)
     yield conv("narrow groups", floats(12, 2, 3, 3), group=3)
     yield conv("multiplied", floats(24, 1, 3, 3), group=6)
+    empty, pads = floats(1, 6, 0, 5), [2, 1, 2, 1]
+    yield row("Conv", empty, Constant(floats(4, 6, 3, 3)), floats(4), name="no rows", pads=pads)
+    yield row("Conv", empty, Constant(floats(6, 1, 3, 3)), name="no rows, depthwise", group=6,
+              pads=pads)  # fmt: skip
     line = floats(1, 4, 33)
     yield row("Conv", line, Constant(floats(5, 4, 7)), name="1-D", strides=[3])
     yield row("ConvTranspose", x, Constant(floats(6, 5, 3, 3)), strides=[2, 2])

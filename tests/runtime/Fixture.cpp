@@ -254,6 +254,12 @@ format::LaunchT &ProgramBuilder::launch(const std::string &symbol,
   launch.sizes = std::move(sizes);
   launch.tasks = std::move(tasks);
   launch.node = symbol + "_node";
+  auto isFault = [&](uint32_t buffer) {
+    return buffer < current->buffers.size() &&
+           current->buffers[buffer]->storage == StorageClass::fault;
+  };
+  tables.kernels[launch.kernel]->alignments.assign(
+      std::ranges::count_if(launch.buffers, std::not_fn(isFault)), 4);
   return command(std::move(launch));
 }
 
@@ -265,14 +271,15 @@ std::vector<std::byte> ProgramBuilder::program() {
   return {bytes.begin(), bytes.end()};
 }
 
-void ProgramBuilder::write(const std::string &path) {
+void ProgramBuilder::write(const std::string &path) { write(path, program()); }
+
+void ProgramBuilder::write(const std::string &path,
+                           std::span<const std::byte> program) {
   PackageWriter writer;
-  uint32_t image = writer.addSection(format::SectionKind::Code,
-                                     std::as_bytes(std::span(kernelImage())));
-  for (auto &variant : tables.variants)
-    variant->image = image;
-  std::vector<std::byte> bytes = program();
-  writer.addSection(format::SectionKind::Program, bytes);
+  // The section that all variants name.
+  writer.addSection(format::SectionKind::Code,
+                    std::as_bytes(std::span(kernelImage())));
+  writer.addSection(format::SectionKind::Program, program);
   std::vector<WeightData> weights;
   for (size_t i = 0; i < weightValues.size(); ++i) {
     if (tables.weights[i]->digest.empty())

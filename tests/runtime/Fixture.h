@@ -102,6 +102,8 @@ public:
   /// Serializes; the weights' bytes are kept for `write`.
   std::vector<std::byte> program();
   void write(const std::string &path);
+  /// With another program in the place of this one.
+  void write(const std::string &path, std::span<const std::byte> program);
 
   format::ProgramT tables;
   bool withWeights = true;

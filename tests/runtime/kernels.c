@@ -103,7 +103,8 @@ KERNEL(line_gradient) {
   }
 }
 
-/* w -= lr g / samples unless the loss is not finite; clears g and sums */
+/* w -= lr g / samples unless the loss is not finite, now or in a step before;
+ * clears g and sums */
 KERNEL(line_update) {
   float *w = buffers[0], *g = buffers[1], *sums = buffers[2];
   const float *lr = buffers[3];
@@ -111,7 +112,8 @@ KERNEL(line_update) {
   double *loss = buffers[6];
   uint8_t *skipped = buffers[7];
   *loss = sums[0] / sums[1];
-  ++*iteration;
+  if (!*fault)
+    ++*iteration;
   if (*loss - *loss != 0)
     *fault = 1;
   *skipped = *fault != 0;

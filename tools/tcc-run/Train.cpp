@@ -169,8 +169,6 @@ Status Training::trainSteps() {
       return status;
     note(line, before);
     step = session->metrics().step;
-    while (!status.ok() && session->underWay() > 0)
-      (void)session->finish(); // they change no parameter
     if (!status.ok())
       return status;
     if (step == end && step < lastStep)

@@ -85,8 +85,22 @@ void tcc::cpu::registerCodeEmission(DialectRegistry &registry) {
   registerLLVMDialectTranslation(registry);
 }
 
-static std::unique_ptr<llvm::TargetMachine>
-createTargetMachine(const Cpu &cpu) {
+std::unique_ptr<llvm::TargetMachine>
+tcc::cpu::createTargetMachine(llvm::StringRef triple, llvm::StringRef chip,
+                              llvm::StringRef features) {
+  std::string error;
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple.str(), error);
+  if (!target)
+    return nullptr;
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, chip, features, options, llvm::Reloc::PIC_, std::nullopt,
+      llvm::CodeGenOptLevel::Aggressive));
+}
+
+static std::unique_ptr<llvm::TargetMachine> createX86Machine(const Cpu &cpu) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeX86TargetInfo();
@@ -94,17 +108,11 @@ createTargetMachine(const Cpu &cpu) {
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
   });
-  std::string error;
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(kTriple.str(), error);
-  if (!target)
-    return nullptr;
-  llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  options.FunctionSections = true;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      kTriple, "x86-64", cpu.getFeatureString(), options, llvm::Reloc::PIC_,
-      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  std::unique_ptr<llvm::TargetMachine> machine =
+      createTargetMachine(kTriple, "x86-64", cpu.getFeatureString());
+  if (machine)
+    machine->Options.FunctionSections = true;
+  return machine;
 }
 
 /// Says to LLVM what the functions may use and how wide vectors should be.
@@ -137,14 +145,14 @@ void tcc::cpu::optimize(llvm::Module &module, llvm::TargetMachine &machine,
 }
 
 std::string tcc::cpu::getDataLayout(const Cpu &cpu) {
-  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(cpu);
+  std::unique_ptr<llvm::TargetMachine> machine = createX86Machine(cpu);
   return machine ? machine->createDataLayout().getStringRepresentation() : "";
 }
 
 bool tcc::cpu::emitMachineCode(llvm::Module &module, const Cpu &cpu,
                                int64_t vectorBytes, CodeForm form,
                                llvm::SmallVectorImpl<char> &bytes) {
-  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(cpu);
+  std::unique_ptr<llvm::TargetMachine> machine = createX86Machine(cpu);
   if (!machine)
     return false;
   module.setDataLayout(machine->createDataLayout());

@@ -32,6 +32,11 @@ emitCode(mlir::ModuleOp module, const Cpu &cpu, int64_t vectorBytes,
 /// func to the llvm dialect.
 void addLoweringToLLVM(mlir::OpPassManager &pm, FunctionSource source);
 
+/// LLVM's code generation for a chip; null if its target is not registered.
+std::unique_ptr<llvm::TargetMachine>
+createTargetMachine(llvm::StringRef triple, llvm::StringRef chip,
+                    llvm::StringRef features);
+
 /// Runs LLVM's O3 pipeline.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine,
               const llvm::PipelineTuningOptions &tuning);

@@ -203,8 +203,11 @@ Value ConvolutionEmitter::getPatchElement(KernelBuilder &b, Value group,
   }
   Value first = b.mul(group, b.index(plan.channels));
   at = insertChannel(at, b.add(first, tap.back()));
-  Value element = getElement(b, frame, plan.shape.sum, x, at);
-  return b.create<arith::SelectOp>(isInside, element, b.zero(plan.shape.sum));
+  Value none = b.zero(plan.shape.sum);
+  Value element = readUnlessEmpty(
+      b, frame, x, [&] { return getElement(b, frame, plan.shape.sum, x, at); },
+      none);
+  return b.create<arith::SelectOp>(isInside, element, none);
 }
 
 Value ConvolutionEmitter::getFilterElement(KernelBuilder &b, Value group,

@@ -10,7 +10,6 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Linker/Linker.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
@@ -45,16 +44,7 @@ createTargetMachine(const Arch &arch) {
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
   });
-  std::string error;
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(kTriple.str(), error);
-  if (!target)
-    return nullptr;
-  llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      kTriple, arch.name, kPtxVersion, options, std::nullopt, std::nullopt,
-      llvm::CodeGenOptLevel::Aggressive));
+  return cpu::createTargetMachine(kTriple, arch.name, kPtxVersion);
 }
 
 static bool callsLibdevice(const llvm::Module &module) {

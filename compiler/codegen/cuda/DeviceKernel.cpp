@@ -63,18 +63,23 @@ FailureOr<codegen::KernelInfo> analyzeKernel(FusedOp fused) {
 
 // --- The function
 
+SmallVector<int64_t> getAlignments(FusedOp fused) {
+  if (auto noted =
+          fused->getAttrOfType<DenseI64ArrayAttr>(codegen::kAlignmentsAttr))
+    return SmallVector<int64_t>(noted.asArrayRef());
+  return SmallVector<int64_t>(fused.getNumOperands() + fused.getNumResults(),
+                              kAccessBytes);
+}
+
 /// What LLVM may take for granted of the buffers: an input in the buffer of a
 /// result is not read through its own pointer.
 static void describeBuffers(gpu::GPUFuncOp function, FusedOp fused) {
   Builder b(function.getContext());
-  auto alignments =
-      fused->getAttrOfType<DenseI64ArrayAttr>(codegen::kAlignmentsAttr);
+  SmallVector<int64_t> alignments = getAlignments(fused);
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
     if (!isa<LLVM::LLVMPointerType>(type))
       break;
-    int64_t alignment = kAccessBytes;
-    if (alignments && i < size_t(alignments.size()))
-      alignment = alignments[i];
+    int64_t alignment = i < alignments.size() ? alignments[i] : kAccessBytes;
     function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
                         b.getI64IntegerAttr(alignment));
     function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
@@ -199,9 +204,10 @@ Buffer DeviceFrame::allocateShared(OpBuilder &b, Type element, int64_t count) {
   Type byte = b.getI8Type();
   std::string name = (function.getName() + "_shared").str();
   auto module = function->getParentOfType<gpu::GPUModuleOp>();
-  int64_t offset = sharedBytes;
-  int64_t bytes = count * codegen::getStorageBytes(element);
-  sharedBytes += (bytes + kAccessBytes - 1) / kAccessBytes * kAccessBytes;
+  int64_t offset = sharedEnd;
+  sharedEnd +=
+      llvm::alignTo(count * codegen::getStorageBytes(element), kAccessBytes);
+  sharedBytes = std::max(sharedBytes, sharedEnd);
   auto array = LLVM::LLVMArrayType::get(byte, sharedBytes);
   constexpr unsigned kSharedSpace = 3;
   auto global = module.lookupSymbol<LLVM::GlobalOp>(name);
@@ -222,11 +228,26 @@ Buffer DeviceFrame::allocateShared(OpBuilder &b, Type element, int64_t count) {
   return Buffer(pointer, element);
 }
 
+void DeviceFrame::reuseShared(KernelBuilder &b) {
+  emitBarrier(b);
+  sharedEnd = 0;
+}
+
 void emitBarrier(KernelBuilder &b) { b.create<gpu::BarrierOp>(); }
 
 void emitWarpBarrier(KernelBuilder &b) {
   Value all = b.create<LLVM::ConstantOp>(b.getI32Type(), -1);
   b.create<NVVM::SyncWarpOp>(all);
+}
+
+Value readUnlessEmpty(KernelBuilder &b, DeviceFrame &frame, Value x,
+                      llvm::function_ref<Value()> read, Value otherwise) {
+  AffineExpr count = getNumElements(getExtents(x), b.getContext());
+  if (getRange(count, frame.symbols).min > 0)
+    return read();
+  Value isThere = b.less(b.index(0), frame.size(b, count));
+  return b.choose(isThere, otherwise.getType(), read,
+                  [&] { return otherwise; });
 }
 
 /// Words and longs as they are; what is narrower, as a word.

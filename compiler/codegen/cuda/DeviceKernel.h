@@ -44,16 +44,30 @@ struct DeviceFrame : codegen::RegionFrame {
   mlir::gpu::GPUFuncOp function;
 
   /// `count` elements that the threads of a block share, aligned to
-  /// kAccessBytes. Pieces do not overlap.
+  /// kAccessBytes. Pieces do not overlap, but those of before reuseShared.
   Buffer allocateShared(mlir::OpBuilder &b, mlir::Type element, int64_t count);
+  /// Whether pieces of `bytes` in all, each of whole accesses, can be
+  /// allocated.
+  bool hasShared(int64_t bytes) const {
+    return sharedEnd + bytes <= kMaxSharedBytes;
+  }
+  /// A barrier, after which what was allocated so far is not read again: its
+  /// place is free.
+  void reuseShared(KernelBuilder &b);
 
-  int64_t sharedBytes = 0; // allocated so far
+  int64_t sharedEnd = 0;   // where the next piece begins
+  int64_t sharedBytes = 0; // in all
 };
 
 /// The module of a kernel, with one gpu.module that holds the gpu.func `name`;
 /// an error if it cannot be emitted.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
 emitKernel(graph::FusedOp fused, llvm::StringRef name);
+
+/// Bytes that the address of each buffer of a launch is a multiple of, inputs
+/// first: what all launches of the kernel promise. A fault buffer has
+/// kAccessBytes.
+llvm::SmallVector<int64_t> getAlignments(graph::FusedOp fused);
 
 /// Describes the kernel of `fused`; an error if its kind is not supported.
 mlir::FailureOr<codegen::KernelInfo> analyzeKernel(graph::FusedOp fused);
@@ -64,6 +78,11 @@ void emitBarrier(KernelBuilder &b);
 
 /// The same for the threads of a warp.
 void emitWarpBarrier(KernelBuilder &b);
+
+/// What `read` gives of `x`, or `otherwise` where x has no elements: a place
+/// that was moved into it does not exist.
+Value readUnlessEmpty(KernelBuilder &b, DeviceFrame &frame, Value x,
+                      llvm::function_ref<Value()> read, Value otherwise);
 
 /// The value that the thread `lane ^ mask` of the warp has; all threads of the
 /// warp must come to it. Floats of 32 or 64 bits, integers and indices.

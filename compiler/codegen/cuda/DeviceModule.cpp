@@ -8,6 +8,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
@@ -66,15 +67,6 @@ static bool isBF16(Value value) {
   return getElementTypeOrSelf(value.getType()).isBF16();
 }
 
-/// Whether `op` asks nothing of the values that it moves.
-static bool isMove(Operation *op) {
-  return isa<LLVM::LoadOp, LLVM::StoreOp, LLVM::BitcastOp, LLVM::ConstantOp,
-             LLVM::UndefOp, LLVM::PoisonOp, LLVM::ZeroOp, LLVM::SelectOp,
-             LLVM::InsertElementOp, LLVM::ExtractElementOp,
-             LLVM::ShuffleVectorOp, LLVM::InsertValueOp, LLVM::ExtractValueOp,
-             LLVM::BrOp, LLVM::CondBrOp>(op);
-}
-
 void MoveBf16AsIntegersPass::runOnOperation() {
   Type i16 = IntegerType::get(&getContext(), 16);
   AttrTypeReplacer replacer;
@@ -90,19 +82,21 @@ void MoveBf16AsIntegersPass::runOnOperation() {
           return std::nullopt;
         return values.bitcast(i16);
       });
-  WalkResult result = getOperation().walk([&](Operation *op) {
-    if (!isMove(op) && (llvm::any_of(op->getOperands(), isBF16) ||
-                        llvm::any_of(op->getResults(), isBF16))) {
-      op->emitError("the emulation has no arithmetic on bf16");
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
+  SmallVector<Operation *> users;
+  getOperation().walk([&](Operation *op) {
+    if (llvm::any_of(op->getOperands(), isBF16) ||
+        llvm::any_of(op->getResults(), isBF16))
+      users.push_back(op);
   });
-  if (result.wasInterrupted())
-    return signalPassFailure();
   replacer.recursivelyReplaceElementsIn(getOperation(), /*replaceAttrs=*/true,
                                         /*replaceLocs=*/false,
                                         /*replaceTypes=*/true);
+  // What moves values takes integers as well; what computes does not.
+  for (Operation *op : users)
+    if (failed(verify(op, /*verifyRecursively=*/false))) {
+      op->emitError("the emulation has no arithmetic on bf16");
+      return signalPassFailure();
+    }
 }
 
 void tcc::cuda::addDeviceLowering(OpPassManager &pm,

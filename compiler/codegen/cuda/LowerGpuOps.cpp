@@ -6,166 +6,108 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
-namespace {
+static constexpr int32_t kWarpSize = 32;
 
-constexpr int32_t kWarpSize = 32;
+namespace {
 
 /// Replaces one gpu op by ops of nvvm and arith.
 class OpLowering {
 public:
   explicit OpLowering(gpu::GPUFuncOp function)
-      : b(function.getLoc(), function.getContext()),
-        blockSize(function.getKnownBlockSize()) {}
+      : b(function.getLoc(), function.getContext()) {}
 
   LogicalResult lower(Operation *op);
 
 private:
-  Value constant(int64_t value) {
-    return b.create<arith::ConstantIntOp>(value, 32);
-  }
-  Value toIndex(Value i32) {
-    return b.create<arith::IndexCastUIOp>(b.getIndexType(), i32);
-  }
-  /// The register `XOp`; launches have one dimension, the others are `other`.
-  template <typename XOp> Value read(gpu::Dimension dimension, int64_t other) {
-    if (dimension != gpu::Dimension::x)
-      return b.create<arith::ConstantIndexOp>(other);
-    return toIndex(b.create<XOp>(b.getI32Type()));
-  }
-  Value readBlockSize(gpu::Dimension dimension);
-  Value lowerIndex(Operation *op);
+  /// The register `XOp`: launches have one dimension.
+  template <typename XOp>
+  LogicalResult lowerIndex(Operation *op, gpu::Dimension dimension);
   LogicalResult lowerShuffle(gpu::ShuffleOp op);
-  /// Shuffles 32 bits; `isInside` is set if it is not null.
-  Value shuffleWord(gpu::ShuffleOp op, Value word, Value *isInside);
-  Value makeClamp(gpu::ShuffleOp op);
+  Value shuffleWord(Value word, Value mask);
 
   ImplicitLocOpBuilder b;
-  std::optional<ArrayRef<int32_t>> blockSize;
 };
 
 } // namespace
 
-Value OpLowering::readBlockSize(gpu::Dimension dimension) {
-  if (dimension == gpu::Dimension::x && blockSize)
-    return b.create<arith::ConstantIndexOp>(blockSize->front());
-  return read<NVVM::BlockDimXOp>(dimension, 1);
-}
-
-/// The value of an op that reads an index; null for others.
-Value OpLowering::lowerIndex(Operation *op) {
-  return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case([&](gpu::ThreadIdOp id) {
-        return read<NVVM::ThreadIdXOp>(id.getDimension(), 0);
-      })
-      .Case([&](gpu::BlockIdOp id) {
-        return read<NVVM::BlockIdXOp>(id.getDimension(), 0);
-      })
-      .Case([&](gpu::BlockDimOp size) {
-        return readBlockSize(size.getDimension());
-      })
-      .Case([&](gpu::GridDimOp size) {
-        return read<NVVM::GridDimXOp>(size.getDimension(), 1);
-      })
-      .Case([&](gpu::LaneIdOp) {
-        return read<NVVM::LaneIdOp>(gpu::Dimension::x, 0);
-      })
-      .Default([](Operation *) { return Value(); });
+template <typename XOp>
+LogicalResult OpLowering::lowerIndex(Operation *op, gpu::Dimension dimension) {
+  if (dimension != gpu::Dimension::x)
+    return op->emitError("launches have one dimension");
+  Value index = b.create<XOp>(b.getI32Type());
+  op->replaceAllUsesWith(ValueRange(
+      b.create<arith::IndexCastUIOp>(b.getIndexType(), index).getResult()));
+  op->erase();
+  return success();
 }
 
 LogicalResult OpLowering::lower(Operation *op) {
   b.setInsertionPoint(op);
   b.setLoc(op->getLoc());
-  if (auto shuffle = dyn_cast<gpu::ShuffleOp>(op))
-    return lowerShuffle(shuffle);
-  if (isa<gpu::BarrierOp>(op)) {
-    b.create<NVVM::Barrier0Op>();
-  } else if (isa<gpu::ReturnOp>(op)) {
-    b.create<func::ReturnOp>(op->getOperands());
-  } else {
-    Value index = lowerIndex(op);
-    if (!index)
-      return op->emitError("has no lowering to nvvm");
-    op->replaceAllUsesWith(ValueRange(index));
-  }
-  op->erase();
-  return success();
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](gpu::ThreadIdOp id) {
+        return lowerIndex<NVVM::ThreadIdXOp>(id, id.getDimension());
+      })
+      .Case([&](gpu::BlockIdOp id) {
+        return lowerIndex<NVVM::BlockIdXOp>(id, id.getDimension());
+      })
+      .Case([&](gpu::ShuffleOp shuffle) { return lowerShuffle(shuffle); })
+      .Case([&](gpu::BarrierOp barrier) {
+        b.create<NVVM::Barrier0Op>();
+        barrier.erase();
+        return success();
+      })
+      .Case([&](gpu::ReturnOp exit) {
+        b.create<func::ReturnOp>(exit->getOperands());
+        exit.erase();
+        return success();
+      })
+      .Default([](Operation *other) {
+        return other->emitError("has no lowering to nvvm");
+      });
 }
 
-/// Bits 8 to 12 say which bits of a lane name its segment, 0 to 4 the last lane
-/// of a segment, or for `up` the first one.
-Value OpLowering::makeClamp(gpu::ShuffleOp op) {
-  Value segment = b.create<arith::ShLIOp>(
-      b.create<arith::SubIOp>(constant(kWarpSize), op.getWidth()), constant(8));
-  if (op.getMode() == gpu::ShuffleMode::UP)
-    return segment;
-  return b.create<arith::OrIOp>(segment, constant(kWarpSize - 1));
+/// All lanes of a warp take part, and none reads beyond it.
+Value OpLowering::shuffleWord(Value word, Value mask) {
+  Value all = b.create<arith::ConstantIntOp>(-1, 32);
+  Value lastLane = b.create<arith::ConstantIntOp>(kWarpSize - 1, 32);
+  return b.create<NVVM::ShflOp>(word.getType(), all, word, mask, lastLane,
+                                NVVM::ShflKind::bfly, UnitAttr());
 }
 
-static NVVM::ShflKind toShflKind(gpu::ShuffleMode mode) {
-  switch (mode) {
-  case gpu::ShuffleMode::UP:
-    return NVVM::ShflKind::up;
-  case gpu::ShuffleMode::DOWN:
-    return NVVM::ShflKind::down;
-  case gpu::ShuffleMode::XOR:
-    return NVVM::ShflKind::bfly;
-  case gpu::ShuffleMode::IDX:
-    return NVVM::ShflKind::idx;
-  }
-  llvm_unreachable("all shuffle modes are listed");
-}
-
-Value OpLowering::shuffleWord(gpu::ShuffleOp op, Value word, Value *isInside) {
-  Type type = word.getType();
-  Type pair =
-      LLVM::LLVMStructType::getLiteral(b.getContext(), {type, b.getI1Type()});
-  auto shuffled = b.create<NVVM::ShflOp>(
-      isInside ? pair : type, constant(-1), word, op.getOffset(), makeClamp(op),
-      toShflKind(op.getMode()), isInside ? b.getUnitAttr() : UnitAttr());
-  if (!isInside)
-    return shuffled;
-  *isInside = b.create<LLVM::ExtractValueOp>(shuffled, 1);
-  return b.create<LLVM::ExtractValueOp>(shuffled, 0);
-}
-
+/// Of 32 or 64 bits, which are shuffled as words.
 LogicalResult OpLowering::lowerShuffle(gpu::ShuffleOp op) {
-  Value value = op.getValue();
-  Type type = value.getType(), i32 = b.getI32Type();
-  if (!type.isIntOrFloat() || type.getIntOrFloatBitWidth() > 64)
-    return op.emitError("cannot shuffle ") << type;
-  unsigned width = type.getIntOrFloatBitWidth();
-  Value isInside;
-  Value *wantsInside = op.getValid().use_empty() ? nullptr : &isInside;
-  Value result;
-  Type bits = b.getIntegerType(width);
-  auto resize = [&](Value x, Type to) -> Value {
-    if (x.getType() == to)
-      return x;
-    if (x.getType().getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth())
-      return b.create<arith::ExtUIOp>(to, x);
-    return b.create<arith::TruncIOp>(to, x);
+  Type type = op.getValue().getType(), i32 = b.getI32Type();
+  unsigned bits = type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 0;
+  APInt lanes;
+  if (op.getMode() != gpu::ShuffleMode::XOR || !op.getValid().use_empty() ||
+      !matchPattern(op.getWidth(), m_ConstantInt(&lanes)) ||
+      lanes != kWarpSize || (bits != 32 && bits != 64))
+    return op.emitError("has no lowering to nvvm");
+  auto cast = [&](Value value, Type to) -> Value {
+    return value.getType() == to ? value
+                                 : b.create<arith::BitcastOp>(to, value);
   };
-  Value whole = type == bits ? value : b.create<arith::BitcastOp>(bits, value);
-  Value low = shuffleWord(op, resize(whole, i32), wantsInside);
-  result = resize(low, bits);
-  if (width > 32) {
-    Value places = b.create<arith::ConstantIntOp>(32, bits);
-    Value high =
-        b.create<arith::ShRUIOp>(resize(whole, b.getI64Type()), places);
-    high = shuffleWord(op, resize(high, i32), nullptr);
-    high = b.create<arith::ShLIOp>(resize(high, bits), places);
-    result = b.create<arith::OrIOp>(result, high);
+  Type whole = b.getIntegerType(bits);
+  Value value = cast(op.getValue(), whole);
+  Value low = bits == 32 ? value : b.create<arith::TruncIOp>(i32, value);
+  Value result = shuffleWord(low, op.getOffset());
+  if (bits == 64) {
+    Value places = b.create<arith::ConstantIntOp>(32, whole);
+    Value high = b.create<arith::ShRUIOp>(value, places);
+    high = shuffleWord(b.create<arith::TruncIOp>(i32, high), op.getOffset());
+    high =
+        b.create<arith::ShLIOp>(b.create<arith::ExtUIOp>(whole, high), places);
+    result =
+        b.create<arith::OrIOp>(b.create<arith::ExtUIOp>(whole, result), high);
   }
-  if (type != bits)
-    result = b.create<arith::BitcastOp>(type, result);
-  op.getShuffleResult().replaceAllUsesWith(result);
-  if (isInside)
-    op.getValid().replaceAllUsesWith(isInside);
+  op.getShuffleResult().replaceAllUsesWith(cast(result, type));
   op.erase();
   return success();
 }

@@ -108,7 +108,8 @@ private:
     Value position, isInside;
   };
   /// For each of some reductions its partials, one a lane.
-  using Partials = SmallVector<SmallVector<Partial>>;
+  using LanePartials = SmallVector<Partial>;
+  using Partials = SmallVector<LanePartials>;
 
   void emitRow();
   void emitStage(Ops ops);
@@ -122,6 +123,11 @@ private:
   void combineLanes(Ops ops, Partials &partials);
   void combineWarp(Ops ops, Partials &partials);
   void combineWarps(Ops ops, Partials &partials);
+  void combineThroughShared(Ops ops, MutableArrayRef<LanePartials> partials);
+  int64_t getSharedCount() const {
+    return getWarps() * getStride() * getRowLanes();
+  }
+  int64_t getSharedBytes(Operation *op);
   Indices getRowIndices(int64_t lane);
 
   Value size(AffineExpr expression) { return frame.size(b, expression); }
@@ -331,16 +337,41 @@ void RowEmitter::combineWarp(Ops ops, Partials &partials) {
       }
 }
 
-/// Through shared memory, which no stage uses again.
+int64_t RowEmitter::getSharedBytes(Operation *op) {
+  Combiner combiner(b, op);
+  auto getBytes = [&](Type type) -> int64_t {
+    return llvm::alignTo(getSharedCount() * codegen::getStorageBytes(type),
+                         kAccessBytes);
+  };
+  return getBytes(combiner.getValueType()) +
+         (combiner.hasIndex() ? getBytes(b.getI64Type()) : 0);
+}
+
+/// As many reductions at a time as shared memory holds.
 void RowEmitter::combineWarps(Ops ops, Partials &partials) {
-  int64_t stride = getStride(), warps = getWarps();
-  if (warps == 1)
+  if (getWarps() == 1)
     return;
-  int64_t lanes = getRowLanes();
+  for (size_t first = 0, end = 0; first < ops.size(); first = end) {
+    if (!frame.hasShared(getSharedBytes(ops[first])))
+      frame.reuseShared(b);
+    int64_t bytes = 0;
+    for (end = first; end < ops.size(); ++end) {
+      bytes += getSharedBytes(ops[end]);
+      if (end > first && !frame.hasShared(bytes))
+        break;
+    }
+    combineThroughShared(ops.slice(first, end - first),
+                         MutableArrayRef(partials).slice(first, end - first));
+  }
+}
+
+void RowEmitter::combineThroughShared(Ops ops,
+                                      MutableArrayRef<LanePartials> partials) {
+  int64_t stride = getStride(), warps = getWarps(), lanes = getRowLanes();
+  int64_t count = getSharedCount();
   SmallVector<Buffer> values, indices;
   for (Operation *op : ops) {
     Combiner combiner(b, op);
-    int64_t count = warps * stride * lanes;
     values.push_back(frame.allocateShared(b, combiner.getValueType(), count));
     indices.push_back(combiner.hasIndex()
                           ? frame.allocateShared(b, b.getI64Type(), count)

@@ -85,14 +85,18 @@ Value WindowEmitter::joinTap(ValueRange at, ValueRange tap, Value partial) {
   Value channel = at[plan.channelAxis];
   Value input =
       b.mul(b.div(channel, b.index(plan.groupSize)), b.index(plan.groupInputs));
-  Value joined = partial;
-  for (int64_t i = 0; i < plan.groupInputs; ++i) {
-    Values from = plan.getIndices(at[0], b.add(input, b.index(i)), position);
-    Value x = frame.elements.element(b, frame.loc, plan.x, from);
-    joined = plan.join(b, joined, x, [&] {
-      return plan.loadWeight(b, frame, channel, tap, i);
-    });
-  }
+  auto join = [&] {
+    Value joined = partial;
+    for (int64_t i = 0; i < plan.groupInputs; ++i) {
+      Values from = plan.getIndices(at[0], b.add(input, b.index(i)), position);
+      Value x = frame.elements.element(b, frame.loc, plan.x, from);
+      joined = plan.join(b, joined, x, [&] {
+        return plan.loadWeight(b, frame, channel, tap, i);
+      });
+    }
+    return joined;
+  };
+  Value joined = readUnlessEmpty(b, frame, plan.x, join, partial);
   return b.create<arith::SelectOp>(isInside, joined, partial);
 }
 

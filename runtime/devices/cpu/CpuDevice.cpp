@@ -36,6 +36,7 @@ public:
                   const Allocator &allocator);
 
   Status walk(Walk &walk) override { return walk.run(); }
+  Status follow(const Walk &) override { return Status(); }
   Status launch(const KernelLaunch &launch) override;
   Status copy(void *to, const void *from, size_t bytes) override {
     std::memmove(to, from, bytes);
@@ -54,6 +55,7 @@ public:
   Status wait() override { return Status(); }
   Status seal(Walk &) override { return Status(); }
   Status finish(Walk &) override { return Status(); }
+  void drain() override {}
   uint64_t plannedBytes() const override { return scratch.size(); }
 
 private:

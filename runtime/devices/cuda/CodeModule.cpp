@@ -1,19 +1,17 @@
 #include "runtime/devices/cuda/CodeModule.h"
 
+#include "runtime/devices/cuda/Cubin.h"
 #include "runtime/devices/emulated/EmulatedModule.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <elf.h>
 #include <string>
 
 using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::runtime::cuda;
 using emulated::ModuleKernel;
-
-static constexpr uint16_t kCudaMachine = 190; // EM_CUDA
 
 CodeModule::CodeModule(CodeModule &&other) noexcept
     : driver(other.driver), chosen(other.chosen), image(std::move(other.image)),
@@ -42,22 +40,31 @@ static int archOf(const format::Variant &variant) {
   return error == std::errc() && rest == name.data() + name.size() ? number : 0;
 }
 
+static bool isPtx(const format::Variant &variant) {
+  return variant.target()->string_view() == "cuda" &&
+         variant.cpu()->string_view() == "ptx";
+}
+
 /// A cubin runs on devices of its major version and a minor one not below its
-/// own; null if there is none, nor PTX.
-static const format::Variant *choose(const format::Program &program, int major,
-                                     int minor) {
+/// own; null if there is none.
+static const format::Variant *findCubin(const format::Program &program,
+                                        int major, int minor) {
   const format::Variant *best = nullptr;
   for (const format::Variant *variant : *program.variants()) {
-    if (variant->target()->string_view() != "cuda")
-      continue;
     int arch = archOf(*variant);
-    bool runs = arch / 10 == major && arch % 10 <= minor;
-    if (!runs && variant->cpu()->string_view() != "ptx")
-      continue;
-    if (!best || arch > archOf(*best))
+    if (variant->target()->string_view() == "cuda" && arch / 10 == major &&
+        arch % 10 <= minor && (!best || arch > archOf(*best)))
       best = variant;
   }
   return best;
+}
+
+/// Null if there is none.
+static const format::Variant *findPtx(const format::Program &program) {
+  for (const format::Variant *variant : *program.variants())
+    if (isPtx(*variant))
+      return variant;
+  return nullptr;
 }
 
 static std::string listCode(const format::Program &program) {
@@ -71,35 +78,6 @@ static std::string listCode(const format::Program &program) {
 //===----------------------------------------------------------------------===//
 // Loading
 //===----------------------------------------------------------------------===//
-
-/// Whether the tables of a cubin lie inside it: the driver is not told how long
-/// it is.
-static bool isWhole(std::span<const std::byte> cubin) {
-  Elf64_Ehdr header;
-  if (cubin.size() < sizeof(header))
-    return false;
-  std::memcpy(&header, cubin.data(), sizeof(header));
-  auto fits = [&](uint64_t offset, uint64_t bytes) {
-    return offset <= cubin.size() && bytes <= cubin.size() - offset;
-  };
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) ||
-      header.e_machine != kCudaMachine ||
-      header.e_shentsize != sizeof(Elf64_Shdr) ||
-      (header.e_phnum && header.e_phentsize != sizeof(Elf64_Phdr)) ||
-      !fits(header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr)) ||
-      !fits(header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr)))
-    return false;
-  for (size_t i = 0; i < header.e_shnum; ++i) {
-    Elf64_Shdr section;
-    std::memcpy(&section,
-                cubin.data() + header.e_shoff + i * sizeof(Elf64_Shdr),
-                sizeof(section));
-    if (section.sh_type != SHT_NOBITS && section.sh_type != SHT_NULL &&
-        !fits(section.sh_offset, section.sh_size))
-      return false;
-  }
-  return true;
-}
 
 /// Loads the module and finds the kernels of the device in it.
 Status CodeModule::load(const void *bytes, const Package &package) {
@@ -131,32 +109,51 @@ Status CodeModule::load(const void *bytes, const Package &package) {
   return Status();
 }
 
+Result<CodeModule> CodeModule::loadVariant(const Driver &driver,
+                                           const Package &package,
+                                           const format::Variant &variant) {
+  Result<Memory> bytes = package.readSection(variant.image());
+  if (!bytes.ok())
+    return bytes.takeStatus();
+  CodeModule code(driver, variant);
+  if (isPtx(variant)) {
+    std::string text(reinterpret_cast<const char *>(bytes->data()),
+                     bytes->size());
+    if (Status status = code.load(text.c_str(), package); !status.ok())
+      return status;
+    return code;
+  }
+  if (!isWholeCubin(bytes->span()))
+    return makeError(Code::BadData, "the code for ",
+                     variant.cpu()->string_view(), " of package '",
+                     package.path(), "' is no cubin");
+  if (Status status = code.load(bytes->data(), package); !status.ok())
+    return status;
+  return code;
+}
+
 Result<CodeModule> CodeModule::loadCuda(const Driver &driver,
                                         const Package &package, int major,
-                                        int minor) {
+                                        int minor, const LogSink &log) {
   const format::Program &program = package.program();
-  const format::Variant *variant = choose(program, major, minor);
-  if (!variant)
+  const format::Variant *cubin = findCubin(program, major, minor);
+  const format::Variant *ptx = findPtx(program);
+  if (!cubin && !ptx)
     return makeError(Code::Device, "package '", package.path(),
                      "' has no code for this device, an sm_", major, minor,
                      ", only: ", listCode(program));
-  Result<Memory> bytes = package.readSection(variant->image());
-  if (!bytes.ok())
-    return bytes.takeStatus();
-  bool isText = variant->cpu()->string_view() == "ptx";
-  if (!isText && !isWhole(bytes->span()))
-    return makeError(Code::BadData, "the code for ",
-                     variant->cpu()->string_view(), " of package '",
-                     package.path(), "' is no cubin");
-  CodeModule code(driver, *variant);
-  std::string text;
-  if (isText)
-    text.assign(reinterpret_cast<const char *>(bytes->data()), bytes->size());
-  const void *image =
-      isText ? static_cast<const void *>(text.c_str()) : bytes->data();
-  if (Status status = code.load(image, package); !status.ok())
-    return status;
-  return code;
+  if (!cubin)
+    return loadVariant(driver, package, *ptx);
+  Result<CodeModule> code = loadVariant(driver, package, *cubin);
+  if (code.ok() || !ptx)
+    return code;
+  Status refused = code.takeStatus();
+  if (refused.code() != Code::Device)
+    return refused;
+  // A driver is older than the cubin, say.
+  log(LogLevel::Warning,
+      concat(refused.message(), "; its PTX is compiled instead"));
+  return loadVariant(driver, package, *ptx);
 }
 
 static void countParameters(const format::Block &block,

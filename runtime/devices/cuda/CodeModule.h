@@ -2,6 +2,7 @@
 #ifndef TCC_RUNTIME_DEVICES_CUDA_CODEMODULE_H
 #define TCC_RUNTIME_DEVICES_CUDA_CODEMODULE_H
 
+#include "runtime/base/Log.h"
 #include "runtime/devices/cuda/Driver.h"
 #include "runtime/package/Image.h"
 #include "runtime/package/Reader.h"
@@ -23,10 +24,12 @@ public:
   CodeModule(CodeModule &&other) noexcept;
   ~CodeModule();
 
-  /// Takes the cubin for a device of this compute capability, else PTX. The
-  /// context is current.
-  static Result<CodeModule>
-  loadCuda(const Driver &driver, const Package &package, int major, int minor);
+  /// Takes the cubin for a device of this compute capability; PTX if there is
+  /// none, or if the driver refuses it, of which `log` is told. The context is
+  /// current.
+  static Result<CodeModule> loadCuda(const Driver &driver,
+                                     const Package &package, int major,
+                                     int minor, const LogSink &log);
   /// Maps the kernels for this CPU.
   static Result<CodeModule> loadEmulated(const Driver &driver,
                                          const Package &package);
@@ -37,6 +40,9 @@ private:
   CodeModule(const Driver &driver, const format::Variant &variant)
       : driver(&driver), chosen(&variant) {}
 
+  static Result<CodeModule> loadVariant(const Driver &driver,
+                                        const Package &package,
+                                        const format::Variant &variant);
   Status load(const void *image, const Package &package);
 
   const Driver *driver;

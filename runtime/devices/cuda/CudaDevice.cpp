@@ -19,53 +19,40 @@ static constexpr size_t kSmallBytes = size_t(64) << 10;
 // Memory
 //===----------------------------------------------------------------------===//
 
-PinnedMemory &PinnedMemory::operator=(PinnedMemory &&other) noexcept {
-  std::swap(driver, other.driver);
-  std::swap(address, other.address);
-  std::swap(bytes, other.bytes);
-  return *this;
+Activation::~Activation() {
+  ContextHandle popped = nullptr;
+  if (driver)
+    driver->ctxPopCurrent(&popped);
 }
 
-PinnedMemory::~PinnedMemory() {
-  if (address)
-    driver->memFreeHost(address);
-}
-
-Result<PinnedMemory> PinnedMemory::allocate(const Driver &driver,
-                                            size_t bytes) {
-  PinnedMemory memory;
-  void *address = nullptr;
-  Error error = driver.memHostAlloc(&address, bytes, /*flags=*/0);
-  if (Status status =
-          cuda::check(driver, error,
-                      concat("allocating ", bytes, " bytes of pinned memory"));
+Result<Activation> Activation::begin(const Driver &driver,
+                                     ContextHandle context) {
+  Error error = driver.ctxPushCurrent(context);
+  if (Status status = cuda::check(driver, error, "using the device");
       !status.ok())
     return status;
-  memory.driver = &driver;
-  memory.address = static_cast<std::byte *>(address);
-  memory.bytes = bytes;
-  return memory;
+  return Activation(driver);
 }
 
 static void *allocateOnDevice(void *user, size_t bytes, size_t) {
   auto &device = *static_cast<CudaDevice *>(user);
   Address address = 0; // a multiple of 256
-  if (!device.activate().ok() ||
-      device.driver().memAlloc(&address, bytes) != kSuccess)
+  auto active = device.activate();
+  if (!active.ok() || device.driver().memAlloc(&address, bytes) != kSuccess)
     return nullptr;
   return reinterpret_cast<void *>(address);
 }
 
 static void releaseToDevice(void *user, void *address, size_t) {
   auto &device = *static_cast<CudaDevice *>(user);
-  if (device.activate().ok())
+  if (auto active = device.activate(); active.ok())
     device.driver().memFree(addressOf(address));
 }
 
 static uint64_t availableOnDevice(void *user) {
   auto &device = *static_cast<CudaDevice *>(user);
   size_t free = 0, total = 0;
-  if (device.activate().ok())
+  if (auto active = device.activate(); active.ok())
     device.driver().memGetInfo(&free, &total);
   return free;
 }
@@ -77,7 +64,8 @@ Allocator CudaDevice::allocator(const Allocator &) {
 static void *allocatePinned(void *user, size_t bytes, size_t) {
   auto &device = *static_cast<CudaDevice *>(user);
   void *address = nullptr; // of a page
-  if (!device.activate().ok() ||
+  auto active = device.activate();
+  if (!active.ok() ||
       device.driver().memHostAlloc(&address, bytes, /*flags=*/0) != kSuccess)
     return nullptr;
   return address;
@@ -85,7 +73,7 @@ static void *allocatePinned(void *user, size_t bytes, size_t) {
 
 static void releasePinned(void *user, void *address, size_t) {
   auto &device = *static_cast<CudaDevice *>(user);
-  if (device.activate().ok())
+  if (auto active = device.activate(); active.ok())
     device.driver().memFreeHost(address);
 }
 
@@ -117,9 +105,7 @@ Status CudaDevice::retain(int &major, int &minor) {
     error = call.deviceGetAttribute(&minor, kComputeMinor, device);
   if (error == kSuccess)
     error = call.devicePrimaryCtxRetain(&context, device);
-  if (Status status = check(error, "opening " + label); !status.ok())
-    return status;
-  return activate();
+  return check(error, "opening " + label);
 }
 
 Status CudaDevice::createTransfers() {
@@ -132,7 +118,8 @@ Status CudaDevice::createTransfers() {
 
 Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const Driver &driver,
                                                      const Choice &choice,
-                                                     const Package &package) {
+                                                     const Package &package,
+                                                     const LogSink &log) {
   std::string label =
       concat(choice.isEmulated ? "emulated:" : "cuda:", choice.ordinal);
   std::unique_ptr<CudaDevice> device(
@@ -140,9 +127,12 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const Driver &driver,
   int major = 0, minor = 0;
   if (Status status = device->retain(major, minor); !status.ok())
     return status;
+  auto active = device->activate();
+  if (!active.ok())
+    return active.takeStatus();
   auto module = choice.isEmulated
                     ? CodeModule::loadEmulated(driver, package)
-                    : CodeModule::loadCuda(driver, package, major, minor);
+                    : CodeModule::loadCuda(driver, package, major, minor, log);
   if (!module.ok())
     return module.takeStatus();
   device->module.emplace(std::move(*module));
@@ -157,22 +147,22 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const Driver &driver,
 }
 
 CudaDevice::~CudaDevice() {
-  if (!context || !activate().ok())
+  if (!context)
     return;
-  for (EventHandle event : copied)
-    if (event)
-      table->eventDestroy(event);
-  if (stream)
-    table->streamDestroy(stream);
-  for (PinnedMemory &piece : pieces)
-    piece = PinnedMemory();
-  products.library.reset();
-  module.reset();
+  if (auto active = activate(); active.ok()) {
+    if (stream) {
+      table->streamSynchronize(stream); // of a transfer that failed half-way
+      table->streamDestroy(stream);
+    }
+    for (EventHandle event : copied)
+      if (event)
+        table->eventDestroy(event);
+    for (Memory &piece : pieces)
+      piece = Memory();
+    products.library.reset();
+    module.reset();
+  }
   table->devicePrimaryCtxRelease(device);
-}
-
-Status CudaDevice::activate() const {
-  return check(table->ctxSetCurrent(context), "using the device");
 }
 
 Result<std::unique_ptr<Stream>>
@@ -187,14 +177,10 @@ CudaDevice::createStream(std::span<const format::Entry *const> entries,
 
 Status CudaDevice::writePieces(Address to, const std::byte *from,
                                size_t bytes) {
-  for (PinnedMemory &piece : pieces) {
-    if (piece.data())
-      continue;
-    auto allocated = PinnedMemory::allocate(*table, kPieceBytes);
-    if (!allocated.ok())
-      return allocated.takeStatus();
-    piece = std::move(*allocated);
-  }
+  for (Memory &piece : pieces)
+    if (Status status = piece.reserve(kPieceBytes, staging({}), "transfers");
+        !status.ok())
+      return status;
   for (size_t at = 0, turn = 0; at < bytes; at += kPieceBytes, turn ^= 1) {
     size_t count = std::min(bytes - at, kPieceBytes);
     Error error = table->eventSynchronize(copied[turn]);
@@ -215,8 +201,9 @@ Status CudaDevice::write(void *to, const void *from, size_t bytes) {
   if (bytes == 0)
     return Status();
   std::lock_guard lock(transfers);
-  if (Status status = activate(); !status.ok())
-    return status;
+  auto active = activate();
+  if (!active.ok())
+    return active.takeStatus();
   Status status =
       bytes <= kSmallBytes
           ? check(table->memcpyHtoDAsync(addressOf(to), from, bytes, stream),
@@ -232,8 +219,9 @@ Status CudaDevice::read(void *to, const void *from, size_t bytes) {
   if (bytes == 0)
     return Status();
   std::lock_guard lock(transfers);
-  if (Status status = activate(); !status.ok())
-    return status;
+  auto active = activate();
+  if (!active.ok())
+    return active.takeStatus();
   Error error = table->memcpyDtoHAsync(to, addressOf(from), bytes, stream);
   if (error == kSuccess)
     error = table->streamSynchronize(stream);
@@ -244,8 +232,9 @@ Status CudaDevice::clear(void *at, size_t bytes) {
   if (bytes == 0)
     return Status();
   std::lock_guard lock(transfers);
-  if (Status status = activate(); !status.ok())
-    return status;
+  auto active = activate();
+  if (!active.ok())
+    return active.takeStatus();
   Error error = table->memsetD8Async(addressOf(at), 0, bytes, stream);
   if (error == kSuccess)
     error = table->streamSynchronize(stream);

@@ -10,31 +10,30 @@
 
 namespace tcc::runtime::cuda {
 
-/// Memory of the host that the device copies from and to beside other work.
-class PinnedMemory {
+/// Makes a device that of the calling thread's calls; in the end the one that
+/// the caller had is it again.
+class Activation {
 public:
-  PinnedMemory() = default;
-  PinnedMemory(PinnedMemory &&other) noexcept { *this = std::move(other); }
-  PinnedMemory &operator=(PinnedMemory &&other) noexcept;
-  ~PinnedMemory();
+  Activation(Activation &&other) noexcept
+      : driver(std::exchange(other.driver, nullptr)) {}
+  ~Activation();
 
-  static Result<PinnedMemory> allocate(const Driver &driver, size_t bytes);
-
-  std::byte *data() const { return address; }
-  size_t size() const { return bytes; }
+  static Result<Activation> begin(const Driver &driver, ContextHandle context);
 
 private:
-  const Driver *driver = nullptr;
-  std::byte *address = nullptr;
-  size_t bytes = 0;
+  explicit Activation(const Driver &driver) : driver(&driver) {}
+
+  const Driver *driver;
 };
 
 /// A device of the machine with a package's kernels, or the emulated one.
 class CudaDevice final : public Device {
 public:
   /// `driver` lives for ever.
-  static Result<std::unique_ptr<CudaDevice>>
-  open(const Driver &driver, const Choice &choice, const Package &package);
+  static Result<std::unique_ptr<CudaDevice>> open(const Driver &driver,
+                                                  const Choice &choice,
+                                                  const Package &package,
+                                                  const LogSink &log);
   ~CudaDevice() override;
 
   std::string_view name() const override { return label; }
@@ -57,8 +56,10 @@ public:
   const format::Program &program() const { return *loaded; }
   /// Of matrix products; null if there is none, or nothing for it to do.
   Library *productLibrary() const { return products.library.get(); }
-  /// Makes the device that of the calling thread's calls.
-  Status activate() const;
+  /// Stands around all calls of the driver that need a context.
+  Result<Activation> activate() const {
+    return Activation::begin(*table, context);
+  }
   Status check(Error error, std::string_view doing) const {
     return cuda::check(*table, error, doing);
   }
@@ -82,7 +83,7 @@ private:
 
   std::mutex transfers; ///< one at a time
   StreamHandle stream = nullptr;
-  PinnedMemory pieces[2];
+  Memory pieces[2];           ///< pinned
   EventHandle copied[2] = {}; ///< the last copy from each piece is done
 };
 

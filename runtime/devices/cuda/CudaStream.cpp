@@ -12,6 +12,9 @@ using namespace tcc::runtime::cuda;
 
 /// What `read` copies at most.
 static constexpr size_t kMaxElementBytes = 64;
+/// What is copied at once between places that overlap: enough to keep a device
+/// busy.
+static constexpr uint64_t kPassageBytes = 1 << 20;
 
 Result<std::unique_ptr<Stream>>
 CudaStream::create(CudaDevice &device,
@@ -24,31 +27,43 @@ CudaStream::create(CudaDevice &device,
 
 Status CudaStream::allocate(std::span<const format::Entry *const> entries) {
   size_t most = 0, workspaceBytes = 0;
+  uint64_t shifted = 0;
   for (const format::Entry *entry : entries) {
     LaunchLimits limits = measureLaunches(*entry);
     most = std::max(most, limits.buffers + limits.sizes);
     slotCount = std::max(slotCount, limits.faulting);
     workspaceBytes = std::max(workspaceBytes, entry->workspace_bytes());
+    shifted = std::max(shifted, limits.shifted);
   }
   parameters.resize(most);
-  if (Status status = device.activate(); !status.ok())
-    return status;
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   for (StreamHandle *created : {&stream, &uploads})
     if (Status status = device.check(driver.streamCreate(created, kNonBlocking),
                                      "creating a stream");
         !status.ok())
       return status;
-  auto allocated = PinnedMemory::allocate(driver, kMaxElementBytes);
-  if (!allocated.ok())
-    return allocated.takeStatus();
-  element = std::move(*allocated);
-  if (Status status = slots.reserve(slotCount * sizeof(Fault),
-                                    device.allocator({}), "places for faults");
-      !status.ok())
-    return status;
-  if (device.productLibrary())
-    if (Status status = workspace.reserve(workspaceBytes, device.allocator({}),
-                                          "the library's workspace");
+  return reserveMemory(std::min(shifted, kPassageBytes), workspaceBytes);
+}
+
+Status CudaStream::reserveMemory(uint64_t shifted, uint64_t workspaceBytes) {
+  struct Piece {
+    Memory &memory;
+    uint64_t bytes;
+    Allocator allocator;
+    const char *name;
+  };
+  Allocator onDevice = device.allocator({}), pinned = device.staging({});
+  if (!device.productLibrary())
+    workspaceBytes = 0;
+  for (const Piece &piece :
+       {Piece{element, kMaxElementBytes, pinned, "an element"},
+        Piece{slots, slotCount * sizeof(Fault), onDevice, "places for faults"},
+        Piece{passage, shifted, onDevice, "copies on the device"},
+        Piece{workspace, workspaceBytes, onDevice, "the library's workspace"}})
+    if (Status status =
+            piece.memory.reserve(piece.bytes, piece.allocator, piece.name);
         !status.ok())
       return status;
   libraryCalls.setWorkspace(workspace.data(), workspace.size());
@@ -56,17 +71,27 @@ Status CudaStream::allocate(std::span<const format::Entry *const> entries) {
 }
 
 CudaStream::~CudaStream() {
-  if (!device.activate().ok())
+  auto active = device.activate();
+  if (!active.ok())
     return;
-  for (StreamHandle one : {uploads, stream})
-    if (one) {
-      driver.streamSynchronize(one);
-      driver.streamDestroy(one);
-    }
+  drain();
+  graphs.clear();
   for (auto &flight : flights)
-    for (EventHandle event : {flight->uploaded, flight->done})
+    for (EventHandle event : {flight->uploaded, flight->done, flight->given})
       if (event)
         driver.eventDestroy(event);
+  for (StreamHandle one : {uploads, stream})
+    if (one)
+      driver.streamDestroy(one);
+}
+
+void CudaStream::drain() {
+  auto active = device.activate();
+  if (!active.ok())
+    return;
+  for (StreamHandle one : {uploads, stream})
+    if (one)
+      driver.streamSynchronize(one);
 }
 
 /// Made the first time that a walk is seen.
@@ -74,24 +99,20 @@ Result<CudaStream::Flight *> CudaStream::flightOf(const Walk &walk) {
   for (auto &flight : flights)
     if (flight->walk == &walk)
       return flight.get();
-  auto flight = std::make_unique<Flight>();
-  flight->walk = &walk;
-  flight->faulting.reserve(slotCount);
-  if (slotCount > 0) {
-    auto allocated = PinnedMemory::allocate(driver, slotCount * sizeof(Fault));
-    if (!allocated.ok())
-      return allocated.takeStatus();
-    flight->slotValues = std::move(*allocated);
-  }
-  for (EventHandle *event : {&flight->uploaded, &flight->done})
+  // What it holds goes with the stream, also where this fails.
+  Flight &flight = *flights.emplace_back(std::make_unique<Flight>());
+  flight.faulting.reserve(slotCount);
+  if (Status status = flight.slotValues.reserve(slotCount * sizeof(Fault),
+                                                device.staging({}), "faults");
+      !status.ok())
+    return status;
+  for (EventHandle *event : {&flight.uploaded, &flight.done, &flight.given})
     if (Status status = device.check(driver.eventCreate(event, kNoTiming),
                                      "creating an event");
-        !status.ok()) {
-      if (flight->uploaded)
-        driver.eventDestroy(flight->uploaded);
+        !status.ok())
       return status;
-    }
-  return flights.emplace_back(std::move(flight)).get();
+  flight.walk = &walk;
+  return &flight;
 }
 
 //===----------------------------------------------------------------------===//
@@ -107,12 +128,31 @@ Status CudaStream::runWalk(Walk &walk) {
   return readFaults();
 }
 
-Status CudaStream::walk(Walk &walk) {
-  if (Status status = device.activate(); !status.ok())
-    return status;
+Status CudaStream::follow(const Walk &walk) {
+  if (!walk.caller)
+    return Status();
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   Result<Flight *> flight = flightOf(walk);
   if (!flight.ok())
     return flight.takeStatus();
+  Error error = driver.eventRecord((*flight)->given,
+                                   static_cast<StreamHandle>(*walk.caller));
+  if (error == kSuccess)
+    error = driver.streamWaitEvent(stream, (*flight)->given, /*flags=*/0);
+  return device.check(error, "waiting for the caller's stream");
+}
+
+Status CudaStream::walk(Walk &walk) {
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
+  Result<Flight *> flight = flightOf(walk);
+  if (!flight.ok())
+    return flight.takeStatus();
+  if (Status status = follow(walk); !status.ok())
+    return status;
   current = *flight;
   current->isSealed = false;
   if (current->staged > 0) {
@@ -173,8 +213,9 @@ Status CudaStream::replay(Walk &walk, CachedGraph &graph) {
 
 /// Waits for all walks; checks the slots of the one that runs.
 Status CudaStream::wait() {
-  if (Status status = device.activate(); !status.ok())
-    return status;
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   Status status = current ? readFaults() : Status();
   if (status.ok())
     status = device.check(driver.streamSynchronize(stream),
@@ -183,17 +224,24 @@ Status CudaStream::wait() {
 }
 
 Status CudaStream::seal(Walk &walk) {
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   Result<Flight *> flight = flightOf(walk);
   if (!flight.ok())
     return flight.takeStatus();
   (*flight)->isSealed = true;
-  return device.check(driver.eventRecord((*flight)->done, stream),
-                      "recording an event");
+  Error error = driver.eventRecord((*flight)->done, stream);
+  if (error == kSuccess && walk.caller)
+    error = driver.streamWaitEvent(static_cast<StreamHandle>(*walk.caller),
+                                   (*flight)->done, /*flags=*/0);
+  return device.check(error, "recording an event");
 }
 
 Status CudaStream::finish(Walk &walk) {
-  if (Status status = device.activate(); !status.ok())
-    return status;
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   Result<Flight *> flight = flightOf(walk);
   if (!flight.ok())
     return flight.takeStatus();
@@ -300,20 +348,36 @@ Status CudaStream::launch(const KernelLaunch &launch) {
       error, concat("launching node '", nameNode(command.node()), "'"));
 }
 
-/// The driver does not say what becomes of places that overlap: they are copied
-/// in pieces that do not, the ones that are overwritten first.
+/// By way of other memory if the places overlap: the driver does not say what
+/// becomes of that.
+Status CudaStream::copyPiece(Address to, Address from, size_t bytes) {
+  bool isDisjoint = to + bytes <= from || from + bytes <= to;
+  Address middle = addressOf(passage.data());
+  Error error = kSuccess;
+  if (!isDisjoint) {
+    error = driver.memcpyDtoDAsync(middle, from, bytes, stream);
+    from = middle;
+  }
+  if (error == kSuccess)
+    error = driver.memcpyDtoDAsync(to, from, bytes, stream);
+  return device.check(error, "copying on the device");
+}
+
+/// Places that overlap are copied in pieces, the ones first that are
+/// overwritten: as long as the way between them, or as the passage.
 Status CudaStream::copy(void *to, const void *from, size_t bytes) {
-  if (Status status = device.activate(); !status.ok())
-    return status;
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   Address target = addressOf(to), source = addressOf(from);
   size_t distance = target > source ? target - source : source - target;
-  size_t piece = distance < bytes && distance > 0 ? distance : bytes;
+  if (distance == 0)
+    return Status();
+  size_t piece = distance < bytes ? std::max(distance, passage.size()) : bytes;
   for (size_t done = 0; done < bytes; done += piece) {
     size_t count = std::min(piece, bytes - done);
     size_t at = target > source ? bytes - done - count : done;
-    if (Status status = device.check(
-            driver.memcpyDtoDAsync(target + at, source + at, count, stream),
-            "copying on the device");
+    if (Status status = copyPiece(target + at, source + at, count);
         !status.ok())
       return status;
   }
@@ -328,19 +392,16 @@ Status CudaStream::reserveStaging(Flight &flight, size_t bytes) {
                                    "copying to the device");
       !status.ok())
     return status;
-  auto larger = PinnedMemory::allocate(driver, 2 * bytes);
-  if (!larger.ok())
-    return larger.takeStatus();
-  flight.staging = std::move(*larger);
-  return Status();
+  return flight.staging.reserve(2 * bytes, device.staging({}), "inputs");
 }
 
 /// Through pinned memory and a stream of its own, once the walk has read what
 /// it was given before.
 Status CudaStream::upload(Walk &walk, void *to, const void *from,
                           size_t bytes) {
-  if (Status status = device.activate(); !status.ok())
-    return status;
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   Result<Flight *> found = flightOf(walk);
   if (!found.ok())
     return found.takeStatus();
@@ -365,12 +426,18 @@ Status CudaStream::upload(Walk &walk, void *to, const void *from,
 }
 
 Status CudaStream::download(void *to, const void *from, size_t bytes) {
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   return device.check(
       driver.memcpyDtoHAsync(to, addressOf(from), bytes, stream),
       "copying from the device");
 }
 
 Status CudaStream::read(void *to, const void *from, size_t bytes) {
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
   Status status = device.check(
       driver.memcpyDtoHAsync(element.data(), addressOf(from), bytes, stream),
       "reading from the device");

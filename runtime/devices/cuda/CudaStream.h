@@ -17,6 +17,7 @@ public:
   create(CudaDevice &device, std::span<const format::Entry *const> entries);
   ~CudaStream() override;
 
+  Status follow(const Walk &walk) override;
   Status walk(Walk &walk) override;
   Status launch(const KernelLaunch &launch) override;
   Status copy(void *to, const void *from, size_t bytes) override;
@@ -26,7 +27,10 @@ public:
   Status wait() override;
   Status seal(Walk &walk) override;
   Status finish(Walk &walk) override;
-  uint64_t plannedBytes() const override { return workspace.size(); }
+  void drain() override;
+  uint64_t plannedBytes() const override {
+    return slots.size() + passage.size() + workspace.size();
+  }
 
 private:
   /// {flag, value}, as kernels write them.
@@ -37,12 +41,13 @@ private:
   /// What is under way for one walk, between its first upload and its end.
   struct Flight {
     const Walk *walk = nullptr;
-    PinnedMemory staging; ///< what is uploaded
-    size_t staged = 0;    ///< bytes of it, since the walk ran last
+    Memory staging;    ///< pinned: what is uploaded
+    size_t staged = 0; ///< bytes of it, since the walk ran last
     EventHandle uploaded = nullptr, done = nullptr;
+    EventHandle given = nullptr; ///< what the caller's stream had before
     bool isSealed = false;
     std::vector<const format::Launch *> faulting; ///< of each slot taken
-    PinnedMemory slotValues;                      ///< as read
+    Memory slotValues;                            ///< pinned: as read
     bool areSlotsRead = false; ///< the copy to the host is in the stream
   };
 
@@ -51,12 +56,14 @@ private:
         libraryCalls(device.productLibrary(), device.program()) {}
 
   Status allocate(std::span<const format::Entry *const> entries);
+  Status reserveMemory(uint64_t shifted, uint64_t workspaceBytes);
   Result<Flight *> flightOf(const Walk &walk);
   Status reserveStaging(Flight &flight, size_t bytes);
   Status runWalk(Walk &walk);
   Status capture(Walk &walk, CachedGraph &graph);
   Status replay(Walk &walk, CachedGraph &graph);
   Status takeSlot(const format::Launch &launch, void *&slot);
+  Status copyPiece(Address to, Address from, size_t bytes);
   Status readFaults();
   Status checkFaults(Flight &flight);
   Status clearFaults();
@@ -74,7 +81,8 @@ private:
   bool isCapturing = false;
   bool isTooLong = false; ///< the walk takes more slots than there are
 
-  PinnedMemory element; ///< that `read` copies through
+  Memory element; ///< pinned: that `read` copies through
+  Memory passage; ///< on the device: for copies between places that overlap
   GraphCache graphs;
 
   Memory workspace; ///< of the library, if there is one

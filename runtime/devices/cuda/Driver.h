@@ -54,7 +54,8 @@ struct Driver {
   Error (*deviceTotalMem)(size_t *bytes, DeviceHandle device);
   Error (*devicePrimaryCtxRetain)(ContextHandle *context, DeviceHandle device);
   Error (*devicePrimaryCtxRelease)(DeviceHandle device);
-  Error (*ctxSetCurrent)(ContextHandle context);
+  Error (*ctxPushCurrent)(ContextHandle context);
+  Error (*ctxPopCurrent)(ContextHandle *context);
   Error (*memGetInfo)(size_t *free, size_t *total);
   Error (*memAlloc)(Address *address, size_t bytes);
   Error (*memFree)(Address address);

@@ -6,10 +6,11 @@ using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::runtime::cuda;
 
-GraphCache::~GraphCache() {
+void GraphCache::clear() {
   for (CachedGraph &graph : graphs)
     if (graph.exec)
       driver.graphExecDestroy(graph.exec);
+  graphs.clear();
 }
 
 CachedGraph *GraphCache::find(const Walk &walk) {

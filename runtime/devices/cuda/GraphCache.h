@@ -28,7 +28,7 @@ struct CachedGraph {
 class GraphCache {
 public:
   explicit GraphCache(const Driver &driver) : driver(driver) {}
-  ~GraphCache();
+  ~GraphCache() { clear(); }
   GraphCache(const GraphCache &) = delete;
   GraphCache &operator=(const GraphCache &) = delete;
 
@@ -36,6 +36,7 @@ public:
   CachedGraph *find(const Walk &walk);
   /// Takes the place of the one that was used least recently.
   void insert(const Walk &walk);
+  void clear();
 
 private:
   static constexpr size_t kMaxGraphs = 8;

@@ -2,6 +2,7 @@
 #ifndef TCC_RUNTIME_DEVICES_CUDA_OPENCUDA_H
 #define TCC_RUNTIME_DEVICES_CUDA_OPENCUDA_H
 
+#include "runtime/base/Log.h"
 #include "runtime/devices/Device.h"
 #include "runtime/devices/cuda/Driver.h"
 #include "runtime/package/Reader.h"
@@ -24,8 +25,8 @@ Result<const Driver *> findEmulatedDriver();
 
 /// Opens the device, and the driver if need be, and loads the kernels of the
 /// package.
-Result<std::unique_ptr<Device>> openDevice(const Choice &choice,
-                                           const Package &package);
+Result<std::unique_ptr<Device>>
+openDevice(const Choice &choice, const Package &package, const LogSink &log);
 
 } // namespace tcc::runtime::cuda
 

@@ -11,6 +11,7 @@
 struct tcc::runtime::cuda::ContextObject {
   tcc::emulated::Schedule schedule;
   int users = 0;
+  std::unique_ptr<tcc::emulated::Stream> legacy; ///< made when it is used
 };
 struct tcc::runtime::cuda::ModuleObject {
   std::deque<tcc::emulated::Function> functions;
@@ -39,6 +40,10 @@ template <typename Object, typename Handle> Object &as(Handle handle) {
 template <typename Handle, typename Object> Handle toHandle(Object *object) {
   return reinterpret_cast<Handle>(object);
 }
+
+/// The legacy stream of the current context for null; streams of the simulator
+/// never wait for it by themselves.
+Stream &streamOf(runtime::cuda::StreamHandle handle);
 
 /// For calls that release something, also after a failure.
 inline constexpr bool kRelease = true;

@@ -70,7 +70,7 @@ Error memcpyHtoDAsync(Address to, const void *from, size_t bytes,
       return status;
     Operation operation{Operation::Copy, to, reinterpret_cast<uint64_t>(from),
                         bytes};
-    return copy(as<Stream>(stream), std::move(operation), from);
+    return copy(streamOf(stream), std::move(operation), from);
   });
 }
 
@@ -82,7 +82,7 @@ Error memcpyDtoHAsync(void *to, Address from, size_t bytes,
       return status;
     Operation operation{Operation::Copy, reinterpret_cast<uint64_t>(to), from,
                         bytes};
-    return copy(as<Stream>(stream), std::move(operation), to);
+    return copy(streamOf(stream), std::move(operation), to);
   });
 }
 
@@ -95,7 +95,7 @@ Error memcpyDtoDAsync(Address to, Address from, size_t bytes,
         return status;
     if (to < from + bytes && from < to + bytes)
       return Status(Code::Device, "a copy between places that overlap");
-    return simulator().enqueue(as<Stream>(stream),
+    return simulator().enqueue(streamOf(stream),
                                {Operation::Copy, to, from, bytes});
   });
 }
@@ -103,7 +103,7 @@ Error memcpyDtoDAsync(Address to, Address from, size_t bytes,
 Error memsetD8Async(Address to, unsigned char value, size_t bytes,
                     StreamHandle stream) {
   return call([&] {
-    return simulator().enqueue(as<Stream>(stream),
+    return simulator().enqueue(streamOf(stream),
                                {Operation::Set, to, 0, bytes, value});
   });
 }

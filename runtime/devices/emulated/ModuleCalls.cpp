@@ -63,7 +63,7 @@ Error launchKernel(FunctionHandle handle, unsigned gridX, unsigned gridY,
     for (size_t i = 0; i < function.parameters; ++i)
       operation.parameters.push_back(
           *static_cast<const uint64_t *>(parameters[i]));
-    return simulator().enqueue(as<Stream>(stream), std::move(operation));
+    return simulator().enqueue(streamOf(stream), std::move(operation));
   });
 }
 

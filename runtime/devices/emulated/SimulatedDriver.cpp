@@ -13,14 +13,26 @@ static constexpr int kDeviceCount = 1 << 30;
 static constexpr int kDriverVersion = 13000;
 static constexpr int kMajor = 9;
 
-static thread_local ContextHandle current = nullptr;
+/// Of the calling thread; the last one is current.
+static thread_local std::vector<ContextHandle> contexts;
 
 DriverState &emulated::getState() {
   static DriverState state;
   return state;
 }
 
-ContextHandle emulated::getCurrentContext() { return current; }
+ContextHandle emulated::getCurrentContext() {
+  return contexts.empty() ? nullptr : contexts.back();
+}
+
+emulated::Stream &emulated::streamOf(StreamHandle handle) {
+  if (handle)
+    return as<Stream>(handle);
+  ContextObject &context = *getCurrentContext();
+  if (!context.legacy)
+    context.legacy = std::make_unique<Stream>(context.schedule);
+  return *context.legacy;
+}
 
 namespace {
 
@@ -53,8 +65,6 @@ Error devicePrimaryCtxRelease(DeviceHandle device) {
     return kInvalidValue;
   if (--found->second.users > 0)
     return kSuccess;
-  if (current == &found->second)
-    current = nullptr;
   state.contexts.erase(found);
   if (state.contexts.empty()) {
     state.simulator.memory.releaseAll();
@@ -63,8 +73,16 @@ Error devicePrimaryCtxRelease(DeviceHandle device) {
   return kSuccess;
 }
 
-Error ctxSetCurrent(ContextHandle context) {
-  current = context;
+Error ctxPushCurrent(ContextHandle context) {
+  contexts.push_back(context);
+  return kSuccess;
+}
+
+Error ctxPopCurrent(ContextHandle *context) {
+  if (contexts.empty())
+    return kInvalidValue;
+  *context = contexts.back();
+  contexts.pop_back();
   return kSuccess;
 }
 
@@ -98,7 +116,8 @@ Driver makeDriver() {
   };
   driver.devicePrimaryCtxRetain = devicePrimaryCtxRetain;
   driver.devicePrimaryCtxRelease = devicePrimaryCtxRelease;
-  driver.ctxSetCurrent = ctxSetCurrent;
+  driver.ctxPushCurrent = ctxPushCurrent;
+  driver.ctxPopCurrent = ctxPopCurrent;
   addMemoryCalls(driver);
   addStreamCalls(driver);
   addModuleCalls(driver);

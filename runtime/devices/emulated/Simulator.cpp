@@ -121,22 +121,22 @@ Status Simulator::run(Stream &stream) {
   return runUntil(stream, /*event=*/nullptr, /*version=*/0);
 }
 
-Status Simulator::record(Event &event, Stream &stream) {
-  event.stream = &stream;
+Status Simulator::record(const std::shared_ptr<Event> &event, Stream &stream) {
+  event->stream = &stream;
   Operation operation{Operation::Record};
-  operation.event = &event;
-  operation.version = ++event.recorded;
+  operation.event = event;
+  operation.version = ++event->recorded;
   return enqueue(stream, std::move(operation));
 }
 
-Status Simulator::wait(Stream &stream, Event &event) {
-  if (!event.stream)
+Status Simulator::wait(Stream &stream, const std::shared_ptr<Event> &event) {
+  if (!event->stream)
     return Status(); // never recorded
   if (stream.captured)
     return Status(Code::Device, "a graph waits for an event outside it");
   Operation operation{Operation::Wait};
-  operation.event = &event;
-  operation.version = event.recorded;
+  operation.event = event;
+  operation.version = event->recorded;
   return enqueue(stream, std::move(operation));
 }
 

@@ -49,8 +49,8 @@ struct Operation {
   const Function *function = nullptr;
   unsigned blocks = 0, threads = 0;
   std::vector<uint64_t> parameters = {};
-  Event *event = nullptr;
-  uint64_t version = 0; ///< of the event
+  std::shared_ptr<Event> event; ///< which may be destroyed before this is done
+  uint64_t version = 0;         ///< of the event
   const Graph *graph = nullptr;
   std::function<runtime::Status()> call = {}; ///< of a library
 };
@@ -80,8 +80,8 @@ public:
   runtime::Status enqueue(Stream &stream, Operation operation);
   /// Does what is in the queue.
   runtime::Status run(Stream &stream);
-  runtime::Status record(Event &event, Stream &stream);
-  runtime::Status wait(Stream &stream, Event &event);
+  runtime::Status record(const std::shared_ptr<Event> &event, Stream &stream);
+  runtime::Status wait(Stream &stream, const std::shared_ptr<Event> &event);
   runtime::Status synchronize(Event &event);
 
   bool isPinned(const void *address, size_t bytes) const;

@@ -9,6 +9,9 @@ using namespace tcc::runtime::cuda;
 
 namespace {
 
+/// What the handle of an event points to.
+using SharedEvent = std::shared_ptr<Event>;
+
 Error streamCreate(StreamHandle *stream, unsigned) {
   return call([&] {
     *stream = toHandle<StreamHandle>(new Stream(getCurrentContext()->schedule));
@@ -19,7 +22,7 @@ Error streamCreate(StreamHandle *stream, unsigned) {
 Error streamDestroy(StreamHandle stream) {
   return call(
       [&] {
-        Status status = simulator().run(as<Stream>(stream));
+        Status status = simulator().run(streamOf(stream));
         delete &as<Stream>(stream);
         return status;
       },
@@ -27,35 +30,36 @@ Error streamDestroy(StreamHandle stream) {
 }
 
 Error streamSynchronize(StreamHandle stream) {
-  return call([&] { return simulator().run(as<Stream>(stream)); });
+  return call([&] { return simulator().run(streamOf(stream)); });
 }
 
 Error streamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {
-  return call(
-      [&] { return simulator().wait(as<Stream>(stream), as<Event>(event)); });
+  return call([&] {
+    return simulator().wait(streamOf(stream), as<SharedEvent>(event));
+  });
 }
 
 Error streamBeginCapture(StreamHandle stream, int) {
   return call([&]() -> Status {
-    if (as<Stream>(stream).captured)
+    if (streamOf(stream).captured)
       return Status(Code::Device, "the stream captures already");
-    as<Stream>(stream).captured = std::make_unique<Graph>();
+    streamOf(stream).captured = std::make_unique<Graph>();
     return Status();
   });
 }
 
 Error streamEndCapture(StreamHandle stream, GraphHandle *graph) {
   return call([&]() -> Status {
-    if (!as<Stream>(stream).captured)
+    if (!streamOf(stream).captured)
       return Status(Code::Device, "the stream does not capture");
-    *graph = toHandle<GraphHandle>(as<Stream>(stream).captured.release());
+    *graph = toHandle<GraphHandle>(streamOf(stream).captured.release());
     return Status();
   });
 }
 
 Error eventCreate(EventHandle *event, unsigned) {
   return call([&] {
-    *event = toHandle<EventHandle>(new Event);
+    *event = toHandle<EventHandle>(new SharedEvent(std::make_shared<Event>()));
     return Status();
   });
 }
@@ -63,20 +67,21 @@ Error eventCreate(EventHandle *event, unsigned) {
 Error eventDestroy(EventHandle event) {
   return call(
       [&] {
-        Status status = simulator().synchronize(as<Event>(event));
-        delete &as<Event>(event);
+        Status status = simulator().synchronize(*as<SharedEvent>(event));
+        delete &as<SharedEvent>(event);
         return status;
       },
       kRelease);
 }
 
 Error eventRecord(EventHandle event, StreamHandle stream) {
-  return call(
-      [&] { return simulator().record(as<Event>(event), as<Stream>(stream)); });
+  return call([&] {
+    return simulator().record(as<SharedEvent>(event), streamOf(stream));
+  });
 }
 
 Error eventSynchronize(EventHandle event) {
-  return call([&] { return simulator().synchronize(as<Event>(event)); });
+  return call([&] { return simulator().synchronize(*as<SharedEvent>(event)); });
 }
 
 Error graphInstantiate(GraphExecHandle *exec, GraphHandle graph,
@@ -109,7 +114,7 @@ Error graphLaunch(GraphExecHandle exec, StreamHandle stream) {
   return call([&] {
     Operation operation{Operation::Replay};
     operation.graph = &as<Graph>(exec);
-    return simulator().enqueue(as<Stream>(stream), std::move(operation));
+    return simulator().enqueue(streamOf(stream), std::move(operation));
   });
 }
 

@@ -218,14 +218,15 @@ TCC_API tcc_status tcc_context_create(const tcc_program *program,
                                       tcc_context **context);
 TCC_API void tcc_context_release(tcc_context *context);
 
-/* Each later run reads `tensor->data` in place, which must stay valid; a state
- * input copies its first value now. Symbolic dimensions follow from the bound
+/* Each later run reads `tensor->data`, of the host's memory, which must stay
+ * valid: in place on the cpu, by a copy for each run on a device. A state input
+ * copies its first value now. Symbolic dimensions follow from the bound
  * shapes. */
 TCC_API tcc_status tcc_context_bind_input(tcc_context *context, size_t index,
                                           const tcc_tensor *tensor);
-/* Each later run writes its result there; unbound outputs get memory of the
- * context. Where the extents depend on the data, `bytes` must be enough for
- * their upper bounds. */
+/* Each later run writes its result there, memory of the host; unbound outputs
+ * get memory of the context, of the host too. Where the extents depend on the
+ * data, `bytes` must be enough for their upper bounds. */
 TCC_API tcc_status tcc_context_bind_output(tcc_context *context, size_t index,
                                            void *data, size_t bytes);
 
@@ -247,10 +248,39 @@ TCC_API tcc_status tcc_context_set_dim(tcc_context *context, const char *name,
  * and states are undefined until tcc_context_reset_state. */
 TCC_API tcc_status tcc_context_run(tcc_context *context);
 
+/* For programs on a CUDA device: `stream` is the caller's CUstream (or
+ * cudaStream_t) of that device's primary context, NULL the legacy default
+ * stream. It is borrowed: it must outlive its use here, which ends when the
+ * context is released or given another one, and may not be capturing a graph.
+ *   - Each later run, and each first value of a state that a device tensor is
+ *     bound to, begins after all work that was enqueued in the stream before
+ *     the call: tensors of the device that are bound need not be ready on the
+ *     host's side.
+ *   - Work that is enqueued there after tcc_context_start has returned begins
+ *     after the run: it may read the outputs bound on the device, and
+ *     overwrite the inputs.
+ * Without a stream nothing is ordered with the caller's streams: what runs read
+ * must be ready when they are called. TCC_USAGE on the cpu. */
+TCC_API tcc_status tcc_context_set_stream(tcc_context *context, void *stream);
+
+/* A run in two parts. `start` returns once a device was given the run: what
+ * inputs are bound to in the host's memory may change then. `finish` waits for
+ * it and returns what run would, bad indices too. Between the two all calls on
+ * the context but finish, release and reset_state are TCC_USAGE. On the cpu
+ * `start` does it all. */
+TCC_API tcc_status tcc_context_start(tcc_context *context);
+TCC_API tcc_status tcc_context_finish(tcc_context *context);
+
 /* The last run's output, valid until the next call on this context other than
- * this one; an error unless that run succeeded and nothing was bound since. */
+ * this one; an error unless that run succeeded and nothing was bound since.
+ * Of an output that was bound on a device `data` is the address there, which
+ * the host cannot read. */
 TCC_API tcc_status tcc_context_output(tcc_context *context, size_t index,
                                       tcc_tensor *tensor);
+/* The number of the CUDA device that the output's `data` is an address of; -1:
+ * the host reads it. */
+TCC_API int32_t tcc_context_output_device(const tcc_context *context,
+                                          size_t index);
 
 /* All states become zero, as in a new context. */
 TCC_API void tcc_context_reset_state(tcc_context *context);

@@ -76,7 +76,8 @@ template <typename T> constexpr tcc_dtype dtypeOf() {
 /// A view of a dense row-major tensor; owns nothing.
 class Tensor {
 public:
-  explicit Tensor(const tcc_tensor &tensor) : tensor(tensor) {}
+  explicit Tensor(const tcc_tensor &tensor, int device = -1)
+      : tensor(tensor), onDevice(device) {}
 
   tcc_dtype dtype() const { return tensor.dtype; }
   size_t rank() const { return tensor.rank; }
@@ -90,6 +91,8 @@ public:
       count *= static_cast<size_t>(tensor.shape[axis]);
     return count;
   }
+  /// The CUDA device whose memory it is in; -1: the host's.
+  int device() const { return onDevice; }
   /// The elements; throws if T is not the tensor's type.
   template <typename T> T *data() const {
     if (dtypeOf<T>() != tensor.dtype)
@@ -102,6 +105,7 @@ public:
 
 private:
   tcc_tensor tensor;
+  int onDevice;
 };
 
 struct PackageOptions {
@@ -259,12 +263,17 @@ public:
   }
 
   void run() { check(tcc_context_run(get())); }
+  /// Runs are ordered with this CUstream; see tcc_context_set_stream.
+  void setStream(void *stream) { check(tcc_context_set_stream(get(), stream)); }
+  /// A run in two parts; nothing else is called between them.
+  void start() { check(tcc_context_start(get())); }
+  void finish() { check(tcc_context_finish(get())); }
 
   /// The last run's output; valid until the next call on this context.
   Tensor output(size_t index) const {
     tcc_tensor tensor = {};
     check(tcc_context_output(get(), index, &tensor));
-    return Tensor(tensor);
+    return Tensor(tensor, tcc_context_output_device(get(), index));
   }
   Tensor output(const std::string &name) const {
     return output(program->findOutput(name));

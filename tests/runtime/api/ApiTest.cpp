@@ -242,6 +242,19 @@ TEST_F(ApiTest, BindsDlpackTensors) {
   EXPECT_EQ(y, std::vector<float>(8, 2));
 }
 
+TEST_F(ApiTest, TheCpuHasNoStreams) {
+  tcc::Package package = tcc::Package::open(path);
+  tcc::Program program(package);
+  tcc::Context context(program);
+  EXPECT_EQ(codeOf([&] { context.setStream(nullptr); }), TCC_USAGE);
+  std::vector<float> x(8, 1);
+  context.bind("x", x.data(), {2, 4});
+  context.start();
+  context.finish();
+  EXPECT_EQ(context.output(0).device(), -1);
+  EXPECT_EQ(context.output(0).data<float>()[0], 2);
+}
+
 TEST_F(ApiTest, RefusesUnknownDtypes) {
   tcc::Package package = tcc::Package::open(path);
   tcc::Program program(package);

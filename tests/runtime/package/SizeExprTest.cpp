@@ -1,6 +1,8 @@
 #include "runtime/package/SizeExpr.h"
 #include "tests/runtime/Fixture.h"
 
+#include <random>
+
 using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::tests;
@@ -84,6 +86,43 @@ TEST(SizeExpr, ReadsSlots) {
   EXPECT_FALSE(readsOnlySlotsBelow(*expr, 1));
   EXPECT_EQ(slotOf(*expr), -1);
   EXPECT_EQ(slotOf(*Serialized({{SizeOp::slot, 1}})), 1);
+}
+
+TEST(SizeExpr, KnowsDivisors) {
+  auto divisorOf = [](std::vector<Instruction> code) {
+    return knownDivisor(*Serialized(std::move(code)));
+  };
+  Instruction slot = {SizeOp::slot, 0}, minus12 = {SizeOp::constant, -12};
+  Instruction three = {SizeOp::constant, 3}, mul = {SizeOp::mul, 0};
+  EXPECT_EQ(divisorOf({slot}), 1u);
+  EXPECT_EQ(divisorOf({minus12}), 12u);
+  EXPECT_EQ(divisorOf({slot, minus12, mul}), 12u);
+  EXPECT_EQ(divisorOf({slot, minus12, mul, three, {SizeOp::ceil_div, 0}}), 4u);
+  EXPECT_EQ(divisorOf({slot, three, {SizeOp::floor_div, 0}}), 1u);
+}
+
+/// Every value of random code is a multiple of what is known of it.
+TEST(SizeExpr, DivisorsDivide) {
+  std::mt19937 random(6);
+  int known = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::vector<Instruction> code;
+    for (int depth = 0; depth != 1 || code.size() < 9;) {
+      bool isLeaf = depth < 2 || (depth < 5 && random() % 2);
+      depth += isLeaf ? 1 : -1;
+      SizeOp op = isLeaf ? SizeOp(random() % 2) : SizeOp(2 + random() % 8);
+      int64_t constant = static_cast<int64_t>(random() % 97) - 32;
+      code.push_back({op, op == SizeOp::slot ? 0 : constant});
+    }
+    Serialized expr(std::move(code));
+    ASSERT_TRUE(isWellFormed(*expr, 1));
+    int64_t divisor = static_cast<int64_t>(knownDivisor(*expr)), value = 0;
+    known += divisor != 1;
+    for (int64_t slot : {-7, 0, 1, 12, 1000})
+      if (evaluate(*expr, &slot, value))
+        EXPECT_EQ(divisor ? value % divisor : value, 0);
+  }
+  EXPECT_GT(known, 100);
 }
 
 TEST(SizeExpr, RefusesMalformedCode) {

@@ -85,3 +85,39 @@ TEST(CudaSession, TakesTheNextBatchWhileItWorks) {
   // What is under way when a session ends is waited for.
   ASSERT_THAT(flights->start(Kind::Train, batch), succeeds());
 }
+
+/// A device has begun what comes after a step that stops: of that nothing is
+/// left, as on the host, where it is never begun.
+TEST(CudaSession, StopsWhereTheHostStops) {
+  ProgramBuilder onHost = lineProgram(), builder = lineProgram();
+  TemporaryFolder folder;
+  onHost.write(folder / "host.tcc");
+  auto host =
+      unwrap(TrainingSession::create(loadExecutable(folder / "host.tcc")));
+  auto device = unwrap(TrainingSession::create(loadEmulated(builder)));
+  std::vector<float> x(kLineBatch, 1), y(kLineBatch, 2);
+  std::vector<float> bad(kLineBatch, NAN);
+  int64_t shape[] = {kLineBatch};
+  TensorView good[] = {{x.data(), DType::f32, shape},
+                       {y.data(), DType::f32, shape}};
+  TensorView spoiled[] = {{x.data(), DType::f32, shape},
+                          {bad.data(), DType::f32, shape}};
+  using Kind = TrainingSession::StepKind;
+  for (Kind after : {Kind::Train, Kind::Accumulate}) {
+    ASSERT_THAT(host->step(good), succeeds());
+    EXPECT_THAT(host->step(spoiled), failsWith(Code::Numerics, "not finite"));
+    ASSERT_THAT(device->step(good), succeeds());
+    ASSERT_THAT(device->start(Kind::Train, spoiled), succeeds());
+    ASSERT_THAT(device->start(after, good), succeeds());
+    EXPECT_THAT(device->finish(), failsWith(Code::Numerics, "not finite"));
+    EXPECT_EQ(device->underWay(), 0u);
+    EXPECT_EQ(device->metrics().step, host->metrics().step);
+    EXPECT_EQ(device->batchCount(), host->batchCount());
+    Variables::Snapshot expected = unwrap(host->variables().snapshot());
+    Variables::Snapshot found = unwrap(device->variables().snapshot());
+    for (size_t i = 0; i < host->variables().size(); ++i)
+      EXPECT_TRUE(std::ranges::equal(expected.bytes(i), found.bytes(i)));
+    host->clearFault();
+    device->clearFault();
+  }
+}

@@ -35,7 +35,7 @@ protected:
   void SetUp() override {
     ContextHandle context;
     driver.devicePrimaryCtxRetain(&context, 0);
-    driver.ctxSetCurrent(context);
+    driver.ctxPushCurrent(context);
     for (StreamHandle *stream : {&first, &second})
       driver.streamCreate(stream, kNonBlocking);
     driver.eventCreate(&event, kNoTiming);
@@ -51,6 +51,8 @@ protected:
     driver.streamDestroy(first);
     driver.streamDestroy(second);
     driver.memFreeHost(host);
+    ContextHandle popped;
+    driver.ctxPopCurrent(&popped);
     driver.devicePrimaryCtxRelease(0);
   }
 

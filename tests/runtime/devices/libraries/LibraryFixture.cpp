@@ -72,7 +72,7 @@ void LibraryFixture::SetUp() {
   driver = findDriver();
   ContextHandle context;
   driver->devicePrimaryCtxRetain(&context, 0);
-  driver->ctxSetCurrent(context);
+  driver->ctxPushCurrent(context);
   driver->streamCreate(&stream, kNonBlocking);
 }
 
@@ -80,6 +80,8 @@ void LibraryFixture::TearDown() {
   library.reset();
   if (stream)
     driver->streamDestroy(stream);
+  ContextHandle popped;
+  driver->ctxPopCurrent(&popped);
   driver->devicePrimaryCtxRelease(0);
 }
 
