@@ -45,12 +45,14 @@ class Checker:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def call(self, *arguments, before=()):
+    def call(self, *arguments, before=(), libraries=None):
         command = [*before, self.path("tcc-run"), *map(str, arguments)]
         command += ["--device", self.device]
+        environment = {"TCC_CUDA_LIB": libraries} if libraries else {}
         run = subprocess.run(
-            command, capture_output=True, text=True, timeout=TIMEOUT, errors="replace"
-        )
+            command, capture_output=True, text=True, timeout=TIMEOUT, errors="replace",
+            env=os.environ | environment,
+        )  # fmt: skip
         if run.returncode != 0:
             lines = (run.stderr or run.stdout).strip().splitlines()
             raise Failed(f"exit {run.returncode}: {lines[0] if lines else ''}")
@@ -66,7 +68,8 @@ class Checker:
     def compare(self, check):
         data = self.path(check["data"])
         flags = ["--inputs-dir", data, "--expect-dir", data]
-        self.call("run", self.path(check["package"]), *flags)
+        libraries = check.get("libraries")
+        self.call("run", self.path(check["package"]), *flags, libraries=libraries)
         return "within 1e-3"
 
     def repeats(self, check):

@@ -91,6 +91,12 @@ class Packer:
                 if run.code != 0:
                     sys.exit(f"pack: {name}: {first_line(run)}")
                 self.add("compare", title, package=package, data=f"{name}/data")
+                # What a GPU runs without libraries, and the emulated device with.
+                other = "simulated" if self.small else "none"
+                self.add(
+                    "compare", f"{title}, libraries: {other}", package=package,
+                    data=f"{name}/data", libraries=other,
+                )  # fmt: skip
 
     def models(self):
         known = wheels.models()
@@ -243,8 +249,8 @@ def main():
         packer.kernels()
         packer.streams()
         packer.speed()
-    for tool in ("tcc-run", "libtcc_emulated.so"):
-        if tool == "tcc-run" or arguments.small:
+    for tool in ("tcc-run", "libtcc_cuda_libs.so", "libtcc_emulated.so"):
+        if tool != "libtcc_emulated.so" or arguments.small:
             shutil.copy(os.path.join(BIN, tool), packer.path(tool))
     with open(packer.path("manifest.json"), "w") as stream:
         json.dump(packer.checks, stream, indent=1)

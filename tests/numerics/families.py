@@ -110,6 +110,10 @@ def convolve(x, weight):
 
 def products():
     """Element types of products. All terms are positive: nothing cancels."""
+    broken = floats(7, 33)
+    broken[2, 5] = np.nan
+    product = row("MatMul", broken, Constant(floats(33, 19)))
+    yield row("Relu", product, name="of a product with NaN")
     for dtype, (wide, ulp) in PRODUCT_TYPES.items():
         name = np.dtype(dtype).name
 

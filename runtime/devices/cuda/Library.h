@@ -107,10 +107,9 @@ struct LibraryChoice {
   const Cudnn *simulatedDnn = nullptr;     ///< likewise
 };
 
-/// What the plugin exports as tcc_open_cuda_library. The context is current. A
-/// library that is missing is not an error.
-using OpenLibrary =
-    Result<std::unique_ptr<Library>> (*)(const LibraryChoice &choice);
+/// What the plugin exports as tcc_open_cuda_library: the caller's own. The
+/// context is current. A library that is missing is not an error.
+using OpenLibrary = Library *(*)(const LibraryChoice &choice);
 
 } // namespace tcc::runtime::cuda
 

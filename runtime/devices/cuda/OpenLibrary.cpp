@@ -28,7 +28,8 @@ static Result<std::unique_ptr<Library>> open(const LibraryChoice &choice) {
   Result<void *> found = findInPlugin(kPlugin, "tcc_open_cuda_library");
   if (!found.ok())
     return found.takeStatus();
-  return reinterpret_cast<OpenLibrary>(*found)(choice);
+  return std::unique_ptr<Library>(
+      reinterpret_cast<OpenLibrary>(*found)(choice));
 }
 
 static Status simulate(LibraryChoice &choice) {

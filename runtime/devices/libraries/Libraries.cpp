@@ -84,8 +84,7 @@ Libraries::Libraries(const LibraryChoice &choice) {
          "convolutions", "cuDNN", dnn);
 }
 
-extern "C"
-    __attribute__((visibility("default"))) Result<std::unique_ptr<Library>>
-    tcc_open_cuda_library(const LibraryChoice &choice) {
-  return std::unique_ptr<Library>(new Libraries(choice));
+extern "C" __attribute__((visibility("default"))) Library *
+tcc_open_cuda_library(const LibraryChoice &choice) {
+  return new Libraries(choice);
 }

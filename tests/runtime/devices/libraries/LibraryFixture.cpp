@@ -88,9 +88,7 @@ void LibraryFixture::TearDown() {
 void LibraryFixture::open(const LibraryChoice &choice) {
   auto openLibrary = reinterpret_cast<OpenLibrary>(
       findSymbol(TCC_LIBRARY_PLUGIN, "tcc_open_cuda_library"));
-  auto opened = openLibrary(choice);
-  ASSERT_TRUE(opened.ok()) << opened.takeStatus().message();
-  library = std::move(*opened);
+  library.reset(openLibrary(choice));
 }
 
 void *LibraryFixture::upload(const std::vector<char> &bytes) {
