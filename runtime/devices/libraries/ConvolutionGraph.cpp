@@ -7,7 +7,8 @@ using format::Activation;
 using format::DType;
 
 std::optional<int> cuda::dnnTypeOf(DType dtype) {
-  // Not f32: the library would multiply in tf32, and says so nowhere.
+  if (dtype == DType::f32)
+    return kDnnF32;
   if (dtype == DType::f16)
     return kDnnF16;
   if (dtype == DType::bf16)
@@ -81,7 +82,7 @@ DnnDescriptor ConvolutionGraph::addBias() {
   bias.strides.assign(bias.strides.size(), channels);
   bias.extents[1] = channels;
   bias.strides[1] = 1;
-  bias.alignment = sizeof(uint16_t);
+  bias.alignment = bias.dtype == DType::f32 ? 4 : 2;
   return addTensor(kTensorBias, *dnnTypeOf(bias.dtype), bias);
 }
 

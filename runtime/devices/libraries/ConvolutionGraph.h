@@ -47,7 +47,7 @@ private:
   std::vector<DnnDescriptor> operations;
 };
 
-/// cudnnDataType_t of operands that are taken; nothing for others.
+/// cudnnDataType_t; nothing for types that are not taken.
 std::optional<int> dnnTypeOf(format::DType dtype);
 
 } // namespace tcc::runtime::cuda

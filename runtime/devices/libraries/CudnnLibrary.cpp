@@ -10,6 +10,7 @@
 using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::runtime::cuda;
+using format::DType;
 
 static Status toStatus(const Cudnn &table, DnnError error,
                        std::string_view doing) {
@@ -205,10 +206,13 @@ CudnnLibrary::~CudnnLibrary() {
 
 /// Whether the library can be asked.
 static bool isConvolution(const Convolution &c) {
-  bool isTaken = dnnTypeOf(c.x.dtype) && c.filter.dtype == c.x.dtype &&
-                 c.result.dtype == c.x.dtype &&
-                 (c.activation == format::Activation::none ||
-                  c.activation == format::Activation::relu);
+  // Not of f32: the library would multiply in tf32, and says so nowhere.
+  bool isNarrow = c.x.dtype == DType::f16 || c.x.dtype == DType::bf16;
+  bool isTaken =
+      isNarrow && c.filter.dtype == c.x.dtype &&
+      (c.result.dtype == c.x.dtype || c.result.dtype == DType::f32) &&
+      (c.activation == format::Activation::none ||
+       c.activation == format::Activation::relu);
   for (const StridedImage *image : {&c.x, &c.filter, &c.result})
     for (int64_t extent : image->extents)
       isTaken = isTaken && extent > 0;
