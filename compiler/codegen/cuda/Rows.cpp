@@ -13,6 +13,8 @@ static constexpr int64_t kMaxResident = 32;
 static constexpr int64_t kMaxLoaded = 4 * kMaxResident;
 static constexpr int64_t kMaxTeam = 512;
 static constexpr int64_t kBlockThreads = 256;
+/// Reductions beside which a thread holds elements, and takes whole vectors.
+static constexpr size_t kFewReductions = 8;
 
 // --- The launch
 
@@ -28,6 +30,8 @@ void RowLaunch::chooseLanes(FusedOp region) {
   for (Type type : getElementTypes(region))
     types.push_back(type);
   lanes = chooseVector(types, rows.space.back());
+  if (rows.reductions.size() > kFewReductions)
+    lanes = (lanes + 1) / 2;
 }
 
 AffineExpr RowLaunch::getSteps() const {
@@ -75,7 +79,9 @@ void RowLaunch::chooseResident(FusedOp region) {
   int64_t inputs = llvm::count_if(region.getInputs(), [&](Value input) {
     return getExtents(input).size() == rows.space.size();
   });
-  if (vectors * lanes <= kMaxResident && vectors * lanes * inputs <= kMaxLoaded)
+  if (vectors * lanes <= kMaxResident &&
+      vectors * lanes * inputs <= kMaxLoaded &&
+      rows.reductions.size() <= kFewReductions)
     resident = vectors;
 }
 
