@@ -153,6 +153,9 @@ Status CudaStream::walk(Walk &walk) {
     return flight.takeStatus();
   if (Status status = follow(walk); !status.ok())
     return status;
+  if (libraryCalls.isFull())
+    if (Status status = dropPlans(); !status.ok())
+      return status;
   current = *flight;
   current->isSealed = false;
   if (current->staged > 0) {
@@ -174,6 +177,17 @@ Status CudaStream::walk(Walk &walk) {
     if (Status status = capture(walk, *graph); !status.ok())
       return status;
   return graph->exec ? replay(walk, *graph) : runWalk(walk);
+}
+
+/// Once nothing uses them.
+Status CudaStream::dropPlans() {
+  if (Status status = device.check(driver.streamSynchronize(stream),
+                                   "waiting for the device");
+      !status.ok())
+    return status;
+  graphs.clear();
+  libraryCalls.clear();
+  return Status();
 }
 
 Status CudaStream::capture(Walk &walk, CachedGraph &graph) {

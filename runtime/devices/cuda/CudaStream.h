@@ -60,6 +60,7 @@ private:
   Result<Flight *> flightOf(const Walk &walk);
   Status reserveStaging(Flight &flight, size_t bytes);
   Status runWalk(Walk &walk);
+  Status dropPlans();
   Status capture(Walk &walk, CachedGraph &graph);
   Status replay(Walk &walk, CachedGraph &graph);
   Status takeSlot(const format::Launch &launch, void *&slot);

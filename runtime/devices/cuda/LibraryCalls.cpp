@@ -4,8 +4,11 @@ using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::runtime::cuda;
 
-/// Sizes change from run to run: plans of old ones are dropped some time.
+/// Sizes change from run to run.
 static constexpr size_t kMaxPlans = 4096;
+
+bool LibraryCalls::isFull() const { return plans.size() >= kMaxPlans; }
+
 Result<bool> LibraryCalls::launch(const KernelLaunch &launch,
                                   const format::Entry &entry,
                                   StreamHandle stream) {
@@ -33,11 +36,9 @@ Result<bool> LibraryCalls::launch(const KernelLaunch &launch,
     found->second = std::move(*plan);
   }
   LibraryPlan *plan = found->second.get();
-  bool isDone = plan != nullptr;
-  Status status = isDone ? plan->enqueue(operands, stream) : Status();
-  if (plans.size() > kMaxPlans)
-    plans.clear();
-  if (!status.ok())
+  if (!plan)
+    return false;
+  if (Status status = plan->enqueue(operands, stream); !status.ok())
     return status;
-  return isDone;
+  return true;
 }

@@ -25,6 +25,11 @@ public:
   Result<bool> launch(const KernelLaunch &launch, const format::Entry &entry,
                       StreamHandle stream);
 
+  /// Whether plans should be dropped some time: graphs and work under way may
+  /// use them.
+  bool isFull() const;
+  void clear() { plans.clear(); }
+
 private:
   struct Key {
     uint32_t kernel;

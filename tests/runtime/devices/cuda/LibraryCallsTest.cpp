@@ -89,3 +89,24 @@ TEST_F(LibraryCallsTest, RefusesMatricesThatLeaveTheirBuffer) {
   EXPECT_THAT(run(builder),
               failsWith(Code::BadData, "does not fit its buffer"));
 }
+
+/// Of more sizes than there are plans for, each twice.
+TEST_F(LibraryCallsTest, DropsPlansOfManySizes) {
+  constexpr int64_t kSizes = 4100;
+  useLibrary();
+  ProgramBuilder builder = squareProgram();
+  auto &product = *builder.tables.kernels[0]->product;
+  product.extents[1] = slot(0); // rows of x, by its first 4 x 4
+  builder.tables.symbols[0]->min = 4;
+  builder.tables.symbols[0]->max = kSizes;
+  for (auto &buffer : builder.entry().buffers)
+    buffer->max_bytes = kSizes * 16;
+  context = unwrap(Context::create(loadEmulated(builder)));
+  std::vector<float> x(kSizes * 4, 1.0f);
+  for (int64_t rows = 4; rows <= kSizes; ++rows) {
+    ASSERT_THAT(bind(*context, 0, x, {rows, 4}), succeeds());
+    for (int again = 0; again < 2; ++again)
+      ASSERT_THAT(context->run(), succeeds());
+  }
+  EXPECT_EQ(result().back(), 4.0f);
+}
