@@ -48,6 +48,8 @@ private:
   SmallVector<CastOp> stores; // of computed values and parameters
 
   Value getNarrow(Value value);
+  bool isSum(Value value, int depth) const;
+  bool canAddNarrow(Value value, int depth = 0) const;
   Value findNarrow(OpBuilder &builder, Value value);
   Value move(OpBuilder &builder, Operation *op,
              function_ref<Value(Value)> getOperand);
@@ -101,41 +103,71 @@ void Mixer::narrowOperands(Operation *op) {
   log.add(op, "narrowed", "products are summed in f32");
 }
 
+/// True if `use` takes the value out of the block it is computed in.
+static bool isExit(OpOperand &use) {
+  return use.getOwner()->hasTrait<OpTrait::IsTerminator>();
+}
+
+/// Whether `value` is a product and what may be added to it, in few steps.
+bool Mixer::isSum(Value value, int depth) const {
+  constexpr int kMaxDepth = 8;
+  if (depth > kMaxDepth)
+    return false;
+  Operation *op = value.getDefiningOp();
+  if (!op || getPrecision(op) == Precision::narrow)
+    return op;
+  if (fusion::isView(op))
+    return isSum(op->getOperand(0), depth + 1);
+  return fusion::isEpilogue(op) &&
+         llvm::all_of(op->getOperands(), [&](Value term) {
+           return canAddNarrow(term, depth + 1);
+         });
+}
+
+/// Whether `value`, which is added to a product, is narrow or may be: a mask
+/// has elements that are infinite then.
+bool Mixer::canAddNarrow(Value value, int depth) const {
+  if (narrowed.contains(value))
+    return true;
+  if (!isParameter(value))
+    return isSum(value, depth);
+  Operation *op = value.getDefiningOp();
+  while (op->getNumOperands() == 1 && getPrecision(op) == Precision::follow)
+    op = op->getOperand(0).getDefiningOp();
+  return getLongAxes(op->getResult(0)).size() <= 1;
+}
+
 void Mixer::narrowSums(Operation *product) {
   Value sum = product->getResult(0);
   SmallVector<OpOperand *> addends;
   while (hasOneLocalUse(sum)) {
     Operation *reader = *sum.user_begin();
-    if (!fusion::isView(reader) && !fusion::isEpilogue(reader))
+    auto others = llvm::make_filter_range(
+        reader->getOpOperands(),
+        [&](OpOperand &operand) { return operand.get() != sum; });
+    bool goesOn = fusion::isView(reader) || fusion::isEpilogue(reader);
+    if (!goesOn || !llvm::all_of(others, [&](OpOperand &operand) {
+          return canAddNarrow(operand.get());
+        }))
       break;
-    for (OpOperand &operand : reader->getOpOperands())
-      if (operand.get() != sum)
-        addends.push_back(&operand);
+    for (OpOperand &operand : others)
+      addends.push_back(&operand);
     sum = reader->getResult(0);
   }
-  bool isReadHere = llvm::any_of(sum.getUses(), [](OpOperand &use) {
-    return !use.getOwner()->hasTrait<OpTrait::IsTerminator>();
-  });
   // What adds up over layers may leave the range of f16: it is only stored so
   // if products read it.
-  bool mustFit = narrow.isF16();
-  if (!isReadHere || !isWide(sum) || (mustFit && !narrowed.contains(sum)))
+  bool isStored = !narrow.isF16() || narrowed.contains(sum);
+  if (llvm::all_of(sum.getUses(), isExit) || !isWide(sum) || !isStored)
     return;
   getNarrow(sum);
   for (OpOperand *addend : addends) {
     Value value = addend->get();
-    if (!isWide(value) ||
-        (mustFit && !narrowed.contains(value) && !isParameter(value)))
+    if (!isWide(value))
       continue;
     OpBuilder builder(addend->getOwner());
     addend->set(builder.create<CastOp>(value.getLoc(), value.getType(),
                                        getNarrow(value)));
   }
-}
-
-/// True if `use` takes the value out of the block it is computed in.
-static bool isExit(OpOperand &use) {
-  return use.getOwner()->hasTrait<OpTrait::IsTerminator>();
 }
 
 void Mixer::widenReaders() {

@@ -35,7 +35,11 @@ ConvolutionDescriber::place(StridedInput from, Value tensor, Value like) {
   std::optional<Extents> strides;
   if (from.input)
     strides = reshapeStrides(from.strides, getExtents(tensor), shape);
-  if (!strides)
+  // Libraries walk forward.
+  auto isNegative = [](AffineExpr stride) {
+    return getConstant(stride).value_or(0) < 0;
+  };
+  if (!strides || llvm::any_of(*strides, isNegative))
     return std::nullopt;
   StridedImage image{from.input, from.offset, shape, *strides};
   if (op.getChannelsLast())

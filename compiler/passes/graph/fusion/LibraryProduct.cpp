@@ -64,6 +64,10 @@ private:
   SmallVector<size_t> classes[kClasses];
 };
 
+/// Walked backwards, as no library does.
+bool isNegative(AffineExpr stride) {
+  return getConstant(stride).value_or(0) < 0;
+}
 bool isZero(AffineExpr expression) { return getConstant(expression) == 0; }
 bool isOne(AffineExpr expression) { return getConstant(expression) == 1; }
 
@@ -121,6 +125,8 @@ std::optional<LoopStrides> ProductDescriber::spread(const StridedInput &from,
          llvm::zip_equal(result.strides, coefficients))
       sum = sum + stride * coefficient;
   }
+  if (llvm::any_of(result.strides, isNegative))
+    return std::nullopt;
   return result;
 }
 
@@ -130,7 +136,7 @@ std::optional<LoopStrides> ProductDescriber::trace(Value tensor,
 }
 
 bool ProductDescriber::traceOperands() {
-  if (anchor->getNumOperands() < 2)
+  if (anchor->getNumOperands() != 2)
     return false;
   for (unsigned i : {0u, 1u}) {
     auto operand = trace(anchor->getOperand(i), op.getOperandMap(i));

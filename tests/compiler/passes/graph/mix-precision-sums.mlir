@@ -33,3 +33,20 @@ func.func @result(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
     : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
   return %y : tensor<4x8xf32>
 }
+
+// -----
+
+// A mask has elements that bf16 has not: it is added in f32.
+// CHECK-LABEL: func @mask
+// CHECK:         %[[Y:.+]] = graph.matmul
+// CHECK:         %[[S:.+]] = graph.cast %[[Y]] : {{.*}} -> tensor<4x8xbf16>
+// CHECK:         %[[W:.+]] = graph.cast %[[S]] : {{.*}} -> tensor<4x8xf32>
+// CHECK:         graph.add %[[W]], %arg1
+func.func @mask(%x: tensor<4x8xf32>, %m: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %w = graph.weight "w" : tensor<8x8xf32>
+  %y = graph.matmul %x, %w
+    : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %a = graph.add %y, %m : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %s = graph.softmax %a {axis = 1} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %s : tensor<4x8xf32>
+}
