@@ -113,7 +113,7 @@ public:
 
   /// As `--device` names it.
   virtual std::string_view name() const = 0;
-  /// What does products in place of kernels; empty if nothing does.
+  /// The libraries that are used in place of kernels; empty if none is.
   virtual std::string_view library() const { return {}; }
   /// What its user should know; empty if nothing.
   virtual std::string_view note() const { return {}; }

@@ -32,7 +32,7 @@ void Executable::reportDevice(const LogSink &log) const {
                concat("running the code for ", chosen->cpu()->string_view()));
   std::string_view library = runsOn->library();
   log(LogLevel::Info, concat("running on ", runsOn->name(),
-                             library.empty() ? "" : ", products by ", library));
+                             library.empty() ? "" : " with ", library));
   if (std::string_view note = runsOn->note(); !note.empty())
     log(LogLevel::Warning, std::string(note));
 }

@@ -137,10 +137,10 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const Driver &driver,
     return module.takeStatus();
   device->module.emplace(std::move(*module));
   device->loaded = &package.program();
-  auto products = openLibrary(choice, package.program());
-  if (!products.ok())
-    return products.takeStatus();
-  device->products = std::move(*products);
+  auto opened = openLibrary(choice, package.program());
+  if (!opened.ok())
+    return opened.takeStatus();
+  device->opened = std::move(*opened);
   if (Status status = device->createTransfers(); !status.ok())
     return status;
   return device;
@@ -159,7 +159,7 @@ CudaDevice::~CudaDevice() {
         table->eventDestroy(event);
     for (Memory &piece : pieces)
       piece = Memory();
-    products.library.reset();
+    opened.library.reset();
     module.reset();
   }
   table->devicePrimaryCtxRelease(device);

@@ -38,9 +38,9 @@ public:
 
   std::string_view name() const override { return label; }
   std::string_view library() const override {
-    return products.library ? products.library->name() : std::string_view();
+    return opened.library ? opened.library->name() : std::string_view();
   }
-  std::string_view note() const override { return products.note; }
+  std::string_view note() const override { return opened.note; }
   int ordinal() const override { return number; }
   Allocator allocator(const Allocator &host) override;
   Allocator staging(const Allocator &host) override;
@@ -54,8 +54,10 @@ public:
   const Driver &driver() const { return *table; }
   const CodeModule &code() const { return *module; }
   const format::Program &program() const { return *loaded; }
-  /// Of matrix products; null if there is none, or nothing for it to do.
-  Library *productLibrary() const { return products.library.get(); }
+  /// What has kernels, too; null if there is none, or nothing for it to do. Its
+  /// user holds `libraryMutex`: streams of several threads share it.
+  Library *libraries() const { return opened.library.get(); }
+  std::mutex &libraryMutex() { return libraryUse; }
   /// Stands around all calls of the driver that need a context.
   Result<Activation> activate() const {
     return Activation::begin(*table, context);
@@ -79,7 +81,8 @@ private:
   ContextHandle context = nullptr;
   std::optional<CodeModule> module;
   const format::Program *loaded = nullptr;
-  OpenedLibrary products;
+  OpenedLibrary opened;
+  std::mutex libraryUse;
 
   std::mutex transfers; ///< one at a time
   StreamHandle stream = nullptr;

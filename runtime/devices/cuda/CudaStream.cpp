@@ -55,7 +55,7 @@ Status CudaStream::reserveMemory(uint64_t shifted, uint64_t workspaceBytes) {
     const char *name;
   };
   Allocator onDevice = device.allocator({}), pinned = device.staging({});
-  if (!device.productLibrary())
+  if (!device.libraries())
     workspaceBytes = 0;
   for (const Piece &piece :
        {Piece{element, kMaxElementBytes, pinned, "an element"},
@@ -76,6 +76,7 @@ CudaStream::~CudaStream() {
     return;
   drain();
   graphs.clear();
+  libraryCalls.clear();
   for (auto &flight : flights)
     for (EventHandle event : {flight->uploaded, flight->done, flight->given})
       if (event)

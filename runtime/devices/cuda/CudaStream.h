@@ -53,7 +53,8 @@ private:
 
   explicit CudaStream(CudaDevice &device)
       : device(device), driver(device.driver()), graphs(driver),
-        libraryCalls(device.productLibrary(), device.program()) {}
+        libraryCalls(device.libraries(), device.libraryMutex(),
+                     device.program()) {}
 
   Status allocate(std::span<const format::Entry *const> entries);
   Status reserveMemory(uint64_t shifted, uint64_t workspaceBytes);

@@ -44,6 +44,7 @@ private:
                     const void *&address) const;
   Status readImage(const format::Image *image, StridedImage &view,
                    const void *&address) const;
+  template <typename Source> bool areThere(const Source &source) const;
 
   const KernelLaunch &launch;
   const format::Entry &entry;
@@ -55,10 +56,22 @@ Status Describer::evaluateAll(const Sizes &sizes,
                               std::vector<int64_t> &values) const {
   values.resize(sizes.size());
   for (uint32_t i = 0; i < sizes.size(); ++i)
-    if (!evaluate(*sizes.Get(i), launch.slots.data(), values[i]) ||
-        values[i] < 0)
+    if (!evaluate(*sizes.Get(i), launch.slots.data(), values[i]))
       return refuse("a size for a library overflows");
   return Status();
+}
+
+static bool areNegative(std::span<const int64_t> values) {
+  return std::ranges::any_of(values, [](int64_t value) { return value < 0; });
+}
+
+/// Whether elements differ along one axis alone, where they are neighbours.
+static bool isVector(std::span<const int64_t> extents,
+                     std::span<const int64_t> strides, size_t axis) {
+  for (size_t i = 0; i < extents.size(); ++i)
+    if (extents[i] != 1 && strides[i] != (i == axis ? 1 : 0))
+      return false;
+  return true;
 }
 
 /// The position of the last of at least one element; nothing if it overflows.
@@ -92,7 +105,7 @@ Status Describer::findPlace(uint32_t buffer, DType dtype, int64_t offset,
   return Status();
 }
 
-/// Nothing of a matrix that is not there.
+/// No address of a matrix that is not there, or is walked backwards.
 Status Describer::readMatrix(const format::Matrix *matrix,
                              std::span<const int64_t, 3> extents,
                              StridedMatrix &view, const void *&address) const {
@@ -102,8 +115,20 @@ Status Describer::readMatrix(const format::Matrix *matrix,
   if (Status status = evaluateAll(*matrix->place(), place); !status.ok())
     return status;
   view = {matrix->dtype(), place[1], place[2], place[3], 0};
+  if (areNegative(place))
+    return Status();
   return findPlace(matrix->buffer(), matrix->dtype(), place[0], extents,
                    std::span(place).subspan(1), address, view.alignment);
+}
+
+/// Whether all have an address. What is repeated is not the result's own place,
+/// which is written meanwhile.
+template <typename Source>
+bool Describer::areThere(const Source &source) const {
+  return operands.lhs && operands.rhs && operands.result &&
+         (!source.addend() || operands.addend) &&
+         (!source.bias() ||
+          (operands.bias && operands.bias != operands.result));
 }
 
 Result<bool> Describer::readProduct(const format::Product &source,
@@ -111,7 +136,7 @@ Result<bool> Describer::readProduct(const format::Product &source,
   std::vector<int64_t> extents;
   if (Status status = evaluateAll(*source.extents(), extents); !status.ok())
     return status;
-  if (*std::min_element(extents.begin(), extents.end()) < 1)
+  if (std::ranges::min(extents) < 1)
     return false;
   int64_t batch = extents[0], m = extents[1], n = extents[2], k = extents[3];
   int64_t left[] = {batch, m, k}, right[] = {batch, k, n},
@@ -136,9 +161,15 @@ Result<bool> Describer::readProduct(const format::Product &source,
   product.hasBias = source.bias() != nullptr;
   product.scale = source.scale();
   product.activation = source.activation();
-  return true;
+  if (!product.hasBias)
+    return areThere(source);
+  // The library reads it as vectors, as it stores the result.
+  product.result.alignment = std::min(product.result.alignment, bias.alignment);
+  int64_t strides[] = {bias.batch, bias.row, bias.column};
+  return areThere(source) && isVector(own, strides, 2);
 }
 
+/// No address of an image that is not there, is empty or is walked backwards.
 Status Describer::readImage(const format::Image *image, StridedImage &view,
                             const void *&address) const {
   if (!image)
@@ -150,7 +181,7 @@ Status Describer::readImage(const format::Image *image, StridedImage &view,
   view.dtype = image->dtype();
   view.extents.assign(place.begin() + 1, middle);
   view.strides.assign(middle, place.end());
-  if (std::count(view.extents.begin(), view.extents.end(), 0) > 0)
+  if (areNegative(place) || std::ranges::min(view.extents) < 1)
     return Status();
   return findPlace(image->buffer(), image->dtype(), place[0], view.extents,
                    view.strides, address, view.alignment);
@@ -184,8 +215,10 @@ Result<bool> Describer::readConvolution(const format::Convolution &source,
   convolution.strides = listOf(*source.strides());
   convolution.dilations = listOf(*source.dilations());
   convolution.activation = source.activation();
-  // An image of no elements has no address.
-  return operands.lhs && operands.rhs && operands.result;
+  bool hasWholeBias =
+      !source.bias() || (bias.extents == convolution.result.extents &&
+                         isVector(bias.extents, bias.strides, 1));
+  return areThere(source) && hasWholeBias;
 }
 
 Result<std::optional<LaunchDescription>>

@@ -22,6 +22,7 @@ Result<bool> LibraryCalls::launch(const KernelLaunch &launch,
   if (!*described)
     return false;
   auto &[work, operands] = **described;
+  std::lock_guard lock(mutex);
   auto [found, isNew] = plans.try_emplace({kernel, work});
   if (isNew) {
     auto plan = std::visit(

@@ -5,6 +5,7 @@
 #include "runtime/devices/cuda/DescribeLaunch.h"
 
 #include <map>
+#include <mutex>
 
 namespace tcc::runtime::cuda {
 
@@ -13,8 +14,9 @@ namespace tcc::runtime::cuda {
 class LibraryCalls {
 public:
   /// `library` and the workspace live longer; `library` may be null.
-  LibraryCalls(Library *library, const format::Program &program)
-      : library(library), program(program) {}
+  LibraryCalls(Library *library, std::mutex &mutex,
+               const format::Program &program)
+      : library(library), mutex(mutex), program(program) {}
 
   void setWorkspace(void *address, size_t bytes) {
     workspace = address;
@@ -38,6 +40,7 @@ private:
   };
 
   Library *library;
+  std::mutex &mutex; ///< of the library, which others use, too
   const format::Program &program;
   void *workspace = nullptr;
   size_t workspaceBytes = 0;

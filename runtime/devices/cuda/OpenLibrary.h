@@ -1,4 +1,4 @@
-//===- OpenLibrary.h - Finds the library of products ------------*- C++ -*-===//
+//===- OpenLibrary.h - Finds what has kernels, too --------------*- C++ -*-===//
 #ifndef TCC_RUNTIME_DEVICES_CUDA_OPENLIBRARY_H
 #define TCC_RUNTIME_DEVICES_CUDA_OPENLIBRARY_H
 
@@ -12,7 +12,7 @@ struct OpenedLibrary {
   std::string note;                 ///< why a device has none
 };
 
-/// The library that does the products of `program` on the device whose context
+/// The libraries that have kernels of `program`, on the device whose context
 /// is current. The environment's TCC_CUDA_LIB lists the folders to look into
 /// first; "none" forbids libraries. The emulated device runs kernels, unless it
 /// says "simulated".

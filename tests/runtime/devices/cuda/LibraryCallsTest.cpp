@@ -110,3 +110,25 @@ TEST_F(LibraryCallsTest, DropsPlansOfManySizes) {
   }
   EXPECT_EQ(result().back(), 4.0f);
 }
+
+TEST_F(LibraryCallsTest, LaunchesTheKernelOfWhatIsWalkedBackwards) {
+  useLibrary();
+  ProgramBuilder builder = squareProgram();
+  auto &place = builder.tables.kernels[0]->product->lhs->place;
+  place[0] = constant(12);
+  place[2] = constant(-4);
+  ASSERT_THAT(run(builder), succeeds());
+  EXPECT_EQ(result()[15], 16.0f);
+}
+
+/// The library would read four elements of it.
+TEST_F(LibraryCallsTest, LaunchesTheKernelOfABiasThatIsNoVector) {
+  useLibrary();
+  ProgramBuilder builder = squareProgram();
+  auto &product = *builder.tables.kernels[0]->product;
+  product.bias = matrix(0);
+  product.bias->place[2] = constant(0);
+  product.bias->place[3] = constant(0);
+  ASSERT_THAT(run(builder), succeeds());
+  EXPECT_EQ(result()[15], 16.0f);
+}
