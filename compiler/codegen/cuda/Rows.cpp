@@ -13,7 +13,8 @@ static constexpr int64_t kMaxResident = 32;
 static constexpr int64_t kMaxLoaded = 4 * kMaxResident;
 static constexpr int64_t kMaxTeam = 512;
 static constexpr int64_t kBlockThreads = 256;
-/// Reductions beside which a thread holds elements, and takes whole vectors.
+/// Reductions of columns beside which a thread holds elements, and takes whole
+/// vectors.
 static constexpr size_t kFewReductions = 8;
 
 // --- The launch
@@ -25,12 +26,16 @@ RowLaunch::RowLaunch(FusedOp region, ArrayRef<SymbolAttr> symbols)
   chooseResident(region);
 }
 
+bool RowLaunch::hasManyColumns() const {
+  return !hasLanes() && rows.reductions.size() > kFewReductions;
+}
+
 void RowLaunch::chooseLanes(FusedOp region) {
   SmallVector<Type> types;
   for (Type type : getElementTypes(region))
     types.push_back(type);
   lanes = chooseVector(types, rows.space.back());
-  if (rows.reductions.size() > kFewReductions)
+  if (hasManyColumns())
     lanes = (lanes + 1) / 2;
 }
 
@@ -80,8 +85,7 @@ void RowLaunch::chooseResident(FusedOp region) {
     return getExtents(input).size() == rows.space.size();
   });
   if (vectors * lanes <= kMaxResident &&
-      vectors * lanes * inputs <= kMaxLoaded &&
-      rows.reductions.size() <= kFewReductions)
+      vectors * lanes * inputs <= kMaxLoaded && !hasManyColumns())
     resident = vectors;
 }
 

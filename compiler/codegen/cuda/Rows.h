@@ -44,6 +44,7 @@ struct RowLaunch {
   mlir::AffineExpr getBlocks() const;
 
 private:
+  bool hasManyColumns() const;
   void chooseLanes(graph::FusedOp region);
   void chooseResident(graph::FusedOp region);
   void chooseTeam(llvm::ArrayRef<graph::SymbolAttr> symbols);
