@@ -21,7 +21,7 @@ public:
   Describer(const KernelLaunch &launch, const format::Entry &entry)
       : launch(launch), entry(entry) {}
 
-  /// False where an extent is 0.
+  /// False where an extent is 0, or a library has no such form.
   Result<bool> readProduct(const format::Product &source,
                            MatrixProduct &product);
   Result<bool> readConvolution(const format::Convolution &source,

@@ -17,6 +17,7 @@ public:
 
 private:
   bool addTerm(Value value);
+  bool addAddend(Value value);
   Value stripViews(Value value) const;
 
   Value product;
@@ -60,6 +61,15 @@ Value EpilogueMatcher::stripViews(Value value) const {
   }
 }
 
+/// A bias and an addend at most: a sum of sums may have any number of terms.
+bool EpilogueMatcher::addAddend(Value value) {
+  constexpr size_t kMaxAddends = 2;
+  if (epilogue.addends.size() == kMaxAddends)
+    return false;
+  epilogue.addends.push_back(value);
+  return true;
+}
+
 /// Adds one term of the sum; false if it has no place in an epilogue.
 bool EpilogueMatcher::addTerm(Value value) {
   value = stripViews(value);
@@ -68,10 +78,8 @@ bool EpilogueMatcher::addTerm(Value value) {
     isMet = true;
     return isFirst;
   }
-  if (isInput(value)) {
-    epilogue.addends.push_back(value);
-    return true;
-  }
+  if (isInput(value))
+    return addAddend(value);
   if (auto add = value.getDefiningOp<AddOp>())
     return addTerm(add.getLhs()) && addTerm(add.getRhs());
   if (auto mul = value.getDefiningOp<MulOp>())
@@ -82,8 +90,7 @@ bool EpilogueMatcher::addTerm(Value value) {
         epilogue.scale = *splat;
         return addTerm(x);
       }
-  epilogue.addends.push_back(value);
-  return true;
+  return addAddend(value);
 }
 
 std::optional<Epilogue> EpilogueMatcher::match(Value result) {
