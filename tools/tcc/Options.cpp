@@ -144,11 +144,13 @@ static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
   app.add_option("--weights", texts.weights,
                  "embed, none, or a safetensors file with other values")
       ->capture_default_str();
-  app.add_option("--emit", texts.emit, "what to write")
-      ->check(CLI::IsMember(getKeys(kArtifacts)))
-      ->capture_default_str();
-  app.add_option("--stop-after", compile.stopAfter, "end after a phase")
-      ->check(CLI::IsMember(getPhaseNames()));
+  CLI::Option *emit = app.add_option("--emit", texts.emit, "what to write")
+                          ->check(CLI::IsMember(getKeys(kArtifacts)))
+                          ->capture_default_str();
+  app.add_option("--stop-after", compile.stopAfter,
+                 "end after a phase; writes nothing")
+      ->check(CLI::IsMember(getPhaseNames()))
+      ->excludes(emit);
   app.add_flag("--check", texts.check, "list all problems; generate nothing");
   app.add_option("--dump-decisions", options.dumpDecisions,
                  "JSON file for what was decided");

@@ -12,6 +12,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -279,6 +280,10 @@ struct SplitPreparePass : impl::SplitPreparePassBase<SplitPreparePass> {
       getOperation().emitError("@prepare exists already");
       return signalPassFailure();
     }
+    // What nobody reads must not count as a reader of what is stored.
+    IRRewriter rewriter(&getContext());
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      (void)runRegionDCE(rewriter, function->getRegions());
     PrepareSplitter(getOperation(), log).run();
   }
 };

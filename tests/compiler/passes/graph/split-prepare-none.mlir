@@ -25,3 +25,20 @@ module attributes {graph.symbols = [#graph.symbol<"batch", 1 to 8 by 1>]} {
     return %y : tensor<?x2xf32, affine_map<()[s0] -> (s0, 2)>>
   }
 }
+
+// -----
+
+// What nobody reads is no reader of what could be stored.
+// CHECK-LABEL: func.func @unread
+// CHECK-NEXT:    return
+// CHECK-NOT:     @prepare
+module attributes {graph.symbols = [#graph.symbol<"batch", 1 to 8 by 1>]} {
+  func.func @unread(%x: tensor<?x2xf32, affine_map<()[s0] -> (s0, 2)>>)
+      -> tensor<?x2xf32, affine_map<()[s0] -> (s0, 2)>> {
+    %w = graph.weight "w" : tensor<2xf32>
+    %e = graph.exp %w : (tensor<2xf32>) -> tensor<2xf32>
+    %dead = graph.broadcast %e
+      : (tensor<2xf32>) -> tensor<?x2xf32, affine_map<()[s0] -> (s0, 2)>>
+    return %x : tensor<?x2xf32, affine_map<()[s0] -> (s0, 2)>>
+  }
+}
