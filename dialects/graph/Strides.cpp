@@ -92,10 +92,18 @@ static StridedInput traceBroadcast(BroadcastOp op, const StridedInput &from) {
   return {from.input, strides, from.offset};
 }
 
-static bool isFloatCast(Operation *op) {
-  auto cast = dyn_cast<CastOp>(op);
+bool isFloatCast(Operation *op) {
+  auto cast = dyn_cast_if_present<CastOp>(op);
   return cast && isa<FloatType>(getElementTypeOrSelf(cast.getX())) &&
          isa<FloatType>(getElementTypeOrSelf(cast.getType()));
+}
+
+bool isWidening(Operation *op) {
+  auto getWidth = [](Value value) {
+    return getElementTypeOrSelf(value).getIntOrFloatBitWidth();
+  };
+  return isFloatCast(op) &&
+         getWidth(op->getOperand(0)) < getWidth(op->getResult(0));
 }
 
 StridedInput traceInput(Value tensor, function_ref<bool(Value)> isInput,
@@ -104,7 +112,7 @@ StridedInput traceInput(Value tensor, function_ref<bool(Value)> isInput,
     return {tensor, getRowMajorStrides(tensor),
             getAffineConstantExpr(0, tensor.getContext())};
   Operation *op = tensor.getDefiningOp();
-  bool isCast = op && throughCasts && isFloatCast(op);
+  bool isCast = throughCasts && isFloatCast(op);
   if (!isCast &&
       !isa_and_nonnull<ReshapeOp, TransposeOp, SliceOp, BroadcastOp>(op))
     return {};

@@ -24,6 +24,11 @@ struct StridedInput {
   mlir::AffineExpr offset;
 };
 
+/// True if `op`, which may be null, casts floats to floats.
+bool isFloatCast(mlir::Operation *op);
+/// True if it does, to wider ones.
+bool isWidening(mlir::Operation *op);
+
 /// Traces `tensor` to the arguments of its block.
 StridedInput traceInput(mlir::Value tensor);
 /// The same to what is an input as `isInput` says. With `throughCasts` the

@@ -3,6 +3,7 @@
 #include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
 #include "compiler/passes/graph/fusion/Cost.h"
+#include "dialects/graph/Strides.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -52,16 +53,6 @@ bool isWorthStoring(Value value, fusion::CostModel &model) {
       ops.insert(operand.getDefiningOp());
   }
   return flops > model.getMachine().cheapFlops;
-}
-
-/// True if `op` is a cast to a wider float.
-bool widens(Operation *op) {
-  auto cast = dyn_cast<CastOp>(op);
-  if (!cast)
-    return false;
-  auto from = dyn_cast<FloatType>(getElementTypeOrSelf(cast.getX()));
-  auto to = dyn_cast<FloatType>(getElementTypeOrSelf(cast.getType()));
-  return from && to && from.getWidth() < to.getWidth();
 }
 
 class PrepareSplitter {
@@ -144,7 +135,7 @@ private:
       Operation *op = next.getDefiningOp();
       bool isMovement =
           isa<ElementOpInterface>(op) && op->getNumOperands() == 1;
-      if (!isMovement && !widens(op))
+      if (!isMovement && !isWidening(op))
         break;
       bool stays = isa<BroadcastOp>(op) || (isSparse && isMovement) ||
                    (isa<ReshapeOp>(op) && next == value);

@@ -2,8 +2,6 @@
 
 #include "runtime/devices/libraries/Toolkit.h"
 
-#include <mutex>
-
 using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::runtime::cuda;
@@ -38,13 +36,5 @@ static Status load(CublasLt &table, const char *places) {
 }
 
 Result<const CublasLt *> cuda::findCublasLt(const char *places) {
-  static std::mutex mutex;
-  static CublasLt table;
-  static bool isOpen = false;
-  std::lock_guard lock(mutex);
-  if (!isOpen)
-    if (Status status = load(table, places); !status.ok())
-      return status;
-  isOpen = true;
-  return &table;
+  return getTable(load, places);
 }

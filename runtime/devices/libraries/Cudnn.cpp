@@ -2,8 +2,6 @@
 
 #include "runtime/devices/libraries/Toolkit.h"
 
-#include <mutex>
-
 using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::runtime::cuda;
@@ -28,13 +26,5 @@ static Status load(Cudnn &table, const char *places) {
 }
 
 Result<const Cudnn *> cuda::findCudnn(const char *places) {
-  static std::mutex mutex;
-  static Cudnn table;
-  static bool isOpen = false;
-  std::lock_guard lock(mutex);
-  if (!isOpen)
-    if (Status status = load(table, places); !status.ok())
-      return status;
-  isOpen = true;
-  return &table;
+  return getTable(load, places);
 }

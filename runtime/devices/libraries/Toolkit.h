@@ -4,6 +4,7 @@
 
 #include "runtime/base/Status.h"
 
+#include <mutex>
 #include <span>
 
 namespace tcc::runtime::cuda {
@@ -20,6 +21,22 @@ struct EntryPoint {
 /// error says where, or what it lacks.
 Status loadLibrary(std::span<const char *const> names, const char *places,
                    std::span<const EntryPoint> entries);
+
+/// The process' only `Table` of a library's entry points, which `load` fills
+/// when it is first asked for; again where that failed. Any thread may call.
+template <typename Table>
+Result<const Table *> getTable(Status (*load)(Table &, const char *places),
+                               const char *places) {
+  static std::mutex mutex;
+  static Table table;
+  static bool isOpen = false;
+  std::lock_guard lock(mutex);
+  if (!isOpen)
+    if (Status status = load(table, places); !status.ok())
+      return status;
+  isOpen = true;
+  return &table;
+}
 
 } // namespace tcc::runtime::cuda
 

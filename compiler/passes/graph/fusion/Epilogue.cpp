@@ -2,6 +2,7 @@
 
 #include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/fusion/Region.h"
+#include "dialects/graph/Strides.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -34,27 +35,13 @@ static bool isActivation(Operation *op) {
 
 bool isEpilogue(Operation *op) { return isActivation(op) || isa<AddOp>(op); }
 
-static bool isFloatCast(Operation *op) {
-  auto cast = dyn_cast_if_present<CastOp>(op);
-  return cast && isa<FloatType>(getElementTypeOrSelf(cast.getX())) &&
-         isa<FloatType>(getElementTypeOrSelf(cast.getType()));
-}
-
-static bool widens(Operation *op) {
-  auto getWidth = [](Value value) {
-    return getElementTypeOrSelf(value).getIntOrFloatBitWidth();
-  };
-  return isFloatCast(op) &&
-         getWidth(op->getOperand(0)) < getWidth(op->getResult(0));
-}
-
 /// What `value` is but for its shape and the width of its elements. Widening is
 /// free to whoever reads an input.
 Value EpilogueMatcher::stripViews(Value value) const {
   for (;;) {
     Operation *op = value.getDefiningOp();
     bool isStripped =
-        isInput(value) ? widens(op) : isView(op) || isFloatCast(op);
+        isInput(value) ? isWidening(op) : isView(op) || isFloatCast(op);
     if (!isStripped)
       return value;
     value = op->getOperand(0);
