@@ -5,6 +5,7 @@
 #include <filesystem>
 
 using namespace tcc;
+using namespace tcc::runtime;
 using namespace tcc::runtime::cuda;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -35,7 +36,7 @@ TEST(ToolkitTest, LooksIntoAllFoldersForAllNames) {
   std::string places = "/nowhere::" + folder.string();
   EXPECT_TRUE(load(places, "tcc_emulated_driver").ok());
   EXPECT_THAT(messageOf(load(places, "tcc_of_no_one")),
-              HasSubstr("has no tcc_of_no_one"));
+              HasSubstr(std::string(kNames[1]) + "' has no tcc_of_no_one"));
   std::filesystem::remove_all(folder);
 }
 
