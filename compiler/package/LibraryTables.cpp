@@ -35,7 +35,8 @@ buildProduct(flatbuffers::FlatBufferBuilder &fbb, exec::ProductAttr product) {
   return format::CreateProduct(
       fbb, extents, lhs, rhs, result, addend, bias,
       product.getScale().getValueAsDouble(),
-      static_cast<format::Activation>(product.getActivation()));
+      static_cast<format::Activation>(product.getActivation()),
+      product.getTf32());
 }
 
 static flatbuffers::Offset<format::Image>
@@ -66,7 +67,8 @@ buildConvolution(flatbuffers::FlatBufferBuilder &fbb,
   auto dilations = buildList(convolution.getDilations());
   return format::CreateConvolution(
       fbb, x, filter, result, addend, bias, padLow, padHigh, strides, dilations,
-      static_cast<format::Activation>(convolution.getActivation()));
+      static_cast<format::Activation>(convolution.getActivation()),
+      convolution.getTf32());
 }
 
 } // namespace tcc::package

@@ -168,6 +168,9 @@ bool Compilation::resolveTargets() {
       options.emulation != Emulation::None || options.artifact == Artifact::Ptx;
   if (options.target == Target::Cpu && isForDevice)
     return fail(Code::Usage, "--emulate and --emit=ptx need --target=cuda");
+  if (options.target == Target::Cpu && options.precision == Precision::TF32)
+    return fail(Code::Usage, "--precision=tf32: no CPU has such products; take "
+                             "f32 or bf16, or --target=cuda");
   std::vector<std::string> names = options.cpus;
   if (names.empty())
     names = {options.target == Target::Cpu ? "native" : "x86-64-v3"};

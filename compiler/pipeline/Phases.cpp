@@ -26,6 +26,9 @@ static void addPrecision(mlir::OpPassManager &pm,
   case Precision::F16:
     pm.addPass(createMixPrecisionPass({"f16", isForDevice}));
     break;
+  case Precision::TF32:
+    pm.addPass(createAllowTf32Pass());
+    return;
   }
   pm.addPass(createSimplifyPass());
 }

@@ -44,6 +44,8 @@ static llvm::StringRef getName(Precision precision) {
     return "f64";
   case Precision::F32:
     return "f32";
+  case Precision::TF32:
+    return "tf32";
   case Precision::BF16:
     return "bf16";
   case Precision::F16:
@@ -53,8 +55,8 @@ static llvm::StringRef getName(Precision precision) {
 }
 
 static std::optional<Precision> getPrecision(llvm::StringRef name) {
-  for (Precision precision :
-       {Precision::F64, Precision::F32, Precision::BF16, Precision::F16})
+  for (Precision precision : {Precision::F64, Precision::F32, Precision::TF32,
+                              Precision::BF16, Precision::F16})
     if (getName(precision) == name)
       return precision;
   return std::nullopt;

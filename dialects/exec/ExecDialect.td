@@ -123,14 +123,16 @@ def Exec_ProductAttr : AttrDef<Exec_Dialect, "Product"> {
                                  + addend[b, i, j] + bias[j])
 
     `extents` is the size map (batch, i, j, k). All floats; sums are f32, or f64
-    for f64. `addend` and `bias` have the result's element type.
+    for f64. `addend` and `bias` have the result's element type. With `tf32` the
+    operands, f32, may be rounded to it.
   }];
   let parameters = (ins "::mlir::AffineMap":$extents, "MatrixAttr":$lhs,
                         "MatrixAttr":$rhs, "MatrixAttr":$result,
                         OptionalParameter<"MatrixAttr">:$addend,
                         OptionalParameter<"MatrixAttr">:$bias,
                         "::mlir::FloatAttr":$scale,
-                        EnumParameter<Exec_Activation>:$activation);
+                        EnumParameter<Exec_Activation>:$activation,
+                        DefaultValuedParameter<"bool", "false">:$tf32);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
@@ -153,7 +155,7 @@ def Exec_ConvolutionAttr : AttrDef<Exec_Dialect, "Convolution"> {
     result[n, k, p] = activation(sum_{c, t} x[n, c, p * strides + t * dilations -
       pad_low] * filter[k, c, t] + addend[n, k, p] + bias[k])
 
-    x and filter are f16 or bf16, sums f32. `addend` and `bias` have the result's
+    x and filter are f16 or bf16, or f32 that may be rounded to tf32; sums f32. `addend` and `bias` have the result's
     element type; the extents of `bias` are those of the result, too.
   }];
   let parameters = (ins "ImageAttr":$x, "ImageAttr":$filter,
@@ -164,7 +166,8 @@ def Exec_ConvolutionAttr : AttrDef<Exec_Dialect, "Convolution"> {
                         "::mlir::DenseI64ArrayAttr":$padHigh,
                         "::mlir::DenseI64ArrayAttr":$strides,
                         "::mlir::DenseI64ArrayAttr":$dilations,
-                        EnumParameter<Exec_Activation>:$activation);
+                        EnumParameter<Exec_Activation>:$activation,
+                        DefaultValuedParameter<"bool", "false">:$tf32);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

@@ -41,6 +41,12 @@ static bool areTypesWhole(const Place &lhs, const Place &rhs,
          (!bias || bias->dtype() == result.dtype());
 }
 
+/// Only f32 is rounded to tf32.
+template <typename Source>
+static bool isPrecisionWhole(const Source &source, DType operands) {
+  return !source.tf32() || operands == DType::f32;
+}
+
 static bool isProduct(const format::Product &product,
                       const format::Program &program) {
   for (const format::Matrix *matrix :
@@ -50,6 +56,7 @@ static bool isProduct(const format::Product &product,
       return false;
   return areSizes(*product.extents(), 4, program) &&
          product.activation() <= format::Activation::MAX &&
+         isPrecisionWhole(product, product.lhs()->dtype()) &&
          areTypesWhole(*product.lhs(), *product.rhs(), *product.result(),
                        product.addend(), product.bias());
 }
@@ -69,6 +76,7 @@ static bool isConvolution(const format::Convolution &convolution,
     if (image && !areSizes(*image->place(), 1 + 2 * (2 + spatial), program))
       return false;
   return convolution.activation() <= format::Activation::relu &&
+         isPrecisionWhole(convolution, convolution.x()->dtype()) &&
          areTypesWhole(*convolution.x(), *convolution.filter(),
                        *convolution.result(), convolution.addend(),
                        convolution.bias());

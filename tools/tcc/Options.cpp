@@ -41,6 +41,7 @@ static const std::map<std::string, Emulation> kEmulations = {
 static const std::map<std::string, Precision> kPrecisions = {
     {"f64", Precision::F64},
     {"f32", Precision::F32},
+    {"tf32", Precision::TF32},
     {"bf16", Precision::BF16},
     {"f16", Precision::F16}};
 

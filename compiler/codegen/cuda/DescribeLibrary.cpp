@@ -49,7 +49,7 @@ static exec::ProductAttr makeProduct(const LibraryProduct &product,
       makeMatrix(product.result, region), makeOptional(product.addend),
       makeOptional(product.bias),
       FloatAttr::get(Float64Type::get(context), product.scale),
-      getActivation(product.activation));
+      getActivation(product.activation), product.tf32);
 }
 
 static exec::ImageAttr makeImage(const StridedImage &image, FusedOp region) {
@@ -73,7 +73,7 @@ static exec::ConvolutionAttr makeConvolution(const LibraryConvolution &conv,
       makeImage(conv.filter, region), makeImage(conv.result, region),
       makeOptional(conv.addend), makeOptional(conv.bias), op.getPadLowAttr(),
       op.getPadHighAttr(), op.getStridesAttr(), op.getDilationsAttr(),
-      getActivation(conv.activation));
+      getActivation(conv.activation), conv.tf32);
 }
 
 void describeForLibrary(FusedOp region, codegen::KernelInfo &info) {

@@ -35,7 +35,7 @@ enum class Emulation { None, Plain, Race };
 
 /// F32: as the model is written. BF16, F16: products read it; their sums, and
 /// all else, are f32. F64: all that is written in f32 is computed in it.
-enum class Precision { F64, F32, BF16, F16 };
+enum class Precision { F64, F32, TF32, BF16, F16 };
 
 struct CompileOptions {
   /// The model file, and the file to write; "-" is the standard output, which

@@ -154,6 +154,22 @@ def SplitReductionsPass : TccGraphPass<"split-reductions"> {
   }];
 }
 
+def AllowTf32Pass : TccGraphPass<"allow-tf32"> {
+  let summary = "let libraries round what products of f32 read to tf32";
+  let description = [{
+    Ops say by PrecisionOpInterface whether they have products that a library
+    multiplies. Types stay; a kernel of our own computes in f32.
+
+    ```mlir
+    %y = graph.matmul %x, %w
+        : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    // becomes
+    %y = graph.matmul %x, %w {tf32}
+        : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    ```
+  }];
+}
+
 def MixPrecisionPass : TccGraphPass<"mix-precision"> {
   let summary = "store what products read in a narrower float type";
   let description = [{

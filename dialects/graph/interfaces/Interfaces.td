@@ -155,7 +155,13 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
       result's element type, which stays. `follow`: elements of the result are
       elements of operands, unchanged.}],
     "::tcc::graph::Precision", "getPrecision", (ins), "",
-    [{ return ::tcc::graph::Precision::follow; }]>];
+    [{ return ::tcc::graph::Precision::follow; }]>,
+    InterfaceMethod<
+    [{Lets a library round to tf32 what products of f32 read; false if no library
+      has the op's.}],
+    "bool", "allowTf32", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"Whether a library may.", "bool", "allowsTf32", (ins), "",
+    [{ return false; }]>];
 }
 
 def ScatterOpInterface : OpInterface<"ScatterOpInterface"> {

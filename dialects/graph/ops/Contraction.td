@@ -22,12 +22,14 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure, ParameterSlotOpInterface,
     type gives n. Panels of bf16 hold pairs of neighbours in k, [k/2][w][2], where
     k is even: what one instruction multiplies and adds.
 
+    `tf32`: a library may round operands of f32 to tf32 (10 bits of mantissa).
+
     Example: `%c = graph.matmul %a, %b {transpose_rhs}
       : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32>`
   }];
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs,
                        UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs,
-                       UnitAttr:$packed_rhs);
+                       UnitAttr:$packed_rhs, UnitAttr:$tf32);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat =
     "operands attr-dict `:` functional-type(operands, results)";
@@ -38,6 +40,11 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure, ParameterSlotOpInterface,
     ::tcc::graph::ParameterSlot getParameterSlot(unsigned) {
       return ParameterSlot::matrix;
     }
+    bool allowTf32() {
+      setTf32(true);
+      return true;
+    }
+    bool allowsTf32() { return getTf32(); }
     /// Extents of the operation, whatever the storage of the operands.
     ::mlir::AffineExpr getM();
     ::mlir::AffineExpr getN();

@@ -45,15 +45,21 @@ def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible,
     their number; of a conv that slides it is [window * channels/groups, filters].
     Of bf16 the panels hold pairs where the channels of a group are even.
 
-    The result of narrower floats may be f32: the sums as they are.
+    The result of narrower floats may be f32: the sums as they are. `tf32` is as
+    of a matmul.
   }];
   let arguments = !con((ins AnyRankedTensor:$x, AnyRankedTensor:$filter,
                             I64Attr:$filters, I64Attr:$groups), window,
-                       (ins UnitAttr:$packed_filter));
+                       (ins UnitAttr:$packed_filter, UnitAttr:$tf32));
   let extraClassDeclaration = axes # [{
     ::tcc::graph::ParameterSlot getParameterSlot(unsigned operand) {
       return operand == 1 ? ParameterSlot::matrix : ParameterSlot::none;
     }
+    bool allowTf32() {
+      setTf32(true);
+      return true;
+    }
+    bool allowsTf32() { return getTf32(); }
     /// Channels of one group.
     int64_t getGroupChannels();
     /// True if vectors run along filters of several groups: each has so few, and

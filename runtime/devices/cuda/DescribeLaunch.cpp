@@ -161,6 +161,7 @@ Result<bool> Describer::readProduct(const format::Product &source,
   product.hasBias = source.bias() != nullptr;
   product.scale = source.scale();
   product.activation = source.activation();
+  product.tf32 = source.tf32();
   if (!product.hasBias)
     return areThere(source);
   // The library reads it as vectors, as it stores the result.
@@ -215,6 +216,7 @@ Result<bool> Describer::readConvolution(const format::Convolution &source,
   convolution.strides = listOf(*source.strides());
   convolution.dilations = listOf(*source.dilations());
   convolution.activation = source.activation();
+  convolution.tf32 = source.tf32();
   bool hasWholeBias =
       !source.bias() || (bias.extents == convolution.result.extents &&
                          isVector(bias.extents, bias.strides, 1));

@@ -37,6 +37,7 @@ struct MatrixProduct {
   bool hasBias; ///< of the result's dtype, its elements adjacent
   double scale;
   format::Activation activation;
+  bool tf32 = false; ///< lhs and rhs, of f32, may be rounded to it
   auto operator<=>(const MatrixProduct &) const = default;
 };
 
@@ -60,6 +61,7 @@ struct Convolution {
   std::vector<int64_t> padLow, padHigh, strides,
       dilations; ///< one a window axis
   format::Activation activation;
+  bool tf32 = false; ///< as of a MatrixProduct
   auto operator<=>(const Convolution &) const = default;
 };
 

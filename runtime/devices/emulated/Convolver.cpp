@@ -268,6 +268,14 @@ Values Convolver::run(const Values &x, const Values &filter) {
   return result;
 }
 
+/// As tensor cores read them: f32 in tf32, without a word.
+static Values toOperand(const TensorView &tensor, Values values) {
+  if (tensor.dtype == DType::f32)
+    for (double &value : values)
+      value = roundToTf32(value);
+  return values;
+}
+
 void emulated::compute(const TensorGraph &graph,
                        const std::map<int64_t, void *> &places) {
   std::map<int64_t, Values> values; ///< of virtual tensors
@@ -286,10 +294,12 @@ void emulated::compute(const TensorGraph &graph,
       computed =
           add(first, std::move(computed), graph.tensors.at(operation.second),
               valuesOf(operation.second));
-    else
-      computed = Convolver(operation, first, graph.tensors.at(operation.second),
-                           result)
-                     .run(computed, valuesOf(operation.second));
+    else {
+      const TensorView &filter = graph.tensors.at(operation.second);
+      computed = Convolver(operation, first, filter, result)
+                     .run(toOperand(first, std::move(computed)),
+                          toOperand(filter, valuesOf(operation.second)));
+    }
     if (result.isVirtual)
       values[operation.result] = std::move(computed);
     else

@@ -31,6 +31,15 @@ double emulated::load(const void *base, int64_t index, DType dtype) {
   }
 }
 
+double emulated::roundToTf32(double value) {
+  constexpr uint32_t kDropped = (1 << 13) - 1;
+  uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  if (!std::isfinite(value))
+    return value;
+  bits += (kDropped >> 1) + (bits >> 13 & 1);
+  return std::bit_cast<float>(bits & ~kDropped);
+}
+
 static uint16_t toBF16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
   if (std::isnan(value))

@@ -15,6 +15,8 @@ using format::DType;
 
 size_t bytesOf(DType dtype);
 double load(const void *base, int64_t index, DType dtype);
+/// An f32 value to the nearest of tf32, ties to even; 10 bits of mantissa.
+double roundToTf32(double value);
 /// Rounds to nearest, ties to even.
 void store(void *base, int64_t index, DType dtype, double value);
 

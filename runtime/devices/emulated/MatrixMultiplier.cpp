@@ -65,8 +65,12 @@ Status emulated::checkProduct(const BlasProduct &p) {
   bool isNarrow = p.a.type == kF16 || p.a.type == kBF16;
   bool areTypesKnown = p.a.type == p.b.type && p.c.type == p.d.type &&
                        (p.d.type == p.a.type || (isNarrow && p.d.type == kF32));
-  return areTypesKnown ? Status()
-                       : Status(Code::Device, "a product of unknown types");
+  bool isComputed =
+      p.compute == (p.d.type == kF64 ? kCompute64F : kCompute32F) ||
+      (p.compute == kCompute32FFastTF32 && p.a.type == kF32);
+  return areTypesKnown && isComputed
+             ? Status()
+             : Status(Code::Device, "a product of unknown types");
 }
 
 static double applyEpilogue(const BlasProduct &p, double sum, uint64_t row) {
@@ -80,9 +84,9 @@ static double applyEpilogue(const BlasProduct &p, double sum, uint64_t row) {
   return 0.5 * sum * (1 + std::tanh(inner));
 }
 
-/// The elements of op(matrix), row-major.
+/// The elements of op(matrix) as products read them, row-major.
 static std::vector<double> read(const BlasMatrix &matrix, const void *base,
-                                bool isTransposed, int32_t batch) {
+                                bool isTransposed, int32_t batch, bool isTf32) {
   std::vector<double> elements;
   elements.reserve(matrix.rows * matrix.columns);
   uint64_t rows = isTransposed ? matrix.columns : matrix.rows;
@@ -92,16 +96,18 @@ static std::vector<double> read(const BlasMatrix &matrix, const void *base,
       uint64_t row = isTransposed ? j : i, column = isTransposed ? i : j;
       int64_t index = batch * matrix.batchStride +
                       int64_t(column) * matrix.leading + int64_t(row);
-      elements.push_back(load(base, index, *dtypeOf(matrix.type)));
+      double element = load(base, index, *dtypeOf(matrix.type));
+      elements.push_back(isTf32 ? roundToTf32(element) : element);
     }
   return elements;
 }
 
 void emulated::multiply(const BlasProduct &p, const BlasPlaces &places) {
   uint64_t k = p.transposeA ? p.a.rows : p.a.columns;
+  bool isTf32 = p.compute == kCompute32FFastTF32;
   for (int32_t batch = 0; batch < p.d.batch; ++batch) {
-    std::vector<double> a = read(p.a, places.a, p.transposeA, batch);
-    std::vector<double> b = read(p.b, places.b, !p.transposeB, batch);
+    std::vector<double> a = read(p.a, places.a, p.transposeA, batch, isTf32);
+    std::vector<double> b = read(p.b, places.b, !p.transposeB, batch, isTf32);
     for (uint64_t column = 0; column < p.d.columns; ++column)
       for (uint64_t row = 0; row < p.d.rows; ++row) {
         const double *left = &a[row * k], *right = &b[column * k];

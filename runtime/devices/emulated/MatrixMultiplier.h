@@ -17,6 +17,7 @@ struct BlasMatrix {
 
 /// d = epilogue(alpha * op(a) * op(b) + beta * c); the bias runs along rows.
 struct BlasProduct {
+  int32_t compute = runtime::cuda::kCompute32F;
   int32_t transposeA = 0, transposeB = 0;
   uint32_t epilogue = 1;
   const void *bias = nullptr;

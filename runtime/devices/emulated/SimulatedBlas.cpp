@@ -109,6 +109,7 @@ BlasMatrix readLayout(LayoutHandle layout) {
 BlasProduct readProduct(ProductHandle handle, LayoutHandle a, LayoutHandle b,
                         LayoutHandle c, LayoutHandle d) {
   BlasProduct product;
+  readBack(handle, kProductCompute, product.compute);
   readBack(handle, kProductTransposeA, product.transposeA);
   readBack(handle, kProductTransposeB, product.transposeB);
   readBack(handle, kProductEpilogue, product.epilogue);
@@ -183,10 +184,8 @@ BlasError matmul(BlasHandle, ProductHandle handle, const void *alpha,
                  const BlasAlgorithm *algorithm, void *, size_t,
                  StreamHandle stream) {
   BlasProduct product = readProduct(handle, layoutA, layoutB, layoutC, layoutD);
-  int32_t compute = 0;
-  readBack(handle, kProductCompute, compute);
-  product.alpha = readScale(alpha, compute);
-  product.beta = readScale(beta, compute);
+  product.alpha = readScale(alpha, product.compute);
+  product.beta = readScale(beta, product.compute);
   BlasPlaces places{a, b, c, d};
   Promise promise;
   std::memcpy(&promise, algorithm->data, sizeof(promise));

@@ -93,6 +93,12 @@ std::optional<int> typeOf(DType dtype) {
   }
 }
 
+BlasCompute computeOf(const MatrixProduct &product) {
+  if (product.result.dtype == DType::f64)
+    return kCompute64F;
+  return product.tf32 ? kCompute32FFastTF32 : kCompute32F;
+}
+
 uint32_t epilogueOf(const MatrixProduct &product) {
   uint32_t epilogue = product.hasBias ? kEpilogueBias : 0;
   if (product.activation == format::Activation::relu)
@@ -167,9 +173,8 @@ BlasError BlasPlan::createLayout(LayoutHandle &handle, DType dtype,
 }
 
 BlasError BlasPlan::describeProduct(const Form &form) {
-  BlasError error = table.matmulDescCreate(
-      &description, isDouble() ? kCompute64F : kCompute32F,
-      isDouble() ? kF64 : kF32);
+  BlasError error = table.matmulDescCreate(&description, computeOf(product),
+                                           isDouble() ? kF64 : kF32);
   auto set = [&](int attribute, auto value) {
     if (error == kBlasSuccess)
       error = table.matmulDescSetAttribute(description, attribute, &value,

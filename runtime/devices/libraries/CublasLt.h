@@ -36,7 +36,11 @@ struct BlasHeuristic { ///< cublasLtMatmulHeuristicResult_t
 /// cudaDataType_t
 enum BlasType : int { kF32 = 0, kF64 = 1, kF16 = 2, kBF16 = 14 };
 /// cublasComputeType_t
-enum BlasCompute : int { kCompute32F = 68, kCompute64F = 70 };
+enum BlasCompute : int {
+  kCompute32F = 68,
+  kCompute64F = 70,
+  kCompute32FFastTF32 = 77,
+};
 /// cublasOperation_t
 enum BlasOperation : int { kPlain = 0, kTransposed = 1 };
 /// CUBLASLT_EPILOGUE_..., combined by addition

@@ -206,10 +206,11 @@ CudnnLibrary::~CudnnLibrary() {
 
 /// Whether the library can be asked.
 static bool isConvolution(const Convolution &c) {
-  // Not of f32: the library would multiply in tf32, and says so nowhere.
-  bool isNarrow = c.x.dtype == DType::f16 || c.x.dtype == DType::bf16;
+  // Of f32 the library would multiply in tf32 unasked, and says so nowhere.
+  bool isKnown = c.x.dtype == DType::f16 || c.x.dtype == DType::bf16 ||
+                 (c.x.dtype == DType::f32 && c.tf32);
   bool isTaken =
-      isNarrow && c.filter.dtype == c.x.dtype &&
+      isKnown && c.filter.dtype == c.x.dtype &&
       (c.result.dtype == c.x.dtype || c.result.dtype == DType::f32) &&
       (c.activation == format::Activation::none ||
        c.activation == format::Activation::relu);

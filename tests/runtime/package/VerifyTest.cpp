@@ -180,6 +180,12 @@ const Spoiled kSpoiled[] = {
      [](auto &b) { firstProduct(b).result->place[1] = slot(1); }},
     {"is no matrix product",
      [](auto &b) { firstProduct(b).activation = format::Activation(9); }},
+    {"is no matrix product",
+     [](auto &b) {
+       auto &product = firstProduct(b);
+       product.lhs->dtype = product.rhs->dtype = DType::f64;
+       product.tf32 = true;
+     }},
     {"lacks a buffer that a library uses",
      [](auto &b) { firstProduct(b).result->buffer = 2; }},
     {"is no convolution",

@@ -90,7 +90,8 @@ std::optional<LibraryConvolution> ConvolutionDescriber::describe(Value result) {
   if (!images || !filters || !sums)
     return std::nullopt;
   Type element = getElementTypeOrSelf(x), stored = getElementTypeOrSelf(result);
-  if ((!element.isF16() && !element.isBF16()) ||
+  bool isTf32 = element.isF32() && op.getTf32();
+  if ((!element.isF16() && !element.isBF16() && !isTf32) ||
       element != getElementTypeOrSelf(filter) ||
       (stored != element && !stored.isF32()))
     return std::nullopt;
@@ -100,7 +101,8 @@ std::optional<LibraryConvolution> ConvolutionDescriber::describe(Value result) {
                                  *sums,
                                  std::nullopt,
                                  std::nullopt,
-                                 epilogue->activation};
+                                 epilogue->activation,
+                                 isTf32};
   if (!placeAddends(convolution, epilogue->addends))
     return std::nullopt;
   return convolution;

@@ -28,6 +28,7 @@ struct LibraryConvolution {
   StridedImage x, filter, result;
   std::optional<StridedImage> addend, bias; ///< the bias is repeated
   mlir::Operation *activation = nullptr;    ///< relu
+  bool tf32 = false; ///< as of a LibraryProduct; else operands are narrow
 };
 
 /// `result`, which is computed from a convolution by `anchor` and from values

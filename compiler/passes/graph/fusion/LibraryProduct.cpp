@@ -282,6 +282,12 @@ static bool areTypesKnown(const LibraryProduct &product) {
          (left == result || (isNarrow && result.isF32()));
 }
 
+static bool allowsTf32(Operation *anchor) {
+  auto op = dyn_cast<PrecisionOpInterface>(anchor);
+  return op && getElementTypeOrSelf(anchor->getOperand(0)).isF32() &&
+         op.allowsTf32();
+}
+
 std::optional<LibraryProduct> ProductDescriber::describe(Value result) {
   std::optional<Epilogue> epilogue =
       matchEpilogue(result, anchor->getResult(0), isInput);
@@ -298,7 +304,8 @@ std::optional<LibraryProduct> ProductDescriber::describe(Value result) {
                          std::nullopt,
                          std::nullopt,
                          epilogue->scale,
-                         epilogue->activation};
+                         epilogue->activation,
+                         allowsTf32(anchor)};
   bool isKnown = areTypesKnown(product) &&
                  hasUnitStride(product.lhs, product.m, product.k) &&
                  hasUnitStride(product.rhs, product.k, product.n) &&

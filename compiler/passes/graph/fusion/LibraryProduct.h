@@ -30,6 +30,7 @@ struct LibraryProduct {
   std::optional<StridedMatrix> addend, bias;
   double scale = 1;
   mlir::Operation *activation = nullptr; ///< relu or gelu_tanh
+  bool tf32 = false; ///< operands, of f32, may be rounded so
 };
 
 /// `result`, which is computed from a product by `anchor` and from values of

@@ -167,6 +167,27 @@ TEST_P(BlasLibraryTest, ComputesAllTypes) {
     check({4, 8, 6}, variant, in, out);
 }
 
+/// What is behind the tenth bit of a mantissa is lost where that is allowed, of
+/// operands alone.
+TEST_P(BlasLibraryTest, RoundsToTf32) {
+  StridedMatrix one{DType::f32, 0, 1, 1, 64};
+  constexpr double kValue = 1 + 0x1p-11 + 0x1p-12, kRounded = 1 + 0x1p-10;
+  void *operand = upload(encode({kValue}, DType::f32));
+  void *result = upload(encode({0}, DType::f32));
+  for (bool tf32 : {false, true}) {
+    auto plan = library->plan(
+        {1, 1, 1, 1, one, one, one, one, false, 1, Activation::none, tf32},
+        nullptr, 0);
+    ASSERT_TRUE(plan.ok());
+    ASSERT_NE(*plan, nullptr);
+    LibraryOperands operands{operand, operand, operand, nullptr, result};
+    ASSERT_TRUE((*plan)->enqueue(operands, stream).ok());
+    double factor = tf32 ? kRounded : kValue;
+    EXPECT_NEAR(decode(download(result, 4), 0, DType::f32),
+                factor * factor + kValue, 1e-6);
+  }
+}
+
 /// No matrix of the library's: the kernel has to do it.
 TEST_P(BlasLibraryTest, LeavesOtherStrides) {
   StridedMatrix plain{DType::f32, 0, 4, 1, 64}, every{DType::f32, 0, 8, 2, 64};

@@ -132,7 +132,8 @@ protected:
                             shape.after,
                             shape.strides,
                             shape.dilations,
-                            variant.activation};
+                            variant.activation,
+                            /*tf32=*/dtype == DType::f32};
     if (variant.hasAddend)
       convolution.addend = convolution.result;
     return convolution;
@@ -235,6 +236,12 @@ TEST_F(CudnnLibraryTest, ComputesAllWindows) {
     }
 }
 
+/// Small multiples of 1/8 are exact in tf32.
+TEST_F(CudnnLibraryTest, ComputesInTf32) {
+  for (bool channelsLast : {false, true})
+    check(kPlain, {channelsLast, true, true, Activation::relu}, DType::f32);
+}
+
 TEST_F(CudnnLibraryTest, KeepsNans) {
   check(kPlain, {true, true, true, Activation::relu}, DType::f16,
         /*hasNan=*/true);
@@ -271,7 +278,9 @@ TEST_F(CudnnLibraryTest, IsCaptured) {
 
 /// The kernel has to do it.
 TEST_F(CudnnLibraryTest, LeavesWhatItLacks) {
-  EXPECT_EQ(plan(describe(kPlain, {}, DType::f32)), nullptr) << "tf32";
+  Convolution exact = describe(kPlain, {}, DType::f32);
+  exact.tf32 = false;
+  EXPECT_EQ(plan(exact), nullptr) << "f32";
   EXPECT_EQ(plan(describe(kPlain, {}, DType::bf16), 1023), nullptr)
       << "workspace";
   Variant gelu{.activation = Activation::gelu_tanh};

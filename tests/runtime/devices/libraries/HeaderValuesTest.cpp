@@ -35,6 +35,7 @@ TEST(HeaderValuesTest, AreThoseOfCublasLt) {
   SAME(kBF16, CUDA_R_16BF);
   SAME(kCompute32F, CUBLAS_COMPUTE_32F);
   SAME(kCompute64F, CUBLAS_COMPUTE_64F);
+  SAME(kCompute32FFastTF32, CUBLAS_COMPUTE_32F_FAST_TF32);
   SAME(kPlain, CUBLAS_OP_N);
   SAME(kTransposed, CUBLAS_OP_T);
   SAME(kEpilogueDefault, CUBLASLT_EPILOGUE_DEFAULT);

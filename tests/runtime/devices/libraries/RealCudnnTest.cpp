@@ -59,7 +59,8 @@ protected:
             {1, 1},
             {stride, stride},
             {1, 1},
-            Activation::relu};
+            Activation::relu,
+            /*tf32=*/GetParam() == DType::f32};
   }
   bool isPlanned(const Convolution &convolution, size_t bytes = kWorkspace) {
     auto plan = library->plan(convolution, nullptr, bytes);
@@ -122,7 +123,8 @@ TEST_P(RealCudnnTest, PlansOtherWindows) {
                    {1},
                    {1},
                    {1},
-                   Activation::relu};
+                   Activation::relu,
+                   /*tf32=*/GetParam() == DType::f32};
   EXPECT_TRUE(isPlanned(line)) << "1-d";
 }
 
@@ -133,7 +135,9 @@ TEST_P(RealCudnnTest, RefusesShapesThatDoNotGoTogether) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, RealCudnnTest,
-                         testing::Values(DType::bf16, DType::f16),
+                         testing::Values(DType::bf16, DType::f16, DType::f32),
                          [](const auto &test) {
-                           return test.param == DType::f16 ? "f16" : "bf16";
+                           return test.param == DType::f16    ? "f16"
+                                  : test.param == DType::bf16 ? "bf16"
+                                                              : "tf32";
                          });
