@@ -53,9 +53,10 @@ private:
   bool recognize() { return runPasses(addRecognition, Code::Internal); }
   bool differentiate();
   bool buildTraining();
+  PrecisionRules getPrecision() const;
   bool simplify() {
     auto addPasses = [this](OpPassManager &pm) {
-      addSimplification(pm, options);
+      addSimplification(pm, options.target, getPrecision());
     };
     return runPasses(addPasses, Code::Internal);
   }
@@ -257,6 +258,20 @@ bool Compilation::buildTraining() {
     return fail(problems);
   report.exitCode = int(Code::Unsupported);
   return false;
+}
+
+/// A module that trains in f64 is of it already.
+PrecisionRules Compilation::getPrecision() const {
+  if (!recipe)
+    return {options.precision, {}};
+  PrecisionRules rules;
+  if (recipe->compute == train::ComputeType::BF16)
+    rules.type = Precision::BF16;
+  if (recipe->compute == train::ComputeType::F16)
+    rules.type = Precision::F16;
+  for (const train::Pattern &pattern : recipe->keepF32)
+    rules.keepF32.push_back(pattern.text);
+  return rules;
 }
 
 bool Compilation::differentiate() {

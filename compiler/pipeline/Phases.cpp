@@ -11,20 +11,20 @@ namespace tcc {
 
 /// After what recognises ops by their constants and types, before layouts: a
 /// weight is converted once, whatever becomes of it then.
-static void addPrecision(mlir::OpPassManager &pm,
-                         const CompileOptions &options) {
-  bool isForDevice = options.target == Target::Cuda;
-  switch (options.precision) {
+static void addPrecision(mlir::OpPassManager &pm, Target target,
+                         const PrecisionRules &rules) {
+  bool isForDevice = target == Target::Cuda;
+  switch (rules.type) {
   case Precision::F32:
     return;
   case Precision::F64:
     pm.addPass(createWidenFloatsPass());
     break;
   case Precision::BF16:
-    pm.addPass(createMixPrecisionPass({"bf16", isForDevice}));
+    pm.addPass(createMixPrecisionPass({"bf16", rules.keepF32, isForDevice}));
     break;
   case Precision::F16:
-    pm.addPass(createMixPrecisionPass({"f16", isForDevice}));
+    pm.addPass(createMixPrecisionPass({"f16", rules.keepF32, isForDevice}));
     break;
   case Precision::TF32:
     pm.addPass(createAllowTf32Pass());
@@ -52,7 +52,8 @@ void addDifferentiation(mlir::OpPassManager &pm,
   pm.addPass(createSimplifyPass());
 }
 
-void addSimplification(mlir::OpPassManager &pm, const CompileOptions &options) {
+void addSimplification(mlir::OpPassManager &pm, Target target,
+                       const PrecisionRules &precision) {
   pm.addPass(createRecognizeAttentionPass());
   // Looks for batch norms, which have no kernel. They fold into plain weights;
   // panels are made of the folded ones.
@@ -61,11 +62,11 @@ void addSimplification(mlir::OpPassManager &pm, const CompileOptions &options) {
   pm.addPass(createSimplifyPass());
   // Matches repeats in the form that simplify leaves.
   pm.addPass(createGroupHeadsPass());
-  addPrecision(pm, options);
+  addPrecision(pm, target, precision);
   pm.addPass(createChannelsLastPass());
   // Panels are what the CPU's matrix kernels read; a launch costs a GPU more
   // than slices do.
-  if (options.target == Target::Cpu)
+  if (target == Target::Cpu)
     pm.addPass(createPackWeightsPass());
   else
     pm.addPass(createMergeProductsPass());

@@ -8,6 +8,13 @@
 
 namespace tcc {
 
+/// What products read; those that a glob names, by the node or a parameter, and
+/// their gradients, read f32.
+struct PrecisionRules {
+  Precision type = Precision::F32;
+  std::vector<std::string> keepF32;
+};
+
 /// What exporters wrote out in small ops is found again.
 void addRecognition(mlir::OpPassManager &pm);
 /// What is written in f32 is computed in f64.
@@ -16,8 +23,8 @@ void addWidening(mlir::OpPassManager &pm);
 void addDifferentiation(mlir::OpPassManager &pm, const CompileOptions &options);
 /// Tensors only: the graph becomes as small as it can be, and what depends on
 /// weights alone moves to @prepare.
-void addSimplification(mlir::OpPassManager &pm,
-                       const CompileOptions &options = {});
+void addSimplification(mlir::OpPassManager &pm, Target target = Target::Cpu,
+                       const PrecisionRules &precision = {});
 /// Each kernel becomes a graph.fused op.
 void addFusion(mlir::OpPassManager &pm, Target target = Target::Cpu);
 /// Functions become exec entries; kernels are outlined, equal ones merged.

@@ -1,8 +1,10 @@
 #include "compiler/train/BuildSteps.h"
 
+#include "compiler/decisions/Decisions.h"
 #include "compiler/train/Dropouts.h"
 #include "compiler/train/Initialize.h"
 #include "compiler/train/Keys.h"
+#include "compiler/train/LossScale.h"
 #include "compiler/train/TrainedModel.h"
 #include "compiler/train/Update.h"
 #include "dialects/graph/ops/TensorEmitter.h"
@@ -94,7 +96,12 @@ void StepBuilder::declareParameters() {
   for (const Parameter &row : getTrained())
     variables.declare("gradient/" + row.getName(), VariableKind::gradient,
                       model.getVariableType(row), 0.0, row.getName());
-  checkPatterns(recipe, known, problems);
+  llvm::SetVector<StringRef> nodes;
+  main.walk([&](Operation *op) {
+    llvm::SetVector<StringRef> names = getNodeNames(op->getLoc());
+    nodes.insert(names.begin(), names.end());
+  });
+  checkPatterns(recipe, known, nodes.getArrayRef(), problems);
 }
 
 void StepBuilder::declareStepState() {
@@ -139,15 +146,19 @@ Value StepBuilder::toF64(StepFunction &step, Value scalar) {
       scalar, RankedTensorType::get({}, step.getBuilder().getF64Type()));
 }
 
-/// The gradients of the sum of the losses over the nominal count.
+/// The gradients of the sum of the losses over the nominal count, times the
+/// scale.
 FailureOr<std::vector<TrainedParameter>>
 StepBuilder::emitGradients(StepFunction &step, const Loss &loss) {
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
   SmallVector<Value> inputs, gradients;
   for (const Parameter &row : getTrained())
     inputs.push_back(step.read(row.getName()));
-  Value seed = emitter.splat(loss.total, 1.0 / double(loss.nominalCount));
-  if (failed(differentiate(step.getBuilder(), loss.total, seed, inputs,
+  LossScale scale(step, Settings(step, emitter), emitter);
+  auto type = cast<RankedTensorType>(loss.total.getType());
+  Expr seed{emitter.castTo(scale.get().value, type), &emitter};
+  seed = seed * (1.0 / double(loss.nominalCount));
+  if (failed(differentiate(step.getBuilder(), loss.total, seed.value, inputs,
                            gradients)))
     return failure();
   std::vector<TrainedParameter> parameters;
@@ -203,7 +214,7 @@ LogicalResult StepBuilder::buildTrainStep() {
       emitUpdate(step, recipe, *parameters, toF64(step, forward.loss.total),
                  toF64(step, forward.loss.count), forward.loss.nominalCount);
   writeStatistics(step, forward,
-                  cast<TypedValue<RankedTensorType>>(metrics.skipped));
+                  cast<TypedValue<RankedTensorType>>(metrics.isVoid));
   addMetrics(step, metrics);
   step.finish();
   return success();

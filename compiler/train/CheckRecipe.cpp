@@ -106,6 +106,17 @@ static void checkBatch(Reading &reading) {
   batch.accumulate = passes;
 }
 
+static void checkPrecision(Reading &reading) {
+  Recipe &recipe = reading.recipe;
+  bool isF16 = recipe.compute == ComputeType::F16;
+  if (isF16 && !reading.has("precision.loss_scale"))
+    recipe.lossScale = {0};
+  if (!isF16 && recipe.compute != ComputeType::BF16 && !recipe.keepF32.empty())
+    reading.fail(reading.getLine("precision.keep_f32"),
+                 "precision.keep_f32 needs precision.compute = 'bf16' or "
+                 "'f16'");
+}
+
 void tcc::train::checkRecipe(Reading &reading) {
   checkNeeded(reading, "loss.kind");
   checkNeeded(reading, "optimizer.kind");
@@ -113,22 +124,36 @@ void tcc::train::checkRecipe(Reading &reading) {
   checkSchedule(reading);
   checkOptimizer(reading);
   checkBatch(reading);
+  checkPrecision(reading);
 }
 
 void tcc::train::checkPatterns(const Recipe &recipe,
                                llvm::ArrayRef<ParameterTraits> parameters,
+                               llvm::ArrayRef<StringRef> nodes,
                                Problems &problems) {
-  auto check = [&](const char *key, llvm::ArrayRef<Pattern> patterns) {
-    for (const Pattern &pattern : patterns)
-      if (!pattern.isSelector() &&
-          llvm::none_of(parameters, [&](const ParameterTraits &parameter) {
-            return pattern.matches(parameter);
-          }))
-        problems.add(ProblemClass::badBytes,
-                     "line " + std::to_string(pattern.line) +
-                         " of the recipe: " + key + ": no parameter matches '" +
-                         pattern.text + "'");
+  auto matchesParameter = [&](const Pattern &pattern) {
+    return llvm::any_of(parameters, [&](const ParameterTraits &parameter) {
+      return pattern.matches(parameter);
+    });
   };
+  auto matchesNode = [&](const Pattern &pattern) {
+    return llvm::any_of(nodes, [&](StringRef node) {
+      return pattern.matches(ParameterTraits{node.str()});
+    });
+  };
+  auto refuse = [&](const Pattern &pattern, const std::string &message) {
+    problems.add(ProblemClass::badBytes,
+                 "line " + std::to_string(pattern.line) + " of the recipe: " +
+                     message + " matches '" + pattern.text + "'");
+  };
+  auto check = [&](const std::string &key, llvm::ArrayRef<Pattern> patterns) {
+    for (const Pattern &pattern : patterns)
+      if (!pattern.isSelector() && !matchesParameter(pattern))
+        refuse(pattern, key + ": no parameter");
+  };
+  for (const Pattern &pattern : recipe.keepF32)
+    if (!matchesParameter(pattern) && !matchesNode(pattern))
+      refuse(pattern, "precision.keep_f32: no parameter or node");
   check("params.reinit", recipe.params.reinit);
   check("optimizer.no_decay", recipe.optimizer.noDecay);
   for (const OptimizerGroup &group : recipe.optimizer.groups)

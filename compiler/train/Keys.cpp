@@ -108,6 +108,9 @@ struct FieldPrinter {
     return llvm::join(
         llvm::map_range(*value, [](const Pattern &p) { return p.text; }), ",");
   }
+  std::string operator()(const NumberOrWord *value) const {
+    return (*this)(&value->number);
+  }
   std::string operator()(WordField word) const {
     return splitWords(key.words)[word.get(word.at)].str();
   }
@@ -151,9 +154,9 @@ std::string tcc::train::joinWords(const char *list) {
 
 std::string Key::describeValues() const {
   static const char *const kTypes[] = {
-      "",       "number",      "integer",    "true or false",
-      "text",   "two numbers", "patterns",   "",
-      "number", "integer",     "two numbers"};
+      "",       "number",      "integer",     "true or false",
+      "text",   "two numbers", "patterns",    "",
+      "number", "integer",     "two numbers", "number"};
   if (supported)
     return *supported ? joinWords(supported) : "none yet";
   Recipe recipe;
@@ -166,6 +169,8 @@ std::string Key::describeValues() const {
     text += std::string(" ") + range->description;
   if (std::holds_alternative<Patterns *>(to) && *words)
     text += ", " + joinWords(words);
+  if (std::holds_alternative<NumberOrWord *>(to))
+    text += ", or " + joinWords(words);
   return text;
 }
 

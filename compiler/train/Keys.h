@@ -20,10 +20,10 @@ struct WordField {
 };
 
 /// Where a key's value goes.
-using Field =
-    std::variant<std::monostate, double *, int64_t *, bool *, std::string *,
-                 Betas *, Patterns *, WordField, std::optional<double> *,
-                 std::optional<int64_t> *, std::optional<Betas> *>;
+using Field = std::variant<std::monostate, double *, int64_t *, bool *,
+                           std::string *, Betas *, Patterns *, WordField,
+                           std::optional<double> *, std::optional<int64_t> *,
+                           std::optional<Betas> *, NumberOrWord *>;
 
 /// The numbers that a key may have. Nothing contains NaN.
 struct Range {
@@ -48,7 +48,8 @@ struct Key {
   const char *summary = "";
   /// Numbers, and what is in a list, are in it.
   const Range *range = nullptr;
-  /// What a word may be, in the order of the enumerators.
+  /// What a word may be, in the order of the enumerators; beside a range, what
+  /// may stand in place of a number.
   const char *words = "";
   /// The values that exist, where not all do.
   const char *supported = nullptr;

@@ -99,6 +99,7 @@ private:
   bool assign(const Key &key, const toml::node &node, Betas *to);
   bool assign(const Key &key, const toml::node &node, Patterns *to);
   bool assign(const Key &key, const toml::node &node, WordField to);
+  bool assign(const Key &key, const toml::node &node, NumberOrWord *to);
   template <typename T>
   bool assign(const Key &key, const toml::node &node, std::optional<T> *to) {
     T value{};
@@ -250,6 +251,7 @@ void RecipeReader::readKey(const Key &key, const toml::node &node) {
   // A number may also have a name, of what does not exist.
   bool isNamed = !std::holds_alternative<WordField>(field) &&
                  !std::holds_alternative<Patterns *>(field) &&
+                 !std::holds_alternative<NumberOrWord *>(field) &&
                  node.is_string() && isListed(key.words, node);
   auto read = [&](auto to) { return assign(key, node, to); };
   if (!isNamed && !std::visit(read, field))
@@ -337,6 +339,14 @@ bool RecipeReader::assign(const Key &key, const toml::node &node,
   if (!key.supported || isListed(key.supported, node))
     to.set(to.at, word - words.begin());
   return true;
+}
+
+bool RecipeReader::assign(const Key &key, const toml::node &node,
+                          NumberOrWord *to) {
+  if (!node.is_string())
+    return assign(key, node, &to->number);
+  to->number = 0;
+  return isListed(key.words, node);
 }
 
 // --- The whole ---------------------------------------------------------------

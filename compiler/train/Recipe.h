@@ -22,7 +22,7 @@ enum class OptimizerKind { Sgd, Adam, AdamW, Lion };
 enum class ScheduleKind { Constant, OneCycle, Cosine, Linear, Step };
 enum class AnnealKind { Cos, Linear };
 enum class OnSkip { Advance, Hold };
-enum class ComputeType { F32, F64 };
+enum class ComputeType { F32, F64, BF16, F16 };
 enum class LastBatch { Drop, Pad };
 enum class OnNan { Stop, Skip };
 enum class Initializer { Normal, Uniform, Kaiming, Xavier, Zeros, Ones };
@@ -101,6 +101,11 @@ template <typename T> struct Override {
   T value;
 };
 
+/// A number, or 0 for a word in its place.
+struct NumberOrWord {
+  double number;
+};
+
 struct Recipe {
   std::optional<int64_t> steps;
   int64_t seed = 0;
@@ -110,7 +115,9 @@ struct Recipe {
   BatchRecipe batch;
   ParamsRecipe params;
   ComputeType compute = ComputeType::F32;
-  double lossScale = 1;
+  /// Parameters and nodes whose products are not narrow.
+  Patterns keepF32;
+  NumberOrWord lossScale = {1}; ///< 0: dynamic
   OnNan onNan = OnNan::Stop;
   /// The batch norms that are trained; others keep their statistics.
   Patterns batchNorm = {{"*"}};
@@ -128,10 +135,11 @@ std::optional<Recipe> readRecipeFile(const std::string &path,
                                      Problems &problems);
 
 /// Adds the patterns for parameters that match none: typing errors, most
-/// likely. Those of `train`, `freeze` and `constant` are for all tensors.
+/// likely. Those of `train`, `freeze` and `constant` are for all tensors, those
+/// of `keep_f32` for nodes, too.
 void checkPatterns(const Recipe &recipe,
                    llvm::ArrayRef<ParameterTraits> parameters,
-                   Problems &problems);
+                   llvm::ArrayRef<llvm::StringRef> nodes, Problems &problems);
 
 } // namespace tcc::train
 

@@ -31,6 +31,9 @@ struct SettingDeclaration {
     values = "false true";
     declare(builder.getI64Type(), *value);
   }
+  void operator()(NumberOrWord *value) {
+    declare(builder.getF64Type(), value->number);
+  }
   void operator()(WordField word) {
     declare(builder.getI64Type(), double(word.get(word.at)));
   }
@@ -56,7 +59,9 @@ struct SettingDeclaration {
 
 /// What the key's variable has for its owner.
 static std::string getValues(const Key &key) {
-  return key.range ? key.range->print() : key.words;
+  if (!key.range)
+    return key.words;
+  return (*key.words ? std::string(key.words) + " " : "") + key.range->print();
 }
 
 static bool isSetting(const Key &key, StringRef optimizer) {

@@ -3,7 +3,7 @@
 // What `--set` changes: variables `set/KEY`, numbers as f64 scalars, integers,
 // booleans and the positions of words as i64 scalars, betas as two f64. In the
 // place of the variable's owner stand the words, separated by spaces, or the
-// interval that numbers are in.
+// interval that numbers are in, or a word that stands for 0 and the interval.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_TRAIN_SETTINGS_H

@@ -1,5 +1,6 @@
 #include "compiler/train/Update.h"
 
+#include "compiler/train/LossScale.h"
 #include "compiler/train/Optimizer.h"
 
 using namespace mlir;
@@ -13,6 +14,7 @@ static std::string getSlotName(StringRef slot, const ParameterTraits &owner) {
 void tcc::train::declareUpdate(VariableTable &table, const Recipe &recipe,
                                ArrayRef<TrainedType> trained) {
   declareSettings(table, recipe);
+  declareLossScale(table);
   for (const TrainedType &parameter : trained) {
     const std::string &owner = parameter.traits.name;
     for (StringRef slot : getSlots(recipe))
@@ -33,7 +35,8 @@ public:
       : step(step), recipe(recipe), emitter(step.getBuilder(), step.getLoc()),
         settings(step, emitter), iteration(readCount("step/iteration")),
         updates(readCount("step/updates")),
-        rates(emitSchedule(settings, iteration, updates)) {}
+        rates(emitSchedule(settings, iteration, updates)),
+        lossScale(step, settings, emitter) {}
 
   Metrics emit(ArrayRef<TrainedParameter> parameters, Expr lossTotal,
                Expr count, int64_t nominalCount);
@@ -44,14 +47,12 @@ private:
   Expr isFinite(Expr x) const;
   Expr emitNorm(ArrayRef<TrainedParameter> parameters) const;
   Expr emitClipping(Expr norm) const;
-  /// i1: no step before this one has stopped the training.
   Expr isSound();
-  /// i1: whether the step changes anything.
-  Expr check(Expr norm, Expr lossTotal, Expr count);
-  void updateParameter(const TrainedParameter &parameter, Expr scale, Expr ok);
-  void updateMean(const ParameterTraits &parameter, Expr value, Expr ok);
+  void check(Expr norm, Expr lossTotal, Expr count);
+  void updateParameter(const TrainedParameter &parameter, Expr scale);
+  void updateMean(const ParameterTraits &parameter, Expr value);
   void write(const std::string &name, Expr ok, Expr next);
-  void advance(Expr sound, Expr ok);
+  void advance();
 
   StepFunction &step;
   const Recipe &recipe;
@@ -59,6 +60,10 @@ private:
   Settings settings;
   Expr iteration, updates;
   Rates rates;
+  LossScale lossScale;
+  // What check finds, i1: no step before has stopped the training; this one is
+  // applied; it does not even change buffers; a gradient is not finite.
+  Expr sound, ok, isVoid, overflows;
 };
 
 } // namespace
@@ -102,13 +107,19 @@ Expr Update::isSound() {
   return compare(CompareKind::eq, fault, fault.like(0));
 }
 
-Expr Update::check(Expr norm, Expr lossTotal, Expr count) {
-  Expr sound = isSound(), fault = wrap(step.read("step/fault"));
-  Expr hasTargets = count > 0.0;
-  Expr finite = isFinite(norm) & isFinite(lossTotal) & isFinite(rates.lr);
-  Expr stops = settings.is("on_nan", OnNan::Stop) & hasTargets & !finite;
+/// A gradient that is not finite is no fault where the scale of the loss
+/// follows.
+void Update::check(Expr norm, Expr lossTotal, Expr count) {
+  sound = isSound();
+  Expr counts = sound & (count > 0.0), isNormFinite = isFinite(norm);
+  Expr finite = isFinite(lossTotal) & isFinite(rates.lr) &
+                (isNormFinite | lossScale.isDynamic());
+  Expr stops = settings.is("on_nan", OnNan::Stop) & (count > 0.0) & !finite;
+  Expr fault = wrap(step.read("step/fault"));
   step.write("step/fault", select(stops, 1.0, fault).value);
-  return sound & hasTargets & finite;
+  isVoid = !(counts & finite);
+  ok = counts & finite & isNormFinite;
+  overflows = counts & !isNormFinite;
 }
 
 // --- Variables ---------------------------------------------------------------
@@ -123,8 +134,7 @@ void Update::write(const std::string &name, Expr ok, Expr next) {
 }
 
 /// `scale` is the factor of the gradient.
-void Update::updateParameter(const TrainedParameter &parameter, Expr scale,
-                             Expr ok) {
+void Update::updateParameter(const TrainedParameter &parameter, Expr scale) {
   const ParameterTraits &traits = parameter.traits;
   Stepped old{wrap(step.read(traits.name)), {}};
   for (StringRef slot : getSlots(recipe))
@@ -141,11 +151,11 @@ void Update::updateParameter(const TrainedParameter &parameter, Expr scale,
   for (auto [slot, value] : llvm::zip_equal(getSlots(recipe), next.slots))
     write(getSlotName(slot, traits), ok, value);
   if (recipe.params.ema)
-    updateMean(traits, next.parameter, ok);
+    updateMean(traits, next.parameter);
 }
 
 /// As torch.optim.swa_utils: the first update sets the mean.
-void Update::updateMean(const ParameterTraits &parameter, Expr value, Expr ok) {
+void Update::updateMean(const ParameterTraits &parameter, Expr value) {
   std::string name = getSlotName("ema", parameter);
   Expr mean = wrap(step.read(name));
   Expr weight =
@@ -154,24 +164,25 @@ void Update::updateMean(const ParameterTraits &parameter, Expr value, Expr ok) {
 }
 
 /// A step after one that stopped is none: a device may have begun it.
-void Update::advance(Expr sound, Expr ok) {
+void Update::advance() {
   Expr passes = wrap(step.read("step/iteration"));
   Expr applied = wrap(step.read("step/updates"));
   write("step/iteration", sound, passes + 1.0);
   write("step/updates", ok, applied + 1.0);
+  lossScale.advance(ok, overflows);
 }
 
 Metrics Update::emit(ArrayRef<TrainedParameter> parameters, Expr lossTotal,
                      Expr count, int64_t nominalCount) {
-  Expr unscale = double(nominalCount) / count;
+  Expr unscale = double(nominalCount) / (count * lossScale.get());
   Expr norm = unscale * emitNorm(parameters);
   Expr scale = unscale * emitClipping(norm);
-  Expr sound = isSound(), ok = check(norm, lossTotal, count);
+  check(norm, lossTotal, count);
   for (const TrainedParameter &parameter : parameters)
-    updateParameter(parameter, scale, ok);
-  advance(sound, ok);
-  return {(lossTotal / count).value, norm.value, rates.lr.value,
-          lossTotal.like(1.0).value, (!ok).value};
+    updateParameter(parameter, scale);
+  advance();
+  return {(lossTotal / count).value, norm.value,  rates.lr.value,
+          lossScale.get().value,     (!ok).value, isVoid.value};
 }
 
 Metrics tcc::train::emitUpdate(StepFunction &step, const Recipe &recipe,

@@ -15,13 +15,16 @@ struct TrainedType {
 struct TrainedParameter {
   ParameterTraits traits;
   /// Of the parameter's type: the gradient of the sum of the losses, divided by
-  /// the nominal count.
+  /// the nominal count and times the loss scale.
   mlir::Value gradient;
 };
 
 /// What a step tells: scalars of f64, whether it was skipped i1.
 struct Metrics {
   mlir::Value loss, gradNorm, lr, lossScale, skipped;
+  /// Whether buffers keep their values, too: as skipped, but false where the
+  /// scale of the loss alone was too large.
+  mlir::Value isVoid;
 };
 
 /// Declares the slots of the optimizer, the settings and whatever else the

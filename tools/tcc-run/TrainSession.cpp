@@ -79,8 +79,7 @@ struct Interval {
   }
 };
 
-/// What stands in the place of a setting's owner: "[MIN,MAX]", or round
-/// brackets at open ends. Words are no interval.
+/// "[MIN,MAX]", or round brackets at open ends. Words are no interval.
 static std::optional<Interval> parseInterval(std::string_view text) {
   size_t comma = text.find(',');
   if (comma == std::string_view::npos || text.size() < 5 ||
@@ -164,34 +163,55 @@ static bool storeList(DType dtype, std::string_view text,
   return text.empty();
 }
 
-/// What a setting may be, where that is not empty.
-static std::string_view getValues(const format::Variable &variable) {
-  bool isSetting = variable.kind() == VariableKind::setting;
-  return isSetting && variable.owner() ? variable.owner()->string_view() : "";
+namespace {
+
+/// What a setting may be: words by their positions, or numbers of an interval,
+/// where a word may stand for 0.
+struct Values {
+  std::string_view words, numbers;
+  std::optional<Interval> interval;
+};
+
+} // namespace
+
+/// The values stand in the place of a setting's owner.
+static Values getValues(const format::Variable &variable) {
+  std::string_view text;
+  if (variable.kind() == VariableKind::setting && variable.owner())
+    text = variable.owner()->string_view();
+  if (text.empty())
+    return {"", "", Interval()};
+  size_t space = text.rfind(' ');
+  std::string_view last = text.substr(space + 1);
+  std::optional<Interval> interval = parseInterval(last);
+  if (!interval)
+    return {text, "", std::nullopt};
+  return {space == text.npos ? "" : text.substr(0, space), last, interval};
 }
 
 static std::string describeValues(const format::Variable &variable,
                                   size_t count) {
-  std::string_view values = getValues(variable);
-  bool isInterval = parseInterval(values).has_value();
-  if (!values.empty() && !isInterval)
-    return concat("one of: ", values);
+  Values values = getValues(variable);
+  if (!values.interval)
+    return concat("one of: ", values.words);
   std::string_view type = traitsOf(variable.dtype()).name;
   return concat(count == 1 ? concat("a number (", type, ")")
                            : concat(count, " numbers (", type,
                                     ") with commas between them"),
-                isInterval ? concat(" in ", values) : "");
+                values.numbers.empty() ? "" : concat(" in ", values.numbers),
+                values.words.empty() ? "" : concat(", or ", values.words));
 }
 
 static Status store(Variables &variables, size_t index, std::string_view text,
                     const std::string &setting) {
   const format::Variable &variable = variables.describe(index);
   std::vector<std::byte> bytes(variables.byteCount(index));
-  std::string_view values = getValues(variable);
-  std::optional<Interval> interval =
-      values.empty() ? Interval() : parseInterval(values);
-  bool isStored = interval ? storeList(variable.dtype(), text, *interval, bytes)
-                           : storeWord(values, text, bytes);
+  Values values = getValues(variable);
+  bool isZero = values.interval && !text.empty() && text == values.words;
+  bool isStored =
+      isZero || (values.interval ? storeList(variable.dtype(), text,
+                                             *values.interval, bytes)
+                                 : storeWord(values.words, text, bytes));
   if (!isStored)
     return makeError(
         Code::Usage, "--set '", setting, "': expected ",

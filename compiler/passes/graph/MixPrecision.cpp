@@ -5,6 +5,8 @@
 #include "compiler/passes/graph/fusion/Epilogue.h"
 #include "compiler/passes/graph/fusion/Region.h"
 
+#include "runtime/base/Glob.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -26,6 +28,33 @@ Precision getPrecision(Operation *op) {
   auto precision = dyn_cast<PrecisionOpInterface>(op);
   return precision ? precision.getPrecision() : Precision::keep;
 }
+
+/// The narrow ops of a function that stay wide: those that a glob names, by the
+/// node or by a parameter that they read, and what has their location, as their
+/// gradients do.
+class KeptOps {
+public:
+  KeptOps(func::FuncOp function, ArrayRef<Operation *> ops,
+          ArrayRef<std::string> globs);
+
+  bool contains(Operation *op) const {
+    return ops.contains(op) || locations.contains(op->getLoc());
+  }
+
+private:
+  bool isNamed(Operation *op);
+  StringRef getName(Value value);
+  bool matches(StringRef name) const {
+    return llvm::any_of(globs, [&](const std::string &glob) {
+      return runtime::matchesGlob(glob, name);
+    });
+  }
+
+  func::FuncOp function;
+  ArrayRef<std::string> globs;
+  llvm::SmallPtrSet<Operation *, 8> ops;
+  llvm::DenseSet<Attribute> locations;
+};
 
 /// Gives each value that a narrow op reads a narrow form, and that form to all
 /// its readers.
@@ -56,6 +85,65 @@ private:
 };
 
 } // namespace
+
+// --- What stays wide ---------------------------------------------------------
+
+KeptOps::KeptOps(func::FuncOp function, ArrayRef<Operation *> all,
+                 ArrayRef<std::string> globs)
+    : function(function), globs(globs) {
+  for (Operation *op : all) {
+    if (getPrecision(op) != Precision::narrow || !isNamed(op))
+      continue;
+    ops.insert(op);
+    if (!getNodeNames(op->getLoc()).empty())
+      locations.insert(op->getLoc());
+  }
+}
+
+/// The name of the weight or variable that is moved to `value`.
+StringRef KeptOps::getName(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto weight = dyn_cast<WeightOp>(op))
+      return weight.getName();
+    if (op->getNumOperands() != 1 || getPrecision(op) != Precision::follow)
+      return "";
+    value = op->getOperand(0);
+  }
+  auto argument = cast<BlockArgument>(value);
+  if (argument.getOwner() != &function.getBody().front())
+    return "";
+  auto name = function.getArgAttrOfType<StringAttr>(
+      argument.getArgNumber(), GraphDialect::kVariableAttr);
+  return name ? name.getValue() : "";
+}
+
+bool KeptOps::isNamed(Operation *op) {
+  return llvm::any_of(getNodeNames(op->getLoc()),
+                      [&](StringRef name) { return matches(name); }) ||
+         llvm::any_of(op->getOperands(),
+                      [&](Value operand) { return matches(getName(operand)); });
+}
+
+/// What products are computed from. A gradient that an update alone reads is
+/// not among it, nor are a model's last sums. What has regions counts as a
+/// product.
+static llvm::DenseSet<Value> findSources(ArrayRef<Operation *> ops,
+                                         ArrayRef<Operation *> products) {
+  llvm::DenseSet<Value> sources;
+  llvm::SmallPtrSet<Operation *, 16> isProduct(products.begin(),
+                                               products.end());
+  for (Operation *op : llvm::reverse(ops)) {
+    bool isNested =
+        !isa<func::FuncOp>(op) && !isa<func::FuncOp>(op->getParentOp());
+    if (isNested || op->getNumRegions() > 0 || isProduct.contains(op) ||
+        llvm::any_of(op->getResults(),
+                     [&](Value result) { return sources.contains(result); }))
+      sources.insert(op->operand_begin(), op->operand_end());
+  }
+  return sources;
+}
+
+// --- What becomes narrow -----------------------------------------------------
 
 /// `op`, which follows its operands, on narrow ones.
 Value Mixer::move(OpBuilder &builder, Operation *op,
@@ -231,6 +319,22 @@ namespace {
 struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
   using MixPrecisionPassBase::MixPrecisionPassBase;
 
+  SmallVector<Operation *> findProducts(func::FuncOp function,
+                                        ArrayRef<Operation *> ops,
+                                        DecisionLog &log) {
+    KeptOps kept(function, ops, keep);
+    SmallVector<Operation *> products;
+    for (Operation *op : ops) {
+      if (getPrecision(op) != Precision::narrow || !isWide(op->getOperand(0)))
+        continue;
+      if (kept.contains(op))
+        log.add(op, "kept wide", "its node or parameter is to be");
+      else
+        products.push_back(op);
+    }
+    return products;
+  }
+
   void runOnOperation() override {
     FloatType narrow = type == "f16" ? Float16Type::get(&getContext())
                                      : FloatType::getBF16(&getContext());
@@ -240,12 +344,13 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
       SmallVector<Operation *> ops;
       function.walk<WalkOrder::PreOrder>(
           [&](Operation *op) { ops.push_back(op); });
-      for (Operation *op : ops)
-        if (getPrecision(op) == Precision::narrow && isWide(op->getOperand(0)))
-          mixer.narrowOperands(op);
-      for (Operation *op : ops)
-        if (narrowSums && getPrecision(op) == Precision::narrow)
-          mixer.narrowSums(op);
+      SmallVector<Operation *> products = findProducts(function, ops, log);
+      llvm::DenseSet<Value> sources = findSources(ops, products);
+      for (Operation *product : products)
+        mixer.narrowOperands(product);
+      for (Operation *product : products)
+        if (narrowSums && sources.contains(product->getResult(0)))
+          mixer.narrowSums(product);
       mixer.widenReaders();
       for (Operation *op : ops)
         mixer.sinkWidening(op);

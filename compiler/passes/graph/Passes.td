@@ -197,9 +197,12 @@ def MixPrecisionPass : TccGraphPass<"mix-precision"> {
   }];
   let options = [Option<"type", "type", "std::string", "\"bf16\"",
                         "bf16 or f16">,
+                 ListOption<"keep", "keep", "std::string",
+    "globs: products of nodes or parameters that match, and their gradients, "
+    "read f32">,
                  Option<"narrowSums", "narrow-sums", "bool", "false",
-    "the results of products are stored narrow, behind what a library adds: its "
-    "operands have one type">];
+    "the results of products that lead to other products are stored narrow, "
+    "behind what a library adds: its operands have one type">];
 }
 
 def WidenFloatsPass : TccGraphPass<"widen-floats"> {

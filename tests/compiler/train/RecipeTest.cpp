@@ -125,21 +125,35 @@ TEST(RecipeTest, FindsAKeyInTheWrongTable) {
 
 TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
   std::string base = std::string(kLoss) + "optimizer.kind = 'sgd'\n";
-  EXPECT_THAT(refuse(base + "precision.compute = 'bf16'"),
-              ElementsAre("r.toml:3: precision.compute = 'bf16' is not "
-                          "supported yet, only f32, f64",
+  EXPECT_THAT(refuse(base + "precision.compute = 'tf32'"),
+              ElementsAre("r.toml:3: precision.compute = 'tf32' is not "
+                          "supported yet, only f32, f64, bf16, f16",
                           "exit 4"));
   for (const char *line :
        {"parallel.data = 2", "parallel.data = 'auto'", "batch.micro = 'auto'",
         "memory.budget = '1GiB'", "memory.checkpoint = 'blocks'",
-        "precision.loss_scale = 'dynamic'", "precision.keep_f32 = ['a']",
         "numerics.spike_z = 3", "data.path = 'x'"})
     EXPECT_THAT(refuse(base + line),
                 ElementsAre(HasSubstr("not supported yet"), "exit 4"))
         << line;
   parseRecipe(base +
-              "parallel.data = 1\nprecision.loss_scale = 1.0\n"
+              "parallel.data = 1\n"
               "precision.master_weights = true\nmemory.checkpoint = 'none'");
+}
+
+TEST(RecipeTest, TheLossScaleIsANumberOrDynamic) {
+  std::string base = std::string(kLoss) + "optimizer.kind = 'sgd'\n";
+  auto read = [&](const std::string &line) {
+    return parseRecipe(base + line).lossScale.number;
+  };
+  EXPECT_EQ(read(""), 1);
+  EXPECT_EQ(read("precision.loss_scale = 1024"), 1024);
+  EXPECT_EQ(read("precision.loss_scale = 'dynamic'"), 0);
+  EXPECT_EQ(read("precision.compute = 'f16'"), 0);
+  EXPECT_EQ(read("precision = { compute = 'f16', loss_scale = 2 }"), 2);
+  for (const char *value : {"0", "-1", "'static'"})
+    EXPECT_THAT(refuse(base + "precision.loss_scale = " + value)[0],
+                HasSubstr("expected number greater than 0, or dynamic"));
 }
 
 TEST(RecipeTest, ChecksThatKeysGoTogether) {
@@ -176,7 +190,7 @@ TEST(RecipeTest, FindsPatternsWithoutParameters) {
       "['norm', 'fc.*', 'gc.*']\ninit.'fc.weigh' = 'ones'");
   Problems problems;
   ParameterTraits parameter{"fc.weight", 2};
-  checkPatterns(recipe, parameter, problems);
+  checkPatterns(recipe, parameter, {"node_1"}, problems);
   ASSERT_EQ(problems.get().size(), 2u);
   EXPECT_EQ(problems.get()[0].message,
             "line 3 of the recipe: optimizer.no_decay: no parameter matches "

@@ -151,6 +151,38 @@ TEST(UpdateTest, SettingsAreRead) {
   EXPECT_FALSE(program.has("set/momentum"));
 }
 
+TEST(UpdateTest, TheScaleGrowsByNoMoreThanFloatsHold) {
+  UpdateProgram program =
+      makeProgram(std::string(kSgd) + "precision.loss_scale = 'dynamic'");
+  EXPECT_EQ(program.describe("set/loss_scale").owner, "dynamic (0,inf)");
+  program.set("step/loss_scale", {0x1p126});
+  for (double expected : {0x1p127, 0x1p127}) {
+    program.set("step/growth_count", {1999});
+    program.apply({{0, 0}, {0}});
+    EXPECT_THAT(program.get("step/loss_scale"), ElementsAre(expected));
+    EXPECT_THAT(program.get("step/growth_count"), ElementsAre(0));
+  }
+}
+
+TEST(UpdateTest, ADynamicScaleIsForGradientsNotForTheLoss) {
+  UpdateProgram program =
+      makeProgram(std::string(kSgd) + "precision.loss_scale = 'dynamic'");
+  program.apply({{kInfinity, 0}, {1}});
+  EXPECT_EQ(program.getMetric("skipped"), 1);
+  EXPECT_THAT(program.get("step/fault"), ElementsAre(0));
+  program.apply({{0x1p15, 0}, {1}});
+  EXPECT_EQ(program.getMetric("loss_scale"), 0x1p15);
+  EXPECT_THAT(program.get("w"), ElementsAre(0.5, -2));
+  // Without targets there is nothing to learn from.
+  program.apply({{NAN, 0}, {1}}, 0, 0);
+  EXPECT_THAT(program.get("step/loss_scale"), ElementsAre(0x1p15));
+  EXPECT_THAT(program.get("step/growth_count"), ElementsAre(1));
+  program.apply({{1, 0}, {1}}, 4, NAN);
+  EXPECT_THAT(program.get("step/fault"), ElementsAre(1));
+  program.apply({{kInfinity, 0}, {1}});
+  EXPECT_THAT(program.get("step/loss_scale"), ElementsAre(0x1p15));
+}
+
 TEST(UpdateTest, LargeFloatsHaveANorm) {
   UpdateProgram program("loss.kind = 'mse'\nbatch.clip_norm = 1.0\n" +
                             std::string(kSgd),

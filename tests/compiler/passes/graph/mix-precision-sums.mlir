@@ -18,7 +18,9 @@ func.func @bias(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %c = graph.broadcast %b : (tensor<8xf32>) -> tensor<4x8xf32>
   %a = graph.add %y, %c : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   %e = graph.exp %a : (tensor<4x8xf32>) -> tensor<4x8xf32>
-  return %e : tensor<4x8xf32>
+  %z = graph.matmul %e, %w
+    : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  return %z : tensor<4x8xf32>
 }
 
 // -----
@@ -36,6 +38,20 @@ func.func @result(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 
 // -----
 
+// Nor is narrow what leads to no other product: a gradient that an update reads.
+// CHECK-LABEL: func @update
+// CHECK:         %[[G:.+]] = graph.matmul {{.*}} -> tensor<8x8xf32>
+// CHECK-NEXT:    graph.sub %{{.+}}, %[[G]]
+func.func @update(%x: tensor<16x8xf32>, %dy: tensor<16x8xf32>,
+                  %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %g = graph.matmul %x, %dy {transpose_lhs}
+    : (tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<8x8xf32>
+  %n = graph.sub %w, %g : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %n : tensor<8x8xf32>
+}
+
+// -----
+
 // A mask has elements that bf16 has not: it is added in f32.
 // CHECK-LABEL: func @mask
 // CHECK:         %[[Y:.+]] = graph.matmul
@@ -48,5 +64,7 @@ func.func @mask(%x: tensor<4x8xf32>, %m: tensor<4x8xf32>) -> tensor<4x8xf32> {
     : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
   %a = graph.add %y, %m : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   %s = graph.softmax %a {axis = 1} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-  return %s : tensor<4x8xf32>
+  %z = graph.matmul %s, %w
+    : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  return %z : tensor<4x8xf32>
 }
