@@ -1,12 +1,14 @@
-//===- Placement.cpp - Best fit in a good order ---------------------------===//
+//===- Placement.cpp - From good orders to an exact search ----------------===//
 //
 // A placement is an order: allocations are placed one by one, each in the
 // smallest gap that holds it. Largest first is within a percent of the bound
-// for most programs; where it is not, a search moves allocations to the front
-// that end at the top of the arena.
+// for most programs; where it is not, other orders are tried, then orders near
+// the best one, at last an exact search.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/passes/exec/memory/Placement.h"
+
+#include "compiler/passes/exec/memory/Packing.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -83,16 +85,34 @@ static Placement placeInOrder(llvm::ArrayRef<Allocation> allocations,
   return placement;
 }
 
-/// Largest first; of equals the longer lived, then the earlier one.
-static Order orderBySize(llvm::ArrayRef<Allocation> allocations) {
+/// The allocations with the least key first, which ends with their number.
+template <typename Key>
+static Order orderBy(llvm::ArrayRef<Allocation> allocations, Key key) {
   Order order(allocations.size());
   std::iota(order.begin(), order.end(), 0);
-  auto key = [&](unsigned i) {
-    const Allocation &a = allocations[i];
-    return std::tuple(-a.bytes, a.begin - a.end, a.begin, i);
-  };
-  llvm::sort(order, [&](unsigned i, unsigned j) { return key(i) < key(j); });
+  llvm::sort(order, [&](unsigned i, unsigned j) {
+    return key(allocations[i], i) < key(allocations[j], j);
+  });
   return order;
+}
+
+/// Largest first; of equals the longer lived, then the earlier one.
+static Order orderBySize(llvm::ArrayRef<Allocation> allocations) {
+  return orderBy(allocations, [](const Allocation &a, unsigned i) {
+    return std::tuple(-a.bytes, a.begin - a.end, a.begin, i);
+  });
+}
+
+static Order orderByLifetime(llvm::ArrayRef<Allocation> allocations) {
+  return orderBy(allocations, [](const Allocation &a, unsigned i) {
+    return std::tuple(a.begin - a.end, -a.bytes, a.begin, i);
+  });
+}
+
+static Order orderByArea(llvm::ArrayRef<Allocation> allocations) {
+  return orderBy(allocations, [](const Allocation &a, unsigned i) {
+    return std::tuple(double(a.bytes) * double(a.begin - a.end - 1), i);
+  });
 }
 
 /// Those that live together with the most bytes first.
@@ -106,13 +126,9 @@ static Order orderByPressure(llvm::ArrayRef<Allocation> allocations) {
                             std::min(allocation.end, other.end), other.bytes});
     pressure[i] = getMaxLive(together);
   }
-  Order order = orderBySize(allocations);
-  std::vector<unsigned> rank(order.size());
-  for (auto [position, i] : llvm::enumerate(order))
-    rank[i] = position;
-  auto key = [&](unsigned i) { return std::tuple(-pressure[i], rank[i]); };
-  llvm::sort(order, [&](unsigned i, unsigned j) { return key(i) < key(j); });
-  return order;
+  return orderBy(allocations, [&](const Allocation &a, unsigned i) {
+    return std::tuple(-pressure[i], -a.bytes, a.begin - a.end, i);
+  });
 }
 
 /// Tries orders near `order` until one reaches `bound` or the work is done.
@@ -144,22 +160,139 @@ static Placement search(llvm::ArrayRef<Allocation> allocations, Order order,
   return best;
 }
 
+/// The best of some orders, and of orders near it.
+static Placement placeGreedily(llvm::ArrayRef<Allocation> allocations,
+                               int64_t bound) {
+  Order bestOrder;
+  Placement best;
+  for (auto makeOrder :
+       {orderBySize, orderByPressure, orderByArea, orderByLifetime}) {
+    Order order = makeOrder(allocations);
+    Placement placement = placeInOrder(allocations, order);
+    if (!bestOrder.empty() && placement.size >= best.size)
+      continue;
+    best = std::move(placement);
+    bestOrder = std::move(order);
+    if (best.size <= bound)
+      return best;
+  }
+  return search(allocations, std::move(bestOrder), std::move(best), bound);
+}
+
+/// Smaller than `placement` where the exact search finds that; no smaller than
+/// `bound`.
+static void refine(llvm::ArrayRef<Allocation> allocations, int64_t bound,
+                   Placement &placement) {
+  constexpr size_t kMaxAllocations = 4096; // it takes their square
+  constexpr int64_t kSteps = 2'000'000'000, kRounds = 4;
+  if (allocations.size() > kMaxAllocations)
+    return;
+  // What is surely too small first: with no byte to spare there is the least
+  // to try.
+  int64_t tooSmall = bound - kArenaAlignment;
+  for (int64_t round = 0; round < kRounds; ++round) {
+    if (placement.size - tooSmall <= kArenaAlignment)
+      return;
+    int64_t capacity =
+        round == 0 ? bound
+                   : llvm::alignDown(tooSmall + (placement.size - tooSmall) / 2,
+                                     kArenaAlignment);
+    int64_t steps = round == 0 ? kSteps : kSteps / (2 * kRounds);
+    if (auto offsets = packWithin(allocations, capacity, steps))
+      placement = {std::move(*offsets), capacity};
+    else
+      tooSmall = capacity;
+  }
+}
+
+/// Places what is live in one stretch of time; `bound` is what may be reached.
+static Placement placeTogether(llvm::ArrayRef<Allocation> allocations,
+                               int64_t bound) {
+  constexpr int64_t kSmallGap = 1024; // a part of the bound, not worth seconds
+  Placement placement = placeGreedily(allocations, bound);
+  if (placement.size > bound + bound / kSmallGap)
+    refine(allocations, bound, placement);
+  return placement;
+}
+
+namespace {
+
+/// Places apart what never lives at the same time.
+class Partition {
+public:
+  Partition(llvm::ArrayRef<Allocation> allocations, Placement &placement)
+      : allocations(allocations), placement(placement) {}
+
+  /// Places `members`, sorted by their begin, from `base` up; what is no larger
+  /// than `bound` is as good as the best.
+  void place(llvm::ArrayRef<unsigned> members, int64_t base, int64_t bound);
+
+private:
+  void placeConnected(llvm::ArrayRef<unsigned> members, int64_t base,
+                      int64_t bound);
+
+  llvm::ArrayRef<Allocation> allocations;
+  Placement &placement;
+};
+
+} // namespace
+
+void Partition::place(llvm::ArrayRef<unsigned> members, int64_t base,
+                      int64_t bound) {
+  size_t first = 0;
+  int64_t end = -1;
+  for (auto [i, member] : llvm::enumerate(members)) {
+    if (i > first && allocations[member].begin > end) {
+      placeConnected(members.slice(first, i - first), base, bound);
+      first = i;
+    }
+    end = std::max(end, allocations[member].end);
+  }
+  if (first < members.size())
+    placeConnected(members.drop_front(first), base, bound);
+}
+
+/// What lives all the time lies at the bottom; without it, the others may fall
+/// apart.
+void Partition::placeConnected(llvm::ArrayRef<unsigned> members, int64_t base,
+                               int64_t bound) {
+  int64_t begin = allocations[members.front()].begin, end = begin;
+  for (unsigned member : members)
+    end = std::max(end, allocations[member].end);
+  llvm::SmallVector<unsigned> others;
+  std::vector<Allocation> parts;
+  int64_t bottom = base;
+  for (unsigned member : members) {
+    const Allocation &allocation = allocations[member];
+    if (allocation.begin > begin || allocation.end < end) {
+      others.push_back(member);
+      parts.push_back(allocation);
+      continue;
+    }
+    placement.offsets[member] = bottom;
+    bottom += allocation.bytes;
+  }
+  placement.size = std::max(placement.size, bottom);
+  if (others.size() < members.size())
+    return place(others, bottom, bound);
+  Placement own =
+      placeTogether(parts, std::max(bound - base, getMaxLive(parts)));
+  for (auto [member, offset] : llvm::zip(others, own.offsets))
+    placement.offsets[member] = base + offset;
+  placement.size = std::max(placement.size, base + own.size);
+}
+
 Placement placeAllocations(llvm::ArrayRef<Allocation> allocations) {
   std::vector<Allocation> aligned(allocations);
   for (Allocation &allocation : aligned)
     allocation.bytes = llvm::alignTo(allocation.bytes, kArenaAlignment);
-  int64_t bound = getMaxLive(aligned);
-  Order order = orderBySize(aligned);
-  Placement best = placeInOrder(aligned, order);
-  if (best.size == bound)
-    return best;
-  Order byPressure = orderByPressure(aligned);
-  Placement other = placeInOrder(aligned, byPressure);
-  if (other.size < best.size) {
-    best = std::move(other);
-    order = std::move(byPressure);
-  }
-  return search(aligned, std::move(order), std::move(best), bound);
+  Order members = orderBy(aligned, [](const Allocation &a, unsigned i) {
+    return std::tuple(a.begin, i);
+  });
+  Placement placement;
+  placement.offsets.resize(aligned.size());
+  Partition(aligned, placement).place(members, 0, getMaxLive(aligned));
+  return placement;
 }
 
 } // namespace tcc::exec
