@@ -213,7 +213,14 @@ bool Compilation::readRecipe() {
     return true;
   Problems problems;
   recipe = train::readRecipeFile(options.recipeFile, problems);
-  return recipe || fail(problems);
+  if (!recipe)
+    return fail(problems);
+  if (options.target == Target::Cpu &&
+      recipe->compute == train::ComputeType::TF32)
+    return fail(Code::Unsupported,
+                options.recipeFile + ": precision.compute = 'tf32' needs "
+                                     "--target=cuda: no CPU has such products");
+  return true;
 }
 
 bool Compilation::import() {
@@ -269,6 +276,8 @@ PrecisionRules Compilation::getPrecision() const {
     rules.type = Precision::BF16;
   if (recipe->compute == train::ComputeType::F16)
     rules.type = Precision::F16;
+  if (recipe->compute == train::ComputeType::TF32)
+    rules.type = Precision::TF32;
   for (const train::Pattern &pattern : recipe->keepF32)
     rules.keepF32.push_back(pattern.text);
   return rules;

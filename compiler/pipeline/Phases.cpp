@@ -27,7 +27,7 @@ static void addPrecision(mlir::OpPassManager &pm, Target target,
     pm.addPass(createMixPrecisionPass({"f16", rules.keepF32, isForDevice}));
     break;
   case Precision::TF32:
-    pm.addPass(createAllowTf32Pass());
+    pm.addPass(createMixPrecisionPass({"tf32", rules.keepF32, isForDevice}));
     return;
   }
   pm.addPass(createSimplifyPass());

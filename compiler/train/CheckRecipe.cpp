@@ -109,12 +109,15 @@ static void checkBatch(Reading &reading) {
 static void checkPrecision(Reading &reading) {
   Recipe &recipe = reading.recipe;
   bool isF16 = recipe.compute == ComputeType::F16;
+  bool isWide =
+      recipe.compute == ComputeType::F32 || recipe.compute == ComputeType::F64;
   if (isF16 && !reading.has("precision.loss_scale"))
     recipe.lossScale = {0};
-  if (!isF16 && recipe.compute != ComputeType::BF16 && !recipe.keepF32.empty())
-    reading.fail(reading.getLine("precision.keep_f32"),
-                 "precision.keep_f32 needs precision.compute = 'bf16' or "
-                 "'f16'");
+  if (isWide && !recipe.keepF32.empty())
+    reading.fail(
+        reading.getLine("precision.keep_f32"),
+        "precision.keep_f32 needs precision.compute = 'bf16', 'f16' or "
+        "'tf32'");
 }
 
 void tcc::train::checkRecipe(Reading &reading) {

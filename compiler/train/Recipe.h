@@ -22,7 +22,7 @@ enum class OptimizerKind { Sgd, Adam, AdamW, Lion };
 enum class ScheduleKind { Constant, OneCycle, Cosine, Linear, Step };
 enum class AnnealKind { Cos, Linear };
 enum class OnSkip { Advance, Hold };
-enum class ComputeType { F32, F64, BF16, F16 };
+enum class ComputeType { F32, F64, BF16, F16, TF32 };
 enum class LastBatch { Drop, Pad };
 enum class OnNan { Stop, Skip };
 enum class Initializer { Normal, Uniform, Kaiming, Xavier, Zeros, Ones };

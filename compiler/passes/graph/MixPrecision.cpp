@@ -335,6 +335,13 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
     return products;
   }
 
+  /// Of those that a library has.
+  void allowTf32(ArrayRef<Operation *> products, DecisionLog &log) {
+    for (Operation *op : products)
+      if (cast<PrecisionOpInterface>(op).allowTf32())
+        log.add(op, "tf32", "a library may round what its products read");
+  }
+
   void runOnOperation() override {
     FloatType narrow = type == "f16" ? Float16Type::get(&getContext())
                                      : FloatType::getBF16(&getContext());
@@ -345,6 +352,10 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
       function.walk<WalkOrder::PreOrder>(
           [&](Operation *op) { ops.push_back(op); });
       SmallVector<Operation *> products = findProducts(function, ops, log);
+      if (type == "tf32") {
+        allowTf32(products, log);
+        continue;
+      }
       llvm::DenseSet<Value> sources = findSources(ops, products);
       for (Operation *product : products)
         mixer.narrowOperands(product);

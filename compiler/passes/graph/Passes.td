@@ -154,22 +154,6 @@ def SplitReductionsPass : TccGraphPass<"split-reductions"> {
   }];
 }
 
-def AllowTf32Pass : TccGraphPass<"allow-tf32"> {
-  let summary = "let libraries round what products of f32 read to tf32";
-  let description = [{
-    Ops say by PrecisionOpInterface whether they have products that a library
-    multiplies. Types stay; a kernel of our own computes in f32.
-
-    ```mlir
-    %y = graph.matmul %x, %w
-        : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
-    // becomes
-    %y = graph.matmul %x, %w {tf32}
-        : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
-    ```
-  }];
-}
-
 def MixPrecisionPass : TccGraphPass<"mix-precision"> {
   let summary = "store what products read in a narrower float type";
   let description = [{
@@ -194,9 +178,12 @@ def MixPrecisionPass : TccGraphPass<"mix-precision"> {
     %t = graph.cast %s : (tensor<4x8xbf16>) -> tensor<4x8xf32>
     %z = graph.add %y, %t : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
     ```
+
+    tf32 is no type to store: with it all stay as they are, but libraries may round
+    what products read.
   }];
   let options = [Option<"type", "type", "std::string", "\"bf16\"",
-                        "bf16 or f16">,
+                        "bf16, f16 or tf32">,
                  ListOption<"keep", "keep", "std::string",
     "globs: products of nodes or parameters that match, and their gradients, "
     "read f32">,

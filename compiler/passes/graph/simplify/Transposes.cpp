@@ -139,7 +139,7 @@ struct TransposeInMatmul : OpRewritePattern<MatmulOp> {
     Value newRhs = apply(rhs, op.getRhs(), transposeRhs);
     rewriter.replaceOpWithNewOp<MatmulOp>(op, op.getType(), newLhs, newRhs,
                                           transposeLhs, transposeRhs,
-                                          op.getPackedRhs());
+                                          op.getPackedRhs(), op.getTf32());
     return success();
   }
 };

@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-allow-tf32 | FileCheck %s
+// RUN: tcc-opt %s --tcc-mix-precision=type=tf32 | FileCheck %s
 
 // Products of f32 that a library has may round what they read; narrow ones, and
 // attention, whose kernel is our own, stay.
