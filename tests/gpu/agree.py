@@ -134,15 +134,16 @@ def compare_model(model, data_sets, precision, flags):
     return worst, min(bound, LARGEST_BOUND)
 
 
-def compare_training(name, steps):
-    """The same of losses, parameters and slots after some steps."""
+def compare_training(name, steps, precision):
+    """The same of parameters and slots after some steps."""
     case, kept = cases.single(name), cases.FIXTURES
     data = os.path.join(kept, f"{cases.MODELS[name].data}.npz")
     settings = [part for key in cases.settings(case) for part in ("--set", key)]
     with tempfile.TemporaryDirectory() as work:
-        with open(f"{work}/recipe.toml", "w") as stream:
-            stream.write(cases.recipe(name, case.optimizer, "f32"))
-        for target in ("cpu", "cuda"):
+
+        def compile_step(target, precision):
+            with open(f"{work}/recipe.toml", "w") as stream:
+                stream.write(cases.recipe(name, case.optimizer, precision))
             call("tcc", os.path.join(kept, f"{name}.onnx"), "-q", "-o",
                  f"{work}/{target}.tcc", f"--train={work}/recipe.toml",
                  target=target)  # fmt: skip
@@ -154,7 +155,18 @@ def compare_training(name, steps):
                  *settings, target=target, schedule=schedule)  # fmt: skip
             return load_file(f"{out}/step-{steps}/state.safetensors")
 
-        return find_distance(*run_both(run)), TOLERANCES["f32"]
+        compile_step("cpu", precision)
+        compile_step("cuda", precision)
+        found, expected = run_both(run)
+        worst, bound = find_distance(found, expected), TOLERANCES[precision]
+        if precision != "f32":
+            compile_step("cpu", "f32")
+            references = run("cpu", None)
+            for key in [key for key in found if key.startswith(("step/", "set/"))]:
+                del references[key], expected[key]
+            check_noise(found, expected, references, precision)
+            bound = max(bound, AMPLIFIED * find_distance(expected, references))
+        return worst, min(bound, LARGEST_BOUND)
 
 
 def check(tally, name, comparison, *arguments):
@@ -194,8 +206,9 @@ def check_wheels(tally, names, precisions=tuple(TOLERANCES)):
 
 def check_training(tally, names, steps=None):
     for name, usual in TRAINING_STEPS.items():
-        if not names or name in names:
-            check(tally, f"{name} training", compare_training, name, steps or usual)
+        for precision in TOLERANCES if not names or name in names else ():
+            check(tally, f"{name} training {precision}", compare_training, name,
+                  steps or usual, precision)  # fmt: skip
 
 
 def check_tf32(tally):
