@@ -153,35 +153,124 @@ static Value loadLanes(KernelBuilder &b, const MatrixInMemory &matrix, Value k,
   return interleave(b, load(low), load(b.add(low, b.index(1))));
 }
 
-static void packColumnsOf(KernelBuilder &b, const PackRequest &request,
-                          const MatrixInMemory &matrix, VectorUnit unit) {
-  // Vectors lie within a panel.
-  int64_t lanes = unit.lanes(request.into.element);
-  lanes =
-      lanes < request.width ? std::gcd(lanes, request.width) : request.width;
-  Value start = b.add(matrix.offset(b, request.batch), request.first);
-  Value width = b.index(request.width), step = b.index(lanes);
-  Value whole = b.mul(b.div(request.count, step), step);
-  auto place = [&](Value k, Value lane) {
-    Value panel = b.mul(b.div(lane, width), b.index(request.panelSize));
-    return b.add(b.add(panel, b.mul(k, width)), b.rem(lane, width));
+/// Powers of two whose sum is `width`, or more if the last one may be too long.
+static SmallVector<int64_t> splitWidth(int64_t width, int64_t lanes,
+                                       bool mayExceed) {
+  SmallVector<int64_t> parts;
+  for (int64_t left = width; left > 0; left -= parts.back()) {
+    uint64_t most = left;
+    parts.push_back(std::min<int64_t>(
+        lanes, mayExceed ? llvm::bit_ceil(most) : llvm::bit_floor(most)));
+  }
+  return parts;
+}
+
+namespace {
+
+/// Copies rows of k, which lie in memory as they do in panels but for strides.
+class ColumnPacker {
+public:
+  ColumnPacker(KernelBuilder &b, const PackRequest &request,
+               const MatrixInMemory &matrix, VectorUnit unit)
+      : b(b), request(request), matrix(matrix),
+        lanes(unit.lanes(request.into.element)),
+        start(b.add(matrix.offset(b, request.batch), request.first)) {}
+  void emit();
+
+private:
+  KernelBuilder &b;
+  const PackRequest &request;
+  const MatrixInMemory &matrix;
+  int64_t lanes;
+  Value start;
+
+  SmallVector<int64_t> getLongParts(ArrayRef<int64_t> exact);
+  void copy(Value k, Value panel, Value lane, int64_t count);
+  void prefetch(Value k, Value panel);
+  void copyRows(Value k, int64_t rows, ArrayRef<int64_t> parts);
+};
+
+} // namespace
+
+/// `count` lanes from `lane` of a panel on.
+void ColumnPacker::copy(Value k, Value panel, Value lane, int64_t count) {
+  Value width = b.index(request.width);
+  Value from = b.add(start, b.add(b.mul(panel, width), lane));
+  Value to = b.add(b.mul(panel, b.index(request.panelSize)),
+                   b.add(b.mul(k, width), lane));
+  Value row = b.add(request.k, k);
+  b.store(loadLanes(b, matrix, row, from, count), request.into, to);
+}
+
+/// A panel's lanes of a row that will be copied soon: rows are short, and far
+/// from each other.
+void ColumnPacker::prefetch(Value k, Value panel) {
+  constexpr int64_t lineBytes = 64;
+  int64_t line = lineBytes / bytesOf(matrix.base.element);
+  Value row = b.mul(b.add(request.k, k), b.index(matrix.isPaired ? 2 : 1));
+  Value from = b.add(b.mul(row, matrix.stride),
+                     b.add(start, b.mul(panel, b.index(request.width))));
+  for (int64_t lane = 0; lane < request.width; lane += line)
+    b.prefetch(matrix.base, b.add(from, b.index(lane)),
+               KernelBuilder::firstLevel);
+}
+
+void ColumnPacker::copyRows(Value k, int64_t rows, ArrayRef<int64_t> parts) {
+  Value width = b.index(request.width);
+  Value whole = b.div(request.count, width);
+  auto forEachRow = [&](Value panel, Value lane, int64_t count) {
+    for (int64_t row = 0; row < rows; ++row)
+      copy(b.add(k, b.index(row)), panel, lane, count);
   };
-  b.loop(request.depth, [&](Value k) {
-    Value row = b.add(request.k, k);
-    auto copy = [&](Value lane, int64_t lanes) {
-      Value value = loadLanes(b, matrix, row, b.add(start, lane), lanes);
-      b.store(value, request.into, place(k, lane));
-    };
-    b.loop(b.index(0), whole, step, [&](Value lane) { copy(lane, lanes); });
-    b.loop(whole, request.count, b.index(1),
-           [&](Value lane) { copy(lane, 1); });
+  b.loop(whole, [&](Value panel) {
+    for (int64_t row = 0; row < rows; ++row) {
+      if (rows > 1)
+        prefetch(b.add(k, b.index(rows + row)), panel);
+      int64_t lane = 0;
+      for (int64_t part : parts) {
+        copy(b.add(k, b.index(row)), panel, b.index(lane), part);
+        lane += part;
+      }
+    }
   });
+  Value rest = b.sub(request.count, b.mul(whole, width));
+  Value step = b.index(std::min(lanes, request.width));
+  Value vectors = b.mul(b.div(rest, step), step);
+  if (lanes < request.width)
+    b.loop(b.index(0), vectors, step,
+           [&](Value lane) { forEachRow(whole, lane, lanes); });
+  b.loop(vectors, rest, b.index(1),
+         [&](Value lane) { forEachRow(whole, lane, 1); });
+}
+
+/// One vector serves a panel that is no power of two wide, in place of several:
+/// what it reads beyond the panel's lanes belongs to the next row, and what it
+/// writes beyond them is written again with that row.
+SmallVector<int64_t> ColumnPacker::getLongParts(ArrayRef<int64_t> exact) {
+  auto parts = splitWidth(request.width, lanes, /*mayExceed=*/true);
+  int64_t excess = std::accumulate(parts.begin(), parts.end(), -request.width);
+  std::optional<int64_t> stride = constantOf(matrix.stride);
+  return stride && *stride >= excess ? parts : llvm::to_vector(exact);
+}
+
+/// Several rows at once fill lines of a panel before the next panel's turn:
+/// panels of 512 rows or so are multiples of 4 KiB apart, where a line of each
+/// would be too many for the first-level cache.
+void ColumnPacker::emit() {
+  constexpr int64_t group = 8;
+  auto exact = splitWidth(request.width, lanes, /*mayExceed=*/false);
+  Value one = b.index(1), step = b.index(group);
+  Value others = b.sub(b.max(request.depth, one), one); // but the last row
+  Value whole = b.mul(b.div(others, step), step);
+  auto parts = getLongParts(exact);
+  b.loop(b.index(0), whole, step, [&](Value k) { copyRows(k, group, parts); });
+  b.loop(whole, request.depth, one, [&](Value k) { copyRows(k, 1, exact); });
 }
 
 MatrixOperand tcc::cpu::packedColumns(const MatrixInMemory &matrix,
                                       VectorUnit unit) {
   auto pack = [=](KernelBuilder &b, const PackRequest &request) {
-    packColumnsOf(b, request, matrix, unit);
+    ColumnPacker(b, request, matrix, unit).emit();
   };
   return {nullptr, pack, matrix.base.element};
 }

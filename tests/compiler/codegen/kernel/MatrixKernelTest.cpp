@@ -96,6 +96,17 @@ TEST_F(MatrixKernelTest, batchesAndTransposedOperands) {
   checkProduct("9x17xf32", "11x17xf32", "9x11xf32", "{transpose_rhs}");
 }
 
+/// Panels of 6 and 12 rows, that are packed with vectors of 8 and 16; whole
+/// groups of k and those with a rest.
+TEST_F(MatrixKernelTest, packedTransposedRows) {
+  checkProduct("8x7xf32", "8x70xf32", "7x70xf32", "{transpose_lhs}");
+  checkProduct("33x131xf32", "33x70xf32", "131x70xf32", "{transpose_lhs}");
+  checkProduct("41x30xf32", "41x20xf32", "30x20xf32", "{transpose_lhs}");
+  checkProduct("3x24x13xf32", "3x24x65xf32", "3x13x65xf32", "{transpose_lhs}");
+  checkProduct("1700x25xf64", "1700x65xf64", "25x65xf64", "{transpose_lhs}",
+               1e-13);
+}
+
 /// Strides of operands that are not as their rows lie in memory.
 TEST_F(MatrixKernelTest, productsOfViews) {
   auto checkView = [&](const std::string &x, const std::string &view,
