@@ -33,6 +33,27 @@ def LowerKernelsPass : Pass<"tcc-lower-kernels", "mlir::ModuleOp"> {
     "::mlir::vector::VectorDialect"];
 }
 
+def SplitLoopsPass : Pass<"tcc-split-loops", "mlir::ModuleOp"> {
+  let summary = "cut innermost loops where a condition changes";
+  let description = [{
+    A branch on `iv + c < bound`, the operands of a concatenation say, becomes
+    two loops, so that each reads adjacent elements. Constants are to be outside
+    of loops.
+
+    ```mlir
+    scf.for %i = %from to %to step %c1 {
+      %is_left = arith.cmpi slt, %i, %n : index
+      %x = scf.if %is_left ...
+    // becomes
+    %cut = max(%from, min(%n, %to))
+    scf.for %i = %from to %cut step %c1 { ...
+    scf.for %i = %cut to %to step %c1 { ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
 def EmitPtxPass : Pass<"tcc-emit-ptx", "mlir::ModuleOp"> {
   let summary = "print the PTX of a module with a gpu.module";
   let description = [{

@@ -1,4 +1,5 @@
 #include "compiler/codegen/cpu/ObjectEmitter.h"
+#include "compiler/codegen/Passes.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -59,6 +60,7 @@ static void addLowering(OpPassManager &pm) {
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createLoopInvariantCodeMotionPass());
+  pm.addPass(tcc::createSplitLoopsPass());
   arith::ArithExpandOpsPassOptions expansion;
   expansion.includeBf16 = true;
   pm.addPass(arith::createArithExpandOpsPass(expansion));

@@ -48,6 +48,7 @@ static FrozenRewritePatternSet collectPatterns(MLIRContext *context,
   addConstantPatterns(patterns);
   addTransposePatterns(patterns);
   addReorderPatterns(patterns);
+  addConcatPatterns(patterns);
   addSlicePatterns(patterns);
   addControlPatterns(patterns, log);
   return std::move(patterns);

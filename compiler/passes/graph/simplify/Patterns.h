@@ -19,7 +19,10 @@ void addTransposePatterns(mlir::RewritePatternSet &patterns);
 /// Pointwise ops before reshapes and transposes, unit axes before transposes.
 void addReorderPatterns(mlir::RewritePatternSet &patterns);
 
-/// Slices, concatenations, gathers and pads that cancel or merge.
+/// Sums of padded tensors as concatenations, reshapes before these.
+void addConcatPatterns(mlir::RewritePatternSet &patterns);
+
+/// Slices, gathers and pads that cancel or merge.
 void addSlicePatterns(mlir::RewritePatternSet &patterns);
 
 /// Branches that are decided.

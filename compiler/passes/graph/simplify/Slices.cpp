@@ -87,30 +87,6 @@ struct SliceOfConcat : OpRewritePattern<SliceOp> {
   }
 };
 
-/// concat(a, concat(b, c)) = concat(a, b, c)
-struct FlattenConcat : OpRewritePattern<ConcatOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ConcatOp op,
-                                PatternRewriter &rewriter) const override {
-    SmallVector<Value> operands;
-    bool changed = false;
-    for (Value operand : op.getOperands()) {
-      auto inner = getSingleUse<ConcatOp>(operand);
-      auto extent = getConstant(getExtent(operand, op.getAxis()));
-      if (inner && inner.getAxis() == op.getAxis())
-        llvm::append_range(operands, inner.getOperands());
-      else if (extent != 0)
-        operands.push_back(operand);
-      changed |= operands.empty() || operands.back() != operand;
-    }
-    if (!changed || operands.empty())
-      return rewriter.notifyMatchFailure(op, "no operand is a concat or empty");
-    rewriter.replaceOpWithNewOp<ConcatOp>(op, op.getType(), operands,
-                                          op.getAxis());
-    return success();
-  }
-};
-
 /// gather at one constant index = slice
 struct GatherToSlice : OpRewritePattern<GatherOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -225,8 +201,8 @@ struct PadInConv : OpRewritePattern<ConvOp> {
 } // namespace
 
 void addSlicePatterns(RewritePatternSet &patterns) {
-  patterns.add<ComposeSlices, SliceOfConcat, FlattenConcat, GatherToSlice,
-               FixDynamicSlice, DropEmptyPad, PadInConv>(patterns.getContext());
+  patterns.add<ComposeSlices, SliceOfConcat, GatherToSlice, FixDynamicSlice,
+               DropEmptyPad, PadInConv>(patterns.getContext());
 }
 
 } // namespace tcc
