@@ -24,7 +24,8 @@ struct ScratchLayout {
 class ContractionEmitter {
 public:
   ContractionEmitter(KernelBuilder &b, const Contraction &c, Value scratch);
-  void emitTask(Value task);
+  /// Of those from `firstTask` on, in order.
+  void emitTask(Value task, Value firstTask);
 
 private:
   KernelBuilder &b;
@@ -35,6 +36,7 @@ private:
   // The task's block.
   Value batch, firstRow, rowCount, firstColumn, columnCount;
   PanelView lhs, rhs;
+  Value hasNewColumns; // null: always
   // The block of k.
   Value k, depth, isFirst, isLast;
 
@@ -69,7 +71,7 @@ ContractionEmitter::ContractionEmitter(KernelBuilder &b, const Contraction &c,
   finished = b.allocate(c.arithmetic.sum, c.blocking.getTileElements());
 }
 
-void ContractionEmitter::emitTask(Value task) {
+void ContractionEmitter::emitTask(Value task, Value firstTask) {
   Value rowBlocks = b.ceilDiv(c.m, c.blocking.m);
   Value columnBlocks = b.ceilDiv(c.n, c.blocking.n);
   SmallVector<Value> at =
@@ -80,6 +82,9 @@ void ContractionEmitter::emitTask(Value task) {
   rowCount = b.min(b.index(c.blocking.m), b.sub(c.m, firstRow));
   columnCount = b.min(b.index(c.blocking.n), b.sub(c.n, firstColumn));
   if (c.blocking.isWholeDepth) {
+    // Tasks of the same columns follow each other.
+    hasNewColumns = b.create<arith::OrIOp>(b.equal(task, firstTask),
+                                           b.equal(at[2], b.index(0)));
     k = b.index(0);
     depth = c.k;
     return emitDepthBlock();
@@ -105,8 +110,14 @@ PanelView ContractionEmitter::packBlock(const MatrixOperand &operand,
     return view.at(b, b.div(first, b.index(width)), k);
   }
   int64_t depthBlock = c.blocking.k;
-  operand.pack(b, {batch, first, count, k, depth, into, width,
-                   width * depthBlock, depthBlock});
+  auto pack = [&] {
+    operand.pack(b, {batch, first, count, k, depth, into, width,
+                     width * depthBlock, depthBlock});
+  };
+  if (&operand == &c.rhs && hasNewColumns)
+    b.when(hasNewColumns, pack);
+  else
+    pack();
   if (operand.packsRows)
     return {into, b.index(0), b.index(width * depthBlock), b.index(depthBlock),
             b.index(1)};
@@ -335,5 +346,5 @@ void tcc::cpu::emitContraction(KernelBuilder &b, const Contraction &contraction,
                                Value firstTask, Value lastTask, Value scratch) {
   ContractionEmitter emitter(b, contraction, scratch);
   b.loop(firstTask, lastTask, b.index(1),
-         [&](Value task) { emitter.emitTask(task); });
+         [&](Value task) { emitter.emitTask(task, firstTask); });
 }
