@@ -131,6 +131,7 @@ private:
   void emitRow(ArrayRef<Value> row, Value from, Value to);
   void emitElement(ArrayRef<Value> row, Value column);
   void emitBlock(ArrayRef<Value> block, Value to);
+  void prefetchNextTile(TransposeOp op, ArrayRef<Value> from);
   void fillTile(TransposeOp op, const Buffer &tile, ArrayRef<Value> first,
                 Value column);
   void emitTile(ArrayRef<Value> first, Value column);
@@ -217,17 +218,36 @@ void PointwiseEmitter::emitBlock(ArrayRef<Value> block, Value to) {
       [&] { emitRows(count, zero); });
 }
 
+/// What the next block of rows reads lies behind what this one does, in lines
+/// that are too far apart for the CPU to foresee.
+void PointwiseEmitter::prefetchNextTile(TransposeOp op, ArrayRef<Value> from) {
+  StridedInput source = traceInput(op.getX());
+  if (!source.input || *plan.tileAxis + 1 != int64_t(plan.outer.size()))
+    return;
+  auto strides = llvm::map_to_vector(
+      source.strides, [&](AffineExpr stride) { return size(stride); });
+  SmallVector<Value> next(from);
+  next.back() = b.add(next.back(), b.index(kTile));
+  Value at = b.add(size(source.offset), b.linearize(next, strides));
+  b.prefetch(getMemory(frame, source.input), at, KernelBuilder::firstLevel);
+}
+
 void PointwiseEmitter::fillTile(TransposeOp op, const Buffer &tile,
                                 ArrayRef<Value> first, Value column) {
   Value width = b.index(kTile);
+  auto getSource = [&](Value r, Value c) {
+    SmallVector<Value> at(first), from(first.size() + 1);
+    at[*plan.tileAxis] = b.add(at[*plan.tileAxis], r);
+    at.push_back(b.add(column, c));
+    for (auto [index, axis] : llvm::zip_equal(at, op.getPermutation()))
+      from[axis] = index;
+    return from;
+  };
   b.loop(width, [&](Value c) {
+    prefetchNextTile(op, getSource(b.index(0), c));
     b.loop(width, [&](Value r) {
-      SmallVector<Value> at(first), from(first.size() + 1);
-      at[*plan.tileAxis] = b.add(at[*plan.tileAxis], r);
-      at.push_back(b.add(column, c));
-      for (auto [index, axis] : llvm::zip_equal(at, op.getPermutation()))
-        from[axis] = index;
-      Value element = frame.elements.element(b, loc, op.getX(), from);
+      Value element =
+          frame.elements.element(b, loc, op.getX(), getSource(r, c));
       tile.store(b, loc, element, b.add(b.mul(c, width), r));
     });
   });
