@@ -19,13 +19,8 @@ static void useBatch(BatchNormOp op, int64_t count,
                      std::vector<StatisticUpdate> &updates) {
   OpBuilder builder(op);
   TensorEmitter emitter(builder, op.getLoc());
-  SmallVector<int64_t> axes = {0};
-  for (int64_t axis = 2; axis < op.getX().getType().getRank(); ++axis)
-    axes.push_back(axis);
-  Value mean = emitter.mean(op.getX(), axes);
-  Value centered = emitter.emit<SubOp>(
-      op.getX(), emitter.broadcastBack(mean, op.getX(), axes));
-  Value variance = emitter.mean(emitter.emit<MulOp>(centered, centered), axes);
+  auto statistics = builder.create<BatchStatisticsOp>(op.getLoc(), op.getX());
+  Value mean = statistics.getMean(), variance = statistics.getVariance();
   double momentum = op.getMomentum().convertToDouble();
   Expr unbiased =
       Expr{variance, &emitter} * (double(count) / double(count - 1));

@@ -196,11 +196,13 @@ void StepBuilder::addMetrics(StepFunction &step, const Metrics &metrics) {
 
 // --- Steps -------------------------------------------------------------------
 
+/// The runtime clears sums of gradients, which most trainings do not use.
 void StepBuilder::buildInit() {
   StepFunction step(module, "init", variables);
   for (const Variable &variable : variables.getAll())
-    step.write(variable.name, variable.initial(step.getBuilder(), step.getLoc(),
-                                               variable.type));
+    if (variable.kind != VariableKind::gradient)
+      step.write(variable.name, variable.initial(step.getBuilder(),
+                                                 step.getLoc(), variable.type));
   step.finish();
 }
 

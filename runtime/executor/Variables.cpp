@@ -54,6 +54,10 @@ Status Variables::write(size_t index, std::span<const std::byte> bytes) {
   return device->write(address(index), bytes.data(), bytes.size());
 }
 
+Status Variables::clear(size_t index) {
+  return device->clear(address(index), byteCount(index));
+}
+
 Result<Variables::Snapshot> Variables::snapshot() const {
   Snapshot result;
   result.variables = this;

@@ -50,6 +50,8 @@ public:
   /// Of as many bytes as the variable has.
   Status read(size_t index, std::span<std::byte> bytes) const;
   Status write(size_t index, std::span<const std::byte> bytes);
+  /// Sets all elements to zero.
+  Status clear(size_t index);
   /// Where the device is the host no copy: it lasts until a variable changes.
   Result<Snapshot> snapshot() const;
 

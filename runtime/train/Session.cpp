@@ -134,6 +134,12 @@ Status TrainingSession::run(EntryKind kind,
 Status TrainingSession::initialize() {
   batches = 0;
   last = {};
+  // Sums of gradients are zero but between the batches of an update: the entry
+  // leaves them out, and where an update has one batch they take no memory.
+  for (size_t i = 0; i < store.size(); ++i)
+    if (store.describe(i).kind() == format::VariableKind::gradient)
+      if (Status status = store.clear(i); !status.ok())
+        return status;
   return run(Init, {});
 }
 

@@ -337,6 +337,28 @@ Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes) {
   return block;
 }
 
+/// A packed panel pays off by the rows that it is multiplied with: tasks have
+/// as many as they can, and few panels.
+Blocking tcc::cpu::chooseDeepBlocking(int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t tasksWanted = 4, maxPanels = 8, maxDepth = 256;
+  Blocking block;
+  if (n <= narrowColumns)
+    block.rows = 2 * panelRows;
+  m = std::max<int64_t>(m, 1);
+  int64_t rowBlocks = llvm::divideCeil(m, block.m);
+  block.m = llvm::alignTo(llvm::divideCeil(m, rowBlocks), block.rows);
+  int64_t all = std::max<int64_t>(1, llvm::divideCeil(n, panelColumns));
+  int64_t panels = llvm::divideCeil(all, llvm::divideCeil(all, maxPanels));
+  while (panels > 1 &&
+         rowBlocks * int64_t(llvm::divideCeil(all, panels)) < tasksWanted)
+    panels = llvm::divideCeil(panels, 2);
+  block.n = panels * panelColumns;
+  block.isWholeDepth = k <= maxDepth + maxDepth / 2;
+  int64_t blocks = block.isWholeDepth ? 1 : llvm::divideCeil(k, maxDepth);
+  block.k = std::max<int64_t>(1, llvm::divideCeil(k, blocks));
+  return block;
+}
+
 int64_t tcc::cpu::contractionScratchBytes(const Blocking &blocking, Type sum,
                                           Type packedLhs, Type packedRhs) {
   return ScratchLayout(blocking, sum, packedLhs, packedRhs).end;

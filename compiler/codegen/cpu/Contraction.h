@@ -72,6 +72,9 @@ struct Blocking {
 /// several threads.
 Blocking chooseBlocking(const ContractionSizes &sizes);
 
+/// The same for a long k where each task packs the right operand.
+Blocking chooseDeepBlocking(int64_t m, int64_t n, int64_t k);
+
 struct Contraction {
   Value batch, m, n, k;
   MatrixOperand lhs = {}, rhs = {};

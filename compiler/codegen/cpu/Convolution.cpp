@@ -249,3 +249,104 @@ MatrixOperand tcc::cpu::makePatches(KernelBuilder &b,
 bool tcc::cpu::packsPatches(int64_t channels) {
   return channels < minRunChannels;
 }
+
+/// `count` columns of a panel that belong to one tap, `column` of the request
+/// and those behind it.
+static void packTap(KernelBuilder &b, const ConvolutionInput &input,
+                    VectorUnit unit, const PackRequest &request, Value column,
+                    int64_t count) {
+  Memory base = input.base.asBits(), into = request.into.asBits();
+  int64_t lanes = unit.lanes(base.element);
+  SmallVector<Value> strides = getStrides(b, input), taps, outer;
+  for (const WindowDimension &d : input.dimensions)
+    taps.push_back(d.taps);
+  taps.push_back(b.index(input.channels));
+  Value width = b.index(panelColumns);
+  SmallVector<Value> tap = b.delinearize(b.add(request.first, column), taps);
+  // Of each dimension, where the window of output 0 has the tap.
+  SmallVector<Value> begins;
+  for (auto [i, d] : llvm::enumerate(input.dimensions))
+    begins.push_back(b.sub(b.mul(tap[i], b.index(d.dilation)), d.padBegin));
+  outer.push_back(input.images);
+  for (const WindowDimension &d : ArrayRef(input.dimensions).drop_back())
+    outer.push_back(d.output);
+  const WindowDimension &last = input.dimensions.back();
+  Value zero = b.index(0), stride = b.index(last.stride);
+  // The outputs [low, high) of a row have the tap inside the input.
+  Value low = b.ceilDiv(b.max(b.sub(zero, begins.back()), zero), last.stride);
+  Value high =
+      b.ceilDiv(b.max(b.sub(last.input, begins.back()), zero), last.stride);
+  Value end = b.add(request.k, request.depth);
+  Value panel = b.add(b.mul(b.div(column, width), b.index(request.panelSize)),
+                      b.rem(column, width));
+  Value none = b.zero(VectorType::get(lanes, base.element));
+  b.loop(
+      b.div(request.k, last.output),
+      b.div(b.add(end, b.sub(last.output, b.index(1))), last.output),
+      b.index(1), [&](Value row) {
+        Value first = b.mul(row, last.output);
+        Value from = b.max(b.sub(request.k, first), zero);
+        Value to = b.min(b.sub(end, first), last.output);
+        SmallVector<Value> at = b.delinearize(row, outer);
+        Value source = b.add(tap.back(), b.mul(at[0], strides[0]));
+        Value inside = b.create<arith::ConstantIntOp>(1, 1);
+        for (size_t i = 0; i + 1 < input.dimensions.size(); ++i) {
+          const WindowDimension &d = input.dimensions[i];
+          Value x = b.add(b.mul(at[1 + i], b.index(d.stride)), begins[i]);
+          // Unsigned, so that positions before the input are outside too.
+          Value valid =
+              b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, x, d.input);
+          inside = b.createOrFold<arith::AndIOp>(inside, valid);
+          source = b.add(source, b.mul(x, strides[1 + i]));
+        }
+        source = b.add(source, b.mul(begins.back(), strides.back()));
+        Value start = b.min(b.max(low, from), to);
+        Value stop = b.max(b.min(high, to), start);
+        stop = b.create<arith::SelectOp>(inside, stop, start);
+        Value target = b.add(panel, b.mul(b.sub(first, request.k), width));
+        auto fill = [&](Value from, Value to,
+                        function_ref<Value(Value pixel, int64_t lane)> value) {
+          b.loop(from, to, b.index(1), [&](Value pixel) {
+            Value place = b.add(target, b.mul(pixel, width));
+            for (int64_t lane = 0; lane < count; lane += lanes)
+              b.store(value(pixel, lane), into, b.add(place, b.index(lane)));
+          });
+        };
+        auto isZero = [&](Value, int64_t) { return none; };
+        fill(from, start, isZero);
+        fill(start, stop, [&](Value pixel, int64_t lane) {
+          Value x = b.mul(b.mul(pixel, stride), strides.back());
+          return b.loadVector(base, b.add(b.add(source, x), b.index(lane)),
+                              lanes);
+        });
+        fill(stop, to, isZero);
+      });
+}
+
+MatrixOperand tcc::cpu::makePatchColumns(const ConvolutionInput &input,
+                                         VectorUnit unit) {
+  MatrixOperand operand;
+  operand.packedType = input.base.element;
+  operand.pack = [=](KernelBuilder &b, const PackRequest &request) {
+    Value width = b.index(panelColumns);
+    int64_t shared = std::gcd(input.channels, panelColumns);
+    if (shared >= unit.lanes(input.base.element))
+      return b.loop(b.index(0), request.count, b.index(shared),
+                    [&](Value column) {
+                      packTap(b, input, unit, request, column, shared);
+                    });
+    b.loop(b.ceilDiv(request.count, panelColumns), [&](Value number) {
+      // A panel is made of the patches of the positions, cut short.
+      Value first = b.mul(number, width);
+      Memory into =
+          b.from(request.into, b.mul(number, b.index(request.panelSize)));
+      PatchPacker(b, input, unit,
+                  {request.batch, request.k, request.depth,
+                   b.add(request.first, first),
+                   b.min(b.sub(request.count, first), width), into,
+                   panelColumns, request.panelSize, panelColumns})
+          .emit();
+    });
+  };
+  return operand;
+}

@@ -35,6 +35,10 @@ struct ConvolutionInput {
 MatrixOperand makePatches(KernelBuilder &b, const ConvolutionInput &input,
                           int64_t tileRows, VectorUnit unit);
 
+/// The right operand of a contraction with n = taps * channels of one group and
+/// k = images * output positions.
+MatrixOperand makePatchColumns(const ConvolutionInput &input, VectorUnit unit);
+
 /// Whether patches of so many channels are copied.
 bool packsPatches(int64_t channels);
 

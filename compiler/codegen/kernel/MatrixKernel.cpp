@@ -345,12 +345,17 @@ FailureOr<TaskPlan> planContractionKernel(FusedOp region,
     return planMatmul(region);
   if (isa_and_nonnull<ConvOp>(op))
     return planConvolution(region);
+  if (isa_and_nonnull<ConvFilterGradientOp>(op))
+    return planFilterGradient(region);
   return region.emitOpError("has no matrix product");
 }
 
 LogicalResult emitContractionKernel(OpBuilder &b, KernelFrame &frame) {
-  if (isa<MatmulOp>(getAnchor(frame.region)))
+  Operation *op = getAnchor(frame.region);
+  if (isa<MatmulOp>(op))
     return emitMatmul(b, frame);
+  if (isa<ConvFilterGradientOp>(op))
+    return emitFilterGradient(b, frame);
   return emitConvolution(b, frame);
 }
 

@@ -107,6 +107,8 @@ mlir::FailureOr<TaskPlan> planMatmul(graph::FusedOp region);
 mlir::LogicalResult emitMatmul(mlir::OpBuilder &b, KernelFrame &frame);
 mlir::FailureOr<TaskPlan> planConvolution(graph::FusedOp region);
 mlir::LogicalResult emitConvolution(mlir::OpBuilder &b, KernelFrame &frame);
+mlir::FailureOr<TaskPlan> planFilterGradient(graph::FusedOp region);
+mlir::LogicalResult emitFilterGradient(mlir::OpBuilder &b, KernelFrame &frame);
 
 } // namespace tcc::codegen
 

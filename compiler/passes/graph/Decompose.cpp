@@ -13,15 +13,18 @@ namespace tcc {
 namespace {
 
 struct DecomposePass : impl::DecomposePassBase<DecomposePass> {
+  using DecomposePassBase::DecomposePassBase;
   void runOnOperation() override;
+  SmallVector<DecomposableOpInterface> collectComposites();
 };
 
 } // namespace
 
-static SmallVector<DecomposableOpInterface> collectComposites(ModuleOp module) {
+SmallVector<DecomposableOpInterface> DecomposePass::collectComposites() {
   SmallVector<DecomposableOpInterface> composites;
-  module->walk([&](DecomposableOpInterface op) {
-    if (!isa<KernelOpInterface>(op.getOperation()) || op.isBetterDecomposed())
+  getOperation()->walk([&](DecomposableOpInterface op) {
+    if (!isa<KernelOpInterface>(op.getOperation()) || op.isBetterDecomposed() ||
+        (forDevice && !op.hasDeviceKernel()))
       composites.push_back(op);
   });
   return composites;
@@ -39,8 +42,8 @@ static LogicalResult replaceComposite(DecomposableOpInterface op) {
 
 /// What a composite becomes may hold composites.
 void DecomposePass::runOnOperation() {
-  for (auto composites = collectComposites(getOperation()); !composites.empty();
-       composites = collectComposites(getOperation()))
+  for (auto composites = collectComposites(); !composites.empty();
+       composites = collectComposites())
     for (DecomposableOpInterface op : composites)
       if (failed(replaceComposite(op)))
         return signalPassFailure();

@@ -88,7 +88,9 @@ def DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
       (ins "::mlir::OpBuilder &":$builder)>,
     InterfaceMethod<
       "True if a kernel for the whole op would not pay for such operands.",
-      "bool", "isBetterDecomposed", (ins), "", [{ return false; }]>];
+      "bool", "isBetterDecomposed", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"False if only CPUs have a kernel for the whole op.", "bool",
+                    "hasDeviceKernel", (ins), "", [{ return true; }]>];
 }
 
 def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {

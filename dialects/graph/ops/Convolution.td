@@ -73,6 +73,32 @@ def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible,
   }];
 }
 
+def Graph_ConvFilterGradientOp : Graph_Op<"conv_filter_gradient", [Pure,
+    InferTypeOpAdaptor, DeclareOpInterfaceMethods<IterationOpInterface>,
+    DeclareOpInterfaceMethods<KernelOpInterface>,
+    DeclareOpInterfaceMethods<DecomposableOpInterface,
+                              ["isBetterDecomposed", "hasDeviceKernel"]>]> {
+  let summary = "gradient of a convolution with respect to its filter";
+  let description = [{
+    result[o, w, c] = sum_{b, p} x[b, p * stride + w * dilation - pad_low,
+    g(o) C + c] * gradient[b, p, o], with channels last, as of a conv that has x
+    and whose result has `gradient`. Products are summed in order of (b, p).
+
+    Example: `%d = graph.conv_filter_gradient %x, %gradient {window = array<i64: 3>,
+      strides = array<i64: 1>, pad_low = array<i64: 1>, dilations = array<i64: 1>,
+      groups = 1 : i64}
+      : (tensor<2x8x16xf32>, tensor<2x8x32xf32>) -> tensor<32x3x16xf32>`
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$gradient,
+                       DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
+                       DenseI64ArrayAttr:$pad_low, DenseI64ArrayAttr:$dilations,
+                       I64Attr:$groups);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat =
+    "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 def Graph_PoolOp : Graph_WindowOp<"pool", InferTypeOpAdaptor, [
     DeclareOpInterfaceMethods<PermutableOpInterface>]> {
   let summary = "combines the elements of each window";

@@ -220,6 +220,31 @@ FailureOr<SmallVector<Value>> BatchNormOp::decompose(OpBuilder &builder) {
       e.emit<AddOp>(scaled, e.alongChannels(shift, getX()))};
 }
 
+// --- batch_statistics --------------------------------------------------------
+
+LogicalResult
+BatchStatisticsOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
+                                    Adaptor adaptor,
+                                    SmallVectorImpl<Type> &types) {
+  auto x = cast<RankedTensorType>(adaptor.getX().getType());
+  if (x.getRank() < 2)
+    return emitOptionalError(loc, "expected x of rank 2 or more, found ", x);
+  types.assign(
+      2, makeTensorType(getExtent(adaptor.getX(), 1), x.getElementType()));
+  return success();
+}
+
+FailureOr<SmallVector<Value>> BatchStatisticsOp::decompose(OpBuilder &builder) {
+  TensorEmitter e(builder, getLoc());
+  SmallVector<int64_t> axes = {0};
+  for (int64_t axis = 2; axis < getX().getType().getRank(); ++axis)
+    axes.push_back(axis);
+  Value mean = e.mean(getX(), axes);
+  Value centered = e.emit<SubOp>(getX(), e.alongChannels(mean, getX()));
+  Value variance = e.mean(e.emit<MulOp>(centered, centered), axes);
+  return SmallVector<Value>{mean, variance};
+}
+
 // --- attention ---------------------------------------------------------------
 
 KernelKind AttentionOp::getKernelKind() { return KernelKind::attention; }

@@ -95,6 +95,23 @@ def Graph_BatchNormOp : Graph_InferredOp<"batch_norm", [
   let hasVerifier = 1;
 }
 
+def Graph_BatchStatisticsOp : Graph_Op<"batch_statistics", [Pure,
+    InferTypeOpAdaptor, DeclareOpInterfaceMethods<DecomposableOpInterface>,
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "mean and variance of each channel over batch and space";
+  let description = [{
+    mean[c] is that of x[b, c, ...], variance[c] that of (x[b, c, ...] - mean[c])^2.
+    What changes the mean alone does not change the variance, which its derivative
+    knows and that of the formula does not.
+
+    Example: `%mean, %variance = graph.batch_statistics %x
+      : (tensor<4x8x6x6xf32>) -> (tensor<8xf32>, tensor<8xf32>)`
+  }];
+  let arguments = (ins Graph_FloatTensor:$x);
+  let results = (outs Graph_FloatTensor:$mean, Graph_FloatTensor:$variance);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+}
+
 def Graph_AttentionOp : Graph_Op<"attention", [Pure,
     DeclareOpInterfaceMethods<DifferentiableOpInterface>,
     DeclareOpInterfaceMethods<KernelOpInterface>,

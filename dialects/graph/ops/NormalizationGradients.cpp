@@ -127,7 +127,28 @@ LogicalResult RmsNormOp::emitGradients(Gradients &gradients) {
   return success();
 }
 
-// --- batch_norm --------------------------------------------------------------
+// --- batch_norm, batch_statistics --------------------------------------------
+
+LogicalResult BatchStatisticsOp::emitGradients(Gradients &gradients) {
+  TensorEmitter emitter(gradients.getBuilder(), getLoc());
+  SmallVector<int64_t> others = getAxes(0, getRank(getX()));
+  others.erase(others.begin() + 1);
+  auto alongX = [&](Value value) {
+    return Expr{emitter.alongChannels(value, getX()), &emitter};
+  };
+  // A part for each element of x that it is a mean of.
+  auto share = [&](Value gradient) {
+    return emitter.divideByCount(gradient, getX(), others);
+  };
+  if (Value gradient = gradients.find(getMean()))
+    gradients.add(getX(), alongX(share(gradient)).value);
+  if (Value gradient = gradients.find(getVariance())) {
+    Expr twice = Expr{share(gradient), &emitter} * 2.0;
+    Expr centered = Expr{getX(), &emitter} - alongX(getMean());
+    gradients.add(getX(), (centered * alongX(twice.value)).value);
+  }
+  return success();
+}
 
 /// Mean and variance are operands: where they are statistics of x, its gradient
 /// through them is that of the ops which compute them.

@@ -191,8 +191,17 @@ Status CpuDevice::read(void *to, const void *from, size_t bytes) {
   return write(to, from, bytes);
 }
 
+/// What is zero is only read: pages that nobody wrote take no memory.
 Status CpuDevice::clear(void *at, size_t bytes) {
-  if (bytes > 0)
-    std::memset(at, 0, bytes);
+  constexpr size_t kPage = 4096;
+  auto *data = static_cast<std::byte *>(at);
+  for (size_t done = 0; done < bytes; done += kPage) {
+    std::byte *page = data + done;
+    size_t count = std::min(kPage, bytes - done);
+    bool isZero =
+        page[0] == std::byte(0) && std::memcmp(page, page + 1, count - 1) == 0;
+    if (!isZero)
+      std::memset(page, 0, count);
+  }
   return Status();
 }

@@ -56,3 +56,26 @@ func.func @groups(%x: tensor<1x3x8xf32>, %f: tensor<4x1x3xf32>) {
     : (tensor<1x3x8xf32>, tensor<4x1x3xf32>) -> tensor<1x4x6xf32>
   return
 }
+
+// -----
+
+// CHECK-LABEL: func @filter_gradient
+// CHECK: graph.conv_filter_gradient {{.*}} -> tensor<6x3x2x4xf32>
+func.func @filter_gradient(%x: tensor<2x9x5x4xf32>, %d: tensor<2x5x4x6xf32>) -> tensor<6x3x2x4xf32> {
+  %0 = graph.conv_filter_gradient %x, %d {groups = 1 : i64,
+    window = array<i64: 3, 2>, strides = array<i64: 2, 1>,
+    pad_low = array<i64: 1, 0>, dilations = array<i64: 1, 1>}
+    : (tensor<2x9x5x4xf32>, tensor<2x5x4x6xf32>) -> tensor<6x3x2x4xf32>
+  return %0 : tensor<6x3x2x4xf32>
+}
+
+// -----
+
+func.func @filter_gradient_batch(%x: tensor<2x9x4xf32>, %d: tensor<1x9x6xf32>) {
+  // expected-error@+1 {{expected operands of one type and batch}}
+  %0 = graph.conv_filter_gradient %x, %d {groups = 1 : i64,
+    window = array<i64: 3>, strides = array<i64: 1>, pad_low = array<i64: 1>,
+    dilations = array<i64: 1>}
+    : (tensor<2x9x4xf32>, tensor<1x9x6xf32>) -> tensor<6x3x4xf32>
+  return
+}

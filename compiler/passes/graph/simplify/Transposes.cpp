@@ -192,12 +192,74 @@ struct ReduceUnitAxes : OpRewritePattern<ReduceOp> {
   }
 };
 
+/// What a reduction of all axes combines, made of pointwise ops on tensors that
+/// one permutation transposes.
+class TransposedTree {
+public:
+  /// False if `x` is none.
+  bool add(Value x) {
+    if (auto transpose = x.getDefiningOp<TransposeOp>()) {
+      if (!permutation.empty() && permutation != transpose.getPermutation())
+        return false;
+      permutation = transpose.getPermutation();
+      return true;
+    }
+    auto broadcast = x.getDefiningOp<BroadcastOp>();
+    if (broadcast && getRank(broadcast.getX()) == 0)
+      return true;
+    Operation *op = x.getDefiningOp();
+    return op && isa<PointwiseOpInterface>(op) && ++size <= kMaxSize &&
+           llvm::all_of(
+               op->getUsers(),
+               [&](Operation *user) { return user == *op->user_begin(); }) &&
+           llvm::all_of(op->getOperands(), [&](Value y) { return add(y); });
+  }
+  bool isTransposed() const { return !permutation.empty(); }
+
+  /// The same of the tensors as they are.
+  Value rebuild(OpBuilder &builder, Value x) const {
+    if (auto transpose = x.getDefiningOp<TransposeOp>())
+      return transpose.getX();
+    Extents extents = applyPermutation(ArrayRef(getExtents(x)),
+                                       invertPermutationVector(permutation));
+    Type type = makeTensorType(extents, getElementTypeOrSelf(x));
+    if (auto broadcast = x.getDefiningOp<BroadcastOp>())
+      return builder.create<BroadcastOp>(x.getLoc(), type, broadcast.getX());
+    Operation *op = x.getDefiningOp();
+    auto operands = llvm::map_to_vector(
+        op->getOperands(), [&](Value y) { return rebuild(builder, y); });
+    OperationState state(op->getLoc(), op->getName(), operands, {type},
+                         op->getAttrs());
+    return builder.create(state)->getResult(0);
+  }
+
+private:
+  static constexpr int kMaxSize = 8;
+  int size = 0;
+  ArrayRef<int64_t> permutation;
+};
+
+/// A reduction of all axes does not care about their order.
+struct ReduceTransposed : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceOp op,
+                                PatternRewriter &rewriter) const override {
+    TransposedTree tree;
+    if (op.getType().getRank() > 0 || !tree.add(op.getX()) ||
+        !tree.isTransposed())
+      return rewriter.notifyMatchFailure(op, "not of transposed tensors");
+    Value x = tree.rebuild(rewriter, op.getX());
+    rewriter.modifyOpInPlace(op, [&] { op.getXMutable().assign(x); });
+    return success();
+  }
+};
+
 } // namespace
 
 void addTransposePatterns(RewritePatternSet &patterns) {
   patterns.add<TransposeToReshape, CancelTransposesAround, TransposeInMatmul,
-               BroadcastWithoutLeadingAxes, BroadcastToReshape, ReduceUnitAxes>(
-      patterns.getContext());
+               BroadcastWithoutLeadingAxes, BroadcastToReshape, ReduceUnitAxes,
+               ReduceTransposed>(patterns.getContext());
 }
 
 } // namespace tcc

@@ -373,6 +373,47 @@ TEST_F(MatrixKernelTest, convolutionsOfNarrowFloats) {
     }
 }
 
+TEST_F(MatrixKernelTest, gradientsOfFilters) {
+  auto checkGradient = [&](const std::string &x, const std::string &gradient,
+                           const std::string &y, const std::string &window) {
+    check(KernelKind::contraction,
+          "!x = tensor<" + x + ">\n!d = tensor<" + gradient +
+              ">\n!y = tensor<" + y +
+              ">\nfunc.func @f(%x: !x, %d: !d) -> !y {\n%0 = "
+              "graph.conv_filter_gradient %x, %d {groups = 1 : i64, " +
+              window + "} : (!x, !d) -> !y\nreturn %0 : !y\n}",
+          {}, 1e-5);
+  };
+  std::string same = makeWindow("3, 3", "1, 1", "1, 1", "1, 1");
+  std::string strided = makeWindow("3, 2", "2, 3", "1, 0", "1, 1");
+  // Whole panels of one tap, or patches cut short.
+  checkGradient("2x9x8x64xf32", "2x9x8x20xf32", "20x3x3x64xf32", same);
+  checkGradient("2x9x8x128xf32", "2x5x3x13xf32", "13x3x2x128xf32", strided);
+  checkGradient("2x9x8x10xf32", "2x9x8x70xf32", "70x3x3x10xf32", same);
+  checkGradient("2x9x8x3xf32", "2x5x3x6xf32", "6x3x2x3xf32", strided);
+  checkGradient("1x9x9x64xf32", "1x5x5x6xf32", "6x3x3x64xf32",
+                makeWindow("3, 3", "1, 1", "0, 0", "2, 2"));
+  // Operands that are computed while they are packed.
+  check(KernelKind::contraction,
+        R"(
+    !x = tensor<2x5x4x3xf32>
+    !d = tensor<2x5x4x7xf32>
+    func.func @f(%x: !x, %d: !d) -> tensor<7x3x3x3xf32> {
+      %0 = graph.relu %x : (!x) -> !x
+      %1 = graph.neg %d : (!d) -> !d
+      %2 = graph.conv_filter_gradient %0, %1 {groups = 1 : i64, )" +
+            same +
+            R"(}
+        : (!x, !d) -> tensor<7x3x3x3xf32>
+      return %2 : tensor<7x3x3x3xf32>
+    })",
+        {}, 1e-5);
+  // Many blocks of k, and one in f64.
+  checkGradient("3x17x19x64xf32", "3x17x19x8xf32", "8x3x3x64xf32", same);
+  checkGradient("2x5x64xf64", "2x5x7xf64", "7x5x64xf64",
+                makeWindow("5", "1", "2", "1"));
+}
+
 TEST_F(MatrixKernelTest, pooling) {
   auto checkPool = [&](const std::string &x, const std::string &y,
                        const std::string &attributes,

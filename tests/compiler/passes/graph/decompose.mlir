@@ -1,4 +1,5 @@
-// RUN: tcc-opt %s --tcc-decompose | FileCheck %s
+// RUN: tcc-opt %s --tcc-decompose | FileCheck %s --check-prefixes=CHECK,CPU
+// RUN: tcc-opt %s --tcc-decompose=for-device | FileCheck %s --check-prefixes=CHECK,DEVICE
 // Composites without a kernel become simpler ops; those with one stay.
 
 // CHECK-LABEL: func @few_queries
@@ -31,4 +32,24 @@ func.func @batch_norm(%x: tensor<2x4xf32>, %p: tensor<4xf32>) -> tensor<2x4xf32>
   %y = graph.batch_norm %x, %p, %p, %p, %p {epsilon = 1.0e-5 : f64}
     : (tensor<2x4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
   return %y : tensor<2x4xf32>
+}
+
+// CHECK-LABEL: func @filter_gradient
+// CPU:           graph.conv_filter_gradient
+// DEVICE-NOT:    graph.conv_filter_gradient
+// DEVICE:        graph.conv
+func.func @filter_gradient(%x: tensor<2x9x4xf32>, %d: tensor<2x9x6xf32>) -> tensor<6x3x4xf32> {
+  %y = graph.conv_filter_gradient %x, %d {groups = 1 : i64, window = array<i64: 3>,
+    strides = array<i64: 1>, pad_low = array<i64: 1>, dilations = array<i64: 1>}
+    : (tensor<2x9x4xf32>, tensor<2x9x6xf32>) -> tensor<6x3x4xf32>
+  return %y : tensor<6x3x4xf32>
+}
+
+// CHECK-LABEL: func @filter_gradient_of_groups
+// CHECK-NOT:     graph.conv_filter_gradient
+func.func @filter_gradient_of_groups(%x: tensor<2x9x4xf32>, %d: tensor<2x9x6xf32>) -> tensor<6x3x2xf32> {
+  %y = graph.conv_filter_gradient %x, %d {groups = 2 : i64, window = array<i64: 3>,
+    strides = array<i64: 1>, pad_low = array<i64: 1>, dilations = array<i64: 1>}
+    : (tensor<2x9x4xf32>, tensor<2x9x6xf32>) -> tensor<6x3x2xf32>
+  return %y : tensor<6x3x2xf32>
 }

@@ -1,0 +1,174 @@
+#include "dialects/graph/ops/TensorEmitter.h"
+
+#include "dialects/graph/interfaces/Permute.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+static RankedTensorType getType(Value tensor) {
+  return cast<RankedTensorType>(tensor.getType());
+}
+
+static ArrayRef<int64_t> getSpatial(RankedTensorType type) {
+  return type.getShape().drop_front().drop_back();
+}
+
+// --- The op ------------------------------------------------------------------
+
+LogicalResult ConvFilterGradientOp::inferReturnTypes(
+    MLIRContext *context, std::optional<Location> loc, Adaptor adaptor,
+    SmallVectorImpl<Type> &types) {
+  auto x = cast<RankedTensorType>(adaptor.getX().getType());
+  auto gradient = cast<RankedTensorType>(adaptor.getGradient().getType());
+  if (!x.hasStaticShape() || !gradient.hasStaticShape())
+    return emitOptionalError(loc, "expected constant extents");
+  if (x.getRank() < 3 || gradient.getRank() != x.getRank())
+    return emitOptionalError(loc, "expected operands of one rank, 3 or more");
+  if (adaptor.getGroups() < 1)
+    return emitOptionalError(loc, "expected at least one group");
+  SmallVector<int64_t> shape = {gradient.getShape().back()};
+  llvm::append_range(shape, adaptor.getWindow());
+  shape.push_back(x.getShape().back() / int64_t(adaptor.getGroups()));
+  types.push_back(RankedTensorType::get(shape, x.getElementType()));
+  return success();
+}
+
+LogicalResult ConvFilterGradientOp::verify() {
+  RankedTensorType x = getX().getType(), gradient = getGradient().getType();
+  size_t spatial = x.getRank() - 2;
+  for (ArrayRef<int64_t> values :
+       {getWindow(), getStrides(), getPadLow(), getDilations()})
+    if (values.size() != spatial)
+      return emitOpError("expected ")
+             << spatial << " window entries, found " << values.size();
+  for (size_t i = 0; i < spatial; ++i)
+    if (getWindow()[i] < 1 || getStrides()[i] < 1 || getDilations()[i] < 1)
+      return emitOpError("expected positive window, stride and dilation");
+  if (x.getElementType() != gradient.getElementType() ||
+      x.getShape().front() != gradient.getShape().front())
+    return emitOpError("expected operands of one type and batch");
+  int64_t groups = getGroups();
+  if (x.getShape().back() % groups || gradient.getShape().back() % groups)
+    return emitOpError("cannot split the channels into ")
+           << groups << " groups";
+  return success();
+}
+
+// Loops: the axes of the result, then the batch and the axes of the gradient.
+
+SmallVector<utils::IteratorType> ConvFilterGradientOp::getLoopKinds() {
+  int64_t rank = getX().getType().getRank();
+  SmallVector<utils::IteratorType> kinds(rank, utils::IteratorType::parallel);
+  kinds.append(rank - 1, utils::IteratorType::reduction);
+  return kinds;
+}
+
+AffineMap ConvFilterGradientOp::getOperandMap(unsigned operand) {
+  int64_t rank = getX().getType().getRank();
+  auto loop = [&](int64_t i) { return getAffineDimExpr(i, getContext()); };
+  AffineExpr filter = loop(0), channel = loop(rank - 1);
+  SmallVector<AffineExpr> results = {loop(rank)};
+  for (int64_t i = 0, e = getWindow().size(); i < e; ++i)
+    results.push_back(operand == 1 ? loop(rank + 1 + i)
+                                   : loop(rank + 1 + i) * getStrides()[i] +
+                                         loop(1 + i) * getDilations()[i] -
+                                         getPadLow()[i]);
+  if (int64_t groups = getGroups(); groups > 1)
+    channel = filter.floorDiv(getType().getDimSize(0) / groups) *
+                  getType().getShape().back() +
+              channel;
+  results.push_back(operand == 1 ? filter : channel);
+  return AffineMap::get(2 * rank - 1, 0, results, getContext());
+}
+
+AffineMap ConvFilterGradientOp::getResultMap(unsigned) {
+  int64_t rank = getX().getType().getRank();
+  return AffineMap::getMultiDimIdentityMap(2 * rank - 1, getContext())
+      .getMajorSubMap(rank);
+}
+
+KernelKind ConvFilterGradientOp::getKernelKind() {
+  return KernelKind::contraction;
+}
+
+bool ConvFilterGradientOp::isBetterDecomposed() { return getGroups() > 1; }
+
+bool ConvFilterGradientOp::hasDeviceKernel() { return false; }
+
+// --- As a convolution --------------------------------------------------------
+
+/// [batch, groups * channels, ...] as [channels, groups * batch, ...].
+static Value batchToChannels(const TensorEmitter &emitter, Value x,
+                             int64_t groups) {
+  auto type = getType(x);
+  ArrayRef<int64_t> shape = type.getShape();
+  SmallVector<int64_t> split = {shape[0], groups, shape[1] / groups};
+  llvm::append_range(split, shape.drop_front(2));
+  SmallVector<int64_t> order =
+      llvm::to_vector(llvm::seq<int64_t>(0, split.size()));
+  std::swap(order[0], order[2]);
+  SmallVector<int64_t> joined = {shape[1] / groups, groups * shape[0]};
+  llvm::append_range(joined, shape.drop_front(2));
+  Value grouped = emitter.emit<ReshapeOp>(
+      RankedTensorType::get(split, type.getElementType()), x);
+  return emitter.emit<ReshapeOp>(
+      RankedTensorType::get(joined, type.getElementType()),
+      emitter.emit<TransposeOp>(grouped, order));
+}
+
+static Value swapLeadingAxes(const TensorEmitter &emitter, Value x) {
+  SmallVector<int64_t> order =
+      llvm::to_vector(llvm::seq<int64_t>(0, getType(x).getRank()));
+  std::swap(order[0], order[1]);
+  return emitter.emit<TransposeOp>(x, order);
+}
+
+/// Borders of less than nothing are elements that no window reads.
+static Value crop(const TensorEmitter &emitter, Value x,
+                  SmallVectorImpl<int64_t> &low,
+                  SmallVectorImpl<int64_t> &high) {
+  SmallVector<int64_t> none(getType(x).getRank(), 0), before(none), after(none);
+  bool isNeeded = false;
+  for (size_t i = 0; i < low.size(); ++i) {
+    before[i + 2] = std::min<int64_t>(low[i], 0);
+    after[i + 2] = std::min<int64_t>(high[i], 0);
+    low[i] -= before[i + 2];
+    high[i] -= after[i + 2];
+    isNeeded |= before[i + 2] || after[i + 2];
+  }
+  if (!isNeeded)
+    return x;
+  auto scalar = RankedTensorType::get({}, getElementTypeOrSelf(x));
+  return emitter.emit<PadOp>(x, emitter.splat(scalar, 0.0), before, after, none,
+                             PadMode::constant);
+}
+
+/// A convolution over the batch: the gradient is the filter, its extents are
+/// the window, strides and dilations change places.
+FailureOr<SmallVector<Value>>
+ConvFilterGradientOp::decompose(OpBuilder &builder) {
+  TensorEmitter emitter(builder, getLoc());
+  ArrayRef<int64_t> from = getSpatial(getX().getType());
+  ArrayRef<int64_t> to = getSpatial(getGradient().getType());
+  SmallVector<int64_t> high, low(getPadLow());
+  for (size_t i = 0; i < from.size(); ++i)
+    high.push_back((getWindow()[i] - 1) * getDilations()[i] +
+                   (to[i] - 1) * getStrides()[i] + 1 - from[i] - low[i]);
+  auto last = getChannelsLastPermutation(getX().getType().getRank());
+  auto first = invertPermutationVector(last);
+  int64_t groups = getGroups();
+  Value x = emitter.emit<TransposeOp>(getX(), first);
+  x = crop(emitter, batchToChannels(emitter, x, groups), low, high);
+  Value filter =
+      swapLeadingAxes(emitter, emitter.emit<TransposeOp>(getGradient(), first));
+  SmallVector<int64_t> shape = {getType().getShape().back(),
+                                getType().getDimSize(0)};
+  llvm::append_range(shape, getWindow());
+  auto type = RankedTensorType::get(shape, getElementTypeOrSelf(filter));
+  Value result = emitter.emit<ConvOp>(
+      type, x, filter, shape[1], groups, to, getDilations(), low, high,
+      getStrides(), /*channels_last=*/false, /*packed_filter=*/false);
+  result = swapLeadingAxes(emitter, result);
+  return SmallVector<Value>{emitter.emit<TransposeOp>(result, last)};
+}

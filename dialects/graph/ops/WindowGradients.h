@@ -1,0 +1,82 @@
+//===- WindowGradients.h - What gradients of windows share ------*- C++ -*-===//
+#ifndef TCC_DIALECTS_GRAPH_OPS_WINDOWGRADIENTS_H
+#define TCC_DIALECTS_GRAPH_OPS_WINDOWGRADIENTS_H
+
+#include "dialects/graph/ops/TensorEmitter.h"
+
+namespace tcc::graph {
+
+inline mlir::RankedTensorType getType(mlir::Value tensor) {
+  return mlir::cast<mlir::RankedTensorType>(tensor.getType());
+}
+
+/// [batch, channel] extents and the spatial ones of a window op on constants.
+inline llvm::ArrayRef<int64_t> getSpatial(mlir::Value tensor) {
+  return getType(tensor).getShape().drop_front(2);
+}
+
+/// A window op whose gradient is asked for. All spatial extents are constants.
+template <typename Op> mlir::LogicalResult checkWindowOp(Op op) {
+  if (op.getChannelsLast())
+    return op.emitOpError("with channels last has no derivative");
+  for (mlir::Value tensor :
+       {mlir::Value(op.getX()), mlir::Value(op.getResult())})
+    if (llvm::any_of(getSpatial(tensor), mlir::ShapedType::isDynamic))
+      return op.emitOpError("of symbolic extents has no derivative");
+  return mlir::success();
+}
+
+/// Pads of x, all axes, of which what a window op cannot do itself is a pad op.
+struct Padding {
+  llvm::SmallVector<int64_t> low, high, interior;
+
+  explicit Padding(int64_t rank)
+      : low(rank, 0), high(rank, 0), interior(rank, 0) {}
+
+  /// Emits what crops or lies between elements; leaves borders of zeros in
+  /// `low` and `high` of the spatial axes, as a window op has them.
+  mlir::Value apply(const TensorEmitter &emitter, mlir::Value x) {
+    llvm::SmallVector<int64_t> cropLow, cropHigh;
+    bool isNeeded = false;
+    for (size_t axis = 0; axis < low.size(); ++axis) {
+      cropLow.push_back(std::min<int64_t>(low[axis], 0));
+      cropHigh.push_back(std::min<int64_t>(high[axis], 0));
+      low[axis] -= cropLow.back();
+      high[axis] -= cropHigh.back();
+      isNeeded |= cropLow.back() || cropHigh.back() || interior[axis];
+    }
+    low.erase(low.begin(), low.begin() + 2);
+    high.erase(high.begin(), high.begin() + 2);
+    if (!isNeeded)
+      return x;
+    auto scalar =
+        mlir::RankedTensorType::get({}, mlir::getElementTypeOrSelf(x));
+    return emitter.emit<PadOp>(x, emitter.splat(scalar, 0.0), cropLow, cropHigh,
+                               interior, PadMode::constant);
+  }
+};
+
+/// The padding of a gradient of `op`'s result on which windows with stride 1
+/// meet, at each element of x, those elements that it was read for.
+template <typename Op> Padding padForData(Op op) {
+  llvm::ArrayRef<int64_t> from = getSpatial(op.getResult());
+  llvm::ArrayRef<int64_t> to = getSpatial(op.getX());
+  Padding padding(getType(op.getX()).getRank());
+  for (size_t i = 0; i < from.size(); ++i) {
+    int64_t stride = op.getStrides()[i];
+    int64_t reach = (op.getWindow()[i] - 1) * op.getDilations()[i];
+    int64_t spread = (from[i] - 1) * stride + 1;
+    padding.interior[i + 2] = stride - 1;
+    padding.low[i + 2] = reach - op.getPadLow()[i];
+    padding.high[i + 2] = to[i] - spread - padding.low[i + 2] + reach;
+  }
+  return padding;
+}
+
+inline llvm::SmallVector<int64_t> makeOnes(size_t count) {
+  return llvm::SmallVector<int64_t>(count, 1);
+}
+
+} // namespace tcc::graph
+
+#endif // TCC_DIALECTS_GRAPH_OPS_WINDOWGRADIENTS_H
