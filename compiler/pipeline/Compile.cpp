@@ -466,7 +466,8 @@ bool Compilation::runPhases() {
     report.phases.emplace_back(phase.name, getSecondsSince(start));
     if (!ok || options.stopAfter == phase.name)
       return ok;
-    if (getArtifactAfter(phase.name) == options.artifact)
+    if (options.stopAfter.empty() &&
+        getArtifactAfter(phase.name) == options.artifact)
       return writeModule();
   }
   return true;

@@ -35,6 +35,10 @@ static constexpr double kMax = std::numeric_limits<double>::max();
 static constexpr Range kAny{-kMax, kMax, false, false, ""};
 static constexpr Range kNonNegative{0, kMax, false, false, "at least 0"};
 static constexpr Range kPositive{0, kMax, true, false, "greater than 0"};
+/// The loss is scaled in f32.
+static constexpr Range kScale{std::numeric_limits<float>::min(),
+                              std::numeric_limits<float>::max(), false, false,
+                              "within f32's normal range"};
 static constexpr Range kLimit{0, kInfinity, true, false, "greater than 0"};
 static constexpr Range kCount{1, kMax, false, false, "at least 1"};
 static constexpr Range kUnit{0, 1, false, false, "from 0 to 1"};
@@ -281,7 +285,7 @@ static const Key kKeys[] = {
      .field = at<&R::lossScale>,
      .initial = "1, f16 dynamic",
      .summary = "factor of the loss whose gradients are computed",
-     .range = &kPositive,
+     .range = &kScale,
      .words = "dynamic",
      .isRuntime = true},
     {.name = "precision.keep_f32",

@@ -1,5 +1,7 @@
 #include "compiler/train/LossScale.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace tcc::train;
 using namespace tcc::graph;

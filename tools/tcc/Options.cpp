@@ -96,7 +96,7 @@ static void addProgramOptions(CLI::App &app, CompileOptions &compile,
                               Texts &texts) {
   CLI::Option *precision = app.add_option(
       "--precision", texts.precision,
-      "f64 for all; bf16 or f16 for operands of products, not sums");
+      "f64 for all; bf16, f16 or tf32 for operands of products, not sums");
   precision->check(CLI::IsMember(getKeys(kPrecisions)))->capture_default_str();
   CLI::Option *gradientOf = app.add_option(
       "--grad-of", compile.gradientOf,
@@ -152,7 +152,8 @@ static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
                  "end after a phase; writes nothing")
       ->check(CLI::IsMember(getPhaseNames()))
       ->excludes(emit);
-  app.add_flag("--check", texts.check, "list all problems; generate nothing");
+  app.add_flag("--check", texts.check, "list all problems; generate nothing")
+      ->excludes(emit);
   app.add_option("--dump-decisions", options.dumpDecisions,
                  "JSON file for what was decided");
   app.add_option("-j", compile.jobs, "threads (default: all cores)")

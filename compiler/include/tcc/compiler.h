@@ -34,7 +34,8 @@ enum class Target { Cpu, Cuda };
 enum class Emulation { None, Plain, Race };
 
 /// F32: as the model is written. BF16, F16: products read it; their sums, and
-/// all else, are f32. F64: all that is written in f32 is computed in it.
+/// all else, are f32. TF32, of CUDA: libraries may round what products of f32
+/// read to it. F64: all that is written in f32 is computed in it.
 enum class Precision { F64, F32, TF32, BF16, F16 };
 
 struct CompileOptions {

@@ -8,6 +8,7 @@
 #include "runtime/base/Glob.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -60,7 +61,8 @@ private:
 /// its readers.
 class Mixer {
 public:
-  Mixer(FloatType narrow, DecisionLog &log) : narrow(narrow), log(log) {}
+  Mixer(FloatType narrow, const KeptOps &kept, DecisionLog &log)
+      : narrow(narrow), kept(kept), log(log) {}
 
   void narrowOperands(Operation *op);
   /// What the kernel of a product stores, and what it adds, is narrow.
@@ -72,11 +74,13 @@ public:
 
 private:
   FloatType narrow;
+  const KeptOps &kept;
   DecisionLog &log;
   llvm::DenseMap<Value, Value> narrowed;
   SmallVector<CastOp> stores; // of computed values and parameters
 
   Value getNarrow(Value value);
+  bool readsWide(Operation *op) const;
   bool isSum(Value value, int depth) const;
   bool canAddNarrow(Value value, int depth = 0) const;
   Value findNarrow(OpBuilder &builder, Value value);
@@ -203,7 +207,7 @@ bool Mixer::isSum(Value value, int depth) const {
     return false;
   Operation *op = value.getDefiningOp();
   if (!op || getPrecision(op) == Precision::narrow)
-    return op;
+    return op && !kept.contains(op);
   if (fusion::isView(op))
     return isSum(op->getOperand(0), depth + 1);
   return fusion::isEpilogue(op) &&
@@ -258,6 +262,20 @@ void Mixer::narrowSums(Operation *product) {
   }
 }
 
+/// Whether `op` is a product that stays wide, or moves what such a one reads.
+bool Mixer::readsWide(Operation *op) const {
+  switch (getPrecision(op)) {
+  case Precision::keep:
+    return false;
+  case Precision::narrow:
+    return kept.contains(op);
+  case Precision::follow:
+    return llvm::any_of(op->getUsers(),
+                        [&](Operation *user) { return readsWide(user); });
+  }
+  llvm_unreachable("covered switch");
+}
+
 void Mixer::widenReaders() {
   for (CastOp store : stores) {
     Value value = store.getX();
@@ -265,7 +283,8 @@ void Mixer::widenReaders() {
     builder.setInsertionPointAfter(store);
     auto wide = builder.create<CastOp>(store.getLoc(), value.getType(), store);
     value.replaceUsesWithIf(wide, [&](OpOperand &use) {
-      return use.getOwner() != store && !isExit(use);
+      return use.getOwner() != store && !isExit(use) &&
+             !readsWide(use.getOwner());
     });
     if (wide->use_empty())
       wide->erase();
@@ -319,10 +338,8 @@ namespace {
 struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
   using MixPrecisionPassBase::MixPrecisionPassBase;
 
-  SmallVector<Operation *> findProducts(func::FuncOp function,
-                                        ArrayRef<Operation *> ops,
-                                        DecisionLog &log) {
-    KeptOps kept(function, ops, keep);
+  SmallVector<Operation *> findProducts(ArrayRef<Operation *> ops,
+                                        const KeptOps &kept, DecisionLog &log) {
     SmallVector<Operation *> products;
     for (Operation *op : ops) {
       if (getPrecision(op) != Precision::narrow || !isWide(op->getOperand(0)))
@@ -338,33 +355,45 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
   /// Of those that a library has.
   void allowTf32(ArrayRef<Operation *> products, DecisionLog &log) {
     for (Operation *op : products)
-      if (cast<PrecisionOpInterface>(op).allowTf32())
+      if (cast<PrecisionOpInterface>(op).setTf32Allowed())
         log.add(op, "tf32", "a library may round what its products read");
   }
 
+  void mix(FloatType narrow, ArrayRef<Operation *> ops,
+           ArrayRef<Operation *> products, const KeptOps &kept,
+           DecisionLog &log) {
+    Mixer mixer(narrow, kept, log);
+    llvm::DenseSet<Value> sources = findSources(ops, products);
+    for (Operation *product : products)
+      mixer.narrowOperands(product);
+    for (Operation *product : products)
+      if (narrowSums && sources.contains(product->getResult(0)))
+        mixer.narrowSums(product);
+    mixer.widenReaders();
+    for (Operation *op : ops)
+      mixer.sinkWidening(op);
+  }
+
   void runOnOperation() override {
-    FloatType narrow = type == "f16" ? Float16Type::get(&getContext())
-                                     : FloatType::getBF16(&getContext());
+    FloatType narrow = llvm::StringSwitch<FloatType>(type)
+                           .Case("bf16", FloatType::getBF16(&getContext()))
+                           .Case("f16", FloatType::getF16(&getContext()))
+                           .Default({});
+    if (!narrow && type != "tf32") {
+      getOperation().emitError("expected bf16, f16 or tf32, found ") << type;
+      return signalPassFailure();
+    }
     DecisionLog log(getOperation(), "mix-precision");
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      Mixer mixer(narrow, log);
       SmallVector<Operation *> ops;
       function.walk<WalkOrder::PreOrder>(
           [&](Operation *op) { ops.push_back(op); });
-      SmallVector<Operation *> products = findProducts(function, ops, log);
-      if (type == "tf32") {
+      KeptOps kept(function, ops, keep);
+      SmallVector<Operation *> products = findProducts(ops, kept, log);
+      if (narrow)
+        mix(narrow, ops, products, kept, log);
+      else
         allowTf32(products, log);
-        continue;
-      }
-      llvm::DenseSet<Value> sources = findSources(ops, products);
-      for (Operation *product : products)
-        mixer.narrowOperands(product);
-      for (Operation *product : products)
-        if (narrowSums && sources.contains(product->getResult(0)))
-          mixer.narrowSums(product);
-      mixer.widenReaders();
-      for (Operation *op : ops)
-        mixer.sinkWidening(op);
     }
   }
 };

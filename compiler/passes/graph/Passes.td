@@ -155,7 +155,7 @@ def SplitReductionsPass : TccGraphPass<"split-reductions"> {
 }
 
 def MixPrecisionPass : TccGraphPass<"mix-precision"> {
-  let summary = "store what products read in a narrower float type";
+  let summary = "let products read a narrower float type";
   let description = [{
     Ops say by PrecisionOpInterface what becomes of them. Those that are narrow
     read f32 operands in `type`; their sums stay f32. Each value that one of them

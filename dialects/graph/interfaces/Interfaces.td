@@ -161,8 +161,8 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
     InterfaceMethod<
     [{Lets a library round to tf32 what products of f32 read; false if no library
       has the op's.}],
-    "bool", "allowTf32", (ins), "", [{ return false; }]>,
-    InterfaceMethod<"Whether a library may.", "bool", "allowsTf32", (ins), "",
+    "bool", "setTf32Allowed", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"Whether a library may.", "bool", "isTf32Allowed", (ins), "",
     [{ return false; }]>];
 }
 

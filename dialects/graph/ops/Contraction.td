@@ -40,11 +40,11 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure, ParameterSlotOpInterface,
     ::tcc::graph::ParameterSlot getParameterSlot(unsigned) {
       return ParameterSlot::matrix;
     }
-    bool allowTf32() {
+    bool setTf32Allowed() {
       setTf32(true);
       return true;
     }
-    bool allowsTf32() { return getTf32(); }
+    bool isTf32Allowed() { return getTf32(); }
     /// Extents of the operation, whatever the storage of the operands.
     ::mlir::AffineExpr getM();
     ::mlir::AffineExpr getN();

@@ -55,11 +55,11 @@ def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible,
     ::tcc::graph::ParameterSlot getParameterSlot(unsigned operand) {
       return operand == 1 ? ParameterSlot::matrix : ParameterSlot::none;
     }
-    bool allowTf32() {
+    bool setTf32Allowed() {
       setTf32(true);
       return true;
     }
-    bool allowsTf32() { return getTf32(); }
+    bool isTf32Allowed() { return getTf32(); }
     /// Channels of one group.
     int64_t getGroupChannels();
     /// True if vectors run along filters of several groups: each has so few, and

@@ -17,8 +17,8 @@ struct EntryPoint {
 
 /// Opens the first library of `names`, for good, and fills `entries` from it.
 /// It is looked for in the folders of `places` (separated by colons; may be
-/// null), where the loader looks, and under the toolkit's usual prefix; an
-/// error says where, or what it lacks.
+/// null), under CUDA_HOME and CUDA_PATH, where the loader looks, and under the
+/// toolkit's usual prefix; an error says where, or what it lacks.
 Status loadLibrary(std::span<const char *const> names, const char *places,
                    std::span<const EntryPoint> entries);
 

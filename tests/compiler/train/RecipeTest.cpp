@@ -150,9 +150,10 @@ TEST(RecipeTest, TheLossScaleIsANumberOrDynamic) {
   EXPECT_EQ(read("precision.loss_scale = 'dynamic'"), 0);
   EXPECT_EQ(read("precision.compute = 'f16'"), 0);
   EXPECT_EQ(read("precision = { compute = 'f16', loss_scale = 2 }"), 2);
-  for (const char *value : {"0", "-1", "'static'"})
+  for (const char *value : {"0", "-1", "1e-50", "1e50", "'static'"})
     EXPECT_THAT(refuse(base + "precision.loss_scale = " + value)[0],
-                HasSubstr("expected number greater than 0, or dynamic"));
+                HasSubstr("expected number within f32's normal range, or "
+                          "dynamic"));
 }
 
 TEST(RecipeTest, ChecksThatKeysGoTogether) {

@@ -154,7 +154,8 @@ TEST(UpdateTest, SettingsAreRead) {
 TEST(UpdateTest, TheScaleGrowsByNoMoreThanFloatsHold) {
   UpdateProgram program =
       makeProgram(std::string(kSgd) + "precision.loss_scale = 'dynamic'");
-  EXPECT_EQ(program.describe("set/loss_scale").owner, "dynamic (0,inf)");
+  EXPECT_EQ(program.describe("set/loss_scale").owner,
+            "dynamic [1.17549e-38,3.40282e+38]");
   program.set("step/loss_scale", {0x1p126});
   for (double expected : {0x1p127, 0x1p127}) {
     program.set("step/growth_count", {1999});

@@ -194,6 +194,12 @@ const Spoiled kSpoiled[] = {
      [](auto &b) { firstConvolution(b).pad_high.clear(); }},
     {"is no convolution",
      [](auto &b) { firstConvolution(b).strides.resize(4); }},
+    {"is no convolution",
+     [](auto &b) {
+       auto &convolution = firstConvolution(b);
+       convolution.x->dtype = convolution.filter->dtype = DType::f16;
+       convolution.tf32 = true;
+     }},
     {"lacks a buffer that a library uses",
      [](auto &b) { firstConvolution(b).filter->buffer = 2; }},
     {"memory unknown to this runtime",

@@ -2,9 +2,12 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/MathExtras.h"
 #include <limits>
+#include <map>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 namespace tcc::exec {
 
@@ -16,12 +19,17 @@ struct Section {
   int64_t rest = 0; ///< bytes of what is not
 };
 
+constexpr int64_t kNowhere = -1;
+constexpr unsigned kNone = -1;
+
 /// An allocation lives in the sections [first, last].
 struct Item {
   int64_t bytes;
   unsigned first, last;
-  unsigned rank = 0;  ///< in the order to try
-  int64_t lowest = 0; ///< offset above all that is placed
+  unsigned rank = 0;            ///< in the order to try
+  unsigned twin = kNone;        ///< one of the same kind to try before
+  int64_t lowest = 0;           ///< offset above all that is placed
+  int64_t forbidden = kNowhere; ///< offset that was tried in vain
   bool isPlaced = false;
   llvm::SmallVector<unsigned> neighbours{}; ///< live at the same time
 };
@@ -51,7 +59,7 @@ private:
   bool place(Item &item);
   void raiseNeighbours(const Item &item);
   void remove(Item &item, size_t tops, size_t offsets);
-  bool isLikeEarlier(llvm::ArrayRef<unsigned> candidates, size_t i) const;
+  bool canBeNext(const Item &item, int64_t level) const;
 
   int64_t capacity;
   int64_t &steps;
@@ -87,6 +95,7 @@ Packer::Packer(llvm::ArrayRef<Allocation> allocations, int64_t capacity,
       if (&other != &item && other.first <= item.last &&
           item.first <= other.last)
         item.neighbours.push_back(i);
+  steps -= items.size() * items.size();
 }
 
 void Packer::rankItems(Order by) {
@@ -107,8 +116,20 @@ void Packer::rankItems(Order by) {
     llvm_unreachable("covered switch");
   };
   llvm::sort(order, [&](unsigned i, unsigned j) { return key(i) < key(j); });
-  for (auto [rank, i] : llvm::enumerate(order))
-    items[i].rank = rank;
+  std::map<std::tuple<unsigned, unsigned, int64_t>, unsigned> latest;
+  for (auto [rank, i] : llvm::enumerate(order)) {
+    Item &item = items[i];
+    item.rank = rank;
+    auto [place, isNew] =
+        latest.try_emplace({item.first, item.last, item.bytes}, kNone);
+    item.twin = std::exchange(place->second, i);
+  }
+}
+
+bool Packer::canBeNext(const Item &item, int64_t level) const {
+  return !item.isPlaced && item.lowest >= level &&
+         item.lowest != item.forbidden &&
+         (item.twin == kNone || items[item.twin].isPlaced);
 }
 
 /// What may be placed next, at `level` or above, lowest first.
@@ -119,7 +140,7 @@ void Packer::collectCandidates(
     if (!item.isPlaced)
       lowestEnd = std::min(lowestEnd, item.lowest + item.bytes);
   for (auto [i, item] : llvm::enumerate(items))
-    if (!item.isPlaced && item.lowest >= level && item.lowest < lowestEnd)
+    if (item.lowest < lowestEnd && canBeNext(item, level))
       candidates.push_back(i);
   llvm::sort(candidates, [&](unsigned i, unsigned j) {
     return std::tuple(items[i].lowest, items[i].rank) <
@@ -201,33 +222,27 @@ void Packer::remove(Item &item, size_t tops, size_t offsets) {
     items[oldOffsets.back().index].lowest = oldOffsets.back().value;
 }
 
-bool Packer::isLikeEarlier(llvm::ArrayRef<unsigned> candidates,
-                           size_t i) const {
-  const Item &item = items[candidates[i]];
-  return llvm::any_of(candidates.take_front(i), [&](unsigned earlier) {
-    const Item &other = items[earlier];
-    return other.bytes == item.bytes && other.first == item.first &&
-           other.last == item.last;
-  });
-}
-
+/// A candidate that was tried in vain is not placed at that offset again behind
+/// the next ones: what is placed at one offset would be tried in all orders.
 Packer::Outcome Packer::search(int64_t level, unsigned left) {
   if (left == 0)
     return Outcome::Found;
   llvm::SmallVector<unsigned> candidates;
   collectCandidates(level, candidates);
-  steps -= items.size() + sections.size();
+  steps -= items.size() + sections.size() +
+           candidates.size() * llvm::Log2_64_Ceil(candidates.size() + 1);
   if (!keepUrgent(candidates))
     return Outcome::Impossible;
-  for (auto [i, candidate] : llvm::enumerate(candidates)) {
-    if (isLikeEarlier(candidates, i))
-      continue;
+  llvm::SmallVector<std::pair<unsigned, int64_t>> inVain;
+  Outcome outcome = Outcome::Impossible;
+  for (unsigned candidate : candidates) {
+    if (steps < stepsEnd)
+      outcome = Outcome::OutOfSteps;
+    if (outcome == Outcome::OutOfSteps)
+      break;
     Item &item = items[candidate];
     steps -= sections.size() + item.neighbours.size();
-    if (steps < stepsEnd)
-      return Outcome::OutOfSteps;
     size_t tops = oldTops.size(), offsets = oldOffsets.size();
-    Outcome outcome = Outcome::Impossible;
     if (place(item)) {
       raiseNeighbours(item);
       outcome = search(item.lowest, left - 1);
@@ -235,16 +250,19 @@ Packer::Outcome Packer::search(int64_t level, unsigned left) {
     if (outcome == Outcome::Found)
       return outcome;
     remove(item, tops, offsets);
-    if (outcome == Outcome::OutOfSteps)
-      return outcome;
+    inVain.emplace_back(candidate, std::exchange(item.forbidden, item.lowest));
   }
-  return Outcome::Impossible;
+  for (auto [candidate, before] : inVain)
+    items[candidate].forbidden = before;
+  return outcome;
 }
 
 std::optional<std::vector<int64_t>> Packer::run() {
   constexpr Order kOrders[] = {Order::Time, Order::Area, Order::Lifetime};
   int64_t share = steps / std::size(kOrders);
   for (Order order : kOrders) {
+    if (steps <= 0)
+      break;
     stepsEnd = steps - share;
     rankItems(order);
     Outcome outcome = search(/*level=*/0, items.size());

@@ -9,8 +9,8 @@ namespace tcc::exec {
 
 /// Offsets below `capacity` for all `allocations`, by exhaustive search;
 /// nullopt if there are none, or `steps` were not enough to find them. It takes
-/// what it does off `steps`, which are a nanosecond or less each. The same
-/// input gives the same offsets on every machine.
+/// what it does off `steps`: about as many visits of an allocation or of a
+/// stretch of time. The same input gives the same offsets on every machine.
 ///
 /// Only canonical placements are tried (Moffitt, "MiniMalloc: A Lightweight
 /// Memory Allocator for Hardware-Accelerated Machine Learning", ASPLOS 2023):

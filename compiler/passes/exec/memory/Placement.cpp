@@ -16,6 +16,8 @@
 #include <map>
 #include <numeric>
 #include <random>
+#include <tuple>
+#include <utility>
 
 namespace tcc::exec {
 
@@ -131,12 +133,14 @@ static Order orderByPressure(llvm::ArrayRef<Allocation> allocations) {
   });
 }
 
-/// Tries orders near `order` until one reaches `bound` or the work is done.
+/// Tries orders near `order` until one reaches `bound` or its share of the
+/// steps is taken.
 static Placement search(llvm::ArrayRef<Allocation> allocations, Order order,
-                        Placement best, int64_t bound) {
-  constexpr int64_t kWork = 300'000'000; // steps: well under a second
-  int64_t count = allocations.size();
-  int64_t tries = std::min<int64_t>(4000, kWork / (count * count + 1));
+                        Placement best, int64_t bound, int64_t &steps) {
+  constexpr int64_t kShare = 8; // the rest is for the exact search
+  int64_t count = allocations.size(), each = count * count + 1;
+  int64_t tries = std::min<int64_t>(4000, steps / kShare / each);
+  steps -= tries * each;
   std::minstd_rand random(1); // its numbers are the same everywhere
   for (int64_t i = 0; i < tries && best.size > bound; ++i) {
     // One that ends at the top must be placed earlier to lie lower.
@@ -162,7 +166,7 @@ static Placement search(llvm::ArrayRef<Allocation> allocations, Order order,
 
 /// The best of some orders, and of orders near it.
 static Placement placeGreedily(llvm::ArrayRef<Allocation> allocations,
-                               int64_t bound) {
+                               int64_t bound, int64_t &steps) {
   Order bestOrder;
   Placement best;
   for (auto makeOrder :
@@ -176,123 +180,151 @@ static Placement placeGreedily(llvm::ArrayRef<Allocation> allocations,
     if (best.size <= bound)
       return best;
   }
-  return search(allocations, std::move(bestOrder), std::move(best), bound);
+  return search(allocations, std::move(bestOrder), std::move(best), bound,
+                steps);
 }
 
 /// Smaller than `placement` where the exact search finds that; no smaller than
 /// `bound`.
 static void refine(llvm::ArrayRef<Allocation> allocations, int64_t bound,
-                   Placement &placement) {
+                   Placement &placement, int64_t &steps) {
   constexpr size_t kMaxAllocations = 4096; // it takes their square
-  constexpr int64_t kSteps = 2'000'000'000, kRounds = 4;
+  constexpr int64_t kRounds = 4;
   if (allocations.size() > kMaxAllocations)
     return;
   // What is surely too small first: with no byte to spare there is the least
   // to try.
   int64_t tooSmall = bound - kArenaAlignment;
-  for (int64_t round = 0; round < kRounds; ++round) {
+  for (int64_t round = 0; round < kRounds && steps > 0; ++round) {
     if (placement.size - tooSmall <= kArenaAlignment)
       return;
     int64_t capacity =
         round == 0 ? bound
                    : llvm::alignDown(tooSmall + (placement.size - tooSmall) / 2,
                                      kArenaAlignment);
-    int64_t steps = round == 0 ? kSteps : kSteps / (2 * kRounds);
-    if (auto offsets = packWithin(allocations, capacity, steps))
+    int64_t share = steps / (round == 0 ? 2 : kRounds - round);
+    steps -= share;
+    if (auto offsets = packWithin(allocations, capacity, share))
       placement = {std::move(*offsets), capacity};
     else
       tooSmall = capacity;
+    steps += share;
   }
-}
-
-/// Places what is live in one stretch of time; `bound` is what may be reached.
-static Placement placeTogether(llvm::ArrayRef<Allocation> allocations,
-                               int64_t bound) {
-  constexpr int64_t kSmallGap = 1024; // a part of the bound, not worth seconds
-  Placement placement = placeGreedily(allocations, bound);
-  if (placement.size > bound + bound / kSmallGap)
-    refine(allocations, bound, placement);
-  return placement;
 }
 
 namespace {
 
+/// Allocations that are live in one stretch of time, from `base` up.
+struct Part {
+  std::vector<unsigned> members; ///< in the order of their begin
+  int64_t base;
+};
+
 /// Places apart what never lives at the same time.
 class Partition {
 public:
-  Partition(llvm::ArrayRef<Allocation> allocations, Placement &placement)
-      : allocations(allocations), placement(placement) {}
+  explicit Partition(llvm::ArrayRef<Allocation> allocations);
 
-  /// Places `members`, sorted by their begin, from `base` up; what is no larger
-  /// than `bound` is as good as the best.
-  void place(llvm::ArrayRef<unsigned> members, int64_t base, int64_t bound);
+  Placement place();
 
 private:
-  void placeConnected(llvm::ArrayRef<unsigned> members, int64_t base,
-                      int64_t bound);
+  void split(const Part &part);
+  void placeLasting(Part part);
+  void placeTogether(const Part &part);
+  std::vector<Allocation> collect(const Part &part) const;
 
   llvm::ArrayRef<Allocation> allocations;
-  Placement &placement;
+  Placement placement;
+  std::vector<Part> toSplit, parts;
+  int64_t steps = 2'000'000'000; ///< some seconds
 };
 
 } // namespace
 
-void Partition::place(llvm::ArrayRef<unsigned> members, int64_t base,
-                      int64_t bound) {
-  size_t first = 0;
-  int64_t end = -1;
-  for (auto [i, member] : llvm::enumerate(members)) {
-    if (i > first && allocations[member].begin > end) {
-      placeConnected(members.slice(first, i - first), base, bound);
-      first = i;
-    }
-    end = std::max(end, allocations[member].end);
+Partition::Partition(llvm::ArrayRef<Allocation> allocations)
+    : allocations(allocations) {
+  placement.offsets.resize(allocations.size());
+  auto byBegin = [](const Allocation &a, unsigned i) {
+    return std::tuple(a.begin, i);
+  };
+  toSplit.push_back({orderBy(allocations, byBegin), /*base=*/0});
+}
+
+void Partition::split(const Part &part) {
+  Part stretch{{}, part.base};
+  int64_t end = 0;
+  for (unsigned member : part.members) {
+    const Allocation &allocation = allocations[member];
+    if (!stretch.members.empty() && allocation.begin > end)
+      placeLasting(std::exchange(stretch, {{}, part.base}));
+    end = stretch.members.empty() ? allocation.end
+                                  : std::max(end, allocation.end);
+    stretch.members.push_back(member);
   }
-  if (first < members.size())
-    placeConnected(members.drop_front(first), base, bound);
+  if (!stretch.members.empty())
+    placeLasting(std::move(stretch));
 }
 
 /// What lives all the time lies at the bottom; without it, the others may fall
 /// apart.
-void Partition::placeConnected(llvm::ArrayRef<unsigned> members, int64_t base,
-                               int64_t bound) {
-  int64_t begin = allocations[members.front()].begin, end = begin;
-  for (unsigned member : members)
+void Partition::placeLasting(Part part) {
+  int64_t begin = allocations[part.members.front()].begin, end = begin;
+  for (unsigned member : part.members)
     end = std::max(end, allocations[member].end);
-  llvm::SmallVector<unsigned> others;
-  std::vector<Allocation> parts;
-  int64_t bottom = base;
-  for (unsigned member : members) {
+  size_t count = part.members.size();
+  llvm::erase_if(part.members, [&](unsigned member) {
     const Allocation &allocation = allocations[member];
-    if (allocation.begin > begin || allocation.end < end) {
-      others.push_back(member);
-      parts.push_back(allocation);
-      continue;
-    }
-    placement.offsets[member] = bottom;
-    bottom += allocation.bytes;
+    if (allocation.begin > begin || allocation.end < end)
+      return false;
+    placement.offsets[member] = part.base;
+    part.base += allocation.bytes;
+    return true;
+  });
+  placement.size = std::max(placement.size, part.base);
+  bool isSmaller = part.members.size() < count;
+  (isSmaller ? toSplit : parts).push_back(std::move(part));
+}
+
+std::vector<Allocation> Partition::collect(const Part &part) const {
+  std::vector<Allocation> own;
+  for (unsigned member : part.members)
+    own.push_back(allocations[member]);
+  return own;
+}
+
+void Partition::placeTogether(const Part &part) {
+  constexpr int64_t kSmallGap = 1024; // a part of the bound, not worth seconds
+  std::vector<Allocation> own = collect(part);
+  int64_t bound = std::max(getMaxLive(own), placement.size - part.base);
+  Placement together = placeGreedily(own, bound, steps);
+  if (together.size > bound + bound / kSmallGap)
+    refine(own, bound, together, steps);
+  for (auto [member, offset] : llvm::zip(part.members, together.offsets))
+    placement.offsets[member] = part.base + offset;
+  placement.size = std::max(placement.size, part.base + together.size);
+}
+
+/// The part that needs the most first: the others need not be smaller.
+Placement Partition::place() {
+  while (!toSplit.empty()) {
+    Part part = std::move(toSplit.back());
+    toSplit.pop_back();
+    split(part);
   }
-  placement.size = std::max(placement.size, bottom);
-  if (others.size() < members.size())
-    return place(others, bottom, bound);
-  Placement own =
-      placeTogether(parts, std::max(bound - base, getMaxLive(parts)));
-  for (auto [member, offset] : llvm::zip(others, own.offsets))
-    placement.offsets[member] = base + offset;
-  placement.size = std::max(placement.size, base + own.size);
+  std::vector<std::pair<int64_t, unsigned>> needs;
+  for (auto [i, part] : llvm::enumerate(parts))
+    needs.emplace_back(-part.base - getMaxLive(collect(part)), i);
+  llvm::sort(needs);
+  for (auto [need, i] : needs)
+    placeTogether(parts[i]);
+  return placement;
 }
 
 Placement placeAllocations(llvm::ArrayRef<Allocation> allocations) {
   std::vector<Allocation> aligned(allocations);
   for (Allocation &allocation : aligned)
     allocation.bytes = llvm::alignTo(allocation.bytes, kArenaAlignment);
-  Order members = orderBy(aligned, [](const Allocation &a, unsigned i) {
-    return std::tuple(a.begin, i);
-  });
-  Placement placement;
-  placement.offsets.resize(aligned.size());
-  Partition(aligned, placement).place(members, 0, getMaxLive(aligned));
-  return placement;
+  return Partition(aligned).place();
 }
 
 } // namespace tcc::exec

@@ -282,10 +282,10 @@ static bool areTypesKnown(const LibraryProduct &product) {
          (left == result || (isNarrow && result.isF32()));
 }
 
-static bool allowsTf32(Operation *anchor) {
+static bool isTf32Allowed(Operation *anchor) {
   auto op = dyn_cast<PrecisionOpInterface>(anchor);
   return op && getElementTypeOrSelf(anchor->getOperand(0)).isF32() &&
-         op.allowsTf32();
+         op.isTf32Allowed();
 }
 
 std::optional<LibraryProduct> ProductDescriber::describe(Value result) {
@@ -305,7 +305,7 @@ std::optional<LibraryProduct> ProductDescriber::describe(Value result) {
                          std::nullopt,
                          epilogue->scale,
                          epilogue->activation,
-                         allowsTf32(anchor)};
+                         isTf32Allowed(anchor)};
   bool isKnown = areTypesKnown(product) &&
                  hasUnitStride(product.lhs, product.m, product.k) &&
                  hasUnitStride(product.rhs, product.k, product.n) &&

@@ -33,3 +33,26 @@ func.func @node(%x: tensor<16x8xf32>, %y: tensor<8x8xf32>) -> tensor<16x8xf32> {
     : (tensor<16x8xf32>, tensor<8x8xf32>) -> tensor<16x8xf32> loc("node_7")
   return %z : tensor<16x8xf32>
 }
+
+// -----
+
+// It reads what was computed, moved or not, and not what others read of that.
+// CHECK-LABEL: func @shared
+// CHECK:         %[[R:.+]] = graph.relu %{{.+}} -> tensor<16x8xf32>
+// CHECK:         %[[S:.+]] = graph.cast %[[R]] {{.*}} -> tensor<16x8xbf16>
+// CHECK:         %[[T:.+]] = graph.transpose %[[R]] {{.*}} -> tensor<8x16xf32>
+// CHECK:         graph.matmul %[[R]], %{{.+}} : (tensor<16x8xf32>, tensor<8x8xf32>)
+// CHECK:         graph.matmul %{{.+}}, %[[T]] : (tensor<8x8xf32>, tensor<8x16xf32>)
+// CHECK:         graph.matmul %[[S]], %{{.+}} : (tensor<16x8xbf16>, tensor<8x8xbf16>)
+func.func @shared(%x: tensor<16x8xf32>, %y: tensor<8x8xf32>)
+    -> (tensor<16x8xf32>, tensor<8x16xf32>, tensor<16x8xf32>) {
+  %r = graph.relu %x : (tensor<16x8xf32>) -> tensor<16x8xf32>
+  %t = graph.transpose %r [1, 0] : (tensor<16x8xf32>) -> tensor<8x16xf32>
+  %a = graph.matmul %r, %y
+    : (tensor<16x8xf32>, tensor<8x8xf32>) -> tensor<16x8xf32> loc("node_7")
+  %b = graph.matmul %y, %t
+    : (tensor<8x8xf32>, tensor<8x16xf32>) -> tensor<8x16xf32> loc("node_7")
+  %c = graph.matmul %r, %y
+    : (tensor<16x8xf32>, tensor<8x8xf32>) -> tensor<16x8xf32> loc("node_2")
+  return %a, %b, %c : tensor<16x8xf32>, tensor<8x16xf32>, tensor<16x8xf32>
+}

@@ -145,10 +145,10 @@ TEST(PlacementTest, IsExactForFew) {
 
 TEST(PlacementTest, SaysWhatItTook) {
   Allocations allocations = cutRectangle(300, 1 << 14, 1);
-  int64_t steps = 10'000;
+  int64_t steps = 200'000;
   EXPECT_FALSE(packWithin(allocations, getMaxLive(allocations), steps));
   EXPECT_LE(steps, 0);
-  EXPECT_GT(steps, -10'000);
+  EXPECT_GT(steps, -10'000) << "it took more than there was";
 }
 
 /// What lives all the time lies below what falls apart without it.
