@@ -47,8 +47,8 @@ class Failure(Exception):
 def call(tool, *arguments, **options):
     run = run_tool(tool, *arguments, **options)
     if run.code != 0:
-        where = " ".join(str(value) for value in options.values())
-        raise Failure(f"{tool} {where}: {first_line(run)}")
+        where = (options.get(key) or "" for key in ("target", "schedule"))
+        raise Failure(f"{' '.join((tool, *where)).strip()}: {first_line(run)}")
 
 
 def distance(ours, expected):
@@ -204,9 +204,9 @@ def check_wheels(tally, names, precisions=tuple(TOLERANCES)):
             check_model(tally, name, folder, precisions, compile_flags(case))
 
 
-def check_training(tally, names, steps=None):
+def check_training(tally, names, steps=None, precisions=tuple(TOLERANCES)):
     for name, usual in TRAINING_STEPS.items():
-        for precision in TOLERANCES if not names or name in names else ():
+        for precision in precisions if not names or name in names else ():
             check(tally, f"{name} training {precision}", compare_training, name,
                   steps or usual, precision)  # fmt: skip
 
@@ -219,10 +219,11 @@ def check_tf32(tally):
         for precision, libraries in (("f32", "simulated"), ("tf32", "none"),
                                      ("tf32", "simulated")):  # fmt: skip
             package, out = f"{folder}/m.tcc", tempfile.mkdtemp(dir=folder)
-            call("tcc", model, "-q", "-o", package, f"--precision={precision}")
+            call("tcc", model, "-q", "-o", package, "--precision", precision,
+                 target="cuda")  # fmt: skip
             environment = os.environ | {"TCC_CUDA_LIB": libraries}
             call("tcc-run", "run", package, "--inputs-dir", data, "--output-dir", out,
-                 env=environment)  # fmt: skip
+                 target="cuda", env=environment)  # fmt: skip
             results.append({name: np.load(f"{out}/{name}") for name in os.listdir(out)})
         exact, ours, rounded = results
         for name, value, least, most in (("kernels", ours, 0, LEAST_OF_TF32),
@@ -243,7 +244,8 @@ def check_small(tally, names):
                 check(tally, f"{family.__name__} {precision}", compare_model, model, [data],
                       precision, ())  # fmt: skip
     check_wheels(tally, [SMALL_WHEEL], narrow)
-    check_training(tally, ["cnn_digits"], steps=1)
+    # After one step in bf16 a gradient depends on which of two equal pixels a pool took.
+    check_training(tally, ["cnn_digits"], steps=1, precisions=("f32", "f16"))
 
 
 def main(subjects, names):
