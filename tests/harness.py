@@ -60,6 +60,19 @@ def first_line(run):
     return f"{ending}: {lines[0][:200]}" if lines else ending
 
 
+class Failure(Exception):
+    """What went wrong, in a line."""
+
+
+def call(tool, *arguments, **options):
+    """What a tool prints that must succeed."""
+    run = run_tool(tool, *arguments, **options)
+    if run.code != 0:
+        where = (options.get(key) or "" for key in ("target", "schedule"))
+        raise Failure(f"{' '.join((tool, *where)).strip()}: {first_line(run)}")
+    return run.out
+
+
 class Tally:
     """Counts checks, says the failed ones, closes with the plain line."""
 

@@ -12,7 +12,7 @@ import tempfile
 
 import numpy as np
 import onnx
-from harness import SCHEDULES, Tally, first_line, run_tool
+from harness import SCHEDULES, Failure, Tally, call
 from models import cases as model_cases
 from models import wheels
 from models.run import compile_flags
@@ -38,17 +38,6 @@ NOT_COMPARABLE = ("swift_f0.dyn bf16",)
 TRAINING_STEPS = {"cnn_digits": 8, "gpt2_tiny": 3}
 SMALL_FAMILIES = (families.attention, families.normalization, families.reduction)
 SMALL_WHEEL = "silero_vad_16k"
-
-
-class Failure(Exception):
-    pass
-
-
-def call(tool, *arguments, **options):
-    run = run_tool(tool, *arguments, **options)
-    if run.code != 0:
-        where = (options.get(key) or "" for key in ("target", "schedule"))
-        raise Failure(f"{' '.join((tool, *where)).strip()}: {first_line(run)}")
 
 
 def distance(ours, expected):

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 import numpy as np
-from harness import Tally, first_line, run_tool
+from harness import Failure, Tally, call
 from safetensors.numpy import load_file
 from training import cases
 
@@ -19,16 +19,6 @@ TOLERANCE = 1e-8
 GRADIENT_TOLERANCE = 1e-5
 # PyTorch's own distance of f32 to f64, times:
 CURVE_RATIO = 2
-
-
-class Failure(Exception):
-    pass
-
-
-def call(tool, *arguments):
-    run = run_tool(tool, *arguments)
-    if run.code != 0:
-        raise Failure(f"{tool}: {first_line(run)}")
 
 
 def fixture(name, suffix):

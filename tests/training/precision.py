@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 import numpy as np
-from harness import Tally, first_line, run_tool
+from harness import Failure, Tally, call
 from safetensors.numpy import load_file
 from training import cases
 
@@ -26,17 +26,6 @@ STEPS, LAST, LOSS_BOUND, LOSS_RATIO = 300, 50, 0.02, 1.2
 CURVE = "gpt2_tiny", "adamw"
 SEEDS, EPOCHS, POINTS = (1, 2, 3), 40, 0.01
 OPTIMIZER = "momentum"
-
-
-class Failure(Exception):
-    pass
-
-
-def call(tool, *arguments):
-    run = run_tool(tool, *arguments)
-    if run.code != 0:
-        raise Failure(f"{tool}: {first_line(run)}")
-    return run.out
 
 
 def find_data(model):

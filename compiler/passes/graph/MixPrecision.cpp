@@ -67,8 +67,9 @@ public:
   void narrowOperands(Operation *op);
   /// What the kernel of a product stores, and what it adds, is narrow.
   void narrowSums(Operation *product);
-  /// Readers of values that are stored narrow read them so.
-  void widenReaders();
+  /// Readers of values that are stored narrow read them so, but for products
+  /// that stay wide. `ops` are the function's.
+  void widenReaders(ArrayRef<Operation *> ops);
   /// What is moved narrow is widened behind the move.
   void sinkWidening(Operation *op);
 
@@ -80,7 +81,6 @@ private:
   SmallVector<CastOp> stores; // of computed values and parameters
 
   Value getNarrow(Value value);
-  bool readsWide(Operation *op) const;
   bool isSum(Value value, int depth) const;
   bool canAddNarrow(Value value, int depth = 0) const;
   Value findNarrow(OpBuilder &builder, Value value);
@@ -126,6 +126,24 @@ bool KeptOps::isNamed(Operation *op) {
                       [&](StringRef name) { return matches(name); }) ||
          llvm::any_of(op->getOperands(),
                       [&](Value operand) { return matches(getName(operand)); });
+}
+
+/// The products that stay wide, and the ops that move what these read. `ops`
+/// are in order.
+static llvm::SmallPtrSet<Operation *, 8>
+findWideReaders(ArrayRef<Operation *> ops, const KeptOps &kept) {
+  llvm::SmallPtrSet<Operation *, 8> readers;
+  for (Operation *op : llvm::reverse(ops)) {
+    Precision precision = getPrecision(op);
+    bool isKept = precision == Precision::narrow && kept.contains(op);
+    bool isMove = precision == Precision::follow &&
+                  llvm::any_of(op->getUsers(), [&](Operation *user) {
+                    return readers.contains(user);
+                  });
+    if (isKept || isMove)
+      readers.insert(op);
+  }
+  return readers;
 }
 
 /// What products are computed from. A gradient that an update alone reads is
@@ -262,32 +280,21 @@ void Mixer::narrowSums(Operation *product) {
   }
 }
 
-/// Whether `op` is a product that stays wide, or moves what such a one reads.
-bool Mixer::readsWide(Operation *op) const {
-  switch (getPrecision(op)) {
-  case Precision::keep:
-    return false;
-  case Precision::narrow:
-    return kept.contains(op);
-  case Precision::follow:
-    return llvm::any_of(op->getUsers(),
-                        [&](Operation *user) { return readsWide(user); });
-  }
-  llvm_unreachable("covered switch");
-}
+void Mixer::widenReaders(ArrayRef<Operation *> ops) {
+  llvm::SmallPtrSet<Operation *, 8> wide = findWideReaders(ops, kept);
 
-void Mixer::widenReaders() {
   for (CastOp store : stores) {
     Value value = store.getX();
     OpBuilder builder(store.getContext());
     builder.setInsertionPointAfter(store);
-    auto wide = builder.create<CastOp>(store.getLoc(), value.getType(), store);
-    value.replaceUsesWithIf(wide, [&](OpOperand &use) {
+    auto widened =
+        builder.create<CastOp>(store.getLoc(), value.getType(), store);
+    value.replaceUsesWithIf(widened, [&](OpOperand &use) {
       return use.getOwner() != store && !isExit(use) &&
-             !readsWide(use.getOwner());
+             !wide.contains(use.getOwner());
     });
-    if (wide->use_empty())
-      wide->erase();
+    if (widened->use_empty())
+      widened->erase();
   }
 }
 
@@ -369,7 +376,7 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
     for (Operation *product : products)
       if (narrowSums && sources.contains(product->getResult(0)))
         mixer.narrowSums(product);
-    mixer.widenReaders();
+    mixer.widenReaders(ops);
     for (Operation *op : ops)
       mixer.sinkWidening(op);
   }

@@ -43,13 +43,20 @@ bool isFollowedBy(const Segment &first, const Segment &second) {
          first.end == second.low;
 }
 
-/// The terms of a sum whose partial sums have no other use.
-void collectTerms(Value sum, SmallVectorImpl<Value> &terms) {
-  auto add = getSingleUse<AddOp>(sum);
-  if (!add)
-    return terms.push_back(sum);
-  for (Value operand : add->getOperands())
-    collectTerms(operand, terms);
+/// The terms of a sum whose partial sums have no other use, in order; of long
+/// ones some terms are partial sums.
+SmallVector<Value> collectTerms(AddOp sum) {
+  constexpr size_t kMaxTerms = 64;
+  SmallVector<Value> terms, rest(llvm::reverse(sum->getOperands()));
+  while (!rest.empty()) {
+    Value term = rest.pop_back_val();
+    auto add = getSingleUse<AddOp>(term);
+    if (add && terms.size() + rest.size() < kMaxTerms)
+      llvm::append_range(rest, llvm::reverse(add->getOperands()));
+    else
+      terms.push_back(term);
+  }
+  return terms;
 }
 
 /// Both, between what is left of the zeros, in the shape of the terms.
@@ -75,9 +82,7 @@ struct JoinSegments : OpRewritePattern<AddOp> {
                                 PatternRewriter &rewriter) const override {
     if (hasOneLocalUse(op) && isa<AddOp>(*op->user_begin()))
       return rewriter.notifyMatchFailure(op, "part of a larger sum");
-    SmallVector<Value> terms;
-    for (Value operand : op->getOperands())
-      collectTerms(operand, terms);
+    SmallVector<Value> terms = collectTerms(op);
     auto segments = llvm::map_to_vector(terms, findSegment);
     for (size_t i = 0; i < terms.size(); ++i)
       for (size_t j = 0; j < terms.size(); ++j)
