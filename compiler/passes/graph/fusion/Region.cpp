@@ -73,6 +73,7 @@ private:
   StringRef chooseKind();
   StringRef chooseSpace();
   StringRef chooseRows();
+  StringRef checkDependence();
   StringRef readResults();
   StringRef readMovedResult(Operation *op);
   StringRef readOperands(unsigned member);
@@ -170,6 +171,25 @@ StringRef Analyzer::chooseSpace() {
   count = model.getCount(region.space);
   maxCount = model.getMaxCount(region.space);
   return {};
+}
+
+/// Matrix kernels keep sums in registers: there is no room there for work that
+/// only shares an input with them.
+StringRef Analyzer::checkDependence() {
+  if (region.kind != KernelKind::contraction &&
+      region.kind != KernelKind::window && region.kind != KernelKind::attention)
+    return {};
+  llvm::SmallPtrSet<Operation *, 16> dependent = {region.anchor};
+  for (Operation *op : members)
+    if (llvm::any_of(op->getOperands(), [&](Value operand) {
+          return dependent.contains(getSource(operand).getDefiningOp());
+        }))
+      dependent.insert(op);
+  if (llvm::all_of(results, [&](Value result) {
+        return dependent.contains(result.getDefiningOp());
+      }))
+    return {};
+  return "a result does not need the loops of the kernel";
 }
 
 static bool haveSameExtents(Type lhs, Type rhs) {
@@ -495,8 +515,8 @@ void Analyzer::countWork() {
 }
 
 Analysis Analyzer::run() {
-  for (auto step :
-       {&Analyzer::chooseKind, &Analyzer::chooseSpace, &Analyzer::readResults})
+  for (auto step : {&Analyzer::chooseKind, &Analyzer::chooseSpace,
+                    &Analyzer::checkDependence, &Analyzer::readResults})
     if (StringRef refusal = (this->*step)(); !refusal.empty())
       return {std::nullopt, refusal};
   for (unsigned i = members.size(); i-- > 0;)

@@ -59,3 +59,20 @@ func.func @two_contractions(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> ten
   %b = graph.matmul %a, %w : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
   return %b : tensor<64x64xf32>
 }
+
+// -----
+
+// What only shares an input with a product is no part of its kernel.
+// CHECK-LABEL: func @sibling
+// CHECK:         graph.fused <contraction>
+// CHECK:           graph.matmul
+// CHECK:           graph.add
+// CHECK-NOT:       graph.mul
+// CHECK:         graph.fused <pointwise>
+func.func @sibling(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>, %r: tensor<64x64xf32>)
+    -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+  %m = graph.matmul %x, %w : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %a = graph.add %m, %r : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %b = graph.mul %r, %r : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  return %a, %b : tensor<64x64xf32>, tensor<64x64xf32>
+}
