@@ -215,8 +215,7 @@ bool Compilation::readRecipe() {
   recipe = train::readRecipeFile(options.recipeFile, problems);
   if (!recipe)
     return fail(problems);
-  if (options.target == Target::Cpu &&
-      recipe->compute == train::ComputeType::TF32)
+  if (options.target == Target::Cpu && recipe->compute == Precision::TF32)
     return fail(Code::Unsupported,
                 options.recipeFile + ": precision.compute = 'tf32' needs "
                                      "--target=cuda: no CPU has such products");
@@ -251,7 +250,7 @@ bool Compilation::replaceWeights() {
 
 /// Ops without a derivative are among the problems already.
 bool Compilation::buildTraining() {
-  if (recipe->compute == train::ComputeType::F64 &&
+  if (recipe->compute == Precision::F64 &&
       !runPasses(addWidening, Code::Internal))
     return false;
   Problems problems(options.model);
@@ -272,12 +271,8 @@ PrecisionRules Compilation::getPrecision() const {
   if (!recipe)
     return {options.precision, {}};
   PrecisionRules rules;
-  if (recipe->compute == train::ComputeType::BF16)
-    rules.type = Precision::BF16;
-  if (recipe->compute == train::ComputeType::F16)
-    rules.type = Precision::F16;
-  if (recipe->compute == train::ComputeType::TF32)
-    rules.type = Precision::TF32;
+  if (recipe->compute != Precision::F64)
+    rules.type = recipe->compute;
   for (const train::Pattern &pattern : recipe->keepF32)
     rules.keepF32.push_back(pattern.text);
   return rules;
@@ -349,6 +344,7 @@ bool Compilation::summarize() {
     llvm::SmallVector<int64_t> slots = maxima;
     slots.resize(entry.getSlots(), 1);
     entry.walk([&](exec::LaunchOp launch) {
+      ++report.launches;
       if (auto flops = launch.getFlops())
         report.flops += graph::evaluate(flops->getResult(0), slots);
       if (auto bytes = launch.getBytes())
@@ -477,6 +473,8 @@ CompileReport Compilation::run() {
   Clock::time_point start = Clock::now();
   // What passes and code generation refuse, they say about an op.
   ScopedDiagnosticHandler collect(&context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
+      report.notes.push_back(options.model + ": " + diagnostic.str());
     if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
       return success();
     std::string node = getNodeName(diagnostic.getLocation());

@@ -13,24 +13,16 @@ namespace tcc {
 /// weight is converted once, whatever becomes of it then.
 static void addPrecision(mlir::OpPassManager &pm, Target target,
                          const PrecisionRules &rules) {
-  bool isForDevice = target == Target::Cuda;
-  switch (rules.type) {
-  case Precision::F32:
+  if (rules.type == Precision::F32)
     return;
-  case Precision::F64:
+  if (rules.type == Precision::F64)
     pm.addPass(createWidenFloatsPass());
-    break;
-  case Precision::BF16:
-    pm.addPass(createMixPrecisionPass({"bf16", rules.keepF32, isForDevice}));
-    break;
-  case Precision::F16:
-    pm.addPass(createMixPrecisionPass({"f16", rules.keepF32, isForDevice}));
-    break;
-  case Precision::TF32:
-    pm.addPass(createMixPrecisionPass({"tf32", rules.keepF32, isForDevice}));
-    return;
-  }
-  pm.addPass(createSimplifyPass());
+  else
+    pm.addPass(createMixPrecisionPass(
+        {getName(rules.type), rules.keepF32, target == Target::Cuda}));
+  // Nothing is stored otherwise in tf32.
+  if (rules.type != Precision::TF32)
+    pm.addPass(createSimplifyPass());
 }
 
 void addRecognition(mlir::OpPassManager &pm) {

@@ -38,30 +38,6 @@ static Object describeImport(const ImportOptions &options) {
                 {"state", std::move(states)}};
 }
 
-static llvm::StringRef getName(Precision precision) {
-  switch (precision) {
-  case Precision::F64:
-    return "f64";
-  case Precision::F32:
-    return "f32";
-  case Precision::TF32:
-    return "tf32";
-  case Precision::BF16:
-    return "bf16";
-  case Precision::F16:
-    return "f16";
-  }
-  llvm_unreachable("covered switch");
-}
-
-static std::optional<Precision> getPrecision(llvm::StringRef name) {
-  for (Precision precision : {Precision::F64, Precision::F32, Precision::TF32,
-                              Precision::BF16, Precision::F16})
-    if (getName(precision) == name)
-      return precision;
-  return std::nullopt;
-}
-
 std::string tcc::describeOptions(const CompileOptions &options,
                                  llvm::ArrayRef<cpu::Cpu> cpus) {
   Object object = describeImport(options.import);
@@ -100,12 +76,12 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options) {
       !fields.map("precision", precision) || !fields.map("target", target) ||
       !fields.map("arch", archs) || !fields.map("emulation", emulation) ||
       !fields.map("grad_of", options.gradientOf) ||
-      !fields.map("wrt", options.gradientWrt) || !getPrecision(precision))
+      !fields.map("wrt", options.gradientWrt) || !findPrecision(precision))
     return false;
   options.target = target == "cuda" ? Target::Cuda : Target::Cpu;
   if (!archs.empty())
     options.archs = archs;
-  options.precision = *getPrecision(precision);
+  options.precision = *findPrecision(precision);
   for (const auto &[name, range] : dims) {
     if (range.size() != 3)
       return false;

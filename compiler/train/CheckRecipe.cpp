@@ -108,9 +108,9 @@ static void checkBatch(Reading &reading) {
 
 static void checkPrecision(Reading &reading) {
   Recipe &recipe = reading.recipe;
-  bool isF16 = recipe.compute == ComputeType::F16;
+  bool isF16 = recipe.compute == Precision::F16;
   bool isWide =
-      recipe.compute == ComputeType::F32 || recipe.compute == ComputeType::F64;
+      recipe.compute == Precision::F32 || recipe.compute == Precision::F64;
   if (isF16 && !reading.has("precision.loss_scale"))
     recipe.lossScale = {0};
   if (isWide && !recipe.keepF32.empty())

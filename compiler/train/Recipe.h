@@ -10,6 +10,7 @@
 
 #include "compiler/train/Pattern.h"
 #include "frontends/Problems.h"
+#include "tcc/precision.h"
 #include <array>
 #include <limits>
 #include <optional>
@@ -22,7 +23,6 @@ enum class OptimizerKind { Sgd, Adam, AdamW, Lion };
 enum class ScheduleKind { Constant, OneCycle, Cosine, Linear, Step };
 enum class AnnealKind { Cos, Linear };
 enum class OnSkip { Advance, Hold };
-enum class ComputeType { F32, F64, BF16, F16, TF32 };
 enum class LastBatch { Drop, Pad };
 enum class OnNan { Stop, Skip };
 enum class Initializer { Normal, Uniform, Kaiming, Xavier, Zeros, Ones };
@@ -114,7 +114,7 @@ struct Recipe {
   ScheduleRecipe schedule;
   BatchRecipe batch;
   ParamsRecipe params;
-  ComputeType compute = ComputeType::F32;
+  Precision compute = Precision::F32;
   /// Parameters and nodes whose products are not narrow.
   Patterns keepF32;
   NumberOrWord lossScale = {1}; ///< 0: dynamic

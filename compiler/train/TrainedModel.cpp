@@ -120,7 +120,7 @@ TrainedModel::getVariableType(const Parameter &parameter) const {
   if (parameter.isTransposed)
     std::swap(shape[0], shape[1]);
   Type element = parameter.type.getElementType();
-  if (recipe.compute == ComputeType::F64 && element.isF32())
+  if (recipe.compute == Precision::F64 && element.isF32())
     element = Float64Type::get(element.getContext());
   return RankedTensorType::get(shape, element);
 }

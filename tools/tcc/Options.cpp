@@ -38,13 +38,6 @@ static const std::map<std::string, Emulation> kEmulations = {
     {"plain", Emulation::Plain},
     {"race", Emulation::Race}};
 
-static const std::map<std::string, Precision> kPrecisions = {
-    {"f64", Precision::F64},
-    {"f32", Precision::F32},
-    {"tf32", Precision::TF32},
-    {"bf16", Precision::BF16},
-    {"f16", Precision::F16}};
-
 template <typename T>
 static std::vector<std::string> getKeys(const std::map<std::string, T> &map) {
   std::vector<std::string> keys;
@@ -97,7 +90,7 @@ static void addProgramOptions(CLI::App &app, CompileOptions &compile,
   CLI::Option *precision = app.add_option(
       "--precision", texts.precision,
       "f64 for all; bf16, f16 or tf32 for operands of products, not sums");
-  precision->check(CLI::IsMember(getKeys(kPrecisions)))->capture_default_str();
+  precision->check(CLI::IsMember(getPrecisionNames()))->capture_default_str();
   CLI::Option *gradientOf = app.add_option(
       "--grad-of", compile.gradientOf,
       "also return the gradients of the sum of this output's elements");
@@ -171,7 +164,7 @@ static void complete(CompileOptions &compile, const Texts &texts) {
   compile.artifact = kArtifacts.at(texts.emit);
   compile.target = kTargets.at(texts.target);
   compile.emulation = kEmulations.at(texts.emulation);
-  compile.precision = kPrecisions.at(texts.precision);
+  compile.precision = *findPrecision(texts.precision);
   compile.import.readWeights = texts.weights != "none";
   if (compile.import.readWeights && texts.weights != "embed")
     compile.weightsFile = texts.weights;

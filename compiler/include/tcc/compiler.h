@@ -7,6 +7,7 @@
 #define TCC_COMPILER_H
 
 #include "tcc/import_options.h"
+#include "tcc/precision.h"
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -32,11 +33,6 @@ enum class Target { Cpu, Cuda };
 /// Whether a package for a device has its kernels for the host too, to be run
 /// by the emulator; with what it needs to find races.
 enum class Emulation { None, Plain, Race };
-
-/// F32: as the model is written. BF16, F16: products read it; their sums, and
-/// all else, are f32. TF32, of CUDA: libraries may round what products of f32
-/// read to it. F64: all that is written in f32 is computed in it.
-enum class Precision { F64, F32, TF32, BF16, F16 };
 
 struct CompileOptions {
   /// The model file, and the file to write; "-" is the standard output, which
@@ -78,8 +74,9 @@ struct CompileReport {
   int64_t ops = 0, kernels = 0;
   int64_t libraryCalls = 0; // of the kernels: those that a library has, too
   int64_t arenaBytes = 0, arenaBoundBytes = 0, weightBytes = 0;
-  /// Work of one run at the upper bounds of the dimensions.
-  int64_t flops = 0, bytes = 0;
+  /// Work of one run or training step at the upper bounds of the dimensions:
+  /// `bytes` are what its launches read and write, each tensor once a launch.
+  int64_t launches = 0, flops = 0, bytes = 0;
   double seconds = 0;
   /// Wall seconds of each phase that ran, in order.
   std::vector<std::pair<std::string, double>> phases;

@@ -38,8 +38,8 @@ void UpdateProgram::declare() {
   Builder builder(&context);
   std::vector<TrainedType> trained;
   for (Parameter &parameter : parameters) {
-    Type element = recipe.compute == ComputeType::F64 ? builder.getF64Type()
-                                                      : builder.getF32Type();
+    Type element = recipe.compute == Precision::F64 ? builder.getF64Type()
+                                                    : builder.getF32Type();
     auto type = RankedTensorType::get(parameter.shape, element);
     parameter.traits.rank = type.getRank();
     HostTensor tensor{type, {}};
