@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSwitch.h"
+#include <set>
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -41,20 +42,19 @@ public:
   bool contains(Operation *op) const {
     return ops.contains(op) || locations.contains(op->getLoc());
   }
+  /// The globs that named one.
+  const std::set<std::string> &getUsedGlobs() const { return used; }
 
 private:
   bool isNamed(Operation *op);
   StringRef getName(Value value);
-  bool matches(StringRef name) const {
-    return llvm::any_of(globs, [&](const std::string &glob) {
-      return runtime::matchesGlob(glob, name);
-    });
-  }
+  bool matches(StringRef name);
 
   func::FuncOp function;
   ArrayRef<std::string> globs;
   llvm::SmallPtrSet<Operation *, 8> ops;
   llvm::DenseSet<Attribute> locations;
+  std::set<std::string> used;
 };
 
 /// Gives each value that a narrow op reads a narrow form, and that form to all
@@ -121,11 +121,23 @@ StringRef KeptOps::getName(Value value) {
   return name ? name.getValue() : "";
 }
 
+bool KeptOps::matches(StringRef name) {
+  bool isMatch = false;
+  for (const std::string &glob : globs)
+    if (runtime::matchesGlob(glob, name)) {
+      used.insert(glob);
+      isMatch = true;
+    }
+  return isMatch;
+}
+
 bool KeptOps::isNamed(Operation *op) {
-  return llvm::any_of(getNodeNames(op->getLoc()),
-                      [&](StringRef name) { return matches(name); }) ||
-         llvm::any_of(op->getOperands(),
-                      [&](Value operand) { return matches(getName(operand)); });
+  bool isNamed = false;
+  for (StringRef name : getNodeNames(op->getLoc()))
+    isNamed |= matches(name);
+  for (Value operand : op->getOperands())
+    isNamed |= matches(getName(operand));
+  return isNamed;
 }
 
 /// The products that stay wide, and the ops that move what these read. `ops`
@@ -391,17 +403,23 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
       return signalPassFailure();
     }
     DecisionLog log(getOperation(), "mix-precision");
+    std::set<std::string> used;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       SmallVector<Operation *> ops;
       function.walk<WalkOrder::PreOrder>(
           [&](Operation *op) { ops.push_back(op); });
       KeptOps kept(function, ops, keep);
+      used.insert(kept.getUsedGlobs().begin(), kept.getUsedGlobs().end());
       SmallVector<Operation *> products = findProducts(ops, kept, log);
       if (narrow)
         mix(narrow, ops, products, kept, log);
       else
         allowTf32(products, log);
     }
+    for (const std::string &glob : keep)
+      if (!used.count(glob))
+        mlir::emitWarning(UnknownLoc::get(&getContext()))
+            << "no product is kept in f32 for '" << glob << "'";
   }
 };
 

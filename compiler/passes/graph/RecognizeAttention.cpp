@@ -163,10 +163,12 @@ struct RecognizeAttention : OpRewritePattern<MatmulOp> {
     Value value = transposeMatrix(rewriter, op.getLoc(), op.getRhs(),
                                   op.getTransposeRhs());
     log.add(op, "recognised", AttentionOp::getOperationName());
-    rewriter.replaceOpWithNewOp<AttentionOp>(
-        op, op.getType(), query, key, value, scores->mask,
-        rewriter.getF64FloatAttr(scale),
+    // Both products' nodes may be named by who wants them wide.
+    auto attention = rewriter.create<AttentionOp>(
+        rewriter.getFusedLoc({op.getLoc(), product.getLoc()}), op.getType(),
+        query, key, value, scores->mask, rewriter.getF64FloatAttr(scale),
         weights->guard ? rewriter.getUnitAttr() : UnitAttr());
+    rewriter.replaceOp(op, attention);
     return success();
   }
 
