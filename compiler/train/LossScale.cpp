@@ -29,6 +29,11 @@ LossScale::LossScale(StepFunction &step, const Settings &settings,
   factor = select(dynamic, read(kScale), given);
 }
 
+Expr LossScale::isExhausted() {
+  Expr next = read(kScale) * kBackoff;
+  return dynamic.make<AndOp>(next < double(std::numeric_limits<float>::min()));
+}
+
 void LossScale::advance(Expr isApplied, Expr hasOverflow) {
   Expr scale = read(kScale), count = read(kCount);
   Expr isTime = count + 1.0 >= kGrowthInterval;

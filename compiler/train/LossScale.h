@@ -26,6 +26,9 @@ public:
   /// The factor of this step, f64; whether it follows the gradients, i1.
   graph::Expr get() const { return factor; }
   graph::Expr isDynamic() const { return dynamic; }
+  /// Whether the factor cannot become smaller, i1: what overflows now does so
+  /// at any scale.
+  graph::Expr isExhausted();
 
   /// The factor of the next update, after one that was applied, one with a
   /// gradient that is not finite, or neither.

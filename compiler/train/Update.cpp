@@ -114,12 +114,13 @@ void Update::check(Expr norm, Expr lossTotal, Expr count) {
   Expr counts = sound & (count > 0.0), isNormFinite = isFinite(norm);
   Expr finite = isFinite(lossTotal) & isFinite(rates.lr) &
                 (isNormFinite | lossScale.isDynamic());
-  Expr stops = settings.is("on_nan", OnNan::Stop) & (count > 0.0) & !finite;
+  overflows = counts & !isNormFinite;
+  Expr stops = (settings.is("on_nan", OnNan::Stop) & (count > 0.0) & !finite) |
+               (overflows & lossScale.isExhausted());
   Expr fault = wrap(step.read("step/fault"));
   step.write("step/fault", select(stops, 1.0, fault).value);
   isVoid = !(counts & finite);
   ok = counts & finite & isNormFinite;
-  overflows = counts & !isNormFinite;
 }
 
 // --- Variables ---------------------------------------------------------------
