@@ -122,13 +122,23 @@ void LossEmitter::shiftPositions(Value &logits, Value &target) {
   target = slice(target, axis, 1, count);
 }
 
-/// The element of each row that `classes` says.
+/// The element of each row that `classes` says, as the sum of it and zeros:
+/// that is part of the kernel which computes the rows, so that they need not be
+/// stored. Classes out of range are found where they are looked up in the list
+/// of all.
 Value LossEmitter::lookUp(Value logProbabilities, Value classes, int64_t axis) {
-  Extents extents = getExtents(classes), kept = extents;
-  kept.insert(kept.begin() + axis, emitter.builder.getAffineConstantExpr(1));
-  Value picked = emitter.emit<GatherElementsOp>(
-      logProbabilities, emitter.reshape(classes, kept), axis);
-  return emitter.reshape(picked, extents);
+  auto type = cast<RankedTensorType>(logProbabilities.getType());
+  auto indices = withElementType(type, emitter.builder.getI64Type());
+  auto list = RankedTensorType::get({type.getDimSize(axis)},
+                                    emitter.builder.getI64Type());
+  Value all = emitter.builder.create<IotaOp>(emitter.loc, list, 0);
+  Value known = emitter.emit<GatherOp>(all, classes, 0);
+  Value places = emitter.builder.create<IotaOp>(emitter.loc, indices, axis);
+  Expr isPlace =
+      compare(CompareKind::eq, {places, &emitter},
+              {emitter.broadcastBack(known, places, axis), &emitter});
+  Expr picked = select(isPlace, Expr{logProbabilities, &emitter}, 0.0);
+  return emitter.emit<ReduceOp>(ReduceKind::sum, picked.value, axis);
 }
 
 Loss LossEmitter::crossEntropy(Value logits, Value target, int64_t axis) {

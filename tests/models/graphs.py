@@ -49,14 +49,14 @@ class Graph:
         variance = self.weight(filters, is_positive=True)
         return self.node("BatchNormalization", y, scale, shift, mean, variance)
 
-    def save(self, path, inputs, outputs):
-        """`inputs` and `outputs` are the shapes by name; all are f32."""
+    def save(self, path, inputs, outputs, input_type=TensorProto.FLOAT):
+        """`inputs` and `outputs` are the shapes by name."""
         infos = [
             [
-                helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+                helper.make_tensor_value_info(name, kind, shape)
                 for name, shape in values.items()
             ]
-            for values in (inputs, outputs)
+            for kind, values in ((input_type, inputs), (TensorProto.FLOAT, outputs))
         ]
         graph = helper.make_graph(self.nodes, "graph", *infos, self.initializers)
         opset = [helper.make_opsetid("", 20)]
@@ -66,9 +66,10 @@ class Graph:
 class Transformer(Graph):
     """`tokens` may be a symbol."""
 
-    def __init__(self, has_weights, width, heads, inner, tokens):
+    def __init__(self, has_weights, width, heads, inner, tokens, batch=1):
         super().__init__(has_weights)
         self.width, self.heads, self.inner, self.tokens = width, heads, inner, tokens
+        self.batch = batch
         self.rows = -1 if isinstance(tokens, str) else tokens
         self.depth = width // heads
 
@@ -83,11 +84,11 @@ class Transformer(Graph):
         return self.node("Mul", self.node("Div", x, root), self.weight(self.width))
 
     def split_heads(self, x, heads):
-        shape = self.constant([1, self.rows, heads, self.depth], np.int64)
+        shape = self.constant([self.batch, self.rows, heads, self.depth], np.int64)
         return self.node("Transpose", self.node("Reshape", x, shape), perm=[0, 2, 1, 3])
 
     def join_heads(self, x):
-        shape = self.constant([1, self.rows, self.width], np.int64)
+        shape = self.constant([self.batch, self.rows, self.width], np.int64)
         return self.node("Reshape", self.node("Transpose", x, perm=[0, 2, 1, 3]), shape)
 
     def attention(self, query, key, value, mask=None):
@@ -115,10 +116,10 @@ class Transformer(Graph):
         )
 
     def repeat_heads(self, x, heads):
-        shape = [1, heads, self.heads // heads, self.tokens, self.depth]
+        shape = [self.batch, heads, self.heads // heads, self.tokens, self.depth]
         x = self.node("Unsqueeze", x, self.constant([2], np.int64))
         x = self.node("Expand", x, self.constant(shape, np.int64))
-        shape = [1, self.heads, self.tokens, self.depth]
+        shape = [self.batch, self.heads, self.tokens, self.depth]
         return self.node("Reshape", x, self.constant(shape, np.int64))
 
 
@@ -164,6 +165,15 @@ def llama(g, x):
 
 
 LAYERS = {"encoder": encoder, "decoder": decoder, "llama": llama}
+
+
+def language_model(g, ids, layer, layers, vocabulary):
+    """Logits of the next tokens: embeddings of tokens and places, layers, a norm."""
+    x = g.node("Gather", g.weight(vocabulary, g.width), ids)
+    x = g.node("Add", x, g.weight(g.tokens, g.width))
+    for _ in range(layers):
+        x = LAYERS[layer](g, x)
+    return g.linear(g.norm(x), g.width, vocabulary, bias=False)
 
 
 def bottleneck(g, x, channels, inner, stride):

@@ -158,6 +158,7 @@ def odd():
     yield row("Conv", x, values(21, 17, 3, 3), values(21), pads=[1, 1, 1, 1])
     yield row("Conv", x, values(19, 17, 3, 3), name="strided", strides=[2, 2])
     yield row("Conv", x, values(18, 17, 1, 1), name="1x1")
+    yield row("Conv", x, values(18, 17, 1, 1), name="1x1 strided", strides=[2, 2])
     yield row("Conv", values(2, 64, 7, 6), values(9, 64, 3, 3), name="whole panels",
               strides=[2, 2], pads=[1, 1, 1, 1])  # fmt: skip
     yield row("Conv", x, values(17, 1, 5, 3), name="depthwise", group=17)

@@ -34,6 +34,78 @@ static ordered_json describeSpec(const format::Program &program,
           {"shape", std::move(shape)}};
 }
 
+namespace {
+
+/// What an entry point launches, its dimensions at their upper bounds; loops
+/// and both branches of an if count once.
+class WorkSum {
+public:
+  explicit WorkSum(const format::Program &program) : program(program) {
+    for (size_t i = 0; program.symbols() && i < program.symbols()->size(); ++i)
+      slots.push_back(program.symbols()->Get(i)->max());
+  }
+  void add(const format::Entry &entry);
+  void describe(ordered_json &row) const;
+
+private:
+  void add(const format::Block &block);
+  void add(const format::Launch &launch);
+  int64_t evaluateAt(const format::SizeExpr *expr) const;
+
+  const format::Program &program;
+  std::vector<int64_t> slots;
+  int64_t launches = 0, libraryCalls = 0, flops = 0, bytes = 0;
+  ordered_json list = ordered_json::array();
+};
+
+} // namespace
+
+int64_t WorkSum::evaluateAt(const format::SizeExpr *expr) const {
+  int64_t value = 0;
+  return expr && evaluate(*expr, slots.data(), value) ? value : 0;
+}
+
+void WorkSum::add(const format::Entry &entry) {
+  slots.resize(std::max<size_t>(slots.size(), entry.slot_count()), 1);
+  add(*entry.body());
+}
+
+void WorkSum::add(const format::Block &block) {
+  for (const format::Command *command : *block.commands()) {
+    if (const format::Launch *launch = command->action_as_Launch())
+      add(*launch);
+    if (const format::Loop *loop = command->action_as_Loop())
+      add(*loop->body());
+    if (const format::If *branch = command->action_as_If()) {
+      add(*branch->then_block());
+      add(*branch->else_block());
+    }
+  }
+}
+
+void WorkSum::add(const format::Launch &launch) {
+  const format::Kernel &kernel = *program.kernels()->Get(launch.kernel());
+  bool isOfLibrary = kernel.product() || kernel.convolution();
+  int64_t work = evaluateAt(launch.flops()), moved = evaluateAt(launch.bytes());
+  ++launches;
+  libraryCalls += isOfLibrary;
+  flops += work;
+  bytes += moved;
+  list.push_back({{"kernel", kernel.symbol()->str()},
+                  {"node", launch.node() ? launch.node()->str() : ""},
+                  {"library", isOfLibrary},
+                  {"flops", work},
+                  {"bytes", moved}});
+}
+
+void WorkSum::describe(ordered_json &row) const {
+  row["launches"] = launches;
+  row["library_calls"] = libraryCalls;
+  row["flops"] = flops;
+  row["bytes"] = bytes;
+  row["launch_list"] = list;
+}
+
 static ordered_json describeEntry(const format::Program &program,
                                   const format::Entry &entry) {
   ordered_json row = {{"name", entry.name()->str()},
@@ -45,6 +117,9 @@ static ordered_json describeEntry(const format::Program &program,
                       {"inputs", ordered_json::array()},
                       {"outputs", ordered_json::array()},
                       {"states", ordered_json::array()}};
+  WorkSum work(program);
+  work.add(entry);
+  work.describe(row);
   if (entry.name()->string_view() == "prepare")
     return row; // its inputs and outputs are all the weights
   for (const format::TensorSpec *input : *entry.inputs()) {
@@ -196,7 +271,10 @@ static void printText(const ordered_json &document) {
               << (entry["space"] == "device" ? " on a device: " : ": ")
               << entry["commands"] << " commands, arena "
               << entry["arena_bytes"] << " bytes (bound "
-              << entry["arena_bound_bytes"] << ")\n";
+              << entry["arena_bound_bytes"] << "), " << entry["launches"]
+              << " launches (" << entry["library_calls"]
+              << " that libraries have), " << entry["flops"] << " flops, "
+              << entry["bytes"] << " bytes read and written\n";
     printSpecs("input", entry["inputs"]);
     printSpecs("output", entry["outputs"]);
     for (const ordered_json &state : entry["states"])

@@ -20,6 +20,7 @@ static void printJson(const CompileReport &report) {
       {"ops", report.ops},
       {"kernels", report.kernels},
       {"library_calls", report.libraryCalls},
+      {"launches", report.launches},
       {"arena_bytes", report.arenaBytes},
       {"arena_bound_bytes", report.arenaBoundBytes},
       {"weight_bytes", report.weightBytes},
@@ -38,11 +39,13 @@ static void printSummary(const ToolOptions &options,
                    : 0.0;
   std::printf(
       "%s: %lld ops, %lld kernels, %lld library calls, arena %lld bytes "
-      "(bound %lld, gap %.1f %%), weights %lld bytes, %.2f s\n",
+      "(bound %lld, gap %.1f %%), weights %lld bytes, %lld launches move "
+      "%lld bytes, %.2f s\n",
       options.compile.output.c_str(), (long long)report.ops,
       (long long)report.kernels, (long long)report.libraryCalls,
       (long long)report.arenaBytes, (long long)report.arenaBoundBytes, gap,
-      (long long)report.weightBytes, report.seconds);
+      (long long)report.weightBytes, (long long)report.launches,
+      (long long)report.bytes, report.seconds);
 }
 
 /// Says why if the file cannot be written.

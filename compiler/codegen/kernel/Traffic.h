@@ -7,7 +7,8 @@
 namespace tcc::codegen {
 
 /// What the kernel of `fused` writes, and what it reads of its inputs: of one
-/// that is read through slices or gathers no more than those give.
+/// that is read through slices or gathers no more than those give; of one that
+/// a scatter changes in place the elements that are changed.
 mlir::AffineExpr getTraffic(graph::FusedOp fused,
                             llvm::ArrayRef<graph::SymbolAttr> symbols);
 

@@ -144,11 +144,60 @@ static Value crop(const TensorEmitter &emitter, Value x,
                              PadMode::constant);
 }
 
+/// True if each output has one pixel of x.
+static bool isOfPixels(ConvFilterGradientOp op) {
+  ArrayRef<int64_t> from = getSpatial(op.getX().getType());
+  ArrayRef<int64_t> to = getSpatial(op.getGradient().getType());
+  for (size_t i = 0; i < from.size(); ++i)
+    if (op.getWindow()[i] != 1 || op.getPadLow()[i] != 0 || to[i] < 1 ||
+        (to[i] - 1) * op.getStrides()[i] >= from[i])
+      return false;
+  return op.getGroups() == 1 && getType(op.getResult()).getNumElements() > 0;
+}
+
+/// The pixels that outputs have, [batch, ..., channels].
+static Value takePixels(const TensorEmitter &emitter, ConvFilterGradientOp op) {
+  auto type = getType(op.getX());
+  SmallVector<int64_t> shape(getType(op.getGradient()).getShape());
+  shape.back() = type.getShape().back();
+  if (type.getShape() == ArrayRef<int64_t>(shape))
+    return op.getX();
+  SmallVector<int64_t> steps = {1};
+  llvm::append_range(steps, op.getStrides());
+  steps.push_back(1);
+  SmallVector<AffineExpr> starts(shape.size(),
+                                 emitter.builder.getAffineConstantExpr(0));
+  return emitter.emit<SliceOp>(
+      RankedTensorType::get(shape, type.getElementType()), op.getX(),
+      makeSizeMap(starts, op.getContext()), steps);
+}
+
+/// [rows, channels] of all pixels.
+static Value joinPixels(const TensorEmitter &emitter, Value x) {
+  auto type = getType(x);
+  int64_t channels = type.getShape().back();
+  return emitter.emit<ReshapeOp>(
+      RankedTensorType::get({type.getNumElements() / channels, channels},
+                            type.getElementType()),
+      x);
+}
+
+/// gradient^T x, both matrices with a row a pixel.
+static Value multiplyPixels(const TensorEmitter &emitter,
+                            ConvFilterGradientOp op) {
+  Value product = emitter.emit<MatmulOp>(
+      joinPixels(emitter, op.getGradient()),
+      joinPixels(emitter, takePixels(emitter, op)), /*transposeLhs=*/true);
+  return emitter.emit<ReshapeOp>(op.getType(), product);
+}
+
 /// A convolution over the batch: the gradient is the filter, its extents are
 /// the window, strides and dilations change places.
 FailureOr<SmallVector<Value>>
 ConvFilterGradientOp::decompose(OpBuilder &builder) {
   TensorEmitter emitter(builder, getLoc());
+  if (isOfPixels(*this))
+    return SmallVector<Value>{multiplyPixels(emitter, *this)};
   ArrayRef<int64_t> from = getSpatial(getX().getType());
   ArrayRef<int64_t> to = getSpatial(getGradient().getType());
   SmallVector<int64_t> high, low(getPadLow());

@@ -234,14 +234,41 @@ BatchStatisticsOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
   return success();
 }
 
+/// The first of the last axes of x, [b, c, ...], along which a channel has as
+/// many elements as are worth a part of their own: few enough to stay in a
+/// cache. The rank if there is no second part.
+static int64_t findPartAxis(RankedTensorType x) {
+  constexpr int64_t kLeast = 24;
+  int64_t count = 1, axis = x.getRank();
+  while (axis > 2 && count < kLeast && x.hasStaticShape())
+    count *= x.getDimSize(--axis);
+  bool isAll = axis <= 2 && x.getDimSize(0) == 1;
+  return count < kLeast || isAll ? x.getRank() : axis;
+}
+
+/// Parts of a channel have means and squares of distances from these, all of
+/// which one kernel finds; the parts' own are combined as by Chan, Golub and
+/// LeVeque (Algorithms for computing the sample variance, 1983).
 FailureOr<SmallVector<Value>> BatchStatisticsOp::decompose(OpBuilder &builder) {
   TensorEmitter e(builder, getLoc());
+  int64_t rank = getX().getType().getRank(),
+          first = findPartAxis(getX().getType());
   SmallVector<int64_t> axes = {0};
-  for (int64_t axis = 2; axis < getX().getType().getRank(); ++axis)
+  for (int64_t axis = 2; axis < first; ++axis)
     axes.push_back(axis);
-  Value mean = e.mean(getX(), axes);
-  Value centered = e.emit<SubOp>(getX(), e.alongChannels(mean, getX()));
-  Value variance = e.mean(e.emit<MulOp>(centered, centered), axes);
+  Value part = getX(), squares;
+  if (first < rank) {
+    auto inner = llvm::to_vector(llvm::seq<int64_t>(first, rank));
+    part = e.mean(getX(), inner);
+    Value centered =
+        e.emit<SubOp>(getX(), e.broadcastBack(part, getX(), inner));
+    squares = e.mean(e.emit<MulOp>(centered, centered), inner);
+  }
+  Value mean = e.mean(part, axes);
+  Value centered = e.emit<SubOp>(part, e.alongChannels(mean, part));
+  Value square = e.emit<MulOp>(centered, centered);
+  Value variance =
+      e.mean(squares ? e.emit<AddOp>(squares, square) : square, axes);
   return SmallVector<Value>{mean, variance};
 }
 

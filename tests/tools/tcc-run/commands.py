@@ -210,6 +210,8 @@ def test_other_commands(suite):
     suite.tally.check("quiet", done.out == "", done.out)
     row = json.loads(suite.expect(0, "info", suite.package, "--json").out)
     suite.tally.check("info", row["entries"][0]["inputs"][0]["shape"] == ["batch", 4])
+    listed = sum(launch["bytes"] for launch in row["entries"][0]["launch_list"])
+    suite.tally.check("info bytes", 0 < listed == row["entries"][0]["bytes"])
     suite.expect(0, "info", suite.package)
     row = json.loads(suite.expect(0, "doctor", "--json").out)
     suite.tally.check("doctor", "sse2" in row["features"] and row["threads"] >= 1)

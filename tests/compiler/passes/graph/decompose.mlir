@@ -45,6 +45,19 @@ func.func @filter_gradient(%x: tensor<2x9x4xf32>, %d: tensor<2x9x6xf32>) -> tens
   return %y : tensor<6x3x4xf32>
 }
 
+// Of a window of one pixel it is a product.
+// CHECK-LABEL: func @filter_gradient_of_pixels
+// CPU:           graph.conv_filter_gradient
+// DEVICE:        %[[X:.+]] = graph.slice %arg0 {{.*}} -> tensor<2x5x4xf32>
+// DEVICE:        %[[P:.+]] = graph.reshape %[[X]] : {{.*}} -> tensor<10x4xf32>
+// DEVICE:        graph.matmul %{{.+}}, %[[P]] {transpose_lhs} : (tensor<10x6xf32>, tensor<10x4xf32>)
+func.func @filter_gradient_of_pixels(%x: tensor<2x9x4xf32>, %d: tensor<2x5x6xf32>) -> tensor<6x1x4xf32> {
+  %y = graph.conv_filter_gradient %x, %d {groups = 1 : i64, window = array<i64: 1>,
+    strides = array<i64: 2>, pad_low = array<i64: 0>, dilations = array<i64: 1>}
+    : (tensor<2x9x4xf32>, tensor<2x5x6xf32>) -> tensor<6x1x4xf32>
+  return %y : tensor<6x1x4xf32>
+}
+
 // CHECK-LABEL: func @filter_gradient_of_groups
 // CHECK-NOT:     graph.conv_filter_gradient
 func.func @filter_gradient_of_groups(%x: tensor<2x9x4xf32>, %d: tensor<2x9x6xf32>) -> tensor<6x3x2xf32> {
