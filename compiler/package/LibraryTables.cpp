@@ -68,7 +68,8 @@ buildConvolution(flatbuffers::FlatBufferBuilder &fbb,
   return format::CreateConvolution(
       fbb, x, filter, result, addend, bias, padLow, padHigh, strides, dilations,
       static_cast<format::Activation>(convolution.getActivation()),
-      convolution.getTf32());
+      convolution.getTf32(),
+      static_cast<format::ConvolutionKind>(convolution.getKind()));
 }
 
 } // namespace tcc::package

@@ -50,7 +50,7 @@ void addSimplification(mlir::OpPassManager &pm, Target target,
   // Looks for batch norms, which have no kernel. They fold into plain weights;
   // panels are made of the folded ones.
   pm.addPass(createFoldBatchNormPass());
-  pm.addPass(createDecomposePass({target == Target::Cuda}));
+  pm.addPass(createDecomposePass());
   pm.addPass(createSimplifyPass());
   // Matches repeats in the form that simplify leaves.
   pm.addPass(createGroupHeadsPass());

@@ -66,6 +66,10 @@ def Exec_Activation : Exec_Enum<"Activation", "the function behind a product", [
   I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"relu", 1>,
   I32EnumAttrCase<"gelu_tanh", 2>]>;
 
+def Exec_ConvolutionKind : Exec_Enum<"ConvolutionKind",
+    "a convolution or a gradient of one", [
+  I32EnumAttrCase<"forward", 0>, I32EnumAttrCase<"filter_gradient", 1>]>;
+
 def Exec_StorageClassAttr : Exec_EnumAttr<Exec_StorageClass, "storage">;
 def Exec_ReduceKindAttr : Exec_EnumAttr<Exec_ReduceKind, "reduce">;
 
@@ -155,10 +159,15 @@ def Exec_ConvolutionAttr : AttrDef<Exec_Dialect, "Convolution"> {
     result[n, k, p] = activation(sum_{c, t} x[n, c, p * strides + t * dilations -
       pad_low] * filter[k, c, t] + addend[n, k, p] + bias[k])
 
-    x and filter are f16 or bf16, or f32 that may be rounded to tf32; sums f32. `addend` and `bias` have the result's
-    element type; the extents of `bias` are those of the result, too.
+    x and filter are f16 or bf16, or f32 that may be rounded to tf32; sums f32.
+    `addend` and `bias` have the result's element type; the extents of `bias` are
+    those of the result, too. A `filter_gradient` is, without them,
+
+    result[k, c, t] = sum_{n, p} x[n, c, p * strides + t * dilations - pad_low] *
+      filter[n, k, p]
   }];
-  let parameters = (ins "ImageAttr":$x, "ImageAttr":$filter,
+  let parameters = (ins EnumParameter<Exec_ConvolutionKind>:$kind,
+                        "ImageAttr":$x, "ImageAttr":$filter,
                         "ImageAttr":$result,
                         OptionalParameter<"ImageAttr">:$addend,
                         OptionalParameter<"ImageAttr">:$bias,

@@ -55,6 +55,17 @@ def Graph_Dialect : Dialect {
   }];
 }
 
+/// Of a PrecisionOpInterface with a UnitAttr `tf32`.
+class Graph_Tf32 {
+  code methods = [{
+    bool setTf32Allowed() {
+      setTf32(true);
+      return true;
+    }
+    bool isTf32Allowed() { return getTf32(); }
+  }];
+}
+
 class Graph_Op<string mnemonic, list<Trait> traits = []>
     : Op<Graph_Dialect, mnemonic, traits>;
 

@@ -76,6 +76,7 @@ static bool isConvolution(const format::Convolution &convolution,
     if (image && !areSizes(*image->place(), 1 + 2 * (2 + spatial), program))
       return false;
   return convolution.activation() <= format::Activation::relu &&
+         convolution.kind() <= format::ConvolutionKind::MAX &&
          isPrecisionWhole(convolution, convolution.x()->dtype()) &&
          areTypesWhole(*convolution.x(), *convolution.filter(),
                        *convolution.result(), convolution.addend(),

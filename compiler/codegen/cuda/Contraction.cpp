@@ -1,4 +1,4 @@
-//===- Contraction.cpp - graph.matmul and graph.conv as products ----------===//
+//===- Contraction.cpp - Ops that are matrix products ---------------------===//
 
 #include "compiler/codegen/cuda/Product.h"
 #include "compiler/codegen/kernel/MatrixKernel.h"
@@ -107,6 +107,43 @@ Product MatmulEmitter::describe() {
   return product;
 }
 
+// --- Windows
+
+namespace {
+
+/// How a window walks over x.
+struct Window {
+  Value x;
+  int64_t firstSpatial, channelAxis;
+  ArrayRef<int64_t> strides, padLow, dilations;
+};
+
+} // namespace
+
+/// The element of x under a tap of the window that stands `at` an image and a
+/// position; zero outside of x.
+static Value getPatchElement(KernelBuilder &b, DeviceFrame &frame, Type sum,
+                             const Window &window, SmallVector<Value> at,
+                             ValueRange tap, Value channel) {
+  Value x = window.x, zero = b.index(0);
+  Value isInside = b.create<arith::ConstantIntOp>(1, 1);
+  for (size_t i = 0; i < window.strides.size(); ++i) {
+    Value extent = frame.size(b, getExtent(x, window.firstSpatial + i));
+    Value begin = b.sub(b.mul(at[1 + i], b.index(window.strides[i])),
+                        b.index(window.padLow[i]));
+    Value place = b.add(begin, b.mul(tap[i], b.index(window.dilations[i])));
+    Value isValid =
+        b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, place, extent);
+    isInside = b.create<arith::AndIOp>(isInside, isValid);
+    at[1 + i] = b.create<arith::SelectOp>(isValid, place, zero);
+  }
+  at.insert(at.begin() + window.channelAxis, channel);
+  Value none = b.zero(sum);
+  Value element = readUnlessEmpty(
+      b, frame, x, [&] { return getElement(b, frame, sum, x, at); }, none);
+  return b.create<arith::SelectOp>(isInside, element, none);
+}
+
 // --- conv
 
 namespace {
@@ -134,8 +171,6 @@ private:
 
   SmallVector<Value> splitRow(KernelBuilder &b, Value row);
   SmallVector<Value> splitDepth(KernelBuilder &b, Value first, Value step);
-  Value getPatchElement(KernelBuilder &b, Value group, Value row,
-                        ValueRange tap);
   Value getFilterElement(KernelBuilder &b, Value group, Value column,
                          ValueRange tap);
   SmallVector<Value> insertChannel(SmallVector<Value> at, Value channel) {
@@ -184,32 +219,6 @@ SmallVector<Value> ConvolutionEmitter::splitDepth(KernelBuilder &b, Value first,
   return at;
 }
 
-/// Zero outside of x.
-Value ConvolutionEmitter::getPatchElement(KernelBuilder &b, Value group,
-                                          Value row, ValueRange tap) {
-  ConvOp op = plan.op;
-  Value x = op.getX(), zero = b.index(0);
-  SmallVector<Value> at = splitRow(b, row);
-  Value isInside = b.create<arith::ConstantIntOp>(1, 1);
-  for (size_t i = 0; i < op.getWindow().size(); ++i) {
-    Value extent = frame.size(b, getExtent(x, plan.firstSpatial + i));
-    Value begin = b.sub(b.mul(at[1 + i], b.index(op.getStrides()[i])),
-                        b.index(op.getPadLow()[i]));
-    Value place = b.add(begin, b.mul(tap[i], b.index(op.getDilations()[i])));
-    Value isValid =
-        b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, place, extent);
-    isInside = b.create<arith::AndIOp>(isInside, isValid);
-    at[1 + i] = b.create<arith::SelectOp>(isValid, place, zero);
-  }
-  Value first = b.mul(group, b.index(plan.channels));
-  at = insertChannel(at, b.add(first, tap.back()));
-  Value none = b.zero(plan.shape.sum);
-  Value element = readUnlessEmpty(
-      b, frame, x, [&] { return getElement(b, frame, plan.shape.sum, x, at); },
-      none);
-  return b.create<arith::SelectOp>(isInside, element, none);
-}
-
 Value ConvolutionEmitter::getFilterElement(KernelBuilder &b, Value group,
                                            Value column, ValueRange tap) {
   SmallVector<Value> at(tap.drop_back());
@@ -222,10 +231,15 @@ Product ConvolutionEmitter::describe() {
   ConvOp op = plan.op;
   int64_t axis = op.getChannelAxis();
   Product product{plan.shape, {}, {}, nullptr};
+  Window window{op.getX(),       plan.firstSpatial, axis,
+                op.getStrides(), op.getPadLow(),    op.getDilations()};
   product.lhs.kIsAdjacent = isAdjacent(op.getX(), axis);
-  product.lhs.element = [this](KernelBuilder &b, Value group, Value row,
-                               Value first, Value step) {
-    return getPatchElement(b, group, row, splitDepth(b, first, step));
+  product.lhs.element = [=, this](KernelBuilder &b, Value group, Value row,
+                                  Value first, Value step) {
+    SmallVector<Value> tap = splitDepth(b, first, step);
+    Value channel = b.add(b.mul(group, b.index(plan.channels)), tap.back());
+    return getPatchElement(b, frame, plan.shape.sum, window, splitRow(b, row),
+                           tap, channel);
   };
   product.rhs.kIsAdjacent = isAdjacent(op.getFilter(), axis);
   product.rhs.element = [this](KernelBuilder &b, Value group, Value column,
@@ -235,6 +249,85 @@ Product ConvolutionEmitter::describe() {
   product.indices = [this](KernelBuilder &b, Value group, Value i, Value j) {
     Value channel = b.add(b.mul(group, b.index(plan.filters)), j);
     return insertChannel(splitRow(b, i), channel);
+  };
+  return product;
+}
+
+// --- conv_filter_gradient
+
+namespace {
+
+/// Rows are filters, columns are taps of the window and channels, k runs over
+/// the positions of the gradient in all images.
+class FilterGradientEmitter {
+public:
+  FilterGradientEmitter(DeviceFrame &frame, ConvFilterGradientOp op)
+      : frame(frame), op(op), shape(getShape(op)) {}
+
+  static ProductShape getShape(ConvFilterGradientOp op);
+  Product describe();
+
+private:
+  DeviceFrame &frame;
+  ConvFilterGradientOp op;
+  ProductShape shape;
+
+  SmallVector<Value> split(KernelBuilder &b, Value number,
+                           ArrayRef<int64_t> extents) {
+    return b.delinearize(number, llvm::map_to_vector(extents, [&](int64_t e) {
+                           return b.index(e);
+                         }));
+  }
+  SmallVector<Value> splitPosition(KernelBuilder &b, Value k) {
+    return split(b, k, op.getGradient().getType().getShape().drop_back());
+  }
+  /// The taps and the channel.
+  SmallVector<Value> splitColumn(KernelBuilder &b, Value column) {
+    return split(b, column, op.getType().getShape().drop_front());
+  }
+};
+
+} // namespace
+
+ProductShape FilterGradientEmitter::getShape(ConvFilterGradientOp op) {
+  auto constant = [&](int64_t x) {
+    return getAffineConstantExpr(x, op.getContext());
+  };
+  auto count = [&](ArrayRef<int64_t> extents) {
+    return constant(ShapedType::getNumElements(extents));
+  };
+  ArrayRef<int64_t> shape = op.getType().getShape();
+  ArrayRef<int64_t> gradient = op.getGradient().getType().getShape();
+  return {constant(1), constant(shape.front()), count(shape.drop_front()),
+          count(gradient.drop_back()),
+          codegen::getSumType(getElementTypeOrSelf(op.getResult()))};
+}
+
+Product FilterGradientEmitter::describe() {
+  int64_t channelAxis = op.getX().getType().getRank() - 1;
+  Window window{op.getX(),      1,
+                channelAxis,    op.getStrides(),
+                op.getPadLow(), op.getDilations()};
+  Product product{shape, {}, {}, nullptr};
+  product.lhs.kIsAdjacent = !isAdjacent(op.getGradient(), channelAxis);
+  product.lhs.element = [this](KernelBuilder &b, Value, Value filter,
+                               Value first, Value step) {
+    SmallVector<Value> at = splitPosition(b, b.add(first, step));
+    at.push_back(filter);
+    return getElement(b, frame, shape.sum, op.getGradient(), at);
+  };
+  product.rhs.kIsAdjacent = !isAdjacent(op.getX(), channelAxis);
+  product.rhs.element = [=, this](KernelBuilder &b, Value, Value column,
+                                  Value first, Value step) {
+    SmallVector<Value> tap = splitColumn(b, column);
+    return getPatchElement(b, frame, shape.sum, window,
+                           splitPosition(b, b.add(first, step)), tap,
+                           tap.back());
+  };
+  product.indices = [this](KernelBuilder &b, Value, Value i, Value j) {
+    SmallVector<Value> at = splitColumn(b, j);
+    at.insert(at.begin(), i);
+    return at;
   };
   return product;
 }
@@ -259,6 +352,8 @@ static FailureOr<ProductShape> getShape(FusedOp region) {
       return failure();
     return ConvolutionPlan(conv).shape;
   }
+  if (auto gradient = dyn_cast_if_present<ConvFilterGradientOp>(op))
+    return FilterGradientEmitter::getShape(gradient);
   return region.emitOpError("has no matrix product");
 }
 
@@ -274,6 +369,11 @@ LogicalResult emitContraction(KernelBuilder &b, DeviceFrame &frame) {
   Operation *op = codegen::getAnchor(frame.region);
   if (auto matmul = dyn_cast<MatmulOp>(op)) {
     MatmulEmitter emitter(frame, matmul);
+    emitProduct(b, frame, emitter.describe());
+    return success();
+  }
+  if (auto gradient = dyn_cast<ConvFilterGradientOp>(op)) {
+    FilterGradientEmitter emitter(frame, gradient);
     emitProduct(b, frame, emitter.describe());
     return success();
   }

@@ -67,12 +67,17 @@ static exec::ConvolutionAttr makeConvolution(const LibraryConvolution &conv,
   auto makeOptional = [&](const std::optional<StridedImage> &image) {
     return image ? makeImage(*image, region) : exec::ImageAttr();
   };
-  ConvOp op = conv.op;
+  Builder builder(region.getContext());
   return exec::ConvolutionAttr::get(
-      region.getContext(), makeImage(conv.x, region),
-      makeImage(conv.filter, region), makeImage(conv.result, region),
-      makeOptional(conv.addend), makeOptional(conv.bias), op.getPadLowAttr(),
-      op.getPadHighAttr(), op.getStridesAttr(), op.getDilationsAttr(),
+      region.getContext(),
+      conv.isFilterGradient ? exec::ConvolutionKind::filter_gradient
+                            : exec::ConvolutionKind::forward,
+      makeImage(conv.x, region), makeImage(conv.filter, region),
+      makeImage(conv.result, region), makeOptional(conv.addend),
+      makeOptional(conv.bias), builder.getDenseI64ArrayAttr(conv.padLow),
+      builder.getDenseI64ArrayAttr(conv.padHigh),
+      builder.getDenseI64ArrayAttr(conv.strides),
+      builder.getDenseI64ArrayAttr(conv.dilations),
       getActivation(conv.activation), conv.tf32);
 }
 

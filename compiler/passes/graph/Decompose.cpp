@@ -23,8 +23,7 @@ struct DecomposePass : impl::DecomposePassBase<DecomposePass> {
 SmallVector<DecomposableOpInterface> DecomposePass::collectComposites() {
   SmallVector<DecomposableOpInterface> composites;
   getOperation()->walk([&](DecomposableOpInterface op) {
-    if (!isa<KernelOpInterface>(op.getOperation()) || op.isBetterDecomposed() ||
-        (forDevice && !op.hasDeviceKernel()))
+    if (!isa<KernelOpInterface>(op.getOperation()) || op.isBetterDecomposed())
       composites.push_back(op);
   });
   return composites;

@@ -259,6 +259,10 @@ bool Mixer::canAddNarrow(Value value, int depth) const {
   return getLongAxes(op->getResult(0)).size() <= 1;
 }
 
+static bool isStoredAsRead(Operation *product) {
+  return cast<PrecisionOpInterface>(product).isStoredAsRead();
+}
+
 void Mixer::narrowSums(Operation *product) {
   Value sum = product->getResult(0);
   SmallVector<OpOperand *> addends;
@@ -279,7 +283,13 @@ void Mixer::narrowSums(Operation *product) {
   // What adds up over layers may leave the range of f16: it is only stored so
   // if products read it.
   bool isStored = !narrow.isF16() || narrowed.contains(sum);
-  if (llvm::all_of(sum.getUses(), isExit) || !isWide(sum) || !isStored)
+  if (llvm::all_of(sum.getUses(), isExit) || !isStored) {
+    if (!isStoredAsRead(product))
+      return;
+    sum = product->getResult(0);
+    addends.clear();
+  }
+  if (llvm::all_of(sum.getUses(), isExit) || !isWide(sum))
     return;
   getNarrow(sum);
   for (OpOperand *addend : addends) {
@@ -386,7 +396,8 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
     for (Operation *product : products)
       mixer.narrowOperands(product);
     for (Operation *product : products)
-      if (narrowSums && sources.contains(product->getResult(0)))
+      if (narrowSums &&
+          (sources.contains(product->getResult(0)) || isStoredAsRead(product)))
         mixer.narrowSums(product);
     mixer.widenReaders(ops);
     for (Operation *op : ops)

@@ -313,8 +313,6 @@ def DecomposePass : TccGraphPass<"decompose"> {
     // becomes mul and add
     ```
   }];
-  let options = [Option<"forDevice", "for-device", "bool", "false",
-                        "kernels are a GPU's">];
 }
 
 def FuseOpsPass : TccGraphPass<"fuse-ops"> {

@@ -88,9 +88,7 @@ def DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
       (ins "::mlir::OpBuilder &":$builder)>,
     InterfaceMethod<
       "True if a kernel for the whole op would not pay for such operands.",
-      "bool", "isBetterDecomposed", (ins), "", [{ return false; }]>,
-    InterfaceMethod<"False if only CPUs have a kernel for the whole op.", "bool",
-                    "hasDeviceKernel", (ins), "", [{ return true; }]>];
+      "bool", "isBetterDecomposed", (ins), "", [{ return false; }]>];
 }
 
 def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
@@ -163,7 +161,11 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
       has the op's.}],
     "bool", "setTf32Allowed", (ins), "", [{ return false; }]>,
     InterfaceMethod<"Whether a library may.", "bool", "isTf32Allowed", (ins), "",
-    [{ return false; }]>];
+    [{ return false; }]>,
+    InterfaceMethod<
+    [{Whether libraries store what the op sums in the element type of its operands
+      alone.}],
+    "bool", "isStoredAsRead", (ins), "", [{ return false; }]>];
 }
 
 def ScatterOpInterface : OpInterface<"ScatterOpInterface"> {

@@ -36,15 +36,10 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure, ParameterSlotOpInterface,
   let builders = [OpBuilder<(ins "::mlir::Value":$lhs, "::mlir::Value":$rhs,
     CArg<"bool", "false">:$transposeLhs, CArg<"bool", "false">:$transposeRhs,
     CArg<"::mlir::Type", "{}">:$elementType)>];
-  let extraClassDeclaration = [{
+  let extraClassDeclaration = Graph_Tf32<>.methods # [{
     ::tcc::graph::ParameterSlot getParameterSlot(unsigned) {
       return ParameterSlot::matrix;
     }
-    bool setTf32Allowed() {
-      setTf32(true);
-      return true;
-    }
-    bool isTf32Allowed() { return getTf32(); }
     /// Extents of the operation, whatever the storage of the operands.
     ::mlir::AffineExpr getM();
     ::mlir::AffineExpr getN();

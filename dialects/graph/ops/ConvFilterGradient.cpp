@@ -34,6 +34,13 @@ LogicalResult ConvFilterGradientOp::inferReturnTypes(
   return success();
 }
 
+bool ConvFilterGradientOp::isCompatibleReturnTypes(TypeRange inferred,
+                                                   TypeRange found) {
+  return ConvOp::isCompatibleReturnTypes(inferred, found);
+}
+
+Precision ConvFilterGradientOp::getPrecision() { return Precision::narrow; }
+
 LogicalResult ConvFilterGradientOp::verify() {
   RankedTensorType x = getX().getType(), gradient = getGradient().getType();
   size_t spatial = x.getRank() - 2;
@@ -92,11 +99,23 @@ KernelKind ConvFilterGradientOp::getKernelKind() {
   return KernelKind::contraction;
 }
 
-bool ConvFilterGradientOp::isBetterDecomposed() { return getGroups() > 1; }
+// --- As other ops --------------------------------------------------------
 
-bool ConvFilterGradientOp::hasDeviceKernel() { return false; }
+/// True if each output has one pixel of x.
+static bool isOfPixels(ConvFilterGradientOp op) {
+  ArrayRef<int64_t> from = getSpatial(op.getX().getType());
+  ArrayRef<int64_t> to = getSpatial(op.getGradient().getType());
+  for (size_t i = 0; i < from.size(); ++i)
+    if (op.getWindow()[i] != 1 || op.getPadLow()[i] != 0 || to[i] < 1 ||
+        (to[i] - 1) * op.getStrides()[i] >= from[i])
+      return false;
+  return op.getGroups() == 1 && getType(op.getResult()).getNumElements() > 0;
+}
 
-// --- As a convolution --------------------------------------------------------
+/// Of pixels it is a matrix product.
+bool ConvFilterGradientOp::isBetterDecomposed() {
+  return getGroups() > 1 || isOfPixels(*this);
+}
 
 /// [batch, groups * channels, ...] as [channels, groups * batch, ...].
 static Value batchToChannels(const TensorEmitter &emitter, Value x,
@@ -142,17 +161,6 @@ static Value crop(const TensorEmitter &emitter, Value x,
   auto scalar = RankedTensorType::get({}, getElementTypeOrSelf(x));
   return emitter.emit<PadOp>(x, emitter.splat(scalar, 0.0), before, after, none,
                              PadMode::constant);
-}
-
-/// True if each output has one pixel of x.
-static bool isOfPixels(ConvFilterGradientOp op) {
-  ArrayRef<int64_t> from = getSpatial(op.getX().getType());
-  ArrayRef<int64_t> to = getSpatial(op.getGradient().getType());
-  for (size_t i = 0; i < from.size(); ++i)
-    if (op.getWindow()[i] != 1 || op.getPadLow()[i] != 0 || to[i] < 1 ||
-        (to[i] - 1) * op.getStrides()[i] >= from[i])
-      return false;
-  return op.getGroups() == 1 && getType(op.getResult()).getNumElements() > 0;
 }
 
 /// The pixels that outputs have, [batch, ..., channels].
@@ -214,7 +222,7 @@ ConvFilterGradientOp::decompose(OpBuilder &builder) {
   SmallVector<int64_t> shape = {getType().getShape().back(),
                                 getType().getDimSize(0)};
   llvm::append_range(shape, getWindow());
-  auto type = RankedTensorType::get(shape, getElementTypeOrSelf(filter));
+  auto type = RankedTensorType::get(shape, getType().getElementType());
   Value result = emitter.emit<ConvOp>(
       type, x, filter, shape[1], groups, to, getDilations(), low, high,
       getStrides(), /*channels_last=*/false, /*packed_filter=*/false);

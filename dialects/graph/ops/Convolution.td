@@ -51,15 +51,11 @@ def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible,
   let arguments = !con((ins AnyRankedTensor:$x, AnyRankedTensor:$filter,
                             I64Attr:$filters, I64Attr:$groups), window,
                        (ins UnitAttr:$packed_filter, UnitAttr:$tf32));
-  let extraClassDeclaration = axes # [{
+  let extraClassDeclaration = axes # Graph_Tf32<>.methods # [{
     ::tcc::graph::ParameterSlot getParameterSlot(unsigned operand) {
       return operand == 1 ? ParameterSlot::matrix : ParameterSlot::none;
     }
-    bool setTf32Allowed() {
-      setTf32(true);
-      return true;
-    }
-    bool isTf32Allowed() { return getTf32(); }
+    bool isStoredAsRead() { return true; }
     /// Channels of one group.
     int64_t getGroupChannels();
     /// True if vectors run along filters of several groups: each has so few, and
@@ -74,15 +70,18 @@ def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible,
 }
 
 def Graph_ConvFilterGradientOp : Graph_Op<"conv_filter_gradient", [Pure,
-    InferTypeOpAdaptor, DeclareOpInterfaceMethods<IterationOpInterface>,
+    InferTypeOpAdaptorWithIsCompatible,
+    DeclareOpInterfaceMethods<IterationOpInterface>,
     DeclareOpInterfaceMethods<KernelOpInterface>,
+    DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecision"]>,
     DeclareOpInterfaceMethods<DecomposableOpInterface,
-                              ["isBetterDecomposed", "hasDeviceKernel"]>]> {
+                              ["isBetterDecomposed"]>]> {
   let summary = "gradient of a convolution with respect to its filter";
   let description = [{
     result[o, w, c] = sum_{b, p} x[b, p * stride + w * dilation - pad_low,
     g(o) C + c] * gradient[b, p, o], with channels last, as of a conv that has x
-    and whose result has `gradient`. Products are summed in order of (b, p).
+    and whose result has `gradient`. Products are summed in order of (b, p). The
+    result's type and `tf32` are as of a conv.
 
     Example: `%d = graph.conv_filter_gradient %x, %gradient {window = array<i64: 3>,
       strides = array<i64: 1>, pad_low = array<i64: 1>, dilations = array<i64: 1>,
@@ -92,11 +91,14 @@ def Graph_ConvFilterGradientOp : Graph_Op<"conv_filter_gradient", [Pure,
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$gradient,
                        DenseI64ArrayAttr:$window, DenseI64ArrayAttr:$strides,
                        DenseI64ArrayAttr:$pad_low, DenseI64ArrayAttr:$dilations,
-                       I64Attr:$groups);
+                       I64Attr:$groups, UnitAttr:$tf32);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat =
     "operands attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
+  let extraClassDeclaration = Graph_Tf32<>.methods # [{
+    bool isStoredAsRead() { return true; }
+  }];
 }
 
 def Graph_PoolOp : Graph_WindowOp<"pool", InferTypeOpAdaptor, [

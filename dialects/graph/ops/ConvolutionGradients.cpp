@@ -221,7 +221,7 @@ static Value deriveFilter(const TensorEmitter &emitter, ConvOp op,
   Value last = emitter.emit<TransposeOp>(gradient, permutation);
   Value result = emitter.emit<ConvFilterGradientOp>(
       x, last, op.getWindow(), op.getStrides(), op.getPadLow(),
-      op.getDilations(), op.getGroups());
+      op.getDilations(), op.getGroups(), /*tf32=*/false);
   return emitter.emit<TransposeOp>(result,
                                    invertPermutationVector(permutation));
 }

@@ -217,6 +217,7 @@ Result<bool> Describer::readConvolution(const format::Convolution &source,
   convolution.dilations = listOf(*source.dilations());
   convolution.activation = source.activation();
   convolution.tf32 = source.tf32();
+  convolution.kind = source.kind();
   bool hasWholeBias =
       !source.bias() || (bias.extents == convolution.result.extents &&
                          isVector(bias.extents, bias.strides, 1));

@@ -53,7 +53,11 @@ struct StridedImage {
 /// result[n, k, p] = activation(sum_{c, t} x[n, c, p * stride + t * dilation -
 ///     padLow] * filter[k, c, t] + addend[n, k, p] + bias[k])
 ///
-/// Sums are f32. The activation is none or relu, which keeps NaN.
+/// Sums are f32. The activation is none or relu, which keeps NaN. A filter's
+/// gradient, which has neither addend, bias nor activation, is
+///
+/// result[k, c, t] = sum_{n, p} x[n, c, p * stride + t * dilation - padLow] *
+///     filter[n, k, p]
 struct Convolution {
   StridedImage x, filter, result;
   std::optional<StridedImage> addend; ///< of the result's dtype and extents
@@ -62,6 +66,7 @@ struct Convolution {
       dilations; ///< one a window axis
   format::Activation activation;
   bool tf32 = false; ///< as of a MatrixProduct
+  format::ConvolutionKind kind = format::ConvolutionKind::forward;
   auto operator<=>(const Convolution &) const = default;
 };
 

@@ -43,7 +43,7 @@ static bool isConvolution(const TensorOperation &operation, const TensorView &x,
   int64_t channels = x.extents[1], filters = filter.extents[0];
   bool fits = x.extents.size() == filter.extents.size() &&
               x.extents.size() == result.extents.size() &&
-              x.dtype == filter.dtype && x.extents[0] == result.extents[0] &&
+              x.extents[0] == result.extents[0] &&
               filters == result.extents[1] &&
               channels % filter.extents[1] == 0 &&
               filters % (channels / filter.extents[1]) == 0;
@@ -74,8 +74,14 @@ static bool isValid(const TensorGraph &graph,
   if (operation.kind == TensorOperation::Relu)
     return first.extents == result.extents;
   const TensorView &second = graph.tensors.at(operation.second);
+  // The library stores sums in f32 for itself alone.
+  bool isStored = result.isVirtual || result.dtype == first.dtype;
   if (operation.kind == TensorOperation::Convolve)
-    return isConvolution(operation, first, second, result);
+    return isStored && first.dtype == second.dtype &&
+           isConvolution(operation, first, second, result);
+  if (operation.kind == TensorOperation::DeriveFilter)
+    return isStored && first.dtype == second.dtype &&
+           isConvolution(operation, first, result, second);
   return first.extents == result.extents && isSpread(second, result);
 }
 
@@ -205,12 +211,16 @@ public:
         depth(filter.extents[1]) {}
 
   Values run(const Values &x, const Values &filter);
+  Values deriveFilter(const Values &x, const Values &gradient);
 
 private:
   struct Tap {
     int64_t pixel, weight; ///< which of the image and of the window
   };
   std::vector<Tap> findTaps(const Odometer &place) const;
+  /// Calls visit(place in the image, in the filter, of the result) for a tap
+  /// and a filter, from whose channels on `depth` ones are multiplied.
+  template <typename Visit> void forEachTap(Visit visit) const;
 
   const TensorOperation &operation;
   Extents image, window, places;
@@ -245,26 +255,37 @@ std::vector<Convolver::Tap> Convolver::findTaps(const Odometer &place) const {
   return taps;
 }
 
-Values Convolver::run(const Values &x, const Values &filter) {
-  Values result;
+template <typename Visit> void Convolver::forEachTap(Visit visit) const {
   int64_t perGroup = filters / (channels / depth), weights = count(window);
+  int64_t result = 0;
   for (int64_t n = 0; n < batch; ++n) {
     Odometer place(places);
     do {
       std::vector<Tap> taps = findTaps(place);
-      for (int64_t k = 0; k < filters; ++k) {
-        double sum = 0;
-        for (const Tap &tap : taps) {
-          const double *pixel = &x[(n * count(image) + tap.pixel) * channels +
-                                   k / perGroup * depth];
-          const double *weight = &filter[(k * weights + tap.weight) * depth];
-          for (int64_t c = 0; c < depth; ++c)
-            sum += pixel[c] * weight[c];
-        }
-        result.push_back(sum);
-      }
+      for (int64_t k = 0; k < filters; ++k, ++result)
+        for (const Tap &tap : taps)
+          visit((n * count(image) + tap.pixel) * channels +
+                    k / perGroup * depth,
+                (k * weights + tap.weight) * depth, result);
     } while (place.next());
   }
+}
+
+Values Convolver::run(const Values &x, const Values &filter) {
+  Values result(batch * count(places) * filters);
+  forEachTap([&](int64_t pixel, int64_t weight, int64_t at) {
+    for (int64_t c = 0; c < depth; ++c)
+      result[at] += x[pixel + c] * filter[weight + c];
+  });
+  return result;
+}
+
+Values Convolver::deriveFilter(const Values &x, const Values &gradient) {
+  Values result(filters * count(window) * depth);
+  forEachTap([&](int64_t pixel, int64_t weight, int64_t at) {
+    for (int64_t c = 0; c < depth; ++c)
+      result[weight + c] += x[pixel + c] * gradient[at];
+  });
   return result;
 }
 
@@ -295,10 +316,14 @@ void emulated::compute(const TensorGraph &graph,
           add(first, std::move(computed), graph.tensors.at(operation.second),
               valuesOf(operation.second));
     else {
-      const TensorView &filter = graph.tensors.at(operation.second);
-      computed = Convolver(operation, first, filter, result)
-                     .run(toOperand(first, std::move(computed)),
-                          toOperand(filter, valuesOf(operation.second)));
+      const TensorView &second = graph.tensors.at(operation.second);
+      Values x = toOperand(first, std::move(computed));
+      Values other = toOperand(second, valuesOf(operation.second));
+      computed =
+          operation.kind == TensorOperation::DeriveFilter
+              ? Convolver(operation, first, result, second)
+                    .deriveFilter(x, other)
+              : Convolver(operation, first, second, result).run(x, other);
     }
     if (result.isVirtual)
       values[operation.result] = std::move(computed);

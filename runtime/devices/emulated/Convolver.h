@@ -21,11 +21,12 @@ struct TensorView {
 
 /// A node of a graph: ids of what it reads and writes.
 struct TensorOperation {
-  enum Kind { Convolve, Add, Relu };
+  enum Kind { Convolve, DeriveFilter, Add, Relu };
   Kind kind = Convolve;
-  int64_t first = 0, second = 0; ///< x and the filter; relu has one
-  int64_t result = 0;
-  std::vector<int64_t> before, after, strides, dilations; ///< of a Convolve
+  /// x, and the filter or the gradient of a convolution; relu has one.
+  int64_t first = 0, second = 0;
+  int64_t result = 0; ///< of DeriveFilter: the gradient of the filter
+  std::vector<int64_t> before, after, strides, dilations; ///< of a window
   bool keepsNan = false;                                  ///< of a Relu
 };
 

@@ -69,17 +69,25 @@ TensorOperation GraphReader::operation(const Description &description,
     graph.tensors[view.id] = view;
     return view.id;
   };
-  if (description.kind == kDnnConvolutionForward) {
-    readWindow(part(description, kDnnForwardConvolution, kDnnConvolution),
-               operation);
-    operation.first = addTensor(kDnnForwardX);
-    operation.second = addTensor(kDnnForwardFilter);
-    operation.result = addTensor(kDnnForwardY);
-    isOk = isOk &&
-           one<float>(description, kDnnForwardAlpha, kDnnTypeFloat) == 1 &&
-           one<float>(description, kDnnForwardBeta, kDnnTypeFloat) == 0;
+  auto readConvolution = [&](TensorOperation::Kind kind, int window, int first,
+                             int second, int result, int alpha, int beta) {
+    operation.kind = kind;
+    readWindow(part(description, window, kDnnConvolution), operation);
+    operation.first = addTensor(first);
+    operation.second = addTensor(second);
+    operation.result = addTensor(result);
+    isOk = isOk && one<float>(description, alpha, kDnnTypeFloat) == 1 &&
+           one<float>(description, beta, kDnnTypeFloat) == 0;
     return operation;
-  }
+  };
+  if (description.kind == kDnnConvolutionForward)
+    return readConvolution(TensorOperation::Convolve, kDnnForwardConvolution,
+                           kDnnForwardX, kDnnForwardFilter, kDnnForwardY,
+                           kDnnForwardAlpha, kDnnForwardBeta);
+  if (description.kind == kDnnConvolutionFilterGradient)
+    return readConvolution(
+        TensorOperation::DeriveFilter, kDnnGradientConvolution, kDnnGradientX,
+        kDnnGradientY, kDnnGradientFilter, kDnnGradientAlpha, kDnnGradientBeta);
   isOk = isOk && description.kind == kDnnPointwiseOperation;
   readPointwise(part(description, kDnnOperationPointwise, kDnnPointwise),
                 operation);

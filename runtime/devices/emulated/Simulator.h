@@ -49,8 +49,9 @@ struct Operation {
   const Function *function = nullptr;
   unsigned blocks = 0, threads = 0;
   std::vector<uint64_t> parameters = {};
-  std::shared_ptr<Event> event; ///< which may be destroyed before this is done
-  uint64_t version = 0;         ///< of the event
+  /// May be destroyed before this is done.
+  std::shared_ptr<Event> event = {};
+  uint64_t version = 0; ///< of the event
   const Graph *graph = nullptr;
   std::function<runtime::Status()> call = {}; ///< of a library
 };

@@ -86,10 +86,33 @@ DnnDescriptor ConvolutionGraph::addBias() {
   return addTensor(kTensorBias, *dnnTypeOf(bias.dtype), bias);
 }
 
+namespace {
+
+/// An operation with a window, and what its attributes are called.
+struct WindowOperation {
+  DnnKind kind;
+  DnnAttribute window, x, filter, y, alpha, beta;
+};
+constexpr WindowOperation kForward{
+    kDnnConvolutionForward, kDnnForwardConvolution, kDnnForwardX,
+    kDnnForwardFilter,      kDnnForwardY,           kDnnForwardAlpha,
+    kDnnForwardBeta};
+constexpr WindowOperation kFilterGradient{kDnnConvolutionFilterGradient,
+                                          kDnnGradientConvolution,
+                                          kDnnGradientX,
+                                          kDnnGradientFilter,
+                                          kDnnGradientY,
+                                          kDnnGradientAlpha,
+                                          kDnnGradientBeta};
+
+} // namespace
+
 void ConvolutionGraph::convolve(DnnDescriptor result) {
   const Convolution &c = convolution;
+  bool isGradient = c.kind == format::ConvolutionKind::filter_gradient;
+  const WindowOperation &kind = isGradient ? kFilterGradient : kForward;
   DnnDescriptor x = addTensor(kTensorX, *dnnTypeOf(c.x.dtype), c.x);
-  DnnDescriptor filter =
+  DnnDescriptor other =
       addTensor(kTensorFilter, *dnnTypeOf(c.filter.dtype), c.filter);
   Descriptor window(table, kDnnConvolution);
   window.set(kDnnConvolutionPrecision, kDnnTypeDataType, kDnnF32);
@@ -100,14 +123,13 @@ void ConvolutionGraph::convolve(DnnDescriptor result) {
   window.set(kDnnPaddingAfter, c.padHigh);
   window.set(kDnnStrides, c.strides);
   window.set(kDnnDilations, c.dilations);
-  Descriptor operation(table, kDnnConvolutionForward);
-  operation.set(kDnnForwardConvolution, kDnnTypeDescriptor,
-                finish(std::move(window)));
-  operation.set(kDnnForwardX, kDnnTypeDescriptor, x);
-  operation.set(kDnnForwardFilter, kDnnTypeDescriptor, filter);
-  operation.set(kDnnForwardY, kDnnTypeDescriptor, result);
-  operation.set(kDnnForwardAlpha, kDnnTypeFloat, 1.0f);
-  operation.set(kDnnForwardBeta, kDnnTypeFloat, 0.0f);
+  Descriptor operation(table, kind.kind);
+  operation.set(kind.window, kDnnTypeDescriptor, finish(std::move(window)));
+  operation.set(kind.x, kDnnTypeDescriptor, x);
+  operation.set(kind.filter, kDnnTypeDescriptor, isGradient ? result : other);
+  operation.set(kind.y, kDnnTypeDescriptor, isGradient ? other : result);
+  operation.set(kind.alpha, kDnnTypeFloat, 1.0f);
+  operation.set(kind.beta, kDnnTypeFloat, 0.0f);
   operations.push_back(finish(std::move(operation)));
 }
 

@@ -217,6 +217,10 @@ static bool isConvolution(const Convolution &c) {
   for (const StridedImage *image : {&c.x, &c.filter, &c.result})
     for (int64_t extent : image->extents)
       isTaken = isTaken && extent > 0;
+  bool isAlone =
+      !c.addend && !c.hasBias && c.activation == format::Activation::none;
+  if (c.kind == format::ConvolutionKind::filter_gradient && !isAlone)
+    return false;
   return isTaken && (!c.addend || c.addend->dtype == c.result.dtype);
 }
 

@@ -10,18 +10,23 @@ namespace {
 
 class ConvolutionDescriber {
 public:
-  ConvolutionDescriber(ConvOp op, function_ref<bool(Value)> isInput)
-      : op(op), isInput(isInput) {}
+  ConvolutionDescriber(bool channelsLast, function_ref<bool(Value)> isInput)
+      : channelsLast(channelsLast), isInput(isInput) {}
 
-  std::optional<LibraryConvolution> describe(Value result);
+  std::optional<LibraryConvolution> describe(ConvOp op, Value result);
+  std::optional<LibraryConvolution> describe(ConvFilterGradientOp op,
+                                             Value result);
 
 private:
   std::optional<StridedImage> place(StridedInput from, Value tensor,
                                     Value like);
-  bool placeAddends(LibraryConvolution &convolution, ArrayRef<Value> addends);
+  bool placeOperands(LibraryConvolution &convolution, Operation *op,
+                     Value result);
+  bool placeAddends(LibraryConvolution &convolution, Value sum,
+                    ArrayRef<Value> addends);
   bool isBias(const StridedImage &image) const;
 
-  ConvOp op;
+  bool channelsLast;
   function_ref<bool(Value)> isInput;
 };
 
@@ -42,12 +47,33 @@ ConvolutionDescriber::place(StridedInput from, Value tensor, Value like) {
   if (!strides || llvm::any_of(*strides, isNegative))
     return std::nullopt;
   StridedImage image{from.input, from.offset, shape, *strides};
-  if (op.getChannelsLast())
+  if (channelsLast)
     for (Extents *axes : {&image.extents, &image.strides}) {
       AffineExpr channel = axes->pop_back_val();
       axes->insert(axes->begin() + 1, channel);
     }
   return image;
+}
+
+/// Both operands of `op`, and what it sums, stored as `result`.
+bool ConvolutionDescriber::placeOperands(LibraryConvolution &convolution,
+                                         Operation *op, Value result) {
+  Value x = op->getOperand(0), filter = op->getOperand(1);
+  auto images = place(traceInput(x, isInput), x, x);
+  auto filters = place(traceInput(filter, isInput), filter, filter);
+  auto sums = place({result, getRowMajorStrides(result),
+                     getAffineConstantExpr(0, op->getContext())},
+                    result, op->getResult(0));
+  if (!images || !filters || !sums)
+    return false;
+  convolution.x = *images;
+  convolution.filter = *filters;
+  convolution.result = *sums;
+  Type element = getElementTypeOrSelf(x), stored = getElementTypeOrSelf(result);
+  convolution.tf32 =
+      element.isF32() && cast<PrecisionOpInterface>(op).isTf32Allowed();
+  return (element.isF16() || element.isBF16() || convolution.tf32) &&
+         element == getElementTypeOrSelf(filter) && stored == element;
 }
 
 /// Repeated but along the channels, whose elements are adjacent.
@@ -60,11 +86,11 @@ bool ConvolutionDescriber::isBias(const StridedImage &image) const {
 }
 
 bool ConvolutionDescriber::placeAddends(LibraryConvolution &convolution,
-                                        ArrayRef<Value> addends) {
+                                        Value sum, ArrayRef<Value> addends) {
   Type element = getElementTypeOrSelf(convolution.result.input);
   for (Value addend : addends) {
-    auto image = place(traceInput(addend, isInput, /*throughCasts=*/true),
-                       addend, op.getResult());
+    auto image =
+        place(traceInput(addend, isInput, /*throughCasts=*/true), addend, sum);
     if (!image || getElementTypeOrSelf(image->input) != element)
       return false;
     bool toBias = !convolution.bias && isBias(*image);
@@ -76,54 +102,74 @@ bool ConvolutionDescriber::placeAddends(LibraryConvolution &convolution,
   return true;
 }
 
-std::optional<LibraryConvolution> ConvolutionDescriber::describe(Value result) {
+std::optional<LibraryConvolution> ConvolutionDescriber::describe(ConvOp op,
+                                                                 Value result) {
   auto epilogue = matchEpilogue(result, op.getResult(), isInput);
   if (!epilogue || epilogue->scale != 1 ||
       (epilogue->activation && !isa<ReluOp>(epilogue->activation)))
     return std::nullopt;
-  Value x = op.getX(), filter = op.getFilter();
-  auto images = place(traceInput(x, isInput), x, x);
-  auto filters = place(traceInput(filter, isInput), filter, filter);
-  auto sums = place({result, getRowMajorStrides(result),
-                     getAffineConstantExpr(0, op.getContext())},
-                    result, op.getResult());
-  if (!images || !filters || !sums)
+  LibraryConvolution convolution;
+  convolution.activation = epilogue->activation;
+  convolution.padLow.assign(op.getPadLow().begin(), op.getPadLow().end());
+  convolution.padHigh.assign(op.getPadHigh().begin(), op.getPadHigh().end());
+  convolution.strides.assign(op.getStrides().begin(), op.getStrides().end());
+  convolution.dilations.assign(op.getDilations().begin(),
+                               op.getDilations().end());
+  if (!placeOperands(convolution, op, result) ||
+      !placeAddends(convolution, op.getResult(), epilogue->addends))
     return std::nullopt;
-  Type element = getElementTypeOrSelf(x), stored = getElementTypeOrSelf(result);
-  bool isTf32 = element.isF32() && op.getTf32();
-  if ((!element.isF16() && !element.isBF16() && !isTf32) ||
-      element != getElementTypeOrSelf(filter) ||
-      (stored != element && !stored.isF32()))
+  return convolution;
+}
+
+/// The padding behind is what lets the windows end where the gradient does; an
+/// image that goes on after them is cut.
+std::optional<LibraryConvolution>
+ConvolutionDescriber::describe(ConvFilterGradientOp op, Value result) {
+  auto epilogue = matchEpilogue(result, op.getResult(), isInput);
+  if (!epilogue || epilogue->scale != 1 || epilogue->activation ||
+      !epilogue->addends.empty())
     return std::nullopt;
-  LibraryConvolution convolution{op,
-                                 *images,
-                                 *filters,
-                                 *sums,
-                                 std::nullopt,
-                                 std::nullopt,
-                                 epilogue->activation,
-                                 isTf32};
-  if (!placeAddends(convolution, epilogue->addends))
+  LibraryConvolution convolution;
+  convolution.isFilterGradient = true;
+  convolution.padLow.assign(op.getPadLow().begin(), op.getPadLow().end());
+  convolution.strides.assign(op.getStrides().begin(), op.getStrides().end());
+  convolution.dilations.assign(op.getDilations().begin(),
+                               op.getDilations().end());
+  if (!placeOperands(convolution, op, result) ||
+      llvm::any_of(op.getPadLow(), [](int64_t pad) { return pad < 0; }))
     return std::nullopt;
+  ArrayRef<int64_t> from = op.getX().getType().getShape().drop_front();
+  ArrayRef<int64_t> to = op.getGradient().getType().getShape().drop_front();
+  for (size_t i = 0; i < op.getWindow().size(); ++i) {
+    int64_t end = (to[i] - 1) * op.getStrides()[i] +
+                  (op.getWindow()[i] - 1) * op.getDilations()[i] + 1 -
+                  op.getPadLow()[i];
+    convolution.padHigh.push_back(std::max<int64_t>(end - from[i], 0));
+    convolution.x.extents[i + 2] =
+        getAffineConstantExpr(std::min(end, from[i]), op.getContext());
+  }
   return convolution;
 }
 
 std::optional<LibraryConvolution>
 describeConvolution(Operation *anchor, Value result,
                     function_ref<bool(Value)> isInput) {
+  if (auto op = dyn_cast<ConvFilterGradientOp>(anchor))
+    return ConvolutionDescriber(/*channelsLast=*/true, isInput)
+        .describe(op, result);
   auto op = dyn_cast<ConvOp>(anchor);
   if (!op || op.getPackedFilter() ||
       op.getKernelKind() != KernelKind::contraction)
     return std::nullopt;
-  // As large as an image is the window of a filter's gradient, for which
-  // libraries have another op.
-  constexpr int64_t kMaxTaps = 128;
+  // A window as large as an image: libraries have nothing fast.
+  constexpr int64_t kMaxTaps = 256; // of patches of 16 x 16
   int64_t taps = 1;
   for (int64_t extent : op.getWindow())
     taps *= extent;
   if (taps > kMaxTaps)
     return std::nullopt;
-  return ConvolutionDescriber(op, isInput).describe(result);
+  return ConvolutionDescriber(op.getChannelsLast(), isInput)
+      .describe(op, result);
 }
 
 } // namespace tcc::fusion

@@ -5,7 +5,9 @@
 //   result[n, k, p] = activation(sum_{c, t} x[n, c, p * stride + t * dilation -
 //       pad_low] * filter[k, c, t] + addend[n, k, p] + bias[k])
 //
-// of strided images in f16 or bf16; of f32 it would round the operands.
+// of strided images in f16 or bf16, the result's type as well; of f32 it would
+// round the operands. It also has the gradient of the filter, from x and that
+// of the sums.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_PASSES_GRAPH_FUSION_LIBRARYCONVOLUTION_H
@@ -24,8 +26,10 @@ struct StridedImage {
 };
 
 struct LibraryConvolution {
-  graph::ConvOp op; ///< has the window
   StridedImage x, filter, result;
+  llvm::SmallVector<int64_t> padLow, padHigh, strides, dilations;
+  /// `filter` is a gradient of the sums, `result` that of the filter.
+  bool isFilterGradient = false;
   std::optional<StridedImage> addend, bias; ///< the bias is repeated
   mlir::Operation *activation = nullptr;    ///< relu
   bool tf32 = false; ///< as of a LibraryProduct; else operands are narrow

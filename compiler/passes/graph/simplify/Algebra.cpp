@@ -42,8 +42,16 @@ constexpr NeutralRow kNeutralRows[] = {
     {ShiftRightOp::getOperationName(), 0.0, 0.0},
 };
 
-/// True if `rhs` leaves lhs as it is.
-bool isNeutral(Operation *op, Value rhs) {
+/// A sum of products starts at 0.0: it is not -0.0, but for an underflow.
+bool isSumOfProducts(Value x) {
+  auto op = x.getDefiningOp<PrecisionOpInterface>();
+  return op && op.getPrecision() == Precision::narrow;
+}
+
+/// True if `rhs` leaves `lhs` as it is.
+bool isNeutral(Operation *op, Value lhs, Value rhs) {
+  if (isa<AddOp>(op) && isSumOfProducts(lhs) && isExactly(rhs, 0.0))
+    return true;
   for (const NeutralRow &row : kNeutralRows)
     if (op->getName().getStringRef() == row.op)
       return isExactly(rhs, isInteger(rhs) ? row.onIntegers : row.onFloats);
@@ -61,9 +69,9 @@ struct DropNeutralOperand : RewritePattern {
       return failure();
     Value lhs = op->getOperand(0), rhs = op->getOperand(1);
     bool commutes = op->hasTrait<OpTrait::IsCommutative>();
-    Value kept = isNeutral(op, rhs)               ? lhs
-                 : commutes && isNeutral(op, lhs) ? rhs
-                                                  : Value();
+    Value kept = isNeutral(op, lhs, rhs)               ? lhs
+                 : commutes && isNeutral(op, rhs, lhs) ? rhs
+                                                       : Value();
     if (!kept || kept.getType() != op->getResult(0).getType())
       return rewriter.notifyMatchFailure(op, "no operand is neutral");
     rewriter.replaceOp(op, kept);

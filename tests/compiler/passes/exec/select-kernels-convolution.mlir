@@ -4,7 +4,7 @@
 
 // Axes are in the order batch, channel, spatial, wherever the channels lie.
 // CHECK:       exec.kernel @narrow
-// CHECK-SAME:    convolution = #exec.convolution<
+// CHECK-SAME:    convolution = #exec.convolution<kind = forward,
 // CHECK-SAME:    x = <0 : bf16, () -> (0, 2, 8, 6, 6, 288, 1, 48, 8)>,
 // CHECK-SAME:    filter = <1 : bf16, () -> (0, 16, 8, 3, 3, 72, 1, 24, 8)>,
 // CHECK-SAME:    result = <4 : bf16, () -> (0, 2, 16, 6, 6, 576, 1, 96, 16)>,

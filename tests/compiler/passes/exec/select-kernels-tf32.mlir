@@ -12,7 +12,7 @@ exec.kernel @product attributes {device} {
   }
 }
 
-// CHECK: exec.kernel @window {{.*}}convolution = #exec.convolution<x = <0 : f32, {{.*}}, tf32 = true>
+// CHECK: exec.kernel @window {{.*}}convolution = #exec.convolution<kind = forward, x = <0 : f32, {{.*}}, tf32 = true>
 exec.kernel @window attributes {device} {
 ^bb0(%x: tensor<2x6x6x8xf32>, %w: tensor<16x3x3x8xf32>):
   %y = graph.fused <contraction> (%x, %w)

@@ -1,5 +1,4 @@
-// RUN: tcc-opt %s --tcc-decompose | FileCheck %s --check-prefixes=CHECK,CPU
-// RUN: tcc-opt %s --tcc-decompose=for-device | FileCheck %s --check-prefixes=CHECK,DEVICE
+// RUN: tcc-opt %s --tcc-decompose | FileCheck %s
 // Composites without a kernel become simpler ops; those with one stay.
 
 // CHECK-LABEL: func @few_queries
@@ -35,9 +34,7 @@ func.func @batch_norm(%x: tensor<2x4xf32>, %p: tensor<4xf32>) -> tensor<2x4xf32>
 }
 
 // CHECK-LABEL: func @filter_gradient
-// CPU:           graph.conv_filter_gradient
-// DEVICE-NOT:    graph.conv_filter_gradient
-// DEVICE:        graph.conv
+// CHECK:         graph.conv_filter_gradient
 func.func @filter_gradient(%x: tensor<2x9x4xf32>, %d: tensor<2x9x6xf32>) -> tensor<6x3x4xf32> {
   %y = graph.conv_filter_gradient %x, %d {groups = 1 : i64, window = array<i64: 3>,
     strides = array<i64: 1>, pad_low = array<i64: 1>, dilations = array<i64: 1>}

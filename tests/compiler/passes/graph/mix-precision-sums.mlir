@@ -68,3 +68,21 @@ func.func @mask(%x: tensor<4x8xf32>, %m: tensor<4x8xf32>) -> tensor<4x8xf32> {
     : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
   return %z : tensor<4x8xf32>
 }
+
+// -----
+
+// Libraries store what a convolution sums as its operands, and so the gradient
+// of a filter.
+// CHECK-LABEL: func @filter_gradient
+// CHECK:         %[[G:.+]] = graph.conv_filter_gradient {{.*}}bf16>) -> tensor<6x3x4xf32>
+// CHECK:         %[[S:.+]] = graph.cast %[[G]] : {{.*}} -> tensor<6x3x4xbf16>
+// CHECK:         %[[W:.+]] = graph.cast %[[S]] : {{.*}} -> tensor<6x3x4xf32>
+// CHECK:         graph.sub %{{.+}}, %[[W]]
+func.func @filter_gradient(%x: tensor<2x9x4xf32>, %d: tensor<2x9x6xf32>,
+                           %w: tensor<6x3x4xf32>) -> tensor<6x3x4xf32> {
+  %g = graph.conv_filter_gradient %x, %d {groups = 1 : i64, window = array<i64: 3>,
+    strides = array<i64: 1>, pad_low = array<i64: 1>, dilations = array<i64: 1>}
+    : (tensor<2x9x4xf32>, tensor<2x9x6xf32>) -> tensor<6x3x4xf32>
+  %n = graph.sub %w, %g : (tensor<6x3x4xf32>, tensor<6x3x4xf32>) -> tensor<6x3x4xf32>
+  return %n : tensor<6x3x4xf32>
+}

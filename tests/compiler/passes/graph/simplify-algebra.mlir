@@ -20,6 +20,17 @@ func.func @plus_zero_stays(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %y : tensor<4xf32>
 }
 
+// A bias of zeros, as some exporters write it: a sum of products starts at 0.0.
+// CHECK-LABEL: func @product_plus_zero
+// CHECK-NEXT:    %[[Y:.+]] = graph.matmul
+// CHECK-NEXT:    return %[[Y]]
+func.func @product_plus_zero(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %c = graph.constant dense<0.0> : tensor<8x8xf32>
+  %p = graph.matmul %x, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %y = graph.add %c, %p : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %y : tensor<8x8xf32>
+}
+
 // A division by a power of two is exact as a product, by another number not.
 // CHECK-LABEL: func @divisors
 // CHECK-DAG:     %[[E:.+]] = graph.constant dense<1.250000e-01>

@@ -27,7 +27,6 @@ struct Variant {
   bool channelsLast = true, hasAddend = false, hasBias = false;
   Activation activation = Activation::none;
   int64_t padding = 0; ///< elements between images
-  bool isWide = false; ///< f32 results, addends and biases
 };
 
 /// A tensor with its elements.
@@ -123,9 +122,7 @@ protected:
   Convolution describe(const Shape &shape, Variant variant, DType dtype) {
     Convolution convolution{TestImage(shape.x, variant, dtype, 0).view,
                             TestImage(shape.filter, variant, dtype, 0).view,
-                            TestImage(resultOf(shape), variant,
-                                      variant.isWide ? DType::f32 : dtype, 0)
-                                .view,
+                            TestImage(resultOf(shape), variant, dtype, 0).view,
                             std::nullopt,
                             variant.hasBias,
                             shape.before,
@@ -149,6 +146,7 @@ protected:
   }
   void check(const Shape &shape, Variant variant, DType dtype,
              bool hasNan = false);
+  void checkFilterGradient(const Shape &shape, Variant variant, DType dtype);
 
   void *workspace = nullptr;
 };
@@ -157,10 +155,9 @@ void CudnnLibraryTest::check(const Shape &shape, Variant variant, DType dtype,
                              bool hasNan) {
   TestImage x(shape.x, variant, dtype, 1);
   TestImage filter(shape.filter, variant, dtype, 2);
-  DType stored = variant.isWide ? DType::f32 : dtype;
-  TestImage addend(resultOf(shape), variant, stored, 3);
-  TestImage result(resultOf(shape), variant, stored, 4);
-  TestImage bias({1, shape.filter[0], 1}, {}, stored, 5);
+  TestImage addend(resultOf(shape), variant, dtype, 3);
+  TestImage result(resultOf(shape), variant, dtype, 4);
+  TestImage bias({1, shape.filter[0], 1}, {}, dtype, 5);
   if (hasNan)
     x.elements[0] = NAN;
   auto computation = plan(describe(shape, variant, dtype));
@@ -171,7 +168,7 @@ void CudnnLibraryTest::check(const Shape &shape, Variant variant, DType dtype,
   Status status = computation->enqueue(operands, stream);
   ASSERT_TRUE(status.ok()) << status.message();
   std::vector<char> bytes =
-      download(operands.result, result.elements.size() * bytesOf(stored));
+      download(operands.result, result.elements.size() * bytesOf(dtype));
   double halfUlp = dtype == DType::bf16 ? 0x1p-8 : 0x1p-11;
   for (int64_t n = 0; n < shape.x[0]; ++n)
     for (int64_t k = 0; k < shape.filter[0]; ++k)
@@ -181,7 +178,7 @@ void CudnnLibraryTest::check(const Shape &shape, Variant variant, DType dtype,
                           (variant.hasBias ? bias.at(0, k, {0}) : 0);
         if (variant.activation == Activation::relu && expected < 0)
           expected = 0;
-        double found = decode(bytes, result.indexOf(n, k, at), stored);
+        double found = decode(bytes, result.indexOf(n, k, at), dtype);
         if (std::isnan(expected)) {
           ASSERT_TRUE(std::isnan(found)) << n << ", " << k;
           continue;
@@ -192,16 +189,66 @@ void CudnnLibraryTest::check(const Shape &shape, Variant variant, DType dtype,
 }
 
 const Shape kPlain{{2, 8, 6, 5}, {4, 8, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+const std::pair<const char *, Shape> kShapes[] = {
+    {"1-d", {{2, 4, 9}, {6, 4, 3}, {1}, {1}, {2}, {1}}},
+    {"3-d",
+     {{2, 4, 3, 4, 5},
+      {6, 4, 2, 3, 2},
+      {1, 1, 0},
+      {0, 1, 1},
+      {1, 2, 1},
+      {1, 1, 2}}},
+    {"asymmetric padding",
+     {{1, 4, 5, 7}, {2, 4, 3, 2}, {0, 2}, {3, 1}, {1, 1}, {1, 1}}},
+    {"strides and dilations",
+     {{1, 4, 9, 11}, {2, 4, 3, 2}, {2, 1}, {2, 1}, {2, 3}, {2, 4}}},
+    {"groups", {{2, 6, 4, 4}, {9, 2, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
+    {"depthwise", {{2, 6, 4, 4}, {6, 1, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
+    {"one element",
+     {{1, 1, 1, 1}, {1, 1, 1, 1}, {0, 0}, {0, 0}, {1, 1}, {1, 1}}}};
+
+void CudnnLibraryTest::checkFilterGradient(const Shape &shape, Variant variant,
+                                           DType dtype) {
+  TestImage x(shape.x, variant, dtype, 1);
+  TestImage gradient(resultOf(shape), variant, dtype, 2);
+  TestImage result(shape.filter, variant, dtype, 3);
+  Convolution convolution = describe(shape, variant, dtype);
+  std::swap(convolution.filter, convolution.result);
+  convolution.kind = tcc::format::ConvolutionKind::filter_gradient;
+  auto computation = plan(convolution);
+  ASSERT_NE(computation, nullptr);
+  LibraryOperands operands{place(x), place(gradient), nullptr, nullptr,
+                           place(result)};
+  ASSERT_TRUE(computation->enqueue(operands, stream).ok());
+  std::vector<char> bytes =
+      download(operands.result, result.elements.size() * bytesOf(dtype));
+  // The gradient of a sum of results, each times its own gradient: by a filter
+  // that is 1 at one element.
+  TestImage filter(shape.filter, variant, dtype, 0);
+  for (int64_t k = 0; k < shape.filter[0]; ++k)
+    for (int64_t c = 0; c < shape.filter[1]; ++c)
+      for (const Sizes &tap : placesOf(shape.filter)) {
+        filter.elements.assign(filter.elements.size(), 0);
+        filter.elements[filter.indexOf(k, c, tap)] = 1;
+        double expected = 0;
+        for (int64_t n = 0; n < shape.x[0]; ++n)
+          for (const Sizes &at : placesOf(gradient.view.extents))
+            expected +=
+                convolveAt(shape, x, filter, n, k, at) * gradient.at(n, k, at);
+        double found = decode(bytes, result.indexOf(k, c, tap), dtype);
+        ASSERT_NEAR(found, expected, std::abs(expected) * 0x1p-8)
+            << k << ", " << c;
+      }
+}
 
 } // namespace
 
 TEST_F(CudnnLibraryTest, ComputesAllEpilogues) {
-  for (int bits = 0; bits < 64; ++bits) {
+  for (int bits = 0; bits < 32; ++bits) {
     SCOPED_TRACE(testing::Message() << "variant " << bits);
-    Variant variant{
-        bool(bits & 1),    bool(bits & 2),
-        bool(bits & 4),    bits & 8 ? Activation::relu : Activation::none,
-        bits & 1 ? 16 : 0, bool(bits & 32)};
+    Variant variant{bool(bits & 1), bool(bits & 2), bool(bits & 4),
+                    bits & 8 ? Activation::relu : Activation::none,
+                    bits & 1 ? 16 : 0};
     check(kPlain, variant, bits & 16 ? DType::f16 : DType::bf16);
     if (HasFatalFailure())
       return;
@@ -209,28 +256,20 @@ TEST_F(CudnnLibraryTest, ComputesAllEpilogues) {
 }
 
 TEST_F(CudnnLibraryTest, ComputesAllWindows) {
-  const std::pair<const char *, Shape> shapes[] = {
-      {"1-d", {{2, 4, 9}, {6, 4, 3}, {1}, {1}, {2}, {1}}},
-      {"3-d",
-       {{2, 4, 3, 4, 5},
-        {6, 4, 2, 3, 2},
-        {1, 1, 0},
-        {0, 1, 1},
-        {1, 2, 1},
-        {1, 1, 2}}},
-      {"asymmetric padding",
-       {{1, 4, 5, 7}, {2, 4, 3, 2}, {0, 2}, {3, 1}, {1, 1}, {1, 1}}},
-      {"strides and dilations",
-       {{1, 4, 9, 11}, {2, 4, 3, 2}, {2, 1}, {2, 1}, {2, 3}, {2, 4}}},
-      {"groups", {{2, 6, 4, 4}, {9, 2, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
-      {"depthwise",
-       {{2, 6, 4, 4}, {6, 1, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
-      {"one element",
-       {{1, 1, 1, 1}, {1, 1, 1, 1}, {0, 0}, {0, 0}, {1, 1}, {1, 1}}}};
-  for (const auto &[name, shape] : shapes)
+  for (const auto &[name, shape] : kShapes)
     for (bool channelsLast : {false, true}) {
       SCOPED_TRACE(testing::Message() << name << ", " << channelsLast);
       check(shape, {channelsLast, true, true, Activation::relu}, DType::bf16);
+      if (HasFatalFailure())
+        return;
+    }
+}
+
+TEST_F(CudnnLibraryTest, ComputesGradientsOfFilters) {
+  for (const auto &[name, shape] : kShapes)
+    for (bool channelsLast : {false, true}) {
+      SCOPED_TRACE(testing::Message() << name << ", " << channelsLast);
+      checkFilterGradient(shape, {channelsLast}, DType::bf16);
       if (HasFatalFailure())
         return;
     }
@@ -294,6 +333,12 @@ TEST_F(CudnnLibraryTest, LeavesWhatItLacks) {
   Convolution mixed = describe(kPlain, {}, DType::bf16);
   mixed.result.dtype = DType::f16;
   EXPECT_EQ(plan(mixed), nullptr) << "dtypes";
+  mixed.result.dtype = DType::f32;
+  EXPECT_EQ(plan(mixed), nullptr) << "wide results";
+  Convolution gradient = describe(kPlain, {.hasBias = true}, DType::bf16);
+  std::swap(gradient.filter, gradient.result);
+  gradient.kind = tcc::format::ConvolutionKind::filter_gradient;
+  EXPECT_EQ(plan(gradient), nullptr) << "a gradient with a bias";
 }
 
 TEST_F(CudnnLibraryTest, HoldsToTheAlignmentItWasToldOf) {

@@ -62,6 +62,15 @@ protected:
             Activation::relu,
             /*tf32=*/GetParam() == DType::f32};
   }
+  /// Of the filter of `forward`.
+  static Convolution deriveFilter(const Convolution &forward) {
+    Convolution gradient = forward;
+    std::swap(gradient.filter, gradient.result);
+    gradient.hasBias = false;
+    gradient.activation = Activation::none;
+    gradient.kind = tcc::format::ConvolutionKind::filter_gradient;
+    return gradient;
+  }
   bool isPlanned(const Convolution &convolution, size_t bytes = kWorkspace) {
     auto plan = library->plan(convolution, nullptr, bytes);
     EXPECT_TRUE(plan.ok()) << plan.takeStatus().message();
@@ -95,6 +104,43 @@ TEST_P(RealCudnnTest, PlansWindowsOfResNet) {
       all.hasBias = false;
       EXPECT_TRUE(isPlanned(all)) << "the sums alone";
     }
+}
+
+TEST_P(RealCudnnTest, PlansGradientsOfFilters) {
+  for (auto [channels, size, stride] : {std::array<int64_t, 3>{64, 56, 1},
+                                        {128, 56, 2},
+                                        {256, 14, 1},
+                                        {512, 7, 1}}) {
+    SCOPED_TRACE(testing::Message()
+                 << channels << " x " << size << " / " << stride);
+    Convolution forward = convolve(32, channels, channels, size, stride);
+    EXPECT_TRUE(isPlanned(deriveFilter(forward)));
+  }
+  Convolution stem = convolve(8, 3, 64, 224, 2);
+  stem.filter = channelsLast({64, 3, 7, 7});
+  stem.padLow = stem.padHigh = {3, 3};
+  EXPECT_TRUE(isPlanned(deriveFilter(stem))) << "stem";
+}
+
+/// A filter may lie as its parameter does: channels before the window.
+TEST_P(RealCudnnTest, PlansOtherFilters) {
+  Convolution forward = convolve(32, 64, 64, 56, 1);
+  forward.hasBias = false;
+  forward.activation = Activation::none;
+  forward.filter.strides = {64 * 9, 9, 3, 1};
+  EXPECT_TRUE(isPlanned(forward)) << "forward";
+  EXPECT_TRUE(isPlanned(deriveFilter(forward))) << "gradient";
+}
+
+/// Why the compiler stores what convolutions of narrow floats sum so, too.
+TEST_P(RealCudnnTest, StoresAsItReads) {
+  Convolution sums = convolve(32, 64, 64, 56, 1);
+  sums.hasBias = false;
+  sums.activation = Activation::none;
+  for (Convolution wide : {sums, deriveFilter(sums)}) {
+    wide.result.dtype = DType::f32;
+    EXPECT_EQ(isPlanned(wide), GetParam() == DType::f32);
+  }
 }
 
 TEST_P(RealCudnnTest, PlansOtherWindows) {
