@@ -4,6 +4,7 @@
 #include "compiler/codegen/cuda/Arch.h"
 #include "compiler/codegen/cuda/DeviceCode.h"
 #include "compiler/passes/graph/Differentiate.h"
+#include "compiler/pipeline/Budget.h"
 #include "compiler/pipeline/GenerateCode.h"
 #include "compiler/pipeline/Phases.h"
 #include "compiler/pipeline/Provenance.h"
@@ -71,9 +72,9 @@ private:
     };
     return runPasses(addPasses, Code::Internal);
   }
-  bool plan() {
-    return runPasses(addPlanning, Code::Unsupported) && summarize();
-  }
+  bool readBudget();
+  bool fitBudget();
+  bool plan();
   bool generateCode();
   bool writePackage();
 
@@ -88,15 +89,19 @@ private:
   bool fail(const Status &status);
   bool fail(const Problems &problems);
   bool hasPrepare();
+  int getThreads() const {
+    return options.threads > 0 ? options.threads : cores;
+  }
 
   const CompileOptions &options;
   CompileReport report;
   MLIRContext context;
   Machines machines;
   std::optional<train::Recipe> recipe;
+  std::optional<int64_t> budget; ///< of bytes, but for those reserved
   Model model;
   GeneratedCode code;
-  int jobs;
+  int cores, jobs;
 };
 
 } // namespace
@@ -135,7 +140,7 @@ Compilation::Compilation(const CompileOptions &options)
     : options(options), context(makeRegistry()) {
   // Threads of code generation must not load dialects.
   context.loadAllAvailableDialects();
-  unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  cores = std::max(1u, std::thread::hardware_concurrency());
   jobs = options.jobs > 0 ? options.jobs : cores;
 }
 
@@ -290,6 +295,52 @@ bool Compilation::differentiate() {
            *model.module, options.gradientOf, options.gradientWrt))
     fail(Code::Usage, options.model + ": " + problem);
   return report.problems.empty() && runPasses(addPasses, Code::Unsupported);
+}
+
+bool Compilation::readBudget() {
+  std::string text = options.memoryBudget;
+  if (text.empty() && recipe)
+    text = recipe->memoryBudget;
+  if (text.empty())
+    return true;
+  budget = parseByteSize(text);
+  if (!budget)
+    return fail(Code::Usage,
+                "memory budget: expected bytes as '22GiB', found '" + text +
+                    "'");
+  std::optional<int64_t> reserved =
+      parseByteSize(options.reserve.empty() ? "0" : options.reserve);
+  if (!reserved)
+    return fail(Code::Usage, "--reserve: expected bytes as '1GiB', found '" +
+                                 options.reserve + "'");
+  *budget -= *reserved;
+  return true;
+}
+
+/// Leaves the arena what the budget has beside all else, as it is without one.
+bool Compilation::fitBudget() {
+  OwningOpRef<ModuleOp> copy = model.module->clone();
+  PassManager pm(&context);
+  addPlacement(pm);
+  if (failed(pm.run(*copy)))
+    return fail(Code::Unsupported, options.model + ": cannot be planned");
+  int64_t fixed = getMemoryPlan(*copy, getThreads()).getFixed();
+  return runPasses(
+      [&](OpPassManager &pm) { addRecomputation(pm, *budget, fixed); },
+      Code::OutOfMemory);
+}
+
+bool Compilation::plan() {
+  if (!runPasses(addScheduling, Code::Unsupported) ||
+      (budget && !fitBudget()) || !runPasses(addPlacement, Code::Unsupported))
+    return false;
+  report.memory = getMemoryPlan(*model.module, getThreads());
+  if (budget && report.memory.getTotal() > *budget)
+    return fail(Code::OutOfMemory,
+                options.model + ": needs " +
+                    std::to_string(report.memory.getTotal()) +
+                    " bytes, which is more than the memory budget");
+  return summarize();
 }
 
 namespace {
@@ -482,7 +533,7 @@ CompileReport Compilation::run() {
     report.problems.push_back(options.model + ": " + prefix + diagnostic.str());
     return success();
   });
-  bool ok = resolveTargets() && readRecipe() && runPhases();
+  bool ok = resolveTargets() && readRecipe() && readBudget() && runPhases();
   if (model.module)
     report.decisions = describeDecisions(*model.module);
   if (!ok && report.exitCode == 0)

@@ -79,9 +79,18 @@ void addLowering(mlir::OpPassManager &pm, Target target) {
   pm.addPass(createLowerToExecPass({target == Target::Cuda}));
 }
 
-void addPlanning(mlir::OpPassManager &pm) {
+void addScheduling(mlir::OpPassManager &pm) {
   pm.addPass(createUpdateVariablesPass());
   pm.addPass(createScheduleCommandsPass());
+}
+
+void addRecomputation(mlir::OpPassManager &pm, int64_t budget, int64_t fixed) {
+  pm.addPass(createRecomputeValuesPass({budget, fixed}));
+  // Another order may be better now.
+  pm.addPass(createScheduleCommandsPass());
+}
+
+void addPlacement(mlir::OpPassManager &pm) {
   pm.addPass(createShareBuffersPass());
   // Which buffers are shared is part of what a kernel is, so equal kernels are
   // merged and described only now.
@@ -101,7 +110,11 @@ void registerPhases() {
                              [](mlir::OpPassManager &pm) { addFusion(pm); });
   PassPipelineRegistration<>("tcc-phase-lower", "the phase lower",
                              [](mlir::OpPassManager &pm) { addLowering(pm); });
-  PassPipelineRegistration<>("tcc-phase-plan", "the phase plan", addPlanning);
+  PassPipelineRegistration<>("tcc-phase-plan", "the phase plan",
+                             [](mlir::OpPassManager &pm) {
+                               addScheduling(pm);
+                               addPlacement(pm);
+                             });
 }
 
 } // namespace tcc

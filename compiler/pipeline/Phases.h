@@ -29,8 +29,12 @@ void addSimplification(mlir::OpPassManager &pm, Target target = Target::Cpu,
 void addFusion(mlir::OpPassManager &pm, Target target = Target::Cpu);
 /// Functions become exec entries; kernels are outlined, equal ones merged.
 void addLowering(mlir::OpPassManager &pm, Target target = Target::Cpu);
-/// Commands get their order and buffers their places.
-void addPlanning(mlir::OpPassManager &pm);
+/// Commands get their order.
+void addScheduling(mlir::OpPassManager &pm);
+/// All needs no more than `budget` bytes, of which `fixed` are no scratch.
+void addRecomputation(mlir::OpPassManager &pm, int64_t budget, int64_t fixed);
+/// Buffers get their places.
+void addPlacement(mlir::OpPassManager &pm);
 
 /// Makes each phase a flag of tcc-opt: --tcc-phase-NAME.
 void registerPhases();

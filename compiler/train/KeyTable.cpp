@@ -360,7 +360,10 @@ static const Key kKeys[] = {
      .summary = "or patterns: those that train",
      .words = "train frozen"},
 
-    {.name = "memory.budget", .summary = "as \"22GiB\"", .supported = ""},
+    {.name = "memory.budget",
+     .field = at<&R::memoryBudget>,
+     .initial = "none",
+     .summary = "as \"22GiB\": bytes that the program needs at most"},
     {.name = "memory.checkpoint",
      .initial = "none",
      .words = "auto none blocks",

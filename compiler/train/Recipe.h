@@ -118,6 +118,7 @@ struct Recipe {
   /// Parameters and nodes whose products are not narrow.
   Patterns keepF32;
   NumberOrWord lossScale = {1}; ///< 0: dynamic
+  std::string memoryBudget;     ///< of bytes; empty: no limit
   OnNan onNan = OnNan::Stop;
   /// The batch norms that are trained; others keep their statistics.
   Patterns batchNorm = {{"*"}};

@@ -105,6 +105,19 @@ static void addProgramOptions(CLI::App &app, CompileOptions &compile,
       ->excludes(gradientOf);
 }
 
+static void addMemoryOptions(CLI::App &app, CompileOptions &compile) {
+  app.add_option("--memory-budget", compile.memoryBudget,
+                 "bytes that the program needs at most, as 22GiB; values are "
+                 "computed again to keep to it");
+  app.add_option("--reserve", compile.reserve,
+                 "bytes of the budget for what is not planned, as a CUDA "
+                 "context");
+  app.add_option("--threads", compile.threads,
+                 "threads that it will run on, whose scratch counts (default: "
+                 "this machine's cores)")
+      ->check(CLI::Range(1, 1024));
+}
+
 /// What it runs on.
 static void addTargetOptions(CLI::App &app, CompileOptions &compile,
                              Texts &texts) {
@@ -135,6 +148,7 @@ static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
   addTargetOptions(app, compile, texts);
   addImportOptions(app, compile.import);
   addProgramOptions(app, compile, texts);
+  addMemoryOptions(app, compile);
   app.add_option("--weights", texts.weights,
                  "embed, none, or a safetensors file with other values")
       ->capture_default_str();

@@ -57,11 +57,33 @@ struct CompileOptions {
   /// elements with respect to them are further outputs.
   std::string gradientOf;
   std::vector<std::string> gradientWrt;
+  /// The most bytes that the program may need, as "22GiB", and how many of them
+  /// are left for what is not planned: a CUDA context, say. Empty: no limit;
+  /// what the recipe says.
+  std::string memoryBudget, reserve;
+  /// Threads that it will run on, whose scratch counts; 0: this machine's
+  /// cores.
+  int threads = 0;
   Artifact artifact = Artifact::Package;
   /// Ends after the phase of this name (see getPhaseNames); nothing is written.
   std::string stopAfter;
   /// Threads that compile; 0: as many as the machine has cores.
   int jobs = 0;
+};
+
+/// The bytes that a program allocates: all of them but inputs and outputs.
+struct MemoryPlan {
+  int64_t constants = 0; ///< weights, mapped
+  int64_t variables = 0; ///< of a program that trains
+  int64_t states = 0;
+  int64_t arena = 0;     ///< of the entry point that needs most
+  int64_t workers = 0;   ///< scratch of all threads
+  int64_t workspace = 0; ///< of libraries
+
+  int64_t getFixed() const {
+    return constants + variables + states + workers + workspace;
+  }
+  int64_t getTotal() const { return getFixed() + arena; }
 };
 
 /// What happened. Nothing was written unless `exitCode` is 0.
@@ -74,6 +96,7 @@ struct CompileReport {
   int64_t ops = 0, kernels = 0;
   int64_t libraryCalls = 0; // of the kernels: those that a library has, too
   int64_t arenaBytes = 0, arenaBoundBytes = 0, weightBytes = 0;
+  MemoryPlan memory;
   /// Work of one run or training step at the upper bounds of the dimensions:
   /// `bytes` are what its launches read and write, each tensor once a launch.
   int64_t launches = 0, flops = 0, bytes = 0;

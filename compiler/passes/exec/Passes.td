@@ -31,8 +31,9 @@ def ScheduleCommandsPass : TccExecPass<"schedule-commands"> {
   let summary = "order commands so that less memory is live at once";
   let description = [{
     Each block keeps its order, or takes the order that runs next what frees the
-    most scratch, whichever has fewer bytes live at its peak. On one lane any order
-    that respects reads and writes takes the same time.
+    most scratch, or either with what adds bytes moved to its first reader and what
+    frees some moved to the front: whichever has fewest bytes live at its peak. On
+    one lane any order that respects reads and writes takes the same time.
 
     ```mlir
     launch @a writes %big1; launch @b writes %big2; launch @c reads %big1
@@ -40,6 +41,32 @@ def ScheduleCommandsPass : TccExecPass<"schedule-commands"> {
     launch @a writes %big1; launch @c reads %big1; launch @b writes %big2
     ```
   }];
+}
+
+def RecomputeValuesPass : TccExecPass<"recompute-values"> {
+  let summary = "compute values again so that entry points fit into a budget";
+  let description = [{
+    Values that are in memory unread for long are dropped and made again before
+    they are read, so that each entry's arena, with `fixed` other bytes, has no
+    more than `budget` bytes, in the least time that is found by the cost model. What is made again are whole
+    kernels, or those pointwise ops of one that lead to a result from others.
+    Runs after the order is chosen and before buffers are shared; the plan of each
+    choice is made on a copy, so that the promise is kept.
+
+    ```mlir
+    launch @a writes %1; launch @b reads %1; ...; launch @c reads %1
+    // becomes
+    launch @a writes %1; launch @b reads %1; ...
+    launch @a writes %2; launch @c reads %2
+    ```
+  }];
+  let options = [
+    Option<"budget", "budget", "int64_t", "INT64_MAX",
+           "bytes that the program may need">,
+    Option<"fixed", "fixed", "int64_t", "0", "bytes of it that are no arena">];
+  let dependentDialects = ["::tcc::exec::ExecDialect",
+    "::tcc::graph::GraphDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }
 
 def ShareBuffersPass : TccExecPass<"share-buffers"> {

@@ -47,17 +47,25 @@ static int64_t scheduleBlock(Block &block, DecisionLog &log) {
       inner = std::max(inner, scheduleBlock(region.front(), log));
     graph.setInnerBytes(i, inner);
   }
-  std::vector<unsigned> program = graph.getProgramOrder();
+  std::vector<unsigned> best = graph.getProgramOrder();
+  int64_t programPeak = graph.getPeak(best), bestPeak = programPeak;
+  auto consider = [&](std::vector<unsigned> order) {
+    if (int64_t peak = graph.getPeak(order); peak < bestPeak) {
+      best = std::move(order);
+      bestPeak = peak;
+    }
+  };
   std::vector<unsigned> greedy = graph.getSmallestOrder();
-  int64_t programPeak = graph.getPeak(program);
-  int64_t greedyPeak = graph.getPeak(greedy);
-  if (greedyPeak >= programPeak)
+  consider(graph.getTightOrder(graph.getProgramOrder()));
+  consider(graph.getTightOrder(greedy));
+  consider(std::move(greedy));
+  if (bestPeak == programPeak)
     return programPeak;
-  applyOrder(graph, greedy);
+  applyOrder(graph, best);
   log.add(block.getParentOp(), "reordered", "fewer bytes live at the peak",
           {{"bytes_before", double(programPeak)},
-           {"bytes_after", double(greedyPeak)}});
-  return greedyPeak;
+           {"bytes_after", double(bestPeak)}});
+  return bestPeak;
 }
 
 void ScheduleCommandsPass::runOnOperation() {

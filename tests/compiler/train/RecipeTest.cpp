@@ -131,7 +131,7 @@ TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
                           "exit 4"));
   for (const char *line :
        {"parallel.data = 2", "parallel.data = 'auto'", "batch.micro = 'auto'",
-        "memory.budget = '1GiB'", "numerics.spike_z = 3", "data.path = 'x'"})
+        "numerics.spike_z = 3", "data.path = 'x'"})
     EXPECT_THAT(refuse(base + line),
                 ElementsAre(HasSubstr("not supported yet"), "exit 4"))
         << line;

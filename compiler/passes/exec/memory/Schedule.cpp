@@ -180,6 +180,50 @@ std::vector<unsigned> BlockGraph::getSmallestOrder() const {
   return order;
 }
 
+std::vector<int64_t> BlockGraph::getGrowths(ArrayRef<unsigned> order) const {
+  Progress progress = start();
+  std::vector<int64_t> growths(nodes.size());
+  for (unsigned node : order) {
+    auto [added, freed] = run(node, progress);
+    growths[node] = added - freed;
+  }
+  return growths;
+}
+
+/// From the end: whoever waits for a command has its place by then.
+std::vector<unsigned> BlockGraph::delayGrowth(ArrayRef<unsigned> order) const {
+  std::vector<int64_t> growths = getGrowths(order);
+  std::vector<unsigned> reversed;
+  for (unsigned node : llvm::reverse(order)) {
+    auto place = reversed.end();
+    if (growths[node] > 0 && !nodes[node].successors.empty())
+      while (!llvm::is_contained(nodes[node].successors, *std::prev(place)))
+        --place;
+    reversed.insert(place, node);
+  }
+  return {reversed.rbegin(), reversed.rend()};
+}
+
+std::vector<unsigned>
+BlockGraph::hastenRelease(ArrayRef<unsigned> order) const {
+  std::vector<int64_t> growths = getGrowths(order);
+  std::vector<unsigned> result;
+  for (unsigned node : order) {
+    auto place = result.end();
+    if (growths[node] < 0)
+      while (place != result.begin() &&
+             !llvm::is_contained(nodes[*std::prev(place)].successors, node))
+        --place;
+    result.insert(place, node);
+  }
+  return result;
+}
+
+std::vector<unsigned>
+BlockGraph::getTightOrder(ArrayRef<unsigned> order) const {
+  return hastenRelease(delayGrowth(order));
+}
+
 int64_t BlockGraph::getPeak(ArrayRef<unsigned> order) const {
   Progress progress = start();
   int64_t live = 0, peak = 0;

@@ -23,6 +23,9 @@ public:
   /// Runs next, of the commands that may run, the one that adds the fewest
   /// bytes; of equals the first of the program.
   std::vector<unsigned> getSmallestOrder() const;
+  /// `order` with what adds bytes just before its first reader, and what frees
+  /// more than it adds just behind what it waits for.
+  std::vector<unsigned> getTightOrder(llvm::ArrayRef<unsigned> order) const;
   /// The most bytes of scratch that are live at once.
   int64_t getPeak(llvm::ArrayRef<unsigned> order) const;
 
@@ -45,6 +48,10 @@ private:
   void addEdge(unsigned from, unsigned to);
   Progress start() const;
   int64_t getGrowth(unsigned node, const Progress &progress) const;
+  /// Bytes that each command adds less those that it frees, in `order`.
+  std::vector<int64_t> getGrowths(llvm::ArrayRef<unsigned> order) const;
+  std::vector<unsigned> delayGrowth(llvm::ArrayRef<unsigned> order) const;
+  std::vector<unsigned> hastenRelease(llvm::ArrayRef<unsigned> order) const;
   /// Runs a command; returns how many bytes it adds and frees.
   std::pair<int64_t, int64_t> run(unsigned node, Progress &progress) const;
 

@@ -1,0 +1,206 @@
+//===- RecomputeValues.cpp - Keep entry points within a budget ------------===//
+#include "compiler/decisions/Decisions.h"
+#include "compiler/passes/exec/Passes.h"
+#include "compiler/passes/exec/recompute/Frontier.h"
+#include "compiler/passes/exec/recompute/Rewrite.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace tcc::exec;
+
+namespace tcc {
+
+#define GEN_PASS_DEF_RECOMPUTEVALUESPASS
+#include "compiler/passes/exec/Passes.h.inc"
+
+namespace {
+
+struct RecomputeValuesPass
+    : impl::RecomputeValuesPassBase<RecomputeValuesPass> {
+  using RecomputeValuesPassBase::RecomputeValuesPassBase;
+  void runOnOperation() override;
+};
+
+/// One entry point against the budget.
+class EntryFitter {
+public:
+  EntryFitter(EntryOp entry, const Trace &trace, int64_t budget)
+      : entry(entry), trace(trace), simulation(trace), budget(budget) {}
+
+  /// Replaces the entry. If no choice needs as little as the budget, keeps it
+  /// and tells what is needed.
+  LogicalResult run(DecisionLog &log);
+
+  std::optional<int64_t> needed;
+  std::string inTheWay; ///< names of nodes with bytes
+
+private:
+  FailureOr<int64_t> plan(const FrontierPoint &point);
+  void apply(const FrontierPoint &point, DecisionLog &log);
+  LogicalResult findNeeded(ArrayRef<FrontierPoint> frontier);
+  void nameTensors();
+
+  EntryOp entry;
+  const Trace &trace;
+  Simulation simulation;
+  int64_t budget;
+  double leastMicroseconds = 0;
+};
+
+} // namespace
+
+/// A module with a copy of the kernels of `entry`, one for each of its
+/// launches.
+static OwningOpRef<ModuleOp> copyKernels(EntryOp entry) {
+  auto module = entry->getParentOfType<ModuleOp>();
+  OwningOpRef<ModuleOp> copy = ModuleOp::create(entry.getLoc());
+  (*copy)->setDiscardableAttrs(module->getDiscardableAttrDictionary());
+  SymbolTable kernels(module);
+  llvm::StringSet<> copied;
+  entry.walk([&](LaunchOp launch) {
+    if (copied.insert(launch.getKernel()).second)
+      copy->push_back(kernels.lookup(launch.getKernel())->clone());
+  });
+  return copy;
+}
+
+/// Bytes of the arena as the passes that follow plan it.
+FailureOr<int64_t> EntryFitter::plan(const FrontierPoint &point) {
+  simulation.run(point.choice);
+  OwningOpRef<ModuleOp> module = copyKernels(entry);
+  EntryOp copy = buildEntry(trace, simulation, *module);
+  PassManager pm(module->getContext());
+  pm.addPass(createScheduleCommandsPass());
+  pm.addPass(createShareBuffersPass());
+  pm.addPass(createPlanMemoryPass());
+  if (failed(pm.run(*module)))
+    return failure();
+  return int64_t(*copy.getScratchBytes());
+}
+
+void EntryFitter::apply(const FrontierPoint &point, DecisionLog &log) {
+  auto module = entry->getParentOfType<ModuleOp>();
+  simulation.run(point.choice);
+  buildEntry(trace, simulation, module)->moveBefore(entry);
+  log.add(entry, "fitted",
+          (entry.getSymName() + " computes values again").str(),
+          {{"bytes", double(point.peak)},
+           {"budget_bytes", double(budget)},
+           {"microseconds", point.microseconds},
+           {"microseconds_unbounded", leastMicroseconds}});
+  for (const Step &step : simulation.getSteps()) {
+    if (!step.isUnit)
+      continue;
+    const Unit &unit = trace.units[step.id];
+    double bytes = 0;
+    for (const Unit::Output &output : unit.outputs)
+      bytes += double(output.bytes);
+    log.add(trace.commands[unit.launch].op, "recomputed",
+            unit.isWhole ? "the whole kernel" : "a part of the kernel",
+            {{"bytes", bytes}, {"microseconds", unit.microseconds}});
+  }
+}
+
+/// What is live at the peak of the last run, by the nodes that compute it.
+void EntryFitter::nameTensors() {
+  constexpr size_t kMostNamed = 5;
+  ArrayRef<int64_t> live = simulation.getLive();
+  unsigned peak = llvm::max_element(live) - live.begin();
+  llvm::MapVector<StringRef, int64_t> bytes;
+  for (const Step &step : simulation.getSteps()) {
+    CommandId id = step.isUnit ? trace.units[step.id].launch : step.id;
+    auto launch = dyn_cast<LaunchOp>(trace.commands[id].op);
+    for (InstanceId written : step.writes) {
+      const Instance &instance = simulation.getInstances()[written];
+      if (launch && instance.begin <= peak && instance.end >= peak)
+        bytes[launch.getNode()] += instance.bytes;
+    }
+  }
+  auto rows = bytes.takeVector();
+  llvm::stable_sort(rows, [](auto &a, auto &b) { return a.second > b.second; });
+  for (auto &[node, sum] : ArrayRef(rows).take_front(kMostNamed))
+    inTheWay += (inTheWay.empty() ? "" : ", ") + node.str() + " (" +
+                std::to_string(sum) + " bytes)";
+}
+
+LogicalResult EntryFitter::findNeeded(ArrayRef<FrontierPoint> frontier) {
+  for (const FrontierPoint &point : llvm::reverse(frontier)) {
+    if (needed && point.peak >= *needed)
+      break;
+    FailureOr<int64_t> bytes = plan(point);
+    if (failed(bytes))
+      return failure();
+    // A point is only tried where its peak fits.
+    needed = std::min(needed.value_or(INT64_MAX), std::max(*bytes, point.peak));
+  }
+  simulation.run(frontier.back().choice);
+  nameTensors();
+  return success();
+}
+
+LogicalResult EntryFitter::run(DecisionLog &log) {
+  std::vector<FrontierPoint> frontier = findFrontier(trace);
+  leastMicroseconds = frontier.front().microseconds;
+  for (const FrontierPoint &point : frontier)
+    log.add(
+        entry, "possible", "what a smaller peak costs",
+        {{"bytes", double(point.peak)}, {"microseconds", point.microseconds}});
+  for (const FrontierPoint &point : frontier) {
+    if (point.peak > budget)
+      continue;
+    FailureOr<int64_t> bytes = plan(point);
+    if (failed(bytes))
+      return failure();
+    if (*bytes > budget)
+      continue;
+    apply(point, log);
+    entry.erase();
+    return success();
+  }
+  return findNeeded(frontier);
+}
+
+static void eraseUnlaunched(ModuleOp module) {
+  llvm::StringSet<> launched;
+  module.walk([&](LaunchOp launch) { launched.insert(launch.getKernel()); });
+  for (auto kernel : llvm::make_early_inc_range(module.getOps<KernelOp>()))
+    if (!launched.contains(kernel.getSymName()))
+      kernel.erase();
+}
+
+void RecomputeValuesPass::runOnOperation() {
+  DecisionLog log(getOperation(), "recompute-values");
+  fusion::CostModel host(getOperation());
+  fusion::CostModel device(getOperation(), fusion::Machine::getDevice());
+  int64_t needed = 0;
+  std::string inTheWay;
+  SmallVector<EntryOp> entries(getOperation().getOps<EntryOp>());
+  for (EntryOp entry : entries) {
+    if (entry.getSymName() == "prepare") // runs when nothing else does
+      continue;
+    Trace trace(entry, host, device);
+    EntryFitter fitter(entry, trace, budget - fixed);
+    if (failed(fitter.run(log)))
+      return signalPassFailure();
+    if (fitter.needed.value_or(0) > needed) {
+      needed = *fitter.needed;
+      inTheWay = "@" + entry.getSymName().str() + ": " + fitter.inTheWay;
+    }
+  }
+  eraseUnlaunched(getOperation());
+  if (needed == 0)
+    return;
+  emitError(UnknownLoc::get(&getContext()))
+      << "does not fit into " << int64_t(budget)
+      << " bytes; the smallest budget is " << fixed + needed
+      << " bytes, of which " << int64_t(fixed)
+      << " are no arena; the largest in " << inTheWay;
+  signalPassFailure();
+}
+
+} // namespace tcc

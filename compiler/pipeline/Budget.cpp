@@ -1,0 +1,104 @@
+#include "compiler/pipeline/Budget.h"
+
+#include "dialects/exec/ExecOps.h"
+#include "dialects/graph/Shape.h"
+#include "dialects/graph/Variables.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace tcc {
+
+std::optional<int64_t> parseByteSize(std::string_view text) {
+  llvm::StringRef all(text.data(), text.size());
+  llvm::StringRef digits =
+      all.take_while([](char c) { return llvm::isDigit(c) || c == '.'; });
+  double unit = llvm::StringSwitch<double>(all.drop_front(digits.size()).trim())
+                    .Cases("", "B", 1)
+                    .Case("KiB", 1024.0)
+                    .Case("MiB", 1048576.0)
+                    .Case("GiB", 1073741824.0)
+                    .Case("TiB", 1099511627776.0)
+                    .Case("KB", 1e3)
+                    .Case("MB", 1e6)
+                    .Case("GB", 1e9)
+                    .Case("TB", 1e12)
+                    .Default(0);
+  double number = 0;
+  constexpr double kMost = 1e18;
+  if (digits.getAsDouble(number) || unit == 0 || number * unit > kMost)
+    return std::nullopt;
+  return int64_t(number * unit);
+}
+
+std::string describeBytes(int64_t bytes) {
+  static const char *const kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  constexpr double kStep = 1024;
+  double number = double(bytes);
+  size_t unit = 0;
+  for (; number >= kStep && unit + 1 < std::size(kUnits); ++unit)
+    number /= kStep;
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << llvm::format(unit ? "%.2f %s" : "%.0f %s", number, kUnits[unit]);
+  return text;
+}
+
+static int64_t getBytes(Type type) {
+  constexpr int64_t kBitsPerByte = 8;
+  auto tensor = cast<RankedTensorType>(type);
+  int64_t bits = tensor.getElementType().getIntOrFloatBitWidth();
+  return tensor.getNumElements() * llvm::divideCeil(bits, kBitsPerByte);
+}
+
+/// Entries that run at any time; `init` reads the model's values once.
+static bool isResident(exec::EntryOp entry) {
+  return entry.getSymName() != "prepare" && entry.getSymName() != "init";
+}
+
+/// Constants that resident entries read.
+static int64_t getConstantBytes(ModuleOp module) {
+  SmallVector<exec::ConstantOp> constants(module.getOps<exec::ConstantOp>());
+  llvm::DenseSet<int64_t> used;
+  for (exec::EntryOp entry : module.getOps<exec::EntryOp>())
+    if (isResident(entry))
+      entry.walk([&](exec::BufferOp buffer) {
+        if (buffer.getStorage() == exec::StorageClass::constant)
+          used.insert(*buffer.getIndex());
+      });
+  int64_t bytes = 0;
+  for (int64_t index : used)
+    bytes += getBytes(constants[index].getType());
+  return bytes;
+}
+
+MemoryPlan getMemoryPlan(ModuleOp module, int threads) {
+  MemoryPlan plan;
+  plan.constants = getConstantBytes(module);
+  for (graph::VariableAttr variable : graph::getVariables(module))
+    plan.variables += getBytes(variable.getType());
+  for (exec::EntryOp entry : module.getOps<exec::EntryOp>()) {
+    if (entry.getSymName() == "prepare")
+      continue;
+    auto most = [](int64_t &all, std::optional<uint64_t> own) {
+      all = std::max(all, int64_t(own.value_or(0)));
+    };
+    most(plan.arena, entry.getScratchBytes());
+    most(plan.workspace, entry.getWorkspaceBytes());
+    int64_t worker = entry.getWorkerBytes().value_or(0) * threads;
+    plan.workers = std::max(plan.workers, worker);
+    int64_t states = 0;
+    for (auto buffer : entry.getBody().getOps<exec::BufferOp>())
+      if (buffer.getStorage() == exec::StorageClass::state &&
+          !(buffer.getNext() && buffer.getInPlace()))
+        states += buffer.getBound();
+    plan.states = std::max(plan.states, states);
+  }
+  return plan;
+}
+
+} // namespace tcc

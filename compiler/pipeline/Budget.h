@@ -1,0 +1,23 @@
+//===- Budget.h - What a program needs in memory ----------------*- C++ -*-===//
+#ifndef TCC_COMPILER_PIPELINE_BUDGET_H
+#define TCC_COMPILER_PIPELINE_BUDGET_H
+
+#include "tcc/compiler.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include <optional>
+#include <string_view>
+
+namespace tcc {
+
+/// Reads a number of bytes, "22GiB", "1.5GB" or "4096".
+std::optional<int64_t> parseByteSize(std::string_view text);
+/// The same in words: "22.0 GiB".
+std::string describeBytes(int64_t bytes);
+
+/// The bytes of a planned module. What only `prepare` needs does not count.
+MemoryPlan getMemoryPlan(mlir::ModuleOp module, int threads);
+
+} // namespace tcc
+
+#endif // TCC_COMPILER_PIPELINE_BUDGET_H

@@ -1,0 +1,204 @@
+"""Memory plans and budgets, checked by a replay of the program: run.py [long]
+
+A program must read what was written last, lie in its arena, and with any budget end
+with the same terms, so bits, as without. Times are the compiler's own predictions.
+"""
+
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+
+from harness import ROOT, Tally, call, first_line, run_tool
+from memory.replay import replay
+from models import graphs, trainable
+
+OUT_OF_MEMORY = 7
+RECIPE = """
+steps = 10
+[loss]
+kind = "{loss}"
+[optimizer]
+kind = "adamw"
+[batch]
+micro = {batch}
+clip_norm = 1.0
+"""
+FIXTURES = os.path.join(ROOT, "tests/training/fixtures")
+
+# name: how it is made, the loss, the batch, budgets in a sweep, seconds of all of it
+SHORT = {
+    "unet": (lambda path: trainable.save_unet(path, 2, 32, 8, 3), "mse", 2, 3),
+}
+LONG = {
+    "gpt2_124m": (lambda path: trainable.save_gpt(path, 8), "causal_lm", 8, 20),
+    "gpt2_1558m": (
+        lambda path: trainable.save_gpt(path, 1, layers=48, width=1600, heads=25),
+        "causal_lm", 1, 20,
+    ),
+    "resnet50": (lambda path: trainable.save_resnet50(path, 64), "cross_entropy", 64, 20),
+    "vit_b_16": (lambda path: trainable.save_vit(path, 64), "cross_entropy", 64, 20),
+    "unet": (lambda path: trainable.save_unet(path, 8), "mse", 8, 20),
+}  # fmt: skip
+
+
+class Subject:
+    """A model with a recipe, to be compiled without weights."""
+
+    def __init__(self, work, name, model, loss, batch):
+        self.work, self.name, self.model = work, name, model
+        self.recipe = os.path.join(work, name + ".toml")
+        with open(self.recipe, "w") as stream:
+            stream.write(RECIPE.format(loss=loss, batch=batch))
+
+    def compile(self, budget=None, emit="--emit=exec"):
+        """The run, and the decisions about recomputation."""
+        out, decisions = (os.path.join(self.work, self.name + x) for x in (".mlir", ".json"))
+        flags = [f"--train={self.recipe}", "--weights=none", "-q", emit, "-o", out]
+        flags += [f"--dump-decisions={decisions}", "--threads=2"]
+        if budget is not None:
+            flags.append(f"--memory-budget={budget}")
+        run = run_tool("tcc", self.model, *flags, target="cpu")
+        if run.code:
+            return run, "", []
+        with open(out) as text, open(decisions) as rows:
+            chosen = [row for row in json.load(rows) if row["pass"] == "recompute-values"]
+            return run, text.read(), chosen
+
+
+def check_replay(tally, name, replays):
+    for entry, found in replays.items():
+        tally.check(f"{name} @{entry}", not found.problems, "; ".join(found.problems[:3]))
+        tally.check(
+            f"{name} @{entry}: the bound is the most that is live",
+            found.live <= found.bound <= found.arena,
+            f"{found.live}, {found.bound}, {found.arena}",
+        )
+
+
+def same_results(plain, bounded):
+    return all(plain[entry].results == bounded[entry].results for entry in plain)
+
+
+def extra_time(decisions):
+    """The longest of all steps with recomputation over that without."""
+    fitted = [row["numbers"] for row in decisions if row["decision"] == "fitted"]
+    return max(row["microseconds"] / row["microseconds_unbounded"] for row in fitted) - 1
+
+
+def smallest_budget(run):
+    found = re.search(r"the smallest budget is (\d+) bytes, of which (\d+)", run.err)
+    return [int(number) for number in found.groups()] if found else None
+
+
+def check_sweep(tally, subject, count):
+    """Budgets from what is needed at most down to what is needed at least."""
+    run, text, _ = subject.compile()
+    if not tally.check(f"{subject.name} compiles", run.code == 0, first_line(run)):
+        return
+    plain = replay(text)
+    check_replay(tally, subject.name, plain)
+    most = max(found.arena for found in plain.values())
+    refused, _, _ = subject.compile(1)
+    tally.check(f"{subject.name}: exit 7", refused.code == OUT_OF_MEMORY, first_line(refused))
+    limits = smallest_budget(refused)
+    if not tally.check(f"{subject.name}: names the least", limits is not None, first_line(refused)):
+        return
+    least, fixed = limits
+    below, _, _ = subject.compile(least - 64)
+    tally.check(f"{subject.name}: less is refused", below.code == OUT_OF_MEMORY, str(below.code))
+    start, last_extra, rows = time.monotonic(), None, []
+    for i in range(count):
+        budget = least + (fixed + most - least) * i // (count - 1)
+        run, text, decisions = subject.compile(budget)
+        title = f"{subject.name} in {budget} bytes"
+        if not tally.check(title, run.code == 0, first_line(run)):
+            continue
+        bounded = replay(text)
+        check_replay(tally, title, bounded)
+        peak = fixed + max(found.arena for found in bounded.values())
+        tally.check(f"{title}: peak", peak <= budget, str(peak))
+        tally.check(f"{title}: bits", same_results(plain, bounded))
+        extra = extra_time(decisions)
+        tally.check(
+            f"{title}: no slower than with less",
+            last_extra is None or extra <= last_extra + 1e-12, f"{extra} after {last_extra}",
+        )  # fmt: skip
+        last_extra = extra
+        rows.append((budget - fixed, extra, run.seconds))
+    print(f"{subject.name}: {time.monotonic() - start:.1f} s, arena {most >> 20} MiB at most")
+    for arena, extra, seconds in rows:
+        share = f"{arena / most - 1:+.1%}"
+        print(f"  {arena >> 20} MiB ({share}): {extra:+.3%} time, compiled in {seconds:.1f} s")
+
+
+def check_broken_plan(tally, text):
+    """The replay finds a buffer that lies where another one is in use."""
+    offsets = [int(x) for x in re.findall(r"bound \d{3,} offset (\d+)", text)]
+    broken = text.replace(f"offset {max(offsets)} ", "offset 0 ", 1)
+    problems = [p for found in replay(broken).values() for p in found.problems]
+    tally.check("a broken plan is found", bool(problems))
+
+
+def train(subject, data, budget):
+    """The trained weights, and the losses."""
+    package, weights, logs = (
+        os.path.join(subject.work, name) for name in ("m.tcc", "m.safetensors", "logs")
+    )
+    flags = [f"--train={subject.recipe}", "-q", "-o", package, f"--memory-budget={budget}"]
+    call("tcc", subject.model, *flags)
+    flags = ["--data", f"npz:{data}", "--steps", 4, "--log-dir", logs, "-q"]
+    call("tcc-run", "train", package, *flags, "--export", weights)
+    with open(weights, "rb") as stream, open(os.path.join(logs, "metrics.jsonl")) as lines:
+        return stream.read(), [json.loads(line)["loss"] for line in lines]
+
+
+def check_bits(tally, subject, data):
+    """With any budget training gives the same bits."""
+    least, fixed = smallest_budget(subject.compile(1)[0])
+    reference = train(subject, data, "1TiB")
+    for budget in (least, least + (least - fixed) // 2):
+        same = train(subject, data, budget) == reference
+        tally.check(f"{subject.name} trained in {budget} bytes: bits", same)
+
+
+def check_fixtures(tally, work):
+    """Whole trainings of small models."""
+    models = (
+        ("cnn_digits", "cross_entropy", 16, "digits"),
+        ("gpt2_tiny", "causal_lm", 4, "text"),
+    )
+    for name, loss, batch, data in models:
+        subject = Subject(work, name, os.path.join(FIXTURES, name + ".onnx"), loss, batch)
+        run, text, _ = subject.compile()
+        if not tally.check(f"{name} compiles", run.code == 0, first_line(run)):
+            continue
+        check_replay(tally, name, replay(text))
+        check_broken_plan(tally, text)
+        check_bits(tally, subject, os.path.join(FIXTURES, data + ".npz"))
+
+
+def check_sweeps(tally, work, models):
+    for name, (save, loss, batch, count) in models.items():
+        model = os.path.join(work, name + ".onnx")
+        save(model)
+        check_sweep(tally, Subject(work, name, model, loss, batch), count)
+
+
+def main():
+    tally = Tally()
+    names = sys.argv[2:]
+    with tempfile.TemporaryDirectory() as work:
+        if sys.argv[1:2] == ["long"]:
+            chosen = {name: LONG[name] for name in names or LONG}
+            check_sweeps(tally, work, chosen)
+        else:
+            check_fixtures(tally, work)
+            check_sweeps(tally, work, SHORT)
+    tally.close()
+
+
+if __name__ == "__main__":
+    main()
