@@ -13,6 +13,12 @@ Value Emitter::fail(const llvm::Twine &text) {
   return nullptr;
 }
 
+Value Emitter::unsupported(const llvm::Twine &what) {
+  if (!failed)
+    unsupportedFeature = true;
+  return fail(what + " is not supported");
+}
+
 bool Emitter::checkSize(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)

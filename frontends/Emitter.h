@@ -30,7 +30,10 @@ public:
 
   /// Records the first failure; gives null.
   mlir::Value fail(const llvm::Twine &message);
+  /// The same for what tcc lacks.
+  mlir::Value unsupported(const llvm::Twine &what);
   bool hasFailed() const { return failed; }
+  bool isUnsupported() const { return unsupportedFeature; }
   const std::string &getMessage() const { return message; }
 
   /// Creates an op; result types are inferred where `types` is empty.
@@ -119,6 +122,19 @@ public:
                      bool transposeLhs = false, bool transposeRhs = false,
                      mlir::Type elementType = {});
 
+  /// numpy's matmul: batches broadcast, a vector is a row or a column.
+  mlir::Value product(mlir::Value lhs, mlir::Value rhs);
+  /// Over axes that stay with extent 1; the variance is the biased one.
+  mlir::Value mean(mlir::Value x, llvm::ArrayRef<int64_t> axes);
+  mlir::Value variance(mlir::Value x, mlir::Value mean,
+                       llvm::ArrayRef<int64_t> axes);
+  /// Over the axes from `axis` on; scale and shift may be null.
+  mlir::Value layerNorm(mlir::Value x, int64_t axis, double epsilon,
+                        mlir::Value scale = nullptr,
+                        mlir::Value shift = nullptr);
+  /// [channel] as [channel, 1...] that broadcasts to x [batch, channel, ...].
+  mlir::Value alongChannels(mlir::Value vector, mlir::Value x);
+
   graph::Extents extents(mlir::Value x) { return graph::getExtents(x); }
   int64_t rank(mlir::Value x);
   mlir::Type elementType(mlir::Value x);
@@ -146,7 +162,7 @@ private:
   mlir::OpBuilder &builder;
   mlir::Location loc;
   const Sizes &sizes;
-  bool failed = false;
+  bool failed = false, unsupportedFeature = false;
   std::string message;
 };
 

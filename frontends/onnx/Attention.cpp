@@ -39,98 +39,7 @@ static Value joinHeads(Node &node, Value x) {
                       {extents[0], extents[2], *features});
 }
 
-/// Checks that query, key and value fit, and finds the group.
-static bool groupHeads(Node &node, Attention &attention) {
-  if (node.hasFailed() || !attention.query || !attention.key ||
-      !attention.value)
-    return false;
-  graph::Extents query = node.extents(attention.query),
-                 key = node.extents(attention.key),
-                 value = node.extents(attention.value);
-  if (query.size() != 4 || key.size() != 4 || value.size() != 4)
-    return node.fail("query, key and value of one rank, 3 or 4, are "
-                     "expected") != nullptr;
-  for (int64_t axis = 0; axis < 3; ++axis)
-    if (!graph::isEqual(key[axis], value[axis]))
-      return node.fail("key and value do not fit together") != nullptr;
-  if (!graph::isEqual(query[0], key[0]) || !graph::isEqual(query[3], key[3]))
-    return node.fail("query and key do not fit together") != nullptr;
-  attention.heads = query[1];
-  if (graph::isEqual(query[1], key[1]))
-    return true;
-  auto heads = graph::getConstant(query[1]),
-       shared = graph::getConstant(key[1]);
-  if (!heads || !shared || *shared < 1 || *heads % *shared != 0)
-    return node.fail("the heads of the query are no multiple of those of the "
-                     "key") != nullptr;
-  attention.group = *heads / *shared;
-  return true;
-}
-
-/// [batch, heads, rows, n] with the heads of a group below each other:
-/// [batch, heads / group, group * rows, n]. So a product reads key and value
-/// once a group, without repeating them.
-static Value mergeGroup(Node &node, Value x, int64_t group) {
-  if (!x || group == 1)
-    return x;
-  graph::Extents extents = node.extents(x);
-  AffineExpr count = node.getSizes().constant(group);
-  Size heads = node.getSizes().divideProducts(extents[1], count);
-  Size rows = node.getSizes().product({extents[2], count});
-  if (!heads || !rows)
-    return node.fail("the heads do not divide into groups");
-  return node.reshape(x, {extents[0], *heads, *rows, extents[3]});
-}
-
-static Value splitGroup(Node &node, const Attention &attention, Value x) {
-  if (!x || attention.group == 1)
-    return x;
-  graph::Extents extents = node.extents(x);
-  return node.reshape(
-      x, {extents[0], attention.heads, attention.getRows(), extents[3]});
-}
-
-/// The bias with all its rows and columns, its groups merged.
-static Value arrangeBias(Node &node, const Attention &attention) {
-  if (!attention.bias)
-    return nullptr;
-  graph::Extents extents = node.extents(attention.bias);
-  graph::Extents scores = {graph::getExtent(attention.query, 0),
-                           attention.heads, attention.getRows(),
-                           attention.getColumns()};
-  auto common = graph::broadcastExtents(extents, scores);
-  if (!common || ArrayRef(*common) != ArrayRef(scores))
-    return node.fail("the mask does not broadcast to the scores");
-  extents.insert(extents.begin(), 4 - extents.size(),
-                 node.getSizes().constant(1));
-  Value bias = node.reshape(attention.bias, extents);
-  extents[2] = scores[2];
-  extents[3] = scores[3];
-  if (attention.group != 1)
-    extents[1] = scores[1];
-  return mergeGroup(node, node.broadcast(bias, extents), attention.group);
-}
-
 // --- The products ------------------------------------------------------------
-
-static Value emitWhole(Node &node, const Attention &attention) {
-  Value query = mergeGroup(node, attention.query, attention.group);
-  SmallVector<Value> operands = {query, attention.key, attention.value};
-  if (attention.bias)
-    operands.push_back(arrangeBias(node, attention));
-  SmallVector<NamedAttribute> attributes = {
-      node.attr("scale", attention.scale)};
-  if (attention.isGuarded)
-    attributes.push_back(node.flag("guard"));
-  if (!query || node.hasFailed())
-    return nullptr;
-  Value result = node.create<graph::AttentionOp>(
-      operands, attributes,
-      graph::makeTensorType(
-          node.withExtent(query, 3, graph::getExtent(attention.value, 3)),
-          node.elementType(query)));
-  return splitGroup(node, attention, result);
-}
 
 /// softmax along the last axis, in the precision asked for.
 static Value emitWeights(Node &node, const Attention &attention, Value scores) {
@@ -238,8 +147,8 @@ static void importAttention(Node &node) {
       node.setResult(3, node.cast(x, type));
     return x;
   };
-  Value result =
-      isWhole ? emitWhole(node, attention) : emitStages(node, attention, show);
+  Value result = isWhole ? emitAttention(node, attention)
+                         : emitStages(node, attention, show);
   node.setResult(0, isFlat ? joinHeads(node, result) : result);
 }
 

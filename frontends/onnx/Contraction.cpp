@@ -5,28 +5,8 @@ using namespace mlir;
 
 namespace tcc::onnx_import {
 
-Value emitMatMul(Node &node, Value lhs, Value rhs) {
-  if (!lhs || !rhs)
-    return nullptr;
-  int64_t lhsRank = node.rank(lhs), rhsRank = node.rank(rhs);
-  if (lhsRank == 0 || rhsRank == 0)
-    return node.fail("an operand is a scalar");
-  if (lhsRank == 1)
-    lhs = node.unsqueeze(lhs, {0});
-  if (rhsRank == 1)
-    rhs = node.unsqueeze(rhs, {1});
-  Value product = node.matmul(lhs, rhs);
-  int64_t rank = node.rank(product);
-  SmallVector<int64_t> dropped;
-  if (lhsRank == 1)
-    dropped.push_back(rank - 2);
-  if (rhsRank == 1)
-    dropped.push_back(rank - 1);
-  return dropped.empty() ? product : node.squeeze(product, dropped);
-}
-
 static void importMatMul(Node &node) {
-  node.setResult(0, emitMatMul(node, node.input(0), node.input(1)));
+  node.setResult(0, node.product(node.input(0), node.input(1)));
 }
 
 /// alpha a b + beta c

@@ -6,9 +6,6 @@
 
 namespace tcc::onnx_import {
 
-/// numpy's matmul: a vector is a row on the left and a column on the right.
-mlir::Value emitMatMul(Node &node, mlir::Value lhs, mlir::Value rhs);
-
 void importEinsum(Node &node);
 
 } // namespace tcc::onnx_import

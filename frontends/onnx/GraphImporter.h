@@ -2,8 +2,8 @@
 #ifndef TCC_FRONTENDS_ONNX_GRAPHIMPORTER_H
 #define TCC_FRONTENDS_ONNX_GRAPHIMPORTER_H
 
-#include "compiler/evaluate/HostTensor.h"
 #include "frontends/Frontend.h"
+#include "frontends/KnownValues.h"
 #include "frontends/onnx/Literals.h"
 #include "frontends/onnx/Node.h"
 
@@ -31,7 +31,7 @@ public:
   GraphImporter(mlir::OpBuilder &builder, Sizes &sizes, WeightStore &weights,
                 LiteralReader &reader, Problems &problems, bool isTraining)
       : builder(builder), sizes(sizes), weights(weights), reader(reader),
-        problems(problems), isTraining(isTraining) {}
+        problems(problems), isTraining(isTraining), known(weights) {}
 
   mlir::OpBuilder &getBuilder() { return builder; }
   Sizes &getSizes() { return sizes; }
@@ -92,7 +92,7 @@ public:
   /// it; empty if it did not, or for the outermost one.
   static std::string getModulePath(const onnx::NodeProto &node);
   /// To be called before ops are erased.
-  void forgetEvaluated() { evaluated.clear(); }
+  void forgetEvaluated() { known.forget(); }
   /// The attribute form of a small literal.
   static mlir::DenseElementsAttr makeDense(const Literal &literal);
 
@@ -129,10 +129,6 @@ private:
   WeightRole getRole(llvm::StringRef name) const;
   void describeOrigin(Weight &weight, llvm::StringRef name) const;
   std::optional<HostTensor> getNumbers(Tensor &tensor);
-  const HostTensor *evaluate(mlir::Value value, int levels);
-  std::optional<HostTensor> computeConstant(mlir::Value value, int levels);
-  /// The weights that a known value was computed from decide what is compiled.
-  void markStructural(mlir::Value value);
 
   mlir::OpBuilder &builder;
   Sizes &sizes;
@@ -145,8 +141,7 @@ private:
   /// The last op of those that depend on no input.
   mlir::Operation *lastConstant = nullptr;
   Scope *current = nullptr;
-  /// Values computed from constants, and those found not to be.
-  llvm::DenseMap<mlir::Value, std::optional<HostTensor>> evaluated;
+  KnownValues known;
   llvm::DenseMap<const Literal *, std::string> weightNames;
   llvm::DenseMap<const Literal *, Tensor *> widened;
   struct Function {

@@ -1,35 +1,27 @@
 //===- Import.cpp - An ONNX file to a module ------------------------------===//
 
-#include "compiler/evaluate/Evaluator.h"
+#include "frontends/onnx/Import.h"
+
+#include "frontends/MainFunction.h"
 #include "frontends/onnx/GraphImporter.h"
-#include "frontends/onnx/IndexRanges.h"
 #include "frontends/onnx/Ops.h"
-#include "frontends/onnx/Signature.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringSet.h"
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
 
 using namespace mlir;
 
-namespace tcc {
-namespace onnx_import {
+namespace tcc::onnx_import {
 
-/// Parses the file; null after reporting.
-static std::shared_ptr<const onnx::ModelProto> parse(const std::string &path,
+/// Null after reporting.
+static std::shared_ptr<const onnx::ModelProto> parse(const MappedFile &file,
                                                      Problems &problems) {
-  std::string reason;
-  auto file = mapFile(path, reason);
-  if (!file) {
-    problems.add(ProblemClass::io, "cannot be read: " + reason);
-    return nullptr;
-  }
   google::protobuf::SetLogHandler(nullptr); // we print our own message
   auto model = std::make_shared<onnx::ModelProto>();
-  bool fits = file->bytes.size() <= size_t(INT_MAX);
+  bool fits = file.bytes.size() <= size_t(INT_MAX);
   google::protobuf::io::ArrayInputStream stream(
-      file->bytes.data(), fits ? int(file->bytes.size()) : 0);
+      file.bytes.data(), fits ? int(file.bytes.size()) : 0);
   google::protobuf::io::CodedInputStream input(&stream);
   input.SetTotalBytesLimit(INT_MAX);
   if (!fits || !model->ParseFromCodedStream(&input) ||
@@ -56,11 +48,11 @@ public:
 
 private:
   bool checkVersions();
-  void createFunction();
+  void declareInputs(Signature &signature);
+  void declareInput(Signature &signature, const onnx::ValueInfoProto &info);
+  void refuse(const onnx::ValueInfoProto &info, const llvm::Twine &reason);
+  void addInputs();
   void importOutputs();
-  void setStates();
-  std::optional<int64_t> findInput(const std::string &name);
-  std::optional<int64_t> findOutput(const std::string &name);
 
   std::shared_ptr<const onnx::ModelProto> proto;
   const ImportOptions &options;
@@ -70,7 +62,7 @@ private:
   Model model;
   LiteralReader reader;
   GraphImporter importer;
-  func::FuncOp function;
+  std::optional<MainFunction> main;
   std::vector<ModelInput> inputs;
   std::vector<std::string> outputs;
   Scope scope;
@@ -92,34 +84,16 @@ bool ModelImporter::checkVersions() {
   return false;
 }
 
-void ModelImporter::createFunction() {
-  MLIRContext *context = builder.getContext();
-  auto loc = NameLoc::get(builder.getStringAttr(proto->graph().name()));
-  model.module = ModuleOp::create(loc);
-  SmallVector<Type> types;
-  for (const ModelInput &input : inputs)
-    types.push_back(input.type);
-  builder.setInsertionPointToStart(model.module->getBody());
-  function = builder.create<func::FuncOp>(
-      loc, "main", FunctionType::get(context, types, {}));
-  Block *block = function.addEntryBlock();
-  builder.setInsertionPointToStart(block);
-  importer.setEntry(block);
+void ModelImporter::addInputs() {
   for (auto [i, input] : llvm::enumerate(inputs)) {
-    function.setArgAttr(i, graph::GraphDialect::kNameAttr,
-                        builder.getStringAttr(input.name));
-    block->getArgument(i).setLoc(
-        NameLoc::get(builder.getStringAttr(input.name)));
     Tensor *tensor = importer.getPool().make({});
     if (input.fixed) {
       ArrayRef<char> bytes(input.fixed->data(), input.fixed->size());
       Literal literal{input.name, input.type, bytes, nullptr};
       tensor = importer.getPool().makeLiteral(std::move(literal));
-      function.setArgAttr(i, "graph.fixed",
-                          importer.makeDense(*tensor->literal));
     }
     tensor->type = input.type;
-    tensor->value = block->getArgument(i);
+    tensor->value = main->getInput(i);
     scope.tensors.try_emplace(input.name, tensor);
   }
 }
@@ -148,72 +122,72 @@ void ModelImporter::importOutputs() {
   }
   if (!problems.empty())
     return;
-  builder.create<func::ReturnOp>(function.getLoc(), values);
-  function.setFunctionType(builder.getFunctionType(
-      function.getArgumentTypes(), ValueRange(values).getTypes()));
-  for (auto [i, name] : llvm::enumerate(outputs))
-    function.setResultAttr(i, graph::GraphDialect::kNameAttr,
-                           builder.getStringAttr(name));
+  main->setResults(outputs, values);
 }
 
-std::optional<int64_t> ModelImporter::findInput(const std::string &name) {
-  for (auto [i, input] : llvm::enumerate(inputs))
-    if (input.name == name)
-      return i;
-  problems.add(ProblemClass::usage, "no input is named '" + name + "'");
-  return std::nullopt;
+/// Inputs that are none of a model's; they are reported.
+void ModelImporter::refuse(const onnx::ValueInfoProto &info,
+                           const llvm::Twine &reason) {
+  problems.add(ProblemClass::unsupported,
+               ("input '" + info.name() + "' " + reason).str());
+  scope.tensors.try_emplace(info.name(), importer.getPool().makeInvalid());
 }
 
-std::optional<int64_t> ModelImporter::findOutput(const std::string &name) {
-  for (auto [i, output] : llvm::enumerate(outputs))
-    if (output == name)
-      return i;
-  problems.add(ProblemClass::usage, "no output is named '" + name + "'");
-  return std::nullopt;
-}
-
-void ModelImporter::setStates() {
-  SmallVector<Attribute> pairs;
-  llvm::SmallDenseSet<int64_t> updated, kept;
-  FunctionType type = function.getFunctionType();
-  for (const StatePair &state : options.states) {
-    auto input = findInput(state.input), output = findOutput(state.output);
-    if (!input || !output)
-      continue;
-    if (type.getInput(*input) != type.getResult(*output))
-      problems.add(ProblemClass::usage,
-                   "state '" + state.output + "' = '" + state.input +
-                       "' joins tensors of different types");
-    if (!updated.insert(*input).second)
-      problems.add(ProblemClass::usage,
-                   "input '" + state.input + "' is in more than one state");
-    if (!kept.insert(*output).second)
-      problems.add(ProblemClass::usage,
-                   "output '" + state.output + "' is in more than one state");
-    pairs.push_back(builder.getI64ArrayAttr({*input, *output}));
+void ModelImporter::declareInput(Signature &signature,
+                                 const onnx::ValueInfoProto &info) {
+  if (!info.type().has_tensor_type())
+    return refuse(info, "is not a tensor");
+  const auto &tensor = info.type().tensor_type();
+  Type type = getElementType(tensor.elem_type(), builder.getContext());
+  if (!type)
+    return refuse(info, "has element type " + getTypeName(tensor.elem_type()));
+  DeclaredInput input{info.name(), type, std::nullopt};
+  if (tensor.has_shape())
+    input.dims.emplace();
+  for (int axis = 0; axis < tensor.shape().dim_size(); ++axis) {
+    const auto &stored = tensor.shape().dim(axis);
+    Dim dim{info.name() + "." + std::to_string(axis)};
+    if (stored.has_dim_value() && stored.dim_value() >= 0)
+      dim = {"", stored.dim_value()};
+    else if (!stored.dim_param().empty() && stored.dim_param() != "?")
+      dim.name = stored.dim_param();
+    input.dims->push_back(dim);
   }
-  if (!pairs.empty())
-    function->setAttr("graph.states", builder.getArrayAttr(pairs));
+  signature.add(std::move(input));
+}
+
+void ModelImporter::declareInputs(Signature &signature) {
+  llvm::StringSet<> initializers, seen;
+  for (const auto &initializer : proto->graph().initializer())
+    initializers.insert(initializer.name());
+  for (const auto &initializer : proto->graph().sparse_initializer())
+    initializers.insert(initializer.values().name());
+  for (const onnx::ValueInfoProto &info : proto->graph().input()) {
+    if (!seen.insert(info.name()).second)
+      problems.add(ProblemClass::badBytes,
+                   "input '" + info.name() + "' is defined twice");
+    else if (!initializers.contains(info.name()))
+      declareInput(signature, info);
+  }
 }
 
 FailureOr<Model> ModelImporter::run() {
   if (!checkVersions())
     return failure();
-  Signature signature(proto->graph(), options, sizes, builder.getContext(),
-                      problems, model.notes);
+  Signature signature(options, sizes, problems, model.notes);
+  declareInputs(signature);
   inputs = signature.resolve();
-  for (const std::string &name : signature.getRefused())
-    scope.tensors.try_emplace(name, importer.getPool().makeInvalid());
-  createFunction();
+  main.emplace(builder, proto->graph().name(), inputs);
+  importer.setEntry(main->getEntry());
+  addInputs();
   importer.addFunctions(*proto);
   importer.addValueInfos(proto->graph());
   scope.versions = &versions;
   importOutputs();
   if (!problems.empty())
     return failure();
-  setStates();
-  setIndexRanges(function);
-  graph::setSymbols(*model.module, sizes.getSymbols());
+  main->setStates(options.states, problems);
+  model.module = main->take(sizes);
   for (const auto &entry : proto->metadata_props())
     model.metadata.push_back({entry.key(), entry.value()});
   if (!problems.empty())
@@ -221,24 +195,17 @@ FailureOr<Model> ModelImporter::run() {
   return std::move(model);
 }
 
-} // namespace onnx_import
-
-FailureOr<Model> importModel(StringRef path, const ImportOptions &options,
-                             MLIRContext *context, Problems &problems) {
-  DialectRegistry registry;
-  registry.insert<graph::GraphDialect, func::FuncDialect>();
-  registerEvaluatorDialects(registry);
-  context->appendDialectRegistry(registry);
-  context->loadAllAvailableDialects();
-  auto proto = onnx_import::parse(path.str(), problems);
+FailureOr<Model> importFile(const MappedFile &file, StringRef path,
+                            const ImportOptions &options, MLIRContext *context,
+                            Problems &problems) {
+  auto proto = parse(file, problems);
   if (!proto)
     return failure();
   size_t slash = path.rfind('/');
   std::string folder =
       slash == StringRef::npos ? "." : path.take_front(slash + 1).str();
-  return onnx_import::ModelImporter(std::move(proto), options, folder, context,
-                                    problems)
+  return ModelImporter(std::move(proto), options, folder, context, problems)
       .run();
 }
 
-} // namespace tcc
+} // namespace tcc::onnx_import

@@ -14,12 +14,6 @@ Node::Node(GraphImporter &importer, const onnx::NodeProto &proto,
       importer(importer), proto(proto), attributes(std::move(attributes)),
       version(version), inputs(inputs), results(proto.output_size(), nullptr) {}
 
-Value Node::unsupported(const llvm::Twine &what) {
-  if (!hasFailed())
-    unsupportedFeature = true;
-  return fail(what + " is not supported");
-}
-
 // --- Inputs ------------------------------------------------------------------
 
 bool Node::hasInput(int64_t i) const {

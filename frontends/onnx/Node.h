@@ -27,11 +27,7 @@ public:
   int64_t getVersion() const { return version; }
   const onnx::NodeProto &getProto() const { return proto; }
   GraphImporter &getImporter() { return importer; }
-  bool isUnsupported() const { return unsupportedFeature; }
   bool isMissingValue() const { return valueLeftOut; }
-
-  /// Fails the node because tcc lacks something; gives null.
-  mlir::Value unsupported(const llvm::Twine &what);
 
   // --- Inputs ----------------------------------------------------------------
   int64_t getNumInputs() const { return inputs.size(); }
@@ -92,7 +88,6 @@ private:
   int64_t version;
   llvm::SmallVector<Tensor *> inputs;
   llvm::SmallVector<Tensor *> results;
-  bool unsupportedFeature = false;
   bool valueLeftOut = false;
 };
 

@@ -57,36 +57,6 @@ static void importHardmax(Node &node) {
 
 // --- Normalization over trailing axes ----------------------------------------
 
-static Value emitMean(Node &node, Value x, ArrayRef<int64_t> axes) {
-  if (!x)
-    return nullptr;
-  graph::Extents reduced;
-  for (int64_t axis : axes)
-    reduced.push_back(graph::getExtent(x, axis));
-  return node.div(node.reduce(ReduceKind::sum, x, axes, true),
-                  node.countLike(reduced, x));
-}
-
-static Value emitVariance(Node &node, Value x, Value mean,
-                          ArrayRef<int64_t> axes) {
-  Value centered = node.sub(x, mean);
-  return emitMean(node, node.mul(centered, centered), axes);
-}
-
-static Value emitLayerNorm(Node &node, Value x, int64_t axis, double epsilon,
-                           Value scale = nullptr, Value shift = nullptr) {
-  SmallVector<Value> operands = {x};
-  if (scale)
-    operands.push_back(scale);
-  if (shift)
-    operands.push_back(shift);
-  Attribute segments = node.getBuilder().getDenseI32ArrayAttr(
-      {1, scale != nullptr, shift != nullptr});
-  return node.create<graph::LayerNormOp>(
-      operands, {node.attr("axis", axis), node.attr("epsilon", epsilon),
-                 node.attr("operandSegmentSizes", segments)});
-}
-
 static SmallVector<int64_t> axesFrom(int64_t first, int64_t rank) {
   SmallVector<int64_t> axes;
   for (int64_t axis = first; axis < rank; ++axis)
@@ -99,12 +69,12 @@ static void setMoments(Node &node, Value x, int64_t axis, double epsilon) {
   Type real = Float32Type::get(node.getContext());
   Value wide = node.elementType(x).isF64() ? x : node.cast(x, real);
   SmallVector<int64_t> axes = axesFrom(axis, node.rank(x));
-  Value mean = emitMean(node, wide, axes);
+  Value mean = node.mean(wide, axes);
   if (node.hasOutput(1))
     node.setResult(1, mean);
   if (!node.hasOutput(2))
     return;
-  Value variance = emitVariance(node, wide, mean, axes);
+  Value variance = node.variance(wide, mean, axes);
   node.setResult(2, node.create<graph::RsqrtOp>(node.add(
                         variance, node.constantLike(epsilon, variance))));
 }
@@ -121,8 +91,8 @@ static void importLayerNormalization(Node &node) {
   // ONNX lets scale and shift broadcast to the normalized axes.
   bool fits = ArrayRef(node.extents(scale)) == normalized &&
               (!shift || ArrayRef(node.extents(shift)) == normalized);
-  Value result = emitLayerNorm(node, x, axis, epsilon, fits ? scale : nullptr,
-                               fits ? shift : nullptr);
+  Value result = node.layerNorm(x, axis, epsilon, fits ? scale : nullptr,
+                                fits ? shift : nullptr);
   if (!fits)
     result = node.mul(result, scale);
   if (!fits && shift)
@@ -154,12 +124,6 @@ static void importRmsNormalization(Node &node) {
 
 // --- Normalization per channel -----------------------------------------------
 
-/// [channel] as [channel, 1...] that broadcasts to x [batch, channel, ...].
-static Value alongChannels(Node &node, Value vector, Value x) {
-  return vector ? node.unsqueeze(vector, axesFrom(1, node.rank(x) - 1))
-                : nullptr;
-}
-
 static bool checkChannels(Node &node, Value x, ArrayRef<Value> vectors) {
   if (!x || llvm::is_contained(vectors, Value()))
     return false;
@@ -178,13 +142,13 @@ static void importBatchNormTraining(Node &node, ArrayRef<Value> inputs,
   Value x = inputs[0];
   SmallVector<int64_t> axes = {0};
   axes.append(axesFrom(2, node.rank(x)));
-  Value mean = emitMean(node, x, axes);
-  Value variance = emitVariance(node, x, mean, axes);
+  Value mean = node.mean(x, axes);
+  Value variance = node.variance(x, mean, axes);
   Value deviation = node.create<graph::SqrtOp>(
       node.add(variance, node.constantLike(epsilon, x)));
   Value normal = node.div(node.sub(x, mean), deviation);
-  Value scaled = node.mul(normal, alongChannels(node, inputs[1], x));
-  node.setResult(0, node.add(scaled, alongChannels(node, inputs[2], x)));
+  Value scaled = node.mul(normal, node.alongChannels(inputs[1], x));
+  node.setResult(0, node.add(scaled, node.alongChannels(inputs[2], x)));
   double momentum = node.floatAttr("momentum", 0.9);
   auto update = [&](Value running, Value current) {
     Value kept = node.mul(running, node.constantLike(momentum, running));
@@ -234,9 +198,9 @@ static void importInstanceNormalization(Node &node) {
   if (!checkChannels(node, x, {scale, shift}))
     return;
   double epsilon = node.floatAttr("epsilon", 1e-5);
-  Value normal = emitLayerNorm(node, x, 2, epsilon);
-  Value scaled = node.mul(normal, alongChannels(node, scale, x));
-  node.setResult(0, node.add(scaled, alongChannels(node, shift, x)));
+  Value normal = node.layerNorm(x, 2, epsilon);
+  Value scaled = node.mul(normal, node.alongChannels(scale, x));
+  node.setResult(0, node.add(scaled, node.alongChannels(shift, x)));
 }
 
 static void importGroupNormalization(Node &node) {
@@ -254,12 +218,12 @@ static void importGroupNormalization(Node &node) {
   grouped.insert(grouped.begin() + 1, node.getSizes().constant(groups));
   double epsilon = node.floatAttr("epsilon", 1e-5);
   Value split = node.reshape(x, grouped);
-  Value normal = emitLayerNorm(node, split, 2, epsilon);
+  Value normal = node.layerNorm(split, 2, epsilon);
   bool isPerGroup = node.getVersion() < 21;
   if (!isPerGroup)
     normal = node.reshape(normal, extents);
-  Value scaled = node.mul(normal, alongChannels(node, scale, normal));
-  Value result = node.add(scaled, alongChannels(node, shift, normal));
+  Value scaled = node.mul(normal, node.alongChannels(scale, normal));
+  Value result = node.add(scaled, node.alongChannels(shift, normal));
   node.setResult(0, node.reshape(result, extents));
 }
 
@@ -270,8 +234,8 @@ static void importMeanVarianceNormalization(Node &node) {
       node.axes(given.value_or(SmallVector<int64_t>{0, 2, 3}), node.rank(x));
   if (node.hasFailed())
     return;
-  Value mean = emitMean(node, x, axes);
-  Value variance = emitVariance(node, x, mean, axes);
+  Value mean = node.mean(x, axes);
+  Value variance = node.variance(x, mean, axes);
   Value deviation = node.add(node.create<graph::SqrtOp>(variance),
                              node.constantLike(1e-9, x));
   node.setResult(0, node.div(node.sub(x, mean), deviation));

@@ -162,12 +162,12 @@ static Value center(Node &node, Value x, int64_t zeroPointInput,
 static void importMatMulInteger(Node &node) {
   Value lhs = center(node, node.input(0), 2, 2);
   Value rhs = center(node, node.input(1), 3, 1);
-  node.setResult(0, emitMatMul(node, lhs, rhs));
+  node.setResult(0, node.product(lhs, rhs));
 }
 
 static void importQLinearMatMul(Node &node) {
-  Value product = emitMatMul(node, center(node, node.input(0), 2, 2),
-                             center(node, node.input(3), 5, 1));
+  Value product = node.product(center(node, node.input(0), 2, 2),
+                               center(node, node.input(3), 5, 1));
   Value rhsScale = node.input(4), scale = node.input(6);
   Value lhsScale = node.input(1), zeroPoint = node.input(7);
   if (!product || !scale || !zeroPoint || !lhsScale)

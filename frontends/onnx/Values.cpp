@@ -1,6 +1,5 @@
 //===- Values.cpp - What is known of tensors, and where they are made -----===//
 
-#include "compiler/evaluate/Evaluator.h"
 #include "frontends/onnx/Folding.h"
 #include "frontends/onnx/GraphImporter.h"
 
@@ -12,17 +11,6 @@ namespace tcc::onnx_import {
 
 /// Larger constants are weights.
 constexpr int64_t kMaxConstantBytes = 64 << 10;
-/// How far back a value is followed to see whether it is constant.
-constexpr int kMaxLevels = 256;
-
-/// The number that a scalar stands for: the evaluator keeps unsigned ones
-/// sign-extended.
-static int64_t getInteger(Scalar element, Type type) {
-  unsigned width = type.getIntOrFloatBitWidth();
-  return type.isUnsignedInteger() && width < 64
-             ? int64_t(zeroExtend(element.i, width))
-             : element.i;
-}
 
 static bool isFloat(RankedTensorType type) {
   return isa<FloatType>(type.getElementType());
@@ -166,62 +154,6 @@ Value GraphImporter::materialize(Tensor &tensor) {
 
 // --- Known numbers -----------------------------------------------------------
 
-std::optional<HostTensor> GraphImporter::computeConstant(Value value,
-                                                         int levels) {
-  auto type = cast<RankedTensorType>(value.getType());
-  Operation *op = value.getDefiningOp();
-  if (!op || levels == 0 || op->getNumRegions() != 0 || !type.hasStaticShape())
-    return std::nullopt;
-  auto accept =
-      [](llvm::Expected<HostTensor> tensor) -> std::optional<HostTensor> {
-    if (tensor)
-      return std::move(*tensor);
-    llvm::consumeError(tensor.takeError());
-    return std::nullopt;
-  };
-  if (type.getNumElements() > kMaxContent)
-    return std::nullopt;
-  if (auto constant = dyn_cast<graph::ConstantOp>(op))
-    return accept(readAttribute(constant.getValue()));
-  if (auto weight = dyn_cast<graph::WeightOp>(op)) {
-    Weight *stored = weights.find(weight.getName());
-    if (!stored || int64_t(stored->bytes.size()) != getByteSize(type))
-      return std::nullopt;
-    return accept(readBytes(type, stored->bytes));
-  }
-  SmallVector<HostTensor> operands;
-  for (Value operand : op->getOperands()) {
-    const HostTensor *known = evaluate(operand, levels - 1);
-    if (!known)
-      return std::nullopt;
-    operands.push_back(*known);
-  }
-  auto results = Evaluator().evaluate(op, operands);
-  if (results)
-    return (*results)[cast<OpResult>(value).getResultNumber()];
-  llvm::consumeError(results.takeError());
-  return std::nullopt;
-}
-
-const HostTensor *GraphImporter::evaluate(Value value, int levels) {
-  if (auto known = evaluated.find(value); known != evaluated.end())
-    return known->second ? &*known->second : nullptr;
-  auto computed = computeConstant(value, levels);
-  auto &entry = evaluated[value] = std::move(computed);
-  return entry ? &*entry : nullptr;
-}
-
-void GraphImporter::markStructural(Value value) {
-  llvm::SetVector<Operation *> ops;
-  ops.insert(value.getDefiningOp());
-  for (size_t i = 0; i < ops.size(); ++i) {
-    if (auto weight = dyn_cast<graph::WeightOp>(ops[i]))
-      weights.find(weight.getName())->structural = true;
-    for (Value operand : ops[i]->getOperands())
-      ops.insert(operand.getDefiningOp());
-  }
-}
-
 std::optional<HostTensor> GraphImporter::getNumbers(Tensor &tensor) {
   if (const Literal *literal = tensor.literal) {
     if (literal->isLeftOut || isNarrow(literal->type.getElementType()) ||
@@ -235,12 +167,12 @@ std::optional<HostTensor> GraphImporter::getNumbers(Tensor &tensor) {
     llvm::consumeError(read.takeError());
     return std::nullopt;
   }
-  const HostTensor *known =
-      tensor.value ? evaluate(tensor.value, kMaxLevels) : nullptr;
-  if (!known)
+  const HostTensor *numbers =
+      tensor.value ? known.evaluate(tensor.value) : nullptr;
+  if (!numbers)
     return std::nullopt;
-  markStructural(tensor.value);
-  return *known;
+  known.markStructural(tensor.value);
+  return *numbers;
 }
 
 std::optional<Content> GraphImporter::getContent(Tensor &tensor) {

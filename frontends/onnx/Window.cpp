@@ -4,12 +4,6 @@ using namespace mlir;
 
 namespace tcc::onnx_import {
 
-Window::Window(ArrayRef<int64_t> extents)
-    : extents(extents), strides(extents.size(), 1),
-      dilations(extents.size(), 1), low(extents.size(), 0),
-      high(extents.size(), 0), countLow(extents.size(), 0),
-      countHigh(extents.size(), 0) {}
-
 /// Reads a list of `count` numbers in [min, kMaxWindow] over `values`.
 static bool readList(Node &node, StringRef name, int64_t min,
                      MutableArrayRef<int64_t> values) {
@@ -77,29 +71,6 @@ static bool padSame(Node &node, Window &window, int64_t i, AffineExpr extent,
   return true;
 }
 
-/// Ceil mode: padding at the end for a last window that is not full, unless it
-/// would start beyond the input.
-static bool padForCeil(Node &node, Window &window, int64_t i,
-                       AffineExpr extent) {
-  int64_t stride = window.strides[i], reach = window.getReach(i);
-  if (stride == 1)
-    return true;
-  auto known = graph::getConstant(extent);
-  if (!known) {
-    node.unsupported("ceil_mode on a dynamic dimension with a stride");
-    return false;
-  }
-  int64_t free = *known + window.low[i] + window.high[i] - reach;
-  if (free <= -stride)
-    return true; // not even a part of a window
-  int64_t count = (free + stride - 1) / stride + 1;
-  if ((count - 1) * stride >= *known + window.low[i])
-    --count;
-  int64_t end = (count - 1) * stride + reach;
-  window.high[i] = std::max(window.high[i], end - *known - window.low[i]);
-  return true;
-}
-
 std::optional<Window> readWindow(Node &node, Value x,
                                  ArrayRef<int64_t> extents) {
   int64_t rank = node.rank(x) - 2;
@@ -126,48 +97,6 @@ std::optional<Window> readWindow(Node &node, Value x,
   }
   window->countPadding = node.intAttr("count_include_pad", 0) != 0;
   return window;
-}
-
-static SmallVector<NamedAttribute> getWindowAttributes(Node &node,
-                                                       const Window &window) {
-  return {node.attr("window", window.extents),
-          node.attr("strides", window.strides),
-          node.attr("pad_low", window.low), node.attr("pad_high", window.high),
-          node.attr("dilations", window.dilations)};
-}
-
-Value emitPool(Node &node, graph::PoolKind kind, Value x,
-               const Window &window) {
-  SmallVector<NamedAttribute> attributes = getWindowAttributes(node, window);
-  auto kindAttr = graph::PoolKindAttr::get(node.getContext(), kind);
-  attributes.push_back(node.attr("kind", kindAttr));
-  attributes.push_back(node.attr("count_low", window.countLow));
-  attributes.push_back(node.attr("count_high", window.countHigh));
-  if (window.countPadding)
-    attributes.push_back(node.flag("count_padding"));
-  return node.create<graph::PoolOp>(x, attributes);
-}
-
-Value emitConv(Node &node, Value x, Value filter, const Window &window,
-               int64_t groups) {
-  auto filters = graph::getConstant(graph::getExtent(filter, 0));
-  if (!filters)
-    return node.unsupported("a filter of dynamic shape");
-  SmallVector<NamedAttribute> attributes = getWindowAttributes(node, window);
-  attributes.push_back(node.attr("filters", *filters));
-  attributes.push_back(node.attr("groups", groups));
-  return node.create<graph::ConvOp>({x, filter}, attributes);
-}
-
-Value addBias(Node &node, Value x, Value bias) {
-  if (!x || !bias)
-    return nullptr;
-  if (node.rank(bias) != 1)
-    return node.fail("a bias of one element a filter is expected");
-  SmallVector<int64_t> axes;
-  for (int64_t axis = 2; axis < node.rank(x); ++axis)
-    axes.push_back(axis - 1);
-  return node.add(x, node.unsqueeze(bias, axes));
 }
 
 } // namespace tcc::onnx_import

@@ -51,15 +51,15 @@ def complaint(run, codes):
     return None
 
 
-def check_model(data, folder):
+def check_model(data, folder, codes=MODEL_CODES, name="model.onnx"):
     """Compiles the bytes alone in `folder`."""
-    model = os.path.join(folder, "model.onnx")
+    model = os.path.join(folder, name)
     with open(model, "wb") as stream:
         stream.write(data)
     run = run_tool("tcc", model, "-q", "-o", os.path.join(folder, "out.tcc"))
     left = sorted(os.listdir(folder))
-    expected = ["model.onnx", "out.tcc"] if run.code == 0 else ["model.onnx"]
-    return complaint(run, MODEL_CODES) or (
+    expected = [name, "out.tcc"] if run.code == 0 else [name]
+    return complaint(run, codes) or (
         None if left == expected else f"exit {run.code} left {left}"
     )
 

@@ -3,6 +3,7 @@
   run.py wheels|long-wheels [NAME...]
   run.py exports [PATTERN...]    a table of MODEL.SIZE.VARIANT; patterns have *
   run.py bf16 [NAME...]
+  run.py programs [NAME...]      what torch.export saves
 
 Comparison is tcc-run's, at the default tolerances of the command line; of bf16
 within a part of the largest output.
@@ -79,6 +80,10 @@ def main(source, names):
         from models import variants
 
         variants.run(tally, names, compile_flags)
+    elif source == "programs":
+        from models import programs
+
+        programs.run(tally, names)
     elif source == "bf16":
         check_bf16(tally, names)
     else:

@@ -40,6 +40,8 @@ MODELS = {
     "bn_digits": Model(16, 100, "cross_entropy", "digits"),
     "gpt2_tiny": Model(4, 20, "causal_lm", "text"),
 }
+# Those that torch.export has saved, too.
+PROGRAMS = ("cnn_digits", "bn_digits", "gpt2_tiny")
 
 
 def save(model, arrays):

@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 import torch
 from compiler.train.make_fixtures import KINDS, make_scheduler
+from frontends.archives.make import save_program
 from models.wheels import wheel
 from torch import nn
 from training import cases
@@ -56,11 +57,18 @@ class GPT(nn.Module):
         return self.model(input_ids=x, use_cache=False).logits
 
 
+class Layers(nn.Sequential):
+    """Its input has the name of the data's."""
+
+    def forward(self, x):
+        return super().forward(x)
+
+
 def convolutional(norm):
     # A bias that a batch norm subtracts again has gradients of rounding errors
     # alone, which adam and lion would make as large as any other.
     bias = norm is nn.Identity
-    return nn.Sequential(
+    return Layers(
         nn.Unflatten(1, (1, 8, 8)),
         nn.Conv2d(1, 8, 3, padding=1, bias=bias),
         norm(8),
@@ -80,7 +88,7 @@ def make_model(name):
         return GPT(*GPTS[name])
     if name == "mlp_digits":
         layers = nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 16), nn.GELU()
-        return nn.Sequential(*layers, nn.Linear(16, 10))
+        return Layers(*layers, nn.Linear(16, 10))
     return convolutional(nn.BatchNorm2d if name == "bn_digits" else nn.Identity)
 
 
@@ -201,7 +209,11 @@ def train(case, data, compute):
 def make(name):
     data = make_data(cases.MODELS[name].data)
     size = cases.MODELS[name].batch
-    export(make_model(name), name, torch.tensor(data["x"][:size]))
+    example = torch.tensor(data["x"][:size])
+    export(make_model(name), name, example)
+    if name in cases.PROGRAMS:
+        path = os.path.join(cases.FIXTURES, name + ".pt2")
+        save_program(make_model(name).eval(), (example,), path)
     kept = {}
     for case in filter(lambda case: case.model == name, cases.cases()):
         losses, _, module = train(case, data, torch.float64)

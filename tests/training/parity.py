@@ -25,15 +25,15 @@ def fixture(name, suffix):
     return os.path.join(cases.FIXTURES, f"{name}.{suffix}")
 
 
-def compile_model(folder, model, optimizer, compute="f64", batch=None):
+def compile_model(folder, model, optimizer, compute="f64", batch=None, suffix="onnx"):
     """The package's path."""
-    name = f"{folder}/{model}-{optimizer}-{compute}-{batch}"
+    name = f"{folder}/{model}-{optimizer}-{compute}-{batch}-{suffix}"
     with open(name + ".toml", "w") as stream:
         stream.write(cases.recipe(model, optimizer, compute))
     flags = [f"--train={name}.toml", "-q", "-o", name + ".tcc"]
     if model == "mlp_digits":  # the only one with a batch to bind
         flags += ["--dim", f"batch={batch or cases.MODELS[model].batch}"]
-    call("tcc", fixture(model, "onnx"), *flags)
+    call("tcc", fixture(model, suffix), *flags)
     return name + ".tcc"
 
 

@@ -1,73 +1,31 @@
-#include "frontends/onnx/Signature.h"
+#include "frontends/Signature.h"
 
-#include "frontends/onnx/Literals.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Error.h"
 
 using namespace mlir;
 
-namespace tcc::onnx_import {
+namespace tcc {
 
 void Signature::usage(const llvm::Twine &message) {
   problems.add(ProblemClass::usage, message.str());
 }
 
-void Signature::refuse(const onnx::ValueInfoProto &info,
-                       const llvm::Twine &reason) {
-  problems.add(ProblemClass::unsupported,
-               ("input '" + info.name() + "' " + reason).str());
-  refused.push_back(info.name());
-}
-
-// --- What the file says ------------------------------------------------------
-
-void Signature::addInput(const onnx::ValueInfoProto &info) {
-  if (!info.type().has_tensor_type())
-    return refuse(info, "is not a tensor");
-  const auto &tensor = info.type().tensor_type();
-  Type elementType = getElementType(tensor.elem_type(), context);
-  if (!elementType)
-    return refuse(info, "has element type " + getTypeName(tensor.elem_type()));
-  Input input{&info, elementType, {}};
+void Signature::add(DeclaredInput declared) {
+  Input input{declared.name, declared.elementType, {}};
   auto given = llvm::find_if(options.inputShapes, [&](const InputShape &shape) {
-    return shape.name == info.name();
+    return shape.name == declared.name;
   });
-  size_t rank = tensor.shape().dim_size();
-  if (!tensor.has_shape()) {
-    if (given == options.inputShapes.end())
-      usage("input '" + info.name() +
-            "' has no shape in the model; give --input-shape");
-    else
-      rank = given->extents.size();
-  }
-  for (size_t axis = 0; axis < rank; ++axis) {
-    Dim dim{info.name() + "." + std::to_string(axis), 0};
-    if (tensor.has_shape()) {
-      const auto &stored = tensor.shape().dim(axis);
-      bool isKnown = stored.has_dim_value() && stored.dim_value() >= 0;
-      if (isKnown)
-        dim = {"", stored.dim_value()};
-      else if (!stored.dim_param().empty() && stored.dim_param() != "?")
-        dim.name = stored.dim_param();
-    }
-    input.dims.push_back(dim);
-  }
+  if (declared.dims)
+    input.dims = std::move(*declared.dims);
+  else if (given == options.inputShapes.end())
+    usage("input '" + declared.name +
+          "' has no shape in the model; give --input-shape");
+  else
+    for (size_t axis = 0; axis < given->extents.size(); ++axis)
+      input.dims.push_back({declared.name + "." + std::to_string(axis)});
   inputs.push_back(std::move(input));
-}
-
-void Signature::collectInputs() {
-  llvm::StringSet<> initializers, seen;
-  for (const auto &initializer : graph.initializer())
-    initializers.insert(initializer.name());
-  for (const auto &initializer : graph.sparse_initializer())
-    initializers.insert(initializer.values().name());
-  for (const onnx::ValueInfoProto &info : graph.input()) {
-    if (!seen.insert(info.name()).second)
-      problems.add(ProblemClass::badBytes,
-                   "input '" + info.name() + "' is defined twice");
-    else if (!initializers.contains(info.name()))
-      addInput(info);
-  }
 }
 
 // --- What the options say ----------------------------------------------------
@@ -104,7 +62,7 @@ void Signature::applyShape(Input &input, const InputShape &shape) {
 void Signature::applyInputShapes() {
   for (const InputShape &shape : options.inputShapes) {
     auto input = llvm::find_if(
-        inputs, [&](const Input &i) { return i.info->name() == shape.name; });
+        inputs, [&](const Input &i) { return i.name == shape.name; });
     if (input == inputs.end())
       usage("no input is named '" + shape.name + "'");
     else
@@ -122,6 +80,21 @@ void Signature::bindDims() {
       usage("no input has a dimension '" + binding.name + "'");
     bind(binding);
   }
+  checkRanges();
+}
+
+void Signature::checkRanges() {
+  llvm::StringSet<> checked;
+  for (const Input &input : inputs)
+    for (const Dim &dim : input.dims) {
+      auto binding = bindings.find(dim.name);
+      if (dim.name.empty() || binding == bindings.end() ||
+          !checked.insert(dim.name).second)
+        continue;
+      if (binding->second.min < dim.min || binding->second.max > dim.max)
+        usage("dimension '" + dim.name + "' of the model is in " +
+              llvm::Twine(dim.min) + ".." + llvm::Twine(dim.max));
+    }
 }
 
 void Signature::bindBatch() {
@@ -148,7 +121,7 @@ AffineExpr Signature::getExtent(const Input &input, const Dim &dim) {
   auto check = [&](int64_t extent) {
     if (extent > kMaxElements)
       problems.add(ProblemClass::badBytes,
-                   "input '" + input.info->name() + "' has an invalid shape");
+                   "input '" + input.name + "' has an invalid shape");
     return std::min(extent, kMaxElements);
   };
   if (dim.name.empty())
@@ -158,7 +131,7 @@ AffineExpr Signature::getExtent(const Input &input, const Dim &dim) {
     return entry->second;
   auto binding = bindings.find(dim.name);
   if (binding == bindings.end()) {
-    usage("dimension '" + dim.name + "' of input '" + input.info->name() +
+    usage("dimension '" + dim.name + "' of input '" + input.name +
           "' is unbound; give --dim " + dim.name + "=N or " + dim.name +
           "=MIN..MAX");
     // A stand-in, so that the rest of the model is checked too.
@@ -233,13 +206,12 @@ void Signature::applyFixedValue(ModelInput &input) {
 void Signature::checkNames() {
   for (const InputValue &value : options.inputValues)
     if (llvm::none_of(inputs, [&](const Input &input) {
-          return input.info->name() == value.name;
+          return input.name == value.name;
         }))
       usage("no input is named '" + value.name + "'");
 }
 
 std::vector<ModelInput> Signature::resolve() {
-  collectInputs();
   applyInputShapes();
   bindDims();
   bindBatch();
@@ -250,7 +222,7 @@ std::vector<ModelInput> Signature::resolve() {
     for (const Dim &dim : input.dims)
       shape.push_back(getExtent(input, dim));
     ModelInput resolved;
-    resolved.name = input.info->name();
+    resolved.name = input.name;
     if (sizes.getMaxElements(shape) > kMaxElements) {
       problems.add(ProblemClass::badBytes,
                    "input '" + resolved.name + "' is too large");
@@ -263,4 +235,4 @@ std::vector<ModelInput> Signature::resolve() {
   return result;
 }
 
-} // namespace tcc::onnx_import
+} // namespace tcc

@@ -1,11 +1,11 @@
-#include "frontends/onnx/IndexRanges.h"
+#include "frontends/IndexRanges.h"
 
 #include "dialects/graph/GraphOps.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 
-namespace tcc::onnx_import {
+namespace tcc {
 
 /// The extent that `use` indexes, if it is an index.
 static std::optional<int64_t> getIndexedExtent(OpOperand &use) {
@@ -66,4 +66,4 @@ void setIndexRanges(func::FuncOp function) {
   }
 }
 
-} // namespace tcc::onnx_import
+} // namespace tcc

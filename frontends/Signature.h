@@ -1,0 +1,75 @@
+//===- Signature.h - Inputs of a model and their dimensions -----*- C++ -*-===//
+#ifndef TCC_FRONTENDS_SIGNATURE_H
+#define TCC_FRONTENDS_SIGNATURE_H
+
+#include "frontends/Frontend.h"
+#include "frontends/Sizes.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace tcc {
+
+/// A dimension of an input: an extent, or a name where it is open.
+struct Dim {
+  std::string name;
+  int64_t extent = 0;
+  /// What the file says of an open one.
+  int64_t min = 0, max = kMaxElements;
+};
+
+/// An input as the file describes it; without dims, the options must give them.
+struct DeclaredInput {
+  std::string name;
+  mlir::Type elementType;
+  std::optional<llvm::SmallVector<Dim>> dims;
+};
+
+struct ModelInput {
+  std::string name;
+  mlir::RankedTensorType type;
+  /// Little-endian elements of a fixed input.
+  std::optional<std::string> fixed;
+};
+
+/// Resolves the inputs of a model under the given options: dimensions get their
+/// bindings or become symbols.
+class Signature {
+public:
+  Signature(const ImportOptions &options, Sizes &sizes, Problems &problems,
+            std::vector<std::string> &notes)
+      : options(options), sizes(sizes), problems(problems), notes(notes) {}
+
+  /// Adds an input; those of a model have different names.
+  void add(DeclaredInput input);
+  std::vector<ModelInput> resolve();
+
+private:
+  struct Input {
+    std::string name;
+    mlir::Type elementType;
+    llvm::SmallVector<Dim> dims;
+  };
+
+  void applyInputShapes();
+  void applyShape(Input &input, const InputShape &shape);
+  void bindDims();
+  /// Bindings must keep to what the file allows.
+  void checkRanges();
+  void bind(DimBinding binding);
+  void bindBatch();
+  mlir::AffineExpr getExtent(const Input &input, const Dim &dim);
+  void applyFixedValue(ModelInput &input);
+  void checkNames();
+  void usage(const llvm::Twine &message);
+
+  const ImportOptions &options;
+  Sizes &sizes;
+  Problems &problems;
+  std::vector<std::string> &notes;
+  std::vector<Input> inputs;
+  llvm::StringMap<DimBinding> bindings;
+  llvm::StringMap<mlir::AffineExpr> extents;
+};
+
+} // namespace tcc
+
+#endif // TCC_FRONTENDS_SIGNATURE_H

@@ -1,0 +1,80 @@
+"""Writes fixtures/: archives of the modules, and what PyTorch makes of them.
+
+  make.py [NAME...]
+
+Needs torch; the tests need only what it wrote. The archives are PyTorch's but for
+traces of where they were made, which are cut, and the JSON, which is compressed.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import warnings
+import zipfile
+
+import numpy as np
+import torch
+from frontends.archives import modules
+
+FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fixtures")
+# Not read, and parts of tests have none.
+DROPPED = ("data/sample_inputs/", ".data/")
+
+
+def strip(value):
+    """Cuts paths of this machine from a program."""
+    if isinstance(value, dict):
+        value.pop("torch_fn", None)
+        if "stack_trace" in value:
+            *_, last = value["stack_trace"].split('File "')
+            path, rest = last.split('"', 1)
+            value["stack_trace"] = f'File "{os.path.basename(path)}"{rest}'
+    if isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            strip(inner)
+
+
+def save_program(module, inputs, path, dynamic_shapes=None):
+    """What torch.export.save writes, but for traces."""
+    program = torch.export.export(module, inputs, dynamic_shapes=dynamic_shapes)
+    with tempfile.TemporaryDirectory() as folder:
+        torch.export.save(program, f"{folder}/m.pt2")
+        with zipfile.ZipFile(f"{folder}/m.pt2") as whole, zipfile.ZipFile(path, "w") as archive:
+            for name in whole.namelist():
+                own = name.split("/", 1)[1]
+                if own.startswith(DROPPED):
+                    continue
+                data, method = whole.read(name), zipfile.ZIP_STORED
+                if own.startswith("models/"):
+                    model = json.loads(data)
+                    strip(model)
+                    data = json.dumps(model, separators=(",", ":")).encode()
+                    method = zipfile.ZIP_DEFLATED
+                info = zipfile.ZipInfo(f"m/{own}")
+                archive.writestr(info, data, method)
+
+
+def save_data(module, inputs, path):
+    with torch.no_grad():
+        outputs = module(*(x.clone() for x in inputs))
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+    arrays = {f"input_{i}": x.numpy() for i, x in enumerate(inputs)}
+    arrays |= {f"output_{i}": y.numpy() for i, y in enumerate(outputs)}
+    np.savez_compressed(path, **arrays)
+
+
+def main(names):
+    warnings.filterwarnings("ignore")
+    os.makedirs(FIXTURES, exist_ok=True)
+    for name, (make_module, make_inputs) in modules.MODULES.items():
+        if names and name not in names:
+            continue
+        torch.manual_seed(0)
+        module, inputs = make_module().eval(), make_inputs()
+        save_data(module, inputs, f"{FIXTURES}/{name}.npz")
+        save_program(module, inputs, f"{FIXTURES}/{name}.pt2")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

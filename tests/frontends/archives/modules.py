@@ -1,0 +1,235 @@
+"""Small modules that together call the operators of frontends/aten, by family."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Pointwise(nn.Module):
+    def forward(self, x, y, n):
+        z = x.abs() + 0.5
+        return (
+            x + 2 * y, x - y, 3.0 - x, x * y, x / z, x / 3, n // 3, x**2, z**0.5, z**y, 2.0**x,
+            torch.div(x, z, rounding_mode="floor"), torch.div(x, 0.3, rounding_mode="trunc"),
+            n % 5, torch.remainder(x, 0.7), torch.fmod(x, 0.7), x.exp(), z.log(), z.log2(),
+            z.log1p(), z.sqrt(), z.rsqrt(), z.reciprocal(), x.sin(), x.cos(), x.tanh(), x.erf(),
+            x.floor(), x.ceil(), x.round(), x.trunc(), x.sign(), -x, torch.maximum(x, y),
+            torch.minimum(x, y), x.clamp(-0.5, 0.7), x.clamp(min=0), torch.where(x > y, x, 0.0),
+            x.masked_fill(x < 0, -1.0), (x > 0) & (y < 0), (x >= y) | (x == 0), ~(x <= y),
+            n.float() + True, n / 2, x.to(torch.int64), x.isnan(), torch.addcmul(x, y, z),
+            torch.addcdiv(x, y, z, value=2), torch.expm1(x), n.bool(), x != y,
+        )  # fmt: skip
+
+
+class Activations(nn.Module):
+    def forward(self, x):
+        return (
+            F.relu(x), F.relu6(4 * x), F.gelu(x), F.gelu(x, approximate="tanh"), F.silu(x),
+            F.sigmoid(x), F.hardswish(4 * x), F.hardsigmoid(4 * x), F.hardtanh(x), F.elu(x, 0.7),
+            F.leaky_relu(x, 0.2), F.softplus(x, 2.0, 1.5), F.mish(x), F.selu(x), F.logsigmoid(x),
+            F.glu(x, 1), F.softmax(x, 1), F.log_softmax(x, 0), F.tanh(x),
+        )  # fmt: skip
+
+
+class Reductions(nn.Module):
+    def forward(self, x, n):
+        values, places = x.max(1)
+        return (
+            x.sum(), x.sum(1), x.sum((0, 2), keepdim=True), x.mean(), x.mean(-1, keepdim=True),
+            x.amax(1), x.amin((1, 2)), x.max(), values, places, x.min(2)[0], x.argmax(),
+            x.argmin(1, keepdim=True), (x > 0).any(), (x > -2).all(1), x.cumsum(1), n.cumsum(0),
+            n.sum(), (n > 2).sum(1), x.prod(1), x.var(1), x.std(1, unbiased=False), x.norm(dim=1),
+            torch.linalg.vector_norm(x, 1, dim=2), x.logsumexp(1), torch.diff(x, dim=1),
+        )  # fmt: skip
+
+
+class Products(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(6, 5)
+        self.plain = nn.Linear(6, 4, bias=False)
+
+    def forward(self, a, b, v):
+        return (
+            a @ b, a[0] @ b[0], a @ v, v @ v, torch.mm(a[0], b[0]), torch.bmm(a, b),
+            torch.addmm(v[:3], a[0], b[0, :, :3], beta=0.5, alpha=2), torch.outer(v, v),
+            torch.baddbmm(a[:, :, :3], a, b[:, :, :3]), self.linear(a), self.plain(v),
+            torch.einsum("bij,bjk->bki", a, b), torch.einsum("bij,i->j", a, v[:4]),
+        )  # fmt: skip
+
+
+class Shapes(nn.Module):
+    def forward(self, x):
+        first, second, third = x.split(2, 2)
+        return (
+            x.view(2, -1), x.reshape(-1), x.flatten(1), x.unflatten(2, (2, -1)), x.transpose(0, 2),
+            x.permute(2, 0, 1), x[0].t(), x.unsqueeze(-1), x[:, :1].squeeze(1), x[:1].squeeze(),
+            x[:, :1].expand(-1, 4, -1), x.repeat(2, 1, 2), x[1, :, 2], x[:, 1:, ::2], x[:, -2:-1],
+            x.narrow(1, 1, 2), first, second + third, *x.chunk(2, 1), *x[0].unbind(0),
+            torch.cat([x, x[:, :1]], 1), torch.stack([x, x + 1], 1), x.roll(1, 1), x.flip(1),
+            F.pad(x, (1, 2, 0, 1), value=3.0), F.pad(x, (1, 1), mode="reflect"),
+            x.movedim(0, 2), torch.tile(x, (2, 1)), x.repeat_interleave(2, 1),
+            F.pixel_shuffle(x[None, 0, :, :].reshape(1, 4, 2, 3), 2),
+        )  # fmt: skip
+
+
+class Creation(nn.Module):
+    def forward(self, x):
+        n = x.shape[1]
+        return (
+            torch.arange(n), torch.arange(1, 9, 3), torch.arange(0.0, 1.0, 0.25), torch.eye(3),
+            torch.zeros(2, 3) + x[0, 0], torch.ones_like(x), torch.full((2,), 7), x.new_zeros(3),
+            torch.full_like(x, 0.5), torch.linspace(0, 1, 5), x.tril(), x.triu(1), x.new_ones(2, 2),
+            F.one_hot(torch.arange(3) + 1, 5), torch.scalar_tensor(2.5), x.clone(),
+        )  # fmt: skip
+
+
+class Indexing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(7, 3)
+
+    def forward(self, x, i):
+        top, places = x.topk(2, 1)
+        rows = torch.arange(2)[:, None]
+        ordered, order = x.sort(1, descending=True)
+        return (
+            self.table(i), x.index_select(1, i[0]), x.gather(1, i), x[:, i[0]], x[rows, i],
+            x.scatter(1, i, 9.0), x.scatter_add(1, i, x[:, :3]), top, places, ordered, order,
+            torch.zeros(7, 3).index_put((i,), x[:, :3, None].expand(2, 3, 3)),
+        )  # fmt: skip
+
+
+class Windows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 6, 3, stride=2, padding=1)
+        self.same = nn.Conv2d(4, 4, (3, 2), padding="same", groups=2, bias=False)
+        self.deep = nn.Conv2d(4, 4, 3, dilation=2, groups=4)
+        self.line = nn.Conv1d(4, 3, 3)
+        self.up = nn.ConvTranspose2d(4, 3, 2, stride=2)
+        self.spread = nn.ConvTranspose2d(4, 3, 3, stride=2, padding=1, output_padding=1)
+
+    def forward(self, x):
+        return (
+            self.conv(x), self.same(x), self.deep(x), self.line(x[:, :, 0]), self.up(x),
+            self.spread(x), F.max_pool2d(x, 3, 2, 1), F.max_pool2d(x, 2, ceil_mode=True),
+            F.avg_pool2d(x, 3, 2, 1), F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+            F.avg_pool2d(x, 2, divisor_override=3), F.adaptive_avg_pool2d(x, 1),
+            F.adaptive_avg_pool2d(x, (2, 4)), F.max_pool1d(x[:, 0], 2),
+        )  # fmt: skip
+
+
+class Norms(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.batch = nn.BatchNorm2d(4)
+        self.group = nn.GroupNorm(2, 4)
+        self.instance = nn.InstanceNorm2d(4, affine=True)
+        self.layer = nn.LayerNorm((6, 8))
+        self.rms = nn.RMSNorm(8)
+        with torch.no_grad():
+            self.batch.running_mean.uniform_(-1, 1)
+            self.batch.running_var.uniform_(0.5, 2)
+
+    def forward(self, x):
+        return (
+            self.batch(x), self.group(x), self.instance(x), self.layer(x), self.rms(x),
+            F.layer_norm(x, (8,)),
+        )  # fmt: skip
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.heads = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, q, k, v, mask):
+        attend = F.scaled_dot_product_attention
+        x = q.transpose(1, 2).flatten(2)
+        return (
+            attend(q, k, v), attend(q, k, v, is_causal=True), attend(q, k, v, mask > 0),
+            attend(q, k, v, mask, scale=0.3), attend(q, k[:, :1], v[:, :1], enable_gqa=True),
+            self.heads(x, x, x, need_weights=False)[0],
+        )  # fmt: skip
+
+
+class InPlace(nn.Module):
+    """Writes through views, and reads of what was written through others."""
+
+    def forward(self, x):
+        a = x.clone()
+        view = a[:, 1:3]
+        a.add_(1)
+        view.mul_(2)
+        a[0] = 7
+        a.t()[1].sub_(3)
+        b = x * 1
+        flat = b.view(-1)
+        flat[::2] = 0
+        b[1].fill_(5)
+        c = x.clone()
+        d = c
+        c = c.relu_()
+        c[:, 0].copy_(x[:, 1])
+        e = torch.zeros(3, 4)
+        e[1:, 2] += x[0, 0]
+        return a, view, b, flat, d, e, x
+
+
+class Branches(nn.Module):
+    def forward(self, x):
+        def double(x):
+            return x * 2, x.sum()
+
+        def square(x):
+            return x * x, x.mean()
+
+        return torch.cond(x.sum() > 0, double, square, (x,))
+
+
+class Digits(nn.Module):
+    """A network with what whole models have: batch norm, dropout, a tied weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 4, 3, stride=2, padding=1)
+        self.norm = nn.BatchNorm2d(4)
+        self.drop = nn.Dropout(0.5)
+        self.first = nn.Linear(16, 16)
+        self.tied = nn.Linear(16, 16)
+        self.tied.weight = self.first.weight
+
+    def forward(self, x):
+        x = F.relu(self.norm(self.conv(x)), inplace=True)
+        x = F.avg_pool2d(x, 2).flatten(1)
+        return self.tied(self.drop(F.relu(self.first(x))))
+
+
+def tensors(*shapes):
+    return tuple(torch.rand(shape) * 2 - 1 for shape in shapes)
+
+
+def integers(high, *shape):
+    return torch.randint(0, high, shape)
+
+
+# Name: module, inputs.
+MODULES = {
+    "pointwise": (Pointwise, lambda: (*tensors((3, 4), (3, 4)), integers(9, 3, 4) - 4)),
+    "activations": (Activations, lambda: tensors((4, 6))),
+    "reductions": (Reductions, lambda: (*tensors((2, 3, 4)), integers(5, 3, 2))),
+    "products": (Products, lambda: tensors((2, 4, 6), (2, 6, 4), (6,))),
+    "shapes": (Shapes, lambda: tensors((2, 4, 6))),
+    "creation": (Creation, lambda: tensors((3, 4))),
+    "indexing": (Indexing, lambda: (*tensors((2, 5)), integers(5, 2, 3))),
+    "windows": (Windows, lambda: tensors((2, 4, 6, 8))),
+    "norms": (Norms, lambda: tensors((2, 4, 6, 8))),
+    "attention": (
+        Attention,
+        lambda: tensors((2, 2, 5, 4), (2, 2, 5, 4), (2, 2, 5, 4), (2, 1, 5, 5)),
+    ),
+    "in_place": (InPlace, lambda: tensors((3, 4))),
+    "branches": (Branches, lambda: tensors((3, 4))),
+    "digits": (Digits, lambda: tensors((3, 1, 8, 8))),
+}
