@@ -380,8 +380,7 @@ bool Compilation::summarize() {
     maxima.push_back(symbol.getMax());
   auto kernels = model.module->getOps<exec::KernelOp>();
   report.kernels = std::distance(kernels.begin(), kernels.end());
-  report.libraryCalls = llvm::count_if(
-      kernels, [](exec::KernelOp kernel) { return kernel.isOfLibrary(); });
+  mlir::SymbolTable symbols(*model.module);
   for (exec::EntryOp entry : model.module->getOps<exec::EntryOp>()) {
     // The arena is shared. Work is that of one run, or of one training step.
     if (entry.getSymName() == "prepare")
@@ -396,6 +395,8 @@ bool Compilation::summarize() {
     slots.resize(entry.getSlots(), 1);
     entry.walk([&](exec::LaunchOp launch) {
       ++report.launches;
+      report.libraryCalls +=
+          symbols.lookup<exec::KernelOp>(launch.getKernel()).isOfLibrary();
       if (auto flops = launch.getFlops())
         report.flops += graph::evaluate(flops->getResult(0), slots);
       if (auto bytes = launch.getBytes())

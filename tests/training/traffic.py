@@ -25,7 +25,7 @@ from models import graphs
 from onnx import TensorProto
 
 WIDTH, HEADS, INNER, TOKENS, BATCH, VOCABULARY = 768, 12, 3072, 1024, 4, 4096
-IMAGES, PIXELS = 16, 224
+IMAGES, PIXELS, CONVOLUTIONS = 16, 224, 53
 RECIPE = """
 [loss]
 kind = "{loss}"
@@ -166,6 +166,7 @@ class Counter:
                         "--stop-after=plan", "--json", target="cpu")  # fmt: skip
         self.tally.check(f"{name} compiles", done.code == 0, first_line(done))
         step = json.loads(done.out)
+        self.library_calls = step["library_calls"]
         return step["bytes"], step["launches"]
 
     def check(self, name, bytes_, launches, ideal):
@@ -195,6 +196,10 @@ def check_resnet50(counter, model):
         momentum="momentum = 0.9", batch=IMAGES,
     )  # fmt: skip
     counter.check("resnet50", bytes_, launches, resnet50_ideal())
+    # Each convolution, the gradients of its data, but for the images, and filter.
+    expected, found = 3 * CONVOLUTIONS - 1, counter.library_calls
+    message = f"{found}, expected {expected} at least"
+    counter.tally.check("library calls of resnet50", found >= expected, message)
 
 
 if __name__ == "__main__":

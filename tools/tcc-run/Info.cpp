@@ -3,6 +3,7 @@
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Session.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include <iostream>
@@ -83,14 +84,20 @@ void WorkSum::add(const format::Block &block) {
   }
 }
 
+/// Up to what fits: a package may say anything.
+static void addTo(int64_t &sum, int64_t value) {
+  if (__builtin_add_overflow(sum, value, &sum))
+    sum = std::numeric_limits<int64_t>::max();
+}
+
 void WorkSum::add(const format::Launch &launch) {
   const format::Kernel &kernel = *program.kernels()->Get(launch.kernel());
   bool isOfLibrary = kernel.product() || kernel.convolution();
   int64_t work = evaluateAt(launch.flops()), moved = evaluateAt(launch.bytes());
   ++launches;
   libraryCalls += isOfLibrary;
-  flops += work;
-  bytes += moved;
+  addTo(flops, work);
+  addTo(bytes, moved);
   list.push_back({{"kernel", kernel.symbol()->str()},
                   {"node", launch.node() ? launch.node()->str() : ""},
                   {"library", isOfLibrary},

@@ -94,12 +94,12 @@ struct CompileReport {
   /// Of a model that is trained: a line for each of its tensors and dropouts.
   std::vector<std::string> parameters;
   int64_t ops = 0, kernels = 0;
-  int64_t libraryCalls = 0; // of the kernels: those that a library has, too
   int64_t arenaBytes = 0, arenaBoundBytes = 0, weightBytes = 0;
   MemoryPlan memory;
   /// Work of one run or training step at the upper bounds of the dimensions:
   /// `bytes` are what its launches read and write, each tensor once a launch.
   int64_t launches = 0, flops = 0, bytes = 0;
+  int64_t libraryCalls = 0; // of the launches: those that a library may take
   double seconds = 0;
   /// Wall seconds of each phase that ran, in order.
   std::vector<std::pair<std::string, double>> phases;

@@ -271,7 +271,10 @@ void Mixer::narrowSums(Operation *product) {
     auto others = llvm::make_filter_range(
         reader->getOpOperands(),
         [&](OpOperand &operand) { return operand.get() != sum; });
-    bool goesOn = fusion::isView(reader) || fusion::isEpilogue(reader);
+    bool goesOn =
+        fusion::isView(reader) ||
+        (fusion::isEpilogue(reader) && (fusion::isActivation(reader) ||
+                                        addends.size() < fusion::kMaxAddends));
     if (!goesOn || !llvm::all_of(others, [&](OpOperand &operand) {
           return canAddNarrow(operand.get());
         }))
@@ -279,9 +282,11 @@ void Mixer::narrowSums(Operation *product) {
     for (OpOperand &operand : others)
       addends.push_back(&operand);
     sum = reader->getResult(0);
+    if (fusion::isActivation(reader))
+      break;
   }
   // What adds up over layers may leave the range of f16: it is only stored so
-  // if products read it.
+  // if products read it, and else perhaps the product alone.
   bool isStored = !narrow.isF16() || narrowed.contains(sum);
   if (llvm::all_of(sum.getUses(), isExit) || !isStored) {
     if (!isStoredAsRead(product))

@@ -163,8 +163,8 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
     InterfaceMethod<"Whether a library may.", "bool", "isTf32Allowed", (ins), "",
     [{ return false; }]>,
     InterfaceMethod<
-    [{Whether libraries store what the op sums in the element type of its operands
-      alone.}],
+    [{Whether what the op sums is best stored in the element type of its operands
+      wherever it goes: libraries have their fastest kernels for that.}],
     "bool", "isStoredAsRead", (ins), "", [{ return false; }]>];
 }
 

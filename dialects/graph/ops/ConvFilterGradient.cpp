@@ -195,7 +195,8 @@ static Value multiplyPixels(const TensorEmitter &emitter,
                             ConvFilterGradientOp op) {
   Value product = emitter.emit<MatmulOp>(
       joinPixels(emitter, op.getGradient()),
-      joinPixels(emitter, takePixels(emitter, op)), /*transposeLhs=*/true);
+      joinPixels(emitter, takePixels(emitter, op)), /*transposeLhs=*/true,
+      /*transposeRhs=*/false, op.getType().getElementType());
   return emitter.emit<ReshapeOp>(op.getType(), product);
 }
 

@@ -21,6 +21,27 @@ size_t emulated::extentOf(const TensorView &tensor) {
 // What goes together
 //===----------------------------------------------------------------------===//
 
+/// Whether no two elements share a place, so that there are no more than bytes:
+/// an axis steps over all that lie within the ones of smaller steps.
+static bool isInjective(const TensorView &tensor) {
+  std::vector<size_t> axes(tensor.extents.size());
+  std::iota(axes.begin(), axes.end(), size_t(0));
+  std::sort(axes.begin(), axes.end(), [&](size_t a, size_t b) {
+    return tensor.strides[a] < tensor.strides[b];
+  });
+  int64_t last = 0, step = 0;
+  for (size_t axis : axes) {
+    if (tensor.extents[axis] == 1)
+      continue;
+    if (tensor.strides[axis] <= last ||
+        __builtin_mul_overflow(tensor.extents[axis] - 1, tensor.strides[axis],
+                               &step) ||
+        __builtin_add_overflow(last, step, &last))
+      return false;
+  }
+  return true;
+}
+
 static Status checkTensor(const TensorView &tensor) {
   bool isDescribed = tensor.extents.size() >= 3 && tensor.extents.size() <= 5 &&
                      tensor.strides.size() == tensor.extents.size() &&
@@ -28,7 +49,8 @@ static Status checkTensor(const TensorView &tensor) {
   for (const Extents *sizes : {&tensor.extents, &tensor.strides})
     for (int64_t size : *sizes)
       isDescribed = isDescribed && size > 0;
-  if (!isDescribed || (tensor.isVirtual && tensor.dtype != DType::f32))
+  if (!isDescribed || !isInjective(tensor) ||
+      (tensor.isVirtual && tensor.dtype != DType::f32))
     return makeError(Code::Device, "tensor ", tensor.id, " is ill-described");
   return Status();
 }
@@ -74,13 +96,11 @@ static bool isValid(const TensorGraph &graph,
   if (operation.kind == TensorOperation::Relu)
     return first.extents == result.extents;
   const TensorView &second = graph.tensors.at(operation.second);
-  // The library stores sums in f32 for itself alone.
-  bool isStored = result.isVirtual || result.dtype == first.dtype;
   if (operation.kind == TensorOperation::Convolve)
-    return isStored && first.dtype == second.dtype &&
+    return first.dtype == second.dtype &&
            isConvolution(operation, first, second, result);
   if (operation.kind == TensorOperation::DeriveFilter)
-    return isStored && first.dtype == second.dtype &&
+    return first.dtype == second.dtype &&
            isConvolution(operation, first, result, second);
   return first.extents == result.extents && isSpread(second, result);
 }

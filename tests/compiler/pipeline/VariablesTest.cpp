@@ -106,7 +106,8 @@ protected:
     addSimplification(passes);
     addFusion(passes);
     addLowering(passes);
-    addPlanning(passes);
+    addScheduling(passes);
+    addPlacement(passes);
     std::string error;
     auto cpu = cpu::getHostCpu(error);
     if (!module || !cpu || failed(passes.run(*module)))

@@ -29,7 +29,7 @@ private:
 
 } // namespace
 
-static bool isActivation(Operation *op) {
+bool isActivation(Operation *op) {
   return isa_and_nonnull<ReluOp, GeluTanhOp>(op);
 }
 
@@ -48,9 +48,8 @@ Value EpilogueMatcher::stripViews(Value value) const {
   }
 }
 
-/// A bias and an addend at most: a sum of sums may have any number of terms.
+/// A sum of sums may have any number of terms.
 bool EpilogueMatcher::addAddend(Value value) {
-  constexpr size_t kMaxAddends = 2;
   if (epilogue.addends.size() == kMaxAddends)
     return false;
   epilogue.addends.push_back(value);

@@ -14,8 +14,11 @@ struct Epilogue {
   mlir::Operation *activation = nullptr;     ///< relu or gelu_tanh
 };
 
-/// Whether a library can do `op` behind a product.
+/// Whether a library can do `op` behind a product. Nothing follows an
+/// activation, and there are so many addends at most.
 bool isEpilogue(mlir::Operation *op);
+bool isActivation(mlir::Operation *op);
+inline constexpr size_t kMaxAddends = 2; ///< a bias and another one
 
 /// How `result` is computed from `product` and values of which `isInput` is
 /// true; nullopt if no library does so. Reshapes are looked through: addends

@@ -73,7 +73,8 @@ bool ConvolutionDescriber::placeOperands(LibraryConvolution &convolution,
   convolution.tf32 =
       element.isF32() && cast<PrecisionOpInterface>(op).isTf32Allowed();
   return (element.isF16() || element.isBF16() || convolution.tf32) &&
-         element == getElementTypeOrSelf(filter) && stored == element;
+         element == getElementTypeOrSelf(filter) &&
+         (stored == element || stored.isF32());
 }
 
 /// Repeated but along the channels, whose elements are adjacent.
@@ -102,6 +103,16 @@ bool ConvolutionDescriber::placeAddends(LibraryConvolution &convolution,
   return true;
 }
 
+template <typename Op>
+static void setSteps(LibraryConvolution &convolution, Op op) {
+  auto set = [](SmallVectorImpl<int64_t> &to, ArrayRef<int64_t> from) {
+    to.assign(from.begin(), from.end());
+  };
+  set(convolution.padLow, op.getPadLow());
+  set(convolution.strides, op.getStrides());
+  set(convolution.dilations, op.getDilations());
+}
+
 std::optional<LibraryConvolution> ConvolutionDescriber::describe(ConvOp op,
                                                                  Value result) {
   auto epilogue = matchEpilogue(result, op.getResult(), isInput);
@@ -110,19 +121,16 @@ std::optional<LibraryConvolution> ConvolutionDescriber::describe(ConvOp op,
     return std::nullopt;
   LibraryConvolution convolution;
   convolution.activation = epilogue->activation;
-  convolution.padLow.assign(op.getPadLow().begin(), op.getPadLow().end());
+  setSteps(convolution, op);
   convolution.padHigh.assign(op.getPadHigh().begin(), op.getPadHigh().end());
-  convolution.strides.assign(op.getStrides().begin(), op.getStrides().end());
-  convolution.dilations.assign(op.getDilations().begin(),
-                               op.getDilations().end());
   if (!placeOperands(convolution, op, result) ||
       !placeAddends(convolution, op.getResult(), epilogue->addends))
     return std::nullopt;
   return convolution;
 }
 
-/// The padding behind is what lets the windows end where the gradient does; an
-/// image that goes on after them is cut.
+/// Padding behind lets as many windows fit as the gradient has places, the same
+/// as before where that does; an image that goes on after them is cut.
 std::optional<LibraryConvolution>
 ConvolutionDescriber::describe(ConvFilterGradientOp op, Value result) {
   auto epilogue = matchEpilogue(result, op.getResult(), isInput);
@@ -131,22 +139,21 @@ ConvolutionDescriber::describe(ConvFilterGradientOp op, Value result) {
     return std::nullopt;
   LibraryConvolution convolution;
   convolution.isFilterGradient = true;
-  convolution.padLow.assign(op.getPadLow().begin(), op.getPadLow().end());
-  convolution.strides.assign(op.getStrides().begin(), op.getStrides().end());
-  convolution.dilations.assign(op.getDilations().begin(),
-                               op.getDilations().end());
+  setSteps(convolution, op);
   if (!placeOperands(convolution, op, result) ||
       llvm::any_of(op.getPadLow(), [](int64_t pad) { return pad < 0; }))
     return std::nullopt;
   ArrayRef<int64_t> from = op.getX().getType().getShape().drop_front();
   ArrayRef<int64_t> to = op.getGradient().getType().getShape().drop_front();
   for (size_t i = 0; i < op.getWindow().size(); ++i) {
-    int64_t end = (to[i] - 1) * op.getStrides()[i] +
-                  (op.getWindow()[i] - 1) * op.getDilations()[i] + 1 -
-                  op.getPadLow()[i];
-    convolution.padHigh.push_back(std::max<int64_t>(end - from[i], 0));
-    convolution.x.extents[i + 2] =
-        getAffineConstantExpr(std::min(end, from[i]), op.getContext());
+    int64_t low = op.getPadLow()[i], stride = op.getStrides()[i];
+    int64_t least = (to[i] - 1) * stride +
+                    (op.getWindow()[i] - 1) * op.getDilations()[i] + 1 - low -
+                    from[i];
+    int64_t high = std::clamp(low, least, least + stride - 1);
+    convolution.padHigh.push_back(std::max<int64_t>(high, 0));
+    convolution.x.extents[i + 2] = getAffineConstantExpr(
+        from[i] + std::min<int64_t>(high, 0), op.getContext());
   }
   return convolution;
 }

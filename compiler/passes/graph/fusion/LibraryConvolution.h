@@ -5,9 +5,8 @@
 //   result[n, k, p] = activation(sum_{c, t} x[n, c, p * stride + t * dilation -
 //       pad_low] * filter[k, c, t] + addend[n, k, p] + bias[k])
 //
-// of strided images in f16 or bf16, the result's type as well; of f32 it would
-// round the operands. It also has the gradient of the filter, from x and that
-// of the sums.
+// of strided images in f16 or bf16; of f32 it would round the operands. It also
+// has the gradient of the filter, from x and that of the sums.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_PASSES_GRAPH_FUSION_LIBRARYCONVOLUTION_H

@@ -27,6 +27,7 @@ struct Variant {
   bool channelsLast = true, hasAddend = false, hasBias = false;
   Activation activation = Activation::none;
   int64_t padding = 0; ///< elements between images
+  bool isWide = false; ///< f32 results, addends and biases
 };
 
 /// A tensor with its elements.
@@ -122,7 +123,9 @@ protected:
   Convolution describe(const Shape &shape, Variant variant, DType dtype) {
     Convolution convolution{TestImage(shape.x, variant, dtype, 0).view,
                             TestImage(shape.filter, variant, dtype, 0).view,
-                            TestImage(resultOf(shape), variant, dtype, 0).view,
+                            TestImage(resultOf(shape), variant,
+                                      variant.isWide ? DType::f32 : dtype, 0)
+                                .view,
                             std::nullopt,
                             variant.hasBias,
                             shape.before,
@@ -155,9 +158,10 @@ void CudnnLibraryTest::check(const Shape &shape, Variant variant, DType dtype,
                              bool hasNan) {
   TestImage x(shape.x, variant, dtype, 1);
   TestImage filter(shape.filter, variant, dtype, 2);
-  TestImage addend(resultOf(shape), variant, dtype, 3);
-  TestImage result(resultOf(shape), variant, dtype, 4);
-  TestImage bias({1, shape.filter[0], 1}, {}, dtype, 5);
+  DType stored = variant.isWide ? DType::f32 : dtype;
+  TestImage addend(resultOf(shape), variant, stored, 3);
+  TestImage result(resultOf(shape), variant, stored, 4);
+  TestImage bias({1, shape.filter[0], 1}, {}, stored, 5);
   if (hasNan)
     x.elements[0] = NAN;
   auto computation = plan(describe(shape, variant, dtype));
@@ -168,7 +172,7 @@ void CudnnLibraryTest::check(const Shape &shape, Variant variant, DType dtype,
   Status status = computation->enqueue(operands, stream);
   ASSERT_TRUE(status.ok()) << status.message();
   std::vector<char> bytes =
-      download(operands.result, result.elements.size() * bytesOf(dtype));
+      download(operands.result, result.elements.size() * bytesOf(stored));
   double halfUlp = dtype == DType::bf16 ? 0x1p-8 : 0x1p-11;
   for (int64_t n = 0; n < shape.x[0]; ++n)
     for (int64_t k = 0; k < shape.filter[0]; ++k)
@@ -178,7 +182,7 @@ void CudnnLibraryTest::check(const Shape &shape, Variant variant, DType dtype,
                           (variant.hasBias ? bias.at(0, k, {0}) : 0);
         if (variant.activation == Activation::relu && expected < 0)
           expected = 0;
-        double found = decode(bytes, result.indexOf(n, k, at), dtype);
+        double found = decode(bytes, result.indexOf(n, k, at), stored);
         if (std::isnan(expected)) {
           ASSERT_TRUE(std::isnan(found)) << n << ", " << k;
           continue;
@@ -244,11 +248,12 @@ void CudnnLibraryTest::checkFilterGradient(const Shape &shape, Variant variant,
 } // namespace
 
 TEST_F(CudnnLibraryTest, ComputesAllEpilogues) {
-  for (int bits = 0; bits < 32; ++bits) {
+  for (int bits = 0; bits < 64; ++bits) {
     SCOPED_TRACE(testing::Message() << "variant " << bits);
-    Variant variant{bool(bits & 1), bool(bits & 2), bool(bits & 4),
-                    bits & 8 ? Activation::relu : Activation::none,
-                    bits & 1 ? 16 : 0};
+    Variant variant{
+        bool(bits & 1),    bool(bits & 2),
+        bool(bits & 4),    bits & 8 ? Activation::relu : Activation::none,
+        bits & 1 ? 16 : 0, bool(bits & 32)};
     check(kPlain, variant, bits & 16 ? DType::f16 : DType::bf16);
     if (HasFatalFailure())
       return;
@@ -333,8 +338,6 @@ TEST_F(CudnnLibraryTest, LeavesWhatItLacks) {
   Convolution mixed = describe(kPlain, {}, DType::bf16);
   mixed.result.dtype = DType::f16;
   EXPECT_EQ(plan(mixed), nullptr) << "dtypes";
-  mixed.result.dtype = DType::f32;
-  EXPECT_EQ(plan(mixed), nullptr) << "wide results";
   Convolution gradient = describe(kPlain, {.hasBias = true}, DType::bf16);
   std::swap(gradient.filter, gradient.result);
   gradient.kind = tcc::format::ConvolutionKind::filter_gradient;
