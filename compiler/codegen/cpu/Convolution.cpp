@@ -1,4 +1,5 @@
 #include "compiler/codegen/cpu/Convolution.h"
+#include "compiler/codegen/cpu/PairProduct.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <numeric>
 
@@ -9,18 +10,6 @@ namespace {
 
 /// Fewer channels make runs too short to be read one by one.
 constexpr int64_t minRunChannels = 16;
-
-/// The strides of the images and of the dimensions, in elements.
-SmallVector<Value> getStrides(KernelBuilder &b, const ConvolutionInput &input) {
-  SmallVector<Value> strides(input.dimensions.size() + 1);
-  Value stride = b.index(input.groups * input.channels);
-  for (size_t d = input.dimensions.size(); d > 0; --d) {
-    strides[d] = stride;
-    stride = b.mul(stride, input.dimensions[d - 1].input);
-  }
-  strides.front() = stride;
-  return strides;
-}
 
 /// The indices of a row: image and output positions.
 SmallVector<Value> splitRow(KernelBuilder &b, const ConvolutionInput &input,
@@ -50,6 +39,7 @@ private:
   const PackRequest &request;
   Memory base;   // of the input
   Memory packed; // of the request, in the same type
+  bool isPaired; // neighbouring rows become one of pairs
   int64_t lanes, pixelSize, runLength = 0;
   size_t tapDimensions; // whose taps are runs of their own
   SmallVector<Value> strides;
@@ -59,10 +49,22 @@ private:
     Value low, high;
   };
   Run findRun(Value number, Value image, ValueRange position);
-  void emitRun(Value number, Value row, const Run &run);
+  void emitRun(Value number, Value row, Value isHigh, const Run &run);
 };
 
 } // namespace
+
+SmallVector<Value> tcc::cpu::getStrides(KernelBuilder &b,
+                                        const ConvolutionInput &input) {
+  SmallVector<Value> strides(input.dimensions.size() + 1);
+  Value stride = b.index(input.groups * input.channels);
+  for (size_t d = input.dimensions.size(); d > 0; --d) {
+    strides[d] = stride;
+    stride = b.mul(stride, input.dimensions[d - 1].input);
+  }
+  strides.front() = stride;
+  return strides;
+}
 
 static int64_t getRunTaps(const WindowDimension &last,
                           const ConvolutionInput &input) {
@@ -74,8 +76,8 @@ static int64_t getRunTaps(const WindowDimension &last,
 PatchPacker::PatchPacker(KernelBuilder &b, const ConvolutionInput &input,
                          VectorUnit unit, const PackRequest &request)
     : b(b), input(input), request(request), base(input.base.asBits()),
-      packed(request.into.asBits()), lanes(unit.bytes / 4),
-      pixelSize(input.groups * input.channels) {
+      packed(request.into.asBits()), isPaired(packsPairs(input, request)),
+      lanes(unit.bytes / 4), pixelSize(input.groups * input.channels) {
   const WindowDimension &last = input.dimensions.back();
   int64_t runTaps = getRunTaps(last, input);
   runLength = runTaps * input.channels;
@@ -92,9 +94,13 @@ void PatchPacker::emit() {
     SmallVector<Value> at = splitRow(b, input, b.add(request.first, lane));
     Value image = b.add(b.mul(request.batch, b.index(input.channels)),
                         b.mul(at[0], strides[0]));
-    Value row = b.mul(lane, b.index(request.laneStride));
+    Value two = b.index(2);
+    Value row =
+        b.mul(isPaired ? b.div(lane, two) : lane, b.index(request.laneStride));
+    Value isHigh = b.equal(b.rem(lane, two), b.index(1));
     b.loop(firstRun, endRun, b.index(1), [&](Value number) {
-      emitRun(number, row, findRun(number, image, ValueRange(at).drop_front()));
+      Run run = findRun(number, image, ValueRange(at).drop_front());
+      emitRun(number, row, isHigh, run);
     });
   });
 }
@@ -132,7 +138,9 @@ PatchPacker::Run PatchPacker::findRun(Value number, Value image,
   return run;
 }
 
-void PatchPacker::emitRun(Value number, Value row, const Run &run) {
+/// `isHigh` says which halves of pairs the run is.
+void PatchPacker::emitRun(Value number, Value row, Value isHigh,
+                          const Run &run) {
   Value first = b.mul(number, b.index(runLength)), zero = b.index(0);
   Value begin = b.max(b.sub(request.k, first), zero);
   Value end = b.sub(b.add(request.k, request.depth), first);
@@ -158,9 +166,17 @@ void PatchPacker::emitRun(Value number, Value row, const Run &run) {
     inside =
         b.create<arith::SelectOp>(outside, b.zero(inside.getType()), inside);
     Value value = b.loadMasked(base, b.add(run.source, e), inside, none);
-    b.storeMasked(value, packed, b.add(target, e),
-                  isLess(iota, splat(b.sub(end, e))));
+    Value exist = isLess(iota, splat(b.sub(end, e)));
+    if (isPaired)
+      storeHalves(b, value, isHigh, packed, b.add(target, e), exist);
+    else
+      b.storeMasked(value, packed, b.add(target, e), exist);
   });
+}
+
+void tcc::cpu::packPatches(KernelBuilder &b, const ConvolutionInput &input,
+                           VectorUnit unit, const PackRequest &request) {
+  PatchPacker(b, input, unit, request).emit();
 }
 
 /// Whether each patch is the one pixel of its output.
@@ -240,7 +256,7 @@ MatrixOperand tcc::cpu::makePatches(KernelBuilder &b,
     operand.packedType = input.base.element;
     operand.packsRows = true;
     operand.pack = [=](KernelBuilder &b, const PackRequest &request) {
-      PatchPacker(b, input, unit, request).emit();
+      packPatches(b, input, unit, request);
     };
   }
   return operand;
@@ -248,105 +264,4 @@ MatrixOperand tcc::cpu::makePatches(KernelBuilder &b,
 
 bool tcc::cpu::packsPatches(int64_t channels) {
   return channels < minRunChannels;
-}
-
-/// `count` columns of a panel that belong to one tap, `column` of the request
-/// and those behind it.
-static void packTap(KernelBuilder &b, const ConvolutionInput &input,
-                    VectorUnit unit, const PackRequest &request, Value column,
-                    int64_t count) {
-  Memory base = input.base.asBits(), into = request.into.asBits();
-  int64_t lanes = unit.lanes(base.element);
-  SmallVector<Value> strides = getStrides(b, input), taps, outer;
-  for (const WindowDimension &d : input.dimensions)
-    taps.push_back(d.taps);
-  taps.push_back(b.index(input.channels));
-  Value width = b.index(panelColumns);
-  SmallVector<Value> tap = b.delinearize(b.add(request.first, column), taps);
-  // Of each dimension, where the window of output 0 has the tap.
-  SmallVector<Value> begins;
-  for (auto [i, d] : llvm::enumerate(input.dimensions))
-    begins.push_back(b.sub(b.mul(tap[i], b.index(d.dilation)), d.padBegin));
-  outer.push_back(input.images);
-  for (const WindowDimension &d : ArrayRef(input.dimensions).drop_back())
-    outer.push_back(d.output);
-  const WindowDimension &last = input.dimensions.back();
-  Value zero = b.index(0), stride = b.index(last.stride);
-  // The outputs [low, high) of a row have the tap inside the input.
-  Value low = b.ceilDiv(b.max(b.sub(zero, begins.back()), zero), last.stride);
-  Value high =
-      b.ceilDiv(b.max(b.sub(last.input, begins.back()), zero), last.stride);
-  Value end = b.add(request.k, request.depth);
-  Value panel = b.add(b.mul(b.div(column, width), b.index(request.panelSize)),
-                      b.rem(column, width));
-  Value none = b.zero(VectorType::get(lanes, base.element));
-  b.loop(
-      b.div(request.k, last.output),
-      b.div(b.add(end, b.sub(last.output, b.index(1))), last.output),
-      b.index(1), [&](Value row) {
-        Value first = b.mul(row, last.output);
-        Value from = b.max(b.sub(request.k, first), zero);
-        Value to = b.min(b.sub(end, first), last.output);
-        SmallVector<Value> at = b.delinearize(row, outer);
-        Value source = b.add(tap.back(), b.mul(at[0], strides[0]));
-        Value inside = b.create<arith::ConstantIntOp>(1, 1);
-        for (size_t i = 0; i + 1 < input.dimensions.size(); ++i) {
-          const WindowDimension &d = input.dimensions[i];
-          Value x = b.add(b.mul(at[1 + i], b.index(d.stride)), begins[i]);
-          // Unsigned, so that positions before the input are outside too.
-          Value valid =
-              b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, x, d.input);
-          inside = b.createOrFold<arith::AndIOp>(inside, valid);
-          source = b.add(source, b.mul(x, strides[1 + i]));
-        }
-        source = b.add(source, b.mul(begins.back(), strides.back()));
-        Value start = b.min(b.max(low, from), to);
-        Value stop = b.max(b.min(high, to), start);
-        stop = b.create<arith::SelectOp>(inside, stop, start);
-        Value target = b.add(panel, b.mul(b.sub(first, request.k), width));
-        auto fill = [&](Value from, Value to,
-                        function_ref<Value(Value pixel, int64_t lane)> value) {
-          b.loop(from, to, b.index(1), [&](Value pixel) {
-            Value place = b.add(target, b.mul(pixel, width));
-            for (int64_t lane = 0; lane < count; lane += lanes)
-              b.store(value(pixel, lane), into, b.add(place, b.index(lane)));
-          });
-        };
-        auto isZero = [&](Value, int64_t) { return none; };
-        fill(from, start, isZero);
-        fill(start, stop, [&](Value pixel, int64_t lane) {
-          Value x = b.mul(b.mul(pixel, stride), strides.back());
-          return b.loadVector(base, b.add(b.add(source, x), b.index(lane)),
-                              lanes);
-        });
-        fill(stop, to, isZero);
-      });
-}
-
-MatrixOperand tcc::cpu::makePatchColumns(const ConvolutionInput &input,
-                                         VectorUnit unit) {
-  MatrixOperand operand;
-  operand.packedType = input.base.element;
-  operand.pack = [=](KernelBuilder &b, const PackRequest &request) {
-    Value width = b.index(panelColumns);
-    int64_t shared = std::gcd(input.channels, panelColumns);
-    if (shared >= unit.lanes(input.base.element))
-      return b.loop(b.index(0), request.count, b.index(shared),
-                    [&](Value column) {
-                      packTap(b, input, unit, request, column, shared);
-                    });
-    b.loop(b.ceilDiv(request.count, panelColumns), [&](Value number) {
-      // A panel is made of the patches of the positions, cut short.
-      Value first = b.mul(number, width);
-      Memory into =
-          b.from(request.into, b.mul(number, b.index(request.panelSize)));
-      PatchPacker(b, input, unit,
-                  {request.batch, request.k, request.depth,
-                   b.add(request.first, first),
-                   b.min(b.sub(request.count, first), width), into,
-                   panelColumns, request.panelSize, panelColumns})
-          .emit();
-    });
-  };
-  return operand;
 }

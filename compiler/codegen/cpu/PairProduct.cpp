@@ -64,3 +64,18 @@ Value tcc::cpu::makePair(KernelBuilder &b, Value low, Value high) {
   return b.create<arith::OrIOp>(b.create<arith::ShRUIOp>(bits(low), places),
                                 b.create<arith::AndIOp>(bits(high), mask));
 }
+
+void tcc::cpu::storeHalves(KernelBuilder &b, Value halves, Value isHigh,
+                           Memory pairs, Value at, Value mask) {
+  auto type = cast<VectorType>(halves.getType()).clone(b.getI32Type());
+  Value all = b.create<vector::SplatOp>(mask.getType(), isHigh);
+  Value none = b.zero(type);
+  Value places = b.create<arith::SelectOp>(
+      isHigh, b.create<arith::ConstantOp>(DenseElementsAttr::get(type, 16)),
+      none);
+  Value bits = b.create<arith::ExtUIOp>(type, halves);
+  bits = b.create<arith::ShLIOp>(bits, places);
+  Value kept = b.create<arith::AndIOp>(mask, all);
+  Value below = b.loadMasked(pairs, at, kept, none);
+  b.storeMasked(b.create<arith::OrIOp>(bits, below), pairs, at, mask);
+}

@@ -28,6 +28,11 @@ Value interleave(KernelBuilder &b, Value low, Value high);
 /// Two f32 that are bf16 as a pair.
 Value makePair(KernelBuilder &b, Value low, Value high);
 
+/// Stores a vector of 16-bit elements as the halves of pairs that `isHigh`
+/// says. The lower ones come first: they clear what lies beside them.
+void storeHalves(KernelBuilder &b, Value halves, Value isHigh, Memory pairs,
+                 Value at, Value mask);
+
 } // namespace tcc::cpu
 
 #endif // TCC_COMPILER_CODEGEN_CPU_PAIRPRODUCT_H

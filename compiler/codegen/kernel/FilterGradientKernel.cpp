@@ -1,7 +1,7 @@
 //===- FilterGradientKernel.cpp - graph.conv_filter_gradient --------------===//
 //
 // A product: rows are filters, columns are taps of the window and channels, k
-// runs over the positions of the gradient in all images.
+// runs over the positions of the gradient in all images, or over pairs of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@ struct FilterGradientPlan {
   ConvFilterGradientOp op;
   MatrixAccess gradient, patches;
   int64_t filters, columns, depth;
-  bool columnsArePositions;
+  bool columnsArePositions, isPaired;
   cpu::Blocking blocking;
   Type sum;
 
@@ -62,6 +62,14 @@ FilterGradientPlan::FilterGradientPlan(FusedOp region)
   sum = getSumType(type.getElementType());
   gradient = getAccess(op.getGradient(), MatrixAccess::InPlace, filters);
   patches = getAccess(op.getX(), MatrixAccess::Columns, type.getShape().back());
+  isPaired = llvm::all_of(op->getOperands(), [&](Value operand) {
+    return MatmulOp::packsPairs(getElementTypeOrSelf(operand), depth);
+  });
+  if (isPaired) {
+    depth /= 2;
+    gradient.pair();
+    patches.pair();
+  }
   blocking = cpu::chooseDeepBlocking(filters, columns, depth);
 }
 
@@ -130,7 +138,7 @@ Value FilterGradientEmitter::patchElement(KernelBuilder &b, Value column,
     inside = b.create<arith::AndIOp>(inside, valid);
   }
   at.push_back(tap.back());
-  Type type = plan.patches.elementType;
+  Type type = plan.isPaired ? b.getF32Type() : plan.patches.elementType;
   return b.choose(
       inside, type,
       [&] { return frame.elements.element(b, frame.loc, op.getX(), at); },
@@ -149,10 +157,12 @@ cpu::MatrixOperand FilterGradientEmitter::gradientOperand() {
 cpu::MatrixOperand FilterGradientEmitter::patchOperand() {
   ConvFilterGradientOp op = plan.op;
   if (!plan.patches.input) {
-    auto element = [this](KernelBuilder &b, Value, Value column, Value k) {
+    cpu::ElementFunction element = [this](KernelBuilder &b, Value, Value column,
+                                          Value k) {
       return patchElement(b, column, k);
     };
-    return cpu::packedElements(element, plan.patches.elementType,
+    return cpu::packedElements(plan.isPaired ? pairElements(element) : element,
+                               plan.patches.elementType,
                                /*lanesAdjacent=*/true);
   }
   auto from = op.getX().getType().getShape();
@@ -166,7 +176,8 @@ cpu::MatrixOperand FilterGradientEmitter::patchOperand() {
     input.dimensions.push_back(
         {b.index(from[1 + i]), b.index(to[1 + i]), b.index(op.getWindow()[i]),
          op.getStrides()[i], op.getDilations()[i], b.index(op.getPadLow()[i])});
-  return cpu::makePatchColumns(input, {frame.options.vectorBytes});
+  return cpu::makePatchColumns(input, plan.patches.elementType,
+                               {frame.options.vectorBytes});
 }
 
 void FilterGradientEmitter::emit() {
@@ -174,9 +185,9 @@ void FilterGradientEmitter::emit() {
                      b.index(plan.depth)};
   c.lhs = gradientOperand();
   c.rhs = patchOperand();
-  c.arithmetic.sum = plan.sum;
+  c.arithmetic = {.sum = plan.sum, .isPaired = plan.isPaired};
   c.blocking = plan.blocking;
-  c.unit = {frame.options.vectorBytes};
+  c.unit = {frame.options.vectorBytes, frame.options.hasPairProducts};
   addResults(c, frame, [this](KernelBuilder &b, Value, Value i, Value j) {
     SmallVector<Value> at(plan.op.getWindow().size(), b.index(0));
     at.push_back(j);

@@ -1,4 +1,4 @@
-#include "dialects/graph/ops/TensorEmitter.h"
+#include "dialects/graph/ops/WindowGradients.h"
 
 #include "dialects/graph/interfaces/Permute.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -6,11 +6,7 @@
 using namespace mlir;
 using namespace tcc::graph;
 
-static RankedTensorType getType(Value tensor) {
-  return cast<RankedTensorType>(tensor.getType());
-}
-
-static ArrayRef<int64_t> getSpatial(RankedTensorType type) {
+static ArrayRef<int64_t> getInnerExtents(RankedTensorType type) {
   return type.getShape().drop_front().drop_back();
 }
 
@@ -103,8 +99,8 @@ KernelKind ConvFilterGradientOp::getKernelKind() {
 
 /// True if each output has one pixel of x.
 static bool isOfPixels(ConvFilterGradientOp op) {
-  ArrayRef<int64_t> from = getSpatial(op.getX().getType());
-  ArrayRef<int64_t> to = getSpatial(op.getGradient().getType());
+  ArrayRef<int64_t> from = getInnerExtents(op.getX().getType());
+  ArrayRef<int64_t> to = getInnerExtents(op.getGradient().getType());
   for (size_t i = 0; i < from.size(); ++i)
     if (op.getWindow()[i] != 1 || op.getPadLow()[i] != 0 || to[i] < 1 ||
         (to[i] - 1) * op.getStrides()[i] >= from[i])
@@ -207,8 +203,8 @@ ConvFilterGradientOp::decompose(OpBuilder &builder) {
   TensorEmitter emitter(builder, getLoc());
   if (isOfPixels(*this))
     return SmallVector<Value>{multiplyPixels(emitter, *this)};
-  ArrayRef<int64_t> from = getSpatial(getX().getType());
-  ArrayRef<int64_t> to = getSpatial(getGradient().getType());
+  ArrayRef<int64_t> from = getInnerExtents(getX().getType());
+  ArrayRef<int64_t> to = getInnerExtents(getGradient().getType());
   SmallVector<int64_t> high, low(getPadLow());
   for (size_t i = 0; i < from.size(); ++i)
     high.push_back((getWindow()[i] - 1) * getDilations()[i] +

@@ -83,3 +83,17 @@ func.func @double(%x: tensor<4x8xf64>, %y: tensor<8x8xf64>) -> tensor<4x8xf64> {
     : (tensor<4x8xf64>, tensor<8x8xf64>) -> tensor<4x8xf64>
   return %m : tensor<4x8xf64>
 }
+
+// -----
+
+// The gradient of a filter is a product too.
+// CHECK-LABEL: func @filter_gradient
+// CHECK:         graph.conv_filter_gradient {{.*}} : (tensor<2x8x16xbf16>, tensor<2x8x32xbf16>) -> tensor<32x3x16xf32>
+func.func @filter_gradient(%x: tensor<2x8x16xf32>, %d: tensor<2x8x32xf32>)
+    -> tensor<32x3x16xf32> {
+  %y = graph.conv_filter_gradient %x, %d {window = array<i64: 3>,
+    strides = array<i64: 1>, pad_low = array<i64: 1>, dilations = array<i64: 1>,
+    groups = 1 : i64} : (tensor<2x8x16xf32>, tensor<2x8x32xf32>)
+    -> tensor<32x3x16xf32>
+  return %y : tensor<32x3x16xf32>
+}

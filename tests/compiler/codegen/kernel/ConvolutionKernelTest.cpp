@@ -1,0 +1,328 @@
+//===- ConvolutionKernelTest.cpp - Regions with windows -------------------===//
+
+#include "tests/compiler/codegen/kernel/KernelHarness.h"
+
+using namespace tcc;
+using graph::KernelKind;
+
+namespace {
+
+class ConvolutionKernelTest : public KernelHarness {
+protected:
+  /// Checks a convolution of two dimensions; `window` has its attributes but
+  /// for filters and groups.
+  void checkConvolution(KernelKind kind, const std::string &x,
+                        const std::string &filter, const std::string &y,
+                        const std::string &attributes) {
+    check(kind, "!x = tensor<" + x + ">\n!w = tensor<" + filter +
+                    ">\n!y = tensor<" + y +
+                    ">\n"
+                    R"(
+      func.func @f(%x: !x, %w: !w, %b: !y) -> !y {
+        %0 = graph.conv %x, %w {)" +
+                    attributes + R"(} : (!x, !w) -> !y
+        %1 = graph.add %0, %b : (!y, !y) -> !y
+        %2 = graph.relu %1 : (!y) -> !y
+        return %2 : !y
+      })");
+  }
+
+  /// Checks the gradient of a filter.
+  void checkGradient(const std::string &x, const std::string &gradient,
+                     const std::string &y, const std::string &window) {
+    check(KernelKind::contraction,
+          "!x = tensor<" + x + ">\n!d = tensor<" + gradient +
+              ">\n!y = tensor<" + y +
+              ">\nfunc.func @f(%x: !x, %d: !d) -> !y {\n%0 = "
+              "graph.conv_filter_gradient %x, %d {groups = 1 : i64, " +
+              window + "} : (!x, !d) -> !y\nreturn %0 : !y\n}",
+          {}, 1e-5);
+  }
+};
+
+/// Attributes of a window: extents, strides, padding on both sides, dilations.
+std::string makeWindow(const std::string &extents, const std::string &strides,
+                       const std::string &padding,
+                       const std::string &dilations) {
+  return "window = array<i64: " + extents +
+         ">, strides = array<i64: " + strides +
+         ">, pad_low = array<i64: " + padding +
+         ">, pad_high = array<i64: " + padding +
+         ">, dilations = array<i64: " + dilations + ">";
+}
+
+TEST_F(ConvolutionKernelTest, convolutionsOfPairs) {
+  // Patches are copied, read where they lie, or pixels.
+  auto checkPairs = [&](const std::string &channels, const std::string &depth,
+                        const std::string &window) {
+    checkConvolution(KernelKind::contraction, "1x15x17x" + channels + "xbf16",
+                     "1x1x" + depth + "x16xbf16", "1x15x17x9xf32",
+                     "packed_filter, channels_last, filters = 9 : i64, "
+                     "groups = 1 : i64, " +
+                         window);
+  };
+  std::string three = makeWindow("3, 3", "1, 1", "1, 1", "1, 1");
+  checkPairs("6", "54", three);
+  checkPairs("7", "63", three);
+  checkPairs("34", "306", three);
+  checkPairs("34", "34", makeWindow("1, 1", "1, 1", "0, 0", "1, 1"));
+}
+
+TEST_F(ConvolutionKernelTest, convolutionsOfOddSizes) {
+  auto checkWindow = [&](const std::string &filter, const std::string &y,
+                         const std::string &window) {
+    checkConvolution(KernelKind::contraction, "2x15x17x6xf32", filter, y,
+                     "channels_last, filters = 10 : i64, groups = 1 : i64, " +
+                         window);
+  };
+  checkWindow("10x1x1x6xf32", "2x15x17x10xf32",
+              makeWindow("1, 1", "1, 1", "0, 0", "1, 1"));
+  checkWindow("10x3x3x6xf32", "2x15x17x10xf32",
+              makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+  checkWindow("10x3x3x6xf32", "2x8x9x10xf32",
+              makeWindow("3, 3", "2, 2", "1, 1", "1, 1"));
+  checkWindow("10x1x1x6xf32", "2x8x9x10xf32",
+              makeWindow("1, 1", "2, 2", "0, 0", "1, 1"));
+  checkWindow("10x3x3x6xf32", "2x5x5x10xf32",
+              makeWindow("3, 3", "3, 4", "1, 2", "1, 2"));
+  checkWindow("10x3x1x6xf32", "2x13x17x10xf32",
+              makeWindow("3, 1", "1, 1", "1, 0", "2, 1"));
+  // More padding than the window is wide.
+  checkWindow("10x1x3x6xf32", "2x15x23x10xf32",
+              makeWindow("1, 3", "1, 1", "0, 4", "1, 1"));
+}
+
+// Channels in whole vectors are copied as such, in several blocks of k.
+TEST_F(ConvolutionKernelTest, convolutionsOfWholeVectors) {
+  auto checkWindow = [&](const std::string &filter, const std::string &y,
+                         const std::string &attributes) {
+    checkConvolution(KernelKind::contraction, "2x9x11x32xf32", filter, y,
+                     "channels_last, filters = 70 : i64, " + attributes);
+  };
+  std::string one = "groups = 1 : i64, ", packed = "packed_filter, " + one;
+  checkWindow("70x3x3x32xf32", "2x9x11x70xf32",
+              one + makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+  checkWindow("1x2x288x64xf32", "2x9x11x70xf32",
+              packed + makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+  checkWindow("1x2x288x64xf32", "2x4x6x70xf32",
+              packed + makeWindow("3, 3", "2, 2", "1, 2", "2, 2"));
+  checkWindow("1x2x32x64xf32", "2x9x11x70xf32",
+              packed + makeWindow("1, 1", "1, 1", "0, 0", "1, 1"));
+  checkWindow("2x1x144x48xf32", "2x9x11x70xf32",
+              "packed_filter, groups = 2 : i64, " +
+                  makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+}
+
+TEST_F(ConvolutionKernelTest, convolutionsOfOtherRanks) {
+  checkConvolution(KernelKind::contraction, "2x37x6xf32", "10x5x6xf32",
+                   "2x19x10xf32",
+                   "channels_last, filters = 10 : i64, groups = 1 : i64, " +
+                       makeWindow("5", "2", "2", "1"));
+  checkConvolution(KernelKind::contraction, "1x5x6x7x3xf32", "4x3x2x3x3xf32",
+                   "1x5x5x7x4xf32",
+                   "channels_last, filters = 4 : i64, groups = 1 : i64, " +
+                       makeWindow("3, 2, 3", "1, 1, 1", "1, 0, 1", "1, 1, 1"));
+}
+
+TEST_F(ConvolutionKernelTest, convolutionOfAComputedInput) {
+  check(KernelKind::contraction, R"(
+    !x = tensor<2x7x9x6xf32>
+    !w = tensor<10x3x3x6xf32>
+    !y = tensor<2x7x9x10xf32>
+    func.func @f(%x: !x, %w: !w) -> !y {
+      %0 = graph.neg %x : (!x) -> !x
+      %1 = graph.conv %0, %w {channels_last, filters = 10 : i64,
+        groups = 1 : i64, )" + makeWindow("3, 3", "1, 1", "1, 1", "1, 1") +
+                                     R"(} : (!x, !w) -> !y
+      return %1 : !y
+    })");
+}
+
+TEST_F(ConvolutionKernelTest, groupsOfAConvolution) {
+  checkConvolution(KernelKind::contraction, "2x15x17x6xf32", "9x3x3x2xf32",
+                   "2x13x15x9xf32",
+                   "channels_last, filters = 9 : i64, groups = 3 : i64, " +
+                       makeWindow("3, 3", "1, 1", "0, 0", "1, 1"));
+}
+
+TEST_F(ConvolutionKernelTest, narrowGroupsOfAConvolution) {
+  struct Case {
+    int64_t channels, filters; // of one group
+    std::string type;
+  };
+  for (const Case &c : {Case{2, 2, "f32"},
+                        {4, 4, "f32"},
+                        {1, 4, "f32"},
+                        {5, 8, "f32"},
+                        {3, 4, "f64"},
+                        {8, 8, "f16"}}) {
+    int64_t groups = 5;
+    std::string filters = std::to_string(groups * c.filters);
+    for (std::string filter : {std::to_string(9 * c.channels) + "x" + filters,
+                               filters + "x3x3x" + std::to_string(c.channels)})
+      checkConvolution(
+          KernelKind::window,
+          "2x7x9x" + std::to_string(groups * c.channels) + "x" + c.type,
+          filter + "x" + c.type, "2x7x9x" + filters + "x" + c.type,
+          (filter.ends_with("x" + filters) ? "packed_filter, " : "") +
+              ("channels_last, groups = " + std::to_string(groups)) +
+              " : i64, filters = " + filters + " : i64, " +
+              makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+  }
+}
+
+TEST_F(ConvolutionKernelTest, depthwiseConvolutionsWithTheChannelsLast) {
+  for (int64_t channels : {6, 101}) {
+    std::string count = std::to_string(channels), type = count + "xf32";
+    auto checkWindow = [&](const std::string &filter, const std::string &y,
+                           const std::string &attributes) {
+      checkConvolution(KernelKind::window, "2x15x17x" + type, filter, y + type,
+                       "channels_last, groups = " + count +
+                           " : i64, filters = " + count + " : i64, " +
+                           attributes);
+    };
+    checkWindow(count + "x3x3x1xf32", "2x15x17x",
+                makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+    checkWindow("9x" + type, "2x15x17x",
+                "packed_filter, " + makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+    checkWindow("25x" + type, "2x8x9x",
+                "packed_filter, " + makeWindow("5, 5", "2, 2", "2, 2", "1, 1"));
+    checkWindow("9x" + type, "2x5x5x",
+                "packed_filter, " + makeWindow("3, 3", "3, 4", "1, 2", "1, 2"));
+  }
+}
+
+TEST_F(ConvolutionKernelTest, depthwiseConvolutions) {
+  auto checkWindow = [&](const std::string &filter, const std::string &y,
+                         const std::string &window) {
+    checkConvolution(KernelKind::window, "2x6x15x37xf32", filter, y,
+                     "groups = 6 : i64, " + window);
+  };
+  checkWindow("6x1x3x3xf32", "2x6x15x37xf32",
+              "filters = 6 : i64, " +
+                  makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+  checkWindow("6x1x5x5xf32", "2x6x8x19xf32",
+              "filters = 6 : i64, " +
+                  makeWindow("5, 5", "2, 2", "2, 2", "1, 1"));
+  checkWindow("12x1x3x3xf32", "2x12x5x11xf32",
+              "filters = 12 : i64, " +
+                  makeWindow("3, 3", "3, 3", "0, 0", "1, 2"));
+}
+
+TEST_F(ConvolutionKernelTest, convolutionsOfNarrowFloats) {
+  for (std::string type : {"f16", "bf16"})
+    for (std::string stride : {"1", "3"}) {
+      int64_t step = stride[0] - '0';
+      std::string pixels =
+          std::to_string(14 / step + 1) + "x" + std::to_string(16 / step + 1);
+      std::string window =
+          makeWindow("3, 3", stride + ", " + stride, "1, 1", "1, 1");
+      // Patches are copied, or read where they lie.
+      std::string channels = stride == "1" ? "6" : "32";
+      std::string last = channels + "x" + type;
+      checkConvolution(KernelKind::contraction, "1x15x17x" + last,
+                       "9x3x3x" + last, "1x" + pixels + "x9x" + type,
+                       "channels_last, filters = 9 : i64, groups = 1 : i64, " +
+                           window);
+      checkConvolution(KernelKind::window, "1x15x17x" + last, "9x" + last,
+                       "1x" + pixels + "x" + last,
+                       "packed_filter, channels_last, filters = " + channels +
+                           " : i64, groups = " + channels + " : i64, " +
+                           window);
+      checkConvolution(KernelKind::window, "1x6x15x17x" + type,
+                       "6x1x3x3x" + type, "1x6x" + pixels + "x" + type,
+                       "filters = 6 : i64, groups = 6 : i64, " + window);
+    }
+}
+
+TEST_F(ConvolutionKernelTest, gradientsOfFilters) {
+  std::string same = makeWindow("3, 3", "1, 1", "1, 1", "1, 1");
+  std::string strided = makeWindow("3, 2", "2, 3", "1, 0", "1, 1");
+  // Whole panels of one tap, or patches cut short.
+  checkGradient("2x9x8x64xf32", "2x9x8x20xf32", "20x3x3x64xf32", same);
+  checkGradient("2x9x8x128xf32", "2x5x3x13xf32", "13x3x2x128xf32", strided);
+  checkGradient("2x9x8x10xf32", "2x9x8x70xf32", "70x3x3x10xf32", same);
+  checkGradient("2x9x8x3xf32", "2x5x3x6xf32", "6x3x2x3xf32", strided);
+  checkGradient("1x9x9x64xf32", "1x5x5x6xf32", "6x3x3x64xf32",
+                makeWindow("3, 3", "1, 1", "0, 0", "2, 2"));
+  // Operands that are computed while they are packed.
+  check(KernelKind::contraction,
+        R"(
+    !x = tensor<2x5x4x3xf32>
+    !d = tensor<2x5x4x7xf32>
+    func.func @f(%x: !x, %d: !d) -> tensor<7x3x3x3xf32> {
+      %0 = graph.relu %x : (!x) -> !x
+      %1 = graph.neg %d : (!d) -> !d
+      %2 = graph.conv_filter_gradient %0, %1 {groups = 1 : i64, )" +
+            same +
+            R"(}
+        : (!x, !d) -> tensor<7x3x3x3xf32>
+      return %2 : tensor<7x3x3x3xf32>
+    })",
+        {}, 1e-5);
+  // Many blocks of k, and one in f64.
+  checkGradient("3x17x19x64xf32", "3x17x19x8xf32", "8x3x3x64xf32", same);
+  checkGradient("2x5x64xf64", "2x5x7xf64", "7x5x64xf64",
+                makeWindow("5", "1", "2", "1"));
+}
+
+/// Neighbouring positions are multiplied as pairs, if they are even in number:
+/// within rows, across their ends, and where patches are cut short.
+TEST_F(ConvolutionKernelTest, gradientsOfFiltersInPairs) {
+  std::string same = makeWindow("3, 3", "1, 1", "1, 1", "1, 1");
+  std::string strided = makeWindow("3, 2", "2, 3", "1, 0", "1, 1");
+  auto checkPairs = [&](const std::string &x, const std::string &gradient,
+                        const std::string &y, const std::string &window) {
+    checkGradient(x + "xbf16", gradient + "xbf16", y + "xf32", window);
+  };
+  checkPairs("2x9x8x64", "2x9x8x20", "20x3x3x64", same);
+  checkPairs("2x9x7x64", "2x9x7x20", "20x3x3x64", same);
+  checkPairs("2x1x1x64", "2x1x1x6", "6x3x3x64", same);
+  checkPairs("2x9x8x128", "2x5x3x13", "13x3x2x128", strided);
+  checkPairs("2x9x7x10", "2x9x7x70", "70x3x3x10", same);
+  checkPairs("2x9x8x3", "2x5x3x6", "6x3x2x3", strided);
+  checkPairs("2x17x19x64", "2x17x19x8", "8x3x3x64", same);
+  // Odd ones are not.
+  checkPairs("1x9x7x64", "1x9x7x20", "20x3x3x64", same);
+}
+
+TEST_F(ConvolutionKernelTest, gradientsOfFiltersOfComputedPairs) {
+  check(KernelKind::contraction,
+        R"(
+    !x = tensor<2x5x4x3xf32>
+    !d = tensor<2x5x4x7xf32>
+    !nx = tensor<2x5x4x3xbf16>
+    !nd = tensor<2x5x4x7xbf16>
+    func.func @f(%x: !x, %d: !d) -> tensor<7x3x3x3xf32> {
+      %0 = graph.cast %x : (!x) -> !nx
+      %1 = graph.cast %d : (!d) -> !nd
+      %2 = graph.conv_filter_gradient %0, %1 {groups = 1 : i64, )" +
+            makeWindow("3, 3", "1, 1", "1, 1", "1, 1") +
+            R"(}
+        : (!nx, !nd) -> tensor<7x3x3x3xf32>
+      return %2 : tensor<7x3x3x3xf32>
+    })",
+        {}, 1e-5);
+}
+
+TEST_F(ConvolutionKernelTest, pooling) {
+  auto checkPool = [&](const std::string &x, const std::string &y,
+                       const std::string &attributes,
+                       std::vector<std::string> kinds = {"max", "average"}) {
+    for (const std::string &kind : kinds)
+      check(KernelKind::window,
+            "!x = tensor<" + x + ">\n!y = tensor<" + y +
+                ">\nfunc.func @f(%x: !x) -> !y {\n%0 = graph.pool <" + kind +
+                "> %x {" + makeWindow("3, 3", "2, 2", "1, 1", "1, 1") +
+                ", count_low = array<i64: 1, 1>, "
+                "count_high = array<i64: 1, 1>" +
+                attributes + "} : (!x) -> !y\nreturn %0 : !y\n}");
+  };
+  for (std::string flag : {"", ", count_padding"}) {
+    checkPool("2x3x15x37xf32", "2x3x8x19xf32", flag);
+    checkPool("2x15x37x21xf32", "2x8x19x21xf32", flag + ", channels_last");
+  }
+  checkPool("2x15x37x5xi8", "2x8x19x5xi8", ", channels_last", {"max"});
+}
+
+} // namespace
