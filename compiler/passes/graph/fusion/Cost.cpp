@@ -83,6 +83,14 @@ static double getScalarOpFlops(Operation *op) {
       .Default(isArithmetic ? 1 : 16);
 }
 
+/// Bodies compute in f32 at least; what they store is rounded behind them.
+static double getRoundingFlops(Type element) {
+  constexpr double kRounding = 4;
+  bool isNarrow =
+      isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
+  return isNarrow ? kRounding : 0;
+}
+
 /// Emits the body into a block of its own and counts.
 static double countScalarFlops(PointwiseOpInterface op) {
   Block block;
@@ -91,7 +99,7 @@ static double countScalarFlops(PointwiseOpInterface op) {
   OpBuilder builder(op->getContext());
   builder.setInsertionPointToEnd(&block);
   op.emitScalar(builder, op->getLoc(), block.getArguments());
-  double flops = 0;
+  double flops = getRoundingFlops(getElementTypeOrSelf(op->getResult(0)));
   block.walk([&](Operation *scalar) { flops += getScalarOpFlops(scalar); });
   return flops;
 }
