@@ -196,6 +196,11 @@ Package::weight(const format::ConstTensor &tensor) const {
   return {mapping + tensor.offset(), tensor.bytes()};
 }
 
+void Package::releaseWeights() const {
+  if (mapping)
+    (void)madvise(mapping, weightsSection->size, MADV_DONTNEED);
+}
+
 /// Through pread: a page of the mapping that is read now stays as it is, so
 /// that an error of the disk is a status here and not a signal later.
 Status Package::verifyWeights() const {

@@ -41,6 +41,9 @@ public:
   }
   /// Requires hasWeight.
   std::span<const std::byte> weight(const format::ConstTensor &tensor) const;
+  /// Gives back the memory of weights that were read; those that are read again
+  /// come from the system's cache of the file.
+  void releaseWeights() const;
 
   /// A private copy of a section, with its digest checked.
   Result<Memory> readSection(size_t index) const;

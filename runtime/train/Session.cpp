@@ -140,7 +140,11 @@ Status TrainingSession::initialize() {
     if (store.describe(i).kind() == format::VariableKind::gradient)
       if (Status status = store.clear(i); !status.ok())
         return status;
-  return run(Init, {});
+  if (Status status = run(Init, {}); !status.ok())
+    return status;
+  // The variables are copies; steps read few other weights, or none.
+  program->package().releaseWeights();
+  return Status();
 }
 
 /// Of an output that has one element; NaN if there is none of that name.
