@@ -14,10 +14,13 @@ def make_parser():
     return parser
 
 
-def read_options(titles, packages, seconds):
+def read_options(titles, packages, seconds, **others):
     """With the peers that are installed, of those that have titles; a peer is in
-    the package of its own name unless `packages` has another one."""
+    the package of its own name unless `packages` has another one. `others` are more
+    options with their defaults."""
     parser = make_parser()
+    for name, default in others.items():
+        parser.add_argument(f"--{name}", default=default)
     every = [peer for peer in titles if not peer.startswith("tcc")]
     parser.add_argument("--peers", default=",".join(every))
     parser.add_argument("--threads", type=int, default=1)

@@ -87,9 +87,11 @@ def loss_of(module, x, target):
     return nn.functional.cross_entropy(module(x).flatten(0, -2), target.flatten())
 
 
-def make_step(name, fused, compiled):
-    """A function from a batch to its loss, which updates the module."""
-    module = build(name).train()
+def make_step(name, is_narrow, fused=False, compiled=False):
+    """A function from a batch to its loss, which updates the module. What is fused
+    has pictures with the channels last."""
+    layout = torch.channels_last if fused else torch.contiguous_format
+    module = build(name).train().to(memory_format=layout)
     options = dict(workloads.WORKLOADS[name].optimizer)
     make_optimizer = OPTIMIZERS[options.pop("kind")]
     optimizer = make_optimizer(module.parameters(), fused=fused or None, **options)
@@ -97,7 +99,11 @@ def make_step(name, fused, compiled):
 
     def step(x, target):
         optimizer.zero_grad()
-        loss = loss_function(module, torch.from_numpy(x), torch.from_numpy(target))
+        x, target = torch.from_numpy(x), torch.from_numpy(target)
+        if x.dim() == 4:
+            x = x.contiguous(memory_format=layout)
+        with torch.autocast("cpu", torch.bfloat16, enabled=is_narrow):
+            loss = loss_function(module, x, target)
         loss.backward()
         optimizer.step()
         return loss.item()

@@ -1,6 +1,6 @@
 """One engine that trains one workload, in a process of its own.
 
-  trainer.py ENGINE WORKLOAD FOLDER THREADS
+  trainer.py ENGINE WORKLOAD FOLDER THREADS PRECISION
 
 FOLDER holds what train.py wrote. Makes the first steps at once and then as many as
 it is told to, as worker.py. A step takes its batch from NumPy arrays and gives its
@@ -26,27 +26,27 @@ from harness import BIN
 FIRST_STEPS = 8
 
 
-def open_tcc(capi, name, folder, threads):
+def open_tcc(capi, name, folder, threads, precision):
     library = capi.Library(os.path.join(BIN, "../runtime/libtcc_runtime.so"))
-    package = os.path.join(folder, "train.tcc")
+    package = os.path.join(folder, f"{precision}.tcc")
     session = capi.Session(library, library.open(package), threads)
     return lambda *batch: session.step(*batch).loss
 
 
-def open_torch(torch_models, name, folder, threads, fused=False, compiled=False):
+def open_torch(torch_models, name, folder, threads, precision, **variant):
     torch_models.torch.set_num_threads(threads)
-    return torch_models.make_step(name, fused, compiled)
+    return torch_models.make_step(name, precision == "bf16", **variant)
 
 
-def open_torch_fused(torch_models, name, folder, threads):
-    return open_torch(torch_models, name, folder, threads, fused=True)
+def open_torch_fused(*arguments):
+    return open_torch(*arguments, fused=True)
 
 
-def open_torch_compile(torch_models, name, folder, threads):
-    return open_torch(torch_models, name, folder, threads, fused=True, compiled=True)
+def open_torch_compile(*arguments):
+    return open_torch(*arguments, fused=True, compiled=True)
 
 
-def open_jax(jax_models, name, folder, threads):
+def open_jax(jax_models, name, folder, threads, precision):
     return jax_models.make_step(name, os.path.join(folder, "parameters.npz"))
 
 
@@ -64,9 +64,17 @@ def all_cpu_seconds():
     return cpu_seconds() + cpu_seconds(resource.RUSAGE_CHILDREN)
 
 
-def main(engine, name, folder, threads):
-    # Before any thread starts: they all inherit it.
-    os.sched_setaffinity(0, range(threads))
+def pin(cores):
+    """All threads."""
+    for task in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(task), cores)
+
+
+def main(engine, name, folder, threads, precision):
+    # Before any thread starts: they all inherit it. What compiles for long leaves
+    # the others alone.
+    compiles_long = engine == "torch_compile"
+    os.sched_setaffinity(0, [os.cpu_count() - 1] if compiles_long else range(threads))
     if threads == 1:
         os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false"
     # No processes that live on, and nothing compiled before.
@@ -76,10 +84,11 @@ def main(engine, name, folder, threads):
     module = importlib.import_module(module)
     batches = itertools.cycle(workloads.batches(name))
     imported, start = status_bytes("VmRSS"), all_cpu_seconds()
-    step = open_engine(module, name, folder, threads)
+    step = open_engine(module, name, folder, threads, precision)
     losses = [step(*next(batches))]
     first = all_cpu_seconds() - start
     losses += [step(*next(batches)) for _ in range(FIRST_STEPS - 1)]
+    pin(range(threads))
 
     def facts():
         peak = (status_bytes("VmHWM") - imported) / 1e6
@@ -89,5 +98,5 @@ def main(engine, name, folder, threads):
 
 
 if __name__ == "__main__":
-    engine, name, folder, threads = sys.argv[1:]
-    main(engine, name, folder, int(threads))
+    engine, name, folder, threads, precision = sys.argv[1:]
+    main(engine, name, folder, int(threads), precision)
