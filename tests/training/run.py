@@ -9,6 +9,7 @@ import math
 import os
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 import numpy
 import onnx
@@ -264,12 +265,54 @@ def test_settings(suite, package):
     suite.tally.check("lr=0", all(still[n] == start[n] for n in names))
 
 
+def slope_of(points, smooth, center):
+    """Of the line through the points around `center`, over log(rate)."""
+    near = slice(center - 5, center + 6)
+    return numpy.polyfit(numpy.log([p["lr"] for p in points[near]]), smooth[near], 1)[0]
+
+
+def test_find_rate(suite, package):
+    """Rates grow by one factor until the loss is lost; what is found is where it falls
+    fastest, by numpy, too, and training at that rate is better than at a hundredth."""
+    folder = suite.path("rates")
+    data = ("--data", f"npz:{suite.path('cnn.npz')}")
+    done = suite.run("tcc-run", "train", package, *data, "--find-lr", "--log-dir", folder, "--json")
+    found = json.loads(done.out)
+    points = found["points"]
+    rates = 1e-7 * 1e8 ** (numpy.arange(len(points)) / 99)
+    suite.tally.check("rates", numpy.allclose([p["lr"] for p in points], rates))
+    losses = numpy.array([p["loss"] for p in points], "f8")
+    weights = 0.9 ** numpy.arange(len(losses))
+    smooth = [(losses[: i + 1] * weights[i::-1]).sum() / weights[: i + 1].sum()
+              for i in range(len(losses))]  # fmt: skip
+    lowest = int(numpy.argmin(smooth))
+    centers = range(10, min(lowest + 1, len(points) - 5))
+    steepest = min(centers, key=lambda i: slope_of(points, smooth, i))
+    suite.tally.check("a usual rate", 1e-4 < found["steepest"] < 1, str(found["steepest"]))
+    suite.tally.check("steepest", found["steepest"] == points[steepest]["lr"], str(found["steepest"]))
+    suite.tally.check("tenth", found["tenth_of_lowest"] == points[lowest]["lr"] / 10)
+    again = suite.run("tcc-run", "train", package, *data, "--find-lr", "--log-dir", folder, "--json")
+    suite.tally.check("same rates", again.out == done.out)
+    picture = xml.etree.ElementTree.parse(f"{folder}/find-lr.svg").getroot()
+    lines = picture.findall("{http://www.w3.org/2000/svg}polyline")
+    suite.tally.check("picture", [len(line.get("points").split()) for line in lines]
+                      == [len(points)] * 2)  # fmt: skip
+    ends = []
+    for rate in (found["steepest"], found["steepest"] / 100):
+        done = suite.run("tcc-run", "train", package, *data, "--steps", 40, "--json",
+                         "--set", f"lr={rate}", "--set", "schedule.kind=constant")  # fmt: skip
+        ends.append(json.loads(done.out)["loss"])
+    suite.tally.check("good rate", ends[0] < ends[1], str(ends))
+    suite.run("tcc-run", "train", package, *data, "--find-lr", "--export", folder, code=2)
+
+
 def main():
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(tally, folder)
         package = suite.compile("cnn")
-        for test in (test_bits, test_fault, test_export, test_settings, test_recipes):
+        for test in (test_bits, test_fault, test_export, test_settings, test_recipes,
+                     test_find_rate):  # fmt: skip
             test(suite, package)
         test_accumulation(suite)
         test_padding(suite)

@@ -68,6 +68,7 @@ struct TrainOptions {
   bool resume = false;
   std::string logDir;
   std::string exportFile;
+  bool findsRate = false; ///< only try rates
 };
 
 struct EvalOptions {

@@ -1,10 +1,13 @@
+#include "runtime/data/OutputFile.h"
 #include "runtime/train/Checkpoint.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Progress.h"
+#include "tools/tcc-run/RateCurve.h"
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/TrainSession.h"
 
 #include <cstring>
+#include <filesystem>
 #include <iomanip>
 
 using namespace tcc;
@@ -27,6 +30,8 @@ private:
   Status setSeed();
   Status chooseLength();
   Status trainSteps();
+  Status tryRates(RateCurve &curve);
+  Status findRate();
   Status begin();
   Status update(int64_t end);
   void note(ProgressLine &line, Clock::time_point before);
@@ -84,7 +89,7 @@ Status Training::chooseLength() {
     return makeError(Code::Usage, "accumulate is ", accumulation,
                      ", expected at least 1");
   firstStep = begun = session->stepCount();
-  lastStep = options.steps;
+  lastStep = options.findsRate ? 1 : options.steps;
   if (!lastStep && options.epochs)
     lastStep =
         options.epochs * batches->reader().batchesPerEpoch() / accumulation;
@@ -178,6 +183,81 @@ Status Training::trainSteps() {
   return Status();
 }
 
+/// One update at a time, as each has a rate of its own.
+Status Training::tryRates(RateCurve &curve) {
+  for (const char *setting :
+       {"schedule.kind=constant", "schedule.warmup_steps=0"})
+    if (Status status = applySetting(*session, setting); !status.ok())
+      return status;
+  ProgressLine line(begun, begun + curve.size(), options.running.quiet);
+  for (int64_t i = 0; i < curve.size() && !curve.isOver(); ++i) {
+    char setting[64];
+    std::snprintf(setting, sizeof(setting), "lr=%.17g", curve.getRate(i));
+    if (Status status = applySetting(*session, setting); !status.ok())
+      return status;
+    Status status = update(begun + 1);
+    if (!status.ok() && status.code() != Code::Numerics)
+      return status;
+    curve.add(session->metrics().loss);
+    line.update(session->metrics(), 0);
+    if (!status.ok())
+      break;
+  }
+  return Status();
+}
+
+static nlohmann::ordered_json describe(const RateCurve &curve,
+                                       const std::string &picture) {
+  auto orNull = [](std::optional<double> rate) {
+    return rate ? nlohmann::ordered_json(*rate) : nlohmann::ordered_json();
+  };
+  nlohmann::ordered_json document = {
+      {"schema_version", 1},
+      {"steepest", orNull(curve.findSteepest())},
+      {"tenth_of_lowest", orNull(curve.findTenth())},
+      {"picture", picture},
+      {"points", nlohmann::json::array()}};
+  for (const RatePoint &point : curve.getPoints())
+    document["points"].push_back({{"lr", point.rate}, {"loss", point.loss}});
+  return document;
+}
+
+/// Rates from one that changes nothing to one that is too large for any model.
+Status Training::findRate() {
+  constexpr double kFirst = 1e-7, kLast = 10;
+  constexpr int64_t kUpdates = 100;
+  RateCurve curve(
+      kFirst, kLast,
+      std::max<int64_t>(options.steps ? options.steps : kUpdates, 2));
+  if (Status status = tryRates(curve); !status.ok())
+    return status;
+  std::error_code error;
+  if (!options.logDir.empty())
+    std::filesystem::create_directories(options.logDir, error);
+  std::string picture =
+      (options.logDir.empty() ? "" : options.logDir + "/") + "find-lr.svg";
+  auto file = OutputFile::create(picture);
+  if (!file.ok())
+    return file.takeStatus();
+  file->write(curve.draw());
+  if (Status status = file->commit(); !status.ok())
+    return status;
+  if (options.running.json) {
+    printJson(describe(curve, picture));
+    return Status();
+  }
+  auto steepest = curve.findSteepest(), tenth = curve.findTenth();
+  if (!steepest && !tenth)
+    std::cout << "the loss falls at no rate";
+  if (steepest)
+    std::cout << "the loss falls fastest at lr = " << std::setprecision(2)
+              << *steepest << (tenth ? ", " : "");
+  if (tenth)
+    std::cout << "is lowest at ten times " << std::setprecision(2) << *tenth;
+  std::cout << "; " << picture << '\n';
+  return Status();
+}
+
 void Training::printResult() const {
   int64_t steps = session->stepCount();
   double loss = session->metrics().loss;
@@ -230,6 +310,8 @@ Status Training::run() {
   batches.emplace(std::move(*data));
   if (Status status = chooseLength(); !status.ok())
     return status;
+  if (options.findsRate)
+    return findRate();
   if (!options.logDir.empty()) {
     auto file = MetricsLog::open(options.logDir, firstStep + 1);
     if (!file.ok())

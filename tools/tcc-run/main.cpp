@@ -85,8 +85,16 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
       ->needs("--checkpoint-dir");
   command.add_option("--log-dir", options.logDir,
                      "write metrics.jsonl to a folder");
-  command.add_option("--export", options.exportFile,
-                     "write the parameters to a safetensors file");
+  CLI::Option *exported =
+      command.add_option("--export", options.exportFile,
+                         "write the parameters to a safetensors file");
+  command
+      .add_flag("--find-lr", options.findsRate,
+                "keep nothing: try learning rates in 100 or --steps updates, "
+                "draw --log-dir's find-lr.svg")
+      ->excludes(exported)
+      ->excludes("--epochs")
+      ->excludes("--checkpoint-every");
   return command;
 }
 
