@@ -1,5 +1,6 @@
 #include "compiler/passes/exec/recompute/Rewrite.h"
 
+#include "compiler/codegen/Target.h"
 #include "compiler/passes/graph/fusion/Region.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -109,6 +110,8 @@ graph::FusedOp EntryBuilder::addSlice(const Unit &unit, Block &body) {
       whole.getLoc(), types,
       hasLoops ? whole.getKind() : graph::KernelKind::pointwise, inputs);
   fused->setDiscardableAttrs(whole->getDiscardableAttrDictionary());
+  // Its pairs count the operands of the whole; a part writes none of them.
+  fused->removeAttr(codegen::kInPlaceAttr);
   Block &block = fused.getBody().emplaceBlock();
   SliceCloner cloner(block);
   for (const Unit::Input &input : unit.inputs)
