@@ -5,6 +5,7 @@
 #include "frontends/Archive.h"
 #include "frontends/onnx/Import.h"
 #include "frontends/pt2/Import.h"
+#include "frontends/torchscript/Import.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -23,6 +24,8 @@ static FailureOr<Model> importArchive(const MappedFile &file,
   }
   if (pt2::isProgram(*archive))
     return pt2::importArchive(*archive, options, context, problems);
+  if (torchscript::isScript(*archive))
+    return torchscript::importArchive(*archive, options, context, problems);
   problems.add(ProblemClass::badBytes, "is a zip file without a model");
   return failure();
 }

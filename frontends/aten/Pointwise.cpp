@@ -128,6 +128,23 @@ static void importExpm1(Call &call) {
   call.give(call.mul(call.create<graph::TanhOp>(half), sum));
 }
 
+/// The angle of (x, y): that of a right triangle, turned into its quadrant.
+static void importAtan2(Call &call) {
+  constexpr double kPi = 3.14159265358979323846;
+  auto values = call.operands({"self", "other"}, true);
+  Value y = values[0], x = values[1];
+  Value zero = call.constantLike(0, y);
+  Value sign = call.create<graph::SignOp>(y);
+  Value half = call.mul(sign, call.constantLike(kPi / 2, y));
+  Value isBehind = call.compare(CompareKind::lt, x, zero);
+  Value turn =
+      call.select(call.compare(CompareKind::lt, y, zero),
+                  call.constantLike(-kPi, y), call.constantLike(kPi, y));
+  Value angle = call.create<graph::AtanOp>(call.div(y, x));
+  angle = call.add(angle, call.select(isBehind, turn, zero));
+  call.give(call.select(call.compare(CompareKind::eq, x, zero), half, angle));
+}
+
 // --- Comparison, choice, bits ------------------------------------------------
 
 template <CompareKind kind> static void importCompare(Call &call) {
@@ -272,6 +289,7 @@ static const OpRow rows[] = {
     {"alias(Tensor self) -> Tensor(a)", importSame},
     {"asin(Tensor self) -> Tensor", importReal<graph::AsinOp>},
     {"atan(Tensor self) -> Tensor", importReal<graph::AtanOp>},
+    {"atan2(Tensor self, Tensor other) -> Tensor", importAtan2},
     {"bitwise_and(Tensor self, Operand other) -> Tensor",
      importBinary<graph::AndOp>},
     {"bitwise_not(Tensor self) -> Tensor", importUnary<graph::NotOp>},

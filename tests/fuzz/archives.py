@@ -16,12 +16,13 @@ import tempfile
 import warnings
 import zipfile
 
+import numpy as np
 from frontends.archives.run import FIXTURES
 from fuzz import malformed
 from harness import Tally
 
 REFUSED = {3, 4}
-MUTATED = ("digits", "branches", "in_place")
+MUTATED = ("digits", "branches", "in_place", "flow", "counter")
 
 
 def read(path):
@@ -70,8 +71,7 @@ def zip_attacks(entries):
     text = next(name for name in entries if name.endswith((".json", ".pkl")))
     bomb = entries | {text: b" " * (64 << 20)}
     yield "bomb", pack(within(bomb), zipfile.ZIP_DEFLATED)
-    for name in ("byteorder", text):
-        yield f"without {name}", pack(within({k: v for k, v in entries.items() if k != name}))
+    yield "without it", pack(within({k: v for k, v in entries.items() if k != text}))
 
 
 def change(model, *path, value):
@@ -135,6 +135,105 @@ def program_attacks(entries):
         yield f"tensor {label}", pack(within(entries | {config: json.dumps(changed).encode()}))
 
 
+def unicode_of(text):
+    return b"X" + struct.pack("<I", len(text)) + text.encode()
+
+
+def tensor(key="0", offset=0, extents=(2,), strides=(1,), storage="FloatStorage"):
+    """The opcodes of a tensor."""
+
+    def integers(values):
+        return b"(" + b"".join(b"J" + struct.pack("<i", v) for v in values) + b"t"
+
+    parts = b"(" + unicode_of("storage") + f"ctorch\n{storage}\n".encode() + unicode_of(key)
+    parts += unicode_of("cpu") + b"K\x02tQ" + b"J" + struct.pack("<i", offset)
+    parts += integers(extents) + integers(strides) + b"\x89N"
+    return b"ctorch._utils\n_rebuild_tensor_v2\n(" + parts + b"tR"
+
+
+def pickle_attacks():
+    """Pickles that would run code, or are not what they say."""
+    yield "os.system", b"cos\nsystem\n" + unicode_of("true") + b"\x85R."
+    yield "eval", b"cbuiltins\neval\n" + unicode_of("1") + b"\x85R."
+    yield "getattr", b"cbuiltins\ngetattr\n" + unicode_of("a") + unicode_of("b") + b"\x86R."
+    yield "a class of torch", b"ctorch.serialization\nload\n" + unicode_of("x") + b"\x85R."
+    yield "inst", b"(" + unicode_of("true") + b"ios\nsystem\n."
+    yield "obj", b"(cos\nsystem\n" + unicode_of("true") + b"o."
+    yield "stack_global", unicode_of("os") + unicode_of("system") + b"\x93."
+    yield "ext", b"\x82\x01."
+    yield "setitems on an instance", b"c__torch__\nDigits\n)\x81(K\x01K\x02u."
+    yield "build on a number", b"K\x01}b."
+    yield "no end", b"}" * 100
+    yield "only marks", b"(" * (1 << 20) + b"."
+    yield "pop of nothing", b"R."
+    yield "recall of nothing", b"h\x07."
+    yield "a long text", b"X\xff\xff\xff\xffabc."
+    yield "a long integer", b"\x8a\xff" + b"\x7f" * 255 + b"."
+    yield "deep lists", b"]" * 50000 + b"a" * 49999 + b"."
+    yield "a list in itself", b"]q\x00h\x00a."
+    yield "an instance in itself", (
+        b"c__torch__\nDigits\n)\x81q\x00}(" + unicode_of("conv") + b"h\x00ub."
+    )
+    huge = 1 << 30
+    for label, made in (
+        ("far offset", tensor(offset=huge)),
+        ("negative offset", tensor(offset=-4)),
+        ("huge extents", tensor(extents=(huge, huge, huge), strides=(1, 1, 1))),
+        ("negative extents", tensor(extents=(-2,))),
+        ("huge strides", tensor(strides=(huge,))),
+        ("negative strides", tensor(strides=(-1,))),
+        ("fewer strides", tensor(strides=())),
+        ("no such entry", tensor(key="9999")),
+        ("an entry elsewhere", tensor(key="../../etc/passwd")),
+        ("no such storage", tensor(storage="OddStorage")),
+    ):
+        yield label, made + b"."
+
+
+FORWARD = """class Activations(Module):
+  def forward(self: __torch__.frontends.archives.modules.Activations,
+    x: Tensor) -> Tensor:
+"""
+
+
+def script_attacks(entries):
+    for label, data in pickle_attacks():
+        for name in ("data.pkl", "constants.pkl"):
+            yield f"{name}: {label}", pack(within(entries | {name: data}))
+    code = "code/__torch__/frontends/archives/modules.py"
+    for label, lines in {
+        "recursion": "    return (self).forward(x, )\n",
+        "a loop": "    for i in range(1000000000000):\n      pass\n    return x\n",
+        "a loop that goes on": "    while True:\n      pass\n    return x\n",
+        "import": "    import os\n",
+        "an operator": "    return x + x\n",
+        "lambda": "    return (lambda: x)()\n",
+        "eval": "    return eval('1')\n",
+        "a name": "    return y\n",
+        "a list that grows": "    l = [x]\n    for i in range(99):\n"
+        "      l1 = torch.extend(l, l)\n    return x\n",
+        "a list in itself": "    l = [x]\n    l1 = torch.append(l, l)\n    return l\n",
+        "depth": "    return " + "(" * 9000 + "x" + ")" * 9000 + "\n",
+        "a chain": "    return x" + ".a" * 9000 + "\n",
+        "minus": "    return " + "-" * 9000 + "1\n",
+        "a constant": "    return CONSTANTS.c99999999999999999999\n",
+        "indentation": "     return x\n   return x\n",
+        "a string": "    return 'x\n",
+        "an index": "    l = [x]\n    return l[-9]\n",
+        "division": "    return torch.floordiv(1, 0)\n",
+        "view": "    return torch.view(x, [-1, 9223372036854775807])\n",
+        "repeat": "    return torch.repeat(x, [1099511627776, 1, 1, 1])\n",
+        "negative": "    return torch.zeros([-5])\n",
+        "nothing": "    pass\n",
+    }.items():
+        changed = FORWARD + lines
+        yield f"code: {label}", pack(within(entries | {code: changed.encode()}))
+    yield "code of zeros", pack(within(entries | {code: b"\0" * 1000}))
+    versionless = {k: v for k, v in entries.items() if not k.endswith("version")}
+    yield "no version", pack(within(versionless))
+    yield "version", pack(within(versionless | {"version": b"999\n"}))
+
+
 def check_attacks(tally, name, attacks):
     """Each of them is refused."""
     attacks = list(attacks)
@@ -145,9 +244,10 @@ def check_attacks(tally, name, attacks):
         tally.check(f"{name} {i}: {label}", message is None, message)
 
 
-def check_mutations(tally, name, data, count):
-    kept = functools.partial(malformed.check_model, codes=REFUSED | {0}, name="model.pt2")
-    cut = functools.partial(malformed.check_model, codes=REFUSED, name="model.pt2")
+def check_mutations(tally, name, data, count, flags):
+    check = functools.partial(malformed.check_model, name="model.pt2", flags=flags)
+    kept = functools.partial(check, codes=REFUSED | {0})
+    cut = functools.partial(check, codes=REFUSED)
     for mutate, check in ((malformed.truncated, cut), (malformed.flipped, kept)):
         damaged = malformed.mutations(data, mutate, count)
         # What is left of very short files is no archive, and so no ONNX model.
@@ -160,10 +260,16 @@ def main(count):
     program = read(f"{FIXTURES}/digits.pt2")
     check_attacks(tally, "zip", zip_attacks(program))
     check_attacks(tally, "program", program_attacks(program))
+    script = read(f"{FIXTURES}/activations.traced.pt")
+    check_attacks(tally, "zip of a script", zip_attacks(script))
+    check_attacks(tally, "script", script_attacks(script))
     for name in MUTATED:
-        for path in glob.glob(f"{FIXTURES}/{name}*.pt*"):
+        for path in glob.glob(f"{FIXTURES}/{name}.*"):
+            if path.endswith(".npz"):
+                continue
+            flags = np.load(f"{FIXTURES}/{name}.npz")["flags"]
             with open(path, "rb") as stream:
-                check_mutations(tally, os.path.basename(path), stream.read(), count)
+                check_mutations(tally, os.path.basename(path), stream.read(), count, flags)
     tally.close()
 
 

@@ -51,12 +51,12 @@ def complaint(run, codes):
     return None
 
 
-def check_model(data, folder, codes=MODEL_CODES, name="model.onnx"):
+def check_model(data, folder, codes=MODEL_CODES, name="model.onnx", flags=()):
     """Compiles the bytes alone in `folder`."""
     model = os.path.join(folder, name)
     with open(model, "wb") as stream:
         stream.write(data)
-    run = run_tool("tcc", model, "-q", "-o", os.path.join(folder, "out.tcc"))
+    run = run_tool("tcc", model, "-q", "-o", os.path.join(folder, "out.tcc"), *flags)
     left = sorted(os.listdir(folder))
     expected = [name, "out.tcc"] if run.code == 0 else [name]
     return complaint(run, codes) or (

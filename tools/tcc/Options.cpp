@@ -143,7 +143,8 @@ static void addTargetOptions(CLI::App &app, CompileOptions &compile,
 
 static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
   CompileOptions &compile = options.compile;
-  app.add_option("MODEL", compile.model, "the model (.onnx, .pt2)")->required();
+  app.add_option("MODEL", compile.model, "the model (.onnx, .pt2, .pt)")
+      ->required();
   app.add_option("-o", compile.output, "file to write (default: MODEL's name)");
   addTargetOptions(app, compile, texts);
   addImportOptions(app, compile.import);

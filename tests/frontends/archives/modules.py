@@ -1,5 +1,7 @@
 """Small modules that together call the operators of frontends/aten, by family."""
 
+from typing import Dict, List, NamedTuple
+
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -188,6 +190,77 @@ class Branches(nn.Module):
         return torch.cond(x.sum() > 0, double, square, (x,))
 
 
+class Pair(NamedTuple):
+    first: torch.Tensor
+    second: torch.Tensor
+
+
+class Flow(nn.Module):
+    """Branches and loops on data, lists, dictionaries, strings and tuples."""
+
+    scales: List[float]
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+        self.scales = [0.5, 2.0]
+        self.mode = "full"
+
+    def helper(self, x: torch.Tensor, n: int = 2) -> Pair:
+        return Pair(x * n, x - n)
+
+    def forward(self, x: torch.Tensor):
+        if bool(x.sum() > 0):
+            y = self.linear(x)
+            shift = 1.0
+        else:
+            y = x * 2
+            shift = -1.0
+        count = 0
+        while bool(y.abs().sum() < 30.0):
+            y = y * 1.5 + 0.1
+            count = count + 1
+        parts: List[torch.Tensor] = []
+        for i in range(x.size(0)):
+            parts.append(y[i] * self.scales[i % 2])
+        for layer in self.layers:
+            parts.append(layer(x[0]))
+        named: Dict[str, torch.Tensor] = {"a": x}
+        named["b"] = named["a"] + shift
+        if self.mode == "full" and x.dim() == 2 and len(parts) > 1:
+            named["b"] *= 3
+        pair = self.helper(x, n=3)
+        z = x.clone()
+        if bool(x[0, 0] > 0):
+            z[0] = 5.0
+        else:
+            z[1:, 0] += 2
+        return y, torch.stack(parts), named["b"], pair.first + pair.second, z, y.sum() + count
+
+
+class Counter(nn.Module):
+    """Attributes that forward changes: a buffer, an empty tensor, numbers."""
+
+    last: torch.Tensor
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(3))
+        self.last = torch.zeros(0)
+        self.calls = 0
+
+    def forward(self, x: torch.Tensor):
+        if len(self.last) == 0:
+            self.last = torch.zeros(3)
+        y = x + self.last
+        self.last = y * 0.5
+        self.total.add_(x)
+        if self.calls == 0:
+            self.calls = 1
+        return y, self.total * 2
+
+
 class Digits(nn.Module):
     """A network with what whole models have: batch norm, dropout, a tied weight."""
 
@@ -233,3 +306,8 @@ MODULES = {
     "branches": (Branches, lambda: tensors((3, 4))),
     "digits": (Digits, lambda: tensors((3, 1, 8, 8))),
 }
+
+# What TorchScript is made of: traced and, as far as code and types allow, scripted.
+TRACED = tuple(name for name in MODULES if name != "branches")
+SCRIPTED = ("attention", "creation", "digits", "in_place", "norms", "products", "windows")
+FLOW_RUNS, COUNTER_RUNS = 40, 30

@@ -4,26 +4,50 @@ Each fixture's outputs are PyTorch's (make.py).
 """
 
 import glob
+import json
 import os
 import sys
 import tempfile
 
 import numpy as np
-from harness import Tally, first_line, run_tool
+from harness import BIN, Tally, call, first_line, run_tool
+from spine import capi
 
 FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fixtures")
+LIBRARY = os.path.join(BIN, "../runtime/libtcc_runtime.so")
 # Of the largest element, as whole models are compared.
 TOLERANCE = ["--rtol", "0", "--atol", "1e-5"]
+# Loops amplify rounding.
+SEQUENCE_TOLERANCE = 1e-4
+
+
+def check_sequence(tally, name, package, kept):
+    """Calls one after the other in one context, which keeps states."""
+    library = capi.Library(LIBRARY)
+    context = capi.Context(library, library.open(package))
+    info = json.loads(call("tcc-run", "info", package, "--json"))["entries"][0]
+    names = [output["name"] for output in info["outputs"]]
+    names = [name for name in names if not name.endswith(".next")]
+    worst = 0
+    for step, x in enumerate(kept["inputs"]):
+        results = context.run({"x": x}, names)
+        for i, result in enumerate(results):
+            expected = kept[f"outputs_{i}"][step]
+            worst = max(worst, np.abs(result - expected).max() / np.abs(expected).max())
+    tally.check(name, worst <= SEQUENCE_TOLERANCE, f"differs by {worst:.1e}")
 
 
 def check(tally, path, folder):
     name = os.path.basename(path)
-    for key, array in np.load(os.path.splitext(path)[0] + ".npz").items():
-        np.save(f"{folder}/{key}.npy", array)
+    kept = np.load(os.path.join(FIXTURES, name.split(".")[0] + ".npz"))
     package = f"{folder}/m.tcc"
-    compiled = run_tool("tcc", path, "-q", "-o", package)
+    compiled = run_tool("tcc", path, "-q", "-o", package, *kept["flags"])
     if not tally.check(f"{name} compiles", compiled.code == 0, compiled.err):
         return
+    if ".sequence." in name:
+        return check_sequence(tally, name, package, kept)
+    for key, array in kept.items():
+        np.save(f"{folder}/{key}.npy", array)
     options = ["--inputs-dir", folder, "--expect-dir", folder, *TOLERANCE]
     ran = run_tool("tcc-run", "run", package, *options)
     tally.check(name, ran.code == 0, first_line(ran))

@@ -1,0 +1,58 @@
+//===- Values.h - What TorchScript code computes with -----------*- C++ -*-===//
+#ifndef TCC_FRONTENDS_TORCHSCRIPT_VALUES_H
+#define TCC_FRONTENDS_TORCHSCRIPT_VALUES_H
+
+#include "frontends/aten/Item.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+#include <map>
+
+namespace tcc::torchscript {
+
+struct Node;
+
+/// An instance of a class of the archive: a module, or what a model defines.
+struct Instance : aten::Object {
+  std::string className;
+  std::map<std::string, aten::Item> attributes;
+  /// Where the model keeps it, "layer1.0"; empty for the model itself.
+  std::string path;
+};
+
+struct Dictionary : aten::Object {
+  std::vector<std::pair<aten::Item, aten::Item>> entries;
+};
+
+/// A dotted name that is no value yet: torch.add, __torch__.Net.
+struct Path : aten::Object {
+  std::string name;
+};
+
+/// A function of a class and what it is called on.
+struct Method : aten::Object {
+  aten::Item self;
+  const Node *function = nullptr;
+};
+
+/// The names of a named tuple's elements.
+struct TupleNames : aten::Object {
+  std::vector<std::string> names;
+};
+
+template <typename T> std::shared_ptr<T> getAs(const aten::Item &item) {
+  return std::dynamic_pointer_cast<T>(item.object);
+}
+
+inline aten::Item ofObject(std::shared_ptr<aten::Object> object) {
+  aten::Item item;
+  item.kind = aten::Item::Kind::object;
+  item.object = std::move(object);
+  return item;
+}
+
+/// Python's ==, of numbers, strings and lists of them.
+bool isSame(const aten::Item &a, const aten::Item &b);
+
+} // namespace tcc::torchscript
+
+#endif // TCC_FRONTENDS_TORCHSCRIPT_VALUES_H
