@@ -40,7 +40,7 @@ MODELS = {
     "bn_digits": Model(16, 100, "cross_entropy", "digits"),
     "gpt2_tiny": Model(4, 20, "causal_lm", "text"),
 }
-# Those that torch.export has saved, too.
+# Those that torch.export and torch.jit have saved, too.
 PROGRAMS = ("cnn_digits", "bn_digits", "gpt2_tiny")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 import torch
 from compiler.train.make_fixtures import KINDS, make_scheduler
-from frontends.archives.make import save_program
+from frontends.archives.make import save_program, save_script
 from models.wheels import wheel
 from torch import nn
 from training import cases
@@ -212,8 +212,10 @@ def make(name):
     example = torch.tensor(data["x"][:size])
     export(make_model(name), name, example)
     if name in cases.PROGRAMS:
-        path = os.path.join(cases.FIXTURES, name + ".pt2")
-        save_program(make_model(name).eval(), (example,), path)
+        path, module = os.path.join(cases.FIXTURES, name), make_model(name).eval()
+        save_program(module, (example,), path + ".pt2")
+        traced = torch.jit.trace(module, (example,), check_trace=False)
+        save_script(traced, path + ".pt")
     kept = {}
     for case in filter(lambda case: case.model == name, cases.cases()):
         losses, _, module = train(case, data, torch.float64)

@@ -1,4 +1,4 @@
-"""Trains what torch.export saved beside the ONNX files of the same models.
+"""Trains what torch.export and torch.jit saved beside the ONNX files of the models.
 
 The losses are those of the ONNX route, and so are the names and values of what is
 exported.
@@ -22,18 +22,18 @@ def train(folder, model, suffix):
     return np.array(losses), load_file(written + "/export")
 
 
-def check(tally, folder, model):
-    losses, tensors = train(folder, model, "onnx")
-    own_losses, own_tensors = train(folder, model, "pt2")
+def check(tally, folder, model, suffix, losses, tensors):
+    name = f"{model}.{suffix}"
+    own_losses, own_tensors = train(folder, model, suffix)
     error = np.abs(own_losses / losses - 1).max()
-    print(f"{model}: losses differ by {error:.1e}", flush=True)
-    tally.check(f"{model} losses", error <= TOLERANCE, f"differ by {error:.1e}")
-    # Of tied tensors the program knows all names.
+    print(f"{name}: losses differ by {error:.1e}", flush=True)
+    tally.check(f"{name} losses", error <= TOLERANCE, f"differ by {error:.1e}")
+    # Of tied tensors a program knows all names.
     missing = sorted(set(tensors) - set(own_tensors))
-    if not tally.check(f"{model} names", not missing, f"without {missing}"):
+    if not tally.check(f"{name} names", not missing, f"without {missing}"):
         return
-    worst = max(parity.distance(own_tensors[name], tensors[name]) for name in tensors)
-    tally.check(f"{model} tensors", worst <= 10 * TOLERANCE, f"differ by {worst:.1e}")
+    worst = max(parity.distance(own_tensors[key], tensors[key]) for key in tensors)
+    tally.check(f"{name} tensors", worst <= 10 * TOLERANCE, f"differ by {worst:.1e}")
 
 
 def main():
@@ -41,7 +41,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for model in cases.PROGRAMS:
             try:
-                check(tally, folder, model)
+                losses, tensors = train(folder, model, "onnx")
+                for suffix in ("pt2", "pt"):
+                    check(tally, folder, model, suffix, losses, tensors)
             except Failure as failure:
                 tally.check(model, False, failure)
     tally.close()
