@@ -79,6 +79,14 @@ static Initial makeModelValue(const Parameter &row) {
   };
 }
 
+/// `initial`, which gives values of `type`, for a variable of any float type.
+static Initial narrow(const Initial &initial, RankedTensorType type) {
+  return [=](OpBuilder &builder, Location loc, RankedTensorType stored) {
+    return TensorEmitter(builder, loc)
+        .castTo(initial(builder, loc, type), stored);
+  };
+}
+
 void StepBuilder::declareParameters() {
   std::vector<ParameterTraits> known;
   for (const Parameter &row : table) {
@@ -90,8 +98,8 @@ void StepBuilder::declareParameters() {
       initial = makeModelValue(row);
     auto kind = row.role == Role::Buffer ? VariableKind::buffer
                                          : VariableKind::parameter;
-    variables.declare(
-        {row.getName(), kind, model.getVariableType(row), "", initial});
+    variables.declare({row.getName(), kind, model.getStoredType(row), "",
+                       narrow(initial, model.getVariableType(row))});
   }
   for (const Parameter &row : getTrained())
     variables.declare("gradient/" + row.getName(), VariableKind::gradient,
@@ -153,7 +161,7 @@ StepBuilder::emitGradients(StepFunction &step, const Loss &loss) {
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
   SmallVector<Value> inputs, gradients;
   for (const Parameter &row : getTrained())
-    inputs.push_back(step.read(row.getName()));
+    inputs.push_back(step.readAs(row.getName(), model.getVariableType(row)));
   LossScale scale(step, Settings(step, emitter), emitter);
   auto type = cast<RankedTensorType>(loss.total.getType());
   Expr seed{emitter.castTo(scale.get().value, type), &emitter};

@@ -118,6 +118,15 @@ static void checkPrecision(Reading &reading) {
         reading.getLine("precision.keep_f32"),
         "precision.keep_f32 needs precision.compute = 'bf16', 'f16' or "
         "'tf32'");
+  bool isNarrow = isF16 || recipe.compute == Precision::BF16;
+  if (!recipe.masterWeights && !isNarrow)
+    reading.fail(reading.getLine("precision.master_weights"),
+                 "precision.master_weights = false needs precision.compute = "
+                 "'bf16' or 'f16'");
+  if (recipe.rounding == Rounding::Stochastic && recipe.masterWeights)
+    reading.fail(reading.getLine("precision.rounding"),
+                 "precision.rounding = 'stochastic' needs "
+                 "precision.master_weights = false");
 }
 
 void tcc::train::checkRecipe(Reading &reading) {

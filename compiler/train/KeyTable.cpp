@@ -293,8 +293,15 @@ static const Key kKeys[] = {
      .initial = "[]",
      .summary = "patterns: parameters and nodes whose products read f32"},
     {.name = "precision.master_weights",
+     .field = at<&R::masterWeights>,
      .initial = "true",
-     .supported = "true"},
+     .summary = "false: trained parameters of two axes or more are kept in the "
+                "type that products read"},
+    {.name = "precision.rounding",
+     .field = at<&R::rounding>,
+     .initial = "nearest",
+     .summary = "of parameters that have no master, by an update",
+     .words = "nearest stochastic"},
 
     {.name = "batch.micro",
      .field = at<&R::batch, &B::micro>,

@@ -23,6 +23,7 @@ enum class OptimizerKind { Sgd, Adam, AdamW, Lion };
 enum class ScheduleKind { Constant, OneCycle, Cosine, Linear, Step };
 enum class AnnealKind { Cos, Linear };
 enum class OnSkip { Advance, Hold };
+enum class Rounding { Nearest, Stochastic };
 enum class LastBatch { Drop, Pad };
 enum class OnNan { Stop, Skip };
 enum class Initializer { Normal, Uniform, Kaiming, Xavier, Zeros, Ones };
@@ -115,6 +116,10 @@ struct Recipe {
   BatchRecipe batch;
   ParamsRecipe params;
   Precision compute = Precision::F32;
+  /// Whether parameters of two axes or more are kept in f32 where products read
+  /// a narrower type; if not, how updates round them.
+  bool masterWeights = true;
+  Rounding rounding = Rounding::Nearest;
   /// Parameters and nodes whose products are not narrow.
   Patterns keepF32;
   NumberOrWord lossScale = {1}; ///< 0: dynamic

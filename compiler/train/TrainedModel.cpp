@@ -125,6 +125,17 @@ TrainedModel::getVariableType(const Parameter &parameter) const {
   return RankedTensorType::get(shape, element);
 }
 
+RankedTensorType TrainedModel::getStoredType(const Parameter &parameter) const {
+  RankedTensorType type = getVariableType(parameter);
+  if (recipe.masterWeights || !parameter.isTrained || type.getRank() < 2 ||
+      !type.getElementType().isF32())
+    return type;
+  MLIRContext *context = type.getContext();
+  return recipe.compute == Precision::F16
+             ? withElementType(type, Float16Type::get(context))
+             : withElementType(type, BFloat16Type::get(context));
+}
+
 // --- In a function -----------------------------------------------------------
 
 /// A weight that is a variable has its value, and so has the wide form of one
@@ -135,7 +146,7 @@ void TrainedModel::mapWeights(StepFunction &step, IRMapping &mapping) {
     if (!row)
       return;
     TensorEmitter emitter(step.getBuilder(), op.getLoc());
-    Value value = step.read(row->getName());
+    Value value = step.readAs(row->getName(), getVariableType(*row));
     if (row->isTransposed)
       value = emitter.emit<TransposeOp>(value, ArrayRef<int64_t>{1, 0});
     for (Operation *user : op->getUsers())

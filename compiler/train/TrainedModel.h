@@ -31,6 +31,8 @@ public:
   /// The type of the variable: the parameter's own layout, in the precision of
   /// the recipe.
   mlir::RankedTensorType getVariableType(const Parameter &parameter) const;
+  /// The same, or a narrower one where the recipe wants no master.
+  mlir::RankedTensorType getStoredType(const Parameter &parameter) const;
 
   /// The model's inputs and outputs become those of `step`.
   void emitPrediction(StepFunction &step);

@@ -2,6 +2,8 @@
 
 #include "compiler/train/LossScale.h"
 #include "compiler/train/Optimizer.h"
+#include "compiler/train/Rounding.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace mlir;
 using namespace tcc::train;
@@ -50,6 +52,7 @@ private:
   Expr isSound();
   void check(Expr norm, Expr lossTotal, Expr count);
   void updateParameter(const TrainedParameter &parameter, Expr scale);
+  Expr round(StringRef name, Expr value);
   void updateMean(const ParameterTraits &parameter, Expr value);
   void write(const std::string &name, Expr ok, Expr next);
   void advance();
@@ -134,10 +137,27 @@ void Update::write(const std::string &name, Expr ok, Expr next) {
   step.write(name, select(ok, next, old).value);
 }
 
+/// `value` as variable `name` holds it. The random numbers are functions of the
+/// seed, the step, the name and the place.
+Expr Update::round(StringRef name, Expr value) {
+  auto type = cast<RankedTensorType>(value.value.getType());
+  auto stored = cast<RankedTensorType>(step.read(name).getType());
+  if (type != stored && recipe.rounding == Rounding::Stochastic) {
+    auto key = uint32_t(llvm::xxh3_64bits(("round/" + name).str()));
+    Value random = emitter.emit<RandomOp>(type, RandomKind::uniform,
+                                          step.read("step/seed"),
+                                          step.read("step/iteration"), key);
+    value = roundRandomly(value, wrap(random),
+                          cast<FloatType>(stored.getElementType()));
+  }
+  return wrap(emitter.castTo(value.value, stored));
+}
+
 /// `scale` is the factor of the gradient.
 void Update::updateParameter(const TrainedParameter &parameter, Expr scale) {
   const ParameterTraits &traits = parameter.traits;
-  Stepped old{wrap(step.read(traits.name)), {}};
+  auto type = cast<RankedTensorType>(parameter.gradient.getType());
+  Stepped old{wrap(step.readAs(traits.name, type)), {}};
   for (StringRef slot : getSlots(recipe))
     old.slots.push_back(wrap(step.read(getSlotName(slot, traits))));
   Expr gradient = wrap(parameter.gradient);
@@ -148,7 +168,7 @@ void Update::updateParameter(const TrainedParameter &parameter, Expr scale) {
       settings, recipe, findGroup(recipe.optimizer, traits), rates, updates);
   bool decays = !matchesAny(recipe.optimizer.noDecay, traits);
   Stepped next = emitStep(recipe.optimizer, factors, old, gradient, decays);
-  write(traits.name, ok, next.parameter);
+  write(traits.name, ok, round(traits.name, next.parameter));
   for (auto [slot, value] : llvm::zip_equal(getSlots(recipe), next.slots))
     write(getSlotName(slot, traits), ok, value);
   if (recipe.params.ema)

@@ -67,6 +67,15 @@ Value StepFunction::read(StringRef name) {
   return argument;
 }
 
+Value StepFunction::readAs(StringRef name, RankedTensorType type) {
+  if (table.get(name).type == type)
+    return read(name);
+  Value &cast = casts[name];
+  if (!cast)
+    cast = TensorEmitter(builder, getLoc()).castTo(read(name), type);
+  return cast;
+}
+
 std::optional<StringRef> StepFunction::findName(Value value) const {
   for (const auto &[name, argument] : arguments)
     if (argument == value)

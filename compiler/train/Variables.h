@@ -73,6 +73,9 @@ public:
   /// The variable's value: the one last written here, or that of the call.
   mlir::Value read(llvm::StringRef name);
   void write(llvm::StringRef name, mlir::Value value);
+  /// The variable's value of the call with the element type of `type`: the same
+  /// one each time.
+  mlir::Value readAs(llvm::StringRef name, mlir::RankedTensorType type);
 
   /// The variable whose value of the call `value` is, if it is one.
   std::optional<llvm::StringRef> findName(mlir::Value value) const;
@@ -92,6 +95,7 @@ private:
   mlir::OpBuilder builder;
   std::vector<Output> outputs;
   llvm::MapVector<llvm::StringRef, mlir::Value> arguments, results;
+  llvm::StringMap<mlir::Value> casts;
 };
 
 } // namespace tcc::train

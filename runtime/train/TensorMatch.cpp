@@ -3,6 +3,7 @@
 #include "runtime/executor/Context.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <unordered_map>
 
@@ -43,7 +44,7 @@ struct Problems {
 } // namespace
 
 static bool isConvertible(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f64;
+  return traitsOf(dtype).kind == DTypeKind::Float;
 }
 
 static std::string describeType(DType dtype, std::span<const int64_t> shape) {
@@ -95,15 +96,80 @@ runtime::matchTensors(const Variables &variables,
   return matches;
 }
 
+namespace {
+
+/// A float type of two bytes: the bits of its mantissa, and the exponent of its
+/// least normal number.
+struct NarrowFloat {
+  int mantissa, leastExponent;
+};
+
+} // namespace
+
+static NarrowFloat getNarrow(DType dtype) {
+  return dtype == DType::bf16 ? NarrowFloat{7, -126} : NarrowFloat{10, -14};
+}
+
+static double widenFloat(uint16_t bits, NarrowFloat type) {
+  int exponent = (bits & 0x7fff) >> type.mantissa;
+  int mantissa = bits & ((1 << type.mantissa) - 1);
+  int infinite = 0x7fff >> type.mantissa, hidden = 1 << type.mantissa;
+  double value;
+  if (exponent == infinite)
+    value = mantissa ? NAN : INFINITY;
+  else
+    value = std::ldexp(exponent ? mantissa + hidden : mantissa,
+                       std::max(exponent, 1) - 1 + type.leastExponent -
+                           type.mantissa);
+  return bits & 0x8000 ? -value : value;
+}
+
+/// To nearest, halves to even.
+static uint16_t narrowFloat(double value, NarrowFloat type) {
+  uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  uint16_t infinite = 0x7fff >> type.mantissa << type.mantissa;
+  if (std::isnan(value))
+    return sign | 0x7fff;
+  int exponent = type.leastExponent;
+  if (double magnitude = std::abs(value); magnitude > 0 && std::isfinite(value))
+    exponent = std::max(exponent, std::ilogb(magnitude));
+  // Of the next exponent if it is rounded up to that.
+  double count =
+      std::nearbyint(std::ldexp(std::abs(value), type.mantissa - exponent));
+  double bits =
+      count + std::ldexp(exponent - type.leastExponent, type.mantissa);
+  return sign | (bits < infinite ? uint16_t(bits) : infinite);
+}
+
 /// Elements may lie unaligned in the file.
-template <typename To, typename From>
-static void convert(std::span<const std::byte> from, std::span<std::byte> to) {
-  for (size_t i = 0; i < to.size() / sizeof(To); ++i) {
-    From value;
-    std::memcpy(&value, from.data() + i * sizeof(From), sizeof(From));
-    To converted = static_cast<To>(value);
-    std::memcpy(to.data() + i * sizeof(To), &converted, sizeof(To));
-  }
+static double readElement(DType dtype, const std::byte *from) {
+  auto read = [from](auto value) {
+    std::memcpy(&value, from, sizeof(value));
+    return value;
+  };
+  if (dtype == DType::f64)
+    return read(double());
+  if (dtype == DType::f32)
+    return read(float());
+  return widenFloat(read(uint16_t()), getNarrow(dtype));
+}
+
+static void writeElement(DType dtype, double value, std::byte *to) {
+  auto write = [to](auto value) { std::memcpy(to, &value, sizeof(value)); };
+  if (dtype == DType::f64)
+    write(value);
+  else if (dtype == DType::f32)
+    write(static_cast<float>(value));
+  else
+    write(narrowFloat(value, getNarrow(dtype)));
+}
+
+static void convert(DType from, std::span<const std::byte> source, DType to,
+                    std::span<std::byte> target) {
+  size_t step = traitsOf(from).bytes, width = traitsOf(to).bytes;
+  for (size_t i = 0; i < target.size() / width; ++i)
+    writeElement(to, readElement(from, source.data() + i * step),
+                 target.data() + i * width);
 }
 
 Status runtime::copyTensors(Variables &variables,
@@ -114,10 +180,7 @@ Status runtime::copyTensors(Variables &variables,
     std::span<const std::byte> bytes = match.tensor->bytes;
     if (dtype != match.tensor->dtype) {
       converted.resize(variables.byteCount(match.variable));
-      if (dtype == DType::f64)
-        convert<double, float>(bytes, converted);
-      else
-        convert<float, double>(bytes, converted);
+      convert(match.tensor->dtype, bytes, dtype, converted);
       bytes = converted;
     }
     if (Status status = variables.write(match.variable, bytes); !status.ok())

@@ -13,7 +13,7 @@ bool isOfModel(const format::Variable &variable);
 struct MatchOptions {
   bool (*isRequired)(const format::Variable &) = nullptr;
   bool (*isAllowed)(const format::Variable &) = nullptr;
-  bool convertsFloats = false; ///< f32 to f64 and back
+  bool convertsFloats = false; ///< from one type to another
 };
 
 struct TensorMatch {
