@@ -80,7 +80,6 @@ void Signature::bindDims() {
       usage("no input has a dimension '" + binding.name + "'");
     bind(binding);
   }
-  checkRanges();
 }
 
 void Signature::checkRanges() {
@@ -215,6 +214,7 @@ std::vector<ModelInput> Signature::resolve() {
   applyInputShapes();
   bindDims();
   bindBatch();
+  checkRanges();
   checkNames();
   std::vector<ModelInput> result;
   for (const Input &input : inputs) {

@@ -89,6 +89,8 @@ static void importAttention(Call &call) {
   }
   double p = call.real("dropout_p");
   bool drops = dropsIn(call, p);
+  if (p > 0 && !call.getTracer().trains())
+    call.unsupported("dropout in training mode");
   if (call.hasFailed())
     return;
   Value result = drops ? emitWithDropout(call, attention, p)

@@ -161,8 +161,14 @@ void Program::addTensor(const std::string &argument, const std::string &name,
       fail(ProblemClass::badBytes, "tensor '" + name + "' is malformed");
     return;
   }
+  // Views of one storage lie at other places, or have other strides.
+  const Json &meta = *place->second.meta;
+  std::string key = place->second.path;
+  for (StringRef part : {"storage_offset", "strides"})
+    if (const Json *value = find(meta, part))
+      key += " " + value->dump();
   auto [first, isNew] = firstNames.try_emplace(
-      place->second.path, std::make_pair(name, Type(tensor.weight.type)));
+      key, std::make_pair(name, Type(tensor.weight.type)));
   // Tied: one tensor with several names.
   if (!isNew && first->second.second == Type(tensor.weight.type) &&
       first->second.first != name) {

@@ -179,6 +179,19 @@ class InPlace(nn.Module):
         return a, view, b, flat, d, e, x
 
 
+class Views(nn.Module):
+    """Buffers that lie in one storage."""
+
+    def __init__(self):
+        super().__init__()
+        whole = torch.arange(12.0).reshape(3, 4)
+        for name, value in {"a": whole[0], "b": whole[1], "c": whole[0], "d": whole[:, 1:]}.items():
+            self.register_buffer(name, value)
+
+    def forward(self, x):
+        return x + self.a, x + self.b, x + self.c, x[:, :3] * self.d
+
+
 class Branches(nn.Module):
     def forward(self, x):
         def double(x):
@@ -303,6 +316,7 @@ MODULES = {
         lambda: tensors((2, 2, 5, 4), (2, 2, 5, 4), (2, 2, 5, 4), (2, 1, 5, 5)),
     ),
     "in_place": (InPlace, lambda: tensors((3, 4))),
+    "views": (Views, lambda: tensors((3, 4))),
     "branches": (Branches, lambda: tensors((3, 4))),
     "digits": (Digits, lambda: tensors((3, 1, 8, 8))),
 }
