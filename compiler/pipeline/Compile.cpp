@@ -9,6 +9,7 @@
 #include "compiler/pipeline/Phases.h"
 #include "compiler/pipeline/Provenance.h"
 #include "compiler/pipeline/Register.h"
+#include "compiler/pipeline/Shadow.h"
 #include "compiler/pipeline/Weights.h"
 #include "compiler/train/BuildSteps.h"
 #include "dialects/exec/ExecOps.h"
@@ -56,6 +57,9 @@ private:
   bool buildTraining();
   PrecisionRules getPrecision() const;
   bool simplify() {
+    if (options.comparesPrecision)
+      reportShadow(*model.module, model.weights, options.target, getPrecision(),
+                   report);
     auto addPasses = [this](OpPassManager &pm) {
       addSimplification(pm, options.target, getPrecision());
     };

@@ -44,8 +44,8 @@ void addDifferentiation(mlir::OpPassManager &pm,
   pm.addPass(createSimplifyPass());
 }
 
-void addSimplification(mlir::OpPassManager &pm, Target target,
-                       const PrecisionRules &precision) {
+void addArithmetic(mlir::OpPassManager &pm, Target target,
+                   const PrecisionRules &precision) {
   pm.addPass(createRecognizeAttentionPass());
   // Looks for batch norms, which have no kernel. They fold into plain weights;
   // panels are made of the folded ones.
@@ -55,6 +55,11 @@ void addSimplification(mlir::OpPassManager &pm, Target target,
   // Matches repeats in the form that simplify leaves.
   pm.addPass(createGroupHeadsPass());
   addPrecision(pm, target, precision);
+}
+
+void addSimplification(mlir::OpPassManager &pm, Target target,
+                       const PrecisionRules &precision) {
+  addArithmetic(pm, target, precision);
   pm.addPass(createChannelsLastPass());
   // Panels are what the CPU's matrix kernels read; a launch costs a GPU more
   // than slices do.

@@ -21,6 +21,9 @@ void addRecognition(mlir::OpPassManager &pm);
 void addWidening(mlir::OpPassManager &pm);
 /// @main also returns the gradients that the options ask for.
 void addDifferentiation(mlir::OpPassManager &pm, const CompileOptions &options);
+/// The first part of the simplification: what is computed, and in which types.
+void addArithmetic(mlir::OpPassManager &pm, Target target,
+                   const PrecisionRules &precision);
 /// Tensors only: the graph becomes as small as it can be, and what depends on
 /// weights alone moves to @prepare.
 void addSimplification(mlir::OpPassManager &pm, Target target = Target::Cpu,

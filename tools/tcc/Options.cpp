@@ -164,6 +164,9 @@ static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
       ->excludes(emit);
   app.add_option("--dump-decisions", options.dumpDecisions,
                  "JSON file for what was decided");
+  app.add_option("--report", options.reportFile,
+                 "page (.html) for that, the figures, and what low precision "
+                 "costs each op on random inputs");
   app.add_option("-j", compile.jobs, "threads (default: all cores)")
       ->check(CLI::Range(1, 1024));
   app.add_flag("--json", options.json, "print one JSON object");
@@ -202,6 +205,7 @@ std::optional<int> tools::parseOptions(int argc, char **argv,
   if (std::optional<int> code = parseCommandLine(app, argc, argv))
     return code;
   complete(options.compile, texts);
+  options.compile.comparesPrecision = !options.reportFile.empty();
   bool isText = options.compile.artifact != Artifact::Package;
   if (options.compile.output == "-" && (options.json || !isText)) {
     std::cerr << "tcc: error: "

@@ -10,6 +10,7 @@ namespace tcc::tools {
 struct ToolOptions {
   CompileOptions compile;
   std::string dumpDecisions; ///< file for the decisions; empty: none
+  std::string reportFile;    ///< page about all of it; empty: none
   bool json = false, quiet = false, verbose = false;
 };
 

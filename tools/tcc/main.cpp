@@ -2,6 +2,7 @@
 
 #include "runtime/data/OutputFile.h"
 #include "tools/tcc/Options.h"
+#include "tools/tcc/ReportPage.h"
 
 #include <nlohmann/json.hpp>
 
@@ -100,6 +101,10 @@ int main(int argc, char **argv) {
     return kIoError;
   if (report.exitCode != 0)
     return report.exitCode;
+  if (!options.reportFile.empty() &&
+      !writeFile(options.reportFile,
+                 tools::makeReportPage(options.compile, report)))
+    return kIoError;
   bool isPackage = options.compile.artifact == Artifact::Package &&
                    options.compile.stopAfter.empty();
   if (options.json)

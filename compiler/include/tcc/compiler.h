@@ -67,8 +67,17 @@ struct CompileOptions {
   Artifact artifact = Artifact::Package;
   /// Ends after the phase of this name (see getPhaseNames); nothing is written.
   std::string stopAfter;
+  /// Also find what low precision costs, op by op: takes its time.
+  bool comparesPrecision = false;
   /// Threads that compile; 0: as many as the machine has cores.
   int jobs = 0;
+};
+
+/// How far the operands and results of an op are from what they would be in
+/// f32: root mean squares, as parts of those of the values.
+struct ShadowRow {
+  std::string node, op;
+  double before, after;
 };
 
 /// The bytes that a program allocates: all of them but inputs and outputs.
@@ -104,6 +113,9 @@ struct CompileReport {
   /// Wall seconds of each phase that ran, in order.
   std::vector<std::pair<std::string, double>> phases;
   std::string decisions; // JSON
+  /// In order, or why there are none.
+  std::vector<ShadowRow> shadow;
+  std::string shadowNote;
   /// After an internal error: the module that it happened on, as text.
   std::string reproducer;
 };

@@ -1,0 +1,20 @@
+"""Looks for what rounding each matrix of a model to bf16 costs in a report's table:
+check-rounding.py MODEL PAGE"""
+
+import re
+import sys
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+rows = re.findall(r"cast to bf16</td><td>0</td><td>([^<]*)<", open(sys.argv[2]).read())
+found = [float(row) for row in rows]
+for tensor in onnx.load(sys.argv[1]).graph.initializer:
+    x = numpy_helper.to_array(tensor)
+    if x.ndim != 2 or x.dtype != np.float32:
+        continue
+    bits = x.view("u4")
+    rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).view("f4")
+    off = np.linalg.norm(x.astype("f8") - rounded) / np.linalg.norm(x.astype("f8"))
+    assert any(abs(f - off) < 0.006 * off for f in found), (tensor.name, off, found)
