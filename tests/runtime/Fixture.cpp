@@ -311,7 +311,10 @@ ProgramBuilder tests::addOneProgram() {
   sizes.push_back(
       code({{SizeOp::slot, 0}, {SizeOp::constant, 4}, {SizeOp::mul, 0}}));
   sizes.push_back(constant(4));
-  builder.launch("add_one", {from, to}, std::move(sizes), slot(0));
+  format::LaunchT &launch =
+      builder.launch("add_one", {from, to}, std::move(sizes), slot(0));
+  launch.bytes =
+      code({{SizeOp::slot, 0}, {SizeOp::constant, 32}, {SizeOp::mul, 0}});
   return builder;
 }
 

@@ -188,7 +188,7 @@ def MixPrecisionPass : TccGraphPass<"mix-precision"> {
     "globs: products of nodes or parameters that match, and their gradients, "
     "read f32">,
                  Option<"narrowSums", "narrow-sums", "bool", "false",
-    "the results of products that lead to other products, and of convolutions, "
+    "the results of products that lead to other products, and gradients of filters, "
     "are stored narrow, behind what a library adds: its operands have one type">];
 }
 

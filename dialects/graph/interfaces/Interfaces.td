@@ -163,8 +163,8 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
     InterfaceMethod<"Whether a library may.", "bool", "isTf32Allowed", (ins), "",
     [{ return false; }]>,
     InterfaceMethod<
-    [{Whether what the op sums is best stored in the element type of its operands
-      wherever it goes: libraries have their fastest kernels for that.}],
+    [{Whether what the op sums is stored in the element type of its operands wherever
+      it goes: libraries have no other kernels.}],
     "bool", "isStoredAsRead", (ins), "", [{ return false; }]>];
 }
 

@@ -55,9 +55,6 @@ def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible,
     ::tcc::graph::ParameterSlot getParameterSlot(unsigned operand) {
       return operand == 1 ? ParameterSlot::matrix : ParameterSlot::none;
     }
-    bool isStoredAsRead() {
-      return getKernelKind() == KernelKind::contraction;
-    }
     /// Channels of one group.
     int64_t getGroupChannels();
     /// True if vectors run along filters of several groups: each has so few, and
