@@ -1,12 +1,12 @@
 #include "compiler/pipeline/Budget.h"
 
+#include "compiler/decisions/Decisions.h"
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -33,19 +33,6 @@ std::optional<int64_t> parseByteSize(std::string_view text) {
   if (digits.getAsDouble(number) || unit == 0 || number * unit > kMost)
     return std::nullopt;
   return int64_t(number * unit);
-}
-
-std::string describeBytes(int64_t bytes) {
-  static const char *const kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  constexpr double kStep = 1024;
-  double number = double(bytes);
-  size_t unit = 0;
-  for (; number >= kStep && unit + 1 < std::size(kUnits); ++unit)
-    number /= kStep;
-  std::string text;
-  llvm::raw_string_ostream(text)
-      << llvm::format(unit ? "%.2f %s" : "%.0f %s", number, kUnits[unit]);
-  return text;
 }
 
 static int64_t getBytes(Type type) {
@@ -99,6 +86,24 @@ MemoryPlan getMemoryPlan(ModuleOp module, int threads) {
     plan.states = std::max(plan.states, states);
   }
   return plan;
+}
+
+double getRecomputedShare(ModuleOp module) {
+  double share = 0;
+  for (const Decision &decision : getDecisions(module)) {
+    if (decision.pass != "recompute-values" || decision.decision != "fitted")
+      continue;
+    double chosen = 0, unbounded = 0;
+    for (const auto &[name, number] : decision.numbers) {
+      if (name == "microseconds")
+        chosen = number;
+      if (name == "microseconds_unbounded")
+        unbounded = number;
+    }
+    if (unbounded > 0)
+      share = std::max(share, chosen / unbounded - 1);
+  }
+  return share;
 }
 
 } // namespace tcc

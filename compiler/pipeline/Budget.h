@@ -12,11 +12,12 @@ namespace tcc {
 
 /// Reads a number of bytes, "22GiB", "1.5GB" or "4096".
 std::optional<int64_t> parseByteSize(std::string_view text);
-/// The same in words: "22.0 GiB".
-std::string describeBytes(int64_t bytes);
 
 /// The bytes of a planned module. What only `prepare` needs does not count.
 MemoryPlan getMemoryPlan(mlir::ModuleOp module, int threads);
+
+/// What computing values again adds to the time of an entry point, at most.
+double getRecomputedShare(mlir::ModuleOp module);
 
 } // namespace tcc
 

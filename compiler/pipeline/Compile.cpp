@@ -339,6 +339,7 @@ bool Compilation::plan() {
       (budget && !fitBudget()) || !runPasses(addPlacement, Code::Unsupported))
     return false;
   report.memory = getMemoryPlan(*model.module, getThreads());
+  report.recomputedShare = getRecomputedShare(*model.module);
   if (budget && report.memory.getTotal() > *budget)
     return fail(Code::OutOfMemory,
                 options.model + ": needs " +

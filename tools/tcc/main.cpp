@@ -16,6 +16,12 @@ static constexpr int kIoError = 5;
 static constexpr int kInternalError = 70;
 
 static void printJson(const CompileReport &report) {
+  const MemoryPlan &memory = report.memory;
+  nlohmann::ordered_json plan = {
+      {"constants", memory.constants}, {"variables", memory.variables},
+      {"states", memory.states},       {"arena", memory.arena},
+      {"workers", memory.workers},     {"workspace", memory.workspace},
+      {"total", memory.getTotal()}};
   nlohmann::ordered_json object = {
       {"schema_version", 1},
       {"ops", report.ops},
@@ -27,7 +33,9 @@ static void printJson(const CompileReport &report) {
       {"weight_bytes", report.weightBytes},
       {"flops", report.flops},
       {"bytes", report.bytes},
-      {"seconds", report.seconds}};
+      {"seconds", report.seconds},
+      {"memory_bytes", plan},
+      {"recomputed_share", report.recomputedShare}};
   std::cout << object.dump() << '\n';
 }
 
@@ -47,6 +55,19 @@ static void printSummary(const ToolOptions &options,
       (long long)report.arenaBytes, (long long)report.arenaBoundBytes, gap,
       (long long)report.weightBytes, (long long)report.launches,
       (long long)report.bytes, report.seconds);
+}
+
+/// What is planned of memory, and what keeping to a budget costs.
+static void printMemory(const CompileReport &report) {
+  const MemoryPlan &memory = report.memory;
+  std::printf(
+      "memory %lld bytes: arena %lld, constants %lld, variables %lld, "
+      "states %lld, scratch of threads %lld, of libraries %lld; %.2f %% "
+      "of the time to compute values again\n",
+      (long long)memory.getTotal(), (long long)memory.arena,
+      (long long)memory.constants, (long long)memory.variables,
+      (long long)memory.states, (long long)memory.workers,
+      (long long)memory.workspace, 100 * report.recomputedShare);
 }
 
 /// Says why if the file cannot be written.
@@ -111,5 +132,9 @@ int main(int argc, char **argv) {
     printJson(report);
   else if (isPackage && !options.quiet)
     printSummary(options, report);
+  bool hasBudget = !options.compile.memoryBudget.empty();
+  if (hasBudget && !options.json && !options.quiet &&
+      options.compile.output != "-")
+    printMemory(report);
   return 0;
 }

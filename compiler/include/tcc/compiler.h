@@ -105,6 +105,9 @@ struct CompileReport {
   int64_t ops = 0, kernels = 0;
   int64_t arenaBytes = 0, arenaBoundBytes = 0, weightBytes = 0;
   MemoryPlan memory;
+  /// With a budget: the predicted time of the slowest entry point over that
+  /// with all values kept, less 1.
+  double recomputedShare = 0;
   /// Work of one run or training step at the upper bounds of the dimensions:
   /// `bytes` are what its launches read and write, each tensor once a launch.
   int64_t launches = 0, flops = 0, bytes = 0;

@@ -75,6 +75,7 @@ FailureOr<int64_t> EntryFitter::plan(const FrontierPoint &point) {
   OwningOpRef<ModuleOp> module = copyKernels(entry);
   EntryOp copy = buildEntry(trace, simulation, *module);
   PassManager pm(module->getContext());
+  pm.enableVerifier(false); // of a copy that is thrown away
   pm.addPass(createScheduleCommandsPass());
   pm.addPass(createShareBuffersPass());
   pm.addPass(createPlanMemoryPass());

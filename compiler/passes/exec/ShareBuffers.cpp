@@ -44,8 +44,8 @@ static bool isFirstWritten(BufferOp result, LaunchOp launch) {
 }
 
 /// The position of an input whose buffer `result` can take, or -1.
-static int findInput(LaunchOp launch, unsigned result, BufferOp buffer) {
-  graph::FusedOp fused = getComputation(launch);
+static int findInput(LaunchOp launch, graph::FusedOp fused, unsigned result,
+                     BufferOp buffer) {
   for (auto [i, value] : llvm::enumerate(launch.getInputs())) {
     BufferOp input = getOwnBuffer(value, launch);
     if (input && isDying(input, launch) &&
@@ -56,24 +56,27 @@ static int findInput(LaunchOp launch, unsigned result, BufferOp buffer) {
   return -1;
 }
 
-static void shareResults(LaunchOp launch, DecisionLog &log) {
+/// Adds to `kept` the buffers that are now declared too late.
+static void shareResults(LaunchOp launch, graph::FusedOp fused,
+                         llvm::SetVector<BufferOp> &kept, DecisionLog &log) {
   for (unsigned result = 0; result < launch.getOutputs().size(); ++result) {
     BufferOp buffer = getOwnBuffer(launch.getOutputs()[result], launch);
     if (!buffer || !isFirstWritten(buffer, launch))
       continue;
-    int index = findInput(launch, result, buffer);
+    int index = findInput(launch, fused, result, buffer);
     if (index < 0)
       continue;
     BufferOp input = getOwnBuffer(launch.getInputs()[index], launch);
-    noteInPlace(launch, result, index);
+    noteInPlace(fused, result, index);
     log.add(launch, "in place", "the input is not read afterwards",
             {{"bytes", double(buffer.getBound())}});
     // Of an output and scratch, the output stays.
     bool isOutput = buffer.getStorage() == StorageClass::output;
-    BufferOp kept = isOutput ? buffer : input;
+    BufferOp stays = isOutput ? buffer : input;
     BufferOp merged = isOutput ? input : buffer;
-    kept->moveBefore(&launch->getBlock()->front());
-    merged.replaceAllUsesWith(kept.getResult());
+    kept.insert(stays);
+    kept.remove(merged);
+    merged.replaceAllUsesWith(stays.getResult());
     merged.erase();
   }
 }
@@ -84,7 +87,8 @@ struct StateBuffers {
 };
 
 /// True if `next` may be written where `current` lies.
-static bool canUpdateInPlace(StateBuffers state, Block *block) {
+static bool canUpdateInPlace(StateBuffers state, Block *block,
+                             const SymbolTable &kernels) {
   if (!state.current || !state.next ||
       state.current.getBytes() != state.next.getBytes())
     return false;
@@ -96,10 +100,12 @@ static bool canUpdateInPlace(StateBuffers state, Block *block) {
     return true;
   auto launch = dyn_cast<LaunchOp>(firstWrite);
   return launch && lastRead == firstWrite &&
-         tryInPlace(launch, state.next, state.current);
+         tryInPlace(launch, getComputation(launch, kernels), state.next,
+                    state.current);
 }
 
-static void shareStates(EntryOp entry, DecisionLog &log) {
+static void shareStates(EntryOp entry, const SymbolTable &kernels,
+                        DecisionLog &log) {
   SmallVector<StateBuffers> states(entry.getStates().size());
   for (auto buffer : entry.getBody().getOps<BufferOp>())
     if (buffer.getStorage() == StorageClass::state) {
@@ -107,7 +113,7 @@ static void shareStates(EntryOp entry, DecisionLog &log) {
       (buffer.getNext() ? state.next : state.current) = buffer;
     }
   for (StateBuffers state : states) {
-    if (!canUpdateInPlace(state, &entry.getBody().front()))
+    if (!canUpdateInPlace(state, &entry.getBody().front(), kernels))
       continue;
     state.current.setInPlace(true);
     state.next.setInPlace(true);
@@ -118,9 +124,16 @@ static void shareStates(EntryOp entry, DecisionLog &log) {
 
 void ShareBuffersPass::runOnOperation() {
   DecisionLog log(getOperation(), "share-buffers");
+  SymbolTable kernels(getOperation());
   for (auto entry : getOperation().getOps<EntryOp>()) {
-    entry.walk([&](LaunchOp launch) { shareResults(launch, log); });
-    shareStates(entry, log);
+    llvm::SetVector<BufferOp> kept;
+    entry.walk([&](LaunchOp launch) {
+      shareResults(launch, getComputation(launch, kernels), kept, log);
+    });
+    // Only now: each move has the order of a block's ops counted again.
+    for (BufferOp buffer : kept)
+      buffer->moveBefore(&buffer->getBlock()->front());
+    shareStates(entry, kernels, log);
   }
 }
 

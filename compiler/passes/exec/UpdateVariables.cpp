@@ -54,7 +54,7 @@ static Operation *getLastUse(Update update) {
 
 /// True if what computes the value may write the variable itself. For a launch
 /// that reads it this is noted.
-static bool canWriteVariable(Update update) {
+static bool canWriteVariable(Update update, const SymbolTable &kernels) {
   if (update.value.getBytes() != update.variable.getBytes())
     return false;
   Operation *producer = getUses(update.value, update.store->getBlock()).first;
@@ -65,15 +65,17 @@ static bool canWriteVariable(Update update) {
   return launch && lastUse == producer &&
          !llvm::is_contained(launch.getOutputs(),
                              update.variable.getResult()) &&
-         tryInPlace(launch, update.value, update.variable);
+         tryInPlace(launch, getComputation(launch, kernels), update.value,
+                    update.variable);
 }
 
-static void updateEntry(EntryOp entry, DecisionLog &log) {
+static void updateEntry(EntryOp entry, const SymbolTable &kernels,
+                        DecisionLog &log) {
   auto variables = graph::getVariables(entry->getParentOfType<ModuleOp>());
   for (Update update : collectUpdates(entry)) {
     StringRef name = variables[*update.variable.getIndex()].getName();
     double bytes = update.variable.getBound();
-    if (!canWriteVariable(update)) {
+    if (!canWriteVariable(update, kernels)) {
       log.add(entry, "copied",
               ("the old value of " + name + " is read later").str(),
               {{"bytes", bytes}});
@@ -90,8 +92,9 @@ static void updateEntry(EntryOp entry, DecisionLog &log) {
 
 void UpdateVariablesPass::runOnOperation() {
   DecisionLog log(getOperation(), "update-variables");
+  SymbolTable kernels(getOperation());
   for (auto entry : getOperation().getOps<EntryOp>())
-    updateEntry(entry, log);
+    updateEntry(entry, kernels, log);
 }
 
 } // namespace tcc

@@ -21,15 +21,13 @@ Uses getUses(BufferOp buffer, Block *block) {
   return uses;
 }
 
-graph::FusedOp getComputation(LaunchOp launch) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(
-      launch->getParentOfType<EntryOp>(), launch.getKernelAttr());
+graph::FusedOp getComputation(LaunchOp launch, const SymbolTable &kernels) {
+  auto kernel = kernels.lookup<KernelOp>(launch.getKernel());
   return cast<graph::FusedOp>(kernel.getComputation());
 }
 
-void noteInPlace(LaunchOp launch, unsigned result, unsigned input) {
-  graph::FusedOp fused = getComputation(launch);
-  Builder builder(launch.getContext());
+void noteInPlace(graph::FusedOp fused, unsigned result, unsigned input) {
+  Builder builder(fused.getContext());
   SmallVector<Attribute> pairs;
   if (auto old = fused->getAttrOfType<ArrayAttr>(codegen::kInPlaceAttr))
     llvm::append_range(pairs, old);
@@ -37,7 +35,8 @@ void noteInPlace(LaunchOp launch, unsigned result, unsigned input) {
   fused->setAttr(codegen::kInPlaceAttr, builder.getArrayAttr(pairs));
 }
 
-bool tryInPlace(LaunchOp launch, Value result, Value input) {
+bool tryInPlace(LaunchOp launch, graph::FusedOp computation, Value result,
+                Value input) {
   if (llvm::count(launch.getInputs(), input) != 1 ||
       llvm::count(launch.getOutputs(), result) != 1)
     return false;
@@ -46,9 +45,9 @@ bool tryInPlace(LaunchOp launch, Value result, Value input) {
   };
   unsigned to = position(launch.getOutputs(), result);
   unsigned from = position(launch.getInputs(), input);
-  if (!codegen::canShareBuffer(getComputation(launch), to, from))
+  if (!codegen::canShareBuffer(computation, to, from))
     return false;
-  noteInPlace(launch, to, from);
+  noteInPlace(computation, to, from);
   return true;
 }
 

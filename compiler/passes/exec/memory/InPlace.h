@@ -13,15 +13,18 @@ struct Uses {
 };
 Uses getUses(BufferOp buffer, mlir::Block *block);
 
-graph::FusedOp getComputation(LaunchOp launch);
+/// Of a launch, among the kernels of its module.
+graph::FusedOp getComputation(LaunchOp launch,
+                              const mlir::SymbolTable &kernels);
 
 /// Notes that `result` lies where `input` does. Kernels are not merged yet, so
-/// that the computation is this launch's alone.
-void noteInPlace(LaunchOp launch, unsigned result, unsigned input);
+/// that the computation is one launch's alone.
+void noteInPlace(graph::FusedOp computation, unsigned result, unsigned input);
 
 /// True if the launch, which reads `input` and writes `result`, can do so in
 /// one buffer; this is noted then.
-bool tryInPlace(LaunchOp launch, mlir::Value result, mlir::Value input);
+bool tryInPlace(LaunchOp launch, graph::FusedOp computation, mlir::Value result,
+                mlir::Value input);
 
 } // namespace tcc::exec
 

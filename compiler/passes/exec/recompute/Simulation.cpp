@@ -19,9 +19,7 @@ InstanceId Simulation::addInstance(int64_t bytes) {
 /// runs when one is wanted.
 bool Simulation::isSkipped(CommandId id) const {
   const TracedCommand &command = trace.commands[id];
-  auto launch = dyn_cast<LaunchOp>(command.op);
-  return launch && command.writes.size() == launch.getOutputs().size() &&
-         llvm::all_of(command.writes, [&](ValueId value) {
+  return command.isMovable && llvm::all_of(command.writes, [&](ValueId value) {
            return choice->isDropped[value] &&
                   trace.values[value].gapBegin == id;
          });

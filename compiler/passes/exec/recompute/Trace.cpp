@@ -119,8 +119,12 @@ Trace::Trace(EntryOp entry, fusion::CostModel &hostModel,
     : entry(entry) {
   collectCommands();
   collectValues();
-  for (CommandId i = 0; i < commands.size(); ++i)
+  for (CommandId i = 0; i < commands.size(); ++i) {
     collectPairs(i);
+    auto launch = dyn_cast<LaunchOp>(commands[i].op);
+    commands[i].isMovable =
+        launch && commands[i].writes.size() == launch.getOutputs().size();
+  }
   findUnits(*this, hostModel, deviceModel);
 }
 

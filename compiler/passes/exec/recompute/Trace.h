@@ -51,6 +51,8 @@ struct TracedCommand {
   llvm::SmallVector<InPlacePair> inPlace;
   double microseconds = 0; ///< of a launch
   int64_t innerBytes = 0;  ///< of scratch in nested blocks
+  /// A launch whose results are all values that it alone writes.
+  bool isMovable = false;
 };
 
 /// A computation that makes values again: all of a launch, or those ops of it
