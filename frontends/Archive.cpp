@@ -203,10 +203,12 @@ std::optional<ArrayRef<char>> Archive::getStored(const Entry &entry,
                                                  std::string &error) const {
   if (entry.isCompressed)
     error = "entry '" + entry.name.str() + "' is compressed";
-  else if (!hasChecksum(entry.stored, entry.checksum))
+  else if (!entry.isChecked && !hasChecksum(entry.stored, entry.checksum))
     error = "entry '" + entry.name.str() + "' does not have its checksum";
-  else
+  else {
+    entry.isChecked = true;
     return entry.stored;
+  }
   return std::nullopt;
 }
 

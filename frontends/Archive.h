@@ -22,6 +22,8 @@ public:
     uint64_t size = 0;
     llvm::ArrayRef<char> stored; // as it lies in the file
     bool isCompressed = false;
+    /// Stored bytes have their checksum; many tensors may lie in one entry.
+    mutable bool isChecked = false;
   };
 
   /// True if the file begins as zip files do.
@@ -39,6 +41,7 @@ public:
   /// The text of an entry, of at most 256 MiB.
   std::optional<std::string> read(const Entry &entry, std::string &error) const;
   std::shared_ptr<const void> getOwner() const { return file.owner; }
+  int64_t getFileSize() const { return int64_t(file.bytes.size()); }
 
 private:
   bool readDirectory(std::string &error);

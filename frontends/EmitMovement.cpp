@@ -66,8 +66,12 @@ Value Emitter::unsqueeze(Value x, ArrayRef<int64_t> axes) {
   SmallVector<int64_t> sorted(axes);
   llvm::sort(sorted);
   graph::Extents result = extents(x);
-  for (int64_t axis : sorted)
+  for (int64_t axis : sorted) {
+    if (axis > int64_t(result.size()))
+      return fail("axis " + llvm::Twine(axis) + " is out of range for rank " +
+                  llvm::Twine(result.size()));
     result.insert(result.begin() + axis, sizes.constant(1));
+  }
   return reshape(x, result);
 }
 
@@ -85,6 +89,9 @@ Value Emitter::slice(Value x, int64_t axis, AffineExpr start, AffineExpr extent,
                      int64_t step) {
   if (!x || failed)
     return nullptr;
+  if (axis < 0 || axis >= rank(x))
+    return fail("axis " + llvm::Twine(axis) + " is out of range for rank " +
+                llvm::Twine(rank(x)));
   graph::Extents starts(rank(x), sizes.constant(0));
   SmallVector<int64_t> steps(rank(x), 1);
   starts[axis] = start;

@@ -186,8 +186,12 @@ static Attribute makeScalarAttr(double value, Type type) {
   if (auto floatType = dyn_cast<FloatType>(type))
     return FloatAttr::get(type, convertToFloat(value, floatType));
   unsigned width = type.getIntOrFloatBitWidth();
-  return IntegerAttr::get(
-      type, APInt(64, static_cast<int64_t>(value)).sextOrTrunc(width));
+  // The conversion of what no integer holds is undefined.
+  constexpr double kEnd = 0x1p63;
+  int64_t integer = value >= kEnd    ? INT64_MAX
+                    : value >= -kEnd ? static_cast<int64_t>(value)
+                                     : INT64_MIN; // NaN too
+  return IntegerAttr::get(type, APInt(64, integer).sextOrTrunc(width));
 }
 
 Value Emitter::constant(double value, Type type) {

@@ -45,7 +45,7 @@ static void copyElements(ArrayRef<char> storage, ArrayRef<int64_t> extents,
 
 bool takeBytes(Weight &weight, ArrayRef<char> storage,
                std::shared_ptr<const void> owner, int64_t offset,
-               ArrayRef<int64_t> strides) {
+               ArrayRef<int64_t> strides, CopyBudget &budget) {
   ArrayRef<int64_t> extents = weight.type.getShape();
   int64_t width = getElementByteSize(weight.type.getElementType());
   int64_t available = int64_t(storage.size()) / width;
@@ -68,8 +68,8 @@ bool takeBytes(Weight &weight, ArrayRef<char> storage,
     return true;
   }
   auto bytes = std::make_shared<std::vector<char>>();
-  // An expanded tensor may be far larger than what is stored.
-  if (weight.type.getNumElements() > std::max<int64_t>(available, 1) * 4096)
+  budget.left -= getByteSize(weight.type);
+  if (budget.left < 0)
     return false;
   bytes->reserve(getByteSize(weight.type));
   copyElements(storage, extents, strides, offset, width, *bytes);

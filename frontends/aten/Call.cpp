@@ -179,8 +179,14 @@ int64_t Call::wrapAxis(int64_t axis, int64_t rank) {
   return 0;
 }
 
+int64_t Call::realAxis(int64_t axis, int64_t rank) {
+  if (rank == 0)
+    fail("a scalar has no axis");
+  return wrapAxis(axis, rank);
+}
+
 int64_t Call::axis(StringRef name, int64_t rank) {
-  return wrapAxis(integer(name), rank);
+  return realAxis(integer(name), rank);
 }
 
 SmallVector<int64_t> Call::axes(StringRef name, int64_t rank) {
@@ -266,20 +272,32 @@ Type Call::promote(ArrayRef<const Item *> items) {
   return result ? result : getRealType();
 }
 
+Value Call::castTo(Value x, Type type) {
+  if (!x || !type || !type.isInteger(1) || elementType(x).isInteger(1))
+    return cast(x, type);
+  return compare(graph::CompareKind::ne, x, constantLike(0, x));
+}
+
 Value Call::operand(const Item &item, Type type) {
   if (item.is(Kind::tensor))
-    return cast(tracer.materialize(*this, *item.tensor), type);
-  if (item.is(Kind::real))
-    return constant(item.number, type);
+    return castTo(tracer.materialize(*this, *item.tensor), type);
   if (!item.isNumber())
     return fail("a tensor or a number is expected, not " + getKindName(item));
+  if (auto known = aten::getNumber(item); known && type.isInteger(1))
+    return constant(*known != 0, type);
+  if (item.is(Kind::real)) {
+    bool fits = std::abs(item.number) < 0x1p63; // false for NaN
+    return isa<FloatType>(type) || fits
+               ? constant(item.number, type)
+               : fail("a number does not fit the element type");
+  }
   if (auto known = graph::getConstant(item.size)) {
     if (isa<FloatType>(type))
       return constant(double(*known), type);
     auto tensor = RankedTensorType::get({}, type);
     return content({item.size}, tensor);
   }
-  return cast(size(item.size), type);
+  return castTo(size(item.size), type);
 }
 
 SmallVector<Value> Call::operands(ArrayRef<StringRef> names, bool isReal) {
@@ -301,12 +319,13 @@ Value Call::toReal(Value x) {
 
 // --- Results -----------------------------------------------------------------
 
-void Call::give(Value value) {
+void Call::give(Value value, bool isDense) {
   if (!value) {
     fail("the operands do not fit");
     return;
   }
   results.push_back(Item::of(tracer.makeVariable(value)));
+  results.back().tensor->isDense = isDense;
 }
 
 void Call::giveSame(StringRef name) { results.push_back(get(name)); }

@@ -44,10 +44,15 @@ public:
   graph::Extents sizes(llvm::StringRef name);
   /// The element type that the argument names, or `fallback` for None.
   mlir::Type type(llvm::StringRef name, mlir::Type fallback);
-  /// An axis of a tensor of this rank, made non-negative; -1 after failing.
+  /// An axis of a tensor of this rank, made non-negative; fails for scalars,
+  /// which have none. 0 after failing.
   int64_t axis(llvm::StringRef name, int64_t rank);
   /// Several, of which an empty list or None means all.
   llvm::SmallVector<int64_t> axes(llvm::StringRef name, int64_t rank);
+  /// The same for an integer.
+  int64_t realAxis(int64_t axis, int64_t rank);
+  /// The same, but scalars have axis 0, as PyTorch allows where order is all
+  /// that is asked.
   int64_t wrapAxis(int64_t axis, int64_t rank);
   /// The size that an item is; nullopt after failing.
   std::optional<mlir::AffineExpr> getSize(const Item &item);
@@ -58,6 +63,8 @@ public:
   mlir::Type promote(llvm::ArrayRef<const Item *> items);
   /// `item`, a tensor or a number, as a tensor of `type`.
   mlir::Value operand(const Item &item, mlir::Type type);
+  /// x in `type`; as booleans, all numbers but 0 are true.
+  mlir::Value castTo(mlir::Value x, mlir::Type type);
   /// All of them in their common type; integers as floats if `isReal`.
   llvm::SmallVector<mlir::Value> operands(llvm::ArrayRef<llvm::StringRef> names,
                                           bool isReal = false);
@@ -68,7 +75,8 @@ public:
   mlir::Value toReal(mlir::Value x);
 
   // --- Results ---------------------------------------------------------------
-  void give(mlir::Value value);
+  /// `isDense` says that it lies in row-major order.
+  void give(mlir::Value value, bool isDense = false);
   /// The call gives an argument itself.
   void giveSame(llvm::StringRef name);
   void giveItem(Item item) { results.push_back(std::move(item)); }

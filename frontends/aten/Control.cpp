@@ -36,8 +36,10 @@ bool Tracer::runBranch(const Request &request, Branch &branch,
       Value value = materialize(emitter, *item.tensor);
       item = Item::of(makeVariable(value)); // as it is at the branch's end
     }
+  bool isKnown = true;
   for (size_t i = 0; i < before.size(); ++i) {
     Variable &variable = variables[i];
+    isKnown &= variable.isUnknown == before[i].isUnknown;
     // Stored tensors are values of the function's start: they may stay.
     if (!variable.base && variable.version != before[i].version)
       branch.written[&variable] = variable.value;
@@ -45,7 +47,11 @@ bool Tracer::runBranch(const Request &request, Branch &branch,
     if (!isRead)
       variable = before[i];
   }
-  return results.has_value() && !emitter.hasFailed();
+  if (!isKnown)
+    report(request, ProblemClass::unsupported,
+           "a branch at run time that writes to what may be a copy or a view "
+           "is not supported");
+  return results.has_value() && isKnown && !emitter.hasFailed();
 }
 
 /// Ends a branch with its results and the values of what either wrote to.
@@ -184,6 +190,9 @@ Tracer::loop(const Request &request, const Item &condition,
       if (!variables[i].base && variables[i].version != before[i].version)
         emitter.unsupported("a loop at run time that writes to a tensor from "
                             "outside");
+      if (variables[i].isUnknown != before[i].isUnknown)
+        emitter.unsupported("a loop at run time that writes to what may be a "
+                            "view of a tensor from outside");
       if (!variables[i].stored || variables[i].version != 0)
         variables[i] = before[i];
     }

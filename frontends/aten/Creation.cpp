@@ -15,10 +15,13 @@ static Type getTypeOf(Call &call, const Item &item) {
   return item.is(Kind::integer) ? call.getIndexType() : call.getRealType();
 }
 
+/// Those with a shape of their own lie in row-major order, those like another
+/// tensor as that one does.
 static void addFilled(Call &call, const Item &value, ArrayRef<AffineExpr> shape,
                       Type type) {
+  bool isDense = call.getSchema().find("size").has_value();
   if (!call.hasFailed())
-    call.give(call.broadcast(call.operand(value, type), shape));
+    call.give(call.broadcast(call.operand(value, type), shape), isDense);
 }
 
 template <int value> static Item makeInteger(Call &call) {
@@ -171,6 +174,27 @@ static void importOneHot(Call &call) {
   call.give(call.cast(isHot, index));
 }
 
+/// Integers are computed in floats, from the nearer end, and cut.
+static void addIntegerSteps(Call &call, double start, double end, int64_t count,
+                            Type type) {
+  constexpr double kExact = 0x1p53;
+  if (count > kMaxContent || !(std::abs(start) < kExact) ||
+      !(std::abs(end) < kExact))
+    return (void)call.unsupported("a long linspace of integers");
+  start = std::trunc(start);
+  end = std::trunc(end);
+  double step = count == 1 ? 0 : (end - start) / double(count - 1);
+  SmallVector<AffineExpr> elements;
+  for (int64_t i = 0; i < count; ++i) {
+    double value =
+        i < count / 2
+            ? start + step * double(i)
+            : (count == 1 ? start : end - step * double(count - 1 - i));
+    elements.push_back(call.getSizes().constant(int64_t(value)));
+  }
+  call.give(call.content(elements, RankedTensorType::get({count}, type)));
+}
+
 /// `start` to `end` in equal steps.
 static void importLinspace(Call &call) {
   int64_t count = call.integer("steps");
@@ -178,6 +202,10 @@ static void importLinspace(Call &call) {
   if (count < 1)
     return (void)call.fail("steps must be positive");
   Type type = call.type("dtype", call.getRealType());
+  if (call.hasFailed())
+    return;
+  if (!isa<FloatType>(type))
+    return addIntegerSteps(call, start, end, count, type);
   Value indices = call.iota({call.getSizes().constant(count)}, 0, type);
   double step = count == 1 ? 0 : (end - start) / double(count - 1);
   call.give(call.add(call.mul(indices, call.constant(step, type)),

@@ -1,10 +1,17 @@
 #include "frontends/aten/Call.h"
+#include "frontends/aten/Tracer.h"
 
 using namespace mlir;
 
 namespace tcc::aten {
 
 static void importEmbedding(Call &call) {
+  // They change the gradient alone.
+  bool changesGradient =
+      call.integer("padding_idx") >= 0 || call.isTrue("scale_grad_by_freq");
+  if (changesGradient && call.getTracer().trains())
+    return (void)call.unsupported(
+        "training an embedding with padding_idx or scale_grad_by_freq");
   call.give(call.gather(call.tensor("weight"), call.tensor("indices"), 0));
 }
 

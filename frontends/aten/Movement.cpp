@@ -23,8 +23,6 @@ static void importSelect(Call &call) {
   int64_t axis = call.axis("dim", call.rank(x));
   if (!x || call.hasFailed())
     return;
-  if (call.rank(x) == 0)
-    return (void)call.fail("a scalar has no axis");
   AffineExpr extent = graph::getExtent(x, axis), index = call.extent("index");
   index = wrapPosition(call, index, extent);
   const Sizes &sizes = call.getSizes();
@@ -53,8 +51,8 @@ static void importSlice(Call &call) {
   int64_t axis = call.axis("dim", call.rank(x)), step = call.integer("step");
   if (!x || call.hasFailed())
     return;
-  if (step < 1 || call.rank(x) == 0)
-    return (void)call.fail("a positive step along an axis is expected");
+  if (step < 1)
+    return (void)call.fail("a positive step is expected");
   const Sizes &sizes = call.getSizes();
   AffineExpr extent = graph::getExtent(x, axis), zero = sizes.constant(0);
   AffineExpr start = clampBound(call, "start", zero, extent);
@@ -184,7 +182,9 @@ static void importStack(Call &call) {
 
 static void importFlip(Call &call) {
   Value x = call.tensor("self");
-  SmallVector<int64_t> axes = call.axes("dims", call.rank(x));
+  SmallVector<int64_t> axes;
+  if (!call.integers("dims").empty()) // an empty list is none, not all
+    axes = call.axes("dims", call.rank(x));
   if (!x || call.hasFailed())
     return;
   for (int64_t axis : axes) {
@@ -204,7 +204,9 @@ static void importRoll(Call &call) {
   if (axes.size() != shifts.size())
     return (void)call.unsupported("a roll of all elements");
   for (auto [axis, shift] : llvm::zip(axes, shifts)) {
-    int64_t along = call.wrapAxis(axis, call.rank(x));
+    int64_t along = call.realAxis(axis, call.rank(x));
+    if (call.hasFailed())
+      return;
     auto extent = graph::getConstant(graph::getExtent(x, along));
     if (!extent)
       return (void)call.unsupported("a roll of a symbolic dimension");

@@ -59,12 +59,33 @@ static void importDiv(Call &call) {
   call.give(call.div(values[0], values[1]));
 }
 
+/// The floor of the quotient as it is without rounding: a / b may round up to
+/// the next integer, a less its remainder does not.
+static Value divideFloorReals(Call &call, Value a, Value b) {
+  Value zero = call.constantLike(0, a), one = call.constantLike(1, a);
+  Value rest = call.pointwise<graph::RemOp>({a, b});
+  Value quotient = call.div(call.sub(a, rest), b);
+  Value differ =
+      call.pointwise<graph::XorOp>({call.compare(CompareKind::lt, rest, zero),
+                                    call.compare(CompareKind::lt, b, zero)});
+  Value hasRest = call.compare(CompareKind::ne, rest, zero);
+  quotient = call.select(call.pointwise<graph::AndOp>({hasRest, differ}),
+                         call.sub(quotient, one), quotient);
+  // It is an integer but for rounding.
+  Value floor = call.create<graph::FloorOp>(quotient);
+  Value isBelow = call.compare(CompareKind::gt, call.sub(quotient, floor),
+                               call.constantLike(0.5, a));
+  floor = call.select(isBelow, call.add(floor, one), floor);
+  return call.select(call.compare(CompareKind::eq, b, zero), call.div(a, b),
+                     floor);
+}
+
 /// Rounded towards minus infinity: (a - a mod b) / b is exact.
 static Value divideFloor(Call &call, Value a, Value b) {
   if (!a || !b)
     return nullptr;
   if (isa<FloatType>(call.elementType(a)))
-    return call.create<graph::FloorOp>(call.div(a, b));
+    return divideFloorReals(call, a, b);
   return call.div(call.sub(a, call.pointwise<graph::ModOp>({a, b})), b);
 }
 
@@ -152,11 +173,8 @@ template <CompareKind kind> static void importCompare(Call &call) {
   call.give(call.compare(kind, values[0], values[1]));
 }
 
-/// True where x is not 0.
 static Value toBool(Call &call, Value x) {
-  if (!x || call.elementType(x).isInteger(1))
-    return x;
-  return call.compare(CompareKind::ne, x, call.constantLike(0, x));
+  return call.castTo(x, call.getBoolType());
 }
 
 template <typename OpTy> static void importLogical(Call &call) {
@@ -227,29 +245,26 @@ static void importNanToNum(Call &call) {
 
 // --- Types -------------------------------------------------------------------
 
-static Value castTo(Call &call, Value x, Type type) {
-  // Any number but 0 is true.
-  return type && type.isInteger(1) ? toBool(call, x) : call.cast(x, type);
+/// The tensor itself where it has the type already, unless a copy is asked for.
+static void giveAs(Call &call, Value x, Type type) {
+  const Schema &schema = call.getSchema();
+  bool copies =
+      schema.find("copy") ? call.isTrue("copy") : schema.name == "_to_copy";
+  if (type == call.elementType(x) && !copies)
+    return call.giveSame("self");
+  call.give(call.castTo(x, type));
 }
 
-/// The tensor itself where it has the type already.
 static void importTo(Call &call) {
-  Value x = call.tensor("self");
-  if (!x)
-    return;
-  Type type = call.type("dtype", call.elementType(x));
-  if (type == call.elementType(x))
-    return call.giveSame("self");
-  call.give(castTo(call, x, type));
+  if (Value x = call.tensor("self"))
+    giveAs(call, x, call.type("dtype", call.elementType(x)));
 }
 
 static void importToOther(Call &call) {
   Value x = call.tensor("self"), other = call.tensor("other");
   if (!x || !other)
     return;
-  if (call.elementType(x) == call.elementType(other))
-    return call.giveSame("self");
-  call.give(castTo(call, x, call.elementType(other)));
+  giveAs(call, x, call.elementType(other));
 }
 
 static void importCopy(Call &call) { call.give(call.tensor("src")); }
@@ -369,14 +384,14 @@ static const OpRow rows[] = {
      importSub<false>},
     {"tan(Tensor self) -> Tensor", importReal<graph::TanOp>},
     {"to(Tensor self, ScalarType dtype, bool non_blocking=False, bool "
-     "copy=False, Any? memory_format=None) -> Tensor(a)",
+     "copy=False, Any? memory_format=None) -> Tensor",
      importTo},
     {"to(Tensor self, Tensor other, bool non_blocking=False, bool copy=False, "
-     "Any? memory_format=None) -> Tensor(a)",
+     "Any? memory_format=None) -> Tensor",
      importToOther},
     {"to(Tensor self, Any? device=None, ScalarType? dtype=None, bool "
      "non_blocking=False, bool copy=False, Any? memory_format=None) -> "
-     "Tensor(a)",
+     "Tensor",
      importTo},
     {"trunc(Tensor self) -> Tensor", importTrunc},
     {"type_as(Tensor self, Tensor other) -> Tensor", importToOther},

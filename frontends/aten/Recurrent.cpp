@@ -37,6 +37,8 @@ static void importLstmCell(Call &call) {
   Value gates = call.add(
       emitGates(call, x, call.tensor("w_ih"), call.optional("b_ih")),
       emitGates(call, state[0], call.tensor("w_hh"), call.optional("b_hh")));
+  if (call.rank(gates) != 2 || call.rank(state[1]) != 2)
+    return (void)call.fail("h and c must be of the input's rank, 1 or 2");
   auto [h, c] = emitLstmCell(call, gates, state[1]);
   call.give(lacksBatch ? call.squeeze(h, {0}) : h);
   call.give(lacksBatch ? call.squeeze(c, {0}) : c);

@@ -150,6 +150,8 @@ template <ReduceKind kind> static void importCumulative(Call &call) {
 static void importDiff(Call &call) {
   Value x = call.tensor("self");
   int64_t axis = call.axis("dim", call.rank(x)), count = call.integer("n");
+  if (!x || call.hasFailed())
+    return;
   if (count < 0 || count > 16)
     return (void)call.unsupported("n > 16");
   SmallVector<Value> parts;

@@ -98,7 +98,8 @@ Schema Schema::parse(llvm::StringRef text) {
   auto [head, result] = text.split(" -> ");
   auto [name, list] = head.split('(');
   schema.name = name;
-  schema.isView = result.contains("(a)");
+  schema.mayCopy = result.contains("(a?)");
+  schema.isView = schema.mayCopy || result.contains("(a)");
   schema.isList = result.ends_with("[]");
   llvm::SmallVector<llvm::StringRef> parts;
   list.drop_back().split(parts, ", ", -1, false);

@@ -20,11 +20,12 @@ struct Parameter {
 ///   name(Tensor self, int dim=-1, *, ScalarType? dtype=None) -> Tensor
 /// with one more type, Operand: a tensor or a number. Parameters that say where
 /// and how a tensor lies are left out. "(a)" marks results that are views of
-/// the first argument, "[]" a list of results.
+/// the first argument, "(a?)" those that are copies where its strides allow no
+/// view, "[]" a list of results.
 struct Schema {
   llvm::StringRef name;
   llvm::SmallVector<Parameter, 8> parameters;
-  bool isView = false, isList = false;
+  bool isView = false, mayCopy = false, isList = false;
 
   static Schema parse(llvm::StringRef text);
   std::optional<size_t> find(llvm::StringRef name) const;

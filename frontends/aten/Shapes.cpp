@@ -33,25 +33,33 @@ static std::optional<graph::Extents> inferExtents(Call &call, Value x,
   return sizes;
 }
 
+/// A tensor that keeps its shape stays a view, whatever its strides are.
+static void giveReshaped(Call &call, Value x, ArrayRef<AffineExpr> extents) {
+  Value y = call.reshape(x, extents);
+  if (y && y == x)
+    return call.giveSame("self");
+  call.give(y);
+}
+
 static void importView(Call &call) {
   Value x = call.tensor("self");
   auto extents =
       inferExtents(call, x, call.sizes(call.getSchema().parameters[1].name));
   if (extents)
-    call.give(call.reshape(x, *extents));
+    giveReshaped(call, x, *extents);
 }
 
 static void importViewAs(Call &call) {
   Value x = call.tensor("self"), other = call.tensor("other");
   if (x && other)
-    call.give(call.reshape(x, call.extents(other)));
+    giveReshaped(call, x, call.extents(other));
 }
 
 static void importFlatten(Call &call) {
   Value x = call.tensor("self");
   int64_t rank = call.rank(x);
-  int64_t first = call.axis("start_dim", rank),
-          last = call.axis("end_dim", rank);
+  int64_t first = call.wrapAxis(call.integer("start_dim"), rank),
+          last = call.wrapAxis(call.integer("end_dim"), rank);
   if (!x || call.hasFailed())
     return;
   if (first > last)
@@ -65,7 +73,7 @@ static void importFlatten(Call &call) {
     return (void)call.fail("the input is too large");
   extents.erase(extents.begin() + first, extents.begin() + last + 1);
   extents.insert(extents.begin() + first, *merged);
-  call.give(call.reshape(x, extents));
+  giveReshaped(call, x, extents);
 }
 
 static void importUnflatten(Call &call) {
@@ -125,7 +133,8 @@ static void addSwapped(Call &call, Value x, int64_t a, int64_t b) {
 static void importTranspose(Call &call) {
   Value x = call.tensor("self");
   int64_t rank = call.rank(x);
-  addSwapped(call, x, call.axis("dim0", rank), call.axis("dim1", rank));
+  addSwapped(call, x, call.wrapAxis(call.integer("dim0"), rank),
+             call.wrapAxis(call.integer("dim1"), rank));
 }
 
 static void importT(Call &call) {
@@ -138,9 +147,12 @@ static void importT(Call &call) {
 static void importMoveAxis(Call &call) {
   Value x = call.tensor("self");
   int64_t rank = call.rank(x);
-  int64_t from = call.axis("source", rank), to = call.axis("destination", rank);
+  int64_t from = call.wrapAxis(call.integer("source"), rank),
+          to = call.wrapAxis(call.integer("destination"), rank);
   if (!x || call.hasFailed())
     return;
+  if (rank == 0)
+    return call.give(x);
   auto axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   axes.erase(axes.begin() + from);
   axes.insert(axes.begin() + to, from);
@@ -214,16 +226,19 @@ static void importRepeatInterleave(Call &call) {
   call.give(call.reshape(repeated, call.withExtent(x, axis, *size)));
 }
 
-static void importContiguous(Call &call) { call.giveSame("self"); }
+/// The tensor itself where it lies in the order asked for.
+static void importContiguous(Call &call) {
+  call.give(call.tensor("self"), !call.has("memory_format"));
+}
 
 static const OpRow rows[] = {
     {"_unsafe_view(Tensor self, int[1] size) -> Tensor", importView},
-    {"contiguous(Tensor self, *, Any? memory_format=None) -> Tensor(a)",
+    {"contiguous(Tensor self, *, Any? memory_format=None) -> Tensor(a?)",
      importContiguous},
     {"expand(Tensor self, int[1] size, *, bool implicit=False) -> Tensor(a)",
      importExpand},
     {"expand_as(Tensor self, Tensor other) -> Tensor(a)", importExpandAs},
-    {"flatten(Tensor self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+    {"flatten(Tensor self, int start_dim=0, int end_dim=-1) -> Tensor(a?)",
      importFlatten},
     {"movedim(Tensor self, int source, int destination) -> Tensor(a)",
      importMoveAxis},
@@ -233,8 +248,8 @@ static const OpRow rows[] = {
     {"repeat_interleave(Tensor self, int repeats, int? dim=None, *, int? "
      "output_size=None) -> Tensor",
      importRepeatInterleave},
-    {"reshape(Tensor self, int[1] shape) -> Tensor(a)", importView},
-    {"reshape_as(Tensor self, Tensor other) -> Tensor(a)", importViewAs},
+    {"reshape(Tensor self, int[1] shape) -> Tensor(a?)", importView},
+    {"reshape_as(Tensor self, Tensor other) -> Tensor(a?)", importViewAs},
     {"squeeze(Tensor self) -> Tensor(a)", importSqueeze},
     {"squeeze(Tensor self, int[1] dim) -> Tensor(a)", importSqueeze},
     {"t(Tensor self) -> Tensor(a)", importT},

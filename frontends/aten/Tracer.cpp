@@ -196,7 +196,7 @@ bool Tracer::writeResult(Call &call, const Item &self) {
   Value value = materialize(call, *call.getResults()[0].tensor);
   if (!old || !value)
     return false;
-  value = call.broadcast(call.cast(value, call.elementType(old)),
+  value = call.broadcast(call.castTo(value, call.elementType(old)),
                          call.extents(old));
   if (value)
     write(call, *self.tensor, value);
@@ -210,7 +210,8 @@ Item Tracer::takeResults(const Call &call, ArrayRef<Item> arguments) {
   if (call.getSchema().isView && arguments[0].is(Kind::tensor))
     for (const Item &result : results)
       if (result.is(Kind::tensor) && result.tensor != arguments[0].tensor)
-        setBase(*result.tensor, *arguments[0].tensor);
+        (call.getSchema().mayCopy ? setBaseOrCopy : setBase)(
+            *result.tensor, *arguments[0].tensor);
   if (call.getSchema().isList)
     return Item::ofItems(Kind::list, results.vec());
   if (results.size() == 1)

@@ -22,23 +22,66 @@ void setBase(Variable &view, Variable &base) {
     value = op->getOperand(0);
   }
   view.base = &base;
+  view.root = base.getRoot();
   view.chain.assign(chain.rbegin(), chain.rend());
-  view.seen = base.getRoot()->version;
+  view.seen = view.root->version;
 }
 
-Value read(Emitter &emitter, Variable &variable) {
-  int version = variable.getRoot()->version;
-  if (!variable.base || variable.seen == version)
-    return variable.value;
-  Value value = read(emitter, *variable.base);
-  for (Operation *&op : variable.chain) {
+/// True if it lies in row-major order, whatever the strides of inputs are:
+/// reshapes keep that.
+static bool isDense(Variable &variable) {
+  Variable *place = &variable;
+  for (; place->base; place = place->base)
+    if (!llvm::all_of(place->chain, llvm::IsaPred<graph::ReshapeOp>))
+      return false;
+  if (place->isDense || place->number)
+    return true;
+  // What an op computed has no gaps: along one axis that is all.
+  return place->value && place->value.getDefiningOp() && !place->stored &&
+         !place->mates &&
+         cast<RankedTensorType>(place->value.getType()).getRank() <= 1;
+}
+
+void setBaseOrCopy(Variable &view, Variable &base) {
+  if (isDense(base))
+    return setBase(view, base);
+  Variable *root = base.getRoot();
+  if (!root->mates) {
+    root->mates = std::make_shared<llvm::SetVector<Variable *>>();
+    root->mates->insert(root);
+  }
+  root->mates->insert(&view);
+  view.mates = root->mates;
+}
+
+/// Makes a view again after its base was written to.
+static void replay(Emitter &emitter, Variable &view) {
+  Value value = view.base->value;
+  for (Operation *&op : view.chain) {
     IRMapping mapping;
     mapping.map(op->getOperand(0), value);
     op = emitter.getBuilder().clone(*op, mapping);
     value = op->getResult(0);
   }
-  variable.seen = version;
-  return variable.value = value;
+  view.value = value;
+}
+
+Value read(Emitter &emitter, Variable &variable) {
+  Variable *root = variable.getRoot();
+  if (root->isUnknown)
+    return emitter.unsupported(
+        "reading a tensor after a write to what may be a copy of it, or may "
+        "be a view, as its strides decide (.clone() makes a copy, .view() a "
+        "view)");
+  SmallVector<Variable *> stale;
+  for (Variable *view = &variable; view->base && view->seen != root->version;
+       view = view->base)
+    stale.push_back(view);
+  for (Variable *view : llvm::reverse(stale)) {
+    replay(emitter, *view);
+    view->seen = root->version;
+  }
+  return variable.value;
 }
 
 // --- Writing -----------------------------------------------------------------
@@ -117,19 +160,22 @@ static Value writeThrough(Emitter &emitter, Operation *op, Value whole,
 }
 
 void write(Emitter &emitter, Variable &variable, Value value) {
+  read(emitter, variable);
+  if (!value || emitter.hasFailed())
+    return;
+  // The chains start at the current values of the bases.
+  Variable *place = &variable;
+  for (; place->base; place = place->base)
+    for (Operation *op : llvm::reverse(place->chain))
+      value = writeThrough(emitter, op, op->getOperand(0), value);
   if (!value)
     return;
-  variable.number.reset();
-  if (!variable.base) {
-    variable.value = value;
-    ++variable.version;
-    return;
-  }
-  read(emitter, variable); // the chain starts at the base's current value
-  Value part = value;
-  for (Operation *op : llvm::reverse(variable.chain))
-    part = writeThrough(emitter, op, op->getOperand(0), part);
-  write(emitter, *variable.base, part);
+  place->number.reset();
+  place->value = value;
+  ++place->version;
+  if (place->mates)
+    for (Variable *mate : *place->mates)
+      mate->isUnknown = mate != place;
 }
 
 } // namespace tcc::aten

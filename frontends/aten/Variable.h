@@ -12,6 +12,7 @@
 #include "frontends/Emitter.h"
 #include "frontends/WeightStore.h"
 #include "frontends/aten/Item.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace tcc::aten {
 
@@ -23,12 +24,21 @@ struct Variable {
   std::optional<Item> number;
 
   Variable *base = nullptr;
+  /// The outermost base of a view.
+  Variable *root = nullptr;
   /// The ops from the base's value to this one's.
   llvm::SmallVector<mlir::Operation *, 4> chain;
   /// Writes to the outermost base, and those that `value` knows of.
   int version = 0, seen = 0;
 
-  Variable *getRoot() { return base ? base->getRoot() : this; }
+  /// Its elements are known to lie in row-major order. Of a base.
+  bool isDense = false;
+  /// Bases that share its elements or are copies of them: strides decide, which
+  /// are not known. After a write to one the others are not known.
+  std::shared_ptr<llvm::SetVector<Variable *>> mates;
+  bool isUnknown = false;
+
+  Variable *getRoot() { return root ? root : this; }
 };
 
 /// The current value; null after failing.
@@ -38,6 +48,8 @@ void write(Emitter &emitter, Variable &variable, mlir::Value value);
 /// Makes `view`, whose value was computed from `base`'s, a view of it if only
 /// movement lies between.
 void setBase(Variable &view, Variable &base);
+/// The same where PyTorch makes a copy unless the base's strides allow a view.
+void setBaseOrCopy(Variable &view, Variable &base);
 
 } // namespace tcc::aten
 

@@ -220,7 +220,11 @@ std::optional<Item> GraphRunner::inlineGraph(const Json &graph,
   run(graph, scope);
   --depth;
   const Json *outputs = find(graph, "outputs");
-  return outputs ? getItems(*outputs, scope) : std::nullopt;
+  if (outputs)
+    return getItems(*outputs, scope);
+  problems.add(ProblemClass::badBytes,
+               "a graph within the program has no outputs");
+  return std::nullopt;
 }
 
 /// Wrappers that do not matter at inference are inlined.

@@ -56,6 +56,9 @@ private:
   /// The name of each symbol: its first place in the inputs.
   llvm::StringMap<std::string> symbols;
   std::vector<std::string> outputNames;
+  llvm::StringSet<> takenNames;
+  /// The copies of each value among the outputs.
+  llvm::StringMap<int> returned;
   SmallVector<Value> outputs;
 };
 
@@ -128,14 +131,15 @@ void ProgramImporter::declareInput(Signature &signature, const Json &spec) {
 }
 
 void ProgramImporter::declareInputs(Signature &signature) {
-  llvm::StringSet<> seen;
+  llvm::StringSet<> names;
   for (const Json &spec :
        getList(find(program.getSignature(), "input_specs"))) {
     auto [kind, value] = getChoice(spec);
     if (kind != "user_input")
       continue;
     const Json *argument = find(*value, "arg");
-    if (argument && !seen.insert(argument->dump()).second)
+    const Json *tensor = argument ? getChoice(*argument).value : nullptr;
+    if (tensor && !names.insert(getText(*tensor, "name")).second)
       problems.add(ProblemClass::badBytes, "an input is listed twice");
     else
       declareInput(signature, *value);
@@ -185,10 +189,16 @@ bool ProgramImporter::importOutput(const Json &spec) {
   auto loc = NameLoc::get(builder.getStringAttr(name));
   Emitter emitter(builder, loc, sizes);
   outputs.push_back(tracer.materialize(emitter, *item->tensor));
+  if (emitter.hasFailed())
+    problems.add(emitter.isUnsupported() ? ProblemClass::unsupported
+                                         : ProblemClass::badBytes,
+                 "output '" + name + "': " + emitter.getMessage());
   // One value may be returned twice.
-  for (int i = 2; llvm::is_contained(outputNames, name); ++i)
-    name = getText(*tensor, "name") + "#" + std::to_string(i);
-  outputNames.push_back(name);
+  std::string unique = name;
+  int &count = returned[name];
+  while (!takenNames.insert(unique).second)
+    unique = name + "#" + std::to_string(++count + 1);
+  outputNames.push_back(unique);
   return true;
 }
 
@@ -208,7 +218,7 @@ void ProgramImporter::importOutputs() {
     return;
   for (const Json &spec : getList(specs))
     importOutput(spec);
-  if (outputs.empty() || llvm::is_contained(outputs, Value()))
+  if (problems.empty() && outputs.empty())
     problems.add(ProblemClass::badBytes, "the program has no outputs");
 }
 

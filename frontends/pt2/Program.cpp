@@ -1,6 +1,5 @@
 #include "frontends/pt2/Program.h"
 
-#include "frontends/StridedBytes.h"
 #include "frontends/pt2/Types.h"
 
 using namespace mlir;
@@ -138,12 +137,12 @@ bool Program::readBytes(const Place &place, Weight &weight) {
   std::string error = "'" + place.path + "' is not there";
   const Archive::Entry *entry = archive.find(place.path);
   auto storage = entry ? archive.getStored(*entry, error) : std::nullopt;
-  if (storage &&
-      takeBytes(weight, *storage, archive.getOwner(), offset, strides))
+  if (storage && takeBytes(weight, *storage, archive.getOwner(), offset,
+                           strides, copyBudget))
     return true;
   fail(ProblemClass::badBytes,
-       "tensor '" + weight.name +
-           "': " + (storage ? "lies beyond the bytes that are stored" : error));
+       "tensor '" + weight.name + "': " +
+           (storage ? "does not fit the bytes that are stored" : error));
   return false;
 }
 

@@ -4,6 +4,7 @@
 
 #include "frontends/Archive.h"
 #include "frontends/Problems.h"
+#include "frontends/StridedBytes.h"
 #include "frontends/WeightStore.h"
 #include "frontends/pt2/Json.h"
 
@@ -20,7 +21,8 @@ class Program {
 public:
   Program(const Archive &archive, mlir::MLIRContext *context,
           Problems &problems)
-      : archive(archive), context(context), problems(problems) {}
+      : archive(archive), context(context), problems(problems),
+        copyBudget(archive.getFileSize()) {}
 
   /// False after reporting.
   bool read(bool readWeights);
@@ -59,6 +61,7 @@ private:
   const Archive &archive;
   mlir::MLIRContext *context;
   Problems &problems;
+  CopyBudget copyBudget;
   bool readsWeights = true;
   Json model;
   std::deque<Json> configs; // places point into them

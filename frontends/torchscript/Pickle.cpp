@@ -1,6 +1,5 @@
 #include "frontends/torchscript/Pickle.h"
 
-#include "frontends/StridedBytes.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Endian.h"
 
@@ -260,9 +259,9 @@ bool Unpickler::makeTensor(const std::vector<Item> &arguments) {
   weight.type = makeStaticType(extents, storage->elementType);
   if (!weight.type)
     return fail("has a tensor without a valid shape");
-  if (readsWeights &&
-      !takeBytes(weight, storage->bytes, archive.getOwner(), *offset, strides))
-    return fail("has a tensor that lies beyond the bytes that are stored");
+  if (readsWeights && !takeBytes(weight, storage->bytes, archive.getOwner(),
+                                 *offset, strides, copyBudget))
+    return fail("has a tensor that does not fit the bytes that are stored");
   std::string place = storage->key + "@" + std::to_string(*offset);
   for (auto [extent, stride] : llvm::zip(extents, strides))
     place += "," + std::to_string(extent) + ":" + std::to_string(stride);

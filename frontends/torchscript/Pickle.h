@@ -3,6 +3,7 @@
 #define TCC_FRONTENDS_TORCHSCRIPT_PICKLE_H
 
 #include "frontends/Archive.h"
+#include "frontends/StridedBytes.h"
 #include "frontends/aten/Tracer.h"
 #include "frontends/torchscript/Values.h"
 
@@ -18,7 +19,7 @@ public:
   Unpickler(const Archive &archive, std::string folder, aten::Tracer &tracer,
             bool readsWeights)
       : archive(archive), folder(std::move(folder)), tracer(tracer),
-        readsWeights(readsWeights) {}
+        readsWeights(readsWeights), copyBudget(archive.getFileSize()) {}
 
   /// The object that `text` describes; nullopt and the reason if it is not one.
   std::optional<aten::Item> read(llvm::StringRef text, std::string &error);
@@ -51,6 +52,7 @@ private:
   std::string folder;
   aten::Tracer &tracer;
   bool readsWeights;
+  CopyBudget copyBudget;
   llvm::StringRef rest;
   bool isDone = false;
   std::string error;

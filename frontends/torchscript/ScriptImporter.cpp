@@ -255,6 +255,10 @@ bool ScriptImporter::addOutput(const Item &item, const std::string &name) {
   }
   outputs.push_back(tracer.materialize(emitter, *tensor.tensor));
   outputNames.push_back(name);
+  if (emitter.hasFailed())
+    fail(emitter.isUnsupported() ? ProblemClass::unsupported
+                                 : ProblemClass::badBytes,
+         "output '" + name + "': " + emitter.getMessage());
   return outputs.back() != nullptr;
 }
 
@@ -320,7 +324,9 @@ void ScriptImporter::finishStates(const Interpreter &interpreter) {
   // Buffers that it wrote to in place.
   for (const auto &[path, before] : initial) {
     const Item *item = findAttribute(path);
-    if (item && item->is(Kind::tensor) && item->tensor->getRoot()->version != 0)
+    bool isTensor = item && item->is(Kind::tensor);
+    aten::Variable *base = isTensor ? item->tensor->getRoot() : nullptr;
+    if (base && (base->version != 0 || base->isUnknown))
       left[path] = {tracer.getType(*item->tensor), {}};
   }
   for (const auto &[path, kept] : left) {

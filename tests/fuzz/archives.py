@@ -135,6 +135,82 @@ def program_attacks(entries):
         yield f"tensor {label}", pack(within(entries | {config: json.dumps(changed).encode()}))
 
 
+def tensor_of(name):
+    return {"as_tensor": {"name": name}}
+
+
+def meta_of(sizes, strides=None):
+    strides = strides or [int(np.prod(sizes[i + 1 :])) for i in range(len(sizes))]
+    sizes, strides = ([{"as_int": n} for n in numbers] for numbers in (sizes, strides))
+    return {"dtype": 7, "sizes": sizes, "strides": strides, "storage_offset": {"as_int": 0}}
+
+
+def node_of(target, results, *arguments):
+    inputs = [{"name": "", "arg": argument, "kind": 1} for argument in arguments]
+    outputs = [tensor_of(name) for name in results]
+    return {"target": target, "inputs": inputs, "outputs": outputs, "name": results[0]}
+
+
+def made_program(nodes, inputs, outputs, copies=0):
+    """A program of its own, with `copies` large tensors within one small entry."""
+    specs = [{"user_input": {"arg": tensor_of(name)}} for name, _ in inputs]
+    stored = {f"t{i}": meta_of((1 << 12, 1 << 10), [0, 1]) for i in range(copies)}
+    for name in stored:
+        specs.append({"parameter": {"arg": {"name": name}, "parameter_name": name}})
+    graph = {"nodes": nodes, "tensor_values": dict(inputs)}
+    results = [{"user_output": {"arg": tensor_of(name)}} for name in outputs]
+    signature = {"input_specs": specs, "output_specs": results}
+    model = {"graph_module": {"graph": graph, "signature": signature}}
+    model["schema_version"] = {"major": 8, "minor": 8}
+    places = {k: {"path_name": "w", "tensor_meta": v} for k, v in stored.items()}
+    entries = {
+        "archive_format": b"pt2", "archive_version": b"0", "byteorder": b"little",
+        "models/model.json": json.dumps(model).encode(),
+        "data/weights/model_weights_config.json": json.dumps({"config": places}).encode(),
+        "data/weights/w": bytes(4096),
+    }  # fmt: skip
+    return pack(within(entries))
+
+
+def made_attacks():
+    """Calls whose operands have too few axes, and what lies or is read oddly."""
+    aten = "torch.ops.aten."
+    x, scalar = tensor_of("x"), meta_of(())
+    zero, one = {"as_int": 0}, {"as_int": 1}
+    for target, *arguments in (
+        ("chunk", one), ("diff",), ("glu",), ("narrow", zero, zero, one),
+        ("repeat_interleave.self_int", one, zero), ("roll", {"as_ints": [1]}, {"as_ints": [0]}),
+        ("select.int", zero, zero), ("slice.Tensor", zero), ("sort",), ("split.Tensor", one),
+        ("topk", one), ("unbind.int",), ("unflatten.int", zero, {"as_ints": [1, 1]}),
+    ):  # fmt: skip
+        node = node_of(aten + target, ["y"], x, *arguments)
+        yield f"{target} of a scalar", made_program([node], [("x", scalar)], ["y"])
+    inputs = [("x", meta_of((2, 4, 3, 3))), ("s", scalar)]
+    node = node_of(aten + "group_norm", ["y"], x, {"as_int": 2}, tensor_of("s"))
+    yield "a scalar weight", made_program([node], inputs, ["y"])
+    states = {"as_tensors": [{"name": "h"}, {"name": "c"}]}
+    inputs = [("h", meta_of((2, 3))), ("c", meta_of((4,))), ("w", meta_of((12, 3)))]
+    weights = tensor_of("w"), tensor_of("w")
+    node = node_of(aten + "lstm_cell", ["y", "z"], tensor_of("h"), states, *weights)
+    yield "a cell of rank 1", made_program([node], inputs, ["y"])
+    inputs = [("x", meta_of((2, 3)))]
+    relu = node_of(aten + "relu", ["y"], x)
+    yield "expanded tensors", made_program([relu], inputs, ["y"], copies=40)
+    yield "inputs of one name", made_program([relu], inputs * 2, ["y"])
+    wrapped = {"as_graph": {"name": "g", "graph": {"inputs": [tensor_of("a")], "nodes": []}}}
+    target = "torch.ops.higher_order.wrap_with_set_grad_enabled"
+    nodes = [relu, node_of(target, ["z"], {"as_bool": False}, wrapped, x)]
+    yield "a graph without outputs", made_program(nodes, inputs, ["y", "z"])
+    a = tensor_of("a")
+    nodes = [
+        node_of(aten + "clone", ["a"], x),
+        node_of(aten + "reshape", ["b"], a, {"as_ints": [6]}),
+        node_of(aten + "add_.Tensor", ["c"], tensor_of("b"), one),
+        node_of(aten + "relu", ["y"], a),
+    ]
+    yield "a read of what may be written", made_program(nodes, inputs, ["y"])
+
+
 def unicode_of(text):
     return b"X" + struct.pack("<I", len(text)) + text.encode()
 
@@ -260,6 +336,7 @@ def main(count):
     program = read(f"{FIXTURES}/digits.pt2")
     check_attacks(tally, "zip", zip_attacks(program))
     check_attacks(tally, "program", program_attacks(program))
+    check_attacks(tally, "made program", made_attacks())
     script = read(f"{FIXTURES}/activations.traced.pt")
     check_attacks(tally, "zip of a script", zip_attacks(script))
     check_attacks(tally, "script", script_attacks(script))

@@ -179,6 +179,36 @@ class InPlace(nn.Module):
         return a, view, b, flat, d, e, x
 
 
+class Copies(nn.Module):
+    """Writes to what PyTorch copies, and to what it does not."""
+
+    def forward(self, x):
+        a, b = x * 1, torch.zeros(3, 4)
+        copy = a.to(torch.float32, copy=True)
+        copy.add_(1)
+        b.reshape(-1)[::2] = 5
+        b.contiguous().view(4, 3)[1] = x[:, 0]
+        c = a.t().reshape(-1)  # its strides decide: a is not read again
+        c.mul_(2)
+        d = x.relu().flatten(1).clamp_(max=1)
+        return copy, b, c, d, x.reshape(3, 4).mul(2)
+
+
+class Quotients(nn.Module):
+    """Where rounding of a quotient, or of a number, would show."""
+
+    def forward(self, x):
+        y = torch.floor(x * 4) / 4
+        return (
+            torch.tensor([1.0, 2.0, 0.3, -1.0, -0.3]) // 0.1,
+            torch.div(y, torch.tensor([0.1, -0.1, 3.0, -0.7]), rounding_mode="floor"),
+            torch.linspace(0, 10, 5, dtype=torch.int64) + x[0, 0].long(),
+            torch.linspace(7, -4, 6, dtype=torch.int32) + x[0, 0].int(),
+            torch.full((2,), 2, dtype=torch.bool) & (x[0, :2] < 9),
+            torch.flip(x, []), torch.flip(x, [0]),
+        )  # fmt: skip
+
+
 class Views(nn.Module):
     """Buffers that lie in one storage."""
 
@@ -316,6 +346,8 @@ MODULES = {
         lambda: tensors((2, 2, 5, 4), (2, 2, 5, 4), (2, 2, 5, 4), (2, 1, 5, 5)),
     ),
     "in_place": (InPlace, lambda: tensors((3, 4))),
+    "copies": (Copies, lambda: tensors((3, 4))),
+    "quotients": (Quotients, lambda: tensors((3, 4))),
     "views": (Views, lambda: tensors((3, 4))),
     "branches": (Branches, lambda: tensors((3, 4))),
     "digits": (Digits, lambda: tensors((3, 1, 8, 8))),
