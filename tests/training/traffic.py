@@ -1,7 +1,8 @@
 """Bytes and launches of CUDA's training steps, beside the ideal: traffic.py
 
-What tcc counts of a step, each launch's inputs and results once, is compared with a count made here from the model's sizes alone. The ideal reads each
-tensor once and writes it once in each of these regions, and stores nothing else:
+What tcc counts of a step, each launch's inputs and results once, is compared with a
+count made here from the model's sizes alone. The ideal reads each tensor once
+and writes it once in each of these regions, and stores nothing else:
 
 - each product and convolution, forward, for the gradient of its data and for that of
   its weights, with bias, activation and residual sum where they are behind it;
