@@ -6,6 +6,7 @@
 #include "dialects/graph/Variables.h"
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -86,6 +87,25 @@ MemoryPlan getMemoryPlan(ModuleOp module, int threads) {
     plan.states = std::max(plan.states, states);
   }
   return plan;
+}
+
+int64_t getLeastArena(ModuleOp module) {
+  llvm::StringMap<double> least; // of each entry point
+  for (const Decision &decision : getDecisions(module)) {
+    if (decision.pass != "recompute-values" || decision.decision != "possible")
+      continue;
+    for (const auto &[name, number] : decision.numbers)
+      if (name == "bytes") {
+        llvm::StringRef entry =
+            llvm::StringRef(decision.reason).split(' ').first;
+        double &own = least.try_emplace(entry, number).first->second;
+        own = std::min(own, number);
+      }
+  }
+  double most = 0;
+  for (const auto &entry : least)
+    most = std::max(most, entry.second);
+  return int64_t(most);
 }
 
 double getRecomputedShare(ModuleOp module) {

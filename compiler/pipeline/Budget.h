@@ -16,6 +16,10 @@ std::optional<int64_t> parseByteSize(std::string_view text);
 /// The bytes of a planned module. What only `prepare` needs does not count.
 MemoryPlan getMemoryPlan(mlir::ModuleOp module, int threads);
 
+/// The least bytes of the largest arena that were counted for any choice of
+/// what is computed again; 0 without a budget.
+int64_t getLeastArena(mlir::ModuleOp module);
+
 /// What computing values again adds to the time of an entry point, at most.
 double getRecomputedShare(mlir::ModuleOp module);
 

@@ -4,12 +4,14 @@
 #include "compiler/codegen/cuda/Arch.h"
 #include "compiler/codegen/cuda/DeviceCode.h"
 #include "compiler/passes/graph/Differentiate.h"
+#include "compiler/pipeline/Batch.h"
 #include "compiler/pipeline/Budget.h"
 #include "compiler/pipeline/GenerateCode.h"
 #include "compiler/pipeline/Phases.h"
 #include "compiler/pipeline/Provenance.h"
 #include "compiler/pipeline/Register.h"
 #include "compiler/pipeline/Shadow.h"
+#include "compiler/pipeline/Summary.h"
 #include "compiler/pipeline/Weights.h"
 #include "compiler/train/BuildSteps.h"
 #include "dialects/exec/ExecOps.h"
@@ -34,7 +36,9 @@ namespace {
 /// One compilation: the state that its phases share.
 class Compilation {
 public:
-  explicit Compilation(const CompileOptions &options);
+  /// `samples` of one pass, where the recipe leaves them to the budget.
+  explicit Compilation(const CompileOptions &options,
+                       std::optional<int64_t> samples = std::nullopt);
 
   CompileReport run();
 
@@ -77,6 +81,8 @@ private:
     return runPasses(addPasses, Code::Internal);
   }
   bool readBudget();
+  bool chooseBatch();
+  BatchTrial tryBatch(int64_t samples);
   bool fitBudget();
   bool plan();
   bool generateCode();
@@ -85,7 +91,6 @@ private:
   /// `failureCode` is what a refusal of these passes means to the user.
   bool runPasses(llvm::function_ref<void(OpPassManager &)> addPasses,
                  Code failureCode);
-  bool summarize();
   std::optional<Artifact> getArtifactAfter(llvm::StringRef phase) const;
   bool writeModule();
   bool writeText(llvm::StringRef text);
@@ -103,6 +108,8 @@ private:
   Machines machines;
   std::optional<train::Recipe> recipe;
   std::optional<int64_t> budget; ///< of bytes, but for those reserved
+  std::optional<int64_t> samples;
+  int64_t leastBytes = 0; ///< of a plan with a budget, about
   Model model;
   GeneratedCode code;
   int cores, jobs;
@@ -140,8 +147,9 @@ static DialectRegistry makeRegistry() {
   return registry;
 }
 
-Compilation::Compilation(const CompileOptions &options)
-    : options(options), context(makeRegistry()) {
+Compilation::Compilation(const CompileOptions &options,
+                         std::optional<int64_t> samples)
+    : options(options), context(makeRegistry()), samples(samples) {
   // Threads of code generation must not load dialects.
   context.loadAllAvailableDialects();
   cores = std::max(1u, std::thread::hardware_concurrency());
@@ -243,7 +251,7 @@ bool Compilation::import() {
   if (failed(imported))
     return fail(problems);
   model = std::move(*imported);
-  report.notes = model.notes;
+  llvm::append_range(report.notes, model.notes);
   model.module->walk([&](Operation *op) {
     report.ops += isa<graph::GraphDialect>(op->getDialect());
   });
@@ -321,6 +329,54 @@ bool Compilation::readBudget() {
   return true;
 }
 
+/// The samples of a pass, where the recipe leaves them to the budget.
+bool Compilation::chooseBatch() {
+  if (!recipe || recipe->batch.micro != train::BatchRecipe::kAuto)
+    return true;
+  if (!budget)
+    return fail(Code::Usage, options.recipeFile +
+                                 ": batch.micro = 'auto' needs memory.budget "
+                                 "or --memory-budget");
+  if (!samples) {
+    BatchChoice choice =
+        findLargestBatch(getBatches(recipe->batch.global), *budget,
+                         [this](int64_t samples) { return tryBatch(samples); });
+    if (!choice.samples)
+      return false;
+    samples = choice.samples;
+    report.exitCode = 0;
+    report.problems = {};
+    report.notes.push_back(options.recipeFile + ": batch.micro is " +
+                           choice.text);
+  }
+  recipe->batch.takeMicro(*samples);
+  report.microBatch = *samples;
+  return true;
+}
+
+/// Plans for so many samples; what is wrong, but for too little memory, is said
+/// in the report.
+BatchTrial Compilation::tryBatch(int64_t samples) {
+  CompileOptions trial = options;
+  trial.stopAfter = "plan";
+  trial.comparesPrecision = false;
+  Compilation compilation(trial, samples);
+  CompileReport found = compilation.run();
+  BatchTrial outcome{BatchTrial::Fits, compilation.leastBytes};
+  if (found.exitCode == 0)
+    return outcome;
+  report.exitCode = found.exitCode;
+  report.problems = std::move(found.problems);
+  bool isTooLarge = found.exitCode == int(Code::OutOfMemory);
+  outcome.result = isTooLarge ? BatchTrial::TooLarge : BatchTrial::Fails;
+  if (!isTooLarge)
+    report.problems.push_back(
+        options.recipeFile + ": tried with " + std::to_string(samples) +
+        " samples; batch.micro = 'auto' needs inputs whose first dimension is "
+        "symbolic and not given by --dim");
+  return outcome;
+}
+
 /// Leaves the arena what the budget has beside all else, as it is without one.
 bool Compilation::fitBudget() {
   OwningOpRef<ModuleOp> copy = model.module->clone();
@@ -329,9 +385,11 @@ bool Compilation::fitBudget() {
   if (failed(pm.run(*copy)))
     return fail(Code::Unsupported, options.model + ": cannot be planned");
   int64_t fixed = getMemoryPlan(*copy, getThreads()).getFixed();
-  return runPasses(
+  bool fits = runPasses(
       [&](OpPassManager &pm) { addRecomputation(pm, *budget, fixed); },
       Code::OutOfMemory);
+  leastBytes = fixed + getLeastArena(*model.module);
+  return fits;
 }
 
 bool Compilation::plan() {
@@ -345,7 +403,8 @@ bool Compilation::plan() {
                 options.model + ": needs " +
                     std::to_string(report.memory.getTotal()) +
                     " bytes, which is more than the memory budget");
-  return summarize();
+  summarize(*model.module, report);
+  return true;
 }
 
 namespace {
@@ -376,39 +435,6 @@ bool Compilation::runPasses(llvm::function_ref<void(OpPassManager &)> addPasses,
   if (report.exitCode == int(Code::Internal))
     llvm::raw_string_ostream(report.reproducer) << *model.module;
   return false;
-}
-
-/// The figures of the plan.
-bool Compilation::summarize() {
-  llvm::SmallVector<int64_t> maxima;
-  for (graph::SymbolAttr symbol : graph::getSymbols(*model.module))
-    maxima.push_back(symbol.getMax());
-  auto kernels = model.module->getOps<exec::KernelOp>();
-  report.kernels = std::distance(kernels.begin(), kernels.end());
-  mlir::SymbolTable symbols(*model.module);
-  for (exec::EntryOp entry : model.module->getOps<exec::EntryOp>()) {
-    // The arena is shared. Work is that of one run, or of one training step.
-    if (entry.getSymName() == "prepare")
-      continue;
-    report.arenaBytes = std::max<int64_t>(report.arenaBytes,
-                                          entry.getScratchBytes().value_or(0));
-    report.arenaBoundBytes = std::max<int64_t>(
-        report.arenaBoundBytes, entry.getScratchBound().value_or(0));
-    if (entry.getSymName() != "main" && entry.getSymName() != "train_step")
-      continue;
-    llvm::SmallVector<int64_t> slots = maxima;
-    slots.resize(entry.getSlots(), 1);
-    entry.walk([&](exec::LaunchOp launch) {
-      ++report.launches;
-      report.libraryCalls +=
-          symbols.lookup<exec::KernelOp>(launch.getKernel()).isOfLibrary();
-      if (auto flops = launch.getFlops())
-        report.flops += graph::evaluate(flops->getResult(0), slots);
-      if (auto bytes = launch.getBytes())
-        report.bytes += graph::evaluate(bytes->getResult(0), slots);
-    });
-  }
-  return true;
 }
 
 bool Compilation::hasPrepare() {
@@ -539,7 +565,8 @@ CompileReport Compilation::run() {
     report.problems.push_back(options.model + ": " + prefix + diagnostic.str());
     return success();
   });
-  bool ok = resolveTargets() && readRecipe() && readBudget() && runPhases();
+  bool ok = resolveTargets() && readRecipe() && readBudget() && chooseBatch() &&
+            runPhases();
   if (model.module)
     report.decisions = describeDecisions(*model.module);
   if (!ok && report.exitCode == 0)

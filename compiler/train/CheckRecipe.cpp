@@ -97,6 +97,12 @@ static void checkBatch(Reading &reading) {
   int line = reading.getLine("batch.global");
   if (!batch.micro)
     return reading.fail(line, "batch.global needs batch.micro");
+  if (*batch.micro == BatchRecipe::kAuto) {
+    if (reading.has("batch.accumulate"))
+      reading.fail(line, "batch.global and batch.accumulate leave "
+                         "batch.micro = 'auto' no choice: give one of them");
+    return;
+  }
   int64_t passes = *batch.global / *batch.micro;
   if (*batch.global % *batch.micro != 0 ||
       (reading.has("batch.accumulate") && batch.accumulate != passes))

@@ -306,7 +306,8 @@ static const Key kKeys[] = {
     {.name = "batch.micro",
      .field = at<&R::batch, &B::micro>,
      .initial = "the model's",
-     .summary = "samples of one pass",
+     .summary = "samples of one pass; `auto`: the most that the memory budget "
+                "holds",
      .range = &kCount,
      .words = "auto"},
     {.name = "batch.accumulate",

@@ -169,7 +169,9 @@ std::string Key::describeValues() const {
     text += std::string(" ") + range->description;
   if (std::holds_alternative<Patterns *>(to) && *words)
     text += ", " + joinWords(words);
-  if (std::holds_alternative<NumberOrWord *>(to))
+  bool isNumber = std::holds_alternative<NumberOrWord *>(to) ||
+                  std::holds_alternative<std::optional<int64_t> *>(to);
+  if (isNumber && *words)
     text += ", or " + joinWords(words);
   return text;
 }

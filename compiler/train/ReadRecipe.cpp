@@ -64,6 +64,12 @@ static std::optional<double> readNumber(const toml::node &node) {
   return std::nullopt;
 }
 
+static bool isListed(const char *list, const toml::node &node) {
+  auto text = node.value<std::string_view>();
+  std::string value = text ? std::string(*text) : printValue(node);
+  return llvm::is_contained(splitWords(list), StringRef(value));
+}
+
 namespace {
 
 class RecipeReader {
@@ -102,8 +108,9 @@ private:
   bool assign(const Key &key, const toml::node &node, NumberOrWord *to);
   template <typename T>
   bool assign(const Key &key, const toml::node &node, std::optional<T> *to) {
-    T value{};
-    if (!assign(key, node, &value))
+    T value{}; // what a word stands for
+    if (!(node.is_string() && isListed(key.words, node)) &&
+        !assign(key, node, &value))
       return false;
     *to = value;
     return true;
@@ -238,12 +245,6 @@ void RecipeReader::readOverride(const PatternTable &kind, StringRef pattern,
 
 // --- Keys --------------------------------------------------------------------
 
-static bool isListed(const char *list, const toml::node &node) {
-  auto text = node.value<std::string_view>();
-  std::string value = text ? std::string(*text) : printValue(node);
-  return llvm::is_contained(splitWords(list), StringRef(value));
-}
-
 void RecipeReader::readKey(const Key &key, const toml::node &node) {
   int line = getLine(node);
   reading.lines[key.name] = line;
@@ -252,6 +253,7 @@ void RecipeReader::readKey(const Key &key, const toml::node &node) {
   bool isNamed = !std::holds_alternative<WordField>(field) &&
                  !std::holds_alternative<Patterns *>(field) &&
                  !std::holds_alternative<NumberOrWord *>(field) &&
+                 !std::holds_alternative<std::optional<int64_t> *>(field) &&
                  node.is_string() && isListed(key.words, node);
   auto read = [&](auto to) { return assign(key, node, to); };
   if (!isNamed && !std::visit(read, field))

@@ -83,11 +83,21 @@ struct ScheduleRecipe {
 };
 
 struct BatchRecipe {
+  /// `micro` in place of a number: the most that the memory budget holds.
+  static constexpr int64_t kAuto = 0;
+
   std::optional<int64_t> micro, global;
   int64_t accumulate = 1;
   double clipNorm = std::numeric_limits<double>::infinity();
   double clipValue = std::numeric_limits<double>::infinity();
   LastBatch last = LastBatch::Drop;
+
+  /// Decides on what was `auto`: a divisor of `global`, if that is given.
+  void takeMicro(int64_t samples) {
+    micro = samples;
+    if (global)
+      accumulate = *global / samples;
+  }
 };
 
 struct ParamsRecipe {

@@ -16,6 +16,7 @@ from memory.replay import replay
 from models import graphs, trainable
 
 OUT_OF_MEMORY = 7
+LARGEST_GAP = 1.005
 RECIPE = """
 steps = 10
 [loss]
@@ -76,6 +77,10 @@ def check_replay(tally, name, replays):
             found.live <= found.bound <= found.arena,
             f"{found.live}, {found.bound}, {found.arena}",
         )
+        tally.check(
+            f"{name} @{entry}: the arena is hardly more",
+            found.arena <= LARGEST_GAP * found.bound, f"{found.bound}, {found.arena}",
+        )  # fmt: skip
 
 
 def same_results(plain, bounded):

@@ -7,11 +7,11 @@ from models import graphs
 
 
 class TextModel(graphs.Transformer):
-    """Reshapes keep the batch."""
+    """Reshapes keep the batch, which may be a name."""
 
     def __init__(self, width, heads, tokens, batch):
         super().__init__(False, width, heads, 4 * width, tokens)
-        self.batch = batch
+        self.batch = batch if isinstance(batch, int) else 0  # as it was
 
     def split_heads(self, x, heads):
         shape = self.constant([self.batch, self.rows, heads, self.depth], "int64")

@@ -36,6 +36,8 @@ static void printJson(const CompileReport &report) {
       {"seconds", report.seconds},
       {"memory_bytes", plan},
       {"recomputed_share", report.recomputedShare}};
+  if (report.microBatch > 0)
+    object["micro_batch"] = report.microBatch;
   std::cout << object.dump() << '\n';
 }
 

@@ -108,6 +108,8 @@ struct CompileReport {
   /// With a budget: the predicted time of the slowest entry point over that
   /// with all values kept, less 1.
   double recomputedShare = 0;
+  /// The samples of a pass, where the recipe leaves them to the budget.
+  int64_t microBatch = 0;
   /// Work of one run or training step at the upper bounds of the dimensions:
   /// `bytes` are what its launches read and write, each tensor once a launch.
   int64_t launches = 0, flops = 0, bytes = 0;

@@ -149,7 +149,7 @@ LogicalResult EntryFitter::run(DecisionLog &log) {
   leastMicroseconds = frontier.front().microseconds;
   for (const FrontierPoint &point : frontier)
     log.add(
-        entry, "possible", "what a smaller peak costs",
+        entry, "possible", (entry.getSymName() + " at a smaller peak").str(),
         {{"bytes", double(point.peak)}, {"microseconds", point.microseconds}});
   for (const FrontierPoint &point : frontier) {
     if (point.peak > budget)

@@ -129,9 +129,8 @@ TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
               ElementsAre("r.toml:3: memory.checkpoint = 'blocks' is not "
                           "supported yet, only none",
                           "exit 4"));
-  for (const char *line :
-       {"parallel.data = 2", "parallel.data = 'auto'", "batch.micro = 'auto'",
-        "numerics.spike_z = 3", "data.path = 'x'"})
+  for (const char *line : {"parallel.data = 2", "parallel.data = 'auto'",
+                           "numerics.spike_z = 3", "data.path = 'x'"})
     EXPECT_THAT(refuse(base + line),
                 ElementsAre(HasSubstr("not supported yet"), "exit 4"))
         << line;
@@ -156,6 +155,19 @@ TEST(RecipeTest, TheLossScaleIsANumberOrDynamic) {
                           "dynamic"));
 }
 
+TEST(RecipeTest, TheMicroBatchMayBeLeftToTheBudget) {
+  std::string base = std::string(kLoss) + "optimizer.kind = 'sgd'\n[batch]\n";
+  BatchRecipe batch = parseRecipe(base + "micro = 'auto'\nglobal = 96").batch;
+  EXPECT_EQ(batch.micro, BatchRecipe::kAuto);
+  EXPECT_EQ(batch.global, 96);
+  batch.takeMicro(32);
+  EXPECT_EQ(batch.micro, 32);
+  EXPECT_EQ(batch.accumulate, 3);
+  batch = parseRecipe(base + "micro = 'auto'\naccumulate = 4").batch;
+  batch.takeMicro(32);
+  EXPECT_EQ(batch.accumulate, 4);
+}
+
 TEST(RecipeTest, ChecksThatKeysGoTogether) {
   auto find = [](const std::string &line) {
     return refuse(std::string(kLoss) + "optimizer.kind = 'sgd'\n" + line)[0];
@@ -175,6 +187,11 @@ TEST(RecipeTest, ChecksThatKeysGoTogether) {
   EXPECT_THAT(find("[batch]\nglobal = 8"), HasSubstr("needs batch.micro"));
   EXPECT_THAT(find("[batch]\nglobal = 8\nmicro = 3"),
               HasSubstr("expected batch.micro times"));
+  EXPECT_THAT(find("[batch]\nglobal = 8\nmicro = 'auto'\naccumulate = 2"),
+              HasSubstr("give one of them"));
+  EXPECT_THAT(find("[batch]\nmicro = 'all'"),
+              HasSubstr("expected integer at least 1, or auto"));
+  EXPECT_THAT(find("[batch]\nmicro = 0"), HasSubstr("at least 1, or auto"));
   EXPECT_THAT(find("[[optimizer.group]]\nlr_scale = 2"),
               HasSubstr("r.toml:3: optimizer.group needs match"));
   EXPECT_THAT(find("[init]\nfc.weight = 'zeros'"),

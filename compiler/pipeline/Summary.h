@@ -1,0 +1,16 @@
+//===- Summary.h - The figures of a plan ------------------------*- C++ -*-===//
+#ifndef TCC_COMPILER_PIPELINE_SUMMARY_H
+#define TCC_COMPILER_PIPELINE_SUMMARY_H
+
+#include "tcc/compiler.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace tcc {
+
+/// Counts what the planned `module` launches, and its arena.
+void summarize(mlir::ModuleOp module, CompileReport &report);
+
+} // namespace tcc
+
+#endif // TCC_COMPILER_PIPELINE_SUMMARY_H
