@@ -1,6 +1,6 @@
 """Writes fixtures/: archives of the modules, and what PyTorch makes of them.
 
-  make.py [NAME...]
+  make.py [NAME...|sequences]
 
 Needs torch; the tests need only what it wrote. The archives are PyTorch's but for
 traces of where they were made, which are cut, and the JSON, which is compressed.
@@ -92,12 +92,14 @@ def save_sequences():
     own, the other keeps what it computed."""
     torch.manual_seed(0)
     for name, module, count, shape in (
-        ("flow", modules.Flow(), modules.FLOW_RUNS, (3, 4)),
+        ("flow", modules.Flow(), modules.FLOW_RUNS, (2, 4)),
         ("counter", modules.Counter(), modules.COUNTER_RUNS, (3,)),
     ):
         script = torch.jit.script(module.eval())
         save_script(script, f"{FIXTURES}/{name}.sequence.pt")
-        inputs = torch.randn(count, *shape)
+        # Large ones take no step of a loop, small ones many.
+        scales = torch.linspace(0.1, 10, count).reshape(-1, *(1 for _ in shape))
+        inputs = torch.randn(count, *shape) * scales
         with torch.no_grad():
             outputs = zip(*(script(x) for x in inputs))
         arrays = {f"outputs_{i}": np.stack([y.numpy() for y in ys]) for i, ys in enumerate(outputs)}
@@ -126,7 +128,7 @@ def main(names):
         save_program(module, inputs, f"{FIXTURES}/{name}.pt2")
         if name in modules.TRACED:
             save_scripts(name, module, inputs)
-    if not names:
+    if not names or "sequences" in names:
         save_sequences()
 
 

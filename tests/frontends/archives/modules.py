@@ -356,4 +356,4 @@ MODULES = {
 # What TorchScript is made of: traced and, as far as code and types allow, scripted.
 TRACED = tuple(name for name in MODULES if name != "branches")
 SCRIPTED = ("attention", "creation", "digits", "in_place", "norms", "products", "windows")
-FLOW_RUNS, COUNTER_RUNS = 40, 30
+FLOW_RUNS, COUNTER_RUNS = 200, 30

@@ -1,6 +1,7 @@
 """Archives of PyTorch, compiled and run: run.py [NAME...]
 
-Each fixture's outputs are PyTorch's (make.py).
+Each fixture's outputs are PyTorch's (make.py). Models that are also there as ONNX
+files have the same kernels: launch by launch the same flops and bytes.
 """
 
 import glob
@@ -12,6 +13,7 @@ import tempfile
 import numpy as np
 from harness import BIN, Tally, call, first_line, run_tool
 from spine import capi
+from training import cases
 
 FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fixtures")
 LIBRARY = os.path.join(BIN, "../runtime/libtcc_runtime.so")
@@ -21,12 +23,30 @@ TOLERANCE = ["--rtol", "0", "--atol", "1e-5"]
 SEQUENCE_TOLERANCE = 1e-4
 
 
+def get_entry(package):
+    return json.loads(call("tcc-run", "info", package, "--json"))["entries"][0]
+
+
+def get_work(package):
+    """Flops and bytes of each launch."""
+    return [(each["flops"], each["bytes"]) for each in get_entry(package)["launch_list"]]
+
+
+def check_kernels(tally, model, folder):
+    works = []
+    for suffix in ("onnx", "pt2", "pt"):
+        package = f"{folder}/m.tcc"
+        call("tcc", f"{cases.FIXTURES}/{model}.{suffix}", "-q", "-o", package)
+        works.append(get_work(package))
+        message = f"{len(works[-1])} launches, not those of the ONNX file"
+        tally.check(f"{model}.{suffix} kernels", works[-1] == works[0], message)
+
+
 def check_sequence(tally, name, package, kept):
     """Calls one after the other in one context, which keeps states."""
     library = capi.Library(LIBRARY)
     context = capi.Context(library, library.open(package))
-    info = json.loads(call("tcc-run", "info", package, "--json"))["entries"][0]
-    names = [output["name"] for output in info["outputs"]]
+    names = [output["name"] for output in get_entry(package)["outputs"]]
     names = [name for name in names if not name.endswith(".next")]
     worst = 0
     for step, x in enumerate(kept["inputs"]):
@@ -60,6 +80,9 @@ def main(names):
             continue
         with tempfile.TemporaryDirectory() as folder:
             check(tally, path, folder)
+    for model in () if names else cases.PROGRAMS:
+        with tempfile.TemporaryDirectory() as folder:
+            check_kernels(tally, model, folder)
     tally.close()
 
 
