@@ -180,6 +180,8 @@ tcc_status tcc_program_create(const tcc_package *package,
       loaded.weightsFile = given.weights_file;
     if (given.device)
       loaded.device = given.device;
+    if (given.tune_cache)
+      loaded.tuneCache = given.tune_cache;
     loaded.threads = given.threads;
     loaded.allocator = toAllocator(given.allocator);
     if (given.log)

@@ -10,10 +10,12 @@
 
 #include "runtime/base/Memory.h"
 #include "runtime/base/ThreadPool.h"
+#include "runtime/devices/Tunings.h"
 #include "runtime/package/Program_generated.h"
 
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace tcc::runtime {
 
@@ -95,6 +97,14 @@ public:
   virtual Status finish(Walk &walk) = 0;
   /// Waits for everything, whatever became of it: what walks used may go.
   virtual void drain() = 0;
+
+  /// From now on each way to do the works of walks is timed, once for a work,
+  /// and added to `measured`, which outlives that; until null is given. What
+  /// walks compute meanwhile means nothing. An error where there is one way.
+  virtual Status tune(std::vector<Measurement> *) {
+    return Status(Code::Unsupported,
+                  "this device has one way to do each thing: its kernels");
+  }
 
   /// Bytes beside the arena that walks need.
   virtual uint64_t plannedBytes() const { return 0; }

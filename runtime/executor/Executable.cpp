@@ -57,9 +57,14 @@ Status Executable::chooseDevice(const ExecutableOptions &options) {
     return makeError(Code::Device, "package '", source->path(),
                      "' was compiled for ", choice ? "the cpu" : "CUDA",
                      ", not for device '", wanted, "'");
+  Result<Tunings> tunings =
+      options.tuneCache.empty() ? Tunings() : Tunings::read(options.tuneCache);
+  if (!tunings.ok())
+    return tunings.takeStatus();
   if (!choice)
     return mapCode();
-  auto device = cuda::openDevice(*choice, *source, options.log);
+  auto device =
+      cuda::openDevice(*choice, *source, std::move(*tunings), options.log);
   if (!device.ok())
     return device.takeStatus();
   runsOn = std::move(*device);

@@ -123,6 +123,10 @@ Result<Context *> TrainingSession::bind(EntryKind kind, size_t turn,
   return context;
 }
 
+Stream &TrainingSession::stream() const {
+  return contexts[Init][0]->walker().getStream();
+}
+
 Status TrainingSession::run(EntryKind kind,
                             std::span<const TensorView> inputs) {
   Result<Context *> context = bind(kind, /*turn=*/0, inputs);

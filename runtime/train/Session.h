@@ -79,6 +79,8 @@ public:
   /// Output `index` of the last call of `predict`.
   Result<TensorView> prediction(size_t index) const;
 
+  /// What all of it is given to.
+  Stream &stream() const;
   /// Of the last update.
   const StepMetrics &metrics() const { return last; }
   /// Called after each update, in the thread that made it.

@@ -109,6 +109,8 @@ class Packer:
             data = f"models/{name}/data"
             shutil.copytree(model_cases.data_sets(folder)[0], self.path(data))
             self.add("compare", name, package=package, data=data)
+            libraries = "simulated" if self.small else None
+            self.add("tune", name, package=package, data=data, libraries=libraries)
             if name == SMALL_MODELS[0]:
                 self.add("repeats", name, package=package, data=data)
                 self.add("sanitizer", name, package=package, data=data)

@@ -324,12 +324,14 @@ tests::loadExecutable(const std::string &path,
   return unwrap(Executable::load(unwrap(Package::open(path)), options));
 }
 
-std::shared_ptr<const Executable> tests::loadEmulated(ProgramBuilder &builder) {
+std::shared_ptr<const Executable>
+tests::loadEmulated(ProgramBuilder &builder, const std::string &tuneCache) {
   TemporaryFolder folder;
   builder.compileForDevice();
   builder.write(folder / "m.tcc");
   ExecutableOptions options;
   options.device = "emulated";
+  options.tuneCache = tuneCache;
   return loadExecutable(folder / "m.tcc", options);
 }
 

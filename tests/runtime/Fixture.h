@@ -132,7 +132,8 @@ template <typename T> T unwrap(Result<T> result) {
 std::shared_ptr<const Executable>
 loadExecutable(const std::string &path, const ExecutableOptions &options = {});
 /// Compiled for the emulated device and loaded there.
-std::shared_ptr<const Executable> loadEmulated(ProgramBuilder &builder);
+std::shared_ptr<const Executable>
+loadEmulated(ProgramBuilder &builder, const std::string &tuneCache = "");
 std::unique_ptr<runtime::Context> makeContext(ProgramBuilder &builder,
                                               int threads = 1);
 

@@ -16,6 +16,9 @@ void tools::addRunning(CLI::App &command, RunningOptions &options) {
                      "cpu, cuda[:N] or emulated (default: the package's)");
   command.add_option("--weights", options.weights,
                      "safetensors file with weights that replace the model's");
+  command.add_option("--tune-cache", options.tuneCache,
+                     "the file of the fastest ways of libraries, which tune "
+                     "writes");
   command.add_flag("--json", options.json, "print one JSON object");
   CLI::Option *quiet =
       command.add_flag("-q,--quiet", options.quiet, "print errors only");

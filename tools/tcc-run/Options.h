@@ -15,6 +15,7 @@ struct RunningOptions {
   int threads = 0;     ///< 0: as many as the process may use
   std::string device;  ///< empty: what the package is compiled for
   std::string weights; ///< safetensors; empty: the package's own
+  std::string tuneCache;
   bool json = false;
   bool quiet = false;
   bool verbose = false;
@@ -71,6 +72,11 @@ struct TrainOptions {
   bool findsRate = false; ///< only try rates
 };
 
+struct TuneOptions {
+  RunningOptions running; ///< whose tune cache is written
+  InputOptions inputs;
+};
+
 struct EvalOptions {
   RunningOptions running;
   DataOptions data;
@@ -81,6 +87,7 @@ int runCommand(const RunOptions &options);
 int benchCommand(const BenchOptions &options);
 int trainCommand(const TrainOptions &options);
 int evalCommand(const EvalOptions &options);
+int tuneCommand(const TuneOptions &options);
 int infoCommand(const RunningOptions &options);
 int doctorCommand(bool json);
 

@@ -27,6 +27,7 @@ tools::loadExecutable(const RunningOptions &running) {
   ExecutableOptions loaded;
   loaded.device = running.device;
   loaded.weightsFile = running.weights;
+  loaded.tuneCache = running.tuneCache;
   loaded.threads = running.threads > 0 ? running.threads : defaultThreadCount();
   if (running.verbose)
     loaded.log = {nullptr, printMessage};
@@ -47,19 +48,24 @@ Result<Session> tools::openSession(const RunningOptions &running,
   auto executable = loadExecutable(running);
   if (!executable.ok())
     return executable.takeStatus();
+  return openSession(std::move(*executable), running.threads, inputs);
+}
+
+Result<Session> tools::openSession(std::shared_ptr<const Executable> executable,
+                                   int threads, const InputOptions &inputs) {
   ContextOptions created;
-  created.threads = running.threads;
+  created.threads = threads;
   std::unique_ptr<runtime::TrainingSession> training;
-  if (!(*executable)->findEntry(created.entry) &&
-      (*executable)->findEntry("predict")) {
-    auto begun = runtime::TrainingSession::create(*executable, {.threads = 1});
+  if (!executable->findEntry(created.entry) &&
+      executable->findEntry("predict")) {
+    auto begun = runtime::TrainingSession::create(executable, {.threads = 1});
     if (!begun.ok())
       return begun.takeStatus();
     training = std::move(*begun);
     created.entry = "predict";
     created.variables = &training->variables();
   }
-  auto context = Context::create(std::move(*executable), created);
+  auto context = Context::create(std::move(executable), created);
   if (!context.ok())
     return context.takeStatus();
   Session session{std::move(training), std::move(*context), {}};

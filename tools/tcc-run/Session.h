@@ -25,6 +25,9 @@ loadExecutable(const RunningOptions &running);
 
 runtime::Result<Session> openSession(const RunningOptions &running,
                                      const InputOptions &inputs);
+runtime::Result<Session>
+openSession(std::shared_ptr<const runtime::Executable> executable, int threads,
+            const InputOptions &inputs);
 
 /// Prints a failure to stderr and returns its exit code; 0 if there is none.
 int report(const runtime::Status &status);

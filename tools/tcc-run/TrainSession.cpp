@@ -242,17 +242,27 @@ Status tools::applySetting(TrainingSession &session,
 // Data
 //===----------------------------------------------------------------------===//
 
+Result<std::vector<int64_t>>
+tools::staticShape(const format::TensorSpec &input) {
+  std::vector<int64_t> shape;
+  for (const format::SizeExpr *dim : *input.shape())
+    if (!readsOnlySlotsBelow(*dim, 0) ||
+        !evaluate(*dim, nullptr, shape.emplace_back()))
+      return makeError(Code::Usage, "input '", input.name()->string_view(),
+                       "' has no static shape: compile with --dim");
+  return shape;
+}
+
 /// The inputs of an entry point as tensors of a batch.
 static Result<std::vector<BatchTensor>>
 describeBatch(const format::Entry &entry) {
   std::vector<BatchTensor> tensors;
   for (const format::TensorSpec *input : *entry.inputs()) {
-    BatchTensor tensor = {input->name()->str(), input->dtype(), {}};
-    for (const format::SizeExpr *dim : *input->shape())
-      if (!readsOnlySlotsBelow(*dim, 0) ||
-          !evaluate(*dim, nullptr, tensor.shape.emplace_back()))
-        return makeError(Code::Usage, "input '", tensor.name,
-                         "' has no static shape: compile with --dim");
+    auto shape = staticShape(*input);
+    if (!shape.ok())
+      return shape.takeStatus();
+    BatchTensor tensor = {input->name()->str(), input->dtype(),
+                          std::move(*shape)};
     if (tensor.shape.empty() ||
         (!tensors.empty() && tensor.shape[0] != tensors[0].shape[0]))
       return makeError(Code::Usage, "input '", tensor.name, "' is ",

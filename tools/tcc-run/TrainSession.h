@@ -17,6 +17,10 @@ openTraining(const RunningOptions &running, const DataOptions &data);
 runtime::Status applySetting(runtime::TrainingSession &session,
                              const std::string &setting);
 
+/// The extents of an input, none of which may be symbolic.
+runtime::Result<std::vector<int64_t>>
+staticShape(const format::TensorSpec &input);
+
 /// Batches for an entry point, whose shapes must be static.
 class Batches {
 public:

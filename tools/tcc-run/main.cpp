@@ -106,6 +106,7 @@ static int runTool(int argc, char **argv) {
   BenchOptions bench;
   TrainOptions train;
   EvalOptions eval;
+  TuneOptions tune;
   RunningOptions info;
   bool doctorJson = false;
   CLI::App &runApp = addRun(app, run);
@@ -115,6 +116,10 @@ static int runTool(int argc, char **argv) {
       *app.add_subcommand("eval", "measure a trained model on data");
   addRunning(evalApp, eval.running);
   addData(evalApp, eval.data);
+  CLI::App &tuneApp = *app.add_subcommand(
+      "tune", "measure the ways of a GPU's libraries, and keep the fastest");
+  addRunning(tuneApp, tune.running);
+  addInputs(tuneApp, tune.inputs);
   CLI::App &infoApp = *app.add_subcommand("info", "say what a package holds");
   infoApp.add_option("PACKAGE", info.package, "the package")->required();
   infoApp.add_flag("--json", info.json, "print one JSON object");
@@ -134,6 +139,8 @@ static int runTool(int argc, char **argv) {
     return trainCommand(train);
   if (evalApp.parsed())
     return evalCommand(eval);
+  if (tuneApp.parsed())
+    return tuneCommand(tune);
   if (infoApp.parsed())
     return infoCommand(info);
   return doctorCommand(doctorJson);

@@ -1,6 +1,7 @@
 #include "runtime/devices/cuda/CudaDevice.h"
 
 #include "runtime/devices/cuda/CudaStream.h"
+#include "runtime/devices/cuda/WorkName.h"
 
 #include <algorithm>
 #include <cstring>
@@ -100,7 +101,11 @@ Status CudaDevice::retain(int &major, int &minor) {
           check(call.deviceGet(&device, number), "opening " + label);
       !status.ok())
     return status;
-  Error error = call.deviceGetAttribute(&major, kComputeMajor, device);
+  char name[256] = "";
+  Error error = call.deviceGetName(name, sizeof(name) - 1, device);
+  model = name;
+  if (error == kSuccess)
+    error = call.deviceGetAttribute(&major, kComputeMajor, device);
   if (error == kSuccess)
     error = call.deviceGetAttribute(&minor, kComputeMinor, device);
   if (error == kSuccess)
@@ -116,10 +121,9 @@ Status CudaDevice::createTransfers() {
   return check(error, "creating a stream");
 }
 
-Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const Driver &driver,
-                                                     const Choice &choice,
-                                                     const Package &package,
-                                                     const LogSink &log) {
+Result<std::unique_ptr<CudaDevice>>
+CudaDevice::open(const Driver &driver, const Choice &choice,
+                 const Package &package, Tunings tunings, const LogSink &log) {
   std::string label =
       concat(choice.isEmulated ? "emulated:" : "cuda:", choice.ordinal);
   std::unique_ptr<CudaDevice> device(
@@ -141,6 +145,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(const Driver &driver,
   if (!opened.ok())
     return opened.takeStatus();
   device->opened = std::move(*opened);
+  device->fastest = std::move(tunings);
   if (Status status = device->createTransfers(); !status.ok())
     return status;
   return device;
@@ -169,6 +174,13 @@ Result<std::unique_ptr<Stream>>
 CudaDevice::createStream(std::span<const format::Entry *const> entries,
                          const StreamOptions &) {
   return CudaStream::create(*this, entries);
+}
+
+std::string CudaDevice::nameWork(const LibraryWork &work,
+                                 size_t workspaceBytes) const {
+  auto describe = [](const auto &one) { return cuda::nameWork(one); };
+  return concat(model, ", ", library(), ", workspace ", workspaceBytes, ": ",
+                std::visit(describe, work));
 }
 
 //===----------------------------------------------------------------------===//

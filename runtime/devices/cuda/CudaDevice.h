@@ -4,6 +4,7 @@
 
 #include "runtime/devices/Device.h"
 #include "runtime/devices/cuda/CodeModule.h"
+#include "runtime/devices/cuda/DescribeLaunch.h"
 #include "runtime/devices/cuda/OpenLibrary.h"
 
 #include <mutex>
@@ -30,10 +31,9 @@ private:
 class CudaDevice final : public Device {
 public:
   /// `driver` lives for ever.
-  static Result<std::unique_ptr<CudaDevice>> open(const Driver &driver,
-                                                  const Choice &choice,
-                                                  const Package &package,
-                                                  const LogSink &log);
+  static Result<std::unique_ptr<CudaDevice>>
+  open(const Driver &driver, const Choice &choice, const Package &package,
+       Tunings tunings, const LogSink &log);
   ~CudaDevice() override;
 
   std::string_view name() const override { return label; }
@@ -52,12 +52,17 @@ public:
   Status clear(void *at, size_t bytes) override;
 
   const Driver &driver() const { return *table; }
+  DeviceHandle handle() const { return device; }
   const CodeModule &code() const { return *module; }
   const format::Program &program() const { return *loaded; }
   /// What has kernels, too; null if there is none, or nothing for it to do. Its
   /// user holds `libraryMutex`: streams of several threads share it.
   Library *libraries() const { return opened.library.get(); }
   std::mutex &libraryMutex() { return libraryUse; }
+  /// The libraries' fastest ways, as far as they are known.
+  const Tunings &tunings() const { return fastest; }
+  /// What Tunings call a work with so much workspace on this device.
+  std::string nameWork(const LibraryWork &work, size_t workspaceBytes) const;
   /// Stands around all calls of the driver that need a context.
   Result<Activation> activate() const {
     return Activation::begin(*table, context);
@@ -81,8 +86,10 @@ private:
   ContextHandle context = nullptr;
   std::optional<CodeModule> module;
   const format::Program *loaded = nullptr;
+  std::string model; ///< as the driver names the device
   OpenedLibrary opened;
   std::mutex libraryUse;
+  Tunings fastest;
 
   std::mutex transfers; ///< one at a time
   StreamHandle stream = nullptr;

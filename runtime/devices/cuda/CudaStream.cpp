@@ -66,7 +66,7 @@ Status CudaStream::reserveMemory(uint64_t shifted, uint64_t workspaceBytes) {
             piece.memory.reserve(piece.bytes, piece.allocator, piece.name);
         !status.ok())
       return status;
-  libraryCalls.setWorkspace(workspace.data(), workspace.size());
+  libraryCalls.setWorkspace({workspace.data(), workspace.size()});
   return device.clear(slots.data(), slots.size());
 }
 
@@ -77,6 +77,7 @@ CudaStream::~CudaStream() {
   drain();
   graphs.clear();
   libraryCalls.clear();
+  tuner.reset();
   for (auto &flight : flights)
     for (EventHandle event : {flight->uploaded, flight->done, flight->given})
       if (event)
@@ -167,7 +168,7 @@ Status CudaStream::walk(Walk &walk) {
     if (error != kSuccess)
       return device.check(error, "copying to the device");
   }
-  if (!walk.mayReplay)
+  if (!walk.mayReplay || tuner)
     return runWalk(walk);
   CachedGraph *graph = graphs.find(walk);
   if (!graph) {
@@ -267,6 +268,20 @@ Status CudaStream::finish(Walk &walk) {
   return checkFaults(**flight);
 }
 
+Status CudaStream::tune(std::vector<Measurement> *measured) {
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
+  tuner.reset();
+  if (!measured)
+    return Status();
+  auto created = Tuner::create(device, stream, *measured);
+  if (!created.ok())
+    return created.takeStatus();
+  tuner = std::move(*created);
+  return Status();
+}
+
 //===----------------------------------------------------------------------===//
 // Faults
 //===----------------------------------------------------------------------===//
@@ -334,16 +349,34 @@ Status CudaStream::clearFaults() {
 Status CudaStream::launch(const KernelLaunch &launch) {
   if (launch.tasks < 1)
     return Status();
-  const format::Launch &command = launch.command;
   if (launch.tasks > INT_MAX)
-    return makeError(Code::Usage, "node '", nameNode(command.node()), "' has ",
-                     launch.tasks, " blocks, more than a device takes");
-  Result<bool> isDone =
-      libraryCalls.launch(launch, *current->walk->entry, stream);
+    return makeError(Code::Usage, "node '", nameNode(launch.command.node()),
+                     "' has ", launch.tasks,
+                     " blocks, more than a device takes");
+  Result<bool> isDone = launchLibrary(launch);
   if (!isDone.ok())
     return isDone.takeStatus();
-  if (*isDone)
-    return Status();
+  return *isDone ? Status() : launchKernel(launch);
+}
+
+/// False if no library does it.
+Result<bool> CudaStream::launchLibrary(const KernelLaunch &launch) {
+  auto described = libraryCalls.describe(launch, *current->walk->entry);
+  if (!described.ok())
+    return described.takeStatus();
+  if (!*described)
+    return false;
+  if (tuner)
+    if (Status status =
+            tuner->tune(**described, {workspace.data(), workspace.size()},
+                        [&] { return launchKernel(launch); });
+        !status.ok())
+      return status;
+  return libraryCalls.launch(**described, launch.command.kernel(), stream);
+}
+
+Status CudaStream::launchKernel(const KernelLaunch &launch) {
+  const format::Launch &command = launch.command;
   if (command.fault())
     if (Status status = takeSlot(command, launch.buffers.back()); !status.ok())
       return status;

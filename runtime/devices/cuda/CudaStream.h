@@ -5,6 +5,7 @@
 #include "runtime/devices/cuda/CudaDevice.h"
 #include "runtime/devices/cuda/GraphCache.h"
 #include "runtime/devices/cuda/LibraryCalls.h"
+#include "runtime/devices/cuda/Tuner.h"
 
 namespace tcc::runtime::cuda {
 
@@ -28,6 +29,7 @@ public:
   Status seal(Walk &walk) override;
   Status finish(Walk &walk) override;
   void drain() override;
+  Status tune(std::vector<Measurement> *measured) override;
   uint64_t plannedBytes() const override {
     return slots.size() + passage.size() + workspace.size();
   }
@@ -53,8 +55,7 @@ private:
 
   explicit CudaStream(CudaDevice &device)
       : device(device), driver(device.driver()), graphs(driver),
-        libraryCalls(device.libraries(), device.libraryMutex(),
-                     device.program()) {}
+        libraryCalls(device) {}
 
   Status allocate(std::span<const format::Entry *const> entries);
   Status reserveMemory(uint64_t shifted, uint64_t workspaceBytes);
@@ -64,6 +65,8 @@ private:
   Status dropPlans();
   Status capture(Walk &walk, CachedGraph &graph);
   Status replay(Walk &walk, CachedGraph &graph);
+  Result<bool> launchLibrary(const KernelLaunch &launch);
+  Status launchKernel(const KernelLaunch &launch);
   Status takeSlot(const format::Launch &launch, void *&slot);
   Status copyPiece(Address to, Address from, size_t bytes);
   Status readFaults();
@@ -89,6 +92,7 @@ private:
 
   Memory workspace; ///< of the library, if there is one
   LibraryCalls libraryCalls;
+  std::unique_ptr<Tuner> tuner; ///< while it measures
 };
 
 } // namespace tcc::runtime::cuda

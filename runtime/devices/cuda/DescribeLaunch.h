@@ -9,8 +9,11 @@
 
 namespace tcc::runtime::cuda {
 
+/// What a library can be asked to do.
+using LibraryWork = std::variant<MatrixProduct, Convolution>;
+
 struct LaunchDescription {
-  std::variant<MatrixProduct, Convolution> work;
+  LibraryWork work;
   LibraryOperands operands;
 };
 

@@ -52,6 +52,7 @@ static const char *fill(Driver &driver, void *library) {
       {"cuEventDestroy_v2", &driver.eventDestroy},
       {"cuEventRecord", &driver.eventRecord},
       {"cuEventSynchronize", &driver.eventSynchronize},
+      {"cuEventElapsedTime", &driver.eventElapsedTime},
       {"cuModuleLoadDataEx", &driver.moduleLoadDataEx},
       {"cuModuleUnload", &driver.moduleUnload},
       {"cuModuleGetFunction", &driver.moduleGetFunction},

@@ -33,7 +33,8 @@ using EventHandle = struct EventObject *;
 using GraphHandle = struct GraphObject *;
 using GraphExecHandle = struct GraphExecObject *;
 
-inline constexpr int kComputeMajor = 75; ///< CU_DEVICE_ATTRIBUTE_...
+inline constexpr int kCacheBytes = 38; ///< CU_DEVICE_ATTRIBUTE_..., of L2
+inline constexpr int kComputeMajor = 75;
 inline constexpr int kComputeMinor = 76;
 inline constexpr unsigned kNonBlocking = 1;   ///< CU_STREAM_NON_BLOCKING
 inline constexpr unsigned kNoTiming = 2;      ///< CU_EVENT_DISABLE_TIMING
@@ -80,6 +81,8 @@ struct Driver {
   Error (*eventDestroy)(EventHandle event);
   Error (*eventRecord)(EventHandle event, StreamHandle stream);
   Error (*eventSynchronize)(EventHandle event);
+  Error (*eventElapsedTime)(float *milliseconds, EventHandle start,
+                            EventHandle end);
   Error (*moduleLoadDataEx)(ModuleHandle *module, const void *image,
                             unsigned options, int *keys, void **values);
   Error (*moduleUnload)(ModuleHandle module);

@@ -78,10 +78,16 @@ struct LibraryOperands {
   auto operator<=>(const LibraryOperands &) const = default;
 };
 
+/// Libraries list their ways to do one thing, the one that they think fastest
+/// first; only as many are looked at.
+inline constexpr size_t kMaxWays = 64;
+
 /// How a library computes one thing. One thread at a time.
 class LibraryPlan {
 public:
   virtual ~LibraryPlan() = default;
+  /// Its place among the library's ways to do it.
+  virtual size_t way() const = 0;
   /// Adds it to a stream of the context that the plan was made in.
   virtual Status enqueue(const LibraryOperands &operands,
                          StreamHandle stream) = 0;
@@ -89,9 +95,9 @@ public:
 
 /// Libraries that are open in the current context. One thread at a time.
 ///
-/// A plan is, of what is deterministic and needs no more than the workspace,
-/// which is 256-aligned, what the library thinks is fastest; null if it has
-/// nothing.
+/// A plan is, of the ways from `first` on, the first one that is deterministic
+/// and needs no more than the workspace, which is 256-aligned; null if there is
+/// none.
 class Library {
 public:
   virtual ~Library() = default;
@@ -100,9 +106,11 @@ public:
   /// What is missing, and why; empty if nothing is.
   virtual std::string_view note() const = 0;
   virtual Result<std::unique_ptr<LibraryPlan>>
-  plan(const MatrixProduct &product, void *workspace, size_t bytes) = 0;
+  plan(const MatrixProduct &product, void *workspace, size_t bytes,
+       size_t first = 0) = 0;
   virtual Result<std::unique_ptr<LibraryPlan>>
-  plan(const Convolution &convolution, void *workspace, size_t bytes) = 0;
+  plan(const Convolution &convolution, void *workspace, size_t bytes,
+       size_t first = 0) = 0;
 };
 
 /// Which libraries are opened, and where they are.

@@ -9,27 +9,40 @@ static constexpr size_t kMaxPlans = 4096;
 
 bool LibraryCalls::isFull() const { return plans.size() >= kMaxPlans; }
 
-Result<bool> LibraryCalls::launch(const KernelLaunch &launch,
-                                  const format::Entry &entry,
-                                  StreamHandle stream) {
-  uint32_t kernel = launch.command.kernel();
-  if (!library)
-    return false;
-  auto described =
-      describeLaunch(launch, entry, *program.kernels()->Get(kernel));
-  if (!described.ok())
-    return described.takeStatus();
-  if (!*described)
-    return false;
-  auto &[work, operands] = **described;
-  std::lock_guard lock(mutex);
-  auto [found, isNew] = plans.try_emplace({kernel, work});
+Result<std::optional<LaunchDescription>>
+LibraryCalls::describe(const KernelLaunch &launch,
+                       const format::Entry &entry) const {
+  if (!device.libraries())
+    return std::optional<LaunchDescription>();
+  const auto &kernels = *device.program().kernels();
+  return describeLaunch(launch, entry, *kernels.Get(launch.command.kernel()));
+}
+
+/// The fastest way that is known, or the library's first; null for a kernel.
+Result<std::unique_ptr<LibraryPlan>>
+LibraryCalls::plan(const LibraryWork &work) const {
+  size_t way = 0;
+  if (device.tunings().size() > 0)
+    if (const Tuning *known =
+            device.tunings().find(device.nameWork(work, workspace.size()))) {
+      if (known->way == Tuning::kKernel)
+        return std::unique_ptr<LibraryPlan>();
+      way = static_cast<size_t>(known->way);
+    }
+  return std::visit(
+      [&](const auto &one) {
+        return device.libraries()->plan(one, workspace.data(), workspace.size(),
+                                        way);
+      },
+      work);
+}
+
+Result<bool> LibraryCalls::launch(const LaunchDescription &described,
+                                  uint32_t kernel, StreamHandle stream) {
+  std::lock_guard lock(device.libraryMutex());
+  auto [found, isNew] = plans.try_emplace({kernel, described.work});
   if (isNew) {
-    auto plan = std::visit(
-        [&](const auto &one) {
-          return library->plan(one, workspace, workspaceBytes);
-        },
-        work);
+    auto plan = this->plan(described.work);
     if (!plan.ok()) {
       plans.erase(found);
       return plan.takeStatus();
@@ -39,7 +52,7 @@ Result<bool> LibraryCalls::launch(const KernelLaunch &launch,
   LibraryPlan *plan = found->second.get();
   if (!plan)
     return false;
-  if (Status status = plan->enqueue(operands, stream); !status.ok())
+  if (Status status = plan->enqueue(described.operands, stream); !status.ok())
     return status;
   return true;
 }

@@ -2,10 +2,9 @@
 #ifndef TCC_RUNTIME_DEVICES_CUDA_LIBRARYCALLS_H
 #define TCC_RUNTIME_DEVICES_CUDA_LIBRARYCALLS_H
 
-#include "runtime/devices/cuda/DescribeLaunch.h"
+#include "runtime/devices/cuda/CudaDevice.h"
 
 #include <map>
-#include <mutex>
 
 namespace tcc::runtime::cuda {
 
@@ -13,18 +12,16 @@ namespace tcc::runtime::cuda {
 /// that a kernel meets sizes and alignments, and kept.
 class LibraryCalls {
 public:
-  /// `library` and the workspace live longer; `library` may be null.
-  LibraryCalls(Library *library, std::mutex &mutex,
-               const format::Program &program)
-      : library(library), mutex(mutex), program(program) {}
+  /// Device and workspace live longer.
+  explicit LibraryCalls(CudaDevice &device) : device(device) {}
 
-  void setWorkspace(void *address, size_t bytes) {
-    workspace = address;
-    workspaceBytes = bytes;
-  }
+  void setWorkspace(std::span<std::byte> memory) { workspace = memory; }
 
-  /// False if the launch is not a library's: its kernel has to run.
-  Result<bool> launch(const KernelLaunch &launch, const format::Entry &entry,
+  /// What a library could be asked to do for the launch.
+  Result<std::optional<LaunchDescription>>
+  describe(const KernelLaunch &launch, const format::Entry &entry) const;
+  /// False if no library does it: the kernel has to run.
+  Result<bool> launch(const LaunchDescription &described, uint32_t kernel,
                       StreamHandle stream);
 
   /// Whether plans should be dropped some time: graphs and work under way may
@@ -35,15 +32,14 @@ public:
 private:
   struct Key {
     uint32_t kernel;
-    decltype(LaunchDescription::work) work;
+    LibraryWork work;
     auto operator<=>(const Key &) const = default;
   };
 
-  Library *library;
-  std::mutex &mutex; ///< of the library, which others use, too
-  const format::Program &program;
-  void *workspace = nullptr;
-  size_t workspaceBytes = 0;
+  Result<std::unique_ptr<LibraryPlan>> plan(const LibraryWork &work) const;
+
+  CudaDevice &device;
+  std::span<std::byte> workspace;
   std::map<Key, std::unique_ptr<LibraryPlan>> plans; ///< null: has none
 };
 

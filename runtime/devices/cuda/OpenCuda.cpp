@@ -40,12 +40,14 @@ Result<const Driver *> cuda::findEmulatedDriver() {
 
 Result<std::unique_ptr<Device>> cuda::openDevice(const Choice &choice,
                                                  const Package &package,
+                                                 Tunings tunings,
                                                  const LogSink &log) {
   Result<const Driver *> driver =
       choice.isEmulated ? findEmulatedDriver() : findDriver();
   if (!driver.ok())
     return driver.takeStatus();
-  auto device = CudaDevice::open(**driver, choice, package, log);
+  auto device =
+      CudaDevice::open(**driver, choice, package, std::move(tunings), log);
   if (!device.ok())
     return device.takeStatus();
   return std::unique_ptr<Device>(std::move(*device));

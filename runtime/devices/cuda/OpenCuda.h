@@ -4,6 +4,7 @@
 
 #include "runtime/base/Log.h"
 #include "runtime/devices/Device.h"
+#include "runtime/devices/Tunings.h"
 #include "runtime/devices/cuda/Driver.h"
 #include "runtime/package/Reader.h"
 
@@ -24,9 +25,10 @@ std::optional<Choice> parseChoice(std::string_view name);
 Result<const Driver *> findEmulatedDriver();
 
 /// Opens the device, and the driver if need be, and loads the kernels of the
-/// package.
-Result<std::unique_ptr<Device>>
-openDevice(const Choice &choice, const Package &package, const LogSink &log);
+/// package. Libraries work as `tunings` know it is fastest.
+Result<std::unique_ptr<Device>> openDevice(const Choice &choice,
+                                           const Package &package,
+                                           Tunings tunings, const LogSink &log);
 
 } // namespace tcc::runtime::cuda
 

@@ -57,6 +57,7 @@ Error launchKernel(FunctionHandle handle, unsigned gridX, unsigned gridY,
       return makeError(Code::Device, "a launch of kernel '", function.name,
                        "' with ", gridX, " blocks of ", blockX, " threads");
     Operation operation{Operation::Launch};
+    operation.microseconds = kKernelMicroseconds;
     operation.function = &function;
     operation.blocks = gridX;
     operation.threads = blockX;

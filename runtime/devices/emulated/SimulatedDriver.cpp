@@ -12,6 +12,7 @@ using namespace tcc::runtime::cuda;
 static constexpr int kDeviceCount = 1 << 30;
 static constexpr int kDriverVersion = 13000;
 static constexpr int kMajor = 9;
+static constexpr int kCache = 4096; ///< bytes
 
 /// Of the calling thread; the last one is current.
 static thread_local std::vector<ContextHandle> contexts;
@@ -107,7 +108,9 @@ Driver makeDriver() {
     return kSuccess;
   };
   driver.deviceGetAttribute = [](int *value, int attribute, DeviceHandle) {
-    *value = attribute == kComputeMajor ? kMajor : 0;
+    *value = attribute == kComputeMajor ? kMajor
+             : attribute == kCacheBytes ? kCache
+                                        : 0;
     return kSuccess;
   };
   driver.deviceTotalMem = [](size_t *bytes, DeviceHandle) {

@@ -57,6 +57,8 @@ Status Simulator::performWait(const Operation &operation) {
 }
 
 Status Simulator::perform(Stream &stream, const Operation &operation) {
+  if (operation.kind != Operation::Record && operation.kind != Operation::Wait)
+    clock += operation.microseconds;
   switch (operation.kind) {
   case Operation::Copy:
   case Operation::Set:
@@ -74,6 +76,7 @@ Status Simulator::perform(Stream &stream, const Operation &operation) {
     return performLaunch(stream, operation);
   case Operation::Record:
     operation.event->done = operation.version;
+    operation.event->microseconds = clock;
     return Status();
   case Operation::Wait:
     return performWait(operation);

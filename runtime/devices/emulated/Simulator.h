@@ -35,6 +35,7 @@ struct Function {
 struct Event {
   Stream *stream = nullptr; ///< of the last record
   uint64_t recorded = 0, done = 0;
+  double microseconds = 0; ///< of the simulator's clock, when it was done
 };
 
 struct Graph;
@@ -54,7 +55,14 @@ struct Operation {
   uint64_t version = 0; ///< of the event
   const Graph *graph = nullptr;
   std::function<runtime::Status()> call = {}; ///< of a library
+  double microseconds = 1; ///< that the clock goes on by: see Simulator
 };
+
+/// What kernels and calls of libraries take by the simulator's clock: libraries
+/// are faster, and have a way that is faster than the one they name first.
+inline constexpr double kKernelMicroseconds = 100;
+inline constexpr double kFirstWayMicroseconds = 20;
+inline constexpr double kSecondWayMicroseconds = 10;
 
 struct Graph {
   std::vector<Operation> operations;
@@ -71,7 +79,8 @@ struct Stream {
 };
 
 /// The state of the device. One call at a time. The first failure stays: all
-/// later calls return it.
+/// later calls return it. Its clock is moved by what is done alone, so that
+/// what is measured is the same each time.
 class Simulator {
 public:
   DeviceMemory memory;
@@ -96,6 +105,7 @@ private:
   runtime::Status checkPlaces(const Operation &operation) const;
 
   std::vector<void *> parameters; ///< of a launch
+  double clock = 0;               ///< microseconds
 };
 
 } // namespace tcc::emulated

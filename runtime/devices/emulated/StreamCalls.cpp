@@ -84,6 +84,20 @@ Error eventSynchronize(EventHandle event) {
   return call([&] { return simulator().synchronize(*as<SharedEvent>(event)); });
 }
 
+Error eventElapsedTime(float *milliseconds, EventHandle start,
+                       EventHandle end) {
+  return call([&]() -> Status {
+    const Event &first = *as<SharedEvent>(start);
+    const Event &last = *as<SharedEvent>(end);
+    for (const Event *event : {&first, &last})
+      if (event->recorded == 0 || event->done < event->recorded)
+        return Status(Code::Device, "the time of an event that is not done");
+    *milliseconds =
+        static_cast<float>((last.microseconds - first.microseconds) * 1e-3);
+    return Status();
+  });
+}
+
 Error graphInstantiate(GraphExecHandle *exec, GraphHandle graph,
                        unsigned long long) {
   return call([&] {
@@ -131,6 +145,7 @@ void emulated::addStreamCalls(Driver &driver) {
   driver.eventDestroy = eventDestroy;
   driver.eventRecord = eventRecord;
   driver.eventSynchronize = eventSynchronize;
+  driver.eventElapsedTime = eventElapsedTime;
   driver.graphInstantiateWithFlags = graphInstantiate;
   driver.graphDestroy = graphDestroy;
   driver.graphExecDestroy = graphExecDestroy;

@@ -5,6 +5,7 @@
 #include "runtime/devices/libraries/BlasLibrary.h"
 
 #include <algorithm>
+#include <vector>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -119,8 +120,9 @@ public:
         isTransposed(isUnit(p.result.column, p.n)) {}
   ~BlasPlan() override;
 
-  /// False if the library has nothing for it.
-  Result<bool> prepare(void *workspace, size_t bytes);
+  /// False if the library has no way for it from `first` on.
+  Result<bool> prepare(void *workspace, size_t bytes, size_t first);
+  size_t way() const override { return chosenWay; }
   Status enqueue(const LibraryOperands &operands, StreamHandle stream) override;
 
 private:
@@ -134,7 +136,7 @@ private:
   BlasError describeProduct(const Form &form);
   BlasError createLayout(LayoutHandle &handle, DType dtype,
                          const Layout &layout);
-  Result<bool> choose(size_t bytes);
+  Result<bool> choose(size_t bytes, size_t first);
   BlasError setPreferences(PreferenceHandle preference, size_t bytes);
   bool isDouble() const { return product.result.dtype == DType::f64; }
 
@@ -145,6 +147,7 @@ private:
   ProductHandle description = nullptr;
   LayoutHandle a = nullptr, b = nullptr, c = nullptr, d = nullptr;
   BlasHeuristic chosen = {};
+  size_t chosenWay = 0;
   void *workspace = nullptr;
 };
 
@@ -219,15 +222,20 @@ BlasError BlasPlan::setPreferences(PreferenceHandle preference, size_t bytes) {
   return error;
 }
 
-Result<bool> BlasPlan::choose(size_t bytes) {
+Result<bool> BlasPlan::choose(size_t bytes, size_t first) {
+  if (first >= kMaxWays)
+    return false;
   PreferenceHandle preference = nullptr;
   BlasError error = table.matmulPreferenceCreate(&preference);
   if (error == kBlasSuccess)
     error = setPreferences(preference, bytes);
+  // The first alone, or all: what is asked for may change what comes.
+  std::vector<BlasHeuristic> ways(first == 0 ? 1 : kMaxWays);
   int count = 0;
   if (error == kBlasSuccess)
     error = table.matmulAlgoGetHeuristic(handle, description, a, b, c, d,
-                                         preference, 1, &chosen, &count);
+                                         preference, int(ways.size()),
+                                         ways.data(), &count);
   if (preference)
     table.matmulPreferenceDestroy(preference);
   if (error == kBlasNotSupported || error == kBlasInvalidValue)
@@ -235,10 +243,17 @@ Result<bool> BlasPlan::choose(size_t bytes) {
   if (Status status = check(error, "choosing how to multiply matrices");
       !status.ok())
     return status;
-  return count > 0 && chosen.state == kBlasSuccess;
+  for (size_t i = first; i < size_t(count); ++i) {
+    if (ways[i].state != kBlasSuccess)
+      continue;
+    chosen = ways[i];
+    chosenWay = i;
+    return true;
+  }
+  return false;
 }
 
-Result<bool> BlasPlan::prepare(void *memory, size_t bytes) {
+Result<bool> BlasPlan::prepare(void *memory, size_t bytes, size_t first) {
   workspace = memory;
   std::optional<Form> form =
       isTransposed ? transpose(product) : keepOrder(product);
@@ -247,7 +262,7 @@ Result<bool> BlasPlan::prepare(void *memory, size_t bytes) {
     return false;
   if (Status status = describe(*form); !status.ok())
     return status;
-  return choose(bytes);
+  return choose(bytes, first);
 }
 
 Status BlasPlan::enqueue(const LibraryOperands &operands, StreamHandle stream) {
@@ -283,10 +298,10 @@ Result<std::unique_ptr<BlasLibrary>> BlasLibrary::open(const CublasLt &table) {
 }
 
 Result<std::unique_ptr<LibraryPlan>>
-BlasLibrary::plan(const MatrixProduct &product, void *workspace,
-                  size_t bytes) const {
+BlasLibrary::plan(const MatrixProduct &product, void *workspace, size_t bytes,
+                  size_t first) const {
   auto plan = std::make_unique<BlasPlan>(table, handle, product);
-  Result<bool> isThere = plan->prepare(workspace, bytes);
+  Result<bool> isThere = plan->prepare(workspace, bytes, first);
   if (!isThere.ok())
     return isThere.takeStatus();
   return *isThere ? std::unique_ptr<LibraryPlan>(std::move(plan)) : nullptr;

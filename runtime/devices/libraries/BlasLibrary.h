@@ -15,8 +15,9 @@ public:
 
   size_t version() const { return table.getVersion(); }
   /// As Library's.
-  Result<std::unique_ptr<LibraryPlan>>
-  plan(const MatrixProduct &product, void *workspace, size_t bytes) const;
+  Result<std::unique_ptr<LibraryPlan>> plan(const MatrixProduct &product,
+                                            void *workspace, size_t bytes,
+                                            size_t first = 0) const;
 
 private:
   BlasLibrary(const CublasLt &table, BlasHandle handle)

@@ -39,8 +39,9 @@ public:
       : table(table), device(device), convolution(convolution),
         workspace(workspace), graph(table, this->convolution, device.handle) {}
 
-  /// False if the library has nothing for it.
-  Result<bool> choose(size_t bytes);
+  /// False if the library has no way for it from `first` on.
+  Result<bool> choose(size_t bytes, size_t first);
+  size_t way() const override { return chosenWay; }
   Status enqueue(const LibraryOperands &operands, StreamHandle stream) override;
 
 private:
@@ -55,6 +56,7 @@ private:
   void *workspace;
   ConvolutionGraph graph;
   std::optional<Descriptor> config, plan;
+  size_t chosenWay = 0;
   /// Of the last operands: a descriptor cannot be changed once it is final.
   std::optional<Descriptor> variantPack;
   LibraryOperands packed = {};
@@ -122,19 +124,24 @@ bool CudnnPlan::tryConfig(const Descriptor &config, size_t bytes) {
   return true;
 }
 
-Result<bool> CudnnPlan::choose(size_t bytes) {
+Result<bool> CudnnPlan::choose(size_t bytes, size_t first) {
   if (isRefusal(graph.error()))
     return false;
   if (Status status =
           toStatus(table, graph.error(), "describing a convolution to cuDNN");
       !status.ok())
     return status;
+  size_t way = 0;
   for (DnnHeuristic mode : {kDnnModeA, kDnnFallback})
-    for (Descriptor &candidate : suggest(mode))
-      if (tryConfig(candidate, bytes)) {
+    for (Descriptor &candidate : suggest(mode)) {
+      if (way >= first && tryConfig(candidate, bytes)) {
         config = std::move(candidate);
+        chosenWay = way;
         return true;
       }
+      if (++way == kMaxWays)
+        return false;
+    }
   return false;
 }
 
@@ -226,13 +233,13 @@ static bool isConvolution(const Convolution &c) {
 
 Result<std::unique_ptr<LibraryPlan>>
 CudnnLibrary::plan(const Convolution &convolution, void *workspace,
-                   size_t bytes) const {
+                   size_t bytes, size_t first) const {
   if (!isConvolution(convolution))
     return std::unique_ptr<LibraryPlan>();
   DnnDevice device{handle, properties ? properties->get() : nullptr};
   auto plan =
       std::make_unique<CudnnPlan>(table, device, convolution, workspace);
-  Result<bool> isThere = plan->choose(bytes);
+  Result<bool> isThere = plan->choose(bytes, first);
   if (!isThere.ok())
     return isThere.takeStatus();
   return *isThere ? std::unique_ptr<LibraryPlan>(std::move(plan)) : nullptr;

@@ -26,8 +26,9 @@ public:
 
   size_t version() const { return table.getVersion(); }
   /// As Library's.
-  Result<std::unique_ptr<LibraryPlan>>
-  plan(const Convolution &convolution, void *workspace, size_t bytes) const;
+  Result<std::unique_ptr<LibraryPlan>> plan(const Convolution &convolution,
+                                            void *workspace, size_t bytes,
+                                            size_t first = 0) const;
 
 private:
   explicit CudnnLibrary(const Cudnn &table) : table(table) {}

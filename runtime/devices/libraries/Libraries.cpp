@@ -17,17 +17,19 @@ public:
   std::string_view name() const override { return label; }
   std::string_view note() const override { return missing; }
 
-  Result<std::unique_ptr<LibraryPlan>>
-  plan(const MatrixProduct &product, void *workspace, size_t bytes) override {
+  Result<std::unique_ptr<LibraryPlan>> plan(const MatrixProduct &product,
+                                            void *workspace, size_t bytes,
+                                            size_t first) override {
     if (!blas)
       return std::unique_ptr<LibraryPlan>();
-    return blas->plan(product, workspace, bytes);
+    return blas->plan(product, workspace, bytes, first);
   }
-  Result<std::unique_ptr<LibraryPlan>>
-  plan(const Convolution &convolution, void *workspace, size_t bytes) override {
+  Result<std::unique_ptr<LibraryPlan>> plan(const Convolution &convolution,
+                                            void *workspace, size_t bytes,
+                                            size_t first) override {
     if (!dnn)
       return std::unique_ptr<LibraryPlan>();
-    return dnn->plan(convolution, workspace, bytes);
+    return dnn->plan(convolution, workspace, bytes, first);
   }
 
 private:

@@ -168,7 +168,8 @@ typedef struct tcc_program_options {
   int32_t threads;          /* that recompute constants from them; 0: one */
   const tcc_allocator *allocator;
   const tcc_log_sink *log;
-  const char *device; /* "cpu", "cuda", "cuda:1"; NULL: the package's */
+  const char *device;     /* "cpu", "cuda", "cuda:1"; NULL: the package's */
+  const char *tune_cache; /* what tcc-run tune wrote; or NULL */
 } tcc_program_options;
 
 /* Maps the best code for this CPU, or loads it and the weights on a device.

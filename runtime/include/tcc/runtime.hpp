@@ -153,19 +153,23 @@ struct ProgramOptions {
   int threads = 1;
   const tcc_allocator *allocator = nullptr;
   const tcc_log_sink *log = nullptr;
-  std::string device = {}; ///< "cpu", "cuda", "cuda:1"; empty: the package's
+  std::string device = {};    ///< "cpu", "cuda", "cuda:1"; empty: the package's
+  std::string tuneCache = {}; ///< what tcc-run tune wrote
 };
 
 class Program {
 public:
   explicit Program(const Package &package, const ProgramOptions &options = {}) {
-    const char *weights =
-        options.weightsFile.empty() ? nullptr : options.weightsFile.c_str();
-    const char *device =
-        options.device.empty() ? nullptr : options.device.c_str();
-    tcc_program_options given = {sizeof(given),   weights,
-                                 options.threads, options.allocator,
-                                 options.log,     device};
+    auto orNull = [](const std::string &text) {
+      return text.empty() ? nullptr : text.c_str();
+    };
+    tcc_program_options given = {sizeof(given),
+                                 orNull(options.weightsFile),
+                                 options.threads,
+                                 options.allocator,
+                                 options.log,
+                                 orNull(options.device),
+                                 orNull(options.tuneCache)};
     tcc_program *created = nullptr;
     check(tcc_program_create(package.get(), &given, &created));
     handle.reset(created);

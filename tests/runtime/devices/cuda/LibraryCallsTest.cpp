@@ -3,6 +3,7 @@
 #include "tests/runtime/Fixture.h"
 
 #include <cstdlib>
+#include <fstream>
 #include <numeric>
 
 using namespace tcc;
@@ -131,4 +132,110 @@ TEST_F(LibraryCallsTest, LaunchesTheKernelOfABiasThatIsNoVector) {
   product.bias->place[3] = constant(0);
   ASSERT_THAT(run(builder), succeeds());
   EXPECT_EQ(result()[15], 16.0f);
+}
+
+//===----------------------------------------------------------------------===//
+// Tuning
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class TuningTest : public LibraryCallsTest {
+protected:
+  TuningTest() { useLibrary(); }
+
+  /// Runs twice while ways are measured.
+  std::vector<Measurement> measure() {
+    ProgramBuilder builder = squareProgram();
+    context = unwrap(Context::create(loadEmulated(builder)));
+    std::vector<float> x(16, 1.0f);
+    EXPECT_THAT(bind(*context, 0, x, {4, 4}), succeeds());
+    Stream &stream = context->walker().getStream();
+    std::vector<Measurement> measured;
+    EXPECT_THAT(stream.tune(&measured), succeeds());
+    for (int i = 0; i < 2; ++i)
+      EXPECT_THAT(context->run(), succeeds());
+    EXPECT_THAT(stream.tune(nullptr), succeeds());
+    return measured;
+  }
+
+  /// What the kernel, or the library, makes of ones where this is known.
+  float runWith(const Tunings &known) {
+    TemporaryFolder folder;
+    EXPECT_THAT(known.write(folder / "known"), succeeds());
+    ProgramBuilder builder = squareProgram();
+    context = unwrap(Context::create(loadEmulated(builder, folder / "known")));
+    std::vector<float> x(16, 1.0f);
+    EXPECT_THAT(bind(*context, 0, x, {4, 4}), succeeds());
+    EXPECT_THAT(context->run(), succeeds());
+    return result()[15];
+  }
+};
+
+} // namespace
+
+/// By the simulator's clock.
+TEST_F(TuningTest, MeasuresTheKernelAndEachWayOnce) {
+  std::vector<Measurement> measured = measure();
+  ASSERT_EQ(measured.size(), 3u);
+  double expected[] = {100, 20, 10};
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(measured[i].work, measured[0].work);
+    EXPECT_EQ(measured[i].tuning.way, i - 1);
+    EXPECT_NEAR(measured[i].tuning.microseconds, expected[i], 1e-3);
+  }
+  EXPECT_THAT(measured[0].work, HasSubstr("emulated, "));
+  EXPECT_THAT(measured[0].work, HasSubstr("workspace 1024: product 1x4x4x4: "));
+}
+
+TEST_F(TuningTest, LeavesRunsAsTheyWere) {
+  measure();
+  for (int i = 0; i < 3; ++i) // one is captured, one replayed
+    ASSERT_THAT(context->run(), succeeds());
+  EXPECT_EQ(result()[15], 4.0f);
+}
+
+TEST_F(TuningTest, TakesTheWayThatIsKnown) {
+  std::string work = measure()[0].work;
+  Tunings known;
+  EXPECT_EQ(runWith(known), 4.0f);
+  known.set(work, {Tuning::kKernel, 1});
+  EXPECT_EQ(runWith(known), 2.0f);
+  known.set(work, {1, 1});
+  EXPECT_EQ(runWith(known), 4.0f);
+  // The library has two.
+  known.set(work, {2, 1});
+  EXPECT_EQ(runWith(known), 2.0f);
+}
+
+TEST_F(TuningTest, ReadsWhatItWrote) {
+  TemporaryFolder folder;
+  Tunings known;
+  known.set("a work", {3, 12.5});
+  known.set("another: 1 + 2", {Tuning::kKernel, 0});
+  ASSERT_THAT(known.write(folder / "known"), succeeds());
+  Tunings read = unwrap(Tunings::read(folder / "known"));
+  EXPECT_EQ(read.size(), 2u);
+  EXPECT_EQ(read.find("a work")->way, 3);
+  EXPECT_EQ(read.find("a work")->microseconds, 12.5);
+  EXPECT_EQ(read.find("another: 1 + 2")->way, Tuning::kKernel);
+  EXPECT_EQ(read.find("a"), nullptr);
+}
+
+TEST_F(TuningTest, TakesTheLastOfJoinedFiles) {
+  TemporaryFolder folder;
+  std::ofstream(folder / "joined") << "# one\n0\t2\tx\n\n# two\n1\t1.5\tx";
+  EXPECT_EQ(unwrap(Tunings::read(folder / "joined")).find("x")->way, 1);
+}
+
+TEST_F(TuningTest, RefusesOtherLines) {
+  TemporaryFolder folder;
+  for (const char *line :
+       {"1\t2", "1\t2\t", "-1\t2\tx", "one\t2\tx", "1\tnan\tx", "1\t-2\tx",
+        "99999999999\t2\tx", "1 2 x"}) {
+    std::ofstream(folder / "bad") << "0\t2\ty\n" << line << "\n";
+    EXPECT_THAT(Tunings::read(folder / "bad").takeStatus(),
+                failsWith(Code::BadData, "bad:2: '"))
+        << line;
+  }
 }

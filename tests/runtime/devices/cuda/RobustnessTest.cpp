@@ -85,7 +85,7 @@ TEST(CudaRobustness, CopiesBetweenPlacesThatOverlap) {
   builder.write(folder / "m.tcc");
   auto package = unwrap(Package::open(folder / "m.tcc"));
   auto device = unwrap(cuda::CudaDevice::open(
-      countingDriver(), {.isEmulated = true}, *package, LogSink()));
+      countingDriver(), {.isEmulated = true}, *package, {}, LogSink()));
   const format::Entry *entry = package->program().entries()->Get(0);
   auto stream = unwrap(device->createStream({&entry, 1}, {}));
   EXPECT_GE(stream->plannedBytes(), 1u << 20);

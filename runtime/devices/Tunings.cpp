@@ -1,0 +1,90 @@
+#include "runtime/devices/Tunings.h"
+
+#include "runtime/data/MappedFile.h"
+#include "runtime/data/OutputFile.h"
+
+#include <charconv>
+#include <cmath>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+static constexpr std::string_view kHeader =
+    "# the fastest ways: way, microseconds, work\n";
+static constexpr std::string_view kKernelWord = "kernel";
+/// More than any library lists.
+static constexpr int64_t kMaxWay = 1 << 16;
+
+/// Takes what stands before the next separator, or all.
+static std::string_view takeUntil(char separator, std::string_view &text) {
+  size_t end = std::min(text.find(separator), text.size());
+  std::string_view part = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return part;
+}
+
+template <typename T> static bool parse(std::string_view text, T &value) {
+  const char *end = text.data() + text.size();
+  auto [rest, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && rest == end;
+}
+
+static bool parseWay(std::string_view text, int64_t &way) {
+  if (text == kKernelWord) {
+    way = Tuning::kKernel;
+    return true;
+  }
+  return parse(text, way) && way >= 0 && way <= kMaxWay;
+}
+
+Result<Tunings> Tunings::read(const std::string &path) {
+  Result<MappedFile> file = MappedFile::open(path);
+  if (!file.ok())
+    return file.takeStatus();
+  std::string_view text(reinterpret_cast<const char *>(file->bytes().data()),
+                        file->bytes().size());
+  Tunings tunings;
+  for (size_t number = 1; !text.empty(); ++number) {
+    std::string_view line = takeUntil('\n', text), rest = line;
+    if (line.empty() || line.starts_with('#'))
+      continue;
+    Tuning tuning;
+    bool isRead = parseWay(takeUntil('\t', rest), tuning.way) &&
+                  parse(takeUntil('\t', rest), tuning.microseconds) &&
+                  std::isfinite(tuning.microseconds) &&
+                  tuning.microseconds >= 0 && !rest.empty();
+    if (!isRead)
+      return makeError(Code::BadData, path, ":", number, ": '",
+                       line.substr(0, 80),
+                       "', expected WAY, MICROSECONDS and WORK with tabs "
+                       "between them, as tcc-run tune writes them");
+    tunings.set(rest, tuning);
+  }
+  return tunings;
+}
+
+Status Tunings::write(const std::string &path) const {
+  auto file = OutputFile::create(path);
+  if (!file.ok())
+    return file.takeStatus();
+  file->write(kHeader);
+  for (const auto &[work, tuning] : byWork) {
+    char microseconds[32];
+    auto end = std::to_chars(microseconds, std::end(microseconds),
+                             tuning.microseconds, std::chars_format::fixed, 2);
+    file->write(concat(
+        tuning.way < 0 ? std::string(kKernelWord) : std::to_string(tuning.way),
+        "\t", std::string_view(microseconds, end.ptr - microseconds), "\t",
+        work, "\n"));
+  }
+  return file->commit();
+}
+
+const Tuning *Tunings::find(std::string_view work) const {
+  auto found = byWork.find(work);
+  return found == byWork.end() ? nullptr : &found->second;
+}
+
+void Tunings::set(std::string_view work, const Tuning &tuning) {
+  byWork.insert_or_assign(std::string(work), tuning);
+}
