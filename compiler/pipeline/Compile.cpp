@@ -404,6 +404,7 @@ bool Compilation::plan() {
                     std::to_string(report.memory.getTotal()) +
                     " bytes, which is more than the memory budget");
   summarize(*model.module, report);
+  report.arenas = getArenaUses(*model.module);
   return true;
 }
 

@@ -1,11 +1,56 @@
 #include "compiler/pipeline/Summary.h"
 
+#include "compiler/passes/exec/memory/Liveness.h"
+#include "compiler/passes/exec/memory/Placement.h"
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/Shape.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
 namespace tcc {
+
+static exec::BufferOp getBase(Value value) {
+  while (auto view = value.getDefiningOp<exec::ViewOp>())
+    value = view.getBase();
+  return value.getDefiningOp<exec::BufferOp>();
+}
+
+/// The nodes of the launches that write buffers first.
+static llvm::DenseMap<Operation *, std::string> getNodes(exec::EntryOp entry) {
+  llvm::DenseMap<Operation *, std::string> nodes;
+  entry.walk<WalkOrder::PreOrder>([&](exec::LaunchOp launch) {
+    for (Value output : launch.getOutputs())
+      nodes.try_emplace(getBase(output), launch.getNode());
+  });
+  return nodes;
+}
+
+static ArenaUse getUse(exec::EntryOp entry) {
+  ArenaUse use{entry.getSymName().str(),
+               int64_t(entry.getScratchBytes().value_or(0)),
+               0,
+               {}};
+  llvm::DenseMap<Operation *, std::string> nodes = getNodes(entry);
+  for (exec::Lifetime lifetime : exec::computeLifetimes(entry)) {
+    int64_t bytes =
+        llvm::alignTo(lifetime.buffer.getBound(), exec::kArenaAlignment);
+    use.tensors.push_back(
+        {nodes.lookup(lifetime.buffer), bytes, lifetime.begin, lifetime.end});
+    use.positions = std::max(use.positions, lifetime.end + 1);
+  }
+  return use;
+}
+
+std::vector<ArenaUse> getArenaUses(ModuleOp module) {
+  std::vector<ArenaUse> uses;
+  for (auto entry : module.getOps<exec::EntryOp>())
+    if (entry.getSymName() != "prepare") // runs when nothing else does
+      uses.push_back(getUse(entry));
+  return uses;
+}
 
 void summarize(ModuleOp module, CompileReport &report) {
   llvm::SmallVector<int64_t> maxima;

@@ -11,6 +11,9 @@ namespace tcc {
 /// Counts what the planned `module` launches, and its arena.
 void summarize(mlir::ModuleOp module, CompileReport &report);
 
+/// What the arenas of the planned `module` hold.
+std::vector<ArenaUse> getArenaUses(mlir::ModuleOp module);
+
 } // namespace tcc
 
 #endif // TCC_COMPILER_PIPELINE_SUMMARY_H

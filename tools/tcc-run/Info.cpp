@@ -1,5 +1,7 @@
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/package/SizeExpr.h"
+#include "tools/cli/MemoryUse.h"
+#include "tools/tcc-run/ArenaUse.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Session.h"
 
@@ -187,6 +189,25 @@ static ordered_json describeVariants(const format::Program &program) {
   return rows;
 }
 
+/// What the compiler decided, JSON; empty if the package does not say.
+static std::string readDecisions(const Package &package) {
+  for (size_t i = 0; i < package.sections().size(); ++i) {
+    if (package.sections()[i].kind != format::SectionKind::Decisions)
+      continue;
+    if (auto bytes = package.readSection(i); bytes.ok())
+      return {reinterpret_cast<const char *>(bytes->data()), bytes->size()};
+  }
+  return "";
+}
+
+static ordered_json describeArenas(const Package &package) {
+  std::vector<ArenaUse> arenas;
+  for (const format::Entry *entry : *package.program().entries())
+    if (entry->name()->string_view() != "prepare")
+      arenas.push_back(getArenaUse(*entry));
+  return describeMemory(arenas, readDecisions(package));
+}
+
 static ordered_json describe(const Package &package) {
   const format::Program &program = package.program();
   ordered_json document = {
@@ -217,6 +238,7 @@ static ordered_json describe(const Package &package) {
   document["dims"] = std::move(dims);
   for (const format::Entry *entry : *program.entries())
     document["entries"].push_back(describeEntry(program, *entry));
+  document["memory"] = describeArenas(package);
   document["variables"] = describeVariables(program);
   document["variants"] = describeVariants(program);
   document["metadata"] = ordered_json::object();
@@ -288,6 +310,7 @@ static void printText(const ordered_json &document) {
       std::cout << "  state " << state["output"].get<std::string>() << " -> "
                 << state["input"].get<std::string>() << '\n';
   }
+  std::cout << printMemory(document["memory"]);
   printVariables(document["variables"]);
   for (const ordered_json &variant : document["variants"])
     std::cout << "code for "

@@ -1,8 +1,9 @@
 #include "tools/tcc-run/RateCurve.h"
 
+#include "tools/cli/Picture.h"
+
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
 #include <cstdio>
 
 using namespace tcc::tools;
@@ -76,84 +77,18 @@ std::optional<double> RateCurve::findTenth() const {
 
 // --- The picture -------------------------------------------------------------
 
-namespace {
-
-/// Draws in a frame; rates are on a logarithmic axis.
-class Picture {
-public:
-  Picture(double first, double last, double low, double high)
-      : first(std::log10(first)), last(std::log10(last)), low(low),
-        high(high > low ? high : low + 1) {}
-
-  double x(double rate) const {
-    return kLeft + kWidth * (std::log10(rate) - first) / (last - first);
-  }
-  double y(double loss) const {
-    return kTop + kHeight * (high - std::clamp(loss, low, high)) / (high - low);
-  }
-  void add(const char *format, ...) __attribute__((format(printf, 2, 3)));
-  void addAxes();
-  void addLine(const std::vector<RatePoint> &points, double RatePoint::*value,
-               const char *style);
-  void addMark(double rate, const char *name, const char *colour, double at);
-  std::string finish() { return text + "</svg>\n"; }
-
-  static constexpr double kLeft = 70, kTop = 30, kWidth = 620, kHeight = 340;
-
-private:
-  double first, last, low, high;
-  std::string text =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"430\" "
-      "font-family=\"sans-serif\" font-size=\"13\">\n"
-      "<rect width=\"720\" height=\"430\" fill=\"white\"/>\n";
-};
-
-} // namespace
-
-void Picture::add(const char *format, ...) {
-  char buffer[512];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(buffer, sizeof(buffer), format, arguments);
-  va_end(arguments);
-  text += buffer;
-}
-
-void Picture::addAxes() {
-  constexpr int kLines = 5;
-  for (int power = int(std::ceil(first)); power <= int(last); ++power) {
-    double at = x(std::pow(10, power));
-    add("<path d=\"M%.1f %.1fv%.1f\" stroke=\"#ddd\"/>\n", at, kTop, kHeight);
-    add("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">1e%d</text>\n", at,
-        kTop + kHeight + 18, power);
-  }
-  for (int i = 0; i <= kLines; ++i) {
-    double loss = low + (high - low) * i / kLines;
-    add("<path d=\"M%.1f %.1fh%.1f\" stroke=\"#ddd\"/>\n", kLeft, y(loss),
-        kWidth);
-    add("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">%.4g</text>\n",
-        kLeft - 6, y(loss) + 4, loss);
-  }
-  add("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">learning rate"
-      "</text>\n<text x=\"%.1f\" y=\"18\" text-anchor=\"end\">loss</text>\n",
-      kLeft + kWidth / 2, kTop + kHeight + 42, kLeft - 6);
-}
-
-void Picture::addLine(const std::vector<RatePoint> &points,
-                      double RatePoint::*value, const char *style) {
-  text += "<polyline fill=\"none\" " + std::string(style) + " points=\"";
+static Picture::Points getLine(const std::vector<RatePoint> &points,
+                               double RatePoint::*value) {
+  Picture::Points line;
   for (const RatePoint &point : points)
-    if (std::isfinite(point.*value))
-      add("%.1f,%.1f ", x(point.rate), y(point.*value));
-  text += "\"/>\n";
+    line.emplace_back(point.rate, point.*value);
+  return line;
 }
 
-void Picture::addMark(double rate, const char *name, const char *colour,
-                      double at) {
-  add("<path d=\"M%.1f %.1fv%.1f\" stroke=\"%s\" stroke-dasharray=\"4\"/>\n",
-      x(rate), kTop, kHeight, colour);
-  add("<text x=\"%.1f\" y=\"%.1f\" fill=\"%s\">%s %.2g</text>\n", x(rate) + 4,
-      kTop + at, colour, name, rate);
+static std::string nameRate(const char *name, double rate) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%s %.2g", name, rate);
+  return text;
 }
 
 std::string RateCurve::draw() const {
@@ -166,14 +101,15 @@ std::string RateCurve::draw() const {
   // What it ends with would hide where it falls.
   if (!points.empty())
     high = std::min(high, low + 1.5 * (points.front().smooth - low));
-  Picture picture(first, last, std::isfinite(low) ? low : 0, high);
-  picture.addAxes();
-  picture.addLine(points, &RatePoint::loss, "stroke=\"#bbb\"");
-  picture.addLine(points, &RatePoint::smooth,
+  Picture picture({"learning rate", first, last, /*isLogarithmic=*/true},
+                  {"loss", std::isfinite(low) ? low : 0, high});
+  picture.addLine(getLine(points, &RatePoint::loss), "stroke=\"#bbb\"");
+  picture.addLine(getLine(points, &RatePoint::smooth),
                   "stroke=\"#06c\" stroke-width=\"2\"");
   if (auto rate = findSteepest())
-    picture.addMark(*rate, "steepest", "#c30", 14);
+    picture.addMark(*rate, nameRate("steepest", *rate), "#c30", 14);
   if (auto rate = findTenth())
-    picture.addMark(*rate, "a tenth of the lowest", "#383", 30);
+    picture.addMark(*rate, nameRate("a tenth of the lowest", *rate), "#383",
+                    30);
   return picture.finish();
 }

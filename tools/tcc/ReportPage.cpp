@@ -1,11 +1,14 @@
 #include "tools/tcc/ReportPage.h"
 
-#include <nlohmann/json.hpp>
+#include "tools/cli/MemoryUse.h"
+#include "tools/cli/Picture.h"
 
+#include <algorithm>
 #include <cstdio>
 
 using namespace tcc;
 using nlohmann::json;
+using nlohmann::ordered_json;
 
 namespace {
 
@@ -18,6 +21,10 @@ public:
   void endTable() { text += "</table>\n"; }
   void addLine(const std::string &line) {
     text += "<p>" + escape(line) + "</p>\n";
+  }
+  /// Of names that come from outside, as they are in SVG, too.
+  void addPicture(const std::string &title, const tools::Picture &picture) {
+    text += "<h3>" + escape(title) + "</h3>\n" + picture.finish();
   }
   std::string finish() { return text + "</body></html>\n"; }
 
@@ -112,6 +119,114 @@ static void addPrecision(Page &page, const CompileReport &report) {
                      "inputs. Marked is what more than doubles it.");
 }
 
+// --- Memory ------------------------------------------------------------------
+
+static constexpr double kMebi = 1 << 20;
+
+static std::string printBytes(int64_t bytes) {
+  char buffer[48];
+  std::snprintf(buffer, sizeof(buffer), "%.2f MiB", double(bytes) / kMebi);
+  return buffer;
+}
+
+static void addKinds(Page &page, const MemoryPlan &memory) {
+  page.addTable("Memory", {"kind", "bytes", "MiB"});
+  auto add = [&](const char *kind, int64_t bytes) {
+    page.addRow({kind, std::to_string(bytes), printBytes(bytes)});
+  };
+  add("constants", memory.constants);
+  add("variables", memory.variables);
+  add("states", memory.states);
+  add("arena", memory.arena);
+  add("scratch of threads", memory.workers);
+  add("workspace of libraries", memory.workspace);
+  add("all", memory.getTotal());
+  page.endTable();
+}
+
+/// The bytes in use over the commands of an entry point.
+static void addTimeline(Page &page, const ordered_json &arena) {
+  std::vector<int64_t> live = arena["live_bytes"];
+  double end = arena["positions"].get<double>() / 2;
+  double peak = arena["peak_bytes"].get<double>() / kMebi;
+  tools::Picture picture({"commands", 0, end}, {"MiB", 0, peak * 1.1});
+  tools::Picture::Points points;
+  double step = end / double(live.size());
+  for (size_t i = 0; i < live.size(); ++i)
+    for (size_t side : {i, i + 1}) // steps, not slopes
+      points.emplace_back(double(side) * step, double(live[i]) / kMebi);
+  picture.addArea(points, "fill=\"#9cf\" stroke=\"#06c\"");
+  picture.addMark(arena["peak_position"].get<double>() / 2, "peak", "#c30", 14);
+  page.addPicture("In the arena of " + arena["entry"].get<std::string>(),
+                  picture);
+}
+
+static void addTensors(Page &page, const ordered_json &arena) {
+  std::string title = "Largest at the peak of ";
+  title += arena["entry"].get<std::string>();
+  page.addTable(title.c_str(), {"node", "bytes", "MiB", "from", "to"});
+  for (const ordered_json &tensor : arena["tensors"]) {
+    auto command = [&](const char *end) {
+      return std::to_string(tensor[end].get<int64_t>() / 2);
+    };
+    page.addRow({tensor["node"], tensor["bytes"].dump(),
+                 printBytes(tensor["bytes"]), command("begin"),
+                 command("end")});
+  }
+  page.endTable();
+}
+
+/// What smaller arenas of one entry point cost; the one taken is marked.
+static void addCurve(Page &page, const ordered_json &memory,
+                     const ordered_json &fitted) {
+  std::string entry = fitted["entry"];
+  double least = fitted["microseconds_unbounded"];
+  auto cost = [&](const ordered_json &point) {
+    return 100 * (point["microseconds"].get<double>() / least - 1);
+  };
+  auto size = [](const ordered_json &point) {
+    return point["bytes"].get<double>() / kMebi;
+  };
+  tools::Picture::Points points;
+  double largest = 0, slowest = cost(fitted);
+  for (const ordered_json &point : memory["curve"]) {
+    if (point["entry"] != entry)
+      continue;
+    points.emplace_back(size(point), cost(point));
+    largest = std::max(largest, size(point));
+    slowest = std::max(slowest, cost(point));
+  }
+  tools::Picture picture({"MiB of the arena", 0, largest * 1.05},
+                         {"% of time more, predicted", 0, slowest * 1.1});
+  picture.addLine(points, "stroke=\"#06c\" stroke-width=\"2\"");
+  picture.addDot(size(fitted), cost(fitted), "#c30");
+  page.addPicture("What a smaller arena costs " + entry, picture);
+}
+
+static void addRecomputed(Page &page, const ordered_json &rows) {
+  if (rows.empty())
+    return;
+  page.addTable("Computed again",
+                {"node", "what", "times", "MiB", "microseconds"});
+  for (const ordered_json &row : rows)
+    page.addRow({row["node"], row["what"], row["times"].dump(),
+                 printBytes(int64_t(row["bytes"].get<double>())),
+                 print(row["microseconds"])});
+  page.endTable();
+}
+
+static void addMemory(Page &page, const CompileReport &report) {
+  addKinds(page, report.memory);
+  ordered_json memory = tools::describeMemory(report.arenas, report.decisions);
+  for (const ordered_json &arena : memory["arenas"]) {
+    addTimeline(page, arena);
+    addTensors(page, arena);
+  }
+  for (const ordered_json &fitted : memory["fitted"])
+    addCurve(page, memory, fitted);
+  addRecomputed(page, memory["recomputed"]);
+}
+
 static void addDecisions(Page &page, const CompileReport &report) {
   json decisions = json::parse(report.decisions, nullptr, false);
   if (!decisions.is_array())
@@ -128,6 +243,7 @@ std::string tools::makeReportPage(const CompileOptions &options,
   Page page;
   page.open(options.model);
   addFigures(page, report);
+  addMemory(page, report);
   addPrecision(page, report);
   page.addTable("Phases", {"phase", "seconds"});
   for (const auto &[phase, seconds] : report.phases)

@@ -1,6 +1,7 @@
 //===- tcc: compiles models -----------------------------------------------===//
 
 #include "runtime/data/OutputFile.h"
+#include "tools/cli/MemoryUse.h"
 #include "tools/tcc/Options.h"
 #include "tools/tcc/ReportPage.h"
 
@@ -35,10 +36,13 @@ static void printJson(const CompileReport &report) {
       {"bytes", report.bytes},
       {"seconds", report.seconds},
       {"memory_bytes", plan},
-      {"recomputed_share", report.recomputedShare}};
+      {"recomputed_share", report.recomputedShare},
+      {"memory", tools::describeMemory(report.arenas, report.decisions)}};
   if (report.microBatch > 0)
     object["micro_batch"] = report.microBatch;
-  std::cout << object.dump() << '\n';
+  // Names are the model's: bytes that are no UTF-8 become U+FFFD.
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+  std::cout << object.dump(-1, ' ', false, kReplace) << '\n';
 }
 
 static void printSummary(const ToolOptions &options,
@@ -70,6 +74,8 @@ static void printMemory(const CompileReport &report) {
       (long long)memory.constants, (long long)memory.variables,
       (long long)memory.states, (long long)memory.workers,
       (long long)memory.workspace, 100 * report.recomputedShare);
+  std::cout << tools::printMemory(
+      tools::describeMemory(report.arenas, report.decisions));
 }
 
 /// Says why if the file cannot be written.

@@ -7,6 +7,7 @@
 #define TCC_COMPILER_H
 
 #include "tcc/import_options.h"
+#include "tcc/memory_use.h"
 #include "tcc/precision.h"
 #include <cstdint>
 #include <string>
@@ -105,6 +106,7 @@ struct CompileReport {
   int64_t ops = 0, kernels = 0;
   int64_t arenaBytes = 0, arenaBoundBytes = 0, weightBytes = 0;
   MemoryPlan memory;
+  std::vector<ArenaUse> arenas; ///< of the entry points
   /// With a budget: the predicted time of the slowest entry point over that
   /// with all values kept, less 1.
   double recomputedShare = 0;
