@@ -6,7 +6,8 @@
 // Where a tensor is transposed, its neighbours along another axis than the last
 // are adjacent. Rows are then worked on sixteen at once, in square tiles: a
 // tile of what is transposed is computed in its own order and transposed in
-// registers first.
+// registers first. Pairs of bf16 that stay neighbours move as one: the inner
+// loop is over the axis before the last, then.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +29,17 @@ constexpr int64_t kShortRow = 4;
 /// Rows and columns of a tile.
 constexpr int64_t kTile = 16;
 
+/// What a tile moves as one: some neighbours along the last axis.
+constexpr int64_t kMaxUnitBytes = 4;
+
+/// How tiles of a transpose lie in its result.
+struct Tiling {
+  int64_t axis; // the last one of the operand, or the one before the unit
+  int64_t unit; // extent of the last axis if that stays where it is, or 1
+
+  bool operator==(const Tiling &) const = default;
+};
+
 struct PointwisePlan {
   Extents outer;
   AffineExpr inner;
@@ -35,6 +47,8 @@ struct PointwisePlan {
   /// have the shape of the space.
   std::optional<int64_t> tileAxis;
   SmallVector<TransposeOp> transposes;
+  /// Elements at each place of the inner loop; the last axis if not 1.
+  int64_t unit = 1;
   /// Rows, or blocks of them along the axis of tiles.
   int64_t rowsPerTask = 1;
   /// Elements of a row in one task; 0: all.
@@ -67,29 +81,38 @@ PointwisePlan::PointwisePlan(FusedOp region, ArrayRef<SymbolAttr> symbols) {
   inner = getAffineConstantExpr(1, region.getContext());
   if (!outer.empty())
     inner = outer.pop_back_val();
-  int64_t size = getMaxCount(inner, symbols);
   findTransposes(region);
+  if (unit > 1)
+    inner = outer.pop_back_val();
+  int64_t size = getMaxCount(inner, symbols);
   if (tileAxis)
-    rowsPerTask = getRowsPerTask(kTile * size);
+    rowsPerTask = getRowsPerTask(kTile * size * unit);
   else if (size > 2 * kTaskGrain)
     chunk = kTaskGrain;
   else
     rowsPerTask = getRowsPerTask(size);
 }
 
-/// Where the last axis of x goes, if that is not the last place and both axes
-/// fill tiles.
-static std::optional<int64_t> getTileAxis(TransposeOp op) {
+/// Where the last axis of x goes, or the one before a unit, if that is not its
+/// place and both axes fill tiles.
+static std::optional<Tiling> getTiling(TransposeOp op) {
   ArrayRef<int64_t> permutation = op.getPermutation();
-  int64_t last = permutation.size() - 1;
-  int64_t axis = llvm::find(permutation, last) - permutation.begin();
+  int64_t last = permutation.size() - 1, unit = 1;
   Extents extents = getExtents(op.getResult());
+  if (last > 1 && permutation[last] == last) {
+    int64_t bytes = getStorageBytes(getElementTypeOrSelf(op.getType()));
+    unit = getConstant(extents[last]).value_or(kMaxUnitBytes);
+    if (!llvm::isPowerOf2_64(unit) || unit * bytes > kMaxUnitBytes)
+      return std::nullopt;
+    --last;
+  }
+  int64_t axis = llvm::find(permutation, last) - permutation.begin();
   auto fillsTiles = [&](int64_t axis) {
     return getConstant(extents[axis]).value_or(kTile) >= kTile;
   };
   if (axis == last || !fillsTiles(axis) || !fillsTiles(last))
     return std::nullopt;
-  return axis;
+  return Tiling{axis, unit};
 }
 
 void PointwisePlan::findTransposes(FusedOp region) {
@@ -98,10 +121,11 @@ void PointwisePlan::findTransposes(FusedOp region) {
   for (auto op : region.getBody().front().getOps<TransposeOp>()) {
     if (getExtents(op.getResult()) != space)
       continue;
-    auto axis = getTileAxis(op);
-    if (!axis || (tileAxis && axis != tileAxis))
+    std::optional<Tiling> tiling = getTiling(op);
+    if (!tiling || (tileAxis && tiling != Tiling{*tileAxis, unit}))
       continue;
-    tileAxis = axis;
+    tileAxis = tiling->axis;
+    unit = tiling->unit;
     transposes.push_back(op);
   }
 }
@@ -129,12 +153,19 @@ private:
     return frame.elements.size(b, loc, expression);
   }
   void emitRow(ArrayRef<Value> row, Value from, Value to);
-  void emitElement(ArrayRef<Value> row, Value column);
+  void emitElements(ArrayRef<Value> row, Value column);
+  void emitElement(ArrayRef<Value> at);
+  SmallVector<Value> getIndices(ArrayRef<Value> row, Value column, int64_t u);
   void emitBlock(ArrayRef<Value> block, Value to);
   void prefetchNextTile(TransposeOp op, ArrayRef<Value> from);
   void fillTile(TransposeOp op, const Buffer &tile, ArrayRef<Value> first,
                 Value column);
   void emitTile(ArrayRef<Value> first, Value column);
+  /// Of element `u` of a unit in a tile.
+  Value getPlace(Value row, Value column, int64_t u) {
+    Value place = b.add(b.mul(row, b.index(kTile)), column);
+    return b.add(b.mul(place, b.index(plan.unit)), b.index(u));
+  }
 };
 
 } // namespace
@@ -143,7 +174,7 @@ PointwiseEmitter::PointwiseEmitter(KernelBuilder &b, KernelFrame &frame)
     : b(b), frame(frame), plan(frame.region, frame.symbols), loc(frame.loc) {
   for (TransposeOp op : plan.transposes)
     tiles.push_back(frame.elements.allocate(
-        loc, getElementTypeOrSelf(op.getType()), kTile * kTile));
+        loc, getElementTypeOrSelf(op.getType()), kTile * kTile * plan.unit));
 }
 
 void PointwiseEmitter::emitTask(Value task) {
@@ -172,24 +203,34 @@ void PointwiseEmitter::emitRow(ArrayRef<Value> row, Value from, Value to) {
   auto count = getConstant(plan.inner);
   if (!count || *count > kShortRow || plan.chunk)
     return b.loop(from, to, b.index(1),
-                  [&](Value column) { emitElement(row, column); });
+                  [&](Value column) { emitElements(row, column); });
   for (int64_t column = 0; column < *count; ++column)
-    emitElement(row, b.index(column));
+    emitElements(row, b.index(column));
 }
 
-void PointwiseEmitter::emitElement(ArrayRef<Value> row, Value column) {
-  auto getIndices = [&](Value yielded) {
-    SmallVector<Value> at(row);
-    if (cast<RankedTensorType>(yielded.getType()).getRank() > 0)
-      at.push_back(column);
-    return at;
-  };
+/// Of the space, which may be a scalar's, of a place of the inner loop.
+SmallVector<Value> PointwiseEmitter::getIndices(ArrayRef<Value> row,
+                                                Value column, int64_t u) {
+  SmallVector<Value> at(row);
+  int64_t rank = getExtents(frame.getYields().front()).size();
+  for (Value index : {column, b.index(u)})
+    if (int64_t(at.size()) < rank)
+      at.push_back(index);
+  return at;
+}
+
+void PointwiseEmitter::emitElements(ArrayRef<Value> row, Value column) {
+  for (int64_t u = 0; u < plan.unit; ++u)
+    emitElement(getIndices(row, column, u));
+}
+
+void PointwiseEmitter::emitElement(ArrayRef<Value> at) {
   // A result may lie in the buffer of an input that another result reads.
   for (Value yielded : frame.getYields())
-    frame.elements.element(b, loc, yielded, getIndices(yielded));
+    frame.elements.element(b, loc, yielded, at);
   for (auto [yielded, buffer] :
        llvm::zip_equal(frame.getYields(), frame.results))
-    frame.elements.storeElement(b, loc, yielded, getIndices(yielded), buffer);
+    frame.elements.storeElement(b, loc, yielded, at, buffer);
 }
 
 /// Rows along the axis of tiles: whole tiles, then the columns and rows that
@@ -235,24 +276,27 @@ void PointwiseEmitter::prefetchNextTile(TransposeOp op, ArrayRef<Value> from) {
 void PointwiseEmitter::fillTile(TransposeOp op, const Buffer &tile,
                                 ArrayRef<Value> first, Value column) {
   Value width = b.index(kTile);
-  auto getSource = [&](Value r, Value c) {
-    SmallVector<Value> at(first), from(first.size() + 1);
-    at[*plan.tileAxis] = b.add(at[*plan.tileAxis], r);
-    at.push_back(b.add(column, c));
+  auto getSource = [&](Value r, Value c, int64_t u) {
+    SmallVector<Value> row(first);
+    row[*plan.tileAxis] = b.add(row[*plan.tileAxis], r);
+    SmallVector<Value> at = getIndices(row, b.add(column, c), u);
+    SmallVector<Value> from(at.size());
     for (auto [index, axis] : llvm::zip_equal(at, op.getPermutation()))
       from[axis] = index;
     return from;
   };
   b.loop(width, [&](Value c) {
-    prefetchNextTile(op, getSource(b.index(0), c));
+    prefetchNextTile(op, getSource(b.index(0), c, 0));
     b.loop(width, [&](Value r) {
-      Value element =
-          frame.elements.element(b, loc, op.getX(), getSource(r, c));
-      tile.store(b, loc, element, b.add(b.mul(c, width), r));
+      for (int64_t u = 0; u < plan.unit; ++u) {
+        Value element =
+            frame.elements.element(b, loc, op.getX(), getSource(r, c, u));
+        tile.store(b, loc, element, getPlace(c, r, u));
+      }
     });
   });
-  Type bits =
-      b.getIntegerType(8 * getStorageBytes(getElementTypeOrSelf(op.getType())));
+  int64_t bytes = getStorageBytes(getElementTypeOrSelf(op.getType()));
+  Type bits = b.getIntegerType(8 * plan.unit * bytes);
   cpu::Memory memory = {tile.getPointer(), bits};
   SmallVector<Value> vectors;
   for (int64_t i = 0; i < kTile; ++i)
@@ -270,12 +314,13 @@ void PointwiseEmitter::emitTile(ArrayRef<Value> first, Value column) {
     SmallVector<Value> row(first);
     row[*plan.tileAxis] = b.add(row[*plan.tileAxis], r);
     b.loop(width, [&](Value c) {
-      SmallVector<Value> at(row);
-      at.push_back(b.add(column, c));
-      Value place = b.add(b.mul(r, width), c);
-      for (auto [op, tile] : llvm::zip_equal(plan.transposes, tiles))
-        frame.elements.define(op.getResult(), at, tile.load(b, loc, place));
-      emitElement(row, at.back());
+      for (int64_t u = 0; u < plan.unit; ++u) {
+        SmallVector<Value> at = getIndices(row, b.add(column, c), u);
+        Value place = getPlace(r, c, u);
+        for (auto [op, tile] : llvm::zip_equal(plan.transposes, tiles))
+          frame.elements.define(op.getResult(), at, tile.load(b, loc, place));
+        emitElement(at);
+      }
     });
   });
 }

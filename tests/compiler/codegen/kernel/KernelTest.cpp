@@ -106,6 +106,10 @@ TEST_F(KernelTest, transposesInTiles) {
   checkTranspose("2x16x3x32xf64", "0, 3, 2, 1", "2x32x3x16xf64");
   checkTranspose("40x17xf16", "1, 0", "17x40xf16");
   checkTranspose("40x17xi8", "1, 0", "17x40xi8");
+  // Pairs and fours that stay neighbours.
+  checkTranspose("2x37x53x2xbf16", "0, 2, 1, 3", "2x53x37x2xbf16");
+  checkTranspose("33x3x20x2xf16", "2, 1, 0, 3", "20x3x33x2xf16");
+  checkTranspose("16x48x4xi8", "1, 0, 2", "48x16x4xi8");
 }
 
 TEST_F(KernelTest, transposesOfDynamicExtents) {
