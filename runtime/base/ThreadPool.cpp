@@ -22,8 +22,12 @@ constexpr uint64_t kInside = 2; // one worker inside
 constexpr uint64_t kInsideMask = 0xfffe;
 constexpr uint64_t kJob = 0x10000; // one job
 
-/// About 20 microseconds: longer than the pause between two kernels of one
-/// program, shorter than a scheduler's tick.
+/// How often an idle worker looks for a job before it sleeps, some 100
+/// microseconds: longer than the pause between two kernels of one program and
+/// than most of those that have one task, shorter than a scheduler's tick.
+constexpr int kIdleSpins = 4000;
+
+/// How often a caller looks for the others' end before it yields.
 constexpr int kSpins = 1000;
 
 void relax() { __builtin_ia32_pause(); }
@@ -63,7 +67,7 @@ bool ThreadPool::Shared::waitForJob(uint64_t lastJob) {
   auto hasJob = [&] {
     return gate.load() / kJob != lastJob || stopping.load();
   };
-  for (int spin = 0; spin < kSpins; ++spin) {
+  for (int spin = 0; spin < kIdleSpins; ++spin) {
     if (hasJob())
       return !stopping.load();
     relax();

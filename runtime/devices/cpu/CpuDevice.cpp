@@ -1,5 +1,7 @@
 #include "runtime/devices/cpu/CpuDevice.h"
 
+#include "runtime/package/SizeExpr.h"
+
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -10,6 +12,10 @@ using namespace tcc::runtime;
 
 /// Ranges per thread of one launch: enough to even out unequal threads.
 static constexpr int64_t kRangesPerThread = 8;
+
+/// Work that takes one thread some three microseconds. Others come late to
+/// less, and fetch what the first one has in its caches.
+static constexpr int64_t kSharedFlops = 1 << 19, kSharedBytes = 1 << 17;
 
 namespace {
 
@@ -76,7 +82,7 @@ private:
     return worker == 0 ? launch.buffers.data()
                        : arguments.data() + worker * argumentStride;
   }
-  void placeArguments(const KernelLaunch &launch);
+  void placeArguments(const KernelLaunch &launch, int workers);
   static void runTask(void *argument, int64_t first, int64_t last, int worker);
 
   std::span<const format::KernelFunction> kernels;
@@ -139,8 +145,7 @@ void CpuStream::runTask(void *argument, int64_t first, int64_t last,
 
 /// Fills the arguments of each worker that takes part; a launch with a fault
 /// buffer gives each its own.
-void CpuStream::placeArguments(const KernelLaunch &launch) {
-  int workers = launch.tasks > 1 ? runner.threads() : 1;
+void CpuStream::placeArguments(const KernelLaunch &launch, int workers) {
   for (int worker = 0; worker < workers; ++worker) {
     void **buffers = buffersOf(launch, worker);
     if (worker > 0)
@@ -152,20 +157,34 @@ void CpuStream::placeArguments(const KernelLaunch &launch) {
   }
 }
 
+/// Whether several threads may work on it; if its work is not known, too.
+static bool isWorthSharing(const KernelLaunch &launch) {
+  auto reaches = [&](const format::SizeExpr *work, int64_t least) {
+    int64_t amount = 0;
+    return !work || !evaluate(*work, launch.slots.data(), amount) ||
+           amount >= least;
+  };
+  return launch.tasks > 1 && (reaches(launch.command.flops(), kSharedFlops) ||
+                              reaches(launch.command.bytes(), kSharedBytes));
+}
+
 Status CpuStream::launch(const KernelLaunch &launch) {
-  placeArguments(launch);
+  bool isShared = isWorthSharing(launch);
+  int workers = isShared ? runner.threads() : 1;
+  placeArguments(launch, workers);
   Task task = {kernels[launch.command.kernel()], launch, *this};
   bool mayFault = launch.command.fault();
   // With one task per range the first fault does not depend on the threads.
-  int64_t ranges = runner.threads() * kRangesPerThread;
+  int64_t ranges = isShared ? workers * kRangesPerThread : 1;
   int64_t grain = mayFault ? 1 : std::max<int64_t>(launch.tasks / ranges, 1);
-  if (launch.tasks == 1)
-    runTask(&task, 0, 1, 0);
-  else if (launch.tasks > 1)
+  if (isShared)
     runner.run(launch.tasks, grain, runTask, &task);
+  else
+    for (int64_t first = 0; first < launch.tasks; first += grain)
+      runTask(&task, first, first + grain, 0);
   if (!mayFault || launch.tasks < 1)
     return Status();
-  auto taking = std::span(faults).first(launch.tasks > 1 ? faults.size() : 1);
+  auto taking = std::span(faults).first(workers);
   auto first = std::ranges::min_element(taking, {}, &Fault::task);
   return first->task == INT64_MAX ? Status()
                                   : indexError(launch.command, first->value);

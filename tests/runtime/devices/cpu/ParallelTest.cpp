@@ -2,6 +2,7 @@
 
 #include "tests/runtime/Fixture.h"
 
+#include <optional>
 #include <thread>
 #include <xmmintrin.h>
 
@@ -12,8 +13,14 @@ using format::StorageClass;
 
 static constexpr int64_t kBlocks = 57, kBlock = 33;
 
-/// The sum of kBlocks x kBlock floats by a fixed tree of partial sums.
-static ProgramBuilder sumProgram() {
+/// What a launch says of its work.
+struct Work {
+  int64_t flops, bytes;
+};
+
+/// The sum of kBlocks x kBlock floats by a fixed tree of partial sums, the work
+/// of which is known or not.
+static ProgramBuilder sumProgram(std::optional<Work> work = std::nullopt) {
   ProgramBuilder builder;
   std::vector<Expr> shape, one, all;
   shape.push_back(constant(kBlocks * kBlock));
@@ -25,8 +32,12 @@ static ProgramBuilder sumProgram() {
   uint32_t out = builder.buffer(StorageClass::output,
                                 builder.output("y", DType::f32, {}), 4);
   uint32_t partial = builder.scratch(kBlocks * 4);
-  builder.launch("partial_sums", {in, partial}, std::move(one),
-                 constant(kBlocks));
+  format::LaunchT &sums = builder.launch("partial_sums", {in, partial},
+                                         std::move(one), constant(kBlocks));
+  if (work) {
+    sums.flops = constant(work->flops);
+    sums.bytes = constant(work->bytes);
+  }
   builder.launch("final_sum", {partial, out}, std::move(all), constant(1));
   return builder;
 }
@@ -118,4 +129,45 @@ TEST(Parallel, ResultsDoNotDependOnTheCallersRounding) {
     EXPECT_EQ(found, expected);
     EXPECT_EQ(after, saved | kFlushAndZeroDenormals);
   }
+}
+
+namespace {
+
+/// Two threads' work on one; counts how often it is asked.
+class CountingRunner final : public TaskRunner {
+public:
+  int threads() const override { return 2; }
+  void run(int64_t tasks, int64_t grain, TaskFunction function,
+           void *argument) override {
+    ++calls;
+    for (int64_t first = 0; first < tasks; first += grain)
+      function(argument, first, std::min(first + grain, tasks), 0);
+  }
+
+  int calls = 0;
+};
+
+} // namespace
+
+TEST(Parallel, LittleWorkIsNotShared) {
+  std::vector<float> x = someFloats();
+  std::vector<float> results;
+  auto countCalls = [&](std::optional<Work> work) {
+    TemporaryFolder folder;
+    sumProgram(work).write(folder / "m.tcc");
+    CountingRunner runner;
+    ContextOptions options;
+    options.runner = &runner;
+    auto context =
+        unwrap(Context::create(loadExecutable(folder / "m.tcc"), options));
+    EXPECT_THAT(bind(*context, 0, x, {kBlocks * kBlock}), succeeds());
+    results.push_back(runOnce(*context));
+    return runner.calls;
+  };
+  EXPECT_EQ(countCalls(std::nullopt), 1);
+  EXPECT_EQ(countCalls(Work{1000, 1000}), 0);
+  EXPECT_EQ(countCalls(Work{10'000'000, 1000}), 1);
+  EXPECT_EQ(countCalls(Work{1000, 10'000'000}), 1);
+  for (float result : results)
+    EXPECT_EQ(result, results.front());
 }
