@@ -12,6 +12,9 @@ static constexpr unsigned kMaxCopies = 16;
 static constexpr unsigned kMaxCopiedOps = 8;
 /// Savings below this are not worth a decision.
 static constexpr double kMinSaving = 1e-3;
+/// Nor are those below this part of the faster of two kernels: as one, they
+/// have the values of both in memory at once.
+static constexpr double kMinShare = 0.005;
 
 namespace {
 
@@ -114,12 +117,26 @@ static unsigned getWidth(const KernelGraph &graph, GroupId group) {
   return width;
 }
 
+/// True for a kernel that pointwise ops may follow, and that is no row kernel.
+static bool takesEpilogue(const Group &group) {
+  return group.region.anchor && group.region.kind != KernelKind::row;
+}
+
 /// What widens elements may do better before their reader, a sum for instance.
+/// What follows several products is part of the last one, so that the first
+/// need not wait: of a sum of many, two are in memory at once.
 bool Partitioner::isEpilogue(GroupId first, GroupId second) const {
-  const Region &producer = graph[first].region;
-  return producer.anchor && producer.kind != KernelKind::row &&
-         !graph[second].region.anchor &&
-         getWidth(graph, second) <= getWidth(graph, first);
+  if (!takesEpilogue(graph[first]) || graph[second].region.anchor ||
+      getWidth(graph, second) > getWidth(graph, first))
+    return false;
+  return llvm::none_of(graph.getProducers(second), [&](GroupId other) {
+    return takesEpilogue(graph[other]) &&
+           graph[other].order > graph[first].order;
+  });
+}
+
+static double getBytes(const Region &region) {
+  return region.work.bytesRead + region.work.bytesWritten;
 }
 
 double Partitioner::getMergeSaving(GroupId first, GroupId second,
@@ -127,8 +144,16 @@ double Partitioner::getMergeSaving(GroupId first, GroupId second,
   draft = graph.draftMerge(first, second);
   if (!draft)
     return 0;
-  return graph[first].microseconds + graph[second].microseconds -
-         draft.microseconds;
+  const Machine &machine = graph.getModel().getMachine();
+  double before = graph[first].microseconds, after = graph[second].microseconds;
+  double bytes = getBytes(graph[first].region) +
+                 getBytes(graph[second].region) -
+                 getBytes(*draft.analysis.region);
+  double moved =
+      bytes / machine.bytesPerMicrosecond + machine.launchMicroseconds;
+  if (moved < kMinShare * std::min(before, after))
+    return 0;
+  return before + after - draft.microseconds;
 }
 
 /// If every reader can compute the producer's values itself, the producer
