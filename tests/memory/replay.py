@@ -41,6 +41,41 @@ class Program:
             self.kernels[name] = Kernel(lines, {(int(a), int(b)) for a, b in pairs})
 
 
+# Ops that make an element of the element at the same place, and those that make the
+# rows of a row kernel of its rows, which are read before they are written.
+POINTWISE = set(
+    "abs acos acosh add and asin asinh atan atanh cast ceil clip compare cos cosh div "
+    "elu erf exp floor gelu gelu_tanh hard_sigmoid hard_swish is_inf is_nan "
+    "leaky_relu log log1p max min mish mod mul neg not or pow reciprocal relu rem "
+    "reshape round rsqrt select shift_left shift_right sigmoid sign silu sin sinh "
+    "softplus sqrt sub tan tanh xor".split()
+)
+ROWS = {"arg_reduce", "broadcast", "layer_norm", "log_softmax", "reduce", "rms_norm", "softmax"}
+
+
+def find_misplaced(kernel):
+    """The op that reads an input which is written over at another place, or None."""
+    operands, arguments, kind = [], [], None
+    for line in kernel.lines:
+        if found := re.search(r"graph\.fused <(\w+)>", line):
+            kind = found[1]
+        elif kind and line.startswith("^bb0("):
+            arguments = re.findall(r"%\w+", line)
+        elif kind and (found := re.match(r"(%\w+)\S* = graph\.(\w+)(.*?) : ", line)):
+            operands.append((found[1], found[2], re.findall(r"%\w+", found[3])))
+    for _, position in kernel.in_place:
+        derived = {arguments[position]}
+        for result, op, read in operands:
+            places = [i for i, name in enumerate(read) if name in derived]
+            if not places:
+                continue
+            isolated = op.startswith("scatter") or kind == "scan"
+            if not (op in POINTWISE or kind == "row" and op in ROWS or isolated and places == [0]):
+                return op
+            derived.add(result)
+    return None
+
+
 def compute(kernel, inputs):
     """The terms of a kernel's results. Reshapes move nothing."""
     values, arguments, is_inside = {}, [], False
@@ -180,6 +215,8 @@ class Walk:
     def launch(self, line):
         found = re.match(r"exec\.launch @(\w+) ins\((.*?)\) outs\((.*?)\)", line)
         kernel = self.program.kernels[found[1]]
+        if misplaced := find_misplaced(kernel):
+            self.fail(f"{found[1]} writes over what its {misplaced} reads elsewhere")
         inputs, outputs = ([n for n in part.split(", ") if n] for part in found.groups()[1:])
         self.launches += 1
         for i, result in enumerate(outputs):

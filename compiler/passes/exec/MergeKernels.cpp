@@ -1,4 +1,5 @@
 //===- MergeKernels.cpp - One kernel for all equal computations -----------===//
+#include "compiler/passes/exec/KernelHash.h"
 #include "compiler/passes/exec/Passes.h"
 #include "dialects/exec/ExecOps.h"
 
@@ -27,18 +28,6 @@ bool isEqual(KernelOp lhs, KernelOp rhs) {
   return lhs.getDevice() == rhs.getDevice() &&
          OperationEquivalence::isRegionEquivalentTo(&lhs.getBody(),
                                                     &rhs.getBody(), kFlags);
-}
-
-/// Equal for equal kernels: ops, attributes and types in order.
-llvm::hash_code hashOf(KernelOp kernel) {
-  llvm::hash_code hash(0);
-  kernel.getBody().walk([&](Operation *op) {
-    hash = llvm::hash_combine(
-        hash, OperationEquivalence::computeHash(
-                  op, OperationEquivalence::ignoreHashValue,
-                  OperationEquivalence::ignoreHashValue, kFlags));
-  });
-  return hash;
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -42,13 +43,16 @@ public:
 private:
   FailureOr<int64_t> plan(const FrontierPoint &point);
   void apply(const FrontierPoint &point, DecisionLog &log);
-  LogicalResult findNeeded(ArrayRef<FrontierPoint> frontier);
+  LogicalResult findNeeded(ArrayRef<FrontierPoint> frontier, DecisionLog &log);
   void nameTensors();
 
   EntryOp entry;
   const Trace &trace;
   Simulation simulation;
   int64_t budget;
+  /// Of next values of states, those that `budget` leaves room for: with all
+  /// values kept they are not written over the current ones either.
+  int64_t nextBytes = INT64_MAX;
   double leastMicroseconds = 0;
 };
 
@@ -69,7 +73,18 @@ static OwningOpRef<ModuleOp> copyKernels(EntryOp entry) {
   return copy;
 }
 
-/// Bytes of the arena as the passes that follow plan it.
+/// Bytes of the next values of states that are not written over the current.
+static int64_t getNextBytes(EntryOp entry) {
+  int64_t bytes = 0;
+  for (auto buffer : entry.getBody().getOps<BufferOp>())
+    if (buffer.getStorage() == StorageClass::state && buffer.getNext() &&
+        !buffer.getInPlace())
+      bytes += buffer.getBound();
+  return bytes;
+}
+
+/// Bytes of the arena as the passes that follow plan it, and of states that
+/// are no longer updated in place.
 FailureOr<int64_t> EntryFitter::plan(const FrontierPoint &point) {
   simulation.run(point.choice);
   OwningOpRef<ModuleOp> module = copyKernels(entry);
@@ -81,7 +96,9 @@ FailureOr<int64_t> EntryFitter::plan(const FrontierPoint &point) {
   pm.addPass(createPlanMemoryPass());
   if (failed(pm.run(*module)))
     return failure();
-  return int64_t(*copy.getScratchBytes());
+  int64_t next = getNextBytes(copy);
+  nextBytes = std::min(nextBytes, next);
+  return int64_t(*copy.getScratchBytes()) + next - nextBytes;
 }
 
 void EntryFitter::apply(const FrontierPoint &point, DecisionLog &log) {
@@ -107,19 +124,27 @@ void EntryFitter::apply(const FrontierPoint &point, DecisionLog &log) {
   }
 }
 
-/// What is live at the peak of the last run, by the nodes that compute it.
+/// What is live at the peak of the last run, by the nodes that compute it, or
+/// first use it where several write.
 void EntryFitter::nameTensors() {
   constexpr size_t kMostNamed = 5;
   ArrayRef<int64_t> live = simulation.getLive();
   unsigned peak = llvm::max_element(live) - live.begin();
-  llvm::MapVector<StringRef, int64_t> bytes;
+  llvm::MapVector<StringAttr, int64_t> bytes;
+  llvm::DenseSet<InstanceId> named;
   for (const Step &step : simulation.getSteps()) {
     CommandId id = step.isUnit ? trace.units[step.id].launch : step.id;
-    auto launch = dyn_cast<LaunchOp>(trace.commands[id].op);
-    for (InstanceId written : step.writes) {
-      const Instance &instance = simulation.getInstances()[written];
-      if (launch && instance.begin <= peak && instance.end >= peak)
-        bytes[launch.getNode()] += instance.bytes;
+    Operation *op = trace.commands[id].op;
+    auto launch = dyn_cast<LaunchOp>(op);
+    auto node = StringAttr::get(
+        op->getContext(), launch ? launch.getNode().str() : getNodeName(op));
+    for (InstanceId id :
+         llvm::concat<const InstanceId>(step.writes, step.reads)) {
+      if (id == kNone || !named.insert(id).second)
+        continue;
+      const Instance &instance = simulation.getInstances()[id];
+      if (instance.begin <= peak && instance.end >= peak)
+        bytes[node] += instance.bytes;
     }
   }
   auto rows = bytes.takeVector();
@@ -129,18 +154,29 @@ void EntryFitter::nameTensors() {
                 std::to_string(sum) + " bytes)";
 }
 
-LogicalResult EntryFitter::findNeeded(ArrayRef<FrontierPoint> frontier) {
+/// How much less than was counted a plan may need: scratch that lies in
+/// outputs.
+static int64_t getSlack(const FrontierPoint &point) {
+  constexpr int64_t kParts = 40;
+  return point.peak / kParts;
+}
+
+LogicalResult EntryFitter::findNeeded(ArrayRef<FrontierPoint> frontier,
+                                      DecisionLog &log) {
   for (const FrontierPoint &point : llvm::reverse(frontier)) {
     if (needed && point.peak >= *needed)
       break;
     FailureOr<int64_t> bytes = plan(point);
     if (failed(bytes))
       return failure();
-    // A point is only tried where its peak fits.
-    needed = std::min(needed.value_or(INT64_MAX), std::max(*bytes, point.peak));
+    // A point is only tried where its peak about fits.
+    needed = std::min(needed.value_or(INT64_MAX),
+                      std::max(*bytes, point.peak - getSlack(point)));
   }
   simulation.run(frontier.back().choice);
   nameTensors();
+  log.add(entry, "refused", (entry.getSymName() + " needs more").str(),
+          {{"bytes", double(*needed)}});
   return success();
 }
 
@@ -151,8 +187,10 @@ LogicalResult EntryFitter::run(DecisionLog &log) {
     log.add(
         entry, "possible", (entry.getSymName() + " at a smaller peak").str(),
         {{"bytes", double(point.peak)}, {"microseconds", point.microseconds}});
+  if (getNextBytes(entry) > 0 && failed(plan(frontier.front())))
+    return failure();
   for (const FrontierPoint &point : frontier) {
-    if (point.peak > budget)
+    if (point.peak - getSlack(point) > budget)
       continue;
     FailureOr<int64_t> bytes = plan(point);
     if (failed(bytes))
@@ -163,7 +201,7 @@ LogicalResult EntryFitter::run(DecisionLog &log) {
     entry.erase();
     return success();
   }
-  return findNeeded(frontier);
+  return findNeeded(frontier, log);
 }
 
 static void eraseUnlaunched(ModuleOp module) {

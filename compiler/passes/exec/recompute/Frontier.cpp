@@ -1,6 +1,7 @@
 #include "compiler/passes/exec/recompute/Frontier.h"
 
-#include "mlir/IR/OperationSupport.h"
+#include "compiler/passes/exec/KernelHash.h"
+
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -14,11 +15,22 @@ namespace {
 struct Group {
   SmallVector<ValueId> values;
   unsigned dropped = 0;
+  /// What more of it cost last, in microseconds for a byte less over a command;
+  /// only worth asking again once it is the cheapest.
+  double rate = 0;
 };
 
 /// What a choice comes to against a target.
 struct Outcome {
   double microseconds, excess;
+};
+
+/// More of one group that is dropped.
+struct FrontierStep {
+  Group *group = nullptr;
+  unsigned dropped = 0;
+  Outcome outcome = {};
+  double rate = INFINITY;
 };
 
 /// Drops values step by step.
@@ -32,6 +44,8 @@ private:
   void findGroups(int64_t leastBytes);
   void setDropped(Group &group, unsigned count);
   std::optional<Outcome> evaluate();
+  void findExcess();
+  FrontierStep findStep(Group &group);
   bool takeStep();
   void trim();
   bool canHelp(const Group &group) const;
@@ -48,19 +62,6 @@ private:
 
 } // namespace
 
-/// Equal for equal computations, whatever their places.
-static llvm::hash_code hashOf(Operation *computation) {
-  constexpr auto kFlags = OperationEquivalence::IgnoreLocations;
-  llvm::hash_code hash(0);
-  computation->walk([&](Operation *op) {
-    hash = llvm::hash_combine(
-        hash, OperationEquivalence::computeHash(
-                  op, OperationEquivalence::ignoreHashValue,
-                  OperationEquivalence::ignoreHashValue, kFlags));
-  });
-  return hash;
-}
-
 Search::Search(const Trace &trace, bool holds)
     : trace(trace), simulation(trace) {
   choice.isDropped.assign(trace.values.size(), false);
@@ -70,14 +71,16 @@ Search::Search(const Trace &trace, bool holds)
 void Search::findGroups(int64_t leastBytes) {
   constexpr CommandId kShortestGap = 2;
   llvm::MapVector<std::tuple<size_t, unsigned, unsigned>, Group> byKey;
+  llvm::DenseMap<CommandId, size_t> hashes;
   for (auto [id, value] : llvm::enumerate(trace.values)) {
     CommandId gap = value.gapEnd - value.gapBegin;
     if (value.unit == kNone || value.bytes < leastBytes || gap < kShortestGap)
       continue;
     bool isUnread = value.gapBegin == value.writer;
-    byKey[{hashOf(trace.commands[value.writer].getComputation()), value.result,
-           isUnread}]
-        .values.push_back(id);
+    auto [hash, isNew] = hashes.try_emplace(value.writer);
+    if (isNew)
+      hash->second = hashOf(trace.commands[value.writer].kernel);
+    byKey[{hash->second, value.result, isUnread}].values.push_back(id);
   }
   for (auto &[key, group] : byKey) {
     llvm::stable_sort(group.values, [&](ValueId a, ValueId b) {
@@ -112,10 +115,7 @@ bool Search::canHelp(const Group &group) const {
   return value.gapBegin < excessEnd && value.gapEnd > excessBegin;
 }
 
-/// Drops more of one group: what costs least for the bytes that it saves.
-bool Search::takeStep() {
-  if (!simulation.run(choice))
-    return false;
+void Search::findExcess() {
   excessBegin = kNone;
   for (auto [step, bytes] :
        llvm::zip(simulation.getSteps(), simulation.getLive()))
@@ -123,35 +123,65 @@ bool Search::takeStep() {
       excessBegin = std::min(excessBegin, step.id);
       excessEnd = step.id;
     }
-  Group *best = nullptr;
-  unsigned bestCount = 0;
-  std::optional<Outcome> bestOutcome;
-  auto getRate = [&](const Outcome &outcome) {
-    double cost = std::max(0.0, outcome.microseconds - now.microseconds);
-    return std::pair(cost / (now.excess - outcome.excess), outcome.excess);
-  };
-  for (Group &group : groups) {
-    if (!canHelp(group))
-      continue;
-    unsigned before = group.dropped, left = group.values.size() - before;
-    for (unsigned count : {1u, std::max(2u, left / 4), left}) {
-      if (count > left || (count == left && count != 1 && left < 2))
-        continue;
-      setDropped(group, before + count);
-      std::optional<Outcome> outcome = evaluate();
-      if (outcome && outcome->excess < now.excess &&
-          (!bestOutcome || getRate(*outcome) < getRate(*bestOutcome))) {
-        best = &group;
-        bestCount = before + count;
-        bestOutcome = outcome;
-      }
+}
+
+/// The cheapest way to drop more of `group`; none if that helps nothing.
+FrontierStep Search::findStep(Group &group) {
+  FrontierStep best;
+  unsigned before = group.dropped;
+  auto consider = [&](unsigned count) {
+    setDropped(group, before + count);
+    std::optional<Outcome> outcome = evaluate();
+    if (outcome && outcome->excess < now.excess) {
+      double cost = std::max(0.0, outcome->microseconds - now.microseconds);
+      double rate = cost / (now.excess - outcome->excess);
+      if (std::pair(rate, outcome->excess) <
+          std::pair(best.rate, best.outcome.excess))
+        best = {&group, before + count, *outcome, rate};
     }
     setDropped(group, before);
+    return outcome.has_value();
+  };
+  // What cannot be made again must not keep the others of its group.
+  while (canHelp(group) && !consider(1))
+    group.values.erase(group.values.begin() + before);
+  unsigned left = group.values.size() - before;
+  if (unsigned quarter = std::max(2u, left / 4); canHelp(group) && left > 1) {
+    consider(quarter);
+    if (left > quarter)
+      consider(left);
   }
-  if (!best)
+  group.rate = best.rate;
+  return best;
+}
+
+/// Drops more of one group: what costs least for the bytes that it saves. A
+/// group seldom becomes cheaper, so that those whose last rate was higher than
+/// the best are not asked.
+bool Search::takeStep() {
+  if (!simulation.run(choice))
     return false;
-  setDropped(*best, bestCount);
-  now = *bestOutcome;
+  findExcess();
+  llvm::SmallVector<Group *> byRate;
+  for (Group &group : groups)
+    byRate.push_back(&group);
+  llvm::stable_sort(
+      byRate, [](const Group *a, const Group *b) { return a->rate < b->rate; });
+  FrontierStep best;
+  for (Group *group : byRate) {
+    if (group->rate > best.rate)
+      break;
+    if (!canHelp(*group))
+      continue;
+    FrontierStep step = findStep(*group);
+    if (step.group && std::pair(step.rate, step.outcome.excess) <
+                          std::pair(best.rate, best.outcome.excess))
+      best = step;
+  }
+  if (!best.group)
+    return false;
+  setDropped(*best.group, best.dropped);
+  now = best.outcome;
   return true;
 }
 
@@ -191,6 +221,8 @@ void Search::run(std::vector<FrontierPoint> &points) {
     if (!outcome)
       return;
     now = *outcome;
+    for (Group &group : groups)
+      group.rate = 0;
     while (now.excess > 0)
       if (!takeStep()) {
         record(points);
