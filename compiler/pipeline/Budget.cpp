@@ -89,41 +89,58 @@ MemoryPlan getMemoryPlan(ModuleOp module, int threads) {
   return plan;
 }
 
+/// Calls `visit` with the entry point and the number of this name of all
+/// decisions of this kind about memory.
+static void
+visitNumbers(ModuleOp module, llvm::StringRef kind, llvm::StringRef name,
+             llvm::function_ref<void(llvm::StringRef, double)> visit) {
+  for (const Decision &decision : getDecisions(module))
+    if (decision.pass == "recompute-values" && decision.decision == kind)
+      for (const auto &[key, number] : decision.numbers)
+        if (key == name)
+          visit(llvm::StringRef(decision.reason).split(' ').first, number);
+}
+
+/// The least of these numbers of each entry point.
+static llvm::StringMap<double> getLeast(ModuleOp module, llvm::StringRef kind,
+                                        llvm::StringRef name) {
+  llvm::StringMap<double> least;
+  visitNumbers(module, kind, name, [&](llvm::StringRef entry, double number) {
+    double &own = least.try_emplace(entry, number).first->second;
+    own = std::min(own, number);
+  });
+  return least;
+}
+
 int64_t getLeastArena(ModuleOp module) {
-  llvm::StringMap<double> least; // of each entry point
-  for (const Decision &decision : getDecisions(module)) {
-    if (decision.pass != "recompute-values" || decision.decision != "possible")
-      continue;
-    for (const auto &[name, number] : decision.numbers)
-      if (name == "bytes") {
-        llvm::StringRef entry =
-            llvm::StringRef(decision.reason).split(' ').first;
-        double &own = least.try_emplace(entry, number).first->second;
-        own = std::min(own, number);
-      }
-  }
   double most = 0;
-  for (const auto &entry : least)
+  for (const auto &entry : getLeast(module, "possible", "bytes"))
     most = std::max(most, entry.second);
   return int64_t(most);
 }
 
-double getRecomputedShare(ModuleOp module) {
+llvm::StringMap<double> getKeptTimes(ModuleOp module) {
+  return getLeast(module, "possible", "microseconds");
+}
+
+double getRecomputedShare(ModuleOp module,
+                          const llvm::StringMap<double> &kept) {
   double share = 0;
-  for (const Decision &decision : getDecisions(module)) {
-    if (decision.pass != "recompute-values" || decision.decision != "fitted")
-      continue;
-    double chosen = 0, unbounded = 0;
-    for (const auto &[name, number] : decision.numbers) {
-      if (name == "microseconds")
-        chosen = number;
-      if (name == "microseconds_unbounded")
-        unbounded = number;
-    }
-    if (unbounded > 0)
-      share = std::max(share, chosen / unbounded - 1);
-  }
+  visitNumbers(module, "fitted", "microseconds",
+               [&](llvm::StringRef entry, double number) {
+                 double least = kept.lookup(entry);
+                 if (least > 0)
+                   share = std::max(share, number / least - 1);
+               });
   return share;
+}
+
+int64_t getNeededArena(ModuleOp module) {
+  double most = 0;
+  visitNumbers(module, "refused", "bytes", [&](llvm::StringRef, double number) {
+    most = std::max(most, number);
+  });
+  return int64_t(most);
 }
 
 } // namespace tcc

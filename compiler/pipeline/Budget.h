@@ -5,6 +5,7 @@
 #include "tcc/compiler.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
 #include <optional>
 #include <string_view>
 
@@ -20,8 +21,16 @@ MemoryPlan getMemoryPlan(mlir::ModuleOp module, int threads);
 /// what is computed again; 0 without a budget.
 int64_t getLeastArena(mlir::ModuleOp module);
 
-/// What computing values again adds to the time of an entry point, at most.
-double getRecomputedShare(mlir::ModuleOp module);
+/// The microseconds of each entry point with all values kept.
+llvm::StringMap<double> getKeptTimes(mlir::ModuleOp module);
+
+/// What a budget adds to the time of an entry point, at most, over `kept`.
+double getRecomputedShare(mlir::ModuleOp module,
+                          const llvm::StringMap<double> &kept);
+
+/// The bytes of the arena without which no entry point was found to fit; 0 if
+/// all fit.
+int64_t getNeededArena(mlir::ModuleOp module);
 
 } // namespace tcc
 

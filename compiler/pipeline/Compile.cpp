@@ -1,7 +1,6 @@
 #include "tcc/compiler.h"
 
 #include "compiler/codegen/cpu/ObjectEmitter.h"
-#include "compiler/codegen/cuda/Arch.h"
 #include "compiler/codegen/cuda/DeviceCode.h"
 #include "compiler/passes/graph/Differentiate.h"
 #include "compiler/pipeline/Batch.h"
@@ -58,7 +57,7 @@ private:
   bool replaceWeights();
   bool recognize() { return runPasses(addRecognition, Code::Internal); }
   bool differentiate();
-  bool buildTraining();
+  bool buildTraining(bool inChunks);
   PrecisionRules getPrecision() const;
   bool simplify() {
     if (options.comparesPrecision)
@@ -83,6 +82,8 @@ private:
   bool readBudget();
   bool chooseBatch();
   BatchTrial tryBatch(int64_t samples);
+  bool recompute();
+  bool planInChunks();
   bool fitBudget();
   bool plan();
   bool generateCode();
@@ -107,10 +108,13 @@ private:
   MLIRContext context;
   Machines machines;
   std::optional<train::Recipe> recipe;
-  std::optional<int64_t> budget; ///< of bytes, but for those reserved
+  std::optional<int64_t> budget; ///< of bytes
+  int64_t reserved = 0;          ///< of these
   std::optional<int64_t> samples;
   int64_t leastBytes = 0; ///< of a plan with a budget, about
   Model model;
+  /// Before steps were built, where logits can be computed in chunks.
+  OwningOpRef<ModuleOp> untrained;
   GeneratedCode code;
   int cores, jobs;
 };
@@ -182,47 +186,8 @@ bool Compilation::fail(const Problems &problems) {
 // --- Phases ---
 
 bool Compilation::resolveTargets() {
-  bool isForDevice =
-      options.emulation != Emulation::None || options.artifact == Artifact::Ptx;
-  if (options.target == Target::Cpu && isForDevice)
-    return fail(Code::Usage, "--emulate and --emit=ptx need --target=cuda");
-  if (options.target == Target::Cpu && options.precision == Precision::TF32)
-    return fail(Code::Usage, "--precision=tf32: no CPU has such products; take "
-                             "f32 or bf16, or --target=cuda");
-  std::vector<std::string> names = options.cpus;
-  if (names.empty())
-    names = {options.target == Target::Cpu ? "native" : "x86-64-v3"};
-  std::string error;
-  for (const std::string &name : options.archs) {
-    if (name == "ptx" || name == "none")
-      continue;
-    std::optional<cuda::Arch> arch = cuda::parseArch(name, error);
-    if (!arch)
-      return fail(Code::Usage, "--arch: " + error);
-    machines.archs.push_back(*arch);
-  }
-  llvm::sort(machines.archs, [](const cuda::Arch &a, const cuda::Arch &b) {
-    return a.number < b.number;
-  });
-  if (!machines.archs.empty())
-    machines.ptx = machines.archs.front().getPtxArch();
-  machines.hasPtx = options.archs != std::vector<std::string>{"none"};
-  if (options.target == Target::Cuda && !machines.hasPtx &&
-      options.emulation == Emulation::None)
-    return fail(Code::Usage, "--arch=none: the package would have no code for "
-                             "its kernels without --emulate");
-  for (const std::string &name : names) {
-    std::optional<cpu::Cpu> cpu = cpu::resolveCpu(name, error);
-    if (!cpu)
-      return fail(Code::Usage, "--cpu: " + error);
-    // Named twice, as `native` and by its name, it is one variant.
-    auto isSame = [&](const cpu::Cpu &other) {
-      return other.features == cpu->features;
-    };
-    if (llvm::none_of(machines.cpus, isSame))
-      machines.cpus.push_back(*cpu);
-  }
-  return true;
+  std::string problem = resolveMachines(options, machines);
+  return problem.empty() || fail(Code::Usage, problem);
 }
 
 bool Compilation::readRecipe() {
@@ -266,15 +231,17 @@ bool Compilation::replaceWeights() {
 }
 
 /// Ops without a derivative are among the problems already.
-bool Compilation::buildTraining() {
+bool Compilation::buildTraining(bool inChunks) {
   if (recipe->compute == Precision::F64 &&
       !runPasses(addWidening, Code::Internal))
     return false;
   Problems problems(options.model);
-  auto lines =
-      train::buildSteps(*model.module, model.weights, *recipe, problems);
-  if (succeeded(lines)) {
-    report.parameters = std::move(*lines);
+  auto steps = train::buildSteps(*model.module, model.weights, *recipe,
+                                 inChunks, problems);
+  if (succeeded(steps)) {
+    report.parameters = std::move(steps->lines);
+    if (!steps->hasChunks)
+      untrained = {};
     return true;
   }
   if (!problems.empty())
@@ -296,8 +263,11 @@ PrecisionRules Compilation::getPrecision() const {
 }
 
 bool Compilation::differentiate() {
-  if (recipe)
-    return buildTraining();
+  if (recipe) {
+    if (budget)
+      untrained = model.module->clone();
+    return buildTraining(/*inChunks=*/false);
+  }
   if (options.gradientOf.empty())
     return true;
   auto addPasses = [this](OpPassManager &pm) {
@@ -314,18 +284,19 @@ bool Compilation::readBudget() {
   if (text.empty() && recipe)
     text = recipe->memoryBudget;
   if (text.empty())
-    return true;
+    return options.reserve.empty() ||
+           fail(Code::Usage, "--reserve is of a memory budget: give one");
   budget = parseByteSize(text);
   if (!budget)
     return fail(Code::Usage,
                 "memory budget: expected bytes as '22GiB', found '" + text +
                     "'");
-  std::optional<int64_t> reserved =
+  std::optional<int64_t> bytes =
       parseByteSize(options.reserve.empty() ? "0" : options.reserve);
-  if (!reserved)
+  if (!bytes)
     return fail(Code::Usage, "--reserve: expected bytes as '1GiB', found '" +
                                  options.reserve + "'");
-  *budget -= *reserved;
+  reserved = *bytes;
   return true;
 }
 
@@ -378,17 +349,59 @@ BatchTrial Compilation::tryBatch(int64_t samples) {
 }
 
 /// Leaves the arena what the budget has beside all else, as it is without one.
-bool Compilation::fitBudget() {
+bool Compilation::recompute() {
   OwningOpRef<ModuleOp> copy = model.module->clone();
   PassManager pm(&context);
   addPlacement(pm);
   if (failed(pm.run(*copy)))
     return fail(Code::Unsupported, options.model + ": cannot be planned");
-  int64_t fixed = getMemoryPlan(*copy, getThreads()).getFixed();
+  int64_t fixed = reserved + getMemoryPlan(*copy, getThreads()).getFixed();
   bool fits = runPasses(
       [&](OpPassManager &pm) { addRecomputation(pm, *budget, fixed); },
       Code::OutOfMemory);
   leastBytes = fixed + getLeastArena(*model.module);
+  return fits;
+}
+
+/// The same steps again, with the logits in chunks.
+bool Compilation::planInChunks() {
+  auto addPasses = [this](OpPassManager &pm) {
+    addSimplification(pm, options.target, getPrecision());
+  };
+  return buildTraining(/*inChunks=*/true) &&
+         runPasses(addPasses, Code::Internal) && fuse() && lower() &&
+         runPasses(addScheduling, Code::Unsupported) && recompute();
+}
+
+/// Of the program with whole logits and that with chunks takes the faster one
+/// that fits, or the refusal that asks for less.
+bool Compilation::fitBudget() {
+  bool fits = recompute();
+  if (!fits && report.exitCode != int(Code::OutOfMemory))
+    return false;
+  llvm::StringMap<double> kept = getKeptTimes(*model.module);
+  report.recomputedShare = getRecomputedShare(*model.module, kept);
+  if (!untrained || (fits && report.recomputedShare == 0))
+    return fits;
+  OwningOpRef<ModuleOp> whole = std::move(model.module);
+  CompileReport ofWhole = report;
+  int64_t leastOfWhole = leastBytes;
+  model.module = std::move(untrained);
+  report.exitCode = 0;
+  report.problems.clear();
+  bool fitsInChunks = planInChunks();
+  if (!fitsInChunks && report.exitCode != int(Code::OutOfMemory))
+    return false;
+  leastBytes = std::min(leastBytes, leastOfWhole);
+  report.recomputedShare = getRecomputedShare(*model.module, kept);
+  bool isBetter =
+      fitsInChunks
+          ? !fits || report.recomputedShare < ofWhole.recomputedShare
+          : !fits && getNeededArena(*model.module) < getNeededArena(*whole);
+  if (isBetter)
+    return fitsInChunks;
+  model.module = std::move(whole);
+  report = std::move(ofWhole);
   return fits;
 }
 
@@ -397,11 +410,10 @@ bool Compilation::plan() {
       (budget && !fitBudget()) || !runPasses(addPlacement, Code::Unsupported))
     return false;
   report.memory = getMemoryPlan(*model.module, getThreads());
-  report.recomputedShare = getRecomputedShare(*model.module);
-  if (budget && report.memory.getTotal() > *budget)
+  int64_t needed = reserved + report.memory.getTotal();
+  if (budget && needed > *budget)
     return fail(Code::OutOfMemory,
-                options.model + ": needs " +
-                    std::to_string(report.memory.getTotal()) +
+                options.model + ": needs " + std::to_string(needed) +
                     " bytes, which is more than the memory budget");
   summarize(*model.module, report);
   report.arenas = getArenaUses(*model.module);

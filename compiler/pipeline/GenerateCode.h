@@ -2,8 +2,8 @@
 #ifndef TCC_COMPILER_PIPELINE_GENERATECODE_H
 #define TCC_COMPILER_PIPELINE_GENERATECODE_H
 
-#include "compiler/codegen/cuda/Arch.h"
 #include "compiler/package/PackageBuilder.h"
+#include "compiler/pipeline/Machines.h"
 #include "tcc/compiler.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -17,14 +17,6 @@ struct GeneratedCode {
   std::optional<package::CompiledVariant> host;
   /// What is worth knowing, for the user.
   std::vector<std::string> notes;
-};
-
-/// What the options name: one variant of the host's code for each CPU.
-struct Machines {
-  std::vector<cpu::Cpu> cpus;
-  std::vector<cuda::Arch> archs;  ///< the oldest first
-  cuda::Arch ptx = {"sm_80", 80}; ///< whose PTX the package has
-  bool hasPtx = true;
 };
 
 /// Compiles the exec.kernel ops of a module. The code does not depend on the

@@ -5,6 +5,7 @@
 #include "compiler/train/Initialize.h"
 #include "compiler/train/Keys.h"
 #include "compiler/train/LossScale.h"
+#include "compiler/train/RowChunks.h"
 #include "compiler/train/TrainedModel.h"
 #include "compiler/train/Update.h"
 #include "dialects/graph/ops/TensorEmitter.h"
@@ -20,22 +21,29 @@ namespace {
 class StepBuilder {
 public:
   StepBuilder(ModuleOp module, const Recipe &recipe,
-              std::vector<Parameter> &table, Problems &problems)
-      : module(module), recipe(recipe), table(table), problems(problems),
-        main(module.lookupSymbol<func::FuncOp>("main")),
+              std::vector<Parameter> &table, bool inChunks, Problems &problems)
+      : module(module), recipe(recipe), table(table), inChunks(inChunks),
+        problems(problems), main(module.lookupSymbol<func::FuncOp>("main")),
         dropouts(findDropouts(main, recipe, problems)),
         model(main, recipe, table, problems) {}
 
   LogicalResult run();
   ArrayRef<DropoutSite> getDropouts() const { return dropouts; }
+  bool canChunk() const { return hasChunks; }
 
 private:
   void declareParameters();
   void declareStepState();
   void setVariables();
 
-  FailureOr<std::vector<TrainedParameter>> emitGradients(StepFunction &step,
-                                                         const Loss &loss);
+  Loss emitLoss(StepFunction &step, const Forward &forward) const {
+    return train::emitLoss(step.getBuilder(), step.getLoc(), recipe.loss,
+                           forward.operands);
+  }
+  FailureOr<LossGradients> emitLossGradients(StepFunction &step,
+                                             const Forward &forward);
+  FailureOr<std::vector<TrainedParameter>>
+  emitGradients(StepFunction &step, const LossGradients &start);
   void writeStatistics(StepFunction &step, const Forward &forward,
                        TypedValue<RankedTensorType> isVoid);
   void addMetrics(StepFunction &step, const Metrics &metrics);
@@ -56,6 +64,7 @@ private:
   ModuleOp module;
   const Recipe &recipe;
   std::vector<Parameter> &table;
+  bool inChunks, hasChunks = false;
   Problems &problems;
   func::FuncOp main;
   std::vector<DropoutSite> dropouts;
@@ -154,20 +163,40 @@ Value StepBuilder::toF64(StepFunction &step, Value scalar) {
       scalar, RankedTensorType::get({}, step.getBuilder().getF64Type()));
 }
 
-/// The gradients of the sum of the losses over the nominal count, times the
-/// scale.
-FailureOr<std::vector<TrainedParameter>>
-StepBuilder::emitGradients(StepFunction &step, const Loss &loss) {
+/// The sum of the losses and its gradients over the nominal count, times the
+/// scale. A mean of means is no sum over rows.
+FailureOr<LossGradients>
+StepBuilder::emitLossGradients(StepFunction &step, const Forward &forward) {
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
+  auto getScale = [&] {
+    return LossScale(step, Settings(step, emitter), emitter).get().value;
+  };
+  std::optional<RowTail> tail = RowTail::find(forward.operands.logits);
+  hasChunks = tail && recipe.loss.kind != LossKind::Output &&
+              recipe.loss.reduction != LossReduction::MeanOfMeans;
+  if (hasChunks && inChunks) {
+    DecisionLog(module, "chunk-loss")
+        .add(forward.operands.logits.getDefiningOp(), "in chunks",
+             "the loss and the gradients of some logits before the next",
+             {{"rows", double(tail->getRowCount())},
+              {"chunks", double(tail->getChunkCount())}});
+    return emitInChunks(emitter, recipe.loss, forward.operands, *tail,
+                        getScale());
+  }
+  Loss loss = emitLoss(step, forward);
+  auto type = cast<RankedTensorType>(loss.total.getType());
+  Expr seed{emitter.castTo(getScale(), type), &emitter};
+  seed = seed * (1.0 / double(loss.nominalCount));
+  return LossGradients{loss, {loss.total}, {seed.value}};
+}
+
+FailureOr<std::vector<TrainedParameter>>
+StepBuilder::emitGradients(StepFunction &step, const LossGradients &start) {
   SmallVector<Value> inputs, gradients;
   for (const Parameter &row : getTrained())
     inputs.push_back(step.readAs(row.getName(), model.getVariableType(row)));
-  LossScale scale(step, Settings(step, emitter), emitter);
-  auto type = cast<RankedTensorType>(loss.total.getType());
-  Expr seed{emitter.castTo(scale.get().value, type), &emitter};
-  seed = seed * (1.0 / double(loss.nominalCount));
-  if (failed(differentiate(step.getBuilder(), loss.total, seed.value, inputs,
-                           gradients)))
+  if (failed(differentiate(step.getBuilder(), start.values, start.gradients,
+                           inputs, gradients)))
     return failure();
   std::vector<TrainedParameter> parameters;
   for (auto [row, input, gradient] :
@@ -217,12 +246,16 @@ void StepBuilder::buildInit() {
 LogicalResult StepBuilder::buildTrainStep() {
   StepFunction step(module, "train_step", variables);
   Forward forward = model.emit(step, /*isTraining=*/true);
-  auto parameters = emitGradients(step, forward.loss);
+  FailureOr<LossGradients> start = emitLossGradients(step, forward);
+  if (failed(start))
+    return failure();
+  auto parameters = emitGradients(step, *start);
   if (failed(parameters) || !problems.empty())
     return failure();
+  const Loss &loss = start->loss;
   Metrics metrics =
-      emitUpdate(step, recipe, *parameters, toF64(step, forward.loss.total),
-                 toF64(step, forward.loss.count), forward.loss.nominalCount);
+      emitUpdate(step, recipe, *parameters, toF64(step, loss.total),
+                 toF64(step, loss.count), loss.nominalCount);
   writeStatistics(step, forward,
                   cast<TypedValue<RankedTensorType>>(metrics.isVoid));
   addMetrics(step, metrics);
@@ -235,7 +268,10 @@ LogicalResult StepBuilder::buildTrainStep() {
 LogicalResult StepBuilder::buildAccumulateStep() {
   StepFunction step(module, "accumulate_step", variables);
   Forward forward = model.emit(step, /*isTraining=*/true);
-  auto parameters = emitGradients(step, forward.loss);
+  FailureOr<LossGradients> start = emitLossGradients(step, forward);
+  if (failed(start))
+    return failure();
+  auto parameters = emitGradients(step, *start);
   if (failed(parameters))
     return failure();
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
@@ -244,9 +280,9 @@ LogicalResult StepBuilder::buildAccumulateStep() {
   };
   for (const TrainedParameter &parameter : *parameters)
     accumulate("gradient/" + parameter.traits.name, parameter.gradient);
-  Value total = toF64(step, forward.loss.total);
+  Value total = toF64(step, start->loss.total);
   accumulate("step/loss", total);
-  accumulate("step/count", toF64(step, forward.loss.count));
+  accumulate("step/count", toF64(step, start->loss.count));
   Value fault = step.read("step/fault");
   Value isFaulty = emitter.emit<CompareOp>(CompareKind::ne, fault,
                                            emitter.splat(fault, 0.0));
@@ -281,12 +317,12 @@ void StepBuilder::buildApply() {
 
 void StepBuilder::buildEval() {
   StepFunction step(module, "eval", variables);
-  Forward forward = model.emit(step, /*isTraining=*/false);
-  step.addOutput("loss", toF64(step, forward.loss.total));
-  step.addOutput("count", toF64(step, forward.loss.count));
-  if (forward.loss.correct)
-    step.addOutput("correct", forward.loss.correct);
-  nominalCount = forward.loss.nominalCount;
+  Loss loss = emitLoss(step, model.emit(step, /*isTraining=*/false));
+  step.addOutput("loss", toF64(step, loss.total));
+  step.addOutput("count", toF64(step, loss.count));
+  if (loss.correct)
+    step.addOutput("correct", loss.correct);
+  nominalCount = loss.nominalCount;
   step.finish();
 }
 
@@ -318,25 +354,25 @@ LogicalResult StepBuilder::run() {
   return success();
 }
 
-FailureOr<std::vector<std::string>> buildSteps(ModuleOp module,
-                                               const WeightStore &weights,
-                                               const Recipe &recipe,
-                                               Problems &problems) {
+FailureOr<Steps> buildSteps(ModuleOp module, const WeightStore &weights,
+                            const Recipe &recipe, bool inChunks,
+                            Problems &problems) {
   std::vector<Parameter> table =
       buildParameterTable(module, weights, recipe.params, problems);
   auto isTrained = [](const Parameter &row) { return row.isTrained; };
   if (llvm::none_of(table, isTrained))
     problems.add(ProblemClass::unsupported,
                  "the model has no parameter that is trained");
-  StepBuilder builder(module, recipe, table, problems);
+  StepBuilder builder(module, recipe, table, inChunks, problems);
   if (failed(builder.run()))
     return failure();
-  std::vector<std::string> lines;
+  Steps steps;
   for (const Parameter &row : table)
-    lines.push_back(describe(row));
+    steps.lines.push_back(describe(row));
   for (const DropoutSite &site : builder.getDropouts())
-    lines.push_back(describe(site));
-  return lines;
+    steps.lines.push_back(describe(site));
+  steps.hasChunks = builder.canChunk();
+  return steps;
 }
 
 } // namespace tcc::train

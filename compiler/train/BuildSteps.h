@@ -7,15 +7,22 @@
 
 namespace tcc::train {
 
+struct Steps {
+  std::vector<std::string> lines; ///< what is trained and dropped, for the user
+  /// Logits are wide and can be computed in chunks.
+  bool hasChunks = false;
+};
+
 /// Replaces @main of `module`, a model that recognition has been over, by the
 /// entry points of a training package: @init, @train_step, @accumulate_step,
 /// @apply, @eval and @predict, which share the variables that it declares.
-/// Returns what is trained and dropped, in lines for the user. Fails after
-/// adding to `problems`, or with errors at ops that have no derivative.
-mlir::FailureOr<std::vector<std::string>> buildSteps(mlir::ModuleOp module,
-                                                     const WeightStore &weights,
-                                                     const Recipe &recipe,
-                                                     Problems &problems);
+/// Fails after adding to `problems`, or with errors at ops that have no
+/// derivative. With `inChunks` steps that train compute wide logits, their loss
+/// and its gradients some rows at a time.
+mlir::FailureOr<Steps> buildSteps(mlir::ModuleOp module,
+                                  const WeightStore &weights,
+                                  const Recipe &recipe, bool inChunks,
+                                  Problems &problems);
 
 } // namespace tcc::train
 

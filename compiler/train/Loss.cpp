@@ -1,5 +1,6 @@
 #include "compiler/train/Loss.h"
 
+#include "compiler/train/RowChunks.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -82,7 +83,6 @@ private:
   Value sumWeighted(Value x) {
     return sum(weights ? emitter.emit<MulOp>(x, spreadWeights(x)) : x);
   }
-  Value slice(Value x, int64_t axis, int64_t start, int64_t count);
   Loss makeMean(Value losses);
   Loss emitSum(Value logits, Value target);
   Loss average(Loss loss);
@@ -93,18 +93,6 @@ private:
 };
 
 } // namespace
-
-Value LossEmitter::slice(Value x, int64_t axis, int64_t start, int64_t count) {
-  auto type = cast<RankedTensorType>(x.getType());
-  SmallVector<int64_t> shape(type.getShape()), steps(shape.size(), 1);
-  SmallVector<AffineExpr> starts(shape.size(),
-                                 emitter.builder.getAffineConstantExpr(0));
-  shape[axis] = count;
-  starts[axis] = emitter.builder.getAffineConstantExpr(start);
-  return emitter.emit<SliceOp>(
-      RankedTensorType::get(shape, type.getElementType()), x,
-      makeSizeMap(starts, x.getContext()), steps);
-}
 
 Value LossEmitter::spreadWeights(Value x) {
   auto type = cast<RankedTensorType>(x.getType());
@@ -118,8 +106,8 @@ Value LossEmitter::spreadWeights(Value x) {
 void LossEmitter::shiftPositions(Value &logits, Value &target) {
   int64_t axis = getRank(target) - 1;
   int64_t count = cast<RankedTensorType>(target.getType()).getDimSize(axis) - 1;
-  logits = slice(logits, axis, 0, count);
-  target = slice(target, axis, 1, count);
+  logits = emitSlice(emitter, logits, axis, 0, count);
+  target = emitSlice(emitter, target, axis, 1, count);
 }
 
 /// The element of each row that `classes` says, as the sum of it and zeros:

@@ -235,8 +235,7 @@ Forward TrainedModel::emit(StepFunction &step, bool isTraining) {
   bool isFloat = targets && isa<FloatType>(getElementTypeOrSelf(targets));
   if (isFloat)
     targets = emitter.castTo(targets, cast<RankedTensorType>(output.getType()));
-  forward.loss = emitLoss(step.getBuilder(), step.getLoc(), recipe.loss,
-                          {output, targets, weights});
+  forward.operands = {output, targets, weights};
   return forward;
 }
 

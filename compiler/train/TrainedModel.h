@@ -11,10 +11,10 @@
 
 namespace tcc::train {
 
-/// A model in a function, with its loss.
+/// A model in a function.
 struct Forward {
   llvm::SmallVector<mlir::Value> results;
-  Loss loss;
+  LossOperands operands; ///< of its loss
   std::vector<StatisticUpdate> statistics;
 };
 
@@ -36,9 +36,9 @@ public:
 
   /// The model's inputs and outputs become those of `step`.
   void emitPrediction(StepFunction &step);
-  /// The model and its loss, with the target and, where the recipe pads, the
-  /// weights of the samples as further inputs. In training batch norms follow
-  /// the batch, and dropouts drop.
+  /// The model and what its loss is of, with the target and, where the recipe
+  /// pads, the weights of the samples as further inputs. In training batch
+  /// norms follow the batch, and dropouts drop.
   Forward emit(StepFunction &step, bool isTraining);
   /// Erases the function that the model came in.
   void erase() { main.erase(); }

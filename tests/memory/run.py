@@ -11,22 +11,26 @@ import sys
 import tempfile
 import time
 
+import numpy
+import safetensors.numpy
 from harness import ROOT, Tally, call, first_line, run_tool
 from memory.replay import replay
 from models import graphs, trainable
 
 OUT_OF_MEMORY = 7
 LARGEST_GAP = 1.005
+LEAST_GAP = 1.02  # with the smallest budget there are no good places left
 RECIPE = """
 steps = 10
 [loss]
 kind = "{loss}"
 [optimizer]
-kind = "adamw"
+kind = "{optimizer}"
 [batch]
 micro = {batch}
-clip_norm = 1.0
+{rest}
 """
+CLIPPED = "clip_norm = 1.0"
 FIXTURES = os.path.join(ROOT, "tests/training/fixtures")
 
 # name: how it is made, the loss, the batch, budgets in a sweep, seconds of all of it
@@ -48,11 +52,11 @@ LONG = {
 class Subject:
     """A model with a recipe, to be compiled without weights."""
 
-    def __init__(self, work, name, model, loss, batch):
+    def __init__(self, work, name, model, loss, batch, optimizer="adamw", rest=CLIPPED):
         self.work, self.name, self.model = work, name, model
         self.recipe = os.path.join(work, name + ".toml")
         with open(self.recipe, "w") as stream:
-            stream.write(RECIPE.format(loss=loss, batch=batch))
+            stream.write(RECIPE.format(loss=loss, batch=batch, optimizer=optimizer, rest=rest))
 
     def compile(self, budget=None, emit="--emit=exec"):
         """The run, and the decisions about recomputation."""
@@ -65,11 +69,12 @@ class Subject:
         if run.code:
             return run, "", []
         with open(out) as text, open(decisions) as rows:
-            chosen = [row for row in json.load(rows) if row["pass"] == "recompute-values"]
+            about = ("recompute-values", "chunk-loss")
+            chosen = [row for row in json.load(rows) if row["pass"] in about]
             return run, text.read(), chosen
 
 
-def check_replay(tally, name, replays):
+def check_replay(tally, name, replays, largest_gap=LARGEST_GAP):
     for entry, found in replays.items():
         tally.check(f"{name} @{entry}", not found.problems, "; ".join(found.problems[:3]))
         tally.check(
@@ -79,7 +84,7 @@ def check_replay(tally, name, replays):
         )
         tally.check(
             f"{name} @{entry}: the arena is hardly more",
-            found.arena <= LARGEST_GAP * found.bound, f"{found.bound}, {found.arena}",
+            found.arena <= largest_gap * found.bound, f"{found.bound}, {found.arena}",
         )  # fmt: skip
 
 
@@ -87,10 +92,27 @@ def same_results(plain, bounded):
     return all(plain[entry].results == bounded[entry].results for entry in plain)
 
 
-def extra_time(decisions):
-    """The longest of all steps with recomputation over that without."""
-    fitted = [row["numbers"] for row in decisions if row["decision"] == "fitted"]
-    return max(row["microseconds"] / row["microseconds_unbounded"] for row in fitted) - 1
+def times(decisions, kind):
+    """The least microseconds of each entry point in decisions of a kind."""
+    found = {}
+    for row in decisions:
+        if row["decision"] == kind:
+            entry, time = row["reason"].split()[0], row["numbers"]["microseconds"]
+            found[entry] = min(time, found.get(entry, time))
+    return found
+
+
+def extra_time(decisions, kept):
+    """The longest of all steps with the budget over that with all values kept."""
+    return max(time / kept[entry] for entry, time in times(decisions, "fitted").items()) - 1
+
+
+def is_chunked(decisions):
+    return any(row["pass"] == "chunk-loss" for row in decisions)
+
+
+def largest_gap(replays):
+    return max((found.arena / found.live - 1 for found in replays.values() if found.live), default=0)
 
 
 def smallest_budget(run):
@@ -100,10 +122,10 @@ def smallest_budget(run):
 
 def check_sweep(tally, subject, count):
     """Budgets from what is needed at most down to what is needed at least."""
-    run, text, _ = subject.compile()
+    run, text, decisions = subject.compile("1TiB")
     if not tally.check(f"{subject.name} compiles", run.code == 0, first_line(run)):
         return
-    plain = replay(text)
+    plain, kept = replay(text), times(decisions, "fitted")
     check_replay(tally, subject.name, plain)
     most = max(found.arena for found in plain.values())
     refused, _, _ = subject.compile(1)
@@ -115,6 +137,8 @@ def check_sweep(tally, subject, count):
     below, _, _ = subject.compile(least - 64)
     tally.check(f"{subject.name}: less is refused", below.code == OUT_OF_MEMORY, str(below.code))
     start, last_extra, rows = time.monotonic(), None, []
+    # Sums are made in another order where logits are in chunks.
+    expected, gap = {False: plain}, largest_gap(plain)
     for i in range(count):
         budget = least + (fixed + most - least) * i // (count - 1)
         run, text, decisions = subject.compile(budget)
@@ -122,21 +146,26 @@ def check_sweep(tally, subject, count):
         if not tally.check(title, run.code == 0, first_line(run)):
             continue
         bounded = replay(text)
-        check_replay(tally, title, bounded)
+        check_replay(tally, title, bounded, LARGEST_GAP if i > 0 else LEAST_GAP)
         peak = fixed + max(found.arena for found in bounded.values())
         tally.check(f"{title}: peak", peak <= budget, str(peak))
-        tally.check(f"{title}: bits", same_results(plain, bounded))
-        extra = extra_time(decisions)
+        in_chunks = is_chunked(decisions)
+        tally.check(
+            f"{title}: bits", same_results(expected.setdefault(in_chunks, bounded), bounded)
+        )
+        gap = max(gap, largest_gap(bounded))
+        extra = extra_time(decisions, kept)
         tally.check(
             f"{title}: no slower than with less",
             last_extra is None or extra <= last_extra + 1e-12, f"{extra} after {last_extra}",
         )  # fmt: skip
         last_extra = extra
-        rows.append((budget - fixed, extra, run.seconds))
+        rows.append((budget - fixed, extra, run.seconds, " in chunks" if in_chunks else ""))
     print(f"{subject.name}: {time.monotonic() - start:.1f} s, arena {most >> 20} MiB at most")
-    for arena, extra, seconds in rows:
+    for arena, extra, seconds, how in rows:
         share = f"{arena / most - 1:+.1%}"
-        print(f"  {arena >> 20} MiB ({share}): {extra:+.3%} time, compiled in {seconds:.1f} s")
+        print(f"  {arena >> 20} MiB ({share}): {extra:+.3%} time{how}, compiled in {seconds:.1f} s")
+    print(f"  arenas at most {gap:.3%} larger than what is live")
 
 
 def check_broken_plan(tally, text):
@@ -145,6 +174,11 @@ def check_broken_plan(tally, text):
     broken = text.replace(f"offset {max(offsets)} ", "offset 0 ", 1)
     problems = [p for found in replay(broken).values() for p in found.problems]
     tally.check("a broken plan is found", bool(problems))
+    # A sum over rows cannot be computed in place.
+    broken = re.sub(r"(graph\.fused <contraction> \([^)]*\)) (:|\{)",
+                    r"\1 {in_place = [array<i64: 0, 0>]} :", text, count=1)  # fmt: skip
+    problems = [p for found in replay(broken).values() for p in found.problems]
+    tally.check("a wrong pair is found", any("reads elsewhere" in p for p in problems))
 
 
 def train(subject, data, budget):
@@ -160,27 +194,49 @@ def train(subject, data, budget):
         return stream.read(), [json.loads(line)["loss"] for line in lines]
 
 
-def check_bits(tally, subject, data):
-    """With the smallest budget training gives the same bits as with the largest."""
-    least, _ = smallest_budget(subject.compile(1)[0])
-    same = train(subject, data, least) == train(subject, data, "1TiB")
-    tally.check(f"{subject.name} trained in {least} bytes: bits", same)
+def check_numbers(tally, subject, data):
+    """Training with little memory gives the same bits, or the same numbers where
+    the logits are in chunks. Returns which of both there was."""
+    least, fixed = smallest_budget(subject.compile(1)[0])
+    _, text, _ = subject.compile("1TiB")
+    most = fixed + max(found.arena for found in replay(text).values())
+    budgets = {}  # the smallest of each kind
+    for budget in (least + (most - 1 - least) * i // 4 for i in range(5)):
+        budgets.setdefault(is_chunked(subject.compile(budget)[2]), budget)
+    weights, losses = train(subject, data, "1TiB")
+    for in_chunks, budget in budgets.items():
+        title = f"{subject.name} trained in {budget} bytes"
+        found, found_losses = train(subject, data, budget)
+        if not in_chunks:
+            tally.check(f"{title}: bits", (found, found_losses) == (weights, losses))
+            continue
+        tally.check(f"{title}: sums are made in another order", found != weights)
+        tally.check(f"{title}: losses", numpy.allclose(found_losses, losses, rtol=1e-6, atol=0))
+        expected, found = (safetensors.numpy.load(x) for x in (weights, found))
+        for name, value in expected.items():
+            error = numpy.abs(found[name] - value).max() / numpy.abs(value).max()
+            tally.check(f"{title}: {name}", error <= 1e-6, str(error))
+    return set(budgets)
 
 
 def check_fixtures(tally, work):
     """Whole trainings of small models."""
+    # Without clipping parameters are written early, in @apply. Adam would take the signs of
+    # gradients that are nothing but errors.
     models = (
-        ("cnn_digits", "cross_entropy", 16, "digits"),
-        ("gpt2_tiny", "causal_lm", 4, "text"),
+        ("cnn_digits", "cross_entropy", 16, "digits", ("adamw", "accumulate = 2"), {False}),
+        ("gpt2_tiny", "causal_lm", 4, "text", ("sgd", CLIPPED), {False, True}),
     )
-    for name, loss, batch, data in models:
-        subject = Subject(work, name, os.path.join(FIXTURES, name + ".onnx"), loss, batch)
+    for name, loss, batch, data, how, kinds in models:
+        model = os.path.join(FIXTURES, name + ".onnx")
+        subject = Subject(work, name, model, loss, batch, *how)
         run, text, _ = subject.compile()
         if not tally.check(f"{name} compiles", run.code == 0, first_line(run)):
             continue
         check_replay(tally, name, replay(text))
         check_broken_plan(tally, text)
-        check_bits(tally, subject, os.path.join(FIXTURES, data + ".npz"))
+        found = check_numbers(tally, subject, os.path.join(FIXTURES, data + ".npz"))
+        tally.check(f"{name}: kinds of plans", found == kinds, str(found))
 
 
 def check_sweeps(tally, work, models):
