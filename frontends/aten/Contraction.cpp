@@ -1,3 +1,4 @@
+#include "frontends/Einsum.h"
 #include "frontends/aten/Call.h"
 
 using namespace mlir;
@@ -48,114 +49,9 @@ static void importOuter(Call &call) {
   call.give(call.mul(call.unsqueeze(x, {1}), y));
 }
 
-// --- Sums of products --------------------------------------------------------
-
-namespace {
-
-/// An operand of einsum: a letter for each axis.
-struct Factor {
-  std::string letters;
-  Value value;
-};
-
-} // namespace
-
-/// The axes of `factor` in the order of `letters`, of which it may lack some:
-/// these get extent 1.
-static Value arrange(Call &call, const Factor &factor, StringRef letters) {
-  SmallVector<int64_t> permutation, missing;
-  for (auto [i, letter] : llvm::enumerate(letters)) {
-    size_t axis = factor.letters.find(letter);
-    if (axis == std::string::npos)
-      missing.push_back(i);
-    else
-      permutation.push_back(axis);
-  }
-  Value moved = call.transpose(factor.value, permutation);
-  return missing.empty() ? moved : call.unsqueeze(moved, missing);
-}
-
-/// The product of two factors; letters that nothing else needs are summed.
-static Factor multiply(Call &call, const Factor &a, const Factor &b,
-                       StringRef needed) {
-  std::string batch, rows, columns, inner;
-  for (char letter : a.letters) {
-    bool isShared = b.letters.find(letter) != std::string::npos;
-    bool isNeeded = needed.contains(letter);
-    (isShared ? (isNeeded ? batch : inner) : rows) += letter;
-  }
-  for (char letter : b.letters)
-    if (a.letters.find(letter) == std::string::npos)
-      columns += letter;
-  Value lhs = arrange(call, a, batch + rows + inner);
-  Value rhs = arrange(call, b, batch + inner + columns);
-  if (!lhs || !rhs)
-    return {"", nullptr};
-  auto flatten = [&](Value x, ArrayRef<size_t> counts) {
-    graph::Extents all = call.extents(x), merged;
-    size_t first = 0;
-    for (size_t count : counts) {
-      Size size = call.getSizes().product(ArrayRef(all).slice(first, count));
-      merged.push_back(size ? *size : call.getSizes().constant(0));
-      first += count;
-    }
-    return call.reshape(x, merged);
-  };
-  graph::Extents result = call.extents(lhs);
-  result.truncate(batch.size() + rows.size());
-  graph::Extents right = call.extents(rhs);
-  result.append(right.end() - columns.size(), right.end());
-  Value product =
-      call.matmul(flatten(lhs, {batch.size(), rows.size(), inner.size()}),
-                  flatten(rhs, {batch.size(), inner.size(), columns.size()}));
-  return {batch + rows + columns, call.reshape(product, result)};
-}
-
 static void importEinsum(Call &call) {
-  std::string equation = call.text("equation");
-  llvm::erase(equation, ' ');
-  auto [inputs, output] = StringRef(equation).split("->");
-  SmallVector<StringRef> terms;
-  inputs.split(terms, ',');
-  auto values = call.tensors("tensors");
-  if (!StringRef(equation).contains("->") ||
-      equation.find('.') != std::string::npos)
-    return (void)call.unsupported("an equation with ... or without ->");
-  if (terms.size() != values.size() || values.empty())
-    return (void)call.fail("the equation does not fit the tensors");
-  std::vector<Factor> factors;
-  for (auto [term, value] : llvm::zip(terms, values)) {
-    std::string letters = term.str();
-    std::string sorted = letters;
-    llvm::sort(sorted);
-    if (std::unique(sorted.begin(), sorted.end()) != sorted.end())
-      return (void)call.unsupported("a letter twice in one operand");
-    if (!value || call.rank(value) != int64_t(letters.size()))
-      return (void)call.fail("the equation does not fit the tensors");
-    factors.push_back({letters, value});
-  }
-  Factor result = factors.front();
-  for (size_t i = 1; i < factors.size(); ++i) {
-    std::string needed = output.str();
-    for (size_t j = i + 1; j < factors.size(); ++j)
-      needed += factors[j].letters;
-    result = multiply(call, result, factors[i], needed);
-    if (!result.value)
-      return;
-  }
-  // Letters of one operand alone that the output lacks are summed.
-  SmallVector<int64_t> summed;
-  std::string kept;
-  for (auto [axis, letter] : llvm::enumerate(result.letters)) {
-    if (output.contains(letter))
-      kept += letter;
-    else
-      summed.push_back(axis);
-  }
-  if (kept.size() != output.size())
-    return (void)call.fail("the output has a letter that no operand has");
-  Value y = call.reduce(graph::ReduceKind::sum, result.value, summed, false);
-  call.give(arrange(call, {kept, y}, output));
+  SmallVector<Value> operands = call.tensors("tensors");
+  call.give(emitEinsum(call, call.text("equation"), operands));
 }
 
 static const OpRow rows[] = {

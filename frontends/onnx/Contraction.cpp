@@ -1,9 +1,17 @@
-#include "frontends/onnx/Contraction.h"
+#include "frontends/Einsum.h"
+#include "frontends/onnx/Node.h"
 #include "frontends/onnx/Ops.h"
 
 using namespace mlir;
 
 namespace tcc::onnx_import {
+
+static void importEinsum(Node &node) {
+  Value y =
+      emitEinsum(node, node.stringAttr("equation", ""), node.inputsFrom(0));
+  if (y)
+    node.setResult(0, y);
+}
 
 static void importMatMul(Node &node) {
   node.setResult(0, node.product(node.input(0), node.input(1)));

@@ -1,5 +1,5 @@
-#include "frontends/onnx/Contraction.h"
 #include "frontends/onnx/Literals.h"
+#include "frontends/onnx/Node.h"
 #include "frontends/onnx/Ops.h"
 #include "frontends/onnx/Window.h"
 

@@ -19,7 +19,8 @@ class Pointwise(nn.Module):
             torch.minimum(x, y), x.clamp(-0.5, 0.7), x.clamp(min=0), torch.where(x > y, x, 0.0),
             x.masked_fill(x < 0, -1.0), (x > 0) & (y < 0), (x >= y) | (x == 0), ~(x <= y),
             n.float() + True, n / 2, x.to(torch.int64), x.isnan(), torch.addcmul(x, y, z),
-            torch.addcdiv(x, y, z, value=2), torch.expm1(x), n.bool(), x != y,
+            torch.addcdiv(x, y, z, value=2), torch.expm1(x), n.bool(), x != y, torch.max(x, y),
+            torch.min(x, y),
         )  # fmt: skip
 
 
@@ -57,7 +58,22 @@ class Products(nn.Module):
             torch.addmm(v[:3], a[0], b[0, :, :3], beta=0.5, alpha=2), torch.outer(v, v),
             torch.baddbmm(a[:, :, :3], a, b[:, :, :3]), self.linear(a), self.plain(v),
             torch.einsum("bij,bjk->bki", a, b), torch.einsum("bij,i->j", a, v[:4]),
+            torch.einsum("...ij,...jk->...ik", a, b), torch.einsum("bij,bjk", a, b),
         )  # fmt: skip
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(6, 3, num_layers=2, bidirectional=True, batch_first=True)
+        self.gru = nn.GRU(6, 4, bias=False)
+        self.rnn = nn.RNN(4, 3, nonlinearity="relu")
+
+    def forward(self, x):
+        y, (h, c) = self.lstm(x)
+        z, n = self.gru(x)
+        w, m = self.rnn(z[:, 0])
+        return y, h, c, z, n, w, m
 
 
 class Shapes(nn.Module):
@@ -336,6 +352,7 @@ MODULES = {
     "activations": (Activations, lambda: tensors((4, 6))),
     "reductions": (Reductions, lambda: (*tensors((2, 3, 4)), integers(5, 3, 2))),
     "products": (Products, lambda: tensors((2, 4, 6), (2, 6, 4), (6,))),
+    "recurrent": (Recurrent, lambda: tensors((2, 5, 6))),
     "shapes": (Shapes, lambda: tensors((2, 4, 6))),
     "creation": (Creation, lambda: tensors((3, 4))),
     "indexing": (Indexing, lambda: (*tensors((2, 5)), integers(5, 2, 3))),
@@ -355,5 +372,8 @@ MODULES = {
 
 # What TorchScript is made of: traced and, as far as code and types allow, scripted.
 TRACED = tuple(name for name in MODULES if name != "branches")
-SCRIPTED = ("attention", "creation", "digits", "in_place", "norms", "products", "windows")
+SCRIPTED = (
+    "attention", "creation", "digits", "in_place", "norms", "products", "recurrent",
+    "windows",
+)  # fmt: skip
 FLOW_RUNS, COUNTER_RUNS = 200, 30
