@@ -2,15 +2,25 @@
 
 #include "compiler/evaluate/Evaluator.h"
 #include "dialects/graph/GraphDialect.h"
-#include "frontends/Archive.h"
+#include "frontends/Importers.h"
 #include "frontends/onnx/Import.h"
-#include "frontends/pt2/Import.h"
-#include "frontends/torchscript/Import.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 
 namespace tcc {
+
+void Model::addAliases(ArrayRef<Alias> aliases) {
+  llvm::json::Object names;
+  for (const Alias &alias : aliases)
+    names[alias.name] = alias.tensor;
+  if (!names.empty())
+    metadata.push_back(
+        {"tcc.aliases",
+         llvm::formatv("{0}", llvm::json::Value(std::move(names)))});
+}
 
 static FailureOr<Model> importArchive(const MappedFile &file,
                                       const ImportOptions &options,
@@ -31,22 +41,27 @@ static FailureOr<Model> importArchive(const MappedFile &file,
 }
 
 /// The bytes tell the format, not the name.
-FailureOr<Model> importModel(StringRef path, const ImportOptions &options,
-                             MLIRContext *context, Problems &problems) {
+FailureOr<Model> importModel(const MappedFile &file, StringRef path,
+                             const ImportOptions &options, MLIRContext *context,
+                             Problems &problems) {
   DialectRegistry registry;
   registry.insert<graph::GraphDialect, func::FuncDialect>();
   registerEvaluatorDialects(registry);
   context->appendDialectRegistry(registry);
   context->loadAllAvailableDialects();
+  if (Archive::isArchive(file))
+    return importArchive(file, options, context, problems);
+  return onnx_import::importFile(file, path, options, context, problems);
+}
+
+FailureOr<Model> importModel(StringRef path, const ImportOptions &options,
+                             MLIRContext *context, Problems &problems) {
   std::string reason;
   auto file = mapFile(path.str(), reason);
-  if (!file) {
-    problems.add(ProblemClass::io, "cannot be read: " + reason);
-    return failure();
-  }
-  if (Archive::isArchive(*file))
-    return importArchive(*file, options, context, problems);
-  return onnx_import::importFile(*file, path, options, context, problems);
+  if (file)
+    return importModel(*file, path, options, context, problems);
+  problems.add(ProblemClass::io, "cannot be read: " + reason);
+  return failure();
 }
 
 } // namespace tcc

@@ -11,6 +11,7 @@
 #ifndef TCC_FRONTENDS_FRONTEND_H
 #define TCC_FRONTENDS_FRONTEND_H
 
+#include "frontends/MappedFile.h"
 #include "frontends/Problems.h"
 #include "frontends/WeightStore.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -26,17 +27,30 @@ struct MetadataEntry {
   std::string key, value;
 };
 
+/// Another name of a tied tensor, and the name that it has in the module.
+struct Alias {
+  std::string name, tensor;
+};
+
 struct Model {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   WeightStore weights;
   std::vector<MetadataEntry> metadata;
   /// What the user should know, such as a dimension that got a default.
   std::vector<std::string> notes;
+
+  /// Keeps them as an entry of the metadata, as tools/export-training.py does.
+  void addAliases(llvm::ArrayRef<Alias> aliases);
 };
 
 /// Imports the model file `path`. On failure `problems` is not empty: it lists
 /// all that is wrong with the file, the options, or their match.
 mlir::FailureOr<Model> importModel(llvm::StringRef path,
+                                   const ImportOptions &options,
+                                   mlir::MLIRContext *context,
+                                   Problems &problems);
+/// The same for its bytes; external data is found beside `path`.
+mlir::FailureOr<Model> importModel(const MappedFile &file, llvm::StringRef path,
                                    const ImportOptions &options,
                                    mlir::MLIRContext *context,
                                    Problems &problems);

@@ -78,6 +78,14 @@ SmallVector<Value> Call::tensors(StringRef name) {
   return values;
 }
 
+Value Call::toIndices(Value x) {
+  if (!x || !isa<FloatType>(elementType(x)))
+    return x;
+  if (!tracer.noteIndices(x))
+    return fail("the indices are floats");
+  return cast(x, getIndexType());
+}
+
 std::optional<AffineExpr> Call::getSize(const Item &item) {
   if (item.is(Kind::integer) || item.is(Kind::boolean))
     return item.size;

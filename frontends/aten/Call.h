@@ -33,6 +33,9 @@ public:
   /// Null, without failing, for None.
   mlir::Value optional(llvm::StringRef name);
   llvm::SmallVector<mlir::Value> tensors(llvm::StringRef name);
+  /// A tensor of integers that index another.
+  mlir::Value indices(llvm::StringRef name) { return toIndices(tensor(name)); }
+  mlir::Value toIndices(mlir::Value x);
   bool isTrue(llvm::StringRef name);
   double real(llvm::StringRef name);
   std::string text(llvm::StringRef name);

@@ -12,18 +12,18 @@ static void importEmbedding(Call &call) {
   if (changesGradient && call.getTracer().trains())
     return (void)call.unsupported(
         "training an embedding with padding_idx or scale_grad_by_freq");
-  call.give(call.gather(call.tensor("weight"), call.tensor("indices"), 0));
+  call.give(call.gather(call.tensor("weight"), call.indices("indices"), 0));
 }
 
 static void importIndexSelect(Call &call) {
   Value x = call.tensor("self");
   int64_t axis = call.axis("dim", call.rank(x));
   if (!call.hasFailed())
-    call.give(call.gather(x, call.tensor("index"), axis));
+    call.give(call.gather(x, call.indices("index"), axis));
 }
 
 static void importGather(Call &call) {
-  Value x = call.tensor("self"), index = call.tensor("index");
+  Value x = call.tensor("self"), index = call.indices("index");
   int64_t axis = call.axis("dim", call.rank(x));
   if (!x || !index || call.hasFailed())
     return;
@@ -37,7 +37,7 @@ static void importGather(Call &call) {
 }
 
 template <graph::ScatterKind kind> static void importScatter(Call &call) {
-  Value x = call.tensor("self"), index = call.tensor("index");
+  Value x = call.tensor("self"), index = call.indices("index");
   if (!x || !index)
     return;
   int64_t axis = call.axis("dim", call.rank(x));
@@ -77,6 +77,9 @@ static std::optional<Indices> readIndices(Call &call, Value x) {
       return std::nullopt;
     }
     indices.axes.push_back(axis);
+    value = call.toIndices(value);
+    if (!value)
+      return std::nullopt;
     indices.values.push_back(call.cast(value, call.getIndexType()));
   }
   if (!indices.values.empty())

@@ -28,6 +28,14 @@ Variable *Tracer::makeVariable(Value value) {
   return &variables.back();
 }
 
+bool Tracer::noteIndices(Value value) {
+  Value origin = getOrigin(value);
+  if (!untyped.contains(origin))
+    return false;
+  indices.insert(origin);
+  return true;
+}
+
 Variable *Tracer::makeStored(Weight weight) {
   Variable *variable = makeVariable(nullptr);
   variable->stored = std::move(weight);

@@ -38,6 +38,12 @@ public:
   void setEntry(mlir::Block *block) { entry = block; }
 
   Variable *makeVariable(mlir::Value value);
+  /// Inputs whose element types the file does not say: they are floats, unless
+  /// they turn out to be indices.
+  void addUntyped(mlir::Value input) { untyped.insert(input); }
+  /// Notes that `value` is used as indices; false if it is not such an input.
+  bool noteIndices(mlir::Value value);
+  bool isIndices(mlir::Value input) const { return indices.contains(input); }
   Variable *makeStored(Weight weight);
   /// A tensor of rank 0 that holds a number.
   Variable *makeNumber(Item number);
@@ -97,6 +103,7 @@ private:
   std::deque<Variable> variables;
   std::string site;
   int64_t dropoutCount = 0;
+  llvm::DenseSet<mlir::Value> untyped, indices;
 };
 
 } // namespace tcc::aten

@@ -11,6 +11,12 @@ static bool isMovement(Operation *op) {
                          graph::BroadcastOp>(op);
 }
 
+Value getOrigin(Value value) {
+  while (isMovement(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
 void setBase(Variable &view, Variable &base) {
   SmallVector<Operation *, 4> chain;
   Value value = view.value;

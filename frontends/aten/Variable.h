@@ -41,6 +41,8 @@ struct Variable {
   Variable *getRoot() { return root ? root : this; }
 };
 
+/// What `value` is made from by movement alone.
+mlir::Value getOrigin(mlir::Value value);
 /// The current value; null after failing.
 mlir::Value read(Emitter &emitter, Variable &variable);
 /// Puts `value` of the variable's type into it and its bases.

@@ -1,6 +1,6 @@
 //===- Import.cpp - An exported program to a module -----------------------===//
 
-#include "frontends/pt2/Import.h"
+#include "frontends/Importers.h"
 
 #include "frontends/MainFunction.h"
 #include "frontends/aten/Numbers.h"
@@ -41,7 +41,6 @@ private:
   void addArguments(ArrayRef<ModelInput> inputs);
   void importOutputs();
   bool importOutput(const Json &spec);
-  void addAliases();
 
   const ImportOptions &options;
   Problems &problems;
@@ -222,15 +221,6 @@ void ProgramImporter::importOutputs() {
     problems.add(ProblemClass::badBytes, "the program has no outputs");
 }
 
-/// In the form of tools/export-training.py.
-void ProgramImporter::addAliases() {
-  Json names = Json::object();
-  for (const auto &[alias, name] : program.getAliases())
-    names[alias] = name;
-  if (!names.empty())
-    model.metadata.push_back({"tcc.aliases", names.dump()});
-}
-
 FailureOr<Model> ProgramImporter::run() {
   if (!program.read(options.readWeights))
     return failure();
@@ -250,7 +240,7 @@ FailureOr<Model> ProgramImporter::run() {
   if (!problems.empty())
     return failure();
   model.module = main->take(sizes);
-  addAliases();
+  model.addAliases(program.getAliases());
   return std::move(model);
 }
 

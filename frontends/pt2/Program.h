@@ -3,9 +3,8 @@
 #define TCC_FRONTENDS_PT2_PROGRAM_H
 
 #include "frontends/Archive.h"
-#include "frontends/Problems.h"
+#include "frontends/Frontend.h"
 #include "frontends/StridedBytes.h"
-#include "frontends/WeightStore.h"
 #include "frontends/pt2/Json.h"
 
 namespace tcc::pt2 {
@@ -33,9 +32,7 @@ public:
   const Json *getRanges() const { return find(model, "range_constraints"); }
   std::vector<StoredTensor> &getTensors() { return tensors; }
   /// Names beyond the first of tensors that share their memory, with it.
-  const std::vector<std::pair<std::string, std::string>> &getAliases() const {
-    return aliases;
-  }
+  llvm::ArrayRef<Alias> getAliases() const { return aliases; }
 
   void fail(ProblemClass kind, const llvm::Twine &message);
 
@@ -69,7 +66,7 @@ private:
   std::vector<StoredTensor> tensors;
   /// The first name of each entry's tensor, with its type.
   llvm::StringMap<std::pair<std::string, mlir::Type>> firstNames;
-  std::vector<std::pair<std::string, std::string>> aliases;
+  std::vector<Alias> aliases;
 };
 
 } // namespace tcc::pt2

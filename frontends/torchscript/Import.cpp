@@ -1,6 +1,6 @@
 //===- Import.cpp - A TorchScript archive to a module ---------------------===//
 
-#include "frontends/torchscript/Import.h"
+#include "frontends/Importers.h"
 
 #include "frontends/torchscript/Beginning.h"
 #include "frontends/torchscript/ScriptImporter.h"
@@ -16,15 +16,16 @@ bool isScript(const Archive &archive) {
 /// What forward assigns to attributes is known once it has run. An attribute
 /// that is a tensor is a state, and one of another kind has the value that it
 /// keeps: so the model is imported again until nothing changes. States are zero
-/// at first, which must do what the archive's attributes did.
+/// at first, which must do what the archive's attributes did. So it is with
+/// inputs that turn out to be indices.
 FailureOr<Model> importArchive(const Archive &archive,
                                const ImportOptions &options,
                                MLIRContext *context, Problems &problems) {
-  constexpr int kMaxPasses = 4;
-  Attributes attributes;
+  constexpr int kMaxPasses = 5;
+  Findings findings;
   std::optional<Model> first;
   for (int pass = 0; pass < kMaxPasses; ++pass) {
-    ScriptImporter importer(archive, options, context, problems, attributes);
+    ScriptImporter importer(archive, options, context, problems, findings);
     FailureOr<Model> model = importer.run();
     if (failed(model))
       return failure();
@@ -33,9 +34,9 @@ FailureOr<Model> importArchive(const Archive &archive,
         return failure();
       return model;
     }
-    attributes = *importer.getChanged();
-    bool isFirst = pass == 0 && importer.startsOtherwise();
-    if (isFirst)
+    bool isFirst = findings.attributes.empty() && importer.startsOtherwise();
+    findings = *importer.getChanged();
+    if (isFirst && !findings.attributes.empty())
       first = std::move(*model);
   }
   problems.add(ProblemClass::unsupported,

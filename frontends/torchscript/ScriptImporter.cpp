@@ -103,6 +103,10 @@ void ScriptImporter::nameTensor(const Item &item, const Instance &owner,
   if (!item.tensor->stored)
     return;
   Weight &weight = *item.tensor->stored;
+  bool isTied =
+      weight.role == WeightRole::parameter || weight.role == WeightRole::buffer;
+  if (isTied && weight.name != path)
+    aliases.push_back({path, weight.name});
   if (weight.role != WeightRole::unknown)
     return;
   weight.name = path;
@@ -164,33 +168,45 @@ std::optional<aten::Item> ScriptImporter::readFixed(const Node &parameter) {
   return std::nullopt;
 }
 
+/// A tensor as it was traced; else what indexes is of integers.
+void ScriptImporter::declareTensor(const std::string &name,
+                                   RankedTensorType traced,
+                                   Signature &signature) {
+  Builder types(builder.getContext());
+  bool isIndices = before.indices.count(name) != 0;
+  DeclaredInput input{
+      name, isIndices ? Type(types.getI64Type()) : Type(types.getF32Type()),
+      std::nullopt};
+  if (!traced && !isIndices)
+    untyped.insert(name);
+  if (!traced)
+    return signature.add(std::move(input));
+  input.elementType = traced.getElementType();
+  bool isGiven = llvm::any_of(options.inputShapes, [&](const auto &shape) {
+    return shape.name == name;
+  });
+  if (!isGiven)
+    input.dims.emplace();
+  for (int64_t extent : isGiven ? ArrayRef<int64_t>() : traced.getShape())
+    input.dims->push_back({"", extent});
+  signature.add(std::move(input));
+}
+
 void ScriptImporter::declareInputs(const Node &forward, Signature &signature) {
-  MLIRContext *context = builder.getContext();
+  Builder types(builder.getContext());
   size_t example = 0;
   for (size_t i = 1; i + 1 < forward.size(); ++i) {
     const Node &parameter = forward[i];
     StringRef type = parameter[0].text;
-    bool isGiven = llvm::any_of(options.inputShapes, [&](const auto &shape) {
-      return shape.name == parameter.text;
-    });
-    RankedTensorType traced =
-        example < examples.size() ? examples[example] : nullptr;
     if (type == "Tensor") {
-      DeclaredInput input{parameter.text, Float32Type::get(context),
-                          std::nullopt};
-      if (traced) {
-        input.elementType = traced.getElementType();
-        if (!isGiven)
-          input.dims.emplace();
-        for (int64_t extent : isGiven ? ArrayRef<int64_t>() : traced.getShape())
-          input.dims->push_back({"", extent});
-      }
-      signature.add(std::move(input));
+      declareTensor(parameter.text,
+                    example < examples.size() ? examples[example] : nullptr,
+                    signature);
       ++example;
     } else if (type == "int" || type == "float" || type == "bool") {
-      Type element = type == "int"     ? Type(IntegerType::get(context, 64))
-                     : type == "float" ? Type(Float32Type::get(context))
-                                       : Type(IntegerType::get(context, 1));
+      Type element = type == "int"     ? Type(types.getI64Type())
+                     : type == "float" ? Type(types.getF32Type())
+                                       : Type(types.getI1Type());
       readFixed(parameter);
       signature.add({parameter.text, element, SmallVector<Dim>()});
     } else if (parameter.size() < 2) {
@@ -199,7 +215,7 @@ void ScriptImporter::declareInputs(const Node &forward, Signature &signature) {
                "' is neither a tensor nor a number, which is not supported");
     }
   }
-  for (const auto &[path, kept] : attributes)
+  for (const auto &[path, kept] : before.attributes)
     if (kept.type) {
       SmallVector<Dim> dims;
       for (int64_t extent : kept.type.getShape())
@@ -227,7 +243,7 @@ aten::Item *ScriptImporter::findAttribute(StringRef path) {
 
 /// States are inputs; other attributes have what the last import left.
 void ScriptImporter::replaceStates(ArrayRef<ModelInput> inputs) {
-  for (const auto &[path, kept] : attributes) {
+  for (const auto &[path, kept] : before.attributes) {
     Item *attribute = findAttribute(path);
     if (!attribute)
       continue;
@@ -302,7 +318,7 @@ bool ScriptImporter::isZero(const Item &item, RankedTensorType type) {
 }
 
 /// What forward leaves in attributes: tensors are outputs, too.
-void ScriptImporter::finishStates(const Interpreter &interpreter) {
+Attributes ScriptImporter::finishStates(const Interpreter &interpreter) {
   Attributes left;
   for (const auto &[instance, name] : interpreter.getAssigned()) {
     bool isModel = instance == getAs<Instance>(root);
@@ -320,7 +336,7 @@ void ScriptImporter::finishStates(const Interpreter &interpreter) {
                aten::getKindName(item) + "; this is not supported");
   }
   // Those that it assigned in an import before, and may in a call before.
-  left.insert(attributes.begin(), attributes.end());
+  left.insert(before.attributes.begin(), before.attributes.end());
   // Buffers that it wrote to in place.
   for (const auto &[path, before] : initial) {
     const Item *item = findAttribute(path);
@@ -340,11 +356,50 @@ void ScriptImporter::finishStates(const Interpreter &interpreter) {
     if (addOutput(*findAttribute(path), path + ".next"))
       states.push_back({path + ".next", path});
   }
-  if (left != attributes)
-    changed = std::move(left);
+  return left;
+}
+
+/// Inputs that have turned out to be indices make the import begin again.
+void ScriptImporter::compareFindings(ArrayRef<ModelInput> inputs,
+                                     Attributes left) {
+  Findings now{std::move(left), before.indices};
+  for (auto [position, input] : llvm::enumerate(inputs))
+    if (tracer.isIndices(main->getInput(position)))
+      now.indices.insert(input.name);
+  if (now.indices != before.indices)
+    now.attributes = before.attributes;
+  else if (now.attributes == before.attributes)
+    return;
+  changed = std::move(now);
 }
 
 // --- All of it ---------------------------------------------------------------
+
+/// Inputs, what is fixed, and defaults.
+std::vector<aten::Item>
+ScriptImporter::makeArguments(const Node &forward, ArrayRef<ModelInput> inputs,
+                              Interpreter &interpreter) {
+  std::vector<Item> arguments;
+  for (size_t i = 1; i + 1 < forward.size() && problems.empty(); ++i) {
+    const Node &parameter = forward[i];
+    std::optional<Item> argument;
+    for (auto [position, input] : llvm::enumerate(inputs)) {
+      if (input.name != parameter.text)
+        continue;
+      Value value = main->getInput(position);
+      argument = Item::of(tracer.makeVariable(value));
+      if (untyped.count(input.name))
+        tracer.addUntyped(value);
+    }
+    if (argument && parameter[0].text != "Tensor")
+      argument = readFixed(parameter);
+    if (!argument && parameter.size() == 2)
+      argument = interpreter.evaluateDefault(parameter[1]);
+    if (argument)
+      arguments.push_back(*argument);
+  }
+  return arguments;
+}
 
 FailureOr<Model> ScriptImporter::run() {
   if (!readArchive())
@@ -362,26 +417,14 @@ FailureOr<Model> ScriptImporter::run() {
   tracer.setEntry(main->getEntry());
   replaceStates(inputs);
   Interpreter interpreter(code, tracer, problems, constants);
-  for (size_t i = 1; i + 1 < forward->size() && problems.empty(); ++i) {
-    const Node &parameter = (*forward)[i];
-    std::optional<Item> argument;
-    for (auto [position, input] : llvm::enumerate(inputs))
-      if (input.name == parameter.text)
-        argument = Item::of(tracer.makeVariable(main->getInput(position)));
-    if (argument && parameter[0].text != "Tensor")
-      argument = readFixed(parameter);
-    if (!argument && parameter.size() == 2)
-      argument = interpreter.evaluateDefault(parameter[1]);
-    if (argument)
-      arguments.push_back(*argument);
-  }
+  std::vector<Item> arguments = makeArguments(*forward, inputs, interpreter);
   if (!problems.empty())
     return failure();
   auto result = interpreter.callMethod(root, *forward, arguments);
   if (!result || !problems.empty())
     return failure();
   addOutputs(*result, "output");
-  finishStates(interpreter);
+  compareFindings(inputs, finishStates(interpreter));
   if (problems.empty() &&
       (outputs.empty() || llvm::is_contained(outputs, Value())))
     fail(ProblemClass::badBytes, "forward returns nothing");
@@ -395,6 +438,10 @@ FailureOr<Model> ScriptImporter::run() {
   if (!problems.empty())
     return failure();
   model.module = main->take(sizes);
+  model.addAliases(aliases);
+  for (const std::string &name : untyped)
+    model.notes.push_back("input '" + name +
+                          "' is taken as f32: the model has no type for it");
   return std::move(model);
 }
 

@@ -5,6 +5,7 @@
 #include "frontends/MainFunction.h"
 #include "frontends/torchscript/Interpreter.h"
 #include "frontends/torchscript/Pickle.h"
+#include <set>
 
 namespace tcc::torchscript {
 
@@ -19,18 +20,25 @@ struct Kept {
 /// By the attribute's path.
 using Attributes = std::map<std::string, Kept>;
 
+/// What one import finds out and the next one begins with.
+struct Findings {
+  Attributes attributes;
+  /// Inputs that nothing gives a type and that index something.
+  std::set<std::string> indices;
+};
+
 class ScriptImporter {
 public:
   ScriptImporter(const Archive &archive, const ImportOptions &options,
                  mlir::MLIRContext *context, Problems &problems,
-                 const Attributes &attributes)
-      : archive(archive), options(options), problems(problems),
-        attributes(attributes), builder(context), sizes(context),
+                 const Findings &before)
+      : archive(archive), options(options), problems(problems), before(before),
+        builder(context), sizes(context),
         tracer(builder, sizes, model.weights, problems, options.trains) {}
 
   mlir::FailureOr<Model> run();
-  /// What forward leaves, if it is not what this import began with.
-  const std::optional<Attributes> &getChanged() const { return changed; }
+  /// What is known now, if it is not what this import began with.
+  const std::optional<Findings> &getChanged() const { return changed; }
   /// Whether some state is not zero in the archive, as a package's are at
   /// first.
   bool startsOtherwise() const { return isOtherwise; }
@@ -45,20 +53,26 @@ private:
   void namePlaces(const Item &item, const std::string &path, int depth);
   void nameTensor(const Item &item, const Instance &owner,
                   const std::string &name, const std::string &path);
+  void declareTensor(const std::string &name, mlir::RankedTensorType traced,
+                     Signature &signature);
   void declareInputs(const Node &forward, Signature &signature);
   std::optional<Item> readFixed(const Node &parameter);
   void replaceStates(llvm::ArrayRef<ModelInput> inputs);
   Item *findAttribute(llvm::StringRef path);
   bool addOutputs(const Item &result, const std::string &name);
   bool addOutput(const Item &item, const std::string &name);
-  void finishStates(const Interpreter &interpreter);
+  std::vector<Item> makeArguments(const Node &forward,
+                                  llvm::ArrayRef<ModelInput> inputs,
+                                  Interpreter &interpreter);
+  Attributes finishStates(const Interpreter &interpreter);
+  void compareFindings(llvm::ArrayRef<ModelInput> inputs, Attributes left);
   bool isZero(const Item &item, mlir::RankedTensorType type);
   void fail(ProblemClass kind, const llvm::Twine &message);
 
   const Archive &archive;
   const ImportOptions &options;
   Problems &problems;
-  const Attributes &attributes;
+  const Findings &before;
   mlir::OpBuilder builder;
   Sizes sizes;
   Model model;
@@ -69,14 +83,15 @@ private:
   std::optional<MainFunction> main;
   /// Types of the inputs that a traced model was traced with.
   std::vector<mlir::RankedTensorType> examples;
-  /// What forward is called with: inputs, and what is fixed.
-  std::vector<Item> arguments;
+  /// Inputs of which nothing says the element type.
+  std::set<std::string> untyped;
   std::vector<std::string> outputNames;
   llvm::SmallVector<mlir::Value> outputs;
   std::vector<StatePair> states;
+  std::vector<Alias> aliases;
   /// Attributes that are tensors, as the archive has them.
   std::map<std::string, Item> initial;
-  std::optional<Attributes> changed;
+  std::optional<Findings> changed;
   bool isOtherwise = false;
 };
 

@@ -42,6 +42,7 @@ MODELS = {
 }
 # Those that torch.export and torch.jit have saved, too.
 PROGRAMS = ("cnn_digits", "bn_digits", "gpt2_tiny")
+TIED = {"gpt2_tiny": ("model.lm_head.weight", "model.transformer.wte.weight")}
 
 
 def save(model, arrays):

@@ -28,10 +28,13 @@ def check(tally, folder, model, suffix, losses, tensors):
     error = np.abs(own_losses / losses - 1).max()
     print(f"{name}: losses differ by {error:.1e}", flush=True)
     tally.check(f"{name} losses", error <= TOLERANCE, f"differ by {error:.1e}")
-    # Of tied tensors a program knows all names.
+    # Of tied tensors a program knows all names, the ONNX file one.
     missing = sorted(set(tensors) - set(own_tensors))
     if not tally.check(f"{name} names", not missing, f"without {missing}"):
         return
+    known = set(tensors) | set(cases.TIED.get(model, ()))
+    more = sorted(known ^ set(own_tensors))
+    tally.check(f"{name} tied names", not more, f"{more} differ")
     worst = max(parity.distance(own_tensors[key], tensors[key]) for key in tensors)
     tally.check(f"{name} tensors", worst <= 10 * TOLERANCE, f"differ by {worst:.1e}")
 

@@ -118,6 +118,18 @@ class Indexing(nn.Module):
         )  # fmt: skip
 
 
+class Lookup(nn.Module):
+    """Inputs that index: scripts do not say that they are integers."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(7, 3)
+
+    def forward(self, x, i, j):
+        rows = self.table(i.view(-1)[1:])
+        return rows, x[j], torch.gather(x, 0, i.t()) + x[0, 0], x.index_select(1, j)
+
+
 class Windows(nn.Module):
     def __init__(self):
         super().__init__()
@@ -356,6 +368,10 @@ MODULES = {
     "shapes": (Shapes, lambda: tensors((2, 4, 6))),
     "creation": (Creation, lambda: tensors((3, 4))),
     "indexing": (Indexing, lambda: (*tensors((2, 5)), integers(5, 2, 3))),
+    "lookup": (
+        Lookup,
+        lambda: (*tensors((5, 3)), integers(5, 2, 3), integers(3, 4)),
+    ),
     "windows": (Windows, lambda: tensors((2, 4, 6, 8))),
     "norms": (Norms, lambda: tensors((2, 4, 6, 8))),
     "attention": (
@@ -373,7 +389,7 @@ MODULES = {
 # What TorchScript is made of: traced and, as far as code and types allow, scripted.
 TRACED = tuple(name for name in MODULES if name != "branches")
 SCRIPTED = (
-    "attention", "creation", "digits", "in_place", "norms", "products", "recurrent",
+    "attention", "creation", "digits", "in_place", "lookup", "norms", "products", "recurrent",
     "windows",
 )  # fmt: skip
 FLOW_RUNS, COUNTER_RUNS = 200, 30

@@ -1,0 +1,30 @@
+//===- Importers.h - The readers of archives --------------------*- C++ -*-===//
+#ifndef TCC_FRONTENDS_IMPORTERS_H
+#define TCC_FRONTENDS_IMPORTERS_H
+
+#include "frontends/Archive.h"
+#include "frontends/Frontend.h"
+
+namespace tcc {
+
+/// Makes a module of an archive's model; on failure the problems say why.
+using ArchiveImporter = mlir::FailureOr<Model>(const Archive &archive,
+                                               const ImportOptions &options,
+                                               mlir::MLIRContext *context,
+                                               Problems &problems);
+
+namespace pt2 {
+/// True for what torch.export.save writes.
+bool isProgram(const Archive &archive);
+ArchiveImporter importArchive;
+} // namespace pt2
+
+namespace torchscript {
+/// True for what torch.jit.save writes.
+bool isScript(const Archive &archive);
+ArchiveImporter importArchive;
+} // namespace torchscript
+
+} // namespace tcc
+
+#endif // TCC_FRONTENDS_IMPORTERS_H
