@@ -226,6 +226,13 @@ bool Unpickler::readStorage() {
       return fail("'" + path + "': " + reason);
     storage->bytes = *bytes;
   }
+  // PyTorch says how many elements there are.
+  auto count = parts[4].is(Kind::integer) ? graph::getConstant(parts[4].size)
+                                          : std::nullopt;
+  int64_t size = getByteSize(RankedTensorType::get({1}, storage->elementType));
+  if (!count || *count < 0 ||
+      (readsWeights && uint64_t(*count) > storage->bytes.size() / size))
+    return fail("has more elements than '" + path + "'");
   stack.push_back(ofObject(storage));
   return true;
 }
