@@ -1,63 +1,132 @@
-"""Whole models as torch.export saves them, compared with PyTorch.
+"""Whole models as PyTorch saves them, compared with PyTorch and with their ONNX files.
 
-The modules of exports.py with a fixed batch and an open one.
+The modules of exports.py: what torch.export saves, of a fixed batch and an open one,
+and TorchScript, traced, scripted and frozen. Packages of a fixed batch have the kernels
+of the ONNX file's package: launch by launch the same flops and bytes.
 """
 
+import inspect
 import os
 import tempfile
 
 import numpy as np
 import torch
-from harness import first_line, run_tool
+from frontends.archives.run import get_entry, get_work
+from harness import call, first_line, run_tool
 from models import exports
 
-TOLERANCE = ["--rtol", "0", "--atol", "1e-4"]
+TOLERANCE = 1e-4  # of the largest element
 MAX_BATCH = 8
+FORMS = ("pt2", "pt2.dyn", "traced", "scripted", "frozen")
+# torch.jit.script does not take modules of transformers: 'Failed to get source for
+# <function GPT2Config.__init__ ...> using inspect.getsource'. They are frozen as traced.
+UNSCRIPTABLE = (exports.Bert, exports.LanguageModel)
+# What a launch of the ONNX file's package reads besides: torch.onnx writes the flatten
+# of convnext_tiny as a Gather with 768 indices.
+MORE_BYTES = {"convnext_tiny": 768 * 8}
 
 
-def save(module, inputs, path, is_open):
+def save_program(module, inputs, path, is_open):
     batch = torch.export.Dim("batch", min=1, max=64)
     shapes = tuple({0: batch} for _ in inputs) if is_open else None
     torch.export.save(torch.export.export(module, inputs, dynamic_shapes=shapes), path)
 
 
-def write_arrays(folder, kind, arrays):
-    for i, array in enumerate(arrays):
-        np.save(f"{folder}/{kind}_{i}.npy", array.numpy())
+def save_script(module, inputs, path, form):
+    if form == "traced" or isinstance(module, UNSCRIPTABLE):
+        script = torch.jit.trace(module, inputs, check_trace=False)
+    else:
+        script = torch.jit.script(module)
+    if form == "frozen":
+        script = torch.jit.freeze(script)
+    torch.jit.save(script, path)
 
 
-def check_runs(tally, name, package, module, inputs, batches):
-    for batch in batches:
-        feed = inputs(batch)
-        with torch.no_grad():
-            outputs = module(*feed)
-        with tempfile.TemporaryDirectory() as data:
-            write_arrays(data, "input", feed)
-            write_arrays(data, "output", outputs if isinstance(outputs, tuple) else (outputs,))
-            options = ["--inputs-dir", data, "--expect-dir", data, *TOLERANCE, "-q"]
-            ran = run_tool("tcc-run", "run", package, *options)
-        tally.check(f"{name}, batch {batch}", ran.code == 0, first_line(ran))
+def save(module, inputs, path, form):
+    """The flags that compile it."""
+    names = inspect.signature(module.forward).parameters
+    with torch.no_grad():
+        if form.startswith("pt2"):
+            save_program(module, inputs, path, form == "pt2.dyn")
+        else:
+            save_script(module, inputs, path, form)
+    if form == "pt2.dyn":
+        return ["--dim", f"{next(iter(names))}.0=1..{MAX_BATCH}"]
+    if form in ("scripted", "frozen"):
+        shapes = ("x".join(map(str, x.shape)) for x in inputs)
+        return [f"--input-shape={name}={shape}" for name, shape in zip(names, shapes)]
+    return []
 
 
-def check(tally, architecture, size, work):
-    name, is_open = f"{architecture}.{size}", size == "dyn"
+def distance(module, inputs, package, entry):
+    """The largest difference from PyTorch's outputs, of their largest elements."""
+    with torch.no_grad():
+        expected = module(*inputs)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    dtypes = {"f32": np.float32, "i64": np.int64}
+    with tempfile.TemporaryDirectory() as folder:
+        for i, (x, declared) in enumerate(zip(inputs, entry["inputs"])):
+            np.save(f"{folder}/input_{i}.npy", x.numpy().astype(dtypes[declared["dtype"]]))
+        flags = ["--inputs-dir", folder, "--output-dir", folder, "-q"]
+        call("tcc-run", "run", package, *flags)
+        actual = [np.load(f"{folder}/output_{i}.npy") for i in range(len(expected))]
+    pairs = [(x, y.numpy()) for x, y in zip(actual, expected)]
+    return max(np.abs(x - y).max() / np.abs(y).max() for x, y in pairs)
+
+
+def compile_model(tally, name, model, package, flags=()):
+    compiled = run_tool("tcc", model, "-q", "-o", package, *flags, timeout=1200)
+    return tally.check(f"{name} compiles", compiled.code == 0, first_line(compiled))
+
+
+def check_kernels(tally, name, package, usual):
+    """Those of the ONNX file's package, where the inputs have the same types."""
+    types, usual_types = (
+        [each["dtype"] for each in get_entry(path)["inputs"]] for path in (package, usual)
+    )
+    if types != usual_types:
+        return
+    work, usual_work = get_work(package), get_work(usual)
+    flops = [flops for flops, _ in work] == [flops for flops, _ in usual_work]
+    more = [b - a for (_, a), (_, b) in zip(work, usual_work) if a != b]
+    extra = MORE_BYTES.get(name.split(".")[0].removesuffix("_cut"))
+    same = flops and more == ([extra] if extra else [])
+    tally.check(f"{name} kernels", same, f"flops {flops}, bytes {more} from the ONNX file's")
+
+
+def check_form(tally, architecture, form, work, usual):
+    name = f"{architecture}.{form}"
     module, inputs = exports.build(architecture)
-    batches = exports.BATCHES[size]
-    model, package = f"{work}/{name}.pt2", f"{work}/{name}.tcc"
-    save(module, inputs(batches[0]), model, is_open)
-    # The first input's first axis is the batch; images are called x.
-    first = "input_ids" if len(inputs(1)[0].shape) == 2 else "x"
-    flags = ["--dim", f"{first}.0=1..{MAX_BATCH}"] if is_open else []
-    compiled = run_tool("tcc", model, "-q", "-o", package, *flags)
+    if form == "scripted" and isinstance(module, UNSCRIPTABLE):
+        return
+    is_open = form == "pt2.dyn"
+    batches = exports.BATCHES["dyn" if is_open else "b1"]
+    model, package = f"{work}/m.pt2", f"{work}/m.tcc"
+    flags = save(module, inputs(batches[0]), model, form)
+    is_compiled = compile_model(tally, name, model, package, flags)
     os.remove(model)
-    if tally.check(f"{name} compiles", compiled.code == 0, first_line(compiled)):
-        check_runs(tally, name, package, module, inputs, batches)
-        os.remove(package)
+    if not is_compiled:
+        return
+    entry = get_entry(package)
+    errors = [distance(module, inputs(batch), package, entry) for batch in batches]
+    print(f"{name}: {entry['launches']} launches, {max(errors):.1e}", flush=True)
+    tally.check(name, max(errors) <= TOLERANCE, f"differs by {max(errors):.1e}")
+    if not is_open:
+        check_kernels(tally, name, package, usual)
+    os.remove(package)
+
+
+def check(tally, architecture, work):
+    model = os.path.join(exports.make(f"{architecture}.b1", {}), "model.onnx")
+    package = f"{work}/onnx.tcc"
+    if not compile_model(tally, f"{architecture}.onnx", model, package):
+        return
+    for form in FORMS:
+        check_form(tally, architecture, form, work, package)
 
 
 def run(tally, names):
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as work:
         for architecture in names or exports.ARCHITECTURES:
-            for size in ("b1", "dyn"):
-                check(tally, architecture, size, work)
+            check(tally, architecture, work)
