@@ -14,7 +14,12 @@
 
 namespace tcc::aten {
 
+struct Item;
 struct Variable;
+
+/// Destroys items one after the other: a chain of lists, each within the one
+/// before, may be too long for the stack.
+void destroy(std::vector<Item> items);
 
 /// What a reader adds: dictionaries, instances of classes.
 struct Object {
@@ -73,12 +78,7 @@ struct Item {
     item.text = std::move(text);
     return item;
   }
-  static Item ofItems(Kind kind, std::vector<Item> items) {
-    Item item;
-    item.kind = kind;
-    item.items = std::make_shared<std::vector<Item>>(std::move(items));
-    return item;
-  }
+  static Item ofItems(Kind kind, std::vector<Item> items);
 
   bool is(Kind other) const { return kind == other; }
   bool isSequence() const { return is(Kind::list) || is(Kind::tuple); }

@@ -8,6 +8,32 @@ namespace tcc::aten {
 
 using Kind = Item::Kind;
 
+void destroy(std::vector<Item> items) {
+  // What the outermost call still has to destroy.
+  static thread_local std::vector<Item> *pending = nullptr;
+  if (pending) {
+    std::move(items.begin(), items.end(), std::back_inserter(*pending));
+    return;
+  }
+  pending = &items;
+  while (!items.empty()) {
+    Item last = std::move(items.back());
+    items.pop_back();
+  }
+  pending = nullptr;
+}
+
+Item Item::ofItems(Kind kind, std::vector<Item> items) {
+  Item item;
+  item.kind = kind;
+  item.items = {new std::vector<Item>(std::move(items)),
+                [](std::vector<Item> *held) {
+                  destroy(std::move(*held));
+                  delete held;
+                }};
+  return item;
+}
+
 llvm::StringRef getKindName(const Item &item) {
   constexpr llvm::StringLiteral names[] = {"None",    "a boolean", "an integer",
                                            "a float", "a string",  "a tensor",

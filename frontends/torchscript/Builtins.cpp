@@ -11,7 +11,8 @@ namespace tcc::torchscript {
 using Kind = aten::Item::Kind;
 using llvm::StringRef;
 
-bool isSame(const aten::Item &a, const aten::Item &b) {
+bool isSame(const aten::Item &a, const aten::Item &b, int depth) {
+  constexpr int kMaxDepth = 100;
   if (a.isNumber() && b.isNumber()) {
     auto x = aten::getNumber(a), y = aten::getNumber(b);
     return x && y ? *x == *y : a.kind == b.kind && a.size == b.size;
@@ -19,10 +20,12 @@ bool isSame(const aten::Item &a, const aten::Item &b) {
   if (a.kind != b.kind)
     return false;
   if (a.isSequence())
-    return a.items->size() == b.items->size() &&
-           llvm::all_of(llvm::zip(*a.items, *b.items), [](const auto &pair) {
-             return isSame(std::get<0>(pair), std::get<1>(pair));
-           });
+    return depth < kMaxDepth && a.items->size() == b.items->size() &&
+           llvm::all_of(
+               llvm::zip(*a.items, *b.items),
+               [&](const auto &pair) {
+                 return isSame(std::get<0>(pair), std::get<1>(pair), depth + 1);
+               });
   return a.text == b.text && a.tensor == b.tensor && a.object == b.object;
 }
 

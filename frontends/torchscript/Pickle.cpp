@@ -91,11 +91,18 @@ bool Unpickler::pushLong() {
   return pushInteger(length == 0 ? 0 : signExtend(int64_t(value), 8 * length));
 }
 
-bool Unpickler::pushTuple(size_t count) {
-  std::vector<Item> items(count);
+bool Unpickler::pop(std::vector<Item> &items, size_t count) {
+  items.resize(count);
   for (size_t i = count; i-- > 0;)
     if (!pop(items[i]))
       return false;
+  return true;
+}
+
+bool Unpickler::pushTuple(size_t count) {
+  std::vector<Item> items;
+  if (!pop(items, count))
+    return false;
   stack.push_back(Item::ofItems(Kind::tuple, std::move(items)));
   return true;
 }
@@ -139,10 +146,7 @@ bool Unpickler::recall(uint64_t key) {
   return true;
 }
 
-bool Unpickler::append() {
-  std::vector<Item> items;
-  if (!popToMark(items))
-    return false;
+bool Unpickler::append(ArrayRef<Item> items) {
   if (stack.empty() || !stack.back().is(Kind::list))
     return fail("appends to what is no list");
   auto &list = *stack.back().items;
@@ -150,10 +154,7 @@ bool Unpickler::append() {
   return true;
 }
 
-bool Unpickler::setItems() {
-  std::vector<Item> items;
-  if (!popToMark(items))
-    return false;
+bool Unpickler::setItems(ArrayRef<Item> items) {
   auto dictionary = stack.empty() ? nullptr : getAs<Dictionary>(stack.back());
   if (!dictionary || items.size() % 2 != 0)
     return fail("adds to what is no dictionary");
@@ -392,15 +393,13 @@ bool Unpickler::step(uint8_t opcode) {
   case 'Q':
     return readStorage();
   case 'e':
-    return append();
+    return popToMark(items) && append(items);
   case 'a':
-    marks.push_back(stack.empty() ? 0 : stack.size() - 1);
-    return append();
+    return pop(items, 1) && append(items);
   case 'u':
-    return setItems();
+    return popToMark(items) && setItems(items);
   case 's':
-    marks.push_back(stack.size() < 2 ? 0 : stack.size() - 2);
-    return setItems();
+    return pop(items, 2) && setItems(items);
   case '.':
     return isDone = true;
   }

@@ -36,14 +36,15 @@ private:
   bool memoize(uint64_t key);
   bool recall(uint64_t key);
   bool popToMark(std::vector<Item> &items);
-  bool append();
-  bool setItems();
+  bool append(llvm::ArrayRef<Item> items);
+  bool setItems(llvm::ArrayRef<Item> items);
   bool build();
   bool reduce();
   bool makeTensor(const std::vector<Item> &arguments);
   bool readStorage();
   bool fail(const llvm::Twine &message);
   bool pop(Item &item);
+  bool pop(std::vector<Item> &items, size_t count);
   llvm::StringRef take(uint64_t count);
   uint64_t takeInteger(unsigned bytes);
   llvm::StringRef takeLine();

@@ -17,10 +17,26 @@ struct Instance : aten::Object {
   std::map<std::string, aten::Item> attributes;
   /// Where the model keeps it, "layer1.0"; empty for the model itself.
   std::string path;
+
+  ~Instance() override {
+    std::vector<aten::Item> held;
+    for (auto &[name, value] : attributes)
+      held.push_back(std::move(value));
+    aten::destroy(std::move(held));
+  }
 };
 
 struct Dictionary : aten::Object {
   std::vector<std::pair<aten::Item, aten::Item>> entries;
+
+  ~Dictionary() override {
+    std::vector<aten::Item> held;
+    for (auto &[key, value] : entries) {
+      held.push_back(std::move(key));
+      held.push_back(std::move(value));
+    }
+    aten::destroy(std::move(held));
+  }
 };
 
 /// A dotted name that is no value yet: torch.add, __torch__.Net.
@@ -50,8 +66,9 @@ inline aten::Item ofObject(std::shared_ptr<aten::Object> object) {
   return item;
 }
 
-/// Python's ==, of numbers, strings and lists of them.
-bool isSame(const aten::Item &a, const aten::Item &b);
+/// Python's ==, of numbers, strings and lists of them; lists in lists a hundred
+/// deep are not compared.
+bool isSame(const aten::Item &a, const aten::Item &b, int depth = 0);
 
 } // namespace tcc::torchscript
 

@@ -241,7 +241,9 @@ def pickle_attacks():
     yield "recall of nothing", b"h\x07."
     yield "a long text", b"X\xff\xff\xff\xffabc."
     yield "a long integer", b"\x8a\xff" + b"\x7f" * 255 + b"."
-    yield "deep lists", b"]" * 50000 + b"a" * 49999 + b"."
+    yield "deep lists", b"]" * 400000 + b"a" * 399999 + b"."
+    yield "deep dictionaries", b"}K\x00" * 300000 + b"N" + b"s" * 300000 + b"."
+    yield "deep tuples", b")" + b"\x85" * 500000 + b"."
     yield "a list in itself", b"]q\x00h\x00a."
     yield "an instance in itself", (
         b"c__torch__\nDigits\n)\x81q\x00}(" + unicode_of("conv") + b"h\x00ub."
@@ -300,6 +302,10 @@ def script_attacks(entries):
         "a name": "    return y\n",
         "a list that grows": "    l = [x]\n    for i in range(99):\n"
         "      l1 = torch.extend(l, l)\n    return x\n",
+        "lists in lists": "    l = [x]\n    for i in range(500000):\n      l = [l]\n"
+        "    return torch.add(l, 1)\n",
+        "equal lists in themselves": "    l = [1]\n    l1 = torch.append(l, l)\n    m = [1]\n"
+        "    m1 = torch.append(m, m)\n    n = torch.eq(l, m)\n    return l\n",
         "a list in itself": "    l = [x]\n    l1 = torch.append(l, l)\n    return l\n",
         "depth": "    return " + "(" * 9000 + "x" + ")" * 9000 + "\n",
         "a chain": "    return x" + ".a" * 9000 + "\n",
