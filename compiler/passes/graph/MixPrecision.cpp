@@ -238,8 +238,12 @@ bool Mixer::isSum(Value value, int depth) const {
   Operation *op = value.getDefiningOp();
   if (!op || getPrecision(op) == Precision::narrow)
     return op && !kept.contains(op);
-  if (fusion::isView(op))
-    return isSum(op->getOperand(0), depth + 1);
+  // What is moved, or picked where relu passed, is not rounded again.
+  if (getPrecision(op) == Precision::follow || isa<SelectOp>(op))
+    return llvm::all_of(op->getOperands(), [&](Value part) {
+      return !isWide(part) || getSplat(part) == 0.0 ||
+             canAddNarrow(part, depth + 1);
+    });
   return fusion::isEpilogue(op) &&
          llvm::all_of(op->getOperands(), [&](Value term) {
            return canAddNarrow(term, depth + 1);
