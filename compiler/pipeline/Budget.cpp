@@ -1,6 +1,7 @@
 #include "compiler/pipeline/Budget.h"
 
 #include "compiler/decisions/Decisions.h"
+#include "compiler/passes/exec/memory/Placement.h"
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
@@ -68,7 +69,8 @@ MemoryPlan getMemoryPlan(ModuleOp module, int threads) {
   MemoryPlan plan;
   plan.constants = getConstantBytes(module);
   for (graph::VariableAttr variable : graph::getVariables(module))
-    plan.variables += getBytes(variable.getType());
+    plan.variables +=
+        llvm::alignTo(getBytes(variable.getType()), exec::kArenaAlignment);
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>()) {
     if (entry.getSymName() == "prepare")
       continue;

@@ -168,6 +168,28 @@ def check_sweep(tally, subject, count):
     print(f"  arenas at most {gap:.3%} larger than what is live")
 
 
+def check_largest_batch(tally, work, budget):
+    """The batch of gpt2 124M for a budget: its plan fits, that of one more does not."""
+    model = os.path.join(work, "gpt2_any.onnx")
+    trainable.save_gpt(model, "batch")
+    subject = Subject(work, "gpt2_any", model, "causal_lm", '"auto"')
+    flags = [f"--train={subject.recipe}", "--weights=none", "--check", "--json", "--threads=2"]
+    run = run_tool(
+        "tcc", model, *flags, f"--memory-budget={budget}", target="cpu", timeout=1800
+    )
+    if not tally.check(f"gpt2 in {budget}", run.code == 0, first_line(run)):
+        return
+    samples = json.loads(run.out)["micro_batch"]
+    print(f"gpt2 124M in {budget}: {samples} samples, found in {run.seconds:.1f} s")
+    for count, code in ((samples, 0), (samples + 1, OUT_OF_MEMORY)):
+        fixed = Subject(work, "gpt2_fixed", model, "causal_lm", count)
+        run, text, _ = fixed.compile(budget)
+        title = f"gpt2 with {count} samples in {budget}"
+        tally.check(title, run.code == code, first_line(run))
+        if not code and text:
+            check_replay(tally, title, replay(text))
+
+
 def check_broken_plan(tally, text):
     """The replay finds a buffer that lies where another one is in use."""
     offsets = [int(x) for x in re.findall(r"bound \d{3,} offset (\d+)", text)]
@@ -253,6 +275,8 @@ def main():
         if sys.argv[1:2] == ["long"]:
             chosen = {name: LONG[name] for name in names or LONG}
             check_sweeps(tally, work, chosen)
+            for budget in () if names else ("24GiB", "80GiB"):
+                check_largest_batch(tally, work, budget)
         else:
             check_fixtures(tally, work)
             check_sweeps(tally, work, SHORT)

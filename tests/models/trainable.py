@@ -107,3 +107,25 @@ def save_unet(path, batch, extent=128, width=32, depth=4):
     inputs = {"image": (TensorProto.FLOAT, [batch, 3, extent, extent])}
     shape = [batch, 8, extent, extent]
     save(g, path, inputs, classes, shape)
+
+
+def save_resnet18(path, batch, extent=224):
+    """With random weights."""
+    g = graphs.Graph(True)
+
+    def block(x, channels, filters, stride):
+        y = g.node("Relu", g.normalized_conv(x, channels, filters, 3, stride))
+        y = g.normalized_conv(y, filters, filters, 3)
+        if stride != 1:
+            x = g.normalized_conv(x, channels, filters, 1, stride)
+        return g.node("Relu", g.node("Add", y, x))
+
+    y = g.node("Relu", g.normalized_conv("image", 3, 64, 7, stride=2))
+    y = g.node("MaxPool", y, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    for stage in range(4):
+        filters = 64 << stage
+        y = block(y, max(64, filters // 2), filters, 2 if stage else 1)
+        y = block(y, filters, filters, 1)
+    logits = g.linear(g.node("Flatten", g.node("GlobalAveragePool", y)), 512, 1000)
+    inputs = {"image": (TensorProto.FLOAT, [batch, 3, extent, extent])}
+    save(g, path, inputs, logits, [batch, 1000])
