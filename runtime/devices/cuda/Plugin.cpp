@@ -1,7 +1,9 @@
 #include "runtime/devices/cuda/Plugin.h"
 
+#include <climits>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <unistd.h>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -14,6 +16,15 @@ static std::string ownFolder() {
     return ".";
   std::string path = info.dli_fname;
   size_t slash = path.rfind('/');
+  // A program that was found in PATH is known by its name alone.
+  char program[PATH_MAX];
+  ssize_t size = slash == std::string::npos
+                     ? readlink("/proc/self/exe", program, sizeof(program))
+                     : -1;
+  if (size > 0) {
+    path.assign(program, size_t(size));
+    slash = path.rfind('/');
+  }
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
