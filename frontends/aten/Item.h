@@ -24,6 +24,8 @@ void destroy(std::vector<Item> items);
 /// What a reader adds: dictionaries, instances of classes.
 struct Object {
   virtual ~Object() = default;
+  /// Moves out the items that it holds.
+  virtual std::vector<Item> release();
 };
 
 /// A value of the code. Lists and objects are shared, as in Python.
@@ -79,12 +81,33 @@ struct Item {
     return item;
   }
   static Item ofItems(Kind kind, std::vector<Item> items);
+  static Item ofObject(std::shared_ptr<Object> object);
 
   bool is(Kind other) const { return kind == other; }
   bool isSequence() const { return is(Kind::list) || is(Kind::tuple); }
   bool isNumber() const {
     return is(Kind::boolean) || is(Kind::integer) || is(Kind::real);
   }
+};
+
+/// What this thread makes while one lives does not outlive it: lists and
+/// objects that are left are emptied, so that those that hold themselves are
+/// freed.
+class ItemScope {
+public:
+  ItemScope();
+  ~ItemScope();
+  ItemScope(const ItemScope &) = delete;
+
+private:
+  friend struct Item;
+  template <typename Made>
+  void add(std::vector<std::weak_ptr<Made>> &all, std::weak_ptr<Made> made);
+
+  ItemScope *outer;
+  std::vector<std::weak_ptr<std::vector<Item>>> lists;
+  std::vector<std::weak_ptr<Object>> objects;
+  size_t room = 1024; ///< of each before those that are gone are dropped
 };
 
 /// "a tensor", for messages.

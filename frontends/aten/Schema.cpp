@@ -8,48 +8,6 @@ namespace tcc::aten {
 
 using Kind = Item::Kind;
 
-void destroy(std::vector<Item> items) {
-  // What the outermost call still has to destroy.
-  static thread_local std::vector<Item> *pending = nullptr;
-  if (pending) {
-    std::move(items.begin(), items.end(), std::back_inserter(*pending));
-    return;
-  }
-  pending = &items;
-  while (!items.empty()) {
-    Item last = std::move(items.back());
-    items.pop_back();
-  }
-  pending = nullptr;
-}
-
-Item Item::ofItems(Kind kind, std::vector<Item> items) {
-  Item item;
-  item.kind = kind;
-  item.items = {new std::vector<Item>(std::move(items)),
-                [](std::vector<Item> *held) {
-                  destroy(std::move(*held));
-                  delete held;
-                }};
-  return item;
-}
-
-llvm::StringRef getKindName(const Item &item) {
-  constexpr llvm::StringLiteral names[] = {"None",    "a boolean", "an integer",
-                                           "a float", "a string",  "a tensor",
-                                           "a list",  "a tuple",   "an object"};
-  return names[int(item.kind)];
-}
-
-std::optional<double> getNumber(const Item &item) {
-  if (item.is(Kind::real))
-    return item.number;
-  if (!item.isNumber())
-    return std::nullopt;
-  auto known = graph::getConstant(item.size);
-  return known ? std::optional(double(*known)) : std::nullopt;
-}
-
 // --- Types -------------------------------------------------------------------
 
 static bool acceptsAll(const Item &item, Kind kind, bool orNone = false) {

@@ -295,7 +295,7 @@ Interpreter::callBuiltin(StringRef name, Arguments &arguments, bool &isKnown) {
   if (name == "format" || name == "device")
     return Item::ofText(items.empty() ? "cpu" : items[0].text);
   if (name == "dict")
-    return ofObject(std::make_shared<Dictionary>());
+    return aten::Item::ofObject(std::make_shared<Dictionary>());
   if (name == "list" && items.empty())
     return Item::ofItems(Kind::list, {});
   if (items.empty()) {

@@ -110,7 +110,7 @@ std::optional<aten::Item> Interpreter::construct(StringRef name,
   }
   auto instance = std::make_shared<Instance>();
   instance->className = name.str();
-  Item item = ofObject(instance);
+  Item item = aten::Item::ofObject(instance);
   const Node *init = code.findMethod(name, "__init__");
   if (!init)
     return item;
@@ -219,7 +219,7 @@ std::optional<aten::Item> Interpreter::callPath(StringRef name,
     auto path = getAs<Path>(arguments.positional[0]);
     auto instance = std::make_shared<Instance>();
     instance->className = path ? path->name : name.str();
-    return ofObject(instance);
+    return aten::Item::ofObject(instance);
   }
   if (name.consume_front("ops.prim."))
     return callPrim(name, arguments);

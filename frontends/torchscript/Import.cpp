@@ -22,6 +22,7 @@ FailureOr<Model> importArchive(const Archive &archive,
                                const ImportOptions &options,
                                MLIRContext *context, Problems &problems) {
   constexpr int kMaxPasses = 5;
+  aten::ItemScope scope;
   Findings findings;
   std::optional<Model> first;
   for (int pass = 0; pass < kMaxPasses; ++pass) {

@@ -342,7 +342,7 @@ std::optional<aten::Item> Interpreter::evaluateName(const Node &expression) {
       name == "CONSTANTS") {
     auto path = std::make_shared<Path>();
     path->name = name.str();
-    return ofObject(path);
+    return aten::Item::ofObject(path);
   }
   return malformed("name '" + name +
                    "' is not defined, or not in both "
@@ -398,7 +398,7 @@ std::optional<aten::Item> Interpreter::getAttribute(const Item &object,
     }
     auto longer = std::make_shared<Path>();
     longer->name = path->name + "." + name;
-    return ofObject(longer);
+    return aten::Item::ofObject(longer);
   }
   auto instance = getAs<Instance>(object);
   if (!instance)
@@ -416,7 +416,7 @@ std::optional<aten::Item> Interpreter::getAttribute(const Item &object,
   auto method = std::make_shared<Method>();
   method->self = object;
   method->function = function;
-  return ofObject(method);
+  return aten::Item::ofObject(method);
 }
 
 std::optional<aten::Item> Interpreter::evaluateDefault(const Node &expression) {
@@ -472,7 +472,8 @@ std::optional<aten::Item> Interpreter::evaluate(const Node &expression) {
     for (size_t i = 0; items && i + 1 < items->items->size(); i += 2)
       dictionary->entries.push_back(
           {(*items->items)[i], (*items->items)[i + 1]});
-    return items ? std::optional(ofObject(dictionary)) : std::nullopt;
+    return items ? std::optional(aten::Item::ofObject(dictionary))
+                 : std::nullopt;
   }
   default:
     return malformed("an expression is expected");

@@ -125,7 +125,7 @@ bool Unpickler::pushGlobal() {
                               (module == "torch" && name.ends_with("Storage")));
   if (!isKnown)
     return fail("refers to '" + path->name + "', which is not data");
-  stack.push_back(ofObject(path));
+  stack.push_back(aten::Item::ofObject(path));
   return error.empty();
 }
 
@@ -234,7 +234,7 @@ bool Unpickler::readStorage() {
   if (!count || *count < 0 ||
       (readsWeights && uint64_t(*count) > storage->bytes.size() / size))
     return fail("has more elements than '" + path + "'");
-  stack.push_back(ofObject(storage));
+  stack.push_back(aten::Item::ofObject(storage));
   return true;
 }
 
@@ -293,7 +293,7 @@ bool Unpickler::reduce() {
   if (name == "torch._utils._rebuild_tensor_v2")
     return makeTensor(items);
   if (name == "collections.OrderedDict") {
-    stack.push_back(ofObject(std::make_shared<Dictionary>()));
+    stack.push_back(aten::Item::ofObject(std::make_shared<Dictionary>()));
     return true;
   }
   if (name.starts_with("torch.jit._pickle.") ||
@@ -307,7 +307,7 @@ bool Unpickler::reduce() {
     return fail("calls '" + name + "'");
   auto instance = std::make_shared<Instance>();
   instance->className = path->name;
-  stack.push_back(ofObject(instance));
+  stack.push_back(aten::Item::ofObject(instance));
   return true;
 }
 
@@ -358,7 +358,7 @@ bool Unpickler::step(uint8_t opcode) {
     take(1);
     return error.empty();
   case '}':
-    stack.push_back(ofObject(std::make_shared<Dictionary>()));
+    stack.push_back(aten::Item::ofObject(std::make_shared<Dictionary>()));
     return true;
   case ']':
     stack.push_back(Item::ofItems(Kind::list, {}));

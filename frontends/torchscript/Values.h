@@ -18,24 +18,28 @@ struct Instance : aten::Object {
   /// Where the model keeps it, "layer1.0"; empty for the model itself.
   std::string path;
 
-  ~Instance() override {
+  ~Instance() override { aten::destroy(Instance::release()); }
+  std::vector<aten::Item> release() override {
     std::vector<aten::Item> held;
     for (auto &[name, value] : attributes)
       held.push_back(std::move(value));
-    aten::destroy(std::move(held));
+    attributes.clear();
+    return held;
   }
 };
 
 struct Dictionary : aten::Object {
   std::vector<std::pair<aten::Item, aten::Item>> entries;
 
-  ~Dictionary() override {
+  ~Dictionary() override { aten::destroy(Dictionary::release()); }
+  std::vector<aten::Item> release() override {
     std::vector<aten::Item> held;
     for (auto &[key, value] : entries) {
       held.push_back(std::move(key));
       held.push_back(std::move(value));
     }
-    aten::destroy(std::move(held));
+    entries.clear();
+    return held;
   }
 };
 
@@ -48,6 +52,8 @@ struct Path : aten::Object {
 struct Method : aten::Object {
   aten::Item self;
   const Node *function = nullptr;
+
+  std::vector<aten::Item> release() override { return {std::move(self)}; }
 };
 
 /// The names of a named tuple's elements.
@@ -57,13 +63,6 @@ struct TupleNames : aten::Object {
 
 template <typename T> std::shared_ptr<T> getAs(const aten::Item &item) {
   return std::dynamic_pointer_cast<T>(item.object);
-}
-
-inline aten::Item ofObject(std::shared_ptr<aten::Object> object) {
-  aten::Item item;
-  item.kind = aten::Item::Kind::object;
-  item.object = std::move(object);
-  return item;
 }
 
 /// Python's ==, of numbers, strings and lists of them; lists in lists a hundred
