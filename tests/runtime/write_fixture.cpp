@@ -3,6 +3,7 @@
 //
 //   add_one  y = x + 1 over batch (1..8) x 4 floats, with a weight 'w'
 //   gather   y = t[i]: indices that may be bad
+//   idle     launches a kernel that has no buffers
 //   line     fits y = w x
 //   device_KIND, for the emulated device
 
@@ -41,6 +42,11 @@ static std::optional<ProgramBuilder> build(const std::string &kind) {
     return gatherProgram();
   if (kind == "line")
     return lineProgram();
+  if (kind == "idle") {
+    ProgramBuilder builder;
+    builder.launch("add_one", {}, {}, constant(1));
+    return builder;
+  }
   if (kind != "add_one")
     return std::nullopt;
   ProgramBuilder builder = addOneProgram();
@@ -54,8 +60,9 @@ int main(int argc, char **argv) {
   bool isForDevice = kind.starts_with("device_");
   auto builder = build(isForDevice ? kind.substr(7) : kind);
   if (!builder) {
-    std::fprintf(stderr,
-                 "usage: write_fixture [device_](add_one|gather|line) FILE\n");
+    std::fprintf(
+        stderr,
+        "usage: write_fixture [device_](add_one|gather|idle|line) FILE\n");
     return 2;
   }
   if (isForDevice)

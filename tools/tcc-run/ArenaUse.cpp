@@ -1,6 +1,6 @@
 #include "tools/tcc-run/ArenaUse.h"
 
-#include "runtime/package/Format.h"
+#include "runtime/package/Alignment.h"
 
 #include <algorithm>
 
@@ -44,7 +44,8 @@ void Walk::touch(uint32_t buffer, const flatbuffers::String *node) {
 }
 
 void Walk::visit(const format::Command &command, int depth) {
-  if (const format::Launch *launch = command.action_as_Launch())
+  if (const format::Launch *launch = command.action_as_Launch();
+      launch && launch->buffers())
     for (uint32_t buffer : *launch->buffers())
       touch(buffer, launch->node());
   if (const format::Copy *copy = command.action_as_Copy()) {
@@ -81,9 +82,7 @@ void Walk::finish() {
     if (buffer.storage() != format::StorageClass::scratch ||
         spans[i].begin < 0 || buffer.base() >= 0)
       continue;
-    int64_t bytes =
-        int64_t((buffer.max_bytes() + format::kTensorAlignment - 1) /
-                format::kTensorAlignment * format::kTensorAlignment);
+    auto bytes = int64_t(runtime::alignTensor(buffer.max_bytes()));
     use.tensors.push_back({spans[i].node ? spans[i].node->str() : "", bytes,
                            spans[i].begin, spans[i].end});
   }

@@ -213,6 +213,7 @@ def test_other_commands(suite):
     listed = sum(launch["bytes"] for launch in row["entries"][0]["launch_list"])
     suite.tally.check("info bytes", 0 < listed == row["entries"][0]["bytes"])
     suite.expect(0, "info", suite.package)
+    suite.expect(0, "info", suite.path("idle.tcc"))
     row = json.loads(suite.expect(0, "doctor", "--json").out)
     suite.tally.check("doctor", "sse2" in row["features"] and row["threads"] >= 1)
     suite.expect(2, "find", suite.package, says="unexpected 'find'")
@@ -243,7 +244,7 @@ def test_devices(suite):
 def main(fixtures):
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
-        for kind in ("add_one", "gather", "device_add_one"):
+        for kind in ("add_one", "gather", "idle", "device_add_one"):
             subprocess.run([f"{fixtures}/tcc_write_fixture", kind,
                             f"{folder}/{kind}.tcc"], check=True)  # fmt: skip
         suite = Suite(tally, folder)
