@@ -1,8 +1,8 @@
 """Measured against predicted slowdown of budgets: budgets.py [MODEL...]
 
-A model is compiled with all values kept and for arenas between that and the least. The
-sessions take turns, step by step, on one thread, so that what else runs slows both; the
-measured slowdown is the median of the ratios of neighbouring steps.
+A workload of workloads.py is compiled with all values kept and for arenas between that
+and the least. The sessions take turns, step by step, on one thread, so that what else
+runs slows both; the measured slowdown is the median of the ratios of neighbouring steps.
 """
 
 import os
@@ -11,18 +11,13 @@ import sys
 import tempfile
 import time
 
-from harness import ROOT
+from bench import torch_models, workloads
 from memory.resident import compile_for
 from memory.session import Session
-from models import trainable
 
-FIXTURES = os.path.join(ROOT, "tests/training/fixtures")
 SHARES = (0.25, 0.5, 0.75, 1)  # of what can be saved
 STEPS, SECONDS = 9, 20
-MODELS = {
-    "resnet18": (lambda path: trainable.save_resnet18(path, 16, extent=128), "cross_entropy"),
-    "gpt2_tiny": (None, "causal_lm"),
-}
+MODELS = "resnet18", "gpt2_tiny"
 
 
 def time_step(session):
@@ -43,18 +38,15 @@ def measure(plain, bounded):
 
 
 def run(work, name):
-    save, loss = MODELS[name]
-    model = os.path.join(FIXTURES, name + ".onnx")
-    if save:
-        model = os.path.join(work, name + ".onnx")
-        save(model)
-    path, plan = compile_for(work, model, loss, "--memory-budget=1TiB")
+    torch_models.export(name, work)
+    model, recipe = os.path.join(work, "model.onnx"), workloads.recipe(name)
+    path, plan = compile_for(work, model, recipe, "--memory-budget=1TiB")
     plain = Session(path)
     fixed = plan["memory_bytes"]["total"] - plan["memory_bytes"]["arena"]
     step = [p["bytes"] for p in plan["memory"]["curve"] if p["entry"] == "train_step"]
     for share in SHARES:
         budget = fixed + int(max(step) - share * (max(step) - min(step)))
-        path, plan = compile_for(work, model, loss, f"--memory-budget={budget}")
+        path, plan = compile_for(work, model, recipe, f"--memory-budget={budget}")
         fitted = [p for p in plan["memory"]["fitted"] if p["entry"] == "train_step"][0]
         predicted = fitted["microseconds"] / fitted["microseconds_unbounded"]
         bounded = Session(path)

@@ -20,12 +20,12 @@ clip_norm = 1.0
 FIXTURES = os.path.join(ROOT, "tests/training/fixtures")
 
 
-def compile_for(work, model, loss, *flags):
+def compile_for(work, model, recipe, *flags):
     """The package's path, and what tcc says of it."""
-    recipe, package = (os.path.join(work, name) for name in ("r.toml", "m.tcc"))
-    with open(recipe, "w") as stream:
-        stream.write(RECIPE.format(loss=loss))
-    flags = [f"--train={recipe}", "--threads=1", "--json", "-o", package, *flags]
+    path, package = (os.path.join(work, name) for name in ("r.toml", "m.tcc"))
+    with open(path, "w") as stream:
+        stream.write(recipe)
+    flags = [f"--train={path}", "--threads=1", "--json", "-o", package, *flags]
     return package, json.loads(call("tcc", model, *flags, target="cpu"))
 
 
@@ -60,14 +60,15 @@ def main():
             ("resnet18", resnet, "cross_entropy"),
         )
         for name, model, loss in models:
-            package, plan = compile_for(work, model, loss)
+            recipe = RECIPE.format(loss=loss)
+            package, plan = compile_for(work, model, recipe)
             check(tally, name, package, plan)
             # Halfway to what is needed at least.
-            curve = compile_for(work, model, loss, "--memory-budget=1TiB")[1]["memory"]["curve"]
+            curve = compile_for(work, model, recipe, "--memory-budget=1TiB")[1]["memory"]["curve"]
             step = [p["bytes"] for p in curve if p["entry"] == "train_step"]
             fixed = plan["memory_bytes"]["total"] - plan["memory_bytes"]["arena"]
             budget = fixed + int(max(step) + min(step)) // 2
-            package, plan = compile_for(work, model, loss, f"--memory-budget={budget}")
+            package, plan = compile_for(work, model, recipe, f"--memory-budget={budget}")
             check(tally, f"{name} in {budget} bytes", package, plan)
     tally.close()
 

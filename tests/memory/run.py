@@ -1,4 +1,4 @@
-"""Memory plans and budgets, checked by a replay of the program: run.py [long]
+"""Memory plans and budgets, checked by a replay of the program: run.py [long] [MODEL...]
 
 A program must read what was written last, lie in its arena, and with any budget end
 with the same terms, so bits, as without. Times are the compiler's own predictions.
@@ -13,7 +13,7 @@ import time
 
 import numpy
 import safetensors.numpy
-from harness import ROOT, Tally, call, first_line, run_tool
+from harness import ROOT, TARGET, Tally, call, first_line, run_tool
 from memory.replay import replay
 from models import graphs, trainable
 
@@ -33,6 +33,16 @@ micro = {batch}
 CLIPPED = "clip_norm = 1.0"
 FIXTURES = os.path.join(ROOT, "tests/training/fixtures")
 
+# Whole trainings: the loss, the batch, data, the optimizer and the rest of the recipe.
+# Without clipping parameters are written early, in @apply. Adam would take the signs of
+# gradients that are nothing but errors.
+TRAININGS = {
+    "cnn_digits": ("cross_entropy", 16, "digits", "adamw", "accumulate = 2"),
+    "gpt2_tiny": ("causal_lm", 4, "text", "sgd", CLIPPED),
+}
+# Those whose logits are in chunks with some budget: at the rates of a GPU plans without
+# are faster, as launches of small kernels count most.
+IN_CHUNKS = {"cpu": {"gpt2_tiny"}, "cuda": set()}
 # name: how it is made, the loss, the batch, budgets in a sweep, seconds of all of it
 SHORT = {
     "unet": (lambda path: trainable.save_unet(path, 2, 32, 8, 2), "mse", 2, 3),
@@ -47,6 +57,7 @@ LONG = {
     "vit_b_16": (lambda path: trainable.save_vit(path, 64), "cross_entropy", 64, 20),
     "unet": (lambda path: trainable.save_unet(path, 8), "mse", 8, 20),
 }  # fmt: skip
+LARGEST_BATCHES = "gpt2_in_24GiB", "gpt2_in_80GiB"
 
 
 class Subject:
@@ -65,7 +76,7 @@ class Subject:
         flags += [f"--dump-decisions={decisions}", "--threads=2"]
         if budget is not None:
             flags.append(f"--memory-budget={budget}")
-        run = run_tool("tcc", self.model, *flags, target="cpu")
+        run = run_tool("tcc", self.model, *flags)
         if run.code:
             return run, "", []
         with open(out) as text, open(decisions) as rows:
@@ -174,9 +185,7 @@ def check_largest_batch(tally, work, budget):
     trainable.save_gpt(model, "batch")
     subject = Subject(work, "gpt2_any", model, "causal_lm", '"auto"')
     flags = [f"--train={subject.recipe}", "--weights=none", "--check", "--json", "--threads=2"]
-    run = run_tool(
-        "tcc", model, *flags, f"--memory-budget={budget}", target="cpu", timeout=1800
-    )
+    run = run_tool("tcc", model, *flags, f"--memory-budget={budget}", timeout=1800)
     if not tally.check(f"gpt2 in {budget}", run.code == 0, first_line(run)):
         return
     samples = json.loads(run.out)["micro_batch"]
@@ -241,45 +250,42 @@ def check_numbers(tally, subject, data):
     return set(budgets)
 
 
-def check_fixtures(tally, work):
-    """Whole trainings of small models."""
-    # Without clipping parameters are written early, in @apply. Adam would take the signs of
-    # gradients that are nothing but errors.
-    models = (
-        ("cnn_digits", "cross_entropy", 16, "digits", ("adamw", "accumulate = 2"), {False}),
-        ("gpt2_tiny", "causal_lm", 4, "text", ("sgd", CLIPPED), {False, True}),
-    )
-    for name, loss, batch, data, how, kinds in models:
-        model = os.path.join(FIXTURES, name + ".onnx")
-        subject = Subject(work, name, model, loss, batch, *how)
-        run, text, _ = subject.compile()
-        if not tally.check(f"{name} compiles", run.code == 0, first_line(run)):
-            continue
-        check_replay(tally, name, replay(text))
-        check_broken_plan(tally, text)
-        found = check_numbers(tally, subject, os.path.join(FIXTURES, data + ".npz"))
-        tally.check(f"{name}: kinds of plans", found == kinds, str(found))
+def check_training(tally, work, name):
+    """A whole training of a small model."""
+    loss, batch, data, *how = TRAININGS[name]
+    model = os.path.join(FIXTURES, name + ".onnx")
+    subject = Subject(work, name, model, loss, batch, *how)
+    run, text, _ = subject.compile()
+    if not tally.check(f"{name} compiles", run.code == 0, first_line(run)):
+        return
+    check_replay(tally, name, replay(text))
+    check_broken_plan(tally, text)
+    found = check_numbers(tally, subject, os.path.join(FIXTURES, data + ".npz"))
+    kinds = {False, name in IN_CHUNKS[TARGET]}
+    tally.check(f"{name}: kinds of plans", found == kinds, str(found))
 
 
-def check_sweeps(tally, work, models):
-    for name, (save, loss, batch, count) in models.items():
+def check_model(tally, work, name, sweeps):
+    if name in sweeps:
+        save, loss, batch, count = sweeps[name]
         model = os.path.join(work, name + ".onnx")
         save(model)
         check_sweep(tally, Subject(work, name, model, loss, batch), count)
+    elif name.startswith("gpt2_in_"):
+        check_largest_batch(tally, work, name.removeprefix("gpt2_in_"))
+    else:
+        check_training(tally, work, name)
 
 
 def main():
     tally = Tally()
-    names = sys.argv[2:]
+    is_long = sys.argv[1:2] == ["long"]
+    names = sys.argv[2:] if is_long else sys.argv[1:]
+    sweeps = LONG if is_long else SHORT
+    every = [*LONG, *LARGEST_BATCHES] if is_long else [*TRAININGS, *SHORT]
     with tempfile.TemporaryDirectory() as work:
-        if sys.argv[1:2] == ["long"]:
-            chosen = {name: LONG[name] for name in names or LONG}
-            check_sweeps(tally, work, chosen)
-            for budget in () if names else ("24GiB", "80GiB"):
-                check_largest_batch(tally, work, budget)
-        else:
-            check_fixtures(tally, work)
-            check_sweeps(tally, work, SHORT)
+        for name in names or every:
+            check_model(tally, work, name, sweeps)
     tally.close()
 
 
