@@ -41,7 +41,7 @@ public:
   std::string inTheWay; ///< names of nodes with bytes
 
 private:
-  FailureOr<int64_t> plan(const FrontierPoint &point);
+  FailureOr<int64_t> plan(const Choice &choice);
   void apply(const FrontierPoint &point, DecisionLog &log);
   LogicalResult findNeeded(ArrayRef<FrontierPoint> frontier, DecisionLog &log);
   void nameTensors();
@@ -85,8 +85,8 @@ static int64_t getNextBytes(EntryOp entry) {
 
 /// Bytes of the arena as the passes that follow plan it, and of states that
 /// are no longer updated in place.
-FailureOr<int64_t> EntryFitter::plan(const FrontierPoint &point) {
-  simulation.run(point.choice);
+FailureOr<int64_t> EntryFitter::plan(const Choice &choice) {
+  simulation.run(choice);
   OwningOpRef<ModuleOp> module = copyKernels(entry);
   EntryOp copy = buildEntry(trace, simulation, *module);
   PassManager pm(module->getContext());
@@ -166,7 +166,7 @@ LogicalResult EntryFitter::findNeeded(ArrayRef<FrontierPoint> frontier,
   for (const FrontierPoint &point : llvm::reverse(frontier)) {
     if (needed && point.peak >= *needed)
       break;
-    FailureOr<int64_t> bytes = plan(point);
+    FailureOr<int64_t> bytes = plan(point.choice);
     if (failed(bytes))
       return failure();
     // A point is only tried where its peak about fits.
@@ -187,12 +187,14 @@ LogicalResult EntryFitter::run(DecisionLog &log) {
     log.add(
         entry, "possible", (entry.getSymName() + " at a smaller peak").str(),
         {{"bytes", double(point.peak)}, {"microseconds", point.microseconds}});
-  if (getNextBytes(entry) > 0 && failed(plan(frontier.front())))
+  Choice keepAll;
+  keepAll.isDropped.assign(trace.values.size(), false);
+  if (getNextBytes(entry) > 0 && failed(plan(keepAll)))
     return failure();
   for (const FrontierPoint &point : frontier) {
     if (point.peak - getSlack(point) > budget)
       continue;
-    FailureOr<int64_t> bytes = plan(point);
+    FailureOr<int64_t> bytes = plan(point.choice);
     if (failed(bytes))
       return failure();
     if (*bytes > budget)

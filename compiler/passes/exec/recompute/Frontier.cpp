@@ -3,6 +3,7 @@
 #include "compiler/passes/exec/KernelHash.h"
 
 #include "llvm/ADT/MapVector.h"
+#include <map>
 
 using namespace mlir;
 
@@ -20,6 +21,17 @@ struct Group {
   double rate = 0;
 };
 
+/// Of all choices that were simulated those that no other one beats.
+class Front {
+public:
+  void add(const Choice &choice, int64_t peak, double microseconds);
+  /// In the order of time.
+  std::vector<FrontierPoint> take(size_t most);
+
+private:
+  std::map<int64_t, FrontierPoint> points; ///< by peak; time falls as it rises
+};
+
 /// What a choice comes to against a target.
 struct Outcome {
   double microseconds, excess;
@@ -33,12 +45,17 @@ struct FrontierStep {
   double rate = INFINITY;
 };
 
+/// How a search goes.
+struct Mode {
+  bool holds;
+  bool isAlone; ///< each value is a group of its own
+};
+
 /// Drops values step by step.
 class Search {
 public:
-  Search(const Trace &trace, bool holds);
-  /// Adds what it finds.
-  void run(std::vector<FrontierPoint> &points);
+  Search(const Trace &trace, Mode mode, Front &front);
+  void run();
 
 private:
   void findGroups(int64_t leastBytes);
@@ -47,14 +64,21 @@ private:
   void findExcess();
   FrontierStep findStep(Group &group);
   bool takeStep();
+  bool reachTarget(double mostMicroseconds);
   void trim();
+  void improve(int64_t steps);
+  bool tryMove(Group &group, int change);
+  std::vector<unsigned> getCounts() const;
   bool canHelp(const Group &group) const;
-  void record(std::vector<FrontierPoint> &points);
 
   const Trace &trace;
+  const Mode mode;
+  Front &front;
   Simulation simulation;
+  int64_t simulated = 0; ///< steps of all simulations
   Choice choice;
   std::vector<Group> groups;
+  const Group *fixed = nullptr; ///< stays as it is for now
   int64_t target = 0;
   Outcome now = {};
   CommandId excessBegin = 0, excessEnd = 0; ///< commands above the target
@@ -62,15 +86,40 @@ private:
 
 } // namespace
 
-Search::Search(const Trace &trace, bool holds)
-    : trace(trace), simulation(trace) {
+void Front::add(const Choice &choice, int64_t peak, double microseconds) {
+  auto after = points.upper_bound(peak);
+  if (after != points.begin() &&
+      std::prev(after)->second.microseconds <= microseconds)
+    return;
+  auto first = points.lower_bound(peak), last = first;
+  while (last != points.end() && last->second.microseconds >= microseconds)
+    ++last;
+  points.erase(first, last);
+  points.emplace(peak, FrontierPoint{choice, peak, microseconds});
+}
+
+/// Of those whose peaks are about the same, takes the fastest.
+std::vector<FrontierPoint> Front::take(size_t most) {
+  std::vector<FrontierPoint> taken;
+  int64_t least = points.begin()->first, apart = 0;
+  for (auto &[peak, point] : llvm::reverse(points))
+    if (taken.empty() || peak == least || peak <= taken.back().peak - apart) {
+      taken.push_back(std::move(point));
+      apart = taken.front().peak / int64_t(most);
+    }
+  return taken;
+}
+
+Search::Search(const Trace &trace, Mode mode, Front &front)
+    : trace(trace), mode(mode), front(front), simulation(trace) {
   choice.isDropped.assign(trace.values.size(), false);
-  choice.holds = holds;
+  choice.holds = mode.holds;
 }
 
 void Search::findGroups(int64_t leastBytes) {
   constexpr CommandId kShortestGap = 2;
-  llvm::MapVector<std::tuple<size_t, unsigned, unsigned>, Group> byKey;
+  using Key = std::tuple<size_t, unsigned, unsigned, ValueId>;
+  llvm::MapVector<Key, Group> byKey;
   llvm::DenseMap<CommandId, size_t> hashes;
   for (auto [id, value] : llvm::enumerate(trace.values)) {
     CommandId gap = value.gapEnd - value.gapBegin;
@@ -80,7 +129,8 @@ void Search::findGroups(int64_t leastBytes) {
     auto [hash, isNew] = hashes.try_emplace(value.writer);
     if (isNew)
       hash->second = hashOf(trace.commands[value.writer].kernel);
-    byKey[{hash->second, value.result, isUnread}].values.push_back(id);
+    byKey[{hash->second, value.result, isUnread, mode.isAlone ? id : 0}]
+        .values.push_back(id);
   }
   for (auto &[key, group] : byKey) {
     llvm::stable_sort(group.values, [&](ValueId a, ValueId b) {
@@ -101,15 +151,19 @@ void Search::setDropped(Group &group, unsigned count) {
 
 /// Nothing if a value could not be made again.
 std::optional<Outcome> Search::evaluate() {
-  if (!simulation.run(choice))
+  bool ok = simulation.run(choice);
+  simulated += simulation.getSteps().size();
+  if (!ok)
     return std::nullopt;
-  return Outcome{simulation.getMicroseconds(), simulation.getExcess(target)};
+  double microseconds = simulation.getMicroseconds();
+  front.add(choice, simulation.getPeak(), microseconds);
+  return Outcome{microseconds, simulation.getExcess(target)};
 }
 
 /// True if the next value to be dropped is in memory, unread, while there is
 /// too much.
 bool Search::canHelp(const Group &group) const {
-  if (group.dropped == group.values.size())
+  if (group.dropped == group.values.size() || &group == fixed)
     return false;
   const TracedValue &value = trace.values[group.values[group.dropped]];
   return value.gapBegin < excessEnd && value.gapEnd > excessBegin;
@@ -185,10 +239,20 @@ bool Search::takeStep() {
   return true;
 }
 
+/// False if there is no way to the target, or none in less time.
+bool Search::reachTarget(double mostMicroseconds) {
+  for (Group &group : groups)
+    group.rate = 0;
+  while (now.excess > 0)
+    if (now.microseconds >= mostMicroseconds || !takeStep())
+      return false;
+  return now.microseconds < mostMicroseconds;
+}
+
 /// Keeps again what the target has room for.
 void Search::trim() {
   for (Group &group : llvm::reverse(groups))
-    while (group.dropped > 0) {
+    while (group.dropped > 0 && &group != fixed) {
       unsigned before = group.dropped;
       setDropped(group, before - 1);
       std::optional<Outcome> outcome = evaluate();
@@ -202,18 +266,62 @@ void Search::trim() {
     }
 }
 
-void Search::record(std::vector<FrontierPoint> &points) {
-  if (simulation.run(choice))
-    points.push_back(
-        {choice, simulation.getPeak(), simulation.getMicroseconds()});
+std::vector<unsigned> Search::getCounts() const {
+  std::vector<unsigned> counts;
+  for (const Group &group : groups)
+    counts.push_back(group.dropped);
+  return counts;
 }
 
-void Search::run(std::vector<FrontierPoint> &points) {
+/// Drops one more of a group, or one less, and finds the way to the target from
+/// there. Goes back if that takes no less time.
+bool Search::tryMove(Group &group, int change) {
+  if (change < 0 ? group.dropped == 0 : group.dropped == group.values.size())
+    return false;
+  std::vector<unsigned> counts = getCounts();
+  Outcome before = now;
+  setDropped(group, group.dropped + change);
+  fixed = &group;
+  std::optional<Outcome> outcome = evaluate();
+  now = outcome.value_or(before);
+  // One that is dropped in vain may let others be kept.
+  double most = change < 0 ? before.microseconds : INFINITY;
+  bool isBetter = outcome && reachTarget(most);
+  if (isBetter) {
+    trim();
+    isBetter = now.microseconds < before.microseconds;
+  }
+  fixed = nullptr;
+  if (isBetter)
+    return true;
+  // What cannot be made again is of no group any more, and was not dropped.
+  for (auto [each, count] : llvm::zip(groups, counts))
+    setDropped(each, count);
+  now = before;
+  return false;
+}
+
+/// Moves to neighbours that take less time, until there are none or `steps` are
+/// simulated.
+void Search::improve(int64_t steps) {
+  int64_t end = simulated + steps;
+  for (bool isBetter = true; isBetter;) {
+    isBetter = false;
+    for (Group &group : groups)
+      for (int change : {-1, 1}) {
+        if (simulated >= end)
+          return;
+        isBetter |= tryMove(group, change);
+      }
+  }
+}
+
+void Search::run() {
   constexpr int kTargets = 40, kSmallest = 4096;
-  if (!simulation.run(choice))
+  constexpr int64_t kSteps = 100'000; ///< for improvements at each target
+  if (!evaluate())
     return;
-  record(points);
-  int64_t peak = points.back().peak;
+  int64_t peak = simulation.getPeak();
   findGroups(peak / kSmallest);
   for (int i = 1; i < kTargets; ++i) {
     target = peak / kTargets * (kTargets - i);
@@ -221,31 +329,24 @@ void Search::run(std::vector<FrontierPoint> &points) {
     if (!outcome)
       return;
     now = *outcome;
-    for (Group &group : groups)
-      group.rate = 0;
-    while (now.excess > 0)
-      if (!takeStep()) {
-        record(points);
-        return;
-      }
+    if (!reachTarget(INFINITY))
+      return;
     trim();
-    record(points);
+    improve(kSteps);
   }
 }
 
 std::vector<FrontierPoint> findFrontier(const Trace &trace) {
-  std::vector<FrontierPoint> points, frontier;
-  for (bool holds : {true, false})
-    Search(trace, holds).run(points);
-  // The smaller peak first of equal times, then those that no other one beats.
-  llvm::stable_sort(points, [](const FrontierPoint &a, const FrontierPoint &b) {
-    return std::pair(a.microseconds, a.peak) <
-           std::pair(b.microseconds, b.peak);
-  });
-  for (FrontierPoint &point : points)
-    if (frontier.empty() || point.peak < frontier.back().peak)
-      frontier.push_back(std::move(point));
-  return frontier;
+  constexpr size_t kFew = 64;
+  // Each may be planned as a whole, which takes long where there is much.
+  constexpr size_t kMost = 1000, kLeast = 64, kPlanned = 200'000;
+  Front front;
+  for (bool isAlone : {false, true})
+    for (bool holds : {true, false})
+      if (!isAlone || trace.values.size() <= kFew)
+        Search(trace, {holds, isAlone}, front).run();
+  return front.take(
+      std::clamp(kPlanned / (trace.commands.size() + 1), kLeast, kMost));
 }
 
 } // namespace tcc::exec

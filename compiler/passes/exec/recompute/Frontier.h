@@ -18,7 +18,7 @@ struct FrontierPoint {
   double microseconds;
 };
 
-/// The first keeps all values; then time rises as the peak falls.
+/// The first takes the least time; then time rises as the peak falls.
 std::vector<FrontierPoint> findFrontier(const Trace &trace);
 
 } // namespace tcc::exec
