@@ -14,9 +14,11 @@ struct ScratchLayout {
     auto size = [](int64_t count, Type type) {
       return llvm::alignTo(count * bytesOf(type), 64);
     };
-    lhs = block.isWholeDepth ? 0 : size(block.m * block.n, sum);
+    int64_t columns = block.n * block.joinedTasks;
+    lhs = block.isWholeDepth ? 0 : size(block.m * columns, sum);
     rhs = lhs + (packedLhs ? size(block.m * block.k, packedLhs) : 0);
-    end = rhs + (packedRhs ? size(block.n * block.k, packedRhs) : 0);
+    int64_t width = block.packsByPanel ? panelColumns : columns;
+    end = rhs + (packedRhs ? size(width * block.k, packedRhs) : 0);
   }
 };
 
@@ -26,6 +28,8 @@ public:
   ContractionEmitter(KernelBuilder &b, const Contraction &c, Value scratch);
   /// Of those from `firstTask` on, in order.
   void emitTask(Value task, Value firstTask);
+  /// Several of neighbouring columns.
+  void emitTasks(Value firstTask, Value lastTask);
 
 private:
   KernelBuilder &b;
@@ -33,7 +37,7 @@ private:
   Memory sums, lhsPanels, rhsPanels; // in the worker's scratch
   Memory finished;                   // one tile, on the stack: aliases nothing
 
-  // The task's block.
+  // The block of a task or of several.
   Value batch, firstRow, rowCount, firstColumn, columnCount;
   PanelView lhs, rhs;
   Value hasNewColumns; // null: always
@@ -42,6 +46,7 @@ private:
 
   PanelView packBlock(const MatrixOperand &operand, Memory into, Value first,
                       Value count, int64_t width);
+  void emitDepth();
   void emitDepthBlock();
   void emitPanelPair(Value rowPanel, Value columnPanel);
   void emitTileOfColumns(Value rowPanel, Value columnPanel, int64_t columns);
@@ -85,6 +90,22 @@ void ContractionEmitter::emitTask(Value task, Value firstTask) {
     // Tasks of the same columns follow each other.
     hasNewColumns = b.create<arith::OrIOp>(b.equal(task, firstTask),
                                            b.equal(at[2], b.index(0)));
+  }
+  emitDepth();
+}
+
+void ContractionEmitter::emitTasks(Value firstTask, Value lastTask) {
+  Value width = b.index(c.blocking.n);
+  batch = firstRow = b.index(0);
+  rowCount = c.m;
+  firstColumn = b.mul(firstTask, width);
+  columnCount =
+      b.min(b.mul(b.sub(lastTask, firstTask), width), b.sub(c.n, firstColumn));
+  emitDepth();
+}
+
+void ContractionEmitter::emitDepth() {
+  if (c.blocking.isWholeDepth) {
     k = b.index(0);
     depth = c.k;
     return emitDepthBlock();
@@ -126,10 +147,17 @@ PanelView ContractionEmitter::packBlock(const MatrixOperand &operand,
 
 void ContractionEmitter::emitDepthBlock() {
   lhs = packBlock(c.lhs, lhsPanels, firstRow, rowCount, c.blocking.rows);
-  rhs = packBlock(c.rhs, rhsPanels, firstColumn, columnCount, panelColumns);
+  Value width = b.index(panelColumns);
+  if (!c.blocking.packsByPanel)
+    rhs = packBlock(c.rhs, rhsPanels, firstColumn, columnCount, panelColumns);
   // A panel of the right operand stays in the second-level cache while those of
   // the left one pass by.
   b.loop(b.ceilDiv(columnCount, panelColumns), [&](Value columnPanel) {
+    if (c.blocking.packsByPanel) {
+      Value column = b.mul(columnPanel, width);
+      rhs = packBlock(c.rhs, rhsPanels, b.add(firstColumn, column),
+                      b.min(width, b.sub(columnCount, column)), panelColumns);
+    }
     b.loop(b.ceilDiv(rowCount, c.blocking.rows),
            [&](Value rowPanel) { emitPanelPair(rowPanel, columnPanel); });
   });
@@ -188,15 +216,16 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
                                     int64_t rows, int64_t columns,
                                     Value lastRow) {
   Value zero = b.index(0);
-  MatrixTile tile{.lhs = c.lhs.runs ? lhs : lhs.at(b, rowPanel, zero),
-                  .rhs = rhs.at(b, columnPanel, zero),
-                  .k = k,
-                  .depth = depth,
-                  .rows = rows,
-                  .columns = columns,
-                  .lastRow = lastRow,
-                  .into = finished,
-                  .intoOffset = zero};
+  MatrixTile tile{
+      .lhs = c.lhs.runs ? lhs : lhs.at(b, rowPanel, zero),
+      .rhs = rhs.at(b, c.blocking.packsByPanel ? zero : columnPanel, zero),
+      .k = k,
+      .depth = depth,
+      .rows = rows,
+      .columns = columns,
+      .lastRow = lastRow,
+      .into = finished,
+      .intoOffset = zero};
   if (c.lhs.runs) {
     Value first = b.add(firstRow, b.mul(rowPanel, b.index(c.blocking.rows)));
     SmallVector<Value> lanes;
@@ -337,15 +366,20 @@ Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes) {
   return block;
 }
 
-/// A packed panel pays off by the rows that it is multiplied with: tasks have
-/// as many as they can, and few panels.
-Blocking tcc::cpu::chooseDeepBlocking(int64_t m, int64_t n, int64_t k) {
+/// A packed panel pays off by the rows that it is multiplied with, and packed
+/// rows by the panels: tasks have all rows, up to many, and few panels. Workers
+/// join what they get of them, up to so many sums. The packed rows stay in the
+/// second-level cache.
+Blocking tcc::cpu::chooseDeepBlocking(int64_t m, int64_t n, int64_t k,
+                                      bool packsRows) {
   constexpr int64_t tasksWanted = 4, maxPanels = 8, maxDepth = 256;
+  constexpr int64_t maxRows = 528, maxSums = 1 << 18;
   Blocking block;
-  if (n <= narrowColumns)
+  // Panels of twice as many rows are packed with as many vectors.
+  if (packsRows || n <= narrowColumns)
     block.rows = 2 * panelRows;
   m = std::max<int64_t>(m, 1);
-  int64_t rowBlocks = llvm::divideCeil(m, block.m);
+  int64_t rowBlocks = llvm::divideCeil(m, maxRows);
   block.m = llvm::alignTo(llvm::divideCeil(m, rowBlocks), block.rows);
   int64_t all = std::max<int64_t>(1, llvm::divideCeil(n, panelColumns));
   int64_t panels = llvm::divideCeil(all, llvm::divideCeil(all, maxPanels));
@@ -353,7 +387,11 @@ Blocking tcc::cpu::chooseDeepBlocking(int64_t m, int64_t n, int64_t k) {
          rowBlocks * int64_t(llvm::divideCeil(all, panels)) < tasksWanted)
     panels = llvm::divideCeil(panels, 2);
   block.n = panels * panelColumns;
+  if (rowBlocks == 1)
+    block.joinedTasks = std::clamp<int64_t>(maxSums / (block.m * block.n), 1,
+                                            llvm::divideCeil(all, panels));
   block.isWholeDepth = k <= maxDepth + maxDepth / 2;
+  block.packsByPanel = rowBlocks == 1 || !block.isWholeDepth;
   int64_t blocks = block.isWholeDepth ? 1 : llvm::divideCeil(k, maxDepth);
   block.k = std::max<int64_t>(1, llvm::divideCeil(k, blocks));
   return block;
@@ -367,6 +405,12 @@ int64_t tcc::cpu::contractionScratchBytes(const Blocking &blocking, Type sum,
 void tcc::cpu::emitContraction(KernelBuilder &b, const Contraction &contraction,
                                Value firstTask, Value lastTask, Value scratch) {
   ContractionEmitter emitter(b, contraction, scratch);
+  if (contraction.blocking.joinedTasks > 1) {
+    Value step = b.index(contraction.blocking.joinedTasks);
+    return b.loop(firstTask, lastTask, step, [&](Value task) {
+      emitter.emitTasks(task, b.min(b.add(task, step), lastTask));
+    });
+  }
   b.loop(firstTask, lastTask, b.index(1),
          [&](Value task) { emitter.emitTask(task, firstTask); });
 }

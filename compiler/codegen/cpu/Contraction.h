@@ -64,6 +64,13 @@ struct Blocking {
   int64_t rows = panelRows; // of a tile, and of a panel of the left operand
   int64_t m = 132, n = 512, k = 512;
   bool isWholeDepth = false; // one block of k is all there is
+  /// Tasks of neighbouring columns that a worker takes together, if it gets
+  /// them together: they share the packed left operand. More than one only
+  /// where a block has all rows and there is one product.
+  int64_t joinedTasks = 1;
+  /// Panels of the right operand are packed one by one, just before they are
+  /// used: no other task has a use for them.
+  bool packsByPanel = false;
 
   int64_t getTileElements() const { return rows * panelColumns; }
 };
@@ -72,8 +79,9 @@ struct Blocking {
 /// several threads.
 Blocking chooseBlocking(const ContractionSizes &sizes);
 
-/// The same for a long k where each task packs the right operand.
-Blocking chooseDeepBlocking(int64_t m, int64_t n, int64_t k);
+/// The same for one product with a long k, of which each task packs both
+/// operands.
+Blocking chooseDeepBlocking(int64_t m, int64_t n, int64_t k, bool packsRows);
 
 struct Contraction {
   Value batch, m, n, k;

@@ -1,5 +1,4 @@
 #include "compiler/codegen/cpu/Convolution.h"
-#include "compiler/codegen/cpu/PairProduct.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <numeric>
 
@@ -39,7 +38,6 @@ private:
   const PackRequest &request;
   Memory base;   // of the input
   Memory packed; // of the request, in the same type
-  bool isPaired; // neighbouring rows become one of pairs
   int64_t lanes, pixelSize, runLength = 0;
   size_t tapDimensions; // whose taps are runs of their own
   SmallVector<Value> strides;
@@ -49,7 +47,7 @@ private:
     Value low, high;
   };
   Run findRun(Value number, Value image, ValueRange position);
-  void emitRun(Value number, Value row, Value isHigh, const Run &run);
+  void emitRun(Value number, Value row, const Run &run);
 };
 
 } // namespace
@@ -66,8 +64,8 @@ SmallVector<Value> tcc::cpu::getStrides(KernelBuilder &b,
   return strides;
 }
 
-static int64_t getRunTaps(const WindowDimension &last,
-                          const ConvolutionInput &input) {
+int64_t tcc::cpu::getRunTaps(const ConvolutionInput &input) {
+  const WindowDimension &last = input.dimensions.back();
   int64_t taps = *constantOf(last.taps);
   bool isDense = input.groups == 1 && (last.dilation == 1 || taps == 1);
   return isDense ? taps : 1;
@@ -76,12 +74,11 @@ static int64_t getRunTaps(const WindowDimension &last,
 PatchPacker::PatchPacker(KernelBuilder &b, const ConvolutionInput &input,
                          VectorUnit unit, const PackRequest &request)
     : b(b), input(input), request(request), base(input.base.asBits()),
-      packed(request.into.asBits()), isPaired(packsPairs(input, request)),
-      lanes(unit.bytes / 4), pixelSize(input.groups * input.channels) {
-  const WindowDimension &last = input.dimensions.back();
-  int64_t runTaps = getRunTaps(last, input);
+      packed(request.into.asBits()), lanes(unit.bytes / 4),
+      pixelSize(input.groups * input.channels) {
+  int64_t runTaps = getRunTaps(input);
   runLength = runTaps * input.channels;
-  bool joinsLast = constantOf(last.taps) == runTaps;
+  bool joinsLast = constantOf(input.dimensions.back().taps) == runTaps;
   tapDimensions = input.dimensions.size() - (joinsLast ? 1 : 0);
   strides = getStrides(b, input);
 }
@@ -94,13 +91,10 @@ void PatchPacker::emit() {
     SmallVector<Value> at = splitRow(b, input, b.add(request.first, lane));
     Value image = b.add(b.mul(request.batch, b.index(input.channels)),
                         b.mul(at[0], strides[0]));
-    Value two = b.index(2);
-    Value row =
-        b.mul(isPaired ? b.div(lane, two) : lane, b.index(request.laneStride));
-    Value isHigh = b.equal(b.rem(lane, two), b.index(1));
+    Value row = b.mul(lane, b.index(request.laneStride));
     b.loop(firstRun, endRun, b.index(1), [&](Value number) {
       Run run = findRun(number, image, ValueRange(at).drop_front());
-      emitRun(number, row, isHigh, run);
+      emitRun(number, row, run);
     });
   });
 }
@@ -138,9 +132,7 @@ PatchPacker::Run PatchPacker::findRun(Value number, Value image,
   return run;
 }
 
-/// `isHigh` says which halves of pairs the run is.
-void PatchPacker::emitRun(Value number, Value row, Value isHigh,
-                          const Run &run) {
+void PatchPacker::emitRun(Value number, Value row, const Run &run) {
   Value first = b.mul(number, b.index(runLength)), zero = b.index(0);
   Value begin = b.max(b.sub(request.k, first), zero);
   Value end = b.sub(b.add(request.k, request.depth), first);
@@ -167,16 +159,8 @@ void PatchPacker::emitRun(Value number, Value row, Value isHigh,
         b.create<arith::SelectOp>(outside, b.zero(inside.getType()), inside);
     Value value = b.loadMasked(base, b.add(run.source, e), inside, none);
     Value exist = isLess(iota, splat(b.sub(end, e)));
-    if (isPaired)
-      storeHalves(b, value, isHigh, packed, b.add(target, e), exist);
-    else
-      b.storeMasked(value, packed, b.add(target, e), exist);
+    b.storeMasked(value, packed, b.add(target, e), exist);
   });
-}
-
-void tcc::cpu::packPatches(KernelBuilder &b, const ConvolutionInput &input,
-                           VectorUnit unit, const PackRequest &request) {
-  PatchPacker(b, input, unit, request).emit();
 }
 
 /// Whether each patch is the one pixel of its output.
@@ -256,7 +240,7 @@ MatrixOperand tcc::cpu::makePatches(KernelBuilder &b,
     operand.packedType = input.base.element;
     operand.packsRows = true;
     operand.pack = [=](KernelBuilder &b, const PackRequest &request) {
-      packPatches(b, input, unit, request);
+      PatchPacker(b, input, unit, request).emit();
     };
   }
   return operand;

@@ -40,18 +40,12 @@ MatrixOperand makePatches(KernelBuilder &b, const ConvolutionInput &input,
 MatrixOperand makePatchColumns(const ConvolutionInput &input, mlir::Type packed,
                                VectorUnit unit);
 
-/// Packs patches as rows of k; a row holds pairs of two lanes if elements are
-/// packed into twice their size.
-void packPatches(KernelBuilder &b, const ConvolutionInput &input,
-                 VectorUnit unit, const PackRequest &request);
-inline bool packsPairs(const ConvolutionInput &input,
-                       const PackRequest &request) {
-  return bytesOf(request.into.element) > bytesOf(input.base.element);
-}
-
 /// The strides of the images and of the dimensions, in elements.
 llvm::SmallVector<Value> getStrides(KernelBuilder &b,
                                     const ConvolutionInput &input);
+
+/// The taps of the innermost dimension whose elements are adjacent.
+int64_t getRunTaps(const ConvolutionInput &input);
 
 /// Whether patches of so many channels are copied.
 bool packsPatches(int64_t channels);

@@ -184,10 +184,11 @@ private:
   int64_t lanes;
   Value start;
 
-  SmallVector<int64_t> getLongParts(ArrayRef<int64_t> exact);
+  bool canExceed(ArrayRef<int64_t> parts, int64_t lanes);
   void copy(Value k, Value panel, Value lane, int64_t count);
   void prefetch(Value k, Value panel);
-  void copyRows(Value k, int64_t rows, ArrayRef<int64_t> parts);
+  void copyPanels(Value k, int64_t rows, Value panels, ArrayRef<int64_t> parts);
+  void copyRest(Value k, int64_t rows);
 };
 
 } // namespace
@@ -215,14 +216,9 @@ void ColumnPacker::prefetch(Value k, Value panel) {
                KernelBuilder::firstLevel);
 }
 
-void ColumnPacker::copyRows(Value k, int64_t rows, ArrayRef<int64_t> parts) {
-  Value width = b.index(request.width);
-  Value whole = b.div(request.count, width);
-  auto forEachRow = [&](Value panel, Value lane, int64_t count) {
-    for (int64_t row = 0; row < rows; ++row)
-      copy(b.add(k, b.index(row)), panel, lane, count);
-  };
-  b.loop(whole, [&](Value panel) {
+void ColumnPacker::copyPanels(Value k, int64_t rows, Value panels,
+                              ArrayRef<int64_t> parts) {
+  b.loop(panels, [&](Value panel) {
     for (int64_t row = 0; row < rows; ++row) {
       if (rows > 1)
         prefetch(b.add(k, b.index(rows + row)), panel);
@@ -233,38 +229,60 @@ void ColumnPacker::copyRows(Value k, int64_t rows, ArrayRef<int64_t> parts) {
       }
     }
   });
+}
+
+/// The lanes of the last panel, if some of it do not exist.
+void ColumnPacker::copyRest(Value k, int64_t rows) {
+  Value width = b.index(request.width);
+  Value whole = b.div(request.count, width);
+  auto forEachRow = [&](Value lane, int64_t count) {
+    for (int64_t row = 0; row < rows; ++row)
+      copy(b.add(k, b.index(row)), whole, lane, count);
+  };
   Value rest = b.sub(request.count, b.mul(whole, width));
   Value step = b.index(std::min(lanes, request.width));
   Value vectors = b.mul(b.div(rest, step), step);
   if (lanes < request.width)
     b.loop(b.index(0), vectors, step,
-           [&](Value lane) { forEachRow(whole, lane, lanes); });
-  b.loop(vectors, rest, b.index(1),
-         [&](Value lane) { forEachRow(whole, lane, 1); });
+           [&](Value lane) { forEachRow(lane, lanes); });
+  b.loop(vectors, rest, b.index(1), [&](Value lane) { forEachRow(lane, 1); });
 }
 
-/// One vector serves a panel that is no power of two wide, in place of several:
-/// what it reads beyond the panel's lanes belongs to the next row, and what it
-/// writes beyond them is written again with that row.
-SmallVector<int64_t> ColumnPacker::getLongParts(ArrayRef<int64_t> exact) {
-  auto parts = splitWidth(request.width, lanes, /*mayExceed=*/true);
-  int64_t excess = std::accumulate(parts.begin(), parts.end(), -request.width);
+/// Whether as much as `parts` may be read where `lanes` exist: what lies beyond
+/// them belongs to the next row.
+bool ColumnPacker::canExceed(ArrayRef<int64_t> parts, int64_t lanes) {
+  int64_t excess = std::accumulate(parts.begin(), parts.end(), -lanes);
   std::optional<int64_t> stride = constantOf(matrix.stride);
-  return stride && *stride >= excess ? parts : llvm::to_vector(exact);
+  return stride && *stride >= excess;
 }
 
 /// Several rows at once fill lines of a panel before the next panel's turn:
 /// panels of 512 rows or so are multiples of 4 KiB apart, where a line of each
-/// would be too many for the first-level cache.
+/// would be too many for the first-level cache. But for the last row, one
+/// vector serves a panel that is no power of two wide, in place of several, and
+/// whole ones serve the lanes of the last panel: what is written beyond a
+/// panel's lanes is written again with the next row.
 void ColumnPacker::emit() {
   constexpr int64_t group = 8;
   auto exact = splitWidth(request.width, lanes, /*mayExceed=*/false);
-  Value one = b.index(1), step = b.index(group);
-  Value others = b.sub(b.max(request.depth, one), one); // but the last row
-  Value whole = b.mul(b.div(others, step), step);
-  auto parts = getLongParts(exact);
-  b.loop(b.index(0), whole, step, [&](Value k) { copyRows(k, group, parts); });
-  b.loop(whole, request.depth, one, [&](Value k) { copyRows(k, 1, exact); });
+  auto parts = splitWidth(request.width, lanes, /*mayExceed=*/true);
+  Value one = b.index(1), step = b.index(group), width = b.index(request.width);
+  Value others = b.sub(b.max(request.depth, one), one);
+  Value groups = b.mul(b.div(others, step), step);
+  Value whole = b.div(request.count, width);
+  if (!canExceed(parts, request.width))
+    parts = exact;
+  bool coversRest = canExceed(parts, 0);
+  Value panels = coversRest ? b.ceilDiv(request.count, request.width) : whole;
+  b.loop(b.index(0), groups, step, [&](Value k) {
+    copyPanels(k, group, panels, parts);
+    if (!coversRest)
+      copyRest(k, group);
+  });
+  b.loop(groups, request.depth, one, [&](Value k) {
+    copyPanels(k, 1, whole, exact);
+    copyRest(k, 1);
+  });
 }
 
 MatrixOperand tcc::cpu::packedColumns(const MatrixInMemory &matrix,

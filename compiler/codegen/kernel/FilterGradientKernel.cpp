@@ -70,7 +70,8 @@ FilterGradientPlan::FilterGradientPlan(FusedOp region)
     gradient.pair();
     patches.pair();
   }
-  blocking = cpu::chooseDeepBlocking(filters, columns, depth);
+  blocking = cpu::chooseDeepBlocking(filters, columns, depth,
+                                     gradient.kind == MatrixAccess::Columns);
 }
 
 namespace {

@@ -175,7 +175,7 @@ Status CpuStream::launch(const KernelLaunch &launch) {
   Task task = {kernels[launch.command.kernel()], launch, *this};
   bool mayFault = launch.command.fault();
   // With one task per range the first fault does not depend on the threads.
-  int64_t ranges = isShared ? workers * kRangesPerThread : 1;
+  int64_t ranges = workers > 1 ? workers * kRangesPerThread : 1;
   int64_t grain = mayFault ? 1 : std::max<int64_t>(launch.tasks / ranges, 1);
   if (isShared)
     runner.run(launch.tasks, grain, runTask, &task);

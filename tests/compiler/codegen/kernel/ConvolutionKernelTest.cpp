@@ -245,6 +245,11 @@ TEST_F(ConvolutionKernelTest, gradientsOfFilters) {
   checkGradient("2x9x8x3xf32", "2x5x3x6xf32", "6x3x2x3xf32", strided);
   checkGradient("1x9x9x64xf32", "1x5x5x6xf32", "6x3x3x64xf32",
                 makeWindow("3, 3", "1, 1", "0, 0", "2, 2"));
+  checkGradient("2x9x8x3xf32", "2x5x4x6xf32", "6x3x3x3xf32",
+                makeWindow("3, 3", "1, 1", "0, 0", "2, 2"));
+  // Several blocks of filters, at one block of k and at two.
+  checkGradient("1x5x5x64xf32", "1x5x5x540xf32", "540x3x3x64xf32", same);
+  checkGradient("1x21x20x4xf32", "1x21x20x540xf32", "540x3x3x4xf32", same);
   // Operands that are computed while they are packed.
   check(KernelKind::contraction,
         R"(
@@ -282,6 +287,8 @@ TEST_F(ConvolutionKernelTest, gradientsOfFiltersInPairs) {
   checkPairs("2x9x7x10", "2x9x7x70", "70x3x3x10", same);
   checkPairs("2x9x8x3", "2x5x3x6", "6x3x2x3", strided);
   checkPairs("2x17x19x64", "2x17x19x8", "8x3x3x64", same);
+  checkPairs("2x16x14x3", "2x8x7x25", "25x7x7x3",
+             makeWindow("7, 7", "2, 2", "3, 3", "1, 1"));
   // Odd ones are not.
   checkPairs("1x9x7x64", "1x9x7x20", "20x3x3x64", same);
 }
