@@ -263,13 +263,18 @@ PrecisionRules Compilation::getPrecision() const {
 }
 
 bool Compilation::differentiate() {
+  if (!recipe && options.gradientOf.empty())
+    return true;
+  auto addAttention = [this](OpPassManager &pm) {
+    addAttentionForGradients(pm, options.target, getPrecision());
+  };
+  if (!runPasses(addAttention, Code::Internal))
+    return false;
   if (recipe) {
     if (budget)
       untrained = model.module->clone();
     return buildTraining(/*inChunks=*/false);
   }
-  if (options.gradientOf.empty())
-    return true;
   auto addPasses = [this](OpPassManager &pm) {
     addDifferentiation(pm, options);
   };

@@ -44,17 +44,33 @@ void addDifferentiation(mlir::OpPassManager &pm,
   pm.addPass(createSimplifyPass());
 }
 
+/// Whether attention may have matrices of 16 bits, which tensor cores take.
+static bool narrowsAttention(Target target, const PrecisionRules &rules) {
+  return target == Target::Cuda &&
+         (rules.type == Precision::BF16 || rules.type == Precision::F16);
+}
+
+void addAttentionForGradients(mlir::OpPassManager &pm, Target target,
+                              const PrecisionRules &precision) {
+  if (narrowsAttention(target, precision))
+    pm.addPass(createRecognizeAttentionPass({/*fitsTensorCores=*/true}));
+}
+
 void addArithmetic(mlir::OpPassManager &pm, Target target,
                    const PrecisionRules &precision) {
+  bool narrows = narrowsAttention(target, precision);
   pm.addPass(createRecognizeAttentionPass());
   // Looks for batch norms, which have no kernel. They fold into plain weights;
   // panels are made of the folded ones.
   pm.addPass(createFoldBatchNormPass());
-  pm.addPass(createDecomposePass());
+  pm.addPass(createDecomposePass({/*awaitsPrecision=*/narrows}));
   pm.addPass(createSimplifyPass());
   // Matches repeats in the form that simplify leaves.
   pm.addPass(createGroupHeadsPass());
   addPrecision(pm, target, precision);
+  // What stayed wide.
+  if (narrows)
+    pm.addPass(createDecomposePass());
 }
 
 void addSimplification(mlir::OpPassManager &pm, Target target,

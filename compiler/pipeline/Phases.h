@@ -19,6 +19,10 @@ struct PrecisionRules {
 void addRecognition(mlir::OpPassManager &pm);
 /// What is written in f32 is computed in f64.
 void addWidening(mlir::OpPassManager &pm);
+/// Attention whose gradients have kernels is found before it is differentiated:
+/// the products that it would else become are stored.
+void addAttentionForGradients(mlir::OpPassManager &pm, Target target,
+                              const PrecisionRules &precision);
 /// @main also returns the gradients that the options ask for.
 void addDifferentiation(mlir::OpPassManager &pm, const CompileOptions &options);
 /// The first part of the simplification: what is computed, and in which types.

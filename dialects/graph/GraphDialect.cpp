@@ -27,6 +27,7 @@ void GraphDialect::initialize() {
   addContractionOps();
   addConvolutionOps();
   addNormalizationOps();
+  addAttentionOps();
   addMovementOps();
   addIndexingOps();
   addRandomOps();

@@ -48,6 +48,7 @@ def Graph_Dialect : Dialect {
     void addContractionOps();
     void addConvolutionOps();
     void addNormalizationOps();
+    void addAttentionOps();
     void addMovementOps();
     void addIndexingOps();
     void addRandomOps();
@@ -120,7 +121,8 @@ def Graph_KernelKind : Graph_Enum<"KernelKind", "loop structure of a kernel", [
 def Graph_Precision : Graph_Enum<"Precision", "types an op computes in", [
   I32EnumAttrCase<"keep", 0>,    // those that it was written in
   I32EnumAttrCase<"narrow", 1>,  // operands narrow, result wide: the sums
-  I32EnumAttrCase<"follow", 2>]>; // narrow where the operands are
+  I32EnumAttrCase<"follow", 2>,  // narrow where the operands are
+  I32EnumAttrCase<"narrow_on_device", 3>]>; // else as written
 
 def Graph_VariableKind : Graph_Enum<"VariableKind", "what a variable is for", [
   I32EnumAttrCase<"parameter", 0>, // of the model, trained
@@ -141,6 +143,13 @@ def Graph_ParameterSlot : Graph_Enum<"ParameterSlot",
   I32EnumAttrCase<"norm_shift", 6>,
   I32EnumAttrCase<"statistic", 7>]>; // of a batch norm: a buffer
 
+def Graph_AttentionOperand : Graph_Enum<"AttentionOperand",
+    "a matrix that attention multiplies", [
+  I32EnumAttrCase<"query", 0>, I32EnumAttrCase<"key", 1>,
+  I32EnumAttrCase<"value", 2>]>;
+
+def Graph_AttentionOperandAttr :
+    Graph_EnumAttr<Graph_AttentionOperand, "attention_operand">;
 def Graph_ReduceKindAttr : Graph_EnumAttr<Graph_ReduceKind, "reduce_kind">;
 def Graph_CompareKindAttr : Graph_EnumAttr<Graph_CompareKind, "compare_kind">;
 def Graph_PadModeAttr : Graph_EnumAttr<Graph_PadMode, "pad_mode">;

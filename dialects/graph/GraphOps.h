@@ -32,6 +32,16 @@ bool isOnePerRow(mlir::Operation *op);
 
 #include "dialects/graph/GraphInterfaces.h.inc"
 
+namespace tcc::graph {
+/// Whether attention of matrices with so many columns has a kernel on tensor
+/// cores if they are of 16 bits: a row of each is in registers.
+bool fitsTensorCores(llvm::ArrayRef<mlir::AffineExpr> columns);
+/// The same of the matrices of `op`, whatever their types are.
+bool fitsTensorCores(AttentionOpInterface op);
+/// Whether `op` has such a kernel.
+bool takesTensorCores(AttentionOpInterface op);
+} // namespace tcc::graph
+
 namespace mlir::OpTrait {
 /// See Graph_ReadsIndices.
 template <typename Op>
@@ -50,6 +60,8 @@ class ReadsIndices : public TraitBase<Op, ReadsIndices> {};
 #include "dialects/graph/Convolution.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/graph/Normalization.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/graph/Attention.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/graph/Movement.h.inc"
 #define GET_OP_CLASSES

@@ -10,6 +10,7 @@
 
 #include "compiler/codegen/cuda/Product.h"
 #include "compiler/codegen/cuda/SharedTile.h"
+#include "compiler/codegen/cuda/TensorAttention.h"
 #include "compiler/codegen/kernel/MatrixKernel.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -326,12 +327,20 @@ void AttentionEmitter::emit() {
 
 FailureOr<LaunchPlan> planAttention(FusedOp region,
                                     ArrayRef<SymbolAttr> symbols) {
+  auto op = cast<AttentionOpInterface>(codegen::getAnchor(region));
+  if (takesTensorCores(op))
+    return planTensorAttention(region, symbols);
+  if (!isa<AttentionOp>(*op))
+    return op->emitOpError("has no kernel for such matrices");
   AttentionPlan plan(region, symbols);
   return LaunchPlan{getNumElements(plan.getBlockExtents(), region.getContext()),
                     kThreads};
 }
 
 LogicalResult emitAttention(KernelBuilder &b, DeviceFrame &frame) {
+  Operation *op = codegen::getAnchor(frame.region);
+  if (takesTensorCores(cast<AttentionOpInterface>(op)))
+    return emitTensorAttention(b, frame);
   AttentionEmitter(b, frame).emit();
   return success();
 }

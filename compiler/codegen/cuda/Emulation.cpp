@@ -18,6 +18,7 @@ using namespace tcc::cuda;
 using emulated::AccessKind;
 using emulated::EmulatedCalls;
 using emulated::EmulatedThread;
+using emulated::PairKind;
 using emulated::ShuffleMode;
 
 static constexpr unsigned kSharedSpace = 3;
@@ -44,6 +45,9 @@ private:
   Value *emulate(llvm::IntrinsicInst &intrinsic);
   Value *emulateShuffle(llvm::IntrinsicInst &shuffle, ShuffleMode mode);
   Value *emulateVote(llvm::IntrinsicInst &vote);
+  Value *emulateProduct(llvm::IntrinsicInst &product, PairKind kind);
+  /// `count` words of the thread's own, in the entry block.
+  Value *allocateWords(unsigned count);
 
   /// A field of the thread, which does not change.
   Value *readThread(size_t offset, llvm::Type *type);
@@ -58,6 +62,7 @@ private:
   llvm::Function *function = nullptr; ///< the rewritten kernel
   llvm::IRBuilder<> b;
   bool isChecked;
+  Value *productWords = nullptr, *productSums = nullptr; ///< once they are used
 };
 
 } // namespace
@@ -239,6 +244,37 @@ llvm::Value *KernelRewriter::emulateVote(llvm::IntrinsicInst &vote) {
   }
 }
 
+llvm::Value *KernelRewriter::allocateWords(unsigned count) {
+  llvm::IRBuilder<>::InsertPointGuard guard(b);
+  llvm::BasicBlock &entry = function->getEntryBlock();
+  b.SetInsertPoint(&entry, entry.getFirstInsertionPt());
+  return b.CreateAlloca(b.getInt32Ty(), b.getInt32(count));
+}
+
+/// Six words of the factors and four sums go through memory.
+llvm::Value *KernelRewriter::emulateProduct(llvm::IntrinsicInst &product,
+                                            PairKind kind) {
+  constexpr unsigned kWords = 6, kSums = 4;
+  if (!productWords) {
+    productWords = allocateWords(kWords);
+    productSums = allocateWords(kSums);
+  }
+  for (unsigned i = 0; i < kWords; ++i)
+    b.CreateStore(b.CreateBitCast(product.getArgOperand(i), b.getInt32Ty()),
+                  b.CreateConstGEP1_64(b.getInt32Ty(), productWords, i));
+  for (unsigned i = 0; i < kSums; ++i)
+    b.CreateStore(product.getArgOperand(kWords + i),
+                  b.CreateConstGEP1_64(b.getInt32Ty(), productSums, i));
+  call(offsetof(EmulatedCalls, multiply), b.getVoidTy(),
+       {b.getInt32(uint32_t(kind)), productWords, productSums});
+  Value *sums = llvm::PoisonValue::get(product.getType());
+  for (unsigned i = 0; i < kSums; ++i) {
+    Value *address = b.CreateConstGEP1_64(b.getInt32Ty(), productSums, i);
+    sums = b.CreateInsertValue(sums, b.CreateLoad(b.getFloatTy(), address), i);
+  }
+  return sums;
+}
+
 llvm::Value *KernelRewriter::emulate(llvm::IntrinsicInst &intrinsic) {
   using namespace llvm::Intrinsic;
   switch (intrinsic.getIntrinsicID()) {
@@ -284,6 +320,10 @@ llvm::Value *KernelRewriter::emulate(llvm::IntrinsicInst &intrinsic) {
   case nvvm_vote_all_sync:
   case nvvm_vote_ballot_sync:
     return emulateVote(intrinsic);
+  case nvvm_mma_m16n8k16_row_col_bf16:
+    return emulateProduct(intrinsic, PairKind::bf16);
+  case nvvm_mma_m16n8k16_row_col_f32_f32:
+    return emulateProduct(intrinsic, PairKind::f16);
   default:
     return nullptr;
   }

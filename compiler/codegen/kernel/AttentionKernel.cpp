@@ -50,6 +50,9 @@ AttentionPlan::AttentionPlan(FusedOp region, ArrayRef<SymbolAttr> symbols)
 
 FailureOr<TaskPlan> planAttentionKernel(FusedOp region,
                                         ArrayRef<SymbolAttr> symbols) {
+  Operation *anchor = getAnchor(region);
+  if (!isa<AttentionOp>(anchor))
+    return anchor->emitOpError("has no kernel on a CPU");
   AttentionPlan plan(region, symbols);
   AffineExpr batch = getNumElements(plan.batch, region.getContext());
   int64_t rows = cpu::chooseAttentionBlocking(plan.bounds).taskRows;

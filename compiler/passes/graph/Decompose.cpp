@@ -23,6 +23,8 @@ struct DecomposePass : impl::DecomposePassBase<DecomposePass> {
 SmallVector<DecomposableOpInterface> DecomposePass::collectComposites() {
   SmallVector<DecomposableOpInterface> composites;
   getOperation()->walk([&](DecomposableOpInterface op) {
+    if (awaitsPrecision && op.awaitsPrecision())
+      return;
     if (!isa<KernelOpInterface>(op.getOperation()) || op.isBetterDecomposed())
       composites.push_back(op);
   });

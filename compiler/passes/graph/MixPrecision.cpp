@@ -31,6 +31,11 @@ Precision getPrecision(Operation *op) {
   return precision ? precision.getPrecision() : Precision::keep;
 }
 
+bool isProduct(Precision precision) {
+  return precision == Precision::narrow ||
+         precision == Precision::narrow_on_device;
+}
+
 /// The narrow ops of a function that stay wide: those that a glob names, by the
 /// node or by a parameter that they read, and what has their location, as their
 /// gradients do.
@@ -96,7 +101,7 @@ KeptOps::KeptOps(func::FuncOp function, ArrayRef<Operation *> all,
                  ArrayRef<std::string> globs)
     : function(function), globs(globs) {
   for (Operation *op : all) {
-    if (getPrecision(op) != Precision::narrow || !isNamed(op))
+    if (!isProduct(getPrecision(op)) || !isNamed(op))
       continue;
     ops.insert(op);
     if (!getNodeNames(op->getLoc()).empty())
@@ -147,7 +152,7 @@ findWideReaders(ArrayRef<Operation *> ops, const KeptOps &kept) {
   llvm::SmallPtrSet<Operation *, 8> readers;
   for (Operation *op : llvm::reverse(ops)) {
     Precision precision = getPrecision(op);
-    bool isKept = precision == Precision::narrow && kept.contains(op);
+    bool isKept = isProduct(precision) && kept.contains(op);
     bool isMove = precision == Precision::follow &&
                   llvm::any_of(op->getUsers(), [&](Operation *user) {
                     return readers.contains(user);
@@ -218,10 +223,20 @@ Value Mixer::getNarrow(Value value) {
   return narrowed[value] = result;
 }
 
-void Mixer::narrowOperands(Operation *op) {
+/// What `op` multiplies.
+static SmallVector<OpOperand *> getFactors(Operation *op) {
+  if (auto attention = dyn_cast<AttentionOpInterface>(op))
+    return attention.getMatrices();
+  SmallVector<OpOperand *> factors;
   for (OpOperand &operand : op->getOpOperands())
-    if (isWide(operand.get()))
-      operand.set(getNarrow(operand.get()));
+    factors.push_back(&operand);
+  return factors;
+}
+
+void Mixer::narrowOperands(Operation *op) {
+  for (OpOperand *operand : getFactors(op))
+    if (isWide(operand->get()))
+      operand->set(getNarrow(operand->get()));
   log.add(op, "narrowed", "products are summed in f32");
 }
 
@@ -230,14 +245,18 @@ static bool isExit(OpOperand &use) {
   return use.getOwner()->hasTrait<OpTrait::IsTerminator>();
 }
 
+static bool isStoredWide(Operation *product) {
+  return cast<PrecisionOpInterface>(product).isStoredWide();
+}
+
 /// Whether `value` is a product and what may be added to it, in few steps.
 bool Mixer::isSum(Value value, int depth) const {
   constexpr int kMaxDepth = 8;
   if (depth > kMaxDepth)
     return false;
   Operation *op = value.getDefiningOp();
-  if (!op || getPrecision(op) == Precision::narrow)
-    return op && !kept.contains(op);
+  if (!op || isProduct(getPrecision(op)))
+    return op && !kept.contains(op) && !isStoredWide(op);
   // What is moved, or picked where relu passed, is not rounded again.
   if (getPrecision(op) == Precision::follow || isa<SelectOp>(op))
     return llvm::all_of(op->getOperands(), [&](Value part) {
@@ -380,7 +399,10 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
                                         const KeptOps &kept, DecisionLog &log) {
     SmallVector<Operation *> products;
     for (Operation *op : ops) {
-      if (getPrecision(op) != Precision::narrow || !isWide(op->getOperand(0)))
+      Precision precision = getPrecision(op);
+      bool isNarrow = precision == Precision::narrow ||
+                      (precision == Precision::narrow_on_device && narrowSums);
+      if (!isNarrow || !isWide(op->getOperand(0)))
         continue;
       if (kept.contains(op))
         log.add(op, "kept wide", "its node or parameter is to be");
@@ -405,7 +427,7 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
     for (Operation *product : products)
       mixer.narrowOperands(product);
     for (Operation *product : products)
-      if (narrowSums &&
+      if (narrowSums && !isStoredWide(product) &&
           (sources.contains(product->getResult(0)) || isStoredAsRead(product)))
         mixer.narrowSums(product);
     mixer.widenReaders(ops);

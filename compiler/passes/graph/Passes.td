@@ -76,6 +76,8 @@ def RecognizeAttentionPass : TccGraphPass<"recognize-attention"> {
     %y = graph.attention %q, %k, %v {scale = 1.0 : f64} : ...
     ```
   }];
+  let options = [Option<"fitsTensorCores", "fits-tensor-cores", "bool", "false",
+    "only what has kernels on these, and its gradients too">];
 }
 
 def GroupHeadsPass : TccGraphPass<"group-heads"> {
@@ -313,6 +315,8 @@ def DecomposePass : TccGraphPass<"decompose"> {
     // becomes mul and add
     ```
   }];
+  let options = [Option<"awaitsPrecision", "awaits-precision", "bool", "false",
+    "keep what may have a kernel once its operands are narrow">];
 }
 
 def FuseOpsPass : TccGraphPass<"fuse-ops"> {

@@ -133,8 +133,9 @@ namespace {
 
 /// softmax(query key^T * scale + mask) value
 struct RecognizeAttention : OpRewritePattern<MatmulOp> {
-  RecognizeAttention(MLIRContext *context, DecisionLog &log)
-      : OpRewritePattern(context), log(log) {}
+  RecognizeAttention(MLIRContext *context, bool fitsTensorCores,
+                     DecisionLog &log)
+      : OpRewritePattern(context), fitsTensorCores(fitsTensorCores), log(log) {}
 
   LogicalResult matchAndRewrite(MatmulOp op,
                                 PatternRewriter &rewriter) const override {
@@ -153,6 +154,10 @@ struct RecognizeAttention : OpRewritePattern<MatmulOp> {
     if (getElementTypeOrSelf(product.getLhs()) !=
         getElementTypeOrSelf(op.getResult()))
       return rewriter.notifyMatchFailure(op, "scores of another element type");
+    if (fitsTensorCores &&
+        !graph::fitsTensorCores(
+            {product.getK(), getExtents(op.getResult()).back()}))
+      return rewriter.notifyMatchFailure(op, "rows are too long");
     double scale = scores->scale;
     Value query = dropScale(rewriter, product.getLhs(), scale);
     query = transposeMatrix(rewriter, op.getLoc(), query,
@@ -172,15 +177,18 @@ struct RecognizeAttention : OpRewritePattern<MatmulOp> {
     return success();
   }
 
+  bool fitsTensorCores;
   DecisionLog &log;
 };
 
 struct RecognizeAttentionPass
     : impl::RecognizeAttentionPassBase<RecognizeAttentionPass> {
+  using RecognizeAttentionPassBase::RecognizeAttentionPassBase;
+
   void runOnOperation() override {
     DecisionLog log(getOperation(), "recognize-attention");
     RewritePatternSet patterns(&getContext());
-    patterns.add<RecognizeAttention>(&getContext(), log);
+    patterns.add<RecognizeAttention>(&getContext(), fitsTensorCores, log);
     if (failed(
             applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

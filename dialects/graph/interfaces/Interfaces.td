@@ -88,7 +88,26 @@ def DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
       (ins "::mlir::OpBuilder &":$builder)>,
     InterfaceMethod<
       "True if a kernel for the whole op would not pay for such operands.",
-      "bool", "isBetterDecomposed", (ins), "", [{ return false; }]>];
+      "bool", "isBetterDecomposed", (ins), "", [{ return false; }]>,
+    InterfaceMethod<
+      "True if that depends on its operands' types, which may become narrower.",
+      "bool", "awaitsPrecision", (ins), "", [{ return false; }]>];
+}
+
+def AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    An op whose kernel goes over the scores query key^T * scale + mask block by
+    block and multiplies with what it makes of them.
+  }];
+  let methods = [
+    InterfaceMethod<"[batch..., q, d]", "::mlir::Value", "getQuery">,
+    InterfaceMethod<"[batch..., k, d]", "::mlir::Value", "getKey">,
+    InterfaceMethod<"Null if there is none.", "::mlir::Value", "getMask">,
+    InterfaceMethod<"The factor of scores.", "::llvm::APFloat", "getScale">,
+    InterfaceMethod<
+      "The operands that are multiplied as matrices, those of scores first.",
+      "::llvm::SmallVector<::mlir::OpOperand *>", "getMatrices">];
 }
 
 def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
@@ -152,7 +171,8 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
   }];
   let methods = [InterfaceMethod<
     [{`narrow`: products gain from narrow operands; they are summed in the
-      result's element type, which stays. `follow`: elements of the result are
+      result's element type, which stays. `narrow_on_device`: so do the matrices of
+      an AttentionOpInterface on tensor cores. `follow`: elements of the result are
       elements of operands, unchanged.}],
     "::tcc::graph::Precision", "getPrecision", (ins), "",
     [{ return ::tcc::graph::Precision::follow; }]>,
@@ -165,7 +185,10 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
     InterfaceMethod<
     [{Whether what the op sums is stored in the element type of its operands wherever
       it goes: libraries have no other kernels.}],
-    "bool", "isStoredAsRead", (ins), "", [{ return false; }]>];
+    "bool", "isStoredAsRead", (ins), "", [{ return false; }]>,
+    InterfaceMethod<
+    "Whether the result is stored in its own type, whatever reads it.",
+    "bool", "isStoredWide", (ins), "", [{ return false; }]>];
 }
 
 def ScatterOpInterface : OpInterface<"ScatterOpInterface"> {

@@ -272,67 +272,6 @@ FailureOr<SmallVector<Value>> BatchStatisticsOp::decompose(OpBuilder &builder) {
   return SmallVector<Value>{mean, variance};
 }
 
-// --- attention ---------------------------------------------------------------
-
-KernelKind AttentionOp::getKernelKind() { return KernelKind::attention; }
-
-/// Its kernel packs keys and values, which costs as much as a dozen queries.
-bool AttentionOp::isBetterDecomposed() {
-  constexpr int64_t kPackingCost = 12;
-  int64_t rank = getResult().getType().getRank();
-  std::optional<int64_t> queries = getConstant(getExtent(getQuery(), rank - 2));
-  return queries && *queries < kPackingCost;
-}
-
-LogicalResult AttentionOp::verify() {
-  Extents q = getExtents(getQuery()), k = getExtents(getKey()),
-          v = getExtents(getValue()), r = getExtents(getResult());
-  size_t rank = r.size();
-  if (rank < 2 || q.size() != rank || k.size() != rank || v.size() != rank)
-    return emitOpError("expected matrices with the same batch axes");
-  for (size_t axis = 0; axis + 2 < rank; ++axis)
-    for (ArrayRef<AffineExpr> extents : {q, k, v})
-      if (!isEqual(extents[axis], r[axis]))
-        return emitOpError("operands differ in batch axis ") << axis;
-  if (!isEqual(q[rank - 1], k[rank - 1]))
-    return emitOpError("query and key differ in their common extent");
-  if (!isEqual(k[rank - 2], v[rank - 2]))
-    return emitOpError("there is not one value for each key");
-  if (!isEqual(q[rank - 2], r[rank - 2]) || !isEqual(v[rank - 1], r[rank - 1]))
-    return emitOpError("the result has not the rows of query and the columns "
-                       "of value");
-  for (Value operand : getOperands())
-    if (getElementTypeOrSelf(operand) != getElementTypeOrSelf(getResult()))
-      return emitOpError("expected one element type");
-  if (!getMask())
-    return success();
-  Extents mask = getExtents(getMask()), scores = q;
-  scores[rank - 1] = k[rank - 2];
-  auto common = broadcastExtents(mask, scores);
-  if (mask.size() == rank && common && llvm::equal(*common, scores, isEqual) &&
-      isEqual(mask[rank - 2], scores[rank - 2]) &&
-      isEqual(mask[rank - 1], scores[rank - 1]))
-    return success();
-  return emitOpError("the mask has not the extents of the scores");
-}
-
-FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
-  TensorEmitter e(builder, getLoc());
-  Value scores = e.emit<MatmulOp>(getQuery(), getKey(), /*transposeLhs=*/false,
-                                  /*transposeRhs=*/true);
-  scores = e.emit<MulOp>(scores, e.splat(scores, getScale().convertToDouble()));
-  if (getMask())
-    scores =
-        e.emit<AddOp>(scores, e.emit<BroadcastOp>(scores.getType(), getMask()));
-  int64_t last = cast<RankedTensorType>(scores.getType()).getRank() - 1;
-  Value weights = e.emit<SoftmaxOp>(scores, last);
-  if (getGuard()) {
-    Value isNan = e.emit<IsNanOp>(weights);
-    weights = e.emit<SelectOp>(isNan, e.splat(weights, 0.0), weights);
-  }
-  return SmallVector<Value>{e.emit<MatmulOp>(weights, getValue())};
-}
-
 #define GET_OP_CLASSES
 #include "dialects/graph/Normalization.cpp.inc"
 

@@ -112,27 +112,4 @@ def Graph_BatchStatisticsOp : Graph_Op<"batch_statistics", [Pure,
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
 }
 
-def Graph_AttentionOp : Graph_Op<"attention", [Pure,
-    DeclareOpInterfaceMethods<DifferentiableOpInterface>,
-    DeclareOpInterfaceMethods<KernelOpInterface>,
-    DeclareOpInterfaceMethods<DecomposableOpInterface,
-                              ["isBetterDecomposed"]>]> {
-  let summary = "softmax(query key^T * scale + mask) value";
-  let description = [{
-    query [batch..., q, d], key [batch..., k, d], value [batch..., k, e]; mask,
-    where present, is added and has the extents [batch..., q, k], of which any
-    but the last two may be the constant 1. A row whose weights are NaN (its scores
-    all -inf, or one NaN) gives zeros if `guard`.
-  }];
-  let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key,
-                       Graph_FloatTensor:$value, Optional<Graph_FloatTensor>:$mask,
-                       F64Attr:$scale, UnitAttr:$guard);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = [{
-    $query `,` $key `,` $value (`mask` $mask^)? attr-dict
-    `:` functional-type(operands, results)
-  }];
-  let hasVerifier = 1;
-}
-
 #endif // TCC_GRAPH_NORMALIZATION

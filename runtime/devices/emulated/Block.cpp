@@ -43,6 +43,13 @@ const EmulatedCalls Block::kCalls = {
       Thread &self = toThread(thread);
       self.owner->callWarp(self, {WarpCall::Kind::sync, mask});
     },
+    [](const EmulatedThread *thread, PairKind kind, const uint32_t *words,
+       float *sums) {
+      Thread &self = toThread(thread);
+      WarpCall call = {WarpCall::Kind::multiply, ~0u};
+      call.factors = {kind, words, sums};
+      self.owner->callWarp(self, call);
+    },
     [](const EmulatedThread *thread, const void *address, uint32_t bytes,
        uint32_t alignment, AccessKind kind) {
       Thread &self = toThread(thread);
@@ -222,9 +229,21 @@ bool Block::isComplete(uint32_t warp, const WarpCall &call) const {
   return areSame;
 }
 
+/// mma.sync, which all lanes of the warp must execute.
+void Block::multiply(uint32_t warp) {
+  if (warps[warp].present != ~0u)
+    return setFailure(concat("warp ", warp, " multiplies without all lanes"));
+  std::array<WarpFactors, kWarpSize> lanes;
+  for (uint32_t lane = 0; lane < kWarpSize; ++lane)
+    lanes[lane] = threads[warp * kWarpSize + lane].call.factors;
+  multiplyWarp(lanes);
+}
+
 /// Gives each lane its result; then they are ready.
 void Block::completeCall(uint32_t warp, const WarpCall &call) {
   uint32_t lanes = call.mask & warps[warp].present;
+  if (call.kind == WarpCall::Kind::multiply)
+    multiply(warp);
   uint32_t votes = 0;
   forEachLane(threads, warp, lanes, [&](Thread &thread) {
     votes |= uint32_t(thread.call.value != 0) << thread.thread % kWarpSize;

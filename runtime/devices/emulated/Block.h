@@ -6,6 +6,7 @@
 #include "runtime/devices/emulated/Fiber.h"
 #include "runtime/devices/emulated/RaceDetector.h"
 #include "runtime/devices/emulated/Scheduler.h"
+#include "runtime/devices/emulated/WarpProduct.h"
 
 #include <string>
 #include <vector>
@@ -29,12 +30,13 @@ private:
 
   /// What lanes of a warp do together.
   struct WarpCall {
-    enum class Kind : uint8_t { sync, shuffle, ballot } kind;
+    enum class Kind : uint8_t { sync, shuffle, ballot, multiply } kind;
     uint32_t mask;
     uint32_t value = 0;
     ShuffleMode mode = ShuffleMode::index;
     uint32_t lane = 0, clamp = 0;
     uint64_t result = 0;
+    WarpFactors factors = {};
   };
 
   struct Thread : EmulatedThread {
@@ -67,6 +69,7 @@ private:
   bool isComplete(uint32_t warp, const WarpCall &call) const;
   void completeCall(uint32_t warp, const WarpCall &call);
   uint64_t shuffle(const Thread &reader, uint32_t lanes) const;
+  void multiply(uint32_t warp);
   std::byte *useShared(Thread &thread, uint32_t bytes);
   void checkAccess(Thread &thread, const void *address, uint32_t bytes,
                    uint32_t alignment, AccessKind kind);

@@ -30,6 +30,9 @@ struct EmulatedThread {
 /// From which lane a shuffle takes its value; the order is PTX's.
 enum class ShuffleMode : uint32_t { up, down, butterfly, index };
 
+/// What the words of a product hold two of.
+enum class PairKind : uint32_t { f16, bf16 };
+
 enum class AccessKind : uint8_t { read, write, atomic };
 
 /// What kernels call. Some calls run other threads before they return.
@@ -46,6 +49,10 @@ struct EmulatedCalls {
   uint32_t (*ballot)(const EmulatedThread *, uint32_t mask, uint32_t predicate);
   /// bar.warp.sync: waits for the lanes of `mask` and orders their accesses.
   void (*syncWarp)(const EmulatedThread *, uint32_t mask);
+  /// mma.sync.m16n8k16.row.col with f32 sums, by all lanes: `words` are the
+  /// lane's four of a and two of b, `sums` its four of c and then of d.
+  void (*multiply)(const EmulatedThread *, PairKind kind, const uint32_t *words,
+                   float *sums);
   // Kernels compiled to be checked also call these.
   /// Precedes each access to memory; its address is a multiple of `alignment`.
   void (*access)(const EmulatedThread *, const void *address, uint32_t bytes,

@@ -135,17 +135,25 @@ static double countIterations(IterationOpInterface op, CostModel &model) {
   return iterations;
 }
 
-/// Queries and results each meet every key.
-Work CostModel::getAttentionWork(AttentionOp op) {
+/// Queries meet every key in a product for each matrix but the first.
+Work CostModel::getAttentionWork(AttentionOpInterface op) {
   constexpr double kSoftmax = 24;
-  int64_t rank = op.getType().getRank();
+  int64_t rank = cast<RankedTensorType>(op.getKey().getType()).getRank();
   double keys = getMaximum(getExtent(op.getKey(), rank - 2));
   double depth = getMaximum(getExtent(op.getKey(), rank - 1));
   double queryElements = getMaxCount(op.getQuery().getType());
   Work work;
-  work.contractionFlops =
-      2 * keys * (queryElements + getMaxCount(op.getType()));
+  SmallVector<OpOperand *> matrices = op.getMatrices();
+  for (OpOperand *matrix : ArrayRef(matrices).drop_front()) {
+    double width = getMaximum(getExtent(matrix->get(), rank - 1));
+    work.contractionFlops +=
+        2 * keys * queryElements / std::max(1.0, depth) * width;
+  }
   work.flops = kSoftmax * keys * queryElements / std::max(1.0, depth);
+  // Taken as half as fast as a library: nobody has measured it.
+  constexpr double kSlowdown = 2;
+  if (machine.libraryFlopsPerMicrosecond > 0 && takesTensorCores(op))
+    work.libraryFlops = kSlowdown * std::exchange(work.contractionFlops, 0);
   return work;
 }
 
@@ -159,7 +167,7 @@ Work CostModel::getKernelWork(Operation *op) {
     work.contractionFlops = 2 * iterations;
     return work;
   }
-  if (auto attention = dyn_cast<AttentionOp>(op))
+  if (auto attention = dyn_cast<AttentionOpInterface>(op))
     return getAttentionWork(attention);
   // A composite makes several passes, most with an elementary function; what is
   // irregular compares and moves.

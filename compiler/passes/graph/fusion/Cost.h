@@ -44,7 +44,7 @@ struct Work {
   double bytesWritten = 0;
   double flops = 0;
   double contractionFlops = 0;
-  double libraryFlops = 0; // of products that a library has
+  double libraryFlops = 0; // of products at a library's speed: on tensor cores
 };
 
 double getMicroseconds(const Work &work, const Machine &machine);
@@ -72,7 +72,7 @@ public:
   Work getKernelWork(mlir::Operation *op);
 
 private:
-  Work getAttentionWork(graph::AttentionOp op);
+  Work getAttentionWork(graph::AttentionOpInterface op);
 
   struct Size {
     mlir::AffineExpr count;

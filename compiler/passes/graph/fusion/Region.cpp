@@ -79,7 +79,7 @@ private:
   StringRef readOperands(unsigned member);
   StringRef readRowOperands(unsigned member);
   StringRef readAnchorOperands(unsigned member);
-  void readAttentionOperands(AttentionOp op);
+  void readAttentionOperands(AttentionOpInterface op);
   StringRef checkRecomputation(unsigned member);
   bool movesElements(Operation *op);
 
@@ -366,23 +366,26 @@ static std::optional<double> getPackedReads(Operation *anchor, unsigned operand,
   return std::max(1.0, std::ceil(unread / model.getMachine().packedReuse));
 }
 
-/// Keys and values are packed by each task; the mask is read for each score.
-void Analyzer::readAttentionOperands(AttentionOp op) {
-  int64_t rank = op.getType().getRank();
+/// All matrices but the first are packed by each task, and what belongs to
+/// rows is read by each; the mask is read for each score.
+void Analyzer::readAttentionOperands(AttentionOpInterface op) {
+  int64_t rank = cast<RankedTensorType>(op.getQuery().getType()).getRank();
   double queries = model.getMaximum(getExtent(op.getQuery(), rank - 2));
   double tasks = std::max(1.0, queries / model.getMachine().packedReuse);
-  auto readPacked = [&](Value operand, double times) {
-    double elements = model.getMaxCount(operand.getType());
-    read(operand, kAnywhere, elements * times, Packing::strided);
-  };
-  readPacked(op.getQuery(), 1);
-  readPacked(op.getKey(), tasks);
-  readPacked(op.getValue(), tasks);
-  if (!op.getMask())
-    return;
   double depth = model.getMaximum(getExtent(op.getKey(), rank - 1));
   double keys = model.getMaxCount(op.getKey().getType());
-  read(op.getMask(), kAnywhere, queries * keys / std::max(1.0, depth));
+  SmallVector<OpOperand *> matrices = op.getMatrices();
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    double elements = model.getMaxCount(value.getType());
+    double times = operand.getOperandNumber() == 0 ? 1 : tasks;
+    if (value == op.getMask())
+      read(value, kAnywhere, queries * keys / std::max(1.0, depth));
+    else if (llvm::is_contained(matrices, &operand))
+      read(value, kAnywhere, elements * times, Packing::strided);
+    else
+      read(value, kAnywhere, elements * times);
+  }
 }
 
 /// The operands of a contraction may be computed while they are packed, and a
@@ -391,7 +394,7 @@ StringRef Analyzer::readAnchorOperands(unsigned member) {
   Operation *op = members[member];
   if (region.access[member] != kElementwise)
     return "an op with loops of its own is read at other indices";
-  if (auto attention = dyn_cast<AttentionOp>(op)) {
+  if (auto attention = dyn_cast<AttentionOpInterface>(op)) {
     readAttentionOperands(attention);
     return {};
   }
@@ -496,6 +499,7 @@ void Analyzer::countWork() {
       Work own = model.getKernelWork(op);
       work.flops += own.flops;
       work.contractionFlops += own.contractionFlops;
+      work.libraryFlops += own.libraryFlops;
       continue;
     }
     if (packing[i] == Packing::strided && isStrided(op))

@@ -23,13 +23,17 @@ func.func @main(%x: tensor<4x8xf32> {graph.name = "x"},
 
 // -----
 
-// A composite without a rule is decomposed, one off the path stays. What the
-// result does not depend on has a gradient of zeros.
+// Attention has an op for the gradient of each operand; one off the path stays as it
+// is. What the result does not depend on has a gradient of zeros.
 // CHECK-LABEL: func.func @main
-// CHECK:       graph.attention
-// CHECK:       graph.matmul
-// CHECK:       graph.mul
-// CHECK:       graph.softmax
+// CHECK-SAME:  (%[[X:.*]]: tensor<1x16x4xf32> {{.*}}%[[OTHER:.*]]: tensor<1x16x4xf32> {{.*}})
+// CHECK:       graph.attention %[[OTHER]]
+// CHECK:       %[[Y:.*]] = graph.attention %[[X]]
+// CHECK:       %[[N:.*]] = graph.attention_normalizer %[[X]], %[[OTHER]]
+// CHECK:       %[[SUM:.*]] = graph.reduce <sum>
+// CHECK:       %[[SHARE:.*]] = graph.reshape %[[SUM]]
+// CHECK:       graph.attention_gradient <query> %[[X]], %[[OTHER]], %[[OTHER]], %{{.*}}, %[[N]], %[[SHARE]]
+// CHECK-NOT:   graph.attention_gradient
 // CHECK:       %[[ZEROS:.*]] = graph.broadcast %{{.*}} : (tensor<f32>) -> tensor<2xf32>
 // CHECK:       return %{{.*}}, %{{.*}}, %{{.*}}, %[[ZEROS]]
 func.func @main(%x: tensor<1x16x4xf32> {graph.name = "x"},

@@ -1,0 +1,67 @@
+#include "compiler/codegen/cuda/TensorAttention.h"
+#include "compiler/codegen/kernel/RegionFrame.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::cuda {
+
+static constexpr int64_t kMaxWarps = 4;
+
+static Goal getGoal(Operation *op) {
+  auto gradient = dyn_cast<AttentionGradientOp>(op);
+  if (!gradient)
+    return isa<AttentionOp>(op) ? Goal::result : Goal::normalizer;
+  switch (gradient.getOf()) {
+  case AttentionOperand::query:
+    return Goal::query;
+  case AttentionOperand::key:
+    return Goal::key;
+  case AttentionOperand::value:
+    return Goal::value;
+  }
+  llvm_unreachable("covered switch");
+}
+
+static Matrix getMatrix(Value tensor) {
+  return {tensor, getExtents(tensor).back()};
+}
+
+TensorPlan::TensorPlan(FusedOp region, ArrayRef<SymbolAttr> symbols)
+    : op(cast<AttentionOpInterface>(codegen::getAnchor(region))),
+      goal(getGoal(op)), batch(getExtents(op.getQuery())),
+      narrow(getElementTypeOrSelf(op.getQuery())) {
+  batch.pop_back_n(2);
+  ownScores = getMatrix(op.getQuery());
+  walkedScores = getMatrix(op.getKey());
+  if (auto attention = dyn_cast<AttentionOp>(*op)) {
+    last = getMatrix(attention.getValue());
+    guard = attention.getGuard();
+  } else if (auto gradient = dyn_cast<AttentionGradientOp>(*op)) {
+    ownSlopes = getMatrix(gradient.getGradient());
+    walkedSlopes = getMatrix(gradient.getValue());
+    normalizer = gradient.getNormalizer();
+    share = gradient.getShare();
+    guard = gradient.getGuard();
+    if (ownsKeys()) {
+      std::swap(ownScores, walkedScores);
+      std::swap(ownSlopes, walkedSlopes);
+    }
+    last = goal == Goal::value ? walkedSlopes : walkedScores;
+    if (goal == Goal::value)
+      ownSlopes = walkedSlopes = {};
+  }
+  own = getExtent(ownScores.tensor, batch.size());
+  walked = getExtent(walkedScores.tensor, batch.size());
+  int64_t most = std::max<int64_t>(1, getRange(own, symbols).max);
+  warps = std::min<int64_t>(kMaxWarps, llvm::divideCeil(most, kFragmentRows));
+}
+
+FailureOr<LaunchPlan> planTensorAttention(FusedOp region,
+                                          ArrayRef<SymbolAttr> symbols) {
+  TensorPlan plan(region, symbols);
+  return LaunchPlan{getNumElements(plan.getBlockExtents(), region.getContext()),
+                    plan.getThreads()};
+}
+
+} // namespace tcc::cuda

@@ -1,0 +1,297 @@
+#include "dialects/graph/ops/TensorEmitter.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+static int64_t getRank(Value x) {
+  return cast<RankedTensorType>(x.getType()).getRank();
+}
+
+static SmallVector<OpOperand *> getOperands(Operation *op, unsigned count) {
+  SmallVector<OpOperand *> operands;
+  for (OpOperand &operand : op->getOpOperands().take_front(count))
+    operands.push_back(&operand);
+  return operands;
+}
+
+// --- What they have in common ------------------------------------------------
+
+bool tcc::graph::fitsTensorCores(ArrayRef<AffineExpr> columns) {
+  constexpr int64_t kMaxColumns = 128;
+  return llvm::all_of(columns, [](AffineExpr count) {
+    std::optional<int64_t> known = getConstant(count);
+    return known && *known > 0 && *known <= kMaxColumns;
+  });
+}
+
+bool tcc::graph::fitsTensorCores(AttentionOpInterface op) {
+  return fitsTensorCores(
+      llvm::map_to_vector(op.getMatrices(), [](OpOperand *matrix) {
+        return getExtents(matrix->get()).back();
+      }));
+}
+
+bool tcc::graph::takesTensorCores(AttentionOpInterface op) {
+  Type type = getElementTypeOrSelf(op.getQuery());
+  return (type.isF16() || type.isBF16()) && fitsTensorCores(op);
+}
+
+/// On devices, where tensor cores take them.
+static Precision getAttentionPrecision(AttentionOpInterface op) {
+  return fitsTensorCores(op) ? Precision::narrow_on_device : Precision::keep;
+}
+
+static LogicalResult verifyElementTypes(AttentionOpInterface op) {
+  Type result = getElementTypeOrSelf(op->getResult(0));
+  SmallVector<OpOperand *> matrices = op.getMatrices();
+  Type type = getElementTypeOrSelf(op.getQuery());
+  bool isMixed = type.getIntOrFloatBitWidth() == 16 && result.isF32();
+  if (type != result && !isMixed)
+    return op->emitOpError("expected matrices of the result's element type, or "
+                           "of 16 bits where that is f32");
+  for (OpOperand &operand : op->getOpOperands())
+    if (getElementTypeOrSelf(operand.get()) !=
+        (llvm::is_contained(matrices, &operand) ? type : result))
+      return op->emitOpError("expected one element type");
+  return success();
+}
+
+/// `matrices` have the rank of the result and its batch axes.
+static LogicalResult verifyBatch(Operation *op, ArrayRef<Value> matrices) {
+  Extents result = getExtents(op->getResult(0));
+  size_t rank = result.size();
+  for (Value matrix : matrices) {
+    Extents extents = getExtents(matrix);
+    if (rank < 2 || extents.size() != rank)
+      return op->emitOpError("expected matrices with the same batch axes");
+    for (size_t axis = 0; axis + 2 < rank; ++axis)
+      if (!isEqual(extents[axis], result[axis]))
+        return op->emitOpError("operands differ in batch axis ") << axis;
+  }
+  return success();
+}
+
+static LogicalResult verifyScores(AttentionOpInterface op) {
+  Extents q = getExtents(op.getQuery()), k = getExtents(op.getKey());
+  size_t rank = q.size();
+  if (!isEqual(q[rank - 1], k[rank - 1]))
+    return op->emitOpError("query and key differ in their common extent");
+  if (!op.getMask())
+    return success();
+  Extents mask = getExtents(op.getMask()), scores = q;
+  scores[rank - 1] = k[rank - 2];
+  auto common = broadcastExtents(mask, scores);
+  if (mask.size() == rank && common && llvm::equal(*common, scores, isEqual) &&
+      isEqual(mask[rank - 2], scores[rank - 2]) &&
+      isEqual(mask[rank - 1], scores[rank - 1]))
+    return success();
+  return op->emitOpError("the mask has not the extents of the scores");
+}
+
+/// Whether `x` has `rows` and `columns` behind its batch axes.
+static bool isMatrix(Value x, AffineExpr rows, AffineExpr columns) {
+  Extents extents = getExtents(x);
+  return isEqual(extents[extents.size() - 2], rows) &&
+         isEqual(extents.back(), columns);
+}
+
+static AffineExpr getRows(Value x) { return getExtent(x, getRank(x) - 2); }
+static AffineExpr getColumns(Value x) { return getExtent(x, getRank(x) - 1); }
+
+/// Scores, in the result's element type.
+static Value emitScores(const TensorEmitter &e, AttentionOpInterface op) {
+  Value scores = e.emit<MatmulOp>(op.getQuery(), op.getKey(),
+                                  /*transposeLhs=*/false, /*transposeRhs=*/true,
+                                  getElementTypeOrSelf(op->getResult(0)));
+  scores =
+      e.emit<MulOp>(scores, e.splat(scores, op.getScale().convertToDouble()));
+  if (op.getMask())
+    scores = e.emit<AddOp>(scores,
+                           e.emit<BroadcastOp>(scores.getType(), op.getMask()));
+  return scores;
+}
+
+/// Their softmax, where nothing else is known of a row.
+static Value emitWeights(const TensorEmitter &e, AttentionOpInterface op,
+                         bool guard) {
+  Value scores = emitScores(e, op);
+  Value weights = e.emit<SoftmaxOp>(scores, getRank(scores) - 1);
+  if (!guard)
+    return weights;
+  return e.emit<SelectOp>(e.emit<IsNanOp>(weights), e.splat(weights, 0.0),
+                          weights);
+}
+
+// --- attention ---------------------------------------------------------------
+
+KernelKind AttentionOp::getKernelKind() { return KernelKind::attention; }
+
+SmallVector<OpOperand *> AttentionOp::getMatrices() {
+  return ::getOperands(*this, 3);
+}
+
+Precision AttentionOp::getPrecision() { return getAttentionPrecision(*this); }
+
+bool AttentionOp::awaitsPrecision() { return false; }
+
+bool AttentionOp::isStoredWide() { return false; }
+
+/// Its kernel packs keys and values, which costs as much as a dozen queries.
+bool AttentionOp::isBetterDecomposed() {
+  constexpr int64_t kPackingCost = 12;
+  std::optional<int64_t> queries = getConstant(getRows(getQuery()));
+  return queries && *queries < kPackingCost;
+}
+
+LogicalResult AttentionOp::verify() {
+  if (failed(verifyBatch(*this, {getQuery(), getKey(), getValue()})))
+    return failure();
+  if (!isEqual(getRows(getKey()), getRows(getValue())))
+    return emitOpError("there is not one value for each key");
+  if (!isMatrix(getResult(), getRows(getQuery()), getColumns(getValue())))
+    return emitOpError("the result has not the rows of query and the columns "
+                       "of value");
+  if (failed(verifyScores(*this)))
+    return failure();
+  return verifyElementTypes(*this);
+}
+
+FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
+  TensorEmitter e(builder, getLoc());
+  Value weights = emitWeights(e, *this, getGuard());
+  auto type = cast<RankedTensorType>(getValue().getType());
+  return SmallVector<Value>{e.emit<MatmulOp>(
+      e.castTo(weights, type), getValue(), /*transposeLhs=*/false,
+      /*transposeRhs=*/false, getElementTypeOrSelf(getResult()))};
+}
+
+// --- attention_normalizer ----------------------------------------------------
+
+KernelKind AttentionNormalizerOp::getKernelKind() {
+  return KernelKind::attention;
+}
+
+SmallVector<OpOperand *> AttentionNormalizerOp::getMatrices() {
+  return ::getOperands(*this, 2);
+}
+
+Precision AttentionNormalizerOp::getPrecision() {
+  return getAttentionPrecision(*this);
+}
+
+/// Weights are e^(score - normalizer): rounding would be a factor of all.
+bool AttentionNormalizerOp::isStoredWide() { return true; }
+
+bool AttentionNormalizerOp::awaitsPrecision() { return fitsTensorCores(*this); }
+
+bool AttentionNormalizerOp::isBetterDecomposed() {
+  return !takesTensorCores(*this);
+}
+
+LogicalResult AttentionNormalizerOp::verify() {
+  if (failed(verifyBatch(*this, {getQuery(), getKey()})))
+    return failure();
+  AffineExpr one = getAffineConstantExpr(1, getContext());
+  if (!isMatrix(getResult(), getRows(getQuery()), one))
+    return emitOpError("expected one number a query");
+  if (failed(verifyScores(*this)))
+    return failure();
+  return verifyElementTypes(*this);
+}
+
+/// max + log(sum(e^(score - max)))
+FailureOr<SmallVector<Value>>
+AttentionNormalizerOp::decompose(OpBuilder &builder) {
+  TensorEmitter e(builder, getLoc());
+  Value scores = emitScores(e, *this);
+  int64_t last = getRank(scores) - 1;
+  Value most = e.emit<ReduceOp>(ReduceKind::max, scores, last);
+  // Where all scores are -inf, so is the sum's logarithm.
+  Value isFinite =
+      e.emit<CompareOp>(CompareKind::gt, most, e.splat(most, -INFINITY));
+  Value shift = e.emit<SelectOp>(isFinite, most, e.splat(most, 0.0));
+  Value shifted = e.emit<SubOp>(scores, e.broadcastBack(shift, scores, last));
+  Value sum = e.emit<ReduceOp>(ReduceKind::sum, e.emit<ExpOp>(shifted), last);
+  Value normalizer = e.emit<AddOp>(shift, e.emit<LogOp>(sum));
+  return SmallVector<Value>{e.reshape(normalizer, getExtents(getResult()))};
+}
+
+// --- attention_gradient ------------------------------------------------------
+
+KernelKind AttentionGradientOp::getKernelKind() {
+  return KernelKind::attention;
+}
+
+SmallVector<OpOperand *> AttentionGradientOp::getMatrices() {
+  return ::getOperands(*this, 4);
+}
+
+Precision AttentionGradientOp::getPrecision() {
+  return getAttentionPrecision(*this);
+}
+
+bool AttentionGradientOp::isStoredWide() { return false; }
+
+bool AttentionGradientOp::awaitsPrecision() { return fitsTensorCores(*this); }
+
+bool AttentionGradientOp::isBetterDecomposed() {
+  return !takesTensorCores(*this);
+}
+
+LogicalResult AttentionGradientOp::verify() {
+  if (failed(verifyBatch(*this, {getQuery(), getKey(), getValue(),
+                                 getGradient(), getNormalizer(), getShare()})))
+    return failure();
+  AffineExpr queries = getRows(getQuery()), columns = getColumns(getValue());
+  AffineExpr one = getAffineConstantExpr(1, getContext());
+  if (!isEqual(getRows(getKey()), getRows(getValue())))
+    return emitOpError("there is not one value for each key");
+  if (!isMatrix(getGradient(), queries, columns))
+    return emitOpError("the gradient has not the rows of query and the columns "
+                       "of value");
+  if (!isMatrix(getNormalizer(), queries, one) ||
+      !isMatrix(getShare(), queries, one))
+    return emitOpError("expected one normalizer and one share a query");
+  Value of = getOperand(static_cast<unsigned>(getOf()));
+  if (!isMatrix(getResult(), getRows(of), getColumns(of)))
+    return emitOpError("the result has not the extents of what it belongs to");
+  if (failed(verifyScores(*this)))
+    return failure();
+  return verifyElementTypes(*this);
+}
+
+/// With a softmax of the scores, which all gradients of an attention share,
+/// instead of its normalizer.
+FailureOr<SmallVector<Value>>
+AttentionGradientOp::decompose(OpBuilder &builder) {
+  TensorEmitter e(builder, getLoc());
+  Type wide = getElementTypeOrSelf(getResult());
+  auto type = cast<RankedTensorType>(getQuery().getType());
+  Value weights = emitWeights(e, *this, getGuard());
+  auto multiply = [&](Value lhs, Value rhs, bool transposeLhs) {
+    return SmallVector<Value>{e.emit<MatmulOp>(e.castTo(lhs, type), rhs,
+                                               transposeLhs,
+                                               /*transposeRhs=*/false, wide)};
+  };
+  if (getOf() == AttentionOperand::value)
+    return multiply(weights, getGradient(), /*transposeLhs=*/true);
+  Value slopes = e.emit<MatmulOp>(getGradient(), getValue(),
+                                  /*transposeLhs=*/false,
+                                  /*transposeRhs=*/true, wide);
+  Value share = e.emit<BroadcastOp>(slopes.getType(), getShare());
+  Value scores = e.emit<MulOp>(weights, e.emit<SubOp>(slopes, share));
+  scores = e.emit<MulOp>(scores, e.splat(scores, getScale().convertToDouble()));
+  if (getOf() == AttentionOperand::query)
+    return multiply(scores, getKey(), /*transposeLhs=*/false);
+  return multiply(scores, getQuery(), /*transposeLhs=*/true);
+}
+
+#define GET_OP_CLASSES
+#include "dialects/graph/Attention.cpp.inc"
+
+void GraphDialect::addAttentionOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/graph/Attention.cpp.inc"
+      >();
+}

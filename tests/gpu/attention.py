@@ -1,0 +1,176 @@
+"""Attention on tensor cores and its gradients agree with torch in f64: attention.py
+
+Each case is attention between products, with gradients with respect to what these
+read; most sizes leave tiles that are not full. All kernels of attention multiply
+narrow matrices; schedules of the emulated device give the same bits, without a race.
+"""
+
+import collections
+import os
+import tempfile
+
+import numpy as np
+import torch
+from harness import SCHEDULES, Failure, Tally, call
+from models.cases import write_data_set
+from onnx import TensorProto, helper, numpy_helper
+
+# Of an output's largest value: weights and their slopes are rounded.
+BOUNDS = {"bf16": 0.03, "f16": 0.004}
+# attention, attention_normalizer and attention_gradient of three operands.
+KERNELS = 5
+WIDTH, HEADS, BATCH = 32, 2, 2
+Case = collections.namedtuple("Case", "name queries keys depth columns mask")
+CASES = (
+    Case("causal", 70, 70, 24, 40, "causal"),
+    Case("cross", 33, 50, 64, 64, "none"),
+    Case("rows of -inf", 40, 40, 16, 16, "guarded"),
+    Case("wide", 20, 45, 128, 128, "bias"),
+    Case("few queries", 12, 160, 8, 24, "bias"),
+)
+
+
+def make_mask(case, random):
+    bias = random.standard_normal((1, HEADS, case.queries, case.keys))
+    if case.mask in ("causal", "guarded"):
+        bias = np.triu(np.full((1, 1, case.queries, case.keys), -np.inf), 1)
+    if case.mask == "guarded":
+        bias[:, :, ::7] = -np.inf
+    return None if case.mask == "none" else bias.astype(np.float32)
+
+
+def make_data(case):
+    random = np.random.RandomState(3)
+
+    def normal(*shape, scale=1.0):
+        return (scale * random.standard_normal(shape)).astype(np.float32)
+
+    rows = {"x": case.queries, "z": case.keys}
+    feed = {name: normal(BATCH, count, WIDTH) for name, count in rows.items()}
+    columns = {"q": case.depth, "k": case.depth, "v": case.columns}
+    weights = {
+        name: normal(WIDTH, HEADS * count, scale=WIDTH**-0.5)
+        for name, count in columns.items()
+    }
+    weights["o"] = normal(HEADS * case.columns, WIDTH, scale=WIDTH**-0.5)
+    weights["factors"] = normal(BATCH, case.queries, WIDTH)
+    mask = make_mask(case, random)
+    if mask is not None:
+        weights["mask"] = mask
+    return feed, weights
+
+
+def write_model(path, case, feed, weights):
+    nodes, tensors = [], dict(weights)
+
+    def add(op, *inputs, **attributes):
+        names = []
+        for i, x in enumerate(inputs):
+            if not isinstance(x, str):
+                name = f"c{len(nodes)}_{i}"
+                tensors[name] = np.asarray(x)
+                x = name
+            names.append(x)
+        out = attributes.pop("out", f"t{len(nodes)}")
+        nodes.append(helper.make_node(op, names, [out], **attributes))
+        return out
+
+    def heads(source, weight, order):
+        flat = add("MatMul", source, weight)
+        return add("Transpose", add("Reshape", flat, [BATCH, -1, HEADS,
+            weights[weight].shape[1] // HEADS]), perm=order)  # fmt: skip
+
+    q, v = heads("x", "q", (0, 2, 1, 3)), heads("z", "v", (0, 2, 1, 3))
+    scores = add("MatMul", q, heads("z", "k", (0, 2, 3, 1)))
+    scores = add("Mul", scores, np.float32(case.depth**-0.5))
+    if "mask" in weights:
+        scores = add("Add", scores, "mask")
+    parts = add("Softmax", scores, axis=-1)
+    if case.mask == "guarded":
+        parts = add("Where", add("IsNaN", parts), np.float32(0), parts)
+    joined = add("Transpose", add("MatMul", parts, v), perm=(0, 2, 1, 3))
+    flat = add("Reshape", joined, [BATCH, -1, HEADS * case.columns])
+    add("MatMul", flat, "o", out="y")
+    add("ReduceSum", add("Mul", "y", "factors"), keepdims=0, out="loss")
+
+    def info(name, shape):
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+    graph = helper.make_graph(
+        nodes, "attention", [info(name, x.shape) for name, x in feed.items()],
+        [info("y", weights["factors"].shape), info("loss", [])],
+        [numpy_helper.from_array(x, name) for name, x in tensors.items()],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+    with open(path, "wb") as stream:
+        stream.write(model.SerializeToString())
+
+
+def reference(case, feed, weights):
+    """y and the gradients of x and z."""
+    t = {name: torch.tensor(x, dtype=torch.float64)
+         for name, x in (feed | weights).items()}  # fmt: skip
+    for name in feed:
+        t[name].requires_grad_()
+
+    def heads(source, weight):
+        return (t[source] @ t[weight]).unflatten(2, (HEADS, -1)).transpose(1, 2)
+
+    scores = heads("x", "q") @ heads("z", "k").mT * case.depth**-0.5
+    if "mask" in t:
+        # Rows without a weight have neither a part in the result nor in gradients.
+        is_dead = t["mask"].isneginf().all(-1, keepdim=True)
+        scores = torch.where(is_dead, 0, scores + t["mask"])
+        parts = scores.softmax(-1) * ~is_dead
+    else:
+        parts = scores.softmax(-1)
+    y = (parts @ heads("z", "v")).transpose(1, 2).flatten(2) @ t["o"]
+    (y * t["factors"]).sum().backward()
+    return [x.detach().numpy() for x in (y, t["x"].grad, t["z"].grad)]
+
+
+def count_kernels(model, *flags):
+    """Those that multiply on tensor cores."""
+    code = call("tcc", model, "--emit=kernels", *flags, target="cuda")
+    return sum("llvm.nvvm.mma." in kernel for kernel in code.split("gpu.func @"))
+
+
+def run_case(case, precision, work):
+    """The largest distance, and how many kernels are on tensor cores."""
+    feed, weights = make_data(case)
+    write_model(f"{work}/m.onnx", case, feed, weights)
+    flags = ("--grad-of=loss", "--wrt=x,z", f"--precision={precision}")
+    call("tcc", f"{work}/m.onnx", "-q", "-o", f"{work}/m.tcc", *flags, target="cuda")
+    write_data_set(f"{work}/data", feed, {})
+    first = None
+    for schedule in SCHEDULES["cuda"]:
+        out = tempfile.mkdtemp(dir=work)
+        call("tcc-run", "run", f"{work}/m.tcc", "--inputs-dir", f"{work}/data",
+             "--output-dir", out, target="cuda", schedule=schedule)  # fmt: skip
+        found = [np.load(os.path.join(out, f"output_{i}.npy")) for i in (0, 2, 3)]
+        first = first or found
+        if any(a.tobytes() != b.tobytes() for a, b in zip(first, found)):
+            raise Failure(f"{schedule}: other bits")
+    distances = [
+        np.max(np.abs(ours - expected)) / np.max(np.abs(expected))
+        for ours, expected in zip(first, reference(case, feed, weights))
+    ]
+    # A NaN is no distance within the bound, either.
+    return np.max(distances), count_kernels(f"{work}/m.onnx", *flags)
+
+
+if __name__ == "__main__":
+    tally = Tally()
+    for case in CASES:
+        for precision, bound in BOUNDS.items():
+            name = f"{case.name} {precision}"
+            with tempfile.TemporaryDirectory() as work:
+                try:
+                    worst, kernels = run_case(case, precision, work)
+                except Failure as failure:
+                    tally.check(name, False, failure)
+                    continue
+            print(f"{name}: {worst:.1e}")
+            tally.check(name, worst <= bound, f"{worst:.1e} off")
+            tally.check(f"kernels of {name}", kernels == KERNELS, kernels)
+    tally.close()
