@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 import numpy as np
-from harness import Failure, Tally, call
+from harness import TARGET, Failure, Tally, call
 from safetensors.numpy import load_file
 from training import cases
 
@@ -24,6 +24,8 @@ GRADIENT_RATIO = 1.2
 # Of the mean of the last losses, as a part of f32's; or so much of autocast's.
 STEPS, LAST, LOSS_BOUND, LOSS_RATIO = 300, 50, 0.02, 1.2
 CURVE = "gpt2_tiny", "adamw"
+# Of the largest value: on cuda attention that might have been narrow sums in another order.
+KEPT_BOUNDS = {"cpu": 0, "cuda": 1e-5}
 SEEDS, EPOCHS, POINTS = (1, 2, 3), 40, 0.01
 OPTIMIZER = "momentum"
 
@@ -91,6 +93,14 @@ def check_bits(tally, package, model, compute):
     tally.check(f"{name} masters", types <= {"float32", "float64", "int64"}, str(types))
 
 
+def distance(kept, expected):
+    """The largest difference over the largest value; equal are settings without a bound."""
+    differs = kept != expected
+    if not differs.any():
+        return 0
+    return np.max(np.abs(kept[differs] - expected[differs])) / np.max(np.abs(expected))
+
+
 def check_keep(tally, folder):
     """All products in f32 are f32; one of them is said."""
     model, data = "gpt2_tiny", find_data("gpt2_tiny")
@@ -98,7 +108,9 @@ def check_keep(tally, folder):
         train(compile_model(tempfile.mkdtemp(dir=folder), model, OPTIMIZER, *options), data, 2)[1]
         for options in (("f32",), ("bf16", 'keep_f32 = "*"\n'))
     ]
-    tally.check("keep_f32 = '*' is f32", equal(*states))
+    worst = max(distance(kept, expected) for kept, expected in
+                zip(*([state[key] for key in sorted(state)] for state in states)))  # fmt: skip
+    tally.check("keep_f32 = '*' is f32", worst <= KEPT_BOUNDS[TARGET], f"{worst:.1e}")
     out = os.path.join(folder, "decisions")
     compile_model(folder, model, OPTIMIZER, "bf16", 'keep_f32 = "*.h.1.mlp.*"\n',
                   [f"--dump-decisions={out}"])  # fmt: skip

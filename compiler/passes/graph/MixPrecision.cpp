@@ -269,17 +269,36 @@ bool Mixer::isSum(Value value, int depth) const {
          });
 }
 
+/// What is moved to `value`.
+static Value getMoved(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (op && op->getNumOperands() == 1 &&
+         getPrecision(op) == Precision::follow) {
+    value = op->getOperand(0);
+    op = value.getDefiningOp();
+  }
+  return value;
+}
+
+/// Whether `value` is an argument that a variable comes in by.
+static bool isVariable(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function =
+      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+               : func::FuncOp();
+  return function && function.getArgAttr(argument.getArgNumber(),
+                                         GraphDialect::kVariableAttr);
+}
+
 /// Whether `value`, which is added to a product, is narrow or may be: a mask
 /// has elements that are infinite then.
 bool Mixer::canAddNarrow(Value value, int depth) const {
   if (narrowed.contains(value))
     return true;
-  if (!isParameter(value))
-    return isSum(value, depth);
-  Operation *op = value.getDefiningOp();
-  while (op->getNumOperands() == 1 && getPrecision(op) == Precision::follow)
-    op = op->getOperand(0).getDefiningOp();
-  return getLongAxes(op->getResult(0)).size() <= 1;
+  Value moved = getMoved(value);
+  if (isParameter(value) || isVariable(moved))
+    return getLongAxes(moved).size() <= 1;
+  return isSum(value, depth);
 }
 
 static bool isStoredAsRead(Operation *product) {
