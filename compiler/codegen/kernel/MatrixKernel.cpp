@@ -271,10 +271,8 @@ static SmallVector<Value> getInputsOfResults(KernelFrame &frame) {
   return inputs;
 }
 
-/// Fetches what emitResults reads and writes at `indices` and for so many
-/// elements from there on.
-static void prefetchResults(KernelBuilder &b, KernelFrame &frame,
-                            ValueRange indices, int64_t count) {
+void prefetchResults(KernelBuilder &b, KernelFrame &frame, ValueRange indices,
+                     int64_t count) {
   constexpr int64_t lineBytes = 64;
   auto forEachLine = [&](Value tensor, const Buffer &buffer,
                          function_ref<void(cpu::Memory, Value)> body) {

@@ -75,6 +75,11 @@ void defineSum(cpu::KernelBuilder &b, RegionFrame &frame, Value sum,
 void emitResults(cpu::KernelBuilder &b, KernelFrame &frame, Value sum,
                  ValueRange indices);
 
+/// Fetches what emitResults reads and writes at `indices` and for so many
+/// elements from there on.
+void prefetchResults(cpu::KernelBuilder &b, KernelFrame &frame,
+                     ValueRange indices, int64_t count);
+
 /// What is stored as the result `yielded`: that, or what it moves.
 Value getStored(RegionFrame &frame, Value yielded);
 

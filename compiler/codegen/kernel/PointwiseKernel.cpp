@@ -4,10 +4,11 @@
 // others are one loop over rows. A task takes some rows, or a part of one.
 //
 // Where a tensor is transposed, its neighbours along another axis than the last
-// are adjacent. Rows are then worked on sixteen at once, in square tiles: a
-// tile of what is transposed is computed in its own order and transposed in
-// registers first. Pairs of bf16 that stay neighbours move as one: the inner
-// loop is over the axis before the last, then.
+// are adjacent. Rows are then worked on sixteen at once, in tiles, which are
+// square unless an axis is short: a tile of what is transposed is computed in
+// its own order and transposed in registers first. Pairs of bf16 that stay
+// neighbours move as one: the inner loop is over the axis before the last,
+// then.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +27,7 @@ namespace {
 /// Rows of so few elements are written out: the loop over rows vectorises.
 constexpr int64_t kShortRow = 4;
 
-/// Rows and columns of a tile.
+/// Most rows and columns of a tile.
 constexpr int64_t kTile = 16;
 
 /// What a tile moves as one: some neighbours along the last axis.
@@ -46,6 +47,7 @@ struct PointwisePlan {
   /// The axis that is the last one before the ops `transposes`, whose results
   /// have the shape of the space.
   std::optional<int64_t> tileAxis;
+  int64_t tileRows = kTile, tileColumns = kTile;
   SmallVector<TransposeOp> transposes;
   /// Elements at each place of the inner loop; the last axis if not 1.
   int64_t unit = 1;
@@ -58,7 +60,7 @@ struct PointwisePlan {
   Extents getRowExtents() const {
     Extents extents = outer;
     if (tileAxis)
-      extents[*tileAxis] = extents[*tileAxis].ceilDiv(kTile);
+      extents[*tileAxis] = extents[*tileAxis].ceilDiv(tileRows);
     return extents;
   }
   AffineExpr getRows() const {
@@ -75,6 +77,10 @@ private:
 
 } // namespace
 
+static int64_t getTileSize(AffineExpr extent) {
+  return std::min(getConstant(extent).value_or(kTile), kTile);
+}
+
 PointwisePlan::PointwisePlan(FusedOp region, ArrayRef<SymbolAttr> symbols) {
   Operation *yield = region.getBody().front().getTerminator();
   outer = getExtents(yield->getOperand(0));
@@ -85,16 +91,19 @@ PointwisePlan::PointwisePlan(FusedOp region, ArrayRef<SymbolAttr> symbols) {
   if (unit > 1)
     inner = outer.pop_back_val();
   int64_t size = getMaxCount(inner, symbols);
-  if (tileAxis)
-    rowsPerTask = getRowsPerTask(kTile * size * unit);
-  else if (size > 2 * kTaskGrain)
+  if (tileAxis) {
+    tileRows = getTileSize(outer[*tileAxis]);
+    tileColumns = getTileSize(inner);
+    rowsPerTask = getRowsPerTask(tileRows * size * unit);
+  } else if (size > 2 * kTaskGrain)
     chunk = kTaskGrain;
   else
     rowsPerTask = getRowsPerTask(size);
 }
 
 /// Where the last axis of x goes, or the one before a unit, if that is not its
-/// place and both axes fill tiles.
+/// place and tiles are worth it: one axis fills them, the other is no short
+/// row.
 static std::optional<Tiling> getTiling(TransposeOp op) {
   ArrayRef<int64_t> permutation = op.getPermutation();
   int64_t last = permutation.size() - 1, unit = 1;
@@ -107,10 +116,11 @@ static std::optional<Tiling> getTiling(TransposeOp op) {
     --last;
   }
   int64_t axis = llvm::find(permutation, last) - permutation.begin();
-  auto fillsTiles = [&](int64_t axis) {
-    return getConstant(extents[axis]).value_or(kTile) >= kTile;
-  };
-  if (axis == last || !fillsTiles(axis) || !fillsTiles(last))
+  if (axis == last)
+    return std::nullopt;
+  auto [least, most] =
+      std::minmax(getTileSize(extents[axis]), getTileSize(extents[last]));
+  if (least <= kShortRow || most < kTile)
     return std::nullopt;
   return Tiling{axis, unit};
 }
@@ -160,6 +170,7 @@ private:
   void prefetchNextTile(TransposeOp op, ArrayRef<Value> from);
   void fillTile(TransposeOp op, const Buffer &tile, ArrayRef<Value> first,
                 Value column);
+  void forEachPart(int64_t count, KernelBuilder::Body body);
   void emitTile(ArrayRef<Value> first, Value column);
   /// Of element `u` of a unit in a tile.
   Value getPlace(Value row, Value column, int64_t u) {
@@ -238,9 +249,10 @@ void PointwiseEmitter::emitElement(ArrayRef<Value> at) {
 void PointwiseEmitter::emitBlock(ArrayRef<Value> block, Value to) {
   int64_t axis = *plan.tileAxis;
   SmallVector<Value> first(block);
-  Value width = b.index(kTile), zero = b.index(0);
-  first[axis] = b.mul(block[axis], width);
-  Value count = b.min(width, b.sub(size(plan.outer[axis]), first[axis]));
+  Value height = b.index(plan.tileRows), width = b.index(plan.tileColumns);
+  Value zero = b.index(0);
+  first[axis] = b.mul(block[axis], height);
+  Value count = b.min(height, b.sub(size(plan.outer[axis]), first[axis]));
   Value whole = b.mul(b.div(to, width), width);
   auto emitRows = [&](Value rows, Value from) {
     b.loop(rows, [&](Value r) {
@@ -250,11 +262,11 @@ void PointwiseEmitter::emitBlock(ArrayRef<Value> block, Value to) {
     });
   };
   b.when(
-      b.equal(count, width),
+      b.equal(count, height),
       [&] {
         b.loop(zero, whole, width,
                [&](Value column) { emitTile(first, column); });
-        emitRows(width, whole);
+        emitRows(height, whole);
       },
       [&] { emitRows(count, zero); });
 }
@@ -268,14 +280,13 @@ void PointwiseEmitter::prefetchNextTile(TransposeOp op, ArrayRef<Value> from) {
   auto strides = llvm::map_to_vector(
       source.strides, [&](AffineExpr stride) { return size(stride); });
   SmallVector<Value> next(from);
-  next.back() = b.add(next.back(), b.index(kTile));
+  next.back() = b.add(next.back(), b.index(plan.tileRows));
   Value at = b.add(size(source.offset), b.linearize(next, strides));
   b.prefetch(getMemory(frame, source.input), at, KernelBuilder::firstLevel);
 }
 
 void PointwiseEmitter::fillTile(TransposeOp op, const Buffer &tile,
                                 ArrayRef<Value> first, Value column) {
-  Value width = b.index(kTile);
   auto getSource = [&](Value r, Value c, int64_t u) {
     SmallVector<Value> row(first);
     row[*plan.tileAxis] = b.add(row[*plan.tileAxis], r);
@@ -285,9 +296,9 @@ void PointwiseEmitter::fillTile(TransposeOp op, const Buffer &tile,
       from[axis] = index;
     return from;
   };
-  b.loop(width, [&](Value c) {
+  b.loop(b.index(plan.tileColumns), [&](Value c) {
     prefetchNextTile(op, getSource(b.index(0), c, 0));
-    b.loop(width, [&](Value r) {
+    forEachPart(plan.tileRows, [&](Value r) {
       for (int64_t u = 0; u < plan.unit; ++u) {
         Value element =
             frame.elements.element(b, loc, op.getX(), getSource(r, c, u));
@@ -298,22 +309,35 @@ void PointwiseEmitter::fillTile(TransposeOp op, const Buffer &tile,
   int64_t bytes = getStorageBytes(getElementTypeOrSelf(op.getType()));
   Type bits = b.getIntegerType(8 * plan.unit * bytes);
   cpu::Memory memory = {tile.getPointer(), bits};
-  SmallVector<Value> vectors;
-  for (int64_t i = 0; i < kTile; ++i)
-    vectors.push_back(b.loadVector(memory, b.index(i * kTile), kTile));
+  SmallVector<Value> vectors(kTile, b.zero(VectorType::get(kTile, bits)));
+  for (int64_t i = 0; i < plan.tileColumns; ++i)
+    vectors[i] = b.loadVector(memory, b.index(i * kTile), kTile);
   cpu::transpose(b, vectors);
-  for (auto [i, vector] : llvm::enumerate(vectors))
-    b.store(vector, memory, b.index(i * kTile));
+  for (int64_t i = 0; i < plan.tileRows; ++i)
+    b.store(vectors[i], memory, b.index(i * kTile));
+}
+
+/// Whole vectors: with lanes masked out, one would seem to overlap the next
+/// row, which may be in the same buffer, and wait for it.
+void PointwiseEmitter::forEachPart(int64_t count, KernelBuilder::Body body) {
+  int64_t whole = llvm::bit_floor(uint64_t(count));
+  b.loop(b.index(whole), body);
+  b.loop(b.index(whole), b.index(count), b.index(1), body);
 }
 
 void PointwiseEmitter::emitTile(ArrayRef<Value> first, Value column) {
   for (auto [op, tile] : llvm::zip_equal(plan.transposes, tiles))
     fillTile(op, tile, first, column);
-  Value width = b.index(kTile);
-  b.loop(width, [&](Value r) {
+  Value twoTiles = b.index(2 * plan.tileColumns);
+  b.loop(b.index(plan.tileRows), [&](Value r) {
     SmallVector<Value> row(first);
     row[*plan.tileAxis] = b.add(row[*plan.tileAxis], r);
-    b.loop(width, [&](Value c) {
+    // All rows of an axis: the next ones are of the same rows, which are far
+    // apart.
+    if (plan.tileRows < kTile)
+      prefetchResults(b, frame, getIndices(row, b.add(column, twoTiles), 0),
+                      plan.tileColumns * plan.unit);
+    forEachPart(plan.tileColumns, [&](Value c) {
       for (int64_t u = 0; u < plan.unit; ++u) {
         SmallVector<Value> at = getIndices(row, b.add(column, c), u);
         Value place = getPlace(r, c, u);

@@ -80,6 +80,10 @@ FailureOr<OwningOpRef<FusedOp>> simplifyRegion(FusedOp fused) {
   dropResultViews(body);
   eraseDeadOps(body);
   KernelKind kind = fused.getKind();
+  if (kind == KernelKind::pointwise) {
+    moveTransposes(body);
+    eraseDeadOps(body);
+  }
   if (kind == KernelKind::pointwise || kind == KernelKind::row) {
     collapseAxes(body);
     if (failed(alignReductions(body)))

@@ -23,6 +23,10 @@ simplifyRegion(graph::FusedOp fused);
 mlir::LogicalResult decomposeComposites(mlir::Block &body,
                                         graph::KernelKind kind);
 
+/// Computes results in their own order where that transposes fewer tensors than
+/// computing them in another one and transposing them.
+void moveTransposes(mlir::Block &body);
+
 /// Merges axes of the values of `body`; changes the types of its arguments.
 void collapseAxes(mlir::Block &body);
 

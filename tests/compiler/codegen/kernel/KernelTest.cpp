@@ -106,10 +106,32 @@ TEST_F(KernelTest, transposesInTiles) {
   checkTranspose("2x16x3x32xf64", "0, 3, 2, 1", "2x32x3x16xf64");
   checkTranspose("40x17xf16", "1, 0", "17x40xf16");
   checkTranspose("40x17xi8", "1, 0", "17x40xi8");
+  // An axis that is shorter than a tile.
+  checkTranspose("3x37x9xf32", "0, 2, 1", "3x9x37xf32");
+  checkTranspose("3x9x37xf32", "0, 2, 1", "3x37x9xf32");
+  checkTranspose("3x7x40x2xbf16", "0, 2, 1, 3", "3x40x7x2xbf16");
   // Pairs and fours that stay neighbours.
   checkTranspose("2x37x53x2xbf16", "0, 2, 1, 3", "2x53x37x2xbf16");
   checkTranspose("33x3x20x2xf16", "2, 1, 0, 3", "20x3x33x2xf16");
   checkTranspose("16x48x4xi8", "1, 0, 2", "48x16x4xi8");
+}
+
+// What is computed in another order than that of the results: one input is
+// transposed instead of the others and the results.
+TEST_F(KernelTest, transposesAreMovedToInputs) {
+  check(KernelKind::pointwise,
+        define({{"x", "5x37x9xf32"}, {"t", "5x9x37xf32"}, {"s", "f32"}}, R"(
+      func.func @f(%x: !x, %z: !x, %y: !t, %s: !s) -> (!x, !x) {
+        %0 = graph.broadcast %s : (!s) -> !t
+        %1 = graph.transpose %x [0, 2, 1] : (!x) -> !t
+        %2 = graph.transpose %z [0, 2, 1] : (!x) -> !t
+        %3 = graph.mul %0, %y : (!t, !t) -> !t
+        %4 = graph.sub %1, %3 : (!t, !t) -> !t
+        %5 = graph.add %4, %2 : (!t, !t) -> !t
+        %6 = graph.transpose %4 [0, 2, 1] : (!t) -> !x
+        %7 = graph.transpose %5 [0, 2, 1] : (!t) -> !x
+        return %6, %7 : !x, !x
+      })"));
 }
 
 TEST_F(KernelTest, transposesOfDynamicExtents) {

@@ -60,6 +60,26 @@ func.func @transposed(%x: tensor<32x48xf32>) -> tensor<48x32xf32> {
 
 // -----
 
+// Of the update of a weight whose gradient has another order, only the gradient
+// is transposed, in tiles of the short axis: 9 vectors of 16 become 16.
+// CHECK-LABEL: func.func @updated(
+// CHECK-COUNT-9: llvm.load {{.*}} -> vector<16xi32>
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-NOT:     vector.shuffle
+// CHECK-COUNT-16: llvm.store {{.*}} : vector<16xi32>
+func.func @updated(%w: tensor<32x9xf32>, %d: tensor<9x32xf32>) -> tensor<32x9xf32> {
+  %y = graph.fused <pointwise> (%w, %d) : (tensor<32x9xf32>, tensor<9x32xf32>) -> tensor<32x9xf32> {
+  ^bb0(%a: tensor<32x9xf32>, %b: tensor<9x32xf32>):
+    %0 = graph.transpose %a [1, 0] : (tensor<32x9xf32>) -> tensor<9x32xf32>
+    %1 = graph.sub %0, %b : (tensor<9x32xf32>, tensor<9x32xf32>) -> tensor<9x32xf32>
+    %2 = graph.transpose %1 [1, 0] : (tensor<9x32xf32>) -> tensor<32x9xf32>
+    graph.yield %2 : tensor<32x9xf32>
+  }
+  return %y : tensor<32x9xf32>
+}
+
+// -----
+
 // An address is advanced by one summand after the other: of a sum without common
 // bits LLVM would make an `or`, and gather what is adjacent.
 // CHECK-LABEL: func.func @sliced(
