@@ -117,6 +117,8 @@ ThreadPool::~ThreadPool() {
     worker.join();
 }
 
+bool ThreadPool::isAwake() const { return shared->sleepers.load() == 0; }
+
 void ThreadPool::run(int64_t tasks, int64_t grain, TaskFunction function,
                      void *argument) {
   grain = std::max<int64_t>(grain, 1);

@@ -23,6 +23,9 @@ class TaskRunner {
 public:
   virtual ~TaskRunner() = default;
   virtual int threads() const = 0;
+  /// Whether the others take part in a call of `run` at once; false if some
+  /// have to be woken, which takes as long as small jobs do.
+  virtual bool isAwake() const { return true; }
   /// Runs all tasks of [0, tasks) once, in ranges of at most `grain`, and
   /// returns when all are done. No two calls of `run` overlap with one worker
   /// number. Callable from any thread, but not from inside a task.
@@ -42,6 +45,7 @@ public:
   ~ThreadPool() override;
 
   int threads() const override { return threadCount; }
+  bool isAwake() const override;
   void run(int64_t tasks, int64_t grain, TaskFunction function,
            void *argument) override;
 

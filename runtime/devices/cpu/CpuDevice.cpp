@@ -3,6 +3,7 @@
 #include "runtime/package/SizeExpr.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 #include <xmmintrin.h>
@@ -13,9 +14,17 @@ using namespace tcc::runtime;
 /// Ranges per thread of one launch: enough to even out unequal threads.
 static constexpr int64_t kRangesPerThread = 8;
 
-/// Work that takes one thread some three microseconds. Others come late to
-/// less, and fetch what the first one has in its caches.
-static constexpr int64_t kSharedFlops = 1 << 19, kSharedBytes = 1 << 17;
+/// What one thread does in a microsecond, roughly.
+static constexpr double kFlopsPerMicrosecond = 175e3,
+                        kBytesPerMicrosecond = 43e3;
+
+/// Less work, in microseconds, stays on one thread: others come late to it, and
+/// fetch what the first one has in its caches.
+static constexpr double kSharedWork = 3;
+
+/// While others sleep, so much work is done alone before they are woken. A
+/// single launch that is not longer would be over by the time they come.
+static constexpr double kWakingWork = 100;
 
 namespace {
 
@@ -82,6 +91,7 @@ private:
     return worker == 0 ? launch.buffers.data()
                        : arguments.data() + worker * argumentStride;
   }
+  bool isWorthSharing(const KernelLaunch &launch);
   void placeArguments(const KernelLaunch &launch, int workers);
   static void runTask(void *argument, int64_t first, int64_t last, int worker);
 
@@ -92,6 +102,7 @@ private:
   size_t argumentStride = 0;
   std::vector<void *> arguments; ///< of a launch, per worker but the first
   std::vector<Fault> faults;     ///< per worker
+  double workAlone = 0;          ///< while others slept, in microseconds
 };
 
 } // namespace
@@ -157,15 +168,32 @@ void CpuStream::placeArguments(const KernelLaunch &launch, int workers) {
   }
 }
 
-/// Whether several threads may work on it; if its work is not known, too.
-static bool isWorthSharing(const KernelLaunch &launch) {
-  auto reaches = [&](const format::SizeExpr *work, int64_t least) {
+/// In microseconds; without end if it is not known.
+static double estimateWork(const KernelLaunch &launch) {
+  auto take = [&](const format::SizeExpr *work, double perMicrosecond) {
     int64_t amount = 0;
-    return !work || !evaluate(*work, launch.slots.data(), amount) ||
-           amount >= least;
+    return work && evaluate(*work, launch.slots.data(), amount)
+               ? amount / perMicrosecond
+               : INFINITY;
   };
-  return launch.tasks > 1 && (reaches(launch.command.flops(), kSharedFlops) ||
-                              reaches(launch.command.bytes(), kSharedBytes));
+  return std::max(take(launch.command.flops(), kFlopsPerMicrosecond),
+                  take(launch.command.bytes(), kBytesPerMicrosecond));
+}
+
+/// Whether several threads work on it.
+bool CpuStream::isWorthSharing(const KernelLaunch &launch) {
+  if (launch.tasks <= 1)
+    return false;
+  double work = estimateWork(launch);
+  if (work < kSharedWork)
+    return false;
+  if (runner.isAwake())
+    return true;
+  workAlone += work;
+  if (workAlone < kWakingWork)
+    return false;
+  workAlone = 0;
+  return true;
 }
 
 Status CpuStream::launch(const KernelLaunch &launch) {

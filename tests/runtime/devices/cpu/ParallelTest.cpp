@@ -137,6 +137,7 @@ namespace {
 class CountingRunner final : public TaskRunner {
 public:
   int threads() const override { return 2; }
+  bool isAwake() const override { return !sleeps; }
   void run(int64_t tasks, int64_t grain, TaskFunction function,
            void *argument) override {
     ++calls;
@@ -145,6 +146,7 @@ public:
   }
 
   int calls = 0;
+  bool sleeps = false;
 };
 
 } // namespace
@@ -170,4 +172,27 @@ TEST(Parallel, LittleWorkIsNotShared) {
   EXPECT_EQ(countCalls(Work{1000, 10'000'000}), 1);
   for (float result : results)
     EXPECT_EQ(result, results.front());
+}
+
+// Some 60 microseconds of work: less than it takes to wake others, twice more.
+TEST(Parallel, SleepersAreNotWokenForLittleWork) {
+  std::vector<float> x = someFloats();
+  TemporaryFolder folder;
+  sumProgram(Work{10'500'000, 1000}).write(folder / "m.tcc");
+  CountingRunner runner;
+  runner.sleeps = true;
+  ContextOptions options;
+  options.runner = &runner;
+  auto context =
+      unwrap(Context::create(loadExecutable(folder / "m.tcc"), options));
+  EXPECT_THAT(bind(*context, 0, x, {kBlocks * kBlock}), succeeds());
+  std::vector<int> calls;
+  for (int run = 0; run < 5; ++run) {
+    runOnce(*context);
+    calls.push_back(runner.calls);
+  }
+  EXPECT_EQ(calls, std::vector({0, 1, 1, 2, 2}));
+  runner.sleeps = false;
+  runOnce(*context);
+  EXPECT_EQ(runner.calls, 3);
 }
