@@ -44,7 +44,7 @@ compute = "bf16"
 LIMITS = {
     "a layer": (1.49, 55),
     "all but layers": (1.2, 30),
-    "resnet50": (1.18, 870),
+    "resnet50": (1.1, 870),
 }
 
 NARROW, WIDE = 2, 4

@@ -72,6 +72,9 @@ public:
   void narrowOperands(Operation *op);
   /// What the kernel of a product stores, and what it adds, is narrow.
   void narrowSums(Operation *product);
+  /// What adds up moved or picked elements of one narrow value, as the gradient
+  /// of a pooling does, is narrow.
+  void narrowGathered(ArrayRef<Operation *> ops);
   /// Readers of values that are stored narrow read them so, but for products
   /// that stay wide. `ops` are the function's.
   void widenReaders(ArrayRef<Operation *> ops);
@@ -249,6 +252,12 @@ static bool isStoredWide(Operation *product) {
   return cast<PrecisionOpInterface>(product).isStoredWide();
 }
 
+/// True if elements of the result are elements of operands: moved, or picked
+/// where relu passed. They are not rounded again.
+static bool isPick(Operation *op) {
+  return getPrecision(op) == Precision::follow || isa<SelectOp>(op);
+}
+
 /// Whether `value` is a product and what may be added to it, in few steps.
 bool Mixer::isSum(Value value, int depth) const {
   constexpr int kMaxDepth = 8;
@@ -257,8 +266,7 @@ bool Mixer::isSum(Value value, int depth) const {
   Operation *op = value.getDefiningOp();
   if (!op || isProduct(getPrecision(op)))
     return op && !kept.contains(op) && !isStoredWide(op);
-  // What is moved, or picked where relu passed, is not rounded again.
-  if (getPrecision(op) == Precision::follow || isa<SelectOp>(op))
+  if (isPick(op))
     return llvm::all_of(op->getOperands(), [&](Value part) {
       return !isWide(part) || getSplat(part) == 0.0 ||
              canAddNarrow(part, depth + 1);
@@ -346,6 +354,42 @@ void Mixer::narrowSums(Operation *product) {
     OpBuilder builder(addend->getOwner());
     addend->set(builder.create<CastOp>(value.getLoc(), value.getType(),
                                        getNarrow(value)));
+  }
+}
+
+void Mixer::narrowGathered(ArrayRef<Operation *> ops) {
+  // The narrow value whose elements a value has, and whether it adds them up.
+  llvm::MapVector<Value, std::pair<Value, bool>> gathered;
+  auto gather = [&](Operation *op, bool isSum) {
+    Value origin;
+    for (Value operand : op->getOperands()) {
+      if (!isWide(operand) || getSplat(operand) == 0.0)
+        continue;
+      auto [one, isSumBefore] = gathered.lookup(operand);
+      if (!one || (origin && one != origin))
+        return;
+      origin = one;
+      isSum |= isSumBefore;
+    }
+    if (origin)
+      gathered[op->getResult(0)] = {origin, isSum};
+  };
+  for (Operation *op : ops) {
+    if (op->getNumResults() != 1 || !isWide(op->getResult(0)))
+      continue;
+    bool isTerm = fusion::isEpilogue(op) && !fusion::isActivation(op);
+    if (Value result = op->getResult(0); narrowed.contains(result))
+      gathered[result] = {result, false};
+    else if (isTerm || isPick(op))
+      gather(op, isTerm);
+  }
+  for (auto &[value, from] : gathered) {
+    auto goesOn = [&, origin = from.first](Operation *reader) {
+      return reader->getNumResults() == 1 &&
+             gathered.lookup(reader->getResult(0)).first == origin;
+    };
+    if (from.second && !llvm::all_of(value.getUsers(), goesOn))
+      getNarrow(value);
   }
 }
 
@@ -449,6 +493,8 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
       if (narrowSums && !isStoredWide(product) &&
           (sources.contains(product->getResult(0)) || isStoredAsRead(product)))
         mixer.narrowSums(product);
+    if (narrowSums)
+      mixer.narrowGathered(ops);
     mixer.widenReaders(ops);
     for (Operation *op : ops)
       mixer.sinkWidening(op);

@@ -124,10 +124,19 @@ private:
                                  makeSizeMap(starts, op.getContext()), steps);
   }
 
+  /// The narrowest one for a place, or one more: places are stored from the
+  /// forward to the backward pass.
+  Type getPlaceType() {
+    unsigned width = 8;
+    while (!llvm::isIntN(width, places))
+      width *= 2;
+    return emitter.builder.getIntegerType(width);
+  }
+
   /// The first place of each window that holds its maximum.
   Value choosePlaces() {
     Value y = op.getResult();
-    auto type = withElementType(getType(y), emitter.builder.getIntegerType(32));
+    auto type = withElementType(getType(y), getPlaceType());
     Value chosen = emitter.splat(type, double(places));
     for (int64_t place = places; place-- > 0;) {
       Value x = gather(place);
@@ -193,12 +202,11 @@ private:
   /// The place in window q + distance of the element with each r; -1 if it has
   /// none. Null if no r has one.
   Value listPlaces(ArrayRef<int64_t> distances, RankedTensorType blocks) {
-    SmallVector<int32_t> found = {0};
-    SmallVector<int64_t> shape;
+    SmallVector<int64_t> found = {0}, shape;
     for (auto [i, distance] : llvm::enumerate(distances)) {
       int64_t stride = op.getStrides()[i], dilation = op.getDilations()[i];
-      SmallVector<int32_t> next;
-      for (int32_t outer : found)
+      SmallVector<int64_t> next;
+      for (int64_t outer : found)
         for (int64_t r = 0; r < stride; ++r) {
           int64_t offset = r + op.getPadLow()[i] - distance * stride;
           int64_t tap = offset / dilation, window = op.getWindow()[i];
@@ -208,11 +216,14 @@ private:
       found = next;
       shape.append({stride, 1});
     }
-    if (llvm::all_of(found, [](int32_t place) { return place < 0; }))
+    if (llvm::all_of(found, [](int64_t place) { return place < 0; }))
       return nullptr;
     auto type = RankedTensorType::get(shape, blocks.getElementType());
-    Value constant = emitter.emit<ConstantOp>(
-        type, DenseElementsAttr::get(type, ArrayRef<int32_t>(found)));
+    auto values = llvm::map_to_vector(found, [&](int64_t place) {
+      return APInt(type.getElementTypeBitWidth(), place, /*isSigned=*/true);
+    });
+    Value constant =
+        emitter.emit<ConstantOp>(type, DenseElementsAttr::get(type, values));
     return emitter.emit<BroadcastOp>(blocks, constant);
   }
 

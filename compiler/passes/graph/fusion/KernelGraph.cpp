@@ -1,6 +1,7 @@
 #include "compiler/passes/graph/fusion/KernelGraph.h"
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -147,9 +148,7 @@ Draft KernelGraph::analyze(ArrayRef<OpId> members, GroupId first,
                            GroupId second) {
   Draft draft;
   draft.members.assign(members.begin(), members.end());
-  SmallVector<Operation *, 16> list;
   for (OpId op : members) {
-    list.push_back(ops[op]);
     if (homes[op] != int64_t(first) && homes[op] != int64_t(second))
       continue;
     // An irregular kernel writes all its results.
@@ -159,11 +158,18 @@ Draft KernelGraph::analyze(ArrayRef<OpId> members, GroupId first,
       if (isWhole || isReadOutside(op, value, first, second))
         draft.results.push_back(value);
   }
+  measure(draft);
+  return draft;
+}
+
+void KernelGraph::measure(Draft &draft) {
+  SmallVector<Operation *, 16> list;
+  for (OpId op : draft.members)
+    list.push_back(ops[op]);
   draft.analysis = analyzeRegion(list, draft.results, model);
   if (draft)
     draft.microseconds =
         getMicroseconds(draft.analysis.region->work, model.getMachine());
-  return draft;
 }
 
 static SmallVector<OpId> unite(ArrayRef<OpId> lhs, ArrayRef<OpId> rhs) {
@@ -182,12 +188,63 @@ Draft KernelGraph::draftMerge(GroupId first, GroupId second) {
   return analyze(members, first, second);
 }
 
-Draft KernelGraph::draftCopy(GroupId producer, GroupId reader) {
-  SmallVector<OpId> members =
-      unite(groups[producer].members, groups[reader].members);
+Draft KernelGraph::draftCopy(ArrayRef<OpId> copied, GroupId reader) {
+  SmallVector<OpId> members = unite(copied, groups[reader].members);
   if (members.size() > kMaxMembers)
     return {{}, {}, {std::nullopt, "too many ops for one kernel"}, 0};
   return analyze(members, reader, reader);
+}
+
+SmallVector<OpId> KernelGraph::collect(GroupId group, ArrayRef<Value> results,
+                                       ArrayRef<Value> stops) const {
+  llvm::SetVector<OpId> found;
+  auto add = [&](Value value) {
+    Value source = getSource(value);
+    auto it = ids.find(source.getDefiningOp());
+    if (it != ids.end() && holds(group, it->second) &&
+        !llvm::is_contained(stops, source))
+      found.insert(it->second);
+  };
+  llvm::for_each(results, add);
+  for (unsigned i = 0; i < found.size(); ++i)
+    llvm::for_each(ops[found[i]]->getOperands(), add);
+  SmallVector<OpId> members = found.takeVector();
+  llvm::sort(members);
+  return members;
+}
+
+/// The results of `group` but for `value`.
+static SmallVector<Value> getOthers(const Group &group, Value value) {
+  return llvm::to_vector(llvm::make_filter_range(
+      group.results, [&](Value result) { return result != value; }));
+}
+
+Draft KernelGraph::draftWithout(GroupId group, Value result) {
+  Draft draft;
+  draft.results = getOthers(groups[group], result);
+  draft.members = collect(group, draft.results, {});
+  measure(draft);
+  return draft;
+}
+
+SmallVector<OpId> KernelGraph::getSlice(GroupId group, Value value) const {
+  SmallVector<OpId> slice =
+      collect(group, value, getOthers(groups[group], value));
+  if (llvm::any_of(slice,
+                   [&](OpId op) { return isa<KernelOpInterface>(ops[op]); }))
+    slice.clear();
+  return slice;
+}
+
+SmallVector<GroupId> KernelGraph::getReaders(GroupId group, Value value) const {
+  llvm::SmallSetVector<GroupId, 4> found;
+  OpId op = ids.lookup(value.getDefiningOp());
+  if (auto it = readers.find(value); it != readers.end())
+    for (OpId reader : it->second)
+      for (GroupId other : groupsOf[reader])
+        if (other != group && !holds(other, op))
+          found.insert(other);
+  return found.takeVector();
 }
 
 std::optional<llvm::DenseSet<GroupId>>
@@ -258,20 +315,30 @@ GroupId KernelGraph::merge(GroupId first, GroupId second, Draft draft) {
   return second;
 }
 
-void KernelGraph::copy(GroupId producer, GroupId reader, Draft draft) {
-  for (OpId op : groups[producer].members)
+void KernelGraph::copy(ArrayRef<OpId> copied, GroupId reader, Draft draft) {
+  for (OpId op : copied)
     if (!holds(reader, op))
       groupsOf[op].push_back(reader);
   adopt(reader, std::move(draft));
 }
 
+void KernelGraph::leave(GroupId group, OpId op) {
+  llvm::erase(groupsOf[op], group);
+  if (homes[op] == int64_t(group))
+    homes[op] = -1;
+}
+
+void KernelGraph::shrink(GroupId id, Draft draft) {
+  for (OpId op : groups[id].members)
+    if (!llvm::is_contained(draft.members, op))
+      leave(id, op);
+  adopt(id, std::move(draft));
+}
+
 void KernelGraph::remove(GroupId id) {
   Group &group = groups[id];
-  for (OpId op : group.members) {
-    llvm::erase(groupsOf[op], id);
-    if (homes[op] == int64_t(id))
-      homes[op] = -1;
-  }
+  for (OpId op : group.members)
+    leave(id, op);
   group.isAlive = false;
   ++group.version;
   order[group.order] = -1;

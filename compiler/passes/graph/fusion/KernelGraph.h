@@ -59,8 +59,17 @@ public:
 
   /// `first` and `second` in one group.
   Draft draftMerge(GroupId first, GroupId second);
-  /// `reader` with its own copy of the ops of `producer`.
-  Draft draftCopy(GroupId producer, GroupId reader);
+  /// `reader` with its own copy of `ops`.
+  Draft draftCopy(mlir::ArrayRef<OpId> ops, GroupId reader);
+  /// `group` without one of its results and what leads to that alone.
+  Draft draftWithout(GroupId group, mlir::Value result);
+
+  /// The ops of `group` that make its result `value` of what it reads and of
+  /// its other results; none if one of them has loops of its own.
+  mlir::SmallVector<OpId> getSlice(GroupId group, mlir::Value value) const;
+  /// The other groups that read `value`, the result of an op at home in
+  /// `group`.
+  mlir::SmallVector<GroupId> getReaders(GroupId group, mlir::Value value) const;
 
   /// True if one group of both would depend on itself.
   bool wouldCycle(GroupId first, GroupId second) const;
@@ -68,7 +77,8 @@ public:
   /// These carry out a draft; merge keeps the later one, which it returns.
   void adopt(GroupId group, Draft draft);
   GroupId merge(GroupId first, GroupId second, Draft draft);
-  void copy(GroupId producer, GroupId reader, Draft draft);
+  void copy(mlir::ArrayRef<OpId> ops, GroupId reader, Draft draft);
+  void shrink(GroupId group, Draft draft);
   /// Removes a group all of whose readers hold copies.
   void remove(GroupId group);
 
@@ -84,6 +94,14 @@ private:
   bool isReadOutside(OpId op, mlir::Value value, GroupId first,
                      GroupId second) const;
   Draft analyze(mlir::ArrayRef<OpId> members, GroupId first, GroupId second);
+  /// Says whether the draft's members can make its results, and in what time.
+  void measure(Draft &draft);
+  /// The members of `group` that lead to `results` from what it reads and from
+  /// `stops`.
+  mlir::SmallVector<OpId> collect(GroupId group,
+                                  mlir::ArrayRef<mlir::Value> results,
+                                  mlir::ArrayRef<mlir::Value> stops) const;
+  void leave(GroupId group, OpId op);
   /// Groups before `until` in order that depend on `from`; nothing if `until`
   /// does, other than directly.
   std::optional<llvm::DenseSet<GroupId>> findBetween(GroupId from,

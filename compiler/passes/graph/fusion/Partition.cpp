@@ -9,7 +9,7 @@ namespace tcc::fusion {
 
 /// Copies of one producer are weighed for this many readers at most.
 static constexpr unsigned kMaxCopies = 16;
-static constexpr unsigned kMaxCopiedOps = 8;
+static constexpr unsigned kMaxCopiedOps = 16;
 /// Savings below this are not worth a decision.
 static constexpr double kMinSaving = 1e-3;
 /// Nor are those below this part of the faster of two kernels: as one, they
@@ -62,6 +62,8 @@ private:
   void pushCopies(GroupId producer);
   void pushAround(GroupId group);
   bool apply(const Candidate &candidate);
+  bool unstore(GroupId group, Value result);
+  void unstoreResults();
   void applyCopies(GroupId producer, const Copies &copies);
 
   KernelGraph &graph;
@@ -165,7 +167,7 @@ Partitioner::Copies Partitioner::weighCopies(GroupId producer, bool isFree) {
   for (GroupId reader : graph.getConsumers(producer)) {
     Draft draft;
     if (!graph[reader].isFixed)
-      draft = graph.draftCopy(producer, reader);
+      draft = graph.draftCopy(graph[producer].members, reader);
     if (!draft) {
       copies.isComplete = false;
       continue;
@@ -188,8 +190,9 @@ Partitioner::Copies Partitioner::weighCopies(GroupId producer, bool isFree) {
 }
 
 void Partitioner::applyCopies(GroupId producer, const Copies &copies) {
+  ArrayRef<OpId> copied = graph[producer].members;
   for (GroupId reader : copies.readers)
-    graph.copy(producer, reader, graph.draftCopy(producer, reader));
+    graph.copy(copied, reader, graph.draftCopy(copied, reader));
   if (copies.isComplete && !copies.readers.empty())
     graph.remove(producer);
 }
@@ -263,6 +266,45 @@ bool Partitioner::apply(const Candidate &candidate) {
   return true;
 }
 
+/// Lets all readers of a result make it themselves of what its group reads and
+/// stores, if that is faster.
+bool Partitioner::unstore(GroupId group, Value result) {
+  SmallVector<OpId> slice = graph.getSlice(group, result);
+  SmallVector<GroupId> readers = graph.getReaders(group, result);
+  if (slice.empty() || slice.size() > kMaxCopiedOps || readers.empty() ||
+      readers.size() > kMaxCopies)
+    return false;
+  Draft rest = graph.draftWithout(group, result);
+  if (!rest)
+    return false;
+  double saving = graph[group].microseconds - rest.microseconds;
+  SmallVector<Draft, 0> drafts;
+  for (GroupId reader : readers) {
+    Draft &draft = drafts.emplace_back();
+    if (!graph[reader].isFixed)
+      draft = graph.draftCopy(slice, reader);
+    if (!draft)
+      return false;
+    saving += graph[reader].microseconds - draft.microseconds;
+  }
+  if (saving <= kMinSaving)
+    return false;
+  for (auto [reader, draft] : llvm::zip_equal(readers, drafts))
+    graph.copy(slice, reader, std::move(draft));
+  graph.shrink(group, std::move(rest));
+  return true;
+}
+
+void Partitioner::unstoreResults() {
+  for (GroupId group : graph.getOrder()) {
+    if (!isCandidate(group) || graph[group].results.size() < 2)
+      continue;
+    SmallVector<Value, 2> results = graph[group].results;
+    for (Value result : results)
+      hasChanged |= unstore(group, result);
+  }
+}
+
 void Partitioner::run() {
   do {
     hasChanged = false;
@@ -274,6 +316,7 @@ void Partitioner::run() {
       queue.pop();
       hasChanged |= apply(candidate);
     }
+    unstoreResults();
   } while (hasChanged);
 }
 

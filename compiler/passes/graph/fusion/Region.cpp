@@ -1,4 +1,5 @@
 #include "compiler/passes/graph/fusion/Region.h"
+#include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/fusion/LibraryConvolution.h"
 #include "compiler/passes/graph/fusion/LibraryProduct.h"
 #include "compiler/passes/graph/fusion/Rows.h"
@@ -437,9 +438,8 @@ StringRef Analyzer::checkRecomputation(unsigned member) {
   bool isRepeated = countEvaluations(member) > 1.5 * elements;
   if (!isRepeated && packing[member] == Packing::none)
     return {};
-  for (unsigned i = 0; i < op->getNumOperands(); ++i)
-    if (!getReadMap(op, i))
-      return "a gather is not computed twice";
+  if (gathers(op))
+    return "a gather is not computed twice";
   if (model.getElementFlops(op) > model.getMachine().cheapFlops)
     return "too costly to compute again";
   if (region.kind == KernelKind::attention &&
