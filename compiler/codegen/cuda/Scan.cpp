@@ -131,15 +131,17 @@ ScanEmitter::Sums ScanEmitter::scanBlock(Sums warp, Value half) {
 void ScanEmitter::walkTogether(ValueRange row) {
   Value extent = frame.size(b, plan.extent);
   Value neutral = plan.emitNeutral(b, frame.loc);
+  Type type = neutral.getType();
   Value zero = b.index(0), one = b.index(1);
   Value threads = b.index(plan.rowThreads);
   Value thread = b.rem(frame.thread, threads);
   auto emitTile = [&](Value tile, ValueRange carried) {
     Value before = carried[0], half = carried[1];
     Value step = b.add(tile, thread), isInside = b.less(step, extent);
-    Value inside = b.min(step, b.sub(extent, one));
-    SmallVector<Value> at = plan.getIndices(b, row, inside, extent);
-    Value x = b.create<arith::SelectOp>(isInside, load(at), neutral);
+    SmallVector<Value> at = plan.getIndices(b, row, step, extent);
+    // No other thread's element: that one may write its result over it.
+    Value x = b.choose(
+        isInside, type, [&] { return load(at); }, [&] { return neutral; });
     Sums sums = scanWarp(x);
     if (plan.rowThreads > kWarp)
       sums = scanBlock(sums, half);
