@@ -4,6 +4,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+#include <unistd.h>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -36,6 +39,26 @@ void Memory::reset() {
     allocator.release(allocator.user, address, bytes);
   address = nullptr;
   bytes = 0;
+}
+
+bool Memory::discard(size_t offset, size_t count) {
+  if (allocator.allocate != allocateFromSystem)
+    return false;
+  if (count == 0)
+    return true;
+  size_t page = sysconf(_SC_PAGESIZE);
+  auto begin = reinterpret_cast<uintptr_t>(address + offset);
+  uintptr_t end = begin + count;
+  uintptr_t first = (begin + page - 1) / page * page, last = end / page * page;
+  if (first >= last) {
+    std::memset(address + offset, 0, count);
+    return true;
+  }
+  if (madvise(reinterpret_cast<void *>(first), last - first, MADV_DONTNEED))
+    return false;
+  std::memset(address + offset, 0, first - begin);
+  std::memset(reinterpret_cast<void *>(last), 0, end - last);
+  return true;
 }
 
 /// ", 123 are available" by the allocator or the system; empty if neither says.

@@ -39,6 +39,11 @@ public:
   Status reserve(size_t bytes, const Allocator &allocator,
                  std::string_view what);
 
+  /// Makes `count` bytes from `offset` on zero by giving their pages back to
+  /// the system: none is touched. False if the block is not the system's, or
+  /// the system refuses; nothing has changed then.
+  [[nodiscard]] bool discard(size_t offset, size_t count);
+
   std::byte *data() const { return address; }
   size_t size() const { return bytes; }
   std::span<std::byte> span() const { return {address, bytes}; }

@@ -30,6 +30,8 @@ Result<Variables> Variables::allocate(const format::Program &program,
   if (!memory.ok())
     return memory.takeStatus();
   variables.memory = std::move(*memory);
+  if (variables.memory.discard(0, end))
+    return variables;
   if (Status status = device.clear(variables.memory.data(), end); !status.ok())
     return status;
   return variables;
@@ -55,6 +57,8 @@ Status Variables::write(size_t index, std::span<const std::byte> bytes) {
 }
 
 Status Variables::clear(size_t index) {
+  if (memory.discard(offsets[index], byteCount(index)))
+    return Status();
   return device->clear(address(index), byteCount(index));
 }
 

@@ -10,7 +10,8 @@ counts the operations of products and convolutions, as torch does.
 
 torch_fused and torch_compile have PyTorch's fused optimizer and channels last; in
 bf16 PyTorch has autocast. With --threads 1, tcc's time on two threads, by the clock,
-stands beside. The summary compares each workload with the peer that is fastest there.
+stands beside. The summary compares each workload with the peer that is fastest there,
+its peak of memory with the least of theirs, and its first step with a later one.
 """
 
 import json
@@ -120,6 +121,18 @@ def best_peer(row, peers):
     return min((row[f"{peer}_ratio"], peer) for peer in peers if peer in row)
 
 
+def beside(rows, peers):
+    """Phrases: the peak of memory, and what the first step takes beyond a later one,
+    in CPU seconds from opening the package on."""
+    memory, first = [], []
+    for row in rows:
+        least = min(row[f"{peer}_peak_mb"] for peer in peers if peer in row)
+        memory.append(f"{row['model']} {row['tcc_peak_mb'] / least:.2f}")
+        first.append(f"{row['model']} {row['tcc_first_s'] - row['tcc'] * 1e-3:.2f}")
+    yield "peak memory of tcc / of the best peer " + ", ".join(memory)
+    yield "seconds of the first step beyond a later one " + ", ".join(first)
+
+
 def summary(rows, peers):
     """Lines: the fastest peer of each workload, and their geometric mean."""
     lines = []
@@ -131,6 +144,7 @@ def summary(rows, peers):
             f"{model} {ratio:.2f} ({TITLES[peer]})" for model, (ratio, peer) in best.items()
         )
         lines.append(f"{precision}: best peer / tcc {each}; geometric mean {mean:.2f}")
+        lines += [f"{precision}: {phrase}" for phrase in beside(chosen, peers)]
         if all(TWO_THREADS in row for row in chosen):
             lines.append(
                 f"{precision}: time on two threads / on one "

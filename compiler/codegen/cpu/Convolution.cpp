@@ -78,6 +78,9 @@ PatchPacker::PatchPacker(KernelBuilder &b, const ConvolutionInput &input,
       pixelSize(input.groups * input.channels) {
   int64_t runTaps = getRunTaps(input);
   runLength = runTaps * input.channels;
+  // A vector of narrow elements for runs that are longer than one of masks.
+  if (runLength > lanes && bytesOf(base.element) < 4)
+    lanes *= 2;
   bool joinsLast = constantOf(input.dimensions.back().taps) == runTaps;
   tapDimensions = input.dimensions.size() - (joinsLast ? 1 : 0);
   strides = getStrides(b, input);
