@@ -1,13 +1,14 @@
-//===- Placement.cpp - From good orders to an exact search ----------------===//
+//===- Placement.cpp - From good orders to searches -----------------------===//
 //
 // A placement is an order: allocations are placed one by one, each in the
 // smallest gap that holds it. Largest first is within a percent of the bound
-// for most programs; where it is not, other orders are tried, then orders near
-// the best one, at last an exact search.
+// for most programs; where it is not, other orders are tried, then an exact
+// search, at last allocations are moved until they fit into less.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/passes/exec/memory/Placement.h"
 
+#include "compiler/passes/exec/memory/Overlaps.h"
 #include "compiler/passes/exec/memory/Packing.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -15,7 +16,6 @@
 #include "llvm/Support/MathExtras.h"
 #include <map>
 #include <numeric>
-#include <random>
 #include <tuple>
 #include <utility>
 
@@ -33,6 +33,12 @@ int64_t getMaxLive(llvm::ArrayRef<Allocation> allocations) {
   for (auto [position, change] : changes)
     most = std::max(most, live += change);
   return most;
+}
+
+/// True if less is not worth seconds.
+static bool isNear(int64_t size, int64_t bound) {
+  constexpr int64_t kParts = 512;
+  return size - bound <= bound / kParts;
 }
 
 static bool isLiveWith(const Allocation &lhs, const Allocation &rhs) {
@@ -133,82 +139,66 @@ static Order orderByPressure(llvm::ArrayRef<Allocation> allocations) {
   });
 }
 
-/// Tries orders near `order` until one reaches `bound` or its share of the
-/// steps is taken.
-static Placement search(llvm::ArrayRef<Allocation> allocations, Order order,
-                        Placement best, int64_t bound, int64_t &steps) {
-  constexpr int64_t kShare = 8; // the rest is for the exact search
-  int64_t count = allocations.size(), each = count * count + 1;
-  int64_t tries = std::min<int64_t>(4000, steps / kShare / each);
-  steps -= tries * each;
-  std::minstd_rand random(1); // its numbers are the same everywhere
-  for (int64_t i = 0; i < tries && best.size > bound; ++i) {
-    // One that ends at the top must be placed earlier to lie lower.
-    llvm::SmallVector<unsigned> top;
-    for (auto [position, allocation] : llvm::enumerate(order))
-      if (best.offsets[allocation] + allocations[allocation].bytes == best.size)
-        top.push_back(position);
-    unsigned from = top[random() % top.size()];
-    if (from == 0 || random() % 4 == 0)
-      from = random() % count;
-    unsigned to = random() % (from + 1);
-    Order trial = order;
-    std::rotate(trial.begin() + to, trial.begin() + from,
-                trial.begin() + from + 1);
-    Placement placement = placeInOrder(allocations, trial);
-    if (placement.size > best.size)
-      continue;
-    best = std::move(placement);
-    order = std::move(trial);
+/// The best of some orders.
+static Placement placeGreedily(llvm::ArrayRef<Allocation> allocations,
+                               int64_t bound) {
+  Placement best;
+  for (auto makeOrder :
+       {orderBySize, orderByPressure, orderByArea, orderByLifetime}) {
+    Placement placement = placeInOrder(allocations, makeOrder(allocations));
+    if (best.offsets.empty() || placement.size < best.size)
+      best = std::move(placement);
+    if (best.size <= bound)
+      break;
   }
   return best;
 }
 
-/// The best of some orders, and of orders near it.
-static Placement placeGreedily(llvm::ArrayRef<Allocation> allocations,
-                               int64_t bound, int64_t &steps) {
-  Order bestOrder;
-  Placement best;
-  for (auto makeOrder :
-       {orderBySize, orderByPressure, orderByArea, orderByLifetime}) {
-    Order order = makeOrder(allocations);
-    Placement placement = placeInOrder(allocations, order);
-    if (!bestOrder.empty() && placement.size >= best.size)
-      continue;
-    best = std::move(placement);
-    bestOrder = std::move(order);
-    if (best.size <= bound)
-      return best;
+/// Takes a place below `capacity`, if it finds one, for `share` of `steps`.
+static bool placeWithin(llvm::ArrayRef<Allocation> allocations,
+                        int64_t capacity, bool isExact, Placement &placement,
+                        int64_t share, int64_t &steps) {
+  steps -= share;
+  bool found = false;
+  if (!isExact) {
+    found = removeOverlaps(allocations, capacity, placement.offsets, share);
+  } else if (auto offsets = packWithin(allocations, capacity, share)) {
+    placement.offsets = std::move(*offsets);
+    found = true;
   }
-  return search(allocations, std::move(bestOrder), std::move(best), bound,
-                steps);
+  steps += share;
+  if (found)
+    placement.size = capacity;
+  return found;
 }
 
-/// Smaller than `placement` where the exact search finds that; no smaller than
-/// `bound`.
+/// Smaller than `placement` where a search finds that; no smaller than `bound`.
 static void refine(llvm::ArrayRef<Allocation> allocations, int64_t bound,
                    Placement &placement, int64_t &steps) {
   constexpr size_t kMaxAllocations = 4096; // it takes their square
-  constexpr int64_t kRounds = 4;
+  constexpr size_t kFew = 32;              // an exact search ends
+  constexpr int64_t kFailures = 4;
   if (allocations.size() > kMaxAllocations)
     return;
   // What is surely too small first: with no byte to spare there is the least
-  // to try.
-  int64_t tooSmall = bound - kArenaAlignment;
-  for (int64_t round = 0; round < kRounds && steps > 0; ++round) {
-    if (placement.size - tooSmall <= kArenaAlignment)
+  // to try exactly.
+  if (placeWithin(allocations, bound, /*isExact=*/true, placement, steps / 6,
+                  steps))
+    return;
+  int64_t tooSmall = bound;
+  bool isExact = allocations.size() <= kFew;
+  for (int64_t failures = 0; failures < kFailures && steps > 0;) {
+    int64_t excess = placement.size - tooSmall;
+    if (excess <= kArenaAlignment || isNear(placement.size, bound))
       return;
-    int64_t capacity =
-        round == 0 ? bound
-                   : llvm::alignDown(tooSmall + (placement.size - tooSmall) / 2,
-                                     kArenaAlignment);
-    int64_t share = steps / (round == 0 ? 2 : kRounds - round);
-    steps -= share;
-    if (auto offsets = packWithin(allocations, capacity, share))
-      placement = {std::move(*offsets), capacity};
-    else
-      tooSmall = capacity;
-    steps += share;
+    // Much less at once is harder to find than less in steps.
+    int64_t less = llvm::alignTo(excess / (isExact ? 2 : 3), kArenaAlignment);
+    int64_t capacity = placement.size - less;
+    if (placeWithin(allocations, capacity, isExact, placement,
+                    steps / (kFailures - failures), steps))
+      continue;
+    tooSmall = capacity;
+    ++failures;
   }
 }
 
@@ -236,7 +226,7 @@ private:
   llvm::ArrayRef<Allocation> allocations;
   Placement placement;
   std::vector<Part> toSplit, parts;
-  int64_t steps = 2'000'000'000; ///< some seconds
+  int64_t steps = 6'000'000'000; ///< some seconds
 };
 
 } // namespace
@@ -293,11 +283,10 @@ std::vector<Allocation> Partition::collect(const Part &part) const {
 }
 
 void Partition::placeTogether(const Part &part) {
-  constexpr int64_t kSmallGap = 1024; // a part of the bound, not worth seconds
   std::vector<Allocation> own = collect(part);
   int64_t bound = std::max(getMaxLive(own), placement.size - part.base);
-  Placement together = placeGreedily(own, bound, steps);
-  if (together.size > bound + bound / kSmallGap)
+  Placement together = placeGreedily(own, bound);
+  if (!isNear(together.size, bound))
     refine(own, bound, together, steps);
   for (auto [member, offset] : llvm::zip(part.members, together.offsets))
     placement.offsets[member] = part.base + offset;

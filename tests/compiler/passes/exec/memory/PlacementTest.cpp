@@ -1,3 +1,4 @@
+#include "compiler/passes/exec/memory/Overlaps.h"
 #include "compiler/passes/exec/memory/Packing.h"
 #include "gtest/gtest.h"
 
@@ -140,6 +141,27 @@ TEST(PlacementTest, IsExactForFew) {
     EXPECT_FALSE(packWithin(allocations, best - kUnit, steps));
     EXPECT_GT(steps, 0) << "the search did not end";
     EXPECT_EQ(best > getMaxLive(allocations), seed == kSeeds);
+  }
+}
+
+/// All at the bottom to begin with, in a tenth more than is needed.
+TEST(PlacementTest, RemovesOverlaps) {
+  for (unsigned seed : {1, 2, 3}) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Allocations allocations = makeRandom(200, 60, seed);
+    int64_t capacity = getMaxLive(allocations) * 11 / 10 / kUnit * kUnit;
+    std::vector<int64_t> offsets(allocations.size());
+    int64_t steps = 1'000'000'000;
+    ASSERT_TRUE(removeOverlaps(allocations, capacity, offsets, steps));
+    EXPECT_GT(steps, 0);
+    checkPlacement(allocations, offsets, capacity);
+    // There is no place in less than is live.
+    std::vector<int64_t> before = offsets;
+    steps = 1'000'000;
+    EXPECT_FALSE(removeOverlaps(allocations, getMaxLive(allocations) - kUnit,
+                                offsets, steps));
+    EXPECT_LE(steps, 0);
+    EXPECT_EQ(offsets, before);
   }
 }
 
