@@ -66,8 +66,13 @@ private:
 /// its readers.
 class Mixer {
 public:
-  Mixer(FloatType narrow, const KeptOps &kept, DecisionLog &log)
-      : narrow(narrow), kept(kept), log(log) {}
+  Mixer(FloatType narrow, bool isOnDevice, const KeptOps &kept,
+        DecisionLog &log)
+      : narrow(narrow), isOnDevice(isOnDevice), kept(kept), log(log) {}
+
+  /// Whether a product is stored wherever it goes as libraries have to store
+  /// it.
+  bool isStoredAsRead(Operation *product) const;
 
   void narrowOperands(Operation *op);
   /// What the kernel of a product stores, and what it adds, is narrow.
@@ -83,6 +88,7 @@ public:
 
 private:
   FloatType narrow;
+  bool isOnDevice;
   const KeptOps &kept;
   DecisionLog &log;
   llvm::DenseMap<Value, Value> narrowed;
@@ -309,8 +315,8 @@ bool Mixer::canAddNarrow(Value value, int depth) const {
   return isSum(value, depth);
 }
 
-static bool isStoredAsRead(Operation *product) {
-  return cast<PrecisionOpInterface>(product).isStoredAsRead();
+bool Mixer::isStoredAsRead(Operation *product) const {
+  return isOnDevice && cast<PrecisionOpInterface>(product).isStoredAsRead();
 }
 
 void Mixer::narrowSums(Operation *product) {
@@ -464,7 +470,7 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
     for (Operation *op : ops) {
       Precision precision = getPrecision(op);
       bool isNarrow = precision == Precision::narrow ||
-                      (precision == Precision::narrow_on_device && narrowSums);
+                      (precision == Precision::narrow_on_device && device);
       if (!isNarrow || !isWide(op->getOperand(0)))
         continue;
       if (kept.contains(op))
@@ -485,16 +491,18 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
   void mix(FloatType narrow, ArrayRef<Operation *> ops,
            ArrayRef<Operation *> products, const KeptOps &kept,
            DecisionLog &log) {
-    Mixer mixer(narrow, kept, log);
+    Mixer mixer(narrow, device, kept, log);
     llvm::DenseSet<Value> sources = findSources(ops, products);
     for (Operation *product : products)
       mixer.narrowOperands(product);
+    // On the CPU what one reader makes of a sum is part of the same kernel.
     for (Operation *product : products)
-      if (narrowSums && !isStoredWide(product) &&
-          (sources.contains(product->getResult(0)) || isStoredAsRead(product)))
+      if (!isStoredWide(product) &&
+          (device || !hasOneLocalUse(product->getResult(0))) &&
+          (sources.contains(product->getResult(0)) ||
+           mixer.isStoredAsRead(product)))
         mixer.narrowSums(product);
-    if (narrowSums)
-      mixer.narrowGathered(ops);
+    mixer.narrowGathered(ops);
     mixer.widenReaders(ops);
     for (Operation *op : ops)
       mixer.sinkWidening(op);

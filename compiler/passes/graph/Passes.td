@@ -162,7 +162,8 @@ def MixPrecisionPass : TccGraphPass<"mix-precision"> {
     Ops say by PrecisionOpInterface what becomes of them. Those that are narrow
     read f32 operands in `type`; their sums stay f32. Each value that one of them
     reads is rounded where it is computed, or where it was before it was moved,
-    and stored in one type: its other readers widen it. All else computes in f32
+    and stored in one type: its other readers widen it. So is what a product with
+    several readers sums, if other products follow from it. All else computes in f32
     as before. Weights are converted in `prepare`; arguments and results of a
     function keep their types, what is written in another type than f32 too.
 
@@ -189,9 +190,10 @@ def MixPrecisionPass : TccGraphPass<"mix-precision"> {
                  ListOption<"keep", "keep", "std::string",
     "globs: products of nodes or parameters that match, and their gradients, "
     "read f32">,
-                 Option<"narrowSums", "narrow-sums", "bool", "false",
-    "the results of products that lead to other products, and gradients of filters, "
-    "are stored narrow, behind what a library adds: its operands have one type">];
+                 Option<"device", "device", "bool", "false",
+    "for a GPU: sums are stored narrow behind what a library adds, whose operands have "
+    "one type, with any number of readers; gradients of filters in the type that they "
+    "read; attention multiplies narrow matrices">];
 }
 
 def WidenFloatsPass : TccGraphPass<"widen-floats"> {

@@ -97,3 +97,24 @@ func.func @filter_gradient(%x: tensor<2x8x16xf32>, %d: tensor<2x8x32xf32>)
     -> tensor<32x3x16xf32>
   return %y : tensor<32x3x16xf32>
 }
+
+// -----
+
+// A sum that several ops read is stored, narrow, as other products follow from it.
+// CHECK-LABEL: func @several_readers
+// CHECK:         %[[Y:.+]] = graph.matmul
+// CHECK:         %[[S:.+]] = graph.cast %[[Y]] : {{.*}} -> tensor<4x8xbf16>
+// CHECK:         %[[W:.+]] = graph.cast %[[S]] : {{.*}} -> tensor<4x8xf32>
+// CHECK:         graph.exp %[[W]]
+// CHECK:         graph.tanh %[[W]]
+func.func @several_readers(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %w = graph.weight "w" : tensor<8x8xf32>
+  %y = graph.matmul %x, %w
+    : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %e = graph.exp %y : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %t = graph.tanh %y : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %a = graph.mul %e, %t : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %z = graph.matmul %a, %w
+    : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  return %z : tensor<4x8xf32>
+}
