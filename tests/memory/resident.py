@@ -54,7 +54,7 @@ def main():
     tally = Tally()
     with tempfile.TemporaryDirectory() as work:
         resnet = os.path.join(work, "resnet18.onnx")
-        trainable.save_resnet18(resnet, 2, extent=96)
+        trainable.save_resnet18(resnet, 16, extent=96)
         models = (
             ("gpt2_tiny", os.path.join(FIXTURES, "gpt2_tiny.onnx"), "causal_lm"),
             ("resnet18", resnet, "cross_entropy"),
@@ -68,7 +68,10 @@ def main():
             step = [p["bytes"] for p in curve if p["entry"] == "train_step"]
             fixed = plan["memory_bytes"]["total"] - plan["memory_bytes"]["arena"]
             budget = fixed + int(max(step) + min(step)) // 2
+            whole = plan["memory_bytes"]["arena"]
             package, plan = compile_for(work, model, recipe, f"--memory-budget={budget}")
+            arena = plan["memory_bytes"]["arena"]
+            tally.check(f"{name} in {budget} bytes needs less", arena < whole, str(arena))
             check(tally, f"{name} in {budget} bytes", package, plan)
     tally.close()
 
