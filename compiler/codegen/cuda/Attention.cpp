@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/cuda/Product.h"
+#include "compiler/codegen/cuda/RunningSoftmax.h"
 #include "compiler/codegen/cuda/SharedTile.h"
 #include "compiler/codegen/cuda/TensorAttention.h"
 #include "compiler/codegen/kernel/MatrixKernel.h"
@@ -88,8 +89,6 @@ private:
                    Value firstLane, int64_t lanes, ValueRange sums);
   Values emitProducts(Value firstKey);
   Value emitScore(Value product, Value i, Value j);
-  Value emitWeights(MutableArrayRef<Value> scores, Value &largest,
-                    Value &total);
   Values emitKeys(Value firstKey, ValueRange carried);
   void store(ValueRange sums, ValueRange totals);
   Value emitFactor(Value total);
@@ -218,33 +217,6 @@ Value AttentionEmitter::emitScore(Value product, Value i, Value j) {
   return x;
 }
 
-/// Makes weights of the scores of one row and counts them in: returns what the
-/// sums so far are scaled by. Only the largest score is that of the whole row.
-Value AttentionEmitter::emitWeights(MutableArrayRef<Value> scores,
-                                    Value &largest, Value &total) {
-  Value most = lowest;
-  for (Value score : scores)
-    most = b.create<arith::MaximumFOp>(most, score);
-  for (int64_t mask = 1; mask < kSide; mask *= 2)
-    most = b.create<arith::MaximumFOp>(most, emitShuffle(b, most, mask));
-  most = b.create<arith::MaximumFOp>(largest, most);
-  // Without a score that is more than -inf, all weights are 0.
-  Value isEmpty =
-      b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, most, lowest);
-  Value shift = select(isEmpty, none, most);
-  auto weigh = [&](Value x) -> Value {
-    return b.create<math::ExpOp>(b.create<arith::SubFOp>(x, shift));
-  };
-  Value scale = weigh(largest);
-  total = b.create<arith::MulFOp>(total, scale);
-  for (Value &score : scores) {
-    score = weigh(score);
-    total = b.create<arith::AddFOp>(total, score);
-  }
-  largest = most;
-  return scale;
-}
-
 /// One step over keys. Carried are the largest scores and the sums of weights
 /// of this thread's rows, then the sums of the result.
 SmallVector<Value> AttentionEmitter::emitKeys(Value firstKey,
@@ -261,7 +233,9 @@ SmallVector<Value> AttentionEmitter::emitKeys(Value firstKey,
       score = emitScore(score, i, clamp(j, plan.keys));
       score = select(b.less(j, size(plan.keys)), score, lowest);
     }
-    Value scale = emitWeights(part, state[r], state[rows + r]);
+    auto pointers = llvm::map_to_vector(part, [](Value &x) { return &x; });
+    Value scale =
+        emitRunningWeights(b, pointers, kSide, state[r], state[rows + r]);
     for (Value &sum : sums.slice(r * kThreadColumns, kThreadColumns))
       sum = b.create<arith::MulFOp>(sum, scale);
   }

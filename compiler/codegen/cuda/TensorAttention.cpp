@@ -1,5 +1,6 @@
 #include "compiler/codegen/cuda/TensorAttention.h"
 #include "compiler/codegen/cuda/Product.h"
+#include "compiler/codegen/cuda/RunningSoftmax.h"
 #include "compiler/codegen/cuda/WarpProduct.h"
 #include "compiler/codegen/kernel/MatrixKernel.h"
 
@@ -73,7 +74,6 @@ private:
   Sums emitProducts(ArrayRef<RowFragment> own, const WalkedTile &tile);
   Value emitScore(Value product, Value own, Value walked);
   void emitRunning(Sums &scores, MutableArrayRef<Value> state, Value first);
-  Value emitRunningRow(ArrayRef<Value *> scores, Value &largest, Value &total);
   void emitWeights(Sums &scores, const Sums &slopes, Value first);
   Value emitWeight(Value score, Value slope, unsigned side, Value walked);
   void addLast(const Sums &weights, MutableArrayRef<Value> sums);
@@ -243,33 +243,6 @@ Value TensorAttentionEmitter::emitScore(Value product, Value own,
   return b.create<arith::AddFOp>(x, pull(mask, own, walked));
 }
 
-/// Makes weights of one row's scores, relative to the largest so far, and
-/// counts them in: returns what the sums so far are scaled by.
-Value TensorAttentionEmitter::emitRunningRow(ArrayRef<Value *> scores,
-                                             Value &largest, Value &total) {
-  Value most = lowest;
-  for (Value *score : scores)
-    most = b.create<arith::MaximumFOp>(most, *score);
-  for (int64_t mask = 1; mask < kSide; mask *= 2)
-    most = b.create<arith::MaximumFOp>(most, emitShuffle(b, most, mask));
-  most = b.create<arith::MaximumFOp>(largest, most);
-  // Without a score that is more than -inf, all weights are 0.
-  Value isEmpty =
-      b.create<arith::CmpFOp>(arith::CmpFPredicate::OEQ, most, lowest);
-  Value shift = select(isEmpty, none, most);
-  auto weigh = [&](Value x) -> Value {
-    return b.create<math::ExpOp>(b.create<arith::SubFOp>(x, shift));
-  };
-  Value scale = weigh(largest);
-  total = multiply(total, scale);
-  for (Value *score : scores) {
-    *score = weigh(*score);
-    total = b.create<arith::AddFOp>(total, *score);
-  }
-  largest = most;
-  return scale;
-}
-
 /// `state` has the largest scores, the totals and the sums of two rows.
 void TensorAttentionEmitter::emitRunning(Sums &scores,
                                          MutableArrayRef<Value> state,
@@ -286,7 +259,8 @@ void TensorAttentionEmitter::emitRunning(Sums &scores,
     SmallVector<Value *> row;
     for (SumFragment &sum : scores)
       row.append({&sum[2 * side], &sum[2 * side + 1]});
-    Value scale = emitRunningRow(row, state[side], state[2 + side]);
+    Value scale =
+        emitRunningWeights(b, row, kSide, state[side], state[2 + side]);
     for (size_t i = 4 + 2 * side; i < state.size(); i += 4)
       for (size_t j = i; j < i + 2; ++j)
         state[j] = multiply(state[j], scale);
