@@ -1,8 +1,10 @@
 #include "runtime/devices/cpu/CpuDevice.h"
 
+#include "runtime/devices/cpu/SharingTrial.h"
 #include "runtime/package/SizeExpr.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -19,8 +21,8 @@ static constexpr double kFlopsPerMicrosecond = 175e3,
                         kBytesPerMicrosecond = 43e3;
 
 /// Less work, in microseconds, stays on one thread: others come late to it, and
-/// fetch what the first one has in its caches.
-static constexpr double kSharedWork = 3;
+/// fetch what the first one has in its caches. Two of them gain nothing by 7.
+static constexpr double kSharedWork = 8;
 
 /// While others sleep, so much work is done alone before they are woken. A
 /// single launch that is not longer would be over by the time they come.
@@ -50,7 +52,7 @@ public:
   Status allocate(std::span<const format::Entry *const> entries,
                   const Allocator &allocator);
 
-  Status walk(Walk &walk) override { return walk.run(); }
+  Status walk(Walk &walk) override;
   Status follow(const Walk &) override { return Status(); }
   Status launch(const KernelLaunch &launch) override;
   Status copy(void *to, const void *from, size_t bytes) override {
@@ -80,6 +82,12 @@ private:
     const KernelLaunch &launch;
     CpuStream &stream;
   };
+  /// How the walks of an entry run, with the sizes that they had last.
+  struct Sharing {
+    const format::Entry *entry;
+    std::vector<int64_t> symbols;
+    SharingTrial trial;
+  };
   /// The first bad index that a worker saw, by task.
   struct Fault {
     int64_t flagAndValue[2];
@@ -91,6 +99,7 @@ private:
     return worker == 0 ? launch.buffers.data()
                        : arguments.data() + worker * argumentStride;
   }
+  Sharing &sharingOf(const Walk &walk);
   bool isWorthSharing(const KernelLaunch &launch);
   void placeArguments(const KernelLaunch &launch, int workers);
   static void runTask(void *argument, int64_t first, int64_t last, int worker);
@@ -102,6 +111,8 @@ private:
   size_t argumentStride = 0;
   std::vector<void *> arguments; ///< of a launch, per worker but the first
   std::vector<Fault> faults;     ///< per worker
+  std::vector<Sharing> sharings; ///< per entry
+  bool mayShare = true;          ///< the launches of this walk
   double workAlone = 0;          ///< while others slept, in microseconds
 };
 
@@ -122,6 +133,7 @@ Status CpuStream::allocate(std::span<const format::Entry *const> entries,
         __builtin_mul_overflow(stride, size_t(runner.threads()), &bytes))
       return makeError(Code::OutOfMemory, "worker scratch of ",
                        entry->worker_scratch_bytes(), " bytes is too large");
+    sharings.push_back({entry, {}, {}});
     scratchStride = std::max(scratchStride, stride);
     argumentStride = std::max(argumentStride, measureLaunches(*entry).buffers);
   }
@@ -132,6 +144,29 @@ Status CpuStream::allocate(std::span<const format::Entry *const> entries,
     return pieces.takeStatus();
   scratch = std::move(*pieces);
   return Status();
+}
+
+CpuStream::Sharing &CpuStream::sharingOf(const Walk &walk) {
+  Sharing &sharing = *std::ranges::find(sharings, walk.entry, &Sharing::entry);
+  auto symbols = walk.sizes.first(walk.symbols);
+  if (!std::ranges::equal(sharing.symbols, symbols)) {
+    sharing.symbols.assign(symbols.begin(), symbols.end());
+    sharing.trial = {};
+  }
+  return sharing;
+}
+
+Status CpuStream::walk(Walk &walk) {
+  if (runner.threads() == 1)
+    return walk.run();
+  using Clock = std::chrono::steady_clock;
+  SharingTrial &trial = sharingOf(walk).trial;
+  mayShare = trial.isShared();
+  auto start = Clock::now();
+  Status status = walk.run();
+  std::chrono::duration<double, std::micro> time = Clock::now() - start;
+  trial.add(time.count());
+  return status;
 }
 
 void CpuStream::runTask(void *argument, int64_t first, int64_t last,
@@ -182,7 +217,7 @@ static double estimateWork(const KernelLaunch &launch) {
 
 /// Whether several threads work on it.
 bool CpuStream::isWorthSharing(const KernelLaunch &launch) {
-  if (launch.tasks <= 1)
+  if (launch.tasks <= 1 || !mayShare)
     return false;
   double work = estimateWork(launch);
   if (work < kSharedWork)

@@ -1,7 +1,9 @@
 // Results do not depend on threads, runs or other contexts.
 
+#include "runtime/devices/cpu/SharingTrial.h"
 #include "tests/runtime/Fixture.h"
 
+#include <chrono>
 #include <optional>
 #include <thread>
 #include <xmmintrin.h>
@@ -141,12 +143,14 @@ public:
   void run(int64_t tasks, int64_t grain, TaskFunction function,
            void *argument) override {
     ++calls;
+    std::this_thread::sleep_for(delay);
     for (int64_t first = 0; first < tasks; first += grain)
       function(argument, first, std::min(first + grain, tasks), 0);
   }
 
   int calls = 0;
   bool sleeps = false;
+  std::chrono::microseconds delay{0}; ///< until the others take part
 };
 
 } // namespace
@@ -195,4 +199,59 @@ TEST(Parallel, SleepersAreNotWokenForLittleWork) {
   runner.sleeps = false;
   runOnce(*context);
   EXPECT_EQ(runner.calls, 3);
+}
+
+namespace {
+
+/// Gives the trial `count` walks; how many of them were shared.
+int takeWalks(SharingTrial &trial, int count, double shared, double alone) {
+  int sharedWalks = 0;
+  for (int walk = 0; walk < count; ++walk) {
+    bool isShared = trial.isShared();
+    sharedWalks += isShared;
+    trial.add(isShared ? shared : alone);
+  }
+  return sharedWalks;
+}
+
+} // namespace
+
+TEST(SharingTrial, KeepsTheFasterWay) {
+  constexpr int kTrial = 2 * SharingTrial::kWalks;
+  SharingTrial gains, loses;
+  EXPECT_EQ(takeWalks(gains, kTrial, 60, 100), kTrial / 2);
+  EXPECT_EQ(takeWalks(gains, 64, 60, 100), 64);
+  EXPECT_EQ(takeWalks(loses, kTrial, 99, 100), kTrial / 2);
+  EXPECT_EQ(takeWalks(loses, 64, 99, 100), 0);
+  EXPECT_TRUE(loses.isShared()); // the next trial
+  EXPECT_EQ(takeWalks(loses, kTrial, 50, 100), kTrial / 2);
+  EXPECT_EQ(takeWalks(loses, 64, 50, 100), 64);
+}
+
+TEST(SharingTrial, LongWalksAreShared) {
+  SharingTrial trial;
+  EXPECT_EQ(takeWalks(trial, 10'000, 2000, 1000), 10'000);
+}
+
+TEST(SharingTrial, TrialsBecomeRare) {
+  SharingTrial trial;
+  EXPECT_LT(takeWalks(trial, 100'000, 150, 100), 300);
+}
+
+// Each shared launch takes 200 microseconds more than the one thread does.
+TEST(Parallel, WalksThatThreadsSlowDownStayOnOne) {
+  std::vector<float> x = someFloats();
+  TemporaryFolder folder;
+  sumProgram(Work{10'500'000, 1000}).write(folder / "m.tcc");
+  CountingRunner runner;
+  runner.delay = std::chrono::microseconds(200);
+  ContextOptions options;
+  options.runner = &runner;
+  auto context =
+      unwrap(Context::create(loadExecutable(folder / "m.tcc"), options));
+  EXPECT_THAT(bind(*context, 0, x, {kBlocks * kBlock}), succeeds());
+  float expected = runOnce(*context);
+  for (int run = 0; run < 60; ++run)
+    EXPECT_EQ(runOnce(*context), expected);
+  EXPECT_EQ(runner.calls, SharingTrial::kWalks);
 }
