@@ -68,9 +68,11 @@ void addArithmetic(mlir::OpPassManager &pm, Target target,
   // Matches repeats in the form that simplify leaves.
   pm.addPass(createGroupHeadsPass());
   addPrecision(pm, target, precision);
-  // What stayed wide.
-  if (narrows)
+  if (narrows) {
+    pm.addPass(createMergeAttentionPass());
+    // What stayed wide.
     pm.addPass(createDecomposePass());
+  }
 }
 
 void addSimplification(mlir::OpPassManager &pm, Target target,

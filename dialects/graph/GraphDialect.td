@@ -144,9 +144,9 @@ def Graph_ParameterSlot : Graph_Enum<"ParameterSlot",
   I32EnumAttrCase<"statistic", 7>]>; // of a batch norm: a buffer
 
 def Graph_AttentionOperand : Graph_Enum<"AttentionOperand",
-    "a matrix that attention multiplies", [
+    "matrices that attention multiplies", [
   I32EnumAttrCase<"query", 0>, I32EnumAttrCase<"key", 1>,
-  I32EnumAttrCase<"value", 2>]>;
+  I32EnumAttrCase<"value", 2>, I32EnumAttrCase<"all", 3>]>;
 
 def Graph_AttentionOperandAttr :
     Graph_EnumAttr<Graph_AttentionOperand, "attention_operand">;

@@ -16,14 +16,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 # Of an output's largest value: weights and their slopes are rounded.
 BOUNDS = {"bf16": 0.03, "f16": 0.004}
-# attention, attention_normalizer and attention_gradient of three operands.
-KERNELS = 5
 WIDTH, HEADS, BATCH = 32, 2, 2
 Case = collections.namedtuple("Case", "name queries keys depth columns mask")
 CASES = (
     Case("causal", 70, 70, 24, 40, "causal"),
     Case("cross", 33, 50, 64, 64, "none"),
-    Case("rows of -inf", 40, 40, 16, 16, "guarded"),
+    Case("rows of -inf", 40, 40, 21, 21, "guarded"),
+    Case("self", 100, 100, 64, 64, "causal"),
     Case("wide", 20, 45, 128, 128, "bias"),
     Case("few queries", 12, 160, 8, 24, "bias"),
 )
@@ -134,6 +133,13 @@ def reference(case, feed, weights):
     return y, dx, join(d_keys) @ t["k"].T + join(d_values) @ t["v"].T
 
 
+def expect_kernels(case):
+    """attention with its normalizer, and all gradients in one if all are alike and
+    registers have room, else one for each."""
+    is_one = case.queries == case.keys and case.depth == case.columns <= 64
+    return 2 if is_one else 4
+
+
 def count_kernels(model, *flags):
     """Those that multiply on tensor cores."""
     code = call("tcc", model, "--emit=kernels", *flags, target="cuda")
@@ -177,5 +183,5 @@ if __name__ == "__main__":
                     continue
             print(f"{name}: {worst:.1e}")
             tally.check(name, worst <= bound, f"{worst:.1e} off")
-            tally.check(f"kernels of {name}", kernels == KERNELS, kernels)
+            tally.check(f"kernels of {name}", kernels == expect_kernels(case), kernels)
     tally.close()

@@ -304,7 +304,7 @@ FailureOr<LaunchPlan> planAttention(FusedOp region,
   auto op = cast<AttentionOpInterface>(codegen::getAnchor(region));
   if (takesTensorCores(op))
     return planTensorAttention(region, symbols);
-  if (!isa<AttentionOp>(*op))
+  if (!isa<AttentionOp>(*op) || op->getNumResults() > 1)
     return op->emitOpError("has no kernel for such matrices");
   AttentionPlan plan(region, symbols);
   return LaunchPlan{getNumElements(plan.getBlockExtents(), region.getContext()),

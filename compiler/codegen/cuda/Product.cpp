@@ -46,14 +46,27 @@ bool isAdjacent(Value tensor, int64_t axis) {
   return axis + 1 == int64_t(getExtents(tensor).size());
 }
 
+/// The results of the region that come from result `result` of its op.
+static SmallVector<unsigned> findResults(DeviceFrame &frame, unsigned result) {
+  Operation *op = codegen::getAnchor(frame.region);
+  SmallVector<unsigned> results;
+  for (auto [i, yielded] : llvm::enumerate(frame.getYields())) {
+    bool isOther = yielded.getDefiningOp() == op && yielded != op->getResult(0);
+    if (isOther ? yielded == op->getResult(result) : result == 0)
+      results.push_back(i);
+  }
+  return results;
+}
+
 void storeSums(KernelBuilder &b, DeviceFrame &frame, ValueRange sums,
-               Value first, AffineExpr extent, ColumnIndices at) {
-  auto results = llvm::to_vector(llvm::seq<unsigned>(frame.results.size()));
+               Value first, AffineExpr extent, ColumnIndices at,
+               unsigned result) {
+  SmallVector<unsigned> results = findResults(frame, result);
   auto storeLanes = [&](int64_t from, int64_t count) {
     SmallVector<SmallVector<Value>> indices;
     for (int64_t lane = from; lane < from + count; ++lane) {
       indices.push_back(at(b.add(first, b.index(lane))));
-      codegen::defineSum(b, frame, sums[lane], indices.back());
+      codegen::defineSum(b, frame, sums[lane], indices.back(), result);
     }
     storeResults(b, frame, results, count,
                  [&](int64_t lane) { return indices[lane]; });

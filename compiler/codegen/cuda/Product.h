@@ -62,11 +62,14 @@ void emitProduct(KernelBuilder &b, DeviceFrame &frame, const Product &product);
 
 /// Passes neighbouring sums, from column `first` on, through the region to its
 /// results, but for columns outside of `extent`; `first` is a multiple of their
-/// number. `at` gives the indices of a column in the result of the kernel's op.
+/// number. `at` gives the indices of a column in the result of the kernel's op;
+/// of several results `result` is the one. All but the first are stored as they
+/// are.
 using ColumnIndices =
     llvm::function_ref<llvm::SmallVector<Value>(Value column)>;
 void storeSums(KernelBuilder &b, DeviceFrame &frame, ValueRange sums,
-               Value first, mlir::AffineExpr extent, ColumnIndices at);
+               Value first, mlir::AffineExpr extent, ColumnIndices at,
+               unsigned result = 0);
 
 /// True if neighbours along `axis` of `tensor` are adjacent in memory, as far
 /// as one can tell.

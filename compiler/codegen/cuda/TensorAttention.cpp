@@ -19,6 +19,11 @@ constexpr int64_t kChunk = 8;
 constexpr int64_t kSide = 4;
 constexpr int64_t kTiles = kSteps / kFragmentColumns;
 
+/// Of a thread, in the product of its warp's rows with those of `matrix`.
+int64_t countSums(const Matrix &matrix) {
+  return matrix ? matrix.getPadded() / kFragmentColumns * 4 : 0;
+}
+
 /// Rows of a walked matrix in shared memory.
 struct WalkedTile {
   Matrix matrix;
@@ -27,8 +32,10 @@ struct WalkedTile {
 
 class TensorAttentionEmitter {
 public:
-  TensorAttentionEmitter(KernelBuilder &b, DeviceFrame &frame);
-  void emit();
+  TensorAttentionEmitter(KernelBuilder &b, DeviceFrame &frame,
+                         const TensorPlan &plan);
+  /// For a tile of rows at the indices of the batch axes.
+  void emit(ArrayRef<Value> batch, Value tile);
 
 private:
   using Values = SmallVector<Value>;
@@ -61,7 +68,7 @@ private:
   Value isInside(Value step) { return b.less(step, size(plan.walked)); }
   bool wholeSteps() const { return plan.walked.isMultipleOf(kSteps); }
 
-  void findTile();
+  void findRows(Value tile);
   WalkedTile allocate(const Matrix &matrix);
   Value pull(Value tensor, Value i, Value j);
   Value pullPadded(const Matrix &matrix, Value i, Value j);
@@ -74,28 +81,31 @@ private:
   Sums emitProducts(ArrayRef<RowFragment> own, const WalkedTile &tile);
   Value emitScore(Value product, Value own, Value walked);
   void emitRunning(Sums &scores, MutableArrayRef<Value> state, Value first);
-  void emitWeights(Sums &scores, const Sums &slopes, Value first);
-  Value emitWeight(Value score, Value slope, unsigned side, Value walked);
-  void addLast(const Sums &weights, MutableArrayRef<Value> sums);
+  void emitWeights(Sums &scores, Sums &slopes, Value first);
+  void emitWeight(Value &score, Value *slope, unsigned side, Value walked);
+  void addProducts(const Sums &weights, const WalkedTile &tile,
+                   MutableArrayRef<Value> sums);
   Values emitStep(ArrayRef<RowFragment> scores, ArrayRef<RowFragment> slopes,
                   Value first, ValueRange carried);
   Value addSides(Value x);
   void store(ArrayRef<Value> state);
-  void storeNormalizers(ArrayRef<Value> state);
-  void storeSumsOf(unsigned side, Value factor, ArrayRef<Value> sums);
+  void storeNormalizers(ArrayRef<Value> state, unsigned result);
+  void storeSumsOf(unsigned side, Value factor, ArrayRef<Value> sums,
+                   const Matrix &matrix, AttentionOperand part);
+  bool makesAll() const;
 };
 
 } // namespace
 
 TensorAttentionEmitter::TensorAttentionEmitter(KernelBuilder &b,
-                                               DeviceFrame &frame)
-    : b(b), frame(frame), plan(frame.region, frame.symbols),
-      lowest(constant(-INFINITY)), none(constant(0)),
-      scoreTile(allocate(plan.walkedScores)) {
+                                               DeviceFrame &frame,
+                                               const TensorPlan &plan)
+    : b(b), frame(frame), plan(plan), lowest(constant(-INFINITY)),
+      none(constant(0)), scoreTile(allocate(plan.walkedScores)) {
   if (plan.walkedSlopes)
     otherTile = allocate(plan.walkedSlopes);
-  else if (plan.last)
-    otherTile = allocate(plan.last);
+  else if (plan.byWeights)
+    otherTile = allocate(plan.byWeights);
 }
 
 WalkedTile TensorAttentionEmitter::allocate(const Matrix &matrix) {
@@ -105,11 +115,8 @@ WalkedTile TensorAttentionEmitter::allocate(const Matrix &matrix) {
           Buffer(elements.getPointer(), b.getI32Type())};
 }
 
-void TensorAttentionEmitter::findTile() {
-  auto sizes = llvm::map_to_vector(plan.getBlockExtents(),
-                                   [&](AffineExpr e) { return size(e); });
-  batch = b.delinearize(frame.block, sizes);
-  Value first = b.mul(batch.pop_back_val(), b.index(plan.getRows()));
+void TensorAttentionEmitter::findRows(Value tile) {
+  Value first = b.mul(tile, b.index(plan.getRows()));
   Value lane = b.rem(frame.thread, b.index(kWarp));
   Value warp = b.div(frame.thread, b.index(kWarp));
   group = b.div(lane, b.index(kSide));
@@ -267,9 +274,9 @@ void TensorAttentionEmitter::emitRunning(Sums &scores,
   }
 }
 
-/// Of gradients: the weight of a score, or its slope.
-Value TensorAttentionEmitter::emitWeight(Value score, Value slope,
-                                         unsigned side, Value walked) {
+/// Of gradients: makes a score its weight, and its slope the score's gradient.
+void TensorAttentionEmitter::emitWeight(Value &score, Value *slope,
+                                        unsigned side, Value walked) {
   Value normalizer = normalizers[side], share = shares[side], zero = b.index(0);
   if (plan.ownsKeys()) {
     Value row = wholeSteps() ? walked : clamp(walked, plan.walked);
@@ -277,35 +284,37 @@ Value TensorAttentionEmitter::emitWeight(Value score, Value slope,
     if (slope)
       share = pull(plan.share, row, zero);
   }
+  auto clear = [&](Value x) {
+    return wholeSteps() ? x : select(isInside(walked), x, none);
+  };
   Value x = emitScore(score, rows[side], walked);
   x = b.create<math::ExpOp>(b.create<arith::SubFOp>(x, normalizer));
   if (plan.guard)
     x = select(isNan(x), none, x);
-  if (slope) {
-    x = multiply(x, b.create<arith::SubFOp>(slope, share));
-    x = multiply(x, constant(plan.op.getScale().convertToDouble()));
-  }
-  return wholeSteps() ? x : select(isInside(walked), x, none);
+  score = clear(x);
+  if (!slope)
+    return;
+  x = multiply(x, b.create<arith::SubFOp>(*slope, share));
+  *slope = clear(multiply(x, constant(plan.op.getScale().convertToDouble())));
 }
 
-void TensorAttentionEmitter::emitWeights(Sums &scores, const Sums &slopes,
+void TensorAttentionEmitter::emitWeights(Sums &scores, Sums &slopes,
                                          Value first) {
   Value column = b.add(first, b.mul(member, b.index(2)));
   for (auto [tile, sum] : llvm::enumerate(scores))
     for (auto [i, score] : llvm::enumerate(sum)) {
       Value walked = b.add(column, b.index(tile * kFragmentColumns + i % 2));
-      Value slope = slopes.empty() ? Value() : slopes[tile][i];
-      score = emitWeight(score, slope, i / 2, walked);
+      emitWeight(score, slopes.empty() ? nullptr : &slopes[tile][i], i / 2,
+                 walked);
     }
 }
 
 // --- Steps
 
-/// Adds the weights times the rows of the last factor.
-void TensorAttentionEmitter::addLast(const Sums &weights,
-                                     MutableArrayRef<Value> sums) {
-  bool ofScores = plan.goal == Goal::query || plan.goal == Goal::key;
-  const WalkedTile &tile = ofScores ? scoreTile : otherTile;
+/// Adds the weights times the rows of the tile.
+void TensorAttentionEmitter::addProducts(const Sums &weights,
+                                         const WalkedTile &tile,
+                                         MutableArrayRef<Value> sums) {
   for (int64_t k = 0; k < kTiles; k += 2) {
     const SumFragment &left = weights[k], &right = weights[k + 1];
     auto pack = [&](const SumFragment &sum, unsigned side) {
@@ -324,8 +333,8 @@ void TensorAttentionEmitter::addLast(const Sums &weights,
   }
 }
 
-/// Carried are, where they run, the largest scores and the totals of two rows,
-/// and the sums of the result.
+/// Carried are, where they run, the largest scores and the totals of two rows;
+/// then the sums of slopes times rows, and those of weights.
 SmallVector<Value>
 TensorAttentionEmitter::emitStep(ArrayRef<RowFragment> scoreRows,
                                  ArrayRef<RowFragment> slopeRows, Value first,
@@ -335,18 +344,19 @@ TensorAttentionEmitter::emitStep(ArrayRef<RowFragment> scoreRows,
   if (otherTile.matrix)
     fill(otherTile, first);
   emitBarrier(b);
-  Sums scores = emitProducts(scoreRows, scoreTile);
-  MutableArrayRef<Value> sums = state;
-  if (plan.runs()) {
+  Sums scores = emitProducts(scoreRows, scoreTile), slopes;
+  if (!slopeRows.empty())
+    slopes = emitProducts(slopeRows, otherTile);
+  if (plan.runs())
     emitRunning(scores, state, first);
-    sums = sums.drop_front(4);
-  } else {
-    Sums slopes;
-    if (!slopeRows.empty())
-      slopes = emitProducts(slopeRows, otherTile);
+  else
     emitWeights(scores, slopes, first);
-  }
-  addLast(scores, sums);
+  MutableArrayRef<Value> sums(state);
+  size_t ofWeights = countSums(plan.byWeights);
+  if (plan.bySlopes)
+    addProducts(slopes, scoreTile, sums.drop_back(ofWeights));
+  if (plan.byWeights)
+    addProducts(scores, otherTile, sums.take_back(ofWeights));
   emitBarrier(b);
   return state;
 }
@@ -359,9 +369,16 @@ Value TensorAttentionEmitter::addSides(Value x) {
   return x;
 }
 
-/// A row's sums, times what they have in common.
+bool TensorAttentionEmitter::makesAll() const {
+  auto op = dyn_cast<AttentionGradientOp>(*plan.op);
+  return op && op.getOf() == AttentionOperand::all;
+}
+
+/// A row's sums of `part`, times what they have in common.
 void TensorAttentionEmitter::storeSumsOf(unsigned side, Value factor,
-                                         ArrayRef<Value> sums) {
+                                         ArrayRef<Value> sums,
+                                         const Matrix &matrix,
+                                         AttentionOperand part) {
   bool isGuarded = factor && plan.guard;
   Value rest = isGuarded ? b.create<arith::SubFOp>(factor, factor) : Value();
   auto finish = [&](Value x) -> Value {
@@ -370,7 +387,10 @@ void TensorAttentionEmitter::storeSumsOf(unsigned side, Value factor,
     return isGuarded ? select(isNan(rest), none, x) : x;
   };
   auto at = [&](Value column) {
-    Values indices(batch);
+    Values indices;
+    if (makesAll())
+      indices.push_back(b.index(int64_t(part)));
+    llvm::append_range(indices, batch);
     indices.append({rows[side], column});
     return indices;
   };
@@ -379,12 +399,13 @@ void TensorAttentionEmitter::storeSumsOf(unsigned side, Value factor,
     for (size_t i = 0; i < sums.size(); i += 4) {
       Value x = finish(sums[i + 2 * side]), y = finish(sums[i + 2 * side + 1]);
       Value column = b.add(pair, b.index(i / 4 * kFragmentColumns));
-      storeSums(b, frame, {x, y}, column, plan.last.columns, at);
+      storeSums(b, frame, {x, y}, column, matrix.columns, at);
     }
   });
 }
 
-void TensorAttentionEmitter::storeNormalizers(ArrayRef<Value> state) {
+void TensorAttentionEmitter::storeNormalizers(ArrayRef<Value> state,
+                                              unsigned result) {
   for (unsigned side = 0; side < 2; ++side) {
     Value most = state[side], total = addSides(state[2 + side]);
     Value isEmpty =
@@ -399,7 +420,7 @@ void TensorAttentionEmitter::storeNormalizers(ArrayRef<Value> state) {
     // One of the threads of a row.
     AffineExpr one = getAffineConstantExpr(1, b.getContext());
     b.when(b.less(rows[side], size(plan.own)),
-           [&] { storeSums(b, frame, x, member, one, at); });
+           [&] { storeSums(b, frame, x, member, one, at, result); });
   }
 }
 
@@ -407,8 +428,13 @@ void TensorAttentionEmitter::storeNormalizers(ArrayRef<Value> state) {
 /// weights are NaN.
 void TensorAttentionEmitter::store(ArrayRef<Value> state) {
   if (plan.goal == Goal::normalizer)
-    return storeNormalizers(state);
+    return storeNormalizers(state, 0);
+  if (plan.op->getNumResults() > 1)
+    storeNormalizers(state, 1);
   ArrayRef<Value> sums = state.drop_front(plan.runs() ? 4 : 0);
+  size_t ofWeights = countSums(plan.byWeights);
+  auto ofSlopes =
+      plan.ownsKeys() ? AttentionOperand::key : AttentionOperand::query;
   for (unsigned side = 0; side < 2; ++side) {
     Value factor;
     if (plan.runs()) {
@@ -417,12 +443,18 @@ void TensorAttentionEmitter::store(ArrayRef<Value> state) {
       factor =
           select(isEmpty, none, b.create<arith::DivFOp>(constant(1), total));
     }
-    storeSumsOf(side, factor, sums);
+    if (plan.bySlopes)
+      storeSumsOf(side, factor, sums.drop_back(ofWeights), plan.bySlopes,
+                  ofSlopes);
+    if (plan.byWeights)
+      storeSumsOf(side, factor, sums.take_back(ofWeights), plan.byWeights,
+                  AttentionOperand::value);
   }
 }
 
-void TensorAttentionEmitter::emit() {
-  findTile();
+void TensorAttentionEmitter::emit(ArrayRef<Value> batch, Value tile) {
+  this->batch = llvm::to_vector(batch);
+  findRows(tile);
   SmallVector<RowFragment> scoreRows = loadOwn(plan.ownScores);
   SmallVector<RowFragment> slopeRows = loadOwn(plan.ownSlopes);
   if (plan.goal == Goal::query)
@@ -434,8 +466,7 @@ void TensorAttentionEmitter::emit() {
   Values state;
   if (plan.runs())
     state = {lowest, lowest, none, none};
-  if (plan.last)
-    state.append(plan.last.getPadded() / kFragmentColumns * 4, none);
+  state.append(countSums(plan.bySlopes) + countSums(plan.byWeights), none);
   state = b.loop(b.index(0), size(plan.walked), b.index(kSteps), state,
                  [&](Value first, ValueRange carried) {
                    return emitStep(scoreRows, slopeRows, first, carried);
@@ -443,8 +474,27 @@ void TensorAttentionEmitter::emit() {
   store(state);
 }
 
+/// Blocks with one goal follow those with another one of the same batch
+/// indices: they read the same matrices. Each goes one way alone, so all ways
+/// have the same shared memory.
 LogicalResult emitTensorAttention(KernelBuilder &b, DeviceFrame &frame) {
-  TensorAttentionEmitter(b, frame).emit();
+  SmallVector<Goal> goals = getGoals(frame.region);
+  TensorPlan first(frame.region, frame.symbols, goals.front());
+  auto sizes = llvm::map_to_vector(
+      first.batch, [&](AffineExpr e) { return frame.size(b, e); });
+  if (goals.size() > 1)
+    sizes.push_back(b.index(goals.size()));
+  sizes.push_back(frame.size(b, first.countTiles()));
+  SmallVector<Value> batch = b.delinearize(frame.block, sizes);
+  Value tile = batch.pop_back_val();
+  Value turn = goals.size() > 1 ? batch.pop_back_val() : b.index(0);
+  int64_t shared = frame.sharedEnd;
+  for (auto [i, goal] : llvm::enumerate(goals)) {
+    TensorPlan plan(frame.region, frame.symbols, goal);
+    frame.sharedEnd = shared;
+    b.when(b.equal(turn, b.index(i)),
+           [&] { TensorAttentionEmitter(b, frame, plan).emit(batch, tile); });
+  }
   return success();
 }
 

@@ -11,6 +11,9 @@
 //   key         s^T q
 //   value       w^T dy
 //
+// Of a kernel of all gradients some blocks have queries, others keys, for which
+// they make both of the latter. No block adds to what another one makes.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_CODEGEN_CUDA_TENSORATTENTION_H
 #define TCC_COMPILER_CODEGEN_CUDA_TENSORATTENTION_H
@@ -22,7 +25,7 @@ namespace tcc::cuda {
 /// Rows that a block walks over at a time.
 inline constexpr int64_t kSteps = 32;
 
-enum class Goal { result, normalizer, query, key, value };
+enum class Goal { result, normalizer, query, key, value, keyAndValue };
 
 /// A factor of which rows are walked over.
 struct Matrix {
@@ -42,25 +45,28 @@ struct TensorPlan {
   Goal goal = Goal::result;
   graph::Extents batch; // axes
   mlir::AffineExpr own, walked;
-  /// Factors of scores and of their slopes dy v^T, and what the weights of
-  /// scores or slopes are multiplied with; null if there is none.
-  Matrix ownScores, walkedScores, ownSlopes, walkedSlopes, last;
+  /// Factors of scores and of their slopes dy v^T, and what slopes and weights
+  /// are multiplied with; null if there is none.
+  Matrix ownScores, walkedScores, ownSlopes, walkedSlopes, bySlopes, byWeights;
   Value normalizer, share; // null if they are not read
   bool guard = false;
   mlir::Type narrow;
   int64_t warps;
 
-  TensorPlan(graph::FusedOp region, llvm::ArrayRef<graph::SymbolAttr> symbols);
-  bool ownsKeys() const { return goal == Goal::key || goal == Goal::value; }
+  TensorPlan(graph::FusedOp region, llvm::ArrayRef<graph::SymbolAttr> symbols,
+             Goal goal);
+  bool ownsKeys() const {
+    return goal == Goal::key || goal == Goal::value ||
+           goal == Goal::keyAndValue;
+  }
   bool runs() const { return goal == Goal::result || goal == Goal::normalizer; }
   int64_t getThreads() const { return warps * kWarp; }
   int64_t getRows() const { return warps * kFragmentRows; }
-  graph::Extents getBlockExtents() const {
-    graph::Extents extents = batch;
-    extents.push_back(own.ceilDiv(getRows()));
-    return extents;
-  }
+  mlir::AffineExpr countTiles() const { return own.ceilDiv(getRows()); }
 };
+
+/// What the blocks of a kernel make: those of one batch index take turns.
+llvm::SmallVector<Goal> getGoals(graph::FusedOp region);
 
 mlir::FailureOr<LaunchPlan>
 planTensorAttention(graph::FusedOp region,

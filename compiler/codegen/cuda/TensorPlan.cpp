@@ -8,17 +8,20 @@ namespace tcc::cuda {
 
 static constexpr int64_t kMaxWarps = 4;
 
-static Goal getGoal(Operation *op) {
+SmallVector<Goal> getGoals(FusedOp region) {
+  Operation *op = codegen::getAnchor(region);
   auto gradient = dyn_cast<AttentionGradientOp>(op);
   if (!gradient)
-    return isa<AttentionOp>(op) ? Goal::result : Goal::normalizer;
+    return {isa<AttentionOp>(op) ? Goal::result : Goal::normalizer};
   switch (gradient.getOf()) {
   case AttentionOperand::query:
-    return Goal::query;
+    return {Goal::query};
   case AttentionOperand::key:
-    return Goal::key;
+    return {Goal::key};
   case AttentionOperand::value:
-    return Goal::value;
+    return {Goal::value};
+  case AttentionOperand::all:
+    return {Goal::query, Goal::keyAndValue};
   }
   llvm_unreachable("covered switch");
 }
@@ -27,15 +30,15 @@ static Matrix getMatrix(Value tensor) {
   return {tensor, getExtents(tensor).back()};
 }
 
-TensorPlan::TensorPlan(FusedOp region, ArrayRef<SymbolAttr> symbols)
-    : op(cast<AttentionOpInterface>(codegen::getAnchor(region))),
-      goal(getGoal(op)), batch(getExtents(op.getQuery())),
+TensorPlan::TensorPlan(FusedOp region, ArrayRef<SymbolAttr> symbols, Goal goal)
+    : op(cast<AttentionOpInterface>(codegen::getAnchor(region))), goal(goal),
+      batch(getExtents(op.getQuery())),
       narrow(getElementTypeOrSelf(op.getQuery())) {
   batch.pop_back_n(2);
   ownScores = getMatrix(op.getQuery());
   walkedScores = getMatrix(op.getKey());
   if (auto attention = dyn_cast<AttentionOp>(*op)) {
-    last = getMatrix(attention.getValue());
+    byWeights = getMatrix(attention.getValue());
     guard = attention.getGuard();
   } else if (auto gradient = dyn_cast<AttentionGradientOp>(*op)) {
     ownSlopes = getMatrix(gradient.getGradient());
@@ -47,9 +50,12 @@ TensorPlan::TensorPlan(FusedOp region, ArrayRef<SymbolAttr> symbols)
       std::swap(ownScores, walkedScores);
       std::swap(ownSlopes, walkedSlopes);
     }
-    last = goal == Goal::value ? walkedSlopes : walkedScores;
+    if (goal == Goal::value || goal == Goal::keyAndValue)
+      byWeights = walkedSlopes;
     if (goal == Goal::value)
       ownSlopes = walkedSlopes = {};
+    else
+      bySlopes = walkedScores;
   }
   own = getExtent(ownScores.tensor, batch.size());
   walked = getExtent(walkedScores.tensor, batch.size());
@@ -59,8 +65,10 @@ TensorPlan::TensorPlan(FusedOp region, ArrayRef<SymbolAttr> symbols)
 
 FailureOr<LaunchPlan> planTensorAttention(FusedOp region,
                                           ArrayRef<SymbolAttr> symbols) {
-  TensorPlan plan(region, symbols);
-  return LaunchPlan{getNumElements(plan.getBlockExtents(), region.getContext()),
+  SmallVector<Goal> goals = getGoals(region);
+  TensorPlan plan(region, symbols, goals.front());
+  AffineExpr batch = getNumElements(plan.batch, region.getContext());
+  return LaunchPlan{batch * int64_t(goals.size()) * plan.countTiles(),
                     plan.getThreads()};
 }
 

@@ -51,7 +51,7 @@ AttentionPlan::AttentionPlan(FusedOp region, ArrayRef<SymbolAttr> symbols)
 FailureOr<TaskPlan> planAttentionKernel(FusedOp region,
                                         ArrayRef<SymbolAttr> symbols) {
   Operation *anchor = getAnchor(region);
-  if (!isa<AttentionOp>(anchor))
+  if (!isa<AttentionOp>(anchor) || anchor->getNumResults() > 1)
     return anchor->emitOpError("has no kernel on a CPU");
   AttentionPlan plan(region, symbols);
   AffineExpr batch = getNumElements(plan.batch, region.getContext());

@@ -181,8 +181,8 @@ cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
 // --- Results
 
 void defineSum(KernelBuilder &b, RegionFrame &frame, Value sum,
-               ValueRange indices) {
-  Value tensor = getAnchor(frame.region)->getResult(0);
+               ValueRange indices, unsigned result) {
+  Value tensor = getAnchor(frame.region)->getResult(result);
   Type elementType = getElementTypeOrSelf(tensor);
   Value element = frame.elements.round(b, frame.loc, sum, elementType);
   if (auto integer = dyn_cast<IntegerType>(elementType))

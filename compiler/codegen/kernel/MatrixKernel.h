@@ -67,9 +67,9 @@ cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
 /// Computes pairs of elements that are bf16.
 cpu::ElementFunction pairElements(cpu::ElementFunction element);
 
-/// The element of the kernel's op is `sum`, rounded.
+/// The element of a result of the kernel's op is `sum`, rounded.
 void defineSum(cpu::KernelBuilder &b, RegionFrame &frame, Value sum,
-               ValueRange indices);
+               ValueRange indices, unsigned result = 0);
 
 /// Passes the element of the kernel's op through the region to the results.
 void emitResults(cpu::KernelBuilder &b, KernelFrame &frame, Value sum,

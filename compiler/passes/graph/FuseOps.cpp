@@ -38,6 +38,50 @@ static SmallVector<Block *> collectBlocks(ModuleOp module) {
   return blocks;
 }
 
+/// What attention alone is made into, element by element: the value that its
+/// kernel stores.
+static Value followPointwise(Value value) {
+  while (value.hasOneUse()) {
+    Operation *reader = *value.user_begin();
+    if (!isa<graph::PointwiseOpInterface>(reader) ||
+        reader->getNumOperands() != 1)
+      break;
+    value = reader->getResult(0);
+  }
+  return value;
+}
+
+/// Who else reads rows that attention stores where a transpose moves them reads
+/// them there: they are stored once.
+static void readWhereStored(graph::KernelOpInterface op) {
+  graph::KernelKind kind = op.getKernelKind();
+  if (kind != graph::KernelKind::attention)
+    return;
+  Value value = followPointwise(op->getResult(0));
+  auto moved = llvm::find_if(value.getUsers(), [&](Operation *reader) {
+    return getStoreMap(reader, kind) &&
+           reader->getBlock() == value.getParentBlock();
+  });
+  if (moved == value.user_end() || value.hasOneUse())
+    return;
+  Operation *move = *moved;
+  if (!llvm::all_of(value.getUsers(), [&](Operation *reader) {
+        return reader == move || isa<graph::PointwiseOpInterface>(reader);
+      }))
+    return;
+  AffineMap map = getStoreMap(move, kind);
+  move->moveAfter(value.getDefiningOp());
+  OpBuilder builder(move->getContext());
+  builder.setInsertionPointAfter(move);
+  SmallVector<int64_t> permutation;
+  for (AffineExpr axis : map.getResults())
+    permutation.push_back(cast<AffineDimExpr>(axis).getPosition());
+  Value back = builder.create<graph::TransposeOp>(
+      move->getLoc(), move->getResult(0), permutation);
+  value.replaceUsesWithIf(
+      back, [&](OpOperand &use) { return use.getOwner() != move; });
+}
+
 /// The groups of `graph` in order, as they are now.
 static std::vector<Step> makeSteps(KernelGraph &graph) {
   std::vector<Step> steps;
@@ -98,6 +142,8 @@ static void recordKernels(ArrayRef<Step> steps, DecisionLog &log) {
 
 static LogicalResult fuseBlock(Block &block, CostModel &model,
                                DecisionLog &log) {
+  for (auto op : llvm::to_vector(block.getOps<graph::KernelOpInterface>()))
+    readWhereStored(op);
   KernelGraph graph(block, model);
   if (failed(choosePartition(graph)))
     return failure();

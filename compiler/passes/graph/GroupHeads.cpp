@@ -86,6 +86,8 @@ struct GroupHeads : OpRewritePattern<AttentionOp> {
     if (rank < 3 || getRank(op.getKey()) != rank ||
         getRank(op.getValue()) != rank)
       return rewriter.notifyMatchFailure(op, "without heads");
+    if (op.getNormalizer())
+      return rewriter.notifyMatchFailure(op, "its rows are read");
     auto key = matchRepeated(op.getKey()), value = matchRepeated(op.getValue());
     if (!key || !value || key->group != value->group)
       return rewriter.notifyMatchFailure(op, "key and value are not repeated");
@@ -95,14 +97,15 @@ struct GroupHeads : OpRewritePattern<AttentionOp> {
     Value mask = op.getMask() ? mergeMask(builder, op, group) : Value();
     Extents extents = getExtents(query);
     extents.back() = getExtents(op.getValue()).back();
-    Type elementType = getElementTypeOrSelf(op.getType());
+    Type elementType = getElementTypeOrSelf(op.getResult());
     auto grouped = builder.create<AttentionOp>(
-        makeTensorType(extents, elementType), query,
+        makeTensorType(extents, elementType), /*normalizer=*/Type(), query,
         dropHeads(builder, key->source, op.getKey(), group),
         dropHeads(builder, value->source, op.getValue(), group), mask,
         op.getScaleAttr(), op.getGuardAttr());
     log.add(op, "grouped", "heads that share a key are rows");
-    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), grouped);
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getResult().getType(),
+                                           grouped.getResult());
     return success();
   }
 

@@ -213,6 +213,27 @@ def WidenFloatsPass : TccGraphPass<"widen-floats"> {
   }];
 }
 
+def MergeAttentionPass : TccGraphPass<"merge-attention"> {
+  let summary = "one kernel where several read the same scores";
+  let description = [{
+    The three gradients of an attention on tensor cores become one op, if they
+    have the same extents and registers have room: what all are rounded,
+    transposed and concatenated to is made of its result, so that its kernel
+    stores them there. The normalizer becomes a result of the attention.
+
+    ```mlir
+    %q = graph.attention_gradient <query> ... -> tensor<2x8x4xf32>
+    %k = graph.attention_gradient <key> ...
+    %v = graph.attention_gradient <value> ...
+    %j = graph.concat %q, %k, %v {axis = 0}
+    // becomes
+    %a = graph.attention_gradient <all> ... -> tensor<3x2x8x4xf32>
+    %r = graph.reshape %a : ... -> tensor<6x8x4xf32>
+    %q = graph.slice %r ... -> tensor<2x8x4xf32> // and so on
+    ```
+  }];
+}
+
 def MergeProductsPass : TccGraphPass<"merge-products"> {
   let summary = "one product where several read one tensor";
   let description = [{

@@ -171,7 +171,8 @@ struct RecognizeAttention : OpRewritePattern<MatmulOp> {
     // Both products' nodes may be named by who wants them wide.
     auto attention = rewriter.create<AttentionOp>(
         rewriter.getFusedLoc({op.getLoc(), product.getLoc()}), op.getType(),
-        query, key, value, scores->mask, rewriter.getF64FloatAttr(scale),
+        /*normalizer=*/Type(), query, key, value, scores->mask,
+        rewriter.getF64FloatAttr(scale),
         weights->guard ? rewriter.getUnitAttr() : UnitAttr());
     rewriter.replaceOp(op, attention);
     return success();

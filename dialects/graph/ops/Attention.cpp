@@ -56,16 +56,16 @@ static LogicalResult verifyElementTypes(AttentionOpInterface op) {
   return success();
 }
 
-/// `matrices` have the rank of the result and its batch axes.
+/// `matrices` have the rank of the first one and its batch axes.
 static LogicalResult verifyBatch(Operation *op, ArrayRef<Value> matrices) {
-  Extents result = getExtents(op->getResult(0));
-  size_t rank = result.size();
+  Extents first = getExtents(matrices.front());
+  size_t rank = first.size();
   for (Value matrix : matrices) {
     Extents extents = getExtents(matrix);
     if (rank < 2 || extents.size() != rank)
       return op->emitOpError("expected matrices with the same batch axes");
     for (size_t axis = 0; axis + 2 < rank; ++axis)
-      if (!isEqual(extents[axis], result[axis]))
+      if (!isEqual(extents[axis], first[axis]))
         return op->emitOpError("operands differ in batch axis ") << axis;
   }
   return success();
@@ -122,6 +122,30 @@ static Value emitWeights(const TensorEmitter &e, AttentionOpInterface op,
                           weights);
 }
 
+/// max + log(sum(e^(score - max)))
+static Value emitNormalizer(const TensorEmitter &e, AttentionOpInterface op) {
+  Value scores = emitScores(e, op);
+  int64_t last = getRank(scores) - 1;
+  Value most = e.emit<ReduceOp>(ReduceKind::max, scores, last);
+  // Where all scores are -inf, so is the sum's logarithm.
+  Value isFinite =
+      e.emit<CompareOp>(CompareKind::gt, most, e.splat(most, -INFINITY));
+  Value shift = e.emit<SelectOp>(isFinite, most, e.splat(most, 0.0));
+  Value shifted = e.emit<SubOp>(scores, e.broadcastBack(shift, scores, last));
+  Value sum = e.emit<ReduceOp>(ReduceKind::sum, e.emit<ExpOp>(shifted), last);
+  Extents row = getExtents(op.getQuery());
+  row.back() = getAffineConstantExpr(1, op->getContext());
+  return e.reshape(e.emit<AddOp>(shift, e.emit<LogOp>(sum)), row);
+}
+
+static LogicalResult verifyNormalizer(AttentionOpInterface op,
+                                      Value normalizer) {
+  AffineExpr one = getAffineConstantExpr(1, op->getContext());
+  if (!isMatrix(normalizer, getRows(op.getQuery()), one))
+    return op->emitOpError("expected one number a query");
+  return success();
+}
+
 // --- attention ---------------------------------------------------------------
 
 KernelKind AttentionOp::getKernelKind() { return KernelKind::attention; }
@@ -140,17 +164,22 @@ bool AttentionOp::isStoredWide() { return false; }
 bool AttentionOp::isBetterDecomposed() {
   constexpr int64_t kPackingCost = 12;
   std::optional<int64_t> queries = getConstant(getRows(getQuery()));
-  return queries && *queries < kPackingCost;
+  return (queries && *queries < kPackingCost) ||
+         (getNormalizer() && !takesTensorCores(*this));
 }
 
 LogicalResult AttentionOp::verify() {
-  if (failed(verifyBatch(*this, {getQuery(), getKey(), getValue()})))
+  SmallVector<Value> matrices = {getQuery(), getKey(), getValue()};
+  llvm::append_range(matrices, getResults());
+  if (failed(verifyBatch(*this, matrices)))
     return failure();
   if (!isEqual(getRows(getKey()), getRows(getValue())))
     return emitOpError("there is not one value for each key");
   if (!isMatrix(getResult(), getRows(getQuery()), getColumns(getValue())))
     return emitOpError("the result has not the rows of query and the columns "
                        "of value");
+  if (getNormalizer() && failed(verifyNormalizer(*this, getNormalizer())))
+    return failure();
   if (failed(verifyScores(*this)))
     return failure();
   return verifyElementTypes(*this);
@@ -160,9 +189,12 @@ FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
   TensorEmitter e(builder, getLoc());
   Value weights = emitWeights(e, *this, getGuard());
   auto type = cast<RankedTensorType>(getValue().getType());
-  return SmallVector<Value>{e.emit<MatmulOp>(
+  SmallVector<Value> results = {e.emit<MatmulOp>(
       e.castTo(weights, type), getValue(), /*transposeLhs=*/false,
       /*transposeRhs=*/false, getElementTypeOrSelf(getResult()))};
+  if (getNormalizer())
+    results.push_back(emitNormalizer(e, *this));
+  return results;
 }
 
 // --- attention_normalizer ----------------------------------------------------
@@ -189,31 +221,18 @@ bool AttentionNormalizerOp::isBetterDecomposed() {
 }
 
 LogicalResult AttentionNormalizerOp::verify() {
-  if (failed(verifyBatch(*this, {getQuery(), getKey()})))
+  if (failed(verifyBatch(*this, {getQuery(), getKey(), getResult()})) ||
+      failed(verifyNormalizer(*this, getResult())))
     return failure();
-  AffineExpr one = getAffineConstantExpr(1, getContext());
-  if (!isMatrix(getResult(), getRows(getQuery()), one))
-    return emitOpError("expected one number a query");
   if (failed(verifyScores(*this)))
     return failure();
   return verifyElementTypes(*this);
 }
 
-/// max + log(sum(e^(score - max)))
 FailureOr<SmallVector<Value>>
 AttentionNormalizerOp::decompose(OpBuilder &builder) {
   TensorEmitter e(builder, getLoc());
-  Value scores = emitScores(e, *this);
-  int64_t last = getRank(scores) - 1;
-  Value most = e.emit<ReduceOp>(ReduceKind::max, scores, last);
-  // Where all scores are -inf, so is the sum's logarithm.
-  Value isFinite =
-      e.emit<CompareOp>(CompareKind::gt, most, e.splat(most, -INFINITY));
-  Value shift = e.emit<SelectOp>(isFinite, most, e.splat(most, 0.0));
-  Value shifted = e.emit<SubOp>(scores, e.broadcastBack(shift, scores, last));
-  Value sum = e.emit<ReduceOp>(ReduceKind::sum, e.emit<ExpOp>(shifted), last);
-  Value normalizer = e.emit<AddOp>(shift, e.emit<LogOp>(sum));
-  return SmallVector<Value>{e.reshape(normalizer, getExtents(getResult()))};
+  return SmallVector<Value>{emitNormalizer(e, *this)};
 }
 
 // --- attention_gradient ------------------------------------------------------
@@ -252,12 +271,33 @@ LogicalResult AttentionGradientOp::verify() {
   if (!isMatrix(getNormalizer(), queries, one) ||
       !isMatrix(getShare(), queries, one))
     return emitOpError("expected one normalizer and one share a query");
-  Value of = getOperand(static_cast<unsigned>(getOf()));
-  if (!isMatrix(getResult(), getRows(of), getColumns(of)))
+  Extents expected;
+  if (getOf() == AttentionOperand::all) {
+    expected = getExtents(getQuery());
+    for (Value matrix : {getKey(), getValue()})
+      if (!llvm::equal(getExtents(matrix), expected, isEqual))
+        return emitOpError("query, key and value differ in their extents");
+    expected.insert(expected.begin(), getAffineConstantExpr(3, getContext()));
+  } else {
+    expected = getExtents(getOperand(static_cast<unsigned>(getOf())));
+  }
+  if (!llvm::equal(getExtents(getResult()), expected, isEqual))
     return emitOpError("the result has not the extents of what it belongs to");
   if (failed(verifyScores(*this)))
     return failure();
   return verifyElementTypes(*this);
+}
+
+/// The gradient of scores before they are scaled, times the scale.
+static Value emitScoreGradients(const TensorEmitter &e, AttentionGradientOp op,
+                                Value weights) {
+  Value slopes =
+      e.emit<MatmulOp>(op.getGradient(), op.getValue(), /*transposeLhs=*/false,
+                       /*transposeRhs=*/true, getElementTypeOrSelf(weights));
+  Value share = e.emit<BroadcastOp>(slopes.getType(), op.getShare());
+  Value scores = e.emit<MulOp>(weights, e.emit<SubOp>(slopes, share));
+  return e.emit<MulOp>(scores,
+                       e.splat(scores, op.getScale().convertToDouble()));
 }
 
 /// With a softmax of the scores, which all gradients of an attention share,
@@ -265,25 +305,28 @@ LogicalResult AttentionGradientOp::verify() {
 FailureOr<SmallVector<Value>>
 AttentionGradientOp::decompose(OpBuilder &builder) {
   TensorEmitter e(builder, getLoc());
-  Type wide = getElementTypeOrSelf(getResult());
   auto type = cast<RankedTensorType>(getQuery().getType());
-  Value weights = emitWeights(e, *this, getGuard());
-  auto multiply = [&](Value lhs, Value rhs, bool transposeLhs) {
-    return SmallVector<Value>{e.emit<MatmulOp>(e.castTo(lhs, type), rhs,
-                                               transposeLhs,
-                                               /*transposeRhs=*/false, wide)};
+  AttentionOperand of = getOf();
+  bool isAll = of == AttentionOperand::all;
+  Value weights = emitWeights(e, *this, getGuard()), scores;
+  if (of != AttentionOperand::value)
+    scores = emitScoreGradients(e, *this, weights);
+  SmallVector<Value> parts;
+  auto add = [&](AttentionOperand part, Value lhs, Value rhs) {
+    if (!isAll && of != part)
+      return;
+    Value x = e.emit<MatmulOp>(e.castTo(lhs, type), rhs,
+                               /*transposeLhs=*/part != AttentionOperand::query,
+                               /*transposeRhs=*/false,
+                               getElementTypeOrSelf(getResult()));
+    Extents extents = getExtents(x);
+    extents.insert(extents.begin(), getAffineConstantExpr(1, getContext()));
+    parts.push_back(isAll ? e.reshape(x, extents) : x);
   };
-  if (getOf() == AttentionOperand::value)
-    return multiply(weights, getGradient(), /*transposeLhs=*/true);
-  Value slopes = e.emit<MatmulOp>(getGradient(), getValue(),
-                                  /*transposeLhs=*/false,
-                                  /*transposeRhs=*/true, wide);
-  Value share = e.emit<BroadcastOp>(slopes.getType(), getShare());
-  Value scores = e.emit<MulOp>(weights, e.emit<SubOp>(slopes, share));
-  scores = e.emit<MulOp>(scores, e.splat(scores, getScale().convertToDouble()));
-  if (getOf() == AttentionOperand::query)
-    return multiply(scores, getKey(), /*transposeLhs=*/false);
-  return multiply(scores, getQuery(), /*transposeLhs=*/true);
+  add(AttentionOperand::query, scores, getKey());
+  add(AttentionOperand::key, scores, getQuery());
+  add(AttentionOperand::value, weights, getGradient());
+  return SmallVector<Value>{isAll ? e.emit<ConcatOp>(parts, 0) : parts.front()};
 }
 
 #define GET_OP_CLASSES

@@ -25,11 +25,14 @@ def Graph_AttentionOp : Graph_AttentionFamily<"attention", [
   let summary = "softmax(query key^T * scale + mask) value";
   let description = [{
     value is [batch..., k, e]. A row whose weights are NaN (its scores all -inf,
-    or one NaN) gives zeros if `guard`.
+    or one NaN) gives zeros if `guard`. Where gradients are computed, `normalizer`
+    is what attention_normalizer computes.
   }];
   let arguments = (ins Graph_FloatTensor:$query, Graph_FloatTensor:$key,
                        Graph_FloatTensor:$value, Optional<Graph_FloatTensor>:$mask,
                        F64Attr:$scale, UnitAttr:$guard);
+  let results = (outs AnyRankedTensor:$result,
+                      Optional<AnyRankedTensor>:$normalizer);
   let assemblyFormat = [{
     $query `,` $key `,` $value (`mask` $mask^)? attr-dict
     `:` functional-type(operands, results)
@@ -54,12 +57,13 @@ def Graph_AttentionNormalizerOp : Graph_AttentionFamily<"attention_normalizer"> 
 }
 
 def Graph_AttentionGradientOp : Graph_AttentionFamily<"attention_gradient"> {
-  let summary = "the gradient of attention with respect to an operand";
+  let summary = "the gradient of attention with respect to its operands";
   let description = [{
     With w = e^(score - normalizer), zeros where that is NaN if `guard`, and
     s = w * (gradient value^T - share) * scale, it is s key of the query, s^T query
-    of the key and w^T gradient of the value. `gradient` is that of the result;
-    `share`, [batch..., q, 1], its sum of products with the result.
+    of the key and w^T gradient of the value, or [3, batch..., q, d], `all` of these
+    in this order, where they have the same extents. `gradient` is that of the
+    result; `share`, [batch..., q, 1], its sum of products with the result.
 
     Example: `%d = graph.attention_gradient <query> %q, %k, %v, %dy, %n, %s
       {scale = 0.125 : f64} : (...) -> tensor<2x8x64xf32>`

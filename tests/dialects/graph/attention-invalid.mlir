@@ -34,3 +34,33 @@ func.func @mask(%q: tensor<2x8x16xf32>, %m: tensor<2x1x8xf32>) {
     -> tensor<2x8x16xf32>
   return
 }
+
+// -----
+
+func.func @gradients(%q: tensor<8x16xf32>, %v: tensor<8x4xf32>, %n: tensor<8x1xf32>) {
+  // expected-error@+1 {{query, key and value differ in their extents}}
+  %0 = graph.attention_gradient <all> %q, %q, %v, %v, %n, %n {scale = 1.0 : f64}
+    : (tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x4xf32>, tensor<8x4xf32>,
+       tensor<8x1xf32>, tensor<8x1xf32>) -> tensor<3x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @parts(%q: tensor<8x16xf32>, %n: tensor<8x1xf32>) {
+  // expected-error@+1 {{the result has not the extents of what it belongs to}}
+  %0 = graph.attention_gradient <all> %q, %q, %q, %q, %n, %n {scale = 1.0 : f64}
+    : (tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>,
+       tensor<8x1xf32>, tensor<8x1xf32>) -> tensor<2x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @normalizer(%q: tensor<8x16xf32>) {
+  // expected-error@+1 {{expected one number a query}}
+  %0, %1 = graph.attention %q, %q, %q {scale = 1.0 : f64}
+    : (tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>)
+    -> (tensor<8x16xf32>, tensor<8x2xf32>)
+  return
+}

@@ -253,7 +253,9 @@ FusedOp BodyBuilder::build() {
   for (Value result : step.results) {
     auto *it = llvm::find(step.members, result.getDefiningOp());
     unsigned access = region.access[it - step.members.begin()];
-    bool isOwn = region.kind == KernelKind::irregular;
+    // A kernel has the shape of its op's first result.
+    bool isOwn = region.kind == KernelKind::irregular ||
+                 cast<OpResult>(result).getResultNumber() > 0;
     yielded.push_back(
         get(result, isOwn ? getExtents(result) : getTarget(result, access)));
     types.push_back(yielded.back().getType());

@@ -91,6 +91,10 @@ private:
   void countWork();
   bool isOfLibrary() const;
 
+  bool isFurtherResult(Value value) const {
+    return region.anchor && value.getDefiningOp() == region.anchor &&
+           value != region.anchor->getResult(0);
+  }
   unsigned perRow() const { return hasRows ? kPerRow : kElementwise; }
   int64_t find(Value value) const {
     auto it = positions.find(value.getDefiningOp());
@@ -180,6 +184,11 @@ StringRef Analyzer::checkDependence() {
   if (region.kind != KernelKind::contraction &&
       region.kind != KernelKind::window && region.kind != KernelKind::attention)
     return {};
+  for (Operation *op : members)
+    if (llvm::any_of(op->getOperands(), [&](Value operand) {
+          return isFurtherResult(getSource(operand));
+        }))
+      return "of several results only the first is passed on in the kernel";
   llvm::SmallPtrSet<Operation *, 16> dependent = {region.anchor};
   for (Operation *op : members)
     if (llvm::any_of(op->getOperands(), [&](Value operand) {
@@ -233,7 +242,7 @@ StringRef Analyzer::readResults() {
         region.kind == KernelKind::scan || region.kind == KernelKind::irregular;
     if (isAlone && op != region.anchor)
       return "nothing can follow in the kernel of a scan or an irregular op";
-    if (isAlone) {
+    if (isAlone || isFurtherResult(result)) {
       read(result, kElementwise, 0);
     } else if (getStoreMap(op, region.kind)) {
       if (StringRef refusal = readMovedResult(op); !refusal.empty())

@@ -200,11 +200,36 @@ struct FlattenConcat : OpRewritePattern<ConcatOp> {
   }
 };
 
+/// concat(slice(x), slice(x)) = x where these are all of x, one after another.
+struct ConcatOfSlices : OpRewritePattern<ConcatOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConcatOp op,
+                                PatternRewriter &rewriter) const override {
+    Value x;
+    AffineExpr end = rewriter.getAffineConstantExpr(0);
+    for (Value operand : op.getOperands()) {
+      auto slice = operand.getDefiningOp<SliceOp>();
+      if (!slice || (x && slice.getX() != x) ||
+          !llvm::all_of(slice.getSteps(),
+                        [](int64_t step) { return step == 1; }))
+        return rewriter.notifyMatchFailure(op, "not of slices of one tensor");
+      x = slice.getX();
+      if (x.getType() != op.getType() ||
+          !isEqual(slice.getStarts().getResult(op.getAxis()), end))
+        return rewriter.notifyMatchFailure(op, "not in order, or not all");
+      end = end + getExtent(operand, op.getAxis());
+    }
+    rewriter.replaceOp(op, x);
+    return success();
+  }
+};
+
 } // namespace
 
 void addConcatPatterns(RewritePatternSet &patterns) {
-  patterns.add<JoinSegments, ReshapeBeforeConcat, FlattenConcat>(
-      patterns.getContext());
+  patterns
+      .add<JoinSegments, ReshapeBeforeConcat, FlattenConcat, ConcatOfSlices>(
+          patterns.getContext());
 }
 
 } // namespace tcc

@@ -54,3 +54,51 @@ func.func @gradient(%x: tensor<2x64x16xf16>, %n: tensor<2x64x1xf32>)
   }
   return %y : tensor<2x64x16xf32>
 }
+
+// All gradients: some blocks have queries and make three products, others keys and
+// make four.
+// CHECK-LABEL: gpu.func @gradients(
+// CHECK:         scf.if
+// CHECK:           %{{.+}}:8 = scf.for {{.+}} step %c32
+// CHECK-COUNT-12:    llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
+// CHECK-NOT:         llvm.call_intrinsic
+// CHECK:         scf.if
+// CHECK:           %{{.+}}:16 = scf.for {{.+}} step %c32
+// CHECK-COUNT-16:    llvm.call_intrinsic "llvm.nvvm.mma.m16n8k16.row.col.f32.f32"
+// CHECK-NOT:         llvm.call_intrinsic
+// CHECK-NOT:     llvm.atomicrmw
+// CHECK:         gpu.return
+func.func @gradients(%x: tensor<2x64x16xf16>, %n: tensor<2x64x1xf32>)
+    -> tensor<3x2x64x16xf32> {
+  %y = graph.fused <attention> (%x, %n)
+      : (tensor<2x64x16xf16>, tensor<2x64x1xf32>) -> tensor<3x2x64x16xf32> {
+  ^bb0(%a: tensor<2x64x16xf16>, %b: tensor<2x64x1xf32>):
+    %r = graph.attention_gradient <all> %a, %a, %a, %a, %b, %b
+        {scale = 2.5e-01 : f64}
+        : (tensor<2x64x16xf16>, tensor<2x64x16xf16>, tensor<2x64x16xf16>,
+           tensor<2x64x16xf16>, tensor<2x64x1xf32>, tensor<2x64x1xf32>)
+        -> tensor<3x2x64x16xf32>
+    graph.yield %r : tensor<3x2x64x16xf32>
+  }
+  return %y : tensor<3x2x64x16xf32>
+}
+
+// The logarithms of the sums of weights are another result, which one thread of a
+// row stores.
+// CHECK-LABEL: gpu.func @normalized(
+// CHECK:         math.log
+// CHECK:         llvm.store %{{.+}} : f32, !llvm.ptr
+// CHECK:         arith.divf
+// CHECK:         llvm.store %{{.+}} : f32, !llvm.ptr
+func.func @normalized(%x: tensor<2x64x16xf16>)
+    -> (tensor<2x64x16xf32>, tensor<2x64x1xf32>) {
+  %y:2 = graph.fused <attention> (%x) : (tensor<2x64x16xf16>)
+      -> (tensor<2x64x16xf32>, tensor<2x64x1xf32>) {
+  ^bb0(%a: tensor<2x64x16xf16>):
+    %r, %n = graph.attention %a, %a, %a {scale = 2.5e-01 : f64}
+        : (tensor<2x64x16xf16>, tensor<2x64x16xf16>, tensor<2x64x16xf16>)
+        -> (tensor<2x64x16xf32>, tensor<2x64x1xf32>)
+    graph.yield %r, %n : tensor<2x64x16xf32>, tensor<2x64x1xf32>
+  }
+  return %y#0, %y#1 : tensor<2x64x16xf32>, tensor<2x64x1xf32>
+}

@@ -72,3 +72,21 @@ func.func @reshape_tears(%x: tensor<3x4xf32>, %y: tensor<5x4xf32>)
   %r = graph.reshape %c : (tensor<8x4xf32>) -> tensor<4x8xf32>
   return %r : tensor<4x8xf32>
 }
+
+// All of a tensor, in its order, is that tensor.
+// CHECK-LABEL: func @concat_of_slices
+// CHECK-SAME:    %[[X:.+]]: tensor<3x8xf32>
+// CHECK:         %[[O:.+]] = graph.concat
+// CHECK:         return %[[X]], %[[O]]
+func.func @concat_of_slices(%x: tensor<3x8xf32>)
+    -> (tensor<3x8xf32>, tensor<3x8xf32>) {
+  %a = graph.slice %x {starts = affine_map<() -> (0, 0)>, steps = array<i64: 1, 1>}
+    : (tensor<3x8xf32>) -> tensor<3x5xf32>
+  %b = graph.slice %x {starts = affine_map<() -> (0, 5)>, steps = array<i64: 1, 1>}
+    : (tensor<3x8xf32>) -> tensor<3x3xf32>
+  %0 = graph.concat %a, %b {axis = 1}
+    : (tensor<3x5xf32>, tensor<3x3xf32>) -> tensor<3x8xf32>
+  %1 = graph.concat %b, %a {axis = 1}
+    : (tensor<3x3xf32>, tensor<3x5xf32>) -> tensor<3x8xf32>
+  return %0, %1 : tensor<3x8xf32>, tensor<3x8xf32>
+}
