@@ -8,11 +8,13 @@
 // square unless an axis is short: a tile of what is transposed is computed in
 // its own order and transposed in registers first. Pairs of bf16 that stay
 // neighbours move as one: the inner loop is over the axis before the last,
-// then.
+// then. Tiles along an axis that a reshape joins (MergedAxis.h) come in an
+// order in which those that read the same lines follow each other.
 //
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/kernel/MatrixKernel.h"
+#include "compiler/codegen/kernel/MergedAxis.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -49,6 +51,9 @@ struct PointwisePlan {
   std::optional<int64_t> tileAxis;
   int64_t tileRows = kTile, tileColumns = kTile;
   SmallVector<TransposeOp> transposes;
+  /// Of the axis of tiles in what the transposes read; all have equal periods,
+  /// which are whole tiles, or there are none.
+  SmallVector<MergedAxis> merged;
   /// Elements at each place of the inner loop; the last axis if not 1.
   int64_t unit = 1;
   /// Rows, or blocks of them along the axis of tiles.
@@ -73,6 +78,7 @@ struct PointwisePlan {
 
 private:
   void findTransposes(FusedOp region);
+  void findMergedAxes();
 };
 
 } // namespace
@@ -94,6 +100,7 @@ PointwisePlan::PointwisePlan(FusedOp region, ArrayRef<SymbolAttr> symbols) {
   if (tileAxis) {
     tileRows = getTileSize(outer[*tileAxis]);
     tileColumns = getTileSize(inner);
+    findMergedAxes();
     rowsPerTask = getRowsPerTask(tileRows * size * unit);
   } else if (size > 2 * kTaskGrain)
     chunk = kTaskGrain;
@@ -140,6 +147,16 @@ void PointwisePlan::findTransposes(FusedOp region) {
   }
 }
 
+void PointwisePlan::findMergedAxes() {
+  for (TransposeOp op : transposes) {
+    auto axis = findMergedAxis(op.getX(), op.getPermutation()[*tileAxis], unit);
+    if (!axis || axis->period % tileRows != 0 ||
+        (!merged.empty() && axis->period != merged[0].period))
+      return merged.clear();
+    merged.push_back(*axis);
+  }
+}
+
 FailureOr<TaskPlan> planPointwiseKernel(FusedOp region,
                                         ArrayRef<SymbolAttr> symbols) {
   return TaskPlan{PointwisePlan(region, symbols).getTasks(), 0};
@@ -166,10 +183,14 @@ private:
   void emitElements(ArrayRef<Value> row, Value column);
   void emitElement(ArrayRef<Value> at);
   SmallVector<Value> getIndices(ArrayRef<Value> row, Value column, int64_t u);
+  Value orderBlock(Value number);
   void emitBlock(ArrayRef<Value> block, Value to);
   void prefetchNextTile(TransposeOp op, ArrayRef<Value> from);
-  void fillTile(TransposeOp op, const Buffer &tile, ArrayRef<Value> first,
-                Value column);
+  SmallVector<Value> getSource(TransposeOp op, ArrayRef<Value> first, Value r,
+                               Value column, int64_t u);
+  Value readSource(size_t transpose, ArrayRef<Value> first, Value r,
+                   Value column, int64_t u);
+  void fillTile(size_t transpose, ArrayRef<Value> first, Value column);
   void forEachPart(int64_t count, KernelBuilder::Body body);
   void emitTile(ArrayRef<Value> first, Value column);
   /// Of element `u` of a unit in a tile.
@@ -244,6 +265,17 @@ void PointwiseEmitter::emitElement(ArrayRef<Value> at) {
     frame.elements.storeElement(b, loc, yielded, at, buffer);
 }
 
+/// Where the block is that comes as number `number` along the axis of tiles:
+/// the same places of all periods one after another.
+Value PointwiseEmitter::orderBlock(Value number) {
+  if (plan.merged.empty())
+    return number;
+  const MergedAxis &axis = plan.merged[0];
+  Value periods = b.index(axis.periods);
+  Value blocks = b.index(axis.period / plan.tileRows);
+  return b.add(b.mul(b.rem(number, periods), blocks), b.div(number, periods));
+}
+
 /// Rows along the axis of tiles: whole tiles, then the columns and rows that
 /// fill none.
 void PointwiseEmitter::emitBlock(ArrayRef<Value> block, Value to) {
@@ -251,7 +283,7 @@ void PointwiseEmitter::emitBlock(ArrayRef<Value> block, Value to) {
   SmallVector<Value> first(block);
   Value height = b.index(plan.tileRows), width = b.index(plan.tileColumns);
   Value zero = b.index(0);
-  first[axis] = b.mul(block[axis], height);
+  first[axis] = b.mul(orderBlock(block[axis]), height);
   Value count = b.min(height, b.sub(size(plan.outer[axis]), first[axis]));
   Value whole = b.mul(b.div(to, width), width);
   auto emitRows = [&](Value rows, Value from) {
@@ -285,25 +317,45 @@ void PointwiseEmitter::prefetchNextTile(TransposeOp op, ArrayRef<Value> from) {
   b.prefetch(getMemory(frame, source.input), at, KernelBuilder::firstLevel);
 }
 
-void PointwiseEmitter::fillTile(TransposeOp op, const Buffer &tile,
-                                ArrayRef<Value> first, Value column) {
-  auto getSource = [&](Value r, Value c, int64_t u) {
-    SmallVector<Value> row(first);
-    row[*plan.tileAxis] = b.add(row[*plan.tileAxis], r);
-    SmallVector<Value> at = getIndices(row, b.add(column, c), u);
-    SmallVector<Value> from(at.size());
-    for (auto [index, axis] : llvm::zip_equal(at, op.getPermutation()))
-      from[axis] = index;
-    return from;
-  };
+/// What the transpose `op` reads for element `u` of row `r` of a tile.
+SmallVector<Value> PointwiseEmitter::getSource(TransposeOp op,
+                                               ArrayRef<Value> first, Value r,
+                                               Value column, int64_t u) {
+  SmallVector<Value> row(first);
+  row[*plan.tileAxis] = b.add(row[*plan.tileAxis], r);
+  SmallVector<Value> at = getIndices(row, column, u);
+  SmallVector<Value> from(at.size());
+  for (auto [index, axis] : llvm::zip_equal(at, op.getPermutation()))
+    from[axis] = index;
+  return from;
+}
+
+/// That element. A tile lies within one period: no index of its rows need be
+/// divided.
+Value PointwiseEmitter::readSource(size_t transpose, ArrayRef<Value> first,
+                                   Value r, Value column, int64_t u) {
+  TransposeOp op = plan.transposes[transpose];
+  SmallVector<Value> from = getSource(op, first, r, column, u);
+  if (plan.merged.empty())
+    return frame.elements.element(b, loc, op.getX(), from);
+  MergedAxis &axis = plan.merged[transpose];
+  Value start = first[*plan.tileAxis], period = b.index(axis.period);
+  Value place = b.add(b.rem(start, period), r);
+  from = axis.getSource(b, from, b.div(start, period), place, b.index(u));
+  return frame.elements.element(b, loc, axis.reshape.getX(), from);
+}
+
+void PointwiseEmitter::fillTile(size_t transpose, ArrayRef<Value> first,
+                                Value column) {
+  TransposeOp op = plan.transposes[transpose];
+  const Buffer &tile = tiles[transpose];
   b.loop(b.index(plan.tileColumns), [&](Value c) {
-    prefetchNextTile(op, getSource(b.index(0), c, 0));
+    Value at = b.add(column, c);
+    prefetchNextTile(op, getSource(op, first, b.index(0), at, 0));
     forEachPart(plan.tileRows, [&](Value r) {
-      for (int64_t u = 0; u < plan.unit; ++u) {
-        Value element =
-            frame.elements.element(b, loc, op.getX(), getSource(r, c, u));
-        tile.store(b, loc, element, getPlace(c, r, u));
-      }
+      for (int64_t u = 0; u < plan.unit; ++u)
+        tile.store(b, loc, readSource(transpose, first, r, at, u),
+                   getPlace(c, r, u));
     });
   });
   int64_t bytes = getStorageBytes(getElementTypeOrSelf(op.getType()));
@@ -326,8 +378,8 @@ void PointwiseEmitter::forEachPart(int64_t count, KernelBuilder::Body body) {
 }
 
 void PointwiseEmitter::emitTile(ArrayRef<Value> first, Value column) {
-  for (auto [op, tile] : llvm::zip_equal(plan.transposes, tiles))
-    fillTile(op, tile, first, column);
+  for (size_t transpose = 0; transpose < tiles.size(); ++transpose)
+    fillTile(transpose, first, column);
   Value twoTiles = b.index(2 * plan.tileColumns);
   b.loop(b.index(plan.tileRows), [&](Value r) {
     SmallVector<Value> row(first);

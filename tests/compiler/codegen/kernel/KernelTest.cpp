@@ -116,6 +116,47 @@ TEST_F(KernelTest, transposesInTiles) {
   checkTranspose("16x48x4xi8", "1, 0, 2", "48x16x4xi8");
 }
 
+// Filters in panels, as they lie and mirrored: rows and columns of the window
+// are nearer in memory than channels, which are tiles of 16 or, for 40, are
+// not.
+TEST_F(KernelTest, filtersInPanels) {
+  for (int64_t channels : {32, 40, 64}) {
+    std::string x = "64x" + std::to_string(channels);
+    std::string depth = std::to_string(9 * channels);
+    std::string pairs = std::to_string(9 * channels / 2);
+    check(KernelKind::pointwise,
+          define({{"x", x + "x3x3xf32"},
+                  {"h", x + "x3x3xbf16"},
+                  {"t", "64x3x3x" + std::to_string(channels) + "xbf16"},
+                  {"r", "1x1x64x" + pairs + "x2xbf16"},
+                  {"p", "1x1x" + pairs + "x64x2xbf16"}},
+                 R"(
+      func.func @f(%x: !x) -> (!p, !p) {
+        %0 = graph.cast %x : (!x) -> !h
+        %1 = graph.transpose %0 [0, 2, 3, 1] : (!h) -> !t
+        %2 = graph.reshape %1 : (!t) -> !r
+        %3 = graph.transpose %2 [0, 1, 3, 2, 4] : (!r) -> !p
+        %4 = graph.slice %0 {starts = affine_map<() -> (0, 0, 2, 2)>, steps = array<i64: 1, 1, -1, -1>} : (!h) -> !h
+        %5 = graph.transpose %4 [0, 2, 3, 1] : (!h) -> !t
+        %6 = graph.reshape %5 : (!t) -> !r
+        %7 = graph.transpose %6 [0, 1, 3, 2, 4] : (!r) -> !p
+        return %3, %7 : !p, !p
+      })"));
+    check(KernelKind::pointwise,
+          define({{"x", x + "x3x3xf32"},
+                  {"t", "64x3x3x" + std::to_string(channels) + "xf32"},
+                  {"r", "1x64x" + depth + "xf32"},
+                  {"p", "1x" + depth + "x64xf32"}},
+                 R"(
+      func.func @f(%x: !x) -> !p {
+        %0 = graph.transpose %x [0, 2, 3, 1] : (!x) -> !t
+        %1 = graph.reshape %0 : (!t) -> !r
+        %2 = graph.transpose %1 [0, 2, 1] : (!r) -> !p
+        return %2 : !p
+      })"));
+  }
+}
+
 // What is computed in another order than that of the results: one input is
 // transposed instead of the others and the results.
 TEST_F(KernelTest, transposesAreMovedToInputs) {
