@@ -125,7 +125,8 @@ static int64_t getFilterOffset(ConvOp op, int64_t channels, int64_t taps,
   int64_t width = MatmulOp::getPanelColumns(perGroup);
   int64_t panels = (perGroup + width - 1) / width;
   int64_t panel = (o / perGroup) * panels + column / width;
-  return panel * taps * channels * width +
+  int64_t depth = llvm::alignTo(taps * channels, op.packsPairs() ? 2 : 1);
+  return panel * depth * width +
          MatmulOp::getPanelPlace(tap * channels + channel, column % width,
                                  width, op.packsPairs());
 }
@@ -134,7 +135,7 @@ namespace {
 
 /// A tap that lies inside x: the positions of its first channel.
 struct Tap {
-  int64_t x, filter;
+  int64_t x, filter, number;
 };
 
 } // namespace
@@ -152,7 +153,8 @@ static SmallVector<Tap> listTaps(ConvOp op, const HostTensor &x,
   loop(op.getWindow(), [&](ArrayRef<int64_t> window) {
     if (getWindowIndex(op, x, at, window, index))
       inside.push_back({x.offset(index),
-                        getFilterOffset(op, channels, taps, at[axis], 0, tap)});
+                        getFilterOffset(op, channels, taps, at[axis], 0, tap),
+                        tap});
     ++tap;
   });
   return inside;
@@ -165,10 +167,13 @@ void evaluate(ConvOp op, const HostTensor &x, const HostTensor &filter,
   int64_t channels = x.extent(axis) / op.getGroups();
   int64_t taps = std::accumulate(op.getWindow().begin(), op.getWindow().end(),
                                  int64_t(1), std::multiplies<>());
-  // Where the channels of a tap lie, from its first one.
-  SmallVector<int64_t> places;
-  for (int64_t c = 0; c < channels; ++c)
-    places.push_back(getFilterOffset(op, channels, taps, 0, c, 0));
+  // Where the channels of a tap lie, from its first one, which may be the
+  // second of a pair.
+  SmallVector<int64_t> places[2];
+  for (int64_t tap : {0, 1})
+    for (int64_t c = 0; c < channels; ++c)
+      places[tap].push_back(getFilterOffset(op, channels, taps, 0, c, tap) -
+                            getFilterOffset(op, channels, taps, 0, 0, tap));
   int64_t xStep = 1;
   for (int64_t extent : x.shape().drop_front(axis + 1))
     xStep *= extent;
@@ -177,7 +182,8 @@ void evaluate(ConvOp op, const HostTensor &x, const HostTensor &filter,
     auto inside =
         listTaps(op, x, at, at[axis] / perGroup * channels, channels, taps);
     auto add = [&](const Tap &tap, int64_t c) {
-      sum.add(x, tap.x + c * xStep, filter, tap.filter + places[c]);
+      sum.add(x, tap.x + c * xStep, filter,
+              tap.filter + places[tap.number % 2][c]);
     };
     // The order of the sum is that of the layout.
     if (op.getChannelsLast())

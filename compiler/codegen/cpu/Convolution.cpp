@@ -39,8 +39,10 @@ private:
   Memory base;   // of the input
   Memory packed; // of the request, in the same type
   int64_t lanes, pixelSize, runLength = 0;
+  int64_t unitSize;     // elements of the input in one of the request
   size_t tapDimensions; // whose taps are runs of their own
   SmallVector<Value> strides;
+  Value first, end; // k of the request, in elements
 
   struct Run {
     Value source; // of its element 0, which may lie before the input
@@ -74,8 +76,9 @@ int64_t tcc::cpu::getRunTaps(const ConvolutionInput &input) {
 PatchPacker::PatchPacker(KernelBuilder &b, const ConvolutionInput &input,
                          VectorUnit unit, const PackRequest &request)
     : b(b), input(input), request(request), base(input.base.asBits()),
-      packed(request.into.asBits()), lanes(unit.bytes / 4),
-      pixelSize(input.groups * input.channels) {
+      packed{request.into.pointer, base.element}, lanes(unit.bytes / 4),
+      pixelSize(input.groups * input.channels),
+      unitSize(bytesOf(request.into.element) / bytesOf(base.element)) {
   int64_t runTaps = getRunTaps(input);
   runLength = runTaps * input.channels;
   // A vector of narrow elements for runs that are longer than one of masks.
@@ -84,17 +87,19 @@ PatchPacker::PatchPacker(KernelBuilder &b, const ConvolutionInput &input,
   bool joinsLast = constantOf(input.dimensions.back().taps) == runTaps;
   tapDimensions = input.dimensions.size() - (joinsLast ? 1 : 0);
   strides = getStrides(b, input);
+  first = b.mul(request.k, b.index(unitSize));
+  end = b.add(first, b.mul(request.depth, b.index(unitSize)));
 }
 
 void PatchPacker::emit() {
   Value run = b.index(runLength);
-  Value firstRun = b.div(request.k, run);
-  Value endRun = b.ceilDiv(b.add(request.k, request.depth), runLength);
+  Value firstRun = b.div(first, run);
+  Value endRun = b.ceilDiv(end, runLength);
   b.loop(request.count, [&](Value lane) {
     SmallVector<Value> at = splitRow(b, input, b.add(request.first, lane));
     Value image = b.add(b.mul(request.batch, b.index(input.channels)),
                         b.mul(at[0], strides[0]));
-    Value row = b.mul(lane, b.index(request.laneStride));
+    Value row = b.mul(lane, b.index(request.laneStride * unitSize));
     b.loop(firstRun, endRun, b.index(1), [&](Value number) {
       Run run = findRun(number, image, ValueRange(at).drop_front());
       emitRun(number, row, run);
@@ -110,6 +115,12 @@ PatchPacker::Run PatchPacker::findRun(Value number, Value image,
     tapCounts.push_back(d.taps);
   SmallVector<Value> tap = b.delinearize(number, tapCounts);
   Value inside = b.create<arith::ConstantIntOp>(1, 1);
+  if (unitSize > 1) { // what fills up the last pair lies in no run
+    Value count = b.index(1);
+    for (Value taps : tapCounts)
+      count = b.mul(count, taps);
+    inside = b.less(number, count);
+  }
   Value source = image, length = b.index(runLength), zero = b.index(0);
   Run run{nullptr, zero, length};
   for (auto [d, dimension] : llvm::enumerate(dimensions)) {
@@ -136,12 +147,11 @@ PatchPacker::Run PatchPacker::findRun(Value number, Value image,
 }
 
 void PatchPacker::emitRun(Value number, Value row, const Run &run) {
-  Value first = b.mul(number, b.index(runLength)), zero = b.index(0);
-  Value begin = b.max(b.sub(request.k, first), zero);
-  Value end = b.sub(b.add(request.k, request.depth), first);
-  end = b.min(end, b.index(runLength));
+  Value runStart = b.mul(number, b.index(runLength)), zero = b.index(0);
+  Value begin = b.max(b.sub(first, runStart), zero);
+  Value end = b.min(b.sub(this->end, runStart), b.index(runLength));
   // Element e of the run goes to target + e.
-  Value target = b.add(row, b.sub(first, request.k));
+  Value target = b.add(row, b.sub(runStart, first));
   auto laneType = VectorType::get(lanes, b.getI32Type());
   SmallVector<int32_t> numbers(lanes);
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -224,23 +234,24 @@ static Memory allocateZeros(KernelBuilder &b, Type element, int64_t count) {
 }
 
 MatrixOperand tcc::cpu::makePatches(KernelBuilder &b,
-                                    const ConvolutionInput &input,
+                                    const ConvolutionInput &input, Type packed,
                                     int64_t tileRows, VectorUnit unit) {
   MatrixOperand operand;
-  if (readsPixels(input)) {
+  bool isWidened = bytesOf(packed) > bytesOf(input.base.element);
+  if (!isWidened && readsPixels(input)) {
     operand.view = [=](KernelBuilder &b, Value batch) -> PanelView {
       Value pixel = b.index(input.groups * input.channels);
       return {input.base, b.mul(batch, b.index(input.channels)),
               b.mul(pixel, b.index(tileRows)), pixel, b.index(1)};
     };
-  } else if (!packsPatches(input.channels)) {
+  } else if (!isWidened && !packsPatches(input.channels)) {
     Memory zeros = allocateZeros(b, input.base.element, input.channels);
     operand.runLength = input.channels;
     operand.runs = [=](KernelBuilder &b, Value group, ValueRange lanes) {
       return makeRuns(b, input, zeros, group, lanes);
     };
   } else {
-    operand.packedType = input.base.element;
+    operand.packedType = packed;
     operand.packsRows = true;
     operand.pack = [=](KernelBuilder &b, const PackRequest &request) {
       PatchPacker(b, input, unit, request).emit();

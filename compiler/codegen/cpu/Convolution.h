@@ -31,9 +31,10 @@ struct ConvolutionInput {
 };
 
 /// The left operand of a contraction with batch = groups, m = images * output
-/// positions, k = taps * channels.
+/// positions, k = taps * channels. With `packed` an i32, and an input of
+/// narrower elements, patches are copied as pairs; a zero follows an odd k.
 MatrixOperand makePatches(KernelBuilder &b, const ConvolutionInput &input,
-                          int64_t tileRows, VectorUnit unit);
+                          mlir::Type packed, int64_t tileRows, VectorUnit unit);
 
 /// The right operand of a contraction with n = taps * channels of one group and
 /// k = images * output positions, or pairs of them if `packed` is an i32.

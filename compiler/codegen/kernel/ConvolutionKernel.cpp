@@ -24,7 +24,7 @@ struct ConvolutionPlan {
   Extents pixels;                          // images, spatial...
   AffineExpr rows;
   bool rowsArePositions;
-  bool isPaired; // runs of channels are pairs of bf16
+  bool isPaired; // k counts pairs of bf16
   cpu::Blocking blocking;
   Type sum;
 
@@ -32,7 +32,13 @@ struct ConvolutionPlan {
   int64_t getDepth() const { return taps * channels; }
   /// Elements, or pairs of them.
   int64_t inUnits(int64_t elements) const {
-    return isPaired ? elements / 2 : elements;
+    return isPaired ? llvm::divideCeil(elements, 2) : elements;
+  }
+  /// Whether the input is read in those.
+  bool hasUnits() const { return !isPaired || channels % 2 == 0; }
+  bool packsPatches() const {
+    return !patches.input || !hasUnits() ||
+           cpu::packsPatches(inUnits(channels));
   }
   AffineExpr getTasks() const {
     int64_t columns = llvm::divideCeil(filters, blocking.n);
@@ -72,7 +78,7 @@ ConvolutionPlan::ConvolutionPlan(FusedOp region)
   rows = getNumElements(pixels, context);
   rowsArePositions = readsPositionsOnly(region, 0, pixels.size());
   sum = getSumType(getElementTypeOrSelf(op.getResult()));
-  isPaired = op.packsPairs();
+  isPaired = op.packsPairs() && (op.getPackedFilter() || getDepth() % 2 == 0);
   blocking = cpu::chooseBlocking(
       {groups, getConstant(rows), filters, inUnits(getDepth())});
   filter = getAccess(op.getFilter(), op.getPackedFilter() ? MatrixAccess::Panels
@@ -139,17 +145,19 @@ cpu::MatrixOperand ConvolutionEmitter::patchOperand() {
                                /*lanesAdjacent=*/false);
   }
   cpu::Memory memory = getMemory(frame, plan.patches.input);
-  cpu::ConvolutionInput input{plan.isPaired ? cpu::asPairs(memory) : memory,
-                              size(b, plan.pixels[0]),
-                              plan.groups,
-                              plan.inUnits(plan.channels),
-                              {}};
+  Type unit = plan.isPaired ? plan.patches.elementType : memory.element;
+  cpu::ConvolutionInput input{
+      memory, size(b, plan.pixels[0]), plan.groups, plan.channels, {}};
+  if (plan.isPaired && plan.hasUnits()) {
+    input.base = cpu::asPairs(memory);
+    input.channels = plan.inUnits(plan.channels);
+  }
   for (size_t i = 0; i < op.getWindow().size(); ++i)
     input.dimensions.push_back(
         {size(b, getExtent(op.getX(), 1 + i)), size(b, plan.pixels[1 + i]),
          b.index(op.getWindow()[i]), op.getStrides()[i], op.getDilations()[i],
          b.index(op.getPadLow()[i])});
-  return cpu::makePatches(b, input, plan.blocking.rows,
+  return cpu::makePatches(b, input, unit, plan.blocking.rows,
                           {frame.options.vectorBytes});
 }
 
@@ -160,7 +168,8 @@ Value ConvolutionEmitter::patchElement(KernelBuilder &b, Value group, Value row,
   SmallVector<Value> tap = splitDepth(b, op, plan.channels, k);
   SmallVector<Value> pixel = b.delinearize(row, pixelSizes(b));
   SmallVector<Value> at = {pixel[0]};
-  Value inside = b.create<arith::ConstantIntOp>(1, 1);
+  // A zero fills up the last pair.
+  Value inside = b.less(k, b.index(plan.getDepth()));
   for (size_t i = 0; i < op.getWindow().size(); ++i) {
     Value begin = b.sub(b.mul(pixel[1 + i], b.index(op.getStrides()[i])),
                         b.index(op.getPadLow()[i]));
@@ -185,6 +194,8 @@ cpu::MatrixOperand ConvolutionEmitter::filterOperand() {
   int64_t columns =
       isPacked ? llvm::alignTo(plan.filters, width) : plan.filters;
   int64_t depth = plan.getDepth();
+  if (isPacked && plan.isPaired)
+    depth = llvm::alignTo(depth, 2);
   MatrixSource source;
   source.offset = [=](KernelBuilder &b, Value group) {
     return b.mul(group, b.index(columns * depth));
@@ -238,13 +249,10 @@ FailureOr<TaskPlan> planConvolution(FusedOp region) {
   ConvolutionPlan plan(region);
   if (!plan.op.getChannelsLast())
     return region.emitOpError("has a convolution with the channels first");
-  bool packs =
-      !plan.patches.input || cpu::packsPatches(plan.inUnits(plan.channels));
-  return TaskPlan{
-      plan.getTasks(),
-      cpu::contractionScratchBytes(plan.blocking, plan.sum,
-                                   packs ? plan.patches.elementType : Type(),
-                                   plan.filter.getPackedType())};
+  Type packed = plan.packsPatches() ? plan.patches.elementType : Type();
+  return TaskPlan{plan.getTasks(),
+                  cpu::contractionScratchBytes(plan.blocking, plan.sum, packed,
+                                               plan.filter.getPackedType())};
 }
 
 LogicalResult emitConvolution(OpBuilder &b, KernelFrame &frame) {

@@ -151,6 +151,8 @@ Value packFilter(OpBuilder &builder, ConvOp op) {
   if (op.slides())
     return packer.permuteLast(packer.reshape(filter, {filters, depth}), {1, 0});
   Value grouped = packer.reshape(filter, {groups, filters / groups, depth});
+  if (op.packsPairs())
+    grouped = packer.padTo(grouped, /*axis=*/2, /*multiple=*/2);
   return packRhs(builder, op.getLoc(), grouped, /*transposed=*/true,
                  op.packsPairs());
 }

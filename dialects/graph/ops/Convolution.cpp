@@ -106,8 +106,7 @@ bool ConvOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange found) {
 Precision ConvOp::getPrecision() { return Precision::narrow; }
 
 bool ConvOp::packsPairs() {
-  return !slides() && MatmulOp::packsPairs(getElementTypeOrSelf(getFilter()),
-                                           getGroupChannels());
+  return !slides() && getElementTypeOrSelf(getFilter()).isBF16();
 }
 
 static SmallVector<int64_t> getFilterShape(ConvOp op) {
@@ -120,7 +119,8 @@ static SmallVector<int64_t> getFilterShape(ConvOp op) {
     return {window * channels, filters};
   if (op.getPackedFilter()) {
     int64_t width = MatmulOp::getPanelColumns(perGroup);
-    return {groups, (perGroup + width - 1) / width, window * channels, width};
+    int64_t depth = llvm::alignTo(window * channels, op.packsPairs() ? 2 : 1);
+    return {groups, (perGroup + width - 1) / width, depth, width};
   }
   SmallVector<int64_t> shape(op.getWindow());
   shape.insert(shape.begin(), filters);

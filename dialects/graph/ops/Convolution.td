@@ -43,7 +43,7 @@ def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible,
     `channels_last`: it is in panels like the rhs of a matmul, [groups,
     ceil(filters/groups/w), window * channels/groups, w], and `filters` gives
     their number; of a conv that slides it is [window * channels/groups, filters].
-    Of bf16 the panels hold pairs where the channels of a group are even.
+    Of bf16 the panels hold pairs; a zero follows an odd number of rows.
 
     The result of narrower floats may be f32: the sums as they are. `tf32` is as
     of a matmul.

@@ -63,9 +63,42 @@ TEST_F(ConvolutionKernelTest, convolutionsOfPairs) {
   };
   std::string three = makeWindow("3, 3", "1, 1", "1, 1", "1, 1");
   checkPairs("6", "54", three);
-  checkPairs("7", "63", three);
   checkPairs("34", "306", three);
-  checkPairs("34", "34", makeWindow("1, 1", "1, 1", "0, 0", "1, 1"));
+  std::string one = makeWindow("1, 1", "1, 1", "0, 0", "1, 1");
+  checkPairs("34", "34", one);
+  // Odd channels: runs begin within pairs, and a zero follows the last.
+  checkPairs("7", "64", three);
+  checkPairs("35", "316", three);
+  checkPairs("35", "36", one);
+  checkPairs("3", "28", makeWindow("3, 3", "1, 1", "1, 2", "1, 2"));
+  checkConvolution(KernelKind::contraction, "2x15x17x10xbf16", "2x1x46x16xbf16",
+                   "2x15x17x6xf32",
+                   "packed_filter, channels_last, filters = 6 : i64, "
+                   "groups = 2 : i64, " +
+                       three);
+  checkConvolution(KernelKind::contraction, "2x30x22x3xbf16", "1x1x148x64xbf16",
+                   "2x15x11x64xf32",
+                   "packed_filter, channels_last, filters = 64 : i64, "
+                   "groups = 1 : i64, " +
+                       makeWindow("7, 7", "2, 2", "3, 3", "1, 1"));
+}
+
+TEST_F(ConvolutionKernelTest, convolutionsOfComputedPairs) {
+  check(KernelKind::contraction,
+        R"(
+    !x = tensor<2x5x4x3xf32>
+    !n = tensor<2x5x4x3xbf16>
+    !f = tensor<1x1x28x16xbf16>
+    !y = tensor<2x5x4x7xf32>
+    func.func @f(%x: !x, %f: !f) -> !y {
+      %0 = graph.cast %x : (!x) -> !n
+      %1 = graph.conv %0, %f {packed_filter, channels_last, filters = 7 : i64,
+          groups = 1 : i64, )" +
+            makeWindow("3, 3", "1, 1", "1, 1", "1, 1") +
+            R"(} : (!n, !f) -> !y
+      return %1 : !y
+    })",
+        {}, 1e-5);
 }
 
 TEST_F(ConvolutionKernelTest, convolutionsOfOddSizes) {
