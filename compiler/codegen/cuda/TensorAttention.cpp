@@ -69,6 +69,7 @@ private:
   bool wholeSteps() const { return plan.walked.isMultipleOf(kSteps); }
 
   void findRows(Value tile);
+  std::pair<Value, Value> findSteps(Value tile);
   WalkedTile allocate(const Matrix &matrix);
   Value pull(Value tensor, Value i, Value j);
   Value pullPadded(const Matrix &matrix, Value i, Value j);
@@ -124,6 +125,19 @@ void TensorAttentionEmitter::findRows(Value tile) {
   first = b.add(first, b.mul(warp, b.index(kFragmentRows)));
   rows[0] = b.add(first, group);
   rows[1] = b.add(rows[0], b.index(kFragmentRows / 2));
+}
+
+/// Where a walk begins and ends. If it is causal a block with queries has no
+/// use for keys behind all of them, one with keys for queries before.
+std::pair<Value, Value> TensorAttentionEmitter::findSteps(Value tile) {
+  Value begin = b.index(0), end = size(plan.walked);
+  if (!plan.isCausal)
+    return {begin, end};
+  Value first = b.mul(tile, b.index(plan.getRows()));
+  if (!plan.ownsKeys())
+    return {begin, b.min(end, b.add(first, b.index(plan.getRows())))};
+  Value step = b.index(kSteps);
+  return {b.mul(b.div(first, step), step), end};
 }
 
 // --- Factors
@@ -242,6 +256,11 @@ Value TensorAttentionEmitter::emitScore(Value product, Value own,
   Value mask = plan.op.getMask();
   if (!mask)
     return x;
+  if (plan.isCausal) {
+    Value isHidden =
+        plan.ownsKeys() ? b.less(walked, own) : b.less(own, walked);
+    return select(isHidden, lowest, x);
+  }
   own = clamp(own, plan.own);
   if (!wholeSteps())
     walked = clamp(walked, plan.walked);
@@ -454,7 +473,11 @@ void TensorAttentionEmitter::store(ArrayRef<Value> state) {
 
 void TensorAttentionEmitter::emit(ArrayRef<Value> batch, Value tile) {
   this->batch = llvm::to_vector(batch);
+  // Blocks with much to walk over begin first.
+  if (plan.isCausal && !plan.ownsKeys())
+    tile = b.sub(b.sub(size(plan.countTiles()), b.index(1)), tile);
   findRows(tile);
+  auto [begin, end] = findSteps(tile);
   SmallVector<RowFragment> scoreRows = loadOwn(plan.ownScores);
   SmallVector<RowFragment> slopeRows = loadOwn(plan.ownSlopes);
   if (plan.goal == Goal::query)
@@ -467,7 +490,7 @@ void TensorAttentionEmitter::emit(ArrayRef<Value> batch, Value tile) {
   if (plan.runs())
     state = {lowest, lowest, none, none};
   state.append(countSums(plan.bySlopes) + countSums(plan.byWeights), none);
-  state = b.loop(b.index(0), size(plan.walked), b.index(kSteps), state,
+  state = b.loop(begin, end, b.index(kSteps), state,
                  [&](Value first, ValueRange carried) {
                    return emitStep(scoreRows, slopeRows, first, carried);
                  });

@@ -50,6 +50,7 @@ struct TensorPlan {
   Matrix ownScores, walkedScores, ownSlopes, walkedSlopes, bySlopes, byWeights;
   Value normalizer, share; // null if they are not read
   bool guard = false;
+  bool isCausal; // a query sees keys up to its own index; no mask is read
   mlir::Type narrow;
   int64_t warps;
 

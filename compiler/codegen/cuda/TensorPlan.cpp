@@ -1,5 +1,6 @@
 #include "compiler/codegen/cuda/TensorAttention.h"
 #include "compiler/codegen/kernel/RegionFrame.h"
+#include "compiler/passes/graph/CausalMask.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -32,7 +33,7 @@ static Matrix getMatrix(Value tensor) {
 
 TensorPlan::TensorPlan(FusedOp region, ArrayRef<SymbolAttr> symbols, Goal goal)
     : op(cast<AttentionOpInterface>(codegen::getAnchor(region))), goal(goal),
-      batch(getExtents(op.getQuery())),
+      batch(getExtents(op.getQuery())), isCausal(op->hasAttr(kCausalAttr)),
       narrow(getElementTypeOrSelf(op.getQuery())) {
   batch.pop_back_n(2);
   ownScores = getMatrix(op.getQuery());

@@ -1,5 +1,6 @@
 //===- MergeAttention.cpp - One kernel where several read the same --------===//
 #include "compiler/decisions/Decisions.h"
+#include "compiler/passes/graph/CausalMask.h"
 #include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
 
@@ -134,6 +135,18 @@ static void replaceBySlices(OpBuilder &builder, Value joined,
   }
 }
 
+/// Erases `value`'s op and what leads to it from the gradient, which nothing
+/// else reads.
+static void eraseFromGradient(Value value) {
+  for (Operation *op = value.getDefiningOp(); op;) {
+    Operation *from = isa<AttentionGradientOp>(op)
+                          ? nullptr
+                          : op->getOperand(0).getDefiningOp();
+    op->erase();
+    op = from;
+  }
+}
+
 /// The gradients become one that is rounded, transposed and concatenated as
 /// each of them is: so a kernel stores them where they are read. `gradients`
 /// are those of query, key and value.
@@ -171,11 +184,21 @@ static void mergeGradients(ArrayRef<AttentionGradientOp> gradients) {
   int64_t axis = findJoinedAxis(parts);
   Value joined = join(builder, all, parts, permutation, axis);
   replaceBySlices(builder, joined, parts, axis);
+  llvm::for_each(parts, eraseFromGradient);
 }
 
 namespace {
 
 struct MergeAttentionPass : impl::MergeAttentionPassBase<MergeAttentionPass> {
+  void markCausal(DecisionLog &log) {
+    getOperation()->walk([&](AttentionOpInterface op) {
+      if (!op.getMask() || !takesTensorCores(op) || !isCausalMask(op.getMask()))
+        return;
+      op->setAttr(kCausalAttr, UnitAttr::get(&getContext()));
+      log.add(op, "causal", "what the mask hides is not computed");
+    });
+  }
+
   void runOnOperation() override {
     DecisionLog log(getOperation(), "merge-attention");
     SmallVector<AttentionNormalizerOp> normalizers;
@@ -197,6 +220,7 @@ struct MergeAttentionPass : impl::MergeAttentionPassBase<MergeAttentionPass> {
     }
     for (AttentionNormalizerOp normalizer : normalizers)
       mergeNormalizer(normalizer);
+    markCausal(log);
   }
 };
 

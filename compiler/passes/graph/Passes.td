@@ -219,7 +219,8 @@ def MergeAttentionPass : TccGraphPass<"merge-attention"> {
     The three gradients of an attention on tensor cores become one op, if they
     have the same extents and registers have room: what all are rounded,
     transposed and concatenated to is made of its result, so that its kernel
-    stores them there. The normalizer becomes a result of the attention.
+    stores them there. The normalizer becomes a result of the attention. Attention
+    with a causal mask is marked so (CausalMask.h).
 
     ```mlir
     %q = graph.attention_gradient <query> ... -> tensor<2x8x4xf32>
