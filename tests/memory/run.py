@@ -19,7 +19,6 @@ from models import graphs, trainable
 
 OUT_OF_MEMORY = 7
 LARGEST_GAP = 1.005
-LEAST_GAP = 1.02  # with the smallest tenth of budgets, where few places are left
 RECIPE = """
 steps = 10
 [loss]
@@ -85,7 +84,7 @@ class Subject:
             return run, text.read(), chosen
 
 
-def check_replay(tally, name, replays, largest_gap=LARGEST_GAP):
+def check_replay(tally, name, replays):
     for entry, found in replays.items():
         tally.check(f"{name} @{entry}", not found.problems, "; ".join(found.problems[:3]))
         tally.check(
@@ -95,7 +94,7 @@ def check_replay(tally, name, replays, largest_gap=LARGEST_GAP):
         )
         tally.check(
             f"{name} @{entry}: the arena is hardly more",
-            found.arena <= largest_gap * found.bound, f"{found.bound}, {found.arena}",
+            found.arena <= LARGEST_GAP * found.bound, f"{found.bound}, {found.arena}",
         )  # fmt: skip
 
 
@@ -157,7 +156,7 @@ def check_sweep(tally, subject, count):
         if not tally.check(title, run.code == 0, first_line(run)):
             continue
         bounded = replay(text)
-        check_replay(tally, title, bounded, LEAST_GAP if 10 * i < count else LARGEST_GAP)
+        check_replay(tally, title, bounded)
         peak = fixed + max(found.arena for found in bounded.values())
         tally.check(f"{title}: peak", peak <= budget, str(peak))
         in_chunks = is_chunked(decisions)

@@ -3,12 +3,12 @@
 // A placement is an order: allocations are placed one by one, each in the
 // smallest gap that holds it. Largest first is within a percent of the bound
 // for most programs; where it is not, other orders are tried, then an exact
-// search, at last allocations are moved until they fit into less.
+// search, at last one that improves an order.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/passes/exec/memory/Placement.h"
 
-#include "compiler/passes/exec/memory/Overlaps.h"
+#include "compiler/passes/exec/memory/Orders.h"
 #include "compiler/passes/exec/memory/Packing.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -35,10 +35,10 @@ int64_t getMaxLive(llvm::ArrayRef<Allocation> allocations) {
   return most;
 }
 
-/// True if less is not worth seconds.
-static bool isNear(int64_t size, int64_t bound) {
+/// The most of which less is not worth seconds.
+static int64_t getNear(int64_t bound) {
   constexpr int64_t kParts = 512;
-  return size - bound <= bound / kParts;
+  return bound + llvm::alignDown(bound / kParts, kArenaAlignment);
 }
 
 static bool isLiveWith(const Allocation &lhs, const Allocation &rhs) {
@@ -161,15 +161,18 @@ static bool placeWithin(llvm::ArrayRef<Allocation> allocations,
   steps -= share;
   bool found = false;
   if (!isExact) {
-    found = removeOverlaps(allocations, capacity, placement.offsets, share);
+    found = findOrder(allocations, capacity, placement.offsets, share);
   } else if (auto offsets = packWithin(allocations, capacity, share)) {
     placement.offsets = std::move(*offsets);
     found = true;
   }
   steps += share;
-  if (found)
-    placement.size = capacity;
-  return found;
+  if (!found)
+    return false;
+  placement.size = 0;
+  for (auto [allocation, offset] : llvm::zip(allocations, placement.offsets))
+    placement.size = std::max(placement.size, offset + allocation.bytes);
+  return true;
 }
 
 /// Smaller than `placement` where a search finds that; no smaller than `bound`.
@@ -185,11 +188,14 @@ static void refine(llvm::ArrayRef<Allocation> allocations, int64_t bound,
   if (placeWithin(allocations, bound, /*isExact=*/true, placement, steps / 6,
                   steps))
     return;
-  int64_t tooSmall = bound;
   bool isExact = allocations.size() <= kFew;
+  if (!isExact && placeWithin(allocations, getNear(bound), isExact, placement,
+                              steps / 2, steps))
+    return;
+  int64_t tooSmall = bound;
   for (int64_t failures = 0; failures < kFailures && steps > 0;) {
     int64_t excess = placement.size - tooSmall;
-    if (excess <= kArenaAlignment || isNear(placement.size, bound))
+    if (excess <= kArenaAlignment || placement.size <= getNear(bound))
       return;
     // Much less at once is harder to find than less in steps.
     int64_t less = llvm::alignTo(excess / (isExact ? 2 : 3), kArenaAlignment);
@@ -286,7 +292,7 @@ void Partition::placeTogether(const Part &part) {
   std::vector<Allocation> own = collect(part);
   int64_t bound = std::max(getMaxLive(own), placement.size - part.base);
   Placement together = placeGreedily(own, bound);
-  if (!isNear(together.size, bound))
+  if (together.size > getNear(bound))
     refine(own, bound, together, steps);
   for (auto [member, offset] : llvm::zip(part.members, together.offsets))
     placement.offsets[member] = part.base + offset;
