@@ -1,5 +1,4 @@
 //===- ShareBuffers.cpp - Write results over inputs that are done ---------===//
-#include "compiler/codegen/Target.h"
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/exec/Passes.h"
 #include "compiler/passes/exec/memory/InPlace.h"
@@ -20,21 +19,16 @@ struct ShareBuffersPass : impl::ShareBuffersPassBase<ShareBuffersPass> {
 
 } // namespace
 
-/// The buffer of `value` if it is declared in the launch's block, is no view
-/// and has none.
+/// The buffer of `value` if it is declared in the launch's block.
 static BufferOp getOwnBuffer(Value value, LaunchOp launch) {
   auto buffer = value.getDefiningOp<BufferOp>();
-  bool isOwn = buffer && buffer->getBlock() == launch->getBlock() &&
-               llvm::none_of(buffer->getUsers(), llvm::IsaPred<ViewOp>);
+  bool isOwn = buffer && buffer->getBlock() == launch->getBlock();
   return isOwn ? buffer : BufferOp();
 }
 
-/// True if `input` is done with after this launch, which reads it once.
 static bool isDying(BufferOp input, LaunchOp launch) {
   return input.getStorage() == StorageClass::scratch &&
-         getUses(input, launch->getBlock()).last == launch &&
-         llvm::count(launch.getInputs(), input.getResult()) == 1 &&
-         !llvm::is_contained(launch.getOutputs(), input.getResult());
+         getUses(input, launch->getBlock()).last == launch;
 }
 
 static bool isFirstWritten(BufferOp result, LaunchOp launch) {
@@ -43,14 +37,11 @@ static bool isFirstWritten(BufferOp result, LaunchOp launch) {
          getUses(result, launch->getBlock()).first == launch;
 }
 
-/// The position of an input whose buffer `result` can take, or -1.
-static int findInput(LaunchOp launch, graph::FusedOp fused, unsigned result,
-                     BufferOp buffer) {
+/// The position of an input whose buffer the result can take, or -1.
+static int findInput(LaunchOp launch, graph::FusedOp fused, unsigned result) {
   for (auto [i, value] : llvm::enumerate(launch.getInputs())) {
     BufferOp input = getOwnBuffer(value, launch);
-    if (input && isDying(input, launch) &&
-        input.getBytes() == buffer.getBytes() &&
-        codegen::canShareBuffer(fused, result, i))
+    if (input && isDying(input, launch) && canLieOver(launch, fused, result, i))
       return i;
   }
   return -1;
@@ -63,7 +54,7 @@ static void shareResults(LaunchOp launch, graph::FusedOp fused,
     BufferOp buffer = getOwnBuffer(launch.getOutputs()[result], launch);
     if (!buffer || !isFirstWritten(buffer, launch))
       continue;
-    int index = findInput(launch, fused, result, buffer);
+    int index = findInput(launch, fused, result);
     if (index < 0)
       continue;
     BufferOp input = getOwnBuffer(launch.getInputs()[index], launch);

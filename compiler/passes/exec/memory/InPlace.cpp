@@ -26,6 +26,22 @@ graph::FusedOp getComputation(LaunchOp launch, const SymbolTable &kernels) {
   return cast<graph::FusedOp>(kernel.getComputation());
 }
 
+/// The buffer of `value` if it is no view, has none, and `launch` uses it once.
+static BufferOp getWholeBuffer(Value value, LaunchOp launch) {
+  auto buffer = value.getDefiningOp<BufferOp>();
+  bool isWhole = buffer && llvm::count(launch->getOperands(), value) == 1 &&
+                 llvm::none_of(buffer->getUsers(), llvm::IsaPred<ViewOp>);
+  return isWhole ? buffer : BufferOp();
+}
+
+bool canLieOver(LaunchOp launch, graph::FusedOp computation, unsigned result,
+                unsigned input) {
+  BufferOp to = getWholeBuffer(launch.getOutputs()[result], launch);
+  BufferOp from = getWholeBuffer(launch.getInputs()[input], launch);
+  return to && from && to.getBytes() == from.getBytes() &&
+         codegen::canShareBuffer(computation, result, input);
+}
+
 void noteInPlace(graph::FusedOp fused, unsigned result, unsigned input) {
   Builder builder(fused.getContext());
   SmallVector<Attribute> pairs;

@@ -17,6 +17,12 @@ Uses getUses(BufferOp buffer, mlir::Block *block);
 graph::FusedOp getComputation(LaunchOp launch,
                               const mlir::SymbolTable &kernels);
 
+/// True if `result` of the launch can lie where its input `input` does, both by
+/// position, once nothing else reads that: they have as many bytes and no
+/// views, and the launch uses each once.
+bool canLieOver(LaunchOp launch, graph::FusedOp computation, unsigned result,
+                unsigned input);
+
 /// Notes that `result` lies where `input` does. Kernels are not merged yet, so
 /// that the computation is one launch's alone.
 void noteInPlace(graph::FusedOp computation, unsigned result, unsigned input);

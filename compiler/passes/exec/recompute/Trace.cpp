@@ -1,6 +1,6 @@
 #include "compiler/passes/exec/recompute/Trace.h"
 
-#include "compiler/codegen/Target.h"
+#include "compiler/passes/exec/memory/InPlace.h"
 #include "compiler/passes/exec/memory/Liveness.h"
 #include "compiler/passes/exec/memory/Placement.h"
 #include "compiler/passes/exec/memory/Schedule.h"
@@ -99,17 +99,13 @@ void Trace::collectPairs(CommandId id) {
   auto launch = dyn_cast<LaunchOp>(command.op);
   if (!launch)
     return;
-  graph::FusedOp fused = command.getComputation();
   for (ValueId result : command.writes)
     for (ValueId input : command.reads) {
-      Value buffer = values[input].buffer;
-      if (values[input].bytes != values[result].bytes ||
-          llvm::count(launch.getInputs(), buffer) != 1 ||
-          llvm::any_of(buffer.getUsers(), llvm::IsaPred<ViewOp>))
-        continue;
-      unsigned position =
-          llvm::find(launch.getInputs(), buffer) - launch.getInputs().begin();
-      if (codegen::canShareBuffer(fused, values[result].result, position))
+      auto inputs = launch.getInputs();
+      auto position = llvm::find(inputs, values[input].buffer.getResult());
+      if (position != inputs.end() &&
+          canLieOver(launch, command.getComputation(), values[result].result,
+                     position - inputs.begin()))
         command.inPlace.push_back({result, input});
     }
 }
