@@ -87,6 +87,9 @@ void addSimplification(mlir::OpPassManager &pm, Target target,
     pm.addPass(createMergeProductsPass());
   pm.addPass(createSplitPreparePass());
   pm.addPass(createSimplifyPass());
+  // The CPU makes panels of parameters in each step, and rounds them there.
+  if (target == Target::Cuda)
+    pm.addPass(createKeepRoundedPass());
 }
 
 void addFusion(mlir::OpPassManager &pm, Target target) {

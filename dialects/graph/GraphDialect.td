@@ -130,7 +130,8 @@ def Graph_VariableKind : Graph_Enum<"VariableKind", "what a variable is for", [
   I32EnumAttrCase<"slot", 2>,      // of the optimizer, for one parameter
   I32EnumAttrCase<"gradient", 3>,  // accumulated for one parameter
   I32EnumAttrCase<"step", 4>,      // counters, seed, fault, sums of losses
-  I32EnumAttrCase<"setting", 5>]>; // of the recipe, changed at run time
+  I32EnumAttrCase<"setting", 5>,   // of the recipe, changed at run time
+  I32EnumAttrCase<"rounded", 6>]>; // a narrow copy of one parameter
 
 def Graph_ParameterSlot : Graph_Enum<"ParameterSlot",
     "what a parameter is to an op", [
@@ -170,8 +171,8 @@ def Graph_VariableAttr : AttrDef<Graph_Dialect, "Variable"> {
   let mnemonic = "variable";
   let summary = "a tensor of a session: its name, kind and type";
   let description = [{
-    `owner` is the parameter that a slot or gradient belongs to, or what values a
-    setting may have (words, or an interval), else empty.
+    `owner` is the parameter that a slot, gradient or copy belongs to, or what values
+    a setting may have (words, or an interval), else empty.
 
     Example: `#graph.variable<"exp_avg/fc.bias", slot, tensor<8xf32>, "fc.bias">`
   }];

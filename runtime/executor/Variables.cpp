@@ -53,6 +53,9 @@ Status Variables::read(size_t index, std::span<std::byte> bytes) const {
 }
 
 Status Variables::write(size_t index, std::span<const std::byte> bytes) {
+  format::VariableKind kind = describe(index).kind();
+  areCopiesStale |= kind == format::VariableKind::parameter ||
+                    kind == format::VariableKind::rounded;
   return device->write(address(index), bytes.data(), bytes.size());
 }
 

@@ -50,6 +50,10 @@ public:
   /// Of as many bytes as the variable has.
   Status read(size_t index, std::span<std::byte> bytes) const;
   Status write(size_t index, std::span<const std::byte> bytes);
+  /// Whether rounded copies of parameters may be others than the parameters
+  /// say, since one of either was written.
+  bool haveStaleCopies() const { return areCopiesStale; }
+  void setCopied() { areCopiesStale = false; }
   /// Sets all elements to zero.
   Status clear(size_t index);
   /// Where the device is the host no copy: it lasts until a variable changes.
@@ -61,6 +65,7 @@ private:
   Device *device = nullptr;
   std::vector<size_t> offsets;
   Memory memory;
+  bool areCopiesStale = false;
 };
 
 } // namespace tcc::runtime

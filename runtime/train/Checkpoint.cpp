@@ -32,11 +32,18 @@ static std::string toHex(const format::Digest &digest) {
   return text;
 }
 
+/// Whether a checkpoint has it: rounded copies follow from parameters.
+static bool isState(const format::Variable &variable) {
+  return variable.kind() != VariableKind::rounded;
+}
+
 /// What a session's variables are for: another optimizer or model has another.
 static std::string fingerprintOf(const Variables &variables) {
   std::string text;
   for (size_t i = 0; i < variables.size(); ++i) {
     const format::Variable &variable = variables.describe(i);
+    if (!isState(variable))
+      continue;
     text += concat(variable.name()->string_view(), "\n",
                    traitsOf(variable.dtype()).name, "\n",
                    format::EnumNameVariableKind(variable.kind()), "\n",
@@ -82,7 +89,8 @@ static std::vector<StoredTensor>
 listTensors(const Variables &variables, const Variables::Snapshot &snapshot) {
   std::vector<StoredTensor> tensors;
   for (size_t i = 0; i < variables.size(); ++i)
-    tensors.push_back(describeTensor(variables, snapshot, i));
+    if (isState(variables.describe(i)))
+      tensors.push_back(describeTensor(variables, snapshot, i));
   return tensors;
 }
 
@@ -282,8 +290,8 @@ Status runtime::restoreCheckpoint(TrainingSession &session,
   if (!file.ok())
     return file.takeStatus();
   MatchOptions options;
-  options.isRequired = [](const format::Variable &) { return true; };
-  options.isAllowed = options.isRequired;
+  options.isRequired = isState;
+  options.isAllowed = isState;
   auto matches =
       matchTensors(session.variables(), file->tensors(), statePath, options);
   if (!matches.ok())

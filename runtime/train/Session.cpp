@@ -8,7 +8,8 @@ using namespace tcc;
 using namespace tcc::runtime;
 
 const char *const TrainingSession::kEntryNames[EntryCount] = {
-    "train_step", "accumulate_step", "apply", "init", "eval", "predict"};
+    "train_step", "accumulate_step",     "apply", "init", "eval",
+    "predict",    format::kRoundingEntry};
 
 /// The element of a tensor that has one.
 static double readScalar(DType dtype, const std::byte *data) {
@@ -120,7 +121,21 @@ Result<Context *> TrainingSession::bind(EntryKind kind, size_t turn,
   for (size_t i = 0; i < inputs.size(); ++i)
     if (Status status = (*context)->bindInput(i, inputs[i]); !status.ok())
       return status;
+  if (Status status = roundParameters(); !status.ok())
+    return status;
   return context;
+}
+
+/// Makes the copies that entry points read of parameters which were written
+/// from outside.
+Status TrainingSession::roundParameters() {
+  Context *round = contexts[Round][0].get();
+  if (!round || !store.haveStaleCopies())
+    return Status();
+  Status status = round->run();
+  if (status.ok())
+    store.setCopied();
+  return status;
 }
 
 Stream &TrainingSession::stream() const {

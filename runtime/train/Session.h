@@ -103,7 +103,16 @@ public:
   uint64_t plannedBytes() const;
 
 private:
-  enum EntryKind { Train, Accumulate, Apply, Init, Eval, Predict, EntryCount };
+  enum EntryKind {
+    Train,
+    Accumulate,
+    Apply,
+    Init,
+    Eval,
+    Predict,
+    Round,
+    EntryCount
+  };
   static const char *const kEntryNames[EntryCount];
   static constexpr size_t kMaxDepth = 2;
 
@@ -125,6 +134,7 @@ private:
   Result<Context *> bind(EntryKind kind, size_t turn,
                          std::span<const TensorView> inputs);
   Status run(EntryKind kind, std::span<const TensorView> inputs);
+  Status roundParameters();
   Status finishUpdate(const Flight &flight);
   Flight popFlight();
   void dropFlights();

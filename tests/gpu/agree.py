@@ -221,10 +221,41 @@ def check_tf32(tally):
             tally.check(f"tf32 of {name}", least <= worst <= most, f"{worst:.1e} of f32")
 
 
+def check_copies(tally, name="cnn_digits"):
+    """Rounded copies of parameters follow those that are restored, or given by a file."""
+    data = os.path.join(cases.FIXTURES, f"{cases.MODELS[name].data}.npz")
+    with tempfile.TemporaryDirectory() as work:
+        with open(f"{work}/recipe.toml", "w") as stream:
+            stream.write(cases.recipe(name, cases.single(name).optimizer, "bf16"))
+
+        def compile_step(package, *flags):
+            call("tcc", os.path.join(cases.FIXTURES, f"{name}.onnx"), "-q", "-o", package,
+                 f"--train={work}/recipe.toml", *flags, target="cuda")  # fmt: skip
+
+        def train(package, folder, steps, *flags):
+            call("tcc-run", "train", package, "-q", "--no-shuffle", "--data", f"npz:{data}",
+                 "--steps", steps, "--checkpoint-dir", f"{work}/{folder}", *flags,
+                 target="cuda")  # fmt: skip
+            return load_file(f"{work}/{folder}/step-{steps}/state.safetensors")
+
+        def check_same(what, ours, expected):
+            differing = [key for key in expected if (ours[key] != expected[key]).any()]
+            tally.check(what, expected and not differing, f"other bits in {differing}")
+
+        compile_step(f"{work}/m.tcc")
+        whole = train(f"{work}/m.tcc", "whole", 4)
+        train(f"{work}/m.tcc", "halves", 2, "--export", f"{work}/two.safetensors")
+        check_same("copies when resumed", train(f"{work}/m.tcc", "halves", 4, "--resume"), whole)
+        begun = train(f"{work}/m.tcc", "begun", 1, "--init", f"{work}/two.safetensors")
+        compile_step(f"{work}/two.tcc", f"--weights={work}/two.safetensors")
+        check_same("copies of a file", begun, train(f"{work}/two.tcc", "two", 1))
+
+
 def check_small(tally, names):
     """What numerics leaves out: narrow types of more kinds of kernels than products,
     a model with a recurrent cell, a training step."""
     check_tf32(tally)
+    check_copies(tally)
     narrow = ("bf16", "f16")
     for family in SMALL_FAMILIES:
         with tempfile.TemporaryDirectory() as folder:

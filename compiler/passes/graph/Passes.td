@@ -196,6 +196,36 @@ def MixPrecisionPass : TccGraphPass<"mix-precision"> {
     "read; attention multiplies narrow matrices">];
 }
 
+def KeepRoundedPass : TccGraphPass<"keep-rounded"> {
+  let summary = "keep narrow copies of parameters as variables";
+  let description = [{
+    A parameter that a function rounds gets a variable of the kind `rounded`. What
+    writes the parameter writes the copy, which is an output more of the kernel that
+    is there; what rounds the parameter reads it. A function `round_parameters` makes
+    all copies, for parameters that are written from outside. Runs when layouts are
+    chosen and `prepare` is split off, which would store the first copies. What is
+    put together of several parameters stays as it is.
+
+    ```mlir
+    func.func @train_step(%w: tensor<8xf32> {graph.variable = "w"})
+        -> (tensor<8xf32> {graph.variable = "w"}) {
+      %n = graph.cast %w : (tensor<8xf32>) -> tensor<8xbf16>
+      // ... makes %next of %n and %w
+      return %next : tensor<8xf32>
+    }
+    // becomes
+    func.func @train_step(%w: tensor<8xf32> {graph.variable = "w"},
+                          %n: tensor<8xbf16> {graph.variable = "rounded/w"})
+        -> (tensor<8xf32> {graph.variable = "w"},
+            tensor<8xbf16> {graph.variable = "rounded/w"}) {
+      // ... makes %next of %n and %w
+      %r = graph.cast %next : (tensor<8xf32>) -> tensor<8xbf16>
+      return %next, %r : tensor<8xf32>, tensor<8xbf16>
+    }
+    ```
+  }];
+}
+
 def WidenFloatsPass : TccGraphPass<"widen-floats"> {
   let summary = "compute in f64 what is written in f32";
   let description = [{

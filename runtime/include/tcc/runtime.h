@@ -324,7 +324,9 @@ typedef enum tcc_variable_kind {
   TCC_SLOT,          /* of the optimizer, for one parameter */
   TCC_GRADIENT,      /* accumulated, for one parameter */
   TCC_STEP,          /* counters, seed, fault */
-  TCC_SETTING        /* of the recipe; "set/lr" */
+  TCC_SETTING,       /* of the recipe; "set/lr" */
+  TCC_ROUNDED        /* a narrow copy of one parameter; a step after a write to
+                        either makes it again */
 } tcc_variable_kind;
 
 typedef struct tcc_variable {
@@ -333,8 +335,8 @@ typedef struct tcc_variable {
   size_t rank;
   const int64_t *shape;
   tcc_variable_kind kind;
-  const char *owner; /* the parameter of a slot or gradient; the words of a
-                        setting that is a position among them, the interval,
+  const char *owner; /* the parameter of a slot, gradient or copy; the words of
+                        a setting that is a position among them, the interval,
                         as "[0,1)", of one that is a number; else "" */
 } tcc_variable;
 

@@ -182,3 +182,44 @@ TEST_F(SessionTest, ExportsWhatItCanBeginWith) {
   EXPECT_EQ(parameter(*other), parameter(*session));
   EXPECT_EQ(other->stepCount(), 0);
 }
+
+/// What is written from outside reaches the copies before they are read;
+/// checkpoints have none, so that packages with and without them share these.
+TEST_F(SessionTest, CopiesFollowTheirParameters) {
+  ProgramBuilder copying = lineProgram();
+  uint32_t copy = copying.variable("rounded/w", DType::f32, {1},
+                                   tcc::format::VariableKind::rounded);
+  copying.inEntry("round_parameters");
+  tcc::format::CopyT command;
+  command.from = copying.buffer(tcc::format::StorageClass::variable, 0, 4);
+  command.to = copying.buffer(tcc::format::StorageClass::variable, copy, 4);
+  command.bytes = constant(4);
+  copying.command(std::move(command));
+  copying.write(path);
+  std::unique_ptr<TrainingSession> other = open();
+  auto readCopy = [&] {
+    float value;
+    EXPECT_THAT(other->variables().read(
+                    copy, std::as_writable_bytes(std::span(&value, 1))),
+                succeeds());
+    return value;
+  };
+  ASSERT_THAT(step(*other, 3), succeeds());
+  EXPECT_EQ(readCopy(), 0) << "an entry that trains writes them itself";
+  TensorView batch[] = {{x.data(), DType::f32, shape}};
+  for (auto [index, value] : {std::pair(0u, 0.75f), std::pair(copy, 4.0f)}) {
+    ASSERT_THAT(
+        other->variables().write(index, std::as_bytes(std::span(&value, 1))),
+        succeeds());
+    ASSERT_THAT(other->predict(batch), succeeds());
+    EXPECT_EQ(readCopy(), 0.75f);
+  }
+  std::string saved = unwrap(saveCheckpoint(*session, folder / "run"));
+  ASSERT_THAT(restoreCheckpoint(*other, saved), succeeds());
+  ASSERT_THAT(other->predict(batch), succeeds());
+  EXPECT_EQ(readCopy(), 0.5f);
+  EXPECT_EQ(unwrap(saveCheckpoint(*other, folder / "copying")),
+            folder / "copying/step-0");
+  ASSERT_THAT(restoreCheckpoint(*session, folder / "copying/step-0"),
+              succeeds());
+}
