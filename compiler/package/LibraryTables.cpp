@@ -32,11 +32,12 @@ buildProduct(flatbuffers::FlatBufferBuilder &fbb, exec::ProductAttr product) {
   auto result = buildMatrix(fbb, product.getResult());
   auto addend = buildMatrix(fbb, product.getAddend());
   auto bias = buildMatrix(fbb, product.getBias());
+  auto sum = buildMatrix(fbb, product.getSum());
   return format::CreateProduct(
       fbb, extents, lhs, rhs, result, addend, bias,
       product.getScale().getValueAsDouble(),
       static_cast<format::Activation>(product.getActivation()),
-      product.getTf32());
+      product.getTf32(), sum);
 }
 
 static flatbuffers::Offset<format::Image>

@@ -128,7 +128,8 @@ def Exec_ProductAttr : AttrDef<Exec_Dialect, "Product"> {
 
     `extents` is the size map (batch, i, j, k). All floats; sums are f32, or f64
     for f64. `addend` and `bias` have the result's element type. With `tf32` the
-    operands, f32, may be rounded to it.
+    operands, f32, may be rounded to it. What the activation is of is stored in `sum`,
+    of the result's type, where it is there.
   }];
   let parameters = (ins "::mlir::AffineMap":$extents, "MatrixAttr":$lhs,
                         "MatrixAttr":$rhs, "MatrixAttr":$result,
@@ -136,7 +137,8 @@ def Exec_ProductAttr : AttrDef<Exec_Dialect, "Product"> {
                         OptionalParameter<"MatrixAttr">:$bias,
                         "::mlir::FloatAttr":$scale,
                         EnumParameter<Exec_Activation>:$activation,
-                        DefaultValuedParameter<"bool", "false">:$tf32);
+                        DefaultValuedParameter<"bool", "false">:$tf32,
+                        OptionalParameter<"MatrixAttr">:$sum);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

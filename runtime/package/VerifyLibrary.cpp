@@ -51,10 +51,12 @@ static bool isProduct(const format::Product &product,
                       const format::Program &program) {
   for (const format::Matrix *matrix :
        {product.lhs(), product.rhs(), product.result(), product.addend(),
-        product.bias()})
+        product.bias(), product.sum()})
     if (matrix && !areSizes(*matrix->place(), 4, program))
       return false;
-  return areSizes(*product.extents(), 4, program) &&
+  bool isSumWhole =
+      !product.sum() || product.sum()->dtype() == product.result()->dtype();
+  return isSumWhole && areSizes(*product.extents(), 4, program) &&
          product.activation() <= format::Activation::MAX &&
          isPrecisionWhole(product, product.lhs()->dtype()) &&
          areTypesWhole(*product.lhs(), *product.rhs(), *product.result(),
@@ -100,8 +102,9 @@ bool runtime::hasBuffersForLibrary(const format::Kernel &kernel,
   };
   const format::Product *product = kernel.product();
   const format::Convolution *convolution = kernel.convolution();
-  return (!product || lies(product->lhs(), product->rhs(), product->result(),
-                           product->addend(), product->bias())) &&
+  return (!product ||
+          lies(product->lhs(), product->rhs(), product->result(),
+               product->addend(), product->bias(), product->sum())) &&
          (!convolution ||
           lies(convolution->x(), convolution->filter(), convolution->result(),
                convolution->addend(), convolution->bias()));

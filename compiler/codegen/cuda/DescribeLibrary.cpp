@@ -20,11 +20,14 @@ static exec::Activation getActivation(Operation *op) {
   return isa<ReluOp>(op) ? exec::Activation::relu : exec::Activation::gelu_tanh;
 }
 
-/// The position of the buffer that `input` lies in; a result's is the last.
+/// The position of the buffer that `input` lies in; results follow inputs.
 static uint32_t getPosition(Value input, FusedOp region) {
-  auto argument = dyn_cast<BlockArgument>(input);
-  return argument ? argument.getArgNumber()
-                  : region.getBody().getNumArguments();
+  if (auto argument = dyn_cast<BlockArgument>(input))
+    return argument.getArgNumber();
+  ValueRange results = region.getBody().front().getTerminator()->getOperands();
+  auto found = llvm::find(results, input);
+  return region.getBody().getNumArguments() +
+         std::distance(results.begin(), found);
 }
 
 static exec::MatrixAttr makeMatrix(const StridedMatrix &matrix,
@@ -49,7 +52,8 @@ static exec::ProductAttr makeProduct(const LibraryProduct &product,
       makeMatrix(product.result, region), makeOptional(product.addend),
       makeOptional(product.bias),
       FloatAttr::get(Float64Type::get(context), product.scale),
-      getActivation(product.activation), product.tf32);
+      getActivation(product.activation), product.tf32,
+      makeOptional(product.sum));
 }
 
 static exec::ImageAttr makeImage(const StridedImage &image, FusedOp region) {
@@ -84,13 +88,16 @@ static exec::ConvolutionAttr makeConvolution(const LibraryConvolution &conv,
 void describeForLibrary(FusedOp region, codegen::KernelInfo &info) {
   Block &body = region.getBody().front();
   Operation *anchor = codegen::getAnchor(region);
-  if (!anchor || body.getTerminator()->getNumOperands() != 1)
+  SmallVector<Value> results(body.getTerminator()->getOperands());
+  if (!anchor || results.empty())
     return;
-  Value result = body.getTerminator()->getOperand(0);
   auto isInput = [](Value value) { return isa<BlockArgument>(value); };
-  if (auto product = fusion::describeProduct(anchor, result, isInput))
+  if (auto product = fusion::describeProduct(anchor, results, isInput))
     info.product = makeProduct(*product, region);
-  else if (auto conv = fusion::describeConvolution(anchor, result, isInput))
+  else if (results.size() > 1)
+    return;
+  else if (auto conv =
+               fusion::describeConvolution(anchor, results.front(), isInput))
     info.convolution = makeConvolution(*conv, region);
 }
 

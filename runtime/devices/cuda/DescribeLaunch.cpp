@@ -141,8 +141,8 @@ Result<bool> Describer::readProduct(const format::Product &source,
   int64_t batch = extents[0], m = extents[1], n = extents[2], k = extents[3];
   int64_t left[] = {batch, m, k}, right[] = {batch, k, n},
           own[] = {batch, m, n};
-  StridedMatrix addend, bias;
-  const void *result = nullptr;
+  StridedMatrix addend, bias, sum;
+  const void *result = nullptr, *second = nullptr;
   Status status = readMatrix(source.lhs(), left, product.lhs, operands.lhs);
   if (status.ok())
     status = readMatrix(source.rhs(), right, product.rhs, operands.rhs);
@@ -152,16 +152,23 @@ Result<bool> Describer::readProduct(const format::Product &source,
     status = readMatrix(source.addend(), own, addend, operands.addend);
   if (status.ok())
     status = readMatrix(source.bias(), own, bias, operands.bias);
+  if (status.ok())
+    status = readMatrix(source.sum(), own, sum, second);
   if (!status.ok())
     return status;
   operands.result = const_cast<void *>(result);
+  operands.sum = const_cast<void *>(second);
   product.batch = batch, product.m = m, product.n = n, product.k = k;
   if (source.addend())
     product.addend = addend;
+  if (source.sum())
+    product.sum = sum;
   product.hasBias = source.bias() != nullptr;
   product.scale = source.scale();
   product.activation = source.activation();
   product.tf32 = source.tf32();
+  if (source.sum() && !operands.sum)
+    return false;
   if (!product.hasBias)
     return areThere(source);
   // The library reads it as vectors, as it stores the result.

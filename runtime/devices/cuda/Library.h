@@ -30,6 +30,8 @@ struct StridedMatrix {
 
 /// result[b, i, j] = activation(scale * sum_k lhs[b, i, k] * rhs[b, k, j]
 ///                              + addend[b, i, j] + bias[j])
+///
+/// What the activation, gelu_tanh, is of is stored in `sum`, if it is there.
 struct MatrixProduct {
   int64_t batch, m, n, k; ///< all at least 1
   StridedMatrix lhs, rhs, result;
@@ -38,6 +40,7 @@ struct MatrixProduct {
   double scale;
   format::Activation activation;
   bool tf32 = false; ///< lhs and rhs, of f32, may be rounded to it
+  std::optional<StridedMatrix> sum = {}; ///< of the result's dtype
   auto operator<=>(const MatrixProduct &) const = default;
 };
 
@@ -75,6 +78,7 @@ struct Convolution {
 struct LibraryOperands {
   const void *lhs, *rhs, *addend, *bias; ///< the last two null if not there
   void *result;
+  void *sum = nullptr; ///< likewise
   auto operator<=>(const LibraryOperands &) const = default;
 };
 

@@ -44,7 +44,8 @@ std::string cuda::nameWork(const MatrixProduct &product) {
   std::snprintf(scale, sizeof(scale), "%.17g", product.scale);
   return concat("product ", join(extents), ": ", scale, " * ",
                 name(product.lhs), " * ", name(product.rhs), nameRest(product),
-                " -> ", name(product.result));
+                " -> ", name(product.result),
+                product.sum ? concat(", ", name(*product.sum)) : "");
 }
 
 std::string cuda::nameWork(const Convolution &convolution) {

@@ -68,14 +68,30 @@ Status emulated::checkProduct(const BlasProduct &p) {
   bool isComputed =
       p.compute == (p.d.type == kF64 ? kCompute64F : kCompute32F) ||
       (p.compute == kCompute32FFastTF32 && p.a.type == kF32);
+  bool isSumPossible =
+      !(p.epilogue & kEpilogueSum) ||
+      (p.epilogue & kEpilogueGelu && p.d.batch == 1 &&
+       p.sumLeading >= static_cast<int64_t>(m) && p.sumLeading % 8 == 0);
+  if (!isSumPossible)
+    return Status(Code::Device, "no second result of this form");
   return areTypesKnown && isComputed
              ? Status()
              : Status(Code::Device, "a product of unknown types");
 }
 
-static double applyEpilogue(const BlasProduct &p, double sum, uint64_t row) {
+BlasMatrix emulated::sumOf(const BlasProduct &product) {
+  BlasMatrix sum = product.d;
+  sum.leading = product.sumLeading;
+  return sum;
+}
+
+static double applyEpilogue(const BlasProduct &p, double sum, uint64_t row,
+                            uint64_t column) {
   if (p.epilogue & kEpilogueBias)
     sum += load(p.bias, static_cast<int64_t>(row), *dtypeOf(p.d.type));
+  if (p.epilogue & kEpilogueSum)
+    store(p.sum, int64_t(column) * p.sumLeading + int64_t(row),
+          *dtypeOf(p.d.type), sum);
   if (p.epilogue & kEpilogueRelu)
     return sum < 0 ? 0 : sum;
   if (!(p.epilogue & kEpilogueGelu))
@@ -121,7 +137,7 @@ void emulated::multiply(const BlasProduct &p, const BlasPlaces &places) {
                                *dtypeOf(p.c.type));
         at = int64_t(column) * p.d.leading + int64_t(row);
         store(places.d, batch * p.d.batchStride + at, *dtypeOf(p.d.type),
-              applyEpilogue(p, sum, row));
+              applyEpilogue(p, sum, row, column));
       }
   }
 }

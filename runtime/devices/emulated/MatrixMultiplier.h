@@ -16,11 +16,14 @@ struct BlasMatrix {
 };
 
 /// d = epilogue(alpha * op(a) * op(b) + beta * c); the bias runs along rows.
+/// With kEpilogueSum what gelu is of is stored in `sum`.
 struct BlasProduct {
   int32_t compute = runtime::cuda::kCompute32F;
   int32_t transposeA = 0, transposeB = 0;
   uint32_t epilogue = 1;
   const void *bias = nullptr;
+  void *sum = nullptr;
+  int64_t sumLeading = 0;
   BlasMatrix a, b, c, d;
   double alpha = 1, beta = 0;
 };
@@ -39,6 +42,9 @@ size_t extentOf(const BlasMatrix &matrix);
 /// An error unless shapes, leading dimensions and types go together as cuBLASLt
 /// documents them.
 runtime::Status checkProduct(const BlasProduct &product);
+
+/// The second result's matrix.
+BlasMatrix sumOf(const BlasProduct &product);
 
 /// Computes it in f64. Requires checkProduct.
 void multiply(const BlasProduct &product, const BlasPlaces &places);

@@ -117,6 +117,8 @@ BlasProduct readProduct(ProductHandle handle, LayoutHandle a, LayoutHandle b,
   readBack(handle, kProductTransposeB, product.transposeB);
   readBack(handle, kProductEpilogue, product.epilogue);
   readBack(handle, kProductBias, product.bias);
+  readBack(handle, kProductSum, product.sum);
+  readBack(handle, kProductSumLeading, product.sumLeading);
   product.a = readLayout(a);
   product.b = readLayout(b);
   product.c = readLayout(c);
@@ -175,6 +177,8 @@ Status checkPlaces(const BlasProduct &product, const BlasPlaces &places,
     status = simulator().memory.checkDevice(
         reinterpret_cast<uint64_t>(product.bias),
         product.d.rows * bytesOf(product.d.type));
+  if (status.ok() && product.epilogue & kEpilogueSum)
+    status = checkPlace("sum", product.sum, extentOf(sumOf(product)), 16);
   return status;
 }
 

@@ -53,6 +53,7 @@ std::optional<Factor> layOutFactor(int64_t rows, int64_t rowStride,
 struct Form {
   Factor a, b;
   Layout c, d;
+  std::optional<Layout> sum; ///< a second result
 };
 
 std::optional<Form> transpose(const MatrixProduct &p) {
@@ -62,9 +63,12 @@ std::optional<Form> transpose(const MatrixProduct &p) {
   auto c = d;
   if (p.addend)
     c = layOut(p.n, p.addend->column, p.m, p.addend->row, p.addend->batch);
-  if (!a || !b || !c || !d)
+  std::optional<Layout> sum;
+  if (p.sum)
+    sum = layOut(p.n, p.sum->column, p.m, p.sum->row, p.sum->batch);
+  if (!a || !b || !c || !d || !sum != !p.sum)
     return std::nullopt;
-  return Form{*a, *b, *c, *d};
+  return Form{*a, *b, *c, *d, sum};
 }
 
 std::optional<Form> keepOrder(const MatrixProduct &p) {
@@ -74,9 +78,9 @@ std::optional<Form> keepOrder(const MatrixProduct &p) {
   auto c = d;
   if (p.addend)
     c = layOut(p.m, p.addend->row, p.n, p.addend->column, p.addend->batch);
-  if (!a || !b || !c || !d || p.hasBias)
+  if (!a || !b || !c || !d || p.hasBias || p.sum)
     return std::nullopt;
-  return Form{*a, *b, *c, *d};
+  return Form{*a, *b, *c, *d, std::nullopt};
 }
 
 std::optional<int> typeOf(DType dtype) {
@@ -94,6 +98,17 @@ std::optional<int> typeOf(DType dtype) {
   }
 }
 
+/// Of a second result, as cuBLASLt documents it: vectors of 16 bytes, one
+/// matrix.
+bool isSumPossible(const MatrixProduct &product, const Layout &sum) {
+  constexpr int64_t kMultiple = 8;
+  constexpr uint32_t kBytes = 16;
+  return product.activation == format::Activation::gelu_tanh &&
+         product.batch == 1 && sum.leading % kMultiple == 0 &&
+         product.sum->alignment >= kBytes &&
+         product.sum->dtype == product.result.dtype;
+}
+
 BlasCompute computeOf(const MatrixProduct &product) {
   if (product.result.dtype == DType::f64)
     return kCompute64F;
@@ -106,6 +121,8 @@ uint32_t epilogueOf(const MatrixProduct &product) {
     epilogue += kEpilogueRelu;
   if (product.activation == format::Activation::gelu_tanh)
     epilogue += kEpilogueGelu;
+  if (product.sum)
+    epilogue += kEpilogueSum;
   return epilogue ? epilogue : kEpilogueDefault;
 }
 
@@ -137,6 +154,7 @@ private:
   BlasError createLayout(LayoutHandle &handle, DType dtype,
                          const Layout &layout);
   Result<bool> choose(size_t bytes, size_t first);
+  BlasError place(const LibraryOperands &operands);
   BlasError setPreferences(PreferenceHandle preference, size_t bytes);
   bool isDouble() const { return product.result.dtype == DType::f64; }
 
@@ -186,6 +204,11 @@ BlasError BlasPlan::describeProduct(const Form &form) {
   set(kProductTransposeA, int32_t(form.a.isTransposed ? kTransposed : kPlain));
   set(kProductTransposeB, int32_t(form.b.isTransposed ? kTransposed : kPlain));
   set(kProductEpilogue, epilogueOf(product));
+  if (form.sum) {
+    set(kProductSumLeading, form.sum->leading);
+    // Ways are chosen for an address that is aligned so.
+    set(kProductSum, uintptr_t(product.sum->alignment));
+  }
   return error;
 }
 
@@ -257,6 +280,8 @@ Result<bool> BlasPlan::prepare(void *memory, size_t bytes, size_t first) {
   workspace = memory;
   std::optional<Form> form =
       isTransposed ? transpose(product) : keepOrder(product);
+  if (form && form->sum && !isSumPossible(product, *form->sum))
+    return false;
   if (!form || !typeOf(product.lhs.dtype) || !typeOf(product.result.dtype) ||
       product.batch > INT32_MAX)
     return false;
@@ -265,11 +290,21 @@ Result<bool> BlasPlan::prepare(void *memory, size_t bytes, size_t first) {
   return choose(bytes, first);
 }
 
-Status BlasPlan::enqueue(const LibraryOperands &operands, StreamHandle stream) {
+/// Addresses that are part of the description.
+BlasError BlasPlan::place(const LibraryOperands &operands) {
+  BlasError error = kBlasSuccess;
   if (product.hasBias)
-    if (BlasError error = table.matmulDescSetAttribute(
-            description, kProductBias, &operands.bias, sizeof(operands.bias)))
-      return check(error, "describing a matrix product");
+    error = table.matmulDescSetAttribute(description, kProductBias,
+                                         &operands.bias, sizeof(operands.bias));
+  if (product.sum && error == kBlasSuccess)
+    error = table.matmulDescSetAttribute(description, kProductSum,
+                                         &operands.sum, sizeof(operands.sum));
+  return error;
+}
+
+Status BlasPlan::enqueue(const LibraryOperands &operands, StreamHandle stream) {
+  if (BlasError error = place(operands))
+    return check(error, "describing a matrix product");
   double scale = product.scale, keep = product.addend ? 1 : 0;
   float narrowScale = static_cast<float>(scale);
   float narrowKeep = static_cast<float>(keep);

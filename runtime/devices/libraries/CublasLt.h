@@ -48,7 +48,8 @@ enum BlasEpilogue : int {
   kEpilogueDefault = 1,
   kEpilogueRelu = 2,
   kEpilogueBias = 4,
-  kEpilogueGelu = 32
+  kEpilogueGelu = 32,
+  kEpilogueSum = 128 ///< ..._AUX: what gelu is of is a second result
 };
 /// CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: parts are added in f32, in order.
 inline constexpr uint32_t kReduceInComputeType = 2;
@@ -59,7 +60,9 @@ enum ProductAttribute : int {
   kProductTransposeA = 3, // int32
   kProductTransposeB = 4, // int32
   kProductEpilogue = 7,   // uint32
-  kProductBias = 8        // an address
+  kProductBias = 8,       // an address
+  kProductSum = 11,       // an address, of elements of the result's type
+  kProductSumLeading = 12 // int64, elements
 };
 /// CUBLASLT_MATRIX_LAYOUT_...
 enum LayoutAttribute : int {

@@ -90,6 +90,17 @@ std::optional<Epilogue> EpilogueMatcher::match(Value result) {
   return epilogue;
 }
 
+bool isActivated(Value value, const Epilogue &epilogue) {
+  auto strip = [](Value value) {
+    for (Operation *op = value.getDefiningOp(); isView(op) || isFloatCast(op);
+         op = value.getDefiningOp())
+      value = op->getOperand(0);
+    return value;
+  };
+  return epilogue.activation &&
+         strip(value) == strip(epilogue.activation->getOperand(0));
+}
+
 std::optional<Epilogue> matchEpilogue(Value result, Value product,
                                       function_ref<bool(Value)> isInput) {
   return EpilogueMatcher(product, isInput).match(result);

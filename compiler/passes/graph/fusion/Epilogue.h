@@ -27,6 +27,10 @@ std::optional<Epilogue>
 matchEpilogue(mlir::Value result, mlir::Value product,
               llvm::function_ref<bool(mlir::Value)> isInput);
 
+/// Whether `value` is what the activation of the epilogue is of, as it is
+/// stored.
+bool isActivated(mlir::Value value, const Epilogue &epilogue);
+
 } // namespace tcc::fusion
 
 #endif // TCC_COMPILER_PASSES_GRAPH_FUSION_EPILOGUE_H

@@ -30,7 +30,7 @@ public:
         isInput(isInput), extents(op.getLoopExtents()),
         kinds(op.getLoopKinds()) {}
 
-  std::optional<LibraryProduct> describe(Value result);
+  std::optional<LibraryProduct> describe(ArrayRef<Value> results);
 
 private:
   bool traceOperands();
@@ -38,7 +38,8 @@ private:
   std::optional<LoopStrides> spread(const StridedInput &from, Value tensor,
                                     AffineMap map);
   bool staysInside(Value tensor, AffineMap map) const;
-  bool traceEpilogue(Value result, const Epilogue &epilogue);
+  std::optional<Epilogue> match(ArrayRef<Value> results);
+  bool traceEpilogue(const Epilogue &epilogue);
   std::optional<LoopClass> classify(size_t loop) const;
   bool classifyLoops();
   bool follows(size_t outer, size_t inner) const;
@@ -47,6 +48,7 @@ private:
   StridedMatrix makeMatrix(const LoopStrides &tensor, LoopClass rows,
                            LoopClass columns) const;
   bool placeAddends(LibraryProduct &product) const;
+  bool placeSum(LibraryProduct &product) const;
   AffineExpr constant(int64_t value) const {
     return getAffineConstantExpr(value, anchor->getContext());
   }
@@ -60,7 +62,8 @@ private:
   function_ref<bool(Value)> isInput;
   Extents extents;
   SmallVector<mlir::utils::IteratorType> kinds;
-  SmallVector<LoopStrides> tensors; // lhs, rhs, result, addends...
+  Value result, sum;                // the sum's is null if it is not stored
+  SmallVector<LoopStrides> tensors; // lhs, rhs, result, [sum], addends...
   SmallVector<size_t> classes[kClasses];
 };
 
@@ -147,9 +150,27 @@ bool ProductDescriber::traceOperands() {
   return true;
 }
 
-/// The result and the addends, whatever their shape, walked as the anchor's
+/// Tells the result from a sum that is stored, too.
+std::optional<Epilogue> ProductDescriber::match(ArrayRef<Value> results) {
+  for (Value candidate : results) {
+    auto epilogue = matchEpilogue(candidate, anchor->getResult(0), isInput);
+    if (!epilogue)
+      return std::nullopt;
+    result = candidate;
+    if (results.size() == 1)
+      return epilogue;
+    sum = candidate == results.front() ? results.back() : results.front();
+    if (results.size() == 2 &&
+        isa_and_nonnull<GeluTanhOp>(epilogue->activation) &&
+        isActivated(sum, *epilogue))
+      return epilogue;
+  }
+  return std::nullopt;
+}
+
+/// The results and the addends, whatever their shape, walked as the anchor's
 /// result.
-bool ProductDescriber::traceEpilogue(Value result, const Epilogue &epilogue) {
+bool ProductDescriber::traceEpilogue(const Epilogue &epilogue) {
   Value product = anchor->getResult(0);
   Extents shape = getExtents(product);
   AffineMap map = op.getResultMap(0);
@@ -165,8 +186,10 @@ bool ProductDescriber::traceEpilogue(Value result, const Epilogue &epilogue) {
       tensors.push_back(*traced);
     return traced.has_value();
   };
-  if (!add(result, {result, getRowMajorStrides(result), constant(0)}))
-    return false;
+  for (Value stored : {result, sum})
+    if (stored &&
+        !add(stored, {stored, getRowMajorStrides(stored), constant(0)}))
+      return false;
   for (Value addend : epilogue.addends)
     if (!add(addend, traceInput(addend, isInput, /*throughCasts=*/true)))
       return false;
@@ -255,7 +278,7 @@ static Type getElement(const StridedMatrix &matrix) {
 }
 
 bool ProductDescriber::placeAddends(LibraryProduct &product) const {
-  for (const LoopStrides &tensor : ArrayRef(tensors).drop_front(3)) {
+  for (const LoopStrides &tensor : ArrayRef(tensors).drop_front(sum ? 4 : 3)) {
     StridedMatrix matrix = makeMatrix(tensor, kRow, kColumn);
     bool isVector = !product.bias && isZero(matrix.batch) &&
                     isZero(matrix.row) && isOne(matrix.column) &&
@@ -273,6 +296,19 @@ bool ProductDescriber::placeAddends(LibraryProduct &product) const {
   return true;
 }
 
+/// The library stores both results in one order and in one narrow type, and has
+/// no batch of sums.
+bool ProductDescriber::placeSum(LibraryProduct &product) const {
+  if (!sum)
+    return true;
+  StridedMatrix matrix = makeMatrix(tensors[3], kRow, kColumn);
+  Type element = getElement(matrix);
+  product.sum = matrix;
+  return isOne(product.batch) && (element.isBF16() || element.isF16()) &&
+         element == getElement(product.result) && isOne(matrix.column) &&
+         isOne(product.result.column);
+}
+
 /// The types that the library multiplies and sums as our kernels do.
 static bool areTypesKnown(const LibraryProduct &product) {
   Type left = getElement(product.lhs), result = getElement(product.result);
@@ -288,10 +324,10 @@ static bool isTf32Allowed(Operation *anchor) {
          op.isTf32Allowed();
 }
 
-std::optional<LibraryProduct> ProductDescriber::describe(Value result) {
-  std::optional<Epilogue> epilogue =
-      matchEpilogue(result, anchor->getResult(0), isInput);
-  if (!epilogue || !traceOperands() || !traceEpilogue(result, *epilogue) ||
+std::optional<LibraryProduct>
+ProductDescriber::describe(ArrayRef<Value> results) {
+  std::optional<Epilogue> epilogue = match(results);
+  if (!epilogue || !traceOperands() || !traceEpilogue(*epilogue) ||
       !classifyLoops() || !arrangeLoops())
     return std::nullopt;
   LibraryProduct product{getExtent(kBatch),
@@ -305,24 +341,25 @@ std::optional<LibraryProduct> ProductDescriber::describe(Value result) {
                          std::nullopt,
                          epilogue->scale,
                          epilogue->activation,
-                         isTf32Allowed(anchor)};
+                         isTf32Allowed(anchor),
+                         std::nullopt};
   bool isKnown = areTypesKnown(product) &&
                  hasUnitStride(product.lhs, product.m, product.k) &&
                  hasUnitStride(product.rhs, product.k, product.n) &&
                  hasUnitStride(product.result, product.m, product.n);
-  if (!isKnown || !placeAddends(product))
+  if (!isKnown || !placeAddends(product) || !placeSum(product))
     return std::nullopt;
   return product;
 }
 
 std::optional<LibraryProduct>
-describeProduct(Operation *anchor, Value result,
+describeProduct(Operation *anchor, ArrayRef<Value> results,
                 function_ref<bool(Value)> isInput) {
   auto kernel = dyn_cast<KernelOpInterface>(anchor);
   if (!isa<IterationOpInterface>(anchor) || !kernel ||
       kernel.getKernelKind() != KernelKind::contraction)
     return std::nullopt;
-  return ProductDescriber(anchor, isInput).describe(result);
+  return ProductDescriber(anchor, isInput).describe(results);
 }
 
 } // namespace tcc::fusion

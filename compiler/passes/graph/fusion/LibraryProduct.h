@@ -5,8 +5,9 @@
 //   result[b, i, j] = activation(scale * sum_k lhs[b, i, k] * rhs[b, k, j]
 //                                + addend[b, i, j] + bias[j])
 //
-// of strided matrices. Which kernels are of this form is asked while kernels
-// are chosen, and again when one is described for the runtime.
+// of strided matrices, and stores what gelu is of as a second result. Which
+// kernels are of this form is asked while kernels are chosen, and again when
+// one is described for the runtime.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_PASSES_GRAPH_FUSION_LIBRARYPRODUCT_H
@@ -30,13 +31,14 @@ struct LibraryProduct {
   std::optional<StridedMatrix> addend, bias;
   double scale = 1;
   mlir::Operation *activation = nullptr; ///< relu or gelu_tanh
-  bool tf32 = false; ///< operands, of f32, may be rounded so
+  bool tf32 = false;                ///< operands, of f32, may be rounded so
+  std::optional<StridedMatrix> sum; ///< what the activation is of, stored
 };
 
-/// `result`, which is computed from a product by `anchor` and from values of
+/// `results`, which are computed from a product by `anchor` and from values of
 /// which `isInput` is true; nullopt if that is not of the form above.
 std::optional<LibraryProduct>
-describeProduct(mlir::Operation *anchor, mlir::Value result,
+describeProduct(mlir::Operation *anchor, llvm::ArrayRef<mlir::Value> results,
                 llvm::function_ref<bool(mlir::Value)> isInput);
 
 } // namespace tcc::fusion

@@ -491,14 +491,14 @@ StringRef Analyzer::readOperands(unsigned member) {
 
 bool Analyzer::isOfLibrary() const {
   if (model.getMachine().libraryFlopsPerMicrosecond == 0 || !region.anchor ||
-      results.size() != 1)
+      results.empty())
     return false;
   auto isInput = [&](Value value) {
     return !isView(value.getDefiningOp()) && find(value) < 0;
   };
-  Value result = results.front();
-  return describeProduct(region.anchor, result, isInput) ||
-         describeConvolution(region.anchor, result, isInput);
+  return describeProduct(region.anchor, results, isInput) ||
+         (results.size() == 1 &&
+          describeConvolution(region.anchor, results.front(), isInput));
 }
 
 void Analyzer::countWork() {

@@ -167,6 +167,53 @@ TEST_P(BlasLibraryTest, ComputesAllTypes) {
     check({4, 8, 6}, variant, in, out);
 }
 
+/// What gelu is of is a second result, in rows of a multiple of eight elements
+/// that are aligned for vectors; else the kernel has to do it.
+TEST_P(BlasLibraryTest, StoresWhatGeluIsOf) {
+  constexpr int64_t kRows = 5, kDepth = 6;
+  constexpr DType kType = DType::bf16;
+  for (auto [columns, alignment, isPlanned] :
+       {std::tuple(8, 64u, true), std::tuple(7, 64u, false),
+        std::tuple(8, 8u, false)}) {
+    auto make = [&](int64_t rows, int64_t width, uint64_t seed) {
+      TestMatrix matrix(rows, width, false, 0, 1, false, seed);
+      matrix.view.dtype = kType;
+      return matrix;
+    };
+    TestMatrix lhs = make(kRows, kDepth, 1), rhs = make(kDepth, columns, 2),
+               result = make(kRows, columns, 3), bias = make(1, columns, 4);
+    StridedMatrix second = result.view;
+    second.alignment = alignment;
+    auto plan = library->plan({1, kRows, columns, kDepth, lhs.view, rhs.view,
+                               result.view, std::nullopt, true, 1,
+                               Activation::gelu_tanh, false, second},
+                              nullptr, 0);
+    ASSERT_TRUE(plan.ok()) << plan.takeStatus().message();
+    ASSERT_EQ(*plan != nullptr, isPlanned);
+    if (!isPlanned)
+      continue;
+    auto place = [&](const TestMatrix &matrix) {
+      return upload(encode(matrix.elements, kType));
+    };
+    LibraryOperands operands{place(lhs),  place(rhs),    nullptr,
+                             place(bias), place(result), place(result)};
+    ASSERT_TRUE((*plan)->enqueue(operands, stream).ok());
+    size_t bytes = result.elements.size() * bytesOf(kType);
+    std::vector<char> sums = download(operands.sum, bytes),
+                      results = download(operands.result, bytes);
+    for (int64_t i = 0; i < kRows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        double sum = bias.at(0, 0, j);
+        for (int64_t k = 0; k < kDepth; ++k)
+          sum += lhs.at(0, i, k) * rhs.at(0, k, j);
+        int64_t index = i * columns + j;
+        double expected = activate(sum, Activation::gelu_tanh);
+        EXPECT_NEAR(decode(sums, index, kType), sum, 2e-2);
+        EXPECT_NEAR(decode(results, index, kType), expected, 2e-2);
+      }
+  }
+}
+
 /// What is behind the tenth bit of a mantissa is lost where that is allowed, of
 /// operands alone.
 TEST_P(BlasLibraryTest, RoundsToTf32) {
