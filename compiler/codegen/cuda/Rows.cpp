@@ -7,99 +7,6 @@ using namespace tcc::graph;
 
 namespace tcc::cuda {
 
-/// Elements of a row that a thread may hold in registers.
-static constexpr int64_t kMaxResident = 32;
-/// Elements of all inputs that a thread may load for them.
-static constexpr int64_t kMaxLoaded = 4 * kMaxResident;
-static constexpr int64_t kMaxTeam = 512;
-static constexpr int64_t kBlockThreads = 256;
-/// Reductions of columns beside which a thread holds elements, and takes whole
-/// vectors.
-static constexpr size_t kFewReductions = 8;
-
-// --- The launch
-
-RowLaunch::RowLaunch(FusedOp region, ArrayRef<SymbolAttr> symbols)
-    : rows(region, symbols) {
-  chooseLanes(region);
-  chooseTeam(symbols);
-  chooseResident(region);
-}
-
-bool RowLaunch::hasManyColumns() const {
-  return !hasLanes() && rows.reductions.size() > kFewReductions;
-}
-
-void RowLaunch::chooseLanes(FusedOp region) {
-  SmallVector<Type> types;
-  for (Type type : getElementTypes(region))
-    types.push_back(type);
-  lanes = chooseVector(types, rows.space.back());
-  if (hasManyColumns())
-    lanes = (lanes + 1) / 2;
-}
-
-AffineExpr RowLaunch::getSteps() const {
-  AffineExpr count =
-      getNumElements(rows.getReducedExtents(), rows.space.back().getContext());
-  return hasLanes() ? count.floorDiv(lanes) : count;
-}
-
-AffineExpr RowLaunch::getBlocks() const {
-  AffineExpr count =
-      getNumElements(rows.getRowExtents(), rows.space.back().getContext());
-  if (hasLanes())
-    return count.ceilDiv(across);
-  return count * rows.space.back().floorDiv(lanes).ceilDiv(across);
-}
-
-static int64_t roundUp(int64_t count, int64_t least, int64_t most) {
-  int64_t power = llvm::PowerOf2Ceil(std::max<int64_t>(count, 1));
-  return std::clamp(power, least, most);
-}
-
-void RowLaunch::chooseTeam(ArrayRef<SymbolAttr> symbols) {
-  int64_t steps =
-      std::max<int64_t>(1, codegen::getMaxCount(getSteps(), symbols));
-  if (hasLanes()) {
-    // A few vectors for each thread, and a warp before a block.
-    constexpr int64_t kVectors = 4;
-    team = roundUp(steps, 1, kWarp);
-    if (steps > kVectors * kWarp)
-      team = roundUp(steps / kVectors, kWarp, kMaxTeam);
-    across = std::max<int64_t>(1, kBlockThreads / 2 / team);
-    if (team > kWarp)
-      across = 1;
-  } else {
-    AffineExpr columns = rows.space.back().floorDiv(lanes);
-    across = roundUp(codegen::getMaxCount(columns, symbols), 1, kWarp);
-    team = roundUp(steps, std::max<int64_t>(1, kWarp / across),
-                   kBlockThreads / across);
-  }
-}
-
-void RowLaunch::chooseResident(FusedOp region) {
-  auto known = getConstant(getSteps());
-  int64_t vectors = known ? (*known + team - 1) / team : 0;
-  int64_t inputs = llvm::count_if(region.getInputs(), [&](Value input) {
-    return getExtents(input).size() == rows.space.size();
-  });
-  if (vectors * lanes <= kMaxResident &&
-      vectors * lanes * inputs <= kMaxLoaded && !hasManyColumns())
-    resident = vectors;
-}
-
-FailureOr<LaunchPlan> planRows(FusedOp region, ArrayRef<SymbolAttr> symbols) {
-  // Reductions of axes of extent 1 are gone after simplification.
-  if (llvm::none_of(region.getBody().front(),
-                    [](Operation &op) { return isOnePerRow(&op); }))
-    return planPointwise(region, symbols);
-  RowLaunch launch(region, symbols);
-  return LaunchPlan{launch.getBlocks(), launch.getThreads()};
-}
-
-// --- The body
-
 namespace {
 
 class RowEmitter {
@@ -122,10 +29,27 @@ private:
   using Partials = SmallVector<LanePartials>;
 
   void emitRow();
+  void addToPanel();
+  void storePanel(const Indices &panel, Value team);
+  /// Vectors of columns of all of a panel's reductions have one number.
+  Operation *getPanelReduction(size_t vector) const {
+    return launch.rows.panelReductions[vector / launch.resident];
+  }
+  MutableArrayRef<Partial> getSums(size_t vector) {
+    return MutableArrayRef(panelSums[vector / launch.resident])
+        .slice(vector % launch.resident * launch.lanes, launch.lanes);
+  }
+  Value getSumPlace(Value team, int64_t lane);
+  Buffer shareSums(size_t vector, Value team);
+  void combineTeams(size_t vector, const Buffer &shared);
+  void storeSums(const Indices &panel, size_t vector);
   void emitStage(Ops ops);
   void emitStores();
   Step getStep(Value number);
   Indices getElement(const Step &step, int64_t lane);
+  Indices getReduced(Value number);
+  /// The number of a resident vector, and whether there is one.
+  std::pair<Value, Value> getResident(int64_t i);
   Step getResidentStep(int64_t i);
   void forSteps(function_ref<void(const Step &)> body);
   Partials walk(Ops ops);
@@ -163,6 +87,7 @@ private:
 
   void placeTeams();
   void placeColumns();
+  void placePanel();
 
   KernelBuilder &b;
   DeviceFrame &frame;
@@ -171,6 +96,8 @@ private:
   Value member; // of the team
   Value column; // of columns: the first of the thread's
   Value isOurs; // what the thread would store is inside; null: it is
+  /// Of the columns of a thread: its resident vectors, one after the other.
+  Partials panelSums;
 };
 
 } // namespace
@@ -228,16 +155,22 @@ RowEmitter::Indices RowEmitter::getRowIndices(int64_t lane) {
   return at;
 }
 
-RowEmitter::Step RowEmitter::getStep(Value number) {
+/// The indices of the first element of a vector in the reduced axes.
+RowEmitter::Indices RowEmitter::getReduced(Value number) {
   Indices extents = sizes(launch.rows.getReducedExtents());
   Value lanes = b.index(launch.hasLanes() ? launch.lanes : 1);
   extents.back() = b.div(extents.back(), lanes);
   Indices reduced = b.delinearize(number, extents);
   reduced.back() = b.mul(reduced.back(), lanes);
-  Indices kept = getRowIndices(0), at;
+  return reduced;
+}
+
+RowEmitter::Step RowEmitter::getStep(Value number) {
+  Indices reduced = getReduced(number), kept = getRowIndices(0), at;
   size_t k = 0, r = 0;
   for (bool isReduced : launch.rows.isReduced)
     at.push_back(isReduced ? reduced[r++] : kept[k++]);
+  Value lanes = b.index(launch.hasLanes() ? launch.lanes : 1);
   return {at, b.mul(number, lanes), Value()};
 }
 
@@ -248,13 +181,17 @@ RowEmitter::Indices RowEmitter::getElement(const Step &step, int64_t lane) {
 }
 
 /// Threads beyond the last vector compute it again.
-RowEmitter::Step RowEmitter::getResidentStep(int64_t i) {
+std::pair<Value, Value> RowEmitter::getResident(int64_t i) {
   int64_t count = *getConstant(launch.getSteps());
   Value number = b.add(member, b.index(i * launch.team));
   if ((i + 1) * launch.team <= count)
-    return getStep(number);
-  Value isInside = b.less(number, b.index(count));
-  Step step = getStep(b.min(number, b.index(count - 1)));
+    return {number, Value()};
+  return {b.min(number, b.index(count - 1)), b.less(number, b.index(count))};
+}
+
+RowEmitter::Step RowEmitter::getResidentStep(int64_t i) {
+  auto [number, isInside] = getResident(i);
+  Step step = getStep(number);
   step.isInside = isInside;
   return step;
 }
@@ -461,14 +398,147 @@ void RowEmitter::emitRow() {
         ops.push_back(reduction.op);
     emitStage(ops);
   }
+  addToPanel();
   // Threads without a vector of their own have read one of another's, which
-  // may be overwritten in its place. More warps have met at a barrier.
-  if (getWarps() == 1 && frame.region->hasAttr(codegen::kInPlaceAttr))
+  // may be overwritten in its place. More warps have met at a barrier, but may
+  // have read more for a panel's sums since.
+  bool isInPlace = frame.region->hasAttr(codegen::kInPlaceAttr);
+  if (isInPlace && getWarps() == 1)
     emitWarpBarrier(b);
+  else if (isInPlace && launch.rows.hasPanels())
+    emitBarrier(b);
   emitStores();
 }
 
-void RowEmitter::emit() { launch.hasLanes() ? placeTeams() : placeColumns(); }
+// --- Panels
+
+/// A block takes a panel, its teams the rows in turns.
+void RowEmitter::placePanel() {
+  const codegen::RowPlan &rows = launch.rows;
+  Value size = b.index(launch.team), team = b.div(frame.thread, size);
+  member = b.rem(frame.thread, size);
+  Indices panel = b.delinearize(frame.block, sizes(rows.getPanelExtents()));
+  for (Operation *op : rows.panelReductions)
+    panelSums.emplace_back(launch.resident * launch.lanes,
+                           Combiner(b, op).getNeutral());
+  SmallVector<Value> sums = b.loop(
+      team, b.index(rows.rowsPerTask), b.index(launch.across),
+      flatten(panelSums), [&](Value number, ValueRange carried) {
+        restore(panelSums, carried);
+        row = panel;
+        row.append(b.delinearize(number, sizes(rows.getPanelRowExtents())));
+        emitRow();
+        // The next row's sums take the places of this one's.
+        if (getWarps() > 1)
+          emitBarrier(b);
+        return flatten(panelSums);
+      });
+  restore(panelSums, sums);
+  storePanel(panel, team);
+}
+
+/// Before anything is stored: it may take the place of what is read here.
+void RowEmitter::addToPanel() {
+  for (auto [op, sums] :
+       llvm::zip_equal(launch.rows.panelReductions, panelSums))
+    for (int64_t i = 0; i < launch.resident; ++i) {
+      Step step = getResidentStep(i);
+      for (int64_t lane = 0; lane < launch.lanes; ++lane) {
+        Value x = frame.elements.element(b, frame.loc, op->getOperand(0),
+                                         getElement(step, lane));
+        Partial &sum = sums[i * launch.lanes + lane];
+        sum = Combiner(b, op).combine(sum, {x, Value()});
+      }
+    }
+}
+
+/// The sums of the teams, in order: each vector of columns by one of the teams,
+/// as many at a time as shared memory holds.
+void RowEmitter::storePanel(const Indices &panel, Value team) {
+  size_t count = panelSums.size() * launch.resident;
+  SmallVector<Buffer> shared(count);
+  for (size_t first = 0, end = 0; first < count; first = end) {
+    if (launch.across == 1) {
+      storeSums(panel, end++);
+      continue;
+    }
+    if (first > 0)
+      frame.reuseShared(b);
+    while (end < count && (shared[end] = shareSums(end, team)))
+      ++end;
+    emitBarrier(b);
+    for (size_t i = first; i < end; ++i)
+      b.when(b.equal(team, b.index(i % launch.across)), [&] {
+        combineTeams(i, shared[i]);
+        storeSums(panel, i);
+      });
+  }
+}
+
+/// Where the sum of a lane of a thread lies.
+Value RowEmitter::getSumPlace(Value team, int64_t lane) {
+  Value thread = b.add(b.mul(team, b.index(launch.team)), member);
+  return b.add(b.mul(thread, b.index(launch.lanes)), b.index(lane));
+}
+
+/// No buffer if shared memory has no room for another.
+Buffer RowEmitter::shareSums(size_t vector, Value team) {
+  Type type = Combiner(b, getPanelReduction(vector)).getValueType();
+  int64_t count = launch.getThreads() * launch.lanes;
+  if (!frame.hasShared(count * codegen::getStorageBytes(type)))
+    return {};
+  Buffer shared = frame.allocateShared(b, type, count);
+  for (auto [lane, sum] : llvm::enumerate(getSums(vector)))
+    shared.store(b, frame.loc, sum.value, getSumPlace(team, lane));
+  return shared;
+}
+
+void RowEmitter::combineTeams(size_t vector, const Buffer &shared) {
+  Combiner combiner(b, getPanelReduction(vector));
+  auto load = [&](Value team) {
+    SmallVector<Value> sums;
+    for (int64_t lane = 0; lane < launch.lanes; ++lane)
+      sums.push_back(shared.load(b, frame.loc, getSumPlace(team, lane)));
+    return sums;
+  };
+  SmallVector<Value> all =
+      b.loop(b.index(1), b.index(launch.across), b.index(1), load(b.index(0)),
+             [&](Value team, ValueRange carried) {
+               SmallVector<Value> next = load(team);
+               for (auto [sum, value] : llvm::zip_equal(carried, next))
+                 value =
+                     combiner.combine({sum, Value()}, {value, Value()}).value;
+               return next;
+             });
+  for (auto [sum, value] : llvm::zip_equal(getSums(vector), all))
+    sum.value = value;
+}
+
+void RowEmitter::storeSums(const Indices &panel, size_t vector) {
+  Operation *op = getPanelReduction(vector);
+  auto [number, isInside] = getResident(vector % launch.resident);
+  Indices first(panel);
+  first.append(getReduced(number));
+  auto at = [&](int64_t lane) {
+    Indices at(first);
+    at.back() = b.add(at.back(), b.index(lane));
+    return at;
+  };
+  when(isInside, [&] {
+    for (auto [lane, sum] : llvm::enumerate(getSums(vector)))
+      frame.elements.define(op->getResult(0), at(lane),
+                            Combiner(b, op).getResult(sum, frame.elements));
+    storeResults(b, frame, launch.rows.panelResults[vector / launch.resident],
+                 launch.lanes, at);
+  });
+}
+
+void RowEmitter::emit() {
+  if (launch.rows.hasPanels())
+    placePanel();
+  else
+    launch.hasLanes() ? placeTeams() : placeColumns();
+}
 
 LogicalResult emitRows(KernelBuilder &b, DeviceFrame &frame) {
   if (llvm::none_of(frame.getBody(),

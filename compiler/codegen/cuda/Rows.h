@@ -10,11 +10,13 @@
 //  - columns: the last axis is kept. A thread takes a vector of columns, of
 //    every `team`th row of elements; neighbouring threads take neighbouring
 //    columns.
+//  - panels: lanes whose rows are a panel's (RowPlan.h) share a block. Each
+//    thread keeps the sums of its columns in registers.
 //
 // The order of combination is a function of the region's shapes alone: each
 // thread its elements in order (one chain for each lane of its vectors), then
 // the lanes as a tree (of lanes), then the threads of a warp as a tree and the
-// warps in order, or the team in order (of columns).
+// warps in order, or the team in order (of columns), or the teams (of panels).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_CODEGEN_CUDA_ROWS_H
@@ -48,6 +50,7 @@ private:
   void chooseLanes(graph::FusedOp region);
   void chooseResident(graph::FusedOp region);
   void chooseTeam(llvm::ArrayRef<graph::SymbolAttr> symbols);
+  void choosePanelTeam(int64_t vectors);
 };
 
 /// What a reduction has combined so far: its value and, of a reduction to an

@@ -28,8 +28,12 @@ void LaneRowEmitter::emitTask(OpBuilder &b, Value task) {
   Value from = emitMul(b, loc, task, count);
   Value rows = size(b, getNumElements(plan.getRowExtents(), b.getContext()));
   Value to = emitMin(b, loc, emitAdd(b, loc, from, count), rows);
+  if (plan.hasPanels())
+    startPanel(b);
   emitLoop(b, loc, from, to, 1,
            [&](OpBuilder &b, Value row) { emitRow(b, row); });
+  if (plan.hasPanels())
+    storePanel(b, task, {});
 }
 
 void LaneRowEmitter::emitRow(OpBuilder &b, Value position) {
@@ -41,9 +45,58 @@ void LaneRowEmitter::emitRow(OpBuilder &b, Value position) {
         b, kept.offset, getScalarType(getElementTypeOrSelf(kept.value))));
   for (stage = 0; stage < plan.stageCount; ++stage)
     emitStage(b, stage);
-  if (!plan.wholeResults.empty())
+  if (!plan.wholeResults.empty() || plan.hasPanels())
     emitResults(b, {});
   storeResults(b, plan.rowResults, row);
+}
+
+// --- Panels
+
+void LaneRowEmitter::startPanel(OpBuilder &b) {
+  panelSums.clear();
+  Value columns =
+      size(b, getNumElements(plan.getReducedExtents(), b.getContext()));
+  for (auto [op, offset] :
+       llvm::zip_equal(plan.panelReductions, plan.accumulatorOffsets)) {
+    auto reduction = cast<ReductionOpInterface>(op);
+    panelSums.push_back(getScratch(b, offset, reduction.getAccumulatorType()));
+    emitLoop(b, loc, emitIndex(b, loc, 0), columns, 1,
+             [&](OpBuilder &b, Value column) {
+               panelSums.back().store(b, loc, reduction.emitInit(b, loc),
+                                      column);
+             });
+  }
+}
+
+void LaneRowEmitter::addToPanel(OpBuilder &b, ValueRange at, Value position) {
+  for (auto [op, sums] : llvm::zip_equal(plan.panelReductions, panelSums)) {
+    auto reduction = cast<ReductionOpInterface>(op);
+    Value x = frame.elements.element(b, loc, op->getOperand(0), at);
+    Value sum = sums.load(b, loc, position);
+    sums.store(b, loc, reduction.emitCombine(b, loc, sum, x), position);
+  }
+}
+
+void LaneRowEmitter::storePanel(OpBuilder &b, Value task, Indices reduced) {
+  Extents extents = plan.getReducedExtents();
+  if (reduced.size() < extents.size()) {
+    Value extent = size(b, extents[reduced.size()]);
+    return emitLoop(b, loc, emitIndex(b, loc, 0), extent, 1,
+                    [&](OpBuilder &b, Value i) {
+                      Indices inner(reduced);
+                      inner.push_back(i);
+                      storePanel(b, task, inner);
+                    });
+  }
+  Indices at = emitDelinearize(b, loc, task, sizes(b, plan.getPanelExtents()));
+  at.append(reduced);
+  Value position = getReducedPosition(b, reduced);
+  for (auto [i, op] : llvm::enumerate(plan.panelReductions)) {
+    Value sum = panelSums[i].load(b, loc, position), result = op->getResult(0);
+    frame.elements.define(
+        result, at, emitRounding(b, loc, sum, getElementTypeOrSelf(result)));
+    storeResults(b, plan.panelResults[i], at);
+  }
 }
 
 /// Booleans do not fit into vectors in memory, and their order does not matter.
@@ -266,7 +319,10 @@ void LaneRowEmitter::emitResults(OpBuilder &b, Indices reduced) {
                     });
   }
   Indices at = getSpaceIndices(row, reduced);
-  readKept(b, plan.stageCount, at, getReducedPosition(b, reduced));
+  Value position = getReducedPosition(b, reduced);
+  readKept(b, plan.stageCount, at, position);
+  if (plan.hasPanels())
+    addToPanel(b, at, position);
   storeResults(b, plan.wholeResults, at);
 }
 

@@ -66,6 +66,9 @@ private:
   using Accumulators = llvm::SmallVector<Value>;
 
   void emitRow(mlir::OpBuilder &b, Value row);
+  void startPanel(mlir::OpBuilder &b);
+  void addToPanel(mlir::OpBuilder &b, ValueRange at, Value position);
+  void storePanel(mlir::OpBuilder &b, Value task, Indices reduced);
   void emitStage(mlir::OpBuilder &b, unsigned stage);
   void emitLanes(mlir::OpBuilder &b);
   void emitScalars(mlir::OpBuilder &b, mlir::Operation *op, bool writes);
@@ -88,6 +91,7 @@ private:
   llvm::SmallVector<graph::ReductionOpInterface> lanes; // its reductions
   llvm::DenseMap<mlir::Type, llvm::SmallVector<Buffer>> buffers;
   llvm::SmallVector<Buffer> temporaries; // kLanes elements for each of `lanes`
+  llvm::SmallVector<Buffer> panelSums;   // an element a column
 };
 
 class ColumnRowEmitter : RowEmitter {

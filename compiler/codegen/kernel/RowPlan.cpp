@@ -23,6 +23,26 @@ static Extents dropAxes(const Extents &extents, ArrayRef<int64_t> axes) {
   return kept;
 }
 
+static int64_t getRank(Operation *op) {
+  return cast<RankedTensorType>(op->getOperand(0).getType()).getRank();
+}
+
+bool reducesLastAxis(Operation *op) {
+  return llvm::is_contained(*getReducedAxes(op), getRank(op) - 1);
+}
+
+/// The reductions of `body`: of rows, and of the columns of panels beside them.
+static std::pair<SmallVector<Operation *>, SmallVector<Operation *>>
+sortReductions(Block &body) {
+  SmallVector<Operation *> lanes, columns;
+  for (Operation &op : body)
+    if (isOnePerRow(&op))
+      (reducesLastAxis(&op) ? lanes : columns).push_back(&op);
+  if (lanes.empty())
+    std::swap(lanes, columns);
+  return {lanes, columns};
+}
+
 /// Lets `op` reduce `axes` of its operand in the extents of `space`.
 static LogicalResult alignReduction(Operation *op, Value space,
                                     ArrayRef<int64_t> axes) {
@@ -43,37 +63,42 @@ static LogicalResult alignReduction(Operation *op, Value space,
 static void alignResults(Block &body, const Extents &space,
                          const Extents &row) {
   MLIRContext *context = body.getParentOp()->getContext();
+  SmallVector<Operation *> ofPanels = sortReductions(body).second;
   OpBuilder b(body.getTerminator());
   for (OpOperand &yielded : body.getTerminator()->getOpOperands()) {
     AffineExpr count = getNumElements(getExtents(yielded.get()), context);
     bool isWhole = isEqual(count, getNumElements(space, context));
     Type elementType = getElementTypeOrSelf(yielded.get());
     Type type = makeTensorType(isWhole ? space : row, elementType);
-    yielded.set(reshapeTo(b, yielded.get(), type));
+    if (!llvm::is_contained(ofPanels, yielded.get().getDefiningOp()))
+      yielded.set(reshapeTo(b, yielded.get(), type));
   }
 }
 
 LogicalResult alignReductions(Block &body) {
-  SmallVector<Operation *> reductions;
-  for (Operation &op : body)
-    if (isOnePerRow(&op))
-      reductions.push_back(&op);
-  if (reductions.empty())
+  auto [lanes, columns] = sortReductions(body);
+  if (lanes.empty())
     return success();
   // The shape of more axes can say everything that the others can.
-  auto getRank = [](Operation *op) {
-    return cast<RankedTensorType>(op->getOperand(0).getType()).getRank();
+  auto findWidest = [](ArrayRef<Operation *> ops) {
+    return *llvm::max_element(ops, [](Operation *a, Operation *b) {
+      return getRank(a) < getRank(b);
+    });
   };
-  Operation *widest = *std::max_element(
-      reductions.begin(), reductions.end(),
-      [&](Operation *a, Operation *b) { return getRank(a) < getRank(b); });
+  Operation *widest = findWidest(columns.empty() ? lanes : columns);
   Value space = widest->getOperand(0);
-  SmallVector<int64_t> axes = *getReducedAxes(widest);
+  SmallVector<int64_t> axes = *getReducedAxes(widest), laneAxes = axes;
   Extents extents = getExtents(space);
-  for (Operation *op : reductions)
+  if (!columns.empty())
+    laneAxes =
+        llvm::to_vector(llvm::seq<int64_t>(axes.back() + 1, extents.size()));
+  for (Operation *op : columns)
     if (failed(alignReduction(op, space, axes)))
       return failure();
-  alignResults(body, extents, dropAxes(extents, axes));
+  for (Operation *op : lanes)
+    if (failed(alignReduction(op, space, laneAxes)))
+      return failure();
+  alignResults(body, extents, dropAxes(extents, laneAxes));
   return success();
 }
 
@@ -85,10 +110,12 @@ RowPlan::RowPlan(FusedOp region, ArrayRef<SymbolAttr> symbols) {
   sortResults(body);
   chooseTasks(symbols);
   keepCostlyValues(body, symbols);
-  placeAccumulators();
+  placeAccumulators(symbols);
 }
 
 void RowPlan::findReductions(Block &body) {
+  panelReductions = sortReductions(body).second;
+  panelResults.resize(panelReductions.size());
   llvm::DenseMap<Operation *, unsigned> stages; // needed before the op
   for (Operation &op : body) {
     unsigned stage = 0;
@@ -96,7 +123,7 @@ void RowPlan::findReductions(Block &body) {
       if (Operation *producer = operand.getDefiningOp())
         stage = std::max(stage, stages[producer] + isOnePerRow(producer));
     stages[&op] = stage;
-    if (!isOnePerRow(&op))
+    if (!isOnePerRow(&op) || llvm::is_contained(panelReductions, &op))
       continue;
     reductions.push_back({&op, stage});
     stageCount = std::max(stageCount, stage + 1);
@@ -113,8 +140,26 @@ bool RowPlan::isInSpace(Value value) const {
 }
 
 void RowPlan::sortResults(Block &body) {
-  for (auto [i, yielded] : llvm::enumerate(body.getTerminator()->getOperands()))
-    (isInSpace(yielded) ? wholeResults : rowResults).push_back(i);
+  for (auto [i, yielded] :
+       llvm::enumerate(body.getTerminator()->getOperands())) {
+    auto *panel = llvm::find(panelReductions, yielded.getDefiningOp());
+    if (panel != panelReductions.end())
+      panelResults[panel - panelReductions.begin()].push_back(i);
+    else
+      (isInSpace(yielded) ? wholeResults : rowResults).push_back(i);
+  }
+}
+
+Extents RowPlan::getPanelExtents() const {
+  int64_t first = getReducedAxes(panelReductions.front())->front();
+  return Extents(ArrayRef(space).take_front(first));
+}
+
+Extents RowPlan::getPanelRowExtents() const {
+  Extents extents;
+  for (int64_t axis : *getReducedAxes(panelReductions.front()))
+    extents.push_back(space[axis]);
+  return extents;
 }
 
 Extents RowPlan::getRowExtents() const {
@@ -138,7 +183,8 @@ Extents RowPlan::getReducedExtents() const {
 void RowPlan::chooseTasks(ArrayRef<SymbolAttr> symbols) {
   int64_t rowSize = getMaxCount(getReducedExtents(), symbols);
   if (hasLanes()) {
-    rowsPerTask = getRowsPerTask(rowSize);
+    rowsPerTask = hasPanels() ? getMaxCount(getPanelRowExtents(), symbols)
+                              : getRowsPerTask(rowSize);
     return;
   }
   constexpr int64_t kMaxColumns = 256;
@@ -165,7 +211,7 @@ namespace {
 /// The stages in which each value is computed, from the results upwards.
 class StageFinder {
 public:
-  StageFinder(Block &body, ArrayRef<Reduction> reductions, unsigned lastStage);
+  StageFinder(const RowPlan &plan);
 
   unsigned getStages(Operation *op) const { return stages.lookup(op); }
   /// From now on `op` is computed in its first stage alone.
@@ -184,11 +230,11 @@ private:
 
 } // namespace
 
-StageFinder::StageFinder(Block &, ArrayRef<Reduction> reductions,
-                         unsigned lastStage)
-    : lastStage(lastStage) {
-  for (const Reduction &reduction : reductions)
+StageFinder::StageFinder(const RowPlan &plan) : lastStage(plan.stageCount) {
+  for (const Reduction &reduction : plan.reductions)
     own[reduction.op] = 1u << std::min(31u, reduction.stage);
+  for (Operation *op : plan.panelReductions)
+    own[op] = 1u << std::min(31u, lastStage);
 }
 
 void StageFinder::visit(Operation *op) {
@@ -222,7 +268,7 @@ void RowPlan::keepCostlyValues(Block &body, ArrayRef<SymbolAttr> symbols) {
     rowSize *= columns;
   fusion::CostModel model(symbols);
   llvm::DenseMap<Value, double> flops;
-  StageFinder finder(body, reductions, stageCount);
+  StageFinder finder(*this);
   for (Operation &op : llvm::reverse(body.without_terminator())) {
     finder.visit(&op);
     unsigned mask = finder.getStages(&op);
@@ -242,17 +288,24 @@ void RowPlan::keepCostlyValues(Block &body, ArrayRef<SymbolAttr> symbols) {
   std::reverse(kept.begin(), kept.end());
 }
 
-/// Column kernels combine in memory: one accumulator a column, and its index
-/// for reductions to an index.
-void RowPlan::placeAccumulators() {
+/// Columns are combined in memory: one accumulator a column, and its index for
+/// reductions to an index.
+void RowPlan::placeAccumulators(ArrayRef<SymbolAttr> symbols) {
+  auto place = [&](int64_t bytes) {
+    scratchBytes += alignTo64(bytes);
+    return scratchBytes - alignTo64(bytes);
+  };
+  int64_t rowSize = getMaxCount(getReducedExtents(), symbols);
+  for (Operation *op : panelReductions)
+    accumulatorOffsets.push_back(
+        place(rowSize * getScalarBytes(op->getOperand(0))));
   if (hasLanes())
     return;
   for (const Reduction &reduction : reductions) {
-    accumulatorOffsets.push_back(scratchBytes);
-    scratchBytes +=
-        alignTo64(columns * getScalarBytes(reduction.op->getOperand(0)));
+    Value x = reduction.op->getOperand(0);
+    accumulatorOffsets.push_back(place(columns * getScalarBytes(x)));
     if (isa<ArgReduceOp>(reduction.op))
-      scratchBytes += alignTo64(columns * 8);
+      place(columns * 8);
   }
 }
 

@@ -12,6 +12,11 @@
 //    binary tree.
 //  - columns: the last axis is kept. Elements are combined one after the other.
 //
+// A kernel of lanes may also reduce the columns of panels, so many neighbouring
+// rows each. A task walks over the rows of a panel, and in the last stage of
+// each combines its elements with those of the rows before. Nothing else reads
+// these sums.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_CODEGEN_KERNEL_ROWPLAN_H
 #define TCC_COMPILER_CODEGEN_KERNEL_ROWPLAN_H
@@ -49,7 +54,16 @@ public:
   llvm::SmallVector<unsigned> wholeResults, rowResults;
   int64_t scratchBytes = 0;
 
+  /// Reductions of the columns of panels, and the results' positions that each
+  /// has; empty if there are none.
+  llvm::SmallVector<mlir::Operation *> panelReductions;
+  llvm::SmallVector<llvm::SmallVector<unsigned, 1>> panelResults;
+
   bool hasLanes() const { return isReduced.back(); }
+  bool hasPanels() const { return !panelReductions.empty(); }
+  /// Extents of the axes before a panel's, and of a panel's rows.
+  graph::Extents getPanelExtents() const;
+  graph::Extents getPanelRowExtents() const;
   /// Extents of the kept axes, without the columns of a column kernel.
   graph::Extents getRowExtents() const;
   graph::Extents getReducedExtents() const;
@@ -57,7 +71,8 @@ public:
 
   int64_t rowsPerTask = 1; // lanes
   int64_t columns = 0;     // columns of a task, in column kernels
-  /// Where the accumulators of a column kernel's reduction lie in the scratch.
+  /// Where the accumulators of a column kernel's reductions, or of those of a
+  /// panel, lie in the scratch.
   llvm::SmallVector<int64_t> accumulatorOffsets;
 
 private:
@@ -66,12 +81,16 @@ private:
   void chooseTasks(llvm::ArrayRef<graph::SymbolAttr> symbols);
   void keepCostlyValues(mlir::Block &body,
                         llvm::ArrayRef<graph::SymbolAttr> symbols);
-  void placeAccumulators();
+  void placeAccumulators(llvm::ArrayRef<graph::SymbolAttr> symbols);
   bool isInSpace(mlir::Value value) const;
 };
 
-/// Makes all reductions of `body` reduce the same axes of operands of the same
-/// extents, and its results either have those extents or those of a row.
+/// Of a reduction (isOnePerRow).
+bool reducesLastAxis(mlir::Operation *op);
+
+/// Makes all reductions of `body`, but those of panels, reduce the same axes of
+/// operands of the same extents, and its results have those extents, or those
+/// of a row, or of a panel's columns.
 mlir::LogicalResult alignReductions(mlir::Block &body);
 
 } // namespace tcc::codegen

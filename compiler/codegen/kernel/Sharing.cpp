@@ -2,6 +2,7 @@
 
 #include "compiler/codegen/Target.h"
 #include "compiler/codegen/kernel/Buffer.h"
+#include "compiler/codegen/kernel/RowPlan.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -81,11 +82,19 @@ static bool haveEqualBytes(Value a, Value b) {
                  getNumElements(getExtents(b), b.getContext()));
 }
 
+/// The sums of a panel's columns are stored once all its rows are.
+static bool isOfColumns(Value result) {
+  while (auto reshape = result.getDefiningOp<ReshapeOp>())
+    result = reshape.getX();
+  Operation *op = result.getDefiningOp();
+  return op && isOnePerRow(op) && !reducesLastAxis(op);
+}
+
 bool canShareBuffer(FusedOp fused, unsigned result, unsigned input) {
   Block &body = fused.getBody().front();
   Value argument = body.getArgument(input);
   OperandRange yields = body.getTerminator()->getOperands();
-  if (!haveEqualBytes(yields[result], argument))
+  if (!haveEqualBytes(yields[result], argument) || isOfColumns(yields[result]))
     return false;
   // A scatter builds its result in place, before anything else reads.
   bool isScatter = llvm::any_of(

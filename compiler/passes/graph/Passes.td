@@ -145,7 +145,8 @@ def SplitReductionsPass : TccGraphPass<"split-reductions"> {
     Where the last axis is kept, the elements of a column are combined one after
     the other. Columns of many elements, along several axes, are reduced along the
     last of these axes first: the parts are computed in parallel, and rounding
-    errors grow with the steps of each instead of all.
+    errors grow with the steps of each instead of all. An axis of many elements is
+    cut into panels: those of rows that a kernel reduces anyway can be part of it.
 
     ```mlir
     %s = graph.reduce <sum> %x [0, 1, 2] : (tensor<8x56x56x64xf32>) -> tensor<64xf32>

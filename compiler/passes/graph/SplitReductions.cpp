@@ -22,15 +22,23 @@ struct SplitReductionsPass
 
 /// Shorter columns are combined fast and exactly enough.
 static constexpr int64_t kLongColumn = 512;
+/// A longer axis is cut into panels of at most so many elements.
+static constexpr int64_t kLongAxis = 256;
+static constexpr int64_t kMaxPanel = 32;
+static constexpr int64_t kMinPanel = 8;
+
+static bool hasColumns(ReduceOp op) {
+  RankedTensorType type = op.getX().getType();
+  ArrayRef<int64_t> axes = op.getAxes();
+  return !axes.empty() && axes.back() + 1 < type.getRank() &&
+         type.hasStaticShape();
+}
 
 /// How many of the last axes of a long column to reduce first, for the shortest
 /// columns in both steps; 0 for a reduction to keep.
 static unsigned countInnerAxes(ReduceOp op) {
   RankedTensorType type = op.getX().getType();
   ArrayRef<int64_t> axes = op.getAxes();
-  bool hasColumns = !axes.empty() && axes.back() + 1 < type.getRank();
-  if (!hasColumns || !type.hasStaticShape())
-    return 0;
   int64_t count = 1, inner = 1;
   for (int64_t axis : axes)
     count *= type.getDimSize(axis);
@@ -47,8 +55,38 @@ static unsigned countInnerAxes(ReduceOp op) {
   return best;
 }
 
-/// Narrow floats stay wide until the last step.
-static void split(ReduceOp op, unsigned innerCount) {
+/// Elements of the panels that a long last axis is cut into; 0: it stays.
+static int64_t choosePanel(ReduceOp op) {
+  int64_t extent = op.getX().getType().getDimSize(op.getAxes().back());
+  if (extent <= kLongAxis)
+    return 0;
+  for (int64_t rows = kMaxPanel; rows >= kMinPanel; --rows)
+    if (extent % rows == 0)
+      return rows;
+  return 0;
+}
+
+/// The same with the last reduced axis cut into panels of `rows` elements.
+static ReduceOp cutAxis(ReduceOp op, int64_t rows) {
+  OpBuilder builder(op);
+  RankedTensorType type = op.getX().getType();
+  SmallVector<int64_t> axes(op.getAxes()), shape(type.getShape());
+  int64_t axis = axes.back();
+  shape[axis] /= rows;
+  shape.insert(shape.begin() + axis + 1, rows);
+  axes.push_back(axis + 1);
+  Value x = builder.create<ReshapeOp>(
+      op.getLoc(), RankedTensorType::get(shape, type.getElementType()),
+      op.getX());
+  auto cut = builder.create<ReduceOp>(op.getLoc(), op.getKind(), x, axes);
+  op.replaceAllUsesWith(cut.getResult());
+  op.erase();
+  return cut;
+}
+
+/// The last `innerCount` axes first. Narrow floats stay wide until the last
+/// step. Returns what reduces the others.
+static ReduceOp splitAxes(ReduceOp op, unsigned innerCount) {
   OpBuilder builder(op);
   TensorEmitter emitter(builder, op.getLoc());
   ArrayRef<int64_t> axes = op.getAxes();
@@ -59,18 +97,25 @@ static void split(ReduceOp op, unsigned innerCount) {
                                          axes.drop_back(innerCount));
   op.replaceAllUsesWith(emitter.castTo(second, op.getType()));
   op.erase();
-  if (unsigned count = countInnerAxes(second))
-    split(second, count);
+  return second;
+}
+
+static void split(ReduceOp op) {
+  while (hasColumns(op)) {
+    if (int64_t rows = choosePanel(op))
+      op = splitAxes(cutAxis(op, rows), 1);
+    else if (unsigned count = countInnerAxes(op))
+      op = splitAxes(op, count);
+    else
+      return;
+  }
 }
 
 void SplitReductionsPass::runOnOperation() {
-  SmallVector<std::pair<ReduceOp, unsigned>> found;
-  getOperation()->walk([&](ReduceOp op) {
-    if (unsigned count = countInnerAxes(op))
-      found.push_back({op, count});
-  });
-  for (auto [op, count] : found)
-    split(op, count);
+  SmallVector<ReduceOp> found;
+  getOperation()->walk([&](ReduceOp op) { found.push_back(op); });
+  for (ReduceOp op : found)
+    split(op);
 }
 
 } // namespace tcc

@@ -34,7 +34,7 @@ double getMicroseconds(const Work &work, const Machine &machine) {
 }
 
 CostModel::CostModel(ModuleOp module, const Machine &machine)
-    : machine(machine), symbols(getSymbols(module)) {}
+    : machine(machine), symbols(graph::getSymbols(module)) {}
 
 double CostModel::getMaximum(AffineExpr extent) const {
   return double(getRange(extent, symbols).max);

@@ -64,6 +64,7 @@ public:
   double getMaxCount(mlir::Type tensor) { return getSize(tensor).maxCount; }
   double getMaxBytes(mlir::Type tensor);
   double getMaximum(mlir::AffineExpr extent) const;
+  mlir::ArrayRef<graph::SymbolAttr> getSymbols() const { return symbols; }
 
   /// Flops for one element of the result of a pointwise or element op.
   double getElementFlops(mlir::Operation *op);

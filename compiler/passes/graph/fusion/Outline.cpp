@@ -66,7 +66,8 @@ private:
   Value getConstant(Value splat, ArrayRef<AffineExpr> extents);
   Extents getTarget(Value value, unsigned access) const;
   void clone(Operation *op, unsigned access);
-  bool cloneInSpace(Operation *op);
+  bool repeatInSpace(Operation *op);
+  bool reduceInSpace(Operation *op, unsigned access);
 
   Placement &placement;
   const Step &step;
@@ -211,7 +212,7 @@ static bool isRepetition(Operation *op) {
 }
 
 /// Repeats to the kernel's space straight away, so that no reshape is needed.
-bool BodyBuilder::cloneInSpace(Operation *op) {
+bool BodyBuilder::repeatInSpace(Operation *op) {
   Extents own = getExtents(op->getResult(0));
   if (!isRepetition(op) || llvm::equal(own, space, graph::isEqual))
     return false;
@@ -226,9 +227,23 @@ bool BodyBuilder::cloneInSpace(Operation *op) {
   return true;
 }
 
+/// Rows and the columns of panels read one view of what both reduce.
+bool BodyBuilder::reduceInSpace(Operation *op, unsigned access) {
+  auto reduce = dyn_cast<ReduceOp>(op);
+  if (!reduce || region.panelAxes.empty())
+    return false;
+  ArrayRef<int64_t> axes =
+      access == kPerColumn ? region.panelAxes : region.reducedAxes;
+  values[reduce.getResult()] = builder.create<ReduceOp>(
+      op->getLoc(), reduce.getKind(), get(reduce.getX(), space), axes);
+  return true;
+}
+
 void BodyBuilder::clone(Operation *op, unsigned access) {
   bool isPointwise = isa<PointwiseOpInterface>(op);
-  if (!isPointwise && (access & kElementwise) && cloneInSpace(op))
+  if (!isPointwise && (access & kElementwise) && repeatInSpace(op))
+    return;
+  if (reduceInSpace(op, access))
     return;
   IRMapping mapping;
   for (Value operand : op->getOperands()) {

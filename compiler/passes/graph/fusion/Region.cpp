@@ -45,6 +45,15 @@ AffineMap getStoreMap(Operation *op, KernelKind kind) {
   return keepsLast ? map : AffineMap();
 }
 
+/// What an op with loops over its first operand keeps and reduces.
+static Rows getRows(Operation *op) {
+  std::optional<SmallVector<int64_t>> axes = getReducedAxes(op);
+  if (!axes)
+    return {};
+  return getRows(getExtents(op->getOperand(0)),
+                 [&](int64_t axis) { return llvm::is_contained(*axes, axis); });
+}
+
 namespace {
 
 KernelKind getKernelKind(Operation *op) {
@@ -73,6 +82,7 @@ private:
   /// These return why the members cannot be a kernel, or nothing.
   StringRef chooseKind();
   StringRef chooseSpace();
+  Operation *findPanels();
   StringRef chooseRows();
   StringRef checkDependence();
   StringRef readResults();
@@ -90,6 +100,10 @@ private:
   double countEvaluations(unsigned member) const;
   void countWork();
   bool isOfLibrary() const;
+  bool reducesPanel(Operation *op) const {
+    return !panels.empty() && isa<ReductionOpInterface>(op) &&
+           isEqual(getRows(op), panels);
+  }
 
   bool isFurtherResult(Value value) const {
     return region.anchor && value.getDefiningOp() == region.anchor &&
@@ -106,7 +120,7 @@ private:
   CostModel &model;
   llvm::SmallDenseMap<Operation *, unsigned, 16> positions;
   Region region;
-  Rows rows;
+  Rows rows, panels; // of what reduces columns beside rows
   bool hasRows = false;
   AffineExpr count, rowCount;
   double maxCount = 0, maxRowCount = 0;
@@ -134,14 +148,49 @@ StringRef Analyzer::chooseKind() {
   return {};
 }
 
+/// An op that reduces columns of panels, if others reduce rows: these become
+/// the anchor.
+Operation *Analyzer::findPanels() {
+  Operation *ofRows = nullptr, *ofColumns = nullptr;
+  for (Operation *op : members) {
+    Rows own = isa<KernelOpInterface>(op) ? getRows(op) : Rows();
+    if (own.empty())
+      continue;
+    bool hasColumns = isOnePerRow(op) && isa<ReductionOpInterface>(op) &&
+                      !own.back().isReduced;
+    Operation *&first = hasColumns ? ofColumns : ofRows;
+    first = first ? first : op;
+  }
+  if (!ofRows || !ofColumns)
+    return nullptr;
+  region.anchor = ofRows;
+  return ofColumns;
+}
+
 /// The axes that a row op keeps must be the same for all, whatever reshapes lie
 /// between them.
 StringRef Analyzer::chooseRows() {
-  std::optional<SmallVector<int64_t>> axes = getReducedAxes(region.anchor);
+  Operation *ofColumns = findPanels();
+  Operation *spaceOp = ofColumns ? ofColumns : region.anchor;
+  std::optional<SmallVector<int64_t>> axes = getReducedAxes(spaceOp);
   if (!axes)
     return "the loops of a row op are not known";
   region.reducedAxes = *axes;
-  region.space = cast<RankedTensorType>(region.anchor->getOperand(0).getType());
+  region.space = cast<RankedTensorType>(spaceOp->getOperand(0).getType());
+  if (ofColumns) {
+    panels = getRows(ofColumns);
+    if (!isPanel(panels, model.getSymbols()))
+      return "rows of different extents";
+    if (llvm::count_if(members, [&](Operation *op) {
+          return reducesPanel(op);
+        }) > kMaxPanelSums)
+      return "sums of too many columns";
+    region.panelAxes = *axes;
+    // The rows are what lies behind the reduced axes.
+    int64_t first = axes->back() + 1, rank = region.space.getRank();
+    region.reducedAxes.assign(llvm::seq(first, rank).begin(),
+                              llvm::seq(first, rank).end());
+  }
   Extents extents = getExtents(region.space), kept;
   rows = getRows(extents, [&](int64_t axis) {
     return llvm::is_contained(region.reducedAxes, axis);
@@ -244,6 +293,8 @@ StringRef Analyzer::readResults() {
       return "nothing can follow in the kernel of a scan or an irregular op";
     if (isAlone || isFurtherResult(result)) {
       read(result, kElementwise, 0);
+    } else if (reducesPanel(op)) {
+      region.access[positions[op]] |= kPerColumn;
     } else if (getStoreMap(op, region.kind)) {
       if (StringRef refusal = readMovedResult(op); !refusal.empty())
         return refusal;
@@ -335,18 +386,23 @@ bool Analyzer::movesElements(Operation *op) {
 /// are; its other operands (a scale) are read along the row.
 StringRef Analyzer::readRowOperands(unsigned member) {
   Operation *op = members[member];
-  std::optional<SmallVector<int64_t>> axes = getReducedAxes(op);
-  if (!axes)
+  if (!getReducedAxes(op))
     return "the loops of a row op are not known";
-  Rows own = getRows(getExtents(op->getOperand(0)), [&](int64_t axis) {
-    return llvm::is_contained(*axes, axis);
-  });
-  if (!isEqual(own, rows))
+  Rows own = getRows(op);
+  bool isOfPanel = reducesPanel(op);
+  if (!isEqual(own, isOfPanel ? panels : rows))
     return "rows of different extents";
-  if (!haveSameLongExtents(op->getOperand(0).getType(), region.space) &&
-      llvm::any_of(members, [&](Operation *op) { return movesElements(op); }))
-    return "rows of another shape beside moved elements";
-  unsigned expected = isOnePerRow(op) ? perRow() : unsigned(kElementwise);
+  // Panels have one space: reductions are given it, other row ops are not.
+  bool isFree = !panels.empty() ? isa<ReductionOpInterface>(op)
+                                : llvm::none_of(members, [&](Operation *op) {
+                                    return movesElements(op);
+                                  });
+  if (!isFree &&
+      !haveSameLongExtents(op->getOperand(0).getType(), region.space))
+    return "rows of another shape beside moved elements or columns";
+  unsigned expected = isOfPanel         ? unsigned(kPerColumn)
+                      : isOnePerRow(op) ? perRow()
+                                        : unsigned(kElementwise);
   if (region.access[member] != expected)
     return "a reduction is read at other rows";
   read(op->getOperand(0), kElementwise, 0);

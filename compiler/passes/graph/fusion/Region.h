@@ -8,7 +8,8 @@
 //   kernels) anywhere     at other indices: it is recomputed there
 //
 // A result that a matrix kernel only moves is not read but stored where it lies
-// after the move.
+// after the move. Nor is the sum of a panel's columns in a kernel of rows
+// (Rows.h).
 //
 // Ops with loops of their own (KernelOpInterface) cannot be recomputed, so they
 // are read elementwise, or per row if they reduce. Reshapes keep row-major
@@ -27,18 +28,22 @@ enum Access : unsigned {
   kElementwise = 1,
   kPerRow = 2,
   kAnywhere = 4,
-  kStored = 8
+  kStored = 8,
+  kPerColumn = 16
 };
 
 /// Ops that can be one kernel.
 struct Region {
   graph::KernelKind kind = graph::KernelKind::pointwise;
-  /// The first op that decides the loops; null in pointwise kernels.
+  /// The first op that decides the loops; null in pointwise kernels. Of rows,
+  /// if the kernel also reduces columns of panels.
   mlir::Operation *anchor = nullptr;
   /// The type of the values that are read elementwise, but for its elements.
   mlir::RankedTensorType space;
   /// The axes of `space` that a row kernel reduces.
   mlir::SmallVector<int64_t> reducedAxes;
+  /// Those that it reduces for columns of panels besides.
+  mlir::SmallVector<int64_t> panelAxes;
   /// How each member is read: a union of Access.
   mlir::SmallVector<unsigned> access;
   Work work;

@@ -29,4 +29,14 @@ bool isEqual(ArrayRef<Segment> lhs, ArrayRef<Segment> rhs) {
   return true;
 }
 
+bool isPanel(ArrayRef<Segment> columns, ArrayRef<SymbolAttr> symbols) {
+  if (columns.size() != 3 || !columns[1].isReduced)
+    return false;
+  auto rows = getConstant(columns[1].extent);
+  auto width = getConstant(columns[2].extent);
+  return rows && *rows <= kMaxPanelRows && width &&
+         *width <= kMaxPanelColumns &&
+         getRange(columns[0].extent, symbols).max >= kMinPanels;
+}
+
 } // namespace tcc::fusion

@@ -20,6 +20,18 @@ Rows getRows(mlir::ArrayRef<mlir::AffineExpr> extents,
 
 bool isEqual(mlir::ArrayRef<Segment> lhs, mlir::ArrayRef<Segment> rhs);
 
+/// A panel is a number of neighbouring rows that one task walks over. A kernel
+/// that reduces rows can also reduce the columns of panels, if it has enough of
+/// them to be parallel and the sums of all columns fit into registers.
+inline constexpr int64_t kMaxPanelRows = 256;
+inline constexpr int64_t kMinPanels = 8;
+inline constexpr int64_t kMaxPanelColumns = 8192;
+inline constexpr int64_t kMaxPanelSums = 4; // reductions of columns
+
+/// Whether `columns` keep and reduce are the columns of such panels.
+bool isPanel(mlir::ArrayRef<Segment> columns,
+             llvm::ArrayRef<graph::SymbolAttr> symbols);
+
 } // namespace tcc::fusion
 
 #endif // TCC_COMPILER_PASSES_GRAPH_FUSION_ROWS_H

@@ -89,4 +89,24 @@ TEST_F(RowKernelTest, layerNormWithResidual) {
     })");
 }
 
+/// The gradient of a norm and those of its scale: rows, and sums of the columns
+/// of panels of 13 rows.
+TEST_F(RowKernelTest, columnsOfPanels) {
+  for (std::string columns : {"5", "64", "71", "300"})
+    check(graph::KernelKind::row, R"(
+    !x = tensor<3x3x13x)" + columns + R"(xf32>
+    !r = tensor<3x3x13xf32>
+    !c = tensor<3x3x)" + columns + R"(xf32>
+    func.func @f(%x: !x, %g: !x) -> (!x, !r, !c, !c) {
+      %0 = graph.mul %x, %g : (!x, !x) -> !x
+      %1 = graph.reduce <sum> %0 [3] : (!x) -> !r
+      %2 = graph.reshape %1 : (!r) -> tensor<3x3x13x1xf32>
+      %3 = graph.broadcast %2 : (tensor<3x3x13x1xf32>) -> !x
+      %4 = graph.sub %g, %3 : (!x, !x) -> !x
+      %5 = graph.reduce <sum> %4 [2] : (!x) -> !c
+      %6 = graph.reduce <max> %0 [2] : (!x) -> !c
+      return %4, %1, %5, %6 : !x, !r, !c, !c
+    })");
+}
+
 } // namespace
