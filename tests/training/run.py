@@ -306,6 +306,23 @@ def test_find_rate(suite, package):
     suite.run("tcc-run", "train", package, *data, "--find-lr", "--export", folder, code=2)
 
 
+def test_batch_sizes(suite):
+    """What tune says of packages for batches of several sizes."""
+    small = suite.compile("mlp")
+    recipe = RECIPE.format(micro=2).replace("[batch]", "[batch]\nglobal = 48")
+    packages = [small, suite.compile("mlp", SAMPLES), suite.compile("mlp", 2, recipe)]
+    found = json.loads(suite.run("tcc-run", "tune", *packages, "--json", "--threads", 1).out)
+    rows = found["packages"]
+    suite.tally.check("packages", [row["package"] for row in rows] == packages, str(rows))
+    samples = [row["samples"] for row in rows]
+    suite.tally.check("samples", samples == [MICRO, SAMPLES, SAMPLES], str(samples))
+    fastest = min(rows, key=lambda row: row["update_ms"] / row["samples"])
+    suite.tally.check("fastest", found["fastest"] == fastest["package"], str(found))
+    suite.tally.check("times", all(row["update_ms"] > 0 for row in rows), str(rows))
+    done = suite.run("tcc-run", "tune", small, suite.compile("cnn"), code=2)
+    suite.tally.check("other model", "has other parameters" in done.err, done.err)
+
+
 def main():
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
@@ -316,6 +333,7 @@ def main():
             test(suite, package)
         test_accumulation(suite)
         test_padding(suite)
+        test_batch_sizes(suite)
     tally.close()
 
 

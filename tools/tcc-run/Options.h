@@ -75,6 +75,14 @@ struct TrainOptions {
 struct TuneOptions {
   RunningOptions running; ///< whose tune cache is written
   InputOptions inputs;
+  /// Packages of the same model for batches of other sizes.
+  std::vector<std::string> others;
+
+  std::vector<std::string> getPackages() const {
+    std::vector<std::string> packages = {running.package};
+    packages.insert(packages.end(), others.begin(), others.end());
+    return packages;
+  }
 };
 
 struct EvalOptions {

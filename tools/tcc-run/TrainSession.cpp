@@ -4,6 +4,7 @@
 #include "runtime/package/SizeExpr.h"
 #include "runtime/train/Checkpoint.h"
 #include "tools/cli/CommandLine.h"
+#include "tools/tcc-run/Inputs.h"
 #include "tools/tcc-run/Session.h"
 
 #include <charconv>
@@ -251,6 +252,29 @@ tools::staticShape(const format::TensorSpec &input) {
       return makeError(Code::Usage, "input '", input.name()->string_view(),
                        "' has no static shape: compile with --dim");
   return shape;
+}
+
+Result<RandomBatch> RandomBatch::make(const format::Entry &entry) {
+  RandomBatch batch;
+  for (const format::TensorSpec *input : *entry.inputs()) {
+    auto shape = staticShape(*input);
+    if (!shape.ok())
+      return shape.takeStatus();
+    auto tensor = Tensor::allocate(input->dtype(), std::move(*shape));
+    if (!tensor.ok())
+      return tensor.takeStatus();
+    fillRandom(*tensor, /*seed=*/0, batch.tensors.size(), *input);
+    batch.tensors.push_back(std::move(*tensor));
+  }
+  for (const Tensor &tensor : batch.tensors)
+    batch.tensorViews.push_back(
+        {tensor.data.data(), tensor.dtype, tensor.shape});
+  return batch;
+}
+
+int64_t RandomBatch::size() const {
+  bool hasSamples = !tensors.empty() && !tensors.front().shape.empty();
+  return hasSamples ? tensors.front().shape.front() : 1;
 }
 
 /// The inputs of an entry point as tensors of a batch.

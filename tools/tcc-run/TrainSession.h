@@ -3,6 +3,7 @@
 #define TCC_TOOLS_TCCRUN_TRAINSESSION_H
 
 #include "runtime/data/Batches.h"
+#include "runtime/data/Tensor.h"
 #include "runtime/train/Session.h"
 #include "tools/tcc-run/Options.h"
 
@@ -20,6 +21,21 @@ runtime::Status applySetting(runtime::TrainingSession &session,
 /// The extents of an input, none of which may be symbolic.
 runtime::Result<std::vector<int64_t>>
 staticShape(const format::TensorSpec &input);
+
+/// Random tensors for the inputs of an entry point, whose shapes must be
+/// static.
+class RandomBatch {
+public:
+  static runtime::Result<RandomBatch> make(const format::Entry &entry);
+
+  std::span<const runtime::TensorView> views() const { return tensorViews; }
+  /// Samples: the first extent of the first input.
+  int64_t size() const;
+
+private:
+  std::vector<runtime::Tensor> tensors;
+  std::vector<runtime::TensorView> tensorViews;
+};
 
 /// Batches for an entry point, whose shapes must be static.
 class Batches {

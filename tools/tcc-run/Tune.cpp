@@ -1,10 +1,12 @@
-// Measures the ways in which a GPU's libraries do the works of a package. The
+// Measures the ways in which a GPU's libraries do the works of a package, and
+// which of several packages, for batches of other sizes, trains fastest. The
 // data are random, and so is what comes of them: nothing of a run is kept.
 
 #include "tools/tcc-run/Inputs.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/TrainSession.h"
+#include "tools/tcc-run/UpdateTimes.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -43,22 +45,6 @@ static Status measure(Stream &stream, std::vector<Measurement> &measured,
 // Training packages
 //===----------------------------------------------------------------------===//
 
-/// Tensors for the inputs of an entry, whose shapes must be static.
-static Result<std::vector<Tensor>> makeInputs(const format::Entry &entry) {
-  std::vector<Tensor> tensors;
-  for (const format::TensorSpec *input : *entry.inputs()) {
-    auto shape = staticShape(*input);
-    if (!shape.ok())
-      return shape.takeStatus();
-    auto tensor = Tensor::allocate(input->dtype(), std::move(*shape));
-    if (!tensor.ok())
-      return tensor.takeStatus();
-    fillRandom(*tensor, /*seed=*/0, tensors.size(), *input);
-    tensors.push_back(std::move(*tensor));
-  }
-  return tensors;
-}
-
 /// Calls `use` with inputs for the entry, if the package has it. What was
 /// measured again and again may well overflow.
 static Status
@@ -67,13 +53,10 @@ runEntry(const TrainingSession &session, std::string_view name,
   const format::Entry *entry = session.findEntry(name);
   if (!entry)
     return Status();
-  auto tensors = makeInputs(*entry);
-  if (!tensors.ok())
-    return tensors.takeStatus();
-  std::vector<TensorView> views;
-  for (const Tensor &tensor : *tensors)
-    views.push_back({tensor.data.data(), tensor.dtype, tensor.shape});
-  Status status = use(views);
+  auto batch = RandomBatch::make(*entry);
+  if (!batch.ok())
+    return batch.takeStatus();
+  Status status = use(batch->views());
   return status.code() == Code::Numerics ? Status() : std::move(status);
 }
 
@@ -103,14 +86,19 @@ static Status runSteps(TrainingSession &session) {
 // Results
 //===----------------------------------------------------------------------===//
 
-/// Measurements of one work stand together, its kernel first.
+/// A work's kernel is measured first, and a work that several packages have in
+/// each of them.
 static std::vector<TunedWork>
 summarise(const std::vector<Measurement> &measured) {
   std::vector<TunedWork> works;
   for (const auto &[name, tuning] : measured) {
-    if (works.empty() || works.back().name != name)
-      works.push_back({name, tuning.microseconds, std::nullopt, tuning});
-    TunedWork &work = works.back();
+    auto known =
+        std::find_if(works.begin(), works.end(),
+                     [&](const auto &work) { return work.name == name; });
+    if (known == works.end())
+      known = works.insert(known,
+                           {name, tuning.microseconds, std::nullopt, tuning});
+    TunedWork &work = *known;
     if (tuning.way != Tuning::kKernel && !work.first)
       work.first = tuning.microseconds;
     if (tuning.microseconds < work.fastest.microseconds)
@@ -130,6 +118,44 @@ static void printWorks(const std::vector<TunedWork> &works) {
       std::cout << "way " << work.fastest.way;
     std::cout << "  " << work.name << '\n';
   }
+}
+
+static std::vector<UpdateTime>::const_iterator
+findFastest(const std::vector<UpdateTime> &times) {
+  return std::min_element(times.begin(), times.end(),
+                          [](const UpdateTime &a, const UpdateTime &b) {
+                            return a.perSample() < b.perSample();
+                          });
+}
+
+static void printTimes(const std::vector<UpdateTime> &times) {
+  auto fastest = findFastest(times);
+  std::cout << std::fixed << std::setprecision(3);
+  for (auto time = times.begin(); time != times.end(); ++time)
+    std::cout << time->package << ": " << time->seconds * 1e3
+              << " ms for an update of " << time->samples << " samples, "
+              << time->perSample() * 1e6 << " us a sample"
+              << (time == fastest ? ", the fastest" : "") << '\n';
+}
+
+static void printSummary(const std::vector<TunedWork> &works,
+                         const std::string &path) {
+  double before = 0, after = 0;
+  for (const TunedWork &work : works)
+    before += work.untuned(), after += work.fastest.microseconds;
+  std::cout << works.size() << " works of libraries: " << std::fixed
+            << std::setprecision(1) << before << " us -> " << after << " us; "
+            << path << '\n';
+}
+
+static nlohmann::ordered_json describe(const std::vector<UpdateTime> &times) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const UpdateTime &time : times)
+    rows.push_back({{"package", time.package},
+                    {"samples", time.samples},
+                    {"update_ms", time.seconds * 1e3},
+                    {"sample_us", time.perSample() * 1e6}});
+  return rows;
 }
 
 static nlohmann::ordered_json describe(const std::vector<TunedWork> &works,
@@ -188,34 +214,61 @@ static Status measurePackage(const RunningOptions &running,
                  [&] { return session->context->run(); });
 }
 
-static Status tune(const TuneOptions &options) {
+/// Of a device with one way there is nothing to say where batch sizes are to be
+/// compared.
+static Status measureWays(const TuneOptions &options,
+                          std::vector<Measurement> &measured) {
   RunningOptions running = options.running;
-  std::string path = std::move(running.tuneCache);
   running.tuneCache.clear();
-  if (path.empty())
-    path = std::filesystem::path(running.package).stem().string() + ".tune";
   InputOptions inputs = options.inputs;
   if (inputs.randomSeed.empty())
     inputs.randomSeed = "0";
+  for (const std::string &package : options.getPackages()) {
+    running.package = package;
+    Status status = measurePackage(running, inputs, measured);
+    if (!status.ok() &&
+        (options.others.empty() || status.code() != Code::Unsupported))
+      return status;
+  }
+  return Status();
+}
+
+static Status tune(const TuneOptions &options) {
+  RunningOptions running = options.running;
+  if (running.tuneCache.empty())
+    running.tuneCache =
+        std::filesystem::path(running.package).stem().string() + ".tune";
   std::vector<Measurement> measured;
-  if (Status status = measurePackage(running, inputs, measured); !status.ok())
+  if (Status status = measureWays(options, measured); !status.ok())
     return status;
   std::vector<TunedWork> works = summarise(measured);
-  if (Status status = save(works, path); !status.ok())
+  bool hasWays = options.others.empty() || !works.empty();
+  if (!hasWays)
+    running.tuneCache.clear();
+  else if (Status status = save(works, running.tuneCache); !status.ok())
     return status;
+  std::vector<UpdateTime> times;
+  if (!options.others.empty()) {
+    auto timed = timeUpdates(running, options.getPackages());
+    if (!timed.ok())
+      return timed.takeStatus();
+    times = std::move(*timed);
+  }
   if (running.json) {
-    printJson(describe(works, path));
+    auto document = describe(works, running.tuneCache);
+    if (!times.empty()) {
+      document["packages"] = describe(times);
+      document["fastest"] = findFastest(times)->package;
+    }
+    printJson(document);
     return Status();
   }
   if (running.verbose)
     printWorks(works);
-  double before = 0, after = 0;
-  for (const TunedWork &work : works)
-    before += work.untuned(), after += work.fastest.microseconds;
+  if (!running.quiet && hasWays)
+    printSummary(works, running.tuneCache);
   if (!running.quiet)
-    std::cout << works.size() << " works of libraries: " << std::fixed
-              << std::setprecision(1) << before << " us -> " << after << " us; "
-              << path << '\n';
+    printTimes(times);
   return Status();
 }
 

@@ -119,6 +119,9 @@ static int runTool(int argc, char **argv) {
   CLI::App &tuneApp = *app.add_subcommand(
       "tune", "measure the ways of a GPU's libraries, and keep the fastest");
   addRunning(tuneApp, tune.running);
+  tuneApp.add_option("OTHERS", tune.others,
+                     "packages of the same model for batches of other sizes: "
+                     "which trains fastest?");
   addInputs(tuneApp, tune.inputs);
   CLI::App &infoApp = *app.add_subcommand("info", "say what a package holds");
   infoApp.add_option("PACKAGE", info.package, "the package")->required();
