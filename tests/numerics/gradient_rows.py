@@ -184,9 +184,10 @@ def norms():
         for op in ("Softmax", "LogSoftmax"):
             yield row(op, x, name=str(axis), axis=axis)
     yield row("LayerNormalization", x, values(5), name="without bias")
-    # Rows and the columns of 16 panels in one kernel.
-    yield row("LayerNormalization", values(16, 40, 23), values(23), values(23),
-              name="panels", axis=-1)  # fmt: skip
+    # Rows and the columns of 64 panels in one kernel: short rows and long ones.
+    for width in (23, 1300):
+        yield row("LayerNormalization", values(64, 12, width), values(width), values(width),
+                  name=f"panels of {width}", axis=-1)  # fmt: skip
     four = [values(4) for _ in range(3)]
     variance = values(4, low=0.5, high=2)
     yield row("InstanceNormalization", x, *four[:2])

@@ -19,13 +19,14 @@ static constexpr int64_t kBlockThreads = 256;
 /// vectors.
 static constexpr size_t kFewReductions = 8;
 
-/// Bytes of the sums of columns that a thread holds.
-static constexpr int64_t kMaxSumBytes = 384;
+/// Bytes that a thread of a warp may hold of its columns of a panel, in
+/// registers: sums, what it loads of a row, what belongs to columns.
+static constexpr int64_t kMaxPanelBytes = 704;
 
 RowLaunch::RowLaunch(FusedOp region, ArrayRef<SymbolAttr> symbols)
     : rows(region, symbols) {
   chooseLanes(region);
-  chooseTeam(symbols);
+  chooseTeam(region, symbols);
   chooseResident(region);
 }
 
@@ -63,11 +64,11 @@ static int64_t roundUp(int64_t count, int64_t least, int64_t most) {
   return std::clamp(power, least, most);
 }
 
-void RowLaunch::chooseTeam(ArrayRef<SymbolAttr> symbols) {
+void RowLaunch::chooseTeam(FusedOp region, ArrayRef<SymbolAttr> symbols) {
   int64_t steps =
       std::max<int64_t>(1, codegen::getMaxCount(getSteps(), symbols));
   if (rows.hasPanels()) {
-    choosePanelTeam(steps);
+    choosePanelTeam(region, steps);
   } else if (hasLanes()) {
     // A few vectors for each thread, and a warp before a block.
     constexpr int64_t kVectors = 4;
@@ -85,16 +86,22 @@ void RowLaunch::chooseTeam(ArrayRef<SymbolAttr> symbols) {
   }
 }
 
-/// A warp for each row if a thread of it can hold the sums of all its columns,
-/// else a block.
-void RowLaunch::choosePanelTeam(int64_t vectors) {
-  int64_t bytes = 0;
+/// A warp for each row if a thread of it can hold all that belongs to its
+/// columns, else a block.
+void RowLaunch::choosePanelTeam(FusedOp region, int64_t vectors) {
+  auto getBytes = [](Value x) {
+    return std::max<int64_t>(4,
+                             codegen::getStorageBytes(getElementTypeOrSelf(x)));
+  };
+  int64_t bytes = 0; // of a column
   for (Operation *op : rows.panelReductions)
-    bytes += std::max<int64_t>(
-        4, codegen::getStorageBytes(getElementTypeOrSelf(op->getOperand(0))));
+    bytes += getBytes(op->getOperand(0));
+  for (Value input : region.getBody().getArguments())
+    if (isEqual(getExtents(input).back(), rows.space.back()))
+      bytes += getBytes(input);
   bool isWarp =
-      llvm::divideCeil(vectors, kWarp) * lanes * bytes <= kMaxSumBytes;
-  team = isWarp ? kWarp : roundUp(vectors, 2 * kWarp, kMaxTeam);
+      llvm::divideCeil(vectors, kWarp) * lanes * bytes <= kMaxPanelBytes;
+  team = isWarp ? kWarp : roundUp(vectors, 2 * kWarp, kBlockThreads);
   across = isWarp ? roundUp(rows.rowsPerTask, 1, kBlockThreads / kWarp) : 1;
 }
 

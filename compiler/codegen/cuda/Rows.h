@@ -49,8 +49,9 @@ private:
   bool hasManyColumns() const;
   void chooseLanes(graph::FusedOp region);
   void chooseResident(graph::FusedOp region);
-  void chooseTeam(llvm::ArrayRef<graph::SymbolAttr> symbols);
-  void choosePanelTeam(int64_t vectors);
+  void chooseTeam(graph::FusedOp region,
+                  llvm::ArrayRef<graph::SymbolAttr> symbols);
+  void choosePanelTeam(graph::FusedOp region, int64_t vectors);
 };
 
 /// What a reduction has combined so far: its value and, of a reduction to an

@@ -33,7 +33,7 @@ void LaneRowEmitter::emitTask(OpBuilder &b, Value task) {
   emitLoop(b, loc, from, to, 1,
            [&](OpBuilder &b, Value row) { emitRow(b, row); });
   if (plan.hasPanels())
-    storePanel(b, task, {});
+    storePanel(b, task);
 }
 
 void LaneRowEmitter::emitRow(OpBuilder &b, Value position) {
@@ -46,7 +46,7 @@ void LaneRowEmitter::emitRow(OpBuilder &b, Value position) {
   for (stage = 0; stage < plan.stageCount; ++stage)
     emitStage(b, stage);
   if (!plan.wholeResults.empty() || plan.hasPanels())
-    emitResults(b, {});
+    emitResults(b);
   storeResults(b, plan.rowResults, row);
 }
 
@@ -77,26 +77,21 @@ void LaneRowEmitter::addToPanel(OpBuilder &b, ValueRange at, Value position) {
   }
 }
 
-void LaneRowEmitter::storePanel(OpBuilder &b, Value task, Indices reduced) {
-  Extents extents = plan.getReducedExtents();
-  if (reduced.size() < extents.size()) {
-    Value extent = size(b, extents[reduced.size()]);
-    return emitLoop(b, loc, emitIndex(b, loc, 0), extent, 1,
-                    [&](OpBuilder &b, Value i) {
-                      Indices inner(reduced);
-                      inner.push_back(i);
-                      storePanel(b, task, inner);
-                    });
-  }
-  Indices at = emitDelinearize(b, loc, task, sizes(b, plan.getPanelExtents()));
-  at.append(reduced);
-  Value position = getReducedPosition(b, reduced);
-  for (auto [i, op] : llvm::enumerate(plan.panelReductions)) {
-    Value sum = panelSums[i].load(b, loc, position), result = op->getResult(0);
-    frame.elements.define(
-        result, at, emitRounding(b, loc, sum, getElementTypeOrSelf(result)));
-    storeResults(b, plan.panelResults[i], at);
-  }
+void LaneRowEmitter::storePanel(OpBuilder &b, Value task) {
+  Indices panel =
+      emitDelinearize(b, loc, task, sizes(b, plan.getPanelExtents()));
+  forReduced(b, {}, [&](OpBuilder &b, ValueRange reduced) {
+    Indices at(panel);
+    llvm::append_range(at, reduced);
+    Value position = getReducedPosition(b, reduced);
+    for (auto [i, op] : llvm::enumerate(plan.panelReductions)) {
+      Value sum = panelSums[i].load(b, loc, position);
+      Value result = op->getResult(0);
+      frame.elements.define(
+          result, at, emitRounding(b, loc, sum, getElementTypeOrSelf(result)));
+      storeResults(b, plan.panelResults[i], at);
+    }
+  });
 }
 
 /// Booleans do not fit into vectors in memory, and their order does not matter.
@@ -307,23 +302,27 @@ LaneRowEmitter::combineScalar(OpBuilder &b, Operation *op, ValueRange reduced,
 
 // --- Results
 
-void LaneRowEmitter::emitResults(OpBuilder &b, Indices reduced) {
+void LaneRowEmitter::forReduced(OpBuilder &b, Indices outer, ReducedBody body) {
   Extents extents = plan.getReducedExtents();
-  if (reduced.size() < extents.size()) {
-    Value extent = size(b, extents[reduced.size()]);
-    return emitLoop(b, loc, emitIndex(b, loc, 0), extent, 1,
-                    [&](OpBuilder &b, Value i) {
-                      Indices inner(reduced);
-                      inner.push_back(i);
-                      emitResults(b, inner);
-                    });
-  }
-  Indices at = getSpaceIndices(row, reduced);
-  Value position = getReducedPosition(b, reduced);
-  readKept(b, plan.stageCount, at, position);
-  if (plan.hasPanels())
-    addToPanel(b, at, position);
-  storeResults(b, plan.wholeResults, at);
+  if (outer.size() == extents.size())
+    return body(b, outer);
+  Value extent = size(b, extents[outer.size()]);
+  emitLoop(b, loc, emitIndex(b, loc, 0), extent, 1, [&](OpBuilder &b, Value i) {
+    Indices inner(outer);
+    inner.push_back(i);
+    forReduced(b, inner, body);
+  });
+}
+
+void LaneRowEmitter::emitResults(OpBuilder &b) {
+  forReduced(b, {}, [&](OpBuilder &b, ValueRange reduced) {
+    Indices at = getSpaceIndices(row, reduced);
+    Value position = getReducedPosition(b, reduced);
+    readKept(b, plan.stageCount, at, position);
+    if (plan.hasPanels())
+      addToPanel(b, at, position);
+    storeResults(b, plan.wholeResults, at);
+  });
 }
 
 } // namespace tcc::codegen

@@ -68,7 +68,7 @@ private:
   void emitRow(mlir::OpBuilder &b, Value row);
   void startPanel(mlir::OpBuilder &b);
   void addToPanel(mlir::OpBuilder &b, ValueRange at, Value position);
-  void storePanel(mlir::OpBuilder &b, Value task, Indices reduced);
+  void storePanel(mlir::OpBuilder &b, Value task);
   void emitStage(mlir::OpBuilder &b, unsigned stage);
   void emitLanes(mlir::OpBuilder &b);
   void emitScalars(mlir::OpBuilder &b, mlir::Operation *op, bool writes);
@@ -82,7 +82,11 @@ private:
                          Accumulators accumulators);
   Accumulators combineScalar(mlir::OpBuilder &b, mlir::Operation *op,
                              ValueRange reduced, Accumulators accumulators);
-  void emitResults(mlir::OpBuilder &b, Indices reduced);
+  void emitResults(mlir::OpBuilder &b);
+  /// Loops over the reduced axes behind those of `outer`.
+  using ReducedBody =
+      llvm::function_ref<void(mlir::OpBuilder &, ValueRange reduced)>;
+  void forReduced(mlir::OpBuilder &b, Indices outer, ReducedBody body);
   Value combineLanes(mlir::OpBuilder &b, graph::ReductionOpInterface op,
                      ValueRange lanes);
 

@@ -70,8 +70,11 @@ static void alignResults(Block &body, const Extents &space,
     bool isWhole = isEqual(count, getNumElements(space, context));
     Type elementType = getElementTypeOrSelf(yielded.get());
     Type type = makeTensorType(isWhole ? space : row, elementType);
-    if (!llvm::is_contained(ofPanels, yielded.get().getDefiningOp()))
-      yielded.set(reshapeTo(b, yielded.get(), type));
+    Value source = yielded.get();
+    while (auto reshape = source.getDefiningOp<ReshapeOp>())
+      source = reshape.getX();
+    bool isOfPanel = llvm::is_contained(ofPanels, source.getDefiningOp());
+    yielded.set(isOfPanel ? source : reshapeTo(b, yielded.get(), type));
   }
 }
 
@@ -185,6 +188,8 @@ void RowPlan::chooseTasks(ArrayRef<SymbolAttr> symbols) {
   if (hasLanes()) {
     rowsPerTask = hasPanels() ? getMaxCount(getPanelRowExtents(), symbols)
                               : getRowsPerTask(rowSize);
+    assert((!hasPanels() || (rowsPerTask > 0 && rowSize > 0)) &&
+           "panels have rows and columns");
     return;
   }
   constexpr int64_t kMaxColumns = 256;

@@ -82,7 +82,7 @@ static bool haveEqualBytes(Value a, Value b) {
                  getNumElements(getExtents(b), b.getContext()));
 }
 
-/// The sums of a panel's columns are stored once all its rows are.
+/// Sums of columns of panels are stored once all rows of one are.
 static bool isOfColumns(Value result) {
   while (auto reshape = result.getDefiningOp<ReshapeOp>())
     result = reshape.getX();

@@ -24,8 +24,8 @@ struct SplitReductionsPass
 static constexpr int64_t kLongColumn = 512;
 /// A longer axis is cut into panels of at most so many elements.
 static constexpr int64_t kLongAxis = 256;
-static constexpr int64_t kMaxPanel = 32;
-static constexpr int64_t kMinPanel = 8;
+static constexpr int64_t kMostRows = 32;
+static constexpr int64_t kLeastRows = 8;
 
 static bool hasColumns(ReduceOp op) {
   RankedTensorType type = op.getX().getType();
@@ -60,7 +60,7 @@ static int64_t choosePanel(ReduceOp op) {
   int64_t extent = op.getX().getType().getDimSize(op.getAxes().back());
   if (extent <= kLongAxis)
     return 0;
-  for (int64_t rows = kMaxPanel; rows >= kMinPanel; --rows)
+  for (int64_t rows = kMostRows; rows >= kLeastRows; --rows)
     if (extent % rows == 0)
       return rows;
   return 0;

@@ -19,6 +19,7 @@ Machine Machine::getDevice() {
   // Threads compute what they stage as they would anywhere.
   device.packingFactor = 1;
   device.packedReuse = 64;
+  device.leastTasks = 64;
   return device;
 }
 
@@ -34,7 +35,11 @@ double getMicroseconds(const Work &work, const Machine &machine) {
 }
 
 CostModel::CostModel(ModuleOp module, const Machine &machine)
-    : machine(machine), symbols(graph::getSymbols(module)) {}
+    : machine(machine), symbols(getSymbols(module)) {}
+
+double CostModel::getMinimum(AffineExpr extent) const {
+  return double(getRange(extent, symbols).min);
+}
 
 double CostModel::getMaximum(AffineExpr extent) const {
   return double(getRange(extent, symbols).max);

@@ -36,6 +36,8 @@ struct Machine {
   /// Up to this many flops an element is cheaper to compute again than to
   /// load.
   double cheapFlops = 8;
+  /// Tasks that keep all of the machine busy, or nearly.
+  double leastTasks = 8;
 };
 
 /// What a kernel does.
@@ -64,7 +66,7 @@ public:
   double getMaxCount(mlir::Type tensor) { return getSize(tensor).maxCount; }
   double getMaxBytes(mlir::Type tensor);
   double getMaximum(mlir::AffineExpr extent) const;
-  mlir::ArrayRef<graph::SymbolAttr> getSymbols() const { return symbols; }
+  double getMinimum(mlir::AffineExpr extent) const;
 
   /// Flops for one element of the result of a pointwise or element op.
   double getElementFlops(mlir::Operation *op);

@@ -45,15 +45,6 @@ AffineMap getStoreMap(Operation *op, KernelKind kind) {
   return keepsLast ? map : AffineMap();
 }
 
-/// What an op with loops over its first operand keeps and reduces.
-static Rows getRows(Operation *op) {
-  std::optional<SmallVector<int64_t>> axes = getReducedAxes(op);
-  if (!axes)
-    return {};
-  return getRows(getExtents(op->getOperand(0)),
-                 [&](int64_t axis) { return llvm::is_contained(*axes, axis); });
-}
-
 namespace {
 
 KernelKind getKernelKind(Operation *op) {
@@ -82,7 +73,8 @@ private:
   /// These return why the members cannot be a kernel, or nothing.
   StringRef chooseKind();
   StringRef chooseSpace();
-  Operation *findPanels();
+  Operation *findRowOp(bool reducesLast) const;
+  StringRef choosePanels(Operation *op);
   StringRef chooseRows();
   StringRef checkDependence();
   StringRef readResults();
@@ -148,49 +140,46 @@ StringRef Analyzer::chooseKind() {
   return {};
 }
 
-/// An op that reduces columns of panels, if others reduce rows: these become
-/// the anchor.
-Operation *Analyzer::findPanels() {
-  Operation *ofRows = nullptr, *ofColumns = nullptr;
+/// The first row op that reduces the last of its axes, or keeps it.
+Operation *Analyzer::findRowOp(bool reducesLast) const {
   for (Operation *op : members) {
     Rows own = isa<KernelOpInterface>(op) ? getRows(op) : Rows();
-    if (own.empty())
-      continue;
-    bool hasColumns = isOnePerRow(op) && isa<ReductionOpInterface>(op) &&
-                      !own.back().isReduced;
-    Operation *&first = hasColumns ? ofColumns : ofRows;
-    first = first ? first : op;
+    if (!own.empty() && own.back().isReduced == reducesLast)
+      return op;
   }
-  if (!ofRows || !ofColumns)
-    return nullptr;
-  region.anchor = ofRows;
-  return ofColumns;
+  return nullptr;
+}
+
+/// The rows are what lies behind the axes that `op` reduces.
+StringRef Analyzer::choosePanels(Operation *op) {
+  panels = getRows(op);
+  if (!isPanel(panels, model))
+    return "rows beside columns that are no panels' of a task each";
+  auto isSum = [&](Operation *op) { return reducesPanel(op); };
+  if (llvm::count_if(members, isSum) > kMaxPanelSums)
+    return "sums of too many columns";
+  region.panelAxes = *getReducedAxes(op);
+  for (int64_t axis = region.panelAxes.back() + 1;
+       axis < region.space.getRank(); ++axis)
+    region.reducedAxes.push_back(axis);
+  return {};
 }
 
 /// The axes that a row op keeps must be the same for all, whatever reshapes lie
-/// between them.
+/// between them. Where some reduce rows and others columns, the space is that
+/// of columns.
 StringRef Analyzer::chooseRows() {
-  Operation *ofColumns = findPanels();
-  Operation *spaceOp = ofColumns ? ofColumns : region.anchor;
-  std::optional<SmallVector<int64_t>> axes = getReducedAxes(spaceOp);
-  if (!axes)
+  if (!getReducedAxes(region.anchor))
     return "the loops of a row op are not known";
-  region.reducedAxes = *axes;
-  region.space = cast<RankedTensorType>(spaceOp->getOperand(0).getType());
-  if (ofColumns) {
-    panels = getRows(ofColumns);
-    if (!isPanel(panels, model.getSymbols()))
-      return "rows of different extents";
-    if (llvm::count_if(members, [&](Operation *op) {
-          return reducesPanel(op);
-        }) > kMaxPanelSums)
-      return "sums of too many columns";
-    region.panelAxes = *axes;
-    // The rows are what lies behind the reduced axes.
-    int64_t first = axes->back() + 1, rank = region.space.getRank();
-    region.reducedAxes.assign(llvm::seq(first, rank).begin(),
-                              llvm::seq(first, rank).end());
-  }
+  Operation *ofRows = findRowOp(true), *ofColumns = findRowOp(false);
+  bool hasBoth = ofRows && ofColumns;
+  region.anchor = hasBoth ? ofRows : region.anchor;
+  Value space = (hasBoth ? ofColumns : region.anchor)->getOperand(0);
+  region.space = cast<RankedTensorType>(space.getType());
+  if (!hasBoth)
+    region.reducedAxes = *getReducedAxes(region.anchor);
+  else if (StringRef refusal = choosePanels(ofColumns); !refusal.empty())
+    return refusal;
   Extents extents = getExtents(region.space), kept;
   rows = getRows(extents, [&](int64_t axis) {
     return llvm::is_contained(region.reducedAxes, axis);

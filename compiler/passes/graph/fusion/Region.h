@@ -8,7 +8,7 @@
 //   kernels) anywhere     at other indices: it is recomputed there
 //
 // A result that a matrix kernel only moves is not read but stored where it lies
-// after the move. Nor is the sum of a panel's columns in a kernel of rows
+// after the move. So are the sums of a panel's columns in a kernel of rows
 // (Rows.h).
 //
 // Ops with loops of their own (KernelOpInterface) cannot be recomputed, so they

@@ -20,6 +20,14 @@ Rows getRows(ArrayRef<AffineExpr> extents,
   return rows;
 }
 
+Rows getRows(Operation *op) {
+  std::optional<SmallVector<int64_t>> axes = getReducedAxes(op);
+  if (!axes)
+    return {};
+  return getRows(getExtents(op->getOperand(0)),
+                 [&](int64_t axis) { return llvm::is_contained(*axes, axis); });
+}
+
 bool isEqual(ArrayRef<Segment> lhs, ArrayRef<Segment> rhs) {
   if (lhs.size() != rhs.size())
     return false;
@@ -29,14 +37,16 @@ bool isEqual(ArrayRef<Segment> lhs, ArrayRef<Segment> rhs) {
   return true;
 }
 
-bool isPanel(ArrayRef<Segment> columns, ArrayRef<SymbolAttr> symbols) {
+bool isPanel(ArrayRef<Segment> columns, const CostModel &model) {
   if (columns.size() != 3 || !columns[1].isReduced)
     return false;
-  auto rows = getConstant(columns[1].extent);
-  auto width = getConstant(columns[2].extent);
-  return rows && *rows <= kMaxPanelRows && width &&
-         *width <= kMaxPanelColumns &&
-         getRange(columns[0].extent, symbols).max >= kMinPanels;
+  auto isAtMost = [](AffineExpr extent, int64_t most) {
+    auto known = getConstant(extent);
+    return known && *known > 0 && *known <= most;
+  };
+  return isAtMost(columns[1].extent, kMaxPanelRows) &&
+         isAtMost(columns[2].extent, kMaxPanelColumns) &&
+         model.getMinimum(columns[0].extent) >= model.getMachine().leastTasks;
 }
 
 } // namespace tcc::fusion

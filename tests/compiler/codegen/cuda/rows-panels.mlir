@@ -35,13 +35,13 @@ func.func @warps(%x: !x) -> (!r, !c) {
 // sum of a row, and before the next one's. Each stores the sums of its columns.
 // CHECK-LABEL: gpu.module @block
 // CHECK:       gpu.func @block(
-// CHECK-SAME:    known_block_size = array<i32: 512, 1, 1>
+// CHECK-SAME:    known_block_size = array<i32: 256, 1, 1>
 // CHECK:         scf.for {{.*}} iter_args
 // CHECK-COUNT-2:   gpu.barrier
 // CHECK:           scf.yield
 // CHECK-NOT:     gpu.barrier
-!z = tensor<16x32x8192xf32>
-!d = tensor<16x8192xf32>
+!z = tensor<16x32x4096xf32>
+!d = tensor<16x4096xf32>
 func.func @block(%x: !z) -> (!r, !d) {
   %y:2 = graph.fused <row> (%x) : (!z) -> (!r, !d) {
   ^bb0(%a: !z):

@@ -60,3 +60,16 @@ func.func @read(%x: !x) -> (tensor<32x32xf32>, !x, tensor<32x32xi64>) {
   %e = graph.broadcast %d : (tensor<32x1x64xf32>) -> !x
   return %rows, %e, %i : tensor<32x32xf32>, !x, tensor<32x32xi64>
 }
+
+// -----
+
+// An index in a column and a sum of columns are a kernel of columns.
+// CHECK-LABEL: func @columns
+// CHECK:         :2 = graph.fused <row>
+// CHECK-NOT:     = graph.fused
+!x = tensor<16x32x64xf32>
+func.func @columns(%x: !x) -> (tensor<16x64xf32>, tensor<16x64xi64>) {
+  %m = graph.reduce <max> %x [1] : (!x) -> tensor<16x64xf32>
+  %i = graph.arg_reduce <max> %x {axis = 1 : i64} : (!x) -> tensor<16x64xi64>
+  return %m, %i : tensor<16x64xf32>, tensor<16x64xi64>
+}
