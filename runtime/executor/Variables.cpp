@@ -52,14 +52,19 @@ Status Variables::read(size_t index, std::span<std::byte> bytes) const {
   return device->read(bytes.data(), address(index), bytes.size());
 }
 
-Status Variables::write(size_t index, std::span<const std::byte> bytes) {
+void Variables::noteChange(size_t index) {
   format::VariableKind kind = describe(index).kind();
   areCopiesStale |= kind == format::VariableKind::parameter ||
                     kind == format::VariableKind::rounded;
+}
+
+Status Variables::write(size_t index, std::span<const std::byte> bytes) {
+  noteChange(index);
   return device->write(address(index), bytes.data(), bytes.size());
 }
 
 Status Variables::clear(size_t index) {
+  noteChange(index);
   if (memory.discard(offsets[index], byteCount(index)))
     return Status();
   return device->clear(address(index), byteCount(index));

@@ -60,6 +60,8 @@ public:
   Result<Snapshot> snapshot() const;
 
 private:
+  void noteChange(size_t index);
+
   const flatbuffers::Vector<flatbuffers::Offset<format::Variable>> *tables =
       nullptr;
   Device *device = nullptr;

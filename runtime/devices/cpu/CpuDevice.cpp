@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <string_view>
 #include <vector>
 #include <xmmintrin.h>
 
@@ -85,8 +87,8 @@ private:
   /// How the walks of an entry run, with the sizes that they had last.
   struct Sharing {
     const format::Entry *entry;
-    std::vector<int64_t> symbols;
-    SharingTrial trial;
+    size_t sizes = 0; ///< a hash of them: walks allocate nothing
+    SharingTrial trial = {};
   };
   /// The first bad index that a worker saw, by task.
   struct Fault {
@@ -133,7 +135,7 @@ Status CpuStream::allocate(std::span<const format::Entry *const> entries,
         __builtin_mul_overflow(stride, size_t(runner.threads()), &bytes))
       return makeError(Code::OutOfMemory, "worker scratch of ",
                        entry->worker_scratch_bytes(), " bytes is too large");
-    sharings.push_back({entry, {}, {}});
+    sharings.push_back({entry});
     scratchStride = std::max(scratchStride, stride);
     argumentStride = std::max(argumentStride, measureLaunches(*entry).buffers);
   }
@@ -148,11 +150,11 @@ Status CpuStream::allocate(std::span<const format::Entry *const> entries,
 
 CpuStream::Sharing &CpuStream::sharingOf(const Walk &walk) {
   Sharing &sharing = *std::ranges::find(sharings, walk.entry, &Sharing::entry);
-  auto symbols = walk.sizes.first(walk.symbols);
-  if (!std::ranges::equal(sharing.symbols, symbols)) {
-    sharing.symbols.assign(symbols.begin(), symbols.end());
-    sharing.trial = {};
-  }
+  auto symbols = std::as_bytes(walk.sizes.first(walk.symbols));
+  size_t sizes = std::hash<std::string_view>()(
+      {reinterpret_cast<const char *>(symbols.data()), symbols.size()});
+  if (sharing.sizes != sizes)
+    sharing = {sharing.entry, sizes};
   return sharing;
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/devices/cpu/SharingTrial.h"
 #include "tests/runtime/Fixture.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -238,20 +239,55 @@ TEST(SharingTrial, TrialsBecomeRare) {
   EXPECT_LT(takeWalks(trial, 100'000, 150, 100), 300);
 }
 
+namespace {
+
+/// The median of what `count` walks take, in microseconds.
+double timeWalks(Context &context, size_t count, float expected) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> times;
+  for (size_t walk = 0; walk < count; ++walk) {
+    auto start = Clock::now();
+    EXPECT_EQ(runOnce(context), expected);
+    std::chrono::duration<double, std::micro> time = Clock::now() - start;
+    times.push_back(time.count());
+  }
+  std::ranges::nth_element(times, times.begin() + count / 2);
+  return times[count / 2];
+}
+
+} // namespace
+
 // Each shared launch takes 200 microseconds more than the one thread does.
+// Where others have the processors all walks may be long, and are not tried
+// alone.
 TEST(Parallel, WalksThatThreadsSlowDownStayOnOne) {
+  constexpr int kAttempts = 50, kQuietAttempts = 5;
+  constexpr double kShort = 500;
   std::vector<float> x = someFloats();
   TemporaryFolder folder;
-  sumProgram(Work{10'500'000, 1000}).write(folder / "m.tcc");
+  ProgramBuilder builder = sumProgram(Work{10'500'000, 1000});
+  builder.write(folder / "m.tcc");
+  auto alone = makeContext(builder, 1);
+  ASSERT_THAT(bind(*alone, 0, x, {kBlocks * kBlock}), succeeds());
+  float expected = runOnce(*alone);
   CountingRunner runner;
   runner.delay = std::chrono::microseconds(200);
   ContextOptions options;
   options.runner = &runner;
-  auto context =
-      unwrap(Context::create(loadExecutable(folder / "m.tcc"), options));
-  EXPECT_THAT(bind(*context, 0, x, {kBlocks * kBlock}), succeeds());
-  float expected = runOnce(*context);
-  for (int run = 0; run < 60; ++run)
-    EXPECT_EQ(runOnce(*context), expected);
-  EXPECT_EQ(runner.calls, SharingTrial::kWalks);
+  int quiet = 0;
+  for (int attempt = 0; attempt < kAttempts && quiet < kQuietAttempts;
+       ++attempt) {
+    auto context =
+        unwrap(Context::create(loadExecutable(folder / "m.tcc"), options));
+    ASSERT_THAT(bind(*context, 0, x, {kBlocks * kBlock}), succeeds());
+    runner.calls = 0;
+    double time = timeWalks(*context, SharingTrial::kWalks, expected);
+    timeWalks(*context, 60 - SharingTrial::kWalks, expected);
+    if (runner.calls == SharingTrial::kWalks)
+      return;
+    quiet += time < kShort;
+  }
+  if (quiet < kQuietAttempts)
+    GTEST_SKIP() << "other processes have the processors";
+  FAIL() << "short walks were shared";
 }
