@@ -411,8 +411,11 @@ bool Compilation::fitBudget() {
 }
 
 bool Compilation::plan() {
+  bool recomputes =
+      budget && !(recipe && recipe->checkpoint == train::Checkpointing::None);
   if (!runPasses(addScheduling, Code::Unsupported) ||
-      (budget && !fitBudget()) || !runPasses(addPlacement, Code::Unsupported))
+      (recomputes && !fitBudget()) ||
+      !runPasses(addPlacement, Code::Unsupported))
     return false;
   report.memory = getMemoryPlan(*model.module, getThreads());
   int64_t needed = reserved + report.memory.getTotal();

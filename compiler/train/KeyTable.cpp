@@ -373,9 +373,11 @@ static const Key kKeys[] = {
      .initial = "none",
      .summary = "as \"22GiB\": bytes that the program needs at most"},
     {.name = "memory.checkpoint",
-     .initial = "none",
+     .field = at<&R::checkpoint>,
+     .initial = "auto",
+     .summary = "what is computed again: as the budget needs it, or nothing",
      .words = "auto none blocks",
-     .supported = "none"},
+     .supported = "auto none"},
 
     {.name = "numerics.on_nan",
      .field = at<&R::onNan>,

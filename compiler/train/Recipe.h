@@ -26,6 +26,8 @@ enum class OnSkip { Advance, Hold };
 enum class Rounding { Nearest, Stochastic };
 enum class LastBatch { Drop, Pad };
 enum class OnNan { Stop, Skip };
+/// Of activations, under a memory budget.
+enum class Checkpointing { Auto, None };
 enum class Initializer { Normal, Uniform, Kaiming, Xavier, Zeros, Ones };
 
 using Betas = std::array<double, 2>;
@@ -134,6 +136,7 @@ struct Recipe {
   Patterns keepF32;
   NumberOrWord lossScale = {1}; ///< 0: dynamic
   std::string memoryBudget;     ///< of bytes; empty: no limit
+  Checkpointing checkpoint = Checkpointing::Auto;
   OnNan onNan = OnNan::Stop;
   /// The batch norms that are trained; others keep their statistics.
   Patterns batchNorm = {{"*"}};

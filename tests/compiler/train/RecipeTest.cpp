@@ -127,7 +127,7 @@ TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
   std::string base = std::string(kLoss) + "optimizer.kind = 'sgd'\n";
   EXPECT_THAT(refuse(base + "memory.checkpoint = 'blocks'"),
               ElementsAre("r.toml:3: memory.checkpoint = 'blocks' is not "
-                          "supported yet, only none",
+                          "supported yet, only auto, none",
                           "exit 4"));
   for (const char *line : {"parallel.data = 2", "parallel.data = 'auto'",
                            "numerics.spike_z = 3", "data.path = 'x'"})
