@@ -381,6 +381,8 @@ bool Compilation::planInChunks() {
 /// Of the program with whole logits and that with chunks takes the faster one
 /// that fits, or the refusal that asks for less.
 bool Compilation::fitBudget() {
+  if (recipe && recipe->checkpoint == train::Checkpointing::None)
+    return true;
   bool fits = recompute();
   if (!fits && report.exitCode != int(Code::OutOfMemory))
     return false;
@@ -411,11 +413,8 @@ bool Compilation::fitBudget() {
 }
 
 bool Compilation::plan() {
-  bool recomputes =
-      budget && !(recipe && recipe->checkpoint == train::Checkpointing::None);
   if (!runPasses(addScheduling, Code::Unsupported) ||
-      (recomputes && !fitBudget()) ||
-      !runPasses(addPlacement, Code::Unsupported))
+      (budget && !fitBudget()) || !runPasses(addPlacement, Code::Unsupported))
     return false;
   report.memory = getMemoryPlan(*model.module, getThreads());
   int64_t needed = reserved + report.memory.getTotal();
