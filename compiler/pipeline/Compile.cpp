@@ -381,9 +381,7 @@ bool Compilation::planInChunks() {
 /// Of the program with whole logits and that with chunks takes the faster one
 /// that fits, or the refusal that asks for less.
 bool Compilation::fitBudget() {
-  if (recipe && recipe->checkpoint == train::Checkpointing::None)
-    return true;
-  bool fits = recompute();
+  bool fits = (recipe && !recipe->recomputes()) || recompute();
   if (!fits && report.exitCode != int(Code::OutOfMemory))
     return false;
   llvm::StringMap<double> kept = getKeptTimes(*model.module);

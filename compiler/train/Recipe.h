@@ -142,6 +142,8 @@ struct Recipe {
   Patterns batchNorm = {{"*"}};
   std::vector<Override<Initializer>> init;
   std::vector<Override<double>> dropout;
+
+  bool recomputes() const { return checkpoint == Checkpointing::Auto; }
 };
 
 /// Reads the TOML `text` of the file `name`; all that is wrong with it is added
