@@ -321,6 +321,10 @@ def test_batch_sizes(suite):
     suite.tally.check("times", all(row["update_ms"] > 0 for row in rows), str(rows))
     done = suite.run("tcc-run", "tune", small, suite.compile("cnn"), code=2)
     suite.tally.check("other model", "has other parameters" in done.err, done.err)
+    model = suite.path("mlp.tcc")
+    suite.run("tcc", suite.path("mlp.onnx"), "-o", model, "-q")
+    done = suite.run("tcc-run", "tune", small, model, code=2)
+    suite.tally.check("no training", "does not train" in done.err, done.err)
 
 
 def main():
