@@ -64,7 +64,8 @@ def Exec_ReduceKind : Exec_Enum<"ReduceKind", "how ranks are combined", [
 
 def Exec_Activation : Exec_Enum<"Activation", "the function behind a product", [
   I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"relu", 1>,
-  I32EnumAttrCase<"gelu_tanh", 2>]>;
+  I32EnumAttrCase<"gelu_tanh", 2>,
+  I32EnumAttrCase<"gelu_tanh_gradient", 3>]>; // times gelu_tanh'(sum)
 
 def Exec_ConvolutionKind : Exec_Enum<"ConvolutionKind",
     "a convolution or a gradient of one", [
@@ -128,8 +129,9 @@ def Exec_ProductAttr : AttrDef<Exec_Dialect, "Product"> {
 
     `extents` is the size map (batch, i, j, k). All floats; sums are f32, or f64
     for f64. `addend` and `bias` have the result's element type. With `tf32` the
-    operands, f32, may be rounded to it. What the activation is of is stored in `sum`,
-    of the result's type, where it is there.
+    operands, f32, may be rounded to it. What gelu_tanh is of is stored in `sum`, of
+    the result's type, where it is there. gelu_tanh_gradient, before which nothing is
+    added, reads it: it multiplies with gelu_tanh'(sum[b, i, j]).
   }];
   let parameters = (ins "::mlir::AffineMap":$extents, "MatrixAttr":$lhs,
                         "MatrixAttr":$rhs, "MatrixAttr":$result,

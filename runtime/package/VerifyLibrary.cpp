@@ -47,6 +47,14 @@ static bool isPrecisionWhole(const Source &source, DType operands) {
   return !source.tf32() || operands == DType::f32;
 }
 
+/// What gelu is of, stored or, for a gradient of it alone, read.
+static bool isSumWhole(const format::Product &product) {
+  if (product.activation() == format::Activation::gelu_tanh_gradient &&
+      (!product.sum() || product.addend() || product.bias()))
+    return false;
+  return !product.sum() || product.sum()->dtype() == product.result()->dtype();
+}
+
 static bool isProduct(const format::Product &product,
                       const format::Program &program) {
   for (const format::Matrix *matrix :
@@ -54,9 +62,7 @@ static bool isProduct(const format::Product &product,
         product.bias(), product.sum()})
     if (matrix && !areSizes(*matrix->place(), 4, program))
       return false;
-  bool isSumWhole =
-      !product.sum() || product.sum()->dtype() == product.result()->dtype();
-  return isSumWhole && areSizes(*product.extents(), 4, program) &&
+  return isSumWhole(product) && areSizes(*product.extents(), 4, program) &&
          product.activation() <= format::Activation::MAX &&
          isPrecisionWhole(product, product.lhs()->dtype()) &&
          areTypesWhole(*product.lhs(), *product.rhs(), *product.result(),

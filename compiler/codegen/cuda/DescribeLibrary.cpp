@@ -17,6 +17,8 @@ namespace tcc::cuda {
 static exec::Activation getActivation(Operation *op) {
   if (!op)
     return exec::Activation::none;
+  if (isa<GeluTanhGradientOp>(op))
+    return exec::Activation::gelu_tanh_gradient;
   return isa<ReluOp>(op) ? exec::Activation::relu : exec::Activation::gelu_tanh;
 }
 

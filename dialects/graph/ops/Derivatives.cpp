@@ -34,14 +34,6 @@ Expr deriveGelu(Expr x, Expr dy) {
   return dy * (distribution + x * density);
 }
 
-Expr deriveGeluTanh(Expr x, Expr dy) {
-  constexpr double kScale = sqrt2 * inv_sqrtpi, kCubic = 0.044715;
-  Expr square = x * x;
-  Expr t = tanh(kScale * (x + kCubic * square * x));
-  Expr inner = kScale * (1.0 + 3.0 * kCubic * square);
-  return dy * (0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * inner);
-}
-
 Expr deriveMish(Expr x, Expr dy) {
   Expr t = tanh(softplus(x));
   return dy * (t + x * sigmoid(x) * (1.0 - t * t));

@@ -20,7 +20,6 @@ Expr passLarger(const Gradients &gradients, Expr x, Expr other, Expr dy);
 Expr passSmaller(const Gradients &gradients, Expr x, Expr other, Expr dy);
 Expr deriveSilu(Expr x, Expr dy);
 Expr deriveGelu(Expr x, Expr dy);
-Expr deriveGeluTanh(Expr x, Expr dy);
 Expr deriveMish(Expr x, Expr dy);
 Expr deriveHardSigmoid(HardSigmoidOp op, Expr y, Expr dy);
 

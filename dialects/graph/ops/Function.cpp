@@ -117,16 +117,38 @@ Value GeluOp::emitScalar(OpBuilder &builder, Location loc,
   return emitHalfGate(emitter, x, emitter.emit<math::ErfOp>(scaled));
 }
 
+static constexpr double kGeluCubic = 0.044715;
+static constexpr double kGeluScale = 0.79788456080286535588; // sqrt(2/pi)
+
+/// tanh(sqrt(2/pi) (x + 0.044715 x^3)) of x and x^2
+static Value emitGeluGate(const ScalarEmitter &emitter, Value x, Value square) {
+  Value slope = emitter.emit<math::FmaOp>(square, emitter.like(x, kGeluCubic),
+                                          emitter.like(x, 1));
+  Value scaled = emitter.mul(x, emitter.like(x, kGeluScale));
+  return emitter.emit<math::TanhOp>(emitter.mul(scaled, slope));
+}
+
 Value GeluTanhOp::emitScalar(OpBuilder &builder, Location loc,
                              ValueRange elements) {
   ScalarEmitter emitter(builder, loc);
   Value x = elements[0];
+  return emitHalfGate(emitter, x, emitGeluGate(emitter, x, emitter.mul(x, x)));
+}
+
+Value GeluTanhGradientOp::emitScalar(OpBuilder &builder, Location loc,
+                                     ValueRange elements) {
+  // With y the tanh and u what it is of: dy ((1 + y)/2 + x/2 (1 - y^2) u').
+  ScalarEmitter emitter(builder, loc);
+  Value x = elements[0], one = emitter.like(x, 1), half = emitter.like(x, 0.5);
   Value square = emitter.mul(x, x);
-  Value slope = emitter.emit<math::FmaOp>(square, emitter.like(x, 0.044715),
-                                          emitter.like(x, 1));
-  Value scaled = emitter.mul(x, emitter.like(x, 0.79788456080286535588));
-  Value inner = emitter.mul(scaled, slope);
-  return emitHalfGate(emitter, x, emitter.emit<math::TanhOp>(inner));
+  Value y = emitGeluGate(emitter, x, square);
+  Value inner = emitter.emit<math::FmaOp>(
+      square, emitter.like(x, 3 * kGeluCubic * kGeluScale),
+      emitter.like(x, kGeluScale));
+  Value bend = emitter.sub(one, emitter.mul(y, y));
+  Value slope = emitter.mul(emitter.mul(emitter.mul(half, x), bend), inner);
+  Value gate = emitter.mul(half, emitter.add(one, y));
+  return emitter.mul(elements[1], emitter.add(gate, slope));
 }
 
 Value MishOp::emitScalar(OpBuilder &builder, Location loc,

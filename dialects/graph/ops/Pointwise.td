@@ -253,7 +253,12 @@ def Graph_GeluOp : Graph_FloatPointwise<"gelu",
     "x * Phi(x) by erf: x/2 (1 + erf(x / sqrt 2))", "deriveGelu(x, dy)">;
 def Graph_GeluTanhOp : Graph_FloatPointwise<"gelu_tanh",
     "x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))",
-    "deriveGeluTanh(x, dy)">;
+    "x.make<GeluTanhGradientOp>(dy)">;
+/// One op, as libraries know it behind the product that makes dy.
+def Graph_GeluTanhGradientOp : Graph_SameTypePointwise<"gelu_tanh_gradient",
+    "dy times the derivative of gelu_tanh at x"> {
+  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$dy);
+}
 def Graph_MishOp : Graph_FloatPointwise<"mish", "x * tanh(log(1 + e^x))", "deriveMish(x, dy)">;
 def Graph_HardSwishOp : Graph_FloatPointwise<"hard_swish",
     "x * max(0, min(1, x/6 + 1/2))",

@@ -167,7 +167,7 @@ Result<bool> Describer::readProduct(const format::Product &source,
   product.scale = source.scale();
   product.activation = source.activation();
   product.tf32 = source.tf32();
-  if (source.sum() && !operands.sum)
+  if (source.sum() && (!operands.sum || operands.sum == operands.result))
     return false;
   if (!product.hasBias)
     return areThere(source);

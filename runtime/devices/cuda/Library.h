@@ -31,7 +31,9 @@ struct StridedMatrix {
 /// result[b, i, j] = activation(scale * sum_k lhs[b, i, k] * rhs[b, k, j]
 ///                              + addend[b, i, j] + bias[j])
 ///
-/// What the activation, gelu_tanh, is of is stored in `sum`, if it is there.
+/// What the activation, gelu_tanh, is of is stored in `sum`, if it is there. Of
+/// gelu_tanh_gradient it is read: the product, to which nothing is added, is
+/// multiplied with gelu_tanh'(sum[b, i, j]).
 struct MatrixProduct {
   int64_t batch, m, n, k; ///< all at least 1
   StridedMatrix lhs, rhs, result;
@@ -78,7 +80,7 @@ struct Convolution {
 struct LibraryOperands {
   const void *lhs, *rhs, *addend, *bias; ///< the last two null if not there
   void *result;
-  void *sum = nullptr; ///< likewise
+  void *sum = nullptr; ///< likewise; read alone for a gradient
   auto operator<=>(const LibraryOperands &) const = default;
 };
 

@@ -48,6 +48,17 @@ static Status checkMatrix(const char *name, const BlasMatrix &matrix,
                    ", expected ", rows, " x ", columns);
 }
 
+/// Neither is there a gradient without it, nor one with a bias.
+static bool isSumPossible(const BlasProduct &p) {
+  bool isGradient = p.epilogue & kEpilogueGeluGradient;
+  if (!(p.epilogue & kEpilogueSum))
+    return !isGradient;
+  bool isKnown = isGradient ? p.epilogue == kEpilogueGeluGradient + kEpilogueSum
+                            : (p.epilogue & kEpilogueGelu) != 0;
+  return isKnown && p.d.batch == 1 && p.sumLeading % 8 == 0 &&
+         p.sumLeading >= static_cast<int64_t>(p.d.rows);
+}
+
 Status emulated::checkProduct(const BlasProduct &p) {
   uint64_t m = p.d.rows, n = p.d.columns;
   uint64_t k = p.transposeA ? p.a.rows : p.a.columns;
@@ -68,12 +79,8 @@ Status emulated::checkProduct(const BlasProduct &p) {
   bool isComputed =
       p.compute == (p.d.type == kF64 ? kCompute64F : kCompute32F) ||
       (p.compute == kCompute32FFastTF32 && p.a.type == kF32);
-  bool isSumPossible =
-      !(p.epilogue & kEpilogueSum) ||
-      (p.epilogue & kEpilogueGelu && p.d.batch == 1 &&
-       p.sumLeading >= static_cast<int64_t>(m) && p.sumLeading % 8 == 0);
-  if (!isSumPossible)
-    return Status(Code::Device, "no second result of this form");
+  if (!isSumPossible(p))
+    return Status(Code::Device, "nothing that gelu is of in this form");
   return areTypesKnown && isComputed
              ? Status()
              : Status(Code::Device, "a product of unknown types");
@@ -85,13 +92,24 @@ BlasMatrix emulated::sumOf(const BlasProduct &product) {
   return sum;
 }
 
+/// The derivative of gelu's tanh form.
+static double deriveGelu(double x) {
+  double scale = std::sqrt(2 / M_PI), square = x * x;
+  double gate = std::tanh(scale * (x + 0.044715 * x * square));
+  double slope = scale * (1 + 3 * 0.044715 * square);
+  return 0.5 * (1 + gate) + 0.5 * x * (1 - gate * gate) * slope;
+}
+
 static double applyEpilogue(const BlasProduct &p, double sum, uint64_t row,
                             uint64_t column) {
+  DType dtype = *dtypeOf(p.d.type);
+  int64_t place = int64_t(column) * p.sumLeading + int64_t(row);
+  if (p.epilogue & kEpilogueGeluGradient)
+    return sum * deriveGelu(load(p.sum, place, dtype));
   if (p.epilogue & kEpilogueBias)
-    sum += load(p.bias, static_cast<int64_t>(row), *dtypeOf(p.d.type));
+    sum += load(p.bias, static_cast<int64_t>(row), dtype);
   if (p.epilogue & kEpilogueSum)
-    store(p.sum, int64_t(column) * p.sumLeading + int64_t(row),
-          *dtypeOf(p.d.type), sum);
+    store(p.sum, place, dtype, sum);
   if (p.epilogue & kEpilogueRelu)
     return sum < 0 ? 0 : sum;
   if (!(p.epilogue & kEpilogueGelu))

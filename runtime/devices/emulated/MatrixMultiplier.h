@@ -16,7 +16,8 @@ struct BlasMatrix {
 };
 
 /// d = epilogue(alpha * op(a) * op(b) + beta * c); the bias runs along rows.
-/// With kEpilogueSum what gelu is of is stored in `sum`.
+/// With kEpilogueSum what gelu is of is stored in `sum`, or read for a
+/// gradient.
 struct BlasProduct {
   int32_t compute = runtime::cuda::kCompute32F;
   int32_t transposeA = 0, transposeB = 0;

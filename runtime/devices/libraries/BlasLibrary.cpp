@@ -53,7 +53,7 @@ std::optional<Factor> layOutFactor(int64_t rows, int64_t rowStride,
 struct Form {
   Factor a, b;
   Layout c, d;
-  std::optional<Layout> sum; ///< a second result
+  std::optional<Layout> sum; ///< a second result, or another input
 };
 
 std::optional<Form> transpose(const MatrixProduct &p) {
@@ -98,13 +98,18 @@ std::optional<int> typeOf(DType dtype) {
   }
 }
 
-/// Of a second result, as cuBLASLt documents it: vectors of 16 bytes, one
-/// matrix.
+/// Of what gelu is of, as cublasLt.h documents it of both directions: a leading
+/// dimension of a multiple of 8, the result's type, and an address as aligned
+/// as it was when a way was chosen. One matrix; a gradient has no bias.
 bool isSumPossible(const MatrixProduct &product, const Layout &sum) {
   constexpr int64_t kMultiple = 8;
   constexpr uint32_t kBytes = 16;
-  return product.activation == format::Activation::gelu_tanh &&
-         product.batch == 1 && sum.leading % kMultiple == 0 &&
+  bool isGradient =
+      product.activation == format::Activation::gelu_tanh_gradient;
+  bool isKnown = isGradient
+                     ? !product.hasBias && !product.addend
+                     : product.activation == format::Activation::gelu_tanh;
+  return isKnown && product.batch == 1 && sum.leading % kMultiple == 0 &&
          product.sum->alignment >= kBytes &&
          product.sum->dtype == product.result.dtype;
 }
@@ -121,6 +126,8 @@ uint32_t epilogueOf(const MatrixProduct &product) {
     epilogue += kEpilogueRelu;
   if (product.activation == format::Activation::gelu_tanh)
     epilogue += kEpilogueGelu;
+  if (product.activation == format::Activation::gelu_tanh_gradient)
+    epilogue += kEpilogueGeluGradient;
   if (product.sum)
     epilogue += kEpilogueSum;
   return epilogue ? epilogue : kEpilogueDefault;

@@ -49,7 +49,8 @@ enum BlasEpilogue : int {
   kEpilogueRelu = 2,
   kEpilogueBias = 4,
   kEpilogueGelu = 32,
-  kEpilogueSum = 128 ///< ..._AUX: what gelu is of is a second result
+  kEpilogueGeluGradient = 64,
+  kEpilogueSum = 128 ///< ..._AUX: what gelu is of, stored or read
 };
 /// CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: parts are added in f32, in order.
 inline constexpr uint32_t kReduceInComputeType = 2;

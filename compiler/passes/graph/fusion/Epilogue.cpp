@@ -17,6 +17,7 @@ public:
   std::optional<Epilogue> match(Value result);
 
 private:
+  Value takeActivation(Operation *op);
   bool addTerm(Value value);
   bool addAddend(Value value);
   Value stripViews(Value value) const;
@@ -30,7 +31,7 @@ private:
 } // namespace
 
 bool isActivation(Operation *op) {
-  return isa_and_nonnull<ReluOp, GeluTanhOp>(op);
+  return isa_and_nonnull<ReluOp, GeluTanhOp, GeluTanhGradientOp>(op);
 }
 
 bool isEpilogue(Operation *op) { return isActivation(op) || isa<AddOp>(op); }
@@ -79,13 +80,22 @@ bool EpilogueMatcher::addTerm(Value value) {
   return addAddend(value);
 }
 
+/// The operand of the activation that the product leads to.
+Value EpilogueMatcher::takeActivation(Operation *op) {
+  epilogue.activation = op;
+  auto gradient = dyn_cast<GeluTanhGradientOp>(op);
+  if (!gradient)
+    return op->getOperand(0);
+  epilogue.activated = stripViews(gradient.getX());
+  return gradient.getDy();
+}
+
 std::optional<Epilogue> EpilogueMatcher::match(Value result) {
   result = stripViews(result);
-  if (!isInput(result) && isActivation(result.getDefiningOp())) {
-    epilogue.activation = result.getDefiningOp();
-    result = epilogue.activation->getOperand(0);
-  }
-  if (!addTerm(result) || !isMet)
+  if (!isInput(result) && isActivation(result.getDefiningOp()))
+    result = takeActivation(result.getDefiningOp());
+  if (!addTerm(result) || !isMet ||
+      (epilogue.activated && !epilogue.addends.empty()))
     return std::nullopt;
   return epilogue;
 }

@@ -7,11 +7,14 @@
 
 namespace tcc::fusion {
 
-/// activation(scale * product + addends...), rounded at the end.
+/// activation(scale * product + addends...), rounded at the end. Where the
+/// activation is a gradient, of gelu_tanh at `activated`, nothing is added.
 struct Epilogue {
   double scale = 1;
   llvm::SmallVector<mlir::Value, 2> addends; ///< as they are stored
-  mlir::Operation *activation = nullptr;     ///< relu or gelu_tanh
+  /// relu, gelu_tanh or gelu_tanh_gradient
+  mlir::Operation *activation = nullptr;
+  mlir::Value activated; ///< as it is stored; null but for a gradient
 };
 
 /// Whether a library can do `op` behind a product. Nothing follows an

@@ -62,7 +62,7 @@ private:
   function_ref<bool(Value)> isInput;
   Extents extents;
   SmallVector<mlir::utils::IteratorType> kinds;
-  Value result, sum;                // the sum's is null if it is not stored
+  Value result, sum; // the sum's is null if it is not stored or read
   SmallVector<LoopStrides> tensors; // lhs, rhs, result, [sum], addends...
   SmallVector<size_t> classes[kClasses];
 };
@@ -150,15 +150,17 @@ bool ProductDescriber::traceOperands() {
   return true;
 }
 
-/// Tells the result from a sum that is stored, too.
+/// Tells the result from a sum that is stored, too. A gradient reads one.
 std::optional<Epilogue> ProductDescriber::match(ArrayRef<Value> results) {
   for (Value candidate : results) {
     auto epilogue = matchEpilogue(candidate, anchor->getResult(0), isInput);
     if (!epilogue)
       return std::nullopt;
     result = candidate;
-    if (results.size() == 1)
+    if (results.size() == 1) {
+      sum = epilogue->activated;
       return epilogue;
+    }
     sum = candidate == results.front() ? results.back() : results.front();
     if (results.size() == 2 &&
         isa_and_nonnull<GeluTanhOp>(epilogue->activation) &&
@@ -186,12 +188,17 @@ bool ProductDescriber::traceEpilogue(const Epilogue &epilogue) {
       tensors.push_back(*traced);
     return traced.has_value();
   };
-  for (Value stored : {result, sum})
-    if (stored &&
-        !add(stored, {stored, getRowMajorStrides(stored), constant(0)}))
-      return false;
+  auto addStored = [&](Value value) {
+    return add(value, {value, getRowMajorStrides(value), constant(0)});
+  };
+  auto addRead = [&](Value value) {
+    return add(value, traceInput(value, isInput, /*throughCasts=*/true));
+  };
+  if (!addStored(result) ||
+      (sum && !(epilogue.activated ? addRead(sum) : addStored(sum))))
+    return false;
   for (Value addend : epilogue.addends)
-    if (!add(addend, traceInput(addend, isInput, /*throughCasts=*/true)))
+    if (!addRead(addend))
       return false;
   return true;
 }
@@ -296,8 +303,8 @@ bool ProductDescriber::placeAddends(LibraryProduct &product) const {
   return true;
 }
 
-/// The library stores both results in one order and in one narrow type, and has
-/// no batch of sums.
+/// The library has the result and the sum in one order and in one narrow type,
+/// and no batch of sums.
 bool ProductDescriber::placeSum(LibraryProduct &product) const {
   if (!sum)
     return true;

@@ -5,9 +5,10 @@
 //   result[b, i, j] = activation(scale * sum_k lhs[b, i, k] * rhs[b, k, j]
 //                                + addend[b, i, j] + bias[j])
 //
-// of strided matrices, and stores what gelu is of as a second result. Which
-// kernels are of this form is asked while kernels are chosen, and again when
-// one is described for the runtime.
+// of strided matrices, and stores what gelu is of as a second result, or
+// multiplies with gelu's derivative at such a matrix. Which kernels are of this
+// form is asked while kernels are chosen, and again when one is described for
+// the runtime.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_PASSES_GRAPH_FUSION_LIBRARYPRODUCT_H
@@ -30,9 +31,10 @@ struct LibraryProduct {
   StridedMatrix lhs, rhs, result; ///< the result's `input` is the value
   std::optional<StridedMatrix> addend, bias;
   double scale = 1;
-  mlir::Operation *activation = nullptr; ///< relu or gelu_tanh
-  bool tf32 = false;                ///< operands, of f32, may be rounded so
-  std::optional<StridedMatrix> sum; ///< what the activation is of, stored
+  mlir::Operation *activation = nullptr; ///< as of an Epilogue
+  bool tf32 = false; ///< operands, of f32, may be rounded so
+  /// What gelu_tanh is of, stored, or what its gradient reads of that.
+  std::optional<StridedMatrix> sum;
 };
 
 /// `results`, which are computed from a product by `anchor` and from values of

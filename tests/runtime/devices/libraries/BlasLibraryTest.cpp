@@ -214,6 +214,60 @@ TEST_P(BlasLibraryTest, StoresWhatGeluIsOf) {
   }
 }
 
+/// A product is multiplied with gelu's derivative at what gelu is of, a matrix
+/// as above; nothing is added to it.
+TEST_P(BlasLibraryTest, MultipliesWithTheDerivativeOfGelu) {
+  constexpr int64_t kRows = 5, kDepth = 6, kColumns = 8, kPadding = 8;
+  constexpr DType kType = DType::f16;
+  auto make = [&](int64_t rows, int64_t columns, bool byColumns,
+                  int64_t padding, uint64_t seed) {
+    TestMatrix matrix(rows, columns, byColumns, padding, 1, false, seed);
+    matrix.view.dtype = kType;
+    return matrix;
+  };
+  TestMatrix lhs = make(kRows, kDepth, false, 0, 1),
+             rhs = make(kDepth, kColumns, true, 0, 2),
+             result = make(kRows, kColumns, false, 0, 3),
+             sum = make(kRows, kColumns, false, kPadding, 4);
+  MatrixProduct product{1,
+                        kRows,
+                        kColumns,
+                        kDepth,
+                        lhs.view,
+                        rhs.view,
+                        result.view,
+                        std::nullopt,
+                        false,
+                        0.5,
+                        Activation::gelu_tanh_gradient,
+                        false,
+                        sum.view};
+  auto plan = library->plan(product, nullptr, 0);
+  ASSERT_TRUE(plan.ok()) << plan.takeStatus().message();
+  ASSERT_NE(*plan, nullptr);
+  auto place = [&](const TestMatrix &matrix) {
+    return upload(encode(matrix.elements, kType));
+  };
+  LibraryOperands operands{place(lhs), place(rhs),    nullptr,
+                           nullptr,    place(result), place(sum)};
+  ASSERT_TRUE((*plan)->enqueue(operands, stream).ok());
+  std::vector<char> results =
+      download(operands.result, result.elements.size() * bytesOf(kType));
+  auto gelu = [](double x) { return activate(x, Activation::gelu_tanh); };
+  for (int64_t i = 0; i < kRows; ++i)
+    for (int64_t j = 0; j < kColumns; ++j) {
+      double dy = 0, x = sum.at(0, i, j), step = 1e-5;
+      for (int64_t k = 0; k < kDepth; ++k)
+        dy += 0.5 * lhs.at(0, i, k) * rhs.at(0, k, j);
+      double slope = (gelu(x + step) - gelu(x - step)) / (2 * step);
+      EXPECT_NEAR(decode(results, i * kColumns + j, kType), dy * slope, 2e-3);
+    }
+  product.hasBias = true;
+  plan = library->plan(product, nullptr, 0);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(*plan, nullptr);
+}
+
 /// What is behind the tenth bit of a mantissa is lost where that is allowed, of
 /// operands alone.
 TEST_P(BlasLibraryTest, RoundsToTf32) {

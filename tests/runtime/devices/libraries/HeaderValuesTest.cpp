@@ -47,6 +47,7 @@ TEST(HeaderValuesTest, AreThoseOfCublasLt) {
   SAME(kEpilogueGelu + kEpilogueSum, CUBLASLT_EPILOGUE_GELU_AUX);
   SAME(kEpilogueGelu + kEpilogueBias + kEpilogueSum,
        CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
+  SAME(kEpilogueGeluGradient + kEpilogueSum, CUBLASLT_EPILOGUE_DGELU);
   SAME(kReduceInComputeType, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
   SAME(kProductCompute, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE);
   SAME(kProductTransposeA, CUBLASLT_MATMUL_DESC_TRANSA);
