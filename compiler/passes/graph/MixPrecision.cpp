@@ -322,13 +322,18 @@ bool Mixer::isStoredAsRead(Operation *product) const {
 void Mixer::narrowSums(Operation *product) {
   Value sum = product->getResult(0);
   SmallVector<OpOperand *> addends;
+  bool hasPick = false, isMoved = false;
   while (hasOneLocalUse(sum)) {
     Operation *reader = *sum.user_begin();
     auto others = llvm::make_filter_range(
-        reader->getOpOperands(),
-        [&](OpOperand &operand) { return operand.get() != sum; });
+        reader->getOpOperands(), [&](OpOperand &operand) {
+          Value value = operand.get();
+          return value != sum && isWide(value) && getSplat(value) != 0.0;
+        });
+    isMoved = getPrecision(reader) == Precision::follow;
+    bool isPicked = !isOnDevice && isPick(reader) && !isMoved;
     bool goesOn =
-        fusion::isView(reader) ||
+        isPicked || fusion::isView(reader) ||
         (fusion::isEpilogue(reader) && (fusion::isActivation(reader) ||
                                         addends.size() < fusion::kMaxAddends));
     if (!goesOn || !llvm::all_of(others, [&](OpOperand &operand) {
@@ -338,9 +343,16 @@ void Mixer::narrowSums(Operation *product) {
     for (OpOperand &operand : others)
       addends.push_back(&operand);
     sum = reader->getResult(0);
+    hasPick |= isPicked;
     if (fusion::isActivation(reader))
       break;
   }
+  // On the CPU what one reader makes of a sum is part of the same kernel, and
+  // wide. Elements that are moved or picked are the sum's.
+  bool isOneUse = hasOneLocalUse(product->getResult(0));
+  bool isSumStored = hasOneLocalUse(sum) ? isMoved : hasPick;
+  if (!isOnDevice && isOneUse && !isSumStored)
+    return;
   // What adds up over layers may leave the range of f16: it is only stored so
   // if products read it, and else perhaps the product alone.
   bool isStored = !narrow.isF16() || narrowed.contains(sum);
@@ -495,12 +507,9 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
     llvm::DenseSet<Value> sources = findSources(ops, products);
     for (Operation *product : products)
       mixer.narrowOperands(product);
-    // On the CPU what one reader makes of a sum is part of the same kernel.
     for (Operation *product : products)
-      if (!isStoredWide(product) &&
-          (device || !hasOneLocalUse(product->getResult(0))) &&
-          (sources.contains(product->getResult(0)) ||
-           mixer.isStoredAsRead(product)))
+      if (!isStoredWide(product) && (sources.contains(product->getResult(0)) ||
+                                     mixer.isStoredAsRead(product)))
         mixer.narrowSums(product);
     mixer.narrowGathered(ops);
     mixer.widenReaders(ops);

@@ -146,7 +146,7 @@ def Graph_NegOp : Graph_UnaryPointwise<"neg", "-x", "-dy">;
 def Graph_AbsOp : Graph_UnaryPointwise<"abs", "|x|", "dy * sign(x)">;
 def Graph_SignOp : Graph_UnaryPointwise<"sign", "-1, 0 or 1; NaN for NaN", "">;
 def Graph_ReluOp : Graph_UnaryPointwise<"relu", "max(x, 0); NaN for NaN",
-    "select(x <= 0.0, 0.0, dy)">;
+    "select(y <= 0.0, 0.0, dy)">;
 
 // --- Bits and booleans ----------------------------------------------------------
 
