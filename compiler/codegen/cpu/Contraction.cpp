@@ -235,6 +235,9 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
     }
     tile.lhsRuns = c.lhs.runs(b, batch, lanes);
     tile.runLength = c.lhs.runLength;
+    if (c.lhs.skipsRuns)
+      tile.skipsRun = c.lhs.skipsRuns(
+          b, b.add(firstColumn, b.mul(columnPanel, b.index(panelColumns))));
   }
   if (!c.rhs.pack && constantOf(rhs.kStride) == panelColumns)
     prefetchNextPanel(tile, rowPanel, columnPanel);

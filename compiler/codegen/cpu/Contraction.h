@@ -42,6 +42,8 @@ struct MatrixOperand {
   std::function<RowRuns(KernelBuilder &, Value batch, ValueRange lanes)> runs =
       {};
   int64_t runLength = 0;
+  /// If set, for columns of the right operand from `column` on.
+  std::function<RunFilter(KernelBuilder &, Value column)> skipsRuns = {};
 };
 
 /// Finishes an element: called once for each, in any order.

@@ -65,6 +65,9 @@ struct Arithmetic {
 using RowRuns =
     std::function<llvm::SmallVector<Memory>(KernelBuilder &, Value number)>;
 
+/// Whether the right operand is zero in the run of that number.
+using RunFilter = std::function<Value(KernelBuilder &, Value number)>;
+
 /// What will be needed soon: the elements of `base` from `offset` on, of which
 /// each k fetches `stride` into the second-level cache.
 struct Prefetch {
@@ -78,8 +81,9 @@ struct MatrixTile {
   PanelView lhs, rhs;   // standing at the tile's first k
   RowRuns lhsRuns = {}; // instead of lhs, if set
   int64_t runLength = 0;
-  Value k = {}; // the first, where there are runs
-  Value depth;  // number of k
+  RunFilter skipsRun = {}; // if set
+  Value k = {};            // the first, where there are runs
+  Value depth;             // number of k
   int64_t rows;
   int64_t columns;    // <= panelColumns
   Value lastRow = {}; // rows past it read it again; null: they may be read

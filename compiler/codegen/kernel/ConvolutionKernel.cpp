@@ -114,6 +114,7 @@ private:
                                [&](AffineExpr e) { return size(b, e); });
   }
   cpu::MatrixOperand patchOperand();
+  std::function<cpu::RunFilter(KernelBuilder &, Value)> skipZeroTaps();
   cpu::MatrixOperand filterOperand();
   Value patchElement(KernelBuilder &b, Value group, Value row, Value k);
   Value filterElement(KernelBuilder &b, Value group, Value column, Value k);
@@ -157,8 +158,33 @@ cpu::MatrixOperand ConvolutionEmitter::patchOperand() {
         {size(b, getExtent(op.getX(), 1 + i)), size(b, plan.pixels[1 + i]),
          b.index(op.getWindow()[i]), op.getStrides()[i], op.getDilations()[i],
          b.index(op.getPadLow()[i])});
-  return cpu::makePatches(b, input, unit, plan.blocking.rows,
-                          {frame.options.vectorBytes});
+  cpu::MatrixOperand operand = cpu::makePatches(
+      b, input, unit, plan.blocking.rows, {frame.options.vectorBytes});
+  operand.skipsRuns = skipZeroTaps();
+  return operand;
+}
+
+/// Runs are taps. Null where not all filters of a panel have the same.
+std::function<cpu::RunFilter(KernelBuilder &, Value)>
+ConvolutionEmitter::skipZeroTaps() {
+  auto zeros = plan.op.getZeroTaps();
+  int64_t part = zeros ? plan.filters / int64_t(zeros->size()) : 0;
+  if (!zeros || part % cpu::panelColumns != 0)
+    return {};
+  return [zeros = *zeros, part](KernelBuilder &b, Value column) {
+    auto makeBits = [&](int64_t bits) -> Value {
+      return b.create<arith::ConstantIntOp>(bits, 64);
+    };
+    Value number = b.div(column, b.index(part)), bits = makeBits(zeros[0]);
+    for (auto [i, own] : llvm::enumerate(zeros.drop_front()))
+      bits = b.create<arith::SelectOp>(b.equal(number, b.index(i + 1)),
+                                       makeBits(own), bits);
+    return [bits](KernelBuilder &b, Value tap) -> Value {
+      Value place = b.createOrFold<arith::IndexCastOp>(b.getI64Type(), tap);
+      Value bit = b.create<arith::ShRUIOp>(bits, place);
+      return b.create<arith::TruncIOp>(b.getI1Type(), bit);
+    };
+  };
 }
 
 /// An input that is computed where it is read; zero outside.

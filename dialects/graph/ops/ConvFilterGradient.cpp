@@ -222,7 +222,8 @@ ConvFilterGradientOp::decompose(OpBuilder &builder) {
   auto type = RankedTensorType::get(shape, getType().getElementType());
   Value result = emitter.emit<ConvOp>(
       type, x, filter, shape[1], groups, to, getDilations(), low, high,
-      getStrides(), /*channels_last=*/false, /*packed_filter=*/false);
+      getStrides(), /*channels_last=*/false, /*packed_filter=*/false,
+      /*tf32=*/false, /*zero_taps=*/DenseI64ArrayAttr());
   result = swapLeadingAxes(emitter, result);
   return SmallVector<Value>{emitter.emit<TransposeOp>(result, last)};
 }

@@ -1,5 +1,6 @@
 #include "dialects/graph/GraphOps.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -147,6 +148,16 @@ bool ConvOp::slides() {
   return getChannelsLast() ? hasNarrowGroups() : getGroupChannels() == 1;
 }
 
+/// Whether `zeroTaps` has taps of equal parts of the filters.
+static bool isPartition(ConvOp op, ArrayRef<int64_t> zeroTaps) {
+  int64_t taps = computeProduct(op.getWindow());
+  return op.getGroups() == 1 && !zeroTaps.empty() && taps < 64 &&
+         op.getFilters() % int64_t(zeroTaps.size()) == 0 &&
+         llvm::all_of(
+             zeroTaps,
+             [&](int64_t bits) { return uint64_t(bits) >> taps == 0; });
+}
+
 LogicalResult ConvOp::verify() {
   auto channels = getConstant(getExtent(getX(), getChannelAxis()));
   int64_t groups = getGroups(), filters = getFilters();
@@ -167,6 +178,10 @@ LogicalResult ConvOp::verify() {
   if (getFilter().getType().getShape() != ArrayRef(expected))
     return emitOpError("expected a filter of shape [")
            << expected << "], found " << getFilter().getType();
+  if (auto zeros = getZeroTaps(); zeros && !isPartition(*this, *zeros))
+    return emitOpError(
+        "expected zero taps of equal parts of the filters of one "
+        "group, with a bit for each tap");
   return success();
 }
 

@@ -47,10 +47,15 @@ def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible,
 
     The result of narrower floats may be f32: the sums as they are. `tf32` is as
     of a matmul.
+
+    `zero_taps` promises zeros, which need not be multiplied: the filters are as
+    many equal parts as it has entries, and those of a part are zero at each tap,
+    counted in order of the window, whose bit is set in its entry.
   }];
   let arguments = !con((ins AnyRankedTensor:$x, AnyRankedTensor:$filter,
                             I64Attr:$filters, I64Attr:$groups), window,
-                       (ins UnitAttr:$packed_filter, UnitAttr:$tf32));
+                       (ins UnitAttr:$packed_filter, UnitAttr:$tf32,
+                            OptionalAttr<DenseI64ArrayAttr>:$zero_taps));
   let extraClassDeclaration = axes # Graph_Tf32<>.methods # [{
     ::tcc::graph::ParameterSlot getParameterSlot(unsigned operand) {
       return operand == 1 ? ParameterSlot::matrix : ParameterSlot::none;

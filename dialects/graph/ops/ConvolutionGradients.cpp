@@ -38,11 +38,13 @@ static Value transposeFilter(const TensorEmitter &emitter, Value filter,
 static Value convolve(const TensorEmitter &emitter, RankedTensorType type,
                       Value x, Value filter, int64_t filters, int64_t groups,
                       ArrayRef<int64_t> strides, ArrayRef<int64_t> low,
-                      ArrayRef<int64_t> high, ArrayRef<int64_t> dilations) {
+                      ArrayRef<int64_t> high, ArrayRef<int64_t> dilations,
+                      DenseI64ArrayAttr zeroTaps = {}) {
   return emitter.emit<ConvOp>(type, x, filter, filters, groups,
                               getSpatial(filter), strides, low, high, dilations,
                               /*channels_last=*/false,
-                              /*packed_filter=*/false);
+                              /*packed_filter=*/false, /*tf32=*/false,
+                              zeroTaps);
 }
 
 /// A convolution with stride 1 of the gradient, spread, with the filters turned
@@ -106,7 +108,8 @@ public:
     Value x = padding.apply(emitter, gradient);
     SmallVector<int64_t> ones = makeOnes(spatial);
     return joinPhases(convolve(emitter, type, x, filter, filters, 1, ones,
-                               padding.low, padding.high, ones));
+                               padding.low, padding.high, ones,
+                               findZeroTaps()));
   }
 
 private:
@@ -168,6 +171,34 @@ private:
                                    makeSizeMap(starts, op.getContext()), steps);
     return emitter.emit<ReshapeOp>(RankedTensorType::get(joined, element),
                                    emitter.emit<TransposeOp>(filter, order));
+  }
+
+  /// The taps that a phase has not, a bit for each, of all phases; null if all
+  /// have all taps.
+  DenseI64ArrayAttr findZeroTaps() {
+    SmallVector<int64_t> strides, taps;
+    for (const Axis &axis : axes) {
+      strides.push_back(axis.stride);
+      taps.push_back(axis.taps);
+    }
+    int64_t tapCount = computeProduct(taps);
+    SmallVector<int64_t> zeros(computeProduct(strides), 0);
+    for (auto [phase, bits] : llvm::enumerate(zeros)) {
+      auto r = delinearize(phase, computeSuffixProduct(strides));
+      for (int64_t tap = 0; tap < std::min<int64_t>(tapCount, 63); ++tap) {
+        auto turned = delinearize(tap, computeSuffixProduct(taps));
+        for (auto [i, axis] : llvm::enumerate(axes)) {
+          int64_t j = axis.taps - 1 - turned[i];
+          int64_t place = axis.first + j * axis.stride + r[i];
+          if (place < 0 || place >= op.getWindow()[i])
+            bits |= int64_t(1) << tap;
+        }
+      }
+    }
+    if (tapCount >= 64 ||
+        llvm::all_of(zeros, [](int64_t bits) { return !bits; }))
+      return {};
+    return emitter.builder.getDenseI64ArrayAttr(zeros);
   }
 
   /// With the channels last, whole rows of which are moved.

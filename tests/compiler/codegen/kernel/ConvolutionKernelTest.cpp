@@ -171,6 +171,47 @@ TEST_F(ConvolutionKernelTest, convolutionOfAComputedInput) {
     })");
 }
 
+/// A convolution with two parts of so many filters, of which the first has no
+/// first tap and the second only that; with or without the promised zeros.
+std::string makeParts(int64_t part, bool hasZeros) {
+  std::string filters = std::to_string(2 * part);
+  return "!x = tensor<2x9x16xf32>\n!w = tensor<" + filters +
+         "x3x16xf32>\n!y = tensor<2x9x" + filters + "xf32>\n!p = tensor<2x" +
+         std::to_string(part) + R"(x3x16xf32>
+    func.func @f(%x: !x, %w: !w) -> !y {
+      %0 = graph.constant dense<[[0.0, 1.0, 1.0], [1.0, 0.0, 0.0]]> : tensor<2x3xf32>
+      %1 = graph.reshape %0 : (tensor<2x3xf32>) -> tensor<2x1x3x1xf32>
+      %2 = graph.broadcast %1 : (tensor<2x1x3x1xf32>) -> !p
+      %3 = graph.reshape %2 : (!p) -> !w
+      %4 = graph.mul %w, %3 : (!w, !w) -> !w
+      %5 = graph.conv %x, )" +
+         (hasZeros ? "%4" : "%w") +
+         R"( {channels_last, groups = 1 : i64, zero_taps = array<i64: 1, 6>,
+        filters = )" +
+         filters + " : i64, " + makeWindow("3", "1", "1", "1") +
+         R"(} : (!x, !w) -> !y
+      return %5 : !y
+    })";
+}
+
+TEST_F(ConvolutionKernelTest, zeroTaps) {
+  auto checkParts = [&](int64_t part, bool breaksPromise) {
+    SCOPED_TRACE(part);
+    ASSERT_NO_FATAL_FAILURE(
+        parse(KernelKind::contraction, makeParts(part, !breaksPromise), {}));
+    ASSERT_NO_FATAL_FAILURE(compile("native"));
+    std::vector<HostTensor> inputs = makeInputs();
+    KernelRun have = run(inputs);
+    ASSERT_NO_FATAL_FAILURE(
+        parse(KernelKind::contraction, makeParts(part, true), {}));
+    compareWithReference(inputs, have, 1e-5);
+  };
+  // Zeros of whole panels are not even read.
+  checkParts(64, /*breaksPromise=*/true);
+  checkParts(128, /*breaksPromise=*/true);
+  checkParts(32, /*breaksPromise=*/false);
+}
+
 TEST_F(ConvolutionKernelTest, groupsOfAConvolution) {
   checkConvolution(KernelKind::contraction, "2x15x17x6xf32", "9x3x3x2xf32",
                    "2x13x15x9xf32",

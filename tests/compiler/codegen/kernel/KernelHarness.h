@@ -39,13 +39,15 @@ protected:
   void check(graph::KernelKind kind, const std::string &source,
              llvm::ArrayRef<int64_t> symbols = {}, double tolerance = 2e-6);
 
+  /// Compares with the function parsed last.
+  void compareWithReference(llvm::ArrayRef<HostTensor> inputs,
+                            const KernelRun &run, double tolerance);
+
   mlir::func::FuncOp getFunction();
   graph::FusedOp getRegion() { return region; }
   const CompiledKernel &getKernel() { return *kernel; }
 
 private:
-  void compareWithReference(llvm::ArrayRef<HostTensor> inputs,
-                            const KernelRun &run, double tolerance);
   mlir::RankedTensorType getRunType(mlir::Type type) const;
 
   mlir::MLIRContext context;
