@@ -23,14 +23,11 @@ getConstants(ArrayRef<AffineExpr> extents) {
 
 /// Whether neighbours along the last axis lie farther apart than those along
 /// another.
-static bool isLastFarther(ArrayRef<AffineExpr> strides,
+static bool isLastFarther(ArrayRef<int64_t> distances,
                           ArrayRef<int64_t> extents) {
-  auto distance = [&](size_t axis) {
-    return std::abs(getConstant(strides[axis]).value_or(0));
-  };
   for (size_t axis = 0; axis + 1 < extents.size(); ++axis)
-    if (extents[axis] > 1 && distance(axis) > 0 &&
-        distance(axis) < distance(extents.size() - 1))
+    if (extents[axis] > 1 && distances[axis] > 0 &&
+        distances[axis] < distances.back())
       return true;
   return false;
 }
@@ -55,10 +52,13 @@ std::optional<MergedAxis> findMergedAxis(Value tensor, int64_t axis,
       /*throughCasts=*/true);
   if (!source.input)
     return std::nullopt;
+  auto distances = llvm::map_to_vector(source.strides, [](AffineExpr stride) {
+    return std::abs(getConstant(stride).value_or(0));
+  });
   SmallVector<AxisGroup> groups = groupAxes(from, to);
   const AxisGroup &group = findGroup(groups, axis);
   size_t first = group.fromBegin, count = group.fromEnd - first;
-  if (count < 2 || !isLastFarther(ArrayRef(source.strides).slice(first, count),
+  if (count < 2 || !isLastFarther(ArrayRef(distances).slice(first, count),
                                   ArrayRef(*fromExtents).slice(first, count)))
     return std::nullopt;
   // The group is the axis and its units alone.
@@ -68,7 +68,7 @@ std::optional<MergedAxis> findMergedAxis(Value tensor, int64_t axis,
   int64_t last = (*fromExtents)[group.fromEnd - 1];
   if (joined != (*toExtents)[axis] * unit || last % unit != 0)
     return std::nullopt;
-  return MergedAxis{reshape, axis, unit, last / unit, joined / last};
+  return MergedAxis{reshape, axis, unit, last / unit, joined / last, distances};
 }
 
 SmallVector<Value> MergedAxis::getSource(KernelBuilder &b, ValueRange at,

@@ -185,7 +185,7 @@ private:
   SmallVector<Value> getIndices(ArrayRef<Value> row, Value column, int64_t u);
   Value orderBlock(Value number);
   void emitBlock(ArrayRef<Value> block, Value to);
-  void prefetchNextTile(TransposeOp op, ArrayRef<Value> from);
+  void prefetchNextTile(size_t transpose, ArrayRef<Value> first, Value column);
   SmallVector<Value> getSource(TransposeOp op, ArrayRef<Value> first, Value r,
                                Value column, int64_t u);
   Value readSource(size_t transpose, ArrayRef<Value> first, Value r,
@@ -304,17 +304,43 @@ void PointwiseEmitter::emitBlock(ArrayRef<Value> block, Value to) {
 }
 
 /// What the next block of rows reads lies behind what this one does, in lines
-/// that are too far apart for the CPU to foresee.
-void PointwiseEmitter::prefetchNextTile(TransposeOp op, ArrayRef<Value> from) {
-  StridedInput source = traceInput(op.getX());
-  if (!source.input || *plan.tileAxis + 1 != int64_t(plan.outer.size()))
+/// that are too far apart for the CPU to foresee. Where all periods read the
+/// same lines, each fetches a part of them.
+void PointwiseEmitter::prefetchNextTile(size_t transpose, ArrayRef<Value> first,
+                                        Value column) {
+  if (*plan.tileAxis + 1 != int64_t(plan.outer.size()))
+    return;
+  bool isMerged = !plan.merged.empty();
+  if (isMerged && !plan.merged[transpose].isDense())
+    return;
+  TransposeOp op = plan.transposes[transpose];
+  Value read =
+      isMerged ? ReshapeOp(plan.merged[transpose].reshape).getX() : op.getX();
+  StridedInput source =
+      traceInput(read, [](Value v) { return isa<BlockArgument>(v); }, isMerged);
+  if (!source.input)
     return;
   auto strides = llvm::map_to_vector(
       source.strides, [&](AffineExpr stride) { return size(stride); });
-  SmallVector<Value> next(from);
-  next.back() = b.add(next.back(), b.index(plan.tileRows));
-  Value at = b.add(size(source.offset), b.linearize(next, strides));
-  b.prefetch(getMemory(frame, source.input), at, KernelBuilder::firstLevel);
+  SmallVector<Value> next = getSource(op, first, b.index(0), column, 0);
+  Value part = b.index(0);
+  int64_t elements = 1;
+  if (isMerged) {
+    const MergedAxis &axis = plan.merged[transpose];
+    Value start = first[*plan.tileAxis], period = b.index(axis.period);
+    Value place = b.add(b.rem(start, period), b.index(plan.tileRows));
+    next = axis.getSource(b, next, b.index(0), place, b.index(0));
+    elements = plan.tileRows * plan.unit;
+    part = b.mul(b.div(start, period), b.index(elements));
+  } else {
+    next.back() = b.add(next.back(), b.index(plan.tileRows));
+  }
+  Value at =
+      b.add(size(source.offset), b.add(b.linearize(next, strides), part));
+  cpu::Memory memory = getMemory(frame, source.input);
+  int64_t line = 64 / cpu::bytesOf(memory.element);
+  for (int64_t i = 0; i < elements; i += line)
+    b.prefetch(memory, b.add(at, b.index(i)), KernelBuilder::firstLevel);
 }
 
 /// What the transpose `op` reads for element `u` of row `r` of a tile.
@@ -351,7 +377,7 @@ void PointwiseEmitter::fillTile(size_t transpose, ArrayRef<Value> first,
   const Buffer &tile = tiles[transpose];
   b.loop(b.index(plan.tileColumns), [&](Value c) {
     Value at = b.add(column, c);
-    prefetchNextTile(op, getSource(op, first, b.index(0), at, 0));
+    prefetchNextTile(transpose, first, at);
     forEachPart(plan.tileRows, [&](Value r) {
       for (int64_t u = 0; u < plan.unit; ++u)
         tile.store(b, loc, readSource(transpose, first, r, at, u),
