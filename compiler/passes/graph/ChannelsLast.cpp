@@ -173,12 +173,29 @@ void Converter::moveTransposeBehind(Operation *op) {
   }
 }
 
+/// Whether `x` is an argument, a parameter that is trained say, or made of one
+/// element by element: what is computed of it is likely to be stored in its
+/// order.
+static bool isOfArgument(Value x) {
+  while (auto op = x.getDefiningOp<PointwiseOpInterface>()) {
+    auto isTensor = [](Value operand) {
+      return !getSplat(operand) && !operand.getDefiningOp<BroadcastOp>();
+    };
+    auto tensors = llvm::make_filter_range(op->getOperands(), isTensor);
+    if (!llvm::hasSingleElement(tensors))
+      return false;
+    x = *tensors.begin();
+  }
+  return isa<BlockArgument>(x);
+}
+
 void Converter::moveTransposeBehind(Operation *op, TransposeOp moved) {
   auto permutation = invertPermutationVector(moved.getPermutation());
   OpBuilder builder(op);
   SmallVector<Value> operands;
   llvm::SmallDenseSet<Value> seen;
   double saved = 0;
+  bool hasOrder = false;
   for (Value operand : op->getOperands()) {
     if (getRank(operand) != int64_t(permutation.size())) {
       operands.push_back(operand);
@@ -186,15 +203,18 @@ void Converter::moveTransposeBehind(Operation *op, TransposeOp moved) {
     }
     bool isFirst = seen.insert(operand).second;
     auto free = permuteFreely(builder, operand, permutation);
-    if (isFirst && !free)
+    if (isFirst && !free) {
       saved -= estimateBytes(operand);
-    else if (isFirst && isa_and_present<TransposeOp>(operand.getDefiningOp()))
+      hasOrder |= isOfArgument(operand);
+    } else if (isFirst &&
+               isa_and_present<TransposeOp>(operand.getDefiningOp())) {
       saved += estimateBytes(operand);
+    }
     operands.push_back(
         free ? *free
              : builder.create<TransposeOp>(op->getLoc(), operand, permutation));
   }
-  if (saved < 0)
+  if (saved < 0 || (saved == 0 && hasOrder))
     return;
   PermutedResult result = permute(builder, op, operands, permutation);
   if (result.value)
