@@ -3,6 +3,7 @@
 #include "compiler/decisions/Decisions.h"
 #include "compiler/evaluate/Evaluator.h"
 #include "dialects/graph/GraphOps.h"
+#include "dialects/graph/Variables.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -139,15 +140,29 @@ HostTensor ShadowWalk::makeRandom(func::FuncOp function,
   return tensor;
 }
 
+/// A slot that @init leaves out is zero.
+static bool isSlot(ModuleOp module, StringAttr variable) {
+  SmallVector<VariableAttr> variables = getVariables(module);
+  size_t index = findVariable(variables, variable);
+  return index < variables.size() &&
+         variables[index].getKind() == VariableKind::slot;
+}
+
+static HostTensor makeZeros(BlockArgument argument) {
+  auto type = cast<RankedTensorType>(argument.getType());
+  return {type, std::vector<Scalar>(type.getNumElements(), Scalar{.i = 0})};
+}
+
 llvm::Error ShadowWalk::makeArguments(func::FuncOp function) {
   if (llvm::Error error = readVariables())
     return error;
   for (BlockArgument argument : function.getArguments()) {
     auto name = function.getArgAttrOfType<StringAttr>(
         argument.getArgNumber(), GraphDialect::kVariableAttr);
-    HostTensor tensor = name && variables.count(name.getValue())
-                            ? variables[name.getValue()]
-                            : makeRandom(function, argument);
+    HostTensor tensor =
+        name && variables.count(name.getValue()) ? variables[name.getValue()]
+        : name && isSlot(module, name)           ? makeZeros(argument)
+                                       : makeRandom(function, argument);
     values[argument] = {tensor, widenTensor(tensor)};
   }
   return llvm::Error::success();

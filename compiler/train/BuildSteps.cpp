@@ -233,11 +233,17 @@ void StepBuilder::addMetrics(StepFunction &step, const Metrics &metrics) {
 
 // --- Steps -------------------------------------------------------------------
 
-/// The runtime clears sums of gradients, which most trainings do not use.
+static bool isCleared(const Variable &variable) {
+  return variable.isZero && (variable.kind == VariableKind::gradient ||
+                             variable.kind == VariableKind::slot);
+}
+
+/// The runtime clears slots and sums of gradients: zeros take no memory until
+/// a step uses them.
 void StepBuilder::buildInit() {
   StepFunction step(module, "init", variables);
   for (const Variable &variable : variables.getAll())
-    if (variable.kind != VariableKind::gradient)
+    if (!isCleared(variable))
       step.write(variable.name, variable.initial(step.getBuilder(),
                                                  step.getLoc(), variable.type));
   step.finish();

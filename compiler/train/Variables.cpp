@@ -24,7 +24,8 @@ void VariableTable::declare(Variable variable) {
 void VariableTable::declare(std::string name, VariableKind kind,
                             RankedTensorType type, double value,
                             std::string owner) {
-  declare({std::move(name), kind, type, std::move(owner), makeSplat(value)});
+  declare({std::move(name), kind, type, std::move(owner), makeSplat(value),
+           value == 0});
 }
 
 const Variable &VariableTable::get(StringRef name) const {

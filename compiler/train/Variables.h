@@ -29,6 +29,7 @@ struct Variable {
   /// The parameter of a slot or gradient; what values a setting may have.
   std::string owner;
   Initial initial;
+  bool isZero = false; ///< all of it, at first
 };
 
 class VariableTable {

@@ -69,6 +69,33 @@ void Walker::bindState(uint32_t index, void *current, void *next) {
         entry->buffers()->Get(i)->next() ? next : current);
 }
 
+std::vector<std::span<std::byte>> Walker::workingSet() const {
+  std::vector<std::span<std::byte>> used;
+  if (!slotValues.empty())
+    return used;
+  std::vector<bool> isListed(placed.size());
+  auto add = [&](int64_t index) {
+    while (entry->buffers()->Get(index)->base() >= 0)
+      index = entry->buffers()->Get(index)->base();
+    const format::Buffer &buffer = *entry->buffers()->Get(index);
+    bool isOurs = buffer.storage() == StorageClass::scratch ||
+                  buffer.storage() == StorageClass::variable;
+    if (isOurs && !isListed[index])
+      used.push_back({placed[index], buffer.max_bytes()});
+    isListed[index] = true;
+  };
+  for (const format::Command *command : *entry->body()->commands()) {
+    const format::Launch *launch = command->action_as_Launch();
+    if (launch && launch->buffers())
+      std::ranges::for_each(*launch->buffers(), add);
+    if (const format::Copy *copy = command->action_as_Copy()) {
+      add(copy->from());
+      add(copy->to());
+    }
+  }
+  return used;
+}
+
 Status Walker::sizeOf(const format::SizeExpr &expr, int64_t &value) const {
   if (evaluate(expr, slotValues.data(), value))
     return Status();

@@ -27,6 +27,10 @@ public:
   /// A stream of the caller: see Walk::caller.
   void setCaller(void *callerStream) { caller = callerStream; }
 
+  /// The memory of arena and variables that every walk uses, in the order of
+  /// first uses; none if there are sizes to compute.
+  std::vector<std::span<std::byte>> workingSet() const;
+
   Status follow() { return stream.follow(*this); }
   /// These give it all to the stream, in this order.
   Status upload(void *to, const void *from, size_t bytes) {

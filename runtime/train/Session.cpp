@@ -66,6 +66,8 @@ Status TrainingSession::createContexts(const SessionOptions &options) {
   created.allocator = options.allocator;
   created.runner = options.runner;
   created.variables = &store;
+  mayPrefault = program->device().isHost() && !options.runner &&
+                options.allocator.allocate == systemAllocator().allocate;
   if (!created.runner && program->device().isHost()) {
     ownPool = std::make_unique<ThreadPool>(
         options.threads > 0 ? options.threads : defaultThreadCount());
@@ -147,16 +149,28 @@ Status TrainingSession::run(EntryKind kind,
   Result<Context *> context = bind(kind, /*turn=*/0, inputs);
   if (!context.ok())
     return context.takeStatus();
+  Prefault ahead(firstPages(kind));
   return (*context)->run();
+}
+
+/// What the next run of an entry point uses first of all. Not before a run:
+/// what no run uses takes no memory. Later runs find it there.
+Prefault::Ranges TrainingSession::firstPages(EntryKind kind) {
+  if (!mayPrefault || std::exchange(hasRun[kind], true))
+    return {};
+  return contexts[kind][0]->walker().workingSet();
 }
 
 Status TrainingSession::initialize() {
   batches = 0;
   last = {};
-  // Sums of gradients are zero but between the batches of an update: the entry
-  // leaves them out, and where an update has one batch they take no memory.
+  // The entry leaves out slots that are zero at first, and sums of gradients,
+  // which are but between the batches of an update: what no step uses takes no
+  // memory.
   for (size_t i = 0; i < store.size(); ++i)
-    if (store.describe(i).kind() == format::VariableKind::gradient)
+    if (format::VariableKind kind = store.describe(i).kind();
+        kind == format::VariableKind::gradient ||
+        kind == format::VariableKind::slot)
       if (Status status = store.clear(i); !status.ok())
         return status;
   if (Status status = run(Init, {}); !status.ok())
@@ -219,6 +233,7 @@ Status TrainingSession::start(StepKind step,
   };
   add("step/iteration", place + offsetof(Counters, iteration));
   add("step/fault", place + offsetof(Counters, fault));
+  Prefault ahead(firstPages(kind));
   if (Status status = (*context)->start({downloads, count}); !status.ok())
     return status;
   batches += kind != Apply;

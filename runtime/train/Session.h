@@ -2,6 +2,7 @@
 #ifndef TCC_RUNTIME_TRAIN_SESSION_H
 #define TCC_RUNTIME_TRAIN_SESSION_H
 
+#include "runtime/base/Prefault.h"
 #include "runtime/executor/Context.h"
 
 #include <cmath>
@@ -134,6 +135,7 @@ private:
   Result<Context *> bind(EntryKind kind, size_t turn,
                          std::span<const TensorView> inputs);
   Status run(EntryKind kind, std::span<const TensorView> inputs);
+  Prefault::Ranges firstPages(EntryKind kind);
   Status roundParameters();
   Status finishUpdate(const Flight &flight);
   Flight popFlight();
@@ -152,6 +154,8 @@ private:
   std::function<void(const StepMetrics &)> callback;
   StepMetrics last;
   int64_t batches = 0;
+  bool mayPrefault = false; ///< memory and threads are not the caller's
+  bool hasRun[EntryCount] = {};
 };
 
 } // namespace tcc::runtime

@@ -9,6 +9,7 @@ loss. The facts that it prints:
   losses    of the first steps
   first_s   CPU seconds from the parameters to the end of the first step, compilers
             in processes of their own included
+  first_clock_s  the same by the clock
   peak_mb   of memory, beyond what is there after the imports
 """
 
@@ -18,6 +19,7 @@ import os
 import resource
 import sys
 import tempfile
+import time
 
 from bench import workloads
 from bench.worker import cpu_seconds, serve, status_bytes
@@ -84,15 +86,17 @@ def main(engine, name, folder, threads, precision):
     module = importlib.import_module(module)
     batches = itertools.cycle(workloads.batches(name))
     imported, start = status_bytes("VmRSS"), all_cpu_seconds()
+    clock = time.perf_counter()
     step = open_engine(module, name, folder, threads, precision)
     losses = [step(*next(batches))]
-    first = all_cpu_seconds() - start
+    first, first_clock = all_cpu_seconds() - start, time.perf_counter() - clock
     losses += [step(*next(batches)) for _ in range(FIRST_STEPS - 1)]
     pin(range(threads))
 
     def facts():
         peak = (status_bytes("VmHWM") - imported) / 1e6
-        return {"losses": losses, "first_s": first, "peak_mb": peak}
+        facts = {"losses": losses, "first_s": first, "peak_mb": peak}
+        return facts | {"first_clock_s": first_clock}
 
     serve(lambda: step(*next(batches)), threads, facts)
 

@@ -33,6 +33,19 @@ def round_up(size):
     return -(-size // PAGE) * PAGE
 
 
+def check_fresh(tally, package, plan):
+    """Slots and sums of gradients, which are zero, wait for a step."""
+    session = Session(package)
+    size = plan["memory_bytes"]["variables"]
+    [held] = [held for asked, held in session.pages.resident() if asked == size]
+    session.close()
+    variables = json.loads(call("tcc-run", "info", package, "--json"))["variables"]
+    first = [v["bytes"] for v in variables if v["kind"] not in ("slot", "gradient")]
+    # What lies beside them is on their first and last pages.
+    limit = sum(first) + 2 * PAGE * len(variables)
+    tally.check("fresh variables", held <= limit < size, f"{held} of {size}, {limit}")
+
+
 def check(tally, name, package, plan):
     session = Session(package)
     session.run_all()
@@ -73,6 +86,7 @@ def main():
             arena = plan["memory_bytes"]["arena"]
             tally.check(f"{name} in {budget} bytes needs less", arena < whole, str(arena))
             check(tally, f"{name} in {budget} bytes", package, plan)
+        check_fresh(tally, package, plan)  # of resnet18
     tally.close()
 
 

@@ -113,8 +113,10 @@ def times(decisions, kind):
 
 
 def extra_time(decisions, kept):
-    """The longest of all steps with the budget over that with all values kept."""
-    return max(time / kept[entry] for entry, time in times(decisions, "fitted").items()) - 1
+    """The longest of all steps with the budget over that with all values kept. Copies
+    take no time."""
+    fitted = times(decisions, "fitted").items()
+    return max(time / kept[entry] for entry, time in fitted if kept[entry] > 0) - 1
 
 
 def is_chunked(decisions):

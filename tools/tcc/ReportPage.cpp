@@ -181,6 +181,8 @@ static void addCurve(Page &page, const ordered_json &memory,
                      const ordered_json &fitted) {
   std::string entry = fitted["entry"];
   double least = fitted["microseconds_unbounded"];
+  if (least == 0) // it copies only
+    return;
   auto cost = [&](const ordered_json &point) {
     return 100 * (point["microseconds"].get<double>() / least - 1);
   };

@@ -296,6 +296,8 @@ TCC_API uint64_t tcc_context_planned_bytes(const tcc_context *context);
  */
 typedef struct tcc_session tcc_session;
 
+/* With neither a pool nor an allocator, one more thread asks the system for the
+ * pages of large memory while an entry point runs for the first time. */
 typedef struct tcc_session_options {
   size_t struct_size; /* sizeof(tcc_session_options) */
   int32_t threads;    /* 0: min(affinity, CPU quota of the control group) */

@@ -181,6 +181,41 @@ TEST(Walker, SizesComeFromTheData) {
               failsWith(Code::Usage, "'nonzero': size 4 is outside [0, 3]"));
 }
 
+// In the order of commands; views are of their base, branches may not be taken.
+TEST(Walker, WorkingSetIsWhatEachWalkUses) {
+  ScalarProgram program;
+  ProgramBuilder &builder = program.builder;
+  uint32_t condition = builder.scratch(1), last = builder.scratch(8);
+  uint32_t first = builder.scratch(16), branched = builder.scratch(4);
+  program.addOne(program.in, builder.view(first, constant(4), 4));
+  builder.launch("is_below", {first, condition}, sizes(constant(10)),
+                 constant(1));
+  program.copy(first, last, 4);
+  format::IfT branch;
+  branch.condition = condition;
+  branch.then_block = std::make_unique<format::BlockT>();
+  branch.else_block = std::make_unique<format::BlockT>();
+  format::IfT &added = builder.command(std::move(branch));
+  builder.pushBlock(*added.then_block);
+  program.addOne(first, branched);
+  builder.popBlock();
+  program.addOne(last, program.out);
+  auto used = makeContext(builder)->walker().workingSet();
+  ASSERT_EQ(used.size(), 3u);
+  EXPECT_EQ(used[0].size(), 16u);
+  EXPECT_EQ(used[1].size(), 1u);
+  EXPECT_EQ(used[2].size(), 8u);
+  EXPECT_EQ(used[1].data() + 2 * format::kTensorAlignment, used[0].data());
+}
+
+TEST(Walker, WorkingSetIsUnknownWhereSizesVary) {
+  ScalarProgram program;
+  program.addOne(program.in, program.builder.scratch(4));
+  EXPECT_EQ(makeContext(program.builder)->walker().workingSet().size(), 1u);
+  program.builder.entry().slot_count = 1;
+  EXPECT_TRUE(makeContext(program.builder)->walker().workingSet().empty());
+}
+
 TEST(Walker, NamesTheNodeOfABadIndex) {
   ProgramBuilder builder;
   uint32_t table =
