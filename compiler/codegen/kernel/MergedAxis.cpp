@@ -23,13 +23,23 @@ getConstants(ArrayRef<AffineExpr> extents) {
 
 /// Whether neighbours along the last axis lie farther apart than those along
 /// another.
-static bool isLastFarther(ArrayRef<int64_t> distances,
+static bool isLastFarther(ArrayRef<int64_t> strides,
                           ArrayRef<int64_t> extents) {
   for (size_t axis = 0; axis + 1 < extents.size(); ++axis)
-    if (extents[axis] > 1 && distances[axis] > 0 &&
-        distances[axis] < distances.back())
+    if (extents[axis] > 1 && strides[axis] != 0 &&
+        std::abs(strides[axis]) < std::abs(strides.back()))
       return true;
   return false;
+}
+
+/// The stride of all axes but the last as one; 0 if they are not one.
+static int64_t joinStrides(ArrayRef<int64_t> strides,
+                           ArrayRef<int64_t> extents) {
+  size_t last = extents.size() - 2;
+  for (size_t axis = 0; axis < last; ++axis)
+    if (strides[axis] != strides[axis + 1] * extents[axis + 1])
+      return 0;
+  return strides[last];
 }
 
 static const AxisGroup &findGroup(ArrayRef<AxisGroup> groups, size_t axis) {
@@ -52,14 +62,14 @@ std::optional<MergedAxis> findMergedAxis(Value tensor, int64_t axis,
       /*throughCasts=*/true);
   if (!source.input)
     return std::nullopt;
-  auto distances = llvm::map_to_vector(source.strides, [](AffineExpr stride) {
-    return std::abs(getConstant(stride).value_or(0));
-  });
   SmallVector<AxisGroup> groups = groupAxes(from, to);
   const AxisGroup &group = findGroup(groups, axis);
   size_t first = group.fromBegin, count = group.fromEnd - first;
-  if (count < 2 || !isLastFarther(ArrayRef(distances).slice(first, count),
-                                  ArrayRef(*fromExtents).slice(first, count)))
+  auto strides = llvm::map_to_vector(
+      ArrayRef(source.strides).slice(first, count),
+      [](AffineExpr stride) { return getConstant(stride).value_or(0); });
+  auto extents = ArrayRef(*fromExtents).slice(first, count);
+  if (count < 2 || !isLastFarther(strides, extents))
     return std::nullopt;
   // The group is the axis and its units alone.
   int64_t joined = 1;
@@ -68,7 +78,13 @@ std::optional<MergedAxis> findMergedAxis(Value tensor, int64_t axis,
   int64_t last = (*fromExtents)[group.fromEnd - 1];
   if (joined != (*toExtents)[axis] * unit || last % unit != 0)
     return std::nullopt;
-  return MergedAxis{reshape, axis, unit, last / unit, joined / last, distances};
+  return MergedAxis{reshape,
+                    axis,
+                    unit,
+                    last / unit,
+                    joined / last,
+                    strides,
+                    joinStrides(strides, extents)};
 }
 
 SmallVector<Value> MergedAxis::getSource(KernelBuilder &b, ValueRange at,

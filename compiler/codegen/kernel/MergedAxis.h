@@ -23,11 +23,13 @@ struct MergedAxis {
   int64_t unit = 1;   ///< extent of the result's last axis, if that is another
   int64_t period = 0; ///< places of `axis` along the operand's last axis
   int64_t periods = 0;
-  /// Of neighbours in the input, in elements, along each axis of the operand.
-  llvm::SmallVector<int64_t> distances;
+  /// Of the input, in elements, along each axis of the operand that is joined.
+  llvm::SmallVector<int64_t> strides;
+  /// From one period to the next, if that is always the same; 0 if not.
+  int64_t periodStride = 0;
 
   /// Whether elements of all periods fill the lines of one place.
-  bool isDense() const { return distances.back() == periods; }
+  bool isDense() const { return std::abs(strides.back()) == periods; }
 
   /// The operand's indices of the element `u` of the unit at place `place` of
   /// period `number`; `at` has the other indices of the result.

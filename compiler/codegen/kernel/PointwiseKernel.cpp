@@ -9,7 +9,8 @@
 // its own order and transposed in registers first. Pairs of bf16 that stay
 // neighbours move as one: the inner loop is over the axis before the last,
 // then. Tiles along an axis that a reshape joins (MergedAxis.h) come in an
-// order in which those that read the same lines follow each other.
+// order in which those that read the same lines follow each other. Where the
+// elements of all periods are adjacent, they are the rows of a tile.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,6 +55,9 @@ struct PointwisePlan {
   /// Of the axis of tiles in what the transposes read; all have equal periods,
   /// which are whole tiles, or there are none.
   SmallVector<MergedAxis> merged;
+  /// The rows of a tile are one place of all periods, from the last one on if
+  /// they are turned round: adjacent f32 of inputs.
+  bool hasLines = false, isTurned = false;
   /// Elements at each place of the inner loop; the last axis if not 1.
   int64_t unit = 1;
   /// Rows, or blocks of them along the axis of tiles.
@@ -79,6 +83,7 @@ struct PointwisePlan {
 private:
   void findTransposes(FusedOp region);
   void findMergedAxes();
+  bool areLines(size_t transpose) const;
 };
 
 } // namespace
@@ -155,6 +160,39 @@ void PointwisePlan::findMergedAxes() {
       return merged.clear();
     merged.push_back(*axis);
   }
+  hasLines =
+      !merged.empty() && llvm::all_of(llvm::seq(merged.size()),
+                                      [&](size_t i) { return areLines(i); });
+  if (!hasLines)
+    return;
+  isTurned = merged[0].periodStride < 0;
+  tileRows = merged[0].periods;
+}
+
+/// What a transpose reads of f32 in memory; it may be rounded once.
+static StridedInput traceFloats(TransposeOp op, const MergedAxis &axis) {
+  auto isF32 = [](Value v) {
+    return isa<BlockArgument>(v) && getElementTypeOrSelf(v).isF32();
+  };
+  Value read = ReshapeOp(axis.reshape).getX();
+  int64_t casts = 0;
+  for (Value v = read; Operation *made = v.getDefiningOp();
+       v = made->getOperand(0)) {
+    casts += isFloatCast(made);
+    if (made->getNumOperands() != 1)
+      return {};
+  }
+  bool isRounded = !getElementTypeOrSelf(op.getType()).isF32();
+  return casts == isRounded ? traceInput(read, isF32, /*throughCasts=*/true)
+                            : StridedInput();
+}
+
+bool PointwisePlan::areLines(size_t transpose) const {
+  const MergedAxis &axis = merged[transpose];
+  return tileColumns == kTile && axis.periods > kShortRow &&
+         axis.periods <= kTile && std::abs(axis.periodStride) == 1 &&
+         axis.periodStride == merged[0].periodStride &&
+         traceFloats(transposes[transpose], axis).input;
 }
 
 FailureOr<TaskPlan> planPointwiseKernel(FusedOp region,
@@ -190,12 +228,16 @@ private:
                                Value column, int64_t u);
   Value readSource(size_t transpose, ArrayRef<Value> first, Value r,
                    Value column, int64_t u);
+  SmallVector<Value> getRow(ArrayRef<Value> first, Value r);
+  void fillLines(size_t transpose, ArrayRef<Value> first, Value column);
   void fillTile(size_t transpose, ArrayRef<Value> first, Value column);
   void forEachPart(int64_t count, KernelBuilder::Body body);
   void emitTile(ArrayRef<Value> first, Value column);
   /// Of element `u` of a unit in a tile.
   Value getPlace(Value row, Value column, int64_t u) {
     Value place = b.add(b.mul(row, b.index(kTile)), column);
+    if (plan.hasLines)
+      return b.add(place, b.index(u * kTile * kTile));
     return b.add(b.mul(place, b.index(plan.unit)), b.index(u));
   }
 };
@@ -204,9 +246,12 @@ private:
 
 PointwiseEmitter::PointwiseEmitter(KernelBuilder &b, KernelFrame &frame)
     : b(b), frame(frame), plan(frame.region, frame.symbols), loc(frame.loc) {
-  for (TransposeOp op : plan.transposes)
-    tiles.push_back(frame.elements.allocate(
-        loc, getElementTypeOrSelf(op.getType()), kTile * kTile * plan.unit));
+  for (TransposeOp op : plan.transposes) {
+    Type element = getElementTypeOrSelf(op.getType());
+    tiles.push_back(
+        frame.elements.allocate(loc, plan.hasLines ? b.getF32Type() : element,
+                                kTile * kTile * plan.unit));
+  }
 }
 
 void PointwiseEmitter::emitTask(Value task) {
@@ -276,22 +321,31 @@ Value PointwiseEmitter::orderBlock(Value number) {
   return b.add(b.mul(b.rem(number, periods), blocks), b.div(number, periods));
 }
 
+/// Row `r` of the tile that begins at `first`.
+SmallVector<Value> PointwiseEmitter::getRow(ArrayRef<Value> first, Value r) {
+  SmallVector<Value> row(first);
+  if (plan.isTurned)
+    r = b.sub(b.index(plan.tileRows - 1), r);
+  if (plan.hasLines)
+    r = b.mul(r, b.index(plan.merged[0].period));
+  row[*plan.tileAxis] = b.add(row[*plan.tileAxis], r);
+  return row;
+}
+
 /// Rows along the axis of tiles: whole tiles, then the columns and rows that
 /// fill none.
 void PointwiseEmitter::emitBlock(ArrayRef<Value> block, Value to) {
   int64_t axis = *plan.tileAxis;
   SmallVector<Value> first(block);
   Value height = b.index(plan.tileRows), width = b.index(plan.tileColumns);
-  Value zero = b.index(0);
-  first[axis] = b.mul(orderBlock(block[axis]), height);
-  Value count = b.min(height, b.sub(size(plan.outer[axis]), first[axis]));
+  Value zero = b.index(0), count = height;
+  if (!plan.hasLines) {
+    first[axis] = b.mul(orderBlock(block[axis]), height);
+    count = b.min(height, b.sub(size(plan.outer[axis]), first[axis]));
+  }
   Value whole = b.mul(b.div(to, width), width);
   auto emitRows = [&](Value rows, Value from) {
-    b.loop(rows, [&](Value r) {
-      SmallVector<Value> row(first);
-      row[axis] = b.add(first[axis], r);
-      emitRow(row, from, to);
-    });
+    b.loop(rows, [&](Value r) { emitRow(getRow(first, r), from, to); });
   };
   b.when(
       b.equal(count, height),
@@ -347,9 +401,7 @@ void PointwiseEmitter::prefetchNextTile(size_t transpose, ArrayRef<Value> first,
 SmallVector<Value> PointwiseEmitter::getSource(TransposeOp op,
                                                ArrayRef<Value> first, Value r,
                                                Value column, int64_t u) {
-  SmallVector<Value> row(first);
-  row[*plan.tileAxis] = b.add(row[*plan.tileAxis], r);
-  SmallVector<Value> at = getIndices(row, column, u);
+  SmallVector<Value> at = getIndices(getRow(first, r), column, u);
   SmallVector<Value> from(at.size());
   for (auto [index, axis] : llvm::zip_equal(at, op.getPermutation()))
     from[axis] = index;
@@ -371,8 +423,45 @@ Value PointwiseEmitter::readSource(size_t transpose, ArrayRef<Value> first,
   return frame.elements.element(b, loc, axis.reshape.getX(), from);
 }
 
+/// Reads each column of a tile as one vector.
+void PointwiseEmitter::fillLines(size_t transpose, ArrayRef<Value> first,
+                                 Value column) {
+  TransposeOp op = plan.transposes[transpose];
+  const MergedAxis &axis = plan.merged[transpose];
+  StridedInput source = traceFloats(op, axis);
+  auto strides = llvm::map_to_vector(
+      source.strides, [&](AffineExpr stride) { return size(stride); });
+  cpu::Memory input = getMemory(frame, source.input);
+  cpu::Memory tile = {tiles[transpose].getPointer(), input.element};
+  auto type = VectorType::get(kTile, input.element);
+  SmallVector<bool> isPeriod(kTile, false);
+  std::fill_n(isPeriod.begin(), plan.tileRows, true);
+  Value mask = b.create<arith::ConstantOp>(DenseElementsAttr::get(
+      VectorType::get(kTile, b.getI1Type()), ArrayRef<bool>(isPeriod)));
+  Value lowest = b.index(plan.isTurned ? plan.tileRows - 1 : 0);
+  // Places that follow each other share lines if they are dense.
+  Value ahead =
+      b.index((axis.isDense() ? 4 : 1) * axis.unit * axis.strides.back());
+  for (int64_t u = 0; u < plan.unit; ++u) {
+    SmallVector<Value> vectors;
+    for (int64_t c = 0; c < kTile; ++c) {
+      Value at = b.add(column, b.index(c));
+      SmallVector<Value> from = getSource(op, first, b.index(0), at, u);
+      from = axis.getSource(b, from, lowest, first[*plan.tileAxis], b.index(u));
+      Value place = b.add(size(source.offset), b.linearize(from, strides));
+      b.prefetch(input, b.add(place, ahead), KernelBuilder::firstLevel);
+      vectors.push_back(b.loadMasked(input, place, mask, b.zero(type)));
+    }
+    cpu::transpose(b, vectors);
+    for (int64_t r = 0; r < plan.tileRows; ++r)
+      b.store(vectors[r], tile, getPlace(b.index(r), b.index(0), u));
+  }
+}
+
 void PointwiseEmitter::fillTile(size_t transpose, ArrayRef<Value> first,
                                 Value column) {
+  if (plan.hasLines)
+    return fillLines(transpose, first, column);
   TransposeOp op = plan.transposes[transpose];
   const Buffer &tile = tiles[transpose];
   b.loop(b.index(plan.tileColumns), [&](Value c) {
@@ -408,8 +497,7 @@ void PointwiseEmitter::emitTile(ArrayRef<Value> first, Value column) {
     fillTile(transpose, first, column);
   Value twoTiles = b.index(2 * plan.tileColumns);
   b.loop(b.index(plan.tileRows), [&](Value r) {
-    SmallVector<Value> row(first);
-    row[*plan.tileAxis] = b.add(row[*plan.tileAxis], r);
+    SmallVector<Value> row = getRow(first, r);
     // All rows of an axis: the next ones are of the same rows, which are far
     // apart.
     if (plan.tileRows < kTile)
@@ -419,8 +507,13 @@ void PointwiseEmitter::emitTile(ArrayRef<Value> first, Value column) {
       for (int64_t u = 0; u < plan.unit; ++u) {
         SmallVector<Value> at = getIndices(row, b.add(column, c), u);
         Value place = getPlace(r, c, u);
-        for (auto [op, tile] : llvm::zip_equal(plan.transposes, tiles))
-          frame.elements.define(op.getResult(), at, tile.load(b, loc, place));
+        for (auto [op, tile] : llvm::zip_equal(plan.transposes, tiles)) {
+          Value element = tile.load(b, loc, place);
+          if (plan.hasLines)
+            element = frame.elements.round(b, loc, element,
+                                           getElementTypeOrSelf(op.getType()));
+          frame.elements.define(op.getResult(), at, element);
+        }
         emitElement(at);
       }
     });

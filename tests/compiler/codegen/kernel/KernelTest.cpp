@@ -118,7 +118,7 @@ TEST_F(KernelTest, transposesInTiles) {
 
 // Filters in panels, as they lie and mirrored: rows and columns of the window
 // are nearer in memory than channels, which are tiles of 16 or, for 40, are
-// not.
+// not. What is read in one direction is read in lines of them.
 TEST_F(KernelTest, filtersInPanels) {
   for (int64_t channels : {32, 40, 64}) {
     std::string x = "64x" + std::to_string(channels);
@@ -141,6 +141,23 @@ TEST_F(KernelTest, filtersInPanels) {
         %6 = graph.reshape %5 : (!t) -> !r
         %7 = graph.transpose %6 [0, 1, 3, 2, 4] : (!r) -> !p
         return %3, %7 : !p, !p
+      })"));
+    // As a data gradient reads them: the other channels are the rows.
+    std::string columns = std::to_string(channels);
+    check(KernelKind::pointwise,
+          define({{"x", x + "x3x3xf32"},
+                  {"h", x + "x3x3xbf16"},
+                  {"t", columns + "x3x3x64xbf16"},
+                  {"r", "1x1x" + columns + "x288x2xbf16"},
+                  {"p", "1x1x288x" + columns + "x2xbf16"}},
+                 R"(
+      func.func @f(%x: !x) -> !p {
+        %0 = graph.cast %x : (!x) -> !h
+        %1 = graph.slice %0 {starts = affine_map<() -> (0, 0, 2, 2)>, steps = array<i64: 1, 1, -1, -1>} : (!h) -> !h
+        %2 = graph.transpose %1 [1, 2, 3, 0] : (!h) -> !t
+        %3 = graph.reshape %2 : (!t) -> !r
+        %4 = graph.transpose %3 [0, 1, 3, 2, 4] : (!r) -> !p
+        return %4 : !p
       })"));
     check(KernelKind::pointwise,
           define({{"x", x + "x3x3xf32"},
