@@ -33,11 +33,12 @@ buildProduct(flatbuffers::FlatBufferBuilder &fbb, exec::ProductAttr product) {
   auto addend = buildMatrix(fbb, product.getAddend());
   auto bias = buildMatrix(fbb, product.getBias());
   auto sum = buildMatrix(fbb, product.getSum());
+  auto depthSums = buildMatrix(fbb, product.getDepthSums());
   return format::CreateProduct(
       fbb, extents, lhs, rhs, result, addend, bias,
       product.getScale().getValueAsDouble(),
       static_cast<format::Activation>(product.getActivation()),
-      product.getTf32(), sum);
+      product.getTf32(), sum, depthSums, product.getSumsLhs());
 }
 
 static flatbuffers::Offset<format::Image>

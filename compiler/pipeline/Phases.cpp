@@ -93,6 +93,8 @@ void addSimplification(mlir::OpPassManager &pm, Target target,
 }
 
 void addFusion(mlir::OpPassManager &pm, Target target) {
+  if (target == Target::Cuda)
+    pm.addPass(createSumOperandsPass());
   // Nothing simplifies the steps into one again.
   pm.addPass(createSplitReductionsPass());
   // The addition that counts iterations is fused like any other op.

@@ -131,7 +131,9 @@ def Exec_ProductAttr : AttrDef<Exec_Dialect, "Product"> {
     for f64. `addend` and `bias` have the result's element type. With `tf32` the
     operands, f32, may be rounded to it. What gelu_tanh is of is stored in `sum`, of
     the result's type, where it is there. gelu_tanh_gradient, before which nothing is
-    added, reads it: it multiplies with gelu_tanh'(sum[b, i, j]).
+    added, reads it: it multiplies with gelu_tanh'(sum[b, i, j]). `depth_sums`, where
+    they are there, are a vector, sum_k rhs[k, j] or sum_k lhs[i, k], behind products
+    without scale, bias and activation.
   }];
   let parameters = (ins "::mlir::AffineMap":$extents, "MatrixAttr":$lhs,
                         "MatrixAttr":$rhs, "MatrixAttr":$result,
@@ -140,7 +142,9 @@ def Exec_ProductAttr : AttrDef<Exec_Dialect, "Product"> {
                         "::mlir::FloatAttr":$scale,
                         EnumParameter<Exec_Activation>:$activation,
                         DefaultValuedParameter<"bool", "false">:$tf32,
-                        OptionalParameter<"MatrixAttr">:$sum);
+                        OptionalParameter<"MatrixAttr">:$sum,
+                        OptionalParameter<"MatrixAttr">:$depthSums,
+                        DefaultValuedParameter<"bool", "false">:$sumsLhs);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

@@ -55,14 +55,23 @@ static bool isSumWhole(const format::Product &product) {
   return !product.sum() || product.sum()->dtype() == product.result()->dtype();
 }
 
+/// Nothing but an addend is behind a product with sums along its depth.
+static bool areDepthSumsWhole(const format::Product &product) {
+  return !product.depth_sums() ||
+         (product.depth_sums()->dtype() == product.result()->dtype() &&
+          product.scale() == 1 && !product.bias() && !product.sum() &&
+          product.activation() == format::Activation::none);
+}
+
 static bool isProduct(const format::Product &product,
                       const format::Program &program) {
   for (const format::Matrix *matrix :
        {product.lhs(), product.rhs(), product.result(), product.addend(),
-        product.bias(), product.sum()})
+        product.bias(), product.sum(), product.depth_sums()})
     if (matrix && !areSizes(*matrix->place(), 4, program))
       return false;
-  return isSumWhole(product) && areSizes(*product.extents(), 4, program) &&
+  return isSumWhole(product) && areDepthSumsWhole(product) &&
+         areSizes(*product.extents(), 4, program) &&
          product.activation() <= format::Activation::MAX &&
          isPrecisionWhole(product, product.lhs()->dtype()) &&
          areTypesWhole(*product.lhs(), *product.rhs(), *product.result(),
@@ -108,9 +117,9 @@ bool runtime::hasBuffersForLibrary(const format::Kernel &kernel,
   };
   const format::Product *product = kernel.product();
   const format::Convolution *convolution = kernel.convolution();
-  return (!product ||
-          lies(product->lhs(), product->rhs(), product->result(),
-               product->addend(), product->bias(), product->sum())) &&
+  return (!product || lies(product->lhs(), product->rhs(), product->result(),
+                           product->addend(), product->bias(), product->sum(),
+                           product->depth_sums())) &&
          (!convolution ||
           lies(convolution->x(), convolution->filter(), convolution->result(),
                convolution->addend(), convolution->bias()));

@@ -19,19 +19,28 @@ static Value getElement(KernelBuilder &b, DeviceFrame &frame, Type sum,
 
 namespace {
 
+/// What products of matrices say of themselves.
+struct Matmul {
+  Value lhs, rhs, result;
+  bool transposeLhs, transposeRhs;
+  AffineExpr m, n, k;
+  Ones ones = Ones::none;
+};
+
 struct MatmulPlan {
-  MatmulOp op;
+  Matmul op;
   ProductShape shape;
   Extents batch; // axes of the result
   /// The batch axes are rows of one product: rhs has none.
   bool batchIsRows = false;
 
-  explicit MatmulPlan(MatmulOp op);
+  explicit MatmulPlan(const Matmul &op);
 };
 
 class MatmulEmitter {
 public:
-  MatmulEmitter(DeviceFrame &frame, MatmulOp op) : frame(frame), plan(op) {}
+  MatmulEmitter(DeviceFrame &frame, const Matmul &op)
+      : frame(frame), plan(op) {}
   Product describe();
 
 private:
@@ -44,14 +53,31 @@ private:
 
 } // namespace
 
-MatmulPlan::MatmulPlan(MatmulOp op) : op(op) {
-  MLIRContext *context = op.getContext();
-  batch = getExtents(op.getResult());
+/// Nothing for an op that is no product of plain matrices.
+static std::optional<Matmul> findMatmul(Operation *op) {
+  auto read = [](auto op) {
+    return Matmul{
+        op.getLhs(),          op.getRhs(), op.getResult(), op.getTransposeLhs(),
+        op.getTransposeRhs(), op.getM(),   op.getN(),      op.getK()};
+  };
+  if (auto plain = dyn_cast_if_present<MatmulOp>(op))
+    return read(plain);
+  auto withSums = dyn_cast_if_present<MatmulSumsOp>(op);
+  if (!withSums)
+    return std::nullopt;
+  Matmul matmul = read(withSums);
+  matmul.ones = withSums.getOfLhs() ? Ones::rhs : Ones::lhs;
+  return matmul;
+}
+
+MatmulPlan::MatmulPlan(const Matmul &op) : op(op) {
+  MLIRContext *context = op.result.getContext();
+  batch = getExtents(op.result);
   batch.pop_back_n(2);
-  shape = {getNumElements(batch, context), op.getM(), op.getN(), op.getK(),
-           codegen::getSumType(getElementTypeOrSelf(op.getResult()))};
+  shape = {getNumElements(batch, context), op.m, op.n, op.k,
+           codegen::getSumType(getElementTypeOrSelf(op.result))};
   auto isOne = [](AffineExpr extent) { return getConstant(extent) == 1; };
-  Extents left = getExtents(op.getLhs()), right = getExtents(op.getRhs());
+  Extents left = getExtents(op.lhs), right = getExtents(op.rhs);
   batchIsRows = llvm::all_of(ArrayRef(right).drop_back(2), isOne) &&
                 llvm::equal(batch, ArrayRef(left).drop_back(2));
   if (!batchIsRows)
@@ -66,7 +92,7 @@ SmallVector<Value> MatmulEmitter::getIndices(KernelBuilder &b, Value batch,
   auto sizes = llvm::map_to_vector(
       plan.batch, [&](AffineExpr e) { return frame.size(b, e); });
   if (plan.batchIsRows) {
-    sizes.push_back(frame.size(b, plan.op.getM()));
+    sizes.push_back(frame.size(b, plan.op.m));
     return b.delinearize(row, sizes);
   }
   SmallVector<Value> at = b.delinearize(batch, sizes);
@@ -95,10 +121,10 @@ ProductOperand MatmulEmitter::describeOperand(Value tensor, bool isTransposed,
 }
 
 Product MatmulEmitter::describe() {
-  MatmulOp op = plan.op;
-  Product product{
-      plan.shape, describeOperand(op.getLhs(), op.getTransposeLhs(), true),
-      describeOperand(op.getRhs(), op.getTransposeRhs(), false), nullptr};
+  const Matmul &op = plan.op;
+  Product product{plan.shape, describeOperand(op.lhs, op.transposeLhs, true),
+                  describeOperand(op.rhs, op.transposeRhs, false), nullptr,
+                  op.ones};
   product.indices = [this](KernelBuilder &b, Value batch, Value i, Value j) {
     SmallVector<Value> at = getIndices(b, batch, i);
     at.push_back(j);
@@ -342,11 +368,11 @@ static LogicalResult checkPlain(Operation *op, bool isPacked) {
 
 static FailureOr<ProductShape> getShape(FusedOp region) {
   Operation *op = codegen::getAnchor(region);
-  if (auto matmul = dyn_cast_if_present<MatmulOp>(op)) {
-    if (failed(checkPlain(op, matmul.getPackedRhs())))
-      return failure();
-    return MatmulPlan(matmul).shape;
-  }
+  if (auto matmul = dyn_cast_if_present<MatmulOp>(op);
+      matmul && failed(checkPlain(op, matmul.getPackedRhs())))
+    return failure();
+  if (std::optional<Matmul> matmul = findMatmul(op))
+    return addOnes(MatmulPlan(*matmul).shape, matmul->ones);
   if (auto conv = dyn_cast_if_present<ConvOp>(op)) {
     if (failed(checkPlain(op, conv.getPackedFilter())))
       return failure();
@@ -367,8 +393,8 @@ FailureOr<LaunchPlan> planContraction(FusedOp region,
 
 LogicalResult emitContraction(KernelBuilder &b, DeviceFrame &frame) {
   Operation *op = codegen::getAnchor(frame.region);
-  if (auto matmul = dyn_cast<MatmulOp>(op)) {
-    MatmulEmitter emitter(frame, matmul);
+  if (std::optional<Matmul> matmul = findMatmul(op)) {
+    MatmulEmitter emitter(frame, *matmul);
     emitProduct(b, frame, emitter.describe());
     return success();
   }

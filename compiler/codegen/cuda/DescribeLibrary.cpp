@@ -55,7 +55,8 @@ static exec::ProductAttr makeProduct(const LibraryProduct &product,
       makeOptional(product.bias),
       FloatAttr::get(Float64Type::get(context), product.scale),
       getActivation(product.activation), product.tf32,
-      makeOptional(product.sum));
+      makeOptional(product.sum), makeOptional(product.depthSums),
+      product.sumsLhs);
 }
 
 static exec::ImageAttr makeImage(const StridedImage &image, FusedOp region) {

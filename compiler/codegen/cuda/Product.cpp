@@ -39,6 +39,14 @@ LaunchPlan ProductShape::getLaunch(ArrayRef<SymbolAttr> symbols) const {
           tile.getThreads()};
 }
 
+ProductShape addOnes(ProductShape shape, Ones ones) {
+  if (ones == Ones::lhs)
+    shape.m = shape.m + 1;
+  if (ones == Ones::rhs)
+    shape.n = shape.n + 1;
+  return shape;
+}
+
 bool isAdjacent(Value tensor, int64_t axis) {
   StridedInput from = traceInput(tensor);
   if (from.input)
@@ -86,6 +94,7 @@ namespace {
 struct Stage {
   const ProductOperand &operand;
   AffineExpr extent;    // of all lanes
+  bool hasOnes;         // in the last lane
   int64_t lanes, depth; // of the tile
   int64_t offset;       // in shared memory, after others
   Value firstLane;      // of the tile
@@ -104,7 +113,7 @@ private:
   KernelBuilder &b;
   DeviceFrame &frame;
   const Product &product;
-  const ProductShape &shape;
+  ProductShape shape;
   ProductTile tile;
   Stage lhs, rhs;
   Buffer shared;
@@ -117,22 +126,34 @@ private:
   Values emitSums();
   Values fetch(Value first);
   Value fetchElement(const Stage &stage, Value number, Value first);
+  Value readElement(const Stage &stage, Value lane, Value first, Value step);
   SharedTile getTile(const Stage &stage, Value half);
   void stage(ValueRange elements, Value half);
   void stageOperand(const Stage &stage, ValueRange elements, Value half);
   Values multiply(Value half, Values sums);
   Values addSplits(ValueRange sums);
   void store(ValueRange sums);
+  void storeRow(ValueRange sums, Value i, Value j);
+  void storeOnesColumn(ValueRange sums, Value i, Value j);
 };
 
 } // namespace
 
 ProductEmitter::ProductEmitter(KernelBuilder &b, DeviceFrame &frame,
                                const Product &product)
-    : b(b), frame(frame), product(product), shape(product.shape),
+    : b(b), frame(frame), product(product),
+      shape(addOnes(product.shape, product.ones)),
       tile(shape.chooseTile(frame.symbols)),
-      lhs{product.lhs, shape.m, tile.rows, tile.depth, 0, {}},
-      rhs{product.rhs, shape.n, tile.columns, tile.depth, lhs.getSize(), {}} {
+      lhs{product.lhs, shape.m,    product.ones == Ones::lhs,
+          tile.rows,   tile.depth, 0,
+          {}},
+      rhs{product.rhs,
+          shape.n,
+          product.ones == Ones::rhs,
+          tile.columns,
+          tile.depth,
+          lhs.getSize(),
+          {}} {
   // Two halves: one is filled while the other one is read. Then the same
   // memory holds the parts of split sums.
   int64_t count = 2 * getStagedSize();
@@ -166,6 +187,19 @@ SharedTile ProductEmitter::getTile(const Stage &stage, Value half) {
   return {shared, start, stage.lanes, stage.depth};
 }
 
+/// The element of a lane, which may be that of ones.
+Value ProductEmitter::readElement(const Stage &stage, Value lane, Value first,
+                                  Value step) {
+  if (!stage.hasOnes)
+    return stage.operand.element(b, batch, lane, first, step);
+  Value ones = size(stage.extent - 1);
+  Value inside = b.min(lane, b.sub(ones, b.index(1)));
+  Value x = stage.operand.element(b, batch, inside, first, step);
+  return b.create<arith::SelectOp>(
+      b.less(lane, ones), x,
+      b.create<arith::ConstantOp>(b.getOneAttr(shape.sum)));
+}
+
 /// Reads nothing outside of the operands: zeros follow k, and the last lane is
 /// repeated.
 Value ProductEmitter::fetchElement(const Stage &stage, Value number,
@@ -176,10 +210,10 @@ Value ProductEmitter::fetchElement(const Stage &stage, Value number,
   if (!stage.extent.isMultipleOf(stage.lanes))
     lane = b.min(lane, b.sub(size(stage.extent), b.index(1)));
   if (shape.k.isMultipleOf(tile.depth))
-    return stage.operand.element(b, batch, lane, first, step);
+    return readElement(stage, lane, first, step);
   Value k = b.add(first, step), depth = size(shape.k);
   Value inside = b.min(k, b.sub(depth, b.index(1)));
-  Value x = stage.operand.element(b, batch, lane, inside, b.index(0));
+  Value x = readElement(stage, lane, inside, b.index(0));
   return b.create<arith::SelectOp>(b.less(k, depth), x, b.zero(shape.sum));
 }
 
@@ -293,15 +327,40 @@ SmallVector<Value> ProductEmitter::addSplits(ValueRange sums) {
   return totals;
 }
 
+/// Neighbouring sums of a row, which may be that of ones.
+void ProductEmitter::storeRow(ValueRange sums, Value i, Value j) {
+  const ProductShape &own = product.shape;
+  b.when(b.less(i, size(own.m)), [&] {
+    storeSums(b, frame, sums, j, own.n,
+              [&](Value j) { return product.indices(b, batch, i, j); });
+    if (product.ones == Ones::rhs)
+      storeOnesColumn(sums, i, j);
+  });
+  if (product.ones == Ones::lhs)
+    b.when(b.equal(i, size(own.m)), [&] {
+      storeSums(
+          b, frame, sums, j, own.n,
+          [&](Value j) { return SmallVector<Value>{j}; }, 1);
+    });
+}
+
+void ProductEmitter::storeOnesColumn(ValueRange sums, Value i, Value j) {
+  for (auto [lane, sum] : llvm::enumerate(sums)) {
+    Value column = b.add(j, b.index(lane));
+    b.when(b.equal(column, size(product.shape.n)), [&] {
+      storeSums(
+          b, frame, sum, i, product.shape.m,
+          [&](Value i) { return SmallVector<Value>{i}; }, 1);
+    });
+  }
+}
+
 void ProductEmitter::store(ValueRange sums) {
   Value j = b.add(rhs.firstLane, column);
   int64_t columns = std::min<int64_t>(tile.threadColumns, sums.size());
   for (int64_t r = 0; r * columns < int64_t(sums.size()); ++r) {
     Value i = b.add(b.add(lhs.firstLane, row), b.index(r));
-    b.when(b.less(i, size(shape.m)), [&] {
-      storeSums(b, frame, sums.slice(r * columns, columns), j, shape.n,
-                [&](Value j) { return product.indices(b, batch, i, j); });
-    });
+    storeRow(sums.slice(r * columns, columns), i, j);
   }
 }
 

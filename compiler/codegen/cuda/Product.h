@@ -48,14 +48,22 @@ struct ProductOperand {
   bool kIsAdjacent = false;
 };
 
+/// An operand may have a last lane of ones, behind which the sums of the other
+/// operand's lanes are: they are the second result of the kernel's op.
+enum class Ones { none, lhs, rhs };
+
 struct Product {
-  ProductShape shape;
+  ProductShape shape; ///< without the ones
   ProductOperand lhs, rhs;
   /// The indices of sum (batch, i, j) in the result of the kernel's op.
   std::function<llvm::SmallVector<Value>(KernelBuilder &, Value batch, Value i,
                                          Value j)>
       indices;
+  Ones ones = Ones::none;
 };
+
+/// The shape with the lane of ones.
+ProductShape addOnes(ProductShape shape, Ones ones);
 
 /// Emits the tile of the block; sums pass through the region to its results.
 void emitProduct(KernelBuilder &b, DeviceFrame &frame, const Product &product);

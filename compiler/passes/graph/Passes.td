@@ -139,6 +139,26 @@ def ChannelsLastPass : TccGraphPass<"channels-last"> {
   }];
 }
 
+def SumOperandsPass : TccGraphPass<"sum-operands"> {
+  let summary = "sum columns of what a product reads along its depth behind it";
+  let description = [{
+    The gradient of a bias is a sum over what the product for the gradient of the
+    weight reads anyway, along its depth: libraries store both. That saves a
+    launch and reading the tensor again, unless the kernel that makes the tensor
+    can sum its columns on the way: rows and pointwise ops do, matrix kernels do
+    not.
+
+    ```mlir
+    %dy = graph.cast %product
+    %dw = graph.matmul %x, %dy {transpose_lhs} : (tensor<64x8xbf16>, tensor<64x16xbf16>) -> tensor<8x16xf32>
+    %w = graph.cast %dy : (tensor<64x16xbf16>) -> tensor<64x16xf32>
+    %db = graph.reduce <sum> %w [0] : (tensor<64x16xf32>) -> tensor<16xf32>
+    // becomes
+    %dw, %db = graph.matmul_sums %x, %dy {transpose_lhs}
+    ```
+  }];
+}
+
 def SplitReductionsPass : TccGraphPass<"split-reductions"> {
   let summary = "reduce long columns in several steps";
   let description = [{

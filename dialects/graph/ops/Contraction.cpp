@@ -146,6 +146,61 @@ AffineMap MatmulOp::getResultMap(unsigned) {
 
 KernelKind MatmulOp::getKernelKind() { return KernelKind::contraction; }
 
+// --- matmul_sums
+
+AffineExpr MatmulSumsOp::getM() { return getExtent(getResult(), 0); }
+AffineExpr MatmulSumsOp::getN() { return getExtent(getResult(), 1); }
+AffineExpr MatmulSumsOp::getK() {
+  return getExtent(getLhs(), getTransposeLhs() ? 0 : 1);
+}
+
+LogicalResult MatmulSumsOp::verify() {
+  for (Value matrix : {getLhs(), getRhs(), getResult()})
+    if (getExtents(matrix).size() != 2)
+      return emitOpError("expected matrices");
+  if (getElementTypeOrSelf(getSums()) != getElementTypeOrSelf(getResult()))
+    return emitOpError("expected results of one element type");
+  auto isOf = [](Value value, Extents expected) {
+    return llvm::equal(getExtents(value), expected, isEqual);
+  };
+  AffineExpr m = getM(), n = getN(), k = getK();
+  if (!isOf(getLhs(), getTransposeLhs() ? Extents{k, m} : Extents{m, k}) ||
+      !isOf(getRhs(), getTransposeRhs() ? Extents{n, k} : Extents{k, n}))
+    return emitOpError("operands do not have the extents of a product");
+  if (!isOf(getSums(), {getOfLhs() ? m : n}))
+    return emitOpError("sums do not have the extent of what is summed");
+  return success();
+}
+
+// Loops: m, n, k.
+
+SmallVector<utils::IteratorType> MatmulSumsOp::getLoopKinds() {
+  return {utils::IteratorType::parallel, utils::IteratorType::parallel,
+          utils::IteratorType::reduction};
+}
+
+static AffineMap mapLoops(MLIRContext *context, ArrayRef<unsigned> loops) {
+  SmallVector<AffineExpr> indices;
+  for (unsigned loop : loops)
+    indices.push_back(getAffineDimExpr(loop, context));
+  return AffineMap::get(3, 0, indices, context);
+}
+
+AffineMap MatmulSumsOp::getOperandMap(unsigned operand) {
+  unsigned free = operand; // m or n
+  bool depthIsFirst = operand == 0 ? getTransposeLhs() : !getTransposeRhs();
+  return depthIsFirst ? mapLoops(getContext(), {2, free})
+                      : mapLoops(getContext(), {free, 2});
+}
+
+AffineMap MatmulSumsOp::getResultMap(unsigned result) {
+  if (result == 0)
+    return mapLoops(getContext(), {0, 1});
+  return mapLoops(getContext(), {getOfLhs() ? 0u : 1u});
+}
+
+KernelKind MatmulSumsOp::getKernelKind() { return KernelKind::contraction; }
+
 #define GET_OP_CLASSES
 #include "dialects/graph/Contraction.cpp.inc"
 

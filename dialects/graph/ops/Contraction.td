@@ -55,4 +55,32 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure, ParameterSlotOpInterface,
   let hasVerifier = 1;
 }
 
+def Graph_MatmulSumsOp : Graph_Op<"matmul_sums", [Pure,
+    DeclareOpInterfaceMethods<IterationOpInterface>,
+    DeclareOpInterfaceMethods<KernelOpInterface>]> {
+  let summary = "matrix product, and the sums of an operand along its depth";
+  let description = [{
+    result[m, n] = sum_k lhs[m, k] * rhs[k, n]
+    sums[n] = sum_k rhs[k, n], with `of_lhs` sums[m] = sum_k lhs[m, k]
+
+    Of matrices, the operands as of `matmul`. Both results have one type of
+    elements, in which is summed.
+
+    Example: `%dw, %db = graph.matmul_sums %x, %dy {transpose_lhs}
+      : (tensor<4096x8xbf16>, tensor<4096x16xbf16>) -> (tensor<8x16xf32>, tensor<16xf32>)`
+  }];
+  let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs,
+                       UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs,
+                       UnitAttr:$of_lhs);
+  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$sums);
+  let assemblyFormat =
+    "operands attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    ::mlir::AffineExpr getM();
+    ::mlir::AffineExpr getN();
+    ::mlir::AffineExpr getK();
+  }];
+  let hasVerifier = 1;
+}
+
 #endif // TCC_GRAPH_CONTRACTION

@@ -44,6 +44,7 @@ private:
                     const void *&address) const;
   Status readImage(const format::Image *image, StridedImage &view,
                    const void *&address) const;
+  bool areDepthSumsThere(const MatrixProduct &product) const;
   template <typename Source> bool areThere(const Source &source) const;
 
   const KernelLaunch &launch;
@@ -131,6 +132,18 @@ bool Describer::areThere(const Source &source) const {
           (operands.bias && operands.bias != operands.result));
 }
 
+/// The sums of `product` that are along its rows or columns, if they are
+/// wanted.
+bool Describer::areDepthSumsThere(const MatrixProduct &product) const {
+  if (!product.depthSums)
+    return true;
+  const StridedMatrix &sums = *product.depthSums;
+  int64_t extents[] = {product.batch, product.m, product.n};
+  int64_t strides[] = {sums.batch, sums.row, sums.column};
+  return operands.depthSums &&
+         isVector(extents, strides, product.sumsLhs ? 1 : 2);
+}
+
 Result<bool> Describer::readProduct(const format::Product &source,
                                     MatrixProduct &product) {
   std::vector<int64_t> extents;
@@ -141,8 +154,8 @@ Result<bool> Describer::readProduct(const format::Product &source,
   int64_t batch = extents[0], m = extents[1], n = extents[2], k = extents[3];
   int64_t left[] = {batch, m, k}, right[] = {batch, k, n},
           own[] = {batch, m, n};
-  StridedMatrix addend, bias, sum;
-  const void *result = nullptr, *second = nullptr;
+  StridedMatrix addend, bias, sum, depthSums;
+  const void *result = nullptr, *second = nullptr, *third = nullptr;
   Status status = readMatrix(source.lhs(), left, product.lhs, operands.lhs);
   if (status.ok())
     status = readMatrix(source.rhs(), right, product.rhs, operands.rhs);
@@ -154,20 +167,28 @@ Result<bool> Describer::readProduct(const format::Product &source,
     status = readMatrix(source.bias(), own, bias, operands.bias);
   if (status.ok())
     status = readMatrix(source.sum(), own, sum, second);
+  if (status.ok())
+    status = readMatrix(source.depth_sums(), own, depthSums, third);
   if (!status.ok())
     return status;
   operands.result = const_cast<void *>(result);
   operands.sum = const_cast<void *>(second);
+  operands.depthSums = const_cast<void *>(third);
   product.batch = batch, product.m = m, product.n = n, product.k = k;
   if (source.addend())
     product.addend = addend;
   if (source.sum())
     product.sum = sum;
+  if (source.depth_sums())
+    product.depthSums = depthSums;
+  product.sumsLhs = source.sums_lhs();
   product.hasBias = source.bias() != nullptr;
   product.scale = source.scale();
   product.activation = source.activation();
   product.tf32 = source.tf32();
   if (source.sum() && (!operands.sum || operands.sum == operands.result))
+    return false;
+  if (!areDepthSumsThere(product))
     return false;
   if (!product.hasBias)
     return areThere(source);

@@ -33,7 +33,9 @@ struct StridedMatrix {
 ///
 /// What the activation, gelu_tanh, is of is stored in `sum`, if it is there. Of
 /// gelu_tanh_gradient it is read: the product, to which nothing is added, is
-/// multiplied with gelu_tanh'(sum[b, i, j]).
+/// multiplied with gelu_tanh'(sum[b, i, j]). `depthSums` are a second result,
+/// sum_k rhs[0, k, j] or sum_k lhs[0, i, k]; scale, bias and activation are
+/// not.
 struct MatrixProduct {
   int64_t batch, m, n, k; ///< all at least 1
   StridedMatrix lhs, rhs, result;
@@ -42,7 +44,9 @@ struct MatrixProduct {
   double scale;
   format::Activation activation;
   bool tf32 = false; ///< lhs and rhs, of f32, may be rounded to it
-  std::optional<StridedMatrix> sum = {}; ///< of the result's dtype
+  std::optional<StridedMatrix> sum = {};       ///< of the result's dtype
+  std::optional<StridedMatrix> depthSums = {}; ///< likewise, a vector
+  bool sumsLhs = false;
   auto operator<=>(const MatrixProduct &) const = default;
 };
 
@@ -80,7 +84,8 @@ struct Convolution {
 struct LibraryOperands {
   const void *lhs, *rhs, *addend, *bias; ///< the last two null if not there
   void *result;
-  void *sum = nullptr; ///< likewise; read alone for a gradient
+  void *sum = nullptr;       ///< likewise; read alone for a gradient
+  void *depthSums = nullptr; ///< likewise
   auto operator<=>(const LibraryOperands &) const = default;
 };
 

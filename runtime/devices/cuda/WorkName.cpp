@@ -45,7 +45,10 @@ std::string cuda::nameWork(const MatrixProduct &product) {
   return concat("product ", join(extents), ": ", scale, " * ",
                 name(product.lhs), " * ", name(product.rhs), nameRest(product),
                 " -> ", name(product.result),
-                product.sum ? concat(", ", name(*product.sum)) : "");
+                product.sum ? concat(", ", name(*product.sum)) : "",
+                !product.depthSums ? ""
+                : product.sumsLhs  ? ", sums of lhs"
+                                   : ", sums of rhs");
 }
 
 std::string cuda::nameWork(const Convolution &convolution) {

@@ -59,6 +59,21 @@ static bool isSumPossible(const BlasProduct &p) {
          p.sumLeading >= static_cast<int64_t>(p.d.rows);
 }
 
+/// Sums over k have an epilogue of their own, and are of operands that lie with
+/// k outermost.
+static bool areSumsPossible(const BlasProduct &p) {
+  if (!(p.epilogue & (kEpilogueSumsOfA | kEpilogueSumsOfB)))
+    return true;
+  return p.d.batch == 1 && ((p.epilogue == kEpilogueSumsOfA && !p.transposeA) ||
+                            (p.epilogue == kEpilogueSumsOfB && p.transposeB));
+}
+
+size_t emulated::countBias(const BlasProduct &p) {
+  if (p.epilogue & kEpilogueSumsOfB)
+    return p.d.columns;
+  return p.epilogue & (kEpilogueBias | kEpilogueSumsOfA) ? p.d.rows : 0;
+}
+
 Status emulated::checkProduct(const BlasProduct &p) {
   uint64_t m = p.d.rows, n = p.d.columns;
   uint64_t k = p.transposeA ? p.a.rows : p.a.columns;
@@ -81,6 +96,8 @@ Status emulated::checkProduct(const BlasProduct &p) {
       (p.compute == kCompute32FFastTF32 && p.a.type == kF32);
   if (!isSumPossible(p))
     return Status(Code::Device, "nothing that gelu is of in this form");
+  if (!areSumsPossible(p))
+    return Status(Code::Device, "no sums over k beside another epilogue");
   return areTypesKnown && isComputed
              ? Status()
              : Status(Code::Device, "a product of unknown types");
@@ -136,12 +153,25 @@ static std::vector<double> read(const BlasMatrix &matrix, const void *base,
   return elements;
 }
 
+/// Of `lanes`, each of `k` elements.
+static void storeSums(const BlasProduct &p, const std::vector<double> &lanes,
+                      uint64_t k) {
+  for (uint64_t lane = 0; lane * k < lanes.size(); ++lane) {
+    double sum = 0;
+    for (uint64_t step = 0; step < k; ++step)
+      sum += lanes[lane * k + step];
+    store(p.bias, int64_t(lane), *dtypeOf(p.d.type), sum);
+  }
+}
+
 void emulated::multiply(const BlasProduct &p, const BlasPlaces &places) {
   uint64_t k = p.transposeA ? p.a.rows : p.a.columns;
   bool isTf32 = p.compute == kCompute32FFastTF32;
   for (int32_t batch = 0; batch < p.d.batch; ++batch) {
     std::vector<double> a = read(p.a, places.a, p.transposeA, batch, isTf32);
     std::vector<double> b = read(p.b, places.b, !p.transposeB, batch, isTf32);
+    if (p.epilogue & (kEpilogueSumsOfA | kEpilogueSumsOfB))
+      storeSums(p, p.epilogue & kEpilogueSumsOfA ? a : b, k);
     for (uint64_t column = 0; column < p.d.columns; ++column)
       for (uint64_t row = 0; row < p.d.rows; ++row) {
         const double *left = &a[row * k], *right = &b[column * k];

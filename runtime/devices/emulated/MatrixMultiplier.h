@@ -16,13 +16,14 @@ struct BlasMatrix {
 };
 
 /// d = epilogue(alpha * op(a) * op(b) + beta * c); the bias runs along rows.
+/// With kEpilogueSumsOfA (B) sums over k are stored in place of the bias.
 /// With kEpilogueSum what gelu is of is stored in `sum`, or read for a
 /// gradient.
 struct BlasProduct {
   int32_t compute = runtime::cuda::kCompute32F;
   int32_t transposeA = 0, transposeB = 0;
   uint32_t epilogue = 1;
-  const void *bias = nullptr;
+  void *bias = nullptr; ///< stored or read, as `sum`
   void *sum = nullptr;
   int64_t sumLeading = 0;
   BlasMatrix a, b, c, d;
@@ -46,6 +47,9 @@ runtime::Status checkProduct(const BlasProduct &product);
 
 /// The second result's matrix.
 BlasMatrix sumOf(const BlasProduct &product);
+
+/// Elements of the bias, or of sums over k in its place; 0 without.
+size_t countBias(const BlasProduct &product);
 
 /// Computes it in f64. Requires checkProduct.
 void multiply(const BlasProduct &product, const BlasPlaces &places);

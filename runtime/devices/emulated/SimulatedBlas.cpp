@@ -173,10 +173,10 @@ Status checkPlaces(const BlasProduct &product, const BlasPlaces &places,
   if (status.ok())
     status =
         checkPlace("d", places.d, extentOf(product.d), promise.alignments[3]);
-  if (status.ok() && product.epilogue & kEpilogueBias)
-    status = simulator().memory.checkDevice(
-        reinterpret_cast<uint64_t>(product.bias),
-        product.d.rows * bytesOf(product.d.type));
+  if (size_t count = countBias(product); status.ok() && count > 0)
+    status =
+        simulator().memory.checkDevice(reinterpret_cast<uint64_t>(product.bias),
+                                       count * bytesOf(product.d.type));
   if (status.ok() && product.epilogue & kEpilogueSum)
     status = checkPlace("sum", product.sum, extentOf(sumOf(product)), 16);
   return status;

@@ -114,13 +114,31 @@ bool isSumPossible(const MatrixProduct &product, const Layout &sum) {
          product.sum->dtype == product.result.dtype;
 }
 
+bool sumsA(const MatrixProduct &product, bool isTransposed) {
+  return product.sumsLhs != isTransposed;
+}
+
+/// Sums over k are stored where a bias would be read, in the result's type, as
+/// cublasLt.h documents of a bias' gradient. Whether a factor scales them it
+/// does not say. Tests of nvmath-python know of a plain A and a transposed B
+/// alone: of what lies with its depth outermost.
+bool areDepthSumsPossible(const MatrixProduct &product, const Form &form,
+                          bool isTransposed) {
+  bool isOutermost =
+      sumsA(product, isTransposed) ? !form.a.isTransposed : form.b.isTransposed;
+  return isOutermost && !product.hasBias && !product.sum &&
+         product.scale == 1 && product.batch == 1 &&
+         product.activation == format::Activation::none &&
+         product.depthSums->dtype == product.result.dtype;
+}
+
 BlasCompute computeOf(const MatrixProduct &product) {
   if (product.result.dtype == DType::f64)
     return kCompute64F;
   return product.tf32 ? kCompute32FFastTF32 : kCompute32F;
 }
 
-uint32_t epilogueOf(const MatrixProduct &product) {
+uint32_t epilogueOf(const MatrixProduct &product, bool isTransposed) {
   uint32_t epilogue = product.hasBias ? kEpilogueBias : 0;
   if (product.activation == format::Activation::relu)
     epilogue += kEpilogueRelu;
@@ -130,6 +148,9 @@ uint32_t epilogueOf(const MatrixProduct &product) {
     epilogue += kEpilogueGeluGradient;
   if (product.sum)
     epilogue += kEpilogueSum;
+  if (product.depthSums)
+    epilogue +=
+        sumsA(product, isTransposed) ? kEpilogueSumsOfA : kEpilogueSumsOfB;
   return epilogue ? epilogue : kEpilogueDefault;
 }
 
@@ -210,12 +231,14 @@ BlasError BlasPlan::describeProduct(const Form &form) {
   };
   set(kProductTransposeA, int32_t(form.a.isTransposed ? kTransposed : kPlain));
   set(kProductTransposeB, int32_t(form.b.isTransposed ? kTransposed : kPlain));
-  set(kProductEpilogue, epilogueOf(product));
+  set(kProductEpilogue, epilogueOf(product, isTransposed));
   if (form.sum) {
     set(kProductSumLeading, form.sum->leading);
     // Ways are chosen for an address that is aligned so.
     set(kProductSum, uintptr_t(product.sum->alignment));
   }
+  if (product.depthSums)
+    set(kProductBias, uintptr_t(product.depthSums->alignment));
   return error;
 }
 
@@ -289,6 +312,9 @@ Result<bool> BlasPlan::prepare(void *memory, size_t bytes, size_t first) {
       isTransposed ? transpose(product) : keepOrder(product);
   if (form && form->sum && !isSumPossible(product, *form->sum))
     return false;
+  if (form && product.depthSums &&
+      !areDepthSumsPossible(product, *form, isTransposed))
+    return false;
   if (!form || !typeOf(product.lhs.dtype) || !typeOf(product.result.dtype) ||
       product.batch > INT32_MAX)
     return false;
@@ -300,9 +326,10 @@ Result<bool> BlasPlan::prepare(void *memory, size_t bytes, size_t first) {
 /// Addresses that are part of the description.
 BlasError BlasPlan::place(const LibraryOperands &operands) {
   BlasError error = kBlasSuccess;
-  if (product.hasBias)
-    error = table.matmulDescSetAttribute(description, kProductBias,
-                                         &operands.bias, sizeof(operands.bias));
+  const void *vector = product.hasBias ? operands.bias : operands.depthSums;
+  if (vector)
+    error = table.matmulDescSetAttribute(description, kProductBias, &vector,
+                                         sizeof(vector));
   if (product.sum && error == kBlasSuccess)
     error = table.matmulDescSetAttribute(description, kProductSum,
                                          &operands.sum, sizeof(operands.sum));

@@ -50,7 +50,9 @@ enum BlasEpilogue : int {
   kEpilogueBias = 4,
   kEpilogueGelu = 32,
   kEpilogueGeluGradient = 64,
-  kEpilogueSum = 128 ///< ..._AUX: what gelu is of, stored or read
+  kEpilogueSum = 128,     ///< ..._AUX: what gelu is of, stored or read
+  kEpilogueSumsOfA = 256, ///< BGRADA: sums of op(A) over k, one a row of D
+  kEpilogueSumsOfB = 512  ///< BGRADB: the same of op(B), one a column of D
 };
 /// CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE: parts are added in f32, in order.
 inline constexpr uint32_t kReduceInComputeType = 2;
@@ -61,7 +63,7 @@ enum ProductAttribute : int {
   kProductTransposeA = 3, // int32
   kProductTransposeB = 4, // int32
   kProductEpilogue = 7,   // uint32
-  kProductBias = 8,       // an address
+  kProductBias = 8,       // an address, also of sums over k
   kProductSum = 11,       // an address, of elements of the result's type
   kProductSumLeading = 12 // int64, elements
 };

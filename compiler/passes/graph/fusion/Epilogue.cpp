@@ -34,6 +34,12 @@ bool isActivation(Operation *op) {
   return isa_and_nonnull<ReluOp, GeluTanhOp, GeluTanhGradientOp>(op);
 }
 
+Value getActivated(Operation *activation) {
+  if (auto gradient = dyn_cast<GeluTanhGradientOp>(activation))
+    return gradient.getDy();
+  return activation->getOperand(0);
+}
+
 bool isEpilogue(Operation *op) { return isActivation(op) || isa<AddOp>(op); }
 
 /// What `value` is but for its shape and the width of its elements. Widening is
@@ -80,14 +86,11 @@ bool EpilogueMatcher::addTerm(Value value) {
   return addAddend(value);
 }
 
-/// The operand of the activation that the product leads to.
 Value EpilogueMatcher::takeActivation(Operation *op) {
   epilogue.activation = op;
-  auto gradient = dyn_cast<GeluTanhGradientOp>(op);
-  if (!gradient)
-    return op->getOperand(0);
-  epilogue.activated = stripViews(gradient.getX());
-  return gradient.getDy();
+  if (auto gradient = dyn_cast<GeluTanhGradientOp>(op))
+    epilogue.activated = stripViews(gradient.getX());
+  return getActivated(op);
 }
 
 std::optional<Epilogue> EpilogueMatcher::match(Value result) {

@@ -23,6 +23,9 @@ bool isEpilogue(mlir::Operation *op);
 bool isActivation(mlir::Operation *op);
 inline constexpr size_t kMaxAddends = 2; ///< a bias and another one
 
+/// The operand of an activation that a product leads to.
+mlir::Value getActivated(mlir::Operation *activation);
+
 /// How `result` is computed from `product` and values of which `isInput` is
 /// true; nullopt if no library does so. Reshapes are looked through: addends
 /// have as many elements, or are broadcast.

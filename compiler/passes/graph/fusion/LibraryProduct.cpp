@@ -39,6 +39,7 @@ private:
                                     AffineMap map);
   bool staysInside(Value tensor, AffineMap map) const;
   std::optional<Epilogue> match(ArrayRef<Value> results);
+  bool placeDepthSums(LibraryProduct &product, ArrayRef<Value> results);
   bool traceEpilogue(const Epilogue &epilogue);
   std::optional<LoopClass> classify(size_t loop) const;
   bool classifyLoops();
@@ -49,6 +50,9 @@ private:
                            LoopClass columns) const;
   bool placeAddends(LibraryProduct &product) const;
   bool placeSum(LibraryProduct &product) const;
+  bool isDepthSum(Value result) const {
+    return result.getDefiningOp() == anchor && result != anchor->getResult(0);
+  }
   AffineExpr constant(int64_t value) const {
     return getAffineConstantExpr(value, anchor->getContext());
   }
@@ -316,6 +320,26 @@ bool ProductDescriber::placeSum(LibraryProduct &product) const {
          isOne(product.result.column);
 }
 
+/// A further result of the op. Libraries put nothing else behind such a product
+/// but an addend, and sum what lies with its depth outermost.
+bool ProductDescriber::placeDepthSums(LibraryProduct &product,
+                                      ArrayRef<Value> results) {
+  if (!llvm::any_of(results, [&](Value result) { return isDepthSum(result); }))
+    return true;
+  Value sums = anchor->getResult(1);
+  bool sumsLhs = op.getResultMap(1).isFunctionOfDim(0);
+  AffineExpr zero = constant(0), one = constant(1);
+  product.depthSums = {sums, zero, zero, sumsLhs ? one : zero,
+                       sumsLhs ? zero : one};
+  product.sumsLhs = sumsLhs;
+  AffineExpr adjacent = sumsLhs ? product.lhs.row : product.rhs.column;
+  Type element = getElement(product.lhs);
+  return isOne(adjacent) && (element.isBF16() || element.isF16()) &&
+         product.scale == 1 && !product.bias && !product.activation &&
+         isOne(product.batch) && isOne(product.result.column) &&
+         getElement(*product.depthSums) == getElement(product.result);
+}
+
 /// The types that the library multiplies and sums as our kernels do.
 static bool areTypesKnown(const LibraryProduct &product) {
   Type left = getElement(product.lhs), result = getElement(product.result);
@@ -333,7 +357,9 @@ static bool isTf32Allowed(Operation *anchor) {
 
 std::optional<LibraryProduct>
 ProductDescriber::describe(ArrayRef<Value> results) {
-  std::optional<Epilogue> epilogue = match(results);
+  SmallVector<Value> products(llvm::make_filter_range(
+      results, [&](Value result) { return !isDepthSum(result); }));
+  std::optional<Epilogue> epilogue = match(products);
   if (!epilogue || !traceOperands() || !traceEpilogue(*epilogue) ||
       !classifyLoops() || !arrangeLoops())
     return std::nullopt;
@@ -349,12 +375,14 @@ ProductDescriber::describe(ArrayRef<Value> results) {
                          epilogue->scale,
                          epilogue->activation,
                          isTf32Allowed(anchor),
+                         std::nullopt,
                          std::nullopt};
   bool isKnown = areTypesKnown(product) &&
                  hasUnitStride(product.lhs, product.m, product.k) &&
                  hasUnitStride(product.rhs, product.k, product.n) &&
                  hasUnitStride(product.result, product.m, product.n);
-  if (!isKnown || !placeAddends(product) || !placeSum(product))
+  if (!isKnown || !placeAddends(product) || !placeSum(product) ||
+      !placeDepthSums(product, results))
     return std::nullopt;
   return product;
 }

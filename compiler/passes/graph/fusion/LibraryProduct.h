@@ -5,10 +5,10 @@
 //   result[b, i, j] = activation(scale * sum_k lhs[b, i, k] * rhs[b, k, j]
 //                                + addend[b, i, j] + bias[j])
 //
-// of strided matrices, and stores what gelu is of as a second result, or
-// multiplies with gelu's derivative at such a matrix. Which kernels are of this
-// form is asked while kernels are chosen, and again when one is described for
-// the runtime.
+// of strided matrices, and stores sums of an operand along k, or what gelu is
+// of as a second result, or multiplies with gelu's derivative at such a matrix.
+// Which kernels are of this form is asked while kernels are chosen, and again
+// when one is described for the runtime.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_PASSES_GRAPH_FUSION_LIBRARYPRODUCT_H
@@ -35,6 +35,9 @@ struct LibraryProduct {
   bool tf32 = false; ///< operands, of f32, may be rounded so
   /// What gelu_tanh is of, stored, or what its gradient reads of that.
   std::optional<StridedMatrix> sum;
+  /// Sums along the depth, a vector: of rhs, or of lhs.
+  std::optional<StridedMatrix> depthSums;
+  bool sumsLhs = false;
 };
 
 /// `results`, which are computed from a product by `anchor` and from values of

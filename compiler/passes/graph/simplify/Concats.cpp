@@ -200,25 +200,55 @@ struct FlattenConcat : OpRewritePattern<ConcatOp> {
   }
 };
 
+/// The axis along which `slice` takes a part, of neighbours, if it is one axis.
+std::optional<int64_t> getCutAxis(SliceOp slice) {
+  std::optional<int64_t> cut;
+  for (auto [axis, step] : llvm::enumerate(slice.getSteps())) {
+    if (step != 1)
+      return std::nullopt;
+    if (isEqual(getExtent(slice.getX(), axis),
+                getExtent(slice.getResult(), axis)))
+      continue;
+    if (cut)
+      return std::nullopt;
+    cut = axis;
+  }
+  return cut;
+}
+
 /// concat(slice(x), slice(x)) = x where these are all of x, one after another.
+/// All may be seen through reshapes that keep what lies before the cut.
 struct ConcatOfSlices : OpRewritePattern<ConcatOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ConcatOp op,
                                 PatternRewriter &rewriter) const override {
     Value x;
+    std::optional<int64_t> axis;
     AffineExpr end = rewriter.getAffineConstantExpr(0);
     for (Value operand : op.getOperands()) {
+      if (auto reshape = operand.getDefiningOp<ReshapeOp>())
+        operand = reshape.getX();
       auto slice = operand.getDefiningOp<SliceOp>();
-      if (!slice || (x && slice.getX() != x) ||
-          !llvm::all_of(slice.getSteps(),
-                        [](int64_t step) { return step == 1; }))
+      if (!slice || (x && slice.getX() != x))
         return rewriter.notifyMatchFailure(op, "not of slices of one tensor");
+      std::optional<int64_t> cut = getCutAxis(slice);
+      if (!cut || (axis && axis != cut) ||
+          !isEqual(slice.getStarts().getResult(*cut), end))
+        return rewriter.notifyMatchFailure(op, "not in order along one axis");
       x = slice.getX();
-      if (x.getType() != op.getType() ||
-          !isEqual(slice.getStarts().getResult(op.getAxis()), end))
-        return rewriter.notifyMatchFailure(op, "not in order, or not all");
-      end = end + getExtent(operand, op.getAxis());
+      axis = cut;
+      end = end + getExtent(operand, *cut);
     }
+    Extents from = getExtents(x), to = getExtents(op.getResult());
+    auto count = [&](const Extents &extents, int64_t axes) {
+      return getNumElements(ArrayRef(extents).take_front(axes),
+                            op.getContext());
+    };
+    if (!isEqual(end, from[*axis]) ||
+        !isEqual(count(from, *axis), count(to, op.getAxis())))
+      return rewriter.notifyMatchFailure(op, "not all, or other rows");
+    if (x.getType() != op.getType())
+      x = rewriter.create<ReshapeOp>(op.getLoc(), op.getType(), x);
     rewriter.replaceOp(op, x);
     return success();
   }

@@ -90,3 +90,22 @@ func.func @concat_of_slices(%x: tensor<3x8xf32>)
     : (tensor<3x3xf32>, tensor<3x5xf32>) -> tensor<3x8xf32>
   return %0, %1 : tensor<3x8xf32>, tensor<3x8xf32>
 }
+
+// So it is where parts are seen in another shape, unless that tears rows apart.
+// CHECK-LABEL: func @concat_of_reshaped_slices
+// CHECK:         %[[Y:.+]] = graph.reshape %arg0 : (tensor<2x4x3xf32>) -> tensor<2x12xf32>
+// CHECK:         %[[O:.+]] = graph.concat
+// CHECK:         return %[[Y]], %[[O]]
+func.func @concat_of_reshaped_slices(%x: tensor<2x4x3xf32>) -> (tensor<2x12xf32>, tensor<24xf32>) {
+  %a = graph.slice %x {starts = affine_map<() -> (0, 0, 0)>, steps = array<i64: 1, 1, 1>}
+    : (tensor<2x4x3xf32>) -> tensor<2x1x3xf32>
+  %b = graph.slice %x {starts = affine_map<() -> (0, 1, 0)>, steps = array<i64: 1, 1, 1>}
+    : (tensor<2x4x3xf32>) -> tensor<2x3x3xf32>
+  %p = graph.reshape %a : (tensor<2x1x3xf32>) -> tensor<2x3xf32>
+  %q = graph.reshape %b : (tensor<2x3x3xf32>) -> tensor<2x9xf32>
+  %0 = graph.concat %p, %q {axis = 1} : (tensor<2x3xf32>, tensor<2x9xf32>) -> tensor<2x12xf32>
+  %r = graph.reshape %a : (tensor<2x1x3xf32>) -> tensor<6xf32>
+  %s = graph.reshape %b : (tensor<2x3x3xf32>) -> tensor<18xf32>
+  %1 = graph.concat %r, %s {axis = 0} : (tensor<6xf32>, tensor<18xf32>) -> tensor<24xf32>
+  return %0, %1 : tensor<2x12xf32>, tensor<24xf32>
+}

@@ -268,6 +268,51 @@ TEST_P(BlasLibraryTest, MultipliesWithTheDerivativeOfGelu) {
   EXPECT_EQ(*plan, nullptr);
 }
 
+/// Sums of an operand along the depth, its outermost axis, are a second result;
+/// a factor has no place beside them.
+TEST_P(BlasLibraryTest, SumsAlongTheDepth) {
+  constexpr int64_t kRows = 5, kColumns = 7, kDepth = 6;
+  for (int bits = 0; bits < 32; ++bits) {
+    bool sumsLhs = bits & 1, hasAddend = bits & 2;
+    bool isOutermost = sumsLhs ? bits & 4 : !(bits & 8);
+    TestMatrix lhs(kRows, kDepth, bits & 4, 0, 1, false, 1),
+        rhs(kDepth, kColumns, bits & 8, 0, 1, false, 2),
+        result(kRows, kColumns, bits & 16, 0, 1, false, 3);
+    lhs.view.dtype = rhs.view.dtype = DType::bf16;
+    MatrixProduct product{1,        kRows,    kColumns,        kDepth,
+                          lhs.view, rhs.view, result.view,     std::nullopt,
+                          false,    1,        Activation::none};
+    product.depthSums = result.view;
+    product.sumsLhs = sumsLhs;
+    if (hasAddend)
+      product.addend = result.view;
+    auto plan = library->plan(product, nullptr, 0);
+    ASSERT_TRUE(plan.ok()) << plan.takeStatus().message();
+    ASSERT_EQ(*plan != nullptr, isOutermost) << bits;
+    if (!isOutermost)
+      continue;
+    LibraryOperands operands{upload(encode(lhs.elements, DType::bf16)),
+                             upload(encode(rhs.elements, DType::bf16)), nullptr,
+                             nullptr,
+                             upload(encode(result.elements, DType::f32))};
+    operands.addend = hasAddend ? operands.result : nullptr;
+    int64_t count = sumsLhs ? kRows : kColumns;
+    operands.depthSums = upload(std::vector<char>(count * 4));
+    ASSERT_TRUE((*plan)->enqueue(operands, stream).ok());
+    std::vector<char> sums = download(operands.depthSums, count * 4);
+    for (int64_t i = 0; i < count; ++i) {
+      double sum = 0;
+      for (int64_t k = 0; k < kDepth; ++k)
+        sum += sumsLhs ? lhs.at(0, i, k) : rhs.at(0, k, i);
+      EXPECT_NEAR(decode(sums, i, DType::f32), sum, 1e-6) << bits;
+    }
+    product.scale = 0.5;
+    plan = library->plan(product, nullptr, 0);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_EQ(*plan, nullptr);
+  }
+}
+
 /// What is behind the tenth bit of a mantissa is lost where that is allowed, of
 /// operands alone.
 TEST_P(BlasLibraryTest, RoundsToTf32) {

@@ -48,6 +48,8 @@ TEST(HeaderValuesTest, AreThoseOfCublasLt) {
   SAME(kEpilogueGelu + kEpilogueBias + kEpilogueSum,
        CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
   SAME(kEpilogueGeluGradient + kEpilogueSum, CUBLASLT_EPILOGUE_DGELU);
+  SAME(kEpilogueSumsOfA, CUBLASLT_EPILOGUE_BGRADA);
+  SAME(kEpilogueSumsOfB, CUBLASLT_EPILOGUE_BGRADB);
   SAME(kReduceInComputeType, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
   SAME(kProductCompute, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE);
   SAME(kProductTransposeA, CUBLASLT_MATMUL_DESC_TRANSA);

@@ -1,0 +1,160 @@
+//===- SumOperands.cpp - Sums of what a product reads, behind it ----------===//
+#include "compiler/decisions/Decisions.h"
+#include "compiler/passes/graph/Passes.h"
+#include "compiler/passes/graph/fusion/Epilogue.h"
+#include "compiler/passes/graph/fusion/LibraryProduct.h"
+#include "compiler/passes/graph/fusion/Region.h"
+#include "dialects/graph/Strides.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc {
+
+#define GEN_PASS_DEF_SUMOPERANDSPASS
+#include "compiler/passes/graph/Passes.h.inc"
+
+namespace {
+
+struct SumOperandsPass : impl::SumOperandsPassBase<SumOperandsPass> {
+  void runOnOperation() override;
+};
+
+/// A product that reads as `operand` what is summed.
+struct Match {
+  ReduceOp sum;
+  MatmulOp product;
+  unsigned operand;
+};
+
+} // namespace
+
+/// The elements of `value` in their order, as they are stored.
+static Value getStored(Value value) {
+  for (Operation *op = value.getDefiningOp();
+       fusion::isView(op) || isWidening(op); op = value.getDefiningOp())
+    value = op->getOperand(0);
+  return value;
+}
+
+/// Whether a kernel of matrices makes `value`: it has no room for the sums of
+/// columns, which rows and pointwise ops sum while they make them.
+static bool isOfMatrices(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto kernel = dyn_cast_if_present<KernelOpInterface>(op))
+    return kernel.getKernelKind() != KernelKind::row;
+  if (fusion::isView(op) || isFloatCast(op) ||
+      fusion::getStoreMap(op, KernelKind::contraction))
+    return isOfMatrices(op->getOperand(0));
+  auto isBefore = [](Value operand) {
+    return operand.hasOneUse() && isOfMatrices(operand);
+  };
+  if (fusion::isActivation(op))
+    return isBefore(fusion::getActivated(op));
+  return op && fusion::isEpilogue(op) &&
+         llvm::any_of(op->getOperands(), isBefore);
+}
+
+/// The columns that `op` sums, if it sums all but the last axes.
+static AffineExpr getColumns(ReduceOp op) {
+  ArrayRef<int64_t> axes = op.getAxes();
+  bool sumsFirst = op.getKind() == ReduceKind::sum && !axes.empty() &&
+                   axes.back() + 1 == int64_t(axes.size());
+  return sumsFirst ? getNumElements(getExtents(op.getResult()), op.getContext())
+                   : AffineExpr();
+}
+
+/// Whether `op` reads as `operand` a matrix of `columns` along the depth, in a
+/// type of 16 bits, and is a library's.
+static bool sumsAlongDepth(MatmulOp op, unsigned operand, AffineExpr columns,
+                           Type elementType) {
+  Value matrix = op->getOperand(operand);
+  Type element = getElementTypeOrSelf(matrix);
+  bool depthIsFirst =
+      operand == 0 ? op.getTransposeLhs() : !op.getTransposeRhs();
+  auto isInput = [](Value value) {
+    return !fusion::isView(value.getDefiningOp());
+  };
+  return depthIsFirst && (element.isBF16() || element.isF16()) &&
+         !op.getPackedRhs() &&
+         getElementTypeOrSelf(op.getResult()) == elementType &&
+         llvm::all_of(
+             op->getOperands(),
+             [](Value matrix) { return getExtents(matrix).size() == 2; }) &&
+         isEqual(getExtent(matrix, 1), columns) &&
+         op.getResult().getType().hasStaticShape() &&
+         fusion::describeProduct(op, op.getResult(), isInput).has_value();
+}
+
+/// Those that read `value` or views of it.
+static void findProducts(Value value, SmallVectorImpl<OpOperand *> &reads) {
+  for (OpOperand &use : value.getUses()) {
+    if (fusion::isView(use.getOwner()))
+      findProducts(use.getOwner()->getResult(0), reads);
+    else if (isa<MatmulOp>(use.getOwner()))
+      reads.push_back(&use);
+  }
+}
+
+/// Whether nobody reads the sums before the product is made.
+static bool canMove(ReduceOp sum, MatmulOp product) {
+  Block *block = product->getBlock();
+  if (sum->getBlock() != block)
+    return false;
+  return product->isBeforeInBlock(sum) ||
+         llvm::all_of(sum->getUsers(), [&](Operation *user) {
+           return product->isBeforeInBlock(block->findAncestorOpInBlock(*user));
+         });
+}
+
+static std::optional<Match> findMatch(ReduceOp sum) {
+  AffineExpr columns = getColumns(sum);
+  Value stored = getStored(sum.getX());
+  if (!columns || !isOfMatrices(stored))
+    return std::nullopt;
+  SmallVector<OpOperand *> reads;
+  findProducts(stored, reads);
+  for (OpOperand *read : reads) {
+    Match match{sum, cast<MatmulOp>(read->getOwner()),
+                read->getOperandNumber()};
+    if (sumsAlongDepth(match.product, match.operand, columns,
+                       getElementTypeOrSelf(sum.getResult())) &&
+        canMove(sum, match.product))
+      return match;
+  }
+  return std::nullopt;
+}
+
+static void rewrite(const Match &match) {
+  auto [sum, product, operand] = match;
+  OpBuilder builder(product);
+  Extents extents = {getColumns(sum)};
+  Location loc = builder.getFusedLoc({product.getLoc(), sum.getLoc()});
+  auto both = builder.create<MatmulSumsOp>(
+      loc, product.getType(),
+      makeTensorType(extents, getElementTypeOrSelf(sum.getResult())),
+      product.getLhs(), product.getRhs(), product.getTransposeLhs(),
+      product.getTransposeRhs(),
+      /*of_lhs=*/operand == 0);
+  Value sums = both.getSums();
+  if (sums.getType() != sum.getType())
+    sums = builder.create<ReshapeOp>(loc, sum.getType(), sums);
+  product.replaceAllUsesWith(both.getResult());
+  sum.replaceAllUsesWith(sums);
+  product.erase();
+  sum.erase();
+}
+
+void SumOperandsPass::runOnOperation() {
+  DecisionLog log(getOperation(), "sum-operands");
+  SmallVector<ReduceOp> sums;
+  getOperation()->walk([&](ReduceOp op) { sums.push_back(op); });
+  for (ReduceOp sum : sums)
+    if (std::optional<Match> match = findMatch(sum)) {
+      log.add(match->product, "sums an operand",
+              "it is not read again for its columns");
+      rewrite(*match);
+    }
+}
+
+} // namespace tcc
