@@ -26,7 +26,8 @@ STEPS, LAST, LOSS_BOUND, LOSS_RATIO = 300, 50, 0.02, 1.2
 CURVE = "gpt2_tiny", "adamw"
 # Of the largest value: on cuda attention that might have been narrow sums in another order.
 KEPT_BOUNDS = {"cpu": 0, "cuda": 1e-5}
-SEEDS, EPOCHS, POINTS = (1, 2, 3), 40, 0.01
+SEEDS, EPOCHS, TRAINED, POINTS = (1, 2, 3), 10, 1280, 0.01
+DIGITS = os.path.join(cases.FIXTURES, *[os.pardir] * 3, "examples", "train-digits")
 OPTIMIZER = "momentum"
 
 
@@ -147,21 +148,25 @@ def check_curve(tally, folder, theirs):
 
 
 def check_accuracy(tally, folder):
-    """Half of the digits, from other starts in other orders, tell the other half."""
-    data = np.load(find_data("cnn_digits").removeprefix("npz:"))
-    halves = []
-    for i in range(2):
-        halves.append(f"{folder}/half{i}.npz")
-        np.savez(halves[i], **{key: np.split(data[key], 2)[i] for key in data})
-    steps = EPOCHS * len(data["x"]) // 2 // cases.MODELS["cnn_digits"].batch
+    """Most of all digits, from other starts in other orders, tell the rest: 517, so
+    that a point is more than what chance makes of three runs."""
+    sys.path.append(DIGITS)
+    from prepare import read_digits
+
+    pictures, labels = read_digits()
+    pictures = pictures.reshape(len(labels), -1)
+    parts = [f"{folder}/{name}.npz" for name in ("train", "test")]
+    for path, part in zip(parts, (slice(TRAINED), slice(TRAINED, None)), strict=True):
+        np.savez(path, x=pictures[part], labels=labels[part])
+    steps = EPOCHS * TRAINED // cases.MODELS["cnn_digits"].batch
     means = {}
     for compute in ("f32", *TYPES):
         found = []
         for seed in SEEDS:
             package = compile_model(folder, "cnn_digits", "adamw", compute,
                                     '[params]\nreinit = "*"\n', head=f"seed = {seed}\n")  # fmt: skip
-            logs, _ = train(package, f"npz:{halves[0]}", steps, "--seed", seed)
-            result = call("tcc-run", "eval", package, "--data", f"npz:{halves[1]}",
+            logs, _ = train(package, f"npz:{parts[0]}", steps, "--seed", seed)
+            result = call("tcc-run", "eval", package, "--data", f"npz:{parts[1]}",
                           "--checkpoint-dir", logs, "--json")  # fmt: skip
             found.append(json.loads(result)["accuracy"])
         means[compute] = np.mean(found)
@@ -169,7 +174,7 @@ def check_accuracy(tally, folder):
     for compute in TYPES:
         gap = abs(means[compute] - means["f32"])
         tally.check(f"accuracy in {compute}", gap <= POINTS, f"{means}")
-    tally.check("accuracy", means["f32"] > 0.75, f"{means}")
+    tally.check("accuracy", means["f32"] > 0.9, f"{means}")
 
 
 def main(subjects):
