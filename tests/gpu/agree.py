@@ -159,7 +159,7 @@ def compare_training(name, steps, precision):
             with open(os.path.join(cases.FIXTURES, "precision.json")) as stream:
                 peer = json.load(stream)[name][precision]
             check_noise(found, expected, references, precision, peer)
-            bound = max(bound, AMPLIFIED * find_distance(expected, references))
+            bound = max(bound, AMPLIFIED * max(find_distance(expected, references), peer))
         return worst, min(bound, LARGEST_BOUND)
 
 
