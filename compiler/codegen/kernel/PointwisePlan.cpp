@@ -115,7 +115,10 @@ StridedInput traceFloats(TransposeOp op, const MergedAxis &axis) {
     if (made->getNumOperands() != 1)
       return {};
   }
-  bool isRounded = !getElementTypeOrSelf(op.getType()).isF32();
+  Type element = getElementTypeOrSelf(op.getType());
+  bool isRounded = element.isBF16() || element.isF16();
+  if (!isRounded && !element.isF32())
+    return {};
   return casts == isRounded ? traceInput(read, isF32, /*throughCasts=*/true)
                             : StridedInput();
 }

@@ -174,6 +174,23 @@ TEST_F(KernelTest, filtersInPanels) {
   }
 }
 
+// Lines are of f32, or of what is rounded once: not of what is widened.
+TEST_F(KernelTest, widenedFiltersInPanels) {
+  check(KernelKind::pointwise, define({{"x", "64x32x3x3xf32"},
+                                       {"h", "64x32x3x3xf64"},
+                                       {"t", "64x3x3x32xf64"},
+                                       {"r", "1x64x288xf64"},
+                                       {"p", "1x288x64xf64"}},
+                                      R"(
+    func.func @f(%x: !x) -> !p {
+      %0 = graph.cast %x : (!x) -> !h
+      %1 = graph.transpose %0 [0, 2, 3, 1] : (!h) -> !t
+      %2 = graph.reshape %1 : (!t) -> !r
+      %3 = graph.transpose %2 [0, 2, 1] : (!r) -> !p
+      return %3 : !p
+    })"));
+}
+
 // What is computed in another order than that of the results: one input is
 // transposed instead of the others and the results.
 TEST_F(KernelTest, transposesAreMovedToInputs) {
