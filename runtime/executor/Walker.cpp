@@ -133,6 +133,8 @@ Status Walker::runBlock(const format::Block &block) {
 }
 
 Status Walker::runCommand(const format::Command &command) {
+  if (command.lane() > 0)
+    return Status(Code::Internal, "an unverified lane");
   switch (command.action_type()) {
   case format::Action::Launch:
     return launch(*command.action_as_Launch());
@@ -149,7 +151,6 @@ Status Walker::runCommand(const format::Command &command) {
   case format::Action::RecordEvent:
   case format::Action::WaitEvent:
   case format::Action::AllReduce:
-    return Status(); // one lane, one rank
   case format::Action::NONE:
     break;
   }

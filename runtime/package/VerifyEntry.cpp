@@ -53,7 +53,7 @@ private:
   bool verifyCopy(const format::Copy &copy);
   bool verifyLoop(const format::Loop &loop, int depth);
   bool verifyReadSize(const format::ReadSize &read);
-  bool verifyAllReduce(const format::AllReduce &reduce);
+  bool refuseCommand(const format::Command &command, const char *reason);
 
   bool isPrepare() const { return entry.name()->string_view() == "prepare"; }
   bool isBuffer(uint32_t index) const {
@@ -87,6 +87,7 @@ private:
   const format::Entry &entry;
   KernelLaunches &launches;
   std::string problem;
+  int64_t commandCount = 0; ///< commands met so far; errors count from 1
 };
 
 Status EntryVerifier::verify() {
@@ -252,13 +253,25 @@ bool EntryVerifier::verifyBuffers() {
 bool EntryVerifier::verifyBlock(const format::Block &block, int depth) {
   if (depth > kMaxBlockDepth)
     return refuse("blocks are nested deeper than ", kMaxBlockDepth);
-  for (const format::Command *command : *block.commands())
+  for (const format::Command *command : *block.commands()) {
+    ++commandCount;
     if (!verifyCommand(*command, depth))
       return false;
+  }
   return true;
 }
 
+/// A command that is in range and that the walker cannot execute.
+bool EntryVerifier::refuseCommand(const format::Command &command,
+                                  const char *reason) {
+  return refuse("command ", commandCount, ", ",
+                format::EnumNameAction(command.action_type()),
+                ", cannot be executed: ", reason);
+}
+
 bool EntryVerifier::verifyCommand(const format::Command &command, int depth) {
+  if (command.lane() > 0)
+    return refuseCommand(command, "this runtime has one lane");
   switch (command.action_type()) {
   case format::Action::Launch:
     return verifyLaunch(*command.action_as_Launch());
@@ -281,13 +294,10 @@ bool EntryVerifier::verifyCommand(const format::Command &command, int depth) {
   case format::Action::Loop:
     return verifyLoop(*command.action_as_Loop(), depth);
   case format::Action::RecordEvent:
-    return command.action_as_RecordEvent()->event() < entry.event_count() ||
-           refuse("an event is out of range");
   case format::Action::WaitEvent:
-    return command.action_as_WaitEvent()->event() < entry.event_count() ||
-           refuse("an event is out of range");
+    return refuseCommand(command, "this runtime has one lane");
   case format::Action::AllReduce:
-    return verifyAllReduce(*command.action_as_AllReduce());
+    return refuseCommand(command, "this runtime has no collectives");
   case format::Action::NONE:
     break;
   }
@@ -380,12 +390,6 @@ bool EntryVerifier::verifyLoop(const format::Loop &loop, int depth) {
   if (!inRange)
     return refuse("loop '", textOf(loop.node()), "' is out of range");
   return verifyBlock(*loop.body(), depth + 1);
-}
-
-bool EntryVerifier::verifyAllReduce(const format::AllReduce &reduce) {
-  return (holds(reduce.buffer(), 0) && isDType(reduce.dtype()) &&
-          isExpr(reduce.count())) ||
-         refuse("an all-reduce is out of range");
 }
 
 } // namespace

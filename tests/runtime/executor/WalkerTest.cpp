@@ -1,3 +1,6 @@
+#include "runtime/executor/Walker.h"
+
+#include "runtime/devices/cpu/CpuDevice.h"
 #include "tests/runtime/Fixture.h"
 
 using namespace tcc;
@@ -332,4 +335,35 @@ TEST(Walker, ShowsLaunchesToAnObserver) {
   EXPECT_EQ(diary.values.size(), 6u);
   context->walker().setObserver(nullptr);
   EXPECT_THAT(context->run(), succeeds());
+}
+
+/// Walks the main entry, which nobody verified.
+static Status walkUnverified(ProgramBuilder &builder) {
+  std::vector<std::byte> bytes = builder.program();
+  const format::Program &program = *format::GetProgram(bytes.data());
+  const format::Entry *entry = program.entries()->Get(0);
+  ThreadPool pool(1);
+  CpuDevice device({});
+  auto workspace = unwrap(
+      Workspace::create(device, std::span(&entry, 1), {.runner = &pool}));
+  return Walker(program, *entry, workspace).walk();
+}
+
+TEST(Walker, StopsAtWhatVerificationRefuses) {
+  ProgramBuilder whole, event, wait, reduce, lane;
+  EXPECT_THAT(walkUnverified(whole), succeeds());
+  event.command(format::RecordEventT());
+  EXPECT_THAT(walkUnverified(event), failsWith(Code::Internal, "unverified"));
+  wait.command(format::WaitEventT());
+  EXPECT_THAT(walkUnverified(wait), failsWith(Code::Internal, "unverified"));
+  format::AllReduceT sum;
+  sum.count = constant(1);
+  reduce.command(std::move(sum));
+  EXPECT_THAT(walkUnverified(reduce), failsWith(Code::Internal, "unverified"));
+  format::SetSizeT set;
+  set.value = constant(1);
+  lane.command(std::move(set));
+  lane.entry().slot_count = 1;
+  lane.entry().body->commands[0]->lane = 1;
+  EXPECT_THAT(walkUnverified(lane), failsWith(Code::Internal, "unverified"));
 }

@@ -106,7 +106,31 @@ const Spoiled kSpoiled[] = {
        set.value = constant(1);
        b.command(std::move(set));
      }},
-    {"event is out of range", [](auto &b) { b.command(format::WaitEventT()); }},
+    {"entry 'main': command 2, RecordEvent, cannot be executed: this runtime "
+     "has one lane",
+     [](auto &b) { b.command(format::RecordEventT()); }},
+    {"entry 'main': command 2, WaitEvent, cannot be executed: this runtime has "
+     "one lane",
+     [](auto &b) { b.command(format::WaitEventT()); }},
+    {"entry 'main': command 1, Launch, cannot be executed: this runtime has "
+     "one lane",
+     [](auto &b) { b.entry().body->commands[0]->lane = 1; }},
+    {"entry 'main': command 2, AllReduce, cannot be executed: this runtime "
+     "has no collectives",
+     [](auto &b) {
+       format::AllReduceT reduce;
+       reduce.count = constant(1);
+       b.command(std::move(reduce));
+     }},
+    {"entry 'main': command 3, RecordEvent, cannot be executed",
+     [](auto &b) {
+       format::LoopT loop;
+       b.entry().slot_count = 2;
+       loop.iteration = 1;
+       loop.body = std::make_unique<format::BlockT>();
+       b.pushBlock(*b.command(std::move(loop)).body);
+       b.command(format::RecordEventT());
+     }},
     {"state 0 has no such", [](auto &b) { b.state(0, 3); }},
     {"states 0 and 1 share",
      [](auto &b) {
