@@ -160,7 +160,8 @@ Extents RowPlan::getPanelExtents() const {
 
 Extents RowPlan::getPanelRowExtents() const {
   Extents extents;
-  for (int64_t axis : *getReducedAxes(panelReductions.front()))
+  SmallVector<int64_t> axes = *getReducedAxes(panelReductions.front());
+  for (int64_t axis : axes)
     extents.push_back(space[axis]);
   return extents;
 }
