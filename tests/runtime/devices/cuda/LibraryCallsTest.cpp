@@ -148,8 +148,7 @@ protected:
   std::vector<Measurement> measure() {
     ProgramBuilder builder = squareProgram();
     context = unwrap(Context::create(loadEmulated(builder)));
-    std::vector<float> x(16, 1.0f);
-    EXPECT_THAT(bind(*context, 0, x, {4, 4}), succeeds());
+    EXPECT_THAT(bind(*context, 0, ones, {4, 4}), succeeds());
     Stream &stream = context->walker().getStream();
     std::vector<Measurement> measured;
     EXPECT_THAT(stream.tune(&measured), succeeds());
@@ -165,11 +164,12 @@ protected:
     EXPECT_THAT(known.write(folder / "known"), succeeds());
     ProgramBuilder builder = squareProgram();
     context = unwrap(Context::create(loadEmulated(builder, folder / "known")));
-    std::vector<float> x(16, 1.0f);
-    EXPECT_THAT(bind(*context, 0, x, {4, 4}), succeeds());
+    EXPECT_THAT(bind(*context, 0, ones, {4, 4}), succeeds());
     EXPECT_THAT(context->run(), succeeds());
     return result()[15];
   }
+
+  std::vector<float> ones = std::vector<float>(16, 1.0f); ///< what is bound
 };
 
 } // namespace
