@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 #include <sstream>
+#include <tuple>
 
 using namespace tcc;
 using nlohmann::json;
@@ -40,8 +41,9 @@ static ordered_json listTensors(const ArenaUse &arena, int64_t peak) {
   for (const TensorUse &tensor : arena.tensors)
     if (tensor.begin <= peak && tensor.end >= peak)
       live.push_back(&tensor);
-  std::stable_sort(live.begin(), live.end(),
-                   [](auto *a, auto *b) { return a->bytes > b->bytes; });
+  std::ranges::sort(live, [](auto *a, auto *b) {
+    return std::pair(b->bytes, a) < std::pair(a->bytes, b);
+  });
   live.resize(std::min(live.size(), kMostTensors));
   ordered_json rows = ordered_json::array();
   for (const TensorUse *tensor : live)
@@ -107,8 +109,9 @@ static ordered_json sumByNode(const std::vector<json> &decisions) {
     sum.microseconds += getNumber(decision, "microseconds");
   }
   std::vector<std::pair<std::string, Sum>> rows(sums.begin(), sums.end());
-  std::stable_sort(rows.begin(), rows.end(), [](auto &a, auto &b) {
-    return a.second.microseconds > b.second.microseconds;
+  std::ranges::sort(rows, [](auto &a, auto &b) {
+    return std::tie(b.second.microseconds, a.first) <
+           std::tie(a.second.microseconds, b.first);
   });
   ordered_json list = ordered_json::array();
   for (const auto &[node, sum] : rows)

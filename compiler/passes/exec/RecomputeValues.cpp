@@ -148,7 +148,10 @@ void EntryFitter::nameTensors() {
     }
   }
   auto rows = bytes.takeVector();
-  llvm::stable_sort(rows, [](auto &a, auto &b) { return a.second > b.second; });
+  llvm::sort(rows, [](auto &a, auto &b) {
+    return std::pair(b.second, a.first.getValue()) <
+           std::pair(a.second, b.first.getValue());
+  });
   for (auto &[node, sum] : ArrayRef(rows).take_front(kMostNamed))
     inTheWay += (inTheWay.empty() ? "" : ", ") + node.str() + " (" +
                 std::to_string(sum) + " bytes)";

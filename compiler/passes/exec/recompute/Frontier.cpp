@@ -133,11 +133,11 @@ void Search::findGroups(int64_t leastBytes) {
         .values.push_back(id);
   }
   for (auto &[key, group] : byKey) {
-    llvm::stable_sort(group.values, [&](ValueId a, ValueId b) {
+    llvm::sort(group.values, [&](ValueId a, ValueId b) {
       auto getGap = [&](ValueId value) {
         return trace.values[value].gapEnd - trace.values[value].gapBegin;
       };
-      return getGap(a) > getGap(b);
+      return std::pair(getGap(b), a) < std::pair(getGap(a), b);
     });
     groups.push_back(std::move(group));
   }
@@ -219,8 +219,9 @@ bool Search::takeStep() {
   llvm::SmallVector<Group *> byRate;
   for (Group &group : groups)
     byRate.push_back(&group);
-  llvm::stable_sort(
-      byRate, [](const Group *a, const Group *b) { return a->rate < b->rate; });
+  llvm::sort(byRate, [](const Group *a, const Group *b) {
+    return std::pair(a->rate, a) < std::pair(b->rate, b);
+  });
   FrontierStep best;
   for (Group *group : byRate) {
     if (group->rate > best.rate)

@@ -108,10 +108,10 @@ std::optional<Slice> UnitFinder::getSlice(ArrayRef<unsigned> results,
 /// Derived results are pointwise in arguments and the base results.
 void UnitFinder::findBases() {
   Results order = getAllResults();
-  llvm::stable_sort(order, [&](unsigned a, unsigned b) {
+  llvm::sort(order, [&](unsigned a, unsigned b) {
     Operation *first = getYielded(a).getDefiningOp();
     Operation *second = getYielded(b).getDefiningOp();
-    return first != second && first->isBeforeInBlock(second);
+    return first == second ? a < b : first->isBeforeInBlock(second);
   });
   for (unsigned result : order)
     (getSlice(result, /*hasLoops=*/false, bases) ? derived : bases)

@@ -1,6 +1,8 @@
 #include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/simplify/Patterns.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace tcc::graph;
 
@@ -83,7 +85,7 @@ struct PointwiseBeforeMove : RewritePattern {
 std::optional<SmallVector<AxisGroup>> orderGroups(ArrayRef<AxisGroup> groups,
                                                   TransposeOp transpose) {
   SmallVector<int64_t> sources = getLongAxes(transpose.getX());
-  SmallVector<std::pair<int64_t, AxisGroup>> placed;
+  std::multimap<int64_t, AxisGroup> placed; // in their order, of one place
   for (const AxisGroup &group : groups) {
     int64_t first = -1, next = -1;
     for (size_t axis = group.fromBegin; axis < group.fromEnd; ++axis) {
@@ -96,10 +98,9 @@ std::optional<SmallVector<AxisGroup>> orderGroups(ArrayRef<AxisGroup> groups,
       first = first >= 0 ? first : place;
       next = place + 1;
     }
-    placed.push_back({first, group});
+    placed.emplace(first, group);
   }
-  llvm::stable_sort(placed, llvm::less_first());
-  return llvm::map_to_vector(placed, [](auto &pair) { return pair.second; });
+  return llvm::to_vector(llvm::make_second_range(placed));
 }
 
 /// reshape(transpose(x)) = transpose(reshape(x)) where the reshape splits axes,
