@@ -1,13 +1,11 @@
 #include "compiler/pipeline/Budget.h"
 
-#include "compiler/decisions/Decisions.h"
 #include "compiler/passes/exec/memory/Placement.h"
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
 
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -35,6 +33,21 @@ std::optional<int64_t> parseByteSize(std::string_view text) {
   if (digits.getAsDouble(number) || unit == 0 || number * unit > kMost)
     return std::nullopt;
   return int64_t(number * unit);
+}
+
+std::string readBudget(const std::string &text, const std::string &reserve,
+                       std::optional<Budget> &budget) {
+  if (text.empty())
+    return reserve.empty() ? "" : "--reserve is of a memory budget: give one";
+  std::optional<int64_t> bytes = parseByteSize(text);
+  if (!bytes)
+    return "memory budget: expected bytes as '22GiB', found '" + text + "'";
+  std::optional<int64_t> reserved =
+      parseByteSize(reserve.empty() ? "0" : reserve);
+  if (!reserved)
+    return "--reserve: expected bytes as '1GiB', found '" + reserve + "'";
+  budget = Budget{*bytes, *reserved};
+  return {};
 }
 
 static int64_t getBytes(Type type) {
@@ -89,60 +102,6 @@ MemoryPlan getMemoryPlan(ModuleOp module, int threads) {
     plan.states = std::max(plan.states, states);
   }
   return plan;
-}
-
-/// Calls `visit` with the entry point and the number of this name of all
-/// decisions of this kind about memory.
-static void
-visitNumbers(ModuleOp module, llvm::StringRef kind, llvm::StringRef name,
-             llvm::function_ref<void(llvm::StringRef, double)> visit) {
-  for (const Decision &decision : getDecisions(module))
-    if (decision.pass == "recompute-values" && decision.decision == kind)
-      for (const auto &[key, number] : decision.numbers)
-        if (key == name)
-          visit(llvm::StringRef(decision.reason).split(' ').first, number);
-}
-
-/// The least of these numbers of each entry point.
-static llvm::StringMap<double> getLeast(ModuleOp module, llvm::StringRef kind,
-                                        llvm::StringRef name) {
-  llvm::StringMap<double> least;
-  visitNumbers(module, kind, name, [&](llvm::StringRef entry, double number) {
-    double &own = least.try_emplace(entry, number).first->second;
-    own = std::min(own, number);
-  });
-  return least;
-}
-
-int64_t getLeastArena(ModuleOp module) {
-  double most = 0;
-  for (const auto &entry : getLeast(module, "possible", "bytes"))
-    most = std::max(most, entry.second);
-  return int64_t(most);
-}
-
-llvm::StringMap<double> getKeptTimes(ModuleOp module) {
-  return getLeast(module, "possible", "microseconds");
-}
-
-double getRecomputedShare(ModuleOp module,
-                          const llvm::StringMap<double> &kept) {
-  double share = 0;
-  visitNumbers(module, "fitted", "microseconds",
-               [&](llvm::StringRef entry, double number) {
-                 double least = kept.lookup(entry);
-                 if (least > 0)
-                   share = std::max(share, number / least - 1);
-               });
-  return share;
-}
-
-int64_t getNeededArena(ModuleOp module) {
-  double most = 0;
-  visitNumbers(module, "refused", "bytes", [&](llvm::StringRef, double number) {
-    most = std::max(most, number);
-  });
-  return int64_t(most);
 }
 
 } // namespace tcc

@@ -5,8 +5,8 @@
 #include "tcc/compiler.h"
 
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/StringMap.h"
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace tcc {
@@ -14,23 +14,19 @@ namespace tcc {
 /// Reads a number of bytes, "22GiB", "1.5GB" or "4096".
 std::optional<int64_t> parseByteSize(std::string_view text);
 
+/// The most bytes that a program may need, and how many of them are left for
+/// what is not planned.
+struct Budget {
+  int64_t bytes = 0, reserved = 0;
+};
+
+/// Reads `text` and `reserve`, where they are not empty, as a budget; returns
+/// what is wrong with them, or nothing.
+std::string readBudget(const std::string &text, const std::string &reserve,
+                       std::optional<Budget> &budget);
+
 /// The bytes of a planned module. What only `prepare` needs does not count.
 MemoryPlan getMemoryPlan(mlir::ModuleOp module, int threads);
-
-/// The least bytes of the largest arena that were counted for any choice of
-/// what is computed again; 0 without a budget.
-int64_t getLeastArena(mlir::ModuleOp module);
-
-/// The microseconds of each entry point with all values kept.
-llvm::StringMap<double> getKeptTimes(mlir::ModuleOp module);
-
-/// What a budget adds to the time of an entry point, at most, over `kept`.
-double getRecomputedShare(mlir::ModuleOp module,
-                          const llvm::StringMap<double> &kept);
-
-/// The bytes of the arena without which no entry point was found to fit; 0 if
-/// all fit.
-int64_t getNeededArena(mlir::ModuleOp module);
 
 } // namespace tcc
 

@@ -2,6 +2,7 @@
 
 #include "compiler/codegen/cpu/ObjectEmitter.h"
 #include "compiler/codegen/cuda/DeviceCode.h"
+#include "compiler/passes/exec/RecomputeValues.h"
 #include "compiler/passes/graph/Differentiate.h"
 #include "compiler/pipeline/Batch.h"
 #include "compiler/pipeline/Budget.h"
@@ -108,10 +109,10 @@ private:
   MLIRContext context;
   Machines machines;
   std::optional<train::Recipe> recipe;
-  std::optional<int64_t> budget; ///< of bytes
-  int64_t reserved = 0;          ///< of these
+  std::optional<Budget> budget;
   std::optional<int64_t> samples;
   int64_t leastBytes = 0; ///< of a plan with a budget, about
+  RecomputeResult recomputed;
   Model model;
   /// Before steps were built, where logits can be computed in chunks.
   OwningOpRef<ModuleOp> untrained;
@@ -288,21 +289,8 @@ bool Compilation::readBudget() {
   std::string text = options.memoryBudget;
   if (text.empty() && recipe)
     text = recipe->memoryBudget;
-  if (text.empty())
-    return options.reserve.empty() ||
-           fail(Code::Usage, "--reserve is of a memory budget: give one");
-  budget = parseByteSize(text);
-  if (!budget)
-    return fail(Code::Usage,
-                "memory budget: expected bytes as '22GiB', found '" + text +
-                    "'");
-  std::optional<int64_t> bytes =
-      parseByteSize(options.reserve.empty() ? "0" : options.reserve);
-  if (!bytes)
-    return fail(Code::Usage, "--reserve: expected bytes as '1GiB', found '" +
-                                 options.reserve + "'");
-  reserved = *bytes;
-  return true;
+  std::string problem = tcc::readBudget(text, options.reserve, budget);
+  return problem.empty() || fail(Code::Usage, problem);
 }
 
 /// The samples of a pass, where the recipe leaves them to the budget.
@@ -315,7 +303,7 @@ bool Compilation::chooseBatch() {
                                  "or --memory-budget");
   if (!samples) {
     BatchChoice choice =
-        findLargestBatch(getBatches(recipe->batch.global), *budget,
+        findLargestBatch(getBatches(recipe->batch.global), budget->bytes,
                          [this](int64_t samples) { return tryBatch(samples); });
     if (!choice.samples)
       return false;
@@ -360,12 +348,19 @@ bool Compilation::recompute() {
   addPlacement(pm);
   if (failed(pm.run(*copy)))
     return fail(Code::Unsupported, options.model + ": cannot be planned");
-  int64_t fixed = reserved + getMemoryPlan(*copy, getThreads()).getFixed();
-  bool fits = runPasses(
-      [&](OpPassManager &pm) { addRecomputation(pm, *budget, fixed); },
-      Code::OutOfMemory);
-  leastBytes = fixed + getLeastArena(*model.module);
-  return fits;
+  int64_t fixed =
+      budget->reserved + getMemoryPlan(*copy, getThreads()).getFixed();
+  FailureOr<RecomputeResult> result =
+      recomputeValues(*model.module, budget->bytes - fixed);
+  if (failed(result))
+    return fail(Code::Internal, options.model + ": cannot be recomputed");
+  recomputed = std::move(*result);
+  leastBytes = fixed + recomputed.getLeastBytes();
+  if (const EntryRecompute *refused = recomputed.getRefused())
+    return fail(Code::OutOfMemory,
+                options.model + ": " +
+                    describeRefusal(*refused, budget->bytes, fixed));
+  return runPasses(addRescheduling, Code::Internal);
 }
 
 /// The same steps again, with the logits in chunks.
@@ -384,12 +379,12 @@ bool Compilation::fitBudget() {
   bool fits = (recipe && !recipe->recomputes()) || recompute();
   if (!fits && report.exitCode != int(Code::OutOfMemory))
     return false;
-  llvm::StringMap<double> kept = getKeptTimes(*model.module);
-  report.recomputedShare = getRecomputedShare(*model.module, kept);
+  RecomputeResult ofWhole = recomputed;
+  report.recomputedShare = ofWhole.getShareOver(ofWhole);
   if (!untrained || (fits && report.recomputedShare == 0))
     return fits;
   OwningOpRef<ModuleOp> whole = std::move(model.module);
-  CompileReport ofWhole = report;
+  CompileReport reportOfWhole = report;
   int64_t leastOfWhole = leastBytes;
   model.module = std::move(untrained);
   report.exitCode = 0;
@@ -398,15 +393,15 @@ bool Compilation::fitBudget() {
   if (!fitsInChunks && report.exitCode != int(Code::OutOfMemory))
     return false;
   leastBytes = std::min(leastBytes, leastOfWhole);
-  report.recomputedShare = getRecomputedShare(*model.module, kept);
-  bool isBetter =
-      fitsInChunks
-          ? !fits || report.recomputedShare < ofWhole.recomputedShare
-          : !fits && getNeededArena(*model.module) < getNeededArena(*whole);
+  report.recomputedShare = recomputed.getShareOver(ofWhole);
+  bool isBetter = fitsInChunks ? !fits || report.recomputedShare <
+                                              reportOfWhole.recomputedShare
+                               : !fits && recomputed.getRefused()->neededBytes <
+                                              ofWhole.getRefused()->neededBytes;
   if (isBetter)
     return fitsInChunks;
   model.module = std::move(whole);
-  report = std::move(ofWhole);
+  report = std::move(reportOfWhole);
   return fits;
 }
 
@@ -415,8 +410,8 @@ bool Compilation::plan() {
       (budget && !fitBudget()) || !runPasses(addPlacement, Code::Unsupported))
     return false;
   report.memory = getMemoryPlan(*model.module, getThreads());
-  int64_t needed = reserved + report.memory.getTotal();
-  if (budget && needed > *budget)
+  int64_t needed = report.memory.getTotal() + (budget ? budget->reserved : 0);
+  if (budget && needed > budget->bytes)
     return fail(Code::OutOfMemory,
                 options.model + ": needs " + std::to_string(needed) +
                     " bytes, which is more than the memory budget");

@@ -112,9 +112,7 @@ void addScheduling(mlir::OpPassManager &pm) {
   pm.addPass(createScheduleCommandsPass());
 }
 
-void addRecomputation(mlir::OpPassManager &pm, int64_t budget, int64_t fixed) {
-  pm.addPass(createRecomputeValuesPass({budget, fixed}));
-  // Another order may be better now.
+void addRescheduling(mlir::OpPassManager &pm) {
   pm.addPass(createScheduleCommandsPass());
 }
 

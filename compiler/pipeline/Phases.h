@@ -38,8 +38,8 @@ void addFusion(mlir::OpPassManager &pm, Target target = Target::Cpu);
 void addLowering(mlir::OpPassManager &pm, Target target = Target::Cpu);
 /// Commands get their order.
 void addScheduling(mlir::OpPassManager &pm);
-/// All needs no more than `budget` bytes, of which `fixed` are no scratch.
-void addRecomputation(mlir::OpPassManager &pm, int64_t budget, int64_t fixed);
+/// Commands get it again after some were added: another may be better now.
+void addRescheduling(mlir::OpPassManager &pm);
 /// Buffers get their places.
 void addPlacement(mlir::OpPassManager &pm);
 

@@ -185,6 +185,21 @@ def check_op_lists(files):
             yield f.path, 0, f"{match.group()}>: an interface or trait says it once"
 
 
+# Who keeps the log of decisions, and who writes it out.
+LOG_READERS = ("compiler/decisions/", "compiler/pipeline/Provenance.cpp", "tests/", "tools/lint/")
+
+
+def check_log_readers(files):
+    """Nothing is decided by what the log of decisions says."""
+    read = re.compile(r"\bgetDecisions\b|graph\.decisions\b")
+    for f in files:
+        if not f.is_cxx or f.path.startswith(LOG_READERS):
+            continue
+        for number, line in enumerate(f.lines, 1):
+            if read.search(line):
+                yield f.path, number, "reads the log: a result carries what is needed"
+
+
 def kebab(name):
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
 
@@ -239,6 +254,7 @@ RULES = [
     check_words,
     check_headers,
     check_op_lists,
+    check_log_readers,
     check_mirrored_tests,
     check_format,
 ]

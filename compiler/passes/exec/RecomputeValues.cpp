@@ -1,4 +1,6 @@
 //===- RecomputeValues.cpp - Keep entry points within a budget ------------===//
+#include "compiler/passes/exec/RecomputeValues.h"
+
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/exec/Passes.h"
 #include "compiler/passes/exec/recompute/Frontier.h"
@@ -30,21 +32,20 @@ struct RecomputeValuesPass
 /// One entry point against the budget.
 class EntryFitter {
 public:
-  EntryFitter(EntryOp entry, const Trace &trace, int64_t budget)
-      : entry(entry), trace(trace), simulation(trace), budget(budget) {}
+  EntryFitter(EntryOp entry, const Trace &trace, int64_t budget,
+              DecisionLog &log)
+      : entry(entry), trace(trace), simulation(trace), budget(budget),
+        log(log) {}
 
   /// Replaces the entry. If no choice needs as little as the budget, keeps it
   /// and tells what is needed.
-  LogicalResult run(DecisionLog &log);
-
-  std::optional<int64_t> needed;
-  std::string inTheWay; ///< names of nodes with bytes
+  FailureOr<EntryRecompute> run();
 
 private:
   FailureOr<int64_t> plan(const Choice &choice);
-  void apply(const FrontierPoint &point, DecisionLog &log);
-  LogicalResult findNeeded(ArrayRef<FrontierPoint> frontier, DecisionLog &log);
-  void nameTensors();
+  void apply(const FrontierPoint &point);
+  FailureOr<int64_t> findNeeded(ArrayRef<FrontierPoint> frontier);
+  std::string nameTensors() const;
 
   EntryOp entry;
   const Trace &trace;
@@ -53,7 +54,8 @@ private:
   /// Of next values of states, those that `budget` leaves room for: with all
   /// values kept they are not written over the current ones either.
   int64_t nextBytes = INT64_MAX;
-  double leastMicroseconds = 0;
+  EntryRecompute result;
+  DecisionLog &log;
 };
 
 } // namespace
@@ -101,7 +103,7 @@ FailureOr<int64_t> EntryFitter::plan(const Choice &choice) {
   return int64_t(*copy.getScratchBytes()) + next - nextBytes;
 }
 
-void EntryFitter::apply(const FrontierPoint &point, DecisionLog &log) {
+void EntryFitter::apply(const FrontierPoint &point) {
   auto module = entry->getParentOfType<ModuleOp>();
   simulation.run(point.choice);
   buildEntry(trace, simulation, module)->moveBefore(entry);
@@ -110,7 +112,7 @@ void EntryFitter::apply(const FrontierPoint &point, DecisionLog &log) {
           {{"bytes", double(point.peak)},
            {"budget_bytes", double(budget)},
            {"microseconds", point.microseconds},
-           {"microseconds_unbounded", leastMicroseconds}});
+           {"microseconds_unbounded", result.keptMicroseconds}});
   for (const Step &step : simulation.getSteps()) {
     if (!step.isUnit)
       continue;
@@ -126,7 +128,7 @@ void EntryFitter::apply(const FrontierPoint &point, DecisionLog &log) {
 
 /// What is live at the peak of the last run, by the nodes that compute it, or
 /// first use it where several write.
-void EntryFitter::nameTensors() {
+std::string EntryFitter::nameTensors() const {
   constexpr size_t kMostNamed = 5;
   ArrayRef<int64_t> live = simulation.getLive();
   unsigned peak = llvm::max_element(live) - live.begin();
@@ -152,9 +154,11 @@ void EntryFitter::nameTensors() {
     return std::pair(b.second, a.first.getValue()) <
            std::pair(a.second, b.first.getValue());
   });
+  std::string names;
   for (auto &[node, sum] : ArrayRef(rows).take_front(kMostNamed))
-    inTheWay += (inTheWay.empty() ? "" : ", ") + node.str() + " (" +
-                std::to_string(sum) + " bytes)";
+    names += (names.empty() ? "" : ", ") + node.str() + " (" +
+             std::to_string(sum) + " bytes)";
+  return names;
 }
 
 /// How much less than was counted a plan may need: scratch that lies in
@@ -164,8 +168,10 @@ static int64_t getSlack(const FrontierPoint &point) {
   return point.peak / kParts;
 }
 
-LogicalResult EntryFitter::findNeeded(ArrayRef<FrontierPoint> frontier,
-                                      DecisionLog &log) {
+/// Bytes of the smallest plan; leaves the simulation at the choice that was
+/// counted with the fewest.
+FailureOr<int64_t> EntryFitter::findNeeded(ArrayRef<FrontierPoint> frontier) {
+  std::optional<int64_t> needed;
   for (const FrontierPoint &point : llvm::reverse(frontier)) {
     if (needed && point.peak >= *needed)
       break;
@@ -177,15 +183,16 @@ LogicalResult EntryFitter::findNeeded(ArrayRef<FrontierPoint> frontier,
                       std::max(*bytes, point.peak - getSlack(point)));
   }
   simulation.run(frontier.back().choice);
-  nameTensors();
   log.add(entry, "refused", (entry.getSymName() + " needs more").str(),
           {{"bytes", double(*needed)}});
-  return success();
+  return *needed;
 }
 
-LogicalResult EntryFitter::run(DecisionLog &log) {
+FailureOr<EntryRecompute> EntryFitter::run() {
   std::vector<FrontierPoint> frontier = findFrontier(trace);
-  leastMicroseconds = frontier.front().microseconds;
+  result.entry = entry.getSymName().str();
+  result.keptMicroseconds = frontier.front().microseconds;
+  result.leastBytes = frontier.back().peak;
   for (const FrontierPoint &point : frontier)
     log.add(
         entry, "possible", (entry.getSymName() + " at a smaller peak").str(),
@@ -202,11 +209,17 @@ LogicalResult EntryFitter::run(DecisionLog &log) {
       return failure();
     if (*bytes > budget)
       continue;
-    apply(point, log);
+    apply(point);
+    result.chosen = {point.peak, point.microseconds};
     entry.erase();
-    return success();
+    return std::move(result);
   }
-  return findNeeded(frontier, log);
+  FailureOr<int64_t> needed = findNeeded(frontier);
+  if (failed(needed))
+    return failure();
+  result.neededBytes = *needed;
+  result.inTheWay = nameTensors();
+  return std::move(result);
 }
 
 static void eraseUnlaunched(ModuleOp module) {
@@ -217,33 +230,73 @@ static void eraseUnlaunched(ModuleOp module) {
       kernel.erase();
 }
 
-void RecomputeValuesPass::runOnOperation() {
-  DecisionLog log(getOperation(), "recompute-values");
-  fusion::CostModel host(getOperation());
-  fusion::CostModel device(getOperation(), fusion::Machine::getDevice());
-  int64_t needed = 0;
-  std::string inTheWay;
-  SmallVector<EntryOp> entries(getOperation().getOps<EntryOp>());
+FailureOr<RecomputeResult> recomputeValues(ModuleOp module, int64_t budget) {
+  DecisionLog log(module, "recompute-values");
+  fusion::CostModel host(module);
+  fusion::CostModel device(module, fusion::Machine::getDevice());
+  RecomputeResult result;
+  SmallVector<EntryOp> entries(module.getOps<EntryOp>());
   for (EntryOp entry : entries) {
-    if (entry.getSymName() == "prepare") // runs when nothing else does
+    if (entry.getSymName() == "prepare")
       continue;
     Trace trace(entry, host, device);
-    EntryFitter fitter(entry, trace, budget - fixed);
-    if (failed(fitter.run(log)))
-      return signalPassFailure();
-    if (fitter.needed.value_or(0) > needed) {
-      needed = *fitter.needed;
-      inTheWay = "@" + entry.getSymName().str() + ": " + fitter.inTheWay;
-    }
+    FailureOr<EntryRecompute> row =
+        EntryFitter(entry, trace, budget, log).run();
+    if (failed(row))
+      return failure();
+    result.entries.push_back(std::move(*row));
   }
-  eraseUnlaunched(getOperation());
-  if (needed == 0)
+  eraseUnlaunched(module);
+  return std::move(result);
+}
+
+const EntryRecompute *RecomputeResult::getRefused() const {
+  const EntryRecompute *refused = nullptr;
+  for (const EntryRecompute &row : entries)
+    if (!row.chosen && (!refused || row.neededBytes > refused->neededBytes))
+      refused = &row;
+  return refused;
+}
+
+int64_t RecomputeResult::getLeastBytes() const {
+  int64_t least = 0;
+  for (const EntryRecompute &row : entries)
+    least = std::max(least, row.leastBytes);
+  return least;
+}
+
+double RecomputeResult::getShareOver(const RecomputeResult &kept) const {
+  double share = 0;
+  for (const EntryRecompute &row : entries) {
+    auto own = llvm::find_if(kept.entries, [&](const auto &other) {
+      return other.entry == row.entry;
+    });
+    if (row.chosen && own != kept.entries.end() && own->keptMicroseconds > 0)
+      share =
+          std::max(share, row.chosen->microseconds / own->keptMicroseconds - 1);
+  }
+  return share;
+}
+
+std::string describeRefusal(const EntryRecompute &refused, int64_t budget,
+                            int64_t fixed) {
+  return "does not fit into " + std::to_string(budget) +
+         " bytes; the smallest budget is " +
+         std::to_string(fixed + refused.neededBytes) + " bytes, of which " +
+         std::to_string(fixed) + " are no arena; the largest in @" +
+         refused.entry + ": " + refused.inTheWay;
+}
+
+void RecomputeValuesPass::runOnOperation() {
+  FailureOr<RecomputeResult> result =
+      recomputeValues(getOperation(), budget - fixed);
+  if (failed(result))
+    return signalPassFailure();
+  const EntryRecompute *refused = result->getRefused();
+  if (!refused)
     return;
   emitError(UnknownLoc::get(&getContext()))
-      << "does not fit into " << int64_t(budget)
-      << " bytes; the smallest budget is " << fixed + needed
-      << " bytes, of which " << int64_t(fixed)
-      << " are no arena; the largest in " << inTheWay;
+      << describeRefusal(*refused, budget, fixed);
   signalPassFailure();
 }
 

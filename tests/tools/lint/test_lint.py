@@ -72,6 +72,14 @@ class LintTest(unittest.TestCase):
         self.expect_one(lint.check_op_lists, {path: "isa<AddOp,\n    SubOp, graph::MulOp>(x)"})
         self.expect_none(lint.check_op_lists, {path: "isa<AddOp, SubOp>(x)"})
 
+    def test_log_readers(self):
+        text = "for (const Decision &decision : getDecisions(module))\n"
+        self.expect_one(lint.check_log_readers, {"compiler/pipeline/Budget.cpp": text})
+        self.expect_one(lint.check_log_readers, {"tools/tcc/main.cpp": 'f("graph.decisions");\n'})
+        self.expect_none(lint.check_log_readers, {"compiler/pipeline/Provenance.cpp": text})
+        log = 'DecisionLog log(getOperation(), "fuse-ops");\n'
+        self.expect_none(lint.check_log_readers, {"compiler/passes/graph/FuseOps.cpp": log})
+
     def test_mirrored_tests(self):
         passes = {"compiler/passes/graph/Passes.td": 'def F : Pass<"tcc-fuse-ops"> {}'}
         test = {"tests/compiler/passes/graph/fuse-ops.mlir": ""}

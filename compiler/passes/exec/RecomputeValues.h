@@ -1,0 +1,60 @@
+//===- RecomputeValues.h - Entry points within a budget ---------*- C++ -*-===//
+#ifndef TCC_COMPILER_PASSES_EXEC_RECOMPUTEVALUES_H
+#define TCC_COMPILER_PASSES_EXEC_RECOMPUTEVALUES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tcc {
+
+/// What a budget costs one entry point. Bytes are of its arena, times are what
+/// the cost model predicts.
+struct EntryRecompute {
+  struct Chosen {
+    int64_t bytes;
+    double microseconds;
+  };
+
+  std::string entry;
+  double keptMicroseconds = 0; ///< with all values kept
+  int64_t leastBytes = 0;      ///< the fewest that any choice was counted with
+  std::optional<Chosen> chosen;
+  /// Where no choice fits: bytes that the smallest plan needs, and the nodes
+  /// with most of them.
+  int64_t neededBytes = 0;
+  std::string inTheWay;
+};
+
+/// One row for each entry point but @prepare, which runs when nothing else
+/// does.
+struct RecomputeResult {
+  std::vector<EntryRecompute> entries;
+
+  /// The row that needs most of those without a choice that fits; null if all
+  /// fit.
+  const EntryRecompute *getRefused() const;
+  /// The largest of the entries' least bytes: no smaller arena holds all.
+  int64_t getLeastBytes() const;
+  /// The longest time of an entry over the one that it has in `kept` with all
+  /// values kept, less 1; 0 without entries.
+  double getShareOver(const RecomputeResult &kept) const;
+};
+
+/// Makes values of the scheduled `module` again until the arena of each entry
+/// point has no more than `budget` bytes. Entry points that need more stay as
+/// they are and are rows without a choice. Fails after an error at an op.
+mlir::FailureOr<RecomputeResult> recomputeValues(mlir::ModuleOp module,
+                                                 int64_t budget);
+
+/// Says that `refused` does not fit into `budget` bytes, of which `fixed` are
+/// no arena, and what would.
+std::string describeRefusal(const EntryRecompute &refused, int64_t budget,
+                            int64_t fixed);
+
+} // namespace tcc
+
+#endif // TCC_COMPILER_PASSES_EXEC_RECOMPUTEVALUES_H
