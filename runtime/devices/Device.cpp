@@ -1,5 +1,7 @@
 #include "runtime/devices/Device.h"
 
+#include "runtime/package/Commands.h"
+
 #include <algorithm>
 
 using namespace tcc;
@@ -23,39 +25,43 @@ static bool mayOverlap(const format::Buffer &a, const format::Buffer &b) {
          b.offset() < a.offset() + a.max_bytes();
 }
 
-static void measureCopy(const format::Entry &entry, const format::Copy &copy,
-                        LaunchLimits &limits) {
-  if (!mayOverlap(rootOf(entry, copy.from()), rootOf(entry, copy.to())))
-    return;
-  uint64_t most = std::min(entry.buffers()->Get(copy.from())->max_bytes(),
-                           entry.buffers()->Get(copy.to())->max_bytes());
-  limits.shifted = std::max(limits.shifted, most);
-}
+namespace {
 
-static void measureBlock(const format::Entry &entry, const format::Block &block,
-                         LaunchLimits &limits) {
-  for (const format::Command *command : *block.commands()) {
-    if (const format::Launch *launch = command->action_as_Launch()) {
-      size_t buffers = launch->buffers() ? launch->buffers()->size() : 0;
-      size_t sizes = launch->sizes() ? launch->sizes()->size() : 0;
-      limits.buffers = std::max(limits.buffers, buffers);
-      limits.sizes = std::max(limits.sizes, sizes);
-      limits.faulting += launch->fault();
-    }
-    if (const format::Copy *copy = command->action_as_Copy())
-      measureCopy(entry, *copy, limits);
-    if (const format::If *branch = command->action_as_If()) {
-      measureBlock(entry, *branch->then_block(), limits);
-      measureBlock(entry, *branch->else_block(), limits);
-    }
-    if (const format::Loop *loop = command->action_as_Loop())
-      measureBlock(entry, *loop->body(), limits);
+struct Measure {
+  const format::Entry &entry;
+  LaunchLimits &limits;
+
+  void operator()(const format::Launch &launch) const {
+    size_t buffers = launch.buffers() ? launch.buffers()->size() : 0;
+    size_t sizes = launch.sizes() ? launch.sizes()->size() : 0;
+    limits.buffers = std::max(limits.buffers, buffers);
+    limits.sizes = std::max(limits.sizes, sizes);
+    limits.faulting += launch.fault();
   }
-}
+  void operator()(const format::Copy &copy) const {
+    if (!mayOverlap(rootOf(entry, copy.from()), rootOf(entry, copy.to())))
+      return;
+    uint64_t most = std::min(entry.buffers()->Get(copy.from())->max_bytes(),
+                             entry.buffers()->Get(copy.to())->max_bytes());
+    limits.shifted = std::max(limits.shifted, most);
+  }
+  void operator()(const format::SetSize &) const {}
+  void operator()(const format::ReadSize &) const {}
+  void operator()(const format::If &) const {}
+  void operator()(const format::Loop &) const {}
+  void operator()(const format::RecordEvent &) const {}
+  void operator()(const format::WaitEvent &) const {}
+  void operator()(const format::AllReduce &) const {}
+  void operator()(const UnknownCommand &) const {}
+};
+
+} // namespace
 
 LaunchLimits runtime::measureLaunches(const format::Entry &entry) {
   LaunchLimits limits;
-  measureBlock(entry, *entry.body(), limits);
+  forEachCommand(*entry.body(), [&](const format::Command &command) {
+    visitCommand(command, Measure{entry, limits});
+  });
   return limits;
 }
 

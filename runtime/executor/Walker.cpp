@@ -1,5 +1,6 @@
 #include "runtime/executor/Walker.h"
 
+#include "runtime/package/Commands.h"
 #include "runtime/package/DType.h"
 #include "runtime/package/SizeExpr.h"
 
@@ -9,22 +10,11 @@ using namespace tcc;
 using namespace tcc::runtime;
 using format::StorageClass;
 
-/// Whether a walk of the block reads what kernels computed.
-static bool readsMemory(const format::Block &block) {
-  for (const format::Command *command : *block.commands()) {
-    const format::Loop *loop = command->action_as_Loop();
-    if (command->action_as_ReadSize() || command->action_as_If() ||
-        (loop && (loop->condition() >= 0 || readsMemory(*loop->body()))))
-      return true;
-  }
-  return false;
-}
-
 Walker::Walker(const format::Program &program, const format::Entry &entry,
                std::shared_ptr<Workspace> shared)
     : workspace(std::move(shared)), stream(*workspace->stream) {
   this->entry = &entry;
-  mayReplay = !readsMemory(*entry.body());
+  mayReplay = !readsBuffers(*entry.body());
   symbols = program.symbols() ? program.symbols()->size() : 0;
   slotValues.resize(entry.slot_count());
   sizes = slotValues;
@@ -51,7 +41,7 @@ void Walker::place() {
 
 void Walker::setObserver(LaunchObserver *newObserver) {
   observer = newObserver;
-  mayReplay = !observer && !readsMemory(*entry->body());
+  mayReplay = !observer && !readsBuffers(*entry->body());
 }
 
 void Walker::bind(StorageClass storage, uint32_t index, void *address) {
@@ -84,15 +74,8 @@ std::vector<std::span<std::byte>> Walker::workingSet() const {
       used.push_back({placed[index], buffer.max_bytes()});
     isListed[index] = true;
   };
-  for (const format::Command *command : *entry->body()->commands()) {
-    const format::Launch *launch = command->action_as_Launch();
-    if (launch && launch->buffers())
-      std::ranges::for_each(*launch->buffers(), add);
-    if (const format::Copy *copy = command->action_as_Copy()) {
-      add(copy->from());
-      add(copy->to());
-    }
-  }
+  for (const format::Command *command : *entry->body()->commands())
+    forEachBuffer(*command, add);
   return used;
 }
 
@@ -125,36 +108,46 @@ Status Walker::addressOf(uint32_t buffer, std::byte *&address) const {
   return Status();
 }
 
-Status Walker::runBlock(const format::Block &block) {
-  for (const format::Command *command : *block.commands())
-    if (Status status = runCommand(*command); !status.ok())
-      return status;
-  return Status();
-}
+/// Runs a command.
+struct Walker::Visitor {
+  Walker &walker;
 
-Status Walker::runCommand(const format::Command &command) {
-  if (command.lane() > 0)
-    return Status(Code::Internal, "an unverified lane");
-  switch (command.action_type()) {
-  case format::Action::Launch:
-    return launch(*command.action_as_Launch());
-  case format::Action::Copy:
-    return copy(*command.action_as_Copy());
-  case format::Action::SetSize:
-    return setSize(*command.action_as_SetSize());
-  case format::Action::ReadSize:
-    return readSize(*command.action_as_ReadSize());
-  case format::Action::If:
-    return branch(*command.action_as_If());
-  case format::Action::Loop:
-    return loop(*command.action_as_Loop());
-  case format::Action::RecordEvent:
-  case format::Action::WaitEvent:
-  case format::Action::AllReduce:
-  case format::Action::NONE:
-    break;
+  Status operator()(const format::Launch &launch) const {
+    return walker.launch(launch);
   }
-  return Status(Code::Internal, "an unverified command");
+  Status operator()(const format::Copy &copy) const {
+    return walker.copy(copy);
+  }
+  Status operator()(const format::SetSize &set) const {
+    return walker.setSize(set);
+  }
+  Status operator()(const format::ReadSize &read) const {
+    return walker.readSize(read);
+  }
+  Status operator()(const format::If &branch) const {
+    return walker.branch(branch);
+  }
+  Status operator()(const format::Loop &loop) const {
+    return walker.loop(loop);
+  }
+  Status operator()(const format::RecordEvent &) const { return refuse(); }
+  Status operator()(const format::WaitEvent &) const { return refuse(); }
+  Status operator()(const format::AllReduce &) const { return refuse(); }
+  Status operator()(const UnknownCommand &) const { return refuse(); }
+
+  static Status refuse() {
+    return Status(Code::Internal, "an unverified command");
+  }
+};
+
+Status Walker::runBlock(const format::Block &block) {
+  for (const format::Command *command : *block.commands()) {
+    if (command->lane() > 0)
+      return Status(Code::Internal, "an unverified lane");
+    if (Status status = visitCommand(*command, Visitor{*this}); !status.ok())
+      return status;
+  }
+  return Status();
 }
 
 //===----------------------------------------------------------------------===//

@@ -53,8 +53,9 @@ private:
   Status run() override { return runBlock(*entry->body()); }
   void place();
 
+  struct Visitor;
+
   Status runBlock(const format::Block &block);
-  Status runCommand(const format::Command &command);
   Status launch(const format::Launch &launch);
   Status observeLaunch(const KernelLaunch &launch);
   Status copy(const format::Copy &copy);

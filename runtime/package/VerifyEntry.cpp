@@ -1,5 +1,6 @@
 #include "runtime/package/VerifyEntry.h"
 
+#include "runtime/package/Commands.h"
 #include "runtime/package/DType.h"
 #include "runtime/package/Format.h"
 #include "runtime/package/SizeExpr.h"
@@ -15,6 +16,9 @@ namespace {
 
 constexpr int kMaxBlockDepth = 32;
 constexpr uint32_t kMaxSlots = 1 << 20;
+
+constexpr char kOneLane[] = "this runtime has one lane";
+constexpr char kNoCollectives[] = "this runtime has no collectives";
 
 template <typename T> size_t sizeOf(const flatbuffers::Vector<T> *vector) {
   return vector ? vector->size() : 0;
@@ -45,15 +49,18 @@ private:
   bool isStateInput(uint32_t input) const;
   bool isStateOutput(uint32_t output) const;
   bool verifyView(const format::Buffer &buffer, uint32_t index);
+  struct Visitor;
+
   bool verifyBlock(const format::Block &block, int depth);
-  bool verifyCommand(const format::Command &command, int depth);
   bool verifyLaunch(const format::Launch &launch);
   bool verifyArguments(const format::Launch &launch);
   uint64_t alignmentOf(uint32_t buffer) const;
   bool verifyCopy(const format::Copy &copy);
+  bool verifySetSize(const format::SetSize &set);
+  bool verifyBranch(const format::If &branch, int depth);
   bool verifyLoop(const format::Loop &loop, int depth);
   bool verifyReadSize(const format::ReadSize &read);
-  bool refuseCommand(const format::Command &command, const char *reason);
+  bool refuseCommand(const char *kind, const char *reason);
 
   bool isPrepare() const { return entry.name()->string_view() == "prepare"; }
   bool isBuffer(uint32_t index) const {
@@ -250,58 +257,61 @@ bool EntryVerifier::verifyBuffers() {
   return true;
 }
 
+/// Verifies a command of a block at `depth`.
+struct EntryVerifier::Visitor {
+  EntryVerifier &verifier;
+  int depth;
+
+  bool operator()(const format::Launch &launch) const {
+    return verifier.verifyLaunch(launch);
+  }
+  bool operator()(const format::Copy &copy) const {
+    return verifier.verifyCopy(copy);
+  }
+  bool operator()(const format::SetSize &set) const {
+    return verifier.verifySetSize(set);
+  }
+  bool operator()(const format::ReadSize &read) const {
+    return verifier.verifyReadSize(read);
+  }
+  bool operator()(const format::If &branch) const {
+    return verifier.verifyBranch(branch, depth);
+  }
+  bool operator()(const format::Loop &loop) const {
+    return verifier.verifyLoop(loop, depth);
+  }
+  bool operator()(const format::RecordEvent &) const {
+    return verifier.refuseCommand("RecordEvent", kOneLane);
+  }
+  bool operator()(const format::WaitEvent &) const {
+    return verifier.refuseCommand("WaitEvent", kOneLane);
+  }
+  bool operator()(const format::AllReduce &) const {
+    return verifier.refuseCommand("AllReduce", kNoCollectives);
+  }
+  bool operator()(const UnknownCommand &) const {
+    return verifier.refuse("a command is of a kind unknown to this runtime");
+  }
+};
+
+/// A command that is in range and that the walker cannot execute.
+bool EntryVerifier::refuseCommand(const char *kind, const char *reason) {
+  return refuse("command ", commandCount, ", ", kind,
+                ", cannot be executed: ", reason);
+}
+
 bool EntryVerifier::verifyBlock(const format::Block &block, int depth) {
   if (depth > kMaxBlockDepth)
     return refuse("blocks are nested deeper than ", kMaxBlockDepth);
   for (const format::Command *command : *block.commands()) {
     ++commandCount;
-    if (!verifyCommand(*command, depth))
+    if (command->lane() > 0)
+      return refuseCommand(format::EnumNameAction(command->action_type()),
+                           kOneLane);
+    if (!visitCommand(*command, Visitor{*this, depth}))
       return false;
   }
   return true;
-}
-
-/// A command that is in range and that the walker cannot execute.
-bool EntryVerifier::refuseCommand(const format::Command &command,
-                                  const char *reason) {
-  return refuse("command ", commandCount, ", ",
-                format::EnumNameAction(command.action_type()),
-                ", cannot be executed: ", reason);
-}
-
-bool EntryVerifier::verifyCommand(const format::Command &command, int depth) {
-  if (command.lane() > 0)
-    return refuseCommand(command, "this runtime has one lane");
-  switch (command.action_type()) {
-  case format::Action::Launch:
-    return verifyLaunch(*command.action_as_Launch());
-  case format::Action::Copy:
-    return verifyCopy(*command.action_as_Copy());
-  case format::Action::SetSize: {
-    const format::SetSize &set = *command.action_as_SetSize();
-    return (isOwnSlot(set.slot()) && isExpr(set.value())) ||
-           refuse("a size assignment is out of range");
-  }
-  case format::Action::ReadSize:
-    return verifyReadSize(*command.action_as_ReadSize());
-  case format::Action::If: {
-    const format::If &branch = *command.action_as_If();
-    if (!holds(branch.condition(), 1))
-      return refuse("a condition is out of range");
-    return verifyBlock(*branch.then_block(), depth + 1) &&
-           verifyBlock(*branch.else_block(), depth + 1);
-  }
-  case format::Action::Loop:
-    return verifyLoop(*command.action_as_Loop(), depth);
-  case format::Action::RecordEvent:
-  case format::Action::WaitEvent:
-    return refuseCommand(command, "this runtime has one lane");
-  case format::Action::AllReduce:
-    return refuseCommand(command, "this runtime has no collectives");
-  case format::Action::NONE:
-    break;
-  }
-  return refuse("a command is of a kind unknown to this runtime");
 }
 
 bool EntryVerifier::verifyLaunch(const format::Launch &launch) {
@@ -371,6 +381,18 @@ bool EntryVerifier::verifyCopy(const format::Copy &copy) {
   return (holds(copy.from(), 0) && holds(copy.to(), 0) &&
           isExpr(copy.bytes())) ||
          refuse("a copy is out of range");
+}
+
+bool EntryVerifier::verifySetSize(const format::SetSize &set) {
+  return (isOwnSlot(set.slot()) && isExpr(set.value())) ||
+         refuse("a size assignment is out of range");
+}
+
+bool EntryVerifier::verifyBranch(const format::If &branch, int depth) {
+  if (!holds(branch.condition(), 1))
+    return refuse("a condition is out of range");
+  return verifyBlock(*branch.then_block(), depth + 1) &&
+         verifyBlock(*branch.else_block(), depth + 1);
 }
 
 bool EntryVerifier::verifyReadSize(const format::ReadSize &read) {

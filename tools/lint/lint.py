@@ -200,6 +200,23 @@ def check_log_readers(files):
                 yield f.path, number, "reads the log: a result carries what is needed"
 
 
+def check_command_switches(files):
+    """A switch over commands lists all kinds, so that the compiler misses one."""
+    for f in files:
+        if not f.is_cxx:
+            continue
+        for start, line in enumerate(f.lines):
+            opened = re.match(r"(\s*)switch \(", line)
+            if not opened:
+                continue
+            indent = opened[1]
+            rest = f.lines[start + 1 :]
+            length = next((n for n, l in enumerate(rest) if l == indent + "}"), len(rest))
+            own = [l for l in rest[:length] if re.match(indent + r"(case|default)\b", l)]
+            if any("Action::" in l for l in own) and f"{indent}default:" in own:
+                yield f.path, start + 1, "switch over commands with a default"
+
+
 def kebab(name):
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
 
@@ -255,6 +272,7 @@ RULES = [
     check_headers,
     check_op_lists,
     check_log_readers,
+    check_command_switches,
     check_mirrored_tests,
     check_format,
 ]

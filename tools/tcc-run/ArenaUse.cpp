@@ -1,6 +1,7 @@
 #include "tools/tcc-run/ArenaUse.h"
 
 #include "runtime/package/Alignment.h"
+#include "runtime/package/Commands.h"
 
 #include <algorithm>
 
@@ -25,7 +26,7 @@ private:
   };
 
   void visit(const format::Command &command, int depth);
-  void touch(uint32_t buffer, const flatbuffers::String *node = nullptr);
+  void touch(uint32_t buffer, const flatbuffers::String *node);
 
   const flatbuffers::Vector<flatbuffers::Offset<format::Buffer>> &buffers;
   ArenaUse &use;
@@ -44,28 +45,12 @@ void Walk::touch(uint32_t buffer, const flatbuffers::String *node) {
 }
 
 void Walk::visit(const format::Command &command, int depth) {
-  if (const format::Launch *launch = command.action_as_Launch();
-      launch && launch->buffers())
-    for (uint32_t buffer : *launch->buffers())
-      touch(buffer, launch->node());
-  if (const format::Copy *copy = command.action_as_Copy()) {
-    touch(copy->from());
-    touch(copy->to());
-  }
-  if (const format::ReadSize *read = command.action_as_ReadSize())
-    touch(read->buffer());
-  if (const format::AllReduce *reduce = command.action_as_AllReduce())
-    touch(reduce->buffer());
-  if (const format::If *branch = command.action_as_If()) {
-    touch(branch->condition());
-    visit(*branch->then_block(), depth + 1);
-    visit(*branch->else_block(), depth + 1);
-  }
-  if (const format::Loop *loop = command.action_as_Loop()) {
-    if (loop->condition() >= 0)
-      touch(uint32_t(loop->condition()));
-    visit(*loop->body(), depth + 1);
-  }
+  const format::Launch *launch = command.action_as_Launch();
+  runtime::forEachBuffer(command, [&](uint32_t buffer) {
+    touch(buffer, launch ? launch->node() : nullptr);
+  });
+  runtime::forEachBlock(
+      command, [&](const format::Block &block) { visit(block, depth + 1); });
 }
 
 void Walk::visit(const format::Block &block, int depth) {

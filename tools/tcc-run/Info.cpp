@@ -1,4 +1,5 @@
 #include "runtime/base/CpuFeatures.h"
+#include "runtime/package/Commands.h"
 #include "runtime/package/SizeExpr.h"
 #include "tools/cli/MemoryUse.h"
 #include "tools/tcc-run/ArenaUse.h"
@@ -51,7 +52,6 @@ public:
   void describe(ordered_json &row) const;
 
 private:
-  void add(const format::Block &block);
   void add(const format::Launch &launch);
   int64_t evaluateAt(const format::SizeExpr *expr) const;
 
@@ -70,20 +70,8 @@ int64_t WorkSum::evaluateAt(const format::SizeExpr *expr) const {
 
 void WorkSum::add(const format::Entry &entry) {
   slots.resize(std::max<size_t>(slots.size(), entry.slot_count()), 1);
-  add(*entry.body());
-}
-
-void WorkSum::add(const format::Block &block) {
-  for (const format::Command *command : *block.commands()) {
-    if (const format::Launch *launch = command->action_as_Launch())
-      add(*launch);
-    if (const format::Loop *loop = command->action_as_Loop())
-      add(*loop->body());
-    if (const format::If *branch = command->action_as_If()) {
-      add(*branch->then_block());
-      add(*branch->else_block());
-    }
-  }
+  forEachLaunch(*entry.body(),
+                [&](const format::Launch &launch) { add(launch); });
 }
 
 /// Up to what fits: a package may say anything.

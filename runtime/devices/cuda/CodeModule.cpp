@@ -2,6 +2,7 @@
 
 #include "runtime/devices/cuda/Cubin.h"
 #include "runtime/devices/emulated/EmulatedModule.h"
+#include "runtime/package/Commands.h"
 
 #include <algorithm>
 #include <charconv>
@@ -156,22 +157,14 @@ Result<CodeModule> CodeModule::loadCuda(const Driver &driver,
   return loadVariant(driver, package, *ptx);
 }
 
-static void countParameters(const format::Block &block,
+static void countParameters(const format::Entry &entry,
                             std::vector<ModuleKernel> &kernels) {
-  for (const format::Command *command : *block.commands()) {
-    if (const format::Launch *launch = command->action_as_Launch()) {
-      ModuleKernel &kernel = kernels[launch->kernel()];
-      kernel.addresses = launch->buffers() ? launch->buffers()->size() : 0;
-      kernel.parameters =
-          kernel.addresses + (launch->sizes() ? launch->sizes()->size() : 0);
-    }
-    if (const format::If *branch = command->action_as_If()) {
-      countParameters(*branch->then_block(), kernels);
-      countParameters(*branch->else_block(), kernels);
-    }
-    if (const format::Loop *loop = command->action_as_Loop())
-      countParameters(*loop->body(), kernels);
-  }
+  forEachLaunch(*entry.body(), [&](const format::Launch &launch) {
+    ModuleKernel &kernel = kernels[launch.kernel()];
+    kernel.addresses = launch.buffers() ? launch.buffers()->size() : 0;
+    kernel.parameters =
+        kernel.addresses + (launch.sizes() ? launch.sizes()->size() : 0);
+  });
 }
 
 Result<CodeModule> CodeModule::loadEmulated(const Driver &driver,
@@ -194,7 +187,7 @@ Result<CodeModule> CodeModule::loadEmulated(const Driver &driver,
   std::vector<ModuleKernel> kernels(
       program.kernels() ? program.kernels()->size() : 0);
   for (const format::Entry *entry : *program.entries())
-    countParameters(*entry->body(), kernels);
+    countParameters(*entry, kernels);
   for (size_t i = 0; i < kernels.size(); ++i) {
     kernels[i].name = program.kernels()->Get(i)->symbol()->c_str();
     uint64_t offset = code.chosen->kernel_offsets()->Get(i);

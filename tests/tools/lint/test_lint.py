@@ -80,6 +80,13 @@ class LintTest(unittest.TestCase):
         log = 'DecisionLog log(getOperation(), "fuse-ops");\n'
         self.expect_none(lint.check_log_readers, {"compiler/passes/graph/FuseOps.cpp": log})
 
+    def test_command_switches(self):
+        path, cases = "runtime/a.cpp", "  case Action::Launch:\n  case Action::Copy:\n"
+        inner = "    switch (b) {\n    default:\n      f();\n    }\n"
+        switch = "  switch (a) {\n" + cases + inner
+        self.expect_one(lint.check_command_switches, {path: switch + "  default:\n  }\n"})
+        self.expect_none(lint.check_command_switches, {path: switch + "  }\n"})
+
     def test_mirrored_tests(self):
         passes = {"compiler/passes/graph/Passes.td": 'def F : Pass<"tcc-fuse-ops"> {}'}
         test = {"tests/compiler/passes/graph/fuse-ops.mlir": ""}
