@@ -1,8 +1,8 @@
 //===- Device.h - Where entry points run ------------------------*- C++ -*-===//
 //
-// The executor walks commands and knows addresses; a device has the memory they
-// point into and does what they say. Addresses of a device that is not the host
-// are never read or written but through it.
+// The executor walks the commands of a package; a device does what they come to,
+// and has the memory it is done in. It reads no table of an entry. Addresses of
+// a device that is not the host are never read or written but through it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_RUNTIME_DEVICES_DEVICE_H
@@ -11,102 +11,115 @@
 #include "runtime/base/Memory.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/devices/Tunings.h"
-#include "runtime/package/Program_generated.h"
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace tcc::runtime {
 
-/// One launch, with the arguments that it has now. The stream sets the last
-/// buffer of a launch that may fault.
-struct KernelLaunch {
-  const format::Launch &command;
-  int64_t tasks;
-  std::span<void *> buffers;
-  std::span<int64_t> sizes;
-  std::span<const int64_t> slots = {}; ///< of the walk
-};
-
-/// The most that any launch of an entry has.
-struct LaunchLimits {
-  size_t buffers = 0;
-  size_t sizes = 0;
+/// What a device has to know of an entry before it runs it.
+struct EntryPlan {
+  size_t buffers = 0;   ///< of a launch, at most
+  size_t sizes = 0;     ///< likewise
   size_t faulting = 0;  ///< launches that may fault
   uint64_t shifted = 0; ///< bytes of a copy between places that may overlap
+  uint64_t workerScratchBytes = 0; ///< per thread of the host
+  uint64_t workspaceBytes = 0;     ///< of libraries
+  /// Of each command, if it is a launch: bytes of its buffers at most.
+  std::vector<std::vector<uint64_t>> rooms;
 };
-LaunchLimits measureLaunches(const format::Entry &entry);
 
-/// What a launch that met a bad index ends the run with.
-Status indexError(const format::Launch &launch, int64_t index);
-/// The name of a command's node, for errors.
-std::string_view nameNode(const flatbuffers::String *node);
+/// A launch with the arguments that it has now.
+struct Dispatch {
+  uint32_t command;           ///< its number in the entry
+  uint32_t kernel;            ///< index into Program.kernels
+  bool mayFault;              ///< the stream sets the last buffer
+  int64_t tasks;              ///< or blocks of a grid
+  std::span<void *> buffers;  ///< addresses
+  std::span<int64_t> sizes;   ///< arguments after them
+  int64_t flops = -1;         ///< -1: not known, or there is one task
+  int64_t bytes = -1;         ///< likewise: bytes read and written
+};
 
-/// One walk of an entry. What it gives the stream to do is a function of the
+/// A launch that met a bad index.
+struct Fault {
+  uint32_t command; ///< its number in the entry
+  int64_t index;
+};
+
+/// A run of an entry. What is given to the stream for it is a function of the
 /// sizes and addresses, unless it reads what the device computed.
-class Walk {
-public:
-  virtual ~Walk() = default;
-  virtual Status run() = 0;
-
-  const format::Entry *entry = nullptr;
+struct Run {
+  size_t entry = 0;         ///< among those that the stream was made for
   bool mayReplay = false;   ///< it reads nothing
-  std::span<int64_t> sizes; ///< slots; the walk sets all but symbols
-  std::span<std::byte *const> addresses; ///< of the buffers
+  std::span<int64_t> sizes; ///< slots; all but symbols are set meanwhile
+  std::span<std::byte *const> addresses = {}; ///< of the buffers
   size_t symbols = 0;
-  /// A stream of the caller, as the device has them (CUstream): the walk begins
+  /// A stream of the caller, as the device has them (CUstream): the run begins
   /// after what it was given before, and what it is given after `seal` begins
-  /// after the walk. Without one the host waits.
-  std::optional<void *> caller;
+  /// after the run. Without one the host waits.
+  std::optional<void *> caller = {};
+  /// The first launch, in the order of commands, that met a bad index: set as
+  /// soon as the device knows. The launch itself goes on safely.
+  std::optional<Fault> fault = {};
 };
 
-/// What walks give a device to do, done in their order. One thread at a time;
-/// all memory is allocated when it is made, or the first time that a walk runs.
+/// What runs give a device to do, done in their order. One thread at a time;
+/// all memory is allocated when it is made, or the first time that a run is
+/// seen.
 ///
-///   upload(walk, ...)   what the walk reads
-///   walk(walk)
-///   download(...)       what it made
-///   seal(walk)          the host may go on, also with another walk
-///   finish(walk)
+///   upload(run, ...)       what the run reads
+///   begin(run)             false: the commands follow
+///     dispatch, copy, read
+///   end(run, status)
+///   download(...)          what it made
+///   seal(run)              the host may go on, also with another run
+///   finish(run)
 class Stream {
 public:
   virtual ~Stream() = default;
 
-  /// What is given to it next begins after what the walk's caller has given its
-  /// stream so far; `walk` does the same.
-  virtual Status follow(const Walk &walk) = 0;
-  /// Runs the walk, or does again what it gave the stream to do before.
-  virtual Status walk(Walk &walk) = 0;
-  virtual Status launch(const KernelLaunch &launch) = 0;
+  /// What is given to it next begins after what the run's caller has given its
+  /// stream so far; `begin` does the same.
+  virtual Status follow(const Run &run) = 0;
+  /// Whether the stream does again what it was given for such a run before: then
+  /// the run is given whole, its sizes are set and no `end` follows.
+  virtual Result<bool> begin(Run &run) = 0;
+  virtual Status dispatch(const Dispatch &dispatch) = 0;
   /// Between buffers of the device, which may overlap.
   virtual Status copy(void *to, const void *from, size_t bytes) = 0;
-  /// What a walk will read; it is copied beside other walks. The host's memory
+  /// All commands are given, or an error ended that; returns the error, or the
+  /// stream's own.
+  virtual Status end(Run &run, Status given) = 0;
+
+  /// What a run will read; it is copied beside other runs. The host's memory
   /// may change once this returns.
-  virtual Status upload(Walk &walk, void *to, const void *from,
+  virtual Status upload(Run &run, void *to, const void *from,
                         size_t bytes) = 0;
   /// To the host's memory, once `finish` returns; of Device::staging best.
   virtual Status download(void *to, const void *from, size_t bytes) = 0;
-  /// To the host's memory, at once; reports faults so far.
+  /// To the host's memory, at once; knows faults so far.
   virtual Status read(void *to, const void *from, size_t bytes) = 0;
-  /// Waits for everything so far; reports faults.
+  /// Waits for everything so far; knows faults.
   virtual Status wait() = 0;
-  virtual Status seal(Walk &walk) = 0;
-  /// Waits for the walk, and for everything if it is not sealed. Of the
-  /// launches that met a bad index the first is an error.
-  virtual Status finish(Walk &walk) = 0;
-  /// Waits for everything, whatever became of it: what walks used may go.
+  virtual Status seal(Run &run) = 0;
+  /// Waits for the run, and for everything if it is not sealed; knows faults.
+  virtual Status finish(Run &run) = 0;
+  /// Waits for everything, whatever became of it: what runs used may go.
   virtual void drain() = 0;
 
-  /// From now on each way to do the works of walks is timed, once for a work,
+  /// From now on each way to do the works of runs is timed, once for a work,
   /// and added to `measured`, which outlives that; until null is given. What
-  /// walks compute meanwhile means nothing. An error where there is one way.
+  /// runs compute meanwhile means nothing. An error where there is one way.
   virtual Status tune(std::vector<Measurement> *) {
     return Status(Code::Unsupported,
                   "this device has one way to do each thing: its kernels");
   }
 
-  /// Bytes beside the arena that walks need.
+  /// Bytes beside the arena that runs need.
   virtual uint64_t plannedBytes() const { return 0; }
 };
 
@@ -136,9 +149,9 @@ public:
   virtual Allocator allocator(const Allocator &host) = 0;
   /// Of memory of the host that copies from the device do not wait for.
   virtual Allocator staging(const Allocator &host) = 0;
-  /// A stream for walks of the entries.
+  /// A stream for runs of the entries.
   virtual Result<std::unique_ptr<Stream>>
-  createStream(std::span<const format::Entry *const> entries,
+  createStream(std::span<const EntryPlan> entries,
                const StreamOptions &options) = 0;
 
   /// These wait until it is done.

@@ -10,25 +10,53 @@ using namespace tcc;
 using namespace tcc::runtime;
 using format::StorageClass;
 
+static std::string_view nameNode(const flatbuffers::String *node) {
+  return node ? node->string_view() : std::string_view("?");
+}
+
+template <typename T>
+static size_t countOf(const flatbuffers::Vector<T> *vector) {
+  return vector ? vector->size() : 0;
+}
+
+/// The command that comes after it in its block has the number plus as many.
+static uint32_t countCommands(const format::Command &command) {
+  uint32_t count = 1;
+  forEachBlock(command, [&](const format::Block &block) {
+    for (const format::Command *inner : *block.commands())
+      count += countCommands(*inner);
+  });
+  return count;
+}
+
 Walker::Walker(const format::Program &program, const format::Entry &entry,
                std::shared_ptr<Workspace> shared)
-    : workspace(std::move(shared)), stream(*workspace->stream) {
-  this->entry = &entry;
-  mayReplay = !readsBuffers(*entry.body());
-  symbols = program.symbols() ? program.symbols()->size() : 0;
+    : entry(entry), workspace(std::move(shared)), stream(*workspace->stream) {
   slotValues.resize(entry.slot_count());
-  sizes = slotValues;
-  LaunchLimits limits = measureLaunches(entry);
-  arguments.resize(limits.buffers);
-  sizeArguments.resize(limits.sizes);
+  current.entry = std::ranges::find(workspace->entries, &entry) -
+                  workspace->entries.begin();
+  current.mayReplay = !readsBuffers(*entry.body());
+  current.sizes = slotValues;
+  current.symbols = program.symbols() ? program.symbols()->size() : 0;
+  size_t buffers = 0, sizes = 0;
+  forEachCommand(*entry.body(), [&](const format::Command &command) {
+    commands.push_back(&command);
+    extents.push_back(countCommands(command));
+  });
+  forEachLaunch(*entry.body(), [&](const format::Launch &launch) {
+    buffers = std::max<size_t>(buffers, countOf(launch.buffers()));
+    sizes = std::max<size_t>(sizes, countOf(launch.sizes()));
+  });
+  arguments.resize(buffers);
+  sizeArguments.resize(sizes);
   place();
 }
 
 void Walker::place() {
-  stateBuffers.resize(entry->states() ? entry->states()->size() : 0);
-  placed.resize(entry->buffers()->size());
+  stateBuffers.resize(entry.states() ? entry.states()->size() : 0);
+  placed.resize(entry.buffers()->size());
   for (uint32_t i = 0; i < placed.size(); ++i) {
-    const format::Buffer &buffer = *entry->buffers()->Get(i);
+    const format::Buffer &buffer = *entry.buffers()->Get(i);
     if (buffer.base() >= 0)
       continue;
     if (buffer.storage() == StorageClass::scratch)
@@ -36,17 +64,17 @@ void Walker::place() {
     if (buffer.storage() == StorageClass::state)
       stateBuffers[buffer.index()].push_back(i);
   }
-  addresses = placed;
+  current.addresses = placed;
 }
 
 void Walker::setObserver(LaunchObserver *newObserver) {
   observer = newObserver;
-  mayReplay = !observer && !readsBuffers(*entry->body());
+  current.mayReplay = !observer && !readsBuffers(*entry.body());
 }
 
 void Walker::bind(StorageClass storage, uint32_t index, void *address) {
   for (uint32_t i = 0; i < placed.size(); ++i) {
-    const format::Buffer &buffer = *entry->buffers()->Get(i);
+    const format::Buffer &buffer = *entry.buffers()->Get(i);
     if (buffer.storage() == storage && buffer.index() == index &&
         buffer.base() < 0)
       placed[i] = static_cast<std::byte *>(address);
@@ -56,7 +84,7 @@ void Walker::bind(StorageClass storage, uint32_t index, void *address) {
 void Walker::bindState(uint32_t index, void *current, void *next) {
   for (uint32_t i : stateBuffers[index])
     placed[i] = static_cast<std::byte *>(
-        entry->buffers()->Get(i)->next() ? next : current);
+        entry.buffers()->Get(i)->next() ? next : current);
 }
 
 std::vector<std::span<std::byte>> Walker::workingSet() const {
@@ -65,16 +93,16 @@ std::vector<std::span<std::byte>> Walker::workingSet() const {
     return used;
   std::vector<bool> isListed(placed.size());
   auto add = [&](int64_t index) {
-    while (entry->buffers()->Get(index)->base() >= 0)
-      index = entry->buffers()->Get(index)->base();
-    const format::Buffer &buffer = *entry->buffers()->Get(index);
+    while (entry.buffers()->Get(index)->base() >= 0)
+      index = entry.buffers()->Get(index)->base();
+    const format::Buffer &buffer = *entry.buffers()->Get(index);
     bool isOurs = buffer.storage() == StorageClass::scratch ||
                   buffer.storage() == StorageClass::variable;
     if (isOurs && !isListed[index])
       used.push_back({placed[index], buffer.max_bytes()});
     isListed[index] = true;
   };
-  for (const format::Command *command : *entry->body()->commands())
+  for (const format::Command *command : *entry.body()->commands())
     forEachBuffer(*command, add);
   return used;
 }
@@ -83,14 +111,14 @@ Status Walker::sizeOf(const format::SizeExpr &expr, int64_t &value) const {
   if (evaluate(expr, slotValues.data(), value))
     return Status();
   return makeError(Code::BadData, "a size expression of entry '",
-                   entry->name()->string_view(), "' overflows");
+                   entry.name()->string_view(), "' overflows");
 }
 
 /// Follows a chain of views; offsets may depend on loops, so they are computed
 /// at each use.
 Status Walker::addressOf(uint32_t buffer, std::byte *&address) const {
   int64_t offset = 0;
-  const format::Buffer *place = entry->buffers()->Get(buffer);
+  const format::Buffer *place = entry.buffers()->Get(buffer);
   while (place->base() >= 0) {
     int64_t step = 0;
     if (Status status = sizeOf(*place->view_offset(), step); !status.ok())
@@ -98,7 +126,7 @@ Status Walker::addressOf(uint32_t buffer, std::byte *&address) const {
     offset += step;
     uint64_t bytes = place->max_bytes();
     buffer = place->base();
-    place = entry->buffers()->Get(buffer);
+    place = entry.buffers()->Get(buffer);
     // Verified: the view is not larger than its base.
     if (step < 0 || static_cast<uint64_t>(step) > place->max_bytes() - bytes)
       return makeError(Code::BadData, "a view of ", bytes, " bytes at byte ",
@@ -108,12 +136,13 @@ Status Walker::addressOf(uint32_t buffer, std::byte *&address) const {
   return Status();
 }
 
-/// Runs a command.
+/// Runs the command of that number.
 struct Walker::Visitor {
   Walker &walker;
+  uint32_t number;
 
   Status operator()(const format::Launch &launch) const {
-    return walker.launch(launch);
+    return walker.launch(launch, number);
   }
   Status operator()(const format::Copy &copy) const {
     return walker.copy(copy);
@@ -125,10 +154,10 @@ struct Walker::Visitor {
     return walker.readSize(read);
   }
   Status operator()(const format::If &branch) const {
-    return walker.branch(branch);
+    return walker.branch(branch, number);
   }
   Status operator()(const format::Loop &loop) const {
-    return walker.loop(loop);
+    return walker.loop(loop, number);
   }
   Status operator()(const format::RecordEvent &) const { return refuse(); }
   Status operator()(const format::WaitEvent &) const { return refuse(); }
@@ -140,25 +169,52 @@ struct Walker::Visitor {
   }
 };
 
-Status Walker::runBlock(const format::Block &block) {
+Status Walker::runBlock(const format::Block &block, uint32_t first) {
+  uint32_t number = first;
   for (const format::Command *command : *block.commands()) {
     if (command->lane() > 0)
       return Status(Code::Internal, "an unverified lane");
-    if (Status status = visitCommand(*command, Visitor{*this}); !status.ok())
+    if (Status status = visitCommand(*command, Visitor{*this, number});
+        !status.ok())
       return status;
+    number += extents[number];
   }
   return Status();
+}
+
+Status Walker::walk() {
+  Result<bool> isGiven = stream.begin(current);
+  if (!isGiven.ok())
+    return isGiven.takeStatus();
+  if (*isGiven)
+    return Status();
+  return checkFault(stream.end(current, runBlock(*entry.body(), 0)));
+}
+
+/// An error of a device that has seen a bad index is that index.
+Status Walker::checkFault(Status status) const {
+  if (!current.fault)
+    return status;
+  const format::Launch &launch =
+      *commands[current.fault->command]->action_as_Launch();
+  return makeError(Code::Usage, "node '", nameNode(launch.node()),
+                   "': index ", current.fault->index, " is out of range");
 }
 
 //===----------------------------------------------------------------------===//
 // Launches
 //===----------------------------------------------------------------------===//
 
-Status Walker::launch(const format::Launch &launch) {
-  int64_t tasks = 0;
-  if (Status status = sizeOf(*launch.tasks(), tasks); !status.ok())
+Status Walker::launch(const format::Launch &launch, uint32_t number) {
+  Dispatch call = {.command = number,
+                   .kernel = launch.kernel(),
+                   .mayFault = launch.fault(),
+                   .tasks = 0,
+                   .buffers = {},
+                   .sizes = {}};
+  if (Status status = sizeOf(*launch.tasks(), call.tasks); !status.ok())
     return status;
-  size_t count = launch.buffers() ? launch.buffers()->size() : 0;
+  size_t count = countOf(launch.buffers());
   for (size_t i = 0; i < count; ++i) {
     std::byte *address = nullptr;
     if (Status status = addressOf(launch.buffers()->Get(i), address);
@@ -166,25 +222,40 @@ Status Walker::launch(const format::Launch &launch) {
       return status;
     arguments[i] = address;
   }
-  size_t sizeCount = launch.sizes() ? launch.sizes()->size() : 0;
+  size_t sizeCount = countOf(launch.sizes());
   for (size_t i = 0; i < sizeCount; ++i)
     if (Status status = sizeOf(*launch.sizes()->Get(i), sizeArguments[i]);
         !status.ok())
       return status;
-  KernelLaunch call = {launch, tasks, std::span(arguments).first(count),
-                       std::span(sizeArguments).first(sizeCount), slotValues};
-  return observer ? observeLaunch(call) : stream.launch(call);
+  call.buffers = std::span(arguments).first(count);
+  call.sizes = std::span(sizeArguments).first(sizeCount);
+  if (call.tasks > 1) {
+    call.flops = workOf(launch.flops());
+    call.bytes = workOf(launch.bytes());
+  }
+  return dispatch(launch, call);
 }
 
-Status Walker::observeLaunch(const KernelLaunch &launch) {
-  if (Status status = observer->before(launch.command, launch.buffers);
-      !status.ok())
-    return status;
-  if (Status status = stream.launch(launch); !status.ok())
-    return status;
-  if (Status status = stream.wait(); !status.ok())
-    return status;
-  return observer->after(launch.command, launch.buffers);
+/// -1 if it is not known.
+int64_t Walker::workOf(const format::SizeExpr *expr) const {
+  int64_t amount = 0;
+  return expr && evaluate(*expr, slotValues.data(), amount) ? amount : -1;
+}
+
+Status Walker::dispatch(const format::Launch &launch, const Dispatch &call) {
+  if (observer)
+    if (Status status = observer->before(launch, call.buffers); !status.ok())
+      return status;
+  Status status = stream.dispatch(call);
+  if (!status.ok())
+    return makeError(status.code(), "node '", nameNode(launch.node()),
+                     "': ", status.message());
+  if (observer)
+    status = stream.wait();
+  if (observer || call.mayFault)
+    status = checkFault(std::move(status));
+  return observer && status.ok() ? observer->after(launch, call.buffers)
+                                 : std::move(status);
 }
 
 //===----------------------------------------------------------------------===//
@@ -200,8 +271,8 @@ Status Walker::copy(const format::Copy &copy) {
     return status;
   if (Status status = addressOf(copy.to(), to); !status.ok())
     return status;
-  uint64_t room = std::min(entry->buffers()->Get(copy.from())->max_bytes(),
-                           entry->buffers()->Get(copy.to())->max_bytes());
+  uint64_t room = std::min(entry.buffers()->Get(copy.from())->max_bytes(),
+                           entry.buffers()->Get(copy.to())->max_bytes());
   if (bytes < 0 || static_cast<uint64_t>(bytes) > room)
     return makeError(Code::BadData, "a copy of ", bytes,
                      " bytes does not fit a buffer of ", room);
@@ -226,7 +297,8 @@ Status Walker::readSize(const format::ReadSize &read) {
   if (Status status = addressOf(read.buffer(), address); !status.ok())
     return status;
   uint64_t bits = 0;
-  if (Status status = stream.read(&bits, address, traitsOf(read.dtype()).bytes);
+  if (Status status = checkFault(
+          stream.read(&bits, address, traitsOf(read.dtype()).bytes));
       !status.ok())
     return status;
   int64_t value = extend(read.dtype(), bits);
@@ -241,19 +313,24 @@ Status Walker::readCondition(uint32_t buffer, bool &isTrue) {
   std::byte *address = nullptr, condition = {};
   if (Status status = addressOf(buffer, address); !status.ok())
     return status;
-  Status status = stream.read(&condition, address, 1);
+  Status status = checkFault(stream.read(&condition, address, 1));
   isTrue = condition != std::byte(0);
   return status;
 }
 
-Status Walker::branch(const format::If &branch) {
+Status Walker::branch(const format::If &branch, uint32_t number) {
   bool isTrue = false;
   if (Status status = readCondition(branch.condition(), isTrue); !status.ok())
     return status;
-  return runBlock(isTrue ? *branch.then_block() : *branch.else_block());
+  uint32_t first = number + 1;
+  if (isTrue)
+    return runBlock(*branch.then_block(), first);
+  for (size_t i = 0; i < branch.then_block()->commands()->size(); ++i)
+    first += extents[first];
+  return runBlock(*branch.else_block(), first);
 }
 
-Status Walker::loop(const format::Loop &loop) {
+Status Walker::loop(const format::Loop &loop, uint32_t number) {
   int64_t trips = INT64_MAX;
   if (loop.trips())
     if (Status status = sizeOf(*loop.trips(), trips); !status.ok())
@@ -270,7 +347,7 @@ Status Walker::loop(const format::Loop &loop) {
       return makeError(Code::Usage, "node '", nameNode(loop.node()),
                        "': the loop runs more than ", loop.max_trips(),
                        " times");
-    if (Status status = runBlock(*loop.body()); !status.ok())
+    if (Status status = runBlock(*loop.body(), number + 1); !status.ok())
       return status;
   }
   return Status();

@@ -11,7 +11,7 @@ namespace tcc::runtime {
 
 /// The addresses and the state of walks over a verified entry. A walk allocates
 /// nothing. One thread at a time.
-class Walker final : private Walk {
+class Walker {
 public:
   /// Program and entry outlive the walker.
   Walker(const format::Program &program, const format::Entry &entry,
@@ -24,24 +24,25 @@ public:
   void bind(format::StorageClass storage, uint32_t index, void *address);
   void bindState(uint32_t index, void *current, void *next);
 
-  /// A stream of the caller: see Walk::caller.
-  void setCaller(void *callerStream) { caller = callerStream; }
+  /// A stream of the caller: see Run::caller.
+  void setCaller(void *stream) { current.caller = stream; }
 
   /// The memory of arena and variables that every walk uses, in the order of
   /// first uses; none if there are sizes to compute.
   std::vector<std::span<std::byte>> workingSet() const;
 
-  Status follow() { return stream.follow(*this); }
+  Status follow() { return stream.follow(current); }
   /// These give it all to the stream, in this order.
   Status upload(void *to, const void *from, size_t bytes) {
-    return stream.upload(*this, to, from, bytes);
+    return stream.upload(current, to, from, bytes);
   }
-  Status walk() { return stream.walk(*this); }
+  Status walk();
   Status download(void *to, const void *from, size_t bytes) {
     return stream.download(to, from, bytes);
   }
-  Status seal() { return stream.seal(*this); }
-  Status finish() { return stream.finish(*this); }
+  Status seal() { return stream.seal(current); }
+  /// A bad index that a launch met is an error that names its node.
+  Status finish() { return checkFault(stream.finish(current)); }
   void drain() { stream.drain(); }
 
   Stream &getStream() { return stream; }
@@ -50,27 +51,36 @@ public:
   uint64_t plannedBytes() const { return workspace->plannedBytes(); }
 
 private:
-  Status run() override { return runBlock(*entry->body()); }
-  void place();
-
   struct Visitor;
 
-  Status runBlock(const format::Block &block);
-  Status launch(const format::Launch &launch);
-  Status observeLaunch(const KernelLaunch &launch);
+  void place();
+
+  /// The number of a command is its place among those of the entry, each before
+  /// its own.
+  Status runBlock(const format::Block &block, uint32_t first);
+  Status launch(const format::Launch &launch, uint32_t number);
+  Status dispatch(const format::Launch &launch, const Dispatch &dispatch);
+  Status checkFault(Status status) const;
+  int64_t workOf(const format::SizeExpr *expr) const;
   Status copy(const format::Copy &copy);
   Status setSize(const format::SetSize &set);
   Status readSize(const format::ReadSize &read);
   Status readCondition(uint32_t buffer, bool &isTrue);
-  Status branch(const format::If &branch);
-  Status loop(const format::Loop &loop);
+  Status branch(const format::If &branch, uint32_t number);
+  Status loop(const format::Loop &loop, uint32_t number);
 
   Status addressOf(uint32_t buffer, std::byte *&address) const;
   Status sizeOf(const format::SizeExpr &expr, int64_t &value) const;
 
+  const format::Entry &entry;
   std::shared_ptr<Workspace> workspace;
   Stream &stream;
   LaunchObserver *observer = nullptr;
+  Run current;
+
+  /// Of each command by its number: how many it is, with those inside it.
+  std::vector<uint32_t> extents;
+  std::vector<const format::Command *> commands; ///< by number
 
   std::vector<int64_t> slotValues;
   std::vector<std::byte *> placed; ///< address of each buffer; null for views

@@ -1,5 +1,7 @@
 #include "runtime/executor/Workspace.h"
 
+#include "runtime/executor/PlanEntry.h"
+
 #include <algorithm>
 
 using namespace tcc;
@@ -9,7 +11,11 @@ Result<std::shared_ptr<Workspace>>
 Workspace::create(Device &device, std::span<const format::Entry *const> entries,
                   const StreamOptions &options) {
   auto workspace = std::make_shared<Workspace>();
-  auto stream = device.createStream(entries, options);
+  workspace->entries.assign(entries.begin(), entries.end());
+  std::vector<EntryPlan> plans;
+  for (const format::Entry *entry : entries)
+    plans.push_back(planEntry(*entry));
+  auto stream = device.createStream(plans, options);
   if (!stream.ok())
     return stream.takeStatus();
   workspace->stream = std::move(*stream);

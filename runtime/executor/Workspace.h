@@ -3,6 +3,7 @@
 #define TCC_RUNTIME_EXECUTOR_WORKSPACE_H
 
 #include "runtime/devices/Device.h"
+#include "runtime/package/Program_generated.h"
 
 namespace tcc::runtime {
 
@@ -10,6 +11,7 @@ namespace tcc::runtime {
 struct Workspace {
   Memory arena; ///< of the device
   std::unique_ptr<Stream> stream;
+  std::vector<const format::Entry *> entries; ///< those that it is for
 
   /// Enough for each of the entries. The device outlives it.
   static Result<std::shared_ptr<Workspace>>

@@ -1,7 +1,6 @@
 #include "runtime/devices/cpu/CpuDevice.h"
 
 #include "runtime/devices/cpu/SharingTrial.h"
-#include "runtime/package/SizeExpr.h"
 
 #include <algorithm>
 #include <chrono>
@@ -51,17 +50,18 @@ public:
   CpuStream(std::span<const format::KernelFunction> kernels, TaskRunner &runner)
       : kernels(kernels), runner(runner), faults(runner.threads()) {}
 
-  Status allocate(std::span<const format::Entry *const> entries,
+  Status allocate(std::span<const EntryPlan> entries,
                   const Allocator &allocator);
 
-  Status walk(Walk &walk) override;
-  Status follow(const Walk &) override { return Status(); }
-  Status launch(const KernelLaunch &launch) override;
+  Status follow(const Run &) override { return Status(); }
+  Result<bool> begin(Run &run) override;
+  Status dispatch(const Dispatch &dispatch) override;
   Status copy(void *to, const void *from, size_t bytes) override {
     std::memmove(to, from, bytes);
     return Status();
   }
-  Status upload(Walk &, void *to, const void *from, size_t bytes) override {
+  Status end(Run &run, Status given) override;
+  Status upload(Run &, void *to, const void *from, size_t bytes) override {
     return copy(to, from, bytes);
   }
   Status download(void *to, const void *from, size_t bytes) override {
@@ -72,8 +72,8 @@ public:
     return Status();
   }
   Status wait() override { return Status(); }
-  Status seal(Walk &) override { return Status(); }
-  Status finish(Walk &) override { return Status(); }
+  Status seal(Run &) override { return Status(); }
+  Status finish(Run &) override { return Status(); }
   void drain() override {}
   uint64_t plannedBytes() const override { return scratch.size(); }
 
@@ -81,29 +81,29 @@ private:
   /// What the tasks of one launch share.
   struct Task {
     format::KernelFunction kernel;
-    const KernelLaunch &launch;
+    const Dispatch &dispatch;
     CpuStream &stream;
   };
-  /// How the walks of an entry run, with the sizes that they had last.
+  /// How an entry runs, with the sizes that it had last.
   struct Sharing {
-    const format::Entry *entry;
-    size_t sizes = 0; ///< a hash of them: walks allocate nothing
+    size_t sizes = 0; ///< a hash of them: runs allocate nothing
     SharingTrial trial = {};
   };
   /// The first bad index that a worker saw, by task.
-  struct Fault {
+  struct WorkerFault {
     int64_t flagAndValue[2];
     int64_t task;
     int64_t value;
   };
 
-  void **buffersOf(const KernelLaunch &launch, int worker) {
-    return worker == 0 ? launch.buffers.data()
+  void **buffersOf(const Dispatch &dispatch, int worker) {
+    return worker == 0 ? dispatch.buffers.data()
                        : arguments.data() + worker * argumentStride;
   }
-  Sharing &sharingOf(const Walk &walk);
-  bool isWorthSharing(const KernelLaunch &launch);
-  void placeArguments(const KernelLaunch &launch, int workers);
+  SharingTrial &trialOf(const Run &run);
+  bool isWorthSharing(const Dispatch &dispatch);
+  void placeArguments(const Dispatch &dispatch, int workers);
+  void findFault(const Dispatch &dispatch, int workers);
   static void runTask(void *argument, int64_t first, int64_t last, int worker);
 
   std::span<const format::KernelFunction> kernels;
@@ -112,33 +112,35 @@ private:
   size_t scratchStride = 0;
   size_t argumentStride = 0;
   std::vector<void *> arguments; ///< of a launch, per worker but the first
-  std::vector<Fault> faults;     ///< per worker
-  std::vector<Sharing> sharings; ///< per entry
-  bool mayShare = true;          ///< the launches of this walk
+  std::vector<WorkerFault> faults; ///< per worker
+  std::vector<Sharing> sharings;   ///< per entry
+  Run *current = nullptr;          ///< between its begin and its end
+  bool mayShare = true;            ///< the launches of this run
+  std::chrono::steady_clock::time_point start; ///< of this run
   double workAlone = 0;          ///< while others slept, in microseconds
 };
 
 } // namespace
 
 /// The scratch of one worker, a multiple of the alignment.
-static size_t scratchStrideOf(const format::Entry &entry) {
-  return (entry.worker_scratch_bytes() + format::kTensorAlignment - 1) /
+static size_t scratchStrideOf(const EntryPlan &entry) {
+  return (entry.workerScratchBytes + format::kTensorAlignment - 1) /
          format::kTensorAlignment * format::kTensorAlignment;
 }
 
-Status CpuStream::allocate(std::span<const format::Entry *const> entries,
+Status CpuStream::allocate(std::span<const EntryPlan> entries,
                            const Allocator &allocator) {
   size_t bytes = 0;
-  for (const format::Entry *entry : entries) {
-    size_t stride = scratchStrideOf(*entry);
-    if (stride < entry->worker_scratch_bytes() ||
+  for (const EntryPlan &entry : entries) {
+    size_t stride = scratchStrideOf(entry);
+    if (stride < entry.workerScratchBytes ||
         __builtin_mul_overflow(stride, size_t(runner.threads()), &bytes))
       return makeError(Code::OutOfMemory, "worker scratch of ",
-                       entry->worker_scratch_bytes(), " bytes is too large");
-    sharings.push_back({entry});
+                       entry.workerScratchBytes, " bytes is too large");
     scratchStride = std::max(scratchStride, stride);
-    argumentStride = std::max(argumentStride, measureLaunches(*entry).buffers);
+    argumentStride = std::max(argumentStride, entry.buffers);
   }
+  sharings.resize(entries.size());
   arguments.resize(argumentStride * runner.threads());
   auto pieces = Memory::allocate(scratchStride * runner.threads(), allocator,
                                  "worker scratch");
@@ -148,27 +150,34 @@ Status CpuStream::allocate(std::span<const format::Entry *const> entries,
   return Status();
 }
 
-CpuStream::Sharing &CpuStream::sharingOf(const Walk &walk) {
-  Sharing &sharing = *std::ranges::find(sharings, walk.entry, &Sharing::entry);
-  auto symbols = std::as_bytes(walk.sizes.first(walk.symbols));
+SharingTrial &CpuStream::trialOf(const Run &run) {
+  Sharing &sharing = sharings[run.entry];
+  auto symbols = std::as_bytes(run.sizes.first(run.symbols));
   size_t sizes = std::hash<std::string_view>()(
       {reinterpret_cast<const char *>(symbols.data()), symbols.size()});
   if (sharing.sizes != sizes)
-    sharing = {sharing.entry, sizes};
-  return sharing;
+    sharing = {sizes};
+  return sharing.trial;
 }
 
-Status CpuStream::walk(Walk &walk) {
+Result<bool> CpuStream::begin(Run &run) {
+  current = &run;
+  run.fault.reset();
   if (runner.threads() == 1)
-    return walk.run();
-  using Clock = std::chrono::steady_clock;
-  SharingTrial &trial = sharingOf(walk).trial;
-  mayShare = trial.isShared();
-  auto start = Clock::now();
-  Status status = walk.run();
-  std::chrono::duration<double, std::micro> time = Clock::now() - start;
-  trial.add(time.count());
-  return status;
+    return false;
+  mayShare = trialOf(run).isShared();
+  start = std::chrono::steady_clock::now();
+  return false;
+}
+
+Status CpuStream::end(Run &run, Status given) {
+  current = nullptr;
+  if (runner.threads() == 1)
+    return given;
+  std::chrono::duration<double, std::micro> time =
+      std::chrono::steady_clock::now() - start;
+  trialOf(run).add(time.count());
+  return given;
 }
 
 void CpuStream::runTask(void *argument, int64_t first, int64_t last,
@@ -177,13 +186,13 @@ void CpuStream::runTask(void *argument, int64_t first, int64_t last,
   CpuStream &stream = task.stream;
   {
     DefaultRounding rounding;
-    task.kernel(stream.buffersOf(task.launch, worker), task.launch.sizes.data(),
-                first, last,
+    task.kernel(stream.buffersOf(task.dispatch, worker),
+                task.dispatch.sizes.data(), first, last,
                 stream.scratch.data() + worker * stream.scratchStride);
   }
-  if (!task.launch.command.fault())
+  if (!task.dispatch.mayFault)
     return;
-  Fault &fault = stream.faults[worker];
+  WorkerFault &fault = stream.faults[worker];
   if (fault.flagAndValue[0] && first < fault.task) {
     fault.task = first;
     fault.value = fault.flagAndValue[1];
@@ -193,35 +202,31 @@ void CpuStream::runTask(void *argument, int64_t first, int64_t last,
 
 /// Fills the arguments of each worker that takes part; a launch with a fault
 /// buffer gives each its own.
-void CpuStream::placeArguments(const KernelLaunch &launch, int workers) {
+void CpuStream::placeArguments(const Dispatch &dispatch, int workers) {
   for (int worker = 0; worker < workers; ++worker) {
-    void **buffers = buffersOf(launch, worker);
+    void **buffers = buffersOf(dispatch, worker);
     if (worker > 0)
-      std::ranges::copy(launch.buffers, buffers);
-    if (!launch.command.fault())
+      std::ranges::copy(dispatch.buffers, buffers);
+    if (!dispatch.mayFault)
       continue;
     faults[worker] = {{0, 0}, INT64_MAX, 0};
-    buffers[launch.buffers.size() - 1] = faults[worker].flagAndValue;
+    buffers[dispatch.buffers.size() - 1] = faults[worker].flagAndValue;
   }
 }
 
 /// In microseconds; without end if it is not known.
-static double estimateWork(const KernelLaunch &launch) {
-  auto take = [&](const format::SizeExpr *work, double perMicrosecond) {
-    int64_t amount = 0;
-    return work && evaluate(*work, launch.slots.data(), amount)
-               ? amount / perMicrosecond
-               : INFINITY;
-  };
-  return std::max(take(launch.command.flops(), kFlopsPerMicrosecond),
-                  take(launch.command.bytes(), kBytesPerMicrosecond));
+static double estimateWork(const Dispatch &dispatch) {
+  if (dispatch.flops < 0 || dispatch.bytes < 0)
+    return INFINITY;
+  return std::max(dispatch.flops / kFlopsPerMicrosecond,
+                  dispatch.bytes / kBytesPerMicrosecond);
 }
 
 /// Whether several threads work on it.
-bool CpuStream::isWorthSharing(const KernelLaunch &launch) {
-  if (launch.tasks <= 1 || !mayShare)
+bool CpuStream::isWorthSharing(const Dispatch &dispatch) {
+  if (dispatch.tasks <= 1 || !mayShare)
     return false;
-  double work = estimateWork(launch);
+  double work = estimateWork(dispatch);
   if (work < kSharedWork)
     return false;
   if (runner.isAwake())
@@ -233,30 +238,35 @@ bool CpuStream::isWorthSharing(const KernelLaunch &launch) {
   return true;
 }
 
-Status CpuStream::launch(const KernelLaunch &launch) {
-  bool isShared = isWorthSharing(launch);
+Status CpuStream::dispatch(const Dispatch &dispatch) {
+  bool isShared = isWorthSharing(dispatch);
   int workers = isShared ? runner.threads() : 1;
-  placeArguments(launch, workers);
-  Task task = {kernels[launch.command.kernel()], launch, *this};
-  bool mayFault = launch.command.fault();
+  placeArguments(dispatch, workers);
+  Task task = {kernels[dispatch.kernel], dispatch, *this};
   // With one task per range the first fault does not depend on the threads.
   int64_t ranges = workers > 1 ? workers * kRangesPerThread : 1;
-  int64_t grain = mayFault ? 1 : std::max<int64_t>(launch.tasks / ranges, 1);
+  int64_t grain =
+      dispatch.mayFault ? 1 : std::max<int64_t>(dispatch.tasks / ranges, 1);
   if (isShared)
-    runner.run(launch.tasks, grain, runTask, &task);
+    runner.run(dispatch.tasks, grain, runTask, &task);
   else
-    for (int64_t first = 0; first < launch.tasks; first += grain)
+    for (int64_t first = 0; first < dispatch.tasks; first += grain)
       runTask(&task, first, first + grain, 0);
-  if (!mayFault || launch.tasks < 1)
-    return Status();
+  if (dispatch.mayFault && dispatch.tasks > 0)
+    findFault(dispatch, workers);
+  return Status();
+}
+
+/// Of the workers that took part.
+void CpuStream::findFault(const Dispatch &dispatch, int workers) {
   auto taking = std::span(faults).first(workers);
-  auto first = std::ranges::min_element(taking, {}, &Fault::task);
-  return first->task == INT64_MAX ? Status()
-                                  : indexError(launch.command, first->value);
+  auto first = std::ranges::min_element(taking, {}, &WorkerFault::task);
+  if (first->task != INT64_MAX && !current->fault)
+    current->fault = {dispatch.command, first->value};
 }
 
 Result<std::unique_ptr<Stream>>
-CpuDevice::createStream(std::span<const format::Entry *const> entries,
+CpuDevice::createStream(std::span<const EntryPlan> entries,
                         const StreamOptions &options) {
   auto stream = std::make_unique<CpuStream>(kernels, *options.runner);
   if (Status status = stream->allocate(entries, options.allocator);

@@ -19,7 +19,7 @@ public:
   Allocator allocator(const Allocator &host) override { return host; }
   Allocator staging(const Allocator &host) override { return host; }
   Result<std::unique_ptr<Stream>>
-  createStream(std::span<const format::Entry *const> entries,
+  createStream(std::span<const EntryPlan> entries,
                const StreamOptions &options) override;
   Status write(void *to, const void *from, size_t bytes) override;
   Status read(void *to, const void *from, size_t bytes) override;

@@ -171,7 +171,7 @@ CudaDevice::~CudaDevice() {
 }
 
 Result<std::unique_ptr<Stream>>
-CudaDevice::createStream(std::span<const format::Entry *const> entries,
+CudaDevice::createStream(std::span<const EntryPlan> entries,
                          const StreamOptions &) {
   return CudaStream::create(*this, entries);
 }

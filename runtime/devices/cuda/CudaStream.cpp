@@ -18,22 +18,21 @@ static constexpr uint64_t kPassageBytes = 1 << 20;
 
 Result<std::unique_ptr<Stream>>
 CudaStream::create(CudaDevice &device,
-                   std::span<const format::Entry *const> entries) {
-  std::unique_ptr<CudaStream> stream(new CudaStream(device));
+                   std::span<const EntryPlan> entries) {
+  std::unique_ptr<CudaStream> stream(new CudaStream(device, entries));
   if (Status status = stream->allocate(entries); !status.ok())
     return status;
   return std::unique_ptr<Stream>(std::move(stream));
 }
 
-Status CudaStream::allocate(std::span<const format::Entry *const> entries) {
-  size_t most = 0, workspaceBytes = 0;
-  uint64_t shifted = 0;
-  for (const format::Entry *entry : entries) {
-    LaunchLimits limits = measureLaunches(*entry);
-    most = std::max(most, limits.buffers + limits.sizes);
-    slotCount = std::max(slotCount, limits.faulting);
-    workspaceBytes = std::max(workspaceBytes, entry->workspace_bytes());
-    shifted = std::max(shifted, limits.shifted);
+Status CudaStream::allocate(std::span<const EntryPlan> entries) {
+  size_t most = 0;
+  uint64_t shifted = 0, workspaceBytes = 0;
+  for (const EntryPlan &entry : entries) {
+    most = std::max(most, entry.buffers + entry.sizes);
+    slotCount = std::max(slotCount, entry.faulting);
+    workspaceBytes = std::max(workspaceBytes, entry.workspaceBytes);
+    shifted = std::max(shifted, entry.shifted);
   }
   parameters.resize(most);
   auto active = device.activate();
@@ -59,7 +58,7 @@ Status CudaStream::reserveMemory(uint64_t shifted, uint64_t workspaceBytes) {
     workspaceBytes = 0;
   for (const Piece &piece :
        {Piece{element, kMaxElementBytes, pinned, "an element"},
-        Piece{slots, slotCount * sizeof(Fault), onDevice, "places for faults"},
+        Piece{slots, slotCount * sizeof(FaultSlot), onDevice, "places for faults"},
         Piece{passage, shifted, onDevice, "copies on the device"},
         Piece{workspace, workspaceBytes, onDevice, "the library's workspace"}})
     if (Status status =
@@ -96,15 +95,15 @@ void CudaStream::drain() {
       driver.streamSynchronize(one);
 }
 
-/// Made the first time that a walk is seen.
-Result<CudaStream::Flight *> CudaStream::flightOf(const Walk &walk) {
+/// Made the first time that a run is seen.
+Result<CudaStream::Flight *> CudaStream::flightOf(const Run &run) {
   for (auto &flight : flights)
-    if (flight->walk == &walk)
+    if (flight->run == &run)
       return flight.get();
   // What it holds goes with the stream, also where this fails.
   Flight &flight = *flights.emplace_back(std::make_unique<Flight>());
   flight.faulting.reserve(slotCount);
-  if (Status status = flight.slotValues.reserve(slotCount * sizeof(Fault),
+  if (Status status = flight.slotValues.reserve(slotCount * sizeof(FaultSlot),
                                                 device.staging({}), "faults");
       !status.ok())
     return status;
@@ -113,72 +112,89 @@ Result<CudaStream::Flight *> CudaStream::flightOf(const Walk &walk) {
                                      "creating an event");
         !status.ok())
       return status;
-  flight.walk = &walk;
+  flight.run = &run;
   return &flight;
 }
 
 //===----------------------------------------------------------------------===//
-// Walks
+// Runs
 //===----------------------------------------------------------------------===//
 
-/// The walk, and the copy of what its launches said of indices.
-Status CudaStream::runWalk(Walk &walk) {
-  current->faulting.clear();
-  current->areSlotsRead = false;
-  if (Status status = walk.run(); !status.ok())
-    return status;
-  return readFaults();
-}
-
-Status CudaStream::follow(const Walk &walk) {
-  if (!walk.caller)
+Status CudaStream::follow(const Run &run) {
+  if (!run.caller)
     return Status();
   auto active = device.activate();
   if (!active.ok())
     return active.takeStatus();
-  Result<Flight *> flight = flightOf(walk);
+  Result<Flight *> flight = flightOf(run);
   if (!flight.ok())
     return flight.takeStatus();
   Error error = driver.eventRecord((*flight)->given,
-                                   static_cast<StreamHandle>(*walk.caller));
+                                   static_cast<StreamHandle>(*run.caller));
   if (error == kSuccess)
     error = driver.streamWaitEvent(stream, (*flight)->given, /*flags=*/0);
   return device.check(error, "waiting for the caller's stream");
 }
 
-Status CudaStream::walk(Walk &walk) {
-  auto active = device.activate();
-  if (!active.ok())
-    return active.takeStatus();
-  Result<Flight *> flight = flightOf(walk);
+/// What the run reads is there before it begins.
+Status CudaStream::awaitUploads() {
+  if (std::exchange(current->staged, 0) == 0)
+    return Status();
+  Error error = driver.eventRecord(current->uploaded, uploads);
+  if (error == kSuccess)
+    error = driver.streamWaitEvent(stream, current->uploaded, /*flags=*/0);
+  return device.check(error, "copying to the device");
+}
+
+Result<bool> CudaStream::begin(Run &run) {
+  auto activated = device.activate();
+  if (!activated.ok())
+    return activated.takeStatus();
+  run.fault.reset();
+  Result<Flight *> flight = flightOf(run);
   if (!flight.ok())
     return flight.takeStatus();
-  if (Status status = follow(walk); !status.ok())
+  if (Status status = follow(run); !status.ok())
     return status;
   if (libraryCalls.isFull())
     if (Status status = dropPlans(); !status.ok())
       return status;
   current = *flight;
   current->isSealed = false;
-  if (current->staged > 0) {
-    Error error = driver.eventRecord(current->uploaded, uploads);
-    if (error == kSuccess)
-      error = driver.streamWaitEvent(stream, current->uploaded, /*flags=*/0);
-    current->staged = 0;
-    if (error != kSuccess)
-      return device.check(error, "copying to the device");
-  }
-  if (!walk.mayReplay || tuner)
-    return runWalk(walk);
-  CachedGraph *graph = graphs.find(walk);
-  if (!graph) {
-    graphs.insert(walk);
-    return runWalk(walk);
-  }
-  if (!graph->exec && !graph->isTooLong)
-    if (Status status = capture(walk, *graph); !status.ok())
+  current->fault.reset();
+  current->faulting.clear();
+  current->areSlotsRead = false;
+  if (Status status = awaitUploads(); !status.ok())
+    return status;
+  if (Status status = chooseGraph(run); !status.ok())
+    return status;
+  if (graph && graph->exec) {
+    if (Status status = replay(run); !status.ok())
       return status;
-  return graph->exec ? replay(walk, *graph) : runWalk(walk);
+    return true;
+  }
+  given = &run;
+  active.emplace(std::move(*activated));
+  return false;
+}
+
+/// The graph to replay; one to capture, where what is given to the stream now
+/// goes into; or one for later runs.
+Status CudaStream::chooseGraph(Run &run) {
+  isTooLong = false;
+  graph = nullptr;
+  if (!run.mayReplay || tuner)
+    return Status();
+  graph = graphs.find(run);
+  if (!graph)
+    graph = &graphs.insert(run);
+  if (graph->exec || !graph->mayCapture)
+    return Status();
+  Status status =
+      device.check(driver.streamBeginCapture(stream, kCaptureThreadLocal),
+                   "capturing a graph");
+  isCapturing = status.ok();
+  return status;
 }
 
 /// Once nothing uses them.
@@ -192,42 +208,46 @@ Status CudaStream::dropPlans() {
   return Status();
 }
 
-Status CudaStream::capture(Walk &walk, CachedGraph &graph) {
-  if (Status status =
-          device.check(driver.streamBeginCapture(stream, kCaptureThreadLocal),
-                       "capturing a graph");
-      !status.ok())
-    return status;
-  isCapturing = true;
-  isTooLong = false;
-  Status status = runWalk(walk);
+Status CudaStream::end(Run &run, Status given) {
+  if (given.ok())
+    given = readFaults();
+  if (isCapturing)
+    given = endCapture(run, std::move(given));
+  else if (graph)
+    graph->mayCapture = given.ok() && !isTooLong;
+  this->given = nullptr;
+  active.reset();
+  return given;
+}
+
+/// What was captured runs now.
+Status CudaStream::endCapture(Run &run, Status given) {
   isCapturing = false;
   GraphHandle captured = nullptr;
   Error error = driver.streamEndCapture(stream, &captured);
-  graph.isTooLong = isTooLong;
-  if (status.ok()) {
+  if (given.ok()) {
     if (error == kSuccess)
-      error = driver.graphInstantiateWithFlags(&graph.exec, captured, 0);
-    status = device.check(error, "capturing a graph");
+      error = driver.graphInstantiateWithFlags(&graph->exec, captured, 0);
+    given = device.check(error, "capturing a graph");
   }
   if (captured)
     driver.graphDestroy(captured);
-  if (!status.ok())
-    return isTooLong ? Status() : std::move(status);
-  graph.sizes.assign(walk.sizes.begin(), walk.sizes.end());
-  graph.faulting = current->faulting;
-  return Status();
+  if (!given.ok())
+    return given;
+  graph->sizes.assign(run.sizes.begin(), run.sizes.end());
+  graph->faulting = current->faulting;
+  return replay(run);
 }
 
-Status CudaStream::replay(Walk &walk, CachedGraph &graph) {
-  std::ranges::copy(graph.sizes, walk.sizes.begin());
-  current->faulting.assign(graph.faulting.begin(), graph.faulting.end());
-  current->areSlotsRead = !graph.faulting.empty();
-  return device.check(driver.graphLaunch(graph.exec, stream),
+Status CudaStream::replay(Run &run) {
+  std::ranges::copy(graph->sizes, run.sizes.begin());
+  current->faulting.assign(graph->faulting.begin(), graph->faulting.end());
+  current->areSlotsRead = !graph->faulting.empty();
+  return device.check(driver.graphLaunch(graph->exec, stream),
                       "launching a graph");
 }
 
-/// Waits for all walks; checks the slots of the one that runs.
+/// Waits for all runs; checks the slots of the one that was begun last.
 Status CudaStream::wait() {
   auto active = device.activate();
   if (!active.ok())
@@ -236,36 +256,43 @@ Status CudaStream::wait() {
   if (status.ok())
     status = device.check(driver.streamSynchronize(stream),
                           "waiting for the device");
-  return status.ok() && current ? checkFaults(*current) : std::move(status);
+  if (!status.ok() || !current)
+    return status;
+  status = checkFaults(*current);
+  if (given)
+    given->fault = current->fault;
+  return status;
 }
 
-Status CudaStream::seal(Walk &walk) {
+Status CudaStream::seal(Run &run) {
   auto active = device.activate();
   if (!active.ok())
     return active.takeStatus();
-  Result<Flight *> flight = flightOf(walk);
+  Result<Flight *> flight = flightOf(run);
   if (!flight.ok())
     return flight.takeStatus();
   (*flight)->isSealed = true;
   Error error = driver.eventRecord((*flight)->done, stream);
-  if (error == kSuccess && walk.caller)
-    error = driver.streamWaitEvent(static_cast<StreamHandle>(*walk.caller),
+  if (error == kSuccess && run.caller)
+    error = driver.streamWaitEvent(static_cast<StreamHandle>(*run.caller),
                                    (*flight)->done, /*flags=*/0);
   return device.check(error, "recording an event");
 }
 
-Status CudaStream::finish(Walk &walk) {
+Status CudaStream::finish(Run &run) {
   auto active = device.activate();
   if (!active.ok())
     return active.takeStatus();
-  Result<Flight *> flight = flightOf(walk);
+  Result<Flight *> flight = flightOf(run);
   if (!flight.ok())
     return flight.takeStatus();
   Error error = (*flight)->isSealed ? driver.eventSynchronize((*flight)->done)
                                     : driver.streamSynchronize(stream);
   if (error != kSuccess)
     return device.check(error, "waiting for the device");
-  return checkFaults(**flight);
+  Status status = checkFaults(**flight);
+  run.fault = (*flight)->fault;
+  return status;
 }
 
 Status CudaStream::tune(std::vector<Measurement> *measured) {
@@ -286,19 +313,19 @@ Status CudaStream::tune(std::vector<Measurement> *measured) {
 // Faults
 //===----------------------------------------------------------------------===//
 
-/// A slot for one launch. A walk with loops may make more launches than the
+/// A slot for one launch. A run with loops may make more launches than the
 /// entry has: then those so far are checked first, which no graph can do.
-Status CudaStream::takeSlot(const format::Launch &launch, void *&slot) {
-  std::vector<const format::Launch *> &faulting = current->faulting;
+Status CudaStream::takeSlot(uint32_t command, void *&slot) {
+  std::vector<uint32_t> &faulting = current->faulting;
   if (faulting.size() == slotCount) {
-    isTooLong = isCapturing;
+    isTooLong = true;
     if (isCapturing)
       return Status(Code::Internal, "a graph has too many launches");
     if (Status status = wait(); !status.ok())
       return status;
   }
-  slot = slots.data() + faulting.size() * sizeof(Fault);
-  faulting.push_back(&launch);
+  slot = slots.data() + faulting.size() * sizeof(FaultSlot);
+  faulting.push_back(command);
   return Status();
 }
 
@@ -308,32 +335,28 @@ Status CudaStream::readFaults() {
   current->areSlotsRead = true;
   return device.check(driver.memcpyDtoHAsync(
                           current->slotValues.data(), addressOf(slots.data()),
-                          current->faulting.size() * sizeof(Fault), stream),
+                          current->faulting.size() * sizeof(FaultSlot), stream),
                       "reading faults");
 }
 
-/// Of the slots that were read the first that says so is an error. Later walks
-/// that are under way see it, too.
+/// Of the slots that were read the first that says so is the run's fault. Later
+/// runs that are under way see it, too.
 Status CudaStream::checkFaults(Flight &flight) {
-  Status status;
   for (size_t i = 0; flight.areSlotsRead && i < flight.faulting.size(); ++i) {
-    Fault fault;
-    std::memcpy(&fault, flight.slotValues.data() + i * sizeof(fault),
-                sizeof(fault));
-    if (fault.flag == 0)
+    FaultSlot slot;
+    std::memcpy(&slot, flight.slotValues.data() + i * sizeof(slot),
+                sizeof(slot));
+    if (slot.flag == 0)
       continue;
-    status = indexError(*flight.faulting[i], fault.value);
+    flight.fault = {flight.faulting[i], slot.value};
     break;
   }
-  // Those of a walk that failed before they were read may be set as well.
+  // Those of a run that failed before they were read may be set as well.
   bool mustClear =
-      !status.ok() || (!flight.areSlotsRead && !flight.faulting.empty());
+      flight.fault || (!flight.areSlotsRead && !flight.faulting.empty());
   flight.faulting.clear();
   flight.areSlotsRead = false;
-  if (mustClear)
-    if (Status cleared = clearFaults(); !cleared.ok())
-      return cleared;
-  return status;
+  return mustClear ? clearFaults() : Status();
 }
 
 Status CudaStream::clearFaults() {
@@ -346,22 +369,21 @@ Status CudaStream::clearFaults() {
 // Commands
 //===----------------------------------------------------------------------===//
 
-Status CudaStream::launch(const KernelLaunch &launch) {
-  if (launch.tasks < 1)
+Status CudaStream::dispatch(const Dispatch &dispatch) {
+  if (dispatch.tasks < 1)
     return Status();
-  if (launch.tasks > INT_MAX)
-    return makeError(Code::Usage, "node '", nameNode(launch.command.node()),
-                     "' has ", launch.tasks,
-                     " blocks, more than a device takes");
-  Result<bool> isDone = launchLibrary(launch);
+  if (dispatch.tasks > INT_MAX)
+    return makeError(Code::Usage, dispatch.tasks,
+                     " blocks are more than a device takes");
+  Result<bool> isDone = launchLibrary(dispatch);
   if (!isDone.ok())
     return isDone.takeStatus();
-  return *isDone ? Status() : launchKernel(launch);
+  return *isDone ? Status() : launchKernel(dispatch);
 }
 
 /// False if no library does it.
-Result<bool> CudaStream::launchLibrary(const KernelLaunch &launch) {
-  auto described = libraryCalls.describe(launch, *current->walk->entry);
+Result<bool> CudaStream::launchLibrary(const Dispatch &dispatch) {
+  auto described = libraryCalls.describe(dispatch, *given);
   if (!described.ok())
     return described.takeStatus();
   if (!*described)
@@ -369,31 +391,29 @@ Result<bool> CudaStream::launchLibrary(const KernelLaunch &launch) {
   if (tuner)
     if (Status status =
             tuner->tune(**described, {workspace.data(), workspace.size()},
-                        [&] { return launchKernel(launch); });
+                        [&] { return launchKernel(dispatch); });
         !status.ok())
       return status;
-  return libraryCalls.launch(**described, launch.command.kernel(), stream);
+  return libraryCalls.launch(**described, dispatch.kernel, stream);
 }
 
-Status CudaStream::launchKernel(const KernelLaunch &launch) {
-  const format::Launch &command = launch.command;
-  if (command.fault())
-    if (Status status = takeSlot(command, launch.buffers.back()); !status.ok())
+Status CudaStream::launchKernel(const Dispatch &dispatch) {
+  if (dispatch.mayFault)
+    if (Status status = takeSlot(dispatch.command, dispatch.buffers.back());
+        !status.ok())
       return status;
   size_t count = 0;
-  for (void *&buffer : launch.buffers)
+  for (void *&buffer : dispatch.buffers)
     parameters[count++] = &buffer;
-  for (int64_t &size : launch.sizes)
+  for (int64_t &size : dispatch.sizes)
     parameters[count++] = &size;
-  const Kernel &kernel = device.code().kernels()[command.kernel()];
-  Error error = driver.launchKernel(
-      kernel.function, static_cast<unsigned>(launch.tasks), 1, 1,
-      kernel.threads, 1, 1, /*sharedBytes=*/0, stream, parameters.data(),
-      /*extra=*/nullptr);
-  if (error == kSuccess)
-    return Status();
+  const Kernel &kernel = device.code().kernels()[dispatch.kernel];
   return device.check(
-      error, concat("launching node '", nameNode(command.node()), "'"));
+      driver.launchKernel(kernel.function,
+                          static_cast<unsigned>(dispatch.tasks), 1, 1,
+                          kernel.threads, 1, 1, /*sharedBytes=*/0, stream,
+                          parameters.data(), /*extra=*/nullptr),
+      "launching a kernel");
 }
 
 /// By way of other memory if the places overlap: the driver does not say what
@@ -443,14 +463,14 @@ Status CudaStream::reserveStaging(Flight &flight, size_t bytes) {
   return flight.staging.reserve(2 * bytes, device.staging({}), "inputs");
 }
 
-/// Through pinned memory and a stream of its own, once the walk has read what
-/// it was given before.
-Status CudaStream::upload(Walk &walk, void *to, const void *from,
+/// Through pinned memory and a stream of its own, once the run has read what it
+/// was given before.
+Status CudaStream::upload(Run &run, void *to, const void *from,
                           size_t bytes) {
   auto active = device.activate();
   if (!active.ok())
     return active.takeStatus();
-  Result<Flight *> found = flightOf(walk);
+  Result<Flight *> found = flightOf(run);
   if (!found.ok())
     return found.takeStatus();
   Flight &flight = **found;

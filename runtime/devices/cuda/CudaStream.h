@@ -9,25 +9,26 @@
 
 namespace tcc::runtime::cuda {
 
-/// Launches in order. A walk that reads nothing is captured into a graph the
-/// second time that it runs, and replayed from then on. Launches that may fault
-/// have a slot each, {flag, value}; they are read when the walk is done.
+/// Launches in order. A run that reads nothing is captured into a graph the
+/// second time that it is given, and replayed from then on. Launches that may
+/// fault have a slot each, {flag, value}; they are read when the run is done.
 class CudaStream final : public Stream {
 public:
   static Result<std::unique_ptr<Stream>>
-  create(CudaDevice &device, std::span<const format::Entry *const> entries);
+  create(CudaDevice &device, std::span<const EntryPlan> entries);
   ~CudaStream() override;
 
-  Status follow(const Walk &walk) override;
-  Status walk(Walk &walk) override;
-  Status launch(const KernelLaunch &launch) override;
+  Status follow(const Run &run) override;
+  Result<bool> begin(Run &run) override;
+  Status dispatch(const Dispatch &dispatch) override;
   Status copy(void *to, const void *from, size_t bytes) override;
-  Status upload(Walk &walk, void *to, const void *from, size_t bytes) override;
+  Status end(Run &run, Status given) override;
+  Status upload(Run &run, void *to, const void *from, size_t bytes) override;
   Status download(void *to, const void *from, size_t bytes) override;
   Status read(void *to, const void *from, size_t bytes) override;
   Status wait() override;
-  Status seal(Walk &walk) override;
-  Status finish(Walk &walk) override;
+  Status seal(Run &run) override;
+  Status finish(Run &run) override;
   void drain() override;
   Status tune(std::vector<Measurement> *measured) override;
   uint64_t plannedBytes() const override {
@@ -36,38 +37,40 @@ public:
 
 private:
   /// {flag, value}, as kernels write them.
-  struct Fault {
+  struct FaultSlot {
     int64_t flag, value;
   };
 
-  /// What is under way for one walk, between its first upload and its end.
+  /// What is under way for one run, between its first upload and its end.
   struct Flight {
-    const Walk *walk = nullptr;
+    const Run *run = nullptr;
     Memory staging;    ///< pinned: what is uploaded
-    size_t staged = 0; ///< bytes of it, since the walk ran last
+    size_t staged = 0; ///< bytes of it, since the run was begun last
     EventHandle uploaded = nullptr, done = nullptr;
     EventHandle given = nullptr; ///< what the caller's stream had before
     bool isSealed = false;
-    std::vector<const format::Launch *> faulting; ///< of each slot taken
-    Memory slotValues;                            ///< pinned: as read
+    std::vector<uint32_t> faulting; ///< the command of each slot taken
+    Memory slotValues;              ///< pinned: as read
     bool areSlotsRead = false; ///< the copy to the host is in the stream
+    std::optional<Fault> fault;
   };
 
-  explicit CudaStream(CudaDevice &device)
+  CudaStream(CudaDevice &device, std::span<const EntryPlan> entries)
       : device(device), driver(device.driver()), graphs(driver),
-        libraryCalls(device) {}
+        libraryCalls(device, entries) {}
 
-  Status allocate(std::span<const format::Entry *const> entries);
+  Status allocate(std::span<const EntryPlan> entries);
   Status reserveMemory(uint64_t shifted, uint64_t workspaceBytes);
-  Result<Flight *> flightOf(const Walk &walk);
+  Result<Flight *> flightOf(const Run &run);
   Status reserveStaging(Flight &flight, size_t bytes);
-  Status runWalk(Walk &walk);
+  Status awaitUploads();
+  Status chooseGraph(Run &run);
   Status dropPlans();
-  Status capture(Walk &walk, CachedGraph &graph);
-  Status replay(Walk &walk, CachedGraph &graph);
-  Result<bool> launchLibrary(const KernelLaunch &launch);
-  Status launchKernel(const KernelLaunch &launch);
-  Status takeSlot(const format::Launch &launch, void *&slot);
+  Status endCapture(Run &run, Status given);
+  Status replay(Run &run);
+  Result<bool> launchLibrary(const Dispatch &dispatch);
+  Status launchKernel(const Dispatch &dispatch);
+  Status takeSlot(uint32_t command, void *&slot);
   Status copyPiece(Address to, Address from, size_t bytes);
   Status readFaults();
   Status checkFaults(Flight &flight);
@@ -76,15 +79,18 @@ private:
   CudaDevice &device;
   const Driver &driver;
   StreamHandle stream = nullptr;
-  StreamHandle uploads = nullptr; ///< copies to the device, beside walks
+  StreamHandle uploads = nullptr; ///< copies to the device, beside runs
   std::vector<void *> parameters;
   std::vector<std::unique_ptr<Flight>> flights;
-  Flight *current = nullptr; ///< of the walk that runs, or ran last
+  Flight *current = nullptr; ///< of the run that was begun last
+  Run *given = nullptr;      ///< between its begin and its end
+  std::optional<Activation> active; ///< meanwhile
+  CachedGraph *graph = nullptr; ///< of that run, if it may be replayed
 
   Memory slots; ///< on the device, zero but where a launch failed
   size_t slotCount = 0;
   bool isCapturing = false;
-  bool isTooLong = false; ///< the walk takes more slots than there are
+  bool isTooLong = false; ///< the run takes more slots than there are
 
   Memory element; ///< pinned: that `read` copies through
   Memory passage; ///< on the device: for copies between places that overlap

@@ -18,8 +18,9 @@ namespace {
 
 class Describer {
 public:
-  Describer(const KernelLaunch &launch, const format::Entry &entry)
-      : launch(launch), entry(entry) {}
+  Describer(const Dispatch &dispatch, std::span<const uint64_t> rooms,
+            std::span<const int64_t> sizes)
+      : dispatch(dispatch), rooms(rooms), slots(sizes) {}
 
   /// False where an extent is 0, or a library has no such form.
   Result<bool> readProduct(const format::Product &source,
@@ -31,8 +32,7 @@ public:
 
 private:
   template <typename... Parts> Status refuse(const Parts &...parts) const {
-    return makeError(Code::BadData, "node '", nameNode(launch.command.node()),
-                     "': ", parts...);
+    return makeError(Code::BadData, parts...);
   }
   Status evaluateAll(const Sizes &sizes, std::vector<int64_t> &values) const;
   Status findPlace(uint32_t buffer, DType dtype, int64_t offset,
@@ -47,8 +47,9 @@ private:
   bool areDepthSumsThere(const MatrixProduct &product) const;
   template <typename Source> bool areThere(const Source &source) const;
 
-  const KernelLaunch &launch;
-  const format::Entry &entry;
+  const Dispatch &dispatch;
+  std::span<const uint64_t> rooms;
+  std::span<const int64_t> slots;
 };
 
 } // namespace
@@ -57,7 +58,7 @@ Status Describer::evaluateAll(const Sizes &sizes,
                               std::vector<int64_t> &values) const {
   values.resize(sizes.size());
   for (uint32_t i = 0; i < sizes.size(); ++i)
-    if (!evaluate(*sizes.Get(i), launch.slots.data(), values[i]))
+    if (!evaluate(*sizes.Get(i), slots.data(), values[i]))
       return refuse("a size for a library overflows");
   return Status();
 }
@@ -94,12 +95,11 @@ Status Describer::findPlace(uint32_t buffer, DType dtype, int64_t offset,
                             std::span<const int64_t> strides,
                             const void *&address, uint32_t &alignment) const {
   uint64_t bytes = traitsOf(dtype).bytes;
-  uint32_t index = launch.command.buffers()->Get(buffer);
-  uint64_t room = entry.buffers()->Get(index)->max_bytes() / bytes;
+  uint64_t room = rooms[buffer] / bytes;
   auto last = lastElement(offset, extents, strides);
   if (!last || *last >= room)
     return refuse("what a library would read does not fit its buffer");
-  auto *base = static_cast<const std::byte *>(launch.buffers[buffer]);
+  auto *base = static_cast<const std::byte *>(dispatch.buffers[buffer]);
   address = base + offset * bytes;
   uint64_t bits = reinterpret_cast<uint64_t>(address) | kMaxAlignment;
   alignment = static_cast<uint32_t>(bits & (~bits + 1));
@@ -253,9 +253,10 @@ Result<bool> Describer::readConvolution(const format::Convolution &source,
 }
 
 Result<std::optional<LaunchDescription>>
-cuda::describeLaunch(const KernelLaunch &launch, const format::Entry &entry,
+cuda::describeLaunch(const Dispatch &dispatch, std::span<const uint64_t> rooms,
+                     std::span<const int64_t> sizes,
                      const format::Kernel &kernel) {
-  Describer describer(launch, entry);
+  Describer describer(dispatch, rooms, sizes);
   LaunchDescription description = {};
   Result<bool> isThere = false;
   if (kernel.product())

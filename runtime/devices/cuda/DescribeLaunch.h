@@ -17,12 +17,12 @@ struct LaunchDescription {
   LibraryOperands operands;
 };
 
-/// What `kernel` computes at the sizes and addresses of a launch; nothing where
-/// it is a library's not at all, or of no elements. An error if a matrix leaves
-/// its buffer.
+/// What `kernel` computes at the addresses of a launch and the sizes of its run;
+/// nothing where it is a library's not at all, or of no elements. An error if a
+/// matrix leaves its buffer, which has one of `rooms` bytes.
 Result<std::optional<LaunchDescription>>
-describeLaunch(const KernelLaunch &launch, const format::Entry &entry,
-               const format::Kernel &kernel);
+describeLaunch(const Dispatch &dispatch, std::span<const uint64_t> rooms,
+               std::span<const int64_t> sizes, const format::Kernel &kernel);
 
 } // namespace tcc::runtime::cuda
 

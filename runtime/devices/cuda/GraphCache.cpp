@@ -13,11 +13,11 @@ void GraphCache::clear() {
   graphs.clear();
 }
 
-CachedGraph *GraphCache::find(const Walk &walk) {
+CachedGraph *GraphCache::find(const Run &run) {
   auto found = std::ranges::find_if(graphs, [&](const CachedGraph &graph) {
-    return graph.walk == &walk && graph.entry == walk.entry &&
-           std::ranges::equal(graph.symbols, walk.sizes.first(walk.symbols)) &&
-           std::ranges::equal(graph.addresses, walk.addresses);
+    return graph.run == &run &&
+           std::ranges::equal(graph.symbols, run.sizes.first(run.symbols)) &&
+           std::ranges::equal(graph.addresses, run.addresses);
   });
   if (found == graphs.end())
     return nullptr;
@@ -25,18 +25,29 @@ CachedGraph *GraphCache::find(const Walk &walk) {
   return &*found;
 }
 
-void GraphCache::insert(const Walk &walk) {
-  if (graphs.size() < kMaxGraphs)
-    graphs.emplace_back();
-  CachedGraph &graph =
-      *std::ranges::min_element(graphs, {}, &CachedGraph::lastUse);
+/// A new one, or that of the run which is replaced.
+CachedGraph &GraphCache::findPlace(const Run &run) {
+  CachedGraph *oldest = nullptr;
+  size_t count = 0;
+  for (CachedGraph &graph : graphs) {
+    if (graph.run != &run)
+      continue;
+    ++count;
+    if (!oldest || graph.lastUse < oldest->lastUse)
+      oldest = &graph;
+  }
+  return count < kGraphsPerRun ? graphs.emplace_back() : *oldest;
+}
+
+CachedGraph &GraphCache::insert(const Run &run) {
+  CachedGraph &graph = findPlace(run);
   if (graph.exec)
     driver.graphExecDestroy(graph.exec);
   graph = {};
-  graph.walk = &walk;
-  graph.entry = walk.entry;
-  auto symbols = walk.sizes.first(walk.symbols);
+  graph.run = &run;
+  auto symbols = run.sizes.first(run.symbols);
   graph.symbols.assign(symbols.begin(), symbols.end());
-  graph.addresses.assign(walk.addresses.begin(), walk.addresses.end());
+  graph.addresses.assign(run.addresses.begin(), run.addresses.end());
   graph.lastUse = ++uses;
+  return graph;
 }

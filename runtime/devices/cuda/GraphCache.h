@@ -9,22 +9,21 @@
 
 namespace tcc::runtime::cuda {
 
-/// What one walk gave the stream: a function of entry, symbols and addresses,
-/// and of the walk, which has its own place for faults.
+/// What one run gave the stream: a function of symbols and addresses, and of
+/// the run, which has its own place for faults.
 struct CachedGraph {
-  const Walk *walk = nullptr;
-  const format::Entry *entry = nullptr;
+  const Run *run = nullptr;
   std::vector<int64_t> symbols;
   std::vector<std::byte *> addresses;
 
   GraphExecHandle exec = nullptr; ///< null until it is captured
-  bool isTooLong = false;         ///< never captured: see CudaStream::takeSlot
-  std::vector<int64_t> sizes;     ///< the slots after the walk
-  std::vector<const format::Launch *> faulting; ///< of its launches, in order
+  bool mayCapture = false;    ///< it ran whole, and there were slots enough
+  std::vector<int64_t> sizes; ///< the slots after the run
+  std::vector<uint32_t> faulting; ///< of its launches, in order
   uint64_t lastUse = 0;
 };
 
-/// The graphs of the walks that ran last.
+/// The graphs of what ran last; no run takes the place of another.
 class GraphCache {
 public:
   explicit GraphCache(const Driver &driver) : driver(driver) {}
@@ -32,14 +31,18 @@ public:
   GraphCache(const GraphCache &) = delete;
   GraphCache &operator=(const GraphCache &) = delete;
 
-  /// Null if the walk is not there.
-  CachedGraph *find(const Walk &walk);
-  /// Takes the place of the one that was used least recently.
-  void insert(const Walk &walk);
+  /// Null if the run is not there.
+  CachedGraph *find(const Run &run);
+  /// Takes the place of the one of the same run that was used least recently,
+  /// if there are as many. Graphs that were found before move.
+  CachedGraph &insert(const Run &run);
   void clear();
 
 private:
-  static constexpr size_t kMaxGraphs = 8;
+  /// A run has as many shapes and addresses in turns.
+  static constexpr size_t kGraphsPerRun = 8;
+
+  CachedGraph &findPlace(const Run &run);
 
   const Driver &driver;
   std::vector<CachedGraph> graphs;

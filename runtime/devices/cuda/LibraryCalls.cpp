@@ -9,13 +9,20 @@ static constexpr size_t kMaxPlans = 4096;
 
 bool LibraryCalls::isFull() const { return plans.size() >= kMaxPlans; }
 
+LibraryCalls::LibraryCalls(CudaDevice &device,
+                           std::span<const EntryPlan> entries)
+    : device(device) {
+  if (device.libraries())
+    for (const EntryPlan &entry : entries)
+      rooms.push_back(entry.rooms);
+}
+
 Result<std::optional<LaunchDescription>>
-LibraryCalls::describe(const KernelLaunch &launch,
-                       const format::Entry &entry) const {
+LibraryCalls::describe(const Dispatch &dispatch, const Run &run) const {
   if (!device.libraries())
     return std::optional<LaunchDescription>();
-  const auto &kernels = *device.program().kernels();
-  return describeLaunch(launch, entry, *kernels.Get(launch.command.kernel()));
+  return describeLaunch(dispatch, rooms[run.entry][dispatch.command], run.sizes,
+                        *device.program().kernels()->Get(dispatch.kernel));
 }
 
 /// The fastest way that is known, or the library's first; null for a kernel.

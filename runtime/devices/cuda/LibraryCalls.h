@@ -13,13 +13,13 @@ namespace tcc::runtime::cuda {
 class LibraryCalls {
 public:
   /// Device and workspace live longer.
-  explicit LibraryCalls(CudaDevice &device) : device(device) {}
+  LibraryCalls(CudaDevice &device, std::span<const EntryPlan> entries);
 
   void setWorkspace(std::span<std::byte> memory) { workspace = memory; }
 
   /// What a library could be asked to do for the launch.
   Result<std::optional<LaunchDescription>>
-  describe(const KernelLaunch &launch, const format::Entry &entry) const;
+  describe(const Dispatch &dispatch, const Run &run) const;
   /// False if no library does it: the kernel has to run.
   Result<bool> launch(const LaunchDescription &described, uint32_t kernel,
                       StreamHandle stream);
@@ -39,6 +39,8 @@ private:
   Result<std::unique_ptr<LibraryPlan>> plan(const LibraryWork &work) const;
 
   CudaDevice &device;
+  /// Of each entry, and each command of it: EntryPlan::rooms.
+  std::vector<std::vector<std::vector<uint64_t>>> rooms;
   std::span<std::byte> workspace;
   std::map<Key, std::unique_ptr<LibraryPlan>> plans; ///< null: has none
 };

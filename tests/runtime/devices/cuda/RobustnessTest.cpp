@@ -2,6 +2,7 @@
 // runtime, on the emulated device.
 
 #include "runtime/devices/cuda/CudaDevice.h"
+#include "runtime/executor/PlanEntry.h"
 #include "tests/runtime/train/LineProgram.h"
 
 #include <cstring>
@@ -86,8 +87,8 @@ TEST(CudaRobustness, CopiesBetweenPlacesThatOverlap) {
   auto package = unwrap(Package::open(folder / "m.tcc"));
   auto device = unwrap(cuda::CudaDevice::open(
       countingDriver(), {.isEmulated = true}, *package, {}, LogSink()));
-  const format::Entry *entry = package->program().entries()->Get(0);
-  auto stream = unwrap(device->createStream({&entry, 1}, {}));
+  EntryPlan plan = planEntry(*package->program().entries()->Get(0));
+  auto stream = unwrap(device->createStream({&plan, 1}, {}));
   EXPECT_GE(stream->plannedBytes(), 1u << 20);
   Memory memory = unwrap(Memory::allocate(kMost, device->allocator({}), "x"));
   std::vector<uint8_t> expected(kMost), found(kMost);

@@ -1,4 +1,4 @@
-#include "runtime/devices/Device.h"
+#include "runtime/executor/PlanEntry.h"
 
 #include "runtime/package/Commands.h"
 
@@ -27,23 +27,27 @@ static bool mayOverlap(const format::Buffer &a, const format::Buffer &b) {
 
 namespace {
 
-struct Measure {
+struct Planner {
   const format::Entry &entry;
-  LaunchLimits &limits;
+  EntryPlan &plan;
+
+  uint64_t roomOf(uint32_t buffer) const {
+    return entry.buffers()->Get(buffer)->max_bytes();
+  }
 
   void operator()(const format::Launch &launch) const {
-    size_t buffers = launch.buffers() ? launch.buffers()->size() : 0;
+    std::vector<uint64_t> &rooms = plan.rooms.back();
+    for (size_t i = 0; launch.buffers() && i < launch.buffers()->size(); ++i)
+      rooms.push_back(roomOf(launch.buffers()->Get(i)));
     size_t sizes = launch.sizes() ? launch.sizes()->size() : 0;
-    limits.buffers = std::max(limits.buffers, buffers);
-    limits.sizes = std::max(limits.sizes, sizes);
-    limits.faulting += launch.fault();
+    plan.buffers = std::max(plan.buffers, rooms.size());
+    plan.sizes = std::max(plan.sizes, sizes);
+    plan.faulting += launch.fault();
   }
   void operator()(const format::Copy &copy) const {
-    if (!mayOverlap(rootOf(entry, copy.from()), rootOf(entry, copy.to())))
-      return;
-    uint64_t most = std::min(entry.buffers()->Get(copy.from())->max_bytes(),
-                             entry.buffers()->Get(copy.to())->max_bytes());
-    limits.shifted = std::max(limits.shifted, most);
+    if (mayOverlap(rootOf(entry, copy.from()), rootOf(entry, copy.to())))
+      plan.shifted = std::max(
+          plan.shifted, std::min(roomOf(copy.from()), roomOf(copy.to())));
   }
   void operator()(const format::SetSize &) const {}
   void operator()(const format::ReadSize &) const {}
@@ -57,19 +61,13 @@ struct Measure {
 
 } // namespace
 
-LaunchLimits runtime::measureLaunches(const format::Entry &entry) {
-  LaunchLimits limits;
+EntryPlan runtime::planEntry(const format::Entry &entry) {
+  EntryPlan plan;
+  plan.workerScratchBytes = entry.worker_scratch_bytes();
+  plan.workspaceBytes = entry.workspace_bytes();
   forEachCommand(*entry.body(), [&](const format::Command &command) {
-    visitCommand(command, Measure{entry, limits});
+    plan.rooms.emplace_back();
+    visitCommand(command, Planner{entry, plan});
   });
-  return limits;
-}
-
-std::string_view runtime::nameNode(const flatbuffers::String *node) {
-  return node ? node->string_view() : std::string_view("?");
-}
-
-Status runtime::indexError(const format::Launch &launch, int64_t index) {
-  return makeError(Code::Usage, "node '", nameNode(launch.node()), "': index ",
-                   index, " is out of range");
+  return plan;
 }
