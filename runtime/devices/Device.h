@@ -1,8 +1,9 @@
 //===- Device.h - Where entry points run ------------------------*- C++ -*-===//
 //
-// The executor walks the commands of a package; a device does what they come to,
-// and has the memory it is done in. It reads no table of an entry. Addresses of
-// a device that is not the host are never read or written but through it.
+// The executor walks the commands of a package; a device does what they come
+// to, and has the memory it is done in. It reads no table of an entry.
+// Addresses of a device that is not the host are never read or written but
+// through it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_RUNTIME_DEVICES_DEVICE_H
@@ -27,21 +28,34 @@ struct EntryPlan {
   size_t faulting = 0;  ///< launches that may fault
   uint64_t shifted = 0; ///< bytes of a copy between places that may overlap
   uint64_t workerScratchBytes = 0; ///< per thread of the host
-  uint64_t workspaceBytes = 0;     ///< of libraries
+  uint64_t workspaceBytes = 0; ///< of libraries, for each lane that launches
+  size_t lanes = 1;
+  size_t launchingLanes = 1; ///< those from this one on launch nothing
+  size_t events = 0;
   /// Of each command, if it is a launch: bytes of its buffers at most.
   std::vector<std::vector<uint64_t>> rooms;
 };
 
 /// A launch with the arguments that it has now.
 struct Dispatch {
-  uint32_t command;           ///< its number in the entry
-  uint32_t kernel;            ///< index into Program.kernels
-  bool mayFault;              ///< the stream sets the last buffer
-  int64_t tasks;              ///< or blocks of a grid
-  std::span<void *> buffers;  ///< addresses
-  std::span<int64_t> sizes;   ///< arguments after them
-  int64_t flops = -1;         ///< -1: not known, or there is one task
-  int64_t bytes = -1;         ///< likewise: bytes read and written
+  uint32_t command; ///< its number in the entry
+  uint32_t lane;
+  uint32_t kernel;           ///< index into Program.kernels
+  bool mayFault;             ///< the stream sets the last buffer
+  int64_t tasks;             ///< or blocks of a grid
+  std::span<void *> buffers; ///< addresses
+  std::span<int64_t> sizes;  ///< arguments after them
+  int64_t flops = -1;        ///< -1: not known, or there is one task
+  int64_t bytes = -1;        ///< likewise: bytes read and written
+};
+
+/// A copy between buffers of the device, which may overlap.
+struct Transfer {
+  uint32_t command; ///< its number in the entry
+  uint32_t lane;
+  void *to;
+  const void *from;
+  size_t bytes;
 };
 
 /// A launch that met a bad index.
@@ -67,13 +81,14 @@ struct Run {
   std::optional<Fault> fault = {};
 };
 
-/// What runs give a device to do, done in their order. One thread at a time;
-/// all memory is allocated when it is made, or the first time that a run is
-/// seen.
+/// What runs give a device to do. A run begins after the one before; the
+/// commands of one lane are done in their order, those of several lanes side by
+/// side where no event orders them. One thread at a time; all memory is
+/// allocated when it is made, or the first time that a run is seen.
 ///
 ///   upload(run, ...)       what the run reads
 ///   begin(run)             false: the commands follow
-///     dispatch, copy, read
+///     dispatch, transfer, record, await, read
 ///   end(run, status)
 ///   download(...)          what it made
 ///   seal(run)              the host may go on, also with another run
@@ -85,23 +100,29 @@ public:
   /// What is given to it next begins after what the run's caller has given its
   /// stream so far; `begin` does the same.
   virtual Status follow(const Run &run) = 0;
-  /// Whether the stream does again what it was given for such a run before: then
-  /// the run is given whole, its sizes are set and no `end` follows.
+  /// Whether the stream does again what it was given for such a run before:
+  /// then the run is given whole, its sizes are set and no `end` follows.
   virtual Result<bool> begin(Run &run) = 0;
   virtual Status dispatch(const Dispatch &dispatch) = 0;
-  /// Between buffers of the device, which may overlap.
-  virtual Status copy(void *to, const void *from, size_t bytes) = 0;
+  virtual Status transfer(const Transfer &transfer) = 0;
+  /// The event is that the lane has done what it was given so far.
+  virtual Status record(uint32_t lane, uint32_t event) = 0;
+  /// The lane goes on after the event's last record.
+  virtual Status await(uint32_t lane, uint32_t event) = 0;
   /// All commands are given, or an error ended that; returns the error, or the
-  /// stream's own.
+  /// stream's own. What follows comes after all lanes.
   virtual Status end(Run &run, Status given) = 0;
+
+  /// A copy between buffers of the device outside runs.
+  virtual Status copy(void *to, const void *from, size_t bytes) = 0;
 
   /// What a run will read; it is copied beside other runs. The host's memory
   /// may change once this returns.
-  virtual Status upload(Run &run, void *to, const void *from,
-                        size_t bytes) = 0;
+  virtual Status upload(Run &run, void *to, const void *from, size_t bytes) = 0;
   /// To the host's memory, once `finish` returns; of Device::staging best.
   virtual Status download(void *to, const void *from, size_t bytes) = 0;
-  /// To the host's memory, at once; knows faults so far.
+  /// To the host's memory, at once, after what lane 0 was given; knows its
+  /// faults so far.
   virtual Status read(void *to, const void *from, size_t bytes) = 0;
   /// Waits for everything so far; knows faults.
   virtual Status wait() = 0;

@@ -30,6 +30,7 @@ namespace {
 struct Planner {
   const format::Entry &entry;
   EntryPlan &plan;
+  size_t lane;
 
   uint64_t roomOf(uint32_t buffer) const {
     return entry.buffers()->Get(buffer)->max_bytes();
@@ -43,11 +44,12 @@ struct Planner {
     plan.buffers = std::max(plan.buffers, rooms.size());
     plan.sizes = std::max(plan.sizes, sizes);
     plan.faulting += launch.fault();
+    plan.launchingLanes = std::max(plan.launchingLanes, lane + 1);
   }
   void operator()(const format::Copy &copy) const {
     if (mayOverlap(rootOf(entry, copy.from()), rootOf(entry, copy.to())))
-      plan.shifted = std::max(
-          plan.shifted, std::min(roomOf(copy.from()), roomOf(copy.to())));
+      plan.shifted = std::max(plan.shifted,
+                              std::min(roomOf(copy.from()), roomOf(copy.to())));
   }
   void operator()(const format::SetSize &) const {}
   void operator()(const format::ReadSize &) const {}
@@ -65,9 +67,11 @@ EntryPlan runtime::planEntry(const format::Entry &entry) {
   EntryPlan plan;
   plan.workerScratchBytes = entry.worker_scratch_bytes();
   plan.workspaceBytes = entry.workspace_bytes();
+  plan.lanes = entry.lane_count();
+  plan.events = entry.event_count();
   forEachCommand(*entry.body(), [&](const format::Command &command) {
     plan.rooms.emplace_back();
-    visitCommand(command, Planner{entry, plan});
+    visitCommand(command, Planner{entry, plan, command.lane()});
   });
   return plan;
 }

@@ -136,16 +136,16 @@ Status Walker::addressOf(uint32_t buffer, std::byte *&address) const {
   return Status();
 }
 
-/// Runs the command of that number.
+/// Gives the command to the device, or does it.
 struct Walker::Visitor {
   Walker &walker;
-  uint32_t number;
+  Place place;
 
   Status operator()(const format::Launch &launch) const {
-    return walker.launch(launch, number);
+    return walker.launch(launch, place);
   }
   Status operator()(const format::Copy &copy) const {
-    return walker.copy(copy);
+    return walker.copy(copy, place);
   }
   Status operator()(const format::SetSize &set) const {
     return walker.setSize(set);
@@ -154,13 +154,17 @@ struct Walker::Visitor {
     return walker.readSize(read);
   }
   Status operator()(const format::If &branch) const {
-    return walker.branch(branch, number);
+    return walker.branch(branch, place.number);
   }
   Status operator()(const format::Loop &loop) const {
-    return walker.loop(loop, number);
+    return walker.loop(loop, place.number);
   }
-  Status operator()(const format::RecordEvent &) const { return refuse(); }
-  Status operator()(const format::WaitEvent &) const { return refuse(); }
+  Status operator()(const format::RecordEvent &record) const {
+    return walker.stream.record(place.lane, record.event());
+  }
+  Status operator()(const format::WaitEvent &wait) const {
+    return walker.stream.await(place.lane, wait.event());
+  }
   Status operator()(const format::AllReduce &) const { return refuse(); }
   Status operator()(const UnknownCommand &) const { return refuse(); }
 
@@ -172,10 +176,8 @@ struct Walker::Visitor {
 Status Walker::runBlock(const format::Block &block, uint32_t first) {
   uint32_t number = first;
   for (const format::Command *command : *block.commands()) {
-    if (command->lane() > 0)
-      return Status(Code::Internal, "an unverified lane");
-    if (Status status = visitCommand(*command, Visitor{*this, number});
-        !status.ok())
+    Visitor visitor = {*this, {number, command->lane()}};
+    if (Status status = visitCommand(*command, visitor); !status.ok())
       return status;
     number += extents[number];
   }
@@ -197,16 +199,17 @@ Status Walker::checkFault(Status status) const {
     return status;
   const format::Launch &launch =
       *commands[current.fault->command]->action_as_Launch();
-  return makeError(Code::Usage, "node '", nameNode(launch.node()),
-                   "': index ", current.fault->index, " is out of range");
+  return makeError(Code::Usage, "node '", nameNode(launch.node()), "': index ",
+                   current.fault->index, " is out of range");
 }
 
 //===----------------------------------------------------------------------===//
 // Launches
 //===----------------------------------------------------------------------===//
 
-Status Walker::launch(const format::Launch &launch, uint32_t number) {
-  Dispatch call = {.command = number,
+Status Walker::launch(const format::Launch &launch, Place place) {
+  Dispatch call = {.command = place.number,
+                   .lane = place.lane,
                    .kernel = launch.kernel(),
                    .mayFault = launch.fault(),
                    .tasks = 0,
@@ -243,10 +246,14 @@ int64_t Walker::workOf(const format::SizeExpr *expr) const {
 }
 
 Status Walker::dispatch(const format::Launch &launch, const Dispatch &call) {
+  Status status;
   if (observer)
-    if (Status status = observer->before(launch, call.buffers); !status.ok())
-      return status;
-  Status status = stream.dispatch(call);
+    status = stream.wait();
+  if (observer && status.ok())
+    status = observer->before(launch, call.buffers);
+  if (!status.ok())
+    return status;
+  status = stream.dispatch(call);
   if (!status.ok())
     return makeError(status.code(), "node '", nameNode(launch.node()),
                      "': ", status.message());
@@ -262,7 +269,7 @@ Status Walker::dispatch(const format::Launch &launch, const Dispatch &call) {
 // Everything else
 //===----------------------------------------------------------------------===//
 
-Status Walker::copy(const format::Copy &copy) {
+Status Walker::copy(const format::Copy &copy, Place place) {
   int64_t bytes = 0;
   std::byte *from = nullptr, *to = nullptr;
   if (Status status = sizeOf(*copy.bytes(), bytes); !status.ok())
@@ -276,7 +283,10 @@ Status Walker::copy(const format::Copy &copy) {
   if (bytes < 0 || static_cast<uint64_t>(bytes) > room)
     return makeError(Code::BadData, "a copy of ", bytes,
                      " bytes does not fit a buffer of ", room);
-  return from != to ? stream.copy(to, from, bytes) : Status();
+  if (from == to)
+    return Status();
+  return stream.transfer(
+      {place.number, place.lane, to, from, static_cast<size_t>(bytes)});
 }
 
 Status Walker::setSize(const format::SetSize &set) {
@@ -297,8 +307,8 @@ Status Walker::readSize(const format::ReadSize &read) {
   if (Status status = addressOf(read.buffer(), address); !status.ok())
     return status;
   uint64_t bits = 0;
-  if (Status status = checkFault(
-          stream.read(&bits, address, traitsOf(read.dtype()).bytes));
+  if (Status status =
+          checkFault(stream.read(&bits, address, traitsOf(read.dtype()).bytes));
       !status.ok())
     return status;
   int64_t value = extend(read.dtype(), bits);

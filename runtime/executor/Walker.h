@@ -52,17 +52,20 @@ public:
 
 private:
   struct Visitor;
+  struct Place {
+    uint32_t
+        number; ///< among the entry's commands, each before those inside it
+    uint32_t lane;
+  };
 
   void place();
 
-  /// The number of a command is its place among those of the entry, each before
-  /// its own.
   Status runBlock(const format::Block &block, uint32_t first);
-  Status launch(const format::Launch &launch, uint32_t number);
+  Status launch(const format::Launch &launch, Place place);
   Status dispatch(const format::Launch &launch, const Dispatch &dispatch);
   Status checkFault(Status status) const;
   int64_t workOf(const format::SizeExpr *expr) const;
-  Status copy(const format::Copy &copy);
+  Status copy(const format::Copy &copy, Place place);
   Status setSize(const format::SetSize &set);
   Status readSize(const format::ReadSize &read);
   Status readCondition(uint32_t buffer, bool &isTrue);

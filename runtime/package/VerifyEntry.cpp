@@ -3,6 +3,7 @@
 #include "runtime/package/Commands.h"
 #include "runtime/package/DType.h"
 #include "runtime/package/Format.h"
+#include "runtime/package/LaneOrder.h"
 #include "runtime/package/SizeExpr.h"
 #include "runtime/package/VerifyLibrary.h"
 
@@ -17,7 +18,10 @@ namespace {
 constexpr int kMaxBlockDepth = 32;
 constexpr uint32_t kMaxSlots = 1 << 20;
 
-constexpr char kOneLane[] = "this runtime has one lane";
+/// A lane takes a thread or a stream of its own.
+constexpr uint32_t kMaxLanes = 16;
+
+constexpr char kNotOnFirstLane[] = "it is done by the host, on lane 0";
 constexpr char kNoCollectives[] = "this runtime has no collectives";
 
 template <typename T> size_t sizeOf(const flatbuffers::Vector<T> *vector) {
@@ -60,6 +64,10 @@ private:
   bool verifyBranch(const format::If &branch, int depth);
   bool verifyLoop(const format::Loop &loop, int depth);
   bool verifyReadSize(const format::ReadSize &read);
+  bool verifyLanes();
+  bool verifyRecord(const format::RecordEvent &record, size_t lane,
+                    LaneOrder &order);
+  bool verifyWait(const format::WaitEvent &wait, size_t lane, LaneOrder &order);
   bool refuseCommand(const char *kind, const char *reason);
 
   bool isPrepare() const { return entry.name()->string_view() == "prepare"; }
@@ -94,11 +102,12 @@ private:
   const format::Entry &entry;
   KernelLaunches &launches;
   std::string problem;
-  int64_t commandCount = 0; ///< commands met so far; errors count from 1
+  std::vector<bool> isRecorded; ///< of each event
+  int64_t commandCount = 0;     ///< commands met so far; errors count from 1
 };
 
 Status EntryVerifier::verify() {
-  if (verifySpace() && verifySignature() && verifyBuffers() &&
+  if (verifySpace() && verifySignature() && verifyBuffers() && verifyLanes() &&
       verifyBlock(*entry.body(), 0))
     return Status();
   return Status(Code::BadData, std::move(problem));
@@ -261,36 +270,44 @@ bool EntryVerifier::verifyBuffers() {
 struct EntryVerifier::Visitor {
   EntryVerifier &verifier;
   int depth;
+  uint16_t lane;
+  LaneOrder &order; ///< of the block so far
 
   bool operator()(const format::Launch &launch) const {
+    order.add(lane);
     return verifier.verifyLaunch(launch);
   }
   bool operator()(const format::Copy &copy) const {
+    order.add(lane);
     return verifier.verifyCopy(copy);
   }
   bool operator()(const format::SetSize &set) const {
-    return verifier.verifySetSize(set);
+    return isOnFirstLane("SetSize") && verifier.verifySetSize(set);
   }
   bool operator()(const format::ReadSize &read) const {
-    return verifier.verifyReadSize(read);
+    return isOnFirstLane("ReadSize") && verifier.verifyReadSize(read);
   }
   bool operator()(const format::If &branch) const {
-    return verifier.verifyBranch(branch, depth);
+    return isOnFirstLane("If") && verifier.verifyBranch(branch, depth);
   }
   bool operator()(const format::Loop &loop) const {
-    return verifier.verifyLoop(loop, depth);
+    return isOnFirstLane("Loop") && verifier.verifyLoop(loop, depth);
   }
-  bool operator()(const format::RecordEvent &) const {
-    return verifier.refuseCommand("RecordEvent", kOneLane);
+  bool operator()(const format::RecordEvent &record) const {
+    return verifier.verifyRecord(record, lane, order);
   }
-  bool operator()(const format::WaitEvent &) const {
-    return verifier.refuseCommand("WaitEvent", kOneLane);
+  bool operator()(const format::WaitEvent &wait) const {
+    return verifier.verifyWait(wait, lane, order);
   }
   bool operator()(const format::AllReduce &) const {
     return verifier.refuseCommand("AllReduce", kNoCollectives);
   }
   bool operator()(const UnknownCommand &) const {
     return verifier.refuse("a command is of a kind unknown to this runtime");
+  }
+
+  bool isOnFirstLane(const char *kind) const {
+    return lane == 0 || verifier.refuseCommand(kind, kNotOnFirstLane);
   }
 };
 
@@ -303,14 +320,46 @@ bool EntryVerifier::refuseCommand(const char *kind, const char *reason) {
 bool EntryVerifier::verifyBlock(const format::Block &block, int depth) {
   if (depth > kMaxBlockDepth)
     return refuse("blocks are nested deeper than ", kMaxBlockDepth);
+  LaneOrder order(entry.lane_count());
   for (const format::Command *command : *block.commands()) {
     ++commandCount;
-    if (command->lane() > 0)
-      return refuseCommand(format::EnumNameAction(command->action_type()),
-                           kOneLane);
-    if (!visitCommand(*command, Visitor{*this, depth}))
+    if (command->lane() >= entry.lane_count())
+      return refuse("command ", commandCount, " is on lane ", command->lane(),
+                    " of ", entry.lane_count());
+    if (!visitCommand(*command, Visitor{*this, depth, command->lane(), order}))
       return false;
   }
+  if (std::optional<size_t> lane = order.findUnjoined())
+    return refuse("lane 0 does not wait for what a block does on lane ", *lane);
+  return true;
+}
+
+bool EntryVerifier::verifyRecord(const format::RecordEvent &record, size_t lane,
+                                 LaneOrder &order) {
+  uint32_t event = record.event();
+  if (event >= entry.event_count())
+    return refuse("an event is out of range");
+  if (isRecorded[event])
+    return refuse("event ", event, " is recorded twice");
+  isRecorded[event] = true;
+  order.record(lane, event);
+  return true;
+}
+
+bool EntryVerifier::verifyWait(const format::WaitEvent &wait, size_t lane,
+                               LaneOrder &order) {
+  return order.wait(lane, wait.event()) ||
+         refuse("command ", commandCount, " waits for event ", wait.event(),
+                ", which its block did not record before");
+}
+
+bool EntryVerifier::verifyLanes() {
+  if (entry.lane_count() < 1 || entry.lane_count() > kMaxLanes)
+    return refuse("it has ", entry.lane_count(), " lanes, expected 1 to ",
+                  kMaxLanes);
+  if (entry.event_count() > kMaxSlots)
+    return refuse("bad number of events ", entry.event_count());
+  isRecorded.resize(entry.event_count());
   return true;
 }
 

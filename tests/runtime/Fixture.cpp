@@ -245,6 +245,31 @@ uint32_t ProgramBuilder::kernel(const std::string &symbol) {
   return tables.kernels.size() - 1;
 }
 
+void ProgramBuilder::onLane(uint16_t newLane) {
+  lane = newLane;
+  current->lane_count = std::max<uint16_t>(current->lane_count, lane + 1);
+}
+
+void ProgramBuilder::orderLanes(uint16_t from, uint16_t to) {
+  uint16_t before = lane;
+  format::RecordEventT record;
+  format::WaitEventT wait;
+  record.event = wait.event = current->event_count++;
+  onLane(from);
+  command(std::move(record));
+  onLane(to);
+  command(std::move(wait));
+  onLane(before);
+}
+
+void ProgramBuilder::copy(uint32_t from, uint32_t to, uint64_t bytes) {
+  format::CopyT copy;
+  copy.from = from;
+  copy.to = to;
+  copy.bytes = constant(static_cast<int64_t>(bytes));
+  command(std::move(copy));
+}
+
 format::LaunchT &ProgramBuilder::launch(const std::string &symbol,
                                         std::vector<uint32_t> buffers,
                                         std::vector<Expr> sizes, Expr tasks) {

@@ -89,12 +89,18 @@ public:
   void pushBlock(format::BlockT &block) { blocks.push_back(&block); }
   void popBlock() { blocks.pop_back(); }
 
+  /// What is added later is on this lane; on lane 0 at first.
+  void onLane(uint16_t newLane);
+  /// Adds an event: `from` records it, and `to` waits for it at once.
+  void orderLanes(uint16_t from, uint16_t to);
+  void copy(uint32_t from, uint32_t to, uint64_t bytes);
   format::LaunchT &launch(const std::string &kernel,
                           std::vector<uint32_t> buffers,
                           std::vector<Expr> sizes, Expr tasks);
   template <typename Action> Action &command(Action action) {
     auto added = std::make_unique<format::CommandT>();
     added->action.Set(std::move(action));
+    added->lane = lane;
     block().commands.push_back(std::move(added));
     return *static_cast<Action *>(block().commands.back()->action.value);
   }
@@ -113,6 +119,7 @@ private:
 
   format::EntryT *current = nullptr;
   std::vector<format::BlockT *> blocks;
+  uint16_t lane = 0;
   std::vector<std::vector<float>> weightValues;
   uint64_t weightEnd = 0;
 };

@@ -1,5 +1,7 @@
 #include "runtime/devices/cpu/CpuDevice.h"
 
+#include "runtime/devices/cpu/DefaultRounding.h"
+#include "runtime/devices/cpu/Lane.h"
 #include "runtime/devices/cpu/SharingTrial.h"
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include <functional>
 #include <string_view>
 #include <vector>
-#include <xmmintrin.h>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -31,20 +32,6 @@ static constexpr double kWakingWork = 100;
 
 namespace {
 
-/// The floating-point environment that kernels are compiled for: results must
-/// not depend on which thread of the embedder runs them, nor on its settings.
-class DefaultRounding {
-public:
-  DefaultRounding() { _mm_setcsr(kNearestWithDenormals); }
-  ~DefaultRounding() { _mm_setcsr(saved); }
-  DefaultRounding(const DefaultRounding &) = delete;
-  DefaultRounding &operator=(const DefaultRounding &) = delete;
-
-private:
-  static constexpr unsigned kNearestWithDenormals = 0x1f80;
-  unsigned saved = _mm_getcsr();
-};
-
 class CpuStream final : public Stream {
 public:
   CpuStream(std::span<const format::KernelFunction> kernels, TaskRunner &runner)
@@ -56,6 +43,9 @@ public:
   Status follow(const Run &) override { return Status(); }
   Result<bool> begin(Run &run) override;
   Status dispatch(const Dispatch &dispatch) override;
+  Status transfer(const Transfer &transfer) override;
+  Status record(uint32_t lane, uint32_t event) override;
+  Status await(uint32_t lane, uint32_t event) override;
   Status copy(void *to, const void *from, size_t bytes) override {
     std::memmove(to, from, bytes);
     return Status();
@@ -71,7 +61,7 @@ public:
     std::memcpy(to, from, bytes);
     return Status();
   }
-  Status wait() override { return Status(); }
+  Status wait() override;
   Status seal(Run &) override { return Status(); }
   Status finish(Run &) override { return Status(); }
   void drain() override {}
@@ -100,6 +90,7 @@ private:
     return worker == 0 ? dispatch.buffers.data()
                        : arguments.data() + worker * argumentStride;
   }
+  Status createLanes(size_t lanes, size_t buffers, size_t sizes);
   SharingTrial &trialOf(const Run &run);
   bool isWorthSharing(const Dispatch &dispatch);
   void placeArguments(const Dispatch &dispatch, int workers);
@@ -111,13 +102,17 @@ private:
   Memory scratch; ///< one aligned piece per worker
   size_t scratchStride = 0;
   size_t argumentStride = 0;
-  std::vector<void *> arguments; ///< of a launch, per worker but the first
+  std::vector<void *> arguments;   ///< of a launch, per worker but the first
   std::vector<WorkerFault> faults; ///< per worker
   std::vector<Sharing> sharings;   ///< per entry
   Run *current = nullptr;          ///< between its begin and its end
+  uint64_t launched = 0;           ///< launches of this run so far
+  OrderedFault fault;              ///< of this run, the first
   bool mayShare = true;            ///< the launches of this run
   std::chrono::steady_clock::time_point start; ///< of this run
-  double workAlone = 0;          ///< while others slept, in microseconds
+  double workAlone = 0; ///< while others slept, in microseconds
+  std::unique_ptr<HostEvent[]> events;
+  std::vector<std::unique_ptr<Lane>> lanes; ///< from lane 1 on
 };
 
 } // namespace
@@ -130,11 +125,17 @@ static size_t scratchStrideOf(const EntryPlan &entry) {
 
 Status CpuStream::allocate(std::span<const EntryPlan> entries,
                            const Allocator &allocator) {
-  size_t bytes = 0;
+  size_t bytes = 0, laneCount = 1, eventCount = 0, sizes = 0;
+  for (const EntryPlan &entry : entries) {
+    laneCount = std::max(laneCount, entry.lanes);
+    eventCount = std::max(eventCount, entry.events);
+    sizes = std::max(sizes, entry.sizes);
+  }
+  size_t workers = runner.threads() + laneCount - 1;
   for (const EntryPlan &entry : entries) {
     size_t stride = scratchStrideOf(entry);
     if (stride < entry.workerScratchBytes ||
-        __builtin_mul_overflow(stride, size_t(runner.threads()), &bytes))
+        __builtin_mul_overflow(stride, workers, &bytes))
       return makeError(Code::OutOfMemory, "worker scratch of ",
                        entry.workerScratchBytes, " bytes is too large");
     scratchStride = std::max(scratchStride, stride);
@@ -142,11 +143,25 @@ Status CpuStream::allocate(std::span<const EntryPlan> entries,
   }
   sharings.resize(entries.size());
   arguments.resize(argumentStride * runner.threads());
-  auto pieces = Memory::allocate(scratchStride * runner.threads(), allocator,
-                                 "worker scratch");
+  auto pieces =
+      Memory::allocate(scratchStride * workers, allocator, "worker scratch");
   if (!pieces.ok())
     return pieces.takeStatus();
   scratch = std::move(*pieces);
+  events = std::make_unique<HostEvent[]>(eventCount);
+  return createLanes(laneCount, argumentStride, sizes);
+}
+
+/// Each with the scratch of a worker, after those of the runner.
+Status CpuStream::createLanes(size_t count, size_t buffers, size_t sizes) {
+  for (size_t i = 1; i < count; ++i) {
+    size_t worker = runner.threads() + i - 1;
+    auto lane =
+        Lane::create(buffers, sizes, scratch.data() + worker * scratchStride);
+    if (!lane.ok())
+      return lane.takeStatus();
+    lanes.push_back(std::move(*lane));
+  }
   return Status();
 }
 
@@ -163,6 +178,8 @@ SharingTrial &CpuStream::trialOf(const Run &run) {
 Result<bool> CpuStream::begin(Run &run) {
   current = &run;
   run.fault.reset();
+  launched = 0;
+  fault = {};
   if (runner.threads() == 1)
     return false;
   mayShare = trialOf(run).isShared();
@@ -170,7 +187,21 @@ Result<bool> CpuStream::begin(Run &run) {
   return false;
 }
 
+/// Waits for all lanes.
+Status CpuStream::wait() {
+  for (const std::unique_ptr<Lane> &lane : lanes) {
+    lane->drain();
+    OrderedFault found = lane->takeFault();
+    if (found.place < fault.place)
+      fault = found;
+  }
+  if (current && fault.place != UINT64_MAX)
+    current->fault = fault.fault;
+  return Status();
+}
+
 Status CpuStream::end(Run &run, Status given) {
+  (void)wait();
   current = nullptr;
   if (runner.threads() == 1)
     return given;
@@ -239,6 +270,12 @@ bool CpuStream::isWorthSharing(const Dispatch &dispatch) {
 }
 
 Status CpuStream::dispatch(const Dispatch &dispatch) {
+  ++launched;
+  if (dispatch.lane > 0) {
+    lanes[dispatch.lane - 1]->launch(kernels[dispatch.kernel], dispatch,
+                                     launched);
+    return Status();
+  }
   bool isShared = isWorthSharing(dispatch);
   int workers = isShared ? runner.threads() : 1;
   placeArguments(dispatch, workers);
@@ -261,8 +298,33 @@ Status CpuStream::dispatch(const Dispatch &dispatch) {
 void CpuStream::findFault(const Dispatch &dispatch, int workers) {
   auto taking = std::span(faults).first(workers);
   auto first = std::ranges::min_element(taking, {}, &WorkerFault::task);
-  if (first->task != INT64_MAX && !current->fault)
-    current->fault = {dispatch.command, first->value};
+  if (first->task == INT64_MAX || current->fault)
+    return;
+  fault = {launched, {dispatch.command, first->value}};
+  current->fault = fault.fault;
+}
+
+Status CpuStream::transfer(const Transfer &transfer) {
+  if (transfer.lane == 0)
+    return copy(transfer.to, transfer.from, transfer.bytes);
+  lanes[transfer.lane - 1]->copy(transfer);
+  return Status();
+}
+
+Status CpuStream::record(uint32_t lane, uint32_t event) {
+  if (lane == 0)
+    events[event].record(events[event].give());
+  else
+    lanes[lane - 1]->record(events[event]);
+  return Status();
+}
+
+Status CpuStream::await(uint32_t lane, uint32_t event) {
+  if (lane == 0)
+    events[event].await(events[event].last());
+  else
+    lanes[lane - 1]->wait(events[event]);
+  return Status();
 }
 
 Result<std::unique_ptr<Stream>>

@@ -1,5 +1,6 @@
 #include "runtime/devices/cuda/CudaStream.h"
 
+#include "runtime/devices/cuda/DeviceCopy.h"
 #include "runtime/package/Alignment.h"
 
 #include <algorithm>
@@ -17,9 +18,8 @@ static constexpr size_t kMaxElementBytes = 64;
 static constexpr uint64_t kPassageBytes = 1 << 20;
 
 Result<std::unique_ptr<Stream>>
-CudaStream::create(CudaDevice &device,
-                   std::span<const EntryPlan> entries) {
-  std::unique_ptr<CudaStream> stream(new CudaStream(device, entries));
+CudaStream::create(CudaDevice &device, std::span<const EntryPlan> entries) {
+  std::unique_ptr<CudaStream> stream(new CudaStream(device));
   if (Status status = stream->allocate(entries); !status.ok())
     return status;
   return std::unique_ptr<Stream>(std::move(stream));
@@ -27,26 +27,42 @@ CudaStream::create(CudaDevice &device,
 
 Status CudaStream::allocate(std::span<const EntryPlan> entries) {
   size_t most = 0;
-  uint64_t shifted = 0, workspaceBytes = 0;
+  uint64_t shifted = 0, workspaces = 0;
   for (const EntryPlan &entry : entries) {
     most = std::max(most, entry.buffers + entry.sizes);
     slotCount = std::max(slotCount, entry.faulting);
-    workspaceBytes = std::max(workspaceBytes, entry.workspaceBytes);
+    workspaces = std::max(workspaces, entry.workspaceBytes);
     shifted = std::max(shifted, entry.shifted);
   }
   parameters.resize(most);
   auto active = device.activate();
   if (!active.ok())
     return active.takeStatus();
-  for (StreamHandle *created : {&stream, &uploads})
-    if (Status status = device.check(driver.streamCreate(created, kNonBlocking),
-                                     "creating a stream");
-        !status.ok())
-      return status;
-  return reserveMemory(std::min(shifted, kPassageBytes), workspaceBytes);
+  if (Status status = device.check(driver.streamCreate(&uploads, kNonBlocking),
+                                   "creating a stream");
+      !status.ok())
+    return status;
+  if (Status status = createLanes(entries); !status.ok())
+    return status;
+  return reserveMemory(std::min(shifted, kPassageBytes), workspaces);
 }
 
-Status CudaStream::reserveMemory(uint64_t shifted, uint64_t workspaceBytes) {
+/// A stream for each, and what libraries keep for it.
+Status CudaStream::createLanes(std::span<const EntryPlan> entries) {
+  size_t count = 1, launching = 1, events = 0;
+  for (const EntryPlan &entry : entries) {
+    count = std::max(count, entry.lanes);
+    launching = std::max(launching, entry.launchingLanes);
+    events = std::max(events, entry.events);
+  }
+  for (size_t i = 0; i < launching; ++i)
+    libraryCalls.push_back(std::make_unique<LibraryCalls>(device, entries));
+  Error error = lanes.create(count, events);
+  stream = lanes[0];
+  return device.check(error, "creating streams");
+}
+
+Status CudaStream::reserveMemory(uint64_t shifted, uint64_t workspaces) {
   struct Piece {
     Memory &memory;
     uint64_t bytes;
@@ -54,21 +70,27 @@ Status CudaStream::reserveMemory(uint64_t shifted, uint64_t workspaceBytes) {
     const char *name;
   };
   Allocator onDevice = device.allocator({}), pinned = device.staging({});
-  if (!device.libraries())
-    workspaceBytes = 0;
+  passageBytes = alignTensor(shifted);
+  workspaceBytes = device.libraries() ? workspaces : 0;
   for (const Piece &piece :
        {Piece{element, kMaxElementBytes, pinned, "an element"},
-        Piece{slots, slotCount * sizeof(FaultSlot), onDevice, "places for faults"},
-        Piece{passage, shifted, onDevice, "copies on the device"},
-        Piece{workspace, workspaceBytes, onDevice, "the library's workspace"}})
+        Piece{slots, slotCount * sizeof(FaultSlot), onDevice,
+              "places for faults"},
+        Piece{passage, passageBytes * lanes.size(), onDevice,
+              "copies on the device"},
+        Piece{workspace, workspaceBytes * libraryCalls.size(), onDevice,
+              "the library's workspace"}})
     if (Status status =
             piece.memory.reserve(piece.bytes, piece.allocator, piece.name);
         !status.ok())
       return status;
-  libraryCalls.setWorkspace({workspace.data(), workspace.size()});
+  for (size_t i = 0; i < libraryCalls.size(); ++i)
+    libraryCalls[i]->setWorkspace(
+        {workspace.data() + i * workspaceBytes, workspaceBytes});
   return device.clear(slots.data(), slots.size());
 }
 
+/// Handles go while the context is current.
 CudaStream::~CudaStream() {
   auto active = device.activate();
   if (!active.ok())
@@ -81,18 +103,18 @@ CudaStream::~CudaStream() {
     for (EventHandle event : {flight->uploaded, flight->done, flight->given})
       if (event)
         driver.eventDestroy(event);
-  for (StreamHandle one : {uploads, stream})
-    if (one)
-      driver.streamDestroy(one);
+  lanes.destroy();
+  if (uploads)
+    driver.streamDestroy(uploads);
 }
 
 void CudaStream::drain() {
   auto active = device.activate();
   if (!active.ok())
     return;
-  for (StreamHandle one : {uploads, stream})
-    if (one)
-      driver.streamSynchronize(one);
+  if (uploads)
+    driver.streamSynchronize(uploads);
+  lanes.synchronize();
 }
 
 /// Made the first time that a run is seen.
@@ -156,7 +178,8 @@ Result<bool> CudaStream::begin(Run &run) {
     return flight.takeStatus();
   if (Status status = follow(run); !status.ok())
     return status;
-  if (libraryCalls.isFull())
+  if (std::ranges::any_of(libraryCalls, &LibraryCalls::isFull,
+                          [](auto &calls) -> auto & { return *calls; }))
     if (Status status = dropPlans(); !status.ok())
       return status;
   current = *flight;
@@ -173,6 +196,9 @@ Result<bool> CudaStream::begin(Run &run) {
       return status;
     return true;
   }
+  if (Status status = device.check(lanes.begin(), "beginning lanes");
+      !status.ok())
+    return status;
   given = &run;
   active.emplace(std::move(*activated));
   return false;
@@ -204,13 +230,15 @@ Status CudaStream::dropPlans() {
       !status.ok())
     return status;
   graphs.clear();
-  libraryCalls.clear();
+  for (auto &calls : libraryCalls)
+    calls->clear();
   return Status();
 }
 
 Status CudaStream::end(Run &run, Status given) {
+  Status joined = joinLanes();
   if (given.ok())
-    given = readFaults();
+    given = joined.ok() ? readFaults() : std::move(joined);
   if (isCapturing)
     given = endCapture(run, std::move(given));
   else if (graph)
@@ -252,7 +280,9 @@ Status CudaStream::wait() {
   auto active = device.activate();
   if (!active.ok())
     return active.takeStatus();
-  Status status = current ? readFaults() : Status();
+  Status status = joinLanes();
+  if (status.ok() && current)
+    status = readFaults();
   if (status.ok())
     status = device.check(driver.streamSynchronize(stream),
                           "waiting for the device");
@@ -375,26 +405,51 @@ Status CudaStream::dispatch(const Dispatch &dispatch) {
   if (dispatch.tasks > INT_MAX)
     return makeError(Code::Usage, dispatch.tasks,
                      " blocks are more than a device takes");
+  if (Status status = forkLane(dispatch.lane); !status.ok())
+    return status;
   Result<bool> isDone = launchLibrary(dispatch);
   if (!isDone.ok())
     return isDone.takeStatus();
   return *isDone ? Status() : launchKernel(dispatch);
 }
 
+/// The lane begins with the run.
+Status CudaStream::forkLane(uint32_t lane) {
+  bool isFirst = false;
+  return device.check(lanes.fork(lane, isFirst), "beginning a lane");
+}
+
+Status CudaStream::joinLanes() {
+  return device.check(lanes.join(), "ending lanes");
+}
+
+Status CudaStream::record(uint32_t lane, uint32_t event) {
+  if (Status status = forkLane(lane); !status.ok())
+    return status;
+  return device.check(lanes.record(lane, event), "recording an event");
+}
+
+Status CudaStream::await(uint32_t lane, uint32_t event) {
+  if (Status status = forkLane(lane); !status.ok())
+    return status;
+  return device.check(lanes.await(lane, event), "waiting for an event");
+}
+
 /// False if no library does it.
 Result<bool> CudaStream::launchLibrary(const Dispatch &dispatch) {
-  auto described = libraryCalls.describe(dispatch, *given);
+  LibraryCalls &calls = *libraryCalls[dispatch.lane];
+  auto described = calls.describe(dispatch, *given);
   if (!described.ok())
     return described.takeStatus();
   if (!*described)
     return false;
   if (tuner)
     if (Status status =
-            tuner->tune(**described, {workspace.data(), workspace.size()},
+            tuner->tune(**described, {workspace.data(), workspaceBytes},
                         [&] { return launchKernel(dispatch); });
         !status.ok())
       return status;
-  return libraryCalls.launch(**described, dispatch.kernel, stream);
+  return calls.launch(**described, dispatch.kernel, lanes[dispatch.lane]);
 }
 
 Status CudaStream::launchKernel(const Dispatch &dispatch) {
@@ -409,47 +464,33 @@ Status CudaStream::launchKernel(const Dispatch &dispatch) {
     parameters[count++] = &size;
   const Kernel &kernel = device.code().kernels()[dispatch.kernel];
   return device.check(
-      driver.launchKernel(kernel.function,
-                          static_cast<unsigned>(dispatch.tasks), 1, 1,
-                          kernel.threads, 1, 1, /*sharedBytes=*/0, stream,
-                          parameters.data(), /*extra=*/nullptr),
+      driver.launchKernel(
+          kernel.function, static_cast<unsigned>(dispatch.tasks), 1, 1,
+          kernel.threads, 1, 1, /*sharedBytes=*/0, lanes[dispatch.lane],
+          parameters.data(), /*extra=*/nullptr),
       "launching a kernel");
 }
 
-/// By way of other memory if the places overlap: the driver does not say what
-/// becomes of that.
-Status CudaStream::copyPiece(Address to, Address from, size_t bytes) {
-  bool isDisjoint = to + bytes <= from || from + bytes <= to;
-  Address middle = addressOf(passage.data());
-  Error error = kSuccess;
-  if (!isDisjoint) {
-    error = driver.memcpyDtoDAsync(middle, from, bytes, stream);
-    from = middle;
-  }
-  if (error == kSuccess)
-    error = driver.memcpyDtoDAsync(to, from, bytes, stream);
-  return device.check(error, "copying on the device");
+/// Each lane has a passage of its own.
+Status CudaStream::copyOn(uint32_t lane, void *to, const void *from,
+                          size_t bytes) {
+  std::span<std::byte> own = {passage.data() + lane * passageBytes,
+                              passageBytes};
+  return device.check(copyOnDevice(driver, to, from, bytes, own, lanes[lane]),
+                      "copying on the device");
 }
 
-/// Places that overlap are copied in pieces, the ones first that are
-/// overwritten: as long as the way between them, or as the passage.
+Status CudaStream::transfer(const Transfer &transfer) {
+  if (Status status = forkLane(transfer.lane); !status.ok())
+    return status;
+  return copyOn(transfer.lane, transfer.to, transfer.from, transfer.bytes);
+}
+
 Status CudaStream::copy(void *to, const void *from, size_t bytes) {
   auto active = device.activate();
   if (!active.ok())
     return active.takeStatus();
-  Address target = addressOf(to), source = addressOf(from);
-  size_t distance = target > source ? target - source : source - target;
-  if (distance == 0)
-    return Status();
-  size_t piece = distance < bytes ? std::max(distance, passage.size()) : bytes;
-  for (size_t done = 0; done < bytes; done += piece) {
-    size_t count = std::min(piece, bytes - done);
-    size_t at = target > source ? bytes - done - count : done;
-    if (Status status = copyPiece(target + at, source + at, count);
-        !status.ok())
-      return status;
-  }
-  return Status();
+  return copyOn(/*lane=*/0, to, from, bytes);
 }
 
 /// Copies that were staged before are done before their memory is replaced.
@@ -465,8 +506,7 @@ Status CudaStream::reserveStaging(Flight &flight, size_t bytes) {
 
 /// Through pinned memory and a stream of its own, once the run has read what it
 /// was given before.
-Status CudaStream::upload(Run &run, void *to, const void *from,
-                          size_t bytes) {
+Status CudaStream::upload(Run &run, void *to, const void *from, size_t bytes) {
   auto active = device.activate();
   if (!active.ok())
     return active.takeStatus();

@@ -4,14 +4,16 @@
 
 #include "runtime/devices/cuda/CudaDevice.h"
 #include "runtime/devices/cuda/GraphCache.h"
+#include "runtime/devices/cuda/LaneStreams.h"
 #include "runtime/devices/cuda/LibraryCalls.h"
 #include "runtime/devices/cuda/Tuner.h"
 
 namespace tcc::runtime::cuda {
 
-/// Launches in order. A run that reads nothing is captured into a graph the
-/// second time that it is given, and replayed from then on. Launches that may
-/// fault have a slot each, {flag, value}; they are read when the run is done.
+/// Each lane is a stream of the driver. A run that reads nothing is captured
+/// into a graph the second time that it is given, and replayed from then on.
+/// Launches that may fault have a slot each, {flag, value}; they are read when
+/// the run is done.
 class CudaStream final : public Stream {
 public:
   static Result<std::unique_ptr<Stream>>
@@ -21,6 +23,9 @@ public:
   Status follow(const Run &run) override;
   Result<bool> begin(Run &run) override;
   Status dispatch(const Dispatch &dispatch) override;
+  Status transfer(const Transfer &transfer) override;
+  Status record(uint32_t lane, uint32_t event) override;
+  Status await(uint32_t lane, uint32_t event) override;
   Status copy(void *to, const void *from, size_t bytes) override;
   Status end(Run &run, Status given) override;
   Status upload(Run &run, void *to, const void *from, size_t bytes) override;
@@ -51,15 +56,16 @@ private:
     bool isSealed = false;
     std::vector<uint32_t> faulting; ///< the command of each slot taken
     Memory slotValues;              ///< pinned: as read
-    bool areSlotsRead = false; ///< the copy to the host is in the stream
+    bool areSlotsRead = false;      ///< the copy to the host is in the stream
     std::optional<Fault> fault;
   };
 
-  CudaStream(CudaDevice &device, std::span<const EntryPlan> entries)
-      : device(device), driver(device.driver()), graphs(driver),
-        libraryCalls(device, entries) {}
+  explicit CudaStream(CudaDevice &device)
+      : device(device), driver(device.driver()), lanes(driver), graphs(driver) {
+  }
 
   Status allocate(std::span<const EntryPlan> entries);
+  Status createLanes(std::span<const EntryPlan> entries);
   Status reserveMemory(uint64_t shifted, uint64_t workspaceBytes);
   Result<Flight *> flightOf(const Run &run);
   Status reserveStaging(Flight &flight, size_t bytes);
@@ -68,36 +74,42 @@ private:
   Status dropPlans();
   Status endCapture(Run &run, Status given);
   Status replay(Run &run);
+  Status forkLane(uint32_t lane);
+  Status joinLanes();
   Result<bool> launchLibrary(const Dispatch &dispatch);
   Status launchKernel(const Dispatch &dispatch);
   Status takeSlot(uint32_t command, void *&slot);
-  Status copyPiece(Address to, Address from, size_t bytes);
+  Status copyOn(uint32_t lane, void *to, const void *from, size_t bytes);
   Status readFaults();
   Status checkFaults(Flight &flight);
   Status clearFaults();
 
   CudaDevice &device;
   const Driver &driver;
-  StreamHandle stream = nullptr;
+  StreamHandle stream = nullptr;  ///< of lane 0
   StreamHandle uploads = nullptr; ///< copies to the device, beside runs
   std::vector<void *> parameters;
   std::vector<std::unique_ptr<Flight>> flights;
-  Flight *current = nullptr; ///< of the run that was begun last
-  Run *given = nullptr;      ///< between its begin and its end
+  Flight *current = nullptr;        ///< of the run that was begun last
+  Run *given = nullptr;             ///< between its begin and its end
   std::optional<Activation> active; ///< meanwhile
-  CachedGraph *graph = nullptr; ///< of that run, if it may be replayed
+  CachedGraph *graph = nullptr;     ///< of that run, if it may be replayed
 
   Memory slots; ///< on the device, zero but where a launch failed
   size_t slotCount = 0;
   bool isCapturing = false;
   bool isTooLong = false; ///< the run takes more slots than there are
 
+  LaneStreams lanes; ///< the first one is `stream`
+
   Memory element; ///< pinned: that `read` copies through
   Memory passage; ///< on the device: for copies between places that overlap
+  size_t passageBytes = 0; ///< of each lane
   GraphCache graphs;
 
-  Memory workspace; ///< of the library, if there is one
-  LibraryCalls libraryCalls;
+  Memory workspace;          ///< of the library, if there is one
+  size_t workspaceBytes = 0; ///< of each lane that launches
+  std::vector<std::unique_ptr<LibraryCalls>> libraryCalls; ///< of these lanes
   std::unique_ptr<Tuner> tuner; ///< while it measures
 };
 

@@ -17,9 +17,9 @@ struct LaunchDescription {
   LibraryOperands operands;
 };
 
-/// What `kernel` computes at the addresses of a launch and the sizes of its run;
-/// nothing where it is a library's not at all, or of no elements. An error if a
-/// matrix leaves its buffer, which has one of `rooms` bytes.
+/// What `kernel` computes at the addresses of a launch and the sizes of its
+/// run; nothing where it is a library's not at all, or of no elements. An error
+/// if a matrix leaves its buffer, which has one of `rooms` bytes.
 Result<std::optional<LaunchDescription>>
 describeLaunch(const Dispatch &dispatch, std::span<const uint64_t> rooms,
                std::span<const int64_t> sizes, const format::Kernel &kernel);

@@ -17,8 +17,8 @@ struct CachedGraph {
   std::vector<std::byte *> addresses;
 
   GraphExecHandle exec = nullptr; ///< null until it is captured
-  bool mayCapture = false;    ///< it ran whole, and there were slots enough
-  std::vector<int64_t> sizes; ///< the slots after the run
+  bool mayCapture = false;        ///< it ran whole, and there were slots enough
+  std::vector<int64_t> sizes;     ///< the slots after the run
   std::vector<uint32_t> faulting; ///< of its launches, in order
   uint64_t lastUse = 0;
 };

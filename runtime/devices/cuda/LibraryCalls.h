@@ -18,8 +18,8 @@ public:
   void setWorkspace(std::span<std::byte> memory) { workspace = memory; }
 
   /// What a library could be asked to do for the launch.
-  Result<std::optional<LaunchDescription>>
-  describe(const Dispatch &dispatch, const Run &run) const;
+  Result<std::optional<LaunchDescription>> describe(const Dispatch &dispatch,
+                                                    const Run &run) const;
   /// False if no library does it: the kernel has to run.
   Result<bool> launch(const LaunchDescription &described, uint32_t kernel,
                       StreamHandle stream);

@@ -95,8 +95,9 @@ Error memcpyDtoDAsync(Address to, Address from, size_t bytes,
         return status;
     if (to < from + bytes && from < to + bytes)
       return Status(Code::Device, "a copy between places that overlap");
-    return simulator().enqueue(streamOf(stream),
-                               {Operation::Copy, to, from, bytes});
+    Operation operation{Operation::Copy, to, from, bytes};
+    operation.microseconds += bytes / kCopiedBytesPerMicrosecond;
+    return simulator().enqueue(streamOf(stream), std::move(operation));
   });
 }
 

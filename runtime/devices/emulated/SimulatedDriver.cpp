@@ -30,8 +30,10 @@ emulated::Stream &emulated::streamOf(StreamHandle handle) {
   if (handle)
     return as<Stream>(handle);
   ContextObject &context = *getCurrentContext();
-  if (!context.legacy)
+  if (!context.legacy) {
     context.legacy = std::make_unique<Stream>(context.schedule);
+    simulator().add(*context.legacy);
+  }
   return *context.legacy;
 }
 
@@ -66,6 +68,8 @@ Error devicePrimaryCtxRelease(DeviceHandle device) {
     return kInvalidValue;
   if (--found->second.users > 0)
     return kSuccess;
+  if (found->second.legacy)
+    state.simulator.remove(*found->second.legacy);
   state.contexts.erase(found);
   if (state.contexts.empty()) {
     state.simulator.memory.releaseAll();

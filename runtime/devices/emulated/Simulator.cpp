@@ -1,6 +1,9 @@
 #include "runtime/devices/emulated/Simulator.h"
 
+#include <algorithm>
 #include <cstring>
+#include <span>
+#include <utility>
 
 using namespace tcc;
 using namespace tcc::emulated;
@@ -49,46 +52,75 @@ Status Simulator::performLaunch(Stream &stream, const Operation &operation) {
                                  function.name});
 }
 
-Status Simulator::performWait(const Operation &operation) {
+Status Simulator::performWait(Stream &stream, const Operation &operation) {
   const Event &event = *operation.event;
-  if (event.done >= operation.version)
-    return Status();
-  return runUntil(*event.stream, &event, operation.version);
+  Status status;
+  if (event.done < operation.version)
+    status = runUntil(*event.stream, &event, operation.version);
+  stream.clock = std::max(stream.clock, event.microseconds);
+  return status;
 }
 
 Status Simulator::perform(Stream &stream, const Operation &operation) {
-  if (operation.kind != Operation::Record && operation.kind != Operation::Wait)
-    clock += operation.microseconds;
+  stream.clock = std::max(stream.clock, operation.given);
   switch (operation.kind) {
-  case Operation::Copy:
-  case Operation::Set:
-    if (Status status = checkPlaces(operation); !status.ok())
-      return status;
-    if (operation.kind == Operation::Set)
-      std::memset(reinterpret_cast<void *>(operation.to), operation.value,
-                  operation.bytes);
-    else
-      std::memcpy(reinterpret_cast<void *>(operation.to),
-                  reinterpret_cast<const void *>(operation.from),
-                  operation.bytes);
-    return Status();
-  case Operation::Launch:
-    return performLaunch(stream, operation);
   case Operation::Record:
     operation.event->done = operation.version;
-    operation.event->microseconds = clock;
+    operation.event->microseconds = stream.clock;
     return Status();
   case Operation::Wait:
-    return performWait(operation);
-  case Operation::Call:
-    return operation.call();
+    return performWait(stream, operation);
   case Operation::Replay:
-    for (const Operation &step : operation.graph->operations)
-      if (Status status = perform(stream, step); !status.ok())
-        return status;
-    return Status();
+    stream.clock += operation.microseconds;
+    return replay(stream, *operation.graph);
+  case Operation::Copy:
+  case Operation::Set:
+  case Operation::Launch:
+  case Operation::Call:
+    stream.clock += operation.microseconds;
+    return performWork(stream, operation);
   }
   return Status(Code::Internal, "an unknown operation");
+}
+
+Status Simulator::performWork(Stream &stream, const Operation &operation) {
+  if (operation.kind == Operation::Launch)
+    return performLaunch(stream, operation);
+  if (operation.kind == Operation::Call)
+    return operation.call();
+  if (Status status = checkPlaces(operation); !status.ok())
+    return status;
+  auto *to = reinterpret_cast<void *>(operation.to);
+  if (operation.kind == Operation::Set)
+    std::memset(to, operation.value, operation.bytes);
+  else
+    std::memcpy(to, reinterpret_cast<const void *>(operation.from),
+                operation.bytes);
+  return Status();
+}
+
+bool Stream::canGoOn() const {
+  if (isRunning || captured || isDone())
+    return false;
+  const Operation &operation = queue[next];
+  return operation.kind != Operation::Wait ||
+         operation.event->done >= operation.version;
+}
+
+/// Where streams are early, does what others can do before `stream` goes on.
+Status Simulator::runOthers(const Stream &stream) {
+  bool goesOn = stream.schedule.order == Schedule::Order::reverse;
+  while (std::exchange(goesOn, false))
+    for (size_t i = streams.size(); i-- > 0;)
+      while (streams[i] != &stream && streams[i]->canGoOn()) {
+        Stream &other = *streams[i];
+        other.isRunning = goesOn = true;
+        Status status = perform(other, other.queue[other.next++]);
+        other.isRunning = false;
+        if (!status.ok())
+          return status;
+      }
+  return Status();
 }
 
 /// Does what is in the queue, up to a record of the event if there is one.
@@ -98,11 +130,13 @@ Status Simulator::runUntil(Stream &stream, const Event *event,
     return Status(Code::Device, "streams wait for each other in a circle");
   stream.isRunning = true;
   Status status;
-  while (status.ok() && stream.next < stream.queue.size() &&
-         (!event || event->done < version))
-    status = perform(stream, stream.queue[stream.next++]);
+  while (status.ok() && !stream.isDone() && (!event || event->done < version)) {
+    status = runOthers(stream);
+    if (status.ok())
+      status = perform(stream, stream.queue[stream.next++]);
+  }
   stream.isRunning = false;
-  if (stream.next == stream.queue.size() || !status.ok()) {
+  if (stream.isDone() || !status.ok()) {
     stream.queue.clear();
     stream.next = 0;
   }
@@ -112,8 +146,9 @@ Status Simulator::runUntil(Stream &stream, const Event *event,
 Status Simulator::enqueue(Stream &stream, Operation operation) {
   if (Status status = checkPlaces(operation); !status.ok())
     return status;
+  operation.given = stream.captured ? 0 : hostClock;
   std::vector<Operation> &list =
-      stream.captured ? stream.captured->operations : stream.queue;
+      stream.captured ? stream.captured->branches[stream.branch] : stream.queue;
   list.push_back(std::move(operation));
   return Status();
 }
@@ -121,30 +156,134 @@ Status Simulator::enqueue(Stream &stream, Operation operation) {
 Status Simulator::run(Stream &stream) {
   if (stream.captured)
     return Status(Code::Device, "waiting for a stream that captures a graph");
-  return runUntil(stream, /*event=*/nullptr, /*version=*/0);
+  Status status = runUntil(stream, /*event=*/nullptr, /*version=*/0);
+  hostClock = std::max(hostClock, stream.clock);
+  return status;
 }
 
 Status Simulator::record(const std::shared_ptr<Event> &event, Stream &stream) {
-  event->stream = &stream;
   Operation operation{Operation::Record};
+  event->graph = stream.captured;
+  event->captured.reset();
   operation.event = event;
-  operation.version = ++event->recorded;
+  if (Graph *graph = stream.captured.get()) {
+    operation.event = event->captured = std::make_shared<Event>();
+    graph->events.push_back(event->captured);
+    event->captured->branch = stream.branch;
+    event->captured->place = graph->branches[stream.branch].size() + 1;
+  } else {
+    event->stream = &stream;
+  }
+  operation.version = ++operation.event->recorded;
   return enqueue(stream, std::move(operation));
 }
 
 Status Simulator::wait(Stream &stream, const std::shared_ptr<Event> &event) {
-  if (!event->stream)
-    return Status(); // never recorded
-  if (stream.captured)
-    return Status(Code::Device, "a graph waits for an event outside it");
   Operation operation{Operation::Wait};
   operation.event = event;
-  operation.version = event->recorded;
+  if (event->graph) {
+    if (Status status = joinCapture(stream, event->graph); !status.ok())
+      return status;
+    operation.event = event->captured;
+  } else if (!event->stream) {
+    return Status(); // never recorded
+  } else if (stream.captured) {
+    return Status(Code::Device, "a graph waits for an event outside it");
+  }
+  operation.version = operation.event->recorded;
   return enqueue(stream, std::move(operation));
 }
 
 Status Simulator::synchronize(Event &event) {
-  if (event.done >= event.recorded)
+  if (event.graph)
+    return Status(Code::Device, "waiting for an event of a graph");
+  Status status;
+  if (event.done < event.recorded)
+    status = runUntil(*event.stream, &event, event.recorded);
+  hostClock = std::max(hostClock, event.microseconds);
+  return status;
+}
+
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
+Status Simulator::beginCapture(Stream &stream) {
+  if (stream.captured)
+    return Status(Code::Device, "the stream captures already");
+  auto graph = std::make_shared<Graph>();
+  graph->isOpen = true;
+  return joinCapture(stream, graph);
+}
+
+/// A stream that waits for an event of a graph goes on in the graph.
+Status Simulator::joinCapture(Stream &stream,
+                              const std::shared_ptr<Graph> &graph) {
+  if (!graph->isOpen || (stream.captured && stream.captured != graph))
+    return Status(Code::Device, "waiting for an event of another graph");
+  if (stream.captured)
     return Status();
-  return runUntil(*event.stream, &event, event.recorded);
+  stream.captured = graph;
+  stream.branch = graph->branches.size();
+  graph->branches.emplace_back();
+  graph->capturing.push_back(&stream);
+  return Status();
+}
+
+/// Whether all that the branches do is done when the first one is.
+static bool isJoined(const Graph &graph) {
+  std::vector<size_t> joined(graph.branches.size());
+  joined[0] = graph.branches[0].size();
+  for (bool goesOn = true; std::exchange(goesOn, false);)
+    for (size_t i = 0; i < joined.size(); ++i)
+      for (const Operation &operation :
+           std::span(graph.branches[i]).first(joined[i])) {
+        if (operation.kind != Operation::Wait)
+          continue;
+        size_t &other = joined[operation.event->branch];
+        goesOn |= other < operation.event->place;
+        other = std::max(other, operation.event->place);
+      }
+  for (size_t i = 0; i < joined.size(); ++i)
+    if (joined[i] < graph.branches[i].size())
+      return false;
+  return true;
+}
+
+Result<std::shared_ptr<Graph>> Simulator::endCapture(Stream &stream) {
+  if (!stream.captured || stream.branch != 0)
+    return Status(Code::Device, "the stream does not capture");
+  std::shared_ptr<Graph> graph = stream.captured;
+  for (Stream *one : graph->capturing)
+    one->captured.reset();
+  graph->capturing.clear();
+  graph->isOpen = false;
+  if (!isJoined(*graph))
+    return Status(Code::Device, "a stream of a graph is not joined");
+  return graph;
+}
+
+/// The first branch is done by the stream, the others by streams of their own.
+Status Simulator::replay(Stream &stream, const Graph &graph) {
+  std::vector<std::unique_ptr<Stream>> others;
+  size_t known = streams.size();
+  for (size_t i = 1; i < graph.branches.size(); ++i) {
+    others.push_back(std::make_unique<Stream>(stream.schedule));
+    others.back()->queue = graph.branches[i];
+    others.back()->clock = stream.clock;
+    add(*others.back());
+  }
+  for (const std::shared_ptr<Event> &event : graph.events) {
+    event->done = 0;
+    event->stream = event->branch ? others[event->branch - 1].get() : &stream;
+  }
+  Status status;
+  for (const Operation &operation : graph.branches[0]) {
+    if (status.ok() && !others.empty())
+      status = runOthers(stream);
+    if (status.ok())
+      status = perform(stream, operation);
+  }
+  streams.resize(known);
+  return status;
 }

@@ -3,6 +3,9 @@
 // What a driver would give a GPU to do is kept in queues and done as late as
 // its rules allow: when somebody waits for it. So work that nothing orders, and
 // results that are read too early, show as wrong values and not now and then.
+// In the context of device 1 streams that nobody waits for go as far as they
+// can before one that somebody waits for: a stream is early there that is late
+// elsewhere.
 // Copies from and to memory that is not pinned are done at once, as a driver
 // may do.
 //
@@ -22,6 +25,7 @@
 
 namespace tcc::emulated {
 
+struct Graph;
 struct Stream;
 
 /// A kernel of a loaded module.
@@ -35,10 +39,15 @@ struct Function {
 struct Event {
   Stream *stream = nullptr; ///< of the last record
   uint64_t recorded = 0, done = 0;
-  double microseconds = 0; ///< of the simulator's clock, when it was done
-};
+  double microseconds = 0; ///< of the stream's clock, when it was done
 
-struct Graph;
+  /// A record in a graph has an event of its own, which is done in each replay.
+  /// Of the last record, if it was captured:
+  std::shared_ptr<Event> captured = {};
+  std::shared_ptr<Graph> graph = {};
+  /// Of such an event: after how many operations of which branch it is done.
+  size_t branch = 0, place = 0;
+};
 
 /// One thing to do.
 struct Operation {
@@ -55,36 +64,60 @@ struct Operation {
   uint64_t version = 0; ///< of the event
   const Graph *graph = nullptr;
   std::function<runtime::Status()> call = {}; ///< of a library
-  double microseconds = 1; ///< that the clock goes on by: see Simulator
+  double microseconds = 1; ///< that it takes by its stream's clock
+  double given = 0;        ///< by the host's clock
 };
 
-/// What kernels and calls of libraries take by the simulator's clock: libraries
+/// What kernels and calls of libraries take by the clock of a stream: libraries
 /// are faster, and have a way that is faster than the one they name first.
 inline constexpr double kKernelMicroseconds = 100;
 inline constexpr double kFirstWayMicroseconds = 20;
 inline constexpr double kSecondWayMicroseconds = 10;
+/// A copy on the device takes a microsecond and that of its bytes.
+inline constexpr double kCopiedBytesPerMicrosecond = 1024;
 
+/// What streams were given while one of them captured.
 struct Graph {
-  std::vector<Operation> operations;
+  std::vector<std::vector<Operation>> branches; ///< of each stream
+  bool isOpen = false;                          ///< it is being captured
+  std::vector<Stream *> capturing;              ///< meanwhile: the streams
+  std::vector<std::shared_ptr<Event>> events;   ///< of the records in it
 };
 
 struct Stream {
-  explicit Stream(Schedule schedule) : emulator(schedule) {}
+  explicit Stream(Schedule schedule) : emulator(schedule), schedule(schedule) {}
+
+  bool isDone() const { return next == queue.size(); }
+  /// Whether the next operation waits for nothing.
+  bool canGoOn() const;
 
   Emulator emulator;
+  Schedule schedule;
+  double clock = 0; ///< microseconds, when the last operation was done
   std::vector<Operation> queue; ///< those before `next` are done
   size_t next = 0;
   bool isRunning = false;
-  std::unique_ptr<Graph> captured; ///< while it captures
+  std::shared_ptr<Graph> captured; ///< while it captures
+  size_t branch = 0;               ///< of the graph
 };
 
 /// The state of the device. One call at a time. The first failure stays: all
-/// later calls return it. Its clock is moved by what is done alone, so that
-/// what is measured is the same each time.
+/// later calls return it. Each stream has a clock, which is moved by what it
+/// does alone, and by what it waits for; so has the host, which waits for
+/// streams. What is measured is the same each time.
 class Simulator {
 public:
   DeviceMemory memory;
   std::map<uint64_t, size_t> pinned; ///< bytes of each block, by address
+
+  void add(Stream &stream) { streams.push_back(&stream); }
+  void remove(Stream &stream) { std::erase(streams, &stream); }
+
+  /// What `stream` is given, and streams that wait for an event of it, goes
+  /// into a graph until `endCapture`.
+  runtime::Status beginCapture(Stream &stream);
+  /// An error if something in the graph ends after what `stream` was given.
+  runtime::Result<std::shared_ptr<Graph>> endCapture(Stream &stream);
 
   /// Adds to the queue, or to the graph of a stream that captures.
   runtime::Status enqueue(Stream &stream, Operation operation);
@@ -99,13 +132,19 @@ public:
 private:
   runtime::Status runUntil(Stream &stream, const Event *event,
                            uint64_t version);
+  runtime::Status runOthers(const Stream &stream);
+  runtime::Status replay(Stream &stream, const Graph &graph);
+  runtime::Status joinCapture(Stream &stream,
+                              const std::shared_ptr<Graph> &graph);
   runtime::Status perform(Stream &stream, const Operation &operation);
-  runtime::Status performWait(const Operation &operation);
+  runtime::Status performWait(Stream &stream, const Operation &operation);
+  runtime::Status performWork(Stream &stream, const Operation &operation);
   runtime::Status performLaunch(Stream &stream, const Operation &operation);
   runtime::Status checkPlaces(const Operation &operation) const;
 
   std::vector<void *> parameters; ///< of a launch
-  double clock = 0;               ///< microseconds
+  std::vector<Stream *> streams;
+  double hostClock = 0; ///< microseconds
 };
 
 } // namespace tcc::emulated

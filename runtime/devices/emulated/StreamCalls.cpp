@@ -9,12 +9,15 @@ using namespace tcc::runtime::cuda;
 
 namespace {
 
-/// What the handle of an event points to.
+/// What the handles of events and of graphs point to.
 using SharedEvent = std::shared_ptr<Event>;
+using SharedGraph = std::shared_ptr<Graph>;
 
 Error streamCreate(StreamHandle *stream, unsigned) {
   return call([&] {
-    *stream = toHandle<StreamHandle>(new Stream(getCurrentContext()->schedule));
+    auto *created = new Stream(getCurrentContext()->schedule);
+    simulator().add(*created);
+    *stream = toHandle<StreamHandle>(created);
     return Status();
   });
 }
@@ -23,6 +26,7 @@ Error streamDestroy(StreamHandle stream) {
   return call(
       [&] {
         Status status = simulator().run(streamOf(stream));
+        simulator().remove(streamOf(stream));
         delete &as<Stream>(stream);
         return status;
       },
@@ -40,19 +44,15 @@ Error streamWaitEvent(StreamHandle stream, EventHandle event, unsigned) {
 }
 
 Error streamBeginCapture(StreamHandle stream, int) {
-  return call([&]() -> Status {
-    if (streamOf(stream).captured)
-      return Status(Code::Device, "the stream captures already");
-    streamOf(stream).captured = std::make_unique<Graph>();
-    return Status();
-  });
+  return call([&] { return simulator().beginCapture(streamOf(stream)); });
 }
 
 Error streamEndCapture(StreamHandle stream, GraphHandle *graph) {
   return call([&]() -> Status {
-    if (!streamOf(stream).captured)
-      return Status(Code::Device, "the stream does not capture");
-    *graph = toHandle<GraphHandle>(streamOf(stream).captured.release());
+    Result<SharedGraph> captured = simulator().endCapture(streamOf(stream));
+    if (!captured.ok())
+      return captured.takeStatus();
+    *graph = toHandle<GraphHandle>(new SharedGraph(std::move(*captured)));
     return Status();
   });
 }
@@ -67,7 +67,9 @@ Error eventCreate(EventHandle *event, unsigned) {
 Error eventDestroy(EventHandle event) {
   return call(
       [&] {
-        Status status = simulator().synchronize(*as<SharedEvent>(event));
+        Status status;
+        if (!as<SharedEvent>(event)->graph)
+          status = simulator().synchronize(*as<SharedEvent>(event));
         delete &as<SharedEvent>(event);
         return status;
       },
@@ -101,7 +103,7 @@ Error eventElapsedTime(float *milliseconds, EventHandle start,
 Error graphInstantiate(GraphExecHandle *exec, GraphHandle graph,
                        unsigned long long) {
   return call([&] {
-    *exec = toHandle<GraphExecHandle>(new Graph(as<Graph>(graph)));
+    *exec = toHandle<GraphExecHandle>(new SharedGraph(as<SharedGraph>(graph)));
     return Status();
   });
 }
@@ -109,7 +111,7 @@ Error graphInstantiate(GraphExecHandle *exec, GraphHandle graph,
 Error graphDestroy(GraphHandle graph) {
   return call(
       [&] {
-        delete &as<Graph>(graph);
+        delete &as<SharedGraph>(graph);
         return Status();
       },
       kRelease);
@@ -118,7 +120,7 @@ Error graphDestroy(GraphHandle graph) {
 Error graphExecDestroy(GraphExecHandle exec) {
   return call(
       [&] {
-        delete &as<Graph>(exec);
+        delete &as<SharedGraph>(exec);
         return Status();
       },
       kRelease);
@@ -127,7 +129,7 @@ Error graphExecDestroy(GraphExecHandle exec) {
 Error graphLaunch(GraphExecHandle exec, StreamHandle stream) {
   return call([&] {
     Operation operation{Operation::Replay};
-    operation.graph = &as<Graph>(exec);
+    operation.graph = as<SharedGraph>(exec).get();
     return simulator().enqueue(streamOf(stream), std::move(operation));
   });
 }

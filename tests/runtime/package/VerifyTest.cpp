@@ -106,15 +106,35 @@ const Spoiled kSpoiled[] = {
        set.value = constant(1);
        b.command(std::move(set));
      }},
-    {"entry 'main': command 2, RecordEvent, cannot be executed: this runtime "
-     "has one lane",
+    {"an event is out of range",
      [](auto &b) { b.command(format::RecordEventT()); }},
-    {"entry 'main': command 2, WaitEvent, cannot be executed: this runtime has "
-     "one lane",
+    {"command 2 waits for event 0, which its block did not record before",
      [](auto &b) { b.command(format::WaitEventT()); }},
-    {"entry 'main': command 1, Launch, cannot be executed: this runtime has "
-     "one lane",
+    {"event 0 is recorded twice",
+     [](auto &b) {
+       b.entry().event_count = 1;
+       b.command(format::RecordEventT());
+       b.command(format::RecordEventT());
+     }},
+    {"command 1 is on lane 1 of 1",
      [](auto &b) { b.entry().body->commands[0]->lane = 1; }},
+    {"lane 0 does not wait for what a block does on lane 1",
+     [](auto &b) {
+       b.entry().lane_count = 2;
+       b.entry().body->commands[0]->lane = 1;
+     }},
+    {"command 2, SetSize, cannot be executed: it is done by the host",
+     [](auto &b) {
+       format::SetSizeT set;
+       set.value = constant(1);
+       b.entry().slot_count = 2;
+       set.slot = 1;
+       b.command(std::move(set));
+       b.entry().lane_count = 2;
+       b.entry().body->commands[1]->lane = 1;
+     }},
+    {"it has 17 lanes", [](auto &b) { b.entry().lane_count = 17; }},
+    {"it has 0 lanes", [](auto &b) { b.entry().lane_count = 0; }},
     {"entry 'main': command 2, AllReduce, cannot be executed: this runtime "
      "has no collectives",
      [](auto &b) {
@@ -122,14 +142,16 @@ const Spoiled kSpoiled[] = {
        reduce.count = constant(1);
        b.command(std::move(reduce));
      }},
-    {"entry 'main': command 3, RecordEvent, cannot be executed",
+    {"command 4 waits for event 0, which its block did not record before",
      [](auto &b) {
        format::LoopT loop;
        b.entry().slot_count = 2;
+       b.entry().event_count = 1;
+       b.command(format::RecordEventT());
        loop.iteration = 1;
        loop.body = std::make_unique<format::BlockT>();
        b.pushBlock(*b.command(std::move(loop)).body);
-       b.command(format::RecordEventT());
+       b.command(format::WaitEventT());
      }},
     {"state 0 has no such", [](auto &b) { b.state(0, 3); }},
     {"states 0 and 1 share",
