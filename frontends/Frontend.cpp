@@ -41,6 +41,14 @@ static FailureOr<Model> importArchive(const MappedFile &file,
 }
 
 /// The bytes tell the format, not the name.
+static FailureOr<Model> importFile(const MappedFile &file, StringRef path,
+                                   const ImportOptions &options,
+                                   MLIRContext *context, Problems &problems) {
+  if (Archive::isArchive(file))
+    return importArchive(file, options, context, problems);
+  return onnx_import::importFile(file, path, options, context, problems);
+}
+
 FailureOr<Model> importModel(const MappedFile &file, StringRef path,
                              const ImportOptions &options, MLIRContext *context,
                              Problems &problems) {
@@ -49,9 +57,10 @@ FailureOr<Model> importModel(const MappedFile &file, StringRef path,
   registerEvaluatorDialects(registry);
   context->appendDialectRegistry(registry);
   context->loadAllAvailableDialects();
-  if (Archive::isArchive(file))
-    return importArchive(file, options, context, problems);
-  return onnx_import::importFile(file, path, options, context, problems);
+  FailureOr<Model> model = importFile(file, path, options, context, problems);
+  if (succeeded(model))
+    model->path = path.str();
+  return model;
 }
 
 FailureOr<Model> importModel(StringRef path, const ImportOptions &options,

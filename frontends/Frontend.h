@@ -33,6 +33,7 @@ struct Alias {
 };
 
 struct Model {
+  std::string path; ///< of its file
   mlir::OwningOpRef<mlir::ModuleOp> module;
   WeightStore weights;
   std::vector<MetadataEntry> metadata;

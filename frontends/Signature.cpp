@@ -98,6 +98,8 @@ void Signature::checkRanges() {
 
 void Signature::bindBatch() {
   std::string batch;
+  int64_t min = options.minBatch, max = options.maxBatch;
+  bool isOpen = min < max;
   for (const Input &input : inputs) {
     if (input.dims.empty())
       continue;
@@ -105,11 +107,15 @@ void Signature::bindBatch() {
     if (name.empty() || (!batch.empty() && name != batch))
       return;
     batch = name;
+    if (isOpen) {
+      min = std::max(min, input.dims[0].min);
+      max = std::min(max, input.dims[0].max);
+    }
   }
   if (batch.empty() || bindings.contains(batch))
     return;
-  bind({batch, options.batch, options.batch});
-  if (options.batch != 1)
+  bind({batch, min, max});
+  if (min != 1 || max != 1)
     return;
   notes.push_back("dimension '" + batch +
                   "' is the batch: it is 1 unless --dim " + batch +

@@ -39,7 +39,7 @@ def run_tool(
     schedule = schedule or SCHEDULES[target][0]
     start = time.monotonic()
     command = [os.path.join(BIN, name), *map(str, arguments)]
-    if name == "tcc":
+    if name in ("tcc", "tcc-unrecorded"):
         command += COMPILE_FLAGS[target]
     if name == "tcc-run" and schedule and arguments[0] in RUN_COMMANDS:
         command += ["--device", schedule]

@@ -7,6 +7,7 @@ using namespace mlir;
 namespace tcc {
 
 static constexpr llvm::StringLiteral kDecisionsAttr = "graph.decisions";
+static constexpr llvm::StringLiteral kUnrecordedAttr = "graph.unrecorded";
 
 static Attribute toAttribute(const Decision &decision, Builder &builder) {
   NamedAttrList numbers;
@@ -41,8 +42,12 @@ static Decision fromAttribute(DictionaryAttr fields) {
   return decision;
 }
 
+void stopRecording(ModuleOp module) {
+  module->setAttr(kUnrecordedAttr, UnitAttr::get(module.getContext()));
+}
+
 DecisionLog::~DecisionLog() {
-  if (decisions.empty())
+  if (decisions.empty() || module->hasAttr(kUnrecordedAttr))
     return;
   Builder builder(module.getContext());
   SmallVector<Attribute> attributes;

@@ -29,6 +29,10 @@ struct Decision {
   std::vector<std::pair<std::string, double>> numbers;
 };
 
+/// From now on no decisions about `module` and its clones are recorded: what is
+/// compiled is the same.
+void stopRecording(mlir::ModuleOp module);
+
 /// Collects the decisions of one pass over a module and writes them to the
 /// module attribute `graph.decisions` at the end of its life. Used by one
 /// thread (module passes).

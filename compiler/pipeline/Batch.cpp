@@ -1,5 +1,9 @@
 #include "compiler/pipeline/Batch.h"
 
+#include "compiler/pipeline/Chunks.h"
+#include "dialects/graph/Shape.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstdlib>
 #include <map>
@@ -9,8 +13,8 @@
 namespace tcc {
 
 std::vector<int64_t> getBatches(std::optional<int64_t> global) {
-  constexpr int64_t kMost = 1 << 16;
-  std::vector<int64_t> batches(std::min(global.value_or(kMost), kMost));
+  std::vector<int64_t> batches(
+      std::min(global.value_or(kMostSamples), kMostSamples));
   std::iota(batches.begin(), batches.end(), 1);
   if (global)
     llvm::erase_if(batches,
@@ -76,6 +80,94 @@ BatchChoice findLargestBatch(llvm::ArrayRef<int64_t> batches, int64_t budget,
   if (fitting == 0)
     return {};
   return {batches[fitting - 1], describe(batches, fitting - 1)};
+}
+
+// --- Of a model ---
+
+std::optional<graph::SymbolAttr> findBatch(mlir::ModuleOp module) {
+  auto main = module.lookupSymbol<mlir::func::FuncOp>("main");
+  mlir::AffineExpr batch;
+  for (mlir::Type type : main.getArgumentTypes()) {
+    auto extents = graph::getExtents(mlir::cast<mlir::RankedTensorType>(type));
+    if (extents.empty())
+      continue;
+    if (batch && batch != extents[0])
+      return std::nullopt;
+    batch = extents[0];
+  }
+  auto symbol = llvm::dyn_cast_if_present<mlir::AffineSymbolExpr>(batch);
+  if (!symbol)
+    return std::nullopt;
+  return graph::getSymbols(module)[symbol.getPosition()];
+}
+
+namespace {
+
+/// The programs that were built, of which the largest that fits is kept.
+class BatchSearch {
+public:
+  BatchSearch(const Model &model, const Variant &variant)
+      : model(model), variant(variant) {}
+
+  BatchTrial attempt(int64_t samples);
+
+  BuildResult best, last;
+  int64_t lastSamples = 0;
+  PhaseTimes phases;
+
+private:
+  const Model &model;
+  const Variant &variant;
+};
+
+} // namespace
+
+BatchTrial BatchSearch::attempt(int64_t samples) {
+  Variant trial = variant;
+  trial.samples = lastSamples = samples;
+  last = buildFaster(model, trial);
+  phases.add(last.phases);
+  int64_t leastBytes = last.leastBytes;
+  if (last.isTooLarge())
+    return {BatchTrial::TooLarge, leastBytes};
+  if (last.getRefusal())
+    return {BatchTrial::Fails, leastBytes};
+  best = std::move(last);
+  return {BatchTrial::Fits, leastBytes};
+}
+
+/// Of what may be tried, what the model allows.
+static std::vector<int64_t> getAllowed(const Model &model,
+                                       const train::Recipe &recipe) {
+  std::vector<int64_t> batches = getBatches(recipe.batch.global);
+  if (std::optional<graph::SymbolAttr> batch = findBatch(*model.module))
+    llvm::erase_if(batches, [&](int64_t samples) {
+      return samples < batch->getMin() || samples > batch->getMax();
+    });
+  return batches;
+}
+
+BuildResult buildLargestBatch(const Model &model, const Variant &variant,
+                              const std::string &recipeFile) {
+  BatchSearch search(model, variant);
+  search.last.outcome = makeRefusal(
+      runtime::Code::Usage, recipeFile + ": batch.micro = 'auto': the batch of "
+                                         "the model has no divisor of "
+                                         "batch.global in its range");
+  auto attempt = [&](int64_t samples) { return search.attempt(samples); };
+  BatchChoice choice = findLargestBatch(getAllowed(model, *variant.recipe),
+                                        variant.budget->bytes, attempt);
+  BuildResult result = std::move(choice.samples ? search.best : search.last);
+  result.phases = search.phases;
+  if (choice.samples)
+    result.notes.push_back(recipeFile + ": batch.micro is " + choice.text);
+  else if (Refusal *refusal = std::get_if<Refusal>(&result.outcome);
+           !result.isTooLarge())
+    refusal->problems.push_back(
+        recipeFile + ": tried with " + std::to_string(search.lastSamples) +
+        " samples; batch.micro = 'auto' needs inputs whose first dimension is "
+        "symbolic and not given by --dim");
+  return result;
 }
 
 } // namespace tcc

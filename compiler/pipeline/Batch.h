@@ -2,12 +2,8 @@
 #ifndef TCC_COMPILER_PIPELINE_BATCH_H
 #define TCC_COMPILER_PIPELINE_BATCH_H
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
+#include "compiler/pipeline/Build.h"
+#include "dialects/graph/GraphDialect.h"
 
 namespace tcc {
 
@@ -23,6 +19,9 @@ struct BatchChoice {
   std::string text;    ///< says that it is the largest
 };
 
+/// Samples that a pass may have at most where it is searched.
+constexpr int64_t kMostSamples = 1 << 16;
+
 /// What may be tried, ascending: the divisors of the samples of an update, if
 /// these are given.
 std::vector<int64_t> getBatches(std::optional<int64_t> global);
@@ -32,6 +31,14 @@ std::vector<int64_t> getBatches(std::optional<int64_t> global);
 /// through known ones meets `budget`. Ends where an attempt fails.
 BatchChoice findLargestBatch(llvm::ArrayRef<int64_t> batches, int64_t budget,
                              llvm::function_ref<BatchTrial(int64_t)> attempt);
+
+/// The symbol that is the first extent of all inputs of @main, if one is.
+std::optional<graph::SymbolAttr> findBatch(mlir::ModuleOp module);
+
+/// Builds the program of `variant`, whose recipe was read from `recipeFile`,
+/// with the most samples that its budget holds. The model's batch is open.
+BuildResult buildLargestBatch(const Model &model, const Variant &variant,
+                              const std::string &recipeFile);
 
 } // namespace tcc
 

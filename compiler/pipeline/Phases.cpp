@@ -9,6 +9,53 @@
 
 namespace tcc {
 
+static constexpr std::pair<Phase, llvm::StringLiteral> kNames[] = {
+    {Phase::Import, "import"},
+    {Phase::Recognize, "recognize"},
+    {Phase::Differentiate, "differentiate"},
+    {Phase::Simplify, "simplify"},
+    {Phase::Fuse, "fuse"},
+    {Phase::Lower, "lower"},
+    {Phase::Plan, "plan"},
+    {Phase::Codegen, "codegen"},
+    {Phase::Package, "package"},
+};
+
+const std::vector<std::string> &getPhaseNames() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> result;
+    for (const auto &[phase, name] : kNames)
+      result.push_back(name.str());
+    return result;
+  }();
+  return names;
+}
+
+std::optional<Phase> findPhase(llvm::StringRef wanted) {
+  for (const auto &[phase, name] : kNames)
+    if (name == wanted)
+      return phase;
+  return std::nullopt;
+}
+
+void PhaseTimes::add(const PhaseTimes &others) {
+  for (auto [phase, more] : others.seconds)
+    add(phase, more);
+}
+
+std::vector<std::pair<std::string, double>> PhaseTimes::list() const {
+  std::vector<std::pair<std::string, double>> rows;
+  for (const auto &[phase, name] : kNames)
+    if (auto found = seconds.find(phase); found != seconds.end())
+      rows.emplace_back(name.str(), found->second);
+  return rows;
+}
+
+PhaseTimer::~PhaseTimer() {
+  using Seconds = std::chrono::duration<double>;
+  times.add(phase, Seconds(std::chrono::steady_clock::now() - start).count());
+}
+
 /// After what recognises ops by their constants and types, before layouts: a
 /// weight is converted once, whatever becomes of it then.
 static void addPrecision(mlir::OpPassManager &pm, Target target,
@@ -32,15 +79,16 @@ void addRecognition(mlir::OpPassManager &pm) {
   pm.addPass(createRecognizeSoftmaxPass());
 }
 
+void addCleanup(mlir::OpPassManager &pm) { pm.addPass(createSimplifyPass()); }
+
 void addWidening(mlir::OpPassManager &pm) {
   pm.addPass(createWidenFloatsPass());
   pm.addPass(createSimplifyPass());
 }
 
 void addDifferentiation(mlir::OpPassManager &pm,
-                        const CompileOptions &options) {
-  pm.addPass(
-      createDifferentiatePass({options.gradientOf, options.gradientWrt}));
+                        const GradientRequest &gradients) {
+  pm.addPass(createDifferentiatePass({gradients.of, gradients.wrt}));
   pm.addPass(createSimplifyPass());
 }
 

@@ -5,8 +5,52 @@
 #include "tcc/compiler.h"
 
 #include "mlir/Pass/PassManager.h"
+#include <chrono>
+#include <map>
+#include <optional>
 
 namespace tcc {
+
+/// The phases of a compilation, in order.
+enum class Phase {
+  Import,
+  Recognize,
+  Differentiate,
+  Simplify,
+  Fuse,
+  Lower,
+  Plan,
+  Codegen,
+  Package
+};
+
+std::optional<Phase> findPhase(llvm::StringRef name);
+
+/// Wall seconds of phases.
+class PhaseTimes {
+public:
+  void add(Phase phase, double more) { seconds[phase] += more; }
+  void add(const PhaseTimes &others);
+  /// Those that ran, by their names, in order.
+  std::vector<std::pair<std::string, double>> list() const;
+
+private:
+  std::map<Phase, double> seconds;
+};
+
+/// Adds the time that it lives.
+class PhaseTimer {
+public:
+  PhaseTimer(PhaseTimes &times, Phase phase) : times(times), phase(phase) {}
+  PhaseTimer(const PhaseTimer &) = delete;
+  ~PhaseTimer();
+
+private:
+  PhaseTimes &times;
+  Phase phase;
+  std::chrono::steady_clock::time_point start =
+      std::chrono::steady_clock::now();
+};
 
 /// What products read; those that a glob names, by the node or a parameter, and
 /// their gradients, read f32.
@@ -15,16 +59,26 @@ struct PrecisionRules {
   std::vector<std::string> keepF32;
 };
 
+/// The gradients of the sum of output `of` (empty: none) with respect to
+/// inputs.
+struct GradientRequest {
+  std::string of;
+  std::vector<std::string> wrt;
+};
+
 /// What exporters wrote out in small ops is found again.
 void addRecognition(mlir::OpPassManager &pm);
+/// What follows from sizes that became known.
+void addCleanup(mlir::OpPassManager &pm);
 /// What is written in f32 is computed in f64.
 void addWidening(mlir::OpPassManager &pm);
 /// Attention whose gradients have kernels is found before it is differentiated:
 /// the products that it would else become are stored.
 void addAttentionForGradients(mlir::OpPassManager &pm, Target target,
                               const PrecisionRules &precision);
-/// @main also returns the gradients that the options ask for.
-void addDifferentiation(mlir::OpPassManager &pm, const CompileOptions &options);
+/// @main also returns the gradients.
+void addDifferentiation(mlir::OpPassManager &pm,
+                        const GradientRequest &gradients);
 /// The first part of the simplification: what is computed, and in which types.
 void addArithmetic(mlir::OpPassManager &pm, Target target,
                    const PrecisionRules &precision);

@@ -60,7 +60,7 @@ Status Reference::Modules::import(const CompileOptions &options) {
     return Status();
   PassManager pm(&context);
   addRecognition(pm);
-  addDifferentiation(pm, options);
+  addDifferentiation(pm, {options.gradientOf, options.gradientWrt});
   if (failed(pm.run(*model.module)))
     return Status(Code::Unsupported, "the model has no such gradients");
   return Status();

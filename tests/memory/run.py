@@ -15,7 +15,7 @@ import numpy
 import safetensors.numpy
 from harness import ROOT, TARGET, Tally, call, first_line, run_tool
 from memory.replay import replay
-from models import graphs, trainable
+from models import graphs, trainable, unrecorded
 
 OUT_OF_MEMORY = 7
 LARGEST_GAP = 1.005
@@ -214,13 +214,15 @@ def check_broken_plan(tally, text):
     tally.check("a wrong pair is found", any("reads elsewhere" in p for p in problems))
 
 
-def train(subject, data, budget):
+def train(tally, subject, data, budget):
     """The trained weights, and the losses."""
     package, weights, logs = (
         os.path.join(subject.work, name) for name in ("m.tcc", "m.safetensors", "logs")
     )
-    flags = [f"--train={subject.recipe}", "-q", "-o", package, f"--memory-budget={budget}"]
-    call("tcc", subject.model, *flags)
+    flags = [f"--train={subject.recipe}", f"--memory-budget={budget}"]
+    call("tcc", subject.model, "-q", "-o", package, *flags)
+    title = f"{subject.name} in {budget}"
+    unrecorded.check(tally, title, subject.model, package, flags, subject.work)
     flags = ["--data", f"npz:{data}", "--steps", 4, "--log-dir", logs, "-q"]
     call("tcc-run", "train", package, *flags, "--export", weights)
     with open(weights, "rb") as stream, open(os.path.join(logs, "metrics.jsonl")) as lines:
@@ -236,10 +238,10 @@ def check_numbers(tally, subject, data):
     budgets = {}  # the smallest of each kind
     for budget in (least + (most - 1 - least) * i // 4 for i in range(5)):
         budgets.setdefault(is_chunked(subject.compile(budget)[2]), budget)
-    weights, losses = train(subject, data, "1TiB")
+    weights, losses = train(tally, subject, data, "1TiB")
     for in_chunks, budget in budgets.items():
         title = f"{subject.name} trained in {budget} bytes"
-        found, found_losses = train(subject, data, budget)
+        found, found_losses = train(tally, subject, data, budget)
         if not in_chunks:
             tally.check(f"{title}: bits", (found, found_losses) == (weights, losses))
             continue

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 from harness import TARGET, Tally, first_line, run_tool
-from models import cases, determinism, wheels
+from models import cases, determinism, unrecorded, wheels
 
 # What an export in bf16 may be off from PyTorch's f32, of the largest output.
 # PyTorch's own autocast is 0.15 off on resnet50, whose random weights amplify.
@@ -50,6 +50,7 @@ def check(tally, name, case, folder, work):
         ran = run_tool("tcc-run", "run", package, *options)
         label = f"{name} {os.path.basename(data)}"
         tally.check(label, ran.code == 0, first_line(ran))
+    unrecorded.check(tally, name, model, package, flags, work)
     if name in determinism.MODELS and TARGET == "cpu":
         determinism.check_package(tally, name, package, flags, folder, work)
         determinism.check_runs(tally, name, package, folder)

@@ -72,6 +72,9 @@ struct CompileOptions {
   bool comparesPrecision = false;
   /// Threads that compile; 0: as many as the machine has cores.
   int jobs = 0;
+  /// Whether the report and the package say what was decided, and why. Nothing
+  /// else depends on it.
+  bool recordsDecisions = true;
 };
 
 /// How far the operands and results of an op are from what they would be in

@@ -40,8 +40,9 @@ struct ImportOptions {
   /// The values of the model to return; its outputs if empty.
   std::vector<std::string> outputs;
   std::vector<StatePair> states;
-  /// The size of the batch, where the model leaves it open and `dims` do too.
-  int64_t batch = 1;
+  /// The sizes of the batch, where the model leaves it open and `dims` do too:
+  /// it stays open between them.
+  int64_t minBatch = 1, maxBatch = 1;
   /// The model is to be trained: its dropouts stay ops.
   bool trains = false;
   /// False leaves the weights out of the package: external data is not opened.

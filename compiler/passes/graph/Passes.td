@@ -25,6 +25,24 @@ def SimplifyPass : TccGraphPass<"simplify"> {
   }];
 }
 
+def BindSymbolsPass : TccGraphPass<"bind-symbols"> {
+  let summary = "give symbols their values";
+  let description = [{
+    Types and size expressions become those of these sizes, as if the model had
+    been imported with them; other symbols stay. What follows from the sizes is
+    left to simplify. Values lie in the ranges of their symbols.
+
+    ```mlir
+    // graph.symbols = [#graph.symbol<"n", 1 to 8 by 1>], with values=n=3
+    %y = graph.exp %x : tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>
+    // becomes
+    %y = graph.exp %x : tensor<3x4xf32>
+    ```
+  }];
+  let options = [ListOption<"values", "values", "std::string",
+                            "NAME=N, each the value of a symbol">];
+}
+
 def RecognizeActivationsPass : TccGraphPass<"recognize-activations"> {
   let summary = "find activations that exporters wrote out";
   let description = [{

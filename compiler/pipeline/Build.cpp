@@ -1,0 +1,220 @@
+#include "compiler/pipeline/Build.h"
+
+#include "compiler/passes/graph/BindSymbols.h"
+#include "compiler/passes/graph/Differentiate.h"
+#include "compiler/pipeline/Batch.h"
+#include "compiler/pipeline/Provenance.h"
+#include "compiler/pipeline/RunPasses.h"
+#include "compiler/train/BuildSteps.h"
+#include "frontends/IndexRanges.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using tcc::runtime::Code;
+
+namespace tcc {
+
+namespace {
+
+/// A program under way. Each phase gives why it ends here, if it does.
+class Builder {
+public:
+  Builder(const Model &model, const Variant &variant, BuildResult &result)
+      : model(model), variant(variant), result(result),
+        messages(model.module.get().getContext(), model.path) {
+    program.module = model.module.get().clone();
+  }
+
+  using PhaseFunction = std::optional<Refusal> (Builder::*)();
+  std::optional<Refusal> differentiate();
+  std::optional<Refusal> simplify();
+  std::optional<Refusal> fuse();
+  std::optional<Refusal> lower();
+  std::optional<Refusal> plan();
+
+  /// Moves what there is into the result.
+  void finish(std::optional<Refusal> refusal);
+
+private:
+  std::optional<Refusal> takeSamples();
+  std::optional<Refusal> buildTraining();
+  std::optional<Refusal> recompute();
+  std::optional<Refusal> checkBudget();
+  std::optional<Refusal>
+  runPasses(llvm::function_ref<void(OpPassManager &)> addPasses, Code code) {
+    return tcc::runPasses(*program.module, addPasses, code, messages);
+  }
+
+  const Model &model;
+  const Variant &variant;
+  BuildResult &result;
+  Messages messages;
+  PlannedProgram program;
+};
+
+/// The phases of a build, in order.
+constexpr std::pair<Phase, Builder::PhaseFunction> kPhases[] = {
+    {Phase::Differentiate, &Builder::differentiate},
+    {Phase::Simplify, &Builder::simplify},
+    {Phase::Fuse, &Builder::fuse},
+    {Phase::Lower, &Builder::lower},
+    {Phase::Plan, &Builder::plan},
+};
+
+} // namespace
+
+// --- Differentiate ---
+
+/// What was recognised with an open batch gets its samples.
+std::optional<Refusal> Builder::takeSamples() {
+  std::optional<graph::SymbolAttr> batch = findBatch(*program.module);
+  if (!variant.samples || !batch)
+    return std::nullopt;
+  llvm::StringMap<int64_t> values;
+  values[batch->getName().getValue()] = *variant.samples;
+  if (failed(bindSymbols(*program.module, values)))
+    return messages.takeRefusal(Code::Usage);
+  program.module->walk([](func::FuncOp main) { setIndexRanges(main); });
+  program.samples = *variant.samples;
+  return runPasses(addCleanup, Code::Internal);
+}
+
+/// Ops without a derivative are among the problems already.
+std::optional<Refusal> Builder::buildTraining() {
+  train::Recipe recipe = *variant.recipe;
+  if (variant.samples)
+    recipe.batch.takeMicro(*variant.samples);
+  if (recipe.compute == Precision::F64)
+    if (auto refusal = runPasses(addWidening, Code::Internal))
+      return refusal;
+  Problems problems(model.path);
+  auto steps = train::buildSteps(*program.module, model.weights, recipe,
+                                 variant.chunksLogits, problems);
+  if (failed(steps))
+    return problems.empty() ? messages.takeRefusal(Code::Unsupported)
+                            : makeRefusal(problems);
+  result.parameters = std::move(steps->lines);
+  result.hasChunks = steps->hasChunks;
+  return std::nullopt;
+}
+
+std::optional<Refusal> Builder::differentiate() {
+  const GradientRequest &gradients = variant.gradients;
+  if (!variant.recipe && gradients.of.empty())
+    return std::nullopt;
+  if (auto refusal = takeSamples())
+    return refusal;
+  auto addAttention = [this](OpPassManager &pm) {
+    addAttentionForGradients(pm, variant.target, variant.precision);
+  };
+  if (auto refusal = runPasses(addAttention, Code::Internal))
+    return refusal;
+  if (variant.recipe)
+    return buildTraining();
+  for (const std::string &problem :
+       findGradientProblems(*program.module, gradients.of, gradients.wrt))
+    messages.problems.push_back(model.path + ": " + problem);
+  if (!messages.problems.empty())
+    return messages.takeRefusal(Code::Usage);
+  auto addPasses = [&](OpPassManager &pm) {
+    addDifferentiation(pm, gradients);
+  };
+  return runPasses(addPasses, Code::Unsupported);
+}
+
+// --- From tensors to commands ---
+
+std::optional<Refusal> Builder::simplify() {
+  auto addPasses = [this](OpPassManager &pm) {
+    addSimplification(pm, variant.target, variant.precision);
+  };
+  return runPasses(addPasses, Code::Internal);
+}
+
+/// Fusion and the target refuse ops that have no kernel.
+std::optional<Refusal> Builder::fuse() {
+  auto addPasses = [this](OpPassManager &pm) { addFusion(pm, variant.target); };
+  return runPasses(addPasses, Code::Unsupported);
+}
+
+std::optional<Refusal> Builder::lower() {
+  auto addPasses = [this](OpPassManager &pm) {
+    addLowering(pm, variant.target);
+  };
+  return runPasses(addPasses, Code::Internal);
+}
+
+// --- Plan ---
+
+/// Leaves the arena what the budget has beside all else, as it is without one.
+std::optional<Refusal> Builder::recompute() {
+  OwningOpRef<ModuleOp> copy = program.module->clone();
+  if (auto refusal =
+          tcc::runPasses(*copy, addPlacement, Code::Unsupported, messages))
+    return refusal;
+  int64_t fixed = variant.budget->reserved +
+                  getMemoryPlan(*copy, variant.threads).getFixed();
+  FailureOr<RecomputeResult> recomputed =
+      recomputeValues(*program.module, variant.budget->bytes - fixed);
+  if (failed(recomputed))
+    return messages.takeRefusal(Code::Internal);
+  result.recomputed = std::move(*recomputed);
+  result.leastBytes = fixed + result.recomputed.getLeastBytes();
+  program.recomputedShare = result.recomputed.getShareOver(result.recomputed);
+  if (const EntryRecompute *refused = result.recomputed.getRefused())
+    return makeRefusal(
+        Code::OutOfMemory,
+        model.path + ": " +
+            describeRefusal(*refused, variant.budget->bytes, fixed));
+  return runPasses(addRescheduling, Code::Internal);
+}
+
+std::optional<Refusal> Builder::checkBudget() {
+  int64_t needed = program.memory.getTotal() + variant.budget->reserved;
+  if (needed <= variant.budget->bytes)
+    return std::nullopt;
+  return makeRefusal(Code::OutOfMemory,
+                     model.path + ": needs " + std::to_string(needed) +
+                         " bytes, which is more than the memory budget");
+}
+
+std::optional<Refusal> Builder::plan() {
+  if (auto refusal = runPasses(addScheduling, Code::Unsupported))
+    return refusal;
+  bool recomputes = !variant.recipe || variant.recipe->recomputes();
+  if (variant.budget && recomputes)
+    if (auto refusal = recompute())
+      return refusal;
+  if (auto refusal = runPasses(addPlacement, Code::Unsupported))
+    return refusal;
+  program.memory = getMemoryPlan(*program.module, variant.threads);
+  return variant.budget ? checkBudget() : std::nullopt;
+}
+
+// --- The whole ---
+
+void Builder::finish(std::optional<Refusal> refusal) {
+  result.decisions = describeDecisions(*program.module);
+  result.notes = std::move(messages.notes);
+  if (refusal)
+    result.outcome = std::move(*refusal);
+  else
+    result.outcome = std::move(program);
+}
+
+BuildResult build(const Model &model, const Variant &variant, Phase last) {
+  BuildResult result;
+  Builder builder(model, variant, result);
+  std::optional<Refusal> refusal;
+  for (auto [phase, run] : kPhases) {
+    if (refusal || phase > last)
+      break;
+    PhaseTimer timer(result.phases, phase);
+    refusal = (builder.*run)();
+  }
+  builder.finish(std::move(refusal));
+  return result;
+}
+
+} // namespace tcc

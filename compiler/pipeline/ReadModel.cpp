@@ -1,0 +1,95 @@
+#include "compiler/pipeline/ReadModel.h"
+
+#include "compiler/decisions/Decisions.h"
+#include "compiler/pipeline/Batch.h"
+#include "compiler/pipeline/RunPasses.h"
+#include "compiler/pipeline/Weights.h"
+#include "dialects/graph/GraphDialect.h"
+
+using namespace mlir;
+using tcc::runtime::Code;
+
+namespace tcc {
+
+static FailureOr<Model> importFixed(const CompileOptions &options,
+                                    const Variant &variant,
+                                    MLIRContext *context, Problems &problems) {
+  ImportOptions import = options.import;
+  import.trains = variant.recipe.has_value();
+  if (import.trains)
+    import.minBatch = import.maxBatch = variant.recipe->batch.micro.value_or(1);
+  return importModel(options.model, import, context, problems);
+}
+
+/// Importers refuse tensors beyond some size, so the range of an open batch is
+/// the largest that they take.
+static FailureOr<Model> importOpen(const CompileOptions &options,
+                                   const Variant &variant, MLIRContext *context,
+                                   Problems &problems) {
+  constexpr int64_t kFewSamples = 16, kFactor = 16;
+  ImportOptions import = options.import;
+  import.trains = true;
+  import.maxBatch = std::min(
+      variant.recipe->batch.global.value_or(kMostSamples), kMostSamples);
+  for (;; import.maxBatch /= kFactor) {
+    problems = Problems(options.model);
+    auto model = importModel(options.model, import, context, problems);
+    if (succeeded(model) || import.maxBatch <= kFewSamples)
+      return model;
+  }
+}
+
+static std::variant<Model, Refusal> import(const CompileOptions &options,
+                                           const Variant &variant,
+                                           MLIRContext *context) {
+  Problems problems(options.model);
+  FailureOr<Model> model =
+      variant.searchesSamples()
+          ? importOpen(options, variant, context, problems)
+          : importFixed(options, variant, context, problems);
+  if (failed(model))
+    return makeRefusal(problems);
+  if (options.weightsFile.empty())
+    return std::move(*model);
+  runtime::Status status = replaceWeights(*model, options.weightsFile);
+  if (!status.ok())
+    return makeRefusal(status);
+  return std::move(*model);
+}
+
+static int64_t countOps(ModuleOp module) {
+  int64_t ops = 0;
+  module.walk([&](Operation *op) {
+    ops += isa<graph::GraphDialect>(op->getDialect());
+  });
+  return ops;
+}
+
+ReadResult readModel(const CompileOptions &options, const Variant &variant,
+                     MLIRContext *context, Phase last) {
+  ReadResult result;
+  Messages messages(context, options.model);
+  {
+    PhaseTimer timer(result.phases, Phase::Import);
+    result.outcome = import(options, variant, context);
+  }
+  auto *model = std::get_if<Model>(&result.outcome);
+  if (!model)
+    return result;
+  result.ops = countOps(*model->module);
+  if (!options.recordsDecisions)
+    stopRecording(*model->module);
+  std::optional<Refusal> refusal;
+  if (last >= Phase::Recognize) {
+    PhaseTimer timer(result.phases, Phase::Recognize);
+    refusal =
+        runPasses(*model->module, addRecognition, Code::Internal, messages);
+  }
+  llvm::append_range(result.notes, model->notes);
+  llvm::append_range(result.notes, messages.notes);
+  if (refusal)
+    result.outcome = std::move(*refusal);
+  return result;
+}
+
+} // namespace tcc

@@ -1,0 +1,67 @@
+#include "compiler/pipeline/Variant.h"
+
+#include <thread>
+
+using tcc::runtime::Code;
+
+namespace tcc {
+
+static std::optional<Refusal> readRecipe(const CompileOptions &options,
+                                         Variant &variant) {
+  const std::string &file = options.recipeFile;
+  if (file.empty())
+    return std::nullopt;
+  Problems problems;
+  variant.recipe = train::readRecipeFile(file, problems);
+  if (!variant.recipe)
+    return makeRefusal(problems);
+  if (options.target == Target::Cpu &&
+      variant.recipe->compute == Precision::TF32)
+    return makeRefusal(Code::Unsupported,
+                       file + ": precision.compute = 'tf32' needs "
+                              "--target=cuda: no CPU has such products");
+  return std::nullopt;
+}
+
+/// A module that trains in f64 is of it already.
+static PrecisionRules getPrecision(const train::Recipe &recipe) {
+  PrecisionRules rules;
+  if (recipe.compute != Precision::F64)
+    rules.type = recipe.compute;
+  for (const train::Pattern &pattern : recipe.keepF32)
+    rules.keepF32.push_back(pattern.text);
+  return rules;
+}
+
+static std::optional<Refusal> readBudget(const CompileOptions &options,
+                                         Variant &variant) {
+  std::string text = options.memoryBudget;
+  if (text.empty() && variant.recipe)
+    text = variant.recipe->memoryBudget;
+  std::string problem = readBudget(text, options.reserve, variant.budget);
+  if (!problem.empty())
+    return makeRefusal(Code::Usage, problem);
+  if (variant.searchesSamples() && !variant.budget)
+    return makeRefusal(Code::Usage,
+                       options.recipeFile +
+                           ": batch.micro = 'auto' needs memory.budget or "
+                           "--memory-budget");
+  return std::nullopt;
+}
+
+std::variant<Variant, Refusal> readVariant(const CompileOptions &options) {
+  Variant variant;
+  variant.target = options.target;
+  if (std::optional<Refusal> refusal = readRecipe(options, variant))
+    return std::move(*refusal);
+  if (std::optional<Refusal> refusal = readBudget(options, variant))
+    return std::move(*refusal);
+  variant.precision = variant.recipe ? getPrecision(*variant.recipe)
+                                     : PrecisionRules{options.precision, {}};
+  variant.gradients = {options.gradientOf, options.gradientWrt};
+  int cores = std::max(1u, std::thread::hardware_concurrency());
+  variant.threads = options.threads > 0 ? options.threads : cores;
+  return variant;
+}
+
+} // namespace tcc

@@ -1,0 +1,41 @@
+//===- Variant.h - What programs of one model differ in ---------*- C++ -*-===//
+#ifndef TCC_COMPILER_PIPELINE_VARIANT_H
+#define TCC_COMPILER_PIPELINE_VARIANT_H
+
+#include "compiler/pipeline/Budget.h"
+#include "compiler/pipeline/Phases.h"
+#include "compiler/pipeline/Refusal.h"
+#include "compiler/train/Recipe.h"
+
+#include <variant>
+
+namespace tcc {
+
+/// One program of a model: together they decide every byte of it.
+struct Variant {
+  Target target = Target::Cpu;
+  PrecisionRules precision;
+  /// How it trains the model, if it does.
+  std::optional<train::Recipe> recipe;
+  /// Samples of a pass, where the recipe leaves them open.
+  std::optional<int64_t> samples;
+  /// Steps that train compute wide logits, their loss and its gradients some
+  /// rows at a time.
+  bool chunksLogits = false;
+  /// The gradients that @main returns, if it does not train.
+  GradientRequest gradients;
+  std::optional<Budget> budget;
+  int threads = 1; ///< that it will run on
+
+  /// The samples of a pass are for a search to find.
+  bool searchesSamples() const {
+    return recipe && recipe->batch.micro == train::BatchRecipe::kAuto;
+  }
+};
+
+/// The program that the options and their recipe ask for.
+std::variant<Variant, Refusal> readVariant(const CompileOptions &options);
+
+} // namespace tcc
+
+#endif // TCC_COMPILER_PIPELINE_VARIANT_H
