@@ -1,7 +1,7 @@
 #include "runtime/data/Npy.h"
 
-#include "runtime/data/MappedFile.h"
-#include "runtime/data/OutputFile.h"
+#include "runtime/base/MappedFile.h"
+#include "runtime/base/OutputFile.h"
 
 #include <charconv>
 #include <cstdio>

@@ -1,6 +1,6 @@
 #include "runtime/data/Npz.h"
 
-#include "runtime/data/MappedFile.h"
+#include "runtime/base/MappedFile.h"
 #include "runtime/data/Npy.h"
 
 #include <cstring>

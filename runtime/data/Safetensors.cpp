@@ -1,6 +1,6 @@
 #include "runtime/data/Safetensors.h"
 
-#include "runtime/data/OutputFile.h"
+#include "runtime/base/OutputFile.h"
 
 #include <nlohmann/json.hpp>
 

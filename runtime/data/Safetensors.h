@@ -2,8 +2,8 @@
 #ifndef TCC_RUNTIME_DATA_SAFETENSORS_H
 #define TCC_RUNTIME_DATA_SAFETENSORS_H
 
+#include "runtime/base/MappedFile.h"
 #include "runtime/base/Status.h"
-#include "runtime/data/MappedFile.h"
 #include "runtime/package/DType.h"
 
 #include <string>

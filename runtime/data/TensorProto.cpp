@@ -1,6 +1,6 @@
 #include "runtime/data/TensorProto.h"
 
-#include "runtime/data/MappedFile.h"
+#include "runtime/base/MappedFile.h"
 
 #include <cstring>
 

@@ -1,6 +1,6 @@
 #include "runtime/package/Writer.h"
 
-#include "runtime/data/OutputFile.h"
+#include "runtime/base/OutputFile.h"
 #include "runtime/package/Digest.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "runtime/train/Checkpoint.h"
 
-#include "runtime/data/MappedFile.h"
-#include "runtime/data/OutputFile.h"
+#include "runtime/base/MappedFile.h"
+#include "runtime/base/OutputFile.h"
 #include "runtime/data/StateDict.h"
 #include "runtime/package/Digest.h"
 #include "runtime/train/TensorMatch.h"

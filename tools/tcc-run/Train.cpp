@@ -1,4 +1,4 @@
-#include "runtime/data/OutputFile.h"
+#include "runtime/base/OutputFile.h"
 #include "runtime/train/Checkpoint.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Progress.h"

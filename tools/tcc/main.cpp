@@ -1,6 +1,6 @@
 //===- tcc: compiles models -----------------------------------------------===//
 
-#include "runtime/data/OutputFile.h"
+#include "runtime/base/OutputFile.h"
 #include "tools/cli/MemoryUse.h"
 #include "tools/tcc/Options.h"
 #include "tools/tcc/ReportPage.h"

@@ -1,6 +1,6 @@
 //===- MappedFile.h - A file read through mmap ------------------*- C++ -*-===//
-#ifndef TCC_RUNTIME_DATA_MAPPEDFILE_H
-#define TCC_RUNTIME_DATA_MAPPEDFILE_H
+#ifndef TCC_RUNTIME_BASE_MAPPEDFILE_H
+#define TCC_RUNTIME_BASE_MAPPEDFILE_H
 
 #include "runtime/base/Status.h"
 
@@ -32,4 +32,4 @@ private:
 
 } // namespace tcc::runtime
 
-#endif // TCC_RUNTIME_DATA_MAPPEDFILE_H
+#endif // TCC_RUNTIME_BASE_MAPPEDFILE_H

@@ -1,4 +1,4 @@
-#include "runtime/data/OutputFile.h"
+#include "runtime/base/OutputFile.h"
 
 #include <algorithm>
 #include <cerrno>

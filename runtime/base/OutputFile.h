@@ -1,6 +1,6 @@
 //===- OutputFile.h - Files that appear whole or not at all -----*- C++ -*-===//
-#ifndef TCC_RUNTIME_DATA_OUTPUTFILE_H
-#define TCC_RUNTIME_DATA_OUTPUTFILE_H
+#ifndef TCC_RUNTIME_BASE_OUTPUTFILE_H
+#define TCC_RUNTIME_BASE_OUTPUTFILE_H
 
 #include "runtime/base/Status.h"
 
@@ -42,4 +42,4 @@ private:
 
 } // namespace tcc::runtime
 
-#endif // TCC_RUNTIME_DATA_OUTPUTFILE_H
+#endif // TCC_RUNTIME_BASE_OUTPUTFILE_H

@@ -1,4 +1,4 @@
-#include "runtime/data/MappedFile.h"
+#include "runtime/base/MappedFile.h"
 
 #include <cerrno>
 #include <cstring>
