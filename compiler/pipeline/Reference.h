@@ -2,7 +2,7 @@
 #ifndef TCC_COMPILER_PIPELINE_REFERENCE_H
 #define TCC_COMPILER_PIPELINE_REFERENCE_H
 
-#include "runtime/data/Tensor.h"
+#include "runtime/package/Tensor.h"
 
 #include <memory>
 #include <span>

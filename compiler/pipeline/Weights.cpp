@@ -1,7 +1,7 @@
 #include "compiler/pipeline/Weights.h"
 
 #include "compiler/package/EntryBuilder.h"
-#include "runtime/data/StateDict.h"
+#include "runtime/package/StateDict.h"
 #include <algorithm>
 #include <cstring>
 

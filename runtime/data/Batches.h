@@ -2,7 +2,7 @@
 #ifndef TCC_RUNTIME_DATA_BATCHES_H
 #define TCC_RUNTIME_DATA_BATCHES_H
 
-#include "runtime/data/Tensor.h"
+#include "runtime/package/Tensor.h"
 
 #include <algorithm>
 #include <optional>

@@ -2,7 +2,7 @@
 #ifndef TCC_RUNTIME_DATA_NPY_H
 #define TCC_RUNTIME_DATA_NPY_H
 
-#include "runtime/data/Tensor.h"
+#include "runtime/package/Tensor.h"
 
 namespace tcc::runtime {
 

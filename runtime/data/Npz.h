@@ -2,7 +2,7 @@
 #ifndef TCC_RUNTIME_DATA_NPZ_H
 #define TCC_RUNTIME_DATA_NPZ_H
 
-#include "runtime/data/Tensor.h"
+#include "runtime/package/Tensor.h"
 
 namespace tcc::runtime {
 

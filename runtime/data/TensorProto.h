@@ -7,7 +7,7 @@
 #ifndef TCC_RUNTIME_DATA_TENSORPROTO_H
 #define TCC_RUNTIME_DATA_TENSORPROTO_H
 
-#include "runtime/data/Tensor.h"
+#include "runtime/package/Tensor.h"
 
 namespace tcc::runtime {
 

@@ -1,9 +1,9 @@
 #include "runtime/executor/Refit.h"
 
-#include "runtime/data/StateDict.h"
 #include "runtime/executor/Prepare.h"
 #include "runtime/package/DType.h"
 #include "runtime/package/Digest.h"
+#include "runtime/package/StateDict.h"
 
 #include <algorithm>
 #include <cstring>

@@ -2,8 +2,8 @@
 
 #include "runtime/base/MappedFile.h"
 #include "runtime/base/OutputFile.h"
-#include "runtime/data/StateDict.h"
 #include "runtime/package/Digest.h"
+#include "runtime/package/StateDict.h"
 #include "runtime/train/TensorMatch.h"
 
 #include <charconv>

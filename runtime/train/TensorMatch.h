@@ -2,8 +2,8 @@
 #ifndef TCC_RUNTIME_TRAIN_TENSORMATCH_H
 #define TCC_RUNTIME_TRAIN_TENSORMATCH_H
 
-#include "runtime/data/Safetensors.h"
 #include "runtime/executor/Variables.h"
+#include "runtime/package/Safetensors.h"
 
 namespace tcc::runtime {
 

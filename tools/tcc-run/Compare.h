@@ -2,8 +2,8 @@
 #ifndef TCC_TOOLS_TCCRUN_COMPARE_H
 #define TCC_TOOLS_TCCRUN_COMPARE_H
 
-#include "runtime/data/Tensor.h"
 #include "runtime/executor/Context.h"
+#include "runtime/package/Tensor.h"
 #include "tools/tcc-run/Options.h"
 
 namespace tcc::tools {

@@ -3,7 +3,7 @@
 #define TCC_TOOLS_TCCRUN_TRAINSESSION_H
 
 #include "runtime/data/Batches.h"
-#include "runtime/data/Tensor.h"
+#include "runtime/package/Tensor.h"
 #include "runtime/train/Session.h"
 #include "tools/tcc-run/Options.h"
 

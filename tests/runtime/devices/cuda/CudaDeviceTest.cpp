@@ -1,6 +1,6 @@
 // Programs on the emulated device: all of the runtime but the driver itself.
 
-#include "runtime/data/Safetensors.h"
+#include "runtime/package/Safetensors.h"
 #include "tests/runtime/Allocations.h"
 #include "tests/runtime/Fixture.h"
 

@@ -1,4 +1,4 @@
-#include "runtime/data/Safetensors.h"
+#include "runtime/package/Safetensors.h"
 
 #include "runtime/base/OutputFile.h"
 

@@ -1,6 +1,6 @@
 //===- Tensor.h - A tensor that owns its elements ---------------*- C++ -*-===//
-#ifndef TCC_RUNTIME_DATA_TENSOR_H
-#define TCC_RUNTIME_DATA_TENSOR_H
+#ifndef TCC_RUNTIME_PACKAGE_TENSOR_H
+#define TCC_RUNTIME_PACKAGE_TENSOR_H
 
 #include "runtime/base/Memory.h"
 #include "runtime/package/DType.h"
@@ -21,4 +21,4 @@ struct Tensor {
 
 } // namespace tcc::runtime
 
-#endif // TCC_RUNTIME_DATA_TENSOR_H
+#endif // TCC_RUNTIME_PACKAGE_TENSOR_H

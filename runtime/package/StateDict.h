@@ -5,11 +5,11 @@
 // (PREFIX.num_batches_tracked beside PREFIX.running_mean), which nothing reads.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TCC_RUNTIME_DATA_STATEDICT_H
-#define TCC_RUNTIME_DATA_STATEDICT_H
+#ifndef TCC_RUNTIME_PACKAGE_STATEDICT_H
+#define TCC_RUNTIME_PACKAGE_STATEDICT_H
 
-#include "runtime/data/Safetensors.h"
 #include "runtime/package/Program_generated.h"
+#include "runtime/package/Safetensors.h"
 
 #include <map>
 
@@ -42,4 +42,4 @@ std::vector<StoredTensor> makeStateDict(std::vector<StoredTensor> tensors,
 
 } // namespace tcc::runtime
 
-#endif // TCC_RUNTIME_DATA_STATEDICT_H
+#endif // TCC_RUNTIME_PACKAGE_STATEDICT_H

@@ -1,4 +1,4 @@
-#include "runtime/data/StateDict.h"
+#include "runtime/package/StateDict.h"
 
 #include "runtime/package/Reader.h"
 

@@ -1,6 +1,6 @@
 //===- Safetensors.h - Files of named tensors -------------------*- C++ -*-===//
-#ifndef TCC_RUNTIME_DATA_SAFETENSORS_H
-#define TCC_RUNTIME_DATA_SAFETENSORS_H
+#ifndef TCC_RUNTIME_PACKAGE_SAFETENSORS_H
+#define TCC_RUNTIME_PACKAGE_SAFETENSORS_H
 
 #include "runtime/base/MappedFile.h"
 #include "runtime/base/Status.h"
@@ -39,4 +39,4 @@ Status writeSafetensors(const std::string &path,
 
 } // namespace tcc::runtime
 
-#endif // TCC_RUNTIME_DATA_SAFETENSORS_H
+#endif // TCC_RUNTIME_PACKAGE_SAFETENSORS_H

@@ -1,4 +1,4 @@
-#include "runtime/data/Tensor.h"
+#include "runtime/package/Tensor.h"
 
 using namespace tcc;
 using namespace tcc::runtime;
