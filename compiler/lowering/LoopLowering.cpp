@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "compiler/decisions/Decisions.h"
 #include "compiler/lowering/EntryLowering.h"
+#include "runtime/base/Alignment.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -87,8 +88,7 @@ void EntryLowering::lowerCarried(graph::LoopOp op, unsigned index,
   }
   Location loc = op.getLoc();
   Type type = argument.getType();
-  constexpr int64_t kAlignment = 64;
-  int64_t half = llvm::alignTo(getByteBound(type), kAlignment);
+  int64_t half = alignTensor(getByteBound(type));
   Value both = createScratch(loc, 2 * half);
   AffineExpr zero = builder.getAffineConstantExpr(0);
   createCopy(loc, init, createView(loc, both, zero, type), type);

@@ -1,6 +1,7 @@
 #include "compiler/package/Constants.h"
 #include "compiler/package/EntryBuilder.h"
 #include "dialects/graph/Shape.h"
+#include "runtime/base/Alignment.h"
 #include "runtime/package/Digest.h"
 
 #include <set>
@@ -190,7 +191,7 @@ std::vector<ConstPlace> ConstantBytes::getPlaces() const {
     place.bytes = constant.size;
     if (constant.isLeftOut)
       continue;
-    place.offset = runtime::alignTensor(end);
+    place.offset = alignTensor(end);
     end = place.offset + place.bytes;
   }
   return places;

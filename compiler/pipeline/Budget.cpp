@@ -4,6 +4,7 @@
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
+#include "runtime/base/Alignment.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -83,7 +84,7 @@ MemoryPlan getMemoryPlan(ModuleOp module, int threads) {
   plan.constants = getConstantBytes(module);
   for (graph::VariableAttr variable : graph::getVariables(module))
     plan.variables +=
-        llvm::alignTo(getBytes(variable.getType()), exec::kArenaAlignment);
+        llvm::alignTo(getBytes(variable.getType()), kTensorAlignment);
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>()) {
     if (entry.getSymName() == "prepare")
       continue;

@@ -4,6 +4,7 @@
 #include "compiler/passes/exec/memory/Placement.h"
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/Shape.h"
+#include "runtime/base/Alignment.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/MathExtras.h"
@@ -35,8 +36,7 @@ static ArenaUse getUse(exec::EntryOp entry) {
                {}};
   llvm::DenseMap<Operation *, std::string> nodes = getNodes(entry);
   for (exec::Lifetime lifetime : exec::computeLifetimes(entry)) {
-    int64_t bytes =
-        llvm::alignTo(lifetime.buffer.getBound(), exec::kArenaAlignment);
+    int64_t bytes = llvm::alignTo(lifetime.buffer.getBound(), kTensorAlignment);
     use.tensors.push_back(
         {nodes.lookup(lifetime.buffer), bytes, lifetime.begin, lifetime.end});
     use.positions = std::max(use.positions, lifetime.end + 1);

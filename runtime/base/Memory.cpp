@@ -1,5 +1,6 @@
 #include "runtime/base/Memory.h"
 
+#include "runtime/base/Alignment.h"
 #include "runtime/package/Format.h"
 
 #include <cstdio>
@@ -94,8 +95,7 @@ Result<Memory> Memory::allocate(size_t bytes, const Allocator &allocator,
   memory.allocator = allocator;
   if (bytes == 0)
     return memory;
-  void *address =
-      allocator.allocate(allocator.user, bytes, format::kTensorAlignment);
+  void *address = allocator.allocate(allocator.user, bytes, kTensorAlignment);
   if (!address)
     return makeError(Code::OutOfMemory, "cannot allocate ", bytes,
                      " bytes for ", what, describeAvailable(allocator));

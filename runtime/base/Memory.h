@@ -22,7 +22,7 @@ struct Allocator {
 
 Allocator systemAllocator();
 
-/// An owned block, aligned for kernels (format::kTensorAlignment). Empty blocks
+/// An owned block, aligned for kernels (kTensorAlignment). Empty blocks
 /// hold no address.
 class Memory {
 public:

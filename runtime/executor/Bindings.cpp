@@ -1,5 +1,6 @@
 // The part of Context that binds tensors and finds them places on the device.
 
+#include "runtime/base/Alignment.h"
 #include "runtime/executor/Context.h"
 #include "runtime/package/SizeExpr.h"
 
@@ -17,13 +18,14 @@ Status Context::checkPlace(std::string_view what, std::string_view name,
     return makeError(Code::Usage, what, " '", name, "' lies on CUDA device ",
                      tensor.device, ", the package runs on ",
                      program->device().name());
-  size_t alignment = isOnDevice ? size_t(format::kTensorAlignment)
-                                : traitsOf(tensor.dtype).bytes;
+  size_t alignment =
+      isOnDevice ? size_t(kTensorAlignment) : traitsOf(tensor.dtype).bytes;
   if (tensor.data && reinterpret_cast<uintptr_t>(tensor.data) % alignment == 0)
     return Status();
-  return makeError(Code::Usage, what, " '", name,
-                   "' is not at an aligned address",
-                   isOnDevice ? ": on a device, a multiple of 64" : "");
+  return makeError(
+      Code::Usage, what, " '", name, "' is not at an aligned address",
+      isOnDevice ? concat(": on a device, a multiple of ", kTensorAlignment)
+                 : "");
 }
 
 /// The first value of a state.

@@ -1,10 +1,10 @@
 #include "runtime/executor/Executable.h"
 
+#include "runtime/base/Alignment.h"
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/devices/cpu/CpuDevice.h"
 #include "runtime/devices/cuda/OpenCuda.h"
 #include "runtime/executor/Refit.h"
-#include "runtime/package/Alignment.h"
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -166,7 +166,7 @@ Status Executable::uploadConstants(const Allocator &host) {
     if (!isRead[i])
       continue;
     uint64_t bytes = program().weights()->Get(i)->bytes();
-    if (bytes > SIZE_MAX - end - format::kTensorAlignment)
+    if (bytes > SIZE_MAX - end - kTensorAlignment)
       return Status(Code::OutOfMemory, "the weights are too large");
     end = alignTensor(end + bytes);
   }

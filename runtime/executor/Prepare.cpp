@@ -1,5 +1,6 @@
 #include "runtime/executor/Prepare.h"
 
+#include "runtime/base/Alignment.h"
 #include "runtime/devices/cpu/CpuDevice.h"
 #include "runtime/executor/Executable.h"
 #include "runtime/executor/Walker.h"
@@ -115,10 +116,10 @@ Status Binder::placeAbsent() {
     offsets[index] = end;
     size_t bytes = program.weights()->Get(index)->bytes();
     if (__builtin_add_overflow(end, bytes, &end) ||
-        __builtin_add_overflow(end, format::kTensorAlignment - 1, &end))
+        __builtin_add_overflow(end, kTensorAlignment - 1, &end))
       return Status(Code::OutOfMemory,
                     "the constants of prepare are too large");
-    end -= end % format::kTensorAlignment;
+    end -= end % kTensorAlignment;
   }
   size_t largest = largestTensor(program);
   if (!zeros.emplace(largest).ok() || !dropped.emplace(end).ok())

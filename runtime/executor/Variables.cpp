@@ -1,6 +1,6 @@
 #include "runtime/executor/Variables.h"
 
-#include "runtime/package/Alignment.h"
+#include "runtime/base/Alignment.h"
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -21,7 +21,7 @@ Result<Variables> Variables::allocate(const format::Program &program,
   for (size_t i = 0; i < count; ++i) {
     variables.offsets.push_back(end);
     uint64_t bytes = byteCountOf(variables.describe(i));
-    if (bytes > SIZE_MAX - end - format::kTensorAlignment)
+    if (bytes > SIZE_MAX - end - kTensorAlignment)
       return Status(Code::OutOfMemory, "the variables are too large");
     end = alignTensor(end + bytes);
   }

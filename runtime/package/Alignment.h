@@ -15,12 +15,6 @@ template <typename T, typename Vector> bool isAligned(const Vector &vector) {
          reinterpret_cast<uintptr_t>(vector.Data()) % alignof(T) == 0;
 }
 
-/// Offset of the next tensor of a section that is `end` bytes long so far.
-constexpr uint64_t alignTensor(uint64_t end) {
-  return (end + format::kTensorAlignment - 1) / format::kTensorAlignment *
-         format::kTensorAlignment;
-}
-
 } // namespace tcc::runtime
 
 #endif // TCC_RUNTIME_PACKAGE_ALIGNMENT_H

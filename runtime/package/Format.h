@@ -22,9 +22,6 @@ inline constexpr uint16_t kMajorVersion = 1;
 inline constexpr uint16_t kMinorVersion = 0;
 /// Section alignment in the file, so that sections can be mapped.
 inline constexpr uint64_t kPageSize = 4096;
-/// Alignment of tensors in the weights section, of arena offsets and of
-/// internal buffers, in bytes.
-inline constexpr uint64_t kTensorAlignment = 64;
 
 /// The entry of a training package that makes the variables that are rounded
 /// copies.
@@ -51,6 +48,10 @@ enum class SectionKind : uint32_t {
 inline constexpr uint64_t kNoKernel = UINT64_MAX;
 /// The most threads of a block.
 inline constexpr uint32_t kMaxBlockThreads = 1024;
+/// The threads of a warp.
+inline constexpr uint32_t kWarpSize = 32;
+/// The most shared memory that a block declares, in bytes.
+inline constexpr uint32_t kMaxSharedBytes = 48 << 10;
 
 struct FileHeader {
   char magic[8];

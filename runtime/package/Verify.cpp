@@ -1,5 +1,6 @@
 #include "runtime/package/Verify.h"
 
+#include "runtime/base/Alignment.h"
 #include "runtime/package/Alignment.h"
 #include "runtime/package/DType.h"
 #include "runtime/package/VerifyEntry.h"
@@ -53,7 +54,7 @@ static Status verifyWeight(const format::Program &program,
   if (limits.sections && weight.digest() &&
       weight.digest()->size() != sizeof(format::Digest))
     return refuse("weight '", name, "' has a bad digest");
-  if (weight.offset() % format::kTensorAlignment)
+  if (weight.offset() % kTensorAlignment)
     return refuse("weight '", name, "' is not aligned");
   if (limits.weightBytes && weight.digest() &&
       (weight.offset() > *limits.weightBytes ||

@@ -1,5 +1,6 @@
 #include "runtime/package/VerifyEntry.h"
 
+#include "runtime/base/Alignment.h"
 #include "runtime/package/Commands.h"
 #include "runtime/package/DType.h"
 #include "runtime/package/Format.h"
@@ -225,7 +226,7 @@ bool EntryVerifier::verifyPlace(const format::Buffer &buffer, uint32_t index) {
     inRange = !isPrepare() && buffer.index() < sizeOf(entry.states());
     break;
   case StorageClass::scratch:
-    inRange = buffer.offset() % format::kTensorAlignment == 0 &&
+    inRange = buffer.offset() % kTensorAlignment == 0 &&
               buffer.offset() <= scratch &&
               buffer.max_bytes() <= scratch - buffer.offset();
     break;
@@ -395,7 +396,7 @@ bool EntryVerifier::verifyLaunch(const format::Launch &launch) {
 
 /// Bytes that the address of a buffer is a multiple of.
 uint64_t EntryVerifier::alignmentOf(uint32_t buffer) const {
-  uint64_t alignment = format::kTensorAlignment;
+  uint64_t alignment = kTensorAlignment;
   const format::Buffer *place = entry.buffers()->Get(buffer);
   for (; place->base() >= 0; place = entry.buffers()->Get(place->base()))
     alignment = std::gcd(alignment, knownDivisor(*place->view_offset()));

@@ -8,7 +8,6 @@
 #define TCC_RUNTIME_PACKAGE_WRITER_H
 
 #include "runtime/base/Status.h"
-#include "runtime/package/Alignment.h"
 #include "runtime/package/Format.h"
 
 #include <cstddef>

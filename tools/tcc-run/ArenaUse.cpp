@@ -1,6 +1,6 @@
 #include "tools/tcc-run/ArenaUse.h"
 
-#include "runtime/package/Alignment.h"
+#include "runtime/base/Alignment.h"
 #include "runtime/package/Commands.h"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ void Walk::finish() {
     if (buffer.storage() != format::StorageClass::scratch ||
         spans[i].begin < 0 || buffer.base() >= 0)
       continue;
-    auto bytes = int64_t(runtime::alignTensor(buffer.max_bytes()));
+    auto bytes = int64_t(alignTensor(buffer.max_bytes()));
     use.tensors.push_back({spans[i].node ? spans[i].node->str() : "", bytes,
                            spans[i].begin, spans[i].end});
   }

@@ -1,4 +1,6 @@
 #include "compiler/codegen/cpu/Attention.h"
+#include "runtime/base/Alignment.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -10,7 +12,7 @@ namespace {
 /// Lanes of the passes over a row of scores, whatever the CPU.
 constexpr int64_t lanes = 16;
 
-/// The parts of a worker's scratch, each a multiple of 64 bytes.
+/// The parts of a worker's scratch, aligned as tensors are.
 struct ScratchLayout {
   int64_t keys, values, scores, factors, products, end;
   int64_t rowStride; // of scores
@@ -33,15 +35,15 @@ ScratchLayout::ScratchLayout(const AttentionSizes &bounds, Type sum, Type query,
   int64_t end = 0;
   auto take = [&](int64_t count, Type type) {
     int64_t begin = end;
-    end += llvm::alignTo(count * bytesOf(type), 64);
+    end += tcc::alignTensor(count * bytesOf(type));
     return begin;
   };
   int64_t rows = chooseAttentionBlocking(bounds).rows;
   // A line more, so that the rows of a tile differ in their cache sets.
-  rowStride = llvm::alignTo(bounds.keys, panelColumns) + lanes;
-  keys = take(llvm::alignTo(bounds.keys, panelColumns) * bounds.depth, key);
+  rowStride = llvm::alignTo(bounds.keys, kPanelColumns) + lanes;
+  keys = take(llvm::alignTo(bounds.keys, kPanelColumns) * bounds.depth, key);
   values =
-      take(llvm::alignTo(bounds.columns, panelColumns) * bounds.keys, value);
+      take(llvm::alignTo(bounds.columns, kPanelColumns) * bounds.keys, value);
   scores = take(rows * rowStride, sum);
   factors = take(rows, sum);
   products = end;
@@ -99,9 +101,9 @@ AttentionEmitter::AttentionEmitter(KernelBuilder &b, const Attention &a,
 PanelView AttentionEmitter::pack(const MatrixOperand &operand, Memory into,
                                  Value lanes, Value depth, int64_t maxDepth) {
   Value zero = b.index(0);
-  operand.pack(b, {batch, zero, lanes, zero, depth, into, panelColumns,
-                   panelColumns * maxDepth, maxDepth});
-  return packedPanels(b, into, zero, panelColumns, b.index(maxDepth));
+  operand.pack(b, {batch, zero, lanes, zero, depth, into, kPanelColumns,
+                   kPanelColumns * maxDepth, maxDepth});
+  return packedPanels(b, into, zero, kPanelColumns, b.index(maxDepth));
 }
 
 void AttentionEmitter::emitTask(Value task) {

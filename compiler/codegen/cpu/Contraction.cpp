@@ -1,23 +1,25 @@
 #include "compiler/codegen/cpu/Contraction.h"
 
+#include "runtime/base/Alignment.h"
+
 using namespace mlir;
 using namespace tcc::cpu;
 
 namespace {
 
-/// The parts of a worker's scratch, each a multiple of 64 bytes.
+/// The parts of a worker's scratch, aligned as tensors are.
 struct ScratchLayout {
   int64_t sums = 0, lhs = 0, rhs = 0, end = 0;
 
   ScratchLayout(const Blocking &block, Type sum, Type packedLhs,
                 Type packedRhs) {
     auto size = [](int64_t count, Type type) {
-      return llvm::alignTo(count * bytesOf(type), 64);
+      return tcc::alignTensor(count * bytesOf(type));
     };
     int64_t columns = block.n * block.joinedTasks;
     lhs = block.isWholeDepth ? 0 : size(block.m * columns, sum);
     rhs = lhs + (packedLhs ? size(block.m * block.k, packedLhs) : 0);
-    int64_t width = block.packsByPanel ? panelColumns : columns;
+    int64_t width = block.packsByPanel ? kPanelColumns : columns;
     end = rhs + (packedRhs ? size(width * block.k, packedRhs) : 0);
   }
 };
@@ -147,16 +149,16 @@ PanelView ContractionEmitter::packBlock(const MatrixOperand &operand,
 
 void ContractionEmitter::emitDepthBlock() {
   lhs = packBlock(c.lhs, lhsPanels, firstRow, rowCount, c.blocking.rows);
-  Value width = b.index(panelColumns);
+  Value width = b.index(kPanelColumns);
   if (!c.blocking.packsByPanel)
-    rhs = packBlock(c.rhs, rhsPanels, firstColumn, columnCount, panelColumns);
+    rhs = packBlock(c.rhs, rhsPanels, firstColumn, columnCount, kPanelColumns);
   // A panel of the right operand stays in the second-level cache while those of
   // the left one pass by.
-  b.loop(b.ceilDiv(columnCount, panelColumns), [&](Value columnPanel) {
+  b.loop(b.ceilDiv(columnCount, kPanelColumns), [&](Value columnPanel) {
     if (c.blocking.packsByPanel) {
       Value column = b.mul(columnPanel, width);
       rhs = packBlock(c.rhs, rhsPanels, b.add(firstColumn, column),
-                      b.min(width, b.sub(columnCount, column)), panelColumns);
+                      b.min(width, b.sub(columnCount, column)), kPanelColumns);
     }
     b.loop(b.ceilDiv(rowCount, c.blocking.rows),
            [&](Value rowPanel) { emitPanelPair(rowPanel, columnPanel); });
@@ -166,17 +168,17 @@ void ContractionEmitter::emitDepthBlock() {
 /// The last panel of columns may need fewer vectors.
 void ContractionEmitter::emitPanelPair(Value rowPanel, Value columnPanel) {
   std::optional<int64_t> n = constantOf(c.n);
-  int64_t tail = n ? *n % panelColumns : 0;
-  if (tail == 0 || tail > panelColumns - c.unit.lanes(c.arithmetic.sum)) {
-    emitTileOfColumns(rowPanel, columnPanel, panelColumns);
-  } else if (*n < panelColumns) {
+  int64_t tail = n ? *n % kPanelColumns : 0;
+  if (tail == 0 || tail > kPanelColumns - c.unit.lanes(c.arithmetic.sum)) {
+    emitTileOfColumns(rowPanel, columnPanel, kPanelColumns);
+  } else if (*n < kPanelColumns) {
     emitTileOfColumns(rowPanel, columnPanel, tail);
   } else {
-    Value left = b.sub(columnCount, b.mul(columnPanel, b.index(panelColumns)));
+    Value left = b.sub(columnCount, b.mul(columnPanel, b.index(kPanelColumns)));
     b.when(
-        b.less(left, b.index(panelColumns)),
+        b.less(left, b.index(kPanelColumns)),
         [&] { emitTileOfColumns(rowPanel, columnPanel, tail); },
-        [&] { emitTileOfColumns(rowPanel, columnPanel, panelColumns); });
+        [&] { emitTileOfColumns(rowPanel, columnPanel, kPanelColumns); });
   }
   whenLast([&] { emitEpilogue(rowPanel, columnPanel); });
 }
@@ -237,9 +239,9 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
     tile.runLength = c.lhs.runLength;
     if (c.lhs.skipsRuns)
       tile.skipsRun = c.lhs.skipsRuns(
-          b, b.add(firstColumn, b.mul(columnPanel, b.index(panelColumns))));
+          b, b.add(firstColumn, b.mul(columnPanel, b.index(kPanelColumns))));
   }
-  if (!c.rhs.pack && constantOf(rhs.kStride) == panelColumns)
+  if (!c.rhs.pack && constantOf(rhs.kStride) == kPanelColumns)
     prefetchNextPanel(tile, rowPanel, columnPanel);
   prefetchNextRows(tile, rowPanel);
   if (sums) {
@@ -268,7 +270,7 @@ void ContractionEmitter::prefetchNextPanel(MatrixTile &tile, Value rowPanel,
   if (rows <= streamingRows)
     return;
   int64_t tiles = llvm::divideCeil(std::max<int64_t>(rows, 1), c.blocking.rows);
-  int64_t stride = llvm::divideCeil(panelColumns, tiles);
+  int64_t stride = llvm::divideCeil(kPanelColumns, tiles);
   PanelView next = rhs.at(b, b.add(columnPanel, b.index(1)), b.index(0));
   Value share = b.mul(rowPanel, b.mul(depth, b.index(stride)));
   tile.ahead.push_back({rhs.base, b.add(next.offset, share), stride});
@@ -277,7 +279,7 @@ void ContractionEmitter::prefetchNextPanel(MatrixTile &tile, Value rowPanel,
 /// So do those of a few columns the fetching of the next rows, where these lie
 /// one after the other. More columns use a row often enough.
 void ContractionEmitter::prefetchNextRows(MatrixTile &tile, Value rowPanel) {
-  constexpr int64_t fewColumns = 4 * panelColumns;
+  constexpr int64_t fewColumns = 4 * kPanelColumns;
   std::optional<int64_t> columns = constantOf(c.n), depth = constantOf(c.k);
   if (!c.lhs.view || !c.blocking.isWholeDepth || !depth || !columns ||
       *columns > fewColumns || constantOf(lhs.kStride) != 1 ||
@@ -294,7 +296,7 @@ void ContractionEmitter::prefetchResults(Value rowPanel, Value columnPanel,
   if (!c.prefetchResults || c.blocking.k > Blocking().k)
     return;
   Value first = b.add(firstRow, b.mul(rowPanel, b.index(c.blocking.rows)));
-  Value column = b.mul(columnPanel, b.index(panelColumns));
+  Value column = b.mul(columnPanel, b.index(kPanelColumns));
   whenLast([&] {
     for (int64_t row = 0; row < rows; ++row)
       c.prefetchResults(b, batch, b.add(first, b.index(row)),
@@ -304,9 +306,9 @@ void ContractionEmitter::prefetchResults(Value rowPanel, Value columnPanel,
 
 void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
   Value row = b.mul(rowPanel, b.index(c.blocking.rows));
-  Value column = b.mul(columnPanel, b.index(panelColumns));
+  Value column = b.mul(columnPanel, b.index(kPanelColumns));
   Value rows = b.min(b.sub(rowCount, row), b.index(c.blocking.rows));
-  Value width = b.index(panelColumns);
+  Value width = b.index(kPanelColumns);
   Value columns = b.min(b.sub(columnCount, column), width), tail = columns;
   auto finishRows = [&](Value count) {
     b.loop(rows, [&](Value r) {
@@ -321,9 +323,9 @@ void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
   };
   // Loops of known length vectorise.
   if (std::optional<int64_t> n = constantOf(c.n)) {
-    tail = b.index(*n % panelColumns);
-    if (*n % panelColumns == 0 || *n < panelColumns)
-      return finishRows(*n < panelColumns ? tail : width);
+    tail = b.index(*n % kPanelColumns);
+    if (*n % kPanelColumns == 0 || *n < kPanelColumns)
+      return finishRows(*n < kPanelColumns ? tail : width);
   }
   b.when(
       b.equal(columns, width), [&] { finishRows(width); },
@@ -346,7 +348,7 @@ Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes) {
   if (sizes.m && *sizes.m > 0)
     block.m = llvm::divideCeil(*sizes.m, llvm::divideCeil(*sizes.m, block.m));
   block.m = fit(sizes.m, llvm::alignTo(block.m, block.rows), block.rows);
-  block.n = fit(sizes.n, block.n, panelColumns);
+  block.n = fit(sizes.n, block.n, kPanelColumns);
   if (sizes.k) {
     // Half as much again costs less than sums that come and go.
     block.isWholeDepth = *sizes.k <= block.k + block.k / 2;
@@ -362,10 +364,10 @@ Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes) {
     return *sizes.batch * int64_t(llvm::divideCeil(*sizes.m, block.m) *
                                   llvm::divideCeil(*sizes.n, block.n));
   };
-  while (block.n > 4 * panelColumns && block.n * block.k > blockElements)
-    block.n -= panelColumns;
-  while (block.n > 2 * panelColumns && tasks() < tasksWanted)
-    block.n -= panelColumns;
+  while (block.n > 4 * kPanelColumns && block.n * block.k > blockElements)
+    block.n -= kPanelColumns;
+  while (block.n > 2 * kPanelColumns && tasks() < tasksWanted)
+    block.n -= kPanelColumns;
   return block;
 }
 
@@ -384,12 +386,12 @@ Blocking tcc::cpu::chooseDeepBlocking(int64_t m, int64_t n, int64_t k,
   m = std::max<int64_t>(m, 1);
   int64_t rowBlocks = llvm::divideCeil(m, maxRows);
   block.m = llvm::alignTo(llvm::divideCeil(m, rowBlocks), block.rows);
-  int64_t all = std::max<int64_t>(1, llvm::divideCeil(n, panelColumns));
+  int64_t all = std::max<int64_t>(1, llvm::divideCeil(n, kPanelColumns));
   int64_t panels = llvm::divideCeil(all, llvm::divideCeil(all, maxPanels));
   while (panels > 1 &&
          rowBlocks * int64_t(llvm::divideCeil(all, panels)) < tasksWanted)
     panels = llvm::divideCeil(panels, 2);
-  block.n = panels * panelColumns;
+  block.n = panels * kPanelColumns;
   if (rowBlocks == 1)
     block.joinedTasks = std::clamp<int64_t>(maxSums / (block.m * block.n), 1,
                                             llvm::divideCeil(all, panels));

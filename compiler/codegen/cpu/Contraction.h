@@ -74,7 +74,7 @@ struct Blocking {
   /// used: no other task has a use for them.
   bool packsByPanel = false;
 
-  int64_t getTileElements() const { return rows * panelColumns; }
+  int64_t getTileElements() const { return rows * kPanelColumns; }
 };
 
 /// Blocks that keep a task's operands in the caches and leave enough tasks for
@@ -100,8 +100,8 @@ struct Contraction {
 int64_t contractionScratchBytes(const Blocking &blocking, mlir::Type sum,
                                 mlir::Type packedLhs, mlir::Type packedRhs);
 
-/// Emits tasks [firstTask, lastTask); `scratch` is a pointer, aligned to 64
-/// bytes.
+/// Emits tasks [firstTask, lastTask); `scratch` is a pointer, aligned as
+/// tensors are.
 void emitContraction(KernelBuilder &b, const Contraction &contraction,
                      Value firstTask, Value lastTask, Value scratch);
 

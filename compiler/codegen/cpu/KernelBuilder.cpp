@@ -1,4 +1,6 @@
 #include "compiler/codegen/cpu/KernelBuilder.h"
+#include "runtime/base/Alignment.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -281,7 +283,7 @@ void KernelBuilder::prefetchForStore(Memory to, Value at) {
 Memory KernelBuilder::allocate(Type element, int64_t count) {
   Value size = create<LLVM::ConstantOp>(getI64Type(), count);
   auto pointer = LLVM::LLVMPointerType::get(getContext());
-  return {create<LLVM::AllocaOp>(pointer, element, size, /*alignment=*/64),
+  return {create<LLVM::AllocaOp>(pointer, element, size, kTensorAlignment),
           element};
 }
 

@@ -84,7 +84,7 @@ void SubTile::prefetchAhead(Value k, int64_t step) {
 }
 
 Value SubTile::sumPosition(Value offset, int64_t row, int64_t column) {
-  return b.add(offset, b.index(row * panelColumns + column));
+  return b.add(offset, b.index(row * kPanelColumns + column));
 }
 
 SmallVector<Value> SubTile::initialSums(int64_t firstColumn) {

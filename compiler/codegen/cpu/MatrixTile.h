@@ -14,12 +14,13 @@
 #define TCC_COMPILER_CODEGEN_CPU_MATRIXTILE_H
 
 #include "compiler/codegen/cpu/KernelBuilder.h"
+#include "dialects/graph/Panels.h"
 #include <functional>
 
 namespace tcc::cpu {
 
 inline constexpr int64_t panelRows = 6; // twice as many of narrow products
-inline constexpr int64_t panelColumns = 64;
+using graph::kPanelColumns;
 inline constexpr int64_t narrowColumns = 32;
 
 /// The vector registers of a CPU variant.
@@ -85,7 +86,7 @@ struct MatrixTile {
   Value k = {};            // the first, where there are runs
   Value depth;             // number of k
   int64_t rows;
-  int64_t columns;    // <= panelColumns
+  int64_t columns;    // <= kPanelColumns
   Value lastRow = {}; // rows past it read it again; null: they may be read
   Memory into = {};
   Value intoOffset = {};

@@ -92,7 +92,7 @@ RunPacker::RunPacker(KernelBuilder &b, const ConvolutionInput &input,
   SmallVector<Value> tap = b.delinearize(run.number, taps);
   for (auto [i, d] : llvm::enumerate(input.dimensions))
     begins.push_back(b.sub(b.mul(tap[i], b.index(d.dilation)), d.padBegin));
-  Value width = b.index(panelColumns), zero = b.index(0);
+  Value width = b.index(kPanelColumns), zero = b.index(0);
   target = b.add(b.mul(b.div(run.column, width), b.index(request.panelSize)),
                  b.rem(run.column, width));
   Value unitSize = b.index(isPaired ? 2 : 1);
@@ -181,7 +181,7 @@ void RunPacker::packRow(Value row) {
 
 void RunPacker::forEachVector(Value place,
                               function_ref<void(Value at, Value lane)> body) {
-  Value start = b.add(target, b.mul(place, b.index(panelColumns)));
+  Value start = b.add(target, b.mul(place, b.index(kPanelColumns)));
   for (int64_t lane = 0; lane < run.count; lane += lanes)
     body(b.add(start, b.index(lane)), b.index(lane));
 }
@@ -268,7 +268,7 @@ MatrixOperand tcc::cpu::makePatchColumns(const ConvolutionInput &input,
   MatrixOperand operand;
   operand.packedType = packed;
   operand.pack = [=](KernelBuilder &b, const PackRequest &request) {
-    int64_t shared = std::gcd(input.channels, panelColumns);
+    int64_t shared = std::gcd(input.channels, kPanelColumns);
     if (shared >= unit.lanes(packed))
       packTaps(b, input, unit, request, shared);
     else

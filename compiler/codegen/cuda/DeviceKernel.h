@@ -15,6 +15,8 @@
 
 #include "compiler/codegen/cpu/KernelBuilder.h"
 #include "compiler/codegen/kernel/RegionFrame.h"
+#include "runtime/package/Format.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -26,11 +28,11 @@ using cpu::KernelBuilder;
 using mlir::Value;
 using mlir::ValueRange;
 
-inline constexpr int64_t kWarp = 32;
+inline constexpr int64_t kWarp = format::kWarpSize;
 /// Bytes that one access of a thread moves at most.
 inline constexpr int64_t kAccessBytes = 16;
 /// Static shared memory of a block, in bytes.
-inline constexpr int64_t kMaxSharedBytes = 48 << 10;
+inline constexpr int64_t kMaxSharedBytes = format::kMaxSharedBytes;
 
 /// The grid of a kernel: functions of shapes alone.
 struct LaunchPlan {

@@ -1,5 +1,7 @@
 #include "compiler/codegen/cuda/LowerGpuOps.h"
 
+#include "runtime/package/Format.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -11,8 +13,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
-
-static constexpr int32_t kWarpSize = 32;
+using tcc::format::kWarpSize;
 
 namespace {
 

@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/kernel/RowEmitter.h"
 #include "dialects/graph/ops/Scalar.h"
+#include "runtime/base/Alignment.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -34,7 +35,7 @@ void ColumnRowEmitter::emitTask(OpBuilder &b, Value task) {
     Type type =
         getScalarType(getElementTypeOrSelf(reduction.op->getOperand(0)));
     accumulators.push_back(getScratch(b, offset, type));
-    int64_t bytes = (plan.columns * getStorageBytes(type) + 63) / 64 * 64;
+    int64_t bytes = alignTensor(plan.columns * getStorageBytes(type));
     accumulatorIndices.push_back(getScratch(b, offset + bytes, b.getI64Type()));
   }
   for (unsigned stage = 0; stage < plan.stageCount; ++stage) {

@@ -169,7 +169,7 @@ std::function<cpu::RunFilter(KernelBuilder &, Value)>
 ConvolutionEmitter::skipZeroTaps() {
   auto zeros = plan.op.getZeroTaps();
   int64_t part = zeros ? plan.filters / int64_t(zeros->size()) : 0;
-  if (!zeros || part % cpu::panelColumns != 0)
+  if (!zeros || part % kPanelColumns != 0)
     return {};
   return [zeros = *zeros, part](KernelBuilder &b, Value column) {
     auto makeBits = [&](int64_t bits) -> Value {
@@ -216,7 +216,7 @@ Value ConvolutionEmitter::patchElement(KernelBuilder &b, Value group, Value row,
 cpu::MatrixOperand ConvolutionEmitter::filterOperand() {
   bool isPacked = plan.filter.kind == MatrixAccess::Panels;
   int64_t width =
-      isPacked ? MatmulOp::getPanelColumns(plan.filters) : cpu::panelColumns;
+      isPacked ? MatmulOp::getPanelColumns(plan.filters) : kPanelColumns;
   int64_t columns =
       isPacked ? llvm::alignTo(plan.filters, width) : plan.filters;
   int64_t depth = plan.getDepth();

@@ -1,5 +1,6 @@
 #include "compiler/codegen/kernel/ElementEmitter.h"
 #include "dialects/graph/ops/Scalar.h"
+#include "runtime/base/Alignment.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -267,7 +268,7 @@ Buffer ElementEmitter::allocate(Location loc, Type elementType, int64_t count) {
   Value one = b.create<LLVM::ConstantOp>(loc, b.getI32Type(), 1);
   Value pointer =
       b.create<LLVM::AllocaOp>(loc, LLVM::LLVMPointerType::get(b.getContext()),
-                               memory, one, /*alignment=*/64);
+                               memory, one, kTensorAlignment);
   return Buffer(pointer, elementType);
 }
 
@@ -299,7 +300,7 @@ Buffer ElementEmitter::createTable(Location loc, ConstantOp op) {
       elements.getNumElements(), elements.getElementType()));
   auto global = b.create<LLVM::GlobalOp>(
       loc, type, /*isConstant=*/true, LLVM::Linkage::Internal,
-      ("table" + Twine(count)).str(), flat, /*alignment=*/64);
+      ("table" + Twine(count)).str(), flat, kTensorAlignment);
   b.setInsertionPoint(anchor);
   Value pointer = b.create<LLVM::AddressOfOp>(loc, global);
   return Buffer(pointer, getElementTypeOrSelf(op.getResult()));

@@ -173,7 +173,7 @@ MatrixAccess MatmulPlan::chooseAccess(const MatrixSide &side) {
   bool readsInPlace = &side == &lhs
                           ? isFewRows || getConstant(access.kStride) == 1
                           : isFewRows && getConstant(access.laneStride) == 1 &&
-                                columns && *columns % cpu::panelColumns == 0;
+                                columns && *columns % kPanelColumns == 0;
   if (readsInPlace)
     access.kind = MatrixAccess::InPlace;
   return access;
@@ -245,7 +245,7 @@ void MatmulEmitter::emit() {
   c.lhs = operand(plan.lhs, plan.lhsAccess, plan.blocking.rows);
   int64_t columns = plan.op.getPackedRhs()
                         ? MatmulOp::getPanelColumns(*getConstant(plan.n))
-                        : cpu::panelColumns;
+                        : kPanelColumns;
   c.rhs = operand(plan.rhs, plan.rhsAccess, columns);
   c.arithmetic = {plan.sum, plan.lhsAccess.isUnsigned,
                   plan.rhsAccess.isUnsigned, plan.isPaired};

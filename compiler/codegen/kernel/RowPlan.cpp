@@ -2,6 +2,7 @@
 #include "compiler/codegen/kernel/KernelEmitter.h"
 #include "compiler/codegen/kernel/SimplifyRegion.h"
 #include "compiler/passes/graph/fusion/Cost.h"
+#include "runtime/base/Alignment.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -210,8 +211,6 @@ static int64_t getScalarBytes(Value value) {
   return isa<FloatType>(type) && !type.isF64() ? 4 : getStorageBytes(type);
 }
 
-static int64_t alignTo64(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 namespace {
 
 /// The stages in which each value is computed, from the results upwards.
@@ -282,7 +281,7 @@ void RowPlan::keepCostlyValues(Block &body, ArrayRef<SymbolAttr> symbols) {
         !isInSpace(op.getResult(0)) ||
         getSubtreeFlops(op.getResult(0), *this, model, flops) < kKeptFlops)
       continue;
-    int64_t bytes = alignTo64(rowSize * getScalarBytes(op.getResult(0)));
+    int64_t bytes = alignTensor(rowSize * getScalarBytes(op.getResult(0)));
     if (scratchBytes + bytes > kMaxKeptBytes)
       continue;
     kept.push_back(
@@ -298,8 +297,8 @@ void RowPlan::keepCostlyValues(Block &body, ArrayRef<SymbolAttr> symbols) {
 /// reductions to an index.
 void RowPlan::placeAccumulators(ArrayRef<SymbolAttr> symbols) {
   auto place = [&](int64_t bytes) {
-    scratchBytes += alignTo64(bytes);
-    return scratchBytes - alignTo64(bytes);
+    scratchBytes += alignTensor(bytes);
+    return scratchBytes - alignTensor(bytes);
   };
   int64_t rowSize = getMaxCount(getReducedExtents(), symbols);
   for (Operation *op : panelReductions)

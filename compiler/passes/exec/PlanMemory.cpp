@@ -3,6 +3,7 @@
 #include "compiler/passes/exec/Passes.h"
 #include "compiler/passes/exec/memory/Liveness.h"
 #include "compiler/passes/exec/memory/Placement.h"
+#include "runtime/base/Alignment.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
@@ -40,7 +41,7 @@ static void planEntry(EntryOp entry, DecisionLog &log) {
   for (Lifetime &lifetime : lifetimes)
     allocations.push_back({lifetime.begin, lifetime.end,
                            static_cast<int64_t>(llvm::alignTo(
-                               lifetime.buffer.getBound(), kArenaAlignment))});
+                               lifetime.buffer.getBound(), kTensorAlignment))});
   Placement placement = placeAllocations(allocations);
   for (auto [lifetime, offset] : llvm::zip(lifetimes, placement.offsets))
     lifetime.buffer.setOffset(offset);

@@ -1,14 +1,12 @@
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/Variables.h"
+#include "runtime/base/Alignment.h"
 
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
 using namespace tcc;
 using namespace tcc::exec;
-
-/// Offsets in the arena are multiples of this, as in the package.
-static constexpr int64_t kAlignment = 64;
 
 static ParseResult parseStorage(OpAsmParser &parser, StorageClassAttr &attr) {
   StringRef keyword;
@@ -65,7 +63,7 @@ LogicalResult BufferOp::verify() {
     return success();
   if (getStorage() != StorageClass::scratch)
     return emitOpError("only scratch has an offset");
-  if (*getOffset() % kAlignment)
+  if (*getOffset() % kTensorAlignment)
     return emitOpError("offset ") << *getOffset() << " is not aligned";
   auto arena = entry.getScratchBytes();
   if (arena && *getOffset() + getBound() > *arena)

@@ -1,4 +1,5 @@
 #include "dialects/graph/GraphOps.h"
+#include "dialects/graph/Panels.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -48,8 +49,8 @@ static LogicalResult verifyBatch(MatmulOp op, Value operand, bool packed) {
 }
 
 int64_t MatmulOp::getPanelColumns(int64_t n) {
-  constexpr int64_t kColumns = 64, kVector = 16;
-  return std::clamp<int64_t>(llvm::alignTo(n, kVector), kVector, kColumns);
+  constexpr int64_t kVector = 16;
+  return std::clamp<int64_t>(llvm::alignTo(n, kVector), kVector, kPanelColumns);
 }
 
 bool MatmulOp::packsPairs(Type elementType, int64_t depth) {

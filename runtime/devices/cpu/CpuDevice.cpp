@@ -1,5 +1,6 @@
 #include "runtime/devices/cpu/CpuDevice.h"
 
+#include "runtime/base/Alignment.h"
 #include "runtime/devices/cpu/DefaultRounding.h"
 #include "runtime/devices/cpu/Lane.h"
 #include "runtime/devices/cpu/SharingTrial.h"
@@ -119,8 +120,7 @@ private:
 
 /// The scratch of one worker, a multiple of the alignment.
 static size_t scratchStrideOf(const EntryPlan &entry) {
-  return (entry.workerScratchBytes + format::kTensorAlignment - 1) /
-         format::kTensorAlignment * format::kTensorAlignment;
+  return alignTensor(entry.workerScratchBytes);
 }
 
 Status CpuStream::allocate(std::span<const EntryPlan> entries,

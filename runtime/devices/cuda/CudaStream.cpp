@@ -1,7 +1,7 @@
 #include "runtime/devices/cuda/CudaStream.h"
 
+#include "runtime/base/Alignment.h"
 #include "runtime/devices/cuda/DeviceCopy.h"
-#include "runtime/package/Alignment.h"
 
 #include <algorithm>
 #include <climits>

@@ -8,6 +8,8 @@
 #ifndef TCC_RUNTIME_DEVICES_EMULATED_EMULATEDKERNEL_H
 #define TCC_RUNTIME_DEVICES_EMULATED_EMULATEDKERNEL_H
 
+#include "runtime/package/Format.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -15,10 +17,8 @@ namespace tcc::emulated {
 
 struct EmulatedCalls;
 
-/// Lanes of a warp.
-inline constexpr uint32_t kWarpSize = 32;
-/// Shared memory of a block at most, in bytes.
-inline constexpr uint32_t kMaxSharedBytes = 48 << 10;
+using format::kMaxSharedBytes;
+using format::kWarpSize;
 
 /// One thread of a launch, in one dimension. It outlives the kernel's call.
 struct EmulatedThread {

@@ -1,4 +1,5 @@
 #include "runtime/executor/Walker.h"
+#include "runtime/base/Alignment.h"
 
 #include "runtime/devices/cpu/CpuDevice.h"
 #include "tests/runtime/Fixture.h"
@@ -208,7 +209,7 @@ TEST(Walker, WorkingSetIsWhatEachWalkUses) {
   EXPECT_EQ(used[0].size(), 16u);
   EXPECT_EQ(used[1].size(), 1u);
   EXPECT_EQ(used[2].size(), 8u);
-  EXPECT_EQ(used[1].data() + 2 * format::kTensorAlignment, used[0].data());
+  EXPECT_EQ(used[1].data() + 2 * kTensorAlignment, used[0].data());
 }
 
 TEST(Walker, WorkingSetIsUnknownWhereSizesVary) {

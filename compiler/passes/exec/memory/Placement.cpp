@@ -10,6 +10,7 @@
 
 #include "compiler/passes/exec/memory/Orders.h"
 #include "compiler/passes/exec/memory/Packing.h"
+#include "runtime/base/Alignment.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -38,7 +39,7 @@ int64_t getMaxLive(llvm::ArrayRef<Allocation> allocations) {
 /// The most of which less is not worth seconds.
 static int64_t getNear(int64_t bound) {
   constexpr int64_t kParts = 512;
-  return bound + llvm::alignDown(bound / kParts, kArenaAlignment);
+  return bound + llvm::alignDown(bound / kParts, kTensorAlignment);
 }
 
 static bool isLiveWith(const Allocation &lhs, const Allocation &rhs) {
@@ -195,10 +196,10 @@ static void refine(llvm::ArrayRef<Allocation> allocations, int64_t bound,
   int64_t tooSmall = bound;
   for (int64_t failures = 0; failures < kFailures && steps > 0;) {
     int64_t excess = placement.size - tooSmall;
-    if (excess <= kArenaAlignment || placement.size <= getNear(bound))
+    if (excess <= kTensorAlignment || placement.size <= getNear(bound))
       return;
     // Much less at once is harder to find than less in steps.
-    int64_t less = llvm::alignTo(excess / (isExact ? 2 : 3), kArenaAlignment);
+    int64_t less = llvm::alignTo(excess / (isExact ? 2 : 3), kTensorAlignment);
     int64_t capacity = placement.size - less;
     if (placeWithin(allocations, capacity, isExact, placement,
                     steps / (kFailures - failures), steps))
@@ -318,7 +319,7 @@ Placement Partition::place() {
 Placement placeAllocations(llvm::ArrayRef<Allocation> allocations) {
   std::vector<Allocation> aligned(allocations);
   for (Allocation &allocation : aligned)
-    allocation.bytes = llvm::alignTo(allocation.bytes, kArenaAlignment);
+    allocation.bytes = llvm::alignTo(allocation.bytes, kTensorAlignment);
   return Partition(aligned).place();
 }
 

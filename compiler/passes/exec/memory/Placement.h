@@ -19,9 +19,6 @@ struct Placement {
   int64_t size = 0;             ///< of the arena
 };
 
-/// Offsets in the arena and sizes are multiples of this.
-inline constexpr int64_t kArenaAlignment = 64;
-
 /// The most bytes that are needed at once: no placement is smaller.
 int64_t getMaxLive(llvm::ArrayRef<Allocation> allocations);
 

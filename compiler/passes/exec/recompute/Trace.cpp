@@ -5,6 +5,7 @@
 #include "compiler/passes/exec/memory/Placement.h"
 #include "compiler/passes/exec/memory/Schedule.h"
 #include "compiler/passes/exec/recompute/Units.h"
+#include "runtime/base/Alignment.h"
 
 #include "llvm/Support/MathExtras.h"
 #include <set>
@@ -69,7 +70,7 @@ void Trace::addValue(BufferOp buffer) {
   ValueId id = values.size();
   TracedValue &value = values.emplace_back();
   value.buffer = buffer;
-  value.bytes = llvm::alignTo(buffer.getBound(), kArenaAlignment);
+  value.bytes = llvm::alignTo(buffer.getBound(), kTensorAlignment);
   std::set<CommandId> uses;
   for (Operation *command : getCommands(buffer))
     uses.insert(

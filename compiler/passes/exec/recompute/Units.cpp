@@ -2,6 +2,7 @@
 
 #include "compiler/passes/exec/memory/Placement.h"
 #include "compiler/passes/graph/fusion/Region.h"
+#include "runtime/base/Alignment.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -139,7 +140,7 @@ void UnitFinder::addOutputs(Unit &unit, ArrayRef<unsigned> results) {
     bool isValue = it != scratch.end() && trace.values[it->second].writer == id;
     unit.outputs.push_back(
         {isValue ? it->second : kNone, result,
-         int64_t(llvm::alignTo(root.getBound(), kArenaAlignment))});
+         int64_t(llvm::alignTo(root.getBound(), kTensorAlignment))});
     if (isValue)
       trace.values[it->second].unit = trace.units.size() - 1;
   }

@@ -1,5 +1,6 @@
 #include "compiler/passes/exec/memory/Orders.h"
 #include "compiler/passes/exec/memory/Packing.h"
+#include "runtime/base/Alignment.h"
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"
 
@@ -11,7 +12,7 @@ using namespace tcc::exec;
 
 using Allocations = std::vector<Allocation>;
 
-static constexpr int64_t kUnit = kArenaAlignment;
+static constexpr int64_t kUnit = kTensorAlignment;
 
 static bool areApart(const Allocation &a, int64_t atA, const Allocation &b,
                      int64_t atB) {
