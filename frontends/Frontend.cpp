@@ -1,7 +1,7 @@
 #include "frontends/Frontend.h"
 
-#include "compiler/evaluate/Evaluator.h"
 #include "dialects/graph/GraphDialect.h"
+#include "dialects/graph/evaluate/Evaluator.h"
 #include "frontends/Importers.h"
 #include "frontends/onnx/Import.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,7 +1,7 @@
 #include "frontends/KnownValues.h"
 
-#include "compiler/evaluate/Evaluator.h"
 #include "dialects/graph/GraphOps.h"
+#include "dialects/graph/evaluate/Evaluator.h"
 #include "frontends/Sizes.h"
 #include "llvm/ADT/SetVector.h"
 

@@ -2,7 +2,7 @@
 #ifndef TCC_FRONTENDS_KNOWNVALUES_H
 #define TCC_FRONTENDS_KNOWNVALUES_H
 
-#include "compiler/evaluate/HostTensor.h"
+#include "dialects/graph/evaluate/HostTensor.h"
 #include "frontends/WeightStore.h"
 #include "mlir/IR/Value.h"
 

@@ -1,5 +1,7 @@
 #include "compiler/decisions/Decisions.h"
 
+#include "dialects/graph/NodeNames.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -73,29 +75,6 @@ std::vector<Decision> getDecisions(ModuleOp module) {
       if (auto fields = dyn_cast<DictionaryAttr>(entry))
         decisions.push_back(fromAttribute(fields));
   return decisions;
-}
-
-std::string getNodeName(Operation *op) {
-  std::string name;
-  op->getLoc()->walk([&](Location location) {
-    auto named = dyn_cast<NameLoc>(location);
-    if (!named)
-      return WalkResult::advance();
-    name = named.getName().str();
-    return WalkResult::interrupt();
-  });
-  return name.empty() ? op->getName().getStringRef().str() : name;
-}
-
-llvm::SetVector<StringRef> getNodeNames(Location location) {
-  llvm::SetVector<StringRef> names;
-  location->walk([&](Location part) {
-    auto named = dyn_cast<NameLoc>(part);
-    if (named)
-      names.insert(named.getName().getValue());
-    return named ? WalkResult::skip() : WalkResult::advance();
-  });
-  return names;
 }
 
 } // namespace tcc

@@ -10,7 +10,6 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/SetVector.h"
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,12 +54,6 @@ private:
 
 /// The decisions recorded on `module`, in the order they were taken.
 std::vector<Decision> getDecisions(mlir::ModuleOp module);
-
-/// The model's name of the node that `op` came from: the first name in its
-/// location, else the name of the op.
-std::string getNodeName(mlir::Operation *op);
-/// All nodes that `location` names, each once.
-llvm::SetVector<llvm::StringRef> getNodeNames(mlir::Location location);
 
 } // namespace tcc
 

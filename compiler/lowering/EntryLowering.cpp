@@ -1,6 +1,6 @@
 #include "compiler/lowering/EntryLowering.h"
 
-#include "compiler/decisions/Decisions.h"
+#include "dialects/graph/NodeNames.h"
 #include "dialects/graph/Variables.h"
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -6,8 +6,8 @@
 // expression finds the final value.
 //
 //===----------------------------------------------------------------------===//
-#include "compiler/decisions/Decisions.h"
 #include "compiler/lowering/EntryLowering.h"
+#include "dialects/graph/NodeNames.h"
 #include "runtime/base/Alignment.h"
 
 #include "mlir/IR/Matchers.h"

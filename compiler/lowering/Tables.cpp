@@ -1,6 +1,6 @@
 //===- Tables.cpp - Constants and kernels ---------------------------------===//
-#include "compiler/decisions/Decisions.h"
 #include "compiler/lowering/EntryLowering.h"
+#include "dialects/graph/NodeNames.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringExtras.h"

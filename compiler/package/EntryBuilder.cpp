@@ -1,5 +1,5 @@
 #include "compiler/package/EntryBuilder.h"
-#include "compiler/decisions/Decisions.h"
+#include "dialects/graph/NodeNames.h"
 #include "dialects/graph/Shape.h"
 
 #include "llvm/ADT/TypeSwitch.h"

@@ -1,11 +1,11 @@
 #include "compiler/pipeline/Reference.h"
 
-#include "compiler/evaluate/Evaluator.h"
 #include "compiler/package/EntryBuilder.h"
 #include "compiler/pipeline/Phases.h"
 #include "compiler/pipeline/Provenance.h"
 #include "compiler/pipeline/Register.h"
 #include "dialects/exec/ExecOps.h"
+#include "dialects/graph/evaluate/Evaluator.h"
 #include "frontends/Frontend.h"
 
 #include "mlir/Parser/Parser.h"

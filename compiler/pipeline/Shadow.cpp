@@ -1,9 +1,9 @@
 #include "compiler/pipeline/Shadow.h"
 
-#include "compiler/decisions/Decisions.h"
-#include "compiler/evaluate/Evaluator.h"
 #include "dialects/graph/GraphOps.h"
+#include "dialects/graph/NodeNames.h"
 #include "dialects/graph/Variables.h"
+#include "dialects/graph/evaluate/Evaluator.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"

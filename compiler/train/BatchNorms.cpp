@@ -1,6 +1,6 @@
 #include "compiler/train/BatchNorms.h"
 
-#include "compiler/decisions/Decisions.h"
+#include "dialects/graph/NodeNames.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 
 using namespace mlir;

@@ -8,6 +8,7 @@
 #include "compiler/train/RowChunks.h"
 #include "compiler/train/TrainedModel.h"
 #include "compiler/train/Update.h"
+#include "dialects/graph/NodeNames.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 
 using namespace mlir;

@@ -1,7 +1,7 @@
 #include "compiler/train/Dropouts.h"
 
-#include "compiler/decisions/Decisions.h"
 #include "compiler/train/Keys.h"
+#include "dialects/graph/NodeNames.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 
 #include "llvm/ADT/StringExtras.h"

@@ -1,6 +1,6 @@
 #include "frontends/torchscript/Beginning.h"
 
-#include "compiler/evaluate/Evaluator.h"
+#include "dialects/graph/evaluate/Evaluator.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <random>
 

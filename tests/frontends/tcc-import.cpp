@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "compiler/evaluate/Evaluator.h"
+#include "dialects/graph/evaluate/Evaluator.h"
 #include "frontends/Frontend.h"
 #include "mlir/IR/Verifier.h"
 #include "tools/cli/ModelFlags.h"

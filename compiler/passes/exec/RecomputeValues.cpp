@@ -5,6 +5,7 @@
 #include "compiler/passes/exec/Passes.h"
 #include "compiler/passes/exec/recompute/Frontier.h"
 #include "compiler/passes/exec/recompute/Rewrite.h"
+#include "dialects/graph/NodeNames.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

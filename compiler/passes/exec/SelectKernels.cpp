@@ -1,7 +1,6 @@
 //===- SelectKernels.cpp - Ask the target how kernels are launched --------===//
 #include "compiler/codegen/Target.h"
 #include "compiler/codegen/cuda/DeviceKernel.h"
-#include "compiler/decisions/Decisions.h"
 #include "compiler/passes/exec/Passes.h"
 #include "dialects/exec/ExecOps.h"
 

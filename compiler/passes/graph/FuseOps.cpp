@@ -3,6 +3,7 @@
 #include "compiler/passes/graph/Passes.h"
 #include "compiler/passes/graph/fusion/Outline.h"
 #include "compiler/passes/graph/fusion/Partition.h"
+#include "dialects/graph/NodeNames.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -5,6 +5,7 @@
 #include "compiler/passes/graph/fusion/Epilogue.h"
 #include "compiler/passes/graph/fusion/Region.h"
 
+#include "dialects/graph/NodeNames.h"
 #include "runtime/base/Glob.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,8 +1,8 @@
 //===- Simplify.cpp - Canonicalise and evaluate constants -----------------===//
-#include "compiler/evaluate/Evaluator.h"
 #include "compiler/passes/graph/Passes.h"
 #include "compiler/passes/graph/simplify/Patterns.h"
 #include "dialects/graph/GraphOps.h"
+#include "dialects/graph/evaluate/Evaluator.h"
 
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"

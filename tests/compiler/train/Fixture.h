@@ -2,8 +2,8 @@
 #ifndef TCC_TESTS_COMPILER_TRAIN_FIXTURE_H
 #define TCC_TESTS_COMPILER_TRAIN_FIXTURE_H
 
-#include "compiler/evaluate/Evaluator.h"
 #include "compiler/train/Update.h"
+#include "dialects/graph/evaluate/Evaluator.h"
 
 #include <map>
 

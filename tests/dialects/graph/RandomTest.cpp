@@ -1,5 +1,5 @@
-#include "compiler/evaluate/Evaluator.h"
 #include "dialects/graph/GraphOps.h"
+#include "dialects/graph/evaluate/Evaluator.h"
 
 #include "mlir/Parser/Parser.h"
 #include "gmock/gmock.h"

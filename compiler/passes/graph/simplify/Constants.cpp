@@ -1,6 +1,6 @@
-#include "compiler/evaluate/Evaluator.h"
 #include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/simplify/Patterns.h"
+#include "dialects/graph/evaluate/Evaluator.h"
 
 using namespace mlir;
 using namespace tcc::graph;

@@ -2,7 +2,7 @@
 #ifndef TCC_TESTS_COMPILER_CODEGEN_KERNEL_KERNELHARNESS_H
 #define TCC_TESTS_COMPILER_CODEGEN_KERNEL_KERNELHARNESS_H
 
-#include "compiler/evaluate/Evaluator.h"
+#include "dialects/graph/evaluate/Evaluator.h"
 #include "tests/compiler/codegen/kernel/CompiledKernel.h"
 #include "gtest/gtest.h"
 

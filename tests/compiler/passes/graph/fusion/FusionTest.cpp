@@ -1,9 +1,9 @@
 // Fusion keeps what a graph computes: random graphs are evaluated before and
 // after, and fused twice.
 
-#include "compiler/evaluate/Evaluator.h"
 #include "compiler/passes/graph/Passes.h"
 #include "dialects/graph/GraphOps.h"
+#include "dialects/graph/evaluate/Evaluator.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"

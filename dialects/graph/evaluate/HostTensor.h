@@ -1,6 +1,6 @@
 //===- HostTensor.h - Tensors of the reference evaluator --------*- C++ -*-===//
-#ifndef TCC_COMPILER_EVALUATE_HOSTTENSOR_H
-#define TCC_COMPILER_EVALUATE_HOSTTENSOR_H
+#ifndef TCC_DIALECTS_GRAPH_EVALUATE_HOSTTENSOR_H
+#define TCC_DIALECTS_GRAPH_EVALUATE_HOSTTENSOR_H
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -58,4 +58,4 @@ forEachIndex(llvm::ArrayRef<int64_t> shape,
 
 } // namespace tcc
 
-#endif // TCC_COMPILER_EVALUATE_HOSTTENSOR_H
+#endif // TCC_DIALECTS_GRAPH_EVALUATE_HOSTTENSOR_H

@@ -1,7 +1,7 @@
-#include "compiler/evaluate/Evaluator.h"
-#include "compiler/decisions/Decisions.h"
-#include "compiler/evaluate/DirectOps.h"
+#include "dialects/graph/evaluate/Evaluator.h"
 #include "dialects/graph/GraphOps.h"
+#include "dialects/graph/NodeNames.h"
+#include "dialects/graph/evaluate/DirectOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"

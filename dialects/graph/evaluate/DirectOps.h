@@ -4,11 +4,11 @@
 // plainly as their documentation.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TCC_COMPILER_EVALUATE_DIRECTOPS_H
-#define TCC_COMPILER_EVALUATE_DIRECTOPS_H
+#ifndef TCC_DIALECTS_GRAPH_EVALUATE_DIRECTOPS_H
+#define TCC_DIALECTS_GRAPH_EVALUATE_DIRECTOPS_H
 
-#include "compiler/evaluate/HostTensor.h"
 #include "dialects/graph/GraphOps.h"
+#include "dialects/graph/evaluate/HostTensor.h"
 
 namespace tcc {
 
@@ -35,4 +35,4 @@ int64_t getWorkPerElement(mlir::Operation *op,
 
 } // namespace tcc
 
-#endif // TCC_COMPILER_EVALUATE_DIRECTOPS_H
+#endif // TCC_DIALECTS_GRAPH_EVALUATE_DIRECTOPS_H

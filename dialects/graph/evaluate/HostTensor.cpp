@@ -1,4 +1,4 @@
-#include "compiler/evaluate/HostTensor.h"
+#include "dialects/graph/evaluate/HostTensor.h"
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/Support/MathExtras.h"

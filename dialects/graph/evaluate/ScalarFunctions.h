@@ -1,8 +1,8 @@
 //===- ScalarFunctions.h - What arith and math ops compute ------*- C++ -*-===//
-#ifndef TCC_COMPILER_EVALUATE_SCALARFUNCTIONS_H
-#define TCC_COMPILER_EVALUATE_SCALARFUNCTIONS_H
+#ifndef TCC_DIALECTS_GRAPH_EVALUATE_SCALARFUNCTIONS_H
+#define TCC_DIALECTS_GRAPH_EVALUATE_SCALARFUNCTIONS_H
 
-#include "compiler/evaluate/ScalarProgram.h"
+#include "dialects/graph/evaluate/ScalarProgram.h"
 
 namespace tcc {
 
@@ -12,4 +12,4 @@ Instruction::Function getScalarFunction(llvm::StringRef name);
 
 } // namespace tcc
 
-#endif // TCC_COMPILER_EVALUATE_SCALARFUNCTIONS_H
+#endif // TCC_DIALECTS_GRAPH_EVALUATE_SCALARFUNCTIONS_H

@@ -1,6 +1,6 @@
-#include "compiler/evaluate/Evaluator.h"
-#include "compiler/evaluate/ScalarProgram.h"
 #include "dialects/graph/GraphOps.h"
+#include "dialects/graph/evaluate/Evaluator.h"
+#include "dialects/graph/evaluate/ScalarProgram.h"
 #include "dialects/graph/ops/Scalar.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -5,10 +5,10 @@
 // their width.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TCC_COMPILER_EVALUATE_SCALARPROGRAM_H
-#define TCC_COMPILER_EVALUATE_SCALARPROGRAM_H
+#ifndef TCC_DIALECTS_GRAPH_EVALUATE_SCALARPROGRAM_H
+#define TCC_DIALECTS_GRAPH_EVALUATE_SCALARPROGRAM_H
 
-#include "compiler/evaluate/HostTensor.h"
+#include "dialects/graph/evaluate/HostTensor.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
@@ -66,4 +66,4 @@ private:
 
 } // namespace tcc
 
-#endif // TCC_COMPILER_EVALUATE_SCALARPROGRAM_H
+#endif // TCC_DIALECTS_GRAPH_EVALUATE_SCALARPROGRAM_H

@@ -1,5 +1,5 @@
-#include "compiler/evaluate/ScalarProgram.h"
-#include "compiler/evaluate/ScalarFunctions.h"
+#include "dialects/graph/evaluate/ScalarProgram.h"
+#include "dialects/graph/evaluate/ScalarFunctions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"

@@ -1,4 +1,4 @@
-#include "compiler/evaluate/DirectOps.h"
+#include "dialects/graph/evaluate/DirectOps.h"
 
 #include <cmath>
 #include <limits>

@@ -7,10 +7,10 @@
 // The context must have the dialects of registerEvaluatorDialects loaded.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TCC_COMPILER_EVALUATE_EVALUATOR_H
-#define TCC_COMPILER_EVALUATE_EVALUATOR_H
+#ifndef TCC_DIALECTS_GRAPH_EVALUATE_EVALUATOR_H
+#define TCC_DIALECTS_GRAPH_EVALUATE_EVALUATOR_H
 
-#include "compiler/evaluate/HostTensor.h"
+#include "dialects/graph/evaluate/HostTensor.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include <functional>
@@ -93,4 +93,4 @@ void registerEvaluatorDialects(mlir::DialectRegistry &registry);
 
 } // namespace tcc
 
-#endif // TCC_COMPILER_EVALUATE_EVALUATOR_H
+#endif // TCC_DIALECTS_GRAPH_EVALUATE_EVALUATOR_H

@@ -1,4 +1,4 @@
-#include "compiler/evaluate/ScalarFunctions.h"
+#include "dialects/graph/evaluate/ScalarFunctions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/StringMap.h"

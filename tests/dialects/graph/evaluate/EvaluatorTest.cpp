@@ -1,4 +1,4 @@
-#include "compiler/evaluate/Evaluator.h"
+#include "dialects/graph/evaluate/Evaluator.h"
 #include "dialects/graph/GraphOps.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
