@@ -1,7 +1,6 @@
 #include "runtime/base/Memory.h"
 
 #include "runtime/base/Alignment.h"
-#include "runtime/package/Format.h"
 
 #include <cstdio>
 #include <cstdlib>

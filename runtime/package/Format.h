@@ -6,7 +6,8 @@
 //
 // The exec program is a FlatBuffer (Program.fbs); code sections are ELF shared
 // objects, or what a device's driver loads; the rest is bytes. This header and
-// the schema are the only things that compiler and runtime share.
+// the schema are all that compiler and runtime have to agree on, but for
+// kernels of the emulated device (devices/emulated/EmulatedKernel.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_RUNTIME_PACKAGE_FORMAT_H

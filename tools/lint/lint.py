@@ -174,6 +174,65 @@ def check_headers(files):
                 yield f.path, number, "using namespace in a header"
 
 
+# What the compiler's folders include of the runtime, beside two headers for which
+# README.md has the reasons.
+COMPILER = ("compiler/", "dialects/", "frontends/")
+SHARED = ("runtime/base/", "runtime/package/")
+SHARED_HEADERS = {
+    "runtime/executor/Prepare.h",
+    "runtime/devices/emulated/EmulatedKernel.h",
+}
+
+
+def includes(file):
+    """Yields (line, path as it is written) of the includes in quotes."""
+    for number, line in enumerate(file.lines, 1):
+        match = file.is_cxx and re.match(r'#include "([^"]+)"', line)
+        if match:
+            yield number, match[1]
+
+
+def check_wall(files):
+    for f in files:
+        for number, path in includes(f) if f.path.startswith(COMPILER) else ():
+            if not path.startswith("runtime/"):
+                continue
+            if not path.startswith(SHARED) and path not in SHARED_HEADERS:
+                yield f.path, number, f"{path}: the compiler knows packages, not what runs them"
+
+
+def layer(path):
+    """The folder that includes are ordered by: of the runtime one of its own."""
+    parts = path.split("/")
+    return "/".join(parts[: 2 if parts[0] == "runtime" else 1])
+
+
+def reachable(edges, start):
+    found, rest = set(), [start]
+    while rest:
+        for next_layer in edges.get(rest.pop(), ()):
+            if next_layer not in found:
+                found.add(next_layer)
+                rest.append(next_layer)
+    return found
+
+
+def check_layers(files):
+    """No two layers include each other, over others or directly."""
+    code = [f for f in files if f.is_cxx and f.path.startswith((*COMPILER, "runtime/", "tools/"))]
+    public = {f.path.split("/include/")[1]: f.path for f in code if "/include/" in f.path}
+    found, edges = [], {}
+    for f in code:
+        for number, path in includes(f):
+            source, target = layer(f.path), layer(public.get(path, path))
+            if "/" in path and source != target:
+                found.append((f.path, number, source, target))
+                edges.setdefault(source, set()).add(target)
+    for path, number, source, target in found:
+        if source in reachable(edges, target):
+            yield path, number, f"{source} includes {target}, which includes it"
+
+
 def check_op_lists(files):
     """Three of our ops in an isa<> are a missing interface."""
     op = r"((graph|exec)::)?\w+Op"
@@ -270,6 +329,8 @@ RULES = [
     check_lit_length,
     check_words,
     check_headers,
+    check_wall,
+    check_layers,
     check_op_lists,
     check_log_readers,
     check_command_switches,
@@ -277,7 +338,7 @@ RULES = [
     check_format,
 ]
 # These look at the whole tree, so they say nothing about a few named files.
-TREE_RULES = {check_mirrored_tests}
+TREE_RULES = {check_layers, check_mirrored_tests}
 
 
 def read_files(paths):

@@ -1,6 +1,6 @@
 //===- EmulatedKernel.h - Device kernels for the host -----------*- C++ -*-===//
 //
-// The only thing that the compiler and the emulator share: how a kernel of a
+// What the compiler and the emulator share: how a kernel of a
 // device, compiled for the host, is called, and what it calls. An image of such
 // kernels imports nothing; all that a thread needs is reached through it.
 //

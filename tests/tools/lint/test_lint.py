@@ -67,6 +67,36 @@ class LintTest(unittest.TestCase):
         self.expect_one(lint.check_headers, {"a.h": "int x;\n"})
         self.expect_one(lint.check_headers, {"a.h": guarded + "using namespace std;\n"})
 
+    def test_wall(self):
+        def include(path, header):
+            return {path: f'#include "{header}"\n'}
+
+        for header in ("runtime/base/Status.h", "runtime/executor/Prepare.h"):
+            self.expect_none(lint.check_wall, include("compiler/a.cpp", header))
+        other = "runtime/executor/Walker.h"
+        self.expect_one(lint.check_wall, include("compiler/a.cpp", other))
+        self.expect_one(lint.check_wall, include("dialects/exec/A.h", other))
+        self.expect_none(lint.check_wall, include("tools/tcc-run/a.cpp", other))
+
+    def test_layers(self):
+        one_way = {
+            "compiler/a.cpp": '#include "frontends/b.h"\n#include "tcc/c.h"\n',
+            "frontends/b.h": '#include "frontends/d.h"\n',
+            "compiler/include/tcc/c.h": "",
+            "runtime/train/e.cpp": '#include "runtime/base/f.h"\n',
+            "tests/g.cpp": '#include "compiler/h.h"\n',
+        }
+        self.expect_none(lint.check_layers, one_way)
+        public = {"frontends/b.h": '#include "tcc/c.h"\n'}
+        self.assertEqual(len(findings(lint.check_layers, files={**one_way, **public})), 2)
+        within = {"runtime/base/f.h": '#include "runtime/train/e.h"\n'}
+        self.assertEqual(len(findings(lint.check_layers, files={**one_way, **within})), 2)
+        over = {
+            "dialects/i.h": '#include "compiler/j.h"\n',
+            "frontends/b.h": '#include "dialects/i.h"\n',
+        }
+        self.assertEqual(len(findings(lint.check_layers, files={**one_way, **over})), 3)
+
     def test_op_lists(self):
         path = "compiler/passes/graph/A.cpp"
         self.expect_one(lint.check_op_lists, {path: "isa<AddOp,\n    SubOp, graph::MulOp>(x)"})
