@@ -1,4 +1,5 @@
 #include "compiler/package/EntryBuilder.h"
+#include "compiler/package/Enums.h"
 #include "dialects/graph/NodeNames.h"
 #include "dialects/graph/Shape.h"
 
@@ -117,16 +118,15 @@ Offset<EntryBuilder::Specs> EntryBuilder::buildSpecs(ArrayAttr tensors) {
 }
 
 static format::MemorySpace getSpace(Value buffer) {
-  return static_cast<format::MemorySpace>(
-      cast<exec::BufferType>(buffer.getType()).getSpace());
+  return toFormat(cast<exec::BufferType>(buffer.getType()).getSpace());
 }
 
 void EntryBuilder::addBuffer(exec::BufferOp op) {
   indices[op.getResult()] = buffers.size();
   buffers.push_back(format::CreateBuffer(
-      fbb, static_cast<format::StorageClass>(op.getStorage()), getSpace(op),
-      op.getIndex().value_or(0), op.getOffset().value_or(0), op.getBound(),
-      op.getNext(), op.getInPlace()));
+      fbb, toFormat(op.getStorage()), getSpace(op), op.getIndex().value_or(0),
+      op.getOffset().value_or(0), op.getBound(), op.getNext(),
+      op.getInPlace()));
 }
 
 void EntryBuilder::addView(exec::ViewOp op) {
@@ -230,11 +230,10 @@ Offset<void> EntryBuilder::buildAction(Operation &op, format::Action &type) {
       })
       .Case([&](exec::AllReduceOp reduce) {
         auto count = buildSize(reduce.getCount());
-        auto kind = static_cast<format::ReduceKind>(reduce.getKind());
         return as(Action::AllReduce,
                   format::CreateAllReduce(fbb, getIndex(reduce.getBuffer()),
                                           getDType(reduce.getType()), count,
-                                          kind)
+                                          toFormat(reduce.getKind()))
                       .Union());
       });
 }

@@ -1,6 +1,7 @@
 #include "compiler/package/LibraryTables.h"
 
 #include "compiler/package/EntryBuilder.h"
+#include "compiler/package/Enums.h"
 
 using namespace mlir;
 
@@ -36,8 +37,7 @@ buildProduct(flatbuffers::FlatBufferBuilder &fbb, exec::ProductAttr product) {
   auto depthSums = buildMatrix(fbb, product.getDepthSums());
   return format::CreateProduct(
       fbb, extents, lhs, rhs, result, addend, bias,
-      product.getScale().getValueAsDouble(),
-      static_cast<format::Activation>(product.getActivation()),
+      product.getScale().getValueAsDouble(), toFormat(product.getActivation()),
       product.getTf32(), sum, depthSums, product.getSumsLhs());
 }
 
@@ -69,9 +69,8 @@ buildConvolution(flatbuffers::FlatBufferBuilder &fbb,
   auto dilations = buildList(convolution.getDilations());
   return format::CreateConvolution(
       fbb, x, filter, result, addend, bias, padLow, padHigh, strides, dilations,
-      static_cast<format::Activation>(convolution.getActivation()),
-      convolution.getTf32(),
-      static_cast<format::ConvolutionKind>(convolution.getKind()));
+      toFormat(convolution.getActivation()), convolution.getTf32(),
+      toFormat(convolution.getKind()));
 }
 
 } // namespace tcc::package

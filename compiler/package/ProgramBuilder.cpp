@@ -1,6 +1,7 @@
 #include "compiler/package/ProgramBuilder.h"
 #include "compiler/codegen/cuda/DeviceKernel.h"
 #include "compiler/package/EntryBuilder.h"
+#include "compiler/package/Enums.h"
 #include "compiler/package/LibraryTables.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
@@ -145,9 +146,9 @@ ProgramBuilder::Tables<format::Variable> ProgramBuilder::buildVariables() {
     auto name = fbb.CreateString(variable.getName().str());
     auto shape = fbb.CreateVector(type.getShape().data(), type.getRank());
     auto owner = fbb.CreateString(variable.getOwner().str());
-    tables.push_back(format::CreateVariable(
-        fbb, name, getDType(type.getElementType()), shape,
-        static_cast<format::VariableKind>(variable.getKind()), owner));
+    tables.push_back(
+        format::CreateVariable(fbb, name, getDType(type.getElementType()),
+                               shape, toFormat(variable.getKind()), owner));
   }
   return tables;
 }

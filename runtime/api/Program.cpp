@@ -2,6 +2,8 @@
 
 #include "runtime/api/Handles.h"
 
+#include "runtime/base/Log.h"
+#include "runtime/base/Mirror.h"
 #include "runtime/package/SizeExpr.h"
 
 #include <cstring>
@@ -10,8 +12,35 @@
 using namespace tcc;
 using namespace tcc::runtime;
 
-static_assert(static_cast<int>(DType::boolean) == TCC_BOOL);
-static_assert(static_cast<int>(Code::Device) == TCC_DEVICE);
+static_assert(isMirror<DType, tcc_dtype>({{DType::f32, TCC_F32},
+                                          {DType::f16, TCC_F16},
+                                          {DType::bf16, TCC_BF16},
+                                          {DType::f64, TCC_F64},
+                                          {DType::i8, TCC_I8},
+                                          {DType::i16, TCC_I16},
+                                          {DType::i32, TCC_I32},
+                                          {DType::i64, TCC_I64},
+                                          {DType::u8, TCC_U8},
+                                          {DType::u16, TCC_U16},
+                                          {DType::u32, TCC_U32},
+                                          {DType::u64, TCC_U64},
+                                          {DType::boolean, TCC_BOOL}},
+                                         DType::MAX));
+static_assert(isMirror<Code, tcc_code>({{Code::Ok, TCC_OK},
+                                        {Code::Mismatch, TCC_MISMATCH},
+                                        {Code::Usage, TCC_USAGE},
+                                        {Code::BadData, TCC_BAD_DATA},
+                                        {Code::Unsupported, TCC_UNSUPPORTED},
+                                        {Code::Io, TCC_IO},
+                                        {Code::Numerics, TCC_NUMERICS},
+                                        {Code::OutOfMemory, TCC_OUT_OF_MEMORY},
+                                        {Code::Device, TCC_DEVICE},
+                                        {Code::Peer, TCC_PEER},
+                                        {Code::Internal, TCC_INTERNAL}}));
+static_assert(
+    isMirror<LogLevel, tcc_log_level>({{LogLevel::Debug, TCC_LOG_DEBUG},
+                                       {LogLevel::Info, TCC_LOG_INFO},
+                                       {LogLevel::Warning, TCC_LOG_WARNING}}));
 
 tcc_status runtime::exhaustedStatus() noexcept {
   // Never freed.

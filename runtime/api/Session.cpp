@@ -1,6 +1,7 @@
 // Training sessions of the C API.
 
 #include "runtime/api/Handles.h"
+#include "runtime/base/Mirror.h"
 #include "runtime/train/Checkpoint.h"
 
 #include <cstring>
@@ -9,7 +10,15 @@ using namespace tcc;
 using namespace tcc::runtime;
 using format::VariableKind;
 
-static_assert(static_cast<int>(VariableKind::rounded) == TCC_ROUNDED);
+static_assert(isMirror<VariableKind, tcc_variable_kind>(
+    {{VariableKind::parameter, TCC_PARAMETER},
+     {VariableKind::buffer, TCC_BUFFER},
+     {VariableKind::slot, TCC_SLOT},
+     {VariableKind::gradient, TCC_GRADIENT},
+     {VariableKind::step, TCC_STEP},
+     {VariableKind::setting, TCC_SETTING},
+     {VariableKind::rounded, TCC_ROUNDED}},
+    VariableKind::MAX));
 
 static Result<SessionOptions> convert(const tcc_session_options &given,
                                       tcc_session &session) {

@@ -1,0 +1,79 @@
+//===- Enums.h - Enums of the dialects as the package has them --*- C++ -*-===//
+#ifndef TCC_COMPILER_PACKAGE_ENUMS_H
+#define TCC_COMPILER_PACKAGE_ENUMS_H
+
+#include "dialects/exec/ExecOps.h"
+#include "runtime/base/Mirror.h"
+#include "runtime/package/Program_generated.h"
+
+namespace tcc::package {
+
+static_assert(isMirror<exec::MemorySpace, format::MemorySpace>(
+    {{exec::MemorySpace::host, format::MemorySpace::host},
+     {exec::MemorySpace::pinned, format::MemorySpace::pinned},
+     {exec::MemorySpace::device, format::MemorySpace::device}},
+    exec::getMaxEnumValForMemorySpace(), format::MemorySpace::MAX));
+
+static_assert(isMirror<exec::StorageClass, format::StorageClass>(
+    {{exec::StorageClass::input, format::StorageClass::input},
+     {exec::StorageClass::output, format::StorageClass::output},
+     {exec::StorageClass::constant, format::StorageClass::constant},
+     {exec::StorageClass::model, format::StorageClass::model},
+     {exec::StorageClass::scratch, format::StorageClass::scratch},
+     {exec::StorageClass::state, format::StorageClass::state},
+     {exec::StorageClass::fault, format::StorageClass::fault},
+     {exec::StorageClass::variable, format::StorageClass::variable}},
+    exec::getMaxEnumValForStorageClass(), format::StorageClass::MAX));
+
+static_assert(isMirror<exec::ReduceKind, format::ReduceKind>(
+    {{exec::ReduceKind::sum, format::ReduceKind::sum},
+     {exec::ReduceKind::min, format::ReduceKind::min},
+     {exec::ReduceKind::max, format::ReduceKind::max}},
+    exec::getMaxEnumValForReduceKind(), format::ReduceKind::MAX));
+
+static_assert(isMirror<exec::Activation, format::Activation>(
+    {{exec::Activation::none, format::Activation::none},
+     {exec::Activation::relu, format::Activation::relu},
+     {exec::Activation::gelu_tanh, format::Activation::gelu_tanh},
+     {exec::Activation::gelu_tanh_gradient,
+      format::Activation::gelu_tanh_gradient}},
+    exec::getMaxEnumValForActivation(), format::Activation::MAX));
+
+static_assert(isMirror<exec::ConvolutionKind, format::ConvolutionKind>(
+    {{exec::ConvolutionKind::forward, format::ConvolutionKind::forward},
+     {exec::ConvolutionKind::filter_gradient,
+      format::ConvolutionKind::filter_gradient}},
+    exec::getMaxEnumValForConvolutionKind(), format::ConvolutionKind::MAX));
+
+static_assert(isMirror<graph::VariableKind, format::VariableKind>(
+    {{graph::VariableKind::parameter, format::VariableKind::parameter},
+     {graph::VariableKind::buffer, format::VariableKind::buffer},
+     {graph::VariableKind::slot, format::VariableKind::slot},
+     {graph::VariableKind::gradient, format::VariableKind::gradient},
+     {graph::VariableKind::step, format::VariableKind::step},
+     {graph::VariableKind::setting, format::VariableKind::setting},
+     {graph::VariableKind::rounded, format::VariableKind::rounded}},
+    graph::getMaxEnumValForVariableKind(), format::VariableKind::MAX));
+
+inline format::MemorySpace toFormat(exec::MemorySpace space) {
+  return static_cast<format::MemorySpace>(space);
+}
+inline format::StorageClass toFormat(exec::StorageClass storage) {
+  return static_cast<format::StorageClass>(storage);
+}
+inline format::ReduceKind toFormat(exec::ReduceKind kind) {
+  return static_cast<format::ReduceKind>(kind);
+}
+inline format::Activation toFormat(exec::Activation activation) {
+  return static_cast<format::Activation>(activation);
+}
+inline format::ConvolutionKind toFormat(exec::ConvolutionKind kind) {
+  return static_cast<format::ConvolutionKind>(kind);
+}
+inline format::VariableKind toFormat(graph::VariableKind kind) {
+  return static_cast<format::VariableKind>(kind);
+}
+
+} // namespace tcc::package
+
+#endif // TCC_COMPILER_PACKAGE_ENUMS_H
