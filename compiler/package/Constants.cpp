@@ -2,6 +2,7 @@
 #include "compiler/package/EntryBuilder.h"
 #include "dialects/graph/Shape.h"
 #include "runtime/package/Digest.h"
+#include "runtime/package/Names.h"
 
 #include <set>
 
@@ -15,7 +16,7 @@ static std::span<const std::byte> asBytes(ArrayRef<char> bytes) {
 
 static exec::EntryOp findPrepare(ModuleOp module) {
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>())
-    if (entry.getSymName() == "prepare")
+    if (entry.getSymName() == format::nameOf(format::EntryKind::prepare))
       return entry;
   return {};
 }
@@ -88,7 +89,7 @@ std::vector<uint64_t> countReadBytes(ModuleOp module) {
     }
   };
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>())
-    if (entry.getSymName() != "prepare")
+    if (entry.getSymName() != format::nameOf(format::EntryKind::prepare))
       entry.walk(count);
   return counts;
 }

@@ -17,6 +17,7 @@
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/GraphOps.h"
 #include "frontends/Frontend.h"
+#include "runtime/package/Names.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/Pass.h"
@@ -451,9 +452,8 @@ bool Compilation::runPasses(llvm::function_ref<void(OpPassManager &)> addPasses,
 }
 
 bool Compilation::hasPrepare() {
-  return llvm::any_of(
-      model.module->getOps<exec::EntryOp>(),
-      [](exec::EntryOp entry) { return entry.getSymName() == "prepare"; });
+  const char *name = format::nameOf(format::EntryKind::prepare);
+  return model.module->lookupSymbol<exec::EntryOp>(name) != nullptr;
 }
 
 bool Compilation::generateCode() {

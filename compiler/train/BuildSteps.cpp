@@ -12,6 +12,7 @@
 
 using namespace mlir;
 using namespace tcc::graph;
+using tcc::format::EntryKind;
 
 namespace tcc::train {
 
@@ -23,7 +24,8 @@ public:
   StepBuilder(ModuleOp module, const Recipe &recipe,
               std::vector<Parameter> &table, bool inChunks, Problems &problems)
       : module(module), recipe(recipe), table(table), inChunks(inChunks),
-        problems(problems), main(module.lookupSymbol<func::FuncOp>("main")),
+        problems(problems), main(module.lookupSymbol<func::FuncOp>(
+                                format::nameOf(EntryKind::main))),
         dropouts(findDropouts(main, recipe, problems)),
         model(main, recipe, table, problems) {}
 
@@ -241,7 +243,7 @@ static bool isCleared(const Variable &variable) {
 /// The runtime clears slots and sums of gradients: zeros take no memory until
 /// a step uses them.
 void StepBuilder::buildInit() {
-  StepFunction step(module, "init", variables);
+  StepFunction step(module, EntryKind::init, variables);
   for (const Variable &variable : variables.getAll())
     if (!isCleared(variable))
       step.write(variable.name, variable.initial(step.getBuilder(),
@@ -250,7 +252,7 @@ void StepBuilder::buildInit() {
 }
 
 LogicalResult StepBuilder::buildTrainStep() {
-  StepFunction step(module, "train_step", variables);
+  StepFunction step(module, EntryKind::train_step, variables);
   Forward forward = model.emit(step, /*isTraining=*/true);
   FailureOr<LossGradients> start = emitLossGradients(step, forward);
   if (failed(start))
@@ -272,7 +274,7 @@ LogicalResult StepBuilder::buildTrainStep() {
 /// Sums over micro-batches. A loss that is not finite shows in its sum, and so
 /// does whatever gradient is not: the update checks both.
 LogicalResult StepBuilder::buildAccumulateStep() {
-  StepFunction step(module, "accumulate_step", variables);
+  StepFunction step(module, EntryKind::accumulate_step, variables);
   Forward forward = model.emit(step, /*isTraining=*/true);
   FailureOr<LossGradients> start = emitLossGradients(step, forward);
   if (failed(start))
@@ -304,7 +306,7 @@ LogicalResult StepBuilder::buildAccumulateStep() {
 }
 
 void StepBuilder::buildApply() {
-  StepFunction step(module, "apply", variables);
+  StepFunction step(module, EntryKind::apply, variables);
   std::vector<TrainedParameter> parameters;
   for (const Parameter &row : getTrained())
     parameters.push_back({row.traits, step.read("gradient/" + row.getName())});
@@ -322,7 +324,7 @@ void StepBuilder::buildApply() {
 }
 
 void StepBuilder::buildEval() {
-  StepFunction step(module, "eval", variables);
+  StepFunction step(module, EntryKind::eval, variables);
   Loss loss = emitLoss(step, model.emit(step, /*isTraining=*/false));
   step.addOutput("loss", toF64(step, loss.total));
   step.addOutput("count", toF64(step, loss.count));
@@ -333,7 +335,7 @@ void StepBuilder::buildEval() {
 }
 
 void StepBuilder::buildPredict() {
-  StepFunction step(module, "predict", variables);
+  StepFunction step(module, EntryKind::predict, variables);
   model.emitPrediction(step);
   step.finish();
 }

@@ -36,10 +36,11 @@ const Variable &VariableTable::get(StringRef name) const {
 
 // --- StepFunction ------------------------------------------------------------
 
-StepFunction::StepFunction(ModuleOp module, StringRef name,
+StepFunction::StepFunction(ModuleOp module, format::EntryKind entry,
                            const VariableTable &table)
     : table(table), builder(module.getContext()) {
   builder.setInsertionPointToEnd(module.getBody());
+  const char *name = format::nameOf(entry);
   auto loc = NameLoc::get(builder.getStringAttr(name));
   function =
       builder.create<func::FuncOp>(loc, name, builder.getFunctionType({}, {}));

@@ -10,6 +10,8 @@
 #define TCC_COMPILER_TRAIN_VARIABLES_H
 
 #include "dialects/graph/GraphOps.h"
+#include "runtime/package/Names.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -58,8 +60,9 @@ Initial makeSplat(double value);
 /// results are the caller's.
 class StepFunction {
 public:
-  /// Adds a function without arguments and results to `module`.
-  StepFunction(mlir::ModuleOp module, llvm::StringRef name,
+  /// Adds the function of the entry point, without arguments and results, to
+  /// `module`.
+  StepFunction(mlir::ModuleOp module, format::EntryKind entry,
                const VariableTable &table);
 
   mlir::OpBuilder &getBuilder() { return builder; }

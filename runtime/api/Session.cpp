@@ -37,9 +37,10 @@ tcc_status tcc_session_create(const tcc_program *program,
     if (!made.ok())
       return made.takeStatus();
     result->session = std::move(*made);
-    if (const format::Entry *entry = result->session->findEntry("train_step"))
-      result->inputs =
-          describeSpecs(program->executable->program(), *entry->inputs());
+    const Executable &executable = *program->executable;
+    if (const format::Entry *entry =
+            executable.findEntry(format::EntryKind::train_step))
+      result->inputs = describeSpecs(executable.program(), *entry->inputs());
     *session = result.release();
     return Status();
   });

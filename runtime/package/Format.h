@@ -26,10 +26,6 @@ inline constexpr uint64_t kPageSize = 4096;
 /// internal buffers, in bytes.
 inline constexpr uint64_t kTensorAlignment = 64;
 
-/// The entry of a training package that makes the variables that are rounded
-/// copies.
-inline constexpr char kRoundingEntry[] = "round_parameters";
-
 /// The input of a training package that weighs the samples of a batch.
 inline constexpr char kSampleWeight[] = "sample_weight";
 

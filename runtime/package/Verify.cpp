@@ -2,6 +2,7 @@
 
 #include "runtime/package/Alignment.h"
 #include "runtime/package/DType.h"
+#include "runtime/package/Names.h"
 #include "runtime/package/VerifyEntry.h"
 #include "runtime/package/VerifyLibrary.h"
 
@@ -185,17 +186,29 @@ static Status verifyTables(const format::Program &program,
   return Status();
 }
 
+/// No two entries are one variant of a kind.
+static Status verifyNames(const format::Program &program) {
+  std::unordered_set<std::string> names;
+  for (const format::Entry *entry : *program.entries()) {
+    if (entry->kind() > format::EntryKind::MAX)
+      return refuse("an entry is of a kind unknown to this runtime");
+    if (!names.insert(nameOf(*entry)).second)
+      return refuse("there are two entries '", nameOf(*entry), "'");
+  }
+  return Status();
+}
+
 /// Entries but `prepare`, which share variables, run at one place.
 static Status verifySpaces(const format::Program &program) {
   const format::Entry *first = nullptr;
   for (const format::Entry *entry : *program.entries()) {
-    if (entry->name()->string_view() == "prepare")
+    if (entry->kind() == format::EntryKind::prepare)
       continue;
     if (!first)
       first = entry;
     if (entry->space() != first->space())
-      return refuse("entries '", first->name()->string_view(), "' and '",
-                    entry->name()->string_view(), "' lie in different memory");
+      return refuse("entries '", nameOf(*first), "' and '", nameOf(*entry),
+                    "' lie in different memory");
   }
   return Status();
 }
@@ -211,6 +224,8 @@ Status runtime::verifyProgram(std::span<const std::byte> bytes,
     return refuse("the program section is malformed");
   const format::Program &program = *format::GetProgram(bytes.data());
   if (Status status = verifyTables(program, limits); !status.ok())
+    return status;
+  if (Status status = verifyNames(program); !status.ok())
     return status;
   KernelLaunches launches(sizeOf(program.kernels()));
   for (const format::Entry *entry : *program.entries())

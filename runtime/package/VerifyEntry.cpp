@@ -3,6 +3,7 @@
 #include "runtime/package/Commands.h"
 #include "runtime/package/DType.h"
 #include "runtime/package/Format.h"
+#include "runtime/package/Names.h"
 #include "runtime/package/SizeExpr.h"
 #include "runtime/package/VerifyLibrary.h"
 
@@ -62,7 +63,7 @@ private:
   bool verifyReadSize(const format::ReadSize &read);
   bool refuseCommand(const char *kind, const char *reason);
 
-  bool isPrepare() const { return entry.name()->string_view() == "prepare"; }
+  bool isPrepare() const { return entry.kind() == format::EntryKind::prepare; }
   bool isBuffer(uint32_t index) const {
     return index < sizeOf(entry.buffers());
   }
@@ -86,7 +87,7 @@ private:
   }
 
   template <typename... Parts> bool refuse(const Parts &...parts) {
-    problem = concat("entry '", entry.name()->string_view(), "': ", parts...);
+    problem = concat("entry '", nameOf(entry), "': ", parts...);
     return false;
   }
 

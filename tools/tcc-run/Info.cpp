@@ -1,5 +1,6 @@
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/package/Commands.h"
+#include "runtime/package/Names.h"
 #include "runtime/package/SizeExpr.h"
 #include "tools/cli/MemoryUse.h"
 #include "tools/tcc-run/ArenaUse.h"
@@ -105,7 +106,7 @@ void WorkSum::describe(ordered_json &row) const {
 
 static ordered_json describeEntry(const format::Program &program,
                                   const format::Entry &entry) {
-  ordered_json row = {{"name", entry.name()->str()},
+  ordered_json row = {{"name", nameOf(entry)},
                       {"space", format::EnumNameMemorySpace(entry.space())},
                       {"arena_bytes", entry.scratch_bytes()},
                       {"arena_bound_bytes", entry.scratch_bound()},
@@ -117,7 +118,7 @@ static ordered_json describeEntry(const format::Program &program,
   WorkSum work(program);
   work.add(entry);
   work.describe(row);
-  if (entry.name()->string_view() == "prepare")
+  if (entry.kind() == format::EntryKind::prepare)
     return row; // its inputs and outputs are all the weights
   for (const format::TensorSpec *input : *entry.inputs()) {
     ordered_json spec = describeSpec(program, *input);
@@ -191,7 +192,7 @@ static std::string readDecisions(const Package &package) {
 static ordered_json describeArenas(const Package &package) {
   std::vector<ArenaUse> arenas;
   for (const format::Entry *entry : *package.program().entries())
-    if (entry->name()->string_view() != "prepare")
+    if (entry->kind() != format::EntryKind::prepare)
       arenas.push_back(getArenaUse(*entry));
   return describeMemory(arenas, readDecisions(package));
 }

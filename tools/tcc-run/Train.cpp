@@ -102,11 +102,11 @@ Status Training::chooseLength() {
 
 /// Gives the session what comes next: a batch, or the update from several.
 Status Training::begin() {
-  using Kind = runtime::TrainingSession::StepKind;
+  using format::EntryKind;
   bool isUpdate = accumulated == accumulation;
-  Kind kind = isUpdate            ? Kind::Apply
-              : accumulation == 1 ? Kind::Train
-                                  : Kind::Accumulate;
+  EntryKind kind = isUpdate            ? EntryKind::apply
+                   : accumulation == 1 ? EntryKind::train_step
+                                       : EntryKind::accumulate_step;
   std::span<const TensorView> batch;
   if (!isUpdate) {
     if (Status status = batches->read(session->batchCount()); !status.ok())
@@ -115,7 +115,7 @@ Status Training::begin() {
   }
   if (Status status = session->start(kind, batch); !status.ok())
     return status;
-  if (kind == Kind::Accumulate)
+  if (kind == EntryKind::accumulate_step)
     ++accumulated;
   else
     accumulated = 0, ++begun;
@@ -303,7 +303,7 @@ Status Training::run() {
   if (Status status = setSeed(); !status.ok())
     return status;
   auto data =
-      Batches::open(*session, "train_step", options.data.data,
+      Batches::open(*session, format::EntryKind::train_step, options.data.data,
                     session->readCount("step/seed"), !options.noShuffle);
   if (!data.ok())
     return data.takeStatus();

@@ -23,7 +23,7 @@ tools::openTraining(const RunningOptions &running, const DataOptions &data) {
   auto executable = loadExecutable(running);
   if (!executable.ok())
     return executable.takeStatus();
-  if (!(*executable)->findEntry("train_step"))
+  if (!(*executable)->findEntry(format::EntryKind::train_step))
     return makeError(Code::Usage, "package '", running.package,
                      "' was not compiled with --train");
   SessionOptions options;
@@ -303,12 +303,12 @@ Batches::Batches(BatchReader reader) : batches(std::move(reader)) {
 }
 
 Result<Batches> Batches::open(const runtime::TrainingSession &session,
-                              std::string_view entryName,
-                              const std::string &spec, uint64_t seed,
-                              bool shuffles) {
-  const format::Entry *entry = session.findEntry(entryName);
+                              format::EntryKind kind, const std::string &spec,
+                              uint64_t seed, bool shuffles) {
+  const format::Entry *entry = session.executable().findEntry(kind);
   if (!entry)
-    return makeError(Code::Usage, "the package has no entry '", entryName, "'");
+    return makeError(Code::Usage, "the package has no entry '",
+                     format::nameOf(kind), "'");
   auto tensors = describeBatch(*entry);
   if (!tensors.ok())
     return tensors.takeStatus();

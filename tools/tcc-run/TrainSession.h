@@ -41,7 +41,7 @@ private:
 class Batches {
 public:
   static runtime::Result<Batches> open(const runtime::TrainingSession &session,
-                                       std::string_view entry,
+                                       format::EntryKind entry,
                                        const std::string &spec, uint64_t seed,
                                        bool shuffles);
 

@@ -72,7 +72,8 @@ static Result<UpdateTime> timePackage(const RunningOptions &running,
   auto executable = loadExecutable(running);
   if (!executable.ok())
     return executable.takeStatus();
-  const format::Entry *entry = (*executable)->findEntry("train_step");
+  const format::Entry *entry =
+      (*executable)->findEntry(format::EntryKind::train_step);
   if (!entry)
     return makeError(Code::Usage, "'", running.package,
                      "' does not train: batch sizes are of training packages");

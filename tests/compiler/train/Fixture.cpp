@@ -60,12 +60,12 @@ void UpdateProgram::declare() {
 }
 
 void UpdateProgram::build() {
-  StepFunction init(*module, "init", table);
+  StepFunction init(*module, format::EntryKind::init, table);
   for (const Variable &variable : table.getAll())
     init.write(variable.name, variable.initial(init.getBuilder(), init.getLoc(),
                                                variable.type));
   init.finish();
-  StepFunction apply(*module, "apply", table);
+  StepFunction apply(*module, format::EntryKind::apply, table);
   auto empty = DictionaryAttr::get(&context);
   auto f64 = RankedTensorType::get({}, Float64Type::get(&context));
   std::vector<TrainedParameter> trained;

@@ -171,8 +171,8 @@ const Spoiled kSpoiled[] = {
     {"buffer 0 is out of range",
      [](auto &b) {
        b.modelTensor("m", {2});
-       b.inEntry("prepare").buffer(StorageClass::model, 0, 9);
-       b.entry("prepare").slot_count = 1;
+       b.inEntry(EntryKind::prepare).buffer(StorageClass::model, 0, 9);
+       b.entry(EntryKind::prepare).slot_count = 1;
      }},
     {"fixed to 3 bytes",
      [](auto &b) {
@@ -229,7 +229,9 @@ const Spoiled kSpoiled[] = {
     {"memory unknown to this runtime",
      [](auto &b) { b.entry().space = format::MemorySpace::pinned; }},
     {"memory unknown to this runtime",
-     [](auto &b) { b.entry("prepare").space = format::MemorySpace::device; }},
+     [](auto &b) {
+       b.entry(EntryKind::prepare).space = format::MemorySpace::device;
+     }},
     {"unknown to this runtime",
      [](auto &b) {
        b.entry().space = format::MemorySpace::device;
@@ -240,10 +242,17 @@ const Spoiled kSpoiled[] = {
     {"kernel of the host", [](auto &b) { b.moveToDevice(b.entry()); }},
     {"'main' and 'eval' lie in different memory",
      [](auto &b) {
-       b.entry("eval").slot_count = 1;
+       b.entry(EntryKind::eval).slot_count = 1;
        b.entry().body->commands.clear();
        b.moveToDevice(b.entry());
      }},
+    {"two entries 'eval.2'",
+     [](auto &b) {
+       b.entry(EntryKind::eval, 1).variant = 2;
+       b.entry(EntryKind::eval, 3).variant = 2;
+     }},
+    {"kind unknown to this runtime",
+     [](auto &b) { b.entry().kind = EntryKind(99); }},
     {"not aligned",
      [](auto &b) {
        b.weight("w", {1});

@@ -86,23 +86,23 @@ void LineBuilder::addInit() {
 }
 
 void LineBuilder::addSteps() {
-  builder.inEntry("train_step");
+  builder.inEntry(EntryKind::train_step);
   launchGradient();
   launchUpdate();
-  builder.inEntry("accumulate_step");
+  builder.inEntry(EntryKind::accumulate_step);
   launchGradient();
-  builder.inEntry("apply");
+  builder.inEntry(EntryKind::apply);
   launchUpdate();
 }
 
 void LineBuilder::addInference() {
-  builder.inEntry("eval");
+  builder.inEntry(EntryKind::eval);
   uint32_t x = input("x"), y = input("y");
   uint32_t loss = output("loss", DType::f64, 8);
   uint32_t count = output("count", DType::f64, 8);
   builder.launch("line_loss", {x, y, variable(w, 4), loss, count},
                  dims({kLineBatch}), constant(1));
-  builder.inEntry("predict");
+  builder.inEntry(EntryKind::predict);
   uint32_t in = input("x");
   uint32_t out =
       output("line", DType::f32, kLineBatch * sizeof(float), {kLineBatch});
@@ -115,7 +115,7 @@ void LineBuilder::addInference() {
 ProgramBuilder tests::lineProgram() {
   LineBuilder line;
   line.builder.tables.entries.clear();
-  line.builder.inEntry("init");
+  line.builder.inEntry(EntryKind::init);
   line.declare();
   line.addInit();
   line.addSteps();

@@ -172,6 +172,25 @@ TEST_F(SessionTest, RefusesWhatDoesNotFit) {
               failsWith(Code::BadData, "damaged"));
 }
 
+TEST_F(SessionTest, HasVariantsOfSteps) {
+  ProgramBuilder several = lineProgram();
+  several.inEntry(EntryKind::apply, 3);
+  tcc::format::CopyT command;
+  command.from = several.buffer(tcc::format::StorageClass::constant, 1, 4);
+  command.to = several.buffer(tcc::format::StorageClass::variable, 0, 4);
+  command.bytes = constant(4);
+  several.command(std::move(command));
+  several.write(path);
+  std::unique_ptr<TrainingSession> other = open();
+  ASSERT_THAT(other->start(EntryKind::apply, {}, 3), succeeds());
+  ASSERT_THAT(other->finish(), succeeds());
+  EXPECT_EQ(parameter(*other), 0.1f);
+  EXPECT_THAT(other->start(EntryKind::apply, {}, 2),
+              failsWith(Code::Usage, "has no entry 'apply.2'"));
+  EXPECT_THAT(other->start(EntryKind::eval, {}),
+              failsWith(Code::Usage, "entry 'eval' is no step"));
+}
+
 TEST_F(SessionTest, ExportsWhatItCanBeginWith) {
   for (int i = 0; i < 5; ++i)
     ASSERT_THAT(step(*session, 3), succeeds());
@@ -189,7 +208,7 @@ TEST_F(SessionTest, CopiesFollowTheirParameters) {
   ProgramBuilder copying = lineProgram();
   uint32_t copy = copying.variable("rounded/w", DType::f32, {1},
                                    tcc::format::VariableKind::rounded);
-  copying.inEntry("round_parameters");
+  copying.inEntry(EntryKind::round_parameters);
   tcc::format::CopyT command;
   command.from = copying.buffer(tcc::format::StorageClass::variable, 0, 4);
   command.to = copying.buffer(tcc::format::StorageClass::variable, copy, 4);
