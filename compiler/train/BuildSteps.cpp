@@ -79,6 +79,11 @@ private:
 
 // --- Variables ---------------------------------------------------------------
 
+/// The variable of the gradient that is accumulated for a parameter.
+static std::string getGradient(const std::string &parameter) {
+  return "gradient/" + parameter;
+}
+
 /// The value that the model came with; `row` outlives the result.
 static Initial makeModelValue(const Parameter &row) {
   return [&row](OpBuilder &builder, Location loc, RankedTensorType type) {
@@ -109,11 +114,11 @@ void StepBuilder::declareParameters() {
       initial = makeModelValue(row);
     auto kind = row.role == Role::Buffer ? VariableKind::buffer
                                          : VariableKind::parameter;
-    variables.declare({row.getName(), kind, model.getStoredType(row), "",
+    variables.declare({row.getName(), kind, model.getStoredType(row),
                        narrow(initial, model.getVariableType(row))});
   }
   for (const Parameter &row : getTrained())
-    variables.declare("gradient/" + row.getName(), VariableKind::gradient,
+    variables.declare(getGradient(row.getName()), VariableKind::gradient,
                       model.getVariableType(row), 0.0, row.getName());
   llvm::SetVector<StringRef> nodes;
   main.walk([&](Operation *op) {
@@ -125,18 +130,12 @@ void StepBuilder::declareParameters() {
 
 void StepBuilder::declareStepState() {
   Builder builder(module.getContext());
-  auto i64 = RankedTensorType::get({}, builder.getI64Type());
-  auto f64 = RankedTensorType::get({}, builder.getF64Type());
-  auto declare = [&](const char *name, RankedTensorType type, double value) {
-    variables.declare(std::string("step/") + name, VariableKind::step, type,
-                      value);
-  };
-  declare("iteration", i64, 0);
-  declare("updates", i64, 0);
-  declare("fault", i64, 0);
-  declare("seed", i64, double(recipe.seed));
-  declare("count", f64, 0);
-  declare("loss", f64, 0);
+  for (StepField field :
+       {StepField::iteration, StepField::updates, StepField::fault})
+    variables.declare(field, builder.getI64Type(), 0);
+  declareSeed(variables, recipe.seed, builder);
+  for (StepField field : {StepField::count, StepField::loss})
+    variables.declare(field, builder.getF64Type(), 0);
   std::vector<TrainedType> trained;
   for (const Parameter &row : getTrained())
     trained.push_back({row.traits, model.getVariableType(row)});
@@ -147,10 +146,15 @@ void StepBuilder::declareStepState() {
 void StepBuilder::setVariables() {
   SmallVector<Attribute> attributes;
   Builder builder(module.getContext());
-  for (const Variable &variable : variables.getAll())
+  for (const Variable &variable : variables.getAll()) {
+    StringAttr parameter;
+    if (!variable.parameter.empty())
+      parameter = builder.getStringAttr(variable.parameter);
     attributes.push_back(VariableAttr::get(
         module.getContext(), builder.getStringAttr(variable.name),
-        variable.kind, variable.type, builder.getStringAttr(variable.owner)));
+        variable.kind, variable.type, parameter, variable.field,
+        /*slice=*/SliceAttr(), variable.setting));
+  }
   module->setAttr(GraphDialect::kVariablesAttr,
                   builder.getArrayAttr(attributes));
   module->setAttr(GraphDialect::kRecipeAttr,
@@ -283,15 +287,15 @@ LogicalResult StepBuilder::buildAccumulateStep() {
   if (failed(parameters))
     return failure();
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
-  auto accumulate = [&](const std::string &name, Value value) {
+  auto accumulate = [&](auto name, Value value) {
     step.write(name, emitter.emit<AddOp>(step.read(name), value));
   };
   for (const TrainedParameter &parameter : *parameters)
-    accumulate("gradient/" + parameter.traits.name, parameter.gradient);
+    accumulate(getGradient(parameter.traits.name), parameter.gradient);
   Value total = toF64(step, start->loss.total);
-  accumulate("step/loss", total);
-  accumulate("step/count", toF64(step, start->loss.count));
-  Value fault = step.read("step/fault");
+  accumulate(StepField::loss, total);
+  accumulate(StepField::count, toF64(step, start->loss.count));
+  Value fault = step.read(StepField::fault);
   Value isFaulty = emitter.emit<CompareOp>(CompareKind::ne, fault,
                                            emitter.splat(fault, 0.0));
   // x - x is 0 where x is finite.
@@ -309,17 +313,18 @@ void StepBuilder::buildApply() {
   StepFunction step(module, EntryKind::apply, variables);
   std::vector<TrainedParameter> parameters;
   for (const Parameter &row : getTrained())
-    parameters.push_back({row.traits, step.read("gradient/" + row.getName())});
-  addMetrics(step, emitUpdate(step, recipe, parameters, step.read("step/loss"),
-                              step.read("step/count"), nominalCount));
+    parameters.push_back({row.traits, step.read(getGradient(row.getName()))});
+  addMetrics(step,
+             emitUpdate(step, recipe, parameters, step.read(StepField::loss),
+                        step.read(StepField::count), nominalCount));
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
   auto clear = [&](const std::string &name) {
     step.write(name, emitter.splat(variables.get(name).type, 0.0));
   };
   for (const TrainedParameter &parameter : parameters)
-    clear("gradient/" + parameter.traits.name);
-  clear("step/loss");
-  clear("step/count");
+    clear(getGradient(parameter.traits.name));
+  clear(format::variableOf(StepField::loss));
+  clear(format::variableOf(StepField::count));
   step.finish();
 }
 

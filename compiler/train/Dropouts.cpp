@@ -2,6 +2,7 @@
 
 #include "compiler/decisions/Decisions.h"
 #include "compiler/train/Keys.h"
+#include "compiler/train/Settings.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -14,9 +15,7 @@ namespace tcc::train {
 
 static constexpr const char *kPasses = "step/passes";
 
-static std::string getSetting(StringRef site) {
-  return ("set/dropout." + site).str();
-}
+static std::string getKey(StringRef site) { return ("dropout." + site).str(); }
 
 std::string describe(const DropoutSite &site) {
   std::string text = "dropout " + site.name + ": ";
@@ -88,13 +87,12 @@ std::vector<DropoutSite> findDropouts(func::FuncOp main, const Recipe &recipe,
 void declareDropouts(VariableTable &table, ArrayRef<DropoutSite> sites) {
   if (sites.empty())
     return;
-  Builder builder(table.get("step/iteration").type.getContext());
+  Builder builder(table.getContext());
   table.declare(kPasses, VariableKind::step,
                 RankedTensorType::get({}, builder.getI64Type()), 0);
   for (const DropoutSite &site : sites)
-    table.declare(getSetting(site.name), VariableKind::setting,
-                  RankedTensorType::get({}, builder.getF64Type()), site.p,
-                  findPatternTable("dropout")->range->print());
+    declareSetting(table, getKey(site.name), site.p,
+                   *findPatternTable("dropout")->range);
 }
 
 // --- Masks -------------------------------------------------------------------
@@ -128,14 +126,15 @@ void applyDropouts(StepFunction &step) {
   step.getBody().walk([&](DropoutOp op) { ops.push_back(op); });
   if (ops.empty())
     return;
-  Value seed = step.read("step/seed"), passes = step.read(kPasses);
+  Value seed = step.read(StepField::seed), passes = step.read(kPasses);
+  TensorEmitter emitter(step.getBuilder(), step.getLoc());
+  Settings settings(step, emitter);
   for (DropoutOp op : ops) {
-    applyDropout(op, step.read(getSetting(op.getSite())), seed, passes);
+    applyDropout(op, settings.get(getKey(op.getSite())).value, seed, passes);
     op.erase();
   }
-  TensorEmitter emitter(step.getBuilder(), step.getLoc());
   // A pass after one that stopped the training is none.
-  Expr fault{step.read("step/fault"), &emitter}, before{passes, &emitter};
+  Expr fault{step.read(StepField::fault), &emitter}, before{passes, &emitter};
   Expr isSound = compare(CompareKind::eq, fault, fault.like(0));
   step.write(kPasses, select(isSound, before + 1.0, before).value);
 }

@@ -5,22 +5,11 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <cmath>
-
 using namespace tcc::train;
 
 bool Range::contains(double value) const {
   return (opensAtMin ? value > min : value >= min) &&
          (opensAtMax ? value < max : value <= max);
-}
-
-std::string Range::print() const {
-  constexpr double kMax = std::numeric_limits<double>::max();
-  bool isFreeBelow = min == -kMax, isFreeAbove = max == kMax;
-  std::string text = opensAtMin || isFreeBelow ? "(" : "[";
-  llvm::raw_string_ostream(text) << llvm::format(
-      "%g,%g", isFreeBelow ? -HUGE_VAL : min, isFreeAbove ? HUGE_VAL : max);
-  return text + (opensAtMax || isFreeAbove ? ")" : "]");
 }
 
 const Key *tcc::train::findKey(llvm::StringRef name) {

@@ -33,8 +33,6 @@ struct Range {
   const char *description;
 
   bool contains(double value) const;
-  /// As an interval, "[0,1)", that tcc-run checks values of --set with.
-  std::string print() const;
 };
 
 struct Key {
@@ -55,13 +53,12 @@ struct Key {
   const char *supported = nullptr;
   /// The kinds of its table that it is for; empty: all.
   const char *kinds = "";
-  /// True if the value is a variable of the package (see getSettingName).
+  /// True if the value is a setting of the package (see getSettingName).
   bool isRuntime = false;
 
   llvm::StringRef getTable() const;
   llvm::StringRef getLastName() const;
-  /// The name after `set/` of the variable: KEY in `--set KEY=VALUE`. The table
-  /// is left out, but for schedule.
+  /// KEY in `--set KEY=VALUE`: the table is left out, but for schedule.
   llvm::StringRef getSettingName() const;
   bool appliesTo(llvm::StringRef kind) const;
   /// What values it takes, for people.

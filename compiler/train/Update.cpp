@@ -24,7 +24,8 @@ void tcc::train::declareUpdate(VariableTable &table, const Recipe &recipe,
                     parameter.type, 0.0, owner);
     if (recipe.params.ema)
       table.declare({getSlotName("ema", parameter.traits), VariableKind::slot,
-                     parameter.type, owner, table.get(owner).initial});
+                     parameter.type, table.get(owner).initial,
+                     /*isZero=*/false, owner});
   }
 }
 
@@ -35,8 +36,8 @@ class Update {
 public:
   Update(StepFunction &step, const Recipe &recipe)
       : step(step), recipe(recipe), emitter(step.getBuilder(), step.getLoc()),
-        settings(step, emitter), iteration(readCount("step/iteration")),
-        updates(readCount("step/updates")),
+        settings(step, emitter), iteration(readCount(StepField::iteration)),
+        updates(readCount(StepField::updates)),
         rates(emitSchedule(settings, iteration, updates)),
         lossScale(step, settings, emitter) {}
 
@@ -44,7 +45,9 @@ public:
                Expr count, int64_t nominalCount);
 
 private:
-  Expr readCount(StringRef name) { return toNumber(emitter, step.read(name)); }
+  Expr readCount(StepField field) {
+    return toNumber(emitter, step.read(field));
+  }
   Expr wrap(Value value) const { return {value, &emitter}; }
   Expr isFinite(Expr x) const;
   Expr emitNorm(ArrayRef<TrainedParameter> parameters) const;
@@ -106,7 +109,7 @@ Expr Update::isFinite(Expr x) const {
 }
 
 Expr Update::isSound() {
-  Expr fault = wrap(step.read("step/fault"));
+  Expr fault = wrap(step.read(StepField::fault));
   return compare(CompareKind::eq, fault, fault.like(0));
 }
 
@@ -120,8 +123,8 @@ void Update::check(Expr norm, Expr lossTotal, Expr count) {
   overflows = counts & !isNormFinite;
   Expr stops = (settings.is("on_nan", OnNan::Stop) & (count > 0.0) & !finite) |
                (overflows & lossScale.isExhausted());
-  Expr fault = wrap(step.read("step/fault"));
-  step.write("step/fault", select(stops, 1.0, fault).value);
+  Expr fault = wrap(step.read(StepField::fault));
+  step.write(StepField::fault, select(stops, 1.0, fault).value);
   isVoid = !(counts & finite);
   ok = counts & finite & isNormFinite;
 }
@@ -145,8 +148,8 @@ Expr Update::round(StringRef name, Expr value) {
   if (type != stored && recipe.rounding == Rounding::Stochastic) {
     auto key = uint32_t(llvm::xxh3_64bits(("round/" + name).str()));
     Value random = emitter.emit<RandomOp>(type, RandomKind::uniform,
-                                          step.read("step/seed"),
-                                          step.read("step/iteration"), key);
+                                          step.read(StepField::seed),
+                                          step.read(StepField::iteration), key);
     value = roundRandomly(value, wrap(random),
                           cast<FloatType>(stored.getElementType()));
   }
@@ -186,10 +189,10 @@ void Update::updateMean(const ParameterTraits &parameter, Expr value) {
 
 /// A step after one that stopped is none: a device may have begun it.
 void Update::advance() {
-  Expr passes = wrap(step.read("step/iteration"));
-  Expr applied = wrap(step.read("step/updates"));
-  write("step/iteration", sound, passes + 1.0);
-  write("step/updates", ok, applied + 1.0);
+  Expr passes = wrap(step.read(StepField::iteration));
+  Expr applied = wrap(step.read(StepField::updates));
+  write(format::variableOf(StepField::iteration), sound, passes + 1.0);
+  write(format::variableOf(StepField::updates), ok, applied + 1.0);
   lossScale.advance(ok, overflows);
 }
 

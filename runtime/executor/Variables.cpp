@@ -44,6 +44,13 @@ std::optional<size_t> Variables::find(std::string_view name) const {
   return std::nullopt;
 }
 
+std::optional<size_t> Variables::find(format::StepField field) const {
+  for (size_t i = 0; i < size(); ++i)
+    if (describe(i).field() == field)
+      return i;
+  return std::nullopt;
+}
+
 size_t Variables::byteCount(size_t index) const {
   return byteCountOf(describe(index));
 }

@@ -34,6 +34,7 @@ public:
 
   size_t size() const { return offsets.size(); }
   std::optional<size_t> find(std::string_view name) const;
+  std::optional<size_t> find(format::StepField field) const;
   const format::Variable &describe(size_t index) const {
     return *tables->Get(index);
   }

@@ -1,4 +1,4 @@
-//===- Names.h - Names of entry points --------------------------*- C++ -*-===//
+//===- Names.h - Names of entries and variables -----------------*- C++ -*-===//
 #ifndef TCC_RUNTIME_PACKAGE_NAMES_H
 #define TCC_RUNTIME_PACKAGE_NAMES_H
 
@@ -21,6 +21,16 @@ inline std::string nameOf(EntryKind kind, uint16_t variant) {
 
 struct Entry;
 std::string nameOf(const Entry &entry);
+
+inline const char *nameOf(VariableKind kind) {
+  return EnumNameVariableKind(kind);
+}
+inline const char *nameOf(StepField field) { return EnumNameStepField(field); }
+
+/// The variable that holds the field.
+inline std::string variableOf(StepField field) {
+  return std::string("step/") + nameOf(field);
+}
 
 inline std::optional<EntryKind> findEntryKind(std::string_view name) {
   for (EntryKind kind : EnumValuesEntryKind())

@@ -7,6 +7,7 @@
 #include "runtime/package/VerifyLibrary.h"
 
 #include <bit>
+#include <set>
 #include <unordered_set>
 
 using namespace tcc;
@@ -98,14 +99,98 @@ static Status verifyVariable(const format::Variable &variable) {
   return Status();
 }
 
+/// The number of elements; verified.
+static uint64_t countOf(const format::Variable &variable) {
+  return *bytesOf(variable.dtype(), *variable.shape()) /
+         traitsOf(variable.dtype()).bytes;
+}
+
+/// A field is one element: a sum or factor f64, all others i64.
+static Status verifyField(const format::Variable &variable) {
+  using format::StepField;
+  if (!variable.field())
+    return Status();
+  StepField field = *variable.field();
+  bool isFloat = field == StepField::loss || field == StepField::count ||
+                 field == StepField::loss_scale;
+  DType expected = isFloat ? DType::f64 : DType::i64;
+  if (field > StepField::MAX || variable.kind() != format::VariableKind::step ||
+      variable.dtype() != expected || countOf(variable) != 1)
+    return refuse("variable '", variable.name()->string_view(),
+                  "' is no field of the step");
+  return Status();
+}
+
+/// A slice lies in its tensor.
+static Status verifySlice(const format::Variable &variable) {
+  const auto &shape = *variable.shape();
+  const auto *global = variable.global_shape(), *offset = variable.offset();
+  if (!global && !offset)
+    return Status();
+  bool isInside = global && offset && isAligned<int64_t>(*global) &&
+                  isAligned<int64_t>(*offset) &&
+                  global->size() == shape.size() &&
+                  offset->size() == shape.size();
+  for (size_t axis = 0; isInside && axis < shape.size(); ++axis)
+    isInside = offset->Get(axis) >= 0 && global->Get(axis) >= shape[axis] &&
+               offset->Get(axis) <= global->Get(axis) - shape[axis];
+  return isInside ? Status()
+                  : refuse("variable '", variable.name()->string_view(),
+                           "' is no part of what it is a slice of");
+}
+
 static Status verifyVariables(const format::Program &program) {
   std::unordered_set<std::string_view> names;
+  std::set<format::StepField> fields;
   for (size_t i = 0; i < sizeOf(program.variables()); ++i) {
     const format::Variable &variable = *program.variables()->Get(i);
     if (Status status = verifyVariable(variable); !status.ok())
       return status;
+    if (Status status = verifyField(variable); !status.ok())
+      return status;
+    if (Status status = verifySlice(variable); !status.ok())
+      return status;
     if (!names.insert(variable.name()->string_view()).second)
       return refuse("there are two variables '", variable.name()->string_view(),
+                    "'");
+    if (variable.field() && !fields.insert(*variable.field()).second)
+      return refuse("two variables are the step's field ",
+                    nameOf(*variable.field()));
+  }
+  return Status();
+}
+
+static bool isSettingType(DType dtype) {
+  return dtype == DType::f64 || dtype == DType::f32 || dtype == DType::i64;
+}
+
+static Status verifySetting(const format::Program &program,
+                            const format::Setting &setting) {
+  std::string_view key = setting.key()->string_view();
+  if (setting.variable() >= sizeOf(program.variables()))
+    return refuse("setting '", key, "' has an unknown variable");
+  const format::Variable &variable =
+      *program.variables()->Get(setting.variable());
+  if (!isSettingType(variable.dtype()) ||
+      bytesOf(variable.dtype(), *variable.shape()) != setting.initial()->size())
+    return refuse("setting '", key, "' has a bad type");
+  const format::Range *range = setting.range();
+  bool hasWords = sizeOf(setting.words()) > 0;
+  if (range ? !(range->min() <= range->max()) : !hasWords)
+    return refuse("setting '", key, "' has no values");
+  if (hasWords && countOf(variable) != 1)
+    return refuse("setting '", key, "' is a list of words");
+  return Status();
+}
+
+static Status verifySettings(const format::Program &program) {
+  std::unordered_set<std::string_view> keys;
+  for (size_t i = 0; i < sizeOf(program.settings()); ++i) {
+    const format::Setting &setting = *program.settings()->Get(i);
+    if (Status status = verifySetting(program, setting); !status.ok())
+      return status;
+    if (!keys.insert(setting.key()->string_view()).second)
+      return refuse("there are two settings '", setting.key()->string_view(),
                     "'");
   }
   return Status();
@@ -175,6 +260,8 @@ static Status verifyTables(const format::Program &program,
         !status.ok())
       return status;
   if (Status status = verifyVariables(program); !status.ok())
+    return status;
+  if (Status status = verifySettings(program); !status.ok())
     return status;
   for (size_t i = 0; i < sizeOf(program.kernels()); ++i)
     if (Status status = verifyKernel(*program.kernels()->Get(i), program);

@@ -44,10 +44,10 @@ static std::string fingerprintOf(const Variables &variables) {
     const format::Variable &variable = variables.describe(i);
     if (!isState(variable))
       continue;
-    text += concat(variable.name()->string_view(), "\n",
-                   traitsOf(variable.dtype()).name, "\n",
-                   format::EnumNameVariableKind(variable.kind()), "\n",
-                   variable.owner() ? variable.owner()->string_view() : "");
+    text += concat(
+        variable.name()->string_view(), "\n", traitsOf(variable.dtype()).name,
+        "\n", format::nameOf(variable.kind()), "\n",
+        variable.parameter() ? variable.parameter()->string_view() : "");
     for (int64_t extent : variables.shape(i))
       text += concat("\n", extent);
     text += "\n";
@@ -111,7 +111,7 @@ static Status writeManifest(const TrainingSession &session,
       {"schema_version", kSchemaVersion},
       {"producer", concat("tcc ", TCC_VERSION)},
       {"step", session.stepCount()},
-      {"updates", session.readCount("step/updates")},
+      {"updates", session.read(format::StepField::updates)},
       {"batches", session.batchCount()},
       {"program", fingerprintOf(session.variables())},
       {"recipe", recipeOf(session)},

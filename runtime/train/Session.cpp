@@ -7,6 +7,7 @@
 using namespace tcc;
 using namespace tcc::runtime;
 using format::EntryKind;
+using format::StepField;
 
 /// Of a step several may be under way.
 static bool isStep(EntryKind kind) {
@@ -17,29 +18,6 @@ static bool isStep(EntryKind kind) {
 /// Whether an entry takes a batch to learn from.
 static bool takesBatch(EntryKind kind) {
   return kind == EntryKind::train_step || kind == EntryKind::accumulate_step;
-}
-
-/// The element of a tensor that has one.
-static double readScalar(DType dtype, const std::byte *data) {
-  auto as = [&](auto value) {
-    std::memcpy(&value, data, sizeof(value));
-    return static_cast<double>(value);
-  };
-  switch (dtype) {
-  case DType::f64:
-    return as(double());
-  case DType::f32:
-    return as(float());
-  case DType::i64:
-    return as(int64_t());
-  case DType::i32:
-    return as(int32_t());
-  case DType::boolean:
-  case DType::u8:
-    return as(uint8_t());
-  default:
-    return NAN;
-  }
 }
 
 TrainingSession::~TrainingSession() {
@@ -214,7 +192,7 @@ Status TrainingSession::finishUpdate(const Flight &flight) {
   Counters after;
   std::memcpy(&after, counters.data() + flight.turn * sizeof(after),
               sizeof(after));
-  last.step = valueOf("step/iteration", after.iteration);
+  last.step = after.iteration;
   last.loss = readOutput(context, "loss");
   last.gradNorm = readOutput(context, "grad_norm");
   last.lr = readOutput(context, "lr");
@@ -222,7 +200,7 @@ Status TrainingSession::finishUpdate(const Flight &flight) {
   last.skipped = readOutput(context, "skipped") > 0;
   if (callback)
     callback(last);
-  if (valueOf("step/fault", after.fault) == 0)
+  if (after.fault == 0)
     return Status();
   return makeError(Code::Numerics, "the loss or a gradient of step ", last.step,
                    " is not finite; the parameters are those before it");
@@ -247,13 +225,12 @@ Status TrainingSession::start(EntryKind kind, std::span<const TensorView> batch,
   std::memset(place, 0, sizeof(Counters));
   Context::Download downloads[2];
   size_t count = 0;
-  auto add = [&](std::string_view name, std::byte *to) {
-    if (auto index = store.find(name); index && store.byteCount(*index) > 0)
-      downloads[count++] = {to, store.address(*index),
-                            std::min<size_t>(store.byteCount(*index), 8)};
+  auto add = [&](StepField field, std::byte *to) {
+    if (auto index = store.find(field))
+      downloads[count++] = {to, store.address(*index), sizeof(int64_t)};
   };
-  add("step/iteration", place + offsetof(Counters, iteration));
-  add("step/fault", place + offsetof(Counters, fault));
+  add(StepField::iteration, place + offsetof(Counters, iteration));
+  add(StepField::fault, place + offsetof(Counters, fault));
   Prefault ahead(firstPages(**step));
   if (Status status = context.start({downloads, count}); !status.ok())
     return status;
@@ -315,7 +292,7 @@ Status TrainingSession::apply() {
 
 void TrainingSession::clearFault() {
   // A device that fails here fails the next step, too.
-  if (auto index = store.find("step/fault"))
+  if (auto index = store.find(StepField::fault))
     (void)store.write(*index, std::vector<std::byte>(store.byteCount(*index)));
 }
 
@@ -354,24 +331,12 @@ Result<TensorView> TrainingSession::prediction(size_t index) {
   return context.output(index);
 }
 
-int64_t TrainingSession::valueOf(std::string_view name,
-                                 const std::byte *bytes) const {
-  auto index = store.find(name);
-  if (!index || store.byteCount(*index) == 0)
-    return 0;
-  return static_cast<int64_t>(
-      readScalar(store.describe(*index).dtype(), bytes));
-}
-
-int64_t TrainingSession::readCount(std::string_view name) const {
-  auto index = store.find(name);
-  std::byte element[sizeof(int64_t)] = {};
-  if (!index)
-    return 0;
+int64_t TrainingSession::read(StepField field) const {
+  int64_t value = 0;
   // A device that fails here fails the next step, too.
-  size_t bytes = std::min(store.byteCount(*index), sizeof(element));
-  (void)store.read(*index, std::span(element).first(bytes));
-  return valueOf(name, element);
+  if (auto index = store.find(field))
+    (void)store.read(*index, std::as_writable_bytes(std::span(&value, 1)));
+  return value;
 }
 
 uint64_t TrainingSession::plannedBytes() const {

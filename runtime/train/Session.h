@@ -4,6 +4,7 @@
 
 #include "runtime/base/Prefault.h"
 #include "runtime/executor/Context.h"
+#include "runtime/train/Settings.h"
 
 #include <cmath>
 #include <functional>
@@ -90,13 +91,15 @@ public:
     callback = std::move(function);
   }
   /// Updates so far, skipped ones included.
-  int64_t stepCount() const { return readCount("step/iteration"); }
+  int64_t stepCount() const { return read(format::StepField::iteration); }
   /// Batches that `step` and `accumulate` took so far; where data go on.
   int64_t batchCount() const { return batches; }
   void setBatchCount(int64_t count) { batches = count; }
-  /// An integer variable; 0 if there is none.
-  int64_t readCount(std::string_view name) const;
+  /// A field of the step that is an integer; 0 if there is none.
+  int64_t read(format::StepField field) const;
 
+  /// What changes at run time, between steps.
+  Settings settings() { return {program->program(), store}; }
   Variables &variables() { return store; }
   const Variables &variables() const { return store; }
   /// Arena, worker scratch and variables.
@@ -115,9 +118,9 @@ private:
     format::EntryKind kind() const { return entry->kind(); }
   };
 
-  /// Counters after a step, in memory that the device copies to.
+  /// Fields after a step, in memory that the device copies to.
   struct Counters {
-    std::byte iteration[8], fault[8];
+    int64_t iteration, fault;
   };
   /// A step under way; its context and counters are those of its turn.
   struct Flight {
@@ -141,7 +144,6 @@ private:
   Status finishUpdate(const Flight &flight);
   Flight popFlight();
   void dropFlights();
-  int64_t valueOf(std::string_view name, const std::byte *bytes) const;
 
   std::shared_ptr<const Executable> program;
   Variables store;

@@ -202,6 +202,22 @@ uint32_t ProgramBuilder::variable(const std::string &name, DType dtype,
   return tables.variables.size() - 1;
 }
 
+uint32_t ProgramBuilder::field(format::StepField field) {
+  uint32_t index = variable(format::variableOf(field), DType::i64, {});
+  tables.variables[index]->field = field;
+  return index;
+}
+
+void ProgramBuilder::setting(const std::string &key, uint32_t variable) {
+  auto added = std::make_unique<format::SettingT>();
+  added->key = key;
+  added->variable = variable;
+  added->range = std::make_unique<format::Range>(0, HUGE_VAL, false, true);
+  const format::VariableT &held = *tables.variables[variable];
+  added->initial.resize(*runtime::bytesOf(held.dtype, held.shape));
+  tables.settings.push_back(std::move(added));
+}
+
 void ProgramBuilder::moveToDevice(format::EntryT &entry) {
   entry.space = format::MemorySpace::device;
   entry.worker_scratch_bytes = 0;

@@ -77,6 +77,10 @@ public:
   uint32_t variable(const std::string &name, DType dtype,
                     std::vector<int64_t> shape,
                     format::VariableKind kind = format::VariableKind::step);
+  /// A field of the step, under its usual name.
+  uint32_t field(format::StepField field);
+  /// A setting of numbers from 0 in `variable`.
+  void setting(const std::string &key, uint32_t variable);
   uint32_t modelTensor(const std::string &name, std::vector<int64_t> shape,
                        int32_t constIndex = -1);
 

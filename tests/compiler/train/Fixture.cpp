@@ -49,13 +49,12 @@ void UpdateProgram::declare() {
                                                 RankedTensorType) {
       return b.create<ConstantOp>(loc, value).getResult();
     };
-    table.declare(
-        {parameter.traits.name, VariableKind::parameter, type, "", emit});
+    table.declare({parameter.traits.name, VariableKind::parameter, type, emit});
     trained.push_back({parameter.traits, type});
   }
-  auto scalar = RankedTensorType::get({}, builder.getI64Type());
-  for (const char *name : {"iteration", "updates", "fault", "seed"})
-    table.declare(std::string("step/") + name, VariableKind::step, scalar, 0);
+  for (StepField field : {StepField::iteration, StepField::updates,
+                          StepField::fault, StepField::seed})
+    table.declare(field, builder.getI64Type(), 0);
   declareUpdate(table, recipe, trained);
 }
 
@@ -127,6 +126,13 @@ void UpdateProgram::apply(const std::vector<Values> &gradients, double count,
   inputs.push_back({count});
   inputs.push_back({lossTotal});
   call("apply", inputs);
+}
+
+std::string UpdateProgram::describeSetting(const std::string &key) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  table.get("set/" + key).setting.print(stream);
+  return text.substr(text.find('<'));
 }
 
 void UpdateProgram::set(const std::string &name, Values values) {

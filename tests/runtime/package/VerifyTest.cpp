@@ -278,6 +278,65 @@ const Spoiled kSpoiled[] = {
        b.variable("v", DType::f32, {2});
        b.tables.variables[0]->kind = format::VariableKind(9);
      }},
+    {"'v' is no field of the step",
+     [](auto &b) {
+       b.variable("v", DType::f32, {});
+       b.tables.variables[0]->field = format::StepField::fault;
+     }},
+    {"'v' is no field of the step",
+     [](auto &b) {
+       b.variable("v", DType::i64, {2});
+       b.tables.variables[0]->field = format::StepField::fault;
+     }},
+    {"two variables are the step's field seed",
+     [](auto &b) {
+       b.field(format::StepField::seed);
+       b.tables.variables[0]->name = "v";
+       b.field(format::StepField::seed);
+     }},
+    {"'v' is no part of what it is a slice of",
+     [](auto &b) {
+       b.variable("v", DType::f32, {2});
+       b.tables.variables[0]->global_shape = {4};
+       b.tables.variables[0]->offset = {3};
+     }},
+    {"'v' is no part of what it is a slice of",
+     [](auto &b) {
+       b.variable("v", DType::f32, {2});
+       b.tables.variables[0]->global_shape = {4};
+     }},
+    {"setting 'k' has an unknown variable",
+     [](auto &b) {
+       b.setting("k", b.variable("v", DType::f64, {}));
+       b.tables.settings[0]->variable = 1;
+     }},
+    {"setting 'k' has a bad type",
+     [](auto &b) { b.setting("k", b.variable("v", DType::bf16, {})); }},
+    {"setting 'k' has a bad type",
+     [](auto &b) {
+       b.setting("k", b.variable("v", DType::f64, {}));
+       b.tables.settings[0]->initial.pop_back();
+     }},
+    {"setting 'k' has no values",
+     [](auto &b) {
+       b.setting("k", b.variable("v", DType::f64, {}));
+       b.tables.settings[0]->range = nullptr;
+     }},
+    {"setting 'k' has no values",
+     [](auto &b) {
+       b.setting("k", b.variable("v", DType::f64, {}));
+       *b.tables.settings[0]->range = {NAN, 1, false, false};
+     }},
+    {"setting 'k' is a list of words",
+     [](auto &b) {
+       b.setting("k", b.variable("v", DType::f64, {2}));
+       b.tables.settings[0]->words = {"word"};
+     }},
+    {"two settings 'k'",
+     [](auto &b) {
+       b.setting("k", b.variable("v", DType::f64, {}));
+       b.setting("k", 0);
+     }},
     {"buffer 2 is out of range",
      [](auto &b) { b.buffer(StorageClass::variable, 0, 4); }},
     {"buffer 2 is out of range",

@@ -2,6 +2,7 @@
 
 using namespace tcc;
 using namespace tcc::tests;
+using format::StepField;
 using format::StorageClass;
 using format::VariableKind;
 
@@ -65,12 +66,14 @@ void LineBuilder::declare() {
   w = builder.variable("w", DType::f32, {1}, VariableKind::parameter);
   gradient =
       builder.variable("gradient/w", DType::f32, {1}, VariableKind::gradient);
-  builder.tables.variables[gradient]->owner = "w";
+  builder.tables.variables[gradient]->parameter = "w";
   lr = builder.variable("set/lr", DType::f32, {}, VariableKind::setting);
-  iteration = builder.variable("step/iteration", DType::i64, {});
-  fault = builder.variable("step/fault", DType::i64, {});
+  builder.setting("lr", lr);
+  iteration = builder.field(StepField::iteration);
+  fault = builder.field(StepField::fault);
   sums = builder.variable("step/sums", DType::f32, {2});
-  seed = builder.variable("step/seed", DType::i64, {});
+  seed = builder.field(StepField::seed);
+  builder.setting("seed", seed);
 }
 
 void LineBuilder::addInit() {
