@@ -5,6 +5,7 @@
 #include "compiler/train/Initialize.h"
 #include "compiler/train/Keys.h"
 #include "compiler/train/LossScale.h"
+#include "compiler/train/MicroBatches.h"
 #include "compiler/train/RowChunks.h"
 #include "compiler/train/TrainedModel.h"
 #include "compiler/train/Update.h"
@@ -134,6 +135,7 @@ void StepBuilder::declareStepState() {
        {StepField::iteration, StepField::updates, StepField::fault})
     variables.declare(field, builder.getI64Type(), 0);
   declareSeed(variables, recipe.seed, builder);
+  declareMicroBatches(variables, builder);
   for (StepField field : {StepField::count, StepField::loss})
     variables.declare(field, builder.getF64Type(), 0);
   std::vector<TrainedType> trained;
@@ -265,6 +267,7 @@ LogicalResult StepBuilder::buildTrainStep() {
   if (failed(parameters) || !problems.empty())
     return failure();
   const Loss &loss = start->loss;
+  emitNextPlace(step);
   Metrics metrics =
       emitUpdate(step, recipe, *parameters, toF64(step, loss.total),
                  toF64(step, loss.count), loss.nominalCount);
@@ -295,6 +298,7 @@ LogicalResult StepBuilder::buildAccumulateStep() {
   Value total = toF64(step, start->loss.total);
   accumulate(StepField::loss, total);
   accumulate(StepField::count, toF64(step, start->loss.count));
+  emitNextPlace(step);
   Value fault = step.read(StepField::fault);
   Value isFaulty = emitter.emit<CompareOp>(CompareKind::ne, fault,
                                            emitter.splat(fault, 0.0));

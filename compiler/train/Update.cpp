@@ -1,6 +1,7 @@
 #include "compiler/train/Update.h"
 
 #include "compiler/train/LossScale.h"
+#include "compiler/train/MicroBatches.h"
 #include "compiler/train/Optimizer.h"
 #include "compiler/train/Rounding.h"
 #include "llvm/Support/xxhash.h"
@@ -193,6 +194,7 @@ void Update::advance() {
   Expr applied = wrap(step.read(StepField::updates));
   write(format::variableOf(StepField::iteration), sound, passes + 1.0);
   write(format::variableOf(StepField::updates), ok, applied + 1.0);
+  emitNextUpdate(step, sound);
   lossScale.advance(ok, overflows);
 }
 

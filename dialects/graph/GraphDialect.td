@@ -215,7 +215,7 @@ def Graph_VariableAttr : AttrDef<Graph_Dialect, "Variable"> {
     tensor.
 
     Example: `#graph.variable<"exp_avg/w", slot, tensor<8xf32> of "w">`,
-    `#graph.variable<"step/fault", step, tensor<i64> field fault>`
+    `#graph.variable<"fault", step, tensor<i64> field fault>`
   }];
   let parameters = (ins "::mlir::StringAttr":$name,
     Graph_FormatEnum<"VariableKind", "what it is for">:$kind,

@@ -112,7 +112,7 @@ static Status writeManifest(const TrainingSession &session,
       {"producer", concat("tcc ", TCC_VERSION)},
       {"step", session.stepCount()},
       {"updates", session.read(format::StepField::updates)},
-      {"batches", session.batchCount()},
+      {"batches", session.batchNumber()},
       {"program", fingerprintOf(session.variables())},
       {"recipe", recipeOf(session)},
       {"tensors", tensors.size()},
@@ -191,7 +191,7 @@ Status runtime::exportParameters(const TrainingSession &session,
   Result<Aliases> aliases = findAliases(session.executable().program());
   if (!aliases.ok())
     return aliases.takeStatus();
-  int64_t batchCount = session.batchCount();
+  int64_t batchCount = session.batchNumber();
   return writeSafetensors(
       path, makeStateDict(std::move(tensors), *aliases, batchCount));
 }
@@ -213,7 +213,7 @@ static Result<ordered_json> readManifest(const std::string &folder) {
            manifest[key].get<uint64_t>() <= INT64_MAX;
   };
   if (!manifest.is_object() || !isNumber("schema_version") ||
-      !isNumber("step") || !isNumber("batches") || !isNumber("tensors") ||
+      !isNumber("step") || !isNumber("tensors") ||
       !manifest.contains("program") || !manifest.contains("digest") ||
       !manifest.contains("recipe") || !manifest["recipe"].is_object())
     return makeError(Code::BadData, "'", path, "' is no manifest");
@@ -303,7 +303,7 @@ Status runtime::restoreCheckpoint(TrainingSession &session,
     return status;
   if (Status status = copyTensors(session.variables(), *matches); !status.ok())
     return status;
-  session.setBatchCount((*manifest)["batches"].get<int64_t>());
+  session.readBatchNumber();
   return Status();
 }
 

@@ -156,7 +156,6 @@ Prefault::Ranges TrainingSession::firstPages(EntryContexts &entry) {
 }
 
 Status TrainingSession::initialize() {
-  batches = 0;
   last = {};
   // The entry leaves out slots that are zero at first, and sums of gradients,
   // which are but between the batches of an update: what no step uses takes no
@@ -169,6 +168,7 @@ Status TrainingSession::initialize() {
         return status;
   if (Status status = run(EntryKind::init, {}); !status.ok())
     return status;
+  readBatchNumber();
   // The variables are copies; steps read few other weights, or none.
   program->package().releaseWeights();
   return Status();
@@ -206,7 +206,8 @@ Status TrainingSession::finishUpdate(const Flight &flight) {
                    " is not finite; the parameters are those before it");
 }
 
-Status TrainingSession::start(EntryKind kind, std::span<const TensorView> batch,
+Status TrainingSession::start(EntryKind kind,
+                              std::span<const TensorView> inputs,
                               uint16_t variant) {
   if (!isStep(kind))
     return makeError(Code::Usage, "entry '", format::nameOf(kind, variant),
@@ -219,7 +220,7 @@ Status TrainingSession::start(EntryKind kind, std::span<const TensorView> batch,
   if (!step.ok())
     return step.takeStatus();
   Context &context = *(*step)->turns[turn];
-  if (Status status = bind(context, batch); !status.ok())
+  if (Status status = bind(context, inputs); !status.ok())
     return status;
   std::byte *place = counters.data() + turn * sizeof(Counters);
   std::memset(place, 0, sizeof(Counters));
@@ -234,7 +235,7 @@ Status TrainingSession::start(EntryKind kind, std::span<const TensorView> batch,
   Prefault ahead(firstPages(**step));
   if (Status status = context.start({downloads, count}); !status.ok())
     return status;
-  batches += takesBatch(kind);
+  batch += takesBatch(kind) ? world : 0;
   flights[flightCount++] = {*step, turn};
   nextTurn = (turn + 1) % depth();
   return Status();
@@ -269,10 +270,10 @@ void TrainingSession::dropFlights() {
     Flight flight = popFlight();
     (void)flight.context().finish();
     haveGradients |= flight.step->kind() == EntryKind::accumulate_step;
-    batches -= takesBatch(flight.step->kind());
   }
   if (haveGradients)
     (void)run(EntryKind::apply, {});
+  readBatchNumber();
 }
 
 Status TrainingSession::step(std::span<const TensorView> batch) {
@@ -329,6 +330,12 @@ Result<TensorView> TrainingSession::prediction(size_t index) {
     return makeError(Code::Usage, "output ", index,
                      " has no value: no prediction was made");
   return context.output(index);
+}
+
+void TrainingSession::readBatchNumber() {
+  batch =
+      read(StepField::first) + read(StepField::place) + read(StepField::rank);
+  world = std::max<int64_t>(1, read(StepField::world));
 }
 
 int64_t TrainingSession::read(StepField field) const {

@@ -92,9 +92,11 @@ public:
   }
   /// Updates so far, skipped ones included.
   int64_t stepCount() const { return read(format::StepField::iteration); }
-  /// Batches that `step` and `accumulate` took so far; where data go on.
-  int64_t batchCount() const { return batches; }
-  void setBatchCount(int64_t count) { batches = count; }
+  /// The number of the batch that `step` or `accumulate` takes next, among all
+  /// that ranks train on: the place where data go on.
+  int64_t batchNumber() const { return batch; }
+  /// Reads it again, after variables of the step were written from outside.
+  void readBatchNumber();
   /// A field of the step that is an integer; 0 if there is none.
   int64_t read(format::StepField field) const;
 
@@ -155,7 +157,8 @@ private:
   size_t nextTurn = 0;
   std::function<void(const StepMetrics &)> callback;
   StepMetrics last;
-  int64_t batches = 0;
+  int64_t batch = 0; ///< as the step's fields say after what is under way
+  int64_t world = 1;
   bool mayPrefault = false; ///< memory and threads are not the caller's
 };
 

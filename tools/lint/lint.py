@@ -222,8 +222,10 @@ def kebab(name):
 
 
 NAMES = "runtime/package/Names.fbs"
-# Where a literal is another thing's name: tables of a recipe, subcommands.
+# Where names are made, and where a literal is another thing's name: tables of a
+# recipe, subcommands.
 OTHER_NAMES = (
+    "runtime/package/Names.h",
     "compiler/train/CheckRecipe.cpp",
     "compiler/train/KeyTable.cpp",
     "compiler/train/ReadRecipe.cpp",
@@ -239,7 +241,8 @@ def schema_names(text, enum):
 
 
 def check_names(files):
-    """Names of entry points stand in the schema, and code asks that for them."""
+    """Names of entry points and of variables that hold fields of the step come
+    from the schema."""
     schema = next((f.text for f in files if f.path == NAMES), "")
     names = schema_names(schema, "EntryKind")
     code = re.compile(r"(compiler|dialects|frontends|runtime|tools)/.*(\.td|\.h|\.cpp)$")
@@ -248,7 +251,7 @@ def check_names(files):
             continue
         for number, line in enumerate(f.lines, 1):
             for literal in re.findall(r'"([^"]*)"', re.sub(r"//.*", "", line)):
-                if literal in names:
+                if literal in names or literal.startswith("step/"):
                     yield f.path, number, f'"{literal}", expected the name from {NAMES}'
 
 

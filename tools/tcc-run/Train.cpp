@@ -112,7 +112,7 @@ Status Training::begin() {
                                        : EntryKind::accumulate_step;
   std::span<const TensorView> batch;
   if (!isUpdate) {
-    if (Status status = batches->read(session->batchCount()); !status.ok())
+    if (Status status = batches->read(session->batchNumber()); !status.ok())
       return status;
     batch = batches->views();
   }

@@ -1,5 +1,6 @@
 #include "tests/compiler/train/Fixture.h"
 
+#include "compiler/train/MicroBatches.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -55,6 +56,7 @@ void UpdateProgram::declare() {
   for (StepField field : {StepField::iteration, StepField::updates,
                           StepField::fault, StepField::seed})
     table.declare(field, builder.getI64Type(), 0);
+  declareMicroBatches(table, builder);
   declareUpdate(table, recipe, trained);
 }
 

@@ -1,5 +1,7 @@
 #include "tests/runtime/train/LineProgram.h"
 
+#include <bit>
+
 using namespace tcc;
 using namespace tcc::tests;
 using format::StepField;
@@ -12,6 +14,7 @@ namespace {
 struct LineBuilder {
   ProgramBuilder builder;
   uint32_t w, gradient, lr, iteration, fault, sums, seed;
+  uint32_t first, place, world;
 
   void declare();
   void addInit();
@@ -46,10 +49,11 @@ struct LineBuilder {
   }
   void launchGradient() {
     uint32_t x = input("x"), y = input("y");
-    builder.launch(
-        "line_gradient",
-        {x, y, variable(w, 4), variable(gradient, 4), variable(sums, 8)},
-        dims({kLineBatch}), constant(1));
+    builder.launch("line_gradient",
+                   {x, y, variable(w, 4), variable(gradient, 4),
+                    variable(sums, 8), variable(place, 8), variable(world, 8),
+                    variable(fault, 8)},
+                   dims({kLineBatch}), constant(1));
   }
   void launchUpdate() {
     uint32_t loss = output("loss", DType::f64, 8);
@@ -57,7 +61,7 @@ struct LineBuilder {
     builder.launch("line_update",
                    {variable(w, 4), variable(gradient, 4), variable(sums, 8),
                     variable(lr, 4), variable(iteration, 8), variable(fault, 8),
-                    loss, skipped},
+                    loss, skipped, variable(first, 8), variable(place, 8)},
                    {}, constant(1));
   }
 };
@@ -74,18 +78,23 @@ void LineBuilder::declare() {
   sums = builder.variable("step/sums", DType::f32, {2});
   seed = builder.field(StepField::seed);
   builder.setting("seed", seed);
+  first = builder.field(StepField::first);
+  place = builder.field(StepField::place);
+  world = builder.field(StepField::world);
 }
 
 void LineBuilder::addInit() {
-  uint32_t first = builder.weight("w", {0.5f});
+  uint32_t start = builder.weight("w", {0.5f});
   uint32_t rate = builder.weight("rate", {0.1f});
   uint32_t zeros = builder.weight("zeros", {0, 0});
-  builder.modelTensor("w", {1}, first);
-  copy(first, w, 4);
+  builder.modelTensor("w", {1}, start);
+  copy(start, w, 4);
   copy(rate, lr, 4);
   copy(zeros, gradient, 4);
-  for (uint32_t counter : {iteration, fault, sums, seed})
+  for (uint32_t counter : {iteration, fault, sums, seed, first, place})
     copy(zeros, counter, 8);
+  // 1 as an i64: the least f32.
+  copy(builder.weight("one", {std::bit_cast<float>(1), 0}), world, 8);
 }
 
 void LineBuilder::addSteps() {

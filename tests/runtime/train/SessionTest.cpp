@@ -70,7 +70,7 @@ TEST_F(SessionTest, LearnsInSteps) {
     before = session->metrics().loss;
   }
   EXPECT_NEAR(parameter(*session), 3, 1e-2);
-  EXPECT_EQ(session->batchCount(), 40);
+  EXPECT_EQ(session->batchNumber(), 40);
   ASSERT_THAT(session->initialize(), succeeds());
   EXPECT_EQ(parameter(*session), 0.5f);
   EXPECT_EQ(session->stepCount(), 0);
@@ -145,7 +145,7 @@ TEST_F(SessionTest, RestoresTheSameBits) {
   std::unique_ptr<TrainingSession> half = open();
   ASSERT_THAT(restoreCheckpoint(*half, saved), succeeds());
   EXPECT_EQ(half->stepCount(), 3);
-  EXPECT_EQ(half->batchCount(), 3);
+  EXPECT_EQ(half->batchNumber(), 3);
   for (int i = 0; i < 3; ++i)
     ASSERT_THAT(step(*half, 3), succeeds());
   Variables::Snapshot found = unwrap(half->variables().snapshot());
@@ -170,6 +170,34 @@ TEST_F(SessionTest, RefusesWhatDoesNotFit) {
   writeBytes(saved + "/state.safetensors", bytes);
   EXPECT_THAT(restoreCheckpoint(*session, saved),
               failsWith(Code::BadData, "damaged"));
+}
+
+/// Of two ranks the first takes every other batch.
+TEST_F(SessionTest, NumbersTheBatchesOfAllRanks) {
+  auto write = [&](tcc::format::StepField field, int64_t value) {
+    Variables &variables = session->variables();
+    ASSERT_THAT(variables.write(*variables.find(field),
+                                std::as_bytes(std::span(&value, 1))),
+                succeeds());
+    session->readBatchNumber();
+  };
+  using tcc::format::StepField;
+  write(StepField::world, 2);
+  EXPECT_EQ(session->batchNumber(), 0);
+  ASSERT_THAT(run(*session, 3, &TrainingSession::accumulate), succeeds());
+  EXPECT_EQ(session->batchNumber(), 2);
+  ASSERT_THAT(run(*session, 3, &TrainingSession::accumulate), succeeds());
+  ASSERT_THAT(session->apply(), succeeds());
+  EXPECT_EQ(session->read(StepField::first), 4);
+  EXPECT_EQ(session->batchNumber(), 4);
+  // The world changes between updates: nothing is taken twice or left out.
+  write(StepField::world, 1);
+  ASSERT_THAT(step(*session, 3), succeeds());
+  EXPECT_EQ(session->batchNumber(), 5);
+  EXPECT_THAT(step(*session, NAN), failsWith(Code::Numerics, "step 3"));
+  EXPECT_EQ(session->batchNumber(), 6);
+  EXPECT_THAT(step(*session, 3), failsWith(Code::Numerics, "step 3"));
+  EXPECT_EQ(session->batchNumber(), 6) << "a step after a fault takes none";
 }
 
 TEST_F(SessionTest, HasVariantsOfSteps) {

@@ -92,6 +92,7 @@ class LintTest(unittest.TestCase):
         found = {**schema, "compiler/train/A.cpp": 'build("apply"); // "main"\n'}
         self.expect_one(lint.check_names, found)
         self.expect_one(lint.check_names, {**schema, "runtime/a/B.h": 'x = "main";\n'})
+        self.expect_one(lint.check_names, {**schema, "tools/A.cpp": 'f("step/seed");\n'})
         others = {"compiler/A.cpp": 'f("applied");\n', "tests/A.cpp": 'f("apply");\n'}
         self.expect_none(lint.check_names, {**schema, **others})
 

@@ -110,7 +110,7 @@ TEST(CudaSession, StopsWhereTheHostStops) {
     EXPECT_THAT(device->finish(), failsWith(Code::Numerics, "not finite"));
     EXPECT_EQ(device->underWay(), 0u);
     EXPECT_EQ(device->metrics().step, host->metrics().step);
-    EXPECT_EQ(device->batchCount(), host->batchCount());
+    EXPECT_EQ(device->batchNumber(), host->batchNumber());
     Variables::Snapshot expected = unwrap(host->variables().snapshot());
     Variables::Snapshot found = unwrap(device->variables().snapshot());
     for (size_t i = 0; i < host->variables().size(); ++i)
