@@ -219,6 +219,57 @@ TEST_F(SessionTest, HasVariantsOfSteps) {
               failsWith(Code::Usage, "entry 'eval' is no step"));
 }
 
+/// With a slot that holds a part of a tensor of shape `global`.
+static ProgramBuilder slicedProgram(std::vector<int64_t> shape,
+                                    std::vector<int64_t> offset,
+                                    std::vector<int64_t> global) {
+  ProgramBuilder builder = lineProgram();
+  uint32_t index = builder.variable("exp_avg/w", DType::f32, shape,
+                                    tcc::format::VariableKind::slot);
+  auto &variable = *builder.tables.variables[index];
+  variable.parameter = "w";
+  if (shape != global) {
+    variable.global_shape = global;
+    variable.offset = offset;
+  }
+  return builder;
+}
+
+/// A checkpoint is of the whole tensors: what has all elements of a slice
+/// restores it.
+TEST_F(SessionTest, RestoresSlices) {
+  auto open = [&](std::vector<int64_t> shape, std::vector<int64_t> offset) {
+    slicedProgram(shape, offset, {3, 4}).write(path);
+    return this->open();
+  };
+  auto values = [](TrainingSession &session) {
+    size_t index = session.variables().size() - 1;
+    std::vector<float> values(session.variables().byteCount(index) / 4);
+    EXPECT_THAT(session.variables().read(
+                    index, std::as_writable_bytes(std::span(values))),
+                succeeds());
+    return values;
+  };
+  std::unique_ptr<TrainingSession> whole = open({3, 4}, {0, 0});
+  std::vector<float> all(12);
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i] = float(i);
+  ASSERT_THAT(whole->variables().write(whole->variables().size() - 1,
+                                       std::as_bytes(std::span(all))),
+              succeeds());
+  std::string saved = unwrap(saveCheckpoint(*whole, folder / "whole"));
+  std::unique_ptr<TrainingSession> part = open({2, 3}, {1, 1});
+  ASSERT_THAT(restoreCheckpoint(*part, saved), succeeds());
+  EXPECT_EQ(values(*part), (std::vector<float>{5, 6, 7, 9, 10, 11}));
+  saved = unwrap(saveCheckpoint(*part, folder / "part"));
+  std::unique_ptr<TrainingSession> smaller = open({1, 2}, {2, 2});
+  ASSERT_THAT(restoreCheckpoint(*smaller, saved), succeeds());
+  EXPECT_EQ(values(*smaller), (std::vector<float>{10, 11}));
+  EXPECT_THAT(restoreCheckpoint(*whole, saved),
+              failsWith(Code::Usage, "exp_avg/w (f32 2x3 from 1x1 of 3x4, "
+                                     "expected f32 3x4)"));
+}
+
 TEST_F(SessionTest, ExportsWhatItCanBeginWith) {
   for (int i = 0; i < 5; ++i)
     ASSERT_THAT(step(*session, 3), succeeds());
