@@ -6,6 +6,7 @@
 #include "runtime/package/VerifyEntry.h"
 #include "runtime/package/VerifyLibrary.h"
 
+#include <algorithm>
 #include <bit>
 #include <set>
 #include <unordered_set>
@@ -32,6 +33,27 @@ bytesOf(DType dtype, const flatbuffers::Vector<int64_t> &shape) {
   if (!isAligned<int64_t>(shape))
     return std::nullopt;
   return bytesOf(dtype, std::span(shape.data(), shape.size()));
+}
+
+/// Words of Program.requires that this runtime can do; version 2.0 has none.
+static constexpr std::span<const std::string_view> kKnownWords;
+
+/// A word may come from a damaged file: it is quoted on one line.
+static std::string quote(std::string_view word) {
+  constexpr size_t kMaxLength = 60;
+  std::string text(word.substr(0, kMaxLength));
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+  return "'" + text + "'";
+}
+
+static Status verifyRequirements(const format::Program &program) {
+  for (size_t i = 0; i < sizeOf(program.requires_()); ++i)
+    if (std::string_view word = program.requires_()->Get(i)->string_view();
+        std::ranges::find(kKnownWords, word) == kKnownWords.end())
+      return refuse("it requires ", quote(word),
+                    ", which is unknown to this runtime");
+  return Status();
 }
 
 static Status verifySymbols(const format::Program &program) {
@@ -310,6 +332,8 @@ Status runtime::verifyProgram(std::span<const std::byte> bytes,
   if (bytes.size() < kSmallest || !format::VerifyProgramBuffer(verifier))
     return refuse("the program section is malformed");
   const format::Program &program = *format::GetProgram(bytes.data());
+  if (Status status = verifyRequirements(program); !status.ok())
+    return status;
   if (Status status = verifyTables(program, limits); !status.ok())
     return status;
   if (Status status = verifyNames(program); !status.ok())

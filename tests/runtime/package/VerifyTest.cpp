@@ -246,6 +246,8 @@ const Spoiled kSpoiled[] = {
        b.entry().body->commands.clear();
        b.moveToDevice(b.entry());
      }},
+    {"it requires 'time?travel', which is unknown to this runtime",
+     [](auto &b) { b.tables.requires_ = {"time\ntravel"}; }},
     {"two entries 'eval.2'",
      [](auto &b) {
        b.entry(EntryKind::eval, 1).variant = 2;
