@@ -180,7 +180,7 @@ StepBuilder::emitLossGradients(StepFunction &step, const Forward &forward) {
     return LossScale(step, Settings(step, emitter), emitter).get().value;
   };
   std::optional<RowTail> tail = RowTail::find(forward.operands.logits);
-  hasChunks = tail && recipe.loss.kind != LossKind::Output &&
+  hasChunks = tail && hasTarget(recipe.loss) &&
               recipe.loss.reduction != LossReduction::MeanOfMeans;
   if (hasChunks && inChunks) {
     DecisionLog(module, "chunk-loss")

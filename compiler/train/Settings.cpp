@@ -22,11 +22,9 @@ static DenseElementsAttr makeScalar(TypedAttr value) {
                                 Attribute(value));
 }
 
-/// An end that is the largest double is none.
 static RangeAttr makeRange(Builder builder, const Range &range) {
-  constexpr double kMax = std::numeric_limits<double>::max();
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  bool isFreeBelow = range.min == -kMax, isFreeAbove = range.max == kMax;
+  bool isFreeBelow = range.min == -kNoBound;
+  bool isFreeAbove = range.max == kNoBound;
   return RangeAttr::get(
       builder.getContext(),
       builder.getF64FloatAttr(isFreeBelow ? -kInfinity : range.min),

@@ -20,7 +20,7 @@ void tcc::train::declareUpdate(VariableTable &table, const Recipe &recipe,
   declareLossScale(table);
   for (const TrainedType &parameter : trained) {
     const std::string &owner = parameter.traits.name;
-    for (StringRef slot : getSlots(recipe))
+    for (StringRef slot : getRule(recipe.optimizer).getSlots(recipe))
       table.declare(getSlotName(slot, parameter.traits), VariableKind::slot,
                     parameter.type, 0.0, owner);
     if (recipe.params.ema)
@@ -162,7 +162,7 @@ void Update::updateParameter(const TrainedParameter &parameter, Expr scale) {
   const ParameterTraits &traits = parameter.traits;
   auto type = cast<RankedTensorType>(parameter.gradient.getType());
   Stepped old{wrap(step.readAs(traits.name, type)), {}};
-  for (StringRef slot : getSlots(recipe))
+  for (StringRef slot : getRule(recipe.optimizer).getSlots(recipe))
     old.slots.push_back(wrap(step.read(getSlotName(slot, traits))));
   Expr gradient = wrap(parameter.gradient);
   Expr limit = spread(settings.get("clip_value"), gradient);
@@ -171,9 +171,11 @@ void Update::updateParameter(const TrainedParameter &parameter, Expr scale) {
   Factors factors = emitFactors(
       settings, recipe, findGroup(recipe.optimizer, traits), rates, updates);
   bool decays = !matchesAny(recipe.optimizer.noDecay, traits);
-  Stepped next = emitStep(recipe.optimizer, factors, old, gradient, decays);
+  Stepped next = getRule(recipe.optimizer)
+                     .emit(recipe.optimizer, factors, old, gradient, decays);
   write(traits.name, ok, round(traits.name, next.parameter));
-  for (auto [slot, value] : llvm::zip_equal(getSlots(recipe), next.slots))
+  for (auto [slot, value] :
+       llvm::zip_equal(getRule(recipe.optimizer).getSlots(recipe), next.slots))
     write(getSlotName(slot, traits), ok, value);
   if (recipe.params.ema)
     updateMean(traits, next.parameter);
