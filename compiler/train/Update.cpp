@@ -24,7 +24,7 @@ void tcc::train::declareUpdate(VariableTable &table, const Recipe &recipe,
       table.declare(getSlotName(slot, parameter.traits), VariableKind::slot,
                     parameter.type, 0.0, owner);
     if (recipe.params.ema)
-      table.declare({getSlotName("ema", parameter.traits), VariableKind::slot,
+      table.declare({getSlotName("ema", parameter.traits), VariableKind::ema,
                      parameter.type, table.get(owner).initial,
                      /*isZero=*/false, owner});
   }

@@ -9,7 +9,7 @@ using namespace tcc;
 using namespace tcc::runtime;
 using format::VariableKind;
 
-static_assert(static_cast<int>(VariableKind::MAX) == TCC_ROUNDED);
+static_assert(static_cast<int>(VariableKind::MAX) == TCC_EMA);
 
 static Result<SessionOptions> convert(const tcc_session_options &given,
                                       tcc_session &session) {

@@ -327,8 +327,9 @@ typedef enum tcc_variable_kind {
   TCC_GRADIENT,      /* accumulated, for one parameter */
   TCC_STEP,          /* counters, seed, fault */
   TCC_SETTING,       /* of the recipe: see tcc_setting */
-  TCC_ROUNDED        /* a narrow copy of one parameter; a step after a write to
+  TCC_ROUNDED,       /* a narrow copy of one parameter; a step after a write to
                         either makes it again */
+  TCC_EMA            /* the running mean of one parameter */
 } tcc_variable_kind;
 
 typedef struct tcc_variable {

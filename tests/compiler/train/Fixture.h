@@ -33,6 +33,7 @@ public:
   const Values &get(const std::string &name) const { return state.at(name); }
   void set(const std::string &name, Values values);
   bool has(const std::string &name) const { return state.count(name); }
+  const Variable &describe(const std::string &name) { return table.get(name); }
   /// What the setting may be.
   std::string describeSetting(const std::string &key);
 

@@ -68,8 +68,11 @@ TEST(UpdateTest, UpdatesAreThoseOfPyTorch) {
         expectNear(value, wanted, 4e-15);
     };
     compare("", test["values"]);
-    if (test.contains("ema"))
+    if (test.contains("ema")) {
       compare("ema/", test["ema"]);
+      EXPECT_EQ(program.describe("ema/fc.bias").kind,
+                tcc::format::VariableKind::ema);
+    }
   }
 }
 
