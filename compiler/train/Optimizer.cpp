@@ -123,6 +123,30 @@ static Stepped stepLion(const OptimizerRecipe &, const Factors &factors,
   return {parameter - change, {mix(factors.second)}};
 }
 
+/// Tieleman and Hinton, 2012; `centered` as in Graves, Generating Sequences
+/// With Recurrent Neural Networks, 2013.
+static Stepped stepRmsProp(const OptimizerRecipe &recipe,
+                           const Factors &factors, const Stepped &old,
+                           Expr gradient, bool decays) {
+  double alpha = recipe.own.numbers.at("alpha");
+  gradient = decayInGradient(factors, old.parameter, gradient, decays);
+  Expr square = old.slots[0] * alpha + gradient * gradient * (1 - alpha);
+  Stepped next{old.parameter, {square}};
+  if (recipe.own.flags.at("centered")) {
+    Expr mean = old.slots[1] + (gradient - old.slots[1]) * (1 - alpha);
+    next.slots.push_back(mean);
+    square = square - mean * mean;
+  }
+  Expr direction = gradient / (sqrt(square) + recipe.eps);
+  if (old.slots.size() > next.slots.size()) {
+    Expr momentum = spread(factors.first, gradient);
+    direction = old.slots.back() * momentum + direction;
+    next.slots.push_back(direction);
+  }
+  next.parameter = old.parameter - spread(factors.lr, gradient) * direction;
+  return next;
+}
+
 // --- The table ---------------------------------------------------------------
 
 /// One-cycle gives momentum to an optimizer that has none.
@@ -142,6 +166,30 @@ static SmallVector<StringRef> getMean(const Recipe &) { return {"exp_avg"}; }
 static SmallVector<StringRef> getMeanAndSquare(const Recipe &) {
   return {"exp_avg", "exp_avg_sq"};
 }
+
+static SmallVector<StringRef> getRmsPropSlots(const Recipe &recipe) {
+  SmallVector<StringRef> slots = {"square_avg"};
+  if (recipe.optimizer.own.flags.at("centered"))
+    slots.push_back("grad_avg");
+  slots.append(getMomentumSlot(recipe));
+  return slots;
+}
+
+static const Key kRmsPropKeys[] = {
+    {.name = "optimizer.alpha",
+     .field = [](Recipe &recipe) -> Field {
+       return &recipe.optimizer.own.numbers["alpha"];
+     },
+     .initial = "0.99",
+     .summary = "decay of the mean of squares",
+     .range = &kFraction},
+    {.name = "optimizer.centered",
+     .field = [](Recipe &recipe) -> Field {
+       return &recipe.optimizer.own.flags["centered"];
+     },
+     .initial = "false",
+     .summary = "divide by the variance instead"},
+};
 
 ArrayRef<OptimizerRule> tcc::train::getOptimizers() {
   static const OptimizerRule rules[] = {
@@ -166,6 +214,15 @@ ArrayRef<OptimizerRule> tcc::train::getOptimizers() {
            },
        .getSlots = getMean,
        .emit = stepLion},
+      {.kind = {"rmsprop", "momentum eps", kRmsPropKeys},
+       .setDefaults =
+           [](OptimizerRecipe &recipe) {
+             recipe.lr = 1e-2;
+             recipe.own.numbers["alpha"] = 0.99;
+             recipe.own.flags["centered"] = false;
+           },
+       .getSlots = getRmsPropSlots,
+       .emit = stepRmsProp},
   };
   return rules;
 }

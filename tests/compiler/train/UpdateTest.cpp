@@ -49,8 +49,9 @@ TEST(UpdateTest, SchedulesAreThoseOfPyTorch) {
   }
 }
 
-TEST(UpdateTest, UpdatesAreThoseOfPyTorch) {
-  nlohmann::json fixture = readFixture("updates.json");
+/// Compares with what torch.optim makes of the same gradients.
+void compareUpdates(const std::string &name) {
+  nlohmann::json fixture = readFixture(name);
   for (const auto &test : fixture["cases"]) {
     std::string recipe = test["recipe"];
     SCOPED_TRACE(recipe);
@@ -74,6 +75,11 @@ TEST(UpdateTest, UpdatesAreThoseOfPyTorch) {
                 tcc::format::VariableKind::ema);
     }
   }
+}
+
+TEST(UpdateTest, UpdatesAreThoseOfPyTorch) {
+  compareUpdates("updates.json");
+  compareUpdates("more-updates.json");
 }
 
 TEST(UpdateTest, ScalesByTheTargetsThatCount) {
