@@ -225,6 +225,26 @@ static Loss emitBinary(LossEmitter &emitter, Value logits, Value target) {
   return emitter.makeMean((softplus(x) - x * t).value);
 }
 
+/// Squares up to a distance of delta, from there on straight lines.
+static Loss emitHuber(LossEmitter &emitter, Value logits, Value target) {
+  double delta = emitter.getRecipe().own.numbers.at("delta");
+  Expr difference = emitter.wrap(logits) - emitter.wrap(target);
+  Expr distance = difference.make<AbsOp>();
+  Expr square = difference * difference * 0.5;
+  Expr line = (distance - 0.5 * delta) * delta;
+  return emitter.makeMean(select(distance < delta, square, line).value);
+}
+
+static const Key kHuberKeys[] = {
+    {.name = "loss.delta",
+     .field = [](Recipe &recipe) -> Field {
+       return &recipe.loss.own.numbers["delta"];
+     },
+     .initial = "1",
+     .summary = "distance from which the loss is linear",
+     .range = &kPositive},
+};
+
 ArrayRef<LossRule> getLosses() {
   static const LossRule rules[] = {
       {.kind = {"cross_entropy", "target label_smoothing ignore_index"},
@@ -243,6 +263,11 @@ ArrayRef<LossRule> getLosses() {
       {.kind = {"bce", "target"},
        .target = LossTarget::Values,
        .emit = emitBinary},
+      {.kind = {"huber", "target", kHuberKeys},
+       .target = LossTarget::Values,
+       .setDefaults =
+           [](LossRecipe &recipe) { recipe.own.numbers["delta"] = 1; },
+       .emit = emitHuber},
       {.kind = {"output"},
        .target = LossTarget::None,
        .emit = [](LossEmitter &emitter, Value loss,

@@ -1,4 +1,5 @@
-"""Writes schedules.json, updates.json and more-updates.json: what PyTorch makes of recipes, in f64.
+"""Writes schedules.json, updates.json, more-updates.json and losses.json: what PyTorch
+makes of recipes, in f64.
 
   make_fixtures.py        needs torch; the tests need only what it wrote
 """
@@ -227,6 +228,48 @@ def special_cases():
         yield {"recipe": recipe, **run_updates(*base, groups=make, decay=decay)}
 
 
+# --- Losses -------------------------------------------------------------------
+
+
+def write_losses():
+    """The sum of the losses and its gradient."""
+    values = torch.nn.functional
+    generator = torch.Generator().manual_seed(7)
+
+    def make(*shape):
+        return 2 * torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    def of_values(kind, function, **options):
+        return kind, options, make(4, 3), make(4, 3), function
+
+    def of_classes(**options):
+        labels = torch.tensor([0, 2, -100, 1])
+        return "cross_entropy", options, make(4, 3), labels, values.cross_entropy
+
+    cases = []
+    for kind, options, logits, target, function in (
+        of_values("mse", values.mse_loss),
+        of_values("bce", values.binary_cross_entropy_with_logits),
+        of_values("huber", values.huber_loss),
+        of_values("huber", values.huber_loss, delta=0.5),
+        of_values("huber", values.huber_loss, delta=3.0),
+        of_classes(),
+        of_classes(label_smoothing=0.25),
+    ):
+        logits.requires_grad = True
+        loss = function(logits, target, reduction="sum", **options)
+        loss.backward()
+        lines = [f"kind = '{kind}'"] + [f"{k} = {v}" for k, v in options.items()]
+        head = "optimizer.kind = 'sgd'\nprecision.compute = 'f64'\n[loss]\n"
+        cases.append({
+            "recipe": head + "\n".join(lines), "loss": loss.item(),
+            "logits": logits.reshape(-1).tolist(), "shape": list(logits.shape),
+            "target": target.reshape(-1).tolist(),
+            "gradient": logits.grad.reshape(-1).tolist(),
+        })  # fmt: skip
+    write("losses.json", cases)
+
+
 def write(name, content):
     with open(os.path.join(FOLDER, name), "w", encoding="utf-8") as stream:
         json.dump(content, stream, separators=(",", ":"))
@@ -239,3 +282,4 @@ if __name__ == "__main__":
     write_schedules()
     write_updates("updates.json", OPTIMIZERS, special_cases())
     write_updates("more-updates.json", MORE_OPTIMIZERS)
+    write_losses()
