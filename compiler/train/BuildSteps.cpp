@@ -40,7 +40,8 @@ private:
   void setVariables();
 
   Loss emitLoss(StepFunction &step, const Forward &forward) const {
-    return train::emitLoss(step.getBuilder(), step.getLoc(), recipe.loss,
+    TensorEmitter emitter(step.getBuilder(), step.getLoc());
+    return train::emitLoss(Settings(step, emitter), recipe.loss,
                            forward.operands);
   }
   FailureOr<LossGradients> emitLossGradients(StepFunction &step,
@@ -188,8 +189,8 @@ StepBuilder::emitLossGradients(StepFunction &step, const Forward &forward) {
              "the loss and the gradients of some logits before the next",
              {{"rows", double(tail->getRowCount())},
               {"chunks", double(tail->getChunkCount())}});
-    return emitInChunks(emitter, recipe.loss, forward.operands, *tail,
-                        getScale());
+    return emitInChunks(Settings(step, emitter), recipe.loss, forward.operands,
+                        *tail, getScale());
   }
   Loss loss = emitLoss(step, forward);
   auto type = cast<RankedTensorType>(loss.total.getType());

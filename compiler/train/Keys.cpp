@@ -128,8 +128,7 @@ struct FieldPrinter {
 
 } // namespace
 
-/// Whether the kind of loss or optimizer of `recipe` has the key.
-static bool isOfKind(const Key &key, Recipe &recipe) {
+bool tcc::train::isOfKind(const Key &key, Recipe &recipe) {
   llvm::StringRef table = llvm::StringRef(key.name).split('.').first;
   if (getKinds(table).empty())
     return true;

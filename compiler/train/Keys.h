@@ -72,6 +72,8 @@ struct Key {
   const char *kinds = "";
   /// True if the value is a setting of the package (see getSettingName).
   bool isRuntime = false;
+  /// Whether steps read the setting; null: they do, whatever it is.
+  bool (*isCompiled)(const Recipe &recipe) = nullptr;
 
   llvm::StringRef getTable() const;
   llvm::StringRef getLastName() const;
@@ -123,6 +125,10 @@ std::string joinWords(const char *list);
 /// The one of `candidates` that `word` was probably meant to be, or nothing.
 llvm::StringRef findNearest(llvm::StringRef word,
                             llvm::ArrayRef<llvm::StringRef> candidates);
+
+/// Whether the kind of loss or optimizer that `recipe` has takes the key; true
+/// of other tables.
+bool isOfKind(const Key &key, Recipe &recipe);
 
 /// What of a recipe is compiled in: KEY=VALUE, one a line.
 std::string listCompiledKeys(Recipe recipe);

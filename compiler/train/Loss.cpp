@@ -77,9 +77,9 @@ RankedTensorType getTargetType(const LossRecipe &recipe,
 
 class LossEmitter {
 public:
-  LossEmitter(OpBuilder &builder, Location loc, const LossRecipe &recipe,
-              Value weights)
-      : emitter(builder, loc), recipe(recipe), weights(weights) {}
+  LossEmitter(const Settings &settings, const LossRecipe &recipe, Value weights)
+      : settings(settings), emitter(settings.getEmitter()), recipe(recipe),
+        weights(weights) {}
 
   Loss emit(Value logits, Value target);
 
@@ -107,7 +107,8 @@ private:
   }
   Loss average(Loss loss);
 
-  TensorEmitter emitter;
+  const Settings &settings;
+  const TensorEmitter &emitter;
   const LossRecipe &recipe;
   Value weights;
 };
@@ -276,9 +277,9 @@ ArrayRef<LossRule> getLosses() {
   return rules;
 }
 
-Loss emitLoss(OpBuilder &builder, Location loc, const LossRecipe &recipe,
+Loss emitLoss(const Settings &settings, const LossRecipe &recipe,
               const LossOperands &operands) {
-  return LossEmitter(builder, loc, recipe, operands.weights)
+  return LossEmitter(settings, recipe, operands.weights)
       .emit(operands.logits, operands.target);
 }
 

@@ -3,6 +3,7 @@
 #define TCC_COMPILER_TRAIN_LOSS_H
 
 #include "compiler/train/Keys.h"
+#include "compiler/train/Settings.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -62,8 +63,8 @@ struct LossOperands {
 };
 
 /// Emits the loss. Losses and counts of a sample are multiplied by its weight.
-Loss emitLoss(mlir::OpBuilder &builder, mlir::Location loc,
-              const LossRecipe &recipe, const LossOperands &operands);
+Loss emitLoss(const Settings &settings, const LossRecipe &recipe,
+              const LossOperands &operands);
 
 } // namespace tcc::train
 

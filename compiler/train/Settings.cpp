@@ -92,23 +92,20 @@ struct SettingDeclaration {
 
 } // namespace
 
-static bool isSetting(const Key &key, StringRef optimizer) {
+/// Of a loss or optimizer only what the recipe's kind has.
+static bool isSetting(const Key &key, Recipe &recipe) {
   // The seed is a part of the step's state.
   return key.isRuntime && key.name != StringRef("seed") &&
-         (!StringRef(key.name).starts_with("optimizer.") ||
-          key.appliesTo(optimizer));
+         key.getTable() != "optimizer.group" && isOfKind(key, recipe) &&
+         (!key.isCompiled || key.isCompiled(recipe));
 }
 
 void tcc::train::declareSettings(VariableTable &table, const Recipe &given) {
   Recipe recipe = given;
-  const Key &kind = *findKey("optimizer.kind");
-  StringRef optimizer = splitWords(kind.words)[int(recipe.optimizer.kind)];
-  for (const Key &key : getKeys()) {
-    if (!isSetting(key, optimizer) || key.getTable() == "optimizer.group")
-      continue;
-    std::visit(SettingDeclaration(table, key.getSettingName(), key),
-               key.field(recipe));
-  }
+  for (const Key &key : getKeys())
+    if (isSetting(key, recipe))
+      std::visit(SettingDeclaration(table, key.getSettingName(), key),
+                 key.field(recipe));
   for (auto [i, group] : llvm::enumerate(recipe.optimizer.groups)) {
     std::string prefix = "group." + std::to_string(i) + ".";
     auto declare = [&](StringRef name, auto *value) {

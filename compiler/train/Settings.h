@@ -30,6 +30,7 @@ public:
   Settings(StepFunction &step, const graph::TensorEmitter &emitter)
       : step(step), emitter(emitter) {}
 
+  const graph::TensorEmitter &getEmitter() const { return emitter; }
   graph::Expr get(llvm::StringRef key) const;
   /// Element `index` of betas.
   graph::Expr get(llvm::StringRef key, int64_t index) const;

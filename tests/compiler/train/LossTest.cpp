@@ -15,7 +15,8 @@ using namespace tcc::graph;
 
 namespace {
 
-/// @main of logits and target: the sum of the losses and its gradient.
+/// The entry @eval of logits and target: the sum of the losses and its
+/// gradient.
 class LossProgram {
 public:
   LossProgram(const Recipe &recipe, ArrayRef<int64_t> shape) {
@@ -25,36 +26,26 @@ public:
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
     module = ModuleOp::create(UnknownLoc::get(&context));
-    OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
-    Problems problems;
-    logits = RankedTensorType::get(shape, builder.getF64Type());
-    target = getTargetType(recipe.loss, logits, problems);
-    function = builder.create<func::FuncOp>(
-        module->getLoc(), "main",
-        builder.getFunctionType({logits, target}, {}));
-    Block *block = function.addEntryBlock();
-    builder.setInsertionPointToStart(block);
-    Location loc = function.getLoc();
-    Loss loss = emitLoss(builder, loc, recipe.loss,
-                         {block->getArgument(0), block->getArgument(1), {}});
-    Value one = TensorEmitter(builder, loc).splat(loss.total, 1.0);
-    SmallVector<Value> gradients;
-    EXPECT_TRUE(succeeded(differentiate(builder, loss.total, one,
-                                        block->getArgument(0), gradients)));
-    Value results[] = {loss.total, gradients[0]};
-    builder.create<func::ReturnOp>(loc, results);
-    function.setType(builder.getFunctionType(block->getArgumentTypes(),
-                                             ValueRange(results).getTypes()));
+    table.declare(StepField::iteration, IntegerType::get(&context, 64), 0);
+    declareSettings(table, recipe);
+    StepFunction step(*module, format::EntryKind::eval, table);
+    build(step, recipe,
+          RankedTensorType::get(shape, Float64Type::get(&context)));
+    step.finish();
   }
 
   Evaluator::Tensors run(const Values &x, const Values &t) {
-    HostTensor inputs[] = {{logits, {}}, {target, {}}};
-    for (double value : x)
-      inputs[0].elements.push_back(Scalar{.f = value});
-    for (double value : t)
-      inputs[1].elements.push_back(inputs[1].isFloat()
-                                       ? Scalar{.f = value}
-                                       : Scalar{.i = int64_t(value)});
+    auto function = module->lookupSymbol<func::FuncOp>(
+        format::nameOf(format::EntryKind::eval));
+    Evaluator::Tensors inputs = {makeTensor(function, 0, x),
+                                 makeTensor(function, 1, t)};
+    for (unsigned i = 2; i < function.getNumArguments(); ++i) {
+      auto name =
+          function.getArgAttrOfType<StringAttr>(i, GraphDialect::kVariableAttr);
+      auto initial = table.get(name).setting.getInitial();
+      inputs.push_back(makeTensor(
+          function, i, llvm::to_vector(initial.getValues<double>())));
+    }
     auto results = Evaluator().evaluate(function, inputs);
     if (results)
       return std::move(*results);
@@ -63,10 +54,36 @@ public:
   }
 
 private:
+  void build(StepFunction &step, const Recipe &recipe, RankedTensorType type) {
+    Problems problems;
+    auto empty = DictionaryAttr::get(&context);
+    Value logits = step.addInput(type, empty);
+    Value target =
+        step.addInput(getTargetType(recipe.loss, type, problems), empty);
+    TensorEmitter emitter(step.getBuilder(), step.getLoc());
+    Loss loss = emitLoss(Settings(step, emitter), recipe.loss,
+                         {logits, target, /*weights=*/{}});
+    Value one = emitter.splat(loss.total, 1.0);
+    SmallVector<Value> gradients;
+    EXPECT_TRUE(succeeded(
+        differentiate(step.getBuilder(), loss.total, one, logits, gradients)));
+    step.addOutput("loss", loss.total);
+    step.addOutput("gradient", gradients[0]);
+  }
+
+  static HostTensor makeTensor(func::FuncOp function, unsigned argument,
+                               ArrayRef<double> values) {
+    auto type = cast<RankedTensorType>(function.getArgumentTypes()[argument]);
+    HostTensor tensor{type, {}};
+    for (double value : values)
+      tensor.elements.push_back(tensor.isFloat() ? Scalar{.f = value}
+                                                 : Scalar{.i = int64_t(value)});
+    return tensor;
+  }
+
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
-  RankedTensorType logits, target;
-  func::FuncOp function;
+  VariableTable table;
 };
 
 TEST(LossTest, LossesAndGradientsAreThoseOfPyTorch) {
