@@ -80,8 +80,12 @@ static const Key kKeys[] = {
     {.name = "loss.label_smoothing",
      .field = at<&R::loss, &L::labelSmoothing>,
      .initial = "0",
-     .summary = "share of the target spread over all classes",
-     .range = &kUnit},
+     .summary = "share of the target spread over all classes; a setting where "
+                "it is not 0",
+     .range = &kUnit,
+     .isRuntime = true,
+     .isCompiled =
+         [](const Recipe &recipe) { return recipe.loss.labelSmoothing > 0; }},
     {.name = "loss.ignore_index",
      .field = at<&R::loss, &L::ignoreIndex>,
      .initial = "-100",

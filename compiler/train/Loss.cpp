@@ -1,5 +1,6 @@
 #include "compiler/train/Loss.h"
 
+#include "compiler/train/Optimizer.h"
 #include "compiler/train/RowChunks.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 #include "llvm/Support/raw_ostream.h"
@@ -156,12 +157,16 @@ Loss LossEmitter::crossEntropy(Value logits, Value target, int64_t axis) {
   Value classes =
       emitter.emit<SelectOp>(isValid, target, emitter.splat(target, 0.0));
   Expr loss = -Expr{lookUp(logProbabilities, classes, axis), &emitter};
-  if (double smoothing = recipe.labelSmoothing; smoothing > 0) {
+  if (recipe.labelSmoothing > 0) {
     int64_t classCount =
         cast<RankedTensorType>(logits.getType()).getDimSize(axis);
     Expr all{emitter.emit<ReduceOp>(ReduceKind::sum, logProbabilities, axis),
              &emitter};
-    loss = loss * (1 - smoothing) - all * (smoothing / double(classCount));
+    Expr smoothing = settings.get("label_smoothing");
+    Expr smoothed = loss * spread(1.0 - smoothing, loss) -
+                    all * spread(smoothing / double(classCount), all);
+    // Where it is set to 0 no logit of -inf makes 0 times infinity.
+    loss = select(spread(smoothing, loss) > 0.0, smoothed, loss);
   }
   Expr counted = select(Expr{isValid, &emitter}, loss, 0.0);
   Value best = emitter.emit<ArgReduceOp>(ReduceKind::max, logits, axis,

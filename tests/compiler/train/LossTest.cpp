@@ -19,7 +19,7 @@ namespace {
 /// gradient.
 class LossProgram {
 public:
-  LossProgram(const Recipe &recipe, ArrayRef<int64_t> shape) {
+  LossProgram(const Recipe &recipe, const std::vector<int64_t> &shape) {
     DialectRegistry registry;
     registry.insert<func::FuncDialect, GraphDialect>();
     registerEvaluatorDialects(registry);
@@ -34,6 +34,8 @@ public:
     step.finish();
   }
 
+  void set(const std::string &key, double value) { settings[key] = value; }
+
   Evaluator::Tensors run(const Values &x, const Values &t) {
     auto function = module->lookupSymbol<func::FuncOp>(
         format::nameOf(format::EntryKind::eval));
@@ -42,9 +44,13 @@ public:
     for (unsigned i = 2; i < function.getNumArguments(); ++i) {
       auto name =
           function.getArgAttrOfType<StringAttr>(i, GraphDialect::kVariableAttr);
-      auto initial = table.get(name).setting.getInitial();
-      inputs.push_back(makeTensor(
-          function, i, llvm::to_vector(initial.getValues<double>())));
+      SettingAttr setting = table.get(name).setting;
+      auto range = setting.getInitial().getValues<double>();
+      Values values(range.begin(), range.end());
+      auto changed = settings.find(setting.getKey().str());
+      if (changed != settings.end())
+        values = {changed->second};
+      inputs.push_back(makeTensor(function, i, values));
     }
     auto results = Evaluator().evaluate(function, inputs);
     if (results)
@@ -84,23 +90,41 @@ private:
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
   VariableTable table;
+  std::map<std::string, double> settings; ///< that were changed
 };
 
-TEST(LossTest, LossesAndGradientsAreThoseOfPyTorch) {
+nlohmann::json readCases() {
   std::ifstream file(std::string(TCC_TRAIN_FIXTURES) + "/losses.json");
-  for (const auto &test : nlohmann::json::parse(file)) {
+  return nlohmann::json::parse(file);
+}
+
+void compare(LossProgram &program, const nlohmann::json &test) {
+  Evaluator::Tensors found = program.run(test["logits"], test["target"]);
+  ASSERT_EQ(found.size(), 2u);
+  double loss = test["loss"];
+  EXPECT_NEAR(found[0].elements[0].f, loss, 4e-15 * std::abs(loss));
+  Values gradient = test["gradient"];
+  for (auto [value, expected] : llvm::zip_equal(found[1].elements, gradient))
+    EXPECT_NEAR(value.f, expected, 4e-15);
+}
+
+TEST(LossTest, LossesAndGradientsAreThoseOfPyTorch) {
+  for (const auto &test : readCases()) {
     std::string recipe = test["recipe"];
     SCOPED_TRACE(recipe);
-    std::vector<int64_t> shape = test["shape"];
-    LossProgram program(parseRecipe(recipe), shape);
-    Evaluator::Tensors found = program.run(test["logits"], test["target"]);
-    ASSERT_EQ(found.size(), 2u);
-    double loss = test["loss"];
-    EXPECT_NEAR(found[0].elements[0].f, loss, 4e-15 * std::abs(loss));
-    Values gradient = test["gradient"];
-    for (auto [value, expected] : llvm::zip_equal(found[1].elements, gradient))
-      EXPECT_NEAR(value.f, expected, 4e-15);
+    LossProgram program(parseRecipe(recipe), test["shape"]);
+    compare(program, test);
   }
+}
+
+TEST(LossTest, SmoothingChangesAtRunTime) {
+  nlohmann::json test = readCases().back();
+  std::string recipe = test["recipe"];
+  size_t at = recipe.find("0.25");
+  ASSERT_NE(at, std::string::npos);
+  LossProgram program(parseRecipe(recipe.replace(at, 4, "0.5")), test["shape"]);
+  program.set("label_smoothing", 0.25);
+  compare(program, test);
 }
 
 } // namespace
