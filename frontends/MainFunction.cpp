@@ -2,6 +2,7 @@
 
 #include "frontends/IndexRanges.h"
 #include "mlir/IR/Verifier.h"
+#include "runtime/package/Names.h"
 
 using namespace mlir;
 
@@ -28,8 +29,9 @@ MainFunction::MainFunction(OpBuilder &builder, StringRef name,
   for (const ModelInput &input : inputs)
     types.push_back(input.type);
   builder.setInsertionPointToStart(module->getBody());
-  function = builder.create<func::FuncOp>(loc, "main",
-                                          builder.getFunctionType(types, {}));
+  function =
+      builder.create<func::FuncOp>(loc, format::nameOf(format::EntryKind::main),
+                                   builder.getFunctionType(types, {}));
   Block *block = function.addEntryBlock();
   builder.setInsertionPointToStart(block);
   for (auto [i, input] : llvm::enumerate(inputs)) {

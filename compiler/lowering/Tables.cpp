@@ -1,6 +1,7 @@
 //===- Tables.cpp - Constants and kernels ---------------------------------===//
 #include "compiler/lowering/EntryLowering.h"
 #include "dialects/graph/NodeNames.h"
+#include "runtime/package/Names.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringExtras.h"
@@ -14,7 +15,8 @@ ProgramTables::ProgramTables(ModuleOp module, bool hasDevice)
 }
 
 exec::MemorySpace ProgramTables::getSpace(func::FuncOp function) const {
-  return hasDevice && function.getSymName() != "prepare"
+  return hasDevice && function.getSymName() !=
+                          format::nameOf(format::EntryKind::prepare)
              ? exec::MemorySpace::device
              : exec::MemorySpace::host;
 }

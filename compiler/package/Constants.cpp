@@ -3,6 +3,7 @@
 #include "dialects/graph/Shape.h"
 #include "runtime/base/Alignment.h"
 #include "runtime/package/Digest.h"
+#include "runtime/package/Names.h"
 
 #include <set>
 
@@ -16,7 +17,7 @@ static std::span<const std::byte> asBytes(ArrayRef<char> bytes) {
 
 static exec::EntryOp findPrepare(ModuleOp module) {
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>())
-    if (entry.getSymName() == "prepare")
+    if (entry.getSymName() == format::nameOf(format::EntryKind::prepare))
       return entry;
   return {};
 }
@@ -89,7 +90,7 @@ std::vector<uint64_t> countReadBytes(ModuleOp module) {
     }
   };
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>())
-    if (entry.getSymName() != "prepare")
+    if (entry.getSymName() != format::nameOf(format::EntryKind::prepare))
       entry.walk(count);
   return counts;
 }

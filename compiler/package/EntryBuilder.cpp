@@ -2,6 +2,7 @@
 #include "compiler/package/Enums.h"
 #include "dialects/graph/NodeNames.h"
 #include "dialects/graph/Shape.h"
+#include "runtime/package/Names.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -272,12 +273,13 @@ Offset<format::Entry> EntryBuilder::build(exec::EntryOp entry) {
   auto space = format::MemorySpace::host;
   for (auto buffer : entry.getOps<exec::BufferOp>())
     space = getSpace(buffer); // all of them lie in one
-  auto name = fbb.CreateString(entry.getSymName().str());
+  auto kind = format::findEntryKind(entry.getSymName());
+  assert(kind && "a module's functions are entry points");
   auto statesVector = fbb.CreateVector(states);
   auto buffersVector = fbb.CreateVector(buffers);
   return format::CreateEntry(
-      fbb, name, inputs, outputs, statesVector, buffersVector, body,
-      entry.getSlots(), entry.getEvents(), entry.getLanes(),
+      fbb, *kind, /*variant=*/0, inputs, outputs, statesVector, buffersVector,
+      body, entry.getSlots(), entry.getEvents(), entry.getLanes(),
       entry.getScratchBytes().value_or(0), entry.getScratchBound().value_or(0),
       entry.getWorkerBytes().value_or(0), space,
       entry.getWorkspaceBytes().value_or(0));

@@ -45,16 +45,6 @@ static_assert(isMirror<exec::ConvolutionKind, format::ConvolutionKind>(
       format::ConvolutionKind::filter_gradient}},
     exec::getMaxEnumValForConvolutionKind(), format::ConvolutionKind::MAX));
 
-static_assert(isMirror<graph::VariableKind, format::VariableKind>(
-    {{graph::VariableKind::parameter, format::VariableKind::parameter},
-     {graph::VariableKind::buffer, format::VariableKind::buffer},
-     {graph::VariableKind::slot, format::VariableKind::slot},
-     {graph::VariableKind::gradient, format::VariableKind::gradient},
-     {graph::VariableKind::step, format::VariableKind::step},
-     {graph::VariableKind::setting, format::VariableKind::setting},
-     {graph::VariableKind::rounded, format::VariableKind::rounded}},
-    graph::getMaxEnumValForVariableKind(), format::VariableKind::MAX));
-
 inline format::MemorySpace toFormat(exec::MemorySpace space) {
   return static_cast<format::MemorySpace>(space);
 }
@@ -69,9 +59,6 @@ inline format::Activation toFormat(exec::Activation activation) {
 }
 inline format::ConvolutionKind toFormat(exec::ConvolutionKind kind) {
   return static_cast<format::ConvolutionKind>(kind);
-}
-inline format::VariableKind toFormat(graph::VariableKind kind) {
-  return static_cast<format::VariableKind>(kind);
 }
 
 } // namespace tcc::package

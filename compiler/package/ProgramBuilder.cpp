@@ -30,9 +30,13 @@ private:
   Tables<format::Entry> buildEntries();
   Tables<format::Metadata> buildMetadata();
   Tables<format::Variable> buildVariables();
+  Tables<format::Setting> buildSettings();
 
   auto buildDigest(const format::Digest &digest) {
     return fbb.CreateVector(digest.bytes, sizeof(digest.bytes));
+  }
+  auto buildNumbers(ArrayRef<int64_t> numbers) {
+    return fbb.CreateVector(numbers.data(), numbers.size());
   }
   auto buildStrings(const std::vector<std::string> &texts) {
     return fbb.CreateVectorOfStrings(texts);
@@ -145,10 +149,46 @@ ProgramBuilder::Tables<format::Variable> ProgramBuilder::buildVariables() {
     RankedTensorType type = variable.getType();
     auto name = fbb.CreateString(variable.getName().str());
     auto shape = fbb.CreateVector(type.getShape().data(), type.getRank());
-    auto owner = fbb.CreateString(variable.getOwner().str());
-    tables.push_back(
-        format::CreateVariable(fbb, name, getDType(type.getElementType()),
-                               shape, toFormat(variable.getKind()), owner));
+    flatbuffers::Offset<flatbuffers::String> parameter;
+    if (variable.getParameter())
+      parameter = fbb.CreateString(variable.getParameter().str());
+    flatbuffers::Offset<flatbuffers::Vector<int64_t>> global, offset;
+    if (graph::SliceAttr slice = variable.getSlice()) {
+      global = buildNumbers(slice.getShape());
+      offset = buildNumbers(slice.getOffset());
+    }
+    flatbuffers::Optional<format::StepField> field = flatbuffers::nullopt;
+    if (variable.getField())
+      field = *variable.getField();
+    tables.push_back(format::CreateVariable(
+        fbb, name, getDType(type.getElementType()), shape, variable.getKind(),
+        parameter, field, global, offset));
+  }
+  return tables;
+}
+
+ProgramBuilder::Tables<format::Setting> ProgramBuilder::buildSettings() {
+  Tables<format::Setting> tables;
+  for (auto [i, variable] : llvm::enumerate(graph::getVariables(module))) {
+    graph::SettingAttr setting = variable.getSetting();
+    if (!setting)
+      continue;
+    auto key = fbb.CreateString(setting.getKey().str());
+    std::vector<std::string> texts;
+    if (setting.getWords())
+      for (auto word : setting.getWords().getAsRange<StringAttr>())
+        texts.push_back(word.str());
+    auto words = buildStrings(texts);
+    std::vector<char> initial = getBytes(setting.getInitial());
+    auto bytes = fbb.CreateVector(
+        reinterpret_cast<const uint8_t *>(initial.data()), initial.size());
+    std::optional<format::Range> range;
+    if (graph::RangeAttr given = setting.getRange())
+      range.emplace(given.getMin().getValueAsDouble(),
+                    given.getMax().getValueAsDouble(), given.getOpensAtMin(),
+                    given.getOpensAtMax());
+    tables.push_back(format::CreateSetting(
+        fbb, key, i, range ? &*range : nullptr, words, bytes));
   }
   return tables;
 }
@@ -163,13 +203,14 @@ std::vector<std::byte> ProgramBuilder::build() {
   auto entries = fbb.CreateVector(buildEntries());
   auto metadata = fbb.CreateVector(buildMetadata());
   auto variables = fbb.CreateVector(buildVariables());
+  auto settings = fbb.CreateVector(buildSettings());
   auto recipe =
       module->getAttrOfType<StringAttr>(graph::GraphDialect::kRecipeAttr);
   auto recipeText = fbb.CreateString(recipe ? recipe.str() : "");
   format::FinishProgramBuffer(
       fbb, format::CreateProgram(fbb, producer, symbols, constants,
                                  modelTensors, kernelTable, variants, entries,
-                                 metadata, variables, recipeText));
+                                 metadata, variables, settings, recipeText));
   auto *data = reinterpret_cast<const std::byte *>(fbb.GetBufferPointer());
   return {data, data + fbb.GetSize()};
 }

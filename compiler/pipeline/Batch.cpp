@@ -2,6 +2,7 @@
 
 #include "compiler/pipeline/Chunks.h"
 #include "dialects/graph/Shape.h"
+#include "runtime/package/Names.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
@@ -85,7 +86,8 @@ BatchChoice findLargestBatch(llvm::ArrayRef<int64_t> batches, int64_t budget,
 // --- Of a model ---
 
 std::optional<graph::SymbolAttr> findBatch(mlir::ModuleOp module) {
-  auto main = module.lookupSymbol<mlir::func::FuncOp>("main");
+  auto main = module.lookupSymbol<mlir::func::FuncOp>(
+      format::nameOf(format::EntryKind::main));
   mlir::AffineExpr batch;
   for (mlir::Type type : main.getArgumentTypes()) {
     auto extents = graph::getExtents(mlir::cast<mlir::RankedTensorType>(type));

@@ -5,6 +5,7 @@
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
 #include "runtime/base/Alignment.h"
+#include "runtime/package/Names.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -60,7 +61,8 @@ static int64_t getBytes(Type type) {
 
 /// Entries that run at any time; `init` reads the model's values once.
 static bool isResident(exec::EntryOp entry) {
-  return entry.getSymName() != "prepare" && entry.getSymName() != "init";
+  return entry.getSymName() != format::nameOf(format::EntryKind::prepare) &&
+         entry.getSymName() != format::nameOf(format::EntryKind::init);
 }
 
 /// Constants that resident entries read.
@@ -86,7 +88,7 @@ MemoryPlan getMemoryPlan(ModuleOp module, int threads) {
     plan.variables +=
         llvm::alignTo(getBytes(variable.getType()), kTensorAlignment);
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>()) {
-    if (entry.getSymName() == "prepare")
+    if (entry.getSymName() == format::nameOf(format::EntryKind::prepare))
       continue;
     auto most = [](int64_t &all, std::optional<uint64_t> own) {
       all = std::max(all, int64_t(own.value_or(0)));

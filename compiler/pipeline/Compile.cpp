@@ -13,6 +13,9 @@
 #include "compiler/pipeline/Summary.h"
 #include "compiler/pipeline/WriteText.h"
 #include "dialects/exec/ExecOps.h"
+#include "dialects/graph/GraphOps.h"
+#include "frontends/Frontend.h"
+#include "runtime/package/Names.h"
 
 #include <thread>
 
@@ -76,9 +79,8 @@ static void describePlan(const PlannedProgram &program, CompileReport &report) {
 // --- Output ---
 
 static bool hasPrepare(ModuleOp module) {
-  return llvm::any_of(module.getOps<exec::EntryOp>(), [](exec::EntryOp entry) {
-    return entry.getSymName() == "prepare";
-  });
+  const char *name = format::nameOf(format::EntryKind::prepare);
+  return module.lookupSymbol<exec::EntryOp>(name) != nullptr;
 }
 
 /// Code generation and the package, or as much of it as `last` says.

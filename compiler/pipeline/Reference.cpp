@@ -7,6 +7,7 @@
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/evaluate/Evaluator.h"
 #include "frontends/Frontend.h"
+#include "runtime/package/Names.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -160,7 +161,8 @@ Result<std::vector<Tensor>>
 Reference::evaluateModel(std::span<const Tensor> inputs,
                          std::span<const int64_t> slots) const {
   llvm::ArrayRef<int64_t> symbols(slots.data(), slots.size());
-  auto main = modules->model.module->lookupSymbol<func::FuncOp>("main");
+  auto main = modules->model.module->lookupSymbol<func::FuncOp>(
+      format::nameOf(format::EntryKind::main));
   Evaluator::Tensors tensors;
   for (auto [type, input] : llvm::zip(main.getArgumentTypes(), inputs)) {
     auto tensor = readTensor(type, input.data.data(), symbols);

@@ -4,6 +4,7 @@
 #include "dialects/graph/NodeNames.h"
 #include "dialects/graph/Variables.h"
 #include "dialects/graph/evaluate/Evaluator.h"
+#include "runtime/package/Names.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -92,7 +93,8 @@ Evaluator ShadowWalk::makeEvaluator() const {
 // --- Arguments ---------------------------------------------------------------
 
 llvm::Error ShadowWalk::readVariables() {
-  auto init = module.lookupSymbol<func::FuncOp>("init");
+  auto init = module.lookupSymbol<func::FuncOp>(
+      format::nameOf(format::EntryKind::init));
   if (!init)
     return llvm::Error::success();
   auto first = makeEvaluator().evaluate(init, {});
@@ -277,8 +279,12 @@ void tcc::reportShadow(ModuleOp module, const WeightStore &weights,
   addArithmetic(pm, target, precision);
   if (failed(pm.run(*copy)))
     return; // the phase itself fails, too, and says why
-  StringRef name = copy->lookupSymbol("train_step") ? "train_step" : "main";
-  auto function = copy->lookupSymbol<func::FuncOp>(name);
+  auto find = [&](format::EntryKind kind) {
+    return copy->lookupSymbol<func::FuncOp>(format::nameOf(kind));
+  };
+  func::FuncOp function = find(format::EntryKind::train_step);
+  if (!function)
+    function = find(format::EntryKind::main);
   auto rows = ShadowWalk(*copy, weights).walk(function);
   if (rows)
     report.shadow = std::move(*rows);

@@ -5,6 +5,7 @@
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/Shape.h"
 #include "runtime/base/Alignment.h"
+#include "runtime/package/Names.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/MathExtras.h"
@@ -47,7 +48,9 @@ static ArenaUse getUse(exec::EntryOp entry) {
 std::vector<ArenaUse> getArenaUses(ModuleOp module) {
   std::vector<ArenaUse> uses;
   for (auto entry : module.getOps<exec::EntryOp>())
-    if (entry.getSymName() != "prepare") // runs when nothing else does
+    if (entry.getSymName() !=
+        format::nameOf(
+            format::EntryKind::prepare)) // runs when nothing else does
       uses.push_back(getUse(entry));
   return uses;
 }
@@ -61,13 +64,14 @@ void summarize(ModuleOp module, CompileReport &report) {
   mlir::SymbolTable symbols(module);
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>()) {
     // The arena is shared. Work is that of one run, or of one training step.
-    if (entry.getSymName() == "prepare")
+    if (entry.getSymName() == format::nameOf(format::EntryKind::prepare))
       continue;
     report.arenaBytes = std::max<int64_t>(report.arenaBytes,
                                           entry.getScratchBytes().value_or(0));
     report.arenaBoundBytes = std::max<int64_t>(
         report.arenaBoundBytes, entry.getScratchBound().value_or(0));
-    if (entry.getSymName() != "main" && entry.getSymName() != "train_step")
+    if (entry.getSymName() != format::nameOf(format::EntryKind::main) &&
+        entry.getSymName() != format::nameOf(format::EntryKind::train_step))
       continue;
     llvm::SmallVector<int64_t> slots = maxima;
     slots.resize(entry.getSlots(), 1);

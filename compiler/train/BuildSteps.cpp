@@ -5,6 +5,7 @@
 #include "compiler/train/Initialize.h"
 #include "compiler/train/Keys.h"
 #include "compiler/train/LossScale.h"
+#include "compiler/train/MicroBatches.h"
 #include "compiler/train/RowChunks.h"
 #include "compiler/train/TrainedModel.h"
 #include "compiler/train/Update.h"
@@ -13,6 +14,7 @@
 
 using namespace mlir;
 using namespace tcc::graph;
+using tcc::format::EntryKind;
 
 namespace tcc::train {
 
@@ -24,7 +26,8 @@ public:
   StepBuilder(ModuleOp module, const Recipe &recipe,
               std::vector<Parameter> &table, bool inChunks, Problems &problems)
       : module(module), recipe(recipe), table(table), inChunks(inChunks),
-        problems(problems), main(module.lookupSymbol<func::FuncOp>("main")),
+        problems(problems), main(module.lookupSymbol<func::FuncOp>(
+                                format::nameOf(EntryKind::main))),
         dropouts(findDropouts(main, recipe, problems)),
         model(main, recipe, table, problems) {}
 
@@ -38,7 +41,8 @@ private:
   void setVariables();
 
   Loss emitLoss(StepFunction &step, const Forward &forward) const {
-    return train::emitLoss(step.getBuilder(), step.getLoc(), recipe.loss,
+    TensorEmitter emitter(step.getBuilder(), step.getLoc());
+    return train::emitLoss(Settings(step, emitter), recipe.loss,
                            forward.operands);
   }
   FailureOr<LossGradients> emitLossGradients(StepFunction &step,
@@ -78,6 +82,11 @@ private:
 
 // --- Variables ---------------------------------------------------------------
 
+/// The variable of the gradient that is accumulated for a parameter.
+static std::string getGradient(const std::string &parameter) {
+  return "gradient/" + parameter;
+}
+
 /// The value that the model came with; `row` outlives the result.
 static Initial makeModelValue(const Parameter &row) {
   return [&row](OpBuilder &builder, Location loc, RankedTensorType type) {
@@ -108,11 +117,11 @@ void StepBuilder::declareParameters() {
       initial = makeModelValue(row);
     auto kind = row.role == Role::Buffer ? VariableKind::buffer
                                          : VariableKind::parameter;
-    variables.declare({row.getName(), kind, model.getStoredType(row), "",
+    variables.declare({row.getName(), kind, model.getStoredType(row),
                        narrow(initial, model.getVariableType(row))});
   }
   for (const Parameter &row : getTrained())
-    variables.declare("gradient/" + row.getName(), VariableKind::gradient,
+    variables.declare(getGradient(row.getName()), VariableKind::gradient,
                       model.getVariableType(row), 0.0, row.getName());
   llvm::SetVector<StringRef> nodes;
   main.walk([&](Operation *op) {
@@ -124,18 +133,13 @@ void StepBuilder::declareParameters() {
 
 void StepBuilder::declareStepState() {
   Builder builder(module.getContext());
-  auto i64 = RankedTensorType::get({}, builder.getI64Type());
-  auto f64 = RankedTensorType::get({}, builder.getF64Type());
-  auto declare = [&](const char *name, RankedTensorType type, double value) {
-    variables.declare(std::string("step/") + name, VariableKind::step, type,
-                      value);
-  };
-  declare("iteration", i64, 0);
-  declare("updates", i64, 0);
-  declare("fault", i64, 0);
-  declare("seed", i64, double(recipe.seed));
-  declare("count", f64, 0);
-  declare("loss", f64, 0);
+  for (StepField field :
+       {StepField::iteration, StepField::updates, StepField::fault})
+    variables.declare(field, builder.getI64Type(), 0);
+  declareSeed(variables, recipe.seed, builder);
+  declareMicroBatches(variables, builder);
+  for (StepField field : {StepField::count, StepField::loss})
+    variables.declare(field, builder.getF64Type(), 0);
   std::vector<TrainedType> trained;
   for (const Parameter &row : getTrained())
     trained.push_back({row.traits, model.getVariableType(row)});
@@ -146,10 +150,15 @@ void StepBuilder::declareStepState() {
 void StepBuilder::setVariables() {
   SmallVector<Attribute> attributes;
   Builder builder(module.getContext());
-  for (const Variable &variable : variables.getAll())
+  for (const Variable &variable : variables.getAll()) {
+    StringAttr parameter;
+    if (!variable.parameter.empty())
+      parameter = builder.getStringAttr(variable.parameter);
     attributes.push_back(VariableAttr::get(
         module.getContext(), builder.getStringAttr(variable.name),
-        variable.kind, variable.type, builder.getStringAttr(variable.owner)));
+        variable.kind, variable.type, parameter, variable.field,
+        /*slice=*/SliceAttr(), variable.setting));
+  }
   module->setAttr(GraphDialect::kVariablesAttr,
                   builder.getArrayAttr(attributes));
   module->setAttr(GraphDialect::kRecipeAttr,
@@ -173,7 +182,7 @@ StepBuilder::emitLossGradients(StepFunction &step, const Forward &forward) {
     return LossScale(step, Settings(step, emitter), emitter).get().value;
   };
   std::optional<RowTail> tail = RowTail::find(forward.operands.logits);
-  hasChunks = tail && recipe.loss.kind != LossKind::Output &&
+  hasChunks = tail && hasTarget(recipe.loss) &&
               recipe.loss.reduction != LossReduction::MeanOfMeans;
   if (hasChunks && inChunks) {
     DecisionLog(module, "chunk-loss")
@@ -181,8 +190,8 @@ StepBuilder::emitLossGradients(StepFunction &step, const Forward &forward) {
              "the loss and the gradients of some logits before the next",
              {{"rows", double(tail->getRowCount())},
               {"chunks", double(tail->getChunkCount())}});
-    return emitInChunks(emitter, recipe.loss, forward.operands, *tail,
-                        getScale());
+    return emitInChunks(Settings(step, emitter), recipe.loss, forward.operands,
+                        *tail, getScale());
   }
   Loss loss = emitLoss(step, forward);
   auto type = cast<RankedTensorType>(loss.total.getType());
@@ -242,7 +251,7 @@ static bool isCleared(const Variable &variable) {
 /// The runtime clears slots and sums of gradients: zeros take no memory until
 /// a step uses them.
 void StepBuilder::buildInit() {
-  StepFunction step(module, "init", variables);
+  StepFunction step(module, EntryKind::init, variables);
   for (const Variable &variable : variables.getAll())
     if (!isCleared(variable))
       step.write(variable.name, variable.initial(step.getBuilder(),
@@ -251,7 +260,7 @@ void StepBuilder::buildInit() {
 }
 
 LogicalResult StepBuilder::buildTrainStep() {
-  StepFunction step(module, "train_step", variables);
+  StepFunction step(module, EntryKind::train_step, variables);
   Forward forward = model.emit(step, /*isTraining=*/true);
   FailureOr<LossGradients> start = emitLossGradients(step, forward);
   if (failed(start))
@@ -260,6 +269,7 @@ LogicalResult StepBuilder::buildTrainStep() {
   if (failed(parameters) || !problems.empty())
     return failure();
   const Loss &loss = start->loss;
+  emitNextPlace(step);
   Metrics metrics =
       emitUpdate(step, recipe, *parameters, toF64(step, loss.total),
                  toF64(step, loss.count), loss.nominalCount);
@@ -273,7 +283,7 @@ LogicalResult StepBuilder::buildTrainStep() {
 /// Sums over micro-batches. A loss that is not finite shows in its sum, and so
 /// does whatever gradient is not: the update checks both.
 LogicalResult StepBuilder::buildAccumulateStep() {
-  StepFunction step(module, "accumulate_step", variables);
+  StepFunction step(module, EntryKind::accumulate_step, variables);
   Forward forward = model.emit(step, /*isTraining=*/true);
   FailureOr<LossGradients> start = emitLossGradients(step, forward);
   if (failed(start))
@@ -282,15 +292,16 @@ LogicalResult StepBuilder::buildAccumulateStep() {
   if (failed(parameters))
     return failure();
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
-  auto accumulate = [&](const std::string &name, Value value) {
+  auto accumulate = [&](auto name, Value value) {
     step.write(name, emitter.emit<AddOp>(step.read(name), value));
   };
   for (const TrainedParameter &parameter : *parameters)
-    accumulate("gradient/" + parameter.traits.name, parameter.gradient);
+    accumulate(getGradient(parameter.traits.name), parameter.gradient);
   Value total = toF64(step, start->loss.total);
-  accumulate("step/loss", total);
-  accumulate("step/count", toF64(step, start->loss.count));
-  Value fault = step.read("step/fault");
+  accumulate(StepField::loss, total);
+  accumulate(StepField::count, toF64(step, start->loss.count));
+  emitNextPlace(step);
+  Value fault = step.read(StepField::fault);
   Value isFaulty = emitter.emit<CompareOp>(CompareKind::ne, fault,
                                            emitter.splat(fault, 0.0));
   // x - x is 0 where x is finite.
@@ -305,25 +316,26 @@ LogicalResult StepBuilder::buildAccumulateStep() {
 }
 
 void StepBuilder::buildApply() {
-  StepFunction step(module, "apply", variables);
+  StepFunction step(module, EntryKind::apply, variables);
   std::vector<TrainedParameter> parameters;
   for (const Parameter &row : getTrained())
-    parameters.push_back({row.traits, step.read("gradient/" + row.getName())});
-  addMetrics(step, emitUpdate(step, recipe, parameters, step.read("step/loss"),
-                              step.read("step/count"), nominalCount));
+    parameters.push_back({row.traits, step.read(getGradient(row.getName()))});
+  addMetrics(step,
+             emitUpdate(step, recipe, parameters, step.read(StepField::loss),
+                        step.read(StepField::count), nominalCount));
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
   auto clear = [&](const std::string &name) {
     step.write(name, emitter.splat(variables.get(name).type, 0.0));
   };
   for (const TrainedParameter &parameter : parameters)
-    clear("gradient/" + parameter.traits.name);
-  clear("step/loss");
-  clear("step/count");
+    clear(getGradient(parameter.traits.name));
+  clear(format::variableOf(StepField::loss));
+  clear(format::variableOf(StepField::count));
   step.finish();
 }
 
 void StepBuilder::buildEval() {
-  StepFunction step(module, "eval", variables);
+  StepFunction step(module, EntryKind::eval, variables);
   Loss loss = emitLoss(step, model.emit(step, /*isTraining=*/false));
   step.addOutput("loss", toF64(step, loss.total));
   step.addOutput("count", toF64(step, loss.count));
@@ -334,7 +346,7 @@ void StepBuilder::buildEval() {
 }
 
 void StepBuilder::buildPredict() {
-  StepFunction step(module, "predict", variables);
+  StepFunction step(module, EntryKind::predict, variables);
   model.emitPrediction(step);
   step.finish();
 }

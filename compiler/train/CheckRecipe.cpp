@@ -38,7 +38,8 @@ static StringRef getWord(Recipe &recipe, const Key &key) {
 /// Keys that are for another kind of loss, optimizer or schedule.
 static void checkKinds(Reading &reading) {
   for (const Key &key : getKeys()) {
-    if (!reading.has(key.name) || !*key.kinds)
+    std::string kinds = key.getKinds();
+    if (!reading.has(key.name) || kinds.empty())
       continue;
     StringRef table = StringRef(key.name).split('.').first;
     const Key &kind = *findKey((table + ".kind").str());
@@ -49,7 +50,7 @@ static void checkKinds(Reading &reading) {
     if (!key.appliesTo(word))
       reading.fail(reading.getLine(key.name),
                    std::string(key.name) + " is not for " + word.str() +
-                       ", only for " + joinWords(key.kinds));
+                       ", only for " + joinWords(kinds.c_str()));
   }
 }
 

@@ -1,6 +1,8 @@
 #include "compiler/train/Dropouts.h"
 
 #include "compiler/train/Keys.h"
+#include "compiler/train/MicroBatches.h"
+#include "compiler/train/Settings.h"
 #include "dialects/graph/NodeNames.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 
@@ -12,11 +14,7 @@ using namespace tcc::graph;
 
 namespace tcc::train {
 
-static constexpr const char *kPasses = "step/passes";
-
-static std::string getSetting(StringRef site) {
-  return ("set/dropout." + site).str();
-}
+static std::string getKey(StringRef site) { return ("dropout." + site).str(); }
 
 std::string describe(const DropoutSite &site) {
   std::string text = "dropout " + site.name + ": ";
@@ -86,21 +84,15 @@ std::vector<DropoutSite> findDropouts(func::FuncOp main, const Recipe &recipe,
 }
 
 void declareDropouts(VariableTable &table, ArrayRef<DropoutSite> sites) {
-  if (sites.empty())
-    return;
-  Builder builder(table.get("step/iteration").type.getContext());
-  table.declare(kPasses, VariableKind::step,
-                RankedTensorType::get({}, builder.getI64Type()), 0);
   for (const DropoutSite &site : sites)
-    table.declare(getSetting(site.name), VariableKind::setting,
-                  RankedTensorType::get({}, builder.getF64Type()), site.p,
-                  findPatternTable("dropout")->range->print());
+    declareSetting(table, getKey(site.name), site.p,
+                   *findPatternTable("dropout")->range);
 }
 
 // --- Masks -------------------------------------------------------------------
 
 /// x / (1 - p) where a random number in [0, 1) is at least p, else 0.
-static void applyDropout(DropoutOp op, Value p, Value seed, Value passes) {
+static void applyDropout(DropoutOp op, Value p, Value seed, Value batch) {
   OpBuilder builder(op);
   TensorEmitter emitter(builder, op.getLoc());
   auto type = cast<RankedTensorType>(op.getX().getType());
@@ -110,7 +102,7 @@ static void applyDropout(DropoutOp op, Value p, Value seed, Value passes) {
     return emitter.emit<BroadcastOp>(to, emitter.castTo(scalar, to));
   };
   RankedTensorType numbers = withElementType(type, wide);
-  Expr random{emitter.emit<RandomOp>(numbers, RandomKind::uniform, seed, passes,
+  Expr random{emitter.emit<RandomOp>(numbers, RandomKind::uniform, seed, batch,
                                      op.getKey()),
               &emitter};
   Expr kept = compare(CompareKind::ge, random, {spread(p, numbers), &emitter});
@@ -128,16 +120,13 @@ void applyDropouts(StepFunction &step) {
   step.getBody().walk([&](DropoutOp op) { ops.push_back(op); });
   if (ops.empty())
     return;
-  Value seed = step.read("step/seed"), passes = step.read(kPasses);
+  Value seed = step.read(StepField::seed), batch = emitBatchNumber(step);
+  TensorEmitter emitter(step.getBuilder(), step.getLoc());
+  Settings settings(step, emitter);
   for (DropoutOp op : ops) {
-    applyDropout(op, step.read(getSetting(op.getSite())), seed, passes);
+    applyDropout(op, settings.get(getKey(op.getSite())).value, seed, batch);
     op.erase();
   }
-  TensorEmitter emitter(step.getBuilder(), step.getLoc());
-  // A pass after one that stopped the training is none.
-  Expr fault{step.read("step/fault"), &emitter}, before{passes, &emitter};
-  Expr isSound = compare(CompareKind::eq, fault, fault.like(0));
-  step.write(kPasses, select(isSound, before + 1.0, before).value);
 }
 
 void eraseDropouts(StepFunction &step) {

@@ -1,9 +1,10 @@
 //===- Dropouts.h - What a model drops in training --------------*- C++ -*-===//
 //
-// The mask of a dropout is a function of `step/seed`, `step/passes`, which
-// counts the batches that were trained on, the op's key and the place of the
-// element: the backward pass reads it or computes it again, as fusion finds
-// cheaper, and a session that resumes goes on with the masks that come next.
+// The mask of a dropout is a function of the step's seed, the number of the
+// batch among all that are trained on (MicroBatches.h), the op's key and the
+// place of the element: the backward pass reads it or computes it again, as
+// fusion finds cheaper, and a session that resumes goes on with the masks that
+// come next.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_TRAIN_DROPOUTS_H
@@ -30,7 +31,7 @@ std::string describe(const DropoutSite &site);
 std::vector<DropoutSite> findDropouts(mlir::func::FuncOp main,
                                       const Recipe &recipe, Problems &problems);
 
-/// Declares a setting for each site, and what masks depend on.
+/// Declares a setting for each site.
 void declareDropouts(VariableTable &table, llvm::ArrayRef<DropoutSite> sites);
 
 /// Puts masks in the place of the dropouts in `step`, a pass over one batch.

@@ -1,6 +1,8 @@
 #include "compiler/train/Keys.h"
+#include "compiler/train/Loss.h"
+#include "compiler/train/Optimizer.h"
 
-#include <limits>
+#include <deque>
 
 using namespace tcc;
 using namespace tcc::train;
@@ -27,24 +29,18 @@ template <auto member> static Field inGroup(Recipe &recipe) {
   return makeField(&(recipe.optimizer.groups.back().*member));
 }
 
-// --- Ranges ------------------------------------------------------------------
-
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-static constexpr double kMax = std::numeric_limits<double>::max();
-
-static constexpr Range kAny{-kMax, kMax, false, false, ""};
-static constexpr Range kNonNegative{0, kMax, false, false, "at least 0"};
-static constexpr Range kPositive{0, kMax, true, false, "greater than 0"};
-/// The loss is scaled in f32.
-static constexpr Range kScale{std::numeric_limits<float>::min(),
-                              std::numeric_limits<float>::max(), false, false,
-                              "within f32's normal range"};
-static constexpr Range kLimit{0, kInfinity, true, false, "greater than 0"};
-static constexpr Range kCount{1, kMax, false, false, "at least 1"};
-static constexpr Range kUnit{0, 1, false, false, "from 0 to 1"};
-static constexpr Range kFraction{0, 1, false, true, "at least 0 and below 1"};
-
 // --- The keys ----------------------------------------------------------------
+
+/// The words of all kinds and, last, one that is not supported yet; kept for as
+/// long as the program runs.
+static const std::string &listWords(const char *table, const char *last = "") {
+  static std::deque<std::string> kept;
+  std::string &words = kept.emplace_back();
+  for (const Kind *kind : getKinds(table))
+    words += (words.empty() ? "" : " ") + std::string(kind->word);
+  words += *last ? std::string(" ") + last : "";
+  return words;
+}
 
 using R = Recipe;
 using L = LossRecipe;
@@ -72,7 +68,7 @@ static const Key kKeys[] = {
      .field = at<&R::loss, &L::kind>,
      .initial = "needed",
      .summary = "`output`: the model returns the loss itself",
-     .words = "cross_entropy causal_lm mse bce output"},
+     .words = listWords("loss").c_str()},
     {.name = "loss.logits",
      .field = at<&R::loss, &L::logits>,
      .initial = "the only output",
@@ -80,25 +76,25 @@ static const Key kKeys[] = {
     {.name = "loss.target",
      .field = at<&R::loss, &L::target>,
      .initial = "labels",
-     .summary = "the name of the target in the data",
-     .kinds = "cross_entropy causal_lm mse bce"},
+     .summary = "the name of the target in the data"},
     {.name = "loss.label_smoothing",
      .field = at<&R::loss, &L::labelSmoothing>,
      .initial = "0",
-     .summary = "share of the target spread over all classes",
+     .summary = "share of the target spread over all classes; a setting where "
+                "it is not 0",
      .range = &kUnit,
-     .kinds = "cross_entropy causal_lm"},
+     .isRuntime = true,
+     .isCompiled =
+         [](const Recipe &recipe) { return recipe.loss.labelSmoothing > 0; }},
     {.name = "loss.ignore_index",
      .field = at<&R::loss, &L::ignoreIndex>,
      .initial = "-100",
      .summary = "the target that does not count",
-     .range = &kAny,
-     .kinds = "cross_entropy causal_lm"},
+     .range = &kAny},
     {.name = "loss.shift",
      .field = at<&R::loss, &L::shift>,
      .initial = "true",
-     .summary = "compare each position with the next target",
-     .kinds = "causal_lm"},
+     .summary = "compare each position with the next target"},
     {.name = "loss.reduction",
      .field = at<&R::loss, &L::reduction>,
      .initial = "global_mean",
@@ -109,41 +105,37 @@ static const Key kKeys[] = {
     {.name = "optimizer.kind",
      .field = at<&R::optimizer, &O::kind>,
      .initial = "needed",
-     .words = "sgd adam adamw lion lamb",
-     .supported = "sgd adam adamw lion"},
+     .words = listWords("optimizer", "lamb").c_str(),
+     .supported = listWords("optimizer").c_str()},
     {.name = "optimizer.lr",
      .field = at<&R::optimizer, &O::lr>,
-     .initial = "0.001, lion 0.0001",
+     .initial = "0.001",
      .summary = "learning rate",
      .range = &kNonNegative,
      .isRuntime = true},
     {.name = "optimizer.momentum",
      .field = at<&R::optimizer, &O::momentum>,
      .initial = "0",
-     .range = &kFraction,
-     .kinds = "sgd"},
+     .range = &kFraction},
     {.name = "optimizer.nesterov",
      .field = at<&R::optimizer, &O::nesterov>,
      .initial = "false",
-     .summary = "needs momentum",
-     .kinds = "sgd"},
+     .summary = "needs momentum"},
     {.name = "optimizer.betas",
      .field = at<&R::optimizer, &O::betas>,
-     .initial = "[0.9, 0.999], lion [0.9, 0.99]",
+     .initial = "[0.9, 0.999]",
      .summary = "decay of the running means",
      .range = &kFraction,
-     .kinds = "adam adamw lion",
      .isRuntime = true},
     {.name = "optimizer.eps",
      .field = at<&R::optimizer, &O::eps>,
      .initial = "1e-08",
      .summary = "added to the denominator",
-     .range = &kNonNegative,
-     .kinds = "adam adamw"},
+     .range = &kNonNegative},
     {.name = "optimizer.weight_decay",
      .field = at<&R::optimizer, &O::weightDecay>,
-     .initial = "0, adamw 0.01",
-     .summary = "sgd, adam: added to the gradient; others: decoupled",
+     .initial = "0",
+     .summary = "adamw, lion: decoupled; others: added to the gradient",
      .range = &kNonNegative,
      .isRuntime = true},
     {.name = "optimizer.no_decay",
@@ -169,7 +161,6 @@ static const Key kKeys[] = {
      .field = inGroup<&G::betas>,
      .initial = "the optimizer's",
      .range = &kFraction,
-     .kinds = "adam adamw lion",
      .isRuntime = true},
 
     {.name = "schedule.kind",
@@ -406,7 +397,36 @@ static const PatternTable kPatternTables[] = {
     {"init", "normal uniform kaiming xavier zeros ones"},
     {"dropout", "", &kUnit},
 };
-llvm::ArrayRef<Key> tcc::train::getKeys() { return kKeys; }
+
+llvm::SmallVector<const Kind *> tcc::train::getKinds(llvm::StringRef table) {
+  llvm::SmallVector<const Kind *> kinds;
+  if (table == "loss")
+    for (const LossRule &rule : getLosses())
+      kinds.push_back(&rule.kind);
+  if (table == "optimizer")
+    for (const OptimizerRule &rule : getOptimizers())
+      kinds.push_back(&rule.kind);
+  return kinds;
+}
+
+/// Keys that a kind alone has come after all others of their table.
+static std::vector<Key> collectKeys() {
+  std::vector<Key> keys;
+  llvm::ArrayRef<Key> shared(kKeys);
+  for (size_t i = 0; i < shared.size(); ++i) {
+    keys.push_back(shared[i]);
+    llvm::StringRef table = shared[i].getTable();
+    if (i + 1 == shared.size() || shared[i + 1].getTable() != table)
+      for (const Kind *kind : getKinds(table))
+        keys.insert(keys.end(), kind->ownKeys.begin(), kind->ownKeys.end());
+  }
+  return keys;
+}
+
+llvm::ArrayRef<Key> tcc::train::getKeys() {
+  static const std::vector<Key> keys = collectKeys();
+  return keys;
+}
 
 llvm::ArrayRef<PatternTable> tcc::train::getPatternTables() {
   return kPatternTables;

@@ -5,22 +5,11 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <cmath>
-
 using namespace tcc::train;
 
 bool Range::contains(double value) const {
   return (opensAtMin ? value > min : value >= min) &&
          (opensAtMax ? value < max : value <= max);
-}
-
-std::string Range::print() const {
-  constexpr double kMax = std::numeric_limits<double>::max();
-  bool isFreeBelow = min == -kMax, isFreeAbove = max == kMax;
-  std::string text = opensAtMin || isFreeBelow ? "(" : "[";
-  llvm::raw_string_ostream(text) << llvm::format(
-      "%g,%g", isFreeBelow ? -HUGE_VAL : min, isFreeAbove ? HUGE_VAL : max);
-  return text + (opensAtMax || isFreeAbove ? ")" : "]");
 }
 
 const Key *tcc::train::findKey(llvm::StringRef name) {
@@ -52,8 +41,24 @@ llvm::StringRef Key::getSettingName() const {
   return path.starts_with("schedule.") ? path : path.substr(path.find('.') + 1);
 }
 
+bool Kind::has(llvm::StringRef key) const {
+  return llvm::is_contained(splitWords(keys), key) ||
+         llvm::any_of(ownKeys,
+                      [&](const Key &own) { return own.getLastName() == key; });
+}
+
+std::string Key::getKinds() const {
+  std::string words = kinds;
+  llvm::StringRef table = llvm::StringRef(name).split('.').first;
+  for (const Kind *kind : train::getKinds(table))
+    if (kind->has(getLastName()))
+      words += (words.empty() ? "" : " ") + std::string(kind->word);
+  return words;
+}
+
 bool Key::appliesTo(llvm::StringRef kind) const {
-  return *kinds == 0 || llvm::is_contained(splitWords(kinds), kind);
+  std::string words = getKinds();
+  return words.empty() || llvm::is_contained(splitWords(words), kind);
 }
 
 // --- Words -------------------------------------------------------------------
@@ -123,10 +128,19 @@ struct FieldPrinter {
 
 } // namespace
 
+bool tcc::train::isOfKind(const Key &key, Recipe &recipe) {
+  llvm::StringRef table = llvm::StringRef(key.name).split('.').first;
+  if (getKinds(table).empty())
+    return true;
+  const Key &kind = *findKey((table + ".kind").str());
+  auto field = std::get<WordField>(kind.field(recipe));
+  return key.appliesTo(splitWords(kind.words)[field.get(field.at)]);
+}
+
 std::string tcc::train::listCompiledKeys(Recipe recipe) {
   std::string text;
   auto list = [&](const Key &key, const std::string &name) {
-    if (!key.isRuntime && key.field)
+    if (!key.isRuntime && key.field && isOfKind(key, recipe))
       text +=
           name + "=" + std::visit(FieldPrinter{key}, key.field(recipe)) + "\n";
   };
@@ -181,12 +195,46 @@ std::string PatternTable::describeValues() const {
 }
 
 /// What there is to say about a key besides its values and default.
+/// A number, or two, as in a recipe.
+static std::string printInitial(const Key &key, OptimizerKind kind) {
+  Recipe recipe;
+  recipe.optimizer = OptimizerRecipe::getDefaults(kind);
+  Field field = key.field(recipe);
+  auto print = [](double value) {
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::format("%g", value);
+    return text;
+  };
+  if (auto *number = std::get_if<double *>(&field))
+    return print(**number);
+  if (auto *betas = std::get_if<Betas *>(&field))
+    return "[" + print((**betas)[0]) + ", " + print((**betas)[1]) + "]";
+  return "";
+}
+
+std::string Key::describeInitial() const {
+  std::string text = initial;
+  if (getTable() != "optimizer" || !field)
+    return text;
+  // The first kind that has the key begins with what is always told.
+  std::optional<std::string> usual;
+  for (auto [row, kind] : llvm::enumerate(train::getKinds(getTable()))) {
+    if (!appliesTo(kind->word))
+      continue;
+    std::string own = printInitial(*this, OptimizerKind(row));
+    if (usual && own != *usual)
+      text += std::string(", ") + kind->word + " " + own;
+    usual = usual.value_or(own);
+  }
+  return text;
+}
+
 static std::string describeUse(const Key &key) {
   llvm::SmallVector<std::string> parts;
   if (key.isRuntime)
     parts.push_back("**run time**");
-  if (*key.kinds)
-    parts.push_back("of " + joinWords(key.kinds));
+  if (std::string kinds = key.getKinds(); !kinds.empty())
+    parts.push_back("of " + joinWords(kinds.c_str()));
   if (*key.summary)
     parts.push_back(key.summary);
   return llvm::join(parts, "; ");
@@ -196,6 +244,6 @@ std::string tcc::train::describeKeys() {
   std::string text = "| key | values | default | |\n|---|---|---|---|\n";
   for (const Key &key : getKeys())
     text += "| `" + std::string(key.name) + "` | " + key.describeValues() +
-            " | " + key.initial + " | " + describeUse(key) + " |\n";
+            " | " + key.describeInitial() + " | " + describeUse(key) + " |\n";
   return text;
 }

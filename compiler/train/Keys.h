@@ -33,9 +33,23 @@ struct Range {
   const char *description;
 
   bool contains(double value) const;
-  /// As an interval, "[0,1)", that tcc-run checks values of --set with.
-  std::string print() const;
 };
+
+/// A bound that is the largest double is none.
+inline constexpr double kNoBound = std::numeric_limits<double>::max();
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+inline constexpr Range kAny{-kNoBound, kNoBound, false, false, ""};
+inline constexpr Range kNonNegative{0, kNoBound, false, false, "at least 0"};
+inline constexpr Range kPositive{0, kNoBound, true, false, "greater than 0"};
+/// The loss is scaled in f32.
+inline constexpr Range kScale{std::numeric_limits<float>::min(),
+                              std::numeric_limits<float>::max(), false, false,
+                              "within f32's normal range"};
+inline constexpr Range kLimit{0, kInfinity, true, false, "greater than 0"};
+inline constexpr Range kCount{1, kNoBound, false, false, "at least 1"};
+inline constexpr Range kUnit{0, 1, false, false, "from 0 to 1"};
+inline constexpr Range kFraction{0, 1, false, true, "at least 0 and below 1"};
 
 struct Key {
   /// TABLE.NAME, or NAME at the top level.
@@ -53,20 +67,40 @@ struct Key {
   const char *words = "";
   /// The values that exist, where not all do.
   const char *supported = nullptr;
-  /// The kinds of its table that it is for; empty: all.
+  /// The kinds of a schedule that it is for; empty: all. Those of losses and
+  /// optimizers say so themselves (Kind).
   const char *kinds = "";
-  /// True if the value is a variable of the package (see getSettingName).
+  /// True if the value is a setting of the package (see getSettingName).
   bool isRuntime = false;
+  /// Whether steps read the setting; null: they do, whatever it is.
+  bool (*isCompiled)(const Recipe &recipe) = nullptr;
 
   llvm::StringRef getTable() const;
   llvm::StringRef getLastName() const;
-  /// The name after `set/` of the variable: KEY in `--set KEY=VALUE`. The table
-  /// is left out, but for schedule.
+  /// KEY in `--set KEY=VALUE`: the table is left out, but for schedule.
   llvm::StringRef getSettingName() const;
+  /// The kinds of its table that it is for, separated by spaces; empty: all.
+  std::string getKinds() const;
   bool appliesTo(llvm::StringRef kind) const;
+  /// What it is if absent, with the optimizers that begin with another value.
+  std::string describeInitial() const;
   /// What values it takes, for people.
   std::string describeValues() const;
 };
+
+/// A kind of loss or optimizer, as a row of the table of these begins.
+struct Kind {
+  const char *word;
+  /// Keys of its table, by their last names, that some kinds have and others
+  /// have not; empty: none.
+  const char *keys = "";
+  /// Keys that it alone has, with values in OwnValues.
+  llvm::ArrayRef<Key> ownKeys = {};
+
+  bool has(llvm::StringRef key) const;
+};
+/// Those of the table `loss` or `optimizer`; of others there are none.
+llvm::SmallVector<const Kind *> getKinds(llvm::StringRef table);
 
 /// In the order of the documentation.
 llvm::ArrayRef<Key> getKeys();
@@ -91,6 +125,10 @@ std::string joinWords(const char *list);
 /// The one of `candidates` that `word` was probably meant to be, or nothing.
 llvm::StringRef findNearest(llvm::StringRef word,
                             llvm::ArrayRef<llvm::StringRef> candidates);
+
+/// Whether the kind of loss or optimizer that `recipe` has takes the key; true
+/// of other tables.
+bool isOfKind(const Key &key, Recipe &recipe);
 
 /// What of a recipe is compiled in: KEY=VALUE, one a line.
 std::string listCompiledKeys(Recipe recipe);

@@ -1,5 +1,6 @@
 #include "compiler/train/Loss.h"
 
+#include "compiler/train/Optimizer.h"
 #include "compiler/train/RowChunks.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 #include "llvm/Support/raw_ostream.h"
@@ -19,8 +20,25 @@ static int64_t getRank(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getRank();
 }
 
+static const LossRule &getRule(const LossRecipe &recipe) {
+  return getLosses()[int(recipe.kind)];
+}
+
+bool hasTarget(const LossRecipe &recipe) {
+  return getRule(recipe).target != LossTarget::None;
+}
+
+LossRecipe LossRecipe::getDefaults(LossKind kind) {
+  LossRecipe recipe;
+  recipe.kind = kind;
+  if (auto *setDefaults = getRule(recipe).setDefaults)
+    setDefaults(recipe);
+  return recipe;
+}
+
 int64_t getClassAxis(const LossRecipe &recipe, RankedTensorType logits) {
-  return recipe.kind == LossKind::CausalLm ? logits.getRank() - 1 : 1;
+  return getRule(recipe).target == LossTarget::Tokens ? logits.getRank() - 1
+                                                      : 1;
 }
 
 RankedTensorType getTargetType(const LossRecipe &recipe,
@@ -33,10 +51,11 @@ RankedTensorType getTargetType(const LossRecipe &recipe,
   };
   if (!isa<FloatType>(logits.getElementType()) || !logits.hasStaticShape())
     return refuse("floats of a static shape");
-  switch (recipe.kind) {
-  case LossKind::CrossEntropy:
-  case LossKind::CausalLm: {
-    bool isText = recipe.kind == LossKind::CausalLm;
+  LossTarget target = getRule(recipe).target;
+  switch (target) {
+  case LossTarget::Classes:
+  case LossTarget::Tokens: {
+    bool isText = target == LossTarget::Tokens;
     if (logits.getRank() < (isText ? 3 : 2))
       return refuse(isText ? "[batch, position, token]"
                            : "[batch, class, ...]");
@@ -47,10 +66,9 @@ RankedTensorType getTargetType(const LossRecipe &recipe,
     return RankedTensorType::get(shape,
                                  IntegerType::get(logits.getContext(), 64));
   }
-  case LossKind::Mse:
-  case LossKind::Bce:
+  case LossTarget::Values:
     return logits;
-  case LossKind::Output:
+  case LossTarget::None:
     if (logits.getNumElements() != 1)
       return refuse("one element");
     return nullptr;
@@ -58,18 +76,23 @@ RankedTensorType getTargetType(const LossRecipe &recipe,
   llvm_unreachable("covered switch");
 }
 
-namespace {
-
 class LossEmitter {
 public:
-  LossEmitter(OpBuilder &builder, Location loc, const LossRecipe &recipe,
-              Value weights)
-      : emitter(builder, loc), recipe(recipe), weights(weights) {}
+  LossEmitter(const Settings &settings, const LossRecipe &recipe, Value weights)
+      : settings(settings), emitter(settings.getEmitter()), recipe(recipe),
+        weights(weights) {}
 
   Loss emit(Value logits, Value target);
 
-private:
+  // What rules compute with.
+  const LossRecipe &getRecipe() const { return recipe; }
+  Expr wrap(Value value) const { return {value, &emitter}; }
   Loss crossEntropy(Value logits, Value target, int64_t axis);
+  Loss nextTokens(Value logits, Value target);
+  /// The mean of what each element loses.
+  Loss makeMean(Value losses);
+
+private:
   Value lookUp(Value logProbabilities, Value classes, int64_t axis);
   void shiftPositions(Value &logits, Value &target);
   Value sum(Value value) {
@@ -83,16 +106,13 @@ private:
   Value sumWeighted(Value x) {
     return sum(weights ? emitter.emit<MulOp>(x, spreadWeights(x)) : x);
   }
-  Loss makeMean(Value losses);
-  Loss emitSum(Value logits, Value target);
   Loss average(Loss loss);
 
-  TensorEmitter emitter;
+  const Settings &settings;
+  const TensorEmitter &emitter;
   const LossRecipe &recipe;
   Value weights;
 };
-
-} // namespace
 
 Value LossEmitter::spreadWeights(Value x) {
   auto type = cast<RankedTensorType>(x.getType());
@@ -137,12 +157,16 @@ Loss LossEmitter::crossEntropy(Value logits, Value target, int64_t axis) {
   Value classes =
       emitter.emit<SelectOp>(isValid, target, emitter.splat(target, 0.0));
   Expr loss = -Expr{lookUp(logProbabilities, classes, axis), &emitter};
-  if (double smoothing = recipe.labelSmoothing; smoothing > 0) {
+  if (recipe.labelSmoothing > 0) {
     int64_t classCount =
         cast<RankedTensorType>(logits.getType()).getDimSize(axis);
     Expr all{emitter.emit<ReduceOp>(ReduceKind::sum, logProbabilities, axis),
              &emitter};
-    loss = loss * (1 - smoothing) - all * (smoothing / double(classCount));
+    Expr smoothing = settings.get("label_smoothing");
+    Expr smoothed = loss * spread(1.0 - smoothing, loss) -
+                    all * spread(smoothing / double(classCount), all);
+    // Where it is set to 0 no logit of -inf makes 0 times infinity.
+    loss = select(spread(smoothing, loss) > 0.0, smoothed, loss);
   }
   Expr counted = select(Expr{isValid, &emitter}, loss, 0.0);
   Value best = emitter.emit<ArgReduceOp>(ReduceKind::max, logits, axis,
@@ -182,35 +206,85 @@ Loss LossEmitter::average(Loss loss) {
   return loss;
 }
 
+Loss LossEmitter::nextTokens(Value logits, Value target) {
+  if (recipe.shift)
+    shiftPositions(logits, target);
+  return crossEntropy(logits, target, getRank(logits) - 1);
+}
+
 Loss LossEmitter::emit(Value logits, Value target) {
-  Loss loss = emitSum(logits, target);
+  Loss loss = getRule(recipe).emit(*this, logits, target);
   bool isMean = recipe.reduction == LossReduction::MeanOfMeans;
   return isMean ? average(loss) : loss;
 }
 
-Loss LossEmitter::emitSum(Value logits, Value target) {
-  Expr x{logits, &emitter}, t{target, &emitter};
-  switch (recipe.kind) {
-  case LossKind::CausalLm:
-    if (recipe.shift)
-      shiftPositions(logits, target);
-    return crossEntropy(logits, target, getRank(logits) - 1);
-  case LossKind::CrossEntropy:
-    return crossEntropy(logits, target, 1);
-  case LossKind::Mse:
-    return makeMean(((x - t) * (x - t)).value);
-  case LossKind::Bce:
-    // -t log s(x) - (1 - t) log(1 - s(x)), where s is the sigmoid.
-    return makeMean((softplus(x) - x * t).value);
-  case LossKind::Output:
-    return makeMean(logits);
-  }
-  llvm_unreachable("covered switch");
+// --- The table ---------------------------------------------------------------
+
+static Loss emitSquares(LossEmitter &emitter, Value logits, Value target) {
+  Expr difference = emitter.wrap(logits) - emitter.wrap(target);
+  return emitter.makeMean((difference * difference).value);
 }
 
-Loss emitLoss(OpBuilder &builder, Location loc, const LossRecipe &recipe,
+/// -t log s(x) - (1 - t) log(1 - s(x)), where s is the sigmoid.
+static Loss emitBinary(LossEmitter &emitter, Value logits, Value target) {
+  Expr x = emitter.wrap(logits), t = emitter.wrap(target);
+  return emitter.makeMean((softplus(x) - x * t).value);
+}
+
+/// Squares up to a distance of delta, from there on straight lines.
+static Loss emitHuber(LossEmitter &emitter, Value logits, Value target) {
+  double delta = emitter.getRecipe().own.numbers.at("delta");
+  Expr difference = emitter.wrap(logits) - emitter.wrap(target);
+  Expr distance = difference.make<AbsOp>();
+  Expr square = difference * difference * 0.5;
+  Expr line = (distance - 0.5 * delta) * delta;
+  return emitter.makeMean(select(distance < delta, square, line).value);
+}
+
+static const Key kHuberKeys[] = {
+    {.name = "loss.delta",
+     .field = [](Recipe &recipe) -> Field {
+       return &recipe.loss.own.numbers["delta"];
+     },
+     .initial = "1",
+     .summary = "distance from which the loss is linear",
+     .range = &kPositive},
+};
+
+ArrayRef<LossRule> getLosses() {
+  static const LossRule rules[] = {
+      {.kind = {"cross_entropy", "target label_smoothing ignore_index"},
+       .target = LossTarget::Classes,
+       .emit =
+           [](LossEmitter &emitter, Value logits, Value target) {
+             return emitter.crossEntropy(logits, target, 1);
+           }},
+      {.kind = {"causal_lm", "target label_smoothing ignore_index shift"},
+       .target = LossTarget::Tokens,
+       .emit = [](LossEmitter &emitter, Value logits,
+                  Value target) { return emitter.nextTokens(logits, target); }},
+      {.kind = {"mse", "target"},
+       .target = LossTarget::Values,
+       .emit = emitSquares},
+      {.kind = {"bce", "target"},
+       .target = LossTarget::Values,
+       .emit = emitBinary},
+      {.kind = {"huber", "target", kHuberKeys},
+       .target = LossTarget::Values,
+       .setDefaults =
+           [](LossRecipe &recipe) { recipe.own.numbers["delta"] = 1; },
+       .emit = emitHuber},
+      {.kind = {"output"},
+       .target = LossTarget::None,
+       .emit = [](LossEmitter &emitter, Value loss,
+                  Value) { return emitter.makeMean(loss); }},
+  };
+  return rules;
+}
+
+Loss emitLoss(const Settings &settings, const LossRecipe &recipe,
               const LossOperands &operands) {
-  return LossEmitter(builder, loc, recipe, operands.weights)
+  return LossEmitter(settings, recipe, operands.weights)
       .emit(operands.logits, operands.target);
 }
 

@@ -2,11 +2,47 @@
 #ifndef TCC_COMPILER_TRAIN_LOSS_H
 #define TCC_COMPILER_TRAIN_LOSS_H
 
-#include "compiler/train/Recipe.h"
+#include "compiler/train/Keys.h"
+#include "compiler/train/Settings.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 namespace tcc::train {
+
+struct Loss {
+  /// Scalars of the logits' type: the sum of the losses, and how many there
+  /// are; with mean_of_means the mean of a batch is one loss.
+  mlir::Value total, count;
+  /// Of classes: how many targets are the largest logit, i64; else null.
+  mlir::Value correct;
+  /// The count where every target is valid.
+  int64_t nominalCount = 1;
+};
+
+/// What a loss compares the logits with.
+enum class LossTarget {
+  Classes, ///< one for each place, along axis 1
+  Tokens,  ///< of a causal language model, along the last axis
+  Values,  ///< as the logits
+  None     ///< the model computes the loss
+};
+
+class LossEmitter;
+
+/// All that tells one loss from others.
+struct LossRule {
+  Kind kind;
+  LossTarget target;
+  /// Beside those of LossRecipe; null: no other.
+  void (*setDefaults)(LossRecipe &recipe) = nullptr;
+  Loss (*emit)(LossEmitter &emitter, mlir::Value logits, mlir::Value target);
+};
+
+/// In the order of the documentation.
+llvm::ArrayRef<LossRule> getLosses();
+
+/// Whether there are targets to compare with.
+bool hasTarget(const LossRecipe &recipe);
 
 /// The type of the targets that go with `logits`; null after adding to
 /// `problems` why the loss does not take such logits. Classes are counted along
@@ -19,16 +55,6 @@ mlir::RankedTensorType getTargetType(const LossRecipe &recipe,
 /// The axis that classes are counted along.
 int64_t getClassAxis(const LossRecipe &recipe, mlir::RankedTensorType logits);
 
-struct Loss {
-  /// Scalars of the logits' type: the sum of the losses, and how many there
-  /// are; with mean_of_means the mean of a batch is one loss.
-  mlir::Value total, count;
-  /// Of classes: how many targets are the largest logit, i64; else null.
-  mlir::Value correct;
-  /// The count where every target is valid.
-  int64_t nominalCount = 1;
-};
-
 /// What a loss is computed of.
 struct LossOperands {
   mlir::Value logits;
@@ -37,8 +63,8 @@ struct LossOperands {
 };
 
 /// Emits the loss. Losses and counts of a sample are multiplied by its weight.
-Loss emitLoss(mlir::OpBuilder &builder, mlir::Location loc,
-              const LossRecipe &recipe, const LossOperands &operands);
+Loss emitLoss(const Settings &settings, const LossRecipe &recipe,
+              const LossOperands &operands);
 
 } // namespace tcc::train
 

@@ -10,15 +10,10 @@ using namespace tcc::graph;
 static constexpr double kInitialScale = 65536, kGrowth = 2, kBackoff = 0.5;
 static constexpr double kGrowthInterval = 2000;
 
-static constexpr const char *kScale = "step/loss_scale";
-static constexpr const char *kCount = "step/growth_count";
-
 void tcc::train::declareLossScale(VariableTable &table) {
-  Builder builder(table.get("step/iteration").type.getContext());
-  table.declare(kScale, VariableKind::step,
-                RankedTensorType::get({}, builder.getF64Type()), kInitialScale);
-  table.declare(kCount, VariableKind::step,
-                RankedTensorType::get({}, builder.getI64Type()), 0);
+  Builder builder(table.getContext());
+  table.declare(StepField::loss_scale, builder.getF64Type(), kInitialScale);
+  table.declare(StepField::growth_count, builder.getI64Type(), 0);
 }
 
 LossScale::LossScale(StepFunction &step, const Settings &settings,
@@ -26,27 +21,28 @@ LossScale::LossScale(StepFunction &step, const Settings &settings,
     : step(step), emitter(emitter) {
   Expr given = settings.get("loss_scale");
   dynamic = compare(CompareKind::eq, given, given.like(0));
-  factor = select(dynamic, read(kScale), given);
+  factor = select(dynamic, read(StepField::loss_scale), given);
 }
 
 Expr LossScale::isExhausted() {
-  Expr next = read(kScale) * kBackoff;
+  Expr next = read(StepField::loss_scale) * kBackoff;
   return dynamic.make<AndOp>(next < double(std::numeric_limits<float>::min()));
 }
 
 void LossScale::advance(Expr isApplied, Expr hasOverflow) {
-  Expr scale = read(kScale), count = read(kCount);
+  Expr scale = read(StepField::loss_scale),
+       count = read(StepField::growth_count);
   Expr isTime = count + 1.0 >= kGrowthInterval;
   // The loss is scaled in f32.
   Expr grown = scale * kGrowth;
   Expr isLarge = grown > double(std::numeric_limits<float>::max());
   Expr after = select(isTime, select(isLarge, scale, grown), scale);
   Expr countAfter = select(isTime, 0.0, count + 1.0);
-  auto write = [&](const char *name, Expr old, Expr applied, Expr overflowed) {
+  auto write = [&](StepField field, Expr old, Expr applied, Expr overflowed) {
     Expr next =
         select(hasOverflow, overflowed, select(isApplied, applied, old));
-    step.write(name, select(dynamic, next, old).value);
+    step.write(field, select(dynamic, next, old).value);
   };
-  write(kScale, scale, after, scale * kBackoff);
-  write(kCount, count, countAfter, count.like(0));
+  write(StepField::loss_scale, scale, after, scale * kBackoff);
+  write(StepField::growth_count, count, countAfter, count.like(0));
 }

@@ -4,7 +4,7 @@
 // exponents hold them; the update divides by it. The setting `loss_scale` gives
 // the factor. Where that is 0, `dynamic`, the factor follows the gradients as
 // torch.amp.GradScaler's does, in two variables that `apply` and `train_step`
-// alone write: step/loss_scale, and step/growth_count, the updates that were
+// alone write: the step's loss_scale, and growth_count, the updates that were
 // applied since it changed. It is the same for all batches of an update.
 //
 //===----------------------------------------------------------------------===//
@@ -35,8 +35,8 @@ public:
   void advance(graph::Expr isApplied, graph::Expr hasOverflow);
 
 private:
-  graph::Expr read(llvm::StringRef name) const {
-    return {step.read(name), &emitter};
+  graph::Expr read(StepField field) const {
+    return {step.read(field), &emitter};
   }
 
   StepFunction &step;

@@ -4,27 +4,6 @@ using namespace mlir;
 using namespace tcc::train;
 using namespace tcc::graph;
 
-/// One-cycle gives momentum to an optimizer that has none.
-static bool hasMomentum(const Recipe &recipe) {
-  return recipe.optimizer.momentum > 0 ||
-         recipe.schedule.kind == ScheduleKind::OneCycle;
-}
-
-SmallVector<StringRef> tcc::train::getSlots(const Recipe &recipe) {
-  switch (recipe.optimizer.kind) {
-  case OptimizerKind::Sgd:
-    if (hasMomentum(recipe))
-      return {"momentum_buffer"};
-    return {};
-  case OptimizerKind::Adam:
-  case OptimizerKind::AdamW:
-    return {"exp_avg", "exp_avg_sq"};
-  case OptimizerKind::Lion:
-    return {"exp_avg"};
-  }
-  llvm_unreachable("all kinds are listed");
-}
-
 std::optional<size_t> tcc::train::findGroup(const OptimizerRecipe &recipe,
                                             const ParameterTraits &parameter) {
   for (auto [i, group] : llvm::enumerate(recipe.groups))
@@ -49,14 +28,15 @@ Factors tcc::train::emitFactors(const Settings &settings, const Recipe &recipe,
   factors.lr = group ? rates.lr * own.lrScale : rates.lr;
   factors.weightDecay =
       settings.get(nameOf(own.weightDecay.has_value(), "weight_decay"));
-  if (optimizer.kind == OptimizerKind::Sgd) {
+  const OptimizerRule &rule = getRule(optimizer);
+  if (!rule.kind.has("betas")) {
     factors.first = rates.getMomentum(updates.like(optimizer.momentum));
     return factors;
   }
   std::string betas = nameOf(own.betas.has_value(), "betas");
   factors.first = rates.getMomentum(settings.get(betas, 0));
   factors.second = settings.get(betas, 1);
-  if (optimizer.kind == OptimizerKind::Lion)
+  if (!rule.correctsBias)
     return factors;
   auto correct = [&](Expr beta) {
     return 1.0 - beta.make<PowOp>(updates + 1.0);
@@ -106,13 +86,9 @@ static Stepped stepSgd(const OptimizerRecipe &recipe, const Factors &factors,
   return next;
 }
 
-static Stepped stepAdam(const OptimizerRecipe &recipe, const Factors &factors,
-                        const Stepped &old, Expr gradient, bool decays) {
-  Expr parameter = old.parameter;
-  if (recipe.kind == OptimizerKind::AdamW)
-    parameter = decayParameter(factors, parameter, decays);
-  else
-    gradient = decayInGradient(factors, parameter, gradient, decays);
+/// Without decay; slots of `old` alone are read.
+static Stepped moveAdam(const OptimizerRecipe &recipe, const Factors &factors,
+                        const Stepped &old, Expr parameter, Expr gradient) {
   Expr mean = old.slots[0] +
               spread(1.0 - factors.first, gradient) * (gradient - old.slots[0]);
   Expr square = old.slots[1] * spread(factors.second, gradient) +
@@ -123,9 +99,21 @@ static Stepped stepAdam(const OptimizerRecipe &recipe, const Factors &factors,
   return {parameter - rate * mean / denominator, {mean, square}};
 }
 
+static Stepped stepAdam(const OptimizerRecipe &recipe, const Factors &factors,
+                        const Stepped &old, Expr gradient, bool decays) {
+  gradient = decayInGradient(factors, old.parameter, gradient, decays);
+  return moveAdam(recipe, factors, old, old.parameter, gradient);
+}
+
+static Stepped stepAdamW(const OptimizerRecipe &recipe, const Factors &factors,
+                         const Stepped &old, Expr gradient, bool decays) {
+  Expr parameter = decayParameter(factors, old.parameter, decays);
+  return moveAdam(recipe, factors, old, parameter, gradient);
+}
+
 /// Chen et al., Symbolic Discovery of Optimization Algorithms, 2023.
-static Stepped stepLion(const Factors &factors, const Stepped &old,
-                        Expr gradient, bool decays) {
+static Stepped stepLion(const OptimizerRecipe &, const Factors &factors,
+                        const Stepped &old, Expr gradient, bool decays) {
   auto mix = [&](Expr beta) {
     return old.slots[0] * spread(beta, gradient) +
            spread(1.0 - beta, gradient) * gradient;
@@ -135,17 +123,118 @@ static Stepped stepLion(const Factors &factors, const Stepped &old,
   return {parameter - change, {mix(factors.second)}};
 }
 
-Stepped tcc::train::emitStep(const OptimizerRecipe &recipe,
-                             const Factors &factors, const Stepped &old,
-                             Expr gradient, bool decays) {
-  switch (recipe.kind) {
-  case OptimizerKind::Sgd:
-    return stepSgd(recipe, factors, old, gradient, decays);
-  case OptimizerKind::Adam:
-  case OptimizerKind::AdamW:
-    return stepAdam(recipe, factors, old, gradient, decays);
-  case OptimizerKind::Lion:
-    return stepLion(factors, old, gradient, decays);
+/// Tieleman and Hinton, 2012; `centered` as in Graves, Generating Sequences
+/// With Recurrent Neural Networks, 2013.
+static Stepped stepRmsProp(const OptimizerRecipe &recipe,
+                           const Factors &factors, const Stepped &old,
+                           Expr gradient, bool decays) {
+  double alpha = recipe.own.numbers.at("alpha");
+  gradient = decayInGradient(factors, old.parameter, gradient, decays);
+  Expr square = old.slots[0] * alpha + gradient * gradient * (1 - alpha);
+  Stepped next{old.parameter, {square}};
+  if (recipe.own.flags.at("centered")) {
+    Expr mean = old.slots[1] + (gradient - old.slots[1]) * (1 - alpha);
+    next.slots.push_back(mean);
+    square = square - mean * mean;
   }
-  llvm_unreachable("all kinds are listed");
+  Expr direction = gradient / (sqrt(square) + recipe.eps);
+  if (old.slots.size() > next.slots.size()) {
+    Expr momentum = spread(factors.first, gradient);
+    direction = old.slots.back() * momentum + direction;
+    next.slots.push_back(direction);
+  }
+  next.parameter = old.parameter - spread(factors.lr, gradient) * direction;
+  return next;
+}
+
+// --- The table ---------------------------------------------------------------
+
+/// One-cycle gives momentum to an optimizer that has none.
+static bool hasMomentum(const Recipe &recipe) {
+  return recipe.optimizer.momentum > 0 ||
+         recipe.schedule.kind == ScheduleKind::OneCycle;
+}
+
+static SmallVector<StringRef> getMomentumSlot(const Recipe &recipe) {
+  if (hasMomentum(recipe))
+    return {"momentum_buffer"};
+  return {};
+}
+
+static SmallVector<StringRef> getMean(const Recipe &) { return {"exp_avg"}; }
+
+static SmallVector<StringRef> getMeanAndSquare(const Recipe &) {
+  return {"exp_avg", "exp_avg_sq"};
+}
+
+static SmallVector<StringRef> getRmsPropSlots(const Recipe &recipe) {
+  SmallVector<StringRef> slots = {"square_avg"};
+  if (recipe.optimizer.own.flags.at("centered"))
+    slots.push_back("grad_avg");
+  slots.append(getMomentumSlot(recipe));
+  return slots;
+}
+
+static const Key kRmsPropKeys[] = {
+    {.name = "optimizer.alpha",
+     .field = [](Recipe &recipe) -> Field {
+       return &recipe.optimizer.own.numbers["alpha"];
+     },
+     .initial = "0.99",
+     .summary = "decay of the mean of squares",
+     .range = &kFraction},
+    {.name = "optimizer.centered",
+     .field = [](Recipe &recipe) -> Field {
+       return &recipe.optimizer.own.flags["centered"];
+     },
+     .initial = "false",
+     .summary = "divide by the variance instead"},
+};
+
+ArrayRef<OptimizerRule> tcc::train::getOptimizers() {
+  static const OptimizerRule rules[] = {
+      {.kind = {"sgd", "momentum nesterov"},
+       .getSlots = getMomentumSlot,
+       .emit = stepSgd},
+      {.kind = {"adam", "betas eps"},
+       .correctsBias = true,
+       .getSlots = getMeanAndSquare,
+       .emit = stepAdam},
+      {.kind = {"adamw", "betas eps"},
+       .setDefaults =
+           [](OptimizerRecipe &recipe) { recipe.weightDecay = 0.01; },
+       .correctsBias = true,
+       .getSlots = getMeanAndSquare,
+       .emit = stepAdamW},
+      {.kind = {"lion", "betas"},
+       .setDefaults =
+           [](OptimizerRecipe &recipe) {
+             recipe.lr = 1e-4;
+             recipe.betas = {0.9, 0.99};
+           },
+       .getSlots = getMean,
+       .emit = stepLion},
+      {.kind = {"rmsprop", "momentum eps", kRmsPropKeys},
+       .setDefaults =
+           [](OptimizerRecipe &recipe) {
+             recipe.lr = 1e-2;
+             recipe.own.numbers["alpha"] = 0.99;
+             recipe.own.flags["centered"] = false;
+           },
+       .getSlots = getRmsPropSlots,
+       .emit = stepRmsProp},
+  };
+  return rules;
+}
+
+const OptimizerRule &tcc::train::getRule(const OptimizerRecipe &recipe) {
+  return getOptimizers()[int(recipe.kind)];
+}
+
+OptimizerRecipe OptimizerRecipe::getDefaults(OptimizerKind kind) {
+  OptimizerRecipe recipe;
+  recipe.kind = kind;
+  if (auto *setDefaults = getRule(recipe).setDefaults)
+    setDefaults(recipe);
+  return recipe;
 }

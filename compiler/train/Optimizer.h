@@ -7,12 +7,10 @@
 #ifndef TCC_COMPILER_TRAIN_OPTIMIZER_H
 #define TCC_COMPILER_TRAIN_OPTIMIZER_H
 
+#include "compiler/train/Keys.h"
 #include "compiler/train/Schedule.h"
 
 namespace tcc::train {
-
-/// What the optimizer keeps for each parameter, zeros at first.
-llvm::SmallVector<llvm::StringRef> getSlots(const Recipe &recipe);
 
 /// The group of a parameter, or nullopt.
 std::optional<size_t> findGroup(const OptimizerRecipe &recipe,
@@ -39,9 +37,23 @@ struct Stepped {
   llvm::SmallVector<graph::Expr, 2> slots;
 };
 
-/// The parameter and its slots after an update with `gradient`.
-Stepped emitStep(const OptimizerRecipe &recipe, const Factors &factors,
-                 const Stepped &old, graph::Expr gradient, bool decays);
+/// All that tells one optimizer from others. Its Factors are betas if it has
+/// these, else a momentum.
+struct OptimizerRule {
+  Kind kind;
+  /// Beside those of OptimizerRecipe; null: no other.
+  void (*setDefaults)(OptimizerRecipe &recipe) = nullptr;
+  bool correctsBias = false; ///< Factors have the corrections
+  /// What it keeps for each parameter, zeros at first.
+  llvm::SmallVector<llvm::StringRef> (*getSlots)(const Recipe &recipe);
+  /// The parameter and its slots after an update with `gradient`.
+  Stepped (*emit)(const OptimizerRecipe &recipe, const Factors &factors,
+                  const Stepped &old, graph::Expr gradient, bool decays);
+};
+
+/// In the order of the documentation.
+llvm::ArrayRef<OptimizerRule> getOptimizers();
+const OptimizerRule &getRule(const OptimizerRecipe &recipe);
 
 /// The scalar of f64 `factor` as all elements of a tensor like x.
 graph::Expr spread(graph::Expr factor, graph::Expr x);

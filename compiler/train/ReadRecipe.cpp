@@ -18,18 +18,6 @@ using llvm::StringRef;
 /// Each dot may be a table within a table, and the parser recurses into them.
 static constexpr size_t kMaxBytes = 64 << 10, kMaxDots = 2000;
 
-OptimizerRecipe OptimizerRecipe::getDefaults(OptimizerKind kind) {
-  OptimizerRecipe recipe;
-  recipe.kind = kind;
-  if (kind == OptimizerKind::AdamW)
-    recipe.weightDecay = 0.01;
-  if (kind == OptimizerKind::Lion) {
-    recipe.lr = 1e-4;
-    recipe.betas = {0.9, 0.99};
-  }
-  return recipe;
-}
-
 /// What stands in the file, on one line.
 static std::string printName(StringRef name) {
   std::string text = name.take_front(60).str();
@@ -78,16 +66,23 @@ public:
       : reading(reading), recipe(reading.recipe) {}
 
   void read(const toml::table &root) {
-    auto kind = root["optimizer"]["kind"].value<std::string>();
-    auto kinds = splitWords(findKey("optimizer.kind")->supported);
-    auto at = llvm::find(kinds, StringRef(kind.value_or("")));
-    if (at != kinds.end())
-      recipe.optimizer =
-          OptimizerRecipe::getDefaults(OptimizerKind(at - kinds.begin()));
+    if (auto row = findRow(root, "loss"))
+      recipe.loss = LossRecipe::getDefaults(LossKind(*row));
+    if (auto row = findRow(root, "optimizer"))
+      recipe.optimizer = OptimizerRecipe::getDefaults(OptimizerKind(*row));
     readTable(root, "");
   }
 
 private:
+  /// The row of the kind that the recipe names, whose defaults come first.
+  static std::optional<size_t> findRow(const toml::table &root,
+                                       const char *table) {
+    auto word = root[table]["kind"].value<std::string>();
+    for (auto [row, kind] : llvm::enumerate(getKinds(table)))
+      if (word == kind->word)
+        return row;
+    return std::nullopt;
+  }
   void readTable(const toml::table &table, StringRef path);
   void readEntry(StringRef path, StringRef name, const toml::node &node);
   void readGroups(const toml::node &node);

@@ -13,13 +13,15 @@
 #include "tcc/precision.h"
 #include <array>
 #include <limits>
+#include <map>
 #include <optional>
 
 namespace tcc::train {
 
-enum class LossKind { CrossEntropy, CausalLm, Mse, Bce, Output };
+/// A row of getLosses, and one of getOptimizers.
+enum class LossKind : int {};
+enum class OptimizerKind : int {};
 enum class LossReduction { GlobalMean, MeanOfMeans };
-enum class OptimizerKind { Sgd, Adam, AdamW, Lion };
 enum class ScheduleKind { Constant, OneCycle, Cosine, Linear, Step };
 enum class AnnealKind { Cos, Linear };
 enum class OnSkip { Advance, Hold };
@@ -32,8 +34,14 @@ enum class Initializer { Normal, Uniform, Kaiming, Xavier, Zeros, Ones };
 
 using Betas = std::array<double, 2>;
 
+/// What only one kind of loss or optimizer has, by the key's last name.
+struct OwnValues {
+  std::map<std::string, double> numbers;
+  std::map<std::string, bool> flags;
+};
+
 struct LossRecipe {
-  LossKind kind = LossKind::CrossEntropy;
+  LossKind kind{};
   /// The output to compare; empty: the model's only one.
   std::string logits;
   std::string target = "labels";
@@ -41,6 +49,9 @@ struct LossRecipe {
   int64_t ignoreIndex = -100;
   bool shift = true; // of causal_lm
   LossReduction reduction = LossReduction::GlobalMean;
+  OwnValues own;
+
+  static LossRecipe getDefaults(LossKind kind);
 };
 
 /// Parameters with values of their own: what is absent is the optimizer's.
@@ -52,7 +63,7 @@ struct OptimizerGroup {
 };
 
 struct OptimizerRecipe {
-  OptimizerKind kind = OptimizerKind::Sgd;
+  OptimizerKind kind{};
   double lr = 1e-3;
   double momentum = 0;
   bool nesterov = false;
@@ -63,6 +74,7 @@ struct OptimizerRecipe {
   Patterns noDecay;
   /// The first one that matches is a parameter's group.
   std::vector<OptimizerGroup> groups;
+  OwnValues own;
 
   /// PyTorch's defaults for `kind`; Lion's are those of its authors.
   static OptimizerRecipe getDefaults(OptimizerKind kind);

@@ -142,7 +142,7 @@ namespace {
 /// Emits one chunk after the other.
 class ChunkEmitter {
 public:
-  ChunkEmitter(const TensorEmitter &emitter, const LossRecipe &recipe,
+  ChunkEmitter(const Settings &settings, const LossRecipe &recipe,
                const LossOperands &operands, const RowTail &tail, Value scale);
 
   LogicalResult run();
@@ -157,6 +157,7 @@ private:
     return x ? emitSlice(emitter, x, 0, start, count) : x;
   }
 
+  const Settings &settings;
   const TensorEmitter &emitter;
   const LossRecipe &recipe;
   const LossOperands &operands;
@@ -170,12 +171,12 @@ private:
 
 } // namespace
 
-ChunkEmitter::ChunkEmitter(const TensorEmitter &emitter,
-                           const LossRecipe &recipe,
+ChunkEmitter::ChunkEmitter(const Settings &settings, const LossRecipe &recipe,
                            const LossOperands &operands, const RowTail &tail,
                            Value scale)
-    : emitter(emitter), recipe(recipe), operands(operands), tail(tail),
-      scale(scale), rowGradients(tail.getInputs().size()),
+    : settings(settings), emitter(settings.getEmitter()), recipe(recipe),
+      operands(operands), tail(tail), scale(scale),
+      rowGradients(tail.getInputs().size()),
       sharedGradients(tail.getShared().size()) {
   loss.nominalCount = 0;
   for (Value value : tail.getShared())
@@ -189,7 +190,7 @@ LogicalResult ChunkEmitter::emitChunk(int64_t start, int64_t count) {
   for (Value input : tail.getInputs())
     leaves.push_back(slice(input, start, count));
   Value logits = tail.emit(emitter.builder, leaves, shared);
-  Loss part = emitLoss(emitter.builder, emitter.loc, recipe,
+  Loss part = emitLoss(settings, recipe,
                        {logits, slice(operands.target, start, count),
                         slice(operands.weights, start, count)});
   int64_t nominalCount = part.nominalCount * tail.getRowCount() / count;
@@ -240,11 +241,11 @@ LossGradients ChunkEmitter::finish() {
   return result;
 }
 
-FailureOr<LossGradients> emitInChunks(const TensorEmitter &emitter,
+FailureOr<LossGradients> emitInChunks(const Settings &settings,
                                       const LossRecipe &recipe,
                                       const LossOperands &operands,
                                       const RowTail &tail, Value scale) {
-  ChunkEmitter chunks(emitter, recipe, operands, tail, scale);
+  ChunkEmitter chunks(settings, recipe, operands, tail, scale);
   if (failed(chunks.run()))
     return failure();
   return chunks.finish();

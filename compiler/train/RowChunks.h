@@ -49,7 +49,7 @@ struct LossGradients {
 
 /// Emits the loss and its gradients, times `scale` over the nominal count, some
 /// rows after the others. Fails, with errors, at ops without a derivative.
-mlir::FailureOr<LossGradients> emitInChunks(const graph::TensorEmitter &emitter,
+mlir::FailureOr<LossGradients> emitInChunks(const Settings &settings,
                                             const LossRecipe &recipe,
                                             const LossOperands &operands,
                                             const RowTail &tail,

@@ -10,40 +10,75 @@ static std::string getVariableName(StringRef key) {
   return ("set/" + key).str();
 }
 
+/// A constant with this value.
+static Initial makeConstant(DenseElementsAttr value) {
+  return [value](OpBuilder &builder, Location loc, RankedTensorType) {
+    return builder.create<ConstantOp>(loc, value).getResult();
+  };
+}
+
+static DenseElementsAttr makeScalar(TypedAttr value) {
+  return DenseElementsAttr::get(RankedTensorType::get({}, value.getType()),
+                                Attribute(value));
+}
+
+static RangeAttr makeRange(Builder builder, const Range &range) {
+  bool isFreeBelow = range.min == -kNoBound;
+  bool isFreeAbove = range.max == kNoBound;
+  return RangeAttr::get(
+      builder.getContext(),
+      builder.getF64FloatAttr(isFreeBelow ? -kInfinity : range.min),
+      builder.getF64FloatAttr(isFreeAbove ? kInfinity : range.max),
+      range.opensAtMin || isFreeBelow, range.opensAtMax || isFreeAbove);
+}
+
 namespace {
 
 /// Declares a variable for the value of a field.
 struct SettingDeclaration {
   VariableTable &table;
   Builder builder;
-  std::string name;
-  std::string values; ///< words, or the interval of numbers
+  std::string key;
+  const Range *range;
+  SmallVector<StringRef> words;
 
-  void declare(Type elementType, double value) {
-    table.declare(name, VariableKind::setting,
-                  RankedTensorType::get({}, elementType), value, values);
+  /// The words and numbers of a recipe's key.
+  SettingDeclaration(VariableTable &table, StringRef name, const Key &key)
+      : table(table), builder(table.getContext()), key(name), range(key.range),
+        words(splitWords(key.words)) {}
+  SettingDeclaration(VariableTable &table, StringRef name, const Range &range)
+      : table(table), builder(table.getContext()), key(name), range(&range) {}
+
+  void declare(DenseElementsAttr initial) {
+    auto setting = SettingAttr::get(
+        builder.getContext(), builder.getStringAttr(key),
+        range ? makeRange(builder, *range) : RangeAttr(),
+        words.empty() ? ArrayAttr() : builder.getStrArrayAttr(words), initial);
+    table.declare({.name = getVariableName(key),
+                   .kind = VariableKind::setting,
+                   .type = cast<RankedTensorType>(initial.getType()),
+                   .initial = makeConstant(initial),
+                   .setting = setting});
   }
-  void operator()(double *value) { declare(builder.getF64Type(), *value); }
+  void operator()(double *value) {
+    declare(makeScalar(builder.getF64FloatAttr(*value)));
+  }
   void operator()(int64_t *value) {
-    declare(builder.getI64Type(), double(*value));
+    declare(makeScalar(builder.getI64IntegerAttr(*value)));
   }
   void operator()(bool *value) {
-    values = "false true";
-    declare(builder.getI64Type(), *value);
+    words = {"false", "true"};
+    int64_t position = *value;
+    (*this)(&position);
   }
-  void operator()(NumberOrWord *value) {
-    declare(builder.getF64Type(), value->number);
-  }
+  void operator()(NumberOrWord *value) { (*this)(&value->number); }
   void operator()(WordField word) {
-    declare(builder.getI64Type(), double(word.get(word.at)));
+    int64_t position = word.get(word.at);
+    (*this)(&position);
   }
   void operator()(Betas *betas) {
     auto type = RankedTensorType::get({2}, builder.getF64Type());
-    auto elements = DenseElementsAttr::get(type, ArrayRef<double>(*betas));
-    auto emit = [elements](OpBuilder &builder, Location loc, RankedTensorType) {
-      return builder.create<ConstantOp>(loc, elements).getResult();
-    };
-    table.declare({name, VariableKind::setting, type, values, emit});
+    declare(DenseElementsAttr::get(type, ArrayRef<double>(*betas)));
   }
   /// Only a group's values may be absent as variables, too.
   template <typename T> void operator()(std::optional<T> *value) {
@@ -57,44 +92,51 @@ struct SettingDeclaration {
 
 } // namespace
 
-/// What the key's variable has for its owner.
-static std::string getValues(const Key &key) {
-  if (!key.range)
-    return key.words;
-  return (*key.words ? std::string(key.words) + " " : "") + key.range->print();
-}
-
-static bool isSetting(const Key &key, StringRef optimizer) {
+/// Of a loss or optimizer only what the recipe's kind has.
+static bool isSetting(const Key &key, Recipe &recipe) {
   // The seed is a part of the step's state.
   return key.isRuntime && key.name != StringRef("seed") &&
-         (!StringRef(key.name).starts_with("optimizer.") ||
-          key.appliesTo(optimizer));
+         key.getTable() != "optimizer.group" && isOfKind(key, recipe) &&
+         (!key.isCompiled || key.isCompiled(recipe));
 }
 
 void tcc::train::declareSettings(VariableTable &table, const Recipe &given) {
   Recipe recipe = given;
-  const Key &kind = *findKey("optimizer.kind");
-  StringRef optimizer = splitWords(kind.words)[int(recipe.optimizer.kind)];
-  Builder builder(table.get("step/iteration").type.getContext());
-  for (const Key &key : getKeys()) {
-    if (!isSetting(key, optimizer) || key.getTable() == "optimizer.group")
-      continue;
-    std::string name = getVariableName(key.getSettingName());
-    std::visit(SettingDeclaration{table, builder, name, getValues(key)},
-               key.field(recipe));
-  }
+  for (const Key &key : getKeys())
+    if (isSetting(key, recipe))
+      std::visit(SettingDeclaration(table, key.getSettingName(), key),
+                 key.field(recipe));
   for (auto [i, group] : llvm::enumerate(recipe.optimizer.groups)) {
-    std::string prefix = getVariableName("group." + std::to_string(i)) + ".";
-    auto declare = [&](StringRef key, auto *value) {
-      std::string values =
-          getValues(*findKey(("optimizer.group." + key).str()));
-      SettingDeclaration{table, builder, prefix + key.str(), values}(value);
+    std::string prefix = "group." + std::to_string(i) + ".";
+    auto declare = [&](StringRef name, auto *value) {
+      const Key &key = *findKey(("optimizer.group." + name).str());
+      SettingDeclaration(table, prefix + name.str(), key)(value);
     };
     if (group.weightDecay)
       declare("weight_decay", &*group.weightDecay);
     if (group.betas)
       declare("betas", &*group.betas);
   }
+}
+
+void tcc::train::declareSetting(VariableTable &table, StringRef key,
+                                double value, const Range &range) {
+  SettingDeclaration(table, key, range)(&value);
+}
+
+void tcc::train::declareSeed(VariableTable &table, int64_t value,
+                             Builder builder) {
+  DenseElementsAttr initial = makeScalar(builder.getI64IntegerAttr(value));
+  const Key &key = *findKey("seed");
+  auto setting = SettingAttr::get(
+      builder.getContext(), builder.getStringAttr(key.getSettingName()),
+      makeRange(builder, *key.range), ArrayAttr(), initial);
+  table.declare({.name = format::variableOf(StepField::seed),
+                 .kind = VariableKind::step,
+                 .type = cast<RankedTensorType>(initial.getType()),
+                 .initial = makeConstant(initial),
+                 .field = StepField::seed,
+                 .setting = setting});
 }
 
 Expr tcc::train::toNumber(const TensorEmitter &emitter, Value count) {

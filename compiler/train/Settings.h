@@ -1,9 +1,8 @@
 //===- Settings.h - Run-time values of a recipe -----------------*- C++ -*-===//
 //
-// What `--set` changes: variables `set/KEY`, numbers as f64 scalars, integers,
-// booleans and the positions of words as i64 scalars, betas as two f64. In the
-// place of the variable's owner stand the words, separated by spaces, or the
-// interval that numbers are in, or a word that stands for 0 and the interval.
+// What `--set` changes: a variable for each, numbers as f64 scalars, integers,
+// booleans and the positions of words as i64 scalars, betas as two f64; with
+// the range and words that it may be (graph::SettingAttr).
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_TRAIN_SETTINGS_H
@@ -15,8 +14,15 @@
 
 namespace tcc::train {
 
-/// The step's state is declared before.
+struct Range;
+
+/// Some variable is declared before.
 void declareSettings(VariableTable &table, const Recipe &recipe);
+/// One that is a number.
+void declareSetting(VariableTable &table, llvm::StringRef key, double value,
+                    const Range &range);
+/// The seed of all random numbers: a field of the step that can be set.
+void declareSeed(VariableTable &table, int64_t value, mlir::Builder builder);
 
 /// The settings as a step reads them: scalars of f64.
 class Settings {
@@ -24,6 +30,7 @@ public:
   Settings(StepFunction &step, const graph::TensorEmitter &emitter)
       : step(step), emitter(emitter) {}
 
+  const graph::TensorEmitter &getEmitter() const { return emitter; }
   graph::Expr get(llvm::StringRef key) const;
   /// Element `index` of betas.
   graph::Expr get(llvm::StringRef key, int64_t index) const;

@@ -107,8 +107,7 @@ void TrainedModel::checkWeights() {
                  std::string("the name '") + format::kSampleWeight +
                      "' is that of the weights of samples: give the input " +
                      "another one");
-  if (recipe.batch.last == LastBatch::Pad &&
-      recipe.loss.kind == LossKind::Output)
+  if (recipe.batch.last == LastBatch::Pad && !hasTarget(recipe.loss))
     problems.add(ProblemClass::unsupported,
                  "[batch]: last = 'pad' gives samples weights, which a loss "
                  "that the model computes does not take");

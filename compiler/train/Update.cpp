@@ -1,6 +1,7 @@
 #include "compiler/train/Update.h"
 
 #include "compiler/train/LossScale.h"
+#include "compiler/train/MicroBatches.h"
 #include "compiler/train/Optimizer.h"
 #include "compiler/train/Rounding.h"
 #include "llvm/Support/xxhash.h"
@@ -19,12 +20,13 @@ void tcc::train::declareUpdate(VariableTable &table, const Recipe &recipe,
   declareLossScale(table);
   for (const TrainedType &parameter : trained) {
     const std::string &owner = parameter.traits.name;
-    for (StringRef slot : getSlots(recipe))
+    for (StringRef slot : getRule(recipe.optimizer).getSlots(recipe))
       table.declare(getSlotName(slot, parameter.traits), VariableKind::slot,
                     parameter.type, 0.0, owner);
     if (recipe.params.ema)
-      table.declare({getSlotName("ema", parameter.traits), VariableKind::slot,
-                     parameter.type, owner, table.get(owner).initial});
+      table.declare({getSlotName("ema", parameter.traits), VariableKind::ema,
+                     parameter.type, table.get(owner).initial,
+                     /*isZero=*/false, owner});
   }
 }
 
@@ -35,8 +37,8 @@ class Update {
 public:
   Update(StepFunction &step, const Recipe &recipe)
       : step(step), recipe(recipe), emitter(step.getBuilder(), step.getLoc()),
-        settings(step, emitter), iteration(readCount("step/iteration")),
-        updates(readCount("step/updates")),
+        settings(step, emitter), iteration(readCount(StepField::iteration)),
+        updates(readCount(StepField::updates)),
         rates(emitSchedule(settings, iteration, updates)),
         lossScale(step, settings, emitter) {}
 
@@ -44,7 +46,9 @@ public:
                Expr count, int64_t nominalCount);
 
 private:
-  Expr readCount(StringRef name) { return toNumber(emitter, step.read(name)); }
+  Expr readCount(StepField field) {
+    return toNumber(emitter, step.read(field));
+  }
   Expr wrap(Value value) const { return {value, &emitter}; }
   Expr isFinite(Expr x) const;
   Expr emitNorm(ArrayRef<TrainedParameter> parameters) const;
@@ -106,7 +110,7 @@ Expr Update::isFinite(Expr x) const {
 }
 
 Expr Update::isSound() {
-  Expr fault = wrap(step.read("step/fault"));
+  Expr fault = wrap(step.read(StepField::fault));
   return compare(CompareKind::eq, fault, fault.like(0));
 }
 
@@ -120,8 +124,8 @@ void Update::check(Expr norm, Expr lossTotal, Expr count) {
   overflows = counts & !isNormFinite;
   Expr stops = (settings.is("on_nan", OnNan::Stop) & (count > 0.0) & !finite) |
                (overflows & lossScale.isExhausted());
-  Expr fault = wrap(step.read("step/fault"));
-  step.write("step/fault", select(stops, 1.0, fault).value);
+  Expr fault = wrap(step.read(StepField::fault));
+  step.write(StepField::fault, select(stops, 1.0, fault).value);
   isVoid = !(counts & finite);
   ok = counts & finite & isNormFinite;
 }
@@ -145,8 +149,8 @@ Expr Update::round(StringRef name, Expr value) {
   if (type != stored && recipe.rounding == Rounding::Stochastic) {
     auto key = uint32_t(llvm::xxh3_64bits(("round/" + name).str()));
     Value random = emitter.emit<RandomOp>(type, RandomKind::uniform,
-                                          step.read("step/seed"),
-                                          step.read("step/iteration"), key);
+                                          step.read(StepField::seed),
+                                          step.read(StepField::iteration), key);
     value = roundRandomly(value, wrap(random),
                           cast<FloatType>(stored.getElementType()));
   }
@@ -158,7 +162,7 @@ void Update::updateParameter(const TrainedParameter &parameter, Expr scale) {
   const ParameterTraits &traits = parameter.traits;
   auto type = cast<RankedTensorType>(parameter.gradient.getType());
   Stepped old{wrap(step.readAs(traits.name, type)), {}};
-  for (StringRef slot : getSlots(recipe))
+  for (StringRef slot : getRule(recipe.optimizer).getSlots(recipe))
     old.slots.push_back(wrap(step.read(getSlotName(slot, traits))));
   Expr gradient = wrap(parameter.gradient);
   Expr limit = spread(settings.get("clip_value"), gradient);
@@ -167,9 +171,11 @@ void Update::updateParameter(const TrainedParameter &parameter, Expr scale) {
   Factors factors = emitFactors(
       settings, recipe, findGroup(recipe.optimizer, traits), rates, updates);
   bool decays = !matchesAny(recipe.optimizer.noDecay, traits);
-  Stepped next = emitStep(recipe.optimizer, factors, old, gradient, decays);
+  Stepped next = getRule(recipe.optimizer)
+                     .emit(recipe.optimizer, factors, old, gradient, decays);
   write(traits.name, ok, round(traits.name, next.parameter));
-  for (auto [slot, value] : llvm::zip_equal(getSlots(recipe), next.slots))
+  for (auto [slot, value] :
+       llvm::zip_equal(getRule(recipe.optimizer).getSlots(recipe), next.slots))
     write(getSlotName(slot, traits), ok, value);
   if (recipe.params.ema)
     updateMean(traits, next.parameter);
@@ -186,10 +192,11 @@ void Update::updateMean(const ParameterTraits &parameter, Expr value) {
 
 /// A step after one that stopped is none: a device may have begun it.
 void Update::advance() {
-  Expr passes = wrap(step.read("step/iteration"));
-  Expr applied = wrap(step.read("step/updates"));
-  write("step/iteration", sound, passes + 1.0);
-  write("step/updates", ok, applied + 1.0);
+  Expr passes = wrap(step.read(StepField::iteration));
+  Expr applied = wrap(step.read(StepField::updates));
+  write(format::variableOf(StepField::iteration), sound, passes + 1.0);
+  write(format::variableOf(StepField::updates), ok, applied + 1.0);
+  emitNextUpdate(step, sound);
   lossScale.advance(ok, overflows);
 }
 

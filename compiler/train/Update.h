@@ -28,8 +28,8 @@ struct Metrics {
 };
 
 /// Declares the slots of the optimizer, the settings and whatever else the
-/// update keeps. Parameters are declared by the caller, as is the step's state:
-/// step/{iteration, updates, fault, seed}.
+/// update keeps. Parameters are declared by the caller, as are the step's
+/// iteration, updates, fault and seed, and its batches (MicroBatches.h).
 void declareUpdate(VariableTable &table, const Recipe &recipe,
                    llvm::ArrayRef<TrainedType> trained);
 

@@ -23,9 +23,18 @@ void VariableTable::declare(Variable variable) {
 
 void VariableTable::declare(std::string name, VariableKind kind,
                             RankedTensorType type, double value,
-                            std::string owner) {
-  declare({std::move(name), kind, type, std::move(owner), makeSplat(value),
-           value == 0});
+                            std::string parameter) {
+  declare({std::move(name), kind, type, makeSplat(value), value == 0,
+           std::move(parameter)});
+}
+
+void VariableTable::declare(StepField field, Type elementType, double value) {
+  declare({.name = format::variableOf(field),
+           .kind = VariableKind::step,
+           .type = RankedTensorType::get({}, elementType),
+           .initial = makeSplat(value),
+           .isZero = value == 0,
+           .field = field});
 }
 
 const Variable &VariableTable::get(StringRef name) const {
@@ -36,10 +45,11 @@ const Variable &VariableTable::get(StringRef name) const {
 
 // --- StepFunction ------------------------------------------------------------
 
-StepFunction::StepFunction(ModuleOp module, StringRef name,
+StepFunction::StepFunction(ModuleOp module, format::EntryKind entry,
                            const VariableTable &table)
     : table(table), builder(module.getContext()) {
   builder.setInsertionPointToEnd(module.getBody());
+  const char *name = format::nameOf(entry);
   auto loc = NameLoc::get(builder.getStringAttr(name));
   function =
       builder.create<func::FuncOp>(loc, name, builder.getFunctionType({}, {}));

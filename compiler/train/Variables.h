@@ -10,6 +10,8 @@
 #define TCC_COMPILER_TRAIN_VARIABLES_H
 
 #include "dialects/graph/GraphOps.h"
+#include "runtime/package/Names.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
@@ -17,6 +19,8 @@
 #include <string>
 
 namespace tcc::train {
+
+using format::StepField;
 
 /// Emits a variable's first value.
 using Initial = std::function<mlir::Value(mlir::OpBuilder &, mlir::Location,
@@ -26,10 +30,11 @@ struct Variable {
   std::string name;
   graph::VariableKind kind;
   mlir::RankedTensorType type;
-  /// The parameter of a slot or gradient; what values a setting may have.
-  std::string owner;
   Initial initial;
-  bool isZero = false; ///< all of it, at first
+  bool isZero = false;                 ///< all of it, at first
+  std::string parameter = {};          ///< that a slot or gradient belongs to
+  std::optional<StepField> field = {}; ///< of the step
+  graph::SettingAttr setting = {};     ///< null if it is none
 };
 
 class VariableTable {
@@ -39,8 +44,14 @@ public:
   /// All elements are `value` at first.
   void declare(std::string name, graph::VariableKind kind,
                mlir::RankedTensorType type, double value,
-               std::string owner = "");
+               std::string parameter = "");
+  /// A scalar of the step.
+  void declare(StepField field, mlir::Type elementType, double value);
   const Variable &get(llvm::StringRef name) const;
+  /// Some variable is declared before.
+  mlir::MLIRContext *getContext() const {
+    return variables.front().type.getContext();
+  }
   llvm::ArrayRef<Variable> getAll() const { return variables; }
   /// The names that were declared again.
   llvm::ArrayRef<std::string> getClashes() const { return clashes; }
@@ -58,8 +69,9 @@ Initial makeSplat(double value);
 /// results are the caller's.
 class StepFunction {
 public:
-  /// Adds a function without arguments and results to `module`.
-  StepFunction(mlir::ModuleOp module, llvm::StringRef name,
+  /// Adds the function of the entry point, without arguments and results, to
+  /// `module`.
+  StepFunction(mlir::ModuleOp module, format::EntryKind entry,
                const VariableTable &table);
 
   mlir::OpBuilder &getBuilder() { return builder; }
@@ -73,7 +85,11 @@ public:
 
   /// The variable's value: the one last written here, or that of the call.
   mlir::Value read(llvm::StringRef name);
+  mlir::Value read(StepField field) { return read(format::variableOf(field)); }
   void write(llvm::StringRef name, mlir::Value value);
+  void write(StepField field, mlir::Value value) {
+    write(format::variableOf(field), value);
+  }
   /// The variable's value of the call with the element type of `type`: the same
   /// one each time.
   mlir::Value readAs(llvm::StringRef name, mlir::RankedTensorType type);

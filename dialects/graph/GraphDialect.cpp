@@ -1,6 +1,8 @@
 #include "dialects/graph/GraphDialect.h"
 #include "dialects/graph/GraphOps.h"
 
+#include "runtime/package/Names.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -10,6 +12,32 @@ using namespace mlir;
 #include "dialects/graph/GraphDialect.cpp.inc"
 #include "dialects/graph/GraphEnums.cpp.inc"
 #include "dialects/graph/GraphInterfaces.cpp.inc"
+
+/// The enumerator of that name.
+template <typename Enum>
+static FailureOr<Enum> parseName(AsmParser &parser, ArrayRef<Enum> all) {
+  StringRef name;
+  auto loc = parser.getCurrentLocation();
+  if (failed(parser.parseKeyword(&name)))
+    return failure();
+  for (Enum value : all)
+    if (name == tcc::format::nameOf(value))
+      return value;
+  return parser.emitError(loc) << "'" << name << "' is not known";
+}
+
+static FailureOr<tcc::format::VariableKind>
+parseVariableKind(AsmParser &parser) {
+  return parseName(parser, ArrayRef(tcc::format::EnumValuesVariableKind()));
+}
+
+static FailureOr<std::optional<tcc::format::StepField>>
+parseStepField(AsmParser &parser) {
+  auto field = parseName(parser, ArrayRef(tcc::format::EnumValuesStepField()));
+  if (failed(field))
+    return failure();
+  return std::optional(*field);
+}
 
 #define GET_ATTRDEF_CLASSES
 #include "dialects/graph/GraphAttributes.cpp.inc"

@@ -6,6 +6,16 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpImplementation.h"
 
+namespace tcc::format {
+enum class VariableKind : uint8_t;
+enum class StepField : uint8_t;
+} // namespace tcc::format
+
+namespace tcc::graph {
+using format::StepField;
+using format::VariableKind;
+} // namespace tcc::graph
+
 #include "dialects/graph/GraphDialect.h.inc"
 #include "dialects/graph/GraphEnums.h.inc"
 

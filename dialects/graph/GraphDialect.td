@@ -124,15 +124,6 @@ def Graph_Precision : Graph_Enum<"Precision", "types an op computes in", [
   I32EnumAttrCase<"follow", 2>,  // narrow where the operands are
   I32EnumAttrCase<"narrow_on_device", 3>]>; // else as written
 
-def Graph_VariableKind : Graph_Enum<"VariableKind", "what a variable is for", [
-  I32EnumAttrCase<"parameter", 0>, // of the model, trained
-  I32EnumAttrCase<"buffer", 1>,    // of the model, not trained: statistics
-  I32EnumAttrCase<"slot", 2>,      // of the optimizer, for one parameter
-  I32EnumAttrCase<"gradient", 3>,  // accumulated for one parameter
-  I32EnumAttrCase<"step", 4>,      // counters, seed, fault, sums of losses
-  I32EnumAttrCase<"setting", 5>,   // of the recipe, changed at run time
-  I32EnumAttrCase<"rounded", 6>]>; // a narrow copy of one parameter
-
 def Graph_ParameterSlot : Graph_Enum<"ParameterSlot",
     "what a parameter is to an op", [
   I32EnumAttrCase<"none", 0>,
@@ -167,20 +158,76 @@ def Graph_SymbolAttr : AttrDef<Graph_Dialect, "Symbol"> {
   let assemblyFormat = [{ `<` $name `,` $min `to` $max `by` $divisor `>` }];
 }
 
+/// An enum of the package's schema, by the name of the enumerator.
+class Graph_FormatEnum<string enum, string desc>
+    : AttrParameter<"::tcc::format::" # enum, desc> {
+  let parser = "parse" # enum # "($_parser)";
+  let printer = "$_printer << ::tcc::format::nameOf($_self)";
+}
+def Graph_StepFieldParameter
+    : AttrParameter<"std::optional<::tcc::format::StepField>", "or none"> {
+  let parser = "parseStepField($_parser)";
+  let printer = "$_printer << ::tcc::format::nameOf(*$_self)";
+  let defaultValue = "std::nullopt";
+}
+
+def Graph_RangeAttr : AttrDef<Graph_Dialect, "Range"> {
+  let mnemonic = "range";
+  let summary = "numbers; open ends are no part of it";
+  let parameters = (ins "::mlir::FloatAttr":$min, "::mlir::FloatAttr":$max,
+                        "bool":$opensAtMin, "bool":$opensAtMax);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Graph_SettingAttr : AttrDef<Graph_Dialect, "Setting"> {
+  let mnemonic = "setting";
+  let summary = "a value of the recipe that changes at run time";
+  let description = [{
+    `range` says what numbers each element may be, if it is a number; each of
+    `words`, strings, stands for its position. `initial` is what the recipe
+    gives.
+
+    Example: `<key = "on_nan", words = ["stop", "skip"],
+               initial = dense<0> : tensor<i64>>`
+  }];
+  let parameters = (ins "::mlir::StringAttr":$key,
+                        OptionalParameter<"::tcc::graph::RangeAttr">:$range,
+                        OptionalParameter<"::mlir::ArrayAttr">:$words,
+                        "::mlir::DenseElementsAttr":$initial);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Graph_SliceAttr : AttrDef<Graph_Dialect, "Slice"> {
+  let mnemonic = "slice";
+  let summary = "what a variable holds of a tensor: elements from an offset on";
+  let parameters = (ins "::mlir::DenseI64ArrayAttr":$shape,
+                        "::mlir::DenseI64ArrayAttr":$offset);
+  let assemblyFormat = "`<` $shape `from` $offset `>`";
+}
+
 def Graph_VariableAttr : AttrDef<Graph_Dialect, "Variable"> {
   let mnemonic = "variable";
   let summary = "a tensor of a session: its name, kind and type";
   let description = [{
-    `owner` is the parameter that a slot, gradient or copy belongs to, or what values
-    a setting may have (words, or an interval), else empty.
+    `of` names the parameter that a slot, gradient or copy belongs to. A
+    variable of the step may hold one of its fields. `setting` is for what the
+    recipe lets change at run time. Without `slice` the variable is the whole
+    tensor.
 
-    Example: `#graph.variable<"exp_avg/fc.bias", slot, tensor<8xf32>, "fc.bias">`
+    Example: `#graph.variable<"exp_avg/w", slot, tensor<8xf32> of "w">`,
+    `#graph.variable<"fault", step, tensor<i64> field fault>`
   }];
   let parameters = (ins "::mlir::StringAttr":$name,
-                        EnumParameter<Graph_VariableKind>:$kind,
-                        "::mlir::RankedTensorType":$type,
-                        "::mlir::StringAttr":$owner);
-  let assemblyFormat = "`<` $name `,` $kind `,` $type `,` $owner `>`";
+    Graph_FormatEnum<"VariableKind", "what it is for">:$kind,
+    "::mlir::RankedTensorType":$type,
+    OptionalParameter<"::mlir::StringAttr">:$parameter,
+    Graph_StepFieldParameter:$field,
+    OptionalParameter<"::tcc::graph::SliceAttr">:$slice,
+    OptionalParameter<"::tcc::graph::SettingAttr">:$setting);
+  let assemblyFormat = [{
+    `<` $name `,` $kind `,` $type (`of` $parameter^)? (`field` $field^)?
+    (`slice` $slice^)? (`setting` $setting^)? `>`
+  }];
 }
 
 #endif // TCC_GRAPH_DIALECT

@@ -29,6 +29,21 @@ StringAttr getResultVariable(FunctionOpInterface function, unsigned index) {
                                                   GraphDialect::kVariableAttr);
 }
 
+/// Checks that `variable` lies in the tensor that it is a slice of.
+static bool isInside(VariableAttr variable) {
+  SliceAttr slice = variable.getSlice();
+  if (!slice)
+    return true;
+  ArrayRef<int64_t> own = variable.getType().getShape();
+  ArrayRef<int64_t> all = slice.getShape(), offset = slice.getOffset();
+  if (all.size() != own.size() || offset.size() != own.size())
+    return false;
+  for (auto [extent, begin, whole] : llvm::zip(own, offset, all))
+    if (begin < 0 || begin > whole - extent)
+      return false;
+  return true;
+}
+
 /// Checks the list of a module.
 static LogicalResult verifyVariables(Operation *op, Attribute attr) {
   auto list = dyn_cast<ArrayAttr>(attr);
@@ -44,6 +59,15 @@ static LogicalResult verifyVariables(Operation *op, Attribute attr) {
     if (!variable.getType().hasStaticShape())
       return op->emitOpError("variable ")
              << variable.getName() << " has no static shape";
+    if (!isInside(variable))
+      return op->emitOpError("variable ")
+             << variable.getName() << " is no part of what it is a slice of";
+    SettingAttr setting = variable.getSetting();
+    if (setting && setting.getInitial().getType() != variable.getType())
+      return op->emitOpError("setting ")
+             << setting.getKey() << " begins as "
+             << setting.getInitial().getType() << ", its variable is "
+             << variable.getType();
   }
   return success();
 }

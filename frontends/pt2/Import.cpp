@@ -7,6 +7,7 @@
 #include "frontends/pt2/GraphRunner.h"
 #include "frontends/pt2/Program.h"
 #include "frontends/pt2/Types.h"
+#include "runtime/package/Names.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -227,7 +228,7 @@ FailureOr<Model> ProgramImporter::run() {
   Signature signature(options, sizes, problems, model.notes);
   declareInputs(signature);
   std::vector<ModelInput> inputs = signature.resolve();
-  main.emplace(builder, "main", inputs);
+  main.emplace(builder, format::nameOf(format::EntryKind::main), inputs);
   tracer.setEntry(main->getEntry());
   addArguments(inputs);
   runner.run(program.getGraph(), scope);

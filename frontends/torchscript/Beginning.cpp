@@ -2,6 +2,7 @@
 
 #include "dialects/graph/evaluate/Evaluator.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/package/Names.h"
 #include <random>
 
 using namespace mlir;
@@ -30,8 +31,13 @@ static Tensors makeInputs(func::FuncOp function, size_t count) {
   return inputs;
 }
 
+static func::FuncOp findMain(Model &model) {
+  return model.module->lookupSymbol<func::FuncOp>(
+      format::nameOf(format::EntryKind::main));
+}
+
 static llvm::Expected<Tensors> evaluate(Model &model, size_t count) {
-  auto function = model.module->lookupSymbol<func::FuncOp>("main");
+  auto function = findMain(model);
   auto readWeight = [&](StringRef name, RankedTensorType type) {
     return readBytes(type, model.weights.find(name)->bytes);
   };
@@ -53,7 +59,7 @@ static bool isClose(const HostTensor &a, const HostTensor &b) {
 }
 
 static bool areStatic(Model &model) {
-  auto function = model.module->lookupSymbol<func::FuncOp>("main");
+  auto function = findMain(model);
   return llvm::all_of(function.getArgumentTypes(), [](Type type) {
     return cast<RankedTensorType>(type).hasStaticShape();
   });
@@ -68,7 +74,7 @@ bool beginAlike(Model &first, Model &model, Problems &problems) {
   };
   if (!areStatic(first) || !areStatic(model))
     return refuse("; with symbolic dimensions this is not supported");
-  auto function = first.module->lookupSymbol<func::FuncOp>("main");
+  auto function = findMain(first);
   size_t count = function.getNumArguments();
   auto expected = evaluate(first, count);
   auto actual = evaluate(model, count);

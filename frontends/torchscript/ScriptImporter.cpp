@@ -1,4 +1,5 @@
 #include "frontends/torchscript/ScriptImporter.h"
+#include "runtime/package/Names.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -413,7 +414,7 @@ FailureOr<Model> ScriptImporter::run() {
   Signature signature(options, sizes, problems, model.notes);
   declareInputs(*forward, signature);
   std::vector<ModelInput> inputs = signature.resolve();
-  main.emplace(builder, "main", inputs);
+  main.emplace(builder, format::nameOf(format::EntryKind::main), inputs);
   tracer.setEntry(main->getEntry());
   replaceStates(inputs);
   Interpreter interpreter(code, tracer, problems, constants);

@@ -220,12 +220,14 @@ tcc_status tcc_program_create(const tcc_package *package,
       return executable.takeStatus();
     auto result = std::make_unique<tcc_program>();
     result->executable = std::move(*executable);
-    const format::Entry *entry = result->executable->findEntry("main");
+    const format::Entry *entry =
+        result->executable->findEntry(format::EntryKind::main);
     if (!entry)
-      entry = result->executable->findEntry("predict");
+      entry = result->executable->findEntry(format::EntryKind::predict);
     if (!entry)
       return makeError(Code::Usage, "package '", package->package->path(),
-                       "' has no entry 'main'");
+                       "' has no entry '",
+                       format::nameOf(format::EntryKind::main), "'");
     describeSignature(*entry, *result);
     *program = result.release();
     return Status();

@@ -17,7 +17,8 @@ static_assert(isMirror<VariableKind, tcc_variable_kind>(
      {VariableKind::gradient, TCC_GRADIENT},
      {VariableKind::step, TCC_STEP},
      {VariableKind::setting, TCC_SETTING},
-     {VariableKind::rounded, TCC_ROUNDED}},
+     {VariableKind::rounded, TCC_ROUNDED},
+     {VariableKind::ema, TCC_EMA}},
     VariableKind::MAX));
 
 static Result<SessionOptions> convert(const tcc_session_options &given,
@@ -46,9 +47,10 @@ tcc_status tcc_session_create(const tcc_program *program,
     if (!made.ok())
       return made.takeStatus();
     result->session = std::move(*made);
-    if (const format::Entry *entry = result->session->findEntry("train_step"))
-      result->inputs =
-          describeSpecs(program->executable->program(), *entry->inputs());
+    const Executable &executable = *program->executable;
+    if (const format::Entry *entry =
+            executable.findEntry(format::EntryKind::train_step))
+      result->inputs = describeSpecs(executable.program(), *entry->inputs());
     *session = result.release();
     return Status();
   });
@@ -218,7 +220,7 @@ tcc_status tcc_session_variable(const tcc_session *session, size_t index,
                  variables.shape(index).size(),
                  variables.shape(index).data(),
                  static_cast<tcc_variable_kind>(found.kind()),
-                 found.owner() ? found.owner()->c_str() : ""};
+                 found.parameter() ? found.parameter()->c_str() : ""};
     return Status();
   });
 }
@@ -246,6 +248,68 @@ tcc_status tcc_session_write(tcc_session *session, size_t index,
       return status;
     return session->session->variables().write(
         index, {static_cast<const std::byte *>(data), bytes});
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Settings
+//===----------------------------------------------------------------------===//
+
+size_t tcc_session_setting_count(const tcc_session *session) {
+  return session->session->settings().size();
+}
+
+static tcc_setting describe(const Settings &settings,
+                            const Variables &variables, size_t index) {
+  const format::Setting &found = settings.describe(index);
+  tcc_setting setting = {};
+  setting.key = found.key()->c_str();
+  setting.variable = found.variable();
+  setting.dtype =
+      static_cast<tcc_dtype>(variables.describe(found.variable()).dtype());
+  setting.count = settings.count(index);
+  if (const format::Range *range = found.range()) {
+    setting.is_number = 1;
+    setting.min = range->min();
+    setting.max = range->max();
+    setting.opens_at_min = range->opens_at_min();
+    setting.opens_at_max = range->opens_at_max();
+  }
+  setting.word_count = found.words() ? found.words()->size() : 0;
+  setting.initial = found.initial()->data();
+  return setting;
+}
+
+tcc_status tcc_session_setting(const tcc_session *session, size_t index,
+                               tcc_setting *setting) {
+  return guard([&]() -> Status {
+    Settings settings = session->session->settings();
+    if (index >= settings.size())
+      return makeError(Code::Usage, "there is no setting ", index, " of ",
+                       settings.size());
+    *setting = describe(settings, session->session->variables(), index);
+    return Status();
+  });
+}
+
+const char *tcc_session_setting_word(const tcc_session *session, size_t index,
+                                     size_t word) {
+  Settings settings = session->session->settings();
+  if (index >= settings.size())
+    return nullptr;
+  const auto *words = settings.describe(index).words();
+  return words && word < words->size() ? words->Get(word)->c_str() : nullptr;
+}
+
+tcc_status tcc_session_set(tcc_session *session, const char *key,
+                           const char *value) {
+  return guard([&] { return session->session->settings().set(key, value); });
+}
+
+tcc_status tcc_session_set_numbers(tcc_session *session, const char *key,
+                                   const double *numbers, size_t count) {
+  return guard([&] {
+    return session->session->settings().set(key, std::span(numbers, count));
   });
 }
 

@@ -12,11 +12,13 @@ using format::StorageClass;
 Result<std::unique_ptr<Context>>
 Context::create(std::shared_ptr<const Executable> executable,
                 const ContextOptions &options) {
-  const format::Entry *entry = executable->findEntry(options.entry);
+  const format::Entry *entry =
+      executable->findEntry(options.entry, options.variant);
   if (!entry)
     return makeError(Code::Usage, "package '", executable->package().path(),
-                     "' has no entry '", options.entry, "'",
-                     executable->findEntry("train_step")
+                     "' has no entry '",
+                     format::nameOf(options.entry, options.variant), "'",
+                     executable->findEntry(format::EntryKind::train_step)
                          ? ": it was compiled for training, in sessions"
                          : "");
   std::unique_ptr<Context> context(new Context(std::move(executable), *entry));
@@ -75,7 +77,7 @@ Status Context::allocate(const ContextOptions &options) {
 Status Context::bindVariables(const Variables *variables) {
   for (const format::Buffer *buffer : *signature->buffers())
     if (buffer->storage() == StorageClass::variable && !variables)
-      return makeError(Code::Usage, "entry '", signature->name()->string_view(),
+      return makeError(Code::Usage, "entry '", nameOf(*signature),
                        "' has variables: it needs a session");
   for (size_t i = 0; variables && i < variables->size(); ++i)
     walk->bind(StorageClass::variable, i, variables->address(i));

@@ -12,7 +12,8 @@
 namespace tcc::runtime {
 
 struct ContextOptions {
-  std::string entry = "main";
+  format::EntryKind entry = format::EntryKind::main;
+  uint16_t variant = 0;         ///< of the entries of this kind
   int threads = 0;              ///< 0: defaultThreadCount()
   TaskRunner *runner = nullptr; ///< replaces the own pool; outlives the context
   std::shared_ptr<Workspace> workspace; ///< for the entry; null: its own

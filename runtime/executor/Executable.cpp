@@ -187,8 +187,9 @@ Status Executable::uploadConstants(const Allocator &host) {
   return Status();
 }
 
-const format::Entry *Executable::findEntry(std::string_view name) const {
-  return runtime::findEntry(program(), name);
+const format::Entry *Executable::findEntry(format::EntryKind kind,
+                                           uint16_t variant) const {
+  return runtime::findEntry(program(), kind, variant);
 }
 
 Result<std::vector<format::KernelFunction>>
@@ -208,9 +209,10 @@ runtime::kernelsOf(const format::Program &program,
 }
 
 const format::Entry *runtime::findEntry(const format::Program &program,
-                                        std::string_view name) {
+                                        format::EntryKind kind,
+                                        uint16_t variant) {
   for (const format::Entry *entry : *program.entries())
-    if (entry->name()->string_view() == name)
+    if (entry->kind() == kind && entry->variant() == variant)
       return entry;
   return nullptr;
 }

@@ -6,6 +6,7 @@
 #include "runtime/base/Memory.h"
 #include "runtime/devices/Device.h"
 #include "runtime/package/Image.h"
+#include "runtime/package/Names.h"
 #include "runtime/package/Reader.h"
 
 #include <optional>
@@ -39,7 +40,8 @@ public:
   /// The code that was chosen for this CPU; requires kernels.
   const format::Variant &variant() const { return *chosen; }
   /// Null if there is no such entry point.
-  const format::Entry *findEntry(std::string_view name) const;
+  const format::Entry *findEntry(format::EntryKind kind,
+                                 uint16_t variant = 0) const;
   /// Of this CPU; empty for a device, unless it prepared constants.
   std::span<const format::KernelFunction> kernels() const { return functions; }
   /// Where its entries but `prepare` run.
@@ -76,7 +78,7 @@ kernelsOf(const format::Program &program, const format::Variant &variant,
           const CodeImage &image);
 
 const format::Entry *findEntry(const format::Program &program,
-                               std::string_view name);
+                               format::EntryKind kind, uint16_t variant = 0);
 
 } // namespace tcc::runtime
 

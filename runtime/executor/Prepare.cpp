@@ -162,7 +162,7 @@ Status runtime::runPrepare(const format::Program &program,
                            std::span<const void *const> modelTensors,
                            std::span<void *const> constTensors, int threads,
                            const Allocator &allocator) {
-  const format::Entry *entry = findEntry(program, "prepare");
+  const format::Entry *entry = findEntry(program, format::EntryKind::prepare);
   if (!entry)
     return Status();
   size_t models = program.model_tensors() ? program.model_tensors()->size() : 0;

@@ -215,10 +215,11 @@ Status Refit::planPrepared() {
 
 /// Recomputes everything and keeps what changed.
 Status Refit::prepare() {
-  const format::Entry *entry = findEntry(program, "prepare");
+  const format::Entry *entry = findEntry(program, format::EntryKind::prepare);
   if (!entry)
-    return makeError(Code::BadData, "package '", target.package.path(),
-                     "' has computed constants but no entry 'prepare'");
+    return makeError(
+        Code::BadData, "package '", target.package.path(),
+        "' has computed constants but no entry that prepares them");
   std::unordered_set<std::string_view> computed;
   for (const format::TensorSpec *output : *entry->outputs())
     computed.insert(output->name()->string_view());

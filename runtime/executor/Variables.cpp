@@ -44,6 +44,22 @@ std::optional<size_t> Variables::find(std::string_view name) const {
   return std::nullopt;
 }
 
+std::optional<size_t> Variables::find(format::StepField field) const {
+  for (size_t i = 0; i < size(); ++i)
+    if (describe(i).field() == field)
+      return i;
+  return std::nullopt;
+}
+
+Slice Variables::slice(size_t index) const {
+  const format::Variable &variable = describe(index);
+  if (variable.global_shape()) // with an offset: verified
+    return {{variable.global_shape()->begin(), variable.global_shape()->end()},
+            {variable.offset()->begin(), variable.offset()->end()}};
+  std::span<const int64_t> own = shape(index);
+  return {{own.begin(), own.end()}, std::vector<int64_t>(own.size())};
+}
+
 size_t Variables::byteCount(size_t index) const {
   return byteCountOf(describe(index));
 }

@@ -10,6 +10,12 @@
 
 namespace tcc::runtime {
 
+/// What a tensor is a part of: `shape` is that of the whole, and the part
+/// begins at `offset` there.
+struct Slice {
+  std::vector<int64_t> shape, offset;
+};
+
 /// Memory of a device for the variables of a program, which contexts of its
 /// entry points read and update in place. They are zero at first.
 class Variables {
@@ -34,12 +40,15 @@ public:
 
   size_t size() const { return offsets.size(); }
   std::optional<size_t> find(std::string_view name) const;
+  std::optional<size_t> find(format::StepField field) const;
   const format::Variable &describe(size_t index) const {
     return *tables->Get(index);
   }
   std::span<const int64_t> shape(size_t index) const {
     return {describe(index).shape()->data(), describe(index).shape()->size()};
   }
+  /// A variable that is whole begins at zeros of a tensor of its own shape.
+  Slice slice(size_t index) const;
   /// On the device.
   std::byte *address(size_t index) const {
     return memory.data() + offsets[index];

@@ -2,6 +2,7 @@
 
 #include "runtime/package/Commands.h"
 #include "runtime/package/DType.h"
+#include "runtime/package/Names.h"
 #include "runtime/package/SizeExpr.h"
 
 #include <algorithm>
@@ -111,7 +112,7 @@ Status Walker::sizeOf(const format::SizeExpr &expr, int64_t &value) const {
   if (evaluate(expr, slotValues.data(), value))
     return Status();
   return makeError(Code::BadData, "a size expression of entry '",
-                   entry.name()->string_view(), "' overflows");
+                   nameOf(entry), "' overflows");
 }
 
 /// Follows a chain of views; offsets may depend on loops, so they are computed

@@ -1,5 +1,8 @@
 #include "runtime/package/DType.h"
 
+#include <cmath>
+#include <cstring>
+
 using namespace tcc;
 using namespace tcc::runtime;
 
@@ -49,4 +52,26 @@ std::optional<DType> runtime::dtypeOfSafetensors(std::string_view name) {
     if (traits.safetensors == name)
       return traits.dtype;
   return std::nullopt;
+}
+
+double runtime::readScalar(DType dtype, const std::byte *data) {
+  auto as = [&](auto value) {
+    std::memcpy(&value, data, sizeof(value));
+    return static_cast<double>(value);
+  };
+  switch (dtype) {
+  case DType::f64:
+    return as(double());
+  case DType::f32:
+    return as(float());
+  case DType::i64:
+    return as(int64_t());
+  case DType::i32:
+    return as(int32_t());
+  case DType::boolean:
+  case DType::u8:
+    return as(uint8_t());
+  default:
+    return NAN;
+  }
 }

@@ -33,6 +33,10 @@ const DTypeTraits &traitsOf(DType dtype);
 /// Bytes of a dense tensor; nothing if an extent is negative or they overflow.
 std::optional<uint64_t> bytesOf(DType dtype, std::span<const int64_t> shape);
 
+/// An element as a number; NaN of types that no setting, field of the step or
+/// metric has.
+double readScalar(DType dtype, const std::byte *element);
+
 std::optional<DType> dtypeOfNumpy(std::string_view name);
 std::optional<DType> dtypeOfSafetensors(std::string_view name);
 

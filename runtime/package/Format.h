@@ -18,15 +18,12 @@
 namespace tcc::format {
 
 inline constexpr char kMagic[8] = {'T', 'C', 'C', 'P', 'K', 'G', '\r', '\n'};
-/// A reader refuses another major version and ignores what a newer minor adds.
-inline constexpr uint16_t kMajorVersion = 1;
+/// A reader refuses another major version. What a newer minor version adds it
+/// ignores: a package that cannot do without says so (Program.requires).
+inline constexpr uint16_t kMajorVersion = 2;
 inline constexpr uint16_t kMinorVersion = 0;
 /// Section alignment in the file, so that sections can be mapped.
 inline constexpr uint64_t kPageSize = 4096;
-
-/// The entry of a training package that makes the variables that are rounded
-/// copies.
-inline constexpr char kRoundingEntry[] = "round_parameters";
 
 /// The input of a training package that weighs the samples of a batch.
 inline constexpr char kSampleWeight[] = "sample_weight";

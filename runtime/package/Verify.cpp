@@ -3,10 +3,13 @@
 #include "runtime/base/Alignment.h"
 #include "runtime/package/Alignment.h"
 #include "runtime/package/DType.h"
+#include "runtime/package/Names.h"
 #include "runtime/package/VerifyEntry.h"
 #include "runtime/package/VerifyLibrary.h"
 
+#include <algorithm>
 #include <bit>
+#include <set>
 #include <unordered_set>
 
 using namespace tcc;
@@ -31,6 +34,27 @@ bytesOf(DType dtype, const flatbuffers::Vector<int64_t> &shape) {
   if (!isAligned<int64_t>(shape))
     return std::nullopt;
   return bytesOf(dtype, std::span(shape.data(), shape.size()));
+}
+
+/// Words of Program.requires that this runtime can do; version 2.0 has none.
+static constexpr std::span<const std::string_view> kKnownWords;
+
+/// A word may come from a damaged file: it is quoted on one line.
+static std::string quote(std::string_view word) {
+  constexpr size_t kMaxLength = 60;
+  std::string text(word.substr(0, kMaxLength));
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+  return "'" + text + "'";
+}
+
+static Status verifyRequirements(const format::Program &program) {
+  for (size_t i = 0; i < sizeOf(program.requires_()); ++i)
+    if (std::string_view word = program.requires_()->Get(i)->string_view();
+        std::ranges::find(kKnownWords, word) == kKnownWords.end())
+      return refuse("it requires ", quote(word),
+                    ", which is unknown to this runtime");
+  return Status();
 }
 
 static Status verifySymbols(const format::Program &program) {
@@ -98,14 +122,98 @@ static Status verifyVariable(const format::Variable &variable) {
   return Status();
 }
 
+/// The number of elements; verified.
+static uint64_t countOf(const format::Variable &variable) {
+  return *bytesOf(variable.dtype(), *variable.shape()) /
+         traitsOf(variable.dtype()).bytes;
+}
+
+/// A field is one element: a sum or factor f64, all others i64.
+static Status verifyField(const format::Variable &variable) {
+  using format::StepField;
+  if (!variable.field())
+    return Status();
+  StepField field = *variable.field();
+  bool isFloat = field == StepField::loss || field == StepField::count ||
+                 field == StepField::loss_scale;
+  DType expected = isFloat ? DType::f64 : DType::i64;
+  if (field > StepField::MAX || variable.kind() != format::VariableKind::step ||
+      variable.dtype() != expected || countOf(variable) != 1)
+    return refuse("variable '", variable.name()->string_view(),
+                  "' is no field of the step");
+  return Status();
+}
+
+/// A slice lies in its tensor.
+static Status verifySlice(const format::Variable &variable) {
+  const auto &shape = *variable.shape();
+  const auto *global = variable.global_shape(), *offset = variable.offset();
+  if (!global && !offset)
+    return Status();
+  bool isInside = global && offset && isAligned<int64_t>(*global) &&
+                  isAligned<int64_t>(*offset) &&
+                  global->size() == shape.size() &&
+                  offset->size() == shape.size();
+  for (size_t axis = 0; isInside && axis < shape.size(); ++axis)
+    isInside = offset->Get(axis) >= 0 && global->Get(axis) >= shape[axis] &&
+               offset->Get(axis) <= global->Get(axis) - shape[axis];
+  return isInside ? Status()
+                  : refuse("variable '", variable.name()->string_view(),
+                           "' is no part of what it is a slice of");
+}
+
 static Status verifyVariables(const format::Program &program) {
   std::unordered_set<std::string_view> names;
+  std::set<format::StepField> fields;
   for (size_t i = 0; i < sizeOf(program.variables()); ++i) {
     const format::Variable &variable = *program.variables()->Get(i);
     if (Status status = verifyVariable(variable); !status.ok())
       return status;
+    if (Status status = verifyField(variable); !status.ok())
+      return status;
+    if (Status status = verifySlice(variable); !status.ok())
+      return status;
     if (!names.insert(variable.name()->string_view()).second)
       return refuse("there are two variables '", variable.name()->string_view(),
+                    "'");
+    if (variable.field() && !fields.insert(*variable.field()).second)
+      return refuse("two variables are the step's field ",
+                    nameOf(*variable.field()));
+  }
+  return Status();
+}
+
+static bool isSettingType(DType dtype) {
+  return dtype == DType::f64 || dtype == DType::f32 || dtype == DType::i64;
+}
+
+static Status verifySetting(const format::Program &program,
+                            const format::Setting &setting) {
+  std::string_view key = setting.key()->string_view();
+  if (setting.variable() >= sizeOf(program.variables()))
+    return refuse("setting '", key, "' has an unknown variable");
+  const format::Variable &variable =
+      *program.variables()->Get(setting.variable());
+  if (!isSettingType(variable.dtype()) ||
+      bytesOf(variable.dtype(), *variable.shape()) != setting.initial()->size())
+    return refuse("setting '", key, "' has a bad type");
+  const format::Range *range = setting.range();
+  bool hasWords = sizeOf(setting.words()) > 0;
+  if (range ? !(range->min() <= range->max()) : !hasWords)
+    return refuse("setting '", key, "' has no values");
+  if (hasWords && countOf(variable) != 1)
+    return refuse("setting '", key, "' is a list of words");
+  return Status();
+}
+
+static Status verifySettings(const format::Program &program) {
+  std::unordered_set<std::string_view> keys;
+  for (size_t i = 0; i < sizeOf(program.settings()); ++i) {
+    const format::Setting &setting = *program.settings()->Get(i);
+    if (Status status = verifySetting(program, setting); !status.ok())
+      return status;
+    if (!keys.insert(setting.key()->string_view()).second)
+      return refuse("there are two settings '", setting.key()->string_view(),
                     "'");
   }
   return Status();
@@ -176,6 +284,8 @@ static Status verifyTables(const format::Program &program,
       return status;
   if (Status status = verifyVariables(program); !status.ok())
     return status;
+  if (Status status = verifySettings(program); !status.ok())
+    return status;
   for (size_t i = 0; i < sizeOf(program.kernels()); ++i)
     if (Status status = verifyKernel(*program.kernels()->Get(i), program);
         !status.ok())
@@ -186,17 +296,29 @@ static Status verifyTables(const format::Program &program,
   return Status();
 }
 
+/// No two entries are one variant of a kind.
+static Status verifyNames(const format::Program &program) {
+  std::unordered_set<std::string> names;
+  for (const format::Entry *entry : *program.entries()) {
+    if (entry->kind() > format::EntryKind::MAX)
+      return refuse("an entry is of a kind unknown to this runtime");
+    if (!names.insert(nameOf(*entry)).second)
+      return refuse("there are two entries '", nameOf(*entry), "'");
+  }
+  return Status();
+}
+
 /// Entries but `prepare`, which share variables, run at one place.
 static Status verifySpaces(const format::Program &program) {
   const format::Entry *first = nullptr;
   for (const format::Entry *entry : *program.entries()) {
-    if (entry->name()->string_view() == "prepare")
+    if (entry->kind() == format::EntryKind::prepare)
       continue;
     if (!first)
       first = entry;
     if (entry->space() != first->space())
-      return refuse("entries '", first->name()->string_view(), "' and '",
-                    entry->name()->string_view(), "' lie in different memory");
+      return refuse("entries '", nameOf(*first), "' and '", nameOf(*entry),
+                    "' lie in different memory");
   }
   return Status();
 }
@@ -211,7 +333,11 @@ Status runtime::verifyProgram(std::span<const std::byte> bytes,
   if (bytes.size() < kSmallest || !format::VerifyProgramBuffer(verifier))
     return refuse("the program section is malformed");
   const format::Program &program = *format::GetProgram(bytes.data());
+  if (Status status = verifyRequirements(program); !status.ok())
+    return status;
   if (Status status = verifyTables(program, limits); !status.ok())
+    return status;
+  if (Status status = verifyNames(program); !status.ok())
     return status;
   KernelLaunches launches(sizeOf(program.kernels()));
   for (const format::Entry *entry : *program.entries())

@@ -5,6 +5,7 @@
 #include "runtime/package/DType.h"
 #include "runtime/package/Format.h"
 #include "runtime/package/LaneOrder.h"
+#include "runtime/package/Names.h"
 #include "runtime/package/SizeExpr.h"
 #include "runtime/package/VerifyLibrary.h"
 
@@ -71,7 +72,7 @@ private:
   bool verifyWait(const format::WaitEvent &wait, size_t lane, LaneOrder &order);
   bool refuseCommand(const char *kind, const char *reason);
 
-  bool isPrepare() const { return entry.name()->string_view() == "prepare"; }
+  bool isPrepare() const { return entry.kind() == format::EntryKind::prepare; }
   bool isBuffer(uint32_t index) const {
     return index < sizeOf(entry.buffers());
   }
@@ -95,7 +96,7 @@ private:
   }
 
   template <typename... Parts> bool refuse(const Parts &...parts) {
-    problem = concat("entry '", entry.name()->string_view(), "': ", parts...);
+    problem = concat("entry '", nameOf(entry), "': ", parts...);
     return false;
   }
 

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 static constexpr char kStateFile[] = "state.safetensors";
 static constexpr char kManifestFile[] = "manifest.json";
 static constexpr std::string_view kFolderPrefix = "step-";
-static constexpr int kSchemaVersion = 1;
+static constexpr int kSchemaVersion = 2;
 
 static std::string toHex(const format::Digest &digest) {
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -32,23 +32,27 @@ static std::string toHex(const format::Digest &digest) {
   return text;
 }
 
-/// Whether a checkpoint has it: rounded copies follow from parameters.
+/// Whether a checkpoint has it: rounded copies follow from parameters, and rank
+/// and world are those of whoever goes on.
 static bool isState(const format::Variable &variable) {
-  return variable.kind() != VariableKind::rounded;
+  return variable.kind() != VariableKind::rounded &&
+         variable.field() != format::StepField::rank &&
+         variable.field() != format::StepField::world;
 }
 
-/// What a session's variables are for: another optimizer or model has another.
+/// What a session's variables are for, whatever slices of them lie here:
+/// another optimizer or model has another.
 static std::string fingerprintOf(const Variables &variables) {
   std::string text;
   for (size_t i = 0; i < variables.size(); ++i) {
     const format::Variable &variable = variables.describe(i);
     if (!isState(variable))
       continue;
-    text += concat(variable.name()->string_view(), "\n",
-                   traitsOf(variable.dtype()).name, "\n",
-                   format::EnumNameVariableKind(variable.kind()), "\n",
-                   variable.owner() ? variable.owner()->string_view() : "");
-    for (int64_t extent : variables.shape(i))
+    text += concat(
+        variable.name()->string_view(), "\n", traitsOf(variable.dtype()).name,
+        "\n", format::nameOf(variable.kind()), "\n",
+        variable.parameter() ? variable.parameter()->string_view() : "");
+    for (int64_t extent : variables.slice(i).shape)
       text += concat("\n", extent);
     text += "\n";
   }
@@ -98,6 +102,17 @@ listTensors(const Variables &variables, const Variables::Snapshot &snapshot) {
 // Writing
 //===----------------------------------------------------------------------===//
 
+/// Of the variables that are no whole tensors, what they are slices of.
+static ordered_json slicesOf(const Variables &variables) {
+  ordered_json slices = ordered_json::object();
+  for (size_t i = 0; i < variables.size(); ++i)
+    if (variables.describe(i).global_shape() && isState(variables.describe(i)))
+      slices[variables.describe(i).name()->str()] = {
+          {"shape", variables.slice(i).shape},
+          {"offset", variables.slice(i).offset}};
+  return slices;
+}
+
 static Status writeManifest(const TrainingSession &session,
                             std::span<const StoredTensor> tensors,
                             const std::string &path) {
@@ -111,10 +126,11 @@ static Status writeManifest(const TrainingSession &session,
       {"schema_version", kSchemaVersion},
       {"producer", concat("tcc ", TCC_VERSION)},
       {"step", session.stepCount()},
-      {"updates", session.readCount("step/updates")},
-      {"batches", session.batchCount()},
+      {"updates", session.read(format::StepField::updates)},
+      {"batches", session.batchNumber()},
       {"program", fingerprintOf(session.variables())},
       {"recipe", recipeOf(session)},
+      {"slices", slicesOf(session.variables())},
       {"tensors", tensors.size()},
       {"bytes", bytes},
       {"digest", toHex(digest.finish())},
@@ -185,13 +201,20 @@ Status runtime::exportParameters(const TrainingSession &session,
   if (!snapshot.ok())
     return snapshot.takeStatus();
   std::vector<StoredTensor> tensors;
-  for (size_t i = 0; i < variables.size(); ++i)
-    if (isOfModel(variables.describe(i)))
-      tensors.push_back(describeTensor(variables, *snapshot, i));
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const format::Variable &variable = variables.describe(i);
+    if (!isOfModel(variable))
+      continue;
+    if (variable.global_shape())
+      return makeError(Code::Unsupported, "'", path,
+                       "' would have a part of tensor '",
+                       variable.name()->string_view(), "' only");
+    tensors.push_back(describeTensor(variables, *snapshot, i));
+  }
   Result<Aliases> aliases = findAliases(session.executable().program());
   if (!aliases.ok())
     return aliases.takeStatus();
-  int64_t batchCount = session.batchCount();
+  int64_t batchCount = session.batchNumber();
   return writeSafetensors(
       path, makeStateDict(std::move(tensors), *aliases, batchCount));
 }
@@ -213,9 +236,10 @@ static Result<ordered_json> readManifest(const std::string &folder) {
            manifest[key].get<uint64_t>() <= INT64_MAX;
   };
   if (!manifest.is_object() || !isNumber("schema_version") ||
-      !isNumber("step") || !isNumber("batches") || !isNumber("tensors") ||
+      !isNumber("step") || !isNumber("tensors") ||
       !manifest.contains("program") || !manifest.contains("digest") ||
-      !manifest.contains("recipe") || !manifest["recipe"].is_object())
+      !manifest.contains("recipe") || !manifest["recipe"].is_object() ||
+      !manifest.contains("slices") || !manifest["slices"].is_object())
     return makeError(Code::BadData, "'", path, "' is no manifest");
   if (manifest["schema_version"] != kSchemaVersion)
     return makeError(Code::BadData, "'", path, "' is of schema version ",
@@ -244,6 +268,30 @@ runtime::findNewestCheckpoint(const std::string &root) {
     newest = entry.path();
   }
   return newest;
+}
+
+static Result<Slices> readSlices(const ordered_json &manifest,
+                                 const std::string &path) {
+  auto read = [](const ordered_json &row, const char *key,
+                 std::vector<int64_t> &to) {
+    if (!row.is_object() || !row.contains(key) || !row[key].is_array())
+      return false;
+    for (const ordered_json &number : row[key]) {
+      if (!number.is_number_unsigned() ||
+          number.get<uint64_t>() > uint64_t(INT64_MAX))
+        return false;
+      to.push_back(number.get<int64_t>());
+    }
+    return true;
+  };
+  Slices slices;
+  for (const auto &[name, row] : manifest["slices"].items()) {
+    Slice &slice = slices[name];
+    if (!read(row, "shape", slice.shape) || !read(row, "offset", slice.offset))
+      return makeError(Code::BadData, "'", path, "/", kManifestFile,
+                       "' does not say what '", name, "' is a slice of");
+  }
+  return slices;
 }
 
 /// Names the keys whose values a package compiled in otherwise.
@@ -289,7 +337,11 @@ Status runtime::restoreCheckpoint(TrainingSession &session,
   Result<SafetensorsFile> file = SafetensorsFile::open(statePath);
   if (!file.ok())
     return file.takeStatus();
+  Result<Slices> slices = readSlices(*manifest, path);
+  if (!slices.ok())
+    return slices.takeStatus();
   MatchOptions options;
+  options.slices = std::move(*slices);
   options.isRequired = isState;
   options.isAllowed = isState;
   auto matches =
@@ -303,7 +355,7 @@ Status runtime::restoreCheckpoint(TrainingSession &session,
     return status;
   if (Status status = copyTensors(session.variables(), *matches); !status.ok())
     return status;
-  session.setBatchCount((*manifest)["batches"].get<int64_t>());
+  session.readBatchNumber();
   return Status();
 }
 

@@ -6,32 +6,18 @@
 
 using namespace tcc;
 using namespace tcc::runtime;
+using format::EntryKind;
+using format::StepField;
 
-const char *const TrainingSession::kEntryNames[EntryCount] = {
-    "train_step", "accumulate_step",     "apply", "init", "eval",
-    "predict",    format::kRoundingEntry};
+/// Of a step several may be under way.
+static bool isStep(EntryKind kind) {
+  return kind == EntryKind::train_step || kind == EntryKind::accumulate_step ||
+         kind == EntryKind::apply;
+}
 
-/// The element of a tensor that has one.
-static double readScalar(DType dtype, const std::byte *data) {
-  auto as = [&](auto value) {
-    std::memcpy(&value, data, sizeof(value));
-    return static_cast<double>(value);
-  };
-  switch (dtype) {
-  case DType::f64:
-    return as(double());
-  case DType::f32:
-    return as(float());
-  case DType::i64:
-    return as(int64_t());
-  case DType::i32:
-    return as(int32_t());
-  case DType::boolean:
-  case DType::u8:
-    return as(uint8_t());
-  default:
-    return NAN;
-  }
+/// Whether an entry takes a batch to learn from.
+static bool takesBatch(EntryKind kind) {
+  return kind == EntryKind::train_step || kind == EntryKind::accumulate_step;
 }
 
 TrainingSession::~TrainingSession() {
@@ -57,10 +43,6 @@ TrainingSession::create(std::shared_ptr<const Executable> executable,
   return session;
 }
 
-const format::Entry *TrainingSession::findEntry(std::string_view name) const {
-  return program->findEntry(name);
-}
-
 Status TrainingSession::createContexts(const SessionOptions &options) {
   ContextOptions created;
   created.allocator = options.allocator;
@@ -73,24 +55,25 @@ Status TrainingSession::createContexts(const SessionOptions &options) {
         options.threads > 0 ? options.threads : defaultThreadCount());
     created.runner = ownPool.get();
   }
-  std::vector<const format::Entry *> entries;
-  for (const char *name : kEntryNames)
-    if (const format::Entry *entry = findEntry(name))
-      entries.push_back(entry);
-  auto workspace = Workspace::create(program->device(), entries,
+  std::vector<const format::Entry *> signatures;
+  for (const format::Entry *entry : *program->program().entries())
+    if (entry->kind() != EntryKind::prepare)
+      signatures.push_back(entry);
+  auto workspace = Workspace::create(program->device(), signatures,
                                      {created.runner, options.allocator});
   if (!workspace.ok())
     return workspace.takeStatus();
   created.workspace = std::move(*workspace);
-  for (int kind = 0; kind < EntryCount; ++kind) {
-    if (!findEntry(kEntryNames[kind]))
-      continue;
-    created.entry = kEntryNames[kind];
-    for (size_t turn = 0; turn < (kind <= Apply ? depth() : 1); ++turn) {
+  for (const format::Entry *entry : signatures) {
+    created.entry = entry->kind();
+    created.variant = entry->variant();
+    entries.push_back({entry, {}});
+    for (size_t turn = 0; turn < (isStep(entry->kind()) ? depth() : 1);
+         ++turn) {
       auto context = Context::create(program, created);
       if (!context.ok())
         return context.takeStatus();
-      contexts[kind][turn] = std::move(*context);
+      entries.back().turns.push_back(std::move(*context));
     }
   }
   return counters.reserve(kMaxDepth * sizeof(Counters),
@@ -103,66 +86,76 @@ size_t TrainingSession::depth() const {
   return program->device().isHost() ? 1 : kMaxDepth;
 }
 
-Result<Context *> TrainingSession::findContext(EntryKind kind,
-                                               size_t turn) const {
-  if (contexts[kind][turn])
-    return contexts[kind][turn].get();
-  return makeError(Code::Usage, "package '", program->package().path(),
-                   "' has no entry '", kEntryNames[kind],
-                   "': it was not compiled for training");
+TrainingSession::EntryContexts *TrainingSession::find(EntryKind kind,
+                                                      uint16_t variant) {
+  auto found = std::ranges::find_if(entries, [&](const EntryContexts &entry) {
+    return entry.kind() == kind && entry.entry->variant() == variant;
+  });
+  return found == entries.end() ? nullptr : &*found;
 }
 
-Result<Context *> TrainingSession::bind(EntryKind kind, size_t turn,
-                                        std::span<const TensorView> inputs) {
-  Result<Context *> context = findContext(kind, turn);
-  if (!context.ok())
-    return context;
-  if (inputs.size() != (*context)->inputCount())
-    return makeError(Code::Usage, "entry '", kEntryNames[kind], "' takes ",
-                     (*context)->inputCount(), " tensors, not ", inputs.size());
+Result<TrainingSession::EntryContexts *>
+TrainingSession::get(EntryKind kind, uint16_t variant) {
+  if (EntryContexts *entry = find(kind, variant))
+    return entry;
+  return makeError(
+      Code::Usage, "package '", program->package().path(), "' has no entry '",
+      format::nameOf(kind, variant), "'",
+      find(EntryKind::train_step) ? "" : ": it was not compiled for training");
+}
+
+Status TrainingSession::bind(Context &context,
+                             std::span<const TensorView> inputs) {
+  if (inputs.size() != context.inputCount())
+    return makeError(Code::Usage, "entry '", nameOf(context.entry()),
+                     "' takes ", context.inputCount(), " tensors, not ",
+                     inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (Status status = (*context)->bindInput(i, inputs[i]); !status.ok())
+    if (Status status = context.bindInput(i, inputs[i]); !status.ok())
       return status;
-  if (Status status = roundParameters(); !status.ok())
-    return status;
-  return context;
+  return roundParameters();
 }
 
 /// Makes the copies that entry points read of parameters which were written
 /// from outside.
 Status TrainingSession::roundParameters() {
-  Context *round = contexts[Round][0].get();
+  EntryContexts *round = find(EntryKind::round_parameters);
   if (!round || !store.haveStaleCopies())
     return Status();
-  Status status = round->run();
+  Status status = round->turns[0]->run();
   if (status.ok())
     store.setCopied();
   return status;
 }
 
 Stream &TrainingSession::stream() const {
-  return contexts[Init][0]->walker().getStream();
+  return entries.front().turns[0]->walker().getStream();
+}
+
+Status TrainingSession::run(EntryContexts &entry,
+                            std::span<const TensorView> inputs) {
+  Context &context = *entry.turns[0];
+  if (Status status = bind(context, inputs); !status.ok())
+    return status;
+  Prefault ahead(firstPages(entry));
+  return context.run();
 }
 
 Status TrainingSession::run(EntryKind kind,
                             std::span<const TensorView> inputs) {
-  Result<Context *> context = bind(kind, /*turn=*/0, inputs);
-  if (!context.ok())
-    return context.takeStatus();
-  Prefault ahead(firstPages(kind));
-  return (*context)->run();
+  Result<EntryContexts *> entry = get(kind);
+  return entry.ok() ? run(**entry, inputs) : entry.takeStatus();
 }
 
 /// What the next run of an entry point uses first of all. Not before a run:
 /// what no run uses takes no memory. Later runs find it there.
-Prefault::Ranges TrainingSession::firstPages(EntryKind kind) {
-  if (!mayPrefault || std::exchange(hasRun[kind], true))
+Prefault::Ranges TrainingSession::firstPages(EntryContexts &entry) {
+  if (!mayPrefault || std::exchange(entry.hasRun, true))
     return {};
-  return contexts[kind][0]->walker().workingSet();
+  return entry.turns[0]->walker().workingSet();
 }
 
 Status TrainingSession::initialize() {
-  batches = 0;
   last = {};
   // The entry leaves out slots that are zero at first, and sums of gradients,
   // which are but between the batches of an update: what no step uses takes no
@@ -173,8 +166,9 @@ Status TrainingSession::initialize() {
         kind == format::VariableKind::slot)
       if (Status status = store.clear(i); !status.ok())
         return status;
-  if (Status status = run(Init, {}); !status.ok())
+  if (Status status = run(EntryKind::init, {}); !status.ok())
     return status;
+  readBatchNumber();
   // The variables are copies; steps read few other weights, or none.
   program->package().releaseWeights();
   return Status();
@@ -194,11 +188,11 @@ static double readOutput(const Context &context, std::string_view name) {
 }
 
 Status TrainingSession::finishUpdate(const Flight &flight) {
-  const Context &context = *contexts[flight.kind][flight.turn];
+  const Context &context = flight.context();
   Counters after;
   std::memcpy(&after, counters.data() + flight.turn * sizeof(after),
               sizeof(after));
-  last.step = valueOf("step/iteration", after.iteration);
+  last.step = after.iteration;
   last.loss = readOutput(context, "loss");
   last.gradNorm = readOutput(context, "grad_norm");
   last.lr = readOutput(context, "lr");
@@ -206,38 +200,43 @@ Status TrainingSession::finishUpdate(const Flight &flight) {
   last.skipped = readOutput(context, "skipped") > 0;
   if (callback)
     callback(last);
-  if (valueOf("step/fault", after.fault) == 0)
+  if (after.fault == 0)
     return Status();
   return makeError(Code::Numerics, "the loss or a gradient of step ", last.step,
                    " is not finite; the parameters are those before it");
 }
 
-Status TrainingSession::start(StepKind step,
-                              std::span<const TensorView> batch) {
-  auto kind = static_cast<EntryKind>(step);
+Status TrainingSession::start(EntryKind kind,
+                              std::span<const TensorView> inputs,
+                              uint16_t variant) {
+  if (!isStep(kind))
+    return makeError(Code::Usage, "entry '", format::nameOf(kind, variant),
+                     "' is no step");
   if (flightCount == depth())
     return makeError(Code::Usage, flightCount,
                      " steps are under way: finish one first");
   size_t turn = nextTurn;
-  Result<Context *> context = bind(kind, turn, batch);
-  if (!context.ok())
-    return context.takeStatus();
+  Result<EntryContexts *> step = get(kind, variant);
+  if (!step.ok())
+    return step.takeStatus();
+  Context &context = *(*step)->turns[turn];
+  if (Status status = bind(context, inputs); !status.ok())
+    return status;
   std::byte *place = counters.data() + turn * sizeof(Counters);
   std::memset(place, 0, sizeof(Counters));
   Context::Download downloads[2];
   size_t count = 0;
-  auto add = [&](std::string_view name, std::byte *to) {
-    if (auto index = store.find(name); index && store.byteCount(*index) > 0)
-      downloads[count++] = {to, store.address(*index),
-                            std::min<size_t>(store.byteCount(*index), 8)};
+  auto add = [&](StepField field, std::byte *to) {
+    if (auto index = store.find(field))
+      downloads[count++] = {to, store.address(*index), sizeof(int64_t)};
   };
-  add("step/iteration", place + offsetof(Counters, iteration));
-  add("step/fault", place + offsetof(Counters, fault));
-  Prefault ahead(firstPages(kind));
-  if (Status status = (*context)->start({downloads, count}); !status.ok())
+  add(StepField::iteration, place + offsetof(Counters, iteration));
+  add(StepField::fault, place + offsetof(Counters, fault));
+  Prefault ahead(firstPages(**step));
+  if (Status status = context.start({downloads, count}); !status.ok())
     return status;
-  batches += kind != Apply;
-  flights[flightCount++] = {kind, turn};
+  batch += takesBatch(kind) ? world : 0;
+  flights[flightCount++] = {*step, turn};
   nextTurn = (turn + 1) % depth();
   return Status();
 }
@@ -246,10 +245,9 @@ Status TrainingSession::finish() {
   if (flightCount == 0)
     return Status(Code::Usage, "no step is under way");
   Flight flight = popFlight();
-  if (Status status = contexts[flight.kind][flight.turn]->finish();
-      !status.ok())
+  if (Status status = flight.context().finish(); !status.ok())
     return status;
-  if (flight.kind == Accumulate)
+  if (flight.step->kind() == EntryKind::accumulate_step)
     return Status();
   Status status = finishUpdate(flight);
   if (status.code() == Code::Numerics)
@@ -270,42 +268,46 @@ void TrainingSession::dropFlights() {
   bool haveGradients = false;
   while (flightCount > 0) {
     Flight flight = popFlight();
-    (void)contexts[flight.kind][flight.turn]->finish();
-    haveGradients |= flight.kind == Accumulate;
-    batches -= flight.kind != Apply;
+    (void)flight.context().finish();
+    haveGradients |= flight.step->kind() == EntryKind::accumulate_step;
   }
   if (haveGradients)
-    (void)run(Apply, {});
+    (void)run(EntryKind::apply, {});
+  readBatchNumber();
 }
 
 Status TrainingSession::step(std::span<const TensorView> batch) {
-  Status status = start(StepKind::Train, batch);
+  Status status = start(EntryKind::train_step, batch);
   return status.ok() ? finish() : std::move(status);
 }
 
 Status TrainingSession::accumulate(std::span<const TensorView> batch) {
-  Status status = start(StepKind::Accumulate, batch);
+  Status status = start(EntryKind::accumulate_step, batch);
   return status.ok() ? finish() : std::move(status);
 }
 
 Status TrainingSession::apply() {
-  Status status = start(StepKind::Apply, {});
+  Status status = start(EntryKind::apply, {});
   return status.ok() ? finish() : std::move(status);
 }
 
 void TrainingSession::clearFault() {
   // A device that fails here fails the next step, too.
-  if (auto index = store.find("step/fault"))
+  if (auto index = store.find(StepField::fault))
     (void)store.write(*index, std::vector<std::byte>(store.byteCount(*index)));
 }
 
 Status TrainingSession::evaluate(std::span<const TensorView> batch,
                                  Evaluation &sum) {
-  if (Status status = run(Eval, batch); !status.ok())
+  Result<EntryContexts *> entry = get(EntryKind::eval);
+  if (!entry.ok())
+    return entry.takeStatus();
+  if (Status status = run(**entry, batch); !status.ok())
     return status;
-  double correct = readOutput(*contexts[Eval][0], "correct");
-  sum.loss += readOutput(*contexts[Eval][0], "loss");
-  sum.count += readOutput(*contexts[Eval][0], "count");
+  const Context &context = *(*entry)->turns[0];
+  double correct = readOutput(context, "correct");
+  sum.loss += readOutput(context, "loss");
+  sum.count += readOutput(context, "count");
   sum.isClassifier = !std::isnan(correct);
   if (sum.isClassifier)
     sum.correct += static_cast<int64_t>(correct);
@@ -313,45 +315,38 @@ Status TrainingSession::evaluate(std::span<const TensorView> batch,
 }
 
 Status TrainingSession::predict(std::span<const TensorView> inputs) {
-  return run(Predict, inputs);
+  return run(EntryKind::predict, inputs);
 }
 
-Result<TensorView> TrainingSession::prediction(size_t index) const {
-  Result<Context *> context = findContext(Predict);
-  if (!context.ok())
-    return context.takeStatus();
-  if (index >= (*context)->outputCount())
+Result<TensorView> TrainingSession::prediction(size_t index) {
+  Result<EntryContexts *> entry = get(EntryKind::predict);
+  if (!entry.ok())
+    return entry.takeStatus();
+  const Context &context = *(*entry)->turns[0];
+  if (index >= context.outputCount())
     return makeError(Code::Usage, "there is no output ", index, " of ",
-                     (*context)->outputCount());
-  if (!(*context)->hasOutputs())
+                     context.outputCount());
+  if (!context.hasOutputs())
     return makeError(Code::Usage, "output ", index,
                      " has no value: no prediction was made");
-  return (*context)->output(index);
+  return context.output(index);
 }
 
-int64_t TrainingSession::valueOf(std::string_view name,
-                                 const std::byte *bytes) const {
-  auto index = store.find(name);
-  if (!index || store.byteCount(*index) == 0)
-    return 0;
-  return static_cast<int64_t>(
-      readScalar(store.describe(*index).dtype(), bytes));
+void TrainingSession::readBatchNumber() {
+  batch =
+      read(StepField::first) + read(StepField::place) + read(StepField::rank);
+  world = std::max<int64_t>(1, read(StepField::world));
 }
 
-int64_t TrainingSession::readCount(std::string_view name) const {
-  auto index = store.find(name);
-  std::byte element[sizeof(int64_t)] = {};
-  if (!index)
-    return 0;
+int64_t TrainingSession::read(StepField field) const {
+  int64_t value = 0;
   // A device that fails here fails the next step, too.
-  size_t bytes = std::min(store.byteCount(*index), sizeof(element));
-  (void)store.read(*index, std::span(element).first(bytes));
-  return valueOf(name, element);
+  if (auto index = store.find(field))
+    (void)store.read(*index, std::as_writable_bytes(std::span(&value, 1)));
+  return value;
 }
 
 uint64_t TrainingSession::plannedBytes() const {
-  for (const auto &turns : contexts)
-    if (turns[0])
-      return turns[0]->plannedBytes() + store.byteCount();
-  return store.byteCount();
+  uint64_t bytes = store.byteCount();
+  return entries.empty() ? bytes : bytes + entries[0].turns[0]->plannedBytes();
 }

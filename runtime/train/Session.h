@@ -4,6 +4,7 @@
 
 #include "runtime/base/Prefault.h"
 #include "runtime/executor/Context.h"
+#include "runtime/train/Settings.h"
 
 #include <cmath>
 #include <functional>
@@ -66,8 +67,9 @@ public:
   /// what step, accumulate or apply would. Nothing else is called while one is
   /// under way. After Code::Numerics none is: what was begun since then is
   /// over, changed nothing and does not count.
-  enum class StepKind { Train, Accumulate, Apply };
-  Status start(StepKind kind, std::span<const TensorView> batch);
+  /// A step is train_step, accumulate_step or apply.
+  Status start(format::EntryKind step, std::span<const TensorView> batch,
+               uint16_t variant = 0);
   Status finish();
   /// How many may be under way, and how many are.
   size_t depth() const;
@@ -78,7 +80,7 @@ public:
   /// Runs the model itself.
   Status predict(std::span<const TensorView> inputs);
   /// Output `index` of the last call of `predict`.
-  Result<TensorView> prediction(size_t index) const;
+  Result<TensorView> prediction(size_t index);
 
   /// What all of it is given to.
   Stream &stream() const;
@@ -89,73 +91,75 @@ public:
     callback = std::move(function);
   }
   /// Updates so far, skipped ones included.
-  int64_t stepCount() const { return readCount("step/iteration"); }
-  /// Batches that `step` and `accumulate` took so far; where data go on.
-  int64_t batchCount() const { return batches; }
-  void setBatchCount(int64_t count) { batches = count; }
-  /// An integer variable; 0 if there is none.
-  int64_t readCount(std::string_view name) const;
+  int64_t stepCount() const { return read(format::StepField::iteration); }
+  /// The number of the batch that `step` or `accumulate` takes next, among all
+  /// that ranks train on: the place where data go on.
+  int64_t batchNumber() const { return batch; }
+  /// Reads it again, after variables of the step were written from outside.
+  void readBatchNumber();
+  /// A field of the step that is an integer; 0 if there is none.
+  int64_t read(format::StepField field) const;
 
+  /// What changes at run time, between steps.
+  Settings settings() { return {program->program(), store}; }
   Variables &variables() { return store; }
   const Variables &variables() const { return store; }
-  /// The signature of an entry point by its name; null if it is absent.
-  const format::Entry *findEntry(std::string_view name) const;
   /// Arena, worker scratch and variables.
   uint64_t plannedBytes() const;
 
 private:
-  enum EntryKind {
-    Train,
-    Accumulate,
-    Apply,
-    Init,
-    Eval,
-    Predict,
-    Round,
-    EntryCount
-  };
-  static const char *const kEntryNames[EntryCount];
   static constexpr size_t kMaxDepth = 2;
 
-  /// Counters after a step, in memory that the device copies to.
+  /// An entry point and its contexts: of a step one for each turn, so that as
+  /// many may be under way, of others one.
+  struct EntryContexts {
+    const format::Entry *entry;
+    std::vector<std::unique_ptr<Context>> turns;
+    bool hasRun = false;
+
+    format::EntryKind kind() const { return entry->kind(); }
+  };
+
+  /// Fields after a step, in memory that the device copies to.
   struct Counters {
-    std::byte iteration[8], fault[8];
+    int64_t iteration, fault;
   };
   /// A step under way; its context and counters are those of its turn.
   struct Flight {
-    EntryKind kind;
+    EntryContexts *step;
     size_t turn;
+
+    Context &context() const { return *step->turns[turn]; }
   };
 
   TrainingSession(std::shared_ptr<const Executable> executable, Variables store)
       : program(std::move(executable)), store(std::move(store)) {}
 
   Status createContexts(const SessionOptions &options);
-  Result<Context *> findContext(EntryKind kind, size_t turn = 0) const;
-  Result<Context *> bind(EntryKind kind, size_t turn,
-                         std::span<const TensorView> inputs);
-  Status run(EntryKind kind, std::span<const TensorView> inputs);
-  Prefault::Ranges firstPages(EntryKind kind);
+  EntryContexts *find(format::EntryKind kind, uint16_t variant = 0);
+  Result<EntryContexts *> get(format::EntryKind kind, uint16_t variant = 0);
+  Status bind(Context &context, std::span<const TensorView> inputs);
+  Status run(EntryContexts &entry, std::span<const TensorView> inputs);
+  Status run(format::EntryKind kind, std::span<const TensorView> inputs);
+  Prefault::Ranges firstPages(EntryContexts &entry);
   Status roundParameters();
   Status finishUpdate(const Flight &flight);
   Flight popFlight();
   void dropFlights();
-  int64_t valueOf(std::string_view name, const std::byte *bytes) const;
 
   std::shared_ptr<const Executable> program;
   Variables store;
   std::unique_ptr<ThreadPool> ownPool;
   Memory counters; ///< for each turn; a context's work may write them
-  /// Null if there is no entry; of steps one for each that is under way.
-  std::unique_ptr<Context> contexts[EntryCount][kMaxDepth];
-  Flight flights[kMaxDepth]; ///< the oldest first
+  std::vector<EntryContexts> entries; ///< all but `prepare`
+  Flight flights[kMaxDepth];          ///< the oldest first
   size_t flightCount = 0;
   size_t nextTurn = 0;
   std::function<void(const StepMetrics &)> callback;
   StepMetrics last;
-  int64_t batches = 0;
+  int64_t batch = 0; ///< as the step's fields say after what is under way
+  int64_t world = 1;
   bool mayPrefault = false; ///< memory and threads are not the caller's
-  bool hasRun[EntryCount] = {};
 };
 
 } // namespace tcc::runtime

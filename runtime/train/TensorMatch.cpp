@@ -51,13 +51,48 @@ static std::string describeType(DType dtype, std::span<const int64_t> shape) {
   return concat(traitsOf(dtype).name, " ", formatShape(shape));
 }
 
-static bool fits(const Variables &variables, size_t index,
-                 const StoredTensor &tensor, const MatchOptions &options) {
-  DType dtype = variables.describe(index).dtype();
-  bool isSame = dtype == tensor.dtype ||
-                (options.convertsFloats && isConvertible(dtype) &&
-                 isConvertible(tensor.dtype));
-  return isSame && std::ranges::equal(variables.shape(index), tensor.shape);
+/// "f32 2x4", of a slice "f32 2x4 from 2x0 of 8x4".
+static std::string describePart(DType dtype, std::span<const int64_t> shape,
+                                const Slice &slice) {
+  std::string type = describeType(dtype, shape);
+  if (std::ranges::equal(shape, slice.shape))
+    return type;
+  return concat(type, " from ", formatShape(slice.offset), " of ",
+                formatShape(slice.shape));
+}
+
+static Slice getSlice(const StoredTensor &tensor, const MatchOptions &options) {
+  auto slice = options.slices.find(tensor.name);
+  if (slice != options.slices.end())
+    return slice->second;
+  return {tensor.shape, std::vector<int64_t>(tensor.shape.size())};
+}
+
+/// Where in the tensor the variable's elements begin; nothing if it has not all
+/// of them.
+static std::optional<std::vector<int64_t>> findPart(const Variables &variables,
+                                                    size_t index,
+                                                    const StoredTensor &tensor,
+                                                    const Slice &from) {
+  Slice part = variables.slice(index);
+  std::span<const int64_t> extents = variables.shape(index);
+  if (from.shape != part.shape || from.offset.size() != extents.size() ||
+      tensor.shape.size() != extents.size())
+    return std::nullopt;
+  std::vector<int64_t> begin;
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
+    begin.push_back(part.offset[axis] - from.offset[axis]);
+    if (begin[axis] < 0 || begin[axis] > tensor.shape[axis] - extents[axis])
+      return std::nullopt;
+  }
+  return begin;
+}
+
+static bool fits(DType dtype, const StoredTensor &tensor,
+                 const MatchOptions &options) {
+  return dtype == tensor.dtype ||
+         (options.convertsFloats && isConvertible(dtype) &&
+          isConvertible(tensor.dtype));
 }
 
 Result<std::vector<TensorMatch>>
@@ -79,13 +114,17 @@ runtime::matchTensors(const Variables &variables,
     }
     const StoredTensor &tensor = *found->second;
     byName.erase(found);
-    matches.push_back({i, &tensor});
-    if (!fits(variables, i, tensor, options))
-      Problems::add(
-          problems.wrong,
-          concat(tensor.name, " (", describeType(tensor.dtype, tensor.shape),
-                 ", expected ",
-                 describeType(variable.dtype(), variables.shape(i)), ")"));
+    Slice slice = getSlice(tensor, options);
+    auto begin = findPart(variables, i, tensor, slice);
+    if (!begin || !fits(variable.dtype(), tensor, options))
+      Problems::add(problems.wrong,
+                    concat(tensor.name, " (",
+                           describePart(tensor.dtype, tensor.shape, slice),
+                           ", expected ",
+                           describePart(variable.dtype(), variables.shape(i),
+                                        variables.slice(i)),
+                           ")"));
+    matches.push_back({i, &tensor, begin.value_or(std::vector<int64_t>())});
   }
   for (const StoredTensor &tensor : tensors)
     if (byName.count(tensor.name))
@@ -172,12 +211,36 @@ static void convert(DType from, std::span<const std::byte> source, DType to,
                  target.data() + i * width);
 }
 
+/// The elements of `tensor` from `begin` on, of the extents.
+static std::vector<std::byte> cut(const StoredTensor &tensor,
+                                  std::span<const int64_t> begin,
+                                  std::span<const int64_t> extents) {
+  size_t step = traitsOf(tensor.dtype).bytes, rank = extents.size();
+  std::vector<std::byte> part(*bytesOf(tensor.dtype, extents));
+  std::vector<int64_t> at(rank);
+  size_t row = extents.back() * step; // of the last axis: bytes in one piece
+  for (size_t to = 0; to < part.size(); to += row) {
+    size_t from = 0;
+    for (size_t axis = 0; axis < rank; ++axis)
+      from = from * tensor.shape[axis] + begin[axis] + at[axis];
+    std::memcpy(part.data() + to, tensor.bytes.data() + from * step, row);
+    for (size_t axis = rank - 1; axis-- > 0 && ++at[axis] == extents[axis];)
+      at[axis] = 0;
+  }
+  return part;
+}
+
 Status runtime::copyTensors(Variables &variables,
                             std::span<const TensorMatch> matches) {
-  std::vector<std::byte> converted;
+  std::vector<std::byte> part, converted;
   for (const TensorMatch &match : matches) {
     DType dtype = variables.describe(match.variable).dtype();
     std::span<const std::byte> bytes = match.tensor->bytes;
+    std::span<const int64_t> extents = variables.shape(match.variable);
+    if (!std::ranges::equal(match.tensor->shape, extents)) {
+      part = cut(*match.tensor, match.begin, extents);
+      bytes = part;
+    }
     if (dtype != match.tensor->dtype) {
       converted.resize(variables.byteCount(match.variable));
       convert(match.tensor->dtype, bytes, dtype, converted);

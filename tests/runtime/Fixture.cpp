@@ -71,23 +71,24 @@ ProgramBuilder::ProgramBuilder() {
   variant->cpu = "test";
   variant->features = {"sse2"};
   tables.variants.push_back(std::move(variant));
-  inEntry("main");
+  inEntry(EntryKind::main);
 }
 
-format::EntryT &ProgramBuilder::entry(const std::string &name) {
+format::EntryT &ProgramBuilder::entry(EntryKind kind, uint16_t variant) {
   for (auto &entry : tables.entries)
-    if (entry->name == name)
+    if (entry->kind == kind && entry->variant == variant)
       return *entry;
   auto added = std::make_unique<format::EntryT>();
-  added->name = name;
+  added->kind = kind;
+  added->variant = variant;
   added->body = std::make_unique<format::BlockT>();
   added->worker_scratch_bytes = 64;
   tables.entries.push_back(std::move(added));
   return *tables.entries.back();
 }
 
-ProgramBuilder &ProgramBuilder::inEntry(const std::string &name) {
-  current = &entry(name);
+ProgramBuilder &ProgramBuilder::inEntry(EntryKind kind, uint16_t variant) {
+  current = &entry(kind, variant);
   blocks = {current->body.get()};
   return *this;
 }
@@ -201,6 +202,22 @@ uint32_t ProgramBuilder::variable(const std::string &name, DType dtype,
   return tables.variables.size() - 1;
 }
 
+uint32_t ProgramBuilder::field(format::StepField field) {
+  uint32_t index = variable(format::variableOf(field), DType::i64, {});
+  tables.variables[index]->field = field;
+  return index;
+}
+
+void ProgramBuilder::setting(const std::string &key, uint32_t variable) {
+  auto added = std::make_unique<format::SettingT>();
+  added->key = key;
+  added->variable = variable;
+  added->range = std::make_unique<format::Range>(0, HUGE_VAL, false, true);
+  const format::VariableT &held = *tables.variables[variable];
+  added->initial.resize(*runtime::bytesOf(held.dtype, held.shape));
+  tables.settings.push_back(std::move(added));
+}
+
 void ProgramBuilder::moveToDevice(format::EntryT &entry) {
   entry.space = format::MemorySpace::device;
   entry.worker_scratch_bytes = 0;
@@ -212,7 +229,7 @@ void ProgramBuilder::compileForDevice() {
   setenv("TCC_PLUGINS", TCC_PLUGIN_FOLDER, /*overwrite=*/1);
   std::vector<bool> isHost(tables.kernels.size());
   for (auto &entry : tables.entries) {
-    if (entry->name != "prepare") {
+    if (entry->kind != EntryKind::prepare) {
       moveToDevice(*entry);
       continue;
     }

@@ -14,6 +14,7 @@
 
 namespace tcc::tests {
 
+using format::EntryKind;
 using runtime::Code;
 using runtime::DType;
 using runtime::Executable;
@@ -55,10 +56,10 @@ class ProgramBuilder {
 public:
   ProgramBuilder();
 
-  /// The entry of that name, made if need be.
-  format::EntryT &entry(const std::string &name = "main");
-  /// What is added later belongs to this entry; to "main" at first.
-  ProgramBuilder &inEntry(const std::string &name);
+  /// The entry of that kind, made if need be.
+  format::EntryT &entry(EntryKind kind = EntryKind::main, uint16_t variant = 0);
+  /// What is added later belongs to this entry; to `main` at first.
+  ProgramBuilder &inEntry(EntryKind kind, uint16_t variant = 0);
 
   void symbol(const std::string &name, int64_t min, int64_t max);
   uint32_t input(const std::string &name, DType dtype, std::vector<Expr> shape);
@@ -76,6 +77,10 @@ public:
   uint32_t variable(const std::string &name, DType dtype,
                     std::vector<int64_t> shape,
                     format::VariableKind kind = format::VariableKind::step);
+  /// A field of the step, under its usual name.
+  uint32_t field(format::StepField field);
+  /// A setting of numbers from 0 in `variable`.
+  void setting(const std::string &key, uint32_t variable);
   uint32_t modelTensor(const std::string &name, std::vector<int64_t> shape,
                        int32_t constIndex = -1);
 

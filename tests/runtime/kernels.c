@@ -91,29 +91,37 @@ KERNEL(count_positive) {
 }
 
 /* Adds the gradient of sum((w x - y)^2) to g, and {the sum, the samples} to
- * sums; sizes: samples */
+ * sums; goes on by `world` places unless a step before had a fault; sizes:
+ * samples */
 KERNEL(line_gradient) {
   const float *x = buffers[0], *y = buffers[1], *w = buffers[2];
   float *g = buffers[3], *sums = buffers[4];
+  int64_t *place = buffers[5], *world = buffers[6], *fault = buffers[7];
   for (int64_t i = 0; i < sizes[0]; ++i) {
     float error = *w * x[i] - y[i];
     *g += 2 * error * x[i];
     sums[0] += error * error;
     sums[1] += 1;
   }
+  if (!*fault)
+    *place += *world;
 }
 
 /* w -= lr g / samples unless the loss is not finite, now or in a step before;
- * clears g and sums */
+ * clears g, sums and place */
 KERNEL(line_update) {
   float *w = buffers[0], *g = buffers[1], *sums = buffers[2];
   const float *lr = buffers[3];
   int64_t *iteration = buffers[4], *fault = buffers[5];
   double *loss = buffers[6];
   uint8_t *skipped = buffers[7];
+  int64_t *first = buffers[8], *place = buffers[9];
   *loss = sums[0] / sums[1];
-  if (!*fault)
+  if (!*fault) {
     ++*iteration;
+    *first += *place;
+    *place = 0;
+  }
   if (*loss - *loss != 0)
     *fault = 1;
   *skipped = *fault != 0;
@@ -162,7 +170,7 @@ DEVICE_KERNEL(add, 3, 2)
 DEVICE_KERNEL(gather, 4, 1)
 DEVICE_KERNEL(is_below, 2, 1)
 DEVICE_KERNEL(count_positive, 2, 1)
-DEVICE_KERNEL(line_gradient, 5, 1)
-DEVICE_KERNEL(line_update, 8, 0)
+DEVICE_KERNEL(line_gradient, 8, 1)
+DEVICE_KERNEL(line_update, 10, 0)
 DEVICE_KERNEL(line_loss, 5, 1)
 DEVICE_KERNEL(line, 3, 1)

@@ -1,43 +1,12 @@
 #include "tools/cli/CommandLine.h"
 
+#include "runtime/base/NearestWord.h"
+
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <iostream>
 
 using namespace tcc;
-
-/// Levenshtein's distance, one row at a time.
-static size_t editDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j)
-    row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
-std::string tools::nearestWord(std::string_view word,
-                               const std::vector<std::string> &candidates) {
-  std::string nearest;
-  // Half of the letters wrong is no longer a typing error.
-  size_t best = std::max<size_t>(2, word.size() / 2);
-  for (const std::string &candidate : candidates) {
-    size_t distance = editDistance(word, candidate);
-    if (distance >= best)
-      continue;
-    best = distance;
-    nearest = candidate;
-  }
-  return nearest;
-}
 
 /// The innermost subcommand that was given.
 static const CLI::App &selectedApp(const CLI::App &app) {
@@ -60,7 +29,7 @@ static std::string describeUnknown(const CLI::App &app, std::string word) {
   word = word.substr(0, word.find('='));
   std::string text = word.starts_with("-") ? "unknown flag '" : "unexpected '";
   text += word + "'";
-  std::string nearest = tools::nearestWord(word, wordsOf(app));
+  std::string nearest = runtime::nearestWord(word, wordsOf(app));
   return nearest.empty() ? text : text + ", did you mean '" + nearest + "'?";
 }
 

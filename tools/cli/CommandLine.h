@@ -21,11 +21,6 @@ inline constexpr int kUsageError = 2;
 /// an unknown flag comes with the nearest known one.
 std::optional<int> parseCommandLine(CLI::App &app, int argc, char **argv);
 
-/// The candidate that differs from `word` in the fewest letters; empty if none
-/// is near.
-std::string nearestWord(std::string_view word,
-                        const std::vector<std::string> &candidates);
-
 } // namespace tcc::tools
 
 #endif // TCC_TOOLS_CLI_COMMANDLINE_H

@@ -16,6 +16,8 @@ target_compile_definitions(TccMLIR INTERFACE ${llvm_definitions})
 target_compile_options(TccMLIR INTERFACE -fno-exceptions
   $<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>)
 target_link_libraries(TccMLIR INTERFACE MLIR LLVM)
+# The names that compiler and runtime share.
+add_dependencies(TccMLIR tcc_program_header)
 
 # tcc_tablegen(TARGET name TD file GENERATE output:flag...): runs mlir-tblgen
 # once per output.

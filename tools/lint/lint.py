@@ -280,6 +280,40 @@ def kebab(name):
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
 
 
+NAMES = "runtime/package/Names.fbs"
+# Where names are made, and where a literal is another thing's name: tables of a
+# recipe, subcommands.
+OTHER_NAMES = (
+    "runtime/package/Names.h",
+    "compiler/train/CheckRecipe.cpp",
+    "compiler/train/KeyTable.cpp",
+    "compiler/train/ReadRecipe.cpp",
+    "tools/tcc-run/main.cpp",
+)
+
+
+def schema_names(text, enum):
+    """The enumerators of an enum of a schema."""
+    body = re.search(rf"enum {enum} [^{{]*\{{(.*?)\}}", text, re.DOTALL)
+    names = re.sub(r"//.*", "", body[1]).replace("\n", " ").split(",") if body else []
+    return [name.split("=")[0].strip() for name in names]
+
+
+def check_names(files):
+    """Names of entry points and of variables that hold fields of the step come
+    from the schema."""
+    schema = next((f.text for f in files if f.path == NAMES), "")
+    names = schema_names(schema, "EntryKind")
+    code = re.compile(r"(compiler|dialects|frontends|runtime|tools)/.*(\.td|\.h|\.cpp)$")
+    for f in files:
+        if not code.match(f.path) or f.path in OTHER_NAMES:
+            continue
+        for number, line in enumerate(f.lines, 1):
+            for literal in re.findall(r'"([^"]*)"', re.sub(r"//.*", "", line)):
+                if literal in names or literal.startswith("step/"):
+                    yield f.path, number, f'"{literal}", expected the name from {NAMES}'
+
+
 def check_mirrored_tests(files):
     """Every pass, op family and device has its test."""
     paths = {f.path for f in files}
@@ -334,11 +368,12 @@ RULES = [
     check_op_lists,
     check_log_readers,
     check_command_switches,
+    check_names,
     check_mirrored_tests,
     check_format,
 ]
 # These look at the whole tree, so they say nothing about a few named files.
-TREE_RULES = {check_layers, check_mirrored_tests}
+TREE_RULES = {check_layers, check_mirrored_tests, check_names}
 
 
 def read_files(paths):

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Alignment.h"
 #include "runtime/package/Commands.h"
+#include "runtime/package/Names.h"
 
 #include <algorithm>
 
@@ -74,7 +75,7 @@ void Walk::finish() {
 }
 
 ArenaUse tools::getArenaUse(const format::Entry &entry) {
-  ArenaUse use{entry.name()->str(), int64_t(entry.scratch_bytes()), 0, {}};
+  ArenaUse use{nameOf(entry), int64_t(entry.scratch_bytes()), 0, {}};
   Walk walk(entry, use);
   walk.visit(*entry.body(), 0);
   walk.finish();

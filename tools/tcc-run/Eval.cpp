@@ -48,8 +48,9 @@ static Status evaluate(const EvalOptions &options) {
     if (Status status = restoreNewest(**session, options.data.checkpointDir);
         !status.ok())
       return status;
-  auto batches = Batches::open(**session, "eval", options.data.data,
-                               /*seed=*/0, /*shuffles=*/false);
+  auto batches =
+      Batches::open(**session, format::EntryKind::eval, options.data.data,
+                    /*seed=*/0, /*shuffles=*/false);
   if (!batches.ok())
     return batches.takeStatus();
   const BatchReader &reader = batches->reader();

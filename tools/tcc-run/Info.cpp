@@ -1,5 +1,6 @@
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/package/Commands.h"
+#include "runtime/package/Names.h"
 #include "runtime/package/SizeExpr.h"
 #include "tools/cli/MemoryUse.h"
 #include "tools/tcc-run/ArenaUse.h"
@@ -105,7 +106,7 @@ void WorkSum::describe(ordered_json &row) const {
 
 static ordered_json describeEntry(const format::Program &program,
                                   const format::Entry &entry) {
-  ordered_json row = {{"name", entry.name()->str()},
+  ordered_json row = {{"name", nameOf(entry)},
                       {"space", format::EnumNameMemorySpace(entry.space())},
                       {"arena_bytes", entry.scratch_bytes()},
                       {"arena_bound_bytes", entry.scratch_bound()},
@@ -117,7 +118,7 @@ static ordered_json describeEntry(const format::Program &program,
   WorkSum work(program);
   work.add(entry);
   work.describe(row);
-  if (entry.name()->string_view() == "prepare")
+  if (entry.kind() == format::EntryKind::prepare)
     return row; // its inputs and outputs are all the weights
   for (const format::TensorSpec *input : *entry.inputs()) {
     ordered_json spec = describeSpec(program, *input);
@@ -135,6 +136,44 @@ static ordered_json describeEntry(const format::Program &program,
   return row;
 }
 
+static std::string textOf(const flatbuffers::String *text) {
+  return text ? text->str() : "";
+}
+
+/// The numbers and words that a setting may be.
+static ordered_json describeSetting(const format::Program &program,
+                                    const format::Setting &setting) {
+  const format::Variable &variable =
+      *program.variables()->Get(setting.variable());
+  size_t bytes = traitsOf(variable.dtype()).bytes;
+  ordered_json row = {{"key", setting.key()->str()},
+                      {"variable", variable.name()->str()},
+                      {"dtype", traitsOf(variable.dtype()).name},
+                      {"initial", ordered_json::array()},
+                      {"range", nullptr},
+                      {"words", ordered_json::array()}};
+  const auto *initial =
+      reinterpret_cast<const std::byte *>(setting.initial()->data());
+  for (size_t at = 0; at < setting.initial()->size(); at += bytes)
+    row["initial"].push_back(readScalar(variable.dtype(), initial + at));
+  // JSON has no infinity: an end that is none is null.
+  if (const format::Range *range = setting.range())
+    row["range"] = {{"min", range->min()},
+                    {"max", range->max()},
+                    {"opens_at_min", range->opens_at_min()},
+                    {"opens_at_max", range->opens_at_max()}};
+  for (size_t i = 0; setting.words() && i < setting.words()->size(); ++i)
+    row["words"].push_back(setting.words()->Get(i)->str());
+  return row;
+}
+
+static ordered_json describeSettings(const format::Program &program) {
+  ordered_json rows = ordered_json::array();
+  for (size_t i = 0; program.settings() && i < program.settings()->size(); ++i)
+    rows.push_back(describeSetting(program, *program.settings()->Get(i)));
+  return rows;
+}
+
 static ordered_json describeVariables(const format::Program &program) {
   ordered_json rows = ordered_json::array();
   for (size_t i = 0; program.variables() && i < program.variables()->size();
@@ -147,10 +186,10 @@ static ordered_json describeVariables(const format::Program &program) {
       elements *= extent;
     }
     rows.push_back({{"name", variable.name()->str()},
-                    {"kind", format::EnumNameVariableKind(variable.kind())},
+                    {"kind", format::nameOf(variable.kind())},
                     {"dtype", traitsOf(variable.dtype()).name},
                     {"shape", std::move(shape)},
-                    {"owner", variable.owner() ? variable.owner()->str() : ""},
+                    {"parameter", textOf(variable.parameter())},
                     {"elements", elements},
                     {"bytes", elements * traitsOf(variable.dtype()).bytes}});
   }
@@ -191,7 +230,7 @@ static std::string readDecisions(const Package &package) {
 static ordered_json describeArenas(const Package &package) {
   std::vector<ArenaUse> arenas;
   for (const format::Entry *entry : *package.program().entries())
-    if (entry->name()->string_view() != "prepare")
+    if (entry->kind() != format::EntryKind::prepare)
       arenas.push_back(getArenaUse(*entry));
   return describeMemory(arenas, readDecisions(package));
 }
@@ -228,6 +267,7 @@ static ordered_json describe(const Package &package) {
     document["entries"].push_back(describeEntry(program, *entry));
   document["memory"] = describeArenas(package);
   document["variables"] = describeVariables(program);
+  document["settings"] = describeSettings(program);
   document["variants"] = describeVariants(program);
   document["metadata"] = ordered_json::object();
   for (size_t i = 0; program.metadata() && i < program.metadata()->size();

@@ -8,6 +8,7 @@
 using namespace tcc;
 using namespace tcc::tools;
 using namespace tcc::runtime;
+using format::EntryKind;
 
 static void printMessage(void *, int, const char *message) {
   std::cerr << "tcc-run: " << message << '\n';
@@ -57,12 +58,12 @@ Result<Session> tools::openSession(std::shared_ptr<const Executable> executable,
   created.threads = threads;
   std::unique_ptr<runtime::TrainingSession> training;
   if (!executable->findEntry(created.entry) &&
-      executable->findEntry("predict")) {
+      executable->findEntry(EntryKind::predict)) {
     auto begun = runtime::TrainingSession::create(executable, {.threads = 1});
     if (!begun.ok())
       return begun.takeStatus();
     training = std::move(*begun);
-    created.entry = "predict";
+    created.entry = EntryKind::predict;
     created.variables = &training->variables();
   }
   auto context = Context::create(std::move(executable), created);

@@ -74,17 +74,15 @@ Status Training::resume() {
 Status Training::setSeed() {
   if (!options.seed)
     return Status();
-  auto index = session->variables().find("step/seed");
-  if (!index || session->variables().byteCount(*index) != sizeof(int64_t))
-    return Status();
-  return session->variables().write(
-      *index, std::as_bytes(std::span(&*options.seed, 1)));
+  return session->settings().set("seed", std::to_string(*options.seed));
 }
 
 /// The number of updates: --steps, --epochs or the recipe's `steps`.
 Status Training::chooseLength() {
-  if (session->variables().find("set/accumulate"))
-    accumulation = session->readCount("set/accumulate");
+  Result<int64_t> batchesOfUpdate = getAccumulation(*session);
+  if (!batchesOfUpdate.ok())
+    return batchesOfUpdate.takeStatus();
+  accumulation = *batchesOfUpdate;
   if (accumulation < 1)
     return makeError(Code::Usage, "accumulate is ", accumulation,
                      ", expected at least 1");
@@ -93,8 +91,13 @@ Status Training::chooseLength() {
   if (!lastStep && options.epochs)
     lastStep =
         options.epochs * batches->reader().batchesPerEpoch() / accumulation;
-  if (!lastStep)
-    lastStep = session->readCount("set/steps");
+  Settings settings = session->settings();
+  if (!lastStep && settings.find("steps")) {
+    Result<double> steps = settings.get("steps");
+    if (!steps.ok())
+      return steps.takeStatus();
+    lastStep = static_cast<int64_t>(*steps);
+  }
   if (lastStep > 0)
     return Status();
   return Status(Code::Usage, "how long? give --steps or --epochs");
@@ -102,20 +105,20 @@ Status Training::chooseLength() {
 
 /// Gives the session what comes next: a batch, or the update from several.
 Status Training::begin() {
-  using Kind = runtime::TrainingSession::StepKind;
+  using format::EntryKind;
   bool isUpdate = accumulated == accumulation;
-  Kind kind = isUpdate            ? Kind::Apply
-              : accumulation == 1 ? Kind::Train
-                                  : Kind::Accumulate;
+  EntryKind kind = isUpdate            ? EntryKind::apply
+                   : accumulation == 1 ? EntryKind::train_step
+                                       : EntryKind::accumulate_step;
   std::span<const TensorView> batch;
   if (!isUpdate) {
-    if (Status status = batches->read(session->batchCount()); !status.ok())
+    if (Status status = batches->read(session->batchNumber()); !status.ok())
       return status;
     batch = batches->views();
   }
   if (Status status = session->start(kind, batch); !status.ok())
     return status;
-  if (kind == Kind::Accumulate)
+  if (kind == EntryKind::accumulate_step)
     ++accumulated;
   else
     accumulated = 0, ++begun;
@@ -185,15 +188,15 @@ Status Training::trainSteps() {
 
 /// One update at a time, as each has a rate of its own.
 Status Training::tryRates(RateCurve &curve) {
-  for (const char *setting :
-       {"schedule.kind=constant", "schedule.warmup_steps=0"})
-    if (Status status = applySetting(*session, setting); !status.ok())
+  Settings settings = session->settings();
+  for (auto [key, value] : {std::pair("schedule.kind", "constant"),
+                            std::pair("schedule.warmup_steps", "0")})
+    if (Status status = settings.set(key, value); !status.ok())
       return status;
   ProgressLine line(begun, begun + curve.size(), options.running.quiet);
   for (int64_t i = 0; i < curve.size() && !curve.isOver(); ++i) {
-    char setting[64];
-    std::snprintf(setting, sizeof(setting), "lr=%.17g", curve.getRate(i));
-    if (Status status = applySetting(*session, setting); !status.ok())
+    double rate = curve.getRate(i);
+    if (Status status = settings.set("lr", std::span(&rate, 1)); !status.ok())
       return status;
     Status status = update(begun + 1);
     if (!status.ok() && status.code() != Code::Numerics)
@@ -303,8 +306,8 @@ Status Training::run() {
   if (Status status = setSeed(); !status.ok())
     return status;
   auto data =
-      Batches::open(*session, "train_step", options.data.data,
-                    session->readCount("step/seed"), !options.noShuffle);
+      Batches::open(*session, format::EntryKind::train_step, options.data.data,
+                    session->read(format::StepField::seed), !options.noShuffle);
   if (!data.ok())
     return data.takeStatus();
   batches.emplace(std::move(*data));

@@ -13,8 +13,10 @@ namespace tcc::tools {
 runtime::Result<std::unique_ptr<runtime::TrainingSession>>
 openTraining(const RunningOptions &running, const DataOptions &data);
 
-/// Sets the variable of a run-time key of the recipe: KEY=VALUE, with commas
-/// between the elements of a list.
+/// How many batches an update takes, as the settings say.
+runtime::Result<int64_t> getAccumulation(runtime::TrainingSession &session);
+
+/// Does what --set KEY=VALUE says.
 runtime::Status applySetting(runtime::TrainingSession &session,
                              const std::string &setting);
 
@@ -41,7 +43,7 @@ private:
 class Batches {
 public:
   static runtime::Result<Batches> open(const runtime::TrainingSession &session,
-                                       std::string_view entry,
+                                       format::EntryKind entry,
                                        const std::string &spec, uint64_t seed,
                                        bool shuffles);
 

@@ -15,6 +15,7 @@
 using namespace tcc;
 using namespace tcc::tools;
 using namespace tcc::runtime;
+using format::EntryKind;
 
 namespace {
 
@@ -48,9 +49,9 @@ static Status measure(Stream &stream, std::vector<Measurement> &measured,
 /// Calls `use` with inputs for the entry, if the package has it. What was
 /// measured again and again may well overflow.
 static Status
-runEntry(const TrainingSession &session, std::string_view name,
+runEntry(const TrainingSession &session, EntryKind kind,
          const std::function<Status(std::span<const TensorView>)> &use) {
-  const format::Entry *entry = session.findEntry(name);
+  const format::Entry *entry = session.executable().findEntry(kind);
   if (!entry)
     return Status();
   auto batch = RandomBatch::make(*entry);
@@ -62,22 +63,23 @@ runEntry(const TrainingSession &session, std::string_view name,
 
 static Status runSteps(TrainingSession &session) {
   using Views = std::span<const TensorView>;
-  Status status = runEntry(session, "train_step",
+  Status status = runEntry(session, EntryKind::train_step,
                            [&](Views batch) { return session.step(batch); });
   if (status.ok())
-    status = runEntry(session, "accumulate_step", [&](Views batch) {
+    status = runEntry(session, EntryKind::accumulate_step, [&](Views batch) {
       session.clearFault();
       return session.accumulate(batch);
     });
   if (status.ok())
-    status = runEntry(session, "apply", [&](Views) { return session.apply(); });
+    status = runEntry(session, EntryKind::apply,
+                      [&](Views) { return session.apply(); });
   Evaluation sum;
   if (status.ok())
-    status = runEntry(session, "eval", [&](Views batch) {
+    status = runEntry(session, EntryKind::eval, [&](Views batch) {
       return session.evaluate(batch, sum);
     });
   if (status.ok())
-    status = runEntry(session, "predict",
+    status = runEntry(session, EntryKind::predict,
                       [&](Views inputs) { return session.predict(inputs); });
   return status;
 }
@@ -199,7 +201,7 @@ static Status measurePackage(const RunningOptions &running,
   auto executable = loadExecutable(running);
   if (!executable.ok())
     return executable.takeStatus();
-  if ((*executable)->findEntry("train_step")) {
+  if ((*executable)->findEntry(EntryKind::train_step)) {
     auto session = TrainingSession::create(std::move(*executable),
                                            {.threads = running.threads});
     if (!session.ok())

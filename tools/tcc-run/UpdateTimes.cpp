@@ -72,7 +72,8 @@ static Result<UpdateTime> timePackage(const RunningOptions &running,
   auto executable = loadExecutable(running);
   if (!executable.ok())
     return executable.takeStatus();
-  const format::Entry *entry = (*executable)->findEntry("train_step");
+  const format::Entry *entry =
+      (*executable)->findEntry(format::EntryKind::train_step);
   if (!entry)
     return makeError(Code::Usage, "'", running.package,
                      "' does not train: batch sizes are of training packages");
@@ -88,13 +89,13 @@ static Result<UpdateTime> timePackage(const RunningOptions &running,
   auto batch = RandomBatch::make(*entry);
   if (!batch.ok())
     return batch.takeStatus();
-  int64_t batches = (*session)->variables().find("set/accumulate")
-                        ? (*session)->readCount("set/accumulate")
-                        : 1;
-  auto seconds = timeUpdate(**session, batches, batch->views());
+  Result<int64_t> batches = getAccumulation(**session);
+  if (!batches.ok())
+    return batches.takeStatus();
+  auto seconds = timeUpdate(**session, *batches, batch->views());
   if (!seconds.ok())
     return seconds.takeStatus();
-  return UpdateTime{running.package, batches * batch->size(), *seconds};
+  return UpdateTime{running.package, *batches * batch->size(), *seconds};
 }
 
 Result<std::vector<UpdateTime>>

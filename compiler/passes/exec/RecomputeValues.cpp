@@ -21,6 +21,7 @@ namespace tcc {
 
 #define GEN_PASS_DEF_RECOMPUTEVALUESPASS
 #include "compiler/passes/exec/Passes.h.inc"
+#include "runtime/package/Names.h"
 
 namespace {
 
@@ -238,7 +239,8 @@ FailureOr<RecomputeResult> recomputeValues(ModuleOp module, int64_t budget) {
   RecomputeResult result;
   SmallVector<EntryOp> entries(module.getOps<EntryOp>());
   for (EntryOp entry : entries) {
-    if (entry.getSymName() == "prepare")
+    // It runs when nothing else does.
+    if (entry.getSymName() == format::nameOf(format::EntryKind::prepare))
       continue;
     Trace trace(entry, host, device);
     FailureOr<EntryRecompute> row =

@@ -12,6 +12,7 @@ namespace tcc {
 
 #define GEN_PASS_DEF_DIFFERENTIATEPASS
 #include "compiler/passes/graph/Passes.h.inc"
+#include "runtime/package/Names.h"
 
 namespace {
 
@@ -52,9 +53,14 @@ static void checkFloats(Value value, StringRef what, StringRef name,
     problems.push_back(text);
 }
 
+static func::FuncOp findMain(ModuleOp module) {
+  return module.lookupSymbol<func::FuncOp>(
+      format::nameOf(format::EntryKind::main));
+}
+
 std::vector<std::string> findGradientProblems(ModuleOp module, StringRef of,
                                               ArrayRef<std::string> wrt) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
+  auto main = findMain(module);
   if (!main || main.isExternal())
     return {"expected a function @main with a body"};
   std::vector<std::string> problems;
@@ -99,8 +105,7 @@ void DifferentiatePass::runOnOperation() {
   std::vector<std::string> problems = findGradientProblems(module, of, wrt);
   for (const std::string &problem : problems)
     module.emitError(problem);
-  if (!problems.empty() ||
-      failed(addGradients(module.lookupSymbol<func::FuncOp>("main"), of, wrt)))
+  if (!problems.empty() || failed(addGradients(findMain(module), of, wrt)))
     signalPassFailure();
 }
 

@@ -3,7 +3,7 @@
 #include "compiler/passes/graph/Passes.h"
 #include "dialects/graph/GraphOps.h"
 #include "dialects/graph/Variables.h"
-#include "runtime/package/Format.h"
+#include "runtime/package/Names.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -65,9 +65,10 @@ static Copies findCopies(ModuleOp module) {
       if (isReadAlone(rounding) &&
           findVariable(variables, copy) == variables.size())
         copies.try_emplace(
-            name, VariableAttr::get(
-                      module.getContext(), copy, VariableKind::rounded,
-                      cast<RankedTensorType>(rounding.getType()), name));
+            name,
+            VariableAttr::get(module.getContext(), copy, VariableKind::rounded,
+                              cast<RankedTensorType>(rounding.getType()), name,
+                              std::nullopt, SliceAttr(), SettingAttr()));
     }
   };
   for (auto function : module.getOps<func::FuncOp>())
@@ -130,9 +131,10 @@ static void writeCopies(func::FuncOp function, const Copies &copies) {
 /// The function that makes all copies anew.
 static void addRounding(ModuleOp module, const Copies &copies) {
   auto builder = OpBuilder::atBlockEnd(module.getBody());
-  auto loc = NameLoc::get(builder.getStringAttr(format::kRoundingEntry));
-  auto function = builder.create<func::FuncOp>(loc, format::kRoundingEntry,
-                                               builder.getFunctionType({}, {}));
+  const char *name = format::nameOf(format::EntryKind::round_parameters);
+  auto loc = NameLoc::get(builder.getStringAttr(name));
+  auto function =
+      builder.create<func::FuncOp>(loc, name, builder.getFunctionType({}, {}));
   builder.setInsertionPointToStart(function.addEntryBlock());
   builder.create<func::ReturnOp>(loc);
   SmallVector<VariableAttr> variables = getVariables(module);

@@ -24,6 +24,7 @@ namespace tcc {
 
 #define GEN_PASS_DEF_SPLITPREPAREPASS
 #include "compiler/passes/graph/Passes.h.inc"
+#include "runtime/package/Names.h"
 
 namespace {
 
@@ -58,8 +59,10 @@ bool isWorthStoring(Value value, fusion::CostModel &model) {
 class PrepareSplitter {
 public:
   PrepareSplitter(ModuleOp module, DecisionLog &log) : log(log), model(module) {
+    // The entry @init runs once: what it computes need not be stored.
     for (auto function : module.getOps<func::FuncOp>())
-      if (!function.isExternal() && function.getSymName() != kInit)
+      if (!function.isExternal() &&
+          function.getSymName() != format::nameOf(EntryKind::init))
         functions.push_back(function);
   }
 
@@ -75,9 +78,6 @@ public:
   }
 
 private:
-  /// Runs once: what it computes need not be stored.
-  static constexpr llvm::StringLiteral kInit = "init";
-
   void walk(llvm::function_ref<void(Operation *)> visit) {
     for (func::FuncOp function : functions)
       function.walk<WalkOrder::PreOrder>(visit);
@@ -169,7 +169,8 @@ private:
     OpBuilder builder(last);
     builder.setInsertionPointAfter(last);
     auto prepare = builder.create<func::FuncOp>(
-        last.getLoc(), "prepare", builder.getFunctionType({}, {}));
+        last.getLoc(), format::nameOf(EntryKind::prepare),
+        builder.getFunctionType({}, {}));
     Block *body = prepare.addEntryBlock();
     builder.setInsertionPointToEnd(body);
     IRMapping mapping;
@@ -267,7 +268,7 @@ private:
 struct SplitPreparePass : impl::SplitPreparePassBase<SplitPreparePass> {
   void runOnOperation() override {
     DecisionLog log(getOperation(), "split-prepare");
-    if (getOperation().lookupSymbol("prepare")) {
+    if (getOperation().lookupSymbol(format::nameOf(EntryKind::prepare))) {
       getOperation().emitError("@prepare exists already");
       return signalPassFailure();
     }

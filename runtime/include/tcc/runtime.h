@@ -326,9 +326,10 @@ typedef enum tcc_variable_kind {
   TCC_SLOT,          /* of the optimizer, for one parameter */
   TCC_GRADIENT,      /* accumulated, for one parameter */
   TCC_STEP,          /* counters, seed, fault */
-  TCC_SETTING,       /* of the recipe; "set/lr" */
-  TCC_ROUNDED        /* a narrow copy of one parameter; a step after a write to
+  TCC_SETTING,       /* of the recipe: see tcc_setting */
+  TCC_ROUNDED,       /* a narrow copy of one parameter; a step after a write to
                         either makes it again */
+  TCC_EMA            /* the running mean of one parameter */
 } tcc_variable_kind;
 
 typedef struct tcc_variable {
@@ -337,10 +338,22 @@ typedef struct tcc_variable {
   size_t rank;
   const int64_t *shape;
   tcc_variable_kind kind;
-  const char *owner; /* the parameter of a slot, gradient or copy; the words of
-                        a setting that is a position among them, the interval,
-                        as "[0,1)", of one that is a number; else "" */
+  const char *parameter; /* that a slot, gradient or copy belongs to; else "" */
 } tcc_variable;
+
+/* A value of the recipe that changes at run time. */
+typedef struct tcc_setting {
+  const char *key;   /* "lr", "schedule.kind" */
+  size_t variable;   /* that holds it */
+  tcc_dtype dtype;   /* TCC_F64, TCC_F32 or TCC_I64 */
+  size_t count;      /* numbers that it has: 2 for "betas" */
+  int32_t is_number; /* nonzero: each is from min to max */
+  double min, max;
+  int32_t opens_at_min, opens_at_max; /* nonzero: without that end */
+  size_t word_count;                  /* words that it may be instead */
+  const void *initial;                /* what the recipe gave: `count` elements,
+                                         unaligned */
+} tcc_setting;
 
 /* Called after each update in the thread that made it. */
 typedef void (*tcc_step_callback)(void *user, const tcc_step_metrics *metrics);
@@ -402,6 +415,24 @@ TCC_API tcc_status tcc_session_read(const tcc_session *session, size_t index,
                                     void *data, size_t bytes);
 TCC_API tcc_status tcc_session_write(tcc_session *session, size_t index,
                                      const void *data, size_t bytes);
+
+/* Settings. A word stands for its position: that is what the variable holds. */
+TCC_API size_t tcc_session_setting_count(const tcc_session *session);
+/* Copies the description of a setting; an error if there is none. */
+TCC_API tcc_status tcc_session_setting(const tcc_session *session, size_t index,
+                                       tcc_setting *setting);
+/* NULL if there is no such setting or word. */
+TCC_API const char *tcc_session_setting_word(const tcc_session *session,
+                                             size_t index, size_t word);
+/* Sets the setting `key`, or all that it matches as a pattern ("dropout.*"), to
+ * a word or to numbers with commas between them. TCC_USAGE says what is known
+ * or expected, and then nothing is changed. */
+TCC_API tcc_status tcc_session_set(tcc_session *session, const char *key,
+                                   const char *value);
+/* The same to `count` numbers. */
+TCC_API tcc_status tcc_session_set_numbers(tcc_session *session,
+                                           const char *key,
+                                           const double *numbers, size_t count);
 
 /* Writes the checkpoint ROOT/step-N, N updates so far. */
 TCC_API tcc_status tcc_session_save(const tcc_session *session,

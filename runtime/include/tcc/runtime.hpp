@@ -392,6 +392,25 @@ public:
                             values.data(), values.size() * sizeof(T)));
   }
 
+  size_t settingCount() const { return tcc_session_setting_count(get()); }
+  tcc_setting setting(size_t index) const {
+    tcc_setting result;
+    check(tcc_session_setting(get(), index, &result));
+    return result;
+  }
+  /// A word, a number, or numbers: `set("schedule.kind", "cosine")`,
+  /// `set("lr", 0.1)`, `set("betas", {0.9, 0.95})`. `key` may be a pattern.
+  void set(const std::string &key, const std::string &value) {
+    check(tcc_session_set(get(), key.c_str(), value.c_str()));
+  }
+  void set(const std::string &key, double number) {
+    set(key, std::vector<double>{number});
+  }
+  void set(const std::string &key, const std::vector<double> &numbers) {
+    check(tcc_session_set_numbers(get(), key.c_str(), numbers.data(),
+                                  numbers.size()));
+  }
+
   void save(const std::string &root) const {
     check(tcc_session_save(get(), root.c_str()));
   }

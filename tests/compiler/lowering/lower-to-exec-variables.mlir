@@ -19,9 +19,9 @@
 // CHECK-NEXT: exec.copy %[[U1]] to %[[U]]
 // CHECK-NOT:  exec.copy
 module attributes {graph.variables = [
-    #graph.variable<"v", step, tensor<4xf32>, "">,
-    #graph.variable<"w", parameter, tensor<4xf32>, "">,
-    #graph.variable<"u", step, tensor<4xf32>, "">]} {
+    #graph.variable<"v", step, tensor<4xf32>>,
+    #graph.variable<"w", parameter, tensor<4xf32>>,
+    #graph.variable<"u", step, tensor<4xf32>>]} {
   func.func @step(%x: tensor<4xf32> {graph.name = "x"},
                   %w: tensor<4xf32> {graph.variable = "w"},
                   %v: tensor<4xf32> {graph.variable = "v"})

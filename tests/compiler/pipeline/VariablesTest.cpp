@@ -22,9 +22,9 @@ namespace {
 /// Gradient descent with momentum 0.5 and rate 0.1 on the mean of (x w - y)^2.
 constexpr char kModule[] = R"(
 module attributes {graph.variables = [
-    #graph.variable<"w", parameter, tensor<2xf64>, "">,
-    #graph.variable<"momentum/w", slot, tensor<2xf64>, "w">,
-    #graph.variable<"step/iteration", step, tensor<i64>, "">]} {
+    #graph.variable<"w", parameter, tensor<2xf64>>,
+    #graph.variable<"momentum/w", slot, tensor<2xf64> of "w">,
+    #graph.variable<"step/iteration", step, tensor<i64> field iteration>]} {
   func.func @init() -> (
       tensor<2xf64> {graph.variable = "w"},
       tensor<2xf64> {graph.variable = "momentum/w"},

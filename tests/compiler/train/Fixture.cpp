@@ -1,5 +1,6 @@
 #include "tests/compiler/train/Fixture.h"
 
+#include "compiler/train/MicroBatches.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -49,23 +50,23 @@ void UpdateProgram::declare() {
                                                 RankedTensorType) {
       return b.create<ConstantOp>(loc, value).getResult();
     };
-    table.declare(
-        {parameter.traits.name, VariableKind::parameter, type, "", emit});
+    table.declare({parameter.traits.name, VariableKind::parameter, type, emit});
     trained.push_back({parameter.traits, type});
   }
-  auto scalar = RankedTensorType::get({}, builder.getI64Type());
-  for (const char *name : {"iteration", "updates", "fault", "seed"})
-    table.declare(std::string("step/") + name, VariableKind::step, scalar, 0);
+  for (StepField field : {StepField::iteration, StepField::updates,
+                          StepField::fault, StepField::seed})
+    table.declare(field, builder.getI64Type(), 0);
+  declareMicroBatches(table, builder);
   declareUpdate(table, recipe, trained);
 }
 
 void UpdateProgram::build() {
-  StepFunction init(*module, "init", table);
+  StepFunction init(*module, format::EntryKind::init, table);
   for (const Variable &variable : table.getAll())
     init.write(variable.name, variable.initial(init.getBuilder(), init.getLoc(),
                                                variable.type));
   init.finish();
-  StepFunction apply(*module, "apply", table);
+  StepFunction apply(*module, format::EntryKind::apply, table);
   auto empty = DictionaryAttr::get(&context);
   auto f64 = RankedTensorType::get({}, Float64Type::get(&context));
   std::vector<TrainedParameter> trained;
@@ -127,6 +128,13 @@ void UpdateProgram::apply(const std::vector<Values> &gradients, double count,
   inputs.push_back({count});
   inputs.push_back({lossTotal});
   call("apply", inputs);
+}
+
+std::string UpdateProgram::describeSetting(const std::string &key) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  table.get("set/" + key).setting.print(stream);
+  return text.substr(text.find('<'));
 }
 
 void UpdateProgram::set(const std::string &name, Values values) {

@@ -34,6 +34,8 @@ public:
   void set(const std::string &name, Values values);
   bool has(const std::string &name) const { return state.count(name); }
   const Variable &describe(const std::string &name) { return table.get(name); }
+  /// What the setting may be.
+  std::string describeSetting(const std::string &key);
 
   /// The nominal count of targets.
   static constexpr int64_t kNominal = 4;

@@ -31,9 +31,9 @@ Values initialize(const std::string &rule, std::vector<int64_t> shape,
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   VariableTable table;
   table.declare({"w", graph::VariableKind::parameter,
-                 RankedTensorType::get(shape, Float64Type::get(&context)), "",
+                 RankedTensorType::get(shape, Float64Type::get(&context)),
                  initial});
-  StepFunction init(*module, "init", table);
+  StepFunction init(*module, format::EntryKind::init, table);
   init.write("w",
              initial(init.getBuilder(), init.getLoc(), table.get("w").type));
   init.finish();

@@ -1,4 +1,6 @@
 #include "compiler/train/Keys.h"
+#include "compiler/train/Loss.h"
+#include "compiler/train/Optimizer.h"
 #include "tests/compiler/train/Fixture.h"
 
 #include "gmock/gmock.h"
@@ -59,8 +61,8 @@ TEST(RecipeTest, ReadsAllTables) {
     "z*" = 0
     "*" = 0.25
   )");
-  EXPECT_EQ(recipe.loss.kind, LossKind::CausalLm);
-  EXPECT_EQ(recipe.optimizer.kind, OptimizerKind::AdamW);
+  EXPECT_STREQ(getLosses()[int(recipe.loss.kind)].kind.word, "causal_lm");
+  EXPECT_STREQ(getRule(recipe.optimizer).kind.word, "adamw");
   EXPECT_EQ(recipe.optimizer.lr, 1.0);
   EXPECT_THAT(recipe.optimizer.betas, ElementsAre(0.8, 0.95));
   ASSERT_EQ(recipe.optimizer.noDecay.size(), 2u);

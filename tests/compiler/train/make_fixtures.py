@@ -1,4 +1,5 @@
-"""Writes schedules.json and updates.json: what PyTorch makes of recipes, in f64.
+"""Writes schedules.json, updates.json, more-updates.json and losses.json: what PyTorch
+makes of recipes, in f64.
 
   make_fixtures.py        needs torch; the tests need only what it wrote
 """
@@ -124,7 +125,7 @@ class Lion(torch.optim.Optimizer):
 
 
 KINDS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
-KINDS |= {"adamw": torch.optim.AdamW, "lion": Lion}
+KINDS |= {"adamw": torch.optim.AdamW, "lion": Lion, "rmsprop": torch.optim.RMSprop}
 OPTIMIZERS = [
     ("sgd", {}),
     ("sgd", {"momentum": 0.9, "weight_decay": 0.1}),
@@ -132,6 +133,13 @@ OPTIMIZERS = [
     ("adam", {"weight_decay": 0.1, "betas": [0.8, 0.95]}),
     ("adamw", {"eps": 1e-3}),
     ("lion", {"weight_decay": 0.2}),
+]
+# In a file of their own, as files have a largest size.
+MORE_OPTIMIZERS = [
+    ("rmsprop", {"eps": 1e-3}),
+    ("rmsprop", {"alpha": 0.8, "weight_decay": 0.1, "momentum": 0.7}),
+    ("rmsprop", {"alpha": 0.9, "centered": True}),
+    ("rmsprop", {"centered": True, "momentum": 0.9}),
 ]
 CLIPS = [{}, {"clip_norm": 1.5}, {"clip_value": 0.4}]
 CLIPS += [{"clip_norm": 2.0, "clip_value": 0.5}]
@@ -175,24 +183,24 @@ def update_toml(kind, options, schedule, clip, extra=""):
     return LOSS + "\n".join(lines) + "\n" + schedule_toml(*schedule) + extra
 
 
-def write_updates():
+def write_updates(name, optimizers, more=()):
     matrix = [
         (kind, options, schedule, clip)
-        for kind, options in OPTIMIZERS
+        for kind, options in optimizers
         for schedule in SCHEDULES.items()
         for clip in CLIPS
     ]
     cases = [
         {"recipe": update_toml(*case), **run_updates(*case)} for case in matrix
     ]
-    cases += special_cases()
+    cases += more
     for case in cases:
         if "params.ema" not in case["recipe"]:
             del case["ema"]
     steps = [make_tensors(i, 1.0) for i in range(UPDATES + 1)]
     tensors = [[t.reshape(-1).tolist() for t in step.values()] for step in steps]
     write(
-        "updates.json",
+        name,
         {"parameters": tensors[0], "gradients": tensors[1:], "cases": cases},
     )
 
@@ -220,6 +228,48 @@ def special_cases():
         yield {"recipe": recipe, **run_updates(*base, groups=make, decay=decay)}
 
 
+# --- Losses -------------------------------------------------------------------
+
+
+def write_losses():
+    """The sum of the losses and its gradient."""
+    values = torch.nn.functional
+    generator = torch.Generator().manual_seed(7)
+
+    def make(*shape):
+        return 2 * torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    def of_values(kind, function, **options):
+        return kind, options, make(4, 3), make(4, 3), function
+
+    def of_classes(**options):
+        labels = torch.tensor([0, 2, -100, 1])
+        return "cross_entropy", options, make(4, 3), labels, values.cross_entropy
+
+    cases = []
+    for kind, options, logits, target, function in (
+        of_values("mse", values.mse_loss),
+        of_values("bce", values.binary_cross_entropy_with_logits),
+        of_values("huber", values.huber_loss),
+        of_values("huber", values.huber_loss, delta=0.5),
+        of_values("huber", values.huber_loss, delta=3.0),
+        of_classes(),
+        of_classes(label_smoothing=0.25),
+    ):
+        logits.requires_grad = True
+        loss = function(logits, target, reduction="sum", **options)
+        loss.backward()
+        lines = [f"kind = '{kind}'"] + [f"{k} = {v}" for k, v in options.items()]
+        head = "optimizer.kind = 'sgd'\nprecision.compute = 'f64'\n[loss]\n"
+        cases.append({
+            "recipe": head + "\n".join(lines), "loss": loss.item(),
+            "logits": logits.reshape(-1).tolist(), "shape": list(logits.shape),
+            "target": target.reshape(-1).tolist(),
+            "gradient": logits.grad.reshape(-1).tolist(),
+        })  # fmt: skip
+    write("losses.json", cases)
+
+
 def write(name, content):
     with open(os.path.join(FOLDER, name), "w", encoding="utf-8") as stream:
         json.dump(content, stream, separators=(",", ":"))
@@ -230,4 +280,6 @@ if __name__ == "__main__":
     # What SequentialLR says about its own calls.
     warnings.filterwarnings("ignore", category=UserWarning)
     write_schedules()
-    write_updates()
+    write_updates("updates.json", OPTIMIZERS, special_cases())
+    write_updates("more-updates.json", MORE_OPTIMIZERS)
+    write_losses()

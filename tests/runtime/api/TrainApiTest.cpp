@@ -29,7 +29,7 @@ TEST(TrainSession, IsThereInTheApi) {
   EXPECT_EQ(api.output(0).size(), 4u);
 
   EXPECT_EQ(api.variable(0).kind, TCC_PARAMETER);
-  EXPECT_STREQ(api.variable(1).owner, "w");
+  EXPECT_STREQ(api.variable(1).parameter, "w");
   api.write<float>("w", {2});
   api.save(folder / "api");
   api.write<float>("w", {4});
@@ -38,4 +38,26 @@ TEST(TrainSession, IsThereInTheApi) {
   EXPECT_EQ(api.read<float>("w"), std::vector<float>{2});
   EXPECT_THROW(api.read<double>("w"), Error);
   EXPECT_THROW(api.bind("z", x.data()), Error);
+}
+
+TEST(TrainSession, HasSettings) {
+  tests::TemporaryFolder folder;
+  tests::lineProgram().write(folder / "line.tcc");
+  Program program(Package::open(folder / "line.tcc"));
+  TrainSession api(program, {.threads = 1});
+  ASSERT_EQ(api.settingCount(), 2u);
+  tcc_setting rate = api.setting(0);
+  EXPECT_STREQ(rate.key, "lr");
+  EXPECT_EQ(rate.dtype, TCC_F32);
+  EXPECT_EQ(rate.count, 1u);
+  EXPECT_TRUE(rate.is_number && !rate.opens_at_min && rate.opens_at_max);
+  EXPECT_EQ(rate.word_count, 0u);
+  EXPECT_EQ(tcc_session_setting_word(api.get(), 0, 0), nullptr);
+  EXPECT_STREQ(api.variable(rate.variable).name, "set/lr");
+  api.set("lr", 0.25);
+  EXPECT_EQ(api.read<float>("set/lr"), std::vector<float>{0.25f});
+  api.set("l?", "0.5");
+  EXPECT_EQ(api.read<float>("set/lr"), std::vector<float>{0.5f});
+  EXPECT_THROW(api.set("lr", -1), Error);
+  EXPECT_THROW(api.setting(2), Error);
 }

@@ -12,7 +12,7 @@ static ProgramBuilder packingProgram() {
   builder.modelTensor("a", {2});
   builder.modelTensor("b", {2});
   builder.weight("packed", {0, 0}, {0, 1});
-  builder.inEntry("prepare");
+  builder.inEntry(EntryKind::prepare);
   std::vector<Expr> shape, sizes;
   shape.push_back(constant(2));
   sizes.push_back(constant(2));
@@ -55,7 +55,7 @@ TEST(Prepare, AbsentModelTensorsAreZeros) {
 
 TEST(Prepare, RefusesUnknownNames) {
   ProgramBuilder builder = packingProgram();
-  builder.entry("prepare").outputs[0]->name = "other";
+  builder.entry(EntryKind::prepare).outputs[0]->name = "other";
   std::vector<const void *> models(2);
   std::vector<void *> constants(1);
   EXPECT_THAT(runPrepare(builder.program(), 0,
@@ -74,7 +74,7 @@ TEST(Prepare, ReadsBackWhatItDrops) {
   };
   builder.modelTensor("a", {2});
   builder.modelTensor("b", {2});
-  builder.inEntry("prepare");
+  builder.inEntry(EntryKind::prepare);
   uint32_t buffers[3];
   for (const char *name : {"first", "second", "packed"}) {
     uint32_t index = builder.weight(name, {0, 0}, {0, 1});

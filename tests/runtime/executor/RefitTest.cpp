@@ -49,7 +49,7 @@ protected:
     uint32_t held = builder.buffer(StorageClass::constant, 0, 8);
     uint32_t packed = builder.buffer(StorageClass::constant, 1, 8);
     builder.launch("add", {held, packed, out}, sizes(), constant(2));
-    builder.inEntry("prepare");
+    builder.inEntry(EntryKind::prepare);
     uint32_t made = builder.output("packed", DType::f32, twoFloats());
     uint32_t a = builder.buffer(StorageClass::model, 1, 8);
     uint32_t b = builder.buffer(StorageClass::model, 2, 8);

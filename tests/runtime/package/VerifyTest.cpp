@@ -193,8 +193,8 @@ const Spoiled kSpoiled[] = {
     {"buffer 0 is out of range",
      [](auto &b) {
        b.modelTensor("m", {2});
-       b.inEntry("prepare").buffer(StorageClass::model, 0, 9);
-       b.entry("prepare").slot_count = 1;
+       b.inEntry(EntryKind::prepare).buffer(StorageClass::model, 0, 9);
+       b.entry(EntryKind::prepare).slot_count = 1;
      }},
     {"fixed to 3 bytes",
      [](auto &b) {
@@ -251,7 +251,9 @@ const Spoiled kSpoiled[] = {
     {"memory unknown to this runtime",
      [](auto &b) { b.entry().space = format::MemorySpace::pinned; }},
     {"memory unknown to this runtime",
-     [](auto &b) { b.entry("prepare").space = format::MemorySpace::device; }},
+     [](auto &b) {
+       b.entry(EntryKind::prepare).space = format::MemorySpace::device;
+     }},
     {"unknown to this runtime",
      [](auto &b) {
        b.entry().space = format::MemorySpace::device;
@@ -262,10 +264,19 @@ const Spoiled kSpoiled[] = {
     {"kernel of the host", [](auto &b) { b.moveToDevice(b.entry()); }},
     {"'main' and 'eval' lie in different memory",
      [](auto &b) {
-       b.entry("eval").slot_count = 1;
+       b.entry(EntryKind::eval).slot_count = 1;
        b.entry().body->commands.clear();
        b.moveToDevice(b.entry());
      }},
+    {"it requires 'time?travel', which is unknown to this runtime",
+     [](auto &b) { b.tables.requires_ = {"time\ntravel"}; }},
+    {"two entries 'eval.2'",
+     [](auto &b) {
+       b.entry(EntryKind::eval, 1).variant = 2;
+       b.entry(EntryKind::eval, 3).variant = 2;
+     }},
+    {"kind unknown to this runtime",
+     [](auto &b) { b.entry().kind = EntryKind(99); }},
     {"not aligned",
      [](auto &b) {
        b.weight("w", {1});
@@ -290,6 +301,65 @@ const Spoiled kSpoiled[] = {
      [](auto &b) {
        b.variable("v", DType::f32, {2});
        b.tables.variables[0]->kind = format::VariableKind(9);
+     }},
+    {"'v' is no field of the step",
+     [](auto &b) {
+       b.variable("v", DType::f32, {});
+       b.tables.variables[0]->field = format::StepField::fault;
+     }},
+    {"'v' is no field of the step",
+     [](auto &b) {
+       b.variable("v", DType::i64, {2});
+       b.tables.variables[0]->field = format::StepField::fault;
+     }},
+    {"two variables are the step's field seed",
+     [](auto &b) {
+       b.field(format::StepField::seed);
+       b.tables.variables[0]->name = "v";
+       b.field(format::StepField::seed);
+     }},
+    {"'v' is no part of what it is a slice of",
+     [](auto &b) {
+       b.variable("v", DType::f32, {2});
+       b.tables.variables[0]->global_shape = {4};
+       b.tables.variables[0]->offset = {3};
+     }},
+    {"'v' is no part of what it is a slice of",
+     [](auto &b) {
+       b.variable("v", DType::f32, {2});
+       b.tables.variables[0]->global_shape = {4};
+     }},
+    {"setting 'k' has an unknown variable",
+     [](auto &b) {
+       b.setting("k", b.variable("v", DType::f64, {}));
+       b.tables.settings[0]->variable = 1;
+     }},
+    {"setting 'k' has a bad type",
+     [](auto &b) { b.setting("k", b.variable("v", DType::bf16, {})); }},
+    {"setting 'k' has a bad type",
+     [](auto &b) {
+       b.setting("k", b.variable("v", DType::f64, {}));
+       b.tables.settings[0]->initial.pop_back();
+     }},
+    {"setting 'k' has no values",
+     [](auto &b) {
+       b.setting("k", b.variable("v", DType::f64, {}));
+       b.tables.settings[0]->range = nullptr;
+     }},
+    {"setting 'k' has no values",
+     [](auto &b) {
+       b.setting("k", b.variable("v", DType::f64, {}));
+       *b.tables.settings[0]->range = {NAN, 1, false, false};
+     }},
+    {"setting 'k' is a list of words",
+     [](auto &b) {
+       b.setting("k", b.variable("v", DType::f64, {2}));
+       b.tables.settings[0]->words = {"word"};
+     }},
+    {"two settings 'k'",
+     [](auto &b) {
+       b.setting("k", b.variable("v", DType::f64, {}));
+       b.setting("k", 0);
      }},
     {"buffer 2 is out of range",
      [](auto &b) { b.buffer(StorageClass::variable, 0, 4); }},

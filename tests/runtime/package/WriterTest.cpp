@@ -20,7 +20,7 @@ TEST(Writer, WhatIsWrittenIsRead) {
   builder.write(folder / "m.tcc");
 
   auto package = unwrap(Package::open(folder / "m.tcc"));
-  EXPECT_EQ(package->program().entries()->Get(0)->name()->str(), "main");
+  EXPECT_EQ(nameOf(*package->program().entries()->Get(0)), "main");
   EXPECT_EQ(package->program().metadata()->Get(0)->value()->str(), "abc");
   ASSERT_TRUE(package->hasWeight(*package->program().weights()->Get(0)));
   auto values = package->weight(*package->program().weights()->Get(1));

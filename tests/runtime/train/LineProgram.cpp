@@ -1,7 +1,10 @@
 #include "tests/runtime/train/LineProgram.h"
 
+#include <bit>
+
 using namespace tcc;
 using namespace tcc::tests;
+using format::StepField;
 using format::StorageClass;
 using format::VariableKind;
 
@@ -11,6 +14,7 @@ namespace {
 struct LineBuilder {
   ProgramBuilder builder;
   uint32_t w, gradient, lr, iteration, fault, sums, seed;
+  uint32_t first, place, world;
 
   void declare();
   void addInit();
@@ -45,10 +49,11 @@ struct LineBuilder {
   }
   void launchGradient() {
     uint32_t x = input("x"), y = input("y");
-    builder.launch(
-        "line_gradient",
-        {x, y, variable(w, 4), variable(gradient, 4), variable(sums, 8)},
-        dims({kLineBatch}), constant(1));
+    builder.launch("line_gradient",
+                   {x, y, variable(w, 4), variable(gradient, 4),
+                    variable(sums, 8), variable(place, 8), variable(world, 8),
+                    variable(fault, 8)},
+                   dims({kLineBatch}), constant(1));
   }
   void launchUpdate() {
     uint32_t loss = output("loss", DType::f64, 8);
@@ -56,7 +61,7 @@ struct LineBuilder {
     builder.launch("line_update",
                    {variable(w, 4), variable(gradient, 4), variable(sums, 8),
                     variable(lr, 4), variable(iteration, 8), variable(fault, 8),
-                    loss, skipped},
+                    loss, skipped, variable(first, 8), variable(place, 8)},
                    {}, constant(1));
   }
 };
@@ -65,44 +70,51 @@ void LineBuilder::declare() {
   w = builder.variable("w", DType::f32, {1}, VariableKind::parameter);
   gradient =
       builder.variable("gradient/w", DType::f32, {1}, VariableKind::gradient);
-  builder.tables.variables[gradient]->owner = "w";
+  builder.tables.variables[gradient]->parameter = "w";
   lr = builder.variable("set/lr", DType::f32, {}, VariableKind::setting);
-  iteration = builder.variable("step/iteration", DType::i64, {});
-  fault = builder.variable("step/fault", DType::i64, {});
+  builder.setting("lr", lr);
+  iteration = builder.field(StepField::iteration);
+  fault = builder.field(StepField::fault);
   sums = builder.variable("step/sums", DType::f32, {2});
-  seed = builder.variable("step/seed", DType::i64, {});
+  seed = builder.field(StepField::seed);
+  builder.setting("seed", seed);
+  first = builder.field(StepField::first);
+  place = builder.field(StepField::place);
+  world = builder.field(StepField::world);
 }
 
 void LineBuilder::addInit() {
-  uint32_t first = builder.weight("w", {0.5f});
+  uint32_t start = builder.weight("w", {0.5f});
   uint32_t rate = builder.weight("rate", {0.1f});
   uint32_t zeros = builder.weight("zeros", {0, 0});
-  builder.modelTensor("w", {1}, first);
-  copy(first, w, 4);
+  builder.modelTensor("w", {1}, start);
+  copy(start, w, 4);
   copy(rate, lr, 4);
   copy(zeros, gradient, 4);
-  for (uint32_t counter : {iteration, fault, sums, seed})
+  for (uint32_t counter : {iteration, fault, sums, seed, first, place})
     copy(zeros, counter, 8);
+  // 1 as an i64: the least f32.
+  copy(builder.weight("one", {std::bit_cast<float>(1), 0}), world, 8);
 }
 
 void LineBuilder::addSteps() {
-  builder.inEntry("train_step");
+  builder.inEntry(EntryKind::train_step);
   launchGradient();
   launchUpdate();
-  builder.inEntry("accumulate_step");
+  builder.inEntry(EntryKind::accumulate_step);
   launchGradient();
-  builder.inEntry("apply");
+  builder.inEntry(EntryKind::apply);
   launchUpdate();
 }
 
 void LineBuilder::addInference() {
-  builder.inEntry("eval");
+  builder.inEntry(EntryKind::eval);
   uint32_t x = input("x"), y = input("y");
   uint32_t loss = output("loss", DType::f64, 8);
   uint32_t count = output("count", DType::f64, 8);
   builder.launch("line_loss", {x, y, variable(w, 4), loss, count},
                  dims({kLineBatch}), constant(1));
-  builder.inEntry("predict");
+  builder.inEntry(EntryKind::predict);
   uint32_t in = input("x");
   uint32_t out =
       output("line", DType::f32, kLineBatch * sizeof(float), {kLineBatch});
@@ -115,7 +127,7 @@ void LineBuilder::addInference() {
 ProgramBuilder tests::lineProgram() {
   LineBuilder line;
   line.builder.tables.entries.clear();
-  line.builder.inEntry("init");
+  line.builder.inEntry(EntryKind::init);
   line.declare();
   line.addInit();
   line.addSteps();

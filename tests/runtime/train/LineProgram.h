@@ -9,8 +9,8 @@ namespace tcc::tests {
 inline constexpr int64_t kLineBatch = 4;
 
 /// Learns w of y = w x from batches of four by gradient descent: variables w
-/// (0.5 at first), its gradient, set/lr (0.1), step/iteration, step/fault,
-/// step/seed and step/sums, and all entry points of a training package.
+/// (0.5 at first), its gradient, set/lr (0.1), step/sums and fields of the
+/// step, and all entry points of a training package.
 ProgramBuilder lineProgram();
 
 } // namespace tcc::tests

@@ -70,7 +70,7 @@ TEST_F(SessionTest, LearnsInSteps) {
     before = session->metrics().loss;
   }
   EXPECT_NEAR(parameter(*session), 3, 1e-2);
-  EXPECT_EQ(session->batchCount(), 40);
+  EXPECT_EQ(session->batchNumber(), 40);
   ASSERT_THAT(session->initialize(), succeeds());
   EXPECT_EQ(parameter(*session), 0.5f);
   EXPECT_EQ(session->stepCount(), 0);
@@ -145,7 +145,7 @@ TEST_F(SessionTest, RestoresTheSameBits) {
   std::unique_ptr<TrainingSession> half = open();
   ASSERT_THAT(restoreCheckpoint(*half, saved), succeeds());
   EXPECT_EQ(half->stepCount(), 3);
-  EXPECT_EQ(half->batchCount(), 3);
+  EXPECT_EQ(half->batchNumber(), 3);
   for (int i = 0; i < 3; ++i)
     ASSERT_THAT(step(*half, 3), succeeds());
   Variables::Snapshot found = unwrap(half->variables().snapshot());
@@ -172,6 +172,104 @@ TEST_F(SessionTest, RefusesWhatDoesNotFit) {
               failsWith(Code::BadData, "damaged"));
 }
 
+/// Of two ranks the first takes every other batch.
+TEST_F(SessionTest, NumbersTheBatchesOfAllRanks) {
+  auto write = [&](tcc::format::StepField field, int64_t value) {
+    Variables &variables = session->variables();
+    ASSERT_THAT(variables.write(*variables.find(field),
+                                std::as_bytes(std::span(&value, 1))),
+                succeeds());
+    session->readBatchNumber();
+  };
+  using tcc::format::StepField;
+  write(StepField::world, 2);
+  EXPECT_EQ(session->batchNumber(), 0);
+  ASSERT_THAT(run(*session, 3, &TrainingSession::accumulate), succeeds());
+  EXPECT_EQ(session->batchNumber(), 2);
+  ASSERT_THAT(run(*session, 3, &TrainingSession::accumulate), succeeds());
+  ASSERT_THAT(session->apply(), succeeds());
+  EXPECT_EQ(session->read(StepField::first), 4);
+  EXPECT_EQ(session->batchNumber(), 4);
+  // The world changes between updates: nothing is taken twice or left out.
+  write(StepField::world, 1);
+  ASSERT_THAT(step(*session, 3), succeeds());
+  EXPECT_EQ(session->batchNumber(), 5);
+  EXPECT_THAT(step(*session, NAN), failsWith(Code::Numerics, "step 3"));
+  EXPECT_EQ(session->batchNumber(), 6);
+  EXPECT_THAT(step(*session, 3), failsWith(Code::Numerics, "step 3"));
+  EXPECT_EQ(session->batchNumber(), 6) << "a step after a fault takes none";
+}
+
+TEST_F(SessionTest, HasVariantsOfSteps) {
+  ProgramBuilder several = lineProgram();
+  several.inEntry(EntryKind::apply, 3);
+  tcc::format::CopyT command;
+  command.from = several.buffer(tcc::format::StorageClass::constant, 1, 4);
+  command.to = several.buffer(tcc::format::StorageClass::variable, 0, 4);
+  command.bytes = constant(4);
+  several.command(std::move(command));
+  several.write(path);
+  std::unique_ptr<TrainingSession> other = open();
+  ASSERT_THAT(other->start(EntryKind::apply, {}, 3), succeeds());
+  ASSERT_THAT(other->finish(), succeeds());
+  EXPECT_EQ(parameter(*other), 0.1f);
+  EXPECT_THAT(other->start(EntryKind::apply, {}, 2),
+              failsWith(Code::Usage, "has no entry 'apply.2'"));
+  EXPECT_THAT(other->start(EntryKind::eval, {}),
+              failsWith(Code::Usage, "entry 'eval' is no step"));
+}
+
+/// With a slot that holds a part of a tensor of shape `global`.
+static ProgramBuilder slicedProgram(std::vector<int64_t> shape,
+                                    std::vector<int64_t> offset,
+                                    std::vector<int64_t> global) {
+  ProgramBuilder builder = lineProgram();
+  uint32_t index = builder.variable("exp_avg/w", DType::f32, shape,
+                                    tcc::format::VariableKind::slot);
+  auto &variable = *builder.tables.variables[index];
+  variable.parameter = "w";
+  if (shape != global) {
+    variable.global_shape = global;
+    variable.offset = offset;
+  }
+  return builder;
+}
+
+/// A checkpoint is of the whole tensors: what has all elements of a slice
+/// restores it.
+TEST_F(SessionTest, RestoresSlices) {
+  auto open = [&](std::vector<int64_t> shape, std::vector<int64_t> offset) {
+    slicedProgram(shape, offset, {3, 4}).write(path);
+    return this->open();
+  };
+  auto values = [](TrainingSession &session) {
+    size_t index = session.variables().size() - 1;
+    std::vector<float> values(session.variables().byteCount(index) / 4);
+    EXPECT_THAT(session.variables().read(
+                    index, std::as_writable_bytes(std::span(values))),
+                succeeds());
+    return values;
+  };
+  std::unique_ptr<TrainingSession> whole = open({3, 4}, {0, 0});
+  std::vector<float> all(12);
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i] = float(i);
+  ASSERT_THAT(whole->variables().write(whole->variables().size() - 1,
+                                       std::as_bytes(std::span(all))),
+              succeeds());
+  std::string saved = unwrap(saveCheckpoint(*whole, folder / "whole"));
+  std::unique_ptr<TrainingSession> part = open({2, 3}, {1, 1});
+  ASSERT_THAT(restoreCheckpoint(*part, saved), succeeds());
+  EXPECT_EQ(values(*part), (std::vector<float>{5, 6, 7, 9, 10, 11}));
+  saved = unwrap(saveCheckpoint(*part, folder / "part"));
+  std::unique_ptr<TrainingSession> smaller = open({1, 2}, {2, 2});
+  ASSERT_THAT(restoreCheckpoint(*smaller, saved), succeeds());
+  EXPECT_EQ(values(*smaller), (std::vector<float>{10, 11}));
+  EXPECT_THAT(restoreCheckpoint(*whole, saved),
+              failsWith(Code::Usage, "exp_avg/w (f32 2x3 from 1x1 of 3x4, "
+                                     "expected f32 3x4)"));
+}
+
 TEST_F(SessionTest, ExportsWhatItCanBeginWith) {
   for (int i = 0; i < 5; ++i)
     ASSERT_THAT(step(*session, 3), succeeds());
@@ -189,7 +287,7 @@ TEST_F(SessionTest, CopiesFollowTheirParameters) {
   ProgramBuilder copying = lineProgram();
   uint32_t copy = copying.variable("rounded/w", DType::f32, {1},
                                    tcc::format::VariableKind::rounded);
-  copying.inEntry("round_parameters");
+  copying.inEntry(EntryKind::round_parameters);
   tcc::format::CopyT command;
   command.from = copying.buffer(tcc::format::StorageClass::variable, 0, 4);
   command.to = copying.buffer(tcc::format::StorageClass::variable, copy, 4);

@@ -50,8 +50,3 @@ TEST(CommandLine, ProblemsTakeOneLine) {
   EXPECT_EQ(parse({"run", "--threads", "many"}, errors), kUsageError);
   EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 1) << errors;
 }
-
-TEST(CommandLine, NearestWord) {
-  EXPECT_EQ(nearestWord("--ouput", {"--output", "--input"}), "--output");
-  EXPECT_EQ(nearestWord("zzz", {"run", "bench"}), "");
-}

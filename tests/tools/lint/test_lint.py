@@ -117,6 +117,15 @@ class LintTest(unittest.TestCase):
         self.expect_one(lint.check_command_switches, {path: switch + "  default:\n  }\n"})
         self.expect_none(lint.check_command_switches, {path: switch + "  }\n"})
 
+    def test_names(self):
+        schema = {lint.NAMES: "enum EntryKind : ubyte {\n  main = 0, // the model\n  apply\n}\n"}
+        found = {**schema, "compiler/train/A.cpp": 'build("apply"); // "main"\n'}
+        self.expect_one(lint.check_names, found)
+        self.expect_one(lint.check_names, {**schema, "runtime/a/B.h": 'x = "main";\n'})
+        self.expect_one(lint.check_names, {**schema, "tools/A.cpp": 'f("step/seed");\n'})
+        others = {"compiler/A.cpp": 'f("applied");\n', "tests/A.cpp": 'f("apply");\n'}
+        self.expect_none(lint.check_names, {**schema, **others})
+
     def test_mirrored_tests(self):
         passes = {"compiler/passes/graph/Passes.td": 'def F : Pass<"tcc-fuse-ops"> {}'}
         test = {"tests/compiler/passes/graph/fuse-ops.mlir": ""}

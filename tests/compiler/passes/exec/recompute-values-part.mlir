@@ -11,7 +11,7 @@
 !line = tensor<64xf32>
 !lines = tensor<4x64xf32>
 module attributes {graph.variables = [
-    #graph.variable<"v", parameter, tensor<64xf32>, "">]} {
+    #graph.variable<"v", parameter, tensor<64xf32>>]} {
   func.func @step(%x: !line, %z: !line, %v: !line {graph.variable = "v"}) -> (!line, !line {graph.variable = "v"}) {
     %0:2 = graph.fused <pointwise> (%v, %x, %z) : (!line, !line, !line) -> (!line, !line) {
     ^bb0(%w: !line, %a: !line, %zz: !line):

@@ -11,7 +11,7 @@
 // CHECK-NEXT:    exec.launch @k1{{.*}} ins(%[[W]]) outs(%{{.+}})
 // CHECK-NOT:     exec.copy
 module attributes {graph.variables = [
-    #graph.variable<"w", parameter, tensor<4xf32>, "">]} {
+    #graph.variable<"w", parameter, tensor<4xf32>>]} {
   func.func @step(%g: tensor<4xf32>, %w: tensor<4xf32> {graph.variable = "w"})
       -> (tensor<4xf32>, tensor<4xf32> {graph.variable = "w"}) {
     %0 = graph.fused <pointwise> (%g, %w)
@@ -42,8 +42,8 @@ module attributes {graph.variables = [
 // CHECK-DAG:     exec.copy %[[W1]] to %[[W]]
 // CHECK-DAG:     exec.copy %[[V1]] to %[[V]]
 module attributes {graph.variables = [
-    #graph.variable<"w", parameter, tensor<3x3xf32>, "">,
-    #graph.variable<"v", parameter, tensor<3x3xf32>, "">]} {
+    #graph.variable<"w", parameter, tensor<3x3xf32>>,
+    #graph.variable<"v", parameter, tensor<3x3xf32>>]} {
   func.func @step(%w: tensor<3x3xf32> {graph.variable = "w"},
                   %v: tensor<3x3xf32> {graph.variable = "v"})
       -> (tensor<3x3xf32>, tensor<3x3xf32> {graph.variable = "w"},
@@ -78,8 +78,8 @@ module attributes {graph.variables = [
 // CHECK-NEXT:    exec.copy %[[B]] to %[[A]]
 // CHECK-NEXT:    exec.copy %[[OLD]] to %[[B]]
 module attributes {graph.variables = [
-    #graph.variable<"a", step, tensor<4xf32>, "">,
-    #graph.variable<"b", step, tensor<4xf32>, "">]} {
+    #graph.variable<"a", step, tensor<4xf32>>,
+    #graph.variable<"b", step, tensor<4xf32>>]} {
   func.func @swap(%a: tensor<4xf32> {graph.variable = "a"},
                   %b: tensor<4xf32> {graph.variable = "b"})
       -> (tensor<4xf32> {graph.variable = "b"},

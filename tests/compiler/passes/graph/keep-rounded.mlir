@@ -1,13 +1,13 @@
 // RUN: tcc-opt %s --split-input-file --tcc-keep-rounded | FileCheck %s
 
 module attributes {graph.variables = [
-    #graph.variable<"w", parameter, tensor<8x8xf32>, "">,
-    #graph.variable<"frozen", parameter, tensor<8xf32>, "">,
-    #graph.variable<"kept", parameter, tensor<8xf32>, "">,
-    #graph.variable<"exp_avg/w", slot, tensor<8x8xf32>, "w">]} {
+    #graph.variable<"w", parameter, tensor<8x8xf32>>,
+    #graph.variable<"frozen", parameter, tensor<8xf32>>,
+    #graph.variable<"kept", parameter, tensor<8xf32>>,
+    #graph.variable<"exp_avg/w", slot, tensor<8x8xf32> of "w">]} {
 
-// CHECK:         #graph.variable<"rounded/w", rounded, tensor<8x8xbf16>, "w">
-// CHECK-SAME:    #graph.variable<"rounded/frozen", rounded, tensor<8xbf16>, "frozen">
+// CHECK:         #graph.variable<"rounded/w", rounded, tensor<8x8xbf16> of "w">
+// CHECK-SAME:    #graph.variable<"rounded/frozen", rounded, tensor<8xbf16> of "frozen">
 // CHECK-NOT:     rounded/kept
 // CHECK-NOT:     rounded/exp_avg
 

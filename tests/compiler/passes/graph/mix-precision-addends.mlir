@@ -66,8 +66,8 @@ func.func @other(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %m: tensor<4x8xi1>)
 // CHECK:         graph.cast %[[U]] : {{.*}} -> tensor<4x8xbf16>
 // CHECK:         graph.add %{{.+}}, %[[P]]
 module attributes {graph.variables = [
-    #graph.variable<"b", parameter, tensor<8xf32>, "">,
-    #graph.variable<"p", parameter, tensor<4x8xf32>, "">]} {
+    #graph.variable<"b", parameter, tensor<8xf32>>,
+    #graph.variable<"p", parameter, tensor<4x8xf32>>]} {
   func.func @trained(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>,
                      %b: tensor<8xf32> {graph.variable = "b"},
                      %p: tensor<4x8xf32> {graph.variable = "p"})

@@ -1,6 +1,6 @@
 // RUN: tcc-opt %s --split-input-file --tcc-pack-weights | FileCheck %s
 
-module attributes {graph.variables = [#graph.variable<"w", parameter, tensor<128x32xf32>, "">]} {
+module attributes {graph.variables = [#graph.variable<"w", parameter, tensor<128x32xf32>>]} {
   // Panels of what is trained are made in each run, where enough rows read them.
   // CHECK-LABEL: func.func @many_rows
   // CHECK:         %[[P:.+]] = graph.transpose

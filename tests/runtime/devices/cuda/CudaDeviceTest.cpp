@@ -340,7 +340,7 @@ TEST(CudaDevice, ConstantsArePreparedOnTheHost) {
   uint32_t y = builder.buffer(StorageClass::output,
                               builder.output("y", DType::f32, list({2})), 8);
   builder.launch("add", {packed, packed, y}, list({2, 1}), constant(2));
-  builder.inEntry("prepare");
+  builder.inEntry(EntryKind::prepare);
   uint32_t made = builder.output("packed", DType::f32, list({2}));
   uint32_t a = builder.buffer(StorageClass::model, 0, 8);
   uint32_t to = builder.buffer(StorageClass::output, made, 8);

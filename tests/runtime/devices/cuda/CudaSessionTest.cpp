@@ -70,20 +70,19 @@ TEST(CudaSession, TakesTheNextBatchWhileItWorks) {
     EXPECT_EQ(metrics.step, static_cast<int64_t>(found.size()) + 1);
     found.push_back(metrics.loss);
   });
-  using Kind = TrainingSession::StepKind;
   for (int step = 0; step < kSteps; ++step) {
     fill(step);
-    ASSERT_THAT(flights->start(Kind::Train, batch), succeeds());
+    ASSERT_THAT(flights->start(EntryKind::train_step, batch), succeeds());
     if (flights->underWay() < flights->depth())
       continue;
-    EXPECT_THAT(flights->start(Kind::Train, batch),
+    EXPECT_THAT(flights->start(EntryKind::train_step, batch),
                 failsWith(Code::Usage, "2 steps are under way"));
     ASSERT_THAT(flights->finish(), succeeds());
   }
   ASSERT_THAT(flights->finish(), succeeds());
   EXPECT_EQ(found, expected);
   // What is under way when a session ends is waited for.
-  ASSERT_THAT(flights->start(Kind::Train, batch), succeeds());
+  ASSERT_THAT(flights->start(EntryKind::train_step, batch), succeeds());
 }
 
 /// A device has begun what comes after a step that stops: of that nothing is
@@ -102,17 +101,16 @@ TEST(CudaSession, StopsWhereTheHostStops) {
                        {y.data(), DType::f32, shape}};
   TensorView spoiled[] = {{x.data(), DType::f32, shape},
                           {bad.data(), DType::f32, shape}};
-  using Kind = TrainingSession::StepKind;
-  for (Kind after : {Kind::Train, Kind::Accumulate}) {
+  for (EntryKind after : {EntryKind::train_step, EntryKind::accumulate_step}) {
     ASSERT_THAT(host->step(good), succeeds());
     EXPECT_THAT(host->step(spoiled), failsWith(Code::Numerics, "not finite"));
     ASSERT_THAT(device->step(good), succeeds());
-    ASSERT_THAT(device->start(Kind::Train, spoiled), succeeds());
+    ASSERT_THAT(device->start(EntryKind::train_step, spoiled), succeeds());
     ASSERT_THAT(device->start(after, good), succeeds());
     EXPECT_THAT(device->finish(), failsWith(Code::Numerics, "not finite"));
     EXPECT_EQ(device->underWay(), 0u);
     EXPECT_EQ(device->metrics().step, host->metrics().step);
-    EXPECT_EQ(device->batchCount(), host->batchCount());
+    EXPECT_EQ(device->batchNumber(), host->batchNumber());
     Variables::Snapshot expected = unwrap(host->variables().snapshot());
     Variables::Snapshot found = unwrap(device->variables().snapshot());
     for (size_t i = 0; i < host->variables().size(); ++i)
