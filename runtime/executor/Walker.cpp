@@ -132,7 +132,7 @@ struct Walker::Visitor {
   }
   Status operator()(const format::RecordEvent &) const { return refuse(); }
   Status operator()(const format::WaitEvent &) const { return refuse(); }
-  Status operator()(const format::AllReduce &) const { return refuse(); }
+  Status operator()(const Collective auto &) const { return refuse(); }
   Status operator()(const UnknownCommand &) const { return refuse(); }
 
   static Status refuse() {

@@ -122,6 +122,18 @@ const Spoiled kSpoiled[] = {
        reduce.count = constant(1);
        b.command(std::move(reduce));
      }},
+    {"entry 'main': command 2, ReduceScatter, cannot be executed",
+     [](auto &b) {
+       format::ReduceScatterT reduce;
+       reduce.count = constant(1);
+       b.command(std::move(reduce));
+     }},
+    {"entry 'main': command 2, AllGather, cannot be executed",
+     [](auto &b) {
+       format::AllGatherT gather;
+       gather.count = constant(1);
+       b.command(std::move(gather));
+     }},
     {"entry 'main': command 3, RecordEvent, cannot be executed",
      [](auto &b) {
        format::LoopT loop;
