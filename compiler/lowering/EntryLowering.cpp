@@ -243,12 +243,12 @@ EntryOp EntryLowering::createEntry() {
       states.push_back(
           StateAttr::get(function.getContext(), state[0], state[1]));
     }
-  return builder.create<EntryOp>(
-      function.getLoc(), function.getSymNameAttr(),
-      builder.getArrayAttr(inputs), builder.getArrayAttr(outputs),
-      builder.getArrayAttr(states),
-      /*slots=*/0, /*events=*/0, /*lanes=*/1, IntegerAttr(), IntegerAttr(),
-      IntegerAttr(), IntegerAttr());
+  return builder.create<EntryOp>(function.getLoc(), function.getSymNameAttr(),
+                                 builder.getArrayAttr(inputs),
+                                 builder.getArrayAttr(outputs),
+                                 builder.getArrayAttr(states),
+                                 /*slots=*/0, /*lanes=*/1, IntegerAttr(),
+                                 IntegerAttr(), IntegerAttr(), IntegerAttr());
 }
 
 /// The state that has input (output) `position`, or nothing.

@@ -1,10 +1,9 @@
 #include "compiler/package/EntryBuilder.h"
 #include "compiler/package/Enums.h"
+#include "dialects/exec/Commands.h"
 #include "dialects/graph/NodeNames.h"
 #include "dialects/graph/Shape.h"
 #include "runtime/package/Names.h"
-
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -141,7 +140,7 @@ void EntryBuilder::addView(exec::ViewOp op) {
 
 // --- Commands ---
 
-Offset<void> EntryBuilder::buildLaunch(exec::LaunchOp op) {
+EntryBuilder::Action EntryBuilder::buildLaunch(exec::LaunchOp op) {
   std::vector<uint32_t> operands;
   for (Value buffer : op.getInputs())
     operands.push_back(getIndex(buffer));
@@ -162,100 +161,129 @@ Offset<void> EntryBuilder::buildLaunch(exec::LaunchOp op) {
   for (StringRef name : getNodeNames(op.getLoc()))
     names.push_back(fbb.CreateSharedString(name.data(), name.size()));
   auto nodes = fbb.CreateVector(names);
-  return format::CreateLaunch(fbb, kernels.at(op.getKernelAttr().getAttr()),
-                              buffersVector, sizesVector, tasks,
-                              bool(op.getFault()), node, flops, bytes, nodes)
-      .Union();
+  auto launch = format::CreateLaunch(
+      fbb, kernels.at(op.getKernelAttr().getAttr()), buffersVector, sizesVector,
+      tasks, bool(op.getFault()), node, flops, bytes, nodes);
+  return {format::Action::Launch, launch.Union()};
 }
 
-Offset<void> EntryBuilder::buildLoop(exec::LoopOp op) {
+EntryBuilder::Action EntryBuilder::buildCopy(Value from, Value to,
+                                             AffineMap bytes) {
+  auto size = buildSize(bytes);
+  auto copy = format::CreateCopy(fbb, getIndex(from), getIndex(to), size);
+  return {format::Action::Copy, copy.Union()};
+}
+
+EntryBuilder::Action EntryBuilder::buildIf(exec::IfOp op) {
+  auto thenBlock = buildBlock(op.getThenRegion().front());
+  auto elseBlock = buildBlock(op.getElseRegion().front());
+  auto branch =
+      format::CreateIf(fbb, getIndex(op.getCondition()), thenBlock, elseBlock);
+  return {format::Action::If, branch.Union()};
+}
+
+EntryBuilder::Action EntryBuilder::buildLoop(exec::LoopOp op) {
   auto trips = buildSize(op.getTrips());
   auto body = buildBlock(op.getBody().front());
   auto node = fbb.CreateString(op.getNode().str());
   int32_t condition = op.getCondition() ? getIndex(op.getCondition()) : -1;
-  return format::CreateLoop(fbb, op.getSlot(), trips, condition,
-                            op.getMaxTrips(), body, node)
-      .Union();
+  auto loop = format::CreateLoop(fbb, op.getSlot(), trips, condition,
+                                 op.getMaxTrips(), body, node);
+  return {format::Action::Loop, loop.Union()};
 }
 
-Offset<void> EntryBuilder::buildReadSize(exec::ReadSizeOp op) {
+EntryBuilder::Action EntryBuilder::buildReadSize(exec::ReadSizeOp op) {
   auto node = fbb.CreateString(op.getNode().str());
-  return format::CreateReadSize(fbb, op.getSlot(), getIndex(op.getBuffer()),
-                                getDType(op.getType()), op.getMin(),
-                                op.getMax(), node)
-      .Union();
+  auto read = format::CreateReadSize(
+      fbb, op.getSlot(), getIndex(op.getBuffer()), getDType(op.getType()),
+      op.getMin(), op.getMax(), node);
+  return {format::Action::ReadSize, read.Union()};
 }
 
-Offset<void> EntryBuilder::buildAction(Operation &op, format::Action &type) {
-  using format::Action;
-  auto as = [&](Action action, Offset<void> offset) {
-    type = action;
-    return offset;
+EntryBuilder::Action EntryBuilder::buildRecord(Value token) {
+  return {format::Action::RecordEvent,
+          format::CreateRecordEvent(fbb, getEvent(token)).Union()};
+}
+
+/// What the runtime does on the command's lane.
+struct EntryBuilder::ActionBuilder {
+  using AnyAction = format::Action;
+
+  EntryBuilder &builder;
+
+  Action operator()(exec::LaunchOp op) const { return builder.buildLaunch(op); }
+  Action operator()(exec::CopyOp op) const {
+    return builder.buildCopy(op.getFrom(), op.getTo(), op.getBytes());
+  }
+  Action operator()(exec::StartCopyOp op) const {
+    return builder.buildCopy(op.getFrom(), op.getTo(), op.getBytes());
+  }
+  Action operator()(exec::SetSizeOp op) const {
+    auto value = builder.buildSize(op.getValue());
+    auto set = format::CreateSetSize(builder.fbb, op.getSlot(), value);
+    return {AnyAction::SetSize, set.Union()};
+  }
+  Action operator()(exec::ReadSizeOp op) const {
+    return builder.buildReadSize(op);
+  }
+  Action operator()(exec::IfOp op) const { return builder.buildIf(op); }
+  Action operator()(exec::LoopOp op) const { return builder.buildLoop(op); }
+  Action operator()(exec::RecordEventOp op) const {
+    return builder.buildRecord(op.getToken());
+  }
+  Action operator()(exec::WaitOp op) const {
+    uint32_t event = builder.getEvent(op.getToken());
+    return {AnyAction::WaitEvent,
+            format::CreateWaitEvent(builder.fbb, event).Union()};
+  }
+  Action operator()(exec::StartAllReduceOp op) const {
+    return buildCollective<format::AllReduce>(op);
+  }
+  Action operator()(exec::StartReduceScatterOp op) const {
+    return buildCollective<format::ReduceScatter>(op);
+  }
+  Action operator()(exec::StartAllGatherOp op) const {
+    return buildCollective<format::AllGather>(op);
+  }
+
+  template <typename Table, typename Op> Action buildCollective(Op op) const {
+    auto count = builder.buildSize(op.getCount());
+    typename Table::Builder table(builder.fbb);
+    table.add_from(builder.getIndex(op.getFrom()));
+    table.add_to(builder.getIndex(op.getTo()));
+    table.add_dtype(getDType(op.getType()));
+    table.add_count(count);
+    table.add_group(uint32_t(op.getGroup()));
+    return {format::ActionTraits<Table>::enum_value, table.Finish().Union()};
+  }
+};
+
+/// Lanes are in order: they wait for events of other lanes only.
+void EntryBuilder::addCommand(exec::CommandOpInterface op, Commands &commands) {
+  auto add = [&](Action action) {
+    commands.push_back(format::CreateCommand(fbb, action.type, action.table,
+                                             uint16_t(op.getLane())));
   };
-  return llvm::TypeSwitch<Operation *, Offset<void>>(&op)
-      .Case([&](exec::LaunchOp launch) {
-        return as(Action::Launch, buildLaunch(launch));
-      })
-      .Case([&](exec::CopyOp copy) {
-        auto bytes = buildSize(copy.getBytes());
-        return as(Action::Copy,
-                  format::CreateCopy(fbb, getIndex(copy.getFrom()),
-                                     getIndex(copy.getTo()), bytes)
-                      .Union());
-      })
-      .Case([&](exec::SetSizeOp set) {
-        auto value = buildSize(set.getValue());
-        return as(Action::SetSize,
-                  format::CreateSetSize(fbb, set.getSlot(), value).Union());
-      })
-      .Case([&](exec::ReadSizeOp read) {
-        return as(Action::ReadSize, buildReadSize(read));
-      })
-      .Case([&](exec::IfOp branch) {
-        auto thenBlock = buildBlock(branch.getThenRegion().front());
-        auto elseBlock = buildBlock(branch.getElseRegion().front());
-        return as(Action::If,
-                  format::CreateIf(fbb, getIndex(branch.getCondition()),
-                                   thenBlock, elseBlock)
-                      .Union());
-      })
-      .Case(
-          [&](exec::LoopOp loop) { return as(Action::Loop, buildLoop(loop)); })
-      .Case([&](exec::RecordEventOp event) {
-        return as(Action::RecordEvent,
-                  format::CreateRecordEvent(fbb, event.getEvent()).Union());
-      })
-      .Case([&](exec::WaitEventOp event) {
-        return as(Action::WaitEvent,
-                  format::CreateWaitEvent(fbb, event.getEvent()).Union());
-      })
-      .Case([&](exec::AllReduceOp reduce) {
-        auto count = buildSize(reduce.getCount());
-        return as(Action::AllReduce,
-                  format::CreateAllReduce(fbb, getIndex(reduce.getBuffer()),
-                                          getDType(reduce.getType()), count,
-                                          toFormat(reduce.getKind()))
-                      .Union());
-      });
+  auto wait = dyn_cast<exec::WaitOp>(*op);
+  auto token = dyn_cast<exec::TokenOpInterface>(*op);
+  if (token)
+    wait = cast<exec::WaitOp>(*token.getToken().user_begin());
+  bool isAwaited = wait && wait.joinsLanes();
+  if (!wait || isAwaited || (token && token.isStart()))
+    add(exec::visitCommand(op, ActionBuilder{*this}));
+  if (token && token.isStart() && isAwaited)
+    add(buildRecord(token.getToken()));
 }
 
 Offset<format::Block> EntryBuilder::buildBlock(Block &block) {
-  std::vector<Offset<format::Command>> commands;
+  Commands commands;
   for (Operation &op : block) {
-    if (auto buffer = dyn_cast<exec::BufferOp>(op)) {
+    if (auto buffer = dyn_cast<exec::BufferOp>(op))
       addBuffer(buffer);
-      continue;
-    }
-    if (auto view = dyn_cast<exec::ViewOp>(op)) {
+    else if (auto view = dyn_cast<exec::ViewOp>(op))
       addView(view);
-      continue;
-    }
-    format::Action type = format::Action::NONE;
-    Offset<void> action = buildAction(op, type);
-    uint16_t lane = 0;
-    if (auto attr = op.getAttrOfType<IntegerAttr>("lane"))
-      lane = attr.getInt();
-    commands.push_back(format::CreateCommand(fbb, type, action, lane));
+    else
+      addCommand(cast<exec::CommandOpInterface>(op), commands);
   }
   return format::CreateBlock(fbb, fbb.CreateVector(commands));
 }
@@ -279,7 +307,7 @@ Offset<format::Entry> EntryBuilder::build(exec::EntryOp entry) {
   auto buffersVector = fbb.CreateVector(buffers);
   return format::CreateEntry(
       fbb, *kind, /*variant=*/0, inputs, outputs, statesVector, buffersVector,
-      body, entry.getSlots(), entry.getEvents(), entry.getLanes(),
+      body, entry.getSlots(), events.size(), entry.getLanes(),
       entry.getScratchBytes().value_or(0), entry.getScratchBound().value_or(0),
       entry.getWorkerBytes().value_or(0), space,
       entry.getWorkspaceBytes().value_or(0));

@@ -37,12 +37,25 @@ private:
   Offset<format::TensorSpec> buildSpec(exec::TensorAttr tensor);
   void addBuffer(exec::BufferOp op);
   void addView(exec::ViewOp op);
+  using Commands = std::vector<Offset<format::Command>>;
+  struct Action {
+    format::Action type;
+    Offset<void> table;
+  };
+  struct ActionBuilder;
+
   Offset<format::Block> buildBlock(mlir::Block &block);
-  /// The action of a command; its type goes to `type`.
-  Offset<void> buildAction(mlir::Operation &op, format::Action &type);
-  Offset<void> buildLaunch(exec::LaunchOp op);
-  Offset<void> buildLoop(exec::LoopOp op);
-  Offset<void> buildReadSize(exec::ReadSizeOp op);
+  void addCommand(exec::CommandOpInterface op, Commands &commands);
+  /// The number of the event that `token` becomes, which other lanes wait for.
+  uint32_t getEvent(mlir::Value token) {
+    return events.try_emplace(token, events.size()).first->second;
+  }
+  Action buildLaunch(exec::LaunchOp op);
+  Action buildCopy(mlir::Value from, mlir::Value to, mlir::AffineMap bytes);
+  Action buildIf(exec::IfOp op);
+  Action buildLoop(exec::LoopOp op);
+  Action buildReadSize(exec::ReadSizeOp op);
+  Action buildRecord(mlir::Value token);
 
   Offset<format::SizeExpr> buildSize(mlir::AffineMap map) {
     return package::buildSize(fbb, map.getResult(0));
@@ -56,6 +69,7 @@ private:
   const llvm::DenseMap<mlir::StringAttr, uint32_t> &kernels;
   std::vector<Offset<format::Buffer>> buffers;
   llvm::DenseMap<mlir::Value, uint32_t> indices;
+  llvm::DenseMap<mlir::Value, uint32_t> events; ///< of tokens
 };
 
 } // namespace tcc::package

@@ -25,12 +25,6 @@ static_assert(isMirror<exec::StorageClass, format::StorageClass>(
      {exec::StorageClass::variable, format::StorageClass::variable}},
     exec::getMaxEnumValForStorageClass(), format::StorageClass::MAX));
 
-static_assert(isMirror<exec::ReduceKind, format::ReduceKind>(
-    {{exec::ReduceKind::sum, format::ReduceKind::sum},
-     {exec::ReduceKind::min, format::ReduceKind::min},
-     {exec::ReduceKind::max, format::ReduceKind::max}},
-    exec::getMaxEnumValForReduceKind(), format::ReduceKind::MAX));
-
 static_assert(isMirror<exec::Activation, format::Activation>(
     {{exec::Activation::none, format::Activation::none},
      {exec::Activation::relu, format::Activation::relu},
@@ -50,9 +44,6 @@ inline format::MemorySpace toFormat(exec::MemorySpace space) {
 }
 inline format::StorageClass toFormat(exec::StorageClass storage) {
   return static_cast<format::StorageClass>(storage);
-}
-inline format::ReduceKind toFormat(exec::ReduceKind kind) {
-  return static_cast<format::ReduceKind>(kind);
 }
 inline format::Activation toFormat(exec::Activation activation) {
   return static_cast<format::Activation>(activation);

@@ -170,7 +170,10 @@ void addPlacement(mlir::OpPassManager &pm) {
   // merged and described only now.
   pm.addPass(createMergeKernelsPass());
   pm.addPass(createSelectKernelsPass());
+  // What runs beside other commands shares no bytes with them.
+  pm.addPass(createAssignLanesPass());
   pm.addPass(createPlanMemoryPass());
+  pm.addPass(createVerifyLanesPass());
 }
 
 void registerPhases() {

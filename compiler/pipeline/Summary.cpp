@@ -1,14 +1,11 @@
 #include "compiler/pipeline/Summary.h"
 
-#include "compiler/passes/exec/memory/Liveness.h"
-#include "compiler/passes/exec/memory/Placement.h"
+#include "compiler/passes/exec/memory/LiveRanges.h"
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/Shape.h"
-#include "runtime/base/Alignment.h"
 #include "runtime/package/Names.h"
 
 #include "llvm/ADT/DenseMap.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -36,11 +33,11 @@ static ArenaUse getUse(exec::EntryOp entry) {
                0,
                {}};
   llvm::DenseMap<Operation *, std::string> nodes = getNodes(entry);
-  for (exec::Lifetime lifetime : exec::computeLifetimes(entry)) {
-    int64_t bytes = llvm::alignTo(lifetime.buffer.getBound(), kTensorAlignment);
+  exec::LiveRanges::Scratch scratch = exec::LiveRanges(entry).getScratch();
+  for (auto [buffer, range] : llvm::zip(scratch.buffers, scratch.allocations)) {
     use.tensors.push_back(
-        {nodes.lookup(lifetime.buffer), bytes, lifetime.begin, lifetime.end});
-    use.positions = std::max(use.positions, lifetime.end + 1);
+        {nodes.lookup(buffer), range.bytes, range.begin, range.end});
+    use.positions = std::max(use.positions, range.end + 1);
   }
   return use;
 }

@@ -33,6 +33,24 @@ void ExecDialect::initialize() {
   addCommandOps();
   addControlOps();
   addLaneOps();
+  addCollectiveOps();
+}
+
+SetVector<Operation *> getCommands(BufferOp buffer) {
+  SetVector<Operation *> commands;
+  SmallVector<Value> values = {buffer};
+  while (!values.empty())
+    for (Operation *user : values.pop_back_val().getUsers()) {
+      if (auto view = dyn_cast<ViewOp>(user)) {
+        values.push_back(view);
+        continue;
+      }
+      commands.insert(user);
+      if (auto start = dyn_cast<TokenOpInterface>(user))
+        commands.insert(start.getToken().user_begin(),
+                        start.getToken().user_end());
+    }
+  return commands;
 }
 
 BufferOp getRoot(Value buffer) {

@@ -13,9 +13,15 @@ def Exec_Dialect : Dialect {
   let cppNamespace = "::tcc::exec";
   let summary = "the program that the runtime walks";
   let description = [{
-    Buffers, launches of kernels, copies, structured control flow, and the
-    ordering of lanes. Each op is one table of runtime/package/Program.fbs, so
-    that writing a package is a walk.
+    Buffers, launches of kernels, copies, structured control flow, collectives,
+    and the ordering of lanes. Each op is one table of runtime/package/Program.fbs,
+    so that writing a package is a walk.
+
+    Commands of one lane run in the order of the program, those of two lanes in
+    any that `exec.wait` allows (Order.h). A block begins and ends on lane 0: every
+    lane that it uses waits for lane 0 in the block, and lane 0 for that lane.
+    A command `exec.start_...` goes on until its token is waited for, once and in
+    its block.
 
     Sizes are affine maps `()[s0, ...] -> (values)` whose symbol `i` is size slot
     `i`, an i64 known at run time. The first slots are the module's symbols
@@ -35,6 +41,7 @@ def Exec_Dialect : Dialect {
     void addCommandOps();
     void addControlOps();
     void addLaneOps();
+    void addCollectiveOps();
   }];
 }
 
@@ -58,9 +65,6 @@ def Exec_StorageClass : Exec_Enum<"StorageClass", "who owns a buffer", [
   I32EnumAttrCase<"state", 5>,    // kept between runs
   I32EnumAttrCase<"fault", 6>,    // {flag, value} of an index out of range
   I32EnumAttrCase<"variable", 7>]>; // of a session, shared by its entries
-def Exec_ReduceKind : Exec_Enum<"ReduceKind", "how ranks are combined", [
-  I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"min", 1>,
-  I32EnumAttrCase<"max", 2>]>;
 
 def Exec_Activation : Exec_Enum<"Activation", "the function behind a product", [
   I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"relu", 1>,
@@ -72,13 +76,17 @@ def Exec_ConvolutionKind : Exec_Enum<"ConvolutionKind",
   I32EnumAttrCase<"forward", 0>, I32EnumAttrCase<"filter_gradient", 1>]>;
 
 def Exec_StorageClassAttr : Exec_EnumAttr<Exec_StorageClass, "storage">;
-def Exec_ReduceKindAttr : Exec_EnumAttr<Exec_ReduceKind, "reduce">;
 
 def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
   let mnemonic = "buffer";
   let summary = "bytes in a memory space";
   let parameters = (ins EnumParameter<Exec_MemorySpace>:$space);
   let assemblyFormat = "`<` $space `>`";
+}
+
+def Exec_TokenType : TypeDef<Exec_Dialect, "Token"> {
+  let mnemonic = "token";
+  let summary = "a moment of a lane, waited for once in the block";
 }
 
 def Exec_TensorAttr : AttrDef<Exec_Dialect, "Tensor"> {
@@ -191,10 +199,17 @@ def Exec_ConvolutionAttr : AttrDef<Exec_Dialect, "Convolution"> {
 class Exec_Op<string mnemonic, list<Trait> traits = []>
     : Op<Exec_Dialect, mnemonic, traits>;
 
-/// Runs in program order on a lane.
+/// Runs on a lane.
 class Exec_Command<string mnemonic, list<Trait> traits = []>
     : Exec_Op<mnemonic, !listconcat(traits, [
         DeclareOpInterfaceMethods<CommandOpInterface, ["getReads", "getWrites"]>])>;
+
+/// Goes on beside what follows, until its token is waited for.
+class Exec_Start<string mnemonic, list<Trait> traits = []>
+    : Exec_Op<mnemonic, !listconcat(traits, [
+        DeclareOpInterfaceMethods<TokenOpInterface>])> {
+  let results = (outs Exec_TokenType:$token);
+}
 
 class Exec_ArrayOf<Attr attr>
     : TypedArrayAttrBase<attr, "array of " # attr.summary>;

@@ -7,6 +7,8 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+#include <optional>
 
 #include "dialects/exec/ExecInterfaces.h.inc"
 
@@ -20,11 +22,16 @@
 #include "dialects/exec/Control.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/exec/Lane.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/exec/Collective.h.inc"
 
 namespace tcc::exec {
 
 /// The buffer that `buffer` is, or is a view of.
 BufferOp getRoot(mlir::Value buffer);
+
+/// The commands that use `buffer` or a view of it, or wait for one that does.
+llvm::SetVector<mlir::Operation *> getCommands(BufferOp buffer);
 
 /// True if `map` gives `count` values of size slots and nothing else.
 bool isSizeMap(mlir::AffineMap map, unsigned count);

@@ -6,18 +6,38 @@ include "mlir/IR/OpBase.td"
 def CommandOpInterface : OpInterface<"CommandOpInterface"> {
   let cppNamespace = "::tcc::exec";
   let description = [{
-    A step of a program. Scheduling, liveness and verification derive from what
-    it reads and writes; nested commands speak for themselves.
+    A step of a program. Scheduling, lanes, liveness and verification derive from
+    what it reads and writes (Effects.h); nested commands speak for themselves.
   }];
   let methods = [
     InterfaceMethod<"The buffers whose bytes the command reads.",
       "::llvm::SmallVector<::mlir::Value>", "getReads">,
     InterfaceMethod<"The buffers whose bytes the command writes.",
       "::llvm::SmallVector<::mlir::Value>", "getWrites">,
+    InterfaceMethod<"The lane that the command runs on.",
+      "uint64_t", "getLane">,
     InterfaceMethod<"The size slot that the command sets, or -1.",
       "int64_t", "getSetSlot", (ins), "", "return -1;">,
-    InterfaceMethod<"True if the command may not move: it orders others.",
-      "bool", "isBarrier", (ins), "", "return false;">];
+    InterfaceMethod<
+      [{The group of a collective: its ranks run the collectives of the group in
+        one order.}],
+      "::std::optional<uint64_t>", "getGroupOfRanks", (ins), "",
+      "return ::std::nullopt;">];
+}
+
+def TokenOpInterface : OpInterface<"TokenOpInterface"> {
+  let cppNamespace = "::tcc::exec";
+  let description = [{
+    A command with a token: what stands for the moment at which its lane has done
+    it and all that comes before it on the lane. `exec.wait` waits for that.
+  }];
+  let methods = [
+    InterfaceMethod<"", "::mlir::Value", "getToken", (ins), "",
+      "return $_op->getResult(0);">,
+    InterfaceMethod<
+      [{True for a command that goes on beside those that follow it: its buffers
+        are in use until its token is waited for.}],
+      "bool", "isStart", (ins), "", "return true;">];
 }
 
 #endif // TCC_EXEC_INTERFACES

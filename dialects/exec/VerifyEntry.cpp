@@ -1,7 +1,7 @@
 //===- VerifyEntry.cpp - What holds over a whole entry point --------------===//
 //
-// Slots are set before they are read, each loop has a slot of its own, events
-// are recorded before they are waited for, and all paths run the same
+// Slots are set before they are read, each loop has a slot of its own, each
+// token is waited for once and in its block, and all paths run the same
 // collectives in the same order.
 //
 //===----------------------------------------------------------------------===//
@@ -20,8 +20,7 @@ namespace {
 class EntryVerifier {
 public:
   explicit EntryVerifier(EntryOp entry)
-      : entry(entry), isSet(entry.getSlots()), isLoopSlot(entry.getSlots()),
-        isRecorded(entry.getEvents()) {}
+      : entry(entry), isSet(entry.getSlots()), isLoopSlot(entry.getSlots()) {}
 
   LogicalResult verify() {
     auto module = entry->getParentOfType<ModuleOp>();
@@ -43,12 +42,11 @@ private:
   LogicalResult verifySetSlot(CommandOpInterface command);
   LogicalResult verifyIf(IfOp op, Collectives &collectives);
   LogicalResult verifyLoop(LoopOp op, Collectives &collectives);
-  LogicalResult verifyEvent(Operation &op);
+  LogicalResult verifyToken(TokenOpInterface op);
 
   EntryOp entry;
   llvm::BitVector isSet;
   llvm::BitVector isLoopSlot;
-  llvm::BitVector isRecorded;
 };
 
 LogicalResult EntryVerifier::verifyBlock(Block &block,
@@ -73,19 +71,23 @@ LogicalResult EntryVerifier::verifyOp(Operation &op, Collectives &collectives) {
     return verifyIf(branch, collectives);
   if (auto loop = dyn_cast<LoopOp>(op))
     return verifyLoop(loop, collectives);
-  if (isa<AllReduceOp>(op))
+  if (command.getGroupOfRanks())
     collectives.push_back(&op);
-  if (failed(verifyEvent(op)))
-    return failure();
+  if (auto token = dyn_cast<TokenOpInterface>(op))
+    return verifyToken(token);
   return verifySetSlot(command);
 }
 
 LogicalResult EntryVerifier::verifyLane(Operation &op) {
-  auto lane = op.getAttrOfType<IntegerAttr>("lane");
-  int64_t lanes = entry.getLanes();
-  if (lane && (lane.getInt() < 0 || lane.getInt() >= lanes))
+  uint64_t lane = cast<CommandOpInterface>(op).getLane();
+  uint64_t lanes = entry.getLanes();
+  if (lane >= lanes)
     return op.emitOpError("lane ")
-           << lane.getInt() << " is not below " << lanes;
+           << int64_t(lane) << " is not below " << lanes;
+  bool isOnHost =
+      op.getNumRegions() > 0 || cast<CommandOpInterface>(op).getSetSlot() >= 0;
+  if (isOnHost && lane != 0)
+    return op.emitOpError("is done by the host, which issues lane 0");
   return success();
 }
 
@@ -129,18 +131,17 @@ LogicalResult EntryVerifier::verifySetSlot(CommandOpInterface command) {
 }
 
 LogicalResult EntryVerifier::verifyIf(IfOp op, Collectives &collectives) {
-  llvm::BitVector before = isSet, recordedBefore = isRecorded;
+  llvm::BitVector before = isSet;
   Collectives inThen, inElse;
   if (failed(verifyBlock(op.getThenRegion().front(), inThen)))
     return failure();
   std::swap(before, isSet);
-  std::swap(recordedBefore, isRecorded);
   if (failed(verifyBlock(op.getElseRegion().front(), inElse)))
     return failure();
   isSet &= before;
-  isRecorded &= recordedBefore;
   auto isSame = [](Operation *lhs, Operation *rhs) {
-    return lhs->getAttrDictionary() == rhs->getAttrDictionary();
+    return lhs->getName() == rhs->getName() &&
+           lhs->getAttrDictionary() == rhs->getAttrDictionary();
   };
   if (!llvm::equal(inThen, inElse, isSame))
     return op.emitOpError("has branches with different collectives");
@@ -156,31 +157,25 @@ LogicalResult EntryVerifier::verifyLoop(LoopOp op, Collectives &collectives) {
            << op.getSlot() << " with another loop";
   isLoopSlot.set(op.getSlot());
   // A loop may run no iteration: what its body sets is not set afterwards.
-  llvm::BitVector before = isSet, recordedBefore = isRecorded;
+  llvm::BitVector before = isSet;
   Collectives inBody;
   if (failed(verifyBlock(op.getBody().front(), inBody)))
     return failure();
   isSet = before;
-  isRecorded = recordedBefore;
   if (!inBody.empty() && op.getCondition())
     return op.emitOpError("runs collectives as often as its data says");
   llvm::append_range(collectives, inBody);
   return success();
 }
 
-LogicalResult EntryVerifier::verifyEvent(Operation &op) {
-  auto record = dyn_cast<RecordEventOp>(op);
-  auto wait = dyn_cast<WaitEventOp>(op);
-  if (!record && !wait)
-    return success();
-  uint64_t event = record ? record.getEvent() : wait.getEvent();
-  if (event >= isRecorded.size())
-    return op.emitOpError("event ")
-           << event << " is not below " << isRecorded.size();
-  if (wait && !isRecorded[event])
-    return op.emitOpError("waits for event ")
-           << event << ", which is not recorded before";
-  isRecorded.set(event);
+LogicalResult EntryVerifier::verifyToken(TokenOpInterface op) {
+  Value token = op.getToken();
+  if (!token.hasOneUse())
+    return op.emitOpError("has a token that is waited for ")
+           << std::distance(token.use_begin(), token.use_end())
+           << " times, expected once";
+  if (token.getUsers().begin()->getBlock() != op->getBlock())
+    return op.emitOpError("has a token that is waited for in another block");
   return success();
 }
 

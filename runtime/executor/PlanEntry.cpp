@@ -57,7 +57,7 @@ struct Planner {
   void operator()(const format::Loop &) const {}
   void operator()(const format::RecordEvent &) const {}
   void operator()(const format::WaitEvent &) const {}
-  void operator()(const format::AllReduce &) const {}
+  void operator()(const Collective auto &) const {}
   void operator()(const UnknownCommand &) const {}
 };
 

@@ -111,8 +111,8 @@ std::vector<std::span<std::byte>> Walker::workingSet() const {
 Status Walker::sizeOf(const format::SizeExpr &expr, int64_t &value) const {
   if (evaluate(expr, slotValues.data(), value))
     return Status();
-  return makeError(Code::BadData, "a size expression of entry '",
-                   nameOf(entry), "' overflows");
+  return makeError(Code::BadData, "a size expression of entry '", nameOf(entry),
+                   "' overflows");
 }
 
 /// Follows a chain of views; offsets may depend on loops, so they are computed
@@ -166,7 +166,7 @@ struct Walker::Visitor {
   Status operator()(const format::WaitEvent &wait) const {
     return walker.stream.await(place.lane, wait.event());
   }
-  Status operator()(const format::AllReduce &) const { return refuse(); }
+  Status operator()(const Collective auto &) const { return refuse(); }
   Status operator()(const UnknownCommand &) const { return refuse(); }
 
   static Status refuse() {

@@ -21,7 +21,7 @@ struct BlockVisitor {
   void operator()(const format::ReadSize &) const {}
   void operator()(const format::RecordEvent &) const {}
   void operator()(const format::WaitEvent &) const {}
-  void operator()(const format::AllReduce &) const {}
+  void operator()(const Collective auto &) const {}
   void operator()(const UnknownCommand &) const {}
 };
 
@@ -42,8 +42,9 @@ struct BufferVisitor {
     if (loop.condition() >= 0)
       call(static_cast<uint32_t>(loop.condition()));
   }
-  void operator()(const format::AllReduce &reduce) const {
-    call(reduce.buffer());
+  void operator()(const Collective auto &collective) const {
+    call(collective.from());
+    call(collective.to());
   }
   void operator()(const format::SetSize &) const {}
   void operator()(const format::RecordEvent &) const {}
@@ -63,7 +64,7 @@ struct ReadVisitor {
   bool operator()(const format::SetSize &) const { return false; }
   bool operator()(const format::RecordEvent &) const { return false; }
   bool operator()(const format::WaitEvent &) const { return false; }
-  bool operator()(const format::AllReduce &) const { return false; }
+  bool operator()(const Collective auto &) const { return false; }
   bool operator()(const UnknownCommand &) const { return false; }
 };
 

@@ -16,6 +16,10 @@ namespace tcc::runtime {
 /// A command of a kind that a newer schema has; verified programs have none.
 struct UnknownCommand {};
 
+/// The table of a command that the ranks of a group run together.
+template <typename Table>
+concept Collective = requires(const Table &table) { table.group(); };
+
 // A kind that is missing here is an error, whatever flags the build has.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
@@ -43,6 +47,10 @@ auto visitCommand(const format::Command &command, Visitor &&visitor) {
     return visitor(*command.action_as_WaitEvent());
   case format::Action::AllReduce:
     return visitor(*command.action_as_AllReduce());
+  case format::Action::ReduceScatter:
+    return visitor(*command.action_as_ReduceScatter());
+  case format::Action::AllGather:
+    return visitor(*command.action_as_AllGather());
   case format::Action::NONE:
     break;
   }

@@ -301,8 +301,10 @@ struct EntryVerifier::Visitor {
   bool operator()(const format::WaitEvent &wait) const {
     return verifier.verifyWait(wait, lane, order);
   }
-  bool operator()(const format::AllReduce &) const {
-    return verifier.refuseCommand("AllReduce", kNoCollectives);
+  template <Collective Table> bool operator()(const Table &) const {
+    constexpr format::Action kAction = format::ActionTraits<Table>::enum_value;
+    return verifier.refuseCommand(format::EnumNameAction(kAction),
+                                  kNoCollectives);
   }
   bool operator()(const UnknownCommand &) const {
     return verifier.refuse("a command is of a kind unknown to this runtime");

@@ -33,7 +33,9 @@ def ScheduleCommandsPass : TccExecPass<"schedule-commands"> {
     Each block keeps its order, or takes the order that runs next what frees the
     most scratch, or either with what adds bytes moved to its first reader and what
     frees some moved to the front: whichever has fewest bytes live at its peak. On
-    one lane any order that respects reads and writes takes the same time.
+    one lane any order that respects reads and writes takes the same time. What
+    goes on beside other commands is started as early, and waited for as late, as
+    it may be with no more bytes live.
 
     ```mlir
     launch @a writes %big1; launch @b writes %big2; launch @c reads %big1
@@ -125,11 +127,42 @@ def MergeKernelsPass : TccExecPass<"merge-kernels"> {
   }];
 }
 
+def AssignLanesPass : TccExecPass<"assign-lanes"> {
+  let summary = "give what is started lanes of its own";
+  let description = [{
+    Copies that are started run on one lane, collectives of each group of ranks on
+    another one, beside lane 0, which all other commands stay on. A start's lane
+    waits for the last command of lane 0 that it must not overtake, unless it has
+    waited for a later one. Runs after the last change of the order, before memory is planned.
+
+    ```mlir
+    launch @a writes %x
+    launch @b
+    %t = exec.start_copy %x to %y
+    // becomes
+    launch @a writes %x
+    %e = exec.record_event
+    launch @b
+    exec.wait %e {lane = 1}
+    %t = exec.start_copy %x to %y {lane = 1}
+    ```
+  }];
+}
+
+def VerifyLanesPass : TccExecPass<"verify-lanes"> {
+  let summary = "check that lanes do not race";
+  let description = [{
+    No two commands that may run at the same time use the same bytes, one of them
+    writing, by their buffers and by the places of these in the arena. Runs after
+    memory is planned.
+  }];
+}
+
 def PlanMemoryPass : TccExecPass<"plan-memory"> {
   let summary = "give every scratch buffer its offset in the arena";
   let description = [{
     Buffers are placed at their upper bounds, the largest first, each in the
-    smallest gap among the buffers that live at the same time. While the arena is
+    smallest gap among the buffers that may live at the same time. While the arena is
     larger than the most bytes live at once, other orders are tried. Buffers that
     nothing uses are erased. Runs after the last change of the order.
 

@@ -1,12 +1,10 @@
 //===- PlanMemory.cpp - Give scratch buffers their offsets ----------------===//
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/exec/Passes.h"
-#include "compiler/passes/exec/memory/Liveness.h"
+#include "compiler/passes/exec/memory/LiveRanges.h"
 #include "compiler/passes/exec/memory/Placement.h"
-#include "runtime/base/Alignment.h"
 
 #include "mlir/IR/Builders.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tcc::exec;
@@ -36,20 +34,15 @@ static void eraseUnused(EntryOp entry) {
 }
 
 static void planEntry(EntryOp entry, DecisionLog &log) {
-  std::vector<Lifetime> lifetimes = computeLifetimes(entry);
-  std::vector<Allocation> allocations;
-  for (Lifetime &lifetime : lifetimes)
-    allocations.push_back({lifetime.begin, lifetime.end,
-                           static_cast<int64_t>(llvm::alignTo(
-                               lifetime.buffer.getBound(), kTensorAlignment))});
-  Placement placement = placeAllocations(allocations);
-  for (auto [lifetime, offset] : llvm::zip(lifetimes, placement.offsets))
-    lifetime.buffer.setOffset(offset);
-  int64_t bound = getMaxLive(allocations);
+  LiveRanges::Scratch scratch = LiveRanges(entry).getScratch();
+  Placement placement = placeAllocations(scratch.allocations);
+  for (auto [buffer, offset] : llvm::zip(scratch.buffers, placement.offsets))
+    buffer.setOffset(offset);
+  int64_t bound = getMaxLive(scratch.allocations);
   entry.setScratchBytes(placement.size);
   entry.setScratchBound(bound);
   log.add(entry, "placed", (entry.getSymName() + " arena").str(),
-          {{"buffers", double(allocations.size())},
+          {{"buffers", double(scratch.allocations.size())},
            {"bytes", double(placement.size)},
            {"bound_bytes", double(bound)}});
 }

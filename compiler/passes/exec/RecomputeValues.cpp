@@ -97,6 +97,7 @@ FailureOr<int64_t> EntryFitter::plan(const Choice &choice) {
   pm.enableVerifier(false); // of a copy that is thrown away
   pm.addPass(createScheduleCommandsPass());
   pm.addPass(createShareBuffersPass());
+  pm.addPass(createAssignLanesPass());
   pm.addPass(createPlanMemoryPass());
   if (failed(pm.run(*module)))
     return failure();
@@ -146,7 +147,7 @@ std::string EntryFitter::nameTensors() const {
          llvm::concat<const InstanceId>(step.writes, step.reads)) {
       if (id == kNone || !named.insert(id).second)
         continue;
-      const Instance &instance = simulation.getInstances()[id];
+      const LiveRange &instance = simulation.getInstances()[id];
       if (instance.begin <= peak && instance.end >= peak)
         bytes[node] += instance.bytes;
     }

@@ -59,12 +59,13 @@ static int64_t scheduleBlock(Block &block, DecisionLog &log) {
   consider(graph.getTightOrder(graph.getProgramOrder()));
   consider(graph.getTightOrder(greedy));
   consider(std::move(greedy));
-  if (bestPeak == programPeak)
-    return programPeak;
-  applyOrder(graph, best);
-  log.add(block.getParentOp(), "reordered", "fewer bytes live at the peak",
-          {{"bytes_before", double(programPeak)},
-           {"bytes_after", double(bestPeak)}});
+  std::vector<unsigned> order = graph.getOverlappedOrder(best);
+  if (order != graph.getProgramOrder())
+    applyOrder(graph, order);
+  if (bestPeak < programPeak)
+    log.add(block.getParentOp(), "reordered", "fewer bytes live at the peak",
+            {{"bytes_before", double(programPeak)},
+             {"bytes_after", double(bestPeak)}});
   return bestPeak;
 }
 

@@ -2,6 +2,7 @@
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/exec/Passes.h"
 #include "compiler/passes/exec/memory/InPlace.h"
+#include "compiler/passes/exec/memory/LiveRanges.h"
 
 using namespace mlir;
 using namespace tcc::exec;
@@ -26,33 +27,50 @@ static BufferOp getOwnBuffer(Value value, LaunchOp launch) {
   return isOwn ? buffer : BufferOp();
 }
 
-static bool isDying(BufferOp input, LaunchOp launch) {
-  return input.getStorage() == StorageClass::scratch &&
-         getUses(input, launch->getBlock()).last == launch;
-}
+namespace {
 
-static bool isFirstWritten(BufferOp result, LaunchOp launch) {
-  return (result.getStorage() == StorageClass::scratch ||
-          result.getStorage() == StorageClass::output) &&
-         getUses(result, launch->getBlock()).first == launch;
-}
+/// Of one entry point.
+class BufferSharer {
+public:
+  BufferSharer(EntryOp entry, const SymbolTable &kernels, DecisionLog &log)
+      : entry(entry), kernels(kernels), log(log), live(entry) {}
+
+  void run();
+
+private:
+  int findInput(LaunchOp launch, graph::FusedOp fused, unsigned result) const;
+  void shareResults(LaunchOp launch, graph::FusedOp fused);
+  bool canUpdateInPlace(BufferOp current, BufferOp next) const;
+  void shareStates();
+
+  EntryOp entry;
+  const SymbolTable &kernels;
+  DecisionLog &log;
+  LiveRanges live;
+  llvm::SetVector<BufferOp> kept; ///< buffers that are now declared too late
+};
+
+} // namespace
 
 /// The position of an input whose buffer the result can take, or -1.
-static int findInput(LaunchOp launch, graph::FusedOp fused, unsigned result) {
+int BufferSharer::findInput(LaunchOp launch, graph::FusedOp fused,
+                            unsigned result) const {
   for (auto [i, value] : llvm::enumerate(launch.getInputs())) {
     BufferOp input = getOwnBuffer(value, launch);
-    if (input && isDying(input, launch) && canLieOver(launch, fused, result, i))
+    if (input && input.getStorage() == StorageClass::scratch &&
+        live.isLastUse(input, launch) && canLieOver(launch, fused, result, i))
       return i;
   }
   return -1;
 }
 
-/// Adds to `kept` the buffers that are now declared too late.
-static void shareResults(LaunchOp launch, graph::FusedOp fused,
-                         llvm::SetVector<BufferOp> &kept, DecisionLog &log) {
+void BufferSharer::shareResults(LaunchOp launch, graph::FusedOp fused) {
   for (unsigned result = 0; result < launch.getOutputs().size(); ++result) {
     BufferOp buffer = getOwnBuffer(launch.getOutputs()[result], launch);
-    if (!buffer || !isFirstWritten(buffer, launch))
+    if (!buffer ||
+        (buffer.getStorage() != StorageClass::scratch &&
+         buffer.getStorage() != StorageClass::output) ||
+        !live.isFirstUse(buffer, launch))
       continue;
     int index = findInput(launch, fused, result);
     if (index < 0)
@@ -72,31 +90,28 @@ static void shareResults(LaunchOp launch, graph::FusedOp fused,
   }
 }
 
-/// The buffers of one state.
-struct StateBuffers {
-  BufferOp current, next;
-};
-
-/// True if `next` may be written where `current` lies.
-static bool canUpdateInPlace(StateBuffers state, Block *block,
-                             const SymbolTable &kernels) {
-  if (!state.current || !state.next ||
-      state.current.getBytes() != state.next.getBytes())
+/// True if `next` may be written where `current` lies: where that is read last,
+/// or afterwards.
+bool BufferSharer::canUpdateInPlace(BufferOp current, BufferOp next) const {
+  if (!current || !next || current.getBytes() != next.getBytes())
     return false;
-  Operation *lastRead = getUses(state.current, block).last;
-  Operation *firstWrite = getUses(state.next, block).first;
-  if (!lastRead || !firstWrite)
+  Commands reads = getUses(current), writes = getUses(next);
+  if (reads.empty() || writes.empty())
     return false;
-  if (lastRead->isBeforeInBlock(firstWrite))
+  if (live.precede(reads, writes))
     return true;
-  auto launch = dyn_cast<LaunchOp>(firstWrite);
-  return launch && lastRead == firstWrite &&
-         tryInPlace(launch, getComputation(launch, kernels), state.next,
-                    state.current);
+  for (Operation *command : writes)
+    if (auto launch = dyn_cast<LaunchOp>(command);
+        launch && live.isFirstUse(next, launch) &&
+        live.isLastUse(current, launch))
+      return tryInPlace(launch, getComputation(launch, kernels), next, current);
+  return false;
 }
 
-static void shareStates(EntryOp entry, const SymbolTable &kernels,
-                        DecisionLog &log) {
+void BufferSharer::shareStates() {
+  struct StateBuffers {
+    BufferOp current, next;
+  };
   SmallVector<StateBuffers> states(entry.getStates().size());
   for (auto buffer : entry.getBody().getOps<BufferOp>())
     if (buffer.getStorage() == StorageClass::state) {
@@ -104,7 +119,7 @@ static void shareStates(EntryOp entry, const SymbolTable &kernels,
       (buffer.getNext() ? state.next : state.current) = buffer;
     }
   for (StateBuffers state : states) {
-    if (!canUpdateInPlace(state, &entry.getBody().front(), kernels))
+    if (!canUpdateInPlace(state.current, state.next))
       continue;
     state.current.setInPlace(true);
     state.next.setInPlace(true);
@@ -113,19 +128,20 @@ static void shareStates(EntryOp entry, const SymbolTable &kernels,
   }
 }
 
+void BufferSharer::run() {
+  entry.walk([&](LaunchOp launch) {
+    shareResults(launch, getComputation(launch, kernels));
+  });
+  for (BufferOp buffer : kept)
+    buffer->moveBefore(&buffer->getBlock()->front());
+  shareStates();
+}
+
 void ShareBuffersPass::runOnOperation() {
   DecisionLog log(getOperation(), "share-buffers");
   SymbolTable kernels(getOperation());
-  for (auto entry : getOperation().getOps<EntryOp>()) {
-    llvm::SetVector<BufferOp> kept;
-    entry.walk([&](LaunchOp launch) {
-      shareResults(launch, getComputation(launch, kernels), kept, log);
-    });
-    // Only now: each move has the order of a block's ops counted again.
-    for (BufferOp buffer : kept)
-      buffer->moveBefore(&buffer->getBlock()->front());
-    shareStates(entry, kernels, log);
-  }
+  for (auto entry : getOperation().getOps<EntryOp>())
+    BufferSharer(entry, kernels, log).run();
 }
 
 } // namespace tcc

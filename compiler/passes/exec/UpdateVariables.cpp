@@ -2,7 +2,7 @@
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/exec/Passes.h"
 #include "compiler/passes/exec/memory/InPlace.h"
-#include "compiler/passes/exec/memory/Liveness.h"
+#include "compiler/passes/exec/memory/LiveRanges.h"
 #include "dialects/graph/Variables.h"
 
 using namespace mlir;
@@ -40,42 +40,41 @@ static std::vector<Update> collectUpdates(EntryOp entry) {
   return updates;
 }
 
-/// The last command but `store` that uses the variable, or null.
-static Operation *getLastUse(Update update) {
-  Block *block = update.store->getBlock();
-  Operation *last = nullptr;
-  for (Operation *command : getCommands(update.variable)) {
-    Operation *own = block->findAncestorOpInBlock(*command);
-    if (own != update.store && (!last || last->isBeforeInBlock(own)))
-      last = own;
-  }
-  return last;
-}
-
-/// True if what computes the value may write the variable itself. For a launch
-/// that reads it this is noted.
-static bool canWriteVariable(Update update, const SymbolTable &kernels) {
+/// True if what computes the value may write the variable itself: where all
+/// else that uses the variable has been. For a launch that reads it this is
+/// noted.
+static bool canWriteVariable(Update update, const LiveRanges &live,
+                             const SymbolTable &kernels) {
   if (update.value.getBytes() != update.variable.getBytes())
     return false;
-  Operation *producer = getUses(update.value, update.store->getBlock()).first;
-  Operation *lastUse = getLastUse(update);
-  if (!lastUse || lastUse->isBeforeInBlock(producer))
+  Commands others = getUses(update.variable), uses = getUses(update.value);
+  others.remove(update.store);
+  if (live.precede(others, uses))
     return true;
-  auto launch = dyn_cast<LaunchOp>(producer);
-  return launch && lastUse == producer &&
-         !llvm::is_contained(launch.getOutputs(),
-                             update.variable.getResult()) &&
-         tryInPlace(launch, getComputation(launch, kernels), update.value,
-                    update.variable);
+  for (Operation *use : others) {
+    auto launch = dyn_cast<LaunchOp>(use);
+    if (!launch || !live.isFirstUse(update.value, launch))
+      continue;
+    Commands self;
+    self.insert(launch);
+    others.remove(launch);
+    return live.precede(others, self) &&
+           !llvm::is_contained(launch.getOutputs(),
+                               update.variable.getResult()) &&
+           tryInPlace(launch, getComputation(launch, kernels), update.value,
+                      update.variable);
+  }
+  return false;
 }
 
 static void updateEntry(EntryOp entry, const SymbolTable &kernels,
                         DecisionLog &log) {
   auto variables = graph::getVariables(entry->getParentOfType<ModuleOp>());
+  LiveRanges live(entry);
   for (Update update : collectUpdates(entry)) {
     StringRef name = variables[*update.variable.getIndex()].getName();
     double bytes = update.variable.getBound();
-    if (!canWriteVariable(update, kernels)) {
+    if (!canWriteVariable(update, live, kernels)) {
       log.add(entry, "copied",
               ("the old value of " + name + " is read later").str(),
               {{"bytes", bytes}});

@@ -45,6 +45,15 @@ LogicalResult CopyOp::verify() {
   return success();
 }
 
+SmallVector<Value> StartCopyOp::getReads() { return {getFrom()}; }
+SmallVector<Value> StartCopyOp::getWrites() { return {getTo()}; }
+
+LogicalResult StartCopyOp::verify() {
+  if (!isSizeMap(getBytes(), 1))
+    return emitOpError("expected one size");
+  return success();
+}
+
 // --- sizes -------------------------------------------------------------------
 
 SmallVector<Value> SetSizeOp::getReads() { return {}; }

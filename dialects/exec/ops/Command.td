@@ -41,6 +41,23 @@ def Exec_CopyOp : Exec_Command<"copy"> {
   let hasVerifier = 1;
 }
 
+def Exec_StartCopyOp : Exec_Start<"start_copy", [
+    DeclareOpInterfaceMethods<CommandOpInterface, ["getReads", "getWrites"]>]> {
+  let summary = "starts to copy bytes between buffers that do not overlap";
+  let description = [{
+    Example: `%copied = exec.start_copy %a to %b bytes affine_map<() -> (8)>
+      : !exec.buffer<host>, !exec.buffer<host>`
+  }];
+  let arguments = (ins Exec_BufferType:$from, Exec_BufferType:$to,
+                       AffineMapAttr:$bytes,
+                       DefaultValuedAttr<I64Attr, "0">:$lane);
+  let assemblyFormat = [{
+    $from `to` $to `bytes` $bytes attr-dict
+    `:` qualified(type($from)) `,` qualified(type($to))
+  }];
+  let hasVerifier = 1;
+}
+
 def Exec_SetSizeOp : Exec_Op<"set_size", [
     DeclareOpInterfaceMethods<CommandOpInterface,
                               ["getReads", "getWrites", "getSetSlot"]>]> {

@@ -7,21 +7,16 @@ using namespace tcc::exec;
 
 SmallVector<Value> RecordEventOp::getReads() { return {}; }
 SmallVector<Value> RecordEventOp::getWrites() { return {}; }
-bool RecordEventOp::isBarrier() { return true; }
+bool RecordEventOp::isStart() { return false; }
 
-SmallVector<Value> WaitEventOp::getReads() { return {}; }
-SmallVector<Value> WaitEventOp::getWrites() { return {}; }
-bool WaitEventOp::isBarrier() { return true; }
-
-SmallVector<Value> AllReduceOp::getReads() { return {getBuffer()}; }
-SmallVector<Value> AllReduceOp::getWrites() { return {getBuffer()}; }
-// Ranks must agree on the order.
-bool AllReduceOp::isBarrier() { return true; }
-
-LogicalResult AllReduceOp::verify() {
-  if (!isSizeMap(getCount(), 1))
-    return emitOpError("expected one number of elements");
-  return success();
+SmallVector<Value> WaitOp::getReads() {
+  return cast<CommandOpInterface>(*getMarked()).getReads();
+}
+SmallVector<Value> WaitOp::getWrites() {
+  return cast<CommandOpInterface>(*getMarked()).getWrites();
+}
+bool WaitOp::joinsLanes() {
+  return cast<CommandOpInterface>(*getMarked()).getLane() != getLane();
 }
 
 #define GET_OP_CLASSES

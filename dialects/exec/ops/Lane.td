@@ -3,38 +3,37 @@
 
 include "dialects/exec/ExecDialect.td"
 
-class Exec_Event<string mnemonic> : Exec_Op<mnemonic, [
-    DeclareOpInterfaceMethods<CommandOpInterface,
-                              ["getReads", "getWrites", "isBarrier"]>]> {
-  let arguments = (ins I64Attr:$event,
-                       DefaultValuedAttr<I64Attr, "0">:$lane);
-  let assemblyFormat = "$event attr-dict";
-}
-
-def Exec_RecordEventOp : Exec_Event<"record_event"> {
-  let summary = "marks a place in the lane";
-}
-
-def Exec_WaitEventOp : Exec_Event<"wait_event"> {
-  let summary = "the lane goes on when the marked place was reached";
-}
-
-def Exec_AllReduceOp : Exec_Op<"all_reduce", [
-    DeclareOpInterfaceMethods<CommandOpInterface,
-                              ["getReads", "getWrites", "isBarrier"]>]> {
-  let summary = "combines a buffer with those of all ranks, in place";
+def Exec_RecordEventOp : Exec_Command<"record_event", [
+    DeclareOpInterfaceMethods<TokenOpInterface, ["isStart"]>]> {
+  let summary = "marks a place in its lane";
   let description = [{
-    Every rank runs the same collectives in the same order; with one rank it does
-    nothing.
+    Example: `%here = exec.record_event {lane = 1 : i64}`
   }];
-  let arguments = (ins Exec_ReduceKindAttr:$kind, Exec_BufferType:$buffer,
-                       TypeAttr:$type, AffineMapAttr:$count,
+  let arguments = (ins DefaultValuedAttr<I64Attr, "0">:$lane);
+  let results = (outs Exec_TokenType:$token);
+  let assemblyFormat = "attr-dict";
+}
+
+def Exec_WaitOp : Exec_Command<"wait"> {
+  let summary = "its lane goes on when the token's place was reached";
+  let description = [{
+    Of a command that was started it has the reads and writes: until then the
+    buffers are in use.
+
+    Example: `exec.wait %reduced`
+  }];
+  let arguments = (ins Exec_TokenType:$token,
                        DefaultValuedAttr<I64Attr, "0">:$lane);
-  let assemblyFormat = [{
-    $kind $buffer `as` $type `count` $count attr-dict
-    `:` qualified(type($buffer))
+  let assemblyFormat = "$token attr-dict";
+  let extraClassDeclaration = [{
+    /// What is waited for.
+    ::tcc::exec::TokenOpInterface getMarked() {
+      return ::mlir::cast<::tcc::exec::TokenOpInterface>(
+          getToken().getDefiningOp());
+    }
+    /// Whether another lane than its own is waited for.
+    bool joinsLanes();
   }];
-  let hasVerifier = 1;
 }
 
 #endif // TCC_EXEC_LANE

@@ -23,6 +23,8 @@ exec.entry @main inputs [#exec.tensor<"f", tensor<i1>>] outputs []
   %f = exec.buffer input 0 bytes affine_map<() -> (1)> bound 1 : !exec.buffer<host>
   // expected-error @+1 {{runs collectives as often as its data says}}
   exec.loop 0 while %f : !exec.buffer<host> max 9 node "/loop" {
-    exec.all_reduce max %f as i1 count affine_map<() -> (1)> : !exec.buffer<host>
+    %0 = exec.start_all_reduce %f to %f as i8 count affine_map<() -> (1)>
+      : !exec.buffer<host>, !exec.buffer<host>
+    exec.wait %0
   }
 }

@@ -1,12 +1,5 @@
 // RUN: tcc-opt %s --split-input-file --verify-diagnostics
 
-exec.entry @main inputs [] outputs [] attributes {slots = 0 : i64, events = 1 : i64} {
-  // expected-error @+1 {{waits for event 0, which is not recorded before}}
-  exec.wait_event 0
-}
-
-// -----
-
 exec.entry @main inputs [] outputs [] attributes {slots = 1 : i64} {
   // expected-error @+1 {{reads size slot 0, which is not set here}}
   %0 = exec.buffer scratch bytes affine_map<()[s0] -> (s0)> bound 64 : !exec.buffer<host>
@@ -28,7 +21,9 @@ exec.entry @main inputs [#exec.tensor<"f", tensor<i1>>] outputs [] attributes {s
   %f = exec.buffer input 0 bytes affine_map<() -> (1)> bound 1 : !exec.buffer<host>
   // expected-error @+1 {{has branches with different collectives}}
   exec.if %f : !exec.buffer<host> {
-    exec.all_reduce sum %f as i1 count affine_map<() -> (1)> : !exec.buffer<host>
+    %0 = exec.start_all_reduce %f to %f as i8 count affine_map<() -> (1)>
+      : !exec.buffer<host>, !exec.buffer<host>
+    exec.wait %0
   } else {
   }
 }
@@ -45,4 +40,10 @@ exec.entry @main inputs [] outputs [] attributes {slots = 0 : i64} {
 exec.entry @main inputs [] outputs [] attributes {slots = 0 : i64, lanes = 2 : i64} {
   // expected-error @+1 {{lane 2 is not below 2}}
   exec.set_size 0 to affine_map<() -> (1)>{lane = 2 : i64}
+}
+
+// -----
+
+// expected-error @+1 {{'lanes'}}
+exec.entry @main inputs [] outputs [] attributes {slots = 0 : i64, lanes = 0 : i64} {
 }

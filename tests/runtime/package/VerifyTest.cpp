@@ -142,6 +142,18 @@ const Spoiled kSpoiled[] = {
        reduce.count = constant(1);
        b.command(std::move(reduce));
      }},
+    {"entry 'main': command 2, ReduceScatter, cannot be executed",
+     [](auto &b) {
+       format::ReduceScatterT reduce;
+       reduce.count = constant(1);
+       b.command(std::move(reduce));
+     }},
+    {"entry 'main': command 2, AllGather, cannot be executed",
+     [](auto &b) {
+       format::AllGatherT gather;
+       gather.count = constant(1);
+       b.command(std::move(gather));
+     }},
     {"command 4 waits for event 0, which its block did not record before",
      [](auto &b) {
        format::LoopT loop;

@@ -1,25 +1,12 @@
 #include "compiler/passes/exec/memory/InPlace.h"
 
 #include "compiler/codegen/Target.h"
-#include "compiler/passes/exec/memory/Liveness.h"
 
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
 
 namespace tcc::exec {
-
-Uses getUses(BufferOp buffer, Block *block) {
-  Uses uses;
-  for (Operation *command : getCommands(buffer)) {
-    Operation *own = block->findAncestorOpInBlock(*command);
-    if (!uses.first || own->isBeforeInBlock(uses.first))
-      uses.first = own;
-    if (!uses.last || uses.last->isBeforeInBlock(own))
-      uses.last = own;
-  }
-  return uses;
-}
 
 graph::FusedOp getComputation(LaunchOp launch, const SymbolTable &kernels) {
   auto kernel = kernels.lookup<KernelOp>(launch.getKernel());

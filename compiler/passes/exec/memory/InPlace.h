@@ -7,12 +7,6 @@
 
 namespace tcc::exec {
 
-/// The first and the last command of a block that uses a buffer.
-struct Uses {
-  mlir::Operation *first = nullptr, *last = nullptr;
-};
-Uses getUses(BufferOp buffer, mlir::Block *block);
-
 /// Of a launch, among the kernels of its module.
 graph::FusedOp getComputation(LaunchOp launch,
                               const mlir::SymbolTable &kernels);

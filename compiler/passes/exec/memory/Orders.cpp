@@ -37,8 +37,7 @@ private:
   bool placeOthers();
 
   bool isLiveWith(unsigned a, unsigned b) const {
-    return allocations[a].begin <= allocations[b].end &&
-           allocations[b].begin <= allocations[a].end;
+    return exec::isLiveWith(allocations[a], allocations[b]);
   }
 
   llvm::ArrayRef<Allocation> allocations;
@@ -110,7 +109,9 @@ void OrderSearch::place(unsigned item) {
   const Allocation &allocation = allocations[item];
   int64_t top = 0;
   for (const Placed &other : placed) {
-    if (other.begin > allocation.end || other.last < allocation.begin)
+    bool isApart =
+        other.begin > allocation.end || other.last < allocation.begin;
+    if (isApart && !areUnordered(allocation, allocations[other.item]))
       continue;
     if (other.offset - top >= allocation.bytes)
       break;

@@ -26,6 +26,7 @@ constexpr unsigned kNone = -1;
 struct Item {
   int64_t bytes;
   unsigned first, last;
+  bool isAlike = true;          ///< to all with its sections and bytes
   unsigned rank = 0;            ///< in the order to try
   unsigned twin = kNone;        ///< one of the same kind to try before
   int64_t lowest = 0;           ///< offset above all that is placed
@@ -86,15 +87,16 @@ Packer::Packer(llvm::ArrayRef<Allocation> allocations, int64_t capacity,
     auto first = llvm::lower_bound(begins, allocation.begin);
     auto last = llvm::upper_bound(begins, allocation.end) - 1;
     items.push_back({allocation.bytes, unsigned(first - begins.begin()),
-                     unsigned(last - begins.begin())});
+                     unsigned(last - begins.begin()),
+                     /*isAlike=*/!allocation.unordered});
     for (unsigned s = items.back().first; s <= items.back().last; ++s)
       sections[s].rest += allocation.bytes;
   }
-  for (Item &item : items)
-    for (auto [i, other] : llvm::enumerate(items))
-      if (&other != &item && other.first <= item.last &&
-          item.first <= other.last)
-        item.neighbours.push_back(i);
+  for (auto [i, item] : llvm::enumerate(items))
+    for (auto [j, other] : llvm::enumerate(items))
+      if (i != j && ((other.first <= item.last && item.first <= other.last) ||
+                     areUnordered(allocations[i], allocations[j])))
+        item.neighbours.push_back(j);
   steps -= items.size() * items.size();
 }
 
@@ -120,6 +122,8 @@ void Packer::rankItems(Order by) {
   for (auto [rank, i] : llvm::enumerate(order)) {
     Item &item = items[i];
     item.rank = rank;
+    if (!item.isAlike)
+      continue;
     auto [place, isNew] =
         latest.try_emplace({item.first, item.last, item.bytes}, kNone);
     item.twin = std::exchange(place->second, i);

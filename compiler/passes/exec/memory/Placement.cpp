@@ -12,6 +12,7 @@
 #include "compiler/passes/exec/memory/Packing.h"
 #include "runtime/base/Alignment.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -22,7 +23,28 @@
 
 namespace tcc::exec {
 
-using Order = std::vector<unsigned>;
+using PlaceOrder = std::vector<unsigned>;
+
+static bool hasUnordered(llvm::ArrayRef<Allocation> allocations) {
+  return llvm::any_of(allocations,
+                      [](const Allocation &a) { return a.unordered; });
+}
+
+/// The most bytes of what may be live at one moment with `member`: those that
+/// all are live with each other, the largest first.
+static int64_t getMaxBeside(unsigned member,
+                            llvm::ArrayRef<Allocation> bySize) {
+  llvm::SmallVector<unsigned> together = {member};
+  int64_t bytes = bySize[member].bytes;
+  for (unsigned i = 0; i < bySize.size(); ++i)
+    if (i != member && llvm::all_of(together, [&](unsigned other) {
+          return isLiveWith(bySize[i], bySize[other]);
+        })) {
+      together.push_back(i);
+      bytes += bySize[i].bytes;
+    }
+  return bytes;
+}
 
 int64_t getMaxLive(llvm::ArrayRef<Allocation> allocations) {
   std::map<int64_t, int64_t> changes;
@@ -33,6 +55,16 @@ int64_t getMaxLive(llvm::ArrayRef<Allocation> allocations) {
   int64_t live = 0, most = 0;
   for (auto [position, change] : changes)
     most = std::max(most, live += change);
+  if (!hasUnordered(allocations))
+    return most;
+  std::vector<Allocation> bySize(allocations);
+  llvm::stable_sort(bySize, [](const Allocation &a, const Allocation &b) {
+    return a.bytes > b.bytes;
+  });
+  constexpr size_t kMembers = 64; // it takes the square of all
+  for (unsigned member = 0; member < std::min(kMembers, bySize.size());
+       ++member)
+    most = std::max(most, getMaxBeside(member, bySize));
   return most;
 }
 
@@ -40,10 +72,6 @@ int64_t getMaxLive(llvm::ArrayRef<Allocation> allocations) {
 static int64_t getNear(int64_t bound) {
   constexpr int64_t kParts = 512;
   return bound + llvm::alignDown(bound / kParts, kTensorAlignment);
-}
-
-static bool isLiveWith(const Allocation &lhs, const Allocation &rhs) {
-  return lhs.begin <= rhs.end && rhs.begin <= lhs.end;
 }
 
 namespace {
@@ -70,7 +98,7 @@ static int64_t findGap(llvm::ArrayRef<Obstacle> obstacles, int64_t bytes) {
 }
 
 static Placement placeInOrder(llvm::ArrayRef<Allocation> allocations,
-                              const Order &order) {
+                              const PlaceOrder &order) {
   Placement placement;
   placement.offsets.resize(allocations.size());
   llvm::SmallVector<unsigned> placed; // by offset
@@ -96,8 +124,8 @@ static Placement placeInOrder(llvm::ArrayRef<Allocation> allocations,
 
 /// The allocations with the least key first, which ends with their number.
 template <typename Key>
-static Order orderBy(llvm::ArrayRef<Allocation> allocations, Key key) {
-  Order order(allocations.size());
+static PlaceOrder orderBy(llvm::ArrayRef<Allocation> allocations, Key key) {
+  PlaceOrder order(allocations.size());
   std::iota(order.begin(), order.end(), 0);
   llvm::sort(order, [&](unsigned i, unsigned j) {
     return key(allocations[i], i) < key(allocations[j], j);
@@ -106,33 +134,42 @@ static Order orderBy(llvm::ArrayRef<Allocation> allocations, Key key) {
 }
 
 /// Largest first; of equals the longer lived, then the earlier one.
-static Order orderBySize(llvm::ArrayRef<Allocation> allocations) {
+static PlaceOrder orderBySize(llvm::ArrayRef<Allocation> allocations) {
   return orderBy(allocations, [](const Allocation &a, unsigned i) {
     return std::tuple(-a.bytes, a.begin - a.end, a.begin, i);
   });
 }
 
-static Order orderByLifetime(llvm::ArrayRef<Allocation> allocations) {
+static PlaceOrder orderByLifetime(llvm::ArrayRef<Allocation> allocations) {
   return orderBy(allocations, [](const Allocation &a, unsigned i) {
     return std::tuple(a.begin - a.end, -a.bytes, a.begin, i);
   });
 }
 
-static Order orderByArea(llvm::ArrayRef<Allocation> allocations) {
+static PlaceOrder orderByArea(llvm::ArrayRef<Allocation> allocations) {
   return orderBy(allocations, [](const Allocation &a, unsigned i) {
     return std::tuple(double(a.bytes) * double(a.begin - a.end - 1), i);
   });
 }
 
+/// The part of `allocation` while `other` is live; of unordered ones, all of
+/// `other`.
+static Allocation clip(const Allocation &allocation, const Allocation &other) {
+  int64_t begin = std::max(allocation.begin, other.begin);
+  int64_t end = std::min(allocation.end, other.end);
+  if (begin > end)
+    return {other.begin, other.end, allocation.bytes};
+  return {begin, end, allocation.bytes};
+}
+
 /// Those that live together with the most bytes first.
-static Order orderByPressure(llvm::ArrayRef<Allocation> allocations) {
+static PlaceOrder orderByPressure(llvm::ArrayRef<Allocation> allocations) {
   std::vector<int64_t> pressure(allocations.size());
   for (auto [i, allocation] : llvm::enumerate(allocations)) {
     std::vector<Allocation> together;
     for (const Allocation &other : allocations)
       if (isLiveWith(allocation, other))
-        together.push_back({std::max(allocation.begin, other.begin),
-                            std::min(allocation.end, other.end), other.bytes});
+        together.push_back(clip(other, allocation));
     pressure[i] = getMaxLive(together);
   }
   return orderBy(allocations, [&](const Allocation &a, unsigned i) {
@@ -230,10 +267,13 @@ private:
   void placeTogether(const Part &part);
   std::vector<Allocation> collect(const Part &part) const;
 
+  int64_t getReach(const Allocation &allocation) const;
+
   llvm::ArrayRef<Allocation> allocations;
+  llvm::DenseMap<unsigned, int64_t> begins; ///< by id, of those with unordered
   Placement placement;
   std::vector<Part> toSplit, parts;
-  int64_t steps = 6'000'000'000; ///< some seconds
+  int64_t steps; ///< nanoseconds, about
 };
 
 } // namespace
@@ -241,10 +281,26 @@ private:
 Partition::Partition(llvm::ArrayRef<Allocation> allocations)
     : allocations(allocations) {
   placement.offsets.resize(allocations.size());
+  // Of intervals the bound is nearly always reached. What is unordered may have
+  // no placement near it: a search would take all that it may.
+  constexpr int64_t kSteps = 6'000'000'000, kUnorderedSteps = 50'000'000;
+  steps = hasUnordered(allocations) ? kUnorderedSteps : kSteps;
+  for (const Allocation &allocation : allocations)
+    if (allocation.unordered)
+      begins[allocation.id] = allocation.begin;
   auto byBegin = [](const Allocation &a, unsigned i) {
     return std::tuple(a.begin, i);
   };
   toSplit.push_back({orderBy(allocations, byBegin), /*base=*/0});
+}
+
+/// The last position at which something begins that `allocation` is live with.
+int64_t Partition::getReach(const Allocation &allocation) const {
+  int64_t reach = allocation.end;
+  if (allocation.unordered)
+    for (unsigned other : allocation.unordered->set_bits())
+      reach = std::max(reach, begins.lookup(other));
+  return reach;
 }
 
 void Partition::split(const Part &part) {
@@ -254,8 +310,8 @@ void Partition::split(const Part &part) {
     const Allocation &allocation = allocations[member];
     if (!stretch.members.empty() && allocation.begin > end)
       placeLasting(std::exchange(stretch, {{}, part.base}));
-    end = stretch.members.empty() ? allocation.end
-                                  : std::max(end, allocation.end);
+    int64_t reach = getReach(allocation);
+    end = stretch.members.empty() ? reach : std::max(end, reach);
     stretch.members.push_back(member);
   }
   if (!stretch.members.empty())

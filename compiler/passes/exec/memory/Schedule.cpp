@@ -1,6 +1,7 @@
 #include "compiler/passes/exec/memory/Schedule.h"
 
-#include "compiler/passes/exec/memory/Liveness.h"
+#include "compiler/passes/exec/memory/LiveRanges.h"
+#include "dialects/exec/Effects.h"
 #include <numeric>
 #include <set>
 
@@ -22,64 +23,13 @@ void BlockGraph::collectBuffers() {
   for (auto buffer : block->getOps<BufferOp>()) {
     if (buffer.getStorage() != StorageClass::scratch)
       continue;
-    std::set<unsigned> users;
-    for (Operation *command : getCommands(buffer))
-      users.insert(indices.lookup(block->findAncestorOpInBlock(*command)));
+    std::vector<unsigned> &users = bufferUses.emplace_back();
+    for (Operation *command : getUses(buffer))
+      users.push_back(indices.lookup(command));
     for (unsigned user : users)
       nodes[user].buffers.push_back(bufferBytes.size());
-    bufferBytes.push_back(buffer.getBound());
-    useCounts.push_back(users.size());
+    bufferBytes.push_back(getArenaBytes(buffer));
   }
-}
-
-namespace {
-
-/// What a command, with all that is nested in it, reads and writes: buffers by
-/// their roots, and size slots.
-struct Effects {
-  llvm::SetVector<const void *> reads, writes;
-  bool isBarrier = false;
-};
-
-/// Keeps, for one buffer or slot, who accessed it last.
-struct History {
-  std::optional<unsigned> writer;
-  SmallVector<unsigned> readers;
-};
-
-} // namespace
-
-/// A slot as a key beside those of buffers.
-static const void *getSlotKey(EntryOp entry, int64_t slot) {
-  return reinterpret_cast<const char *>(entry.getOperation()) + 1 + 2 * slot;
-}
-
-/// The slots that the maps of `op` read.
-static void addSlots(Operation *op, EntryOp entry, Effects &effects) {
-  for (NamedAttribute attr : op->getAttrs())
-    if (auto map = dyn_cast<AffineMapAttr>(attr.getValue()))
-      for (unsigned slot = 0; slot < map.getValue().getNumSymbols(); ++slot)
-        if (map.getValue().isFunctionOfSymbol(slot))
-          effects.reads.insert(getSlotKey(entry, slot));
-}
-
-static Effects getEffects(Operation *command, EntryOp entry) {
-  Effects effects;
-  command->walk([&](CommandOpInterface nested) {
-    effects.isBarrier |= nested.isBarrier();
-    for (Value buffer : nested.getReads())
-      effects.reads.insert(getRoot(buffer));
-    for (Value buffer : nested.getWrites())
-      effects.writes.insert(getRoot(buffer));
-    if (nested.getSetSlot() >= 0)
-      effects.writes.insert(getSlotKey(entry, nested.getSetSlot()));
-    addSlots(nested, entry, effects);
-    for (Value operand : nested->getOperands())
-      for (auto view = operand.getDefiningOp<ViewOp>(); view;
-           view = view.getBase().getDefiningOp<ViewOp>())
-        addSlots(view, entry, effects);
-  });
-  return effects;
 }
 
 void BlockGraph::addEdge(unsigned from, unsigned to) {
@@ -89,29 +39,28 @@ void BlockGraph::addEdge(unsigned from, unsigned to) {
   ++nodes[to].predecessorCount;
 }
 
+namespace {
+
+/// Who used a resource last.
+struct History {
+  std::optional<unsigned> writer;
+  SmallVector<unsigned> readers; ///< since
+};
+
+} // namespace
+
 void BlockGraph::connect() {
-  auto entry = dyn_cast<EntryOp>(block->getParentOp());
-  if (!entry)
-    entry = block->getParentOp()->getParentOfType<EntryOp>();
-  llvm::DenseMap<const void *, History> histories;
-  std::optional<unsigned> barrier;
+  llvm::DenseMap<Resource, History> histories;
   for (unsigned i = 0; i < nodes.size(); ++i) {
-    Effects effects = getEffects(nodes[i].command, entry);
-    if (barrier)
-      addEdge(*barrier, i);
-    if (effects.isBarrier) {
-      for (unsigned before = 0; before < i; ++before)
-        addEdge(before, i);
-      barrier = i;
-    }
-    for (const void *key : effects.reads) {
-      History &history = histories[key];
+    Effects effects = getEffects(nodes[i].command);
+    for (const Resource &resource : effects.reads) {
+      History &history = histories[resource];
       if (history.writer)
         addEdge(*history.writer, i);
       history.readers.push_back(i);
     }
-    for (const void *key : effects.writes) {
-      History &history = histories[key];
+    for (const Resource &resource : effects.writes) {
+      History &history = histories[resource];
       if (history.writer)
         addEdge(*history.writer, i);
       for (unsigned reader : history.readers)
@@ -122,7 +71,10 @@ void BlockGraph::connect() {
 }
 
 BlockGraph::Progress BlockGraph::start() const {
-  return {useCounts, std::vector<bool>(useCounts.size())};
+  Progress progress{{}, std::vector<bool>(bufferUses.size())};
+  for (const std::vector<unsigned> &users : bufferUses)
+    progress.usesLeft.push_back(users.size());
+  return progress;
 }
 
 int64_t BlockGraph::getGrowth(unsigned node, const Progress &progress) const {
@@ -136,17 +88,28 @@ int64_t BlockGraph::getGrowth(unsigned node, const Progress &progress) const {
   return growth;
 }
 
-std::pair<int64_t, int64_t> BlockGraph::run(unsigned node,
-                                            Progress &progress) const {
-  int64_t added = 0, freed = 0;
+void BlockGraph::run(unsigned node, Progress &progress) const {
   for (unsigned buffer : nodes[node].buffers) {
-    if (!progress.isLive[buffer])
-      added += bufferBytes[buffer];
     progress.isLive[buffer] = true;
-    if (--progress.usesLeft[buffer] == 0)
-      freed += bufferBytes[buffer];
+    --progress.usesLeft[buffer];
   }
-  return {added, freed};
+}
+
+std::vector<LiveRange> BlockGraph::getRanges(ArrayRef<unsigned> order) const {
+  std::vector<int64_t> positions(nodes.size());
+  for (auto [position, node] : llvm::enumerate(order))
+    positions[node] = position;
+  std::vector<LiveRange> ranges;
+  for (auto [bytes, users] : llvm::zip(bufferBytes, bufferUses)) {
+    LiveRange range = {INT64_MAX, -1, bytes};
+    for (unsigned user : users) {
+      range.begin = std::min(range.begin, positions[user]);
+      range.end = std::max(range.end, positions[user]);
+    }
+    if (!users.empty())
+      ranges.push_back(range);
+  }
+  return ranges;
 }
 
 std::vector<unsigned> BlockGraph::getProgramOrder() const {
@@ -181,11 +144,10 @@ std::vector<unsigned> BlockGraph::getSmallestOrder() const {
 }
 
 std::vector<int64_t> BlockGraph::getGrowths(ArrayRef<unsigned> order) const {
-  Progress progress = start();
   std::vector<int64_t> growths(nodes.size());
-  for (unsigned node : order) {
-    auto [added, freed] = run(node, progress);
-    growths[node] = added - freed;
+  for (const LiveRange &range : getRanges(order)) {
+    growths[order[range.begin]] += range.bytes;
+    growths[order[range.end]] -= range.bytes;
   }
   return growths;
 }
@@ -225,14 +187,57 @@ BlockGraph::getTightOrder(ArrayRef<unsigned> order) const {
 }
 
 int64_t BlockGraph::getPeak(ArrayRef<unsigned> order) const {
-  Progress progress = start();
-  int64_t live = 0, peak = 0;
-  for (unsigned node : order) {
-    auto [added, freed] = run(node, progress);
-    peak = std::max(peak, live + added + nodes[node].innerBytes);
-    live += added - freed;
-  }
+  int64_t peak = 0;
+  for (auto [node, live] :
+       llvm::zip(order, countLive(getRanges(order), order.size())))
+    peak = std::max(peak, live + nodes[node].innerBytes);
   return peak;
+}
+
+/// `order` with what is at `from` at `to` instead.
+static std::vector<unsigned> move(std::vector<unsigned> order, size_t from,
+                                  size_t to) {
+  auto begin = order.begin();
+  if (to < from)
+    std::rotate(begin + to, begin + from, begin + from + 1);
+  else
+    std::rotate(begin + from, begin + from + 1, begin + to + 1);
+  return order;
+}
+
+void BlockGraph::moveTowards(size_t from, size_t to,
+                             std::vector<unsigned> &order) const {
+  if (to == from)
+    return;
+  int64_t most = getPeak(order);
+  for (; to != from; to < from ? ++to : --to)
+    if (auto moved = move(order, from, to); getPeak(moved) <= most) {
+      order = std::move(moved);
+      return;
+    }
+}
+
+std::vector<unsigned>
+BlockGraph::getOverlappedOrder(std::vector<unsigned> order) const {
+  auto mustPrecede = [&](unsigned a, unsigned b) {
+    return llvm::is_contained(nodes[a].successors, b);
+  };
+  for (size_t i = 0; i < order.size(); ++i) {
+    auto token = dyn_cast<TokenOpInterface>(nodes[order[i]].command);
+    size_t to = i;
+    if (token && token.isStart())
+      while (to > 0 && !mustPrecede(order[to - 1], order[i]))
+        --to;
+    moveTowards(i, to, order);
+  }
+  for (size_t i = order.size(); i-- > 0;) {
+    size_t to = i;
+    if (isa<WaitOp>(nodes[order[i]].command))
+      while (to + 1 < order.size() && !mustPrecede(order[i], order[to + 1]))
+        ++to;
+    moveTowards(i, to, order);
+  }
+  return order;
 }
 
 } // namespace tcc::exec

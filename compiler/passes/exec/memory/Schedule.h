@@ -2,6 +2,7 @@
 #ifndef TCC_COMPILER_PASSES_EXEC_MEMORY_SCHEDULE_H
 #define TCC_COMPILER_PASSES_EXEC_MEMORY_SCHEDULE_H
 
+#include "compiler/passes/exec/memory/Placement.h"
 #include "dialects/exec/ExecOps.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -26,6 +27,9 @@ public:
   /// `order` with what adds bytes just before its first reader, and what frees
   /// more than it adds just behind what it waits for.
   std::vector<unsigned> getTightOrder(llvm::ArrayRef<unsigned> order) const;
+  /// `order` with what is started as early, and waited for as late, as it may
+  /// be without more bytes live at the peak.
+  std::vector<unsigned> getOverlappedOrder(std::vector<unsigned> order) const;
   /// The most bytes of scratch that are live at once.
   int64_t getPeak(llvm::ArrayRef<unsigned> order) const;
 
@@ -52,14 +56,18 @@ private:
   std::vector<int64_t> getGrowths(llvm::ArrayRef<unsigned> order) const;
   std::vector<unsigned> delayGrowth(llvm::ArrayRef<unsigned> order) const;
   std::vector<unsigned> hastenRelease(llvm::ArrayRef<unsigned> order) const;
-  /// Runs a command; returns how many bytes it adds and frees.
-  std::pair<int64_t, int64_t> run(unsigned node, Progress &progress) const;
+  void run(unsigned node, Progress &progress) const;
+  /// Moves what is at `from` to the place nearest to `to` where the peak does
+  /// not rise.
+  void moveTowards(size_t from, size_t to, std::vector<unsigned> &order) const;
+  /// When the buffers are live if commands run in `order`.
+  std::vector<LiveRange> getRanges(llvm::ArrayRef<unsigned> order) const;
 
   mlir::Block *block;
   std::vector<Node> nodes;
   llvm::DenseMap<mlir::Operation *, unsigned> indices;
   std::vector<int64_t> bufferBytes;
-  std::vector<unsigned> useCounts;
+  std::vector<std::vector<unsigned>> bufferUses; ///< commands
 };
 
 } // namespace tcc::exec

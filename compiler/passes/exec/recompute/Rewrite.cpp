@@ -93,7 +93,8 @@ void EntryBuilder::addCommand(const Step &step) {
   for (auto [value, instance] : read)
     if (trace.values[value].writer != kNone)
       now.map(trace.values[value].getBuffer(), buffers[instance]);
-  builder.clone(*command.op, now);
+  Operation *copy = builder.clone(*command.op, now);
+  mapping.map(command.op->getResults(), copy->getResults());
 }
 
 graph::FusedOp EntryBuilder::addSlice(const Unit &unit, Block &body) {

@@ -1,5 +1,7 @@
 #include "compiler/passes/exec/recompute/Simulation.h"
 
+#include "compiler/passes/exec/memory/LiveRanges.h"
+
 using namespace mlir;
 
 namespace tcc::exec {
@@ -10,8 +12,8 @@ Simulation::Simulation(const Trace &trace) : trace(trace) {
 }
 
 InstanceId Simulation::addInstance(int64_t bytes) {
-  unsigned step = steps.size();
-  instances.push_back({bytes, step, step});
+  int64_t step = steps.size();
+  instances.push_back({step, step, bytes});
   return instances.size() - 1;
 }
 
@@ -114,8 +116,8 @@ void Simulation::sharePairs(std::vector<int64_t> &inPlace) const {
                                       command.writes.begin()];
       InstanceId input = step.reads[llvm::find(command.reads, pair.input) -
                                     command.reads.begin()];
-      if (instances[input].end != index || llvm::is_contained(taken, input) ||
-          llvm::is_contained(taken, result))
+      if (instances[input].end != int64_t(index) ||
+          llvm::is_contained(taken, input) || llvm::is_contained(taken, result))
         continue;
       taken.append({input, result});
       inPlace[index] += instances[input].bytes;
@@ -124,17 +126,11 @@ void Simulation::sharePairs(std::vector<int64_t> &inPlace) const {
 }
 
 void Simulation::countLive() {
-  std::vector<int64_t> change(steps.size() + 1), inPlace(steps.size());
-  for (const Instance &instance : instances) {
-    change[instance.begin] += instance.bytes;
-    change[instance.end + 1] -= instance.bytes;
-  }
+  std::vector<int64_t> inPlace(steps.size());
   sharePairs(inPlace);
-  live.resize(steps.size());
-  int64_t sum = 0;
+  live = exec::countLive(instances, steps.size());
   for (auto [index, step] : llvm::enumerate(steps)) {
-    sum += change[index];
-    live[index] = sum - inPlace[index];
+    live[index] -= inPlace[index];
     if (!step.isUnit)
       live[index] += trace.commands[step.id].innerBytes;
   }

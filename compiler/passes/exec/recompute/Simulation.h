@@ -15,12 +15,8 @@ struct Choice {
   bool holds = true;
 };
 
-/// A value in memory for some time.
+/// A value in memory for some steps.
 using InstanceId = unsigned;
-struct Instance {
-  int64_t bytes;
-  unsigned begin, end; ///< steps, inclusive
-};
 
 /// One step of the program that a choice leads to: a command, or a unit.
 struct Step {
@@ -48,7 +44,7 @@ public:
   /// Bytes that are live at each step.
   llvm::ArrayRef<int64_t> getLive() const { return live; }
   llvm::ArrayRef<Step> getSteps() const { return steps; }
-  llvm::ArrayRef<Instance> getInstances() const { return instances; }
+  llvm::ArrayRef<LiveRange> getInstances() const { return instances; }
 
 private:
   bool isSkipped(CommandId command) const;
@@ -69,7 +65,7 @@ private:
   std::vector<InstanceId> current;
   std::vector<int64_t> residentUntil;
   std::vector<Step> steps;
-  std::vector<Instance> instances;
+  std::vector<LiveRange> instances;
   std::vector<int64_t> live;
   double microseconds = 0;
 };

@@ -1,13 +1,10 @@
 #include "compiler/passes/exec/recompute/Trace.h"
 
 #include "compiler/passes/exec/memory/InPlace.h"
-#include "compiler/passes/exec/memory/Liveness.h"
-#include "compiler/passes/exec/memory/Placement.h"
+#include "compiler/passes/exec/memory/LiveRanges.h"
 #include "compiler/passes/exec/memory/Schedule.h"
 #include "compiler/passes/exec/recompute/Units.h"
-#include "runtime/base/Alignment.h"
 
-#include "llvm/Support/MathExtras.h"
 #include <set>
 
 using namespace mlir;
@@ -44,7 +41,7 @@ void Trace::collectCommands() {
 static LaunchOp getWriter(BufferOp buffer) {
   LaunchOp writer;
   for (Operation *user : buffer->getUsers()) {
-    if (isa<ViewOp>(user))
+    if (isa<ViewOp, TokenOpInterface>(user))
       return {};
     auto command = cast<CommandOpInterface>(user);
     if (!llvm::is_contained(command.getWrites(), buffer.getResult()))
@@ -70,11 +67,10 @@ void Trace::addValue(BufferOp buffer) {
   ValueId id = values.size();
   TracedValue &value = values.emplace_back();
   value.buffer = buffer;
-  value.bytes = llvm::alignTo(buffer.getBound(), kTensorAlignment);
+  value.bytes = getArenaBytes(buffer);
   std::set<CommandId> uses;
-  for (Operation *command : getCommands(buffer))
-    uses.insert(
-        ids.lookup(buffer->getBlock()->findAncestorOpInBlock(*command)));
+  for (Operation *command : getUses(buffer))
+    uses.insert(ids.lookup(command));
   value.uses.assign(uses.begin(), uses.end());
   LaunchOp writer = getWriter(buffer);
   if (writer && ids.lookup(writer) == value.uses.front()) {

@@ -7,6 +7,7 @@
 #ifndef TCC_COMPILER_PASSES_EXEC_RECOMPUTE_TRACE_H
 #define TCC_COMPILER_PASSES_EXEC_RECOMPUTE_TRACE_H
 
+#include "compiler/passes/exec/memory/Placement.h"
 #include "compiler/passes/graph/fusion/Cost.h"
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/GraphOps.h"
@@ -23,7 +24,8 @@ struct TracedValue {
   BufferOp buffer;
   int64_t bytes = 0; ///< as placed
   /// The launch that writes it whole, once, before any other command uses it;
-  /// kNone: it is written otherwise, and stays where it is.
+  /// kNone: it is written otherwise, or used beside other commands, and stays
+  /// where it is.
   CommandId writer = kNone;
   unsigned result = 0; ///< of the launch
   /// Commands that use it, increasing; the writer is the first.

@@ -1,11 +1,9 @@
 #include "compiler/passes/exec/recompute/Units.h"
 
-#include "compiler/passes/exec/memory/Placement.h"
+#include "compiler/passes/exec/memory/LiveRanges.h"
 #include "compiler/passes/graph/fusion/Region.h"
-#include "runtime/base/Alignment.h"
 
 #include "llvm/ADT/SetVector.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using tcc::graph::KernelKind;
@@ -139,8 +137,7 @@ void UnitFinder::addOutputs(Unit &unit, ArrayRef<unsigned> results) {
     auto it = scratch.find(root);
     bool isValue = it != scratch.end() && trace.values[it->second].writer == id;
     unit.outputs.push_back(
-        {isValue ? it->second : kNone, result,
-         int64_t(llvm::alignTo(root.getBound(), kTensorAlignment))});
+        {isValue ? it->second : kNone, result, getArenaBytes(root)});
     if (isValue)
       trace.values[it->second].unit = trace.units.size() - 1;
   }

@@ -16,8 +16,7 @@ static constexpr int64_t kUnit = kTensorAlignment;
 
 static bool areApart(const Allocation &a, int64_t atA, const Allocation &b,
                      int64_t atB) {
-  return a.end < b.begin || b.end < a.begin || atA + a.bytes <= atB ||
-         atB + b.bytes <= atA;
+  return !isLiveWith(a, b) || atA + a.bytes <= atB || atB + b.bytes <= atA;
 }
 
 /// What no placement may break, whatever made it.
@@ -233,4 +232,35 @@ TEST(PlacementTest, PlacesPartsApart) {
   EXPECT_EQ(placement.offsets, (std::vector<int64_t>{0, kUnit, kUnit}));
   EXPECT_EQ(placement.size, 4 * kUnit);
   EXPECT_EQ(placeAllocations({}).size, 0);
+}
+
+/// What has no order in time with another one is kept apart from it, too: where
+/// all are, all lie side by side.
+TEST(PlacementTest, KeepsUnorderedOnesApart) {
+  std::mt19937 random(1);
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    size_t count = seed % 2 ? 8 : 60;
+    Allocations allocations = makeRandom(count, 30, seed);
+    std::vector<llvm::BitVector> unordered(count, llvm::BitVector(count));
+    bool isAll = seed < 4;
+    for (unsigned i = 0; i < count; ++i)
+      for (unsigned j = 0; j < i; ++j)
+        if (isAll || random() % 6 == 0) {
+          unordered[i].set(j);
+          unordered[j].set(i);
+        }
+    int64_t sum = 0;
+    for (auto [i, allocation] : llvm::enumerate(allocations)) {
+      allocation.id = unsigned(i);
+      allocation.unordered = &unordered[i];
+      sum += allocation.bytes;
+    }
+    Placement placement = placeAllocations(allocations);
+    checkPlacement(allocations, placement.offsets, placement.size);
+    EXPECT_GE(placement.size, getMaxLive(allocations));
+    EXPECT_LE(placement.size, sum);
+    if (isAll)
+      EXPECT_EQ(placement.size, sum);
+  }
 }

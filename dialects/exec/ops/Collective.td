@@ -1,0 +1,68 @@
+#ifndef TCC_EXEC_COLLECTIVE
+#define TCC_EXEC_COLLECTIVE
+
+include "dialects/exec/ExecDialect.td"
+
+/// What the ranks of a group do together: all run the same collectives of the
+/// group in the same order. Group 0 is all ranks.
+class Exec_Collective<string mnemonic>
+    : Exec_Start<mnemonic, [DeclareOpInterfaceMethods<CommandOpInterface,
+                                ["getReads", "getWrites", "getGroupOfRanks"]>]> {
+  let arguments = (ins Exec_BufferType:$from, Exec_BufferType:$to,
+                       TypeAttr:$type, AffineMapAttr:$count,
+                       DefaultValuedAttr<I64Attr, "0">:$group,
+                       DefaultValuedAttr<I64Attr, "0">:$lane);
+  let assemblyFormat = [{
+    $from `to` $to `as` $type `count` $count attr-dict
+    `:` qualified(type($from)) `,` qualified(type($to))
+  }];
+  let extraClassDefinition = [{
+    ::llvm::SmallVector<::mlir::Value> $cppClass::getReads() {
+      return {getFrom()};
+    }
+    ::llvm::SmallVector<::mlir::Value> $cppClass::getWrites() {
+      return {getTo()};
+    }
+    ::std::optional<uint64_t> $cppClass::getGroupOfRanks() {
+      return getGroup();
+    }
+    ::llvm::LogicalResult $cppClass::verify() {
+      if (!isSizeMap(getCount(), 1))
+        return emitOpError("expected one number of elements");
+      return ::mlir::success();
+    }
+  }];
+  let hasVerifier = 1;
+}
+
+def Exec_StartAllReduceOp : Exec_Collective<"start_all_reduce"> {
+  let summary = "starts to sum a buffer over the ranks";
+  let description = [{
+    to[i] = sum_r from_r[i] on every rank, i < count. `to` may be `from`.
+
+    Example: `%sum = exec.start_all_reduce %x to %y as f32
+      count affine_map<() -> (4)> : !exec.buffer<host>, !exec.buffer<host>`
+  }];
+}
+
+def Exec_StartReduceScatterOp : Exec_Collective<"start_reduce_scatter"> {
+  let summary = "starts to sum a buffer over the ranks, each of which gets a part";
+  let description = [{
+    to[i] = sum_r from_r[rank * count + i], i < count.
+
+    Example: `%part = exec.start_reduce_scatter %x to %y as f32
+      count affine_map<() -> (4)> : !exec.buffer<host>, !exec.buffer<host>`
+  }];
+}
+
+def Exec_StartAllGatherOp : Exec_Collective<"start_all_gather"> {
+  let summary = "starts to gather the ranks' parts of a buffer";
+  let description = [{
+    to[r * count + i] = from_r[i] on every rank, i < count.
+
+    Example: `%whole = exec.start_all_gather %x to %y as f32
+      count affine_map<() -> (4)> : !exec.buffer<host>, !exec.buffer<host>`
+  }];
+}
+
+#endif // TCC_EXEC_COLLECTIVE
