@@ -22,7 +22,7 @@ static DenseElementsAttr makeScalar(TypedAttr value) {
                                 Attribute(value));
 }
 
-static RangeAttr makeRange(Builder builder, const Range &range) {
+static RangeAttr makeRange(Builder builder, const train::Range &range) {
   bool isFreeBelow = range.min == -kNoBound;
   bool isFreeAbove = range.max == kNoBound;
   return RangeAttr::get(
@@ -39,14 +39,15 @@ struct SettingDeclaration {
   VariableTable &table;
   Builder builder;
   std::string key;
-  const Range *range;
+  const train::Range *range;
   SmallVector<StringRef> words;
 
   /// The words and numbers of a recipe's key.
   SettingDeclaration(VariableTable &table, StringRef name, const Key &key)
       : table(table), builder(table.getContext()), key(name), range(key.range),
         words(splitWords(key.words)) {}
-  SettingDeclaration(VariableTable &table, StringRef name, const Range &range)
+  SettingDeclaration(VariableTable &table, StringRef name,
+                     const train::Range &range)
       : table(table), builder(table.getContext()), key(name), range(&range) {}
 
   void declare(DenseElementsAttr initial) {
@@ -120,7 +121,7 @@ void tcc::train::declareSettings(VariableTable &table, const Recipe &given) {
 }
 
 void tcc::train::declareSetting(VariableTable &table, StringRef key,
-                                double value, const Range &range) {
+                                double value, const train::Range &range) {
   SettingDeclaration(table, key, range)(&value);
 }
 

@@ -194,8 +194,8 @@ void Update::updateMean(const ParameterTraits &parameter, Expr value) {
 void Update::advance() {
   Expr passes = wrap(step.read(StepField::iteration));
   Expr applied = wrap(step.read(StepField::updates));
-  write(format::variableOf(StepField::iteration), sound, passes + 1.0);
-  write(format::variableOf(StepField::updates), ok, applied + 1.0);
+  write(tcc::format::variableOf(StepField::iteration), sound, passes + 1.0);
+  write(tcc::format::variableOf(StepField::updates), ok, applied + 1.0);
   emitNextUpdate(step, sound);
   lossScale.advance(ok, overflows);
 }

@@ -6,6 +6,7 @@
 #include "compiler/passes/exec/recompute/Frontier.h"
 #include "compiler/passes/exec/recompute/Rewrite.h"
 #include "dialects/graph/NodeNames.h"
+#include "runtime/package/Names.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -21,7 +22,6 @@ namespace tcc {
 
 #define GEN_PASS_DEF_RECOMPUTEVALUESPASS
 #include "compiler/passes/exec/Passes.h.inc"
-#include "runtime/package/Names.h"
 
 namespace {
 

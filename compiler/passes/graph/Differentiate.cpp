@@ -2,6 +2,7 @@
 #include "compiler/passes/graph/Differentiate.h"
 #include "compiler/passes/graph/Passes.h"
 #include "dialects/graph/ops/TensorEmitter.h"
+#include "runtime/package/Names.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -12,7 +13,6 @@ namespace tcc {
 
 #define GEN_PASS_DEF_DIFFERENTIATEPASS
 #include "compiler/passes/graph/Passes.h.inc"
-#include "runtime/package/Names.h"
 
 namespace {
 

@@ -4,6 +4,7 @@
 #include "compiler/passes/graph/Passes.h"
 #include "compiler/passes/graph/fusion/Cost.h"
 #include "dialects/graph/Strides.h"
+#include "runtime/package/Names.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,7 +25,6 @@ namespace tcc {
 
 #define GEN_PASS_DEF_SPLITPREPAREPASS
 #include "compiler/passes/graph/Passes.h.inc"
-#include "runtime/package/Names.h"
 
 namespace {
 
@@ -62,7 +62,7 @@ public:
     // The entry @init runs once: what it computes need not be stored.
     for (auto function : module.getOps<func::FuncOp>())
       if (!function.isExternal() &&
-          function.getSymName() != format::nameOf(EntryKind::init))
+          function.getSymName() != format::nameOf(format::EntryKind::init))
         functions.push_back(function);
   }
 
@@ -169,7 +169,7 @@ private:
     OpBuilder builder(last);
     builder.setInsertionPointAfter(last);
     auto prepare = builder.create<func::FuncOp>(
-        last.getLoc(), format::nameOf(EntryKind::prepare),
+        last.getLoc(), format::nameOf(format::EntryKind::prepare),
         builder.getFunctionType({}, {}));
     Block *body = prepare.addEntryBlock();
     builder.setInsertionPointToEnd(body);
@@ -268,7 +268,8 @@ private:
 struct SplitPreparePass : impl::SplitPreparePassBase<SplitPreparePass> {
   void runOnOperation() override {
     DecisionLog log(getOperation(), "split-prepare");
-    if (getOperation().lookupSymbol(format::nameOf(EntryKind::prepare))) {
+    if (getOperation().lookupSymbol(
+            format::nameOf(format::EntryKind::prepare))) {
       getOperation().emitError("@prepare exists already");
       return signalPassFailure();
     }
