@@ -1,5 +1,6 @@
 #include "tests/runtime/Fixture.h"
 
+#include "runtime/base/Alignment.h"
 #include "runtime/package/Digest.h"
 #include "runtime/package/Writer.h"
 

@@ -133,7 +133,7 @@ void UpdateProgram::apply(const std::vector<Values> &gradients, double count,
 std::string UpdateProgram::describeSetting(const std::string &key) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  table.get("set/" + key).setting.print(stream);
+  stream << Attribute(table.get("set/" + key).setting);
   return text.substr(text.find('<'));
 }
 
