@@ -160,8 +160,8 @@ def check_skip(suite, package):
     _, before = suite.train(package, SKIPPED - 1, accumulate=2)
     _, after = suite.train(package, SKIPPED, accumulate=2)
     changed = {name for name in before if before[name] != after[name]}
-    suite.tally.check("skip", changed == {"step/iteration", "step/loss_scale",
-                                          "step/growth_count"}, str(changed))  # fmt: skip
+    suite.tally.check("skip", changed == {"step/iteration", "step/first",
+                      "step/loss_scale", "step/growth_count"}, str(changed))  # fmt: skip
     _, applied = suite.train(package, APPLIED, accumulate=2)
     trained = {"weight", "exp_avg/weight", "exp_avg_sq/weight", "step/updates"}
     kept = {name for name in trained if after[name] == applied[name]}
