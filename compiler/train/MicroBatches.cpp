@@ -11,7 +11,8 @@ void tcc::train::declareMicroBatches(VariableTable &table, Builder builder) {
 }
 
 Value tcc::train::emitBatchNumber(StepFunction &step) {
-  TensorEmitter emitter(step.getBuilder(), step.getLoc());
+  OpBuilder builder = OpBuilder::atBlockBegin(&step.getBody());
+  TensorEmitter emitter(builder, step.getLoc());
   auto read = [&](StepField field) -> Expr {
     return {step.read(field), &emitter};
   };

@@ -18,7 +18,8 @@ namespace tcc::train {
 /// Declares `first`, `place`, `rank` and `world`: the first rank of one.
 void declareMicroBatches(VariableTable &table, mlir::Builder builder);
 
-/// The number of the batch that `step` takes, an i64 scalar.
+/// The number of the batch that `step` takes, an i64 scalar; emitted before all
+/// else of the step.
 mlir::Value emitBatchNumber(StepFunction &step);
 
 /// The ranks go on to their next places; not where a step before stopped the
