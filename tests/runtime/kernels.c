@@ -115,11 +115,11 @@ KERNEL(line_update) {
   int64_t *iteration = buffers[4], *fault = buffers[5];
   double *loss = buffers[6];
   uint8_t *skipped = buffers[7];
-  int64_t *first = buffers[8], *place = buffers[9];
+  int64_t *taken = buffers[8], *place = buffers[9];
   *loss = sums[0] / sums[1];
   if (!*fault) {
     ++*iteration;
-    *first += *place;
+    *taken += *place;
     *place = 0;
   }
   if (*loss - *loss != 0)
