@@ -12,7 +12,7 @@ using namespace tcc::exec;
 
 using Allocations = std::vector<Allocation>;
 
-static constexpr int64_t kUnit = kTensorAlignment;
+static constexpr int64_t kUnit = tcc::kTensorAlignment;
 
 static bool areApart(const Allocation &a, int64_t atA, const Allocation &b,
                      int64_t atB) {
