@@ -58,8 +58,8 @@ int64_t getMaxLive(llvm::ArrayRef<Allocation> allocations) {
   if (!hasUnordered(allocations))
     return most;
   std::vector<Allocation> bySize(allocations);
-  llvm::stable_sort(bySize, [](const Allocation &a, const Allocation &b) {
-    return a.bytes > b.bytes;
+  llvm::sort(bySize, [](const Allocation &a, const Allocation &b) {
+    return std::tuple(-a.bytes, a.id) < std::tuple(-b.bytes, b.id);
   });
   constexpr size_t kMembers = 64; // it takes the square of all
   for (unsigned member = 0; member < std::min(kMembers, bySize.size());
