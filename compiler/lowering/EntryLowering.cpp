@@ -34,7 +34,7 @@ static bool canChooseBuffer(Value value, Block &block) {
     return false;
   if (auto loop = dyn_cast<graph::LoopOp>(producer))
     return cast<OpResult>(value).getResultNumber() >= loop.getInits().size();
-  return isa<graph::FusedOp, graph::IfOp>(producer);
+  return isa<graph::FusedOp, graph::IfOp, graph::AllReduceOp>(producer);
 }
 
 Destinations chooseDestinations(Block &block, ArrayRef<Value> results,
@@ -133,6 +133,19 @@ void EntryLowering::lowerFused(graph::FusedOp op,
       /*flops=*/AffineMapAttr(), /*bytes=*/AffineMapAttr(), /*lane=*/0);
 }
 
+void EntryLowering::lowerAllReduce(graph::AllReduceOp op,
+                                   const Destinations &destinations) {
+  Value sum = buffers[op] = getDestination(op, destinations);
+  auto type = cast<RankedTensorType>(op.getType());
+  AffineExpr count =
+      graph::getNumElements(graph::getExtents(type), op.getContext());
+  auto start = builder.create<StartAllReduceOp>(
+      op.getLoc(), TokenType::get(op.getContext()), getBuffer(op.getX()), sum,
+      type.getElementType(), graph::makeSizeMap(count, op.getContext()),
+      op.getGroup());
+  builder.create<WaitOp>(op.getLoc(), start.getToken());
+}
+
 LogicalResult EntryLowering::lowerIf(graph::IfOp op,
                                      const Destinations &destinations) {
   SmallVector<Value> results;
@@ -170,6 +183,10 @@ LogicalResult EntryLowering::lowerOp(Operation &op,
         buffers[weight] = getConstantBuffer(
             op.getLoc(), tables.getConstant(weight.getName(), weight.getType()),
             weight.getType());
+        return success();
+      })
+      .Case([&](graph::AllReduceOp reduce) {
+        lowerAllReduce(reduce, destinations);
         return success();
       })
       .Case([&](graph::IfOp branch) { return lowerIf(branch, destinations); })

@@ -65,6 +65,7 @@ private:
   LogicalResult lowerBlock(Block &block, llvm::ArrayRef<Value> results);
   LogicalResult lowerOp(mlir::Operation &op, const Destinations &destinations);
   void lowerFused(graph::FusedOp op, const Destinations &destinations);
+  void lowerAllReduce(graph::AllReduceOp op, const Destinations &destinations);
   LogicalResult lowerIf(graph::IfOp op, const Destinations &destinations);
 
   // LoopLowering.cpp

@@ -27,7 +27,8 @@ def LowerToExecPass : Pass<"tcc-lower-to-exec", "mlir::ModuleOp"> {
     and its launch, each value a buffer; reshapes vanish. Kernels write to where
     a value is needed: an output of the program, the result of an `if`, the slice
     of a scan. What no kernel writes there is copied. Loops carry values in two
-    halves of one buffer, which swap roles with every iteration.
+    halves of one buffer, which swap roles with every iteration. A collective is
+    started and waited for; what need not wait is moved between later.
 
     With `device` the buffers of all entry points but `prepare` lie on a device,
     where their kernels run.

@@ -60,6 +60,7 @@ void GraphDialect::initialize() {
   addIndexingOps();
   addRandomOps();
   addControlOps();
+  addCollectiveOps();
 }
 
 Operation *GraphDialect::materializeConstant(OpBuilder &builder,

@@ -53,6 +53,7 @@ def Graph_Dialect : Dialect {
     void addIndexingOps();
     void addRandomOps();
     void addControlOps();
+    void addCollectiveOps();
   }];
 }
 

@@ -70,5 +70,7 @@ class ReadsIndices : public TraitBase<Op, ReadsIndices> {};
 #include "dialects/graph/Random.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/graph/Control.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/graph/Collective.h.inc"
 
 #endif // TCC_DIALECTS_GRAPH_GRAPHOPS_H

@@ -13,6 +13,7 @@
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
@@ -85,7 +86,7 @@ private:
 
   /// True if `op` computes tensors of constant shapes from parameters alone.
   bool computesParameters(Operation *op) {
-    if (op->getNumRegions() != 0 ||
+    if (op->getNumRegions() != 0 || !isPure(op) ||
         !llvm::all_of(op->getResultTypes(), [](Type type) {
           auto tensor = dyn_cast<RankedTensorType>(type);
           return tensor && tensor.hasStaticShape();

@@ -202,6 +202,11 @@ Expected<Evaluator::Tensors> Evaluator::evaluateDirect(Operation *op) {
                     .Case<ScatterElementsOp, ScatterNdOp>([&](auto o) {
                       return evaluate(o, *x[0], *x[1], *x[2], r[0]);
                     })
+                    // There is one rank.
+                    .Case([&](AllReduceOp) {
+                      r[0] = *x[0];
+                      return Error::success();
+                    })
                     .Default([&](Operation *) {
                       return llvm::createStringError("cannot be evaluated");
                     });

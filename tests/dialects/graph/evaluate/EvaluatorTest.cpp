@@ -246,6 +246,13 @@ TEST_F(EvaluatorTest, RefusesUnboundedWorkAndMemory) {
   EXPECT_THAT(getError(large, {{1}}), HasSubstr("more memory"));
 }
 
+TEST_F(EvaluatorTest, SumsOverOneRank) {
+  llvm::StringRef source = R"(func.func @f(%x: tensor<3xf32>) -> tensor<3xf32> {
+    %y = graph.all_reduce %x : tensor<3xf32>
+    return %y : tensor<3xf32> })";
+  EXPECT_THAT(run(source, {{1, 2, 3}}), ElementsAre(1, 2, 3));
+}
+
 TEST_F(EvaluatorTest, NeedsValuesForSymbols) {
   llvm::StringRef source = R"(func.func @f() -> tensor<i64> {
     %n = graph.size affine_map<()[s0] -> (s0 * 2)>
