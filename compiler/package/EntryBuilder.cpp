@@ -246,7 +246,17 @@ struct EntryBuilder::ActionBuilder {
     return buildCollective<format::AllGather>(op);
   }
 
-  template <typename Table, typename Op> Action buildCollective(Op op) const {
+  Action operator()(exec::StartBroadcastOp op) const {
+    using Table = format::Broadcast;
+    return buildCollective<Table>(op, [&](Table::Builder &table) {
+      table.add_root(uint32_t(op.getRoot()));
+    });
+  }
+
+  template <typename Table, typename Op>
+  Action buildCollective(
+      Op op, llvm::function_ref<void(typename Table::Builder &)> addMore =
+                 [](auto &) {}) const {
     auto count = builder.buildSize(op.getCount());
     typename Table::Builder table(builder.fbb);
     table.add_from(builder.getIndex(op.getFrom()));
@@ -254,6 +264,7 @@ struct EntryBuilder::ActionBuilder {
     table.add_dtype(getDType(op.getType()));
     table.add_count(count);
     table.add_group(uint32_t(op.getGroup()));
+    addMore(table);
     return {format::ActionTraits<Table>::enum_value, table.Finish().Union()};
   }
 };

@@ -51,6 +51,8 @@ auto visitCommand(const format::Command &command, Visitor &&visitor) {
     return visitor(*command.action_as_ReduceScatter());
   case format::Action::AllGather:
     return visitor(*command.action_as_AllGather());
+  case format::Action::Broadcast:
+    return visitor(*command.action_as_Broadcast());
   case format::Action::NONE:
     break;
   }

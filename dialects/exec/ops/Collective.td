@@ -5,13 +5,13 @@ include "dialects/exec/ExecDialect.td"
 
 /// What the ranks of a group do together: all run the same collectives of the
 /// group in the same order. Group 0 is all ranks.
-class Exec_Collective<string mnemonic>
+class Exec_Collective<string mnemonic, dag more = (ins)>
     : Exec_Start<mnemonic, [DeclareOpInterfaceMethods<CommandOpInterface,
                                 ["getReads", "getWrites", "getGroupOfRanks"]>]> {
-  let arguments = (ins Exec_BufferType:$from, Exec_BufferType:$to,
-                       TypeAttr:$type, AffineMapAttr:$count,
-                       DefaultValuedAttr<I64Attr, "0">:$group,
-                       DefaultValuedAttr<I64Attr, "0">:$lane);
+  let arguments = !con((ins Exec_BufferType:$from, Exec_BufferType:$to,
+                            TypeAttr:$type, AffineMapAttr:$count), more,
+                       (ins DefaultValuedAttr<I64Attr, "0">:$group,
+                            DefaultValuedAttr<I64Attr, "0">:$lane));
   let assemblyFormat = [{
     $from `to` $to `as` $type `count` $count attr-dict
     `:` qualified(type($from)) `,` qualified(type($to))
@@ -62,6 +62,18 @@ def Exec_StartAllGatherOp : Exec_Collective<"start_all_gather"> {
 
     Example: `%whole = exec.start_all_gather %x to %y as f32
       count affine_map<() -> (4)> : !exec.buffer<host>, !exec.buffer<host>`
+  }];
+}
+
+def Exec_StartBroadcastOp : Exec_Collective<"start_broadcast",
+                                            (ins I64Attr:$root)> {
+  let summary = "starts to give all ranks the buffer of one";
+  let description = [{
+    to[i] = from_root[i] on every rank, i < count. `to` may be `from`.
+
+    Example: `%given = exec.start_broadcast %x to %y as f32
+      count affine_map<() -> (4)> {root = 0 : i64}
+      : !exec.buffer<host>, !exec.buffer<host>`
   }];
 }
 

@@ -1,5 +1,5 @@
 // RUN: tcc-opt %s --split-input-file --verify-diagnostics | FileCheck %s
-// Ranks sum, scatter and gather buffers, beside other commands.
+// Ranks sum, scatter, gather and broadcast buffers, beside other commands.
 
 // CHECK-LABEL: exec.entry @main
 exec.entry @main inputs [#exec.tensor<"x", tensor<8xf32>>] outputs []
@@ -20,6 +20,10 @@ exec.entry @main inputs [#exec.tensor<"x", tensor<8xf32>>] outputs []
   %whole = exec.start_all_gather %z to %y as f32 count affine_map<() -> (4)>
     {group = 1 : i64} : !exec.buffer<host>, !exec.buffer<host>
   exec.wait %whole
+  // CHECK: exec.start_broadcast %{{.*}} to %{{.*}} {root = 1 : i64}
+  %given = exec.start_broadcast %y to %y as f32 count affine_map<() -> (8)>
+    {root = 1 : i64} : !exec.buffer<host>, !exec.buffer<host>
+  exec.wait %given
 }
 
 // -----

@@ -154,6 +154,12 @@ const Spoiled kSpoiled[] = {
        gather.count = constant(1);
        b.command(std::move(gather));
      }},
+    {"entry 'main': command 2, Broadcast, cannot be executed",
+     [](auto &b) {
+       format::BroadcastT given;
+       given.count = constant(1);
+       b.command(std::move(given));
+     }},
     {"command 4 waits for event 0, which its block did not record before",
      [](auto &b) {
        format::LoopT loop;
