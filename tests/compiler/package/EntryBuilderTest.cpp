@@ -1,5 +1,6 @@
 #include "compiler/package/EntryBuilder.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
