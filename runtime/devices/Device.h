@@ -12,6 +12,7 @@
 #include "runtime/base/Memory.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/devices/Tunings.h"
+#include "runtime/trace/Trace.h"
 
 #include <cstdint>
 #include <memory>
@@ -45,7 +46,7 @@ struct Dispatch {
   int64_t tasks;             ///< or blocks of a grid
   std::span<void *> buffers; ///< addresses
   std::span<int64_t> sizes;  ///< arguments after them
-  int64_t flops = -1;        ///< -1: not known, or there is one task
+  int64_t flops = -1;        ///< -1: not known, or one task, untraced
   int64_t bytes = -1;        ///< likewise: bytes read and written
 };
 
@@ -56,6 +57,13 @@ struct Transfer {
   void *to;
   const void *from;
   size_t bytes;
+};
+
+/// A record of an event, or a wait for its last one.
+struct Mark {
+  uint32_t command; ///< its number in the entry
+  uint32_t lane;
+  uint32_t event;
 };
 
 /// A launch that met a bad index.
@@ -106,9 +114,9 @@ public:
   virtual Status dispatch(const Dispatch &dispatch) = 0;
   virtual Status transfer(const Transfer &transfer) = 0;
   /// The event is that the lane has done what it was given so far.
-  virtual Status record(uint32_t lane, uint32_t event) = 0;
+  virtual Status record(const Mark &mark) = 0;
   /// The lane goes on after the event's last record.
-  virtual Status await(uint32_t lane, uint32_t event) = 0;
+  virtual Status await(const Mark &mark) = 0;
   /// All commands are given, or an error ended that; returns the error, or the
   /// stream's own. What follows comes after all lanes.
   virtual Status end(Run &run, Status given) = 0;
@@ -140,8 +148,19 @@ public:
                   "this device has one way to do each thing: its kernels");
   }
 
+  /// The most that any of the entries has.
+  virtual size_t laneCount() const = 0;
+  /// Waits for everything. From now on what lanes do in runs is added to
+  /// `trace`, which has as many lanes, at last when the run is finished; until
+  /// null is given. Devices still replay what they can.
+  virtual Status trace(Trace *trace) = 0;
+  bool isTraced() const { return tracing != nullptr; }
+
   /// Bytes beside the arena that runs need.
   virtual uint64_t plannedBytes() const { return 0; }
+
+protected:
+  Trace *tracing = nullptr;
 };
 
 struct StreamOptions {

@@ -9,7 +9,8 @@
 
 namespace tcc::runtime {
 
-/// Called for each launch of a walk, in order, on the thread that walks. An
+/// Called for each launch of a walk, in order, on the thread that walks, which
+/// waits for all that came before: who asks for times alone uses a Trace. An
 /// error ends the walk.
 class LaunchObserver {
 public:

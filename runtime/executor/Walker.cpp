@@ -161,10 +161,10 @@ struct Walker::Visitor {
     return walker.loop(loop, place.number);
   }
   Status operator()(const format::RecordEvent &record) const {
-    return walker.stream.record(place.lane, record.event());
+    return walker.stream.record({place.number, place.lane, record.event()});
   }
   Status operator()(const format::WaitEvent &wait) const {
-    return walker.stream.await(place.lane, wait.event());
+    return walker.stream.await({place.number, place.lane, wait.event()});
   }
   Status operator()(const Collective auto &) const { return refuse(); }
   Status operator()(const UnknownCommand &) const { return refuse(); }
@@ -233,7 +233,7 @@ Status Walker::launch(const format::Launch &launch, Place place) {
       return status;
   call.buffers = std::span(arguments).first(count);
   call.sizes = std::span(sizeArguments).first(sizeCount);
-  if (call.tasks > 1) {
+  if (call.tasks > 1 || stream.isTraced()) {
     call.flops = workOf(launch.flops());
     call.bytes = workOf(launch.bytes());
   }

@@ -48,6 +48,10 @@ public:
   Stream &getStream() { return stream; }
   /// Null for none; outlives the walks.
   void setObserver(LaunchObserver *newObserver);
+  /// The command of that number: see TraceEvent.
+  const format::Command &command(uint32_t number) const {
+    return *commands[number];
+  }
   uint64_t plannedBytes() const { return workspace->plannedBytes(); }
 
 private:

@@ -1,7 +1,5 @@
 #include "tools/tcc-run/Profile.h"
 
-#include "runtime/package/SizeExpr.h"
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -27,65 +25,54 @@ double RunProfile::shareOf(const Row &row) const {
   return least / row.nanoseconds;
 }
 
-namespace {
-
-/// Times the launches of each place in the program.
-class Profiler : public LaunchObserver {
-public:
-  explicit Profiler(std::span<const int64_t> slots) : slots(slots) {}
-
-  Status before(const format::Launch &, std::span<void *const>) override {
-    start = std::chrono::steady_clock::now();
-    return Status();
-  }
-
-  Status after(const format::Launch &launch, std::span<void *const>) override {
-    auto spent = std::chrono::steady_clock::now() - start;
-    RunProfile::Row &row = rows[&launch];
-    row.launch = &launch;
-    row.nanoseconds += std::chrono::nanoseconds(spent).count();
-    ++row.calls;
-    int64_t amount = 0;
-    if (launch.flops() && evaluate(*launch.flops(), slots.data(), amount))
-      row.flops += amount;
-    if (launch.bytes() && evaluate(*launch.bytes(), slots.data(), amount))
-      row.bytes += amount;
-    return Status();
-  }
-
-  /// Those since the last call.
-  std::vector<RunProfile::Row> takeRows() {
-    std::vector<RunProfile::Row> sorted;
-    for (const auto &[launch, row] : rows)
-      sorted.push_back(row);
-    rows.clear();
-    std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) {
-      return a.nanoseconds > b.nanoseconds;
-    });
-    return sorted;
-  }
-
-private:
-  std::span<const int64_t> slots;
-  std::chrono::steady_clock::time_point start;
+/// The launches of a run, most expensive first.
+static std::vector<RunProfile::Row> listRows(const Walker &walker,
+                                             const Trace::Reading &reading) {
   std::unordered_map<const format::Launch *, RunProfile::Row> rows;
-};
+  for (const TraceEvent &event : reading.events) {
+    const format::Launch *launch =
+        walker.command(event.command).action_as_Launch();
+    if (!launch)
+      continue;
+    RunProfile::Row &row = rows[launch];
+    row.launch = launch;
+    row.nanoseconds += event.end - event.begin;
+    ++row.calls;
+    row.flops += std::max<int64_t>(event.flops, 0);
+    row.bytes += std::max<int64_t>(event.bytes, 0);
+  }
+  std::vector<RunProfile::Row> sorted;
+  for (const auto &[launch, row] : rows)
+    sorted.push_back(row);
+  std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) {
+    return a.nanoseconds > b.nanoseconds;
+  });
+  return sorted;
+}
 
-} // namespace
+/// A run that is traced, once the device replays what it can.
+static Status profileRun(Context &context, Trace &trace, RunProfile &profile) {
+  auto start = std::chrono::steady_clock::now();
+  Status status = context.run();
+  auto spent = std::chrono::steady_clock::now() - start;
+  profile.nanoseconds = std::chrono::nanoseconds(spent).count();
+  Trace::Reading reading = trace.take();
+  if (reading.lost > 0)
+    return makeError(Code::Unsupported, "a run has ", reading.lost,
+                     " commands more than a profile holds");
+  profile.rows = listRows(context.walker(), reading);
+  return status;
+}
 
 Result<RunProfile> tools::profileRuns(Context &context, size_t runs) {
   std::vector<RunProfile> profiles(runs);
-  Profiler profiler(context.walker().slots());
-  context.walker().setObserver(&profiler);
-  Status status;
-  for (size_t i = 0; i < runs && status.ok(); ++i) {
-    auto start = std::chrono::steady_clock::now();
-    status = context.run();
-    auto spent = std::chrono::steady_clock::now() - start;
-    profiles[i].nanoseconds = std::chrono::nanoseconds(spent).count();
-    profiles[i].rows = profiler.takeRows();
-  }
-  context.walker().setObserver(nullptr);
+  Stream &stream = context.walker().getStream();
+  Trace trace(stream.laneCount());
+  Status status = stream.trace(&trace);
+  for (size_t i = 0; i < runs && status.ok(); ++i)
+    status = profileRun(context, trace, profiles[i]);
+  if (Status ended = stream.trace(nullptr); status.ok())
+    status = std::move(ended);
   if (!status.ok())
     return status;
   auto median = profiles.begin() + runs / 2;
@@ -128,7 +115,8 @@ static std::string listNodes(const format::Launch &launch) {
 }
 
 void tools::printProfile(const Context &context, const RunProfile &profile) {
-  double all = profile.nanoseconds, between = all - profile.inLaunches();
+  double all = profile.nanoseconds;
+  double between = std::max(all - profile.inLaunches(), 0.0);
   std::printf("%10s %6s %6s %9s %8s %9s  %s\n", "ms", "%", "calls", "GFLOP/s",
               "GB/s", "roofline", "kernel: nodes");
   for (const RunProfile::Row &row : profile.rows)

@@ -45,8 +45,8 @@ public:
   Result<bool> begin(Run &run) override;
   Status dispatch(const Dispatch &dispatch) override;
   Status transfer(const Transfer &transfer) override;
-  Status record(uint32_t lane, uint32_t event) override;
-  Status await(uint32_t lane, uint32_t event) override;
+  Status record(const Mark &mark) override;
+  Status await(const Mark &mark) override;
   Status copy(void *to, const void *from, size_t bytes) override {
     std::memmove(to, from, bytes);
     return Status();
@@ -66,6 +66,8 @@ public:
   Status seal(Run &) override { return Status(); }
   Status finish(Run &) override { return Status(); }
   void drain() override {}
+  size_t laneCount() const override { return others.size() + 1; }
+  Status trace(Trace *trace) override;
   uint64_t plannedBytes() const override { return scratch.size(); }
 
 private:
@@ -93,9 +95,11 @@ private:
   }
   Status createLanes(size_t lanes, size_t buffers, size_t sizes);
   SharingTrial &trialOf(const Run &run);
+  void run(const Dispatch &dispatch);
   bool isWorthSharing(const Dispatch &dispatch);
   void placeArguments(const Dispatch &dispatch, int workers);
   void findFault(const Dispatch &dispatch, int workers);
+  template <typename Work> void traceWork(TraceEvent event, Work work);
   static void runTask(void *argument, int64_t first, int64_t last, int worker);
 
   std::span<const format::KernelFunction> kernels;
@@ -113,7 +117,8 @@ private:
   std::chrono::steady_clock::time_point start; ///< of this run
   double workAlone = 0; ///< while others slept, in microseconds
   std::unique_ptr<HostEvent[]> events;
-  std::vector<std::unique_ptr<Lane>> lanes; ///< from lane 1 on
+  std::vector<uint32_t> recorders;           ///< of each event: its last record
+  std::vector<std::unique_ptr<Lane>> others; ///< the lanes from lane 1 on
 };
 
 } // namespace
@@ -149,6 +154,7 @@ Status CpuStream::allocate(std::span<const EntryPlan> entries,
     return pieces.takeStatus();
   scratch = std::move(*pieces);
   events = std::make_unique<HostEvent[]>(eventCount);
+  recorders.resize(eventCount);
   return createLanes(laneCount, argumentStride, sizes);
 }
 
@@ -160,7 +166,7 @@ Status CpuStream::createLanes(size_t count, size_t buffers, size_t sizes) {
         Lane::create(buffers, sizes, scratch.data() + worker * scratchStride);
     if (!lane.ok())
       return lane.takeStatus();
-    lanes.push_back(std::move(*lane));
+    others.push_back(std::move(*lane));
   }
   return Status();
 }
@@ -189,7 +195,7 @@ Result<bool> CpuStream::begin(Run &run) {
 
 /// Waits for all lanes.
 Status CpuStream::wait() {
-  for (const std::unique_ptr<Lane> &lane : lanes) {
+  for (const std::unique_ptr<Lane> &lane : others) {
     lane->drain();
     OrderedFault found = lane->takeFault();
     if (found.place < fault.place)
@@ -271,11 +277,21 @@ bool CpuStream::isWorthSharing(const Dispatch &dispatch) {
 
 Status CpuStream::dispatch(const Dispatch &dispatch) {
   ++launched;
-  if (dispatch.lane > 0) {
-    lanes[dispatch.lane - 1]->launch(kernels[dispatch.kernel], dispatch,
-                                     launched);
-    return Status();
-  }
+  if (dispatch.lane > 0)
+    others[dispatch.lane - 1]->launch(kernels[dispatch.kernel], dispatch,
+                                      launched);
+  else if (tracing)
+    traceWork({.command = dispatch.command,
+               .flops = dispatch.flops,
+               .bytes = dispatch.bytes},
+              [&] { run(dispatch); });
+  else
+    run(dispatch);
+  return Status();
+}
+
+/// On the caller's threads.
+void CpuStream::run(const Dispatch &dispatch) {
   bool isShared = isWorthSharing(dispatch);
   int workers = isShared ? runner.threads() : 1;
   placeArguments(dispatch, workers);
@@ -291,7 +307,6 @@ Status CpuStream::dispatch(const Dispatch &dispatch) {
       runTask(&task, first, first + grain, 0);
   if (dispatch.mayFault && dispatch.tasks > 0)
     findFault(dispatch, workers);
-  return Status();
 }
 
 /// Of the workers that took part.
@@ -304,27 +319,55 @@ void CpuStream::findFault(const Dispatch &dispatch, int workers) {
   current->fault = fault.fault;
 }
 
+/// Does the work of lane 0 and adds its event.
+template <typename Work>
+void CpuStream::traceWork(TraceEvent event, Work work) {
+  event.begin = readTraceClock();
+  work();
+  event.end = readTraceClock();
+  tracing->add(event);
+}
+
 Status CpuStream::transfer(const Transfer &transfer) {
-  if (transfer.lane == 0)
-    return copy(transfer.to, transfer.from, transfer.bytes);
-  lanes[transfer.lane - 1]->copy(transfer);
+  auto move = [&] { std::memmove(transfer.to, transfer.from, transfer.bytes); };
+  if (transfer.lane > 0)
+    others[transfer.lane - 1]->copy(transfer);
+  else if (tracing)
+    traceWork({.command = transfer.command, .bytes = int64_t(transfer.bytes)},
+              move);
+  else
+    move();
   return Status();
 }
 
-Status CpuStream::record(uint32_t lane, uint32_t event) {
-  if (lane == 0)
-    events[event].record(events[event].give());
+Status CpuStream::record(const Mark &mark) {
+  HostEvent &event = events[mark.event];
+  recorders[mark.event] = mark.command;
+  if (mark.lane > 0)
+    others[mark.lane - 1]->record(event);
   else
-    lanes[lane - 1]->record(events[event]);
+    event.record(event.give());
   return Status();
 }
 
-Status CpuStream::await(uint32_t lane, uint32_t event) {
-  if (lane == 0)
-    events[event].await(events[event].last());
+Status CpuStream::await(const Mark &mark) {
+  HostEvent &event = events[mark.event];
+  TraceEvent traced = {.command = mark.command, .cause = recorders[mark.event]};
+  if (mark.lane > 0)
+    others[mark.lane - 1]->wait(event, traced);
+  else if (tracing)
+    traceWork(traced, [&] { event.await(event.last()); });
   else
-    lanes[lane - 1]->wait(events[event]);
+    event.await(event.last());
   return Status();
+}
+
+Status CpuStream::trace(Trace *trace) {
+  Status status = wait();
+  tracing = trace;
+  for (size_t i = 0; i < others.size(); ++i)
+    others[i]->trace(trace, static_cast<uint32_t>(i + 1));
+  return status;
 }
 
 Result<std::unique_ptr<Stream>>

@@ -72,6 +72,9 @@ void Lane::launch(format::KernelFunction kernel, const Dispatch &dispatch,
   command.kernel = kernel;
   command.dispatch = dispatch;
   command.place = place;
+  command.traced = {.command = dispatch.command,
+                    .flops = dispatch.flops,
+                    .bytes = dispatch.bytes};
   std::ranges::copy(dispatch.buffers, command.buffers.begin());
   std::ranges::copy(dispatch.sizes, command.sizes.begin());
   give();
@@ -81,6 +84,8 @@ void Lane::copy(const Transfer &transfer) {
   Command &command = next();
   command.kind = Command::Copy;
   command.transfer = transfer;
+  command.traced = {.command = transfer.command,
+                    .bytes = static_cast<int64_t>(transfer.bytes)};
   give();
 }
 
@@ -92,9 +97,10 @@ void Lane::record(HostEvent &event) {
   give();
 }
 
-void Lane::wait(HostEvent &event) {
+void Lane::wait(HostEvent &event, const TraceEvent &traced) {
   Command &command = next();
   command.kind = Command::Wait;
+  command.traced = traced;
   command.event = &event;
   command.number = event.last();
   give();
@@ -106,11 +112,28 @@ void Lane::serve() {
   DefaultRounding rounding;
   for (uint32_t number = 1;; ++number) {
     given.await(number);
-    bool goesOn = perform(commands[(number - 1) % kCapacity]);
+    Command &command = commands[(number - 1) % kCapacity];
+    bool goesOn = tracing ? performTraced(command) : perform(command);
     finished.record(number);
     if (!goesOn)
       return;
   }
+}
+
+void Lane::trace(Trace *newTrace, uint32_t lane) {
+  tracing = newTrace;
+  number = lane;
+}
+
+bool Lane::performTraced(Command &command) {
+  TraceEvent event = command.traced;
+  event.lane = number;
+  event.begin = readTraceClock();
+  bool goesOn = perform(command);
+  event.end = readTraceClock();
+  if (goesOn && command.kind != Command::Record)
+    tracing->add(event);
+  return goesOn;
 }
 
 /// False to stop.

@@ -50,7 +50,12 @@ public:
               uint64_t place);
   void copy(const Transfer &transfer);
   void record(HostEvent &event);
-  void wait(HostEvent &event);
+  /// `traced` has what a trace says of it.
+  void wait(HostEvent &event, const TraceEvent &traced);
+
+  /// While it has nothing to do: from now on what it does is added to a trace,
+  /// as of lane `number`; null ends that.
+  void trace(Trace *newTrace, uint32_t number);
 
   /// Waits until all is done.
   void drain();
@@ -68,6 +73,7 @@ private:
     Transfer transfer = {};
     HostEvent *event = nullptr;
     uint32_t number = 0; ///< of the event
+    TraceEvent traced = {};
     std::vector<void *> buffers;
     std::vector<int64_t> sizes;
   };
@@ -79,6 +85,7 @@ private:
   void give();
   void serve();
   bool perform(Command &command);
+  bool performTraced(Command &command);
   void performLaunch(Command &command);
 
   std::byte *scratch;
@@ -86,6 +93,8 @@ private:
   alignas(64) HostEvent given;    ///< as many commands
   alignas(64) HostEvent finished; ///< likewise
   OrderedFault fault;
+  Trace *tracing = nullptr;
+  uint32_t number = 0; ///< of the lane, in traces
   std::thread thread;
 };
 

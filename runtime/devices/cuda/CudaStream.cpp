@@ -158,16 +158,6 @@ Status CudaStream::follow(const Run &run) {
   return device.check(error, "waiting for the caller's stream");
 }
 
-/// What the run reads is there before it begins.
-Status CudaStream::awaitUploads() {
-  if (std::exchange(current->staged, 0) == 0)
-    return Status();
-  Error error = driver.eventRecord(current->uploaded, uploads);
-  if (error == kSuccess)
-    error = driver.streamWaitEvent(stream, current->uploaded, /*flags=*/0);
-  return device.check(error, "copying to the device");
-}
-
 Result<bool> CudaStream::begin(Run &run) {
   auto activated = device.activate();
   if (!activated.ok())
@@ -192,13 +182,15 @@ Result<bool> CudaStream::begin(Run &run) {
   if (Status status = chooseGraph(run); !status.ok())
     return status;
   if (graph && graph->exec) {
+    current->start = readTraceClock();
     if (Status status = replay(run); !status.ok())
       return status;
     return true;
   }
-  if (Status status = device.check(lanes.begin(), "beginning lanes");
+  if (Status status =
+          device.check(lanes.begin(chooseTimeline()), "beginning lanes");
       !status.ok())
-    return status;
+    return end(run, std::move(status));
   given = &run;
   active.emplace(std::move(*activated));
   return false;
@@ -243,6 +235,8 @@ Status CudaStream::end(Run &run, Status given) {
     given = endCapture(run, std::move(given));
   else if (graph)
     graph->mayCapture = given.ok() && !isTooLong;
+  if (!given.ok())
+    current->traced = nullptr;
   this->given = nullptr;
   active.reset();
   return given;
@@ -271,6 +265,7 @@ Status CudaStream::replay(Run &run) {
   std::ranges::copy(graph->sizes, run.sizes.begin());
   current->faulting.assign(graph->faulting.begin(), graph->faulting.end());
   current->areSlotsRead = !graph->faulting.empty();
+  current->traced = graph->timeline.get();
   return device.check(driver.graphLaunch(graph->exec, stream),
                       "launching a graph");
 }
@@ -322,7 +317,7 @@ Status CudaStream::finish(Run &run) {
     return device.check(error, "waiting for the device");
   Status status = checkFaults(**flight);
   run.fault = (*flight)->fault;
-  return status;
+  return status.ok() ? reportTimeline(**flight) : std::move(status);
 }
 
 Status CudaStream::tune(std::vector<Measurement> *measured) {
@@ -337,6 +332,46 @@ Status CudaStream::tune(std::vector<Measurement> *measured) {
     return created.takeStatus();
   tuner = std::move(*created);
   return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// Traces
+//===----------------------------------------------------------------------===//
+
+/// Graphs have timed events in them, or have not.
+Status CudaStream::trace(Trace *trace) {
+  auto active = device.activate();
+  if (!active.ok())
+    return active.takeStatus();
+  Status status =
+      device.check(driver.streamSynchronize(stream), "waiting for the device");
+  graphs.clear();
+  for (auto &flight : flights)
+    flight->traced = nullptr;
+  tracing = trace;
+  return status;
+}
+
+/// That of the graph which is captured, or of the run that is given.
+Timeline *CudaStream::chooseTimeline() {
+  if (!tracing)
+    return nullptr;
+  auto &place = isCapturing ? graph->timeline : current->timeline;
+  if (!place)
+    place = std::make_unique<Timeline>(driver);
+  place->begin(lanes.size(), isCapturing);
+  current->traced = place.get();
+  current->start = readTraceClock();
+  return place.get();
+}
+
+/// A run does not begin before the end of the one before.
+Status CudaStream::reportTimeline(Flight &flight) {
+  const Timeline *traced = std::exchange(flight.traced, nullptr);
+  if (!tracing || !traced)
+    return Status();
+  int64_t start = std::max(flight.start, lastEnd);
+  return device.check(traced->report(*tracing, start, lastEnd), "tracing");
 }
 
 //===----------------------------------------------------------------------===//
@@ -410,29 +445,31 @@ Status CudaStream::dispatch(const Dispatch &dispatch) {
   Result<bool> isDone = launchLibrary(dispatch);
   if (!isDone.ok())
     return isDone.takeStatus();
-  return *isDone ? Status() : launchKernel(dispatch);
+  if (!*isDone)
+    if (Status status = launchKernel(dispatch); !status.ok())
+      return status;
+  return device.check(lanes.trace({.command = dispatch.command,
+                                   .flops = dispatch.flops,
+                                   .bytes = dispatch.bytes,
+                                   .lane = dispatch.lane}),
+                      "tracing");
 }
 
 /// The lane begins with the run.
 Status CudaStream::forkLane(uint32_t lane) {
-  bool isFirst = false;
-  return device.check(lanes.fork(lane, isFirst), "beginning a lane");
+  return device.check(lanes.fork(lane), "beginning a lane");
 }
 
 Status CudaStream::joinLanes() {
   return device.check(lanes.join(), "ending lanes");
 }
 
-Status CudaStream::record(uint32_t lane, uint32_t event) {
-  if (Status status = forkLane(lane); !status.ok())
-    return status;
-  return device.check(lanes.record(lane, event), "recording an event");
+Status CudaStream::record(const Mark &mark) {
+  return device.check(lanes.record(mark), "recording an event");
 }
 
-Status CudaStream::await(uint32_t lane, uint32_t event) {
-  if (Status status = forkLane(lane); !status.ok())
-    return status;
-  return device.check(lanes.await(lane, event), "waiting for an event");
+Status CudaStream::await(const Mark &mark) {
+  return device.check(lanes.await(mark), "waiting for an event");
 }
 
 /// False if no library does it.
@@ -483,7 +520,15 @@ Status CudaStream::copyOn(uint32_t lane, void *to, const void *from,
 Status CudaStream::transfer(const Transfer &transfer) {
   if (Status status = forkLane(transfer.lane); !status.ok())
     return status;
-  return copyOn(transfer.lane, transfer.to, transfer.from, transfer.bytes);
+  if (Status status =
+          copyOn(transfer.lane, transfer.to, transfer.from, transfer.bytes);
+      !status.ok())
+    return status;
+  return device.check(
+      lanes.trace({.command = transfer.command,
+                   .bytes = static_cast<int64_t>(transfer.bytes),
+                   .lane = transfer.lane}),
+      "tracing");
 }
 
 Status CudaStream::copy(void *to, const void *from, size_t bytes) {
@@ -491,67 +536,4 @@ Status CudaStream::copy(void *to, const void *from, size_t bytes) {
   if (!active.ok())
     return active.takeStatus();
   return copyOn(/*lane=*/0, to, from, bytes);
-}
-
-/// Copies that were staged before are done before their memory is replaced.
-Status CudaStream::reserveStaging(Flight &flight, size_t bytes) {
-  if (flight.staging.size() >= bytes)
-    return Status();
-  if (Status status = device.check(driver.streamSynchronize(uploads),
-                                   "copying to the device");
-      !status.ok())
-    return status;
-  return flight.staging.reserve(2 * bytes, device.staging({}), "inputs");
-}
-
-/// Through pinned memory and a stream of its own, once the run has read what it
-/// was given before.
-Status CudaStream::upload(Run &run, void *to, const void *from, size_t bytes) {
-  auto active = device.activate();
-  if (!active.ok())
-    return active.takeStatus();
-  Result<Flight *> found = flightOf(run);
-  if (!found.ok())
-    return found.takeStatus();
-  Flight &flight = **found;
-  Error error = kSuccess;
-  if (flight.staged == 0) {
-    error = driver.eventSynchronize(flight.uploaded);
-    if (error == kSuccess)
-      error = driver.streamWaitEvent(uploads, flight.done, /*flags=*/0);
-  }
-  if (error != kSuccess)
-    return device.check(error, "copying to the device");
-  if (Status status = reserveStaging(flight, flight.staged + bytes);
-      !status.ok())
-    return status;
-  std::byte *staged = flight.staging.data() + flight.staged;
-  std::memcpy(staged, from, bytes);
-  flight.staged += alignTensor(bytes);
-  return device.check(
-      driver.memcpyHtoDAsync(addressOf(to), staged, bytes, uploads),
-      "copying to the device");
-}
-
-Status CudaStream::download(void *to, const void *from, size_t bytes) {
-  auto active = device.activate();
-  if (!active.ok())
-    return active.takeStatus();
-  return device.check(
-      driver.memcpyDtoHAsync(to, addressOf(from), bytes, stream),
-      "copying from the device");
-}
-
-Status CudaStream::read(void *to, const void *from, size_t bytes) {
-  auto active = device.activate();
-  if (!active.ok())
-    return active.takeStatus();
-  Status status = device.check(
-      driver.memcpyDtoHAsync(element.data(), addressOf(from), bytes, stream),
-      "reading from the device");
-  if (status.ok())
-    status = wait();
-  if (status.ok())
-    std::memcpy(to, element.data(), bytes);
-  return status;
 }

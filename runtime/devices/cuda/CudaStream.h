@@ -24,8 +24,8 @@ public:
   Result<bool> begin(Run &run) override;
   Status dispatch(const Dispatch &dispatch) override;
   Status transfer(const Transfer &transfer) override;
-  Status record(uint32_t lane, uint32_t event) override;
-  Status await(uint32_t lane, uint32_t event) override;
+  Status record(const Mark &mark) override;
+  Status await(const Mark &mark) override;
   Status copy(void *to, const void *from, size_t bytes) override;
   Status end(Run &run, Status given) override;
   Status upload(Run &run, void *to, const void *from, size_t bytes) override;
@@ -36,6 +36,8 @@ public:
   Status finish(Run &run) override;
   void drain() override;
   Status tune(std::vector<Measurement> *measured) override;
+  size_t laneCount() const override { return lanes.size(); }
+  Status trace(Trace *trace) override;
   uint64_t plannedBytes() const override {
     return slots.size() + passage.size() + workspace.size();
   }
@@ -58,6 +60,9 @@ private:
     Memory slotValues;              ///< pinned: as read
     bool areSlotsRead = false;      ///< the copy to the host is in the stream
     std::optional<Fault> fault;
+    std::unique_ptr<Timeline> timeline; ///< of runs that are not replayed
+    const Timeline *traced = nullptr;   ///< of the run that is under way
+    int64_t start = 0;                  ///< of it, by the host's clock
   };
 
   explicit CudaStream(CudaDevice &device)
@@ -74,6 +79,8 @@ private:
   Status dropPlans();
   Status endCapture(Run &run, Status given);
   Status replay(Run &run);
+  Timeline *chooseTimeline();
+  Status reportTimeline(Flight &flight);
   Status forkLane(uint32_t lane);
   Status joinLanes();
   Result<bool> launchLibrary(const Dispatch &dispatch);
@@ -111,6 +118,7 @@ private:
   size_t workspaceBytes = 0; ///< of each lane that launches
   std::vector<std::unique_ptr<LibraryCalls>> libraryCalls; ///< of these lanes
   std::unique_ptr<Tuner> tuner; ///< while it measures
+  int64_t lastEnd = 0;          ///< of traced runs, by the host's clock
 };
 
 } // namespace tcc::runtime::cuda

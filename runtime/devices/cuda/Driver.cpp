@@ -51,6 +51,7 @@ static const char *fill(Driver &driver, void *library) {
       {"cuEventCreate", &driver.eventCreate},
       {"cuEventDestroy_v2", &driver.eventDestroy},
       {"cuEventRecord", &driver.eventRecord},
+      {"cuEventRecordWithFlags", &driver.eventRecordWithFlags},
       {"cuEventSynchronize", &driver.eventSynchronize},
       {"cuEventElapsedTime", &driver.eventElapsedTime},
       {"cuModuleLoadDataEx", &driver.moduleLoadDataEx},

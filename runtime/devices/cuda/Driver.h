@@ -36,11 +36,12 @@ using GraphExecHandle = struct GraphExecObject *;
 inline constexpr int kCacheBytes = 38; ///< CU_DEVICE_ATTRIBUTE_..., of L2
 inline constexpr int kComputeMajor = 75;
 inline constexpr int kComputeMinor = 76;
-inline constexpr unsigned kNonBlocking = 1;   ///< CU_STREAM_NON_BLOCKING
-inline constexpr unsigned kNoTiming = 2;      ///< CU_EVENT_DISABLE_TIMING
-inline constexpr int kCaptureThreadLocal = 1; ///< CU_STREAM_CAPTURE_MODE_...
-inline constexpr int kJitErrorLog = 5;        ///< CU_JIT_ERROR_LOG_BUFFER
-inline constexpr int kJitErrorLogBytes = 6;   ///< ..._SIZE_BYTES
+inline constexpr unsigned kNonBlocking = 1;    ///< CU_STREAM_NON_BLOCKING
+inline constexpr unsigned kRecordExternal = 1; ///< CU_EVENT_RECORD_EXTERNAL
+inline constexpr unsigned kNoTiming = 2;       ///< CU_EVENT_DISABLE_TIMING
+inline constexpr int kCaptureThreadLocal = 1;  ///< CU_STREAM_CAPTURE_MODE_...
+inline constexpr int kJitErrorLog = 5;         ///< CU_JIT_ERROR_LOG_BUFFER
+inline constexpr int kJitErrorLogBytes = 6;    ///< ..._SIZE_BYTES
 
 /// Each member is the entry point cuNAME, with the suffix that findDriver
 /// lists. Any thread may call them.
@@ -80,6 +81,8 @@ struct Driver {
   Error (*eventCreate)(EventHandle *event, unsigned flags);
   Error (*eventDestroy)(EventHandle event);
   Error (*eventRecord)(EventHandle event, StreamHandle stream);
+  Error (*eventRecordWithFlags)(EventHandle event, StreamHandle stream,
+                                unsigned flags);
   Error (*eventSynchronize)(EventHandle event);
   Error (*eventElapsedTime)(float *milliseconds, EventHandle start,
                             EventHandle end);

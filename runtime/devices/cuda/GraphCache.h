@@ -4,6 +4,7 @@
 
 #include "runtime/devices/Device.h"
 #include "runtime/devices/cuda/Driver.h"
+#include "runtime/devices/cuda/Timeline.h"
 
 #include <vector>
 
@@ -20,6 +21,7 @@ struct CachedGraph {
   bool mayCapture = false;        ///< it ran whole, and there were slots enough
   std::vector<int64_t> sizes;     ///< the slots after the run
   std::vector<uint32_t> faulting; ///< of its launches, in order
+  std::unique_ptr<Timeline> timeline; ///< of a graph that is traced
   uint64_t lastUse = 0;
 };
 

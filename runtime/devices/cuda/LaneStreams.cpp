@@ -7,6 +7,7 @@ using namespace tcc::runtime::cuda;
 Error LaneStreams::create(size_t laneCount, size_t eventCount) {
   lanes.resize(laneCount);
   events.resize(eventCount);
+  recorders.resize(eventCount);
   Error error = driver.eventCreate(&begun, kNoTiming);
   for (Lane &lane : lanes) {
     if (error == kSuccess)
@@ -40,16 +41,22 @@ void LaneStreams::synchronize() {
       driver.streamSynchronize(lane.stream);
 }
 
-Error LaneStreams::begin() {
-  return lanes.size() > 1 ? driver.eventRecord(begun, lanes[0].stream)
-                          : kSuccess;
+Error LaneStreams::begin(Timeline *newTimeline) {
+  timeline = newTimeline;
+  Error error = timeline ? timeline->beginLane(0, lanes[0].stream) : kSuccess;
+  if (error == kSuccess && lanes.size() > 1)
+    error = driver.eventRecord(begun, lanes[0].stream);
+  return error;
 }
 
-Error LaneStreams::fork(uint32_t lane, bool &isFirst) {
-  isFirst = lane > 0 && !std::exchange(lanes[lane].isForked, true);
-  return isFirst ? driver.streamWaitEvent(lanes[lane].stream, begun,
-                                          /*flags=*/0)
-                 : kSuccess;
+Error LaneStreams::fork(uint32_t lane) {
+  if (lane == 0 || std::exchange(lanes[lane].isForked, true))
+    return kSuccess;
+  StreamHandle stream = lanes[lane].stream;
+  Error error = driver.streamWaitEvent(stream, begun, /*flags=*/0);
+  if (error == kSuccess && timeline)
+    error = timeline->beginLane(lane, stream);
+  return error;
 }
 
 Error LaneStreams::join() {
@@ -64,10 +71,22 @@ Error LaneStreams::join() {
   return error;
 }
 
-Error LaneStreams::record(uint32_t lane, uint32_t event) {
-  return driver.eventRecord(events[event], lanes[lane].stream);
+Error LaneStreams::record(const Mark &mark) {
+  recorders[mark.event] = mark.command;
+  Error error = fork(mark.lane);
+  if (error == kSuccess)
+    error = driver.eventRecord(events[mark.event], lanes[mark.lane].stream);
+  return error;
 }
 
-Error LaneStreams::await(uint32_t lane, uint32_t event) {
-  return driver.streamWaitEvent(lanes[lane].stream, events[event], /*flags=*/0);
+Error LaneStreams::await(const Mark &mark) {
+  Error error = fork(mark.lane);
+  if (error == kSuccess)
+    error = driver.streamWaitEvent(lanes[mark.lane].stream, events[mark.event],
+                                   /*flags=*/0);
+  if (error == kSuccess)
+    error = trace({.command = mark.command,
+                   .cause = recorders[mark.event],
+                   .lane = mark.lane});
+  return error;
 }

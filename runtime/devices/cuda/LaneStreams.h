@@ -2,7 +2,8 @@
 #ifndef TCC_RUNTIME_DEVICES_CUDA_LANESTREAMS_H
 #define TCC_RUNTIME_DEVICES_CUDA_LANESTREAMS_H
 
-#include "runtime/devices/cuda/Driver.h"
+#include "runtime/devices/Device.h"
+#include "runtime/devices/cuda/Timeline.h"
 
 #include <vector>
 
@@ -25,14 +26,19 @@ public:
   size_t size() const { return lanes.size(); }
   StreamHandle operator[](uint32_t lane) const { return lanes[lane].stream; }
 
-  /// A run begins, after what lane 0 was given so far.
-  Error begin();
-  /// The lane is used from now on; `isFirst` tells whether it was not before.
-  Error fork(uint32_t lane, bool &isFirst);
+  /// A run begins, after what lane 0 was given so far. What its lanes do is
+  /// added to `timeline` until it is joined; null if nobody asks.
+  Error begin(Timeline *newTimeline);
+  /// The lane is used from now on.
+  Error fork(uint32_t lane);
+  /// What the lane of the event was given last is the event's command.
+  Error trace(const TraceEvent &event) {
+    return timeline ? timeline->add(event, lanes[event.lane].stream) : kSuccess;
+  }
   /// What lane 0 is given next comes after what all lanes were given.
   Error join();
-  Error record(uint32_t lane, uint32_t event);
-  Error await(uint32_t lane, uint32_t event);
+  Error record(const Mark &mark);
+  Error await(const Mark &mark);
   /// Waits for all lanes, whatever became of them.
   void synchronize();
 
@@ -46,7 +52,9 @@ private:
   const Driver &driver;
   std::vector<Lane> lanes;
   std::vector<EventHandle> events; ///< of the program
-  EventHandle begun = nullptr;     ///< where the lanes of the run begin
+  std::vector<uint32_t> recorders; ///< of each event: its last record
+  Timeline *timeline = nullptr;
+  EventHandle begun = nullptr; ///< where the lanes of the run begin
 };
 
 } // namespace tcc::runtime::cuda

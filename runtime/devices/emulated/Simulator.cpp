@@ -178,6 +178,15 @@ Status Simulator::record(const std::shared_ptr<Event> &event, Stream &stream) {
   return enqueue(stream, std::move(operation));
 }
 
+Status Simulator::recordExternal(const std::shared_ptr<Event> &event,
+                                 Stream &stream) {
+  Operation operation{Operation::Record};
+  operation.event = event;
+  event->stream = &stream;
+  operation.version = ++event->recorded;
+  return enqueue(stream, std::move(operation));
+}
+
 Status Simulator::wait(Stream &stream, const std::shared_ptr<Event> &event) {
   Operation operation{Operation::Wait};
   operation.event = event;

@@ -124,6 +124,9 @@ public:
   /// Does what is in the queue.
   runtime::Status run(Stream &stream);
   runtime::Status record(const std::shared_ptr<Event> &event, Stream &stream);
+  /// By each replay of the graph that the stream captures.
+  runtime::Status recordExternal(const std::shared_ptr<Event> &event,
+                                 Stream &stream);
   runtime::Status wait(Stream &stream, const std::shared_ptr<Event> &event);
   runtime::Status synchronize(Event &event);
 

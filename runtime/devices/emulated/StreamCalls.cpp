@@ -82,6 +82,16 @@ Error eventRecord(EventHandle event, StreamHandle stream) {
   });
 }
 
+/// In a graph alone: each replay records the event itself.
+Error eventRecordWithFlags(EventHandle event, StreamHandle stream,
+                           unsigned flags) {
+  return call([&]() -> Status {
+    if (flags != kRecordExternal || !streamOf(stream).captured)
+      return Status(Code::Device, "an external event outside a graph");
+    return simulator().recordExternal(as<SharedEvent>(event), streamOf(stream));
+  });
+}
+
 Error eventSynchronize(EventHandle event) {
   return call([&] { return simulator().synchronize(*as<SharedEvent>(event)); });
 }
@@ -146,6 +156,7 @@ void emulated::addStreamCalls(Driver &driver) {
   driver.eventCreate = eventCreate;
   driver.eventDestroy = eventDestroy;
   driver.eventRecord = eventRecord;
+  driver.eventRecordWithFlags = eventRecordWithFlags;
   driver.eventSynchronize = eventSynchronize;
   driver.eventElapsedTime = eventElapsedTime;
   driver.graphInstantiateWithFlags = graphInstantiate;

@@ -178,3 +178,80 @@ TEST_F(SimulatedDriverTest, GraphsCopyPinnedMemoryOnly) {
   EXPECT_THAT(textOf(driver.memcpyHtoDAsync(place, &local, 8, first)),
               HasSubstr("not pinned"));
 }
+
+/// Work of the second stream is part of the first one's graph.
+TEST_F(SimulatedDriverTest, CapturesStreamsThatWaitForTheFirst) {
+  EventHandle back;
+  driver.eventCreate(&back, kNoTiming);
+  ASSERT_EQ(driver.streamBeginCapture(first, kCaptureThreadLocal), kSuccess);
+  ASSERT_EQ(driver.memsetD8Async(place, 1, 8, first), kSuccess);
+  ASSERT_EQ(driver.eventRecord(event, first), kSuccess);
+  ASSERT_EQ(driver.streamWaitEvent(second, event, 0), kSuccess);
+  ASSERT_EQ(driver.memcpyDtoDAsync(place + 8, place, 8, second), kSuccess);
+  ASSERT_EQ(driver.eventRecord(back, second), kSuccess);
+  ASSERT_EQ(driver.streamWaitEvent(first, back, 0), kSuccess);
+  ASSERT_EQ(driver.memcpyDtoHAsync(host, place + 8, 8, first), kSuccess);
+  GraphHandle graph;
+  ASSERT_EQ(driver.streamEndCapture(first, &graph), kSuccess);
+  GraphExecHandle exec;
+  ASSERT_EQ(driver.graphInstantiateWithFlags(&exec, graph, 0), kSuccess);
+  driver.graphDestroy(graph);
+  for (int replay = 0; replay < 3; ++replay) {
+    *host = 0;
+    ASSERT_EQ(driver.memsetD8Async(place, 7, 16, first), kSuccess);
+    ASSERT_EQ(driver.graphLaunch(exec, first), kSuccess);
+    ASSERT_EQ(driver.streamSynchronize(first), kSuccess);
+    EXPECT_EQ(*host, 0x0101010101010101);
+  }
+  driver.graphExecDestroy(exec);
+  driver.eventDestroy(back);
+}
+
+TEST_F(SimulatedDriverTest, RefusesGraphsThatLoseAStream) {
+  ASSERT_EQ(driver.streamBeginCapture(first, kCaptureThreadLocal), kSuccess);
+  ASSERT_EQ(driver.eventRecord(event, first), kSuccess);
+  ASSERT_EQ(driver.streamWaitEvent(second, event, 0), kSuccess);
+  ASSERT_EQ(driver.memsetD8Async(place, 1, 8, second), kSuccess);
+  GraphHandle graph;
+  EXPECT_THAT(textOf(driver.streamEndCapture(first, &graph)),
+              HasSubstr("is not joined"));
+}
+
+/// The streams' times meet at an event; external ones are timed in replays.
+TEST_F(SimulatedDriverTest, ClocksMeetAtEvents) {
+  EventHandle times[2];
+  for (EventHandle &time : times)
+    driver.eventCreate(&time, 0);
+  Address large;
+  driver.memAlloc(&large, 2 << 20);
+  ASSERT_EQ(driver.streamBeginCapture(first, kCaptureThreadLocal), kSuccess);
+  ASSERT_EQ(driver.eventRecordWithFlags(times[0], first, kRecordExternal),
+            kSuccess);
+  ASSERT_EQ(driver.eventRecord(event, first), kSuccess);
+  ASSERT_EQ(driver.streamWaitEvent(second, event, 0), kSuccess);
+  ASSERT_EQ(driver.memcpyDtoDAsync(large, large + (1 << 20), 1 << 20, second),
+            kSuccess);
+  ASSERT_EQ(launch(first, place), kSuccess);
+  ASSERT_EQ(driver.eventRecord(event, second), kSuccess);
+  ASSERT_EQ(driver.streamWaitEvent(first, event, 0), kSuccess);
+  ASSERT_EQ(driver.eventRecordWithFlags(times[1], first, kRecordExternal),
+            kSuccess);
+  GraphHandle graph;
+  ASSERT_EQ(driver.streamEndCapture(first, &graph), kSuccess);
+  GraphExecHandle exec;
+  ASSERT_EQ(driver.graphInstantiateWithFlags(&exec, graph, 0), kSuccess);
+  driver.graphDestroy(graph);
+  ASSERT_EQ(driver.memsetD8Async(place, 0, 16, first), kSuccess);
+  for (int replay = 0; replay < 2; ++replay) {
+    float milliseconds = 0;
+    ASSERT_EQ(driver.graphLaunch(exec, first), kSuccess);
+    ASSERT_EQ(driver.streamSynchronize(first), kSuccess);
+    ASSERT_EQ(driver.eventElapsedTime(&milliseconds, times[0], times[1]),
+              kSuccess);
+    EXPECT_FLOAT_EQ(milliseconds, 1.025f); // a microsecond a KiB, and one
+  }
+  driver.graphExecDestroy(exec);
+  driver.memFree(large);
+  for (EventHandle time : times)
+    driver.eventDestroy(time);
+}

@@ -1,0 +1,67 @@
+//===- Trace.h - What the lanes of a program did, and when ------*- C++ -*-===//
+#ifndef TCC_RUNTIME_TRACE_TRACE_H
+#define TCC_RUNTIME_TRACE_TRACE_H
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tcc::runtime {
+
+/// A command that a lane did.
+struct TraceEvent {
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  int64_t begin = 0, end = 0; ///< nanoseconds by one clock for all lanes
+  uint32_t command = kNone;   ///< its number in the entry
+  /// Of what waited: the command that recorded what it waited for; or kNone.
+  uint32_t cause = kNone;
+  int64_t flops = -1; ///< -1: not known, or no launch
+  int64_t bytes = -1; ///< read and written, or copied; likewise
+  uint32_t lane = 0;
+};
+
+/// The last events of one lane, which alone adds to it.
+class EventRing {
+public:
+  explicit EventRing(size_t capacity) : events(capacity) {}
+
+  void add(const TraceEvent &event) { events[added++ % events.size()] = event; }
+  /// Appends those that are there, in the order in which they were added, and
+  /// forgets them. Returns how many were lost since the last call.
+  uint64_t take(std::vector<TraceEvent> &list);
+
+private:
+  std::vector<TraceEvent> events;
+  uint64_t added = 0; ///< since the last call of `take`
+};
+
+/// A ring for each lane. Runs allocate nothing for it; who reads does, between
+/// runs that are finished.
+class Trace {
+public:
+  static constexpr size_t kCapacity = 1 << 14; ///< events of a lane
+
+  explicit Trace(size_t lanes, size_t capacity = kCapacity)
+      : rings(lanes, EventRing(capacity)) {}
+
+  size_t lanes() const { return rings.size(); }
+  void add(const TraceEvent &event) { rings[event.lane].add(event); }
+
+  struct Reading {
+    std::vector<TraceEvent> events; ///< of all lanes, in the order of begins
+    uint64_t lost = 0;              ///< older ones that rings had no room for
+  };
+  /// Those since the last call.
+  Reading take();
+
+private:
+  std::vector<EventRing> rings;
+};
+
+/// Nanoseconds of the host's steady clock.
+int64_t readTraceClock();
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_TRACE_TRACE_H
