@@ -2,9 +2,9 @@
 //
 // overhead-bench
 // Prints the microseconds of an almost empty program of 100 launches, of a loop
-// of as many and of a fork and join of two threads, by the clock and by the
-// caller's own time. On a busy machine the two threads rarely run at once: the
-// best tenth still tells.
+// of as many, of a fork and join of two threads, and of two sums on one lane
+// and on two, by the clock and by the caller's own time. On a busy machine two
+// threads rarely run at once: the best tenth still tells.
 //
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/Fixture.h"
@@ -80,15 +80,33 @@ static std::unique_ptr<Context> makeProgram(bool isLoop) {
   return makeContext(builder);
 }
 
+static void check(const Status &status) {
+  if (!status.ok())
+    std::fprintf(stderr, "%.*s\n", int(status.message().size()),
+                 status.message().data());
+}
+
 static void printProgram(const char *what, bool isLoop) {
   std::unique_ptr<Context> context = makeProgram(isLoop);
   std::vector<float> x = {1};
-  auto check = [](const Status &status) {
-    if (!status.ok())
-      std::fprintf(stderr, "%.*s\n", int(status.message().size()),
-                   status.message().data());
-  };
   check(bind(*context, 0, x, {}));
+  print(what, [&] { check(context->run()); });
+}
+
+/// A sum on each of the lanes, beside each other.
+static void printSums(const char *what, std::initializer_list<uint16_t> lanes) {
+  constexpr int64_t kCount = 1 << 18;
+  ProgramBuilder builder;
+  builder.orderLanes(0, 1);
+  for (uint16_t lane : lanes) {
+    uint32_t from = builder.scratch(4 * kCount), to = builder.scratch(4);
+    std::vector<Expr> sizes;
+    sizes.push_back(constant(kCount));
+    builder.onLane(lane);
+    builder.launch("final_sum", {from, to}, std::move(sizes), constant(1));
+  }
+  builder.orderLanes(1, 0);
+  std::unique_ptr<Context> context = makeContext(builder);
   print(what, [&] { check(context->run()); });
 }
 
@@ -108,6 +126,10 @@ struct Meeting {
 int main() {
   printProgram("100 launches", false);
   printProgram("a loop of 100 launches", true);
+  printSums("a sum on lane 0", {0});
+  printSums("a sum on lane 1", {1});
+  printSums("two sums on lane 0", {0, 0});
+  printSums("two sums on two lanes", {1, 0});
   int cores = defaultThreadCount();
   if (cores < 2)
     return 0;
