@@ -1,6 +1,7 @@
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Profile.h"
 #include "tools/tcc-run/Session.h"
+#include "tools/tcc-run/TraceFile.h"
 
 #include <nlohmann/json.hpp>
 
@@ -102,6 +103,9 @@ int tools::benchCommand(const BenchOptions &options) {
     profile = profileRuns(context, std::min(times->size(), kMaxProfiledRuns));
   if (!profile.ok())
     return report(profile.takeStatus());
+  if (!options.traceFile.empty())
+    if (Status status = writeTrace(context, options.traceFile); !status.ok())
+      return report(status);
 
   if (options.running.json) {
     if (options.profile)

@@ -49,6 +49,7 @@ struct BenchOptions {
   double warmupMs = 300;
   double seconds = 3;
   bool profile = false;
+  std::string traceFile; ///< empty: none
 };
 
 /// What `train` and `eval` share.

@@ -53,6 +53,8 @@ static CLI::App &addBench(CLI::App &app, BenchOptions &options) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command.add_flag("--profile", options.profile, "print a table of the nodes");
+  command.add_option("--trace", options.traceFile,
+                     "write when lanes did what, as trace events (JSON)");
   return command;
 }
 

@@ -189,6 +189,39 @@ def test_full_disk(suite):
     suite.tally.check("full disk", ok, f"{done.returncode}: {done.stderr}")
 
 
+def check_trace(path, commands):
+    """A track for each lane, in the order of time; events of known commands."""
+    with open(path) as file:
+        document = json.load(file)
+    ends, seen, last = {}, set(), 0.0
+    for event in document["traceEvents"]:
+        lane, begin = event["tid"], event["ts"]
+        if event["ph"] != "X" or event["dur"] < 0 or begin < last:
+            return False
+        # Times are decimals of three places.
+        if begin + 1e-6 < ends.get(lane, 0.0) or not 0 <= event["args"]["command"] < commands:
+            return False
+        if event["args"]["command"] in seen:
+            return False
+        if (event["name"] == "WaitEvent") != ("cause" in event["args"]):
+            return False
+        seen.add(event["args"]["command"])
+        ends[lane], last = begin + event["dur"], begin
+    return document["lost"] == 0 and bool(seen)
+
+
+def test_trace(suite):
+    trace = suite.path("trace.json")
+    for package, device in ((suite.package, ()),
+                            (suite.path("device_add_one.tcc"), ("--device", "emulated"))):
+        suite.expect(0, "bench", package, "--dim", "batch=2", "--iterations", "5",
+                     "--trace", trace, *device)  # fmt: skip
+        row = json.loads(suite.expect(0, "info", package, "--json").out)
+        suite.tally.check(f"trace {device}", check_trace(trace, row["entries"][0]["commands"]))
+    suite.expect(5, "bench", suite.package, "--dim", "batch=2", "--iterations", "5",
+                 "--trace", suite.path("no/folder/t.json"))  # fmt: skip
+
+
 def test_other_commands(suite):
     done = suite.expect(0, "bench", suite.package, "--dim", "batch=2", "--iterations",
                         "20", "--warmup", "1", "--json")  # fmt: skip
@@ -250,7 +283,7 @@ def main(fixtures):
         suite = Suite(tally, folder)
         for test in (test_run, test_archives, test_comparison, test_random_inputs, test_usage,
                      test_symbols, test_bad_index, test_full_disk, test_other_commands,
-                     test_devices):  # fmt: skip
+                     test_devices, test_trace):  # fmt: skip
             test(suite)
     tally.close()
 
