@@ -5,9 +5,11 @@
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
 #include "runtime/base/Alignment.h"
+#include "runtime/base/PlannedMemory.h"
 #include "runtime/package/Names.h"
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -77,7 +79,68 @@ static int64_t getConstantBytes(ModuleOp module) {
       });
   int64_t bytes = 0;
   for (int64_t index : used)
-    bytes += getBytes(constants[index].getType());
+    bytes += alignTensor(getBytes(constants[index].getType()));
+  return bytes;
+}
+
+// --- On a device ---
+
+static bool isOnDevice(exec::EntryOp entry) {
+  return llvm::any_of(
+      entry.getBody().getOps<exec::BufferOp>(), [](exec::BufferOp buffer) {
+        return buffer.getType().getSpace() == exec::MemorySpace::device;
+      });
+}
+
+/// A place for each launch that may fault.
+static int64_t getFaultBytes(exec::EntryOp entry) {
+  int64_t bytes = 0;
+  entry.walk([&](exec::LaunchOp launch) {
+    bytes += launch.getFault() ? runtime::kFaultBytes : 0;
+  });
+  return bytes;
+}
+
+static int64_t getBound(Value value) {
+  if (auto view = value.getDefiningOp<exec::ViewOp>())
+    return view.getBound();
+  return value.getDefiningOp<exec::BufferOp>().getBound();
+}
+
+static bool mayOverlap(exec::BufferOp a, exec::BufferOp b) {
+  if (a.getStorage() != b.getStorage())
+    return false;
+  if (a.getStorage() != exec::StorageClass::scratch)
+    return a.getIndex() == b.getIndex();
+  int64_t beginA = a.getOffset().value_or(0),
+          beginB = b.getOffset().value_or(0);
+  return beginA < beginB + int64_t(b.getBound()) &&
+         beginB < beginA + int64_t(a.getBound());
+}
+
+/// Copies between places that may overlap pass through other memory, of each
+/// lane.
+static int64_t getPassageBytes(exec::EntryOp entry) {
+  int64_t most = 0;
+  auto measure = [&](auto copy) {
+    if (mayOverlap(getRoot(copy.getFrom()), getRoot(copy.getTo())))
+      most = std::max(
+          most, std::min(getBound(copy.getFrom()), getBound(copy.getTo())));
+  };
+  entry.walk([&](exec::CopyOp copy) { measure(copy); });
+  entry.walk([&](exec::StartCopyOp copy) { measure(copy); });
+  return alignTensor(std::min(most, runtime::kPassageBytes));
+}
+
+// --- All ---
+
+/// States, twice where the next values are not written over the current ones.
+static int64_t getStateBytes(exec::EntryOp entry) {
+  int64_t bytes = 0;
+  for (auto buffer : entry.getBody().getOps<exec::BufferOp>())
+    if (buffer.getStorage() == exec::StorageClass::state &&
+        !(buffer.getNext() && buffer.getInPlace()))
+      bytes += buffer.getBound();
   return bytes;
 }
 
@@ -85,25 +148,24 @@ MemoryPlan getMemoryPlan(ModuleOp module, int threads) {
   MemoryPlan plan;
   plan.constants = getConstantBytes(module);
   for (graph::VariableAttr variable : graph::getVariables(module))
-    plan.variables +=
-        llvm::alignTo(getBytes(variable.getType()), kTensorAlignment);
+    plan.variables += alignTensor(getBytes(variable.getType()));
+  int64_t worker = 0, passage = 0, lanes = 1;
+  auto most = [](int64_t &all, int64_t own) { all = std::max(all, own); };
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>()) {
     if (entry.getSymName() == format::nameOf(format::EntryKind::prepare))
       continue;
-    auto most = [](int64_t &all, std::optional<uint64_t> own) {
-      all = std::max(all, int64_t(own.value_or(0)));
-    };
-    most(plan.arena, entry.getScratchBytes());
-    most(plan.workspace, entry.getWorkspaceBytes());
-    int64_t worker = entry.getWorkerBytes().value_or(0) * threads;
-    plan.workers = std::max(plan.workers, worker);
-    int64_t states = 0;
-    for (auto buffer : entry.getBody().getOps<exec::BufferOp>())
-      if (buffer.getStorage() == exec::StorageClass::state &&
-          !(buffer.getNext() && buffer.getInPlace()))
-        states += buffer.getBound();
-    plan.states = std::max(plan.states, states);
+    most(lanes, entry.getLanes());
+    most(plan.arena, entry.getScratchBytes().value_or(0));
+    most(plan.workspace, entry.getWorkspaceBytes().value_or(0));
+    most(worker, alignTensor(entry.getWorkerBytes().value_or(0)));
+    most(plan.states, getStateBytes(entry));
+    if (!isOnDevice(entry))
+      continue;
+    most(plan.faults, getFaultBytes(entry));
+    most(passage, getPassageBytes(entry));
   }
+  plan.workers = worker * (threads + lanes - 1);
+  plan.passage = passage * lanes;
   return plan;
 }
 

@@ -83,54 +83,74 @@ static bool hasPrepare(ModuleOp module) {
   return module.lookupSymbol<exec::EntryOp>(name) != nullptr;
 }
 
-/// Code generation and the package, or as much of it as `last` says.
-static std::optional<Refusal>
-writePackage(ModuleOp module, const Model &model, const CompileOptions &options,
-             const Machines &machines, CodeGenerator generator, Phase last,
-             PhaseTimes &phases, Messages &messages, CompileReport &report) {
-  FailureOr<GeneratedCode> code = failure();
-  {
-    PhaseTimer timer(phases, Phase::Codegen);
-    code = generator.generate(hasPrepare(module) && options.import.readWeights);
+namespace {
+
+/// A program to write, as the options ask for, and where is told what came of
+/// it.
+struct Output {
+  ModuleOp module;
+  const Model &model;
+  const CompileOptions &options;
+  const Machines &machines;
+  Phase last; ///< of the compilation; the program was built to it or its plan
+  PhaseTimes &phases;
+  CompileReport &report;
+
+  int getJobs() const {
+    int cores = std::max(1u, std::thread::hardware_concurrency());
+    return options.jobs > 0 ? options.jobs : cores;
   }
+};
+
+} // namespace
+
+static FailureOr<GeneratedCode> generateCode(const Output &out) {
+  PhaseTimer timer(out.phases, Phase::Codegen);
+  CodeGenerator generator(out.module, out.options, out.machines, out.getJobs());
+  FailureOr<GeneratedCode> code = generator.generate(
+      hasPrepare(out.module) && out.options.import.readWeights);
+  if (succeeded(code))
+    llvm::append_range(out.report.notes, code->notes);
+  return code;
+}
+
+static Status writePackage(const Output &out, GeneratedCode code) {
+  PhaseTimer timer(out.phases, Phase::Package);
+  package::PackageInputs inputs{out.module, out.model.weights,
+                                out.model.metadata, std::move(code.variants)};
+  inputs.host = code.host ? &*code.host : nullptr;
+  inputs.embedWeights = out.options.import.readWeights;
+  inputs.options = describeOptions(out.options, out.machines.cpus);
+  inputs.decisions = describeDecisions(out.module);
+  inputs.threads = out.getJobs();
+  uint64_t weightBytes = 0;
+  Status status =
+      package::writePackage(inputs, out.options.output, weightBytes);
+  out.report.weightBytes = weightBytes;
+  return status;
+}
+
+static std::optional<Refusal> writeCode(const Output &out, Messages &messages) {
+  FailureOr<GeneratedCode> code = generateCode(out);
   if (failed(code))
     return messages.takeRefusal(Code::Unsupported);
-  llvm::append_range(report.notes, code->notes);
-  if (last == Phase::Codegen)
+  if (out.last == Phase::Codegen)
     return std::nullopt;
-  PhaseTimer timer(phases, Phase::Package);
-  package::PackageInputs inputs{module, model.weights, model.metadata,
-                                std::move(code->variants)};
-  inputs.host = code->host ? &*code->host : nullptr;
-  inputs.embedWeights = options.import.readWeights;
-  inputs.options = describeOptions(options, machines.cpus);
-  inputs.decisions = describeDecisions(module);
-  inputs.threads = generator.getJobs();
-  uint64_t weightBytes = 0;
-  Status status = package::writePackage(inputs, options.output, weightBytes);
-  report.weightBytes = weightBytes;
+  Status status = writePackage(out, std::move(*code));
   return status.ok() ? std::nullopt : std::optional(makeRefusal(status));
 }
 
-/// Writes what the options ask for of a program that was built as far as
-/// `last` or to its plan.
-static std::optional<Refusal> writeProgram(ModuleOp module, const Model &model,
-                                           const CompileOptions &options,
-                                           const Machines &machines, Phase last,
-                                           PhaseTimes &phases,
-                                           CompileReport &report) {
-  Messages messages(module.getContext(), options.model);
-  int cores = std::max(1u, std::thread::hardware_concurrency());
-  CodeGenerator generator(module, options, machines,
-                          options.jobs > 0 ? options.jobs : cores);
+static std::optional<Refusal> writeProgram(const Output &out) {
+  Messages messages(out.module.getContext(), out.options.model);
   std::optional<Refusal> refusal;
-  if (last > Phase::Plan)
-    refusal = writePackage(module, model, options, machines, generator, last,
-                           phases, messages, report);
-  else if (options.stopAfter.empty())
-    refusal = writeText(module, options, generator, messages);
-  llvm::append_range(report.notes, messages.notes);
-  report.decisions = describeDecisions(module);
+  if (out.last > Phase::Plan)
+    refusal = writeCode(out, messages);
+  else if (out.options.stopAfter.empty())
+    refusal = writeText(out.module, out.options,
+                        {out.module, out.options, out.machines, out.getJobs()},
+                        messages);
+  llvm::append_range(out.report.notes, messages.notes);
+  out.report.decisions = describeDecisions(out.module);
   return refusal;
 }
 
@@ -176,8 +196,8 @@ static std::optional<Refusal> run(const CompileOptions &options,
     describePlan(program, report);
   if (options.comparesPrecision && *last >= Phase::Simplify)
     comparePrecision(model, variant, program.samples, report);
-  return writeProgram(*program.module, model, options, machines, *last, phases,
-                      report);
+  return writeProgram(
+      {*program.module, model, options, machines, *last, phases, report});
 }
 
 CompileReport tcc::compile(const CompileOptions &options) {

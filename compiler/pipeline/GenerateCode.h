@@ -28,8 +28,6 @@ public:
                 const Machines &machines, int jobs)
       : module(module), options(options), machines(machines), jobs(jobs) {}
 
-  int getJobs() const { return jobs; }
-
   /// Code for all the options ask for. `computesConstants` if this machine has
   /// to run `prepare`.
   mlir::FailureOr<GeneratedCode> generate(bool computesConstants);

@@ -11,18 +11,12 @@ using namespace mlir;
 
 namespace tcc {
 
-static exec::BufferOp getBase(Value value) {
-  while (auto view = value.getDefiningOp<exec::ViewOp>())
-    value = view.getBase();
-  return value.getDefiningOp<exec::BufferOp>();
-}
-
 /// The nodes of the launches that write buffers first.
 static llvm::DenseMap<Operation *, std::string> getNodes(exec::EntryOp entry) {
   llvm::DenseMap<Operation *, std::string> nodes;
   entry.walk<WalkOrder::PreOrder>([&](exec::LaunchOp launch) {
     for (Value output : launch.getOutputs())
-      nodes.try_emplace(getBase(output), launch.getNode());
+      nodes.try_emplace(exec::getRoot(output), launch.getNode());
   });
   return nodes;
 }

@@ -128,5 +128,5 @@ void tcc_context_reset_state(tcc_context *context) {
 }
 
 uint64_t tcc_context_planned_bytes(const tcc_context *context) {
-  return context->context->plannedBytes();
+  return context->context->planned().total();
 }

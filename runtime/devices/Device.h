@@ -10,6 +10,7 @@
 #define TCC_RUNTIME_DEVICES_DEVICE_H
 
 #include "runtime/base/Memory.h"
+#include "runtime/base/PlannedMemory.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/devices/Tunings.h"
 #include "runtime/trace/Trace.h"
@@ -156,8 +157,8 @@ public:
   virtual Status trace(Trace *trace) = 0;
   bool isTraced() const { return tracing != nullptr; }
 
-  /// Bytes beside the arena that runs need.
-  virtual uint64_t plannedBytes() const { return 0; }
+  /// Adds what runs need beside the arena.
+  virtual void addPlanned(PlannedMemory &planned) const = 0;
 
 protected:
   Trace *tracing = nullptr;

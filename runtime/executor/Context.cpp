@@ -1,5 +1,6 @@
 #include "runtime/executor/Context.h"
 
+#include "runtime/base/Alignment.h"
 #include "runtime/package/SizeExpr.h"
 
 #include <algorithm>
@@ -167,11 +168,22 @@ Status Context::resetState() {
   return Status();
 }
 
-uint64_t Context::plannedBytes() const {
-  uint64_t bytes = walk->plannedBytes();
+PlannedMemory Context::planned() const {
+  PlannedMemory planned;
+  walk->addPlanned(planned);
   for (const State &state : states)
-    bytes += state.first.size() + state.second.size();
-  return bytes;
+    planned.states += state.first.size() + state.second.size();
+  std::vector<bool> isCounted(
+      program->program().weights() ? program->program().weights()->size() : 0);
+  for (const format::Buffer *buffer : *signature->buffers()) {
+    if (buffer->storage() != StorageClass::constant || buffer->base() >= 0 ||
+        isCounted[buffer->index()])
+      continue;
+    isCounted[buffer->index()] = true;
+    planned.constants += alignTensor(
+        program->program().weights()->Get(buffer->index())->bytes());
+  }
+  return planned;
 }
 
 std::optional<size_t> Context::findInput(std::string_view name) const {

@@ -101,8 +101,7 @@ public:
 
   Walker &walker() { return *walk; }
   int threads() const { return runner ? runner->threads() : 1; }
-  /// Arena, worker scratch and states: what was planned.
-  uint64_t plannedBytes() const;
+  PlannedMemory planned() const;
 
 private:
   struct Input {

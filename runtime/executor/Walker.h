@@ -52,7 +52,9 @@ public:
   const format::Command &command(uint32_t number) const {
     return *commands[number];
   }
-  uint64_t plannedBytes() const { return workspace->plannedBytes(); }
+  void addPlanned(PlannedMemory &planned) const {
+    workspace->addPlanned(planned);
+  }
 
 private:
   struct Visitor;

@@ -18,8 +18,9 @@ struct Workspace {
   create(Device &device, std::span<const format::Entry *const> entries,
          const StreamOptions &options);
 
-  uint64_t plannedBytes() const {
-    return arena.size() + stream->plannedBytes();
+  void addPlanned(PlannedMemory &planned) const {
+    planned.arena += arena.size();
+    stream->addPlanned(planned);
   }
 };
 

@@ -345,8 +345,3 @@ int64_t TrainingSession::read(StepField field) const {
     (void)store.read(*index, std::as_writable_bytes(std::span(&value, 1)));
   return value;
 }
-
-uint64_t TrainingSession::plannedBytes() const {
-  uint64_t bytes = store.byteCount();
-  return entries.empty() ? bytes : bytes + entries[0].turns[0]->plannedBytes();
-}

@@ -104,8 +104,6 @@ public:
   Settings settings() { return {program->program(), store}; }
   Variables &variables() { return store; }
   const Variables &variables() const { return store; }
-  /// Arena, worker scratch and variables.
-  uint64_t plannedBytes() const;
 
 private:
   static constexpr size_t kMaxDepth = 2;

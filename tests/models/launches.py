@@ -10,7 +10,8 @@ import tempfile
 
 import onnx
 from harness import Tally, first_line, run_tool
-from models import cases, graphs
+from models import cases, graphs, planned, wheels
+from models.run import compile_flags
 
 # Launches at most: of a layer, and of all of resnet50.
 LIMITS = {"encoder": 8, "decoder": 7, "llama": 10, "resnet50": 60}
@@ -72,8 +73,9 @@ def check_results(tally, work, layer, tokens, sizes):
     model, package = os.path.join(work, "m.onnx"), os.path.join(work, "m.tcc")
     write_transformer(model, layer, 2, {**SMALL, "tokens": tokens}, has_weights=True)
     dims = [] if tokens in sizes else ["--dim", f"{tokens}=1..{max(sizes)}"]
-    compiled = run_tool("tcc", model, "-o", package, "-q", *dims)
-    tally.check(f"{name} compiles", compiled.code == 0, first_line(compiled))
+    compiled = run_tool("tcc", model, "-o", package, "-q", *planned.FLAGS, *dims)
+    if tally.check(f"{name} compiles", compiled.code == 0, first_line(compiled)):
+        planned.check(tally, name, package, compiled.out)
     for size in sizes:
         data = os.path.join(work, "data")
         inputs = cases.inputs_of(onnx.load(model))
@@ -82,6 +84,17 @@ def check_results(tally, work, layer, tokens, sizes):
         flags = ["--inputs-dir", data, "--expect-dir", data]
         ran = run_tool("tcc-run", "run", package, *flags)
         tally.check(f"{name} at {size}", ran.code == 0, first_line(ran))
+
+
+def check_planned(tally, work):
+    """Of the default models, which are not run here."""
+    for name, case in wheels.models(long=False).items():
+        model = os.path.join(wheels.make(name, case), "model.onnx")
+        package = os.path.join(work, name + ".tcc")
+        flags = compile_flags(case)
+        compiled = run_tool("tcc", model, "-o", package, "-q", *planned.FLAGS, *flags)
+        if tally.check(f"{name} compiles", compiled.code == 0, first_line(compiled)):
+            planned.check(tally, name, package, compiled.out)
 
 
 if __name__ == "__main__":
@@ -94,4 +107,5 @@ if __name__ == "__main__":
         for layer in graphs.LAYERS:
             check_results(tally, work, layer, 24, [24])
         check_results(tally, work, "encoder", "n", [1, 5, 40])
+        check_planned(tally, work)
     tally.close()

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 from harness import TARGET, Tally, first_line, run_tool
-from models import cases, determinism, unrecorded, wheels
+from models import cases, determinism, planned, unrecorded, wheels
 
 # What an export in bf16 may be off from PyTorch's f32, of the largest output.
 # PyTorch's own autocast is 0.15 off on resnet50, whose random weights amplify.
@@ -39,7 +39,7 @@ def check(tally, name, case, folder, work):
     package = os.path.join(work, name + ".tcc")
     model = os.path.join(folder, "model.onnx")
     flags = compile_flags(case)
-    compiled = run_tool("tcc", model, "-o", package, "-q", *flags)
+    compiled = run_tool("tcc", model, "-o", package, "-q", *planned.FLAGS, *flags)
     if not tally.check(f"{name} compiles", compiled.code == 0, first_line(compiled)):
         return
     print(f"{name}: compiled in {compiled.seconds:.1f} s", flush=True)
@@ -51,6 +51,7 @@ def check(tally, name, case, folder, work):
         label = f"{name} {os.path.basename(data)}"
         tally.check(label, ran.code == 0, first_line(ran))
     unrecorded.check(tally, name, model, package, flags, work)
+    planned.check(tally, name, package, compiled.out)
     if name in determinism.MODELS and TARGET == "cpu":
         determinism.check_package(tally, name, package, flags, folder, work)
         determinism.check_runs(tally, name, package, folder)

@@ -21,6 +21,17 @@ class PackageOptions(c.Structure):
     _fields_ = [("struct_size", c.c_size_t), ("skip_weight_check", c.c_int32)]
 
 
+class ProgramOptions(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("weights_file", c.c_char_p),
+        ("threads", c.c_int32),
+        ("allocator", c.c_void_p),
+        ("log", c.c_void_p),
+        ("device", c.c_char_p),
+    ]
+
+
 class RunOptions(c.Structure):
     """tcc_context_options and tcc_session_options are alike."""
 
@@ -57,8 +68,8 @@ class Library:
         if status:
             raise RuntimeError(self.lib.tcc_status_message(c.c_void_p(status)))
 
-    def open(self, path, check_weights=True):
-        """The program of a package."""
+    def open(self, path, check_weights=True, device=None):
+        """The program of a package, on the device that it is for, or another."""
         package, program = c.c_void_p(), c.c_void_p()
         options = PackageOptions(c.sizeof(PackageOptions), not check_weights)
         self.call(
@@ -67,7 +78,9 @@ class Library:
             c.byref(options),
             c.byref(package),
         )
-        self.call("tcc_program_create", package, None, c.byref(program))
+        options = ProgramOptions(c.sizeof(ProgramOptions), None, 0, None, None)
+        options.device = device.encode() if device else None
+        self.call("tcc_program_create", package, c.byref(options), c.byref(program))
         return program
 
 
@@ -110,6 +123,11 @@ class Context:
             )
         self.library.call("tcc_context_run", self.handle)
         return [self.output(name) for name in outputs]
+
+    def planned_bytes(self):
+        function = self.library.lib.tcc_context_planned_bytes
+        function.restype = c.c_uint64
+        return function(self.handle)
 
     def output(self, name):
         index = self.library.lib.tcc_program_find_output(

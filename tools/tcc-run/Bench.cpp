@@ -66,8 +66,17 @@ static uint64_t peakResidentBytes() {
   return kibibytes * 1024;
 }
 
+/// As `tcc --json` does.
+static nlohmann::ordered_json describePlanned(const PlannedMemory &planned) {
+  return {{"constants", planned.constants}, {"states", planned.states},
+          {"arena", planned.arena},         {"workers", planned.workers},
+          {"workspace", planned.workspace}, {"faults", planned.faults},
+          {"passage", planned.passage},     {"total", planned.total()}};
+}
+
 static nlohmann::ordered_json describeTimes(const std::vector<double> &times,
                                             const Context &context) {
+  PlannedMemory planned = context.planned();
   return {{"schema_version", 1},
           {"min_ms", times.front()},
           {"med_ms", percentile(times, 0.5)},
@@ -75,7 +84,8 @@ static nlohmann::ordered_json describeTimes(const std::vector<double> &times,
           {"p99_ms", percentile(times, 0.99)},
           {"n", times.size()},
           {"peak_bytes", peakResidentBytes()},
-          {"plan_bytes", context.plannedBytes()}};
+          {"plan_bytes", planned.total()},
+          {"memory_bytes", describePlanned(planned)}};
 }
 
 static void printTimes(const std::vector<double> &times, int threads) {

@@ -140,6 +140,8 @@ static void addKinds(Page &page, const MemoryPlan &memory) {
   add("arena", memory.arena);
   add("scratch of threads", memory.workers);
   add("workspace of libraries", memory.workspace);
+  add("faults of launches", memory.faults);
+  add("copies that overlap", memory.passage);
   add("all", memory.getTotal());
   page.endTable();
 }

@@ -22,6 +22,7 @@ static void printJson(const CompileReport &report) {
       {"constants", memory.constants}, {"variables", memory.variables},
       {"states", memory.states},       {"arena", memory.arena},
       {"workers", memory.workers},     {"workspace", memory.workspace},
+      {"faults", memory.faults},       {"passage", memory.passage},
       {"total", memory.getTotal()}};
   nlohmann::ordered_json object = {
       {"schema_version", 1},
@@ -68,12 +69,13 @@ static void printMemory(const CompileReport &report) {
   const MemoryPlan &memory = report.memory;
   std::printf(
       "memory %lld bytes: arena %lld, constants %lld, variables %lld, "
-      "states %lld, scratch of threads %lld, of libraries %lld; %.2f %% "
-      "of the time to compute values again\n",
+      "states %lld, scratch of threads %lld, of libraries %lld, of a device's "
+      "faults and copies %lld; %.2f %% of the time to compute values again\n",
       (long long)memory.getTotal(), (long long)memory.arena,
       (long long)memory.constants, (long long)memory.variables,
       (long long)memory.states, (long long)memory.workers,
-      (long long)memory.workspace, 100 * report.recomputedShare);
+      (long long)memory.workspace, (long long)(memory.faults + memory.passage),
+      100 * report.recomputedShare);
   std::cout << tools::printMemory(
       tools::describeMemory(report.arenas, report.decisions));
 }

@@ -92,9 +92,12 @@ struct MemoryPlan {
   int64_t arena = 0;     ///< of the entry point that needs most
   int64_t workers = 0;   ///< scratch of all threads
   int64_t workspace = 0; ///< of libraries
+  int64_t faults = 0;    ///< what launches on a device say of indices
+  int64_t passage = 0;   ///< of copies on a device that overlap
 
   int64_t getFixed() const {
-    return constants + variables + states + workers + workspace;
+    return constants + variables + states + workers + workspace + faults +
+           passage;
   }
   int64_t getTotal() const { return getFixed() + arena; }
 };

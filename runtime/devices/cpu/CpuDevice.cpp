@@ -68,7 +68,9 @@ public:
   void drain() override {}
   size_t laneCount() const override { return others.size() + 1; }
   Status trace(Trace *trace) override;
-  uint64_t plannedBytes() const override { return scratch.size(); }
+  void addPlanned(PlannedMemory &planned) const override {
+    planned.workers += scratch.size();
+  }
 
 private:
   /// What the tasks of one launch share.

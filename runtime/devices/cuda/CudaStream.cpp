@@ -13,9 +13,6 @@ using namespace tcc::runtime::cuda;
 
 /// What `read` copies at most.
 static constexpr size_t kMaxElementBytes = 64;
-/// What is copied at once between places that overlap: enough to keep a device
-/// busy.
-static constexpr uint64_t kPassageBytes = 1 << 20;
 
 Result<std::unique_ptr<Stream>>
 CudaStream::create(CudaDevice &device, std::span<const EntryPlan> entries) {
@@ -44,7 +41,7 @@ Status CudaStream::allocate(std::span<const EntryPlan> entries) {
     return status;
   if (Status status = createLanes(entries); !status.ok())
     return status;
-  return reserveMemory(std::min(shifted, kPassageBytes), workspaces);
+  return reserveMemory(std::min<uint64_t>(shifted, kPassageBytes), workspaces);
 }
 
 /// A stream for each, and what libraries keep for it.
@@ -71,7 +68,7 @@ Status CudaStream::reserveMemory(uint64_t shifted, uint64_t workspaces) {
   };
   Allocator onDevice = device.allocator({}), pinned = device.staging({});
   passageBytes = alignTensor(shifted);
-  workspaceBytes = device.libraries() ? workspaces : 0;
+  workspaceBytes = workspaces;
   for (const Piece &piece :
        {Piece{element, kMaxElementBytes, pinned, "an element"},
         Piece{slots, slotCount * sizeof(FaultSlot), onDevice,

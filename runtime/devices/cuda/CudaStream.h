@@ -38,8 +38,10 @@ public:
   Status tune(std::vector<Measurement> *measured) override;
   size_t laneCount() const override { return lanes.size(); }
   Status trace(Trace *trace) override;
-  uint64_t plannedBytes() const override {
-    return slots.size() + passage.size() + workspace.size();
+  void addPlanned(PlannedMemory &planned) const override {
+    planned.faults += slots.size();
+    planned.passage += passage.size();
+    planned.workspace += workspace.size();
   }
 
 private:
@@ -47,6 +49,7 @@ private:
   struct FaultSlot {
     int64_t flag, value;
   };
+  static_assert(sizeof(FaultSlot) == kFaultBytes);
 
   /// What is under way for one run, between its first upload and its end.
   struct Flight {
@@ -114,7 +117,7 @@ private:
   size_t passageBytes = 0; ///< of each lane
   GraphCache graphs;
 
-  Memory workspace;          ///< of the library, if there is one
+  Memory workspace;          ///< of the library, also where there is none
   size_t workspaceBytes = 0; ///< of each lane that launches
   std::vector<std::unique_ptr<LibraryCalls>> libraryCalls; ///< of these lanes
   std::unique_ptr<Tuner> tuner; ///< while it measures

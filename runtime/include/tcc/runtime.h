@@ -286,7 +286,8 @@ TCC_API int32_t tcc_context_output_device(const tcc_context *context,
 /* All states become zero, as in a new context. */
 TCC_API void tcc_context_reset_state(tcc_context *context);
 
-/* Bytes of arena, worker scratch and states. */
+/* All bytes that it needs but inputs and outputs: constants, which the contexts
+ * of a program share, arena, scratch and states. `tcc --json` plans as many. */
 TCC_API uint64_t tcc_context_planned_bytes(const tcc_context *context);
 
 /*===- Training ------------------------------------------------- [exclusive] */

@@ -227,7 +227,8 @@ def test_other_commands(suite):
                         "20", "--warmup", "1", "--json")  # fmt: skip
     row = json.loads(done.out)
     ok = row["n"] == 20 and 0 < row["min_ms"] <= row["med_ms"] <= row["p99_ms"]
-    suite.tally.check("bench json", ok and row["plan_bytes"] > 0, done.out)
+    ok &= 0 < row["plan_bytes"] == row["memory_bytes"]["total"]
+    suite.tally.check("bench json", ok, done.out)
     done = suite.expect(0, "bench", suite.package, "--dim", "batch=2", "--iterations",
                         "20", "--profile")  # fmt: skip
     ok = "add_one: add_one_node" in done.out and "between kernels" in done.out
