@@ -141,7 +141,7 @@ static std::optional<Refusal> writeCode(const Output &out, Messages &messages) {
 }
 
 static std::optional<Refusal> writeProgram(const Output &out) {
-  Messages messages(out.module.getContext(), out.options.model);
+  Messages messages(ModuleOp(out.module).getContext(), out.options.model);
   std::optional<Refusal> refusal;
   if (out.last > Phase::Plan)
     refusal = writeCode(out, messages);
