@@ -272,9 +272,10 @@ Expected<Evaluator::Tensors> Evaluator::evaluateLoop(Operation *op) {
 
 // --- Constants ---------------------------------------------------------------
 
+/// What ranks do together is a constant on none of them.
 static Error checkResults(Operation *op) {
   constexpr uint64_t kMaxBytes = 64 << 10;
-  if (op->getNumRegions() != 0 || op->getNumResults() == 0)
+  if (op->getNumRegions() != 0 || op->getNumResults() == 0 || !isPure(op))
     return llvm::createStringError("is not evaluated");
   uint64_t bytes = 0;
   for (Type type : op->getResultTypes()) {

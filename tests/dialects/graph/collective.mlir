@@ -1,5 +1,6 @@
 // RUN: tcc-opt %s --split-input-file --verify-diagnostics | FileCheck %s
-// RUN: tcc-opt %s --split-input-file --verify-diagnostics --tcc-simplify | FileCheck %s --check-prefix=SIMPLE
+// RUN: tcc-opt %s --split-input-file --verify-diagnostics --tcc-simplify \
+// RUN:   | FileCheck %s --check-prefix=SIMPLE
 // The sum over ranks keeps its operand's type, and is nobody's to compute at
 // compile time: ranks are not known.
 
@@ -18,7 +19,7 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // -----
 
 func.func @types(%x: tensor<4xf32>) {
-  // expected-error @+1 {{failed to verify that}}
+  // expected-error @+1 {{requires the same type for all operands and results}}
   %0 = "graph.all_reduce"(%x) : (tensor<4xf32>) -> tensor<8xf32>
   return
 }
