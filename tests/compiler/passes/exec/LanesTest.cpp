@@ -29,6 +29,7 @@ protected:
   LanesTest() {
     context.loadDialect<ExecDialect, graph::GraphDialect>();
     context.disableMultithreading();
+    context.printOpOnDiagnostic(false); // its note would count as a command
   }
 
   EntryOp parse(const std::string &source) {
