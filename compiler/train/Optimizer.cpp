@@ -130,20 +130,22 @@ static Stepped stepRmsProp(const OptimizerRecipe &recipe,
                            Expr gradient, bool decays) {
   double alpha = recipe.own.numbers.at("alpha");
   gradient = decayInGradient(factors, old.parameter, gradient, decays);
-  Expr square = old.slots[0] * alpha + gradient * gradient * (1 - alpha);
+  Expr square = old.slots[0] * alpha + gradient * (1 - alpha) * gradient;
   Stepped next{old.parameter, {square}};
   if (recipe.own.flags.at("centered")) {
     Expr mean = old.slots[1] + (gradient - old.slots[1]) * (1 - alpha);
     next.slots.push_back(mean);
     square = square - mean * mean;
   }
-  Expr direction = gradient / (sqrt(square) + recipe.eps);
-  if (old.slots.size() > next.slots.size()) {
-    Expr momentum = spread(factors.first, gradient);
-    direction = old.slots.back() * momentum + direction;
-    next.slots.push_back(direction);
+  Expr divisor = sqrt(square) + recipe.eps;
+  Expr rate = spread(factors.lr, gradient);
+  if (old.slots.size() == next.slots.size()) {
+    next.parameter = old.parameter - rate * gradient / divisor;
+    return next;
   }
-  next.parameter = old.parameter - spread(factors.lr, gradient) * direction;
+  Expr momentum = spread(factors.first, gradient);
+  next.slots.push_back(old.slots.back() * momentum + gradient / divisor);
+  next.parameter = old.parameter - rate * next.slots.back();
   return next;
 }
 

@@ -50,7 +50,7 @@ TEST(UpdateTest, SchedulesAreThoseOfPyTorch) {
 }
 
 /// Compares with what torch.optim makes of the same gradients.
-void compareUpdates(const std::string &name) {
+void compareUpdates(const std::string &name, double tolerance) {
   nlohmann::json fixture = readFixture(name);
   for (const auto &test : fixture["cases"]) {
     std::string recipe = test["recipe"];
@@ -66,7 +66,7 @@ void compareUpdates(const std::string &name) {
       Values values = program.get(prefix + "fc.weight");
       llvm::append_range(values, program.get(prefix + "fc.bias"));
       for (auto [value, wanted] : llvm::zip_equal(values, expected))
-        expectNear(value, wanted, 4e-15);
+        expectNear(value, wanted, tolerance);
     };
     compare("", test["values"]);
     if (test.contains("ema")) {
@@ -78,8 +78,9 @@ void compareUpdates(const std::string &name) {
 }
 
 TEST(UpdateTest, UpdatesAreThoseOfPyTorch) {
-  compareUpdates("updates.json");
-  compareUpdates("more-updates.json");
+  compareUpdates("updates.json", 4e-15);
+  // RMSprop's steps are large beside what they leave of some parameters.
+  compareUpdates("more-updates.json", 1e-14);
 }
 
 TEST(UpdateTest, ScalesByTheTargetsThatCount) {
