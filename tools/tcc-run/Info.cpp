@@ -190,8 +190,18 @@ static ordered_json describeVariables(const format::Program &program) {
                     {"dtype", traitsOf(variable.dtype()).name},
                     {"shape", std::move(shape)},
                     {"parameter", textOf(variable.parameter())},
+                    {"field", nullptr},
+                    {"slice", nullptr},
                     {"elements", elements},
                     {"bytes", elements * traitsOf(variable.dtype()).bytes}});
+    if (variable.field())
+      rows.back()["field"] = format::nameOf(*variable.field());
+    if (variable.global_shape()) // with an offset: verified
+      rows.back()["slice"] = {
+          {"shape", std::vector<int64_t>(variable.global_shape()->begin(),
+                                         variable.global_shape()->end())},
+          {"offset", std::vector<int64_t>(variable.offset()->begin(),
+                                          variable.offset()->end())}};
   }
   return rows;
 }
