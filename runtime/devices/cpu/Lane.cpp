@@ -19,7 +19,8 @@ static bool isReached(uint32_t number, uint32_t by) {
 }
 
 void HostEvent::record(uint32_t number) {
-  done.store(number, std::memory_order_release);
+  // Sequentially consistent: notify_all looks who waits after the store.
+  done.store(number);
   done.notify_all();
 }
 
