@@ -13,6 +13,7 @@ DEVICES = {"cpu": "cpu", "cuda": "emulated"}
 
 def check(tally, name, package, printed):
     """`printed` is what the compiler said with FLAGS; nothing is run."""
+    os.environ["TCC_PLUGINS"] = BIN  # not beside the library
     library = capi.Library(os.path.join(BIN, "../runtime/libtcc_runtime.so"))
     program = library.open(package, device=DEVICES[TARGET])
     planned = json.loads(printed)["memory_bytes"]
