@@ -171,7 +171,7 @@ std::optional<Refusal> Builder::recompute() {
 }
 
 std::optional<Refusal> Builder::checkBudget() {
-  int64_t needed = program.memory.getTotal() + variant.budget->reserved;
+  int64_t needed = program.memory.getBudgeted() + variant.budget->reserved;
   if (needed <= variant.budget->bytes)
     return std::nullopt;
   return makeRefusal(Code::OutOfMemory,

@@ -96,10 +96,12 @@ struct MemoryPlan {
   int64_t passage = 0;   ///< of copies on a device that overlap
 
   int64_t getFixed() const {
-    return constants + variables + states + workers + workspace + faults +
-           passage;
+    return constants + variables + states + workers + workspace + passage;
   }
-  int64_t getTotal() const { return getFixed() + arena; }
+  /// What a memory budget holds: all but the places for faults, 16 bytes a
+  /// launch, whose number follows from what is computed again.
+  int64_t getBudgeted() const { return getFixed() + arena; }
+  int64_t getTotal() const { return getBudgeted() + faults; }
 };
 
 /// What happened. Nothing was written unless `exitCode` is 0.
