@@ -97,6 +97,8 @@ CudaStream::~CudaStream() {
   libraryCalls.clear();
   tuner.reset();
   for (auto &flight : flights)
+    flight->timeline.reset(); // its events need the device, too
+  for (auto &flight : flights)
     for (EventHandle event : {flight->uploaded, flight->done, flight->given})
       if (event)
         driver.eventDestroy(event);
