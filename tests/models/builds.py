@@ -10,6 +10,8 @@ codes; of packages the sections of code and weights byte by byte and of the prog
 kernels, launches with all their sizes, buffers with their offsets, arenas; of runs
 the outputs and what is exported, bit by bit. Text that the tools print, options,
 decisions and parts of the program that one schema alone has are not compared.
+Folders of checkpoints are shared by both tools: suites that resume fail under it where
+the builds' formats differ.
 Prints what differs, and closes with the number of comparisons.
 """
 
