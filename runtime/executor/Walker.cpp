@@ -41,16 +41,17 @@ Walker::Walker(const format::Program &program, const format::Entry &entry,
   current.symbols = program.symbols() ? program.symbols()->size() : 0;
   size_t buffers = 0, sizes = 0;
   forEachCommand(*entry.body(), [&](const format::Command &command) {
-    commands.push_back(&command);
-    extents.push_back(countCommands(command));
+    steps.push_back({&command, countCommands(command)});
   });
   forEachLaunch(*entry.body(), [&](const format::Launch &launch) {
     buffers = std::max<size_t>(buffers, countOf(launch.buffers()));
     sizes = std::max<size_t>(sizes, countOf(launch.sizes()));
   });
   arguments.resize(buffers);
-  sizeArguments.resize(sizes);
+  varying.buffers.reserve(buffers);
+  varying.sizes.reserve(sizes);
   place();
+  fixLaunches();
 }
 
 void Walker::place() {
@@ -115,9 +116,8 @@ Status Walker::sizeOf(const format::SizeExpr &expr, int64_t &value) const {
                    "' overflows");
 }
 
-/// Follows a chain of views; offsets may depend on loops, so they are computed
-/// at each use.
-Status Walker::addressOf(uint32_t buffer, std::byte *&address) const {
+/// Follows a chain of views; offsets may depend on loops.
+Status Walker::locate(uint32_t buffer, Location &location) const {
   int64_t offset = 0;
   const format::Buffer *place = entry.buffers()->Get(buffer);
   while (place->base() >= 0) {
@@ -133,8 +133,16 @@ Status Walker::addressOf(uint32_t buffer, std::byte *&address) const {
       return makeError(Code::BadData, "a view of ", bytes, " bytes at byte ",
                        step, " lies outside a buffer of ", place->max_bytes());
   }
-  address = placed[buffer] + offset;
+  location = {buffer, offset};
   return Status();
+}
+
+Status Walker::addressOf(uint32_t buffer, std::byte *&address) const {
+  Location location;
+  Status status = locate(buffer, location);
+  if (status.ok())
+    address = placed[location.root] + location.offset;
+  return status;
 }
 
 /// Gives the command to the device, or does it.
@@ -177,10 +185,14 @@ struct Walker::Visitor {
 Status Walker::runBlock(const format::Block &block, uint32_t first) {
   uint32_t number = first;
   for (const format::Command *command : *block.commands()) {
-    Visitor visitor = {*this, {number, command->lane()}};
-    if (Status status = visitCommand(*command, visitor); !status.ok())
+    const Step &step = steps[number];
+    Status status =
+        step.fixedLaunch >= 0
+            ? dispatch(fixedLaunches[step.fixedLaunch])
+            : visitCommand(*command, Visitor{*this, {number, command->lane()}});
+    if (!status.ok())
       return status;
-    number += extents[number];
+    number += step.extent;
   }
   return Status();
 }
@@ -199,7 +211,7 @@ Status Walker::checkFault(Status status) const {
   if (!current.fault)
     return status;
   const format::Launch &launch =
-      *commands[current.fault->command]->action_as_Launch();
+      *steps[current.fault->command].command->action_as_Launch();
   return makeError(Code::Usage, "node '", nameNode(launch.node()), "': index ",
                    current.fault->index, " is out of range");
 }
@@ -208,45 +220,90 @@ Status Walker::checkFault(Status status) const {
 // Launches
 //===----------------------------------------------------------------------===//
 
-Status Walker::launch(const format::Launch &launch, Place place) {
-  Dispatch call = {.command = place.number,
-                   .lane = place.lane,
-                   .kernel = launch.kernel(),
-                   .mayFault = launch.fault(),
-                   .tasks = 0,
-                   .buffers = {},
-                   .sizes = {}};
-  if (Status status = sizeOf(*launch.tasks(), call.tasks); !status.ok())
+/// The launch with the slots as they are.
+Status Walker::measure(const format::Launch &launch, Place place,
+                       SizedLaunch &sized) const {
+  sized.launch = &launch;
+  sized.dispatch = {.command = place.number,
+                    .lane = place.lane,
+                    .kernel = launch.kernel(),
+                    .mayFault = launch.fault(),
+                    .tasks = 0,
+                    .buffers = {},
+                    .sizes = {}};
+  if (Status status = sizeOf(*launch.tasks(), sized.dispatch.tasks);
+      !status.ok())
     return status;
-  size_t count = countOf(launch.buffers());
-  for (size_t i = 0; i < count; ++i) {
-    std::byte *address = nullptr;
-    if (Status status = addressOf(launch.buffers()->Get(i), address);
+  sized.buffers.resize(countOf(launch.buffers()));
+  for (size_t i = 0; i < sized.buffers.size(); ++i)
+    if (Status status = locate(launch.buffers()->Get(i), sized.buffers[i]);
         !status.ok())
       return status;
-    arguments[i] = address;
-  }
-  size_t sizeCount = countOf(launch.sizes());
-  for (size_t i = 0; i < sizeCount; ++i)
-    if (Status status = sizeOf(*launch.sizes()->Get(i), sizeArguments[i]);
+  sized.sizes.resize(countOf(launch.sizes()));
+  for (size_t i = 0; i < sized.sizes.size(); ++i)
+    if (Status status = sizeOf(*launch.sizes()->Get(i), sized.sizes[i]);
         !status.ok())
       return status;
-  call.buffers = std::span(arguments).first(count);
-  call.sizes = std::span(sizeArguments).first(sizeCount);
-  if (call.tasks > 1 || stream.isTraced()) {
-    call.flops = workOf(launch.flops());
-    call.bytes = workOf(launch.bytes());
+  sized.dispatch.sizes = sized.sizes;
+  return Status();
+}
+
+/// -1 where it is not known.
+void Walker::measureWork(SizedLaunch &sized) const {
+  auto workOf = [&](const format::SizeExpr *expr) {
+    int64_t amount = 0;
+    return expr && evaluate(*expr, slotValues.data(), amount) ? amount : -1;
+  };
+  sized.dispatch.flops = workOf(sized.launch->flops());
+  sized.dispatch.bytes = workOf(sized.launch->bytes());
+}
+
+bool Walker::isFixed(const format::Launch &launch) const {
+  auto isConstant = [](const format::SizeExpr *expr) {
+    return !expr || readsOnlySlotsBelow(*expr, 0);
+  };
+  for (size_t i = 0; i < countOf(launch.sizes()); ++i)
+    if (!isConstant(launch.sizes()->Get(i)))
+      return false;
+  for (size_t i = 0; i < countOf(launch.buffers()); ++i)
+    for (const format::Buffer *buffer =
+             entry.buffers()->Get(launch.buffers()->Get(i));
+         buffer->base() >= 0; buffer = entry.buffers()->Get(buffer->base()))
+      if (!isConstant(buffer->view_offset()))
+        return false;
+  return isConstant(launch.tasks()) && isConstant(launch.flops()) &&
+         isConstant(launch.bytes());
+}
+
+/// What cannot be measured stays as it is: a run that meets it says why.
+void Walker::fixLaunches() {
+  for (uint32_t number = 0; number < steps.size(); ++number) {
+    Step &step = steps[number];
+    const format::Launch *launch = step.command->action_as_Launch();
+    SizedLaunch sized;
+    if (!launch || !isFixed(*launch) ||
+        !measure(*launch, {number, step.command->lane()}, sized).ok())
+      continue;
+    measureWork(sized);
+    step.fixedLaunch = static_cast<int32_t>(fixedLaunches.size());
+    fixedLaunches.push_back(std::move(sized));
   }
-  return dispatch(launch, call);
 }
 
-/// -1 if it is not known.
-int64_t Walker::workOf(const format::SizeExpr *expr) const {
-  int64_t amount = 0;
-  return expr && evaluate(*expr, slotValues.data(), amount) ? amount : -1;
+Status Walker::launch(const format::Launch &launch, Place place) {
+  if (Status status = measure(launch, place, varying); !status.ok())
+    return status;
+  if (varying.dispatch.tasks > 1 || stream.isTraced())
+    measureWork(varying);
+  return dispatch(varying);
 }
 
-Status Walker::dispatch(const format::Launch &launch, const Dispatch &call) {
+Status Walker::dispatch(SizedLaunch &sized) {
+  const format::Launch &launch = *sized.launch;
+  Dispatch &call = sized.dispatch;
+  for (size_t i = 0; i < sized.buffers.size(); ++i)
+    arguments[i] = placed[sized.buffers[i].root] + sized.buffers[i].offset;
+  call.buffers = std::span(arguments).first(sized.buffers.size());
   Status status;
   if (observer)
     status = stream.wait();
@@ -337,7 +394,7 @@ Status Walker::branch(const format::If &branch, uint32_t number) {
   if (isTrue)
     return runBlock(*branch.then_block(), first);
   for (size_t i = 0; i < branch.then_block()->commands()->size(); ++i)
-    first += extents[first];
+    first += steps[first].extent;
   return runBlock(*branch.else_block(), first);
 }
 

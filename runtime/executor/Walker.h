@@ -50,7 +50,7 @@ public:
   void setObserver(LaunchObserver *newObserver);
   /// The command of that number: see TraceEvent.
   const format::Command &command(uint32_t number) const {
-    return *commands[number];
+    return *steps[number].command;
   }
   void addPlanned(PlannedMemory &planned) const {
     workspace->addPlanned(planned);
@@ -63,14 +63,37 @@ private:
         number; ///< among the entry's commands, each before those inside it
     uint32_t lane;
   };
+  /// Where a buffer lies in one that is placed.
+  struct Location {
+    uint32_t root;
+    int64_t offset; ///< bytes
+  };
+  /// A launch with the sizes that it has, and without addresses.
+  struct SizedLaunch {
+    const format::Launch *launch = nullptr;
+    Dispatch dispatch = {};
+    std::vector<Location> buffers = {};
+    std::vector<int64_t> sizes = {}; ///< the dispatch has a view of them
+  };
+  struct Step {
+    const format::Command *command;
+    uint32_t extent; ///< how many commands it is, with those inside it
+    /// Index into `fixedLaunches`; -1 for all but launches whose sizes and
+    /// views are constants.
+    int32_t fixedLaunch = -1;
+  };
 
   void place();
+  void fixLaunches();
+  bool isFixed(const format::Launch &launch) const;
 
   Status runBlock(const format::Block &block, uint32_t first);
+  Status measure(const format::Launch &launch, Place place,
+                 SizedLaunch &sized) const;
+  void measureWork(SizedLaunch &sized) const;
   Status launch(const format::Launch &launch, Place place);
-  Status dispatch(const format::Launch &launch, const Dispatch &dispatch);
+  Status dispatch(SizedLaunch &sized);
   Status checkFault(Status status) const;
-  int64_t workOf(const format::SizeExpr *expr) const;
   Status copy(const format::Copy &copy, Place place);
   Status setSize(const format::SetSize &set);
   Status readSize(const format::ReadSize &read);
@@ -78,6 +101,7 @@ private:
   Status branch(const format::If &branch, uint32_t number);
   Status loop(const format::Loop &loop, uint32_t number);
 
+  Status locate(uint32_t buffer, Location &location) const;
   Status addressOf(uint32_t buffer, std::byte *&address) const;
   Status sizeOf(const format::SizeExpr &expr, int64_t &value) const;
 
@@ -87,15 +111,14 @@ private:
   LaunchObserver *observer = nullptr;
   Run current;
 
-  /// Of each command by its number: how many it is, with those inside it.
-  std::vector<uint32_t> extents;
-  std::vector<const format::Command *> commands; ///< by number
+  std::vector<Step> steps; ///< by the number of the command
+  std::vector<SizedLaunch> fixedLaunches;
+  SizedLaunch varying; ///< the launch under way that is none of them
 
   std::vector<int64_t> slotValues;
   std::vector<std::byte *> placed; ///< address of each buffer; null for views
   std::vector<std::vector<uint32_t>> stateBuffers; ///< of each state
-  std::vector<void *> arguments;                   ///< of a launch
-  std::vector<int64_t> sizeArguments;
+  std::vector<void *> arguments; ///< addresses of the launch under way
 };
 
 } // namespace tcc::runtime
