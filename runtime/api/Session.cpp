@@ -339,3 +339,7 @@ tcc_status tcc_session_export_parameters(const tcc_session *session,
                                          const char *file) {
   return guard([&] { return exportParameters(*session->session, file); });
 }
+
+uint64_t tcc_session_planned_bytes(const tcc_session *session) {
+  return session->session->planned().total();
+}

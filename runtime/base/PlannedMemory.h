@@ -12,10 +12,11 @@ inline constexpr int64_t kFaultBytes = 16;
 /// enough to keep it busy.
 inline constexpr int64_t kPassageBytes = 1 << 20;
 
-/// Bytes of a context, as `tcc --json` plans them: all but inputs and outputs
-/// with their copies, and what the host keeps of commands.
+/// Bytes of a context or a session, as `tcc --json` plans them: all but inputs
+/// and outputs with their copies, and what the host keeps of commands.
 struct PlannedMemory {
-  uint64_t constants = 0; ///< that its entry reads; shared by contexts
+  uint64_t constants = 0; ///< that its entries read; shared by contexts
+  uint64_t variables = 0; ///< of a session
   uint64_t states = 0;
   uint64_t arena = 0;
   uint64_t workers = 0;   ///< scratch of all threads
@@ -24,7 +25,8 @@ struct PlannedMemory {
   uint64_t passage = 0;   ///< of copies on a device that overlap, all lanes
 
   uint64_t total() const {
-    return constants + states + arena + workers + workspace + faults + passage;
+    return constants + variables + states + arena + workers + workspace +
+           faults + passage;
   }
 };
 

@@ -1,6 +1,5 @@
 #include "runtime/executor/Context.h"
 
-#include "runtime/base/Alignment.h"
 #include "runtime/package/SizeExpr.h"
 
 #include <algorithm>
@@ -173,16 +172,7 @@ PlannedMemory Context::planned() const {
   walk->addPlanned(planned);
   for (const State &state : states)
     planned.states += state.first.size() + state.second.size();
-  std::vector<bool> isCounted(
-      program->program().weights() ? program->program().weights()->size() : 0);
-  for (const format::Buffer *buffer : *signature->buffers()) {
-    if (buffer->storage() != StorageClass::constant || buffer->base() >= 0 ||
-        isCounted[buffer->index()])
-      continue;
-    isCounted[buffer->index()] = true;
-    planned.constants += alignTensor(
-        program->program().weights()->Get(buffer->index())->bytes());
-  }
+  planned.constants = program->constantBytes(std::span(&signature, 1));
   return planned;
 }
 

@@ -192,6 +192,22 @@ const format::Entry *Executable::findEntry(format::EntryKind kind,
   return runtime::findEntry(program(), kind, variant);
 }
 
+uint64_t
+Executable::constantBytes(std::span<const format::Entry *const> entries) const {
+  const auto *weights = program().weights();
+  std::vector<bool> isCounted(weights ? weights->size() : 0);
+  uint64_t bytes = 0;
+  for (const format::Entry *entry : entries)
+    for (const format::Buffer *buffer : *entry->buffers()) {
+      if (buffer->storage() != format::StorageClass::constant ||
+          buffer->base() >= 0 || isCounted[buffer->index()])
+        continue;
+      isCounted[buffer->index()] = true;
+      bytes += alignTensor(weights->Get(buffer->index())->bytes());
+    }
+  return bytes;
+}
+
 Result<std::vector<format::KernelFunction>>
 runtime::kernelsOf(const format::Program &program,
                    const format::Variant &variant, const CodeImage &image) {

@@ -48,6 +48,8 @@ public:
   Device &device() const { return *runsOn; }
   /// The bytes of ConstTensor `index`, in memory of the device.
   const std::byte *constant(uint32_t index) const { return constants[index]; }
+  /// Those that the entries read, each as alignTensor has it.
+  uint64_t constantBytes(std::span<const format::Entry *const> entries) const;
 
 private:
   explicit Executable(std::shared_ptr<const Package> package)

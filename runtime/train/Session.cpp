@@ -86,6 +86,18 @@ size_t TrainingSession::depth() const {
   return program->device().isHost() ? 1 : kMaxDepth;
 }
 
+PlannedMemory TrainingSession::planned() const {
+  PlannedMemory planned;
+  entries.front().turns[0]->walker().addPlanned(planned);
+  planned.variables = store.byteCount();
+  std::vector<const format::Entry *> resident;
+  for (const EntryContexts &entry : entries)
+    if (entry.kind() != EntryKind::init)
+      resident.push_back(entry.entry);
+  planned.constants = program->constantBytes(resident);
+  return planned;
+}
+
 TrainingSession::EntryContexts *TrainingSession::find(EntryKind kind,
                                                       uint16_t variant) {
   auto found = std::ranges::find_if(entries, [&](const EntryContexts &entry) {

@@ -100,6 +100,9 @@ public:
   /// A field of the step that is an integer; 0 if there is none.
   int64_t read(format::StepField field) const;
 
+  /// What steps, evaluations and predictions need, and not `init`.
+  PlannedMemory planned() const;
+
   /// What changes at run time, between steps.
   Settings settings() { return {program->program(), store}; }
   Variables &variables() { return store; }

@@ -95,6 +95,7 @@ def check_planned(tally, work):
         compiled = run_tool("tcc", model, "-o", package, "-q", *planned.FLAGS, *flags)
         if tally.check(f"{name} compiles", compiled.code == 0, first_line(compiled)):
             planned.check(tally, name, package, compiled.out)
+    planned.check_steps(tally, work)
 
 
 if __name__ == "__main__":

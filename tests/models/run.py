@@ -64,6 +64,8 @@ def check_wheels(tally, source, names):
         for name, case in models.items():
             if not names or name in names:
                 check(tally, name, case, wheels.make(name, case), work)
+        if source == "wheels" and not names:
+            planned.check_steps(tally, work)
 
 
 def check_bf16(tally, names):

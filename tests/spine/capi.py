@@ -68,6 +68,11 @@ class Library:
         if status:
             raise RuntimeError(self.lib.tcc_status_message(c.c_void_p(status)))
 
+    def count(self, name, handle):
+        function = getattr(self.lib, name)
+        function.restype = c.c_uint64
+        return function(handle)
+
     def open(self, path, check_weights=True, device=None):
         """The program of a package, on the device that it is for, or another."""
         package, program = c.c_void_p(), c.c_void_p()
@@ -125,9 +130,7 @@ class Context:
         return [self.output(name) for name in outputs]
 
     def planned_bytes(self):
-        function = self.library.lib.tcc_context_planned_bytes
-        function.restype = c.c_uint64
-        return function(self.handle)
+        return self.library.count("tcc_context_planned_bytes", self.handle)
 
     def output(self, name):
         index = self.library.lib.tcc_program_find_output(
@@ -170,3 +173,6 @@ class Session:
             c.byref(metrics),
         )
         return metrics
+
+    def planned_bytes(self):
+        return self.library.count("tcc_session_planned_bytes", self.handle)

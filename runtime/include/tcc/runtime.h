@@ -447,6 +447,10 @@ TCC_API tcc_status tcc_session_load_parameters(tcc_session *session,
 TCC_API tcc_status tcc_session_export_parameters(const tcc_session *session,
                                                  const char *file);
 
+/* All bytes that it needs but tensors of batches: variables, constants that
+ * others than its start read, arena and scratch. `tcc --json` plans as many. */
+TCC_API uint64_t tcc_session_planned_bytes(const tcc_session *session);
+
 #ifdef __cplusplus
 }
 #endif

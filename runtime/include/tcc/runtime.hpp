@@ -423,6 +423,7 @@ public:
   void exportParameters(const std::string &file) const {
     check(tcc_session_export_parameters(get(), file.c_str()));
   }
+  uint64_t plannedBytes() const { return tcc_session_planned_bytes(get()); }
 
   tcc_session *get() const { return handle.get(); }
 
