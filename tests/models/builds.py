@@ -8,10 +8,9 @@ label `long` unless told otherwise) with tools of its own in the place of tcc an
 tcc-run. These run both builds' tool, with the same arguments, and compare: exit
 codes; of packages the sections of code and weights byte by byte and of the program
 kernels, launches with all their sizes, buffers with their offsets, arenas; of runs
-the outputs and what is exported, bit by bit. Text that the tools print, options,
-decisions and parts of the program that one schema alone has are not compared.
-Folders of checkpoints are shared by both tools: suites that resume fail under it where
-the builds' formats differ.
+the outputs, what is exported and the tensors of checkpoints, bit by bit. Text that the
+tools print, options, decisions and parts of the program that one schema alone has are
+not compared. Each build's tool reads what it wrote itself.
 Prints what differs, and closes with the number of comparisons.
 """
 
@@ -120,18 +119,50 @@ def compare_packages(trees, paths):
 
 # --- In the place of the tools -----------------------------------------------
 
-
-def option(arguments, *names):
-    """The place of an option's value, or None."""
-    for i, argument in enumerate(arguments[:-1]):
-        if argument in names:
-            return i + 1
-    return None
+# Options whose value is a file or folder that a tool writes. Logs have times, and are
+# not compared.
+WRITTEN = ("-o", "--output-dir", "--export", "--checkpoint-dir", "--log-dir")
+COMPARED = ("-o", "--output-dir", "--export", "--checkpoint-dir")
 
 
 def before_name(path):
     """Where the other build's file lies beside one."""
     return path + ".before"
+
+
+def translate(path):
+    """The same file of the other build, where it has one of its own."""
+    head, tail = path, ""
+    while head and head != os.path.dirname(head):
+        if os.path.exists(before_name(head)):
+            return before_name(head) + tail
+        head = os.path.dirname(head)
+        tail = path[len(head) :]
+    return path
+
+
+def translate_all(arguments):
+    """The other tool's arguments: it writes to places of its own, and reads there."""
+    names = [None, *arguments]
+    other = []
+    for name, argument in zip(names, arguments):
+        key, equals, value = argument.partition("=")
+        if name in WRITTEN and argument != "-":
+            other.append(before_name(argument))
+        elif key in WRITTEN and equals:
+            other.append(f"{key}={before_name(value)}")
+        elif key.startswith("--") and equals:
+            other.append(f"{key}={translate(value)}")
+        else:
+            other.append(translate(argument))
+    return other
+
+
+def find_written(arguments):
+    """(option, path) of what the tool writes and is compared."""
+    pairs = [*zip(arguments, arguments[1:])]
+    pairs += [tuple(a.split("=", 1)) for a in arguments if a.startswith("--") and "=" in a]
+    return [(name, path) for name, path in pairs if name in COMPARED and path != "-"]
 
 
 def note(row):
@@ -147,36 +178,70 @@ def compare_folders(folder):
     return [n for n, pair in zip(names, pairs) if not filecmp.cmp(*pair, shallow=False)]
 
 
-def run_other(tool, arguments):
-    """The other build's tool; what it wrote is named as before_name says."""
-    command = [os.path.join(os.environ["TCC_BUILDS_BEFORE"], "build/bin", tool), *arguments]
-    return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL).returncode
+def read_tensors(path):
+    """The bytes of each tensor of a safetensors file."""
+    with open(path, "rb") as stream:
+        data = stream.read()
+    first = 8 + struct.unpack_from("<Q", data)[0]
+    rows = json.loads(data[8:first])
+    rows.pop("__metadata__", None)
+    places = {name: row["data_offsets"] for name, row in rows.items()}
+    return {name: data[first + a : first + b] for name, (a, b) in places.items()}
+
+
+def compare_checkpoints(folder):
+    """Yields the files of tensors with other bits; each build counts steps by variables
+    of its own."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            if not name.endswith(".safetensors"):
+                continue
+            path = os.path.join(place, name)
+            other = before_name(folder) + path[len(folder) :]
+            if not os.path.exists(other):
+                yield f"{path} is new"
+                continue
+            before, after = read_tensors(other), read_tensors(path)
+            names = {n for n in (*before, *after) if not n.startswith(("step/", "set/"))}
+            differing = sorted(n for n in names if before.get(n) != after.get(n))
+            if differing:
+                yield f"{os.path.basename(place)}: {differing[0]} and {len(differing) - 1} more"
+
+
+def compare_written(trees, option, path):
+    """Yields what differs."""
+    twins = [os.path.exists(p) for p in (before_name(path), path)]
+    if twins[0] != twins[1]:
+        yield f"{path} is there in one build alone"
+    elif not twins[1]:
+        return
+    elif option == "--checkpoint-dir":
+        yield from compare_checkpoints(path)
+    elif os.path.isdir(path):
+        yield from compare_folders(path)
+    else:
+        yield from compare_packages(trees, (before_name(path), path))
+
+
+def run_tool(tree, tool, arguments, **options):
+    command = [os.path.join(tree, "build/bin", tool), *arguments]
+    return subprocess.run(command, **options).returncode
 
 
 def stand_in(tool, arguments):
     """Runs both tools and compares; ends as the tool of AFTER does."""
     trees = [os.environ["TCC_BUILDS_BEFORE"], os.environ["TCC_BUILDS_AFTER"]]
-    outputs = ("-o", "--output-dir", "--export")
-    place = option(arguments, *outputs)
-    other = list(arguments)
-    compares = place is not None and arguments[place] != "-"
-    if tool == "tcc-run":
-        compares = compares and len(arguments) > 1 and os.path.exists(before_name(arguments[1]))
-    if compares:
-        other[place] = before_name(arguments[place])
-        if tool == "tcc-run":
-            other[1] = before_name(arguments[1])
-        ended = run_other(tool, other)
-    code = subprocess.run([os.path.join(trees[1], "build/bin", tool), *arguments]).returncode
-    if compares:
-        path, row = arguments[place], {"arguments": [tool, *arguments], "found": []}
-        if code != ended:
-            row["found"].append(f"exit {ended} became {code}")
-        elif code == 0 and os.path.isdir(path):
-            row["found"] = compare_folders(path)
-        elif code == 0 and os.path.exists(path):
-            row["found"] = list(compare_packages(trees, (before_name(path), path)))
-        note(row)
+    written = find_written(arguments)
+    if written:
+        quiet = {"capture_output": True, "stdin": subprocess.DEVNULL}
+        ended = run_tool(trees[0], tool, translate_all(arguments), **quiet)
+    code = run_tool(trees[1], tool, arguments)
+    if written:
+        found = [] if code == ended else [f"exit {ended} became {code}"]
+        if code == 0 == ended:
+            for option, path in written:
+                found += compare_written(trees, option, path)
+        note({"arguments": [tool, *arguments], "found": found})
     sys.exit(code if code >= 0 else 128 - code)
 
 
