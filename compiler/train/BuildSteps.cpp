@@ -11,6 +11,7 @@
 #include "compiler/train/Update.h"
 #include "dialects/graph/NodeNames.h"
 #include "dialects/graph/ops/TensorEmitter.h"
+#include "runtime/package/VariableKinds.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -244,12 +245,9 @@ void StepBuilder::addMetrics(StepFunction &step, const Metrics &metrics) {
 // --- Steps -------------------------------------------------------------------
 
 static bool isCleared(const Variable &variable) {
-  return variable.isZero && (variable.kind == VariableKind::gradient ||
-                             variable.kind == VariableKind::slot);
+  return variable.isZero && format::isCleared(variable.kind);
 }
 
-/// The runtime clears slots and sums of gradients: zeros take no memory until
-/// a step uses them.
 void StepBuilder::buildInit() {
   StepFunction step(module, EntryKind::init, variables);
   for (const Variable &variable : variables.getAll())

@@ -1,5 +1,7 @@
 #include "runtime/train/Session.h"
 
+#include "runtime/package/VariableKinds.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -169,13 +171,8 @@ Prefault::Ranges TrainingSession::firstPages(EntryContexts &entry) {
 
 Status TrainingSession::initialize() {
   last = {};
-  // The entry leaves out slots that are zero at first, and sums of gradients,
-  // which are but between the batches of an update: what no step uses takes no
-  // memory.
   for (size_t i = 0; i < store.size(); ++i)
-    if (format::VariableKind kind = store.describe(i).kind();
-        kind == format::VariableKind::gradient ||
-        kind == format::VariableKind::slot)
+    if (format::isCleared(store.describe(i).kind()))
       if (Status status = store.clear(i); !status.ok())
         return status;
   if (Status status = run(EntryKind::init, {}); !status.ok())
