@@ -44,6 +44,7 @@ public:
   LogicalResult measureOps();
   void copyFreeOps();
   void run();
+  void mergeScalars();
 
 private:
   struct Copies {
@@ -65,6 +66,7 @@ private:
   bool unstore(GroupId group, Value result);
   void unstoreResults();
   void applyCopies(GroupId producer, const Copies &copies);
+  bool isFinalScalar(GroupId group) const;
 
   KernelGraph &graph;
   std::priority_queue<Candidate> queue;
@@ -320,12 +322,55 @@ void Partitioner::run() {
   } while (hasChanged);
 }
 
+/// True for a kernel that runs once, over one element or one row.
+static bool runsOnce(const Group &group) {
+  const Region &region = group.region;
+  if (!region.space || takesEpilogue(group))
+    return false;
+  return llvm::all_of(llvm::seq<int64_t>(region.space.getRank()),
+                      [&](int64_t axis) {
+                        return region.space.getDimSize(axis) == 1 ||
+                               llvm::is_contained(region.reducedAxes, axis);
+                      });
+}
+
+/// True for a kernel of one element whose results only the block's end reads.
+bool Partitioner::isFinalScalar(GroupId group) const {
+  const Region &region = graph[group].region;
+  if (region.anchor || !region.space ||
+      graph.getModel().getMaxCount(region.space) != 1)
+    return false;
+  SmallVector<GroupId> readers = graph.getConsumers(group, 2);
+  return llvm::all_of(readers, [&](GroupId reader) {
+    Operation *op = graph.getOp(graph[reader].members.front());
+    return op->hasTrait<OpTrait::IsTerminator>();
+  });
+}
+
+/// Kernels of one element cost their launches alone. One that nothing reads
+/// here takes no memory either: it is one with the last kernel before it that
+/// runs once, or the next one, whatever they read.
+void Partitioner::mergeScalars() {
+  std::optional<GroupId> last;
+  for (GroupId group : graph.getOrder()) {
+    if (!isCandidate(group) || !runsOnce(graph[group]))
+      continue;
+    Draft draft;
+    if (last && (isFinalScalar(*last) || isFinalScalar(group)) &&
+        getMergeSaving(*last, group, draft) > kMinSaving &&
+        !graph.wouldCycle(*last, group))
+      group = graph.merge(*last, group, std::move(draft));
+    last = group;
+  }
+}
+
 LogicalResult choosePartition(KernelGraph &graph) {
   Partitioner partitioner(graph);
   if (failed(partitioner.measureOps()))
     return failure();
   partitioner.copyFreeOps();
   partitioner.run();
+  partitioner.mergeScalars();
   return success();
 }
 
