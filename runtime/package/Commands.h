@@ -14,7 +14,9 @@
 namespace tcc::runtime {
 
 /// A command of a kind that a newer schema has; verified programs have none.
-struct UnknownCommand {};
+struct UnknownCommand {
+  format::Action kind;
+};
 
 /// The table of a command that the ranks of a group run together.
 template <typename Table>
@@ -56,7 +58,7 @@ auto visitCommand(const format::Command &command, Visitor &&visitor) {
   case format::Action::NONE:
     break;
   }
-  return visitor(UnknownCommand());
+  return visitor(UnknownCommand{command.action_type()});
 }
 
 #pragma GCC diagnostic pop

@@ -306,8 +306,10 @@ struct EntryVerifier::Visitor {
     return verifier.refuseCommand(format::EnumNameAction(kAction),
                                   kNoCollectives);
   }
-  bool operator()(const UnknownCommand &) const {
-    return verifier.refuse("a command is of a kind unknown to this runtime");
+  bool operator()(const UnknownCommand &command) const {
+    return verifier.refuse("command ", verifier.commandCount, " is of kind ",
+                           int(command.kind),
+                           ", which is unknown to this runtime");
   }
 
   bool isOnFirstLane(const char *kind) const {

@@ -338,6 +338,15 @@ void ProgramBuilder::write(const std::string &path,
   ASSERT_THAT(writer.write(path), succeeds());
 }
 
+void tests::spoilFirstCommand(std::vector<std::byte> &program) {
+  const format::Entry &entry =
+      *format::GetProgram(program.data())->entries()->Get(0);
+  const format::Command *command = entry.body()->commands()->Get(0);
+  auto *table = reinterpret_cast<flatbuffers::Table *>(
+      const_cast<format::Command *>(command));
+  EXPECT_TRUE(table->SetField<uint8_t>(format::Command::VT_ACTION_TYPE, 99, 0));
+}
+
 ProgramBuilder tests::addOneProgram() {
   ProgramBuilder builder;
   builder.symbol("batch", 1, 8);

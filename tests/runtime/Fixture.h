@@ -129,6 +129,10 @@ private:
   uint64_t weightEnd = 0;
 };
 
+/// Makes the first command of a serialized program one of kind 99, which no
+/// schema has.
+void spoilFirstCommand(std::vector<std::byte> &program);
+
 /// out = in + 1 over `batch` (1..8) x 4 floats.
 ProgramBuilder addOneProgram();
 

@@ -1,10 +1,12 @@
 // Writes the packages that the tests of the tools run:
 //   write_fixture KIND FILE
 //
-//   add_one  y = x + 1 over batch (1..8) x 4 floats, with a weight 'w'
-//   gather   y = t[i]: indices that may be bad
-//   idle     launches a kernel that has no buffers
-//   line     fits y = w x
+//   add_one          y = x + 1 over batch (1..8) x 4 floats, with a weight 'w'
+//   gather           y = t[i]: indices that may be bad
+//   idle             launches a kernel that has no buffers
+//   line             fits y = w x
+//   requires         add_one, which requires a word that no runtime knows
+//   unknown_command  add_one with a command of a kind that no schema has
 //   device_KIND, for the emulated device
 
 #include "tests/runtime/train/LineProgram.h"
@@ -47,9 +49,11 @@ static std::optional<ProgramBuilder> build(const std::string &kind) {
     builder.launch("add_one", {}, {}, constant(1));
     return builder;
   }
-  if (kind != "add_one")
+  if (kind != "add_one" && kind != "requires" && kind != "unknown_command")
     return std::nullopt;
   ProgramBuilder builder = addOneProgram();
+  if (kind == "requires")
+    builder.tables.requires_ = {"time_travel"};
   builder.weight("w", {1, 2, 3});
   builder.modelTensor("w", {3}, 0);
   return builder;
@@ -60,13 +64,15 @@ int main(int argc, char **argv) {
   bool isForDevice = kind.starts_with("device_");
   auto builder = build(isForDevice ? kind.substr(7) : kind);
   if (!builder) {
-    std::fprintf(
-        stderr,
-        "usage: write_fixture [device_](add_one|gather|idle|line) FILE\n");
+    std::fprintf(stderr, "usage: write_fixture [device_](add_one|gather|idle|"
+                         "line|requires|unknown_command) FILE\n");
     return 2;
   }
   if (isForDevice)
     builder->compileForDevice();
-  builder->write(argv[2]);
+  std::vector<std::byte> program = builder->program();
+  if (kind == "unknown_command")
+    spoilFirstCommand(program);
+  builder->write(argv[2], program);
   return testing::Test::HasFailure();
 }

@@ -403,6 +403,16 @@ TEST(Verify, RefusesWhatIsOutOfRange) {
   }
 }
 
+TEST(Verify, RefusesCommandsOfOtherKinds) {
+  ProgramBuilder builder = addOneProgram();
+  std::vector<std::byte> program = builder.program();
+  spoilFirstCommand(program);
+  EXPECT_THAT(verifyProgram(program, {}),
+              failsWith(Code::BadData,
+                        "entry 'main': command 1 is of kind 99, which is "
+                        "unknown to this runtime"));
+}
+
 TEST(Verify, RefusesDeeplyNestedBlocks) {
   ProgramBuilder builder = addOneProgram();
   uint32_t condition = builder.scratch(1);

@@ -178,6 +178,15 @@ def test_bad_index(suite):
                  says="node 'gather_node': index 5 is out of range")  # fmt: skip
 
 
+def test_newer_packages(suite):
+    """What this runtime cannot do is named."""
+    for kind, reason in (("requires", "it requires 'time_travel', which is unknown"),
+                         ("unknown_command", "command 1 is of kind 99, which is unknown")):
+        for command in ("run", "info"):
+            done = suite.expect(3, command, suite.path(f"{kind}.tcc"), says=reason)
+            suite.tally.check("one line", done.err.count("\n") == 1, done.err)
+
+
 def test_full_disk(suite):
     out = suite.path("full")
     os.makedirs(out)
@@ -278,13 +287,14 @@ def test_devices(suite):
 def main(fixtures):
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
-        for kind in ("add_one", "gather", "idle", "device_add_one"):
+        for kind in ("add_one", "gather", "idle", "device_add_one", "requires",
+                     "unknown_command"):  # fmt: skip
             subprocess.run([f"{fixtures}/tcc_write_fixture", kind,
                             f"{folder}/{kind}.tcc"], check=True)  # fmt: skip
         suite = Suite(tally, folder)
         for test in (test_run, test_archives, test_comparison, test_random_inputs, test_usage,
-                     test_symbols, test_bad_index, test_full_disk, test_other_commands,
-                     test_devices, test_trace):  # fmt: skip
+                     test_symbols, test_bad_index, test_newer_packages, test_full_disk,
+                     test_other_commands, test_devices, test_trace):  # fmt: skip
             test(suite)
     tally.close()
 
