@@ -2,6 +2,8 @@
 
 #include "runtime/devices/emulated/DriverCalls.h"
 
+#include "runtime/base/Alignment.h"
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -34,7 +36,7 @@ Error memFree(Address address) {
 
 Error memHostAlloc(void **address, size_t bytes, unsigned) {
   return call([&]() -> Status {
-    *address = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+    *address = std::aligned_alloc(kTensorAlignment, alignTensor(bytes));
     simulator().pinned[reinterpret_cast<uint64_t>(*address)] = bytes;
     return Status();
   });
