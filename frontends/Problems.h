@@ -13,7 +13,7 @@ class raw_ostream;
 
 namespace tcc {
 
-/// What a problem makes the tool exit with.
+/// What a problem makes the tool exit with: a runtime::Code.
 enum class ProblemClass {
   usage = 2,       // a flag, an unbound dimension
   badBytes = 3,    // the file breaks its format

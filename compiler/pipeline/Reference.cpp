@@ -3,6 +3,7 @@
 #include "compiler/package/EntryBuilder.h"
 #include "compiler/pipeline/Phases.h"
 #include "compiler/pipeline/Provenance.h"
+#include "compiler/pipeline/Refusal.h"
 #include "compiler/pipeline/Register.h"
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/evaluate/Evaluator.h"
@@ -53,8 +54,7 @@ Status Reference::Modules::import(const CompileOptions &options) {
     std::string text;
     llvm::raw_string_ostream stream(text);
     problems.print(stream);
-    return Status(Code(problems.getExitCode()),
-                  llvm::StringRef(text).rtrim().str());
+    return Status(getCode(problems), llvm::StringRef(text).rtrim().str());
   }
   model = std::move(*imported);
   if (options.gradientOf.empty())

@@ -7,6 +7,15 @@ using tcc::runtime::Code;
 
 namespace tcc {
 
+static_assert(int(ProblemClass::usage) == int(Code::Usage) &&
+              int(ProblemClass::badBytes) == int(Code::BadData) &&
+              int(ProblemClass::unsupported) == int(Code::Unsupported) &&
+              int(ProblemClass::io) == int(Code::Io));
+
+Code getCode(const Problems &problems) {
+  return problems.empty() ? Code::Internal : Code(problems.getExitCode());
+}
+
 Refusal makeRefusal(Code code, std::string problem) {
   return {code, {std::move(problem)}, {}};
 }
@@ -24,8 +33,7 @@ Refusal makeRefusal(const Problems &problems) {
   Refusal refusal;
   for (llvm::StringRef line : lines)
     refusal.problems.push_back(line.str());
-  if (!problems.empty())
-    refusal.code = Code(problems.getExitCode());
+  refusal.code = getCode(problems);
   return refusal;
 }
 

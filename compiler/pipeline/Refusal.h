@@ -18,6 +18,9 @@ struct Refusal {
   std::string reproducer;
 };
 
+/// The code of the problems' smallest class, or Internal without problems.
+runtime::Code getCode(const Problems &problems);
+
 Refusal makeRefusal(runtime::Code code, std::string problem);
 Refusal makeRefusal(const runtime::Status &status);
 Refusal makeRefusal(const Problems &problems);
