@@ -297,6 +297,7 @@ format::LaunchT &ProgramBuilder::launch(const std::string &symbol,
   launch.sizes = std::move(sizes);
   launch.tasks = std::move(tasks);
   launch.node = symbol + "_node";
+  launch.nodes = {launch.node};
   auto isFault = [&](uint32_t buffer) {
     return buffer < current->buffers.size() &&
            current->buffers[buffer]->storage == StorageClass::fault;

@@ -93,13 +93,11 @@ static std::string_view kernelOf(const Context &context,
   return kernels.Get(launch.kernel())->symbol()->string_view();
 }
 
-/// The nodes that a launch computes; packages of older compilers name one.
+/// The nodes that a launch computes.
 static std::vector<std::string> nodesOf(const format::Launch &launch) {
   std::vector<std::string> names;
   for (size_t i = 0; launch.nodes() && i < launch.nodes()->size(); ++i)
     names.push_back(launch.nodes()->Get(i)->str());
-  if (names.empty() && launch.node())
-    names.push_back(launch.node()->str());
   return names;
 }
 
