@@ -127,7 +127,7 @@ static Status writeManifest(const TrainingSession &session,
       {"producer", concat("tcc ", TCC_VERSION)},
       {"step", session.stepCount()},
       {"updates", session.read(format::StepField::updates)},
-      {"batches", session.batchNumber()},
+      {"batches", session.batchCount()},
       {"program", fingerprintOf(session.variables())},
       {"recipe", recipeOf(session)},
       {"slices", slicesOf(session.variables())},
@@ -214,9 +214,8 @@ Status runtime::exportParameters(const TrainingSession &session,
   Result<Aliases> aliases = findAliases(session.executable().program());
   if (!aliases.ok())
     return aliases.takeStatus();
-  int64_t batchCount = session.batchNumber();
   return writeSafetensors(
-      path, makeStateDict(std::move(tensors), *aliases, batchCount));
+      path, makeStateDict(std::move(tensors), *aliases, session.batchCount()));
 }
 
 //===----------------------------------------------------------------------===//

@@ -342,8 +342,7 @@ Result<TensorView> TrainingSession::prediction(size_t index) {
 }
 
 void TrainingSession::readBatchNumber() {
-  batch =
-      read(StepField::first) + read(StepField::place) + read(StepField::rank);
+  batch = batchCount() + read(StepField::rank);
   world = std::max<int64_t>(1, read(StepField::world));
 }
 

@@ -97,6 +97,10 @@ public:
   int64_t batchNumber() const { return batch; }
   /// Reads it again, after variables of the step were written from outside.
   void readBatchNumber();
+  /// Batches that all ranks have taken together: each rank has the same.
+  int64_t batchCount() const {
+    return read(format::StepField::first) + read(format::StepField::place);
+  }
   /// A field of the step that is an integer; 0 if there is none.
   int64_t read(format::StepField field) const;
 

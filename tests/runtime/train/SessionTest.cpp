@@ -200,6 +200,26 @@ TEST_F(SessionTest, NumbersTheBatchesOfAllRanks) {
   EXPECT_EQ(session->batchNumber(), 6) << "a step after a fault takes none";
 }
 
+/// What ranks share is the same in the checkpoint of each.
+TEST_F(SessionTest, WritesTheManifestThatAllRanksWrite) {
+  ProgramBuilder ranked = lineProgram();
+  uint32_t rank = ranked.field(tcc::format::StepField::rank);
+  ranked.write(path);
+  auto manifestOf = [&](int64_t number) {
+    std::unique_ptr<TrainingSession> other = open();
+    EXPECT_THAT(
+        other->variables().write(rank, std::as_bytes(std::span(&number, 1))),
+        succeeds());
+    other->readBatchNumber();
+    EXPECT_THAT(step(*other, 3), succeeds());
+    EXPECT_EQ(other->batchNumber(), 1 + number);
+    EXPECT_EQ(other->batchCount(), 1);
+    return readBytes(unwrap(saveCheckpoint(*other, folder / "run")) +
+                     "/manifest.json");
+  };
+  EXPECT_EQ(manifestOf(0), manifestOf(3));
+}
+
 TEST_F(SessionTest, HasVariantsOfSteps) {
   ProgramBuilder several = lineProgram();
   several.inEntry(EntryKind::apply, 3);
