@@ -2,9 +2,9 @@
 //
 // overhead-bench
 // Prints the microseconds of an almost empty program of 100 launches, of a loop
-// of as many, of a fork and join of two threads, and of two sums on one lane
-// and on two, by the clock and by the caller's own time. On a busy machine two
-// threads rarely run at once: the best tenth still tells.
+// of as many, of a fork and join of two threads, and of two sums, and of a copy
+// and a sum, on one lane and on two, by the clock and by the caller's own time.
+// On a busy machine two threads rarely run at once: the best tenth still tells.
 //
 //===----------------------------------------------------------------------===//
 #include "tests/runtime/Fixture.h"
@@ -93,17 +93,33 @@ static void printProgram(const char *what, bool isLoop) {
   print(what, [&] { check(context->run()); });
 }
 
-/// A sum on each of the lanes, beside each other.
-static void printSums(const char *what, std::initializer_list<uint16_t> lanes) {
+static void addSum(ProgramBuilder &builder) {
   constexpr int64_t kCount = 1 << 18;
+  uint32_t from = builder.scratch(4 * kCount), to = builder.scratch(4);
+  std::vector<Expr> sizes;
+  sizes.push_back(constant(kCount));
+  builder.launch("final_sum", {from, to}, std::move(sizes), constant(1));
+}
+
+/// Takes about as long as the sum.
+static void addCopy(ProgramBuilder &builder) {
+  constexpr uint64_t kBytes = 4 << 20;
+  uint32_t from = builder.scratch(kBytes), to = builder.scratch(kBytes);
+  builder.copy(from, to, kBytes);
+}
+
+struct Work {
+  uint16_t lane;
+  void (*add)(ProgramBuilder &builder);
+};
+
+/// What lanes do beside each other.
+static void printLanes(const char *what, std::initializer_list<Work> list) {
   ProgramBuilder builder;
   builder.orderLanes(0, 1);
-  for (uint16_t lane : lanes) {
-    uint32_t from = builder.scratch(4 * kCount), to = builder.scratch(4);
-    std::vector<Expr> sizes;
-    sizes.push_back(constant(kCount));
-    builder.onLane(lane);
-    builder.launch("final_sum", {from, to}, std::move(sizes), constant(1));
+  for (const Work &work : list) {
+    builder.onLane(work.lane);
+    work.add(builder);
   }
   builder.orderLanes(1, 0);
   std::unique_ptr<Context> context = makeContext(builder);
@@ -126,10 +142,13 @@ struct Meeting {
 int main() {
   printProgram("100 launches", false);
   printProgram("a loop of 100 launches", true);
-  printSums("a sum on lane 0", {0});
-  printSums("a sum on lane 1", {1});
-  printSums("two sums on lane 0", {0, 0});
-  printSums("two sums on two lanes", {1, 0});
+  printLanes("a sum on lane 0", {{0, addSum}});
+  printLanes("a sum on lane 1", {{1, addSum}});
+  printLanes("two sums on lane 0", {{0, addSum}, {0, addSum}});
+  printLanes("two sums on two lanes", {{1, addSum}, {0, addSum}});
+  printLanes("a copy on lane 1", {{1, addCopy}});
+  printLanes("a copy and a sum on lane 0", {{0, addCopy}, {0, addSum}});
+  printLanes("a copy beside a sum", {{1, addCopy}, {0, addSum}});
   int cores = defaultThreadCount();
   if (cores < 2)
     return 0;
