@@ -1,7 +1,7 @@
 #include "compiler/pipeline/Budget.h"
 
 #include "compiler/passes/exec/memory/Placement.h"
-#include "dialects/exec/ExecOps.h"
+#include "dialects/exec/Effects.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
 #include "runtime/base/Alignment.h"
@@ -105,17 +105,6 @@ static int64_t getBound(Value value) {
   if (auto view = value.getDefiningOp<exec::ViewOp>())
     return view.getBound();
   return value.getDefiningOp<exec::BufferOp>().getBound();
-}
-
-static bool mayOverlap(exec::BufferOp a, exec::BufferOp b) {
-  if (a.getStorage() != b.getStorage())
-    return false;
-  if (a.getStorage() != exec::StorageClass::scratch)
-    return a.getIndex() == b.getIndex();
-  int64_t beginA = a.getOffset().value_or(0),
-          beginB = b.getOffset().value_or(0);
-  return beginA < beginB + int64_t(b.getBound()) &&
-         beginB < beginA + int64_t(a.getBound());
 }
 
 /// Copies between places that may overlap pass through other memory, of each

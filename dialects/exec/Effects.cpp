@@ -39,13 +39,25 @@ static bool ordersLanes(Operation *op) {
          });
 }
 
+/// What is listed elsewhere is one place however many buffers name it, and a
+/// state that is updated in place is one for both of its values. All scratch
+/// that has an offset lies in the arena of the entry point.
+Resource getPlace(BufferOp root) {
+  if (root.getIndex())
+    return {Kind::place, uintptr_t(*root.getIndex()), root.getStorage(),
+            root.getNext() && !root.getInPlace()};
+  bool isInArena = root.getOffset().has_value();
+  Operation *owner = isInArena ? root->getParentOfType<EntryOp>() : root;
+  return {Kind::place, getId(owner), root.getStorage()};
+}
+
 Effects getEffects(Operation *command) {
   Effects effects;
   command->walk([&](CommandOpInterface nested) {
     for (Value buffer : nested.getReads())
-      effects.reads.insert({Kind::buffer, getId(getRoot(buffer))});
+      effects.reads.insert(getPlace(getRoot(buffer)));
     for (Value buffer : nested.getWrites())
-      effects.writes.insert({Kind::buffer, getId(getRoot(buffer))});
+      effects.writes.insert(getPlace(getRoot(buffer)));
     if (nested.getSetSlot() >= 0)
       effects.writes.insert({Kind::slot, uintptr_t(nested.getSetSlot())});
     if (std::optional<uint64_t> group = nested.getGroupOfRanks())
@@ -67,10 +79,9 @@ Effects getEffects(Operation *command) {
 /// size slots.
 static Access getAccess(Value buffer, bool isWrite) {
   BufferOp root = getRoot(buffer);
-  bool isPlaced = root.getOffset().has_value();
-  Operation *place = isPlaced ? root->getParentOfType<EntryOp>() : root;
   int64_t begin = root.getOffset().value_or(0);
-  Access access = {place, begin, begin + int64_t(root.getBound()), isWrite};
+  Access access = {getPlace(root), begin, begin + int64_t(root.getBound()),
+                   isWrite};
   bool isKnown = true;
   walkViews(buffer, [&](ViewOp view) {
     auto offset = dyn_cast<AffineConstantExpr>(view.getOffset().getResult(0));
@@ -101,13 +112,21 @@ SmallVector<Access> getAccesses(Operation *command) {
   return accesses;
 }
 
+static bool shareBytes(const Access &a, const Access &b) {
+  return a.place == b.place && a.begin < b.end && b.begin < a.end;
+}
+
 bool areInConflict(ArrayRef<Access> lhs, ArrayRef<Access> rhs) {
   return llvm::any_of(lhs, [&](const Access &a) {
     return llvm::any_of(rhs, [&](const Access &b) {
-      return a.place == b.place && (a.isWrite || b.isWrite) &&
-             a.begin < b.end && b.begin < a.end;
+      return (a.isWrite || b.isWrite) && shareBytes(a, b);
     });
   });
+}
+
+bool mayOverlap(BufferOp a, BufferOp b) {
+  return shareBytes(getAccess(a, /*isWrite=*/false),
+                    getAccess(b, /*isWrite=*/false));
 }
 
 } // namespace tcc::exec

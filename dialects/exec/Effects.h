@@ -7,15 +7,20 @@
 namespace tcc::exec {
 
 /// What commands must not use in another order if one of them changes it: a
-/// buffer that is no view, a size slot, a token, how far a lane has come, or
-/// whose turn it is in a group of ranks.
+/// place in memory, a size slot, a token, how far a lane has come, or whose
+/// turn it is in a group of ranks.
 struct Resource {
-  enum class Kind { buffer, slot, token, lane, group };
+  enum class Kind { place, slot, token, lane, group };
   Kind kind;
-  uintptr_t id; ///< the op of a buffer or token, or a number
+  uintptr_t id;                                 ///< an op, or a number
+  StorageClass storage = StorageClass::scratch; ///< of a place
+  bool isNext = false; ///< the place of a state's next value
 
   bool operator==(const Resource &other) const = default;
 };
+
+/// The place that `root` lies in. No bytes of two places are the same ones.
+Resource getPlace(BufferOp root);
 
 /// What a command uses, with all that is nested in it. From these, and nothing
 /// else, follows which commands of a block may change places.
@@ -26,8 +31,7 @@ Effects getEffects(mlir::Operation *command);
 
 /// Bytes that a command reads or writes: from `begin` to `end` of a place.
 struct Access {
-  /// The buffer's op; one for all scratch that has its place in the arena.
-  mlir::Operation *place;
+  Resource place;
   int64_t begin, end;
   bool isWrite;
 };
@@ -38,6 +42,9 @@ llvm::SmallVector<Access> getAccesses(mlir::Operation *command);
 
 /// True if two commands with these must not run at the same time.
 bool areInConflict(llvm::ArrayRef<Access> lhs, llvm::ArrayRef<Access> rhs);
+
+/// True if the two have bytes in common.
+bool mayOverlap(BufferOp a, BufferOp b);
 
 } // namespace tcc::exec
 
@@ -50,7 +57,8 @@ template <> struct llvm::DenseMapInfo<tcc::exec::Resource> {
     return {Resource::Kind::slot, ~uintptr_t(1)};
   }
   static unsigned getHashValue(const Resource &resource) {
-    return llvm::hash_combine(unsigned(resource.kind), resource.id);
+    return llvm::hash_combine(unsigned(resource.kind), resource.id,
+                              unsigned(resource.storage), resource.isNext);
   }
   static bool isEqual(const Resource &lhs, const Resource &rhs) {
     return lhs == rhs;

@@ -19,8 +19,12 @@ static const format::Buffer &rootOf(const format::Entry &entry,
 static bool mayOverlap(const format::Buffer &a, const format::Buffer &b) {
   if (a.storage() != b.storage())
     return false;
+  // A state that is not updated in place is in two places.
+  auto isApart = [](const format::Buffer &buffer) {
+    return buffer.next() && !buffer.in_place();
+  };
   if (a.storage() != format::StorageClass::scratch)
-    return a.index() == b.index();
+    return a.index() == b.index() && isApart(a) == isApart(b);
   return a.offset() < b.offset() + b.max_bytes() &&
          b.offset() < a.offset() + a.max_bytes();
 }

@@ -61,3 +61,38 @@ exec.entry @one_lane inputs [#exec.tensor<"x", tensor<16xf32>>] outputs []
   %a = exec.buffer scratch bytes affine_map<() -> (64)> bound 64 : !exec.buffer<host>
   exec.copy %x to %a bytes affine_map<() -> (64)> : !exec.buffer<host>, !exec.buffer<host>
 }
+
+// The new value of a state that is updated in place lies where the old one does.
+// CHECK-LABEL: exec.entry @state
+exec.entry @state inputs [#exec.tensor<"x", tensor<16xf32>>, #exec.tensor<"s", tensor<16xf32>>]
+    outputs [#exec.tensor<"t", tensor<16xf32>>]
+    attributes {slots = 0 : i64, states = [#exec.state<0 to 1>]} {
+  %x = exec.buffer input 0 bytes affine_map<() -> (64)> bound 64 : !exec.buffer<host>
+  %s = exec.buffer state 0 bytes affine_map<() -> (64)> bound 64 in_place : !exec.buffer<host>
+  %t = exec.buffer state 0 bytes affine_map<() -> (64)> bound 64 next in_place : !exec.buffer<host>
+  %a = exec.buffer scratch bytes affine_map<() -> (64)> bound 64 : !exec.buffer<host>
+  // CHECK:      exec.copy
+  // CHECK-NEXT: %[[E:.+]] = exec.record_event
+  // CHECK-NEXT: exec.wait %[[E]] {lane = 1 : i64}
+  // CHECK-NEXT: exec.start_copy
+  exec.copy %x to %t bytes affine_map<() -> (64)> : !exec.buffer<host>, !exec.buffer<host>
+  %0 = exec.start_copy %s to %a bytes affine_map<() -> (64)> : !exec.buffer<host>, !exec.buffer<host>
+  exec.wait %0
+}
+
+// CHECK-LABEL: exec.entry @state_of_two_places
+// CHECK-NEXT:    %[[E:.+]] = exec.record_event
+exec.entry @state_of_two_places
+    inputs [#exec.tensor<"x", tensor<16xf32>>, #exec.tensor<"s", tensor<16xf32>>]
+    outputs [#exec.tensor<"t", tensor<16xf32>>]
+    attributes {slots = 0 : i64, states = [#exec.state<0 to 1>]} {
+  %x = exec.buffer input 0 bytes affine_map<() -> (64)> bound 64 : !exec.buffer<host>
+  %s = exec.buffer state 0 bytes affine_map<() -> (64)> bound 64 : !exec.buffer<host>
+  %t = exec.buffer state 0 bytes affine_map<() -> (64)> bound 64 next : !exec.buffer<host>
+  %a = exec.buffer scratch bytes affine_map<() -> (64)> bound 64 : !exec.buffer<host>
+  // CHECK:      exec.copy
+  // CHECK-NEXT: exec.wait %[[E]] {lane = 1 : i64}
+  exec.copy %x to %t bytes affine_map<() -> (64)> : !exec.buffer<host>, !exec.buffer<host>
+  %0 = exec.start_copy %s to %a bytes affine_map<() -> (64)> : !exec.buffer<host>, !exec.buffer<host>
+  exec.wait %0
+}

@@ -72,3 +72,41 @@ exec.entry @main inputs [] outputs [] attributes {slots = 0 : i64, lanes = 3 : i
   // expected-error @+1 {{ends on lane 2, which lane 0 does not wait for in this block}}
   exec.wait %1 {lane = 2 : i64}
 }
+
+// -----
+
+// What is read and what is written of a state that is updated in place.
+exec.entry @main inputs [#exec.tensor<"x", tensor<16xf32>>, #exec.tensor<"s", tensor<16xf32>>]
+    outputs [#exec.tensor<"t", tensor<16xf32>>]
+    attributes {slots = 0 : i64, lanes = 2 : i64, states = [#exec.state<0 to 1>]} {
+  %x = exec.buffer input 0 bytes affine_map<() -> (64)> bound 64 : !exec.buffer<host>
+  %s = exec.buffer state 0 bytes affine_map<() -> (64)> bound 64 in_place : !exec.buffer<host>
+  %t = exec.buffer state 0 bytes affine_map<() -> (64)> bound 64 next in_place : !exec.buffer<host>
+  %a = exec.buffer scratch bytes affine_map<() -> (64)> bound 64 : !exec.buffer<host>
+  %0 = exec.record_event
+  exec.wait %0 {lane = 1 : i64}
+  // expected-error @+1 {{on lane 1 may run at the same time}}
+  %1 = exec.start_copy %s to %a bytes affine_map<() -> (64)> {lane = 1 : i64}
+    : !exec.buffer<host>, !exec.buffer<host>
+  // expected-note @+1 {{the other command: exec.copy}}
+  exec.copy %x to %t bytes affine_map<() -> (64)> : !exec.buffer<host>, !exec.buffer<host>
+  exec.wait %1
+}
+
+// -----
+
+// Else they lie apart.
+exec.entry @main inputs [#exec.tensor<"x", tensor<16xf32>>, #exec.tensor<"s", tensor<16xf32>>]
+    outputs [#exec.tensor<"t", tensor<16xf32>>]
+    attributes {slots = 0 : i64, lanes = 2 : i64, states = [#exec.state<0 to 1>]} {
+  %x = exec.buffer input 0 bytes affine_map<() -> (64)> bound 64 : !exec.buffer<host>
+  %s = exec.buffer state 0 bytes affine_map<() -> (64)> bound 64 : !exec.buffer<host>
+  %t = exec.buffer state 0 bytes affine_map<() -> (64)> bound 64 next : !exec.buffer<host>
+  %a = exec.buffer scratch bytes affine_map<() -> (64)> bound 64 : !exec.buffer<host>
+  %0 = exec.record_event
+  exec.wait %0 {lane = 1 : i64}
+  %1 = exec.start_copy %s to %a bytes affine_map<() -> (64)> {lane = 1 : i64}
+    : !exec.buffer<host>, !exec.buffer<host>
+  exec.copy %x to %t bytes affine_map<() -> (64)> : !exec.buffer<host>, !exec.buffer<host>
+  exec.wait %1
+}
