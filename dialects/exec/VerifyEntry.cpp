@@ -2,7 +2,7 @@
 //
 // Slots are set before they are read, each loop has a slot of its own, each
 // token is waited for once and in its block, and all paths run the same
-// collectives in the same order.
+// collectives of each group in the same order.
 //
 //===----------------------------------------------------------------------===//
 #include "dialects/exec/ExecOps.h"
@@ -10,12 +10,17 @@
 
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
+#include <map>
 
 using namespace mlir;
 
 namespace tcc::exec {
 
 namespace {
+
+/// The collectives of each group in their order; the order among groups is
+/// free.
+using Collectives = std::map<uint64_t, SmallVector<Operation *>>;
 
 class EntryVerifier {
 public:
@@ -28,13 +33,11 @@ public:
     if (symbols > entry.getSlots())
       return entry.emitOpError("has fewer slots than the module has symbols");
     isSet.set(0, symbols);
-    SmallVector<Operation *> collectives;
+    Collectives collectives;
     return verifyBlock(entry.getBody().front(), collectives);
   }
 
 private:
-  using Collectives = SmallVector<Operation *>;
-
   LogicalResult verifyBlock(Block &block, Collectives &collectives);
   LogicalResult verifyOp(Operation &op, Collectives &collectives);
   LogicalResult verifyLane(Operation &op);
@@ -48,6 +51,20 @@ private:
   llvm::BitVector isSet;
   llvm::BitVector isLoopSlot;
 };
+
+static bool isSameGroup(const Collectives::value_type &lhs,
+                        const Collectives::value_type &rhs) {
+  return lhs.first == rhs.first &&
+         llvm::equal(lhs.second, rhs.second, [](Operation *a, Operation *b) {
+           return a->getName() == b->getName() &&
+                  a->getAttrDictionary() == b->getAttrDictionary();
+         });
+}
+
+static void append(const Collectives &more, Collectives &collectives) {
+  for (const auto &[group, ops] : more)
+    llvm::append_range(collectives[group], ops);
+}
 
 LogicalResult EntryVerifier::verifyBlock(Block &block,
                                          Collectives &collectives) {
@@ -71,8 +88,8 @@ LogicalResult EntryVerifier::verifyOp(Operation &op, Collectives &collectives) {
     return verifyIf(branch, collectives);
   if (auto loop = dyn_cast<LoopOp>(op))
     return verifyLoop(loop, collectives);
-  if (command.getGroupOfRanks())
-    collectives.push_back(&op);
+  if (std::optional<uint64_t> group = command.getGroupOfRanks())
+    collectives[*group].push_back(&op);
   if (auto token = dyn_cast<TokenOpInterface>(op))
     return verifyToken(token);
   return verifySetSlot(command);
@@ -139,13 +156,9 @@ LogicalResult EntryVerifier::verifyIf(IfOp op, Collectives &collectives) {
   if (failed(verifyBlock(op.getElseRegion().front(), inElse)))
     return failure();
   isSet &= before;
-  auto isSame = [](Operation *lhs, Operation *rhs) {
-    return lhs->getName() == rhs->getName() &&
-           lhs->getAttrDictionary() == rhs->getAttrDictionary();
-  };
-  if (!llvm::equal(inThen, inElse, isSame))
+  if (!llvm::equal(inThen, inElse, isSameGroup))
     return op.emitOpError("has branches with different collectives");
-  llvm::append_range(collectives, inThen);
+  append(inThen, collectives);
   return success();
 }
 
@@ -164,7 +177,7 @@ LogicalResult EntryVerifier::verifyLoop(LoopOp op, Collectives &collectives) {
   isSet = before;
   if (!inBody.empty() && op.getCondition())
     return op.emitOpError("runs collectives as often as its data says");
-  llvm::append_range(collectives, inBody);
+  append(inBody, collectives);
   return success();
 }
 

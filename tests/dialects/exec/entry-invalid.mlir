@@ -30,6 +30,50 @@ exec.entry @main inputs [#exec.tensor<"f", tensor<i1>>] outputs [] attributes {s
 
 // -----
 
+// Each group has its collectives in one order: that of two groups may differ.
+exec.entry @main inputs [#exec.tensor<"f", tensor<i1>>] outputs [] attributes {slots = 0 : i64} {
+  %f = exec.buffer input 0 bytes affine_map<() -> (1)> bound 1 : !exec.buffer<host>
+  exec.if %f : !exec.buffer<host> {
+    %0 = exec.start_all_reduce %f to %f as i8 count affine_map<() -> (1)>
+      : !exec.buffer<host>, !exec.buffer<host>
+    exec.wait %0
+    %1 = exec.start_all_reduce %f to %f as i8 count affine_map<() -> (1)> {group = 1 : i64}
+      : !exec.buffer<host>, !exec.buffer<host>
+    exec.wait %1
+  } else {
+    %0 = exec.start_all_reduce %f to %f as i8 count affine_map<() -> (1)> {group = 1 : i64}
+      : !exec.buffer<host>, !exec.buffer<host>
+    exec.wait %0
+    %1 = exec.start_all_reduce %f to %f as i8 count affine_map<() -> (1)>
+      : !exec.buffer<host>, !exec.buffer<host>
+    exec.wait %1
+  }
+}
+
+// -----
+
+exec.entry @main inputs [#exec.tensor<"f", tensor<i1>>] outputs [] attributes {slots = 0 : i64} {
+  %f = exec.buffer input 0 bytes affine_map<() -> (1)> bound 1 : !exec.buffer<host>
+  // expected-error @+1 {{has branches with different collectives}}
+  exec.if %f : !exec.buffer<host> {
+    %0 = exec.start_all_reduce %f to %f as i8 count affine_map<() -> (1)>
+      : !exec.buffer<host>, !exec.buffer<host>
+    exec.wait %0
+    %1 = exec.start_all_gather %f to %f as i8 count affine_map<() -> (1)>
+      : !exec.buffer<host>, !exec.buffer<host>
+    exec.wait %1
+  } else {
+    %0 = exec.start_all_gather %f to %f as i8 count affine_map<() -> (1)>
+      : !exec.buffer<host>, !exec.buffer<host>
+    exec.wait %0
+    %1 = exec.start_all_reduce %f to %f as i8 count affine_map<() -> (1)>
+      : !exec.buffer<host>, !exec.buffer<host>
+    exec.wait %1
+  }
+}
+
+// -----
+
 exec.entry @main inputs [] outputs [] attributes {slots = 0 : i64} {
   // expected-error @+1 {{index 0 is not below 0}}
   %x = exec.buffer input 0 bytes affine_map<() -> (1)> bound 1 : !exec.buffer<host>
