@@ -29,8 +29,8 @@ public:
 
   LogicalResult verify() {
     auto module = entry->getParentOfType<ModuleOp>();
-    size_t symbols = module ? graph::getSymbols(module).size() : 0;
-    if (symbols > entry.getSlots())
+    symbols = module ? graph::getSymbols(module).size() : 0;
+    if (symbols > int64_t(entry.getSlots()))
       return entry.emitOpError("has fewer slots than the module has symbols");
     isSet.set(0, symbols);
     Collectives collectives;
@@ -44,10 +44,12 @@ private:
   LogicalResult verifyMaps(Operation &op);
   LogicalResult verifySetSlot(CommandOpInterface command);
   LogicalResult verifyIf(IfOp op, Collectives &collectives);
+  bool dependsOnData(LoopOp op);
   LogicalResult verifyLoop(LoopOp op, Collectives &collectives);
   LogicalResult verifyToken(TokenOpInterface op);
 
   EntryOp entry;
+  int64_t symbols = 0; ///< the slots of these come first
   llvm::BitVector isSet;
   llvm::BitVector isLoopSlot;
 };
@@ -137,8 +139,6 @@ LogicalResult EntryVerifier::verifySetSlot(CommandOpInterface command) {
   int64_t slot = command.getSetSlot();
   if (slot < 0)
     return success();
-  auto module = entry->getParentOfType<ModuleOp>();
-  int64_t symbols = module ? graph::getSymbols(module).size() : 0;
   if (slot < symbols || slot >= static_cast<int64_t>(isSet.size()))
     return command.emitOpError("sets size slot ")
            << slot << ", expected one in [" << symbols << ", " << isSet.size()
@@ -162,6 +162,18 @@ LogicalResult EntryVerifier::verifyIf(IfOp op, Collectives &collectives) {
   return success();
 }
 
+/// True if ranks may run different numbers of iterations: they agree on symbols
+/// alone.
+bool EntryVerifier::dependsOnData(LoopOp op) {
+  if (op.getCondition() || !op.getTrips())
+    return bool(op.getCondition());
+  AffineMap trips = *op.getTrips();
+  for (unsigned slot = symbols; slot < trips.getNumSymbols(); ++slot)
+    if (trips.isFunctionOfSymbol(slot))
+      return true;
+  return false;
+}
+
 LogicalResult EntryVerifier::verifyLoop(LoopOp op, Collectives &collectives) {
   if (failed(verifySetSlot(op)))
     return failure();
@@ -175,7 +187,7 @@ LogicalResult EntryVerifier::verifyLoop(LoopOp op, Collectives &collectives) {
   if (failed(verifyBlock(op.getBody().front(), inBody)))
     return failure();
   isSet = before;
-  if (!inBody.empty() && op.getCondition())
+  if (!inBody.empty() && dependsOnData(op))
     return op.emitOpError("runs collectives as often as its data says");
   append(inBody, collectives);
   return success();

@@ -74,6 +74,27 @@ exec.entry @main inputs [#exec.tensor<"f", tensor<i1>>] outputs [] attributes {s
 
 // -----
 
+// Ranks agree on symbols, not on what they read.
+module attributes {graph.symbols = [#graph.symbol<"n", 1 to 8 by 1>]} {
+  exec.entry @main inputs [#exec.tensor<"n", tensor<i64>>] outputs [] attributes {slots = 4 : i64} {
+    %n = exec.buffer input 0 bytes affine_map<() -> (8)> bound 8 : !exec.buffer<host>
+    exec.loop 1 trips affine_map<()[s0] -> (s0)> max 8 node "a" {
+      %0 = exec.start_all_reduce %n to %n as i64 count affine_map<() -> (1)>
+        : !exec.buffer<host>, !exec.buffer<host>
+      exec.wait %0
+    }
+    exec.read_size 2 from %n as i64 in 0 to 8 node "n" : !exec.buffer<host>
+    // expected-error @+1 {{runs collectives as often as its data says}}
+    exec.loop 3 trips affine_map<()[s0, s1, s2] -> (s2)> max 8 node "b" {
+      %0 = exec.start_all_reduce %n to %n as i64 count affine_map<() -> (1)>
+        : !exec.buffer<host>, !exec.buffer<host>
+      exec.wait %0
+    }
+  }
+}
+
+// -----
+
 exec.entry @main inputs [] outputs [] attributes {slots = 0 : i64} {
   // expected-error @+1 {{index 0 is not below 0}}
   %x = exec.buffer input 0 bytes affine_map<() -> (1)> bound 1 : !exec.buffer<host>
