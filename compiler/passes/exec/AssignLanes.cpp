@@ -38,6 +38,7 @@ private:
     SmallVector<Access> accesses;
   };
 
+  Command describe(Operation *op) const;
   size_t countPredecessors(const Command &start) const;
   Value record(size_t count, Location loc);
   void assign(const Command &start);
@@ -109,6 +110,15 @@ void LaneAssigner::assign(const Command &start) {
   start.op->setAttr("lane", builder.getI64IntegerAttr(int64_t(lane)));
 }
 
+/// A command of lane 0. At the wait for one that was started the bytes of that
+/// come free.
+LaneAssigner::Command LaneAssigner::describe(Operation *op) const {
+  auto wait = dyn_cast<WaitOp>(op);
+  if (wait && isStart(wait.getMarked()))
+    return {op, getLane(wait.getMarked()), getAccesses(wait.getMarked())};
+  return {op, 0, getAccesses(op)};
+}
+
 void LaneAssigner::run(DecisionLog &log) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     for (Region &region : op.getRegions())
@@ -116,10 +126,7 @@ void LaneAssigner::run(DecisionLog &log) {
     if (!isa<CommandOpInterface>(op))
       continue;
     if (!isStart(&op)) {
-      auto wait = dyn_cast<WaitOp>(op);
-      commands.push_back(wait ? Command{&op, getLane(wait.getMarked()),
-                                        getAccesses(wait.getMarked())}
-                              : Command{&op, 0, getAccesses(&op)});
+      commands.push_back(describe(&op));
       continue;
     }
     assign({&op, getLane(&op), getAccesses(&op)});

@@ -52,6 +52,24 @@ exec.entry @groups inputs [#exec.tensor<"x", tensor<16xf32>>] outputs []
   }
 }
 
+// A place that is marked stays on lane 0, and so does the wait for it.
+// CHECK-LABEL: exec.entry @marked
+// CHECK-NEXT:    %[[BEGIN:.+]] = exec.record_event{{$}}
+// CHECK:         %[[E:.+]] = exec.record_event{{$}}
+// CHECK-NEXT:    exec.wait %[[E]]{{$}}
+// CHECK-NEXT:    exec.wait %[[BEGIN]] {lane = 1 : i64}
+// CHECK-NEXT:    exec.start_all_reduce
+exec.entry @marked inputs [#exec.tensor<"x", tensor<16xf32>>] outputs []
+    attributes {slots = 0 : i64} {
+  %x = exec.buffer input 0 bytes affine_map<() -> (64)> bound 64 : !exec.buffer<host>
+  %a = exec.buffer scratch bytes affine_map<() -> (64)> bound 64 : !exec.buffer<host>
+  %0 = exec.record_event
+  exec.wait %0
+  %1 = exec.start_all_reduce %x to %a as f32 count affine_map<() -> (16)>
+    : !exec.buffer<host>, !exec.buffer<host>
+  exec.wait %1
+}
+
 // CHECK-LABEL: exec.entry @one_lane
 // CHECK-NOT:     lane
 // CHECK:         exec.copy
