@@ -44,6 +44,9 @@ enum class SectionKind : uint32_t {
 
 /// Offset of a kernel that a variant has not.
 inline constexpr uint64_t kNoKernel = UINT64_MAX;
+/// The most lanes of an entry point: each takes a thread or a stream of its
+/// own.
+inline constexpr uint32_t kMaxLanes = 16;
 /// The most threads of a block.
 inline constexpr uint32_t kMaxBlockThreads = 1024;
 /// The threads of a warp.

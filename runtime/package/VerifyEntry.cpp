@@ -20,9 +20,6 @@ namespace {
 constexpr int kMaxBlockDepth = 32;
 constexpr uint32_t kMaxSlots = 1 << 20;
 
-/// A lane takes a thread or a stream of its own.
-constexpr uint32_t kMaxLanes = 16;
-
 constexpr char kNotOnFirstLane[] = "it is done by the host, on lane 0";
 constexpr char kNoCollectives[] = "this runtime has no collectives";
 
@@ -360,9 +357,9 @@ bool EntryVerifier::verifyWait(const format::WaitEvent &wait, size_t lane,
 }
 
 bool EntryVerifier::verifyLanes() {
-  if (entry.lane_count() < 1 || entry.lane_count() > kMaxLanes)
+  if (entry.lane_count() < 1 || entry.lane_count() > format::kMaxLanes)
     return refuse("it has ", entry.lane_count(), " lanes, expected 1 to ",
-                  kMaxLanes);
+                  format::kMaxLanes);
   if (entry.event_count() > kMaxSlots)
     return refuse("bad number of events ", entry.event_count());
   isRecorded.resize(entry.event_count());

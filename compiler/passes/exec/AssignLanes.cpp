@@ -2,6 +2,7 @@
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/exec/Passes.h"
 #include "dialects/exec/Effects.h"
+#include "runtime/package/Format.h"
 
 #include "mlir/IR/Builders.h"
 #include <map>
@@ -21,8 +22,11 @@ struct AssignLanesPass : impl::AssignLanesPassBase<AssignLanesPass> {
 };
 
 /// The lanes of an entry point: that of copies, and one for each group of
-/// ranks.
+/// ranks. Where the runtime has fewer, some share one.
 using Lanes = std::map<std::optional<uint64_t>, uint64_t>;
+
+/// The most lanes beside lane 0.
+constexpr uint64_t kMostBeside = format::kMaxLanes - 1;
 
 /// Gives the starts of one block their lanes.
 class LaneAssigner {
@@ -68,9 +72,9 @@ static Lanes findLanes(EntryOp entry) {
     if (isStart(command))
       lanes[command.getGroupOfRanks()] = 0;
   });
-  uint64_t last = 0;
+  uint64_t count = 0;
   for (auto &[group, lane] : lanes)
-    lane = ++last;
+    lane = 1 + count++ % kMostBeside;
   return lanes;
 }
 
@@ -141,7 +145,7 @@ void AssignLanesPass::runOnOperation() {
     if (entry.getLanes() > 1)
       continue; // it has them
     Lanes lanes = findLanes(entry);
-    entry.setLanes(lanes.size() + 1);
+    entry.setLanes(1 + std::min<uint64_t>(lanes.size(), kMostBeside));
     if (!lanes.empty())
       LaneAssigner(entry.getBody().front(), lanes).run(log);
   }

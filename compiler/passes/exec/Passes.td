@@ -131,9 +131,10 @@ def AssignLanesPass : TccExecPass<"assign-lanes"> {
   let summary = "give what is started lanes of its own";
   let description = [{
     Copies that are started run on one lane, collectives of each group of ranks on
-    another one, beside lane 0, which all other commands stay on. A start's lane
-    waits for the last command of lane 0 that it must not overtake, unless it has
-    waited for a later one. Runs after the last change of the order, before memory is planned.
+    another one, beside lane 0, which all other commands stay on; where that are more
+    lanes than the runtime takes, some are shared. A start's lane waits for the last
+    command of lane 0 that it must not overtake, unless it has waited for a later one.
+    Runs after the last change of the order, before memory is planned.
 
     ```mlir
     launch @a writes %x
