@@ -46,6 +46,10 @@ namespace mlir::OpTrait {
 /// See Graph_ReadsIndices.
 template <typename Op>
 class ReadsIndices : public TraitBase<Op, ReadsIndices> {};
+
+/// See Graph_IsCollective.
+template <typename Op>
+class IsCollective : public TraitBase<Op, IsCollective> {};
 } // namespace mlir::OpTrait
 
 #define GET_OP_CLASSES

@@ -3,11 +3,15 @@
 
 include "dialects/graph/GraphDialect.td"
 
+/// Ranks wait for each other in the op.
+def Graph_IsCollective : NativeOpTrait<"IsCollective">;
+
 /// An op that the ranks of a group do together, all in the same order. It has no
 /// effect on memory, but ranks wait in it: it must not be computed where, or
 /// oftener than, the program says.
 class Graph_CollectiveOp<string mnemonic, list<Trait> traits = []>
-    : Graph_Op<mnemonic, !listconcat(traits, [NoMemoryEffect])> {
+    : Graph_Op<mnemonic, !listconcat(traits, [Graph_IsCollective,
+                                                NoMemoryEffect])> {
   let results = (outs AnyRankedTensor:$result);
 }
 

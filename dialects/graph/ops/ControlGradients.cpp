@@ -60,7 +60,21 @@ static LogicalResult differentiateBranch(OpBuilder builder, Region &region,
   return success();
 }
 
+static bool hasCollectives(IfOp op) {
+  return op
+      ->walk([](Operation *nested) {
+        return nested->hasTrait<OpTrait::IsCollective>()
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 LogicalResult IfOp::emitGradients(Gradients &gradients) {
+  // Both branches must run the same collectives, while what is computed again
+  // of a branch is what its own gradient needs.
+  if (hasCollectives(*this))
+    return emitOpError("with a collective in a branch has no derivative");
   SmallVector<Value> inputs = getWantedCaptures(*this, gradients), seeds;
   SmallVector<unsigned> seeded;
   for (OpResult result : getResults()) {

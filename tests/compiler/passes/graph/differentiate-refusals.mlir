@@ -41,3 +41,21 @@ module {
     return %0 : tensor<4xf32>
   }
 }
+
+// -----
+
+// What a branch runs again is what its gradient needs, but ranks run the
+// collectives of both.
+func.func @main(%c: tensor<i1> {graph.name = "c"}, %x: tensor<4xf32> {graph.name = "x"})
+    -> (tensor<4xf32> {graph.name = "y"}) {
+  // expected-error @+1 {{with a collective in a branch has no derivative}}
+  %0 = graph.if %c : (tensor<i1>) -> tensor<4xf32> {
+    %1 = graph.all_reduce %x : tensor<4xf32>
+    %2 = graph.exp %1 : (tensor<4xf32>) -> tensor<4xf32>
+    graph.yield %2 : tensor<4xf32>
+  } else {
+    %1 = graph.all_reduce %x : tensor<4xf32>
+    graph.yield %1 : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
