@@ -3,6 +3,9 @@
 
 include "dialects/exec/ExecDialect.td"
 
+/// A rank or a group.
+defvar Exec_RankNumber = ConfinedAttr<I64Attr, [IntNonNegative]>;
+
 /// What the ranks of a group do together: all run the same collectives of the
 /// group in the same order. Group 0 is all ranks.
 class Exec_Collective<string mnemonic, dag more = (ins)>
@@ -10,7 +13,7 @@ class Exec_Collective<string mnemonic, dag more = (ins)>
                                 ["getReads", "getWrites", "getGroupOfRanks"]>]> {
   let arguments = !con((ins Exec_BufferType:$from, Exec_BufferType:$to,
                             TypeAttr:$type, AffineMapAttr:$count), more,
-                       (ins DefaultValuedAttr<I64Attr, "0">:$group,
+                       (ins DefaultValuedAttr<Exec_RankNumber, "0">:$group,
                             DefaultValuedAttr<I64Attr, "0">:$lane));
   let assemblyFormat = [{
     $from `to` $to `as` $type `count` $count attr-dict
@@ -66,7 +69,7 @@ def Exec_StartAllGatherOp : Exec_Collective<"start_all_gather"> {
 }
 
 def Exec_StartBroadcastOp : Exec_Collective<"start_broadcast",
-                                            (ins I64Attr:$root)> {
+                                            (ins Exec_RankNumber:$root)> {
   let summary = "starts to give all ranks the buffer of one";
   let description = [{
     to[i] = from_root[i] on every rank, i < count. `to` may be `from`.

@@ -25,7 +25,7 @@ def Graph_AllReduceOp : Graph_CollectiveOp<"all_reduce", [
     Example: `%y = graph.all_reduce %x : tensor<4xf32>`
   }];
   let arguments = (ins AnyRankedTensor:$x,
-                       DefaultValuedAttr<I64Attr, "0">:$group);
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$group);
   let assemblyFormat = "$x attr-dict `:` type($x)";
 }
 

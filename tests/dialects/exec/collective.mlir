@@ -36,3 +36,25 @@ exec.entry @main inputs [#exec.tensor<"x", tensor<8xf32>>] outputs []
     : !exec.buffer<host>, !exec.buffer<host>
   exec.wait %sum
 }
+
+// -----
+
+exec.entry @main inputs [#exec.tensor<"x", tensor<8xf32>>] outputs []
+    attributes {slots = 0 : i64} {
+  %x = exec.buffer input 0 bytes affine_map<() -> (32)> bound 32 : !exec.buffer<host>
+  // expected-error @+2 {{attribute 'group' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+  %sum = exec.start_all_gather %x to %x as f32 count affine_map<() -> (8)>
+    {group = -1 : i64} : !exec.buffer<host>, !exec.buffer<host>
+  exec.wait %sum
+}
+
+// -----
+
+exec.entry @main inputs [#exec.tensor<"x", tensor<8xf32>>] outputs []
+    attributes {slots = 0 : i64} {
+  %x = exec.buffer input 0 bytes affine_map<() -> (32)> bound 32 : !exec.buffer<host>
+  // expected-error @+2 {{attribute 'root' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+  %sum = exec.start_broadcast %x to %x as f32 count affine_map<() -> (8)>
+    {root = -1 : i64} : !exec.buffer<host>, !exec.buffer<host>
+  exec.wait %sum
+}

@@ -23,3 +23,11 @@ func.func @types(%x: tensor<4xf32>) {
   %0 = "graph.all_reduce"(%x) : (tensor<4xf32>) -> tensor<8xf32>
   return
 }
+
+// -----
+
+func.func @group(%x: tensor<4xf32>) {
+  // expected-error @+1 {{attribute 'group' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+  %0 = graph.all_reduce %x {group = -1 : i64} : tensor<4xf32>
+  return
+}
