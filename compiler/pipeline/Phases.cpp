@@ -165,14 +165,11 @@ void addRescheduling(mlir::OpPassManager &pm) {
 }
 
 void addPlacement(mlir::OpPassManager &pm) {
-  pm.addPass(createShareBuffersPass());
+  addMemoryPlan(pm);
   // Which buffers are shared is part of what a kernel is, so equal kernels are
   // merged and described only now.
   pm.addPass(createMergeKernelsPass());
   pm.addPass(createSelectKernelsPass());
-  // What runs beside other commands shares no bytes with them.
-  pm.addPass(createAssignLanesPass());
-  pm.addPass(createPlanMemoryPass());
   pm.addPass(createVerifyLanesPass());
 }
 

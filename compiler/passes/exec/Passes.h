@@ -10,6 +10,10 @@ namespace tcc {
 #define GEN_PASS_DECL
 #include "compiler/passes/exec/Passes.h.inc"
 
+/// Buffers and what is started get their places and lanes: the passes that
+/// decide how many bytes an entry point needs once commands have their order.
+void addMemoryPlan(mlir::OpPassManager &pm);
+
 /// Makes every pass here known to tcc-opt by its flag.
 #define GEN_PASS_REGISTRATION
 #include "compiler/passes/exec/Passes.h.inc"

@@ -5,6 +5,7 @@
 #include "compiler/passes/exec/memory/Placement.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace tcc::exec;
@@ -53,6 +54,13 @@ void PlanMemoryPass::runOnOperation() {
     eraseUnused(entry);
     planEntry(entry, log);
   }
+}
+
+void addMemoryPlan(OpPassManager &pm) {
+  pm.addPass(createShareBuffersPass());
+  // What runs beside other commands shares no bytes with them.
+  pm.addPass(createAssignLanesPass());
+  pm.addPass(createPlanMemoryPass());
 }
 
 } // namespace tcc

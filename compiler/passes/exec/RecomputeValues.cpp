@@ -96,9 +96,7 @@ FailureOr<int64_t> EntryFitter::plan(const Choice &choice) {
   PassManager pm(module->getContext());
   pm.enableVerifier(false); // of a copy that is thrown away
   pm.addPass(createScheduleCommandsPass());
-  pm.addPass(createShareBuffersPass());
-  pm.addPass(createAssignLanesPass());
-  pm.addPass(createPlanMemoryPass());
+  addMemoryPlan(pm);
   if (failed(pm.run(*module)))
     return failure();
   int64_t next = getNextBytes(copy);
