@@ -76,8 +76,6 @@ std::vector<uint64_t> countReadBytes(ModuleOp module) {
   std::vector<uint64_t> counts(sizes.size());
   auto symbols = graph::getSymbols(module);
   auto count = [&](exec::CommandOpInterface command) {
-    if (isa<exec::WaitOp>(*command))
-      return; // what was started is counted
     for (Value read : command.getReads()) {
       auto buffer = getRoot(read).getDefiningOp<exec::BufferOp>();
       if (!buffer || buffer.getStorage() != exec::StorageClass::constant)

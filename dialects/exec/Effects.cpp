@@ -51,21 +51,28 @@ Resource getPlace(BufferOp root) {
   return {Kind::place, getId(owner), root.getStorage()};
 }
 
+static void addBuffers(CommandOpInterface command, Effects &effects) {
+  for (Value buffer : command.getReads())
+    effects.reads.insert(getPlace(getRoot(buffer)));
+  for (Value buffer : command.getWrites())
+    effects.writes.insert(getPlace(getRoot(buffer)));
+}
+
+/// A wait keeps its place among what uses the buffers of what it waits for.
 Effects getEffects(Operation *command) {
   Effects effects;
   command->walk([&](CommandOpInterface nested) {
-    for (Value buffer : nested.getReads())
-      effects.reads.insert(getPlace(getRoot(buffer)));
-    for (Value buffer : nested.getWrites())
-      effects.writes.insert(getPlace(getRoot(buffer)));
+    addBuffers(nested, effects);
     if (nested.getSetSlot() >= 0)
       effects.writes.insert({Kind::slot, uintptr_t(nested.getSetSlot())});
     if (std::optional<uint64_t> group = nested.getGroupOfRanks())
       effects.writes.insert({Kind::group, *group});
     if (isa<TokenOpInterface>(*nested))
       effects.writes.insert({Kind::token, getId(nested)});
-    if (auto wait = dyn_cast<WaitOp>(*nested))
+    if (auto wait = dyn_cast<WaitOp>(*nested)) {
       effects.reads.insert({Kind::token, getId(wait.getMarked())});
+      addBuffers(cast<CommandOpInterface>(*wait.getMarked()), effects);
+    }
     auto &lanes = ordersLanes(nested) ? effects.writes : effects.reads;
     lanes.insert({Kind::lane, nested.getLane()});
     addSlots(nested, effects);
@@ -102,8 +109,6 @@ SmallVector<Access> getAccesses(Operation *command) {
       accesses.push_back(getAccess(buffer, isWrite));
   };
   command->walk([&](CommandOpInterface nested) {
-    if (isa<WaitOp>(*nested))
-      return;
     for (Value buffer : nested.getReads())
       add(buffer, /*isWrite=*/false);
     for (Value buffer : nested.getWrites())

@@ -9,12 +9,8 @@ SmallVector<Value> RecordEventOp::getReads() { return {}; }
 SmallVector<Value> RecordEventOp::getWrites() { return {}; }
 bool RecordEventOp::isStart() { return false; }
 
-SmallVector<Value> WaitOp::getReads() {
-  return cast<CommandOpInterface>(*getMarked()).getReads();
-}
-SmallVector<Value> WaitOp::getWrites() {
-  return cast<CommandOpInterface>(*getMarked()).getWrites();
-}
+SmallVector<Value> WaitOp::getReads() { return {}; }
+SmallVector<Value> WaitOp::getWrites() { return {}; }
 bool WaitOp::joinsLanes() {
   return cast<CommandOpInterface>(*getMarked()).getLane() != getLane();
 }

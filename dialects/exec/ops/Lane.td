@@ -17,8 +17,7 @@ def Exec_RecordEventOp : Exec_Command<"record_event", [
 def Exec_WaitOp : Exec_Command<"wait"> {
   let summary = "its lane goes on when the token's place was reached";
   let description = [{
-    Of a command that was started it has the reads and writes: until then the
-    buffers are in use.
+    The buffers of a command that was started are in use until then.
 
     Example: `exec.wait %reduced`
   }];
