@@ -277,12 +277,13 @@ void EntryBuilder::addCommand(exec::CommandOpInterface op, Commands &commands) {
   };
   auto wait = dyn_cast<exec::WaitOp>(*op);
   auto token = dyn_cast<exec::TokenOpInterface>(*op);
-  if (token)
-    wait = cast<exec::WaitOp>(*token.getToken().user_begin());
-  bool isAwaited = wait && wait.joinsLanes();
-  if (!wait || isAwaited || (token && token.isStart()))
+  bool isStart = exec::TokenOpInterface::isStart(op);
+  bool joinsLanes =
+      (wait && wait.joinsLanes()) || (token && token.joinsLanes());
+  bool isMark = wait || (token && !isStart);
+  if (!isMark || joinsLanes)
     add(exec::visitCommand(op, ActionBuilder{*this}));
-  if (token && token.isStart() && isAwaited)
+  if (isStart && joinsLanes)
     add(buildRecord(token.getToken()));
 }
 

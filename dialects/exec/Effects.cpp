@@ -33,10 +33,7 @@ static bool ordersLanes(Operation *op) {
   if (auto wait = dyn_cast<WaitOp>(op))
     return wait.joinsLanes();
   auto token = dyn_cast<TokenOpInterface>(op);
-  return token &&
-         llvm::any_of(token.getToken().getUsers(), [](Operation *user) {
-           return cast<WaitOp>(user).joinsLanes();
-         });
+  return token && token.joinsLanes();
 }
 
 /// What is listed elsewhere is one place however many buffers name it, and a

@@ -38,6 +38,15 @@ def TokenOpInterface : OpInterface<"TokenOpInterface"> {
       [{True for a command that goes on beside those that follow it: its buffers
         are in use until its token is waited for.}],
       "bool", "isStart", (ins), "", "return true;">];
+  let extraClassDeclaration = [{
+    /// The same of any op.
+    static bool isStart(::mlir::Operation *op) {
+      auto token = ::mlir::dyn_cast<TokenOpInterface>(op);
+      return token && token.isStart();
+    }
+    /// Whether another lane than its own waits for the token.
+    bool joinsLanes();
+  }];
 }
 
 #endif // TCC_EXEC_INTERFACES

@@ -61,15 +61,10 @@ private:
 
 } // namespace
 
-static bool isStart(Operation *op) {
-  auto token = dyn_cast<TokenOpInterface>(op);
-  return token && token.isStart();
-}
-
 static Lanes findLanes(EntryOp entry) {
   Lanes lanes;
   entry.walk([&](CommandOpInterface command) {
-    if (isStart(command))
+    if (TokenOpInterface::isStart(command))
       lanes[command.getGroupOfRanks()] = 0;
   });
   uint64_t count = 0;
@@ -118,7 +113,7 @@ void LaneAssigner::assign(const Command &start) {
 /// come free.
 LaneAssigner::Command LaneAssigner::describe(Operation *op) const {
   auto wait = dyn_cast<WaitOp>(op);
-  if (wait && isStart(wait.getMarked()))
+  if (wait && wait.getMarked().isStart())
     return {op, getLane(wait.getMarked()), getAccesses(wait.getMarked())};
   return {op, 0, getAccesses(op)};
 }
@@ -129,7 +124,7 @@ void LaneAssigner::run(DecisionLog &log) {
       LaneAssigner(region.front(), lanes).run(log);
     if (!isa<CommandOpInterface>(op))
       continue;
-    if (!isStart(&op)) {
+    if (!TokenOpInterface::isStart(&op)) {
       commands.push_back(describe(&op));
       continue;
     }

@@ -5,6 +5,12 @@
 using namespace mlir;
 using namespace tcc::exec;
 
+bool TokenOpInterface::joinsLanes() {
+  return llvm::any_of(getToken().getUsers(), [](Operation *user) {
+    return cast<WaitOp>(user).joinsLanes();
+  });
+}
+
 SmallVector<Value> RecordEventOp::getReads() { return {}; }
 SmallVector<Value> RecordEventOp::getWrites() { return {}; }
 bool RecordEventOp::isStart() { return false; }

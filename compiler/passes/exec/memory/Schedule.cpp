@@ -223,9 +223,8 @@ BlockGraph::getOverlappedOrder(std::vector<unsigned> order) const {
     return llvm::is_contained(nodes[a].successors, b);
   };
   for (size_t i = 0; i < order.size(); ++i) {
-    auto token = dyn_cast<TokenOpInterface>(nodes[order[i]].command);
     size_t to = i;
-    if (token && token.isStart())
+    if (TokenOpInterface::isStart(nodes[order[i]].command))
       while (to > 0 && !mustPrecede(order[to - 1], order[i]))
         --to;
     moveTowards(i, to, order);
