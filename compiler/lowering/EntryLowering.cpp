@@ -26,28 +26,14 @@ AffineExpr getByteSize(Type tensor) {
          bytes;
 }
 
-/// True for values that are written to a buffer of our choice. What a loop
-/// carries ends in either half of its own buffer.
-static bool canChooseBuffer(Value value, Block &block) {
-  Operation *producer = value.getDefiningOp();
-  if (!producer || producer->getBlock() != &block)
-    return false;
-  if (auto loop = dyn_cast<graph::LoopOp>(producer))
-    return cast<OpResult>(value).getResultNumber() >= loop.getInits().size();
-  return isa<graph::FusedOp, graph::IfOp, graph::AllReduceOp>(producer);
-}
-
-Destinations chooseDestinations(Block &block, ArrayRef<Value> results,
-                                SmallVectorImpl<bool> &isDirect) {
+/// For each value that `block` yields, the first result that it is: where an op
+/// of the block may write it. A null result is not wanted.
+static Destinations findDestinations(Block &block, ArrayRef<Value> results) {
   Destinations destinations;
-  isDirect.assign(results.size(), false);
-  for (auto [i, yielded] :
-       llvm::enumerate(block.getTerminator()->getOperands())) {
-    Value source = getSource(yielded);
-    if (!results[i] || !canChooseBuffer(source, block))
-      continue;
-    isDirect[i] = destinations.try_emplace(source, results[i]).second;
-  }
+  for (auto [yielded, result] :
+       llvm::zip_equal(block.getTerminator()->getOperands(), results))
+    if (result)
+      destinations.try_emplace(getSource(yielded), result);
   return destinations;
 }
 
@@ -198,16 +184,14 @@ LogicalResult EntryLowering::lowerOp(Operation &op,
 }
 
 LogicalResult EntryLowering::lowerBlock(Block &block, ArrayRef<Value> results) {
-  SmallVector<bool> isDirect;
-  Destinations destinations = chooseDestinations(block, results, isDirect);
+  Destinations destinations = findDestinations(block, results);
   for (Operation &op : block.without_terminator())
     if (failed(lowerOp(op, destinations)))
       return failure();
   Operation *yield = block.getTerminator();
-  for (auto [i, value] : llvm::enumerate(yield->getOperands()))
-    if (results[i] && !isDirect[i])
-      createCopy(yield->getLoc(), getBuffer(value), results[i],
-                 value.getType());
+  for (auto [value, result] : llvm::zip_equal(yield->getOperands(), results))
+    if (result && getBuffer(value) != result)
+      createCopy(yield->getLoc(), getBuffer(value), result, value.getType());
   return success();
 }
 

@@ -15,7 +15,8 @@ using mlir::Block;
 using mlir::LogicalResult;
 using mlir::Value;
 
-/// Where values are to be written, by the value that a kernel computes.
+/// Where values are wanted. An op that has a choice writes them there; what
+/// lies elsewhere in the end is copied.
 using Destinations = llvm::DenseMap<Value, Value>;
 
 /// The tables that entry points share: constants and kernels.
@@ -110,11 +111,6 @@ Value getSource(Value tensor);
 
 /// Bytes of `tensor` as an expression of sizes.
 mlir::AffineExpr getByteSize(mlir::Type tensor);
-
-/// Chooses for each value that `block` yields and a kernel of it computes that
-/// it is written straight to its result. `isDirect[i]` tells for which.
-Destinations chooseDestinations(Block &block, llvm::ArrayRef<Value> results,
-                                llvm::SmallVectorImpl<bool> &isDirect);
 
 } // namespace tcc::lowering
 
