@@ -24,6 +24,7 @@
 #include "tcc/runtime.h"
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -409,6 +410,10 @@ public:
   void set(const std::string &key, const std::vector<double> &numbers) {
     check(tcc_session_set_numbers(get(), key.c_str(), numbers.data(),
                                   numbers.size()));
+  }
+  /// Two numbers in braces could be a text as well.
+  void set(const std::string &key, std::initializer_list<double> numbers) {
+    set(key, std::vector<double>(numbers));
   }
 
   void save(const std::string &root) const {

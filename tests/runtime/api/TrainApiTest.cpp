@@ -42,10 +42,14 @@ TEST(TrainSession, IsThereInTheApi) {
 
 TEST(TrainSession, HasSettings) {
   tests::TemporaryFolder folder;
-  tests::lineProgram().write(folder / "line.tcc");
+  tests::ProgramBuilder builder = tests::lineProgram();
+  builder.setting("betas",
+                  builder.variable("set/betas", runtime::DType::f64, {2},
+                                   format::VariableKind::setting));
+  builder.write(folder / "line.tcc");
   Program program(Package::open(folder / "line.tcc"));
   TrainSession api(program, {.threads = 1});
-  ASSERT_EQ(api.settingCount(), 2u);
+  ASSERT_EQ(api.settingCount(), 3u);
   tcc_setting rate = api.setting(0);
   EXPECT_STREQ(rate.key, "lr");
   EXPECT_EQ(rate.dtype, TCC_F32);
@@ -58,6 +62,8 @@ TEST(TrainSession, HasSettings) {
   EXPECT_EQ(api.read<float>("set/lr"), std::vector<float>{0.25f});
   api.set("l?", "0.5");
   EXPECT_EQ(api.read<float>("set/lr"), std::vector<float>{0.5f});
+  api.set("betas", {0.5, 0.75});
+  EXPECT_EQ(api.read<double>("set/betas"), (std::vector<double>{0.5, 0.75}));
   EXPECT_THROW(api.set("lr", -1), Error);
-  EXPECT_THROW(api.setting(2), Error);
+  EXPECT_THROW(api.setting(3), Error);
 }
