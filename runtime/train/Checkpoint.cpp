@@ -222,29 +222,45 @@ Status runtime::exportParameters(const TrainingSession &session,
 // Reading
 //===----------------------------------------------------------------------===//
 
-static Result<ordered_json> readManifest(const std::string &folder) {
-  std::string path = concat(folder, "/", kManifestFile);
+static bool isNumber(const ordered_json &manifest, const char *key) {
+  return manifest.contains(key) && manifest[key].is_number_unsigned() &&
+         manifest[key].get<uint64_t>() <= INT64_MAX;
+}
+
+static Status noManifest(const std::string &path) {
+  return makeError(Code::BadData, "'", path, "' is no manifest");
+}
+
+/// Of any version.
+static Result<ordered_json> parseManifest(const std::string &path) {
   Result<MappedFile> file = MappedFile::open(path);
   if (!file.ok())
     return file.takeStatus();
   const char *text = reinterpret_cast<const char *>(file->bytes().data());
   auto manifest = ordered_json::parse(text, text + file->bytes().size(),
                                       nullptr, /*allow_exceptions=*/false);
-  auto isNumber = [&](const char *key) {
-    return manifest.contains(key) && manifest[key].is_number_unsigned() &&
-           manifest[key].get<uint64_t>() <= INT64_MAX;
-  };
-  if (!manifest.is_object() || !isNumber("schema_version") ||
-      !isNumber("step") || !isNumber("tensors") ||
-      !manifest.contains("program") || !manifest.contains("digest") ||
-      !manifest.contains("recipe") || !manifest["recipe"].is_object() ||
-      !manifest.contains("slices") || !manifest["slices"].is_object())
-    return makeError(Code::BadData, "'", path, "' is no manifest");
+  if (!manifest.is_object() || !isNumber(manifest, "schema_version"))
+    return noManifest(path);
+  return manifest;
+}
+
+/// Versions differ in keys.
+static Result<ordered_json> readManifest(const std::string &folder) {
+  std::string path = concat(folder, "/", kManifestFile);
+  Result<ordered_json> parsed = parseManifest(path);
+  if (!parsed.ok())
+    return parsed.takeStatus();
+  const ordered_json &manifest = *parsed;
   if (manifest["schema_version"] != kSchemaVersion)
     return makeError(Code::BadData, "'", path, "' is of schema version ",
                      manifest["schema_version"].dump(), ", expected ",
                      kSchemaVersion);
-  return manifest;
+  if (!isNumber(manifest, "step") || !isNumber(manifest, "tensors") ||
+      !manifest.contains("program") || !manifest.contains("digest") ||
+      !manifest.contains("recipe") || !manifest["recipe"].is_object() ||
+      !manifest.contains("slices") || !manifest["slices"].is_object())
+    return noManifest(path);
+  return parsed;
 }
 
 std::optional<std::string>
@@ -261,7 +277,7 @@ runtime::findNewestCheckpoint(const std::string &root) {
     auto [rest, failure] =
         std::from_chars(name.data() + kFolderPrefix.size(), end, step);
     if (failure != std::errc() || rest != end || step <= highest ||
-        !readManifest(entry.path()).ok())
+        !parseManifest(entry.path() / kManifestFile).ok())
       continue;
     highest = step;
     newest = entry.path();

@@ -21,7 +21,8 @@ Result<std::string> saveCheckpoint(const TrainingSession &session,
 /// nothing is changed then.
 Status restoreCheckpoint(TrainingSession &session, const std::string &path);
 
-/// The checkpoint in `root` with the highest N that is complete, or nothing.
+/// The checkpoint in `root` with the highest N that is complete, or nothing;
+/// also one of another version, which `restoreCheckpoint` refuses.
 std::optional<std::string> findNewestCheckpoint(const std::string &root);
 
 /// Sets parameters, and what else of the model's own the file has, from a

@@ -154,6 +154,26 @@ TEST_F(SessionTest, RestoresTheSameBits) {
     EXPECT_TRUE(std::ranges::equal(found.bytes(i), expected.bytes(i)));
 }
 
+/// Whoever resumes hears of it, and does not go on from an older one.
+TEST_F(SessionTest, FindsCheckpointsOfOtherVersions) {
+  std::string older = unwrap(saveCheckpoint(*session, folder / "run"));
+  std::string newest = folder / "run/step-9";
+  auto writeManifest = [&](std::string text) {
+    writeBytes(newest + "/manifest.json", {text.begin(), text.end()});
+  };
+  std::filesystem::create_directory(newest);
+  writeManifest(R"({"schema_version": 1, "step": 9})");
+  EXPECT_EQ(findNewestCheckpoint(folder / "run"), newest);
+  EXPECT_THAT(restoreCheckpoint(*session, newest),
+              failsWith(Code::BadData, "is of schema version 1, expected 2"));
+  for (const char *text : {R"({"step": 9})", R"(["schema_version"])", "{"}) {
+    writeManifest(text);
+    EXPECT_EQ(findNewestCheckpoint(folder / "run"), older);
+    EXPECT_THAT(restoreCheckpoint(*session, newest),
+                failsWith(Code::BadData, "is no manifest"));
+  }
+}
+
 TEST_F(SessionTest, RefusesWhatDoesNotFit) {
   std::string saved = unwrap(saveCheckpoint(*session, folder / "run"));
   ProgramBuilder changed = lineProgram();
