@@ -203,7 +203,12 @@ Status Walker::walk() {
     return isGiven.takeStatus();
   if (*isGiven)
     return Status();
-  return checkFault(stream.end(current, runBlock(*entry.body(), 0)));
+  try {
+    return checkFault(stream.end(current, runBlock(*entry.body(), 0)));
+  } catch (...) { // of a caller's pool: lanes still do what they were given
+    (void)stream.end(current, Status(Code::Internal, "a hook threw"));
+    throw;
+  }
 }
 
 /// An error of a device that has seen a bad index is that index.

@@ -65,7 +65,7 @@ public:
   Status wait() override;
   Status seal(Run &) override { return Status(); }
   Status finish(Run &) override { return Status(); }
-  void drain() override {}
+  void drain() override;
   size_t laneCount() const override { return others.size() + 1; }
   Status trace(Trace *trace) override;
   void addPlanned(PlannedMemory &planned) const override {
@@ -195,10 +195,14 @@ Result<bool> CpuStream::begin(Run &run) {
   return false;
 }
 
-/// Waits for all lanes.
-Status CpuStream::wait() {
-  for (const std::unique_ptr<Lane> &lane : others) {
+void CpuStream::drain() {
+  for (const std::unique_ptr<Lane> &lane : others)
     lane->drain();
+}
+
+Status CpuStream::wait() {
+  drain();
+  for (const std::unique_ptr<Lane> &lane : others) {
     OrderedFault found = lane->takeFault();
     if (found.place < fault.place)
       fault = found;

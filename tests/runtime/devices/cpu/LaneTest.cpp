@@ -131,6 +131,55 @@ TEST(Lane, NamesTheFirstBadIndexInTheOrderOfCommands) {
   }
 }
 
+namespace {
+
+/// Fails with the first launch that it is given.
+struct ThrowingPool final : TaskRunner {
+  int threads() const override { return 2; }
+  void run(int64_t, int64_t, TaskFunction, void *) override { throw 42; }
+};
+
+} // namespace
+
+/// Lane 1 is at work while lane 0 throws: memory may go once the run is over.
+TEST(Lane, AreDoneWhenARunThrows) {
+  constexpr int64_t kCount = 1 << 22;
+  ProgramBuilder builder;
+  auto add = [&](const char *name, int64_t count) {
+    return builder.buffer(StorageClass::output,
+                          builder.output(name, DType::f32, list({count})),
+                          count * sizeof(float));
+  };
+  uint32_t slow = add("slow", kCount), y = add("y", 4);
+  uint32_t x = builder.buffer(StorageClass::input,
+                              builder.input("x", DType::f32, list({kCount})),
+                              kCount * sizeof(float));
+  uint32_t b = builder.scratch(16);
+  builder.orderLanes(0, 1);
+  builder.onLane(1);
+  builder.launch("add_one", {x, slow}, list({kCount, kCount}), constant(1));
+  builder.onLane(0);
+  builder.launch("add_one", {b, y}, list({4, 1}), constant(4));
+  builder.orderLanes(1, 0);
+  TemporaryFolder folder;
+  builder.write(folder / "m.tcc");
+  ThrowingPool pool;
+  ContextOptions options;
+  options.runner = &pool;
+  auto context =
+      unwrap(Context::create(loadExecutable(folder / "m.tcc"), options));
+  std::vector<float> values(kCount, 2), written(kCount);
+  ASSERT_THAT(bind(*context, 0, values, {kCount}), succeeds());
+  ASSERT_THAT(
+      context->bindOutput(0, written.data(), written.size() * sizeof(float)),
+      succeeds());
+  for (int run = 0; run < 3; ++run) {
+    written.back() = 0;
+    EXPECT_THROW((void)context->run(), int);
+    EXPECT_EQ(written.back(), 3);
+  }
+}
+
 /// An event is waited for from both sides, by threads that sleep meanwhile.
 TEST(Lane, EventsWakeWhoSleeps) {
   HostEvent event, back;
