@@ -181,7 +181,6 @@ Result<bool> CudaStream::begin(Run &run) {
   if (Status status = chooseGraph(run); !status.ok())
     return status;
   if (graph && graph->exec) {
-    current->start = readTraceClock();
     if (Status status = replay(run); !status.ok())
       return status;
     return true;
@@ -214,13 +213,22 @@ Status CudaStream::chooseGraph(Run &run) {
   return status;
 }
 
-/// Once nothing uses them.
-Status CudaStream::dropPlans() {
-  if (Status status = device.check(driver.streamSynchronize(stream),
-                                   "waiting for the device");
-      !status.ok())
-    return status;
+/// Once nothing uses them. The traces of runs that replayed one are taken
+/// first, since the graph has their events.
+Status CudaStream::dropGraphs() {
+  Status status =
+      device.check(driver.streamSynchronize(stream), "waiting for the device");
+  for (auto &flight : flights)
+    if (Status reported = reportTimeline(*flight); status.ok())
+      status = std::move(reported);
   graphs.clear();
+  return status;
+}
+
+/// With the graphs that have them.
+Status CudaStream::dropPlans() {
+  if (Status status = dropGraphs(); !status.ok())
+    return status;
   for (auto &calls : libraryCalls)
     calls->clear();
   return Status();
@@ -265,6 +273,7 @@ Status CudaStream::replay(Run &run) {
   current->faulting.assign(graph->faulting.begin(), graph->faulting.end());
   current->areSlotsRead = !graph->faulting.empty();
   current->traced = graph->timeline.get();
+  current->start = readTraceClock();
   return device.check(driver.graphLaunch(graph->exec, stream),
                       "launching a graph");
 }
@@ -342,11 +351,7 @@ Status CudaStream::trace(Trace *trace) {
   auto active = device.activate();
   if (!active.ok())
     return active.takeStatus();
-  Status status =
-      device.check(driver.streamSynchronize(stream), "waiting for the device");
-  graphs.clear();
-  for (auto &flight : flights)
-    flight->traced = nullptr;
+  Status status = dropGraphs();
   tracing = trace;
   return status;
 }

@@ -79,6 +79,7 @@ private:
   Status reserveStaging(Flight &flight, size_t bytes);
   Status awaitUploads();
   Status chooseGraph(Run &run);
+  Status dropGraphs();
   Status dropPlans();
   Status endCapture(Run &run, Status given);
   Status replay(Run &run);

@@ -134,6 +134,22 @@ TEST(Trace, HasWhatLanesDoOnADevice) {
   });
 }
 
+/// Events of a replay are the graph's, which goes with the trace.
+TEST(Trace, HasRunsThatAreUnderWayWhenItEnds) {
+  ProgramBuilder builder = forkedProgram();
+  auto context = unwrap(Context::create(loadEmulated(builder)));
+  Stream &stream = context->walker().getStream();
+  Trace trace(stream.laneCount());
+  ASSERT_THAT(stream.trace(&trace), succeeds());
+  for (int run = 0; run < 3; ++run)
+    ASSERT_THAT(context->run(), succeeds());
+  (void)trace.take();
+  ASSERT_THAT(context->start(), succeeds());
+  ASSERT_THAT(stream.trace(nullptr), succeeds());
+  checkRun(*context, trace.take());
+  EXPECT_THAT(context->finish(), succeeds());
+}
+
 TEST(Trace, LosesTheOldestEvents) {
   Trace trace(2, /*capacity=*/3);
   for (int64_t time = 0; time < 5; ++time)
