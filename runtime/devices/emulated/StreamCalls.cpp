@@ -13,6 +13,12 @@ namespace {
 using SharedEvent = std::shared_ptr<Event>;
 using SharedGraph = std::shared_ptr<Graph>;
 
+/// After a failure nothing is done any more: streams that are waited for may
+/// be gone.
+template <typename Work> Status unlessFailed(Work work) {
+  return getState().failure.empty() ? work() : Status();
+}
+
 Error streamCreate(StreamHandle *stream, unsigned) {
   return call([&] {
     auto *created = new Stream(getCurrentContext()->schedule);
@@ -25,7 +31,8 @@ Error streamCreate(StreamHandle *stream, unsigned) {
 Error streamDestroy(StreamHandle stream) {
   return call(
       [&] {
-        Status status = simulator().run(streamOf(stream));
+        Status status =
+            unlessFailed([&] { return simulator().run(streamOf(stream)); });
         simulator().remove(streamOf(stream));
         delete &as<Stream>(stream);
         return status;
@@ -67,9 +74,11 @@ Error eventCreate(EventHandle *event, unsigned) {
 Error eventDestroy(EventHandle event) {
   return call(
       [&] {
+        Event &recorded = *as<SharedEvent>(event);
         Status status;
-        if (!as<SharedEvent>(event)->graph)
-          status = simulator().synchronize(*as<SharedEvent>(event));
+        if (!recorded.graph)
+          status =
+              unlessFailed([&] { return simulator().synchronize(recorded); });
         delete &as<SharedEvent>(event);
         return status;
       },

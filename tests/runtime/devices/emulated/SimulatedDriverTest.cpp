@@ -106,6 +106,20 @@ TEST_F(SimulatedDriverTest, RefusesCopiesOutOfRange) {
   EXPECT_NE(driver.streamSynchronize(first), kSuccess);
 }
 
+TEST_F(SimulatedDriverTest, ReleasesWithoutWorkAfterAFailure) {
+  StreamHandle third = nullptr;
+  EventHandle other = nullptr;
+  ASSERT_EQ(driver.streamCreate(&third, kNonBlocking), kSuccess);
+  ASSERT_EQ(driver.eventCreate(&other, kNoTiming), kSuccess);
+  ASSERT_EQ(driver.memsetD8Async(place, 0, 8, third), kSuccess);
+  ASSERT_EQ(driver.eventRecord(other, third), kSuccess);
+  ASSERT_EQ(driver.streamWaitEvent(first, other, 0), kSuccess);
+  EXPECT_NE(driver.memcpyHtoDAsync(place + 12, host, 8, first), kSuccess);
+  // Neither the event nor the first stream waits for a stream that is gone.
+  EXPECT_EQ(driver.streamDestroy(third), kSuccess);
+  EXPECT_EQ(driver.eventDestroy(other), kSuccess);
+}
+
 TEST_F(SimulatedDriverTest, FindsMemoryThatWasFreed) {
   ASSERT_EQ(driver.memsetD8Async(place, 0, 16, first), kSuccess);
   ASSERT_EQ(driver.memFree(place), kSuccess);
