@@ -5,6 +5,7 @@
 //   gather           y = t[i]: indices that may be bad
 //   idle             launches a kernel that has no buffers
 //   line             fits y = w x
+//   loop             20000 launches
 //   requires         add_one, which requires a word that no runtime knows
 //   unknown_command  add_one with a command of a kind that no schema has
 //   device_KIND, for the emulated device
@@ -38,12 +39,31 @@ static ProgramBuilder gatherProgram() {
   return builder;
 }
 
+static ProgramBuilder loopProgram() {
+  constexpr int64_t kTrips = 20000;
+  ProgramBuilder builder;
+  builder.entry().slot_count = 1;
+  uint32_t value = builder.scratch(sizeof(float));
+  format::LoopT loop;
+  loop.trips = constant(kTrips);
+  loop.max_trips = kTrips;
+  loop.body = std::make_unique<format::BlockT>();
+  builder.pushBlock(*builder.command(std::move(loop)).body);
+  std::vector<Expr> sizes;
+  sizes.push_back(constant(1));
+  sizes.push_back(constant(1));
+  builder.launch("add_one", {value, value}, std::move(sizes), constant(1));
+  return builder;
+}
+
 /// Nothing for an unknown kind.
 static std::optional<ProgramBuilder> build(const std::string &kind) {
   if (kind == "gather")
     return gatherProgram();
   if (kind == "line")
     return lineProgram();
+  if (kind == "loop")
+    return loopProgram();
   if (kind == "idle") {
     ProgramBuilder builder;
     builder.launch("add_one", {}, {}, constant(1));
@@ -65,7 +85,7 @@ int main(int argc, char **argv) {
   auto builder = build(isForDevice ? kind.substr(7) : kind);
   if (!builder) {
     std::fprintf(stderr, "usage: write_fixture [device_](add_one|gather|idle|"
-                         "line|requires|unknown_command) FILE\n");
+                         "line|loop|requires|unknown_command) FILE\n");
     return 2;
   }
   if (isForDevice)

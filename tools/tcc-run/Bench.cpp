@@ -108,6 +108,8 @@ int tools::benchCommand(const BenchOptions &options) {
   if (!times.ok())
     return report(times.takeStatus());
   auto document = describeTimes(*times, context);
+  if (!options.running.json && !options.running.quiet)
+    printTimes(*times, context.threads());
   Result<RunProfile> profile = RunProfile();
   if (options.profile)
     profile = profileRuns(context, std::min(times->size(), kMaxProfiledRuns));
@@ -123,8 +125,6 @@ int tools::benchCommand(const BenchOptions &options) {
     printJson(document);
     return 0;
   }
-  if (!options.running.quiet)
-    printTimes(*times, context.threads());
   if (options.profile)
     printProfile(context, *profile);
   return 0;

@@ -50,31 +50,45 @@ static std::vector<RunProfile::Row> listRows(const Walker &walker,
   return sorted;
 }
 
-/// A run that is traced, once the device replays what it can.
-static Status profileRun(Context &context, Trace &trace, RunProfile &profile) {
+/// A run that is traced, once the device replays what it can. `lost` is how
+/// many events the trace had no room for.
+static Status profileRun(Context &context, Trace &trace, RunProfile &profile,
+                         uint64_t &lost) {
   auto start = std::chrono::steady_clock::now();
-  Status status = context.run();
+  if (Status status = context.run(); !status.ok())
+    return status;
   auto spent = std::chrono::steady_clock::now() - start;
   profile.nanoseconds = std::chrono::nanoseconds(spent).count();
   Trace::Reading reading = trace.take();
-  if (reading.lost > 0)
-    return makeError(Code::Unsupported, "a run has ", reading.lost,
-                     " commands more than a profile holds");
   profile.rows = listRows(context.walker(), reading);
-  return status;
+  lost = reading.lost;
+  return Status();
 }
 
-Result<RunProfile> tools::profileRuns(Context &context, size_t runs) {
-  std::vector<RunProfile> profiles(runs);
+/// Returns how many events a run lost: it was the last one then.
+static Result<uint64_t> traceRuns(Context &context, size_t capacity,
+                                  std::span<RunProfile> profiles) {
   Stream &stream = context.walker().getStream();
-  Trace trace(stream.laneCount());
+  Trace trace(stream.laneCount(), capacity);
+  uint64_t lost = 0;
   Status status = stream.trace(&trace);
-  for (size_t i = 0; i < runs && status.ok(); ++i)
-    status = profileRun(context, trace, profiles[i]);
+  for (size_t i = 0; i < profiles.size() && status.ok() && lost == 0; ++i)
+    status = profileRun(context, trace, profiles[i], lost);
   if (Status ended = stream.trace(nullptr); status.ok())
     status = std::move(ended);
   if (!status.ok())
     return status;
+  return lost;
+}
+
+Result<RunProfile> tools::profileRuns(Context &context, size_t runs) {
+  std::vector<RunProfile> profiles(runs);
+  size_t capacity = Trace::kCapacity;
+  Result<uint64_t> lost = traceRuns(context, capacity, profiles);
+  while (lost.ok() && *lost > 0) // it is as long as the run is then
+    lost = traceRuns(context, capacity += *lost, profiles);
+  if (!lost.ok())
+    return lost.takeStatus();
   auto median = profiles.begin() + runs / 2;
   std::nth_element(profiles.begin(), median, profiles.end(),
                    [](const RunProfile &a, const RunProfile &b) {

@@ -249,6 +249,10 @@ def test_other_commands(suite):
     ok = kernel["kernel"] == "add_one" and kernel["nodes"] == ["add_one_node"]
     ok &= kernel["calls"] == 1 and row["roofline_gflops"] > 0
     suite.tally.check("profile json", ok and kernel["ms"] <= row["profile_ms"], done.out)
+    done = suite.expect(0, "bench", suite.path("loop.tcc"), "--iterations", "3",
+                        "--profile", "--json")  # fmt: skip
+    (kernel,) = json.loads(done.out)["profile"]
+    suite.tally.check("profile of a long run", kernel["calls"] == 20000, done.out)
     done = suite.expect(0, "bench", suite.package, "--dim", "batch=2", "-q")
     suite.tally.check("quiet", done.out == "", done.out)
     row = json.loads(suite.expect(0, "info", suite.package, "--json").out)
@@ -287,8 +291,8 @@ def test_devices(suite):
 def main(fixtures):
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
-        for kind in ("add_one", "gather", "idle", "device_add_one", "requires",
-                     "unknown_command"):  # fmt: skip
+        for kind in ("add_one", "gather", "idle", "loop", "device_add_one",
+                     "requires", "unknown_command"):  # fmt: skip
             subprocess.run([f"{fixtures}/tcc_write_fixture", kind,
                             f"{folder}/{kind}.tcc"], check=True)  # fmt: skip
         suite = Suite(tally, folder)
