@@ -121,6 +121,15 @@ static int64_t getPassageBytes(exec::EntryOp entry) {
   return alignTensor(std::min(most, runtime::kPassageBytes));
 }
 
+/// As the runtime counts them: those from this one on launch nothing.
+static int64_t countLaunchingLanes(exec::EntryOp entry) {
+  int64_t count = 1;
+  entry.walk([&](exec::LaunchOp launch) {
+    count = std::max<int64_t>(count, launch.getLane() + 1);
+  });
+  return count;
+}
+
 // --- All ---
 
 /// States, twice where the next values are not written over the current ones.
@@ -138,14 +147,16 @@ MemoryPlan getMemoryPlan(ModuleOp module, int threads) {
   plan.constants = getConstantBytes(module);
   for (graph::VariableAttr variable : graph::getVariables(module))
     plan.variables += alignTensor(getBytes(variable.getType()));
-  int64_t worker = 0, passage = 0, lanes = 1;
+  int64_t worker = 0, workspace = 0, passage = 0, lanes = 1, launching = 1;
   auto most = [](int64_t &all, int64_t own) { all = std::max(all, own); };
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>()) {
     if (entry.getSymName() == format::nameOf(format::EntryKind::prepare))
       continue;
     most(lanes, entry.getLanes());
     most(plan.arena, entry.getScratchBytes().value_or(0));
-    most(plan.workspace, entry.getWorkspaceBytes().value_or(0));
+    most(launching, countLaunchingLanes(entry));
+    most(workspace,
+         runtime::alignWorkspace(entry.getWorkspaceBytes().value_or(0)));
     most(worker, alignTensor(entry.getWorkerBytes().value_or(0)));
     most(plan.states, getStateBytes(entry));
     if (!isOnDevice(entry))
@@ -154,6 +165,7 @@ MemoryPlan getMemoryPlan(ModuleOp module, int threads) {
     most(passage, getPassageBytes(entry));
   }
   plan.workers = worker * (threads + lanes - 1);
+  plan.workspace = workspace * launching;
   plan.passage = passage * lanes;
   return plan;
 }

@@ -11,6 +11,14 @@ inline constexpr int64_t kFaultBytes = 16;
 /// What a lane of a device copies at once between places that overlap, at most:
 /// enough to keep it busy.
 inline constexpr int64_t kPassageBytes = 1 << 20;
+/// What the workspace of a library is a multiple of, in bytes: cuBLASLt wants
+/// it to begin there.
+inline constexpr uint64_t kWorkspaceAlignment = 256;
+/// What a lane of a device that launches has for a library; wraps near 2^64.
+constexpr uint64_t alignWorkspace(uint64_t bytes) {
+  return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment *
+         kWorkspaceAlignment;
+}
 
 /// Bytes of a context or a session, as `tcc --json` plans them: all but inputs
 /// and outputs with their copies, and what the host keeps of commands.

@@ -68,15 +68,20 @@ Status CudaStream::reserveMemory(uint64_t shifted, uint64_t workspaces) {
   };
   Allocator onDevice = device.allocator({}), pinned = device.staging({});
   passageBytes = alignTensor(shifted);
-  workspaceBytes = workspaces;
+  workspaceBytes = alignWorkspace(workspaces);
+  size_t allWorkspaces = 0;
+  if (workspaceBytes < workspaces ||
+      __builtin_mul_overflow(workspaceBytes, libraryCalls.size(),
+                             &allWorkspaces))
+    return makeError(Code::OutOfMemory, "a library's workspace of ", workspaces,
+                     " bytes is too large");
   for (const Piece &piece :
        {Piece{element, kMaxElementBytes, pinned, "an element"},
         Piece{slots, slotCount * sizeof(FaultSlot), onDevice,
               "places for faults"},
         Piece{passage, passageBytes * lanes.size(), onDevice,
               "copies on the device"},
-        Piece{workspace, workspaceBytes * libraryCalls.size(), onDevice,
-              "the library's workspace"}})
+        Piece{workspace, allWorkspaces, onDevice, "the library's workspace"}})
     if (Status status =
             piece.memory.reserve(piece.bytes, piece.allocator, piece.name);
         !status.ok())

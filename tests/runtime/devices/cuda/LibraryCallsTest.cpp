@@ -74,6 +74,31 @@ TEST_F(LibraryCallsTest, LaunchesKernelsWithoutOne) {
   EXPECT_EQ(result()[15], 16.0f);
 }
 
+/// Lane 1 launches as well: both have a workspace that begins where one may.
+TEST_F(LibraryCallsTest, HasAWorkspaceForEachLaneThatLaunches) {
+  useLibrary();
+  ProgramBuilder builder = squareProgram();
+  uint32_t value = builder.scratch(16);
+  std::vector<Expr> sizes;
+  sizes.push_back(constant(4));
+  sizes.push_back(constant(4));
+  builder.orderLanes(0, 1);
+  builder.onLane(1);
+  builder.launch("add", {value, value, value}, std::move(sizes), constant(1));
+  builder.orderLanes(1, 0);
+  builder.entry().workspace_bytes = 1000;
+  ASSERT_THAT(run(builder, 4), succeeds());
+  EXPECT_EQ(context->planned().workspace, 2 * 1024u);
+}
+
+TEST_F(LibraryCallsTest, RefusesWorkspacesThatOverflow) {
+  ProgramBuilder builder = squareProgram();
+  builder.entry().workspace_bytes = UINT64_MAX;
+  EXPECT_THAT(Context::create(loadEmulated(builder)).takeStatus(),
+              failsWith(Code::OutOfMemory, "18446744073709551615 bytes is too "
+                                           "large"));
+}
+
 TEST_F(LibraryCallsTest, LaunchesTheKernelOfWhatTheLibraryLacks) {
   useLibrary();
   ProgramBuilder builder = squareProgram();
