@@ -29,32 +29,50 @@ private:
   const Order &order;
   Block &block;
   std::vector<Command> commands;
+  Operation *first = nullptr, *last = nullptr; ///< commands of lane 0
 };
 
 } // namespace
 
+/// Fails with a note on the other command, if there is one.
+static LogicalResult nameOther(InFlightDiagnostic error, StringRef what,
+                               Operation *other) {
+  if (other)
+    error.attachNote(other->getLoc()) << what << ": " << other->getName();
+  return error;
+}
+
 LaneVerifier::LaneVerifier(const Order &order, Block &block)
     : order(order), block(block) {
-  for (Operation &op : block)
-    if (auto command = dyn_cast<CommandOpInterface>(op))
-      commands.push_back({&op, unsigned(command.getLane()), getAccesses(&op)});
+  for (Operation &op : block) {
+    auto command = dyn_cast<CommandOpInterface>(op);
+    if (!command)
+      continue;
+    commands.push_back({&op, unsigned(command.getLane()), getAccesses(&op)});
+    if (command.getLane() > 0)
+      continue;
+    first = first ? first : &op;
+    last = &op;
+  }
 }
 
 LogicalResult LaneVerifier::verifyFork(const Command &command) {
   if (order.getClock(command.op)[0] > 0)
     return success();
-  return command.op->emitOpError("runs on lane ")
-         << command.lane
-         << ", which has not waited for lane 0 in this block yet";
+  return nameOther(command.op->emitOpError("runs on lane ")
+                       << command.lane
+                       << ", which has not waited for lane 0 in this block yet",
+                   "the first command of lane 0", first);
 }
 
 LogicalResult LaneVerifier::verifyJoin() {
   Order::Clock counts = order.getCounts(&block), end = order.getEnd(&block);
   for (const Command &command : llvm::reverse(commands))
     if (command.lane > 0 && end[command.lane] < counts[command.lane])
-      return command.op->emitOpError("ends on lane ")
-             << command.lane
-             << ", which lane 0 does not wait for in this block";
+      return nameOther(command.op->emitOpError("ends on lane ")
+                           << command.lane
+                           << ", which lane 0 does not wait for in this block",
+                       "the last command of lane 0", last);
   return success();
 }
 
@@ -65,16 +83,13 @@ LogicalResult LaneVerifier::verifyRaces(const Command &command) {
         order.precedes(command.op, other.op) ||
         !areInConflict(command.accesses, other.accesses))
       continue;
-    InFlightDiagnostic error = command.op->emitOpError("on lane ")
-                               << command.lane
-                               << " may run at the same time as a command on "
-                                  "lane "
-                               << other.lane
-                               << " that uses the same bytes, and one of them "
-                                  "writes them";
-    error.attachNote(other.op->getLoc())
-        << "the other command: " << other.op->getName();
-    return error;
+    return nameOther(command.op->emitOpError("on lane ")
+                         << command.lane
+                         << " may run at the same time as a command on lane "
+                         << other.lane
+                         << " that uses the same bytes, and one of them "
+                            "writes them",
+                     "the other command", other.op);
   }
   return success();
 }

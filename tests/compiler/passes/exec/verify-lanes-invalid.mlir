@@ -60,12 +60,14 @@ exec.entry @main inputs [#exec.tensor<"x", tensor<16xf32>>] outputs []
   // expected-error @+1 {{runs on lane 1, which has not waited for lane 0 in this block yet}}
   %0 = exec.start_copy %x to %a bytes affine_map<() -> (64)> {lane = 1 : i64}
     : !exec.buffer<host>, !exec.buffer<host>
+  // expected-note @+1 {{the first command of lane 0: exec.wait}}
   exec.wait %0
 }
 
 // -----
 
 exec.entry @main inputs [] outputs [] attributes {slots = 0 : i64, lanes = 3 : i64} {
+  // expected-note @+1 {{the last command of lane 0: exec.record_event}}
   %0 = exec.record_event
   exec.wait %0 {lane = 1 : i64}
   %1 = exec.record_event {lane = 1 : i64}
