@@ -7,7 +7,7 @@ using namespace tcc::tests;
 static constexpr int64_t kUnit = 64;
 
 LaneSimulator::LaneSimulator(EntryOp entry, unsigned seed)
-    : random(seed), arena(*entry.getScratchBytes() / kUnit, kSpoiled),
+    : random(seed), arena(*entry.getScratchBytes() / kUnit, kUnwritten),
       lanes(entry.getLanes()) {
   unroll(entry.getBody().front());
   isDone.resize(steps.size());
@@ -19,7 +19,8 @@ void LaneSimulator::unroll(Block &block) {
       unroll((random() % 2 ? branch.getThenRegion() : branch.getElseRegion())
                  .front());
     } else if (auto loop = dyn_cast<LoopOp>(op)) {
-      for (uint64_t i = 0; i < loop.getMaxTrips(); ++i)
+      uint64_t trips = random() % (uint64_t(loop.getMaxTrips()) + 1);
+      for (uint64_t i = 0; i < trips; ++i)
         unroll(loop.getBody().front());
     } else if (isa<CommandOpInterface>(op)) {
       addStep(op);
@@ -41,6 +42,13 @@ void LaneSimulator::addStep(Operation &op) {
     step.expected[getRoot(value)] = written[getRoot(value)];
   for (Value value : command.getWrites())
     written[getRoot(value)] = Tag(steps.size());
+}
+
+std::vector<Operation *> LaneSimulator::getCommands() const {
+  std::vector<Operation *> commands;
+  for (const Step &step : steps)
+    commands.push_back(step.op);
+  return commands;
 }
 
 LaneSimulator::Units LaneSimulator::getUnits(BufferOp buffer) {
@@ -65,6 +73,14 @@ bool LaneSimulator::readsRight(const Step &step, bool isAtEnd) {
   return true;
 }
 
+bool LaneSimulator::isWritten(const Step &step, Tag tag) {
+  auto writes = cast<CommandOpInterface>(step.op).getWrites();
+  return llvm::all_of(writes, [&](Value value) {
+    return llvm::all_of(getUnits(getRoot(value)),
+                        [&](Tag *unit) { return *unit == tag; });
+  });
+}
+
 void LaneSimulator::write(const Step &step, Tag tag) {
   for (Value value : cast<CommandOpInterface>(step.op).getWrites())
     for (Tag *unit : getUnits(getRoot(value)))
@@ -79,15 +95,33 @@ bool LaneSimulator::canRun(size_t lane) const {
   return waitsFor == 0 || isDone[waitsFor - 1];
 }
 
+/// Whether the lane is the last of all, or within the slow command.
+bool LaneSimulator::isPutOff(size_t lane, const Choice &choice) const {
+  const Lane &each = lanes[lane];
+  return int(lane) == choice.last ||
+         (each.hasBegun && steps[each.steps[each.next]].op == choice.slow);
+}
+
+/// Lanes that can go on; those that are put off only if there is no other.
+std::vector<size_t> LaneSimulator::findReady(const Choice &choice) const {
+  std::vector<size_t> ready, putOff;
+  for (size_t lane = 0; lane < lanes.size(); ++lane)
+    if (canRun(lane))
+      (isPutOff(lane, choice) ? putOff : ready).push_back(lane);
+  return ready.empty() ? putOff : ready;
+}
+
 /// Begins the next command of the lane, or ends it.
 bool LaneSimulator::advance(size_t lane) {
   Lane &each = lanes[lane];
   size_t index = each.steps[each.next];
   const Step &step = steps[index];
+  Tag left = Tag(index + 1), spoiled = kUnwritten - left;
   if (!isa<WaitOp>(step.op)) {
-    if (!readsRight(step, /*isAtEnd=*/each.hasBegun))
+    if (!readsRight(step, /*isAtEnd=*/each.hasBegun) ||
+        (each.hasBegun && !isWritten(step, spoiled)))
       return false;
-    write(step, each.hasBegun ? Tag(index + 1) : kSpoiled);
+    write(step, each.hasBegun ? left : spoiled);
     each.hasBegun = !each.hasBegun;
     if (each.hasBegun)
       return true;
@@ -97,14 +131,9 @@ bool LaneSimulator::advance(size_t lane) {
   return true;
 }
 
-bool LaneSimulator::run(Choice choice) {
+bool LaneSimulator::run(const Choice &choice) {
   for (;;) {
-    std::vector<size_t> ready;
-    for (size_t lane = 0; lane < lanes.size(); ++lane)
-      if (canRun(lane))
-        ready.push_back(lane);
-    if (ready.size() > 1)
-      std::erase(ready, size_t(choice.last));
+    std::vector<size_t> ready = findReady(choice);
     if (ready.empty())
       return llvm::all_of(isDone, [](bool done) { return done; });
     if (!advance(ready[random() % ready.size()]))

@@ -9,22 +9,27 @@
 namespace tcc::tests {
 
 /// Runs an entry point that has its plan. A command takes time: it spoils what
-/// it writes when it begins, and what it reads must be right until it ends.
+/// it writes when it begins, and until it ends nobody else writes that, and
+/// what it reads is right. Branches are taken, and loops repeated, at random.
 class LaneSimulator {
 public:
   LaneSimulator(exec::EntryOp entry, unsigned seed);
 
   struct Choice {
     int last = -1; ///< a lane that runs only when no other one can
+    /// A command that ends only when no lane can go on beside it.
+    mlir::Operation *slow = nullptr;
   };
-  /// False if a command read what another one has overwritten, or no lane can
+  /// False if a command found what another one has overwritten, or no lane can
   /// go on.
-  bool run(Choice choice);
+  bool run(const Choice &choice);
+  /// What it runs, in the order of the program.
+  std::vector<mlir::Operation *> getCommands() const;
 
 private:
   using Tag = unsigned;
   using Units = std::vector<Tag *>;
-  static constexpr Tag kSpoiled = ~0u;
+  static constexpr Tag kUnwritten = ~0u;
 
   /// A command as often as it runs.
   struct Step {
@@ -37,8 +42,11 @@ private:
   void addStep(mlir::Operation &op);
   Units getUnits(exec::BufferOp buffer);
   bool readsRight(const Step &step, bool isAtEnd);
+  bool isWritten(const Step &step, Tag tag);
   void write(const Step &step, Tag tag);
   bool canRun(size_t lane) const;
+  bool isPutOff(size_t lane, const Choice &choice) const;
+  std::vector<size_t> findReady(const Choice &choice) const;
   bool advance(size_t lane);
 
   std::mt19937 random;

@@ -164,7 +164,7 @@ void Generator::addControl(const Buffers &readable, int depth) {
     text += "} else {\n}\n";
     return;
   }
-  std::string trips = std::to_string(pick(4));
+  std::string trips = std::to_string(1 + pick(3));
   text += "exec.loop " + std::to_string(slots++) + " trips affine_map<() -> (" +
           trips + ")> max " + trips + " node \"l\" {\n";
   addBlock(readable, depth);
