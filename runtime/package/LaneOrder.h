@@ -22,6 +22,10 @@ public:
   void record(size_t lane, uint32_t event) { events[event] = seen[lane]; }
   /// False if nothing in the block recorded the event before.
   bool wait(size_t lane, uint32_t event);
+  /// How many commands of `other` are done before what `lane` does next.
+  uint32_t countDone(size_t lane, size_t other) const {
+    return seen[lane][other];
+  }
   /// A lane that did something which lane 0 does not come after.
   std::optional<size_t> findUnjoined() const;
 

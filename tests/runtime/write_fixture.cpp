@@ -4,6 +4,7 @@
 //   add_one          y = x + 1 over batch (1..8) x 4 floats, with a weight 'w'
 //   gather           y = t[i]: indices that may be bad
 //   idle             launches a kernel that has no buffers
+//   lanes            y = z = x + 1, copied on two lanes
 //   line             fits y = w x
 //   loop             20000 launches
 //   requires         add_one, which requires a word that no runtime knows
@@ -56,6 +57,41 @@ static ProgramBuilder loopProgram() {
   return builder;
 }
 
+/// a = x + 1; lane 1: b = a; lane 2: c = a; y = b; z = c. Lane 0 waits for
+/// lane 2 by way of lane 1.
+static ProgramBuilder lanesProgram() {
+  auto four = [] {
+    std::vector<Expr> sizes;
+    sizes.push_back(constant(4));
+    return sizes;
+  };
+  ProgramBuilder builder;
+  uint32_t x = builder.buffer(StorageClass::input,
+                              builder.input("x", DType::f32, four()), 16);
+  uint32_t y = builder.buffer(StorageClass::output,
+                              builder.output("y", DType::f32, four()), 16);
+  uint32_t z = builder.buffer(StorageClass::output,
+                              builder.output("z", DType::f32, four()), 16);
+  uint32_t a = builder.scratch(16), b = builder.scratch(16),
+           c = builder.scratch(16);
+  std::vector<Expr> sizes = four();
+  sizes.push_back(constant(4));
+  builder.launch("add_one", {x, a}, std::move(sizes), constant(1));
+  builder.orderLanes(0, 1);
+  builder.orderLanes(0, 2);
+  builder.onLane(1);
+  builder.copy(a, b, 16);
+  builder.orderLanes(1, 0);
+  builder.onLane(2);
+  builder.copy(a, c, 16);
+  builder.orderLanes(2, 1);
+  builder.onLane(0);
+  builder.copy(b, y, 16);
+  builder.orderLanes(1, 0);
+  builder.copy(c, z, 16);
+  return builder;
+}
+
 /// Nothing for an unknown kind.
 static std::optional<ProgramBuilder> build(const std::string &kind) {
   if (kind == "gather")
@@ -64,6 +100,8 @@ static std::optional<ProgramBuilder> build(const std::string &kind) {
     return lineProgram();
   if (kind == "loop")
     return loopProgram();
+  if (kind == "lanes")
+    return lanesProgram();
   if (kind == "idle") {
     ProgramBuilder builder;
     builder.launch("add_one", {}, {}, constant(1));
@@ -85,7 +123,7 @@ int main(int argc, char **argv) {
   auto builder = build(isForDevice ? kind.substr(7) : kind);
   if (!builder) {
     std::fprintf(stderr, "usage: write_fixture [device_](add_one|gather|idle|"
-                         "line|loop|requires|unknown_command) FILE\n");
+                         "lanes|line|loop|requires|unknown_command) FILE\n");
     return 2;
   }
   if (isForDevice)

@@ -8,7 +8,8 @@
 namespace tcc::tools {
 
 /// When the commands of an entry point use its arena. A buffer that a loop or a
-/// branch uses is counted as used throughout it.
+/// branch uses is counted as used throughout it, one that another lane uses
+/// until lane 0 has waited for that.
 ArenaUse getArenaUse(const format::Entry &entry);
 
 } // namespace tcc::tools

@@ -26,7 +26,9 @@ TEST(LaneOrder, EventsPassOnWhatTheirLaneWaitedFor) {
   EXPECT_TRUE(order.wait(1, 7));
   order.record(1, 8);
   EXPECT_EQ(order.findUnjoined(), 1u);
+  EXPECT_EQ(order.countDone(0, 2), 0u);
   EXPECT_TRUE(order.wait(0, 8));
+  EXPECT_EQ(order.countDone(0, 2), 1u);
   EXPECT_FALSE(order.findUnjoined());
 }
 

@@ -266,6 +266,22 @@ def test_other_commands(suite):
     suite.expect(2, "find", suite.package, says="unexpected 'find'")
 
 
+def test_lanes(suite):
+    """What a lane copies is in use until lane 0 has waited for it."""
+    package = suite.path("lanes.tcc")
+    x, out = suite.path("lanes/x.npy"), suite.path("lanes/out")
+    write_npy(x, "f", range(4), (4,))
+    suite.expect(0, "run", package, "--input", f"x={x}", "--output-dir", out)
+    values = read_floats(f"{out}/output_0.npy") + read_floats(f"{out}/output_1.npy")
+    suite.tally.check("lanes values", values == [1, 2, 3, 4] * 2, str(values))
+    row = json.loads(suite.expect(0, "info", package, "--json").out)
+    (arena,) = row["memory"]["arenas"]
+    lives = [(tensor["begin"], tensor["end"]) for tensor in arena["tensors"]]
+    wanted = [(0, 27), (10, 23), (16, 29)]
+    suite.tally.check("lanes lives", lives == wanted, str(arena))
+    suite.tally.check("lanes peak", arena["peak_position"] == 16, str(arena))
+
+
 def test_devices(suite):
     package = suite.path("device_add_one.tcc")
     x, out = suite.path("device/x.npy"), suite.path("device/out")
@@ -291,14 +307,14 @@ def test_devices(suite):
 def main(fixtures):
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
-        for kind in ("add_one", "gather", "idle", "loop", "device_add_one",
+        for kind in ("add_one", "gather", "idle", "lanes", "loop", "device_add_one",
                      "requires", "unknown_command"):  # fmt: skip
             subprocess.run([f"{fixtures}/tcc_write_fixture", kind,
                             f"{folder}/{kind}.tcc"], check=True)  # fmt: skip
         suite = Suite(tally, folder)
         for test in (test_run, test_archives, test_comparison, test_random_inputs, test_usage,
                      test_symbols, test_bad_index, test_newer_packages, test_full_disk,
-                     test_other_commands, test_devices, test_trace):  # fmt: skip
+                     test_other_commands, test_lanes, test_devices, test_trace):  # fmt: skip
             test(suite)
     tally.close()
 
