@@ -246,7 +246,7 @@ tcc_status tcc_session_write(tcc_session *session, size_t index,
   return guard([&]() -> Status {
     if (Status status = checkBytes(session, index, bytes); !status.ok())
       return status;
-    return session->session->variables().write(
+    return session->session->write(
         index, {static_cast<const std::byte *>(data), bytes});
   });
 }

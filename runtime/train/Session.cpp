@@ -346,6 +346,14 @@ void TrainingSession::readBatchNumber() {
   world = std::max<int64_t>(1, read(StepField::world));
 }
 
+Status TrainingSession::write(size_t variable,
+                              std::span<const std::byte> bytes) {
+  Status status = store.write(variable, bytes);
+  if (store.describe(variable).field())
+    readBatchNumber();
+  return status;
+}
+
 int64_t TrainingSession::read(StepField field) const {
   int64_t value = 0;
   // A device that fails here fails the next step, too.

@@ -101,6 +101,8 @@ public:
   int64_t batchCount() const {
     return read(format::StepField::first) + read(format::StepField::place);
   }
+  /// Writes a variable from outside; of as many bytes as it has.
+  Status write(size_t variable, std::span<const std::byte> bytes);
   /// A field of the step that is an integer; 0 if there is none.
   int64_t read(format::StepField field) const;
 

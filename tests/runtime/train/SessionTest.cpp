@@ -195,11 +195,9 @@ TEST_F(SessionTest, RefusesWhatDoesNotFit) {
 /// Of two ranks the first takes every other batch.
 TEST_F(SessionTest, NumbersTheBatchesOfAllRanks) {
   auto write = [&](tcc::format::StepField field, int64_t value) {
-    Variables &variables = session->variables();
-    ASSERT_THAT(variables.write(*variables.find(field),
-                                std::as_bytes(std::span(&value, 1))),
+    size_t variable = *session->variables().find(field);
+    ASSERT_THAT(session->write(variable, std::as_bytes(std::span(&value, 1))),
                 succeeds());
-    session->readBatchNumber();
   };
   using tcc::format::StepField;
   write(StepField::world, 2);
