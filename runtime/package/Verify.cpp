@@ -197,6 +197,8 @@ static Status verifySetting(const format::Program &program,
   if (!isSettingType(variable.dtype()) ||
       bytesOf(variable.dtype(), *variable.shape()) != setting.initial()->size())
     return refuse("setting '", key, "' has a bad type");
+  if (setting.initial()->size() == 0)
+    return refuse("setting '", key, "' has no elements");
   const format::Range *range = setting.range();
   bool hasWords = sizeOf(setting.words()) > 0;
   if (range ? !(range->min() <= range->max()) : !hasWords)

@@ -105,12 +105,14 @@ static bool storeText(const format::Setting &setting, DType dtype,
     return false;
   size_t step = traitsOf(dtype).bytes;
   for (size_t at = 0; at < to.size(); at += step) {
-    std::string_view element = text.substr(0, text.find(','));
-    if (!store(dtype, element, setting.range(), to.data() + at))
+    size_t comma = text.find(',');
+    bool isLast = at + step == to.size();
+    if ((comma == text.npos) != isLast ||
+        !store(dtype, text.substr(0, comma), setting.range(), to.data() + at))
       return false;
-    text.remove_prefix(std::min(text.size(), element.size() + 1));
+    text.remove_prefix(isLast ? text.size() : comma + 1);
   }
-  return text.empty();
+  return true;
 }
 
 static bool storeNumbers(const format::Setting &setting, DType dtype,

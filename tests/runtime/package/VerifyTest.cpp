@@ -359,6 +359,8 @@ const Spoiled kSpoiled[] = {
        b.setting("k", b.variable("v", DType::f64, {}));
        b.tables.settings[0]->initial.pop_back();
      }},
+    {"setting 'k' has no elements",
+     [](auto &b) { b.setting("k", b.variable("v", DType::f64, {0})); }},
     {"setting 'k' has no values",
      [](auto &b) {
        b.setting("k", b.variable("v", DType::f64, {}));

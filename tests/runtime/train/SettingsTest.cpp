@@ -82,8 +82,11 @@ TEST_F(SettingsTest, SayWhatIsExpected) {
   expect("lr", "fast", "'lr=fast': expected a number (f64) in [0,inf)");
   expect("lr", "nan", "expected a number");
   expect("lr", "", "expected a number");
+  expect("lr", "0.5,", "expected a number");
   expect("betas", "0.5", "expected 2 numbers (f64) with commas between them");
   expect("betas", "0.5,1", "in [0,1)");
+  expect("betas", "0.5,", "expected 2 numbers");
+  expect("betas", "0.5,0.5,", "expected 2 numbers");
   expect("betas", "0.5,0.5,0.5", "expected 2 numbers");
   expect("steps", "1.5", "a number (i64) in [1,inf)");
   expect("schedule.kind", "1", "expected one of: constant cosine");
