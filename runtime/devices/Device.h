@@ -152,15 +152,23 @@ public:
   /// The most that any of the entries has.
   virtual size_t laneCount() const = 0;
   /// Waits for everything. From now on what lanes do in runs is added to
-  /// `trace`, which has as many lanes, at last when the run is finished; until
-  /// null is given. Devices still replay what they can.
-  virtual Status trace(Trace *trace) = 0;
+  /// `trace`, which has as many lanes at least, at last when the run is
+  /// finished; until null is given. Devices still replay what they can.
+  Status trace(Trace *trace) {
+    if (trace && trace->lanes() < laneCount())
+      return makeError(Code::Usage, "a trace has ", trace->lanes(),
+                       " lanes, expected ", laneCount());
+    return setTrace(trace);
+  }
   bool isTraced() const { return tracing != nullptr; }
 
   /// Adds what runs need beside the arena.
   virtual void addPlanned(PlannedMemory &planned) const = 0;
 
 protected:
+  /// `trace`, of a trace that has lanes enough.
+  virtual Status setTrace(Trace *trace) = 0;
+
   Trace *tracing = nullptr;
 };
 

@@ -67,12 +67,13 @@ public:
   Status finish(Run &) override { return Status(); }
   void drain() override;
   size_t laneCount() const override { return others.size() + 1; }
-  Status trace(Trace *trace) override;
   void addPlanned(PlannedMemory &planned) const override {
     planned.workers += scratch.size();
   }
 
 private:
+  Status setTrace(Trace *trace) override;
+
   /// What the tasks of one launch share.
   struct Task {
     format::KernelFunction kernel;
@@ -368,7 +369,7 @@ Status CpuStream::await(const Mark &mark) {
   return Status();
 }
 
-Status CpuStream::trace(Trace *trace) {
+Status CpuStream::setTrace(Trace *trace) {
   Status status = wait();
   tracing = trace;
   for (size_t i = 0; i < others.size(); ++i)

@@ -352,7 +352,7 @@ Status CudaStream::tune(std::vector<Measurement> *measured) {
 //===----------------------------------------------------------------------===//
 
 /// Graphs have timed events in them, or have not.
-Status CudaStream::trace(Trace *trace) {
+Status CudaStream::setTrace(Trace *trace) {
   auto active = device.activate();
   if (!active.ok())
     return active.takeStatus();

@@ -37,7 +37,6 @@ public:
   void drain() override;
   Status tune(std::vector<Measurement> *measured) override;
   size_t laneCount() const override { return lanes.size(); }
-  Status trace(Trace *trace) override;
   void addPlanned(PlannedMemory &planned) const override {
     planned.faults += slots.size();
     planned.passage += passage.size();
@@ -45,6 +44,8 @@ public:
   }
 
 private:
+  Status setTrace(Trace *trace) override;
+
   /// {flag, value}, as kernels write them.
   struct FaultSlot {
     int64_t flag, value;

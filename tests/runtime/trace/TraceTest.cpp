@@ -116,6 +116,16 @@ TEST(Trace, HasWhatLanesDoOnTheHost) {
   });
 }
 
+TEST(Trace, HasALaneForEachOfTheProgram) {
+  ProgramBuilder builder = forkedProgram();
+  auto context = makeContext(builder);
+  Trace narrow(1);
+  Stream &stream = context->walker().getStream();
+  EXPECT_THAT(stream.trace(&narrow),
+              failsWith(Code::Usage, "a trace has 1 lanes, expected 2"));
+  EXPECT_FALSE(stream.isTraced());
+}
+
 /// Also of what a graph replays: by the clock of the emulated device.
 TEST(Trace, HasWhatLanesDoOnADevice) {
   ProgramBuilder builder = forkedProgram();
