@@ -241,6 +241,7 @@ Status CudaStream::dropPlans() {
 
 Status CudaStream::end(Run &run, Status given) {
   Status joined = joinLanes();
+  lanes.end();
   if (given.ok())
     given = joined.ok() ? readFaults() : std::move(joined);
   if (isCapturing)

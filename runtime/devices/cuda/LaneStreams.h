@@ -27,8 +27,10 @@ public:
   StreamHandle operator[](uint32_t lane) const { return lanes[lane].stream; }
 
   /// A run begins, after what lane 0 was given so far. What its lanes do is
-  /// added to `timeline` until it is joined; null if nobody asks.
+  /// added to `newTimeline` until `end`; null if nobody asks.
   Error begin(Timeline *newTimeline);
+  /// The run is given whole, and joined.
+  void end() { timeline = nullptr; }
   /// The lane is used from now on.
   Error fork(uint32_t lane);
   /// What the lane of the event was given last is the event's command.
@@ -53,8 +55,8 @@ private:
   std::vector<Lane> lanes;
   std::vector<EventHandle> events; ///< of the program
   std::vector<uint32_t> recorders; ///< of each event: its last record
-  Timeline *timeline = nullptr;
-  EventHandle begun = nullptr; ///< where the lanes of the run begin
+  Timeline *timeline = nullptr;    ///< of the run that is given
+  EventHandle begun = nullptr;     ///< where the lanes of the run begin
 };
 
 } // namespace tcc::runtime::cuda
