@@ -22,11 +22,6 @@ constexpr uint64_t kInside = 2; // one worker inside
 constexpr uint64_t kInsideMask = 0xfffe;
 constexpr uint64_t kJob = 0x10000; // one job
 
-/// How often an idle worker looks for a job before it sleeps, some 100
-/// microseconds: longer than the pause between two kernels of one program and
-/// than most of those that have one task, shorter than a scheduler's tick.
-constexpr int kIdleSpins = 4000;
-
 /// How often a caller looks for the others' end before it yields.
 constexpr int kSpins = 1000;
 

@@ -18,6 +18,11 @@ namespace tcc::runtime {
 using TaskFunction = void (*)(void *argument, int64_t first, int64_t last,
                               int worker);
 
+/// How often an idle thread looks for work before it sleeps, some 100
+/// microseconds: longer than the pause between two kernels of one program and
+/// than most of those that have one task, shorter than a scheduler's tick.
+inline constexpr int kIdleSpins = 4000;
+
 /// What a context needs of a pool; an embedder may inject its own.
 class TaskRunner {
 public:

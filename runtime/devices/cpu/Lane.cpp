@@ -9,10 +9,6 @@
 using namespace tcc;
 using namespace tcc::runtime;
 
-/// How often a thread looks before it sleeps, some 100 microseconds: as
-/// ThreadPool's.
-static constexpr int kIdleSpins = 4000;
-
 /// Numbers go round: one is reached by those that follow it within 2^31.
 static bool isReached(uint32_t number, uint32_t by) {
   return static_cast<int32_t>(by - number) >= 0;
