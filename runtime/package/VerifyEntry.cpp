@@ -64,6 +64,7 @@ private:
   bool verifyLoop(const format::Loop &loop, int depth);
   bool verifyReadSize(const format::ReadSize &read);
   bool verifyLanes();
+  bool verifyEvents();
   bool verifyRecord(const format::RecordEvent &record, size_t lane,
                     LaneOrder &order);
   bool verifyWait(const format::WaitEvent &wait, size_t lane, LaneOrder &order);
@@ -107,7 +108,7 @@ private:
 
 Status EntryVerifier::verify() {
   if (verifySpace() && verifySignature() && verifyBuffers() && verifyLanes() &&
-      verifyBlock(*entry.body(), 0))
+      verifyBlock(*entry.body(), 0) && verifyEvents())
     return Status();
   return Status(Code::BadData, std::move(problem));
 }
@@ -363,6 +364,14 @@ bool EntryVerifier::verifyLanes() {
   if (entry.event_count() > kMaxSlots)
     return refuse("bad number of events ", entry.event_count());
   isRecorded.resize(entry.event_count());
+  return true;
+}
+
+/// A device makes as many: their number is bounded by that of commands.
+bool EntryVerifier::verifyEvents() {
+  for (size_t event = 0; event < isRecorded.size(); ++event)
+    if (!isRecorded[event])
+      return refuse("event ", event, " is never recorded");
   return true;
 }
 

@@ -116,6 +116,11 @@ const Spoiled kSpoiled[] = {
        b.command(format::RecordEventT());
        b.command(format::RecordEventT());
      }},
+    {"event 1 is never recorded",
+     [](auto &b) {
+       b.entry().event_count = 2;
+       b.command(format::RecordEventT());
+     }},
     {"command 1 is on lane 1 of 1",
      [](auto &b) { b.entry().body->commands[0]->lane = 1; }},
     {"lane 0 does not wait for what a block does on lane 1",
