@@ -2,6 +2,7 @@
 #include "runtime/package/Commands.h"
 #include "runtime/package/Names.h"
 #include "runtime/package/SizeExpr.h"
+#include "runtime/train/TensorMatch.h"
 #include "tools/cli/MemoryUse.h"
 #include "tools/tcc-run/ArenaUse.h"
 #include "tools/tcc-run/Json.h"
@@ -302,27 +303,31 @@ static void printSpecs(const char *kind, const ordered_json &specs) {
   }
 }
 
-/// The model's own by name; of each kind the sum.
-static void printVariables(const ordered_json &variables) {
+/// The model's own by name; of each kind the sum. `rows` describe the program's
+/// variables in their order.
+static void printVariables(const format::Program &program,
+                           const ordered_json &rows) {
   struct Sum {
     uint64_t tensors = 0, elements = 0, bytes = 0;
   };
   std::map<std::string, Sum> sums;
-  for (const ordered_json &variable : variables) {
-    std::string kind = variable["kind"];
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const format::Variable &variable = *program.variables()->Get(i);
+    std::string kind(format::nameOf(variable.kind()));
     Sum &sum = sums[kind];
     ++sum.tensors;
-    sum.elements += variable["elements"].get<uint64_t>();
-    sum.bytes += variable["bytes"].get<uint64_t>();
-    if (kind == "parameter" || kind == "buffer")
-      printSpecs(kind.c_str(), ordered_json::array({variable}));
+    sum.elements += rows[i]["elements"].get<uint64_t>();
+    sum.bytes += rows[i]["bytes"].get<uint64_t>();
+    if (isOfModel(variable))
+      printSpecs(kind.c_str(), ordered_json::array({rows[i]}));
   }
   for (const auto &[kind, sum] : sums)
     std::cout << "variables " << kind << ": " << sum.tensors << " tensors, "
               << sum.elements << " elements, " << sum.bytes << " bytes\n";
 }
 
-static void printText(const ordered_json &document) {
+static void printText(const format::Program &program,
+                      const ordered_json &document) {
   std::cout << "tcc package " << document["format"].get<std::string>() << " by "
             << document["producer"].get<std::string>() << ", "
             << document["file_bytes"] << " bytes\n"
@@ -349,7 +354,7 @@ static void printText(const ordered_json &document) {
                 << state["input"].get<std::string>() << '\n';
   }
   std::cout << printMemory(document["memory"]);
-  printVariables(document["variables"]);
+  printVariables(program, document["variables"]);
   for (const ordered_json &variant : document["variants"])
     std::cout << "code for "
               << (variant["target"] == "cpu"
@@ -373,6 +378,6 @@ int tools::infoCommand(const RunningOptions &options) {
   if (options.json)
     printJson(document);
   else
-    printText(document);
+    printText((*package)->program(), document);
   return 0;
 }
