@@ -3,9 +3,11 @@
 
 #include "runtime/devices/cuda/CudaDevice.h"
 #include "runtime/executor/PlanEntry.h"
+#include "runtime/executor/Walker.h"
 #include "tests/runtime/train/LineProgram.h"
 
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <random>
 
@@ -54,9 +56,9 @@ TEST(CudaRobustness, TheCallersContextStays) {
   driver.devicePrimaryCtxRelease(kOtherDevice);
 }
 
-static int deviceCopies;
+static int deviceCopies, graphCount;
 
-/// The emulated driver; counts copies on the device.
+/// The emulated driver; counts copies on the device, and graphs.
 static const cuda::Driver &countingDriver() {
   static const cuda::Driver &real = *unwrap(cuda::findEmulatedDriver());
   static const cuda::Driver counting = [] {
@@ -65,6 +67,12 @@ static const cuda::Driver &countingDriver() {
                                 size_t bytes, cuda::StreamHandle stream) {
       ++deviceCopies;
       return real.memcpyDtoDAsync(to, from, bytes, stream);
+    };
+    driver.graphInstantiateWithFlags = [](cuda::GraphExecHandle *exec,
+                                          cuda::GraphHandle graph,
+                                          unsigned long long flags) {
+      ++graphCount;
+      return real.graphInstantiateWithFlags(exec, graph, flags);
     };
     return driver;
   }();
@@ -110,6 +118,48 @@ TEST(CudaRobustness, CopiesBetweenPlacesThatOverlap) {
       ASSERT_THAT(device->read(found.data(), memory.data(), kMost), succeeds());
       EXPECT_EQ(found, expected);
     }
+}
+
+/// Contexts of one stream in turns, more of them than one has graphs: nothing
+/// is captured a second time.
+TEST(CudaRobustness, KeepsGraphsOfRunsInTurns) {
+  constexpr int kRuns = 12, kRounds = 4;
+  constexpr size_t kStride = 64;
+  ProgramBuilder builder = addOneProgram();
+  builder.compileForDevice();
+  TemporaryFolder folder;
+  builder.write(folder / "m.tcc");
+  auto package = unwrap(Package::open(folder / "m.tcc"));
+  auto device = unwrap(cuda::CudaDevice::open(
+      countingDriver(), {.isEmulated = true}, *package, {}, LogSink()));
+  Allocator allocator = device->allocator(systemAllocator());
+  Memory x = unwrap(Memory::allocate(kStride, allocator, "x"));
+  Memory y = unwrap(Memory::allocate(kStride * kRuns, allocator, "y"));
+  const format::Entry *entry = package->program().entries()->Get(0);
+  auto workspace = unwrap(Workspace::create(*device, std::span(&entry, 1), {}));
+  std::deque<Walker> walkers;
+  for (int run = 0; run < kRuns; ++run) {
+    Walker &walker =
+        walkers.emplace_back(package->program(), *entry, workspace);
+    walker.slots()[0] = 1;
+    walker.bind(format::StorageClass::input, 0, x.data());
+    walker.bind(format::StorageClass::output, 0, y.data() + run * kStride);
+  }
+  graphCount = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    for (int run = 0; run < kRuns; ++run) {
+      std::vector<float> in(4, static_cast<float>(round * kRuns + run)), out(4);
+      ASSERT_THAT(device->write(x.data(), in.data(), 16), succeeds());
+      ASSERT_THAT(walkers[run].walk(), succeeds());
+      ASSERT_THAT(walkers[run].seal(), succeeds());
+      ASSERT_THAT(walkers[run].finish(), succeeds());
+      ASSERT_THAT(device->read(out.data(), y.data() + run * kStride, 16),
+                  succeeds());
+      EXPECT_EQ(out, std::vector<float>(4, in[0] + 1));
+    }
+    // The second run of each is captured.
+    EXPECT_EQ(graphCount, round == 0 ? 0 : kRuns);
+  }
 }
 
 /// What passes the verifier is loaded; whatever it says, nothing ends badly.
