@@ -1,4 +1,4 @@
-// Programs of several lanes on threads of the host.
+// Programs of several lanes on threads of the host; faults on devices as well.
 
 #include "runtime/devices/cpu/Lane.h"
 
@@ -100,16 +100,19 @@ TEST(Lane, LoopsGiveMoreThanALaneHolds) {
   EXPECT_EQ(floatsOf(context->output(0))[0], 1 + 2 * kTrips);
 }
 
-/// Lane 0 meets one as well, in a later command.
-TEST(Lane, NamesTheFirstBadIndexInTheOrderOfCommands) {
+/// Lane 1 gathers `early` by indices i, then lane 0 `late` by j: no event
+/// orders them.
+static ProgramBuilder gathersProgram() {
   ProgramBuilder builder;
   uint32_t t = builder.buffer(StorageClass::input,
                               builder.input("t", DType::f32, list({3})), 12);
-  uint32_t index = builder.buffer(
-      StorageClass::input, builder.input("i", DType::i64, list({4})), 32);
   uint32_t fault = builder.fault();
-  for (const char *name : {"early", "late"}) {
-    builder.onLane(name == std::string("early"));
+  for (bool isEarly : {true, false}) {
+    builder.onLane(isEarly);
+    const char *name = isEarly ? "early" : "late";
+    uint32_t index = builder.buffer(
+        StorageClass::input,
+        builder.input(isEarly ? "i" : "j", DType::i64, list({4})), 32);
     uint32_t out = builder.buffer(
         StorageClass::output, builder.output(name, DType::f32, list({4})), 16);
     format::LaunchT &launch = builder.launch("gather", {t, index, out, fault},
@@ -118,16 +121,40 @@ TEST(Lane, NamesTheFirstBadIndexInTheOrderOfCommands) {
     launch.node = name;
   }
   builder.orderLanes(1, 0);
-  auto context = makeContext(builder);
-  std::vector<float> values = {1, 2, 3};
-  std::vector<int64_t> indices = {0, 1, 2, 1}, bad = {0, 5, 6, 1};
-  ASSERT_THAT(bind(*context, 0, values, {3}), succeeds());
+  return builder;
+}
+
+static void expectFirstBadIndex(Context &context) {
+  std::vector<float> t = {1, 2, 3};
+  std::vector<int64_t> i(4), j(4);
+  ASSERT_THAT(bind(context, 0, t, {3}), succeeds());
+  ASSERT_THAT(bind(context, 1, i, {4}, DType::i64), succeeds());
+  ASSERT_THAT(bind(context, 2, j, {4}, DType::i64), succeeds());
   for (int run = 0; run < 20; ++run) {
-    ASSERT_THAT(bind(*context, 1, bad, {4}, DType::i64), succeeds());
-    EXPECT_THAT(context->run(), failsWith(Code::Usage, "'early': index 5"));
-    ASSERT_THAT(bind(*context, 1, indices, {4}, DType::i64), succeeds());
-    EXPECT_THAT(context->run(), succeeds());
-    EXPECT_EQ(floatsOf(context->output(0))[2], 3);
+    i = {0, 5, 2, 1}, j = {0, 1, 6, 1};
+    EXPECT_THAT(context.run(), failsWith(Code::Usage, "'early': index 5"));
+    i[1] = 1;
+    EXPECT_THAT(context.run(), failsWith(Code::Usage, "'late': index 6"));
+    j[2] = 2;
+    EXPECT_THAT(context.run(), succeeds());
+    EXPECT_EQ(floatsOf(context.output(0))[2], 3);
+  }
+}
+
+/// On the host, and on devices that do the lanes in two orders, which capture
+/// and replay their runs.
+TEST(Lane, NamesTheFirstBadIndexInTheOrderOfCommands) {
+  for (const char *device : {"cpu", "emulated", "emulated:1"}) {
+    SCOPED_TRACE(device);
+    ProgramBuilder builder = gathersProgram();
+    if (device != std::string("cpu"))
+      builder.compileForDevice();
+    TemporaryFolder folder;
+    builder.write(folder / "m.tcc");
+    ExecutableOptions options;
+    options.device = device;
+    auto executable = loadExecutable(folder / "m.tcc", options);
+    expectFirstBadIndex(*unwrap(Context::create(executable)));
   }
 }
 
