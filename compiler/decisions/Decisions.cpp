@@ -20,6 +20,8 @@ static Attribute toAttribute(const Decision &decision, Builder &builder) {
   fields.set("node", builder.getStringAttr(decision.node));
   fields.set("decision", builder.getStringAttr(decision.decision));
   fields.set("reason", builder.getStringAttr(decision.reason));
+  if (!decision.entry.empty())
+    fields.set("entry", builder.getStringAttr(decision.entry));
   if (!numbers.empty())
     fields.set("numbers", numbers.getDictionary(builder.getContext()));
   return fields.getDictionary(builder.getContext());
@@ -35,7 +37,8 @@ static Decision fromAttribute(DictionaryAttr fields) {
                     getString(fields, "node"),
                     getString(fields, "decision"),
                     getString(fields, "reason"),
-                    {}};
+                    {},
+                    getString(fields, "entry")};
   if (auto numbers = fields.getAs<DictionaryAttr>("numbers"))
     for (NamedAttribute number : numbers)
       if (auto value = dyn_cast<FloatAttr>(number.getValue()))
@@ -61,11 +64,12 @@ DecisionLog::~DecisionLog() {
 }
 
 void DecisionLog::add(Operation *op, StringRef decision, StringRef reason,
-                      ArrayRef<std::pair<StringRef, double>> numbers) {
-  Decision &entry = decisions.emplace_back(
-      Decision{pass, getNodeName(op), decision.str(), reason.str(), {}});
+                      ArrayRef<std::pair<StringRef, double>> numbers,
+                      StringRef entry) {
+  Decision &row = decisions.emplace_back(Decision{
+      pass, getNodeName(op), decision.str(), reason.str(), {}, entry.str()});
   for (const auto &[name, value] : numbers)
-    entry.numbers.emplace_back(name.str(), value);
+    row.numbers.emplace_back(name.str(), value);
 }
 
 std::vector<Decision> getDecisions(ModuleOp module) {

@@ -19,13 +19,15 @@ namespace tcc {
 /// One choice. `pass` is the name of the pass without its prefix, `node` the
 /// model's name of the op decided on, `decision` one word or two ("folded",
 /// "kept"), `reason` a clause, `numbers` what was weighed, with its unit in the
-/// name ("bytes", "saved_us").
+/// name ("bytes", "saved_us"), `entry` the entry point that it is about, if it
+/// is about one.
 struct Decision {
   std::string pass;
   std::string node;
   std::string decision;
   std::string reason;
   std::vector<std::pair<std::string, double>> numbers;
+  std::string entry = {};
 };
 
 /// From now on no decisions about `module` and its clones are recorded: what is
@@ -44,7 +46,8 @@ public:
 
   void add(mlir::Operation *op, llvm::StringRef decision,
            llvm::StringRef reason,
-           llvm::ArrayRef<std::pair<llvm::StringRef, double>> numbers = {});
+           llvm::ArrayRef<std::pair<llvm::StringRef, double>> numbers = {},
+           llvm::StringRef entry = {});
 
 private:
   mlir::ModuleOp module;

@@ -187,6 +187,7 @@ static std::optional<Refusal> run(const CompileOptions &options,
   llvm::append_range(report.notes, built.notes);
   phases.add(built.phases);
   report.parameters = std::move(built.parameters);
+  report.recomputes = std::move(built.recomputed.entries);
   report.decisions = std::move(built.decisions);
   if (auto *refusal = std::get_if<Refusal>(&built.outcome))
     return std::move(*refusal);

@@ -105,11 +105,14 @@ std::string tcc::describeDecisions(mlir::ModuleOp module) {
     Object numbers;
     for (const auto &[name, value] : decision.numbers)
       numbers[name] = value;
-    decisions.push_back(Object{{"pass", decision.pass},
-                               {"node", decision.node},
-                               {"decision", decision.decision},
-                               {"reason", decision.reason},
-                               {"numbers", std::move(numbers)}});
+    Object row{{"pass", decision.pass},
+               {"node", decision.node},
+               {"decision", decision.decision},
+               {"reason", decision.reason},
+               {"numbers", std::move(numbers)}};
+    if (!decision.entry.empty())
+      row["entry"] = decision.entry;
+    decisions.push_back(std::move(row));
   }
   return print(std::move(decisions));
 }

@@ -107,7 +107,7 @@ def times(decisions, kind):
     found = {}
     for row in decisions:
         if row["decision"] == kind:
-            entry, time = row["reason"].split()[0], row["numbers"]["microseconds"]
+            entry, time = row["entry"], row["numbers"]["microseconds"]
             found[entry] = min(time, found.get(entry, time))
     return found
 

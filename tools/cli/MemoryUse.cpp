@@ -66,6 +66,8 @@ static ordered_json describeArena(const ArenaUse &arena) {
           {"tensors", listTensors(arena, most - live.begin())}};
 }
 
+// --- What a budget costs ---
+
 // A package may say anything.
 
 static std::string getText(const json &row, const char *name) {
@@ -83,31 +85,58 @@ static double getNumber(const json &row, const char *name) {
                                                        : 0;
 }
 
-/// The row of a decision whose reason begins with the name of its entry point.
-static ordered_json makePoint(const json &decision,
-                              std::initializer_list<const char *> numbers) {
-  std::string reason = getText(decision, "reason");
-  ordered_json row = {{"entry", reason.substr(0, reason.find(' '))}};
-  for (const char *name : numbers)
-    row[name] = getNumber(decision, name);
-  return row;
+static PeakCost getCost(const json &row) {
+  constexpr double kMost = 1e18;
+  return {int64_t(std::clamp(getNumber(row, "bytes"), 0.0, kMost)),
+          getNumber(row, "microseconds")};
+}
+
+static void addDecision(EntryRecompute &entry, const json &row) {
+  std::string decision = getText(row, "decision");
+  PeakCost cost = getCost(row);
+  if (decision == "possible")
+    entry.possible.push_back(cost);
+  if (decision == "recomputed")
+    entry.recomputed.push_back({getText(row, "node"), getText(row, "reason"),
+                                cost.bytes, cost.microseconds});
+  if (decision != "fitted")
+    return;
+  entry.chosen = cost;
+  entry.keptMicroseconds = getNumber(row, "microseconds_unbounded");
+}
+
+std::vector<EntryRecompute>
+tools::readRecomputes(const std::string &decisions) {
+  std::vector<EntryRecompute> recomputes;
+  json rows = json::parse(decisions, nullptr, /*allow_exceptions=*/false);
+  for (const json &row : rows.is_array() ? rows : json::array()) {
+    if (!row.is_object() || getText(row, "pass") != "recompute-values")
+      continue;
+    std::string entry = getText(row, "entry");
+    // The rows of an entry point follow each other.
+    if (recomputes.empty() || recomputes.back().entry != entry)
+      recomputes.emplace_back().entry = entry;
+    addDecision(recomputes.back(), row);
+  }
+  return recomputes;
 }
 
 /// Of each node the sum, the longest first.
-static ordered_json sumByNode(const std::vector<json> &decisions) {
+static ordered_json sumByNode(const std::vector<EntryRecompute> &recomputes) {
   struct Sum {
     std::string what;
     int64_t times = 0;
     double bytes = 0, microseconds = 0;
   };
   std::map<std::string, Sum> sums;
-  for (const json &decision : decisions) {
-    Sum &sum = sums[getText(decision, "node")];
-    sum.what = getText(decision, "reason");
-    ++sum.times;
-    sum.bytes += getNumber(decision, "bytes");
-    sum.microseconds += getNumber(decision, "microseconds");
-  }
+  for (const EntryRecompute &entry : recomputes)
+    for (const Recomputation &row : entry.recomputed) {
+      Sum &sum = sums[row.node];
+      sum.what = row.what;
+      ++sum.times;
+      sum.bytes += double(row.bytes);
+      sum.microseconds += row.microseconds;
+    }
   std::vector<std::pair<std::string, Sum>> rows(sums.begin(), sums.end());
   std::ranges::sort(rows, [](auto &a, auto &b) {
     return std::tie(b.second.microseconds, a.first) <
@@ -123,29 +152,31 @@ static ordered_json sumByNode(const std::vector<json> &decisions) {
   return list;
 }
 
-ordered_json tools::describeMemory(const std::vector<ArenaUse> &arenas,
-                                   const std::string &decisions) {
+static ordered_json makePoint(const std::string &entry, const PeakCost &cost) {
+  return {{"entry", entry},
+          {"bytes", cost.bytes},
+          {"microseconds", cost.microseconds}};
+}
+
+ordered_json
+tools::describeMemory(const std::vector<ArenaUse> &arenas,
+                      const std::vector<EntryRecompute> &recomputes) {
   ordered_json memory = {{"arenas", ordered_json::array()},
                          {"curve", ordered_json::array()},
                          {"fitted", ordered_json::array()}};
   for (const ArenaUse &arena : arenas)
     if (arena.positions > 0)
       memory["arenas"].push_back(describeArena(arena));
-  json rows = json::parse(decisions, nullptr, /*allow_exceptions=*/false);
-  std::vector<json> recomputed;
-  for (const json &row : rows.is_array() ? rows : json::array()) {
-    if (!row.is_object() || getText(row, "pass") != "recompute-values")
+  for (const EntryRecompute &entry : recomputes) {
+    for (const PeakCost &cost : entry.possible)
+      memory["curve"].push_back(makePoint(entry.entry, cost));
+    if (!entry.chosen)
       continue;
-    std::string decision = getText(row, "decision");
-    if (decision == "possible")
-      memory["curve"].push_back(makePoint(row, {"bytes", "microseconds"}));
-    if (decision == "fitted")
-      memory["fitted"].push_back(
-          makePoint(row, {"bytes", "microseconds", "microseconds_unbounded"}));
-    if (decision == "recomputed")
-      recomputed.push_back(row);
+    ordered_json fitted = makePoint(entry.entry, *entry.chosen);
+    fitted["microseconds_unbounded"] = entry.keptMicroseconds;
+    memory["fitted"].push_back(std::move(fitted));
   }
-  memory["recomputed"] = sumByNode(recomputed);
+  memory["recomputed"] = sumByNode(recomputes);
   return memory;
 }
 

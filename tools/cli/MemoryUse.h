@@ -18,12 +18,16 @@ namespace tcc::tools {
 /// Bytes in use at each position.
 std::vector<int64_t> getLiveBytes(const ArenaUse &arena);
 
+/// What a budget cost the entry points of a package, by the JSON of its
+/// decisions.
+std::vector<EntryRecompute> readRecomputes(const std::string &decisions);
+
 /// {"arenas": of each its peak, the bytes in use over time and what is largest
 /// at the peak; "curve": what smaller peaks cost; "fitted": what was taken of
-/// that; "recomputed": what is computed again}. `decisions` is the JSON of the
-/// compiler's decisions.
-nlohmann::ordered_json describeMemory(const std::vector<ArenaUse> &arenas,
-                                      const std::string &decisions);
+/// that; "recomputed": what is computed again}.
+nlohmann::ordered_json
+describeMemory(const std::vector<ArenaUse> &arenas,
+               const std::vector<EntryRecompute> &recomputes);
 
 /// The same as lines: of each arena what is largest at its peak.
 std::string printMemory(const nlohmann::ordered_json &memory);

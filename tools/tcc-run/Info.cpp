@@ -243,7 +243,7 @@ static ordered_json describeArenas(const Package &package) {
   for (const format::Entry *entry : *package.program().entries())
     if (entry->kind() != format::EntryKind::prepare)
       arenas.push_back(getArenaUse(*entry));
-  return describeMemory(arenas, readDecisions(package));
+  return describeMemory(arenas, readRecomputes(readDecisions(package)));
 }
 
 static ordered_json describe(const Package &package) {

@@ -221,7 +221,7 @@ static void addRecomputed(Page &page, const ordered_json &rows) {
 
 static void addMemory(Page &page, const CompileReport &report) {
   addKinds(page, report.memory);
-  ordered_json memory = tools::describeMemory(report.arenas, report.decisions);
+  ordered_json memory = tools::describeMemory(report.arenas, report.recomputes);
   for (const ordered_json &arena : memory["arenas"]) {
     addTimeline(page, arena);
     addTensors(page, arena);

@@ -38,7 +38,7 @@ static void printJson(const CompileReport &report) {
       {"seconds", report.seconds},
       {"memory_bytes", plan},
       {"recomputed_share", report.recomputedShare},
-      {"memory", tools::describeMemory(report.arenas, report.decisions)}};
+      {"memory", tools::describeMemory(report.arenas, report.recomputes)}};
   if (report.microBatch > 0)
     object["micro_batch"] = report.microBatch;
   // Names are the model's: bytes that are no UTF-8 become U+FFFD.
@@ -77,7 +77,7 @@ static void printMemory(const CompileReport &report) {
       (long long)memory.workspace, (long long)(memory.faults + memory.passage),
       100 * report.recomputedShare);
   std::cout << tools::printMemory(
-      tools::describeMemory(report.arenas, report.decisions));
+      tools::describeMemory(report.arenas, report.recomputes));
 }
 
 /// Says why if the file cannot be written.

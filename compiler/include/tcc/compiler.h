@@ -115,6 +115,8 @@ struct CompileReport {
   int64_t arenaBytes = 0, arenaBoundBytes = 0, weightBytes = 0;
   MemoryPlan memory;
   std::vector<ArenaUse> arenas; ///< of the entry points
+  /// With a budget: what it costs the entry points.
+  std::vector<EntryRecompute> recomputes;
   /// With a budget: the predicted time of the slowest entry point over that
   /// with all values kept, less 1.
   double recomputedShare = 0;

@@ -44,6 +44,11 @@ public:
   FailureOr<EntryRecompute> run();
 
 private:
+  /// Logs a decision about the entry, at `op`.
+  void note(Operation *op, StringRef decision, StringRef reason,
+            ArrayRef<std::pair<StringRef, double>> numbers) {
+    log.add(op, decision, reason, numbers, entry.getSymName());
+  }
   FailureOr<int64_t> plan(const Choice &choice);
   void apply(const FrontierPoint &point);
   FailureOr<int64_t> findNeeded(ArrayRef<FrontierPoint> frontier);
@@ -108,22 +113,26 @@ void EntryFitter::apply(const FrontierPoint &point) {
   auto module = entry->getParentOfType<ModuleOp>();
   simulation.run(point.choice);
   buildEntry(trace, simulation, module)->moveBefore(entry);
-  log.add(entry, "fitted",
-          (entry.getSymName() + " computes values again").str(),
-          {{"bytes", double(point.peak)},
-           {"budget_bytes", double(budget)},
-           {"microseconds", point.microseconds},
-           {"microseconds_unbounded", result.keptMicroseconds}});
+  result.chosen = {point.peak, point.microseconds};
+  note(entry, "fitted", (entry.getSymName() + " computes values again").str(),
+       {{"bytes", double(point.peak)},
+        {"budget_bytes", double(budget)},
+        {"microseconds", point.microseconds},
+        {"microseconds_unbounded", result.keptMicroseconds}});
   for (const Step &step : simulation.getSteps()) {
     if (!step.isUnit)
       continue;
     const Unit &unit = trace.units[step.id];
-    double bytes = 0;
+    Operation *launch = trace.commands[unit.launch].op;
+    const char *what =
+        unit.isWhole ? "the whole kernel" : "a part of the kernel";
+    int64_t bytes = 0;
     for (const Unit::Output &output : unit.outputs)
-      bytes += double(output.bytes);
-    log.add(trace.commands[unit.launch].op, "recomputed",
-            unit.isWhole ? "the whole kernel" : "a part of the kernel",
-            {{"bytes", bytes}, {"microseconds", unit.microseconds}});
+      bytes += output.bytes;
+    note(launch, "recomputed", what,
+         {{"bytes", double(bytes)}, {"microseconds", unit.microseconds}});
+    result.recomputed.push_back(
+        {getNodeName(launch), what, bytes, unit.microseconds});
   }
 }
 
@@ -184,8 +193,8 @@ FailureOr<int64_t> EntryFitter::findNeeded(ArrayRef<FrontierPoint> frontier) {
                       std::max(*bytes, point.peak - getSlack(point)));
   }
   simulation.run(frontier.back().choice);
-  log.add(entry, "refused", (entry.getSymName() + " needs more").str(),
-          {{"bytes", double(*needed)}});
+  note(entry, "refused", (entry.getSymName() + " needs more").str(),
+       {{"bytes", double(*needed)}});
   return *needed;
 }
 
@@ -193,11 +202,11 @@ FailureOr<EntryRecompute> EntryFitter::run() {
   std::vector<FrontierPoint> frontier = findFrontier(trace);
   result.entry = entry.getSymName().str();
   result.keptMicroseconds = frontier.front().microseconds;
-  result.leastBytes = frontier.back().peak;
-  for (const FrontierPoint &point : frontier)
-    log.add(
-        entry, "possible", (entry.getSymName() + " at a smaller peak").str(),
-        {{"bytes", double(point.peak)}, {"microseconds", point.microseconds}});
+  for (const FrontierPoint &point : frontier) {
+    result.possible.push_back({point.peak, point.microseconds});
+    note(entry, "possible", (entry.getSymName() + " at a smaller peak").str(),
+         {{"bytes", double(point.peak)}, {"microseconds", point.microseconds}});
+  }
   Choice keepAll;
   keepAll.isDropped.assign(trace.values.size(), false);
   if (getNextBytes(entry) > 0 && failed(plan(keepAll)))
@@ -211,7 +220,6 @@ FailureOr<EntryRecompute> EntryFitter::run() {
     if (*bytes > budget)
       continue;
     apply(point);
-    result.chosen = {point.peak, point.microseconds};
     entry.erase();
     return std::move(result);
   }
@@ -263,7 +271,7 @@ const EntryRecompute *RecomputeResult::getRefused() const {
 int64_t RecomputeResult::getLeastBytes() const {
   int64_t least = 0;
   for (const EntryRecompute &row : entries)
-    least = std::max(least, row.leastBytes);
+    least = std::max(least, row.possible.back().bytes);
   return least;
 }
 

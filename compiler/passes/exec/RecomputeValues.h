@@ -2,32 +2,14 @@
 #ifndef TCC_COMPILER_PASSES_EXEC_RECOMPUTEVALUES_H
 #define TCC_COMPILER_PASSES_EXEC_RECOMPUTEVALUES_H
 
+#include "tcc/memory_use.h"
+
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/StringRef.h"
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace tcc {
-
-/// What a budget costs one entry point. Bytes are of its arena, times are what
-/// the cost model predicts.
-struct EntryRecompute {
-  struct Chosen {
-    int64_t bytes;
-    double microseconds;
-  };
-
-  std::string entry;
-  double keptMicroseconds = 0; ///< with all values kept
-  int64_t leastBytes = 0;      ///< the fewest that any choice was counted with
-  std::optional<Chosen> chosen;
-  /// Where no choice fits: bytes that the smallest plan needs, and the nodes
-  /// with most of them.
-  int64_t neededBytes = 0;
-  std::string inTheWay;
-};
 
 /// One row for each entry point but @prepare, which runs when nothing else
 /// does.
@@ -37,7 +19,8 @@ struct RecomputeResult {
   /// The row that needs most of those without a choice that fits; null if all
   /// fit.
   const EntryRecompute *getRefused() const;
-  /// The largest of the entries' least bytes: no smaller arena holds all.
+  /// The largest of the fewest bytes that the entries were counted with: no
+  /// smaller arena holds all.
   int64_t getLeastBytes() const;
   /// The longest time of an entry over the one that it has in `kept` with all
   /// values kept, less 1; 0 without entries.

@@ -1,5 +1,6 @@
 // Programs as values: what a variant becomes, and that nothing else changes.
 
+#include "compiler/decisions/Decisions.h"
 #include "compiler/pipeline/Batch.h"
 #include "compiler/pipeline/Chunks.h"
 #include "compiler/pipeline/Register.h"
@@ -149,6 +150,27 @@ TEST_F(BuildTest, RefusesWithWhatASearchNeeds) {
   EXPECT_TRUE(llvm::StringRef(problems[0])
                   .starts_with("model: does not fit into 1000 bytes"));
   EXPECT_TRUE(build(model, makeVariant(1 << 20)).getProgram());
+}
+
+TEST_F(BuildTest, KnowsWhatABudgetCostsWithoutTheLog) {
+  Model model = makeModel(64);
+  Variant variant = makeVariant(1 << 20);
+  BuildResult recorded = build(model, variant);
+  stopRecording(*model.module);
+  BuildResult unrecorded = build(model, variant);
+  ASSERT_TRUE(recorded.getProgram() && unrecorded.getProgram());
+  EXPECT_TRUE(getDecisions(*unrecorded.getProgram()->module).empty());
+  const std::vector<EntryRecompute> &entries = unrecorded.recomputed.entries;
+  ASSERT_EQ(entries.size(), recorded.recomputed.entries.size());
+  ASSERT_FALSE(entries.empty());
+  for (auto [entry, other] :
+       llvm::zip_equal(entries, recorded.recomputed.entries)) {
+    EXPECT_EQ(entry.entry, other.entry);
+    EXPECT_EQ(entry.possible.size(), other.possible.size());
+    ASSERT_TRUE(entry.chosen && other.chosen);
+    EXPECT_EQ(entry.chosen->bytes, other.chosen->bytes);
+    EXPECT_EQ(entry.recomputed.size(), other.recomputed.size());
+  }
 }
 
 TEST_F(BuildTest, FindsTheLargestBatch) {

@@ -9,6 +9,7 @@ memory = plan["memory"]
 bounds = {entry["name"]: entry["arena_bound_bytes"] for entry in package["entries"]}
 assert memory["curve"] == package["memory"]["curve"] and len(memory["curve"]) > 2
 assert memory["recomputed"] == package["memory"]["recomputed"] != []
+assert memory["fitted"] == package["memory"]["fitted"]
 assert {point["entry"] for point in memory["fitted"]} >= {"train_step", "eval"}
 
 arenas = {arena["entry"]: arena for arena in memory["arenas"]}
