@@ -66,17 +66,20 @@ constexpr std::pair<Phase, Builder::PhaseFunction> kPhases[] = {
 
 // --- Differentiate ---
 
-/// What was recognised with an open batch gets its samples.
+/// What was recognised with an open batch gets its samples. Another one is held
+/// against them where the steps are built.
 std::optional<Refusal> Builder::takeSamples() {
+  if (!variant.samples)
+    return std::nullopt;
+  program.samples = *variant.samples;
   std::optional<graph::SymbolAttr> batch = findBatch(*program.module);
-  if (!variant.samples || !batch)
+  if (!batch)
     return std::nullopt;
   llvm::StringMap<int64_t> values;
   values[batch->getName().getValue()] = *variant.samples;
   if (failed(bindSymbols(*program.module, values)))
     return messages.takeRefusal(Code::Usage);
   program.module->walk([](func::FuncOp main) { setIndexRanges(main); });
-  program.samples = *variant.samples;
   return runPasses(addCleanup, Code::Internal);
 }
 

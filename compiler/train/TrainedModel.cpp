@@ -33,11 +33,15 @@ void TrainedModel::checkBatch() {
     auto type = cast<RankedTensorType>(argument.getType());
     auto name = cast<StringAttr>(
         main.getArgAttr(argument.getArgNumber(), GraphDialect::kNameAttr));
-    if (type.getRank() > 0 && type.getDimSize(0) != *recipe.batch.micro)
-      problems.add(ProblemClass::usage,
-                   "[batch]: micro is " + std::to_string(*recipe.batch.micro) +
-                       ", but input '" + name.str() + "' has " +
-                       std::to_string(type.getDimSize(0)) + " samples");
+    if (type.getRank() == 0 || type.getDimSize(0) == *recipe.batch.micro)
+      continue;
+    std::string found = type.isDynamicDim(0)
+                            ? "an open number of"
+                            : std::to_string(type.getDimSize(0));
+    problems.add(ProblemClass::usage, "[batch]: micro is " +
+                                          std::to_string(*recipe.batch.micro) +
+                                          ", but input '" + name.str() +
+                                          "' has " + found + " samples");
   }
 }
 
