@@ -24,6 +24,7 @@ public:
       : model(model), variant(variant), result(result),
         messages(model.module.get().getContext(), model.path) {
     program.module = model.module.get().clone();
+    program.variant = variant;
   }
 
   using PhaseFunction = std::optional<Refusal> (Builder::*)();
@@ -71,7 +72,6 @@ constexpr std::pair<Phase, Builder::PhaseFunction> kPhases[] = {
 std::optional<Refusal> Builder::takeSamples() {
   if (!variant.samples)
     return std::nullopt;
-  program.samples = *variant.samples;
   std::optional<graph::SymbolAttr> batch = findBatch(*program.module);
   if (!batch)
     return std::nullopt;

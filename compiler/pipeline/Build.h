@@ -22,7 +22,7 @@ struct PlannedProgram {
   /// With a budget: the predicted time of the slowest entry point over that
   /// with all values kept, less 1.
   double recomputedShare = 0;
-  int64_t samples = 0; ///< of a pass, where a search found them
+  Variant variant; ///< that it was built of: what a search found
 };
 
 struct BuildResult {

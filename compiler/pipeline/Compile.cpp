@@ -40,29 +40,31 @@ static std::optional<Phase> getLastPhase(const CompileOptions &options) {
 
 // --- The program ---
 
-/// Builds what the variant leaves to a search, and the rest as far as `last`.
+/// Builds what the variant leaves to a search, and the rest as far as `last`:
+/// what is shown of a phase is what the package has of it.
 static BuildResult chooseProgram(const Model &model, const Variant &variant,
                                  const std::string &recipeFile, Phase last) {
-  if (last < Phase::Plan && !variant.searchesSamples())
+  bool searches = variant.searchesSamples() || variant.searchesChunks();
+  if (last < Phase::Plan && !searches)
     return build(model, variant, last);
   BuildResult planned = variant.searchesSamples()
                             ? buildLargestBatch(model, variant, recipeFile)
                             : buildFaster(model, variant);
   PlannedProgram *program = planned.getProgram();
-  if (last >= Phase::Plan || !program)
+  // Phases of what does not fit can be looked at, unless it has no samples.
+  if (last >= Phase::Plan || (!program && variant.searchesSamples()))
     return planned;
-  Variant found = variant;
-  found.samples = program->samples;
-  BuildResult built = build(model, found, last);
-  built.notes = std::move(planned.notes);
+  BuildResult built = build(model, program ? program->variant : variant, last);
+  if (program)
+    built.notes = std::move(planned.notes);
+  built.phases.add(planned.phases);
   return built;
 }
 
 /// Of the steps with whole logits, before they are simplified.
 static void comparePrecision(const Model &model, Variant variant,
-                             int64_t samples, CompileReport &report) {
-  if (variant.searchesSamples())
-    variant.samples = samples;
+                             CompileReport &report) {
+  variant.chunksLogits = false;
   BuildResult built = build(model, variant, Phase::Differentiate);
   if (PlannedProgram *program = built.getProgram())
     reportShadow(*program->module, model.weights, variant.target,
@@ -192,11 +194,11 @@ static std::optional<Refusal> run(const CompileOptions &options,
   if (auto *refusal = std::get_if<Refusal>(&built.outcome))
     return std::move(*refusal);
   PlannedProgram &program = *built.getProgram();
-  report.microBatch = program.samples;
+  report.microBatch = program.variant.samples.value_or(0);
   if (*last >= Phase::Plan)
     describePlan(program, report);
   if (options.comparesPrecision && *last >= Phase::Simplify)
-    comparePrecision(model, variant, program.samples, report);
+    comparePrecision(model, program.variant, report);
   return writeProgram(
       {*program.module, model, options, machines, *last, phases, report});
 }

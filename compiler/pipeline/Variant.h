@@ -31,6 +31,10 @@ struct Variant {
   bool searchesSamples() const {
     return recipe && recipe->batch.micro == train::BatchRecipe::kAuto;
   }
+  /// Whether logits are whole or in chunks is for a search to find.
+  bool searchesChunks() const {
+    return recipe && budget && recipe->recomputes();
+  }
 };
 
 /// The program that the options and their recipe ask for.

@@ -107,7 +107,7 @@ TEST_F(BuildTest, IsAFunctionOfModelAndVariant) {
   ASSERT_TRUE(first.getProgram() && second.getProgram());
   EXPECT_TRUE(print(*first.getProgram()->module) ==
               print(*second.getProgram()->module));
-  EXPECT_EQ(first.getProgram()->samples, 8);
+  EXPECT_EQ(first.getProgram()->variant.samples, 8);
   EXPECT_GT(first.getProgram()->memory.variables, 0);
   EXPECT_TRUE(print(*model.module) == before);
 }
@@ -180,9 +180,13 @@ TEST_F(BuildTest, FindsTheLargestBatch) {
   variant.recipe->batch.micro = train::BatchRecipe::kAuto;
   BuildResult found = buildLargestBatch(model, variant, "recipe.toml");
   ASSERT_TRUE(found.getProgram());
-  int64_t samples = found.getProgram()->samples;
+  int64_t samples = found.getProgram()->variant.samples.value_or(0);
   EXPECT_GT(samples, 1);
   EXPECT_LE(found.getProgram()->memory.getTotal(), kBudget);
+  BuildResult rebuilt = build(model, found.getProgram()->variant);
+  ASSERT_TRUE(rebuilt.getProgram());
+  EXPECT_TRUE(print(*found.getProgram()->module) ==
+              print(*rebuilt.getProgram()->module));
   variant.samples = samples + 1;
   EXPECT_TRUE(buildFaster(model, variant).isTooLarge());
   variant.samples = samples;
