@@ -3,7 +3,6 @@
 #include "compiler/passes/graph/BindSymbols.h"
 #include "compiler/passes/graph/Differentiate.h"
 #include "compiler/pipeline/Batch.h"
-#include "compiler/pipeline/Provenance.h"
 #include "compiler/pipeline/RunPasses.h"
 #include "compiler/train/BuildSteps.h"
 #include "frontends/IndexRanges.h"
@@ -198,12 +197,13 @@ std::optional<Refusal> Builder::plan() {
 // --- The whole ---
 
 void Builder::finish(std::optional<Refusal> refusal) {
-  result.decisions = describeDecisions(*program.module);
   result.notes = std::move(messages.notes);
-  if (refusal)
-    result.outcome = std::move(*refusal);
-  else
+  if (!refusal) {
     result.outcome = std::move(program);
+    return;
+  }
+  result.refused = std::move(program.module);
+  result.outcome = std::move(*refusal);
 }
 
 BuildResult build(const Model &model, const Variant &variant, Phase last) {

@@ -32,7 +32,8 @@ struct BuildResult {
   std::vector<std::string> notes;
   std::vector<std::string> parameters; ///< lines of what is trained
   PhaseTimes phases;
-  std::string decisions; ///< JSON
+  /// Without a program: the module as the phase that refused left it.
+  mlir::OwningOpRef<mlir::ModuleOp> refused;
   /// With a budget: what it costs the entry points, and the bytes that some
   /// plan needs at least, about; 0: not known.
   RecomputeResult recomputed;

@@ -123,7 +123,7 @@ static Status writePackage(const Output &out, GeneratedCode code) {
   inputs.host = code.host ? &*code.host : nullptr;
   inputs.embedWeights = out.options.import.readWeights;
   inputs.options = describeOptions(out.options, out.machines.cpus);
-  inputs.decisions = describeDecisions(out.module);
+  inputs.decisions = out.report.decisions;
   inputs.threads = out.getJobs();
   uint64_t weightBytes = 0;
   Status status =
@@ -132,28 +132,26 @@ static Status writePackage(const Output &out, GeneratedCode code) {
   return status;
 }
 
-static std::optional<Refusal> writeCode(const Output &out, Messages &messages) {
-  FailureOr<GeneratedCode> code = generateCode(out);
-  if (failed(code))
-    return messages.takeRefusal(Code::Unsupported);
-  if (out.last == Phase::Codegen)
-    return std::nullopt;
-  Status status = writePackage(out, std::move(*code));
-  return status.ok() ? std::nullopt : std::optional(makeRefusal(status));
-}
-
 static std::optional<Refusal> writeProgram(const Output &out) {
   Messages messages(ModuleOp(out.module).getContext(), out.options.model);
   std::optional<Refusal> refusal;
-  if (out.last > Phase::Plan)
-    refusal = writeCode(out, messages);
-  else if (out.options.stopAfter.empty())
+  FailureOr<GeneratedCode> code = failure();
+  if (out.last > Phase::Plan) {
+    code = generateCode(out);
+    if (failed(code))
+      refusal = messages.takeRefusal(Code::Unsupported);
+  } else if (out.options.stopAfter.empty()) {
     refusal = writeText(out.module, out.options,
                         {out.module, out.options, out.machines, out.getJobs()},
                         messages);
+  }
   llvm::append_range(out.report.notes, messages.notes);
+  // Code generation has its decisions, too.
   out.report.decisions = describeDecisions(out.module);
-  return refusal;
+  if (refusal || out.last < Phase::Package)
+    return refusal;
+  Status status = writePackage(out, std::move(*code));
+  return status.ok() ? std::nullopt : std::optional(makeRefusal(status));
 }
 
 // --- The whole ---
@@ -190,9 +188,11 @@ static std::optional<Refusal> run(const CompileOptions &options,
   phases.add(built.phases);
   report.parameters = std::move(built.parameters);
   report.recomputes = std::move(built.recomputed.entries);
-  report.decisions = std::move(built.decisions);
-  if (auto *refusal = std::get_if<Refusal>(&built.outcome))
+  if (auto *refusal = std::get_if<Refusal>(&built.outcome)) {
+    if (built.refused)
+      report.decisions = describeDecisions(*built.refused);
     return std::move(*refusal);
+  }
   PlannedProgram &program = *built.getProgram();
   report.microBatch = program.variant.samples.value_or(0);
   if (*last >= Phase::Plan)
