@@ -180,8 +180,10 @@ static std::optional<Refusal> run(const CompileOptions &options,
   if (auto *refusal = std::get_if<Refusal>(&read.outcome))
     return std::move(*refusal);
   const auto &model = std::get<Model>(read.outcome);
-  if (*last <= Phase::Recognize)
+  if (*last <= Phase::Recognize) {
+    report.decisions = describeDecisions(*model.module);
     return std::nullopt;
+  }
 
   BuildResult built = chooseProgram(model, variant, options.recipeFile, *last);
   llvm::append_range(report.notes, built.notes);
