@@ -41,6 +41,9 @@ private:
   std::optional<Refusal> buildTraining();
   std::optional<Refusal> recompute();
   std::optional<Refusal> checkBudget();
+  Refusal takeRefusal(Code code, llvm::StringRef step) {
+    return messages.takeRefusal(code, *program.module, step);
+  }
   std::optional<Refusal>
   runPasses(llvm::function_ref<void(OpPassManager &)> addPasses, Code code) {
     return tcc::runPasses(*program.module, addPasses, code, messages);
@@ -77,7 +80,7 @@ std::optional<Refusal> Builder::takeSamples() {
   llvm::StringMap<int64_t> values;
   values[batch->getName().getValue()] = *variant.samples;
   if (failed(bindSymbols(*program.module, values)))
-    return messages.takeRefusal(Code::Usage);
+    return takeRefusal(Code::Usage, "bind-symbols");
   program.module->walk([](func::FuncOp main) { setIndexRanges(main); });
   return runPasses(addCleanup, Code::Internal);
 }
@@ -94,7 +97,7 @@ std::optional<Refusal> Builder::buildTraining() {
   auto steps = train::buildSteps(*program.module, model.weights, recipe,
                                  variant.chunksLogits, problems);
   if (failed(steps))
-    return problems.empty() ? messages.takeRefusal(Code::Unsupported)
+    return problems.empty() ? takeRefusal(Code::Unsupported, "build-steps")
                             : makeRefusal(problems);
   result.parameters = std::move(steps->lines);
   result.hasChunks = steps->hasChunks;
@@ -118,7 +121,7 @@ std::optional<Refusal> Builder::differentiate() {
        findGradientProblems(*program.module, gradients.of, gradients.wrt))
     messages.problems.push_back(model.path + ": " + problem);
   if (!messages.problems.empty())
-    return messages.takeRefusal(Code::Usage);
+    return takeRefusal(Code::Usage, "differentiate");
   auto addPasses = [&](OpPassManager &pm) {
     addDifferentiation(pm, gradients);
   };
@@ -160,7 +163,7 @@ std::optional<Refusal> Builder::recompute() {
   FailureOr<RecomputeResult> recomputed =
       recomputeValues(*program.module, variant.budget->bytes - fixed);
   if (failed(recomputed))
-    return messages.takeRefusal(Code::Internal);
+    return takeRefusal(Code::Internal, "recompute-values");
   result.recomputed = std::move(*recomputed);
   result.leastBytes = fixed + result.recomputed.getLeastBytes();
   program.recomputedShare = result.recomputed.getShareOver(result.recomputed);

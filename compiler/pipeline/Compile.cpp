@@ -139,7 +139,7 @@ static std::optional<Refusal> writeProgram(const Output &out) {
   if (out.last > Phase::Plan) {
     code = generateCode(out);
     if (failed(code))
-      refusal = messages.takeRefusal(Code::Unsupported);
+      refusal = messages.takeRefusal(Code::Unsupported, out.module, "codegen");
   } else if (out.options.stopAfter.empty()) {
     refusal = writeText(out.module, out.options,
                         {out.module, out.options, out.machines, out.getJobs()},

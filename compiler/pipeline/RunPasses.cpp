@@ -34,10 +34,14 @@ Messages::Messages(MLIRContext *context, std::string modelPath)
         return success();
       }) {}
 
-Refusal Messages::takeRefusal(Code code) {
+Refusal Messages::takeRefusal(Code code, ModuleOp module, StringRef step) {
   Refusal refusal;
   refusal.code = problems.empty() ? Code::Internal : code;
   refusal.problems = std::move(problems);
+  if (refusal.problems.empty())
+    refusal.problems.push_back(path + ": internal error in " + step.str());
+  if (refusal.code == Code::Internal)
+    llvm::raw_string_ostream(refusal.reproducer) << module;
   return refusal;
 }
 
@@ -64,12 +68,7 @@ runPasses(ModuleOp module, llvm::function_ref<void(OpPassManager &)> addPasses,
   addPasses(pm);
   if (succeeded(pm.run(module)))
     return std::nullopt;
-  Refusal refusal = messages.takeRefusal(code);
-  if (refusal.problems.empty())
-    refusal.problems.push_back(messages.path + ": internal error in " + failed);
-  if (refusal.code == Code::Internal)
-    llvm::raw_string_ostream(refusal.reproducer) << module;
-  return refusal;
+  return messages.takeRefusal(code, module, failed);
 }
 
 } // namespace tcc

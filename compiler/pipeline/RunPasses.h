@@ -17,8 +17,10 @@ class Messages {
 public:
   Messages(mlir::MLIRContext *context, std::string path);
 
-  /// Why there is no result, as far as it was said: `code`, if anything was.
-  Refusal takeRefusal(runtime::Code code);
+  /// Why `step` has no result, as far as it was said: `code`, if anything was.
+  /// Else it is an internal error, for which `module` is kept.
+  Refusal takeRefusal(runtime::Code code, mlir::ModuleOp module,
+                      llvm::StringRef step);
 
   std::vector<std::string> problems, notes;
   const std::string path;

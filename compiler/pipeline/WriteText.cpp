@@ -39,7 +39,7 @@ std::optional<Refusal> writeText(ModuleOp module, const CompileOptions &options,
                                  CodeGenerator generator, Messages &messages) {
   FailureOr<std::string> text = print(module, options.artifact, generator);
   if (failed(text))
-    return messages.takeRefusal(Code::Unsupported);
+    return messages.takeRefusal(Code::Unsupported, module, "codegen");
   if (options.output == "-") {
     llvm::outs() << *text;
     llvm::outs().flush();

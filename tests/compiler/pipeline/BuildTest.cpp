@@ -139,6 +139,23 @@ TEST_F(BuildTest, StopsAfterAPhase) {
             (std::vector<std::string>{"differentiate", "simplify", "fuse"}));
 }
 
+TEST_F(BuildTest, NamesTheStepThatFailsWithoutAWord) {
+  Model model = makeModel(4);
+  Messages messages(&context, model.path);
+  Refusal refusal = messages.takeRefusal(runtime::Code::Unsupported,
+                                         *model.module, "recompute-values");
+  EXPECT_EQ(refusal.code, runtime::Code::Internal);
+  EXPECT_EQ(
+      refusal.problems,
+      (std::vector<std::string>{"model: internal error in recompute-values"}));
+  EXPECT_EQ(refusal.reproducer, print(*model.module));
+  messages.problems = {"model: too wide"};
+  refusal = messages.takeRefusal(runtime::Code::Unsupported, *model.module,
+                                 "recompute-values");
+  EXPECT_EQ(refusal.code, runtime::Code::Unsupported);
+  EXPECT_TRUE(refusal.reproducer.empty());
+}
+
 TEST_F(BuildTest, RefusesWithWhatASearchNeeds) {
   Model model = makeModel(64);
   BuildResult small = build(model, makeVariant(1000));
