@@ -103,8 +103,15 @@ TEST_F(BuildTest, IsAFunctionOfModelAndVariant) {
   std::string before = print(*model.module);
   Variant variant = makeVariant();
   variant.samples = 8;
-  BuildResult first = build(model, variant), second = build(model, variant);
-  ASSERT_TRUE(first.getProgram() && second.getProgram());
+  Variant other = makeVariant(1 << 20);
+  other.samples = 4;
+  BuildResult first = build(model, variant);
+  BuildResult between = build(model, other);
+  BuildResult second = build(model, variant);
+  ASSERT_TRUE(first.getProgram() && between.getProgram() &&
+              second.getProgram());
+  EXPECT_FALSE(print(*first.getProgram()->module) ==
+               print(*between.getProgram()->module));
   EXPECT_TRUE(print(*first.getProgram()->module) ==
               print(*second.getProgram()->module));
   EXPECT_EQ(first.getProgram()->variant.samples, 8);
