@@ -99,14 +99,23 @@ class LintTest(unittest.TestCase):
 
     def test_op_lists(self):
         path = "compiler/passes/graph/A.cpp"
-        self.expect_one(lint.check_op_lists, {path: "isa<AddOp,\n    SubOp, graph::MulOp>(x)"})
+        for other in (path, "compiler/lowering/A.cpp", "dialects/graph/A.h"):
+            text = "isa<AddOp,\n    SubOp, graph::MulOp>(x)"
+            self.expect_one(lint.check_op_lists, {other: text})
+        text = "isa<\n    AddOp, SubOp, MulOp>(x)"
+        self.expect_one(lint.check_op_lists, {path: text})
         self.expect_none(lint.check_op_lists, {path: "isa<AddOp, SubOp>(x)"})
+        text = "isa<MapOpInterface, RowOpInterface, SumOpInterface>(x)"
+        self.expect_none(lint.check_op_lists, {path: text})
 
     def test_log_readers(self):
         text = "for (const Decision &decision : getDecisions(module))\n"
         self.expect_one(lint.check_log_readers, {"compiler/pipeline/Budget.cpp": text})
         self.expect_one(lint.check_log_readers, {"tools/tcc/main.cpp": 'f("graph.decisions");\n'})
         self.expect_none(lint.check_log_readers, {"compiler/pipeline/Provenance.cpp": text})
+        text = "result.decisions = describeDecisions(module);\n"
+        self.expect_one(lint.check_log_readers, {"compiler/pipeline/Build.cpp": text})
+        self.expect_none(lint.check_log_readers, {"compiler/pipeline/Compile.cpp": text})
         log = 'DecisionLog log(getOperation(), "fuse-ops");\n'
         self.expect_none(lint.check_log_readers, {"compiler/passes/graph/FuseOps.cpp": log})
 
