@@ -35,6 +35,9 @@ struct Alias {
 struct Model {
   std::string path; ///< of its file
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// The name of the symbol that is the first extent of all inputs which have
+  /// one: their samples. Empty: these are fixed, or there is no such symbol.
+  std::string batch;
   WeightStore weights;
   std::vector<MetadataEntry> metadata;
   /// What the user should know, such as a dimension that got a default.

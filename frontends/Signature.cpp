@@ -96,30 +96,43 @@ void Signature::checkRanges() {
     }
 }
 
-void Signature::bindBatch() {
-  std::string batch;
-  int64_t min = options.minBatch, max = options.maxBatch;
-  bool isOpen = min < max;
+void Signature::findBatch() {
+  std::string common;
   for (const Input &input : inputs) {
     if (input.dims.empty())
       continue;
     const std::string &name = input.dims[0].name;
-    if (name.empty() || (!batch.empty() && name != batch))
+    if (name.empty() || (!common.empty() && name != common))
       return;
-    batch = name;
-    if (isOpen) {
+    common = name;
+  }
+  batch = common;
+}
+
+void Signature::bindBatch() {
+  if (batch.empty() || bindings.contains(batch))
+    return;
+  int64_t min = options.minBatch, max = options.maxBatch;
+  if (min < max)
+    for (const Input &input : inputs) {
+      if (input.dims.empty())
+        continue;
       min = std::max(min, input.dims[0].min);
       max = std::min(max, input.dims[0].max);
     }
-  }
-  if (batch.empty() || bindings.contains(batch))
-    return;
   bind({batch, min, max});
   if (min != 1 || max != 1)
     return;
   notes.push_back("dimension '" + batch +
                   "' is the batch: it is 1 unless --dim " + batch +
                   "=N is given");
+}
+
+std::string Signature::getBatch() const {
+  // One in steps, or bound to a size, is no symbol.
+  auto symbol = dyn_cast_if_present<AffineSymbolExpr>(extents.lookup(batch));
+  return symbol ? sizes.getSymbols()[symbol.getPosition()].getName().str()
+                : std::string();
 }
 
 AffineExpr Signature::getExtent(const Input &input, const Dim &dim) {
@@ -219,6 +232,7 @@ void Signature::checkNames() {
 std::vector<ModelInput> Signature::resolve() {
   applyInputShapes();
   bindDims();
+  findBatch();
   bindBatch();
   checkRanges();
   checkNames();

@@ -41,6 +41,8 @@ public:
   /// Adds an input; those of a model have different names.
   void add(DeclaredInput input);
   std::vector<ModelInput> resolve();
+  /// Of resolved inputs Model::batch.
+  std::string getBatch() const;
 
 private:
   struct Input {
@@ -55,6 +57,7 @@ private:
   /// Bindings must keep to what the file allows.
   void checkRanges();
   void bind(DimBinding binding);
+  void findBatch();
   void bindBatch();
   mlir::AffineExpr getExtent(const Input &input, const Dim &dim);
   void applyFixedValue(ModelInput &input);
@@ -66,6 +69,8 @@ private:
   Problems &problems;
   std::vector<std::string> &notes;
   std::vector<Input> inputs;
+  /// The open dimension that all inputs with dimensions begin with, or empty.
+  std::string batch;
   llvm::StringMap<DimBinding> bindings;
   llvm::StringMap<mlir::AffineExpr> extents;
 };

@@ -2,9 +2,7 @@
 
 #include "compiler/pipeline/Chunks.h"
 #include "dialects/graph/Shape.h"
-#include "runtime/package/Names.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstdlib>
 #include <map>
@@ -85,24 +83,6 @@ BatchChoice findLargestBatch(llvm::ArrayRef<int64_t> batches, int64_t budget,
 
 // --- Of a model ---
 
-std::optional<graph::SymbolAttr> findBatch(mlir::ModuleOp module) {
-  auto main = module.lookupSymbol<mlir::func::FuncOp>(
-      format::nameOf(format::EntryKind::main));
-  mlir::AffineExpr batch;
-  for (mlir::Type type : main.getArgumentTypes()) {
-    auto extents = graph::getExtents(mlir::cast<mlir::RankedTensorType>(type));
-    if (extents.empty())
-      continue;
-    if (batch && batch != extents[0])
-      return std::nullopt;
-    batch = extents[0];
-  }
-  auto symbol = llvm::dyn_cast_if_present<mlir::AffineSymbolExpr>(batch);
-  if (!symbol)
-    return std::nullopt;
-  return graph::getSymbols(module)[symbol.getPosition()];
-}
-
 namespace {
 
 /// The programs that were built, of which the largest that fits is kept.
@@ -142,10 +122,11 @@ BatchTrial BatchSearch::attempt(int64_t samples) {
 static std::vector<int64_t> getAllowed(const Model &model,
                                        const train::Recipe &recipe) {
   std::vector<int64_t> batches = getBatches(recipe.batch.global);
-  if (std::optional<graph::SymbolAttr> batch = findBatch(*model.module))
-    llvm::erase_if(batches, [&](int64_t samples) {
-      return samples < batch->getMin() || samples > batch->getMax();
-    });
+  for (graph::SymbolAttr symbol : graph::getSymbols(*model.module))
+    if (symbol.getName() == model.batch)
+      llvm::erase_if(batches, [&](int64_t samples) {
+        return samples < symbol.getMin() || samples > symbol.getMax();
+      });
   return batches;
 }
 

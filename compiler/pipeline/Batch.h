@@ -3,7 +3,6 @@
 #define TCC_COMPILER_PIPELINE_BATCH_H
 
 #include "compiler/pipeline/Build.h"
-#include "dialects/graph/GraphDialect.h"
 
 namespace tcc {
 
@@ -31,9 +30,6 @@ std::vector<int64_t> getBatches(std::optional<int64_t> global);
 /// through known ones meets `budget`. Ends where an attempt fails.
 BatchChoice findLargestBatch(llvm::ArrayRef<int64_t> batches, int64_t budget,
                              llvm::function_ref<BatchTrial(int64_t)> attempt);
-
-/// The symbol that is the first extent of all inputs of @main, if one is.
-std::optional<graph::SymbolAttr> findBatch(mlir::ModuleOp module);
 
 /// Builds the program of `variant`, whose recipe was read from `recipeFile`,
 /// with the most samples that its budget holds. The model's batch is open.

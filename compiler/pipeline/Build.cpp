@@ -2,7 +2,6 @@
 
 #include "compiler/passes/graph/BindSymbols.h"
 #include "compiler/passes/graph/Differentiate.h"
-#include "compiler/pipeline/Batch.h"
 #include "compiler/pipeline/RunPasses.h"
 #include "compiler/train/BuildSteps.h"
 #include "frontends/IndexRanges.h"
@@ -72,13 +71,10 @@ constexpr std::pair<Phase, Builder::PhaseFunction> kPhases[] = {
 /// What was recognised with an open batch gets its samples. Another one is held
 /// against them where the steps are built.
 std::optional<Refusal> Builder::takeSamples() {
-  if (!variant.samples)
-    return std::nullopt;
-  std::optional<graph::SymbolAttr> batch = findBatch(*program.module);
-  if (!batch)
+  if (!variant.samples || model.batch.empty())
     return std::nullopt;
   llvm::StringMap<int64_t> values;
-  values[batch->getName().getValue()] = *variant.samples;
+  values[model.batch] = *variant.samples;
   if (failed(bindSymbols(*program.module, values)))
     return takeRefusal(Code::Usage, "bind-symbols");
   program.module->walk([](func::FuncOp main) { setIndexRanges(main); });

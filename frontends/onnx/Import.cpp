@@ -177,6 +177,7 @@ FailureOr<Model> ModelImporter::run() {
   Signature signature(options, sizes, problems, model.notes);
   declareInputs(signature);
   inputs = signature.resolve();
+  model.batch = signature.getBatch();
   main.emplace(builder, proto->graph().name(), inputs);
   importer.setEntry(main->getEntry());
   addInputs();

@@ -228,6 +228,7 @@ FailureOr<Model> ProgramImporter::run() {
   Signature signature(options, sizes, problems, model.notes);
   declareInputs(signature);
   std::vector<ModelInput> inputs = signature.resolve();
+  model.batch = signature.getBatch();
   main.emplace(builder, format::nameOf(format::EntryKind::main), inputs);
   tracer.setEntry(main->getEntry());
   addArguments(inputs);

@@ -414,6 +414,7 @@ FailureOr<Model> ScriptImporter::run() {
   Signature signature(options, sizes, problems, model.notes);
   declareInputs(*forward, signature);
   std::vector<ModelInput> inputs = signature.resolve();
+  model.batch = signature.getBatch();
   main.emplace(builder, format::nameOf(format::EntryKind::main), inputs);
   tracer.setEntry(main->getEntry());
   replaceStates(inputs);

@@ -68,6 +68,7 @@ protected:
     replace("OUTPUT", type(4));
     Model model;
     model.path = "model";
+    model.batch = samples ? "" : "n";
     model.module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     auto f32 = mlir::Float32Type::get(&context);
     for (auto [name, rows, columns] : {std::tuple("w", 16, 32), {"v", 32, 4}}) {
