@@ -22,21 +22,30 @@ static FailureOr<Model> importFixed(const CompileOptions &options,
 }
 
 /// Importers refuse tensors beyond some size, so the range of an open batch is
-/// the largest that they take.
+/// the largest that they take. What is refused with few samples, too, has other
+/// problems: it is not tried with the numbers between.
 static FailureOr<Model> importOpen(const CompileOptions &options,
                                    const Variant &variant, MLIRContext *context,
                                    Problems &problems) {
   constexpr int64_t kFewSamples = 16, kFactor = 16;
   ImportOptions import = options.import;
   import.trains = true;
-  import.maxBatch = std::min(
-      variant.recipe->batch.global.value_or(kMostSamples), kMostSamples);
-  for (;; import.maxBatch /= kFactor) {
+  auto attempt = [&](int64_t samples) {
+    import.maxBatch = samples;
     problems = Problems(options.model);
-    auto model = importModel(options.model, import, context, problems);
-    if (succeeded(model) || import.maxBatch <= kFewSamples)
-      return model;
-  }
+    return importModel(options.model, import, context, problems);
+  };
+  int64_t most = std::min(variant.recipe->batch.global.value_or(kMostSamples),
+                          kMostSamples);
+  FailureOr<Model> model = attempt(most);
+  if (succeeded(model) || most <= kFewSamples)
+    return model;
+  FailureOr<Model> few = attempt(kFewSamples);
+  if (failed(few))
+    return few;
+  while (failed(model) && (most /= kFactor) > kFewSamples)
+    model = attempt(most);
+  return succeeded(model) ? std::move(model) : std::move(few);
 }
 
 static std::variant<Model, Refusal> import(const CompileOptions &options,
