@@ -335,10 +335,12 @@ void Block::checkAccess(Thread &thread, const void *address, uint32_t bytes,
     fail(thread, verb, " ", bytes,
          " bytes at an address that is no multiple of ", alignment);
   auto conflict = races.access(thread.thread, address, bytes, kind);
-  if (conflict)
-    fail(thread, verb, " ", bytes, " bytes ", describePlace(first),
+  if (!conflict)
+    return;
+  report(thread, verb, " ", bytes, " bytes ", describePlace(first),
          " that thread ", conflict->thread, " of block ", conflict->block, " ",
          conflict->isWrite ? "writes" : "reads", ", in no order");
+  stop(thread);
 }
 
 /// Where an address lies: in shared memory or behind a parameter.
@@ -349,9 +351,16 @@ std::string Block::describePlace(const std::byte *address) const {
 }
 
 template <typename... Parts>
-void Block::fail(Thread &thread, const Parts &...parts) {
+void Block::report(const Thread &thread, const Parts &...parts) {
   setFailure(concat("thread ", thread.thread, " ", parts...));
-  thread.fiber->switchTo(caller);
+}
+
+void Block::stop(Thread &thread) { thread.fiber->switchTo(caller); }
+
+template <typename... Parts>
+void Block::fail(Thread &thread, const Parts &...parts) {
+  report(thread, parts...);
+  stop(thread);
 }
 
 void Block::setFailure(const std::string &message) {

@@ -77,7 +77,12 @@ private:
                       uint32_t alignment);
   std::string describePlace(const std::byte *address) const;
 
-  /// Says why the block fails, and never returns to the thread.
+  /// Says why the block fails.
+  template <typename... Parts>
+  void report(const Thread &thread, const Parts &...parts);
+  /// Never returns to the thread: what its frames own is lost.
+  void stop(Thread &thread);
+  /// Both; the parts own no memory.
   template <typename... Parts> void fail(Thread &thread, const Parts &...parts);
   void setFailure(const std::string &message);
   std::string describeDeadlock() const;
