@@ -155,7 +155,8 @@ def read_float(text):
 def fit(path, budget):
     """Of the compiler: the exit code and its decisions as (kind, numbers)."""
     run = run_tool("tcc-opt", path, f"--tcc-recompute-values=budget={budget}")
-    rows = re.findall(r'\{decision = "(\w+)", node = "[^"]*", numbers = \{(.*?)\}', run.out)
+    row = r'\{decision = "(\w+)", (?:entry = "[^"]*", )?node = "[^"]*", numbers = \{(.*?)\}'
+    rows = re.findall(row, run.out)
     decisions = []
     for kind, text in rows:
         numbers = re.findall(r"(\w+) = ([-+.\w]+) : f64", text)
