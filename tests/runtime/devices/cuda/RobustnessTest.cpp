@@ -79,6 +79,17 @@ static const cuda::Driver &countingDriver() {
   return counting;
 }
 
+/// The package of a program, and an emulated device whose driver counts.
+static auto openCounted(ProgramBuilder &builder) {
+  builder.compileForDevice();
+  TemporaryFolder folder;
+  builder.write(folder / "m.tcc");
+  auto package = unwrap(Package::open(folder / "m.tcc"));
+  auto device = unwrap(cuda::CudaDevice::open(
+      countingDriver(), {.isEmulated = true}, *package, {}, LogSink()));
+  return std::pair(std::move(package), std::move(device));
+}
+
 /// A shift by little takes few copies.
 TEST(CudaRobustness, CopiesBetweenPlacesThatOverlap) {
   constexpr size_t kBytes = 3 << 20, kMost = 5 << 20;
@@ -89,12 +100,7 @@ TEST(CudaRobustness, CopiesBetweenPlacesThatOverlap) {
   shift.to = all;
   shift.bytes = constant(kBytes);
   builder.command(std::move(shift));
-  builder.compileForDevice();
-  TemporaryFolder folder;
-  builder.write(folder / "m.tcc");
-  auto package = unwrap(Package::open(folder / "m.tcc"));
-  auto device = unwrap(cuda::CudaDevice::open(
-      countingDriver(), {.isEmulated = true}, *package, {}, LogSink()));
+  auto [package, device] = openCounted(builder);
   EntryPlan plan = planEntry(*package->program().entries()->Get(0));
   auto stream = unwrap(device->createStream({&plan, 1}, {}));
   PlannedMemory planned;
@@ -126,12 +132,7 @@ TEST(CudaRobustness, KeepsGraphsOfRunsInTurns) {
   constexpr int kRuns = 12, kRounds = 4;
   constexpr size_t kStride = 64;
   ProgramBuilder builder = addOneProgram();
-  builder.compileForDevice();
-  TemporaryFolder folder;
-  builder.write(folder / "m.tcc");
-  auto package = unwrap(Package::open(folder / "m.tcc"));
-  auto device = unwrap(cuda::CudaDevice::open(
-      countingDriver(), {.isEmulated = true}, *package, {}, LogSink()));
+  auto [package, device] = openCounted(builder);
   Allocator allocator = device->allocator(systemAllocator());
   Memory x = unwrap(Memory::allocate(kStride, allocator, "x"));
   Memory y = unwrap(Memory::allocate(kStride * kRuns, allocator, "y"));
