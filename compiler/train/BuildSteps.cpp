@@ -16,6 +16,7 @@
 using namespace mlir;
 using namespace tcc::graph;
 using tcc::format::EntryKind;
+using tcc::format::Metric;
 
 namespace tcc::train {
 
@@ -235,11 +236,11 @@ void StepBuilder::writeStatistics(StepFunction &step, const Forward &forward,
 }
 
 void StepBuilder::addMetrics(StepFunction &step, const Metrics &metrics) {
-  step.addOutput("loss", metrics.loss);
-  step.addOutput("grad_norm", metrics.gradNorm);
-  step.addOutput("lr", metrics.lr);
-  step.addOutput("loss_scale", metrics.lossScale);
-  step.addOutput("skipped", metrics.skipped);
+  step.addOutput(Metric::loss, metrics.loss);
+  step.addOutput(Metric::grad_norm, metrics.gradNorm);
+  step.addOutput(Metric::lr, metrics.lr);
+  step.addOutput(Metric::loss_scale, metrics.lossScale);
+  step.addOutput(Metric::skipped, metrics.skipped);
 }
 
 // --- Steps -------------------------------------------------------------------
@@ -335,10 +336,10 @@ void StepBuilder::buildApply() {
 void StepBuilder::buildEval() {
   StepFunction step(module, EntryKind::eval, variables);
   Loss loss = emitLoss(step, model.emit(step, /*isTraining=*/false));
-  step.addOutput("loss", toF64(step, loss.total));
-  step.addOutput("count", toF64(step, loss.count));
+  step.addOutput(Metric::loss, toF64(step, loss.total));
+  step.addOutput(Metric::count, toF64(step, loss.count));
   if (loss.correct)
-    step.addOutput("correct", loss.correct);
+    step.addOutput(Metric::correct, loss.correct);
   nominalCount = loss.nominalCount;
   step.finish();
 }

@@ -82,6 +82,9 @@ public:
   mlir::Value addInput(mlir::RankedTensorType type,
                        mlir::DictionaryAttr attributes);
   void addOutput(llvm::StringRef name, mlir::Value value);
+  void addOutput(format::Metric metric, mlir::Value value) {
+    addOutput(format::nameOf(metric), value);
+  }
 
   /// The variable's value: the one last written here, or that of the call.
   mlir::Value read(llvm::StringRef name);

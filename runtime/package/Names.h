@@ -26,13 +26,16 @@ inline const char *nameOf(VariableKind kind) {
   return EnumNameVariableKind(kind);
 }
 inline const char *nameOf(StepField field) { return EnumNameStepField(field); }
+inline const char *nameOf(Metric metric) { return EnumNameMetric(metric); }
 
 /// The variable that holds the field.
 inline std::string variableOf(StepField field) {
   return std::string("step/") + nameOf(field);
 }
 
+/// What the entry point of that name does, whichever variant it is.
 inline std::optional<EntryKind> findEntryKind(std::string_view name) {
+  name = name.substr(0, name.find('.'));
   for (EntryKind kind : EnumValuesEntryKind())
     if (name == nameOf(kind))
       return kind;

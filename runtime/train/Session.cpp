@@ -9,6 +9,7 @@
 using namespace tcc;
 using namespace tcc::runtime;
 using format::EntryKind;
+using format::Metric;
 using format::StepField;
 
 /// Of a step several may be under way.
@@ -183,11 +184,11 @@ Status TrainingSession::initialize() {
   return Status();
 }
 
-/// Of an output that has one element; NaN if there is none of that name.
-static double readOutput(const Context &context, std::string_view name) {
+/// NaN if the entry has none.
+static double readMetric(const Context &context, Metric metric) {
   const auto &outputs = *context.entry().outputs();
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (outputs.Get(i)->name()->string_view() == name &&
+    if (outputs.Get(i)->name()->string_view() == nameOf(metric) &&
         outputs.Get(i)->shape()->size() == 0) {
       TensorView tensor = context.output(i);
       return readScalar(tensor.dtype,
@@ -202,11 +203,11 @@ Status TrainingSession::finishUpdate(const Flight &flight) {
   std::memcpy(&after, counters.data() + flight.turn * sizeof(after),
               sizeof(after));
   last.step = after.iteration;
-  last.loss = readOutput(context, "loss");
-  last.gradNorm = readOutput(context, "grad_norm");
-  last.lr = readOutput(context, "lr");
-  last.lossScale = readOutput(context, "loss_scale");
-  last.skipped = readOutput(context, "skipped") > 0;
+  last.loss = readMetric(context, Metric::loss);
+  last.gradNorm = readMetric(context, Metric::grad_norm);
+  last.lr = readMetric(context, Metric::lr);
+  last.lossScale = readMetric(context, Metric::loss_scale);
+  last.skipped = readMetric(context, Metric::skipped) > 0;
   if (callback)
     callback(last);
   if (after.fault == 0)
@@ -314,9 +315,9 @@ Status TrainingSession::evaluate(std::span<const TensorView> batch,
   if (Status status = run(**entry, batch); !status.ok())
     return status;
   const Context &context = *(*entry)->turns[0];
-  double correct = readOutput(context, "correct");
-  sum.loss += readOutput(context, "loss");
-  sum.count += readOutput(context, "count");
+  double correct = readMetric(context, Metric::correct);
+  sum.loss += readMetric(context, Metric::loss);
+  sum.count += readMetric(context, Metric::count);
   sum.isClassifier = !std::isnan(correct);
   if (sum.isClassifier)
     sum.correct += static_cast<int64_t>(correct);

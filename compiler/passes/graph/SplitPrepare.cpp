@@ -63,7 +63,8 @@ public:
     // The entry @init runs once: what it computes need not be stored.
     for (auto function : module.getOps<func::FuncOp>())
       if (!function.isExternal() &&
-          function.getSymName() != format::nameOf(format::EntryKind::init))
+          format::findEntryKind(function.getSymName()) !=
+              format::EntryKind::init)
         functions.push_back(function);
   }
 
