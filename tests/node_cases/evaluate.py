@@ -17,7 +17,7 @@ import onnx
 
 from harness import Tally, first_line, run_tool
 from node_cases.dump import dump
-from node_cases.run import JOBS, UNSUPPORTED, with_known_inputs
+from node_cases.run import BF16_RTOL, JOBS, UNSUPPORTED, with_known_inputs
 
 SKIPPED = None
 
@@ -36,13 +36,14 @@ def read_tensors(folder, kind):
 
 
 def is_close(found, expected):
-    """Exact, or for floats to 1e-3, and 1e-4 of the largest number."""
+    """Exact, or for floats to 1e-3, or BF16_RTOL, and 1e-4 of the largest number."""
     if expected.dtype.kind in "iub":
         return np.array_equal(found, expected)
+    rtol = BF16_RTOL if expected.dtype.name == "bfloat16" else 1e-3
     found, expected = found.astype(np.float64), expected.astype(np.float64)
     finite = np.abs(expected[np.isfinite(expected)])
     scale = finite.max(initial=0)
-    return np.allclose(found, expected, rtol=1e-3, atol=1e-4 * scale, equal_nan=True)
+    return np.allclose(found, expected, rtol=rtol, atol=1e-4 * scale, equal_nan=True)
 
 
 def compare(work, expected):
