@@ -9,7 +9,7 @@ using namespace tcc::graph;
 namespace tcc::fusion {
 
 /// Bounds on what one decision looks at: they keep the pass linear in practice.
-static constexpr unsigned kMaxMembers = 64;
+static constexpr unsigned kMaxMembers = 256;
 static constexpr unsigned kMaxSearch = 512;
 static constexpr unsigned kMaxSiblingDistance = 64;
 static constexpr unsigned kMaxSiblings = 4;
