@@ -1,5 +1,6 @@
 #include "compiler/train/CheckRecipe.h"
 #include "compiler/train/Keys.h"
+#include "runtime/package/ScheduleRules.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -59,29 +60,29 @@ static void checkNeeded(Reading &reading, StringRef key) {
     reading.fail(reading.getLine(key), key.str() + " is missing");
 }
 
+/// The number that a key of the recipe has, if it has one.
+static std::optional<double> getNumber(Recipe &recipe, const Key &key) {
+  Field field = key.field(recipe);
+  if (auto *count = std::get_if<int64_t *>(&field))
+    return double(**count);
+  if (auto *count = std::get_if<std::optional<int64_t> *>(&field))
+    return **count ? std::optional(double(***count)) : std::nullopt;
+  if (auto *number = std::get_if<std::optional<double> *>(&field))
+    return **number;
+  return std::nullopt;
+}
+
 static void checkSchedule(Reading &reading) {
   ScheduleRecipe &schedule = reading.recipe.schedule;
   if (!schedule.totalSteps)
     schedule.totalSteps = reading.recipe.steps;
-  const Key &kind = *findKey("schedule.kind");
-  StringRef word = getWord(reading.recipe, kind);
-  int line = reading.getLine(kind.name);
-  auto need = [&](const char *key, bool isGiven) {
-    if (!isGiven)
-      reading.fail(line, "schedule.kind = '" + word.str() + "' needs " + key);
+  StringRef word = getWord(reading.recipe, *findKey("schedule.kind"));
+  auto get = [&](std::string_view key) {
+    return getNumber(reading.recipe, *findKey(key));
   };
-  if (findKey("schedule.total_steps")->appliesTo(word))
-    need("schedule.total_steps, or steps", schedule.totalSteps.has_value());
-  if (schedule.kind == ScheduleKind::OneCycle)
-    need("schedule.max_lr", schedule.maxLr.has_value());
-  if (schedule.kind == ScheduleKind::Step)
-    need("schedule.step_size", schedule.stepSize.has_value());
-  if (schedule.totalSteps && schedule.warmupSteps >= *schedule.totalSteps)
-    reading.fail(reading.getLine("schedule.warmup_steps"),
-                 "schedule.warmup_steps is " +
-                     std::to_string(schedule.warmupSteps) +
-                     ", expected less than the " +
-                     std::to_string(*schedule.totalSteps) + " steps in total");
+  for (const format::ScheduleProblem &problem :
+       format::checkSchedule(word, get))
+    reading.fail(reading.getLine(problem.key), problem.message);
 }
 
 static void checkOptimizer(Reading &reading) {

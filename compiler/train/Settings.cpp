@@ -81,7 +81,8 @@ struct SettingDeclaration {
     auto type = RankedTensorType::get({2}, builder.getF64Type());
     declare(DenseElementsAttr::get(type, ArrayRef<double>(*betas)));
   }
-  /// Only a group's values may be absent as variables, too.
+  /// What is absent is 0, which is in no range of such a key; only a group's
+  /// values may be absent as variables, too.
   template <typename T> void operator()(std::optional<T> *value) {
     T copy = value->value_or(T{});
     (*this)(&copy);

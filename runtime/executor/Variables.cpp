@@ -72,6 +72,7 @@ void Variables::noteChange(size_t index) {
   format::VariableKind kind = describe(index).kind();
   areCopiesStale |= kind == format::VariableKind::parameter ||
                     kind == format::VariableKind::rounded;
+  areSettingsNew |= kind == format::VariableKind::setting;
 }
 
 Status Variables::write(size_t index, std::span<const std::byte> bytes) {

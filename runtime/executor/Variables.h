@@ -63,6 +63,9 @@ public:
   /// say, since one of either was written.
   bool haveStaleCopies() const { return areCopiesStale; }
   void setCopied() { areCopiesStale = false; }
+  /// Whether a setting was written since they were found to go together.
+  bool haveNewSettings() const { return areSettingsNew; }
+  void setChecked() { areSettingsNew = false; }
   /// Sets all elements to zero.
   Status clear(size_t index);
   /// Where the device is the host no copy: it lasts until a variable changes.
@@ -77,6 +80,7 @@ private:
   std::vector<size_t> offsets;
   Memory memory;
   bool areCopiesStale = false;
+  bool areSettingsNew = false;
 };
 
 } // namespace tcc::runtime

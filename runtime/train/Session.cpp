@@ -216,6 +216,17 @@ Status TrainingSession::finishUpdate(const Flight &flight) {
                    " is not finite; the parameters are those before it");
 }
 
+/// Settings may be set one by one: whether they go together is asked before the
+/// next step.
+Status TrainingSession::checkSettings() {
+  if (!store.haveNewSettings())
+    return Status();
+  Status status = settings().check();
+  if (status.ok())
+    store.setChecked();
+  return status;
+}
+
 Status TrainingSession::start(EntryKind kind,
                               std::span<const TensorView> inputs,
                               uint16_t variant) {
@@ -225,6 +236,8 @@ Status TrainingSession::start(EntryKind kind,
   if (flightCount == depth())
     return makeError(Code::Usage, flightCount,
                      " steps are under way: finish one first");
+  if (Status status = checkSettings(); !status.ok())
+    return status;
   size_t turn = nextTurn;
   Result<EntryContexts *> step = get(kind, variant);
   if (!step.ok())

@@ -109,7 +109,8 @@ public:
   /// What steps, evaluations and predictions need, and not `init`.
   PlannedMemory planned() const;
 
-  /// What changes at run time, between steps.
+  /// What changes at run time, between steps. A step that finds values which do
+  /// not go together fails (Code::Usage) and changes nothing.
   Settings settings() { return {program->program(), store}; }
   Variables &variables() { return store; }
   const Variables &variables() const { return store; }
@@ -150,6 +151,7 @@ private:
   Status run(format::EntryKind kind, std::span<const TensorView> inputs);
   Prefault::Ranges firstPages(EntryContexts &entry);
   Status roundParameters();
+  Status checkSettings();
   Status finishUpdate(const Flight &flight);
   Flight popFlight();
   void dropFlights();

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Glob.h"
 #include "runtime/base/NearestWord.h"
+#include "runtime/package/ScheduleRules.h"
 
 #include <charconv>
 #include <cmath>
@@ -213,4 +214,35 @@ Result<double> Settings::get(std::string_view key) const {
   if (Status status = variables->read(variable, elements); !status.ok())
     return status;
   return readScalar(variables->describe(variable).dtype(), elements.data());
+}
+
+/// The number of a setting, where a value in its range has been given.
+std::optional<double> Settings::getGiven(std::string_view key) const {
+  std::optional<size_t> index = find(key);
+  if (!index || !describe(*index).range())
+    return std::nullopt;
+  Result<double> number = get(key);
+  // A device that fails here fails the next step, too.
+  bool isGiven = number.ok() && contains(*describe(*index).range(), *number);
+  return isGiven ? std::optional(*number) : std::nullopt;
+}
+
+Status Settings::check() const {
+  std::optional<size_t> kind = find("schedule.kind");
+  if (!kind || !describe(*kind).words())
+    return Status();
+  Result<double> position = get("schedule.kind");
+  if (!position.ok())
+    return position.takeStatus();
+  const auto &words = *describe(*kind).words();
+  if (!(*position >= 0 && *position < words.size()))
+    return makeError(Code::Usage, "schedule.kind is ", *position, ", expected ",
+                     describeValues(*kind));
+  auto problems = format::checkSchedule(
+      words.Get(static_cast<uint32_t>(*position))->string_view(),
+      [&](std::string_view key) { return getGiven(key); });
+  std::string text;
+  for (const format::ScheduleProblem &problem : problems)
+    text += concat(text.empty() ? "" : "; ", problem.message);
+  return text.empty() ? Status() : Status(Code::Usage, std::move(text));
 }

@@ -34,7 +34,12 @@ public:
   /// The first element: a number, or the position of a word.
   Result<double> get(std::string_view key) const;
 
+  /// Whether the values go together, as a recipe's must: Code::Usage says which
+  /// do not. What a recipe did not give is out of its range.
+  Status check() const;
+
 private:
+  std::optional<double> getGiven(std::string_view key) const;
   std::vector<size_t> match(std::string_view key) const;
   Status refuseKey(std::string_view key) const;
   std::string describeValues(size_t index) const;

@@ -255,8 +255,11 @@ def test_settings(suite, package):
                 "schedule.kind=cosine", "--set", "schedule.three_phase=true")  # fmt: skip
     for bad in ("schedule.kind=steep", "betas=0.8", "betas=0.8,1", "accumulate=0", "lr=-1",
                 "lr=nan", "clip_norm=0", "on_nan=", "optimizer.kind=sgd", "*.nothing=1",
-                "schedule.*=cosine"):  # fmt: skip
+                "schedule.*=cosine", "schedule.kind=step", "schedule.kind=one_cycle",
+                "schedule.warmup_steps=40"):  # fmt: skip
         suite.train(package, "cnn.npz", 1, "--set", bad, code=2)
+    suite.train(package, "cnn.npz", 1, "--set", "schedule.max_lr=0.1", "--set",
+                "schedule.kind=one_cycle")  # fmt: skip
     skipped = suite.train(package, "nan.npz", 6, "--no-shuffle", "--set", "on_nan=skip")
     suite.tally.check("skipped", skipped["step/updates"][0] == 5, str(skipped["step/updates"]))
     still = suite.train(package, "cnn.npz", 3, "--set", "lr=0")

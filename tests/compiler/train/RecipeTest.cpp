@@ -1,6 +1,7 @@
 #include "compiler/train/Keys.h"
 #include "compiler/train/Loss.h"
 #include "compiler/train/Optimizer.h"
+#include "runtime/package/ScheduleRules.h"
 #include "tests/compiler/train/Fixture.h"
 
 #include "gmock/gmock.h"
@@ -170,12 +171,17 @@ TEST(RecipeTest, TheMicroBatchMayBeLeftToTheBudget) {
   EXPECT_EQ(batch.accumulate, 4);
 }
 
+TEST(RecipeTest, ASchedulesNeedsAreForItsKinds) {
+  for (const format::ScheduleNeed &need : format::kScheduleNeeds)
+    EXPECT_EQ(findKey(need.key)->getKinds(), need.kinds) << need.key;
+}
+
 TEST(RecipeTest, ChecksThatKeysGoTogether) {
   auto find = [](const std::string &line) {
     return refuse(std::string(kLoss) + "optimizer.kind = 'sgd'\n" + line)[0];
   };
   EXPECT_THAT(find("schedule.kind = 'cosine'"),
-              HasSubstr("needs schedule.total_steps, or steps"));
+              HasSubstr("needs schedule.total_steps"));
   EXPECT_THAT(find("steps = 9\nschedule.kind = 'one_cycle'"),
               HasSubstr("needs schedule.max_lr"));
   EXPECT_THAT(find("schedule.kind = 'step'"),

@@ -359,3 +359,28 @@ TEST_F(SessionTest, CopiesFollowTheirParameters) {
   ASSERT_THAT(restoreCheckpoint(*session, folder / "copying/step-0"),
               succeeds());
 }
+
+/// However settings were changed, those that do not go together make no step.
+TEST_F(SessionTest, RefusesStepsWithAScheduleThatMissesValues) {
+  auto declare = [&](const char *key) -> tcc::format::SettingT & {
+    builder.setting(key,
+                    builder.variable(std::string("set/") + key, DType::i64, {},
+                                     tcc::format::VariableKind::setting));
+    return *builder.tables.settings.back();
+  };
+  tcc::format::SettingT &kind = declare("schedule.kind");
+  kind.range = nullptr;
+  kind.words = {"constant", "step"};
+  *declare("schedule.step_size").range = {1, HUGE_VAL, false, true};
+  builder.write(path);
+  session = open();
+  ASSERT_THAT(session->settings().set("schedule.kind", "step"), succeeds());
+  float before = parameter(*session);
+  for (int turn = 0; turn < 2; ++turn)
+    EXPECT_THAT(step(*session, 3),
+                failsWith(Code::Usage, "schedule.kind = 'step' needs "
+                                       "schedule.step_size"));
+  EXPECT_EQ(parameter(*session), before);
+  ASSERT_THAT(session->settings().set("schedule.step_size", "5"), succeeds());
+  EXPECT_THAT(step(*session, 3), succeeds());
+}

@@ -22,6 +22,9 @@ protected:
     kind.words = {"constant", "cosine"};
     kind.range = nullptr;
     declare("loss_scale", DType::f64, {}).words = {"dynamic"};
+    declare("schedule.warmup_steps", DType::i64, {});
+    declare("schedule.total_steps", DType::i64, {}).range =
+        std::make_unique<format::Range>(1, HUGE_VAL, false, true);
     declare("dropout.a", DType::f64, {});
     declare("dropout.b", DType::f32, {});
     bytes = builder.program();
@@ -97,4 +100,18 @@ TEST_F(SettingsTest, SayWhatIsExpected) {
   EXPECT_THAT(setNumbers("schedule.kind", {1}),
               failsWith(Code::Usage, "expected one of"));
   EXPECT_THAT(setNumbers("betas", {0.5}), failsWith(Code::Usage, "2 numbers"));
+}
+
+TEST_F(SettingsTest, GoTogetherAsInARecipe) {
+  ASSERT_THAT(settings->check(), succeeds());
+  ASSERT_THAT(settings->set("schedule.kind", "cosine"), succeeds());
+  EXPECT_THAT(settings->check(),
+              failsWith(Code::Usage, "schedule.kind = 'cosine' needs "
+                                     "schedule.total_steps"));
+  ASSERT_THAT(settings->set("schedule.total_steps", "9"), succeeds());
+  EXPECT_THAT(settings->check(), succeeds());
+  ASSERT_THAT(settings->set("schedule.warmup_steps", "9"), succeeds());
+  EXPECT_THAT(settings->check(),
+              failsWith(Code::Usage, "schedule.warmup_steps is 9, expected "
+                                     "less than the 9 steps in total"));
 }
