@@ -133,14 +133,14 @@ void LossEmitter::shiftPositions(Value &logits, Value &target) {
 /// The element of each row that `classes` says, as the sum of it and zeros:
 /// that is part of the kernel which computes the rows, so that they need not be
 /// stored. Classes out of range are found where they are looked up in the list
-/// of all.
+/// of all; none counts from the end.
 Value LossEmitter::lookUp(Value logProbabilities, Value classes, int64_t axis) {
   auto type = cast<RankedTensorType>(logProbabilities.getType());
   auto indices = withElementType(type, emitter.builder.getI64Type());
   auto list = RankedTensorType::get({type.getDimSize(axis)},
                                     emitter.builder.getI64Type());
   Value all = emitter.builder.create<IotaOp>(emitter.loc, list, 0);
-  Value known = emitter.emit<GatherOp>(all, classes, 0);
+  Value known = emitter.emit<GatherOp>(all, classes, 0, /*nonnegative=*/true);
   Value places = emitter.builder.create<IotaOp>(emitter.loc, indices, axis);
   Expr isPlace =
       compare(CompareKind::eq, {places, &emitter},

@@ -96,3 +96,27 @@ Status BatchReader::read(int64_t index) {
                 (batchSize() - counted) * sizeof(float));
   return Status();
 }
+
+/// Little-endian: the low bytes come first.
+static int64_t readInteger(std::span<const std::byte> bytes, bool isSigned) {
+  bool isNegative =
+      isSigned && (bytes.back() & std::byte(0x80)) != std::byte(0);
+  int64_t value = isNegative ? -1 : 0;
+  std::memcpy(&value, bytes.data(), bytes.size());
+  return value;
+}
+
+std::optional<int64_t> BatchReader::findSample(size_t tensor,
+                                               int64_t number) const {
+  const Tensor &searched = batch[tensor];
+  const DTypeTraits &traits = traitsOf(searched.dtype);
+  if (traits.kind != DTypeKind::Signed && traits.kind != DTypeKind::Unsigned)
+    return std::nullopt;
+  size_t count = searched.data.size() / traits.bytes;
+  for (size_t i = 0; i < count; ++i)
+    if (readInteger(
+            searched.data.span().subspan(i * traits.bytes, traits.bytes),
+            traits.kind == DTypeKind::Signed) == number)
+      return samples[i / (count / samples.size())];
+  return std::nullopt;
+}

@@ -71,6 +71,9 @@ public:
   /// Batch `index` of all epochs one after the other; allocates nothing but
   /// the first time.
   Status read(int64_t index);
+  /// The first sample of what was read that has this number in a tensor of
+  /// integers.
+  std::optional<int64_t> findSample(size_t tensor, int64_t number) const;
   /// What was read, in the order of the tensors.
   std::span<const Tensor> tensors() const { return batch; }
 

@@ -314,6 +314,7 @@ Status Context::start(std::span<const Download> downloads) {
   if (Status status = checkIdle(); !status.ok())
     return status;
   isDone = false;
+  walk->forgetFault();
   Status status = give(downloads);
   isUnderWay = status.ok();
   if (!status.ok()) {

@@ -44,6 +44,11 @@ public:
   /// A bad index that a launch met is an error that names its node.
   Status finish() { return checkFault(stream.finish(current)); }
   void drain() { stream.drain(); }
+  /// The bad index that made the last walk fail, if one did.
+  std::optional<int64_t> badIndex() const {
+    return current.fault ? std::optional(current.fault->index) : std::nullopt;
+  }
+  void forgetFault() { current.fault.reset(); }
 
   Stream &getStream() { return stream; }
   /// Null for none; outlives the walks.

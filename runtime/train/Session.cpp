@@ -147,13 +147,18 @@ Stream &TrainingSession::stream() const {
   return entries.front().turns[0]->walker().getStream();
 }
 
+Status TrainingSession::noteFault(Context &context, Status status) {
+  lastBadIndex = status.ok() ? std::nullopt : context.walker().badIndex();
+  return status;
+}
+
 Status TrainingSession::run(EntryContexts &entry,
                             std::span<const TensorView> inputs) {
   Context &context = *entry.turns[0];
   if (Status status = bind(context, inputs); !status.ok())
     return status;
   Prefault ahead(firstPages(entry));
-  return context.run();
+  return noteFault(context, context.run());
 }
 
 Status TrainingSession::run(EntryKind kind,
@@ -256,7 +261,8 @@ Status TrainingSession::start(EntryKind kind,
   add(StepField::iteration, place + offsetof(Counters, iteration));
   add(StepField::fault, place + offsetof(Counters, fault));
   Prefault ahead(firstPages(**step));
-  if (Status status = context.start({downloads, count}); !status.ok())
+  if (Status status = noteFault(context, context.start({downloads, count}));
+      !status.ok())
     return status;
   batch += takesBatch(kind) ? world : 0;
   flights[flightCount++] = {*step, turn};
@@ -268,7 +274,8 @@ Status TrainingSession::finish() {
   if (flightCount == 0)
     return Status(Code::Usage, "no step is under way");
   Flight flight = popFlight();
-  if (Status status = flight.context().finish(); !status.ok())
+  if (Status status = noteFault(flight.context(), flight.context().finish());
+      !status.ok())
     return status;
   if (flight.step->kind() == EntryKind::accumulate_step)
     return Status();

@@ -97,6 +97,9 @@ public:
   int64_t batchNumber() const { return batch; }
   /// Reads it again, after variables of the step were written from outside.
   void readBatchNumber();
+  /// The index out of range that made the last step, evaluation or prediction
+  /// fail, if one did.
+  std::optional<int64_t> badIndex() const { return lastBadIndex; }
   /// Batches that all ranks have taken together: each rank has the same.
   int64_t batchCount() const {
     return read(format::StepField::first) + read(format::StepField::place);
@@ -152,6 +155,7 @@ private:
   Prefault::Ranges firstPages(EntryContexts &entry);
   Status roundParameters();
   Status checkSettings();
+  Status noteFault(Context &context, Status status);
   Status finishUpdate(const Flight &flight);
   Flight popFlight();
   void dropFlights();
@@ -168,6 +172,7 @@ private:
   StepMetrics last;
   int64_t batch = 0; ///< as the step's fields say after what is under way
   int64_t world = 1;
+  std::optional<int64_t> lastBadIndex;
   bool mayPrefault = false; ///< memory and threads are not the caller's
 };
 

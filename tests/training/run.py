@@ -268,6 +268,24 @@ def test_settings(suite, package):
     suite.tally.check("lr=0", all(still[n] == start[n] for n in names))
 
 
+def test_labels(suite, package):
+    """Targets are classes or ignored; what else is there is named with its sample."""
+    data = numpy.load(suite.path("cnn.npz"))
+    x, path = data["x"], suite.path("labels.npz")
+    flags = ("--data", f"npz:{path}", "--threads", 1)
+    for label, code in ((-100, 0), (-1, 2), (CLASSES, 2), (-CLASSES, 2)):
+        labels = data["labels"].copy()
+        labels[MICRO + 3] = label
+        numpy.savez(path, x=x, labels=labels)
+        says = (f"index {label} is out of range: sample {MICRO + 3} of array 'labels' "
+                f"has it, expected 0 to {CLASSES - 1}\n")  # fmt: skip
+        for command in (("train", package, "--epochs", 1, "--log-dir", suite.folder),
+                        ("eval", package)):  # fmt: skip
+            done = suite.run("tcc-run", *command, *flags, code=code)
+            found = code == 0 or done.err.endswith(says)
+            suite.tally.check(f"label {label} of {command[0]}", found, done.err)
+
+
 def slope_of(points, smooth, center):
     """Of the line through the points around `center`, over log(rate)."""
     near = slice(center - 5, center + 6)
@@ -335,8 +353,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(tally, folder)
         package = suite.compile("cnn")
-        for test in (test_bits, test_fault, test_export, test_settings, test_recipes,
-                     test_find_rate):  # fmt: skip
+        for test in (test_bits, test_fault, test_export, test_settings, test_labels,
+                     test_recipes, test_find_rate):  # fmt: skip
             test(suite, package)
         test_accumulation(suite)
         test_padding(suite)

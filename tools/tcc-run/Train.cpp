@@ -33,6 +33,7 @@ private:
   Status tryRates(RateCurve &curve);
   Status findRate();
   Status begin();
+  Status explain(Status failure);
   Status update(int64_t end);
   void note(ProgressLine &line, Clock::time_point before);
   Status save();
@@ -125,15 +126,22 @@ Status Training::begin() {
   return Status();
 }
 
+/// The batch that failed is one of those that may be under way.
+Status Training::explain(Status failure) {
+  int64_t next = session->batchNumber();
+  return batches->explain(std::move(failure), *session,
+                          next - int64_t(session->depth()), next);
+}
+
 /// One update; what comes after it is begun meanwhile, up to step `end`.
 Status Training::update(int64_t end) {
   int64_t before = session->metrics().step;
   do {
     while (session->underWay() < session->depth() && begun < end)
       if (Status status = begin(); !status.ok())
-        return status;
+        return explain(std::move(status));
     if (Status status = session->finish(); !status.ok())
-      return status;
+      return explain(std::move(status));
   } while (session->metrics().step == before);
   return Status();
 }

@@ -112,7 +112,8 @@ describeBatch(const format::Entry &entry) {
   return tensors;
 }
 
-Batches::Batches(BatchReader reader) : batches(std::move(reader)) {
+Batches::Batches(BatchReader reader, const format::Entry &entry)
+    : batches(std::move(reader)), entry(&entry) {
   for (const Tensor &tensor : batches.tensors())
     tensorViews.push_back({tensor.data.data(), tensor.dtype, tensor.shape});
 }
@@ -134,5 +135,32 @@ Result<Batches> Batches::open(const runtime::TrainingSession &session,
   auto reader = BatchReader::create(std::move(*source), *tensors, order);
   if (!reader.ok())
     return reader.takeStatus();
-  return Batches(std::move(*reader));
+  return Batches(std::move(*reader), *entry);
+}
+
+/// The place in the batch that was read; empty if it is not there.
+std::string Batches::findBadIndex(int64_t index) const {
+  for (uint32_t i = 0; i < entry->inputs()->size(); ++i) {
+    const format::TensorSpec &input = *entry->inputs()->Get(i);
+    bool isInside = index >= input.index_min() && index <= input.index_max();
+    bool isIndex = input.index_min() <= input.index_max();
+    if (auto sample = batches.findSample(i, index);
+        sample && isIndex && !isInside)
+      return concat("sample ", *sample, " of array '",
+                    input.name()->string_view(), "' has it, expected ",
+                    input.index_min(), " to ", input.index_max());
+  }
+  return "";
+}
+
+Status Batches::explain(Status failure, const TrainingSession &session,
+                        int64_t first, int64_t last) {
+  auto index = session.badIndex();
+  for (int64_t batch = std::max<int64_t>(first, 0); index && batch <= last;
+       ++batch) {
+    std::string place = batches.read(batch).ok() ? findBadIndex(*index) : "";
+    if (!place.empty())
+      return makeError(failure.code(), failure.message(), ": ", place);
+  }
+  return failure;
 }

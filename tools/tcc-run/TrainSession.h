@@ -50,11 +50,19 @@ public:
   const runtime::BatchReader &reader() const { return batches; }
   runtime::Status read(int64_t index) { return batches.read(index); }
   std::span<const runtime::TensorView> views() const { return tensorViews; }
+  /// Why the session failed; if an index of one of the batches `first` to
+  /// `last` was out of range, with its array and sample. Reads them again.
+  runtime::Status explain(runtime::Status failure,
+                          const runtime::TrainingSession &session,
+                          int64_t first, int64_t last);
 
 private:
-  explicit Batches(runtime::BatchReader reader);
+  Batches(runtime::BatchReader reader, const format::Entry &entry);
+
+  std::string findBadIndex(int64_t index) const;
 
   runtime::BatchReader batches;
+  const format::Entry *entry;
   std::vector<runtime::TensorView> tensorViews;
 };
 

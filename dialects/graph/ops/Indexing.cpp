@@ -66,11 +66,11 @@ static LogicalResult checkOtherAxes(std::optional<Location> loc,
 
 /// The index stored in `indices` at `at`, inside [0, extent).
 static Value emitIndex(OpBuilder &builder, Location loc, ElementSource &source,
-                       Value indices, ValueRange at, AffineExpr extent) {
+                       Value indices, ValueRange at, AffineExpr extent,
+                       bool wrapNegative = true) {
   Value index = source.element(builder, loc, indices, at);
   return source.checkedIndex(builder, loc, index,
-                             source.size(builder, loc, extent),
-                             /*wrapNegative=*/true);
+                             source.size(builder, loc, extent), wrapNegative);
 }
 
 /// The indices of `x` that are the indices of `indices` itself, [at], but along
@@ -133,8 +133,8 @@ Value GatherOp::emitElement(OpBuilder &builder, Location loc,
   int64_t count = ::getType(getIndices()).getRank();
   SmallVector<Value> inner(indices.take_front(axis));
   inner.push_back(emitIndex(builder, loc, source, getIndices(),
-                            indices.slice(axis, count),
-                            getExtent(getX(), axis)));
+                            indices.slice(axis, count), getExtent(getX(), axis),
+                            /*wrapNegative=*/!getNonnegative()));
   llvm::append_range(inner, indices.drop_front(axis + count));
   return source.element(builder, loc, getX(), inner);
 }

@@ -7,8 +7,9 @@ include "dialects/graph/GraphDialect.td"
 /// buffer.
 def Graph_ReadsIndices : NativeOpTrait<"ReadsIndices">;
 
-/// Indices are i32 or i64; negative ones count from the end. One out of range
-/// sets the fault flag: the run fails naming the node.
+/// Indices are i32 or i64; negative ones count from the end unless the op says
+/// otherwise. One out of range sets the fault flag: the run fails naming the
+/// node.
 class Graph_Gathering<string mnemonic, list<Trait> traits = []>
     : Graph_InferredOp<mnemonic, !listconcat(traits, [Graph_ReadsIndices,
         DeclareOpInterfaceMethods<DifferentiableOpInterface>,
@@ -20,9 +21,11 @@ def Graph_GatherOp : Graph_Gathering<"gather", [ParameterSlotOpInterface,
   let summary = "slices of x along an axis";
   let description = [{
     result[a..., i..., b...] = x[a..., indices[i...], b...] with `axis` a's.
+    With `nonnegative` no index counts from the end: negative ones are out of
+    range, as for the classes of a loss.
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$indices,
-                       I64Attr:$axis);
+                       I64Attr:$axis, UnitAttr:$nonnegative);
   let extraClassDeclaration = [{
     ::tcc::graph::ParameterSlot getParameterSlot(unsigned operand) {
       return operand == 0 ? ParameterSlot::table : ParameterSlot::none;

@@ -68,6 +68,16 @@ TEST(BatchReader, LeavesOutWhatFillsNoBatch) {
               failsWith(Code::Usage, "have 7 samples"));
 }
 
+TEST(BatchReader, FindsTheSampleOfANumber) {
+  BatchTensor tensors[] = {{"x", DType::i64, {3}}};
+  BatchReader reader = unwrap(BatchReader::create(
+      std::make_unique<Counting>(), tensors, SampleOrder(7, 0, false)));
+  ASSERT_THAT(reader.read(1), succeeds());
+  EXPECT_EQ(reader.findSample(0, 4), 4);
+  EXPECT_EQ(reader.findSample(0, 2), std::nullopt);
+  EXPECT_EQ(reader.findSample(0, -1), std::nullopt);
+}
+
 TEST(BatchReader, FillsUpWhatHasWeights) {
   BatchTensor tensors[] = {{"sample_weight", DType::f32, {2}}};
   class Weighing final : public BatchSource {

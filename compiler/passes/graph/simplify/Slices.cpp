@@ -99,7 +99,8 @@ struct GatherToSlice : OpRewritePattern<GatherOp> {
     if (!index || !indexType.hasStaticShape() ||
         indexType.getNumElements() != 1 || !extent)
       return rewriter.notifyMatchFailure(op, "index is not one constant");
-    int64_t start = int64_t(*index) + (*index < 0 ? *extent : 0);
+    bool wraps = *index < 0 && !op.getNonnegative();
+    int64_t start = int64_t(*index) + (wraps ? *extent : 0);
     if (start < 0 || start >= *extent)
       return rewriter.notifyMatchFailure(op, "index is out of range");
     SmallVector<int64_t> starts(getRank(op.getX()), 0);

@@ -57,6 +57,16 @@ func.func @bad_index_stays(%x: tensor<3xf32>) -> tensor<1xf32> {
   return %y : tensor<1xf32>
 }
 
+// So is one that may not count from the end.
+// CHECK-LABEL: func @negative_index_stays
+// CHECK:         graph.gather
+func.func @negative_index_stays(%x: tensor<3xf32>) -> tensor<1xf32> {
+  %i = graph.constant dense<-1> : tensor<1xi64>
+  %y = graph.gather %x, %i {axis = 0, nonnegative}
+    : (tensor<3xf32>, tensor<1xi64>) -> tensor<1xf32>
+  return %y : tensor<1xf32>
+}
+
 // CHECK-LABEL: func @no_elements
 // CHECK-NEXT:    %[[C:.+]] = graph.constant dense<> : tensor<0xf32>
 // CHECK-NEXT:    return %[[C]]

@@ -229,6 +229,16 @@ TEST_F(EvaluatorTest, ReportsIndicesOutOfRange) {
               testing::AllOf(HasSubstr("node_7"), HasSubstr("out of range")));
 }
 
+TEST_F(EvaluatorTest, CountsNoIndexFromTheEndWhereNoneMayBeNegative) {
+  llvm::StringRef source = R"(func.func @f(%x: tensor<2xf32>,
+      %i: tensor<1xi64>) -> tensor<1xf32> {
+    %y = graph.gather %x, %i {axis = 0, nonnegative}
+      : (tensor<2xf32>, tensor<1xi64>) -> tensor<1xf32>
+    return %y : tensor<1xf32> })";
+  EXPECT_THAT(run(source, {{1, 2}, {1}}), ElementsAre(2));
+  EXPECT_THAT(getError(source, {{1, 2}, {-1}}), HasSubstr("out of range"));
+}
+
 TEST_F(EvaluatorTest, RefusesUnboundedWorkAndMemory) {
   llvm::StringRef source = R"(func.func @f(%x: tensor<f32>) -> tensor<f32> {
     %r = graph.loop inits %x : tensor<f32> -> tensor<f32> {
