@@ -18,13 +18,20 @@ using llvm::StringRef;
 /// Each dot may be a table within a table, and the parser recurses into them.
 static constexpr size_t kMaxBytes = 64 << 10, kMaxDots = 2000;
 
-/// What stands in the file, on one line.
-static std::string printName(StringRef name) {
-  std::string text = name.take_front(60).str();
+/// A name or text may be long, and a sentence about it has a bit more to say.
+static constexpr size_t kLongestName = 60, kLongestSentence = 400;
+
+/// What stands in the file, on one line; dots say that more follows.
+static std::string printOnOneLine(StringRef name, size_t longest) {
+  std::string text = name.take_front(longest).str();
   for (char &c : text)
     if (static_cast<unsigned char>(c) < ' ' || c == 127)
       c = '?';
-  return text;
+  return name.size() > longest ? text + "..." : text;
+}
+
+static std::string printName(StringRef name) {
+  return printOnOneLine(name, kLongestName);
 }
 
 static std::string printValue(const toml::node &node) {
@@ -357,8 +364,9 @@ std::optional<Recipe> tcc::train::readRecipe(StringRef text, StringRef name,
     RecipeReader(reading).read(parsed.table());
     checkRecipe(reading);
   } else {
-    reading.fail(parsed.error().source().begin.line,
-                 printName(parsed.error().description()));
+    reading.fail(
+        parsed.error().source().begin.line,
+        printOnOneLine(parsed.error().description(), kLongestSentence));
   }
   reading.report(name, problems);
   if (!reading.findings.empty())

@@ -238,6 +238,15 @@ TEST(RecipeTest, RefusesNumbersThatAreNone) {
             std::numeric_limits<double>::infinity());
 }
 
+TEST(RecipeTest, SaysInWholeSentencesWhatIsNoToml) {
+  EXPECT_THAT(refuse("[loss]\nkind = cross_entropy\n")[0],
+              testing::EndsWith("could not determine value type"));
+  EXPECT_THAT(refuse("[loss]\nkind = 'mse'\n[loss]\nkind = 'mse'\n")[0],
+              HasSubstr("cannot redefine existing table 'loss'"));
+  EXPECT_THAT(refuse(std::string(100, 'k') + " = 1"),
+              testing::Contains(HasSubstr(std::string(60, 'k') + "...'")));
+}
+
 TEST(RecipeTest, TakesAnyBytes) {
   EXPECT_THAT(refuse("loss = "),
               ElementsAre(HasSubstr("r.toml:1: "), "exit 3"));
