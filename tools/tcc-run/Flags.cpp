@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cmath>
+
 using namespace tcc;
 using namespace tcc::tools;
 
@@ -65,4 +67,38 @@ void tools::addTolerance(CLI::App &command, Tolerance &options) {
       .add_option("--atol", options.atol,
                   "absolute tolerance, as a fraction of the largest value")
       ->capture_default_str();
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+/// `isValid` may be asked of any number; `type` stands in the help.
+template <typename T>
+static CLI::Validator makeCheck(const char *expected, const char *type,
+                                bool (*isValid)(T value)) {
+  auto check = [=](const std::string &text) -> std::string {
+    T value{};
+    if (CLI::detail::lexical_cast(text, value) && isValid(value))
+      return "";
+    return "'" + text + "' must be " + expected;
+  };
+  return CLI::Validator(check, type);
+}
+
+CLI::Validator tools::makeCountCheck() {
+  return makeCheck<int64_t>("a whole number, at least 1", "at least 1",
+                            [](int64_t value) { return value >= 1; });
+}
+
+CLI::Validator tools::makePositiveCheck() {
+  return makeCheck<double>("a number above 0", "above 0", [](double value) {
+    return value > 0 && std::isfinite(value);
+  });
+}
+
+CLI::Validator tools::makeNonNegativeCheck() {
+  return makeCheck<double>(
+      "a number, at least 0", "at least 0",
+      [](double value) { return value >= 0 && std::isfinite(value); });
 }

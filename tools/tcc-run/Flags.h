@@ -6,7 +6,8 @@
 
 namespace CLI {
 class App;
-}
+class Validator;
+} // namespace CLI
 
 namespace tcc::tools {
 
@@ -14,6 +15,11 @@ void addRunning(CLI::App &command, RunningOptions &options);
 void addInputs(CLI::App &command, InputOptions &options);
 void addData(CLI::App &command, DataOptions &options);
 void addTolerance(CLI::App &command, Tolerance &options);
+
+/// Checks of numbers.
+CLI::Validator makeCountCheck();
+CLI::Validator makePositiveCheck();
+CLI::Validator makeNonNegativeCheck();
 
 } // namespace tcc::tools
 

@@ -45,12 +45,12 @@ static CLI::App &addBench(CLI::App &app, BenchOptions &options) {
   command
       .add_option("--iterations", options.iterations,
                   "runs (default: as many as fit the duration)")
-      ->check(CLI::PositiveNumber);
+      ->check(makeCountCheck());
   command.add_option("--warmup", options.warmupMs, "milliseconds before")
-      ->check(CLI::NonNegativeNumber)
+      ->check(makeNonNegativeCheck())
       ->capture_default_str();
   command.add_option("--duration", options.seconds, "seconds of measurement")
-      ->check(CLI::PositiveNumber)
+      ->check(makePositiveCheck())
       ->capture_default_str();
   command.add_flag("--profile", options.profile, "print a table of the nodes");
   command.add_option("--trace", options.traceFile,
@@ -65,9 +65,9 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
   addData(command, options.data);
   command
       .add_option("--steps", options.steps, "updates in all (default: recipe)")
-      ->check(CLI::PositiveNumber);
+      ->check(makeCountCheck());
   command.add_option("--epochs", options.epochs, "passes over the data in all")
-      ->check(CLI::PositiveNumber)
+      ->check(makeCountCheck())
       ->excludes("--steps");
   command.add_flag("--no-shuffle", options.noShuffle,
                    "take samples in their order");
@@ -80,7 +80,7 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
   command
       .add_option("--checkpoint-every", options.checkpointEvery,
                   "updates between checkpoints (default: one at the end)")
-      ->check(CLI::PositiveNumber)
+      ->check(makeCountCheck())
       ->needs("--checkpoint-dir");
   command
       .add_flag("--resume", options.resume, "go on from the newest checkpoint")

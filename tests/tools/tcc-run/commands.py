@@ -155,6 +155,11 @@ def test_usage(suite):
     suite.expect(2, "run", package, "--dim", "batch=9", "--random-inputs", says="1..8")
     suite.expect(2, "run", package, "--random-inputs=x", says="expected a number")
     suite.expect(2, "run", package, "--input", "x=y.txt", says=".npz or .pb")
+    for count in ("0", "-1", "1.5", "many"):
+        suite.expect(2, "bench", package, "--iterations", count,
+                     says=f"--iterations: '{count}' must be a whole number, at least 1")  # fmt: skip
+    suite.expect(2, "bench", package, "--duration", "0", says="must be a number above 0")
+    suite.expect(2, "bench", package, "--warmup", "-1", says="must be a number, at least 0")
     suite.expect(5, "run", package, "--input", "x=/absent.npy", says="cannot open")
     suite.expect(5, "run", "/absent.tcc", says="cannot open")
     suite.expect(8, "run", package, "--device", "tpu", says="no device 'tpu'")

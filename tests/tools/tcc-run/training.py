@@ -135,6 +135,8 @@ def test_resuming(suite):
 
 def test_problems(suite):
     suite.train(code=2, says="--steps or --epochs")
+    suite.train("--steps", 0, code=2, says="--steps: '0' must be a whole number, at least 1")
+    suite.train("--epochs", 0, code=2, says="--epochs: '0' must be a whole number, at least 1")
     suite.train("--steps", 1, "--set", "lt=1", code=2, says="did you mean 'lr'")
     suite.train("--steps", 1, "--set", "lr=fast", code=2, says="expected a number (f32)")
     suite.train("--steps", 1, "--resume", code=2, says="--checkpoint-dir")
