@@ -42,6 +42,8 @@ static const std::string &listWords(const char *table, const char *last = "") {
   return words;
 }
 
+static bool always(const Recipe &) { return true; }
+
 using R = Recipe;
 using L = LossRecipe;
 using O = OptimizerRecipe;
@@ -300,7 +302,8 @@ static const Key kKeys[] = {
      .summary = "samples of one pass; `auto`: the most that the memory budget "
                 "holds",
      .range = &kCount,
-     .words = "auto"},
+     .words = "auto",
+     .mayDiffer = [](const Recipe &recipe) { return !recipe.batch.global; }},
     {.name = "batch.accumulate",
      .field = at<&R::batch, &B::accumulate>,
      .initial = "1",
@@ -362,13 +365,15 @@ static const Key kKeys[] = {
     {.name = "memory.budget",
      .field = at<&R::memoryBudget>,
      .initial = "none",
-     .summary = "as \"22GiB\": bytes that the program needs at most"},
+     .summary = "as \"22GiB\": bytes that the program needs at most",
+     .mayDiffer = always},
     {.name = "memory.checkpoint",
      .field = at<&R::checkpoint>,
      .initial = "auto",
      .summary = "what is computed again: as the budget needs it, or nothing",
      .words = "auto none blocks",
-     .supported = "auto none"},
+     .supported = "auto none",
+     .mayDiffer = always},
 
     {.name = "numerics.on_nan",
      .field = at<&R::onNan>,

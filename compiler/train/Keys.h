@@ -72,6 +72,9 @@ struct Key {
   const char *kinds = "";
   /// True if the value is a setting of the package (see getSettingName).
   bool isRuntime = false;
+  /// Whether a value that is compiled in says how updates are computed, not
+  /// what they are: a checkpoint is resumed with another one, too; null: no.
+  bool (*mayDiffer)(const Recipe &recipe) = nullptr;
   /// Whether steps read the setting; null: they do, whatever it is.
   bool (*isCompiled)(const Recipe &recipe) = nullptr;
 
@@ -130,7 +133,8 @@ llvm::StringRef findNearest(llvm::StringRef word,
 /// of other tables.
 bool isOfKind(const Key &key, Recipe &recipe);
 
-/// What of a recipe is compiled in: KEY=VALUE, one a line.
+/// What of a recipe is compiled in, and the same in whatever resumes a
+/// checkpoint: KEY=VALUE, one a line.
 std::string listCompiledKeys(Recipe recipe);
 
 /// All keys as a table in Markdown, as docs/training.md has it.

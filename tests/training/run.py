@@ -246,6 +246,10 @@ def test_recipes(suite, package):
     done = suite.run("tcc-run", "train", package, "--steps", 2, *arguments, "--resume", code=2)
     suite.tally.check("another optimizer", done.err.count(", was ") == 1
                       and 'optimizer.kind = "adam", was "adamw"' in done.err, done.err)  # fmt: skip
+    # How it is computed may change.
+    other = RECIPE.format(micro=2 * MICRO) + "[memory]\nbudget = '1GiB'\n"
+    package = suite.compile("cnn", 2 * MICRO, other)
+    suite.run("tcc-run", "train", package, "--steps", 2, *arguments, "--resume")
 
 
 def test_settings(suite, package):

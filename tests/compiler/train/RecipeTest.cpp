@@ -321,7 +321,13 @@ TEST(RecipeTest, ListsWhatIsCompiledIn) {
   std::string text = listCompiledKeys(recipe);
   EXPECT_THAT(text, HasSubstr("loss.kind=mse\n"));
   EXPECT_THAT(text, HasSubstr("optimizer.eps=1e-08\n"));
-  EXPECT_THAT(text, HasSubstr("batch.micro=\n"));
+  EXPECT_THAT(text, HasSubstr("batch.last=drop\n"));
+  for (const char *key : {"batch.micro", "memory."})
+    EXPECT_THAT(text, testing::Not(HasSubstr(key)));
+  recipe.batch.micro = 4;
+  recipe.batch.global = 8;
+  EXPECT_THAT(listCompiledKeys(recipe),
+              HasSubstr("batch.micro=4\nbatch.global=8\n"));
   EXPECT_THAT(text, HasSubstr("optimizer.group.0.match=a,b*\n"));
   EXPECT_THAT(text,
               HasSubstr("optimizer.group.1.lr_scale=0.10000000000000001\n"));
