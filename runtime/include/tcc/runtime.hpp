@@ -399,8 +399,9 @@ public:
     check(tcc_session_setting(get(), index, &result));
     return result;
   }
-  /// A word, a number, or numbers: `set("schedule.kind", "cosine")`,
-  /// `set("lr", 0.1)`, `set("betas", {0.9, 0.95})`. `key` may be a pattern.
+  /// A word, a number, numbers or a truth: `set("schedule.kind", "cosine")`,
+  /// `set("lr", 0.1)`, `set("betas", {0.9, 0.95})`,
+  /// `set("schedule.three_phase", true)`. `key` may be a pattern.
   void set(const std::string &key, const std::string &value) {
     check(tcc_session_set(get(), key.c_str(), value.c_str()));
   }
@@ -410,6 +411,11 @@ public:
   void set(const std::string &key, const std::vector<double> &numbers) {
     check(tcc_session_set_numbers(get(), key.c_str(), numbers.data(),
                                   numbers.size()));
+  }
+  /// Of bool itself: texts and numbers would become it.
+  template <typename T, std::enable_if_t<std::is_same_v<T, bool>, int> = 0>
+  void set(const std::string &key, T value) {
+    set(key, std::string(value ? "true" : "false"));
   }
   /// Two numbers in braces could be a text as well.
   void set(const std::string &key, std::initializer_list<double> numbers) {

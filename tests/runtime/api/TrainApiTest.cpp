@@ -46,10 +46,14 @@ TEST(TrainSession, HasSettings) {
   builder.setting("betas",
                   builder.variable("set/betas", runtime::DType::f64, {2},
                                    format::VariableKind::setting));
+  builder.setting("flag", builder.variable("set/flag", runtime::DType::i64, {},
+                                           format::VariableKind::setting));
+  builder.tables.settings.back()->range = nullptr;
+  builder.tables.settings.back()->words = {"false", "true"};
   builder.write(folder / "line.tcc");
   Program program(Package::open(folder / "line.tcc"));
   TrainSession api(program, {.threads = 1});
-  ASSERT_EQ(api.settingCount(), 3u);
+  ASSERT_EQ(api.settingCount(), 4u);
   tcc_setting rate = api.setting(0);
   EXPECT_STREQ(rate.key, "lr");
   EXPECT_EQ(rate.dtype, TCC_F32);
@@ -64,6 +68,13 @@ TEST(TrainSession, HasSettings) {
   EXPECT_EQ(api.read<float>("set/lr"), std::vector<float>{0.5f});
   api.set("betas", {0.5, 0.75});
   EXPECT_EQ(api.read<double>("set/betas"), (std::vector<double>{0.5, 0.75}));
+  api.set("flag", true);
+  EXPECT_EQ(api.read<int64_t>("set/flag"), std::vector<int64_t>{1});
+  api.set("flag", false);
+  EXPECT_EQ(api.read<int64_t>("set/flag"), std::vector<int64_t>{0});
+  api.set("flag", "true");
+  EXPECT_EQ(api.read<int64_t>("set/flag"), std::vector<int64_t>{1});
   EXPECT_THROW(api.set("lr", -1), Error);
-  EXPECT_THROW(api.setting(3), Error);
+  EXPECT_THROW(api.set("lr", true), Error);
+  EXPECT_THROW(api.setting(4), Error);
 }
