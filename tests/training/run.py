@@ -329,6 +329,10 @@ def test_find_rate(suite, package):
         ends.append(json.loads(done.out)["loss"])
     suite.tally.check("good rate", ends[0] < ends[1], str(ends))
     suite.run("tcc-run", "train", package, *data, "--find-lr", "--export", folder, code=2)
+    said = suite.run("tcc-run", "train", package, *data, "--find-lr", "--log-dir", folder).out
+    sentence = (f"the loss falls fastest at lr = {found['steepest']:.2g} and is lowest at "
+                f"ten times lr = {found['tenth_of_lowest']:.2g}; {folder}/find-lr.svg\n")  # fmt: skip
+    suite.tally.check("sentence", said == sentence, said)
 
 
 def test_batch_sizes(suite):

@@ -258,13 +258,13 @@ Status Training::findRate() {
     return Status();
   }
   auto steepest = curve.findSteepest(), tenth = curve.findTenth();
-  if (!steepest && !tenth)
-    std::cout << "the loss falls at no rate";
+  std::cout << std::setprecision(2)
+            << (steepest || tenth ? "the loss " : "the loss falls at no rate");
   if (steepest)
-    std::cout << "the loss falls fastest at lr = " << std::setprecision(2)
-              << *steepest << (tenth ? ", " : "");
+    std::cout << "falls fastest at lr = " << *steepest;
   if (tenth)
-    std::cout << "is lowest at ten times " << std::setprecision(2) << *tenth;
+    std::cout << (steepest ? " and " : "")
+              << "is lowest at ten times lr = " << *tenth;
   std::cout << "; " << picture << '\n';
   return Status();
 }
