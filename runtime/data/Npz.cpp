@@ -127,6 +127,19 @@ Result<Tensor> readMember(std::span<const std::byte> file, const Member &member,
 
 } // namespace
 
+Result<std::vector<std::string>> runtime::listNpz(const std::string &path) {
+  Result<MappedFile> file = MappedFile::open(path);
+  if (!file.ok())
+    return file.takeStatus();
+  auto members = readDirectory(file->bytes(), path);
+  if (!members.ok())
+    return members.takeStatus();
+  std::vector<std::string> names;
+  for (Member &member : *members)
+    names.push_back(std::move(member.name));
+  return names;
+}
+
 Result<Tensor> runtime::readNpz(const std::string &path,
                                 std::string_view name) {
   Result<MappedFile> file = MappedFile::open(path);

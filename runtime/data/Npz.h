@@ -6,6 +6,9 @@
 
 namespace tcc::runtime {
 
+/// The names of the arrays of an .npz file.
+Result<std::vector<std::string>> listNpz(const std::string &path);
+
 /// Reads the array `name` of an .npz file: a zip archive, its members stored or
 /// deflated. The only array of an archive is found under any name.
 Result<Tensor> readNpz(const std::string &path, std::string_view name);

@@ -61,35 +61,46 @@ static Result<Tensor> makeOnes(int64_t count) {
   return ones;
 }
 
+/// What an archive has, for who misses something in it.
+static std::string listNames(std::span<const std::string> names) {
+  constexpr size_t kMost = 16;
+  std::string text = names.empty() ? "it has none" : "it has ";
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
+    text += concat(i ? ", '" : "'", names[i], "'");
+  return text + (names.size() > kMost ? ", ..." : "");
+}
+
 Result<std::unique_ptr<BatchSource>>
 runtime::openNpzBatches(const std::string &path,
                         std::span<const BatchTensor> tensors) {
+  Result<std::vector<std::string>> names = listNpz(path);
+  if (!names.ok())
+    return names.takeStatus();
   std::vector<Tensor> arrays;
-  std::string problems;
+  std::string problems, missing;
   auto add = [&](std::string_view problem) {
     if (!problem.empty())
       problems += concat(problems.empty() ? "" : "; ", problem);
   };
   for (const BatchTensor &tensor : tensors) {
-    Result<Tensor> array = readNpz(path, tensor.name);
-    if (!array.ok()) {
-      Status status = array.takeStatus();
-      if (status.code() != Code::Usage)
-        return status;
-      if (tensor.name == format::kSampleWeight && !arrays.empty() &&
-          !arrays[0].shape.empty())
-        array = makeOnes(arrays[0].shape[0]);
-    }
-    if (!array.ok()) {
+    bool isThere = std::ranges::find(*names, tensor.name) != names->end();
+    bool isOne = tensor.name == format::kSampleWeight && !arrays.empty() &&
+                 !arrays[0].shape.empty();
+    if (!isThere && !isOne) {
+      missing = listNames(*names);
       add(concat("there is no array '", tensor.name, "'"));
       continue;
     }
-    Result<Tensor> wide = widen(std::move(*array), tensor.dtype);
-    if (!wide.ok())
-      return wide.takeStatus();
-    add(findProblem(*wide, tensor));
-    arrays.push_back(std::move(*wide));
+    Result<Tensor> array =
+        isThere ? readNpz(path, tensor.name) : makeOnes(arrays[0].shape[0]);
+    if (array.ok())
+      array = widen(std::move(*array), tensor.dtype);
+    if (!array.ok())
+      return array.takeStatus();
+    add(findProblem(*array, tensor));
+    arrays.push_back(std::move(*array));
   }
+  add(missing);
   if (problems.empty())
     for (size_t i = 1; i < arrays.size(); ++i)
       if (arrays[i].shape[0] != arrays[0].shape[0])

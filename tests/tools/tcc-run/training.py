@@ -145,7 +145,12 @@ def test_problems(suite):
     suite.train("--steps", 1, "--init", suite.path("no.safetensors"), code=5)
     bad = suite.path("bad.npz")
     write_npz(bad, {"x": [1.0] * 8, "z": [1.0] * 8})
-    suite.expect(2, "train", "--steps", "1", "--data", f"npz:{bad}", says="no array 'y'")
+    suite.expect(2, "train", "--steps", "1", "--data", f"npz:{bad}",
+                 says="there is no array 'y'; it has 'x', 'z'")  # fmt: skip
+    # The only array is not the one that is missing.
+    write_npz(bad, {"x": [1.0] * 8})
+    suite.expect(2, "train", "--steps", "1", "--data", f"npz:{bad}",
+                 says="there is no array 'y'; it has 'x'")  # fmt: skip
     write_npz(bad, {"x": [1.0] * 8, "y": [1.0] * 9})
     suite.expect(2, "train", "--steps", "1", "--data", f"npz:{bad}", says="'y' has 9")
     write_npz(bad, {"x": [1.0] * 3, "y": [1.0] * 3})
