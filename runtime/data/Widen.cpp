@@ -1,5 +1,6 @@
 #include "runtime/data/Widen.h"
 
+#include <bit>
 #include <cstring>
 
 using namespace tcc;
@@ -10,9 +11,9 @@ static bool isInteger(DTypeKind kind) {
 }
 
 static bool holds(DType wide, DType narrow) {
-  if (wide == DType::f64 && narrow == DType::f32)
-    return true;
   const DTypeTraits &to = traitsOf(wide), &from = traitsOf(narrow);
+  if (to.kind == DTypeKind::Float && from.kind == DTypeKind::Float)
+    return to.bytes > from.bytes;
   bool keepsSign = to.kind == DTypeKind::Signed || to.kind == from.kind;
   return isInteger(to.kind) && isInteger(from.kind) && keepsSign &&
          to.bytes > from.bytes;
@@ -27,12 +28,26 @@ static void widenInteger(std::span<const std::byte> from,
               to.size() - from.size());
 }
 
-static void widenFloat(std::span<const std::byte> from,
+static float readFloat(DType dtype, const std::byte *from) {
+  if (dtype == DType::f32) {
+    float value;
+    std::memcpy(&value, from, sizeof(value));
+    return value;
+  }
+  uint16_t bits;
+  std::memcpy(&bits, from, sizeof(bits));
+  if (dtype == DType::bf16)
+    return std::bit_cast<float>(uint32_t(bits) << 16);
+  return std::bit_cast<_Float16>(bits);
+}
+
+static void widenFloat(DType dtype, std::span<const std::byte> from,
                        std::span<std::byte> to) {
-  float narrow;
-  std::memcpy(&narrow, from.data(), sizeof(narrow));
-  double wide = narrow;
-  std::memcpy(to.data(), &wide, sizeof(wide));
+  float value = readFloat(dtype, from.data());
+  double wide = value;
+  bool isDouble = to.size() == sizeof(wide);
+  std::memcpy(to.data(), isDouble ? static_cast<void *>(&wide) : &value,
+              to.size());
 }
 
 Result<Tensor> runtime::widen(Tensor tensor, DType dtype) {
@@ -47,7 +62,7 @@ Result<Tensor> runtime::widen(Tensor tensor, DType dtype) {
     auto source = tensor.data.span().subspan(i * from.bytes, from.bytes);
     auto target = wide->data.span().subspan(i * to.bytes, to.bytes);
     if (from.kind == DTypeKind::Float)
-      widenFloat(source, target);
+      widenFloat(tensor.dtype, source, target);
     else
       widenInteger(source, target, from.kind == DTypeKind::Signed);
   }

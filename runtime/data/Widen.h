@@ -7,7 +7,7 @@
 namespace tcc::runtime {
 
 /// The tensor with elements of `dtype` where that holds every value: integers
-/// in wider ones, f32 in f64. Otherwise the tensor as it is.
+/// in wider ones, floats in wider ones. Otherwise the tensor as it is.
 Result<Tensor> widen(Tensor tensor, DType dtype);
 
 } // namespace tcc::runtime

@@ -4,6 +4,7 @@
 #include "tests/runtime/Fixture.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -120,6 +121,14 @@ TEST(Widen, KeepsValues) {
             std::vector<int64_t>{250});
   EXPECT_EQ((widened<double, float>(DType::f64, DType::f32, {0.1f, -2})),
             (std::vector<double>{0.1f, -2}));
+  EXPECT_EQ((widened<float, uint16_t>(DType::f32, DType::f16,
+                                      {0x3c00, 0xc000, 0x0001, 0x7c00})),
+            (std::vector<float>{1, -2, 0x1p-24f, HUGE_VALF}));
+  EXPECT_EQ(
+      (widened<float, uint16_t>(DType::f32, DType::bf16, {0x3f80, 0xc000})),
+      (std::vector<float>{1, -2}));
+  EXPECT_EQ((widened<double, uint16_t>(DType::f64, DType::f16, {0x3555})),
+            std::vector<double>{0x1.554p-2});
   Tensor tensor = unwrap(Tensor::allocate(DType::i64, {1}));
   EXPECT_EQ(unwrap(widen(std::move(tensor), DType::i32)).dtype, DType::i64);
 }
