@@ -269,9 +269,11 @@ Status Training::findRate() {
   return Status();
 }
 
+/// Without a step there is no loss.
 void Training::printResult() const {
   int64_t steps = session->stepCount();
   double loss = session->metrics().loss;
+  bool wasDone = steps == firstStep;
   if (options.running.json) {
     nlohmann::ordered_json document = {{"schema_version", 1},
                                        {"steps", steps},
@@ -282,8 +284,12 @@ void Training::printResult() const {
       document["checkpoint"] = checkpoint;
     return printJson(document);
   }
-  std::cout << steps << " steps, loss " << std::setprecision(6) << loss << ", "
-            << std::llround(getRate()) << " samples/s";
+  std::cout << steps << " steps, ";
+  if (wasDone)
+    std::cout << "nothing was left to do";
+  else
+    std::cout << "loss " << std::setprecision(6) << loss << ", "
+              << std::llround(getRate()) << " samples/s";
   if (!checkpoint.empty())
     std::cout << ", checkpoint " << checkpoint;
   std::cout << '\n';

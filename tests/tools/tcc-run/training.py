@@ -129,6 +129,10 @@ def test_resuming(suite):
     suite.tally.check("same bits", states[0] == states[1])
     lines = read_lines(suite.path("resumed/metrics.jsonl"))
     suite.tally.check("log", [line["step"] for line in lines] == list(range(1, 9)))
+    done = suite.train("--steps", 8, "--checkpoint-dir", half, "--resume")
+    suite.tally.check("done", done.out.startswith("8 steps, nothing was left to do, "), done.out)
+    done = suite.train("--steps", 8, "--checkpoint-dir", half, "--resume", "--json")
+    suite.tally.check("no loss", json.loads(done.out)["loss"] is None, done.out)
     done = suite.expect(0, "eval", "--data", suite.data, "--checkpoint-dir", half)
     suite.tally.check("eval text", done.out.startswith("loss "), done.out)
 
