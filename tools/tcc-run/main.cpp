@@ -84,7 +84,8 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
       ->needs("--checkpoint-dir");
   command
       .add_flag("--resume", options.resume, "go on from the newest checkpoint")
-      ->needs("--checkpoint-dir");
+      ->needs("--checkpoint-dir")
+      ->excludes("--init");
   command.add_option("--log-dir", options.logDir,
                      "write metrics.jsonl to a folder");
   CLI::Option *exported =
@@ -118,6 +119,8 @@ static int runTool(int argc, char **argv) {
       *app.add_subcommand("eval", "measure a trained model on data");
   addRunning(evalApp, eval.running);
   addData(evalApp, eval.data);
+  // Both say which parameters are measured.
+  evalApp.get_option("--init")->excludes("--checkpoint-dir");
   CLI::App &tuneApp = *app.add_subcommand(
       "tune", "measure the ways of a GPU's libraries, and keep the fastest");
   addRunning(tuneApp, tune.running);

@@ -133,6 +133,11 @@ def test_resuming(suite):
     suite.tally.check("done", done.out.startswith("8 steps, nothing was left to do, "), done.out)
     done = suite.train("--steps", 8, "--checkpoint-dir", half, "--resume", "--json")
     suite.tally.check("no loss", json.loads(done.out)["loss"] is None, done.out)
+    weights = suite.path("init.safetensors")
+    suite.train("--steps", 9, "--checkpoint-dir", half, "--resume", "--init", weights,
+                code=2, says="--init excludes --resume")  # fmt: skip
+    suite.expect(2, "eval", "--data", suite.data, "--checkpoint-dir", half, "--init", weights,
+                 says="--init excludes --checkpoint-dir")  # fmt: skip
     done = suite.expect(0, "eval", "--data", suite.data, "--checkpoint-dir", half)
     suite.tally.check("eval text", done.out.startswith("loss "), done.out)
 
