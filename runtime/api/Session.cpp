@@ -326,7 +326,7 @@ tcc_status tcc_session_save(const tcc_session *session, const char *root) {
 
 tcc_status tcc_session_restore(tcc_session *session, const char *path) {
   return guard([&] {
-    std::optional<std::string> newest = findNewestCheckpoint(path);
+    std::optional<std::string> newest = findNewestCheckpoint(path).newest;
     return restoreCheckpoint(*session->session, newest ? *newest : path);
   });
 }

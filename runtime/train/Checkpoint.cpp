@@ -8,6 +8,7 @@
 
 #include <charconv>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -263,26 +264,50 @@ static Result<ordered_json> readManifest(const std::string &folder) {
   return parsed;
 }
 
-std::optional<std::string>
-runtime::findNewestCheckpoint(const std::string &root) {
-  std::optional<std::string> newest;
-  int64_t highest = -1;
+/// N of a folder step-N.
+static std::optional<int64_t> readStep(const std::string &name) {
+  if (!name.starts_with(kFolderPrefix))
+    return std::nullopt;
+  int64_t step = -1;
+  const char *end = name.data() + name.size();
+  auto [rest, failure] =
+      std::from_chars(name.data() + kFolderPrefix.size(), end, step);
+  bool isStep = failure == std::errc() && rest == end && step >= 0;
+  return isStep ? std::optional(step) : std::nullopt;
+}
+
+/// Whether there is all of a checkpoint; whether its bytes are right is asked
+/// once it is restored.
+static Status checkComplete(const std::string &folder) {
+  Result<ordered_json> manifest =
+      parseManifest(concat(folder, "/", kManifestFile));
+  if (!manifest.ok())
+    return manifest.takeStatus();
+  // Files of other versions have other names and keys.
+  if ((*manifest)["schema_version"] != kSchemaVersion)
+    return Status();
+  if (Result<ordered_json> read = readManifest(folder); !read.ok())
+    return read.takeStatus();
+  auto state = SafetensorsFile::open(concat(folder, "/", kStateFile));
+  return state.ok() ? Status() : state.takeStatus();
+}
+
+CheckpointSearch runtime::findNewestCheckpoint(const std::string &root) {
+  std::map<int64_t, std::string, std::greater<>> folders;
   std::error_code error;
-  for (const fs::directory_entry &entry : fs::directory_iterator(root, error)) {
-    std::string name = entry.path().filename();
-    if (!name.starts_with(kFolderPrefix))
-      continue;
-    int64_t step = -1;
-    const char *end = name.data() + name.size();
-    auto [rest, failure] =
-        std::from_chars(name.data() + kFolderPrefix.size(), end, step);
-    if (failure != std::errc() || rest != end || step <= highest ||
-        !parseManifest(entry.path() / kManifestFile).ok())
-      continue;
-    highest = step;
-    newest = entry.path();
+  for (const fs::directory_entry &entry : fs::directory_iterator(root, error))
+    if (auto step = readStep(entry.path().filename()))
+      folders[*step] = entry.path();
+  CheckpointSearch search;
+  for (const auto &[step, folder] : folders) {
+    Status status = checkComplete(folder);
+    if (status.ok()) {
+      search.newest = folder;
+      break;
+    }
+    search.passedOver.emplace_back(status.message());
   }
-  return newest;
+  return search;
 }
 
 static Result<Slices> readSlices(const ordered_json &manifest,

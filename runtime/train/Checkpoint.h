@@ -21,9 +21,15 @@ Result<std::string> saveCheckpoint(const TrainingSession &session,
 /// nothing is changed then.
 Status restoreCheckpoint(TrainingSession &session, const std::string &path);
 
-/// The checkpoint in `root` with the highest N that is complete, or nothing;
-/// also one of another version, which `restoreCheckpoint` refuses.
-std::optional<std::string> findNewestCheckpoint(const std::string &root);
+/// What was found in a folder of checkpoints.
+struct CheckpointSearch {
+  /// The complete one with the highest N, if there is one; also one of another
+  /// version, which `restoreCheckpoint` refuses.
+  std::optional<std::string> newest;
+  /// Why those with a higher N are not complete, the highest first.
+  std::vector<std::string> passedOver;
+};
+CheckpointSearch findNewestCheckpoint(const std::string &root);
 
 /// Sets parameters, and what else of the model's own the file has, from a
 /// safetensors file with their names. All parameters must be there; f32 and f64

@@ -1,4 +1,3 @@
-#include "runtime/train/Checkpoint.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/TrainSession.h"
@@ -8,15 +7,6 @@
 using namespace tcc;
 using namespace tcc::tools;
 using namespace tcc::runtime;
-
-static Status restoreNewest(runtime::TrainingSession &session,
-                            const std::string &folder) {
-  std::optional<std::string> newest = findNewestCheckpoint(folder);
-  if (!newest)
-    return makeError(Code::Io, "there is no complete checkpoint in '", folder,
-                     "'");
-  return restoreCheckpoint(session, *newest);
-}
 
 static void printResult(const Evaluation &sum, int64_t samples,
                         const EvalOptions &options) {
@@ -45,9 +35,10 @@ static Status evaluate(const EvalOptions &options) {
   if (!session.ok())
     return session.takeStatus();
   if (!options.data.checkpointDir.empty())
-    if (Status status = restoreNewest(**session, options.data.checkpointDir);
-        !status.ok())
-      return status;
+    if (auto restored = restoreNewest(**session, options.data.checkpointDir,
+                                      options.running.quiet);
+        !restored.ok())
+      return restored.takeStatus();
   auto batches =
       Batches::open(**session, format::EntryKind::eval, options.data.data,
                     /*seed=*/0, /*shuffles=*/false);

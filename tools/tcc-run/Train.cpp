@@ -59,12 +59,10 @@ private:
 } // namespace
 
 Status Training::resume() {
-  auto newest = findNewestCheckpoint(options.data.checkpointDir);
-  if (!newest)
-    return makeError(Code::Io, "there is no complete checkpoint in '",
-                     options.data.checkpointDir, "' to resume from");
-  if (Status status = restoreCheckpoint(*session, *newest); !status.ok())
-    return status;
+  Result<std::string> newest = restoreNewest(
+      *session, options.data.checkpointDir, options.running.quiet);
+  if (!newest.ok())
+    return newest.takeStatus();
   // Whoever resumes has seen why the run stopped.
   session->clearFault();
   if (!options.running.quiet)

@@ -5,6 +5,8 @@
 #include "tools/tcc-run/Inputs.h"
 #include "tools/tcc-run/Session.h"
 
+#include <iostream>
+
 using namespace tcc;
 using namespace tcc::tools;
 using namespace tcc::runtime;
@@ -26,6 +28,22 @@ tools::openTraining(const RunningOptions &running, const DataOptions &data) {
   if (Status status = initializeFrom(**session, data.init); !status.ok())
     return status;
   return session;
+}
+
+Result<std::string> tools::restoreNewest(runtime::TrainingSession &session,
+                                         const std::string &folder,
+                                         bool quiet) {
+  CheckpointSearch found = findNewestCheckpoint(folder);
+  if (!quiet)
+    for (const std::string &reason : found.passedOver)
+      std::cerr << "tcc-run: note: passing over an incomplete checkpoint: "
+                << reason << '\n';
+  if (!found.newest)
+    return makeError(Code::Io, "there is no complete checkpoint in '", folder,
+                     "'");
+  if (Status status = restoreCheckpoint(session, *found.newest); !status.ok())
+    return status;
+  return std::move(*found.newest);
 }
 
 Result<int64_t> tools::getAccumulation(runtime::TrainingSession &session) {

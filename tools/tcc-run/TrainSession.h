@@ -13,6 +13,12 @@ namespace tcc::tools {
 runtime::Result<std::unique_ptr<runtime::TrainingSession>>
 openTraining(const RunningOptions &running, const DataOptions &data);
 
+/// Restores the newest complete checkpoint of a folder and returns its path.
+/// Says on stderr, unless `quiet`, why it passes newer ones over.
+runtime::Result<std::string> restoreNewest(runtime::TrainingSession &session,
+                                           const std::string &folder,
+                                           bool quiet);
+
 /// How many batches an update takes, as the settings say.
 runtime::Result<int64_t> getAccumulation(runtime::TrainingSession &session);
 

@@ -438,8 +438,9 @@ TCC_API tcc_status tcc_session_set_numbers(tcc_session *session,
 /* Writes the checkpoint ROOT/step-N, N updates so far. */
 TCC_API tcc_status tcc_session_save(const tcc_session *session,
                                     const char *root);
-/* Restores a checkpoint, or of a folder of checkpoints the newest. It must be
- * of the same model and recipe. After a failure nothing is changed. */
+/* Restores a checkpoint, or of a folder of checkpoints the newest that is
+ * complete. It must be of the same model and recipe. After a failure nothing
+ * is changed. */
 TCC_API tcc_status tcc_session_restore(tcc_session *session, const char *path);
 /* Sets parameters (all) and buffers (those in the file) from safetensors. */
 TCC_API tcc_status tcc_session_load_parameters(tcc_session *session,
