@@ -14,6 +14,12 @@
 
 using namespace tcc::tools;
 
+static const char kExitCodes[] =
+    "Exit codes: 0 ok, 1 a comparison failed, 2 usage, also a wrong name, "
+    "shape, type or\nindex, 3 bad bytes in a file, 4 unsupported feature, 5 "
+    "input or output, 6 a loss or\ngradient that is not finite, 7 out of "
+    "memory, 8 device or CPU feature missing, 70\ninternal error";
+
 /// What compares with the reference evaluator has the compiler in it: a program
 /// of its own, beside this one.
 static int execCompare(char **argv) {
@@ -105,6 +111,7 @@ static int runTool(int argc, char **argv) {
   CLI::App app("Runs packages that tcc compiled", "tcc-run");
   app.set_version_flag("--version", TCC_VERSION);
   app.require_subcommand(1);
+  app.footer(kExitCodes); // of its commands, too
   RunOptions run;
   BenchOptions bench;
   TrainOptions train;

@@ -269,6 +269,10 @@ def test_other_commands(suite):
     row = json.loads(suite.expect(0, "doctor", "--json").out)
     suite.tally.check("doctor", "sse2" in row["features"] and row["threads"] >= 1)
     suite.expect(2, "find", suite.package, says="unexpected 'find'")
+    for command in ((), ("train",)):
+        done = suite.expect(0, *command, "--help")
+        ok = "Exit codes: 0 ok, 1 a comparison failed, 2 usage" in done.out
+        suite.tally.check(f"exit codes {command}", ok, done.out)
 
 
 def test_lanes(suite):
