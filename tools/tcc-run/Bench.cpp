@@ -78,6 +78,7 @@ static nlohmann::ordered_json describeTimes(const std::vector<double> &times,
                                             const Context &context) {
   PlannedMemory planned = context.planned();
   return {{"schema_version", 1},
+          {"entry", format::nameOf(context.entry())},
           {"min_ms", times.front()},
           {"med_ms", percentile(times, 0.5)},
           {"p90_ms", percentile(times, 0.9)},
@@ -88,11 +89,13 @@ static nlohmann::ordered_json describeTimes(const std::vector<double> &times,
           {"memory_bytes", describePlanned(planned)}};
 }
 
-static void printTimes(const std::vector<double> &times, int threads) {
-  std::printf("min %.3f ms, median %.3f ms, p90 %.3f ms, p99 %.3f ms "
+static void printTimes(const std::vector<double> &times,
+                       const Context &context) {
+  std::printf("%s: min %.3f ms, median %.3f ms, p90 %.3f ms, p99 %.3f ms "
               "(%zu runs, %d threads)\n",
-              times.front(), percentile(times, 0.5), percentile(times, 0.9),
-              percentile(times, 0.99), times.size(), threads);
+              format::nameOf(context.entry()).c_str(), times.front(),
+              percentile(times, 0.5), percentile(times, 0.9),
+              percentile(times, 0.99), times.size(), context.threads());
 }
 
 int tools::benchCommand(const BenchOptions &options) {
@@ -109,7 +112,7 @@ int tools::benchCommand(const BenchOptions &options) {
     return report(times.takeStatus());
   auto document = describeTimes(*times, context);
   if (!options.running.json && !options.running.quiet)
-    printTimes(*times, context.threads());
+    printTimes(*times, context);
   Result<RunProfile> profile = RunProfile();
   if (options.profile)
     profile = profileRuns(context, std::min(times->size(), kMaxProfiledRuns));

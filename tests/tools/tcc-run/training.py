@@ -102,6 +102,10 @@ def test_running(suite):
     done = suite.expect(0, "run", "--random-inputs", "--json")
     (row,) = json.loads(done.out)["outputs"]
     suite.tally.check("model", (row["name"], row["shape"]) == ("line", [4]), done.out)
+    done = suite.expect(0, "bench", "--iterations", 3, "--warmup", 0, "--json")
+    suite.tally.check("measured", json.loads(done.out)["entry"] == "predict", done.out)
+    done = suite.expect(0, "bench", "--iterations", 3, "--warmup", 0)
+    suite.tally.check("named", done.out.startswith("predict: min "), done.out)
 
 
 def test_order(suite):
