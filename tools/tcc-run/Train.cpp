@@ -30,6 +30,7 @@ private:
   Status setSeed();
   Status chooseLength();
   Status trainSteps();
+  void warn() const;
   Status tryRates(RateCurve &curve);
   Status findRate();
   Status begin();
@@ -100,6 +101,14 @@ Status Training::chooseLength() {
   if (lastStep > 0)
     return Status();
   return Status(Code::Usage, "how long? give --steps or --epochs");
+}
+
+void Training::warn() const {
+  bool isKept =
+      !options.data.checkpointDir.empty() || !options.exportFile.empty();
+  if (!isKept && !options.running.quiet)
+    std::cerr << "tcc-run: warning: nothing of what is learned will be kept: "
+                 "give --checkpoint-dir or --export\n";
 }
 
 /// Gives the session what comes next: a batch, or the update from several.
@@ -327,6 +336,7 @@ Status Training::run() {
     return status;
   if (options.findsRate)
     return findRate();
+  warn();
   if (!options.logDir.empty()) {
     auto file = MetricsLog::open(options.logDir, firstStep + 1);
     if (!file.ok())

@@ -114,6 +114,11 @@ def test_order(suite):
         return [line["loss"] for line in read_lines(suite.path(name) + "/metrics.jsonl")]
 
     first = losses("a")
+    suite.train("--steps", 1, says="warning: nothing of what is learned will be kept")
+    for kept in (("--export", suite.path("kept")), ("--checkpoint-dir", suite.path("kept.d")),
+                 ("-q",)):  # fmt: skip
+        done = suite.train("--steps", 1, *kept)
+        suite.tally.check(f"no warning {kept}", not done.err, done.err)
     suite.tally.check("epochs", len(first) == 3 * SAMPLES // BATCH, str(first))
     suite.tally.check("repeats", losses("b") == first)
     suite.tally.check("shuffles", losses("c", "--no-shuffle") != first)
