@@ -57,11 +57,22 @@ static ordered_json describe(Context &context, const TraceEvent &event,
           {"args", std::move(arguments)}};
 }
 
+/// What viewers call the track of a lane.
+static ordered_json nameLane(size_t lane) {
+  return {{"name", "thread_name"},
+          {"ph", "M"},
+          {"pid", 0},
+          {"tid", lane},
+          {"args", {{"name", concat("lane ", lane)}}}};
+}
+
 Status tools::writeTrace(Context &context, const std::string &path) {
   Result<Trace::Reading> reading = traceLastRun(context);
   if (!reading.ok())
     return reading.takeStatus();
   ordered_json events = ordered_json::array();
+  for (size_t lane = 0; lane < context.walker().getStream().laneCount(); ++lane)
+    events.push_back(nameLane(lane));
   for (const TraceEvent &event : reading->events)
     events.push_back(describe(context, event, reading->events.front().begin));
   ordered_json document = {{"traceEvents", std::move(events)},

@@ -207,10 +207,19 @@ def check_trace(path, commands):
     """A track for each lane, in the order of time; events of known commands."""
     with open(path) as file:
         document = json.load(file)
-    ends, seen, last = {}, set(), 0.0
+    ends, seen, last, names = {}, set(), 0.0, {}
     for event in document["traceEvents"]:
-        lane, begin = event["tid"], event["ts"]
+        lane = event["tid"]
+        if event["ph"] == "M":
+            # A name for each track, before all that happens on it.
+            if seen or event["name"] != "thread_name" or event["pid"] != 0 or lane in names:
+                return False
+            names[lane] = event["args"]["name"]
+            continue
+        begin = event["ts"]
         if event["ph"] != "X" or event["dur"] < 0 or begin < last:
+            return False
+        if names.get(lane) != f"lane {lane}":
             return False
         # Times are decimals of three places.
         if begin + 1e-6 < ends.get(lane, 0.0) or not 0 <= event["args"]["command"] < commands:
