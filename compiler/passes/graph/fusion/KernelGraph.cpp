@@ -9,7 +9,10 @@ using namespace tcc::graph;
 namespace tcc::fusion {
 
 /// Bounds on what one decision looks at: they keep the pass linear in practice.
-static constexpr unsigned kMaxMembers = 256;
+/// Kernels of many elements need registers for what is live; those of scalars
+/// alone, as a training step has, run once.
+static constexpr unsigned kMaxMembers = 64;
+static constexpr unsigned kMaxScalarMembers = 256;
 static constexpr unsigned kMaxSearch = 512;
 static constexpr unsigned kMaxSiblingDistance = 64;
 static constexpr unsigned kMaxSiblings = 4;
@@ -145,7 +148,7 @@ bool KernelGraph::isReadOutside(OpId op, Value value, GroupId first,
 /// The group of `members`, whose values others read if their home is `first`
 /// or `second`.
 Draft KernelGraph::analyze(ArrayRef<OpId> members, GroupId first,
-                           GroupId second) {
+                           GroupId second, size_t maxMembers) {
   Draft draft;
   draft.members.assign(members.begin(), members.end());
   for (OpId op : members) {
@@ -158,7 +161,13 @@ Draft KernelGraph::analyze(ArrayRef<OpId> members, GroupId first,
       if (isWhole || isReadOutside(op, value, first, second))
         draft.results.push_back(value);
   }
-  measure(draft);
+  bool isOfScalars = llvm::all_of(draft.results, [&](Value result) {
+    return model.getMaxCount(result.getType()) == 1;
+  });
+  if (members.size() > (isOfScalars ? kMaxScalarMembers : maxMembers))
+    draft.analysis = {std::nullopt, "too many ops for one kernel"};
+  else
+    measure(draft);
   return draft;
 }
 
@@ -183,16 +192,15 @@ Draft KernelGraph::draftMerge(GroupId first, GroupId second) {
   SmallVector<OpId> members =
       first == second ? unite(groups[first].members, {})
                       : unite(groups[first].members, groups[second].members);
-  if (members.size() > kMaxMembers)
-    return {{}, {}, {std::nullopt, "too many ops for one kernel"}, 0};
-  return analyze(members, first, second);
+  return analyze(members, first, second, kMaxMembers);
 }
 
 Draft KernelGraph::draftCopy(ArrayRef<OpId> copied, GroupId reader) {
   SmallVector<OpId> members = unite(copied, groups[reader].members);
-  if (members.size() > kMaxMembers)
-    return {{}, {}, {std::nullopt, "too many ops for one kernel"}, 0};
-  return analyze(members, reader, reader);
+  // A full kernel may still compute what would be stored for it.
+  bool isFull = groups[reader].members.size() > kMaxMembers;
+  return analyze(members, reader, reader,
+                 kMaxMembers + (isFull ? 0 : copied.size()));
 }
 
 SmallVector<OpId> KernelGraph::collect(GroupId group, ArrayRef<Value> results,

@@ -93,7 +93,8 @@ private:
   }
   bool isReadOutside(OpId op, mlir::Value value, GroupId first,
                      GroupId second) const;
-  Draft analyze(mlir::ArrayRef<OpId> members, GroupId first, GroupId second);
+  Draft analyze(mlir::ArrayRef<OpId> members, GroupId first, GroupId second,
+                size_t maxMembers);
   /// Says whether the draft's members can make its results, and in what time.
   void measure(Draft &draft);
   /// The members of `group` that lead to `results` from what it reads and from
