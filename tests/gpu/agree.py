@@ -36,7 +36,7 @@ LARGEST_BOUND = 0.3
 # torch.autocast's, which stores the same narrow.
 NOISE_RATIO, NOISE = 3, {"bf16": 6e-3, "f16": 6e-4}
 # The pitch of noise jumps: in bf16 the CPU itself is as far off as it can be.
-NOT_COMPARABLE = ("swift_f0.dyn bf16",)
+NOT_COMPARABLE = ("swift_f0 bf16", "swift_f0.dyn bf16")
 TRAINING_STEPS = {"cnn_digits": 8, "gpt2_tiny": 3}
 SMALL_FAMILIES = (families.attention, families.normalization, families.reduction)
 SMALL_WHEEL = "silero_vad_16k"

@@ -13,7 +13,7 @@ import time
 
 import numpy
 import safetensors.numpy
-from harness import ROOT, TARGET, Tally, call, first_line, run_tool
+from harness import ROOT, Tally, call, first_line, run_tool
 from memory.replay import replay
 from models import graphs, trainable, unrecorded
 
@@ -39,9 +39,8 @@ TRAININGS = {
     "cnn_digits": ("cross_entropy", 16, "digits", "adamw", "accumulate = 2"),
     "gpt2_tiny": ("causal_lm", 4, "text", "sgd", CLIPPED),
 }
-# Those whose logits are in chunks with some budget: at the rates of a GPU plans without
-# are faster, as launches of small kernels count most.
-IN_CHUNKS = {"cpu": {"gpt2_tiny"}, "cuda": set()}
+# Those whose logits are in chunks with some budget.
+IN_CHUNKS = {"gpt2_tiny"}
 # name: how it is made, the loss, the batch, budgets in a sweep, seconds of all of it
 SHORT = {
     "unet": (lambda path: trainable.save_unet(path, 2, 32, 8, 2), "mse", 2, 3),
@@ -265,7 +264,7 @@ def check_training(tally, work, name):
     check_replay(tally, name, replay(text))
     check_broken_plan(tally, text)
     found = check_numbers(tally, subject, os.path.join(FIXTURES, data + ".npz"))
-    kinds = {False, name in IN_CHUNKS[TARGET]}
+    kinds = {False, name in IN_CHUNKS}
     tally.check(f"{name}: kinds of plans", found == kinds, str(found))
 
 
