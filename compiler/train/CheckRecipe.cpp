@@ -82,7 +82,11 @@ static void checkSchedule(Reading &reading) {
   };
   for (const format::ScheduleProblem &problem :
        format::checkSchedule(word, get))
-    reading.fail(reading.getLine(problem.key), problem.message);
+    reading.fail(reading.getLine(problem.key),
+                 problem.message +
+                     (StringRef(problem.missing) == "schedule.total_steps"
+                          ? ", or steps"
+                          : ""));
 }
 
 static void checkOptimizer(Reading &reading) {

@@ -42,8 +42,6 @@ static const std::string &listWords(const char *table, const char *last = "") {
   return words;
 }
 
-static bool always(const Recipe &) { return true; }
-
 using R = Recipe;
 using L = LossRecipe;
 using O = OptimizerRecipe;
@@ -302,8 +300,7 @@ static const Key kKeys[] = {
      .summary = "samples of one pass; `auto`: the most that the memory budget "
                 "holds",
      .range = &kCount,
-     .words = "auto",
-     .mayDiffer = [](const Recipe &recipe) { return !recipe.batch.global; }},
+     .words = "auto"},
     {.name = "batch.accumulate",
      .field = at<&R::batch, &B::accumulate>,
      .initial = "1",
@@ -366,14 +363,14 @@ static const Key kKeys[] = {
      .field = at<&R::memoryBudget>,
      .initial = "none",
      .summary = "as \"22GiB\": bytes that the program needs at most",
-     .mayDiffer = always},
+     .mayDifferOnResume = true},
     {.name = "memory.checkpoint",
      .field = at<&R::checkpoint>,
      .initial = "auto",
      .summary = "what is computed again: as the budget needs it, or nothing",
      .words = "auto none blocks",
      .supported = "auto none",
-     .mayDiffer = always},
+     .mayDifferOnResume = true},
 
     {.name = "numerics.on_nan",
      .field = at<&R::onNan>,

@@ -140,8 +140,8 @@ bool tcc::train::isOfKind(const Key &key, Recipe &recipe) {
 std::string tcc::train::listCompiledKeys(Recipe recipe) {
   std::string text;
   auto list = [&](const Key &key, const std::string &name) {
-    bool mayDiffer = key.mayDiffer && key.mayDiffer(recipe);
-    if (!key.isRuntime && !mayDiffer && key.field && isOfKind(key, recipe))
+    if (!key.isRuntime && !key.mayDifferOnResume && key.field &&
+        isOfKind(key, recipe))
       text +=
           name + "=" + std::visit(FieldPrinter{key}, key.field(recipe)) + "\n";
   };
@@ -234,7 +234,7 @@ static std::string describeUse(const Key &key) {
   llvm::SmallVector<std::string> parts;
   if (key.isRuntime)
     parts.push_back("**run time**");
-  if (key.mayDiffer)
+  if (key.mayDifferOnResume)
     parts.push_back("**resumes**");
   if (std::string kinds = key.getKinds(); !kinds.empty())
     parts.push_back("of " + joinWords(kinds.c_str()));

@@ -72,9 +72,9 @@ struct Key {
   const char *kinds = "";
   /// True if the value is a setting of the package (see getSettingName).
   bool isRuntime = false;
-  /// Whether a value that is compiled in says how updates are computed, not
-  /// what they are: a checkpoint is resumed with another one, too; null: no.
-  bool (*mayDiffer)(const Recipe &recipe) = nullptr;
+  /// True if a value that is compiled in changes no bit of an update: a
+  /// checkpoint is resumed with another one, too.
+  bool mayDifferOnResume = false;
   /// Whether steps read the setting; null: they do, whatever it is.
   bool (*isCompiled)(const Recipe &recipe) = nullptr;
 

@@ -326,8 +326,11 @@ tcc_status tcc_session_save(const tcc_session *session, const char *root) {
 
 tcc_status tcc_session_restore(tcc_session *session, const char *path) {
   return guard([&] {
-    std::optional<std::string> newest = findNewestCheckpoint(path).newest;
-    return restoreCheckpoint(*session->session, newest ? *newest : path);
+    Result<CheckpointSearch> found = findNewestCheckpoint(path);
+    if (!found.ok())
+      return found.takeStatus();
+    return restoreCheckpoint(*session->session,
+                             found->newest ? *found->newest : path);
   });
 }
 

@@ -12,8 +12,9 @@ static bool isInteger(DTypeKind kind) {
 
 static bool holds(DType wide, DType narrow) {
   const DTypeTraits &to = traitsOf(wide), &from = traitsOf(narrow);
+  // No file of arrays that numpy writes has bf16.
   if (to.kind == DTypeKind::Float && from.kind == DTypeKind::Float)
-    return to.bytes > from.bytes;
+    return to.bytes > from.bytes && narrow != DType::bf16;
   bool keepsSign = to.kind == DTypeKind::Signed || to.kind == from.kind;
   return isInteger(to.kind) && isInteger(from.kind) && keepsSign &&
          to.bytes > from.bytes;
@@ -36,8 +37,6 @@ static float readFloat(DType dtype, const std::byte *from) {
   }
   uint16_t bits;
   std::memcpy(&bits, from, sizeof(bits));
-  if (dtype == DType::bf16)
-    return std::bit_cast<float>(uint32_t(bits) << 16);
   return std::bit_cast<_Float16>(bits);
 }
 

@@ -2,6 +2,8 @@
 
 #include "runtime/base/Alignment.h"
 
+#include <algorithm>
+
 using namespace tcc;
 using namespace tcc::runtime;
 
@@ -72,7 +74,7 @@ void Variables::noteChange(size_t index) {
   format::VariableKind kind = describe(index).kind();
   areCopiesStale |= kind == format::VariableKind::parameter ||
                     kind == format::VariableKind::rounded;
-  areSettingsNew |= kind == format::VariableKind::setting;
+  watchedChanged |= std::ranges::find(watched, index) != watched.end();
 }
 
 Status Variables::write(size_t index, std::span<const std::byte> bytes) {

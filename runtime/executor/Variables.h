@@ -63,9 +63,10 @@ public:
   /// say, since one of either was written.
   bool haveStaleCopies() const { return areCopiesStale; }
   void setCopied() { areCopiesStale = false; }
-  /// Whether a setting was written since they were found to go together.
-  bool haveNewSettings() const { return areSettingsNew; }
-  void setChecked() { areSettingsNew = false; }
+  /// Whether one of the watched variables was written since that was forgotten.
+  void watch(std::vector<size_t> indices) { watched = std::move(indices); }
+  bool hasWatchedChanged() const { return watchedChanged; }
+  void forgetWatchedChange() { watchedChanged = false; }
   /// Sets all elements to zero.
   Status clear(size_t index);
   /// Where the device is the host no copy: it lasts until a variable changes.
@@ -80,7 +81,8 @@ private:
   std::vector<size_t> offsets;
   Memory memory;
   bool areCopiesStale = false;
-  bool areSettingsNew = false;
+  std::vector<size_t> watched;
+  bool watchedChanged = false;
 };
 
 } // namespace tcc::runtime

@@ -33,9 +33,7 @@ inline std::string variableOf(StepField field) {
   return std::string("step/") + nameOf(field);
 }
 
-/// What the entry point of that name does, whichever variant it is.
 inline std::optional<EntryKind> findEntryKind(std::string_view name) {
-  name = name.substr(0, name.find('.'));
   for (EntryKind kind : EnumValuesEntryKind())
     if (name == nameOf(kind))
       return kind;

@@ -245,14 +245,14 @@ static Result<ordered_json> parseManifest(const std::string &path) {
   return manifest;
 }
 
+static bool isOfThisVersion(const ordered_json &manifest) {
+  return manifest["schema_version"] == kSchemaVersion;
+}
+
 /// Versions differ in keys.
-static Result<ordered_json> readManifest(const std::string &folder) {
-  std::string path = concat(folder, "/", kManifestFile);
-  Result<ordered_json> parsed = parseManifest(path);
-  if (!parsed.ok())
-    return parsed.takeStatus();
-  const ordered_json &manifest = *parsed;
-  if (manifest["schema_version"] != kSchemaVersion)
+static Status checkManifest(const ordered_json &manifest,
+                            const std::string &path) {
+  if (!isOfThisVersion(manifest))
     return makeError(Code::BadData, "'", path, "' is of schema version ",
                      manifest["schema_version"].dump(), ", expected ",
                      kSchemaVersion);
@@ -261,7 +261,17 @@ static Result<ordered_json> readManifest(const std::string &folder) {
       !manifest.contains("recipe") || !manifest["recipe"].is_object() ||
       !manifest.contains("slices") || !manifest["slices"].is_object())
     return noManifest(path);
-  return parsed;
+  return Status();
+}
+
+static Result<ordered_json> readManifest(const std::string &folder) {
+  std::string path = concat(folder, "/", kManifestFile);
+  Result<ordered_json> manifest = parseManifest(path);
+  if (!manifest.ok())
+    return manifest;
+  if (Status status = checkManifest(*manifest, path); !status.ok())
+    return status;
+  return manifest;
 }
 
 /// N of a folder step-N.
@@ -276,23 +286,37 @@ static std::optional<int64_t> readStep(const std::string &name) {
   return isStep ? std::optional(step) : std::nullopt;
 }
 
-/// Whether there is all of a checkpoint; whether its bytes are right is asked
-/// once it is restored.
+static Status checkExists(const std::string &path) {
+  std::error_code error;
+  // A file of which that is not known is found to be unreadable when opened.
+  bool isMissing = !fs::exists(path, error) && !error;
+  return isMissing ? makeError(Code::BadData, "there is no '", path, "'")
+                   : Status();
+}
+
+/// Code::BadData if not all of a checkpoint is there, other codes if that
+/// cannot be read. Whether its bytes are right is asked once it is restored.
 static Status checkComplete(const std::string &folder) {
-  Result<ordered_json> manifest =
-      parseManifest(concat(folder, "/", kManifestFile));
+  std::string path = concat(folder, "/", kManifestFile);
+  if (Status status = checkExists(path); !status.ok())
+    return status;
+  Result<ordered_json> manifest = parseManifest(path);
   if (!manifest.ok())
     return manifest.takeStatus();
   // Files of other versions have other names and keys.
-  if ((*manifest)["schema_version"] != kSchemaVersion)
+  if (!isOfThisVersion(*manifest))
     return Status();
-  if (Result<ordered_json> read = readManifest(folder); !read.ok())
-    return read.takeStatus();
-  auto state = SafetensorsFile::open(concat(folder, "/", kStateFile));
+  if (Status status = checkManifest(*manifest, path); !status.ok())
+    return status;
+  path = concat(folder, "/", kStateFile);
+  if (Status status = checkExists(path); !status.ok())
+    return status;
+  auto state = SafetensorsFile::open(path);
   return state.ok() ? Status() : state.takeStatus();
 }
 
-CheckpointSearch runtime::findNewestCheckpoint(const std::string &root) {
+Result<CheckpointSearch>
+runtime::findNewestCheckpoint(const std::string &root) {
   std::map<int64_t, std::string, std::greater<>> folders;
   std::error_code error;
   for (const fs::directory_entry &entry : fs::directory_iterator(root, error))
@@ -305,6 +329,8 @@ CheckpointSearch runtime::findNewestCheckpoint(const std::string &root) {
       search.newest = folder;
       break;
     }
+    if (status.code() != Code::BadData)
+      return status;
     search.passedOver.emplace_back(status.message());
   }
   return search;

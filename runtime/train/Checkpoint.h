@@ -29,7 +29,8 @@ struct CheckpointSearch {
   /// Why those with a higher N are not complete, the highest first.
   std::vector<std::string> passedOver;
 };
-CheckpointSearch findNewestCheckpoint(const std::string &root);
+/// Fails where a checkpoint is there, but cannot be read.
+Result<CheckpointSearch> findNewestCheckpoint(const std::string &root);
 
 /// Sets parameters, and what else of the model's own the file has, from a
 /// safetensors file with their names. All parameters must be there; f32 and f64

@@ -39,6 +39,7 @@ TrainingSession::create(std::shared_ptr<const Executable> executable,
     return store.takeStatus();
   std::unique_ptr<TrainingSession> session(
       new TrainingSession(std::move(executable), std::move(*store)));
+  session->store.watch(session->settings().checkedVariables());
   if (Status status = session->createContexts(options); !status.ok())
     return status;
   if (Status status = session->initialize(); !status.ok())
@@ -152,6 +153,12 @@ Status TrainingSession::noteFault(Context &context, Status status) {
   return status;
 }
 
+Status TrainingSession::noteFault(const Flight &flight, Status status) {
+  if (!status.ok())
+    lastFailedBatch = flight.batch;
+  return noteFault(flight.context(), std::move(status));
+}
+
 Status TrainingSession::run(EntryContexts &entry,
                             std::span<const TensorView> inputs) {
   Context &context = *entry.turns[0];
@@ -224,11 +231,11 @@ Status TrainingSession::finishUpdate(const Flight &flight) {
 /// Settings may be set one by one: whether they go together is asked before the
 /// next step.
 Status TrainingSession::checkSettings() {
-  if (!store.haveNewSettings())
+  if (!store.hasWatchedChanged())
     return Status();
   Status status = settings().check();
   if (status.ok())
-    store.setChecked();
+    store.forgetWatchedChange();
   return status;
 }
 
@@ -241,16 +248,17 @@ Status TrainingSession::start(EntryKind kind,
   if (flightCount == depth())
     return makeError(Code::Usage, flightCount,
                      " steps are under way: finish one first");
+  lastBadIndex.reset();
   if (Status status = checkSettings(); !status.ok())
     return status;
-  size_t turn = nextTurn;
   Result<EntryContexts *> step = get(kind, variant);
   if (!step.ok())
     return step.takeStatus();
-  Context &context = *(*step)->turns[turn];
+  Flight flight = {*step, nextTurn, batch};
+  Context &context = flight.context();
   if (Status status = bind(context, inputs); !status.ok())
     return status;
-  std::byte *place = counters.data() + turn * sizeof(Counters);
+  std::byte *place = counters.data() + flight.turn * sizeof(Counters);
   std::memset(place, 0, sizeof(Counters));
   Context::Download downloads[2];
   size_t count = 0;
@@ -261,12 +269,12 @@ Status TrainingSession::start(EntryKind kind,
   add(StepField::iteration, place + offsetof(Counters, iteration));
   add(StepField::fault, place + offsetof(Counters, fault));
   Prefault ahead(firstPages(**step));
-  if (Status status = noteFault(context, context.start({downloads, count}));
+  if (Status status = noteFault(flight, context.start({downloads, count}));
       !status.ok())
     return status;
   batch += takesBatch(kind) ? world : 0;
-  flights[flightCount++] = {*step, turn};
-  nextTurn = (turn + 1) % depth();
+  flights[flightCount++] = flight;
+  nextTurn = (nextTurn + 1) % depth();
   return Status();
 }
 
@@ -274,7 +282,7 @@ Status TrainingSession::finish() {
   if (flightCount == 0)
     return Status(Code::Usage, "no step is under way");
   Flight flight = popFlight();
-  if (Status status = noteFault(flight.context(), flight.context().finish());
+  if (Status status = noteFault(flight, flight.context().finish());
       !status.ok())
     return status;
   if (flight.step->kind() == EntryKind::accumulate_step)

@@ -100,6 +100,8 @@ public:
   /// The index out of range that made the last step, evaluation or prediction
   /// fail, if one did.
   std::optional<int64_t> badIndex() const { return lastBadIndex; }
+  /// The number of the batch of the last step that failed.
+  int64_t failedBatch() const { return lastFailedBatch; }
   /// Batches that all ranks have taken together: each rank has the same.
   int64_t batchCount() const {
     return read(format::StepField::first) + read(format::StepField::place);
@@ -139,6 +141,7 @@ private:
   struct Flight {
     EntryContexts *step;
     size_t turn;
+    int64_t batch; ///< its number, if the step takes one
 
     Context &context() const { return *step->turns[turn]; }
   };
@@ -156,6 +159,7 @@ private:
   Status roundParameters();
   Status checkSettings();
   Status noteFault(Context &context, Status status);
+  Status noteFault(const Flight &flight, Status status);
   Status finishUpdate(const Flight &flight);
   Flight popFlight();
   void dropFlights();
@@ -173,6 +177,7 @@ private:
   int64_t batch = 0; ///< as the step's fields say after what is under way
   int64_t world = 1;
   std::optional<int64_t> lastBadIndex;
+  int64_t lastFailedBatch = 0;
   bool mayPrefault = false; ///< memory and threads are not the caller's
 };
 

@@ -217,14 +217,25 @@ Result<double> Settings::get(std::string_view key) const {
 }
 
 /// The number of a setting, where a value in its range has been given.
-std::optional<double> Settings::getGiven(std::string_view key) const {
+Result<std::optional<double>> Settings::getGiven(std::string_view key) const {
   std::optional<size_t> index = find(key);
   if (!index || !describe(*index).range())
-    return std::nullopt;
+    return std::optional<double>();
   Result<double> number = get(key);
-  // A device that fails here fails the next step, too.
-  bool isGiven = number.ok() && contains(*describe(*index).range(), *number);
+  if (!number.ok())
+    return number.takeStatus();
+  bool isGiven = contains(*describe(*index).range(), *number);
   return isGiven ? std::optional(*number) : std::nullopt;
+}
+
+static constexpr std::string_view kScheduleTable = "schedule.";
+
+std::vector<size_t> Settings::checkedVariables() const {
+  std::vector<size_t> indices;
+  for (size_t i = 0; i < size(); ++i)
+    if (describe(i).key()->string_view().starts_with(kScheduleTable))
+      indices.push_back(describe(i).variable());
+  return indices;
 }
 
 Status Settings::check() const {
@@ -238,9 +249,18 @@ Status Settings::check() const {
   if (!(*position >= 0 && *position < words.size()))
     return makeError(Code::Usage, "schedule.kind is ", *position, ", expected ",
                      describeValues(*kind));
+  Status failure;
+  auto read = [&](std::string_view key) {
+    Result<std::optional<double>> number = getGiven(key);
+    if (number.ok())
+      return *number;
+    failure = number.takeStatus();
+    return std::optional<double>();
+  };
   auto problems = format::checkSchedule(
-      words.Get(static_cast<uint32_t>(*position))->string_view(),
-      [&](std::string_view key) { return getGiven(key); });
+      words.Get(static_cast<uint32_t>(*position))->string_view(), read);
+  if (!failure.ok())
+    return failure;
   std::string text;
   for (const format::ScheduleProblem &problem : problems)
     text += concat(text.empty() ? "" : "; ", problem.message);

@@ -37,9 +37,11 @@ public:
   /// Whether the values go together, as a recipe's must: Code::Usage says which
   /// do not. What a recipe did not give is out of its range.
   Status check() const;
+  /// The variables that `check` reads.
+  std::vector<size_t> checkedVariables() const;
 
 private:
-  std::optional<double> getGiven(std::string_view key) const;
+  Result<std::optional<double>> getGiven(std::string_view key) const;
   std::vector<size_t> match(std::string_view key) const;
   Status refuseKey(std::string_view key) const;
   std::string describeValues(size_t index) const;

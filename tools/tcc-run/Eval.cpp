@@ -51,7 +51,7 @@ static Status evaluate(const EvalOptions &options) {
       return status;
     if (Status status = (*session)->evaluate(batches->views(), sum);
         !status.ok())
-      return batches->explain(std::move(status), **session, i, i);
+      return batches->explain(std::move(status), **session, i);
   }
   int64_t samples = reader.samplesPerEpoch();
   if (samples < reader.sampleCount() && !options.running.quiet)

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
 #include <cmath>
 
 using namespace tcc;
@@ -79,7 +80,9 @@ static CLI::Validator makeCheck(const char *expected, const char *type,
                                 bool (*isValid)(T value)) {
   auto check = [=](const std::string &text) -> std::string {
     T value{};
-    if (CLI::detail::lexical_cast(text, value) && isValid(value))
+    const char *end = text.data() + text.size();
+    auto [rest, failure] = std::from_chars(text.data(), end, value);
+    if (failure == std::errc() && rest == end && isValid(value))
       return "";
     return "'" + text + "' must be " + expected;
   };

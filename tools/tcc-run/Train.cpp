@@ -30,7 +30,7 @@ private:
   Status setSeed();
   Status chooseLength();
   Status trainSteps();
-  void warn() const;
+  void warnIfNothingIsKept() const;
   Status tryRates(RateCurve &curve);
   Status findRate();
   Status begin();
@@ -88,9 +88,14 @@ Status Training::chooseLength() {
                      ", expected at least 1");
   firstStep = begun = session->stepCount();
   lastStep = options.findsRate ? 1 : options.steps;
-  if (!lastStep && options.epochs)
-    lastStep =
-        options.epochs * batches->reader().batchesPerEpoch() / accumulation;
+  if (!lastStep && options.epochs) {
+    int64_t count = 0;
+    if (__builtin_mul_overflow(options.epochs,
+                               batches->reader().batchesPerEpoch(), &count))
+      return makeError(Code::Usage, "--epochs is ", options.epochs,
+                       ", which is too many batches");
+    lastStep = count / accumulation;
+  }
   Settings settings = session->settings();
   if (!lastStep && settings.find("steps")) {
     Result<double> steps = settings.get("steps");
@@ -103,7 +108,7 @@ Status Training::chooseLength() {
   return Status(Code::Usage, "how long? give --steps or --epochs");
 }
 
-void Training::warn() const {
+void Training::warnIfNothingIsKept() const {
   bool isKept =
       !options.data.checkpointDir.empty() || !options.exportFile.empty();
   if (!isKept && !options.running.quiet)
@@ -133,11 +138,8 @@ Status Training::begin() {
   return Status();
 }
 
-/// The batch that failed is one of those that may be under way.
 Status Training::explain(Status failure) {
-  int64_t next = session->batchNumber();
-  return batches->explain(std::move(failure), *session,
-                          next - int64_t(session->depth()), next);
+  return batches->explain(std::move(failure), *session, session->failedBatch());
 }
 
 /// One update; what comes after it is begun meanwhile, up to step `end`.
@@ -280,7 +282,7 @@ Status Training::findRate() {
 void Training::printResult() const {
   int64_t steps = session->stepCount();
   double loss = session->metrics().loss;
-  bool wasDone = steps == firstStep;
+  bool hadNoSteps = steps == firstStep;
   if (options.running.json) {
     nlohmann::ordered_json document = {{"schema_version", 1},
                                        {"steps", steps},
@@ -292,7 +294,7 @@ void Training::printResult() const {
     return printJson(document);
   }
   std::cout << steps << " steps, ";
-  if (wasDone)
+  if (hadNoSteps)
     std::cout << "nothing was left to do";
   else
     std::cout << "loss " << std::setprecision(6) << loss << ", "
@@ -336,7 +338,10 @@ Status Training::run() {
     return status;
   if (options.findsRate)
     return findRate();
-  warn();
+  // Before anything is written.
+  if (Status status = session->settings().check(); !status.ok())
+    return status;
+  warnIfNothingIsKept();
   if (!options.logDir.empty()) {
     auto file = MetricsLog::open(options.logDir, firstStep + 1);
     if (!file.ok())

@@ -33,17 +33,23 @@ tools::openTraining(const RunningOptions &running, const DataOptions &data) {
 Result<std::string> tools::restoreNewest(runtime::TrainingSession &session,
                                          const std::string &folder,
                                          bool quiet) {
-  CheckpointSearch found = findNewestCheckpoint(folder);
+  Result<CheckpointSearch> found = findNewestCheckpoint(folder);
+  if (!found.ok())
+    return found.takeStatus();
+  if (!found->newest) {
+    std::string reasons;
+    for (const std::string &reason : found->passedOver)
+      reasons += "; " + reason;
+    return makeError(Code::Io, "there is no complete checkpoint in '", folder,
+                     "'", reasons);
+  }
   if (!quiet)
-    for (const std::string &reason : found.passedOver)
+    for (const std::string &reason : found->passedOver)
       std::cerr << "tcc-run: note: passing over an incomplete checkpoint: "
                 << reason << '\n';
-  if (!found.newest)
-    return makeError(Code::Io, "there is no complete checkpoint in '", folder,
-                     "'");
-  if (Status status = restoreCheckpoint(session, *found.newest); !status.ok())
+  if (Status status = restoreCheckpoint(session, *found->newest); !status.ok())
     return status;
-  return std::move(*found.newest);
+  return std::move(*found->newest);
 }
 
 Result<int64_t> tools::getAccumulation(runtime::TrainingSession &session) {
@@ -156,29 +162,33 @@ Result<Batches> Batches::open(const runtime::TrainingSession &session,
   return Batches(std::move(*reader), *entry);
 }
 
-/// The place in the batch that was read; empty if it is not there.
+/// The array and the sample in the batch that was read; empty if the index is
+/// in none, or in several arrays, of which one may mean it to be skipped.
 std::string Batches::findBadIndex(int64_t index) const {
+  std::string place;
   for (uint32_t i = 0; i < entry->inputs()->size(); ++i) {
     const format::TensorSpec &input = *entry->inputs()->Get(i);
     bool isInside = index >= input.index_min() && index <= input.index_max();
     bool isIndex = input.index_min() <= input.index_max();
     if (auto sample = batches.findSample(i, index);
-        sample && isIndex && !isInside)
-      return concat("sample ", *sample, " of array '",
-                    input.name()->string_view(), "' has it, expected ",
-                    input.index_min(), " to ", input.index_max());
+        sample && isIndex && !isInside) {
+      if (!place.empty())
+        return "";
+      place = concat("sample ", *sample, " of array '",
+                     input.name()->string_view(), "' has it, expected ",
+                     input.index_min(), " to ", input.index_max());
+    }
   }
-  return "";
+  return place;
 }
 
 Status Batches::explain(Status failure, const TrainingSession &session,
-                        int64_t first, int64_t last) {
+                        int64_t batch) {
   auto index = session.badIndex();
-  for (int64_t batch = std::max<int64_t>(first, 0); index && batch <= last;
-       ++batch) {
-    std::string place = batches.read(batch).ok() ? findBadIndex(*index) : "";
-    if (!place.empty())
-      return makeError(failure.code(), failure.message(), ": ", place);
-  }
-  return failure;
+  if (!index || !batches.read(batch).ok())
+    return failure;
+  std::string place = findBadIndex(*index);
+  if (place.empty())
+    return failure;
+  return makeError(failure.code(), failure.message(), ": ", place);
 }

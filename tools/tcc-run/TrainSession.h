@@ -56,11 +56,11 @@ public:
   const runtime::BatchReader &reader() const { return batches; }
   runtime::Status read(int64_t index) { return batches.read(index); }
   std::span<const runtime::TensorView> views() const { return tensorViews; }
-  /// Why the session failed; if an index of one of the batches `first` to
-  /// `last` was out of range, with its array and sample. Reads them again.
+  /// Why the session failed at the batch of that number; if an index of it was
+  /// out of range, with its array and sample. Reads the batch again.
   runtime::Status explain(runtime::Status failure,
                           const runtime::TrainingSession &session,
-                          int64_t first, int64_t last);
+                          int64_t batch);
 
 private:
   Batches(runtime::BatchReader reader, const format::Entry &entry);

@@ -399,7 +399,7 @@ public:
     check(tcc_session_setting(get(), index, &result));
     return result;
   }
-  /// A word, a number, numbers or a truth: `set("schedule.kind", "cosine")`,
+  /// A word, a number, numbers or a bool: `set("schedule.kind", "cosine")`,
   /// `set("lr", 0.1)`, `set("betas", {0.9, 0.95})`,
   /// `set("schedule.three_phase", true)`. `key` may be a pattern.
   void set(const std::string &key, const std::string &value) {
@@ -412,7 +412,7 @@ public:
     check(tcc_session_set_numbers(get(), key.c_str(), numbers.data(),
                                   numbers.size()));
   }
-  /// Of bool itself: texts and numbers would become it.
+  /// A template, since pointers and numbers convert to bool.
   template <typename T, std::enable_if_t<std::is_same_v<T, bool>, int> = 0>
   void set(const std::string &key, T value) {
     set(key, std::string(value ? "true" : "false"));

@@ -124,9 +124,8 @@ TEST(Widen, KeepsValues) {
   EXPECT_EQ((widened<float, uint16_t>(DType::f32, DType::f16,
                                       {0x3c00, 0xc000, 0x0001, 0x7c00})),
             (std::vector<float>{1, -2, 0x1p-24f, HUGE_VALF}));
-  EXPECT_EQ(
-      (widened<float, uint16_t>(DType::f32, DType::bf16, {0x3f80, 0xc000})),
-      (std::vector<float>{1, -2}));
+  EXPECT_TRUE(std::isnan(
+      widened<float, uint16_t>(DType::f32, DType::f16, {0x7e00})[0]));
   EXPECT_EQ((widened<double, uint16_t>(DType::f64, DType::f16, {0x3555})),
             std::vector<double>{0x1.554p-2});
   Tensor tensor = unwrap(Tensor::allocate(DType::i64, {1}));

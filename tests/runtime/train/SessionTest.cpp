@@ -138,9 +138,10 @@ TEST_F(SessionTest, RestoresTheSameBits) {
   EXPECT_EQ(saved, folder / "run/step-3");
   ASSERT_THAT(step(*session, 5), succeeds());
   unwrap(saveCheckpoint(*session, folder / "run"));
-  EXPECT_EQ(findNewestCheckpoint(folder / "run").newest, folder / "run/step-4");
+  EXPECT_EQ(unwrap(findNewestCheckpoint(folder / "run")).newest,
+            folder / "run/step-4");
   std::filesystem::remove(folder / "run/step-4/manifest.json");
-  EXPECT_EQ(findNewestCheckpoint(folder / "run").newest, saved);
+  EXPECT_EQ(unwrap(findNewestCheckpoint(folder / "run")).newest, saved);
 
   std::unique_ptr<TrainingSession> half = open();
   ASSERT_THAT(restoreCheckpoint(*half, saved), succeeds());
@@ -159,20 +160,24 @@ TEST_F(SessionTest, PassesOverIncompleteCheckpoints) {
   std::string older = unwrap(saveCheckpoint(*session, folder / "run"));
   ASSERT_THAT(step(*session, 3), succeeds());
   std::string newer = unwrap(saveCheckpoint(*session, folder / "run"));
-  EXPECT_THAT(findNewestCheckpoint(folder / "run").passedOver,
+  EXPECT_THAT(unwrap(findNewestCheckpoint(folder / "run")).passedOver,
               testing::IsEmpty());
   std::filesystem::resize_file(newer + "/state.safetensors", 20);
-  CheckpointSearch found = findNewestCheckpoint(folder / "run");
+  CheckpointSearch found = unwrap(findNewestCheckpoint(folder / "run"));
   EXPECT_EQ(found.newest, older);
   EXPECT_THAT(found.passedOver,
               testing::ElementsAre(testing::HasSubstr("safetensors")));
   std::filesystem::remove(newer + "/state.safetensors");
   std::filesystem::remove(older + "/manifest.json");
-  found = findNewestCheckpoint(folder / "run");
+  found = unwrap(findNewestCheckpoint(folder / "run"));
   EXPECT_EQ(found.newest, std::nullopt);
   EXPECT_THAT(found.passedOver,
               testing::ElementsAre(testing::HasSubstr("state.safetensors"),
                                    testing::HasSubstr("manifest.json")));
+  // One that cannot be read may be whole.
+  std::filesystem::create_directory(older + "/manifest.json");
+  EXPECT_THAT(findNewestCheckpoint(folder / "run").takeStatus(),
+              failsWith(Code::Io, "manifest.json"));
 }
 
 /// Whoever resumes hears of it, and does not go on from an older one.
@@ -184,12 +189,12 @@ TEST_F(SessionTest, FindsCheckpointsOfOtherVersions) {
   };
   std::filesystem::create_directory(newest);
   writeManifest(R"({"schema_version": 1, "step": 9})");
-  EXPECT_EQ(findNewestCheckpoint(folder / "run").newest, newest);
+  EXPECT_EQ(unwrap(findNewestCheckpoint(folder / "run")).newest, newest);
   EXPECT_THAT(restoreCheckpoint(*session, newest),
               failsWith(Code::BadData, "is of schema version 1, expected 2"));
   for (const char *text : {R"({"step": 9})", R"(["schema_version"])", "{"}) {
     writeManifest(text);
-    EXPECT_EQ(findNewestCheckpoint(folder / "run").newest, older);
+    EXPECT_EQ(unwrap(findNewestCheckpoint(folder / "run")).newest, older);
     EXPECT_THAT(restoreCheckpoint(*session, newest),
                 failsWith(Code::BadData, "is no manifest"));
   }

@@ -114,4 +114,10 @@ TEST_F(SettingsTest, GoTogetherAsInARecipe) {
   EXPECT_THAT(settings->check(),
               failsWith(Code::Usage, "schedule.warmup_steps is 9, expected "
                                      "less than the 9 steps in total"));
+  ASSERT_THAT(settings->set("schedule.warmup_steps", "9223372036854775807"),
+              succeeds());
+  EXPECT_THAT(settings->check(), failsWith(Code::Usage, "9223372036854775807"));
+  // A constant rate has no end.
+  ASSERT_THAT(settings->set("schedule.kind", "constant"), succeeds());
+  EXPECT_THAT(settings->check(), succeeds());
 }
