@@ -16,7 +16,7 @@ COMPILE_FLAGS = {
     "cpu": [],
     "cuda": ["--target=cuda", "--arch=none", "--emulate=race"],
 }
-RUN_COMMANDS = ("run", "bench", "train", "eval")
+RUN_COMMANDS = ("run", "bench", "train", "eval", "tune")
 # Orders of a GPU's threads and blocks: forward, in reverse, at random with a seed.
 # Each must give the same bits.
 SCHEDULES = {"cpu": ("",), "cuda": ("emulated", "emulated:1", "emulated:7")}
