@@ -15,8 +15,8 @@ ProgramTables::ProgramTables(ModuleOp module, bool hasDevice)
 }
 
 exec::MemorySpace ProgramTables::getSpace(func::FuncOp function) const {
-  return hasDevice && format::findEntryKind(function.getSymName()) !=
-                          format::EntryKind::prepare
+  return hasDevice && function.getSymName() !=
+                          format::nameOf(format::EntryKind::prepare)
              ? exec::MemorySpace::device
              : exec::MemorySpace::host;
 }

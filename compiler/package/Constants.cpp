@@ -17,7 +17,7 @@ static std::span<const std::byte> asBytes(ArrayRef<char> bytes) {
 
 static exec::EntryOp findPrepare(ModuleOp module) {
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>())
-    if (format::findEntryKind(entry.getSymName()) == format::EntryKind::prepare)
+    if (entry.getSymName() == format::nameOf(format::EntryKind::prepare))
       return entry;
   return {};
 }
@@ -90,7 +90,7 @@ std::vector<uint64_t> countReadBytes(ModuleOp module) {
     }
   };
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>())
-    if (format::findEntryKind(entry.getSymName()) != format::EntryKind::prepare)
+    if (entry.getSymName() != format::nameOf(format::EntryKind::prepare))
       entry.walk(count);
   return counts;
 }

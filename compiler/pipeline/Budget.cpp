@@ -63,9 +63,8 @@ static int64_t getBytes(Type type) {
 
 /// Entries that run at any time; `init` reads the model's values once.
 static bool isResident(exec::EntryOp entry) {
-  return format::findEntryKind(entry.getSymName()) !=
-             format::EntryKind::prepare &&
-         format::findEntryKind(entry.getSymName()) != format::EntryKind::init;
+  return entry.getSymName() != format::nameOf(format::EntryKind::prepare) &&
+         entry.getSymName() != format::nameOf(format::EntryKind::init);
 }
 
 /// Constants that resident entries read.
@@ -151,7 +150,7 @@ MemoryPlan getMemoryPlan(ModuleOp module, int threads) {
   int64_t worker = 0, workspace = 0, passage = 0, lanes = 1, launching = 1;
   auto most = [](int64_t &all, int64_t own) { all = std::max(all, own); };
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>()) {
-    if (format::findEntryKind(entry.getSymName()) == format::EntryKind::prepare)
+    if (entry.getSymName() == format::nameOf(format::EntryKind::prepare))
       continue;
     most(lanes, entry.getLanes());
     most(plan.arena, entry.getScratchBytes().value_or(0));

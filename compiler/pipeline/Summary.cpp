@@ -39,8 +39,9 @@ static ArenaUse getUse(exec::EntryOp entry) {
 std::vector<ArenaUse> getArenaUses(ModuleOp module) {
   std::vector<ArenaUse> uses;
   for (auto entry : module.getOps<exec::EntryOp>())
-    if (format::findEntryKind(entry.getSymName()) !=
-        format::EntryKind::prepare) // runs when nothing else does
+    if (entry.getSymName() !=
+        format::nameOf(
+            format::EntryKind::prepare)) // runs when nothing else does
       uses.push_back(getUse(entry));
   return uses;
 }
@@ -54,15 +55,14 @@ void summarize(ModuleOp module, CompileReport &report) {
   mlir::SymbolTable symbols(module);
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>()) {
     // The arena is shared. Work is that of one run, or of one training step.
-    auto kind = format::findEntryKind(entry.getSymName());
-    if (kind == format::EntryKind::prepare)
+    if (entry.getSymName() == format::nameOf(format::EntryKind::prepare))
       continue;
     report.arenaBytes = std::max<int64_t>(report.arenaBytes,
                                           entry.getScratchBytes().value_or(0));
     report.arenaBoundBytes = std::max<int64_t>(
         report.arenaBoundBytes, entry.getScratchBound().value_or(0));
-    if (kind != format::EntryKind::main &&
-        kind != format::EntryKind::train_step)
+    if (entry.getSymName() != format::nameOf(format::EntryKind::main) &&
+        entry.getSymName() != format::nameOf(format::EntryKind::train_step))
       continue;
     llvm::SmallVector<int64_t> slots = maxima;
     slots.resize(entry.getSlots(), 1);

@@ -72,8 +72,8 @@ struct Key {
   const char *kinds = "";
   /// True if the value is a setting of the package (see getSettingName).
   bool isRuntime = false;
-  /// True if a value that is compiled in changes no bit of an update: a
-  /// checkpoint is resumed with another one, too.
+  /// True if a value that is compiled in changes at most the order of sums, as
+  /// logits in chunks do: a checkpoint is resumed with another one, too.
   bool mayDifferOnResume = false;
   /// Whether steps read the setting; null: they do, whatever it is.
   bool (*isCompiled)(const Recipe &recipe) = nullptr;

@@ -1,8 +1,8 @@
 #include "runtime/data/Npz.h"
 
-#include "runtime/base/MappedFile.h"
 #include "runtime/data/Npy.h"
 
+#include <algorithm>
 #include <cstring>
 #include <zlib.h>
 
@@ -24,11 +24,7 @@ template <typename T> T load(std::span<const std::byte> bytes, size_t at) {
   return value;
 }
 
-struct Member {
-  std::string name; ///< without ".npy"
-  uint16_t method;  ///< 0 stored, 8 deflated
-  uint32_t crc, packedBytes, bytes, localOffset;
-};
+using Member = NpzFile::Member;
 
 template <typename... Parts>
 Status refuse(const std::string &path, const Parts &...parts) {
@@ -127,29 +123,33 @@ Result<Tensor> readMember(std::span<const std::byte> file, const Member &member,
 
 } // namespace
 
-Result<std::vector<std::string>> runtime::listNpz(const std::string &path) {
+Result<NpzFile> NpzFile::open(const std::string &path) {
   Result<MappedFile> file = MappedFile::open(path);
   if (!file.ok())
     return file.takeStatus();
   auto members = readDirectory(file->bytes(), path);
   if (!members.ok())
     return members.takeStatus();
-  std::vector<std::string> names;
-  for (Member &member : *members)
-    names.push_back(std::move(member.name));
-  return names;
+  return NpzFile(std::move(*file), std::move(*members), path);
+}
+
+const Member *NpzFile::find(std::string_view name) const {
+  auto found = std::ranges::find(directory, name, &Member::name);
+  return found == directory.end() ? nullptr : &*found;
+}
+
+Result<Tensor> NpzFile::read(const Member &member) const {
+  return readMember(file.bytes(), member, path);
 }
 
 Result<Tensor> runtime::readNpz(const std::string &path,
                                 std::string_view name) {
-  Result<MappedFile> file = MappedFile::open(path);
+  Result<NpzFile> file = NpzFile::open(path);
   if (!file.ok())
     return file.takeStatus();
-  auto members = readDirectory(file->bytes(), path);
-  if (!members.ok())
-    return members.takeStatus();
-  for (const Member &member : *members)
-    if (member.name == name || members->size() == 1)
-      return readMember(file->bytes(), member, path);
+  if (file->members().size() == 1)
+    return file->read(file->members().front());
+  if (const Member *member = file->find(name))
+    return file->read(*member);
   return makeError(Code::Usage, "'", path, "' has no array '", name, "'");
 }

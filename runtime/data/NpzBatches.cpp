@@ -61,21 +61,21 @@ static Result<Tensor> makeOnes(int64_t count) {
   return ones;
 }
 
-/// What an archive has, for who misses something in it.
-static std::string listNames(std::span<const std::string> names) {
+/// The names of an archive's arrays as part of a sentence, the first of many.
+static std::string listNames(const std::vector<NpzFile::Member> &members) {
   constexpr size_t kMost = 16;
-  std::string text = names.empty() ? "it has none" : "it has ";
-  for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
-    text += concat(i ? ", '" : "'", names[i], "'");
-  return text + (names.size() > kMost ? ", ..." : "");
+  std::string text = members.empty() ? "it has none" : "it has ";
+  for (size_t i = 0; i < std::min(members.size(), kMost); ++i)
+    text += concat(i ? ", '" : "'", members[i].name, "'");
+  return text + (members.size() > kMost ? ", ..." : "");
 }
 
 Result<std::unique_ptr<BatchSource>>
 runtime::openNpzBatches(const std::string &path,
                         std::span<const BatchTensor> tensors) {
-  Result<std::vector<std::string>> names = listNpz(path);
-  if (!names.ok())
-    return names.takeStatus();
+  Result<NpzFile> file = NpzFile::open(path);
+  if (!file.ok())
+    return file.takeStatus();
   std::vector<Tensor> arrays;
   std::string problems, missing;
   auto add = [&](std::string_view problem) {
@@ -83,16 +83,16 @@ runtime::openNpzBatches(const std::string &path,
       problems += concat(problems.empty() ? "" : "; ", problem);
   };
   for (const BatchTensor &tensor : tensors) {
-    bool isThere = std::ranges::find(*names, tensor.name) != names->end();
+    const NpzFile::Member *member = file->find(tensor.name);
     bool isOne = tensor.name == format::kSampleWeight && !arrays.empty() &&
                  !arrays[0].shape.empty();
-    if (!isThere && !isOne) {
-      missing = listNames(*names);
+    if (!member && !isOne) {
+      missing = listNames(file->members());
       add(concat("there is no array '", tensor.name, "'"));
       continue;
     }
     Result<Tensor> array =
-        isThere ? readNpz(path, tensor.name) : makeOnes(arrays[0].shape[0]);
+        member ? file->read(*member) : makeOnes(arrays[0].shape[0]);
     if (array.ok())
       array = widen(std::move(*array), tensor.dtype);
     if (!array.ok())

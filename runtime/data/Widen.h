@@ -7,7 +7,7 @@
 namespace tcc::runtime {
 
 /// The tensor with elements of `dtype` where that holds every value: integers
-/// in wider ones, floats in wider ones. Otherwise the tensor as it is.
+/// in wider ones, f16 and f32 in wider floats. Otherwise the tensor as it is.
 Result<Tensor> widen(Tensor tensor, DType dtype);
 
 } // namespace tcc::runtime

@@ -63,8 +63,9 @@ public:
   /// say, since one of either was written.
   bool haveStaleCopies() const { return areCopiesStale; }
   void setCopied() { areCopiesStale = false; }
-  /// Whether one of the watched variables was written since that was forgotten.
+  /// From now on writes to these variables are noted.
   void watch(std::vector<size_t> indices) { watched = std::move(indices); }
+  /// Whether a watched variable was written since that was last forgotten.
   bool hasWatchedChanged() const { return watchedChanged; }
   void forgetWatchedChange() { watchedChanged = false; }
   /// Sets all elements to zero.

@@ -37,7 +37,7 @@ public:
   /// Whether the values go together, as a recipe's must: Code::Usage says which
   /// do not. What a recipe did not give is out of its range.
   Status check() const;
-  /// The variables that `check` reads.
+  /// Variables of the schedule: no others are read by `check`.
   std::vector<size_t> checkedVariables() const;
 
 private:

@@ -246,7 +246,7 @@ def test_recipes(suite, package):
     done = suite.run("tcc-run", "train", package, "--steps", 2, *arguments, "--resume", code=2)
     suite.tally.check("another optimizer", done.err.count(", was ") == 1
                       and 'optimizer.kind = "adam", was "adamw"' in done.err, done.err)  # fmt: skip
-    # What changes no bit of an update may be another.
+    # What changes the order of sums at most may be another.
     other = RECIPE.format(micro=MICRO) + "[memory]\nbudget = '1GiB'\n"
     package = suite.compile("cnn", text=other)
     suite.run("tcc-run", "train", package, "--steps", 2, *arguments, "--resume")

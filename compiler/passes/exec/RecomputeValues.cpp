@@ -247,7 +247,7 @@ FailureOr<RecomputeResult> recomputeValues(ModuleOp module, int64_t budget) {
   SmallVector<EntryOp> entries(module.getOps<EntryOp>());
   for (EntryOp entry : entries) {
     // It runs when nothing else does.
-    if (format::findEntryKind(entry.getSymName()) == format::EntryKind::prepare)
+    if (entry.getSymName() == format::nameOf(format::EntryKind::prepare))
       continue;
     Trace trace(entry, host, device);
     FailureOr<EntryRecompute> row =

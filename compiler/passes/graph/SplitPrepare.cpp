@@ -63,8 +63,7 @@ public:
     // The entry @init runs once: what it computes need not be stored.
     for (auto function : module.getOps<func::FuncOp>())
       if (!function.isExternal() &&
-          format::findEntryKind(function.getSymName()) !=
-              format::EntryKind::init)
+          function.getSymName() != format::nameOf(format::EntryKind::init))
         functions.push_back(function);
   }
 

@@ -158,11 +158,25 @@ def test_problems(suite):
     suite.train(code=2, says="--steps or --epochs")
     suite.train("--steps", 0, code=2, says="--steps: '0' must be a whole number, at least 1")
     suite.train("--epochs", 0, code=2, says="--epochs: '0' must be a whole number, at least 1")
+    suite.train("--steps", 10**20, code=2, says="must be a whole number")
+    suite.train("--epochs", 2**63 - 1, code=2, says="which is too many batches")
     suite.train("--steps", 1, "--set", "lt=1", code=2, says="did you mean 'lr'")
     suite.train("--steps", 1, "--set", "lr=fast", code=2, says="expected a number (f32)")
     suite.train("--steps", 1, "--resume", code=2, says="--checkpoint-dir")
     suite.train("--steps", 1, "--checkpoint-dir", suite.path("none"), "--resume",
                 code=5, says="no complete checkpoint")  # fmt: skip
+    # Why each was passed over is part of the error, also where nothing else is said.
+    broken = suite.path("broken")
+    os.makedirs(f"{broken}/step-3")
+    suite.train("--steps", 1, "--checkpoint-dir", broken, "--resume", "-q",
+                code=5, says="step-3")  # fmt: skip
+    # A run that cannot begin leaves the log of an earlier one as it is.
+    log = suite.path("resumed/metrics.jsonl")
+    before = read_lines(log)
+    suite.train("--steps", 9, "--checkpoint-dir", suite.path("half"), "--resume", "--log-dir",
+                suite.path("resumed"), "--set", "lr=fast", code=2, says="lr=fast",
+                lines=2)  # fmt: skip
+    suite.tally.check("log as it was", before and read_lines(log) == before)
     suite.train("--steps", 1, "--init", suite.path("no.safetensors"), code=5)
     bad = suite.path("bad.npz")
     write_npz(bad, {"x": [1.0] * 8, "z": [1.0] * 8})

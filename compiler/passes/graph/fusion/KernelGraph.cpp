@@ -146,7 +146,7 @@ bool KernelGraph::isReadOutside(OpId op, Value value, GroupId first,
 }
 
 /// The group of `members`, whose values others read if their home is `first`
-/// or `second`.
+/// or `second`. A kernel of scalars alone may have more than `maxMembers`.
 Draft KernelGraph::analyze(ArrayRef<OpId> members, GroupId first,
                            GroupId second, size_t maxMembers) {
   Draft draft;
@@ -197,10 +197,11 @@ Draft KernelGraph::draftMerge(GroupId first, GroupId second) {
 
 Draft KernelGraph::draftCopy(ArrayRef<OpId> copied, GroupId reader) {
   SmallVector<OpId> members = unite(copied, groups[reader].members);
-  // A full kernel may still compute what would be stored for it.
-  bool isFull = groups[reader].members.size() > kMaxMembers;
+  // A kernel with as many ops as a merge gives may still compute, once, what
+  // would be stored for it.
+  bool hasRoom = groups[reader].members.size() <= kMaxMembers;
   return analyze(members, reader, reader,
-                 kMaxMembers + (isFull ? 0 : copied.size()));
+                 kMaxMembers + (hasRoom ? copied.size() : 0));
 }
 
 SmallVector<OpId> KernelGraph::collect(GroupId group, ArrayRef<Value> results,
