@@ -40,7 +40,9 @@ static Destinations findDestinations(Block &block, ArrayRef<Value> results) {
 EntryLowering::EntryLowering(func::FuncOp function, ProgramTables &tables)
     : function(function), tables(tables), space(tables.getSpace(function)),
       symbols(graph::getSymbols(function->getParentOfType<ModuleOp>())),
-      builder(function), slotCount(symbols.size()) {}
+      builder(function),
+      variables(graph::getVariables(function->getParentOfType<ModuleOp>())),
+      slotCount(symbols.size()) {}
 
 // --- Buffers -----------------------------------------------------------------
 
@@ -119,17 +121,77 @@ void EntryLowering::lowerFused(graph::FusedOp op,
       /*flops=*/AffineMapAttr(), /*bytes=*/AffineMapAttr(), /*lane=*/0);
 }
 
-void EntryLowering::lowerAllReduce(graph::AllReduceOp op,
-                                   const Destinations &destinations) {
-  Value sum = buffers[op] = getDestination(op, destinations);
-  auto type = cast<RankedTensorType>(op.getType());
+void EntryLowering::createAllReduce(graph::AllReduceOp op, Value from, Value to,
+                                    Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
   AffineExpr count =
       graph::getNumElements(graph::getExtents(type), op.getContext());
   auto start = builder.create<StartAllReduceOp>(
-      op.getLoc(), TokenType::get(op.getContext()), getBuffer(op.getX()), sum,
+      op.getLoc(), TokenType::get(op.getContext()), from, to,
       type.getElementType(), graph::makeSizeMap(count, op.getContext()),
       op.getGroup());
   builder.create<WaitOp>(op.getLoc(), start.getToken());
+}
+
+/// The variables are those of the bucket, and what was in them is not used any
+/// more, unless it is what goes into them.
+LogicalResult EntryLowering::verifyBucket(graph::AllReduceOp op,
+                                          const graph::Bucket &bucket) {
+  if (op->getBlock() != &function.getBody().front())
+    return op.emitOpError("sums variables within a branch or loop");
+  auto names = op.getInto()->getAsRange<StringAttr>();
+  bool isBucket = op.getInto()->size() == bucket.offsets.size();
+  for (auto [i, name] : llvm::enumerate(names))
+    isBucket &= graph::findVariable(variables, name) == bucket.first + i;
+  if (!isBucket)
+    return op.emitOpError("expected the variables of one bucket, in its order");
+  for (BlockArgument argument : function.getArguments()) {
+    StringAttr name = graph::getArgVariable(function, argument.getArgNumber());
+    if (!name || !llvm::is_contained(names, name))
+      continue;
+    for (Operation *user : argument.getUsers())
+      if (Operation *use = op->getBlock()->findAncestorOpInBlock(*user);
+          op->isBeforeInBlock(use))
+        return op.emitOpError("the old value of ") << name << " is used later";
+  }
+  return success();
+}
+
+/// Each tensor is copied to its variable, unless what computes it may write
+/// there (see UpdateVariables), and one message sums them all.
+LogicalResult EntryLowering::lowerBucket(graph::AllReduceOp op) {
+  auto names = op.getInto()->getAsRange<StringAttr>();
+  size_t first = graph::findVariable(variables, *names.begin());
+  std::optional<graph::Bucket> bucket;
+  if (first < variables.size())
+    bucket = graph::findBucket(variables, first);
+  if (!bucket)
+    return op.emitOpError("variable ") << *names.begin() << " is in no bucket";
+  if (failed(verifyBucket(op, *bucket)))
+    return failure();
+  for (auto [name, tensor, sum] :
+       llvm::zip_equal(names, op.getTensors(), op.getSums())) {
+    Value place = buffers[sum] = getVariableBuffer(name);
+    if (getBuffer(tensor) != place)
+      createCopy(op.getLoc(), getBuffer(tensor), place, tensor.getType());
+  }
+  Type element = getElementTypeOrSelf(op.getTensors().front());
+  int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  Value all = bucketBuffers[bucket->first];
+  createAllReduce(op, all, all,
+                  RankedTensorType::get(bucket->bytes / bytes, element));
+  return success();
+}
+
+LogicalResult EntryLowering::lowerAllReduce(graph::AllReduceOp op,
+                                            const Destinations &destinations) {
+  if (op.getInto())
+    return lowerBucket(op);
+  for (auto [tensor, sum] : llvm::zip_equal(op.getTensors(), op.getSums())) {
+    buffers[sum] = getDestination(sum, destinations);
+    createAllReduce(op, getBuffer(tensor), buffers[sum], tensor.getType());
+  }
+  return success();
 }
 
 LogicalResult EntryLowering::lowerIf(graph::IfOp op,
@@ -172,8 +234,7 @@ LogicalResult EntryLowering::lowerOp(Operation &op,
         return success();
       })
       .Case([&](graph::AllReduceOp reduce) {
-        lowerAllReduce(reduce, destinations);
-        return success();
+        return lowerAllReduce(reduce, destinations);
       })
       .Case([&](graph::IfOp branch) { return lowerIf(branch, destinations); })
       .Case([&](graph::LoopOp loop) { return lowerLoop(loop, destinations); })
@@ -263,14 +324,32 @@ static std::optional<int64_t> findState(EntryOp entry, unsigned position,
   return std::nullopt;
 }
 
+Value EntryLowering::createPart(const graph::Bucket &bucket, size_t index,
+                                Type tensor) {
+  OpBuilder::InsertionGuard guard(builder);
+  Location loc = function.getLoc();
+  Value &all = bucketBuffers[bucket.first];
+  if (!all) {
+    builder.setInsertionPointToStart(&entry.getBody().front());
+    auto bytes = RankedTensorType::get(
+        bucket.bytes, builder.getIntegerType(8, /*isSigned=*/false));
+    all = createBuffer(loc, StorageClass::variable, bucket.first, bytes);
+  }
+  builder.setInsertionPointAfter(all.getDefiningOp());
+  int64_t offset = bucket.offsets[index - bucket.first];
+  return createView(loc, all, builder.getAffineConstantExpr(offset), tensor);
+}
+
 Value EntryLowering::getVariableBuffer(StringAttr name) {
   Value &buffer = variableBuffers[name];
   if (buffer)
     return buffer;
-  auto variables = graph::getVariables(function->getParentOfType<ModuleOp>());
   size_t index = graph::findVariable(variables, name);
+  Type type = variables[index].getType();
+  if (auto bucket = graph::findBucket(variables, index))
+    return buffer = createPart(*bucket, index, type);
   return buffer = createBuffer(function.getLoc(), StorageClass::variable, index,
-                               variables[index].getType());
+                               type);
 }
 
 void EntryLowering::bindArguments() {

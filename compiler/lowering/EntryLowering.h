@@ -4,6 +4,7 @@
 
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/GraphOps.h"
+#include "dialects/graph/Variables.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
@@ -55,8 +56,10 @@ private:
   exec::EntryOp createEntry();
   void bindArguments();
   Value createResultBuffer(unsigned position);
-  /// The one buffer of a variable.
+  /// The one buffer of a variable, or its part of that of a bucket.
   Value getVariableBuffer(mlir::StringAttr name);
+  Value createPart(const graph::Bucket &bucket, size_t index,
+                   mlir::Type tensor);
   /// True if result `position` is a variable that the function leaves as it is.
   bool isUnchanged(unsigned position);
   void storeVariables(llvm::ArrayRef<Value> results);
@@ -66,7 +69,13 @@ private:
   LogicalResult lowerBlock(Block &block, llvm::ArrayRef<Value> results);
   LogicalResult lowerOp(mlir::Operation &op, const Destinations &destinations);
   void lowerFused(graph::FusedOp op, const Destinations &destinations);
-  void lowerAllReduce(graph::AllReduceOp op, const Destinations &destinations);
+  LogicalResult lowerAllReduce(graph::AllReduceOp op,
+                               const Destinations &destinations);
+  LogicalResult lowerBucket(graph::AllReduceOp op);
+  LogicalResult verifyBucket(graph::AllReduceOp op,
+                             const graph::Bucket &bucket);
+  void createAllReduce(graph::AllReduceOp op, Value from, Value to,
+                       mlir::Type tensor);
   LogicalResult lowerIf(graph::IfOp op, const Destinations &destinations);
 
   // LoopLowering.cpp
@@ -103,6 +112,8 @@ private:
   llvm::DenseMap<Value, Value> buffers;
   llvm::DenseMap<int64_t, Value> constantBuffers;
   llvm::DenseMap<mlir::StringAttr, Value> variableBuffers;
+  llvm::DenseMap<size_t, Value> bucketBuffers; ///< by their first variables
+  llvm::SmallVector<graph::VariableAttr> variables;
   int64_t slotCount;
 };
 

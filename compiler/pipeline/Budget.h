@@ -7,12 +7,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace tcc {
-
-/// Reads a number of bytes, "22GiB", "1.5GB" or "4096".
-std::optional<int64_t> parseByteSize(std::string_view text);
 
 /// The most bytes that a program may need, and how many of them are left for
 /// what is not planned.

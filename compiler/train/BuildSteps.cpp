@@ -1,6 +1,7 @@
 #include "compiler/train/BuildSteps.h"
 
 #include "compiler/decisions/Decisions.h"
+#include "compiler/train/Buckets.h"
 #include "compiler/train/Dropouts.h"
 #include "compiler/train/Initialize.h"
 #include "compiler/train/Keys.h"
@@ -51,6 +52,7 @@ private:
                                              const Forward &forward);
   FailureOr<std::vector<TrainedParameter>>
   emitGradients(StepFunction &step, const LossGradients &start);
+  void noteOrder(ArrayRef<TrainedParameter> parameters);
   void writeStatistics(StepFunction &step, const Forward &forward,
                        TypedValue<RankedTensorType> isVoid);
   void addMetrics(StepFunction &step, const Metrics &metrics);
@@ -59,6 +61,10 @@ private:
   LogicalResult buildTrainStep();
   LogicalResult buildAccumulateStep();
   void buildApply();
+  void declareBuckets();
+  LogicalResult buildReduceStep();
+  void buildReduceApply();
+  Metrics emitUpdateOfAll(StepFunction &step, NamedValues values);
   void buildEval();
   void buildPredict();
 
@@ -78,6 +84,8 @@ private:
   TrainedModel model;
   VariableTable variables;
   int64_t nominalCount = 1;
+  std::vector<std::string> ready; ///< gradients, in the order of a step
+  std::vector<Bucket> buckets;    ///< of all that ranks sum
 };
 
 } // namespace
@@ -153,13 +161,16 @@ void StepBuilder::setVariables() {
   SmallVector<Attribute> attributes;
   Builder builder(module.getContext());
   for (const Variable &variable : variables.getAll()) {
+    IntegerAttr bucket;
+    if (variable.bucket)
+      bucket = builder.getI64IntegerAttr(*variable.bucket);
     StringAttr parameter;
     if (!variable.parameter.empty())
       parameter = builder.getStringAttr(variable.parameter);
     attributes.push_back(VariableAttr::get(
         module.getContext(), builder.getStringAttr(variable.name),
         variable.kind, variable.type, parameter, variable.field,
-        /*slice=*/SliceAttr(), variable.setting));
+        /*slice=*/SliceAttr(), variable.setting, bucket));
   }
   module->setAttr(GraphDialect::kVariablesAttr,
                   builder.getArrayAttr(attributes));
@@ -222,6 +233,22 @@ StepBuilder::emitGradients(StepFunction &step, const LossGradients &start) {
   return parameters;
 }
 
+/// Gradients are ready in the order in which they are computed.
+void StepBuilder::noteOrder(ArrayRef<TrainedParameter> parameters) {
+  SmallVector<const TrainedParameter *> order;
+  for (const TrainedParameter &parameter : parameters)
+    order.push_back(&parameter);
+  llvm::sort(order, [](auto *a, auto *b) {
+    Operation *first = a->gradient.getDefiningOp();
+    Operation *second = b->gradient.getDefiningOp();
+    if (first == second)
+      return a < b;
+    return !first || (second && first->isBeforeInBlock(second));
+  });
+  for (const TrainedParameter *parameter : order)
+    ready.push_back(getGradient(parameter->traits.name));
+}
+
 /// Running statistics follow the batch unless the step is void.
 void StepBuilder::writeStatistics(StepFunction &step, const Forward &forward,
                                   TypedValue<RankedTensorType> isVoid) {
@@ -267,6 +294,7 @@ LogicalResult StepBuilder::buildTrainStep() {
   auto parameters = emitGradients(step, *start);
   if (failed(parameters) || !problems.empty())
     return failure();
+  noteOrder(*parameters);
   const Loss &loss = start->loss;
   emitNextPlace(step);
   Metrics metrics =
@@ -333,6 +361,81 @@ void StepBuilder::buildApply() {
   step.finish();
 }
 
+// --- Steps of several ranks --------------------------------------------------
+
+/// The loss and the number of targets are known before any gradient.
+void StepBuilder::declareBuckets() {
+  Bucket totals = {format::variableOf(StepField::loss),
+                   format::variableOf(StepField::count)};
+  buckets = {totals};
+  llvm::append_range(buckets, divideIntoBuckets(variables, ready,
+                                                recipe.parallel.bucket.bytes));
+  for (auto [number, bucket] : llvm::enumerate(buckets))
+    variables.moveToBucket(bucket, int64_t(number));
+}
+
+/// The update from `values` of this rank, one for each variable of a bucket,
+/// all of which begin again.
+Metrics StepBuilder::emitUpdateOfAll(StepFunction &step, NamedValues values) {
+  emitSums(step, buckets, values);
+  std::vector<TrainedParameter> parameters;
+  for (const Parameter &row : getTrained())
+    parameters.push_back(
+        {row.traits, values.lookup(getGradient(row.getName()))});
+  Metrics metrics = emitUpdate(
+      step, recipe, parameters,
+      values.lookup(format::variableOf(StepField::loss)),
+      values.lookup(format::variableOf(StepField::count)), nominalCount);
+  TensorEmitter emitter(step.getBuilder(), step.getLoc());
+  for (const Bucket &bucket : buckets)
+    for (const std::string &name : bucket)
+      step.write(name, emitter.splat(variables.get(name).type, 0.0));
+  addMetrics(step, metrics);
+  return metrics;
+}
+
+/// What earlier batches left in the variables is added where the value of this
+/// batch is computed.
+LogicalResult StepBuilder::buildReduceStep() {
+  StepFunction step(module, EntryKind::reduce_step, variables);
+  Forward forward = model.emit(step, /*isTraining=*/true);
+  FailureOr<LossGradients> start = emitLossGradients(step, forward);
+  if (failed(start))
+    return failure();
+  auto parameters = emitGradients(step, *start);
+  if (failed(parameters))
+    return failure();
+  NamedValues values;
+  auto add = [&](const std::string &name, Value value) {
+    OpBuilder builder(step.getBuilder());
+    builder.setInsertionPointAfterValue(value);
+    TensorEmitter emitter(builder, step.getLoc());
+    Value sum = step.read(name);
+    values[name] = emitter.emit<AddOp>(
+        sum, emitter.castTo(value, cast<RankedTensorType>(sum.getType())));
+  };
+  add(format::variableOf(StepField::loss), start->loss.total);
+  add(format::variableOf(StepField::count), start->loss.count);
+  for (const TrainedParameter &parameter : *parameters)
+    add(getGradient(parameter.traits.name), parameter.gradient);
+  emitNextPlace(step);
+  Metrics metrics = emitUpdateOfAll(step, std::move(values));
+  writeStatistics(step, forward,
+                  cast<TypedValue<RankedTensorType>>(metrics.isVoid));
+  step.finish();
+  return success();
+}
+
+void StepBuilder::buildReduceApply() {
+  StepFunction step(module, EntryKind::reduce_apply, variables);
+  NamedValues values;
+  for (const Bucket &bucket : buckets)
+    for (const std::string &name : bucket)
+      values[name] = step.read(name);
+  emitUpdateOfAll(step, std::move(values));
+  step.finish();
+}
+
 void StepBuilder::buildEval() {
   StepFunction step(module, EntryKind::eval, variables);
   Loss loss = emitLoss(step, model.emit(step, /*isTraining=*/false));
@@ -361,13 +464,19 @@ LogicalResult StepBuilder::run() {
                      "': export with optimize=False");
   if (!problems.empty())
     return failure();
-  setVariables();
   buildInit();
   buildPredict();
   buildEval();
   if (failed(buildTrainStep()) || failed(buildAccumulateStep()))
     return failure();
   buildApply();
+  if (recipe.parallel.reduces()) {
+    declareBuckets();
+    if (failed(buildReduceStep()))
+      return failure();
+    buildReduceApply();
+  }
+  setVariables();
   model.erase();
   return success();
 }

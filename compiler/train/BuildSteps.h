@@ -15,7 +15,8 @@ struct Steps {
 
 /// Replaces @main of `module`, a model that recognition has been over, by the
 /// entry points of a training package: @init, @train_step, @accumulate_step,
-/// @apply, @eval and @predict, which share the variables that it declares.
+/// @apply, @eval and @predict, which share the variables that it declares;
+/// where there may be several ranks also by @reduce_step and @reduce_apply.
 /// Fails after adding to `problems`, or with errors at ops that have no
 /// derivative. With `inChunks` steps that train compute wide logits, their loss
 /// and its gradients some rows at a time.

@@ -49,6 +49,7 @@ using G = OptimizerGroup;
 using S = ScheduleRecipe;
 using B = BatchRecipe;
 using P = ParamsRecipe;
+using Parallel = ParallelRecipe;
 
 static const Key kKeys[] = {
     {.name = "steps",
@@ -381,14 +382,24 @@ static const Key kKeys[] = {
     {.name = "numerics.spike_z", .supported = ""},
 
     {.name = "parallel.data",
+     .field = at<&R::parallel, &Parallel::data>,
      .initial = "1",
+     .summary = "ranks, which sum their gradients; `auto`: as many as there "
+                "are where the package runs",
+     .range = &kCount,
      .words = "auto",
-     .supported = "1"},
+     .supported = "1 auto",
+     .mayDifferOnResume = true},
     {.name = "parallel.tensor", .initial = "1", .supported = "1"},
     {.name = "parallel.pipeline", .initial = "1", .supported = "1"},
     {.name = "parallel.chunks", .initial = "1", .supported = "1"},
     {.name = "parallel.zero", .initial = "0", .supported = "0"},
-    {.name = "parallel.bucket", .summary = "as \"25MiB\"", .supported = ""},
+    {.name = "parallel.bucket",
+     .field = at<&R::parallel, &Parallel::bucket>,
+     .initial = "25MiB",
+     .summary = "as \"4MiB\": of gradients that ranks sum by one message, at "
+                "most, but for a larger one",
+     .mayDifferOnResume = true},
     {.name = "parallel.reduce_dtype",
      .initial = "f32",
      .words = "f32 bf16",

@@ -116,6 +116,9 @@ struct FieldPrinter {
   std::string operator()(const NumberOrWord *value) const {
     return (*this)(&value->number);
   }
+  std::string operator()(const ByteSize *value) const {
+    return (*this)(&value->bytes);
+  }
   std::string operator()(WordField word) const {
     return splitWords(key.words)[word.get(word.at)].str();
   }
@@ -171,7 +174,8 @@ std::string Key::describeValues() const {
   static const char *const kTypes[] = {
       "",       "number",      "integer",     "true or false",
       "text",   "two numbers", "patterns",    "",
-      "number", "integer",     "two numbers", "number"};
+      "number", "integer",     "two numbers", "number",
+      "bytes"};
   if (supported)
     return *supported ? joinWords(supported) : "none yet";
   Recipe recipe;

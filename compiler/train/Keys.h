@@ -23,7 +23,7 @@ struct WordField {
 using Field = std::variant<std::monostate, double *, int64_t *, bool *,
                            std::string *, Betas *, Patterns *, WordField,
                            std::optional<double> *, std::optional<int64_t> *,
-                           std::optional<Betas> *, NumberOrWord *>;
+                           std::optional<Betas> *, NumberOrWord *, ByteSize *>;
 
 /// The numbers that a key may have. Nothing contains NaN.
 struct Range {

@@ -1,3 +1,4 @@
+#include "compiler/train/ByteSize.h"
 #include "compiler/train/CheckRecipe.h"
 #include "compiler/train/Keys.h"
 
@@ -108,6 +109,7 @@ private:
   bool assign(const Key &key, const toml::node &node, Patterns *to);
   bool assign(const Key &key, const toml::node &node, WordField to);
   bool assign(const Key &key, const toml::node &node, NumberOrWord *to);
+  bool assign(const Key &key, const toml::node &node, ByteSize *to);
   template <typename T>
   bool assign(const Key &key, const toml::node &node, std::optional<T> *to) {
     T value{}; // what a word stands for
@@ -351,6 +353,16 @@ bool RecipeReader::assign(const Key &key, const toml::node &node,
     return assign(key, node, &to->number);
   to->number = 0;
   return isListed(key.words, node);
+}
+
+bool RecipeReader::assign(const Key &, const toml::node &node, ByteSize *to) {
+  auto text = node.value<std::string_view>();
+  std::optional<int64_t> bytes =
+      text ? parseByteSize(*text) : std::optional<int64_t>();
+  if (!bytes || *bytes < 1)
+    return false;
+  to->bytes = *bytes;
+  return true;
 }
 
 // --- The whole ---------------------------------------------------------------

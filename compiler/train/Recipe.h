@@ -120,6 +120,22 @@ struct ParamsRecipe {
   std::optional<double> ema;
 };
 
+struct ByteSize {
+  int64_t bytes;
+};
+
+struct ParallelRecipe {
+  /// `data` in place of a number: as many ranks as the launcher starts.
+  static constexpr int64_t kAuto = 0;
+
+  std::optional<int64_t> data; ///< ranks; absent: one
+  /// Bytes of gradients that one message sums, at most, but for a larger one.
+  ByteSize bucket = {25 << 20};
+
+  /// Whether there are entry points that sum over ranks.
+  bool reduces() const { return data && *data != 1; }
+};
+
 /// A value for what a pattern matches; the first match wins.
 template <typename T> struct Override {
   Pattern pattern;
@@ -139,6 +155,7 @@ struct Recipe {
   ScheduleRecipe schedule;
   BatchRecipe batch;
   ParamsRecipe params;
+  ParallelRecipe parallel;
   Precision compute = Precision::F32;
   /// Whether parameters of two axes or more are kept in f32 where products read
   /// a narrower type; if not, how updates round them.

@@ -43,6 +43,20 @@ const Variable &VariableTable::get(StringRef name) const {
   return variables[place->second];
 }
 
+void VariableTable::moveToBucket(ArrayRef<std::string> names, int64_t bucket) {
+  std::vector<Variable> moved;
+  for (const std::string &name : names) {
+    moved.push_back(get(name));
+    moved.back().bucket = bucket;
+  }
+  llvm::erase_if(variables, [&](const Variable &variable) {
+    return llvm::is_contained(names, variable.name);
+  });
+  llvm::append_range(variables, moved);
+  for (auto [place, variable] : llvm::enumerate(variables))
+    places[variable.name] = place;
+}
+
 // --- StepFunction ------------------------------------------------------------
 
 StepFunction::StepFunction(ModuleOp module, format::EntryKind entry,

@@ -35,6 +35,7 @@ struct Variable {
   std::string parameter = {};          ///< that a slot or gradient belongs to
   std::optional<StepField> field = {}; ///< of the step
   graph::SettingAttr setting = {};     ///< null if it is none
+  std::optional<int64_t> bucket = {};  ///< that it lies in, with its neighbours
 };
 
 class VariableTable {
@@ -48,6 +49,9 @@ public:
   /// A scalar of the step.
   void declare(StepField field, mlir::Type elementType, double value);
   const Variable &get(llvm::StringRef name) const;
+  /// Moves these variables behind all others, as one bucket. No StepFunction is
+  /// under construction.
+  void moveToBucket(llvm::ArrayRef<std::string> names, int64_t bucket);
   /// Some variable is declared before.
   mlir::MLIRContext *getContext() const {
     return variables.front().type.getContext();

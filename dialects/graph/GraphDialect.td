@@ -213,7 +213,8 @@ def Graph_VariableAttr : AttrDef<Graph_Dialect, "Variable"> {
     `of` names the parameter that a slot, gradient or copy belongs to. A
     variable of the step may hold one of its fields. `setting` is for what the
     recipe lets change at run time. Without `slice` the variable is the whole
-    tensor.
+    tensor. Variables with the same number as `bucket` follow each other, and lie
+    in one piece of memory, which one message of ranks moves.
 
     Example: `#graph.variable<"exp_avg/w", slot, tensor<8xf32> of "w">`,
     `#graph.variable<"fault", step, tensor<i64> field fault>`
@@ -224,10 +225,11 @@ def Graph_VariableAttr : AttrDef<Graph_Dialect, "Variable"> {
     OptionalParameter<"::mlir::StringAttr">:$parameter,
     Graph_StepFieldParameter:$field,
     OptionalParameter<"::tcc::graph::SliceAttr">:$slice,
-    OptionalParameter<"::tcc::graph::SettingAttr">:$setting);
+    OptionalParameter<"::tcc::graph::SettingAttr">:$setting,
+    OptionalParameter<"::mlir::IntegerAttr">:$bucket);
   let assemblyFormat = [{
     `<` $name `,` $kind `,` $type (`of` $parameter^)? (`field` $field^)?
-    (`slice` $slice^)? (`setting` $setting^)? `>`
+    (`slice` $slice^)? (`setting` $setting^)? (`bucket` $bucket^)? `>`
   }];
 }
 

@@ -1,6 +1,9 @@
 #include "dialects/graph/Variables.h"
 
+#include "runtime/base/Alignment.h"
+
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -17,6 +20,30 @@ SmallVector<VariableAttr> getVariables(ModuleOp module) {
 size_t findVariable(ArrayRef<VariableAttr> variables, StringAttr name) {
   auto isNamed = [&](VariableAttr v) { return v.getName() == name; };
   return std::distance(variables.begin(), llvm::find_if(variables, isNamed));
+}
+
+static int64_t getBytes(RankedTensorType type) {
+  return type.getNumElements() *
+         int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+}
+
+std::optional<Bucket> findBucket(ArrayRef<VariableAttr> variables,
+                                 size_t index) {
+  IntegerAttr number = variables[index].getBucket();
+  if (!number)
+    return std::nullopt;
+  auto isOther = [&](VariableAttr v) { return v.getBucket() != number; };
+  Bucket bucket{index, {}, 0};
+  while (bucket.first > 0 && !isOther(variables[bucket.first - 1]))
+    --bucket.first;
+  int64_t end = 0;
+  for (VariableAttr variable :
+       variables.drop_front(bucket.first).take_until(isOther)) {
+    bucket.offsets.push_back(alignTensor(end));
+    end = bucket.offsets.back() + getBytes(variable.getType());
+  }
+  bucket.bytes = end;
+  return bucket;
 }
 
 StringAttr getArgVariable(FunctionOpInterface function, unsigned index) {
@@ -53,6 +80,8 @@ static LogicalResult verifyVariables(Operation *op, Attribute attr) {
            << GraphDialect::kVariablesAttr << " to be a module's array of "
            << VariableAttr::getMnemonic() << " attributes";
   llvm::DenseSet<StringAttr> names;
+  llvm::DenseSet<Attribute> buckets;
+  IntegerAttr bucket;
   for (auto variable : list.getAsRange<VariableAttr>()) {
     if (!names.insert(variable.getName()).second)
       return op->emitOpError("has two variables ") << variable.getName();
@@ -62,6 +91,11 @@ static LogicalResult verifyVariables(Operation *op, Attribute attr) {
     if (!isInside(variable))
       return op->emitOpError("variable ")
              << variable.getName() << " is no part of what it is a slice of";
+    if (variable.getBucket() && variable.getBucket() != bucket &&
+        !buckets.insert(variable.getBucket()).second)
+      return op->emitOpError("variable ")
+             << variable.getName() << " does not follow those of its bucket";
+    bucket = variable.getBucket();
     SettingAttr setting = variable.getSetting();
     if (setting && setting.getInitial().getType() != variable.getType())
       return op->emitOpError("setting ")

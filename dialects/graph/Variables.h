@@ -14,6 +14,16 @@ llvm::SmallVector<VariableAttr> getVariables(mlir::ModuleOp module);
 size_t findVariable(llvm::ArrayRef<VariableAttr> variables,
                     mlir::StringAttr name);
 
+/// Variables that lie in one piece of memory.
+struct Bucket {
+  size_t first;                       ///< the position of the first of them
+  llvm::SmallVector<int64_t> offsets; ///< of each, in bytes
+  int64_t bytes;                      ///< of all of it
+};
+/// The bucket that variable `index` is in, or nothing.
+std::optional<Bucket> findBucket(llvm::ArrayRef<VariableAttr> variables,
+                                 size_t index);
+
 /// The variable that argument (result) `index` is the value of, or null.
 mlir::StringAttr getArgVariable(mlir::FunctionOpInterface function,
                                 unsigned index);

@@ -10,11 +10,11 @@ class TccExecPass<string mnemonic> : Pass<"tcc-" # mnemonic, "mlir::ModuleOp"> {
 def UpdateVariablesPass : TccExecPass<"update-variables"> {
   let summary = "compute new values of variables where the variables lie";
   let description = [{
-    Lowering computes the new value of a variable in scratch and copies it at the
-    end. Where all else that uses the variable runs before the command that
-    computes it, or that is a launch that can work in place, the command writes
-    the variable itself. Runs before the order changes: it keeps the commands
-    that read the old value before the update.
+    Lowering computes the new value of a variable in scratch and copies it, at
+    the end or where ranks sum it. Where all else that uses the old value runs
+    before the command that computes it, or that is a launch that can work in
+    place, the command writes the variable itself. Runs before the order changes:
+    it keeps the commands that read the old value before the update.
 
     ```mlir
     exec.launch @step ins(%w, %g) outs(%scratch)

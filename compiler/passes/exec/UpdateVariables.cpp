@@ -20,10 +20,11 @@ struct UpdateVariablesPass
   void runOnOperation() override;
 };
 
-/// A copy that ends the update of a variable.
+/// A copy of a new value to where a variable lies.
 struct Update {
   CopyOp store;
-  BufferOp value, variable;
+  BufferOp value;
+  Value variable; ///< a buffer, or a part of that of a bucket
 };
 
 } // namespace
@@ -32,23 +33,66 @@ static std::vector<Update> collectUpdates(EntryOp entry) {
   std::vector<Update> updates;
   for (auto store : entry.getBody().getOps<CopyOp>()) {
     auto value = store.getFrom().getDefiningOp<BufferOp>();
-    auto variable = store.getTo().getDefiningOp<BufferOp>();
-    if (value && variable && value.getStorage() == StorageClass::scratch &&
-        variable.getStorage() == StorageClass::variable)
-      updates.push_back({store, value, variable});
+    if (value && value.getStorage() == StorageClass::scratch &&
+        getRoot(store.getTo()).getStorage() == StorageClass::variable)
+      updates.push_back({store, value, store.getTo()});
   }
   return updates;
 }
 
+/// The commands that use the variable. The parts of a bucket lie side by side.
+static Commands getVariableUses(Value variable) {
+  if (auto buffer = variable.getDefiningOp<BufferOp>())
+    return getUses(buffer);
+  auto part = variable.getDefiningOp<ViewOp>();
+  Commands uses;
+  auto add = [&](Operation *user) {
+    uses.insert(part->getBlock()->findAncestorOpInBlock(*user));
+    if (auto start = dyn_cast<TokenOpInterface>(user))
+      uses.insert(start.getToken().user_begin(), start.getToken().user_end());
+  };
+  llvm::for_each(part->getUsers(), add);
+  for (Operation *user : part.getBase().getUsers())
+    if (!isa<ViewOp>(user))
+      add(user);
+  return uses;
+}
+
+static AffineMap getBytes(Value variable) {
+  if (auto part = variable.getDefiningOp<ViewOp>())
+    return part.getBytes();
+  return variable.getDefiningOp<BufferOp>().getBytes();
+}
+
+static StringRef getName(Value variable,
+                         ArrayRef<graph::VariableAttr> variables) {
+  size_t index = *getRoot(variable).getIndex();
+  if (auto part = variable.getDefiningOp<ViewOp>()) {
+    auto offset = cast<AffineConstantExpr>(part.getOffset().getResult(0));
+    auto bucket = graph::findBucket(variables, index);
+    index += llvm::find(bucket->offsets, offset.getValue()) -
+             bucket->offsets.begin();
+  }
+  return variables[index].getName();
+}
+
 /// True if what computes the value may write the variable itself: where all
-/// else that uses the variable has been. For a launch that reads it this is
-/// noted.
+/// else that uses the old value has been, and nothing uses this value once the
+/// variable is used again. For a launch that reads it this is noted.
 static bool canWriteVariable(Update update, const LiveRanges &live,
                              const SymbolTable &kernels) {
-  if (update.value.getBytes() != update.variable.getBytes())
+  if (update.value.getBytes() != getBytes(update.variable))
     return false;
-  Commands others = getUses(update.variable), uses = getUses(update.value);
+  Commands others = getVariableUses(update.variable), after;
+  Commands uses = getUses(update.value), earlier = uses;
   others.remove(update.store);
+  earlier.remove(update.store);
+  for (Operation *use : others)
+    if (live.getOrder().precedes(update.store, use))
+      after.insert(use);
+  others.set_subtract(after);
+  if (!live.precede(earlier, after))
+    return false;
   if (live.precede(others, uses))
     return true;
   for (Operation *use : others) {
@@ -59,21 +103,29 @@ static bool canWriteVariable(Update update, const LiveRanges &live,
     self.insert(launch);
     others.remove(launch);
     return live.precede(others, self) &&
-           !llvm::is_contained(launch.getOutputs(),
-                               update.variable.getResult()) &&
+           !llvm::is_contained(launch.getOutputs(), update.variable) &&
            tryInPlace(launch, getComputation(launch, kernels), update.value,
                       update.variable);
   }
   return false;
 }
 
+/// Defines the variable before all that uses it.
+static void moveToFront(Value variable) {
+  Block &block = *variable.getParentBlock();
+  if (auto part = variable.getDefiningOp<ViewOp>())
+    part->moveBefore(&block.front());
+  getRoot(variable)->moveBefore(&block.front());
+}
+
+/// Of several values that are stored in one variable the first comes first.
 static void updateEntry(EntryOp entry, const SymbolTable &kernels,
                         DecisionLog &log) {
   auto variables = graph::getVariables(entry->getParentOfType<ModuleOp>());
   LiveRanges live(entry);
   for (Update update : collectUpdates(entry)) {
-    StringRef name = variables[*update.variable.getIndex()].getName();
-    double bytes = update.variable.getBound();
+    StringRef name = getName(update.variable, variables);
+    double bytes = update.value.getBound();
     if (!canWriteVariable(update, live, kernels)) {
       log.add(entry, "copied",
               ("the old value of " + name + " is read later").str(),
@@ -83,8 +135,8 @@ static void updateEntry(EntryOp entry, const SymbolTable &kernels,
     log.add(entry, "in place", ("the new value of " + name).str(),
             {{"bytes", bytes}});
     update.store.erase();
-    update.variable->moveBefore(&entry.getBody().front().front());
-    update.value.replaceAllUsesWith(update.variable.getResult());
+    moveToFront(update.variable);
+    update.value.replaceAllUsesWith(update.variable);
     update.value.erase();
   }
 }

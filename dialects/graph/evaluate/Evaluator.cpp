@@ -204,7 +204,8 @@ Expected<Evaluator::Tensors> Evaluator::evaluateDirect(Operation *op) {
                     })
                     // There is one rank.
                     .Case([&](AllReduceOp) {
-                      r[0] = *x[0];
+                      for (auto [sum, tensor] : llvm::zip_equal(r, x))
+                        sum = *tensor;
                       return Error::success();
                     })
                     .Default([&](Operation *) {

@@ -1,17 +1,48 @@
 #include "dialects/graph/GraphOps.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace tcc::graph;
 
+LogicalResult AllReduceOp::inferReturnTypes(MLIRContext *,
+                                            std::optional<Location>,
+                                            ValueRange operands, DictionaryAttr,
+                                            OpaqueProperties, RegionRange,
+                                            SmallVectorImpl<Type> &types) {
+  llvm::append_range(types, operands.getTypes());
+  return success();
+}
+
+/// What one message moves has one type.
+LogicalResult AllReduceOp::verify() {
+  if (getTensors().empty())
+    return emitOpError("has no tensor");
+  if (!getInto())
+    return success();
+  if (getInto()->size() != getTensors().size())
+    return emitOpError("of ") << getTensors().size() << " tensors goes into "
+                              << getInto()->size() << " variables";
+  Type first = getElementTypeOrSelf(getTensors().front());
+  for (Type type : getTensors().getTypes())
+    if (getElementTypeOrSelf(type) != first)
+      return emitOpError("has elements of ")
+             << first << " and " << getElementTypeOrSelf(type);
+  return success();
+}
+
 /// What each rank has of the loss depends on every x_r: their gradient is the
 /// sum of what the ranks have of it.
 LogicalResult AllReduceOp::emitGradients(Gradients &gradients) {
-  Value gradient = gradients.find(getResult());
-  if (gradient && gradients.wants(getX()))
-    gradients.add(getX(), gradients.getBuilder().create<AllReduceOp>(
-                              getLoc(), gradient, getGroup()));
+  for (auto [x, sum] : llvm::zip_equal(getTensors(), getSums())) {
+    Value gradient = gradients.find(sum);
+    if (!gradient || !gradients.wants(x))
+      continue;
+    auto reduced = gradients.getBuilder().create<AllReduceOp>(
+        getLoc(), gradient, ArrayAttr(), getGroup());
+    gradients.add(x, reduced.getSums().front());
+  }
   return success();
 }
 

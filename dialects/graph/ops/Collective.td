@@ -11,22 +11,29 @@ def Graph_IsCollective : NativeOpTrait<"IsCollective">;
 /// oftener than, the program says.
 class Graph_CollectiveOp<string mnemonic, list<Trait> traits = []>
     : Graph_Op<mnemonic, !listconcat(traits, [Graph_IsCollective,
-                                                NoMemoryEffect])> {
-  let results = (outs AnyRankedTensor:$result);
-}
+                                                NoMemoryEffect])>;
 
 def Graph_AllReduceOp : Graph_CollectiveOp<"all_reduce", [
-    SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<InferTypeOpInterface>,
     DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
-  let summary = "the sum of a tensor over the ranks of a group";
+  let summary = "the sums of tensors over the ranks of a group";
   let description = [{
-    result = sum_r x_r. Group 0 is all ranks. Of one rank it is x.
+    result = sum_r x_r, of each tensor. Group 0 is all ranks. Of one rank it is x.
 
-    Example: `%y = graph.all_reduce %x : tensor<4xf32>`
+    With `into`, the names of variables of one bucket, in its order, one a tensor,
+    the sums are made where these variables lie, by one message. Their old values
+    are not used afterwards, and the function writes them new ones.
+
+    Example: `%y = graph.all_reduce %x : tensor<4xf32>`,
+    `%a, %b = graph.all_reduce %x, %y into ["gradient/a", "gradient/b"]
+      : tensor<4xf32>, tensor<8xf32>`
   }];
-  let arguments = (ins AnyRankedTensor:$x,
+  let arguments = (ins Variadic<AnyRankedTensor>:$tensors,
+                       OptionalAttr<StrArrayAttr>:$into,
                        DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$group);
-  let assemblyFormat = "$x attr-dict `:` type($x)";
+  let results = (outs Variadic<AnyRankedTensor>:$sums);
+  let assemblyFormat = "$tensors (`into` $into^)? attr-dict `:` type($tensors)";
+  let hasVerifier = 1;
 }
 
 #endif // TCC_GRAPH_COLLECTIVE

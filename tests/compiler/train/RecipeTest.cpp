@@ -132,13 +132,13 @@ TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
               ElementsAre("r.toml:3: memory.checkpoint = 'blocks' is not "
                           "supported yet, only auto, none",
                           "exit 4"));
-  for (const char *line : {"parallel.data = 2", "parallel.data = 'auto'",
+  for (const char *line : {"parallel.data = 2", "parallel.zero = 1",
                            "numerics.spike_z = 3", "data.path = 'x'"})
     EXPECT_THAT(refuse(base + line),
                 ElementsAre(HasSubstr("not supported yet"), "exit 4"))
         << line;
   parseRecipe(base +
-              "parallel.data = 1\n"
+              "parallel.data = 1\nparallel.bucket = '1MiB'\n"
               "precision.master_weights = true\nmemory.checkpoint = 'none'");
 }
 

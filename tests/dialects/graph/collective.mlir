@@ -16,10 +16,37 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
 
+// Several tensors, whose sums may be wanted in variables.
+// CHECK-LABEL: func @bucket
+// SIMPLE-LABEL: func @bucket
+func.func @bucket(%x: tensor<4xf32>, %y: tensor<2x3xf32>) -> (tensor<4xf32>, tensor<2x3xf32>) {
+  // CHECK: graph.all_reduce %{{.*}}, %{{.*}} into ["a", "b"] : tensor<4xf32>, tensor<2x3xf32>
+  // SIMPLE: graph.all_reduce
+  %0:2 = graph.all_reduce %x, %y into ["a", "b"] : tensor<4xf32>, tensor<2x3xf32>
+  return %0#0, %0#1 : tensor<4xf32>, tensor<2x3xf32>
+}
+
+// -----
+
+func.func @names(%x: tensor<4xf32>, %y: tensor<4xf32>) {
+  // expected-error @+1 {{of 2 tensors goes into 1 variables}}
+  %0:2 = graph.all_reduce %x, %y into ["a"] : tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @elements(%x: tensor<4xf32>, %y: tensor<4xf64>) {
+  // expected-error @+1 {{has elements of 'f32' and 'f64'}}
+  %0:2 = graph.all_reduce %x, %y into ["a", "b"] : tensor<4xf32>, tensor<4xf64>
+  return
+}
+
 // -----
 
 func.func @types(%x: tensor<4xf32>) {
-  // expected-error @+1 {{requires the same type for all operands and results}}
+  // expected-error @+2 {{'graph.all_reduce' op failed to infer returned types}}
+  // expected-error @+1 {{inferred type(s) 'tensor<4xf32>' are incompatible}}
   %0 = "graph.all_reduce"(%x) : (tensor<4xf32>) -> tensor<8xf32>
   return
 }

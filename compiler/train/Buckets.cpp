@@ -1,0 +1,61 @@
+#include "compiler/train/Buckets.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tcc::graph;
+
+namespace tcc::train {
+
+static int64_t getBytes(RankedTensorType type) {
+  return type.getNumElements() *
+         int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+}
+
+std::vector<Bucket> divideIntoBuckets(const VariableTable &table,
+                                      ArrayRef<std::string> names,
+                                      int64_t bytes) {
+  std::vector<Bucket> buckets;
+  Type element;
+  int64_t room = 0;
+  for (const std::string &name : names) {
+    RankedTensorType type = table.get(name).type;
+    if (type.getElementType() != element || getBytes(type) > room) {
+      buckets.emplace_back();
+      element = type.getElementType();
+      room = bytes;
+    }
+    buckets.back().push_back(name);
+    room -= getBytes(type);
+  }
+  return buckets;
+}
+
+/// Behind the last of the ops that compute the values.
+static void setInsertionPoint(OpBuilder &builder, ArrayRef<Value> values) {
+  Operation *last = nullptr;
+  for (Value value : values)
+    if (Operation *op = value.getDefiningOp();
+        op && (!last || last->isBeforeInBlock(op)))
+      last = op;
+  if (last)
+    builder.setInsertionPointAfter(last);
+}
+
+void emitSums(StepFunction &step, ArrayRef<Bucket> buckets,
+              NamedValues &values) {
+  for (const Bucket &bucket : buckets) {
+    SmallVector<Value> tensors;
+    SmallVector<StringRef> names(bucket.begin(), bucket.end());
+    for (const std::string &name : bucket)
+      tensors.push_back(values.lookup(name));
+    OpBuilder builder(step.getBuilder());
+    setInsertionPoint(builder, tensors);
+    auto sums = builder.create<AllReduceOp>(step.getLoc(), tensors,
+                                            builder.getStrArrayAttr(names));
+    for (auto [name, sum] : llvm::zip_equal(bucket, sums.getSums()))
+      values[name] = sum;
+  }
+}
+
+} // namespace tcc::train

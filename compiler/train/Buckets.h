@@ -1,0 +1,35 @@
+//===- Buckets.h - What ranks sum by one message ----------------*- C++ -*-===//
+//
+// Gradients that are ready one after the other lie side by side and are summed
+// over the ranks together, while what comes before them in the model is still
+// computed (Li et al., PyTorch Distributed, 2020).
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_TRAIN_BUCKETS_H
+#define TCC_COMPILER_TRAIN_BUCKETS_H
+
+#include "compiler/train/Variables.h"
+
+namespace tcc::train {
+
+/// The names of variables, in order.
+using Bucket = std::vector<std::string>;
+
+/// Values for variables.
+using NamedValues = llvm::StringMap<mlir::Value>;
+
+/// Divides variables, in the order in which their values are ready, into
+/// buckets of one element type and at most `bytes`, or one variable.
+std::vector<Bucket> divideIntoBuckets(const VariableTable &table,
+                                      llvm::ArrayRef<std::string> names,
+                                      int64_t bytes);
+
+/// Sums the `values` of the variables over all ranks, bucket by bucket, each as
+/// soon as all of it is computed, and replaces them by the sums. These lie in
+/// the variables, which the caller must write.
+void emitSums(StepFunction &step, llvm::ArrayRef<Bucket> buckets,
+              NamedValues &values);
+
+} // namespace tcc::train
+
+#endif // TCC_COMPILER_TRAIN_BUCKETS_H
