@@ -15,25 +15,57 @@ static StatisticUpdate update(const TensorEmitter &emitter, double momentum,
   return {running, (x * (1 - momentum) + y * momentum).value};
 }
 
-static void useBatch(BatchNormOp op, int64_t count,
+namespace {
+
+/// The mean, the biased variance and the number of elements of each channel.
+struct Statistics {
+  Expr mean, variance, count;
+};
+
+} // namespace
+
+static Expr sumOverRanks(Expr x) {
+  auto sum = x.emitter->builder.create<AllReduceOp>(x.emitter->loc, x.value,
+                                                    ArrayAttr());
+  return {sum.getSums().front(), x.emitter};
+}
+
+/// Of all ranks, each of which has `own` of as many elements. Around the mean
+/// of all, so that no large squares are subtracted.
+static Statistics synchronise(const Statistics &own, Value world) {
+  const TensorEmitter &emitter = *own.mean.emitter;
+  auto type = cast<RankedTensorType>(own.mean.value.getType());
+  auto scalar = RankedTensorType::get({}, type.getElementType());
+  Expr ranks{emitter.emit<BroadcastOp>(type, emitter.castTo(world, scalar)),
+             &emitter};
+  Expr mean = sumOverRanks(own.mean) / ranks;
+  Expr distance = own.mean - mean;
+  Expr variance = sumOverRanks(own.variance + distance * distance) / ranks;
+  return {mean, variance, own.count * ranks};
+}
+
+static void useBatch(BatchNormOp op, int64_t count, Value world,
                      std::vector<StatisticUpdate> &updates) {
   OpBuilder builder(op);
   TensorEmitter emitter(builder, op.getLoc());
-  auto statistics = builder.create<BatchStatisticsOp>(op.getLoc(), op.getX());
-  Value mean = statistics.getMean(), variance = statistics.getVariance();
+  auto own = builder.create<BatchStatisticsOp>(op.getLoc(), op.getX());
+  Expr mean{own.getMean(), &emitter};
+  Statistics batch{mean, {own.getVariance(), &emitter}, mean.like(count)};
+  if (world)
+    batch = synchronise(batch, world);
   double momentum = op.getMomentum().convertToDouble();
-  Expr unbiased =
-      Expr{variance, &emitter} * (double(count) / double(count - 1));
-  updates.push_back(update(emitter, momentum, op.getMean(), mean));
+  Expr unbiased = world ? batch.variance * (batch.count / (batch.count - 1.0))
+                        : batch.variance * (double(count) / double(count - 1));
+  updates.push_back(update(emitter, momentum, op.getMean(), batch.mean.value));
   updates.push_back(
       update(emitter, momentum, op.getVariance(), unbiased.value));
-  op.getMeanMutable().assign(mean);
-  op.getVarianceMutable().assign(variance);
+  op.getMeanMutable().assign(batch.mean.value);
+  op.getVarianceMutable().assign(batch.variance.value);
 }
 
 std::vector<StatisticUpdate>
 trainBatchNorms(Block &body, llvm::function_ref<bool(BatchNormOp)> isTrained,
-                Problems &problems) {
+                Value world, Problems &problems) {
   std::vector<StatisticUpdate> updates;
   for (auto op : llvm::to_vector(body.getOps<BatchNormOp>())) {
     if (!isTrained(op))
@@ -50,7 +82,7 @@ trainBatchNorms(Block &body, llvm::function_ref<bool(BatchNormOp)> isTrained,
                              : "a batch norm of symbolic extents cannot be "
                                "trained"});
     else
-      useBatch(op, count, updates);
+      useBatch(op, count, world, updates);
   }
   return updates;
 }

@@ -15,11 +15,12 @@ struct StatisticUpdate {
 /// Gives the batch norms of `body` that `isTrained` chooses the mean and the
 /// biased variance of their batch; what they had is updated with the mean and
 /// the unbiased variance, as in PyTorch. Batches of one element a channel are
-/// refused.
+/// refused. With `world`, the number of ranks as a scalar, the batch is that of
+/// all ranks together.
 std::vector<StatisticUpdate>
 trainBatchNorms(mlir::Block &body,
                 llvm::function_ref<bool(graph::BatchNormOp)> isTrained,
-                Problems &problems);
+                mlir::Value world, Problems &problems);
 
 } // namespace tcc::train
 

@@ -311,7 +311,7 @@ LogicalResult StepBuilder::buildTrainStep() {
 /// does whatever gradient is not: the update checks both.
 LogicalResult StepBuilder::buildAccumulateStep() {
   StepFunction step(module, EntryKind::accumulate_step, variables);
-  Forward forward = model.emit(step, /*isTraining=*/true);
+  Forward forward = model.emit(step, /*isTraining=*/true, /*hasRanks=*/true);
   FailureOr<LossGradients> start = emitLossGradients(step, forward);
   if (failed(start))
     return failure();
@@ -398,7 +398,7 @@ Metrics StepBuilder::emitUpdateOfAll(StepFunction &step, NamedValues values) {
 /// batch is computed.
 LogicalResult StepBuilder::buildReduceStep() {
   StepFunction step(module, EntryKind::reduce_step, variables);
-  Forward forward = model.emit(step, /*isTraining=*/true);
+  Forward forward = model.emit(step, /*isTraining=*/true, /*hasRanks=*/true);
   FailureOr<LossGradients> start = emitLossGradients(step, forward);
   if (failed(start))
     return failure();

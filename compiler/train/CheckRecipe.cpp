@@ -141,6 +141,13 @@ static void checkPrecision(Reading &reading) {
                  "precision.master_weights = false");
 }
 
+static void checkRanks(Reading &reading) {
+  const Recipe &recipe = reading.recipe;
+  if (recipe.synchronisesBatchNorms && !recipe.parallel.reduces())
+    reading.fail(reading.getLine("batchnorm.sync"),
+                 "batchnorm.sync needs parallel.data = 'auto'");
+}
+
 void tcc::train::checkRecipe(Reading &reading) {
   checkNeeded(reading, "loss.kind");
   checkNeeded(reading, "optimizer.kind");
@@ -149,6 +156,7 @@ void tcc::train::checkRecipe(Reading &reading) {
   checkOptimizer(reading);
   checkBatch(reading);
   checkPrecision(reading);
+  checkRanks(reading);
 }
 
 void tcc::train::checkPatterns(const Recipe &recipe,

@@ -359,6 +359,10 @@ static const Key kKeys[] = {
      .initial = "train",
      .summary = "or patterns: those that train",
      .words = "train frozen"},
+    {.name = "batchnorm.sync",
+     .field = at<&R::synchronisesBatchNorms>,
+     .initial = "false",
+     .summary = "statistics are those of the batches of all ranks together"},
 
     {.name = "memory.budget",
      .field = at<&R::memoryBudget>,

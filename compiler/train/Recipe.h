@@ -169,6 +169,8 @@ struct Recipe {
   OnNan onNan = OnNan::Stop;
   /// The batch norms that are trained; others keep their statistics.
   Patterns batchNorm = {{"*"}};
+  /// Whether their batch is that of all ranks.
+  bool synchronisesBatchNorms = false;
   std::vector<Override<Initializer>> init;
   std::vector<Override<double>> dropout;
 

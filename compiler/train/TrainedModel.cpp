@@ -223,16 +223,17 @@ static Value lookThroughNarrowing(Value value) {
   return value;
 }
 
-Forward TrainedModel::emit(StepFunction &step, bool isTraining) {
+Forward TrainedModel::emit(StepFunction &step, bool isTraining, bool hasRanks) {
   IRMapping inputs = addInputs(step);
   Value targets = target ? addTarget(step, inputs) : Value();
   Value weights = addWeights(step);
   Forward forward;
   forward.results = cloneModel(step, inputs, isTraining);
+  bool synchronises = hasRanks && recipe.synchronisesBatchNorms;
   if (isTraining)
     forward.statistics = trainBatchNorms(
         step.getBody(), [&](BatchNormOp op) { return isTrainedNorm(step, op); },
-        problems);
+        synchronises ? step.read(StepField::world) : Value(), problems);
   Value output = lookThroughNarrowing(forward.results[logits]);
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
   bool isFloat = targets && isa<FloatType>(getElementTypeOrSelf(targets));

@@ -38,8 +38,9 @@ public:
   void emitPrediction(StepFunction &step);
   /// The model and what its loss is of, with the target and, where the recipe
   /// pads, the weights of the samples as further inputs. In training batch
-  /// norms follow the batch, and dropouts drop.
-  Forward emit(StepFunction &step, bool isTraining);
+  /// norms follow the batch, of all ranks if `hasRanks` and the recipe says so,
+  /// and dropouts drop.
+  Forward emit(StepFunction &step, bool isTraining, bool hasRanks = false);
   /// Erases the function that the model came in.
   void erase() { main.erase(); }
 

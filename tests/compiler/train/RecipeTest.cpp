@@ -142,6 +142,19 @@ TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
               "precision.master_weights = true\nmemory.checkpoint = 'none'");
 }
 
+TEST(RecipeTest, SynchronisesOverSeveralRanks) {
+  std::string base = std::string(kLoss) + "optimizer.kind = 'sgd'\n";
+  EXPECT_THAT(refuse(base + "batchnorm.sync = true"),
+              ElementsAre("r.toml:3: batchnorm.sync needs parallel.data = "
+                          "'auto'",
+                          "exit 3"));
+  parseRecipe(base + "parallel.data = 'auto'\nbatchnorm.sync = true");
+  EXPECT_THAT(refuse(base + "parallel.bucket = '1 foot'"),
+              ElementsAre("r.toml:3: parallel.bucket is '1 foot', expected "
+                          "bytes",
+                          "exit 3"));
+}
+
 TEST(RecipeTest, TheLossScaleIsANumberOrDynamic) {
   std::string base = std::string(kLoss) + "optimizer.kind = 'sgd'\n";
   auto read = [&](const std::string &line) {
