@@ -1,7 +1,7 @@
 #include "runtime/devices/cuda/OpenCuda.h"
 
+#include "runtime/base/Plugin.h"
 #include "runtime/devices/cuda/CudaDevice.h"
-#include "runtime/devices/cuda/Plugin.h"
 
 #include <charconv>
 

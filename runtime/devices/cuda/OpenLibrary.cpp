@@ -1,6 +1,6 @@
 #include "runtime/devices/cuda/OpenLibrary.h"
 
-#include "runtime/devices/cuda/Plugin.h"
+#include "runtime/base/Plugin.h"
 
 #include <algorithm>
 #include <cstdlib>

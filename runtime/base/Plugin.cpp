@@ -1,4 +1,4 @@
-#include "runtime/devices/cuda/Plugin.h"
+#include "runtime/base/Plugin.h"
 
 #include <climits>
 #include <cstdlib>
@@ -28,7 +28,7 @@ static std::string ownFolder() {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-Result<void *> cuda::findInPlugin(const char *name, const char *symbol) {
+Result<void *> runtime::findInPlugin(const char *name, const char *symbol) {
   const char *given = std::getenv("TCC_PLUGINS");
   void *library = nullptr;
   if (given)
