@@ -1,16 +1,11 @@
 #include "runtime/executor/Variables.h"
 
-#include "runtime/base/Alignment.h"
+#include "runtime/package/VariableOffsets.h"
 
 #include <algorithm>
 
 using namespace tcc;
 using namespace tcc::runtime;
-
-static uint64_t byteCountOf(const format::Variable &variable) {
-  std::span shape(variable.shape()->data(), variable.shape()->size());
-  return *bytesOf(variable.dtype(), shape); // verified
-}
 
 Result<Variables> Variables::allocate(const format::Program &program,
                                       Device &device,
@@ -18,15 +13,12 @@ Result<Variables> Variables::allocate(const format::Program &program,
   Variables variables;
   variables.device = &device;
   variables.tables = program.variables();
-  size_t count = program.variables() ? program.variables()->size() : 0;
-  size_t end = 0;
-  for (size_t i = 0; i < count; ++i) {
-    variables.offsets.push_back(end);
-    uint64_t bytes = byteCountOf(variables.describe(i));
-    if (bytes > SIZE_MAX - end - kTensorAlignment)
-      return Status(Code::OutOfMemory, "the variables are too large");
-    end = alignTensor(end + bytes);
-  }
+  auto offsets = variableOffsets(program);
+  if (!offsets)
+    return Status(Code::OutOfMemory, "the variables are too large");
+  size_t end = offsets->back();
+  offsets->pop_back();
+  variables.offsets.assign(offsets->begin(), offsets->end());
   auto memory =
       Memory::allocate(end, device.allocator(allocator), "the variables");
   if (!memory.ok())

@@ -1,0 +1,25 @@
+#include "runtime/package/VariableOffsets.h"
+
+#include "runtime/base/Alignment.h"
+#include "runtime/package/DType.h"
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+uint64_t runtime::byteCountOf(const format::Variable &variable) {
+  std::span shape(variable.shape()->data(), variable.shape()->size());
+  return *bytesOf(variable.dtype(), shape);
+}
+
+std::optional<std::vector<uint64_t>>
+runtime::variableOffsets(const format::Program &program) {
+  std::vector<uint64_t> offsets = {0};
+  for (uint32_t i = 0; program.variables() && i < program.variables()->size();
+       ++i) {
+    uint64_t bytes = byteCountOf(*program.variables()->Get(i));
+    if (bytes > SIZE_MAX - offsets.back() - kTensorAlignment)
+      return std::nullopt;
+    offsets.push_back(alignTensor(offsets.back() + bytes));
+  }
+  return offsets;
+}

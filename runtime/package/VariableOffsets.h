@@ -1,0 +1,24 @@
+//===- VariableOffsets.h - Where variables lie ------------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_PACKAGE_VARIABLEOFFSETS_H
+#define TCC_RUNTIME_PACKAGE_VARIABLEOFFSETS_H
+
+#include "runtime/package/Program_generated.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace tcc::runtime {
+
+/// Bytes of a variable that was verified.
+uint64_t byteCountOf(const format::Variable &variable);
+
+/// Of each variable, and of what ends them: one after the other, each at the
+/// next multiple of kTensorAlignment. Nothing if no memory is so large. The
+/// variables were verified.
+std::optional<std::vector<uint64_t>>
+variableOffsets(const format::Program &program);
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_PACKAGE_VARIABLEOFFSETS_H
