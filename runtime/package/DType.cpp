@@ -30,6 +30,11 @@ const DTypeTraits &runtime::traitsOf(DType dtype) {
   return kTraits[static_cast<size_t>(dtype)];
 }
 
+bool runtime::isSummedByRanks(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 ||
+         dtype == DType::i64;
+}
+
 std::optional<uint64_t> runtime::bytesOf(DType dtype,
                                          std::span<const int64_t> shape) {
   uint64_t bytes = traitsOf(dtype).bytes;

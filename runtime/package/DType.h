@@ -30,6 +30,10 @@ bool isDType(DType dtype);
 /// Requires isDType.
 const DTypeTraits &traitsOf(DType dtype);
 
+/// Whether ranks add up elements of the type. Sums of narrow floats would be
+/// rounded once for each rank.
+bool isSummedByRanks(DType dtype);
+
 /// Bytes of a dense tensor; nothing if an extent is negative or they overflow.
 std::optional<uint64_t> bytesOf(DType dtype, std::span<const int64_t> shape);
 

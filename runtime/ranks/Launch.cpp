@@ -1,0 +1,143 @@
+#include "runtime/ranks/Launch.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+static constexpr char kRendezvous[] = "TCC_RENDEZVOUS";
+static constexpr char kHost[] = "MASTER_ADDR", kPort[] = "MASTER_PORT";
+static constexpr int64_t kMaxPort = 65535;
+static constexpr int64_t kMaxRanks = 1 << 20;
+
+namespace {
+
+/// The variables that one launcher sets.
+struct Names {
+  const char *rank, *size, *localRank;
+};
+constexpr Names kTorchrun = {"RANK", "WORLD_SIZE", "LOCAL_RANK"};
+constexpr Names kSlurm = {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"};
+
+struct Reader {
+  const Environment &environment;
+
+  bool has(const char *name) const { return environment(name); }
+  Status checkPair(const char *name, const char *other) const;
+  Result<int64_t> readNumber(const char *name, int64_t min, int64_t max) const;
+  Status readRanks(const Names &names, Launch &launch) const;
+  Status readPlace(Launch &launch) const;
+  Status readRendezvous(Launch &launch) const;
+};
+
+} // namespace
+
+static std::optional<int64_t> parseNumber(std::string_view text) {
+  int64_t value = 0;
+  const char *end = text.data() + text.size();
+  auto [rest, failure] = std::from_chars(text.data(), end, value);
+  bool isNumber = failure == std::errc() && rest == end;
+  return isNumber ? std::optional(value) : std::nullopt;
+}
+
+/// Two variables are set, or neither is.
+Status Reader::checkPair(const char *name, const char *other) const {
+  if (has(name) == has(other))
+    return Status();
+  if (!has(name))
+    std::swap(name, other);
+  return makeError(Code::Usage, name, " is '", environment(name), "', but ",
+                   other, " is not set");
+}
+
+Result<int64_t> Reader::readNumber(const char *name, int64_t min,
+                                   int64_t max) const {
+  std::string_view text = environment(name);
+  std::optional<int64_t> value = parseNumber(text);
+  if (value && *value >= min && *value <= max)
+    return *value;
+  return makeError(Code::Usage, name, " is '", text, "', expected ", min,
+                   " to ", max);
+}
+
+Status Reader::readRanks(const Names &names, Launch &launch) const {
+  if (Status status = checkPair(names.rank, names.size); !status.ok())
+    return status;
+  Result<int64_t> size = readNumber(names.size, 1, kMaxRanks);
+  if (!size.ok())
+    return size.takeStatus();
+  Result<int64_t> rank = readNumber(names.rank, 0, *size - 1);
+  if (!rank.ok())
+    return rank.takeStatus();
+  launch.rank = static_cast<int>(*rank);
+  launch.size = static_cast<int>(*size);
+  launch.localRank = launch.rank;
+  if (!has(names.localRank))
+    return Status();
+  Result<int64_t> localRank = readNumber(names.localRank, 0, *rank);
+  if (!localRank.ok())
+    return localRank.takeStatus();
+  launch.localRank = static_cast<int>(*localRank);
+  return Status();
+}
+
+Status Reader::readRendezvous(Launch &launch) const {
+  std::string_view text = environment(kRendezvous);
+  size_t colon = text.rfind(':');
+  std::optional<int64_t> port;
+  if (colon != std::string_view::npos)
+    port = parseNumber(text.substr(colon + 1));
+  if (!port || *port < 1 || *port > kMaxPort || colon == 0)
+    return makeError(Code::Usage, kRendezvous, " is '", text,
+                     "', expected HOST:PORT");
+  launch.host = text.substr(0, colon);
+  // As in "[::1]:29500".
+  if (launch.host.size() > 2 && launch.host.starts_with('[') &&
+      launch.host.ends_with(']'))
+    launch.host = launch.host.substr(1, launch.host.size() - 2);
+  launch.port = static_cast<uint16_t>(*port);
+  return Status();
+}
+
+Status Reader::readPlace(Launch &launch) const {
+  if (has(kRendezvous))
+    return readRendezvous(launch);
+  if (Status status = checkPair(kHost, kPort); !status.ok())
+    return status;
+  if (!has(kHost))
+    return makeError(Code::Usage, "this is rank ", launch.rank, " of ",
+                     launch.size, ", but neither ", kRendezvous, " nor ", kHost,
+                     " says where they meet");
+  Result<int64_t> port = readNumber(kPort, 1, kMaxPort - 1);
+  if (!port.ok())
+    return port.takeStatus();
+  launch.host = environment(kHost);
+  launch.port = static_cast<uint16_t>(*port + 1);
+  return Status();
+}
+
+Result<Launch> runtime::readLaunch(const Environment &environment) {
+  Reader reader{environment};
+  Launch launch;
+  bool isTorchrun = reader.has(kTorchrun.rank) || reader.has(kTorchrun.size);
+  bool isSlurm = reader.has(kSlurm.rank) && reader.has(kRendezvous);
+  if (!isTorchrun && !isSlurm) {
+    for (const char *name : {kRendezvous, kHost, kPort, kTorchrun.localRank})
+      if (reader.has(name))
+        return makeError(Code::Usage, name, " is '", environment(name),
+                         "', but ", kTorchrun.rank, " is not set");
+    return launch;
+  }
+  Status status = reader.readRanks(isTorchrun ? kTorchrun : kSlurm, launch);
+  if (status.ok() && launch.size > 1)
+    status = reader.readPlace(launch);
+  if (!status.ok())
+    return status;
+  return launch;
+}
+
+Result<Launch> runtime::readLaunch() {
+  return readLaunch([](const char *name) { return std::getenv(name); });
+}

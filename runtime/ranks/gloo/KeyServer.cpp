@@ -1,0 +1,201 @@
+#include "runtime/ranks/gloo/KeyServer.h"
+
+#include <asio.hpp>
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <thread>
+#include <vector>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using namespace tcc::runtime::ranks;
+using asio::ip::tcp;
+
+static_assert(std::endian::native == std::endian::little);
+
+namespace {
+
+using Value = std::shared_ptr<const std::vector<char>>;
+class Connection;
+
+/// Of the server's thread alone.
+struct Keys {
+  std::map<std::string, Value> values;
+  std::multimap<std::string, std::shared_ptr<Connection>> waiting;
+};
+
+/// Lives as long as something of it is under way. An error ends it.
+class Connection : public std::enable_shared_from_this<Connection> {
+public:
+  Connection(tcp::socket socket, Keys &keys)
+      : socket(std::move(socket)), keys(keys) {}
+
+  void greet();
+  void answer(Value found);
+
+private:
+  void readRequest();
+  void readBody();
+  void perform();
+  void set();
+
+  /// Reads or writes all of `buffer`, then goes on.
+  template <typename Buffer>
+  void read(Buffer buffer, void (Connection::*next)());
+  template <typename Buffer>
+  void write(Buffer buffer, void (Connection::*next)());
+
+  tcp::socket socket;
+  Keys &keys;
+  std::array<char, sizeof(kGreeting)> greeting = {};
+  RequestHeader header = {};
+  std::vector<char> body; ///< key, then value
+  std::string key;
+  SetAnswer setAnswer = SetAnswer::Done;
+  uint32_t valueBytes = 0;
+  Value value; ///< that is written
+};
+
+} // namespace
+
+template <typename Buffer>
+void Connection::read(Buffer buffer, void (Connection::*next)()) {
+  asio::async_read(
+      socket, buffer,
+      [self = shared_from_this(), next](asio::error_code error, size_t) {
+        if (!error)
+          ((*self).*next)();
+      });
+}
+
+template <typename Buffer>
+void Connection::write(Buffer buffer, void (Connection::*next)()) {
+  asio::async_write(
+      socket, buffer,
+      [self = shared_from_this(), next](asio::error_code error, size_t) {
+        if (!error)
+          ((*self).*next)();
+      });
+}
+
+void Connection::greet() {
+  asio::async_read(socket, asio::buffer(greeting),
+                   [self = shared_from_this()](asio::error_code error, size_t) {
+                     if (!error && std::equal(self->greeting.begin(),
+                                              self->greeting.end(), kGreeting))
+                       self->write(asio::buffer(kGreeting),
+                                   &Connection::readRequest);
+                   });
+}
+
+void Connection::readRequest() {
+  read(asio::buffer(&header, sizeof(header)), &Connection::readBody);
+}
+
+void Connection::readBody() {
+  if (header.keyBytes > kMaxKeyBytes || header.valueBytes > kMaxValueBytes)
+    return;
+  body.resize(size_t(header.keyBytes) + header.valueBytes);
+  read(asio::buffer(body), &Connection::perform);
+}
+
+void Connection::perform() {
+  key.assign(body.data(), header.keyBytes);
+  if (header.kind == RequestKind::Set)
+    return set();
+  if (header.kind != RequestKind::Get)
+    return;
+  if (auto found = keys.values.find(key); found != keys.values.end())
+    return answer(found->second);
+  keys.waiting.emplace(key, shared_from_this());
+}
+
+/// Whoever waits for the key gets it.
+void Connection::set() {
+  auto added = std::make_shared<const std::vector<char>>(
+      body.begin() + header.keyBytes, body.end());
+  bool isNew = keys.values.emplace(key, added).second;
+  setAnswer = isNew ? SetAnswer::Done : SetAnswer::Taken;
+  auto [first, last] = keys.waiting.equal_range(key);
+  for (auto waiter = first; waiter != last; ++waiter)
+    waiter->second->answer(added);
+  keys.waiting.erase(first, last);
+  write(asio::buffer(&setAnswer, sizeof(setAnswer)), &Connection::readRequest);
+}
+
+void Connection::answer(Value found) {
+  value = std::move(found);
+  valueBytes = static_cast<uint32_t>(value->size());
+  write(std::array{asio::const_buffer(&valueBytes, sizeof(valueBytes)),
+                   asio::const_buffer(value->data(), value->size())},
+        &Connection::readRequest);
+}
+
+struct KeyServer::State {
+  asio::io_context io;
+  tcp::acceptor acceptor{io};
+  Keys keys;
+  std::thread thread;
+
+  Status open(const std::string &host, uint16_t port);
+  void accept();
+};
+
+Status KeyServer::State::open(const std::string &host, uint16_t port) {
+  asio::error_code error;
+  auto found = tcp::resolver(io).resolve(host, std::to_string(port), error);
+  if (error)
+    return makeError(Code::Usage, "host '", host,
+                     "' of the rendezvous: ", error.message());
+  tcp::endpoint place = found.begin()->endpoint();
+  if (!place.address().is_loopback())
+    place = tcp::endpoint(place.protocol(), port);
+  auto attempt = [&](auto call) {
+    if (!error)
+      call();
+  };
+  attempt([&] { acceptor.open(place.protocol(), error); });
+  attempt(
+      [&] { acceptor.set_option(tcp::acceptor::reuse_address(true), error); });
+  attempt([&] { acceptor.bind(place, error); });
+  attempt(
+      [&] { acceptor.listen(tcp::acceptor::max_listen_connections, error); });
+  if (error)
+    return makeError(Code::Usage, "rank 0 cannot listen at port ", port, ": ",
+                     error.message());
+  return Status();
+}
+
+void KeyServer::State::accept() {
+  acceptor.async_accept([this](asio::error_code error, tcp::socket socket) {
+    if (!acceptor.is_open())
+      return;
+    if (!error)
+      std::make_shared<Connection>(std::move(socket), keys)->greet();
+    accept();
+  });
+}
+
+KeyServer::KeyServer(std::unique_ptr<State> state) : state(std::move(state)) {}
+
+Result<std::unique_ptr<KeyServer>> KeyServer::listen(const std::string &host,
+                                                     uint16_t port) {
+  auto state = std::make_unique<State>();
+  if (Status status = state->open(host, port); !status.ok())
+    return status;
+  state->accept();
+  state->thread = std::thread([one = state.get()] { one->io.run(); });
+  return std::unique_ptr<KeyServer>(new KeyServer(std::move(state)));
+}
+
+uint16_t KeyServer::port() const {
+  return state->acceptor.local_endpoint().port();
+}
+
+KeyServer::~KeyServer() {
+  state->io.stop();
+  state->thread.join();
+  state->keys.waiting.clear();
+}

@@ -1,0 +1,57 @@
+//===- KeyServer.h - Where ranks leave word for each other ------*- C++ -*-===//
+//
+// Rank 0 keeps values by key, over TCP. A client begins with kGreeting, which
+// is answered by itself, and then makes one request at a time:
+//
+//   RequestHeader, key, value
+//
+// Of a set the answer is one byte, a SetAnswer; of a get the value's size as
+// a u32 and the value, once the key is there. Numbers are little-endian.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_RUNTIME_RANKS_GLOO_KEYSERVER_H
+#define TCC_RUNTIME_RANKS_GLOO_KEYSERVER_H
+
+#include "runtime/base/Status.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace tcc::runtime::ranks {
+
+inline constexpr char kGreeting[8] = {'t', 'c', 'c', 'k', 'e', 'y', 's', '1'};
+
+enum class RequestKind : uint32_t { Set, Get };
+enum class SetAnswer : uint8_t { Done, Taken };
+
+struct RequestHeader {
+  RequestKind kind;
+  uint32_t keyBytes;
+  uint32_t valueBytes; ///< of a set
+};
+
+/// A client that exceeds one is none of ours.
+inline constexpr uint32_t kMaxKeyBytes = 1 << 10, kMaxValueBytes = 1 << 20;
+
+/// Serves in a thread of its own until it is destroyed.
+class KeyServer {
+public:
+  /// At the loopback device if the host is one of its addresses, else at all;
+  /// port 0 is any that is free. Code::Usage if the port is in use or the host
+  /// unknown.
+  static Result<std::unique_ptr<KeyServer>> listen(const std::string &host,
+                                                   uint16_t port);
+  ~KeyServer();
+
+  uint16_t port() const;
+
+private:
+  struct State;
+  explicit KeyServer(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state;
+};
+
+} // namespace tcc::runtime::ranks
+
+#endif // TCC_RUNTIME_RANKS_GLOO_KEYSERVER_H

@@ -1,0 +1,327 @@
+#include "runtime/ranks/OpenCommunicator.h"
+#include "runtime/ranks/gloo/KeyClient.h"
+#include "runtime/ranks/gloo/KeyServer.h"
+
+#include <gloo/allgather.h>
+#include <gloo/allreduce.h>
+#include <gloo/barrier.h>
+#include <gloo/broadcast.h>
+#include <gloo/math.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/transport/tcp/device.h>
+
+#include <csignal>
+#include <cstring>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using namespace tcc::runtime::ranks;
+
+/// Gloo says which of its lines threw.
+static std::string_view withoutPlace(std::string_view message) {
+  size_t end = message.starts_with('[') ? message.find("] ") : message.npos;
+  return end == message.npos ? message : message.substr(end + 2);
+}
+
+namespace {
+
+/// Gloo writes to sockets whose other end may be gone. That is an error of the
+/// write, and here no signal to this thread and those that it begins.
+class BlockedPipeSignal {
+public:
+  BlockedPipeSignal() {
+    sigset_t pending;
+    sigpending(&pending);
+    wasPending = sigismember(&pending, SIGPIPE);
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before);
+  }
+  ~BlockedPipeSignal() {
+    timespec now = {};
+    if (!wasPending)
+      sigtimedwait(&pipe, nullptr, &now);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  BlockedPipeSignal(const BlockedPipeSignal &) = delete;
+  BlockedPipeSignal &operator=(const BlockedPipeSignal &) = delete;
+
+private:
+  sigset_t pipe, before;
+  bool wasPending;
+};
+
+/// Where Gloo's ranks leave their addresses.
+class GlooStore final : public gloo::rendezvous::Store {
+public:
+  explicit GlooStore(KeyClient &client) : client(client) {}
+
+  void set(const std::string &key, const std::vector<char> &data) override {
+    check(client.set(key, data));
+  }
+  std::vector<char> get(const std::string &key) override {
+    Result<std::vector<char>> value = client.get(key);
+    if (!value.ok())
+      check(value.takeStatus());
+    return std::move(*value);
+  }
+  void wait(const std::vector<std::string> &keys) override {
+    for (const std::string &key : keys)
+      (void)get(key);
+  }
+  /// The client's deadline comes first.
+  void wait(const std::vector<std::string> &keys,
+            const std::chrono::milliseconds &) override {
+    wait(keys);
+  }
+
+private:
+  static void check(const Status &status) {
+    if (!status.ok())
+      throw gloo::IoException(std::string(status.message()));
+  }
+
+  KeyClient &client;
+};
+
+class GlooCommunicator final : public Communicator {
+public:
+  explicit GlooCommunicator(const Launch &launch)
+      : Communicator(launch.rank, launch.size) {}
+
+  Status open(const Launch &launch, const Patience &patience);
+
+  std::string_view name() const override { return "gloo"; }
+  Status allReduce(const void *from, void *to, size_t count,
+                   DType dtype) override;
+  Status reduceScatter(const void *from, void *to, size_t count,
+                       DType dtype) override;
+  Status allGather(const void *from, void *to, size_t count,
+                   DType dtype) override;
+  Status broadcast(const void *from, void *to, size_t count, DType dtype,
+                   int root) override;
+  Status barrier() override;
+
+private:
+  Status meet(KeyClient &client);
+  Status connect(KeyClient &client, std::chrono::milliseconds timeout);
+  template <typename Call> Status attempt(const char *what, Call call);
+  Status lose(const char *what, std::string_view why);
+
+  std::unique_ptr<KeyServer> server; ///< of rank 0
+  std::shared_ptr<gloo::rendezvous::Context> context;
+  uint32_t tag = 0;             ///< another for each call
+  std::string loss;             ///< why calls fail, after one did
+  std::vector<std::byte> whole; ///< all that a reduce-scatter adds up
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Ranks meet
+//===----------------------------------------------------------------------===//
+
+/// All ranks say who they are, and see that they mean the same.
+Status GlooCommunicator::meet(KeyClient &client) {
+  auto keyOf = [](int rank) { return concat("rank ", rank); };
+  std::string ownSize = std::to_string(size());
+  Status said = client.set(keyOf(rank()), ownSize);
+  if (said.code() == Code::Usage)
+    return makeError(Code::Usage, "another process is rank ", rank(), ", too");
+  if (!said.ok())
+    return said;
+  for (int other = 0; other < size(); ++other) {
+    Result<std::vector<char>> found = client.get(keyOf(other));
+    if (!found.ok())
+      return makeError(Code::Peer, "rank ", other, " of ", size(),
+                       " did not come: ", found.takeStatus().message());
+    std::string_view otherSize(found->data(), found->size());
+    if (otherSize != ownSize)
+      return makeError(Code::Usage, "rank ", other, " is one of ", otherSize,
+                       ", rank ", rank(), " is one of ", ownSize);
+  }
+  return Status();
+}
+
+Status GlooCommunicator::connect(KeyClient &client,
+                                 std::chrono::milliseconds timeout) {
+  context = std::make_shared<gloo::rendezvous::Context>(rank(), size());
+  context->setTimeout(timeout);
+  return attempt("connecting", [&] {
+    GlooStore store(client);
+    // The way to rank 0 is one that others come by.
+    auto device = gloo::transport::tcp::CreateDevice(
+        gloo::transport::tcp::attr(client.ownAddress().c_str()));
+    context->connectFullMesh(store, device);
+  });
+}
+
+Status GlooCommunicator::open(const Launch &launch, const Patience &patience) {
+  auto deadline = KeyClient::Clock::now() + patience.rendezvous;
+  if (rank() == 0) {
+    auto listening = KeyServer::listen(launch.host, launch.port);
+    if (!listening.ok())
+      return listening.takeStatus();
+    server = std::move(*listening);
+  }
+  auto client = KeyClient::connect(launch.host, launch.port, deadline);
+  if (!client.ok())
+    return client.takeStatus();
+  if (Status status = meet(**client); !status.ok())
+    return status;
+  if (Status status = connect(**client, patience.rendezvous); !status.ok())
+    return status;
+  // The server is needed until all are connected.
+  if (Status status = barrier(); !status.ok())
+    return status;
+  context->setTimeout(patience.collective);
+  server.reset();
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+/// Ranks that wait for this one hear of it at once.
+Status GlooCommunicator::lose(const char *what, std::string_view why) {
+  loss = concat("rank ", rank(), " of ", size(), " lost another rank, in its ",
+                what, ": ", withoutPlace(why));
+  try {
+    context->closeConnections();
+  } catch (...) { // they are closed when the process ends
+  }
+  return Status(Code::Peer, loss);
+}
+
+/// Gloo throws.
+template <typename Call>
+Status GlooCommunicator::attempt(const char *what, Call call) {
+  if (!loss.empty())
+    return Status(Code::Peer, loss);
+  BlockedPipeSignal blocked;
+  try {
+    call();
+    return Status();
+  } catch (const std::bad_alloc &) {
+    (void)lose(what, "out of memory");
+    return makeError(Code::OutOfMemory, "out of memory in a ", what);
+  } catch (const std::exception &error) {
+    return lose(what, error.what());
+  } catch (...) {
+    return lose(what, "of an unknown reason");
+  }
+}
+
+namespace {
+
+/// Tells Gloo what to add up.
+using SetSum = void (*)(gloo::AllreduceOptions &options, void *from, void *to,
+                        size_t count);
+
+template <typename T>
+void setSum(gloo::AllreduceOptions &options, void *from, void *to,
+            size_t count) {
+  if (from != to)
+    options.setInput(static_cast<T *>(from), count);
+  options.setOutput(static_cast<T *>(to), count);
+  options.setReduceFunction(
+      static_cast<void (*)(void *, const void *, const void *, size_t)>(
+          gloo::sum<T>));
+}
+
+struct SumRow {
+  DType dtype;
+  SetSum set;
+};
+constexpr SumRow kSums[] = {{DType::f32, setSum<float>},
+                            {DType::f64, setSum<double>},
+                            {DType::i32, setSum<int32_t>},
+                            {DType::i64, setSum<int64_t>}};
+
+} // namespace
+
+static SetSum findSum(DType dtype) {
+  for (const SumRow &row : kSums)
+    if (row.dtype == dtype)
+      return row.set;
+  return nullptr;
+}
+
+Status GlooCommunicator::allReduce(const void *from, void *to, size_t count,
+                                   DType dtype) {
+  SetSum set = findSum(dtype);
+  if (!set)
+    return makeError(Code::Unsupported, "ranks add up no ",
+                     traitsOf(dtype).name);
+  if (count == 0)
+    return Status();
+  return attempt("all-reduce", [&] {
+    gloo::AllreduceOptions options(context);
+    set(options, const_cast<void *>(from), to, count);
+    options.setTag(tag++);
+    gloo::allreduce(options);
+  });
+}
+
+/// Gloo has none of any count: all of it is added up.
+Status GlooCommunicator::reduceScatter(const void *from, void *to, size_t count,
+                                       DType dtype) {
+  size_t bytes = count * traitsOf(dtype).bytes;
+  whole.resize(bytes * size());
+  if (Status status = allReduce(from, whole.data(), count * size(), dtype);
+      !status.ok())
+    return status;
+  std::copy_n(whole.data() + bytes * rank(), bytes,
+              static_cast<std::byte *>(to));
+  return Status();
+}
+
+Status GlooCommunicator::allGather(const void *from, void *to, size_t count,
+                                   DType dtype) {
+  size_t bytes = count * traitsOf(dtype).bytes;
+  if (bytes == 0)
+    return Status();
+  return attempt("all-gather", [&] {
+    gloo::AllgatherOptions options(context);
+    options.setInput(static_cast<char *>(const_cast<void *>(from)), bytes);
+    options.setOutput(static_cast<char *>(to), bytes * size());
+    options.setTag(tag++);
+    gloo::allgather(options);
+  });
+}
+
+Status GlooCommunicator::broadcast(const void *from, void *to, size_t count,
+                                   DType dtype, int root) {
+  size_t bytes = count * traitsOf(dtype).bytes;
+  if (root < 0 || root >= size())
+    return makeError(Code::Usage, "a broadcast of rank ", root, " of ", size());
+  if (bytes == 0)
+    return Status();
+  return attempt("broadcast", [&] {
+    gloo::BroadcastOptions options(context);
+    if (root == rank() && from != to)
+      options.setInput(static_cast<char *>(const_cast<void *>(from)), bytes);
+    options.setOutput(static_cast<char *>(to), bytes);
+    options.setRoot(root);
+    options.setTag(tag++);
+    gloo::broadcast(options);
+  });
+}
+
+Status GlooCommunicator::barrier() {
+  return attempt("barrier", [&] {
+    gloo::BarrierOptions options(context);
+    options.setTag(tag++);
+    gloo::barrier(options);
+  });
+}
+
+/// As the runtime finds it: see kOpenTransport.
+extern "C" __attribute__((visibility("default"))) Communicator *
+tcc_open_transport(const Launch &launch, const Patience &patience,
+                   Status &status) {
+  auto communicator = std::make_unique<GlooCommunicator>(launch);
+  status = communicator->open(launch, patience);
+  return status.ok() ? communicator.release() : nullptr;
+}

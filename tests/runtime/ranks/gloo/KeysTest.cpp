@@ -1,0 +1,148 @@
+#include "runtime/ranks/gloo/KeyClient.h"
+#include "runtime/ranks/gloo/KeyServer.h"
+#include "tests/runtime/Fixture.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using namespace tcc::runtime::ranks;
+using namespace tcc::tests;
+using namespace std::chrono_literals;
+
+static constexpr char kHost[] = "127.0.0.1";
+
+static std::unique_ptr<KeyClient>
+connect(uint16_t port, std::chrono::milliseconds patience = 10s) {
+  return unwrap(
+      KeyClient::connect(kHost, port, KeyClient::Clock::now() + patience));
+}
+
+static std::vector<char> bytes(std::string_view text) {
+  return {text.begin(), text.end()};
+}
+
+TEST(Keys, ArriveAtAllWhoWait) {
+  auto server = unwrap(KeyServer::listen(kHost, 0));
+  auto setter = connect(server->port()), early = connect(server->port());
+  std::vector<char> found;
+  std::thread waiting([&] { found = unwrap(early->get("k")); });
+  std::this_thread::sleep_for(10ms);
+  std::string value("a\0b", 3);
+  ASSERT_THAT(setter->set("k", value), succeeds());
+  waiting.join();
+  EXPECT_EQ(found, bytes(value));
+  EXPECT_EQ(unwrap(connect(server->port())->get("k")), bytes(value));
+  EXPECT_EQ(setter->ownAddress(), kHost);
+}
+
+/// What others may have read already stays as it is.
+TEST(Keys, AreSetOnce) {
+  auto server = unwrap(KeyServer::listen(kHost, 0));
+  auto client = connect(server->port());
+  ASSERT_THAT(client->set("k", bytes("1")), succeeds());
+  EXPECT_THAT(client->set("k", bytes("2")),
+              failsWith(Code::Usage, "'k' is taken"));
+  EXPECT_EQ(unwrap(client->get("k")), bytes("1"));
+  ASSERT_THAT(client->set("empty", {}), succeeds());
+  EXPECT_EQ(unwrap(client->get("empty")), bytes(""));
+}
+
+TEST(Keys, AreAwaitedUntilTheDeadline) {
+  auto server = unwrap(KeyServer::listen(kHost, 0));
+  auto client = connect(server->port(), 100ms);
+  EXPECT_THAT(client->get("never").takeStatus(),
+              failsWith(Code::Peer, "no word from rank 0"));
+  EXPECT_FALSE(client->set("k", {}).ok()) << "the connection is closed";
+}
+
+TEST(Keys, FailWhereTheServerGoesAway) {
+  auto server = unwrap(KeyServer::listen(kHost, 0));
+  auto client = connect(server->port());
+  std::thread ending([&] {
+    std::this_thread::sleep_for(10ms);
+    server.reset();
+  });
+  EXPECT_THAT(client->get("never").takeStatus(),
+              failsWith(Code::Peer, "no word from rank 0"));
+  ending.join();
+}
+
+/// A client may be there before its server.
+TEST(Keys, AreAskedForAgainUntilThereIsAServer) {
+  uint16_t port = unwrap(KeyServer::listen(kHost, 0))->port();
+  std::unique_ptr<KeyServer> server;
+  std::thread late([&] {
+    std::this_thread::sleep_for(60ms);
+    server = unwrap(KeyServer::listen(kHost, port));
+  });
+  EXPECT_THAT(connect(port)->set("k", {}), succeeds());
+  late.join();
+}
+
+TEST(Keys, NameWrongAddresses) {
+  auto connect = [](const char *host, uint16_t port) {
+    return KeyClient::connect(host, port, KeyClient::Clock::now() + 50ms)
+        .takeStatus();
+  };
+  auto server = unwrap(KeyServer::listen(kHost, 0));
+  EXPECT_THAT(KeyServer::listen(kHost, server->port()).takeStatus(),
+              failsWith(Code::Usage, "rank 0 cannot listen at port"));
+  uint16_t port = server->port();
+  server.reset();
+  EXPECT_THAT(connect(kHost, port),
+              failsWith(Code::Peer, "there is no rank 0"));
+  EXPECT_THAT(connect("no host", port), failsWith(Code::Usage, "'no host'"));
+  EXPECT_THAT(KeyServer::listen("no host", port).takeStatus(),
+              failsWith(Code::Usage, "'no host'"));
+}
+
+/// Something else that listens there says nothing that was asked for.
+TEST(Keys, NameServersOfOthers) {
+  int other = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in place = {};
+  place.sin_family = AF_INET;
+  inet_pton(AF_INET, kHost, &place.sin_addr);
+  socklen_t size = sizeof(place);
+  auto *address = reinterpret_cast<sockaddr *>(&place);
+  ASSERT_EQ(bind(other, address, size), 0);
+  ASSERT_EQ(listen(other, 1), 0);
+  getsockname(other, address, &size);
+  std::thread serving([&] {
+    int client = accept(other, nullptr, nullptr);
+    EXPECT_EQ(write(client, "SSH-2.0-x", 9), 9);
+    close(client);
+  });
+  EXPECT_THAT(KeyClient::connect(kHost, ntohs(place.sin_port),
+                                 KeyClient::Clock::now() + 5s)
+                  .takeStatus(),
+              failsWith(Code::Usage, "is no rendezvous of tcc-run"));
+  serving.join();
+  close(other);
+}
+
+/// Clients of others are let go, and the server serves on.
+TEST(Keys, SurviveClientsOfOthers) {
+  auto server = unwrap(KeyServer::listen(kHost, 0));
+  for (std::string_view sent :
+       {"GET / HTTP/1.1\r\n\r\n", "tcckeys1\xff\xff\xff\xff\xff\xff\xff\xff"
+                                  "\xff\xff\xff\xff"}) {
+    int client = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in place = {};
+    place.sin_family = AF_INET;
+    place.sin_port = htons(server->port());
+    inet_pton(AF_INET, kHost, &place.sin_addr);
+    ASSERT_EQ(
+        ::connect(client, reinterpret_cast<sockaddr *>(&place), sizeof(place)),
+        0);
+    ASSERT_EQ(write(client, sent.data(), sent.size()), ssize_t(sent.size()));
+    char answer[64];
+    while (read(client, answer, sizeof(answer)) > 0)
+      ;
+    close(client);
+  }
+  EXPECT_THAT(connect(server->port())->set("k", {}), succeeds());
+}
