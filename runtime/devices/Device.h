@@ -13,6 +13,7 @@
 #include "runtime/base/PlannedMemory.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/devices/Tunings.h"
+#include "runtime/package/DType.h"
 #include "runtime/trace/Trace.h"
 
 #include <cstdint>
@@ -22,6 +23,8 @@
 #include <vector>
 
 namespace tcc::runtime {
+
+class Communicator;
 
 /// What a device has to know of an entry before it runs it.
 struct EntryPlan {
@@ -58,6 +61,28 @@ struct Transfer {
   void *to;
   const void *from;
   size_t bytes;
+};
+
+enum class CollectiveKind : uint8_t {
+  AllReduce,
+  ReduceScatter,
+  AllGather,
+  Broadcast
+};
+
+/// What all ranks do together, each with buffers of its own: see Communicator.
+struct Exchange {
+  uint32_t command; ///< its number in the entry
+  uint32_t lane;
+  CollectiveKind kind;
+  const void *from;
+  void *to;
+  size_t count; ///< elements
+  DType dtype;
+  int root = 0; ///< of a broadcast
+
+  /// Of `count` elements: a side that has those of all ranks has more.
+  size_t bytes() const { return count * traitsOf(dtype).bytes; }
 };
 
 /// A record of an event, or a wait for its last one.
@@ -97,7 +122,7 @@ struct Run {
 ///
 ///   upload(run, ...)       what the run reads
 ///   begin(run)             false: the commands follow
-///     dispatch, transfer, record, await, read
+///     dispatch, transfer, exchange, record, await, read
 ///   end(run, status)
 ///   download(...)          what it made
 ///   seal(run)              the host may go on, also with another run
@@ -114,6 +139,14 @@ public:
   virtual Result<bool> begin(Run &run) = 0;
   virtual Status dispatch(const Dispatch &dispatch) = 0;
   virtual Status transfer(const Transfer &transfer) = 0;
+  /// An error of it ends the run at last with `end`. One rank copies, and does
+  /// nothing in place; a device is given no other unless it has collectives.
+  virtual Status exchange(const Exchange &exchange) {
+    if (exchange.from == exchange.to)
+      return Status();
+    return transfer({exchange.command, exchange.lane, exchange.to,
+                     exchange.from, exchange.bytes()});
+  }
   /// The event is that the lane has done what it was given so far.
   virtual Status record(const Mark &mark) = 0;
   /// The lane goes on after the event's last record.
@@ -176,6 +209,9 @@ struct StreamOptions {
   /// Of the host, for devices that run on its threads; outlives the stream.
   TaskRunner *runner = nullptr;
   Allocator allocator = systemAllocator(); ///< of the host's memory
+  /// Of the ranks that run the entries together; outlives the stream, which
+  /// alone uses it from the begin of a run to its end. Null for one rank.
+  Communicator *communicator = nullptr;
 };
 
 /// Shared by threads.
@@ -198,7 +234,8 @@ public:
   virtual Allocator allocator(const Allocator &host) = 0;
   /// Of memory of the host that copies from the device do not wait for.
   virtual Allocator staging(const Allocator &host) = 0;
-  /// A stream for runs of the entries.
+  /// A stream for runs of the entries. Code::Unsupported for several ranks if
+  /// the device has no collectives.
   virtual Result<std::unique_ptr<Stream>>
   createStream(std::span<const EntryPlan> entries,
                const StreamOptions &options) = 0;

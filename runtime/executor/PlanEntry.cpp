@@ -51,9 +51,11 @@ struct Planner {
     plan.launchingLanes = std::max(plan.launchingLanes, lane + 1);
   }
   void operator()(const format::Copy &copy) const {
-    if (mayOverlap(rootOf(entry, copy.from()), rootOf(entry, copy.to())))
-      plan.shifted = std::max(plan.shifted,
-                              std::min(roomOf(copy.from()), roomOf(copy.to())));
+    move(copy.from(), copy.to());
+  }
+  /// One rank copies.
+  void operator()(const Collective auto &collective) const {
+    move(collective.from(), collective.to());
   }
   void operator()(const format::SetSize &) const {}
   void operator()(const format::ReadSize &) const {}
@@ -61,8 +63,12 @@ struct Planner {
   void operator()(const format::Loop &) const {}
   void operator()(const format::RecordEvent &) const {}
   void operator()(const format::WaitEvent &) const {}
-  void operator()(const Collective auto &) const {}
   void operator()(const UnknownCommand &) const {}
+
+  void move(uint32_t from, uint32_t to) const {
+    if (mayOverlap(rootOf(entry, from), rootOf(entry, to)))
+      plan.shifted = std::max(plan.shifted, std::min(roomOf(from), roomOf(to)));
+  }
 };
 
 } // namespace

@@ -174,10 +174,10 @@ struct Walker::Visitor {
   Status operator()(const format::WaitEvent &wait) const {
     return walker.stream.await({place.number, place.lane, wait.event()});
   }
-  Status operator()(const Collective auto &) const { return refuse(); }
-  Status operator()(const UnknownCommand &) const { return refuse(); }
-
-  static Status refuse() {
+  Status operator()(const Collective auto &collective) const {
+    return walker.exchange(collective, place);
+  }
+  Status operator()(const UnknownCommand &) const {
     return Status(Code::Internal, "an unverified command");
   }
 };
@@ -350,6 +350,59 @@ Status Walker::copy(const format::Copy &copy, Place place) {
     return Status();
   return stream.transfer(
       {place.number, place.lane, to, from, static_cast<size_t>(bytes)});
+}
+
+static CollectiveKind kindOf(const format::AllReduce &) {
+  return CollectiveKind::AllReduce;
+}
+static CollectiveKind kindOf(const format::ReduceScatter &) {
+  return CollectiveKind::ReduceScatter;
+}
+static CollectiveKind kindOf(const format::AllGather &) {
+  return CollectiveKind::AllGather;
+}
+static CollectiveKind kindOf(const format::Broadcast &) {
+  return CollectiveKind::Broadcast;
+}
+
+static uint32_t rootOf(const Collective auto &) { return 0; }
+static uint32_t rootOf(const format::Broadcast &broadcast) {
+  return broadcast.root();
+}
+
+bool Walker::holds(uint32_t buffer, uint64_t bytes, uint64_t times) const {
+  return !__builtin_mul_overflow(bytes, times, &bytes) &&
+         bytes <= entry.buffers()->Get(buffer)->max_bytes();
+}
+
+template <typename Table>
+Status Walker::exchange(const Table &table, Place place) {
+  auto ranks = static_cast<uint32_t>(workspace->ranks);
+  int64_t count = 0;
+  std::byte *from = nullptr, *to = nullptr;
+  if (Status status = sizeOf(*table.count(), count); !status.ok())
+    return status;
+  if (Status status = addressOf(table.from(), from); !status.ok())
+    return status;
+  if (Status status = addressOf(table.to(), to); !status.ok())
+    return status;
+  auto bytes = bytesOf(table.dtype(), std::span(&count, 1));
+  if (!bytes || !holds(table.from(), *bytes, readsOfAll<Table> ? ranks : 1) ||
+      !holds(table.to(), *bytes, writesOfAll<Table> ? ranks : 1))
+    return makeError(Code::BadData, "a collective of ", count, " ",
+                     traitsOf(table.dtype()).name, " by ", ranks,
+                     " ranks does not fit its buffers");
+  if (rootOf(table) >= ranks)
+    return makeError(Code::Usage, "a broadcast of rank ", rootOf(table),
+                     ": there are ", ranks);
+  return stream.exchange({.command = place.number,
+                          .lane = place.lane,
+                          .kind = kindOf(table),
+                          .from = from,
+                          .to = to,
+                          .count = static_cast<size_t>(count),
+                          .dtype = table.dtype(),
+                          .root = static_cast<int>(rootOf(table))});
 }
 
 Status Walker::setSize(const format::SetSize &set) {

@@ -100,6 +100,8 @@ private:
   Status dispatch(SizedLaunch &sized);
   Status checkFault(Status status) const;
   Status copy(const format::Copy &copy, Place place);
+  template <typename Table> Status exchange(const Table &table, Place place);
+  bool holds(uint32_t buffer, uint64_t bytes, uint64_t times) const;
   Status setSize(const format::SetSize &set);
   Status readSize(const format::ReadSize &read);
   Status readCondition(uint32_t buffer, bool &isTrue);

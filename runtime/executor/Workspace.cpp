@@ -1,6 +1,7 @@
 #include "runtime/executor/Workspace.h"
 
 #include "runtime/executor/PlanEntry.h"
+#include "runtime/ranks/Communicator.h"
 
 #include <algorithm>
 
@@ -12,6 +13,8 @@ Workspace::create(Device &device, std::span<const format::Entry *const> entries,
                   const StreamOptions &options) {
   auto workspace = std::make_shared<Workspace>();
   workspace->entries.assign(entries.begin(), entries.end());
+  if (options.communicator)
+    workspace->ranks = options.communicator->size();
   std::vector<EntryPlan> plans;
   for (const format::Entry *entry : entries)
     plans.push_back(planEntry(*entry));

@@ -22,6 +22,17 @@ struct UnknownCommand {
 template <typename Table>
 concept Collective = requires(const Table &table) { table.group(); };
 
+/// Whether what a collective reads, or writes, are the elements of all ranks
+/// one after the other: `count` of each.
+template <Collective Table>
+constexpr bool readsOfAll = std::is_same_v<Table, format::ReduceScatter>;
+template <Collective Table>
+constexpr bool writesOfAll = std::is_same_v<Table, format::AllGather>;
+/// Whether it adds up elements.
+template <Collective Table>
+constexpr bool addsUp = std::is_same_v<Table, format::AllReduce> ||
+                        std::is_same_v<Table, format::ReduceScatter>;
+
 // A kind that is missing here is an error, whatever flags the build has.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"

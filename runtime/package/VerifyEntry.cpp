@@ -7,6 +7,7 @@
 #include "runtime/package/LaneOrder.h"
 #include "runtime/package/Names.h"
 #include "runtime/package/SizeExpr.h"
+#include "runtime/package/VariableOffsets.h"
 #include "runtime/package/VerifyLibrary.h"
 
 #include <numeric>
@@ -21,7 +22,11 @@ constexpr int kMaxBlockDepth = 32;
 constexpr uint32_t kMaxSlots = 1 << 20;
 
 constexpr char kNotOnFirstLane[] = "it is done by the host, on lane 0";
-constexpr char kNoCollectives[] = "this runtime has no collectives";
+constexpr char kMayBeLeftOut[] = "it is in a branch or loop";
+constexpr char kNotInOrder[] = "nothing orders it after the one before";
+constexpr char kUnknownGroup[] = "this runtime has one group of ranks, 0";
+constexpr char kNotSummed[] = "ranks do not add up elements of its type";
+constexpr char kNoRoom[] = "its buffers do not hold what it moves";
 
 template <typename T> size_t sizeOf(const flatbuffers::Vector<T> *vector) {
   return vector ? vector->size() : 0;
@@ -44,7 +49,7 @@ private:
   bool verifySpace();
   bool verifySignature();
   uint64_t modelBytes(uint32_t index) const;
-  uint64_t variableBytes(uint32_t index) const;
+  bool fitsVariables(const format::Buffer &buffer) const;
   bool verifyFixed(const format::TensorSpec &spec);
   bool verifySpec(const format::TensorSpec &spec, size_t slotCount);
   bool verifyBuffers();
@@ -59,6 +64,10 @@ private:
   bool verifyArguments(const format::Launch &launch);
   uint64_t alignmentOf(uint32_t buffer) const;
   bool verifyCopy(const format::Copy &copy);
+  template <Collective Table>
+  bool verifyCollective(const Table &collective, int depth, size_t lane,
+                        LaneOrder &order);
+  template <Collective Table> const char *findProblem(const Table &table) const;
   bool verifySetSize(const format::SetSize &set);
   bool verifyBranch(const format::If &branch, int depth);
   bool verifyLoop(const format::Loop &loop, int depth);
@@ -104,6 +113,10 @@ private:
   std::string problem;
   std::vector<bool> isRecorded; ///< of each event
   int64_t commandCount = 0;     ///< commands met so far; errors count from 1
+  /// Of each variable, and of their end.
+  std::optional<std::vector<uint64_t>> variablePlaces;
+  /// The collective before: its lane and number there.
+  std::optional<std::pair<size_t, uint32_t>> lastCollective;
 };
 
 Status EntryVerifier::verify() {
@@ -194,10 +207,15 @@ uint64_t EntryVerifier::modelBytes(uint32_t index) const {
   return *bytesOf(tensor.dtype(), shape); // verified
 }
 
-uint64_t EntryVerifier::variableBytes(uint32_t index) const {
-  const format::Variable &variable = *program.variables()->Get(index);
-  std::span shape(variable.shape()->data(), variable.shape()->size());
-  return *bytesOf(variable.dtype(), shape); // verified
+/// It may go on over the variables after its own, to the end of the last one.
+bool EntryVerifier::fitsVariables(const format::Buffer &buffer) const {
+  size_t count = sizeOf(program.variables());
+  if (buffer.index() >= count || !variablePlaces)
+    return false;
+  const std::vector<uint64_t> &places = *variablePlaces;
+  uint64_t end =
+      places[count - 1] + byteCountOf(*program.variables()->Get(count - 1));
+  return buffer.max_bytes() <= end - places[buffer.index()];
 }
 
 bool EntryVerifier::verifyPlace(const format::Buffer &buffer, uint32_t index) {
@@ -230,8 +248,7 @@ bool EntryVerifier::verifyPlace(const format::Buffer &buffer, uint32_t index) {
               buffer.max_bytes() <= scratch - buffer.offset();
     break;
   case StorageClass::variable:
-    inRange = !isPrepare() && buffer.index() < sizeOf(program.variables()) &&
-              buffer.max_bytes() <= variableBytes(buffer.index());
+    inRange = !isPrepare() && fitsVariables(buffer);
     break;
   case StorageClass::fault:
     inRange = buffer.max_bytes() == 2 * sizeof(int64_t);
@@ -255,6 +272,7 @@ bool EntryVerifier::verifyView(const format::Buffer &buffer, uint32_t index) {
 }
 
 bool EntryVerifier::verifyBuffers() {
+  variablePlaces = variableOffsets(program);
   for (uint32_t i = 0; i < sizeOf(entry.buffers()); ++i) {
     const format::Buffer &buffer = *entry.buffers()->Get(i);
     if (buffer.storage() > StorageClass::MAX || buffer.space() != entry.space())
@@ -299,10 +317,8 @@ struct EntryVerifier::Visitor {
   bool operator()(const format::WaitEvent &wait) const {
     return verifier.verifyWait(wait, lane, order);
   }
-  template <Collective Table> bool operator()(const Table &) const {
-    constexpr format::Action kAction = format::ActionTraits<Table>::enum_value;
-    return verifier.refuseCommand(format::EnumNameAction(kAction),
-                                  kNoCollectives);
+  bool operator()(const Collective auto &collective) const {
+    return verifier.verifyCollective(collective, depth, lane, order);
   }
   bool operator()(const UnknownCommand &command) const {
     return verifier.refuse("command ", verifier.commandCount, " is of kind ",
@@ -442,6 +458,44 @@ bool EntryVerifier::verifyCopy(const format::Copy &copy) {
   return (holds(copy.from(), 0) && holds(copy.to(), 0) &&
           isExpr(copy.bytes())) ||
          refuse("a copy is out of range");
+}
+
+/// What keeps it from being executed; null if nothing does. How many ranks
+/// there are is not known yet.
+template <Collective Table>
+const char *EntryVerifier::findProblem(const Table &table) const {
+  if (table.group() != 0)
+    return kUnknownGroup;
+  if (!isDType(table.dtype()) || !isExpr(table.count()) ||
+      !holds(table.from(), 0) || !holds(table.to(), 0))
+    return kNoRoom;
+  if (addsUp<Table> && !isSummedByRanks(table.dtype()))
+    return kNotSummed;
+  int64_t count = 0;
+  if (!readsOnlySlotsBelow(*table.count(), 0))
+    return nullptr;
+  if (!evaluate(*table.count(), nullptr, count))
+    return kNoRoom;
+  auto bytes = bytesOf(table.dtype(), std::span(&count, 1));
+  bool isRoom =
+      bytes && holds(table.from(), *bytes) && holds(table.to(), *bytes);
+  return isRoom ? nullptr : kNoRoom;
+}
+
+/// All ranks do the collectives in one order, or they wait for ever.
+template <Collective Table>
+bool EntryVerifier::verifyCollective(const Table &collective, int depth,
+                                     size_t lane, LaneOrder &order) {
+  const char *problem = findProblem(collective);
+  if (!problem && depth > 0)
+    problem = kMayBeLeftOut;
+  if (!problem && lastCollective &&
+      order.countDone(lane, lastCollective->first) < lastCollective->second)
+    problem = kNotInOrder;
+  order.add(lane);
+  lastCollective = {lane, order.countDone(lane, lane)};
+  constexpr format::Action kAction = format::ActionTraits<Table>::enum_value;
+  return !problem || refuseCommand(format::EnumNameAction(kAction), problem);
 }
 
 bool EntryVerifier::verifySetSize(const format::SetSize &set) {

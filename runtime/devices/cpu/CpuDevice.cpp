@@ -35,8 +35,10 @@ namespace {
 
 class CpuStream final : public Stream {
 public:
-  CpuStream(std::span<const format::KernelFunction> kernels, TaskRunner &runner)
-      : kernels(kernels), runner(runner), faults(runner.threads()) {}
+  CpuStream(std::span<const format::KernelFunction> kernels, TaskRunner &runner,
+            Communicator *ranks)
+      : kernels(kernels), runner(runner), ranks(ranks),
+        faults(runner.threads()) {}
 
   Status allocate(std::span<const EntryPlan> entries,
                   const Allocator &allocator);
@@ -45,6 +47,7 @@ public:
   Result<bool> begin(Run &run) override;
   Status dispatch(const Dispatch &dispatch) override;
   Status transfer(const Transfer &transfer) override;
+  Status exchange(const Exchange &exchange) override;
   Status record(const Mark &mark) override;
   Status await(const Mark &mark) override;
   Status copy(void *to, const void *from, size_t bytes) override {
@@ -107,7 +110,8 @@ private:
 
   std::span<const format::KernelFunction> kernels;
   TaskRunner &runner;
-  Memory scratch; ///< one aligned piece per worker
+  Communicator *ranks; ///< null for one
+  Memory scratch;      ///< one aligned piece per worker
   size_t scratchStride = 0;
   size_t argumentStride = 0;
   std::vector<void *> arguments;   ///< of a launch, per worker but the first
@@ -202,19 +206,25 @@ void CpuStream::drain() {
 }
 
 Status CpuStream::wait() {
+  Status failure;
   drain();
   for (const std::unique_ptr<Lane> &lane : others) {
     OrderedFault found = lane->takeFault();
     if (found.place < fault.place)
       fault = found;
+    Status failed = lane->takeFailure();
+    if (failure.ok())
+      failure = std::move(failed);
   }
   if (current && fault.place != UINT64_MAX)
     current->fault = fault.fault;
-  return Status();
+  return failure;
 }
 
 Status CpuStream::end(Run &run, Status given) {
-  (void)wait();
+  Status failure = wait();
+  if (given.ok())
+    given = std::move(failure);
   current = nullptr;
   if (runner.threads() == 1)
     return given;
@@ -347,6 +357,23 @@ Status CpuStream::transfer(const Transfer &transfer) {
   return Status();
 }
 
+Status CpuStream::exchange(const Exchange &exchange) {
+  if (!ranks)
+    return Stream::exchange(exchange);
+  if (exchange.lane > 0) {
+    others[exchange.lane - 1]->exchange(exchange, *ranks);
+    return Status();
+  }
+  Status status;
+  auto work = [&] { status = exchangeBetween(*ranks, exchange); };
+  if (tracing)
+    traceWork({.command = exchange.command, .bytes = int64_t(exchange.bytes())},
+              work);
+  else
+    work();
+  return status;
+}
+
 Status CpuStream::record(const Mark &mark) {
   HostEvent &event = events[mark.event];
   recorders[mark.event] = mark.command;
@@ -380,7 +407,8 @@ Status CpuStream::setTrace(Trace *trace) {
 Result<std::unique_ptr<Stream>>
 CpuDevice::createStream(std::span<const EntryPlan> entries,
                         const StreamOptions &options) {
-  auto stream = std::make_unique<CpuStream>(kernels, *options.runner);
+  auto stream = std::make_unique<CpuStream>(kernels, *options.runner,
+                                            options.communicator);
   if (Status status = stream->allocate(entries, options.allocator);
       !status.ok())
     return status;

@@ -1,6 +1,7 @@
 #include "runtime/devices/cpu/Lane.h"
 
 #include "runtime/devices/cpu/DefaultRounding.h"
+#include "runtime/ranks/Communicator.h"
 
 #include <algorithm>
 #include <cstring>
@@ -29,6 +30,21 @@ void HostEvent::await(uint32_t number) {
       done.wait(seen, std::memory_order_acquire);
     seen = done.load(std::memory_order_acquire);
   }
+}
+
+Status runtime::exchangeBetween(Communicator &ranks, const Exchange &call) {
+  switch (call.kind) {
+  case CollectiveKind::AllReduce:
+    return ranks.allReduce(call.from, call.to, call.count, call.dtype);
+  case CollectiveKind::ReduceScatter:
+    return ranks.reduceScatter(call.from, call.to, call.count, call.dtype);
+  case CollectiveKind::AllGather:
+    return ranks.allGather(call.from, call.to, call.count, call.dtype);
+  case CollectiveKind::Broadcast:
+    return ranks.broadcast(call.from, call.to, call.count, call.dtype,
+                           call.root);
+  }
+  return Status(Code::Internal, "a collective of no kind");
 }
 
 Result<std::unique_ptr<Lane>> Lane::create(size_t buffers, size_t sizes,
@@ -83,6 +99,16 @@ void Lane::copy(const Transfer &transfer) {
   command.transfer = transfer;
   command.traced = {.command = transfer.command,
                     .bytes = static_cast<int64_t>(transfer.bytes)};
+  give();
+}
+
+void Lane::exchange(const Exchange &exchange, Communicator &ranks) {
+  Command &command = next();
+  command.kind = Command::Exchange;
+  command.exchange = exchange;
+  command.ranks = &ranks;
+  command.traced = {.command = exchange.command,
+                    .bytes = static_cast<int64_t>(exchange.bytes())};
   give();
 }
 
@@ -142,6 +168,10 @@ bool Lane::perform(Command &command) {
   case Command::Copy:
     std::memmove(command.transfer.to, command.transfer.from,
                  command.transfer.bytes);
+    return true;
+  case Command::Exchange:
+    if (failure.ok())
+      failure = exchangeBetween(*command.ranks, command.exchange);
     return true;
   case Command::Record:
     command.event->record(command.number);

@@ -28,6 +28,9 @@ private:
   uint32_t given = 0;
 };
 
+/// Does it in this thread.
+Status exchangeBetween(Communicator &ranks, const Exchange &exchange);
+
 /// The bad index of a launch, and its place among all launches of the run.
 struct OrderedFault {
   uint64_t place = UINT64_MAX; ///< UINT64_MAX: there is none
@@ -49,6 +52,8 @@ public:
   void launch(format::KernelFunction kernel, const Dispatch &dispatch,
               uint64_t place);
   void copy(const Transfer &transfer);
+  /// After an exchange that failed it does no others.
+  void exchange(const Exchange &exchange, Communicator &ranks);
   void record(HostEvent &event);
   /// `traced` has what a trace says of it.
   void wait(HostEvent &event, const TraceEvent &traced);
@@ -61,16 +66,20 @@ public:
   void drain();
   /// The first bad index since the last call; after `drain`.
   OrderedFault takeFault() { return std::exchange(fault, {}); }
+  /// Likewise the error of an exchange.
+  Status takeFailure() { return std::exchange(failure, Status()); }
 
 private:
   static constexpr uint32_t kCapacity = 256;
 
   struct Command {
-    enum Kind { Launch, Copy, Record, Wait, Stop } kind = Stop;
+    enum Kind { Launch, Copy, Exchange, Record, Wait, Stop } kind = Stop;
     format::KernelFunction kernel = nullptr;
     Dispatch dispatch = {};
     uint64_t place = 0; ///< of a launch
     Transfer transfer = {};
+    runtime::Exchange exchange = {};
+    Communicator *ranks = nullptr; ///< of an exchange
     HostEvent *event = nullptr;
     uint32_t number = 0; ///< of the event
     TraceEvent traced = {};
@@ -93,6 +102,7 @@ private:
   alignas(64) HostEvent given;    ///< as many commands
   alignas(64) HostEvent finished; ///< likewise
   OrderedFault fault;
+  Status failure;
   Trace *tracing = nullptr;
   uint32_t number = 0; ///< of the lane, in traces
   std::thread thread;

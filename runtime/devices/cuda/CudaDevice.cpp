@@ -172,7 +172,10 @@ CudaDevice::~CudaDevice() {
 
 Result<std::unique_ptr<Stream>>
 CudaDevice::createStream(std::span<const EntryPlan> entries,
-                         const StreamOptions &) {
+                         const StreamOptions &options) {
+  if (options.communicator)
+    return makeError(Code::Unsupported, "device '", name(),
+                     "' has no collectives: several ranks train on the CPU");
   return CudaStream::create(*this, entries);
 }
 

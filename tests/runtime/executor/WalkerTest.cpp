@@ -339,8 +339,7 @@ TEST(Walker, ShowsLaunchesToAnObserver) {
 }
 
 /// Walks the main entry, which nobody verified.
-static Status walkUnverified(ProgramBuilder &builder) {
-  std::vector<std::byte> bytes = builder.program();
+static Status walkUnverified(const std::vector<std::byte> &bytes) {
   const format::Program &program = *format::GetProgram(bytes.data());
   const format::Entry *entry = program.entries()->Get(0);
   ThreadPool pool(1);
@@ -351,10 +350,10 @@ static Status walkUnverified(ProgramBuilder &builder) {
 }
 
 TEST(Walker, StopsAtWhatVerificationRefuses) {
-  ProgramBuilder whole, reduce;
-  EXPECT_THAT(walkUnverified(whole), succeeds());
-  format::AllReduceT sum;
-  sum.count = constant(1);
-  reduce.command(std::move(sum));
-  EXPECT_THAT(walkUnverified(reduce), failsWith(Code::Internal, "unverified"));
+  ProgramBuilder whole;
+  EXPECT_THAT(walkUnverified(whole.program()), succeeds());
+  whole.copy(whole.scratch(4), whole.scratch(4), 4);
+  std::vector<std::byte> spoiled = whole.program();
+  spoilFirstCommand(spoiled);
+  EXPECT_THAT(walkUnverified(spoiled), failsWith(Code::Internal, "unverified"));
 }

@@ -63,6 +63,14 @@ format::ConvolutionT &firstConvolution(ProgramBuilder &builder) {
   return *kernel.convolution;
 }
 
+/// A collective that is whole: of four floats in place.
+template <typename Table> Table &addCollective(ProgramBuilder &builder) {
+  Table table;
+  table.from = table.to = builder.scratch(16);
+  table.count = constant(4);
+  return builder.command(std::move(table));
+}
+
 const Spoiled kSpoiled[] = {
     {"no such kernel", [](auto &b) { firstLaunch(b).kernel = 9; }},
     {"no such buffer", [](auto &b) { firstLaunch(b).buffers[0] = 2; }},
@@ -141,29 +149,49 @@ const Spoiled kSpoiled[] = {
     {"it has 17 lanes", [](auto &b) { b.entry().lane_count = 17; }},
     {"it has 0 lanes", [](auto &b) { b.entry().lane_count = 0; }},
     {"entry 'main': command 2, AllReduce, cannot be executed: this runtime "
-     "has no collectives",
+     "has one group of ranks, 0",
+     [](auto &b) { addCollective<format::AllReduceT>(b).group = 1; }},
+    {"AllReduce, cannot be executed: ranks do not add up elements of its type",
+     [](auto &b) { addCollective<format::AllReduceT>(b).dtype = DType::bf16; }},
+    {"ReduceScatter, cannot be executed: ranks do not add up elements",
      [](auto &b) {
-       format::AllReduceT reduce;
-       reduce.count = constant(1);
-       b.command(std::move(reduce));
+       addCollective<format::ReduceScatterT>(b).dtype = DType::u8;
      }},
-    {"entry 'main': command 2, ReduceScatter, cannot be executed",
+    {"Broadcast, cannot be executed: its buffers do not hold what it moves",
+     [](auto &b) { addCollective<format::BroadcastT>(b).dtype = DType(99); }},
+    {"AllGather, cannot be executed: its buffers do not hold what it moves",
+     [](auto &b) { addCollective<format::AllGatherT>(b).to = 9; }},
+    {"AllGather, cannot be executed: its buffers do not hold what it moves",
+     [](auto &b) { addCollective<format::AllGatherT>(b).from = b.fault(); }},
+    {"AllReduce, cannot be executed: its buffers do not hold what it moves",
+     [](auto &b) { addCollective<format::AllReduceT>(b).count = constant(5); }},
+    {"AllReduce, cannot be executed: its buffers do not hold what it moves",
      [](auto &b) {
-       format::ReduceScatterT reduce;
-       reduce.count = constant(1);
-       b.command(std::move(reduce));
+       addCollective<format::AllReduceT>(b).count = constant(-1);
      }},
-    {"entry 'main': command 2, AllGather, cannot be executed",
+    {"AllReduce, cannot be executed: its buffers do not hold what it moves",
+     [](auto &b) { addCollective<format::AllReduceT>(b).count = slot(7); }},
+    {"command 3, AllReduce, cannot be executed: nothing orders it after the "
+     "one before",
      [](auto &b) {
-       format::AllGatherT gather;
-       gather.count = constant(1);
-       b.command(std::move(gather));
+       b.onLane(1);
+       addCollective<format::AllReduceT>(b);
+       b.onLane(0);
+       addCollective<format::AllReduceT>(b);
      }},
-    {"entry 'main': command 2, Broadcast, cannot be executed",
+    {"command 3, AllReduce, cannot be executed: it is in a branch or loop",
      [](auto &b) {
-       format::BroadcastT given;
-       given.count = constant(1);
-       b.command(std::move(given));
+       format::LoopT loop;
+       b.entry().slot_count = 2;
+       loop.iteration = 1;
+       loop.body = std::make_unique<format::BlockT>();
+       b.pushBlock(*b.command(std::move(loop)).body);
+       addCollective<format::AllReduceT>(b);
+     }},
+    {"lane 0 does not wait for what a block does on lane 1",
+     [](auto &b) {
+       b.onLane(1);
+       addCollective<format::AllReduceT>(b);
      }},
     {"command 4 waits for event 0, which its block did not record before",
      [](auto &b) {
@@ -400,6 +428,37 @@ const Spoiled kSpoiled[] = {
 TEST(Verify, AcceptsAWholeProgram) {
   ProgramBuilder builder = addOneProgram();
   EXPECT_THAT(verify(builder), succeeds());
+}
+
+TEST(Verify, AcceptsCollectivesInOneOrder) {
+  ProgramBuilder builder = addOneProgram();
+  addCollective<format::AllReduceT>(builder).count = slot(0);
+  builder.orderLanes(0, 1);
+  builder.onLane(1);
+  addCollective<format::ReduceScatterT>(builder);
+  addCollective<format::AllGatherT>(builder).dtype = DType::boolean;
+  builder.orderLanes(1, 0);
+  builder.onLane(0);
+  addCollective<format::BroadcastT>(builder).root = 7;
+  EXPECT_THAT(verify(builder), succeeds());
+}
+
+/// They lie at 0, 64, 128 and end at 132: a buffer may go on to that end.
+TEST(Verify, KnowsWhereVariablesLie) {
+  for (auto [index, bytes, fits] : {std::tuple(0, 132, true),
+                                    {0, 133, false},
+                                    {1, 68, true},
+                                    {1, 69, false},
+                                    {2, 4, true},
+                                    {2, 5, false}}) {
+    ProgramBuilder builder = addOneProgram();
+    for (const char *name : {"a", "b", "c"})
+      builder.variable(name, DType::f32, {1});
+    builder.tables.variables[0]->shape = {16};
+    builder.tables.variables[1]->shape = {3};
+    builder.buffer(StorageClass::variable, index, bytes);
+    EXPECT_EQ(verify(builder).ok(), fits) << index << " " << bytes;
+  }
 }
 
 TEST(Verify, RefusesWhatIsOutOfRange) {
