@@ -59,6 +59,11 @@ public:
   /// Of as many bytes as the variable has.
   Status read(size_t index, std::span<std::byte> bytes) const;
   Status write(size_t index, std::span<const std::byte> bytes);
+  /// In memory of the host: its bytes, to be written by the caller.
+  std::span<std::byte> beginWrite(size_t index) {
+    noteChange(index);
+    return {address(index), byteCount(index)};
+  }
   /// Whether rounded copies of parameters may be others than the parameters
   /// say, since one of either was written.
   bool haveStaleCopies() const { return areCopiesStale; }

@@ -421,8 +421,7 @@ Status runtime::restoreCheckpoint(TrainingSession &session,
     return status;
   if (Status status = copyTensors(session.variables(), *matches); !status.ok())
     return status;
-  session.readBatchNumber();
-  return Status();
+  return session.writeRank();
 }
 
 Status runtime::initializeFrom(TrainingSession &session,

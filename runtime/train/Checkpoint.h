@@ -18,7 +18,8 @@ Result<std::string> saveCheckpoint(const TrainingSession &session,
 
 /// Restores the checkpoint at `path`. It must have exactly the variables of the
 /// session: all that is missing, unexpected or of another type is listed, and
-/// nothing is changed then.
+/// nothing is changed then. Of several ranks the first one restores, then all
+/// share its variables.
 Status restoreCheckpoint(TrainingSession &session, const std::string &path);
 
 /// What was found in a folder of checkpoints.

@@ -1,6 +1,7 @@
 #include "runtime/train/Session.h"
 
 #include "runtime/package/VariableKinds.h"
+#include "runtime/ranks/Communicator.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -12,15 +13,21 @@ using format::EntryKind;
 using format::Metric;
 using format::StepField;
 
+/// Whether several ranks run it together.
+static bool isOfRanks(EntryKind kind) {
+  return kind == EntryKind::reduce_step || kind == EntryKind::reduce_apply;
+}
+
 /// Of a step several may be under way.
 static bool isStep(EntryKind kind) {
   return kind == EntryKind::train_step || kind == EntryKind::accumulate_step ||
-         kind == EntryKind::apply;
+         kind == EntryKind::apply || isOfRanks(kind);
 }
 
 /// Whether an entry takes a batch to learn from.
 static bool takesBatch(EntryKind kind) {
-  return kind == EntryKind::train_step || kind == EntryKind::accumulate_step;
+  return kind == EntryKind::train_step || kind == EntryKind::accumulate_step ||
+         kind == EntryKind::reduce_step;
 }
 
 TrainingSession::~TrainingSession() {
@@ -40,6 +47,10 @@ TrainingSession::create(std::shared_ptr<const Executable> executable,
   std::unique_ptr<TrainingSession> session(
       new TrainingSession(std::move(executable), std::move(*store)));
   session->store.watch(session->settings().checkedVariables());
+  if (options.communicator && options.communicator->size() > 1)
+    session->ranks = options.communicator;
+  if (Status status = session->checkRanks(); !status.ok())
+    return status;
   if (Status status = session->createContexts(options); !status.ok())
     return status;
   if (Status status = session->initialize(); !status.ok())
@@ -61,10 +72,11 @@ Status TrainingSession::createContexts(const SessionOptions &options) {
   }
   std::vector<const format::Entry *> signatures;
   for (const format::Entry *entry : *program->program().entries())
-    if (entry->kind() != EntryKind::prepare)
+    if (isUsed(entry->kind()))
       signatures.push_back(entry);
-  auto workspace = Workspace::create(program->device(), signatures,
-                                     {created.runner, options.allocator});
+  auto workspace =
+      Workspace::create(program->device(), signatures,
+                        {created.runner, options.allocator, ranks});
   if (!workspace.ok())
     return workspace.takeStatus();
   created.workspace = std::move(*workspace);
@@ -83,6 +95,21 @@ Status TrainingSession::createContexts(const SessionOptions &options) {
   return counters.reserve(kMaxDepth * sizeof(Counters),
                           program->device().staging(options.allocator),
                           "counters");
+}
+
+/// Several ranks run others than one does: what is not run takes no memory.
+bool TrainingSession::isUsed(EntryKind kind) const {
+  return kind != EntryKind::prepare && entryOf(kind) == kind &&
+         (ranks || !isOfRanks(kind));
+}
+
+/// What is run for a step.
+EntryKind TrainingSession::entryOf(EntryKind step) const {
+  if (ranks && step == EntryKind::train_step)
+    return EntryKind::reduce_step;
+  if (ranks && step == EntryKind::apply)
+    return EntryKind::reduce_apply;
+  return step;
 }
 
 /// Tensors of steps that are under way lie at two places.
@@ -114,10 +141,11 @@ Result<TrainingSession::EntryContexts *>
 TrainingSession::get(EntryKind kind, uint16_t variant) {
   if (EntryContexts *entry = find(kind, variant))
     return entry;
-  return makeError(
-      Code::Usage, "package '", program->package().path(), "' has no entry '",
-      format::nameOf(kind, variant), "'",
-      find(EntryKind::train_step) ? "" : ": it was not compiled for training");
+  return makeError(Code::Usage, "package '", program->package().path(),
+                   "' has no entry '", format::nameOf(kind, variant), "'",
+                   program->findEntry(EntryKind::train_step)
+                       ? ""
+                       : ": it was not compiled for training");
 }
 
 Status TrainingSession::bind(Context &context,
@@ -190,6 +218,8 @@ Status TrainingSession::initialize() {
         return status;
   if (Status status = run(EntryKind::init, {}); !status.ok())
     return status;
+  if (Status status = shareVariables(); !status.ok())
+    return status;
   readBatchNumber();
   // The variables are copies; steps read few other weights, or none.
   program->package().releaseWeights();
@@ -242,7 +272,7 @@ Status TrainingSession::checkSettings() {
 Status TrainingSession::start(EntryKind kind,
                               std::span<const TensorView> inputs,
                               uint16_t variant) {
-  if (!isStep(kind))
+  if (!isStep(kind) || isOfRanks(kind))
     return makeError(Code::Usage, "entry '", format::nameOf(kind, variant),
                      "' is no step");
   if (flightCount == depth())
@@ -251,7 +281,9 @@ Status TrainingSession::start(EntryKind kind,
   lastBadIndex.reset();
   if (Status status = checkSettings(); !status.ok())
     return status;
-  Result<EntryContexts *> step = get(kind, variant);
+  if (Status status = compareSettings(); !status.ok())
+    return status;
+  Result<EntryContexts *> step = get(entryOf(kind), variant);
   if (!step.ok())
     return step.takeStatus();
   Flight flight = {*step, nextTurn, batch};
@@ -310,7 +342,7 @@ void TrainingSession::dropFlights() {
     haveGradients |= flight.step->kind() == EntryKind::accumulate_step;
   }
   if (haveGradients)
-    (void)run(EntryKind::apply, {});
+    (void)run(entryOf(EntryKind::apply), {});
   readBatchNumber();
 }
 

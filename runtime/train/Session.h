@@ -4,6 +4,7 @@
 
 #include "runtime/base/Prefault.h"
 #include "runtime/executor/Context.h"
+#include "runtime/package/Format.h"
 #include "runtime/train/Settings.h"
 
 #include <cmath>
@@ -15,6 +16,9 @@ struct SessionOptions {
   int threads = 0;              ///< 0: defaultThreadCount()
   TaskRunner *runner = nullptr; ///< replaces the own pool; outlives the session
   Allocator allocator = systemAllocator();
+  /// Of the ranks that train together, with sessions of the same package; null
+  /// for one rank. Outlives the session, which alone uses it during its calls.
+  Communicator *communicator = nullptr;
 };
 
 /// What an update did. A value that the package does not report is NaN.
@@ -38,9 +42,17 @@ struct Evaluation {
 /// The variables of a training package and the entry points that read and
 /// update them. They share one arena and one pool. One thread at a time; any
 /// number of sessions may share an Executable.
+///
+/// Several ranks, each with a session, make the same calls of create,
+/// initialize, accumulate, step, apply, start, finish, shareVariables and addUp
+/// in the same order: each takes batches of its own, and the update is that of
+/// all of them. All have the same variables then, but which rank they are. A
+/// rank that is gone is an error (Code::Peer). After any error but
+/// Code::Numerics, which all have, the ranks are no longer together.
 class TrainingSession {
 public:
-  /// Allocates everything that steps need and runs `init`.
+  /// Allocates everything that steps need and runs `init`. Code::Usage where
+  /// ranks have other packages, or one that was compiled for one rank.
   static Result<std::unique_ptr<TrainingSession>>
   create(std::shared_ptr<const Executable> executable,
          const SessionOptions &options = {});
@@ -67,7 +79,9 @@ public:
   /// what step, accumulate or apply would. Nothing else is called while one is
   /// under way. After Code::Numerics none is: what was begun since then is
   /// over, changed nothing and does not count.
-  /// A step is train_step, accumulate_step or apply.
+  /// A step is train_step, accumulate_step or apply; of several ranks the first
+  /// one and the last are reduce_step, which adds to what was accumulated, and
+  /// reduce_apply. The first one fails where ranks have other settings.
   Status start(format::EntryKind step, std::span<const TensorView> batch,
                uint16_t variant = 0);
   Status finish();
@@ -77,6 +91,12 @@ public:
 
   /// Adds the loss of a batch to `sum`; changes nothing.
   Status evaluate(std::span<const TensorView> batch, Evaluation &sum);
+  /// Makes `sum` that of all ranks, each of which evaluated other batches.
+  Status addUp(Evaluation &sum);
+  /// Gives all ranks the variables of rank 0, after that one restored or
+  /// changed some; `initialize` does it itself.
+  Status shareVariables();
+
   /// Runs the model itself.
   Status predict(std::span<const TensorView> inputs);
   /// Output `index` of the last call of `predict`.
@@ -97,6 +117,11 @@ public:
   int64_t batchNumber() const { return batch; }
   /// Reads it again, after variables of the step were written from outside.
   void readBatchNumber();
+  /// Writes which rank this is, and of how many, where variables say otherwise:
+  /// those of a checkpoint are of the ranks that wrote it.
+  Status writeRank();
+  int rank() const;
+  int rankCount() const;
   /// The index out of range that made the last step, evaluation or prediction
   /// fail, if one did.
   std::optional<int64_t> badIndex() const { return lastBadIndex; }
@@ -150,6 +175,12 @@ private:
       : program(std::move(executable)), store(std::move(store)) {}
 
   Status createContexts(const SessionOptions &options);
+  bool isUsed(format::EntryKind kind) const;
+  format::EntryKind entryOf(format::EntryKind step) const;
+  Status checkRanks() const;
+  Status compareRanks(const format::Digest &digest, const char *what) const;
+  Status compareSettings();
+  Status writeField(format::StepField field, int64_t value);
   EntryContexts *find(format::EntryKind kind, uint16_t variant = 0);
   Result<EntryContexts *> get(format::EntryKind kind, uint16_t variant = 0);
   Status bind(Context &context, std::span<const TensorView> inputs);
@@ -166,6 +197,8 @@ private:
 
   std::shared_ptr<const Executable> program;
   Variables store;
+  Communicator *ranks = nullptr; ///< null for one
+  bool areSettingsCompared = false;
   std::unique_ptr<ThreadPool> ownPool;
   Memory counters; ///< for each turn; a context's work may write them
   std::vector<EntryContexts> entries; ///< all but `prepare`

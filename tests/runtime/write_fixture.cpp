@@ -6,6 +6,7 @@
 //   idle             launches a kernel that has no buffers
 //   lanes            y = z = x + 1, copied on two lanes
 //   line             fits y = w x
+//   ranked_line      line, for several ranks
 //   loop             20000 launches
 //   requires         add_one, which requires a word that no runtime knows
 //   unknown_command  add_one with a command of a kind that no schema has
@@ -98,6 +99,8 @@ static std::optional<ProgramBuilder> build(const std::string &kind) {
     return gatherProgram();
   if (kind == "line")
     return lineProgram();
+  if (kind == "ranked_line")
+    return rankedLineProgram();
   if (kind == "loop")
     return loopProgram();
   if (kind == "lanes")
@@ -122,8 +125,9 @@ int main(int argc, char **argv) {
   bool isForDevice = kind.starts_with("device_");
   auto builder = build(isForDevice ? kind.substr(7) : kind);
   if (!builder) {
-    std::fprintf(stderr, "usage: write_fixture [device_](add_one|gather|idle|"
-                         "lanes|line|loop|requires|unknown_command) FILE\n");
+    std::fprintf(
+        stderr, "usage: write_fixture [device_](add_one|gather|idle|"
+                "lanes|line|loop|ranked_line|requires|unknown_command) FILE\n");
     return 2;
   }
   if (isForDevice)

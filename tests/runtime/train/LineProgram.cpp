@@ -19,6 +19,7 @@ struct LineBuilder {
   void declare();
   void addInit();
   void addSteps();
+  void addRanks();
   void addInference();
 
   std::vector<Expr> dims(std::initializer_list<int64_t> extents) {
@@ -46,6 +47,21 @@ struct LineBuilder {
     copy.to = variable(variableIndex, bytes);
     copy.bytes = constant(bytes);
     builder.command(std::move(copy));
+  }
+  void allReduce(uint32_t variableIndex, int64_t count) {
+    format::AllReduceT table;
+    table.from = table.to = variable(variableIndex, count * sizeof(float));
+    table.count = constant(count);
+    builder.command(std::move(table));
+  }
+  /// What lane 1 does, between all that lane 0 does before and after.
+  void reduce() {
+    builder.orderLanes(0, 1);
+    builder.onLane(1);
+    allReduce(gradient, 1);
+    allReduce(sums, 2);
+    builder.orderLanes(1, 0);
+    builder.onLane(0);
   }
   void launchGradient() {
     uint32_t x = input("x"), y = input("y");
@@ -107,6 +123,17 @@ void LineBuilder::addSteps() {
   launchUpdate();
 }
 
+void LineBuilder::addRanks() {
+  builder.field(StepField::rank);
+  builder.inEntry(EntryKind::reduce_step);
+  launchGradient();
+  reduce();
+  launchUpdate();
+  builder.inEntry(EntryKind::reduce_apply);
+  reduce();
+  launchUpdate();
+}
+
 void LineBuilder::addInference() {
   builder.inEntry(EntryKind::eval);
   uint32_t x = input("x"), y = input("y");
@@ -124,7 +151,7 @@ void LineBuilder::addInference() {
 
 } // namespace
 
-ProgramBuilder tests::lineProgram() {
+static LineBuilder buildLine() {
   LineBuilder line;
   line.builder.tables.entries.clear();
   line.builder.inEntry(EntryKind::init);
@@ -132,5 +159,13 @@ ProgramBuilder tests::lineProgram() {
   line.addInit();
   line.addSteps();
   line.addInference();
+  return line;
+}
+
+ProgramBuilder tests::lineProgram() { return std::move(buildLine().builder); }
+
+ProgramBuilder tests::rankedLineProgram() {
+  LineBuilder line = buildLine();
+  line.addRanks();
   return std::move(line.builder);
 }

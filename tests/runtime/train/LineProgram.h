@@ -13,6 +13,10 @@ inline constexpr int64_t kLineBatch = 4;
 /// step, and all entry points of a training package.
 ProgramBuilder lineProgram();
 
+/// The same compiled for several ranks: with step/rank and the entry points
+/// that add up gradient and sums over ranks, on lane 1.
+ProgramBuilder rankedLineProgram();
+
 } // namespace tcc::tests
 
 #endif // TCC_TESTS_RUNTIME_TRAIN_LINEPROGRAM_H

@@ -1,0 +1,106 @@
+// What sessions of several ranks do together beside their steps.
+
+#include "runtime/package/Digest.h"
+#include "runtime/ranks/Communicator.h"
+#include "runtime/train/Session.h"
+
+#include <algorithm>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using format::EntryKind;
+using format::StepField;
+
+int TrainingSession::rank() const { return ranks ? ranks->rank() : 0; }
+int TrainingSession::rankCount() const { return ranks ? ranks->size() : 1; }
+
+/// Every rank sees the same digests, and so the same difference.
+Status TrainingSession::compareRanks(const format::Digest &digest,
+                                     const char *what) const {
+  std::vector<format::Digest> all(ranks->size());
+  if (Status status =
+          ranks->allGather(&digest, all.data(), sizeof(digest), DType::u8);
+      !status.ok())
+    return status;
+  for (size_t rank = 1; rank < all.size(); ++rank)
+    if (!std::ranges::equal(all[rank].bytes, all[0].bytes))
+      return makeError(Code::Usage, "rank ", rank, " has ", what,
+                       " than rank 0");
+  return Status();
+}
+
+/// Before anything is exchanged whose size depends on the package.
+Status TrainingSession::checkRanks() const {
+  if (!ranks)
+    return Status();
+  if (Status status = compareRanks(program->package().header().tableDigest,
+                                   "another package");
+      !status.ok())
+    return status;
+  bool isOfRanks = program->findEntry(EntryKind::reduce_step) &&
+                   program->findEntry(EntryKind::reduce_apply) &&
+                   store.find(StepField::rank) && store.find(StepField::world);
+  return isOfRanks
+             ? Status()
+             : makeError(Code::Usage, "package '", program->package().path(),
+                         "' was compiled for one rank: parallel.data = 1");
+}
+
+/// Later changes are not compared: whoever makes them makes them at all ranks.
+Status TrainingSession::compareSettings() {
+  if (!ranks || std::exchange(areSettingsCompared, true))
+    return Status();
+  DigestStream digest;
+  const auto *settings = program->program().settings();
+  for (uint32_t i = 0; settings && i < settings->size(); ++i) {
+    uint32_t variable = settings->Get(i)->variable();
+    std::vector<std::byte> bytes(store.byteCount(variable));
+    if (Status status = store.read(variable, bytes); !status.ok())
+      return status;
+    digest.update(bytes);
+  }
+  return compareRanks(digest.finish(), "other settings");
+}
+
+/// Devices that have collectives have the host's memory.
+Status TrainingSession::shareVariables() {
+  if (!ranks)
+    return Status();
+  for (size_t i = 0; i < store.size(); ++i) {
+    std::span<std::byte> bytes = store.beginWrite(i);
+    if (Status status = ranks->broadcast(bytes.data(), bytes.data(),
+                                         bytes.size(), DType::u8, /*root=*/0);
+        !status.ok())
+      return status;
+  }
+  return writeRank();
+}
+
+Status TrainingSession::writeField(StepField field, int64_t value) {
+  auto index = store.find(field);
+  if (!index || read(field) == value)
+    return Status();
+  return store.write(*index, std::as_bytes(std::span(&value, 1)));
+}
+
+Status TrainingSession::writeRank() {
+  if (Status status = writeField(StepField::rank, rank()); !status.ok())
+    return status;
+  if (Status status = writeField(StepField::world, rankCount()); !status.ok())
+    return status;
+  readBatchNumber();
+  return Status();
+}
+
+Status TrainingSession::addUp(Evaluation &sum) {
+  if (!ranks)
+    return Status();
+  // A rank that evaluated no batch does not know what the model is.
+  double sums[] = {sum.loss, sum.count, double(sum.correct),
+                   double(sum.isClassifier)};
+  if (Status status = ranks->allReduce(sums, sums, std::size(sums), DType::f64);
+      !status.ok())
+    return status;
+  sum = {sums[0], sums[1], static_cast<int64_t>(sums[2]), sums[3] > 0};
+  return Status();
+}

@@ -1,0 +1,222 @@
+// Sessions of several ranks, as threads of one process.
+
+#include "runtime/train/Checkpoint.h"
+#include "runtime/train/Session.h"
+#include "tests/runtime/ranks/Ranks.h"
+#include "tests/runtime/train/LineProgram.h"
+
+#include <atomic>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using namespace tcc::tests;
+using format::StepField;
+
+namespace {
+
+class RankedSessionTest : public testing::Test {
+protected:
+  RankedSessionTest() { rankedLineProgram().write(path); }
+
+  std::unique_ptr<TrainingSession> open(Communicator *ranks) {
+    return unwrap(tryOpen(path, ranks));
+  }
+  static Result<std::unique_ptr<TrainingSession>> tryOpen(const std::string &at,
+                                                          Communicator *ranks) {
+    return TrainingSession::create(loadExecutable(at),
+                                   {.threads = 1, .communicator = ranks});
+  }
+
+  /// The batch of that number.
+  struct Batch {
+    float x[kLineBatch], y[kLineBatch];
+    int64_t shape[1] = {kLineBatch};
+    TensorView views[2] = {{x, DType::f32, shape}, {y, DType::f32, shape}};
+
+    explicit Batch(int64_t number) {
+      for (int i = 0; i < kLineBatch; ++i) {
+        x[i] = static_cast<float>((number * kLineBatch + i) % 7) - 3;
+        y[i] = 3 * x[i];
+      }
+    }
+  };
+
+  static Status accumulate(TrainingSession &session) {
+    return session.accumulate(Batch(session.batchNumber()).views);
+  }
+  static Status step(TrainingSession &session) {
+    return session.step(Batch(session.batchNumber()).views);
+  }
+  static float parameter(const TrainingSession &session) {
+    float value;
+    EXPECT_THAT(session.variables().read(
+                    0, std::as_writable_bytes(std::span(&value, 1))),
+                succeeds());
+    return value;
+  }
+
+  TemporaryFolder folder;
+  std::string path = folder / "line.tcc";
+};
+
+} // namespace
+
+/// Of the batches of all ranks: what one rank learns of them.
+TEST_F(RankedSessionTest, LearnsFromTheBatchesOfAllRanks) {
+  auto alone = open(nullptr);
+  std::vector<float> expected;
+  std::vector<double> losses;
+  for (int update = 0; update < 5; ++update) {
+    for (int batch = 0; batch < 4; ++batch)
+      ASSERT_THAT(accumulate(*alone), succeeds());
+    ASSERT_THAT(alone->apply(), succeeds());
+    expected.push_back(parameter(*alone));
+    losses.push_back(alone->metrics().loss);
+  }
+  float found[2] = {};
+  runRanks(2, [&](Communicator &ranks) {
+    auto session = open(&ranks);
+    EXPECT_EQ(session->read(StepField::rank), ranks.rank());
+    EXPECT_EQ(session->read(StepField::world), 2);
+    for (int update = 0; update < 5; ++update) {
+      EXPECT_EQ(session->batchNumber(), 4 * update + ranks.rank());
+      ASSERT_THAT(accumulate(*session), succeeds());
+      EXPECT_EQ(session->batchNumber(), 4 * update + 2 + ranks.rank());
+      // One way, and the other.
+      if (update % 2) {
+        ASSERT_THAT(step(*session), succeeds());
+      } else {
+        ASSERT_THAT(accumulate(*session), succeeds());
+        ASSERT_THAT(session->apply(), succeeds());
+      }
+      EXPECT_NEAR(parameter(*session), expected[update], 1e-5);
+      EXPECT_NEAR(session->metrics().loss, losses[update], 1e-4);
+      EXPECT_EQ(session->batchCount(), 4 * (update + 1));
+    }
+    found[ranks.rank()] = parameter(*session);
+  });
+  EXPECT_EQ(found[0], found[1]) << "the same bits";
+}
+
+/// Without ranks it is the package that it is without their entry points.
+TEST_F(RankedSessionTest, OfOneRankRunsWhatOneRankRuns) {
+  std::string plain = folder / "plain.tcc";
+  lineProgram().write(plain);
+  auto session = open(nullptr), other = unwrap(tryOpen(plain, nullptr));
+  EXPECT_EQ(session->stream().laneCount(), 1u);
+  EXPECT_EQ(session->planned().arena, other->planned().arena);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_THAT(step(*session), succeeds());
+    ASSERT_THAT(step(*other), succeeds());
+  }
+  EXPECT_EQ(parameter(*session), parameter(*other));
+  EXPECT_THAT(session->start(EntryKind::reduce_apply, {}),
+              failsWith(Code::Usage, "'reduce_apply' is no step"));
+}
+
+TEST_F(RankedSessionTest, SharesWhatTheFirstRankRestored) {
+  std::string saved;
+  {
+    auto session = open(nullptr);
+    for (int i = 0; i < 4; ++i)
+      ASSERT_THAT(step(*session), succeeds());
+    saved = unwrap(saveCheckpoint(*session, folder / "run"));
+  }
+  std::string again;
+  runRanks(2, [&](Communicator &ranks) {
+    auto session = open(&ranks);
+    if (ranks.rank() == 0) {
+      EXPECT_THAT(restoreCheckpoint(*session, saved), succeeds());
+    }
+    ASSERT_THAT(session->shareVariables(), succeeds());
+    EXPECT_EQ(session->stepCount(), 4);
+    EXPECT_EQ(session->batchNumber(), 4 + ranks.rank());
+    ASSERT_THAT(step(*session), succeeds());
+    EXPECT_EQ(session->batchNumber(), 6 + ranks.rank());
+    if (ranks.rank() == 0)
+      again = unwrap(saveCheckpoint(*session, folder / "run"));
+  });
+  auto session = open(nullptr);
+  ASSERT_THAT(restoreCheckpoint(*session, again), succeeds());
+  EXPECT_EQ(session->batchNumber(), 6) << "of one rank again";
+  ASSERT_THAT(step(*session), succeeds());
+  EXPECT_EQ(session->batchNumber(), 7);
+}
+
+TEST_F(RankedSessionTest, AddsUpEvaluations) {
+  Evaluation all;
+  auto alone = open(nullptr);
+  for (int batch = 0; batch < 3; ++batch)
+    ASSERT_THAT(alone->evaluate(Batch(batch).views, all), succeeds());
+  ASSERT_THAT(alone->addUp(all), succeeds());
+  EXPECT_EQ(all.count, 12);
+  runRanks(2, [&](Communicator &ranks) {
+    auto session = open(&ranks);
+    Evaluation sum;
+    for (int batch = ranks.rank(); batch < 3; batch += ranks.size())
+      ASSERT_THAT(session->evaluate(Batch(batch).views, sum), succeeds());
+    ASSERT_THAT(session->addUp(sum), succeeds());
+    EXPECT_EQ(sum.count, all.count);
+    EXPECT_DOUBLE_EQ(sum.loss, all.loss);
+  });
+}
+
+/// All ranks say it, at once.
+TEST_F(RankedSessionTest, RefusesRanksThatDiffer) {
+  std::string other = folder / "other.tcc";
+  ProgramBuilder changed = rankedLineProgram();
+  changed.tables.producer = "another compiler";
+  changed.write(other);
+  runRanks(3, [&](Communicator &ranks) {
+    EXPECT_THAT(
+        tryOpen(ranks.rank() == 2 ? other : path, &ranks).takeStatus(),
+        failsWith(Code::Usage, "rank 2 has another package than rank 0"));
+    auto session = open(&ranks);
+    if (ranks.rank() == 1) {
+      EXPECT_THAT(session->settings().set("lr", "0.5"), succeeds());
+    }
+    EXPECT_THAT(
+        step(*session),
+        failsWith(Code::Usage, "rank 1 has other settings than rank 0"));
+  });
+}
+
+TEST_F(RankedSessionTest, RefusesPackagesOfOneRank) {
+  std::string plain = folder / "plain.tcc";
+  lineProgram().write(plain);
+  runRanks(2, [&](Communicator &ranks) {
+    EXPECT_THAT(
+        tryOpen(plain, &ranks).takeStatus(),
+        failsWith(Code::Usage,
+                  "plain.tcc' was compiled for one rank: parallel.data = 1"));
+  });
+}
+
+/// Its own lane notices, and the step fails with it.
+TEST_F(RankedSessionTest, FailsWhereARankLeaves) {
+  runRanks(2, [&](Communicator &ranks) {
+    auto session = open(&ranks);
+    ASSERT_THAT(step(*session), succeeds());
+    if (ranks.rank() == 1)
+      return;
+    EXPECT_THAT(step(*session), failsWith(Code::Peer, "lost another rank"));
+    EXPECT_THAT(step(*session), failsWith(Code::Peer, "lost another rank"));
+  });
+}
+
+/// A loss that is not finite stops all ranks, whosever it was.
+TEST_F(RankedSessionTest, StopsAllRanksAtAFault) {
+  runRanks(2, [&](Communicator &ranks) {
+    auto session = open(&ranks);
+    Batch batch(ranks.rank());
+    if (ranks.rank() == 1)
+      batch.y[0] = NAN;
+    float before = parameter(*session);
+    EXPECT_THAT(session->step(batch.views),
+                failsWith(Code::Numerics, "not finite"));
+    EXPECT_EQ(parameter(*session), before);
+    session->clearFault();
+    EXPECT_THAT(step(*session), succeeds());
+    EXPECT_NE(parameter(*session), before);
+  });
+}
