@@ -1,4 +1,5 @@
 #include "tools/tcc-run/Json.h"
+#include "tools/tcc-run/Ranks.h"
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/TrainSession.h"
 
@@ -30,8 +31,10 @@ static void printResult(const Evaluation &sum, int64_t samples,
   std::cout << ", " << samples << " samples\n";
 }
 
-static Status evaluate(const EvalOptions &options) {
-  auto session = openTraining(options.running, options.data);
+/// Each rank takes as many batches, but for one.
+static Status evaluate(const EvalOptions &options, const Ranks &ranks) {
+  auto session =
+      openTraining(options.running, options.data, ranks.communicator.get());
   if (!session.ok())
     return session.takeStatus();
   if (!options.data.checkpointDir.empty())
@@ -46,13 +49,16 @@ static Status evaluate(const EvalOptions &options) {
     return batches.takeStatus();
   const BatchReader &reader = batches->reader();
   Evaluation sum;
-  for (int64_t i = 0; i < reader.batchesPerEpoch(); ++i) {
+  for (int64_t i = ranks.launch.rank; i < reader.batchesPerEpoch();
+       i += ranks.launch.size) {
     if (Status status = batches->read(i); !status.ok())
       return status;
     if (Status status = (*session)->evaluate(batches->views(), sum);
         !status.ok())
       return batches->explain(std::move(status), **session, i);
   }
+  if (Status status = (*session)->addUp(sum); !status.ok() || !ranks.isFirst())
+    return status;
   int64_t samples = reader.samplesPerEpoch();
   if (samples < reader.sampleCount() && !options.running.quiet)
     std::cerr << "tcc-run: note: " << reader.sampleCount() - samples
@@ -63,5 +69,8 @@ static Status evaluate(const EvalOptions &options) {
 }
 
 int tools::evalCommand(const EvalOptions &options) {
-  return report(evaluate(options));
+  Result<Ranks> ranks = joinRanks();
+  if (!ranks.ok())
+    return report(ranks.takeStatus());
+  return reportOfRank(evaluate(options, *ranks), ranks->launch, "");
 }

@@ -59,6 +59,10 @@ void tools::addData(CLI::App &command, DataOptions &options) {
                      "safetensors file with parameters to begin with");
   command.add_option("--checkpoint-dir", options.checkpointDir,
                      "folder of checkpoints: DIR/step-N");
+  command
+      .add_option("--ranks", options.ranks,
+                  "processes on this machine that share the batches")
+      ->check(CLI::Range(1, 1024));
 }
 
 void tools::addTolerance(CLI::App &command, Tolerance &options) {

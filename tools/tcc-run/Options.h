@@ -57,6 +57,7 @@ struct DataOptions {
   std::string data; ///< npz:FILE
   std::string init; ///< safetensors with parameters; empty: the package's
   std::string checkpointDir;
+  int ranks = 1; ///< processes to begin on this machine
 };
 
 struct TrainOptions {

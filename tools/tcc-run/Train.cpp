@@ -2,6 +2,7 @@
 #include "runtime/train/Checkpoint.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Progress.h"
+#include "tools/tcc-run/Ranks.h"
 #include "tools/tcc-run/RateCurve.h"
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/TrainSession.h"
@@ -19,7 +20,9 @@ namespace {
 /// One run of `tcc-run train`.
 class Training {
 public:
-  explicit Training(const TrainOptions &options) : options(options) {}
+  /// The ranks outlive it.
+  Training(const TrainOptions &options, const Ranks &ranks)
+      : options(options), ranks(ranks) {}
 
   Status run();
 
@@ -33,23 +36,27 @@ private:
   void warnIfNothingIsKept() const;
   Status tryRates(RateCurve &curve);
   Status findRate();
+  format::EntryKind nextStep() const;
   Status begin();
   Status explain(Status failure);
   Status update(int64_t end);
   void note(ProgressLine &line, Clock::time_point before);
   Status save();
+  Status leaveRanks();
   Status finish();
+  Status writeCurve(const RateCurve &curve) const;
   void printResult() const;
   double getRate() const;
   int64_t samplesPerStep() const {
-    return accumulation * batches->reader().batchSize();
+    return accumulation * session->rankCount() * batches->reader().batchSize();
   }
 
   const TrainOptions &options;
+  const Ranks &ranks;
   std::unique_ptr<runtime::TrainingSession> session;
   std::optional<Batches> batches;
   MetricsLog log;
-  int64_t accumulation = 1; ///< batches of an update
+  int64_t accumulation = 1; ///< batches of an update, of each rank
   int64_t firstStep = 0, lastStep = 0;
   int64_t begun = 0;       ///< updates, also those under way
   int64_t accumulated = 0; ///< batches since the last of them
@@ -94,7 +101,7 @@ Status Training::chooseLength() {
                                batches->reader().batchesPerEpoch(), &count))
       return makeError(Code::Usage, "--epochs is ", options.epochs,
                        ", which is too many batches");
-    lastStep = count / accumulation;
+    lastStep = count / (accumulation * session->rankCount());
   }
   Settings settings = session->settings();
   if (!lastStep && settings.find("steps")) {
@@ -116,15 +123,23 @@ void Training::warnIfNothingIsKept() const {
                  "give --checkpoint-dir or --export\n";
 }
 
+/// One rank adds up several batches, then applies them; several ranks add up
+/// all but the last, and that one as they update.
+format::EntryKind Training::nextStep() const {
+  using format::EntryKind;
+  if (accumulated == accumulation)
+    return EntryKind::apply;
+  bool isLast = accumulated == accumulation - 1;
+  bool isUpdate = isLast && (accumulation == 1 || session->rankCount() > 1);
+  return isUpdate ? EntryKind::train_step : EntryKind::accumulate_step;
+}
+
 /// Gives the session what comes next: a batch, or the update from several.
 Status Training::begin() {
   using format::EntryKind;
-  bool isUpdate = accumulated == accumulation;
-  EntryKind kind = isUpdate            ? EntryKind::apply
-                   : accumulation == 1 ? EntryKind::train_step
-                                       : EntryKind::accumulate_step;
+  EntryKind kind = nextStep();
   std::span<const TensorView> batch;
-  if (!isUpdate) {
+  if (kind != EntryKind::apply) {
     if (Status status = batches->read(session->batchNumber()); !status.ok())
       return status;
     batch = batches->views();
@@ -249,8 +264,13 @@ Status Training::findRate() {
   RateCurve curve(
       kFirst, kLast,
       std::max<int64_t>(options.steps ? options.steps : kUpdates, 2));
-  if (Status status = tryRates(curve); !status.ok())
-    return status;
+  Status status = tryRates(curve);
+  if (status.ok())
+    status = leaveRanks();
+  return status.ok() && ranks.isFirst() ? writeCurve(curve) : std::move(status);
+}
+
+Status Training::writeCurve(const RateCurve &curve) const {
   std::error_code error;
   if (!options.logDir.empty())
     std::filesystem::create_directories(options.logDir, error);
@@ -304,7 +324,14 @@ void Training::printResult() const {
   std::cout << '\n';
 }
 
+/// A rank that ends while others wait for its last word would be a failure.
+Status Training::leaveRanks() {
+  return ranks.communicator ? ranks.communicator->barrier() : Status();
+}
+
 Status Training::finish() {
+  if (!ranks.isFirst())
+    return Status();
   if (Status status = save(); !status.ok())
     return status;
   if (!options.exportFile.empty())
@@ -316,7 +343,8 @@ Status Training::finish() {
 }
 
 Status Training::run() {
-  auto opened = openTraining(options.running, options.data);
+  auto opened =
+      openTraining(options.running, options.data, ranks.communicator.get());
   if (!opened.ok())
     return opened.takeStatus();
   session = std::move(*opened);
@@ -353,10 +381,26 @@ Status Training::run() {
     return status;
   if (!trained.ok() && trained.code() != Code::Numerics)
     return trained;
-  Status finished = finish();
+  Status finished = leaveRanks();
+  if (finished.ok())
+    finished = finish();
   return trained.ok() ? std::move(finished) : std::move(trained);
 }
 
+/// Others than the first rank read and compute; they write nothing.
+static TrainOptions forOtherRank(TrainOptions options) {
+  options.running.quiet = true;
+  options.running.json = false;
+  options.checkpointEvery = 0;
+  options.logDir.clear();
+  return options;
+}
+
 int tools::trainCommand(const TrainOptions &options) {
-  return report(Training(options).run());
+  Result<Ranks> ranks = joinRanks();
+  if (!ranks.ok())
+    return report(ranks.takeStatus());
+  TrainOptions own = ranks->isFirst() ? options : forOtherRank(options);
+  return reportOfRank(Training(own, *ranks).run(), ranks->launch,
+                      options.logDir);
 }

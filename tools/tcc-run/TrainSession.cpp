@@ -12,7 +12,8 @@ using namespace tcc::tools;
 using namespace tcc::runtime;
 
 Result<std::unique_ptr<runtime::TrainingSession>>
-tools::openTraining(const RunningOptions &running, const DataOptions &data) {
+tools::openTraining(const RunningOptions &running, const DataOptions &data,
+                    Communicator *communicator) {
   auto executable = loadExecutable(running);
   if (!executable.ok())
     return executable.takeStatus();
@@ -21,18 +22,23 @@ tools::openTraining(const RunningOptions &running, const DataOptions &data) {
                      "' was not compiled with --train");
   SessionOptions options;
   options.threads = running.threads;
+  options.communicator = communicator;
   auto session =
       runtime::TrainingSession::create(std::move(*executable), options);
   if (!session.ok() || data.init.empty())
     return session;
-  if (Status status = initializeFrom(**session, data.init); !status.ok())
+  if ((*session)->rank() == 0)
+    if (Status status = initializeFrom(**session, data.init); !status.ok())
+      return status;
+  if (Status status = (*session)->shareVariables(); !status.ok())
     return status;
   return session;
 }
 
-Result<std::string> tools::restoreNewest(runtime::TrainingSession &session,
-                                         const std::string &folder,
-                                         bool quiet) {
+/// Of one rank.
+static Result<std::string> findAndRestore(runtime::TrainingSession &session,
+                                          const std::string &folder,
+                                          bool quiet) {
   Result<CheckpointSearch> found = findNewestCheckpoint(folder);
   if (!found.ok())
     return found.takeStatus();
@@ -50,6 +56,19 @@ Result<std::string> tools::restoreNewest(runtime::TrainingSession &session,
   if (Status status = restoreCheckpoint(session, *found->newest); !status.ok())
     return status;
   return std::move(*found->newest);
+}
+
+Result<std::string> tools::restoreNewest(runtime::TrainingSession &session,
+                                         const std::string &folder,
+                                         bool quiet) {
+  Result<std::string> restored = folder;
+  if (session.rank() == 0)
+    restored = findAndRestore(session, folder, quiet);
+  if (!restored.ok())
+    return restored;
+  if (Status status = session.shareVariables(); !status.ok())
+    return status;
+  return restored;
 }
 
 Result<int64_t> tools::getAccumulation(runtime::TrainingSession &session) {

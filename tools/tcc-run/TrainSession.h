@@ -9,12 +9,15 @@
 
 namespace tcc::tools {
 
-/// A session with the parameters that the flags name.
+/// A session with the parameters that the flags name; `communicator` is null
+/// for one rank, and outlives it.
 runtime::Result<std::unique_ptr<runtime::TrainingSession>>
-openTraining(const RunningOptions &running, const DataOptions &data);
+openTraining(const RunningOptions &running, const DataOptions &data,
+             runtime::Communicator *communicator);
 
 /// Restores the newest complete checkpoint of a folder and returns its path.
-/// Says on stderr, unless `quiet`, why it passes newer ones over.
+/// Says on stderr, unless `quiet`, why it passes newer ones over. Of several
+/// ranks the first one reads it, and all share what it has.
 runtime::Result<std::string> restoreNewest(runtime::TrainingSession &session,
                                            const std::string &folder,
                                            bool quiet);

@@ -3,6 +3,7 @@
 #include "runtime/base/Status.h"
 #include "tools/cli/CommandLine.h"
 #include "tools/tcc-run/Flags.h"
+#include "tools/tcc-run/Ranks.h"
 
 #include <CLI/CLI.hpp>
 
@@ -18,7 +19,8 @@ static const char kExitCodes[] =
     "Exit codes: 0 ok, 1 a comparison failed, 2 usage, also a wrong name, "
     "shape, type or\nindex, 3 bad bytes in a file, 4 unsupported feature, 5 "
     "input or output, 6 a loss or\ngradient that is not finite, 7 out of "
-    "memory, 8 device or CPU feature missing, 70\ninternal error";
+    "memory, 8 device or CPU feature missing, 9\nanother rank failed, 70 "
+    "internal error";
 
 /// What compares with the reference evaluator has the compiler in it: a program
 /// of its own, beside this one.
@@ -151,9 +153,13 @@ static int runTool(int argc, char **argv) {
   if (benchApp.parsed())
     return benchCommand(bench);
   if (trainApp.parsed())
-    return trainCommand(train);
+    return train.data.ranks > 1
+               ? launchRanks(train.data.ranks, train.running.threads, argv)
+               : trainCommand(train);
   if (evalApp.parsed())
-    return evalCommand(eval);
+    return eval.data.ranks > 1
+               ? launchRanks(eval.data.ranks, eval.running.threads, argv)
+               : evalCommand(eval);
   if (tuneApp.parsed())
     return tuneCommand(tune);
   if (infoApp.parsed())

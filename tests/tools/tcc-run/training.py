@@ -244,4 +244,5 @@ def main(fixtures):
     tally.close()
 
 
-main(sys.argv[1])
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,232 @@
+#include "tools/tcc-run/Ranks.h"
+
+#include "runtime/base/ThreadPool.h"
+#include "tools/tcc-run/Session.h"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace tcc;
+using namespace tcc::tools;
+using namespace tcc::runtime;
+
+static constexpr char kHost[] = "127.0.0.1";
+static constexpr int kPeer = static_cast<int>(Code::Peer);
+
+//===----------------------------------------------------------------------===//
+// A rank
+//===----------------------------------------------------------------------===//
+
+Result<Ranks> tools::joinRanks() {
+  Result<Launch> launch = readLaunch();
+  if (!launch.ok())
+    return launch.takeStatus();
+  Ranks ranks = {std::move(*launch), nullptr};
+  if (ranks.launch.size == 1)
+    return ranks;
+  auto communicator = openCommunicator(ranks.launch);
+  if (!communicator.ok())
+    return communicator.takeStatus();
+  ranks.communicator = std::move(*communicator);
+  return ranks;
+}
+
+int tools::reportOfRank(const Status &status, const Launch &launch,
+                        const std::string &logDir) {
+  if (status.ok() || launch.size == 1)
+    return report(status);
+  std::string line = concat("tcc-run: rank ", launch.rank,
+                            ": error: ", status.message(), "\n");
+  std::cerr << line;
+  if (launch.rank > 0 && !logDir.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(logDir, error);
+    std::ofstream(concat(logDir, "/rank-", launch.rank, ".log"), std::ios::app)
+        << line;
+  }
+  return static_cast<int>(status.code());
+}
+
+//===----------------------------------------------------------------------===//
+// All ranks of this machine
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The ranks that were begun, and how they ended.
+class Children {
+public:
+  Status start(int count, const std::vector<std::string> &arguments);
+  int wait();
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  bool reap(bool waits);
+  void note(int rank, int how);
+  void killAll(int signal);
+
+  std::vector<pid_t> running; ///< of each rank; 0 once it ended
+  std::optional<int> ownFailure;
+  bool haveFailed = false;
+  bool areEnded = false; ///< by us
+};
+
+} // namespace
+
+/// One that nobody listens at now.
+static Result<uint16_t> findFreePort() {
+  int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in place = {};
+  place.sin_family = AF_INET;
+  inet_pton(AF_INET, kHost, &place.sin_addr);
+  socklen_t size = sizeof(place);
+  auto *address = reinterpret_cast<sockaddr *>(&place);
+  bool isFound = probe >= 0 && bind(probe, address, size) == 0 &&
+                 getsockname(probe, address, &size) == 0;
+  int error = errno;
+  if (probe >= 0)
+    close(probe);
+  if (!isFound)
+    return makeError(Code::Io, "no port of ", kHost,
+                     " is free: ", std::strerror(error));
+  return ntohs(place.sin_port);
+}
+
+/// Ends with its parent, however that ends.
+[[noreturn]] static void becomeRank(char *const *argv, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() == parent)
+    execv("/proc/self/exe", argv);
+  _exit(static_cast<int>(Code::Internal));
+}
+
+Status Children::start(int count, const std::vector<std::string> &arguments) {
+  Result<uint16_t> port = findFreePort();
+  if (!port.ok())
+    return port.takeStatus();
+  std::vector<char *> argv;
+  for (const std::string &argument : arguments)
+    argv.push_back(const_cast<char *>(argument.c_str()));
+  argv.push_back(nullptr);
+  auto set = [](const char *name, const std::string &value) {
+    setenv(name, value.c_str(), /*overwrite=*/1);
+  };
+  set("WORLD_SIZE", std::to_string(count));
+  set("TCC_RENDEZVOUS", concat(kHost, ":", *port));
+  pid_t parent = getpid();
+  for (int rank = 0; rank < count; ++rank) {
+    set("RANK", std::to_string(rank));
+    set("LOCAL_RANK", std::to_string(rank));
+    pid_t child = fork();
+    if (child == 0)
+      becomeRank(argv.data(), parent);
+    if (child < 0) {
+      Status status = makeError(Code::OutOfMemory, "cannot begin rank ", rank,
+                                ": ", std::strerror(errno));
+      killAll(SIGKILL);
+      return status;
+    }
+    running.push_back(child);
+  }
+  return Status();
+}
+
+void Children::killAll(int signal) {
+  for (pid_t child : running)
+    if (child > 0)
+      kill(child, signal);
+  areEnded = true;
+}
+
+void Children::note(int rank, int how) {
+  if (WIFEXITED(how) && WEXITSTATUS(how) == 0)
+    return;
+  haveFailed = true;
+  if (WIFSIGNALED(how) && !areEnded)
+    std::cerr << "tcc-run: error: rank " << rank << " was ended by signal "
+              << WTERMSIG(how) << " (" << strsignal(WTERMSIG(how)) << ")\n";
+  bool isOwn = WIFEXITED(how) && WEXITSTATUS(how) != kPeer;
+  if (isOwn && !ownFailure)
+    ownFailure = WEXITSTATUS(how);
+}
+
+/// False if none ended. Waits for one or looks.
+bool Children::reap(bool waits) {
+  int how = 0;
+  pid_t ended = waitpid(-1, &how, waits ? 0 : WNOHANG);
+  for (size_t rank = 0; rank < running.size(); ++rank)
+    if (ended > 0 && running[rank] == ended) {
+      running[rank] = 0;
+      note(static_cast<int>(rank), how);
+    }
+  return ended > 0;
+}
+
+/// What others say of one that failed comes within the first pause.
+int Children::wait() {
+  constexpr std::chrono::seconds kPause(2);
+  constexpr std::chrono::milliseconds kLook(10);
+  auto areRunning = [&] {
+    return std::ranges::any_of(running, [](pid_t child) { return child > 0; });
+  };
+  while (areRunning() && !haveFailed)
+    (void)reap(/*waits=*/true);
+  for (int signal : {SIGTERM, SIGKILL}) {
+    Clock::time_point end = Clock::now() + kPause;
+    while (areRunning() && Clock::now() < end)
+      if (!reap(/*waits=*/false))
+        std::this_thread::sleep_for(kLook);
+    if (areRunning())
+      killAll(signal);
+  }
+  while (areRunning())
+    (void)reap(/*waits=*/true);
+  return ownFailure.value_or(haveFailed ? kPeer : 0);
+}
+
+/// Those of a rank: none is to begin others.
+static std::vector<std::string> argumentsOfRank(char **argv) {
+  static constexpr std::string_view kFlag = "--ranks";
+  std::vector<std::string> arguments;
+  for (; *argv; ++argv) {
+    std::string_view argument = *argv;
+    if (argument == kFlag && argv[1])
+      ++argv;
+    else if (!argument.starts_with(concat(kFlag, "=")))
+      arguments.emplace_back(argument);
+  }
+  return arguments;
+}
+
+int tools::launchRanks(int count, int threads, char **argv) {
+  Result<Launch> launch = readLaunch();
+  if (!launch.ok())
+    return report(launch.takeStatus());
+  if (launch->size > 1)
+    return report(makeError(Code::Usage, "--ranks: this is rank ", launch->rank,
+                            " of ", launch->size,
+                            " already, as the environment says"));
+  std::vector<std::string> arguments = argumentsOfRank(argv);
+  if (threads == 0) {
+    arguments.emplace_back("--threads");
+    arguments.push_back(
+        std::to_string(std::max(1, defaultThreadCount() / count)));
+  }
+  Children children;
+  if (Status status = children.start(count, arguments); !status.ok())
+    return report(status);
+  return children.wait();
+}

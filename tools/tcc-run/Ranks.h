@@ -1,0 +1,35 @@
+//===- Ranks.h - Processes that train together ------------------*- C++ -*-===//
+#ifndef TCC_TOOLS_TCCRUN_RANKS_H
+#define TCC_TOOLS_TCCRUN_RANKS_H
+
+#include "runtime/ranks/OpenCommunicator.h"
+
+namespace tcc::tools {
+
+/// Which rank this process is, and its way to the others.
+struct Ranks {
+  runtime::Launch launch;
+  std::unique_ptr<runtime::Communicator> communicator; ///< null for one rank
+
+  /// The rank that prints, and writes files.
+  bool isFirst() const { return launch.rank == 0; }
+};
+
+/// Meets the ranks that the environment tells of, if it does.
+runtime::Result<Ranks> joinRanks();
+
+/// As `report`, with the number of the rank where there are several. Those but
+/// the first also add a failure to rank-N.log in `logDir`, if it is not empty.
+int reportOfRank(const runtime::Status &status, const runtime::Launch &launch,
+                 const std::string &logDir);
+
+/// Runs this program as `count` ranks on this machine, with the arguments
+/// `argv` but --ranks. `threads` is that of the flags: where it is 0 the ranks
+/// share the cores. A rank that fails ends the others, and none outlives this
+/// process. Returns the exit code of the first rank that failed for a reason of
+/// its own; 9 (Code::Peer) if all that failed only lost others.
+int launchRanks(int count, int threads, char **argv);
+
+} // namespace tcc::tools
+
+#endif // TCC_TOOLS_TCCRUN_RANKS_H
