@@ -20,11 +20,15 @@ struct Names {
 };
 constexpr Names kTorchrun = {"RANK", "WORLD_SIZE", "LOCAL_RANK"};
 constexpr Names kSlurm = {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"};
+constexpr Names kOpenMpi = {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                            "OMPI_COMM_WORLD_LOCAL_RANK"};
+constexpr Names kMpich = {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"};
 
 struct Reader {
   const Environment &environment;
 
   bool has(const char *name) const { return environment(name); }
+  const Names *findLauncher(Transport &transport) const;
   Status checkPair(const char *name, const char *other) const;
   Result<int64_t> readNumber(const char *name, int64_t min, int64_t max) const;
   Status readRanks(const Names &names, Launch &launch) const;
@@ -118,20 +122,37 @@ Status Reader::readPlace(Launch &launch) const {
   return Status();
 }
 
+/// The launcher that began this process, or null.
+const Names *Reader::findLauncher(Transport &transport) const {
+  transport = Transport::Gloo;
+  if (has(kTorchrun.rank) || has(kTorchrun.size))
+    return &kTorchrun;
+  if (has(kSlurm.rank) && has(kRendezvous))
+    return &kSlurm;
+  if (has(kOpenMpi.rank)) {
+    transport = Transport::OpenMpi;
+    return &kOpenMpi;
+  }
+  if (has(kMpich.rank)) {
+    transport = Transport::Mpich;
+    return &kMpich;
+  }
+  return nullptr;
+}
+
 Result<Launch> runtime::readLaunch(const Environment &environment) {
   Reader reader{environment};
   Launch launch;
-  bool isTorchrun = reader.has(kTorchrun.rank) || reader.has(kTorchrun.size);
-  bool isSlurm = reader.has(kSlurm.rank) && reader.has(kRendezvous);
-  if (!isTorchrun && !isSlurm) {
+  const Names *launcher = reader.findLauncher(launch.transport);
+  if (!launcher) {
     for (const char *name : {kRendezvous, kHost, kPort, kTorchrun.localRank})
       if (reader.has(name))
         return makeError(Code::Usage, name, " is '", environment(name),
                          "', but ", kTorchrun.rank, " is not set");
     return launch;
   }
-  Status status = reader.readRanks(isTorchrun ? kTorchrun : kSlurm, launch);
-  if (status.ok() && launch.size > 1)
+  Status status = reader.readRanks(*launcher, launch);
+  if (status.ok() && launch.size > 1 && launch.transport == Transport::Gloo)
     status = reader.readPlace(launch);
   if (!status.ok())
     return status;

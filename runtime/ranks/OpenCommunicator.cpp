@@ -5,11 +5,22 @@
 using namespace tcc;
 using namespace tcc::runtime;
 
-static constexpr char kPlugin[] = "libtcc_gloo.so";
+static const char *pluginOf(Transport transport) {
+  switch (transport) {
+  case Transport::Gloo:
+    return "libtcc_gloo.so";
+  case Transport::OpenMpi:
+    return "libtcc_mpi_openmpi.so";
+  case Transport::Mpich:
+    return "libtcc_mpi_mpich.so";
+  }
+  return "";
+}
 
 Result<std::unique_ptr<Communicator>>
 runtime::openCommunicator(const Launch &launch, const Patience &patience) {
-  Result<void *> found = findInPlugin(kPlugin, kOpenTransport);
+  Result<void *> found =
+      findInPlugin(pluginOf(launch.transport), kOpenTransport);
   if (!found.ok())
     return makeError(Code::Unsupported, "there is no transport between ranks: ",
                      found.takeStatus().message());

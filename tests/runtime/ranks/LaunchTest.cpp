@@ -62,6 +62,27 @@ TEST(Launch, ReadsWhatSrunSets) {
   EXPECT_EQ(unwrap(read(values)).rank, 5);
 }
 
+/// Ranks meet as MPI says: there is no address.
+TEST(Launch, ReadsWhatMpirunSets) {
+  Values values = {{"OMPI_COMM_WORLD_RANK", "3"},
+                   {"OMPI_COMM_WORLD_SIZE", "4"},
+                   {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}};
+  Launch launch = unwrap(read(values));
+  EXPECT_EQ(launch.transport, Transport::OpenMpi);
+  EXPECT_EQ(launch.rank, 3);
+  EXPECT_EQ(launch.size, 4);
+  EXPECT_EQ(launch.localRank, 1);
+  values = {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "0"}};
+  launch = unwrap(read(values));
+  EXPECT_EQ(launch.transport, Transport::Mpich);
+  EXPECT_EQ(launch.rank, 1);
+  EXPECT_EQ(launch.size, 2);
+  // Who sets RANK, too, wants no MPI.
+  values["RANK"] = "0";
+  values["WORLD_SIZE"] = "1";
+  EXPECT_EQ(unwrap(read(values)).transport, Transport::Gloo);
+}
+
 TEST(Launch, RefusesWhatIsHalfSetOrContradicts) {
   const std::pair<Values, const char *> rows[] = {
       {{{"RANK", "1"}}, "RANK is '1', but WORLD_SIZE is not set"},
@@ -87,6 +108,8 @@ TEST(Launch, RefusesWhatIsHalfSetOrContradicts) {
       {{{"TCC_RENDEZVOUS", "a:80"}},
        "TCC_RENDEZVOUS is 'a:80', but RANK is not set"},
       {{{"MASTER_ADDR", "a"}}, "MASTER_ADDR is 'a', but RANK is not set"},
+      {{{"OMPI_COMM_WORLD_RANK", "1"}},
+       "OMPI_COMM_WORLD_RANK is '1', but OMPI_COMM_WORLD_SIZE is not set"},
       {{{"SLURM_PROCID", "1"}, {"TCC_RENDEZVOUS", "a:80"}},
        "SLURM_PROCID is '1', but SLURM_NTASKS is not set"},
   };

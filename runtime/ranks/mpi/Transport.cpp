@@ -1,0 +1,223 @@
+#include "runtime/ranks/OpenCommunicator.h"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using Clock = std::chrono::steady_clock;
+
+/// Elements of one call, whose numbers are int.
+static constexpr size_t kMostElements = size_t(1) << 30;
+
+/// How long a rank that waits asks again and again, and then between two times.
+static constexpr std::chrono::microseconds kBusy(50), kPause(50);
+
+static std::optional<MPI_Datatype> findType(DType dtype) {
+  switch (dtype) {
+  case DType::f32:
+    return MPI_FLOAT;
+  case DType::f64:
+    return MPI_DOUBLE;
+  case DType::i32:
+    return MPI_INT32_T;
+  case DType::i64:
+    return MPI_INT64_T;
+  default:
+    return std::nullopt;
+  }
+}
+
+namespace {
+
+/// MPI runs in this process from `open` on, and is ended with it unless another
+/// rank was lost: then the launcher ends what is left.
+class MpiCommunicator final : public Communicator {
+public:
+  explicit MpiCommunicator(const Launch &launch)
+      : Communicator(launch.rank, launch.size) {}
+  ~MpiCommunicator() override;
+
+  Status open(const Patience &patience);
+
+  std::string_view name() const override { return "mpi"; }
+  Status allReduce(const void *from, void *to, size_t count,
+                   DType dtype) override;
+  Status reduceScatter(const void *from, void *to, size_t count,
+                       DType dtype) override;
+  Status allGather(const void *from, void *to, size_t count,
+                   DType dtype) override;
+  Status broadcast(const void *from, void *to, size_t count, DType dtype,
+                   int root) override;
+  Status barrier() override;
+
+private:
+  template <typename Start> Status perform(const char *what, Start start);
+  template <typename Start>
+  Status performInPieces(const char *what, size_t count, Start start);
+  Status lose(const char *what, std::string_view why);
+
+  bool isOpen = false;
+  std::chrono::milliseconds timeout = {};
+  std::string loss; ///< why calls fail, after one did
+};
+
+} // namespace
+
+static std::string describe(int error) {
+  char text[MPI_MAX_ERROR_STRING];
+  int size = 0;
+  if (MPI_Error_string(error, text, &size) != MPI_SUCCESS)
+    return concat("error ", error);
+  return std::string(text, size);
+}
+
+/// MPI is begun once, by whoever embeds the runtime or here.
+Status MpiCommunicator::open(const Patience &patience) {
+  int isInitialized = 0, provided = 0, foundRank = 0, foundSize = 0;
+  MPI_Initialized(&isInitialized);
+  int error = isInitialized ? MPI_Query_thread(&provided)
+                            : MPI_Init_thread(nullptr, nullptr,
+                                              MPI_THREAD_SERIALIZED, &provided);
+  if (error != MPI_SUCCESS)
+    return makeError(Code::Peer, "MPI does not begin: ", describe(error));
+  isOpen = !isInitialized;
+  if (provided < MPI_THREAD_SERIALIZED)
+    return Status(Code::Unsupported,
+                  "this MPI takes calls of one thread alone, expected "
+                  "MPI_THREAD_SERIALIZED");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(MPI_COMM_WORLD, &foundRank);
+  MPI_Comm_size(MPI_COMM_WORLD, &foundSize);
+  if (foundRank != rank() || foundSize != size())
+    return makeError(Code::Usage, "the environment says rank ", rank(), " of ",
+                     size(), ", MPI says rank ", foundRank, " of ", foundSize);
+  timeout = patience.rendezvous;
+  if (Status status = barrier(); !status.ok())
+    return status;
+  timeout = patience.collective;
+  return Status();
+}
+
+MpiCommunicator::~MpiCommunicator() {
+  if (isOpen && loss.empty())
+    MPI_Finalize();
+}
+
+Status MpiCommunicator::lose(const char *what, std::string_view why) {
+  loss = concat("rank ", rank(), " of ", size(), " lost another rank, in its ",
+                what, ": ", why);
+  return Status(Code::Peer, loss);
+}
+
+/// Starts a call and waits for it. Who waits sleeps: MPI's own waits keep a
+/// core busy, which kernels need.
+template <typename Start>
+Status MpiCommunicator::perform(const char *what, Start start) {
+  if (!loss.empty())
+    return Status(Code::Peer, loss);
+  MPI_Request request = MPI_REQUEST_NULL;
+  int error = start(&request), isDone = 0;
+  Clock::time_point begin = Clock::now();
+  while (error == MPI_SUCCESS) {
+    error = MPI_Test(&request, &isDone, MPI_STATUS_IGNORE);
+    if (isDone || error != MPI_SUCCESS)
+      break;
+    auto waited = Clock::now() - begin;
+    if (waited > timeout)
+      return lose(what, "no word for a long time");
+    if (waited > kBusy)
+      std::this_thread::sleep_for(kPause);
+  }
+  return error == MPI_SUCCESS ? Status() : lose(what, describe(error));
+}
+
+template <typename Start>
+Status MpiCommunicator::performInPieces(const char *what, size_t count,
+                                        Start start) {
+  for (size_t done = 0; done < count; done += kMostElements) {
+    int piece = int(std::min(count - done, kMostElements));
+    auto startPiece = [&](MPI_Request *request) {
+      return start(done, piece, request);
+    };
+    if (Status status = perform(what, startPiece); !status.ok())
+      return status;
+  }
+  return Status();
+}
+
+Status MpiCommunicator::allReduce(const void *from, void *to, size_t count,
+                                  DType dtype) {
+  std::optional<MPI_Datatype> type = findType(dtype);
+  size_t bytes = traitsOf(dtype).bytes;
+  if (!type)
+    return makeError(Code::Unsupported, "ranks add up no ",
+                     traitsOf(dtype).name);
+  auto start = [&](size_t first, int piece, MPI_Request *request) {
+    auto *source = static_cast<const std::byte *>(from) + first * bytes;
+    auto *target = static_cast<std::byte *>(to) + first * bytes;
+    return MPI_Iallreduce(from == to ? MPI_IN_PLACE : source, target, piece,
+                          *type, MPI_SUM, MPI_COMM_WORLD, request);
+  };
+  return performInPieces("all-reduce", count, start);
+}
+
+/// A piece of each rank's part at a time would lie apart.
+Status MpiCommunicator::reduceScatter(const void *from, void *to, size_t count,
+                                      DType dtype) {
+  std::optional<MPI_Datatype> type = findType(dtype);
+  if (!type)
+    return makeError(Code::Unsupported, "ranks add up no ",
+                     traitsOf(dtype).name);
+  if (count > kMostElements)
+    return makeError(Code::Unsupported, "a reduce-scatter of ", count,
+                     " elements a rank, expected ", kMostElements, " at most");
+  return perform("reduce-scatter", [&](MPI_Request *request) {
+    return MPI_Ireduce_scatter_block(from, to, int(count), *type, MPI_SUM,
+                                     MPI_COMM_WORLD, request);
+  });
+}
+
+Status MpiCommunicator::allGather(const void *from, void *to, size_t count,
+                                  DType dtype) {
+  size_t bytes = count * traitsOf(dtype).bytes;
+  if (bytes > kMostElements)
+    return makeError(Code::Unsupported, "an all-gather of ", bytes,
+                     " bytes a rank, expected ", kMostElements, " at most");
+  return perform("all-gather", [&](MPI_Request *request) {
+    return MPI_Iallgather(from, int(bytes), MPI_BYTE, to, int(bytes), MPI_BYTE,
+                          MPI_COMM_WORLD, request);
+  });
+}
+
+Status MpiCommunicator::broadcast(const void *from, void *to, size_t count,
+                                  DType dtype, int root) {
+  size_t bytes = count * traitsOf(dtype).bytes;
+  if (root < 0 || root >= size())
+    return makeError(Code::Usage, "a broadcast of rank ", root, " of ", size());
+  if (root == rank() && from != to && bytes > 0)
+    std::memcpy(to, from, bytes);
+  auto start = [&](size_t first, int piece, MPI_Request *request) {
+    return MPI_Ibcast(static_cast<std::byte *>(to) + first, piece, MPI_BYTE,
+                      root, MPI_COMM_WORLD, request);
+  };
+  return performInPieces("broadcast", bytes, start);
+}
+
+Status MpiCommunicator::barrier() {
+  return perform("barrier", [&](MPI_Request *request) {
+    return MPI_Ibarrier(MPI_COMM_WORLD, request);
+  });
+}
+
+/// As the runtime finds it: see kOpenTransport.
+extern "C" __attribute__((visibility("default"))) Communicator *
+tcc_open_transport(const Launch &launch, const Patience &patience,
+                   Status &status) {
+  auto communicator = std::make_unique<MpiCommunicator>(launch);
+  status = communicator->open(patience);
+  return status.ok() ? communicator.release() : nullptr;
+}
