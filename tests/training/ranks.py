@@ -1,0 +1,186 @@
+"""Training by several ranks is training by one: ranks.py [WORLD...]
+
+One package is trained by one process and by WORLD (2), which take the same batches:
+what a rank accumulates, the process accumulates WORLD times as often. In f64 losses
+and final tensors agree but for the order of sums. Each transport is tried; several
+ranks have the same bits each time, and two ranks have them whatever moves the bytes.
+"""
+
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import helper
+from safetensors.numpy import load_file
+
+import harness
+import run
+from training import cases
+
+STEPS = 50
+
+# What starts `tcc-run` on WORLD ranks.
+LAUNCHERS = {
+    "gloo": [],
+    "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np"],
+    "mpich": ["mpiexec.mpich", "-n"],
+}
+
+Case = collections.namedtuple("Case", "name model data recipe flags accumulate tolerance")
+
+HEAD = """
+seed = 5
+[loss]
+kind = "{loss}"
+[precision]
+compute = "f64"
+{precision}
+[parallel]
+data = "auto"
+bucket = "{bucket}"
+[optimizer]
+{optimizer}
+"""
+SGD = 'kind = "sgd"\nlr = 0.05\nmomentum = 0.9'
+ADAMW = 'kind = "adamw"\nlr = 0.004\n[params]\nema = 0.9'
+
+
+def recipe(optimizer, more="", loss="cross_entropy", precision="", bucket="8KiB"):
+    return HEAD.format(loss=loss, precision=precision, bucket=bucket, optimizer=optimizer) + more
+
+
+def fixture(name):
+    return os.path.join(cases.FIXTURES, name)
+
+
+def save_dropping(path):
+    """Linear, relu, dropout, linear."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "first"], ["a"]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Dropout", ["b", "ratio", "yes"], ["c"], name="drop"),
+        helper.make_node("MatMul", ["c", "second"], ["logits"]),
+    ]
+    weights = {"first": run.normal(64, 32), "second": run.normal(32, 10)}
+    constants = {"ratio": np.float32(0.25), "yes": np.array(True)}
+    run.save_graph(path, nodes, weights | constants, [64], "logits", ["batch", 10])
+
+
+def list_cases(folder):
+    digits, text = fixture("digits.npz"), fixture("text.npz")
+    save_dropping(f"{folder}/dropping.onnx")
+    mlp, flags = fixture("mlp_digits.onnx"), ["--dim", "batch=16"]
+    clip = "[batch]\nclip_norm = 0.5\n"
+    yield Case("mlp", mlp, digits, recipe(ADAMW, clip), flags, 1, 1e-12)
+    scale = recipe(SGD, precision='loss_scale = "dynamic"')
+    yield Case("scaled", mlp, digits, scale, flags, 4, 1e-12)
+    yield Case("cnn", fixture("cnn_digits.onnx"), digits, recipe(SGD), [], 4, 1e-12)
+    gpt2 = recipe(ADAMW, clip, loss="causal_lm", bucket="64KiB")
+    yield Case("gpt2", fixture("gpt2_tiny.onnx"), text, gpt2, [], 1, 1e-9)
+    # 17 batches of 30 and one of 2 samples: the last is filled up with what weighs nothing.
+    tail = recipe(SGD, '[batch]\nmicro = 30\nlast = "pad"\n')
+    yield Case("dropout", f"{folder}/dropping.onnx", digits, tail, [], 1, 1e-12)
+
+
+def train(package, case, folder, world, accumulate, transport="gloo"):
+    """The losses of all updates, and the tensors at the end."""
+    folder = tempfile.mkdtemp(dir=folder)
+    command = ["train", package, "--data", "npz:" + case.data, "-q", "--threads", 1]
+    command += ["--steps", STEPS, "--log-dir", folder, "--checkpoint-dir", folder]
+    command += ["--set", f"accumulate={accumulate}"]
+    if world > 1 and transport == "gloo":
+        command += ["--ranks", world]
+    command = [os.path.join(harness.BIN, "tcc-run"), *map(str, command)]
+    if transport != "gloo":
+        command = [*LAUNCHERS[transport], str(world), *command]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        raise harness.Failure(f"{' '.join(command)}: {done.returncode}: {done.stderr}")
+    with open(f"{folder}/metrics.jsonl", encoding="utf-8") as file:
+        losses = [json.loads(line)["loss"] for line in file]
+    return np.array(losses), load_file(f"{folder}/step-{STEPS}/state.safetensors")
+
+
+def distance(ours, expected):
+    scale = np.abs(expected).max()
+    return np.abs(ours - expected).max() / scale if scale else np.abs(ours).max()
+
+
+def compare(tally, case, ours, expected):
+    """Sums differ in their order; counters, masks and places must not."""
+    off = distance(ours[0], expected[0])
+    tally.check(f"{case.name}: losses", off <= case.tolerance, str(off))
+    tally.check(f"{case.name}: names", ours[1].keys() == expected[1].keys())
+    for name, tensor in expected[1].items():
+        if name in ("step/world", "step/rank") or name.startswith("set/"):
+            continue
+        off = distance(ours[1][name].astype("f8"), tensor.astype("f8"))
+        bound = case.tolerance if tensor.dtype.kind == "f" else 0
+        tally.check(f"{case.name}: {name}", off <= bound, str(off))
+
+
+def are_equal(a, b):
+    tensors = zip(a[1].items(), b[1].items(), strict=True)
+    return np.array_equal(a[0], b[0]) and all(
+        x == y and np.array_equal(v, w) for (x, v), (y, w) in tensors
+    )
+
+
+def compile_case(case, folder, suffix=""):
+    package = f"{folder}/{case.name}{suffix}.tcc"
+    with open(package + ".toml", "w", encoding="utf-8") as file:
+        file.write(case.recipe)
+    harness.call("tcc", case.model, f"--train={package}.toml", *case.flags, "-q",
+                 "-o", package)  # fmt: skip
+    return package
+
+
+def test_parity(tally, folder, world):
+    for case in list_cases(folder):
+        package = compile_case(case, folder)
+        alone = train(package, case, folder, 1, case.accumulate * world)
+        ranks = train(package, case, folder, world, case.accumulate)
+        compare(tally, case, ranks, alone)
+        if case.name != "gpt2":
+            continue
+        for transport in LAUNCHERS:
+            again = train(package, case, folder, world, case.accumulate, transport)
+            compare(tally, case, again, alone)
+            same = are_equal(again, ranks) or (world > 2 and transport != "gloo")
+            tally.check(f"the same bits by {transport}", same)
+
+
+def test_norms(tally, folder, world):
+    """A batch norm over all ranks is one over a batch of all their samples."""
+    model, data = f"{folder}/norms.onnx", f"{folder}/norms.npz"
+    run.save_cnn(model)
+    count = 12 * 8 * world
+    np.savez(data, x=run.RANDOM.standard_normal((count, 2, 6, 5)).astype("f4"),
+             labels=run.RANDOM.integers(0, run.CLASSES, count))  # fmt: skip
+    results = []
+    for ranks, micro in ((1, 8 * world), (world, 8)):
+        text = recipe(SGD, f"[batch]\nmicro = {micro}\n[batchnorm]\nsync = true\n")
+        case = Case("norms", model, data, text, [], 1, 1e-8)
+        package = compile_case(case, folder, f"-{ranks}")
+        results.append(train(package, case, folder, ranks, 1))
+    alone, ranks = results
+    for name in ("step/first", "step/place"):  # batches of other sizes
+        ranks[1][name] = alone[1][name]
+    compare(tally, case, ranks, alone)
+
+
+def main(worlds):
+    tally = harness.Tally()
+    for world in worlds:
+        with tempfile.TemporaryDirectory() as folder:
+            test_parity(tally, folder, world)
+            test_norms(tally, folder, world)
+    tally.close()
+
+
+main([int(word) for word in sys.argv[1:]] or [2])
