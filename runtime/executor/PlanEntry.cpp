@@ -53,9 +53,10 @@ struct Planner {
   void operator()(const format::Copy &copy) const {
     move(copy.from(), copy.to());
   }
-  /// One rank copies.
+  /// One rank copies what is not in place.
   void operator()(const Collective auto &collective) const {
-    move(collective.from(), collective.to());
+    if (collective.from() != collective.to())
+      move(collective.from(), collective.to());
   }
   void operator()(const format::SetSize &) const {}
   void operator()(const format::ReadSize &) const {}

@@ -17,6 +17,8 @@ int TrainingSession::rankCount() const { return ranks ? ranks->size() : 1; }
 /// Every rank sees the same digests, and so the same difference.
 Status TrainingSession::compareRanks(const format::Digest &digest,
                                      const char *what) const {
+  if (!ranks)
+    return Status();
   std::vector<format::Digest> all(ranks->size());
   if (Status status =
           ranks->allGather(&digest, all.data(), sizeof(digest), DType::u8);

@@ -96,6 +96,9 @@ public:
   /// Gives all ranks the variables of rank 0, after that one restored or
   /// changed some; `initialize` does it itself.
   Status shareVariables();
+  /// Fails with Code::Usage at all ranks where one has another digest than rank
+  /// 0 has: "rank R has `what` than rank 0".
+  Status compareRanks(const format::Digest &digest, const char *what) const;
 
   /// Runs the model itself.
   Status predict(std::span<const TensorView> inputs);
@@ -178,7 +181,6 @@ private:
   bool isUsed(format::EntryKind kind) const;
   format::EntryKind entryOf(format::EntryKind step) const;
   Status checkRanks() const;
-  Status compareRanks(const format::Digest &digest, const char *what) const;
   Status compareSettings();
   Status writeField(format::StepField field, int64_t value);
   EntryContexts *find(format::EntryKind kind, uint16_t variant = 0);

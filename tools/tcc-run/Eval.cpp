@@ -69,7 +69,7 @@ static Status evaluate(const EvalOptions &options, const Ranks &ranks) {
 }
 
 int tools::evalCommand(const EvalOptions &options) {
-  Result<Ranks> ranks = joinRanks();
+  Result<Ranks> ranks = joinRanks(options.running.verbose);
   if (!ranks.ok())
     return report(ranks.takeStatus());
   return reportOfRank(evaluate(options, *ranks), ranks->launch, "");

@@ -29,7 +29,7 @@ static constexpr int kPeer = static_cast<int>(Code::Peer);
 // A rank
 //===----------------------------------------------------------------------===//
 
-Result<Ranks> tools::joinRanks() {
+Result<Ranks> tools::joinRanks(bool isVerbose) {
   Result<Launch> launch = readLaunch();
   if (!launch.ok())
     return launch.takeStatus();
@@ -40,6 +40,9 @@ Result<Ranks> tools::joinRanks() {
   if (!communicator.ok())
     return communicator.takeStatus();
   ranks.communicator = std::move(*communicator);
+  if (isVerbose && ranks.isFirst())
+    std::cerr << "tcc-run: " << ranks.launch.size << " ranks by "
+              << ranks.communicator->name() << '\n';
   return ranks;
 }
 

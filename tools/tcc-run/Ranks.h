@@ -15,8 +15,9 @@ struct Ranks {
   bool isFirst() const { return launch.rank == 0; }
 };
 
-/// Meets the ranks that the environment tells of, if it does.
-runtime::Result<Ranks> joinRanks();
+/// Meets the ranks that the environment tells of, if it does. The first one
+/// says so on stderr where it `isVerbose`.
+runtime::Result<Ranks> joinRanks(bool isVerbose);
 
 /// As `report`, with the number of the rank where there are several. Those but
 /// the first also add a failure to rank-N.log in `logDir`, if it is not empty.

@@ -1,4 +1,5 @@
 #include "runtime/base/OutputFile.h"
+#include "runtime/package/Digest.h"
 #include "runtime/train/Checkpoint.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Progress.h"
@@ -32,6 +33,7 @@ private:
   Status resume();
   Status setSeed();
   Status chooseLength();
+  Status compareRanks() const;
   Status trainSteps();
   void warnIfNothingIsKept() const;
   Status tryRates(RateCurve &curve);
@@ -113,6 +115,14 @@ Status Training::chooseLength() {
   if (lastStep > 0)
     return Status();
   return Status(Code::Usage, "how long? give --steps or --epochs");
+}
+
+/// Ranks that differ here would take other batches than they think, or wait for
+/// one that has ended.
+Status Training::compareRanks() const {
+  int64_t numbers[] = {batches->reader().sampleCount(), accumulation, lastStep};
+  return session->compareRanks(digestOf(std::as_bytes(std::span(numbers))),
+                               "another number of samples or steps");
 }
 
 void Training::warnIfNothingIsKept() const {
@@ -364,6 +374,8 @@ Status Training::run() {
   batches.emplace(std::move(*data));
   if (Status status = chooseLength(); !status.ok())
     return status;
+  if (Status status = compareRanks(); !status.ok())
+    return status;
   if (options.findsRate)
     return findRate();
   // Before anything is written.
@@ -397,7 +409,7 @@ static TrainOptions forOtherRank(TrainOptions options) {
 }
 
 int tools::trainCommand(const TrainOptions &options) {
-  Result<Ranks> ranks = joinRanks();
+  Result<Ranks> ranks = joinRanks(options.running.verbose);
   if (!ranks.ok())
     return report(ranks.takeStatus());
   TrainOptions own = ranks->isFirst() ? options : forOtherRank(options);

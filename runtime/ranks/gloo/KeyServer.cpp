@@ -3,6 +3,7 @@
 #include <asio.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <thread>
@@ -20,8 +21,9 @@ namespace {
 using Value = std::shared_ptr<const std::vector<char>>;
 class Connection;
 
-/// Of the server's thread alone.
+/// Of the server's thread alone, but for the number of connections.
 struct Keys {
+  std::atomic<int> connections = 0;
   std::map<std::string, Value> values;
   std::multimap<std::string, std::shared_ptr<Connection>> waiting;
 };
@@ -30,7 +32,10 @@ struct Keys {
 class Connection : public std::enable_shared_from_this<Connection> {
 public:
   Connection(tcp::socket socket, Keys &keys)
-      : socket(std::move(socket)), keys(keys) {}
+      : socket(std::move(socket)), keys(keys) {
+    ++keys.connections;
+  }
+  ~Connection() { --keys.connections; }
 
   void greet();
   void answer(Value found);
@@ -134,9 +139,9 @@ void Connection::answer(Value found) {
 }
 
 struct KeyServer::State {
+  Keys keys; ///< outlives the connections, which `io` holds
   asio::io_context io;
   tcp::acceptor acceptor{io};
-  Keys keys;
   std::thread thread;
 
   Status open(const std::string &host, uint16_t port);
@@ -194,8 +199,15 @@ uint16_t KeyServer::port() const {
   return state->acceptor.local_endpoint().port();
 }
 
+void KeyServer::waitForClients(std::chrono::milliseconds longest) const {
+  constexpr std::chrono::milliseconds kLook(5);
+  auto end = std::chrono::steady_clock::now() + longest;
+  while (state->keys.connections > 0 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(kLook);
+}
+
 KeyServer::~KeyServer() {
   state->io.stop();
   state->thread.join();
-  state->keys.waiting.clear();
+  state->keys.waiting.clear(); // their sockets are of `io`
 }

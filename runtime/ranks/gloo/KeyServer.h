@@ -14,6 +14,7 @@
 
 #include "runtime/base/Status.h"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 
@@ -44,6 +45,8 @@ public:
   ~KeyServer();
 
   uint16_t port() const;
+  /// Waits until all clients left, or so long.
+  void waitForClients(std::chrono::milliseconds longest) const;
 
 private:
   struct State;

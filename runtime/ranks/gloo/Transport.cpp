@@ -103,12 +103,12 @@ public:
   Status barrier() override;
 
 private:
+  Status join(const Launch &launch, const Patience &patience);
   Status meet(KeyClient &client);
   Status connect(KeyClient &client, std::chrono::milliseconds timeout);
   template <typename Call> Status attempt(const char *what, Call call);
   Status lose(const char *what, std::string_view why);
 
-  std::unique_ptr<KeyServer> server; ///< of rank 0
   std::shared_ptr<gloo::rendezvous::Context> context;
   uint32_t tag = 0;             ///< another for each call
   std::string loss;             ///< why calls fail, after one did
@@ -156,14 +156,8 @@ Status GlooCommunicator::connect(KeyClient &client,
   });
 }
 
-Status GlooCommunicator::open(const Launch &launch, const Patience &patience) {
+Status GlooCommunicator::join(const Launch &launch, const Patience &patience) {
   auto deadline = KeyClient::Clock::now() + patience.rendezvous;
-  if (rank() == 0) {
-    auto listening = KeyServer::listen(launch.host, launch.port);
-    if (!listening.ok())
-      return listening.takeStatus();
-    server = std::move(*listening);
-  }
   auto client = KeyClient::connect(launch.host, launch.port, deadline);
   if (!client.ok())
     return client.takeStatus();
@@ -172,11 +166,24 @@ Status GlooCommunicator::open(const Launch &launch, const Patience &patience) {
   if (Status status = connect(**client, patience.rendezvous); !status.ok())
     return status;
   // The server is needed until all are connected.
-  if (Status status = barrier(); !status.ok())
-    return status;
+  Status status = barrier();
   context->setTimeout(patience.collective);
-  server.reset();
-  return Status();
+  return status;
+}
+
+Status GlooCommunicator::open(const Launch &launch, const Patience &patience) {
+  std::unique_ptr<KeyServer> server;
+  if (rank() == 0) {
+    auto listening = KeyServer::listen(launch.host, launch.port);
+    if (!listening.ok())
+      return listening.takeStatus();
+    server = std::move(*listening);
+  }
+  Status status = join(launch, patience);
+  // What is wrong others find in the same keys.
+  if (server && !status.ok())
+    server->waitForClients(std::chrono::seconds(1));
+  return status;
 }
 
 //===----------------------------------------------------------------------===//
@@ -321,7 +328,12 @@ Status GlooCommunicator::barrier() {
 extern "C" __attribute__((visibility("default"))) Communicator *
 tcc_open_transport(const Launch &launch, const Patience &patience,
                    Status &status) {
-  auto communicator = std::make_unique<GlooCommunicator>(launch);
-  status = communicator->open(launch, patience);
-  return status.ok() ? communicator.release() : nullptr;
+  try {
+    auto communicator = std::make_unique<GlooCommunicator>(launch);
+    status = communicator->open(launch, patience);
+    return status.ok() ? communicator.release() : nullptr;
+  } catch (const std::exception &error) { // no more threads, files or memory
+    status = makeError(Code::OutOfMemory, "ranks cannot meet: ", error.what());
+    return nullptr;
+  }
 }

@@ -1,6 +1,7 @@
 // Collectives of programs: of one rank on all devices, and of several on the
 // host, between ranks that are made up.
 
+#include "runtime/executor/PlanEntry.h"
 #include "runtime/ranks/Communicator.h"
 #include "tests/runtime/Fixture.h"
 
@@ -149,6 +150,15 @@ TEST(Collectives, OfOneRankAreCopies) {
       check(makeProgram<format::AllGatherT>(lane, 8), device);
       check(makeProgram<format::BroadcastT>(lane, 8), device);
     }
+}
+
+/// A device needs no room to do nothing.
+TEST(Collectives, ThatAreInPlaceNeedNoRoom) {
+  ProgramBuilder builder = makeProgram<format::AllReduceT>(1, 8, true);
+  std::vector<std::byte> bytes = builder.program();
+  EXPECT_EQ(
+      planEntry(*format::GetProgram(bytes.data())->entries()->Get(0)).shifted,
+      0u);
 }
 
 TEST(Collectives, OfSeveralRanksAreTheirs) {

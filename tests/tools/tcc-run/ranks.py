@@ -134,6 +134,7 @@ def test_evaluation(suite):
     arguments = ("--checkpoint-dir", suite.path("run"), "--json")
     alone = json.loads(suite.expect(0, "eval", *arguments).stdout)
     done = suite.expect(0, "eval", "--ranks", RANKS, *arguments, lines=0)
+    suite.expect(0, "eval", "--ranks", RANKS, *arguments, "-v", says="2 ranks by gloo")
     both = json.loads(done.stdout)
     ok = both["samples"] == SAMPLES and abs(both["loss"] - alone["loss"]) < 1e-9
     suite.tally.check("the same sums", ok, done.stdout)
@@ -157,6 +158,10 @@ def test_problems(suite):
     suite.tally.check("log of errors", text.count("\n") == 1 and "lr=fast" in text, text)
     suite.expect(5, "train", "--ranks", RANKS, "--steps", 1, "--checkpoint-dir",
                  suite.path("none"), "--resume", says="no complete checkpoint")  # fmt: skip
+    device = {"package": "device_ranked_line"}
+    suite.expect(4, "train", "--ranks", RANKS, "--steps", 1, "--device", "emulated", **device,
+                 says="device 'emulated:0' has no collectives", lines=RANKS)  # fmt: skip
+    suite.expect(0, "train", "--steps", 1, "-q", "--device", "emulated", **device)
     suite.expect(2, "train", "--ranks", 0, "--steps", 1, says="--ranks")
     place = {"TCC_RENDEZVOUS": f"127.0.0.1:{find_free_port()}", "WORLD_SIZE": "2"}
     for environment, says in (
@@ -171,14 +176,18 @@ def test_problems(suite):
 
 
 def test_differences(suite):
-    """Processes that somebody else began."""
-    place = {"TCC_RENDEZVOUS": f"127.0.0.1:{find_free_port()}", "WORLD_SIZE": "2"}
-    runs = [suite.begin("train", "--steps", 3, "--set", f"lr=0.{rank + 1}", "-q", "--threads", 1,
-                        **place, RANK=str(rank)) for rank in range(RANKS)]  # fmt: skip
-    for rank, run in enumerate(runs):
-        err = run.communicate()[1]
-        says = f"tcc-run: rank {rank}: error: rank 1 has other settings than rank 0\n"
-        suite.tally.check(f"difference {rank}", run.returncode == 2 and err == says, err)
+    """Processes that somebody else began: all say it at once."""
+    for of_rank, what in (
+        (lambda rank: ("--steps", 3, "--set", f"lr=0.{rank + 1}"), "other settings"),
+        (lambda rank: ("--steps", 3 + rank), "another number of samples or steps"),
+    ):
+        place = {"TCC_RENDEZVOUS": f"127.0.0.1:{find_free_port()}", "WORLD_SIZE": "2"}
+        runs = [suite.begin("train", *of_rank(rank), "-q", "--threads", 1, **place,
+                            RANK=str(rank)) for rank in range(RANKS)]  # fmt: skip
+        for rank, run in enumerate(runs):
+            err = run.communicate()[1]
+            says = f"tcc-run: rank {rank}: error: rank 1 has {what} than rank 0\n"
+            suite.tally.check(f"{what} {rank}", run.returncode == 2 and err == says, err)
 
 
 def test_deaths(suite):
@@ -212,7 +221,7 @@ def test_launcher_death(suite):
 def main(fixtures):
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
-        for kind in ("line", "ranked_line"):
+        for kind in ("line", "ranked_line", "device_ranked_line"):
             subprocess.run([f"{fixtures}/tcc_write_fixture", kind, f"{folder}/{kind}.tcc"],
                            check=True)  # fmt: skip
         suite = Suite(tally, folder)

@@ -161,6 +161,36 @@ TEST_F(RankedSessionTest, AddsUpEvaluations) {
   });
 }
 
+/// One buffer is of all variables that follow each other.
+TEST_F(RankedSessionTest, AddsUpABucketOfVariables) {
+  ProgramBuilder bucket = rankedLineProgram();
+  uint32_t first = bucket.variable("gradient/u", DType::f32, {1},
+                                   format::VariableKind::gradient);
+  bucket.variable("gradient/v", DType::f32, {3},
+                  format::VariableKind::gradient);
+  bucket.inEntry(EntryKind::reduce_apply);
+  format::AllReduceT table;
+  table.from = table.to =
+      bucket.buffer(format::StorageClass::variable, first, 64 + 12);
+  table.count = constant((64 + 12) / 4);
+  bucket.command(std::move(table));
+  bucket.write(path);
+  runRanks(2, [&](Communicator &ranks) {
+    auto session = open(&ranks);
+    auto own = static_cast<float>(ranks.rank() + 1);
+    float values[] = {own, 10 * own, 20 * own};
+    auto bytes = std::as_writable_bytes(std::span(values));
+    ASSERT_THAT(session->write(first, bytes.first(4)), succeeds());
+    ASSERT_THAT(session->write(first + 1, bytes), succeeds());
+    ASSERT_THAT(accumulate(*session), succeeds());
+    ASSERT_THAT(session->apply(), succeeds());
+    ASSERT_THAT(session->variables().read(first + 1, bytes), succeeds());
+    EXPECT_THAT(values, testing::ElementsAre(3, 30, 60));
+    ASSERT_THAT(session->variables().read(first, bytes.first(4)), succeeds());
+    EXPECT_EQ(values[0], 3);
+  });
+}
+
 /// All ranks say it, at once.
 TEST_F(RankedSessionTest, RefusesRanksThatDiffer) {
   std::string other = folder / "other.tcc";
