@@ -25,6 +25,8 @@ using namespace tcc::runtime;
 static constexpr char kHost[] = "127.0.0.1";
 static constexpr int kPeer = static_cast<int>(Code::Peer);
 
+// Several processes write to one stderr: a line is one write.
+
 //===----------------------------------------------------------------------===//
 // A rank
 //===----------------------------------------------------------------------===//
@@ -41,8 +43,8 @@ Result<Ranks> tools::joinRanks(bool isVerbose) {
     return communicator.takeStatus();
   ranks.communicator = std::move(*communicator);
   if (isVerbose && ranks.isFirst())
-    std::cerr << "tcc-run: " << ranks.launch.size << " ranks by "
-              << ranks.communicator->name() << '\n';
+    std::cerr << concat("tcc-run: ", ranks.launch.size, " ranks by ",
+                        ranks.communicator->name(), "\n");
   return ranks;
 }
 
@@ -159,8 +161,8 @@ void Children::note(int rank, int how) {
     return;
   haveFailed = true;
   if (WIFSIGNALED(how) && !areEnded)
-    std::cerr << "tcc-run: error: rank " << rank << " was ended by signal "
-              << WTERMSIG(how) << " (" << strsignal(WTERMSIG(how)) << ")\n";
+    std::cerr << concat("tcc-run: error: rank ", rank, " was ended by signal ",
+                        WTERMSIG(how), " (", strsignal(WTERMSIG(how)), ")\n");
   bool isOwn = WIFEXITED(how) && WEXITSTATUS(how) != kPeer;
   if (isOwn && !ownFailure)
     ownFailure = WEXITSTATUS(how);

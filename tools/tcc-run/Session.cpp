@@ -11,12 +11,12 @@ using namespace tcc::runtime;
 using format::EntryKind;
 
 static void printMessage(void *, int, const char *message) {
-  std::cerr << "tcc-run: " << message << '\n';
+  std::cerr << concat("tcc-run: ", message, "\n");
 }
 
 int tools::report(const Status &status) {
   if (!status.ok())
-    std::cerr << "tcc-run: error: " << status.message() << '\n';
+    std::cerr << concat("tcc-run: error: ", status.message(), "\n");
   return static_cast<int>(status.code());
 }
 

@@ -76,7 +76,7 @@ Status Training::resume() {
   // Whoever resumes has seen why the run stopped.
   session->clearFault();
   if (!options.running.quiet)
-    std::cerr << "tcc-run: resuming from " << *newest << '\n';
+    std::cerr << concat("tcc-run: resuming from ", *newest, "\n");
   return Status();
 }
 
