@@ -3,6 +3,7 @@
 #define TCC_RUNTIME_API_HANDLES_H
 
 #include "runtime/executor/Context.h"
+#include "runtime/ranks/Communicator.h"
 #include "runtime/train/Session.h"
 #include "tcc/runtime.h"
 
@@ -49,7 +50,8 @@ struct tcc_context {
 };
 
 struct tcc_session {
-  std::unique_ptr<InjectedPool> pool; ///< outlives the session
+  std::unique_ptr<InjectedPool> pool;                ///< outlives the session
+  std::unique_ptr<tcc::runtime::Communicator> ranks; ///< likewise; or null
   std::unique_ptr<tcc::runtime::TrainingSession> session;
   std::vector<tcc_program::Spec> inputs; ///< of a training step
   std::vector<tcc::runtime::TensorView> batch;

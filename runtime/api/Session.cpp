@@ -1,6 +1,7 @@
 // Training sessions of the C API.
 
 #include "runtime/api/Handles.h"
+#include "runtime/api/Ranks.h"
 #include "runtime/base/Mirror.h"
 #include "runtime/train/Checkpoint.h"
 
@@ -26,12 +27,17 @@ static Result<SessionOptions> convert(const tcc_session_options &given,
   SessionOptions options;
   options.threads = given.threads;
   options.allocator = toAllocator(given.allocator);
-  if (!given.pool)
-    return options;
-  if (given.pool->threads < 1 || !given.pool->run)
-    return Status(Code::Usage, "a thread pool needs at least one thread");
-  session.pool = std::make_unique<InjectedPool>(*given.pool);
-  options.runner = session.pool.get();
+  if (given.pool) {
+    if (given.pool->threads < 1 || !given.pool->run)
+      return Status(Code::Usage, "a thread pool needs at least one thread");
+    session.pool = std::make_unique<InjectedPool>(*given.pool);
+    options.runner = session.pool.get();
+  }
+  auto ranks = joinRanks(given);
+  if (!ranks.ok())
+    return ranks.takeStatus();
+  session.ranks = std::move(*ranks);
+  options.communicator = session.ranks.get();
   return options;
 }
 

@@ -304,7 +304,15 @@ typedef struct tcc_session_options {
   int32_t threads;    /* 0: min(affinity, CPU quota of the control group) */
   const tcc_thread_pool *pool; /* replaces the session's own threads */
   const tcc_allocator *allocator;
+  /* How many processes train together, each with a session of its own, and
+   * which of them this is: all make the same calls in the same order. 0 or 1:
+   * this one alone; TCC_LAUNCHED: as the environment says that mpirun, torchrun
+   * or srun set. Creating the session waits for the others, 30 seconds. */
+  int32_t ranks, rank;
+  const char *rendezvous; /* "HOST:PORT", where rank 0 listens meanwhile; of
+                           * ranks > 1 alone */
 } tcc_session_options;
+#define TCC_LAUNCHED (-1)
 
 /* Of one update; a value that the package does not report is NaN. */
 typedef struct tcc_step_metrics {
@@ -396,6 +404,19 @@ TCC_API void tcc_session_set_callback(tcc_session *session,
 TCC_API tcc_status tcc_session_evaluate(tcc_session *session,
                                         const tcc_tensor *batch, size_t count,
                                         tcc_evaluation *sum);
+/* Ranks: which one the session is, and of how many. */
+TCC_API int32_t tcc_session_rank(const tcc_session *session);
+TCC_API int32_t tcc_session_rank_count(const tcc_session *session);
+/* The number of the batch that the next step takes, among those of all ranks
+ * and from the start: with it each rank finds its data. */
+TCC_API int64_t tcc_session_batch_number(const tcc_session *session);
+/* Makes `sum`, of the batches that this rank has evaluated, that of all. */
+TCC_API tcc_status tcc_session_add_up(tcc_session *session,
+                                      tcc_evaluation *sum);
+/* Gives all ranks the variables of rank 0, after that one restored or wrote
+ * some. A new session has done it. */
+TCC_API tcc_status tcc_session_share(tcc_session *session);
+
 /* Runs the model: its inputs alone. The outputs are valid until the next call
  * on this session. */
 TCC_API tcc_status tcc_session_predict(tcc_session *session,

@@ -298,6 +298,15 @@ private:
   std::unique_ptr<tcc_context, Release> handle;
 };
 
+/// See tcc_session_options.
+struct RankOptions {
+  int ranks = 1, rank = 0;
+  const char *rendezvous = nullptr;
+
+  /// What the launcher's environment says.
+  static RankOptions launched() { return {TCC_LAUNCHED, 0, nullptr}; }
+};
+
 using StepMetrics = tcc_step_metrics;
 using Evaluation = tcc_evaluation;
 using Variable = tcc_variable;
@@ -308,9 +317,11 @@ public:
   using Callback = std::function<void(const StepMetrics &)>;
 
   explicit TrainSession(const Program &program,
-                        const ContextOptions &options = {}) {
-    tcc_session_options given = {sizeof(given), options.threads, options.pool,
-                                 options.allocator};
+                        const ContextOptions &options = {},
+                        const RankOptions &ranks = {}) {
+    tcc_session_options given = {
+        sizeof(given), options.threads, options.pool,    options.allocator,
+        ranks.ranks,   ranks.rank,      ranks.rendezvous};
     tcc_session *created = nullptr;
     check(tcc_session_create(program.get(), &given, &created));
     handle.reset(created);
@@ -360,6 +371,14 @@ public:
   void evaluate(Evaluation &sum) {
     check(tcc_session_evaluate(get(), batch.data(), batch.size(), &sum));
   }
+  int rank() const { return tcc_session_rank(get()); }
+  int rankCount() const { return tcc_session_rank_count(get()); }
+  /// Of the batch that the next step takes, among those of all ranks.
+  int64_t batchNumber() const { return tcc_session_batch_number(get()); }
+  /// Makes the sum of this rank's batches that of all ranks.
+  void addUp(Evaluation &sum) { check(tcc_session_add_up(get(), &sum)); }
+  /// Gives all ranks the variables of rank 0.
+  void share() { check(tcc_session_share(get())); }
   /// Runs the model on what is bound to its inputs.
   void predict() {
     check(tcc_session_predict(get(), batch.data(), inputCount));
