@@ -133,26 +133,54 @@ void EntryLowering::createAllReduce(graph::AllReduceOp op, Value from, Value to,
   builder.create<WaitOp>(op.getLoc(), start.getToken());
 }
 
-/// The variables are those of the bucket, and what was in them is not used any
-/// more, unless it is what goes into them.
+/// The variables are those of the bucket in its order, and what was in them is
+/// not used any more, unless it is what goes into the same one.
 LogicalResult EntryLowering::verifyBucket(graph::AllReduceOp op,
                                           const graph::Bucket &bucket) {
   if (op->getBlock() != &function.getBody().front())
     return op.emitOpError("sums variables within a branch or loop");
+  if (!summedBuckets.insert(bucket.first).second)
+    return op.emitOpError("sums a bucket for a second time");
   auto names = op.getInto()->getAsRange<StringAttr>();
   bool isBucket = op.getInto()->size() == bucket.offsets.size();
-  for (auto [i, name] : llvm::enumerate(names))
-    isBucket &= graph::findVariable(variables, name) == bucket.first + i;
+  for (auto [i, name, tensor] : llvm::enumerate(names, op.getTensors())) {
+    size_t index = graph::findVariable(variables, name);
+    isBucket &= index == bucket.first + i &&
+                variables[index].getType() == tensor.getType();
+  }
   if (!isBucket)
     return op.emitOpError("expected the variables of one bucket, in its order");
+  for (auto [name, tensor] : llvm::zip_equal(names, op.getTensors()))
+    if (failed(verifyPart(op, name, tensor)))
+      return failure();
+  return success();
+}
+
+/// `tensor` goes into the variable, which the function writes anew. Its old
+/// value goes nowhere else, and is not used later.
+LogicalResult EntryLowering::verifyPart(graph::AllReduceOp op, StringAttr name,
+                                        Value tensor) {
+  bool isWritten = false;
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    isWritten |=
+        graph::getResultVariable(function, i) == name && !isUnchanged(i);
+  if (!isWritten)
+    return op.emitOpError("leaves the sum in ") << name;
   for (BlockArgument argument : function.getArguments()) {
-    StringAttr name = graph::getArgVariable(function, argument.getArgNumber());
-    if (!name || !llvm::is_contained(names, name))
+    if (graph::getArgVariable(function, argument.getArgNumber()) != name)
       continue;
-    for (Operation *user : argument.getUsers())
-      if (Operation *use = op->getBlock()->findAncestorOpInBlock(*user);
-          op->isBeforeInBlock(use))
-        return op.emitOpError("the old value of ") << name << " is used later";
+    SmallVector<Value> values = {argument};
+    for (size_t i = 0; i < values.size(); ++i)
+      for (OpOperand &use : values[i].getUses()) {
+        Operation *user = use.getOwner();
+        if (isa<graph::ReshapeOp>(user))
+          values.push_back(user->getResult(0));
+        bool isOwn = user == op && tensor == argument;
+        Operation *place = op->getBlock()->findAncestorOpInBlock(*user);
+        if (!isOwn && !place->isBeforeInBlock(op))
+          return op.emitOpError("the old value of ")
+                 << name << " is used later";
+      }
   }
   return success();
 }

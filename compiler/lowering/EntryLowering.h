@@ -74,6 +74,8 @@ private:
   LogicalResult lowerBucket(graph::AllReduceOp op);
   LogicalResult verifyBucket(graph::AllReduceOp op,
                              const graph::Bucket &bucket);
+  LogicalResult verifyPart(graph::AllReduceOp op, mlir::StringAttr name,
+                           Value tensor);
   void createAllReduce(graph::AllReduceOp op, Value from, Value to,
                        mlir::Type tensor);
   LogicalResult lowerIf(graph::IfOp op, const Destinations &destinations);
@@ -113,6 +115,7 @@ private:
   llvm::DenseMap<int64_t, Value> constantBuffers;
   llvm::DenseMap<mlir::StringAttr, Value> variableBuffers;
   llvm::DenseMap<size_t, Value> bucketBuffers; ///< by their first variables
+  llvm::DenseSet<size_t> summedBuckets;        ///< likewise
   llvm::SmallVector<graph::VariableAttr> variables;
   int64_t slotCount;
 };

@@ -1,16 +1,11 @@
 #include "compiler/train/Buckets.h"
 
-#include "llvm/Support/MathExtras.h"
+#include "dialects/graph/Variables.h"
 
 using namespace mlir;
 using namespace tcc::graph;
 
 namespace tcc::train {
-
-static int64_t getBytes(RankedTensorType type) {
-  return type.getNumElements() *
-         int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
-}
 
 std::vector<Bucket> divideIntoBuckets(const VariableTable &table,
                                       ArrayRef<std::string> names,
@@ -20,15 +15,22 @@ std::vector<Bucket> divideIntoBuckets(const VariableTable &table,
   int64_t room = 0;
   for (const std::string &name : names) {
     RankedTensorType type = table.get(name).type;
-    if (type.getElementType() != element || getBytes(type) > room) {
+    if (type.getElementType() != element || countBytes(type) > room) {
       buckets.emplace_back();
       element = type.getElementType();
       room = bytes;
     }
     buckets.back().push_back(name);
-    room -= getBytes(type);
+    room -= countBytes(type);
   }
   return buckets;
+}
+
+int64_t getBytes(const VariableTable &table, const Bucket &bucket) {
+  int64_t bytes = 0;
+  for (const std::string &name : bucket)
+    bytes += countBytes(table.get(name).type);
+  return bytes;
 }
 
 /// Behind the last of the ops that compute the values.

@@ -24,6 +24,9 @@ std::vector<Bucket> divideIntoBuckets(const VariableTable &table,
                                       llvm::ArrayRef<std::string> names,
                                       int64_t bytes);
 
+/// Of all its variables.
+int64_t getBytes(const VariableTable &table, const Bucket &bucket);
+
 /// Sums the `values` of the variables over all ranks, bucket by bucket, each as
 /// soon as all of it is computed, and replaces them by the sums. These lie in
 /// the variables, which the caller must write.

@@ -62,6 +62,7 @@ private:
   LogicalResult buildAccumulateStep();
   void buildApply();
   void declareBuckets();
+  void checkSums();
   LogicalResult buildReduceStep();
   void buildReduceApply();
   Metrics emitUpdateOfAll(StepFunction &step, NamedValues values);
@@ -370,8 +371,32 @@ void StepBuilder::declareBuckets() {
   buckets = {totals};
   llvm::append_range(buckets, divideIntoBuckets(variables, ready,
                                                 recipe.parallel.bucket.bytes));
-  for (auto [number, bucket] : llvm::enumerate(buckets))
+  DecisionLog log(module, "buckets");
+  for (auto [number, bucket] : llvm::enumerate(buckets)) {
     variables.moveToBucket(bucket, int64_t(number));
+    log.add(module, "summed together",
+            bucket.front() + " to " + bucket.back() + " by one message",
+            {{"variables", double(bucket.size())},
+             {"bytes", double(getBytes(variables, bucket))}},
+            format::nameOf(EntryKind::reduce_step));
+  }
+}
+
+void StepBuilder::checkSums() {
+  llvm::SetVector<Type> refused;
+  module.walk([&](AllReduceOp op) {
+    Type element = getElementTypeOrSelf(op.getTensors().front());
+    if (!element.isF32() && !element.isF64())
+      refused.insert(element);
+  });
+  for (Type element : refused) {
+    std::string text;
+    llvm::raw_string_ostream(text) << "parallel.data = 'auto': ranks add up "
+                                      "f32 and f64, and the model has "
+                                      "gradients or statistics of "
+                                   << element;
+    problems.add(ProblemClass::unsupported, text);
+  }
 }
 
 /// The update from `values` of this rank, one for each variable of a bucket,
@@ -475,7 +500,10 @@ LogicalResult StepBuilder::run() {
     if (failed(buildReduceStep()))
       return failure();
     buildReduceApply();
+    checkSums();
   }
+  if (!problems.empty())
+    return failure();
   setVariables();
   model.erase();
   return success();

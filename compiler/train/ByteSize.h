@@ -6,6 +6,14 @@
 #include <optional>
 #include <string_view>
 
+namespace tcc::train {
+
+struct ByteSize {
+  int64_t bytes;
+};
+
+} // namespace tcc::train
+
 namespace tcc {
 
 /// Reads a number of bytes, "22GiB", "1.5GB" or "4096".

@@ -36,7 +36,7 @@ void ExecDialect::initialize() {
   addCollectiveOps();
 }
 
-SetVector<Operation *> getCommands(BufferOp buffer) {
+SetVector<Operation *> getCommands(Value buffer) {
   SetVector<Operation *> commands;
   SmallVector<Value> values = {buffer};
   while (!values.empty())

@@ -31,7 +31,7 @@ namespace tcc::exec {
 BufferOp getRoot(mlir::Value buffer);
 
 /// The commands that use `buffer` or a view of it, or wait for one that does.
-llvm::SetVector<mlir::Operation *> getCommands(BufferOp buffer);
+llvm::SetVector<mlir::Operation *> getCommands(mlir::Value buffer);
 
 /// True if `map` gives `count` values of size slots and nothing else.
 bool isSizeMap(mlir::AffineMap map, unsigned count);

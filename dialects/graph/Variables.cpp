@@ -22,7 +22,7 @@ size_t findVariable(ArrayRef<VariableAttr> variables, StringAttr name) {
   return std::distance(variables.begin(), llvm::find_if(variables, isNamed));
 }
 
-static int64_t getBytes(RankedTensorType type) {
+int64_t countBytes(RankedTensorType type) {
   return type.getNumElements() *
          int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
 }
@@ -40,7 +40,7 @@ std::optional<Bucket> findBucket(ArrayRef<VariableAttr> variables,
   for (VariableAttr variable :
        variables.drop_front(bucket.first).take_until(isOther)) {
     bucket.offsets.push_back(alignTensor(end));
-    end = bucket.offsets.back() + getBytes(variable.getType());
+    end = bucket.offsets.back() + countBytes(variable.getType());
   }
   bucket.bytes = end;
   return bucket;

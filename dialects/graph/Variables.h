@@ -14,6 +14,9 @@ llvm::SmallVector<VariableAttr> getVariables(mlir::ModuleOp module);
 size_t findVariable(llvm::ArrayRef<VariableAttr> variables,
                     mlir::StringAttr name);
 
+/// Bytes of a tensor whose extents are known.
+int64_t countBytes(mlir::RankedTensorType type);
+
 /// Variables that lie in one piece of memory.
 struct Bucket {
   size_t first;                       ///< the position of the first of them

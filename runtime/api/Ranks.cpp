@@ -66,6 +66,11 @@ tcc_status tcc_session_add_up(tcc_session *session, tcc_evaluation *sum) {
   });
 }
 
+tcc_status tcc_session_close(tcc_session *session) {
+  return guard(
+      [&] { return session->ranks ? session->ranks->close() : Status(); });
+}
+
 tcc_status tcc_session_share(tcc_session *session) {
   return guard([&] { return session->session->shareVariables(); });
 }

@@ -139,8 +139,8 @@ public:
   virtual Result<bool> begin(Run &run) = 0;
   virtual Status dispatch(const Dispatch &dispatch) = 0;
   virtual Status transfer(const Transfer &transfer) = 0;
-  /// An error of it ends the run at last with `end`. One rank copies, and does
-  /// nothing in place; a device is given no other unless it has collectives.
+  /// Where it fails, `end` returns the error. Without several ranks it is a
+  /// copy, or nothing in place: a device without collectives has no more.
   virtual Status exchange(const Exchange &exchange) {
     if (exchange.from == exchange.to)
       return Status();

@@ -17,9 +17,11 @@ runtime::variableOffsets(const format::Program &program) {
   for (uint32_t i = 0; program.variables() && i < program.variables()->size();
        ++i) {
     uint64_t bytes = byteCountOf(*program.variables()->Get(i));
-    if (bytes > SIZE_MAX - offsets.back() - kTensorAlignment)
+    uint64_t end = 0;
+    if (__builtin_add_overflow(offsets.back(), bytes, &end) ||
+        end > SIZE_MAX - kTensorAlignment)
       return std::nullopt;
-    offsets.push_back(alignTensor(offsets.back() + bytes));
+    offsets.push_back(alignTensor(end));
   }
   return offsets;
 }

@@ -13,9 +13,9 @@ namespace tcc::runtime {
 /// Bytes of a variable that was verified.
 uint64_t byteCountOf(const format::Variable &variable);
 
-/// Of each variable, and of what ends them: one after the other, each at the
-/// next multiple of kTensorAlignment. Nothing if no memory is so large. The
-/// variables were verified.
+/// Where each variable begins, in bytes, and last how many all have: they lie
+/// one after the other, each at the next multiple of kTensorAlignment. Nothing
+/// if no memory is so large. The variables were verified.
 std::optional<std::vector<uint64_t>>
 variableOffsets(const format::Program &program);
 

@@ -26,6 +26,8 @@ constexpr char kMayBeLeftOut[] = "it is in a branch or loop";
 constexpr char kNotInOrder[] = "nothing orders it after the one before";
 constexpr char kUnknownGroup[] = "this runtime has one group of ranks, 0";
 constexpr char kNotSummed[] = "ranks do not add up elements of its type";
+constexpr char kMisaligned[] = "its buffers are not aligned as its elements";
+constexpr char kOverlaps[] = "its buffers are parts of one, and not the same";
 constexpr char kNoRoom[] = "its buffers do not hold what it moves";
 
 template <typename T> size_t sizeOf(const flatbuffers::Vector<T> *vector) {
@@ -63,6 +65,7 @@ private:
   bool verifyLaunch(const format::Launch &launch);
   bool verifyArguments(const format::Launch &launch);
   uint64_t alignmentOf(uint32_t buffer) const;
+  uint32_t rootOf(uint32_t buffer) const;
   bool verifyCopy(const format::Copy &copy);
   template <Collective Table>
   bool verifyCollective(const Table &collective, int depth, size_t lane,
@@ -430,6 +433,13 @@ uint64_t EntryVerifier::alignmentOf(uint32_t buffer) const {
   return alignment;
 }
 
+/// The buffer that it is a view of, or itself.
+uint32_t EntryVerifier::rootOf(uint32_t buffer) const {
+  while (entry.buffers()->Get(buffer)->base() >= 0)
+    buffer = entry.buffers()->Get(buffer)->base();
+  return buffer;
+}
+
 /// A kernel has one list of parameters, and counts on their alignments.
 bool EntryVerifier::verifyArguments(const format::Launch &launch) {
   const format::Kernel &kernel = *program.kernels()->Get(launch.kernel());
@@ -471,6 +481,11 @@ const char *EntryVerifier::findProblem(const Table &table) const {
     return kNoRoom;
   if (addsUp<Table> && !isSummedByRanks(table.dtype()))
     return kNotSummed;
+  uint64_t unit = traitsOf(table.dtype()).bytes;
+  if (alignmentOf(table.from()) % unit || alignmentOf(table.to()) % unit)
+    return kMisaligned;
+  if (table.from() != table.to() && rootOf(table.from()) == rootOf(table.to()))
+    return kOverlaps;
   int64_t count = 0;
   if (!readsOnlySlotsBelow(*table.count(), 0))
     return nullptr;

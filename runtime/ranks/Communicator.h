@@ -4,6 +4,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/package/DType.h"
+#include "runtime/package/Format.h"
 
 namespace tcc::runtime {
 
@@ -41,6 +42,17 @@ public:
                            DType dtype, int root) = 0;
   /// Returns once all ranks have called it.
   virtual Status barrier() = 0;
+
+  /// The last call of a rank that did its part; returns once all have called
+  /// it. A rank that ends without it is gone for the others.
+  virtual Status close() { return barrier(); }
+  /// This rank does not go on: others that wait for it hear of it, with MPI
+  /// when the process ends. Later calls fail.
+  virtual void leave() {}
+
+  /// Fails with Code::Usage at all ranks where one has another digest than rank
+  /// 0 has: "rank R has `what` than rank 0".
+  Status compare(const format::Digest &digest, const char *what);
 
 protected:
   Communicator(int rank, int size) : ownRank(rank), rankCount(size) {}

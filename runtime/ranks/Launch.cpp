@@ -145,10 +145,11 @@ Result<Launch> runtime::readLaunch(const Environment &environment) {
   Launch launch;
   const Names *launcher = reader.findLauncher(launch.transport);
   if (!launcher) {
-    for (const char *name : {kRendezvous, kHost, kPort, kTorchrun.localRank})
-      if (reader.has(name))
-        return makeError(Code::Usage, name, " is '", environment(name),
-                         "', but ", kTorchrun.rank, " is not set");
+    // Containers have the other variables without any launcher.
+    if (reader.has(kRendezvous))
+      return makeError(Code::Usage, kRendezvous, " is '",
+                       environment(kRendezvous), "', but ", kTorchrun.rank,
+                       " is not set");
     return launch;
   }
   Status status = reader.readRanks(*launcher, launch);

@@ -6,6 +6,7 @@
 #include "runtime/package/StateDict.h"
 #include "runtime/train/TensorMatch.h"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <map>
@@ -44,12 +45,14 @@ static bool isState(const format::Variable &variable) {
 /// What a session's variables are for, whatever slices of them lie here:
 /// another optimizer or model has another.
 static std::string fingerprintOf(const Variables &variables) {
-  std::string text;
+  // By name: how they lie in memory is each package's own.
+  std::map<std::string_view, std::string> lines;
   for (size_t i = 0; i < variables.size(); ++i) {
     const format::Variable &variable = variables.describe(i);
     if (!isState(variable))
       continue;
-    text += concat(
+    std::string &text = lines[variable.name()->string_view()];
+    text = concat(
         variable.name()->string_view(), "\n", traitsOf(variable.dtype()).name,
         "\n", format::nameOf(variable.kind()), "\n",
         variable.parameter() ? variable.parameter()->string_view() : "");
@@ -57,7 +60,10 @@ static std::string fingerprintOf(const Variables &variables) {
       text += concat("\n", extent);
     text += "\n";
   }
-  return toHex(digestOf(std::as_bytes(std::span(text))));
+  DigestStream digest;
+  for (const auto &[name, text] : lines)
+    digest.update(std::as_bytes(std::span(text)));
+  return toHex(digest.finish());
 }
 
 /// A package's text may be no UTF-8.
@@ -90,12 +96,14 @@ static StoredTensor describeTensor(const Variables &variables,
           snapshot.bytes(index)};
 }
 
+/// By name, as packages order their variables differently.
 static std::vector<StoredTensor>
 listTensors(const Variables &variables, const Variables::Snapshot &snapshot) {
   std::vector<StoredTensor> tensors;
   for (size_t i = 0; i < variables.size(); ++i)
     if (isState(variables.describe(i)))
       tensors.push_back(describeTensor(variables, snapshot, i));
+  std::ranges::sort(tensors, {}, &StoredTensor::name);
   return tensors;
 }
 
@@ -379,13 +387,17 @@ static Status checkRecipe(const ordered_json &manifest,
                    "' was written with another recipe:", differences);
 }
 
-/// The order of the manifest's digest is that of the variables.
+/// The manifest's digest is of all tensors in the order of their names.
 static Status checkDigest(const ordered_json &manifest,
                           std::span<const TensorMatch> matches,
                           const std::string &path) {
-  DigestStream digest;
+  std::vector<const StoredTensor *> tensors;
   for (const TensorMatch &match : matches)
-    digest.update(match.tensor->bytes);
+    tensors.push_back(match.tensor);
+  std::ranges::sort(tensors, {}, &StoredTensor::name);
+  DigestStream digest;
+  for (const StoredTensor *tensor : tensors)
+    digest.update(tensor->bytes);
   if (manifest["digest"] == toHex(digest.finish()))
     return Status();
   return makeError(Code::BadData, "'", path, "/", kStateFile,

@@ -4,8 +4,6 @@
 #include "runtime/ranks/Communicator.h"
 #include "runtime/train/Session.h"
 
-#include <algorithm>
-
 using namespace tcc;
 using namespace tcc::runtime;
 using format::EntryKind;
@@ -14,21 +12,16 @@ using format::StepField;
 int TrainingSession::rank() const { return ranks ? ranks->rank() : 0; }
 int TrainingSession::rankCount() const { return ranks ? ranks->size() : 1; }
 
-/// Every rank sees the same digests, and so the same difference.
 Status TrainingSession::compareRanks(const format::Digest &digest,
                                      const char *what) const {
-  if (!ranks)
-    return Status();
-  std::vector<format::Digest> all(ranks->size());
-  if (Status status =
-          ranks->allGather(&digest, all.data(), sizeof(digest), DType::u8);
-      !status.ok())
-    return status;
-  for (size_t rank = 1; rank < all.size(); ++rank)
-    if (!std::ranges::equal(all[rank].bytes, all[0].bytes))
-      return makeError(Code::Usage, "rank ", rank, " has ", what,
-                       " than rank 0");
-  return Status();
+  return ranks ? ranks->compare(digest, what) : Status();
+}
+
+/// Ranks that wait for this one hear of its error, unless all have it.
+Status TrainingSession::leaveOnFailure(Status status) {
+  if (ranks && !status.ok() && status.code() != Code::Numerics)
+    ranks->leave();
+  return status;
 }
 
 /// Before anything is exchanged whose size depends on the package.

@@ -272,6 +272,13 @@ Status TrainingSession::checkSettings() {
 Status TrainingSession::start(EntryKind kind,
                               std::span<const TensorView> inputs,
                               uint16_t variant) {
+  return leaveOnFailure(give(kind, inputs, variant));
+}
+
+Status TrainingSession::finish() { return leaveOnFailure(takeBack()); }
+
+Status TrainingSession::give(EntryKind kind, std::span<const TensorView> inputs,
+                             uint16_t variant) {
   if (!isStep(kind) || isOfRanks(kind))
     return makeError(Code::Usage, "entry '", format::nameOf(kind, variant),
                      "' is no step");
@@ -310,7 +317,7 @@ Status TrainingSession::start(EntryKind kind,
   return Status();
 }
 
-Status TrainingSession::finish() {
+Status TrainingSession::takeBack() {
   if (flightCount == 0)
     return Status(Code::Usage, "no step is under way");
   Flight flight = popFlight();

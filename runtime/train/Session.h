@@ -181,6 +181,10 @@ private:
   bool isUsed(format::EntryKind kind) const;
   format::EntryKind entryOf(format::EntryKind step) const;
   Status checkRanks() const;
+  Status leaveOnFailure(Status status);
+  Status give(format::EntryKind step, std::span<const TensorView> batch,
+              uint16_t variant);
+  Status takeBack();
   Status compareSettings();
   Status writeField(format::StepField field, int64_t value);
   EntryContexts *find(format::EntryKind kind, uint16_t variant = 0);

@@ -1,3 +1,4 @@
+#include "runtime/package/Digest.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Ranks.h"
 #include "tools/tcc-run/Session.h"
@@ -31,7 +32,7 @@ static void printResult(const Evaluation &sum, int64_t samples,
   std::cout << ", " << samples << " samples\n";
 }
 
-/// Each rank takes as many batches, but for one.
+/// Rank r of W takes the batches r, r + W and so on.
 static Status evaluate(const EvalOptions &options, const Ranks &ranks) {
   auto session =
       openTraining(options.running, options.data, ranks.communicator.get());
@@ -48,6 +49,12 @@ static Status evaluate(const EvalOptions &options, const Ranks &ranks) {
   if (!batches.ok())
     return batches.takeStatus();
   const BatchReader &reader = batches->reader();
+  int64_t samplesOfRank = reader.sampleCount();
+  if (Status status = (*session)->compareRanks(
+          digestOf(std::as_bytes(std::span(&samplesOfRank, 1))),
+          "another number of samples");
+      !status.ok())
+    return status;
   Evaluation sum;
   for (int64_t i = ranks.launch.rank; i < reader.batchesPerEpoch();
        i += ranks.launch.size) {
@@ -72,5 +79,14 @@ int tools::evalCommand(const EvalOptions &options) {
   Result<Ranks> ranks = joinRanks(options.running.verbose);
   if (!ranks.ok())
     return report(ranks.takeStatus());
-  return reportOfRank(evaluate(options, *ranks), ranks->launch, "");
+  EvalOptions own = options;
+  if (!ranks->isFirst())
+    own.running = forOtherRank(options.running);
+  Status status =
+      compareFlags(*ranks, concat(format::nameOf(format::EntryKind::eval), " ",
+                                  !options.data.init.empty()));
+  if (status.ok())
+    status = evaluate(own, *ranks);
+  return reportOfRank(endTogether(*ranks, std::move(status)), ranks->launch,
+                      "");
 }

@@ -1,6 +1,7 @@
 #include "tools/tcc-run/Ranks.h"
 
 #include "runtime/base/ThreadPool.h"
+#include "runtime/package/Digest.h"
 #include "tools/tcc-run/Session.h"
 
 #include <algorithm>
@@ -46,6 +47,28 @@ Result<Ranks> tools::joinRanks(bool isVerbose) {
     std::cerr << concat("tcc-run: ", ranks.launch.size, " ranks by ",
                         ranks.communicator->name(), "\n");
   return ranks;
+}
+
+Status tools::compareFlags(const Ranks &ranks, const std::string &flags) {
+  if (!ranks.communicator)
+    return Status();
+  return ranks.communicator->compare(digestOf(std::as_bytes(std::span(flags))),
+                                     "other flags");
+}
+
+RunningOptions tools::forOtherRank(RunningOptions options) {
+  options.quiet = true;
+  options.json = options.verbose = false;
+  return options;
+}
+
+/// All ranks find the same numbers not finite.
+Status tools::endTogether(const Ranks &ranks, Status status) {
+  bool isOfAll = status.ok() || status.code() == Code::Numerics;
+  if (!ranks.communicator || !isOfAll)
+    return status;
+  Status ended = ranks.communicator->close();
+  return status.ok() ? std::move(ended) : std::move(status);
 }
 
 int tools::reportOfRank(const Status &status, const Launch &launch,
@@ -131,6 +154,7 @@ Status Children::start(int count, const std::vector<std::string> &arguments) {
   };
   set("WORLD_SIZE", std::to_string(count));
   set("TCC_RENDEZVOUS", concat(kHost, ":", *port));
+  signal(SIGCHLD, SIG_DFL); // it may be ignored, and then nothing is told
   pid_t parent = getpid();
   for (int rank = 0; rank < count; ++rank) {
     set("RANK", std::to_string(rank));

@@ -3,6 +3,7 @@
 #define TCC_TOOLS_TCCRUN_RANKS_H
 
 #include "runtime/ranks/OpenCommunicator.h"
+#include "tools/tcc-run/Options.h"
 
 namespace tcc::tools {
 
@@ -18,6 +19,18 @@ struct Ranks {
 /// Meets the ranks that the environment tells of, if it does. The first one
 /// says so on stderr where it `isVerbose`.
 runtime::Result<Ranks> joinRanks(bool isVerbose);
+
+/// Fails at all ranks where one has other `flags` than rank 0 has: those that
+/// decide which calls they make in which order.
+runtime::Status compareFlags(const Ranks &ranks, const std::string &flags);
+
+/// What a rank but the first is to print: errors alone.
+RunningOptions forOtherRank(RunningOptions options);
+
+/// Waits for the other ranks, if there are any, where what `status` says is so
+/// at all of them: a rank that ends earlier is gone for the others. Returns
+/// `status`, or why they do not come.
+runtime::Status endTogether(const Ranks &ranks, runtime::Status status);
 
 /// As `report`, with the number of the rank where there are several. Those but
 /// the first also add a failure to rank-N.log in `logDir`, if it is not empty.

@@ -44,7 +44,6 @@ private:
   Status update(int64_t end);
   void note(ProgressLine &line, Clock::time_point before);
   Status save();
-  Status leaveRanks();
   Status finish();
   Status writeCurve(const RateCurve &curve) const;
   void printResult() const;
@@ -103,7 +102,13 @@ Status Training::chooseLength() {
                                batches->reader().batchesPerEpoch(), &count))
       return makeError(Code::Usage, "--epochs is ", options.epochs,
                        ", which is too many batches");
-    lastStep = count / (accumulation * session->rankCount());
+    int64_t batchesOfAll = accumulation * session->rankCount();
+    // Other ranks may have taken some: what is left is counted in batches.
+    int64_t left = std::max<int64_t>(count - session->batchCount(), 0);
+    lastStep = firstStep + left / batchesOfAll;
+    if (lastStep == 0)
+      return makeError(Code::Usage, "--epochs ", options.epochs, " is ", count,
+                       " batches, an update takes ", batchesOfAll);
   }
   Settings settings = session->settings();
   if (!lastStep && settings.find("steps")) {
@@ -275,8 +280,6 @@ Status Training::findRate() {
       kFirst, kLast,
       std::max<int64_t>(options.steps ? options.steps : kUpdates, 2));
   Status status = tryRates(curve);
-  if (status.ok())
-    status = leaveRanks();
   return status.ok() && ranks.isFirst() ? writeCurve(curve) : std::move(status);
 }
 
@@ -334,11 +337,6 @@ void Training::printResult() const {
   std::cout << '\n';
 }
 
-/// A rank that ends while others wait for its last word would be a failure.
-Status Training::leaveRanks() {
-  return ranks.communicator ? ranks.communicator->barrier() : Status();
-}
-
 Status Training::finish() {
   if (!ranks.isFirst())
     return Status();
@@ -393,26 +391,33 @@ Status Training::run() {
     return status;
   if (!trained.ok() && trained.code() != Code::Numerics)
     return trained;
-  Status finished = leaveRanks();
-  if (finished.ok())
-    finished = finish();
+  Status finished = finish();
   return trained.ok() ? std::move(finished) : std::move(trained);
 }
 
 /// Others than the first rank read and compute; they write nothing.
-static TrainOptions forOtherRank(TrainOptions options) {
-  options.running.quiet = true;
-  options.running.json = false;
+static TrainOptions ofOtherRank(TrainOptions options) {
+  options.running = forOtherRank(options.running);
   options.checkpointEvery = 0;
   options.logDir.clear();
   return options;
+}
+
+/// The flags that decide which steps a rank makes, and of which batches.
+static std::string describe(const TrainOptions &options) {
+  return concat("train ", options.resume, !options.data.init.empty(),
+                options.findsRate, options.noShuffle, " ", options.steps, " ",
+                options.epochs, " ", options.seed.value_or(-1));
 }
 
 int tools::trainCommand(const TrainOptions &options) {
   Result<Ranks> ranks = joinRanks(options.running.verbose);
   if (!ranks.ok())
     return report(ranks.takeStatus());
-  TrainOptions own = ranks->isFirst() ? options : forOtherRank(options);
-  return reportOfRank(Training(own, *ranks).run(), ranks->launch,
+  TrainOptions own = ranks->isFirst() ? options : ofOtherRank(options);
+  Status status = compareFlags(*ranks, describe(options));
+  if (status.ok())
+    status = Training(own, *ranks).run();
+  return reportOfRank(endTogether(*ranks, std::move(status)), ranks->launch,
                       options.logDir);
 }

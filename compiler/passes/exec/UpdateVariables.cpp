@@ -45,16 +45,19 @@ static Commands getVariableUses(Value variable) {
   if (auto buffer = variable.getDefiningOp<BufferOp>())
     return getUses(buffer);
   auto part = variable.getDefiningOp<ViewOp>();
+  Block &block = *part->getBlock();
   Commands uses;
-  auto add = [&](Operation *user) {
-    uses.insert(part->getBlock()->findAncestorOpInBlock(*user));
-    if (auto start = dyn_cast<TokenOpInterface>(user))
-      uses.insert(start.getToken().user_begin(), start.getToken().user_end());
+  auto add = [&](Operation *command) {
+    uses.insert(block.findAncestorOpInBlock(*command));
   };
-  llvm::for_each(part->getUsers(), add);
-  for (Operation *user : part.getBase().getUsers())
-    if (!isa<ViewOp>(user))
-      add(user);
+  llvm::for_each(getCommands(variable), add);
+  for (Operation *user : part.getBase().getUsers()) {
+    if (isa<ViewOp>(user))
+      continue;
+    add(user);
+    if (auto start = dyn_cast<TokenOpInterface>(user))
+      llvm::for_each(start.getToken().getUsers(), add);
+  }
   return uses;
 }
 
@@ -118,12 +121,17 @@ static void moveToFront(Value variable) {
   getRoot(variable)->moveBefore(&block.front());
 }
 
-/// Of several values that are stored in one variable the first comes first.
+/// A variable that gets two values is written by the first one's command before
+/// the second is looked at. A value that goes to two variables lies in the
+/// first of them, and is copied to the other.
 static void updateEntry(EntryOp entry, const SymbolTable &kernels,
                         DecisionLog &log) {
   auto variables = graph::getVariables(entry->getParentOfType<ModuleOp>());
   LiveRanges live(entry);
+  llvm::DenseSet<Operation *> placed;
   for (Update update : collectUpdates(entry)) {
+    if (placed.contains(update.value))
+      continue;
     StringRef name = getName(update.variable, variables);
     double bytes = update.value.getBound();
     if (!canWriteVariable(update, live, kernels)) {
@@ -136,6 +144,7 @@ static void updateEntry(EntryOp entry, const SymbolTable &kernels,
             {{"bytes", bytes}});
     update.store.erase();
     moveToFront(update.variable);
+    placed.insert(update.value);
     update.value.replaceAllUsesWith(update.variable);
     update.value.erase();
   }

@@ -404,7 +404,9 @@ TCC_API void tcc_session_set_callback(tcc_session *session,
 TCC_API tcc_status tcc_session_evaluate(tcc_session *session,
                                         const tcc_tensor *batch, size_t count,
                                         tcc_evaluation *sum);
-/* Ranks: which one the session is, and of how many. */
+/* Ranks: which one the session is, and of how many. Running statistics of batch
+ * norms that are not synchronised are each rank's own until they are shared. A
+ * rank whose step fails, but with TCC_NUMERICS, is gone for the others. */
 TCC_API int32_t tcc_session_rank(const tcc_session *session);
 TCC_API int32_t tcc_session_rank_count(const tcc_session *session);
 /* The number of the batch that the next step takes, among those of all ranks
@@ -416,6 +418,10 @@ TCC_API tcc_status tcc_session_add_up(tcc_session *session,
 /* Gives all ranks the variables of rank 0, after that one restored or wrote
  * some. A new session has done it. */
 TCC_API tcc_status tcc_session_share(tcc_session *session);
+/* The last call of a rank that did its part: returns once all ranks made it.
+ * One that releases its session earlier is gone for the others, which fail then
+ * with TCC_PEER; with MPI the launcher ends them. */
+TCC_API tcc_status tcc_session_close(tcc_session *session);
 
 /* Runs the model: its inputs alone. The outputs are valid until the next call
  * on this session. */

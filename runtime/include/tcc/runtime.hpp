@@ -377,6 +377,8 @@ public:
   int64_t batchNumber() const { return tcc_session_batch_number(get()); }
   /// Makes the sum of this rank's batches that of all ranks.
   void addUp(Evaluation &sum) { check(tcc_session_add_up(get(), &sum)); }
+  /// Waits for the others at the end of what ranks do together.
+  void close() { check(tcc_session_close(get())); }
   /// Gives all ranks the variables of rank 0.
   void share() { check(tcc_session_share(get())); }
   /// Runs the model on what is bound to its inputs.

@@ -101,6 +101,7 @@ public:
   Status broadcast(const void *from, void *to, size_t count, DType dtype,
                    int root) override;
   Status barrier() override;
+  void leave() override;
 
 private:
   Status join(const Launch &launch, const Patience &patience);
@@ -108,6 +109,7 @@ private:
   Status connect(KeyClient &client, std::chrono::milliseconds timeout);
   template <typename Call> Status attempt(const char *what, Call call);
   Status lose(const char *what, std::string_view why);
+  void end(std::string why);
 
   std::shared_ptr<gloo::rendezvous::Context> context;
   uint32_t tag = 0;             ///< another for each call
@@ -191,14 +193,23 @@ Status GlooCommunicator::open(const Launch &launch, const Patience &patience) {
 //===----------------------------------------------------------------------===//
 
 /// Ranks that wait for this one hear of it at once.
-Status GlooCommunicator::lose(const char *what, std::string_view why) {
-  loss = concat("rank ", rank(), " of ", size(), " lost another rank, in its ",
-                what, ": ", withoutPlace(why));
+void GlooCommunicator::end(std::string why) {
+  loss = std::move(why);
   try {
     context->closeConnections();
   } catch (...) { // they are closed when the process ends
   }
+}
+
+Status GlooCommunicator::lose(const char *what, std::string_view why) {
+  end(concat("rank ", rank(), " of ", size(), " lost another rank, in its ",
+             what, ": ", withoutPlace(why)));
   return Status(Code::Peer, loss);
+}
+
+void GlooCommunicator::leave() {
+  if (loss.empty())
+    end(concat("rank ", rank(), " of ", size(), " left after an error"));
 }
 
 /// Gloo throws.
@@ -275,7 +286,10 @@ Status GlooCommunicator::allReduce(const void *from, void *to, size_t count,
 Status GlooCommunicator::reduceScatter(const void *from, void *to, size_t count,
                                        DType dtype) {
   size_t bytes = count * traitsOf(dtype).bytes;
-  whole.resize(bytes * size());
+  if (Status status =
+          attempt("reduce-scatter", [&] { whole.resize(bytes * size()); });
+      !status.ok())
+    return status;
   if (Status status = allReduce(from, whole.data(), count * size(), dtype);
       !status.ok())
     return status;

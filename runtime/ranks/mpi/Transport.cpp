@@ -3,6 +3,8 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -33,14 +35,13 @@ static std::optional<MPI_Datatype> findType(DType dtype) {
 
 namespace {
 
-/// MPI runs in this process from `open` on, and is ended with it unless another
-/// rank was lost: then the launcher ends what is left.
+/// Of all ranks that the launcher started. MPI is begun by the first one of a
+/// process, unless its embedder did, and ended with the process if all of them
+/// were closed: of a process that ends without it the launcher ends the others.
 class MpiCommunicator final : public Communicator {
 public:
   explicit MpiCommunicator(const Launch &launch)
       : Communicator(launch.rank, launch.size) {}
-  ~MpiCommunicator() override;
-
   Status open(const Patience &patience);
 
   std::string_view name() const override { return "mpi"; }
@@ -53,6 +54,11 @@ public:
   Status broadcast(const void *from, void *to, size_t count, DType dtype,
                    int root) override;
   Status barrier() override;
+  Status close() override;
+  void leave() override {
+    if (loss.empty())
+      loss = concat("rank ", rank(), " of ", size(), " left after an error");
+  }
 
 private:
   template <typename Start> Status perform(const char *what, Start start);
@@ -60,7 +66,10 @@ private:
   Status performInPieces(const char *what, size_t count, Start start);
   Status lose(const char *what, std::string_view why);
 
-  bool isOpen = false;
+  /// Communicators that were not closed.
+  static inline std::atomic<int> unclosed = 0;
+
+  MPI_Comm world = MPI_COMM_NULL; ///< a copy of MPI's own
   std::chrono::milliseconds timeout = {};
   std::string loss; ///< why calls fail, after one did
 };
@@ -75,26 +84,44 @@ static std::string describe(int error) {
   return std::string(text, size);
 }
 
-/// MPI is begun once, by whoever embeds the runtime or here.
-Status MpiCommunicator::open(const Patience &patience) {
-  int isInitialized = 0, provided = 0, foundRank = 0, foundSize = 0;
+/// MPI cannot be begun twice.
+static Status beginMpi(const std::atomic<int> &unclosed) {
+  static const std::atomic<int> *kept = &unclosed;
+  int isInitialized = 0, isFinalized = 0, provided = 0;
   MPI_Initialized(&isInitialized);
+  MPI_Finalized(&isFinalized);
+  if (isFinalized)
+    return Status(Code::Unsupported, "MPI was ended in this process already");
   int error = isInitialized ? MPI_Query_thread(&provided)
                             : MPI_Init_thread(nullptr, nullptr,
                                               MPI_THREAD_SERIALIZED, &provided);
   if (error != MPI_SUCCESS)
     return makeError(Code::Peer, "MPI does not begin: ", describe(error));
-  isOpen = !isInitialized;
+  if (!isInitialized)
+    std::atexit([] {
+      if (*kept == 0)
+        MPI_Finalize();
+    });
   if (provided < MPI_THREAD_SERIALIZED)
     return Status(Code::Unsupported,
                   "this MPI takes calls of one thread alone, expected "
                   "MPI_THREAD_SERIALIZED");
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  return Status();
+}
+
+Status MpiCommunicator::open(const Patience &patience) {
+  if (Status status = beginMpi(unclosed); !status.ok())
+    return status;
+  int foundRank = 0, foundSize = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &foundRank);
   MPI_Comm_size(MPI_COMM_WORLD, &foundSize);
   if (foundRank != rank() || foundSize != size())
     return makeError(Code::Usage, "the environment says rank ", rank(), " of ",
                      size(), ", MPI says rank ", foundRank, " of ", foundSize);
+  ++unclosed;
+  if (int error = MPI_Comm_dup(MPI_COMM_WORLD, &world); error != MPI_SUCCESS)
+    return makeError(Code::Peer, "MPI has no communicator: ", describe(error));
+  MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
   timeout = patience.rendezvous;
   if (Status status = barrier(); !status.ok())
     return status;
@@ -102,9 +129,13 @@ Status MpiCommunicator::open(const Patience &patience) {
   return Status();
 }
 
-MpiCommunicator::~MpiCommunicator() {
-  if (isOpen && loss.empty())
-    MPI_Finalize();
+Status MpiCommunicator::close() {
+  if (Status status = barrier(); !status.ok())
+    return status;
+  MPI_Comm_free(&world);
+  --unclosed;
+  loss = "the ranks have ended";
+  return Status();
 }
 
 Status MpiCommunicator::lose(const char *what, std::string_view why) {
@@ -160,7 +191,7 @@ Status MpiCommunicator::allReduce(const void *from, void *to, size_t count,
     auto *source = static_cast<const std::byte *>(from) + first * bytes;
     auto *target = static_cast<std::byte *>(to) + first * bytes;
     return MPI_Iallreduce(from == to ? MPI_IN_PLACE : source, target, piece,
-                          *type, MPI_SUM, MPI_COMM_WORLD, request);
+                          *type, MPI_SUM, world, request);
   };
   return performInPieces("all-reduce", count, start);
 }
@@ -177,7 +208,7 @@ Status MpiCommunicator::reduceScatter(const void *from, void *to, size_t count,
                      " elements a rank, expected ", kMostElements, " at most");
   return perform("reduce-scatter", [&](MPI_Request *request) {
     return MPI_Ireduce_scatter_block(from, to, int(count), *type, MPI_SUM,
-                                     MPI_COMM_WORLD, request);
+                                     world, request);
   });
 }
 
@@ -189,7 +220,7 @@ Status MpiCommunicator::allGather(const void *from, void *to, size_t count,
                      " bytes a rank, expected ", kMostElements, " at most");
   return perform("all-gather", [&](MPI_Request *request) {
     return MPI_Iallgather(from, int(bytes), MPI_BYTE, to, int(bytes), MPI_BYTE,
-                          MPI_COMM_WORLD, request);
+                          world, request);
   });
 }
 
@@ -202,14 +233,14 @@ Status MpiCommunicator::broadcast(const void *from, void *to, size_t count,
     std::memcpy(to, from, bytes);
   auto start = [&](size_t first, int piece, MPI_Request *request) {
     return MPI_Ibcast(static_cast<std::byte *>(to) + first, piece, MPI_BYTE,
-                      root, MPI_COMM_WORLD, request);
+                      root, world, request);
   };
   return performInPieces("broadcast", bytes, start);
 }
 
 Status MpiCommunicator::barrier() {
   return perform("barrier", [&](MPI_Request *request) {
-    return MPI_Ibarrier(MPI_COMM_WORLD, request);
+    return MPI_Ibarrier(world, request);
   });
 }
 

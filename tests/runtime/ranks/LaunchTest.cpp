@@ -22,6 +22,8 @@ TEST(Launch, IsOfOneRankWhereNothingIsSet) {
   EXPECT_EQ(launch.rank, 0);
   EXPECT_EQ(launch.size, 1);
   EXPECT_EQ(launch.host, "");
+  launch = unwrap(read({{"MASTER_ADDR", "a"}, {"LOCAL_RANK", "0"}}));
+  EXPECT_EQ(launch.size, 1);
   launch = unwrap(read({{"RANK", "0"}, {"WORLD_SIZE", "1"}}));
   EXPECT_EQ(launch.size, 1);
 }
@@ -107,7 +109,6 @@ TEST(Launch, RefusesWhatIsHalfSetOrContradicts) {
        "TCC_RENDEZVOUS is ':80', expected HOST:PORT"},
       {{{"TCC_RENDEZVOUS", "a:80"}},
        "TCC_RENDEZVOUS is 'a:80', but RANK is not set"},
-      {{{"MASTER_ADDR", "a"}}, "MASTER_ADDR is 'a', but RANK is not set"},
       {{{"OMPI_COMM_WORLD_RANK", "1"}},
        "OMPI_COMM_WORLD_RANK is '1', but OMPI_COMM_WORLD_SIZE is not set"},
       {{{"SLURM_PROCID", "1"}, {"TCC_RENDEZVOUS", "a:80"}},

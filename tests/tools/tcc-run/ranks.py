@@ -179,7 +179,7 @@ def test_differences(suite):
     """Processes that somebody else began: all say it at once."""
     for of_rank, what in (
         (lambda rank: ("--steps", 3, "--set", f"lr=0.{rank + 1}"), "other settings"),
-        (lambda rank: ("--steps", 3 + rank), "another number of samples or steps"),
+        (lambda rank: ("--steps", 3 + rank), "other flags"),
     ):
         place = {"TCC_RENDEZVOUS": f"127.0.0.1:{find_free_port()}", "WORLD_SIZE": "2"}
         runs = [suite.begin("train", *of_rank(rank), "-q", "--threads", 1, **place,

@@ -1,4 +1,5 @@
-// RUN: tcc-opt %s --tcc-lower-to-exec --tcc-update-variables | FileCheck %s
+// RUN: tcc-opt %s --tcc-lower-to-exec --tcc-update-variables \
+// RUN:   --split-input-file | FileCheck %s
 // Gradients are accumulated, summed over ranks, read and cleared where they lie:
 // nothing is copied.
 
@@ -35,5 +36,27 @@ module attributes {graph.variables = [
       graph.yield %c, %d : tensor<4xf32>, tensor<4xf32>
     }
     return %2#0, %2#1 : tensor<4xf32>, tensor<4xf32>
+  }
+}
+
+// -----
+
+// One value for two variables lies in the first, and is copied to the second.
+// CHECK-LABEL: exec.entry @both
+// CHECK:         exec.launch @k0{{.*}} outs(%[[A:.+]]) node
+// CHECK-NEXT:    exec.copy %[[A]] to %{{.+}} bytes
+// CHECK-NEXT:    exec.start_all_reduce
+module attributes {graph.variables = [
+    #graph.variable<"a", gradient, tensor<4xf32> bucket 0 : i64>,
+    #graph.variable<"b", gradient, tensor<4xf32> bucket 0 : i64>]} {
+  func.func @both(%x: tensor<4xf32>)
+      -> (tensor<4xf32> {graph.variable = "a"}, tensor<4xf32> {graph.variable = "b"}) {
+    %0 = graph.fused <pointwise> (%x) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%a: tensor<4xf32>):
+      %c = graph.neg %a : (tensor<4xf32>) -> tensor<4xf32>
+      graph.yield %c : tensor<4xf32>
+    }
+    %1:2 = graph.all_reduce %0, %0 into ["a", "b"] : tensor<4xf32>, tensor<4xf32>
+    return %1#0, %1#1 : tensor<4xf32>, tensor<4xf32>
   }
 }

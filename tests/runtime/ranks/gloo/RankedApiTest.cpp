@@ -57,6 +57,7 @@ TEST_F(RankedApiTest, RanksTrainTogether) {
       session.evaluate(sums[rank]);
     session.addUp(sums[rank]);
     tcc_session_read(session.get(), 0, &learned[rank], sizeof(float));
+    session.close();
   };
   std::thread other(train, 1);
   train(0);
