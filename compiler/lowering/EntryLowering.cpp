@@ -129,7 +129,7 @@ void EntryLowering::createAllReduce(graph::AllReduceOp op, Value from, Value to,
   auto start = builder.create<StartAllReduceOp>(
       op.getLoc(), TokenType::get(op.getContext()), from, to,
       type.getElementType(), graph::makeSizeMap(count, op.getContext()),
-      op.getGroup());
+      op.getGroup(), builder.getStringAttr(getNodeName(op)), /*lane=*/0);
   builder.create<WaitOp>(op.getLoc(), start.getToken());
 }
 

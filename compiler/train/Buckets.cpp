@@ -33,6 +33,11 @@ int64_t getBytes(const VariableTable &table, const Bucket &bucket) {
   return bytes;
 }
 
+std::string describe(const Bucket &bucket) {
+  return bucket.size() == 1 ? bucket.front()
+                            : bucket.front() + " to " + bucket.back();
+}
+
 /// Behind the last of the ops that compute the values.
 static void setInsertionPoint(OpBuilder &builder, ArrayRef<Value> values) {
   Operation *last = nullptr;
@@ -53,7 +58,8 @@ void emitSums(StepFunction &step, ArrayRef<Bucket> buckets,
       tensors.push_back(values.lookup(name));
     OpBuilder builder(step.getBuilder());
     setInsertionPoint(builder, tensors);
-    auto sums = builder.create<AllReduceOp>(step.getLoc(), tensors,
+    auto loc = NameLoc::get(builder.getStringAttr(describe(bucket)));
+    auto sums = builder.create<AllReduceOp>(loc, tensors,
                                             builder.getStrArrayAttr(names));
     for (auto [name, sum] : llvm::zip_equal(bucket, sums.getSums()))
       values[name] = sum;

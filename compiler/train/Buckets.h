@@ -27,6 +27,9 @@ std::vector<Bucket> divideIntoBuckets(const VariableTable &table,
 /// Of all its variables.
 int64_t getBytes(const VariableTable &table, const Bucket &bucket);
 
+/// Its first variable and its last.
+std::string describe(const Bucket &bucket);
+
 /// Sums the `values` of the variables over all ranks, bucket by bucket, each as
 /// soon as all of it is computed, and replaces them by the sums. These lie in
 /// the variables, which the caller must write.

@@ -23,6 +23,14 @@ namespace tcc::train {
 
 namespace {
 
+/// A batch of a step that trains: its forward, its loss and the gradients of
+/// the parameters that are trained.
+struct BatchGradients {
+  Forward forward;
+  Loss loss;
+  std::vector<TrainedParameter> parameters;
+};
+
 /// The steps of one model.
 class StepBuilder {
 public:
@@ -52,6 +60,7 @@ private:
                                              const Forward &forward);
   FailureOr<std::vector<TrainedParameter>>
   emitGradients(StepFunction &step, const LossGradients &start);
+  FailureOr<BatchGradients> emitBatch(StepFunction &step, bool hasRanks);
   void noteOrder(ArrayRef<TrainedParameter> parameters);
   void writeStatistics(StepFunction &step, const Forward &forward,
                        TypedValue<RankedTensorType> isVoid);
@@ -234,6 +243,19 @@ StepBuilder::emitGradients(StepFunction &step, const LossGradients &start) {
   return parameters;
 }
 
+FailureOr<BatchGradients> StepBuilder::emitBatch(StepFunction &step,
+                                                 bool hasRanks) {
+  Forward forward = model.emit(step, /*isTraining=*/true, hasRanks);
+  FailureOr<LossGradients> start = emitLossGradients(step, forward);
+  if (failed(start))
+    return failure();
+  auto parameters = emitGradients(step, *start);
+  if (failed(parameters) || !problems.empty())
+    return failure();
+  return BatchGradients{std::move(forward), start->loss,
+                        std::move(*parameters)};
+}
+
 /// Gradients are ready in the order in which they are computed.
 void StepBuilder::noteOrder(ArrayRef<TrainedParameter> parameters) {
   SmallVector<const TrainedParameter *> order;
@@ -288,20 +310,16 @@ void StepBuilder::buildInit() {
 
 LogicalResult StepBuilder::buildTrainStep() {
   StepFunction step(module, EntryKind::train_step, variables);
-  Forward forward = model.emit(step, /*isTraining=*/true);
-  FailureOr<LossGradients> start = emitLossGradients(step, forward);
-  if (failed(start))
+  FailureOr<BatchGradients> batch = emitBatch(step, /*hasRanks=*/false);
+  if (failed(batch))
     return failure();
-  auto parameters = emitGradients(step, *start);
-  if (failed(parameters) || !problems.empty())
-    return failure();
-  noteOrder(*parameters);
-  const Loss &loss = start->loss;
+  noteOrder(batch->parameters);
+  const Loss &loss = batch->loss;
   emitNextPlace(step);
   Metrics metrics =
-      emitUpdate(step, recipe, *parameters, toF64(step, loss.total),
+      emitUpdate(step, recipe, batch->parameters, toF64(step, loss.total),
                  toF64(step, loss.count), loss.nominalCount);
-  writeStatistics(step, forward,
+  writeStatistics(step, batch->forward,
                   cast<TypedValue<RankedTensorType>>(metrics.isVoid));
   addMetrics(step, metrics);
   step.finish();
@@ -312,22 +330,18 @@ LogicalResult StepBuilder::buildTrainStep() {
 /// does whatever gradient is not: the update checks both.
 LogicalResult StepBuilder::buildAccumulateStep() {
   StepFunction step(module, EntryKind::accumulate_step, variables);
-  Forward forward = model.emit(step, /*isTraining=*/true, /*hasRanks=*/true);
-  FailureOr<LossGradients> start = emitLossGradients(step, forward);
-  if (failed(start))
-    return failure();
-  auto parameters = emitGradients(step, *start);
-  if (failed(parameters))
+  FailureOr<BatchGradients> batch = emitBatch(step, /*hasRanks=*/true);
+  if (failed(batch))
     return failure();
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
   auto accumulate = [&](auto name, Value value) {
     step.write(name, emitter.emit<AddOp>(step.read(name), value));
   };
-  for (const TrainedParameter &parameter : *parameters)
+  for (const TrainedParameter &parameter : batch->parameters)
     accumulate(getGradient(parameter.traits.name), parameter.gradient);
-  Value total = toF64(step, start->loss.total);
+  Value total = toF64(step, batch->loss.total);
   accumulate(StepField::loss, total);
-  accumulate(StepField::count, toF64(step, start->loss.count));
+  accumulate(StepField::count, toF64(step, batch->loss.count));
   emitNextPlace(step);
   Value fault = step.read(StepField::fault);
   Value isFaulty = emitter.emit<CompareOp>(CompareKind::ne, fault,
@@ -337,7 +351,7 @@ LogicalResult StepBuilder::buildAccumulateStep() {
   Value isBad = emitter.emit<CompareOp>(CompareKind::ne, difference,
                                         emitter.splat(total, 0.0));
   writeStatistics(
-      step, forward,
+      step, batch->forward,
       cast<TypedValue<RankedTensorType>>(emitter.emit<OrOp>(isFaulty, isBad)));
   step.finish();
   return success();
@@ -374,8 +388,7 @@ void StepBuilder::declareBuckets() {
   DecisionLog log(module, "buckets");
   for (auto [number, bucket] : llvm::enumerate(buckets)) {
     variables.moveToBucket(bucket, int64_t(number));
-    log.add(module, "summed together",
-            bucket.front() + " to " + bucket.back() + " by one message",
+    log.add(module, "summed together", describe(bucket) + " by one message",
             {{"variables", double(bucket.size())},
              {"bytes", double(getBytes(variables, bucket))}},
             format::nameOf(EntryKind::reduce_step));
@@ -423,12 +436,8 @@ Metrics StepBuilder::emitUpdateOfAll(StepFunction &step, NamedValues values) {
 /// batch is computed.
 LogicalResult StepBuilder::buildReduceStep() {
   StepFunction step(module, EntryKind::reduce_step, variables);
-  Forward forward = model.emit(step, /*isTraining=*/true, /*hasRanks=*/true);
-  FailureOr<LossGradients> start = emitLossGradients(step, forward);
-  if (failed(start))
-    return failure();
-  auto parameters = emitGradients(step, *start);
-  if (failed(parameters))
+  FailureOr<BatchGradients> batch = emitBatch(step, /*hasRanks=*/true);
+  if (failed(batch))
     return failure();
   NamedValues values;
   auto add = [&](const std::string &name, Value value) {
@@ -439,13 +448,13 @@ LogicalResult StepBuilder::buildReduceStep() {
     values[name] = emitter.emit<AddOp>(
         sum, emitter.castTo(value, cast<RankedTensorType>(sum.getType())));
   };
-  add(format::variableOf(StepField::loss), start->loss.total);
-  add(format::variableOf(StepField::count), start->loss.count);
-  for (const TrainedParameter &parameter : *parameters)
+  add(format::variableOf(StepField::loss), batch->loss.total);
+  add(format::variableOf(StepField::count), batch->loss.count);
+  for (const TrainedParameter &parameter : batch->parameters)
     add(getGradient(parameter.traits.name), parameter.gradient);
   emitNextPlace(step);
   Metrics metrics = emitUpdateOfAll(step, std::move(values));
-  writeStatistics(step, forward,
+  writeStatistics(step, batch->forward,
                   cast<TypedValue<RankedTensorType>>(metrics.isVoid));
   step.finish();
   return success();

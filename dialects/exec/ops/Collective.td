@@ -7,13 +7,15 @@ include "dialects/exec/ExecDialect.td"
 defvar Exec_RankNumber = ConfinedAttr<I64Attr, [IntNonNegative]>;
 
 /// What the ranks of a group do together: all run the same collectives of the
-/// group in the same order. Group 0 is all ranks.
+/// group in the same order. Group 0 is all ranks. `node` names the model's node
+/// or the variables that it is of, for errors and traces.
 class Exec_Collective<string mnemonic, dag more = (ins)>
     : Exec_Start<mnemonic, [DeclareOpInterfaceMethods<CommandOpInterface,
                                 ["getReads", "getWrites", "getGroupOfRanks"]>]> {
   let arguments = !con((ins Exec_BufferType:$from, Exec_BufferType:$to,
                             TypeAttr:$type, AffineMapAttr:$count), more,
                        (ins DefaultValuedAttr<Exec_RankNumber, "0">:$group,
+                            OptionalAttr<StrAttr>:$node,
                             DefaultValuedAttr<I64Attr, "0">:$lane));
   let assemblyFormat = [{
     $from `to` $to `as` $type `count` $count attr-dict

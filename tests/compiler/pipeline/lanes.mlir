@@ -12,7 +12,7 @@
 // CHECK-NEXT:    exec.launch {{.*}} ins(%[[FIRST]]) outs(%[[STEM]]) {{.*}} node "stem"
 // CHECK-NEXT:    %[[E:.+]] = exec.record_event
 // CHECK-NEXT:    exec.wait %[[E]] {lane = 1 : i64}
-// CHECK-NEXT:    %[[T:.+]] = exec.start_all_reduce %[[STEM]] to {{.*}} {lane = 1 : i64}
+// CHECK-NEXT:    %[[T:.+]] = exec.start_all_reduce %[[STEM]] to {{.*}} {lane = 1 : i64, node = "sum"}
 // CHECK-NEXT:    exec.launch {{.*}} outs(%[[BESIDE]]) {{.*}} node "beside"
 // CHECK-NEXT:    exec.launch {{.*}} ins(%[[BESIDE]]) {{.*}} node "also"
 // CHECK-NEXT:    exec.wait %[[T]]{{$}}
