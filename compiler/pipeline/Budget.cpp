@@ -7,7 +7,7 @@
 #include "dialects/graph/Variables.h"
 #include "runtime/base/Alignment.h"
 #include "runtime/base/PlannedMemory.h"
-#include "runtime/package/Names.h"
+#include "runtime/package/EntryKinds.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
@@ -38,18 +38,27 @@ static int64_t getBytes(Type type) {
   return tensor.getNumElements() * llvm::divideCeil(bits, kBitsPerByte);
 }
 
-/// Entries that run at any time; `init` reads the model's values once.
-static bool isResident(exec::EntryOp entry) {
-  return entry.getSymName() != format::nameOf(format::EntryKind::prepare) &&
-         entry.getSymName() != format::nameOf(format::EntryKind::init);
+/// In a module that was written by hand it may have any name.
+bool isRun(exec::EntryOp entry, bool hasRanks) {
+  auto kind = format::findEntryKind(entry.getSymName());
+  return !kind || format::isRun(*kind, hasRanks);
 }
 
-/// Constants that resident entries read.
-static int64_t getConstantBytes(ModuleOp module) {
+bool mayHaveRanks(ModuleOp module) {
+  return llvm::any_of(module.getOps<exec::EntryOp>(), [](exec::EntryOp entry) {
+    auto kind = format::findEntryKind(entry.getSymName());
+    return kind && format::isOfRanks(*kind);
+  });
+}
+
+/// Constants that entries read which run at any time; `init` reads the model's
+/// values once.
+static int64_t getConstantBytes(ModuleOp module, bool hasRanks) {
   SmallVector<exec::ConstantOp> constants(module.getOps<exec::ConstantOp>());
   llvm::DenseSet<int64_t> used;
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>())
-    if (isResident(entry))
+    if (isRun(entry, hasRanks) &&
+        entry.getSymName() != format::nameOf(format::EntryKind::init))
       entry.walk([&](exec::BufferOp buffer) {
         if (buffer.getStorage() == exec::StorageClass::constant)
           used.insert(*buffer.getIndex());
@@ -119,15 +128,15 @@ static int64_t getStateBytes(exec::EntryOp entry) {
   return bytes;
 }
 
-MemoryPlan getMemoryPlan(ModuleOp module, int threads) {
+MemoryPlan getMemoryPlan(ModuleOp module, int threads, bool hasRanks) {
   MemoryPlan plan;
-  plan.constants = getConstantBytes(module);
+  plan.constants = getConstantBytes(module, hasRanks);
   for (graph::VariableAttr variable : graph::getVariables(module))
     plan.variables += alignTensor(getBytes(variable.getType()));
   int64_t worker = 0, workspace = 0, passage = 0, lanes = 1, launching = 1;
   auto most = [](int64_t &all, int64_t own) { all = std::max(all, own); };
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>()) {
-    if (entry.getSymName() == format::nameOf(format::EntryKind::prepare))
+    if (!isRun(entry, hasRanks))
       continue;
     most(lanes, entry.getLanes());
     most(plan.arena, entry.getScratchBytes().value_or(0));
@@ -141,7 +150,7 @@ MemoryPlan getMemoryPlan(ModuleOp module, int threads) {
     most(plan.faults, getFaultBytes(entry));
     most(passage, getPassageBytes(entry));
   }
-  plan.workers = worker * (threads + lanes - 1);
+  plan.workers = worker * (threads + launching - 1);
   plan.workspace = workspace * launching;
   plan.passage = passage * lanes;
   return plan;

@@ -4,7 +4,7 @@
 
 #include "tcc/compiler.h"
 
-#include "mlir/IR/BuiltinOps.h"
+#include "dialects/exec/ExecOps.h"
 #include <optional>
 #include <string>
 
@@ -21,8 +21,14 @@ struct Budget {
 std::string readBudget(const std::string &text, const std::string &reserve,
                        std::optional<Budget> &budget);
 
-/// The bytes of a planned module. What only `prepare` needs does not count.
-MemoryPlan getMemoryPlan(mlir::ModuleOp module, int threads);
+/// The bytes of a planned module in a process that runs it alone, or in each of
+/// several ranks. What only `prepare` needs does not count.
+MemoryPlan getMemoryPlan(mlir::ModuleOp module, int threads, bool hasRanks);
+/// True if a process, alone or one of several ranks, runs the entry point while
+/// it holds memory for the program (see format::isRun).
+bool isRun(exec::EntryOp entry, bool hasRanks);
+/// True if there are entry points that several ranks run.
+bool mayHaveRanks(mlir::ModuleOp module);
 
 } // namespace tcc
 

@@ -96,6 +96,7 @@ std::optional<Refusal> Builder::buildTraining() {
     return problems.empty() ? takeRefusal(Code::Unsupported, "build-steps")
                             : makeRefusal(problems);
   result.parameters = std::move(steps->lines);
+  llvm::append_range(messages.notes, steps->notes);
   result.hasChunks = steps->hasChunks;
   return std::nullopt;
 }
@@ -154,8 +155,10 @@ std::optional<Refusal> Builder::recompute() {
   if (auto refusal =
           tcc::runPasses(*copy, addPlacement, Code::Unsupported, messages))
     return refusal;
-  int64_t fixed = variant.budget->reserved +
-                  getMemoryPlan(*copy, variant.threads).getFixed();
+  int64_t fixed =
+      std::max(getMemoryPlan(*copy, variant.threads, false).getFixed(),
+               getMemoryPlan(*copy, variant.threads, true).getFixed());
+  fixed += variant.budget->reserved;
   FailureOr<RecomputeResult> recomputed =
       recomputeValues(*program.module, variant.budget->bytes - fixed);
   if (failed(recomputed))
@@ -172,7 +175,7 @@ std::optional<Refusal> Builder::recompute() {
 }
 
 std::optional<Refusal> Builder::checkBudget() {
-  int64_t needed = program.memory.getBudgeted() + variant.budget->reserved;
+  int64_t needed = program.getBudgeted() + variant.budget->reserved;
   if (needed <= variant.budget->bytes)
     return std::nullopt;
   return makeRefusal(Code::OutOfMemory,
@@ -189,7 +192,11 @@ std::optional<Refusal> Builder::plan() {
       return refusal;
   if (auto refusal = runPasses(addPlacement, Code::Unsupported))
     return refusal;
-  program.memory = getMemoryPlan(*program.module, variant.threads);
+  ModuleOp planned = *program.module;
+  program.memory = getMemoryPlan(planned, variant.threads, /*hasRanks=*/false);
+  if (mayHaveRanks(planned))
+    program.memoryOfRanks =
+        getMemoryPlan(planned, variant.threads, /*hasRanks=*/true);
   return variant.budget ? checkBudget() : std::nullopt;
 }
 

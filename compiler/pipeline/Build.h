@@ -17,8 +17,16 @@ namespace tcc {
 /// What a variant became.
 struct PlannedProgram {
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  /// As the last phase left it; planned, the bytes that it allocates.
+  /// As the last phase left it; planned, the bytes that it allocates in a
+  /// process alone and, where there may be several ranks, in each of them.
   MemoryPlan memory;
+  std::optional<MemoryPlan> memoryOfRanks;
+
+  /// The most that a memory budget has to hold.
+  int64_t getBudgeted() const {
+    return std::max(memory.getBudgeted(),
+                    memoryOfRanks ? memoryOfRanks->getBudgeted() : 0);
+  }
   /// With a budget: the predicted time of the slowest entry point over that
   /// with all values kept, less 1.
   double recomputedShare = 0;

@@ -73,6 +73,7 @@ static void comparePrecision(const Model &model, Variant variant,
 
 static void describePlan(const PlannedProgram &program, CompileReport &report) {
   report.memory = program.memory;
+  report.memoryOfRanks = program.memoryOfRanks;
   report.recomputedShare = program.recomputedShare;
   summarize(*program.module, report);
   report.arenas = getArenaUses(*program.module);

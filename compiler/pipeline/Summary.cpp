@@ -1,7 +1,7 @@
 #include "compiler/pipeline/Summary.h"
 
 #include "compiler/passes/exec/memory/LiveRanges.h"
-#include "dialects/exec/ExecOps.h"
+#include "compiler/pipeline/Budget.h"
 #include "dialects/graph/Shape.h"
 #include "runtime/package/Names.h"
 
@@ -39,9 +39,7 @@ static ArenaUse getUse(exec::EntryOp entry) {
 std::vector<ArenaUse> getArenaUses(ModuleOp module) {
   std::vector<ArenaUse> uses;
   for (auto entry : module.getOps<exec::EntryOp>())
-    if (entry.getSymName() !=
-        format::nameOf(
-            format::EntryKind::prepare)) // runs when nothing else does
+    if (isRun(entry, /*hasRanks=*/false) || isRun(entry, /*hasRanks=*/true))
       uses.push_back(getUse(entry));
   return uses;
 }
@@ -55,7 +53,7 @@ void summarize(ModuleOp module, CompileReport &report) {
   mlir::SymbolTable symbols(module);
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>()) {
     // The arena is shared. Work is that of one run, or of one training step.
-    if (entry.getSymName() == format::nameOf(format::EntryKind::prepare))
+    if (!isRun(entry, /*hasRanks=*/false))
       continue;
     report.arenaBytes = std::max<int64_t>(report.arenaBytes,
                                           entry.getScratchBytes().value_or(0));

@@ -45,6 +45,7 @@ public:
   LogicalResult run();
   ArrayRef<DropoutSite> getDropouts() const { return dropouts; }
   bool canChunk() const { return hasChunks; }
+  std::vector<std::string> takeNotes() { return std::move(notes); }
 
 private:
   void declareParameters();
@@ -70,6 +71,7 @@ private:
   LogicalResult buildTrainStep();
   LogicalResult buildAccumulateStep();
   void buildApply();
+  bool mayHaveRanks();
   void declareBuckets();
   void checkSums();
   LogicalResult buildReduceStep();
@@ -94,6 +96,7 @@ private:
   TrainedModel model;
   VariableTable variables;
   int64_t nominalCount = 1;
+  std::vector<std::string> notes;
   std::vector<std::string> ready; ///< gradients, in the order of a step
   std::vector<Bucket> buckets;    ///< of all that ranks sum
 };
@@ -378,6 +381,31 @@ void StepBuilder::buildApply() {
 
 // --- Steps of several ranks --------------------------------------------------
 
+/// See isSummedByRanks; integers have no gradients.
+static bool isSummed(Type element) {
+  return element.isF32() || element.isF64();
+}
+
+/// Whether there are entry points of several ranks.
+bool StepBuilder::mayHaveRanks() {
+  const ParallelRecipe &parallel = recipe.parallel;
+  if (parallel.data || recipe.synchronisesBatchNorms)
+    return parallel.reduces();
+  for (const Variable &variable : variables.getAll()) {
+    Type element = variable.type.getElementType();
+    if (variable.kind != VariableKind::gradient || isSummed(element))
+      continue;
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << "one rank alone trains this package: ranks add up f32 and f64, and "
+           "its gradients are "
+        << element;
+    notes.push_back(std::move(text));
+    return false;
+  }
+  return true;
+}
+
 /// The loss and the number of targets are known before any gradient.
 void StepBuilder::declareBuckets() {
   Bucket totals = {format::variableOf(StepField::loss),
@@ -399,7 +427,7 @@ void StepBuilder::checkSums() {
   llvm::SetVector<Type> refused;
   module.walk([&](AllReduceOp op) {
     Type element = getElementTypeOrSelf(op.getTensors().front());
-    if (!element.isF32() && !element.isF64())
+    if (!isSummed(element))
       refused.insert(element);
   });
   for (Type element : refused) {
@@ -504,7 +532,7 @@ LogicalResult StepBuilder::run() {
   if (failed(buildTrainStep()) || failed(buildAccumulateStep()))
     return failure();
   buildApply();
-  if (recipe.parallel.reduces()) {
+  if (mayHaveRanks()) {
     declareBuckets();
     if (failed(buildReduceStep()))
       return failure();
@@ -536,6 +564,7 @@ FailureOr<Steps> buildSteps(ModuleOp module, const WeightStore &weights,
   for (const DropoutSite &site : builder.getDropouts())
     steps.lines.push_back(describe(site));
   steps.hasChunks = builder.canChunk();
+  steps.notes = builder.takeNotes();
   return steps;
 }
 

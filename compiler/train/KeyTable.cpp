@@ -305,14 +305,19 @@ static const Key kKeys[] = {
     {.name = "batch.accumulate",
      .field = at<&R::batch, &B::accumulate>,
      .initial = "1",
-     .summary = "passes of one update",
+     .summary = "passes of one update, of each rank",
      .range = &kCount,
-     .isRuntime = true},
+     .isRuntime = true,
+     .isCompiled = [](const R &recipe) { return !recipe.batch.global; }},
     {.name = "batch.global",
      .field = at<&R::batch, &B::global>,
      .initial = "micro * accumulate",
-     .summary = "samples of one update",
-     .range = &kCount},
+     .summary = "samples of one update of all ranks together, in place of "
+                "accumulate",
+     .range = &kCount,
+     .isRuntime = true,
+     .isCompiled =
+         [](const R &recipe) { return recipe.batch.global.has_value(); }},
     {.name = "batch.clip_norm",
      .field = at<&R::batch, &B::clipNorm>,
      .initial = "inf",
@@ -387,7 +392,7 @@ static const Key kKeys[] = {
 
     {.name = "parallel.data",
      .field = at<&R::parallel, &Parallel::data>,
-     .initial = "1",
+     .initial = "auto",
      .summary = "ranks, which sum their gradients; `auto`: as many as there "
                 "are where the package runs",
      .range = &kCount,

@@ -125,12 +125,12 @@ struct ParallelRecipe {
   /// `data` in place of a number: as many ranks as the launcher starts.
   static constexpr int64_t kAuto = 0;
 
-  std::optional<int64_t> data; ///< ranks; absent: one
+  std::optional<int64_t> data; ///< ranks; absent: kAuto, where they can be
   /// Bytes of gradients that one message sums, at most, but for a larger one.
   ByteSize bucket = {25 << 20};
 
-  /// Whether there are entry points that sum over ranks.
-  bool reduces() const { return data && *data != 1; }
+  /// Whether entry points that sum over ranks are wanted.
+  bool reduces() const { return data.value_or(kAuto) != 1; }
 };
 
 /// A value for what a pattern matches; the first match wins.

@@ -1,5 +1,6 @@
 #include "runtime/train/Session.h"
 
+#include "runtime/package/EntryKinds.h"
 #include "runtime/package/VariableKinds.h"
 #include "runtime/ranks/Communicator.h"
 
@@ -13,15 +14,10 @@ using format::EntryKind;
 using format::Metric;
 using format::StepField;
 
-/// Whether several ranks run it together.
-static bool isOfRanks(EntryKind kind) {
-  return kind == EntryKind::reduce_step || kind == EntryKind::reduce_apply;
-}
-
 /// Of a step several may be under way.
 static bool isStep(EntryKind kind) {
   return kind == EntryKind::train_step || kind == EntryKind::accumulate_step ||
-         kind == EntryKind::apply || isOfRanks(kind);
+         kind == EntryKind::apply || format::isOfRanks(kind);
 }
 
 /// Whether an entry takes a batch to learn from.
@@ -72,7 +68,7 @@ Status TrainingSession::createContexts(const SessionOptions &options) {
   }
   std::vector<const format::Entry *> signatures;
   for (const format::Entry *entry : *program->program().entries())
-    if (isUsed(entry->kind()))
+    if (format::isRun(entry->kind(), ranks))
       signatures.push_back(entry);
   auto workspace =
       Workspace::create(program->device(), signatures,
@@ -95,21 +91,6 @@ Status TrainingSession::createContexts(const SessionOptions &options) {
   return counters.reserve(kMaxDepth * sizeof(Counters),
                           program->device().staging(options.allocator),
                           "counters");
-}
-
-/// Several ranks run others than one does: what is not run takes no memory.
-bool TrainingSession::isUsed(EntryKind kind) const {
-  return kind != EntryKind::prepare && entryOf(kind) == kind &&
-         (ranks || !isOfRanks(kind));
-}
-
-/// What is run for a step.
-EntryKind TrainingSession::entryOf(EntryKind step) const {
-  if (ranks && step == EntryKind::train_step)
-    return EntryKind::reduce_step;
-  if (ranks && step == EntryKind::apply)
-    return EntryKind::reduce_apply;
-  return step;
 }
 
 /// Tensors of steps that are under way lie at two places.
@@ -279,7 +260,7 @@ Status TrainingSession::finish() { return leaveOnFailure(takeBack()); }
 
 Status TrainingSession::give(EntryKind kind, std::span<const TensorView> inputs,
                              uint16_t variant) {
-  if (!isStep(kind) || isOfRanks(kind))
+  if (!isStep(kind) || format::isOfRanks(kind))
     return makeError(Code::Usage, "entry '", format::nameOf(kind, variant),
                      "' is no step");
   if (flightCount == depth())
@@ -290,7 +271,7 @@ Status TrainingSession::give(EntryKind kind, std::span<const TensorView> inputs,
     return status;
   if (Status status = compareSettings(); !status.ok())
     return status;
-  Result<EntryContexts *> step = get(entryOf(kind), variant);
+  Result<EntryContexts *> step = get(format::entryOf(kind, ranks), variant);
   if (!step.ok())
     return step.takeStatus();
   Flight flight = {*step, nextTurn, batch};
@@ -349,7 +330,7 @@ void TrainingSession::dropFlights() {
     haveGradients |= flight.step->kind() == EntryKind::accumulate_step;
   }
   if (haveGradients)
-    (void)run(entryOf(EntryKind::apply), {});
+    (void)run(format::entryOf(EntryKind::apply, ranks), {});
   readBatchNumber();
 }
 

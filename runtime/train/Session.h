@@ -178,8 +178,6 @@ private:
       : program(std::move(executable)), store(std::move(store)) {}
 
   Status createContexts(const SessionOptions &options);
-  bool isUsed(format::EntryKind kind) const;
-  format::EntryKind entryOf(format::EntryKind step) const;
   Status checkRanks() const;
   Status leaveOnFailure(Status status);
   Status give(format::EntryKind step, std::span<const TensorView> batch,

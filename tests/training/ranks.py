@@ -3,7 +3,8 @@
 One package is trained by one process and by WORLD (2), which take the same batches:
 what a rank accumulates, the process accumulates WORLD times as often. In f64 losses
 and final tensors agree but for the order of sums. Each transport is tried; several
-ranks have the same bits each time, and two ranks have them whatever moves the bytes.
+ranks have the same bits each time, and two ranks have them whatever moves the bytes. A
+run whose number of ranks changes makes the updates of one that has one rank.
 """
 
 import collections
@@ -174,8 +175,36 @@ def test_norms(tally, folder, world):
     compare(tally, case, ranks, alone)
 
 
+def test_elastic(tally, folder):
+    """A run goes on with other numbers of ranks: each update is of the same 12 batches."""
+    text = recipe(ADAMW, "[batch]\nglobal = 192\nmicro = 16\nclip_norm = 0.5\n")
+    case = Case("elastic", fixture("mlp_digits.onnx"), fixture("digits.npz"), text, [], 1, 1e-12)
+    package = compile_case(case, folder)
+    command = ["tcc-run", "train", package, "--data", "npz:" + case.data, "-q", "--threads", "1"]
+    worlds, updates = (1, 2, 4, 3, 1), 6
+    losses = []
+    for run_of, chain in (("alone", (1,) * len(worlds)), ("elastic", worlds)):
+        place = f"{folder}/{run_of}"
+        for i, world in enumerate(chain):
+            steps = str(updates * (i + 1))
+            flags = ["--steps", steps, "--log-dir", place, "--checkpoint-dir", place]
+            flags += ["--resume"] if i else []
+            harness.call(*command, *flags, "--ranks", str(world))
+        with open(f"{place}/metrics.jsonl", encoding="utf-8") as file:
+            losses.append(np.array([json.loads(line)["loss"] for line in file]))
+        losses.append(load_file(f"{place}/step-{steps}/state.safetensors"))
+    alone, last, elastic, last_elastic = losses
+    tally.check("elastic: updates", len(elastic) == updates * len(worlds))
+    compare(tally, case, (elastic, last_elastic), (alone, last))
+    refused = harness.run_tool(*command, "--steps", "1", "--ranks", "5")
+    said = "12 batches, which 5 ranks cannot share; these numbers of ranks can: 1, 2, 3, 4, 6, 12"
+    tally.check("elastic: 5 ranks", refused.code == 2 and said in refused.err, refused.err)
+
+
 def main(worlds):
     tally = harness.Tally()
+    with tempfile.TemporaryDirectory() as folder:
+        test_elastic(tally, folder)
     for world in worlds:
         with tempfile.TemporaryDirectory() as folder:
             test_parity(tally, folder, world)

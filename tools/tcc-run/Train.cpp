@@ -87,13 +87,11 @@ Status Training::setSeed() {
 
 /// The number of updates: --steps, --epochs or the recipe's `steps`.
 Status Training::chooseLength() {
-  Result<int64_t> batchesOfUpdate = getAccumulation(*session);
+  Result<int64_t> batchesOfUpdate =
+      getAccumulation(*session, batches->reader().batchSize());
   if (!batchesOfUpdate.ok())
     return batchesOfUpdate.takeStatus();
   accumulation = *batchesOfUpdate;
-  if (accumulation < 1)
-    return makeError(Code::Usage, "accumulate is ", accumulation,
-                     ", expected at least 1");
   firstStep = begun = session->stepCount();
   lastStep = options.findsRate ? 1 : options.steps;
   if (!lastStep && options.epochs) {

@@ -71,14 +71,43 @@ Result<std::string> tools::restoreNewest(runtime::TrainingSession &session,
   return restored;
 }
 
-Result<int64_t> tools::getAccumulation(runtime::TrainingSession &session) {
-  Settings settings = session.settings();
-  if (!settings.find("accumulate"))
-    return 1;
-  Result<double> count = settings.get("accumulate");
+static Result<int64_t> readCount(TrainingSession &session, const char *key) {
+  Result<double> count = session.settings().get(key);
   if (!count.ok())
     return count.takeStatus();
+  if (*count < 1)
+    return makeError(Code::Usage, key, " is ", *count, ", expected at least 1");
   return static_cast<int64_t>(*count);
+}
+
+/// The numbers of ranks that can share so many batches, as a sentence has them.
+static std::string listDivisors(int64_t batches) {
+  constexpr int64_t kMost = 1024;
+  std::string text;
+  for (int64_t count = 1; count <= std::min(batches, kMost); ++count)
+    if (batches % count == 0)
+      text += concat(text.empty() ? "" : ", ", count);
+  return text;
+}
+
+Result<int64_t> tools::getAccumulation(TrainingSession &session,
+                                       int64_t samples) {
+  Settings settings = session.settings();
+  if (!settings.find("global"))
+    return settings.find("accumulate") ? readCount(session, "accumulate") : 1;
+  Result<int64_t> global = readCount(session, "global");
+  if (!global.ok())
+    return global;
+  if (*global % samples)
+    return makeError(Code::Usage, "global is ", *global,
+                     " samples, expected a multiple of the batch of ", samples);
+  int64_t batches = *global / samples;
+  if (batches % session.rankCount())
+    return makeError(Code::Usage, "global is ", *global, " samples, ", batches,
+                     " batches, which ", session.rankCount(),
+                     " ranks cannot share; these numbers of ranks can: ",
+                     listDivisors(batches));
+  return batches / session.rankCount();
 }
 
 /// Says which flag was wrong.

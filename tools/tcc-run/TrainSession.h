@@ -22,8 +22,10 @@ runtime::Result<std::string> restoreNewest(runtime::TrainingSession &session,
                                            const std::string &folder,
                                            bool quiet);
 
-/// How many batches an update takes, as the settings say.
-runtime::Result<int64_t> getAccumulation(runtime::TrainingSession &session);
+/// How many batches of `samples` each rank adds up for an update: the setting
+/// `accumulate`, or what makes `global` samples of all ranks.
+runtime::Result<int64_t> getAccumulation(runtime::TrainingSession &session,
+                                         int64_t samples);
 
 /// Does what --set KEY=VALUE says.
 runtime::Status applySetting(runtime::TrainingSession &session,

@@ -89,7 +89,7 @@ static Result<UpdateTime> timePackage(const RunningOptions &running,
   auto batch = RandomBatch::make(*entry);
   if (!batch.ok())
     return batch.takeStatus();
-  Result<int64_t> batches = getAccumulation(**session);
+  Result<int64_t> batches = getAccumulation(**session, batch->size());
   if (!batches.ok())
     return batches.takeStatus();
   auto seconds = timeUpdate(**session, *batches, batch->views());

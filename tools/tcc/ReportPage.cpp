@@ -129,8 +129,8 @@ static std::string printBytes(int64_t bytes) {
   return buffer;
 }
 
-static void addKinds(Page &page, const MemoryPlan &memory) {
-  page.addTable("Memory", {"kind", "bytes", "MiB"});
+static void addKinds(Page &page, const char *title, const MemoryPlan &memory) {
+  page.addTable(title, {"kind", "bytes", "MiB"});
   auto add = [&](const char *kind, int64_t bytes) {
     page.addRow({kind, std::to_string(bytes), printBytes(bytes)});
   };
@@ -220,7 +220,9 @@ static void addRecomputed(Page &page, const ordered_json &rows) {
 }
 
 static void addMemory(Page &page, const CompileReport &report) {
-  addKinds(page, report.memory);
+  addKinds(page, "Memory", report.memory);
+  if (report.memoryOfRanks)
+    addKinds(page, "Memory of each of several ranks", *report.memoryOfRanks);
   ordered_json memory = tools::describeMemory(report.arenas, report.recomputes);
   for (const ordered_json &arena : memory["arenas"]) {
     addTimeline(page, arena);

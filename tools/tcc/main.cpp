@@ -16,14 +16,15 @@ using tools::ToolOptions;
 static constexpr int kIoError = 5;
 static constexpr int kInternalError = 70;
 
+static nlohmann::ordered_json describe(const MemoryPlan &memory) {
+  return {{"constants", memory.constants}, {"variables", memory.variables},
+          {"states", memory.states},       {"arena", memory.arena},
+          {"workers", memory.workers},     {"workspace", memory.workspace},
+          {"faults", memory.faults},       {"passage", memory.passage},
+          {"total", memory.getTotal()}};
+}
+
 static void printJson(const CompileReport &report) {
-  const MemoryPlan &memory = report.memory;
-  nlohmann::ordered_json plan = {
-      {"constants", memory.constants}, {"variables", memory.variables},
-      {"states", memory.states},       {"arena", memory.arena},
-      {"workers", memory.workers},     {"workspace", memory.workspace},
-      {"faults", memory.faults},       {"passage", memory.passage},
-      {"total", memory.getTotal()}};
   nlohmann::ordered_json object = {
       {"schema_version", 1},
       {"ops", report.ops},
@@ -36,9 +37,11 @@ static void printJson(const CompileReport &report) {
       {"flops", report.flops},
       {"bytes", report.bytes},
       {"seconds", report.seconds},
-      {"memory_bytes", plan},
+      {"memory_bytes", describe(report.memory)},
       {"recomputed_share", report.recomputedShare},
       {"memory", tools::describeMemory(report.arenas, report.recomputes)}};
+  if (report.memoryOfRanks)
+    object["memory_bytes_of_ranks"] = describe(*report.memoryOfRanks);
   if (report.microBatch > 0)
     object["micro_batch"] = report.microBatch;
   // Names are the model's: bytes that are no UTF-8 become U+FFFD.
@@ -76,6 +79,9 @@ static void printMemory(const CompileReport &report) {
       (long long)memory.states, (long long)memory.workers,
       (long long)memory.workspace, (long long)(memory.faults + memory.passage),
       100 * report.recomputedShare);
+  if (report.memoryOfRanks)
+    std::printf("memory of each of several ranks %lld bytes\n",
+                (long long)report.memoryOfRanks->getTotal());
   std::cout << tools::printMemory(
       tools::describeMemory(report.arenas, report.recomputes));
 }

@@ -10,6 +10,7 @@
 #include "tcc/memory_use.h"
 #include "tcc/precision.h"
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -113,7 +114,9 @@ struct CompileReport {
   std::vector<std::string> parameters;
   int64_t ops = 0, kernels = 0;
   int64_t arenaBytes = 0, arenaBoundBytes = 0, weightBytes = 0;
-  MemoryPlan memory;
+  MemoryPlan memory; ///< of a process alone
+  /// Of each of several ranks, where the package can have them.
+  std::optional<MemoryPlan> memoryOfRanks;
   std::vector<ArenaUse> arenas; ///< of the entry points
   /// With a budget: what it costs the entry points.
   std::vector<EntryRecompute> recomputes;

@@ -99,7 +99,8 @@ private:
     return worker == 0 ? dispatch.buffers.data()
                        : arguments.data() + worker * argumentStride;
   }
-  Status createLanes(size_t lanes, size_t buffers, size_t sizes);
+  Status createLanes(size_t count, size_t launching, size_t buffers,
+                     size_t sizes);
   SharingTrial &trialOf(const Run &run);
   void run(const Dispatch &dispatch);
   bool isWorthSharing(const Dispatch &dispatch);
@@ -138,12 +139,14 @@ static size_t scratchStrideOf(const EntryPlan &entry) {
 Status CpuStream::allocate(std::span<const EntryPlan> entries,
                            const Allocator &allocator) {
   size_t bytes = 0, laneCount = 1, eventCount = 0, sizes = 0;
+  size_t launchingLanes = 1;
   for (const EntryPlan &entry : entries) {
     laneCount = std::max(laneCount, entry.lanes);
+    launchingLanes = std::max(launchingLanes, entry.launchingLanes);
     eventCount = std::max(eventCount, entry.events);
     sizes = std::max(sizes, entry.sizes);
   }
-  size_t workers = runner.threads() + laneCount - 1;
+  size_t workers = runner.threads() + launchingLanes - 1;
   for (const EntryPlan &entry : entries) {
     size_t stride = scratchStrideOf(entry);
     if (stride < entry.workerScratchBytes ||
@@ -162,15 +165,18 @@ Status CpuStream::allocate(std::span<const EntryPlan> entries,
   scratch = std::move(*pieces);
   events = std::make_unique<HostEvent[]>(eventCount);
   recorders.resize(eventCount);
-  return createLanes(laneCount, argumentStride, sizes);
+  return createLanes(laneCount, launchingLanes, argumentStride, sizes);
 }
 
-/// Each with the scratch of a worker, after those of the runner.
-Status CpuStream::createLanes(size_t count, size_t buffers, size_t sizes) {
+/// Those that launch kernels have the scratch of a worker each, after those of
+/// the runner.
+Status CpuStream::createLanes(size_t count, size_t launching, size_t buffers,
+                              size_t sizes) {
   for (size_t i = 1; i < count; ++i) {
     size_t worker = runner.threads() + i - 1;
-    auto lane =
-        Lane::create(buffers, sizes, scratch.data() + worker * scratchStride);
+    std::byte *own =
+        i < launching ? scratch.data() + worker * scratchStride : nullptr;
+    auto lane = Lane::create(buffers, sizes, own);
     if (!lane.ok())
       return lane.takeStatus();
     others.push_back(std::move(*lane));
