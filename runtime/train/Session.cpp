@@ -302,6 +302,7 @@ Status TrainingSession::takeBack() {
   if (flightCount == 0)
     return Status(Code::Usage, "no step is under way");
   Flight flight = popFlight();
+  lastFinished = &flight.context();
   if (Status status = noteFault(flight, flight.context().finish());
       !status.ok())
     return status;

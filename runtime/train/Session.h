@@ -89,6 +89,9 @@ public:
   size_t depth() const;
   size_t underWay() const { return flightCount; }
 
+  /// The context of the step that was finished last.
+  Context &lastContext() { return *lastFinished; }
+
   /// Adds the loss of a batch to `sum`; changes nothing.
   Status evaluate(std::span<const TensorView> batch, Evaluation &sum);
   /// Makes `sum` that of all ranks, each of which evaluated other batches.
@@ -209,6 +212,7 @@ private:
   Flight flights[kMaxDepth];          ///< the oldest first
   size_t flightCount = 0;
   size_t nextTurn = 0;
+  Context *lastFinished = nullptr; ///< null before the first step
   std::function<void(const StepMetrics &)> callback;
   StepMetrics last;
   int64_t batch = 0; ///< as the step's fields say after what is under way

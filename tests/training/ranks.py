@@ -201,10 +201,43 @@ def test_elastic(tally, folder):
     tally.check("elastic: 5 ranks", refused.code == 2 and said in refused.err, refused.err)
 
 
+def test_report(tally, folder):
+    """What a run says of its memory, its ranks' waits and its buckets."""
+    text = recipe(ADAMW, loss="causal_lm", bucket="16KiB")
+    case = Case("report", fixture("gpt2_tiny.onnx"), fixture("text.npz"), text, [], 1, 0)
+    compile_case(case, folder)
+    why = f"{folder}/why.json"
+    plan = json.loads(harness.call("tcc", case.model, f"--train={folder}/report.tcc.toml",
+                                   "--threads=1", "-q", "--json", "--dump-decisions", why,
+                                   "-o", f"{folder}/r.tcc"))  # fmt: skip
+    with open(why, encoding="utf-8") as file:
+        buckets = [row for row in json.load(file) if row["pass"] == "buckets"]
+    for world, key in ((1, "memory_bytes"), (2, "memory_bytes_of_ranks")):
+        place = f"{folder}/report-{world}"
+        done = harness.call("tcc-run", "train", f"{folder}/r.tcc", "--data", "npz:" + case.data,
+                            "--threads", 1, "--steps", 3, "--ranks", world, "--log-dir", place,
+                            "--trace", place + ".json", "--json", "-q")  # fmt: skip
+        row = json.loads(done)
+        found = row["memory_bytes"], plan[key]["total"]
+        tally.check(f"{world} ranks: planned bytes", found[0] == found[1], str(found))
+        with open(f"{place}/metrics.jsonl", encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+        name = "exposed_communication_s"
+        said = [name in line and line[name] >= 0 for line in [*lines, row]]
+        tally.check(f"{world} ranks: waits", said == [world > 1] * 4, str(said))
+        with open(place + ".json", encoding="utf-8") as file:
+            events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+        sums = [event["name"] for event in events if event["name"].startswith("AllReduce")]
+        ok = len(sums) == (len(buckets) if world > 1 else 0) and len(buckets) > 2
+        ok &= all(event["tid"] == 1 for event in events if event["name"] in sums)
+        tally.check(f"{world} ranks: a trace of buckets", ok, str((sums, len(buckets))))
+
+
 def main(worlds):
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
         test_elastic(tally, folder)
+        test_report(tally, folder)
     for world in worlds:
         with tempfile.TemporaryDirectory() as folder:
             test_parity(tally, folder, world)

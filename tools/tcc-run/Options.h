@@ -71,6 +71,7 @@ struct TrainOptions {
   bool resume = false;
   std::string logDir;
   std::string exportFile;
+  std::string traceFile;  ///< of the last update; empty: none
   bool findsRate = false; ///< only try rates
 };
 

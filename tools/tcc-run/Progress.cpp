@@ -37,7 +37,7 @@ static std::string formatNumber(double value) {
   return text;
 }
 
-void ProgressLine::update(const StepMetrics &metrics, double samplesPerSecond) {
+void ProgressLine::update(const StepMetrics &metrics, const Pace &average) {
   constexpr std::chrono::milliseconds kInterval(200);
   Clock::time_point now = Clock::now();
   if (!isShown || now - shown < kInterval)
@@ -49,11 +49,14 @@ void ProgressLine::update(const StepMetrics &metrics, double samplesPerSecond) {
   std::string lr;
   if (std::isfinite(metrics.lr))
     lr = "lr " + formatNumber(metrics.lr) + "  ";
-  std::fprintf(stderr,
-               "\rstep %lld/%lld  loss %s  %s%.0f samples/s  ETA %s\x1b[K",
-               static_cast<long long>(metrics.step),
-               static_cast<long long>(last), formatNumber(metrics.loss).c_str(),
-               lr.c_str(), samplesPerSecond, formatTime(left).c_str());
+  std::string exposed;
+  if (average.exposed)
+    exposed = formatNumber(1e3 * *average.exposed) + " ms for other ranks  ";
+  std::fprintf(
+      stderr, "\rstep %lld/%lld  loss %s  %s%.0f samples/s  %sETA %s\x1b[K",
+      static_cast<long long>(metrics.step), static_cast<long long>(last),
+      formatNumber(metrics.loss).c_str(), lr.c_str(), average.samplesPerSecond,
+      exposed.c_str(), formatTime(left).c_str());
   std::fflush(stderr);
 }
 
@@ -94,7 +97,7 @@ Result<MetricsLog> MetricsLog::open(const std::string &folder, int64_t first) {
   return log;
 }
 
-void MetricsLog::write(const StepMetrics &metrics, double samplesPerSecond) {
+void MetricsLog::write(const StepMetrics &metrics, const Pace &pace) {
   if (path.empty())
     return;
   // What is not finite becomes null.
@@ -104,7 +107,9 @@ void MetricsLog::write(const StepMetrics &metrics, double samplesPerSecond) {
                                  {"grad_norm", metrics.gradNorm},
                                  {"loss_scale", metrics.lossScale},
                                  {"skipped", metrics.skipped},
-                                 {"samples_per_s", samplesPerSecond}};
+                                 {"samples_per_s", pace.samplesPerSecond}};
+  if (pace.exposed)
+    line["exposed_communication_s"] = *pace.exposed;
   file << line.dump() << '\n';
 }
 

@@ -6,8 +6,17 @@
 
 #include <chrono>
 #include <fstream>
+#include <optional>
 
 namespace tcc::tools {
+
+/// How fast updates are.
+struct Pace {
+  double samplesPerSecond = 0;
+  /// Seconds that the ranks' communication kept others waiting, as not hidden
+  /// behind what is computed; nothing for one rank.
+  std::optional<double> exposed = {};
+};
 
 /// A line with the time that is left, on a terminal only, at most a few times
 /// a second.
@@ -18,7 +27,8 @@ public:
   ProgressLine(const ProgressLine &) = delete;
   ProgressLine &operator=(const ProgressLine &) = delete;
 
-  void update(const runtime::StepMetrics &metrics, double samplesPerSecond);
+  /// `average` is of all updates so far, with `exposed` of one of them.
+  void update(const runtime::StepMetrics &metrics, const Pace &average);
   /// Makes room for other lines.
   void clear();
 
@@ -41,7 +51,7 @@ public:
   /// Writes nothing anywhere.
   MetricsLog() = default;
 
-  void write(const runtime::StepMetrics &metrics, double samplesPerSecond);
+  void write(const runtime::StepMetrics &metrics, const Pace &pace);
   [[nodiscard]] runtime::Status close();
 
 private:

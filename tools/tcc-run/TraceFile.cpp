@@ -1,6 +1,7 @@
 #include "tools/tcc-run/TraceFile.h"
 
 #include "runtime/base/OutputFile.h"
+#include "runtime/package/Commands.h"
 
 #include <nlohmann/json.hpp>
 
@@ -28,27 +29,50 @@ static Result<Trace::Reading> traceLastRun(Context &context) {
   return reading;
 }
 
-/// A kernel, or what else the command is.
-static std::string nameOf(const Context &context,
-                          const format::Command &command) {
-  const format::Launch *launch = command.action_as_Launch();
-  if (!launch)
-    return format::EnumNameAction(command.action_type());
-  const auto &kernels = *context.executable().program().kernels();
-  return kernels.Get(launch->kernel())->symbol()->str();
+int64_t TracedRun::exposed() const {
+  int64_t nanoseconds = 0;
+  for (const TraceEvent &event : reading.events)
+    if (event.lane == 0 && event.cause != TraceEvent::kNone)
+      nanoseconds += event.end - event.begin;
+  return nanoseconds;
 }
 
-static ordered_json describe(Context &context, const TraceEvent &event,
+namespace {
+
+/// Names a command in the trace of its program.
+struct Namer {
+  const format::Program &program;
+  const format::Command &command;
+
+  std::string operator()(const format::Launch &launch) const {
+    return program.kernels()->Get(launch.kernel())->symbol()->str();
+  }
+  std::string operator()(const Collective auto &collective) const {
+    const flatbuffers::String *node = collective.node();
+    return concat(kind(), node ? " " : "", node ? node->string_view() : "");
+  }
+  std::string operator()(const auto &) const { return kind(); }
+
+  const char *kind() const {
+    return format::EnumNameAction(command.action_type());
+  }
+};
+
+} // namespace
+
+static ordered_json describe(const TracedRun &run, const TraceEvent &event,
                              int64_t start) {
-  const format::Command &command = context.walker().command(event.command);
-  ordered_json arguments = {{"command", event.command}};
+  const format::Command &command = run.context->walker().command(event.command);
+  Namer namer{run.context->executable().program(), command};
+  ordered_json arguments = {{"command", event.command},
+                            {"entry", format::nameOf(run.context->entry())}};
   if (event.cause != TraceEvent::kNone)
     arguments["cause"] = event.cause;
   if (event.flops >= 0)
     arguments["flops"] = event.flops;
   if (event.bytes >= 0)
     arguments["bytes"] = event.bytes;
-  return {{"name", nameOf(context, command)},
+  return {{"name", visitCommand(command, namer)},
           {"ph", "X"},
           {"pid", 0},
           {"tid", event.lane},
@@ -70,13 +94,31 @@ Status tools::writeTrace(Context &context, const std::string &path) {
   Result<Trace::Reading> reading = traceLastRun(context);
   if (!reading.ok())
     return reading.takeStatus();
+  TracedRun run = {&context, std::move(*reading)};
+  return writeTrace(std::span(&run, 1), path);
+}
+
+/// The first event of all.
+static int64_t findStart(std::span<const TracedRun> runs) {
+  for (const TracedRun &run : runs)
+    if (!run.reading.events.empty())
+      return run.reading.events.front().begin;
+  return 0;
+}
+
+Status tools::writeTrace(std::span<const TracedRun> runs,
+                         const std::string &path) {
   ordered_json events = ordered_json::array();
-  for (size_t lane = 0; lane < context.walker().getStream().laneCount(); ++lane)
+  Stream &stream = runs.front().context->walker().getStream();
+  for (size_t lane = 0; lane < stream.laneCount(); ++lane)
     events.push_back(nameLane(lane));
-  for (const TraceEvent &event : reading->events)
-    events.push_back(describe(context, event, reading->events.front().begin));
-  ordered_json document = {{"traceEvents", std::move(events)},
-                           {"lost", reading->lost}};
+  uint64_t lost = 0;
+  for (const TracedRun &run : runs) {
+    lost += run.reading.lost;
+    for (const TraceEvent &event : run.reading.events)
+      events.push_back(describe(run, event, findStart(runs)));
+  }
+  ordered_json document = {{"traceEvents", std::move(events)}, {"lost", lost}};
   Result<OutputFile> file = OutputFile::create(path);
   if (!file.ok())
     return file.takeStatus();

@@ -6,6 +6,7 @@
 #include "tools/tcc-run/Ranks.h"
 #include "tools/tcc-run/RateCurve.h"
 #include "tools/tcc-run/Session.h"
+#include "tools/tcc-run/TraceFile.h"
 #include "tools/tcc-run/TrainSession.h"
 
 #include <cstring>
@@ -42,6 +43,7 @@ private:
   Status begin();
   Status explain(Status failure);
   Status update(int64_t end);
+  Status beginTrace();
   void note(ProgressLine &line, Clock::time_point before);
   Status save();
   Status finish();
@@ -54,13 +56,16 @@ private:
 
   const TrainOptions &options;
   const Ranks &ranks;
+  std::optional<Trace> trace; ///< outlives the session
   std::unique_ptr<runtime::TrainingSession> session;
   std::optional<Batches> batches;
   MetricsLog log;
   int64_t accumulation = 1; ///< batches of an update, of each rank
   int64_t firstStep = 0, lastStep = 0;
-  int64_t begun = 0;       ///< updates, also those under way
-  int64_t accumulated = 0; ///< batches since the last of them
+  int64_t begun = 0;             ///< updates, also those under way
+  int64_t accumulated = 0;       ///< batches since the last of them
+  std::vector<TracedRun> traced; ///< of the last update
+  double exposed = 0;            ///< of all updates: see Pace
   double seconds = 0;
   std::string checkpoint; ///< the last one written
 };
@@ -173,21 +178,40 @@ Status Training::explain(Status failure) {
 /// One update; what comes after it is begun meanwhile, up to step `end`.
 Status Training::update(int64_t end) {
   int64_t before = session->metrics().step;
+  traced.clear();
   do {
     while (session->underWay() < session->depth() && begun < end)
       if (Status status = begin(); !status.ok())
         return explain(std::move(status));
     if (Status status = session->finish(); !status.ok())
       return explain(std::move(status));
+    if (trace)
+      traced.push_back({&session->lastContext(), trace->take()});
   } while (session->metrics().step == before);
   return Status();
+}
+
+/// Several ranks are told how long they wait for each other.
+Status Training::beginTrace() {
+  if (session->rankCount() == 1 && options.traceFile.empty())
+    return Status();
+  trace.emplace(session->stream().laneCount());
+  return session->stream().trace(&*trace);
 }
 
 void Training::note(ProgressLine &line, Clock::time_point before) {
   double elapsed = std::chrono::duration<double>(Clock::now() - before).count();
   seconds += elapsed;
-  log.write(session->metrics(), samplesPerStep() / elapsed);
-  line.update(session->metrics(), getRate());
+  Pace pace = {samplesPerStep() / elapsed}, average = {getRate()};
+  if (session->rankCount() > 1) {
+    pace.exposed = 0;
+    for (const TracedRun &run : traced)
+      *pace.exposed += double(run.exposed()) / 1e9;
+    exposed += *pace.exposed;
+    average.exposed = exposed / double(session->metrics().step - firstStep);
+  }
+  log.write(session->metrics(), pace);
+  line.update(session->metrics(), average);
 }
 
 /// Samples a second since the start.
@@ -247,7 +271,7 @@ Status Training::tryRates(RateCurve &curve) {
     if (!status.ok() && status.code() != Code::Numerics)
       return status;
     curve.add(session->metrics().loss);
-    line.update(session->metrics(), 0);
+    line.update(session->metrics(), {});
     if (!status.ok())
       break;
   }
@@ -315,11 +339,15 @@ void Training::printResult() const {
   double loss = session->metrics().loss;
   bool hadNoSteps = steps == firstStep;
   if (options.running.json) {
-    nlohmann::ordered_json document = {{"schema_version", 1},
-                                       {"steps", steps},
-                                       {"loss", loss},
-                                       {"samples_per_s", getRate()},
-                                       {"checkpoint", nullptr}};
+    nlohmann::ordered_json document = {
+        {"schema_version", 1},
+        {"steps", steps},
+        {"loss", loss},
+        {"samples_per_s", getRate()},
+        {"memory_bytes", session->planned().total()},
+        {"checkpoint", nullptr}};
+    if (session->rankCount() > 1 && !hadNoSteps)
+      document["exposed_communication_s"] = exposed / (steps - firstStep);
     if (!checkpoint.empty())
       document["checkpoint"] = checkpoint;
     return printJson(document);
@@ -330,6 +358,9 @@ void Training::printResult() const {
   else
     std::cout << "loss " << std::setprecision(6) << loss << ", "
               << std::llround(getRate()) << " samples/s";
+  if (session->rankCount() > 1 && seconds > 0)
+    std::cout << ", " << std::setprecision(2) << 100 * exposed / seconds
+              << " % of the time waiting for other ranks";
   if (!checkpoint.empty())
     std::cout << ", checkpoint " << checkpoint;
   std::cout << '\n';
@@ -343,6 +374,9 @@ Status Training::finish() {
   if (!options.exportFile.empty())
     if (Status status = exportParameters(*session, options.exportFile);
         !status.ok())
+      return status;
+  if (!options.traceFile.empty() && !traced.empty())
+    if (Status status = writeTrace(traced, options.traceFile); !status.ok())
       return status;
   printResult();
   return Status();
@@ -384,6 +418,8 @@ Status Training::run() {
       return file.takeStatus();
     log = std::move(*file);
   }
+  if (Status status = beginTrace(); !status.ok())
+    return status;
   Status trained = trainSteps();
   if (Status status = log.close(); trained.ok() && !status.ok())
     return status;

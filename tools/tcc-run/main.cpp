@@ -96,6 +96,9 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
       ->excludes("--init");
   command.add_option("--log-dir", options.logDir,
                      "write metrics.jsonl to a folder");
+  CLI::Option *traced = command.add_option(
+      "--trace", options.traceFile,
+      "write when lanes did what in the last update, as trace events (JSON)");
   CLI::Option *exported =
       command.add_option("--export", options.exportFile,
                          "write the parameters to a safetensors file");
@@ -104,6 +107,7 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
                 "keep nothing: try learning rates in 100 or --steps updates, "
                 "draw --log-dir's find-lr.svg")
       ->excludes(exported)
+      ->excludes(traced)
       ->excludes("--epochs")
       ->excludes("--checkpoint-every");
   return command;

@@ -42,7 +42,8 @@ struct OrderedFault {
 class Lane {
 public:
   /// For launches with so many arguments at most; `scratch` is one worker's,
-  /// and outlives the lane; null if it is given no launch. An error if the system has no more threads.
+  /// and outlives the lane; null if it is given no launch. An error if the
+  /// system has no more threads.
   static Result<std::unique_ptr<Lane>> create(size_t buffers, size_t sizes,
                                               std::byte *scratch);
   /// Does what it was given first.
