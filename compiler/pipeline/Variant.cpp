@@ -1,5 +1,7 @@
 #include "compiler/pipeline/Variant.h"
 
+#include "compiler/train/Buckets.h"
+
 #include <thread>
 
 using tcc::runtime::Code;
@@ -56,6 +58,9 @@ std::variant<Variant, Refusal> readVariant(const CompileOptions &options) {
     return std::move(*refusal);
   if (std::optional<Refusal> refusal = readBudget(options, variant))
     return std::move(*refusal);
+  if (variant.recipe && variant.recipe->parallel.bucket.bytes == 0)
+    variant.recipe->parallel.bucket.bytes =
+        train::getDefaultBucketBytes(variant.target != Target::Cpu);
   variant.precision = variant.recipe ? getPrecision(*variant.recipe)
                                      : PrecisionRules{options.precision, {}};
   variant.gradients = {options.gradientOf, options.gradientWrt};

@@ -7,6 +7,11 @@ using namespace tcc::graph;
 
 namespace tcc::train {
 
+int64_t getDefaultBucketBytes(bool isOnDevice) {
+  constexpr int64_t kMebi = 1 << 20;
+  return (isOnDevice ? 25 : 1) * kMebi;
+}
+
 std::vector<Bucket> divideIntoBuckets(const VariableTable &table,
                                       ArrayRef<std::string> names,
                                       int64_t bytes) {

@@ -405,7 +405,7 @@ static const Key kKeys[] = {
     {.name = "parallel.zero", .initial = "0", .supported = "0"},
     {.name = "parallel.bucket",
      .field = at<&R::parallel, &Parallel::bucket>,
-     .initial = "25MiB",
+     .initial = "1MiB, on a GPU 25MiB",
      .summary = "as \"4MiB\": of gradients that ranks sum by one message, at "
                 "most, but for a larger one",
      .mayDifferOnResume = true},

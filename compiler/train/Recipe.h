@@ -126,8 +126,9 @@ struct ParallelRecipe {
   static constexpr int64_t kAuto = 0;
 
   std::optional<int64_t> data; ///< ranks; absent: kAuto, where they can be
-  /// Bytes of gradients that one message sums, at most, but for a larger one.
-  ByteSize bucket = {25 << 20};
+  /// Bytes of gradients that one message sums, at most, but for a larger one;
+  /// 0: what the target's network is made for, see getDefaultBucketBytes.
+  ByteSize bucket = {};
 
   /// Whether entry points that sum over ranks are wanted.
   bool reduces() const { return data.value_or(kAuto) != 1; }

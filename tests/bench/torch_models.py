@@ -87,11 +87,11 @@ def loss_of(module, x, target):
     return nn.functional.cross_entropy(module(x).flatten(0, -2), target.flatten())
 
 
-def make_step(name, is_narrow, fused=False, compiled=False):
+def make_step(name, is_narrow, fused=False, compiled=False, wrap=lambda module: module):
     """A function from a batch to its loss, which updates the module. What is fused
     has pictures with the channels last."""
     layout = torch.channels_last if fused else torch.contiguous_format
-    module = build(name).train().to(memory_format=layout)
+    module = wrap(build(name).train().to(memory_format=layout))
     options = dict(workloads.WORKLOADS[name].optimizer)
     make_optimizer = OPTIMIZERS[options.pop("kind")]
     optimizer = make_optimizer(module.parameters(), fused=fused or None, **options)

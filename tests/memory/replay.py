@@ -5,6 +5,8 @@ Memory is modelled byte range by byte range: a command that writes a buffer take
 range of the arena from whoever had it, a command that reads one must find it still
 there. Values are terms, of ops and what they were computed from, so two programs
 that end with equal terms compute the same bits, whatever they keep or compute again.
+What is started is done at once, and nothing may touch its buffers until lane 0 waited for
+it. The parts of a bucket of variables are buffers of their own, and all of them the bucket.
 """
 
 import collections
@@ -114,6 +116,7 @@ class Walk:
         self.program, self.name = program, name
         self.buffers, self.values, self.problems = {}, {}, []
         self.computed, self.spans, self.used = {}, {}, []
+        self.parts, self.started = {}, {}
         self.position = self.launches = self.arena = 0
         self.lines = program.entries[name]
         header = self.lines[0]
@@ -162,6 +165,45 @@ class Walk:
         if storage not in ("scratch", "output"):
             self.values.setdefault(key, term(*key))
 
+    def declare_view(self, line):
+        name, base, place = re.match(r"(%\w+) = exec\.view (%\w+) at (.*?) bytes", line).groups()
+        place = self.program.maps.get(place, place)
+        whole, offset = self.buffers[base], re.search(r"-> \((\d+)\)", place)
+        if isinstance(whole, View) or whole.storage != "variable" or not offset:
+            self.buffers[name] = View(base, place)
+            return
+        key = (*whole.key, int(offset[1]))
+        self.buffers[name] = whole._replace(offset=key[-1], key=key)
+        self.parts.setdefault(whole.key, []).append(key)
+        self.values.setdefault(key, term(*key))
+
+    def check_started(self, name, *keys):
+        for moved in self.started.values():
+            if moved.intersection(keys):
+                self.fail(f"{name} is used while it is moved")
+
+    def start(self, line):
+        """Between ranks."""
+        token, what, source, target, rest = re.match(
+            r"(%\w+) = exec\.start_(\w+) (%\w+) to (%\w+)(.*)", line
+        ).groups()
+        buffers = [self.resolve(name)[0] for name in (source, target)]
+        read, written = (self.parts.get(buffer.key, [buffer.key]) for buffer in buffers)
+        if len(read) == len(written) == 1:
+            self.write(target, term(what, self.read(source)))
+        else:
+            if read != written:
+                self.fail(f"{line[:60]} moves a bucket")
+            self.check_started(target, *read, *written)
+            for key in written:
+                self.values[key] = term(what, *(self.values[part] for part in read), key)
+        self.started[token] = {*read, *written}
+
+    def wait(self, line):
+        """Of lane 0; what is started on others waits for it."""
+        if "lane = " not in line:
+            self.started.pop(re.search(r"%\w+", line)[0], None)
+
     def resolve(self, name):
         """The buffer of a name, and where in it: "" if it is all of it."""
         place = ""
@@ -172,6 +214,7 @@ class Walk:
 
     def read(self, name):
         buffer, place = self.resolve(name)
+        self.check_started(name, buffer.key)
         if buffer.key not in self.values:
             self.fail(f"{name} is read, but its bytes hold something else")
             return term("nothing")
@@ -191,6 +234,7 @@ class Walk:
 
     def write(self, name, value):
         buffer, place = self.resolve(name)
+        self.check_started(name, buffer.key)
         if place:
             value = term(self.values.get(buffer.key, "nothing"), place, value)
         if buffer.storage == "scratch":
@@ -207,6 +251,7 @@ class Walk:
         self.spans[buffer.key] = (self.position, self.position, buffer.bytes)
 
     def forget(self, buffer):
+        self.check_started(f"the place of {buffer.key}", buffer.key)
         if self.values.pop(buffer.key, None) is not None:
             self.used.append(self.spans.pop(buffer.key))
 
@@ -299,10 +344,11 @@ class Walk:
             if " = exec.buffer" in line:
                 self.declare(line)
             elif " = exec.view" in line:
-                name, base, place = re.match(
-                    r"(%\w+) = exec\.view (%\w+) at (.*?) bytes", line
-                ).groups()
-                self.buffers[name] = View(base, self.program.maps.get(place, place))
+                self.declare_view(line)
+            elif " = exec.start_" in line:
+                self.start(line)
+            elif line.startswith("exec.wait"):
+                self.wait(line)
             elif line.startswith("exec.launch"):
                 self.launch(line)
             elif line.startswith("exec.copy"):
@@ -313,7 +359,7 @@ class Walk:
                 i = self.branch(i)
             elif line.startswith("exec.loop"):
                 i = self.loop(i)
-            elif line and not line.startswith("exec.set_size"):
+            elif line and "exec.set_size" not in line and "exec.record_event" not in line:
                 self.fail(f"unknown command: {line[:60]}")
             i += 1
 

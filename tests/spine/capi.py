@@ -33,13 +33,22 @@ class ProgramOptions(c.Structure):
 
 
 class RunOptions(c.Structure):
-    """tcc_context_options and tcc_session_options are alike."""
+    """tcc_context_options."""
 
     _fields_ = [
         ("struct_size", c.c_size_t),
         ("threads", c.c_int32),
         ("pool", c.c_void_p),
         ("allocator", c.c_void_p),
+    ]
+
+
+class SessionOptions(c.Structure):
+    _fields_ = [
+        *RunOptions._fields_,
+        ("ranks", c.c_int32),
+        ("rank", c.c_int32),
+        ("rendezvous", c.c_char_p),
     ]
 
 
@@ -150,10 +159,11 @@ class Context:
 class Session:
     """Trains a package; `step` takes the inputs and the target of a batch."""
 
-    def __init__(self, library, program, threads=0):
+    def __init__(self, library, program, threads=0, ranks=1, rank=0, rendezvous=None):
         self.library, self.program = library, program
         self.handle = c.c_void_p()
-        options = RunOptions(c.sizeof(RunOptions), threads, None, None)
+        options = SessionOptions(c.sizeof(SessionOptions), threads, None, None,
+                                 ranks, rank, rendezvous and rendezvous.encode())  # fmt: skip
         library.call(
             "tcc_session_create", program, c.byref(options), c.byref(self.handle)
         )

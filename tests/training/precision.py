@@ -117,10 +117,10 @@ def check_keep(tally, folder):
                   [f"--dump-decisions={out}"])  # fmt: skip
     with open(out) as stream:
         text = stream.read()
-    # Forward and two gradients of two products, in each of two steps; forward in
+    # Forward and two gradients of two products, in each of three steps; forward in
     # eval and predict.
     kept = text.count("kept wide")
-    tally.check("kept are said", kept == 2 * (3 * 2 + 2), f"{kept}")
+    tally.check("kept are said", kept == 2 * (3 * 3 + 2), f"{kept}")
     try:
         compile_model(folder, model, OPTIMIZER, "bf16", 'keep_f32 = "h.9*"\n')
         tally.check("a pattern without a match", False)
