@@ -77,6 +77,7 @@ static void describePlan(const PlannedProgram &program, CompileReport &report) {
   report.recomputedShare = program.recomputedShare;
   summarize(*program.module, report);
   report.arenas = getArenaUses(*program.module);
+  report.messages = getMessages(*program.module);
 }
 
 // --- Output ---

@@ -1,11 +1,13 @@
 #include "compiler/pipeline/Summary.h"
 
 #include "compiler/passes/exec/memory/LiveRanges.h"
+#include "compiler/passes/exec/recompute/Trace.h"
 #include "compiler/pipeline/Budget.h"
 #include "dialects/graph/Shape.h"
 #include "runtime/package/Names.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -42,6 +44,36 @@ std::vector<ArenaUse> getArenaUses(ModuleOp module) {
     if (isRun(entry, /*hasRanks=*/false) || isRun(entry, /*hasRanks=*/true))
       uses.push_back(getUse(entry));
   return uses;
+}
+
+static MessageUse describe(exec::StartAllReduceOp start) {
+  int64_t count = graph::evaluate(start.getCount().getResult(0), {});
+  int64_t bits = start.getType().getIntOrFloatBitWidth();
+  return {start.getNode().value_or("").str(),
+          count * int64_t(llvm::divideCeil(bits, 8)), 0};
+}
+
+std::vector<MessageUse> getMessages(ModuleOp module) {
+  std::vector<MessageUse> messages;
+  auto entry = module.lookupSymbol<exec::EntryOp>(
+      format::nameOf(format::EntryKind::reduce_step));
+  if (!entry)
+    return messages;
+  fusion::CostModel host(module);
+  fusion::CostModel device(module, fusion::Machine::getDevice());
+  llvm::DenseMap<Value, size_t> started;
+  for (const exec::TracedCommand &command :
+       exec::Trace(entry, host, device).commands) {
+    if (auto start = dyn_cast<exec::StartAllReduceOp>(command.op)) {
+      started[start.getToken()] = messages.size();
+      messages.push_back(describe(start));
+    } else if (auto wait = dyn_cast<exec::WaitOp>(command.op)) {
+      started.erase(wait.getToken());
+    }
+    for (auto [token, index] : started)
+      messages[index].hidingMicroseconds += command.microseconds;
+  }
+  return messages;
 }
 
 void summarize(ModuleOp module, CompileReport &report) {

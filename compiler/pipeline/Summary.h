@@ -14,6 +14,9 @@ void summarize(mlir::ModuleOp module, CompileReport &report);
 /// What the arenas of the planned `module` hold.
 std::vector<ArenaUse> getArenaUses(mlir::ModuleOp module);
 
+/// What ranks exchange in an update of the planned `module`.
+std::vector<MessageUse> getMessages(mlir::ModuleOp module);
+
 } // namespace tcc
 
 #endif // TCC_COMPILER_PIPELINE_SUMMARY_H

@@ -24,6 +24,12 @@ static nlohmann::ordered_json describe(const MemoryPlan &memory) {
           {"total", memory.getTotal()}};
 }
 
+static nlohmann::ordered_json describe(const MessageUse &message) {
+  return {{"of", message.of},
+          {"bytes", message.bytes},
+          {"hiding_us", message.hidingMicroseconds}};
+}
+
 static void printJson(const CompileReport &report) {
   nlohmann::ordered_json object = {
       {"schema_version", 1},
@@ -42,6 +48,8 @@ static void printJson(const CompileReport &report) {
       {"memory", tools::describeMemory(report.arenas, report.recomputes)}};
   if (report.memoryOfRanks)
     object["memory_bytes_of_ranks"] = describe(*report.memoryOfRanks);
+  for (const MessageUse &message : report.messages)
+    object["messages"].push_back(describe(message));
   if (report.microBatch > 0)
     object["micro_batch"] = report.microBatch;
   // Names are the model's: bytes that are no UTF-8 become U+FFFD.
@@ -65,6 +73,14 @@ static void printSummary(const ToolOptions &options,
       (long long)report.arenaBytes, (long long)report.arenaBoundBytes, gap,
       (long long)report.weightBytes, (long long)report.launches,
       (long long)report.bytes, report.seconds);
+}
+
+/// What ranks exchange in an update, and what hides it.
+static void printMessages(const std::vector<MessageUse> &messages) {
+  for (const MessageUse &message : messages)
+    std::printf("ranks add up %lld bytes beside about %.0f us of work: %s\n",
+                (long long)message.bytes, message.hidingMicroseconds,
+                message.of.c_str());
 }
 
 /// What is planned of memory, and what keeping to a budget costs.
@@ -152,5 +168,8 @@ int main(int argc, char **argv) {
   if (hasBudget && !options.json && !options.quiet &&
       options.compile.output != "-")
     printMemory(report);
+  bool isCheck = options.compile.stopAfter == "plan";
+  if (isCheck && !options.json && !options.quiet)
+    printMessages(report.messages);
   return 0;
 }

@@ -118,6 +118,8 @@ struct CompileReport {
   /// Of each of several ranks, where the package can have them.
   std::optional<MemoryPlan> memoryOfRanks;
   std::vector<ArenaUse> arenas; ///< of the entry points
+  /// Of the update of several ranks, in the order of their starts.
+  std::vector<MessageUse> messages;
   /// With a budget: what it costs the entry points.
   std::vector<EntryRecompute> recomputes;
   /// With a budget: the predicted time of the slowest entry point over that

@@ -55,6 +55,14 @@ struct EntryRecompute {
   std::string inTheWay;
 };
 
+/// What ranks exchange at once in an update, and the time that the cost model
+/// predicts for what is computed between its start and the first use of it.
+struct MessageUse {
+  std::string of; ///< a node of the model, or variables
+  int64_t bytes = 0;
+  double hidingMicroseconds = 0;
+};
+
 } // namespace tcc
 
 #endif // TCC_MEMORY_USE_H
