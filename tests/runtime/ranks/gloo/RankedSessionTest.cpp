@@ -6,6 +6,8 @@
 #include "tests/runtime/train/LineProgram.h"
 
 #include <atomic>
+#include <map>
+#include <mutex>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -96,6 +98,47 @@ TEST_F(RankedSessionTest, LearnsFromTheBatchesOfAllRanks) {
     found[ranks.rank()] = parameter(*session);
   });
   EXPECT_EQ(found[0], found[1]) << "the same bits";
+}
+
+/// A run whose number of ranks changes, 12 batches an update: each batch is
+/// taken once, and the updates are those of one rank.
+TEST_F(RankedSessionTest, TakesEachBatchOnceByAnyNumberOfRanks) {
+  constexpr int kBatches = 12, kWorlds[] = {1, 2, 4, 3, 1};
+  auto alone = open(nullptr);
+  std::string saved;
+  std::mutex mutex;
+  std::map<int64_t, int> taken;
+  auto train = [&](Communicator *ranks, const std::string &before) {
+    auto session = open(ranks);
+    if (!before.empty() && session->rank() == 0) {
+      EXPECT_THAT(restoreCheckpoint(*session, before), succeeds());
+    }
+    ASSERT_THAT(session->shareVariables(), succeeds());
+    for (int i = 0; i < kBatches / session->rankCount(); ++i) {
+      std::unique_lock lock(mutex);
+      ++taken[session->batchNumber()];
+      lock.unlock();
+      ASSERT_THAT(accumulate(*session), succeeds());
+    }
+    ASSERT_THAT(session->apply(), succeeds());
+    EXPECT_NEAR(parameter(*session), parameter(*alone), 1e-5);
+    if (session->rank() == 0)
+      saved = unwrap(saveCheckpoint(*session, folder / "run"));
+  };
+  for (int world : kWorlds) {
+    for (int i = 0; i < kBatches; ++i)
+      ASSERT_THAT(accumulate(*alone), succeeds());
+    ASSERT_THAT(alone->apply(), succeeds());
+    std::string before = saved;
+    if (world == 1)
+      train(nullptr, before);
+    else
+      runRanks(world, [&](Communicator &ranks) { train(&ranks, before); });
+  }
+  EXPECT_EQ(taken.size(), kBatches * std::size(kWorlds));
+  EXPECT_EQ(taken.rbegin()->first, kBatches * std::size(kWorlds) - 1);
+  for (auto [number, times] : taken)
+    EXPECT_EQ(times, 1) << "batch " << number;
 }
 
 /// Without ranks it is the package that it is without their entry points.
