@@ -1,0 +1,148 @@
+"""Two ranks beside PyTorch's DistributedDataParallel: ddp.py (needs torch)
+
+Both train the same module on the same batches over Gloo, in f32 and in f64. In f64 they
+agree; in f32 two ranks of tcc are not further from PyTorch in f64 than PyTorch in f32 is.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import numpy as np
+import torch
+from harness import Tally, call
+from torch import nn
+from training import cases
+
+WORLD, STEPS, BATCH = 2, 50, 16
+AGREEMENT = 1e-10  # in f64
+NOISE = 1.25  # what the order of sums may add to a distance
+
+OPTIMIZERS = {
+    "sgd": (torch.optim.SGD, {"lr": 0.05, "momentum": 0.9}),
+    "adamw": (torch.optim.AdamW, {"lr": 0.004, "weight_decay": 0.1}),
+}
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(64, 96), nn.ReLU(), nn.Linear(96, 10))
+
+
+def cnn():
+    return nn.Sequential(
+        nn.Unflatten(1, (1, 8, 8)),
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(128, 10),
+    )
+
+
+MODULES = {"mlp": (mlp, "adamw"), "cnn": (cnn, "sgd")}
+DTYPES = {"f32": torch.float32, "f64": torch.float64}
+
+
+def build(name):
+    torch.manual_seed(3)
+    return MODULES[name][0]()
+
+
+def read_batch(data, number):
+    """Without shuffling, and what is left at the end of an epoch dropped."""
+    first = number % (len(data["x"]) // BATCH) * BATCH
+    chosen = slice(first, first + BATCH)
+    return data["x"][chosen], data["labels"][chosen]
+
+
+def work(name, dtype, rank, port, out):
+    """One rank of PyTorch's."""
+    torch.set_num_threads(1)
+    place = f"tcp://127.0.0.1:{port}"
+    torch.distributed.init_process_group(
+        "gloo", init_method=place, rank=rank, world_size=WORLD
+    )
+    module = nn.parallel.DistributedDataParallel(build(name).to(DTYPES[dtype]))
+    make, options = OPTIMIZERS[MODULES[name][1]]
+    optimizer = make(module.parameters(), **options)
+    data = np.load(os.path.join(cases.FIXTURES, "digits.npz"))
+    for step in range(STEPS):
+        x, labels = map(torch.from_numpy, read_batch(data, step * WORLD + rank))
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(module(x.to(DTYPES[dtype])), labels).backward()
+        optimizer.step()
+    if rank == 0:
+        np.savez(out, **{n: p.detach().numpy() for n, p in module.module.named_parameters()})
+    torch.distributed.destroy_process_group()
+
+
+def train_torch(name, dtype, folder):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    out = f"{folder}/torch-{dtype}.npz"
+    command = [sys.executable, __file__, name, dtype]
+    ranks = [
+        subprocess.Popen([*command, str(rank), str(port), out]) for rank in range(WORLD)
+    ]
+    if any([rank.wait(timeout=300) for rank in ranks]):
+        raise RuntimeError(f"{name} {dtype}: a rank of torch failed")
+    return dict(np.load(out))
+
+
+def train_tcc(name, dtype, folder):
+    kind = MODULES[name][1]
+    options = "\n".join(f"{key} = {value}" for key, value in OPTIMIZERS[kind][1].items())
+    with open(f"{folder}/recipe.toml", "w", encoding="utf-8") as stream:
+        stream.write(f'[loss]\nkind = "cross_entropy"\n[precision]\ncompute = "{dtype}"\n')
+        stream.write(f'[parallel]\nbucket = "8KiB"\n[optimizer]\nkind = "{kind}"\n{options}\n')
+    package, out = f"{folder}/{dtype}.tcc", f"{folder}/{dtype}.safetensors"
+    call("tcc", f"{folder}/model.onnx", f"--train={folder}/recipe.toml", "-q", "-o", package)
+    data = os.path.join(cases.FIXTURES, "digits.npz")
+    call("tcc-run", "train", package, "--data", "npz:" + data, "--ranks", WORLD, "--threads", 1,
+         "--steps", STEPS, "--no-shuffle", "--export", out, "-q")  # fmt: skip
+    from safetensors.numpy import load_file
+
+    return load_file(out)
+
+
+def export(name, folder):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = torch.onnx.export(
+            build(name).eval(), (torch.zeros(BATCH, 64),), input_names=["x"], optimize=False,
+            verbose=False,
+        )  # fmt: skip
+    program.save(f"{folder}/model.onnx")
+
+
+def distance(tensors, expected):
+    """Of all tensors together."""
+    pairs = [(tensors[name].astype("f8"), value) for name, value in expected.items()]
+    off = sum(np.sum((ours - theirs) ** 2) for ours, theirs in pairs)
+    return np.sqrt(off / sum(np.sum(theirs**2) for _, theirs in pairs))
+
+
+def main():
+    tally = Tally()
+    for name in MODULES:
+        with tempfile.TemporaryDirectory() as folder:
+            export(name, folder)
+            exact = train_torch(name, "f64", folder)
+            off = distance(train_tcc(name, "f64", folder), exact)
+            tally.check(f"{name}: f64", off <= AGREEMENT, f"{off:.1e}")
+            ours = distance(train_tcc(name, "f32", folder), exact)
+            theirs = distance(train_torch(name, "f32", folder), exact)
+            ok = ours <= NOISE * theirs
+            tally.check(f"{name}: f32", ok, f"tcc {ours:.2e}, torch {theirs:.2e}")
+            print(f"{name}: from f64, tcc {off:.1e} in f64; in f32 {ours:.2e}, torch {theirs:.2e}")
+    tally.close()
+
+
+if len(sys.argv) > 1:
+    work(*sys.argv[1:3], *map(int, sys.argv[3:5]), sys.argv[5])
+else:
+    main()
