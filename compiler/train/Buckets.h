@@ -20,8 +20,8 @@ using NamedValues = llvm::StringMap<mlir::Value>;
 
 /// How many bytes a message needs so that what it takes by itself is a tenth of
 /// its time or less: 50 us at 1 GB/s between hosts, 20 us at 100 GB/s between
-/// GPUs. Larger ones are hidden less, as the last is summed when nothing is left
-/// to compute.
+/// GPUs. Larger ones are hidden less, as the last is summed when nothing is
+/// left to compute.
 int64_t getDefaultBucketBytes(bool isOnDevice);
 
 /// Divides variables, in the order in which their values are ready, into

@@ -1,6 +1,7 @@
-// A transport to ranks that are not there: a message takes the time that TCC_LATENCY
-// and TCC_BYTE_TIME, nanoseconds of a message and of a byte of it, say, during which
-// no core is busy. Sums are what this rank has. It is found under another's name.
+// A transport to ranks that are not there: a message takes the time that
+// TCC_LATENCY and TCC_BYTE_TIME, nanoseconds of a message and of a byte of it,
+// say, during which no core is busy. Sums are what this rank has. It is found
+// under another's name.
 
 #include "runtime/ranks/Transport.h"
 
