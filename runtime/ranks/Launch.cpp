@@ -28,7 +28,7 @@ struct Reader {
   const Environment &environment;
 
   bool has(const char *name) const { return environment(name); }
-  const Names *findLauncher(Transport &transport) const;
+  const Names *findLauncher(TransportKind &transport) const;
   Status checkPair(const char *name, const char *other) const;
   Result<int64_t> readNumber(const char *name, int64_t min, int64_t max) const;
   Status readRanks(const Names &names, Launch &launch) const;
@@ -123,18 +123,18 @@ Status Reader::readPlace(Launch &launch) const {
 }
 
 /// The launcher that began this process, or null.
-const Names *Reader::findLauncher(Transport &transport) const {
-  transport = Transport::Gloo;
+const Names *Reader::findLauncher(TransportKind &transport) const {
+  transport = TransportKind::Gloo;
   if (has(kTorchrun.rank) || has(kTorchrun.size))
     return &kTorchrun;
   if (has(kSlurm.rank) && has(kRendezvous))
     return &kSlurm;
   if (has(kOpenMpi.rank)) {
-    transport = Transport::OpenMpi;
+    transport = TransportKind::OpenMpi;
     return &kOpenMpi;
   }
   if (has(kMpich.rank)) {
-    transport = Transport::Mpich;
+    transport = TransportKind::Mpich;
     return &kMpich;
   }
   return nullptr;
@@ -153,7 +153,7 @@ Result<Launch> runtime::readLaunch(const Environment &environment) {
     return launch;
   }
   Status status = reader.readRanks(*launcher, launch);
-  if (status.ok() && launch.size > 1 && launch.transport == Transport::Gloo)
+  if (status.ok() && launch.size > 1 && launch.transport == TransportKind::Gloo)
     status = reader.readPlace(launch);
   if (!status.ok())
     return status;

@@ -11,7 +11,7 @@ namespace tcc::runtime {
 
 /// What moves bytes between ranks: the MPI whose launcher started them, else
 /// Gloo.
-enum class Transport { Gloo, OpenMpi, Mpich };
+enum class TransportKind { Gloo, OpenMpi, Mpich };
 
 /// Which of the processes that train together this one is, and where they meet.
 struct Launch {
@@ -19,7 +19,7 @@ struct Launch {
   int localRank = 0;     ///< among those of this machine
   std::string host = {}; ///< of rank 0; empty if there is one rank, or with MPI
   uint16_t port = 0;     ///< likewise
-  Transport transport = Transport::Gloo;
+  TransportKind transport = TransportKind::Gloo;
 };
 
 /// The value of a variable of the environment; null if it is not set.

@@ -5,13 +5,13 @@
 using namespace tcc;
 using namespace tcc::runtime;
 
-static const char *pluginOf(Transport transport) {
+static const char *pluginOf(TransportKind transport) {
   switch (transport) {
-  case Transport::Gloo:
+  case TransportKind::Gloo:
     return "libtcc_gloo.so";
-  case Transport::OpenMpi:
+  case TransportKind::OpenMpi:
     return "libtcc_mpi_openmpi.so";
-  case Transport::Mpich:
+  case TransportKind::Mpich:
     return "libtcc_mpi_mpich.so";
   }
   return "";

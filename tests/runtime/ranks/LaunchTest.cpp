@@ -70,19 +70,19 @@ TEST(Launch, ReadsWhatMpirunSets) {
                    {"OMPI_COMM_WORLD_SIZE", "4"},
                    {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}};
   Launch launch = unwrap(read(values));
-  EXPECT_EQ(launch.transport, Transport::OpenMpi);
+  EXPECT_EQ(launch.transport, TransportKind::OpenMpi);
   EXPECT_EQ(launch.rank, 3);
   EXPECT_EQ(launch.size, 4);
   EXPECT_EQ(launch.localRank, 1);
   values = {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"MPI_LOCALRANKID", "0"}};
   launch = unwrap(read(values));
-  EXPECT_EQ(launch.transport, Transport::Mpich);
+  EXPECT_EQ(launch.transport, TransportKind::Mpich);
   EXPECT_EQ(launch.rank, 1);
   EXPECT_EQ(launch.size, 2);
   // Who sets RANK, too, wants no MPI.
   values["RANK"] = "0";
   values["WORLD_SIZE"] = "1";
-  EXPECT_EQ(unwrap(read(values)).transport, Transport::Gloo);
+  EXPECT_EQ(unwrap(read(values)).transport, TransportKind::Gloo);
 }
 
 TEST(Launch, RefusesWhatIsHalfSetOrContradicts) {
