@@ -38,7 +38,15 @@ runtime::joinRanks(const tcc_session_options &given) {
     return launch.takeStatus();
   if (launch->size == 1)
     return std::unique_ptr<Communicator>();
-  return openCommunicator(*launch);
+  Result<Patience> patience = readPatience();
+  if (!patience.ok())
+    return patience.takeStatus();
+  auto communicator = openCommunicator(*launch, *patience);
+  if (communicator.ok())
+    return communicator;
+  Status status = communicator.takeStatus();
+  return makeError(status.code(), "rank ", launch->rank, " of ", launch->size,
+                   ": ", status.message());
 }
 
 int32_t tcc_session_rank(const tcc_session *session) {

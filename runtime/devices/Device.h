@@ -13,13 +13,14 @@
 #include "runtime/base/PlannedMemory.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/devices/Tunings.h"
-#include "runtime/package/DType.h"
+#include "runtime/ranks/Recorder.h"
 #include "runtime/trace/Trace.h"
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace tcc::runtime {
@@ -63,13 +64,6 @@ struct Transfer {
   size_t bytes;
 };
 
-enum class CollectiveKind : uint8_t {
-  AllReduce,
-  ReduceScatter,
-  AllGather,
-  Broadcast
-};
-
 /// What all ranks do together, each with buffers of its own: see Communicator.
 struct Exchange {
   uint32_t command; ///< its number in the entry
@@ -79,7 +73,8 @@ struct Exchange {
   void *to;
   size_t count; ///< elements
   DType dtype;
-  int root = 0; ///< of a broadcast
+  int root = 0;             ///< of a broadcast
+  std::string_view of = {}; ///< as Communicator has it; as long as the package
 
   /// Of `count` elements: a side that has those of all ranks has more.
   size_t bytes() const { return count * traitsOf(dtype).bytes; }

@@ -395,14 +395,16 @@ Status Walker::exchange(const Table &table, Place place) {
   if (rootOf(table) >= ranks)
     return makeError(Code::Usage, "a broadcast of rank ", rootOf(table),
                      ": there are ", ranks);
-  return stream.exchange({.command = place.number,
-                          .lane = place.lane,
-                          .kind = kindOf(table),
-                          .from = from,
-                          .to = to,
-                          .count = static_cast<size_t>(count),
-                          .dtype = table.dtype(),
-                          .root = static_cast<int>(rootOf(table))});
+  return stream.exchange(
+      {.command = place.number,
+       .lane = place.lane,
+       .kind = kindOf(table),
+       .from = from,
+       .to = to,
+       .count = static_cast<size_t>(count),
+       .dtype = table.dtype(),
+       .root = static_cast<int>(rootOf(table)),
+       .of = table.node() ? table.node()->string_view() : std::string_view()});
 }
 
 Status Walker::setSize(const format::SetSize &set) {

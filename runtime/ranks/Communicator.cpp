@@ -1,15 +1,171 @@
 #include "runtime/ranks/Communicator.h"
 
+#include "runtime/ranks/Watch.h"
+
 #include <algorithm>
-#include <vector>
 
 using namespace tcc;
 using namespace tcc::runtime;
+using std::chrono::milliseconds;
+
+Communicator::Communicator(std::unique_ptr<Transport> given, int rank, int size)
+    : ownRank(rank), rankCount(size), transport(std::move(given)) {}
+
+Communicator::~Communicator() { leave(); }
+
+//===----------------------------------------------------------------------===//
+// Heartbeats
+//===----------------------------------------------------------------------===//
+
+/// All ranks learn what is wrong at one; of several at the first of them.
+static Status share(Transport &transport, int size, const Status &own,
+                    std::string &problem) {
+  struct Word {
+    char text[256] = {};
+  };
+  Word word;
+  std::vector<Word> words(size);
+  own.message().copy(word.text, sizeof(word.text) - 1);
+  if (Status status =
+          transport.allGather(&word, words.data(), sizeof(word), DType::u8);
+      !status.ok())
+    return status;
+  auto isFilled = [](const Word &one) { return one.text[0] != 0; };
+  if (auto found = std::ranges::find_if(words, isFilled); found != words.end())
+    problem = concat("rank ", found - words.begin(), ": ", found->text);
+  return Status();
+}
+
+Status Communicator::watch(const std::string &host, const Patience &patience) {
+  HubPlace place;
+  Status own;
+  auto note = [&](Result<std::unique_ptr<Watch>> opened) {
+    if (opened.ok())
+      heartbeat = std::move(*opened);
+    else
+      own = opened.takeStatus();
+  };
+  if (ownRank == 0) {
+    note(Watch::listen(rankCount, recorder, host, patience.silence));
+    if (heartbeat)
+      place = heartbeat->place();
+  }
+  Status status = transport->broadcast(&place, &place, sizeof(place), DType::u8,
+                                       /*root=*/0);
+  if (status.ok() && ownRank > 0 && place.port > 0)
+    note(Watch::join(ownRank, recorder, place));
+  std::string problem;
+  if (status.ok())
+    status = share(*transport, rankCount, own, problem);
+  if (!status.ok())
+    return lose(status.message(), milliseconds(0));
+  transport->setTimeout(patience.collective);
+  if (!problem.empty()) {
+    heartbeat.reset();
+    ownNote = concat("ranks go on without heartbeats: ", problem);
+    return Status();
+  }
+  heartbeat->begin([this] { transport->abort(); });
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+/// Names the rank that was lost, if anybody knows.
+Status Communicator::lose(std::string_view why, milliseconds ago) {
+  std::optional<Loss> found;
+  if (heartbeat)
+    found = heartbeat->explain(why, ago);
+  Sighting own = seeOwn(ownRank, recorder.position());
+  if (!found) {
+    found = {.who = own, .cause = Cause::Failed};
+    why.copy(found->why, sizeof(found->why) - 1);
+  }
+  loss = describe(*found, own);
+  heartbeat.reset();
+  transport->abort();
+  return Status(Code::Peer, loss);
+}
+
+template <typename Call>
+Status Communicator::perform(CollectiveKind kind, size_t count, DType dtype,
+                             std::string_view of, Call call) {
+  if (!loss.empty())
+    return Status(Code::Peer, loss);
+  recorder.begin(kind, count, dtype, of);
+  int64_t begin = recorder.now();
+  bool isLost = heartbeat && heartbeat->findLoss();
+  Status status = isLost ? Status(Code::Peer, "") : call();
+  if (status.ok())
+    recorder.end();
+  if (status.code() != Code::Peer)
+    return status;
+  std::chrono::nanoseconds took(recorder.now() - begin);
+  return lose(status.message(), duration_cast<milliseconds>(took));
+}
+
+Status Communicator::allReduce(const void *from, void *to, size_t count,
+                               DType dtype, std::string_view of) {
+  return perform(CollectiveKind::AllReduce, count, dtype, of,
+                 [&] { return transport->allReduce(from, to, count, dtype); });
+}
+
+Status Communicator::reduceScatter(const void *from, void *to, size_t count,
+                                   DType dtype, std::string_view of) {
+  return perform(CollectiveKind::ReduceScatter, count, dtype, of, [&] {
+    return transport->reduceScatter(from, to, count, dtype);
+  });
+}
+
+Status Communicator::allGather(const void *from, void *to, size_t count,
+                               DType dtype, std::string_view of) {
+  return perform(CollectiveKind::AllGather, count, dtype, of,
+                 [&] { return transport->allGather(from, to, count, dtype); });
+}
+
+Status Communicator::broadcast(const void *from, void *to, size_t count,
+                               DType dtype, int root, std::string_view of) {
+  if (root < 0 || root >= rankCount)
+    return makeError(Code::Usage, "a broadcast of rank ", root, " of ",
+                     rankCount);
+  return perform(CollectiveKind::Broadcast, count, dtype, of, [&] {
+    return transport->broadcast(from, to, count, dtype, root);
+  });
+}
+
+Status Communicator::barrier() {
+  return perform(CollectiveKind::Barrier, 0, DType::u8, {},
+                 [&] { return transport->barrier(); });
+}
+
+Status Communicator::close() {
+  Status status = perform(CollectiveKind::Barrier, 0, DType::u8, "the end",
+                          [&] { return transport->close(); });
+  if (!status.ok())
+    return status;
+  if (heartbeat)
+    heartbeat->sayGoodbye();
+  heartbeat.reset();
+  loss = "the ranks have ended";
+  return Status();
+}
+
+/// The others learn the reason before their calls fail.
+void Communicator::leave() {
+  if (!loss.empty())
+    return;
+  loss = concat(nameOf(seeOwn(ownRank, {})), " left after an error");
+  heartbeat.reset();
+  transport->abort();
+}
 
 /// Every rank sees the same digests, and so the same difference.
 Status Communicator::compare(const format::Digest &digest, const char *what) {
   std::vector<format::Digest> all(size());
-  if (Status status = allGather(&digest, all.data(), sizeof(digest), DType::u8);
+  if (Status status = allGather(&digest, all.data(), sizeof(digest), DType::u8,
+                                "what ranks compare");
       !status.ok())
     return status;
   for (size_t rank = 1; rank < all.size(); ++rank)

@@ -2,63 +2,92 @@
 #ifndef TCC_RUNTIME_RANKS_COMMUNICATOR_H
 #define TCC_RUNTIME_RANKS_COMMUNICATOR_H
 
-#include "runtime/base/Status.h"
-#include "runtime/package/DType.h"
 #include "runtime/package/Format.h"
+#include "runtime/ranks/Recorder.h"
+#include "runtime/ranks/Transport.h"
+
+#include <memory>
 
 namespace tcc::runtime {
 
+class Watch;
+
 /// The ranks of one run, of which this process is one. Buffers are dense, of
 /// the host's memory, and multiples of their elements' alignment; `count` is of
-/// elements. All ranks make the same calls with the same counts and types in
-/// the same order; one thread at a time makes them. A call returns when the
-/// rank's own buffers are done, not when those of others are.
+/// elements; `of` says for messages what a call is of, such as a node of the
+/// model. All ranks make the same calls with the same counts and types in the
+/// same order; one thread at a time makes them. A call returns when the rank's
+/// own buffers are done, not when those of others are.
 ///
 /// A rank that is gone is an error (Code::Peer) of the call under way and of
-/// all later ones; what that call wrote is undefined then. Sums are of the
-/// types that `isSummedByRanks` (Code::Unsupported), and give all ranks the
-/// same bits.
+/// all later ones, which says which one, why, and where both ranks were; what
+/// that call wrote is undefined then. Sums are of the types that
+/// `isSummedByRanks` (Code::Unsupported), and give all ranks the same bits.
 class Communicator {
 public:
-  virtual ~Communicator() = default;
+  Communicator(std::unique_ptr<Transport> transport, int rank, int size);
+  /// Without `close` before, the rank leaves.
+  ~Communicator();
+
+  /// Begins heartbeats, as all ranks do at the same time, and ends the time of
+  /// the rendezvous. The hub of the watch is at `host`, or at all addresses of
+  /// rank 0's machine if that is empty. Where a rank cannot reach it there are
+  /// none: see `note`.
+  Status watch(const std::string &host, const Patience &patience);
 
   int rank() const { return ownRank; }
   int size() const { return rankCount; }
   /// Of the transport, as messages have it.
-  virtual std::string_view name() const = 0;
+  std::string_view name() const { return transport->name(); }
+  /// What the user should know; empty if nothing.
+  std::string_view note() const { return ownNote; }
 
   /// to[i] = sum_r from_r[i], i < count. `from` may be `to`.
-  virtual Status allReduce(const void *from, void *to, size_t count,
-                           DType dtype) = 0;
+  Status allReduce(const void *from, void *to, size_t count, DType dtype,
+                   std::string_view of = {});
   /// to[i] = sum_r from_r[rank * count + i], i < count.
-  virtual Status reduceScatter(const void *from, void *to, size_t count,
-                               DType dtype) = 0;
+  Status reduceScatter(const void *from, void *to, size_t count, DType dtype,
+                       std::string_view of = {});
   /// to[r * count + i] = from_r[i], i < count.
-  virtual Status allGather(const void *from, void *to, size_t count,
-                           DType dtype) = 0;
+  Status allGather(const void *from, void *to, size_t count, DType dtype,
+                   std::string_view of = {});
   /// to[i] = from_root[i], i < count. `from` may be `to`; only the root's is
   /// read.
-  virtual Status broadcast(const void *from, void *to, size_t count,
-                           DType dtype, int root) = 0;
+  Status broadcast(const void *from, void *to, size_t count, DType dtype,
+                   int root, std::string_view of = {});
   /// Returns once all ranks have called it.
-  virtual Status barrier() = 0;
+  Status barrier();
 
   /// The last call of a rank that did its part; returns once all have called
   /// it. A rank that ends without it is gone for the others.
-  virtual Status close() { return barrier(); }
-  /// This rank does not go on: others that wait for it hear of it, with MPI
-  /// when the process ends. Later calls fail.
-  virtual void leave() {}
+  Status close();
+  /// This rank does not go on: others that wait for it hear of it. Later calls
+  /// fail.
+  void leave();
 
   /// Fails with Code::Usage at all ranks where one has another digest than rank
   /// 0 has: "rank R has `what` than rank 0".
   Status compare(const format::Digest &digest, const char *what);
 
-protected:
-  Communicator(int rank, int size) : ownRank(rank), rankCount(size) {}
+  /// The number of the update that follows, for messages. Any thread.
+  void setStep(int64_t number) { recorder.setStep(number); }
+  /// The last ones, the oldest first. Any thread.
+  std::vector<CollectiveCall> collectives() const {
+    return recorder.collectives();
+  }
 
 private:
-  int ownRank, rankCount;
+  template <typename Call>
+  Status perform(CollectiveKind kind, size_t count, DType dtype,
+                 std::string_view of, Call call);
+  Status lose(std::string_view why, std::chrono::milliseconds ago);
+
+  const int ownRank, rankCount;
+  Recorder recorder;
+  std::unique_ptr<Transport> transport;
+  std::unique_ptr<Watch> heartbeat; ///< null without, and at the end
+  std::string loss;                 ///< why calls fail, once they do
+  std::string ownNote;
 };
 
 } // namespace tcc::runtime

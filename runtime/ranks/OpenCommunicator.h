@@ -5,18 +5,15 @@
 #include "runtime/ranks/Communicator.h"
 #include "runtime/ranks/Launch.h"
 
-#include <chrono>
 #include <memory>
 
 namespace tcc::runtime {
 
-/// How long a rank waits for others. One that ends is noticed at once: the time
-/// of a collective is for one that hangs, and is longer than a checkpoint
-/// takes.
-struct Patience {
-  std::chrono::milliseconds rendezvous = std::chrono::seconds(30);
-  std::chrono::milliseconds collective = std::chrono::minutes(30);
-};
+/// What TCC_HEARTBEAT says, in seconds, of the silence; Code::Usage if that is
+/// no time.
+Result<Patience> readPatience(const Environment &environment);
+/// Of this process.
+Result<Patience> readPatience();
 
 /// Returns once all ranks of the launch, of which there are several, have
 /// called it. Code::Peer if one does not come, Code::Usage if the address is no
@@ -24,12 +21,6 @@ struct Patience {
 /// was built without a transport.
 Result<std::unique_ptr<Communicator>>
 openCommunicator(const Launch &launch, const Patience &patience = {});
-
-/// What a transport's plugin exports as kOpenTransport; null with `status`.
-using OpenTransport = Communicator *(*)(const Launch &launch,
-                                        const Patience &patience,
-                                        Status &status);
-inline constexpr char kOpenTransport[] = "tcc_open_transport";
 
 } // namespace tcc::runtime
 

@@ -17,6 +17,12 @@ Status TrainingSession::compareRanks(const format::Digest &digest,
   return ranks ? ranks->compare(digest, what) : Status();
 }
 
+/// For messages of a rank that is lost.
+void TrainingSession::noteUpdate() const {
+  if (ranks)
+    ranks->setStep(stepCount() + 1);
+}
+
 /// Ranks that wait for this one hear of its error, unless all have it.
 Status TrainingSession::leaveOnFailure(Status status) {
   if (ranks && !status.ok() && status.code() != Code::Numerics)
@@ -63,8 +69,9 @@ Status TrainingSession::shareVariables() {
     return Status();
   for (size_t i = 0; i < store.size(); ++i) {
     std::span<std::byte> bytes = store.beginWrite(i);
-    if (Status status = ranks->broadcast(bytes.data(), bytes.data(),
-                                         bytes.size(), DType::u8, /*root=*/0);
+    if (Status status = ranks->broadcast(
+            bytes.data(), bytes.data(), bytes.size(), DType::u8, /*root=*/0,
+            store.describe(i).name()->string_view());
         !status.ok())
       return status;
   }
@@ -93,7 +100,8 @@ Status TrainingSession::addUp(Evaluation &sum) {
   // A rank that evaluated no batch does not know what the model is.
   double sums[] = {sum.loss, sum.count, double(sum.correct),
                    double(sum.isClassifier)};
-  if (Status status = ranks->allReduce(sums, sums, std::size(sums), DType::f64);
+  if (Status status = ranks->allReduce(sums, sums, std::size(sums), DType::f64,
+                                       "the evaluation");
       !status.ok())
     return status;
   sum = {sums[0], sums[1], static_cast<int64_t>(sums[2]), sums[3] > 0};

@@ -289,6 +289,7 @@ Status TrainingSession::give(EntryKind kind, std::span<const TensorView> inputs,
   add(StepField::iteration, place + offsetof(Counters, iteration));
   add(StepField::fault, place + offsetof(Counters, fault));
   Prefault ahead(firstPages(**step));
+  noteUpdate();
   if (Status status = noteFault(flight, context.start({downloads, count}));
       !status.ok())
     return status;

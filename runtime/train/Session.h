@@ -183,6 +183,7 @@ private:
   Status createContexts(const SessionOptions &options);
   Status checkRanks() const;
   Status leaveOnFailure(Status status);
+  void noteUpdate() const;
   Status give(format::EntryKind step, std::span<const TensorView> batch,
               uint16_t variant);
   Status takeBack();

@@ -76,17 +76,15 @@ static Status evaluate(const EvalOptions &options, const Ranks &ranks) {
 }
 
 int tools::evalCommand(const EvalOptions &options) {
-  Result<Ranks> ranks = joinRanks(options.running.verbose);
-  if (!ranks.ok())
-    return report(ranks.takeStatus());
+  Ranks ranks;
+  Status status = joinRanks(options.running.verbose, ranks);
   EvalOptions own = options;
-  if (!ranks->isFirst())
+  if (!ranks.isFirst())
     own.running = forOtherRank(options.running);
-  Status status =
-      compareFlags(*ranks, concat(format::nameOf(format::EntryKind::eval), " ",
-                                  !options.data.init.empty()));
   if (status.ok())
-    status = evaluate(own, *ranks);
-  return reportOfRank(endTogether(*ranks, std::move(status)), ranks->launch,
-                      "");
+    status = compareFlags(ranks, concat(format::nameOf(format::EntryKind::eval),
+                                        " ", !options.data.init.empty()));
+  if (status.ok())
+    status = evaluate(own, ranks);
+  return reportOfRank(endTogether(ranks, std::move(status)), ranks, "");
 }

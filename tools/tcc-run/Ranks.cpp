@@ -4,6 +4,8 @@
 #include "runtime/package/Digest.h"
 #include "tools/tcc-run/Session.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
@@ -32,21 +34,28 @@ static constexpr int kPeer = static_cast<int>(Code::Peer);
 // A rank
 //===----------------------------------------------------------------------===//
 
-Result<Ranks> tools::joinRanks(bool isVerbose) {
+Status tools::joinRanks(bool isVerbose, Ranks &ranks) {
   Result<Launch> launch = readLaunch();
   if (!launch.ok())
     return launch.takeStatus();
-  Ranks ranks = {std::move(*launch), nullptr};
+  ranks.launch = std::move(*launch);
   if (ranks.launch.size == 1)
-    return ranks;
-  auto communicator = openCommunicator(ranks.launch);
+    return Status();
+  Result<Patience> patience = readPatience();
+  if (!patience.ok())
+    return patience.takeStatus();
+  auto communicator = openCommunicator(ranks.launch, *patience);
   if (!communicator.ok())
     return communicator.takeStatus();
   ranks.communicator = std::move(*communicator);
-  if (isVerbose && ranks.isFirst())
+  if (!ranks.isFirst())
+    return Status();
+  if (isVerbose)
     std::cerr << concat("tcc-run: ", ranks.launch.size, " ranks by ",
                         ranks.communicator->name(), "\n");
-  return ranks;
+  if (std::string_view note = ranks.communicator->note(); !note.empty())
+    std::cerr << concat("tcc-run: note: ", note, "\n");
+  return Status();
 }
 
 Status tools::compareFlags(const Ranks &ranks, const std::string &flags) {
@@ -71,20 +80,69 @@ Status tools::endTogether(const Ranks &ranks, Status status) {
   return status.ok() ? std::move(ended) : std::move(status);
 }
 
-int tools::reportOfRank(const Status &status, const Launch &launch,
+static std::string reportPath(const Ranks &ranks, const std::string &logDir,
+                              const char *extension) {
+  return concat(logDir, "/rank-", ranks.launch.rank, extension);
+}
+
+/// The flight recorder, a collective a line; seconds since ranks met.
+static void writeCollectives(const Communicator &ranks,
+                             const std::string &path) {
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+  std::ofstream file(path);
+  for (const CollectiveCall &call : ranks.collectives()) {
+    nlohmann::ordered_json line = {{"number", call.number},
+                                   {"step", call.step},
+                                   {"kind", nameOf(call.kind)},
+                                   {"of", call.of},
+                                   {"count", call.count},
+                                   {"dtype", traitsOf(call.dtype).name},
+                                   {"begin", double(call.begin) * 1e-9}};
+    if (call.end >= 0)
+      line["end"] = double(call.end) * 1e-9;
+    file << line.dump(-1, ' ', false, kReplace) << '\n';
+  }
+}
+
+static void writeReports(const std::string &line, const Ranks &ranks,
+                         const std::string &logDir) {
+  std::error_code error;
+  std::filesystem::create_directories(logDir, error);
+  if (!ranks.isFirst())
+    std::ofstream(reportPath(ranks, logDir, ".log")) << line;
+  if (ranks.communicator)
+    writeCollectives(*ranks.communicator, reportPath(ranks, logDir, ".jsonl"));
+}
+
+/// MPI's launchers end all once one ended, before they have said why; and Open
+/// MPI's ends with the code of the first, which is to be none of those that
+/// fail because of another rank.
+static void awaitTheOther(const Status &status, const Ranks &ranks) {
+  constexpr std::chrono::milliseconds kPause(500);
+  if (status.code() == Code::Peer &&
+      ranks.launch.transport != TransportKind::Gloo)
+    std::this_thread::sleep_for(kPause);
+}
+
+int tools::reportOfRank(const Status &status, const Ranks &ranks,
                         const std::string &logDir) {
-  if (status.ok() || launch.size == 1)
+  if (status.ok() || ranks.launch.size == 1)
     return report(status);
-  std::string line = concat("tcc-run: rank ", launch.rank,
+  std::string line = concat("tcc-run: rank ", ranks.launch.rank,
                             ": error: ", status.message(), "\n");
   std::cerr << line;
-  if (launch.rank > 0 && !logDir.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(logDir, error);
-    std::ofstream(concat(logDir, "/rank-", launch.rank, ".log"), std::ios::app)
-        << line;
-  }
+  if (!logDir.empty())
+    writeReports(line, ranks, logDir);
+  awaitTheOther(status, ranks);
   return static_cast<int>(status.code());
+}
+
+void tools::removeReports(const Ranks &ranks, const std::string &logDir) {
+  std::error_code error;
+  if (logDir.empty() || ranks.launch.size == 1)
+    return;
+  for (const char *extension : {".log", ".jsonl"})
+    std::filesystem::remove(reportPath(ranks, logDir, extension), error);
 }
 
 //===----------------------------------------------------------------------===//
@@ -220,6 +278,9 @@ int Children::wait() {
         std::this_thread::sleep_for(kLook);
     if (areRunning())
       killAll(signal);
+    // One that is stopped takes it only then.
+    if (areRunning() && signal == SIGTERM)
+      killAll(SIGCONT);
   }
   while (areRunning())
     (void)reap(/*waits=*/true);

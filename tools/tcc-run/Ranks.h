@@ -16,9 +16,10 @@ struct Ranks {
   bool isFirst() const { return launch.rank == 0; }
 };
 
-/// Meets the ranks that the environment tells of, if it does. The first one
-/// says so on stderr where it `isVerbose`.
-runtime::Result<Ranks> joinRanks(bool isVerbose);
+/// Meets the ranks that the environment tells of, if it does; where that fails,
+/// `ranks` has what it says. The first one says so on stderr where it
+/// `isVerbose`.
+runtime::Status joinRanks(bool isVerbose, Ranks &ranks);
 
 /// Fails at all ranks where one has other `flags` than rank 0 has: those that
 /// decide which calls they make in which order.
@@ -32,10 +33,13 @@ RunningOptions forOtherRank(RunningOptions options);
 /// `status`, or why they do not come.
 runtime::Status endTogether(const Ranks &ranks, runtime::Status status);
 
-/// As `report`, with the number of the rank where there are several. Those but
-/// the first also add a failure to rank-N.log in `logDir`, if it is not empty.
-int reportOfRank(const runtime::Status &status, const runtime::Launch &launch,
+/// As `report`, with the number of the rank where there are several, whose
+/// failure also goes to `logDir`, if that is not empty: its last collectives to
+/// rank-N.jsonl, and of those but the first the line to rank-N.log.
+int reportOfRank(const runtime::Status &status, const Ranks &ranks,
                  const std::string &logDir);
+/// Removes these files, of another run, as far as they are this rank's.
+void removeReports(const Ranks &ranks, const std::string &logDir);
 
 /// Runs this program as `count` ranks on this machine, with the arguments
 /// `argv` but --ranks. `threads` is that of the flags: where it is 0 the ranks

@@ -445,13 +445,14 @@ static std::string describe(const TrainOptions &options) {
 }
 
 int tools::trainCommand(const TrainOptions &options) {
-  Result<Ranks> ranks = joinRanks(options.running.verbose);
-  if (!ranks.ok())
-    return report(ranks.takeStatus());
-  TrainOptions own = ranks->isFirst() ? options : ofOtherRank(options);
-  Status status = compareFlags(*ranks, describe(options));
+  Ranks ranks;
+  Status status = joinRanks(options.running.verbose, ranks);
+  removeReports(ranks, options.logDir);
+  TrainOptions own = ranks.isFirst() ? options : ofOtherRank(options);
   if (status.ok())
-    status = Training(own, *ranks).run();
-  return reportOfRank(endTogether(*ranks, std::move(status)), ranks->launch,
+    status = compareFlags(ranks, describe(options));
+  if (status.ok())
+    status = Training(own, ranks).run();
+  return reportOfRank(endTogether(ranks, std::move(status)), ranks,
                       options.logDir);
 }

@@ -35,14 +35,17 @@ void HostEvent::await(uint32_t number) {
 Status runtime::exchangeBetween(Communicator &ranks, const Exchange &call) {
   switch (call.kind) {
   case CollectiveKind::AllReduce:
-    return ranks.allReduce(call.from, call.to, call.count, call.dtype);
+    return ranks.allReduce(call.from, call.to, call.count, call.dtype, call.of);
   case CollectiveKind::ReduceScatter:
-    return ranks.reduceScatter(call.from, call.to, call.count, call.dtype);
+    return ranks.reduceScatter(call.from, call.to, call.count, call.dtype,
+                               call.of);
   case CollectiveKind::AllGather:
-    return ranks.allGather(call.from, call.to, call.count, call.dtype);
+    return ranks.allGather(call.from, call.to, call.count, call.dtype, call.of);
   case CollectiveKind::Broadcast:
     return ranks.broadcast(call.from, call.to, call.count, call.dtype,
-                           call.root);
+                           call.root, call.of);
+  case CollectiveKind::Barrier:
+    return ranks.barrier();
   }
   return Status(Code::Internal, "a collective of no kind");
 }

@@ -68,6 +68,8 @@ asio::error_code KeyClient::State::write(const Buffers &buffers) {
 }
 
 static Status lost(const asio::error_code &error) {
+  if (error == asio::error::timed_out)
+    return Status(Code::Peer, "no word in time");
   return makeError(Code::Peer, "no word from rank 0: ", error.message());
 }
 

@@ -1,4 +1,4 @@
-#include "runtime/ranks/OpenCommunicator.h"
+#include "runtime/ranks/Transport.h"
 #include "runtime/ranks/gloo/KeyClient.h"
 #include "runtime/ranks/gloo/KeyServer.h"
 
@@ -12,6 +12,15 @@
 
 #include <csignal>
 #include <cstring>
+
+/// As far as it is needed here: its own header includes one that Debian leaves
+/// out. What else there is to end a call of Gloo's from another thread,
+/// Context::closeConnections, lets those wait that are under way.
+class gloo::transport::tcp::Pair {
+public:
+  /// Ends what it does, and closes it; any thread.
+  std::exception_ptr signalExceptionExternal(const std::string &why);
+};
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -84,12 +93,12 @@ private:
   KeyClient &client;
 };
 
-class GlooCommunicator final : public Communicator {
+class GlooTransport final : public Transport {
 public:
-  explicit GlooCommunicator(const Launch &launch)
-      : Communicator(launch.rank, launch.size) {}
+  explicit GlooTransport(const Launch &launch)
+      : rank(launch.rank), size(launch.size) {}
 
-  Status open(const Launch &launch, const Patience &patience);
+  Status open(const Launch &launch, std::chrono::milliseconds timeout);
 
   std::string_view name() const override { return "gloo"; }
   Status allReduce(const void *from, void *to, size_t count,
@@ -101,19 +110,20 @@ public:
   Status broadcast(const void *from, void *to, size_t count, DType dtype,
                    int root) override;
   Status barrier() override;
-  void leave() override;
+  void setTimeout(std::chrono::milliseconds longest) override {
+    context->setTimeout(longest);
+  }
+  void abort() override;
 
 private:
-  Status join(const Launch &launch, const Patience &patience);
+  Status join(const Launch &launch, std::chrono::milliseconds timeout);
   Status meet(KeyClient &client);
   Status connect(KeyClient &client, std::chrono::milliseconds timeout);
-  template <typename Call> Status attempt(const char *what, Call call);
-  Status lose(const char *what, std::string_view why);
-  void end(std::string why);
+  template <typename Call> Status attempt(Call call);
 
+  const int rank, size;
   std::shared_ptr<gloo::rendezvous::Context> context;
   uint32_t tag = 0;             ///< another for each call
-  std::string loss;             ///< why calls fail, after one did
   std::vector<std::byte> whole; ///< all that a reduce-scatter adds up
 };
 
@@ -124,32 +134,32 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// All ranks say who they are, and see that they mean the same.
-Status GlooCommunicator::meet(KeyClient &client) {
+Status GlooTransport::meet(KeyClient &client) {
   auto keyOf = [](int rank) { return concat("rank ", rank); };
-  std::string ownSize = std::to_string(size());
-  Status said = client.set(keyOf(rank()), ownSize);
+  std::string ownSize = std::to_string(size);
+  Status said = client.set(keyOf(rank), ownSize);
   if (said.code() == Code::Usage)
-    return makeError(Code::Usage, "another process is rank ", rank(), ", too");
+    return makeError(Code::Usage, "another process is rank ", rank, ", too");
   if (!said.ok())
     return said;
-  for (int other = 0; other < size(); ++other) {
+  for (int other = 0; other < size; ++other) {
     Result<std::vector<char>> found = client.get(keyOf(other));
     if (!found.ok())
-      return makeError(Code::Peer, "rank ", other, " of ", size(),
+      return makeError(Code::Peer, "rank ", other, " of ", size,
                        " did not come: ", found.takeStatus().message());
     std::string_view otherSize(found->data(), found->size());
     if (otherSize != ownSize)
       return makeError(Code::Usage, "rank ", other, " is one of ", otherSize,
-                       ", rank ", rank(), " is one of ", ownSize);
+                       ", rank ", rank, " is one of ", ownSize);
   }
   return Status();
 }
 
-Status GlooCommunicator::connect(KeyClient &client,
-                                 std::chrono::milliseconds timeout) {
-  context = std::make_shared<gloo::rendezvous::Context>(rank(), size());
+Status GlooTransport::connect(KeyClient &client,
+                              std::chrono::milliseconds timeout) {
+  context = std::make_shared<gloo::rendezvous::Context>(rank, size);
   context->setTimeout(timeout);
-  return attempt("connecting", [&] {
+  return attempt([&] {
     GlooStore store(client);
     // The way to rank 0 is one that others come by.
     auto device = gloo::transport::tcp::CreateDevice(
@@ -158,30 +168,34 @@ Status GlooCommunicator::connect(KeyClient &client,
   });
 }
 
-Status GlooCommunicator::join(const Launch &launch, const Patience &patience) {
-  auto deadline = KeyClient::Clock::now() + patience.rendezvous;
+Status GlooTransport::join(const Launch &launch,
+                           std::chrono::milliseconds timeout) {
+  auto deadline = KeyClient::Clock::now() + timeout;
   auto client = KeyClient::connect(launch.host, launch.port, deadline);
   if (!client.ok())
     return client.takeStatus();
   if (Status status = meet(**client); !status.ok())
     return status;
-  if (Status status = connect(**client, patience.rendezvous); !status.ok())
-    return status;
   // The server is needed until all are connected.
-  Status status = barrier();
-  context->setTimeout(patience.collective);
-  return status;
+  Status status = connect(**client, timeout);
+  if (status.ok())
+    status = barrier();
+  if (!status.ok())
+    return makeError(status.code(),
+                     "ranks do not connect to each other: ", status.message());
+  return Status();
 }
 
-Status GlooCommunicator::open(const Launch &launch, const Patience &patience) {
+Status GlooTransport::open(const Launch &launch,
+                           std::chrono::milliseconds timeout) {
   std::unique_ptr<KeyServer> server;
-  if (rank() == 0) {
+  if (rank == 0) {
     auto listening = KeyServer::listen(launch.host, launch.port);
     if (!listening.ok())
       return listening.takeStatus();
     server = std::move(*listening);
   }
-  Status status = join(launch, patience);
+  Status status = join(launch, timeout);
   // What is wrong others find in the same keys.
   if (server && !status.ok())
     server->waitForClients(std::chrono::seconds(1));
@@ -192,42 +206,30 @@ Status GlooCommunicator::open(const Launch &launch, const Patience &patience) {
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// Ranks that wait for this one hear of it at once.
-void GlooCommunicator::end(std::string why) {
-  loss = std::move(why);
-  try {
-    context->closeConnections();
-  } catch (...) { // they are closed when the process ends
+void GlooTransport::abort() {
+  for (int other = 0; other < size; ++other) {
+    // The object as a whole: what Gloo's TCP device makes.
+    void *pair = dynamic_cast<void *>(context->getPair(other).get());
+    if (pair)
+      (void)attempt([&] {
+        (void)static_cast<gloo::transport::tcp::Pair *>(pair)
+            ->signalExceptionExternal("this rank ends it");
+      });
   }
 }
 
-Status GlooCommunicator::lose(const char *what, std::string_view why) {
-  end(concat("rank ", rank(), " of ", size(), " lost another rank, in its ",
-             what, ": ", withoutPlace(why)));
-  return Status(Code::Peer, loss);
-}
-
-void GlooCommunicator::leave() {
-  if (loss.empty())
-    end(concat("rank ", rank(), " of ", size(), " left after an error"));
-}
-
 /// Gloo throws.
-template <typename Call>
-Status GlooCommunicator::attempt(const char *what, Call call) {
-  if (!loss.empty())
-    return Status(Code::Peer, loss);
+template <typename Call> Status GlooTransport::attempt(Call call) {
   BlockedPipeSignal blocked;
   try {
     call();
     return Status();
   } catch (const std::bad_alloc &) {
-    (void)lose(what, "out of memory");
-    return makeError(Code::OutOfMemory, "out of memory in a ", what);
+    return Status(Code::OutOfMemory, "out of memory between ranks");
   } catch (const std::exception &error) {
-    return lose(what, error.what());
+    return Status(Code::Peer, std::string(withoutPlace(error.what())));
   } catch (...) {
-    return lose(what, "of an unknown reason");
+    return Status(Code::Peer, "Gloo failed");
   }
 }
 
@@ -266,15 +268,15 @@ static SetSum findSum(DType dtype) {
   return nullptr;
 }
 
-Status GlooCommunicator::allReduce(const void *from, void *to, size_t count,
-                                   DType dtype) {
+Status GlooTransport::allReduce(const void *from, void *to, size_t count,
+                                DType dtype) {
   SetSum set = findSum(dtype);
   if (!set)
     return makeError(Code::Unsupported, "ranks add up no ",
                      traitsOf(dtype).name);
   if (count == 0)
     return Status();
-  return attempt("all-reduce", [&] {
+  return attempt([&] {
     gloo::AllreduceOptions options(context);
     set(options, const_cast<void *>(from), to, count);
     options.setTag(tag++);
@@ -283,45 +285,41 @@ Status GlooCommunicator::allReduce(const void *from, void *to, size_t count,
 }
 
 /// Gloo has none of any count: all of it is added up.
-Status GlooCommunicator::reduceScatter(const void *from, void *to, size_t count,
-                                       DType dtype) {
+Status GlooTransport::reduceScatter(const void *from, void *to, size_t count,
+                                    DType dtype) {
   size_t bytes = count * traitsOf(dtype).bytes;
-  if (Status status =
-          attempt("reduce-scatter", [&] { whole.resize(bytes * size()); });
+  if (Status status = attempt([&] { whole.resize(bytes * size); });
       !status.ok())
     return status;
-  if (Status status = allReduce(from, whole.data(), count * size(), dtype);
+  if (Status status = allReduce(from, whole.data(), count * size, dtype);
       !status.ok())
     return status;
-  std::copy_n(whole.data() + bytes * rank(), bytes,
-              static_cast<std::byte *>(to));
+  std::copy_n(whole.data() + bytes * rank, bytes, static_cast<std::byte *>(to));
   return Status();
 }
 
-Status GlooCommunicator::allGather(const void *from, void *to, size_t count,
-                                   DType dtype) {
+Status GlooTransport::allGather(const void *from, void *to, size_t count,
+                                DType dtype) {
   size_t bytes = count * traitsOf(dtype).bytes;
   if (bytes == 0)
     return Status();
-  return attempt("all-gather", [&] {
+  return attempt([&] {
     gloo::AllgatherOptions options(context);
     options.setInput(static_cast<char *>(const_cast<void *>(from)), bytes);
-    options.setOutput(static_cast<char *>(to), bytes * size());
+    options.setOutput(static_cast<char *>(to), bytes * size);
     options.setTag(tag++);
     gloo::allgather(options);
   });
 }
 
-Status GlooCommunicator::broadcast(const void *from, void *to, size_t count,
-                                   DType dtype, int root) {
+Status GlooTransport::broadcast(const void *from, void *to, size_t count,
+                                DType dtype, int root) {
   size_t bytes = count * traitsOf(dtype).bytes;
-  if (root < 0 || root >= size())
-    return makeError(Code::Usage, "a broadcast of rank ", root, " of ", size());
   if (bytes == 0)
     return Status();
-  return attempt("broadcast", [&] {
+  return attempt([&] {
     gloo::BroadcastOptions options(context);
-    if (root == rank() && from != to)
+    if (root == rank && from != to)
       options.setInput(static_cast<char *>(const_cast<void *>(from)), bytes);
     options.setOutput(static_cast<char *>(to), bytes);
     options.setRoot(root);
@@ -330,8 +328,8 @@ Status GlooCommunicator::broadcast(const void *from, void *to, size_t count,
   });
 }
 
-Status GlooCommunicator::barrier() {
-  return attempt("barrier", [&] {
+Status GlooTransport::barrier() {
+  return attempt([&] {
     gloo::BarrierOptions options(context);
     options.setTag(tag++);
     gloo::barrier(options);
@@ -339,13 +337,13 @@ Status GlooCommunicator::barrier() {
 }
 
 /// As the runtime finds it: see kOpenTransport.
-extern "C" __attribute__((visibility("default"))) Communicator *
-tcc_open_transport(const Launch &launch, const Patience &patience,
+extern "C" __attribute__((visibility("default"))) Transport *
+tcc_open_transport(const Launch &launch, std::chrono::milliseconds rendezvous,
                    Status &status) {
   try {
-    auto communicator = std::make_unique<GlooCommunicator>(launch);
-    status = communicator->open(launch, patience);
-    return status.ok() ? communicator.release() : nullptr;
+    auto transport = std::make_unique<GlooTransport>(launch);
+    status = transport->open(launch, rendezvous);
+    return status.ok() ? transport.release() : nullptr;
   } catch (const std::exception &error) { // no more threads, files or memory
     status = makeError(Code::OutOfMemory, "ranks cannot meet: ", error.what());
     return nullptr;

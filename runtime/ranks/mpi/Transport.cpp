@@ -1,4 +1,4 @@
-#include "runtime/ranks/OpenCommunicator.h"
+#include "runtime/ranks/Transport.h"
 
 #include <mpi.h>
 
@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <thread>
 
 using namespace tcc;
@@ -38,11 +40,11 @@ namespace {
 /// Of all ranks that the launcher started. MPI is begun by the first one of a
 /// process, unless its embedder did, and ended with the process if all of them
 /// were closed: of a process that ends without it the launcher ends the others.
-class MpiCommunicator final : public Communicator {
+class MpiTransport final : public Transport {
 public:
-  explicit MpiCommunicator(const Launch &launch)
-      : Communicator(launch.rank, launch.size) {}
-  Status open(const Patience &patience);
+  explicit MpiTransport(const Launch &launch)
+      : rank(launch.rank), size(launch.size) {}
+  Status open(std::chrono::milliseconds rendezvous);
 
   std::string_view name() const override { return "mpi"; }
   Status allReduce(const void *from, void *to, size_t count,
@@ -55,23 +57,23 @@ public:
                    int root) override;
   Status barrier() override;
   Status close() override;
-  void leave() override {
-    if (loss.empty())
-      loss = concat("rank ", rank(), " of ", size(), " left after an error");
+  void setTimeout(std::chrono::milliseconds longest) override {
+    timeout = longest;
   }
+  /// Others hear of it when the process ends.
+  void abort() override { isAborted = true; }
 
 private:
-  template <typename Start> Status perform(const char *what, Start start);
-  template <typename Start>
-  Status performInPieces(const char *what, size_t count, Start start);
-  Status lose(const char *what, std::string_view why);
+  template <typename Start> Status perform(Start start);
+  template <typename Start> Status performInPieces(size_t count, Start start);
 
-  /// Communicators that were not closed.
+  /// Transports that were not closed.
   static inline std::atomic<int> unclosed = 0;
 
+  const int rank, size;
   MPI_Comm world = MPI_COMM_NULL; ///< a copy of MPI's own
   std::chrono::milliseconds timeout = {};
-  std::string loss; ///< why calls fail, after one did
+  std::atomic<bool> isAborted = false;
 };
 
 } // namespace
@@ -109,79 +111,67 @@ static Status beginMpi(const std::atomic<int> &unclosed) {
   return Status();
 }
 
-Status MpiCommunicator::open(const Patience &patience) {
+Status MpiTransport::open(std::chrono::milliseconds rendezvous) {
   if (Status status = beginMpi(unclosed); !status.ok())
     return status;
   int foundRank = 0, foundSize = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &foundRank);
   MPI_Comm_size(MPI_COMM_WORLD, &foundSize);
-  if (foundRank != rank() || foundSize != size())
-    return makeError(Code::Usage, "the environment says rank ", rank(), " of ",
-                     size(), ", MPI says rank ", foundRank, " of ", foundSize);
+  if (foundRank != rank || foundSize != size)
+    return makeError(Code::Usage, "the environment says rank ", rank, " of ",
+                     size, ", MPI says rank ", foundRank, " of ", foundSize);
   ++unclosed;
   if (int error = MPI_Comm_dup(MPI_COMM_WORLD, &world); error != MPI_SUCCESS)
     return makeError(Code::Peer, "MPI has no communicator: ", describe(error));
   MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
-  timeout = patience.rendezvous;
-  if (Status status = barrier(); !status.ok())
-    return status;
-  timeout = patience.collective;
-  return Status();
+  timeout = rendezvous;
+  return barrier();
 }
 
-Status MpiCommunicator::close() {
+Status MpiTransport::close() {
   if (Status status = barrier(); !status.ok())
     return status;
   MPI_Comm_free(&world);
   --unclosed;
-  loss = "the ranks have ended";
   return Status();
-}
-
-Status MpiCommunicator::lose(const char *what, std::string_view why) {
-  loss = concat("rank ", rank(), " of ", size(), " lost another rank, in its ",
-                what, ": ", why);
-  return Status(Code::Peer, loss);
 }
 
 /// Starts a call and waits for it. Who waits sleeps: MPI's own waits keep a
 /// core busy, which kernels need.
-template <typename Start>
-Status MpiCommunicator::perform(const char *what, Start start) {
-  if (!loss.empty())
-    return Status(Code::Peer, loss);
+template <typename Start> Status MpiTransport::perform(Start start) {
   MPI_Request request = MPI_REQUEST_NULL;
   int error = start(&request), isDone = 0;
   Clock::time_point begin = Clock::now();
   while (error == MPI_SUCCESS) {
+    if (isAborted)
+      return Status(Code::Peer, "this rank ends it");
     error = MPI_Test(&request, &isDone, MPI_STATUS_IGNORE);
     if (isDone || error != MPI_SUCCESS)
       break;
     auto waited = Clock::now() - begin;
     if (waited > timeout)
-      return lose(what, "no word for a long time");
+      return Status(Code::Peer, "it took too long");
     if (waited > kBusy)
       std::this_thread::sleep_for(kPause);
   }
-  return error == MPI_SUCCESS ? Status() : lose(what, describe(error));
+  return error == MPI_SUCCESS ? Status() : Status(Code::Peer, describe(error));
 }
 
 template <typename Start>
-Status MpiCommunicator::performInPieces(const char *what, size_t count,
-                                        Start start) {
+Status MpiTransport::performInPieces(size_t count, Start start) {
   for (size_t done = 0; done < count; done += kMostElements) {
     int piece = int(std::min(count - done, kMostElements));
     auto startPiece = [&](MPI_Request *request) {
       return start(done, piece, request);
     };
-    if (Status status = perform(what, startPiece); !status.ok())
+    if (Status status = perform(startPiece); !status.ok())
       return status;
   }
   return Status();
 }
 
-Status MpiCommunicator::allReduce(const void *from, void *to, size_t count,
-                                  DType dtype) {
+Status MpiTransport::allReduce(const void *from, void *to, size_t count,
+                               DType dtype) {
   std::optional<MPI_Datatype> type = findType(dtype);
   size_t bytes = traitsOf(dtype).bytes;
   if (!type)
@@ -193,12 +183,12 @@ Status MpiCommunicator::allReduce(const void *from, void *to, size_t count,
     return MPI_Iallreduce(from == to ? MPI_IN_PLACE : source, target, piece,
                           *type, MPI_SUM, world, request);
   };
-  return performInPieces("all-reduce", count, start);
+  return performInPieces(count, start);
 }
 
 /// A piece of each rank's part at a time would lie apart.
-Status MpiCommunicator::reduceScatter(const void *from, void *to, size_t count,
-                                      DType dtype) {
+Status MpiTransport::reduceScatter(const void *from, void *to, size_t count,
+                                   DType dtype) {
   std::optional<MPI_Datatype> type = findType(dtype);
   if (!type)
     return makeError(Code::Unsupported, "ranks add up no ",
@@ -206,49 +196,46 @@ Status MpiCommunicator::reduceScatter(const void *from, void *to, size_t count,
   if (count > kMostElements)
     return makeError(Code::Unsupported, "a reduce-scatter of ", count,
                      " elements a rank, expected ", kMostElements, " at most");
-  return perform("reduce-scatter", [&](MPI_Request *request) {
+  return perform([&](MPI_Request *request) {
     return MPI_Ireduce_scatter_block(from, to, int(count), *type, MPI_SUM,
                                      world, request);
   });
 }
 
-Status MpiCommunicator::allGather(const void *from, void *to, size_t count,
-                                  DType dtype) {
+Status MpiTransport::allGather(const void *from, void *to, size_t count,
+                               DType dtype) {
   size_t bytes = count * traitsOf(dtype).bytes;
   if (bytes > kMostElements)
     return makeError(Code::Unsupported, "an all-gather of ", bytes,
                      " bytes a rank, expected ", kMostElements, " at most");
-  return perform("all-gather", [&](MPI_Request *request) {
+  return perform([&](MPI_Request *request) {
     return MPI_Iallgather(from, int(bytes), MPI_BYTE, to, int(bytes), MPI_BYTE,
                           world, request);
   });
 }
 
-Status MpiCommunicator::broadcast(const void *from, void *to, size_t count,
-                                  DType dtype, int root) {
+Status MpiTransport::broadcast(const void *from, void *to, size_t count,
+                               DType dtype, int root) {
   size_t bytes = count * traitsOf(dtype).bytes;
-  if (root < 0 || root >= size())
-    return makeError(Code::Usage, "a broadcast of rank ", root, " of ", size());
-  if (root == rank() && from != to && bytes > 0)
+  if (root == rank && from != to && bytes > 0)
     std::memcpy(to, from, bytes);
   auto start = [&](size_t first, int piece, MPI_Request *request) {
     return MPI_Ibcast(static_cast<std::byte *>(to) + first, piece, MPI_BYTE,
                       root, world, request);
   };
-  return performInPieces("broadcast", bytes, start);
+  return performInPieces(bytes, start);
 }
 
-Status MpiCommunicator::barrier() {
-  return perform("barrier", [&](MPI_Request *request) {
-    return MPI_Ibarrier(world, request);
-  });
+Status MpiTransport::barrier() {
+  return perform(
+      [&](MPI_Request *request) { return MPI_Ibarrier(world, request); });
 }
 
 /// As the runtime finds it: see kOpenTransport.
-extern "C" __attribute__((visibility("default"))) Communicator *
-tcc_open_transport(const Launch &launch, const Patience &patience,
+extern "C" __attribute__((visibility("default"))) Transport *
+tcc_open_transport(const Launch &launch, std::chrono::milliseconds rendezvous,
                    Status &status) {
-  auto communicator = std::make_unique<MpiCommunicator>(launch);
-  status = communicator->open(patience);
-  return status.ok() ? communicator.release() : nullptr;
+  auto transport = std::make_unique<MpiTransport>(launch);
+  status = transport->open(rendezvous);
+  return status.ok() ? transport.release() : nullptr;
 }

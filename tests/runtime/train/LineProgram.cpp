@@ -48,8 +48,9 @@ struct LineBuilder {
     copy.bytes = constant(bytes);
     builder.command(std::move(copy));
   }
-  void allReduce(uint32_t variableIndex, int64_t count) {
+  void allReduce(uint32_t variableIndex, int64_t count, const char *node = "") {
     format::AllReduceT table;
+    table.node = node;
     table.from = table.to = variable(variableIndex, count * sizeof(float));
     table.count = constant(count);
     builder.command(std::move(table));
@@ -58,7 +59,7 @@ struct LineBuilder {
   void reduce() {
     builder.orderLanes(0, 1);
     builder.onLane(1);
-    allReduce(gradient, 1);
+    allReduce(gradient, 1, "gradient/w");
     allReduce(sums, 2);
     builder.orderLanes(1, 0);
     builder.onLane(0);

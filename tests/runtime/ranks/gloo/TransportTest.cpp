@@ -172,67 +172,111 @@ TEST(Gloo, NoticesARankThatLeaves) {
     auto before = std::chrono::steady_clock::now();
     double value = 1;
     EXPECT_THAT(ranks.allReduce(&value, &value, 1, DType::f64),
-                failsWith(Code::Peer, "lost another rank, in its all-reduce"));
+                failsWith(Code::Peer, "was lost: it left"));
     EXPECT_LT(std::chrono::steady_clock::now() - before, 1s);
-    EXPECT_THAT(ranks.barrier(), failsWith(Code::Peer, "all-reduce"));
+    EXPECT_THAT(ranks.barrier(), failsWith(Code::Peer, "in all-reduce 1"));
   });
 }
 
-/// A process that is killed in the middle of a large sum.
-TEST(Gloo, NoticesAProcessThatDies) {
-  usePlugins();
-  constexpr size_t kCount = 1 << 20;
-  uint16_t port = findFreePort();
-  auto open = [&](int rank) {
-    return unwrap(openCommunicator(
-        {.rank = rank, .size = 3, .host = "127.0.0.1", .port = port}));
-  };
+namespace {
+
+/// Rank 0 of three that add up again and again; the others are processes.
+struct Processes {
+  static constexpr size_t kCount = 1 << 20;
+
   pid_t children[2];
-  for (int rank : {1, 2}) {
-    pid_t child = fork();
-    children[rank - 1] = child;
-    if (child > 0)
-      continue;
-    auto ranks = open(rank);
+  std::unique_ptr<Communicator> ranks;
+
+  explicit Processes(const Patience &patience) {
+    usePlugins();
+    uint16_t port = findFreePort();
+    auto open = [&](int rank) {
+      return unwrap(openCommunicator(
+          {.rank = rank, .size = 3, .host = "127.0.0.1", .port = port},
+          patience));
+    };
+    for (int rank : {1, 2}) {
+      children[rank - 1] = fork();
+      if (children[rank - 1] == 0)
+        _exit(static_cast<int>(addUp(*open(rank), -1).code()));
+    }
+    ranks = open(0);
+  }
+  ~Processes() {
+    for (pid_t child : children)
+      if (child > 0) {
+        kill(child, SIGKILL);
+        waitpid(child, nullptr, 0);
+      }
+  }
+  /// So many times, or -1, until it fails.
+  static Status addUp(Communicator &ranks, int times) {
     std::vector<float> values(kCount);
     Status status;
-    while (status.ok())
-      status =
-          ranks->allReduce(values.data(), values.data(), kCount, DType::f32);
-    _exit(static_cast<int>(status.code()));
+    for (int i = 0; status.ok() && i != times; ++i)
+      status = ranks.allReduce(values.data(), values.data(), kCount, DType::f32,
+                               "values");
+    return status;
   }
-  auto ranks = open(0);
-  std::vector<float> values(kCount);
-  Status status;
-  std::chrono::steady_clock::time_point killed;
-  for (int i = 0; status.ok(); ++i) {
-    if (i == 3) {
-      kill(children[1], SIGKILL);
-      killed = std::chrono::steady_clock::now();
-    }
-    status = ranks->allReduce(values.data(), values.data(), kCount, DType::f32);
+  /// The exit code of the rank, 1 or 2, which ends by itself.
+  int wait(int rank) {
+    int how = 0;
+    waitpid(std::exchange(children[rank - 1], 0), &how, 0);
+    return WIFEXITED(how) ? WEXITSTATUS(how) : -1;
   }
-  EXPECT_THAT(status, failsWith(Code::Peer, "rank 0 of 3 lost another rank"));
+};
+
+} // namespace
+
+/// In the middle of a large sum.
+TEST(Gloo, NoticesAProcessThatDies) {
+  Processes processes({});
+  ASSERT_THAT(Processes::addUp(*processes.ranks, 3), succeeds());
+  kill(processes.children[1], SIGKILL);
+  auto killed = std::chrono::steady_clock::now();
+  Status status = Processes::addUp(*processes.ranks, -1);
   EXPECT_LT(std::chrono::steady_clock::now() - killed, 1s);
-  int how = 0;
-  waitpid(children[0], &how, 0);
-  EXPECT_EQ(WEXITSTATUS(how), static_cast<int>(Code::Peer));
-  waitpid(children[1], &how, 0);
+  EXPECT_THAT(status, failsWith(Code::Peer, "rank 2 (host "));
+  EXPECT_THAT(status, failsWith(Code::Peer, "was lost: its process ended; "));
+  EXPECT_EQ(processes.wait(1), static_cast<int>(Code::Peer));
 }
 
-/// A rank that hangs is given up.
+/// Calls that are blocked end: those of ranks that wait for it, and of those
+/// that wait for these.
+TEST(Gloo, NoticesAProcessThatIsStopped) {
+  Processes processes({.silence = 500ms, .collective = 5s});
+  ASSERT_THAT(Processes::addUp(*processes.ranks, 3), succeeds());
+  std::this_thread::sleep_for(200ms); // it says where it is
+  kill(processes.children[1], SIGSTOP);
+  auto stopped = std::chrono::steady_clock::now();
+  Status status = Processes::addUp(*processes.ranks, -1);
+  EXPECT_LT(std::chrono::steady_clock::now() - stopped, 2s);
+  EXPECT_THAT(status, failsWith(Code::Peer, "rank 2 (host "));
+  EXPECT_THAT(status, failsWith(Code::Peer, "no word of it for 0.5 s; "));
+  EXPECT_THAT(status, failsWith(Code::Peer, " of values; this is rank 0 "));
+  EXPECT_EQ(processes.wait(1), static_cast<int>(Code::Peer));
+  // Once it goes on it finds that it was given up.
+  kill(processes.children[1], SIGCONT);
+  EXPECT_EQ(processes.wait(2), static_cast<int>(Code::Peer));
+}
+
+/// A rank that gives word and does not come is given up, and named.
 TEST(Gloo, WaitsNoLongerThanItIsTold) {
   runRanks(2,
            [](Communicator &ranks) {
              double value = 1;
              if (ranks.rank() == 0) {
                EXPECT_THAT(ranks.allReduce(&value, &value, 1, DType::f64),
-                           failsWith(Code::Peer, "all-reduce"));
+                           failsWith(Code::Peer,
+                                     "was lost: others waited for it before "
+                                     "the first update in all-reduce 1"));
                return;
              }
-             std::this_thread::sleep_for(300ms);
+             std::this_thread::sleep_for(1500ms);
+             EXPECT_THAT(ranks.allReduce(&value, &value, 1, DType::f64),
+                         failsWith(Code::Peer, "was given up by the others"));
            },
-           {.collective = 100ms});
+           {.silence = 1s, .collective = 400ms});
 }
 
 static Status open(const Launch &launch, std::chrono::milliseconds patience) {

@@ -1,0 +1,111 @@
+//===- Connection.h - Messages of watches over TCP --------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_RANKS_CONNECTION_H
+#define TCC_RUNTIME_RANKS_CONNECTION_H
+
+#include "runtime/base/Status.h"
+#include "runtime/ranks/Loss.h"
+
+#include <chrono>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace tcc::runtime {
+
+/// What watches say to each other, as it lies in memory: all ranks are of one
+/// build. A member says Hello, which the hub answers by Welcome; later either
+/// says Beat once in a while, Loss, which is its last word, or Goodbye.
+struct Message {
+  enum class Kind : uint32_t { Hello, Welcome, Beat, Failure, Loss, Goodbye };
+  static constexpr uint32_t kMagic = 0x31434374; ///< "tCC1"
+
+  uint32_t magic = kMagic;
+  Kind kind = Kind::Beat;
+  uint64_t token = 0; ///< of the run
+  Sighting own = {};  ///< of who says it
+  Loss loss = {};     ///< of Loss; of Failure how long the call took, and why
+
+  /// Its parts have values that they may have, and texts an end.
+  bool isValid() const;
+};
+
+/// An open file of the system, which it closes.
+class File {
+public:
+  explicit File(int number = -1) : number(number) {}
+  File(File &&other) noexcept : number(std::exchange(other.number, -1)) {}
+  File &operator=(File &&other) noexcept {
+    std::swap(number, other.number);
+    return *this;
+  }
+  ~File() { close(); }
+
+  bool isOpen() const { return number >= 0; }
+  int get() const { return number; }
+  void close();
+
+private:
+  int number;
+};
+
+/// A way to another process for whole messages; none of its calls but `open`
+/// waits. Whatever goes wrong ends it.
+class Connection {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  Connection() = default;
+  /// Of a socket that is connected.
+  explicit Connection(File socket);
+
+  /// Tries all addresses of the host, each until the deadline at most.
+  static Result<Connection> open(const std::string &host, uint16_t port,
+                                 Clock::time_point deadline);
+
+  bool isOpen() const { return socket.isOpen(); }
+  int file() const { return socket.get(); }
+  void close() { socket.close(); }
+
+  /// Writes as much as the system takes; the rest comes with `flush`.
+  void send(const Message &message);
+  bool hasUnsent() const { return !unsent.empty(); }
+  void flush();
+
+  enum class Found { Nothing, Message, End };
+  /// Closes it at the end, also of what is none of our messages.
+  Found receive(Message &message);
+  /// As `receive`, until the deadline.
+  Found await(Message &message, Clock::time_point deadline);
+
+private:
+  File socket;
+  std::vector<std::byte> unsent;
+  Message incoming;
+  size_t received = 0; ///< bytes of `incoming`
+};
+
+/// Where connections come in.
+class Listener {
+public:
+  /// At the loopback device if the host is one of its addresses, else at all;
+  /// an empty host is all of this machine. Any port that is free.
+  static Result<Listener> open(const std::string &host);
+
+  bool isOpen() const { return socket.isOpen(); }
+  int file() const { return socket.get(); }
+  uint16_t port() const;
+  void close() { socket.close(); }
+  /// Closed if nobody came.
+  Connection accept();
+
+private:
+  File socket;
+};
+
+/// The addresses of this machine by which others may reach it, the loopback
+/// device's first, with a space between two.
+std::string listOwnAddresses();
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_RANKS_CONNECTION_H

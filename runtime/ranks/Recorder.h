@@ -1,0 +1,83 @@
+//===- Recorder.h - The last collectives of a rank --------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_RANKS_RECORDER_H
+#define TCC_RUNTIME_RANKS_RECORDER_H
+
+#include "runtime/package/DType.h"
+
+#include <array>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace tcc::runtime {
+
+/// What all ranks do together in one call.
+enum class CollectiveKind : uint8_t {
+  AllReduce,
+  ReduceScatter,
+  AllGather,
+  Broadcast,
+  Barrier
+};
+inline constexpr CollectiveKind kLastCollectiveKind = CollectiveKind::Barrier;
+
+/// As messages have it: "all-reduce".
+std::string_view nameOf(CollectiveKind kind);
+
+/// One call. Ranks send it to each other as it lies in memory.
+struct CollectiveCall {
+  uint64_t number = 0; ///< from 1 on, the same at all ranks; 0: none yet
+  int64_t step = 0;    ///< the update that it is part of, as in Position
+  uint64_t count = 0;  ///< elements
+  /// Nanoseconds since the recorder was made; end = -1: it has not ended.
+  int64_t begin = 0, end = -1;
+  CollectiveKind kind = CollectiveKind::Barrier;
+  DType dtype = DType::u8;
+  char of[94] = {}; ///< what it is of, as far as it fits; ends with 0
+};
+
+/// How far a rank is.
+struct Position {
+  int64_t step = 0; ///< the number of the update under way; 0: before the first
+  CollectiveCall last = {};
+};
+
+/// "at update 12 in all-reduce 37 of gradient/a to gradient/b"; "after" where
+/// that ended.
+std::string describe(const Position &position);
+
+/// A flight recorder. Any thread may call it; it allocates nothing but for
+/// `collectives`.
+class Recorder {
+public:
+  static constexpr size_t kKept = 64;
+
+  void setStep(int64_t number);
+  /// The call that begins is the position until the next one does.
+  void begin(CollectiveKind kind, size_t count, DType dtype,
+             std::string_view of);
+  /// It ended well.
+  void end();
+
+  Position position() const;
+  /// The last kKept of them, the oldest first.
+  std::vector<CollectiveCall> collectives() const;
+  /// Nanoseconds since it was made.
+  int64_t now() const;
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  CollectiveCall &last() { return ring[number % kKept]; }
+
+  const Clock::time_point made = Clock::now();
+  mutable std::mutex mutex; ///< of what follows
+  std::array<CollectiveCall, kKept> ring;
+  uint64_t number = 0; ///< of the last one
+  int64_t step = 0;
+};
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_RANKS_RECORDER_H

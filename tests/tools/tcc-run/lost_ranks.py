@@ -1,0 +1,339 @@
+"""What becomes of a run that loses a rank: the others end with exit 9 and a line that
+names it, and nobody is left.
+
+  lost_ranks.py FOLDER_OF_WRITE_FIXTURE [--long]
+
+A rank that is stopped is given up after a second here (TCC_HEARTBEAT), with --long
+after the ten that it is without it, and under the launchers of MPI, too.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import harness
+from ranks import ENVIRONMENT, RATE, Suite, find_free_port
+
+RANKS = 3
+ENDLESS = ("--steps", 10**9, "-q", *RATE)
+HOST = socket.gethostname()
+LINE = (
+    r"tcc-run: rank {rank}: error: rank {victim} \(host {host}\) was lost: {why}; it was last "
+    r"heard of at update \d+ (in|after) all-reduce \d+( of gradient/w)?; this is rank {rank} "
+    r"\(host {host}\) at update \d+ in all-reduce \d+( of gradient/w)?"
+)
+
+
+def is_running(process):
+    """A zombie has ended: whoever began it is slow to ask."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(condition, seconds=10):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+def find_descendants(process):
+    """Also those of launchers that begin processes of their own."""
+    try:
+        with open(f"/proc/{process}/task/{process}/children") as file:
+            children = [int(child) for child in file.read().split()]
+    except OSError:
+        return []
+    return children + [one for child in children for one in find_descendants(child)]
+
+
+def read_rank(process):
+    """Which rank of `tcc-run train` it is, or None."""
+    try:
+        with open(f"/proc/{process}/environ") as file:
+            values = dict(pair.split("=", 1) for pair in file.read().split("\0") if "=" in pair)
+        program = os.readlink(f"/proc/{process}/exe")
+    except OSError:
+        return None
+    names = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
+    found = [values[key] for key in names if key in values]
+    return int(found[0]) if found and program.endswith("/tcc-run") else None
+
+
+class Run:
+    """Ranks that train until something ends them."""
+
+    def __init__(self, suite, count=RANKS, launcher=(), arguments=(), **environment):
+        command = suite.command("train", *ENDLESS, *arguments)
+        command = [*launcher, *command] if launcher else [*command, "--ranks", str(count)]
+        self.tally = suite.tally
+        self.process = subprocess.Popen(command, env={**ENVIRONMENT, **environment}, text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+        wait_until(lambda: len(self.find_ranks()) == count)
+        self.ranks = self.find_ranks()
+        self.everybody = find_descendants(self.process.pid)
+        time.sleep(0.8 if not launcher else 1.5)  # all have met, and update
+
+    def find_ranks(self):
+        found = {read_rank(one): one for one in find_descendants(self.process.pid)}
+        return {rank: one for rank, one in found.items() if rank is not None}
+
+    def send(self, number, *ranks):
+        self.began = time.monotonic()
+        for rank in ranks:
+            os.kill(self.ranks[rank], number)
+
+    def await_end_of(self, ranks, seconds):
+        """How long they took."""
+        wait_until(lambda: not any(is_running(self.ranks[rank]) for rank in ranks), seconds)
+        return time.monotonic() - self.began
+
+    def close(self, name, code, expected=()):
+        check_end(self.tally, name, self.process, code, expected)
+        gone = wait_until(lambda: not any(map(is_running, self.everybody)), 5)
+        self.tally.check(f"{name}: nobody left", gone)
+
+
+def check_end(tally, name, process, code, expected):
+    """All that it says is so many lines that match, each once."""
+    err = process.communicate()[1]
+    tally.check(f"{name}: code", process.returncode == code, f"{process.returncode}: {err}")
+    lines = err.splitlines()
+    ok = len(lines) == len(expected)
+    ok &= all(sum(bool(re.fullmatch(e, line)) for line in lines) == 1 for e in expected)
+    tally.check(f"{name}: lines", ok, f"{err}\nnot {expected}")
+
+
+def lines_of(survivors, victim, why):
+    return [LINE.format(rank=rank, victim=victim, why=why, host=re.escape(HOST))
+            for rank in survivors]  # fmt: skip
+
+
+def others_of(victim):
+    return [rank for rank in range(RANKS) if rank != victim]
+
+
+def test_death(suite):
+    """Within a second."""
+    for victim in (0, 2):
+        logs = suite.path(f"death-{victim}")
+        run = Run(suite, arguments=("--log-dir", logs))
+        run.send(signal.SIGKILL, victim)
+        took = run.await_end_of(others_of(victim), 5)
+        name = f"death of {victim}"
+        suite.tally.check(f"{name}: time", took < 1, f"{took:.2f} s")
+        killed = rf"tcc-run: error: rank {victim} was ended by signal 9 \(Killed\)"
+        run.close(name, 9, [killed, *lines_of(others_of(victim), victim, "its process ended")])
+        check_recorder(suite, f"{logs}/rank-1.jsonl")
+        print(f"{name}: {took:.2f} s")
+
+
+def check_recorder(suite, path):
+    """Of the rank that lost another in a call."""
+    with open(path) as file:
+        calls = [json.loads(line) for line in file]
+    numbers = [call["number"] for call in calls]
+    ok = len(calls) == 64 and numbers == list(range(numbers[0], numbers[0] + 64))
+    ok &= all(call["kind"] == "all-reduce" for call in calls)
+    ok &= {call["of"] for call in calls} == {"gradient/w", ""}
+    ok &= "end" not in calls[-1] and all(c["begin"] <= c["end"] for c in calls[:-1])
+    suite.tally.check(f"{path}", ok, str(calls[-2:]))
+
+
+def test_stop(suite, seconds, victims, **environment):
+    for victim in victims:
+        run = Run(suite, **environment)
+        run.send(signal.SIGSTOP, victim)
+        took = run.await_end_of(others_of(victim), seconds + 5)
+        name = f"stop of {victim} for {seconds} s"
+        ok = seconds - 0.2 < took < seconds + 1
+        suite.tally.check(f"{name}: time", ok, f"{took:.2f} s")
+        why = f"no word of it for {seconds} s"
+        run.close(name, 9, lines_of(others_of(victim), victim, why))
+        print(f"{name}: {took:.2f} s")
+
+
+def test_pause_of_all(suite):
+    """As by Ctrl-Z and fg: nobody is lost."""
+    run = Run(suite, TCC_HEARTBEAT="1")
+    for number in (signal.SIGSTOP, signal.SIGCONT):
+        run.send(number, *range(RANKS))
+        time.sleep(2.5)
+    ok = all(map(is_running, run.ranks.values()))
+    suite.tally.check("goes on after a pause", ok)
+    run.process.kill()
+    run.close("launcher", -signal.SIGKILL)
+
+
+def test_error(suite):
+    """Of one rank in the middle of training: its code counts, and the others name it."""
+    run = suite.begin("train", *ENDLESS, "--ranks", RANKS, "--checkpoint-dir",
+                      suite.path("file/run"), "--checkpoint-every", 50)  # fmt: skip
+    why = "it left after an error, or without close"
+    own = r"tcc-run: rank 0: error: .*/file/run.*"
+    check_end(suite.tally, "error of 0", run, 5, [own, *lines_of((1, 2), 0, why)])
+
+
+def test_twins(suite):
+    """Two processes of one rank."""
+    place = {"TCC_RENDEZVOUS": f"127.0.0.1:{find_free_port()}", "WORLD_SIZE": "3"}
+    runs = [suite.begin("train", *ENDLESS, RANK=rank, **place) for rank in "011"]
+    wait_until(lambda: any(run.poll() is not None for run in runs))
+    ended = [run for run in runs if run.poll() is not None]
+    err = ended[0].communicate()[1] if ended else ""
+    ok = len(ended) == 1 and ended[0].returncode == 2
+    ok &= err == "tcc-run: rank 1: error: another process is rank 1, too\n"
+    suite.tally.check("two of one rank", ok, err)
+    for run in runs:
+        run.kill()
+        run.communicate()
+
+
+def test_flags(suite):
+    run = suite.begin("train", "--steps", 1, "--ranks", 2, TCC_HEARTBEAT="soon")
+    err = run.communicate()[1]
+    says = [f"tcc-run: rank {rank}: error: TCC_HEARTBEAT is 'soon', expected 0.1 to 86400 "
+            "seconds, or 0" for rank in range(2)]  # fmt: skip
+    ok = run.returncode == 2 and sorted(err.splitlines()) == says
+    suite.tally.check("a wrong time", ok, err)
+
+
+def test_launcher_death(suite):
+    run = Run(suite)
+    run.process.kill()
+    run.close("death of the launcher", -signal.SIGKILL)
+
+
+class Hosts:
+    """Two machines of a network, which are namespaces of this one; needs root."""
+
+    def __init__(self):
+        self.names = [f"tcc-{os.getpid()}-{host}" for host in "ab"]
+        self.addresses = ["10.77.0.1", "10.77.0.2"]
+        self.made = all(self.call("netns", "add", name) for name in self.names)
+        links = [f"t{os.getpid()}{host}" for host in "ab"]
+        self.link = links[0]
+        self.made = self.made and self.call("link", "add", links[0], "type", "veth", "peer",
+                                            "name", links[1])  # fmt: skip
+        for name, link, address in zip(self.names, links, self.addresses):
+            self.made = (self.made and self.call("link", "set", link, "netns", name)
+                         and self.call("-n", name, "addr", "add", f"{address}/24", "dev", link)
+                         and self.call("-n", name, "link", "set", "lo", "up")
+                         and self.call("-n", name, "link", "set", link, "up"))  # fmt: skip
+
+    def call(self, *arguments):
+        try:
+            return subprocess.run(["ip", *arguments], capture_output=True).returncode == 0
+        except OSError:
+            return False
+
+    def cut(self):
+        self.call("-n", self.names[0], "link", "set", self.link, "down")
+
+    def close(self):
+        for name in self.names:
+            self.call("netns", "del", name)
+
+
+def test_partition(suite):
+    """Rank 2 on a machine of its own, whose network is cut: each side blames the other."""
+    hosts = Hosts()
+    if not hosts.made:
+        hosts.close()
+        print("network namespaces: not available")
+        return
+    place = {"TCC_RENDEZVOUS": f"{hosts.addresses[0]}:29555", "WORLD_SIZE": str(RANKS)}
+    runs = [subprocess.Popen(
+                ["ip", "netns", "exec", hosts.names[rank == 2],
+                 *suite.command("train", *ENDLESS, "--threads", 1)],
+                env={**ENVIRONMENT, **place, "RANK": str(rank)}, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            for rank in range(RANKS)]  # fmt: skip
+    time.sleep(3)
+    began = time.monotonic()
+    hosts.cut()
+    why = "no word of it for 10 s"
+    for rank, victim in ((0, 2), (1, 2), (2, 0)):
+        check_end(suite.tally, f"network of {rank}", runs[rank], 9, lines_of([rank], victim, why))
+    took = time.monotonic() - began
+    suite.tally.check("time", 9 < took < 11.5, f"{took:.2f} s")
+    print(f"network cut: {took:.2f} s")
+    hosts.close()
+
+
+def find_launchers():
+    for name, launcher in (
+        ("openmpi", ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np"]),
+        ("mpich", ["mpiexec.mpich", "-n"]),
+    ):
+        if shutil.which(launcher[0]):
+            yield name, [*launcher, str(RANKS)]
+        else:
+            print(f"{name}: not available")
+
+
+def test_mpi(suite):
+    """mpirun itself ends the others of a rank that dies; one that is stopped it leaves."""
+    for name, launcher in find_launchers():
+        for victim in (0, 2):
+            run = Run(suite, launcher=launcher, TCC_HEARTBEAT="1")
+            run.send(signal.SIGSTOP, victim)
+            err = run.process.communicate()[1]
+            took = time.monotonic() - run.began
+            wanted = lines_of(others_of(victim), victim, "no word of it for 1 s")
+            # Who ends first ends the other, which may not come to its line.
+            found = sum(bool(re.search(line, err)) for line in wanted)
+            ok = found >= 1 and run.process.returncode != 0
+            suite.tally.check(f"{name}: stop of {victim}", ok, err)
+            gone = wait_until(lambda run=run: not any(map(is_running, run.everybody)), 5)
+            suite.tally.check(f"{name}: nobody left", gone)
+            print(f"{name}: stop of {victim}: {took:.2f} s, {found} lines, "
+                  f"exit {run.process.returncode}")  # fmt: skip
+
+
+def test_mpi_error(suite):
+    """Of the rank that failed for a reason of its own; MPICH's launcher kills the others."""
+    for name, launcher in find_launchers():
+        command = [*launcher, *suite.command(
+            "train", *ENDLESS, "--checkpoint-dir", suite.path("file/run"), "--checkpoint-every",
+            20)]  # fmt: skip
+        for attempt in range(5):
+            done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
+            ok = done.returncode in ((5,) if name == "openmpi" else (5, 9))
+            ok &= "rank 0: error: " in done.stderr
+            suite.tally.check(f"{name}: error {attempt}", ok, f"{done.returncode}: {done.stderr}")
+
+
+def main(fixtures, is_long=False):
+    tally = harness.Tally()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([f"{fixtures}/tcc_write_fixture", "ranked_line",
+                        f"{folder}/ranked_line.tcc"], check=True)  # fmt: skip
+        suite = Suite(tally, folder)
+        with open(suite.path("file"), "w"):
+            pass
+        if is_long:
+            test_stop(suite, 10, range(RANKS))
+            test_partition(suite)
+            test_mpi(suite)
+            test_mpi_error(suite)
+        else:
+            test_stop(suite, 1, (0, 1), TCC_HEARTBEAT="1")
+            for test in (test_death, test_pause_of_all, test_error, test_twins, test_flags,
+                         test_launcher_death):  # fmt: skip
+                test(suite)
+    tally.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], "--long" in sys.argv)
