@@ -60,6 +60,8 @@ Status Communicator::watch(const std::string &host, const Patience &patience) {
   if (!status.ok())
     return lose(status.message(), milliseconds(0));
   transport->setTimeout(patience.collective);
+  if (problem.empty() && !heartbeat)
+    problem = "rank 0 has no address";
   if (!problem.empty()) {
     heartbeat.reset();
     ownNote = concat("ranks go on without heartbeats: ", problem);

@@ -42,6 +42,7 @@ public:
     return Status();
   }
   Status barrier() override { return Status(); }
+  void setTimeout(std::chrono::milliseconds) override {}
   void abort() override {}
 
 private:
@@ -68,6 +69,6 @@ private:
 
 /// As the runtime finds it: see kOpenTransport.
 extern "C" __attribute__((visibility("default"))) Transport *
-tcc_open_transport(const Launch &launch, const Patience &, Status &) {
+tcc_open_transport(const Launch &launch, std::chrono::milliseconds, Status &) {
   return new SleepingTransport(launch);
 }
