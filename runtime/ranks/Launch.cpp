@@ -14,26 +14,39 @@ static constexpr int64_t kMaxRanks = 1 << 20;
 
 namespace {
 
-/// The variables that one launcher sets.
-struct Names {
+/// The variables that one launcher sets, and what moves bytes between its ranks
+/// where no address says how they meet.
+struct Launcher {
   const char *rank, *size, *localRank;
+  TransportKind transport;
 };
-constexpr Names kTorchrun = {"RANK", "WORLD_SIZE", "LOCAL_RANK"};
-constexpr Names kSlurm = {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"};
-constexpr Names kOpenMpi = {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-                            "OMPI_COMM_WORLD_LOCAL_RANK"};
-constexpr Names kMpich = {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"};
+constexpr Launcher kTorchrun = {"RANK", "WORLD_SIZE", "LOCAL_RANK",
+                                TransportKind::Gloo};
+constexpr Launcher kOpenMpi = {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                               "OMPI_COMM_WORLD_LOCAL_RANK",
+                               TransportKind::OpenMpi};
+constexpr Launcher kMpich = {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID",
+                             TransportKind::Mpich};
+// SLURM_NTASKS would be there in a batch script, too, which is no task.
+constexpr Launcher kSlurm = {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+                             "SLURM_LOCALID", TransportKind::Gloo};
+constexpr Launcher kSlurmPmi2 = {"PMI_RANK", "PMI_SIZE", kSlurm.localRank,
+                                 TransportKind::Mpich};
+constexpr Launcher kSlurmPmix = {kSlurm.rank, kSlurm.size, kSlurm.localRank,
+                                 TransportKind::OpenMpi};
+constexpr char kPmix[] = "PMIX_RANK";
 
 struct Reader {
   const Environment &environment;
 
   bool has(const char *name) const { return environment(name); }
-  const Names *findLauncher(TransportKind &transport) const;
+  const Launcher *findLauncher() const;
   Status checkPair(const char *name, const char *other) const;
   Result<int64_t> readNumber(const char *name, int64_t min, int64_t max) const;
-  Status readRanks(const Names &names, Launch &launch) const;
+  Status readRanks(const Launcher &names, Launch &launch) const;
   Status readPlace(Launch &launch) const;
   Status readRendezvous(Launch &launch) const;
+  Status checkAlone() const;
 };
 
 } // namespace
@@ -66,7 +79,7 @@ Result<int64_t> Reader::readNumber(const char *name, int64_t min,
                    " to ", max);
 }
 
-Status Reader::readRanks(const Names &names, Launch &launch) const {
+Status Reader::readRanks(const Launcher &names, Launch &launch) const {
   if (Status status = checkPair(names.rank, names.size); !status.ok())
     return status;
   Result<int64_t> size = readNumber(names.size, 1, kMaxRanks);
@@ -122,36 +135,48 @@ Status Reader::readPlace(Launch &launch) const {
   return Status();
 }
 
-/// The launcher that began this process, or null.
-const Names *Reader::findLauncher(TransportKind &transport) const {
-  transport = TransportKind::Gloo;
+/// The launcher that began this process, or null. Within a job of Slurm mpirun,
+/// mpiexec and torchrun may begin ranks, too, and mpirun by tasks of its own.
+const Launcher *Reader::findLauncher() const {
   if (has(kTorchrun.rank) || has(kTorchrun.size))
     return &kTorchrun;
-  if (has(kSlurm.rank) && has(kRendezvous))
-    return &kSlurm;
-  if (has(kOpenMpi.rank)) {
-    transport = TransportKind::OpenMpi;
+  if (has(kOpenMpi.rank))
     return &kOpenMpi;
-  }
-  if (has(kMpich.rank)) {
-    transport = TransportKind::Mpich;
-    return &kMpich;
-  }
-  return nullptr;
+  if (has(kMpich.rank))
+    return has(kMpich.localRank) ? &kMpich : &kSlurmPmi2;
+  if (!has(kSlurm.size))
+    return nullptr;
+  if (has(kPmix))
+    return &kSlurmPmix;
+  return has(kRendezvous) ? &kSlurm : nullptr;
+}
+
+/// Containers have some of the variables without any launcher.
+Status Reader::checkAlone() const {
+  if (has(kRendezvous))
+    return makeError(Code::Usage, kRendezvous, " is '",
+                     environment(kRendezvous), "', but ", kTorchrun.rank,
+                     " is not set");
+  if (!has(kSlurm.size) || std::string_view(environment(kSlurm.size)) == "1")
+    return Status();
+  return makeError(Code::Usage, kSlurm.size, " is '", environment(kSlurm.size),
+                   "', but nothing says how these tasks of srun meet: expected "
+                   "TCC_RENDEZVOUS=HOST:PORT, --mpi=pmix for Open MPI or "
+                   "--mpi=pmi2 for MPICH; RANK=0 WORLD_SIZE=1 if each is to "
+                   "train alone");
 }
 
 Result<Launch> runtime::readLaunch(const Environment &environment) {
   Reader reader{environment};
   Launch launch;
-  const Names *launcher = reader.findLauncher(launch.transport);
+  const Launcher *launcher = reader.findLauncher();
   if (!launcher) {
-    // Containers have the other variables without any launcher.
-    if (reader.has(kRendezvous))
-      return makeError(Code::Usage, kRendezvous, " is '",
-                       environment(kRendezvous), "', but ", kTorchrun.rank,
-                       " is not set");
+    if (Status status = reader.checkAlone(); !status.ok())
+      return status;
     return launch;
   }
+  if (!reader.has(kRendezvous))
+    launch.transport = launcher->transport;
   Status status = reader.readRanks(*launcher, launch);
   if (status.ok() && launch.size > 1 && launch.transport == TransportKind::Gloo)
     status = reader.readPlace(launch);

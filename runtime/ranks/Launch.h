@@ -9,8 +9,8 @@
 
 namespace tcc::runtime {
 
-/// What moves bytes between ranks: the MPI whose launcher started them, else
-/// Gloo.
+/// What moves bytes between ranks: the MPI whose launcher started them, else,
+/// or where an address is given, Gloo.
 enum class TransportKind { Gloo, OpenMpi, Mpich };
 
 /// Which of the processes that train together this one is, and where they meet.
@@ -27,16 +27,18 @@ using Environment = std::function<const char *(const char *name)>;
 
 /// What launchers say:
 ///   RANK, WORLD_SIZE, LOCAL_RANK      torchrun and `tcc-run --ranks`
-///   SLURM_PROCID, SLURM_NTASKS,       srun, only with TCC_RENDEZVOUS: without
-///   SLURM_LOCALID                       it srun began something else
 ///   OMPI_COMM_WORLD_RANK, _SIZE,      mpirun of Open MPI
 ///   _LOCAL_RANK
-///   PMI_RANK, PMI_SIZE,               mpiexec of MPICH
-///   MPI_LOCALRANKID
-/// the first of these that is there; and but for MPI where rank 0 is:
-/// TCC_RENDEZVOUS=HOST:PORT, else MASTER_ADDR and the port after MASTER_PORT,
-/// which the launcher itself listens at. One rank if nothing is set; an error
-/// (Code::Usage) if only a part is, or parts contradict.
+///   PMI_RANK, PMI_SIZE,               mpiexec of MPICH; without the last one
+///   MPI_LOCALRANKID                     `srun --mpi=pmi2`
+///   SLURM_PROCID,                     srun: with PMIX_RANK `--mpi=pmix`, of
+///   SLURM_STEP_NUM_TASKS,               Open MPI, else with TCC_RENDEZVOUS
+///   SLURM_LOCALID
+/// the first of these that is there. Ranks meet at TCC_RENDEZVOUS=HOST:PORT,
+/// else as MPI says, else at MASTER_ADDR and the port after MASTER_PORT, which
+/// the launcher itself listens at. One rank if nothing is set; an error
+/// (Code::Usage) if only a part is, or parts contradict, or if srun began
+/// several tasks that have no way to each other.
 Result<Launch> readLaunch(const Environment &environment);
 /// Of this process.
 Result<Launch> readLaunch();

@@ -47,13 +47,17 @@ TEST(Launch, ReadsWhatTorchrunSets) {
   EXPECT_EQ(launch.port, 7);
 }
 
-/// In a job that srun began nothing else is meant unless the address says so.
+/// A batch script has these variables, too, but is no task.
 TEST(Launch, ReadsWhatSrunSets) {
   Values values = {
       {"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}, {"SLURM_LOCALID", "0"}};
   EXPECT_EQ(unwrap(read(values)).size, 1);
+  values["SLURM_STEP_NUM_TASKS"] = "1";
+  EXPECT_EQ(unwrap(read(values)).size, 1);
+  values["SLURM_STEP_NUM_TASKS"] = "2";
   values["TCC_RENDEZVOUS"] = "node-0:9000";
   Launch launch = unwrap(read(values));
+  EXPECT_EQ(launch.transport, TransportKind::Gloo);
   EXPECT_EQ(launch.rank, 1);
   EXPECT_EQ(launch.size, 2);
   EXPECT_EQ(launch.localRank, 0);
@@ -62,6 +66,55 @@ TEST(Launch, ReadsWhatSrunSets) {
   values["RANK"] = "5";
   values["WORLD_SIZE"] = "8";
   EXPECT_EQ(unwrap(read(values)).rank, 5);
+}
+
+/// PMI leads to an MPI, unless an address is given; clusters may have one of
+/// them set for all that srun begins.
+TEST(Launch, ReadsWhatSrunSetsForMpi) {
+  Values pmix = {{"SLURM_PROCID", "3"},
+                 {"SLURM_STEP_NUM_TASKS", "4"},
+                 {"SLURM_LOCALID", "1"},
+                 {"PMIX_RANK", "3"}};
+  Values pmi2 = {{"SLURM_PROCID", "3"},  {"SLURM_STEP_NUM_TASKS", "4"},
+                 {"SLURM_LOCALID", "1"}, {"PMI_RANK", "3"},
+                 {"PMI_SIZE", "4"},      {"PMI_FD", "11"}};
+  for (auto [values, transport] : {std::pair(&pmix, TransportKind::OpenMpi),
+                                   std::pair(&pmi2, TransportKind::Mpich)}) {
+    Launch launch = unwrap(read(*values));
+    EXPECT_EQ(launch.transport, transport);
+    EXPECT_EQ(launch.rank, 3);
+    EXPECT_EQ(launch.size, 4);
+    EXPECT_EQ(launch.localRank, 1);
+    (*values)["TCC_RENDEZVOUS"] = "node-0:9000";
+    launch = unwrap(read(*values));
+    EXPECT_EQ(launch.transport, TransportKind::Gloo);
+    EXPECT_EQ(launch.rank, 3);
+    EXPECT_EQ(launch.host, "node-0");
+  }
+}
+
+/// In an allocation of Slurm mpiexec begins ranks from one task of srun.
+TEST(Launch, ReadsOfAJobWhoBeganTheRank) {
+  Values job = {{"SLURM_PROCID", "0"},
+                {"SLURM_STEP_NUM_TASKS", "2"},
+                {"SLURM_LOCALID", "0"},
+                {"PMIX_RANK", "0"}};
+  Values hydra = job, openMpi = job;
+  hydra.merge(
+      Values{{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}, {"MPI_LOCALRANKID", "2"}});
+  openMpi.merge(Values{{"OMPI_COMM_WORLD_RANK", "5"},
+                       {"OMPI_COMM_WORLD_SIZE", "8"},
+                       {"OMPI_COMM_WORLD_LOCAL_RANK", "2"}});
+  for (Values *values : {&hydra, &openMpi})
+    for (const char *rendezvous : {"", "node-0:9000"}) {
+      if (*rendezvous)
+        (*values)["TCC_RENDEZVOUS"] = rendezvous;
+      Launch launch = unwrap(read(*values));
+      EXPECT_EQ(launch.rank, 5);
+      EXPECT_EQ(launch.size, 8);
+      EXPECT_EQ(launch.localRank, 2);
+      EXPECT_EQ(launch.transport == TransportKind::Gloo, *rendezvous != 0);
+    }
 }
 
 /// Ranks meet as MPI says: there is no address.
@@ -111,8 +164,15 @@ TEST(Launch, RefusesWhatIsHalfSetOrContradicts) {
        "TCC_RENDEZVOUS is 'a:80', but RANK is not set"},
       {{{"OMPI_COMM_WORLD_RANK", "1"}},
        "OMPI_COMM_WORLD_RANK is '1', but OMPI_COMM_WORLD_SIZE is not set"},
-      {{{"SLURM_PROCID", "1"}, {"TCC_RENDEZVOUS", "a:80"}},
-       "SLURM_PROCID is '1', but SLURM_NTASKS is not set"},
+      {{{"SLURM_PROCID", "1"},
+        {"SLURM_NTASKS", "2"},
+        {"TCC_RENDEZVOUS", "a:80"}},
+       "TCC_RENDEZVOUS is 'a:80', but RANK is not set"},
+      {{{"SLURM_STEP_NUM_TASKS", "2"}, {"TCC_RENDEZVOUS", "a:80"}},
+       "SLURM_STEP_NUM_TASKS is '2', but SLURM_PROCID is not set"},
+      {{{"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_PROCID", "0"}},
+       "SLURM_STEP_NUM_TASKS is '2', but nothing says how these tasks of srun "
+       "meet"},
   };
   for (const auto &[values, message] : rows) {
     Result<Launch> launch = read(values);
