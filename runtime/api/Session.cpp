@@ -3,6 +3,7 @@
 #include "runtime/api/Handles.h"
 #include "runtime/api/Ranks.h"
 #include "runtime/base/Mirror.h"
+#include "runtime/ranks/Cores.h"
 #include "runtime/train/Checkpoint.h"
 
 #include <cstring>
@@ -38,6 +39,13 @@ static Result<SessionOptions> convert(const tcc_session_options &given,
     return ranks.takeStatus();
   session.ranks = std::move(*ranks);
   options.communicator = session.ranks.get();
+  if (!session.ranks)
+    return options;
+  Result<int> share = shareCores(*session.ranks);
+  if (!share.ok())
+    return share.takeStatus();
+  if (options.threads <= 0)
+    options.threads = *share;
   return options;
 }
 

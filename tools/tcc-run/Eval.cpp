@@ -77,10 +77,9 @@ static Status evaluate(const EvalOptions &options, const Ranks &ranks) {
 
 int tools::evalCommand(const EvalOptions &options) {
   Ranks ranks;
-  Status status = joinRanks(options.running.verbose, ranks);
+  Status status = joinRanks(options.running, ranks);
   EvalOptions own = options;
-  if (!ranks.isFirst())
-    own.running = forOtherRank(options.running);
+  own.running = ofRank(ranks, options.running);
   if (status.ok())
     status = compareFlags(ranks, concat(format::nameOf(format::EntryKind::eval),
                                         " ", !options.data.init.empty()));

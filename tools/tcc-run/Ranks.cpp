@@ -1,7 +1,7 @@
 #include "tools/tcc-run/Ranks.h"
 
-#include "runtime/base/ThreadPool.h"
 #include "runtime/package/Digest.h"
+#include "runtime/ranks/Cores.h"
 #include "tools/tcc-run/Session.h"
 
 #include <nlohmann/json.hpp>
@@ -34,7 +34,8 @@ static constexpr int kPeer = static_cast<int>(Code::Peer);
 // A rank
 //===----------------------------------------------------------------------===//
 
-Status tools::joinRanks(bool isVerbose, Ranks &ranks) {
+Status tools::joinRanks(const RunningOptions &options, Ranks &ranks) {
+  ranks.threads = options.threads;
   Result<Launch> launch = readLaunch();
   if (!launch.ok())
     return launch.takeStatus();
@@ -48,11 +49,17 @@ Status tools::joinRanks(bool isVerbose, Ranks &ranks) {
   if (!communicator.ok())
     return communicator.takeStatus();
   ranks.communicator = std::move(*communicator);
+  Result<int> share = shareCores(*ranks.communicator);
+  if (!share.ok())
+    return share.takeStatus();
+  if (ranks.threads == 0)
+    ranks.threads = *share;
   if (!ranks.isFirst())
     return Status();
-  if (isVerbose)
+  if (options.verbose)
     std::cerr << concat("tcc-run: ", ranks.launch.size, " ranks by ",
-                        ranks.communicator->name(), "\n");
+                        ranks.communicator->name(),
+                        ", threads of this one: ", ranks.threads, "\n");
   if (std::string_view note = ranks.communicator->note(); !note.empty())
     std::cerr << concat("tcc-run: note: ", note, "\n");
   return Status();
@@ -65,7 +72,10 @@ Status tools::compareFlags(const Ranks &ranks, const std::string &flags) {
                                      "other flags");
 }
 
-RunningOptions tools::forOtherRank(RunningOptions options) {
+RunningOptions tools::ofRank(const Ranks &ranks, RunningOptions options) {
+  options.threads = ranks.threads;
+  if (ranks.isFirst())
+    return options;
   options.quiet = true;
   options.json = options.verbose = false;
   return options;
@@ -301,7 +311,7 @@ static std::vector<std::string> argumentsOfRank(char **argv) {
   return arguments;
 }
 
-int tools::launchRanks(int count, int threads, char **argv) {
+int tools::launchRanks(int count, char **argv) {
   Result<Launch> launch = readLaunch();
   if (!launch.ok())
     return report(launch.takeStatus());
@@ -309,14 +319,9 @@ int tools::launchRanks(int count, int threads, char **argv) {
     return report(makeError(Code::Usage, "--ranks: this is rank ", launch->rank,
                             " of ", launch->size,
                             " already, as the environment says"));
-  std::vector<std::string> arguments = argumentsOfRank(argv);
-  if (threads == 0) {
-    arguments.emplace_back("--threads");
-    arguments.push_back(
-        std::to_string(std::max(1, defaultThreadCount() / count)));
-  }
   Children children;
-  if (Status status = children.start(count, arguments); !status.ok())
+  if (Status status = children.start(count, argumentsOfRank(argv));
+      !status.ok())
     return report(status);
   return children.wait();
 }

@@ -11,22 +11,24 @@ namespace tcc::tools {
 struct Ranks {
   runtime::Launch launch;
   std::unique_ptr<runtime::Communicator> communicator; ///< null for one rank
+  int threads = 0; ///< of this rank; 0 for one rank without --threads
 
   /// The rank that prints, and writes files.
   bool isFirst() const { return launch.rank == 0; }
 };
 
-/// Meets the ranks that the environment tells of, if it does; where that fails,
-/// `ranks` has what it says. The first one says so on stderr where it
-/// `isVerbose`.
-runtime::Status joinRanks(bool isVerbose, Ranks &ranks);
+/// Meets the ranks that the environment tells of, if it does, and shares cores
+/// with those of this machine unless the flags say how many threads it has;
+/// where that fails, `ranks` has what it says. The first one says so on stderr
+/// where it is verbose.
+runtime::Status joinRanks(const RunningOptions &options, Ranks &ranks);
 
 /// Fails at all ranks where one has other `flags` than rank 0 has: those that
 /// decide which calls they make in which order.
 runtime::Status compareFlags(const Ranks &ranks, const std::string &flags);
 
-/// What a rank but the first is to print: errors alone.
-RunningOptions forOtherRank(RunningOptions options);
+/// With the threads of the rank; those but the first print errors alone.
+RunningOptions ofRank(const Ranks &ranks, RunningOptions options);
 
 /// Waits for the other ranks, if there are any, where what `status` says is so
 /// at all of them: a rank that ends earlier is gone for the others. Returns
@@ -42,11 +44,10 @@ int reportOfRank(const runtime::Status &status, const Ranks &ranks,
 void removeReports(const Ranks &ranks, const std::string &logDir);
 
 /// Runs this program as `count` ranks on this machine, with the arguments
-/// `argv` but --ranks. `threads` is that of the flags: where it is 0 the ranks
-/// share the cores. A rank that fails ends the others, and none outlives this
-/// process. Returns the exit code of the first rank that failed for a reason of
-/// its own; 9 (Code::Peer) if all that failed only lost others.
-int launchRanks(int count, int threads, char **argv);
+/// `argv` but --ranks. A rank that fails ends the others, and none outlives
+/// this process. Returns the exit code of the first rank that failed for a
+/// reason of its own; 9 (Code::Peer) if all that failed only lost others.
+int launchRanks(int count, char **argv);
 
 } // namespace tcc::tools
 

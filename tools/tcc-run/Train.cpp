@@ -430,8 +430,10 @@ Status Training::run() {
 }
 
 /// Others than the first rank read and compute; they write nothing.
-static TrainOptions ofOtherRank(TrainOptions options) {
-  options.running = forOtherRank(options.running);
+static TrainOptions optionsOfRank(const Ranks &ranks, TrainOptions options) {
+  options.running = ofRank(ranks, options.running);
+  if (ranks.isFirst())
+    return options;
   options.checkpointEvery = 0;
   options.logDir.clear();
   return options;
@@ -446,9 +448,9 @@ static std::string describe(const TrainOptions &options) {
 
 int tools::trainCommand(const TrainOptions &options) {
   Ranks ranks;
-  Status status = joinRanks(options.running.verbose, ranks);
+  Status status = joinRanks(options.running, ranks);
   removeReports(ranks, options.logDir);
-  TrainOptions own = ranks.isFirst() ? options : ofOtherRank(options);
+  TrainOptions own = optionsOfRank(ranks, options);
   if (status.ok())
     status = compareFlags(ranks, describe(options));
   if (status.ok())

@@ -157,13 +157,11 @@ static int runTool(int argc, char **argv) {
   if (benchApp.parsed())
     return benchCommand(bench);
   if (trainApp.parsed())
-    return train.data.ranks > 1
-               ? launchRanks(train.data.ranks, train.running.threads, argv)
-               : trainCommand(train);
+    return train.data.ranks > 1 ? launchRanks(train.data.ranks, argv)
+                                : trainCommand(train);
   if (evalApp.parsed())
-    return eval.data.ranks > 1
-               ? launchRanks(eval.data.ranks, eval.running.threads, argv)
-               : evalCommand(eval);
+    return eval.data.ranks > 1 ? launchRanks(eval.data.ranks, argv)
+                               : evalCommand(eval);
   if (tuneApp.parsed())
     return tuneCommand(tune);
   if (infoApp.parsed())

@@ -301,7 +301,8 @@ typedef struct tcc_session tcc_session;
  * pages of large memory while an entry point runs for the first time. */
 typedef struct tcc_session_options {
   size_t struct_size; /* sizeof(tcc_session_options) */
-  int32_t threads;    /* 0: min(affinity, CPU quota of the control group) */
+  int32_t threads;    /* 0: min(affinity, CPU quota of the control group), of
+                       * which ranks that share cores have equal parts */
   const tcc_thread_pool *pool; /* replaces the session's own threads */
   const tcc_allocator *allocator;
   /* How many processes train together, each with a session of its own, and
