@@ -26,11 +26,11 @@ from training import cases
 STEPS = 50
 REPEATS = 20
 
-# What starts `tcc-run` on WORLD ranks.
+# What starts `tcc-run` on WORLD ranks; where there is nothing, it does so itself.
 LAUNCHERS = {
     "gloo": [],
-    "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np"],
-    "mpich": ["mpiexec.mpich", "-n"],
+    "openmpi": ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-np", "WORLD"],
+    "mpich": ["mpiexec.mpich", "-n", "WORLD"],
 }
 
 Case = collections.namedtuple("Case", "name model data recipe flags accumulate tolerance")
@@ -89,23 +89,26 @@ def list_cases(folder):
     yield Case("dropout", f"{folder}/dropping.onnx", digits, tail, [], 1, 1e-12)
 
 
-def train(package, case, folder, world, accumulate, transport="gloo"):
+def train(package, case, folder, world, accumulate, launcher=(), steps=STEPS, **options):
     """The losses of all updates, and the tensors at the end."""
     folder = tempfile.mkdtemp(dir=folder)
     command = ["train", package, "--data", "npz:" + case.data, "-q", "--threads", 1]
-    command += ["--steps", STEPS, "--log-dir", folder, "--checkpoint-dir", folder]
+    command += ["--steps", steps, "--log-dir", folder, "--checkpoint-dir", folder]
     command += ["--set", f"accumulate={accumulate}"]
-    if world > 1 and transport == "gloo":
+    if world > 1 and not launcher:
         command += ["--ranks", world]
-    command = [os.path.join(harness.BIN, "tcc-run"), *map(str, command)]
-    if transport != "gloo":
-        command = [*LAUNCHERS[transport], str(world), *command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    prefix = [str(world) if word == "WORLD" else word for word in launcher]
+    command = [*prefix, os.path.join(harness.BIN, "tcc-run"), *map(str, command)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
     if done.returncode:
         raise harness.Failure(f"{' '.join(command)}: {done.returncode}: {done.stderr}")
+    return read_run(folder, steps)
+
+
+def read_run(folder, steps):
     with open(f"{folder}/metrics.jsonl", encoding="utf-8") as file:
         losses = [json.loads(line)["loss"] for line in file]
-    return np.array(losses), load_file(f"{folder}/step-{STEPS}/state.safetensors")
+    return np.array(losses), load_file(f"{folder}/step-{steps}/state.safetensors")
 
 
 def distance(ours, expected):
@@ -150,8 +153,8 @@ def test_parity(tally, folder, world):
         compare(tally, case, ranks, alone)
         if case.name != "gpt2" and world == 2:
             continue
-        for transport in LAUNCHERS:
-            again = train(package, case, folder, world, case.accumulate, transport)
+        for transport, launcher in LAUNCHERS.items():
+            again = train(package, case, folder, world, case.accumulate, launcher)
             compare(tally, case, again, alone)
             same = are_equal(again, ranks) or (world > 2 and transport != "gloo")
             tally.check(f"{case.name}: the same bits by {transport}", same)
@@ -161,8 +164,8 @@ def test_repeats(tally, folder, world):
     """What moves the bytes, and when, changes no bit."""
     case = next(list_cases(folder))
     package = compile_case(case, folder, "-repeats")
-    for transport in LAUNCHERS:
-        runs = [train(package, case, folder, world, 1, transport) for _ in range(REPEATS)]
+    for transport, launcher in LAUNCHERS.items():
+        runs = [train(package, case, folder, world, 1, launcher) for _ in range(REPEATS)]
         same = all(are_equal(runs[0], other) for other in runs[1:])
         tally.check(f"{REPEATS} runs by {transport} have the same bits", same)
 
@@ -258,4 +261,5 @@ def main(worlds):
     tally.close()
 
 
-main([int(word) for word in sys.argv[1:]] or [2])
+if __name__ == "__main__":
+    main([int(word) for word in sys.argv[1:]] or [2])
