@@ -1,0 +1,177 @@
+"""Ranks on two hosts, namespaces that are joined by a cable: hosts.py
+
+What torchrun, mpirun and scripts begin on both trains to the bits of two ranks on one
+host. A host has a name, which the other knows, an address and a loopback of its own; it
+ends with the test.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import harness
+import launchers
+import ranks
+import restarts
+import slurm
+
+PORT = 29500  # of a host of its own
+NAMES = ("a", "b")
+ADDRESSES = ("10.77.0.1", "10.77.0.2")
+SPACES = ("--net", "--uts", "--mount")
+BEGIN = 'hostname "$0" && mount --bind "$1" /etc/hosts && ip link set lo up && echo ready && read _'
+
+
+class Host:
+    def __init__(self, name, address, table):
+        self.name, self.address = name, address
+        self.holder = subprocess.Popen(["unshare", *SPACES, "sh", "-c", BEGIN, name, table],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                       preexec_fn=slurm.die_with_parent)  # fmt: skip
+        if self.holder.stdout.readline() != "ready\n":
+            raise harness.Failure(f"host {self.name} does not begin")
+        self.enter = ["nsenter", "--target", str(self.holder.pid), *SPACES]
+
+    def call(self, *command):
+        subprocess.run([*self.enter, *command], check=True)
+
+    def close(self):
+        self.holder.stdin.close()
+        self.holder.wait()
+
+
+class Network:
+    def __init__(self, folder):
+        self.table, self.hosts = f"{folder}/hosts", []
+        with open(self.table, "w", encoding="utf-8") as file:
+            file.write("127.0.0.1 localhost\n")
+            file.writelines(f"{place} {name}\n" for name, place in zip(NAMES, ADDRESSES))
+
+    def __enter__(self):
+        try:
+            for name, address in zip(NAMES, ADDRESSES):
+                self.hosts.append(Host(name, address, self.table))
+            self.connect()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self.hosts
+
+    def connect(self):
+        """Both ends are made where they belong: the machine itself has none of it."""
+        here, there = (str(host.holder.pid) for host in self.hosts)
+        subprocess.run(["ip", "link", "add", "cable", "netns", here, "type", "veth", "peer",
+                        "name", "cable", "netns", there], check=True)  # fmt: skip
+        for host in self.hosts:
+            host.call("ip", "address", "add", f"{host.address}/24", "dev", "cable")
+            host.call("ip", "link", "set", "cable", "up")
+
+    def __exit__(self, *_):
+        for host in self.hosts:
+            host.close()
+
+
+def finish_both(suite, name, begin):
+    """What begin(host) began on each host."""
+    with contextlib.ExitStack() as stack:
+        jobs = [stack.enter_context(begin(index)) for index in range(2)]
+        for index, job in enumerate(jobs):
+            code, err = job.finish()
+            suite.tally.check(f"{name} on {NAMES[index]}", code == 0, f"{code}: {err}")
+
+
+def train_on_both(suite, hosts, name, launchers_of_hosts):
+    """What rank 0 wrote."""
+    log = tempfile.mkdtemp(dir=suite.folder)
+    flags = ["--steps", launchers.STEPS, "--log-dir", log, "--checkpoint-dir", log, "--threads", 1]
+
+    def begin(index):
+        launcher, environment = launchers_of_hosts[index]
+        return suite.begin([*hosts[index].enter, *launcher], *flags, environment=environment)
+
+    finish_both(suite, name, begin)
+    return ranks.read_run(log, launchers.STEPS)
+
+
+def train_example(suite, hosts):
+    folder = suite.make_example()
+    script = os.path.join(launchers.EXAMPLES, "torchrun.sh")
+    tools = os.pathsep.join((harness.BIN, os.path.dirname(restarts.TORCHRUN), os.environ["PATH"]))
+
+    def begin(index):
+        command = [*hosts[index].enter, script, folder, hosts[0].address]
+        return launchers.Job(command, {**suite.environment, "PATH": tools})
+
+    finish_both(suite, "torchrun.sh", begin)
+    return ranks.read_run(f"{folder}/ranks", launchers.STEPS)
+
+
+def list_launchers(hosts):
+    """Of each host one."""
+    yield "torchrun", [
+        (restarts.torchrun("--nnodes", "2", "--node-rank", str(rank), "--master-addr",
+                           hosts[0].address, "--master-port", str(PORT)), {})
+        for rank in range(2)
+    ]  # fmt: skip
+    place = {"TCC_RENDEZVOUS": f"{hosts[0].address}:{PORT}", "WORLD_SIZE": "2"}
+    yield "script", [([], {**place, "RANK": str(rank)}) for rank in range(2)]
+
+
+def save_agent(suite, hosts):
+    """What mpirun and mpiexec call in place of ssh: AGENT [-x] ADDRESS COMMAND."""
+    path = f"{suite.folder}/agent"
+    rows = [
+        f"{host.address}) shift; exec {' '.join(host.enter)} sh -c \"$*\" ;;" for host in hosts
+    ]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write('#!/bin/sh\n[ "$1" = -x ] && shift\ncase $1 in\n')
+        file.write("\n".join(rows) + "\nesac\nexit 1\n")
+    os.chmod(path, 0o755)
+    return path
+
+
+def test_parity(suite, hosts):
+    first = suite.train()
+    for name, of_hosts in list_launchers(hosts):
+        result = train_on_both(suite, hosts, name, of_hosts)
+        suite.tally.check(f"the same bits by {name}", ranks.are_equal(result, first))
+    result = train_example(suite, hosts)
+    suite.tally.check("the same bits by torchrun.sh", ranks.are_equal(result, first))
+    agent, places = save_agent(suite, hosts), ",".join(f"{host.address}:1" for host in hosts)
+    for launcher in (
+        ["mpirun.openmpi", "--allow-run-as-root", "--mca", "plm_rsh_agent", agent, "--host"],
+        ["mpiexec.mpich", "-launcher", "ssh", "-launcher-exec", agent, "-hosts"],
+    ):
+        begin = [*hosts[0].enter, *launcher, places]
+        names = subprocess.run([*begin, "hostname"], capture_output=True, text=True,
+                               env=suite.environment)  # fmt: skip
+        suite.tally.check(f"hosts of {launcher[0]}", sorted(names.stdout.split()) == ["a", "b"],
+                          names.stdout + names.stderr)  # fmt: skip
+        result = suite.train(begin)
+        suite.tally.check(f"the same bits by {launcher[0]}", ranks.are_equal(result, first))
+
+
+def find_lack():
+    for program in ("ip", "nsenter", restarts.TORCHRUN):
+        if not shutil.which(program):
+            return program
+    done = subprocess.run(["unshare", *SPACES, "true"], capture_output=True)
+    return "right to make namespaces" if done.returncode else ""
+
+
+def main():
+    tally = harness.Tally()
+    if lacks := find_lack():
+        print(f"skipped: there is no {lacks}, which two hosts need (tools/setup --ranks --exports)")
+        tally.skipped += 1
+        tally.close()
+    with tempfile.TemporaryDirectory() as folder, Network(folder) as hosts:
+        test_parity(launchers.Suite(tally, folder), hosts)
+    tally.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
