@@ -154,6 +154,26 @@ def test_parity(suite, hosts):
         suite.tally.check(f"the same bits by {launcher[0]}", ranks.are_equal(result, first))
 
 
+def test_cut(suite, hosts):
+    """Nothing tells a rank that the cable is out but that nobody is heard of."""
+    log = tempfile.mkdtemp(dir=suite.folder)
+    place = {"TCC_RENDEZVOUS": f"{ADDRESSES[0]}:{PORT}", "WORLD_SIZE": "2", "TCC_HEARTBEAT": "1"}
+    flags = ["--steps", 10**9, "-q", "--log-dir", log]
+    with contextlib.ExitStack() as stack:
+        jobs = [
+            stack.enter_context(suite.begin(host.enter, *flags, environment={**place, "RANK": rank}))
+            for rank, host in zip("01", hosts)
+        ]
+        launchers.wait_for_training(log)
+        hosts[1].call("ip", "link", "set", "cable", "down")
+        for host, job in zip(hosts, jobs):
+            code, err = job.finish(seconds=20)
+            other = NAMES[host is hosts[0]]
+            ok = code == 9 and f"(host {other}) was lost: no word of it" in err
+            suite.tally.check(f"cut from {host.name}", ok, f"{code}: {err}")
+    hosts[1].call("ip", "link", "set", "cable", "up")
+
+
 def find_lack():
     for program in ("ip", "nsenter", restarts.TORCHRUN):
         if not shutil.which(program):
@@ -169,7 +189,9 @@ def main():
         tally.skipped += 1
         tally.close()
     with tempfile.TemporaryDirectory() as folder, Network(folder) as hosts:
-        test_parity(launchers.Suite(tally, folder), hosts)
+        suite = launchers.Suite(tally, folder)
+        test_parity(suite, hosts)
+        test_cut(suite, hosts)
     tally.close()
 
 

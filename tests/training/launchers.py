@@ -107,12 +107,12 @@ class Job:
                 found.append(int(process))
         return found
 
-    def finish(self):
+    def finish(self, seconds=60):
         """Code and errors. What is left then is there by mistake."""
         try:
-            err = self.run.communicate(timeout=60)[1]
+            err = self.run.communicate(timeout=seconds)[1]
         except subprocess.TimeoutExpired:
-            return None, "no end after 60 s"
+            return None, f"no end after {seconds} s"
         return self.run.returncode, err
 
 
@@ -164,6 +164,11 @@ def test_tasks_without_a_way(suite, cluster):
         suite.tally.check("srun of single ranks", code == 0, f"{code}: {err}")
 
 
+def wait_for_training(log):
+    metrics = f"{log}/metrics.jsonl"
+    wait_until(lambda: os.path.exists(metrics) and os.path.getsize(metrics))
+
+
 def save_damaged(suite):
     """Rank 1 alone meets a label that there is not, at its update 6."""
     path = f"{suite.folder}/damaged.npz"
@@ -208,8 +213,7 @@ def test_death(suite):
         for victim in range(WORLD):
             log = tempfile.mkdtemp(dir=suite.folder)
             with suite.begin(launcher, "--steps", 10**9, "-q", "--log-dir", log) as job:
-                metrics = f"{log}/metrics.jsonl"
-                wait_until(lambda: os.path.exists(metrics) and os.path.getsize(metrics))
+                wait_for_training(log)
                 (process,) = job.find(f"{variable}={victim}")
                 began = time.monotonic()
                 os.kill(process, signal.SIGKILL)
