@@ -144,11 +144,11 @@ TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
 
 TEST(RecipeTest, SynchronisesOverSeveralRanks) {
   std::string base = std::string(kLoss) + "optimizer.kind = 'sgd'\n";
-  EXPECT_THAT(refuse(base + "batchnorm.sync = true"),
-              ElementsAre("r.toml:3: batchnorm.sync needs parallel.data = "
+  EXPECT_THAT(refuse(base + "parallel.data = 1\nbatchnorm.sync = true"),
+              ElementsAre("r.toml:4: batchnorm.sync needs parallel.data = "
                           "'auto'",
                           "exit 3"));
-  parseRecipe(base + "parallel.data = 'auto'\nbatchnorm.sync = true");
+  parseRecipe(base + "batchnorm.sync = true");
   EXPECT_THAT(refuse(base + "parallel.bucket = '1 foot'"),
               ElementsAre("r.toml:3: parallel.bucket is '1 foot', expected "
                           "bytes",

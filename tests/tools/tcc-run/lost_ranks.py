@@ -71,10 +71,11 @@ def read_rank(process):
 
 
 class Run:
-    """Ranks that train until something ends them."""
+    """Ranks that train until something ends them; their logs are in `logs`."""
 
     def __init__(self, suite, count=RANKS, launcher=(), arguments=(), **environment):
-        command = suite.command("train", *ENDLESS, *arguments)
+        self.logs = tempfile.mkdtemp(dir=suite.folder)
+        command = suite.command("train", *ENDLESS, "--log-dir", self.logs, *arguments)
         command = [*launcher, *command] if launcher else [*command, "--ranks", str(count)]
         self.tally = suite.tally
         self.process = subprocess.Popen(command, env={**ENVIRONMENT, **environment}, text=True,
@@ -82,7 +83,9 @@ class Run:
         wait_until(lambda: len(self.find_ranks()) == count)
         self.ranks = self.find_ranks()
         self.everybody = find_descendants(self.process.pid)
-        time.sleep(0.8 if not launcher else 1.5)  # all have met, and update
+        # Lines come some dozens at a time: more updates than a recorder keeps.
+        metrics = f"{self.logs}/metrics.jsonl"
+        wait_until(lambda: os.path.exists(metrics) and os.path.getsize(metrics), 60)
 
     def find_ranks(self):
         found = {read_rank(one): one for one in find_descendants(self.process.pid)}
@@ -126,15 +129,14 @@ def others_of(victim):
 def test_death(suite):
     """Within a second."""
     for victim in (0, 2):
-        logs = suite.path(f"death-{victim}")
-        run = Run(suite, arguments=("--log-dir", logs))
+        run = Run(suite)
         run.send(signal.SIGKILL, victim)
         took = run.await_end_of(others_of(victim), 5)
         name = f"death of {victim}"
         suite.tally.check(f"{name}: time", took < 1, f"{took:.2f} s")
         killed = rf"tcc-run: error: rank {victim} was ended by signal 9 \(Killed\)"
         run.close(name, 9, [killed, *lines_of(others_of(victim), victim, "its process ended")])
-        check_recorder(suite, f"{logs}/rank-1.jsonl")
+        check_recorder(suite, f"{run.logs}/rank-1.jsonl")
         print(f"{name}: {took:.2f} s")
 
 
