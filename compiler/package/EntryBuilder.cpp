@@ -258,14 +258,17 @@ struct EntryBuilder::ActionBuilder {
       Op op, llvm::function_ref<void(typename Table::Builder &)> addMore =
                  [](auto &) {}) const {
     auto count = builder.buildSize(op.getCount());
-    auto node = builder.fbb.CreateString(op.getNode().value_or("").str());
+    flatbuffers::Offset<flatbuffers::String> node;
+    if (auto name = op.getNode())
+      node = builder.fbb.CreateString(name->str());
     typename Table::Builder table(builder.fbb);
     table.add_from(builder.getIndex(op.getFrom()));
     table.add_to(builder.getIndex(op.getTo()));
     table.add_dtype(getDType(op.getType()));
     table.add_count(count);
     table.add_group(uint32_t(op.getGroup()));
-    table.add_node(node);
+    if (!node.IsNull())
+      table.add_node(node);
     addMore(table);
     return {format::ActionTraits<Table>::enum_value, table.Finish().Union()};
   }

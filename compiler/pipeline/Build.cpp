@@ -178,9 +178,13 @@ std::optional<Refusal> Builder::checkBudget() {
   int64_t needed = program.getBudgeted() + variant.budget->reserved;
   if (needed <= variant.budget->bytes)
     return std::nullopt;
-  return makeRefusal(Code::OutOfMemory,
-                     model.path + ": needs " + std::to_string(needed) +
-                         " bytes, which is more than the memory budget");
+  std::string problem = model.path + ": needs " + std::to_string(needed) +
+                        " bytes, which is more than the memory budget";
+  int64_t alone = program.memory.getBudgeted() + variant.budget->reserved;
+  if (alone < needed)
+    problem +=
+        "; of one rank (parallel.data = 1) it needs " + std::to_string(alone);
+  return makeRefusal(Code::OutOfMemory, problem);
 }
 
 std::optional<Refusal> Builder::plan() {

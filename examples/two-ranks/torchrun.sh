@@ -2,9 +2,7 @@
 # On each of two hosts: torchrun.sh FOLDER HOST0, of digits.tcc and train.npz.
 set -euo pipefail
 cd "$1"
-# Each time that ranks begin they look for a checkpoint.
 exec torchrun --nnodes 2 --nproc-per-node 1 --max-restarts 3 --rdzv-backend c10d \
   --rdzv-endpoint "$2:29500" --no-python \
-  sh -c 'exec "$@" $(ls -d "$0"/step-* >/dev/null 2>&1 && echo --resume)' ranks \
   tcc-run train digits.tcc --data npz:train.npz --checkpoint-dir ranks --checkpoint-every 100 \
-  --log-dir ranks
+  --log-dir ranks --resume-if-any

@@ -174,10 +174,15 @@ void Watch::sayGoodbye() { stop(Kind::Goodbye); }
 // The watch's own thread
 //===----------------------------------------------------------------------===//
 
+/// A rank without memory for its words is lost for the others.
 void Watch::run() {
   pthread_setname_np(pthread_self(), "tcc-watch");
-  while (turn())
-    ;
+  try {
+    while (turn())
+      ;
+  } catch (const std::exception &) {
+    peers.clear();
+  }
 }
 
 /// False after the last word.
@@ -232,6 +237,17 @@ void Watch::sleep(Time until) {
   (void)!read(waker.get(), &calls, sizeof(calls));
 }
 
+/// A rank that was not welcomed in time comes again, by another address.
+void Watch::welcome(Connection member, const Sighting &own) {
+  member.send(say(Kind::Welcome));
+  auto isSame = [&](const Peer &peer) { return peer.last.rank == own.rank; };
+  auto known = std::ranges::find_if(peers, isSame);
+  if (known == peers.end())
+    peers.push_back({std::move(member), own});
+  else
+    known->connection = std::move(member);
+}
+
 /// Whoever knows the run's token is one of its ranks.
 void Watch::welcomeNewcomers() {
   if (!listener.isOpen())
@@ -244,12 +260,10 @@ void Watch::welcomeNewcomers() {
     if (newcomer.receive(hello) != Connection::Found::Message)
       continue;
     bool isMember = hello.kind == Kind::Hello && hello.token == hub.token &&
-                    hello.own.rank > 0 && peers.size() < memberCount;
+                    hello.own.rank > 0 && size_t(hello.own.rank) <= memberCount;
     Connection known = std::move(newcomer);
-    if (!isMember)
-      continue;
-    known.send(say(Kind::Welcome));
-    peers.push_back({std::move(known), hello.own});
+    if (isMember)
+      welcome(std::move(known), hello.own);
   }
   std::erase_if(newcomers, [](const auto &one) { return !one.isOpen(); });
   if (peers.size() == memberCount) {

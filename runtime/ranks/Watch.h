@@ -98,6 +98,7 @@ private:
   void sleep(Time until);
   Time nextTime() const;
   void welcomeNewcomers();
+  void welcome(Connection member, const Sighting &own);
   void hear(Peer &peer);
   void take(Peer &peer, const Message &message);
   void forgetOwnPause(Time now);

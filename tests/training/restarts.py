@@ -18,10 +18,8 @@ import launchers
 import ranks
 import slurm
 
-STEPS, EVERY = 400, 50
+STEPS, EVERY = 1600, 50
 TORCHRUN = os.path.join(os.path.dirname(sys.executable), "torchrun")
-# As docs/ranks.md has it; $0 is the folder of checkpoints.
-SCRIPT = 'exec "$@" $(ls -d "$0"/step-* >/dev/null 2>&1 && echo --resume)'
 
 
 def torchrun(*options):
@@ -42,7 +40,7 @@ def test_restart(suite, victim):
         suite.tally.check("undisturbed", code == 0, err)
     port = slurm.find_free_ports(1)[0]
     command = torchrun("--nproc-per-node", "2", "--max-restarts", "1", "--master-port", str(port))
-    with suite.begin([*command, "sh", "-c", SCRIPT, second], *flags(second)) as job:
+    with suite.begin(command, *flags(second), "--resume-if-any") as job:
         slurm.wait_until(lambda: glob.glob(f"{second}/step-{3 * EVERY}"))
         (process,) = job.find(f"RANK={victim}", "TORCHELASTIC_RESTART_COUNT=0")
         os.kill(process, signal.SIGKILL)

@@ -97,7 +97,7 @@ class Cluster:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
-        shutil.rmtree(self.folder)
+        shutil.rmtree(self.folder, ignore_errors=True)  # a step may still write
 
     def configure(self):
         os.chmod(self.folder, 0o755)  # as munged asks of the folder of its socket

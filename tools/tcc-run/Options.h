@@ -68,7 +68,7 @@ struct TrainOptions {
   std::optional<int64_t> seed;
   std::vector<std::string> settings; ///< KEY=VALUE
   int64_t checkpointEvery = 0;       ///< 0: at the end only
-  bool resume = false;
+  bool resume = false, resumesIfAny = false;
   std::string logDir;
   std::string exportFile;
   std::string traceFile;  ///< of the last update; empty: none

@@ -44,6 +44,7 @@ private:
   Status explain(Status failure);
   Status update(int64_t end);
   Status beginTrace();
+  void noteTrace();
   void note(ProgressLine &line, Clock::time_point before);
   Status save();
   Status finish();
@@ -64,8 +65,10 @@ private:
   int64_t firstStep = 0, lastStep = 0;
   int64_t begun = 0;             ///< updates, also those under way
   int64_t accumulated = 0;       ///< batches since the last of them
-  std::vector<TracedRun> traced; ///< of the last update
-  double exposed = 0;            ///< of all updates: see Pace
+  std::vector<TracedRun> traced; ///< of the last update, with --trace
+  /// Of the update under way, and of all: see Pace; nothing once events were
+  /// lost.
+  std::optional<double> exposed, allExposed;
   double seconds = 0;
   std::string checkpoint; ///< the last one written
 };
@@ -73,10 +76,13 @@ private:
 } // namespace
 
 Status Training::resume() {
-  Result<std::string> newest = restoreNewest(
-      *session, options.data.checkpointDir, options.running.quiet);
+  Result<std::string> newest =
+      restoreNewest(*session, options.data.checkpointDir, options.running.quiet,
+                    options.resumesIfAny);
   if (!newest.ok())
     return newest.takeStatus();
+  if (newest->empty())
+    return Status();
   // Whoever resumes has seen why the run stopped.
   session->clearFault();
   if (!options.running.quiet)
@@ -179,36 +185,49 @@ Status Training::explain(Status failure) {
 Status Training::update(int64_t end) {
   int64_t before = session->metrics().step;
   traced.clear();
+  if (exposed)
+    exposed = 0;
   do {
     while (session->underWay() < session->depth() && begun < end)
       if (Status status = begin(); !status.ok())
         return explain(std::move(status));
     if (Status status = session->finish(); !status.ok())
       return explain(std::move(status));
-    if (trace)
-      traced.push_back({&session->lastContext(), trace->take()});
+    noteTrace();
   } while (session->metrics().step == before);
   return Status();
 }
 
-/// Several ranks are told how long they wait for each other.
+/// The first of several ranks says how long it waits for others.
 Status Training::beginTrace() {
-  if (session->rankCount() == 1 && options.traceFile.empty())
+  bool hasRanks = session->rankCount() > 1;
+  if (!ranks.isFirst() || (!hasRanks && options.traceFile.empty()))
     return Status();
+  if (hasRanks)
+    exposed = allExposed = 0;
   trace.emplace(session->stream().laneCount());
   return session->stream().trace(&*trace);
+}
+
+void Training::noteTrace() {
+  if (!trace)
+    return;
+  TracedRun run = {&session->lastContext(), trace->take()};
+  if (run.reading.lost > 0)
+    exposed = allExposed = std::nullopt;
+  if (exposed)
+    *exposed += double(run.exposed()) / 1e9;
+  if (!options.traceFile.empty())
+    traced.push_back(std::move(run));
 }
 
 void Training::note(ProgressLine &line, Clock::time_point before) {
   double elapsed = std::chrono::duration<double>(Clock::now() - before).count();
   seconds += elapsed;
-  Pace pace = {samplesPerStep() / elapsed}, average = {getRate()};
-  if (session->rankCount() > 1) {
-    pace.exposed = 0;
-    for (const TracedRun &run : traced)
-      *pace.exposed += double(run.exposed()) / 1e9;
-    exposed += *pace.exposed;
-    average.exposed = exposed / double(session->metrics().step - firstStep);
+  Pace pace = {samplesPerStep() / elapsed, exposed}, average = {getRate()};
+  if (exposed) {
+    *allExposed += *exposed;
+    average.exposed = *allExposed / double(session->metrics().step - firstStep);
   }
   log.write(session->metrics(), pace);
   line.update(session->metrics(), average);
@@ -346,8 +365,8 @@ void Training::printResult() const {
         {"samples_per_s", getRate()},
         {"memory_bytes", session->planned().total()},
         {"checkpoint", nullptr}};
-    if (session->rankCount() > 1 && !hadNoSteps)
-      document["exposed_communication_s"] = exposed / (steps - firstStep);
+    if (allExposed && !hadNoSteps)
+      document["exposed_communication_s"] = *allExposed / (steps - firstStep);
     if (!checkpoint.empty())
       document["checkpoint"] = checkpoint;
     return printJson(document);
@@ -358,8 +377,8 @@ void Training::printResult() const {
   else
     std::cout << "loss " << std::setprecision(6) << loss << ", "
               << std::llround(getRate()) << " samples/s";
-  if (session->rankCount() > 1 && seconds > 0)
-    std::cout << ", " << std::setprecision(2) << 100 * exposed / seconds
+  if (allExposed && seconds > 0)
+    std::cout << ", " << std::llround(100 * *allExposed / seconds)
               << " % of the time waiting for other ranks";
   if (!checkpoint.empty())
     std::cout << ", checkpoint " << checkpoint;
@@ -388,7 +407,7 @@ Status Training::run() {
   if (!opened.ok())
     return opened.takeStatus();
   session = std::move(*opened);
-  if (options.resume)
+  if (options.resume || options.resumesIfAny)
     if (Status status = resume(); !status.ok())
       return status;
   for (const std::string &setting : options.settings)
@@ -441,9 +460,10 @@ static TrainOptions optionsOfRank(const Ranks &ranks, TrainOptions options) {
 
 /// The flags that decide which steps a rank makes, and of which batches.
 static std::string describe(const TrainOptions &options) {
-  return concat("train ", options.resume, !options.data.init.empty(),
-                options.findsRate, options.noShuffle, " ", options.steps, " ",
-                options.epochs, " ", options.seed.value_or(-1));
+  return concat("train ", options.resume, options.resumesIfAny,
+                !options.data.init.empty(), options.findsRate,
+                options.noShuffle, " ", options.steps, " ", options.epochs, " ",
+                options.seed.value_or(-1));
 }
 
 int tools::trainCommand(const TrainOptions &options) {

@@ -37,11 +37,13 @@ tools::openTraining(const RunningOptions &running, const DataOptions &data,
 
 /// Of one rank.
 static Result<std::string> findAndRestore(runtime::TrainingSession &session,
-                                          const std::string &folder,
-                                          bool quiet) {
+                                          const std::string &folder, bool quiet,
+                                          bool mayBeNone) {
   Result<CheckpointSearch> found = findNewestCheckpoint(folder);
   if (!found.ok())
     return found.takeStatus();
+  if (!found->newest && found->passedOver.empty() && mayBeNone)
+    return std::string();
   if (!found->newest) {
     std::string reasons;
     for (const std::string &reason : found->passedOver)
@@ -59,11 +61,11 @@ static Result<std::string> findAndRestore(runtime::TrainingSession &session,
 }
 
 Result<std::string> tools::restoreNewest(runtime::TrainingSession &session,
-                                         const std::string &folder,
-                                         bool quiet) {
+                                         const std::string &folder, bool quiet,
+                                         bool mayBeNone) {
   Result<std::string> restored = folder;
   if (session.rank() == 0)
-    restored = findAndRestore(session, folder, quiet);
+    restored = findAndRestore(session, folder, quiet, mayBeNone);
   if (!restored.ok())
     return restored;
   if (Status status = session.shareVariables(); !status.ok())

@@ -17,10 +17,11 @@ openTraining(const RunningOptions &running, const DataOptions &data,
 
 /// Restores the newest complete checkpoint of a folder and returns its path.
 /// Says on stderr, unless `quiet`, why it passes newer ones over. Of several
-/// ranks the first one reads it, and all share what it has.
+/// ranks the first one reads it, and all share what it has. Where there is none
+/// at all it is an error, unless it `mayBeNone`: then the path is empty.
 runtime::Result<std::string> restoreNewest(runtime::TrainingSession &session,
                                            const std::string &folder,
-                                           bool quiet);
+                                           bool quiet, bool mayBeNone = false);
 
 /// How many batches of `samples` each rank adds up for an update: the setting
 /// `accumulate`, or what makes `global` samples of all ranks.

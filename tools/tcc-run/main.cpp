@@ -94,6 +94,12 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
       .add_flag("--resume", options.resume, "go on from the newest checkpoint")
       ->needs("--checkpoint-dir")
       ->excludes("--init");
+  command
+      .add_flag("--resume-if-any", options.resumesIfAny,
+                "as --resume, or from the start if there is none yet")
+      ->needs("--checkpoint-dir")
+      ->excludes("--init")
+      ->excludes("--resume");
   command.add_option("--log-dir", options.logDir,
                      "write metrics.jsonl to a folder");
   CLI::Option *traced = command.add_option(

@@ -7,6 +7,7 @@ A rank that is stopped is given up after a second here (TCC_HEARTBEAT), with --l
 after the ten that it is without it, and under the launchers of MPI, too.
 """
 
+import ctypes
 import json
 import os
 import re
@@ -22,6 +23,7 @@ import harness
 from ranks import ENVIRONMENT, RATE, Suite, find_free_port
 
 RANKS = 3
+LONGEST = 120  # seconds of a run that is to end by itself
 ENDLESS = ("--steps", 10**9, "-q", *RATE)
 HOST = socket.gethostname()
 LINE = (
@@ -45,6 +47,12 @@ def wait_until(condition, seconds=10):
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)
     return condition()
+
+
+def die_with_parent():
+    """Where the test is killed, the launcher is, and with it the ranks."""
+    kill_at_death_of_parent = 1
+    ctypes.CDLL(None).prctl(kill_at_death_of_parent, signal.SIGKILL)
 
 
 def find_descendants(process):
@@ -79,7 +87,8 @@ class Run:
         command = [*launcher, *command] if launcher else [*command, "--ranks", str(count)]
         self.tally = suite.tally
         self.process = subprocess.Popen(command, env={**ENVIRONMENT, **environment}, text=True,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        preexec_fn=die_with_parent)  # fmt: skip
         wait_until(lambda: len(self.find_ranks()) == count)
         self.ranks = self.find_ranks()
         self.everybody = find_descendants(self.process.pid)
@@ -107,9 +116,18 @@ class Run:
         self.tally.check(f"{name}: nobody left", gone)
 
 
+def read_end(process):
+    """What it says; it is killed if it does not end, and with it its ranks."""
+    try:
+        return process.communicate(timeout=LONGEST)[1]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()[1] + "(it did not end)"
+
+
 def check_end(tally, name, process, code, expected):
     """All that it says is so many lines that match, each once."""
-    err = process.communicate()[1]
+    err = read_end(process)
     tally.check(f"{name}: code", process.returncode == code, f"{process.returncode}: {err}")
     lines = err.splitlines()
     ok = len(lines) == len(expected)
@@ -192,7 +210,7 @@ def test_twins(suite):
     runs = [suite.begin("train", *ENDLESS, RANK=rank, **place) for rank in "011"]
     wait_until(lambda: any(run.poll() is not None for run in runs))
     ended = [run for run in runs if run.poll() is not None]
-    err = ended[0].communicate()[1] if ended else ""
+    err = read_end(ended[0]) if ended else ""
     ok = len(ended) == 1 and ended[0].returncode == 2
     ok &= err == "tcc-run: rank 1: error: another process is rank 1, too\n"
     suite.tally.check("two of one rank", ok, err)
@@ -203,7 +221,7 @@ def test_twins(suite):
 
 def test_flags(suite):
     run = suite.begin("train", "--steps", 1, "--ranks", 2, TCC_HEARTBEAT="soon")
-    err = run.communicate()[1]
+    err = read_end(run)
     says = [f"tcc-run: rank {rank}: error: TCC_HEARTBEAT is 'soon', expected 0.1 to 86400 "
             "seconds, or 0" for rank in range(2)]  # fmt: skip
     ok = run.returncode == 2 and sorted(err.splitlines()) == says
@@ -290,7 +308,7 @@ def test_mpi(suite):
         for victim in (0, 2):
             run = Run(suite, launcher=launcher, TCC_HEARTBEAT="1")
             run.send(signal.SIGSTOP, victim)
-            err = run.process.communicate()[1]
+            err = read_end(run.process)
             took = time.monotonic() - run.began
             wanted = lines_of(others_of(victim), victim, "no word of it for 1 s")
             # Who ends first ends the other, which may not come to its line.
@@ -310,7 +328,8 @@ def test_mpi_error(suite):
             "train", *ENDLESS, "--checkpoint-dir", suite.path("file/run"), "--checkpoint-every",
             20)]  # fmt: skip
         for attempt in range(5):
-            done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
+            done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True,
+                                  timeout=LONGEST)  # fmt: skip
             ok = done.returncode in ((5,) if name == "openmpi" else (5, 9))
             ok &= "rank 0: error: " in done.stderr
             suite.tally.check(f"{name}: error {attempt}", ok, f"{done.returncode}: {done.stderr}")
