@@ -142,7 +142,8 @@ TEST(Watch, NoticesARankThatDies) {
 /// As one that is stopped, or cut off.
 TEST(Watch, NoticesARankThatIsSilent) {
   auto begin = Clock::now();
-  Hub hub(3, 500ms);
+  constexpr auto kSilence = 1500ms; // this thread may have to wait for a core
+  Hub hub(3, kSilence);
   Loss loss;
   while (loss.who.rank < 0 && Clock::now() < begin + kSoon) {
     hub.members[0].say(Kind::Beat);
@@ -151,9 +152,9 @@ TEST(Watch, NoticesARankThatIsSilent) {
   }
   EXPECT_EQ(loss.who.rank, 2);
   EXPECT_EQ(loss.cause, Cause::Silent);
-  EXPECT_EQ(loss.milliseconds, 500u);
-  EXPECT_GE(Clock::now() - begin, 500ms);
-  EXPECT_LT(Clock::now() - begin, 2s);
+  EXPECT_EQ(loss.milliseconds, kSilence.count());
+  EXPECT_GE(Clock::now() - begin, kSilence);
+  EXPECT_LT(Clock::now() - begin, kSoon);
   // It may read it once it goes on.
   EXPECT_EQ(hub.members[1].hear()->loss.who.rank, 2);
 }
@@ -167,12 +168,12 @@ TEST(Watch, WaitsForeverWhereItIsTold) {
 
 /// Who did its part may end, at any time before or after others.
 TEST(Watch, LetsRanksGoThatSayGoodbye) {
-  Hub hub(3, 200ms);
+  Hub hub(3, 800ms);
   for (Player &member : hub.members) {
     member.say(Kind::Goodbye);
     member.connection.close();
   }
-  EXPECT_FALSE(waitUntil([&] { return bool(hub.watch->findLoss()); }, 500ms));
+  EXPECT_FALSE(waitUntil([&] { return bool(hub.watch->findLoss()); }, 1200ms));
   hub.watch->sayGoodbye();
   EXPECT_FALSE(hub.isAborted);
 }
@@ -276,11 +277,11 @@ TEST(Watch, NoticesAHubThatIsSilent) {
 }
 
 TEST(Watch, GoesOnAloneAfterTheHubsGoodbye) {
-  Member member(200ms);
+  Member member(800ms);
   member.hub.say(Kind::Goodbye);
   member.hub.connection.close();
   EXPECT_FALSE(
-      waitUntil([&] { return bool(member.watch->findLoss()); }, 500ms));
+      waitUntil([&] { return bool(member.watch->findLoss()); }, 1200ms));
   auto before = Clock::now();
   EXPECT_FALSE(member.watch->explain("cut", 0ms));
   EXPECT_LT(Clock::now() - before, 1s) << "nobody is there to ask";
