@@ -95,6 +95,7 @@ class Run:
         # Lines come some dozens at a time: more updates than a recorder keeps.
         metrics = f"{self.logs}/metrics.jsonl"
         wait_until(lambda: os.path.exists(metrics) and os.path.getsize(metrics), 60)
+        time.sleep(0.5)  # a beat of each says so
 
     def find_ranks(self):
         found = {read_rank(one): one for one in find_descendants(self.process.pid)}
