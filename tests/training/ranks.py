@@ -202,8 +202,7 @@ def test_elastic(tally, folder):
         for i, world in enumerate(chain):
             steps = str(updates * (i + 1))
             flags = ["--steps", steps, "--log-dir", place, "--checkpoint-dir", place]
-            flags += ["--resume"] if i else []
-            harness.call(*command, *flags, "--ranks", str(world))
+            harness.call(*command, *flags, "--resume-if-any", "--ranks", str(world))
         with open(f"{place}/metrics.jsonl", encoding="utf-8") as file:
             losses.append(np.array([json.loads(line)["loss"] for line in file]))
         losses.append(load_file(f"{place}/step-{steps}/state.safetensors"))
@@ -213,6 +212,32 @@ def test_elastic(tally, folder):
     refused = harness.run_tool(*command, "--steps", "1", "--ranks", "5")
     said = "12 batches, which 5 ranks cannot share; these numbers of ranks can: 1, 2, 3, 4, 6, 12"
     tally.check("elastic: 5 ranks", refused.code == 2 and said in refused.err, refused.err)
+    refused = harness.run_tool(*command, "--steps", "1", "--set", "global=100")
+    said = "global is 100 samples, expected a multiple of the batch of 16"
+    tally.check("elastic: 100 samples", refused.code == 2 and said in refused.err, refused.err)
+
+
+def test_narrow_gradients(tally, folder):
+    """Ranks cannot sum them: who did not ask for ranks is told, who did is refused."""
+    text = '[loss]\nkind = "cross_entropy"\n[optimizer]\nkind = "sgd"\nlr = 0.1\n'
+    half, model = onnx.TensorProto.FLOAT16, f"{folder}/narrow.onnx"
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])], "narrow",
+        [helper.make_tensor_value_info("x", half, [4, 8])],
+        [helper.make_tensor_value_info("y", half, [4, 3])],
+        [onnx.numpy_helper.from_array(run.normal(8, 3).astype("f2"), "w")],
+    )  # fmt: skip
+    opsets = [helper.make_opsetid("", 18)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), model)
+    asked = '[parallel]\ndata = "auto"\n'
+    for more, code, said in (("", 0, "one rank alone trains this package: ranks add up f32"),
+                             (asked, 4, "parallel.data = 'auto': ranks add up f32")):  # fmt: skip
+        with open(f"{folder}/narrow.toml", "w", encoding="utf-8") as file:
+            file.write(text + more)
+        done = harness.run_tool("tcc", model, f"--train={folder}/narrow.toml", "-o",
+                                f"{folder}/narrow.tcc")  # fmt: skip
+        ok = done.code == code and said in done.err
+        tally.check(f"narrow gradients, exit {code}", ok, f"{done.code}: {done.err}")
 
 
 def test_report(tally, folder):
@@ -252,6 +277,7 @@ def main(worlds):
     with tempfile.TemporaryDirectory() as folder:
         test_elastic(tally, folder)
         test_report(tally, folder)
+        test_narrow_gradients(tally, folder)
     for world in worlds:
         with tempfile.TemporaryDirectory() as folder:
             test_parity(tally, folder, world)
