@@ -13,7 +13,8 @@
 #include "runtime/base/PlannedMemory.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/devices/Tunings.h"
-#include "runtime/ranks/Recorder.h"
+#include "runtime/package/DType.h"
+#include "runtime/ranks/CollectiveKind.h"
 #include "runtime/trace/Trace.h"
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 #define TCC_RUNTIME_RANKS_RECORDER_H
 
 #include "runtime/package/DType.h"
+#include "runtime/ranks/CollectiveKind.h"
 
 #include <array>
 #include <chrono>
@@ -12,20 +13,8 @@
 
 namespace tcc::runtime {
 
-/// What all ranks do together in one call.
-enum class CollectiveKind : uint8_t {
-  AllReduce,
-  ReduceScatter,
-  AllGather,
-  Broadcast,
-  Barrier
-};
-inline constexpr CollectiveKind kLastCollectiveKind = CollectiveKind::Barrier;
-
-/// As messages have it: "all-reduce".
-std::string_view nameOf(CollectiveKind kind);
-
-/// One call. Ranks send it to each other as it lies in memory.
+/// One collective call of a rank. Ranks send it to each other as it lies in
+/// memory.
 struct CollectiveCall {
   uint64_t number = 0; ///< from 1 on, the same at all ranks; 0: none yet
   int64_t step = 0;    ///< the update that it is part of, as in Position
@@ -43,8 +32,8 @@ struct Position {
   CollectiveCall last = {};
 };
 
-/// "at update 12 in all-reduce 37 of gradient/a to gradient/b"; "after" where
-/// that ended.
+/// A position in messages: "at update 12 in all-reduce 37 of gradient/a to
+/// gradient/b"; "after" where that ended.
 std::string describe(const Position &position);
 
 /// A flight recorder. Any thread may call it; it allocates nothing but for
@@ -54,16 +43,16 @@ public:
   static constexpr size_t kKept = 64;
 
   void setStep(int64_t number);
-  /// The call that begins is the position until the next one does.
+  /// Notes a call that begins, which is the position until the next one does.
   void begin(CollectiveKind kind, size_t count, DType dtype,
              std::string_view of);
-  /// It ended well.
+  /// Notes that the last call ended well.
   void end();
 
   Position position() const;
-  /// The last kKept of them, the oldest first.
+  /// The last kKept calls, the oldest first.
   std::vector<CollectiveCall> collectives() const;
-  /// Nanoseconds since it was made.
+  /// Nanoseconds since the recorder was made.
   int64_t now() const;
 
 private:
@@ -74,7 +63,7 @@ private:
   const Clock::time_point made = Clock::now();
   mutable std::mutex mutex; ///< of what follows
   std::array<CollectiveCall, kKept> ring;
-  uint64_t number = 0; ///< of the last one
+  uint64_t number = 0; ///< of the last call
   int64_t step = 0;
 };
 
