@@ -4,14 +4,13 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <utility>
 
 using namespace tcc;
 using namespace tcc::runtime;
 
-/// No limit.
-static constexpr double kUnlimited = 4096;
-
-/// CPUs that one group allows by itself; `folder` is of either version.
+/// CPUs that one group allows by itself, 0 if it has no limit; `folder` is of
+/// either version.
 static double quotaOf(const std::string &folder) {
   double quota = 0, period = 0;
   std::string text;
@@ -21,19 +20,26 @@ static double quotaOf(const std::string &folder) {
   if (unified >> text >> period)
     quota = std::atof(text.c_str()); // "max" is 0
   else if (!(quotaFile >> quota) || !(periodFile >> period))
-    return kUnlimited;
-  return quota > 0 && period > 0 ? quota / period : kUnlimited;
+    return 0;
+  return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/// The smallest quota from `group` up to the root of the hierarchy. A container
+static void addQuota(const std::string &folder,
+                     std::vector<GroupQuota> &quotas) {
+  if (double cpus = quotaOf(folder); cpus > 0)
+    quotas.push_back({folder, static_cast<int>(std::ceil(cpus))});
+}
+
+/// Adds the quotas from `group` up to the root of the hierarchy. A container
 /// may see its own group as the root: then the folders below are not there.
-static double quotaUpwards(const std::string &hierarchy,
-                           const std::string &group) {
-  double smallest = quotaOf(hierarchy);
-  for (size_t end = group.size(); end != 0 && end != std::string::npos;
+static void addQuotasUpwards(const std::string &hierarchy,
+                             const std::string &group,
+                             std::vector<GroupQuota> &quotas) {
+  addQuota(hierarchy, quotas);
+  // The root's own name is "/".
+  for (size_t end = group.size(); end > 1 && end != std::string::npos;
        end = group.rfind('/', end - 1))
-    smallest = std::min(smallest, quotaOf(hierarchy + group.substr(0, end)));
-  return smallest;
+    addQuota(hierarchy + group.substr(0, end), quotas);
 }
 
 /// Whether a comma-separated list has the CPU controller.
@@ -41,9 +47,9 @@ static bool hasCpuController(const std::string &controllers) {
   return ("," + controllers + ",").find(",cpu,") != std::string::npos;
 }
 
-int runtime::cpuQuota(const std::string &root) {
+std::vector<GroupQuota> runtime::listCpuQuotas(const std::string &root) {
   const std::string mounts = root + "/sys/fs/cgroup";
-  double smallest = kUnlimited;
+  std::vector<GroupQuota> quotas;
   // Lines of "hierarchy:controllers:group"; version 2 has no controllers.
   std::ifstream memberships(root + "/proc/self/cgroup");
   for (std::string line; std::getline(memberships, line);) {
@@ -53,9 +59,17 @@ int runtime::cpuQuota(const std::string &root) {
     std::string controllers = line.substr(first + 1, second - first - 1);
     std::string group = line.substr(second + 1);
     if (controllers.empty())
-      smallest = std::min(smallest, quotaUpwards(mounts, group));
+      addQuotasUpwards(mounts, group, quotas);
     else if (hasCpuController(controllers))
-      smallest = std::min(smallest, quotaUpwards(mounts + "/cpu", group));
+      addQuotasUpwards(mounts + "/cpu", group, quotas);
   }
-  return smallest < kUnlimited ? static_cast<int>(std::ceil(smallest)) : 0;
+  std::ranges::sort(quotas, {}, [](const GroupQuota &quota) {
+    return std::pair(quota.cpus, quota.group);
+  });
+  return quotas;
+}
+
+int runtime::cpuQuota(const std::string &root) {
+  std::vector<GroupQuota> quotas = listCpuQuotas(root);
+  return quotas.empty() ? 0 : quotas.front().cpus;
 }

@@ -33,11 +33,12 @@ static std::string nameMachine() {
   return host;
 }
 
-/// A group's name is that within its namespace.
-static std::string nameGroup() {
+/// A group's name is that within its namespace: of a group around several
+/// namespaces, as that of a pod of containers, there is no word in them.
+static std::string nameSpace() {
   char space[64] = {};
   (void)!readlink("/proc/self/ns/cgroup", space, sizeof(space) - 1);
-  return concat(space, "\n", readText("/proc/self/cgroup"));
+  return space;
 }
 
 /// All cores where there are more than the mask has bits.
@@ -54,18 +55,29 @@ static cpu_set_t readMask() {
 }
 
 Cores runtime::readCores() {
-  std::string machine = nameMachine();
-  return {digestOfText(machine), digestOfText(concat(machine, nameGroup())),
-          readMask(), cpuQuota()};
+  std::string machine = nameMachine(), space = nameSpace();
+  Cores own = {.machine = digestOfText(machine), .mask = readMask()};
+  std::vector<GroupQuota> found = listCpuQuotas();
+  for (size_t i = 0; i < std::min(found.size(), own.quotas.size()); ++i)
+    own.quotas[i] = {
+        digestOfText(concat(machine, "\n", space, "\n", found[i].group)),
+        found[i].cpus};
+  return own;
+}
+
+static bool isIn(const Cores &cores, const format::Digest &group) {
+  auto isSame = [&](const Cores::Quota &quota) {
+    return quota.cpus > 0 && quota.group == group;
+  };
+  return std::ranges::any_of(cores.quotas, isSame);
 }
 
 int runtime::countThreads(std::span<const Cores> all, size_t rank) {
   const Cores &own = all[rank];
-  int ranksOfCore[CPU_SETSIZE] = {}, ranksOfGroup = 0;
+  int ranksOfCore[CPU_SETSIZE] = {};
   for (const Cores &other : all) {
     if (other.machine != own.machine)
       continue;
-    ranksOfGroup += other.group == own.group;
     for (int core = 0; core < CPU_SETSIZE; ++core)
       ranksOfCore[core] += CPU_ISSET(core, &other.mask) != 0;
   }
@@ -73,8 +85,12 @@ int runtime::countThreads(std::span<const Cores> all, size_t rank) {
   for (int core = 0; core < CPU_SETSIZE; ++core)
     if (CPU_ISSET(core, &own.mask))
       count += 1.0 / ranksOfCore[core];
-  if (own.quota > 0)
-    count = std::min(count, double(own.quota) / ranksOfGroup);
+  for (const Cores::Quota &quota : own.quotas) {
+    auto ranksOfGroup = std::ranges::count_if(
+        all, [&](const Cores &other) { return isIn(other, quota.group); });
+    if (quota.cpus > 0)
+      count = std::min(count, double(quota.cpus) / double(ranksOfGroup));
+  }
   // Thirds add up to a little less than one.
   constexpr double kRounding = 1e-6;
   return std::max(static_cast<int>(count + kRounding), 1);

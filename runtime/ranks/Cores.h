@@ -5,6 +5,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/package/Format.h"
 
+#include <array>
 #include <cstdint>
 #include <sched.h>
 #include <span>
@@ -15,22 +16,29 @@ class Communicator;
 
 /// The cores that a process may use.
 struct Cores {
+  /// CPUs that a control group may use, the process among others.
+  struct Quota {
+    format::Digest group = {}; ///< the same for all its processes
+    int64_t cpus = 0;          ///< 0: there is no such group
+  };
+
   format::Digest machine = {}; ///< the same for all its processes
-  format::Digest group = {};   ///< of its control group, likewise
-  cpu_set_t mask = {};         ///< cores that it may run on
-  int64_t quota = 0;           ///< CPUs that the group may use; 0: no limit
+  cpu_set_t mask = {};         ///< cores that the process may run on
+  std::array<Quota, 4> quotas =
+      {}; ///< the smallest of the groups that it is in
 };
 
-/// Of this process.
+/// The cores of this process.
 Cores readCores();
 
 /// The threads that rank `rank` of `all` is to have, at least 1. Ranks have
-/// equal parts of a core that they may run on, and of the quota of their group:
-///   min(sum of 1 / (ranks of the core), quota / (ranks of the group)).
+/// equal parts of a core that they may run on, and of the quota of each group
+/// that they are in:
+///   min(sum of 1 / (ranks of the core), cpus / (ranks of the group)).
 /// So a rank that its launcher bound to cores of its own has a thread on each.
 int countThreads(std::span<const Cores> all, size_t rank);
 
-/// The threads of this rank. All ranks call it.
+/// The number of threads of this rank. All ranks call it.
 Result<int> shareCores(Communicator &ranks);
 
 } // namespace tcc::runtime

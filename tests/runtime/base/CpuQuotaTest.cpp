@@ -16,6 +16,14 @@ protected:
   }
   void joinGroups(const std::string &text) { write("proc/self/cgroup", text); }
   int quota() const { return cpuQuota(folder / ""); }
+  /// Groups, from the root of the hierarchy, and their quotas.
+  std::vector<std::pair<std::string, int>> list() const {
+    std::vector<std::pair<std::string, int>> found;
+    const std::string root = folder / "" + "/sys/fs/cgroup";
+    for (const auto &[group, cpus] : listCpuQuotas(folder / ""))
+      found.emplace_back(group.substr(root.size()), cpus);
+    return found;
+  }
 
   TemporaryFolder folder;
 };
@@ -34,6 +42,8 @@ TEST_F(CpuQuota, IsTheSmallestUpTheTree) {
   EXPECT_EQ(quota(), 2);
   write("sys/fs/cgroup/other/cpu.max", "50000 100000\n");
   EXPECT_EQ(quota(), 2);
+  EXPECT_THAT(list(), testing::ElementsAre(testing::Pair("/pod", 2),
+                                           testing::Pair("/pod/job", 5)));
 }
 
 TEST_F(CpuQuota, OfAContainerIsAtItsRoot) {
