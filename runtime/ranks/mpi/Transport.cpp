@@ -9,13 +9,14 @@
 #include <memory>
 #include <optional>
 #include <thread>
+#include <vector>
 
 using namespace tcc;
 using namespace tcc::runtime;
 using Clock = std::chrono::steady_clock;
 
-/// Elements of one call, whose numbers are int.
-static constexpr size_t kMostElements = size_t(1) << 30;
+/// Bytes of one call, which is a piece of what a caller wants.
+static constexpr size_t kStageBytes = size_t(4) << 20;
 
 /// How long a rank that waits asks again and again, and then between two times.
 static constexpr std::chrono::microseconds kBusy(50), kPause(50);
@@ -44,6 +45,7 @@ class MpiTransport final : public Transport {
 public:
   explicit MpiTransport(const Launch &launch)
       : rank(launch.rank), size(launch.size) {}
+  ~MpiTransport() override;
   Status open(std::chrono::milliseconds rendezvous);
 
   std::string_view name() const override { return "mpi"; }
@@ -60,12 +62,14 @@ public:
   void setTimeout(std::chrono::milliseconds longest) override {
     timeout = longest;
   }
-  /// Others hear of it when the process ends.
+  /// Other ranks hear of it when the process ends.
   void abort() override { isAborted = true; }
 
 private:
   template <typename Start> Status perform(Start start);
-  template <typename Start> Status performInPieces(size_t count, Start start);
+  template <typename Call>
+  Status inPieces(size_t count, size_t bytes, size_t parts, Call call);
+  Status reserveStage(size_t bytes);
 
   /// Transports that were not closed.
   static inline std::atomic<int> unclosed = 0;
@@ -74,6 +78,11 @@ private:
   MPI_Comm world = MPI_COMM_NULL; ///< a copy of MPI's own
   std::chrono::milliseconds timeout = {};
   std::atomic<bool> isAborted = false;
+  /// Where MPI reads and writes. A call that fails stays with MPI, which can
+  /// neither end it nor forget it: then this memory stays, too, while buffers
+  /// of callers go.
+  std::vector<std::byte> stage;
+  bool keepsStage = false; ///< MPI has it
 };
 
 } // namespace
@@ -136,11 +145,36 @@ Status MpiTransport::close() {
   return Status();
 }
 
+/// MPI may write there as long as the process lives.
+MpiTransport::~MpiTransport() {
+  if (keepsStage)
+    (void)new std::vector<std::byte>(std::move(stage));
+}
+
+Status MpiTransport::reserveStage(size_t bytes) {
+  if (keepsStage)
+    return Status(Code::Peer, "a call before failed");
+  try {
+    stage.resize(std::max(stage.size(), bytes));
+    return Status();
+  } catch (const std::bad_alloc &) {
+    return Status(Code::OutOfMemory, "out of memory between ranks");
+  }
+}
+
+static const std::byte *at(const void *place, size_t bytes) {
+  return static_cast<const std::byte *>(place) + bytes;
+}
+static std::byte *at(void *place, size_t bytes) {
+  return static_cast<std::byte *>(place) + bytes;
+}
+
 /// Starts a call and waits for it. Who waits sleeps: MPI's own waits keep a
 /// core busy, which kernels need.
 template <typename Start> Status MpiTransport::perform(Start start) {
   MPI_Request request = MPI_REQUEST_NULL;
   int error = start(&request), isDone = 0;
+  keepsStage = true;
   Clock::time_point begin = Clock::now();
   while (error == MPI_SUCCESS) {
     if (isAborted)
@@ -149,22 +183,26 @@ template <typename Start> Status MpiTransport::perform(Start start) {
     if (isDone || error != MPI_SUCCESS)
       break;
     auto waited = Clock::now() - begin;
-    if (waited > timeout)
+    if (timeout.count() > 0 && waited > timeout)
       return Status(Code::Peer, "it took too long");
     if (waited > kBusy)
       std::this_thread::sleep_for(kPause);
   }
+  keepsStage = error != MPI_SUCCESS;
   return error == MPI_SUCCESS ? Status() : Status(Code::Peer, describe(error));
 }
 
-template <typename Start>
-Status MpiTransport::performInPieces(size_t count, Start start) {
-  for (size_t done = 0; done < count; done += kMostElements) {
-    int piece = int(std::min(count - done, kMostElements));
-    auto startPiece = [&](MPI_Request *request) {
-      return start(done, piece, request);
-    };
-    if (Status status = perform(startPiece); !status.ok())
+/// Calls `perform(first, piece)` for pieces of the elements that fit in the
+/// stage `parts` times.
+template <typename Call>
+Status MpiTransport::inPieces(size_t count, size_t bytes, size_t parts,
+                              Call call) {
+  size_t most = std::max<size_t>(kStageBytes / (bytes * parts), 1);
+  for (size_t first = 0; first < count; first += most) {
+    size_t piece = std::min(count - first, most);
+    if (Status status = reserveStage(piece * bytes * parts); !status.ok())
+      return status;
+    if (Status status = call(first, piece); !status.ok())
       return status;
   }
   return Status();
@@ -177,53 +215,69 @@ Status MpiTransport::allReduce(const void *from, void *to, size_t count,
   if (!type)
     return makeError(Code::Unsupported, "ranks add up no ",
                      traitsOf(dtype).name);
-  auto start = [&](size_t first, int piece, MPI_Request *request) {
-    auto *source = static_cast<const std::byte *>(from) + first * bytes;
-    auto *target = static_cast<std::byte *>(to) + first * bytes;
-    return MPI_Iallreduce(from == to ? MPI_IN_PLACE : source, target, piece,
-                          *type, MPI_SUM, world, request);
-  };
-  return performInPieces(count, start);
+  return inPieces(count, bytes, 1, [&](size_t first, size_t piece) {
+    std::memcpy(stage.data(), at(from, first * bytes), piece * bytes);
+    Status status = perform([&](MPI_Request *request) {
+      return MPI_Iallreduce(MPI_IN_PLACE, stage.data(), int(piece), *type,
+                            MPI_SUM, world, request);
+    });
+    if (status.ok())
+      std::memcpy(at(to, first * bytes), stage.data(), piece * bytes);
+    return status;
+  });
 }
 
-/// A piece of each rank's part at a time would lie apart.
 Status MpiTransport::reduceScatter(const void *from, void *to, size_t count,
                                    DType dtype) {
   std::optional<MPI_Datatype> type = findType(dtype);
+  size_t bytes = traitsOf(dtype).bytes;
   if (!type)
     return makeError(Code::Unsupported, "ranks add up no ",
                      traitsOf(dtype).name);
-  if (count > kMostElements)
-    return makeError(Code::Unsupported, "a reduce-scatter of ", count,
-                     " elements a rank, expected ", kMostElements, " at most");
-  return perform([&](MPI_Request *request) {
-    return MPI_Ireduce_scatter_block(from, to, int(count), *type, MPI_SUM,
-                                     world, request);
+  return inPieces(count, bytes, size, [&](size_t first, size_t piece) {
+    for (int part = 0; part < size; ++part)
+      std::memcpy(stage.data() + part * piece * bytes,
+                  at(from, (part * count + first) * bytes), piece * bytes);
+    Status status = perform([&](MPI_Request *request) {
+      return MPI_Ireduce_scatter_block(MPI_IN_PLACE, stage.data(), int(piece),
+                                       *type, MPI_SUM, world, request);
+    });
+    if (status.ok())
+      std::memcpy(at(to, first * bytes), stage.data(), piece * bytes);
+    return status;
   });
 }
 
 Status MpiTransport::allGather(const void *from, void *to, size_t count,
                                DType dtype) {
-  size_t bytes = count * traitsOf(dtype).bytes;
-  if (bytes > kMostElements)
-    return makeError(Code::Unsupported, "an all-gather of ", bytes,
-                     " bytes a rank, expected ", kMostElements, " at most");
-  return perform([&](MPI_Request *request) {
-    return MPI_Iallgather(from, int(bytes), MPI_BYTE, to, int(bytes), MPI_BYTE,
-                          world, request);
+  size_t all = count * traitsOf(dtype).bytes;
+  return inPieces(all, 1, size, [&](size_t first, size_t piece) {
+    std::memcpy(stage.data() + rank * piece, at(from, first), piece);
+    Status status = perform([&](MPI_Request *request) {
+      return MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, stage.data(),
+                            int(piece), MPI_BYTE, world, request);
+    });
+    for (int part = 0; status.ok() && part < size; ++part)
+      std::memcpy(at(to, part * all + first), stage.data() + part * piece,
+                  piece);
+    return status;
   });
 }
 
 Status MpiTransport::broadcast(const void *from, void *to, size_t count,
                                DType dtype, int root) {
-  size_t bytes = count * traitsOf(dtype).bytes;
-  if (root == rank && from != to && bytes > 0)
-    std::memcpy(to, from, bytes);
-  auto start = [&](size_t first, int piece, MPI_Request *request) {
-    return MPI_Ibcast(static_cast<std::byte *>(to) + first, piece, MPI_BYTE,
-                      root, world, request);
-  };
-  return performInPieces(bytes, start);
+  size_t all = count * traitsOf(dtype).bytes;
+  return inPieces(all, 1, 1, [&](size_t first, size_t piece) {
+    if (root == rank)
+      std::memcpy(stage.data(), at(from, first), piece);
+    Status status = perform([&](MPI_Request *request) {
+      return MPI_Ibcast(stage.data(), int(piece), MPI_BYTE, root, world,
+                        request);
+    });
+    if (status.ok() && (root != rank || from != to))
+      std::memcpy(at(to, first), stage.data(), piece);
+    return status;
+  });
 }
 
 Status MpiTransport::barrier() {
