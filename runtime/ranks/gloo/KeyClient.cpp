@@ -1,8 +1,7 @@
 #include "runtime/ranks/gloo/KeyClient.h"
 
 #include "runtime/ranks/gloo/KeyServer.h"
-
-#include <asio.hpp>
+#include "runtime/ranks/gloo/Resolve.h"
 
 #include <array>
 #include <cstring>
@@ -76,7 +75,8 @@ static Status lost(const asio::error_code &error) {
 KeyClient::KeyClient(std::unique_ptr<State> state) : state(std::move(state)) {}
 KeyClient::~KeyClient() = default;
 
-/// Whatever else listens there says something else, or nothing.
+/// Whatever else listens there says something else, or nothing, as the server
+/// of another version does.
 static Status checkGreeting(std::span<const char> answer,
                             const asio::error_code &error,
                             const std::string &place) {
@@ -84,7 +84,7 @@ static Status checkGreeting(std::span<const char> answer,
   if (!error && isGreeting)
     return Status();
   return makeError(Code::Usage, "what listens at ", place,
-                   " is no rendezvous of tcc-run",
+                   " is no rendezvous of this tcc-run",
                    error ? ": " + error.message() : "");
 }
 
@@ -95,12 +95,10 @@ KeyClient::connect(const std::string &host, uint16_t port,
   auto state = std::make_unique<State>();
   state->deadline = deadline;
   asio::error_code error;
-  auto places =
-      tcp::resolver(state->io).resolve(host, std::to_string(port), error);
-  if (error)
-    return makeError(Code::Usage, "host '", host,
-                     "' of the rendezvous: ", error.message());
-  while ((error = state->connect(places))) {
+  auto places = resolve(state->io, host, port, deadline);
+  if (!places.ok())
+    return places.takeStatus();
+  while ((error = state->connect(*places))) {
     if (Clock::now() + kPause >= deadline)
       return makeError(Code::Peer, "there is no rank 0 at ", place, ": ",
                        error.message());

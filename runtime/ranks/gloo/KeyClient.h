@@ -18,8 +18,8 @@ class KeyClient {
 public:
   using Clock = std::chrono::steady_clock;
 
-  /// Tries until a server is there. Code::Usage if the host is unknown, or what
-  /// answers is no KeyServer.
+  /// Tries until a server is there. Code::Usage if the host is still unknown at
+  /// the deadline, or what answers is no KeyServer of this version.
   static Result<std::unique_ptr<KeyClient>>
   connect(const std::string &host, uint16_t port, Clock::time_point deadline);
   ~KeyClient();
@@ -29,7 +29,7 @@ public:
   /// Waits until the key has a value.
   Result<std::vector<char>> get(const std::string &key);
 
-  /// Of this machine, as rank 0 sees it.
+  /// The address of this machine, as rank 0 sees it.
   std::string ownAddress() const;
 
 private:

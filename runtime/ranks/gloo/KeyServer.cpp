@@ -1,6 +1,6 @@
 #include "runtime/ranks/gloo/KeyServer.h"
 
-#include <asio.hpp>
+#include "runtime/ranks/gloo/Resolve.h"
 
 #include <array>
 #include <atomic>
@@ -142,19 +142,22 @@ struct KeyServer::State {
   Keys keys; ///< outlives the connections, which `io` holds
   asio::io_context io;
   tcp::acceptor acceptor{io};
+  asio::steady_timer pause{io};
   std::thread thread;
 
-  Status open(const std::string &host, uint16_t port);
+  Status open(const std::string &host, uint16_t port,
+              std::chrono::steady_clock::time_point deadline);
   void accept();
+  void acceptLater();
 };
 
-Status KeyServer::State::open(const std::string &host, uint16_t port) {
+Status KeyServer::State::open(const std::string &host, uint16_t port,
+                              std::chrono::steady_clock::time_point deadline) {
+  auto found = resolve(io, host, port, deadline);
+  if (!found.ok())
+    return found.takeStatus();
   asio::error_code error;
-  auto found = tcp::resolver(io).resolve(host, std::to_string(port), error);
-  if (error)
-    return makeError(Code::Usage, "host '", host,
-                     "' of the rendezvous: ", error.message());
-  tcp::endpoint place = found.begin()->endpoint();
+  tcp::endpoint place = found->begin()->endpoint();
   if (!place.address().is_loopback())
     place = tcp::endpoint(place.protocol(), port);
   auto attempt = [&](auto call) {
@@ -177,18 +180,29 @@ void KeyServer::State::accept() {
   acceptor.async_accept([this](asio::error_code error, tcp::socket socket) {
     if (!acceptor.is_open())
       return;
-    if (!error)
-      std::make_shared<Connection>(std::move(socket), keys)->greet();
+    if (error)
+      return acceptLater();
+    std::make_shared<Connection>(std::move(socket), keys)->greet();
     accept();
+  });
+}
+
+/// Where there is no file for one more, asking again at once keeps a core busy.
+void KeyServer::State::acceptLater() {
+  pause.expires_after(std::chrono::milliseconds(100));
+  pause.async_wait([this](asio::error_code error) {
+    if (!error)
+      accept();
   });
 }
 
 KeyServer::KeyServer(std::unique_ptr<State> state) : state(std::move(state)) {}
 
-Result<std::unique_ptr<KeyServer>> KeyServer::listen(const std::string &host,
-                                                     uint16_t port) {
+Result<std::unique_ptr<KeyServer>>
+KeyServer::listen(const std::string &host, uint16_t port,
+                  std::chrono::steady_clock::time_point deadline) {
   auto state = std::make_unique<State>();
-  if (Status status = state->open(host, port); !status.ok())
+  if (Status status = state->open(host, port, deadline); !status.ok())
     return status;
   state->accept();
   state->thread = std::thread([one = state.get()] { one->io.run(); });

@@ -20,7 +20,9 @@
 
 namespace tcc::runtime::ranks {
 
-inline constexpr char kGreeting[8] = {'t', 'c', 'c', 'k', 'e', 'y', 's', '1'};
+/// The last byte changes with what follows, and with what ranks that have met
+/// say first: see runtime/ranks/Build.h.
+inline constexpr char kGreeting[8] = {'t', 'c', 'c', 'k', 'e', 'y', 's', '2'};
 
 enum class RequestKind : uint32_t { Set, Get };
 enum class SetAnswer : uint8_t { Done, Taken };
@@ -39,9 +41,10 @@ class KeyServer {
 public:
   /// At the loopback device if the host is one of its addresses, else at all;
   /// port 0 is any that is free. Code::Usage if the port is in use or the host
-  /// unknown.
-  static Result<std::unique_ptr<KeyServer>> listen(const std::string &host,
-                                                   uint16_t port);
+  /// still unknown at the deadline.
+  static Result<std::unique_ptr<KeyServer>>
+  listen(const std::string &host, uint16_t port,
+         std::chrono::steady_clock::time_point deadline);
   ~KeyServer();
 
   uint16_t port() const;

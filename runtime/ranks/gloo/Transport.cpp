@@ -111,12 +111,15 @@ public:
                    int root) override;
   Status barrier() override;
   void setTimeout(std::chrono::milliseconds longest) override {
-    context->setTimeout(longest);
+    // Gloo has no "for ever" for these calls.
+    constexpr std::chrono::hours kEver(24 * 3650);
+    context->setTimeout(longest.count() > 0 ? longest : kEver);
   }
   void abort() override;
 
 private:
-  Status join(const Launch &launch, std::chrono::milliseconds timeout);
+  Status join(const Launch &launch, std::chrono::milliseconds timeout,
+              KeyClient::Clock::time_point deadline);
   Status meet(KeyClient &client);
   Status connect(KeyClient &client, std::chrono::milliseconds timeout);
   template <typename Call> Status attempt(Call call);
@@ -169,8 +172,8 @@ Status GlooTransport::connect(KeyClient &client,
 }
 
 Status GlooTransport::join(const Launch &launch,
-                           std::chrono::milliseconds timeout) {
-  auto deadline = KeyClient::Clock::now() + timeout;
+                           std::chrono::milliseconds timeout,
+                           KeyClient::Clock::time_point deadline) {
   auto client = KeyClient::connect(launch.host, launch.port, deadline);
   if (!client.ok())
     return client.takeStatus();
@@ -188,14 +191,15 @@ Status GlooTransport::join(const Launch &launch,
 
 Status GlooTransport::open(const Launch &launch,
                            std::chrono::milliseconds timeout) {
+  auto deadline = KeyClient::Clock::now() + timeout;
   std::unique_ptr<KeyServer> server;
   if (rank == 0) {
-    auto listening = KeyServer::listen(launch.host, launch.port);
+    auto listening = KeyServer::listen(launch.host, launch.port, deadline);
     if (!listening.ok())
       return listening.takeStatus();
     server = std::move(*listening);
   }
-  Status status = join(launch, timeout);
+  Status status = join(launch, timeout, deadline);
   // What is wrong others find in the same keys.
   if (server && !status.ok())
     server->waitForClients(std::chrono::seconds(1));

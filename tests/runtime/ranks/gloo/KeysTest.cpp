@@ -3,6 +3,11 @@
 #include "tests/runtime/Fixture.h"
 
 #include <arpa/inet.h>
+#include <atomic>
+#include <ctime>
+#include <dlfcn.h>
+#include <netdb.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
@@ -21,12 +26,17 @@ connect(uint16_t port, std::chrono::milliseconds patience = 10s) {
       KeyClient::connect(kHost, port, KeyClient::Clock::now() + patience));
 }
 
+static Result<std::unique_ptr<KeyServer>> listenAt(uint16_t port,
+                                                   const char *host = kHost) {
+  return KeyServer::listen(host, port, KeyClient::Clock::now() + 50ms);
+}
+
 static std::vector<char> bytes(std::string_view text) {
   return {text.begin(), text.end()};
 }
 
 TEST(Keys, ArriveAtAllWhoWait) {
-  auto server = unwrap(KeyServer::listen(kHost, 0));
+  auto server = unwrap(listenAt(0));
   auto setter = connect(server->port()), early = connect(server->port());
   std::vector<char> found;
   std::thread waiting([&] { found = unwrap(early->get("k")); });
@@ -41,7 +51,7 @@ TEST(Keys, ArriveAtAllWhoWait) {
 
 /// What others may have read already stays as it is.
 TEST(Keys, AreSetOnce) {
-  auto server = unwrap(KeyServer::listen(kHost, 0));
+  auto server = unwrap(listenAt(0));
   auto client = connect(server->port());
   ASSERT_THAT(client->set("k", bytes("1")), succeeds());
   EXPECT_THAT(client->set("k", bytes("2")),
@@ -52,7 +62,7 @@ TEST(Keys, AreSetOnce) {
 }
 
 TEST(Keys, AreAwaitedUntilTheDeadline) {
-  auto server = unwrap(KeyServer::listen(kHost, 0));
+  auto server = unwrap(listenAt(0));
   auto client = connect(server->port(), 100ms);
   EXPECT_THAT(client->get("never").takeStatus(),
               failsWith(Code::Peer, "no word in time"));
@@ -60,7 +70,7 @@ TEST(Keys, AreAwaitedUntilTheDeadline) {
 }
 
 TEST(Keys, FailWhereTheServerGoesAway) {
-  auto server = unwrap(KeyServer::listen(kHost, 0));
+  auto server = unwrap(listenAt(0));
   auto client = connect(server->port());
   std::thread ending([&] {
     std::this_thread::sleep_for(10ms);
@@ -73,11 +83,11 @@ TEST(Keys, FailWhereTheServerGoesAway) {
 
 /// A client may be there before its server.
 TEST(Keys, AreAskedForAgainUntilThereIsAServer) {
-  uint16_t port = unwrap(KeyServer::listen(kHost, 0))->port();
+  uint16_t port = unwrap(listenAt(0))->port();
   std::unique_ptr<KeyServer> server;
   std::thread late([&] {
     std::this_thread::sleep_for(60ms);
-    server = unwrap(KeyServer::listen(kHost, port));
+    server = unwrap(listenAt(port));
   });
   EXPECT_THAT(connect(port)->set("k", {}), succeeds());
   late.join();
@@ -88,15 +98,15 @@ TEST(Keys, NameWrongAddresses) {
     return KeyClient::connect(host, port, KeyClient::Clock::now() + 50ms)
         .takeStatus();
   };
-  auto server = unwrap(KeyServer::listen(kHost, 0));
-  EXPECT_THAT(KeyServer::listen(kHost, server->port()).takeStatus(),
+  auto server = unwrap(listenAt(0));
+  EXPECT_THAT(listenAt(server->port()).takeStatus(),
               failsWith(Code::Usage, "rank 0 cannot listen at port"));
   uint16_t port = server->port();
   server.reset();
   EXPECT_THAT(connect(kHost, port),
               failsWith(Code::Peer, "there is no rank 0"));
   EXPECT_THAT(connect("no host", port), failsWith(Code::Usage, "'no host'"));
-  EXPECT_THAT(KeyServer::listen("no host", port).takeStatus(),
+  EXPECT_THAT(listenAt(port, "no host").takeStatus(),
               failsWith(Code::Usage, "'no host'"));
 }
 
@@ -119,16 +129,75 @@ TEST(Keys, NameServersOfOthers) {
   EXPECT_THAT(KeyClient::connect(kHost, ntohs(place.sin_port),
                                  KeyClient::Clock::now() + 5s)
                   .takeStatus(),
-              failsWith(Code::Usage, "is no rendezvous of tcc-run"));
+              failsWith(Code::Usage, "is no rendezvous of this tcc-run"));
   serving.join();
   close(other);
 }
 
+/// Before that it is unknown, as that of a pod which has just begun.
+static std::atomic<int> lookupsUntilKnown = 0;
+static constexpr char kLate[] = "late-host.invalid";
+
+/// In place of the system's, which it asks.
+extern "C" int getaddrinfo(const char *host, const char *service,
+                           const addrinfo *hints, addrinfo **found) {
+  static auto ask =
+      reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  bool isLate = host && std::string_view(host) == kLate;
+  if (isLate && lookupsUntilKnown-- > 0)
+    return EAI_NONAME;
+  return ask(isLate ? kHost : host, service, hints, found);
+}
+
+TEST(Keys, FindAHostThatIsKnownLate) {
+  auto server = unwrap(listenAt(0));
+  lookupsUntilKnown = 2;
+  auto client =
+      KeyClient::connect(kLate, server->port(), KeyClient::Clock::now() + 10s);
+  ASSERT_TRUE(client.ok()) << client.takeStatus().message();
+  EXPECT_THAT((*client)->set("k", {}), succeeds());
+  lookupsUntilKnown = 2;
+  uint16_t port = server->port();
+  server.reset();
+  EXPECT_TRUE(
+      KeyServer::listen(kLate, port, KeyClient::Clock::now() + 10s).ok());
+}
+
+/// Where there is no file for a connection, the server does not ask for it all
+/// the time.
+TEST(Keys, WaitForFilesWithoutWork) {
+  auto server = unwrap(listenAt(0));
+  auto first = connect(server->port()); // it serves
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  auto late = [&] {
+    int probe = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in place = {};
+    place.sin_family = AF_INET;
+    place.sin_port = htons(server->port());
+    inet_pton(AF_INET, kHost, &place.sin_addr);
+    rlimit none = before;
+    none.rlim_cur = rlim_t(probe) + 1;
+    setrlimit(RLIMIT_NOFILE, &none);
+    EXPECT_EQ(
+        ::connect(probe, reinterpret_cast<sockaddr *>(&place), sizeof(place)),
+        0);
+    return probe;
+  }();
+  std::clock_t used = std::clock();
+  std::this_thread::sleep_for(400ms);
+  used = std::clock() - used;
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_LT(double(used) / CLOCKS_PER_SEC, 0.1);
+  close(late);
+  EXPECT_THAT(connect(server->port())->set("k", {}), succeeds());
+}
+
 /// Clients of others are let go, and the server serves on.
 TEST(Keys, SurviveClientsOfOthers) {
-  auto server = unwrap(KeyServer::listen(kHost, 0));
+  auto server = unwrap(listenAt(0));
   for (std::string_view sent :
-       {"GET / HTTP/1.1\r\n\r\n", "tcckeys1\xff\xff\xff\xff\xff\xff\xff\xff"
+       {"GET / HTTP/1.1\r\n\r\n", "tcckeys2\xff\xff\xff\xff\xff\xff\xff\xff"
                                   "\xff\xff\xff\xff"}) {
     int client = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in place = {};
