@@ -5,6 +5,7 @@
 
 #include "runtime/ranks/OpenCommunicator.h"
 
+#include <algorithm>
 #include <map>
 
 using namespace tcc;
@@ -77,6 +78,44 @@ tcc_status tcc_session_add_up(tcc_session *session, tcc_evaluation *sum) {
 tcc_status tcc_session_close(tcc_session *session) {
   return guard(
       [&] { return session->ranks ? session->ranks->close() : Status(); });
+}
+
+const char *tcc_session_ranks_note(const tcc_session *session) {
+  return session->ranks ? session->ranks->note().c_str() : "";
+}
+
+static_assert(TCC_BARRIER == int(kLastCollectiveKind) &&
+              TCC_COLLECTIVES_KEPT == Recorder::kKept &&
+              TCC_COLLECTIVE_OF == sizeof(CollectiveCall::of));
+
+static tcc_collective describe(const CollectiveCall &call) {
+  tcc_collective found = {.number = call.number,
+                          .step = call.step,
+                          .kind = static_cast<tcc_collective_kind>(call.kind),
+                          .dtype = static_cast<tcc_dtype>(call.dtype),
+                          .count = call.count,
+                          .begin_ns = call.begin,
+                          .end_ns = call.end,
+                          .of = {}};
+  std::ranges::copy(call.of, found.of);
+  return found;
+}
+
+size_t tcc_session_collectives(const tcc_session *session,
+                               tcc_collective *calls, size_t count) {
+  size_t found = 0;
+  auto copyLast = [&]() -> Status {
+    if (!session->ranks)
+      return Status();
+    std::vector<CollectiveCall> kept = session->ranks->collectives();
+    size_t first = kept.size() - std::min(kept.size(), count);
+    for (; first < kept.size(); ++first)
+      calls[found++] = describe(kept[first]);
+    return Status();
+  };
+  // Without memory for a copy there are none to tell.
+  tcc_status_free(guard(copyLast));
+  return found;
 }
 
 tcc_status tcc_session_share(tcc_session *session) {

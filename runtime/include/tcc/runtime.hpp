@@ -309,6 +309,7 @@ struct RankOptions {
 
 using StepMetrics = tcc_step_metrics;
 using Evaluation = tcc_evaluation;
+using Collective = tcc_collective;
 using Variable = tcc_variable;
 
 /// One thread at a time.
@@ -381,6 +382,15 @@ public:
   void close() { check(tcc_session_close(get())); }
   /// Gives all ranks the variables of rank 0.
   void share() { check(tcc_session_share(get())); }
+  /// What the user should know of the ranks; empty if there is nothing.
+  std::string_view ranksNote() const { return tcc_session_ranks_note(get()); }
+  /// The last collectives of this rank, the oldest first. Any thread, also
+  /// during a step.
+  std::vector<Collective> collectives() const {
+    std::vector<Collective> calls(TCC_COLLECTIVES_KEPT);
+    calls.resize(tcc_session_collectives(get(), calls.data(), calls.size()));
+    return calls;
+  }
   /// Runs the model on what is bound to its inputs.
   void predict() {
     check(tcc_session_predict(get(), batch.data(), inputCount));

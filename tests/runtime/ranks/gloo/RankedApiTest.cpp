@@ -4,6 +4,7 @@
 #include "tests/runtime/ranks/Ranks.h"
 #include "tests/runtime/train/LineProgram.h"
 
+#include <atomic>
 #include <thread>
 
 using namespace tcc::tests;
@@ -68,6 +69,53 @@ TEST_F(RankedApiTest, RanksTrainTogether) {
   EXPECT_EQ(sums[1].loss, sums[0].loss);
 }
 
+/// Also while another thread is in a step, as that of a rank that hangs.
+TEST_F(RankedApiTest, TellsTheCollectivesOfARank) {
+  usePlugins();
+  std::string place = "127.0.0.1:" + std::to_string(findFreePort());
+  auto train = [&](int rank) {
+    tcc::Package package = tcc::Package::open(path);
+    tcc::Program program(package);
+    tcc::TrainSession session(program, {.threads = 1},
+                              {2, rank, place.c_str()});
+    EXPECT_EQ(session.ranksNote(), "");
+    Batch batch;
+    session.bind("x", batch.x);
+    session.bind("y", batch.y);
+    std::atomic<bool> isDone = false;
+    std::thread looking([&] {
+      while (!isDone)
+        EXPECT_LE(session.collectives().size(), size_t(TCC_COLLECTIVES_KEPT));
+    });
+    constexpr int64_t kSteps = 70;
+    for (int64_t step = 0; step < kSteps; ++step) {
+      batch.read(session.batchNumber());
+      session.step();
+    }
+    isDone = true;
+    looking.join();
+    std::vector<tcc::Collective> calls = session.collectives();
+    ASSERT_EQ(calls.size(), size_t(TCC_COLLECTIVES_KEPT));
+    for (const tcc::Collective &call : calls) {
+      EXPECT_EQ(call.number, calls[0].number + (&call - calls.data()));
+      EXPECT_LE(call.begin_ns, call.end_ns);
+    }
+    const tcc::Collective &last = calls.back();
+    EXPECT_EQ(last.step, kSteps);
+    EXPECT_EQ(last.kind, TCC_ALL_REDUCE);
+    EXPECT_EQ(last.dtype, TCC_F32);
+    EXPECT_GT(last.count, 0u);
+    tcc::Collective newest = {};
+    EXPECT_EQ(tcc_session_collectives(session.get(), &newest, 1), 1u);
+    EXPECT_EQ(newest.number, last.number);
+    EXPECT_STREQ(newest.of, last.of);
+    session.close();
+  };
+  std::thread other(train, 1);
+  train(0);
+  other.join();
+}
+
 TEST_F(RankedApiTest, OneRankIsAlone) {
   tcc::Package package = tcc::Package::open(path);
   tcc::Program program(package);
@@ -75,6 +123,8 @@ TEST_F(RankedApiTest, OneRankIsAlone) {
   EXPECT_EQ(session.rank(), 0);
   EXPECT_EQ(session.rankCount(), 1);
   EXPECT_EQ(session.batchNumber(), 0);
+  EXPECT_EQ(session.ranksNote(), "");
+  EXPECT_TRUE(session.collectives().empty());
 }
 
 TEST_F(RankedApiTest, RefusesHalfARank) {
