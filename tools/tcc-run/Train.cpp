@@ -37,6 +37,7 @@ private:
   Status compareRanks() const;
   Status trainSteps();
   void warnIfNothingIsKept() const;
+  void warnOfNoTrace() const;
   Status tryRates(RateCurve &curve);
   Status findRate();
   format::EntryKind nextStep() const;
@@ -137,6 +138,13 @@ Status Training::compareRanks() const {
   int64_t numbers[] = {batches->reader().sampleCount(), accumulation, lastStep};
   return session->compareRanks(digestOf(std::as_bytes(std::span(numbers))),
                                "another number of samples or steps");
+}
+
+/// A trace of an earlier run stays as it is.
+void Training::warnOfNoTrace() const {
+  if (!options.traceFile.empty() && traced.empty() && !options.running.quiet)
+    std::cerr << concat("tcc-run: warning: no update was made: '",
+                        options.traceFile, "' is not written\n");
 }
 
 void Training::warnIfNothingIsKept() const {
@@ -397,6 +405,7 @@ Status Training::finish() {
   if (!options.traceFile.empty() && !traced.empty())
     if (Status status = writeTrace(traced, options.traceFile); !status.ok())
       return status;
+  warnOfNoTrace();
   printResult();
   return Status();
 }

@@ -107,6 +107,16 @@ def test_resuming(suite):
     suite.tally.check("batches", first == 5 * RANKS + 1, str(first))
 
 
+def test_nothing_left(suite):
+    """A run that is done says that it traces nothing."""
+    trace = suite.path("trace.json")
+    done = suite.expect(0, "train", "--steps", 5, "--resume", "--no-shuffle", *RATE,
+                        "--checkpoint-dir", suite.path("run"), "--trace", trace,
+                        says=f"warning: no update was made: '{trace}' is not written")  # fmt: skip
+    ok = "nothing was left to do" in done.stdout and not os.path.exists(trace)
+    suite.tally.check("no trace", ok, done.stdout)
+
+
 def test_evaluation(suite):
     arguments = ("--checkpoint-dir", suite.path("run"), "--json")
     alone = json.loads(suite.expect(0, "eval", *arguments).stdout)
@@ -178,8 +188,8 @@ def main(fixtures):
             subprocess.run([f"{fixtures}/tcc_write_fixture", kind, f"{folder}/{kind}.tcc"],
                            check=True)  # fmt: skip
         suite = Suite(tally, folder)
-        for test in (test_training, test_resuming, test_evaluation, test_epochs, test_problems,
-                     test_differences):  # fmt: skip
+        for test in (test_training, test_resuming, test_nothing_left, test_evaluation,
+                     test_epochs, test_problems, test_differences):  # fmt: skip
             test(suite)
     tally.close()
 
