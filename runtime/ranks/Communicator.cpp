@@ -1,5 +1,6 @@
 #include "runtime/ranks/Communicator.h"
 
+#include "runtime/ranks/Build.h"
 #include "runtime/ranks/Watch.h"
 
 #include <algorithm>
@@ -36,8 +37,39 @@ static Status share(Transport &transport, int size, const Status &own,
   return Status();
 }
 
+/// The first exchange of all, whose size is that of all versions.
+Status Communicator::compareBuilds() {
+  struct Build {
+    char name[kBuildBytes] = {};
+  };
+  Build own;
+  nameBuild().copy(own.name, sizeof(own.name) - 1);
+  std::vector<Build> all(rankCount);
+  if (Status status =
+          transport->allGather(&own, all.data(), sizeof(own), DType::u8);
+      !status.ok())
+    return lose(status.message(), milliseconds(0));
+  for (Build &build : all)
+    build.name[kBuildBytes - 1] = 0;
+  for (int rank = 1; rank < rankCount; ++rank)
+    if (std::string_view(all[rank].name) != all[0].name)
+      return makeError(Code::Usage, "ranks are of several builds: rank ", rank,
+                       " is ", all[rank].name, ", rank 0 is ", all[0].name);
+  return Status();
+}
+
+/// The hub names the rank that does not come before calls that wait for it
+/// fail.
+static milliseconds timeoutOf(const HubPlace &place, bool isWatched) {
+  constexpr milliseconds kLater = std::chrono::seconds(5);
+  milliseconds time(place.collective);
+  return isWatched && time.count() > 0 ? time + kLater : time;
+}
+
 Status Communicator::watch(const std::string &host, const Patience &patience) {
-  HubPlace place;
+  if (Status status = compareBuilds(); !status.ok())
+    return status;
+  HubPlace place = {.collective = uint32_t(patience.collective.count())};
   Status own;
   auto note = [&](Result<std::unique_ptr<Watch>> opened) {
     if (opened.ok())
@@ -46,7 +78,7 @@ Status Communicator::watch(const std::string &host, const Patience &patience) {
       own = opened.takeStatus();
   };
   if (ownRank == 0) {
-    note(Watch::listen(rankCount, recorder, host, patience.silence));
+    note(Watch::listen(rankCount, recorder, host, patience));
     if (heartbeat)
       place = heartbeat->place();
   }
@@ -59,9 +91,9 @@ Status Communicator::watch(const std::string &host, const Patience &patience) {
     status = share(*transport, rankCount, own, problem);
   if (!status.ok())
     return lose(status.message(), milliseconds(0));
-  transport->setTimeout(patience.collective);
   if (problem.empty() && !heartbeat)
     problem = "rank 0 has no address";
+  transport->setTimeout(timeoutOf(place, problem.empty()));
   if (!problem.empty()) {
     heartbeat.reset();
     ownNote = concat("ranks go on without heartbeats: ", problem);

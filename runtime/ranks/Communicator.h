@@ -3,6 +3,7 @@
 #define TCC_RUNTIME_RANKS_COMMUNICATOR_H
 
 #include "runtime/package/Format.h"
+#include "runtime/ranks/Patience.h"
 #include "runtime/ranks/Recorder.h"
 #include "runtime/ranks/Transport.h"
 
@@ -32,15 +33,16 @@ public:
   /// Begins heartbeats, as all ranks do at the same time, and ends the time of
   /// the rendezvous. The hub of the watch is at `host`, or at all addresses of
   /// rank 0's machine if that is empty. Where a rank cannot reach it there are
-  /// none: see `note`.
+  /// none: see `note`. Fails with Code::Usage at all ranks where one is of
+  /// another build of the runtime than rank 0.
   Status watch(const std::string &host, const Patience &patience);
 
   int rank() const { return ownRank; }
   int size() const { return rankCount; }
-  /// Of the transport, as messages have it.
+  /// The transport's name in messages.
   std::string_view name() const { return transport->name(); }
-  /// What the user should know; empty if nothing.
-  std::string_view note() const { return ownNote; }
+  /// What the user should know of these ranks; empty if nothing.
+  const std::string &note() const { return ownNote; }
 
   /// to[i] = sum_r from_r[i], i < count. `from` may be `to`.
   Status allReduce(const void *from, void *to, size_t count, DType dtype,
@@ -71,7 +73,7 @@ public:
 
   /// The number of the update that follows, for messages. Any thread.
   void setStep(int64_t number) { recorder.setStep(number); }
-  /// The last ones, the oldest first. Any thread.
+  /// The last collectives of this rank, the oldest first. Any thread.
   std::vector<CollectiveCall> collectives() const {
     return recorder.collectives();
   }
@@ -81,6 +83,7 @@ private:
   Status perform(CollectiveKind kind, size_t count, DType dtype,
                  std::string_view of, Call call);
   Status lose(std::string_view why, std::chrono::milliseconds ago);
+  Status compareBuilds();
 
   const int ownRank, rankCount;
   Recorder recorder;

@@ -35,10 +35,6 @@ void File::close() {
 // What others sent
 //===----------------------------------------------------------------------===//
 
-template <size_t size> static bool hasEnd(const char (&text)[size]) {
-  return std::memchr(text, 0, size) != nullptr;
-}
-
 static bool isValid(const Sighting &sighting) {
   const CollectiveCall &last = sighting.position.last;
   return hasEnd(sighting.host) && hasEnd(last.of) && isDType(last.dtype) &&
@@ -168,9 +164,16 @@ uint16_t Listener::port() const {
                    : reinterpret_cast<sockaddr_in &>(place).sin_port);
 }
 
-Connection Listener::accept() {
-  return Connection(
-      File(::accept4(file(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)));
+/// One that came and went again is nobody.
+Listener::Found Listener::accept(Connection &come) {
+  File socket(
+      ::accept4(file(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  bool lacksFile =
+      errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+  if (!socket.isOpen())
+    return lacksFile ? Found::NoFile : Found::Nobody;
+  come = Connection(std::move(socket));
+  return Found::Connection;
 }
 
 //===----------------------------------------------------------------------===//

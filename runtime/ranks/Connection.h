@@ -7,14 +7,16 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstring>
 #include <utility>
 #include <vector>
 
 namespace tcc::runtime {
 
 /// What watches say to each other, as it lies in memory: all ranks are of one
-/// build. A member says Hello, which the hub answers by Welcome; later either
-/// says Beat once in a while, Loss, which is its last word, or Goodbye.
+/// build (`nameBuild`). A member says Hello, which the hub answers by Welcome;
+/// later either says Beat once in a while, Loss, which is its last word, or
+/// Goodbye.
 struct Message {
   enum class Kind : uint32_t { Hello, Welcome, Beat, Failure, Loss, Goodbye };
   static constexpr uint32_t kMagic = 0x31434374; ///< "tCC1"
@@ -23,13 +25,19 @@ struct Message {
   Kind kind = Kind::Beat;
   uint64_t token = 0; ///< of the run
   Sighting own = {};  ///< of who says it
-  Loss loss = {};     ///< of Loss; of Failure how long the call took, and why
+  Loss loss = {};     ///< that Loss tells; how long the call of a Failure took,
+                      ///< and why it failed
 
-  /// Its parts have values that they may have, and texts an end.
+  /// Whether its parts have values that they may have, and texts an end.
   bool isValid() const;
 };
 
-/// An open file of the system, which it closes.
+/// Whether a text that came in has its 0.
+template <size_t size> bool hasEnd(const char (&text)[size]) {
+  return std::memchr(text, 0, size) != nullptr;
+}
+
+/// Owns an open file of the system.
 class File {
 public:
   explicit File(int number = -1) : number(number) {}
@@ -55,7 +63,7 @@ public:
   using Clock = std::chrono::steady_clock;
 
   Connection() = default;
-  /// Of a socket that is connected.
+  /// Takes a socket that is connected.
   explicit Connection(File socket);
 
   /// Tries all addresses of the host, each until the deadline at most.
@@ -72,7 +80,8 @@ public:
   void flush();
 
   enum class Found { Nothing, Message, End };
-  /// Closes it at the end, also of what is none of our messages.
+  /// Closes the connection where the other end did, or sent what is none of our
+  /// messages.
   Found receive(Message &message);
   /// As `receive`, until the deadline.
   Found await(Message &message, Clock::time_point deadline);
@@ -84,19 +93,21 @@ private:
   size_t received = 0; ///< bytes of `incoming`
 };
 
-/// Where connections come in.
+/// A socket where connections come in.
 class Listener {
 public:
-  /// At the loopback device if the host is one of its addresses, else at all;
-  /// an empty host is all of this machine. Any port that is free.
+  /// Listens at the loopback device if the host is one of its addresses, else
+  /// at all devices, as for an empty host; at any port that is free.
   static Result<Listener> open(const std::string &host);
 
   bool isOpen() const { return socket.isOpen(); }
   int file() const { return socket.get(); }
   uint16_t port() const;
   void close() { socket.close(); }
-  /// Closed if nobody came.
-  Connection accept();
+  enum class Found { Nobody, Connection, NoFile };
+  /// NoFile where somebody came, but this process or the system has as many
+  /// files open as it may.
+  Found accept(Connection &come);
 
 private:
   File socket;

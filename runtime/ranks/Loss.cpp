@@ -19,8 +19,7 @@ std::string runtime::nameOf(const Sighting &rank) {
                       : concat("rank ", rank.rank);
 }
 
-/// "10 s", "0.5 s".
-static std::string describeTime(uint32_t milliseconds) {
+std::string runtime::describeTime(uint32_t milliseconds) {
   std::string text = std::to_string(milliseconds / 1000);
   if (uint32_t tenths = milliseconds % 1000 / 100)
     text += concat(".", tenths);
@@ -38,7 +37,8 @@ static std::string describeCause(const Loss &loss) {
   case Cause::Failed:
     return concat("its connection to another rank failed: ", loss.why);
   case Cause::Behind:
-    return concat("others waited for it ", loss.why);
+    return concat("others waited for it for ", describeTime(loss.milliseconds),
+                  " ", loss.why);
   }
   return "";
 }

@@ -19,22 +19,26 @@ enum class Cause : uint32_t {
   Silent, ///< no word of it for too long
   Left,   ///< it said that it does not go on
   Failed, ///< its call failed, of which `why` says what the transport says
-  Behind, ///< it did not come; `why` says to what
+  Behind, ///< it did not come to a collective, which `why` says
 };
 inline constexpr Cause kLastCause = Cause::Behind;
 
-/// All ranks have the same one, but for those that cannot be told.
+/// The loss that ends a run. All ranks have the same one, but for those that
+/// cannot be told.
 struct Loss {
   Sighting who = {};
   Cause cause = Cause::Ended;
-  uint32_t milliseconds = 0; ///< of a silence
+  uint32_t milliseconds = 0; ///< that others heard nothing, or waited for it
   char why[128] = {};        ///< as far as it fits; ends with 0
 };
 
-/// This process, at a position.
+/// A time in messages: "10 s", "0.5 s".
+std::string describeTime(uint32_t milliseconds);
+
+/// What this process, a rank at a position, says of itself.
 Sighting seeOwn(int rank, const Position &position);
 
-/// "rank 2 (host b)".
+/// A rank's name in messages: "rank 2 (host b)".
 std::string nameOf(const Sighting &rank);
 
 /// The line for the user of the rank `own`: who was lost, why and where, and

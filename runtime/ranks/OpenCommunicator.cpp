@@ -2,9 +2,6 @@
 
 #include "runtime/base/Plugin.h"
 
-#include <charconv>
-#include <cstdlib>
-
 using namespace tcc;
 using namespace tcc::runtime;
 
@@ -18,30 +15,6 @@ static const char *pluginOf(TransportKind transport) {
     return "libtcc_mpi_mpich.so";
   }
   return "";
-}
-
-Result<Patience> runtime::readPatience(const Environment &environment) {
-  constexpr char kName[] = "TCC_HEARTBEAT";
-  constexpr double kLeast = 0.1, kMost = 86400;
-  Patience patience;
-  const char *given = environment(kName);
-  if (!given)
-    return patience;
-  std::string_view text = given;
-  double seconds = 0;
-  auto [rest, failure] =
-      std::from_chars(text.data(), text.data() + text.size(), seconds);
-  bool isTime = failure == std::errc() && rest == text.data() + text.size() &&
-                (seconds == 0 || (seconds >= kLeast && seconds <= kMost));
-  if (!isTime)
-    return makeError(Code::Usage, kName, " is '", text,
-                     "', expected 0.1 to 86400 seconds, or 0");
-  patience.silence = std::chrono::milliseconds(int64_t(seconds * 1000));
-  return patience;
-}
-
-Result<Patience> runtime::readPatience() {
-  return readPatience([](const char *name) { return std::getenv(name); });
 }
 
 Result<std::unique_ptr<Communicator>>

@@ -4,16 +4,11 @@
 
 #include "runtime/ranks/Communicator.h"
 #include "runtime/ranks/Launch.h"
+#include "runtime/ranks/Patience.h"
 
 #include <memory>
 
 namespace tcc::runtime {
-
-/// What TCC_HEARTBEAT says, in seconds, of the silence; Code::Usage if that is
-/// no time.
-Result<Patience> readPatience(const Environment &environment);
-/// Of this process.
-Result<Patience> readPatience();
 
 /// Returns once all ranks of the launch, of which there are several, have
 /// called it. Code::Peer if one does not come, Code::Usage if the address is no

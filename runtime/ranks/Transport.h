@@ -35,23 +35,13 @@ public:
   /// The last call of a rank that did its part; returns once all have called
   /// it.
   virtual Status close() { return barrier(); }
-  /// How long a call may take from now on; until then that of the rendezvous.
+  /// How long a call may take from now on, 0 for ever; until then that of the
+  /// rendezvous.
   virtual void setTimeout(std::chrono::milliseconds longest) = 0;
   /// The call that is under way, if one is, and all later ones fail soon, here
   /// and at ranks that wait for this one. Any thread may call it, at any time
   /// before the transport goes.
   virtual void abort() = 0;
-};
-
-/// How long a rank waits for others.
-struct Patience {
-  std::chrono::milliseconds rendezvous = std::chrono::seconds(30);
-  /// Of a rank from which there is no word, though its process may be there;
-  /// 0: for ever. What rank 0 has counts.
-  std::chrono::milliseconds silence = std::chrono::seconds(10);
-  /// Of one that gives word, and does not come; longer than a checkpoint
-  /// takes.
-  std::chrono::milliseconds collective = std::chrono::minutes(30);
 };
 
 /// What a transport's plugin exports as kOpenTransport: returns once all ranks

@@ -23,8 +23,10 @@ static constexpr auto kGrace = 250ms;
 /// How long the hub waits for the rank that made another's call fail.
 static constexpr auto kBlame = 500ms;
 static constexpr auto kExplanation = 2s;
-/// Strangers that the hub listens to at a time.
+/// Strangers that the hub listens to at a time, each as long as a member tries.
 static constexpr size_t kStrangers = 16;
+/// How long the hub accepts nobody where it has no file for a connection.
+static constexpr auto kNoFile = 250ms;
 
 //===----------------------------------------------------------------------===//
 // Other threads
@@ -49,13 +51,14 @@ Message Watch::say(Kind kind) const {
 
 Result<std::unique_ptr<Watch>> Watch::listen(int size, const Recorder &recorder,
                                              const std::string &host,
-                                             Milliseconds silence) {
+                                             const Patience &patience) {
   Result<Listener> listener = Listener::open(host);
   if (!listener.ok())
     return listener.takeStatus();
   std::random_device random;
   HubPlace place = {.token = uint64_t(random()) << 32 | random(),
-                    .silence = static_cast<uint32_t>(silence.count()),
+                    .silence = uint32_t(patience.silence.count()),
+                    .collective = uint32_t(patience.collective.count()),
                     .port = listener->port()};
   std::string hosts = host.empty() ? listOwnAddresses() : host;
   // Whole ones.
@@ -97,6 +100,8 @@ Result<Connection> Watch::reach(const HubPlace &place, const Message &hello) {
 
 Result<std::unique_ptr<Watch>> Watch::join(int rank, const Recorder &recorder,
                                            const HubPlace &place) {
+  if (!hasEnd(place.hosts))
+    return makeError(Code::Peer, "the addresses of rank 0 have no end");
   std::unique_ptr<Watch> watch(new Watch(rank, recorder, place));
   auto connection = reach(place, watch->say(Kind::Hello));
   if (!connection.ok())
@@ -203,7 +208,8 @@ bool Watch::turn() {
   }
   Time now = Clock::now();
   forgetOwnPause(now);
-  welcomeNewcomers();
+  acceptNewcomers(now);
+  welcomeNewcomers(now);
   for (Peer &peer : peers)
     hear(peer);
   judge(now);
@@ -223,10 +229,11 @@ Watch::Time Watch::nextTime() const {
 
 /// Until something comes in, or another thread wants something.
 void Watch::sleep(Time until) {
-  std::vector<pollfd> polled = {{waker.get(), POLLIN, 0},
-                                {listener.file(), POLLIN, 0}};
-  for (const Connection &newcomer : newcomers)
-    polled.push_back({newcomer.file(), POLLIN, 0});
+  std::vector<pollfd> polled = {{waker.get(), POLLIN, 0}};
+  if (Clock::now() >= nextAccept)
+    polled.push_back({listener.file(), POLLIN, 0});
+  for (const Newcomer &newcomer : newcomers)
+    polled.push_back({newcomer.connection.file(), POLLIN, 0});
   for (const Peer &peer : peers) {
     short events = peer.connection.hasUnsent() ? POLLIN | POLLOUT : POLLIN;
     polled.push_back({peer.connection.file(), events, 0});
@@ -248,24 +255,38 @@ void Watch::welcome(Connection member, const Sighting &own) {
     known->connection = std::move(member);
 }
 
+/// Where there is no file for one more, others are asked again a little later:
+/// until then they keep the listener readable.
+void Watch::acceptNewcomers(Time now) {
+  using Found = Listener::Found;
+  if (!listener.isOpen() || now < nextAccept)
+    return;
+  Connection come;
+  Found found;
+  while ((found = listener.accept(come)) == Found::Connection)
+    if (newcomers.size() < memberCount + kStrangers)
+      newcomers.push_back({std::move(come), now + kTry});
+  if (found == Found::NoFile)
+    nextAccept = now + kNoFile;
+}
+
 /// Whoever knows the run's token is one of its ranks.
-void Watch::welcomeNewcomers() {
+void Watch::welcomeNewcomers(Time now) {
   if (!listener.isOpen())
     return;
-  for (Connection come; (come = listener.accept()).isOpen();)
-    if (newcomers.size() < memberCount + kStrangers)
-      newcomers.push_back(std::move(come));
-  for (Connection &newcomer : newcomers) {
+  for (Newcomer &newcomer : newcomers) {
     Message hello;
-    if (newcomer.receive(hello) != Connection::Found::Message)
+    if (newcomer.connection.receive(hello) != Connection::Found::Message)
       continue;
     bool isMember = hello.kind == Kind::Hello && hello.token == hub.token &&
                     hello.own.rank > 0 && size_t(hello.own.rank) <= memberCount;
-    Connection known = std::move(newcomer);
+    Connection known = std::move(newcomer.connection);
     if (isMember)
       welcome(std::move(known), hello.own);
   }
-  std::erase_if(newcomers, [](const auto &one) { return !one.isOpen(); });
+  std::erase_if(newcomers, [&](const Newcomer &one) {
+    return !one.connection.isOpen() || now >= one.end;
+  });
   if (peers.size() == memberCount) {
     listener.close();
     newcomers.clear();
@@ -313,7 +334,7 @@ void Watch::take(Peer &peer, const Message &message) {
 void Watch::forgetOwnPause(Time now) {
   if (now - lastTurn > std::max<Clock::duration>(3 * period, silence / 2))
     for (Peer &peer : peers)
-      peer.heard = now;
+      peer.heard = peer.lag.since = ownLag.since = now;
   lastTurn = now;
 }
 
@@ -325,6 +346,42 @@ void Watch::judge(Time now) {
       return lose({peer.last, Cause::Silent, hub.silence});
   if (failed && now >= failed->end)
     lose(blame(failed->report));
+}
+
+/// Of the ranks that others have waited for too long it is the one that is
+/// farthest behind. Positions are those of the last beats.
+void Watch::judgeLags(Time now) {
+  const Milliseconds patience(hub.collective);
+  if (!watches || !isHub() || patience == 0ms)
+    return;
+  const Sighting own = seeOwn(rank, recorder.position());
+  const Sighting *waiting = nullptr, *late = nullptr;
+  auto isAfter = [](const Sighting &one, const Sighting &other) {
+    return one.position.last.number > other.position.last.number;
+  };
+  auto forAll = [&](auto call) {
+    call(own, ownLag);
+    for (Peer &peer : peers)
+      if (!peer.isDone)
+        call(peer.last, peer.lag);
+  };
+  forAll([&](const Sighting &one, Lag &) {
+    bool isWithin = one.position.last.end < 0;
+    if (isWithin && (!waiting || isAfter(one, *waiting)))
+      waiting = &one;
+  });
+  forAll([&](const Sighting &one, Lag &lag) {
+    uint64_t number = one.position.last.number;
+    if (!waiting || !isAfter(*waiting, one) || lag.number != number)
+      lag = {number, now};
+    else if (now - lag.since > patience && (!late || isAfter(*late, one)))
+      late = &one;
+  });
+  if (!late)
+    return;
+  Loss loss = {*late, Cause::Behind, hub.collective};
+  describe(waiting->position).copy(loss.why, sizeof(loss.why) - 1);
+  lose(loss);
 }
 
 void Watch::takeFailure(const Message &report) {
@@ -353,6 +410,7 @@ Loss Watch::blame(const Message &report) const {
   std::string why = report.loss.why;
   if (last != &report.own) {
     loss.cause = Cause::Behind;
+    loss.milliseconds = report.loss.milliseconds;
     why = describe(report.own.position);
   }
   why.copy(loss.why, sizeof(loss.why) - 1);
@@ -390,6 +448,7 @@ void Watch::beat(Time now) {
   if (now < nextBeat)
     return;
   nextBeat = now + period;
+  judgeLags(now);
   Message message = say(Kind::Beat);
   for (Peer &peer : peers)
     if (peer.connection.isOpen() && !peer.connection.hasUnsent())

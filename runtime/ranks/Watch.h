@@ -2,15 +2,16 @@
 //
 // Each rank has a thread that does nothing else, and a connection to rank 0,
 // the hub; the others are members. All say four times a second where they are.
-// The hub tells all of a rank whose connection ended or that is silent; members
-// find for themselves that the hub is lost. Whoever learns of a loss ends what
-// its transport does.
+// The hub tells all of a rank whose connection ended, that is silent, or that
+// does not come to a collective; members find for themselves that the hub is
+// lost. Whoever learns of a loss ends what its transport does.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_RUNTIME_RANKS_WATCH_H
 #define TCC_RUNTIME_RANKS_WATCH_H
 
 #include "runtime/ranks/Connection.h"
+#include "runtime/ranks/Patience.h"
 
 #include <condition_variable>
 #include <functional>
@@ -22,12 +23,14 @@
 
 namespace tcc::runtime {
 
-/// Where the hub is, which it tells the others by the transport.
+/// Where the hub is and how long ranks wait, which it tells the others by the
+/// transport.
 struct HubPlace {
-  uint64_t token = 0;   ///< of the run: whoever says it belongs to it
-  uint32_t silence = 0; ///< milliseconds; 0: for ever
-  uint32_t port = 0;    ///< 0: nowhere
-  char hosts[496] = {}; ///< with a space between two; ends with 0
+  uint64_t token = 0;      ///< of the run: whoever says it belongs to it
+  uint32_t silence = 0;    ///< milliseconds, see Patience; 0: for ever
+  uint32_t collective = 0; ///< likewise
+  uint32_t port = 0;       ///< 0: nowhere
+  char hosts[492] = {};    ///< with a space between two; ends with 0
 };
 
 /// Its calls come from one thread at a time.
@@ -40,14 +43,14 @@ public:
   static Result<std::unique_ptr<Watch>> listen(int size,
                                                const Recorder &recorder,
                                                const std::string &host,
-                                               Milliseconds silence);
+                                               const Patience &patience);
   /// A member, which waits until the hub answers, a few seconds at most.
   static Result<std::unique_ptr<Watch>> join(int rank, const Recorder &recorder,
                                              const HubPlace &place);
   /// Without `leave` or `sayGoodbye` before, the rank leaves.
   ~Watch();
 
-  /// Of the hub.
+  /// Where the hub is: of the hub its own place.
   const HubPlace &place() const { return hub; }
 
   /// All are connected: from now on who is lost is noticed. `abort`, called
@@ -69,15 +72,26 @@ private:
   using Clock = Connection::Clock;
   using Time = Clock::time_point;
 
+  /// How long others have been in a collective that a rank has not begun.
+  struct Lag {
+    uint64_t number = 0; ///< of the collective that the rank began last
+    Time since = Clock::now();
+  };
   /// The other end of a connection: of a member the hub alone.
   struct Peer {
     Connection connection;
     Sighting last = {};
+    Lag lag = {}; ///< kept by the hub
     Time heard = Clock::now();
     bool isDone = false; ///< it said its last word
   };
-  /// Of the hub: a call failed, at this rank or another, and who is to blame
-  /// may come out yet.
+  /// Whoever connected to the hub and has not yet said which rank it is.
+  struct Newcomer {
+    Connection connection;
+    Time end; ///< of the hub's patience with it
+  };
+  /// A call that failed, at the hub or a member, for which the rank that is to
+  /// blame may come out yet; the hub keeps it.
   struct Failed {
     Message report;
     Time end; ///< of the hub's patience
@@ -97,12 +111,14 @@ private:
   bool turn();
   void sleep(Time until);
   Time nextTime() const;
-  void welcomeNewcomers();
+  void acceptNewcomers(Time now);
+  void welcomeNewcomers(Time now);
   void welcome(Connection member, const Sighting &own);
   void hear(Peer &peer);
   void take(Peer &peer, const Message &message);
   void forgetOwnPause(Time now);
   void judge(Time now);
+  void judgeLags(Time now);
   void takeFailure(const Message &report);
   Loss blame(const Message &report) const;
   void lose(const Loss &found);
@@ -113,12 +129,15 @@ private:
   const int rank;
   const Recorder &recorder;
   HubPlace hub;
-  Milliseconds silence, period; ///< between two beats
-  File waker;                   ///< an eventfd
-  Listener listener;            ///< of the hub, until all are there
-  std::vector<Connection> newcomers;
-  size_t memberCount = 0; ///< of the hub
+  Milliseconds silence; ///< how long a rank may say nothing; 0: for ever
+  Milliseconds period;  ///< between two beats
+  File waker;           ///< an eventfd
+  Listener listener;    ///< open at the hub, until all members are there
+  Time nextAccept;      ///< before it there is no file for a connection
+  std::vector<Newcomer> newcomers;
+  size_t memberCount = 0; ///< members that the hub waits for
   std::vector<Peer> peers;
+  Lag ownLag; ///< of the hub itself
   Time lastTurn, nextBeat;
   std::optional<Failed> failed;
   std::optional<Time> abortAt;

@@ -17,7 +17,7 @@ Status TrainingSession::compareRanks(const format::Digest &digest,
   return ranks ? ranks->compare(digest, what) : Status();
 }
 
-/// For messages of a rank that is lost.
+/// Numbers the update that follows, for messages of a rank that is lost.
 void TrainingSession::noteUpdate() const {
   if (ranks)
     ranks->setStep(stepCount() + 1);
@@ -30,7 +30,7 @@ Status TrainingSession::leaveOnFailure(Status status) {
   return status;
 }
 
-/// Before anything is exchanged whose size depends on the package.
+/// Compares packages, before anything is exchanged whose size depends on them.
 Status TrainingSession::checkRanks() const {
   if (!ranks)
     return Status();
@@ -47,7 +47,8 @@ Status TrainingSession::checkRanks() const {
                          "' was compiled for one rank: parallel.data = 1");
 }
 
-/// Later changes are not compared: whoever makes them makes them at all ranks.
+/// Compares settings once. Later changes are not compared: whoever makes them
+/// makes them at all ranks.
 Status TrainingSession::compareSettings() {
   if (!ranks || std::exchange(areSettingsCompared, true))
     return Status();
@@ -63,7 +64,8 @@ Status TrainingSession::compareSettings() {
   return compareRanks(digest.finish(), "other settings");
 }
 
-/// Devices that have collectives have the host's memory.
+/// Gives all ranks the variables of rank 0, in place: devices that have
+/// collectives have the host's memory.
 Status TrainingSession::shareVariables() {
   if (!ranks)
     return Status();

@@ -1,5 +1,6 @@
 // Communicators over a transport that is made up: ranks are threads.
 
+#include "runtime/ranks/Build.h"
 #include "runtime/ranks/OpenCommunicator.h"
 #include "runtime/ranks/Watch.h"
 #include "tests/runtime/Fixture.h"
@@ -18,6 +19,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 namespace {
+
+constexpr char kOtherBuild[kBuildBytes] = "tcc 0.0.1, wire 1.00000000";
 
 /// Where ranks exchange what they have.
 struct Room {
@@ -54,6 +57,9 @@ public:
   }
   Status allGather(const void *from, void *to, size_t count,
                    DType dtype) override {
+    // The first exchange says the build.
+    if (!std::exchange(hasSaidBuild, true) && isOfOtherBuild && rank == 1)
+      from = kOtherBuild;
     return meet(from, to, count * traitsOf(dtype).bytes);
   }
   Status broadcast(const void *from, void *to, size_t count, DType dtype,
@@ -76,7 +82,7 @@ public:
     room.changed.notify_all();
   }
 
-  bool isCutOff = false;
+  bool isCutOff = false, isOfOtherBuild = false;
 
 private:
   /// to = what all ranks give.
@@ -111,7 +117,7 @@ private:
 
   Room &room;
   const int rank;
-  bool isAborted = false;
+  bool isAborted = false, hasSaidBuild = false;
 };
 
 } // namespace
@@ -219,6 +225,25 @@ TEST(Communicator, GoesOnWithoutHeartbeats) {
       10s, /*isCutOff=*/true);
 }
 
+/// Before they say anything that another build may have another size of.
+TEST(Communicator, NamesARankOfAnotherBuild) {
+  Room room(3);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank)
+    threads.emplace_back([&, rank] {
+      auto transport = std::make_unique<RoomTransport>(room, rank);
+      transport->isOfOtherBuild = true;
+      Communicator ranks(std::move(transport), rank, 3);
+      EXPECT_THAT(ranks.watch("127.0.0.1", {}),
+                  failsWith(Code::Usage,
+                            concat("ranks are of several builds: rank 1 is tcc "
+                                   "0.0.1, wire 1.00000000, rank 0 is ",
+                                   nameBuild())));
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
 TEST(Communicator, ComparesDigests) {
   runRoom(3, [](Communicator &ranks) {
     format::Digest digest = {};
@@ -243,12 +268,20 @@ TEST(Patience, IsWhatTheEnvironmentSays) {
   EXPECT_EQ(unwrap(read()).silence, 2500ms);
   values["TCC_HEARTBEAT"] = "0";
   EXPECT_EQ(unwrap(read()).silence, 0s);
+  EXPECT_EQ(unwrap(read()).collective, 10min);
+  values["TCC_COLLECTIVE_TIMEOUT"] = "90";
+  EXPECT_EQ(unwrap(read()).collective, 90s);
+  values["TCC_COLLECTIVE_TIMEOUT"] = "0.05";
+  EXPECT_THAT(read().takeStatus(),
+              failsWith(Code::Usage, "TCC_COLLECTIVE_TIMEOUT is '0.05', "
+                                     "expected 0.1 s to 86400 s, or 0"));
+  values.erase("TCC_COLLECTIVE_TIMEOUT");
   for (const char *text :
        {"", "-1", "0.01", "1e9", "ten", "1s", "nan", "inf"}) {
     values["TCC_HEARTBEAT"] = text;
     EXPECT_THAT(read().takeStatus(),
                 failsWith(Code::Usage, concat("TCC_HEARTBEAT is '", text,
-                                              "', expected 0.1 to 86400")))
+                                              "', expected 0.1 s to 86400 s")))
         << text;
   }
 }

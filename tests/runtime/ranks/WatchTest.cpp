@@ -6,6 +6,8 @@
 
 #include <arpa/inet.h>
 #include <atomic>
+#include <ctime>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -44,9 +46,10 @@ struct Player {
     return std::nullopt;
   }
   /// As one that is `number` collectives far.
-  void reach(uint64_t number, const char *of = "") {
+  void reach(uint64_t number, const char *of = "", bool hasEnded = false) {
     position.step = int64_t(number);
     position.last.number = number;
+    position.last.end = hasEnded ? 0 : -1;
     std::string_view(of).copy(position.last.of, sizeof(position.last.of) - 1);
     say(Kind::Beat);
   }
@@ -59,8 +62,10 @@ struct Hub {
   std::vector<Player> members; ///< from rank 1 on
   std::atomic<bool> isAborted = false;
 
-  explicit Hub(int size, Watch::Milliseconds silence = 10s) {
-    watch = unwrap(Watch::listen(size, recorder, kHost, silence));
+  explicit Hub(int size, Watch::Milliseconds silence = 10s,
+               Watch::Milliseconds collective = 0ms) {
+    watch = unwrap(Watch::listen(
+        size, recorder, kHost, {.silence = silence, .collective = collective}));
     for (int rank = 1; rank < size; ++rank)
       members.push_back(join(rank));
     watch->begin([this] { isAborted = true; });
@@ -91,8 +96,8 @@ struct Member {
                       .hosts = "127.0.0.1"};
     std::thread joining(
         [&] { watch = unwrap(Watch::join(1, recorder, place)); });
-    while (!hub.connection.isOpen())
-      hub.connection = listener.accept();
+    while (listener.accept(hub.connection) != Listener::Found::Connection)
+      ;
     EXPECT_EQ(hub.hear()->kind, Kind::Hello);
     hub.say(Kind::Welcome);
     joining.join();
@@ -225,12 +230,52 @@ TEST(Watch, BlamesTheRankThatIsBehind) {
   EXPECT_EQ(loss.who.rank, 2);
   EXPECT_EQ(loss.cause, Cause::Behind);
   EXPECT_STREQ(loss.why, "at update 5 in barrier 5 of w");
+  EXPECT_EQ(loss.milliseconds, 700u);
+}
+
+/// Who gives word, but does not come to what others wait in, is given up.
+TEST(Watch, NoticesARankThatDoesNotCome) {
+  constexpr auto kPatience = 600ms;
+  Hub hub(4, 10s, kPatience);
+  auto begin = Clock::now();
+  hub.members[0].reach(5, "w");
+  hub.members[1].reach(4, "", /*hasEnded=*/true);
+  hub.members[2].reach(3, "", /*hasEnded=*/true);
+  for (int i = 1; i <= 5; ++i)
+    hub.recorder.begin(CollectiveKind::Barrier, 0, DType::u8, {});
+  Loss loss = awaitLoss(*hub.watch);
+  EXPECT_GE(Clock::now() - begin, kPatience);
+  EXPECT_EQ(loss.who.rank, 3) << "the one that is farthest behind";
+  EXPECT_EQ(loss.cause, Cause::Behind);
+  EXPECT_EQ(loss.milliseconds, kPatience.count());
+  EXPECT_EQ(describe(loss, {.rank = 1, .position = hub.members[0].position}),
+            "rank 3 was lost: others waited for it for 0.6 s before the "
+            "first update in barrier 5; it was last heard of at update 3 after "
+            "barrier 3; this is rank 1 at update 5 in barrier 5 of w");
+  EXPECT_TRUE(waitUntil([&] { return hub.isAborted.load(); }));
+  EXPECT_EQ(hub.members[1].hear()->loss.who.rank, 3);
+}
+
+/// One that is slow each time, or that nobody waits for, is not lost.
+TEST(Watch, WaitsForARankThatComesLate) {
+  Hub hub(3, 10s, 700ms);
+  auto end = Clock::now() + 1200ms;
+  for (uint64_t number = 1; Clock::now() < end; ++number) {
+    hub.recorder.begin(CollectiveKind::Barrier, 0, DType::u8, {});
+    hub.recorder.end();
+    hub.members[0].reach(number);
+    std::this_thread::sleep_for(200ms);
+    hub.members[1].reach(number - 1, "", /*hasEnded=*/true);
+    EXPECT_FALSE(hub.watch->findLoss());
+  }
+  hub.members[0].reach(90, "", /*hasEnded=*/true); // a root goes ahead
+  EXPECT_FALSE(waitUntil([&] { return bool(hub.watch->findLoss()); }, 1s));
 }
 
 /// What is no rank of the run has no say.
 TEST(Watch, IgnoresStrangers) {
   Recorder recorder;
-  auto watch = unwrap(Watch::listen(2, recorder, kHost, 10s));
+  auto watch = unwrap(Watch::listen(2, recorder, kHost, {}));
   Player member = {1, watch->place().token, {}};
   auto connect = [&] {
     return unwrap(Connection::open(kHost, uint16_t(watch->place().port),
@@ -251,6 +296,58 @@ TEST(Watch, IgnoresStrangers) {
   EXPECT_EQ(member.hear()->kind, Kind::Welcome);
   watch->begin([] {});
   EXPECT_FALSE(waitUntil([&] { return bool(watch->findLoss()); }, 50ms));
+}
+
+/// Strangers that say nothing are closed, and keep no member out.
+TEST(Watch, ClosesStrangersThatSayNothing) {
+  Recorder recorder;
+  auto watch = unwrap(Watch::listen(2, recorder, kHost, {}));
+  std::vector<Connection> strangers;
+  for (int i = 0; i < 40; ++i)
+    strangers.push_back(unwrap(Connection::open(
+        kHost, uint16_t(watch->place().port), Clock::now() + kSoon)));
+  Message message;
+  auto end = Clock::now() + 8s;
+  for (Connection &stranger : strangers)
+    EXPECT_EQ(stranger.await(message, end), Found::End);
+  EXPECT_LT(Clock::now(), end);
+  auto member = Watch::join(1, recorder, watch->place());
+  EXPECT_TRUE(member.ok());
+}
+
+/// A member that finds no file at the hub is welcomed once there is one, and
+/// meanwhile the hub keeps no core busy.
+TEST(Watch, WaitsForFilesWithoutWork) {
+  Recorder recorder;
+  auto watch = unwrap(Watch::listen(2, recorder, kHost, {}));
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  Connection member;
+  {
+    File place(::socket(AF_INET, SOCK_STREAM, 0));
+    rlimit none = before;
+    none.rlim_cur = rlim_t(place.get()) + 1;
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(uint16_t(watch->place().port));
+    inet_pton(AF_INET, kHost, &address.sin_addr);
+    setrlimit(RLIMIT_NOFILE, &none);
+    ASSERT_EQ(connect(place.get(), reinterpret_cast<sockaddr *>(&address),
+                      sizeof(address)),
+              0);
+    member = Connection(std::move(place));
+  }
+  std::clock_t used = std::clock();
+  std::this_thread::sleep_for(400ms);
+  used = std::clock() - used;
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_LT(double(used) / CLOCKS_PER_SEC, 0.1);
+  Player player = {1, watch->place().token, std::move(member)};
+  player.say(Kind::Hello);
+  Message answer;
+  EXPECT_EQ(player.connection.await(answer, Clock::now() + kSoon),
+            Found::Message);
+  EXPECT_EQ(answer.kind, Kind::Welcome);
 }
 
 //===----------------------------------------------------------------------===//
@@ -329,13 +426,15 @@ TEST(Watch, SaysWhereThereIsNoHub) {
   EXPECT_THAT(join(), failsWith(Code::Peer, "no address"));
   place = {.hosts = "no-host.invalid"};
   EXPECT_THAT(join(), failsWith(Code::Peer, "host 'no-host.invalid'"));
+  std::ranges::fill(place.hosts, '1');
+  EXPECT_THAT(join(), failsWith(Code::Peer, "addresses of rank 0 have no end"));
   // Somebody else that listens there.
   Listener listener = unwrap(Listener::open(kHost));
   place = {.port = listener.port(), .hosts = "127.0.0.1"};
   std::thread other([&] {
     Connection come;
-    while (!come.isOpen())
-      come = listener.accept();
+    while (listener.accept(come) != Listener::Found::Connection)
+      ;
     EXPECT_EQ(write(come.file(), "SSH-2.0-x", 9), 9);
   });
   EXPECT_THAT(join(), failsWith(Code::Peer, "is not rank 0"));
@@ -348,8 +447,8 @@ TEST(Watch, KeepsMessagesWhole) {
   Connection from =
       unwrap(Connection::open(kHost, listener.port(), Clock::now() + kSoon));
   Connection to;
-  while (!to.isOpen())
-    to = listener.accept();
+  while (listener.accept(to) != Listener::Found::Connection)
+    ;
   Message message;
   uint64_t sent = 0, found = 0;
   for (; !from.hasUnsent(); ++sent) {

@@ -223,8 +223,8 @@ def test_twins(suite):
 def test_flags(suite):
     run = suite.begin("train", "--steps", 1, "--ranks", 2, TCC_HEARTBEAT="soon")
     err = read_end(run)
-    says = [f"tcc-run: rank {rank}: error: TCC_HEARTBEAT is 'soon', expected 0.1 to 86400 "
-            "seconds, or 0" for rank in range(2)]  # fmt: skip
+    says = [f"tcc-run: rank {rank}: error: TCC_HEARTBEAT is 'soon', expected 0.1 s to 86400 s, "
+            "or 0" for rank in range(2)]  # fmt: skip
     ok = run.returncode == 2 and sorted(err.splitlines()) == says
     suite.tally.check("a wrong time", ok, err)
 
