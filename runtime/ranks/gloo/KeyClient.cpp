@@ -141,15 +141,19 @@ Status KeyClient::set(const std::string &key, std::span<const char> value) {
 Result<std::vector<char>> KeyClient::get(const std::string &key) {
   if (Status status = state->request(RequestKind::Get, key, {}); !status.ok())
     return status;
-  uint32_t bytes = 0;
-  if (auto error = state->read(asio::buffer(&bytes, sizeof(bytes))))
+  GetAnswer answer = {};
+  if (auto error = state->read(asio::buffer(&answer, sizeof(answer))))
     return lost(error);
-  if (bytes > kMaxValueBytes)
-    return makeError(Code::Peer, "a value of ", bytes, " bytes from rank 0");
-  std::vector<char> value(bytes);
+  if (answer.bytes > kMaxValueBytes)
+    return makeError(Code::Peer, "a value of ", answer.bytes,
+                     " bytes from rank 0");
+  std::vector<char> value(answer.bytes);
   if (auto error = state->read(asio::buffer(value)))
     return lost(error);
-  return value;
+  if (!answer.isLost)
+    return value;
+  lostClient.assign(value.begin(), value.end());
+  return makeError(Code::Peer, lostClient, " ended before all ranks had met");
 }
 
 std::string KeyClient::ownAddress() const {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace tcc::runtime::ranks {
@@ -26,8 +27,11 @@ public:
 
   /// Code::Usage if the key has a value.
   Status set(const std::string &key, std::span<const char> value);
-  /// Waits until the key has a value.
+  /// Waits until the key has a value; fails where a client that has set a key
+  /// is gone: see `hasLost`.
   Result<std::vector<char>> get(const std::string &key);
+  /// Whether a call failed because another client is gone, which it names.
+  bool hasLost() const { return !lostClient.empty(); }
 
   /// The address of this machine, as rank 0 sees it.
   std::string ownAddress() const;
@@ -37,6 +41,7 @@ private:
   explicit KeyClient(std::unique_ptr<State> state);
 
   std::unique_ptr<State> state;
+  std::string lostClient; ///< the first key that it set
 };
 
 } // namespace tcc::runtime::ranks

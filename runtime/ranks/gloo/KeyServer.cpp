@@ -2,11 +2,13 @@
 
 #include "runtime/ranks/gloo/Resolve.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <map>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace tcc;
@@ -26,6 +28,7 @@ struct Keys {
   std::atomic<int> connections = 0;
   std::map<std::string, Value> values;
   std::multimap<std::string, std::shared_ptr<Connection>> waiting;
+  Value lost; ///< the first key of a client that is gone; or null
 };
 
 /// Lives as long as something of it is under way. An error ends it.
@@ -38,13 +41,15 @@ public:
   ~Connection() { --keys.connections; }
 
   void greet();
-  void answer(Value found);
+  void answer(Value found, bool isLost = false);
 
 private:
   void readRequest();
   void readBody();
   void perform();
   void set();
+  void end();
+  void awaitEnd();
 
   /// Reads or writes all of `buffer`, then goes on.
   template <typename Buffer>
@@ -59,8 +64,9 @@ private:
   std::vector<char> body; ///< key, then value
   std::string key;
   SetAnswer setAnswer = SetAnswer::Done;
-  uint32_t valueBytes = 0;
-  Value value; ///< that is written
+  GetAnswer getAnswer = {};
+  Value value;      ///< that is written
+  std::string name; ///< the first key that it set
 };
 
 } // namespace
@@ -72,6 +78,8 @@ void Connection::read(Buffer buffer, void (Connection::*next)()) {
       [self = shared_from_this(), next](asio::error_code error, size_t) {
         if (!error)
           ((*self).*next)();
+        else
+          self->end();
       });
 }
 
@@ -82,7 +90,33 @@ void Connection::write(Buffer buffer, void (Connection::*next)()) {
       [self = shared_from_this(), next](asio::error_code error, size_t) {
         if (!error)
           ((*self).*next)();
+        else
+          self->end();
       });
+}
+
+/// Whoever waits for a key hears who is gone: that key may never come.
+void Connection::end() {
+  if (name.empty() || keys.lost)
+    return;
+  keys.lost =
+      std::make_shared<const std::vector<char>>(name.begin(), name.end());
+  for (auto &[awaited, waiter] : std::exchange(keys.waiting, {}))
+    if (waiter.get() != this)
+      waiter->answer(keys.lost, /*isLost=*/true);
+}
+
+/// Meanwhile nothing else is read, as a client makes one request at a time.
+void Connection::awaitEnd() {
+  socket.async_wait(tcp::socket::wait_read,
+                    [self = shared_from_this()](asio::error_code) {
+                      asio::error_code error;
+                      bool isWaiting = std::ranges::any_of(
+                          self->keys.waiting,
+                          [&](const auto &one) { return one.second == self; });
+                      if (isWaiting && self->socket.available(error) == 0)
+                        self->end();
+                    });
 }
 
 void Connection::greet() {
@@ -114,7 +148,10 @@ void Connection::perform() {
     return;
   if (auto found = keys.values.find(key); found != keys.values.end())
     return answer(found->second);
+  if (keys.lost)
+    return answer(keys.lost, /*isLost=*/true);
   keys.waiting.emplace(key, shared_from_this());
+  awaitEnd();
 }
 
 /// Whoever waits for the key gets it.
@@ -123,6 +160,8 @@ void Connection::set() {
       body.begin() + header.keyBytes, body.end());
   bool isNew = keys.values.emplace(key, added).second;
   setAnswer = isNew ? SetAnswer::Done : SetAnswer::Taken;
+  if (isNew && name.empty())
+    name = key;
   auto [first, last] = keys.waiting.equal_range(key);
   for (auto waiter = first; waiter != last; ++waiter)
     waiter->second->answer(added);
@@ -130,10 +169,10 @@ void Connection::set() {
   write(asio::buffer(&setAnswer, sizeof(setAnswer)), &Connection::readRequest);
 }
 
-void Connection::answer(Value found) {
+void Connection::answer(Value found, bool isLost) {
   value = std::move(found);
-  valueBytes = static_cast<uint32_t>(value->size());
-  write(std::array{asio::const_buffer(&valueBytes, sizeof(valueBytes)),
+  getAnswer = {isLost, static_cast<uint32_t>(value->size())};
+  write(std::array{asio::const_buffer(&getAnswer, sizeof(getAnswer)),
                    asio::const_buffer(value->data(), value->size())},
         &Connection::readRequest);
 }

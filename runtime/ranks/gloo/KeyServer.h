@@ -5,8 +5,10 @@
 //
 //   RequestHeader, key, value
 //
-// Of a set the answer is one byte, a SetAnswer; of a get the value's size as
-// a u32 and the value, once the key is there. Numbers are little-endian.
+// Of a set the answer is one byte, a SetAnswer; of a get a GetAnswer and the
+// value, once the key is there. A client that ends its connection after a set
+// was lost, unless nobody waits any more: who waits for a key then, or later,
+// gets the first key that the lost one set. Numbers are little-endian.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_RUNTIME_RANKS_GLOO_KEYSERVER_H
@@ -31,6 +33,11 @@ struct RequestHeader {
   RequestKind kind;
   uint32_t keyBytes;
   uint32_t valueBytes; ///< of a set
+};
+
+struct GetAnswer {
+  uint32_t isLost; ///< 1: a client was lost, and what follows is its first key
+  uint32_t bytes;  ///< that follow
 };
 
 /// A client that exceeds one is none of ours.

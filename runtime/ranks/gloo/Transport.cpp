@@ -147,6 +147,8 @@ Status GlooTransport::meet(KeyClient &client) {
     return said;
   for (int other = 0; other < size; ++other) {
     Result<std::vector<char>> found = client.get(keyOf(other));
+    if (!found.ok() && client.hasLost())
+      return found.takeStatus();
     if (!found.ok())
       return makeError(Code::Peer, "rank ", other, " of ", size,
                        " did not come: ", found.takeStatus().message());

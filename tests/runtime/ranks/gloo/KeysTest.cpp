@@ -81,6 +81,36 @@ TEST(Keys, FailWhereTheServerGoesAway) {
   ending.join();
 }
 
+/// Who waits, or asks later, hears at once which client will set no more.
+TEST(Keys, FailWhereAClientGoesAway) {
+  auto server = unwrap(listenAt(0));
+  auto waiting = connect(server->port()), later = connect(server->port());
+  connect(server->port()); // one that has set nothing is not missed
+  auto leaving = connect(server->port());
+  ASSERT_THAT(leaving->set("rank 2", bytes("3")), succeeds());
+  std::thread ending([&] {
+    std::this_thread::sleep_for(10ms);
+    leaving.reset();
+  });
+  auto before = KeyClient::Clock::now();
+  EXPECT_THAT(waiting->get("never").takeStatus(),
+              failsWith(Code::Peer, "rank 2 ended before all ranks had met"));
+  EXPECT_LT(KeyClient::Clock::now() - before, 1s);
+  EXPECT_TRUE(waiting->hasLost());
+  ending.join();
+  EXPECT_EQ(unwrap(later->get("rank 2")), bytes("3"));
+  EXPECT_THAT(later->get("never").takeStatus(),
+              failsWith(Code::Peer, "rank 2 ended"));
+  // One that goes while it waits itself.
+  auto other = unwrap(listenAt(0));
+  auto last = connect(other->port()), first = connect(other->port(), 100ms);
+  ASSERT_THAT(first->set("rank 1", {}), succeeds());
+  EXPECT_THAT(first->get("never").takeStatus(),
+              failsWith(Code::Peer, "no word in time"));
+  EXPECT_THAT(last->get("never").takeStatus(),
+              failsWith(Code::Peer, "rank 1 ended"));
+}
+
 /// A client may be there before its server.
 TEST(Keys, AreAskedForAgainUntilThereIsAServer) {
   uint16_t port = unwrap(listenAt(0))->port();
