@@ -47,10 +47,12 @@ public:
   /// to[i] = sum_r from_r[i], i < count. `from` may be `to`.
   Status allReduce(const void *from, void *to, size_t count, DType dtype,
                    std::string_view of = {});
-  /// to[i] = sum_r from_r[rank * count + i], i < count.
+  /// to[i] = sum_r from_r[rank * count + i], i < count. `to` may be this rank's
+  /// part of `from`, from + rank * count: then `from` is undefined elsewhere.
   Status reduceScatter(const void *from, void *to, size_t count, DType dtype,
                        std::string_view of = {});
-  /// to[r * count + i] = from_r[i], i < count.
+  /// to[r * count + i] = from_r[i], i < count. `from` may be this rank's part
+  /// of `to`, to + rank * count.
   Status allGather(const void *from, void *to, size_t count, DType dtype,
                    std::string_view of = {});
   /// to[i] = from_root[i], i < count. `from` may be `to`; only the root's is

@@ -290,10 +290,16 @@ Status GlooTransport::allReduce(const void *from, void *to, size_t count,
   });
 }
 
-/// Gloo has none of any count: all of it is added up.
+static const void *at(const void *whole, size_t bytes) {
+  return static_cast<const std::byte *>(whole) + bytes;
+}
+
+/// Gloo has no reduce-scatter of any count: all parts are added up.
 Status GlooTransport::reduceScatter(const void *from, void *to, size_t count,
                                     DType dtype) {
   size_t bytes = count * traitsOf(dtype).bytes;
+  if (to == at(from, bytes * rank))
+    return allReduce(from, const_cast<void *>(from), count * size, dtype);
   if (Status status = attempt([&] { whole.resize(bytes * size); });
       !status.ok())
     return status;
@@ -311,7 +317,8 @@ Status GlooTransport::allGather(const void *from, void *to, size_t count,
     return Status();
   return attempt([&] {
     gloo::AllgatherOptions options(context);
-    options.setInput(static_cast<char *>(const_cast<void *>(from)), bytes);
+    if (from != at(to, bytes * rank))
+      options.setInput(static_cast<char *>(const_cast<void *>(from)), bytes);
     options.setOutput(static_cast<char *>(to), bytes * size);
     options.setTag(tag++);
     gloo::allgather(options);

@@ -60,6 +60,10 @@ template <typename T> struct Sums {
     std::vector<T> total = sum(ranks.size(), all);
     auto own = total.begin() + count * ranks.rank();
     EXPECT_EQ(to, std::vector<T>(own, own + count));
+    T *part = from.data() + count * ranks.rank();
+    EXPECT_THAT(ranks.reduceScatter(from.data(), part, count, dtype),
+                succeeds());
+    EXPECT_TRUE(std::equal(own, own + count, part)) << "in place";
   }
 };
 
@@ -123,6 +127,11 @@ static void checkMoves(Communicator &ranks, size_t count, DType dtype) {
   for (int rank = 0; rank < ranks.size(); ++rank)
     EXPECT_TRUE(std::ranges::equal(std::span(all).subspan(bytes * rank, bytes),
                                    make(rank)));
+  std::vector<uint8_t> whole(all.size());
+  uint8_t *part = whole.data() + bytes * ranks.rank();
+  std::ranges::copy(own, part);
+  EXPECT_THAT(ranks.allGather(part, whole.data(), count, dtype), succeeds());
+  EXPECT_EQ(whole, all) << "in place";
   for (int root = 0; root < ranks.size(); ++root) {
     std::vector<uint8_t> given(bytes), inPlace = make(ranks.rank());
     EXPECT_THAT(ranks.broadcast(own.data(), given.data(), count, dtype, root),
