@@ -121,3 +121,7 @@ size_t tcc_session_collectives(const tcc_session *session,
 tcc_status tcc_session_share(tcc_session *session) {
   return guard([&] { return session->session->shareVariables(); });
 }
+
+tcc_status tcc_session_compare_ranks(tcc_session *session) {
+  return guard([&] { return session->session->compareVariables(); });
+}

@@ -4,10 +4,13 @@
 #include "runtime/ranks/Communicator.h"
 #include "runtime/train/Session.h"
 
+#include <algorithm>
+
 using namespace tcc;
 using namespace tcc::runtime;
 using format::EntryKind;
 using format::StepField;
+using format::VariableKind;
 
 int TrainingSession::rank() const { return ranks ? ranks->rank() : 0; }
 int TrainingSession::rankCount() const { return ranks ? ranks->size() : 1; }
@@ -62,6 +65,57 @@ Status TrainingSession::compareSettings() {
     digest.update(bytes);
   }
   return compareRanks(digest.finish(), "other settings");
+}
+
+/// Whether updates are known to leave it the same at all ranks. A rank has
+/// running statistics of its own batches, sums that grow between updates, and
+/// its number; copies follow from parameters.
+static bool isSameAtAllRanks(const format::Variable &variable) {
+  if (auto field = variable.field())
+    return *field != StepField::rank && *field != StepField::loss &&
+           *field != StepField::count;
+  return variable.kind() != VariableKind::buffer &&
+         variable.kind() != VariableKind::gradient &&
+         variable.kind() != VariableKind::step &&
+         variable.kind() != VariableKind::rounded;
+}
+
+/// The ranks whose digest `index` is not that of rank 0. Each rank has `count`
+/// digests in `all`, one rank's after the other's.
+static std::string listOthers(std::span<const format::Digest> all, size_t count,
+                              size_t index) {
+  std::string others;
+  for (size_t rank = 1; rank < all.size() / count; ++rank)
+    if (!std::ranges::equal(all[rank * count + index].bytes, all[index].bytes))
+      others += concat(others.empty() ? "" : ", ", rank);
+  return others;
+}
+
+Status TrainingSession::compareVariables() const {
+  if (!ranks)
+    return Status();
+  auto snapshot = store.snapshot();
+  if (!snapshot.ok())
+    return snapshot.takeStatus();
+  std::vector<size_t> compared;
+  std::vector<format::Digest> own;
+  for (size_t i = 0; i < store.size(); ++i)
+    if (isSameAtAllRanks(store.describe(i))) {
+      compared.push_back(i);
+      own.push_back(digestOf(snapshot->bytes(i)));
+    }
+  std::vector<format::Digest> all(own.size() * rankCount());
+  if (Status status =
+          ranks->allGather(own.data(), all.data(), own.size() * sizeof(own[0]),
+                           DType::u8, "digests of the variables");
+      !status.ok())
+    return status;
+  for (size_t i = 0; i < own.size(); ++i)
+    if (std::string others = listOthers(all, own.size(), i); !others.empty())
+      return makeError(Code::Peer, "after update ", stepCount(), " variable '",
+                       store.describe(compared[i]).name()->string_view(),
+                       "' has other bits at rank ", others, " than at rank 0");
+  return Status();
 }
 
 /// Gives all ranks the variables of rank 0, in place: devices that have

@@ -44,9 +44,10 @@ struct Evaluation {
 /// number of sessions may share an Executable.
 ///
 /// Several ranks, each with a session, make the same calls of create,
-/// initialize, accumulate, step, apply, start, finish, shareVariables and addUp
-/// in the same order: each takes batches of its own, and the update is that of
-/// all of them. All have the same variables then, but which rank they are. A
+/// initialize, accumulate, step, apply, start, finish, shareVariables,
+/// compareVariables and addUp in the same order: each takes batches of its own,
+/// and the update is that of all of them. All have the same variables then, but
+/// which rank they are. A
 /// rank that is gone is an error (Code::Peer). After any error but
 /// Code::Numerics, which all have, the ranks are no longer together.
 class TrainingSession {
@@ -102,6 +103,10 @@ public:
   /// Fails with Code::Usage at all ranks where one has another digest than rank
   /// 0 has: "rank R has `what` than rank 0".
   Status compareRanks(const format::Digest &digest, const char *what) const;
+  /// Fails with Code::Peer at all ranks where a variable that updates leave the
+  /// same at all of them is not: as after a fault of memory. It names the first
+  /// one and whose are others than those of rank 0.
+  Status compareVariables() const;
 
   /// Runs the model itself.
   Status predict(std::span<const TensorView> inputs);

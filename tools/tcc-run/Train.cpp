@@ -247,8 +247,13 @@ double Training::getRate() const {
   return seconds > 0 ? steps * samplesPerStep() / seconds : 0;
 }
 
+/// All ranks see that they are the same; the first one writes.
 Status Training::save() {
   if (options.data.checkpointDir.empty())
+    return Status();
+  if (Status status = session->compareVariables(); !status.ok())
+    return status;
+  if (!ranks.isFirst())
     return Status();
   Result<std::string> path =
       saveCheckpoint(*session, options.data.checkpointDir);
@@ -394,10 +399,10 @@ void Training::printResult() const {
 }
 
 Status Training::finish() {
-  if (!ranks.isFirst())
-    return Status();
   if (Status status = save(); !status.ok())
     return status;
+  if (!ranks.isFirst())
+    return Status();
   if (!options.exportFile.empty())
     if (Status status = exportParameters(*session, options.exportFile);
         !status.ok())
@@ -462,17 +467,18 @@ static TrainOptions optionsOfRank(const Ranks &ranks, TrainOptions options) {
   options.running = ofRank(ranks, options.running);
   if (ranks.isFirst())
     return options;
-  options.checkpointEvery = 0;
   options.logDir.clear();
   return options;
 }
 
-/// The flags that decide which steps a rank makes, and of which batches.
+/// The flags that decide which steps a rank makes, of which batches, and when
+/// ranks compare their variables.
 static std::string describe(const TrainOptions &options) {
   return concat("train ", options.resume, options.resumesIfAny,
                 !options.data.init.empty(), options.findsRate,
                 options.noShuffle, " ", options.steps, " ", options.epochs, " ",
-                options.seed.value_or(-1));
+                options.seed.value_or(-1), " ",
+                options.data.checkpointDir.empty(), options.checkpointEvery);
 }
 
 int tools::trainCommand(const TrainOptions &options) {

@@ -382,6 +382,8 @@ public:
   void close() { check(tcc_session_close(get())); }
   /// Gives all ranks the variables of rank 0.
   void share() { check(tcc_session_share(get())); }
+  /// Throws at all ranks where updates did not leave the same variables.
+  void compareRanks() { check(tcc_session_compare_ranks(get())); }
   /// What the user should know of the ranks; empty if there is nothing.
   std::string_view ranksNote() const { return tcc_session_ranks_note(get()); }
   /// The last collectives of this rank, the oldest first. Any thread, also

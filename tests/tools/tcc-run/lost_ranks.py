@@ -26,10 +26,12 @@ RANKS = 3
 LONGEST = 120  # seconds of a run that is to end by itself
 ENDLESS = ("--steps", 10**9, "-q", *RATE)
 HOST = socket.gethostname()
+COLLECTIVE = r"(all-reduce \d+( of gradient/w)?|all-gather \d+ of digests of the variables)"
 LINE = (
     r"tcc-run: rank {rank}: error: rank {victim} \(host {host}\) was lost: {why}; it was last "
-    r"heard of at update \d+ (in|after) all-reduce \d+( of gradient/w)?; this is rank {rank} "
-    r"\(host {host}\) at update \d+ in all-reduce \d+( of gradient/w)?"
+    rf"heard of at update \d+ (in|after) {COLLECTIVE}; "
+    r"this is rank {rank} \(host {host}\) "
+    rf"at update \d+ in {COLLECTIVE}"
 )
 
 

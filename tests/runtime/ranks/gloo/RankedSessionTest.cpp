@@ -6,6 +6,7 @@
 #include "tests/runtime/train/LineProgram.h"
 
 #include <atomic>
+#include <bit>
 #include <map>
 #include <mutex>
 
@@ -98,6 +99,39 @@ TEST_F(RankedSessionTest, LearnsFromTheBatchesOfAllRanks) {
     found[ranks.rank()] = parameter(*session);
   });
   EXPECT_EQ(found[0], found[1]) << "the same bits";
+}
+
+/// One bit of a parameter, or a count of the step, is enough; what a rank has
+/// of its own is none.
+TEST_F(RankedSessionTest, NamesRanksThatDiffer) {
+  runRanks(3, [&](Communicator &ranks) {
+    auto session = open(&ranks);
+    ASSERT_THAT(step(*session), succeeds());
+    ASSERT_THAT(accumulate(*session), succeeds());
+    EXPECT_THAT(session->compareVariables(), succeeds());
+    uint32_t bits = std::bit_cast<uint32_t>(parameter(*session));
+    auto write = [&](uint32_t value) {
+      EXPECT_THAT(session->write(0, std::as_bytes(std::span(&value, 1))),
+                  succeeds());
+    };
+    if (ranks.rank() > 0)
+      write(bits ^ 1);
+    std::string name = session->variables().describe(0).name()->str();
+    EXPECT_THAT(session->compareVariables(),
+                failsWith(Code::Peer, "after update 1 variable '" + name +
+                                          "' has other bits at rank 1, 2 than "
+                                          "at rank 0"));
+    write(bits);
+    EXPECT_THAT(session->compareVariables(), succeeds());
+    int64_t count = 7;
+    if (ranks.rank() == 2)
+      EXPECT_THAT(
+          session->write(*session->variables().find(StepField::iteration),
+                         std::as_bytes(std::span(&count, 1))),
+          succeeds());
+    EXPECT_THAT(session->compareVariables(),
+                failsWith(Code::Peer, "at rank 2"));
+  });
 }
 
 /// A run whose number of ranks changes, 12 batches an update: each batch is
