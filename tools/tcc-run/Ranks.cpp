@@ -1,5 +1,7 @@
 #include "tools/tcc-run/Ranks.h"
 
+#include "tools/tcc-run/Signals.h"
+
 #include "runtime/package/Digest.h"
 #include "runtime/ranks/Cores.h"
 #include "tools/tcc-run/Session.h"
@@ -170,14 +172,16 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
 
-  bool reap(bool waits);
+  bool reap();
+  void take();
   void note(int rank, int how);
-  void killAll(int signal);
+  void send(int signal);
 
   std::vector<pid_t> running; ///< of each rank; 0 once it ended
   std::optional<int> ownFailure;
   bool haveFailed = false;
   bool areEnded = false; ///< by us
+  int passedOn = 0;      ///< the signal to stop that they were sent
 };
 
 } // namespace
@@ -201,8 +205,19 @@ static Result<uint16_t> findFreePort() {
   return ntohs(place.sin_port);
 }
 
+/// What the launcher waits for.
+static sigset_t makeSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1})
+    sigaddset(&signals, signal);
+  return signals;
+}
+
 /// Ends with its parent, however that ends.
 [[noreturn]] static void becomeRank(char *const *argv, pid_t parent) {
+  sigset_t signals = makeSignals();
+  sigprocmask(SIG_UNBLOCK, &signals, nullptr);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() == parent)
     execv("/proc/self/exe", argv);
@@ -223,6 +238,8 @@ Status Children::start(int count, const std::vector<std::string> &arguments) {
   set("WORLD_SIZE", std::to_string(count));
   set("TCC_RENDEZVOUS", concat(kHost, ":", *port));
   signal(SIGCHLD, SIG_DFL); // it may be ignored, and then nothing is told
+  sigset_t signals = makeSignals();
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
   pid_t parent = getpid();
   for (int rank = 0; rank < count; ++rank) {
     set("RANK", std::to_string(rank));
@@ -233,7 +250,7 @@ Status Children::start(int count, const std::vector<std::string> &arguments) {
     if (child < 0) {
       Status status = makeError(Code::OutOfMemory, "cannot begin rank ", rank,
                                 ": ", std::strerror(errno));
-      killAll(SIGKILL);
+      send(SIGKILL);
       return status;
     }
     running.push_back(child);
@@ -241,35 +258,51 @@ Status Children::start(int count, const std::vector<std::string> &arguments) {
   return Status();
 }
 
-void Children::killAll(int signal) {
+void Children::send(int signal) {
   for (pid_t child : running)
     if (child > 0)
       kill(child, signal);
-  areEnded = true;
 }
 
 void Children::note(int rank, int how) {
   if (WIFEXITED(how) && WEXITSTATUS(how) == 0)
     return;
   haveFailed = true;
-  if (WIFSIGNALED(how) && !areEnded)
+  bool wasAsked = WIFSIGNALED(how) && WTERMSIG(how) == passedOn;
+  if (WIFSIGNALED(how) && !areEnded && !wasAsked)
     std::cerr << concat("tcc-run: error: rank ", rank, " was ended by signal ",
                         WTERMSIG(how), " (", strsignal(WTERMSIG(how)), ")\n");
   bool isOwn = WIFEXITED(how) && WEXITSTATUS(how) != kPeer;
-  if (isOwn && !ownFailure)
-    ownFailure = WEXITSTATUS(how);
+  if ((isOwn || wasAsked) && !ownFailure)
+    ownFailure = isOwn ? WEXITSTATUS(how) : kSignalled + passedOn;
 }
 
-/// False if none ended. Waits for one or looks.
-bool Children::reap(bool waits) {
+/// False if none has ended.
+bool Children::reap() {
   int how = 0;
-  pid_t ended = waitpid(-1, &how, waits ? 0 : WNOHANG);
+  pid_t ended = waitpid(-1, &how, WNOHANG);
   for (size_t rank = 0; rank < running.size(); ++rank)
     if (ended > 0 && running[rank] == ended) {
       running[rank] = 0;
       note(static_cast<int>(rank), how);
     }
   return ended > 0;
+}
+
+/// Waits until a rank ends or a signal comes. What a terminal sends the ranks
+/// have, too.
+void Children::take() {
+  siginfo_t info = {};
+  sigset_t signals = makeSignals();
+  int signal = sigwaitinfo(&signals, &info);
+  while (reap())
+    continue;
+  if (signal < 0 || signal == SIGCHLD)
+    return;
+  if (signal != SIGUSR1)
+    passedOn = signal;
+  if (info.si_code != SI_KERNEL)
+    send(signal);
 }
 
 /// What others say of one that failed comes within the first pause.
@@ -280,20 +313,21 @@ int Children::wait() {
     return std::ranges::any_of(running, [](pid_t child) { return child > 0; });
   };
   while (areRunning() && !haveFailed)
-    (void)reap(/*waits=*/true);
+    take();
   for (int signal : {SIGTERM, SIGKILL}) {
     Clock::time_point end = Clock::now() + kPause;
     while (areRunning() && Clock::now() < end)
-      if (!reap(/*waits=*/false))
+      if (!reap())
         std::this_thread::sleep_for(kLook);
-    if (areRunning())
-      killAll(signal);
+    areEnded |= areRunning();
+    send(signal);
     // One that is stopped takes it only then.
-    if (areRunning() && signal == SIGTERM)
-      killAll(SIGCONT);
+    if (signal == SIGTERM)
+      send(SIGCONT);
   }
   while (areRunning())
-    (void)reap(/*waits=*/true);
+    if (!reap())
+      std::this_thread::sleep_for(kLook);
   return ownFailure.value_or(haveFailed ? kPeer : 0);
 }
 

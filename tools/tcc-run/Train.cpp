@@ -6,9 +6,12 @@
 #include "tools/tcc-run/Ranks.h"
 #include "tools/tcc-run/RateCurve.h"
 #include "tools/tcc-run/Session.h"
+#include "tools/tcc-run/Signals.h"
 #include "tools/tcc-run/TraceFile.h"
 #include "tools/tcc-run/TrainSession.h"
 
+#include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <iomanip>
@@ -27,6 +30,8 @@ public:
       : options(options), ranks(ranks) {}
 
   Status run();
+  /// The signal that ended it before its time, or 0.
+  int stoppedBy() const { return asked.stop; }
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -36,6 +41,12 @@ private:
   Status chooseLength();
   Status compareRanks() const;
   Status trainSteps();
+  int64_t getNextSave(int64_t step) const;
+  Status readSignals();
+  int64_t getStepsToNextLook() const;
+  bool keepsAnything() const {
+    return !options.data.checkpointDir.empty() || !options.exportFile.empty();
+  }
   void warnIfNothingIsKept() const;
   void warnOfNoTrace() const;
   Status tryRates(RateCurve &curve);
@@ -71,7 +82,11 @@ private:
   /// lost.
   std::optional<double> exposed, allExposed;
   double seconds = 0;
-  std::string checkpoint; ///< the last one written
+  std::string checkpoint;             ///< the last one written
+  int64_t savedStep = -1;             ///< of which it is
+  std::optional<SignalGuard> signals; ///< where there is something to keep
+  SignalRequest asked;                ///< what no checkpoint has answered yet
+  int64_t nextLook = 0; ///< update after which ranks say what they were asked
 };
 
 } // namespace
@@ -148,9 +163,7 @@ void Training::warnOfNoTrace() const {
 }
 
 void Training::warnIfNothingIsKept() const {
-  bool isKept =
-      !options.data.checkpointDir.empty() || !options.exportFile.empty();
-  if (!isKept && !options.running.quiet)
+  if (!keepsAnything() && !options.running.quiet)
     std::cerr << "tcc-run: warning: nothing of what is learned will be kept: "
                  "give --checkpoint-dir or --export\n";
 }
@@ -249,7 +262,9 @@ double Training::getRate() const {
 
 /// All ranks see that they are the same; the first one writes.
 Status Training::save() {
-  if (options.data.checkpointDir.empty())
+  int64_t step = session->stepCount();
+  if (options.data.checkpointDir.empty() ||
+      std::exchange(savedStep, step) == step)
     return Status();
   if (Status status = session->compareVariables(); !status.ok())
     return status;
@@ -263,15 +278,46 @@ Status Training::save() {
   return Status();
 }
 
+/// Nothing is under way when a checkpoint is written.
+int64_t Training::getNextSave(int64_t step) const {
+  int64_t every = options.checkpointEvery;
+  return every ? std::min(lastStep, (step / every + 1) * every) : lastStep;
+}
+
+/// A look of ranks at their signals is a message: four of them a second cost
+/// nothing, and one an update may.
+int64_t Training::getStepsToNextLook() const {
+  constexpr double kSeconds = 0.25, kMost = 1e4;
+  double updates = double(session->metrics().step - firstStep);
+  return int64_t(std::clamp(kSeconds * updates / seconds, 1.0, kMost));
+}
+
+/// What a signal asks of one rank all of them do, after the same update.
+Status Training::readSignals() {
+  if (!signals || session->metrics().step < nextLook)
+    return Status();
+  SignalRequest own = signals->take();
+  int64_t counts[] = {own.stop == SIGTERM, own.stop == SIGINT, own.saves,
+                      ranks.isFirst() ? getStepsToNextLook() : 0};
+  if (ranks.communicator)
+    if (Status status = ranks.communicator->allReduce(
+            counts, counts, std::size(counts), DType::i64, "signals");
+        !status.ok())
+      return status;
+  asked.stop = counts[0] ? SIGTERM : counts[1] ? SIGINT : 0;
+  asked.saves |= counts[2] > 0;
+  nextLook = ranks.communicator ? session->metrics().step + counts[3] : 0;
+  return Status();
+}
+
 /// The first failure ends the steps. What is not finite leaves the session
 /// whole: it is saved like any other.
 Status Training::trainSteps() {
   ProgressLine line(firstStep, lastStep, options.running.quiet);
+  if (keepsAnything())
+    signals.emplace();
+  int64_t end = getNextSave(firstStep);
   for (int64_t step = firstStep; step < lastStep;) {
-    // Nothing is under way when a checkpoint is written.
-    int64_t end = lastStep;
-    if (int64_t every = options.checkpointEvery)
-      end = std::min(end, (step / every + 1) * every);
     Clock::time_point before = Clock::now();
     Status status = update(end);
     if (!status.ok() && status.code() != Code::Numerics)
@@ -280,9 +326,18 @@ Status Training::trainSteps() {
     step = session->metrics().step;
     if (!status.ok())
       return status;
-    if (step == end && step < lastStep)
-      if (Status saved = save(); !saved.ok())
-        return saved;
+    if (Status looked = readSignals(); !looked.ok())
+      return looked;
+    if (asked.any())
+      end = begun + (accumulated > 0);
+    if (step < end)
+      continue;
+    if (asked.stop || step == lastStep)
+      return Status();
+    if (Status saved = save(); !saved.ok())
+      return saved;
+    asked.saves = false;
+    end = getNextSave(step);
   }
   return Status();
 }
@@ -396,6 +451,10 @@ void Training::printResult() const {
   if (!checkpoint.empty())
     std::cout << ", checkpoint " << checkpoint;
   std::cout << '\n';
+  if (asked.stop && !options.running.quiet)
+    std::cerr << concat("tcc-run: note: SIG", sigabbrev_np(asked.stop),
+                        ": stopped after update ", session->metrics().step,
+                        " of ", lastStep, "\n");
 }
 
 Status Training::finish() {
@@ -478,7 +537,8 @@ static std::string describe(const TrainOptions &options) {
                 !options.data.init.empty(), options.findsRate,
                 options.noShuffle, " ", options.steps, " ", options.epochs, " ",
                 options.seed.value_or(-1), " ",
-                options.data.checkpointDir.empty(), options.checkpointEvery);
+                options.data.checkpointDir.empty(), options.exportFile.empty(),
+                options.checkpointEvery);
 }
 
 int tools::trainCommand(const TrainOptions &options) {
@@ -488,8 +548,11 @@ int tools::trainCommand(const TrainOptions &options) {
   TrainOptions own = optionsOfRank(ranks, options);
   if (status.ok())
     status = compareFlags(ranks, describe(options));
+  Training training(own, ranks);
   if (status.ok())
-    status = Training(own, ranks).run();
-  return reportOfRank(endTogether(ranks, std::move(status)), ranks,
-                      options.logDir);
+    status = training.run();
+  int code = reportOfRank(endTogether(ranks, std::move(status)), ranks,
+                          options.logDir);
+  return code == 0 && training.stoppedBy() ? kSignalled + training.stoppedBy()
+                                           : code;
 }

@@ -20,7 +20,7 @@ static const char kExitCodes[] =
     "shape, type or\nindex, 3 bad bytes in a file, 4 unsupported feature, 5 "
     "input or output, 6 a loss or\ngradient that is not finite, 7 out of "
     "memory, 8 device or CPU feature missing, 9\nanother rank failed, 70 "
-    "internal error";
+    "internal error, 130 or 143 train stopped by SIGINT or SIGTERM";
 
 /// What compares with the reference evaluator has the compiler in it: a program
 /// of its own, beside this one.
