@@ -24,7 +24,6 @@ import json
 import math
 import os
 import random
-import socket
 import statistics
 import subprocess
 import sys
@@ -33,15 +32,10 @@ import tempfile
 import numpy as np
 from bench import torch_models, workloads
 from harness import BIN, ROOT, call
+from processes import find_free_port
 
 SLEEPING = os.path.join(BIN, "../tests/bench/ranks")
 WARM_UP = 3
-
-
-def find_free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Job:

@@ -5,7 +5,6 @@ agree; in f32 two ranks of tcc are not further from PyTorch in f64 than PyTorch 
 """
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ import warnings
 import numpy as np
 import torch
 from harness import Tally, call
+from processes import find_free_port
 from torch import nn
 from training import cases
 
@@ -80,9 +80,7 @@ def work(name, dtype, rank, port, out):
 
 
 def train_torch(name, dtype, folder):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = find_free_port()
     out = f"{folder}/torch-{dtype}.npz"
     command = [sys.executable, __file__, name, dtype]
     ranks = [

@@ -1,8 +1,7 @@
 """Ranks on two hosts, namespaces that are joined by a cable: hosts.py
 
 What torchrun, mpirun and scripts begin on both trains to the bits of two ranks on one
-host. A host has a name, which the other knows, an address and a loopback of its own; it
-ends with the test.
+host.
 """
 
 import contextlib
@@ -16,62 +15,9 @@ import harness
 import launchers
 import ranks
 import restarts
-import slurm
+from network import ADDRESSES, NAMES, Network, find_lack
 
 PORT = 29500  # of a host of its own
-NAMES = ("a", "b")
-ADDRESSES = ("10.77.0.1", "10.77.0.2")
-SPACES = ("--net", "--uts", "--mount")
-BEGIN = 'hostname "$0" && mount --bind "$1" /etc/hosts && ip link set lo up && echo ready && read _'
-
-
-class Host:
-    def __init__(self, name, address, table):
-        self.name, self.address = name, address
-        self.holder = subprocess.Popen(["unshare", *SPACES, "sh", "-c", BEGIN, name, table],
-                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                       preexec_fn=slurm.die_with_parent)  # fmt: skip
-        if self.holder.stdout.readline() != "ready\n":
-            raise harness.Failure(f"host {self.name} does not begin")
-        self.enter = ["nsenter", "--target", str(self.holder.pid), *SPACES]
-
-    def call(self, *command):
-        subprocess.run([*self.enter, *command], check=True)
-
-    def close(self):
-        self.holder.stdin.close()
-        self.holder.wait()
-
-
-class Network:
-    def __init__(self, folder):
-        self.table, self.hosts = f"{folder}/hosts", []
-        with open(self.table, "w", encoding="utf-8") as file:
-            file.write("127.0.0.1 localhost\n")
-            file.writelines(f"{place} {name}\n" for name, place in zip(NAMES, ADDRESSES))
-
-    def __enter__(self):
-        try:
-            for name, address in zip(NAMES, ADDRESSES):
-                self.hosts.append(Host(name, address, self.table))
-            self.connect()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self.hosts
-
-    def connect(self):
-        """Both ends are made where they belong: the machine itself has none of it."""
-        here, there = (str(host.holder.pid) for host in self.hosts)
-        subprocess.run(["ip", "link", "add", "cable", "netns", here, "type", "veth", "peer",
-                        "name", "cable", "netns", there], check=True)  # fmt: skip
-        for host in self.hosts:
-            host.call("ip", "address", "add", f"{host.address}/24", "dev", "cable")
-            host.call("ip", "link", "set", "cable", "up")
-
-    def __exit__(self, *_):
-        for host in self.hosts:
-            host.close()
 
 
 def finish_both(suite, name, begin):
@@ -165,26 +111,19 @@ def test_cut(suite, hosts):
             for rank, host in zip("01", hosts)
         ]
         launchers.wait_for_training(log)
-        hosts[1].call("ip", "link", "set", "cable", "down")
+        hosts[1].switch_cable("down")
         for host, job in zip(hosts, jobs):
             code, err = job.finish(seconds=20)
             other = NAMES[host is hosts[0]]
             ok = code == 9 and f"(host {other}) was lost: no word of it" in err
             suite.tally.check(f"cut from {host.name}", ok, f"{code}: {err}")
-    hosts[1].call("ip", "link", "set", "cable", "up")
-
-
-def find_lack():
-    for program in ("ip", "nsenter", restarts.TORCHRUN):
-        if not shutil.which(program):
-            return program
-    done = subprocess.run(["unshare", *SPACES, "true"], capture_output=True)
-    return "right to make namespaces" if done.returncode else ""
+    hosts[1].switch_cable("up")
 
 
 def main():
     tally = harness.Tally()
-    if lacks := find_lack():
+    lacks = find_lack() or ("" if shutil.which(restarts.TORCHRUN) else "torchrun")
+    if lacks:
         print(f"skipped: there is no {lacks}, which two hosts need (tools/setup --ranks --exports)")
         tally.skipped += 1
         tally.close()

@@ -272,12 +272,32 @@ def test_report(tally, folder):
         tally.check(f"{world} ranks: a trace of buckets", ok, str((sums, len(buckets))))
 
 
+def test_budget(tally, folder):
+    """A budget that one rank keeps and several exceed is refused, with what each needs."""
+    model, text = f"{folder}/budget.onnx", recipe(SGD, '[batch]\nmicro = 8\n[batchnorm]\nsync = '
+                                                  'true\n[memory]\ncheckpoint = "none"\n')  # fmt: skip
+    run.save_cnn(model)
+    with open(f"{folder}/budget.toml", "w", encoding="utf-8") as file:
+        file.write(text)
+    command = ["tcc", model, f"--train={folder}/budget.toml", "--threads=1", "-q", "--check"]
+    plan = json.loads(harness.call(*command, "--json"))
+    alone, several = (plan[key]["total"] for key in ("memory_bytes", "memory_bytes_of_ranks"))
+    tally.check("several ranks need more", alone < several, f"{alone}, {several}")
+    fits = harness.run_tool(*command, f"--memory-budget={several}")
+    tally.check("a budget of several ranks", fits.code == 0, fits.err)
+    refused = harness.run_tool(*command, f"--memory-budget={several - 1}")
+    said = (f"needs {several} bytes, which is more than the memory budget; of one rank "
+            f"(parallel.data = 1) it needs {alone}")  # fmt: skip
+    tally.check("a budget of one rank", refused.code == 7 and said in refused.err, refused.err)
+
+
 def main(worlds):
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
         test_elastic(tally, folder)
         test_report(tally, folder)
         test_narrow_gradients(tally, folder)
+        test_budget(tally, folder)
     for world in worlds:
         with tempfile.TemporaryDirectory() as folder:
             test_parity(tally, folder, world)

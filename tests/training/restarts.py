@@ -16,7 +16,7 @@ import numpy as np
 import harness
 import launchers
 import ranks
-import slurm
+from processes import find_free_port, wait_until
 
 STEPS, EVERY = 1600, 50
 TORCHRUN = os.path.join(os.path.dirname(sys.executable), "torchrun")
@@ -38,10 +38,10 @@ def test_restart(suite, victim):
     with suite.begin([], "--ranks", launchers.WORLD, "-q", *flags(first)) as job:
         code, err = job.finish()
         suite.tally.check("undisturbed", code == 0, err)
-    port = slurm.find_free_ports(1)[0]
+    port = find_free_port()
     command = torchrun("--nproc-per-node", "2", "--max-restarts", "1", "--master-port", str(port))
     with suite.begin(command, *flags(second), "--resume-if-any") as job:
-        slurm.wait_until(lambda: glob.glob(f"{second}/step-{3 * EVERY}"))
+        wait_until(lambda: glob.glob(f"{second}/step-{3 * EVERY}"))
         (process,) = job.find(f"RANK={victim}", "TORCHELASTIC_RESTART_COUNT=0")
         os.kill(process, signal.SIGKILL)
         code, err = job.finish()
@@ -56,7 +56,7 @@ def test_restart(suite, victim):
 
 def test_end(suite):
     command = torchrun("--nproc-per-node", "2", "--max-restarts", "1", "--master-port",
-                       str(slurm.find_free_ports(1)[0]))  # fmt: skip
+                       str(find_free_port()))  # fmt: skip
     data = launchers.save_damaged(suite)
     with suite.begin(command, "--steps", 10**9, "-q", "--no-shuffle", data=data) as job:
         code, err = job.finish()

@@ -1,17 +1,15 @@
 """A Slurm cluster of this machine alone, for as long as a test needs it."""
 
-import ctypes
 import os
 import pwd
 import secrets
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
-import time
 
 import harness
+from processes import die_with_parent, find_free_ports, wait_until
 
 # Each is of a package that `tools/setup --ranks` installs.
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sinfo", "srun")
@@ -45,26 +43,6 @@ PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 
 def find_missing():
     return [name for name in PROGRAMS if not shutil.which(name, path=PATH)]
-
-
-def find_free_ports(count):
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
-
-
-def die_with_parent():
-    """However the test ends, what it began ends with it."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-
-
-def wait_until(condition, seconds=30):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
 
 
 class Cluster:

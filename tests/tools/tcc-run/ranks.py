@@ -6,26 +6,17 @@ line.
 
 import json
 import os
-import socket
 import struct
 import subprocess
 import sys
 import tempfile
 
 import harness
+from processes import ENVIRONMENT, find_free_port
 from training import read_lines, read_safetensors, write_npz
 
 SAMPLES, BATCH, RANKS = 20, 4, 2
 TOOL = os.path.join(harness.BIN, "tcc-run")
-# What a launcher or a job may have set around the tests.
-LAUNCHED = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TCC_RENDEZVOUS")
-ENVIRONMENT = {key: value for key, value in os.environ.items() if key not in LAUNCHED}
-
-
-def find_free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Suite:

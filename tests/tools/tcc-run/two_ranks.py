@@ -3,7 +3,6 @@ command as two processes of this machine.
 """
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -11,6 +10,7 @@ import tempfile
 import harness
 import kubernetes_validate
 import yaml
+from processes import find_free_port
 
 VERSION = "1.37"
 EXAMPLES = os.path.join(harness.ROOT, "examples")
@@ -20,12 +20,6 @@ FOLDER = os.path.join(EXAMPLES, "two-ranks")
 def read(name):
     with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
         return list(yaml.safe_load_all(file))
-
-
-def find_free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def make_digits(folder):
