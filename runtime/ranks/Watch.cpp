@@ -74,7 +74,7 @@ Result<std::unique_ptr<Watch>> Watch::listen(int size, const Recorder &recorder,
   return watch;
 }
 
-Result<Connection> Watch::reach(const HubPlace &place, const Message &hello) {
+Result<Watch::Peer> Watch::reach(const HubPlace &place, const Message &hello) {
   Status failure = makeError(Code::Peer, "rank 0 said no address");
   Time end = Clock::now() + kTries;
   std::string_view hosts = place.hosts;
@@ -91,7 +91,7 @@ Result<Connection> Watch::reach(const HubPlace &place, const Message &hello) {
     Message answer;
     if (opened->await(answer, limit) == Connection::Found::Message &&
         answer.kind == Kind::Welcome && answer.token == place.token)
-      return std::move(*opened);
+      return Peer{std::move(*opened), answer.own};
     failure = makeError(Code::Peer, "what listens at ", host, ":", place.port,
                         " is not rank 0");
   }
@@ -103,10 +103,10 @@ Result<std::unique_ptr<Watch>> Watch::join(int rank, const Recorder &recorder,
   if (!hasEnd(place.hosts))
     return makeError(Code::Peer, "the addresses of rank 0 have no end");
   std::unique_ptr<Watch> watch(new Watch(rank, recorder, place));
-  auto connection = reach(place, watch->say(Kind::Hello));
-  if (!connection.ok())
-    return connection.takeStatus();
-  watch->peers.push_back({std::move(*connection), {.rank = 0}});
+  auto reached = reach(place, watch->say(Kind::Hello));
+  if (!reached.ok())
+    return reached.takeStatus();
+  watch->peers.push_back(std::move(*reached));
   if (Status status = watch->start(); !status.ok())
     return status;
   return watch;

@@ -98,7 +98,7 @@ private:
   };
 
   Watch(int rank, const Recorder &recorder, const HubPlace &place);
-  static Result<Connection> reach(const HubPlace &place, const Message &hello);
+  static Result<Peer> reach(const HubPlace &place, const Message &hello);
   Status start();
 
   bool isHub() const { return rank == 0; }

@@ -28,14 +28,15 @@ struct KeyClient::State {
                  std::span<const char> value);
 };
 
-/// Does what is under way, which sets `error`; what takes too long is ended.
+/// Does what is under way, which sets `error`; what takes too long is ended,
+/// but not the connection, for the last word.
 asio::error_code KeyClient::State::wait(const asio::error_code &error) {
   io.restart();
   io.run_until(deadline);
   if (io.stopped())
     return error;
   asio::error_code ignored;
-  socket.close(ignored);
+  socket.cancel(ignored);
   io.run();
   return asio::error::timed_out;
 }
@@ -152,8 +153,19 @@ Result<std::vector<char>> KeyClient::get(const std::string &key) {
     return lost(error);
   if (!answer.isLost)
     return value;
-  lostClient.assign(value.begin(), value.end());
-  return makeError(Code::Peer, lostClient, " ended before all ranks had met");
+  isToldReason = true;
+  return Status(Code::Peer, std::string(value.begin(), value.end()));
+}
+
+/// A few bytes, which the system takes at once.
+void KeyClient::giveUp(std::string_view why) {
+  RequestHeader header = {RequestKind::GiveUp, 0,
+                          static_cast<uint32_t>(why.size())};
+  asio::error_code ignored;
+  asio::write(state->socket,
+              std::array{asio::const_buffer(&header, sizeof(header)),
+                         asio::const_buffer(why.data(), why.size())},
+              ignored);
 }
 
 std::string KeyClient::ownAddress() const {

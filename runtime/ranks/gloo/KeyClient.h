@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tcc::runtime::ranks {
@@ -27,11 +28,14 @@ public:
 
   /// Code::Usage if the key has a value.
   Status set(const std::string &key, std::span<const char> value);
-  /// Waits until the key has a value; fails where a client that has set a key
-  /// is gone: see `hasLost`.
+  /// Waits until the key has a value; fails where another client gave up, or is
+  /// gone that has set a key.
   Result<std::vector<char>> get(const std::string &key);
-  /// Whether a call failed because another client is gone, which it names.
-  bool hasLost() const { return !lostClient.empty(); }
+  /// Whether a call failed with the reason of another client.
+  bool hasReason() const { return isToldReason; }
+  /// The last call, also after one that failed: others that wait fail with this
+  /// reason.
+  void giveUp(std::string_view why);
 
   /// The address of this machine, as rank 0 sees it.
   std::string ownAddress() const;
@@ -41,7 +45,7 @@ private:
   explicit KeyClient(std::unique_ptr<State> state);
 
   std::unique_ptr<State> state;
-  std::string lostClient; ///< the first key that it set
+  bool isToldReason = false;
 };
 
 } // namespace tcc::runtime::ranks

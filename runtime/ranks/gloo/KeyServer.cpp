@@ -28,7 +28,7 @@ struct Keys {
   std::atomic<int> connections = 0;
   std::map<std::string, Value> values;
   std::multimap<std::string, std::shared_ptr<Connection>> waiting;
-  Value lost; ///< the first key of a client that is gone; or null
+  Value reason; ///< why a client gave up, the first that did; or null
 };
 
 /// Lives as long as something of it is under way. An error ends it.
@@ -48,6 +48,7 @@ private:
   void readBody();
   void perform();
   void set();
+  void giveUp(std::vector<char> reason);
   void end();
   void awaitEnd();
 
@@ -95,18 +96,24 @@ void Connection::write(Buffer buffer, void (Connection::*next)()) {
       });
 }
 
-/// Whoever waits for a key hears who is gone: that key may never come.
-void Connection::end() {
-  if (name.empty() || keys.lost)
+/// Whoever waits for a key hears why it may never come.
+void Connection::giveUp(std::vector<char> reason) {
+  if (keys.reason)
     return;
-  keys.lost =
-      std::make_shared<const std::vector<char>>(name.begin(), name.end());
+  keys.reason = std::make_shared<const std::vector<char>>(std::move(reason));
   for (auto &[awaited, waiter] : std::exchange(keys.waiting, {}))
     if (waiter.get() != this)
-      waiter->answer(keys.lost, /*isLost=*/true);
+      waiter->answer(keys.reason, /*isLost=*/true);
 }
 
-/// Meanwhile nothing else is read, as a client makes one request at a time.
+/// One that has set nothing is not missed.
+void Connection::end() {
+  std::string reason = name + " ended before all ranks had met";
+  if (!name.empty())
+    giveUp({reason.begin(), reason.end()});
+}
+
+/// Until it has its answer a client says nothing but that it gives up.
 void Connection::awaitEnd() {
   socket.async_wait(tcp::socket::wait_read,
                     [self = shared_from_this()](asio::error_code) {
@@ -116,6 +123,8 @@ void Connection::awaitEnd() {
                           [&](const auto &one) { return one.second == self; });
                       if (isWaiting && self->socket.available(error) == 0)
                         self->end();
+                      else if (isWaiting)
+                        self->readRequest();
                     });
 }
 
@@ -144,12 +153,14 @@ void Connection::perform() {
   key.assign(body.data(), header.keyBytes);
   if (header.kind == RequestKind::Set)
     return set();
+  if (header.kind == RequestKind::GiveUp)
+    return giveUp({body.begin() + header.keyBytes, body.end()});
   if (header.kind != RequestKind::Get)
     return;
   if (auto found = keys.values.find(key); found != keys.values.end())
     return answer(found->second);
-  if (keys.lost)
-    return answer(keys.lost, /*isLost=*/true);
+  if (keys.reason)
+    return answer(keys.reason, /*isLost=*/true);
   keys.waiting.emplace(key, shared_from_this());
   awaitEnd();
 }

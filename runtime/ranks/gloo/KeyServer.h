@@ -6,9 +6,10 @@
 //   RequestHeader, key, value
 //
 // Of a set the answer is one byte, a SetAnswer; of a get a GetAnswer and the
-// value, once the key is there. A client that ends its connection after a set
-// was lost, unless nobody waits any more: who waits for a key then, or later,
-// gets the first key that the lost one set. Numbers are little-endian.
+// value, once the key is there. A client may give up, also while it waits for a
+// key, and says why; one whose connection ends after a set did so without a
+// word. The first reason is told to all who wait for a key, then or later.
+// Numbers are little-endian.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_RUNTIME_RANKS_GLOO_KEYSERVER_H
@@ -26,17 +27,17 @@ namespace tcc::runtime::ranks {
 /// say first: see runtime/ranks/Build.h.
 inline constexpr char kGreeting[8] = {'t', 'c', 'c', 'k', 'e', 'y', 's', '2'};
 
-enum class RequestKind : uint32_t { Set, Get };
+enum class RequestKind : uint32_t { Set, Get, GiveUp };
 enum class SetAnswer : uint8_t { Done, Taken };
 
 struct RequestHeader {
   RequestKind kind;
   uint32_t keyBytes;
-  uint32_t valueBytes; ///< of a set
+  uint32_t valueBytes; ///< of a set, and of a reason
 };
 
 struct GetAnswer {
-  uint32_t isLost; ///< 1: a client was lost, and what follows is its first key
+  uint32_t isLost; ///< 1: a client gave up, and what follows is the reason
   uint32_t bytes;  ///< that follow
 };
 

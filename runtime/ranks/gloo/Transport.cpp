@@ -60,7 +60,7 @@ private:
   bool wasPending;
 };
 
-/// Where Gloo's ranks leave their addresses.
+/// Where Gloo's ranks leave their addresses, each by its number.
 class GlooStore final : public gloo::rendezvous::Store {
 public:
   explicit GlooStore(KeyClient &client) : client(client) {}
@@ -70,8 +70,11 @@ public:
   }
   std::vector<char> get(const std::string &key) override {
     Result<std::vector<char>> value = client.get(key);
-    if (!value.ok())
+    if (!value.ok() && client.hasReason())
       check(value.takeStatus());
+    if (!value.ok())
+      check(makeError(Code::Peer, "no address of rank ", key, ": ",
+                      value.takeStatus().message()));
     return std::move(*value);
   }
   void wait(const std::vector<std::string> &keys) override {
@@ -147,7 +150,7 @@ Status GlooTransport::meet(KeyClient &client) {
     return said;
   for (int other = 0; other < size; ++other) {
     Result<std::vector<char>> found = client.get(keyOf(other));
-    if (!found.ok() && client.hasLost())
+    if (!found.ok() && client.hasReason())
       return found.takeStatus();
     if (!found.ok())
       return makeError(Code::Peer, "rank ", other, " of ", size,
@@ -164,13 +167,19 @@ Status GlooTransport::connect(KeyClient &client,
                               std::chrono::milliseconds timeout) {
   context = std::make_shared<gloo::rendezvous::Context>(rank, size);
   context->setTimeout(timeout);
-  return attempt([&] {
+  Status status = attempt([&] {
     GlooStore store(client);
     // The way to rank 0 is one that others come by.
     auto device = gloo::transport::tcp::CreateDevice(
         gloo::transport::tcp::attr(client.ownAddress().c_str()));
     context->connectFullMesh(store, device);
   });
+  if (status.ok())
+    status = barrier();
+  if (status.ok() || client.hasReason())
+    return status;
+  return makeError(status.code(),
+                   "ranks do not connect to each other: ", status.message());
 }
 
 Status GlooTransport::join(const Launch &launch,
@@ -179,16 +188,14 @@ Status GlooTransport::join(const Launch &launch,
   auto client = KeyClient::connect(launch.host, launch.port, deadline);
   if (!client.ok())
     return client.takeStatus();
-  if (Status status = meet(**client); !status.ok())
-    return status;
   // The server is needed until all are connected.
-  Status status = connect(**client, timeout);
+  Status status = meet(**client);
   if (status.ok())
-    status = barrier();
-  if (!status.ok())
-    return makeError(status.code(),
-                     "ranks do not connect to each other: ", status.message());
-  return Status();
+    status = connect(**client, timeout);
+  // What contradicts the others find for themselves.
+  if (status.code() == Code::Peer && !(*client)->hasReason())
+    (*client)->giveUp(status.message());
+  return status;
 }
 
 Status GlooTransport::open(const Launch &launch,

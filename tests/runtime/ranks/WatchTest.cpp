@@ -365,6 +365,16 @@ TEST(Watch, NoticesAHubThatDies) {
   EXPECT_TRUE(waitUntil([&] { return member.isAborted.load(); }));
 }
 
+/// Its Welcome says already on which host it is.
+TEST(Watch, KnowsTheHostOfAHubThatDiesAtOnce) {
+  Recorder recorder;
+  auto hub = unwrap(Watch::listen(2, recorder, kHost, {}));
+  auto member = unwrap(Watch::join(1, recorder, hub->place()));
+  member->begin([] {});
+  hub.reset();
+  EXPECT_STREQ(awaitLoss(*member).who.host, seeOwn(0, {}).host);
+}
+
 TEST(Watch, NoticesAHubThatIsSilent) {
   Member member(200ms);
   Loss loss = awaitLoss(*member.watch);

@@ -96,7 +96,7 @@ TEST(Keys, FailWhereAClientGoesAway) {
   EXPECT_THAT(waiting->get("never").takeStatus(),
               failsWith(Code::Peer, "rank 2 ended before all ranks had met"));
   EXPECT_LT(KeyClient::Clock::now() - before, 1s);
-  EXPECT_TRUE(waiting->hasLost());
+  EXPECT_TRUE(waiting->hasReason());
   ending.join();
   EXPECT_EQ(unwrap(later->get("rank 2")), bytes("3"));
   EXPECT_THAT(later->get("never").takeStatus(),
@@ -107,8 +107,27 @@ TEST(Keys, FailWhereAClientGoesAway) {
   ASSERT_THAT(first->set("rank 1", {}), succeeds());
   EXPECT_THAT(first->get("never").takeStatus(),
               failsWith(Code::Peer, "no word in time"));
+  first.reset();
   EXPECT_THAT(last->get("never").takeStatus(),
               failsWith(Code::Peer, "rank 1 ended"));
+}
+
+/// Who gives up because it waited too long says for whom.
+TEST(Keys, FailWithTheReasonOfTheFirstThatGivesUp) {
+  auto server = unwrap(listenAt(0));
+  auto first = connect(server->port(), 100ms), second = connect(server->port());
+  ASSERT_THAT(first->set("rank 1", {}), succeeds());
+  std::thread ending([&] {
+    EXPECT_FALSE(first->get("never").ok());
+    EXPECT_FALSE(first->hasReason());
+    first->giveUp("rank 2 did not come");
+    first.reset();
+  });
+  EXPECT_THAT(second->get("never").takeStatus(),
+              failsWith(Code::Peer, "rank 2 did not come"));
+  ending.join();
+  EXPECT_THAT(connect(server->port())->get("never").takeStatus(),
+              failsWith(Code::Peer, "rank 2 did not come"));
 }
 
 /// A client may be there before its server.
