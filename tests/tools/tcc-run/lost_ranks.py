@@ -1,13 +1,12 @@
-"""What becomes of a run that loses a rank: the others end with exit 9 and a line that
-names it, and nobody is left.
+"""What launchers make of a run that loses a rank: the others end with exit 9 and a line
+that names it, and nobody is left.
 
   lost_ranks.py FOLDER_OF_WRITE_FIXTURE [--long]
 
-A rank that is stopped is given up after a second here (TCC_HEARTBEAT), with --long
-after the ten that it is without it, and under the launchers of MPI, too.
+The launcher is `tcc-run --ranks`, with --long those of MPI. What ranks themselves make of
+each kind of fault is in tests/training/faults.py.
 """
 
-import ctypes
 import json
 import os
 import re
@@ -20,7 +19,9 @@ import tempfile
 import time
 
 import harness
-from ranks import ENVIRONMENT, RATE, Suite, find_free_port
+from processes import (ENVIRONMENT, die_with_parent, find_descendants, is_running,
+                       read_environment, wait_until)  # fmt: skip
+from ranks import RATE, Suite
 
 RANKS = 3
 LONGEST = 120  # seconds of a run that is to end by itself
@@ -35,46 +36,13 @@ LINE = (
 )
 
 
-def is_running(process):
-    """A zombie has ended: whoever began it is slow to ask."""
-    try:
-        with open(f"/proc/{process}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def wait_until(condition, seconds=10):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    return condition()
-
-
-def die_with_parent():
-    """Where the test is killed, the launcher is, and with it the ranks."""
-    kill_at_death_of_parent = 1
-    ctypes.CDLL(None).prctl(kill_at_death_of_parent, signal.SIGKILL)
-
-
-def find_descendants(process):
-    """Also those of launchers that begin processes of their own."""
-    try:
-        with open(f"/proc/{process}/task/{process}/children") as file:
-            children = [int(child) for child in file.read().split()]
-    except OSError:
-        return []
-    return children + [one for child in children for one in find_descendants(child)]
-
-
 def read_rank(process):
     """Which rank of `tcc-run train` it is, or None."""
     try:
-        with open(f"/proc/{process}/environ") as file:
-            values = dict(pair.split("=", 1) for pair in file.read().split("\0") if "=" in pair)
         program = os.readlink(f"/proc/{process}/exe")
     except OSError:
         return None
+    values = dict(pair.split("=", 1) for pair in read_environment(process) if "=" in pair)
     names = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
     found = [values[key] for key in names if key in values]
     return int(found[0]) if found and program.endswith("/tcc-run") else None
@@ -148,17 +116,16 @@ def others_of(victim):
 
 
 def test_death(suite):
-    """Within a second."""
-    for victim in (0, 2):
-        run = Run(suite)
-        run.send(signal.SIGKILL, victim)
-        took = run.await_end_of(others_of(victim), 5)
-        name = f"death of {victim}"
-        suite.tally.check(f"{name}: time", took < 1, f"{took:.2f} s")
-        killed = rf"tcc-run: error: rank {victim} was ended by signal 9 \(Killed\)"
-        run.close(name, 9, [killed, *lines_of(others_of(victim), victim, "its process ended")])
-        check_recorder(suite, f"{run.logs}/rank-1.jsonl")
-        print(f"{name}: {took:.2f} s")
+    """The launcher says of which signal, and ends the others only after they said why."""
+    victim = 0
+    run = Run(suite)
+    run.send(signal.SIGKILL, victim)
+    took = run.await_end_of(others_of(victim), 5)
+    suite.tally.check("death: time", took < 1, f"{took:.2f} s")
+    killed = rf"tcc-run: error: rank {victim} was ended by signal 9 \(Killed\)"
+    run.close("death", 9, [killed, *lines_of(others_of(victim), victim, "its process ended")])
+    check_recorder(suite, f"{run.logs}/rank-1.jsonl")
+    print(f"death: {took:.2f} s")
 
 
 def check_recorder(suite, path):
@@ -171,19 +138,6 @@ def check_recorder(suite, path):
     ok &= {call["of"] for call in calls} == {"gradient/w", ""}
     ok &= "end" not in calls[-1] and all(c["begin"] <= c["end"] for c in calls[:-1])
     suite.tally.check(f"{path}", ok, str(calls[-2:]))
-
-
-def test_stop(suite, seconds, victims, **environment):
-    for victim in victims:
-        run = Run(suite, **environment)
-        run.send(signal.SIGSTOP, victim)
-        took = run.await_end_of(others_of(victim), seconds + 5)
-        name = f"stop of {victim} for {seconds} s"
-        ok = seconds - 0.2 < took < seconds + 1
-        suite.tally.check(f"{name}: time", ok, f"{took:.2f} s")
-        why = f"no word of it for {seconds} s"
-        run.close(name, 9, lines_of(others_of(victim), victim, why))
-        print(f"{name}: {took:.2f} s")
 
 
 def test_pause_of_all(suite):
@@ -207,21 +161,6 @@ def test_error(suite):
     check_end(suite.tally, "error of 0", run, 5, [own, *lines_of((1, 2), 0, why)])
 
 
-def test_twins(suite):
-    """Two processes of one rank."""
-    place = {"TCC_RENDEZVOUS": f"127.0.0.1:{find_free_port()}", "WORLD_SIZE": "3"}
-    runs = [suite.begin("train", *ENDLESS, RANK=rank, **place) for rank in "011"]
-    wait_until(lambda: any(run.poll() is not None for run in runs))
-    ended = [run for run in runs if run.poll() is not None]
-    err = read_end(ended[0]) if ended else ""
-    ok = len(ended) == 1 and ended[0].returncode == 2
-    ok &= err == "tcc-run: rank 1: error: another process is rank 1, too\n"
-    suite.tally.check("two of one rank", ok, err)
-    for run in runs:
-        run.kill()
-        run.communicate()
-
-
 def test_flags(suite):
     run = suite.begin("train", "--steps", 1, "--ranks", 2, TCC_HEARTBEAT="soon")
     err = read_end(run)
@@ -235,63 +174,6 @@ def test_launcher_death(suite):
     run = Run(suite)
     run.process.kill()
     run.close("death of the launcher", -signal.SIGKILL)
-
-
-class Hosts:
-    """Two machines of a network, which are namespaces of this one; needs root."""
-
-    def __init__(self):
-        self.names = [f"tcc-{os.getpid()}-{host}" for host in "ab"]
-        self.addresses = ["10.77.0.1", "10.77.0.2"]
-        self.made = all(self.call("netns", "add", name) for name in self.names)
-        links = [f"t{os.getpid()}{host}" for host in "ab"]
-        self.link = links[0]
-        self.made = self.made and self.call("link", "add", links[0], "type", "veth", "peer",
-                                            "name", links[1])  # fmt: skip
-        for name, link, address in zip(self.names, links, self.addresses):
-            self.made = (self.made and self.call("link", "set", link, "netns", name)
-                         and self.call("-n", name, "addr", "add", f"{address}/24", "dev", link)
-                         and self.call("-n", name, "link", "set", "lo", "up")
-                         and self.call("-n", name, "link", "set", link, "up"))  # fmt: skip
-
-    def call(self, *arguments):
-        try:
-            return subprocess.run(["ip", *arguments], capture_output=True).returncode == 0
-        except OSError:
-            return False
-
-    def cut(self):
-        self.call("-n", self.names[0], "link", "set", self.link, "down")
-
-    def close(self):
-        for name in self.names:
-            self.call("netns", "del", name)
-
-
-def test_partition(suite):
-    """Rank 2 on a machine of its own, whose network is cut: each side blames the other."""
-    hosts = Hosts()
-    if not hosts.made:
-        hosts.close()
-        print("network namespaces: not available")
-        return
-    place = {"TCC_RENDEZVOUS": f"{hosts.addresses[0]}:29555", "WORLD_SIZE": str(RANKS)}
-    runs = [subprocess.Popen(
-                ["ip", "netns", "exec", hosts.names[rank == 2],
-                 *suite.command("train", *ENDLESS, "--threads", 1)],
-                env={**ENVIRONMENT, **place, "RANK": str(rank)}, text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            for rank in range(RANKS)]  # fmt: skip
-    time.sleep(3)
-    began = time.monotonic()
-    hosts.cut()
-    why = "no word of it for 10 s"
-    for rank, victim in ((0, 2), (1, 2), (2, 0)):
-        check_end(suite.tally, f"network of {rank}", runs[rank], 9, lines_of([rank], victim, why))
-    took = time.monotonic() - began
-    suite.tally.check("time", 9 < took < 11.5, f"{took:.2f} s")
-    print(f"network cut: {took:.2f} s")
-    hosts.close()
 
 
 def find_launchers():
@@ -347,13 +229,10 @@ def main(fixtures, is_long=False):
         with open(suite.path("file"), "w"):
             pass
         if is_long:
-            test_stop(suite, 10, range(RANKS))
-            test_partition(suite)
             test_mpi(suite)
             test_mpi_error(suite)
         else:
-            test_stop(suite, 1, (0, 1), TCC_HEARTBEAT="1")
-            for test in (test_death, test_pause_of_all, test_error, test_twins, test_flags,
+            for test in (test_death, test_pause_of_all, test_error, test_flags,
                          test_launcher_death):  # fmt: skip
                 test(suite)
     tally.close()
