@@ -12,7 +12,8 @@ import tempfile
 import time
 
 import harness
-from ranks import RATE, Suite, find_free_port
+from processes import find_free_port
+from ranks import RATE, Suite
 from training import read_safetensors
 
 ENDLESS = ("--steps", 10**9, "-q", "--no-shuffle", *RATE)
