@@ -11,7 +11,7 @@
 #include "tools/tcc-run/TrainSession.h"
 
 #include <algorithm>
-#include <csignal>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <iomanip>
@@ -297,16 +297,19 @@ Status Training::readSignals() {
   if (!signals || session->metrics().step < nextLook)
     return Status();
   SignalRequest own = signals->take();
-  int64_t counts[] = {own.stop == SIGTERM, own.stop == SIGINT, own.saves,
-                      ranks.isFirst() ? getStepsToNextLook() : 0};
+  using Look = std::array<int64_t, 3>; // stop, whether to save, updates to next
+  Look look = {own.stop, own.saves, ranks.isFirst() ? getStepsToNextLook() : 0};
+  std::vector<Look> all(session->rankCount(), look);
   if (ranks.communicator)
-    if (Status status = ranks.communicator->allReduce(
-            counts, counts, std::size(counts), DType::i64, "signals");
+    if (Status status = ranks.communicator->allGather(
+            &look, all.data(), look.size(), DType::i64, "what signals ask for");
         !status.ok())
       return status;
-  asked.stop = counts[0] ? SIGTERM : counts[1] ? SIGINT : 0;
-  asked.saves |= counts[2] > 0;
-  nextLook = ranks.communicator ? session->metrics().step + counts[3] : 0;
+  for (const Look &of : all) {
+    asked.stop = std::max(asked.stop, static_cast<int>(of[0]));
+    asked.saves |= of[1] != 0;
+  }
+  nextLook = ranks.communicator ? session->metrics().step + all[0][2] : 0;
   return Status();
 }
 

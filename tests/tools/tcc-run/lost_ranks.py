@@ -27,7 +27,8 @@ RANKS = 3
 LONGEST = 120  # seconds of a run that is to end by itself
 ENDLESS = ("--steps", 10**9, "-q", *RATE)
 HOST = socket.gethostname()
-COLLECTIVE = r"(all-reduce \d+( of gradient/w)?|all-gather \d+ of digests of the variables)"
+GATHERED = "(digests of the variables|what signals ask for)"
+COLLECTIVE = rf"(all-reduce \d+( of gradient/w)?|all-gather \d+ of {GATHERED})"
 LINE = (
     r"tcc-run: rank {rank}: error: rank {victim} \(host {host}\) was lost: {why}; it was last "
     rf"heard of at update \d+ (in|after) {COLLECTIVE}; "
