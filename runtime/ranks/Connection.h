@@ -23,8 +23,8 @@ struct Message {
 
   uint32_t magic = kMagic;
   Kind kind = Kind::Beat;
-  uint64_t token = 0; ///< of the run
-  Sighting own = {};  ///< of who says it
+  uint64_t token = 0; ///< that the run has
+  Sighting own = {};  ///< who says it, and where that is
   Loss loss = {};     ///< that Loss tells; how long the call of a Failure took,
                       ///< and why it failed
 
@@ -83,7 +83,7 @@ public:
   /// Closes the connection where the other end did, or sent what is none of our
   /// messages.
   Found receive(Message &message);
-  /// As `receive`, until the deadline.
+  /// Receives like `receive`, but waits until the deadline.
   Found await(Message &message, Clock::time_point deadline);
 
 private:

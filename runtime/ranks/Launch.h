@@ -17,8 +17,8 @@ enum class TransportKind { Gloo, OpenMpi, Mpich };
 struct Launch {
   int rank = 0, size = 1;
   int localRank = 0;     ///< among those of this machine
-  std::string host = {}; ///< of rank 0; empty if there is one rank, or with MPI
-  uint16_t port = 0;     ///< likewise
+  std::string host = {}; ///< rank 0's name; empty for one rank, or with MPI
+  uint16_t port = 0;     ///< at which rank 0 listens; 0 likewise
   TransportKind transport = TransportKind::Gloo;
 };
 
@@ -40,7 +40,7 @@ using Environment = std::function<const char *(const char *name)>;
 /// (Code::Usage) if only a part is, or parts contradict, or if srun began
 /// several tasks that have no way to each other.
 Result<Launch> readLaunch(const Environment &environment);
-/// Of this process.
+/// The launch of this process.
 Result<Launch> readLaunch();
 
 } // namespace tcc::runtime

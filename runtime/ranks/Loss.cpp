@@ -43,8 +43,8 @@ static std::string describeCause(const Loss &loss) {
   return "";
 }
 
-/// Of a rank that is lost itself: because others do not hear it, or because
-/// nobody knows whom it lost.
+/// The line of a rank that is lost itself: because others do not hear it, or
+/// because nobody knows whom it lost.
 static std::string describeOwn(const Loss &loss, const Sighting &own) {
   std::string where = describe(own.position);
   if (loss.cause == Cause::Failed)

@@ -61,9 +61,9 @@ private:
   CollectiveCall &last() { return ring[number % kKept]; }
 
   const Clock::time_point made = Clock::now();
-  mutable std::mutex mutex; ///< of what follows
+  mutable std::mutex mutex; ///< guards what follows
   std::array<CollectiveCall, kKept> ring;
-  uint64_t number = 0; ///< of the last call
+  uint64_t number = 0; ///< that the last call has
   int64_t step = 0;
 };
 

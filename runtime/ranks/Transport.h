@@ -18,7 +18,7 @@ class Transport {
 public:
   virtual ~Transport() = default;
 
-  /// As messages have it.
+  /// The name in messages.
   virtual std::string_view name() const = 0;
 
   /// Code::Unsupported of a type that is not `isSummedByRanks`.

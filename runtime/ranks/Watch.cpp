@@ -348,7 +348,7 @@ void Watch::judge(Time now) {
     lose(blame(failed->report));
 }
 
-/// Of the ranks that others have waited for too long it is the one that is
+/// Gives up, of the ranks that others have waited for too long, the one that is
 /// farthest behind. Positions are those of the last beats.
 void Watch::judgeLags(Time now) {
   const Milliseconds patience(hub.collective);
@@ -391,8 +391,8 @@ void Watch::takeFailure(const Message &report) {
     failed = {report, Clock::now() + kBlame};
 }
 
-/// Of a call that took long it is the rank that is behind; what ranks said is
-/// up to a period old.
+/// For a call that took long the rank is to blame that is behind; what ranks
+/// said is up to a period old.
 Loss Watch::blame(const Message &report) const {
   const Sighting own = seeOwn(rank, recorder.position());
   const Sighting *last = &report.own;

@@ -26,7 +26,7 @@ namespace tcc::runtime {
 /// Where the hub is and how long ranks wait, which it tells the others by the
 /// transport.
 struct HubPlace {
-  uint64_t token = 0;      ///< of the run: whoever says it belongs to it
+  uint64_t token = 0;      ///< that the run has: whoever says it is part
   uint32_t silence = 0;    ///< milliseconds, see Patience; 0: for ever
   uint32_t collective = 0; ///< likewise
   uint32_t port = 0;       ///< 0: nowhere
@@ -74,7 +74,7 @@ private:
 
   /// How long others have been in a collective that a rank has not begun.
   struct Lag {
-    uint64_t number = 0; ///< of the collective that the rank began last
+    uint64_t number = 0; ///< that the rank's last collective has
     Time since = Clock::now();
   };
   /// The other end of a connection: of a member the hub alone.
@@ -88,13 +88,13 @@ private:
   /// Whoever connected to the hub and has not yet said which rank it is.
   struct Newcomer {
     Connection connection;
-    Time end; ///< of the hub's patience with it
+    Time end; ///< when the hub closes it
   };
   /// A call that failed, at the hub or a member, for which the rank that is to
   /// blame may come out yet; the hub keeps it.
   struct Failed {
     Message report;
-    Time end; ///< of the hub's patience
+    Time end; ///< when the hub blames somebody
   };
 
   Watch(int rank, const Recorder &recorder, const HubPlace &place);
@@ -137,13 +137,13 @@ private:
   std::vector<Newcomer> newcomers;
   size_t memberCount = 0; ///< members that the hub waits for
   std::vector<Peer> peers;
-  Lag ownLag; ///< of the hub itself
+  Lag ownLag; ///< that others have of the hub itself
   Time lastTurn, nextBeat;
   std::optional<Failed> failed;
   std::optional<Time> abortAt;
   bool watches = false; ///< `begin` was called, and nobody is lost or done
 
-  std::mutex mutex; ///< of what follows
+  std::mutex mutex; ///< guards what follows
   std::condition_variable changed;
   std::function<void()> abort;       ///< given once, by `begin`
   std::optional<Message> lastWord;   ///< the thread is to end with it

@@ -23,7 +23,8 @@ namespace {
 using Value = std::shared_ptr<const std::vector<char>>;
 class Connection;
 
-/// Of the server's thread alone, but for the number of connections.
+/// What the server keeps; used by its thread alone, but for the number of
+/// connections.
 struct Keys {
   std::atomic<int> connections = 0;
   std::map<std::string, Value> values;

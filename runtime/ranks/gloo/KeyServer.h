@@ -33,7 +33,7 @@ enum class SetAnswer : uint8_t { Done, Taken };
 struct RequestHeader {
   RequestKind kind;
   uint32_t keyBytes;
-  uint32_t valueBytes; ///< of a set, and of a reason
+  uint32_t valueBytes; ///< that a set or a reason has
 };
 
 struct GetAnswer {

@@ -38,9 +38,10 @@ static std::optional<MPI_Datatype> findType(DType dtype) {
 
 namespace {
 
-/// Of all ranks that the launcher started. MPI is begun by the first one of a
-/// process, unless its embedder did, and ended with the process if all of them
-/// were closed: of a process that ends without it the launcher ends the others.
+/// MPI between all ranks that the launcher started. It is begun by the first
+/// one of a process, unless its embedder did, and ended with the process if all
+/// of them were closed: of a process that ends without it the launcher ends the
+/// others.
 class MpiTransport final : public Transport {
 public:
   explicit MpiTransport(const Launch &launch)
