@@ -21,7 +21,7 @@ import tempfile
 import time
 
 import harness
-from faulty_run import DONE, STEPS, Cell, Outcome, Setting
+from faulty_run import Cell, Outcome, Setting
 from network import ADDRESSES, Network, find_lack
 from processes import wait_until
 
@@ -64,7 +64,7 @@ def stop(cell):
 def slow(cell):
     """For longer than the time of the heartbeat, and nobody is lost."""
     cell.environment["TCC_HEARTBEAT"] = "1"
-    cell.steps = STEPS
+    cell.keep_all()
     cell.check_done(cell.begin("slow"))
 
 
@@ -93,12 +93,12 @@ def disk(cell):
     """Of rank 0, which alone writes: it fails at the checkpoint of the update under way."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", cell.run], check=True)
     try:
-        cell.flags = ["--checkpoint-every", "1"]
+        cell.keep("--checkpoint-every", "1")
         since = cell.begin("wait")
         fill(f"{cell.run}/full")
         cell.release()
         update = cell.setting.find_update(max(cell.sum, 1) - (cell.phase == "update"))
-        cell.sum, cell.compared = update * cell.setting.sums + 1, update
+        cell.sum = update * cell.setting.sums + 1
         cell.check_ends(since, Outcome(victim=(5,), most=2))
         said = cell.ranks[0].err
         cell.check("line of rank 0", f"{cell.run}/step-{update}" in said, said)
@@ -162,7 +162,7 @@ def clock(cell):
         words.write("+0\n")
     cell.own = {"LD_PRELOAD": f"{cell.setting.library} {FAKETIME}", "FAKETIME_NO_CACHE": "1",
                 "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_TIMESTAMP_FILE": file}  # fmt: skip
-    cell.steps = STEPS
+    cell.keep_all()
     since = cell.begin("wait")
     with open(file, "w", encoding="utf-8") as words:
         words.write(f"{hour:+}\n")
@@ -175,7 +175,7 @@ def clock(cell):
 
 def double(cell):
     """Another process is the victim, too; the run goes on."""
-    cell.steps = STEPS
+    cell.keep_all()
     since = cell.begin("wait")
     twin = cell.begin_rank(cell.victim)
     if cell.phase == "rendezvous":
