@@ -24,8 +24,8 @@ struct Cores {
 
   format::Digest machine = {}; ///< the same for all its processes
   cpu_set_t mask = {};         ///< cores that the process may run on
-  std::array<Quota, 4> quotas =
-      {}; ///< the smallest of the groups that it is in
+  /// The smallest that the process is under.
+  std::array<Quota, 4> quotas = {};
 };
 
 /// The cores of this process.

@@ -1,10 +1,9 @@
 #include "tools/tcc-run/Ranks.h"
 
-#include "tools/tcc-run/Signals.h"
-
 #include "runtime/package/Digest.h"
 #include "runtime/ranks/Cores.h"
 #include "tools/tcc-run/Session.h"
+#include "tools/tcc-run/Signals.h"
 
 #include <nlohmann/json.hpp>
 

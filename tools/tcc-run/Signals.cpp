@@ -13,8 +13,13 @@ static std::atomic<bool> askedSave = false;
 static_assert(std::atomic<int>::is_always_lock_free &&
               std::atomic<bool>::is_always_lock_free);
 
+/// What whoever began the process has it ignore it does ignore.
 static void setHandler(int signal, void (*handler)(int)) {
   struct sigaction action = {};
+  sigaction(signal, nullptr, &action);
+  if (action.sa_handler == SIG_IGN)
+    return;
+  action = {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   sigaction(signal, &action, nullptr);

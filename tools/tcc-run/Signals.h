@@ -16,8 +16,8 @@ struct SignalRequest {
 };
 
 /// While one lives, SIGTERM, SIGINT and SIGUSR1 are requests, which the process
-/// takes when it can. A second SIGTERM or SIGINT ends it at once. One at a
-/// time.
+/// takes when it can, but for those that it was begun to ignore. A second
+/// SIGTERM or SIGINT ends it at once. One at a time.
 class SignalGuard {
 public:
   SignalGuard();

@@ -335,6 +335,8 @@ Status Training::trainSteps() {
       end = begun + (accumulated > 0);
     if (step < end)
       continue;
+    if (step == lastStep)
+      asked.stop = 0; // nothing is left to do
     if (asked.stop || step == lastStep)
       return Status();
     if (Status saved = save(); !saved.ok())

@@ -419,8 +419,9 @@ TCC_API tcc_status tcc_session_add_up(tcc_session *session,
 /* Gives all ranks the variables of rank 0, after that one restored or wrote
  * some. A new session has done it. */
 TCC_API tcc_status tcc_session_share(tcc_session *session);
-/* Fails with TCC_PEER at all ranks where a variable that updates leave the same
- * at all of them is not, and names it and the ranks: before a checkpoint. */
+/* All ranks call it, as before a checkpoint: fails with TCC_PEER at all of them
+ * where a variable that updates leave the same is not, and names it and the
+ * ranks. */
 TCC_API tcc_status tcc_session_compare_ranks(tcc_session *session);
 /* The last call of a rank that did its part: returns once all ranks made it.
  * One that releases its session earlier is gone for the others, which fail then

@@ -12,7 +12,7 @@ import tempfile
 import time
 
 import harness
-from processes import find_free_port
+from processes import find_free_port, wait_until
 from ranks import RATE, Suite
 from training import read_safetensors
 
@@ -23,13 +23,6 @@ LONGEST = 20  # seconds of whatever is to happen soon
 def find_steps(folder):
     names = os.listdir(folder) if os.path.isdir(folder) else []
     return sorted(int(name[5:]) for name in names if name.startswith("step-") and name[5:].isdigit())
-
-
-def wait_for(condition):
-    end = time.monotonic() + LONGEST
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    return condition()
 
 
 class Case:
@@ -43,7 +36,7 @@ class Case:
         self.processes = begin("train", *ENDLESS, *kept, *arguments)
         if not isinstance(self.processes, list):
             self.processes = [self.processes]
-        self.check("begins", not keeps or wait_for(lambda: find_steps(self.folder)))
+        self.check("begins", not keeps or wait_until(lambda: find_steps(self.folder)))
 
     def check(self, what, ok, found=""):
         self.suite.tally.check(f"{self.name}: {what}", bool(ok), str(found))
@@ -83,7 +76,7 @@ def test_one_rank(suite):
 def test_going_on(suite):
     case = Case(suite, "SIGUSR1")
     case.processes[0].send_signal(signal.SIGUSR1)
-    saved = wait_for(lambda: any(step % 1000 for step in find_steps(case.folder)))
+    saved = wait_until(lambda: any(step % 1000 for step in find_steps(case.folder)))
     case.check("checkpoint", saved, find_steps(case.folder))
     case.check("goes on", case.processes[0].poll() is None)
     case.processes[0].send_signal(signal.SIGTERM)
@@ -103,6 +96,21 @@ def test_at_once(suite):
     case.check("exit", ok, process.returncode)
 
 
+def test_ignored(suite):
+    """A signal that whoever began the run ignores, as for jobs in the background, asks for
+    nothing."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        case = Case(suite, "ignored")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    case.processes[0].send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    case.check("goes on", case.processes[0].poll() is None)
+    case.processes[0].send_signal(signal.SIGTERM)
+    case.ends(143)
+
+
 def test_nothing_to_keep(suite):
     case = Case(suite, "nothing kept", keeps=False)
     time.sleep(0.3)
@@ -114,7 +122,7 @@ def test_ranks(suite):
     """The launcher passes on what it is sent; a terminal sends it to all."""
     case = Case(suite, "launcher", "--ranks", 2)
     case.processes[0].send_signal(signal.SIGUSR1)
-    saved = wait_for(lambda: any(step % 1000 for step in find_steps(case.folder)))
+    saved = wait_until(lambda: any(step % 1000 for step in find_steps(case.folder)))
     case.check("checkpoint", saved, find_steps(case.folder))
     case.processes[0].send_signal(signal.SIGTERM)
     case.ends(143)
@@ -141,8 +149,8 @@ def main(fixtures):
         subprocess.run([f"{fixtures}/tcc_write_fixture", "ranked_line",
                         f"{folder}/ranked_line.tcc"], check=True)  # fmt: skip
         suite = Suite(tally, folder)
-        for test in (test_one_rank, test_going_on, test_at_once, test_nothing_to_keep, test_ranks,
-                     test_one_of_ranks):  # fmt: skip
+        for test in (test_one_rank, test_going_on, test_at_once, test_ignored,
+                     test_nothing_to_keep, test_ranks, test_one_of_ranks):  # fmt: skip
             test(suite)
     tally.close()
 
