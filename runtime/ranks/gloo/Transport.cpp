@@ -1,4 +1,5 @@
 #include "runtime/ranks/Transport.h"
+#include "runtime/ranks/gloo/Buffers.h"
 #include "runtime/ranks/gloo/KeyClient.h"
 #include "runtime/ranks/gloo/KeyServer.h"
 
@@ -7,7 +8,6 @@
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 #include <gloo/math.h>
-#include <gloo/rendezvous/context.h>
 #include <gloo/transport/tcp/device.h>
 
 #include <csignal>
@@ -128,7 +128,7 @@ private:
   template <typename Call> Status attempt(Call call);
 
   const int rank, size;
-  std::shared_ptr<gloo::rendezvous::Context> context;
+  std::shared_ptr<RankContext> context;
   uint32_t tag = 0;             ///< another for each call
   std::vector<std::byte> whole; ///< all that a reduce-scatter adds up
 };
@@ -165,7 +165,7 @@ Status GlooTransport::meet(KeyClient &client) {
 
 Status GlooTransport::connect(KeyClient &client,
                               std::chrono::milliseconds timeout) {
-  context = std::make_shared<gloo::rendezvous::Context>(rank, size);
+  context = std::make_shared<RankContext>(rank, size);
   context->setTimeout(timeout);
   Status status = attempt([&] {
     GlooStore store(client);
@@ -173,6 +173,7 @@ Status GlooTransport::connect(KeyClient &client,
     auto device = gloo::transport::tcp::CreateDevice(
         gloo::transport::tcp::attr(client.ownAddress().c_str()));
     context->connectFullMesh(store, device);
+    context->useBuffers();
   });
   if (status.ok())
     status = barrier();
@@ -229,6 +230,8 @@ void GlooTransport::abort() {
             ->signalExceptionExternal("this rank ends it");
       });
   }
+  // Connections that had failed before have not told all who wait.
+  context->endWaits();
 }
 
 /// Gloo throws.

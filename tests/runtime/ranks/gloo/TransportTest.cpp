@@ -1,6 +1,7 @@
 #include "tests/runtime/Fixture.h"
 #include "tests/runtime/ranks/Ranks.h"
 
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -190,25 +191,26 @@ TEST(Gloo, NoticesARankThatLeaves) {
 
 namespace {
 
-/// Rank 0 of three that add up again and again; the others are processes.
+/// Rank 0 of several; the others are processes, of which each does `work` of
+/// its own.
 struct Processes {
-  static constexpr size_t kCount = 1 << 20;
+  using Work = Status (*)(Communicator &ranks);
 
-  pid_t children[2];
+  std::vector<pid_t> children;
   std::unique_ptr<Communicator> ranks;
 
-  explicit Processes(const Patience &patience) {
+  Processes(int size, Work work, const Patience &patience = {}) {
     usePlugins();
     uint16_t port = findFreePort();
     auto open = [&](int rank) {
       return unwrap(openCommunicator(
-          {.rank = rank, .size = 3, .host = "127.0.0.1", .port = port},
+          {.rank = rank, .size = size, .host = "127.0.0.1", .port = port},
           patience));
     };
-    for (int rank : {1, 2}) {
-      children[rank - 1] = fork();
-      if (children[rank - 1] == 0)
-        _exit(static_cast<int>(addUp(*open(rank), -1).code()));
+    for (int rank = 1; rank < size; ++rank) {
+      children.push_back(fork());
+      if (children.back() == 0)
+        _exit(static_cast<int>(work(*open(rank)).code()));
     }
     ranks = open(0);
   }
@@ -219,16 +221,7 @@ struct Processes {
         waitpid(child, nullptr, 0);
       }
   }
-  /// So many times, or -1, until it fails.
-  static Status addUp(Communicator &ranks, int times) {
-    std::vector<float> values(kCount);
-    Status status;
-    for (int i = 0; status.ok() && i != times; ++i)
-      status = ranks.allReduce(values.data(), values.data(), kCount, DType::f32,
-                               "values");
-    return status;
-  }
-  /// The exit code of the rank, 1 or 2, which ends by itself.
+  /// The exit code of the rank, which ends by itself.
   int wait(int rank) {
     int how = 0;
     waitpid(std::exchange(children[rank - 1], 0), &how, 0);
@@ -236,30 +229,88 @@ struct Processes {
   }
 };
 
+/// A large sum so many times, or -1, until it fails.
+Status addUp(Communicator &ranks, int times) {
+  std::vector<float> values(1 << 20);
+  Status status;
+  for (int i = 0; status.ok() && i != times; ++i)
+    status = ranks.allReduce(values.data(), values.data(), values.size(),
+                             DType::f32, "values");
+  return status;
+}
+Status addUpForEver(Communicator &ranks) { return addUp(ranks, -1); }
+
+/// Zeros of memory that nobody has touched.
+class Pages {
+public:
+  explicit Pages(size_t bytes)
+      : bytes(bytes), data(static_cast<std::byte *>(
+                          mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {}
+  ~Pages() { munmap(data, bytes); }
+
+  /// Whether something was written to the page at `offset`.
+  bool isTouched(size_t offset) const {
+    unsigned char isThere = 0;
+    mincore(data + offset, 1, &isThere);
+    return isThere & 1;
+  }
+
+  const size_t bytes;
+  std::byte *const data;
+};
+
+constexpr size_t kMessage = size_t(512) << 20;
+
+Status sendAll(Communicator &ranks) {
+  Pages pages(kMessage);
+  return ranks.broadcast(pages.data, pages.data, pages.bytes, DType::u8, 1);
+}
+
 } // namespace
 
 /// In the middle of a large sum.
 TEST(Gloo, NoticesAProcessThatDies) {
-  Processes processes({});
-  ASSERT_THAT(Processes::addUp(*processes.ranks, 3), succeeds());
+  Processes processes(3, addUpForEver);
+  ASSERT_THAT(addUp(*processes.ranks, 3), succeeds());
   kill(processes.children[1], SIGKILL);
   auto killed = std::chrono::steady_clock::now();
-  Status status = Processes::addUp(*processes.ranks, -1);
+  Status status = addUpForEver(*processes.ranks);
   EXPECT_LT(std::chrono::steady_clock::now() - killed, 1s);
   EXPECT_THAT(status, failsWith(Code::Peer, "rank 2 (host "));
   EXPECT_THAT(status, failsWith(Code::Peer, "was lost: its process ended; "));
   EXPECT_EQ(processes.wait(1), static_cast<int>(Code::Peer));
 }
 
+/// Part of a message has come when its sender dies, and nothing follows it.
+TEST(Gloo, NoticesAProcessThatDiesWithinAMessage) {
+  Processes processes(2, sendAll);
+  Pages pages(kMessage);
+  std::chrono::steady_clock::time_point killed;
+  std::thread killer([&] {
+    while (!pages.isTouched(0))
+      std::this_thread::sleep_for(1ms);
+    killed = std::chrono::steady_clock::now();
+    kill(processes.children[0], SIGKILL);
+  });
+  Status status = processes.ranks->broadcast(pages.data, pages.data,
+                                             pages.bytes, DType::u8, 1);
+  auto ended = std::chrono::steady_clock::now();
+  killer.join();
+  EXPECT_THAT(status, failsWith(Code::Peer, "was lost: its process ended; "));
+  EXPECT_LT(ended - killed, 1s);
+  EXPECT_FALSE(pages.isTouched(kMessage - 1)) << "it was to come in part";
+}
+
 /// Calls that are blocked end: those of ranks that wait for it, and of those
 /// that wait for these.
 TEST(Gloo, NoticesAProcessThatIsStopped) {
-  Processes processes({.silence = 500ms, .collective = 5s});
-  ASSERT_THAT(Processes::addUp(*processes.ranks, 3), succeeds());
+  Processes processes(3, addUpForEver, {.silence = 500ms, .collective = 5s});
+  ASSERT_THAT(addUp(*processes.ranks, 3), succeeds());
   std::this_thread::sleep_for(200ms); // it says where it is
   kill(processes.children[1], SIGSTOP);
   auto stopped = std::chrono::steady_clock::now();
-  Status status = Processes::addUp(*processes.ranks, -1);
+  Status status = addUpForEver(*processes.ranks);
   EXPECT_LT(std::chrono::steady_clock::now() - stopped, 2s);
   EXPECT_THAT(status, failsWith(Code::Peer, "rank 2 (host "));
   EXPECT_THAT(status, failsWith(Code::Peer, "no word of it for 0.5 s; "));
