@@ -169,13 +169,37 @@ class Walk:
         name, base, place = re.match(r"(%\w+) = exec\.view (%\w+) at (.*?) bytes", line).groups()
         place = self.program.maps.get(place, place)
         whole, offset = self.buffers[base], re.search(r"-> \((\d+)\)", place)
-        if isinstance(whole, View) or whole.storage != "variable" or not offset:
+        if not offset or not self.has_parts(base):
             self.buffers[name] = View(base, place)
             return
         key = (*whole.key, int(offset[1]))
+        if whole.storage == "scratch":
+            size = int(re.search(r" bound (\d+)", line)[1])
+            if key[-1] + size > whole.bytes:
+                self.fail(f"{name} does not lie in {base}")
+            offset = whole.offset + key[-1]
+            self.buffers[name] = whole._replace(bytes=size, offset=offset, key=key)
+            return
         self.buffers[name] = whole._replace(offset=key[-1], key=key)
         self.parts.setdefault(whole.key, []).append(key)
         self.values.setdefault(key, term(*key))
+
+    def has_parts(self, base):
+        """Whether its views are buffers of their own: of a variable, and of scratch that no
+        command uses as a whole."""
+        whole = self.buffers[base]
+        if isinstance(whole, View) or whole.storage != "scratch":
+            return not isinstance(whole, View) and whole.storage == "variable"
+        used = re.compile(re.escape(base) + r"\b")
+        declares = re.compile(r"\s*(%\w+) = exec\.(buffer|view) ")
+        return not any(used.search(line) for line in self.lines if not declares.match(line))
+
+    def extend(self, buffer):
+        """Scratch is live while a part of it is."""
+        whole = buffer.key[:2]
+        bytes_of_all = self.buffers[whole[1]].bytes
+        begin, _, size = self.spans.get(whole, (self.position, 0, bytes_of_all))
+        self.spans[whole] = (begin, self.position, size)
 
     def check_started(self, name, *keys):
         for moved in self.started.values():
@@ -219,8 +243,7 @@ class Walk:
             self.fail(f"{name} is read, but its bytes hold something else")
             return term("nothing")
         if buffer.storage == "scratch":
-            begin, _, size = self.spans[buffer.key]
-            self.spans[buffer.key] = (begin, self.position, size)
+            self.extend(buffer)
         value = self.values[buffer.key]
         return term(value, place) if place else value
 
@@ -240,20 +263,19 @@ class Walk:
         if buffer.storage == "scratch":
             if buffer.key not in self.values:
                 self.take(buffer)
-            begin, _, size = self.spans[buffer.key]
-            self.spans[buffer.key] = (begin, self.position, size)
+            self.extend(buffer)
         self.values[buffer.key] = value
 
     def take(self, buffer):
         for other in self.buffers.values():
             if isinstance(other, Buffer) and self.overlaps(buffer, other):
                 self.forget(other)
-        self.spans[buffer.key] = (self.position, self.position, buffer.bytes)
 
     def forget(self, buffer):
         self.check_started(f"the place of {buffer.key}", buffer.key)
         if self.values.pop(buffer.key, None) is not None:
-            self.used.append(self.spans.pop(buffer.key))
+            if span := self.spans.pop(buffer.key[:2], None):
+                self.used.append(span)
 
     # --- Commands ---
 
@@ -305,9 +327,10 @@ class Walk:
     def leave(self, start, end):
         """What a block declared holds nothing after it."""
         for i in range(start, end):
-            found = re.match(r"\s*(%\w+) = exec\.buffer scratch", self.lines[i])
-            if found and found[1] in self.buffers:
-                self.forget(self.buffers[found[1]])
+            found = re.match(r"\s*(%\w+) = exec\.(?:buffer|view) ", self.lines[i])
+            buffer = self.buffers.get(found[1]) if found else None
+            if isinstance(buffer, Buffer) and buffer.storage == "scratch":
+                self.forget(buffer)
 
     def branch(self, start):
         middle = self.find_end(start)

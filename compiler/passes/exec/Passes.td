@@ -150,6 +150,25 @@ def AssignLanesPass : TccExecPass<"assign-lanes"> {
   }];
 }
 
+def PackScalarsPass : TccExecPass<"pack-scalars"> {
+  let summary = "let scalars that one launch computes share a line of the arena";
+  let description = [{
+    Scratch buffers of a few bytes that one launch writes first lie side by side, as
+    many as fit into the alignment of a buffer: all of them together take no more
+    than the one of them that is live longest. Runs after lanes are assigned, which
+    order commands by the buffers that they use.
+
+    ```mlir
+    exec.launch @k outs(%a, %b)
+    // becomes
+    %line = exec.buffer scratch bytes affine_map<() -> (32)> bound 32 : <host>
+    %a = exec.view %line at affine_map<() -> (0)> ...
+    %b = exec.view %line at affine_map<() -> (16)> ...
+    exec.launch @k outs(%a, %b)
+    ```
+  }];
+}
+
 def VerifyLanesPass : TccExecPass<"verify-lanes"> {
   let summary = "check that lanes do not race";
   let description = [{

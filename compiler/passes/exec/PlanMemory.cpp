@@ -60,6 +60,7 @@ void addMemoryPlan(OpPassManager &pm) {
   pm.addPass(createShareBuffersPass());
   // What runs beside other commands shares no bytes with them.
   pm.addPass(createAssignLanesPass());
+  pm.addPass(createPackScalarsPass());
   pm.addPass(createPlanMemoryPass());
 }
 
