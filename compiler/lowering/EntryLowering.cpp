@@ -129,7 +129,8 @@ void EntryLowering::createAllReduce(graph::AllReduceOp op, Value from, Value to,
   auto start = builder.create<StartAllReduceOp>(
       op.getLoc(), TokenType::get(op.getContext()), from, to,
       type.getElementType(), graph::makeSizeMap(count, op.getContext()),
-      op.getGroup(), builder.getStringAttr(getNodeName(op)), /*lane=*/0);
+      op.getTree(), op.getGroup(), builder.getStringAttr(getNodeName(op)),
+      /*lane=*/0);
   builder.create<WaitOp>(op.getLoc(), start.getToken());
 }
 

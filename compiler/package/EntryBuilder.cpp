@@ -237,7 +237,9 @@ struct EntryBuilder::ActionBuilder {
             format::CreateWaitEvent(builder.fbb, event).Union()};
   }
   Action operator()(exec::StartAllReduceOp op) const {
-    return buildCollective<format::AllReduce>(op);
+    using Table = format::AllReduce;
+    return buildCollective<Table>(
+        op, [&](Table::Builder &table) { table.add_tree(op.getTree()); });
   }
   Action operator()(exec::StartReduceScatterOp op) const {
     return buildCollective<format::ReduceScatter>(op);

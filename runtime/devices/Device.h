@@ -74,7 +74,8 @@ struct Exchange {
   void *to;
   size_t count; ///< elements
   DType dtype;
-  int root = 0;             ///< of a broadcast
+  int root = 0;                   ///< of a broadcast
+  SumOrder order = SumOrder::Any; ///< of an all-reduce
   std::string_view of = {}; ///< as Communicator has it; as long as the package
 
   /// Of `count` elements: a side that has those of all ranks has more.

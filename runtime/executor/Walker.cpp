@@ -404,6 +404,7 @@ Status Walker::exchange(const Table &table, Place place) {
        .count = static_cast<size_t>(count),
        .dtype = table.dtype(),
        .root = static_cast<int>(rootOf(table)),
+       .order = addsInTree(table) ? SumOrder::Tree : SumOrder::Any,
        .of = table.node() ? table.node()->string_view() : std::string_view()});
 }
 

@@ -28,6 +28,12 @@ template <Collective Table>
 constexpr bool readsOfAll = std::is_same_v<Table, format::ReduceScatter>;
 template <Collective Table>
 constexpr bool writesOfAll = std::is_same_v<Table, format::AllGather>;
+/// Whether it adds in the order of a tree: see Program.exact.
+template <Collective Table> bool addsInTree(const Table &table) {
+  if constexpr (std::is_same_v<Table, format::AllReduce>)
+    return table.tree();
+  return false;
+}
 /// Whether it adds up elements.
 template <Collective Table>
 constexpr bool addsUp = std::is_same_v<Table, format::AllReduce> ||

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Alignment.h"
 #include "runtime/package/Alignment.h"
+#include "runtime/package/BatchTree.h"
 #include "runtime/package/DType.h"
 #include "runtime/package/Names.h"
 #include "runtime/package/VerifyEntry.h"
@@ -37,7 +38,7 @@ bytesOf(DType dtype, const flatbuffers::Vector<int64_t> &shape) {
 }
 
 /// Words of Program.requires that this runtime can do; version 2.0 has none.
-static constexpr std::span<const std::string_view> kKnownWords;
+static constexpr std::string_view kKnownWords[] = {format::kExactWord};
 
 /// A word may come from a damaged file: it is quoted on one line.
 static std::string quote(std::string_view word) {
@@ -51,10 +52,17 @@ static std::string quote(std::string_view word) {
 static Status verifyRequirements(const format::Program &program) {
   for (size_t i = 0; i < sizeOf(program.requires_()); ++i)
     if (std::string_view word = program.requires_()->Get(i)->string_view();
-        std::ranges::find(kKnownWords, word) == kKnownWords.end())
+        std::ranges::find(kKnownWords, word) == std::end(kKnownWords))
       return refuse("it requires ", quote(word),
                     ", which is unknown to this runtime");
   return Status();
+}
+
+static Status verifyExact(const format::Program &program) {
+  if (program.exact() == 0 || std::has_single_bit(program.exact()))
+    return Status();
+  return refuse("an update of ", program.exact(),
+                " batches is no power of two of them");
 }
 
 static Status verifySymbols(const format::Program &program) {
@@ -272,6 +280,8 @@ static Status verifyVariant(const format::Program &program,
 
 static Status verifyTables(const format::Program &program,
                            const ProgramLimits &limits) {
+  if (Status status = verifyExact(program); !status.ok())
+    return status;
   if (Status status = verifySymbols(program); !status.ok())
     return status;
   for (size_t i = 0; i < sizeOf(program.weights()); ++i)

@@ -17,6 +17,10 @@ enum class CollectiveKind : uint8_t {
 };
 inline constexpr CollectiveKind kLastCollectiveKind = CollectiveKind::Barrier;
 
+/// In which order ranks add up: in one that the transport chooses, or in a tree
+/// that makes the sum of subtrees that of their tree (TreeSum).
+enum class SumOrder : uint8_t { Any, Tree };
+
 /// The name of a kind in messages: "all-reduce".
 std::string_view nameOf(CollectiveKind kind);
 

@@ -141,9 +141,13 @@ Status Communicator::perform(CollectiveKind kind, size_t count, DType dtype,
 }
 
 Status Communicator::allReduce(const void *from, void *to, size_t count,
-                               DType dtype, std::string_view of) {
-  return perform(CollectiveKind::AllReduce, count, dtype, of,
-                 [&] { return transport->allReduce(from, to, count, dtype); });
+                               DType dtype, std::string_view of,
+                               SumOrder order) {
+  return perform(CollectiveKind::AllReduce, count, dtype, of, [&] {
+    return order == SumOrder::Tree
+               ? tree.add(*transport, rankCount, from, to, count, dtype)
+               : transport->allReduce(from, to, count, dtype);
+  });
 }
 
 Status Communicator::reduceScatter(const void *from, void *to, size_t count,

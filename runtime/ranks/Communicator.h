@@ -6,6 +6,7 @@
 #include "runtime/ranks/Patience.h"
 #include "runtime/ranks/Recorder.h"
 #include "runtime/ranks/Transport.h"
+#include "runtime/ranks/TreeSum.h"
 
 #include <memory>
 
@@ -44,9 +45,10 @@ public:
   /// What the user should know of these ranks; empty if nothing.
   const std::string &note() const { return ownNote; }
 
-  /// to[i] = sum_r from_r[i], i < count. `from` may be `to`.
+  /// to[i] = sum_r from_r[i], i < count. `from` may be `to`. In a tree,
+  /// Code::Usage unless there are a power of two of ranks.
   Status allReduce(const void *from, void *to, size_t count, DType dtype,
-                   std::string_view of = {});
+                   std::string_view of = {}, SumOrder order = SumOrder::Any);
   /// to[i] = sum_r from_r[rank * count + i], i < count. `to` may be this rank's
   /// part of `from`, from + rank * count: then `from` is undefined elsewhere.
   Status reduceScatter(const void *from, void *to, size_t count, DType dtype,
@@ -90,6 +92,7 @@ private:
   const int ownRank, rankCount;
   Recorder recorder;
   std::unique_ptr<Transport> transport;
+  TreeSum tree;
   std::unique_ptr<Watch> heartbeat; ///< null without, and at the end
   std::string loss;                 ///< why calls fail, once they do
   std::string ownNote;

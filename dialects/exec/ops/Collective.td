@@ -40,10 +40,12 @@ class Exec_Collective<string mnemonic, dag more = (ins)>
   let hasVerifier = 1;
 }
 
-def Exec_StartAllReduceOp : Exec_Collective<"start_all_reduce"> {
+def Exec_StartAllReduceOp : Exec_Collective<"start_all_reduce",
+                                            (ins UnitAttr:$tree)> {
   let summary = "starts to sum a buffer over the ranks";
   let description = [{
-    to[i] = sum_r from_r[i] on every rank, i < count. `to` may be `from`.
+    to[i] = sum_r from_r[i] on every rank, i < count. `to` may be `from`. With
+    `tree` in the order of graph.all_reduce's.
 
     Example: `%sum = exec.start_all_reduce %x to %y as f32
       count affine_map<() -> (4)> : !exec.buffer<host>, !exec.buffer<host>`

@@ -40,7 +40,7 @@ LogicalResult AllReduceOp::emitGradients(Gradients &gradients) {
     if (!gradient || !gradients.wants(x))
       continue;
     auto reduced = gradients.getBuilder().create<AllReduceOp>(
-        getLoc(), gradient, ArrayAttr(), getGroup());
+        getLoc(), gradient, ArrayAttr(), getGroup(), getTree());
     gradients.add(x, reduced.getSums().front());
   }
   return success();

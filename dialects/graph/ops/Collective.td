@@ -24,13 +24,18 @@ def Graph_AllReduceOp : Graph_CollectiveOp<"all_reduce", [
     the sums are made where these variables lie, by one message. Their old values
     are not used afterwards, and the function writes them new ones.
 
+    With `tree` they are added in one binary tree over the ranks in bit-reversed
+    order, a power of two of them: first those that are half their number apart,
+    then a quarter, and so on, the lower one on the left.
+
     Example: `%y = graph.all_reduce %x : tensor<4xf32>`,
     `%a, %b = graph.all_reduce %x, %y into ["gradient/a", "gradient/b"]
       : tensor<4xf32>, tensor<8xf32>`
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$tensors,
                        OptionalAttr<StrArrayAttr>:$into,
-                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$group);
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$group,
+                       UnitAttr:$tree);
   let results = (outs Variadic<AnyRankedTensor>:$sums);
   let assemblyFormat = "$tensors (`into` $into^)? attr-dict `:` type($tensors)";
   let hasVerifier = 1;

@@ -35,7 +35,8 @@ void HostEvent::await(uint32_t number) {
 Status runtime::exchangeBetween(Communicator &ranks, const Exchange &call) {
   switch (call.kind) {
   case CollectiveKind::AllReduce:
-    return ranks.allReduce(call.from, call.to, call.count, call.dtype, call.of);
+    return ranks.allReduce(call.from, call.to, call.count, call.dtype, call.of,
+                           call.order);
   case CollectiveKind::ReduceScatter:
     return ranks.reduceScatter(call.from, call.to, call.count, call.dtype,
                                call.of);

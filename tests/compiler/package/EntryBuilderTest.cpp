@@ -34,6 +34,8 @@ static std::vector<std::string> buildCommands(const std::string &commands) {
                        format::EnumNameAction(command->action_type());
     if (const auto *record = command->action_as_RecordEvent())
       text += " " + std::to_string(record->event());
+    if (const auto *sum = command->action_as_AllReduce(); sum && sum->tree())
+      text += " in a tree";
     if (const auto *wait = command->action_as_WaitEvent())
       text += " " + std::to_string(wait->event());
     texts.push_back(text);
@@ -66,6 +68,15 @@ TEST(EntryBuilderTest, NeedsNoEventOnOneLane) {
     exec.wait %1
   )"),
               ElementsAre("0 AllReduce", "0 events"));
+}
+
+TEST(EntryBuilderTest, SaysInWhichOrderRanksAddUp) {
+  EXPECT_THAT(buildCommands(R"(
+    %0 = exec.start_all_reduce %x to %a as f32 count affine_map<() -> (16)> {tree}
+      : !exec.buffer<host>, !exec.buffer<host>
+    exec.wait %0
+  )"),
+              ElementsAre("0 AllReduce in a tree", "0 events"));
 }
 
 TEST(EntryBuilderTest, HasACommandForEachCollective) {

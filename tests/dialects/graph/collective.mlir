@@ -10,9 +10,9 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   // CHECK: graph.all_reduce %{{.*}} : tensor<4xf32>
   %0 = graph.all_reduce %x : tensor<4xf32>
   %ones = graph.constant dense<1.0> : tensor<4xf32>
-  // CHECK: graph.all_reduce %{{.*}} {group = 2 : i64} : tensor<4xf32>
-  // SIMPLE: graph.all_reduce %{{.*}} {group = 2 : i64}
-  %1 = graph.all_reduce %ones {group = 2 : i64} : tensor<4xf32>
+  // CHECK: graph.all_reduce %{{.*}} {group = 2 : i64, tree} : tensor<4xf32>
+  // SIMPLE: graph.all_reduce %{{.*}} {group = 2 : i64, tree}
+  %1 = graph.all_reduce %ones {group = 2 : i64, tree} : tensor<4xf32>
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
 

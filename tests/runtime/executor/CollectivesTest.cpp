@@ -184,6 +184,21 @@ TEST(Collectives, OfSeveralRanksAreTheirs) {
   }
 }
 
+/// What the transport gathers is added here.
+TEST(Collectives, InATreeAreGathered) {
+  TwinRanks twins;
+  for (uint16_t lane : {0, 1}) {
+    twins.transport->calls = 0;
+    ProgramBuilder builder = makeProgram<format::AllReduceT>(lane, 8);
+    for (auto &command : builder.entry().body->commands)
+      if (auto *table = command->action.AsAllReduce())
+        table->tree = true;
+    EXPECT_EQ(RankedRun(builder, &twins.ranks).values(),
+              (std::vector<float>{3, 5, 7, 9, 11, 13, 15, 17}));
+    EXPECT_EQ(twins.transport->calls, 2) << "of one gathering";
+  }
+}
+
 /// Whatever a lane does after an error, the run ends, and says it once.
 TEST(Collectives, EndARunWithTheirError) {
   for (uint16_t lane : {0, 1, 2}) {

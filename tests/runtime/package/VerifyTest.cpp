@@ -319,6 +319,8 @@ const Spoiled kSpoiled[] = {
        b.entry().body->commands.clear();
        b.moveToDevice(b.entry());
      }},
+    {"an update of 6 batches is no power of two of them",
+     [](auto &b) { b.tables.exact = 6; }},
     {"it requires 'time?travel', which is unknown to this runtime",
      [](auto &b) { b.tables.requires_ = {"time\ntravel"}; }},
     {"two entries 'eval.2'",
