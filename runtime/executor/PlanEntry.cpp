@@ -35,6 +35,7 @@ struct Planner {
   const format::Entry &entry;
   EntryPlan &plan;
   size_t lane;
+  bool isAlone;
 
   uint64_t roomOf(uint32_t buffer) const {
     return entry.buffers()->Get(buffer)->max_bytes();
@@ -49,14 +50,19 @@ struct Planner {
     plan.sizes = std::max(plan.sizes, sizes);
     plan.faulting += launch.fault();
     plan.launchingLanes = std::max(plan.launchingLanes, lane + 1);
+    work();
   }
   void operator()(const format::Copy &copy) const {
+    work();
     move(copy.from(), copy.to());
   }
   /// One rank copies what is not in place.
   void operator()(const Collective auto &collective) const {
-    if (collective.from() != collective.to())
+    bool isInPlace = collective.from() == collective.to();
+    if (!isInPlace)
       move(collective.from(), collective.to());
+    if (!isInPlace || !isAlone)
+      work();
   }
   void operator()(const format::SetSize &) const {}
   void operator()(const format::ReadSize &) const {}
@@ -66,6 +72,7 @@ struct Planner {
   void operator()(const format::WaitEvent &) const {}
   void operator()(const UnknownCommand &) const {}
 
+  void work() const { plan.lanes = std::max(plan.lanes, lane + 1); }
   void move(uint32_t from, uint32_t to) const {
     if (mayOverlap(rootOf(entry, from), rootOf(entry, to)))
       plan.shifted = std::max(plan.shifted, std::min(roomOf(from), roomOf(to)));
@@ -74,15 +81,14 @@ struct Planner {
 
 } // namespace
 
-EntryPlan runtime::planEntry(const format::Entry &entry) {
+EntryPlan runtime::planEntry(const format::Entry &entry, bool isAlone) {
   EntryPlan plan;
   plan.workerScratchBytes = entry.worker_scratch_bytes();
   plan.workspaceBytes = entry.workspace_bytes();
-  plan.lanes = entry.lane_count();
   plan.events = entry.event_count();
   forEachCommand(*entry.body(), [&](const format::Command &command) {
     plan.rooms.emplace_back();
-    visitCommand(command, Planner{entry, plan, command.lane()});
+    visitCommand(command, Planner{entry, plan, command.lane(), isAlone});
   });
   return plan;
 }

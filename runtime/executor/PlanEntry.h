@@ -7,8 +7,10 @@
 
 namespace tcc::runtime {
 
-/// The most that the commands of a verified entry ask of a device.
-EntryPlan planEntry(const format::Entry &entry);
+/// The most that the commands of a verified entry ask of a device, of which one
+/// of several ranks runs it or, where it `isAlone`, one process: then sums in
+/// place are nothing, and lanes that have no more are none.
+EntryPlan planEntry(const format::Entry &entry, bool isAlone = true);
 
 } // namespace tcc::runtime
 

@@ -54,6 +54,12 @@ Walker::Walker(const format::Program &program, const format::Entry &entry,
   fixLaunches();
 }
 
+/// What a lane that does nothing is to wait for, or is waited for, lane 0 has
+/// done when it comes there.
+uint32_t Walker::laneOf(const format::Command &command) const {
+  return command.lane() < workspace->lanes[current.entry] ? command.lane() : 0;
+}
+
 void Walker::place() {
   stateBuffers.resize(entry.states() ? entry.states()->size() : 0);
   placed.resize(entry.buffers()->size());
@@ -189,7 +195,8 @@ Status Walker::runBlock(const format::Block &block, uint32_t first) {
     Status status =
         step.fixedLaunch >= 0
             ? dispatch(fixedLaunches[step.fixedLaunch])
-            : visitCommand(*command, Visitor{*this, {number, command->lane()}});
+            : visitCommand(*command,
+                           Visitor{*this, {number, laneOf(*command)}});
     if (!status.ok())
       return status;
     number += step.extent;
@@ -287,7 +294,7 @@ void Walker::fixLaunches() {
     const format::Launch *launch = step.command->action_as_Launch();
     SizedLaunch sized;
     if (!launch || !isFixed(*launch) ||
-        !measure(*launch, {number, step.command->lane()}, sized).ok())
+        !measure(*launch, {number, laneOf(*step.command)}, sized).ok())
       continue;
     measureWork(sized);
     step.fixedLaunch = static_cast<int32_t>(fixedLaunches.size());

@@ -88,6 +88,7 @@ private:
     int32_t fixedLaunch = -1;
   };
 
+  uint32_t laneOf(const format::Command &command) const;
   void place();
   void fixLaunches();
   bool isFixed(const format::Launch &launch) const;

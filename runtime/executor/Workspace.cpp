@@ -17,7 +17,9 @@ Workspace::create(Device &device, std::span<const format::Entry *const> entries,
     workspace->ranks = options.communicator->size();
   std::vector<EntryPlan> plans;
   for (const format::Entry *entry : entries)
-    plans.push_back(planEntry(*entry));
+    plans.push_back(planEntry(*entry, workspace->ranks == 1));
+  for (const EntryPlan &plan : plans)
+    workspace->lanes.push_back(plan.lanes);
   auto stream = device.createStream(plans, options);
   if (!stream.ok())
     return stream.takeStatus();

@@ -12,7 +12,8 @@ struct Workspace {
   Memory arena; ///< of the device
   std::unique_ptr<Stream> stream;
   std::vector<const format::Entry *> entries; ///< those that it is for
-  int ranks = 1;                              ///< that run the entries together
+  std::vector<size_t> lanes; ///< of each of them that do something
+  int ranks = 1;             ///< that run the entries together
 
   /// Enough for each of the entries. The device outlives it.
   static Result<std::shared_ptr<Workspace>>

@@ -157,13 +157,18 @@ TEST(Collectives, OfOneRankAreCopies) {
     }
 }
 
-/// A device needs no room to do nothing.
+/// A device needs no room to do nothing, and no lane.
 TEST(Collectives, ThatAreInPlaceNeedNoRoom) {
   ProgramBuilder builder = makeProgram<format::AllReduceT>(1, 8, true);
   std::vector<std::byte> bytes = builder.program();
-  EXPECT_EQ(
-      planEntry(*format::GetProgram(bytes.data())->entries()->Get(0)).shifted,
-      0u);
+  const format::Entry &entry =
+      *format::GetProgram(bytes.data())->entries()->Get(0);
+  EXPECT_EQ(planEntry(entry).shifted, 0u);
+  EXPECT_EQ(planEntry(entry).lanes, 1u);
+  EXPECT_EQ(planEntry(entry, /*isAlone=*/false).lanes, 2u);
+  RankedRun alone(builder, nullptr);
+  EXPECT_EQ(alone.context->walker().getStream().laneCount(), 1u);
+  EXPECT_EQ(alone.values(), (std::vector<float>{2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
 TEST(Collectives, OfSeveralRanksAreTheirs) {
