@@ -5,6 +5,7 @@
 #include "compiler/package/LibraryTables.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
+#include "runtime/package/BatchTree.h"
 
 using namespace mlir;
 
@@ -207,10 +208,16 @@ std::vector<std::byte> ProgramBuilder::build() {
   auto recipe =
       module->getAttrOfType<StringAttr>(graph::GraphDialect::kRecipeAttr);
   auto recipeText = fbb.CreateString(recipe ? recipe.str() : "");
+  auto exact =
+      module->getAttrOfType<IntegerAttr>(graph::GraphDialect::kExactAttr);
+  decltype(buildStrings({})) required;
+  if (exact)
+    required = buildStrings({format::kExactWord});
   format::FinishProgramBuffer(
-      fbb, format::CreateProgram(fbb, producer, symbols, constants,
-                                 modelTensors, kernelTable, variants, entries,
-                                 metadata, variables, settings, recipeText));
+      fbb, format::CreateProgram(
+               fbb, producer, symbols, constants, modelTensors, kernelTable,
+               variants, entries, metadata, variables, settings, recipeText,
+               required, exact ? uint32_t(exact.getInt()) : 0));
   auto *data = reinterpret_cast<const std::byte *>(fbb.GetBufferPointer());
   return {data, data + fbb.GetSize()};
 }

@@ -38,9 +38,20 @@ static int64_t getBytes(Type type) {
   return tensor.getNumElements() * llvm::divideCeil(bits, kBitsPerByte);
 }
 
-/// In a module that was written by hand it may have any name.
+static bool isExact(Operation *module) {
+  return module->hasAttr(graph::GraphDialect::kExactAttr);
+}
+
+format::EntryKind getStep(ModuleOp module) {
+  return isExact(module) ? format::EntryKind::accumulate_step
+                         : format::EntryKind::train_step;
+}
+
+/// In a module that was written by hand it may have any name. With exact sums a
+/// process alone runs what several do.
 bool isRun(exec::EntryOp entry, bool hasRanks) {
   auto kind = format::findEntryKind(entry.getSymName());
+  hasRanks |= isExact(entry->getParentOp());
   return !kind || format::isRun(*kind, hasRanks);
 }
 

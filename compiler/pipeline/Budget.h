@@ -5,6 +5,7 @@
 #include "tcc/compiler.h"
 
 #include "dialects/exec/ExecOps.h"
+#include "runtime/package/Names.h"
 #include <optional>
 #include <string>
 
@@ -27,6 +28,9 @@ MemoryPlan getMemoryPlan(mlir::ModuleOp module, int threads, bool hasRanks);
 /// True if a process, alone or one of several ranks, runs the entry point while
 /// it holds memory for the program (see format::isRun).
 bool isRun(exec::EntryOp entry, bool hasRanks);
+
+/// What learns from a batch in the module of a program that trains.
+format::EntryKind getStep(mlir::ModuleOp module);
 /// True if there are entry points that several ranks run.
 bool mayHaveRanks(mlir::ModuleOp module);
 

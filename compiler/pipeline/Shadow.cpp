@@ -1,5 +1,6 @@
 #include "compiler/pipeline/Shadow.h"
 
+#include "compiler/pipeline/Budget.h"
 #include "dialects/graph/GraphOps.h"
 #include "dialects/graph/NodeNames.h"
 #include "dialects/graph/Variables.h"
@@ -282,7 +283,7 @@ void tcc::reportShadow(ModuleOp module, const WeightStore &weights,
   auto find = [&](format::EntryKind kind) {
     return copy->lookupSymbol<func::FuncOp>(format::nameOf(kind));
   };
-  func::FuncOp function = find(format::EntryKind::train_step);
+  func::FuncOp function = find(getStep(*copy));
   if (!function)
     function = find(format::EntryKind::main);
   auto rows = ShadowWalk(*copy, weights).walk(function);

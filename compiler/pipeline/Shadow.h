@@ -15,9 +15,10 @@
 
 namespace tcc {
 
-/// Fills the table of `report` for @train_step or @main of `module`, which is
-/// not simplified yet. Variables have the values that @init gives them, other
-/// inputs are random: floats in [0, 1), integers in the range of an index.
+/// Fills the table of `report` for the training step or @main of `module`,
+/// which is not simplified yet. Variables have the values that @init gives
+/// them, other inputs are random: floats in [0, 1), integers in the range of an
+/// index.
 void reportShadow(mlir::ModuleOp module, const WeightStore &weights,
                   Target target, const PrecisionRules &precision,
                   CompileReport &report);

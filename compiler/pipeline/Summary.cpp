@@ -55,8 +55,12 @@ static MessageUse describe(exec::StartAllReduceOp start) {
 
 std::vector<MessageUse> getMessages(ModuleOp module) {
   std::vector<MessageUse> messages;
-  auto entry = module.lookupSymbol<exec::EntryOp>(
-      format::nameOf(format::EntryKind::reduce_step));
+  auto find = [&](format::EntryKind kind) {
+    return module.lookupSymbol<exec::EntryOp>(format::nameOf(kind));
+  };
+  exec::EntryOp entry = find(format::EntryKind::reduce_step);
+  if (!entry)
+    entry = find(format::EntryKind::reduce_apply);
   if (!entry)
     return messages;
   fusion::CostModel host(module);
@@ -83,6 +87,7 @@ void summarize(ModuleOp module, CompileReport &report) {
   auto kernels = module.getOps<exec::KernelOp>();
   report.kernels = std::distance(kernels.begin(), kernels.end());
   mlir::SymbolTable symbols(module);
+  format::EntryKind step = getStep(module);
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>()) {
     // The arena is shared. Work is that of one run, or of one training step.
     if (!isRun(entry, /*hasRanks=*/false))
@@ -92,7 +97,7 @@ void summarize(ModuleOp module, CompileReport &report) {
     report.arenaBoundBytes = std::max<int64_t>(
         report.arenaBoundBytes, entry.getScratchBound().value_or(0));
     if (entry.getSymName() != format::nameOf(format::EntryKind::main) &&
-        entry.getSymName() != format::nameOf(format::EntryKind::train_step))
+        entry.getSymName() != format::nameOf(step))
       continue;
     llvm::SmallVector<int64_t> slots = maxima;
     slots.resize(entry.getSlots(), 1);

@@ -22,6 +22,10 @@ static std::optional<Refusal> readRecipe(const CompileOptions &options,
     return makeRefusal(Code::Unsupported,
                        file + ": precision.compute = 'tf32' needs "
                               "--target=cuda: no CPU has such products");
+  if (options.target != Target::Cpu && variant.recipe->parallel.exact)
+    return makeRefusal(Code::Unsupported,
+                       file + ": parallel.exact needs --target=cpu: ranks on a "
+                              "GPU add up in an order of their library's");
   return std::nullopt;
 }
 

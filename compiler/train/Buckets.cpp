@@ -54,7 +54,7 @@ static void setInsertionPoint(OpBuilder &builder, ArrayRef<Value> values) {
     builder.setInsertionPointAfter(last);
 }
 
-void emitSums(StepFunction &step, ArrayRef<Bucket> buckets,
+void emitSums(StepFunction &step, ArrayRef<Bucket> buckets, bool inTree,
               NamedValues &values) {
   for (const Bucket &bucket : buckets) {
     SmallVector<Value> tensors;
@@ -64,8 +64,8 @@ void emitSums(StepFunction &step, ArrayRef<Bucket> buckets,
     OpBuilder builder(step.getBuilder());
     setInsertionPoint(builder, tensors);
     auto loc = NameLoc::get(builder.getStringAttr(describe(bucket)));
-    auto sums = builder.create<AllReduceOp>(loc, tensors,
-                                            builder.getStrArrayAttr(names));
+    auto sums = builder.create<AllReduceOp>(
+        loc, tensors, builder.getStrArrayAttr(names), /*group=*/0, inTree);
     for (auto [name, sum] : llvm::zip_equal(bucket, sums.getSums()))
       values[name] = sum;
   }

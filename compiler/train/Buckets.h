@@ -38,8 +38,8 @@ std::string describe(const Bucket &bucket);
 
 /// Sums the `values` of the variables over all ranks, bucket by bucket, each as
 /// soon as all of it is computed, and replaces them by the sums. These lie in
-/// the variables, which the caller must write.
-void emitSums(StepFunction &step, llvm::ArrayRef<Bucket> buckets,
+/// the variables, which the caller must write. `inTree`: that of a BatchTree.
+void emitSums(StepFunction &step, llvm::ArrayRef<Bucket> buckets, bool inTree,
               NamedValues &values);
 
 } // namespace tcc::train

@@ -1,6 +1,7 @@
 #include "compiler/train/BuildSteps.h"
 
 #include "compiler/decisions/Decisions.h"
+#include "compiler/train/BatchTree.h"
 #include "compiler/train/Buckets.h"
 #include "compiler/train/Dropouts.h"
 #include "compiler/train/Initialize.h"
@@ -72,6 +73,9 @@ private:
   LogicalResult buildAccumulateStep();
   void buildApply();
   bool mayHaveRanks();
+  void declareTree(int64_t leaves);
+  LogicalResult buildExactSteps();
+  LogicalResult buildFreeSteps();
   void declareBuckets();
   void checkSums();
   LogicalResult buildReduceStep();
@@ -108,25 +112,6 @@ private:
 /// The variable of the gradient that is accumulated for a parameter.
 static std::string getGradient(const std::string &parameter) {
   return "gradient/" + parameter;
-}
-
-/// The value that the model came with; `row` outlives the result.
-static Initial makeModelValue(const Parameter &row) {
-  return [&row](OpBuilder &builder, Location loc, RankedTensorType type) {
-    TensorEmitter emitter(builder, loc);
-    Value value = emitter.emit<WeightOp>(row.type, row.weights.front());
-    if (row.isTransposed)
-      value = emitter.emit<TransposeOp>(value, ArrayRef<int64_t>{1, 0});
-    return emitter.castTo(value, type);
-  };
-}
-
-/// `initial`, which gives values of `type`, for a variable of any float type.
-static Initial narrow(const Initial &initial, RankedTensorType type) {
-  return [=](OpBuilder &builder, Location loc, RankedTensorType stored) {
-    return TensorEmitter(builder, loc)
-        .castTo(initial(builder, loc, type), stored);
-  };
 }
 
 void StepBuilder::declareParameters() {
@@ -316,7 +301,6 @@ LogicalResult StepBuilder::buildTrainStep() {
   FailureOr<BatchGradients> batch = emitBatch(step, /*hasRanks=*/false);
   if (failed(batch))
     return failure();
-  noteOrder(batch->parameters);
   const Loss &loss = batch->loss;
   emitNextPlace(step);
   Metrics metrics =
@@ -336,15 +320,22 @@ LogicalResult StepBuilder::buildAccumulateStep() {
   FailureOr<BatchGradients> batch = emitBatch(step, /*hasRanks=*/true);
   if (failed(batch))
     return failure();
+  noteOrder(batch->parameters);
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
-  auto accumulate = [&](auto name, Value value) {
+  std::optional<BatchTree> tree;
+  if (recipe.parallel.exact)
+    tree.emplace(step, emitter, *recipe.parallel.exact);
+  auto accumulate = [&](const std::string &name, Value value) {
+    if (tree)
+      return tree->add(name, value);
     step.write(name, emitter.emit<AddOp>(step.read(name), value));
   };
   for (const TrainedParameter &parameter : batch->parameters)
     accumulate(getGradient(parameter.traits.name), parameter.gradient);
   Value total = toF64(step, batch->loss.total);
-  accumulate(StepField::loss, total);
-  accumulate(StepField::count, toF64(step, batch->loss.count));
+  accumulate(format::variableOf(StepField::loss), total);
+  accumulate(format::variableOf(StepField::count),
+             toF64(step, batch->loss.count));
   emitNextPlace(step);
   Value fault = step.read(StepField::fault);
   Value isFaulty = emitter.emit<CompareOp>(CompareKind::ne, fault,
@@ -386,6 +377,14 @@ static bool isSummed(Type element) {
   return element.isF32() || element.isF64();
 }
 
+void StepBuilder::declareTree(int64_t leaves) {
+  std::vector<std::string> summed = {format::variableOf(StepField::loss),
+                                     format::variableOf(StepField::count)};
+  for (const Parameter &row : getTrained())
+    summed.push_back(getGradient(row.getName()));
+  notes.push_back(declareBatchTree(module, variables, summed, leaves));
+}
+
 /// Whether there are entry points of several ranks.
 bool StepBuilder::mayHaveRanks() {
   const ParallelRecipe &parallel = recipe.parallel;
@@ -419,7 +418,8 @@ void StepBuilder::declareBuckets() {
     log.add(module, "summed together", describe(bucket) + " by one message",
             {{"variables", double(bucket.size())},
              {"bytes", double(getBytes(variables, bucket))}},
-            format::nameOf(EntryKind::reduce_step));
+            format::nameOf(recipe.parallel.exact ? EntryKind::reduce_apply
+                                                 : EntryKind::reduce_step));
   }
 }
 
@@ -443,7 +443,7 @@ void StepBuilder::checkSums() {
 /// The update from `values` of this rank, one for each variable of a bucket,
 /// all of which begin again.
 Metrics StepBuilder::emitUpdateOfAll(StepFunction &step, NamedValues values) {
-  emitSums(step, buckets, values);
+  emitSums(step, buckets, recipe.parallel.exact.has_value(), values);
   std::vector<TrainedParameter> parameters;
   for (const Parameter &row : getTrained())
     parameters.push_back(
@@ -515,6 +515,31 @@ void StepBuilder::buildPredict() {
   step.finish();
 }
 
+/// A batch is computed by the same kernels whatever its place is.
+LogicalResult StepBuilder::buildExactSteps() {
+  declareTree(*recipe.parallel.exact);
+  if (failed(buildAccumulateStep()))
+    return failure();
+  declareBuckets();
+  buildReduceApply();
+  checkSums();
+  return success();
+}
+
+LogicalResult StepBuilder::buildFreeSteps() {
+  if (failed(buildTrainStep()) || failed(buildAccumulateStep()))
+    return failure();
+  buildApply();
+  if (!mayHaveRanks())
+    return success();
+  declareBuckets();
+  if (failed(buildReduceStep()))
+    return failure();
+  buildReduceApply();
+  checkSums();
+  return success();
+}
+
 LogicalResult StepBuilder::run() {
   if (!model.check() || !problems.empty())
     return failure();
@@ -529,16 +554,8 @@ LogicalResult StepBuilder::run() {
   buildInit();
   buildPredict();
   buildEval();
-  if (failed(buildTrainStep()) || failed(buildAccumulateStep()))
+  if (failed(recipe.parallel.exact ? buildExactSteps() : buildFreeSteps()))
     return failure();
-  buildApply();
-  if (mayHaveRanks()) {
-    declareBuckets();
-    if (failed(buildReduceStep()))
-      return failure();
-    buildReduceApply();
-    checkSums();
-  }
   if (!problems.empty())
     return failure();
   setVariables();

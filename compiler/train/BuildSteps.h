@@ -19,9 +19,10 @@ struct Steps {
 /// @apply, @eval and @predict, which share the variables that it declares;
 /// where there may be several ranks also by @reduce_step and @reduce_apply. A
 /// recipe that does not ask for them gets them where their sums are supported.
-/// Fails after adding to `problems`, or with errors at ops that have no
-/// derivative. With `inChunks` steps that train compute wide logits, their loss
-/// and its gradients some rows at a time.
+/// With `parallel.exact` @accumulate_step and @reduce_apply update by any
+/// number of ranks, and no others do. Fails after adding to `problems`, or with
+/// errors at ops that have no derivative. With `inChunks` steps that train
+/// compute wide logits, their loss and its gradients some rows at a time.
 mlir::FailureOr<Steps> buildSteps(mlir::ModuleOp module,
                                   const WeightStore &weights,
                                   const Recipe &recipe, bool inChunks,

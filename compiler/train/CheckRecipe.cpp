@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace tcc;
 using namespace tcc::train;
@@ -148,6 +149,34 @@ static void checkRanks(Reading &reading) {
                  "batchnorm.sync needs parallel.data = 'auto'");
 }
 
+/// How many batches an update has is said once.
+static void checkExact(Reading &reading) {
+  const Recipe &recipe = reading.recipe;
+  if (!recipe.parallel.exact)
+    return;
+  int64_t batches = *recipe.parallel.exact;
+  int line = reading.getLine("parallel.exact");
+  auto fail = [&](const std::string &message) { reading.fail(line, message); };
+  if (!llvm::isPowerOf2_64(batches) || batches > ParallelRecipe::kMostExact)
+    fail("parallel.exact is " + std::to_string(batches) +
+         ", expected a power of two up to " +
+         std::to_string(ParallelRecipe::kMostExact));
+  if (!recipe.parallel.reduces())
+    fail("parallel.exact needs parallel.data = 'auto'");
+  if (reading.has("batch.accumulate"))
+    fail("parallel.exact says how many batches an update has, as does "
+         "batch.accumulate: give one of them");
+  if (!recipe.batch.global)
+    return;
+  if (recipe.batch.micro == BatchRecipe::kAuto)
+    fail("batch.global and parallel.exact leave batch.micro = 'auto' no "
+         "choice: give two of them");
+  else if (recipe.batch.micro &&
+           *recipe.batch.global != *recipe.batch.micro * batches)
+    fail("batch.global is " + std::to_string(*recipe.batch.global) +
+         ", expected batch.micro times parallel.exact");
+}
+
 void tcc::train::checkRecipe(Reading &reading) {
   checkNeeded(reading, "loss.kind");
   checkNeeded(reading, "optimizer.kind");
@@ -157,6 +186,7 @@ void tcc::train::checkRecipe(Reading &reading) {
   checkBatch(reading);
   checkPrecision(reading);
   checkRanks(reading);
+  checkExact(reading);
 }
 
 void tcc::train::checkPatterns(const Recipe &recipe,

@@ -115,12 +115,13 @@ static void applyDropout(DropoutOp op, Value p, Value seed, Value batch) {
   op.replaceAllUsesWith(ValueRange{y.value, kept.value});
 }
 
-void applyDropouts(StepFunction &step) {
+void applyDropouts(StepFunction &step, const Recipe &recipe) {
   SmallVector<DropoutOp> ops;
   step.getBody().walk([&](DropoutOp op) { ops.push_back(op); });
   if (ops.empty())
     return;
-  Value seed = step.read(StepField::seed), batch = emitBatchNumber(step);
+  Value seed = step.read(StepField::seed);
+  Value batch = emitBatchNumber(step, recipe.parallel.exact);
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
   Settings settings(step, emitter);
   for (DropoutOp op : ops) {

@@ -35,7 +35,7 @@ std::vector<DropoutSite> findDropouts(mlir::func::FuncOp main,
 void declareDropouts(VariableTable &table, llvm::ArrayRef<DropoutSite> sites);
 
 /// Puts masks in the place of the dropouts in `step`, a pass over one batch.
-void applyDropouts(StepFunction &step);
+void applyDropouts(StepFunction &step, const Recipe &recipe);
 
 /// Erases the dropouts of `step`, which is no training.
 void eraseDropouts(StepFunction &step);

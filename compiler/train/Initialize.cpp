@@ -85,3 +85,20 @@ Initial tcc::train::makeInitial(const Recipe &recipe,
     return emitInitial(TensorEmitter(builder, loc), kind, type, seed, key);
   };
 }
+
+Initial tcc::train::makeModelValue(const Parameter &row) {
+  return [&row](OpBuilder &builder, Location loc, RankedTensorType type) {
+    TensorEmitter emitter(builder, loc);
+    Value value = emitter.emit<WeightOp>(row.type, row.weights.front());
+    if (row.isTransposed)
+      value = emitter.emit<TransposeOp>(value, ArrayRef<int64_t>{1, 0});
+    return emitter.castTo(value, type);
+  };
+}
+
+Initial tcc::train::narrow(const Initial &initial, RankedTensorType type) {
+  return [=](OpBuilder &builder, Location loc, RankedTensorType stored) {
+    return TensorEmitter(builder, loc)
+        .castTo(initial(builder, loc, type), stored);
+  };
+}

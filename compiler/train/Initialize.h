@@ -2,6 +2,7 @@
 #ifndef TCC_COMPILER_TRAIN_INITIALIZE_H
 #define TCC_COMPILER_TRAIN_INITIALIZE_H
 
+#include "compiler/train/Parameters.h"
 #include "compiler/train/Recipe.h"
 #include "compiler/train/Variables.h"
 
@@ -12,6 +13,12 @@ namespace tcc::train {
 /// `problems`.
 Initial makeInitial(const Recipe &recipe, const ParameterTraits &parameter,
                     Problems &problems);
+
+/// The value that the model came with; `row` outlives the result.
+Initial makeModelValue(const Parameter &row);
+
+/// `initial`, which gives values of `type`, for a variable of any float type.
+Initial narrow(const Initial &initial, mlir::RankedTensorType type);
 
 } // namespace tcc::train
 

@@ -308,7 +308,10 @@ static const Key kKeys[] = {
      .summary = "passes of one update, of each rank",
      .range = &kCount,
      .isRuntime = true,
-     .isCompiled = [](const R &recipe) { return !recipe.batch.global; }},
+     .isCompiled =
+         [](const R &recipe) {
+           return !recipe.batch.global && !recipe.parallel.exact;
+         }},
     {.name = "batch.global",
      .field = at<&R::batch, &B::global>,
      .initial = "micro * accumulate",
@@ -408,6 +411,14 @@ static const Key kKeys[] = {
      .initial = "1MiB, on a GPU 25MiB",
      .summary = "as \"4MiB\": of gradients that ranks sum by one message, at "
                 "most, but for a larger one",
+     .mayDifferOnResume = true},
+    {.name = "parallel.exact",
+     .field = at<&R::parallel, &Parallel::exact>,
+     .initial = "none",
+     .summary = "batches of one update of all ranks together, in place of "
+                "accumulate: a power of two, added up to the same bits by any "
+                "number of ranks",
+     .range = &kCount,
      .mayDifferOnResume = true},
     {.name = "parallel.reduce_dtype",
      .initial = "f32",

@@ -1,5 +1,7 @@
 #include "compiler/train/MicroBatches.h"
 
+#include "compiler/train/BatchTree.h"
+
 using namespace mlir;
 using namespace tcc::train;
 using namespace tcc::graph;
@@ -10,15 +12,16 @@ void tcc::train::declareMicroBatches(VariableTable &table, Builder builder) {
   table.declare(StepField::world, builder.getI64Type(), 1);
 }
 
-Value tcc::train::emitBatchNumber(StepFunction &step) {
+Value tcc::train::emitBatchNumber(StepFunction &step,
+                                  std::optional<int64_t> leaves) {
   OpBuilder builder = OpBuilder::atBlockBegin(&step.getBody());
   TensorEmitter emitter(builder, step.getLoc());
   auto read = [&](StepField field) -> Expr {
     return {step.read(field), &emitter};
   };
-  return (read(StepField::first) + read(StepField::place) +
-          read(StepField::rank))
-      .value;
+  Expr place = leaves ? BatchTree(step, emitter, *leaves).getPlace()
+                      : read(StepField::place);
+  return (read(StepField::first) + place + read(StepField::rank)).value;
 }
 
 void tcc::train::emitNextPlace(StepFunction &step) {

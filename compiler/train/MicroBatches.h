@@ -3,8 +3,9 @@
 // All batches that ranks train on have one number each: the step's `first`,
 // which counts what all ranks took before the update under way, plus a place.
 // Of the places 0, 1, ... of an update rank r of W takes r, r + W, r + 2 W, and
-// so on. What depends on the number alone, as the order of samples and the
-// masks of dropouts, depends on no world.
+// so on, or the same in the order of a BatchTree. What depends on the number
+// alone, as the order of samples and the masks of dropouts, depends on no
+// world.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_TRAIN_MICROBATCHES_H
@@ -19,8 +20,8 @@ namespace tcc::train {
 void declareMicroBatches(VariableTable &table, mlir::Builder builder);
 
 /// The number of the batch that `step` takes, an i64 scalar; emitted before all
-/// else of the step.
-mlir::Value emitBatchNumber(StepFunction &step);
+/// else of the step. `leaves` are those of the BatchTree, if there is one.
+mlir::Value emitBatchNumber(StepFunction &step, std::optional<int64_t> leaves);
 
 /// The ranks go on to their next places; not where a step before stopped the
 /// training: then a batch is none.

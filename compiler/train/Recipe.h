@@ -124,11 +124,16 @@ struct ParamsRecipe {
 struct ParallelRecipe {
   /// `data` in place of a number: as many ranks as the launcher starts.
   static constexpr int64_t kAuto = 0;
+  /// The most that `exact` may be.
+  static constexpr int64_t kMostExact = int64_t(1) << 20;
 
   std::optional<int64_t> data; ///< ranks; absent: kAuto, where they can be
   /// Bytes of gradients that one message sums, at most, but for a larger one;
   /// 0: what the target's network is made for, see getDefaultBucketBytes.
   ByteSize bucket = {};
+  /// Batches of an update of all ranks, a power of two, whose sum has the same
+  /// bits by any number of ranks; absent: any number of them.
+  std::optional<int64_t> exact;
 
   /// Whether entry points that sum over ranks are wanted.
   bool reduces() const { return data.value_or(kAuto) != 1; }

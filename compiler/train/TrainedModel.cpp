@@ -1,6 +1,7 @@
 #include "compiler/train/TrainedModel.h"
 
 #include "compiler/train/Dropouts.h"
+#include "dialects/graph/NodeNames.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 #include "runtime/package/Format.h"
 
@@ -181,7 +182,7 @@ SmallVector<Value> TrainedModel::cloneModel(StepFunction &step,
   // Holds the results while dropouts are replaced.
   Operation *end = step.getBuilder().clone(*body.getTerminator(), mapping);
   if (isTraining)
-    applyDropouts(step);
+    applyDropouts(step, recipe);
   else
     eraseDropouts(step);
   SmallVector<Value> results(end->getOperands());
@@ -249,7 +250,13 @@ bool TrainedModel::isTrainedNorm(StepFunction &step, BatchNormOp op) {
   std::optional<StringRef> variance = step.findName(op.getVariance());
   ParameterTraits traits;
   traits.name = mean.value_or("").str();
-  return mean && variance && matchesAny(recipe.batchNorm, traits);
+  bool isTrained = mean && variance && matchesAny(recipe.batchNorm, traits);
+  if (isTrained && recipe.parallel.exact)
+    problems.add(
+        {ProblemClass::unsupported, getNodeName(op), "BatchNormalization",
+         "parallel.exact: what a batch norm in training learns depends "
+         "on the number of ranks; freeze it (batchnorm.mode)"});
+  return isTrained;
 }
 
 void TrainedModel::emitPrediction(StepFunction &step) {

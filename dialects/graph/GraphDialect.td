@@ -39,6 +39,8 @@ def Graph_Dialect : Dialect {
     static constexpr llvm::StringLiteral kVariableAttr = "graph.variable";
     /// What of the recipe is compiled in: KEY=VALUE, one a line.
     static constexpr llvm::StringLiteral kRecipeAttr = "graph.recipe";
+    /// Batches of an update that are added up in one tree: Program.exact.
+    static constexpr llvm::StringLiteral kExactAttr = "graph.exact";
 
   private:
     // Each family registers its own ops, in ops/<Family>.cpp.

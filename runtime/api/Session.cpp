@@ -20,7 +20,8 @@ static_assert(isMirror<VariableKind, tcc_variable_kind>(
      {VariableKind::step, TCC_STEP},
      {VariableKind::setting, TCC_SETTING},
      {VariableKind::rounded, TCC_ROUNDED},
-     {VariableKind::ema, TCC_EMA}},
+     {VariableKind::ema, TCC_EMA},
+     {VariableKind::partial, TCC_PARTIAL}},
     VariableKind::MAX));
 
 static Result<SessionOptions> convert(const tcc_session_options &given,
@@ -63,7 +64,7 @@ tcc_status tcc_session_create(const tcc_program *program,
     result->session = std::move(*made);
     const Executable &executable = *program->executable;
     if (const format::Entry *entry =
-            executable.findEntry(format::EntryKind::train_step))
+            executable.findEntry(format::EntryKind::accumulate_step))
       result->inputs = describeSpecs(executable.program(), *entry->inputs());
     *session = result.release();
     return Status();

@@ -18,7 +18,7 @@ Context::create(std::shared_ptr<const Executable> executable,
     return makeError(Code::Usage, "package '", executable->package().path(),
                      "' has no entry '",
                      format::nameOf(options.entry, options.variant), "'",
-                     executable->findEntry(format::EntryKind::train_step)
+                     executable->findEntry(format::EntryKind::accumulate_step)
                          ? ": it was compiled for training, in sessions"
                          : "");
   std::unique_ptr<Context> context(new Context(std::move(executable), *entry));

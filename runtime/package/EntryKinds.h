@@ -11,7 +11,8 @@ inline bool isOfRanks(EntryKind kind) {
   return kind == EntryKind::reduce_step || kind == EntryKind::reduce_apply;
 }
 
-/// What a process runs for a step: one of several ranks runs another.
+/// What a process runs for a step: one of several ranks runs another. With
+/// Program.exact a process alone is one of ranks, too.
 inline EntryKind entryOf(EntryKind step, bool hasRanks) {
   if (hasRanks && step == EntryKind::train_step)
     return EntryKind::reduce_step;

@@ -11,7 +11,7 @@ namespace tcc::format {
 /// a step uses them.
 inline bool isCleared(VariableKind kind) {
   return kind == VariableKind::slot || kind == VariableKind::gradient ||
-         kind == VariableKind::step;
+         kind == VariableKind::step || kind == VariableKind::partial;
 }
 
 } // namespace tcc::format

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -34,10 +35,12 @@ static std::string toHex(const format::Digest &digest) {
   return text;
 }
 
-/// Whether a checkpoint has it: rounded copies follow from parameters, and rank
-/// and world are those of whoever goes on.
+/// Whether a checkpoint has it: rounded copies follow from parameters, partial
+/// sums mean nothing between updates, and rank and world are those of whoever
+/// goes on.
 static bool isState(const format::Variable &variable) {
   return variable.kind() != VariableKind::rounded &&
+         variable.kind() != VariableKind::partial &&
          variable.field() != format::StepField::rank &&
          variable.field() != format::StepField::world;
 }
@@ -186,8 +189,31 @@ static Status replaceFolder(const std::string &temporary,
   return Status();
 }
 
+/// Of what is accumulated in a tree a checkpoint has no part.
+static Status checkPlace(const TrainingSession &session, int64_t place) {
+  if (session.exactBatches() == 0 || place == 0)
+    return Status();
+  return makeError(Code::Usage, "with parallel.exact a checkpoint is of the ",
+                   "time between two updates, and this one comes after ", place,
+                   " of ", session.exactBatches(), " batches");
+}
+
+/// The field `place` of the step in a file.
+static int64_t readPlace(std::span<const StoredTensor> tensors) {
+  std::string name = format::variableOf(format::StepField::place);
+  int64_t place = 0;
+  for (const StoredTensor &tensor : tensors)
+    if (tensor.name == name && tensor.bytes.size() == sizeof(place))
+      std::memcpy(&place, tensor.bytes.data(), sizeof(place));
+  return place;
+}
+
 Result<std::string> runtime::saveCheckpoint(const TrainingSession &session,
                                             const std::string &root) {
+  if (Status status =
+          checkPlace(session, session.read(format::StepField::place));
+      !status.ok())
+    return status;
   std::string path = concat(root, "/", kFolderPrefix, session.stepCount());
   std::string temporary = concat(path, ".tmp", getpid());
   std::error_code error;
@@ -430,6 +456,9 @@ Status runtime::restoreCheckpoint(TrainingSession &session,
     return makeError(Code::Usage, "'", path,
                      "' was written by a package of another model");
   if (Status status = checkDigest(*manifest, *matches, path); !status.ok())
+    return status;
+  if (Status status = checkPlace(session, readPlace(file->tensors()));
+      !status.ok())
     return status;
   if (Status status = copyTensors(session.variables(), *matches); !status.ok())
     return status;

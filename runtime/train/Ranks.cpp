@@ -1,5 +1,6 @@
 // What sessions of several ranks do together beside their steps.
 
+#include "runtime/base/Divisors.h"
 #include "runtime/package/Digest.h"
 #include "runtime/ranks/Communicator.h"
 #include "runtime/train/Session.h"
@@ -33,6 +34,16 @@ Status TrainingSession::leaveOnFailure(Status status) {
   return status;
 }
 
+Status TrainingSession::checkShare() const {
+  int64_t leaves = exactBatches();
+  if (leaves % rankCount() == 0)
+    return Status();
+  return makeError(Code::Usage, "parallel.exact is ", leaves,
+                   " batches, which ", rankCount(),
+                   " ranks cannot share; these numbers of ranks can: ",
+                   listDivisors(leaves));
+}
+
 /// Compares packages, before anything is exchanged whose size depends on them.
 Status TrainingSession::checkRanks() const {
   if (!ranks)
@@ -41,11 +52,12 @@ Status TrainingSession::checkRanks() const {
                                    "another package");
       !status.ok())
     return status;
-  bool isOfRanks = program->findEntry(EntryKind::reduce_step) &&
-                   program->findEntry(EntryKind::reduce_apply) &&
-                   store.find(StepField::rank) && store.find(StepField::world);
+  bool isOfRanks =
+      (program->findEntry(EntryKind::reduce_step) || exactBatches() > 0) &&
+      program->findEntry(EntryKind::reduce_apply) &&
+      store.find(StepField::rank) && store.find(StepField::world);
   return isOfRanks
-             ? Status()
+             ? checkShare()
              : makeError(Code::Usage, "package '", program->package().path(),
                          "' was compiled for one rank: parallel.data = 1");
 }
@@ -76,6 +88,7 @@ static bool isSameAtAllRanks(const format::Variable &variable) {
            *field != StepField::count;
   return variable.kind() != VariableKind::buffer &&
          variable.kind() != VariableKind::gradient &&
+         variable.kind() != VariableKind::partial &&
          variable.kind() != VariableKind::step &&
          variable.kind() != VariableKind::rounded;
 }

@@ -1,5 +1,6 @@
 #include "runtime/train/Session.h"
 
+#include "runtime/package/BatchTree.h"
 #include "runtime/package/EntryKinds.h"
 #include "runtime/package/VariableKinds.h"
 #include "runtime/ranks/Communicator.h"
@@ -68,7 +69,7 @@ Status TrainingSession::createContexts(const SessionOptions &options) {
   }
   std::vector<const format::Entry *> signatures;
   for (const format::Entry *entry : *program->program().entries())
-    if (format::isRun(entry->kind(), ranks))
+    if (format::isRun(entry->kind(), runsAsRanks()))
       signatures.push_back(entry);
   auto workspace =
       Workspace::create(program->device(), signatures,
@@ -124,7 +125,7 @@ TrainingSession::get(EntryKind kind, uint16_t variant) {
     return entry;
   return makeError(Code::Usage, "package '", program->package().path(),
                    "' has no entry '", format::nameOf(kind, variant), "'",
-                   program->findEntry(EntryKind::train_step)
+                   program->findEntry(EntryKind::accumulate_step)
                        ? ""
                        : ": it was not compiled for training");
 }
@@ -267,11 +268,14 @@ Status TrainingSession::give(EntryKind kind, std::span<const TensorView> inputs,
     return makeError(Code::Usage, flightCount,
                      " steps are under way: finish one first");
   lastBadIndex.reset();
+  if (Status status = checkTurn(kind); !status.ok())
+    return status;
   if (Status status = checkSettings(); !status.ok())
     return status;
   if (Status status = compareSettings(); !status.ok())
     return status;
-  Result<EntryContexts *> step = get(format::entryOf(kind, ranks), variant);
+  Result<EntryContexts *> step =
+      get(format::entryOf(kind, runsAsRanks()), variant);
   if (!step.ok())
     return step.takeStatus();
   Flight flight = {*step, nextTurn, batch};
@@ -293,7 +297,7 @@ Status TrainingSession::give(EntryKind kind, std::span<const TensorView> inputs,
   if (Status status = noteFault(flight, context.start({downloads, count}));
       !status.ok())
     return status;
-  batch += takesBatch(kind) ? world : 0;
+  advance(kind);
   flights[flightCount++] = flight;
   nextTurn = (nextTurn + 1) % depth();
   return Status();
@@ -332,7 +336,7 @@ void TrainingSession::dropFlights() {
     haveGradients |= flight.step->kind() == EntryKind::accumulate_step;
   }
   if (haveGradients)
-    (void)run(format::entryOf(EntryKind::apply, ranks), {});
+    (void)run(format::entryOf(EntryKind::apply, runsAsRanks()), {});
   readBatchNumber();
 }
 
@@ -355,6 +359,8 @@ void TrainingSession::clearFault() {
   // A device that fails here fails the next step, too.
   if (auto index = store.find(StepField::fault))
     (void)store.write(*index, std::vector<std::byte>(store.byteCount(*index)));
+  // Batches that were taken meanwhile count for nothing.
+  readBatchNumber();
 }
 
 Status TrainingSession::evaluate(std::span<const TensorView> batch,
@@ -393,8 +399,42 @@ Result<TensorView> TrainingSession::prediction(size_t index) {
 }
 
 void TrainingSession::readBatchNumber() {
-  batch = batchCount() + read(StepField::rank);
   world = std::max<int64_t>(1, read(StepField::world));
+  int64_t place = read(StepField::place);
+  taken = place / world;
+  if (exactBatches() > 0 && place < exactBatches())
+    place = format::placeOfLeaf(taken, exactBatches());
+  batch = read(StepField::first) + place + read(StepField::rank);
+}
+
+/// What `kind` makes of the place where data go on.
+void TrainingSession::advance(EntryKind kind) {
+  int64_t leaves = exactBatches();
+  if (!takesBatch(kind)) {
+    taken = 0;
+    return;
+  }
+  if (leaves == 0) {
+    batch += world;
+    return;
+  }
+  auto placeOf = [&](int64_t leaf) {
+    return leaf * world < leaves ? format::placeOfLeaf(leaf, leaves) : leaves;
+  };
+  batch += placeOf(taken + 1) - placeOf(taken);
+  ++taken;
+}
+
+/// Whether an update that adds up in a tree is at `kind`.
+Status TrainingSession::checkTurn(EntryKind kind) const {
+  int64_t leaves = exactBatches(), share = leaves / world;
+  bool isTurn = kind == EntryKind::apply ? taken == share : taken < share;
+  if (leaves == 0 || (isTurn && kind != EntryKind::train_step))
+    return Status();
+  return makeError(Code::Usage, "an update accumulates ", share,
+                   " batches of each of ", world, " ranks and then applies ",
+                   "them: parallel.exact = ", leaves, "; ", taken,
+                   " were accumulated");
 }
 
 Status TrainingSession::write(size_t variable,

@@ -69,7 +69,9 @@ public:
   /// recipe says stop: this update and all later ones change no parameter until
   /// `clearFault`. After another error variables may be updated in part.
   Status step(std::span<const TensorView> batch);
-  /// One update from several batches: accumulate each, then apply.
+  /// One update from several batches: accumulate each, then apply. Where
+  /// `exactBatches` says how many those of all ranks are, there is no `step`,
+  /// and others are an error (Code::Usage).
   Status accumulate(std::span<const TensorView> batch);
   Status apply();
   void clearFault();
@@ -82,7 +84,8 @@ public:
   /// over, changed nothing and does not count.
   /// A step is train_step, accumulate_step or apply; of several ranks the first
   /// one and the last are reduce_step, which adds to what was accumulated, and
-  /// reduce_apply. The first one fails where ranks have other settings.
+  /// reduce_apply, which with `exactBatches` one rank runs, too. The first one
+  /// fails where ranks have other settings.
   Status start(format::EntryKind step, std::span<const TensorView> batch,
                uint16_t variant = 0);
   Status finish();
@@ -133,6 +136,9 @@ public:
   Status writeRank();
   int rank() const;
   int rankCount() const;
+  /// Batches of an update of all ranks, which the package adds up in one tree
+  /// (Program.exact); 0: any number.
+  int64_t exactBatches() const { return program->program().exact(); }
   /// The index out of range that made the last step, evaluation or prediction
   /// fail, if one did.
   std::optional<int64_t> badIndex() const { return lastBadIndex; }
@@ -187,6 +193,10 @@ private:
 
   Status createContexts(const SessionOptions &options);
   Status checkRanks() const;
+  Status checkShare() const;
+  Status checkTurn(format::EntryKind kind) const;
+  bool runsAsRanks() const { return ranks || exactBatches() > 0; }
+  void advance(format::EntryKind kind);
   Status leaveOnFailure(Status status);
   void noteUpdate() const;
   Status give(format::EntryKind step, std::span<const TensorView> batch,
@@ -221,7 +231,9 @@ private:
   Context *lastFinished = nullptr; ///< null before the first step
   std::function<void(const StepMetrics &)> callback;
   StepMetrics last;
-  int64_t batch = 0; ///< as the step's fields say after what is under way
+  // As the step's fields say after what is under way.
+  int64_t batch = 0; ///< see batchNumber
+  int64_t taken = 0; ///< batches of this rank since the last update
   int64_t world = 1;
   std::optional<int64_t> lastBadIndex;
   int64_t lastFailedBatch = 0;

@@ -169,13 +169,14 @@ void Training::warnIfNothingIsKept() const {
 }
 
 /// One rank adds up several batches, then applies them; several ranks add up
-/// all but the last, and that one as they update.
+/// all but the last, and that one as they update, unless sums are to be exact.
 format::EntryKind Training::nextStep() const {
   using format::EntryKind;
   if (accumulated == accumulation)
     return EntryKind::apply;
   bool isLast = accumulated == accumulation - 1;
-  bool isUpdate = isLast && (accumulation == 1 || session->rankCount() > 1);
+  bool isUpdate = isLast && session->exactBatches() == 0 &&
+                  (accumulation == 1 || session->rankCount() > 1);
   return isUpdate ? EntryKind::train_step : EntryKind::accumulate_step;
 }
 
@@ -493,9 +494,9 @@ Status Training::run() {
       return status;
   if (Status status = setSeed(); !status.ok())
     return status;
-  auto data =
-      Batches::open(*session, format::EntryKind::train_step, options.data.data,
-                    session->read(format::StepField::seed), !options.noShuffle);
+  auto data = Batches::open(
+      *session, format::EntryKind::accumulate_step, options.data.data,
+      session->read(format::StepField::seed), !options.noShuffle);
   if (!data.ok())
     return data.takeStatus();
   batches.emplace(std::move(*data));

@@ -1,5 +1,6 @@
 #include "tools/tcc-run/TrainSession.h"
 
+#include "runtime/base/Divisors.h"
 #include "runtime/package/SizeExpr.h"
 #include "runtime/train/Checkpoint.h"
 #include "tools/tcc-run/Inputs.h"
@@ -17,7 +18,7 @@ tools::openTraining(const RunningOptions &running, const DataOptions &data,
   auto executable = loadExecutable(running);
   if (!executable.ok())
     return executable.takeStatus();
-  if (!(*executable)->findEntry(format::EntryKind::train_step))
+  if (!(*executable)->findEntry(format::EntryKind::accumulate_step))
     return makeError(Code::Usage, "package '", running.package,
                      "' was not compiled with --train");
   SessionOptions options;
@@ -82,19 +83,12 @@ static Result<int64_t> readCount(TrainingSession &session, const char *key) {
   return static_cast<int64_t>(*count);
 }
 
-/// The numbers of ranks that can share so many batches, as a sentence has them.
-static std::string listDivisors(int64_t batches) {
-  constexpr int64_t kMost = 1024;
-  std::string text;
-  for (int64_t count = 1; count <= std::min(batches, kMost); ++count)
-    if (batches % count == 0)
-      text += concat(text.empty() ? "" : ", ", count);
-  return text;
-}
-
 Result<int64_t> tools::getAccumulation(TrainingSession &session,
                                        int64_t samples) {
   Settings settings = session.settings();
+  int64_t exact = session.exactBatches();
+  if (!settings.find("global") && exact > 0)
+    return exact / session.rankCount();
   if (!settings.find("global"))
     return settings.find("accumulate") ? readCount(session, "accumulate") : 1;
   Result<int64_t> global = readCount(session, "global");
@@ -104,6 +98,10 @@ Result<int64_t> tools::getAccumulation(TrainingSession &session,
     return makeError(Code::Usage, "global is ", *global,
                      " samples, expected a multiple of the batch of ", samples);
   int64_t batches = *global / samples;
+  if (exact > 0 && batches != exact)
+    return makeError(Code::Usage, "global is ", *global, " samples, expected ",
+                     exact * samples, ": parallel.exact is ", exact,
+                     " batches of ", samples);
   if (batches % session.rankCount())
     return makeError(Code::Usage, "global is ", *global, " samples, ", batches,
                      " batches, which ", session.rankCount(),

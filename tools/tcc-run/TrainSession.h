@@ -24,7 +24,8 @@ runtime::Result<std::string> restoreNewest(runtime::TrainingSession &session,
                                            bool quiet, bool mayBeNone = false);
 
 /// How many batches of `samples` each rank adds up for an update: the setting
-/// `accumulate`, or what makes `global` samples of all ranks.
+/// `accumulate`, or what makes `global` samples or `exact` batches of all
+/// ranks.
 runtime::Result<int64_t> getAccumulation(runtime::TrainingSession &session,
                                          int64_t samples);
 

@@ -38,7 +38,7 @@ static Status ignoreNumerics(TrainingSession &session, Status status) {
 
 static Status update(TrainingSession &session, int64_t batches,
                      std::span<const TensorView> batch) {
-  if (batches == 1)
+  if (batches == 1 && session.exactBatches() == 0)
     return ignoreNumerics(session, session.step(batch));
   for (int64_t i = 0; i < batches; ++i)
     if (Status status = session.accumulate(batch); !status.ok())
@@ -73,7 +73,7 @@ static Result<UpdateTime> timePackage(const RunningOptions &running,
   if (!executable.ok())
     return executable.takeStatus();
   const format::Entry *entry =
-      (*executable)->findEntry(format::EntryKind::train_step);
+      (*executable)->findEntry(format::EntryKind::accumulate_step);
   if (!entry)
     return makeError(Code::Usage, "'", running.package,
                      "' does not train: batch sizes are of training packages");

@@ -339,7 +339,8 @@ typedef enum tcc_variable_kind {
   TCC_SETTING,       /* of the recipe: see tcc_setting */
   TCC_ROUNDED,       /* a narrow copy of one parameter; a step after a write to
                         either makes it again */
-  TCC_EMA            /* the running mean of one parameter */
+  TCC_EMA,           /* the running mean of one parameter */
+  TCC_PARTIAL        /* a sum of some batches of the update under way */
 } tcc_variable_kind;
 
 typedef struct tcc_variable {
@@ -391,7 +392,9 @@ TCC_API const tcc_tensor_spec *tcc_session_input(const tcc_session *session,
 TCC_API tcc_status tcc_session_step(tcc_session *session,
                                     const tcc_tensor *batch, size_t count,
                                     tcc_step_metrics *metrics);
-/* One update from several batches: accumulate each, then apply. */
+/* One update from several batches: accumulate each, then apply. A package with
+ * parallel.exact has no other update, and each is of so many batches of all
+ * ranks: another call than the next of these is TCC_USAGE. */
 TCC_API tcc_status tcc_session_accumulate(tcc_session *session,
                                           const tcc_tensor *batch,
                                           size_t count);

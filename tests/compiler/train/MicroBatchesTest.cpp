@@ -1,6 +1,7 @@
 #include "compiler/train/MicroBatches.h"
 #include "compiler/train/Update.h"
 #include "dialects/graph/evaluate/Evaluator.h"
+#include "runtime/package/BatchTree.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -19,7 +20,8 @@ namespace {
 /// The batches of one rank: @accumulate_step tells their numbers.
 class Rank {
 public:
-  Rank(int64_t rank, int64_t world, int64_t first) {
+  Rank(int64_t rank, int64_t world, int64_t first,
+       std::optional<int64_t> leaves = std::nullopt) {
     DialectRegistry registry;
     registry.insert<func::FuncDialect, GraphDialect>();
     registerEvaluatorDialects(registry);
@@ -28,7 +30,7 @@ public:
     module = ModuleOp::create(UnknownLoc::get(&context));
     table.declare(StepField::fault, IntegerType::get(&context, 64), 0);
     declareMicroBatches(table, Builder(&context));
-    build();
+    build(leaves);
     state[StepField::rank] = rank;
     state[StepField::world] = world;
     state[StepField::first] = first;
@@ -39,9 +41,9 @@ public:
   int64_t &operator[](StepField field) { return state[field]; }
 
 private:
-  void build() {
+  void build(std::optional<int64_t> leaves) {
     StepFunction take(*module, EntryKind::accumulate_step, table);
-    take.addOutput("number", emitBatchNumber(take));
+    take.addOutput("number", emitBatchNumber(take, leaves));
     emitNextPlace(take);
     take.finish();
     StepFunction update(*module, EntryKind::apply, table);
@@ -91,11 +93,12 @@ private:
 
 /// The numbers of an update of `count` batches of each rank, in the order of
 /// ranks; `first` becomes that of the next update.
-std::vector<int64_t> update(int64_t world, int64_t count, int64_t &first) {
+std::vector<int64_t> update(int64_t world, int64_t count, int64_t &first,
+                            std::optional<int64_t> leaves = std::nullopt) {
   std::vector<int64_t> numbers;
   int64_t next = first;
   for (int64_t i = 0; i < world; ++i) {
-    Rank rank(i, world, first);
+    Rank rank(i, world, first, leaves);
     for (int64_t j = 0; j < count; ++j)
       numbers.push_back(rank.accumulate());
     rank.apply();
@@ -112,6 +115,28 @@ TEST(MicroBatchesTest, RanksShareTheNumbersInAnyWorld) {
   EXPECT_THAT(update(2, 3, first), ElementsAre(3, 5, 7, 4, 6, 8));
   EXPECT_THAT(update(3, 1, first), ElementsAre(9, 10, 11));
   EXPECT_THAT(update(1, 1, first), ElementsAre(12));
+}
+
+/// Subtrees of the tree whose leaves are 0 4 2 6 1 5 3 7.
+TEST(MicroBatchesTest, RanksTakeSubtreesInTheirOrder) {
+  int64_t first = 0;
+  EXPECT_THAT(update(1, 8, first, 8), ElementsAre(0, 4, 2, 6, 1, 5, 3, 7));
+  EXPECT_THAT(update(2, 4, first, 8),
+              ElementsAre(8, 12, 10, 14, 9, 13, 11, 15));
+  EXPECT_THAT(update(4, 2, first, 8),
+              ElementsAre(16, 20, 17, 21, 18, 22, 19, 23));
+  EXPECT_THAT(update(8, 1, first, 8),
+              ElementsAre(24, 25, 26, 27, 28, 29, 30, 31));
+  EXPECT_THAT(update(1, 1, first, 1), ElementsAre(32));
+}
+
+/// Steps and the runtime have one rule.
+TEST(MicroBatchesTest, StepsTakeThePlacesThatTheRuntimeReads) {
+  for (int64_t leaves : {1, 2, 16}) {
+    Rank rank(0, 1, 0, leaves);
+    for (int64_t leaf = 0; leaf < leaves; ++leaf)
+      EXPECT_EQ(rank.accumulate(), format::placeOfLeaf(leaf, leaves));
+  }
 }
 
 TEST(MicroBatchesTest, AFaultTakesNone) {

@@ -155,6 +155,24 @@ TEST(RecipeTest, SynchronisesOverSeveralRanks) {
                           "exit 3"));
 }
 
+TEST(RecipeTest, ExactSaysOnceHowManyBatchesAnUpdateHas) {
+  std::string base = std::string(kLoss) + "optimizer.kind = 'sgd'\n";
+  EXPECT_EQ(parseRecipe(base + "parallel.exact = 8").parallel.exact, 8);
+  parseRecipe(base + "parallel.exact = 8\nbatch.micro = 4\nbatch.global = 32");
+  auto check = [&](const std::string &lines, const char *problem) {
+    EXPECT_THAT(refuse(base + "parallel.exact = " + lines),
+                ElementsAre(HasSubstr(problem), "exit 3"));
+  };
+  for (const char *number : {"6", "2097152"})
+    check(number, "expected a power of two up to 1048576");
+  check("4\nparallel.data = 1", "parallel.exact needs parallel.data = 'auto'");
+  check("4\nbatch.accumulate = 4", "as does batch.accumulate");
+  check("4\nbatch.micro = 4\nbatch.global = 32",
+        "batch.global is 32, expected batch.micro times parallel.exact");
+  check("4\nbatch.micro = 'auto'\nbatch.global = 32",
+        "leave batch.micro = 'auto' no choice");
+}
+
 TEST(RecipeTest, TheLossScaleIsANumberOrDynamic) {
   std::string base = std::string(kLoss) + "optimizer.kind = 'sgd'\n";
   auto read = [&](const std::string &line) {

@@ -1,5 +1,7 @@
 #include "tests/runtime/train/LineProgram.h"
 
+#include "runtime/package/BatchTree.h"
+
 #include <bit>
 
 using namespace tcc;
@@ -169,4 +171,19 @@ ProgramBuilder tests::rankedLineProgram() {
   LineBuilder line = buildLine();
   line.addRanks();
   return std::move(line.builder);
+}
+
+ProgramBuilder tests::exactLineProgram(uint32_t batches) {
+  ProgramBuilder builder = rankedLineProgram();
+  builder.tables.exact = batches;
+  builder.tables.requires_ = {format::kExactWord};
+  std::erase_if(builder.tables.entries, [](const auto &entry) {
+    return entry->kind == EntryKind::train_step ||
+           entry->kind == EntryKind::apply ||
+           entry->kind == EntryKind::reduce_step;
+  });
+  for (auto &command : builder.entry(EntryKind::reduce_apply).body->commands)
+    if (auto *table = command->action.AsAllReduce())
+      table->tree = true;
+  return builder;
 }

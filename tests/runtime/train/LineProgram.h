@@ -17,6 +17,9 @@ ProgramBuilder lineProgram();
 /// that add up gradient and sums over ranks, on lane 1.
 ProgramBuilder rankedLineProgram();
 
+/// That one with updates of so many batches, whose sums over ranks are exact.
+ProgramBuilder exactLineProgram(uint32_t batches);
+
 } // namespace tcc::tests
 
 #endif // TCC_TESTS_RUNTIME_TRAIN_LINEPROGRAM_H

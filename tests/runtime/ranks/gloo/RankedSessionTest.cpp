@@ -350,3 +350,72 @@ TEST_F(RankedSessionTest, StopsAllRanksAtAFault) {
     EXPECT_NE(parameter(*session), before);
   });
 }
+
+/// The places of a rank are the leaves of a subtree; each batch of an update is
+/// one of them. One rank runs what several do.
+TEST_F(RankedSessionTest, TakesTheLeavesOfATree) {
+  exactLineProgram(8).write(path);
+  const std::vector<int64_t> expected[] = {
+      {0, 4, 2, 6, 1, 5, 3, 7}, {0, 4, 2, 6}, {0, 4}};
+  std::vector<float> learned;
+  auto train = [&](Communicator *ranks, const std::vector<int64_t> &places) {
+    auto session = open(ranks);
+    for (int64_t first : {0, 8}) {
+      for (int64_t place : places) {
+        EXPECT_EQ(session->batchNumber(), first + place + session->rank());
+        ASSERT_THAT(accumulate(*session), succeeds());
+      }
+      EXPECT_EQ(session->batchNumber(), first + 8 + session->rank());
+      ASSERT_THAT(session->apply(), succeeds());
+      EXPECT_EQ(session->batchCount(), first + 8);
+    }
+    if (session->rank() == 0)
+      learned.push_back(parameter(*session));
+  };
+  train(nullptr, expected[0]);
+  runRanks(2, [&](Communicator &ranks) { train(&ranks, expected[1]); });
+  runRanks(4, [&](Communicator &ranks) { train(&ranks, expected[2]); });
+  EXPECT_NEAR(learned[1], learned[0], 1e-5);
+  EXPECT_NEAR(learned[2], learned[0], 1e-5);
+}
+
+TEST_F(RankedSessionTest, RefusesAnUpdateThatIsNoTree) {
+  exactLineProgram(4).write(path);
+  auto session = open(nullptr);
+  EXPECT_THAT(step(*session),
+              failsWith(Code::Usage,
+                        "an update accumulates 4 batches of each of 1 ranks "
+                        "and then applies them: parallel.exact = 4; 0 were "
+                        "accumulated"));
+  for (int i = 0; i < 3; ++i)
+    ASSERT_THAT(accumulate(*session), succeeds());
+  EXPECT_THAT(session->apply(), failsWith(Code::Usage, "3 were accumulated"));
+  EXPECT_THAT(saveCheckpoint(*session, folder / "run").takeStatus(),
+              failsWith(Code::Usage, "this one comes after 3 of 4 batches"));
+  ASSERT_THAT(accumulate(*session), succeeds());
+  EXPECT_THAT(accumulate(*session), failsWith(Code::Usage, "4 were "));
+  ASSERT_THAT(session->apply(), succeeds());
+  EXPECT_TRUE(saveCheckpoint(*session, folder / "run").ok());
+  runRanks(3, [&](Communicator &ranks) {
+    EXPECT_THAT(tryOpen(path, &ranks).takeStatus(),
+                failsWith(Code::Usage, "parallel.exact is 4 batches, which 3 "
+                                       "ranks cannot share; these numbers of "
+                                       "ranks can: 1, 2, 4"));
+  });
+}
+
+/// What a fault kept from being counted is no part of the update.
+TEST_F(RankedSessionTest, BeginsATreeAgainAfterAFault) {
+  exactLineProgram(2).write(path);
+  auto session = open(nullptr);
+  Batch bad(0);
+  bad.y[0] = NAN;
+  ASSERT_THAT(session->accumulate(bad.views), succeeds());
+  ASSERT_THAT(accumulate(*session), succeeds());
+  EXPECT_THAT(session->apply(), failsWith(Code::Numerics, "not finite"));
+  session->clearFault();
+  EXPECT_EQ(session->batchNumber(), session->batchCount());
+  for (int i = 0; i < 2; ++i)
+    ASSERT_THAT(accumulate(*session), succeeds());
+  EXPECT_THAT(session->apply(), succeeds());
+}
