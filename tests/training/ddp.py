@@ -1,9 +1,10 @@
-"""Two ranks beside PyTorch's DistributedDataParallel: ddp.py (needs torch)
+"""Two ranks beside PyTorch's DistributedDataParallel: ddp.py (needs torch, transformers)
 
 Both train the same module on the same batches over Gloo, in f32 and in f64. In f64 they
 agree; in f32 two ranks of tcc are not further from PyTorch in f64 than PyTorch in f32 is.
 """
 
+import collections
 import os
 import subprocess
 import sys
@@ -17,8 +18,7 @@ from processes import find_free_port
 from torch import nn
 from training import cases
 
-WORLD, STEPS, BATCH = 2, 50, 16
-AGREEMENT = 1e-10  # in f64
+WORLD, STEPS = 2, 50
 NOISE = 1.25  # what the order of sums may add to a distance
 
 OPTIMIZERS = {
@@ -42,19 +42,43 @@ def cnn():
     )
 
 
-MODULES = {"mlp": (mlp, "adamw"), "cnn": (cnn, "sgd")}
+def gpt2_tiny():
+    from training import make_parity_fixtures as fixtures
+
+    return fixtures.GPT(*fixtures.GPTS["gpt2_tiny"])
+
+
+def cross_entropy(logits, labels):
+    return nn.functional.cross_entropy(logits, labels)
+
+
+def causal_lm(logits, labels):
+    return cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
+
+
+# `agreement` is that in f64.
+Subject = collections.namedtuple("Subject", "make data batch loss optimizer agreement")
+SUBJECTS = {
+    "mlp": Subject(mlp, "digits", 16, cross_entropy, "adamw", 1e-10),
+    "cnn": Subject(cnn, "digits", 16, cross_entropy, "sgd", 1e-10),
+    "gpt2_tiny": Subject(gpt2_tiny, "text", 4, causal_lm, "adamw", 1e-9),
+}
 DTYPES = {"f32": torch.float32, "f64": torch.float64}
 
 
-def build(name):
+def build(subject):
     torch.manual_seed(3)
-    return MODULES[name][0]()
+    return subject.make()
 
 
-def read_batch(data, number):
+def find_data(subject):
+    return os.path.join(cases.FIXTURES, subject.data + ".npz")
+
+
+def read_batch(data, number, size):
     """Without shuffling, and what is left at the end of an epoch dropped."""
-    first = number % (len(data["x"]) // BATCH) * BATCH
-    chosen = slice(first, first + BATCH)
+    first = number % (len(data["x"]) // size) * size
+    chosen = slice(first, first + size)
     return data["x"][chosen], data["labels"][chosen]
 
 
@@ -65,14 +89,17 @@ def work(name, dtype, rank, port, out):
     torch.distributed.init_process_group(
         "gloo", init_method=place, rank=rank, world_size=WORLD
     )
-    module = nn.parallel.DistributedDataParallel(build(name).to(DTYPES[dtype]))
-    make, options = OPTIMIZERS[MODULES[name][1]]
+    subject = SUBJECTS[name]
+    module = nn.parallel.DistributedDataParallel(build(subject).to(DTYPES[dtype]))
+    make, options = OPTIMIZERS[subject.optimizer]
     optimizer = make(module.parameters(), **options)
-    data = np.load(os.path.join(cases.FIXTURES, "digits.npz"))
+    data = np.load(find_data(subject))
     for step in range(STEPS):
-        x, labels = map(torch.from_numpy, read_batch(data, step * WORLD + rank))
+        batch = read_batch(data, step * WORLD + rank, subject.batch)
+        x, labels = map(torch.from_numpy, batch)
         optimizer.zero_grad()
-        nn.functional.cross_entropy(module(x.to(DTYPES[dtype])), labels).backward()
+        y = module(x.to(DTYPES[dtype]) if x.is_floating_point() else x)
+        subject.loss(y, labels).backward()
         optimizer.step()
     if rank == 0:
         np.savez(out, **{n: p.detach().numpy() for n, p in module.module.named_parameters()})
@@ -88,31 +115,32 @@ def train_torch(name, dtype, folder):
     ]
     if any([rank.wait(timeout=300) for rank in ranks]):
         raise RuntimeError(f"{name} {dtype}: a rank of torch failed")
-    return dict(np.load(out))
+    # The exporter keeps the other name of the tied tensor.
+    return {key.replace("transformer.wte", "lm_head"): x for key, x in np.load(out).items()}
 
 
-def train_tcc(name, dtype, folder):
-    kind = MODULES[name][1]
+def train_tcc(subject, dtype, folder):
+    kind, loss = subject.optimizer, subject.loss.__name__
     options = "\n".join(f"{key} = {value}" for key, value in OPTIMIZERS[kind][1].items())
     with open(f"{folder}/recipe.toml", "w", encoding="utf-8") as stream:
-        stream.write(f'[loss]\nkind = "cross_entropy"\n[precision]\ncompute = "{dtype}"\n')
+        stream.write(f'[loss]\nkind = "{loss}"\n[precision]\ncompute = "{dtype}"\n')
         stream.write(f'[parallel]\nbucket = "8KiB"\n[optimizer]\nkind = "{kind}"\n{options}\n')
     package, out = f"{folder}/{dtype}.tcc", f"{folder}/{dtype}.safetensors"
     call("tcc", f"{folder}/model.onnx", f"--train={folder}/recipe.toml", "-q", "-o", package)
-    data = os.path.join(cases.FIXTURES, "digits.npz")
-    call("tcc-run", "train", package, "--data", "npz:" + data, "--ranks", WORLD, "--threads", 1,
-         "--steps", STEPS, "--no-shuffle", "--export", out, "-q")  # fmt: skip
+    call("tcc-run", "train", package, "--data", "npz:" + find_data(subject), "--ranks", WORLD,
+         "--threads", 1, "--steps", STEPS, "--no-shuffle", "--export", out, "-q")  # fmt: skip
     from safetensors.numpy import load_file
 
     return load_file(out)
 
 
-def export(name, folder):
+def export(subject, folder):
+    example = np.load(find_data(subject))["x"][: subject.batch]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = torch.onnx.export(
-            build(name).eval(), (torch.zeros(BATCH, 64),), input_names=["x"], optimize=False,
-            verbose=False,
+            build(subject).eval(), (torch.from_numpy(example),), input_names=["x"],
+            optimize=False, verbose=False,
         )  # fmt: skip
     program.save(f"{folder}/model.onnx")
 
@@ -126,13 +154,13 @@ def distance(tensors, expected):
 
 def main():
     tally = Tally()
-    for name in MODULES:
+    for name, subject in SUBJECTS.items():
         with tempfile.TemporaryDirectory() as folder:
-            export(name, folder)
+            export(subject, folder)
             exact = train_torch(name, "f64", folder)
-            off = distance(train_tcc(name, "f64", folder), exact)
-            tally.check(f"{name}: f64", off <= AGREEMENT, f"{off:.1e}")
-            ours = distance(train_tcc(name, "f32", folder), exact)
+            off = distance(train_tcc(subject, "f64", folder), exact)
+            tally.check(f"{name}: f64", off <= subject.agreement, f"{off:.1e}")
+            ours = distance(train_tcc(subject, "f32", folder), exact)
             theirs = distance(train_torch(name, "f32", folder), exact)
             ok = ours <= NOISE * theirs
             tally.check(f"{name}: f32", ok, f"tcc {ours:.2e}, torch {theirs:.2e}")
