@@ -56,12 +56,12 @@ def causal_lm(logits, labels):
     return cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
 
 
-# `agreement` is that in f64.
+# `agreement` is that in f64: AdamW divides by roots of gradients, of which some are noise.
 Subject = collections.namedtuple("Subject", "make data batch loss optimizer agreement")
 SUBJECTS = {
     "mlp": Subject(mlp, "digits", 16, cross_entropy, "adamw", 1e-10),
     "cnn": Subject(cnn, "digits", 16, cross_entropy, "sgd", 1e-10),
-    "gpt2_tiny": Subject(gpt2_tiny, "text", 4, causal_lm, "adamw", 1e-9),
+    "gpt2_tiny": Subject(gpt2_tiny, "text", 4, causal_lm, "adamw", 1e-8),
 }
 DTYPES = {"f32": torch.float32, "f64": torch.float64}
 
@@ -103,7 +103,9 @@ def work(name, dtype, rank, port, out):
         optimizer.step()
     if rank == 0:
         np.savez(out, **{n: p.detach().numpy() for n, p in module.module.named_parameters()})
-    torch.distributed.destroy_process_group()
+    torch.distributed.barrier()
+    # torch's threads may outlive the interpreter, which then ends the process by SIGABRT.
+    os._exit(0)
 
 
 def train_torch(name, dtype, folder):
@@ -126,7 +128,7 @@ def train_tcc(subject, dtype, folder):
         stream.write(f'[loss]\nkind = "{loss}"\n[precision]\ncompute = "{dtype}"\n')
         stream.write(f'[parallel]\nbucket = "8KiB"\n[optimizer]\nkind = "{kind}"\n{options}\n')
     package, out = f"{folder}/{dtype}.tcc", f"{folder}/{dtype}.safetensors"
-    call("tcc", f"{folder}/model.onnx", f"--train={folder}/recipe.toml", "-q", "-o", package)
+    call("tcc", f"{folder}/{dtype}.onnx", f"--train={folder}/recipe.toml", "-q", "-o", package)
     call("tcc-run", "train", package, "--data", "npz:" + find_data(subject), "--ranks", WORLD,
          "--threads", 1, "--steps", STEPS, "--no-shuffle", "--export", out, "-q")  # fmt: skip
     from safetensors.numpy import load_file
@@ -134,15 +136,18 @@ def train_tcc(subject, dtype, folder):
     return load_file(out)
 
 
-def export(subject, folder):
+def export(subject, dtype, folder):
+    """In its type: constants of a module in f32 are rounded, those of torch in f64 are not."""
     example = np.load(find_data(subject))["x"][: subject.batch]
+    x = torch.from_numpy(example)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = torch.onnx.export(
-            build(subject).eval(), (torch.from_numpy(example),), input_names=["x"],
+            build(subject).to(DTYPES[dtype]).eval(),
+            (x.to(DTYPES[dtype]) if x.is_floating_point() else x,), input_names=["x"],
             optimize=False, verbose=False,
         )  # fmt: skip
-    program.save(f"{folder}/model.onnx")
+    program.save(f"{folder}/{dtype}.onnx")
 
 
 def distance(tensors, expected):
@@ -156,7 +161,8 @@ def main():
     tally = Tally()
     for name, subject in SUBJECTS.items():
         with tempfile.TemporaryDirectory() as folder:
-            export(subject, folder)
+            for dtype in DTYPES:
+                export(subject, dtype, folder)
             exact = train_torch(name, "f64", folder)
             off = distance(train_tcc(subject, "f64", folder), exact)
             tally.check(f"{name}: f64", off <= subject.agreement, f"{off:.1e}")
