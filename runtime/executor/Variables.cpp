@@ -19,6 +19,7 @@ Result<Variables> Variables::allocate(const format::Program &program,
   size_t end = offsets->back();
   offsets->pop_back();
   variables.offsets.assign(offsets->begin(), offsets->end());
+  variables.logical = listTensors(program);
   auto memory =
       Memory::allocate(end, device.allocator(allocator), "the variables");
   if (!memory.ok())
@@ -45,17 +46,21 @@ std::optional<size_t> Variables::find(format::StepField field) const {
   return std::nullopt;
 }
 
-Slice Variables::slice(size_t index) const {
-  const format::Variable &variable = describe(index);
-  if (variable.global_shape()) // with an offset: verified
-    return {{variable.global_shape()->begin(), variable.global_shape()->end()},
-            {variable.offset()->begin(), variable.offset()->end()}};
-  std::span<const int64_t> own = shape(index);
-  return {{own.begin(), own.end()}, std::vector<int64_t>(own.size())};
+bool Variables::isAnyDivided() const {
+  return std::ranges::any_of(logical, &LogicalTensor::isDivided);
+}
+
+std::vector<Piece> Variables::pieces(int rank) const {
+  return cutPieces(logical, rank,
+                   [this](size_t index) { return elementCount(index); });
 }
 
 size_t Variables::byteCount(size_t index) const {
   return byteCountOf(describe(index));
+}
+
+size_t Variables::elementCount(size_t index) const {
+  return byteCount(index) / traitsOf(describe(index).dtype()).bytes;
 }
 
 Status Variables::read(size_t index, std::span<std::byte> bytes) const {
@@ -70,8 +75,13 @@ void Variables::noteChange(size_t index) {
 }
 
 Status Variables::write(size_t index, std::span<const std::byte> bytes) {
+  return write(index, /*offset=*/0, bytes);
+}
+
+Status Variables::write(size_t index, size_t offset,
+                        std::span<const std::byte> bytes) {
   noteChange(index);
-  return device->write(address(index), bytes.data(), bytes.size());
+  return device->write(address(index) + offset, bytes.data(), bytes.size());
 }
 
 Status Variables::clear(size_t index) {

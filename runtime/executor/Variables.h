@@ -3,18 +3,12 @@
 #define TCC_RUNTIME_EXECUTOR_VARIABLES_H
 
 #include "runtime/devices/Device.h"
-#include "runtime/package/DType.h"
+#include "runtime/executor/LogicalTensor.h"
 
 #include <optional>
 #include <vector>
 
 namespace tcc::runtime {
-
-/// What a tensor is a part of: `shape` is that of the whole, and the part
-/// begins at `offset` there.
-struct Slice {
-  std::vector<int64_t> shape, offset;
-};
 
 /// Memory of a device for the variables of a program, which contexts of its
 /// entry points read and update in place. They are zero at first.
@@ -47,18 +41,26 @@ public:
   std::span<const int64_t> shape(size_t index) const {
     return {describe(index).shape()->data(), describe(index).shape()->size()};
   }
-  /// A variable that is whole begins at zeros of a tensor of its own shape.
-  Slice slice(size_t index) const;
+  /// The tensors of all variables, in the order of these; they live as long as
+  /// the program.
+  std::span<const LogicalTensor> tensors() const { return logical; }
+  /// Whether each rank has a part of its own of some variable.
+  bool isAnyDivided() const;
+  /// What a rank has of the tensors.
+  std::vector<Piece> pieces(int rank) const;
   /// On the device.
   std::byte *address(size_t index) const {
     return memory.data() + offsets[index];
   }
   size_t byteCount(size_t index) const;
+  size_t elementCount(size_t index) const;
   uint64_t byteCount() const { return memory.size(); }
 
   /// Of as many bytes as the variable has.
   Status read(size_t index, std::span<std::byte> bytes) const;
   Status write(size_t index, std::span<const std::byte> bytes);
+  /// Writes a part of it that begins at byte `offset`.
+  Status write(size_t index, size_t offset, std::span<const std::byte> bytes);
   /// In memory of the host: its bytes, to be written by the caller.
   std::span<std::byte> beginWrite(size_t index) {
     noteChange(index);
@@ -85,6 +87,7 @@ private:
       nullptr;
   Device *device = nullptr;
   std::vector<size_t> offsets;
+  std::vector<LogicalTensor> logical;
   Memory memory;
   bool areCopiesStale = false;
   std::vector<size_t> watched;

@@ -81,32 +81,40 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   return result;
 }
 
+/// What comes before the data: its length, and JSON filled up with spaces.
 static std::string formatHeader(std::span<const StoredTensor> tensors) {
+  constexpr size_t kBlock = 64;
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   uint64_t end = 0;
   for (const StoredTensor &tensor : tensors) {
     uint64_t begin = end;
-    end += tensor.bytes.size();
+    end += *bytesOf(tensor.dtype, tensor.shape);
     header[tensor.name] = {{"dtype", traitsOf(tensor.dtype).safetensors},
                            {"shape", tensor.shape},
                            {"data_offsets", {begin, end}}};
   }
-  return header.dump();
+  std::string json = header.dump();
+  uint64_t bytes = json.size() + sizeof(bytes);
+  bytes = (bytes + kBlock - 1) / kBlock * kBlock - sizeof(bytes);
+  json.resize(bytes, ' ');
+  return std::string(reinterpret_cast<const char *>(&bytes), sizeof(bytes)) +
+         json;
+}
+
+std::vector<uint64_t>
+runtime::findOffsets(std::span<const StoredTensor> tensors) {
+  std::vector<uint64_t> offsets = {formatHeader(tensors).size()};
+  for (const StoredTensor &tensor : tensors)
+    offsets.push_back(offsets.back() + *bytesOf(tensor.dtype, tensor.shape));
+  return offsets;
 }
 
 Status runtime::writeSafetensors(const std::string &path,
                                  std::span<const StoredTensor> tensors) {
-  constexpr size_t kBlock = 64;
-  std::string header = formatHeader(tensors);
-  uint64_t headerBytes = header.size() + sizeof(headerBytes);
-  headerBytes = (headerBytes + kBlock - 1) / kBlock * kBlock;
-  headerBytes -= sizeof(headerBytes);
-  header.resize(headerBytes, ' ');
   Result<OutputFile> file = OutputFile::create(path);
   if (!file.ok())
     return file.takeStatus();
-  file->write(std::as_bytes(std::span(&headerBytes, 1)));
-  file->write(header);
+  file->write(formatHeader(tensors));
   for (const StoredTensor &tensor : tensors)
     file->write(tensor.bytes);
   return file->commit();

@@ -32,6 +32,10 @@ private:
   std::vector<StoredTensor> entries;
 };
 
+/// Where the bytes of each begin in a file with these tensors in their order,
+/// and last how many it has; what `bytes` of them are is not asked.
+std::vector<uint64_t> findOffsets(std::span<const StoredTensor> tensors);
+
 /// Writes tensors in their order, whole or not at all; their data begin at a
 /// multiple of 64 bytes of the file.
 Status writeSafetensors(const std::string &path,

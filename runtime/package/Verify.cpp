@@ -158,10 +158,10 @@ static Status verifySlice(const format::Variable &variable) {
   const auto *global = variable.global_shape(), *offset = variable.offset();
   if (!global && !offset)
     return Status();
-  bool isInside = global && offset && isAligned<int64_t>(*global) &&
-                  isAligned<int64_t>(*offset) &&
-                  global->size() == shape.size() &&
-                  offset->size() == shape.size();
+  bool isInside =
+      global && offset && isAligned<int64_t>(*global) &&
+      isAligned<int64_t>(*offset) && global->size() == shape.size() &&
+      offset->size() == shape.size() && bytesOf(variable.dtype(), *global);
   for (size_t axis = 0; isInside && axis < shape.size(); ++axis)
     isInside = offset->Get(axis) >= 0 && global->Get(axis) >= shape[axis] &&
                offset->Get(axis) <= global->Get(axis) - shape[axis];

@@ -1,9 +1,10 @@
 #include "runtime/train/Checkpoint.h"
 
-#include "runtime/base/MappedFile.h"
 #include "runtime/base/OutputFile.h"
 #include "runtime/package/Digest.h"
-#include "runtime/package/StateDict.h"
+#include "runtime/package/Names.h"
+#include "runtime/ranks/Communicator.h"
+#include "runtime/train/CheckpointFiles.h"
 #include "runtime/train/TensorMatch.h"
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 using namespace tcc;
@@ -20,58 +20,29 @@ using format::VariableKind;
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-static constexpr char kStateFile[] = "state.safetensors";
 static constexpr char kManifestFile[] = "manifest.json";
 static constexpr std::string_view kFolderPrefix = "step-";
-static constexpr int kSchemaVersion = 2;
 
-static std::string toHex(const format::Digest &digest) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (uint8_t byte : digest.bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
-
-/// Whether a checkpoint has it: rounded copies follow from parameters, partial
-/// sums mean nothing between updates, and rank and world are those of whoever
-/// goes on.
-static bool isState(const format::Variable &variable) {
-  return variable.kind() != VariableKind::rounded &&
-         variable.kind() != VariableKind::partial &&
-         variable.field() != format::StepField::rank &&
-         variable.field() != format::StepField::world;
-}
-
-/// What a session's variables are for, whatever slices of them lie here:
-/// another optimizer or model has another.
+/// What a session's variables are for, whatever parts of them lie here: another
+/// optimizer or model has another.
 static std::string fingerprintOf(const Variables &variables) {
   // By name: how they lie in memory is each package's own.
   std::map<std::string_view, std::string> lines;
-  for (size_t i = 0; i < variables.size(); ++i) {
-    const format::Variable &variable = variables.describe(i);
+  for (const LogicalTensor &tensor : variables.tensors()) {
+    const format::Variable &variable = variables.describe(tensor.variable);
     if (!isState(variable))
       continue;
-    std::string &text = lines[variable.name()->string_view()];
-    text = concat(
-        variable.name()->string_view(), "\n", traitsOf(variable.dtype()).name,
-        "\n", format::nameOf(variable.kind()), "\n",
-        variable.parameter() ? variable.parameter()->string_view() : "");
-    for (int64_t extent : variables.slice(i).shape)
+    std::string &text = lines[tensor.name];
+    text = concat(tensor.name, "\n", traitsOf(tensor.dtype).name, "\n",
+                  format::nameOf(variable.kind()), "\n", tensor.parameter);
+    for (int64_t extent : tensor.shape)
       text += concat("\n", extent);
     text += "\n";
   }
   DigestStream digest;
   for (const auto &[name, text] : lines)
     digest.update(std::as_bytes(std::span(text)));
-  return toHex(digest.finish());
-}
-
-/// A package's text may be no UTF-8.
-static std::string print(const ordered_json &value, int indent = -1) {
-  return value.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
+  return formatDigest(digest.finish());
 }
 
 /// KEY=VALUE lines of what the package compiled in.
@@ -89,94 +60,160 @@ static ordered_json recipeOf(const TrainingSession &session) {
   return keys;
 }
 
-static StoredTensor describeTensor(const Variables &variables,
-                                   const Variables::Snapshot &snapshot,
-                                   size_t index) {
-  std::span<const int64_t> shape = variables.shape(index);
-  return {variables.describe(index).name()->str(),
-          variables.describe(index).dtype(),
-          {shape.begin(), shape.end()},
-          snapshot.bytes(index)};
-}
-
-/// By name, as packages order their variables differently.
-static std::vector<StoredTensor>
-listTensors(const Variables &variables, const Variables::Snapshot &snapshot) {
-  std::vector<StoredTensor> tensors;
-  for (size_t i = 0; i < variables.size(); ++i)
-    if (isState(variables.describe(i)))
-      tensors.push_back(describeTensor(variables, snapshot, i));
-  std::ranges::sort(tensors, {}, &StoredTensor::name);
-  return tensors;
+/// What ranks accumulate is each one's own, or a part of a tree: no checkpoint
+/// has it.
+static Status checkPlace(const TrainingSession &session, int64_t place) {
+  if (place == 0 || (session.exactBatches() == 0 && session.rankCount() == 1))
+    return Status();
+  return makeError(Code::Usage, "a checkpoint of several ranks, or with ",
+                   "parallel.exact, is of the time between two updates, and "
+                   "this one comes after ",
+                   place, " batches of one");
 }
 
 //===----------------------------------------------------------------------===//
 // Writing
 //===----------------------------------------------------------------------===//
 
-/// Of the variables that are no whole tensors, what they are slices of.
-static ordered_json slicesOf(const Variables &variables) {
-  ordered_json slices = ordered_json::object();
-  for (size_t i = 0; i < variables.size(); ++i)
-    if (variables.describe(i).global_shape() && isState(variables.describe(i)))
-      slices[variables.describe(i).name()->str()] = {
-          {"shape", variables.slice(i).shape},
-          {"offset", variables.slice(i).offset}};
-  return slices;
-}
-
-static Status writeManifest(const TrainingSession &session,
-                            std::span<const StoredTensor> tensors,
-                            const std::string &path) {
-  DigestStream digest;
-  uint64_t bytes = 0;
-  for (const StoredTensor &tensor : tensors) {
-    digest.update(tensor.bytes);
-    bytes += tensor.bytes.size();
-  }
-  ordered_json manifest = {
-      {"schema_version", kSchemaVersion},
-      {"producer", concat("tcc ", TCC_VERSION)},
-      {"step", session.stepCount()},
-      {"updates", session.read(format::StepField::updates)},
-      {"batches", session.batchCount()},
-      {"program", fingerprintOf(session.variables())},
-      {"recipe", recipeOf(session)},
-      {"slices", slicesOf(session.variables())},
-      {"tensors", tensors.size()},
-      {"bytes", bytes},
-      {"digest", toHex(digest.finish())},
-  };
-  Result<OutputFile> file = OutputFile::create(path);
-  if (!file.ok())
-    return file.takeStatus();
-  file->write(print(manifest, 2));
-  file->write("\n");
-  return file->commit();
-}
-
-static Status writeFolder(const TrainingSession &session,
-                          const std::string &folder) {
-  auto snapshot = session.variables().snapshot();
-  if (!snapshot.ok())
-    return snapshot.takeStatus();
-  std::vector<StoredTensor> tensors =
-      listTensors(session.variables(), *snapshot);
-  if (Status status =
-          writeSafetensors(concat(folder, "/", kStateFile), tensors);
-      !status.ok())
-    return status;
-  return writeManifest(session, tensors, concat(folder, "/", kManifestFile));
-}
-
 static Status cannotWrite(const std::string &path,
                           const std::error_code &error) {
   return makeError(Code::Io, "cannot write '", path, "': ", error.message());
 }
 
-/// Puts `temporary` in the place of `path`.
-static Status replaceFolder(const std::string &temporary,
-                            const std::string &path) {
+namespace {
+
+/// One checkpoint that is written, at each rank. Where ranks divide variables
+/// all of them make the same calls.
+class Writer {
+public:
+  Writer(const TrainingSession &session, std::string path)
+      : session(session), variables(session.variables()),
+        path(std::move(path)) {
+    if (variables.isAnyDivided())
+      ranks = session.communicator();
+  }
+
+  Status write();
+
+private:
+  bool isFirst() const { return session.rank() == 0; }
+  Status begin();
+  Status writeFiles();
+  Status gather();
+  Status list();
+  Status listPart(int rank, std::map<std::string_view, ListedTensor> &listed);
+  Status replace();
+
+  const TrainingSession &session;
+  const Variables &variables;
+  std::string path, temporary;
+  Communicator *ranks = nullptr;      ///< null where rank 0 has everything
+  std::vector<format::Digest> shared; ///< of rank 0's shared file
+  /// Of each rank's own file as many digests as the one with most pieces has.
+  std::vector<format::Digest> parts;
+};
+
+} // namespace
+
+/// Makes the folder, whose name all ranks get.
+Status Writer::begin() {
+  int64_t process = getpid();
+  std::error_code error;
+  if (isFirst()) {
+    temporary = concat(path, ".tmp", process);
+    fs::remove_all(temporary, error);
+    if (!fs::create_directories(temporary, error) && error)
+      return cannotWrite(path, error);
+  }
+  if (ranks)
+    if (Status status =
+            ranks->broadcast(&process, &process, /*count=*/1, DType::i64,
+                             /*root=*/0, "the folder of a checkpoint");
+        !status.ok())
+      return status;
+  temporary = concat(path, ".tmp", process);
+  return Status();
+}
+
+Status Writer::writeFiles() {
+  auto snapshot = variables.snapshot();
+  if (!snapshot.ok())
+    return snapshot.takeStatus();
+  auto write = [&](Shard shard, std::vector<format::Digest> &to) {
+    auto digests =
+        writeShard(std::move(shard), variables, *snapshot, temporary);
+    if (!digests.ok())
+      return digests.takeStatus();
+    to = std::move(*digests);
+    return Status();
+  };
+  if (isFirst())
+    if (Status status = write(describeShared(variables), shared); !status.ok())
+      return status;
+  Shard part = describePart(variables, session.rank());
+  return part.pieces.empty() ? Status() : write(std::move(part), parts);
+}
+
+/// Gives rank 0 the digests of all.
+Status Writer::gather() {
+  if (!ranks)
+    return Status();
+  size_t most = 0;
+  for (int rank = 0; rank < session.rankCount(); ++rank)
+    most = std::max(most, describePart(variables, rank).pieces.size());
+  std::vector<format::Digest> own = std::move(parts);
+  own.resize(most);
+  parts.resize(most * session.rankCount());
+  return ranks->allGather(own.data(), parts.data(),
+                          most * sizeof(format::Digest), DType::u8,
+                          "digests of a checkpoint");
+}
+
+/// What the rank wrote must be there: a folder that only its own host has
+/// restores nothing.
+Status Writer::listPart(int rank,
+                        std::map<std::string_view, ListedTensor> &listed) {
+  Shard part = describePart(variables, rank);
+  if (part.pieces.empty())
+    return Status();
+  std::string file = concat(temporary, "/", part.file);
+  uint64_t expected = findOffsets(part.tensors).back();
+  std::error_code error;
+  uint64_t found = fs::file_size(file, error);
+  if (error || found != expected)
+    return makeError(Code::Io, "rank ", rank, " wrote '", part.file, "' of ",
+                     expected, " bytes, which rank 0 does not find in '",
+                     temporary, "': all hosts are to share that folder");
+  size_t most = parts.size() / session.rankCount();
+  listShard(part, variables, std::span(parts).subspan(rank * most), listed);
+  return Status();
+}
+
+Status Writer::list() {
+  Manifest manifest;
+  manifest.step = session.stepCount();
+  manifest.updates = session.read(format::StepField::updates);
+  manifest.batches = session.batchCount();
+  manifest.program = fingerprintOf(variables);
+  manifest.recipe = recipeOf(session);
+  std::map<std::string_view, ListedTensor> listed;
+  listShard(describeShared(variables), variables, shared, listed);
+  for (int rank = 0; rank < session.rankCount(); ++rank)
+    if (Status status = listPart(rank, listed); !status.ok())
+      return status;
+  for (auto &[name, tensor] : listed) {
+    std::ranges::sort(tensor.slices, {}, &StoredSlice::begin);
+    manifest.tensors.push_back(std::move(tensor));
+  }
+  auto file = OutputFile::create(concat(temporary, "/", kManifestFile));
+  if (!file.ok())
+    return file.takeStatus();
+  file->write(printManifest(manifest));
+  return file->commit();
+}
+
+/// Puts the folder in the place of an older one.
+Status Writer::replace() {
   std::string old = temporary + ".old";
   std::error_code error;
   if (fs::exists(path, error))
@@ -189,23 +226,25 @@ static Status replaceFolder(const std::string &temporary,
   return Status();
 }
 
-/// Of what is accumulated in a tree a checkpoint has no part.
-static Status checkPlace(const TrainingSession &session, int64_t place) {
-  if (session.exactBatches() == 0 || place == 0)
+Status Writer::write() {
+  if (!ranks && !isFirst())
     return Status();
-  return makeError(Code::Usage, "with parallel.exact a checkpoint is of the ",
-                   "time between two updates, and this one comes after ", place,
-                   " of ", session.exactBatches(), " batches");
-}
-
-/// The field `place` of the step in a file.
-static int64_t readPlace(std::span<const StoredTensor> tensors) {
-  std::string name = format::variableOf(format::StepField::place);
-  int64_t place = 0;
-  for (const StoredTensor &tensor : tensors)
-    if (tensor.name == name && tensor.bytes.size() == sizeof(place))
-      std::memcpy(&place, tensor.bytes.data(), sizeof(place));
-  return place;
+  Status status = begin();
+  if (status.ok())
+    status = writeFiles();
+  if (status.ok())
+    status = gather();
+  if (status.ok() && isFirst())
+    status = list();
+  if (status.ok() && isFirst())
+    status = replace();
+  if (!status.ok() && isFirst()) {
+    std::error_code error;
+    fs::remove_all(temporary, error);
+  }
+  if (!status.ok() || !ranks)
+    return status;
+  return ranks->barrier();
 }
 
 Result<std::string> runtime::saveCheckpoint(const TrainingSession &session,
@@ -215,98 +254,14 @@ Result<std::string> runtime::saveCheckpoint(const TrainingSession &session,
       !status.ok())
     return status;
   std::string path = concat(root, "/", kFolderPrefix, session.stepCount());
-  std::string temporary = concat(path, ".tmp", getpid());
-  std::error_code error;
-  fs::remove_all(temporary, error);
-  if (!fs::create_directories(temporary, error) && error)
-    return cannotWrite(path, error);
-  Status status = writeFolder(session, temporary);
-  if (status.ok())
-    status = replaceFolder(temporary, path);
-  if (status.ok())
-    return path;
-  fs::remove_all(temporary, error);
-  return status;
-}
-
-Status runtime::exportParameters(const TrainingSession &session,
-                                 const std::string &path) {
-  const Variables &variables = session.variables();
-  auto snapshot = variables.snapshot();
-  if (!snapshot.ok())
-    return snapshot.takeStatus();
-  std::vector<StoredTensor> tensors;
-  for (size_t i = 0; i < variables.size(); ++i) {
-    const format::Variable &variable = variables.describe(i);
-    if (!isOfModel(variable))
-      continue;
-    if (variable.global_shape())
-      return makeError(Code::Unsupported, "'", path,
-                       "' would have a part of tensor '",
-                       variable.name()->string_view(), "' only");
-    tensors.push_back(describeTensor(variables, *snapshot, i));
-  }
-  Result<Aliases> aliases = findAliases(session.executable().program());
-  if (!aliases.ok())
-    return aliases.takeStatus();
-  return writeSafetensors(
-      path, makeStateDict(std::move(tensors), *aliases, session.batchCount()));
+  if (Status status = Writer(session, path).write(); !status.ok())
+    return status;
+  return path;
 }
 
 //===----------------------------------------------------------------------===//
 // Reading
 //===----------------------------------------------------------------------===//
-
-static bool isNumber(const ordered_json &manifest, const char *key) {
-  return manifest.contains(key) && manifest[key].is_number_unsigned() &&
-         manifest[key].get<uint64_t>() <= INT64_MAX;
-}
-
-static Status noManifest(const std::string &path) {
-  return makeError(Code::BadData, "'", path, "' is no manifest");
-}
-
-/// Of any version.
-static Result<ordered_json> parseManifest(const std::string &path) {
-  Result<MappedFile> file = MappedFile::open(path);
-  if (!file.ok())
-    return file.takeStatus();
-  const char *text = reinterpret_cast<const char *>(file->bytes().data());
-  auto manifest = ordered_json::parse(text, text + file->bytes().size(),
-                                      nullptr, /*allow_exceptions=*/false);
-  if (!manifest.is_object() || !isNumber(manifest, "schema_version"))
-    return noManifest(path);
-  return manifest;
-}
-
-static bool isOfThisVersion(const ordered_json &manifest) {
-  return manifest["schema_version"] == kSchemaVersion;
-}
-
-/// Versions differ in keys.
-static Status checkManifest(const ordered_json &manifest,
-                            const std::string &path) {
-  if (!isOfThisVersion(manifest))
-    return makeError(Code::BadData, "'", path, "' is of schema version ",
-                     manifest["schema_version"].dump(), ", expected ",
-                     kSchemaVersion);
-  if (!isNumber(manifest, "step") || !isNumber(manifest, "tensors") ||
-      !manifest.contains("program") || !manifest.contains("digest") ||
-      !manifest.contains("recipe") || !manifest["recipe"].is_object() ||
-      !manifest.contains("slices") || !manifest["slices"].is_object())
-    return noManifest(path);
-  return Status();
-}
-
-static Result<ordered_json> readManifest(const std::string &folder) {
-  std::string path = concat(folder, "/", kManifestFile);
-  Result<ordered_json> manifest = parseManifest(path);
-  if (!manifest.ok())
-    return manifest;
-  if (Status status = checkManifest(*manifest, path); !status.ok())
-    return status;
-  return manifest;
-}
 
 /// N of a folder step-N.
 static std::optional<int64_t> readStep(const std::string &name) {
@@ -320,33 +275,20 @@ static std::optional<int64_t> readStep(const std::string &name) {
   return isStep ? std::optional(step) : std::nullopt;
 }
 
-static Status checkExists(const std::string &path) {
-  std::error_code error;
-  // A file of which that is not known is found to be unreadable when opened.
-  bool isMissing = !fs::exists(path, error) && !error;
-  return isMissing ? makeError(Code::BadData, "there is no '", path, "'")
-                   : Status();
-}
-
 /// Code::BadData if not all of a checkpoint is there, other codes if that
 /// cannot be read. Whether its bytes are right is asked once it is restored.
 static Status checkComplete(const std::string &folder) {
   std::string path = concat(folder, "/", kManifestFile);
   if (Status status = checkExists(path); !status.ok())
     return status;
-  Result<ordered_json> manifest = parseManifest(path);
+  Result<Manifest> manifest = readManifest(path);
   if (!manifest.ok())
     return manifest.takeStatus();
   // Files of other versions have other names and keys.
-  if (!isOfThisVersion(*manifest))
+  if (!checkVersion(*manifest, path).ok())
     return Status();
-  if (Status status = checkManifest(*manifest, path); !status.ok())
-    return status;
-  path = concat(folder, "/", kStateFile);
-  if (Status status = checkExists(path); !status.ok())
-    return status;
-  auto state = SafetensorsFile::open(path);
-  return state.ok() ? Status() : state.takeStatus();
+  auto files = CheckpointFiles::open(folder, std::move(*manifest));
+  return files.ok() ? Status() : files.takeStatus();
 }
 
 Result<CheckpointSearch>
@@ -370,35 +312,14 @@ runtime::findNewestCheckpoint(const std::string &root) {
   return search;
 }
 
-static Result<Slices> readSlices(const ordered_json &manifest,
-                                 const std::string &path) {
-  auto read = [](const ordered_json &row, const char *key,
-                 std::vector<int64_t> &to) {
-    if (!row.is_object() || !row.contains(key) || !row[key].is_array())
-      return false;
-    for (const ordered_json &number : row[key]) {
-      if (!number.is_number_unsigned() ||
-          number.get<uint64_t>() > uint64_t(INT64_MAX))
-        return false;
-      to.push_back(number.get<int64_t>());
-    }
-    return true;
-  };
-  Slices slices;
-  for (const auto &[name, row] : manifest["slices"].items()) {
-    Slice &slice = slices[name];
-    if (!read(row, "shape", slice.shape) || !read(row, "offset", slice.offset))
-      return makeError(Code::BadData, "'", path, "/", kManifestFile,
-                       "' does not say what '", name, "' is a slice of");
-  }
-  return slices;
-}
-
 /// Names the keys whose values a package compiled in otherwise.
-static Status checkRecipe(const ordered_json &manifest,
+static Status checkRecipe(const ordered_json &there,
                           const TrainingSession &session,
                           const std::string &path) {
-  ordered_json there = manifest["recipe"], here = recipeOf(session);
+  auto print = [](const ordered_json &value) {
+    return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  };
+  ordered_json here = recipeOf(session);
   std::string differences;
   for (const auto &[key, value] : here.items())
     if (!there.contains(key) || there[key] != value)
@@ -413,77 +334,47 @@ static Status checkRecipe(const ordered_json &manifest,
                    "' was written with another recipe:", differences);
 }
 
-/// The manifest's digest is of all tensors in the order of their names.
-static Status checkDigest(const ordered_json &manifest,
-                          std::span<const TensorMatch> matches,
-                          const std::string &path) {
-  std::vector<const StoredTensor *> tensors;
+/// The field `place` of the step in a checkpoint.
+static int64_t readPlace(std::span<const TensorMatch> matches) {
+  std::string name = format::variableOf(format::StepField::place);
+  int64_t place = 0;
   for (const TensorMatch &match : matches)
-    tensors.push_back(match.tensor);
-  std::ranges::sort(tensors, {}, &StoredTensor::name);
-  DigestStream digest;
-  for (const StoredTensor *tensor : tensors)
-    digest.update(tensor->bytes);
-  if (manifest["digest"] == toHex(digest.finish()))
-    return Status();
-  return makeError(Code::BadData, "'", path, "/", kStateFile,
-                   "' is damaged: its digest is not the manifest's");
+    if (match.source->name == name)
+      std::memcpy(&place, match.source->parts.front().bytes.data(),
+                  sizeof(place));
+  return place;
 }
 
 Status runtime::restoreCheckpoint(TrainingSession &session,
                                   const std::string &path) {
-  Result<ordered_json> manifest = readManifest(path);
+  std::string manifestPath = concat(path, "/", kManifestFile);
+  Result<Manifest> manifest = readManifest(manifestPath);
   if (!manifest.ok())
     return manifest.takeStatus();
-  if (Status status = checkRecipe(*manifest, session, path); !status.ok())
+  if (Status status = checkVersion(*manifest, manifestPath); !status.ok())
     return status;
-  std::string statePath = concat(path, "/", kStateFile);
-  Result<SafetensorsFile> file = SafetensorsFile::open(statePath);
-  if (!file.ok())
-    return file.takeStatus();
-  Result<Slices> slices = readSlices(*manifest, path);
-  if (!slices.ok())
-    return slices.takeStatus();
+  if (Status status = checkRecipe(manifest->recipe, session, path);
+      !status.ok())
+    return status;
+  std::string program = manifest->program;
+  auto files = CheckpointFiles::open(path, std::move(*manifest));
+  if (!files.ok())
+    return files.takeStatus();
   MatchOptions options;
-  options.slices = std::move(*slices);
   options.isRequired = isState;
   options.isAllowed = isState;
-  auto matches =
-      matchTensors(session.variables(), file->tensors(), statePath, options);
+  auto matches = matchTensors(session.variables(), session.rank(),
+                              files->sources(), path, options);
   if (!matches.ok())
     return matches.takeStatus();
-  if ((*manifest)["program"] != fingerprintOf(session.variables()))
+  if (program != fingerprintOf(session.variables()))
     return makeError(Code::Usage, "'", path,
                      "' was written by a package of another model");
-  if (Status status = checkDigest(*manifest, *matches, path); !status.ok())
+  if (Status status = files->verify(*matches); !status.ok())
     return status;
-  if (Status status = checkPlace(session, readPlace(file->tensors()));
-      !status.ok())
+  if (Status status = checkPlace(session, readPlace(*matches)); !status.ok())
     return status;
   if (Status status = copyTensors(session.variables(), *matches); !status.ok())
     return status;
   return session.writeRank();
-}
-
-Status runtime::initializeFrom(TrainingSession &session,
-                               const std::string &path) {
-  Result<SafetensorsFile> file = SafetensorsFile::open(path);
-  if (!file.ok())
-    return file.takeStatus();
-  MatchOptions options;
-  options.isRequired = [](const format::Variable &variable) {
-    return variable.kind() == VariableKind::parameter;
-  };
-  options.isAllowed = isOfModel;
-  options.convertsFloats = true;
-  Result<Aliases> aliases = findAliases(session.executable().program());
-  if (!aliases.ok())
-    return aliases.takeStatus();
-  auto tensors = readStateDict(file->tensors(), *aliases, path);
-  if (!tensors.ok())
-    return tensors.takeStatus();
-  auto matches = matchTensors(session.variables(), *tensors, path, options);
-  if (!matches.ok())
-    return matches.takeStatus();
-  return copyTensors(session.variables(), *matches);
 }

@@ -1,7 +1,8 @@
 //===- Checkpoint.h - Sessions in files -------------------------*- C++ -*-===//
 //
-// A checkpoint is a folder ROOT/step-N with state.safetensors, all variables
-// under their names, and manifest.json. It appears whole or not at all.
+// A checkpoint is a folder ROOT/step-N with the tensors of a session in
+// safetensors, and manifest.json, which says where each is (Manifest.h). It
+// appears whole or not at all.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_RUNTIME_TRAIN_CHECKPOINT_H
@@ -12,14 +13,18 @@
 namespace tcc::runtime {
 
 /// Writes ROOT/step-N, N updates so far, and returns its path. One of that name
-/// is replaced.
+/// is replaced. Of several ranks the first one writes what all have the same;
+/// where they divide variables all of them make the call at the same place, and
+/// each writes its parts into the folder, which all share. Code::Usage between
+/// the batches of an update where that is of several ranks.
 Result<std::string> saveCheckpoint(const TrainingSession &session,
                                    const std::string &root);
 
 /// Restores the checkpoint at `path`. It must have exactly the variables of the
 /// session: all that is missing, unexpected or of another type is listed, and
-/// nothing is changed then. Of several ranks the first one restores, then all
-/// share its variables.
+/// nothing is changed then. A rank takes its parts, however many ranks wrote
+/// it; what ranks do not divide each may restore, or the first one and then
+/// all share its variables.
 Status restoreCheckpoint(TrainingSession &session, const std::string &path);
 
 /// What was found in a folder of checkpoints.

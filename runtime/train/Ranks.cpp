@@ -147,6 +147,19 @@ Status TrainingSession::shareVariables() {
   return writeRank();
 }
 
+Status TrainingSession::shareText(std::string &text) const {
+  if (!ranks)
+    return Status();
+  int64_t size = text.size();
+  if (Status status = ranks->broadcast(&size, &size, /*count=*/1, DType::i64,
+                                       /*root=*/0, "the size of a text");
+      !status.ok())
+    return status;
+  text.resize(size);
+  return ranks->broadcast(text.data(), text.data(), size, DType::u8, /*root=*/0,
+                          "a text");
+}
+
 Status TrainingSession::writeField(StepField field, int64_t value) {
   auto index = store.find(field);
   if (!index || read(field) == value)

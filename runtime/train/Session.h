@@ -103,6 +103,8 @@ public:
   /// Gives all ranks the variables of rank 0, after that one restored or
   /// changed some; `initialize` does it itself.
   Status shareVariables();
+  /// Gives all ranks the text of rank 0.
+  Status shareText(std::string &text) const;
   /// Fails with Code::Usage at all ranks where one has another digest than rank
   /// 0 has: "rank R has `what` than rank 0".
   Status compareRanks(const format::Digest &digest, const char *what) const;
@@ -136,6 +138,8 @@ public:
   Status writeRank();
   int rank() const;
   int rankCount() const;
+  /// Null for one rank.
+  Communicator *communicator() const { return ranks; }
   /// Batches of an update of all ranks, which the package adds up in one tree
   /// (Program.exact); 0: any number.
   int64_t exactBatches() const { return program->program().exact(); }

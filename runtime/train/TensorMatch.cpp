@@ -51,88 +51,121 @@ static std::string describeType(DType dtype, std::span<const int64_t> shape) {
   return concat(traitsOf(dtype).name, " ", formatShape(shape));
 }
 
-/// "f32 2x4", of a slice "f32 2x4 from 2x0 of 8x4".
-static std::string describePart(DType dtype, std::span<const int64_t> shape,
-                                const Slice &slice) {
-  std::string type = describeType(dtype, shape);
-  if (std::ranges::equal(shape, slice.shape))
-    return type;
-  return concat(type, " from ", formatShape(slice.offset), " of ",
-                formatShape(slice.shape));
-}
-
-static Slice getSlice(const StoredTensor &tensor, const MatchOptions &options) {
-  auto slice = options.slices.find(tensor.name);
-  if (slice != options.slices.end())
-    return slice->second;
-  return {tensor.shape, std::vector<int64_t>(tensor.shape.size())};
-}
-
-/// Where in the tensor the variable's elements begin; nothing if it has not all
-/// of them.
-static std::optional<std::vector<int64_t>> findPart(const Variables &variables,
-                                                    size_t index,
-                                                    const StoredTensor &tensor,
-                                                    const Slice &from) {
-  Slice part = variables.slice(index);
-  std::span<const int64_t> extents = variables.shape(index);
-  if (from.shape != part.shape || from.offset.size() != extents.size() ||
-      tensor.shape.size() != extents.size())
-    return std::nullopt;
-  std::vector<int64_t> begin;
-  for (size_t axis = 0; axis < extents.size(); ++axis) {
-    begin.push_back(part.offset[axis] - from.offset[axis]);
-    if (begin[axis] < 0 || begin[axis] > tensor.shape[axis] - extents[axis])
-      return std::nullopt;
+std::vector<TensorSource>
+runtime::makeSources(std::span<const StoredTensor> tensors) {
+  std::vector<TensorSource> sources;
+  for (const StoredTensor &tensor : tensors) {
+    uint64_t count = tensor.bytes.size() / traitsOf(tensor.dtype).bytes;
+    sources.push_back(
+        {tensor.name, tensor.dtype, tensor.shape, {{0, count, tensor.bytes}}});
   }
-  return begin;
+  return sources;
 }
 
-static bool fits(DType dtype, const StoredTensor &tensor,
+std::vector<Overlap> runtime::findOverlaps(const Piece &piece,
+                                           const TensorSource &source) {
+  uint64_t end = piece.begin + piece.count;
+  auto part = std::ranges::partition_point(source.parts, [&](const auto &p) {
+    return p.begin + p.count <= piece.begin;
+  });
+  std::vector<Overlap> overlaps;
+  for (; part != source.parts.end() && part->begin < end; ++part)
+    overlaps.push_back({piece, *part, std::max(piece.begin, part->begin),
+                        std::min(end, part->begin + part->count)});
+  return overlaps;
+}
+
+static bool hasAll(const TensorSource &source, std::span<const Piece> pieces) {
+  for (const Piece &piece : pieces) {
+    uint64_t found = 0;
+    for (const Overlap &overlap : findOverlaps(piece, source))
+      found += overlap.end - overlap.begin;
+    if (found < piece.count)
+      return false;
+  }
+  return true;
+}
+
+static bool fits(const LogicalTensor &tensor, const TensorSource &source,
                  const MatchOptions &options) {
-  return dtype == tensor.dtype ||
-         (options.convertsFloats && isConvertible(dtype) &&
-          isConvertible(tensor.dtype));
+  bool isOfType = tensor.dtype == source.dtype ||
+                  (options.convertsFloats && isConvertible(tensor.dtype) &&
+                   isConvertible(source.dtype));
+  return isOfType && std::ranges::equal(tensor.shape, source.shape);
 }
 
-Result<std::vector<TensorMatch>>
-runtime::matchTensors(const Variables &variables,
-                      std::span<const StoredTensor> tensors,
-                      const std::string &path, const MatchOptions &options) {
-  std::unordered_map<std::string_view, const StoredTensor *> byName;
-  for (const StoredTensor &tensor : tensors)
-    byName.emplace(tensor.name, &tensor);
-  std::vector<TensorMatch> matches;
-  Problems problems;
-  for (size_t i = 0; i < variables.size(); ++i) {
-    const format::Variable &variable = variables.describe(i);
-    auto found = byName.find(variable.name()->string_view());
+/// By the tensors' positions.
+static std::vector<std::vector<Piece>> sortPieces(const Variables &variables,
+                                                  int rank) {
+  std::vector<std::vector<Piece>> pieces(variables.tensors().size());
+  for (const Piece &piece : variables.pieces(rank))
+    pieces[piece.tensor].push_back(piece);
+  return pieces;
+}
+
+namespace {
+
+/// Pairs tensors until a name is left over, and notes what is wrong.
+class Matcher {
+public:
+  Matcher(std::span<const TensorSource> sources, const MatchOptions &options)
+      : options(options) {
+    for (const TensorSource &source : sources)
+      byName.emplace(source.name, &source);
+  }
+
+  void add(const LogicalTensor &tensor, const format::Variable &variable,
+           std::vector<Piece> pieces) {
+    auto found = byName.find(tensor.name);
     if (found == byName.end() || !options.isAllowed(variable)) {
       if (options.isRequired(variable))
-        Problems::add(problems.missing, variable.name()->str());
-      continue;
+        Problems::add(problems.missing, std::string(tensor.name));
+      return;
     }
-    const StoredTensor &tensor = *found->second;
+    const TensorSource &source = *found->second;
     byName.erase(found);
-    Slice slice = getSlice(tensor, options);
-    auto begin = findPart(variables, i, tensor, slice);
-    if (!begin || !fits(variable.dtype(), tensor, options))
-      Problems::add(problems.wrong,
-                    concat(tensor.name, " (",
-                           describePart(tensor.dtype, tensor.shape, slice),
-                           ", expected ",
-                           describePart(variable.dtype(), variables.shape(i),
-                                        variables.slice(i)),
-                           ")"));
-    matches.push_back({i, &tensor, begin.value_or(std::vector<int64_t>())});
+    if (!fits(tensor, source, options))
+      Problems::add(
+          problems.wrong,
+          concat(tensor.name, " (", describeType(source.dtype, source.shape),
+                 ", expected ", describeType(tensor.dtype, tensor.shape), ")"));
+    else if (!hasAll(source, pieces))
+      Problems::add(problems.missing, concat("a part of ", tensor.name));
+    matches.push_back({&source, tensor.variable, std::move(pieces)});
   }
-  for (const StoredTensor &tensor : tensors)
-    if (byName.count(tensor.name))
-      Problems::add(problems.unexpected, tensor.name);
-  if (!problems.empty())
-    return makeError(Code::Usage, "'", path,
-                     "' does not fit the package: ", problems.describe());
-  return matches;
+
+  Result<std::vector<TensorMatch>> finish(std::span<const TensorSource> sources,
+                                          const std::string &path) {
+    for (const TensorSource &source : sources)
+      if (byName.count(source.name))
+        Problems::add(problems.unexpected, source.name);
+    if (!problems.empty())
+      return makeError(Code::Usage, "'", path,
+                       "' does not fit the package: ", problems.describe());
+    return std::move(matches);
+  }
+
+private:
+  const MatchOptions &options;
+  std::unordered_map<std::string_view, const TensorSource *> byName;
+  std::vector<TensorMatch> matches;
+  Problems problems;
+};
+
+} // namespace
+
+Result<std::vector<TensorMatch>>
+runtime::matchTensors(const Variables &variables, int rank,
+                      std::span<const TensorSource> sources,
+                      const std::string &path, const MatchOptions &options) {
+  Matcher matcher(sources, options);
+  std::vector<std::vector<Piece>> pieces = sortPieces(variables, rank);
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const LogicalTensor &tensor = variables.tensors()[i];
+    matcher.add(tensor, variables.describe(tensor.variable),
+                std::move(pieces[i]));
+  }
+  return matcher.finish(sources, path);
 }
 
 namespace {
@@ -211,43 +244,28 @@ static void convert(DType from, std::span<const std::byte> source, DType to,
                  target.data() + i * width);
 }
 
-/// The elements of `tensor` from `begin` on, of the extents.
-static std::vector<std::byte> cut(const StoredTensor &tensor,
-                                  std::span<const int64_t> begin,
-                                  std::span<const int64_t> extents) {
-  size_t step = traitsOf(tensor.dtype).bytes, rank = extents.size();
-  std::vector<std::byte> part(*bytesOf(tensor.dtype, extents));
-  std::vector<int64_t> at(rank);
-  size_t row = extents.back() * step; // of the last axis: bytes in one piece
-  for (size_t to = 0; to < part.size(); to += row) {
-    size_t from = 0;
-    for (size_t axis = 0; axis < rank; ++axis)
-      from = from * tensor.shape[axis] + begin[axis] + at[axis];
-    std::memcpy(part.data() + to, tensor.bytes.data() + from * step, row);
-    for (size_t axis = rank - 1; axis-- > 0 && ++at[axis] == extents[axis];)
-      at[axis] = 0;
-  }
-  return part;
-}
-
 Status runtime::copyTensors(Variables &variables,
                             std::span<const TensorMatch> matches) {
-  std::vector<std::byte> part, converted;
-  for (const TensorMatch &match : matches) {
+  std::vector<std::byte> converted;
+  auto copy = [&](const TensorMatch &match, const Overlap &from) {
     DType dtype = variables.describe(match.variable).dtype();
-    std::span<const std::byte> bytes = match.tensor->bytes;
-    std::span<const int64_t> extents = variables.shape(match.variable);
-    if (!std::ranges::equal(match.tensor->shape, extents)) {
-      part = cut(*match.tensor, match.begin, extents);
-      bytes = part;
-    }
-    if (dtype != match.tensor->dtype) {
-      converted.resize(variables.byteCount(match.variable));
-      convert(match.tensor->dtype, bytes, dtype, converted);
+    size_t step = traitsOf(match.source->dtype).bytes;
+    size_t width = traitsOf(dtype).bytes;
+    uint64_t count = from.end - from.begin;
+    uint64_t at = from.piece.at + from.begin - from.piece.begin;
+    std::span<const std::byte> bytes = from.part.bytes.subspan(
+        (from.begin - from.part.begin) * step, count * step);
+    if (dtype != match.source->dtype) {
+      converted.resize(count * width);
+      convert(match.source->dtype, bytes, dtype, converted);
       bytes = converted;
     }
-    if (Status status = variables.write(match.variable, bytes); !status.ok())
-      return status;
-  }
+    return variables.write(match.variable, at * width, bytes);
+  };
+  for (const TensorMatch &match : matches)
+    for (const Piece &piece : match.pieces)
+      for (const Overlap &overlap : findOverlaps(piece, *match.source))
+        if (Status status = copy(match, overlap); !status.ok())
+          return status;
   return Status();
 }

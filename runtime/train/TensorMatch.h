@@ -1,40 +1,64 @@
-//===- TensorMatch.h - Tensors of a file for variables ----------*- C++ -*-===//
+//===- TensorMatch.h - Tensors of files for variables -----------*- C++ -*-===//
 #ifndef TCC_RUNTIME_TRAIN_TENSORMATCH_H
 #define TCC_RUNTIME_TRAIN_TENSORMATCH_H
 
 #include "runtime/executor/Variables.h"
 #include "runtime/package/Safetensors.h"
 
-#include <map>
-
 namespace tcc::runtime {
 
 /// The model's own: a parameter or buffer.
 bool isOfModel(const format::Variable &variable);
 
-/// The tensors of a file that are slices, by name.
-using Slices = std::map<std::string, Slice, std::less<>>;
+/// Elements [begin, begin + count) of a tensor in row-major order, in a file
+/// that is mapped. Their bytes may be unaligned.
+struct TensorPart {
+  uint64_t begin, count;
+  std::span<const std::byte> bytes;
+};
+
+/// A tensor that files have in parts, of which each begins where the one before
+/// ends, or later.
+struct TensorSource {
+  std::string name;
+  DType dtype;
+  std::vector<int64_t> shape;
+  std::vector<TensorPart> parts;
+};
+
+/// Tensors that a file has as a whole; its bytes outlive them.
+std::vector<TensorSource> makeSources(std::span<const StoredTensor> tensors);
 
 struct MatchOptions {
   bool (*isRequired)(const format::Variable &) = nullptr;
   bool (*isAllowed)(const format::Variable &) = nullptr;
   bool convertsFloats = false; ///< from one type to another
-  Slices slices;
 };
 
+/// What variables take of a tensor.
 struct TensorMatch {
+  const TensorSource *source;
   size_t variable;
-  const StoredTensor *tensor;
-  std::vector<int64_t> begin; ///< of the variable's elements in the tensor
+  std::vector<Piece> pieces;
 };
 
-/// Pairs tensors of the file `path` with variables by name, in the order of
-/// variables: each has all elements of its variable, whatever slices of the
-/// same tensor both are. One error lists all that is missing, unexpected, or of
-/// another type.
+/// Pairs tensors that `path` has with those of the variables by name, in the
+/// order of these: each has all elements that rank `rank` needs. One error
+/// lists all that is missing, unexpected, or of another type.
 Result<std::vector<TensorMatch>>
-matchTensors(const Variables &variables, std::span<const StoredTensor> tensors,
-             const std::string &path, const MatchOptions &options);
+matchTensors(const Variables &variables, int rank,
+             std::span<const TensorSource> sources, const std::string &path,
+             const MatchOptions &options);
+
+/// Elements [begin, end) of a tensor, which a part has and a piece needs.
+struct Overlap {
+  const Piece &piece;
+  const TensorPart &part;
+  uint64_t begin, end;
+};
+/// In the order of the elements.
+std::vector<Overlap> findOverlaps(const Piece &piece,
+                                  const TensorSource &source);
 
 Status copyTensors(Variables &variables, std::span<const TensorMatch> matches);
 

@@ -261,7 +261,7 @@ double Training::getRate() const {
   return seconds > 0 ? steps * samplesPerStep() / seconds : 0;
 }
 
-/// All ranks see that they are the same; the first one writes.
+/// All ranks see that they are the same, and write what is theirs.
 Status Training::save() {
   int64_t step = session->stepCount();
   if (options.data.checkpointDir.empty() ||
@@ -269,8 +269,6 @@ Status Training::save() {
     return Status();
   if (Status status = session->compareVariables(); !status.ok())
     return status;
-  if (!ranks.isFirst())
-    return Status();
   Result<std::string> path =
       saveCheckpoint(*session, options.data.checkpointDir);
   if (!path.ok())

@@ -36,10 +36,9 @@ tools::openTraining(const RunningOptions &running, const DataOptions &data,
   return session;
 }
 
-/// Of one rank.
-static Result<std::string> findAndRestore(runtime::TrainingSession &session,
-                                          const std::string &folder, bool quiet,
-                                          bool mayBeNone) {
+/// Its path; nothing if there is none and need not be one.
+static Result<std::string> findNewest(const std::string &folder, bool quiet,
+                                      bool mayBeNone) {
   Result<CheckpointSearch> found = findNewestCheckpoint(folder);
   if (!found.ok())
     return found.takeStatus();
@@ -56,22 +55,29 @@ static Result<std::string> findAndRestore(runtime::TrainingSession &session,
     for (const std::string &reason : found->passedOver)
       std::cerr << "tcc-run: note: passing over an incomplete checkpoint: "
                 << reason << '\n';
-  if (Status status = restoreCheckpoint(session, *found->newest); !status.ok())
-    return status;
   return std::move(*found->newest);
 }
 
 Result<std::string> tools::restoreNewest(runtime::TrainingSession &session,
                                          const std::string &folder, bool quiet,
                                          bool mayBeNone) {
-  Result<std::string> restored = folder;
-  if (session.rank() == 0)
-    restored = findAndRestore(session, folder, quiet, mayBeNone);
-  if (!restored.ok())
-    return restored;
+  bool isFirst = session.rank() == 0;
+  Result<std::string> newest = std::string();
+  if (isFirst)
+    newest = findNewest(folder, quiet, mayBeNone);
+  if (!newest.ok())
+    return newest;
+  if (Status status = session.shareText(*newest); !status.ok())
+    return status;
+  if (newest->empty())
+    return newest;
+  // What ranks do not divide all get from the first one.
+  if (isFirst || session.variables().isAnyDivided())
+    if (Status status = restoreCheckpoint(session, *newest); !status.ok())
+      return status;
   if (Status status = session.shareVariables(); !status.ok())
     return status;
-  return restored;
+  return newest;
 }
 
 static Result<int64_t> readCount(TrainingSession &session, const char *key) {

@@ -504,7 +504,9 @@ TCC_API tcc_status tcc_session_set_numbers(tcc_session *session,
                                            const char *key,
                                            const double *numbers, size_t count);
 
-/* Writes the checkpoint ROOT/step-N, N updates so far. */
+/* Writes the checkpoint ROOT/step-N, N updates so far. Of several ranks all
+ * make the call, between the same two updates, with one folder that all share:
+ * each writes what is its own to write. */
 TCC_API tcc_status tcc_session_save(const tcc_session *session,
                                     const char *root);
 /* Restores a checkpoint, or of a folder of checkpoints the newest that is

@@ -190,8 +190,9 @@ TEST_F(SessionTest, FindsCheckpointsOfOtherVersions) {
   std::filesystem::create_directory(newest);
   writeManifest(R"({"schema_version": 1, "step": 9})");
   EXPECT_EQ(unwrap(findNewestCheckpoint(folder / "run")).newest, newest);
-  EXPECT_THAT(restoreCheckpoint(*session, newest),
-              failsWith(Code::BadData, "is of schema version 1, expected 2"));
+  EXPECT_THAT(
+      restoreCheckpoint(*session, newest),
+      failsWith(Code::BadData, "is of schema version 1, expected 2 to 3"));
   for (const char *text : {R"({"step": 9})", R"(["schema_version"])", "{"}) {
     writeManifest(text);
     EXPECT_EQ(unwrap(findNewestCheckpoint(folder / "run")).newest, older);
@@ -330,8 +331,7 @@ TEST_F(SessionTest, RestoresSlices) {
   ASSERT_THAT(restoreCheckpoint(*smaller, saved), succeeds());
   EXPECT_EQ(values(*smaller), (std::vector<float>{10, 11}));
   EXPECT_THAT(restoreCheckpoint(*whole, saved),
-              failsWith(Code::Usage, "exp_avg/w (f32 2x3 from 1x1 of 3x4, "
-                                     "expected f32 3x4)"));
+              failsWith(Code::Usage, "missing: a part of exp_avg/w"));
 }
 
 TEST_F(SessionTest, ExportsWhatItCanBeginWith) {

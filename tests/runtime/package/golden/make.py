@@ -3,7 +3,8 @@
   make.py               compiles and runs them with $TCC_BIN, writes beside itself
 
 Once for each version: what is there must load for ever, with the bits that were
-written with it.
+written with it. NAME-checkpoint-V is what that training had after two updates, in a manifest
+of version V; make it before the version changes.
 """
 
 import gzip

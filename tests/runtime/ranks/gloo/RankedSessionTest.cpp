@@ -391,7 +391,7 @@ TEST_F(RankedSessionTest, RefusesAnUpdateThatIsNoTree) {
     ASSERT_THAT(accumulate(*session), succeeds());
   EXPECT_THAT(session->apply(), failsWith(Code::Usage, "3 were accumulated"));
   EXPECT_THAT(saveCheckpoint(*session, folder / "run").takeStatus(),
-              failsWith(Code::Usage, "this one comes after 3 of 4 batches"));
+              failsWith(Code::Usage, "this one comes after 3 batches of one"));
   ASSERT_THAT(accumulate(*session), succeeds());
   EXPECT_THAT(accumulate(*session), failsWith(Code::Usage, "4 were "));
   ASSERT_THAT(session->apply(), succeeds());

@@ -1,0 +1,208 @@
+#include "runtime/train/CheckpointFiles.h"
+
+#include "runtime/package/Digest.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using format::StepField;
+using format::VariableKind;
+
+static constexpr char kSharedFile[] = "state.safetensors";
+
+bool runtime::isState(const format::Variable &variable) {
+  return variable.kind() != VariableKind::rounded &&
+         variable.kind() != VariableKind::partial &&
+         variable.field() != StepField::rank &&
+         variable.field() != StepField::world;
+}
+
+//===----------------------------------------------------------------------===//
+// Writing
+//===----------------------------------------------------------------------===//
+
+static StoredTensor describePiece(const LogicalTensor &tensor,
+                                  const Piece &piece) {
+  if (piece.count == tensor.count)
+    return {std::string(tensor.name),
+            tensor.dtype,
+            {tensor.shape.begin(), tensor.shape.end()},
+            {}};
+  return {concat(tensor.name, "[", piece.begin, ":", piece.begin + piece.count,
+                 "]"),
+          tensor.dtype,
+          {int64_t(piece.count)},
+          {}};
+}
+
+/// Packages order their variables differently: files do not.
+static Shard makeShard(std::string file, const Variables &variables, int rank,
+                       bool isDivided) {
+  Shard shard = {std::move(file), {}, {}};
+  std::span<const LogicalTensor> tensors = variables.tensors();
+  for (const Piece &piece : variables.pieces(rank))
+    if (const LogicalTensor &tensor = tensors[piece.tensor];
+        tensor.isDivided == isDivided &&
+        isState(variables.describe(tensor.variable)))
+      shard.pieces.push_back(piece);
+  std::ranges::sort(shard.pieces, {}, [&](const Piece &piece) {
+    return std::pair(tensors[piece.tensor].name, piece.begin);
+  });
+  for (const Piece &piece : shard.pieces)
+    shard.tensors.push_back(describePiece(tensors[piece.tensor], piece));
+  return shard;
+}
+
+Shard runtime::describeShared(const Variables &variables) {
+  return makeShard(kSharedFile, variables, /*rank=*/0, /*isDivided=*/false);
+}
+
+Shard runtime::describePart(const Variables &variables, int rank) {
+  return makeShard(concat("rank-", rank, ".safetensors"), variables, rank,
+                   /*isDivided=*/true);
+}
+
+Result<std::vector<format::Digest>>
+runtime::writeShard(Shard shard, const Variables &variables,
+                    const Variables::Snapshot &snapshot,
+                    const std::string &folder) {
+  std::vector<format::Digest> digests;
+  for (size_t i = 0; i < shard.pieces.size(); ++i) {
+    const Piece &piece = shard.pieces[i];
+    const LogicalTensor &tensor = variables.tensors()[piece.tensor];
+    size_t step = traitsOf(tensor.dtype).bytes;
+    shard.tensors[i].bytes = snapshot.bytes(tensor.variable)
+                                 .subspan(piece.at * step, piece.count * step);
+    digests.push_back(digestOf(shard.tensors[i].bytes));
+  }
+  if (Status status =
+          writeSafetensors(concat(folder, "/", shard.file), shard.tensors);
+      !status.ok())
+    return status;
+  return digests;
+}
+
+void runtime::listShard(const Shard &shard, const Variables &variables,
+                        std::span<const format::Digest> digests,
+                        std::map<std::string_view, ListedTensor> &listed) {
+  std::vector<uint64_t> offsets = findOffsets(shard.tensors);
+  for (size_t i = 0; i < shard.pieces.size(); ++i) {
+    const Piece &piece = shard.pieces[i];
+    const LogicalTensor &tensor = variables.tensors()[piece.tensor];
+    ListedTensor &row = listed[tensor.name];
+    row.name = tensor.name;
+    row.dtype = tensor.dtype;
+    row.shape.assign(tensor.shape.begin(), tensor.shape.end());
+    row.slices.push_back({shard.file, piece.begin, piece.count, offsets[i],
+                          formatDigest(digests[i])});
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+Result<CheckpointFiles> CheckpointFiles::open(const std::string &folder,
+                                              Manifest manifest) {
+  CheckpointFiles files;
+  files.folder = folder;
+  files.manifest = std::move(manifest);
+  if (files.manifest.version == Manifest::kOldestVersion) {
+    if (Status status = files.openOldest(); !status.ok())
+      return status;
+    return files;
+  }
+  for (const ListedTensor &tensor : files.manifest.tensors)
+    if (Status status = files.openListed(tensor); !status.ok())
+      return status;
+  return files;
+}
+
+Status runtime::checkExists(const std::string &path) {
+  std::error_code error;
+  // A file of which that is not known is found to be unreadable when opened.
+  bool isMissing = !std::filesystem::exists(path, error) && !error;
+  return isMissing ? makeError(Code::BadData, "there is no '", path, "'")
+                   : Status();
+}
+
+Status CheckpointFiles::openOldest() {
+  std::string path = concat(folder, "/", kSharedFile);
+  if (Status status = checkExists(path); !status.ok())
+    return status;
+  Result<SafetensorsFile> file = SafetensorsFile::open(path);
+  if (!file.ok())
+    return file.takeStatus();
+  whole = std::move(*file);
+  tensors = makeSources(whole.tensors());
+  return Status();
+}
+
+Result<std::span<const std::byte>>
+CheckpointFiles::map(const std::string &file) {
+  if (auto found = files.find(file); found != files.end())
+    return found->second.bytes();
+  std::string path = concat(folder, "/", file);
+  if (Status status = checkExists(path); !status.ok())
+    return status;
+  Result<MappedFile> mapped = MappedFile::open(path);
+  if (!mapped.ok())
+    return mapped.takeStatus();
+  return files.emplace(file, std::move(*mapped)).first->second.bytes();
+}
+
+Status CheckpointFiles::openListed(const ListedTensor &tensor) {
+  TensorSource source = {tensor.name, tensor.dtype, tensor.shape, {}};
+  for (const StoredSlice &slice : tensor.slices) {
+    auto bytes = map(slice.file);
+    if (!bytes.ok())
+      return bytes.takeStatus();
+    // Of elements that the tensor has, whose bytes were counted.
+    uint64_t size = slice.count * traitsOf(tensor.dtype).bytes;
+    if (slice.offset > bytes->size() || size > bytes->size() - slice.offset)
+      return makeError(Code::BadData, "'", folder, "/", slice.file, "' has ",
+                       bytes->size(), " bytes, too few for tensor '",
+                       tensor.name, "' of the manifest");
+    source.parts.push_back(
+        {slice.begin, slice.count, bytes->subspan(slice.offset, size)});
+  }
+  tensors.push_back(std::move(source));
+  return Status();
+}
+
+Status CheckpointFiles::verifyOldest() const {
+  DigestStream digest;
+  for (const StoredTensor &tensor : whole.tensors()) // by name
+    digest.update(tensor.bytes);
+  if (manifest.digest == formatDigest(digest.finish()))
+    return Status();
+  return makeError(Code::BadData, "'", folder, "/", kSharedFile,
+                   "' is damaged: its digest is not the manifest's");
+}
+
+Status CheckpointFiles::verify(const TensorSource &source,
+                               const TensorPart &part) const {
+  const StoredSlice &slice = manifest.tensors[&source - tensors.data()]
+                                 .slices[&part - source.parts.data()];
+  if (slice.digest == formatDigest(digestOf(part.bytes)))
+    return Status();
+  return makeError(Code::BadData, "'", folder, "/", slice.file,
+                   "' is damaged: the digest of tensor '", source.name,
+                   "' is not the manifest's");
+}
+
+Status CheckpointFiles::verify(std::span<const TensorMatch> matches) const {
+  if (manifest.version == Manifest::kOldestVersion)
+    return verifyOldest();
+  std::set<const TensorPart *> verified;
+  for (const TensorMatch &match : matches)
+    for (const Piece &piece : match.pieces)
+      for (const Overlap &overlap : findOverlaps(piece, *match.source))
+        if (verified.insert(&overlap.part).second)
+          if (Status status = verify(*match.source, overlap.part); !status.ok())
+            return status;
+  return Status();
+}
