@@ -39,6 +39,8 @@ struct EntryPlan {
   size_t lanes = 1;
   size_t launchingLanes = 1; ///< those from this one on launch nothing
   size_t events = 0;
+  size_t collectives = 0;
+  size_t treeSums = 0; ///< collectives that add up in a tree over the ranks
   /// Of each command, if it is a launch: bytes of its buffers at most.
   std::vector<std::vector<uint64_t>> rooms;
 };

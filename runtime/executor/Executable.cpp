@@ -46,7 +46,7 @@ bool Executable::isForDevice() const {
 
 /// Opens the device of that name, or the one that the package is for.
 Status Executable::chooseDevice(const ExecutableOptions &options) {
-  std::string wanted = isForDevice() ? "cuda:0" : "cpu";
+  std::string wanted = isForDevice() ? "cuda" : "cpu";
   if (!options.device.empty())
     wanted = options.device;
   std::optional<cuda::Choice> choice = cuda::parseChoice(wanted);
@@ -57,6 +57,8 @@ Status Executable::chooseDevice(const ExecutableOptions &options) {
     return makeError(Code::Device, "package '", source->path(),
                      "' was compiled for ", choice ? "the cpu" : "CUDA",
                      ", not for device '", wanted, "'");
+  if (choice && !choice->isNumbered)
+    choice->ordinal = options.localRank;
   Result<Tunings> tunings =
       options.tuneCache.empty() ? Tunings() : Tunings::read(options.tuneCache);
   if (!tunings.ok())

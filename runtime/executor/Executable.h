@@ -16,6 +16,9 @@ namespace tcc::runtime {
 struct ExecutableOptions {
   /// "cpu", "cuda", "cuda:1", ...; empty for what the package is compiled for.
   std::string device;
+  /// Which rank of this machine the process is: the number of the device, where
+  /// its name has none. Code::Usage if there are fewer.
+  int localRank = 0;
   /// A safetensors file with tensors of the model, by their model names, that
   /// replace the package's; empty to take the package's values.
   std::string weightsFile;

@@ -59,6 +59,8 @@ struct Planner {
   /// One rank copies what is not in place.
   void operator()(const Collective auto &collective) const {
     bool isInPlace = collective.from() == collective.to();
+    ++plan.collectives;
+    plan.treeSums += addsInTree(collective);
     if (!isInPlace)
       move(collective.from(), collective.to());
     if (!isInPlace || !isAlone)

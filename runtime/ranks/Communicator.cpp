@@ -20,20 +20,26 @@ Communicator::~Communicator() { leave(); }
 
 /// All ranks learn what is wrong at one; of several at the first of them.
 static Status share(Transport &transport, int size, const Status &own,
-                    std::string &problem) {
+                    std::string &problem, Code &code) {
   struct Word {
-    char text[256] = {};
+    Code code = Code::Ok;
+    char text[252] = {};
   };
   Word word;
   std::vector<Word> words(size);
+  word.code = own.code();
   own.message().copy(word.text, sizeof(word.text) - 1);
   if (Status status =
           transport.allGather(&word, words.data(), sizeof(word), DType::u8);
       !status.ok())
     return status;
-  auto isFilled = [](const Word &one) { return one.text[0] != 0; };
-  if (auto found = std::ranges::find_if(words, isFilled); found != words.end())
-    problem = concat("rank ", found - words.begin(), ": ", found->text);
+  auto isFilled = [](const Word &one) { return one.code != Code::Ok; };
+  auto found = std::ranges::find_if(words, isFilled);
+  if (found == words.end())
+    return Status();
+  found->text[sizeof(found->text) - 1] = 0;
+  problem = concat("rank ", found - words.begin(), ": ", found->text);
+  code = found->code;
   return Status();
 }
 
@@ -87,20 +93,51 @@ Status Communicator::watch(const std::string &host, const Patience &patience) {
   if (status.ok() && ownRank > 0 && place.port > 0)
     note(Watch::join(ownRank, recorder, place));
   std::string problem;
+  Code code = Code::Ok;
   if (status.ok())
-    status = share(*transport, rankCount, own, problem);
+    status = share(*transport, rankCount, own, problem, code);
   if (!status.ok())
     return lose(status.message(), milliseconds(0));
   if (problem.empty() && !heartbeat)
     problem = "rank 0 has no address";
-  transport->setTimeout(timeoutOf(place, problem.empty()));
+  longest = timeoutOf(place, problem.empty());
+  transport->setTimeout(longest);
   if (!problem.empty()) {
     heartbeat.reset();
     ownNote = concat("ranks go on without heartbeats: ", problem);
     return Status();
   }
-  heartbeat->begin([this] { transport->abort(); });
+  heartbeat->begin([this] { abort(); });
   return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// Devices
+//===----------------------------------------------------------------------===//
+
+void Communicator::attach(DeviceCalls *calls) {
+  std::lock_guard lock(mutex);
+  device = calls;
+}
+
+void Communicator::abort() {
+  recorder.freeze();
+  transport->abort();
+  std::lock_guard lock(mutex);
+  if (device)
+    device->abort();
+}
+
+bool Communicator::isLost() {
+  return !loss.empty() || (heartbeat && heartbeat->findLoss());
+}
+
+Status Communicator::fail(std::string_view why) {
+  if (!loss.empty())
+    return Status(Code::Peer, loss);
+  std::chrono::nanoseconds took(recorder.now() -
+                                recorder.position().last.begin);
+  return lose(why, duration_cast<milliseconds>(took));
 }
 
 //===----------------------------------------------------------------------===//
@@ -119,7 +156,7 @@ Status Communicator::lose(std::string_view why, milliseconds ago) {
   }
   loss = describe(*found, own);
   heartbeat.reset();
-  transport->abort();
+  abort();
   return Status(Code::Peer, loss);
 }
 
@@ -128,6 +165,9 @@ Status Communicator::perform(CollectiveKind kind, size_t count, DType dtype,
                              std::string_view of, Call call) {
   if (!loss.empty())
     return Status(Code::Peer, loss);
+  if (device)
+    if (Status status = device->settle(); !status.ok())
+      return status;
   recorder.begin(kind, count, dtype, of);
   int64_t begin = recorder.now();
   bool isLost = heartbeat && heartbeat->findLoss();
@@ -138,6 +178,16 @@ Status Communicator::perform(CollectiveKind kind, size_t count, DType dtype,
     return status;
   std::chrono::nanoseconds took(recorder.now() - begin);
   return lose(status.message(), duration_cast<milliseconds>(took));
+}
+
+Status Communicator::agree(const Status &own) {
+  std::string problem;
+  Code code = Code::Ok;
+  Status status =
+      perform(CollectiveKind::AllGather, 1, DType::u8, "what ranks agree on",
+              [&] { return share(*transport, rankCount, own, problem, code); });
+  return status.ok() && !problem.empty() ? Status(code, problem)
+                                         : std::move(status);
 }
 
 Status Communicator::allReduce(const void *from, void *to, size_t count,
@@ -196,7 +246,7 @@ void Communicator::leave() {
     return;
   loss = concat(nameOf(seeOwn(ownRank, {})), " left after an error");
   heartbeat.reset();
-  transport->abort();
+  abort();
 }
 
 /// Every rank sees the same digests, and so the same difference.

@@ -9,10 +9,24 @@
 #include "runtime/ranks/TreeSum.h"
 
 #include <memory>
+#include <mutex>
 
 namespace tcc::runtime {
 
 class Watch;
+
+/// Collectives that a device does with a library of its own. Those that it was
+/// given and those of the host have one order, which is that of their numbers.
+class DeviceCalls {
+public:
+  virtual ~DeviceCalls() = default;
+
+  /// Returns when all that the device was given is done, or cannot be done.
+  virtual Status settle() = 0;
+  /// What is under way and what is given later ends soon, here and at ranks
+  /// that wait for this one. Any thread, at any time; returns at once.
+  virtual void abort() = 0;
+};
 
 /// The ranks of one run, of which this process is one. Buffers are dense, of
 /// the host's memory, and multiples of their elements' alignment; `count` is of
@@ -64,6 +78,31 @@ public:
   /// Returns once all ranks have called it.
   Status barrier();
 
+  /// Calls of a device are part of those of the rank from now on, until null
+  /// is given: those of the host wait for what it was given before, and a rank
+  /// that is gone ends them. It outlives that.
+  void attach(DeviceCalls *calls);
+  /// Notes a call that the device was given: see Recorder::give.
+  void give(CollectiveKind kind, size_t count, DType dtype, std::string_view of,
+            DeviceProgress &progress, uint64_t index) {
+    recorder.give(kind, count, dtype, of, progress, index);
+  }
+  /// See Recorder::freeze.
+  void freeze() { recorder.freeze(); }
+  /// See Recorder::forget.
+  void forget(const DeviceProgress &progress) { recorder.forget(progress); }
+  /// Where this rank is. Any thread.
+  Position position() const { return recorder.position(); }
+  /// Whether a rank is known to be gone, so that calls fail.
+  bool isLost();
+  /// The error (Code::Peer) of the device's call under way, which failed or was
+  /// ended; `why` is what its library says, if anything.
+  Status fail(std::string_view why);
+  /// How long a call may take, 0 for ever.
+  std::chrono::milliseconds timeout() const { return longest; }
+  /// Fails at all ranks, with the same words, where one has a problem.
+  Status agree(const Status &own);
+
   /// The last call of a rank that did its part; returns once all have called
   /// it. A rank that ends without it is gone for the others.
   Status close();
@@ -87,12 +126,16 @@ private:
   Status perform(CollectiveKind kind, size_t count, DType dtype,
                  std::string_view of, Call call);
   Status lose(std::string_view why, std::chrono::milliseconds ago);
+  void abort();
   Status compareBuilds();
 
   const int ownRank, rankCount;
   Recorder recorder;
   std::unique_ptr<Transport> transport;
   TreeSum tree;
+  std::mutex mutex;              ///< guards `device`, which a watch may end
+  DeviceCalls *device = nullptr; ///< null if it has no calls of its own
+  std::chrono::milliseconds longest{0};
   std::unique_ptr<Watch> heartbeat; ///< null without, and at the end
   std::string loss;                 ///< why calls fail, once they do
   std::string ownNote;

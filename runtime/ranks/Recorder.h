@@ -7,6 +7,7 @@
 
 #include <array>
 #include <chrono>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -36,8 +37,13 @@ struct Position {
 /// gradient/b"; "after" where that ended.
 std::string describe(const Position &position);
 
+/// How far a device is with the collectives of one run that it was given: it
+/// writes 2 i + 1 when it begins the i-th of them, 2 i + 2 when that is done.
+/// In memory that outlives the run; read by any thread.
+using DeviceProgress = uint64_t;
+
 /// A flight recorder. Any thread may call it; it allocates nothing but for
-/// `collectives`.
+/// `collectives` and calls of devices.
 class Recorder {
 public:
   static constexpr size_t kKept = 64;
@@ -48,6 +54,16 @@ public:
              std::string_view of);
   /// Notes that the last call ended well.
   void end();
+  /// Notes a call that a device was given as the `index`-th of a run. It gets
+  /// its number, and becomes the position, when the device says that it begins.
+  void give(CollectiveKind kind, size_t count, DType dtype, std::string_view of,
+            DeviceProgress &progress, uint64_t index);
+  /// Forgets what a run that is over did not begin: `progress` is to be used
+  /// again.
+  void forget(const DeviceProgress &progress);
+  /// Keeps what devices have said so far, and no later word of them: what they
+  /// say once their calls were ended is not so, and their memory goes.
+  void freeze();
 
   Position position() const;
   /// The last kKept calls, the oldest first.
@@ -58,13 +74,25 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
 
-  CollectiveCall &last() { return ring[number % kKept]; }
+  /// A call that has not ended on its device, as far as is known.
+  struct Given {
+    CollectiveCall call;
+    DeviceProgress *progress;
+    uint64_t index;
+    bool hasBegun = false;
+  };
+
+  CollectiveCall &last() const { return ring[number % kKept]; }
+  void add(CollectiveCall call) const;
+  void advance() const;
 
   const Clock::time_point made = Clock::now();
   mutable std::mutex mutex; ///< guards what follows
-  std::array<CollectiveCall, kKept> ring;
-  uint64_t number = 0; ///< that the last call has
+  mutable std::array<CollectiveCall, kKept> ring;
+  mutable uint64_t number = 0;     ///< that the last call has
+  mutable std::deque<Given> given; ///< in the order in which they begin
   int64_t step = 0;
+  bool isFrozen = false;
 };
 
 } // namespace tcc::runtime

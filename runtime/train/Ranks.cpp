@@ -24,7 +24,7 @@ Status TrainingSession::compareRanks(const format::Digest &digest,
 /// Numbers the update that follows, for messages of a rank that is lost.
 void TrainingSession::noteUpdate() const {
   if (ranks)
-    ranks->setStep(stepCount() + 1);
+    ranks->setStep(updatesGiven + 1);
 }
 
 /// Ranks that wait for this one hear of its error, unless all have it.
@@ -131,19 +131,33 @@ Status TrainingSession::compareVariables() const {
   return Status();
 }
 
-/// Gives all ranks the variables of rank 0, in place: devices that have
-/// collectives have the host's memory.
+/// Gives all ranks a variable of rank 0, where a device is not the host by a
+/// copy there.
+Status TrainingSession::shareVariable(size_t index) {
+  std::string_view name = store.describe(index).name()->string_view();
+  if (program->device().isHost()) {
+    std::span<std::byte> bytes = store.beginWrite(index);
+    return ranks->broadcast(bytes.data(), bytes.data(), bytes.size(), DType::u8,
+                            /*root=*/0, name);
+  }
+  std::vector<std::byte> bytes(store.byteCount(index));
+  if (rank() == 0)
+    if (Status status = store.read(index, bytes); !status.ok())
+      return status;
+  if (Status status = ranks->broadcast(bytes.data(), bytes.data(), bytes.size(),
+                                       DType::u8, /*root=*/0, name);
+      !status.ok())
+    return status;
+  return rank() == 0 ? Status() : store.write(index, bytes);
+}
+
+/// Gives all ranks the variables of rank 0.
 Status TrainingSession::shareVariables() {
   if (!ranks)
     return Status();
-  for (size_t i = 0; i < store.size(); ++i) {
-    std::span<std::byte> bytes = store.beginWrite(i);
-    if (Status status = ranks->broadcast(
-            bytes.data(), bytes.data(), bytes.size(), DType::u8, /*root=*/0,
-            store.describe(i).name()->string_view());
-        !status.ok())
+  for (size_t i = 0; i < store.size(); ++i)
+    if (Status status = shareVariable(i); !status.ok())
       return status;
-  }
   return writeRank();
 }
 

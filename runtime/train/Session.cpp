@@ -298,6 +298,7 @@ Status TrainingSession::give(EntryKind kind, std::span<const TensorView> inputs,
       !status.ok())
     return status;
   advance(kind);
+  updatesGiven += kind != EntryKind::accumulate_step;
   flights[flightCount++] = flight;
   nextTurn = (nextTurn + 1) % depth();
   return Status();
@@ -399,6 +400,7 @@ Result<TensorView> TrainingSession::prediction(size_t index) {
 }
 
 void TrainingSession::readBatchNumber() {
+  updatesGiven = stepCount();
   world = std::max<int64_t>(1, read(StepField::world));
   int64_t place = read(StepField::place);
   taken = place / world;

@@ -203,6 +203,7 @@ private:
   void advance(format::EntryKind kind);
   Status leaveOnFailure(Status status);
   void noteUpdate() const;
+  Status shareVariable(size_t index);
   Status give(format::EntryKind step, std::span<const TensorView> batch,
               uint16_t variant);
   Status takeBack();
@@ -239,6 +240,7 @@ private:
   int64_t batch = 0; ///< see batchNumber
   int64_t taken = 0; ///< batches of this rank since the last update
   int64_t world = 1;
+  int64_t updatesGiven = 0; ///< likewise: updates so far
   std::optional<int64_t> lastBadIndex;
   int64_t lastFailedBatch = 0;
   bool mayPrefault = false; ///< memory and threads are not the caller's

@@ -89,12 +89,14 @@ def list_cases(folder):
     yield Case("dropout", f"{folder}/dropping.onnx", digits, tail, [], 1, 1e-12)
 
 
-def train(package, case, folder, world, accumulate, launcher=(), steps=STEPS, **options):
+def train(
+    package, case, folder, world, accumulate, launcher=(), steps=STEPS, flags=(), **options
+):
     """The losses of all updates, and the tensors at the end."""
     folder = tempfile.mkdtemp(dir=folder)
     command = ["train", package, "--data", "npz:" + case.data, "-q", "--threads", 1]
     command += ["--steps", steps, "--log-dir", folder, "--checkpoint-dir", folder]
-    command += ["--set", f"accumulate={accumulate}"]
+    command += ["--set", f"accumulate={accumulate}", *flags]
     if world > 1 and not launcher:
         command += ["--ranks", world]
     prefix = [str(world) if word == "WORLD" else word for word in launcher]

@@ -14,6 +14,7 @@ struct RunningOptions {
   std::string package;
   int threads = 0;     ///< 0: as many as the process may use
   std::string device;  ///< empty: what the package is compiled for
+  int localRank = 0;   ///< of this machine: the device's number if it has none
   std::string weights; ///< safetensors; empty: the package's own
   std::string tuneCache;
   bool json = false;

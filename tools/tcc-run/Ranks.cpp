@@ -75,6 +75,7 @@ Status tools::compareFlags(const Ranks &ranks, const std::string &flags) {
 
 RunningOptions tools::ofRank(const Ranks &ranks, RunningOptions options) {
   options.threads = ranks.threads;
+  options.localRank = ranks.launch.localRank;
   if (ranks.isFirst())
     return options;
   options.quiet = true;

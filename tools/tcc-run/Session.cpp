@@ -27,6 +27,7 @@ tools::loadExecutable(const RunningOptions &running) {
     return package.takeStatus();
   ExecutableOptions loaded;
   loaded.device = running.device;
+  loaded.localRank = running.localRank;
   loaded.weightsFile = running.weights;
   loaded.tuneCache = running.tuneCache;
   loaded.threads = running.threads > 0 ? running.threads : defaultThreadCount();

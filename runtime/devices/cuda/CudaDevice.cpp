@@ -87,13 +87,18 @@ Allocator CudaDevice::staging(const Allocator &) {
 //===----------------------------------------------------------------------===//
 
 /// Takes the device's primary context, which libraries share.
-Status CudaDevice::retain(int &major, int &minor) {
+Status CudaDevice::retain(const Choice &choice, int &major, int &minor) {
   const Driver &call = *table;
   int count = 0;
   if (Status status =
           check(call.deviceGetCount(&count), "counting CUDA devices");
       !status.ok())
     return status;
+  if (number >= count && count > 0 && !choice.isNumbered)
+    return makeError(Code::Usage, "rank ", number,
+                     " of this machine, which has ", count, " CUDA device",
+                     count > 1 ? "s" : "", ", needs ", number + 1,
+                     ": each rank has one of its own");
   if (number >= count)
     return makeError(Code::Device, "there is no CUDA device ", number, " of ",
                      count);
@@ -127,9 +132,9 @@ CudaDevice::open(const Driver &driver, const Choice &choice,
   std::string label =
       concat(choice.isEmulated ? "emulated:" : "cuda:", choice.ordinal);
   std::unique_ptr<CudaDevice> device(
-      new CudaDevice(driver, choice.ordinal, std::move(label)));
+      new CudaDevice(driver, choice, std::move(label)));
   int major = 0, minor = 0;
-  if (Status status = device->retain(major, minor); !status.ok())
+  if (Status status = device->retain(choice, major, minor); !status.ok())
     return status;
   auto active = device->activate();
   if (!active.ok())
@@ -173,10 +178,7 @@ CudaDevice::~CudaDevice() {
 Result<std::unique_ptr<Stream>>
 CudaDevice::createStream(std::span<const EntryPlan> entries,
                          const StreamOptions &options) {
-  if (options.communicator)
-    return makeError(Code::Unsupported, "device '", name(),
-                     "' has no collectives: several ranks train on the CPU");
-  return CudaStream::create(*this, entries);
+  return CudaStream::create(*this, entries, options.communicator);
 }
 
 std::string CudaDevice::nameWork(const LibraryWork &work,

@@ -42,6 +42,7 @@ public:
   }
   std::string_view note() const override { return opened.note; }
   int ordinal() const override { return number; }
+  bool isEmulated() const { return emulated; }
   Allocator allocator(const Allocator &host) override;
   Allocator staging(const Allocator &host) override;
   Result<std::unique_ptr<Stream>>
@@ -72,15 +73,17 @@ public:
   }
 
 private:
-  CudaDevice(const Driver &driver, int ordinal, std::string label)
-      : table(&driver), number(ordinal), label(std::move(label)) {}
+  CudaDevice(const Driver &driver, const Choice &choice, std::string label)
+      : table(&driver), number(choice.ordinal), emulated(choice.isEmulated),
+        label(std::move(label)) {}
 
-  Status retain(int &major, int &minor);
+  Status retain(const Choice &choice, int &major, int &minor);
   Status createTransfers();
   Status writePieces(Address to, const std::byte *from, size_t bytes);
 
   const Driver *table;
   int number;
+  bool emulated;
   std::string label;
   DeviceHandle device = 0;
   ContextHandle context = nullptr;

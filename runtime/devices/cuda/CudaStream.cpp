@@ -15,10 +15,14 @@ using namespace tcc::runtime::cuda;
 static constexpr size_t kMaxElementBytes = 64;
 
 Result<std::unique_ptr<Stream>>
-CudaStream::create(CudaDevice &device, std::span<const EntryPlan> entries) {
+CudaStream::create(CudaDevice &device, std::span<const EntryPlan> entries,
+                   Communicator *communicator) {
   std::unique_ptr<CudaStream> stream(new CudaStream(device));
   if (Status status = stream->allocate(entries); !status.ok())
     return status;
+  if (communicator)
+    if (Status status = stream->openRanks(*communicator, entries); !status.ok())
+      return status;
   return std::unique_ptr<Stream>(std::move(stream));
 }
 
@@ -99,6 +103,7 @@ CudaStream::~CudaStream() {
     return;
   drain();
   graphs.clear();
+  ranks.reset();
   libraryCalls.clear();
   tuner.reset();
   for (auto &flight : flights)
@@ -181,6 +186,8 @@ Result<bool> CudaStream::begin(Run &run) {
   current->fault.reset();
   current->faulting.clear();
   current->areSlotsRead = false;
+  if (Status status = beginExchanges(); !status.ok())
+    return status;
   if (Status status = awaitUploads(); !status.ok())
     return status;
   if (Status status = chooseGraph(run); !status.ok())
@@ -271,6 +278,7 @@ Status CudaStream::endCapture(Run &run, Status given) {
     return given;
   graph->sizes.assign(run.sizes.begin(), run.sizes.end());
   graph->faulting = current->faulting;
+  graph->exchanges = current->exchanges;
   return replay(run);
 }
 
@@ -280,6 +288,8 @@ Status CudaStream::replay(Run &run) {
   current->areSlotsRead = !graph->faulting.empty();
   current->traced = graph->timeline.get();
   current->start = readTraceClock();
+  current->exchanges = graph->exchanges;
+  noteExchanges();
   return device.check(driver.graphLaunch(graph->exec, stream),
                       "launching a graph");
 }
@@ -295,6 +305,8 @@ Status CudaStream::wait() {
   if (status.ok())
     status = device.check(driver.streamSynchronize(stream),
                           "waiting for the device");
+  if (Status lost = checkRanks(); !lost.ok())
+    return lost;
   if (!status.ok() || !current)
     return status;
   status = checkFaults(*current);
@@ -327,6 +339,8 @@ Status CudaStream::finish(Run &run) {
     return flight.takeStatus();
   Error error = (*flight)->isSealed ? driver.eventSynchronize((*flight)->done)
                                     : driver.streamSynchronize(stream);
+  if (Status lost = checkRanks(); !lost.ok())
+    return lost;
   if (error != kSuccess)
     return device.check(error, "waiting for the device");
   Status status = checkFaults(**flight);

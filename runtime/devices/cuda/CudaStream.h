@@ -6,6 +6,7 @@
 #include "runtime/devices/cuda/GraphCache.h"
 #include "runtime/devices/cuda/LaneStreams.h"
 #include "runtime/devices/cuda/LibraryCalls.h"
+#include "runtime/devices/cuda/RankCalls.h"
 #include "runtime/devices/cuda/Tuner.h"
 
 namespace tcc::runtime::cuda {
@@ -17,13 +18,15 @@ namespace tcc::runtime::cuda {
 class CudaStream final : public Stream {
 public:
   static Result<std::unique_ptr<Stream>>
-  create(CudaDevice &device, std::span<const EntryPlan> entries);
+  create(CudaDevice &device, std::span<const EntryPlan> entries,
+         Communicator *communicator);
   ~CudaStream() override;
 
   Status follow(const Run &run) override;
   Result<bool> begin(Run &run) override;
   Status dispatch(const Dispatch &dispatch) override;
   Status transfer(const Transfer &transfer) override;
+  Status exchange(const Exchange &exchange) override;
   Status record(const Mark &mark) override;
   Status await(const Mark &mark) override;
   Status copy(void *to, const void *from, size_t bytes) override;
@@ -64,6 +67,9 @@ private:
     Memory slotValues;              ///< pinned: as read
     bool areSlotsRead = false;      ///< the copy to the host is in the stream
     std::optional<Fault> fault;
+    /// Of a run by several ranks, pinned: a DeviceProgress.
+    Memory progress;
+    std::vector<Exchange> exchanges;    ///< given so far
     std::unique_ptr<Timeline> timeline; ///< of runs that are not replayed
     const Timeline *traced = nullptr;   ///< of the run that is under way
     int64_t start = 0;                  ///< of it, by the host's clock
@@ -88,6 +94,11 @@ private:
   Status reportTimeline(Flight &flight);
   Status forkLane(uint32_t lane);
   Status joinLanes();
+  Status openRanks(Communicator &communicator,
+                   std::span<const EntryPlan> entries);
+  Status beginExchanges();
+  void noteExchanges();
+  Status checkRanks() { return ranks ? ranks->check() : Status(); }
   Result<bool> launchLibrary(const Dispatch &dispatch);
   Status launchKernel(const Dispatch &dispatch);
   Status takeSlot(uint32_t command, void *&slot);
@@ -122,8 +133,9 @@ private:
   Memory workspace;          ///< of the library, also where there is none
   size_t workspaceBytes = 0; ///< of each lane that launches
   std::vector<std::unique_ptr<LibraryCalls>> libraryCalls; ///< of these lanes
-  std::unique_ptr<Tuner> tuner; ///< while it measures
-  int64_t lastEnd = 0;          ///< of traced runs, by the host's clock
+  std::unique_ptr<Tuner> tuner;     ///< while it measures
+  std::unique_ptr<RankCalls> ranks; ///< null for one rank
+  int64_t lastEnd = 0;              ///< of traced runs, by the host's clock
 };
 
 } // namespace tcc::runtime::cuda

@@ -21,6 +21,7 @@ struct CachedGraph {
   bool mayCapture = false;        ///< it ran whole, and there were slots enough
   std::vector<int64_t> sizes;     ///< the slots after the run
   std::vector<uint32_t> faulting; ///< of its launches, in order
+  std::vector<Exchange> exchanges;    ///< between ranks, in order
   std::unique_ptr<Timeline> timeline; ///< of a graph that is traced
   uint64_t lastUse = 0;
 };

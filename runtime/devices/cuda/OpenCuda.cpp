@@ -21,6 +21,7 @@ std::optional<Choice> cuda::parseChoice(std::string_view name) {
     choice.isEmulated = kind == "emulated";
     if (rest.empty())
       return choice;
+    choice.isNumbered = true;
     auto [end, error] = std::from_chars(
         rest.data() + 1, rest.data() + rest.size(), choice.ordinal);
     if (rest[0] == ':' && error == std::errc() &&

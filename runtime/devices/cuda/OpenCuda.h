@@ -15,6 +15,7 @@ namespace tcc::runtime::cuda {
 /// A device of the machine's driver, or of the simulated one.
 struct Choice {
   int ordinal = 0;
+  bool isNumbered = false; ///< the name says which
   bool isEmulated = false;
 };
 

@@ -203,7 +203,7 @@ BlasError matmul(BlasHandle, ProductHandle handle, const void *alpha,
     Operation operation{Operation::Call};
     operation.microseconds =
         promise.way == 0 ? kFirstWayMicroseconds : kSecondWayMicroseconds;
-    operation.call = [=] {
+    operation.call = [=](double &) {
       Status status = checkPlaces(product, places, promise);
       if (status.ok())
         multiply(product, places);

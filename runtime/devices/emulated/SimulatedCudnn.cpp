@@ -248,7 +248,7 @@ static Status enqueue(Stream *stream, const Description *plan,
     places[ids[i]] = pointers[i];
   Operation operation{Operation::Call};
   operation.microseconds = kFirstWayMicroseconds;
-  operation.call = [graph = plan->graph, places, workspace] {
+  operation.call = [graph = plan->graph, places, workspace](double &) {
     Status status = checkPlaces(*graph, places);
     if (status.ok())
       status = simulator().memory.checkDevice(workspace, kWorkspace);

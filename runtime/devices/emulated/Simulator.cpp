@@ -1,6 +1,7 @@
 #include "runtime/devices/emulated/Simulator.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -83,16 +84,27 @@ Status Simulator::perform(Stream &stream, const Operation &operation) {
   return Status(Code::Internal, "an unknown operation");
 }
 
+/// Another thread may read a word of the host while it is written.
+static bool isWord(const Operation &operation) {
+  constexpr size_t kWord = sizeof(uint64_t);
+  return operation.bytes == kWord &&
+         (operation.to | operation.from) % kWord == 0;
+}
+
 Status Simulator::performWork(Stream &stream, const Operation &operation) {
   if (operation.kind == Operation::Launch)
     return performLaunch(stream, operation);
   if (operation.kind == Operation::Call)
-    return operation.call();
+    return operation.call(stream.clock);
   if (Status status = checkPlaces(operation); !status.ok())
     return status;
   auto *to = reinterpret_cast<void *>(operation.to);
   if (operation.kind == Operation::Set)
     std::memset(to, operation.value, operation.bytes);
+  else if (isWord(operation))
+    std::atomic_ref(*static_cast<uint64_t *>(to))
+        .store(*reinterpret_cast<const uint64_t *>(operation.from),
+               std::memory_order_release);
   else
     std::memcpy(to, reinterpret_cast<const void *>(operation.from),
                 operation.bytes);

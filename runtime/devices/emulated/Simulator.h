@@ -63,7 +63,8 @@ struct Operation {
   std::shared_ptr<Event> event = {};
   uint64_t version = 0; ///< of the event
   const Graph *graph = nullptr;
-  std::function<runtime::Status()> call = {}; ///< of a library
+  /// Of a library, which may move the stream's clock.
+  std::function<runtime::Status(double &clock)> call = {};
   double microseconds = 1; ///< that it takes by its stream's clock
   double given = 0;        ///< by the host's clock
 };

@@ -257,13 +257,16 @@ TEST(Collectives, RefuseWhatIsKnownOnceThereAreRanks) {
   EXPECT_EQ(twins.transport->calls, 0);
 }
 
-TEST(Collectives, AreRefusedByDevicesThatHaveNone) {
+TEST(Collectives, InATreeAreRefusedByDevices) {
   TwinRanks twins;
   ProgramBuilder builder = makeProgram<format::AllReduceT>(0, 8);
+  for (auto &command : builder.entry().body->commands)
+    if (auto *table = command->action.AsAllReduce())
+      table->tree = true;
   auto executable = loadEmulated(builder);
   const format::Entry *entry = executable->findEntry(EntryKind::main);
   EXPECT_THAT(Workspace::create(executable->device(), std::span(&entry, 1),
                                 {.communicator = &twins.ranks})
                   .takeStatus(),
-              failsWith(Code::Unsupported, "has no collectives"));
+              failsWith(Code::Unsupported, "add up in no tree"));
 }

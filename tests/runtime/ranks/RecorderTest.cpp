@@ -43,6 +43,35 @@ TEST(Recorder, SaysHowFarTheRankIs) {
   EXPECT_EQ(recorder.position().last.step, 12);
 }
 
+TEST(Recorder, FollowsADevice) {
+  Recorder recorder;
+  DeviceProgress progress = 0;
+  auto where = [&] { return describe(recorder.position()); };
+  recorder.setStep(1);
+  recorder.give(CollectiveKind::AllReduce, 8, DType::f32, "a", progress, 0);
+  recorder.setStep(2);
+  recorder.give(CollectiveKind::AllReduce, 8, DType::f32, "b", progress, 1);
+  EXPECT_EQ(recorder.position().last.number, 0u) << "it has not begun";
+  progress = 1;
+  EXPECT_EQ(where(), "at update 1 in all-reduce 1 of a");
+  progress = 3;
+  EXPECT_EQ(where(), "at update 2 in all-reduce 2 of b");
+  recorder.freeze();
+  progress = 4;
+  EXPECT_EQ(where(), "at update 2 in all-reduce 2 of b");
+  recorder.give(CollectiveKind::AllReduce, 8, DType::f32, "c", progress, 0);
+  EXPECT_EQ(recorder.collectives().size(), 2u);
+}
+
+TEST(Recorder, ForgetsWhatARunDidNotBegin) {
+  Recorder recorder;
+  DeviceProgress progress = 0;
+  recorder.give(CollectiveKind::AllReduce, 8, DType::f32, "a", progress, 0);
+  recorder.forget(progress);
+  progress = 2;
+  EXPECT_TRUE(recorder.collectives().empty());
+}
+
 TEST(Recorder, CutsLongNames) {
   Recorder recorder;
   recorder.begin(CollectiveKind::AllReduce, 1, DType::f32,
