@@ -1,7 +1,9 @@
-// Cudnn.h and CublasLt.h against the headers that they are declared after.
+// Cudnn.h, CublasLt.h and Nccl.h against the headers that they are declared
+// after.
 
 #include "runtime/devices/libraries/CublasLt.h"
 #include "runtime/devices/libraries/Cudnn.h"
+#include "runtime/devices/nccl/Nccl.h"
 #include "gtest/gtest.h"
 
 using namespace tcc::runtime::cuda;
@@ -13,7 +15,38 @@ using namespace tcc::runtime::cuda;
 #include <cudnn.h>
 #endif
 
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+#endif
+
 #define SAME(OURS, THEIRS) static_assert(int(OURS) == int(THEIRS))
+
+TEST(HeaderValuesTest, AreThoseOfNccl) {
+#if !__has_include(<nccl.h>)
+  GTEST_SKIP() << "not available: nccl.h";
+#else
+  SAME(kNcclSuccess, ncclSuccess);
+  SAME(kNcclSystemError, ncclSystemError);
+  SAME(kNcclInvalidArgument, ncclInvalidArgument);
+  SAME(kNcclInvalidUsage, ncclInvalidUsage);
+  SAME(kNcclRemoteError, ncclRemoteError);
+  SAME(kNcclInProgress, ncclInProgress);
+  SAME(kNcclU8, ncclUint8);
+  SAME(kNcclI32, ncclInt32);
+  SAME(kNcclI64, ncclInt64);
+  SAME(kNcclF32, ncclFloat32);
+  SAME(kNcclF64, ncclFloat64);
+  SAME(kNcclSum, ncclSum);
+  static_assert(sizeof(NcclId) == sizeof(ncclUniqueId));
+  static_assert(offsetof(NcclConfig, magic) == offsetof(ncclConfig_t, magic));
+  static_assert(offsetof(NcclConfig, version) ==
+                offsetof(ncclConfig_t, version));
+  static_assert(offsetof(NcclConfig, blocking) ==
+                offsetof(ncclConfig_t, blocking));
+  ncclConfig_t theirs = NCCL_CONFIG_INITIALIZER;
+  EXPECT_EQ(NcclConfig().magic, theirs.magic);
+#endif
+}
 
 TEST(HeaderValuesTest, AreThoseOfCublasLt) {
 #if !__has_include(<cublasLt.h>)
