@@ -130,6 +130,35 @@ class Checker:
             raise Failed(text)
         return text
 
+    def ranks(self, check):
+        """Two ranks on one GPU, which NCCL allows from 2.30 on, are as one process."""
+        losses = []
+        place = self.device if ":" in self.device else self.device + ":0"
+        for world in (1, 2):
+            with tempfile.TemporaryDirectory() as out:
+                command = [
+                    self.path("tcc-run"), "train", self.path(check["package"]), "-q",
+                    "--data", "npz:" + self.path(check["data"]), "--steps", check["steps"],
+                    "--log-dir", out, "--set", f"accumulate={2 // world}",
+                    "--ranks", world, "--device", place,
+                ]  # fmt: skip
+                done = subprocess.run(
+                    list(map(str, command)), capture_output=True, text=True, timeout=TIMEOUT,
+                    errors="replace", env=os.environ | {"NCCL_MULTI_RANK_GPU_ENABLE": "1"},
+                )  # fmt: skip
+                lacks = ("there is no libnccl", "NCCL is 2.", "Duplicate GPU", "libtcc_gloo")
+                if done.returncode and any(text in done.stderr for text in lacks):
+                    raise Missing("NCCL 2.30 and Gloo for two ranks on one GPU")
+                if done.returncode:
+                    raise Failed(f"exit {done.returncode}: {done.stderr.strip()[:200]}")
+                with open(f"{out}/metrics.jsonl") as stream:
+                    losses.append(np.array([json.loads(line)["loss"] for line in stream]))
+        off = np.abs(losses[1] / losses[0] - 1).max()
+        text = f"losses of two ranks are {off:.1e} from those of one process"
+        if not off <= 1e-4:
+            raise Failed(text)
+        return text
+
     def bandwidth(self, check):
         short, long = map(self.median, check["packages"])
         microseconds = (long - short) * 1e3 / check["count"]

@@ -127,6 +127,7 @@ class Packer:
             shutil.copy(os.path.join(FIXTURES, os.path.basename(data)), self.path(data))
             kept = cases.load(name)
             self.add("overlap", name, package=package, data=data, steps=20)
+            self.add("ranks", name, package=package, data=data, steps=2 if self.small else 20)
             self.add(
                 "train", name, package=package, data=data,
                 steps=2 if self.small else len(kept["f32"]),
@@ -253,9 +254,11 @@ def main():
         packer.kernels()
         packer.streams()
         packer.speed()
-    for tool in ("tcc-run", "libtcc_cuda_libs.so", "libtcc_emulated.so"):
-        if tool != "libtcc_emulated.so" or arguments.small:
-            shutil.copy(os.path.join(BIN, tool), packer.path(tool))
+    plugins = ["cuda_libs", "nccl", "emulated"] if arguments.small else ["cuda_libs", "nccl"]
+    if os.path.exists(os.path.join(BIN, "libtcc_gloo.so")):  # built where there is Gloo
+        plugins.append("gloo")
+    for tool in ("tcc-run", *(f"libtcc_{plugin}.so" for plugin in plugins)):
+        shutil.copy(os.path.join(BIN, tool), packer.path(tool))
     with open(packer.path("manifest.json"), "w") as stream:
         json.dump(packer.checks, stream, indent=1)
     size = sum(
