@@ -201,6 +201,7 @@ BlasError matmul(BlasHandle, ProductHandle handle, const void *alpha,
   std::memcpy(&promise, algorithm->data, sizeof(promise));
   return call([&] {
     Operation operation{Operation::Call};
+    operation.name = "product";
     operation.microseconds =
         promise.way == 0 ? kFirstWayMicroseconds : kSecondWayMicroseconds;
     operation.call = [=](double &) {

@@ -247,6 +247,7 @@ static Status enqueue(Stream *stream, const Description *plan,
   for (size_t i = 0; i < ids.size(); ++i)
     places[ids[i]] = pointers[i];
   Operation operation{Operation::Call};
+  operation.name = "convolution";
   operation.microseconds = kFirstWayMicroseconds;
   operation.call = [graph = plan->graph, places, workspace](double &) {
     Status status = checkPlaces(*graph, places);

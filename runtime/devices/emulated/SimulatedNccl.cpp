@@ -307,7 +307,8 @@ Status perform(Comm &comm, const Call &call, double &clock) {
 /// After the last one, also of another stream: what a graph has that is
 /// captured comes after what it does not have.
 Status order(Comm &comm, Stream &stream) {
-  bool isInOne = comm.last && comm.last->graph == stream.captured;
+  bool isInOne = comm.last && !comm.last->captured == !stream.captured &&
+                 comm.last->graph.lock() == stream.captured;
   if (isInOne && comm.lastStream != &stream)
     if (Status status = simulator().wait(stream, comm.last); !status.ok())
       return status;
@@ -326,6 +327,7 @@ NcclError enqueue(Comm &comm, Call call, StreamHandle handle) {
     if (Status status = order(comm, stream); !status.ok())
       return status;
     Operation operation{Operation::Call};
+    operation.name = nameOf(call.kind);
     operation.microseconds = 0;
     operation.call = [&comm, call](double &clock) {
       return perform(comm, call, clock);

@@ -202,8 +202,8 @@ Status Simulator::recordExternal(const std::shared_ptr<Event> &event,
 Status Simulator::wait(Stream &stream, const std::shared_ptr<Event> &event) {
   Operation operation{Operation::Wait};
   operation.event = event;
-  if (event->graph) {
-    if (Status status = joinCapture(stream, event->graph); !status.ok())
+  if (event->captured) {
+    if (Status status = joinCapture(stream, event->graph.lock()); !status.ok())
       return status;
     operation.event = event->captured;
   } else if (!event->stream) {
@@ -216,7 +216,7 @@ Status Simulator::wait(Stream &stream, const std::shared_ptr<Event> &event) {
 }
 
 Status Simulator::synchronize(Event &event) {
-  if (event.graph)
+  if (event.captured)
     return Status(Code::Device, "waiting for an event of a graph");
   Status status;
   if (event.done < event.recorded)
@@ -240,7 +240,7 @@ Status Simulator::beginCapture(Stream &stream) {
 /// A stream that waits for an event of a graph goes on in the graph.
 Status Simulator::joinCapture(Stream &stream,
                               const std::shared_ptr<Graph> &graph) {
-  if (!graph->isOpen || (stream.captured && stream.captured != graph))
+  if (!graph || !graph->isOpen || (stream.captured && stream.captured != graph))
     return Status(Code::Device, "waiting for an event of another graph");
   if (stream.captured)
     return Status();

@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tcc::emulated {
@@ -44,7 +45,7 @@ struct Event {
   /// A record in a graph has an event of its own, which is done in each replay.
   /// Of the last record, if it was captured:
   std::shared_ptr<Event> captured = {};
-  std::shared_ptr<Graph> graph = {};
+  std::weak_ptr<Graph> graph = {};
   /// Of such an event: after how many operations of which branch it is done.
   size_t branch = 0, place = 0;
 };
@@ -63,6 +64,7 @@ struct Operation {
   std::shared_ptr<Event> event = {};
   uint64_t version = 0; ///< of the event
   const Graph *graph = nullptr;
+  std::string_view name = {}; ///< of a library's call, static
   /// Of a library, which may move the stream's clock.
   std::function<runtime::Status(double &clock)> call = {};
   double microseconds = 1; ///< that it takes by its stream's clock

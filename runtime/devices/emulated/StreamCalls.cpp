@@ -1,6 +1,7 @@
 // Streams, events and graphs of the simulated driver.
 
 #include "runtime/devices/emulated/DriverCalls.h"
+#include "runtime/devices/emulated/GraphFile.h"
 
 using namespace tcc;
 using namespace tcc::emulated;
@@ -59,8 +60,9 @@ Error streamEndCapture(StreamHandle stream, GraphHandle *graph) {
     Result<SharedGraph> captured = simulator().endCapture(streamOf(stream));
     if (!captured.ok())
       return captured.takeStatus();
+    Status status = writeGraph(**captured);
     *graph = toHandle<GraphHandle>(new SharedGraph(std::move(*captured)));
-    return Status();
+    return status;
   });
 }
 
@@ -76,7 +78,7 @@ Error eventDestroy(EventHandle event) {
       [&] {
         Event &recorded = *as<SharedEvent>(event);
         Status status;
-        if (!recorded.graph)
+        if (!recorded.captured)
           status =
               unlessFailed([&] { return simulator().synchronize(recorded); });
         delete &as<SharedEvent>(event);

@@ -7,7 +7,10 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include <dlfcn.h>
+#include <fstream>
+#include <sstream>
 #include <string>
+#include <unistd.h>
 
 using namespace tcc::emulated;
 using namespace tcc::runtime::cuda;
@@ -232,6 +235,16 @@ TEST_F(SimulatedDriverTest, RefusesGraphsThatLoseAStream) {
 }
 
 /// The streams' times meet at an event; external ones are timed in replays.
+/// The graph that TCC_EMULATED_GRAPHS had written first, which is then gone.
+static std::string readGraph() {
+  std::string path = testing::TempDir() + std::to_string(getpid()) + "-1.graph";
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  unlink(path.c_str());
+  return text.str();
+}
+
+/// Also of a graph that is written as text.
 TEST_F(SimulatedDriverTest, ClocksMeetAtEvents) {
   EventHandle times[2];
   for (EventHandle &time : times)
@@ -251,7 +264,11 @@ TEST_F(SimulatedDriverTest, ClocksMeetAtEvents) {
   ASSERT_EQ(driver.eventRecordWithFlags(times[1], first, kRecordExternal),
             kSuccess);
   GraphHandle graph;
+  setenv("TCC_EMULATED_GRAPHS", testing::TempDir().c_str(), /*overwrite=*/1);
   ASSERT_EQ(driver.streamEndCapture(first, &graph), kSuccess);
+  unsetenv("TCC_EMULATED_GRAPHS");
+  EXPECT_EQ(readGraph(), "0 time\n0 record 0\n0 launch increment\n0 wait 1\n"
+                         "0 time\n1 wait 0\n1 copy 1048576\n1 record 1\n");
   GraphExecHandle exec;
   ASSERT_EQ(driver.graphInstantiateWithFlags(&exec, graph, 0), kSuccess);
   driver.graphDestroy(graph);
