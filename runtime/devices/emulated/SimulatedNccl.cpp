@@ -47,15 +47,19 @@ static std::string describe(const Header &call) {
 
 /// Never freed: calls with a communicator that has ended are found so.
 struct tcc::runtime::cuda::NcclObject {
-  NcclObject(int rank, int size) : rank(rank), size(size) {}
+  NcclObject(int rank, int size, ContextHandle context)
+      : rank(rank), size(size), context(context) {}
 
   const int rank, size;
+  const ContextHandle context;          ///< of the device that it is made on
   std::unique_ptr<Transport> transport; ///< null for one rank
   std::thread meeting;
   std::atomic<NcclError> state = kNcclInProgress;
   std::string error; ///< written before `state` is
   std::atomic<bool> hasEnded = false;
   uint64_t number = 0; ///< of the last call that was done
+  /// As often as streams and graphs have a call of it, and once more.
+  std::shared_ptr<char> uses = std::make_shared<char>();
   std::ofstream log;
   /// The last call that a stream was given: calls are done in one order.
   std::shared_ptr<Event> last;
@@ -95,6 +99,17 @@ Link readLink() {
   if (*rest == ':')
     link.bytes = std::strtod(rest + 1, nullptr);
   return link;
+}
+
+/// The number of the call at which TCC_EMULATED_NCCL_FAULT has it that `what`
+/// happens in this process; 0 if it does not.
+uint64_t findFault(std::string_view what) {
+  const char *given = std::getenv("TCC_EMULATED_NCCL_FAULT");
+  std::string_view fault = given ? given : "";
+  if (fault.substr(0, fault.find(':')) != what)
+    return 0;
+  return fault == what ? 1
+                       : std::strtoull(given + what.size() + 1, nullptr, 10);
 }
 
 DType dtypeOf(int type) {
@@ -154,10 +169,12 @@ NcclError commInitRankConfig(NcclHandle *handle, int size, NcclId id, int rank,
   bool isKnown = config->magic == NcclConfig().magic && config->blocking == 0;
   if (!isKnown || rank < 0 || rank >= size || !getCurrentContext())
     return kNcclInvalidArgument;
-  auto *comm = new Comm(rank, size);
+  auto *comm = new Comm(rank, size, getCurrentContext());
   if (const char *folder = std::getenv("TCC_EMULATED_NCCL_LOG"))
     comm->log.open(concat(folder, "/rank-", rank, ".calls"));
   *handle = comm;
+  if (findFault("meeting"))
+    return kNcclInProgress;
   if (size == 1) {
     comm->state = kNcclSuccess;
     return kNcclSuccess;
@@ -232,12 +249,33 @@ struct Call {
   size_t bytes() const { return count * traitsOf(dtypeOf(type)).bytes; }
 };
 
+/// Buffers overlap as NCCL says for calls in place, or not at all.
+Status checkOverlap(const Comm &comm, const Call &call, size_t read,
+                    size_t written) {
+  auto from = reinterpret_cast<uint64_t>(call.from);
+  auto to = reinterpret_cast<uint64_t>(call.to);
+  uint64_t part = comm.rank * call.bytes();
+  bool isInPlace = call.kind == CollectiveKind::ReduceScatter
+                       ? to == from + part
+                   : call.kind == CollectiveKind::AllGather ? from == to + part
+                                                            : from == to;
+  bool isApart = from + read <= to || to + written <= from;
+  bool isRead =
+      call.kind != CollectiveKind::Broadcast || comm.rank == call.root;
+  if (isInPlace || isApart || !isRead)
+    return Status();
+  return makeError(Code::Device, nameOf(call.kind),
+                   ": buffers overlap, and it is not in place");
+}
+
 Status checkBuffers(const Comm &comm, const Call &call) {
   size_t read = call.bytes(), written = call.bytes();
   if (call.kind == CollectiveKind::ReduceScatter)
     read *= comm.size;
   if (call.kind == CollectiveKind::AllGather)
     written *= comm.size;
+  if (Status status = checkOverlap(comm, call, read, written); !status.ok())
+    return status;
   auto check = [&](const void *address, size_t bytes) {
     return simulator().memory.checkDevice(reinterpret_cast<uint64_t>(address),
                                           bytes);
@@ -287,7 +325,10 @@ Status perform(Comm &comm, const Call &call, double &clock) {
     return status;
   Header header = {++comm.number,       int32_t(call.kind), call.type,
                    int64_t(call.count), call.root,          clock};
-  bool isDone = compare(comm, header);
+  bool isStuck = findFault("stuck") == comm.number;
+  if (findFault("error") == comm.number)
+    comm.fail(kNcclSystemError, "unhandled system error");
+  bool isDone = !isStuck && comm.state == kNcclSuccess && compare(comm, header);
   if (isDone)
     if (Status status = move(comm, call); !status.ok()) {
       comm.fail(kNcclRemoteError, std::string(status.message()));
@@ -318,6 +359,8 @@ Status order(Comm &comm, Stream &stream) {
 NcclError enqueue(Comm &comm, Call call, StreamHandle handle) {
   if (comm.hasEnded || comm.state == kNcclInProgress)
     return kNcclInvalidUsage;
+  if (getCurrentContext() != comm.context)
+    return kNcclInvalidArgument;
   if (comm.state != kNcclSuccess)
     return comm.state;
   Error error = emulated::call([&]() -> Status {
@@ -329,7 +372,7 @@ NcclError enqueue(Comm &comm, Call call, StreamHandle handle) {
     Operation operation{Operation::Call};
     operation.name = nameOf(call.kind);
     operation.microseconds = 0;
-    operation.call = [&comm, call](double &clock) {
+    operation.call = [&comm, call, use = comm.uses](double &clock) {
       return perform(comm, call, clock);
     };
     if (Status status = simulator().enqueue(stream, std::move(operation));
@@ -342,10 +385,14 @@ NcclError enqueue(Comm &comm, Call call, StreamHandle handle) {
   return error == kSuccess ? kNcclSuccess : 1;
 }
 
-/// A call that ranks make at the end, so that nobody has made more.
+/// A call that ranks make at the end, so that nobody has made more. NCCL waits
+/// for calls that are not done, and for ever for graphs that have some.
 NcclError commFinalize(NcclHandle comm) {
   if (comm->hasEnded)
     return kNcclInvalidArgument;
+  if (comm->uses.use_count() > 1)
+    comm->fail(kNcclInvalidUsage,
+               "it ends while a stream or a graph has calls");
   join(*comm);
   Header header = {++comm->number, kFinalize, 0, 0, 0, 0};
   if (comm->transport)
@@ -366,7 +413,7 @@ Nccl makeTable() {
   using Kind = CollectiveKind;
   Nccl table = {};
   table.getVersion = [](int *version) {
-    *version = kLeastNccl;
+    *version = findFault("old") ? kLeastNccl - 1 : kLeastNccl;
     return kNcclSuccess;
   };
   table.getUniqueId = getUniqueId;

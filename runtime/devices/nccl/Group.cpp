@@ -208,16 +208,12 @@ NcclLibrary::join(const GroupId &id, int rank, int size,
 /// As the runtime finds it: see kOpenGroupLibrary.
 extern "C" __attribute__((visibility("default"))) GroupLibrary *
 tcc_open_group_library(const GroupChoice &choice, Status &status) {
-  const Nccl *table = choice.simulated;
-  if (!table) {
-    Result<const Nccl *> found = findNccl(choice.places);
-    if (!found.ok()) {
-      status = found.takeStatus();
-      return nullptr;
-    }
-    table = *found;
-  }
+  Result<const Nccl *> table =
+      choice.simulated ? choice.simulated : findNccl(choice.places);
+  status = table.ok() ? checkNcclVersion(**table) : table.takeStatus();
+  if (!status.ok())
+    return nullptr;
   int version = 0;
-  (void)table->getVersion(&version);
-  return new NcclLibrary(*table, version);
+  (void)(*table)->getVersion(&version);
+  return new NcclLibrary(**table, version);
 }

@@ -12,6 +12,14 @@ std::string cuda::nameNcclVersion(int version) {
   return concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
+Status cuda::checkNcclVersion(const Nccl &table) {
+  int version = 0;
+  if (table.getVersion(&version) == kNcclSuccess && version >= kLeastNccl)
+    return Status();
+  return makeError(Code::Device, "NCCL is ", nameNcclVersion(version),
+                   ", expected ", nameNcclVersion(kLeastNccl), " or later");
+}
+
 static Status load(Nccl &table, const char *places) {
   const EntryPoint entries[] = {
       {"ncclGetVersion", &table.getVersion},
@@ -30,11 +38,7 @@ static Status load(Nccl &table, const char *places) {
   };
   if (Status status = loadLibrary(kNames, places, entries); !status.ok())
     return status;
-  int version = 0;
-  if (table.getVersion(&version) != kNcclSuccess || version < kLeastNccl)
-    return makeError(Code::Device, "NCCL is ", nameNcclVersion(version),
-                     ", expected ", nameNcclVersion(kLeastNccl), " or later");
-  return Status();
+  return checkNcclVersion(table);
 }
 
 Result<const Nccl *> cuda::findNccl(const char *places) {

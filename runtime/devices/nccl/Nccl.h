@@ -77,6 +77,9 @@ Result<const Nccl *> findNccl(const char *places);
 /// 2.28: older ones wait in ncclCommAbort where communicators do not block.
 inline constexpr int kLeastNccl = 22800;
 
+/// Code::Device if the library is older than kLeastNccl.
+Status checkNcclVersion(const Nccl &table);
+
 /// "2.28.9" of 22809.
 std::string nameNcclVersion(int version);
 
