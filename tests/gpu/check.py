@@ -130,6 +130,21 @@ class Checker:
             raise Failed(text)
         return text
 
+    def nccl(self, check):
+        """A group of one rank: calls, in graphs too, and its ends."""
+        test = subprocess.run(
+            [self.path("OneRankTest")], capture_output=True, text=True, timeout=TIMEOUT,
+            env=os.environ | {"TCC_PLUGINS": self.folder, "TCC_CHECKED_DEVICE": self.device},
+        )  # fmt: skip
+        lines = test.stdout.splitlines()
+        if test.returncode:
+            wrong = [line for line in lines if "Failure" in line or "FAILED" in line]
+            raise Failed("; ".join(wrong)[:200] or f"exit {test.returncode}")
+        for line in lines:
+            if "not available: " in line:
+                raise Missing(line.split("not available: ")[1])
+        return lines[-1].strip()
+
     def ranks(self, check):
         """Two ranks on one GPU, which NCCL allows from 2.30 on, are as one process."""
         losses = []

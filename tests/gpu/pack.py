@@ -127,6 +127,8 @@ class Packer:
             shutil.copy(os.path.join(FIXTURES, os.path.basename(data)), self.path(data))
             kept = cases.load(name)
             self.add("overlap", name, package=package, data=data, steps=20)
+            if name == TRAINED[0]:
+                self.add("nccl", "one rank")
             self.add("ranks", name, package=package, data=data, steps=2 if self.small else 20)
             self.add(
                 "train", name, package=package, data=data,
@@ -259,6 +261,7 @@ def main():
         plugins.append("gloo")
     for tool in ("tcc-run", *(f"libtcc_{plugin}.so" for plugin in plugins)):
         shutil.copy(os.path.join(BIN, tool), packer.path(tool))
+    shutil.copy(os.path.join(BIN, "../tests/OneRankTest"), packer.path("OneRankTest"))
     with open(packer.path("manifest.json"), "w") as stream:
         json.dump(packer.checks, stream, indent=1)
     size = sum(
