@@ -46,6 +46,23 @@ def wait_for_calls(logs, rank):
     wait_until(lambda: os.path.exists(path) and os.path.getsize(path) > 1000, 30)
 
 
+def list_more_cases(folder):
+    """Those of the host: accumulation, a loss scale, convolutions, attention, dropout."""
+    for case in list(ranks.list_cases(folder))[1:]:
+        yield case._replace(flags=[*case.flags, *TARGET])
+
+
+def test_cases(tally, folder, world):
+    for case in list_more_cases(folder):
+        package = ranks.compile_case(case, folder)
+        alone, several = (
+            ranks.train(package, case, folder, of, case.accumulate * world // of, steps=10,
+                        flags=DEVICE)
+            for of in (1, world)
+        )  # fmt: skip
+        ranks.compare(tally, case, several, alone)
+
+
 def test_parity(tally, package, case, folder, world):
     """All ranks end with the tensors of one, by the same calls."""
     logs = tempfile.mkdtemp(dir=folder)
@@ -147,6 +164,8 @@ def main(worlds):
         package = ranks.compile_case(case, folder)
         for world in worlds:
             test_parity(tally, package, case, folder, world)
+            if worlds != [2]:
+                test_cases(tally, folder, world)
         for victim in (0, 1):
             test_loss(tally, package, folder, victim)
         test_faults(tally, package, folder, worlds != [2])
