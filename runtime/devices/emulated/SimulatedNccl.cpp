@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
@@ -169,7 +170,13 @@ NcclError commInitRankConfig(NcclHandle *handle, int size, NcclId id, int rank,
   bool isKnown = config->magic == NcclConfig().magic && config->blocking == 0;
   if (!isKnown || rank < 0 || rank >= size || !getCurrentContext())
     return kNcclInvalidArgument;
+  static auto &comms = *new std::vector<Comm *>; // known to the end
+  static std::mutex mutex;
   auto *comm = new Comm(rank, size, getCurrentContext());
+  {
+    std::lock_guard lock(mutex);
+    comms.push_back(comm);
+  }
   if (const char *folder = std::getenv("TCC_EMULATED_NCCL_LOG"))
     comm->log.open(concat(folder, "/rank-", rank, ".calls"));
   *handle = comm;
