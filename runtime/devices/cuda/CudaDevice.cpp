@@ -95,10 +95,11 @@ Status CudaDevice::retain(const Choice &choice, int &major, int &minor) {
       !status.ok())
     return status;
   if (number >= count && count > 0 && !choice.isNumbered)
-    return makeError(Code::Usage, "rank ", number,
-                     " of this machine, which has ", count, " CUDA device",
-                     count > 1 ? "s" : "", ", needs ", number + 1,
-                     ": each rank has one of its own");
+    return makeError(
+        Code::Usage, "rank ", number, " of this machine, which has ", count,
+        " CUDA device", count > 1 ? "s" : "", ", needs ", number + 1,
+        ": each rank has one of its own, by its number here; where "
+        "each sees its own alone, that is 'cuda:0'");
   if (number >= count)
     return makeError(Code::Device, "there is no CUDA device ", number, " of ",
                      count);
