@@ -121,108 +121,6 @@ void EntryLowering::lowerFused(graph::FusedOp op,
       /*flops=*/AffineMapAttr(), /*bytes=*/AffineMapAttr(), /*lane=*/0);
 }
 
-void EntryLowering::createAllReduce(graph::AllReduceOp op, Value from, Value to,
-                                    Type tensor) {
-  auto type = cast<RankedTensorType>(tensor);
-  AffineExpr count =
-      graph::getNumElements(graph::getExtents(type), op.getContext());
-  auto start = builder.create<StartAllReduceOp>(
-      op.getLoc(), TokenType::get(op.getContext()), from, to,
-      type.getElementType(), graph::makeSizeMap(count, op.getContext()),
-      op.getTree(), op.getGroup(), builder.getStringAttr(getNodeName(op)),
-      /*lane=*/0);
-  builder.create<WaitOp>(op.getLoc(), start.getToken());
-}
-
-/// The variables are those of the bucket in its order, and what was in them is
-/// not used any more, unless it is what goes into the same one.
-LogicalResult EntryLowering::verifyBucket(graph::AllReduceOp op,
-                                          const graph::Bucket &bucket) {
-  if (op->getBlock() != &function.getBody().front())
-    return op.emitOpError("sums variables within a branch or loop");
-  if (!summedBuckets.insert(bucket.first).second)
-    return op.emitOpError("sums a bucket for a second time");
-  auto names = op.getInto()->getAsRange<StringAttr>();
-  bool isBucket = op.getInto()->size() == bucket.offsets.size();
-  for (auto [i, name, tensor] : llvm::enumerate(names, op.getTensors())) {
-    size_t index = graph::findVariable(variables, name);
-    isBucket &= index == bucket.first + i &&
-                variables[index].getType() == tensor.getType();
-  }
-  if (!isBucket)
-    return op.emitOpError("expected the variables of one bucket, in its order");
-  for (auto [name, tensor] : llvm::zip_equal(names, op.getTensors()))
-    if (failed(verifyPart(op, name, tensor)))
-      return failure();
-  return success();
-}
-
-/// `tensor` goes into the variable, which the function writes anew. Its old
-/// value goes nowhere else, and is not used later.
-LogicalResult EntryLowering::verifyPart(graph::AllReduceOp op, StringAttr name,
-                                        Value tensor) {
-  bool isWritten = false;
-  for (unsigned i = 0; i < function.getNumResults(); ++i)
-    isWritten |=
-        graph::getResultVariable(function, i) == name && !isUnchanged(i);
-  if (!isWritten)
-    return op.emitOpError("leaves the sum in ") << name;
-  for (BlockArgument argument : function.getArguments()) {
-    if (graph::getArgVariable(function, argument.getArgNumber()) != name)
-      continue;
-    SmallVector<Value> values = {argument};
-    for (size_t i = 0; i < values.size(); ++i)
-      for (OpOperand &use : values[i].getUses()) {
-        Operation *user = use.getOwner();
-        if (isa<graph::ReshapeOp>(user))
-          values.push_back(user->getResult(0));
-        bool isOwn = user == op && tensor == argument;
-        Operation *place = op->getBlock()->findAncestorOpInBlock(*user);
-        if (!isOwn && !place->isBeforeInBlock(op))
-          return op.emitOpError("the old value of ")
-                 << name << " is used later";
-      }
-  }
-  return success();
-}
-
-/// Each tensor is copied to its variable, unless what computes it may write
-/// there (see UpdateVariables), and one message sums them all.
-LogicalResult EntryLowering::lowerBucket(graph::AllReduceOp op) {
-  auto names = op.getInto()->getAsRange<StringAttr>();
-  size_t first = graph::findVariable(variables, *names.begin());
-  std::optional<graph::Bucket> bucket;
-  if (first < variables.size())
-    bucket = graph::findBucket(variables, first);
-  if (!bucket)
-    return op.emitOpError("variable ") << *names.begin() << " is in no bucket";
-  if (failed(verifyBucket(op, *bucket)))
-    return failure();
-  for (auto [name, tensor, sum] :
-       llvm::zip_equal(names, op.getTensors(), op.getSums())) {
-    Value place = buffers[sum] = getVariableBuffer(name);
-    if (getBuffer(tensor) != place)
-      createCopy(op.getLoc(), getBuffer(tensor), place, tensor.getType());
-  }
-  Type element = getElementTypeOrSelf(op.getTensors().front());
-  int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
-  Value all = bucketBuffers[bucket->first];
-  createAllReduce(op, all, all,
-                  RankedTensorType::get(bucket->bytes / bytes, element));
-  return success();
-}
-
-LogicalResult EntryLowering::lowerAllReduce(graph::AllReduceOp op,
-                                            const Destinations &destinations) {
-  if (op.getInto())
-    return lowerBucket(op);
-  for (auto [tensor, sum] : llvm::zip_equal(op.getTensors(), op.getSums())) {
-    buffers[sum] = getDestination(sum, destinations);
-    createAllReduce(op, getBuffer(tensor), buffers[sum], tensor.getType());
-  }
-  return success();
-}
-
 LogicalResult EntryLowering::lowerIf(graph::IfOp op,
                                      const Destinations &destinations) {
   SmallVector<Value> results;
@@ -265,6 +163,11 @@ LogicalResult EntryLowering::lowerOp(Operation &op,
       .Case([&](graph::AllReduceOp reduce) {
         return lowerAllReduce(reduce, destinations);
       })
+      .Case([&](graph::ReduceScatterOp reduce) {
+        return lowerReduceScatter(reduce);
+      })
+      .Case([&](graph::PartOp part) { return lowerPart(part); })
+      .Case([&](graph::AllGatherOp gather) { return lowerAllGather(gather); })
       .Case([&](graph::IfOp branch) { return lowerIf(branch, destinations); })
       .Case([&](graph::LoopOp loop) { return lowerLoop(loop, destinations); })
       .Default([&](Operation *other) {
@@ -353,22 +256,6 @@ static std::optional<int64_t> findState(EntryOp entry, unsigned position,
   return std::nullopt;
 }
 
-Value EntryLowering::createPart(const graph::Bucket &bucket, size_t index,
-                                Type tensor) {
-  OpBuilder::InsertionGuard guard(builder);
-  Location loc = function.getLoc();
-  Value &all = bucketBuffers[bucket.first];
-  if (!all) {
-    builder.setInsertionPointToStart(&entry.getBody().front());
-    auto bytes = RankedTensorType::get(
-        bucket.bytes, builder.getIntegerType(8, /*isSigned=*/false));
-    all = createBuffer(loc, StorageClass::variable, bucket.first, bytes);
-  }
-  builder.setInsertionPointAfter(all.getDefiningOp());
-  int64_t offset = bucket.offsets[index - bucket.first];
-  return createView(loc, all, builder.getAffineConstantExpr(offset), tensor);
-}
-
 Value EntryLowering::getVariableBuffer(StringAttr name) {
   Value &buffer = variableBuffers[name];
   if (buffer)
@@ -376,7 +263,7 @@ Value EntryLowering::getVariableBuffer(StringAttr name) {
   size_t index = graph::findVariable(variables, name);
   Type type = variables[index].getType();
   if (auto bucket = graph::findBucket(variables, index))
-    return buffer = createPart(*bucket, index, type);
+    return buffer = createMember(*bucket, index, type);
   return buffer = createBuffer(function.getLoc(), StorageClass::variable, index,
                                type);
 }
@@ -404,9 +291,10 @@ bool EntryLowering::isUnchanged(unsigned position) {
 }
 
 /// New values of variables are complete before the first is stored: any may be
-/// computed from the old value of another.
+/// computed from the old value of another. Those that ranks gather lie where
+/// they are to, and nothing uses what lay there before (verifyMember).
 Value EntryLowering::createResultBuffer(unsigned position) {
-  if (isUnchanged(position))
+  if (isUnchanged(position) || isGathered(position))
     return Value();
   if (graph::getResultVariable(function, position))
     return createBuffer(function.getLoc(), StorageClass::scratch, std::nullopt,

@@ -56,10 +56,8 @@ private:
   exec::EntryOp createEntry();
   void bindArguments();
   Value createResultBuffer(unsigned position);
-  /// The one buffer of a variable, or its part of that of a bucket.
+  /// The one buffer of a variable, or its place in that of a bucket.
   Value getVariableBuffer(mlir::StringAttr name);
-  Value createPart(const graph::Bucket &bucket, size_t index,
-                   mlir::Type tensor);
   /// True if result `position` is a variable that the function leaves as it is.
   bool isUnchanged(unsigned position);
   void storeVariables(llvm::ArrayRef<Value> results);
@@ -69,16 +67,36 @@ private:
   LogicalResult lowerBlock(Block &block, llvm::ArrayRef<Value> results);
   LogicalResult lowerOp(mlir::Operation &op, const Destinations &destinations);
   void lowerFused(graph::FusedOp op, const Destinations &destinations);
+  LogicalResult lowerIf(graph::IfOp op, const Destinations &destinations);
+
+  // CollectiveLowering.cpp
+  struct Members;
   LogicalResult lowerAllReduce(graph::AllReduceOp op,
                                const Destinations &destinations);
   LogicalResult lowerBucket(graph::AllReduceOp op);
-  LogicalResult verifyBucket(graph::AllReduceOp op,
-                             const graph::Bucket &bucket);
-  LogicalResult verifyPart(graph::AllReduceOp op, mlir::StringAttr name,
-                           Value tensor);
+  LogicalResult lowerReduceScatter(graph::ReduceScatterOp op);
+  LogicalResult lowerPart(graph::PartOp op);
+  LogicalResult lowerAllGather(graph::AllGatherOp op);
+  mlir::FailureOr<Members> findMembers(mlir::Operation *op,
+                                       mlir::ArrayAttr names,
+                                       mlir::ValueRange tensors);
+  LogicalResult verifyChange(mlir::Operation *op, const Members &members,
+                             mlir::ValueRange tensors);
+  LogicalResult verifyMember(mlir::Operation *op, mlir::StringAttr name,
+                             Value tensor);
+  void storeMembers(mlir::Operation *op, const Members &members,
+                    mlir::ValueRange tensors);
+  Value createMember(const graph::Bucket &bucket, size_t index,
+                     mlir::Type tensor);
+  mlir::FailureOr<Value> getOwnPart(mlir::Operation *op, const Members &members,
+                                    Value part, Value rank);
+  template <typename Start, typename... More>
+  void createCollective(mlir::Operation *op, Value from, Value to,
+                        mlir::Type tensor, int64_t group, More... more);
   void createAllReduce(graph::AllReduceOp op, Value from, Value to,
                        mlir::Type tensor);
-  LogicalResult lowerIf(graph::IfOp op, const Destinations &destinations);
+  /// True if result `position` is a variable that ranks gather where it lies.
+  bool isGathered(unsigned position);
 
   // LoopLowering.cpp
   struct LoopState;
@@ -115,7 +133,11 @@ private:
   llvm::DenseMap<int64_t, Value> constantBuffers;
   llvm::DenseMap<mlir::StringAttr, Value> variableBuffers;
   llvm::DenseMap<size_t, Value> bucketBuffers; ///< by their first variables
-  llvm::DenseSet<size_t> summedBuckets;        ///< likewise
+  llvm::DenseMap<size_t, Value> ownParts;      ///< likewise
+  llvm::DenseSet<size_t> changedBuckets;       ///< likewise
+  /// The slot that has the rank, and how many there are.
+  std::optional<int64_t> rankSlot;
+  int64_t rankCount = 0;
   llvm::SmallVector<graph::VariableAttr> variables;
   int64_t slotCount;
 };

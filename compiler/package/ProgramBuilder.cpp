@@ -30,6 +30,8 @@ private:
   Tables<format::Kernel> buildKernels();
   Tables<format::Entry> buildEntries();
   Tables<format::Metadata> buildMetadata();
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<format::Piece>>>
+  buildPieces(graph::VariableAttr variable);
   Tables<format::Variable> buildVariables();
   Tables<format::Setting> buildSettings();
 
@@ -144,8 +146,25 @@ ProgramBuilder::Tables<format::Metadata> ProgramBuilder::buildMetadata() {
   return tables;
 }
 
+flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<format::Piece>>>
+ProgramBuilder::buildPieces(graph::VariableAttr variable) {
+  if (!variable.getPieces())
+    return 0;
+  Tables<format::Piece> tables;
+  for (auto piece : variable.getPieces().getAsRange<graph::PieceAttr>()) {
+    auto name = fbb.CreateString(piece.getName().str());
+    auto parameter = fbb.CreateString(piece.getParameter().str());
+    auto shape = buildNumbers(piece.getType().getShape());
+    tables.push_back(
+        format::CreatePiece(fbb, name, parameter, shape, piece.getBegin()));
+  }
+  return fbb.CreateVector(tables);
+}
+
 ProgramBuilder::Tables<format::Variable> ProgramBuilder::buildVariables() {
   Tables<format::Variable> tables;
+  auto ranks =
+      module->getAttrOfType<IntegerAttr>(graph::GraphDialect::kRanksAttr);
   for (graph::VariableAttr variable : graph::getVariables(module)) {
     RankedTensorType type = variable.getType();
     auto name = fbb.CreateString(variable.getName().str());
@@ -163,7 +182,9 @@ ProgramBuilder::Tables<format::Variable> ProgramBuilder::buildVariables() {
       field = *variable.getField();
     tables.push_back(format::CreateVariable(
         fbb, name, getDType(type.getElementType()), shape, variable.getKind(),
-        parameter, field, global, offset));
+        parameter, field, global, offset, buildPieces(variable),
+        variable.getPieces() ? ranks.getInt() : 0,
+        variable.getRoom() ? variable.getRoom().getInt() : 0));
   }
   return tables;
 }
@@ -210,9 +231,14 @@ std::vector<std::byte> ProgramBuilder::build() {
   auto recipeText = fbb.CreateString(recipe ? recipe.str() : "");
   auto exact =
       module->getAttrOfType<IntegerAttr>(graph::GraphDialect::kExactAttr);
-  decltype(buildStrings({})) required;
+  std::vector<std::string> words;
   if (exact)
-    required = buildStrings({format::kExactWord});
+    words.push_back(format::kExactWord);
+  if (module->hasAttr(graph::GraphDialect::kRanksAttr))
+    words.push_back(format::kDividedWord);
+  decltype(buildStrings({})) required;
+  if (!words.empty())
+    required = buildStrings(words);
   format::FinishProgramBuffer(
       fbb, format::CreateProgram(
                fbb, producer, symbols, constants, modelTensors, kernelTable,

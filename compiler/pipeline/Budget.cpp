@@ -143,7 +143,7 @@ MemoryPlan getMemoryPlan(ModuleOp module, int threads, bool hasRanks) {
   MemoryPlan plan;
   plan.constants = getConstantBytes(module, hasRanks);
   for (graph::VariableAttr variable : graph::getVariables(module))
-    plan.variables += alignTensor(getBytes(variable.getType()));
+    plan.variables += graph::getRoom(variable);
   int64_t worker = 0, workspace = 0, passage = 0, lanes = 1, launching = 1;
   auto most = [](int64_t &all, int64_t own) { all = std::max(all, own); };
   for (exec::EntryOp entry : module.getOps<exec::EntryOp>()) {

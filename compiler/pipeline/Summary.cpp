@@ -7,6 +7,7 @@
 #include "runtime/package/Names.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -46,11 +47,24 @@ std::vector<ArenaUse> getArenaUses(ModuleOp module) {
   return uses;
 }
 
-static MessageUse describe(exec::StartAllReduceOp start) {
-  int64_t count = graph::evaluate(start.getCount().getResult(0), {});
+/// The bytes of `parts` of as many elements as the op counts.
+template <typename Start>
+static MessageUse describe(Start start, int64_t parts) {
+  int64_t count = graph::evaluate(start.getCount().getResult(0), {}) * parts;
   int64_t bits = start.getType().getIntOrFloatBitWidth();
   return {start.getNode().value_or("").str(),
           count * int64_t(llvm::divideCeil(bits, 8)), 0};
+}
+
+/// The message that a command starts, if it is one of `ranks` in parts or of
+/// any number.
+static std::optional<MessageUse> findMessage(Operation *command,
+                                             int64_t ranks) {
+  return llvm::TypeSwitch<Operation *, std::optional<MessageUse>>(command)
+      .Case([](exec::StartAllReduceOp start) { return describe(start, 1); })
+      .Case<exec::StartReduceScatterOp, exec::StartAllGatherOp>(
+          [&](auto start) { return describe(start, ranks); })
+      .Default([](Operation *) { return std::nullopt; });
 }
 
 std::vector<MessageUse> getMessages(ModuleOp module) {
@@ -65,12 +79,16 @@ std::vector<MessageUse> getMessages(ModuleOp module) {
     return messages;
   fusion::CostModel host(module);
   fusion::CostModel device(module, fusion::Machine::getDevice());
+  auto parts =
+      module->getAttrOfType<IntegerAttr>(graph::GraphDialect::kRanksAttr);
+  int64_t ranks = parts ? parts.getInt() : 1;
   llvm::DenseMap<Value, size_t> started;
   for (const exec::TracedCommand &command :
        exec::Trace(entry, host, device).commands) {
-    if (auto start = dyn_cast<exec::StartAllReduceOp>(command.op)) {
+    if (auto message = findMessage(command.op, ranks)) {
+      auto start = cast<exec::TokenOpInterface>(command.op);
       started[start.getToken()] = messages.size();
-      messages.push_back(describe(start));
+      messages.push_back(std::move(*message));
     } else if (auto wait = dyn_cast<exec::WaitOp>(command.op)) {
       started.erase(wait.getToken());
     }

@@ -1,6 +1,10 @@
 #include "compiler/train/Buckets.h"
 
+#include "compiler/decisions/Decisions.h"
 #include "dialects/graph/Variables.h"
+#include "runtime/package/Names.h"
+
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -38,13 +42,44 @@ int64_t getBytes(const VariableTable &table, const Bucket &bucket) {
   return bytes;
 }
 
+void noteBucket(ModuleOp module, const Bucket &bucket, int64_t bytes,
+                const char *what, format::EntryKind entry) {
+  DecisionLog(module, "buckets")
+      .add(module, what, describe(bucket) + " by one message",
+           {{"variables", double(bucket.size())}, {"bytes", double(bytes)}},
+           format::nameOf(entry));
+}
+
+/// See isSummedByRanks; integers have no gradients.
+bool isSummed(Type element) { return element.isF32() || element.isF64(); }
+
+void checkSums(ModuleOp module, int64_t parts, Problems &problems) {
+  llvm::SetVector<Type> refused;
+  module.walk([&](Operation *op) {
+    if (!isa<AllReduceOp, ReduceScatterOp>(op))
+      return;
+    Type element = getElementTypeOrSelf(op->getOperand(0));
+    if (!isSummed(element))
+      refused.insert(element);
+  });
+  std::string ranks = parts ? std::to_string(parts) : "'auto'";
+  for (Type element : refused) {
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << "parallel.data = " << ranks
+        << ": ranks add up f32 and f64, and the model has gradients or "
+           "statistics of "
+        << element;
+    problems.add(ProblemClass::unsupported, text);
+  }
+}
+
 std::string describe(const Bucket &bucket) {
   return bucket.size() == 1 ? bucket.front()
                             : bucket.front() + " to " + bucket.back();
 }
 
-/// Behind the last of the ops that compute the values.
-static void setInsertionPoint(OpBuilder &builder, ArrayRef<Value> values) {
+void setInsertionPointAfter(OpBuilder &builder, ArrayRef<Value> values) {
   Operation *last = nullptr;
   for (Value value : values)
     if (Operation *op = value.getDefiningOp();
@@ -62,7 +97,7 @@ void emitSums(StepFunction &step, ArrayRef<Bucket> buckets, bool inTree,
     for (const std::string &name : bucket)
       tensors.push_back(values.lookup(name));
     OpBuilder builder(step.getBuilder());
-    setInsertionPoint(builder, tensors);
+    setInsertionPointAfter(builder, tensors);
     auto loc = NameLoc::get(builder.getStringAttr(describe(bucket)));
     auto sums = builder.create<AllReduceOp>(
         loc, tensors, builder.getStrArrayAttr(names), /*group=*/0, inTree);

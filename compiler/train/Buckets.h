@@ -9,6 +9,7 @@
 #define TCC_COMPILER_TRAIN_BUCKETS_H
 
 #include "compiler/train/Variables.h"
+#include "frontends/Problems.h"
 
 namespace tcc::train {
 
@@ -33,8 +34,23 @@ std::vector<Bucket> divideIntoBuckets(const VariableTable &table,
 /// Of all its variables.
 int64_t getBytes(const VariableTable &table, const Bucket &bucket);
 
+/// Notes a decision about a bucket, of `bytes` by one message of the entry.
+void noteBucket(mlir::ModuleOp module, const Bucket &bucket, int64_t bytes,
+                const char *what, format::EntryKind entry);
+
+/// Whether ranks sum elements of a type, of which gradients are.
+bool isSummed(mlir::Type element);
+
+/// Adds what `module` sums over ranks and no rank can; `parts` is how many
+/// ranks divide the update, 0 where none does.
+void checkSums(mlir::ModuleOp module, int64_t parts, Problems &problems);
+
 /// Its first variable and its last.
 std::string describe(const Bucket &bucket);
+
+/// Behind the last of the ops that compute the values.
+void setInsertionPointAfter(mlir::OpBuilder &builder,
+                            llvm::ArrayRef<mlir::Value> values);
 
 /// Sums the `values` of the variables over all ranks, bucket by bucket, each as
 /// soon as all of it is computed, and replaces them by the sums. These lie in

@@ -12,6 +12,7 @@
 #include "compiler/train/TrainedModel.h"
 #include "compiler/train/Update.h"
 #include "dialects/graph/NodeNames.h"
+#include "dialects/graph/Variables.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 #include "runtime/package/VariableKinds.h"
 
@@ -76,8 +77,10 @@ private:
   void declareTree(int64_t leaves);
   LogicalResult buildExactSteps();
   LogicalResult buildFreeSteps();
+  LogicalResult buildStepsOfRanks();
+  std::vector<std::string> listSums() const;
   void declareBuckets();
-  void checkSums();
+  void declareParts();
   LogicalResult buildReduceStep();
   void buildReduceApply();
   Metrics emitUpdateOfAll(StepFunction &step, NamedValues values);
@@ -101,8 +104,9 @@ private:
   VariableTable variables;
   int64_t nominalCount = 1;
   std::vector<std::string> notes;
-  std::vector<std::string> ready; ///< gradients, in the order of a step
-  std::vector<Bucket> buckets;    ///< of all that ranks sum
+  std::vector<std::string> ready;   ///< gradients, in the order of a step
+  std::vector<Bucket> buckets;      ///< of all that each rank gets the sums of
+  std::vector<DividedBucket> parts; ///< of all that it gets a part of
 };
 
 } // namespace
@@ -149,29 +153,18 @@ void StepBuilder::declareStepState() {
   for (StepField field : {StepField::count, StepField::loss})
     variables.declare(field, builder.getF64Type(), 0);
   std::vector<TrainedType> trained;
-  for (const Parameter &row : getTrained())
-    trained.push_back({row.traits, model.getVariableType(row)});
+  if (recipe.parallel.getParts() == 0) // else of parts: declareParts
+    for (const Parameter &row : getTrained())
+      trained.push_back({row.traits, model.getVariableType(row)});
   declareUpdate(variables, recipe, trained);
   declareDropouts(variables, dropouts);
 }
 
 void StepBuilder::setVariables() {
-  SmallVector<Attribute> attributes;
   Builder builder(module.getContext());
-  for (const Variable &variable : variables.getAll()) {
-    IntegerAttr bucket;
-    if (variable.bucket)
-      bucket = builder.getI64IntegerAttr(*variable.bucket);
-    StringAttr parameter;
-    if (!variable.parameter.empty())
-      parameter = builder.getStringAttr(variable.parameter);
-    attributes.push_back(VariableAttr::get(
-        module.getContext(), builder.getStringAttr(variable.name),
-        variable.kind, variable.type, parameter, variable.field,
-        /*slice=*/SliceAttr(), variable.setting, bucket));
-  }
-  module->setAttr(GraphDialect::kVariablesAttr,
-                  builder.getArrayAttr(attributes));
+  if (int64_t ranks = recipe.parallel.getParts())
+    module->setAttr(GraphDialect::kRanksAttr, builder.getI64IntegerAttr(ranks));
+  module->setAttr(GraphDialect::kVariablesAttr, variables.describe());
   module->setAttr(GraphDialect::kRecipeAttr,
                   builder.getStringAttr(listCompiledKeys(recipe)));
 }
@@ -372,11 +365,6 @@ void StepBuilder::buildApply() {
 
 // --- Steps of several ranks --------------------------------------------------
 
-/// See isSummedByRanks; integers have no gradients.
-static bool isSummed(Type element) {
-  return element.isF32() || element.isF64();
-}
-
 void StepBuilder::declareTree(int64_t leaves) {
   std::vector<std::string> summed = {format::variableOf(StepField::loss),
                                      format::variableOf(StepField::count)};
@@ -405,38 +393,47 @@ bool StepBuilder::mayHaveRanks() {
   return true;
 }
 
-/// The loss and the number of targets are known before any gradient.
-void StepBuilder::declareBuckets() {
-  Bucket totals = {format::variableOf(StepField::loss),
-                   format::variableOf(StepField::count)};
-  buckets = {totals};
-  llvm::append_range(buckets, divideIntoBuckets(variables, ready,
-                                                recipe.parallel.bucket.bytes));
-  DecisionLog log(module, "buckets");
-  for (auto [number, bucket] : llvm::enumerate(buckets)) {
-    variables.moveToBucket(bucket, int64_t(number));
-    log.add(module, "summed together", describe(bucket) + " by one message",
-            {{"variables", double(bucket.size())},
-             {"bytes", double(getBytes(variables, bucket))}},
-            format::nameOf(recipe.parallel.exact ? EntryKind::reduce_apply
-                                                 : EntryKind::reduce_step));
-  }
+/// All that ranks sum, in order.
+std::vector<std::string> StepBuilder::listSums() const {
+  std::vector<std::string> names = {format::variableOf(StepField::loss),
+                                    format::variableOf(StepField::count)};
+  llvm::append_range(names, ready);
+  return names;
 }
 
-void StepBuilder::checkSums() {
-  llvm::SetVector<Type> refused;
-  module.walk([&](AllReduceOp op) {
-    Type element = getElementTypeOrSelf(op.getTensors().front());
-    if (!isSummed(element))
-      refused.insert(element);
-  });
-  for (Type element : refused) {
-    std::string text;
-    llvm::raw_string_ostream(text) << "parallel.data = 'auto': ranks add up "
-                                      "f32 and f64, and the model has "
-                                      "gradients or statistics of "
-                                   << element;
-    problems.add(ProblemClass::unsupported, text);
+/// The loss and the number of targets are known before any gradient.
+void StepBuilder::declareBuckets() {
+  buckets = {{format::variableOf(StepField::loss),
+              format::variableOf(StepField::count)}};
+  bool divides = recipe.parallel.getParts() > 0;
+  if (!divides)
+    llvm::append_range(
+        buckets,
+        divideIntoBuckets(variables, ready, recipe.parallel.bucket.bytes));
+  for (auto [number, bucket] : llvm::enumerate(buckets)) {
+    variables.moveToBucket(bucket, int64_t(number));
+    noteBucket(module, bucket, getBytes(variables, bucket), "summed together",
+               recipe.parallel.exact ? EntryKind::reduce_apply
+                                     : EntryKind::reduce_step);
+  }
+  if (divides)
+    declareParts();
+}
+
+void StepBuilder::declareParts() {
+  llvm::StringMap<ParameterTraits> owners;
+  for (const Parameter &row : getTrained())
+    owners[getGradient(row.getName())] = row.traits;
+  std::vector<DividedParameter> parameters;
+  for (const std::string &gradient : ready)
+    parameters.push_back({owners.lookup(gradient), gradient});
+  int64_t ranks = recipe.parallel.getParts();
+  parts = divideAmongRanks(variables, recipe, parameters);
+  placeDivided(variables, parts, ranks, int64_t(buckets.size()));
+  for (const DividedBucket &part : parts) {
+    declareSlots(variables, recipe, part);
+    noteBucket(module, part.gradients, countBytes(part.type) * ranks,
+               "summed in parts", EntryKind::reduce_step);
   }
 }
 
@@ -445,17 +442,20 @@ void StepBuilder::checkSums() {
 Metrics StepBuilder::emitUpdateOfAll(StepFunction &step, NamedValues values) {
   emitSums(step, buckets, recipe.parallel.exact.has_value(), values);
   std::vector<TrainedParameter> parameters;
-  for (const Parameter &row : getTrained())
+  for (const DividedBucket &part : parts)
     parameters.push_back(
-        {row.traits, values.lookup(getGradient(row.getName()))});
+        {part.traits, emitSumOfPart(step, part, values), &part});
+  if (parts.empty())
+    for (const Parameter &row : getTrained())
+      parameters.push_back(
+          {row.traits, values.lookup(getGradient(row.getName()))});
   Metrics metrics = emitUpdate(
       step, recipe, parameters,
       values.lookup(format::variableOf(StepField::loss)),
       values.lookup(format::variableOf(StepField::count)), nominalCount);
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
-  for (const Bucket &bucket : buckets)
-    for (const std::string &name : bucket)
-      step.write(name, emitter.splat(variables.get(name).type, 0.0));
+  for (const std::string &name : listSums())
+    step.write(name, emitter.splat(variables.get(name).type, 0.0));
   addMetrics(step, metrics);
   return metrics;
 }
@@ -491,9 +491,8 @@ LogicalResult StepBuilder::buildReduceStep() {
 void StepBuilder::buildReduceApply() {
   StepFunction step(module, EntryKind::reduce_apply, variables);
   NamedValues values;
-  for (const Bucket &bucket : buckets)
-    for (const std::string &name : bucket)
-      values[name] = step.read(name);
+  for (const std::string &name : listSums())
+    values[name] = step.read(name);
   emitUpdateOfAll(step, std::move(values));
   step.finish();
 }
@@ -522,22 +521,29 @@ LogicalResult StepBuilder::buildExactSteps() {
     return failure();
   declareBuckets();
   buildReduceApply();
-  checkSums();
+  checkSums(module, /*parts=*/0, problems);
   return success();
 }
 
-LogicalResult StepBuilder::buildFreeSteps() {
-  if (failed(buildTrainStep()) || failed(buildAccumulateStep()))
-    return failure();
-  buildApply();
-  if (!mayHaveRanks())
-    return success();
+LogicalResult StepBuilder::buildStepsOfRanks() {
   declareBuckets();
   if (failed(buildReduceStep()))
     return failure();
   buildReduceApply();
-  checkSums();
+  checkSums(module, recipe.parallel.getParts(), problems);
   return success();
+}
+
+LogicalResult StepBuilder::buildFreeSteps() {
+  // One rank alone has no place for the whole state of the optimizer.
+  bool runsAlone = recipe.parallel.getParts() == 0;
+  if (runsAlone && failed(buildTrainStep()))
+    return failure();
+  if (failed(buildAccumulateStep()))
+    return failure();
+  if (runsAlone)
+    buildApply();
+  return mayHaveRanks() ? buildStepsOfRanks() : success();
 }
 
 LogicalResult StepBuilder::run() {

@@ -147,6 +147,31 @@ static void checkRanks(Reading &reading) {
   if (recipe.synchronisesBatchNorms && !recipe.parallel.reduces())
     reading.fail(reading.getLine("batchnorm.sync"),
                  "batchnorm.sync needs parallel.data = 'auto'");
+  bool isNumber = recipe.parallel.data.value_or(ParallelRecipe::kAuto) !=
+                  ParallelRecipe::kAuto;
+  if (recipe.parallel.zero == 1 && !isNumber)
+    reading.misuse(reading.getLine("parallel.zero"),
+                   "parallel.zero = 1 needs a number as parallel.data, not "
+                   "'auto': what a rank keeps depends on how many there are");
+  if (recipe.parallel.zero == 0 && isNumber && *recipe.parallel.data > 1)
+    reading.misuse(
+        reading.getLine("parallel.data"),
+        "parallel.data above 1 needs parallel.zero = 1: without it a "
+        "package is for any number of ranks, 'auto'");
+  if (recipe.parallel.getParts() == 0)
+    return;
+  if (recipe.parallel.exact)
+    reading.refuse(reading.getLine("parallel.exact"),
+                   "parallel.exact with parallel.zero = 1 is not supported "
+                   "yet");
+  if (recipe.rounding == Rounding::Stochastic)
+    reading.refuse(reading.getLine("precision.rounding"),
+                   "precision.rounding = 'stochastic' with parallel.zero = 1 "
+                   "is not supported yet");
+  if (recipe.params.ema && !recipe.masterWeights)
+    reading.refuse(reading.getLine("params.ema"),
+                   "params.ema with parallel.zero = 1 and "
+                   "precision.master_weights = false is not supported yet");
 }
 
 /// How many batches an update has is said once.

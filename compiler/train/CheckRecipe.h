@@ -27,6 +27,10 @@ struct Reading {
   void fail(int line, std::string message) {
     findings.push_back({line, ProblemClass::badBytes, std::move(message)});
   }
+  /// Values that are right each, but do not say what to make.
+  void misuse(int line, std::string message) {
+    findings.push_back({line, ProblemClass::usage, std::move(message)});
+  }
   void refuse(int line, std::string message) {
     findings.push_back({line, ProblemClass::unsupported, std::move(message)});
   }

@@ -128,6 +128,8 @@ struct ParallelRecipe {
   static constexpr int64_t kMostExact = int64_t(1) << 20;
 
   std::optional<int64_t> data; ///< ranks; absent: kAuto, where they can be
+  /// 1: each rank keeps and updates a part of the optimizer's state.
+  int64_t zero = 0;
   /// Bytes of gradients that one message sums, at most, but for a larger one;
   /// 0: what the target's network is made for, see getDefaultBucketBytes.
   ByteSize bucket = {};
@@ -137,6 +139,10 @@ struct ParallelRecipe {
 
   /// Whether entry points that sum over ranks are wanted.
   bool reduces() const { return data.value_or(kAuto) != 1; }
+  /// How many ranks divide the optimizer's state, 0 if it is whole at each.
+  int64_t getParts() const {
+    return zero > 0 && data.value_or(kAuto) > 1 ? *data : 0;
+  }
 };
 
 /// A value for what a pattern matches; the first match wins.

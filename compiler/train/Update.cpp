@@ -10,8 +10,8 @@ using namespace mlir;
 using namespace tcc::train;
 using namespace tcc::graph;
 
-static std::string getSlotName(StringRef slot, const ParameterTraits &owner) {
-  return (slot + "/" + owner.name).str();
+static std::string getSlotName(StringRef slot, StringRef owner) {
+  return (slot + "/" + owner).str();
 }
 
 void tcc::train::declareUpdate(VariableTable &table, const Recipe &recipe,
@@ -21,13 +21,22 @@ void tcc::train::declareUpdate(VariableTable &table, const Recipe &recipe,
   for (const TrainedType &parameter : trained) {
     const std::string &owner = parameter.traits.name;
     for (StringRef slot : getRule(recipe.optimizer).getSlots(recipe))
-      table.declare(getSlotName(slot, parameter.traits), VariableKind::slot,
+      table.declare(getSlotName(slot, owner), VariableKind::slot,
                     parameter.type, 0.0, owner);
     if (recipe.params.ema)
-      table.declare({getSlotName("ema", parameter.traits), VariableKind::ema,
+      table.declare({getSlotName("ema", owner), VariableKind::ema,
                      parameter.type, table.get(owner).initial,
                      /*isZero=*/false, owner});
   }
+}
+
+void tcc::train::declareSlots(VariableTable &table, const Recipe &recipe,
+                              const DividedBucket &bucket) {
+  for (StringRef slot : getRule(recipe.optimizer).getSlots(recipe))
+    declarePart(table, bucket, slot, VariableKind::slot);
+  // The session begins it: its values are those of a rank.
+  if (recipe.params.ema)
+    declarePart(table, bucket, "ema", VariableKind::ema);
 }
 
 namespace {
@@ -57,7 +66,10 @@ private:
   void check(Expr norm, Expr lossTotal, Expr count);
   void updateParameter(const TrainedParameter &parameter, Expr scale);
   Expr round(StringRef name, Expr value);
-  void updateMean(const ParameterTraits &parameter, Expr value);
+  Value getStored(const TrainedParameter &parameter);
+  void store(const TrainedParameter &parameter, Value old, Expr next);
+  Expr keep(Expr ok, Expr next, Expr old) const;
+  void updateMean(StringRef owner, Expr value);
   void write(const std::string &name, Expr ok, Expr next);
   void advance();
 
@@ -81,8 +93,8 @@ static Expr operator!(Expr x) { return x.make<NotOp>(); }
 
 // --- Scaling, clipping and the check -----------------------------------------
 
-/// Of all gradients together. In f64, so that no square overflows that is not
-/// itself out of bounds.
+/// Of all gradients together; each rank adds up the squares of its parts. In
+/// f64, so that no square overflows that is not itself out of bounds.
 Expr Update::emitNorm(ArrayRef<TrainedParameter> parameters) const {
   auto f64 = RankedTensorType::get({}, emitter.builder.getF64Type());
   Expr sum = wrap(emitter.splat(f64, 0.0));
@@ -95,6 +107,12 @@ Expr Update::emitNorm(ArrayRef<TrainedParameter> parameters) const {
           ReduceKind::sum, square,
           llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())));
     sum = sum + wrap(square);
+  }
+  if (!parameters.empty() && parameters.front().bucket) {
+    auto loc = NameLoc::get(emitter.builder.getStringAttr("gradient norm"));
+    auto all = emitter.builder.create<AllReduceOp>(loc, sum.value, ArrayAttr(),
+                                                   /*group=*/0, /*tree=*/false);
+    sum = wrap(all.getSums().front());
   }
   return sqrt(sum);
 }
@@ -132,13 +150,16 @@ void Update::check(Expr norm, Expr lossTotal, Expr count) {
 
 // --- Variables ---------------------------------------------------------------
 
-void Update::write(const std::string &name, Expr ok, Expr next) {
-  Expr old = wrap(step.read(name));
+Expr Update::keep(Expr ok, Expr next, Expr old) const {
   auto type = cast<RankedTensorType>(old.value.getType());
   if (type.getRank() > 0)
     ok = wrap(emitter.emit<BroadcastOp>(
         withElementType(type, emitter.builder.getI1Type()), ok.value));
-  step.write(name, select(ok, next, old).value);
+  return select(ok, next, old);
+}
+
+void Update::write(const std::string &name, Expr ok, Expr next) {
+  step.write(name, keep(ok, next, wrap(step.read(name))).value);
 }
 
 /// `value` as variable `name` holds it. The random numbers are functions of the
@@ -157,13 +178,32 @@ Expr Update::round(StringRef name, Expr value) {
   return wrap(emitter.castTo(value.value, stored));
 }
 
+Value Update::getStored(const TrainedParameter &parameter) {
+  return parameter.bucket ? emitPart(step, *parameter.bucket)
+                          : step.read(parameter.traits.name);
+}
+
+/// `old` is what is stored. No part is rounded randomly: the recipe is refused.
+void Update::store(const TrainedParameter &parameter, Value old, Expr next) {
+  const std::string &name = parameter.traits.name;
+  if (!parameter.bucket)
+    return write(name, ok, round(name, next));
+  auto stored = cast<RankedTensorType>(old.getType());
+  Expr rounded = wrap(emitter.castTo(next.value, stored));
+  emitGather(step, *parameter.bucket, keep(ok, rounded, wrap(old)).value);
+}
+
 /// `scale` is the factor of the gradient.
 void Update::updateParameter(const TrainedParameter &parameter, Expr scale) {
   const ParameterTraits &traits = parameter.traits;
   auto type = cast<RankedTensorType>(parameter.gradient.getType());
-  Stepped old{wrap(step.readAs(traits.name, type)), {}};
+  StringRef owner = parameter.bucket ? parameter.bucket->name : traits.name;
+  Value stored = getStored(parameter);
+  Value wide = parameter.bucket ? emitter.castTo(stored, type)
+                                : step.readAs(traits.name, type);
+  Stepped old{wrap(wide), {}};
   for (StringRef slot : getRule(recipe.optimizer).getSlots(recipe))
-    old.slots.push_back(wrap(step.read(getSlotName(slot, traits))));
+    old.slots.push_back(wrap(step.read(getSlotName(slot, owner))));
   Expr gradient = wrap(parameter.gradient);
   Expr limit = spread(settings.get("clip_value"), gradient);
   gradient = gradient * spread(scale, gradient);
@@ -173,17 +213,17 @@ void Update::updateParameter(const TrainedParameter &parameter, Expr scale) {
   bool decays = !matchesAny(recipe.optimizer.noDecay, traits);
   Stepped next = getRule(recipe.optimizer)
                      .emit(recipe.optimizer, factors, old, gradient, decays);
-  write(traits.name, ok, round(traits.name, next.parameter));
+  store(parameter, stored, next.parameter);
   for (auto [slot, value] :
        llvm::zip_equal(getRule(recipe.optimizer).getSlots(recipe), next.slots))
-    write(getSlotName(slot, traits), ok, value);
+    write(getSlotName(slot, owner), ok, value);
   if (recipe.params.ema)
-    updateMean(traits, next.parameter);
+    updateMean(owner, next.parameter);
 }
 
 /// As torch.optim.swa_utils: the first update sets the mean.
-void Update::updateMean(const ParameterTraits &parameter, Expr value) {
-  std::string name = getSlotName("ema", parameter);
+void Update::updateMean(StringRef owner, Expr value) {
+  std::string name = getSlotName("ema", owner);
   Expr mean = wrap(step.read(name));
   Expr weight =
       select(updates > 0.0, updates.like(1.0 - *recipe.params.ema), 1.0);

@@ -43,11 +43,41 @@ const Variable &VariableTable::get(StringRef name) const {
   return variables[place->second];
 }
 
-void VariableTable::moveToBucket(ArrayRef<std::string> names, int64_t bucket) {
+static VariableAttr describe(Builder &builder, const Variable &variable) {
+  IntegerAttr bucket, room;
+  ArrayAttr pieces;
+  StringAttr parameter;
+  if (variable.bucket)
+    bucket = builder.getI64IntegerAttr(*variable.bucket);
+  if (variable.room)
+    room = builder.getI64IntegerAttr(*variable.room);
+  if (!variable.pieces.empty())
+    pieces = builder.getArrayAttr(
+        SmallVector<Attribute>(variable.pieces.begin(), variable.pieces.end()));
+  if (!variable.parameter.empty())
+    parameter = builder.getStringAttr(variable.parameter);
+  return VariableAttr::get(
+      builder.getContext(), builder.getStringAttr(variable.name), variable.kind,
+      variable.type, parameter, variable.field, /*slice=*/SliceAttr(),
+      variable.setting, bucket, room, pieces);
+}
+
+ArrayAttr VariableTable::describe() const {
+  Builder builder(getContext());
+  SmallVector<Attribute> all;
+  for (const Variable &variable : variables)
+    all.push_back(train::describe(builder, variable));
+  return builder.getArrayAttr(all);
+}
+
+void VariableTable::moveToBucket(ArrayRef<std::string> names, int64_t bucket,
+                                 ArrayRef<int64_t> rooms) {
   std::vector<Variable> moved;
-  for (const std::string &name : names) {
+  for (auto [i, name] : llvm::enumerate(names)) {
     moved.push_back(get(name));
     moved.back().bucket = bucket;
+    if (!rooms.empty())
+      moved.back().room = rooms[i];
   }
   llvm::erase_if(variables, [&](const Variable &variable) {
     return llvm::is_contained(names, variable.name);

@@ -36,6 +36,9 @@ struct Variable {
   std::optional<StepField> field = {}; ///< of the step
   graph::SettingAttr setting = {};     ///< null if it is none
   std::optional<int64_t> bucket = {};  ///< that it lies in, with its neighbours
+  std::optional<int64_t> room = {};    ///< bytes to the next one, if not least
+  /// The tensors in it, if each rank has a part of it.
+  llvm::SmallVector<graph::PieceAttr> pieces = {};
 };
 
 class VariableTable {
@@ -49,14 +52,18 @@ public:
   /// A scalar of the step.
   void declare(StepField field, mlir::Type elementType, double value);
   const Variable &get(llvm::StringRef name) const;
-  /// Moves these variables behind all others, as one bucket. No StepFunction is
-  /// under construction.
-  void moveToBucket(llvm::ArrayRef<std::string> names, int64_t bucket);
+  /// Moves these variables behind all others, as one bucket, each with as many
+  /// bytes as `rooms` says if it is not empty. No StepFunction is under
+  /// construction.
+  void moveToBucket(llvm::ArrayRef<std::string> names, int64_t bucket,
+                    llvm::ArrayRef<int64_t> rooms = {});
   /// Some variable is declared before.
   mlir::MLIRContext *getContext() const {
     return variables.front().type.getContext();
   }
   llvm::ArrayRef<Variable> getAll() const { return variables; }
+  /// As the module lists them.
+  mlir::ArrayAttr describe() const;
   /// The names that were declared again.
   llvm::ArrayRef<std::string> getClashes() const { return clashes; }
 

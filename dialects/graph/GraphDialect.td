@@ -41,6 +41,8 @@ def Graph_Dialect : Dialect {
     static constexpr llvm::StringLiteral kRecipeAttr = "graph.recipe";
     /// Batches of an update that are added up in one tree: Program.exact.
     static constexpr llvm::StringLiteral kExactAttr = "graph.exact";
+    /// How many ranks a module is for that divides variables among them: i64.
+    static constexpr llvm::StringLiteral kRanksAttr = "graph.ranks";
 
   private:
     // Each family registers its own ops, in ops/<Family>.cpp.
@@ -208,6 +210,21 @@ def Graph_SliceAttr : AttrDef<Graph_Dialect, "Slice"> {
   let assemblyFormat = "`<` $shape `from` $offset `>`";
 }
 
+def Graph_PieceAttr : AttrDef<Graph_Dialect, "Piece"> {
+  let mnemonic = "piece";
+  let summary = "a tensor in a variable that ranks divide";
+  let description = [{
+    The elements of `type` lie in the variable as a whole from element `begin` on.
+    `parameter` is what the tensor belongs to.
+
+    Example: `#graph.piece<"exp_avg/w", tensor<4x3xf32> of "w" at 16>`
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name,
+    "::mlir::RankedTensorType":$type, "::mlir::StringAttr":$parameter,
+    "int64_t":$begin);
+  let assemblyFormat = "`<` $name `,` $type `of` $parameter `at` $begin `>`";
+}
+
 def Graph_VariableAttr : AttrDef<Graph_Dialect, "Variable"> {
   let mnemonic = "variable";
   let summary = "a tensor of a session: its name, kind and type";
@@ -216,10 +233,16 @@ def Graph_VariableAttr : AttrDef<Graph_Dialect, "Variable"> {
     variable of the step may hold one of its fields. `setting` is for what the
     recipe lets change at run time. Without `slice` the variable is the whole
     tensor. Variables with the same number as `bucket` follow each other, and lie
-    in one piece of memory, which one message of ranks moves.
+    in one piece of memory, which one message of ranks moves. `room` is how many
+    bytes the variable takes with the zeros behind it, where these are not those
+    up to the next multiple of the alignment alone. A variable with `pieces` is
+    divided among the ranks of the module (`graph.ranks`), each of which has as
+    many elements of it; `pieces` are the tensors in it.
 
     Example: `#graph.variable<"exp_avg/w", slot, tensor<8xf32> of "w">`,
-    `#graph.variable<"fault", step, tensor<i64> field fault>`
+    `#graph.variable<"fault", step, tensor<i64> field fault>`,
+    `#graph.variable<"exp_avg", slot, tensor<16xf32> pieces
+       [#graph.piece<"exp_avg/w", tensor<5x5xf32> of "w" at 0>]>`
   }];
   let parameters = (ins "::mlir::StringAttr":$name,
     Graph_FormatEnum<"VariableKind", "what it is for">:$kind,
@@ -228,10 +251,13 @@ def Graph_VariableAttr : AttrDef<Graph_Dialect, "Variable"> {
     Graph_StepFieldParameter:$field,
     OptionalParameter<"::tcc::graph::SliceAttr">:$slice,
     OptionalParameter<"::tcc::graph::SettingAttr">:$setting,
-    OptionalParameter<"::mlir::IntegerAttr">:$bucket);
+    OptionalParameter<"::mlir::IntegerAttr">:$bucket,
+    OptionalParameter<"::mlir::IntegerAttr">:$room,
+    OptionalParameter<"::mlir::ArrayAttr">:$pieces);
   let assemblyFormat = [{
     `<` $name `,` $kind `,` $type (`of` $parameter^)? (`field` $field^)?
-    (`slice` $slice^)? (`setting` $setting^)? (`bucket` $bucket^)? `>`
+    (`slice` $slice^)? (`setting` $setting^)? (`bucket` $bucket^)?
+    (`room` $room^)? (`pieces` $pieces^)? `>`
   }];
 }
 

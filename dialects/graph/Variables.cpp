@@ -27,6 +27,12 @@ int64_t countBytes(RankedTensorType type) {
          int64_t(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
 }
 
+int64_t getRoom(VariableAttr variable) {
+  int64_t bytes = alignTensor(countBytes(variable.getType()));
+  IntegerAttr room = variable.getRoom();
+  return room ? std::max(bytes, room.getInt()) : bytes;
+}
+
 std::optional<Bucket> findBucket(ArrayRef<VariableAttr> variables,
                                  size_t index) {
   IntegerAttr number = variables[index].getBucket();
@@ -39,10 +45,11 @@ std::optional<Bucket> findBucket(ArrayRef<VariableAttr> variables,
   int64_t end = 0;
   for (VariableAttr variable :
        variables.drop_front(bucket.first).take_until(isOther)) {
-    bucket.offsets.push_back(alignTensor(end));
-    end = bucket.offsets.back() + countBytes(variable.getType());
+    bucket.offsets.push_back(end);
+    bucket.bytes = end + (variable.getRoom() ? getRoom(variable)
+                                             : countBytes(variable.getType()));
+    end += getRoom(variable);
   }
-  bucket.bytes = end;
   return bucket;
 }
 
@@ -71,6 +78,32 @@ static bool isInside(VariableAttr variable) {
   return true;
 }
 
+/// Checks that the pieces of `variable` follow each other in what `ranks` have
+/// of it.
+static bool holdsPieces(VariableAttr variable, int64_t ranks) {
+  RankedTensorType type = variable.getType();
+  if (!variable.getPieces())
+    return true;
+  if (type.getRank() != 1 || ranks < 1)
+    return false;
+  int64_t end = 0;
+  for (Attribute attr : variable.getPieces()) {
+    auto piece = dyn_cast<PieceAttr>(attr);
+    if (!piece || !piece.getType().hasStaticShape() || piece.getBegin() < end ||
+        piece.getType().getElementType() != type.getElementType())
+      return false;
+    end = piece.getBegin() + piece.getType().getNumElements();
+  }
+  return end <= ranks * type.getNumElements();
+}
+
+/// Checks that `variable` has its bytes, in multiples of the alignment.
+static bool hasRoom(VariableAttr variable) {
+  IntegerAttr room = variable.getRoom();
+  return !room || (room.getInt() >= countBytes(variable.getType()) &&
+                   room.getInt() % kTensorAlignment == 0);
+}
+
 /// Checks the list of a module.
 static LogicalResult verifyVariables(Operation *op, Attribute attr) {
   auto list = dyn_cast<ArrayAttr>(attr);
@@ -81,6 +114,7 @@ static LogicalResult verifyVariables(Operation *op, Attribute attr) {
            << VariableAttr::getMnemonic() << " attributes";
   llvm::DenseSet<StringAttr> names;
   llvm::DenseSet<Attribute> buckets;
+  auto ranks = op->getAttrOfType<IntegerAttr>(GraphDialect::kRanksAttr);
   IntegerAttr bucket;
   for (auto variable : list.getAsRange<VariableAttr>()) {
     if (!names.insert(variable.getName()).second)
@@ -91,6 +125,12 @@ static LogicalResult verifyVariables(Operation *op, Attribute attr) {
     if (!isInside(variable))
       return op->emitOpError("variable ")
              << variable.getName() << " is no part of what it is a slice of";
+    if (!hasRoom(variable))
+      return op->emitOpError("variable ")
+             << variable.getName() << " has no room for itself, or an odd one";
+    if (!holdsPieces(variable, ranks ? ranks.getInt() : 0))
+      return op->emitOpError("variable ")
+             << variable.getName() << " does not hold its pieces";
     if (variable.getBucket() && variable.getBucket() != bucket &&
         !buckets.insert(variable.getBucket()).second)
       return op->emitOpError("variable ")

@@ -17,11 +17,14 @@ size_t findVariable(llvm::ArrayRef<VariableAttr> variables,
 /// Bytes of a tensor whose extents are known.
 int64_t countBytes(mlir::RankedTensorType type);
 
+/// Bytes from where a variable begins to where the next one does.
+int64_t getRoom(VariableAttr variable);
+
 /// Variables that lie in one piece of memory.
 struct Bucket {
   size_t first;                       ///< the position of the first of them
   llvm::SmallVector<int64_t> offsets; ///< of each, in bytes
-  int64_t bytes;                      ///< of all of it
+  int64_t bytes;                      ///< of all of it, with what is its room
 };
 /// The bucket that variable `index` is in, or nothing.
 std::optional<Bucket> findBucket(llvm::ArrayRef<VariableAttr> variables,

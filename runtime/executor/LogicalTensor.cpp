@@ -37,12 +37,34 @@ static LogicalTensor describeWhole(const format::Variable &variable,
   return tensor;
 }
 
+/// What lies in a variable that ranks divide.
+static LogicalTensor describePiece(const format::Variable &variable,
+                                   const format::Piece &piece, size_t index) {
+  LogicalTensor tensor = {};
+  tensor.name = piece.name()->string_view();
+  if (piece.parameter())
+    tensor.parameter = piece.parameter()->string_view();
+  tensor.dtype = variable.dtype();
+  tensor.shape = spanOf(*piece.shape());
+  tensor.count = countOf(tensor.shape);
+  tensor.variable = index;
+  tensor.first = piece.begin();
+  tensor.isDivided = true;
+  return tensor;
+}
+
 std::vector<LogicalTensor>
 runtime::listTensors(const format::Program &program) {
   std::vector<LogicalTensor> tensors;
   for (uint32_t i = 0; program.variables() && i < program.variables()->size();
-       ++i)
-    tensors.push_back(describeWhole(*program.variables()->Get(i), i));
+       ++i) {
+    const format::Variable &variable = *program.variables()->Get(i);
+    if (variable.ranks() == 0)
+      tensors.push_back(describeWhole(variable, i));
+    for (uint32_t k = 0; variable.pieces() && k < variable.pieces()->size();
+         ++k)
+      tensors.push_back(describePiece(variable, *variable.pieces()->Get(k), i));
+  }
   return tensors;
 }
 

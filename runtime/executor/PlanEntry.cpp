@@ -61,7 +61,7 @@ struct Planner {
     bool isInPlace = collective.from() == collective.to();
     ++plan.collectives;
     plan.treeSums += addsInTree(collective);
-    if (!isInPlace)
+    if (!isInPlace && !isOwnPart(collective))
       move(collective.from(), collective.to());
     if (!isInPlace || !isAlone)
       work();
@@ -74,6 +74,11 @@ struct Planner {
   void operator()(const format::WaitEvent &) const {}
   void operator()(const UnknownCommand &) const {}
 
+  /// The one buffer lies in the other one.
+  template <typename Table> bool isOwnPart(const Table &table) const {
+    return movesParts<Table> &&
+           &rootOf(entry, table.from()) == &rootOf(entry, table.to());
+  }
   void work() const { plan.lanes = std::max(plan.lanes, lane + 1); }
   void move(uint32_t from, uint32_t to) const {
     if (mayOverlap(rootOf(entry, from), rootOf(entry, to)))

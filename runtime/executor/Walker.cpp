@@ -382,6 +382,15 @@ bool Walker::holds(uint32_t buffer, uint64_t bytes, uint64_t times) const {
          bytes <= entry.buffers()->Get(buffer)->max_bytes();
 }
 
+/// Whether a rank's part of `all`, of as many bytes as each rank has of it,
+/// lies elsewhere or at its own place there.
+static bool isAtItsPlace(const std::byte *part, const std::byte *all,
+                         uint64_t bytes, uint64_t rank, uint64_t ranks) {
+  std::less_equal<const std::byte *> isBehind;
+  return isBehind(part + bytes, all) || isBehind(all + bytes * ranks, part) ||
+         part == all + bytes * rank;
+}
+
 template <typename Table>
 Status Walker::exchange(const Table &table, Place place) {
   auto ranks = static_cast<uint32_t>(workspace->ranks);
@@ -399,6 +408,11 @@ Status Walker::exchange(const Table &table, Place place) {
     return makeError(Code::BadData, "a collective of ", count, " ",
                      traitsOf(table.dtype()).name, " by ", ranks,
                      " ranks does not fit its buffers");
+  if (movesParts<Table> && !isAtItsPlace(readsOfAll<Table> ? to : from,
+                                         readsOfAll<Table> ? from : to, *bytes,
+                                         workspace->rank, ranks))
+    return makeError(Code::BadData, "a collective of rank ", workspace->rank,
+                     " is of another rank's part");
   if (rootOf(table) >= ranks)
     return makeError(Code::Usage, "a broadcast of rank ", rootOf(table),
                      ": there are ", ranks);

@@ -13,8 +13,10 @@ Workspace::create(Device &device, std::span<const format::Entry *const> entries,
                   const StreamOptions &options) {
   auto workspace = std::make_shared<Workspace>();
   workspace->entries.assign(entries.begin(), entries.end());
-  if (options.communicator)
+  if (options.communicator) {
     workspace->ranks = options.communicator->size();
+    workspace->rank = options.communicator->rank();
+  }
   std::vector<EntryPlan> plans;
   for (const format::Entry *entry : entries)
     plans.push_back(planEntry(*entry, workspace->ranks == 1));

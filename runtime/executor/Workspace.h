@@ -14,6 +14,7 @@ struct Workspace {
   std::vector<const format::Entry *> entries; ///< those that it is for
   std::vector<size_t> lanes; ///< of each of them that do something
   int ranks = 1;             ///< that run the entries together
+  int rank = 0;              ///< of them, this one
 
   /// Enough for each of the entries. The device outlives it.
   static Result<std::shared_ptr<Workspace>>

@@ -28,6 +28,9 @@ template <Collective Table>
 constexpr bool readsOfAll = std::is_same_v<Table, format::ReduceScatter>;
 template <Collective Table>
 constexpr bool writesOfAll = std::is_same_v<Table, format::AllGather>;
+/// Whether the one buffer may be the rank's own part of the other one.
+template <Collective Table>
+constexpr bool movesParts = readsOfAll<Table> || writesOfAll<Table>;
 /// Whether it adds in the order of a tree: see Program.exact.
 template <Collective Table> bool addsInTree(const Table &table) {
   if constexpr (std::is_same_v<Table, format::AllReduce>)

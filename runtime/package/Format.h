@@ -25,6 +25,9 @@ inline constexpr uint16_t kMinorVersion = 0;
 /// Section alignment in the file, so that sections can be mapped.
 inline constexpr uint64_t kPageSize = 4096;
 
+/// A word of Program.requires: ranks divide variables.
+inline constexpr char kDividedWord[] = "divided-variables";
+
 /// The input of a training package that weighs the samples of a batch.
 inline constexpr char kSampleWeight[] = "sample_weight";
 

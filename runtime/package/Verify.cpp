@@ -4,7 +4,9 @@
 #include "runtime/package/Alignment.h"
 #include "runtime/package/BatchTree.h"
 #include "runtime/package/DType.h"
+#include "runtime/package/Format.h"
 #include "runtime/package/Names.h"
+#include "runtime/package/VariableOffsets.h"
 #include "runtime/package/VerifyEntry.h"
 #include "runtime/package/VerifyLibrary.h"
 
@@ -38,7 +40,8 @@ bytesOf(DType dtype, const flatbuffers::Vector<int64_t> &shape) {
 }
 
 /// Words of Program.requires that this runtime can do; version 2.0 has none.
-static constexpr std::string_view kKnownWords[] = {format::kExactWord};
+static constexpr std::string_view kKnownWords[] = {format::kExactWord,
+                                                   format::kDividedWord};
 
 /// A word may come from a damaged file: it is quoted on one line.
 static std::string quote(std::string_view word) {
@@ -170,8 +173,53 @@ static Status verifySlice(const format::Variable &variable) {
                            "' is no part of what it is a slice of");
 }
 
+/// Its own bytes, in multiples of the alignment.
+static Status verifyRoom(const format::Variable &variable) {
+  uint64_t room = variable.room();
+  bool isRoom = room >= *bytesOf(variable.dtype(), *variable.shape()) &&
+                room % kTensorAlignment == 0;
+  return room == 0 || isRoom
+             ? Status()
+             : refuse("variable '", variable.name()->string_view(),
+                      "' has a bad room");
+}
+
+/// Pieces follow each other in what ranks have together.
+static Status verifyPieces(const format::Variable &variable, uint32_t ranks) {
+  if (sizeOf(variable.pieces()) == 0 && variable.ranks() == 0)
+    return Status();
+  uint64_t end = 0, all = 0;
+  bool isGood = variable.ranks() == ranks && ranks > 1 &&
+                !variable.global_shape() &&
+                !__builtin_mul_overflow(countOf(variable), ranks, &all);
+  for (size_t i = 0; isGood && i < sizeOf(variable.pieces()); ++i) {
+    const format::Piece &piece = *variable.pieces()->Get(i);
+    auto bytes = bytesOf(variable.dtype(), *piece.shape());
+    isGood = bytes && piece.begin() >= end && piece.begin() <= all;
+    uint64_t count = isGood ? *bytes / traitsOf(variable.dtype()).bytes : 0;
+    isGood = isGood && count <= all - piece.begin();
+    end = piece.begin() + count;
+  }
+  return isGood ? Status()
+                : refuse("variable '", variable.name()->string_view(),
+                         "' does not hold its pieces");
+}
+
+/// No two variables or pieces have one name.
+static Status addNames(const format::Variable &variable,
+                       std::unordered_set<std::string_view> &names) {
+  std::vector<std::string_view> own = {variable.name()->string_view()};
+  for (size_t i = 0; i < sizeOf(variable.pieces()); ++i)
+    own.push_back(variable.pieces()->Get(i)->name()->string_view());
+  for (std::string_view name : own)
+    if (!names.insert(name).second)
+      return refuse("there are two variables '", name, "'");
+  return Status();
+}
+
 static Status verifyVariables(const format::Program &program) {
   std::unordered_set<std::string_view> names;
+  uint32_t ranks = rankCountOf(program);
   std::set<format::StepField> fields;
   for (size_t i = 0; i < sizeOf(program.variables()); ++i) {
     const format::Variable &variable = *program.variables()->Get(i);
@@ -181,9 +229,12 @@ static Status verifyVariables(const format::Program &program) {
       return status;
     if (Status status = verifySlice(variable); !status.ok())
       return status;
-    if (!names.insert(variable.name()->string_view()).second)
-      return refuse("there are two variables '", variable.name()->string_view(),
-                    "'");
+    if (Status status = verifyRoom(variable); !status.ok())
+      return status;
+    if (Status status = verifyPieces(variable, ranks); !status.ok())
+      return status;
+    if (Status status = addNames(variable, names); !status.ok())
+      return status;
     if (variable.field() && !fields.insert(*variable.field()).second)
       return refuse("two variables are the step's field ",
                     nameOf(*variable.field()));

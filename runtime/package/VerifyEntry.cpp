@@ -217,7 +217,7 @@ bool EntryVerifier::fitsVariables(const format::Buffer &buffer) const {
     return false;
   const std::vector<uint64_t> &places = *variablePlaces;
   uint64_t end =
-      places[count - 1] + byteCountOf(*program.variables()->Get(count - 1));
+      places[count - 1] + roomOf(*program.variables()->Get(count - 1));
   return buffer.max_bytes() <= end - places[buffer.index()];
 }
 
@@ -471,7 +471,7 @@ bool EntryVerifier::verifyCopy(const format::Copy &copy) {
 }
 
 /// What keeps it from being executed; null if nothing does. How many ranks
-/// there are is not known yet.
+/// there are is not known yet, nor which part of a buffer is a rank's own.
 template <Collective Table>
 const char *EntryVerifier::findProblem(const Table &table) const {
   if (table.group() != 0)
@@ -484,7 +484,8 @@ const char *EntryVerifier::findProblem(const Table &table) const {
   uint64_t unit = traitsOf(table.dtype()).bytes;
   if (alignmentOf(table.from()) % unit || alignmentOf(table.to()) % unit)
     return kMisaligned;
-  if (table.from() != table.to() && rootOf(table.from()) == rootOf(table.to()))
+  if (!movesParts<Table> && table.from() != table.to() &&
+      rootOf(table.from()) == rootOf(table.to()))
     return kOverlaps;
   int64_t count = 0;
   if (!readsOnlySlotsBelow(*table.count(), 0))

@@ -2,8 +2,10 @@
 
 #include "runtime/base/Divisors.h"
 #include "runtime/package/Digest.h"
+#include "runtime/package/VariableOffsets.h"
 #include "runtime/ranks/Communicator.h"
 #include "runtime/train/Session.h"
+#include "runtime/train/TensorMatch.h"
 
 #include <algorithm>
 
@@ -62,6 +64,19 @@ Status TrainingSession::checkRanks() const {
                          "' was compiled for one rank: parallel.data = 1");
 }
 
+Status TrainingSession::checkTrainable() const {
+  uint32_t parts = rankCountOf(program->program());
+  if (parts == 0 || int64_t(parts) == rankCount())
+    return Status();
+  std::string how;
+  if (!ranks)
+    how = concat(": run it with --ranks ", parts,
+                 ", or by mpirun, torchrun or srun");
+  return makeError(Code::Usage, "package '", program->package().path(),
+                   "' trains on ", parts, " ranks (parallel.data = ", parts,
+                   ", zero = 1), not on ", rankCount(), how);
+}
+
 /// Compares settings once. Later changes are not compared: whoever makes them
 /// makes them at all ranks.
 Status TrainingSession::compareSettings() {
@@ -80,9 +95,11 @@ Status TrainingSession::compareSettings() {
 }
 
 /// Whether updates are known to leave it the same at all ranks. A rank has
-/// running statistics of its own batches, sums that grow between updates, and
-/// its number; copies follow from parameters.
+/// running statistics of its own batches, sums that grow between updates, its
+/// parts, and its number; copies follow from parameters.
 static bool isSameAtAllRanks(const format::Variable &variable) {
+  if (variable.ranks() > 0)
+    return false;
   if (auto field = variable.field())
     return *field != StepField::rank && *field != StepField::loss &&
            *field != StepField::count;
@@ -151,12 +168,14 @@ Status TrainingSession::shareVariable(size_t index) {
   return rank() == 0 ? Status() : store.write(index, bytes);
 }
 
-/// Gives all ranks the variables of rank 0.
+/// Gives all ranks the variables of rank 0 but its parts of others.
 Status TrainingSession::shareVariables() {
   if (!ranks)
     return Status();
   for (size_t i = 0; i < store.size(); ++i)
-    if (Status status = shareVariable(i); !status.ok())
+    if (Status status =
+            store.describe(i).ranks() > 0 ? Status() : shareVariable(i);
+        !status.ok())
       return status;
   return writeRank();
 }
@@ -172,6 +191,31 @@ Status TrainingSession::shareText(std::string &text) const {
   text.resize(size);
   return ranks->broadcast(text.data(), text.data(), size, DType::u8, /*root=*/0,
                           "a text");
+}
+
+/// Means in parts begin as the parameters, as whole ones do in `init`, which
+/// knows no rank.
+Status TrainingSession::startMeans() {
+  for (const Piece &piece : store.pieces(rank())) {
+    const LogicalTensor &mean = store.tensors()[piece.tensor];
+    auto parameter = store.find(mean.parameter);
+    if (!mean.isDivided || !parameter ||
+        store.describe(mean.variable).kind() != VariableKind::ema)
+      continue;
+    DType from = store.describe(*parameter).dtype();
+    size_t step = traitsOf(from).bytes, width = traitsOf(mean.dtype).bytes;
+    std::vector<std::byte> whole(store.byteCount(*parameter));
+    std::vector<std::byte> part(piece.count * width);
+    if (Status status = store.read(*parameter, whole); !status.ok())
+      return status;
+    convert(from,
+            std::span(whole).subspan(piece.begin * step, piece.count * step),
+            mean.dtype, part);
+    if (Status status = store.write(mean.variable, piece.at * width, part);
+        !status.ok())
+      return status;
+  }
+  return Status();
 }
 
 Status TrainingSession::writeField(StepField field, int64_t value) {

@@ -202,6 +202,8 @@ Status TrainingSession::initialize() {
     return status;
   if (Status status = shareVariables(); !status.ok())
     return status;
+  if (Status status = startMeans(); !status.ok())
+    return status;
   readBatchNumber();
   // The variables are copies; steps read few other weights, or none.
   program->package().releaseWeights();
@@ -268,6 +270,8 @@ Status TrainingSession::give(EntryKind kind, std::span<const TensorView> inputs,
     return makeError(Code::Usage, flightCount,
                      " steps are under way: finish one first");
   lastBadIndex.reset();
+  if (Status status = checkTrainable(); !status.ok())
+    return status;
   if (Status status = checkTurn(kind); !status.ok())
     return status;
   if (Status status = checkSettings(); !status.ok())

@@ -112,6 +112,9 @@ public:
   /// same at all of them is not: as after a fault of memory. It names the first
   /// one and whose are others than those of rank 0.
   Status compareVariables() const;
+  /// Fails with Code::Usage at all ranks where the package divides variables
+  /// among another number of them. It is not trained then; it evaluates.
+  Status checkTrainable() const;
 
   /// Runs the model itself.
   Status predict(std::span<const TensorView> inputs);
@@ -209,6 +212,7 @@ private:
   Status takeBack();
   Status compareSettings();
   Status writeField(format::StepField field, int64_t value);
+  Status startMeans();
   EntryContexts *find(format::EntryKind kind, uint16_t variant = 0);
   Result<EntryContexts *> get(format::EntryKind kind, uint16_t variant = 0);
   Status bind(Context &context, std::span<const TensorView> inputs);

@@ -236,8 +236,12 @@ static void writeElement(DType dtype, double value, std::byte *to) {
     write(narrowFloat(value, getNarrow(dtype)));
 }
 
-static void convert(DType from, std::span<const std::byte> source, DType to,
-                    std::span<std::byte> target) {
+void runtime::convert(DType from, std::span<const std::byte> source, DType to,
+                      std::span<std::byte> target) {
+  if (from == to) {
+    std::ranges::copy(source, target.begin());
+    return;
+  }
   size_t step = traitsOf(from).bytes, width = traitsOf(to).bytes;
   for (size_t i = 0; i < target.size() / width; ++i)
     writeElement(to, readElement(from, source.data() + i * step),

@@ -60,6 +60,11 @@ struct Overlap {
 std::vector<Overlap> findOverlaps(const Piece &piece,
                                   const TensorSource &source);
 
+/// Writes elements of one type as another, both of floats or the same; source
+/// and target have as many, which may lie unaligned.
+void convert(DType from, std::span<const std::byte> source, DType to,
+             std::span<std::byte> target);
+
 Status copyTensors(Variables &variables, std::span<const TensorMatch> matches);
 
 } // namespace tcc::runtime

@@ -193,6 +193,7 @@ static ordered_json describeVariables(const format::Program &program) {
                     {"parameter", textOf(variable.parameter())},
                     {"field", nullptr},
                     {"slice", nullptr},
+                    {"ranks", variable.ranks()},
                     {"elements", elements},
                     {"bytes", elements * traitsOf(variable.dtype()).bytes}});
     if (variable.field())

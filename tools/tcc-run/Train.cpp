@@ -484,6 +484,8 @@ Status Training::run() {
   if (!opened.ok())
     return opened.takeStatus();
   session = std::move(*opened);
+  if (Status status = session->checkTrainable(); !status.ok())
+    return status;
   if (options.resume || options.resumesIfAny)
     if (Status status = resume(); !status.ok())
       return status;

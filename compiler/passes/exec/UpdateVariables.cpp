@@ -24,7 +24,8 @@ struct UpdateVariablesPass
 struct Update {
   CopyOp store;
   BufferOp value;
-  Value variable; ///< a buffer, or a part of that of a bucket
+  Value
+      variable; ///< a buffer, a variable's place in a bucket, or a rank's part
 };
 
 } // namespace
@@ -40,7 +41,14 @@ static std::vector<Update> collectUpdates(EntryOp entry) {
   return updates;
 }
 
-/// The commands that use the variable. The parts of a bucket lie side by side.
+/// Whether the view is at a place that is known: a variable's in its bucket.
+/// That of a rank's own part is not.
+static bool isMember(ViewOp view) {
+  return isa<AffineConstantExpr>(view.getOffset().getResult(0));
+}
+
+/// The commands that use the variable. The variables of a bucket lie side by
+/// side; a rank's part of it may have elements of any.
 static Commands getVariableUses(Value variable) {
   if (auto buffer = variable.getDefiningOp<BufferOp>())
     return getUses(buffer);
@@ -52,8 +60,11 @@ static Commands getVariableUses(Value variable) {
   };
   llvm::for_each(getCommands(variable), add);
   for (Operation *user : part.getBase().getUsers()) {
-    if (isa<ViewOp>(user))
+    if (auto view = dyn_cast<ViewOp>(user)) {
+      if (!isMember(view) || !isMember(part))
+        llvm::for_each(getCommands(view), add);
       continue;
+    }
     add(user);
     if (auto start = dyn_cast<TokenOpInterface>(user))
       llvm::for_each(start.getToken().getUsers(), add);
@@ -70,7 +81,7 @@ static AffineMap getBytes(Value variable) {
 static StringRef getName(Value variable,
                          ArrayRef<graph::VariableAttr> variables) {
   size_t index = *getRoot(variable).getIndex();
-  if (auto part = variable.getDefiningOp<ViewOp>()) {
+  if (auto part = variable.getDefiningOp<ViewOp>(); part && isMember(part)) {
     auto offset = cast<AffineConstantExpr>(part.getOffset().getResult(0));
     auto bucket = graph::findBucket(variables, index);
     index += llvm::find(bucket->offsets, offset.getValue()) -

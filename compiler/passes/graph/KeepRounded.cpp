@@ -65,10 +65,11 @@ static Copies findCopies(ModuleOp module) {
       if (isReadAlone(rounding) &&
           findVariable(variables, copy) == variables.size())
         copies.try_emplace(
-            name, VariableAttr::get(
-                      module.getContext(), copy, VariableKind::rounded,
-                      cast<RankedTensorType>(rounding.getType()), name,
-                      std::nullopt, SliceAttr(), SettingAttr(), IntegerAttr()));
+            name,
+            VariableAttr::get(module.getContext(), copy, VariableKind::rounded,
+                              cast<RankedTensorType>(rounding.getType()), name,
+                              std::nullopt, SliceAttr(), SettingAttr(),
+                              IntegerAttr(), IntegerAttr(), ArrayAttr()));
     }
   };
   for (auto function : module.getOps<func::FuncOp>())

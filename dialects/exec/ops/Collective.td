@@ -26,6 +26,8 @@ class Exec_Collective<string mnemonic, dag more = (ins)>
       return {getFrom()};
     }
     ::llvm::SmallVector<::mlir::Value> $cppClass::getWrites() {
+      if (::tcc::exec::getRoot(getFrom()) == ::tcc::exec::getRoot(getTo()))
+        return {getTo(), getFrom()};
       return {getTo()};
     }
     ::std::optional<uint64_t> $cppClass::getGroupOfRanks() {
@@ -55,7 +57,8 @@ def Exec_StartAllReduceOp : Exec_Collective<"start_all_reduce",
 def Exec_StartReduceScatterOp : Exec_Collective<"start_reduce_scatter"> {
   let summary = "starts to sum a buffer over the ranks, each of which gets a part";
   let description = [{
-    to[i] = sum_r from_r[rank * count + i], i < count.
+    to[i] = sum_r from_r[rank * count + i], i < count. `to` may be the view of
+    these elements of `from`: what the rest of it holds afterwards is undefined.
 
     Example: `%part = exec.start_reduce_scatter %x to %y as f32
       count affine_map<() -> (4)> : !exec.buffer<host>, !exec.buffer<host>`
@@ -65,7 +68,8 @@ def Exec_StartReduceScatterOp : Exec_Collective<"start_reduce_scatter"> {
 def Exec_StartAllGatherOp : Exec_Collective<"start_all_gather"> {
   let summary = "starts to gather the ranks' parts of a buffer";
   let description = [{
-    to[r * count + i] = from_r[i] on every rank, i < count.
+    to[r * count + i] = from_r[i] on every rank, i < count. `from` may be the view
+    of the rank's own elements of `to`.
 
     Example: `%whole = exec.start_all_gather %x to %y as f32
       count affine_map<() -> (4)> : !exec.buffer<host>, !exec.buffer<host>`

@@ -32,6 +32,39 @@ LogicalResult AllReduceOp::verify() {
   return success();
 }
 
+/// A name for each tensor, and one type of elements, which a part has, too.
+static LogicalResult verifyParts(Operation *op, TypeRange tensors,
+                                 ArrayAttr names, Value part, Value rank) {
+  if (tensors.empty())
+    return op->emitOpError("has no tensor");
+  if (names.size() != tensors.size())
+    return op->emitOpError("of ") << tensors.size() << " tensors names "
+                                  << names.size() << " variables";
+  for (Type type : tensors)
+    if (getElementTypeOrSelf(type) != getElementTypeOrSelf(part))
+      return op->emitOpError("has elements of ")
+             << getElementTypeOrSelf(part) << " and "
+             << getElementTypeOrSelf(type);
+  if (cast<RankedTensorType>(rank.getType()).getRank() != 0)
+    return op->emitOpError("expected one number as the rank");
+  return success();
+}
+
+LogicalResult ReduceScatterOp::verify() {
+  return verifyParts(*this, getTensors().getTypes(), getInto(), getPart(),
+                     getRank());
+}
+
+LogicalResult PartOp::verify() {
+  return verifyParts(*this, getTensors().getTypes(), getOf(), getPart(),
+                     getRank());
+}
+
+LogicalResult AllGatherOp::verify() {
+  return verifyParts(*this, getTensors().getTypes(), getInto(), getPart(),
+                     getRank());
+}
+
 /// What each rank has of the loss depends on every x_r: their gradient is the
 /// sum of what the ranks have of it.
 LogicalResult AllReduceOp::emitGradients(Gradients &gradients) {

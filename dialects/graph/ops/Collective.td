@@ -41,4 +41,67 @@ def Graph_AllReduceOp : Graph_CollectiveOp<"all_reduce", [
   let hasVerifier = 1;
 }
 
+// Parts of a bucket: rank r of N has the elements [r * n, (r + 1) * n) of its
+// memory, whose bytes are those of N parts. The names are those of all of its
+// variables, in its order; `rank` says which part is the rank's own.
+
+def Graph_ReduceScatterOp : Graph_CollectiveOp<"reduce_scatter"> {
+  let summary = "the sums of a bucket over the ranks, of which each has its part";
+  let description = [{
+    result[i] = sum_r x_r[rank * n + i], i < n, where x is the memory of the
+    bucket with the tensors in it. What the other parts hold afterwards is
+    undefined: the function writes the variables new values.
+
+    Example: `%part = graph.reduce_scatter %x, %y into ["gradient/a", "gradient/b"]
+      at %rank : (tensor<4xf32>, tensor<8xf32>, tensor<i64>) -> tensor<16xf32>`
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$tensors,
+                       StrArrayAttr:$into, RankedTensorOf<[I64]>:$rank);
+  let results = (outs 1DTensorOf<[AnyType]>:$part);
+  let assemblyFormat = [{
+    $tensors `into` $into `at` $rank attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Graph_PartOp : Graph_Op<"part", [NoMemoryEffect]> {
+  let summary = "a rank's part of the variables of a bucket";
+  let description = [{
+    result[i] = x[rank * n + i], i < n, where x is the memory of the bucket. The
+    tensors are what the function was given as the values of the variables.
+
+    Example: `%part = graph.part %a, %b of ["a", "b"] at %rank
+      : (tensor<4xf32>, tensor<8xf32>, tensor<i64>) -> tensor<16xf32>`
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$tensors,
+                       StrArrayAttr:$of, RankedTensorOf<[I64]>:$rank);
+  let results = (outs 1DTensorOf<[AnyType]>:$part);
+  let assemblyFormat = [{
+    $tensors `of` $of `at` $rank attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Graph_AllGatherOp : Graph_CollectiveOp<"all_gather"> {
+  let summary = "the variables of a bucket of which each rank has a part";
+  let description = [{
+    x[r * n + i] = part_r[i], i < n, for each rank r, where x is the memory of the
+    bucket, and the results are the tensors in it. The function writes them to
+    the variables, whose old values are not used afterwards.
+
+    Example: `%a, %b = graph.all_gather %part into ["a", "b"] at %rank
+      : (tensor<16xf32>, tensor<i64>) -> (tensor<4xf32>, tensor<8xf32>)`
+  }];
+  let arguments = (ins 1DTensorOf<[AnyType]>:$part, StrArrayAttr:$into,
+                       RankedTensorOf<[I64]>:$rank);
+  let results = (outs Variadic<AnyRankedTensor>:$tensors);
+  let assemblyFormat = [{
+    $part `into` $into `at` $rank attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
 #endif // TCC_GRAPH_COLLECTIVE

@@ -44,7 +44,7 @@ module attributes {graph.variables = [
 module attributes {graph.variables = [
     #graph.variable<"a", gradient, tensor<4xf32> bucket 0 : i64>]} {
   func.func @stays(%x: tensor<4xf32>) -> tensor<4xf32> {
-    // expected-error @+1 {{leaves the sum in "a"}}
+    // expected-error @+1 {{leaves what it makes in "a"}}
     %0 = graph.all_reduce %x into ["a"] : tensor<4xf32>
     return %0 : tensor<4xf32>
   }
@@ -56,7 +56,7 @@ module attributes {graph.variables = [
     #graph.variable<"a", gradient, tensor<4xf32> bucket 0 : i64>]} {
   func.func @twice(%x: tensor<4xf32>) -> (tensor<4xf32> {graph.variable = "a"}) {
     %0 = graph.all_reduce %x into ["a"] : tensor<4xf32>
-    // expected-error @+1 {{sums a bucket for a second time}}
+    // expected-error @+1 {{changes a bucket for a second time}}
     %1 = graph.all_reduce %0 into ["a"] : tensor<4xf32>
     return %1 : tensor<4xf32>
   }

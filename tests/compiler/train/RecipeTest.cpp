@@ -132,7 +132,7 @@ TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
               ElementsAre("r.toml:3: memory.checkpoint = 'blocks' is not "
                           "supported yet, only auto, none",
                           "exit 4"));
-  for (const char *line : {"parallel.data = 2", "parallel.zero = 1",
+  for (const char *line : {"parallel.zero = 2", "parallel.tensor = 2",
                            "numerics.spike_z = 3", "data.path = 'x'"})
     EXPECT_THAT(refuse(base + line),
                 ElementsAre(HasSubstr("not supported yet"), "exit 4"))
@@ -140,6 +140,31 @@ TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
   parseRecipe(base +
               "parallel.data = 1\nparallel.bucket = '1MiB'\n"
               "precision.master_weights = true\nmemory.checkpoint = 'none'");
+}
+
+TEST(RecipeTest, DividesTheUpdateAmongANumberOfRanks) {
+  std::string base = std::string(kLoss) + "optimizer.kind = 'adamw'\n";
+  Recipe recipe = parseRecipe(base + "parallel.data = 4\nparallel.zero = 1");
+  EXPECT_EQ(recipe.parallel.getParts(), 4);
+  recipe = parseRecipe(base + "parallel.data = 1\nparallel.zero = 1");
+  EXPECT_EQ(recipe.parallel.getParts(), 0);
+  for (const char *data : {"", "parallel.data = 'auto'\n"})
+    EXPECT_THAT(refuse(base + data + "parallel.zero = 1"),
+                ElementsAre(HasSubstr("parallel.zero = 1 needs a number as "
+                                      "parallel.data, not 'auto'"),
+                            "exit 2"));
+  EXPECT_THAT(refuse(base + "parallel.data = 2"),
+              ElementsAre(HasSubstr("parallel.data above 1 needs "
+                                    "parallel.zero = 1"),
+                          "exit 2"));
+  EXPECT_THAT(refuse(base + "parallel.data = 2\nparallel.zero = 1\n"
+                            "precision.compute = 'bf16'\n"
+                            "precision.master_weights = false\n"
+                            "params.ema = 0.9"),
+              ElementsAre(HasSubstr("params.ema with parallel.zero = 1 and "
+                                    "precision.master_weights = false is not "
+                                    "supported yet"),
+                          "exit 4"));
 }
 
 TEST(RecipeTest, SynchronisesOverSeveralRanks) {

@@ -72,3 +72,28 @@ module attributes {graph.variables = [
     return %w : tensor<3xf32>
   }
 }
+
+// -----
+
+// expected-error@+1 {{variable "w" has no room for itself, or an odd one}}
+module attributes {graph.variables = [
+    #graph.variable<"w", parameter, tensor<17xf32> bucket 0 : i64 room 64 : i64>]} {
+}
+
+// -----
+
+// expected-error@+1 {{variable "m" does not hold its pieces}}
+module attributes {graph.ranks = 2 : i64, graph.variables = [
+    #graph.variable<"m", slot, tensor<16xf32> pieces [
+      #graph.piece<"m/w", tensor<4x4xf32> of "w" at 0>,
+      #graph.piece<"m/v", tensor<17xf32> of "v" at 16>]>]} {
+}
+
+// -----
+
+// Pieces of what no number of ranks divides.
+// expected-error@+1 {{variable "m" does not hold its pieces}}
+module attributes {graph.variables = [
+    #graph.variable<"m", slot, tensor<16xf32> pieces [
+      #graph.piece<"m/w", tensor<4x4xf32> of "w" at 0>]>]} {
+}

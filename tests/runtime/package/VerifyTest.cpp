@@ -25,6 +25,16 @@ format::LaunchT &firstLaunch(ProgramBuilder &builder) {
   return *builder.entry().body->commands[0]->action.AsLaunch();
 }
 
+/// Adds a piece to the first variable.
+void addPiece(ProgramBuilder &builder, const char *name, int64_t count,
+              uint64_t begin) {
+  auto piece = std::make_unique<format::PieceT>();
+  piece->name = name;
+  piece->shape = {count};
+  piece->begin = begin;
+  builder.tables.variables[0]->pieces.push_back(std::move(piece));
+}
+
 template <typename Sizes> void fill(Sizes &sizes, int count) {
   for (int i = 0; i < count; ++i)
     sizes.push_back(constant(1));
@@ -381,6 +391,28 @@ const Spoiled kSpoiled[] = {
      [](auto &b) {
        b.variable("v", DType::f32, {2});
        b.tables.variables[0]->global_shape = {4};
+     }},
+    {"variable 'v' has a bad room",
+     [](auto &b) {
+       b.variable("v", DType::f32, {17});
+       b.tables.variables[0]->room = 64;
+     }},
+    {"variable 'm' does not hold its pieces",
+     [](auto &b) {
+       b.variable("m", DType::f32, {16});
+       b.tables.variables[0]->ranks = 2;
+       addPiece(b, "m/w", 17, 16);
+     }},
+    {"variable 'm' does not hold its pieces",
+     [](auto &b) {
+       b.variable("m", DType::f32, {16});
+       addPiece(b, "m/w", 16, 0);
+     }},
+    {"there are two variables 'm'",
+     [](auto &b) {
+       b.variable("m", DType::f32, {16});
+       b.tables.variables[0]->ranks = 2;
+       addPiece(b, "m", 16, 0);
      }},
     {"setting 'k' has an unknown variable",
      [](auto &b) {

@@ -1,0 +1,356 @@
+"""Ranks that divide the update make that of ranks which do not: zero.py [WORLD] [--long]
+
+Each cell is a recipe that is compiled with `zero = 1` for WORLD (2) ranks and with
+`zero = 0`, and is trained by as many. Two ranks have the same bits, as there is one
+sum of two numbers, but where gradients are clipped: the norm is added up in another
+order. What is refused is refused by name.
+"""
+
+import collections
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+from onnx import helper
+from safetensors.numpy import load_file
+
+import harness
+import run
+from processes import ENVIRONMENT, find_free_port
+from training import ranks
+
+STEPS = 12
+BOUNDS = {"f64": 1e-12, "f32": 1e-5, "bf16": 2e-2, "f16": 2e-2}
+
+# Keys of the recipe by table, and the setting `accumulate`.
+Cell = collections.namedtuple("Cell", "name keys accumulate model compute", defaults=("f64",))
+
+ADAMW = {"optimizer.kind": "adamw", "optimizer.lr": 0.004}
+OPTIMIZERS = {
+    "sgd": {"optimizer.kind": "sgd", "optimizer.lr": 0.05},
+    "momentum": {"optimizer.kind": "sgd", "optimizer.lr": 0.05, "optimizer.momentum": 0.9},
+    "adam": {"optimizer.kind": "adam", "optimizer.lr": 0.004},
+    "lion": {"optimizer.kind": "lion", "optimizer.lr": 0.0008},
+    "rmsprop": {"optimizer.kind": "rmsprop", "optimizer.lr": 0.004, "optimizer.centered": True},
+}
+CLIP = {"batch.clip_norm": 0.5}
+GROUPS = {"optimizer.no_decay": ["bias", "ndim<=1"],
+          "optimizer.group": [{"match": ["*2*"], "lr_scale": 0.5}]}  # fmt: skip
+BF16 = {"precision.compute": "bf16"}
+F16 = {"precision.compute": "f16", "precision.loss_scale": "dynamic"}
+NO_MASTERS = {"precision.master_weights": False}
+
+
+def list_cells(folder, all_of_them):
+    mlp, cnn, norms = (ranks.fixture("mlp_digits.onnx"), ranks.fixture("cnn_digits.onnx"),
+                       f"{folder}/norms.onnx")  # fmt: skip
+    dropping = f"{folder}/dropping.onnx"
+    yield Cell("adamw", ADAMW, 1, mlp)
+    yield Cell("clip, accumulation, groups", ADAMW | CLIP | GROUPS, 3, mlp)
+    yield Cell("bf16 without masters", ADAMW | BF16 | NO_MASTERS, 1, mlp, "bf16")
+    yield Cell("synchronised norms", OPTIMIZERS["momentum"] | {"batchnorm.sync": True,
+               "batch.micro": 8}, 1, norms)  # fmt: skip
+    if not all_of_them:
+        return
+    for name, optimizer in OPTIMIZERS.items():
+        yield Cell(name, optimizer, 1, cnn)
+        yield Cell(f"{name}, f32, clip, groups", optimizer | CLIP | GROUPS, 2, mlp, "f32")
+        yield Cell(f"{name}, bf16, groups", optimizer | BF16 | GROUPS, 2, mlp, "bf16")
+    yield Cell("bf16", ADAMW | BF16, 1, cnn, "bf16")
+    yield Cell("f16, dynamic scale", ADAMW | F16, 1, mlp, "f16")
+    yield Cell("f16, dynamic scale, accumulation, clip", ADAMW | F16 | CLIP, 4, mlp, "f16")
+    yield Cell("f16, no masters", ADAMW | F16 | NO_MASTERS, 1, mlp, "f16")
+    yield Cell("budget", ADAMW | {"memory.budget": "64MiB"}, 2, cnn)
+    budget = {"memory.budget": "64MiB"}
+    yield Cell("budget, bf16, groups", ADAMW | BF16 | GROUPS | budget, 1, mlp, "bf16")
+    yield Cell("dropout", ADAMW | {"batch.micro": 30, "batch.last": "pad"}, 1, dropping)
+    yield Cell("dropout, accumulation, clip", ADAMW | CLIP | {"batch.micro": 30}, 2, dropping)
+
+
+REFUSED = (
+    ('params.ema = 0.9\nprecision.compute = "bf16"\nprecision.master_weights = false', 4,
+     "params.ema with parallel.zero = 1 and precision.master_weights = false is not supported"),
+    ('precision.compute = "bf16"\nprecision.master_weights = false\n'
+     'precision.rounding = "stochastic"', 4,
+     "precision.rounding = 'stochastic' with parallel.zero = 1 is not supported yet"),
+    ("parallel.exact = 4", 4, "parallel.exact with parallel.zero = 1 is not supported yet"),
+    ('parallel.data = "auto"', 2, "parallel.zero = 1 needs a number as parallel.data"),
+    ('optimizer.kind = "lamb"', 4, "optimizer.kind = 'lamb' is not supported yet"),
+)  # fmt: skip
+
+
+def write(path, cell, zero, world):
+    keys = {"loss.kind": "cross_entropy", "seed": 5, "precision.compute": "f64"} | cell.keys
+    if cell.compute == "f32":
+        keys["precision.compute"] = "f32"
+    keys["parallel.bucket"] = "8KiB"
+    keys |= {"parallel.data": world, "parallel.zero": 1} if zero else {"parallel.data": "auto"}
+    groups = keys.pop("optimizer.group", [])
+    with open(path, "w", encoding="utf-8") as file:
+        for key, value in keys.items():
+            file.write(f"{key} = {json.dumps(value)}\n")
+        for group in groups:
+            file.write("[[optimizer.group]]\n")
+            for key, value in group.items():
+                file.write(f"{key} = {json.dumps(value)}\n")
+
+
+def compile_cell(cell, folder, zero, world):
+    path = tempfile.mkdtemp(dir=folder)
+    write(f"{path}/recipe.toml", cell, zero, world)
+    flags = [] if "batch.micro" in cell.keys else ["--dim", "batch=16"]
+    if "cnn" in cell.model:
+        flags = []
+    out = harness.call("tcc", cell.model, f"--train={path}/recipe.toml", "-q", "--json",
+                       "--threads=1", *flags, "-o", f"{path}/m.tcc")  # fmt: skip
+    return f"{path}/m.tcc", json.loads(out)
+
+
+def train(package, cell, data, world, launcher=(), steps=STEPS):
+    """Losses, what is exported, and what the run says."""
+    place = tempfile.mkdtemp(dir=os.path.dirname(package))
+    command = ["tcc-run", "train", package, "--data", "npz:" + data, "-q", "--json", "--threads",
+               "1", "--steps", str(steps), "--log-dir", place, "--export",
+               f"{place}/out.safetensors", "--set", f"accumulate={cell.accumulate}"]  # fmt: skip
+    if launcher:
+        prefix = [str(world) if word == "WORLD" else word for word in launcher]
+        command[0] = os.path.join(harness.BIN, "tcc-run")
+        out = harness.call(shutil.which(prefix[0]), *prefix[1:], *command)
+    else:
+        out = harness.call(*command, "--ranks", str(world))
+    with open(f"{place}/metrics.jsonl", encoding="utf-8") as file:
+        losses = [json.loads(line)["loss"] for line in file]
+    return np.array(losses), load_file(f"{place}/out.safetensors"), json.loads(out)
+
+
+def compare(tally, cell, world, ours, expected):
+    bound = BOUNDS[cell.compute]
+    names = ours[1].keys() == expected[1].keys() and len(ours[0]) == STEPS
+    tally.check(f"{cell.name}: tensors and losses", names)
+    off = max([ranks.distance(ours[0], expected[0])] +
+              [ranks.distance(ours[1][name].astype("f8"), tensor.astype("f8"))
+               for name, tensor in expected[1].items()])  # fmt: skip
+    tally.check(f"{cell.name}: {world} ranks", off <= bound, str(off))
+    if world == 2 and "batch.clip_norm" not in cell.keys:
+        tally.check(f"{cell.name}: the same bits", off == 0, str(off))
+
+
+def test_cell(tally, folder, cell, data, world):
+    divided, plan = compile_cell(cell, folder, True, world)
+    whole, _ = compile_cell(cell, folder, False, world)
+    ours, expected = (train(package, cell, data, world) for package in (divided, whole))
+    compare(tally, cell, world, ours, expected)
+    found = ours[2]["memory_bytes"], plan["memory_bytes_of_ranks"]["total"]
+    tally.check(f"{cell.name}: planned bytes", found[0] == found[1], str(found))
+    return divided, ours
+
+
+def count_state(package):
+    info = json.loads(harness.call("tcc-run", "info", package, "--json"))
+    slots = [row["bytes"] for row in info["variables"] if row["kind"] == "slot"]
+    whole = sum(row["bytes"] for row in info["variables"] if row["kind"] == "parameter")
+    return sum(slots), whole, len(slots)
+
+
+def test_first(tally, folder, cell, data, world):
+    """Slots are a part's, other numbers of ranks are refused, and others may evaluate."""
+    package, ours = test_cell(tally, folder, cell, data, world)
+    slots, whole, count = count_state(package)
+    bound = 2 * whole / world + count * 64
+    tally.check("slots of one part", 2 * whole / world <= slots <= bound, f"{slots}, {bound}")
+    command = ["tcc-run", "train", package, "--data", "npz:" + data, "--steps", "1", "-q"]
+    others = ((1, f"not on 1: run it with --ranks {world}"), (world + 1, f"not on {world + 1}"))
+    for other, how in others:
+        done = harness.run_tool(*command, "--ranks", str(other))
+        said = f"trains on {world} ranks (parallel.data = {world}, zero = 1), {how}"
+        ok = done.code == 2 and said in done.err
+        tally.check(f"{other} ranks", ok, f"{done.code}: {done.err}")
+    for count in (1, world + 1):
+        done = harness.run_tool("tcc-run", "eval", package, "--data", "npz:" + data, "-q",
+                                "--ranks", str(count))  # fmt: skip
+        tally.check(f"{count} ranks evaluate", done.code == 0, done.err)
+    for transport, launcher in ranks.LAUNCHERS.items():
+        if launcher:
+            again = train(package, cell, data, world, launcher)
+            same = ranks.are_equal(again, ours) or world > 2
+            tally.check(f"the same bits by {transport}", same)
+
+
+class Saved:
+    """A checkpoint, whose tensors are put together as its manifest says."""
+
+    def __init__(self, run, step):
+        self.place = f"{run}/step-{step}"
+        with open(f"{self.place}/manifest.json", encoding="utf-8") as file:
+            self.listed = {row["name"]: row for row in json.load(file)["tensors"]}
+
+    def files(self):
+        return {s["file"] for row in self.listed.values() for s in row["slices"]}
+
+    def tensors(self):
+        return {name: self.read(row) for name, row in self.listed.items()}
+
+    def read(self, row):
+        parts = []
+        for part in row["slices"]:
+            with open(f"{self.place}/{part['file']}", "rb") as file:
+                file.seek(part["offset"])
+                size = {"f64": 8, "i64": 8, "f32": 4, "bf16": 2, "f16": 2}[row["dtype"]]
+                parts.append(file.read(part["count"] * size))
+        return row["shape"], b"".join(parts)
+
+
+def save_run(package, cell, data, world, place, steps):
+    harness.call("tcc-run", "train", package, "--data", "npz:" + data, "-q", "--threads", "1",
+                 "--steps", str(steps), "--checkpoint-dir", place, "--set",
+                 f"accumulate={cell.accumulate}", "--ranks", str(world), "--resume-if-any")  # fmt: skip
+
+
+def test_checkpoints(tally, folder, cell, data, world):
+    """Any number of ranks goes on from what another one wrote, divided or not."""
+    divided, _ = compile_cell(cell, folder, True, world)
+    whole, _ = compile_cell(cell, folder, False, world)
+    more, _ = compile_cell(cell, folder, True, world + 1)
+    runs = {}
+    for name, package in (("divided", divided), ("whole", whole)):
+        runs[name] = f"{folder}/saved-{name}"
+        save_run(package, cell, data, world, runs[name], STEPS // 2)
+    ours, expected = (Saved(run, STEPS // 2) for run in runs.values())
+    files = {"state.safetensors"}
+    if count_state(divided)[2] > 0:
+        files.update(f"rank-{rank}.safetensors" for rank in range(world))
+    tally.check("a file for each rank that has slots", ours.files() == files, str(ours.files()))
+    if world == 2:
+        tally.check("the same tensors in parts", ours.tensors() == expected.tensors())
+    for first, package, count in (("divided", divided, world), ("divided", whole, world),
+                                  ("whole", divided, world), ("divided", more, world + 1),
+                                  ("divided", whole, 1)):  # fmt: skip
+        with tempfile.TemporaryDirectory() as place:
+            shutil.copytree(runs[first], f"{place}/run")
+            save_run(package, cell, data, count, f"{place}/run", STEPS // 2)
+            same = Saved(f"{place}/run", STEPS // 2).tensors() == Saved(
+                runs[first], STEPS // 2).tensors()  # fmt: skip
+            tally.check(f"{first}, restored by {count}", same)
+            if count == world:
+                save_run(package, cell, data, count, f"{place}/run", STEPS)
+                found = Saved(f"{place}/run", STEPS).tensors()
+                once = runs.setdefault("once", f"{folder}/once")
+                if not os.path.exists(once):
+                    save_run(divided, cell, data, world, once, STEPS)
+                same = found == Saved(once, STEPS).tensors()
+                tally.check(f"{first}, gone on by {count}", same or world > 2)
+    if len(files) > 1:
+        test_damage(tally, folder, divided, data, runs["divided"], world)
+
+
+def test_damage(tally, folder, package, data, saved, world):
+    """Of all files of a checkpoint that of another rank is not to be trusted either."""
+    file = f"{saved}/step-{STEPS // 2}/rank-{world - 1}.safetensors"
+    resume = ["tcc-run", "train", package, "--data", "npz:" + data, "--steps", str(STEPS),
+              "--checkpoint-dir", saved, "--resume", "--ranks", str(world)]  # fmt: skip
+    with open(file, "r+b") as stream:
+        stream.seek(-1, os.SEEK_END)
+        last = stream.read(1)
+        stream.seek(-1, os.SEEK_END)
+        stream.write(bytes([last[0] ^ 1]))
+    done = harness.run_tool(*resume)
+    said = "is damaged: the digest of tensor '"
+    tally.check("a damaged part", done.code == 3 and said in done.err, f"{done.code}: {done.err}")
+    os.remove(file)
+    done = harness.run_tool(*resume)
+    tally.check("a part that is missing", done.code == 5 and "there is no '" in done.err,
+                f"{done.code}: {done.err}")  # fmt: skip
+
+
+def read_peak(process):
+    """What was resident at most, in bytes; 0 of one that has ended."""
+    try:
+        with open(f"/proc/{process}/status", encoding="utf-8") as file:
+            found = [line for line in file if line.startswith("VmHWM:")]
+    except OSError:
+        return 0
+    return int(found[0].split()[1]) * 1024 if found else 0
+
+
+def measure(package, data, world, log):
+    """Of each rank the most that was resident, in bytes. What the kernel says of an ended process
+    counts what began it, too."""
+    command = [os.path.join(harness.BIN, "tcc-run"), "train", package, "--data", "npz:" + data,
+               "-q", "--threads", "1", "--steps", "40", "--log-dir", log]  # fmt: skip
+    place = {"WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1",
+             "MASTER_PORT": str(find_free_port())}  # fmt: skip
+    started = [subprocess.Popen(command, env=ENVIRONMENT | place | {"RANK": str(rank)},
+                                stdout=subprocess.DEVNULL) for rank in range(world)]  # fmt: skip
+    most = [0] * world
+    while any([rank.poll() is None for rank in started]):
+        most = [max(peak, read_peak(rank.pid)) for peak, rank in zip(most, started)]
+        time.sleep(0.005)
+    if any(rank.returncode for rank in started):
+        raise harness.Failure(f"a rank of {package} failed")
+    return most
+
+
+def test_resident(tally, folder, world):
+    """What a rank no longer plans is not resident, to 1 MiB. What transports keep is theirs: of
+    messages in parts they keep less."""
+    model, wide = f"{folder}/wide.onnx", 1536
+    nodes = [helper.make_node("MatMul", ["x", "first"], ["a"]),
+             helper.make_node("MatMul", ["a", "middle"], ["b"]),
+             helper.make_node("MatMul", ["b", "last"], ["logits"])]  # fmt: skip
+    weights = {"first": run.normal(64, wide), "middle": run.normal(wide, wide),
+               "last": run.normal(wide, 10)}  # fmt: skip
+    run.save_graph(model, nodes, weights, [64], "logits", ["batch", 10])
+    cell = Cell("resident", ADAMW, 1, model, "f32")
+    found = []
+    for zero in (False, True):
+        package, plan = compile_cell(cell, folder, zero, world)
+        resident = measure(package, ranks.fixture("digits.npz"), world, os.path.dirname(package))
+        found.append((plan["memory_bytes_of_ranks"]["total"], resident))
+    planned = found[0][0] - found[1][0]
+    saved = [before - after for before, after in zip(found[0][1], found[1][1])]
+    is_saved = min(saved) >= planned - (1 << 20)
+    tally.check("saved bytes are not resident", is_saved, f"{saved}, planned {planned}")
+
+
+def test_refusals(tally, folder):
+    for i, (keys, code, said) in enumerate(REFUSED):
+        path = f"{folder}/refused-{i}.toml"
+        base = 'loss.kind = "cross_entropy"\nparallel.zero = 1\n'
+        for line in ('optimizer.kind = "sgd"\n', "parallel.data = 2\n"):
+            base += "" if line.split(" = ")[0] in keys else line
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(base + keys + "\n")
+        done = harness.run_tool("tcc", ranks.fixture("mlp_digits.onnx"), f"--train={path}",
+                                "--check")  # fmt: skip
+        ok = done.code == code and said in done.err
+        tally.check(f"refused: {keys}", ok, f"{done.code}: {done.err}")
+
+
+def main(arguments):
+    tally = harness.Tally()
+    everything = "--long" in arguments
+    world = int(next((word for word in arguments if word != "--long"), 2))
+    with tempfile.TemporaryDirectory() as folder:
+        ranks.save_dropping(f"{folder}/dropping.onnx")
+        run.save_cnn(f"{folder}/norms.onnx")
+        x = run.RANDOM.standard_normal((64 * world, 2, 6, 5)).astype("f4")
+        labels = run.RANDOM.integers(0, run.CLASSES, 64 * world)
+        np.savez(f"{folder}/norms.npz", x=x, labels=labels)
+        test_refusals(tally, folder)
+        if everything:
+            test_resident(tally, folder, world)
+        for i, cell in enumerate(list_cells(folder, everything)):
+            data = f"{folder}/norms.npz" if "norms" in cell.model else ranks.fixture("digits.npz")
+            (test_first if i == 0 else test_cell)(tally, folder, cell, data, world)
+            if i == 0 or (everything and "optimizer.group" in cell.keys):
+                test_checkpoints(tally, tempfile.mkdtemp(dir=folder), cell, data, world)
+    tally.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
