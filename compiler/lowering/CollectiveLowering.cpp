@@ -84,7 +84,8 @@ EntryLowering::findMembers(Operation *op, ArrayAttr names, ValueRange tensors) {
 }
 
 /// What was in the variables is not used any more, unless it is what goes into
-/// the same one. Of what is computed in their place no `tensors` go in.
+/// the same one. `tensors` is empty for a gather, which computes what it gives
+/// the variables where they lie.
 LogicalResult EntryLowering::verifyChange(Operation *op, const Members &members,
                                           ValueRange tensors) {
   if (!changedBuckets.insert(members.bucket.first).second)
@@ -149,6 +150,7 @@ FailureOr<Value> EntryLowering::getOwnPart(Operation *op,
   if (!rankSlot) {
     rankSlot = slotCount++;
     rankCount = ranks;
+    rankBuffer = getBuffer(rank);
     builder.create<ReadSizeOp>(op->getLoc(), *rankSlot, getBuffer(rank),
                                getElementTypeOrSelf(rank), 0, ranks - 1,
                                "the rank", /*lane=*/0);
@@ -156,6 +158,8 @@ FailureOr<Value> EntryLowering::getOwnPart(Operation *op,
   if (ranks != rankCount)
     return op->emitOpError("divides a bucket among ")
            << ranks << " ranks, another one is divided among " << rankCount;
+  if (getBuffer(rank) != rankBuffer)
+    return op->emitOpError("is of another rank than what comes before it");
   Value &view = ownParts[members.bucket.first];
   if (!view) {
     OpBuilder::InsertionGuard guard(builder);

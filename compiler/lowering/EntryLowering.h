@@ -138,6 +138,7 @@ private:
   /// The slot that has the rank, and how many there are.
   std::optional<int64_t> rankSlot;
   int64_t rankCount = 0;
+  Value rankBuffer;
   llvm::SmallVector<graph::VariableAttr> variables;
   int64_t slotCount;
 };

@@ -81,6 +81,7 @@ private:
   std::vector<std::string> listSums() const;
   void declareBuckets();
   void declareParts();
+  void checkNames();
   LogicalResult buildReduceStep();
   void buildReduceApply();
   Metrics emitUpdateOfAll(StepFunction &step, NamedValues values);
@@ -546,15 +547,19 @@ LogicalResult StepBuilder::buildFreeSteps() {
   return mayHaveRanks() ? buildStepsOfRanks() : success();
 }
 
+void StepBuilder::checkNames() {
+  for (const std::string &name : variables.getClashes())
+    problems.add(ProblemClass::unsupported,
+                 "two tensors are called '" + name +
+                     "': export with optimize=False");
+}
+
 LogicalResult StepBuilder::run() {
   if (!model.check() || !problems.empty())
     return failure();
   declareParameters();
   declareStepState();
-  for (const std::string &name : variables.getClashes())
-    problems.add(ProblemClass::unsupported,
-                 "two tensors are called '" + name +
-                     "': export with optimize=False");
+  checkNames();
   if (!problems.empty())
     return failure();
   buildInit();
@@ -562,6 +567,7 @@ LogicalResult StepBuilder::run() {
   buildEval();
   if (failed(recipe.parallel.exact ? buildExactSteps() : buildFreeSteps()))
     return failure();
+  checkNames(); // of parts, which the steps declare
   if (!problems.empty())
     return failure();
   setVariables();

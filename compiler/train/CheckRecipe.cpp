@@ -146,7 +146,7 @@ static void checkRanks(Reading &reading) {
   const Recipe &recipe = reading.recipe;
   if (recipe.synchronisesBatchNorms && !recipe.parallel.reduces())
     reading.fail(reading.getLine("batchnorm.sync"),
-                 "batchnorm.sync needs parallel.data = 'auto'");
+                 "batchnorm.sync needs several ranks, and parallel.data is 1");
   bool isNumber = recipe.parallel.data.value_or(ParallelRecipe::kAuto) !=
                   ParallelRecipe::kAuto;
   if (recipe.parallel.zero == 1 && !isNumber)
@@ -160,6 +160,11 @@ static void checkRanks(Reading &reading) {
         "package is for any number of ranks, 'auto'");
   if (recipe.parallel.getParts() == 0)
     return;
+  if (*recipe.parallel.data > ParallelRecipe::kMostRanks)
+    reading.misuse(reading.getLine("parallel.data"),
+                   "parallel.data is " + std::to_string(*recipe.parallel.data) +
+                       ", expected at most " +
+                       std::to_string(ParallelRecipe::kMostRanks));
   if (recipe.parallel.exact)
     reading.refuse(reading.getLine("parallel.exact"),
                    "parallel.exact with parallel.zero = 1 is not supported "

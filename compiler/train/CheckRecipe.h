@@ -27,7 +27,7 @@ struct Reading {
   void fail(int line, std::string message) {
     findings.push_back({line, ProblemClass::badBytes, std::move(message)});
   }
-  /// Values that are right each, but do not say what to make.
+  /// Each value is right, but together they do not say what to make: exit 2.
   void misuse(int line, std::string message) {
     findings.push_back({line, ProblemClass::usage, std::move(message)});
   }

@@ -64,8 +64,10 @@ static void add(const VariableTable &table, const DividedParameter &parameter,
 
 static void close(const OpenBucket &open, int64_t ranks,
                   DividedBucket &bucket) {
+  // Of tensors without elements there are parts, too.
+  int64_t elements = std::max<int64_t>(open.elements, 1);
   int64_t count =
-      llvm::alignTo(open.elements, open.likeness.getStride() * ranks) / ranks;
+      llvm::alignTo(elements, open.likeness.getStride() * ranks) / ranks;
   bucket.stored = RankedTensorType::get(count, open.likeness.stored);
   bucket.type = RankedTensorType::get(count, open.likeness.gradient);
 }

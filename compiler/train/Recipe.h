@@ -125,6 +125,7 @@ struct ParallelRecipe {
   /// `data` in place of a number: as many ranks as the launcher starts.
   static constexpr int64_t kAuto = 0;
   /// The most that `exact` may be.
+  static constexpr int64_t kMostRanks = int64_t(1) << 16;
   static constexpr int64_t kMostExact = int64_t(1) << 20;
 
   std::optional<int64_t> data; ///< ranks; absent: kAuto, where they can be

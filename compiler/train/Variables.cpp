@@ -16,7 +16,12 @@ Initial makeSplat(double value) {
 }
 
 void VariableTable::declare(Variable variable) {
-  if (!places.try_emplace(variable.name, variables.size()).second)
+  for (PieceAttr piece : variable.pieces)
+    if (!pieces.insert(piece.getName().getValue()).second ||
+        places.contains(piece.getName().getValue()))
+      clashes.push_back(piece.getName().str());
+  if (pieces.contains(variable.name) ||
+      !places.try_emplace(variable.name, variables.size()).second)
     return clashes.push_back(variable.name);
   variables.push_back(std::move(variable));
 }

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 #include <functional>
 #include <string>
 
@@ -71,6 +72,7 @@ private:
   std::vector<Variable> variables;
   std::vector<std::string> clashes;
   llvm::StringMap<size_t> places;
+  llvm::StringSet<> pieces; ///< the names of all pieces
 };
 
 /// A constant with `type`, all elements equal.

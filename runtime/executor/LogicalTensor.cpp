@@ -10,7 +10,7 @@ spanOf(const flatbuffers::Vector<int64_t> &numbers) {
   return {numbers.data(), numbers.size()};
 }
 
-/// Of what no memory is too small for.
+/// Elements of a shape, of which it was verified that they do not overflow.
 static uint64_t countOf(std::span<const int64_t> shape) {
   uint64_t count = 1;
   for (int64_t extent : shape)

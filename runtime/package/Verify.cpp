@@ -217,6 +217,36 @@ static Status addNames(const format::Variable &variable,
   return Status();
 }
 
+/// A mean in parts begins as its parameter: see TrainingSession::initialize.
+static Status verifyMean(const format::Program &program,
+                         const format::Piece &piece, DType dtype) {
+  auto isFloat = [](DType type) {
+    return traitsOf(type).kind == DTypeKind::Float;
+  };
+  for (const format::Variable *variable : *program.variables())
+    if (piece.parameter() && variable->ranks() == 0 &&
+        variable->name()->string_view() == piece.parameter()->string_view() &&
+        std::ranges::equal(*variable->shape(), *piece.shape()) &&
+        isFloat(dtype) && isFloat(variable->dtype()))
+      return Status();
+  return refuse("'", piece.name()->string_view(),
+                "' is the mean of no parameter");
+}
+
+static Status verifyMeans(const format::Program &program) {
+  for (size_t i = 0; i < sizeOf(program.variables()); ++i) {
+    const format::Variable &variable = *program.variables()->Get(i);
+    if (variable.kind() != format::VariableKind::ema)
+      continue;
+    for (size_t k = 0; k < sizeOf(variable.pieces()); ++k)
+      if (Status status =
+              verifyMean(program, *variable.pieces()->Get(k), variable.dtype());
+          !status.ok())
+        return status;
+  }
+  return Status();
+}
+
 static Status verifyVariables(const format::Program &program) {
   std::unordered_set<std::string_view> names;
   uint32_t ranks = rankCountOf(program);
@@ -239,7 +269,7 @@ static Status verifyVariables(const format::Program &program) {
       return refuse("two variables are the step's field ",
                     nameOf(*variable.field()));
   }
-  return Status();
+  return verifyMeans(program);
 }
 
 static bool isSettingType(DType dtype) {

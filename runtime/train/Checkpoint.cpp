@@ -16,7 +16,6 @@
 
 using namespace tcc;
 using namespace tcc::runtime;
-using format::VariableKind;
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
@@ -177,7 +176,7 @@ Status Writer::listPart(int rank,
   if (part.pieces.empty())
     return Status();
   std::string file = concat(temporary, "/", part.file);
-  uint64_t expected = findOffsets(part.tensors).back();
+  uint64_t expected = part.offsets.back();
   std::error_code error;
   uint64_t found = fs::file_size(file, error);
   if (error || found != expected)
@@ -238,17 +237,23 @@ Status Writer::write() {
     status = list();
   if (status.ok() && isFirst())
     status = replace();
-  if (!status.ok() && isFirst()) {
+  if (status.ok())
+    return ranks ? ranks->barrier() : Status();
+  // Others that wait for this rank hear of it.
+  if (ranks)
+    ranks->leave();
+  if (isFirst()) {
     std::error_code error;
     fs::remove_all(temporary, error);
   }
-  if (!status.ok() || !ranks)
-    return status;
-  return ranks->barrier();
+  return status;
 }
 
 Result<std::string> runtime::saveCheckpoint(const TrainingSession &session,
                                             const std::string &root) {
+  // Of another number of ranks not all parts are here.
+  if (Status status = session.checkTrainable(); !status.ok())
+    return status;
   if (Status status =
           checkPlace(session, session.read(format::StepField::place));
       !status.ok())
@@ -335,13 +340,15 @@ static Status checkRecipe(const ordered_json &there,
 }
 
 /// The field `place` of the step in a checkpoint.
-static int64_t readPlace(std::span<const TensorMatch> matches) {
-  std::string name = format::variableOf(format::StepField::place);
+static int64_t readPlace(const Variables &variables,
+                         std::span<const TensorMatch> matches) {
   int64_t place = 0;
+  auto field = variables.find(format::StepField::place);
   for (const TensorMatch &match : matches)
-    if (match.source->name == name)
-      std::memcpy(&place, match.source->parts.front().bytes.data(),
-                  sizeof(place));
+    if (field == match.variable) // an integer of 8 bytes: verified
+      for (const Overlap &overlap :
+           findOverlaps(match.pieces.front(), *match.source))
+        std::memcpy(&place, overlap.part.bytes.data(), sizeof(place));
   return place;
 }
 
@@ -372,7 +379,9 @@ Status runtime::restoreCheckpoint(TrainingSession &session,
                      "' was written by a package of another model");
   if (Status status = files->verify(*matches); !status.ok())
     return status;
-  if (Status status = checkPlace(session, readPlace(*matches)); !status.ok())
+  if (Status status =
+          checkPlace(session, readPlace(session.variables(), *matches));
+      !status.ok())
     return status;
   if (Status status = copyTensors(session.variables(), *matches); !status.ok())
     return status;

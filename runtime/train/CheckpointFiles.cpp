@@ -41,7 +41,7 @@ static StoredTensor describePiece(const LogicalTensor &tensor,
 /// Packages order their variables differently: files do not.
 static Shard makeShard(std::string file, const Variables &variables, int rank,
                        bool isDivided) {
-  Shard shard = {std::move(file), {}, {}};
+  Shard shard = {std::move(file), {}, {}, {}};
   std::span<const LogicalTensor> tensors = variables.tensors();
   for (const Piece &piece : variables.pieces(rank))
     if (const LogicalTensor &tensor = tensors[piece.tensor];
@@ -53,6 +53,7 @@ static Shard makeShard(std::string file, const Variables &variables, int rank,
   });
   for (const Piece &piece : shard.pieces)
     shard.tensors.push_back(describePiece(tensors[piece.tensor], piece));
+  shard.offsets = findOffsets(shard.tensors);
   return shard;
 }
 
@@ -88,7 +89,6 @@ runtime::writeShard(Shard shard, const Variables &variables,
 void runtime::listShard(const Shard &shard, const Variables &variables,
                         std::span<const format::Digest> digests,
                         std::map<std::string_view, ListedTensor> &listed) {
-  std::vector<uint64_t> offsets = findOffsets(shard.tensors);
   for (size_t i = 0; i < shard.pieces.size(); ++i) {
     const Piece &piece = shard.pieces[i];
     const LogicalTensor &tensor = variables.tensors()[piece.tensor];
@@ -96,8 +96,8 @@ void runtime::listShard(const Shard &shard, const Variables &variables,
     row.name = tensor.name;
     row.dtype = tensor.dtype;
     row.shape.assign(tensor.shape.begin(), tensor.shape.end());
-    row.slices.push_back({shard.file, piece.begin, piece.count, offsets[i],
-                          formatDigest(digests[i])});
+    row.slices.push_back({shard.file, piece.begin, piece.count,
+                          shard.offsets[i], formatDigest(digests[i])});
   }
 }
 
@@ -123,7 +123,7 @@ Result<CheckpointFiles> CheckpointFiles::open(const std::string &folder,
 
 Status runtime::checkExists(const std::string &path) {
   std::error_code error;
-  // A file of which that is not known is found to be unreadable when opened.
+  // Where the answer is not known, opening the file gives the error.
   bool isMissing = !std::filesystem::exists(path, error) && !error;
   return isMissing ? makeError(Code::BadData, "there is no '", path, "'")
                    : Status();
@@ -156,6 +156,8 @@ CheckpointFiles::map(const std::string &file) {
 
 Status CheckpointFiles::openListed(const ListedTensor &tensor) {
   TensorSource source = {tensor.name, tensor.dtype, tensor.shape, {}};
+  uint64_t missing =
+      *bytesOf(tensor.dtype, tensor.shape) / traitsOf(tensor.dtype).bytes;
   for (const StoredSlice &slice : tensor.slices) {
     auto bytes = map(slice.file);
     if (!bytes.ok())
@@ -168,7 +170,11 @@ Status CheckpointFiles::openListed(const ListedTensor &tensor) {
                        tensor.name, "' of the manifest");
     source.parts.push_back(
         {slice.begin, slice.count, bytes->subspan(slice.offset, size)});
+    missing -= slice.count; // which do not overlap
   }
+  if (missing > 0)
+    return makeError(Code::BadData, "'", folder, "' lacks ", missing,
+                     " elements of tensor '", tensor.name, "'");
   tensors.push_back(std::move(source));
   return Status();
 }

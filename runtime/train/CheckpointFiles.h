@@ -26,6 +26,8 @@ struct Shard {
   std::string file;
   std::vector<Piece> pieces;         ///< by name and place
   std::vector<StoredTensor> tensors; ///< of the pieces, without bytes
+  /// Where each begins in the file, and last how many bytes that has.
+  std::vector<uint64_t> offsets;
 };
 
 /// What all ranks have the same.

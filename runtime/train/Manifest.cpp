@@ -223,7 +223,11 @@ static Result<Manifest> parse(const ordered_json &document) {
   reader.read("batches", manifest.batches);
   reader.read("program", manifest.program);
   if (const ordered_json *recipe = reader.readObject("recipe"))
-    manifest.recipe = *recipe;
+    for (const auto &[key, value] : recipe->items()) {
+      std::string text;
+      Reader(*recipe, "recipe", status).read(key.c_str(), text);
+      manifest.recipe[key] = text;
+    }
   if (manifest.version == Manifest::kOldestVersion)
     reader.read("digest", manifest.digest);
   else if (const ordered_json *tensors = reader.readArray("tensors"))

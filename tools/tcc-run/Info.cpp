@@ -175,6 +175,20 @@ static ordered_json describeSettings(const format::Program &program) {
   return rows;
 }
 
+/// The tensors in a variable that ranks divide.
+static ordered_json describePieces(const format::Variable &variable) {
+  ordered_json rows = ordered_json::array();
+  for (size_t i = 0; variable.pieces() && i < variable.pieces()->size(); ++i) {
+    const format::Piece &piece = *variable.pieces()->Get(i);
+    rows.push_back({{"name", piece.name()->str()},
+                    {"parameter", textOf(piece.parameter())},
+                    {"shape", std::vector<int64_t>(piece.shape()->begin(),
+                                                   piece.shape()->end())},
+                    {"begin", piece.begin()}});
+  }
+  return rows;
+}
+
 static ordered_json describeVariables(const format::Program &program) {
   ordered_json rows = ordered_json::array();
   for (size_t i = 0; program.variables() && i < program.variables()->size();
@@ -194,6 +208,7 @@ static ordered_json describeVariables(const format::Program &program) {
                     {"field", nullptr},
                     {"slice", nullptr},
                     {"ranks", variable.ranks()},
+                    {"pieces", describePieces(variable)},
                     {"elements", elements},
                     {"bytes", elements * traitsOf(variable.dtype()).bytes}});
     if (variable.field())

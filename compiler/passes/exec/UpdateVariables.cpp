@@ -24,8 +24,8 @@ struct UpdateVariablesPass
 struct Update {
   CopyOp store;
   BufferOp value;
-  Value
-      variable; ///< a buffer, a variable's place in a bucket, or a rank's part
+  /// A buffer, a variable's place in that of a bucket, or a rank's part of it.
+  Value variable;
 };
 
 } // namespace

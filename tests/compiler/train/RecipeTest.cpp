@@ -170,8 +170,8 @@ TEST(RecipeTest, DividesTheUpdateAmongANumberOfRanks) {
 TEST(RecipeTest, SynchronisesOverSeveralRanks) {
   std::string base = std::string(kLoss) + "optimizer.kind = 'sgd'\n";
   EXPECT_THAT(refuse(base + "parallel.data = 1\nbatchnorm.sync = true"),
-              ElementsAre("r.toml:4: batchnorm.sync needs parallel.data = "
-                          "'auto'",
+              ElementsAre("r.toml:4: batchnorm.sync needs several ranks, and "
+                          "parallel.data is 1",
                           "exit 3"));
   parseRecipe(base + "batchnorm.sync = true");
   EXPECT_THAT(refuse(base + "parallel.bucket = '1 foot'"),

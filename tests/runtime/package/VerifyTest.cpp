@@ -408,6 +408,29 @@ const Spoiled kSpoiled[] = {
        b.variable("m", DType::f32, {16});
        addPiece(b, "m/w", 16, 0);
      }},
+    {"variable 'n' does not hold its pieces", // of another number of ranks
+     [](auto &b) {
+       b.variable("m", DType::f32, {16});
+       b.variable("n", DType::f32, {16});
+       b.tables.variables[0]->ranks = 2;
+       b.tables.variables[1]->ranks = 3;
+     }},
+    {"'ema/w' is the mean of no parameter", // of another shape
+     [](auto &b) {
+       b.variable("m", DType::f32, {16}, format::VariableKind::ema);
+       b.variable("w", DType::f32, {15});
+       b.tables.variables[0]->ranks = 2;
+       addPiece(b, "ema/w", 16, 0);
+       b.tables.variables[0]->pieces[0]->parameter = "w";
+     }},
+    {"'ema/w' is the mean of no parameter", // of integers
+     [](auto &b) {
+       b.variable("m", DType::i8, {16}, format::VariableKind::ema);
+       b.variable("w", DType::f32, {16});
+       b.tables.variables[0]->ranks = 2;
+       addPiece(b, "ema/w", 16, 0);
+       b.tables.variables[0]->pieces[0]->parameter = "w";
+     }},
     {"there are two variables 'm'",
      [](auto &b) {
        b.variable("m", DType::f32, {16});

@@ -103,7 +103,7 @@ TEST_F(ManifestTest, RefusesWhatIsNotThere) {
       {"begin", 0.5, "is no count"},
       {"count", kMost, "not in its order"},
       {"count", 2, "not in its order"},
-      {"count", 0, "missing: a part of"},
+      {"count", 0, "lacks 1 elements of tensor"},
       {"offset", kMost, "too few for tensor"},
       {"offset", uint64_t(INT64_MAX) + 1, "is no count"},
       {"offset", 0, "is damaged: the digest of tensor"},
@@ -135,10 +135,32 @@ TEST_F(ManifestTest, RefusesTensorsThatAreNone) {
          "not in its order");
   expect([](auto &all) { all[0]["shape"] = {-1}; }, "has what is no count");
   expect([](auto &all) { all[0]["slices"] = 1; }, "is no list");
-  expect([](auto &all) { all[0]["slices"].clear(); }, "missing: a part of");
+  expect([](auto &all) { all[0]["slices"].clear(); }, "lacks 1 elements of");
   expect([](auto &all) { all[0] = "w"; }, "is no object");
   expect([](auto &all) { all = 3; }, "tensors of it is no list");
   expect([](auto &all) { all.clear(); }, "missing: ");
+}
+
+/// The first of its slices may have no elements, at the end of the file.
+TEST_F(ManifestTest, ReadsThePlaceWhereItIs) {
+  size_t end = readBytes(saved + "/state.safetensors").size();
+  for (ordered_json &tensor : manifest["tensors"]) {
+    ordered_json none = tensor["slices"][0];
+    none["count"] = 0;
+    none["offset"] = end;
+    tensor["slices"].insert(tensor["slices"].begin(), none);
+  }
+  EXPECT_THAT(restore(), succeeds());
+}
+
+TEST_F(ManifestTest, RefusesRecipesOfOtherThanText) {
+  std::string deep(100'000, '['), text = manifest.dump();
+  deep += std::string(100'000, ']');
+  size_t at = text.find("\"recipe\":{") + 10;
+  text.insert(at, "\"a\":" + deep + (text[at] == '}' ? "" : ","));
+  writeBytes(saved + "/manifest.json", {text.begin(), text.end()});
+  EXPECT_THAT(restoreCheckpoint(*session, saved),
+              failsWith(Code::BadData, "a of recipe is no text"));
 }
 
 /// Whatever byte is another, a checkpoint restores or fails with a message, and
