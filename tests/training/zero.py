@@ -91,11 +91,11 @@ def list_cells(folder, all_of_them):
     mlp, cnn = models["mlp"], ranks.fixture("cnn_digits.onnx")
     yield Cell("adamw, means", ADAMW | {"params.ema": 0.9}, 1, mlp)
     yield Cell("clip, accumulation, groups", ADAMW | CLIP | GROUPS, 3, mlp)
-    yield Cell("bf16 without masters", ADAMW | BF16 | NO_MASTERS, 1, mlp, "bf16")
-    yield Cell("synchronised norms", OPTIMIZERS["momentum"] | {"batchnorm.sync": True,
-               "batch.micro": 8}, 1, models["norms"])  # fmt: skip
     if not all_of_them:
         return
+    yield Cell("momentum, synchronised norms", OPTIMIZERS["momentum"] | FEATURES[
+        "synchronised norms"].keys, 1, models["norms"])  # fmt: skip
+    yield Cell("bf16 without masters", ADAMW | BF16 | NO_MASTERS, 1, mlp, "bf16")
     for name, optimizer in OPTIMIZERS.items():
         yield Cell(f"{name}, cnn", optimizer, 1, cnn)
     for names in itertools.combinations(FEATURES, 2):
@@ -132,23 +132,24 @@ def write(path, cell, zero, world):
                 file.write(f"{key} = {json.dumps(value)}\n")
 
 
-def compile_cell(cell, folder, zero, world):
+def compile_cell(cell, folder, zero, world, more=()):
     path = tempfile.mkdtemp(dir=folder)
     write(f"{path}/recipe.toml", cell, zero, world)
     flags = [] if "batch.micro" in cell.keys else ["--dim", "batch=16"]
     if "cnn" in cell.model:
         flags = []
     out = harness.call("tcc", cell.model, f"--train={path}/recipe.toml", "-q", "--json",
-                       "--threads=1", *flags, "-o", f"{path}/m.tcc")  # fmt: skip
+                       "--threads=1", *flags, *more, "-o", f"{path}/m.tcc")  # fmt: skip
     return f"{path}/m.tcc", json.loads(out)
 
 
-def train(package, cell, data, world, launcher=(), steps=STEPS):
+def train(package, cell, data, world, launcher=(), more=()):
     """Losses, what is exported, and what the run says."""
     place = tempfile.mkdtemp(dir=os.path.dirname(package))
     command = ["tcc-run", "train", package, "--data", "npz:" + data, "-q", "--json", "--threads",
-               "1", "--steps", str(steps), "--log-dir", place, "--export",
-               f"{place}/out.safetensors", "--set", f"accumulate={cell.accumulate}"]  # fmt: skip
+               "1", "--steps", str(STEPS), "--log-dir", place, "--export",
+               f"{place}/out.safetensors", "--set", f"accumulate={cell.accumulate}",
+               *more]  # fmt: skip
     if launcher:
         prefix = [str(world) if word == "WORLD" else word for word in launcher]
         command[0] = os.path.join(harness.BIN, "tcc-run")
@@ -370,6 +371,19 @@ def test_resident(tally, folder, world):
     tally.check("saved bytes are not resident", is_saved, f"{saved}, planned {planned}")
 
 
+def test_device(tally, folder, world):
+    """On emulated GPUs the update is that of the CPU."""
+    cell = Cell("on GPUs", ADAMW | CLIP | {"params.ema": 0.9}, 2, ranks.fixture("mlp_digits.onnx"),
+                "f32")  # fmt: skip
+    data = ranks.fixture("digits.npz")
+    host, _ = compile_cell(cell, folder, True, world)
+    device, _ = compile_cell(cell, folder, True, world, ["--target=cuda", "--emulate"])
+    ours = train(device, cell, data, world, more=["--device", "emulated"])
+    expected = train(host, cell, data, world)
+    off = max(ranks.distance(ours[1][name], value) for name, value in expected[1].items())
+    tally.check(f"{cell.name}: {world} ranks", off <= BOUNDS["f32"], str(off))
+
+
 def test_refusals(tally, folder):
     for i, (keys, code, said) in enumerate(REFUSED):
         path = f"{folder}/refused-{i}.toml"
@@ -397,6 +411,7 @@ def main(arguments):
         test_refusals(tally, folder)
         if everything:
             test_resident(tally, folder, world)
+            test_device(tally, folder, world)
         for i, cell in enumerate(list_cells(folder, everything)):
             data = f"{folder}/norms.npz" if "norms" in cell.model else ranks.fixture("digits.npz")
             (test_first if i == 0 else test_cell)(tally, folder, cell, data, world)
