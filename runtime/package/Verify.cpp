@@ -149,7 +149,8 @@ static Status verifyField(const format::Variable &variable) {
                  field == StepField::loss_scale;
   DType expected = isFloat ? DType::f64 : DType::i64;
   if (field > StepField::MAX || variable.kind() != format::VariableKind::step ||
-      variable.dtype() != expected || countOf(variable) != 1)
+      variable.dtype() != expected || countOf(variable) != 1 ||
+      variable.global_shape() || variable.ranks() > 0)
     return refuse("variable '", variable.name()->string_view(),
                   "' is no field of the step");
   return Status();

@@ -90,6 +90,8 @@ public:
         path(std::move(path)) {
     if (variables.isAnyDivided())
       ranks = session.communicator();
+    for (int rank = 0; rank < session.rankCount(); ++rank)
+      parts.push_back(describePart(variables, rank));
   }
 
   Status write();
@@ -107,9 +109,10 @@ private:
   const Variables &variables;
   std::string path, temporary;
   Communicator *ranks = nullptr;      ///< null where rank 0 has everything
+  std::vector<Shard> parts;           ///< of each rank
   std::vector<format::Digest> shared; ///< of rank 0's shared file
-  /// Of each rank's own file as many digests as the one with most pieces has.
-  std::vector<format::Digest> parts;
+  /// Of each rank's part as many digests as the one with most pieces has.
+  std::vector<format::Digest> digests;
 };
 
 } // namespace
@@ -139,18 +142,18 @@ Status Writer::writeFiles() {
   if (!snapshot.ok())
     return snapshot.takeStatus();
   auto write = [&](Shard shard, std::vector<format::Digest> &to) {
-    auto digests =
+    auto written =
         writeShard(std::move(shard), variables, *snapshot, temporary);
-    if (!digests.ok())
-      return digests.takeStatus();
-    to = std::move(*digests);
+    if (!written.ok())
+      return written.takeStatus();
+    to = std::move(*written);
     return Status();
   };
   if (isFirst())
     if (Status status = write(describeShared(variables), shared); !status.ok())
       return status;
-  Shard part = describePart(variables, session.rank());
-  return part.pieces.empty() ? Status() : write(std::move(part), parts);
+  const Shard &part = parts[session.rank()];
+  return part.pieces.empty() ? Status() : write(part, digests);
 }
 
 /// Gives rank 0 the digests of all.
@@ -158,12 +161,12 @@ Status Writer::gather() {
   if (!ranks)
     return Status();
   size_t most = 0;
-  for (int rank = 0; rank < session.rankCount(); ++rank)
-    most = std::max(most, describePart(variables, rank).pieces.size());
-  std::vector<format::Digest> own = std::move(parts);
+  for (const Shard &part : parts)
+    most = std::max(most, part.pieces.size());
+  std::vector<format::Digest> own = std::move(digests);
   own.resize(most);
-  parts.resize(most * session.rankCount());
-  return ranks->allGather(own.data(), parts.data(),
+  digests.resize(most * parts.size());
+  return ranks->allGather(own.data(), digests.data(),
                           most * sizeof(format::Digest), DType::u8,
                           "digests of a checkpoint");
 }
@@ -172,7 +175,7 @@ Status Writer::gather() {
 /// restores nothing.
 Status Writer::listPart(int rank,
                         std::map<std::string_view, ListedTensor> &listed) {
-  Shard part = describePart(variables, rank);
+  const Shard &part = parts[rank];
   if (part.pieces.empty())
     return Status();
   std::string file = concat(temporary, "/", part.file);
@@ -183,8 +186,8 @@ Status Writer::listPart(int rank,
     return makeError(Code::Io, "rank ", rank, " wrote '", part.file, "' of ",
                      expected, " bytes, which rank 0 does not find in '",
                      temporary, "': all hosts are to share that folder");
-  size_t most = parts.size() / session.rankCount();
-  listShard(part, variables, std::span(parts).subspan(rank * most), listed);
+  size_t most = digests.size() / parts.size();
+  listShard(part, variables, std::span(digests).subspan(rank * most), listed);
   return Status();
 }
 

@@ -139,6 +139,15 @@ def test_death_in_init(tally, package, folder):
     expect(tally, "killed where devices meet", [first], 9, "its process ended", 1)
 
 
+def test_link(tally, package):
+    """The link of the simulation is said wrongly."""
+    for link in ("20", "x:1", "20:0", "20:1 "):
+        run = start(package, "--steps", 1, "--ranks", 2, TCC_EMULATED_LINK=link)
+        error = run.communicate(timeout=30)[1]
+        said = f"TCC_EMULATED_LINK is '{link}', expected MICROSECONDS:BYTES"
+        tally.check(f"link '{link}'", run.returncode == 9 and said in error, error)
+
+
 def test_no_plugin(tally, package, folder):
     """A runtime that was built without NCCL's plugin."""
     tools = tempfile.mkdtemp(dir=folder)
@@ -172,6 +181,7 @@ def main(worlds):
         test_death_in_init(tally, package, folder)
         test_no_plugin(tally, package, folder)
         test_few(tally, package)
+        test_link(tally, package)
     tally.close()
 
 

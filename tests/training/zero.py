@@ -300,6 +300,28 @@ def test_checkpoints(tally, folder, cell, data, world):
                 tally.check(f"{first}, gone on by {count}", same or not known)
     if len(files) > 1:
         test_damage(tally, folder, divided, data, runs["divided"], world)
+        test_own_folders(tally, divided, data, world)
+
+
+def test_own_folders(tally, package, data, world):
+    """Ranks whose hosts do not share the folder lose the update, and leave nothing half written."""
+    port = {"WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(find_free_port())}  # fmt: skip
+    with tempfile.TemporaryDirectory() as place:
+        started = []
+        for rank in range(world):
+            os.mkdir(f"{place}/{rank}")
+            started.append(subprocess.Popen(
+                [os.path.join(harness.BIN, "tcc-run"), "train", package, "--data", "npz:" + data,
+                 "-q", "--steps", "1", "--checkpoint-dir", "run"], cwd=f"{place}/{rank}",
+                env=ENVIRONMENT | port | {"RANK": str(rank)}, stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE, text=True))  # fmt: skip
+        said = [rank.communicate(timeout=60)[1] for rank in started]
+        codes = [rank.returncode for rank in started]
+        ok = codes[0] in (5, 9) and 5 in codes[1:] and "rank-1.safetensors" in said[1]
+        tally.check("folders of their own", ok, f"{codes}: {said}")
+        left = os.listdir(f"{place}/0/run") if os.path.exists(f"{place}/0/run") else []
+        tally.check("nothing is left", left == [], str(left))
 
 
 def test_damage(tally, folder, package, data, saved, world):

@@ -2,13 +2,13 @@
 
 #include "runtime/package/Digest.h"
 #include "runtime/ranks/Cores.h"
+#include "runtime/ranks/FreePort.h"
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/Signals.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <arpa/inet.h>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -17,7 +17,6 @@
 #include <iostream>
 #include <optional>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -186,25 +185,6 @@ private:
 
 } // namespace
 
-/// One that nobody listens at now.
-static Result<uint16_t> findFreePort() {
-  int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in place = {};
-  place.sin_family = AF_INET;
-  inet_pton(AF_INET, kHost, &place.sin_addr);
-  socklen_t size = sizeof(place);
-  auto *address = reinterpret_cast<sockaddr *>(&place);
-  bool isFound = probe >= 0 && bind(probe, address, size) == 0 &&
-                 getsockname(probe, address, &size) == 0;
-  int error = errno;
-  if (probe >= 0)
-    close(probe);
-  if (!isFound)
-    return makeError(Code::Io, "no port of ", kHost,
-                     " is free: ", std::strerror(error));
-  return ntohs(place.sin_port);
-}
-
 /// What the launcher waits for.
 static sigset_t makeSignals() {
   sigset_t signals;
@@ -225,7 +205,7 @@ static sigset_t makeSignals() {
 }
 
 Status Children::start(int count, const std::vector<std::string> &arguments) {
-  Result<uint16_t> port = findFreePort();
+  Result<uint16_t> port = findFreePort(kHost);
   if (!port.ok())
     return port.takeStatus();
   std::vector<char *> argv;

@@ -3,17 +3,17 @@
 #include "runtime/base/Plugin.h"
 #include "runtime/devices/emulated/DriverCalls.h"
 #include "runtime/ranks/CollectiveKind.h"
+#include "runtime/ranks/FreePort.h"
 #include "runtime/ranks/Transport.h"
 
-#include <arpa/inet.h>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <mutex>
-#include <sys/socket.h>
+#include <optional>
 #include <thread>
-#include <unistd.h>
 
 using namespace tcc;
 using namespace tcc::emulated;
@@ -90,16 +90,17 @@ struct Link {
   }
 };
 
-Link readLink() {
-  Link link;
+/// As TCC_EMULATED_LINK says it; nothing if that is malformed.
+std::optional<Link> readLink() {
   const char *given = std::getenv("TCC_EMULATED_LINK");
-  char *rest = nullptr;
   if (!given)
-    return link;
-  link.microseconds = std::strtod(given, &rest);
-  if (*rest == ':')
-    link.bytes = std::strtod(rest + 1, nullptr);
-  return link;
+    return Link();
+  double microseconds = 0, bytes = 0;
+  int end = 0;
+  if (std::sscanf(given, "%lf:%lf%n", &microseconds, &bytes, &end) != 2 ||
+      given[end] != 0 || !(microseconds >= 0 && bytes > 0))
+    return std::nullopt;
+  return Link{microseconds, bytes};
 }
 
 /// The number of the call at which TCC_EMULATED_NCCL_FAULT has it that `what`
@@ -132,22 +133,14 @@ DType dtypeOf(int type) {
 // Communicators
 //===----------------------------------------------------------------------===//
 
-/// A port that nobody listens at now.
+/// A port, where rank 0 will be found.
 NcclError getUniqueId(NcclId *id) {
-  int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in place = {};
-  place.sin_family = AF_INET;
-  inet_pton(AF_INET, kHost, &place.sin_addr);
-  socklen_t size = sizeof(place);
-  auto *address = reinterpret_cast<sockaddr *>(&place);
-  bool isFound = probe >= 0 && bind(probe, address, size) == 0 &&
-                 getsockname(probe, address, &size) == 0;
-  if (probe >= 0)
-    close(probe);
   *id = {};
-  uint16_t port = ntohs(place.sin_port);
-  std::memcpy(id->bytes, &port, sizeof(port));
-  return isFound ? kNcclSuccess : kNcclSystemError;
+  Result<uint16_t> port = findFreePort(kHost);
+  if (!port.ok())
+    return kNcclSystemError;
+  std::memcpy(id->bytes, &*port, sizeof(*port));
+  return kNcclSuccess;
 }
 
 void meet(Comm &comm, uint16_t port) {
@@ -180,6 +173,12 @@ NcclError commInitRankConfig(NcclHandle *handle, int size, NcclId id, int rank,
   if (const char *folder = std::getenv("TCC_EMULATED_NCCL_LOG"))
     comm->log.open(concat(folder, "/rank-", rank, ".calls"));
   *handle = comm;
+  if (!readLink()) {
+    comm->fail(kNcclInvalidArgument, concat("TCC_EMULATED_LINK is '",
+                                            std::getenv("TCC_EMULATED_LINK"),
+                                            "', expected MICROSECONDS:BYTES"));
+    return comm->state;
+  }
   if (findFault("meeting"))
     return kNcclInProgress;
   if (size == 1) {
@@ -345,7 +344,7 @@ Status perform(Comm &comm, const Call &call, double &clock) {
     awaitAbort(comm);
     return Status();
   }
-  static const Link link = readLink();
+  static const Link link = readLink().value_or(Link()); // was read before
   clock =
       header.clock + link.timeOf(call.kind, double(call.bytes()), comm.size);
   comm.log << describe(header) << std::endl;

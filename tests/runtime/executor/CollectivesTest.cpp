@@ -189,6 +189,18 @@ TEST(Collectives, OfSeveralRanksAreTheirs) {
   }
 }
 
+/// The first of two parts is not that of the second rank.
+TEST(Collectives, RefuseAnotherRanksPart) {
+  TwinRanks twins;
+  for (ProgramBuilder builder :
+       {makeProgram<format::ReduceScatterT>(0, 4, true),
+        makeProgram<format::AllGatherT>(0, 4, true)}) {
+    RankedRun run(builder, &twins.ranks);
+    EXPECT_THAT(run.context->run(),
+                failsWith(Code::BadData, "of another rank's part"));
+  }
+}
+
 /// What the transport gathers is added here.
 TEST(Collectives, InATreeAreGathered) {
   TwinRanks twins;

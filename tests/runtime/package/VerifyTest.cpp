@@ -408,6 +408,11 @@ const Spoiled kSpoiled[] = {
        b.variable("m", DType::f32, {16});
        addPiece(b, "m/w", 16, 0);
      }},
+    {"variable 'step/place' is no field of the step", // of which ranks have
+                                                      // parts
+     [](auto &b) {
+       b.tables.variables[b.field(format::StepField::place)]->ranks = 2;
+     }},
     {"variable 'n' does not hold its pieces", // of another number of ranks
      [](auto &b) {
        b.variable("m", DType::f32, {16});
