@@ -1,8 +1,8 @@
 //===- CollectiveLowering.cpp - What ranks do together --------------------===//
 //
 // The variables of a bucket are views of one buffer, which one message moves.
-// Which part of it is a rank's own follows from a size slot that is read where
-// it is needed first: a package is the same for all ranks.
+// Which part of it is a rank's own follows from a size slot, which the runtime
+// sets: a package is the same for all ranks.
 //
 //===----------------------------------------------------------------------===//
 #include "compiler/lowering/EntryLowering.h"
@@ -139,27 +139,16 @@ void EntryLowering::storeMembers(Operation *op, const Members &members,
 
 /// The view of the rank's own part of a bucket, which `part` is.
 FailureOr<Value> EntryLowering::getOwnPart(Operation *op,
-                                           const Members &members, Value part,
-                                           Value rank) {
+                                           const Members &members, Value part) {
   auto type = cast<RankedTensorType>(part.getType());
   int64_t bytes = graph::countBytes(type);
-  int64_t ranks = members.bucket.bytes / std::max<int64_t>(bytes, 1);
+  int64_t ranks = graph::getRanks(op->getParentOfType<ModuleOp>());
   if (ranks < 1 || ranks * bytes != members.bucket.bytes)
-    return op->emitOpError("has parts of ")
-           << bytes << " bytes of a bucket of " << members.bucket.bytes;
-  if (!rankSlot) {
+    return op->emitOpError("has a part of ")
+           << bytes << " bytes of a bucket of " << members.bucket.bytes
+           << ", which " << ranks << " ranks divide";
+  if (!rankSlot)
     rankSlot = slotCount++;
-    rankCount = ranks;
-    rankBuffer = getBuffer(rank);
-    builder.create<ReadSizeOp>(op->getLoc(), *rankSlot, getBuffer(rank),
-                               getElementTypeOrSelf(rank), 0, ranks - 1,
-                               "the rank", /*lane=*/0);
-  }
-  if (ranks != rankCount)
-    return op->emitOpError("divides a bucket among ")
-           << ranks << " ranks, another one is divided among " << rankCount;
-  if (getBuffer(rank) != rankBuffer)
-    return op->emitOpError("is of another rank than what comes before it");
   Value &view = ownParts[members.bucket.first];
   if (!view) {
     OpBuilder::InsertionGuard guard(builder);
@@ -207,7 +196,7 @@ LogicalResult EntryLowering::lowerReduceScatter(graph::ReduceScatterOp op) {
   auto members = findMembers(op, op.getInto(), op.getTensors());
   if (failed(members) || failed(verifyChange(op, *members, op.getTensors())))
     return failure();
-  FailureOr<Value> part = getOwnPart(op, *members, op.getPart(), op.getRank());
+  FailureOr<Value> part = getOwnPart(op, *members, op.getPart());
   if (failed(part))
     return failure();
   storeMembers(op, *members, op.getTensors());
@@ -223,15 +212,12 @@ LogicalResult EntryLowering::lowerPart(graph::PartOp op) {
   if (failed(members))
     return failure();
   for (auto [name, tensor] :
-       llvm::zip_equal(op.getOf().getAsRange<StringAttr>(), op.getTensors())) {
-    auto argument = dyn_cast<BlockArgument>(tensor);
-    if (!argument || argument.getOwner() != op->getBlock() ||
-        graph::getArgVariable(function, argument.getArgNumber()) != name)
+       llvm::zip_equal(op.getOf().getAsRange<StringAttr>(), op.getTensors()))
+    if (getBuffer(tensor) != getVariableBuffer(name))
       return op.emitOpError(
                  "expected the value that the function was given of ")
-             << name;
-  }
-  FailureOr<Value> part = getOwnPart(op, *members, op.getPart(), op.getRank());
+             << name << ", or a sum that lies there";
+  FailureOr<Value> part = getOwnPart(op, *members, op.getPart());
   if (failed(part))
     return failure();
   buffers[op.getPart()] = *part;
@@ -242,7 +228,7 @@ LogicalResult EntryLowering::lowerAllGather(graph::AllGatherOp op) {
   auto members = findMembers(op, op.getInto(), op.getTensors());
   if (failed(members) || failed(verifyChange(op, *members, {})))
     return failure();
-  FailureOr<Value> part = getOwnPart(op, *members, op.getPart(), op.getRank());
+  FailureOr<Value> part = getOwnPart(op, *members, op.getPart());
   if (failed(part))
     return failure();
   if (getBuffer(op.getPart()) != *part)

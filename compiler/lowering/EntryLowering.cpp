@@ -237,12 +237,12 @@ EntryOp EntryLowering::createEntry() {
       states.push_back(
           StateAttr::get(function.getContext(), state[0], state[1]));
     }
-  return builder.create<EntryOp>(function.getLoc(), function.getSymNameAttr(),
-                                 builder.getArrayAttr(inputs),
-                                 builder.getArrayAttr(outputs),
-                                 builder.getArrayAttr(states),
-                                 /*slots=*/0, /*lanes=*/1, IntegerAttr(),
-                                 IntegerAttr(), IntegerAttr(), IntegerAttr());
+  return builder.create<EntryOp>(
+      function.getLoc(), function.getSymNameAttr(),
+      builder.getArrayAttr(inputs), builder.getArrayAttr(outputs),
+      builder.getArrayAttr(states),
+      /*slots=*/0, /*rank_slot=*/IntegerAttr(),
+      /*lanes=*/1, IntegerAttr(), IntegerAttr(), IntegerAttr(), IntegerAttr());
 }
 
 /// The state that has input (output) `position`, or nothing.
@@ -326,6 +326,7 @@ LogicalResult EntryLowering::lower() {
     return failure();
   storeVariables(results);
   entry.setSlots(slotCount);
+  entry.setRankSlot(rankSlot);
   return success();
 }
 

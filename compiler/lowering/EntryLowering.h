@@ -89,7 +89,7 @@ private:
   Value createMember(const graph::Bucket &bucket, size_t index,
                      mlir::Type tensor);
   mlir::FailureOr<Value> getOwnPart(mlir::Operation *op, const Members &members,
-                                    Value part, Value rank);
+                                    Value part);
   template <typename Start, typename... More>
   void createCollective(mlir::Operation *op, Value from, Value to,
                         mlir::Type tensor, int64_t group, More... more);
@@ -135,10 +135,7 @@ private:
   llvm::DenseMap<size_t, Value> bucketBuffers; ///< by their first variables
   llvm::DenseMap<size_t, Value> ownParts;      ///< likewise
   llvm::DenseSet<size_t> changedBuckets;       ///< likewise
-  /// The slot that has the rank, and how many there are.
   std::optional<int64_t> rankSlot;
-  int64_t rankCount = 0;
-  Value rankBuffer;
   llvm::SmallVector<graph::VariableAttr> variables;
   int64_t slotCount;
 };

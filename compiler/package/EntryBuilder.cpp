@@ -329,7 +329,7 @@ Offset<format::Entry> EntryBuilder::build(exec::EntryOp entry) {
       body, entry.getSlots(), events.size(), entry.getLanes(),
       entry.getScratchBytes().value_or(0), entry.getScratchBound().value_or(0),
       entry.getWorkerBytes().value_or(0), space,
-      entry.getWorkspaceBytes().value_or(0));
+      entry.getWorkspaceBytes().value_or(0), entry.getRankSlot().value_or(-1));
 }
 
 } // namespace tcc::package

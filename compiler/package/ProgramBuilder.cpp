@@ -163,8 +163,6 @@ ProgramBuilder::buildPieces(graph::VariableAttr variable) {
 
 ProgramBuilder::Tables<format::Variable> ProgramBuilder::buildVariables() {
   Tables<format::Variable> tables;
-  auto ranks =
-      module->getAttrOfType<IntegerAttr>(graph::GraphDialect::kRanksAttr);
   for (graph::VariableAttr variable : graph::getVariables(module)) {
     RankedTensorType type = variable.getType();
     auto name = fbb.CreateString(variable.getName().str());
@@ -183,7 +181,7 @@ ProgramBuilder::Tables<format::Variable> ProgramBuilder::buildVariables() {
     tables.push_back(format::CreateVariable(
         fbb, name, getDType(type.getElementType()), shape, variable.getKind(),
         parameter, field, global, offset, buildPieces(variable),
-        variable.getPieces() ? ranks.getInt() : 0,
+        variable.getPieces() ? graph::getRanks(module) : 0,
         variable.getRoom() ? variable.getRoom().getInt() : 0));
   }
   return tables;
@@ -234,7 +232,7 @@ std::vector<std::byte> ProgramBuilder::build() {
   std::vector<std::string> words;
   if (exact)
     words.push_back(format::kExactWord);
-  if (module->hasAttr(graph::GraphDialect::kRanksAttr))
+  if (graph::getRanks(module) > 0)
     words.push_back(format::kDividedWord);
   decltype(buildStrings({})) required;
   if (!words.empty())

@@ -4,6 +4,7 @@
 #include "compiler/passes/exec/recompute/Trace.h"
 #include "compiler/pipeline/Budget.h"
 #include "dialects/graph/Shape.h"
+#include "dialects/graph/Variables.h"
 #include "runtime/package/Names.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -79,9 +80,7 @@ std::vector<MessageUse> getMessages(ModuleOp module) {
     return messages;
   fusion::CostModel host(module);
   fusion::CostModel device(module, fusion::Machine::getDevice());
-  auto parts =
-      module->getAttrOfType<IntegerAttr>(graph::GraphDialect::kRanksAttr);
-  int64_t ranks = parts ? parts.getInt() : 1;
+  int64_t ranks = std::max<int64_t>(graph::getRanks(module), 1);
   llvm::DenseMap<Value, size_t> started;
   for (const exec::TracedCommand &command :
        exec::Trace(entry, host, device).commands) {

@@ -16,6 +16,21 @@ int64_t getDefaultBucketBytes(bool isOnDevice) {
   return (isOnDevice ? 25 : 1) * kMebi;
 }
 
+std::vector<std::string> listByReadiness(ArrayRef<NamedValue> values) {
+  auto order = llvm::to_vector(llvm::seq<size_t>(0, values.size()));
+  llvm::sort(order, [&](size_t a, size_t b) {
+    Operation *first = values[a].second.getDefiningOp();
+    Operation *second = values[b].second.getDefiningOp();
+    if (first == second)
+      return a < b;
+    return !first || (second && first->isBeforeInBlock(second));
+  });
+  std::vector<std::string> names;
+  for (size_t i : order)
+    names.push_back(values[i].first);
+  return names;
+}
+
 std::vector<Bucket> divideIntoBuckets(const VariableTable &table,
                                       ArrayRef<std::string> names,
                                       int64_t bytes) {
@@ -43,11 +58,13 @@ int64_t getBytes(const VariableTable &table, const Bucket &bucket) {
 }
 
 void noteBucket(ModuleOp module, const Bucket &bucket, int64_t bytes,
-                const char *what, format::EntryKind entry) {
+                const char *what) {
+  bool isExact = module->hasAttr(GraphDialect::kExactAttr);
   DecisionLog(module, "buckets")
       .add(module, what, describe(bucket) + " by one message",
            {{"variables", double(bucket.size())}, {"bytes", double(bytes)}},
-           format::nameOf(entry));
+           format::nameOf(isExact ? format::EntryKind::reduce_apply
+                                  : format::EntryKind::reduce_step));
 }
 
 /// See isSummedByRanks; integers have no gradients.

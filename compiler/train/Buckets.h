@@ -25,6 +25,10 @@ using NamedValues = llvm::StringMap<mlir::Value>;
 /// left to compute.
 int64_t getDefaultBucketBytes(bool isOnDevice);
 
+/// The names of values of one block, in the order in which it computes them.
+using NamedValue = std::pair<std::string, mlir::Value>;
+std::vector<std::string> listByReadiness(llvm::ArrayRef<NamedValue> values);
+
 /// Divides variables, in the order in which their values are ready, into
 /// buckets of one element type and at most `bytes`, or one variable.
 std::vector<Bucket> divideIntoBuckets(const VariableTable &table,
@@ -34,9 +38,9 @@ std::vector<Bucket> divideIntoBuckets(const VariableTable &table,
 /// Of all its variables.
 int64_t getBytes(const VariableTable &table, const Bucket &bucket);
 
-/// Notes a decision about a bucket, of `bytes` by one message of the entry.
+/// Notes a decision about a bucket, of `bytes` by one message of an update.
 void noteBucket(mlir::ModuleOp module, const Bucket &bucket, int64_t bytes,
-                const char *what, format::EntryKind entry);
+                const char *what);
 
 /// Whether ranks sum elements of a type, of which gradients are.
 bool isSummed(mlir::Type element);

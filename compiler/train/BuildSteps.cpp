@@ -107,7 +107,7 @@ private:
   std::vector<std::string> notes;
   std::vector<std::string> ready;   ///< gradients, in the order of a step
   std::vector<Bucket> buckets;      ///< of all that each rank gets the sums of
-  std::vector<DividedBucket> parts; ///< of all that it gets a part of
+  std::vector<DividedBucket> parts; ///< of all that it updates a part of
 };
 
 } // namespace
@@ -238,20 +238,12 @@ FailureOr<BatchGradients> StepBuilder::emitBatch(StepFunction &step,
                         std::move(*parameters)};
 }
 
-/// Gradients are ready in the order in which they are computed.
 void StepBuilder::noteOrder(ArrayRef<TrainedParameter> parameters) {
-  SmallVector<const TrainedParameter *> order;
+  std::vector<NamedValue> gradients;
   for (const TrainedParameter &parameter : parameters)
-    order.push_back(&parameter);
-  llvm::sort(order, [](auto *a, auto *b) {
-    Operation *first = a->gradient.getDefiningOp();
-    Operation *second = b->gradient.getDefiningOp();
-    if (first == second)
-      return a < b;
-    return !first || (second && first->isBeforeInBlock(second));
-  });
-  for (const TrainedParameter *parameter : order)
-    ready.push_back(getGradient(parameter->traits.name));
+    gradients.emplace_back(getGradient(parameter.traits.name),
+                           parameter.gradient);
+  ready = listByReadiness(gradients);
 }
 
 /// Running statistics follow the batch unless the step is void.
@@ -297,9 +289,9 @@ LogicalResult StepBuilder::buildTrainStep() {
     return failure();
   const Loss &loss = batch->loss;
   emitNextPlace(step);
-  Metrics metrics =
-      emitUpdate(step, recipe, batch->parameters, toF64(step, loss.total),
-                 toF64(step, loss.count), loss.nominalCount);
+  Metrics metrics = emitUpdate(step, recipe,
+                               {batch->parameters, toF64(step, loss.total),
+                                toF64(step, loss.count), loss.nominalCount});
   writeStatistics(step, batch->forward,
                   cast<TypedValue<RankedTensorType>>(metrics.isVoid));
   addMetrics(step, metrics);
@@ -350,9 +342,9 @@ void StepBuilder::buildApply() {
   std::vector<TrainedParameter> parameters;
   for (const Parameter &row : getTrained())
     parameters.push_back({row.traits, step.read(getGradient(row.getName()))});
-  addMetrics(step,
-             emitUpdate(step, recipe, parameters, step.read(StepField::loss),
-                        step.read(StepField::count), nominalCount));
+  addMetrics(step, emitUpdate(step, recipe,
+                              {parameters, step.read(StepField::loss),
+                               step.read(StepField::count), nominalCount}));
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
   auto clear = [&](const std::string &name) {
     step.write(name, emitter.splat(variables.get(name).type, 0.0));
@@ -413,9 +405,7 @@ void StepBuilder::declareBuckets() {
         divideIntoBuckets(variables, ready, recipe.parallel.bucket.bytes));
   for (auto [number, bucket] : llvm::enumerate(buckets)) {
     variables.moveToBucket(bucket, int64_t(number));
-    noteBucket(module, bucket, getBytes(variables, bucket), "summed together",
-               recipe.parallel.exact ? EntryKind::reduce_apply
-                                     : EntryKind::reduce_step);
+    noteBucket(module, bucket, getBytes(variables, bucket), "summed together");
   }
   if (divides)
     declareParts();
@@ -434,7 +424,9 @@ void StepBuilder::declareParts() {
   for (const DividedBucket &part : parts) {
     declareSlots(variables, recipe, part);
     noteBucket(module, part.gradients, countBytes(part.type) * ranks,
-               "summed in parts", EntryKind::reduce_step);
+               recipe.parallel.exact ? "summed together" : "summed in parts");
+    if (recipe.parallel.exact) // all ranks have the sums of the tree
+      buckets.push_back(part.gradients);
   }
 }
 
@@ -442,18 +434,26 @@ void StepBuilder::declareParts() {
 /// all of which begin again.
 Metrics StepBuilder::emitUpdateOfAll(StepFunction &step, NamedValues values) {
   emitSums(step, buckets, recipe.parallel.exact.has_value(), values);
+  bool isExact = recipe.parallel.exact.has_value();
   std::vector<TrainedParameter> parameters;
+  SmallVector<Value> whole;
   for (const DividedBucket &part : parts)
-    parameters.push_back(
-        {part.traits, emitSumOfPart(step, part, values), &part});
-  if (parts.empty())
-    for (const Parameter &row : getTrained())
-      parameters.push_back(
-          {row.traits, values.lookup(getGradient(row.getName()))});
+    parameters.push_back({part.traits,
+                          isExact ? emitPartOfSums(step, part, values)
+                                  : emitSumOfPart(step, part, values),
+                          &part});
+  for (const Parameter &row : getTrained()) {
+    Value gradient = values.lookup(getGradient(row.getName()));
+    if (parts.empty())
+      parameters.push_back({row.traits, gradient});
+    else if (isExact)
+      whole.push_back(gradient);
+  }
   Metrics metrics = emitUpdate(
-      step, recipe, parameters,
-      values.lookup(format::variableOf(StepField::loss)),
-      values.lookup(format::variableOf(StepField::count)), nominalCount);
+      step, recipe,
+      {parameters, values.lookup(format::variableOf(StepField::loss)),
+       values.lookup(format::variableOf(StepField::count)), nominalCount,
+       whole});
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
   for (const std::string &name : listSums())
     step.write(name, emitter.splat(variables.get(name).type, 0.0));
@@ -522,7 +522,7 @@ LogicalResult StepBuilder::buildExactSteps() {
     return failure();
   declareBuckets();
   buildReduceApply();
-  checkSums(module, /*parts=*/0, problems);
+  checkSums(module, recipe.parallel.getParts(), problems);
   return success();
 }
 

@@ -165,10 +165,6 @@ static void checkRanks(Reading &reading) {
                    "parallel.data is " + std::to_string(*recipe.parallel.data) +
                        ", expected at most " +
                        std::to_string(ParallelRecipe::kMostRanks));
-  if (recipe.parallel.exact)
-    reading.refuse(reading.getLine("parallel.exact"),
-                   "parallel.exact with parallel.zero = 1 is not supported "
-                   "yet");
   if (recipe.rounding == Rounding::Stochastic)
     reading.refuse(reading.getLine("precision.rounding"),
                    "precision.rounding = 'stochastic' with parallel.zero = 1 "
@@ -192,7 +188,11 @@ static void checkExact(Reading &reading) {
          ", expected a power of two up to " +
          std::to_string(ParallelRecipe::kMostExact));
   if (!recipe.parallel.reduces())
-    fail("parallel.exact needs parallel.data = 'auto'");
+    fail("parallel.exact needs several ranks, and parallel.data is 1");
+  if (int64_t ranks = recipe.parallel.getParts(); ranks && batches % ranks)
+    reading.misuse(line, "parallel.exact is " + std::to_string(batches) +
+                             " batches, which parallel.data = " +
+                             std::to_string(ranks) + " ranks cannot share");
   if (reading.has("batch.accumulate"))
     fail("parallel.exact says how many batches an update has, as does "
          "batch.accumulate: give one of them");

@@ -155,8 +155,17 @@ Value emitSumOfPart(StepFunction &step, const DividedBucket &bucket,
   setInsertionPointAfter(builder, tensors);
   auto loc = NameLoc::get(builder.getStringAttr(describe(bucket.gradients)));
   return builder.create<ReduceScatterOp>(loc, bucket.type, tensors,
-                                         getNames(builder, bucket.gradients),
-                                         step.read(StepField::rank));
+                                         getNames(builder, bucket.gradients));
+}
+
+Value emitPartOfSums(StepFunction &step, const DividedBucket &bucket,
+                     const NamedValues &sums) {
+  SmallVector<Value> tensors;
+  for (const std::string &name : bucket.gradients)
+    tensors.push_back(sums.lookup(name));
+  OpBuilder &builder = step.getBuilder();
+  return builder.create<PartOp>(step.getLoc(), bucket.type, tensors,
+                                getNames(builder, bucket.gradients));
 }
 
 Value emitPart(StepFunction &step, const DividedBucket &bucket) {
@@ -165,8 +174,7 @@ Value emitPart(StepFunction &step, const DividedBucket &bucket) {
     tensors.push_back(step.read(name));
   OpBuilder &builder = step.getBuilder();
   return builder.create<PartOp>(step.getLoc(), bucket.stored, tensors,
-                                getNames(builder, bucket.parameters),
-                                step.read(StepField::rank));
+                                getNames(builder, bucket.parameters));
 }
 
 void emitGather(StepFunction &step, const DividedBucket &bucket, Value part) {
@@ -176,8 +184,7 @@ void emitGather(StepFunction &step, const DividedBucket &bucket, Value part) {
     types.push_back(step.read(name).getType());
   auto loc = NameLoc::get(builder.getStringAttr(describe(bucket.parameters)));
   auto gather = builder.create<AllGatherOp>(
-      loc, types, part, getNames(builder, bucket.parameters),
-      step.read(StepField::rank));
+      loc, types, part, getNames(builder, bucket.parameters));
   for (auto [name, tensor] :
        llvm::zip_equal(bucket.parameters, gather.getTensors()))
     step.write(name, tensor);

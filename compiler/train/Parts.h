@@ -55,6 +55,11 @@ void declarePart(VariableTable &table, const DividedBucket &bucket,
 mlir::Value emitSumOfPart(StepFunction &step, const DividedBucket &bucket,
                           const NamedValues &values);
 
+/// This rank's part of the gradients in `sums`, of which each rank has all, and
+/// which lie in their variables.
+mlir::Value emitPartOfSums(StepFunction &step, const DividedBucket &bucket,
+                           const NamedValues &sums);
+
 /// This rank's part of the parameters as the step was given them.
 mlir::Value emitPart(StepFunction &step, const DividedBucket &bucket);
 

@@ -51,8 +51,7 @@ public:
         rates(emitSchedule(settings, iteration, updates)),
         lossScale(step, settings, emitter) {}
 
-  Metrics emit(ArrayRef<TrainedParameter> parameters, Expr lossTotal,
-               Expr count, int64_t nominalCount);
+  Metrics emit(const Sums &sums);
 
 private:
   Expr readCount(StepField field) {
@@ -60,7 +59,7 @@ private:
   }
   Expr wrap(Value value) const { return {value, &emitter}; }
   Expr isFinite(Expr x) const;
-  Expr emitNorm(ArrayRef<TrainedParameter> parameters) const;
+  Expr emitNorm(const Sums &sums) const;
   Expr emitClipping(Expr norm) const;
   Expr isSound();
   void check(Expr norm, Expr lossTotal, Expr count);
@@ -93,13 +92,20 @@ static Expr operator!(Expr x) { return x.make<NotOp>(); }
 
 // --- Scaling, clipping and the check -----------------------------------------
 
-/// Of all gradients together; each rank adds up the squares of its parts. In
+/// Of all gradients together; each rank adds up the squares of what it has. In
 /// f64, so that no square overflows that is not itself out of bounds.
-Expr Update::emitNorm(ArrayRef<TrainedParameter> parameters) const {
+Expr Update::emitNorm(const Sums &sums) const {
+  SmallVector<Value> gradients(sums.whole);
+  bool hasParts = false;
+  if (sums.whole.empty())
+    for (const TrainedParameter &parameter : sums.parameters) {
+      gradients.push_back(parameter.gradient);
+      hasParts |= parameter.bucket != nullptr;
+    }
   auto f64 = RankedTensorType::get({}, emitter.builder.getF64Type());
   Expr sum = wrap(emitter.splat(f64, 0.0));
-  for (const TrainedParameter &parameter : parameters) {
-    Expr gradient = wrap(emitter.castTo(parameter.gradient, f64));
+  for (Value value : gradients) {
+    Expr gradient = wrap(emitter.castTo(value, f64));
     auto type = cast<RankedTensorType>(gradient.value.getType());
     Value square = (gradient * gradient).value;
     if (type.getRank() > 0)
@@ -108,7 +114,7 @@ Expr Update::emitNorm(ArrayRef<TrainedParameter> parameters) const {
           llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())));
     sum = sum + wrap(square);
   }
-  if (!parameters.empty() && parameters.front().bucket) {
+  if (hasParts) {
     auto loc = NameLoc::get(emitter.builder.getStringAttr("gradient norm"));
     auto all = emitter.builder.create<AllReduceOp>(loc, sum.value, ArrayAttr(),
                                                    /*group=*/0, /*tree=*/false);
@@ -240,13 +246,13 @@ void Update::advance() {
   lossScale.advance(ok, overflows);
 }
 
-Metrics Update::emit(ArrayRef<TrainedParameter> parameters, Expr lossTotal,
-                     Expr count, int64_t nominalCount) {
-  Expr unscale = double(nominalCount) / (count * lossScale.get());
-  Expr norm = unscale * emitNorm(parameters);
+Metrics Update::emit(const Sums &sums) {
+  Expr lossTotal = wrap(sums.loss), count = wrap(sums.count);
+  Expr unscale = double(sums.nominalCount) / (count * lossScale.get());
+  Expr norm = unscale * emitNorm(sums);
   Expr scale = unscale * emitClipping(norm);
   check(norm, lossTotal, count);
-  for (const TrainedParameter &parameter : parameters)
+  for (const TrainedParameter &parameter : sums.parameters)
     updateParameter(parameter, scale);
   advance();
   return {(lossTotal / count).value, norm.value,  rates.lr.value,
@@ -254,11 +260,6 @@ Metrics Update::emit(ArrayRef<TrainedParameter> parameters, Expr lossTotal,
 }
 
 Metrics tcc::train::emitUpdate(StepFunction &step, const Recipe &recipe,
-                               ArrayRef<TrainedParameter> parameters,
-                               Value lossTotal, Value count,
-                               int64_t nominalCount) {
-  Update update(step, recipe);
-  TensorEmitter emitter(step.getBuilder(), step.getLoc());
-  return update.emit(parameters, {lossTotal, &emitter}, {count, &emitter},
-                     nominalCount);
+                               const Sums &sums) {
+  return Update(step, recipe).emit(sums);
 }

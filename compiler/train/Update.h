@@ -21,6 +21,17 @@ struct TrainedParameter {
   const DividedBucket *bucket = nullptr; ///< null: a parameter
 };
 
+/// What an update is made of. Scalars are f64, and of all that the gradients
+/// are the sum of.
+struct Sums {
+  llvm::ArrayRef<TrainedParameter> parameters;
+  mlir::Value loss, count; ///< of targets
+  int64_t nominalCount;    ///< of targets in one micro-batch
+  /// The gradients of all parameters, where those of `parameters` are parts of
+  /// them and each rank has the whole; empty otherwise.
+  llvm::ArrayRef<mlir::Value> whole = {};
+};
+
 /// What a step tells: scalars of f64, whether it was skipped i1.
 struct Metrics {
   mlir::Value loss, gradNorm, lr, lossScale, skipped;
@@ -40,14 +51,9 @@ void declareUpdate(VariableTable &table, const Recipe &recipe,
 void declareSlots(VariableTable &table, const Recipe &recipe,
                   const DividedBucket &bucket);
 
-/// Emits the schedule, the check, clipping and the update of all parameters;
-/// `lossTotal` and `count` are f64 scalars over what the gradients are the sum
-/// of, with `nominalCount` of one micro-batch. Nothing but the step's state
-/// changes where the step is skipped.
-Metrics emitUpdate(StepFunction &step, const Recipe &recipe,
-                   llvm::ArrayRef<TrainedParameter> parameters,
-                   mlir::Value lossTotal, mlir::Value count,
-                   int64_t nominalCount);
+/// Emits the schedule, the check, clipping and the update of all parameters.
+/// Nothing but the step's state changes where the step is skipped.
+Metrics emitUpdate(StepFunction &step, const Recipe &recipe, const Sums &sums);
 
 } // namespace tcc::train
 

@@ -33,6 +33,8 @@ public:
     if (symbols > int64_t(entry.getSlots()))
       return entry.emitOpError("has fewer slots than the module has symbols");
     isSet.set(0, symbols);
+    if (failed(verifyRankSlot()))
+      return failure();
     Collectives collectives;
     return verifyBlock(entry.getBody().front(), collectives);
   }
@@ -42,6 +44,7 @@ private:
   LogicalResult verifyOp(Operation &op, Collectives &collectives);
   LogicalResult verifyLane(Operation &op);
   LogicalResult verifyMaps(Operation &op);
+  LogicalResult verifyRankSlot();
   LogicalResult verifySetSlot(CommandOpInterface command);
   LogicalResult verifyIf(IfOp op, Collectives &collectives);
   bool dependsOnData(LoopOp op);
@@ -135,6 +138,18 @@ LogicalResult EntryVerifier::verifyMaps(Operation &op) {
   return success();
 }
 
+LogicalResult EntryVerifier::verifyRankSlot() {
+  std::optional<int64_t> slot = entry.getRankSlot();
+  if (!slot)
+    return success();
+  if (*slot < symbols || *slot >= static_cast<int64_t>(isSet.size()))
+    return entry.emitOpError("has the rank in size slot ")
+           << *slot << ", expected one in [" << symbols << ", " << isSet.size()
+           << ")";
+  isSet.set(*slot);
+  return success();
+}
+
 LogicalResult EntryVerifier::verifySetSlot(CommandOpInterface command) {
   int64_t slot = command.getSetSlot();
   if (slot < 0)
@@ -143,6 +158,9 @@ LogicalResult EntryVerifier::verifySetSlot(CommandOpInterface command) {
     return command.emitOpError("sets size slot ")
            << slot << ", expected one in [" << symbols << ", " << isSet.size()
            << ")";
+  if (slot == entry.getRankSlot())
+    return command.emitOpError("sets size slot ")
+           << slot << ", which has the rank";
   isSet.set(slot);
   return success();
 }

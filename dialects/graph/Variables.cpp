@@ -9,6 +9,11 @@ using namespace mlir;
 
 namespace tcc::graph {
 
+int64_t getRanks(ModuleOp module) {
+  auto ranks = module->getAttrOfType<IntegerAttr>(GraphDialect::kRanksAttr);
+  return ranks ? ranks.getInt() : 0;
+}
+
 SmallVector<VariableAttr> getVariables(ModuleOp module) {
   SmallVector<VariableAttr> variables;
   if (auto list =

@@ -8,6 +8,9 @@
 
 namespace tcc::graph {
 
+/// How many ranks divide variables of `module` among them; 0 where none do.
+int64_t getRanks(mlir::ModuleOp module);
+
 /// The variables of `module`, in order.
 llvm::SmallVector<VariableAttr> getVariables(mlir::ModuleOp module);
 /// The position of a variable among them, or their number.

@@ -34,6 +34,8 @@ Walker::Walker(const format::Program &program, const format::Entry &entry,
                std::shared_ptr<Workspace> shared)
     : entry(entry), workspace(std::move(shared)), stream(*workspace->stream) {
   slotValues.resize(entry.slot_count());
+  if (entry.rank_slot() >= 0)
+    slotValues[entry.rank_slot()] = workspace->rank;
   current.entry = std::ranges::find(workspace->entries, &entry) -
                   workspace->entries.begin();
   current.mayReplay = !readsBuffers(*entry.body());
@@ -97,7 +99,7 @@ void Walker::bindState(uint32_t index, void *current, void *next) {
 
 std::vector<std::span<std::byte>> Walker::workingSet() const {
   std::vector<std::span<std::byte>> used;
-  if (!slotValues.empty())
+  if (slotValues.size() > (entry.rank_slot() >= 0 ? 1 : 0))
     return used;
   std::vector<bool> isListed(placed.size());
   auto add = [&](int64_t index) {
@@ -271,8 +273,8 @@ void Walker::measureWork(SizedLaunch &sized) const {
 }
 
 bool Walker::isFixed(const format::Launch &launch) const {
-  auto isConstant = [](const format::SizeExpr *expr) {
-    return !expr || readsOnlySlotsBelow(*expr, 0);
+  auto isConstant = [&](const format::SizeExpr *expr) {
+    return !expr || readsOnlySlot(*expr, entry.rank_slot());
   };
   for (size_t i = 0; i < countOf(launch.sizes()); ++i)
     if (!isConstant(launch.sizes()->Get(i)))

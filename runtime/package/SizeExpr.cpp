@@ -145,11 +145,22 @@ int64_t runtime::slotOf(const format::SizeExpr &expr) {
   return expr.code()->Get(0)->value();
 }
 
-bool runtime::readsOnlySlotsBelow(const format::SizeExpr &expr,
-                                  size_t slotCount) {
+template <typename Predicate>
+static bool readsOnlySlots(const format::SizeExpr &expr, Predicate isAllowed) {
   return std::all_of(expr.code()->begin(), expr.code()->end(),
                      [&](const format::SizeInstruction *step) {
                        return step->op() != SizeOp::slot ||
-                              static_cast<uint64_t>(step->value()) < slotCount;
+                              isAllowed(step->value());
                      });
+}
+
+bool runtime::readsOnlySlotsBelow(const format::SizeExpr &expr,
+                                  size_t slotCount) {
+  return readsOnlySlots(expr, [&](int64_t slot) {
+    return static_cast<uint64_t>(slot) < slotCount;
+  });
+}
+
+bool runtime::readsOnlySlot(const format::SizeExpr &expr, int64_t slot) {
+  return readsOnlySlots(expr, [&](int64_t read) { return read == slot; });
 }

@@ -31,6 +31,9 @@ int64_t slotOf(const format::SizeExpr &expr);
 /// Whether the expression reads slots below `slotCount` only.
 bool readsOnlySlotsBelow(const format::SizeExpr &expr, size_t slotCount);
 
+/// Whether it reads no slot but that one; none, if that is -1.
+bool readsOnlySlot(const format::SizeExpr &expr, int64_t slot);
+
 } // namespace tcc::runtime
 
 #endif // TCC_RUNTIME_PACKAGE_SIZEEXPR_H

@@ -98,6 +98,10 @@ private:
   bool isOwnSlot(uint32_t slot) const {
     return slot >= sizeOf(program.symbols()) && slot < entry.slot_count();
   }
+  /// Whether commands may set it.
+  bool isFree(uint32_t slot) const {
+    return isOwnSlot(slot) && int64_t(slot) != entry.rank_slot();
+  }
   bool isExpr(const format::SizeExpr *expr) const {
     return expr && isWellFormed(*expr, entry.slot_count());
   }
@@ -166,6 +170,9 @@ bool EntryVerifier::verifySignature() {
   if (entry.slot_count() < sizeOf(program.symbols()) ||
       entry.slot_count() > kMaxSlots)
     return refuse("bad number of size slots ", entry.slot_count());
+  if (entry.rank_slot() != -1 &&
+      !isOwnSlot(static_cast<uint32_t>(entry.rank_slot())))
+    return refuse("the rank is in no size slot of its own");
   for (const format::TensorSpec *input : *entry.inputs())
     if (!verifySpec(*input, sizeOf(program.symbols())) || !verifyFixed(*input))
       return false;
@@ -515,7 +522,7 @@ bool EntryVerifier::verifyCollective(const Table &collective, int depth,
 }
 
 bool EntryVerifier::verifySetSize(const format::SetSize &set) {
-  return (isOwnSlot(set.slot()) && isExpr(set.value())) ||
+  return (isFree(set.slot()) && isExpr(set.value())) ||
          refuse("a size assignment is out of range");
 }
 
@@ -527,7 +534,7 @@ bool EntryVerifier::verifyBranch(const format::If &branch, int depth) {
 }
 
 bool EntryVerifier::verifyReadSize(const format::ReadSize &read) {
-  return (isOwnSlot(read.slot()) && isDType(read.dtype()) &&
+  return (isFree(read.slot()) && isDType(read.dtype()) &&
           traitsOf(read.dtype()).kind != DTypeKind::Float &&
           holds(read.buffer(), traitsOf(read.dtype()).bytes) &&
           read.min() <= read.max()) ||
@@ -536,7 +543,7 @@ bool EntryVerifier::verifyReadSize(const format::ReadSize &read) {
 }
 
 bool EntryVerifier::verifyLoop(const format::Loop &loop, int depth) {
-  bool inRange = isOwnSlot(loop.iteration()) && isOptionalExpr(loop.trips()) &&
+  bool inRange = isFree(loop.iteration()) && isOptionalExpr(loop.trips()) &&
                  (loop.condition() < 0 ||
                   holds(static_cast<uint32_t>(loop.condition()), 1)) &&
                  loop.max_trips() >= 0;

@@ -3,7 +3,8 @@
 Each cell is a recipe that is compiled with `zero = 1` for WORLD (2) ranks and with
 `zero = 0`, and is trained by as many. Two ranks have the same bits, as there is one
 sum of two numbers, but where gradients are clipped: the norm is added up in another
-order. What is refused is refused by name.
+order. With `exact` any number of them has, also where they are clipped. What is
+refused is refused by name.
 """
 
 import collections
@@ -45,6 +46,7 @@ GROUPS = {"optimizer.no_decay": ["bias", "ndim<=1"],
 BF16 = {"precision.compute": "bf16"}
 F16 = {"precision.compute": "f16", "precision.loss_scale": "dynamic"}
 NO_MASTERS = {"precision.master_weights": False}
+EXACT = {"parallel.exact": 4}
 
 
 REFUSES_MEANS = (
@@ -63,9 +65,13 @@ FEATURES = {
     "budget": Cell("", {"memory.budget": "64MiB"}, 1, None),
     "dropout": Cell("", {"batch.micro": 30, "batch.last": "pad"}, 1, "dropping"),
     "synchronised norms": Cell("", {"batchnorm.sync": True, "batch.micro": 8}, 1, "norms"),
+    "exact": Cell("", EXACT, 1, None),
 }
 # Pairs that a compiler refuses, and how.
-TOGETHER_REFUSED = {("means", "bf16 without masters"): REFUSES_MEANS}
+TOGETHER_REFUSED = {
+    ("means", "bf16 without masters"): REFUSES_MEANS,
+    ("synchronised norms", "exact"): "parallel.exact: what a batch norm in training learns",
+}
 
 
 def join(names, optimizer, models):
@@ -73,6 +79,8 @@ def join(names, optimizer, models):
     first, second = (FEATURES[name] for name in names)
     both = first.keys.keys() & second.keys.keys()
     clash = any(first.keys[key] != second.keys[key] for key in both)
+    # How many batches an update has is said once.
+    clash |= "exact" in names and max(first.accumulate, second.accumulate) > 1
     if clash or (first.model and second.model) or "f32" in (first.compute, second.compute) and (
             first.compute != "f64" and second.compute != "f64"):  # fmt: skip
         return None
@@ -85,12 +93,17 @@ def join(names, optimizer, models):
     return Cell(" x ".join(names), keys, accumulate, models[model], compute)
 
 
+def list_models(folder):
+    return {"mlp": ranks.fixture("mlp_digits.onnx"), "dropping": f"{folder}/dropping.onnx",
+            "norms": f"{folder}/norms.onnx"}  # fmt: skip
+
+
 def list_cells(folder, all_of_them):
-    models = {"mlp": ranks.fixture("mlp_digits.onnx"), "dropping": f"{folder}/dropping.onnx",
-              "norms": f"{folder}/norms.onnx"}  # fmt: skip
+    models = list_models(folder)
     mlp, cnn = models["mlp"], ranks.fixture("cnn_digits.onnx")
     yield Cell("adamw, means", ADAMW | {"params.ema": 0.9}, 1, mlp)
     yield Cell("clip, accumulation, groups", ADAMW | CLIP | GROUPS, 3, mlp)
+    yield Cell("exact, clip", ADAMW | CLIP | EXACT, 1, mlp, "f32")
     if not all_of_them:
         return
     yield Cell("momentum, synchronised norms", OPTIMIZERS["momentum"] | FEATURES[
@@ -110,7 +123,8 @@ REFUSED = (
     ('precision.compute = "bf16"\nprecision.master_weights = false\n'
      'precision.rounding = "stochastic"', 4,
      "precision.rounding = 'stochastic' with parallel.zero = 1 is not supported yet"),
-    ("parallel.exact = 4", 4, "parallel.exact with parallel.zero = 1 is not supported yet"),
+    ("parallel.exact = 4\nparallel.data = 3", 2,
+     "parallel.exact is 4 batches, which parallel.data = 3 ranks cannot share"),
     ('parallel.data = "auto"', 2, "parallel.zero = 1 needs a number as parallel.data"),
     ("parallel.data = 1152921504606846976", 2, "expected at most 65536"),
 )  # fmt: skip
@@ -143,13 +157,16 @@ def compile_cell(cell, folder, zero, world, more=()):
     return f"{path}/m.tcc", json.loads(out)
 
 
+def list_settings(cell):
+    return [] if "parallel.exact" in cell.keys else ["--set", f"accumulate={cell.accumulate}"]
+
+
 def train(package, cell, data, world, launcher=(), more=()):
     """Losses, what is exported, and what the run says."""
     place = tempfile.mkdtemp(dir=os.path.dirname(package))
     command = ["tcc-run", "train", package, "--data", "npz:" + data, "-q", "--json", "--threads",
                "1", "--steps", str(STEPS), "--log-dir", place, "--export",
-               f"{place}/out.safetensors", "--set", f"accumulate={cell.accumulate}",
-               *more]  # fmt: skip
+               f"{place}/out.safetensors", *list_settings(cell), *more]  # fmt: skip
     if launcher:
         prefix = [str(world) if word == "WORLD" else word for word in launcher]
         command[0] = os.path.join(harness.BIN, "tcc-run")
@@ -169,7 +186,8 @@ def compare(tally, cell, world, ours, expected):
               [ranks.distance(ours[1][name].astype("f8"), tensor.astype("f8"))
                for name, tensor in expected[1].items()])  # fmt: skip
     tally.check(f"{cell.name}: {world} ranks", off <= bound, str(off))
-    if world == 2 and "batch.clip_norm" not in cell.keys:
+    is_exact = "parallel.exact" in cell.keys
+    if is_exact or (world == 2 and "batch.clip_norm" not in cell.keys):
         tally.check(f"{cell.name}: the same bits", off == 0, str(off))
 
 
@@ -254,9 +272,8 @@ class Saved:
 
 def save_run(package, cell, data, world, place, steps):
     harness.call("tcc-run", "train", package, "--data", "npz:" + data, "-q", "--threads", "1",
-                 "--steps", str(steps), "--checkpoint-dir", place, "--set",
-                 f"accumulate={cell.accumulate}", "--ranks", str(world),
-                 "--resume-if-any")  # fmt: skip
+                 "--steps", str(steps), "--checkpoint-dir", place, *list_settings(cell),
+                 "--ranks", str(world), "--resume-if-any")  # fmt: skip
 
 
 def test_checkpoints(tally, folder, cell, data, world):
@@ -406,6 +423,16 @@ def test_device(tally, folder, world):
     tally.check(f"{cell.name}: {world} ranks", off <= BOUNDS["f32"], str(off))
 
 
+def test_pairs(tally, folder, world):
+    """Pairs of features that do not go together are refused by name."""
+    for names, said in TOGETHER_REFUSED.items():
+        cell = join(names, ADAMW, list_models(folder))
+        write(f"{folder}/pair.toml", cell, True, world)
+        done = harness.run_tool("tcc", cell.model, f"--train={folder}/pair.toml", "--check")
+        ok = done.code == 4 and said in done.err
+        tally.check(f"refused: {cell.name}", ok, f"{done.code}: {done.err}")
+
+
 def test_refusals(tally, folder):
     for i, (keys, code, said) in enumerate(REFUSED):
         path = f"{folder}/refused-{i}.toml"
@@ -432,12 +459,13 @@ def main(arguments):
         np.savez(f"{folder}/norms.npz", x=x, labels=labels)
         test_refusals(tally, folder)
         if everything:
+            test_pairs(tally, folder, world)
             test_resident(tally, folder, world)
             test_device(tally, folder, world)
         for i, cell in enumerate(list_cells(folder, everything)):
             data = f"{folder}/norms.npz" if "norms" in cell.model else ranks.fixture("digits.npz")
             (test_first if i == 0 else test_cell)(tally, folder, cell, data, world)
-            if i == 0 or cell.name in ("momentum, cnn", "groups x bf16"):
+            if i == 0 or cell.name in ("momentum, cnn", "groups x bf16", "means x exact"):
                 test_checkpoints(tally, tempfile.mkdtemp(dir=folder), cell, data, world)
     tally.close()
 

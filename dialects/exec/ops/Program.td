@@ -7,7 +7,8 @@ def Exec_EntryOp : Exec_Op<"entry", [Symbol, IsolatedFromAbove, SingleBlock,
     NoTerminator, NoRegionArguments]> {
   let summary = "an entry point of the package";
   let description = [{
-    `slots` counts the size slots, symbols included. The plan adds `lanes`,
+    `slots` counts the size slots, symbols included. That of `rank_slot` has the
+    rank of the process, and no command sets it. The plan adds `lanes`,
     `scratch_bytes` (the arena), `scratch_bound` (the most bytes live at once),
     `worker_bytes` (scratch of each thread) and `workspace_bytes` (scratch of
     libraries).
@@ -30,6 +31,7 @@ def Exec_EntryOp : Exec_Op<"entry", [Symbol, IsolatedFromAbove, SingleBlock,
                        DefaultValuedAttr<Exec_ArrayOf<Exec_StateAttr>,
                                          "{}">:$states,
                        I64Attr:$slots,
+                       OptionalAttr<I64Attr>:$rank_slot,
                        DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$lanes,
                        OptionalAttr<I64Attr>:$scratch_bytes,
                        OptionalAttr<I64Attr>:$scratch_bound,

@@ -34,7 +34,7 @@ LogicalResult AllReduceOp::verify() {
 
 /// A name for each tensor, and one type of elements, which a part has, too.
 static LogicalResult verifyParts(Operation *op, TypeRange tensors,
-                                 ArrayAttr names, Value part, Value rank) {
+                                 ArrayAttr names, Value part) {
   if (tensors.empty())
     return op->emitOpError("has no tensor");
   if (names.size() != tensors.size())
@@ -45,24 +45,19 @@ static LogicalResult verifyParts(Operation *op, TypeRange tensors,
       return op->emitOpError("has elements of ")
              << getElementTypeOrSelf(part) << " and "
              << getElementTypeOrSelf(type);
-  if (cast<RankedTensorType>(rank.getType()).getRank() != 0)
-    return op->emitOpError("expected one number as the rank");
   return success();
 }
 
 LogicalResult ReduceScatterOp::verify() {
-  return verifyParts(*this, getTensors().getTypes(), getInto(), getPart(),
-                     getRank());
+  return verifyParts(*this, getTensors().getTypes(), getInto(), getPart());
 }
 
 LogicalResult PartOp::verify() {
-  return verifyParts(*this, getTensors().getTypes(), getOf(), getPart(),
-                     getRank());
+  return verifyParts(*this, getTensors().getTypes(), getOf(), getPart());
 }
 
 LogicalResult AllGatherOp::verify() {
-  return verifyParts(*this, getTensors().getTypes(), getInto(), getPart(),
-                     getRank());
+  return verifyParts(*this, getTensors().getTypes(), getInto(), getPart());
 }
 
 /// What each rank has of the loss depends on every x_r: their gradient is the

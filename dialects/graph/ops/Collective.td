@@ -41,9 +41,9 @@ def Graph_AllReduceOp : Graph_CollectiveOp<"all_reduce", [
   let hasVerifier = 1;
 }
 
-// Parts of a bucket: rank r of N has the elements [r * n, (r + 1) * n) of its
-// memory, whose bytes are those of N parts. The names are those of all of its
-// variables, in its order; `rank` says which part is the rank's own.
+// Parts of a bucket: rank r of N, which the module's `graph.ranks` says, has the
+// elements [r * n, (r + 1) * n) of its memory, whose bytes are those of N parts.
+// The names are those of all of its variables, in its order.
 
 def Graph_ReduceScatterOp : Graph_CollectiveOp<"reduce_scatter"> {
   let summary = "the sums of a bucket over the ranks, of which each has its part";
@@ -53,13 +53,12 @@ def Graph_ReduceScatterOp : Graph_CollectiveOp<"reduce_scatter"> {
     undefined: the function writes the variables new values.
 
     Example: `%part = graph.reduce_scatter %x, %y into ["gradient/a", "gradient/b"]
-      at %rank : (tensor<4xf32>, tensor<8xf32>, tensor<i64>) -> tensor<16xf32>`
+      : (tensor<4xf32>, tensor<8xf32>) -> tensor<16xf32>`
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$tensors,
-                       StrArrayAttr:$into, RankedTensorOf<[I64]>:$rank);
+  let arguments = (ins Variadic<AnyRankedTensor>:$tensors, StrArrayAttr:$into);
   let results = (outs 1DTensorOf<[AnyType]>:$part);
   let assemblyFormat = [{
-    $tensors `into` $into `at` $rank attr-dict
+    $tensors `into` $into attr-dict
     `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
@@ -69,16 +68,16 @@ def Graph_PartOp : Graph_Op<"part", [NoMemoryEffect]> {
   let summary = "a rank's part of the variables of a bucket";
   let description = [{
     result[i] = x[rank * n + i], i < n, where x is the memory of the bucket. The
-    tensors are what the function was given as the values of the variables.
+    tensors are what the function was given as the values of the variables, or
+    sums over the ranks that lie there.
 
-    Example: `%part = graph.part %a, %b of ["a", "b"] at %rank
-      : (tensor<4xf32>, tensor<8xf32>, tensor<i64>) -> tensor<16xf32>`
+    Example: `%part = graph.part %a, %b of ["a", "b"]
+      : (tensor<4xf32>, tensor<8xf32>) -> tensor<16xf32>`
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$tensors,
-                       StrArrayAttr:$of, RankedTensorOf<[I64]>:$rank);
+  let arguments = (ins Variadic<AnyRankedTensor>:$tensors, StrArrayAttr:$of);
   let results = (outs 1DTensorOf<[AnyType]>:$part);
   let assemblyFormat = [{
-    $tensors `of` $of `at` $rank attr-dict
+    $tensors `of` $of attr-dict
     `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
@@ -91,14 +90,13 @@ def Graph_AllGatherOp : Graph_CollectiveOp<"all_gather"> {
     bucket, and the results are the tensors in it. The function writes them to
     the variables, whose old values are not used afterwards.
 
-    Example: `%a, %b = graph.all_gather %part into ["a", "b"] at %rank
-      : (tensor<16xf32>, tensor<i64>) -> (tensor<4xf32>, tensor<8xf32>)`
+    Example: `%a, %b = graph.all_gather %part into ["a", "b"]
+      : (tensor<16xf32>) -> (tensor<4xf32>, tensor<8xf32>)`
   }];
-  let arguments = (ins 1DTensorOf<[AnyType]>:$part, StrArrayAttr:$into,
-                       RankedTensorOf<[I64]>:$rank);
+  let arguments = (ins 1DTensorOf<[AnyType]>:$part, StrArrayAttr:$into);
   let results = (outs Variadic<AnyRankedTensor>:$tensors);
   let assemblyFormat = [{
-    $part `into` $into `at` $rank attr-dict
+    $part `into` $into attr-dict
     `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;

@@ -75,7 +75,7 @@ void UpdateProgram::build() {
     trained.push_back({parameter.traits, apply.addInput(type, empty)});
   }
   Value count = apply.addInput(f64, empty), loss = apply.addInput(f64, empty);
-  Metrics metrics = emitUpdate(apply, recipe, trained, loss, count, kNominal);
+  Metrics metrics = emitUpdate(apply, recipe, {trained, loss, count, kNominal});
   apply.addOutput("loss", metrics.loss);
   apply.addOutput("grad_norm", metrics.gradNorm);
   apply.addOutput("lr", metrics.lr);

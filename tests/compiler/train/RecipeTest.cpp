@@ -190,7 +190,8 @@ TEST(RecipeTest, ExactSaysOnceHowManyBatchesAnUpdateHas) {
   };
   for (const char *number : {"6", "2097152"})
     check(number, "expected a power of two up to 1048576");
-  check("4\nparallel.data = 1", "parallel.exact needs parallel.data = 'auto'");
+  check("4\nparallel.data = 1",
+        "parallel.exact needs several ranks, and parallel.data is 1");
   check("4\nbatch.accumulate = 4", "as does batch.accumulate");
   check("4\nbatch.micro = 4\nbatch.global = 32",
         "batch.global is 32, expected batch.micro times parallel.exact");

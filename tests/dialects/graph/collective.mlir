@@ -63,41 +63,33 @@ func.func @group(%x: tensor<4xf32>) {
 
 // A rank's part of a bucket: its sums, its old values, and what all make of it.
 // CHECK-LABEL: func @parts
-func.func @parts(%x: tensor<4xf32>, %y: tensor<2x3xf32>, %rank: tensor<i64>) -> tensor<4xf32> {
-  // CHECK: graph.reduce_scatter %{{.*}}, %{{.*}} into ["g/a", "g/b"] at %{{.*}} : (tensor<4xf32>, tensor<2x3xf32>, tensor<i64>) -> tensor<16xf32>
-  %0 = graph.reduce_scatter %x, %y into ["g/a", "g/b"] at %rank
-      : (tensor<4xf32>, tensor<2x3xf32>, tensor<i64>) -> tensor<16xf32>
-  // CHECK: graph.part %{{.*}}, %{{.*}} of ["a", "b"] at %{{.*}} : (tensor<4xf32>, tensor<2x3xf32>, tensor<i64>) -> tensor<16xf32>
-  %1 = graph.part %x, %y of ["a", "b"] at %rank
-      : (tensor<4xf32>, tensor<2x3xf32>, tensor<i64>) -> tensor<16xf32>
+func.func @parts(%x: tensor<4xf32>, %y: tensor<2x3xf32>) -> tensor<4xf32> {
+  // CHECK: graph.reduce_scatter %{{.*}}, %{{.*}} into ["g/a", "g/b"] : (tensor<4xf32>, tensor<2x3xf32>) -> tensor<16xf32>
+  %0 = graph.reduce_scatter %x, %y into ["g/a", "g/b"]
+      : (tensor<4xf32>, tensor<2x3xf32>) -> tensor<16xf32>
+  // CHECK: graph.part %{{.*}}, %{{.*}} of ["a", "b"] : (tensor<4xf32>, tensor<2x3xf32>) -> tensor<16xf32>
+  %1 = graph.part %x, %y of ["a", "b"]
+      : (tensor<4xf32>, tensor<2x3xf32>) -> tensor<16xf32>
   %2 = graph.sub %1, %0 : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
-  // CHECK: graph.all_gather %{{.*}} into ["a", "b"] at %{{.*}} : (tensor<16xf32>, tensor<i64>) -> (tensor<4xf32>, tensor<2x3xf32>)
-  %3:2 = graph.all_gather %2 into ["a", "b"] at %rank
-      : (tensor<16xf32>, tensor<i64>) -> (tensor<4xf32>, tensor<2x3xf32>)
+  // CHECK: graph.all_gather %{{.*}} into ["a", "b"] : (tensor<16xf32>) -> (tensor<4xf32>, tensor<2x3xf32>)
+  %3:2 = graph.all_gather %2 into ["a", "b"]
+      : (tensor<16xf32>) -> (tensor<4xf32>, tensor<2x3xf32>)
   return %3#0 : tensor<4xf32>
 }
 
 // -----
 
-func.func @part_names(%x: tensor<4xf32>, %rank: tensor<i64>) {
+func.func @part_names(%x: tensor<4xf32>) {
   // expected-error @+1 {{of 1 tensors names 2 variables}}
-  %0 = graph.part %x of ["a", "b"] at %rank : (tensor<4xf32>, tensor<i64>) -> tensor<16xf32>
+  %0 = graph.part %x of ["a", "b"] : (tensor<4xf32>) -> tensor<16xf32>
   return
 }
 
 // -----
 
-func.func @part_elements(%x: tensor<4xf32>, %rank: tensor<i64>) {
+func.func @part_elements(%x: tensor<4xf32>) {
   // expected-error @+1 {{has elements of 'f64' and 'f32'}}
-  %0 = graph.reduce_scatter %x into ["a"] at %rank
-      : (tensor<4xf32>, tensor<i64>) -> tensor<16xf64>
-  return
-}
-
-// -----
-
-func.func @part_rank(%x: tensor<16xf32>, %rank: tensor<2xi64>) {
-  // expected-error @+1 {{expected one number as the rank}}
-  %0 = graph.all_gather %x into ["a"] at %rank : (tensor<16xf32>, tensor<2xi64>) -> tensor<4xf32>
+  %0 = graph.reduce_scatter %x into ["a"]
+      : (tensor<4xf32>) -> tensor<16xf64>
   return
 }

@@ -11,6 +11,7 @@
 using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::tests;
+using format::SizeOp;
 using format::StorageClass;
 
 static std::vector<Expr> list(std::initializer_list<int64_t> values) {
@@ -199,6 +200,23 @@ TEST(Collectives, RefuseAnotherRanksPart) {
     EXPECT_THAT(run.context->run(),
                 failsWith(Code::BadData, "of another rank's part"));
   }
+}
+
+/// The second rank finds its part by its number, and replaces that alone.
+TEST(Collectives, FindTheRanksOwnPart) {
+  TwinRanks twins;
+  ProgramBuilder builder = makeProgram<format::ReduceScatterT>(0, 4, true);
+  builder.entry().slot_count = 1;
+  builder.entry().rank_slot = 0;
+  for (auto &command : builder.entry().body->commands)
+    if (auto *table = command->action.AsReduceScatter())
+      table->to = builder.view(
+          table->from,
+          code({{SizeOp::slot, 0}, {SizeOp::constant, 16}, {SizeOp::mul, 0}}),
+          16);
+  RankedRun run(builder, &twins.ranks);
+  EXPECT_EQ(run.values(), (std::vector<float>{2, 3, 4, 5, 11, 13, 15, 17}));
+  EXPECT_FALSE(run.context->walker().workingSet().empty());
 }
 
 /// What the transport gathers is added here.

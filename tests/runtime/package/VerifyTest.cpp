@@ -92,6 +92,21 @@ const Spoiled kSpoiled[] = {
     {"empty range", [](auto &b) { b.tables.symbols[0]->min = 9; }},
     {"empty range", [](auto &b) { b.tables.symbols[0]->divisor = 0; }},
     {"number of size slots", [](auto &b) { b.entry().slot_count = 0; }},
+    {"the rank is in no size slot of its own",
+     [](auto &b) { b.entry().rank_slot = 0; }}, // that of a symbol
+    {"the rank is in no size slot of its own",
+     [](auto &b) { b.entry().rank_slot = 1; }},
+    {"the rank is in no size slot of its own",
+     [](auto &b) { b.entry().rank_slot = -2; }},
+    {"a size assignment is out of range",
+     [](auto &b) {
+       b.entry().slot_count = 2;
+       b.entry().rank_slot = 1;
+       format::SetSizeT set;
+       set.slot = 1;
+       set.value = constant(1);
+       b.command(std::move(set));
+     }},
     {"buffer 0 is out of range",
      [](auto &b) { b.entry().buffers[0]->index = 1; }},
     {"unknown to this runtime",
