@@ -282,9 +282,14 @@ Partition::Partition(llvm::ArrayRef<Allocation> allocations)
     : allocations(allocations) {
   placement.offsets.resize(allocations.size());
   // Of intervals the bound is nearly always reached. What is unordered may have
-  // no placement near it: a search would take all that it may.
+  // no placement near it: a search would take all that it may, so that it has a
+  // second for 8 GB.
   constexpr int64_t kSteps = 6'000'000'000, kUnorderedSteps = 50'000'000;
-  steps = hasUnordered(allocations) ? kUnorderedSteps : kSteps;
+  constexpr int64_t kBytesOfStep = 8;
+  steps = kSteps;
+  if (hasUnordered(allocations))
+    steps = std::clamp(getMaxLive(allocations) / kBytesOfStep, kUnorderedSteps,
+                       kSteps);
   for (const Allocation &allocation : allocations)
     if (allocation.unordered)
       begins[allocation.id] = allocation.begin;
