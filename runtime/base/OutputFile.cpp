@@ -1,5 +1,7 @@
 #include "runtime/base/OutputFile.h"
 
+#include "runtime/base/FileCalls.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -11,20 +13,17 @@
 using namespace tcc;
 using namespace tcc::runtime;
 
-static Status cannotWrite(const std::string &path, int reason) {
-  return makeError(Code::Io, "cannot write '", path,
-                   "': ", std::strerror(reason));
-}
-
 Result<OutputFile> OutputFile::create(const std::string &path) {
   struct stat existing;
   bool isSpecial =
       stat(path.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode);
   std::string temporary = isSpecial ? "" : concat(path, ".tmp", getpid());
   const std::string &name = isSpecial ? path : temporary;
-  int file = open(name.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
+  int file = io::retry([&] {
+    return io::calls().open(name.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0666);
+  });
   if (file < 0)
-    return cannotWrite(path, errno);
+    return io::cannotWrite(path, errno);
   return OutputFile(path, std::move(temporary), file);
 }
 
@@ -36,17 +35,16 @@ OutputFile::OutputFile(OutputFile &&other) noexcept
 OutputFile::~OutputFile() {
   if (file < 0)
     return;
-  close(file);
+  io::calls().close(file);
   if (!temporary.empty())
-    unlink(temporary.c_str());
+    io::calls().unlink(temporary.c_str());
 }
 
 void OutputFile::write(std::span<const std::byte> bytes) {
   size += bytes.size();
   while (!bytes.empty() && !failure) {
-    ssize_t written = ::write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR)
-      continue;
+    ssize_t written = io::retry(
+        [&] { return io::calls().write(file, bytes.data(), bytes.size()); });
     if (written <= 0)
       failure = written < 0 ? errno : EIO;
     else
@@ -61,18 +59,34 @@ void OutputFile::padTo(uint64_t offset) {
         std::min<uint64_t>(offset - size, sizeof(kZeros))));
 }
 
+void OutputFile::reserve(uint64_t bytes) {
+  if (failure || temporary.empty() || bytes == 0)
+    return;
+  int result = io::retry([&] {
+    return io::calls().fallocate(file, FALLOC_FL_KEEP_SIZE, 0, off_t(bytes));
+  });
+  // File systems that cannot are as good without.
+  if (result != 0 && errno != EOPNOTSUPP && errno != ENOSYS && errno != EINVAL)
+    failure = errno;
+}
+
 Status OutputFile::commit() {
   // Devices and pipes cannot be synchronized.
-  if (!failure && !temporary.empty() && fsync(file) != 0)
+  if (!failure && !temporary.empty() &&
+      io::retry([&] { return io::calls().fsync(file); }) != 0)
     failure = errno;
-  if (close(std::exchange(file, -1)) != 0 && !failure)
+  // A file whose closing was interrupted is closed.
+  if (io::calls().close(std::exchange(file, -1)) != 0 && errno != EINTR &&
+      !failure)
     failure = errno;
   if (!failure && !temporary.empty() &&
-      std::rename(temporary.c_str(), path.c_str()) != 0)
+      io::retry([&] {
+        return io::calls().rename(temporary.c_str(), path.c_str());
+      }) != 0)
     failure = errno;
   if (!failure)
     return Status();
   if (!temporary.empty())
-    unlink(temporary.c_str());
-  return cannotWrite(path, failure);
+    io::calls().unlink(temporary.c_str());
+  return io::cannotWrite(path, failure);
 }

@@ -26,6 +26,9 @@ public:
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
   /// Appends zeros until the file has `offset` bytes.
   void padTo(uint64_t offset);
+  /// Has the disk set room aside for a file of so many bytes, so that one that
+  /// is full says so before they are written.
+  void reserve(uint64_t bytes);
 
   [[nodiscard]] Status commit();
 

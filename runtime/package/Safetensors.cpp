@@ -114,7 +114,12 @@ Status runtime::writeSafetensors(const std::string &path,
   Result<OutputFile> file = OutputFile::create(path);
   if (!file.ok())
     return file.takeStatus();
-  file->write(formatHeader(tensors));
+  std::string header = formatHeader(tensors);
+  uint64_t bytes = header.size();
+  for (const StoredTensor &tensor : tensors)
+    bytes += tensor.bytes.size();
+  file->reserve(bytes);
+  file->write(header);
   for (const StoredTensor &tensor : tensors)
     file->write(tensor.bytes);
   return file->commit();

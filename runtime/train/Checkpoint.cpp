@@ -1,83 +1,19 @@
 #include "runtime/train/Checkpoint.h"
 
+#include "runtime/base/FileCalls.h"
 #include "runtime/base/OutputFile.h"
-#include "runtime/package/Digest.h"
-#include "runtime/package/Names.h"
 #include "runtime/ranks/Communicator.h"
 #include "runtime/train/CheckpointFiles.h"
-#include "runtime/train/TensorMatch.h"
+#include "runtime/train/CheckpointFormat.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <unistd.h>
 
 using namespace tcc;
 using namespace tcc::runtime;
-using nlohmann::ordered_json;
 namespace fs = std::filesystem;
-
-static constexpr char kManifestFile[] = "manifest.json";
-static constexpr std::string_view kFolderPrefix = "step-";
-
-/// What a session's variables are for, whatever parts of them lie here: another
-/// optimizer or model has another.
-static std::string fingerprintOf(const Variables &variables) {
-  // By name: how they lie in memory is each package's own.
-  std::map<std::string_view, std::string> lines;
-  for (const LogicalTensor &tensor : variables.tensors()) {
-    const format::Variable &variable = variables.describe(tensor.variable);
-    if (!isState(variable))
-      continue;
-    std::string &text = lines[tensor.name];
-    text = concat(tensor.name, "\n", traitsOf(tensor.dtype).name, "\n",
-                  format::nameOf(variable.kind()), "\n", tensor.parameter);
-    for (int64_t extent : tensor.shape)
-      text += concat("\n", extent);
-    text += "\n";
-  }
-  DigestStream digest;
-  for (const auto &[name, text] : lines)
-    digest.update(std::as_bytes(std::span(text)));
-  return formatDigest(digest.finish());
-}
-
-/// KEY=VALUE lines of what the package compiled in.
-static ordered_json recipeOf(const TrainingSession &session) {
-  ordered_json keys = ordered_json::object();
-  const auto *recipe = session.executable().program().recipe();
-  std::string_view text = recipe ? recipe->string_view() : "";
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    size_t at = std::min(line.find('='), line.size());
-    keys[std::string(line.substr(0, at))] =
-        line.substr(std::min(at + 1, line.size()));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-  }
-  return keys;
-}
-
-/// What ranks accumulate is each one's own, or a part of a tree: no checkpoint
-/// has it.
-static Status checkPlace(const TrainingSession &session, int64_t place) {
-  if (place == 0 || (session.exactBatches() == 0 && session.rankCount() == 1))
-    return Status();
-  return makeError(Code::Usage, "a checkpoint of several ranks, or with ",
-                   "parallel.exact, is of the time between two updates, and "
-                   "this one comes after ",
-                   place, " batches of one");
-}
-
-//===----------------------------------------------------------------------===//
-// Writing
-//===----------------------------------------------------------------------===//
-
-static Status cannotWrite(const std::string &path,
-                          const std::error_code &error) {
-  return makeError(Code::Io, "cannot write '", path, "': ", error.message());
-}
 
 namespace {
 
@@ -85,9 +21,9 @@ namespace {
 /// all of them make the same calls.
 class Writer {
 public:
-  Writer(const TrainingSession &session, std::string path)
-      : session(session), variables(session.variables()),
-        path(std::move(path)) {
+  Writer(const TrainingSession &session, const std::string &root)
+      : session(session), variables(session.variables()), root(root),
+        path(concat(root, "/", kStepPrefix, session.stepCount())) {
     if (variables.isAnyDivided())
       ranks = session.communicator();
     for (int rank = 0; rank < session.rankCount(); ++rank)
@@ -95,19 +31,21 @@ public:
   }
 
   Status write();
+  const std::string &getPath() const { return path; }
 
 private:
   bool isFirst() const { return session.rank() == 0; }
+  Status agree(Status own);
   Status begin();
   Status writeFiles();
   Status gather();
   Status list();
   Status listPart(int rank, std::map<std::string_view, ListedTensor> &listed);
-  Status replace();
+  Status publish();
 
   const TrainingSession &session;
   const Variables &variables;
-  std::string path, temporary;
+  std::string root, path, temporary;
   Communicator *ranks = nullptr;      ///< null where rank 0 has everything
   std::vector<Shard> parts;           ///< of each rank
   std::vector<format::Digest> shared; ///< of rank 0's shared file
@@ -120,13 +58,6 @@ private:
 /// Makes the folder, whose name all ranks get.
 Status Writer::begin() {
   int64_t process = getpid();
-  std::error_code error;
-  if (isFirst()) {
-    temporary = concat(path, ".tmp", process);
-    fs::remove_all(temporary, error);
-    if (!fs::create_directories(temporary, error) && error)
-      return cannotWrite(path, error);
-  }
   if (ranks)
     if (Status status =
             ranks->broadcast(&process, &process, /*count=*/1, DType::i64,
@@ -134,7 +65,10 @@ Status Writer::begin() {
         !status.ok())
       return status;
   temporary = concat(path, ".tmp", process);
-  return Status();
+  if (!isFirst())
+    return Status();
+  Status status = io::removeAll(temporary);
+  return status.ok() ? io::makeFolders(temporary) : std::move(status);
 }
 
 Status Writer::writeFiles() {
@@ -214,41 +148,45 @@ Status Writer::list() {
   return file->commit();
 }
 
-/// Puts the folder in the place of an older one.
-Status Writer::replace() {
-  std::string old = temporary + ".old";
+/// Before the folder has its name the disk keeps all that is in it. Where there
+/// is an older one of the step, that has its own name, or kReplacedSuffix.
+Status Writer::publish() {
+  std::string old = concat(path, kReplacedSuffix);
   std::error_code error;
-  if (fs::exists(path, error))
-    fs::rename(path, old, error);
-  if (!error)
-    fs::rename(temporary, path, error);
-  if (error)
-    return cannotWrite(path, error);
-  fs::remove_all(old, error);
-  return Status();
+  Status status = list();
+  if (status.ok())
+    status = io::syncFolder(temporary);
+  if (status.ok() && fs::exists(path, error)) {
+    status = io::removeAll(old);
+    if (status.ok())
+      status = io::move(path, old);
+  }
+  if (status.ok())
+    status = io::move(temporary, path);
+  if (status.ok())
+    status = io::syncFolder(root);
+  if (status.ok()) // what is left of it another run removes
+    (void)io::removeAll(old);
+  return status;
+}
+
+/// What one rank cannot do fails at all of them, which may go on.
+Status Writer::agree(Status own) {
+  return ranks ? ranks->agree(own) : std::move(own);
 }
 
 Status Writer::write() {
   if (!ranks && !isFirst())
     return Status();
-  Status status = begin();
+  Status status = agree(begin());
   if (status.ok())
-    status = writeFiles();
+    status = agree(writeFiles());
   if (status.ok())
     status = gather();
-  if (status.ok() && isFirst())
-    status = list();
-  if (status.ok() && isFirst())
-    status = replace();
   if (status.ok())
-    return ranks ? ranks->barrier() : Status();
-  // Others that wait for this rank hear of it.
-  if (ranks)
-    ranks->leave();
-  if (isFirst()) {
-    std::error_code error;
-    fs::remove_all(temporary, error);
-  }
+    status = agree(isFirst() ? publish() : Status());
+  if (!status.ok() && isFirst())
+    (void)io::removeAll(temporary);
   return status;
 }
 
@@ -261,132 +199,8 @@ Result<std::string> runtime::saveCheckpoint(const TrainingSession &session,
           checkPlace(session, session.read(format::StepField::place));
       !status.ok())
     return status;
-  std::string path = concat(root, "/", kFolderPrefix, session.stepCount());
-  if (Status status = Writer(session, path).write(); !status.ok())
+  Writer writer(session, root);
+  if (Status status = writer.write(); !status.ok())
     return status;
-  return path;
-}
-
-//===----------------------------------------------------------------------===//
-// Reading
-//===----------------------------------------------------------------------===//
-
-/// N of a folder step-N.
-static std::optional<int64_t> readStep(const std::string &name) {
-  if (!name.starts_with(kFolderPrefix))
-    return std::nullopt;
-  int64_t step = -1;
-  const char *end = name.data() + name.size();
-  auto [rest, failure] =
-      std::from_chars(name.data() + kFolderPrefix.size(), end, step);
-  bool isStep = failure == std::errc() && rest == end && step >= 0;
-  return isStep ? std::optional(step) : std::nullopt;
-}
-
-/// Code::BadData if not all of a checkpoint is there, other codes if that
-/// cannot be read. Whether its bytes are right is asked once it is restored.
-static Status checkComplete(const std::string &folder) {
-  std::string path = concat(folder, "/", kManifestFile);
-  if (Status status = checkExists(path); !status.ok())
-    return status;
-  Result<Manifest> manifest = readManifest(path);
-  if (!manifest.ok())
-    return manifest.takeStatus();
-  // Files of other versions have other names and keys.
-  if (!checkVersion(*manifest, path).ok())
-    return Status();
-  auto files = CheckpointFiles::open(folder, std::move(*manifest));
-  return files.ok() ? Status() : files.takeStatus();
-}
-
-Result<CheckpointSearch>
-runtime::findNewestCheckpoint(const std::string &root) {
-  std::map<int64_t, std::string, std::greater<>> folders;
-  std::error_code error;
-  for (const fs::directory_entry &entry : fs::directory_iterator(root, error))
-    if (auto step = readStep(entry.path().filename()))
-      folders[*step] = entry.path();
-  CheckpointSearch search;
-  for (const auto &[step, folder] : folders) {
-    Status status = checkComplete(folder);
-    if (status.ok()) {
-      search.newest = folder;
-      break;
-    }
-    if (status.code() != Code::BadData)
-      return status;
-    search.passedOver.emplace_back(status.message());
-  }
-  return search;
-}
-
-/// Names the keys whose values a package compiled in otherwise.
-static Status checkRecipe(const ordered_json &there,
-                          const TrainingSession &session,
-                          const std::string &path) {
-  auto print = [](const ordered_json &value) {
-    return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  };
-  ordered_json here = recipeOf(session);
-  std::string differences;
-  for (const auto &[key, value] : here.items())
-    if (!there.contains(key) || there[key] != value)
-      differences += concat("\n  ", key, " = ", print(value), ", was ",
-                            there.contains(key) ? print(there[key]) : "absent");
-  for (const auto &[key, value] : there.items())
-    if (!here.contains(key))
-      differences += concat("\n  no ", key, ", was ", print(value));
-  if (differences.empty())
-    return Status();
-  return makeError(Code::Usage, "'", path,
-                   "' was written with another recipe:", differences);
-}
-
-/// The field `place` of the step in a checkpoint.
-static int64_t readPlace(const Variables &variables,
-                         std::span<const TensorMatch> matches) {
-  int64_t place = 0;
-  auto field = variables.find(format::StepField::place);
-  for (const TensorMatch &match : matches)
-    if (field == match.variable) // an integer of 8 bytes: verified
-      for (const Overlap &overlap :
-           findOverlaps(match.pieces.front(), *match.source))
-        std::memcpy(&place, overlap.part.bytes.data(), sizeof(place));
-  return place;
-}
-
-Status runtime::restoreCheckpoint(TrainingSession &session,
-                                  const std::string &path) {
-  std::string manifestPath = concat(path, "/", kManifestFile);
-  Result<Manifest> manifest = readManifest(manifestPath);
-  if (!manifest.ok())
-    return manifest.takeStatus();
-  if (Status status = checkVersion(*manifest, manifestPath); !status.ok())
-    return status;
-  if (Status status = checkRecipe(manifest->recipe, session, path);
-      !status.ok())
-    return status;
-  std::string program = manifest->program;
-  auto files = CheckpointFiles::open(path, std::move(*manifest));
-  if (!files.ok())
-    return files.takeStatus();
-  MatchOptions options;
-  options.isRequired = isState;
-  options.isAllowed = isState;
-  auto matches = matchTensors(session.variables(), session.rank(),
-                              files->sources(), path, options);
-  if (!matches.ok())
-    return matches.takeStatus();
-  if (program != fingerprintOf(session.variables()))
-    return makeError(Code::Usage, "'", path,
-                     "' was written by a package of another model");
-  if (Status status = files->verify(*matches); !status.ok())
-    return status;
-  if (Status status =
-          checkPlace(session, readPlace(session.variables(), *matches));
-      !status.ok())
-    return status;
-  if (Status status = copyTensors(session.variables(), *matches); !status.ok())
-    return status;
-  return session.writeRank();
+  return writer.getPath();
 }

@@ -27,16 +27,30 @@ Result<std::string> saveCheckpoint(const TrainingSession &session,
 /// all share its variables.
 Status restoreCheckpoint(TrainingSession &session, const std::string &path);
 
+/// Reads the checkpoint at `path`, whatever package wrote it: Code::BadData
+/// where it is not complete, or has other bytes than were written.
+Status verifyCheckpoint(const std::string &path);
+
 /// What was found in a folder of checkpoints.
 struct CheckpointSearch {
   /// The complete one with the highest N, if there is one; also one of another
   /// version, which `restoreCheckpoint` refuses.
   std::optional<std::string> newest;
-  /// Why those with a higher N are not complete, the highest first.
+  /// Why those with a higher N are not complete, or not what was written, the
+  /// highest first.
   std::vector<std::string> passedOver;
+  bool isAnyDamaged = false; ///< of these: complete, with other bytes
 };
 /// Fails where a checkpoint is there, but cannot be read.
 Result<CheckpointSearch> findNewestCheckpoint(const std::string &root);
+
+/// Restores the newest checkpoint in a folder whose bytes are those that were
+/// written, and says why newer ones are passed over; `newest` is nothing where
+/// there is none. All ranks make the call at the same place, and restore the
+/// same one. Fails as `restoreCheckpoint` does, but for what is incomplete or
+/// damaged.
+Result<CheckpointSearch> restoreLatestCheckpoint(TrainingSession &session,
+                                                 const std::string &root);
 
 /// Sets parameters, and what else of the model's own the file has, from a
 /// safetensors file with their names. All parameters must be there; f32 and f64

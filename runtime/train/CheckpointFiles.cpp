@@ -200,6 +200,16 @@ Status CheckpointFiles::verify(const TensorSource &source,
                    "' is not the manifest's");
 }
 
+Status CheckpointFiles::verify() const {
+  if (manifest.version == Manifest::kOldestVersion)
+    return verifyOldest();
+  for (const TensorSource &source : tensors)
+    for (const TensorPart &part : source.parts)
+      if (Status status = verify(source, part); !status.ok())
+        return status;
+  return Status();
+}
+
 Status CheckpointFiles::verify(std::span<const TensorMatch> matches) const {
   if (manifest.version == Manifest::kOldestVersion)
     return verifyOldest();

@@ -36,48 +36,26 @@ tools::openTraining(const RunningOptions &running, const DataOptions &data,
   return session;
 }
 
-/// Its path; nothing if there is none and need not be one.
-static Result<std::string> findNewest(const std::string &folder, bool quiet,
-                                      bool mayBeNone) {
-  Result<CheckpointSearch> found = findNewestCheckpoint(folder);
-  if (!found.ok())
-    return found.takeStatus();
-  if (!found->newest && found->passedOver.empty() && mayBeNone)
-    return std::string();
-  if (!found->newest) {
-    std::string reasons;
-    for (const std::string &reason : found->passedOver)
-      reasons += "; " + reason;
-    return makeError(Code::Io, "there is no complete checkpoint in '", folder,
-                     "'", reasons);
-  }
-  if (!quiet)
-    for (const std::string &reason : found->passedOver)
-      std::cerr << "tcc-run: note: passing over an incomplete checkpoint: "
-                << reason << '\n';
-  return std::move(*found->newest);
-}
-
 Result<std::string> tools::restoreNewest(runtime::TrainingSession &session,
                                          const std::string &folder, bool quiet,
                                          bool mayBeNone) {
-  bool isFirst = session.rank() == 0;
-  Result<std::string> newest = std::string();
-  if (isFirst)
-    newest = findNewest(folder, quiet, mayBeNone);
-  if (!newest.ok())
-    return newest;
-  if (Status status = session.shareText(*newest); !status.ok())
-    return status;
-  if (newest->empty())
-    return newest;
-  // What ranks do not divide all get from the first one.
-  if (isFirst || session.variables().isAnyDivided())
-    if (Status status = restoreCheckpoint(session, *newest); !status.ok())
-      return status;
-  if (Status status = session.shareVariables(); !status.ok())
-    return status;
-  return newest;
+  Result<CheckpointSearch> found = restoreLatestCheckpoint(session, folder);
+  if (!found.ok())
+    return found.takeStatus();
+  bool isNone = !found->newest && found->passedOver.empty();
+  if (!found->newest && !(isNone && mayBeNone)) {
+    std::string reasons;
+    for (const std::string &reason : found->passedOver)
+      reasons += "; " + reason;
+    return makeError(found->isAnyDamaged ? Code::BadData : Code::Io,
+                     "there is no complete checkpoint in '", folder, "'",
+                     reasons);
+  }
+  if (!quiet && session.rank() == 0)
+    for (const std::string &reason : found->passedOver)
+      std::cerr << "tcc-run: note: passing over a checkpoint: " << reason
+                << '\n';
+  return found->newest.value_or("");
 }
 
 static Result<int64_t> readCount(TrainingSession &session, const char *key) {

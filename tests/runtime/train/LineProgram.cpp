@@ -173,6 +173,24 @@ ProgramBuilder tests::rankedLineProgram() {
   return std::move(line.builder);
 }
 
+ProgramBuilder tests::dividedLineProgram() {
+  ProgramBuilder builder = rankedLineProgram();
+  builder.tables.requires_ = {format::kDividedWord};
+  uint32_t slot =
+      builder.variable("sum/bucket", DType::f32, {4}, VariableKind::slot);
+  format::VariableT &variable = *builder.tables.variables[slot];
+  variable.ranks = 2;
+  auto piece = std::make_unique<format::PieceT>();
+  piece->name = "sum/w";
+  piece->shape = {8};
+  variable.pieces.push_back(std::move(piece));
+  std::erase_if(builder.tables.entries, [](const auto &entry) {
+    return entry->kind == EntryKind::train_step ||
+           entry->kind == EntryKind::apply;
+  });
+  return builder;
+}
+
 ProgramBuilder tests::exactLineProgram(uint32_t batches) {
   ProgramBuilder builder = rankedLineProgram();
   builder.tables.exact = batches;

@@ -17,7 +17,11 @@ ProgramBuilder lineProgram();
 /// that add up gradient and sums over ranks, on lane 1.
 ProgramBuilder rankedLineProgram();
 
-/// That one with updates of so many batches, whose sums over ranks are exact.
+/// That one with a slot of eight elements, "sum/w", that two ranks divide.
+ProgramBuilder dividedLineProgram();
+
+/// The ranked one with updates of so many batches, whose sums over ranks are
+/// exact.
 ProgramBuilder exactLineProgram(uint32_t batches);
 
 } // namespace tcc::tests

@@ -155,6 +155,29 @@ TEST_F(SessionTest, RestoresTheSameBits) {
     EXPECT_TRUE(std::ranges::equal(found.bytes(i), expected.bytes(i)));
 }
 
+/// One whose bytes are others is passed over, too.
+TEST_F(SessionTest, RestoresTheLatestThatIsWhole) {
+  std::string root = folder / "run";
+  ASSERT_THAT(step(*session, 3), succeeds());
+  std::string older = unwrap(saveCheckpoint(*session, root));
+  float expected = parameter(*session);
+  ASSERT_THAT(step(*session, 5), succeeds());
+  std::string file =
+      unwrap(saveCheckpoint(*session, root)) + "/state.safetensors";
+  std::vector<char> bytes = readBytes(file);
+  bytes.back() ^= 1;
+  std::ofstream(file, std::ios::binary).write(bytes.data(), bytes.size());
+  std::unique_ptr<TrainingSession> other = open();
+  CheckpointSearch found = unwrap(restoreLatestCheckpoint(*other, root));
+  EXPECT_EQ(found.newest, older);
+  EXPECT_TRUE(found.isAnyDamaged);
+  EXPECT_THAT(found.passedOver,
+              testing::ElementsAre(testing::HasSubstr("is damaged")));
+  EXPECT_EQ(parameter(*other), expected);
+  EXPECT_EQ(unwrap(restoreLatestCheckpoint(*other, folder / "none")).newest,
+            std::nullopt);
+}
+
 /// What is there in part is passed over, with the reason.
 TEST_F(SessionTest, PassesOverIncompleteCheckpoints) {
   std::string older = unwrap(saveCheckpoint(*session, folder / "run"));

@@ -1,0 +1,284 @@
+#include "runtime/package/Names.h"
+#include "runtime/ranks/Communicator.h"
+#include "runtime/train/Checkpoint.h"
+#include "runtime/train/CheckpointFiles.h"
+#include "runtime/train/CheckpointFormat.h"
+#include "runtime/train/TensorMatch.h"
+
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+/// N of a folder step-N.
+static std::optional<int64_t> readStep(const std::string &name) {
+  if (!name.starts_with(kStepPrefix))
+    return std::nullopt;
+  int64_t step = -1;
+  const char *end = name.data() + name.size();
+  auto [rest, failure] =
+      std::from_chars(name.data() + kStepPrefix.size(), end, step);
+  bool isStep = failure == std::errc() && rest == end && step >= 0;
+  return isStep ? std::optional(step) : std::nullopt;
+}
+
+/// Code::BadData if not all of a checkpoint is there, other codes if that
+/// cannot be read. Whether its bytes are right is asked once it is restored.
+static Status checkComplete(const std::string &folder) {
+  std::string path = concat(folder, "/", kManifestFile);
+  if (Status status = checkExists(path); !status.ok())
+    return status;
+  Result<Manifest> manifest = readManifest(path);
+  if (!manifest.ok())
+    return manifest.takeStatus();
+  // Files of other versions have other names and keys.
+  if (!checkVersion(*manifest, path).ok())
+    return Status();
+  auto files = CheckpointFiles::open(folder, std::move(*manifest));
+  return files.ok() ? Status() : files.takeStatus();
+}
+
+Status runtime::verifyCheckpoint(const std::string &path) {
+  std::string manifestPath = concat(path, "/", kManifestFile);
+  if (Status status = checkExists(manifestPath); !status.ok())
+    return status;
+  Result<Manifest> manifest = readManifest(manifestPath);
+  if (!manifest.ok())
+    return manifest.takeStatus();
+  if (Status status = checkVersion(*manifest, manifestPath); !status.ok())
+    return status;
+  auto files = CheckpointFiles::open(path, std::move(*manifest));
+  return files.ok() ? files->verify() : files.takeStatus();
+}
+
+/// Those of a folder, the newest first. Where one of a step was being replaced
+/// its older one comes after it.
+static std::vector<std::string> listCheckpoints(const std::string &root) {
+  using Key = std::pair<int64_t, bool>; // of a step, and whether it stands
+  std::map<Key, std::string, std::greater<>> folders;
+  std::error_code error;
+  for (const fs::directory_entry &entry : fs::directory_iterator(root, error)) {
+    std::string name = entry.path().filename();
+    bool isOld = name.ends_with(kReplacedSuffix);
+    if (isOld)
+      name.resize(name.size() - kReplacedSuffix.size());
+    if (auto step = readStep(name))
+      folders[{*step, !isOld}] = entry.path();
+  }
+  std::vector<std::string> paths;
+  for (auto &[key, folder] : folders)
+    paths.push_back(std::move(folder));
+  return paths;
+}
+
+Result<CheckpointSearch>
+runtime::findNewestCheckpoint(const std::string &root) {
+  CheckpointSearch search;
+  for (const std::string &folder : listCheckpoints(root)) {
+    Status status = checkComplete(folder);
+    if (status.ok()) {
+      search.newest = folder;
+      break;
+    }
+    if (status.code() != Code::BadData)
+      return status;
+    search.passedOver.emplace_back(status.message());
+  }
+  return search;
+}
+
+/// Names the keys whose values a package compiled in otherwise.
+static Status checkRecipe(const ordered_json &there,
+                          const TrainingSession &session,
+                          const std::string &path) {
+  auto print = [](const ordered_json &value) {
+    return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  };
+  ordered_json here = recipeOf(session);
+  std::string differences;
+  for (const auto &[key, value] : here.items())
+    if (!there.contains(key) || there[key] != value)
+      differences += concat("\n  ", key, " = ", print(value), ", was ",
+                            there.contains(key) ? print(there[key]) : "absent");
+  for (const auto &[key, value] : there.items())
+    if (!here.contains(key))
+      differences += concat("\n  no ", key, ", was ", print(value));
+  if (differences.empty())
+    return Status();
+  return makeError(Code::Usage, "'", path,
+                   "' was written with another recipe:", differences);
+}
+
+/// The field `place` of the step in a checkpoint.
+static int64_t readPlace(const Variables &variables,
+                         std::span<const TensorMatch> matches) {
+  int64_t place = 0;
+  auto field = variables.find(format::StepField::place);
+  for (const TensorMatch &match : matches)
+    if (field == match.variable) // an integer of 8 bytes: verified
+      for (const Overlap &overlap :
+           findOverlaps(match.pieces.front(), *match.source))
+        std::memcpy(&place, overlap.part.bytes.data(), sizeof(place));
+  return place;
+}
+
+namespace {
+
+/// A checkpoint that fits a session, whose bytes are those that were written.
+class VerifiedCheckpoint {
+public:
+  /// Changes nothing.
+  static Result<VerifiedCheckpoint> open(const TrainingSession &session,
+                                         const std::string &path);
+  Status copyTo(TrainingSession &session) const {
+    return copyTensors(session.variables(), matches);
+  }
+
+private:
+  VerifiedCheckpoint(CheckpointFiles files) : files(std::move(files)) {}
+
+  Status match(const TrainingSession &session, const std::string &path);
+
+  CheckpointFiles files;
+  std::vector<TensorMatch> matches; ///< views of the files
+};
+
+} // namespace
+
+Status VerifiedCheckpoint::match(const TrainingSession &session,
+                                 const std::string &path) {
+  MatchOptions options;
+  options.isRequired = isState;
+  options.isAllowed = isState;
+  auto matched = matchTensors(session.variables(), session.rank(),
+                              files.sources(), path, options);
+  if (!matched.ok())
+    return matched.takeStatus();
+  matches = std::move(*matched);
+  return Status();
+}
+
+Result<VerifiedCheckpoint>
+VerifiedCheckpoint::open(const TrainingSession &session,
+                         const std::string &path) {
+  std::string manifestPath = concat(path, "/", kManifestFile);
+  Result<Manifest> manifest = readManifest(manifestPath);
+  if (!manifest.ok())
+    return manifest.takeStatus();
+  if (Status status = checkVersion(*manifest, manifestPath); !status.ok())
+    return status;
+  if (Status status = checkRecipe(manifest->recipe, session, path);
+      !status.ok())
+    return status;
+  std::string program = manifest->program;
+  auto files = CheckpointFiles::open(path, std::move(*manifest));
+  if (!files.ok())
+    return files.takeStatus();
+  VerifiedCheckpoint checkpoint(std::move(*files));
+  if (Status status = checkpoint.match(session, path); !status.ok())
+    return status;
+  if (program != fingerprintOf(session.variables()))
+    return makeError(Code::Usage, "'", path,
+                     "' was written by a package of another model");
+  if (Status status = checkpoint.files.verify(checkpoint.matches); !status.ok())
+    return status;
+  if (Status status = checkPlace(
+          session, readPlace(session.variables(), checkpoint.matches));
+      !status.ok())
+    return status;
+  return checkpoint;
+}
+
+Status runtime::restoreCheckpoint(TrainingSession &session,
+                                  const std::string &path) {
+  auto checkpoint = VerifiedCheckpoint::open(session, path);
+  if (!checkpoint.ok())
+    return checkpoint.takeStatus();
+  if (Status status = checkpoint->copyTo(session); !status.ok())
+    return status;
+  return session.writeRank();
+}
+
+namespace {
+
+/// Restores the newest checkpoint of a folder that all ranks find to be good.
+class LatestRestore {
+public:
+  LatestRestore(TrainingSession &session, const std::string &root)
+      : session(session) {
+    if (session.rank() == 0)
+      candidates = listCheckpoints(root);
+  }
+
+  Result<CheckpointSearch> run();
+
+private:
+  Status agree(Status own) const;
+  Status restore(const std::string &path);
+
+  TrainingSession &session;
+  std::vector<std::string> candidates; ///< of rank 0
+};
+
+} // namespace
+
+Status LatestRestore::agree(Status own) const {
+  Communicator *ranks = session.communicator();
+  return ranks ? ranks->agree(own) : std::move(own);
+}
+
+/// At all ranks, or nothing is changed. What ranks do not divide all get from
+/// the first one.
+Status LatestRestore::restore(const std::string &path) {
+  bool reads = session.rank() == 0 || session.variables().isAnyDivided();
+  std::optional<VerifiedCheckpoint> checkpoint;
+  Status status;
+  if (reads) {
+    auto opened = VerifiedCheckpoint::open(session, path);
+    if (opened.ok())
+      checkpoint.emplace(std::move(*opened));
+    else
+      status = opened.takeStatus();
+  }
+  status = agree(std::move(status));
+  if (status.ok() && checkpoint)
+    status = checkpoint->copyTo(session);
+  if (status.ok())
+    status = session.shareVariables();
+  return status.ok() ? session.writeRank() : std::move(status);
+}
+
+Result<CheckpointSearch> LatestRestore::run() {
+  CheckpointSearch search;
+  for (size_t i = 0;; ++i) {
+    std::string path = i < candidates.size() ? candidates[i] : "";
+    if (Status status = session.shareText(path); !status.ok())
+      return status;
+    if (path.empty())
+      return search;
+    Status status = agree(session.rank() == 0 ? checkComplete(path) : Status());
+    bool isComplete = status.ok();
+    if (isComplete)
+      status = restore(path);
+    if (status.ok()) {
+      search.newest = path;
+      return search;
+    }
+    if (status.code() != Code::BadData)
+      return status;
+    search.isAnyDamaged |= isComplete;
+    search.passedOver.emplace_back(status.message());
+  }
+}
+
+Result<CheckpointSearch>
+runtime::restoreLatestCheckpoint(TrainingSession &session,
+                                 const std::string &root) {
+  return LatestRestore(session, root).run();
+}
