@@ -83,7 +83,8 @@ Status io::makeFolders(const std::string &path) {
   std::string parent = getParent(whole);
   if (Status status = makeFolders(parent); !status.ok())
     return status;
-  if (calls().mkdir(whole.c_str(), 0777) != 0 && errno != EEXIST)
+  if (retry([&] { return calls().mkdir(whole.c_str(), 0777); }) != 0 &&
+      errno != EEXIST)
     return cannotWrite(path, errno);
   return syncFolder(parent);
 }
@@ -112,12 +113,12 @@ Status io::removeAll(const std::string &path) {
   if (!fs::exists(found))
     return Status();
   if (!fs::is_directory(found))
-    return check(calls().unlink(path.c_str()), path);
+    return check(retry([&] { return calls().unlink(path.c_str()); }), path);
   std::vector<std::string> names;
   for (const fs::directory_entry &entry : fs::directory_iterator(path, error))
     names.push_back(entry.path());
   for (const std::string &name : names)
     if (Status status = removeAll(name); !status.ok())
       return status;
-  return check(calls().rmdir(path.c_str()), path);
+  return check(retry([&] { return calls().rmdir(path.c_str()); }), path);
 }

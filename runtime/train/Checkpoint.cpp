@@ -64,7 +64,7 @@ Status Writer::begin() {
                              /*root=*/0, "the folder of a checkpoint");
         !status.ok())
       return status;
-  temporary = concat(path, ".tmp", process);
+  temporary = concat(path, kUnfinished, process);
   if (!isFirst())
     return Status();
   Status status = io::removeAll(temporary);

@@ -8,6 +8,7 @@
 #ifndef TCC_RUNTIME_TRAIN_CHECKPOINT_H
 #define TCC_RUNTIME_TRAIN_CHECKPOINT_H
 
+#include "runtime/train/CheckpointFolder.h"
 #include "runtime/train/Session.h"
 
 namespace tcc::runtime {
@@ -26,23 +27,6 @@ Result<std::string> saveCheckpoint(const TrainingSession &session,
 /// it; what ranks do not divide each may restore, or the first one and then
 /// all share its variables.
 Status restoreCheckpoint(TrainingSession &session, const std::string &path);
-
-/// Reads the checkpoint at `path`, whatever package wrote it: Code::BadData
-/// where it is not complete, or has other bytes than were written.
-Status verifyCheckpoint(const std::string &path);
-
-/// What was found in a folder of checkpoints.
-struct CheckpointSearch {
-  /// The complete one with the highest N, if there is one; also one of another
-  /// version, which `restoreCheckpoint` refuses.
-  std::optional<std::string> newest;
-  /// Why those with a higher N are not complete, or not what was written, the
-  /// highest first.
-  std::vector<std::string> passedOver;
-  bool isAnyDamaged = false; ///< of these: complete, with other bytes
-};
-/// Fails where a checkpoint is there, but cannot be read.
-Result<CheckpointSearch> findNewestCheckpoint(const std::string &root);
 
 /// Restores the newest checkpoint in a folder whose bytes are those that were
 /// written, and says why newer ones are passed over; `newest` is nothing where

@@ -13,6 +13,8 @@ inline constexpr std::string_view kStepPrefix = "step-";
 /// What one that is replaced is called meanwhile: it counts where there is no
 /// other of its step.
 inline constexpr std::string_view kReplacedSuffix = ".old";
+/// What follows the name while it is written, before the process.
+inline constexpr std::string_view kUnfinished = ".tmp";
 
 /// What a session's variables are for, whatever parts of them lie here: another
 /// optimizer or model has another.

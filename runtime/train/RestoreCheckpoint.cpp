@@ -5,93 +5,12 @@
 #include "runtime/train/CheckpointFormat.h"
 #include "runtime/train/TensorMatch.h"
 
-#include <charconv>
 #include <cstring>
-#include <filesystem>
-#include <map>
 #include <optional>
 
 using namespace tcc;
 using namespace tcc::runtime;
 using nlohmann::ordered_json;
-namespace fs = std::filesystem;
-
-/// N of a folder step-N.
-static std::optional<int64_t> readStep(const std::string &name) {
-  if (!name.starts_with(kStepPrefix))
-    return std::nullopt;
-  int64_t step = -1;
-  const char *end = name.data() + name.size();
-  auto [rest, failure] =
-      std::from_chars(name.data() + kStepPrefix.size(), end, step);
-  bool isStep = failure == std::errc() && rest == end && step >= 0;
-  return isStep ? std::optional(step) : std::nullopt;
-}
-
-/// Code::BadData if not all of a checkpoint is there, other codes if that
-/// cannot be read. Whether its bytes are right is asked once it is restored.
-static Status checkComplete(const std::string &folder) {
-  std::string path = concat(folder, "/", kManifestFile);
-  if (Status status = checkExists(path); !status.ok())
-    return status;
-  Result<Manifest> manifest = readManifest(path);
-  if (!manifest.ok())
-    return manifest.takeStatus();
-  // Files of other versions have other names and keys.
-  if (!checkVersion(*manifest, path).ok())
-    return Status();
-  auto files = CheckpointFiles::open(folder, std::move(*manifest));
-  return files.ok() ? Status() : files.takeStatus();
-}
-
-Status runtime::verifyCheckpoint(const std::string &path) {
-  std::string manifestPath = concat(path, "/", kManifestFile);
-  if (Status status = checkExists(manifestPath); !status.ok())
-    return status;
-  Result<Manifest> manifest = readManifest(manifestPath);
-  if (!manifest.ok())
-    return manifest.takeStatus();
-  if (Status status = checkVersion(*manifest, manifestPath); !status.ok())
-    return status;
-  auto files = CheckpointFiles::open(path, std::move(*manifest));
-  return files.ok() ? files->verify() : files.takeStatus();
-}
-
-/// Those of a folder, the newest first. Where one of a step was being replaced
-/// its older one comes after it.
-static std::vector<std::string> listCheckpoints(const std::string &root) {
-  using Key = std::pair<int64_t, bool>; // of a step, and whether it stands
-  std::map<Key, std::string, std::greater<>> folders;
-  std::error_code error;
-  for (const fs::directory_entry &entry : fs::directory_iterator(root, error)) {
-    std::string name = entry.path().filename();
-    bool isOld = name.ends_with(kReplacedSuffix);
-    if (isOld)
-      name.resize(name.size() - kReplacedSuffix.size());
-    if (auto step = readStep(name))
-      folders[{*step, !isOld}] = entry.path();
-  }
-  std::vector<std::string> paths;
-  for (auto &[key, folder] : folders)
-    paths.push_back(std::move(folder));
-  return paths;
-}
-
-Result<CheckpointSearch>
-runtime::findNewestCheckpoint(const std::string &root) {
-  CheckpointSearch search;
-  for (const std::string &folder : listCheckpoints(root)) {
-    Status status = checkComplete(folder);
-    if (status.ok()) {
-      search.newest = folder;
-      break;
-    }
-    if (status.code() != Code::BadData)
-      return status;
-    search.passedOver.emplace_back(status.message());
-  }
-  return search;
-}
 
 /// Names the keys whose values a package compiled in otherwise.
 static Status checkRecipe(const ordered_json &there,

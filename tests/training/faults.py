@@ -90,21 +90,19 @@ def fill(path):
 
 
 def disk(cell):
-    """Of rank 0, which alone writes: it fails at the checkpoint of the update under way."""
+    """Of rank 0, which alone writes: from the checkpoint of the update under way on all fail, and
+    with the third one in a row the run ends at all ranks."""
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", cell.run], check=True)
     try:
         cell.keep("--checkpoint-every", "1")
         since = cell.begin("wait")
         fill(f"{cell.run}/full")
         cell.release()
-        update = cell.setting.find_update(max(cell.sum, 1) - (cell.phase == "update"))
-        cell.sum = update * cell.setting.sums + 1
-        cell.check_ends(since, Outcome(victim=(5,), most=2))
-        said = cell.ranks[0].err
-        cell.check("line of rank 0", f"{cell.run}/step-{update}" in said, said)
-        cell.phase = "update"
-        for rank in cell.others():
-            cell.check_blame(rank, 0, LEFT)
+        update = cell.setting.find_update(max(cell.sum, 1) - (cell.phase == "update")) + 2
+        cell.check_ends(since, Outcome(victim=(5,), others=5, most=2))
+        for rank in cell.ranks:
+            said = f"{cell.run}/step-{update}" in rank.err and "No space left" in rank.err
+            cell.check("line of a rank", said, rank.err)
         os.remove(f"{cell.run}/full")
         cell.check_remains()
     finally:

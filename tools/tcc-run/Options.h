@@ -2,6 +2,8 @@
 #ifndef TCC_TOOLS_TCCRUN_OPTIONS_H
 #define TCC_TOOLS_TCCRUN_OPTIONS_H
 
+#include "runtime/train/CheckpointFolder.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -69,6 +71,7 @@ struct TrainOptions {
   std::optional<int64_t> seed;
   std::vector<std::string> settings; ///< KEY=VALUE
   int64_t checkpointEvery = 0;       ///< 0: at the end only
+  runtime::Retention retention;
   bool resume = false, resumesIfAny = false;
   std::string logDir;
   std::string exportFile;
@@ -101,6 +104,8 @@ int trainCommand(const TrainOptions &options);
 int evalCommand(const EvalOptions &options);
 int tuneCommand(const TuneOptions &options);
 int infoCommand(const RunningOptions &options);
+/// Lists the checkpoints of a folder, and reads all of each.
+int checkpointsCommand(const std::string &folder, bool json);
 int doctorCommand(bool json);
 
 } // namespace tcc::tools

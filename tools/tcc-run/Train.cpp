@@ -1,6 +1,7 @@
 #include "runtime/base/OutputFile.h"
 #include "runtime/package/Digest.h"
 #include "runtime/train/Checkpoint.h"
+#include "tools/tcc-run/Checkpoints.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Progress.h"
 #include "tools/tcc-run/Ranks.h"
@@ -27,7 +28,9 @@ class Training {
 public:
   /// The ranks outlive it.
   Training(const TrainOptions &options, const Ranks &ranks)
-      : options(options), ranks(ranks) {}
+      : options(options), ranks(ranks),
+        checkpoints(options.data.checkpointDir, options.retention,
+                    options.running.quiet) {}
 
   Status run();
   /// The signal that ended it before its time, or 0.
@@ -58,7 +61,6 @@ private:
   Status beginTrace();
   void noteTrace();
   void note(ProgressLine &line, Clock::time_point before);
-  Status save();
   Status finish();
   Status writeCurve(const RateCurve &curve) const;
   void printResult() const;
@@ -69,6 +71,7 @@ private:
 
   const TrainOptions &options;
   const Ranks &ranks;
+  Checkpoints checkpoints;
   std::optional<Trace> trace; ///< outlives the session
   std::unique_ptr<runtime::TrainingSession> session;
   std::optional<Batches> batches;
@@ -82,8 +85,6 @@ private:
   /// lost.
   std::optional<double> exposed, allExposed;
   double seconds = 0;
-  std::string checkpoint;             ///< the last one written
-  int64_t savedStep = -1;             ///< of which it is
   std::optional<SignalGuard> signals; ///< where there is something to keep
   SignalRequest asked;                ///< what no checkpoint has answered yet
   int64_t nextLook = 0; ///< update after which ranks say what they were asked
@@ -261,22 +262,6 @@ double Training::getRate() const {
   return seconds > 0 ? steps * samplesPerStep() / seconds : 0;
 }
 
-/// All ranks see that they are the same, and write what is theirs.
-Status Training::save() {
-  int64_t step = session->stepCount();
-  if (options.data.checkpointDir.empty() ||
-      std::exchange(savedStep, step) == step)
-    return Status();
-  if (Status status = session->compareVariables(); !status.ok())
-    return status;
-  Result<std::string> path =
-      saveCheckpoint(*session, options.data.checkpointDir);
-  if (!path.ok())
-    return path.takeStatus();
-  checkpoint = *path;
-  return Status();
-}
-
 /// Nothing is under way when a checkpoint is written.
 int64_t Training::getNextSave(int64_t step) const {
   int64_t every = options.checkpointEvery;
@@ -338,7 +323,8 @@ Status Training::trainSteps() {
       asked.stop = 0; // nothing is left to do
     if (asked.stop || step == lastStep)
       return Status();
-    if (Status saved = save(); !saved.ok())
+    if (Status saved = checkpoints.save(*session, /*isLast=*/false);
+        !saved.ok())
       return saved;
     asked.saves = false;
     end = getNextSave(step);
@@ -439,8 +425,8 @@ void Training::printResult() const {
         {"checkpoint", nullptr}};
     if (allExposed && !hadNoSteps)
       document["exposed_communication_s"] = *allExposed / (steps - firstStep);
-    if (!checkpoint.empty())
-      document["checkpoint"] = checkpoint;
+    if (!checkpoints.last().empty())
+      document["checkpoint"] = checkpoints.last();
     return printJson(document);
   }
   std::cout << steps << " steps, ";
@@ -452,8 +438,8 @@ void Training::printResult() const {
   if (allExposed && seconds > 0)
     std::cout << ", " << std::llround(100 * *allExposed / seconds)
               << " % of the time waiting for other ranks";
-  if (!checkpoint.empty())
-    std::cout << ", checkpoint " << checkpoint;
+  if (!checkpoints.last().empty())
+    std::cout << ", checkpoint " << checkpoints.last();
   std::cout << '\n';
   if (asked.stop && !options.running.quiet)
     std::cerr << concat("tcc-run: note: SIG", sigabbrev_np(asked.stop),
@@ -462,7 +448,7 @@ void Training::printResult() const {
 }
 
 Status Training::finish() {
-  if (Status status = save(); !status.ok())
+  if (Status status = checkpoints.save(*session, /*isLast=*/true); !status.ok())
     return status;
   if (!ranks.isFirst())
     return Status();
@@ -485,6 +471,8 @@ Status Training::run() {
     return opened.takeStatus();
   session = std::move(*opened);
   if (Status status = session->checkTrainable(); !status.ok())
+    return status;
+  if (Status status = checkpoints.open(*session); !status.ok())
     return status;
   if (options.resume || options.resumesIfAny)
     if (Status status = resume(); !status.ok())

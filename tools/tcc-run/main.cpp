@@ -91,6 +91,16 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
       ->check(makeCountCheck())
       ->needs("--checkpoint-dir");
   command
+      .add_option("--keep-last", options.retention.keepLast,
+                  "remove all but N checkpoints, the newest (default: none)")
+      ->check(makeCountCheck())
+      ->needs("--checkpoint-dir");
+  command
+      .add_option("--keep-every", options.retention.keepEvery,
+                  "and keep those of each N updates")
+      ->check(makeCountCheck())
+      ->needs("--keep-last");
+  command
       .add_flag("--resume", options.resume, "go on from the newest checkpoint")
       ->needs("--checkpoint-dir")
       ->excludes("--init");
@@ -150,6 +160,12 @@ static int runTool(int argc, char **argv) {
   CLI::App &infoApp = *app.add_subcommand("info", "say what a package holds");
   infoApp.add_option("PACKAGE", info.package, "the package")->required();
   infoApp.add_flag("--json", info.json, "print one JSON object");
+  std::string folder;
+  bool checkpointsJson = false;
+  CLI::App &checkpointsApp = *app.add_subcommand(
+      "checkpoints", "list the checkpoints of a folder, and read all of each");
+  checkpointsApp.add_option("DIR", folder, "the folder")->required();
+  checkpointsApp.add_flag("--json", checkpointsJson, "print one JSON object");
   CLI::App &doctorApp =
       *app.add_subcommand("doctor", "say what this machine can run");
   doctorApp.add_flag("--json", doctorJson, "print one JSON object");
@@ -172,6 +188,8 @@ static int runTool(int argc, char **argv) {
     return tuneCommand(tune);
   if (infoApp.parsed())
     return infoCommand(info);
+  if (checkpointsApp.parsed())
+    return checkpointsCommand(folder, checkpointsJson);
   return doctorCommand(doctorJson);
 }
 

@@ -60,9 +60,8 @@ protected:
     if (newest == "step-0")
       return expected > 0 ? where + "nothing is left" : "";
     int64_t step = newest[newest.rfind("step-") + 5] - '0';
-    Status status = verifyCheckpoint(newest);
-    if (!status.ok())
-      return where + std::string(status.message());
+    if (auto found = verifyCheckpoint(newest); !found.ok())
+      return where + std::string(found.takeStatus().message());
     return step < expected ? concat(where, "update ", expected, " is lost")
                            : "";
   }

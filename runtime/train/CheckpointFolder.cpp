@@ -1,0 +1,153 @@
+#include "runtime/train/CheckpointFolder.h"
+
+#include "runtime/base/FileCalls.h"
+#include "runtime/train/CheckpointFiles.h"
+#include "runtime/train/CheckpointFormat.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <unistd.h>
+
+using namespace tcc;
+using namespace tcc::runtime;
+namespace fs = std::filesystem;
+
+/// N of a folder step-N.
+static std::optional<int64_t> readStep(const std::string &name) {
+  if (!name.starts_with(kStepPrefix))
+    return std::nullopt;
+  int64_t step = -1;
+  const char *end = name.data() + name.size();
+  auto [rest, failure] =
+      std::from_chars(name.data() + kStepPrefix.size(), end, step);
+  bool isStep = failure == std::errc() && rest == end && step >= 0;
+  return isStep ? std::optional(step) : std::nullopt;
+}
+
+Status runtime::checkComplete(const std::string &folder) {
+  std::string path = concat(folder, "/", kManifestFile);
+  if (Status status = checkExists(path); !status.ok())
+    return status;
+  Result<Manifest> manifest = readManifest(path);
+  if (!manifest.ok())
+    return manifest.takeStatus();
+  // Files of other versions have other names and keys.
+  if (!checkVersion(*manifest, path).ok())
+    return Status();
+  auto files = CheckpointFiles::open(folder, std::move(*manifest));
+  return files.ok() ? Status() : files.takeStatus();
+}
+
+Result<CheckpointSummary> runtime::verifyCheckpoint(const std::string &path) {
+  std::string manifestPath = concat(path, "/", kManifestFile);
+  if (Status status = checkExists(manifestPath); !status.ok())
+    return status;
+  Result<Manifest> manifest = readManifest(manifestPath);
+  if (!manifest.ok())
+    return manifest.takeStatus();
+  if (Status status = checkVersion(*manifest, manifestPath); !status.ok())
+    return status;
+  CheckpointSummary summary = {manifest->step, manifest->updates,
+                               manifest->batches, 0, 0};
+  auto files = CheckpointFiles::open(path, std::move(*manifest));
+  if (!files.ok())
+    return files.takeStatus();
+  for (const TensorSource &source : files->sources())
+    for (const TensorPart &part : source.parts)
+      summary.bytes += part.bytes.size();
+  summary.tensors = static_cast<int64_t>(files->sources().size());
+  Status status = files->verify();
+  return status.ok() ? Result<CheckpointSummary>(summary) : std::move(status);
+}
+
+std::vector<std::string> runtime::listCheckpoints(const std::string &root) {
+  using Key = std::pair<int64_t, bool>; // of a step, and whether it stands
+  std::map<Key, std::string, std::greater<>> folders;
+  std::error_code error;
+  for (const fs::directory_entry &entry : fs::directory_iterator(root, error)) {
+    std::string name = entry.path().filename();
+    bool isOld = name.ends_with(kReplacedSuffix);
+    if (isOld)
+      name.resize(name.size() - kReplacedSuffix.size());
+    if (auto step = readStep(name))
+      folders[{*step, !isOld}] = entry.path();
+  }
+  std::vector<std::string> paths;
+  for (auto &[key, folder] : folders)
+    paths.push_back(std::move(folder));
+  return paths;
+}
+
+Status runtime::cleanCheckpoints(const std::string &root) {
+  std::vector<std::string> left, replaced;
+  std::error_code error;
+  for (const fs::directory_entry &entry : fs::directory_iterator(root, error)) {
+    std::string name = entry.path().filename();
+    size_t end = name.find('.');
+    if (end == std::string::npos || !readStep(name.substr(0, end)))
+      continue;
+    if (name.substr(end) == kReplacedSuffix)
+      replaced.push_back(entry.path());
+    else if (name.compare(end, kUnfinished.size(), kUnfinished) == 0)
+      left.push_back(entry.path());
+  }
+  bool isRenamed = false;
+  for (const std::string &path : replaced) {
+    std::string own = path.substr(0, path.size() - kReplacedSuffix.size());
+    if (fs::exists(own, error)) {
+      left.push_back(path);
+      continue;
+    }
+    isRenamed = true;
+    if (Status status = io::move(path, own); !status.ok())
+      return status;
+  }
+  for (const std::string &path : left)
+    if (Status status = io::removeAll(path); !status.ok())
+      return status;
+  return isRenamed ? io::syncFolder(root) : Status();
+}
+
+Result<CheckpointSearch>
+runtime::findNewestCheckpoint(const std::string &root) {
+  CheckpointSearch search;
+  for (const std::string &folder : listCheckpoints(root)) {
+    Status status = checkComplete(folder);
+    if (status.ok()) {
+      search.newest = folder;
+      break;
+    }
+    if (status.code() != Code::BadData)
+      return status;
+    search.passedOver.emplace_back(status.message());
+  }
+  return search;
+}
+
+/// Under its name it is whole at any moment.
+static Status removeCheckpoint(const std::string &path) {
+  std::string left = concat(path, kUnfinished, getpid());
+  if (Status status = io::removeAll(left); !status.ok())
+    return status;
+  Status status = io::move(path, left);
+  return status.ok() ? io::removeAll(left) : std::move(status);
+}
+
+Status runtime::removeOldCheckpoints(const std::string &root,
+                                     const Retention &retention) {
+  int64_t kept = 0;
+  if (retention.keepLast == 0)
+    return Status();
+  for (const std::string &path : listCheckpoints(root)) {
+    auto step = readStep(fs::path(path).filename());
+    // What is not whole takes no place of one that is.
+    if (!step || !checkComplete(path).ok() || kept++ < retention.keepLast ||
+        (retention.keepEvery > 0 && *step % retention.keepEvery == 0))
+      continue;
+    if (Status status = removeCheckpoint(path); !status.ok())
+      return status;
+  }
+  return Status();
+}

@@ -1,0 +1,61 @@
+#include "runtime/train/CheckpointFolder.h"
+#include "tools/tcc-run/Json.h"
+#include "tools/tcc-run/Options.h"
+
+#include <filesystem>
+#include <iomanip>
+
+using namespace tcc;
+using namespace tcc::tools;
+using namespace tcc::runtime;
+using nlohmann::ordered_json;
+
+/// A line of the list; what is wrong with it in place of what it has.
+static ordered_json describe(const std::string &path, Code &code) {
+  ordered_json row = {{"path", path}};
+  Result<CheckpointSummary> found = verifyCheckpoint(path);
+  if (found.ok()) {
+    row["step"] = found->step;
+    row["updates"] = found->updates;
+    row["batches"] = found->batches;
+    row["tensors"] = found->tensors;
+    row["bytes"] = found->bytes;
+    row["problem"] = nullptr;
+  } else {
+    Status status = found.takeStatus();
+    code = status.code();
+    row["problem"] = status.message();
+  }
+  return row;
+}
+
+static void print(const ordered_json &row) {
+  std::cout << row["path"].get<std::string>() << ": ";
+  if (row["problem"].is_null())
+    std::cout << row["step"] << " updates, " << row["batches"]
+              << " batches, " << row["tensors"] << " tensors, " << row["bytes"]
+              << " bytes, whole\n";
+  else
+    std::cout << row["problem"].get<std::string>() << '\n';
+}
+
+int tools::checkpointsCommand(const std::string &folder, bool json) {
+  std::vector<std::string> paths = listCheckpoints(folder);
+  if (paths.empty()) {
+    std::cerr << concat("tcc-run: error: there is no checkpoint in '", folder,
+                        "'\n");
+    return static_cast<int>(Code::Io);
+  }
+  Code code = Code::Ok;
+  ordered_json document = {{"schema_version", 1},
+                           {"checkpoints", ordered_json::array()}};
+  for (const std::string &path : paths) {
+    ordered_json row = describe(path, code);
+    if (!json)
+      print(row);
+    document["checkpoints"].push_back(std::move(row));
+  }
+  if (json)
+    printJson(document);
+  return static_cast<int>(code);
+}
