@@ -32,8 +32,8 @@ static ordered_json describe(const std::string &path, Code &code) {
 static void print(const ordered_json &row) {
   std::cout << row["path"].get<std::string>() << ": ";
   if (row["problem"].is_null())
-    std::cout << row["step"] << " updates, " << row["batches"]
-              << " batches, " << row["tensors"] << " tensors, " << row["bytes"]
+    std::cout << row["step"] << " updates, " << row["batches"] << " batches, "
+              << row["tensors"] << " tensors, " << row["bytes"]
               << " bytes, whole\n";
   else
     std::cout << row["problem"].get<std::string>() << '\n';
