@@ -109,3 +109,33 @@ CLI::Validator tools::makeNonNegativeCheck() {
       "a number, at least 0", "at least 0",
       [](double value) { return value >= 0 && std::isfinite(value); });
 }
+
+/// Seconds of what is written as 1d2h3m4s; 0 for anything else.
+static int64_t readTime(std::string_view text) {
+  constexpr std::pair<char, int64_t> kUnits[] = {
+      {'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}};
+  int64_t seconds = 0;
+  for (auto [unit, size] : kUnits) {
+    int64_t count = 0, part = 0;
+    const char *end = text.data() + text.size();
+    auto [rest, failure] = std::from_chars(text.data(), end, count);
+    if (failure != std::errc() || rest == end || *rest != unit)
+      continue;
+    if (count < 0 || __builtin_mul_overflow(count, size, &part) ||
+        __builtin_add_overflow(seconds, part, &seconds))
+      return 0;
+    text.remove_prefix(rest + 1 - text.data());
+  }
+  return text.empty() ? seconds : 0;
+}
+
+CLI::Validator tools::makeTimeCheck() {
+  auto check = [](std::string &text) -> std::string {
+    int64_t seconds = readTime(text);
+    if (seconds == 0)
+      return "'" + text + "' must be a time as 23h50m";
+    text = std::to_string(seconds);
+    return "";
+  };
+  return CLI::Validator(check, "as 23h50m");
+}

@@ -28,7 +28,7 @@ class Training {
 public:
   /// The ranks outlive it.
   Training(const TrainOptions &options, const Ranks &ranks)
-      : options(options), ranks(ranks),
+      : options(options), ranks(ranks), began(Clock::now()),
         checkpoints(options.data.checkpointDir, options.retention,
                     options.running.quiet) {}
 
@@ -46,6 +46,10 @@ private:
   Status trainSteps();
   int64_t getNextSave(int64_t step) const;
   Status readSignals();
+  bool isTimeUp() const {
+    return options.maxSeconds > 0 &&
+           Clock::now() - began >= std::chrono::seconds(options.maxSeconds);
+  }
   int64_t getStepsToNextLook() const;
   bool keepsAnything() const {
     return !options.data.checkpointDir.empty() || !options.exportFile.empty();
@@ -71,6 +75,7 @@ private:
 
   const TrainOptions &options;
   const Ranks &ranks;
+  Clock::time_point began;
   Checkpoints checkpoints;
   std::optional<Trace> trace; ///< outlives the session
   std::unique_ptr<runtime::TrainingSession> session;
@@ -87,6 +92,7 @@ private:
   double seconds = 0;
   std::optional<SignalGuard> signals; ///< where there is something to keep
   SignalRequest asked;                ///< what no checkpoint has answered yet
+  bool endsEarly = false;             ///< time is up
   int64_t nextLook = 0; ///< update after which ranks say what they were asked
 };
 
@@ -281,8 +287,10 @@ Status Training::readSignals() {
   if (!signals || session->metrics().step < nextLook)
     return Status();
   SignalRequest own = signals->take();
-  using Look = std::array<int64_t, 3>; // stop, whether to save, updates to next
-  Look look = {own.stop, own.saves, ranks.isFirst() ? getStepsToNextLook() : 0};
+  // Stop, whether to save, whether time is up, updates to the next one.
+  using Look = std::array<int64_t, 4>;
+  Look look = {own.stop, own.saves, isTimeUp(),
+               ranks.isFirst() ? getStepsToNextLook() : 0};
   std::vector<Look> all(session->rankCount(), look);
   if (ranks.communicator)
     if (Status status = ranks.communicator->allGather(
@@ -292,8 +300,9 @@ Status Training::readSignals() {
   for (const Look &of : all) {
     asked.stop = std::max(asked.stop, static_cast<int>(of[0]));
     asked.saves |= of[1] != 0;
+    endsEarly |= of[2] != 0;
   }
-  nextLook = ranks.communicator ? session->metrics().step + all[0][2] : 0;
+  nextLook = ranks.communicator ? session->metrics().step + all[0][3] : 0;
   return Status();
 }
 
@@ -315,13 +324,13 @@ Status Training::trainSteps() {
       return status;
     if (Status looked = readSignals(); !looked.ok())
       return looked;
-    if (asked.any())
+    if (asked.any() || endsEarly)
       end = begun + (accumulated > 0);
     if (step < end)
       continue;
-    if (step == lastStep)
-      asked.stop = 0; // nothing is left to do
-    if (asked.stop || step == lastStep)
+    if (step == lastStep) // nothing is left to do
+      asked.stop = 0, endsEarly = false;
+    if (asked.stop || endsEarly || step == lastStep)
       return Status();
     if (Status saved = checkpoints.save(*session, /*isLast=*/false);
         !saved.ok())
@@ -441,8 +450,10 @@ void Training::printResult() const {
   if (!checkpoints.last().empty())
     std::cout << ", checkpoint " << checkpoints.last();
   std::cout << '\n';
-  if (asked.stop && !options.running.quiet)
-    std::cerr << concat("tcc-run: note: SIG", sigabbrev_np(asked.stop),
+  if ((asked.stop || endsEarly) && !options.running.quiet)
+    std::cerr << concat("tcc-run: note: ",
+                        asked.stop ? concat("SIG", sigabbrev_np(asked.stop))
+                                   : std::string("--max-time"),
                         ": stopped after update ", session->metrics().step,
                         " of ", lastStep, "\n");
 }

@@ -91,6 +91,12 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
       ->check(makeCountCheck())
       ->needs("--checkpoint-dir");
   command
+      .add_option("--max-time", options.maxSeconds,
+                  "end with a checkpoint after the update that is under way "
+                  "then")
+      ->transform(makeTimeCheck())
+      ->needs("--checkpoint-dir");
+  command
       .add_option("--keep-last", options.retention.keepLast,
                   "remove all but N checkpoints, the newest (default: none)")
       ->check(makeCountCheck())

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import harness
 from processes import ENVIRONMENT, wait_until
@@ -95,6 +96,18 @@ def test_kept(suite):
     suite.train("--steps", 10, "--keep-last", 4, code=2, says="--checkpoint-dir")
 
 
+def test_time(suite):
+    folder = suite.path("timed")
+    since = time.monotonic()
+    suite.train("--steps", 10**9, "--checkpoint-dir", folder, "--max-time", "0m1s",
+                says="note: --max-time: stopped after update ")  # fmt: skip
+    took, names = time.monotonic() - since, list_names(folder)
+    suite.tally.check("a second", 1 <= took < 5 and len(names) == 1, f"{took}: {names}")
+    for text in ("90", "1m1h", "0s", "1h 5m", "-1s", "99999999999999999999d", "5x"):
+        suite.train("--steps", 1, "--checkpoint-dir", folder, f"--max-time={text}", code=2,
+                    says=f"'{text}' must be a time as 23h50m")  # fmt: skip
+
+
 def test_listing(suite):
     folder = suite.path("kept")
     listed = harness.run_tool("tcc-run", "checkpoints", folder)
@@ -123,7 +136,7 @@ def main(fixtures):
         subprocess.run([f"{fixtures}/tcc_write_fixture", "line", f"{folder}/line.tcc"],
                        check=True)  # fmt: skip
         suite = Suite(tally, folder, "cpu")
-        for test in (test_writers, test_left, test_full, test_kept, test_listing):
+        for test in (test_writers, test_left, test_full, test_kept, test_time, test_listing):
             test(suite)
     tally.close()
 
