@@ -54,6 +54,7 @@ static package::ProgramParts describe(const package::PackageInputs &inputs,
         describe(variant, kFirstCodeSection + parts.variants.size()));
   for (const MetadataEntry &entry : inputs.metadata)
     parts.metadata.emplace_back(entry.key, entry.value);
+  parts.memoryBudget = inputs.memoryBudget;
   return parts;
 }
 

@@ -29,6 +29,7 @@ struct PackageInputs {
   std::string options = {};   // JSON
   std::string decisions = {}; // JSON
   int threads = 1;
+  int64_t memoryBudget = 0; ///< of what is planned; 0: any
 };
 
 /// Writes the package to `path`, completely or not at all. `weightBytes` is set

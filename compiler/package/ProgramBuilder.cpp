@@ -238,10 +238,11 @@ std::vector<std::byte> ProgramBuilder::build() {
   if (!words.empty())
     required = buildStrings(words);
   format::FinishProgramBuffer(
-      fbb, format::CreateProgram(
-               fbb, producer, symbols, constants, modelTensors, kernelTable,
-               variants, entries, metadata, variables, settings, recipeText,
-               required, exact ? uint32_t(exact.getInt()) : 0));
+      fbb, format::CreateProgram(fbb, producer, symbols, constants,
+                                 modelTensors, kernelTable, variants, entries,
+                                 metadata, variables, settings, recipeText,
+                                 required, exact ? uint32_t(exact.getInt()) : 0,
+                                 parts.memoryBudget));
   auto *data = reinterpret_cast<const std::byte *>(fbb.GetBufferPointer());
   return {data, data + fbb.GetSize()};
 }

@@ -52,6 +52,7 @@ struct ProgramParts {
   std::vector<ModelTensorInfo> modelTensors; // inputs of prepare first
   std::vector<VariantInfo> variants;
   std::vector<std::pair<std::string, std::string>> metadata;
+  int64_t memoryBudget = 0; // of what is planned; 0: any
 };
 
 /// The bytes of the Program. The module holds exec ops only and its memory is

@@ -15,6 +15,8 @@ namespace tcc {
 /// what is not planned.
 struct Budget {
   int64_t bytes = 0, reserved = 0;
+
+  int64_t getPlanned() const { return bytes - reserved; }
 };
 
 /// Reads `text` and `reserve`, where they are not empty, as a budget; returns

@@ -96,6 +96,7 @@ struct Output {
   const Model &model;
   const CompileOptions &options;
   const Machines &machines;
+  int64_t plannedBudget; ///< the most bytes of what is planned; 0: any
   Phase last; ///< of the compilation; the program was built to it or its plan
   PhaseTimes &phases;
   CompileReport &report;
@@ -127,6 +128,7 @@ static Status writePackage(const Output &out, GeneratedCode code) {
   inputs.options = describeOptions(out.options, out.machines.cpus);
   inputs.decisions = out.report.decisions;
   inputs.threads = out.getJobs();
+  inputs.memoryBudget = out.plannedBudget;
   uint64_t weightBytes = 0;
   Status status =
       package::writePackage(inputs, out.options.output, weightBytes);
@@ -203,8 +205,9 @@ static std::optional<Refusal> run(const CompileOptions &options,
     describePlan(program, report);
   if (options.comparesPrecision && *last >= Phase::Simplify)
     comparePrecision(model, program.variant, report);
-  return writeProgram(
-      {*program.module, model, options, machines, *last, phases, report});
+  int64_t budget = variant.budget ? variant.budget->getPlanned() : 0;
+  return writeProgram({*program.module, model, options, machines, budget, *last,
+                       phases, report});
 }
 
 CompileReport tcc::compile(const CompileOptions &options) {

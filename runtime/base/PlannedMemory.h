@@ -31,10 +31,11 @@ struct PlannedMemory {
   uint64_t workspace = 0; ///< of libraries
   uint64_t faults = 0;    ///< what launches on a device say of indices
   uint64_t passage = 0;   ///< of copies on a device that overlap, all lanes
+  uint64_t copies = 0;    ///< of variables, that checkpoints are written from
 
   uint64_t total() const {
     return constants + variables + states + arena + workers + workspace +
-           faults + passage;
+           faults + passage + copies;
   }
 };
 

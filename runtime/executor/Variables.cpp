@@ -109,3 +109,11 @@ Result<Variables::Snapshot> Variables::snapshot() const {
     return status;
   return result;
 }
+
+Result<Variables::Snapshot> Variables::snapshotInto(Memory &copy) const {
+  Snapshot result;
+  result.variables = this;
+  result.base = copy.data();
+  Status status = device->read(copy.data(), memory.data(), memory.size());
+  return status.ok() ? Result<Snapshot>(std::move(result)) : std::move(status);
+}

@@ -55,6 +55,8 @@ public:
   size_t byteCount(size_t index) const;
   size_t elementCount(size_t index) const;
   uint64_t byteCount() const { return memory.size(); }
+  /// Whether their memory is the host's.
+  bool isOnHost() const { return device->isHost(); }
 
   /// Of as many bytes as the variable has.
   Status read(size_t index, std::span<std::byte> bytes) const;
@@ -79,6 +81,9 @@ public:
   Status clear(size_t index);
   /// Where the device is the host no copy: it lasts until a variable changes.
   Result<Snapshot> snapshot() const;
+  /// Copied into `copy`, of byteCount() bytes: it lasts as long as that, until
+  /// it is written again.
+  Result<Snapshot> snapshotInto(Memory &copy) const;
 
 private:
   void noteChange(size_t index);

@@ -9,7 +9,11 @@
 #define TCC_RUNTIME_TRAIN_CHECKPOINT_H
 
 #include "runtime/train/CheckpointFolder.h"
-#include "runtime/train/Session.h"
+#include "runtime/train/CheckpointWriter.h"
+
+#include <atomic>
+#include <functional>
+#include <thread>
 
 namespace tcc::runtime {
 
@@ -20,6 +24,55 @@ namespace tcc::runtime {
 /// the batches of an update where that is of several ranks.
 Result<std::string> saveCheckpoint(const TrainingSession &session,
                                    const std::string &root);
+
+/// Saves checkpoints beside training: a step waits while all variables are
+/// copied, then another thread writes the copy, and removes older checkpoints.
+/// One is under way at most. Used as its session is; of several ranks all make
+/// the same calls.
+class BackgroundSave {
+public:
+  /// Into the folder `root`. The session outlives it.
+  BackgroundSave(TrainingSession &session, std::string root,
+                 const Retention &retention);
+  /// Waits for this rank's part. Where ranks share the work, an active one gets
+  /// no name.
+  ~BackgroundSave();
+  BackgroundSave(const BackgroundSave &) = delete;
+  BackgroundSave &operator=(const BackgroundSave &) = delete;
+
+  /// Between two steps, when none is active. Fails as `saveCheckpoint` does, or
+  /// with Code::OutOfMemory; none is active then.
+  Status begin();
+  /// Since `begin`, until `advance` or `finish` has said what became of it.
+  bool isActive() const { return writer.has_value(); }
+  /// Whether this rank's thread has done what it was given: `advance` does not
+  /// wait for it.
+  bool isReady() const { return isDone; }
+
+  /// Of an active one, best when all ranks are ready: does what ranks do
+  /// together. It is active no more when it was written, and returns its path,
+  /// or when it failed.
+  Result<std::string> advance();
+  /// Of an active one: waits for its end.
+  Result<std::string> finish();
+  /// Why the last one that was written could not remove older ones, if so.
+  const Status &removal() const { return removed; }
+
+private:
+  Status agree(Status own) const;
+  void work(std::function<Status()> task);
+  Status publish();
+  Result<std::string> conclude(Status status);
+
+  TrainingSession &session;
+  std::string root;
+  Retention retention;
+  std::optional<CheckpointWriter> writer; ///< of the active one
+  bool isPublishing = false;              ///< the thread does the last part
+  std::thread thread;
+  std::atomic<bool> isDone = false; ///< `done` is what the thread returned
+  Status done, removed;
+};
 
 /// Restores the checkpoint at `path`. It must have exactly the variables of the
 /// session: all that is missing, unexpected or of another type is listed, and

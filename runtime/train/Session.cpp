@@ -108,7 +108,19 @@ PlannedMemory TrainingSession::planned() const {
     if (entry.kind() != EntryKind::init)
       resident.push_back(entry.entry);
   planned.constants = program->constantBytes(resident);
+  planned.copies = copy.size();
   return planned;
+}
+
+Status TrainingSession::reserveCopy() {
+  if (copy.size() > 0 || store.byteCount() == 0)
+    return Status();
+  if (Status status = copy.reserve(store.byteCount(), systemAllocator(),
+                                   "a copy of the variables");
+      !status.ok())
+    return status;
+  std::memset(copy.data(), 0, copy.size());
+  return Status();
 }
 
 TrainingSession::EntryContexts *TrainingSession::find(EntryKind kind,

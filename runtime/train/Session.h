@@ -121,6 +121,11 @@ public:
   /// Output `index` of the last call of `predict`.
   Result<TensorView> prediction(size_t index);
 
+  /// Memory of the host for a copy of all variables, kept from then on, and
+  /// part of what is planned. The first call touches all of it.
+  Status reserveCopy();
+  Memory &copyOfVariables() { return copy; }
+
   /// What all of it is given to.
   Stream &stream() const;
   /// Of the last update.
@@ -232,6 +237,7 @@ private:
   Communicator *ranks = nullptr; ///< null for one
   bool areSettingsCompared = false;
   std::unique_ptr<ThreadPool> ownPool;
+  Memory copy;     ///< of the variables; empty before reserveCopy
   Memory counters; ///< for each turn; a context's work may write them
   std::vector<EntryContexts> entries; ///< all but `prepare`
   Flight flights[kMaxDepth];          ///< the oldest first

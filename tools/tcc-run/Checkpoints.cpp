@@ -1,7 +1,6 @@
 #include "tools/tcc-run/Checkpoints.h"
 
 #include "runtime/ranks/Communicator.h"
-#include "runtime/train/Checkpoint.h"
 
 #include <chrono>
 #include <iostream>
@@ -11,63 +10,137 @@ using namespace tcc;
 using namespace tcc::tools;
 using namespace tcc::runtime;
 
-Status Checkpoints::open(const TrainingSession &session) {
-  if (folder.empty())
+static Status agree(const TrainingSession &session, Status own) {
+  Communicator *ranks = session.communicator();
+  return ranks ? ranks->agree(own) : std::move(own);
+}
+
+void Checkpoints::note(std::string_view kind, std::string_view text) const {
+  if (!quiet && session->rank() == 0)
+    std::cerr << concat("tcc-run: ", kind, ": ", text, "\n");
+}
+
+//===----------------------------------------------------------------------===//
+// The folder
+//===----------------------------------------------------------------------===//
+
+/// Where a budget has no room for a copy steps wait for checkpoints, at all
+/// ranks. A copy of a device's variables is in the host's memory, which no
+/// budget is of.
+Status Checkpoints::reserveCopy() {
+  uint64_t budget = session->executable().program().memory_budget();
+  uint64_t needed =
+      session->planned().total() + session->variables().byteCount();
+  if (session->variables().isOnHost() && budget > 0 && needed > budget)
+    return makeError(Code::OutOfMemory, "with a copy to write from ", needed,
+                     " bytes are needed, the memory budget has ", budget);
+  return session->reserveCopy();
+}
+
+Status Checkpoints::open(TrainingSession &opened) {
+  if (options.folder.empty())
     return Status();
+  session = &opened;
   Status status;
-  if (session.rank() == 0) {
-    auto taken = FolderLock::take(folder);
-    status = taken.ok() ? cleanCheckpoints(folder) : taken.takeStatus();
+  if (session->rank() == 0) {
+    auto taken = FolderLock::take(options.folder);
+    status = taken.ok() ? cleanCheckpoints(options.folder) : taken.takeStatus();
     if (taken.ok())
       lock.emplace(std::move(*taken));
   }
-  if (lock && !lock->takenFrom().empty() && !quiet)
-    std::cerr << concat("tcc-run: note: taking '", folder, "' over from ",
-                        lock->takenFrom(), ", which ended without a word\n");
-  Communicator *ranks = session.communicator();
-  return ranks ? ranks->agree(status) : std::move(status);
-}
-
-Status Checkpoints::trySave(const TrainingSession &session) {
-  Result<std::string> saved = saveCheckpoint(session, folder);
-  Status status = saved.ok() ? Status() : saved.takeStatus();
-  // Also where the first rank alone writes all know what became of it.
-  if (Communicator *ranks = session.communicator())
-    status = ranks->agree(status);
-  if (!status.ok())
+  if (lock && !lock->takenFrom().empty())
+    note("note", concat("taking '", options.folder, "' over from ",
+                        lock->takenFrom(), ", which ended without a word"));
+  status = agree(*session, std::move(status));
+  if (!status.ok() || options.waits || options.every == 0)
     return status;
-  savedStep = session.stepCount();
-  path = *saved;
-  failures = 0;
-  removeOld(session);
+  if (Status room = agree(*session, reserveCopy()); room.ok())
+    background.emplace(*session, options.folder, options.retention);
+  else if (room.code() == Code::OutOfMemory)
+    note("note", concat("steps will wait for checkpoints: ", room.message()));
+  else
+    return room;
   return Status();
 }
 
+//===----------------------------------------------------------------------===//
+// One checkpoint
+//===----------------------------------------------------------------------===//
+
 /// What cannot be removed is in nobody's way.
-void Checkpoints::removeOld(const TrainingSession &session) const {
-  if (session.rank() != 0)
-    return;
-  if (Status status = removeOldCheckpoints(folder, retention);
-      !status.ok() && !quiet)
-    std::cerr << concat("tcc-run: warning: ", status.message(), "\n");
+void Checkpoints::warnOfRemoval(const Status &status) const {
+  if (!status.ok())
+    note("warning", status.message());
 }
 
-Status Checkpoints::save(const TrainingSession &session, bool isLast) {
-  constexpr int kMostFailures = 3;
-  constexpr std::chrono::seconds kPause(1);
-  if (folder.empty() || savedStep == session.stepCount())
-    return Status();
-  if (Status status = session.compareVariables(); !status.ok())
+Result<std::string> Checkpoints::saveNow() const {
+  Result<std::string> saved = saveCheckpoint(*session, options.folder);
+  // Also where the first rank alone writes all know what became of it.
+  Status status = agree(*session, saved.ok() ? Status() : saved.takeStatus());
+  if (!status.ok())
     return status;
-  for (;;) {
-    Status status = trySave(session);
-    if (status.code() != Code::Io || ++failures == kMostFailures)
+  if (session->rank() == 0)
+    warnOfRemoval(removeOldCheckpoints(options.folder, options.retention));
+  return saved;
+}
+
+/// Of the one that was begun last: it is written, or failed.
+Status Checkpoints::noteEnd(Result<std::string> saved) {
+  constexpr int kMostFailures = 3;
+  if (saved.ok()) {
+    path = *saved;
+    savedStep = begunStep;
+    failures = 0;
+    return Status();
+  }
+  Status status = saved.takeStatus();
+  if (status.code() != Code::Io || ++failures == kMostFailures)
+    return status;
+  note("warning", concat("no checkpoint after update ", begunStep, ": ",
+                         status.message()));
+  return Status();
+}
+
+Status Checkpoints::begin() {
+  Status begun = background->begin();
+  return begun.ok() ? Status() : noteEnd(std::move(begun));
+}
+
+Status Checkpoints::advance() {
+  Result<std::string> path = background->advance();
+  if (background->isActive())
+    return Status();
+  warnOfRemoval(background->removal());
+  return noteEnd(std::move(path));
+}
+
+Status Checkpoints::finish() {
+  while (isActive())
+    if (Status status = advance(); !status.ok())
       return status;
-    if (!quiet && session.rank() == 0)
-      std::cerr << concat("tcc-run: warning: no checkpoint after update ",
-                          session.stepCount(), ": ", status.message(), "\n");
-    if (!isLast)
-      return Status();
+  return Status();
+}
+
+Status Checkpoints::save() {
+  if (Status status = finish(); !status.ok())
+    return status;
+  if (!session || savedStep == session->stepCount())
+    return Status();
+  if (Status status = session->compareVariables(); !status.ok())
+    return status;
+  begunStep = session->stepCount();
+  return background ? begin() : noteEnd(saveNow());
+}
+
+Status Checkpoints::saveLast() {
+  constexpr std::chrono::seconds kPause(1);
+  if (Status status = finish(); !status.ok())
+    return status;
+  background.reset();
+  for (;;) {
+    Status status = save();
+    if (!status.ok() || !session || savedStep == session->stepCount())
+      return status;
     std::this_thread::sleep_for(kPause);
   }
 }

@@ -2,47 +2,68 @@
 #ifndef TCC_TOOLS_TCCRUN_CHECKPOINTS_H
 #define TCC_TOOLS_TCCRUN_CHECKPOINTS_H
 
-#include "runtime/train/CheckpointFolder.h"
+#include "runtime/train/Checkpoint.h"
 #include "runtime/train/FolderLock.h"
-#include "runtime/train/Session.h"
 
 #include <optional>
 
 namespace tcc::tools {
 
-/// Those that one run writes into a folder. All ranks make the same calls.
+/// How a run saves.
+struct SavingOptions {
+  std::string folder; ///< empty: of a run that writes none
+  int64_t every = 0;  ///< updates between checkpoints; 0: at the end only
+  runtime::Retention retention;
+  bool waits = false; ///< steps wait until each is written
+};
+
+/// Those that one run writes into a folder, most of them while steps go on. All
+/// ranks make the same calls. A disk that is full may have room later: a save
+/// that fails is a warning, and all is as before, until several in a row have
+/// failed. What is not to be kept any more is removed.
 class Checkpoints {
 public:
-  /// An empty name: of a run that writes none.
-  Checkpoints(std::string folder, const runtime::Retention &retention,
-              bool quiet)
-      : folder(std::move(folder)), retention(retention), quiet(quiet) {}
+  Checkpoints(const SavingOptions &options, bool quiet)
+      : options(options), quiet(quiet) {}
 
   /// Takes the folder for this run, and removes what runs before it left half
-  /// written. Fails where another one writes there.
-  runtime::Status open(const runtime::TrainingSession &session);
+  /// written. Fails where another one writes there. The session outlives it.
+  runtime::Status open(runtime::TrainingSession &session);
 
-  /// Saves what the session has, unless that was saved before. A disk that is
-  /// full may have room later: it is a warning, and all is as before, until
-  /// several saves in a row have failed. The last one of a run is tried until
-  /// then. What is not to be kept any more is removed.
-  runtime::Status save(const runtime::TrainingSession &session, bool isLast);
+  /// Saves what the session has, unless that was saved before, or begins to,
+  /// after it has waited for the end of one under way.
+  runtime::Status save();
+  /// Whether this rank has done its part of what is under way: then, at all
+  /// ranks, it is time to `advance`.
+  bool isReady() const { return background && background->isReady(); }
+  bool isActive() const { return background && background->isActive(); }
+  runtime::Status advance();
+  /// Saves what the session has after the last update, and tries it again until
+  /// several saves in a row have failed.
+  runtime::Status saveLast();
 
   /// The path of the one that was written last; empty if none was.
   const std::string &last() const { return path; }
 
 private:
-  runtime::Status trySave(const runtime::TrainingSession &session);
+  runtime::Status reserveCopy();
+  runtime::Result<std::string> saveNow() const;
+  runtime::Status begin();
+  runtime::Status finish();
+  runtime::Status noteEnd(runtime::Result<std::string> saved);
+  void note(std::string_view kind, std::string_view text) const;
+  void warnOfRemoval(const runtime::Status &status) const;
 
-  void removeOld(const runtime::TrainingSession &session) const;
-
-  std::string folder;
-  runtime::Retention retention;
+  SavingOptions options;
   bool quiet;
   std::optional<runtime::FolderLock> lock; ///< of rank 0
+  runtime::TrainingSession *session = nullptr;
+  /// Nothing where steps wait.
+  std::optional<runtime::BackgroundSave> background;
   std::string path;
   int64_t savedStep = -1; ///< of which `path` is
-  int failures = 0;       ///< since then
+  int64_t begunStep = -1; ///< of the save under way, or the last one
+  int failures = 0;       ///< since the last one that was written
 };
 
 } // namespace tcc::tools

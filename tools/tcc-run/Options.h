@@ -72,7 +72,8 @@ struct TrainOptions {
   std::vector<std::string> settings; ///< KEY=VALUE
   int64_t checkpointEvery = 0;       ///< 0: at the end only
   runtime::Retention retention;
-  int64_t maxSeconds = 0; ///< 0: as long as it takes
+  bool syncCheckpoints = false; ///< steps wait for them
+  int64_t maxSeconds = 0;       ///< 0: as long as it takes
   bool resume = false, resumesIfAny = false;
   std::string logDir;
   std::string exportFile;

@@ -29,7 +29,8 @@ public:
   /// The ranks outlive it.
   Training(const TrainOptions &options, const Ranks &ranks)
       : options(options), ranks(ranks), began(Clock::now()),
-        checkpoints(options.data.checkpointDir, options.retention,
+        checkpoints({options.data.checkpointDir, options.checkpointEvery,
+                     options.retention, options.syncCheckpoints},
                     options.running.quiet) {}
 
   Status run();
@@ -45,7 +46,7 @@ private:
   Status compareRanks() const;
   Status trainSteps();
   int64_t getNextSave(int64_t step) const;
-  Status readSignals();
+  Status look();
   bool isTimeUp() const {
     return options.maxSeconds > 0 &&
            Clock::now() - began >= std::chrono::seconds(options.maxSeconds);
@@ -76,9 +77,9 @@ private:
   const TrainOptions &options;
   const Ranks &ranks;
   Clock::time_point began;
-  Checkpoints checkpoints;
   std::optional<Trace> trace; ///< outlives the session
   std::unique_ptr<runtime::TrainingSession> session;
+  Checkpoints checkpoints; ///< of the session
   std::optional<Batches> batches;
   MetricsLog log;
   int64_t accumulation = 1; ///< batches of an update, of each rank
@@ -268,7 +269,7 @@ double Training::getRate() const {
   return seconds > 0 ? steps * samplesPerStep() / seconds : 0;
 }
 
-/// Nothing is under way when a checkpoint is written.
+/// No step is under way when a checkpoint is begun.
 int64_t Training::getNextSave(int64_t step) const {
   int64_t every = options.checkpointEvery;
   return every ? std::min(lastStep, (step / every + 1) * every) : lastStep;
@@ -282,28 +283,32 @@ int64_t Training::getStepsToNextLook() const {
   return int64_t(std::clamp(kSeconds * updates / seconds, 1.0, kMost));
 }
 
-/// What a signal asks of one rank all of them do, after the same update.
-Status Training::readSignals() {
+/// What a signal asks of one rank all of them do, after the same update; a
+/// checkpoint that all have written then gets its name.
+Status Training::look() {
   if (!signals || session->metrics().step < nextLook)
     return Status();
   SignalRequest own = signals->take();
-  // Stop, whether to save, whether time is up, updates to the next one.
-  using Look = std::array<int64_t, 4>;
-  Look look = {own.stop, own.saves, isTimeUp(),
+  // Stop, whether to save, whether time is up, whether a save has come to its
+  // end, updates to the next one.
+  using Look = std::array<int64_t, 5>;
+  Look seen = {own.stop, own.saves, isTimeUp(), checkpoints.isReady(),
                ranks.isFirst() ? getStepsToNextLook() : 0};
-  std::vector<Look> all(session->rankCount(), look);
+  std::vector<Look> all(session->rankCount(), seen);
   if (ranks.communicator)
     if (Status status = ranks.communicator->allGather(
-            &look, all.data(), look.size(), DType::i64, "what signals ask for");
+            &seen, all.data(), seen.size(), DType::i64, "what signals ask for");
         !status.ok())
       return status;
+  bool areReady = true;
   for (const Look &of : all) {
     asked.stop = std::max(asked.stop, static_cast<int>(of[0]));
     asked.saves |= of[1] != 0;
     endsEarly |= of[2] != 0;
+    areReady &= of[3] != 0;
   }
-  nextLook = ranks.communicator ? session->metrics().step + all[0][3] : 0;
-  return Status();
+  nextLook = ranks.communicator ? session->metrics().step + all[0][4] : 0;
+  return checkpoints.isActive() && areReady ? checkpoints.advance() : Status();
 }
 
 /// The first failure ends the steps. What is not finite leaves the session
@@ -322,7 +327,7 @@ Status Training::trainSteps() {
     step = session->metrics().step;
     if (!status.ok())
       return status;
-    if (Status looked = readSignals(); !looked.ok())
+    if (Status looked = look(); !looked.ok())
       return looked;
     if (asked.any() || endsEarly)
       end = begun + (accumulated > 0);
@@ -332,8 +337,7 @@ Status Training::trainSteps() {
       asked.stop = 0, endsEarly = false;
     if (asked.stop || endsEarly || step == lastStep)
       return Status();
-    if (Status saved = checkpoints.save(*session, /*isLast=*/false);
-        !saved.ok())
+    if (Status saved = checkpoints.save(); !saved.ok())
       return saved;
     asked.saves = false;
     end = getNextSave(step);
@@ -459,7 +463,7 @@ void Training::printResult() const {
 }
 
 Status Training::finish() {
-  if (Status status = checkpoints.save(*session, /*isLast=*/true); !status.ok())
+  if (Status status = checkpoints.saveLast(); !status.ok())
     return status;
   if (!ranks.isFirst())
     return Status();

@@ -91,6 +91,11 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
       ->check(makeCountCheck())
       ->needs("--checkpoint-dir");
   command
+      .add_flag("--sync-checkpoints", options.syncCheckpoints,
+                "make steps wait until a checkpoint is written, and keep no "
+                "copy of the variables for it")
+      ->needs("--checkpoint-dir");
+  command
       .add_option("--max-time", options.maxSeconds,
                   "end with a checkpoint after the update that is under way "
                   "then")
