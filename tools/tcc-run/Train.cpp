@@ -1,15 +1,13 @@
-#include "runtime/base/OutputFile.h"
 #include "runtime/package/Digest.h"
 #include "runtime/train/Checkpoint.h"
 #include "tools/tcc-run/Checkpoints.h"
+#include "tools/tcc-run/FindRate.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Progress.h"
 #include "tools/tcc-run/Ranks.h"
-#include "tools/tcc-run/RateCurve.h"
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/Signals.h"
-#include "tools/tcc-run/TraceFile.h"
-#include "tools/tcc-run/TrainSession.h"
+#include "tools/tcc-run/Updates.h"
 
 #include <algorithm>
 #include <array>
@@ -57,22 +55,11 @@ private:
   }
   void warnIfNothingIsKept() const;
   void warnOfNoTrace() const;
-  Status tryRates(RateCurve &curve);
-  Status findRate();
-  format::EntryKind nextStep() const;
-  Status begin();
-  Status explain(Status failure);
-  Status update(int64_t end);
   Status beginTrace();
-  void noteTrace();
   void note(ProgressLine &line, Clock::time_point before);
   Status finish();
-  Status writeCurve(const RateCurve &curve) const;
   void printResult() const;
   double getRate() const;
-  int64_t samplesPerStep() const {
-    return accumulation * session->rankCount() * batches->reader().batchSize();
-  }
 
   const TrainOptions &options;
   const Ranks &ranks;
@@ -82,14 +69,10 @@ private:
   Checkpoints checkpoints; ///< of the session
   std::optional<Batches> batches;
   MetricsLog log;
-  int64_t accumulation = 1; ///< batches of an update, of each rank
+  std::optional<Updates> updates;
   int64_t firstStep = 0, lastStep = 0;
-  int64_t begun = 0;             ///< updates, also those under way
-  int64_t accumulated = 0;       ///< batches since the last of them
-  std::vector<TracedRun> traced; ///< of the last update, with --trace
-  /// Of the update under way, and of all: see Pace; nothing once events were
-  /// lost.
-  std::optional<double> exposed, allExposed;
+  /// Of all updates: see Pace; nothing once events were lost.
+  std::optional<double> allExposed;
   double seconds = 0;
   std::optional<SignalGuard> signals; ///< where there is something to keep
   SignalRequest asked;                ///< what no checkpoint has answered yet
@@ -126,8 +109,9 @@ Status Training::chooseLength() {
       getAccumulation(*session, batches->reader().batchSize());
   if (!batchesOfUpdate.ok())
     return batchesOfUpdate.takeStatus();
-  accumulation = *batchesOfUpdate;
-  firstStep = begun = session->stepCount();
+  int64_t accumulation = *batchesOfUpdate;
+  updates.emplace(*session, *batches, accumulation);
+  firstStep = session->stepCount();
   lastStep = options.findsRate ? 1 : options.steps;
   if (!lastStep && options.epochs) {
     int64_t count = 0;
@@ -158,14 +142,16 @@ Status Training::chooseLength() {
 /// Ranks that differ here would take other batches than they think, or wait for
 /// one that has ended.
 Status Training::compareRanks() const {
-  int64_t numbers[] = {batches->reader().sampleCount(), accumulation, lastStep};
+  int64_t numbers[] = {batches->reader().sampleCount(), updates->sampleCount(),
+                       lastStep};
   return session->compareRanks(digestOf(std::as_bytes(std::span(numbers))),
                                "another number of samples or steps");
 }
 
 /// A trace of an earlier run stays as it is.
 void Training::warnOfNoTrace() const {
-  if (!options.traceFile.empty() && traced.empty() && !options.running.quiet)
+  if (!options.traceFile.empty() && updates->tracedRuns().empty() &&
+      !options.running.quiet)
     std::cerr << concat("tcc-run: warning: no update was made: '",
                         options.traceFile, "' is not written\n");
 }
@@ -176,56 +162,20 @@ void Training::warnIfNothingIsKept() const {
                  "give --checkpoint-dir or --export\n";
 }
 
-/// One rank adds up several batches, then applies them; several ranks add up
-/// all but the last, and that one as they update, unless sums are to be exact.
-format::EntryKind Training::nextStep() const {
-  using format::EntryKind;
-  if (accumulated == accumulation)
-    return EntryKind::apply;
-  bool isLast = accumulated == accumulation - 1;
-  bool isUpdate = isLast && session->exactBatches() == 0 &&
-                  (accumulation == 1 || session->rankCount() > 1);
-  return isUpdate ? EntryKind::train_step : EntryKind::accumulate_step;
-}
-
-/// Gives the session what comes next: a batch, or the update from several.
-Status Training::begin() {
-  using format::EntryKind;
-  EntryKind kind = nextStep();
-  std::span<const TensorView> batch;
-  if (kind != EntryKind::apply) {
-    if (Status status = batches->read(session->batchNumber()); !status.ok())
-      return status;
-    batch = batches->views();
+void Training::note(ProgressLine &line, Clock::time_point before) {
+  double elapsed = std::chrono::duration<double>(Clock::now() - before).count();
+  seconds += elapsed;
+  std::optional<double> exposed = updates->exposed();
+  Pace pace = {updates->sampleCount() / elapsed, exposed},
+       average = {getRate()};
+  if (!exposed)
+    allExposed = std::nullopt;
+  if (allExposed) {
+    *allExposed += *exposed;
+    average.exposed = *allExposed / double(session->metrics().step - firstStep);
   }
-  if (Status status = session->start(kind, batch); !status.ok())
-    return status;
-  if (kind == EntryKind::accumulate_step)
-    ++accumulated;
-  else
-    accumulated = 0, ++begun;
-  return Status();
-}
-
-Status Training::explain(Status failure) {
-  return batches->explain(std::move(failure), *session, session->failedBatch());
-}
-
-/// One update; what comes after it is begun meanwhile, up to step `end`.
-Status Training::update(int64_t end) {
-  int64_t before = session->metrics().step;
-  traced.clear();
-  if (exposed)
-    exposed = 0;
-  do {
-    while (session->underWay() < session->depth() && begun < end)
-      if (Status status = begin(); !status.ok())
-        return explain(std::move(status));
-    if (Status status = session->finish(); !status.ok())
-      return explain(std::move(status));
-    noteTrace();
-  } while (session->metrics().step == before);
-  return Status();
+  log.write(session->metrics(), pace);
+  line.update(session->metrics(), average);
 }
 
 /// The first of several ranks says how long it waits for others.
@@ -234,39 +184,16 @@ Status Training::beginTrace() {
   if (!ranks.isFirst() || (!hasRanks && options.traceFile.empty()))
     return Status();
   if (hasRanks)
-    exposed = allExposed = 0;
+    allExposed = 0;
   trace.emplace(session->stream().laneCount());
+  updates->trace(*trace, !options.traceFile.empty());
   return session->stream().trace(&*trace);
-}
-
-void Training::noteTrace() {
-  if (!trace)
-    return;
-  TracedRun run = {&session->lastContext(), trace->take()};
-  if (run.reading.lost > 0)
-    exposed = allExposed = std::nullopt;
-  if (exposed)
-    *exposed += double(run.exposed()) / 1e9;
-  if (!options.traceFile.empty())
-    traced.push_back(std::move(run));
-}
-
-void Training::note(ProgressLine &line, Clock::time_point before) {
-  double elapsed = std::chrono::duration<double>(Clock::now() - before).count();
-  seconds += elapsed;
-  Pace pace = {samplesPerStep() / elapsed, exposed}, average = {getRate()};
-  if (exposed) {
-    *allExposed += *exposed;
-    average.exposed = *allExposed / double(session->metrics().step - firstStep);
-  }
-  log.write(session->metrics(), pace);
-  line.update(session->metrics(), average);
 }
 
 /// Samples a second since the start.
 double Training::getRate() const {
   int64_t steps = session->metrics().step - firstStep;
-  return seconds > 0 ? steps * samplesPerStep() / seconds : 0;
+  return seconds > 0 ? steps * updates->sampleCount() / seconds : 0;
 }
 
 /// No step is under way when a checkpoint is begun.
@@ -320,7 +247,7 @@ Status Training::trainSteps() {
   int64_t end = getNextSave(firstStep);
   for (int64_t step = firstStep; step < lastStep;) {
     Clock::time_point before = Clock::now();
-    Status status = update(end);
+    Status status = updates->make(end);
     if (!status.ok() && status.code() != Code::Numerics)
       return status;
     note(line, before);
@@ -330,7 +257,7 @@ Status Training::trainSteps() {
     if (Status looked = look(); !looked.ok())
       return looked;
     if (asked.any() || endsEarly)
-      end = begun + (accumulated > 0);
+      end = updates->getNextPause();
     if (step < end)
       continue;
     if (step == lastStep) // nothing is left to do
@@ -342,84 +269,6 @@ Status Training::trainSteps() {
     asked.saves = false;
     end = getNextSave(step);
   }
-  return Status();
-}
-
-/// One update at a time, as each has a rate of its own.
-Status Training::tryRates(RateCurve &curve) {
-  Settings settings = session->settings();
-  for (auto [key, value] : {std::pair("schedule.kind", "constant"),
-                            std::pair("schedule.warmup_steps", "0")})
-    if (Status status = settings.set(key, value); !status.ok())
-      return status;
-  ProgressLine line(begun, begun + curve.size(), options.running.quiet);
-  for (int64_t i = 0; i < curve.size() && !curve.isOver(); ++i) {
-    double rate = curve.getRate(i);
-    if (Status status = settings.set("lr", std::span(&rate, 1)); !status.ok())
-      return status;
-    Status status = update(begun + 1);
-    if (!status.ok() && status.code() != Code::Numerics)
-      return status;
-    curve.add(session->metrics().loss);
-    line.update(session->metrics(), {});
-    if (!status.ok())
-      break;
-  }
-  return Status();
-}
-
-static nlohmann::ordered_json describe(const RateCurve &curve,
-                                       const std::string &picture) {
-  auto orNull = [](std::optional<double> rate) {
-    return rate ? nlohmann::ordered_json(*rate) : nlohmann::ordered_json();
-  };
-  nlohmann::ordered_json document = {
-      {"schema_version", 1},
-      {"steepest", orNull(curve.findSteepest())},
-      {"tenth_of_lowest", orNull(curve.findTenth())},
-      {"picture", picture},
-      {"points", nlohmann::json::array()}};
-  for (const RatePoint &point : curve.getPoints())
-    document["points"].push_back({{"lr", point.rate}, {"loss", point.loss}});
-  return document;
-}
-
-/// Rates from one that changes nothing to one that is too large for any model.
-Status Training::findRate() {
-  constexpr double kFirst = 1e-7, kLast = 10;
-  constexpr int64_t kUpdates = 100;
-  RateCurve curve(
-      kFirst, kLast,
-      std::max<int64_t>(options.steps ? options.steps : kUpdates, 2));
-  Status status = tryRates(curve);
-  return status.ok() && ranks.isFirst() ? writeCurve(curve) : std::move(status);
-}
-
-Status Training::writeCurve(const RateCurve &curve) const {
-  std::error_code error;
-  if (!options.logDir.empty())
-    std::filesystem::create_directories(options.logDir, error);
-  std::string picture =
-      (options.logDir.empty() ? "" : options.logDir + "/") + "find-lr.svg";
-  auto file = OutputFile::create(picture);
-  if (!file.ok())
-    return file.takeStatus();
-  file->write(curve.draw());
-  if (Status status = file->commit(); !status.ok())
-    return status;
-  if (options.running.json) {
-    printJson(describe(curve, picture));
-    return Status();
-  }
-  auto steepest = curve.findSteepest(), tenth = curve.findTenth();
-  std::cout << std::setprecision(2)
-            << (steepest || tenth ? "the loss " : "the loss falls at no rate");
-  if (steepest)
-    std::cout << "falls fastest at lr = " << *steepest;
-  if (tenth)
-    std::cout << (steepest ? " and " : "")
-              << "is lowest at ten times lr = " << *tenth;
-  std::cout << "; " << picture << '\n';
   return Status();
 }
 
@@ -471,8 +320,9 @@ Status Training::finish() {
     if (Status status = exportParameters(*session, options.exportFile);
         !status.ok())
       return status;
-  if (!options.traceFile.empty() && !traced.empty())
-    if (Status status = writeTrace(traced, options.traceFile); !status.ok())
+  if (!options.traceFile.empty() && !updates->tracedRuns().empty())
+    if (Status status = writeTrace(updates->tracedRuns(), options.traceFile);
+        !status.ok())
       return status;
   warnOfNoTrace();
   printResult();
@@ -508,7 +358,7 @@ Status Training::run() {
   if (Status status = compareRanks(); !status.ok())
     return status;
   if (options.findsRate)
-    return findRate();
+    return findRate(*session, *updates, options);
   // Before anything is written.
   if (Status status = session->settings().check(); !status.ok())
     return status;

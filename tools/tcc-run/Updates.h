@@ -1,0 +1,61 @@
+//===- Updates.h - Updates, one after the other -----------------*- C++ -*-===//
+#ifndef TCC_TOOLS_TCCRUN_UPDATES_H
+#define TCC_TOOLS_TCCRUN_UPDATES_H
+
+#include "tools/tcc-run/TraceFile.h"
+#include "tools/tcc-run/TrainSession.h"
+
+namespace tcc::tools {
+
+/// Makes a session's updates of batches that follow each other. A device works
+/// on one step while the next one is read and copied. All ranks make the same
+/// calls.
+class Updates {
+public:
+  /// Of `accumulation` batches each, at each rank. Session and batches outlive
+  /// it.
+  Updates(runtime::TrainingSession &session, Batches &batches,
+          int64_t accumulation)
+      : session(session), batches(batches), accumulation(accumulation),
+        begun(session.stepCount()) {}
+
+  /// One update; what comes after it is begun meanwhile, up to update `end`.
+  /// Of Code::Numerics the update counts.
+  runtime::Status make(int64_t end);
+  /// The first update after which nothing need be under way.
+  int64_t getNextPause() const { return begun + (accumulated > 0); }
+
+  /// Samples of an update, of all ranks.
+  int64_t sampleCount() const {
+    return accumulation * session.rankCount() * batches.reader().batchSize();
+  }
+
+  /// Reads from now on what the session's stream writes into `events`: how long
+  /// an update waits for other ranks, where there are any, and with `keepsRuns`
+  /// what lanes do.
+  void trace(runtime::Trace &events, bool keepsRuns);
+  /// Of the last update: see Pace; nothing once events were lost.
+  std::optional<double> exposed() const { return waited; }
+  /// Of the last update, if runs are kept.
+  const std::vector<TracedRun> &tracedRuns() const { return traced; }
+
+private:
+  format::EntryKind nextStep() const;
+  runtime::Status begin();
+  runtime::Status explain(runtime::Status failure);
+  void noteTrace();
+
+  runtime::TrainingSession &session;
+  Batches &batches;
+  int64_t accumulation;
+  int64_t begun;           ///< updates, also those under way
+  int64_t accumulated = 0; ///< batches since the last of them
+  runtime::Trace *events = nullptr;
+  bool keepsRuns = false;
+  std::vector<TracedRun> traced;
+  std::optional<double> waited;
+};
+
+} // namespace tcc::tools
+
+#endif // TCC_TOOLS_TCCRUN_UPDATES_H
