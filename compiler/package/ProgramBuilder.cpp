@@ -6,6 +6,7 @@
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
 #include "runtime/package/BatchTree.h"
+#include "runtime/package/Names.h"
 
 using namespace mlir;
 
@@ -34,6 +35,9 @@ private:
   buildPieces(graph::VariableAttr variable);
   Tables<format::Variable> buildVariables();
   Tables<format::Setting> buildSettings();
+  Tables<format::EvalMetric> buildMetrics();
+  flatbuffers::Offset<format::Evaluation> buildEvaluation();
+  std::vector<StringRef> listOutputs(format::EntryKind kind);
 
   auto buildDigest(const format::Digest &digest) {
     return fbb.CreateVector(digest.bytes, sizeof(digest.bytes));
@@ -213,6 +217,51 @@ ProgramBuilder::Tables<format::Setting> ProgramBuilder::buildSettings() {
   return tables;
 }
 
+/// The names of an entry's outputs; none without it.
+std::vector<StringRef> ProgramBuilder::listOutputs(format::EntryKind kind) {
+  std::vector<StringRef> names;
+  if (auto entry = module.lookupSymbol<exec::EntryOp>(format::nameOf(kind)))
+    for (auto output : entry.getOutputs().getAsRange<exec::TensorAttr>())
+      names.push_back(output.getName());
+  return names;
+}
+
+ProgramBuilder::Tables<format::EvalMetric> ProgramBuilder::buildMetrics() {
+  Tables<format::EvalMetric> tables;
+  auto metrics =
+      module->getAttrOfType<ArrayAttr>(graph::GraphDialect::kMetricsAttr);
+  if (!metrics)
+    return tables;
+  std::vector<StringRef> outputs = listOutputs(format::EntryKind::eval);
+  for (auto metric : metrics.getAsRange<graph::MetricAttr>()) {
+    std::vector<uint32_t> sums;
+    for (auto sum : metric.getSums().getAsRange<StringAttr>())
+      sums.push_back(llvm::find(outputs, sum.getValue()) - outputs.begin());
+    auto name = fbb.CreateString(metric.getName().str());
+    tables.push_back(format::CreateEvalMetric(fbb, name, metric.getRule(),
+                                              fbb.CreateVector(sums),
+                                              metric.getRises()));
+  }
+  return tables;
+}
+
+flatbuffers::Offset<format::Evaluation> ProgramBuilder::buildEvaluation() {
+  auto plan = module->getAttrOfType<DictionaryAttr>(
+      graph::GraphDialect::kEvaluationAttr);
+  if (!plan)
+    return {};
+  auto number = [&](StringRef name) {
+    return uint64_t(plan.getAs<IntegerAttr>(name).getInt());
+  };
+  auto text = [&](StringRef name) {
+    return fbb.CreateString(plan.getAs<StringAttr>(name).str());
+  };
+  auto data = text("data"), best = text("best");
+  return format::CreateEvaluation(fbb, number("every"), data, best,
+                                  number("patience"),
+                                  plan.getAs<BoolAttr>("ema").getValue());
+}
+
 std::vector<std::byte> ProgramBuilder::build() {
   auto producer = fbb.CreateString("tcc " TCC_VERSION);
   auto symbols = fbb.CreateVector(buildSymbols());
@@ -227,6 +276,8 @@ std::vector<std::byte> ProgramBuilder::build() {
   auto recipe =
       module->getAttrOfType<StringAttr>(graph::GraphDialect::kRecipeAttr);
   auto recipeText = fbb.CreateString(recipe ? recipe.str() : "");
+  auto metrics = fbb.CreateVector(buildMetrics());
+  auto evaluation = buildEvaluation();
   auto exact =
       module->getAttrOfType<IntegerAttr>(graph::GraphDialect::kExactAttr);
   std::vector<std::string> words;
@@ -242,7 +293,7 @@ std::vector<std::byte> ProgramBuilder::build() {
                                  modelTensors, kernelTable, variants, entries,
                                  metadata, variables, settings, recipeText,
                                  required, exact ? uint32_t(exact.getInt()) : 0,
-                                 parts.memoryBudget));
+                                 parts.memoryBudget, metrics, evaluation));
   auto *data = reinterpret_cast<const std::byte *>(fbb.GetBufferPointer());
   return {data, data + fbb.GetSize()};
 }

@@ -4,6 +4,7 @@
 #include "compiler/train/BatchTree.h"
 #include "compiler/train/Buckets.h"
 #include "compiler/train/Dropouts.h"
+#include "compiler/train/EvalMetrics.h"
 #include "compiler/train/Initialize.h"
 #include "compiler/train/Keys.h"
 #include "compiler/train/LossScale.h"
@@ -501,10 +502,7 @@ void StepBuilder::buildReduceApply() {
 void StepBuilder::buildEval() {
   StepFunction step(module, EntryKind::eval, variables);
   Loss loss = emitLoss(step, model.emit(step, /*isTraining=*/false));
-  step.addOutput(Metric::loss, toF64(step, loss.total));
-  step.addOutput(Metric::count, toF64(step, loss.count));
-  if (loss.correct)
-    step.addOutput(Metric::correct, loss.correct);
+  emitMetrics(step, module, recipe, loss, problems);
   nominalCount = loss.nominalCount;
   step.finish();
 }

@@ -1,4 +1,5 @@
 #include "compiler/train/CheckRecipe.h"
+#include "compiler/train/EvalMetrics.h"
 #include "compiler/train/Keys.h"
 #include "runtime/package/ScheduleRules.h"
 
@@ -217,6 +218,7 @@ void tcc::train::checkRecipe(Reading &reading) {
   checkPrecision(reading);
   checkRanks(reading);
   checkExact(reading);
+  checkEvaluation(reading);
 }
 
 void tcc::train::checkPatterns(const Recipe &recipe,

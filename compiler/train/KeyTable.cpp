@@ -50,6 +50,7 @@ using S = ScheduleRecipe;
 using B = BatchRecipe;
 using P = ParamsRecipe;
 using Parallel = ParallelRecipe;
+using E = EvaluationRecipe;
 
 static const Key kKeys[] = {
     {.name = "steps",
@@ -430,6 +431,40 @@ static const Key kKeys[] = {
      .initial = "f32",
      .words = "f32 bf16",
      .supported = "f32"},
+
+    {.name = "eval.metrics",
+     .field = at<&R::evaluation, &E::metrics>,
+     .initial = "accuracy of classes",
+     .summary = "what evaluations say beside the loss",
+     .mayDifferOnResume = true},
+    {.name = "eval.data",
+     .field = at<&R::evaluation, &E::data>,
+     .initial = "none",
+     .summary = "as `--data`: what training evaluates on; a run may set it, "
+                "and the keys below",
+     .mayDifferOnResume = true},
+    {.name = "eval.every",
+     .field = at<&R::evaluation, &E::every>,
+     .initial = "the last",
+     .summary = "updates between two evaluations",
+     .range = &kCount,
+     .mayDifferOnResume = true},
+    {.name = "eval.best",
+     .field = at<&R::evaluation, &E::best>,
+     .initial = "loss",
+     .summary = "the metric by which evaluations are compared",
+     .mayDifferOnResume = true},
+    {.name = "eval.patience",
+     .field = at<&R::evaluation, &E::patience>,
+     .initial = "none",
+     .summary = "evaluations after the best one that end a run",
+     .range = &kCount,
+     .mayDifferOnResume = true},
+    {.name = "eval.ema",
+     .field = at<&R::evaluation, &E::ema>,
+     .initial = "false",
+     .summary = "evaluate the running means of params.ema",
+     .mayDifferOnResume = true},
 };
 
 static const PatternTable kPatternTables[] = {

@@ -113,6 +113,9 @@ struct FieldPrinter {
     return llvm::join(
         llvm::map_range(*value, [](const Pattern &p) { return p.text; }), ",");
   }
+  std::string operator()(const WordList *value) const {
+    return (*this)(&value->words);
+  }
   std::string operator()(const NumberOrWord *value) const {
     return (*this)(&value->number);
   }
@@ -175,7 +178,7 @@ std::string Key::describeValues() const {
       "",       "number",      "integer",     "true or false",
       "text",   "two numbers", "patterns",    "",
       "number", "integer",     "two numbers", "number",
-      "bytes"};
+      "bytes",  "words"};
   if (supported)
     return *supported ? joinWords(supported) : "none yet";
   Recipe recipe;

@@ -20,10 +20,11 @@ struct WordField {
 };
 
 /// Where a key's value goes.
-using Field = std::variant<std::monostate, double *, int64_t *, bool *,
-                           std::string *, Betas *, Patterns *, WordField,
-                           std::optional<double> *, std::optional<int64_t> *,
-                           std::optional<Betas> *, NumberOrWord *, ByteSize *>;
+using Field =
+    std::variant<std::monostate, double *, int64_t *, bool *, std::string *,
+                 Betas *, Patterns *, WordField, std::optional<double> *,
+                 std::optional<int64_t> *, std::optional<Betas> *,
+                 NumberOrWord *, ByteSize *, std::optional<WordList> *>;
 
 /// The numbers that a key may have. Nothing contains NaN.
 struct Range {

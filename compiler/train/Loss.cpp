@@ -24,8 +24,12 @@ static const LossRule &getRule(const LossRecipe &recipe) {
   return getLosses()[int(recipe.kind)];
 }
 
+LossTarget getTarget(const LossRecipe &recipe) {
+  return getRule(recipe).target;
+}
+
 bool hasTarget(const LossRecipe &recipe) {
-  return getRule(recipe).target != LossTarget::None;
+  return getTarget(recipe) != LossTarget::None;
 }
 
 LossRecipe LossRecipe::getDefaults(LossKind kind) {
@@ -37,8 +41,7 @@ LossRecipe LossRecipe::getDefaults(LossKind kind) {
 }
 
 int64_t getClassAxis(const LossRecipe &recipe, RankedTensorType logits) {
-  return getRule(recipe).target == LossTarget::Tokens ? logits.getRank() - 1
-                                                      : 1;
+  return getTarget(recipe) == LossTarget::Tokens ? logits.getRank() - 1 : 1;
 }
 
 RankedTensorType getTargetType(const LossRecipe &recipe,
@@ -51,7 +54,7 @@ RankedTensorType getTargetType(const LossRecipe &recipe,
   };
   if (!isa<FloatType>(logits.getElementType()) || !logits.hasStaticShape())
     return refuse("floats of a static shape");
-  LossTarget target = getRule(recipe).target;
+  LossTarget target = getTarget(recipe);
   switch (target) {
   case LossTarget::Classes:
   case LossTarget::Tokens: {
@@ -67,6 +70,7 @@ RankedTensorType getTargetType(const LossRecipe &recipe,
                                  IntegerType::get(logits.getContext(), 64));
   }
   case LossTarget::Values:
+  case LossTarget::Truths:
     return logits;
   case LossTarget::None:
     if (logits.getNumElements() != 1)
@@ -156,7 +160,8 @@ Loss LossEmitter::crossEntropy(Value logits, Value target, int64_t axis) {
       emitter.splat(target, double(recipe.ignoreIndex)));
   Value classes =
       emitter.emit<SelectOp>(isValid, target, emitter.splat(target, 0.0));
-  Expr loss = -Expr{lookUp(logProbabilities, classes, axis), &emitter};
+  Expr surprise = -Expr{lookUp(logProbabilities, classes, axis), &emitter};
+  Expr loss = surprise;
   if (recipe.labelSmoothing > 0) {
     int64_t classCount =
         cast<RankedTensorType>(logits.getType()).getDimSize(axis);
@@ -171,18 +176,21 @@ Loss LossEmitter::crossEntropy(Value logits, Value target, int64_t axis) {
   Expr counted = select(Expr{isValid, &emitter}, loss, 0.0);
   Value best = emitter.emit<ArgReduceOp>(ReduceKind::max, logits, axis,
                                          /*select_last=*/false);
-  Value isRight = emitter.emit<AndOp>(
-      isValid, emitter.emit<CompareOp>(CompareKind::eq, best, target));
+  Value isCounted = isValid, weightOfEach;
   if (weights) {
-    Expr spread{spreadWeights(counted.value), &emitter};
-    isRight = emitter.emit<AndOp>(isRight, (spread > 0.0).value);
+    weightOfEach = spreadWeights(counted.value);
+    isCounted = emitter.emit<AndOp>(isValid,
+                                    (Expr{weightOfEach, &emitter} > 0.0).value);
   }
+  Value isRight = emitter.emit<AndOp>(
+      isCounted, emitter.emit<CompareOp>(CompareKind::eq, best, target));
   Type elementType = getElementTypeOrSelf(logits);
   Type i64 = emitter.builder.getI64Type();
   return {sumWeighted(counted.value),
           sumWeighted(emitter.emit<CastOp>(isValid, elementType)),
           sum(emitter.emit<CastOp>(isRight, i64)),
-          cast<RankedTensorType>(target.getType()).getNumElements()};
+          cast<RankedTensorType>(target.getType()).getNumElements(),
+          {logits, target, axis, isCounted, surprise.value, weightOfEach}};
 }
 
 /// All elements count.
@@ -190,10 +198,13 @@ Loss LossEmitter::makeMean(Value losses) {
   auto type = cast<RankedTensorType>(losses.getType());
   auto scalar = RankedTensorType::get({}, type.getElementType());
   int64_t count = type.getNumElements();
-  Value total = sumWeighted(losses);
-  if (weights)
-    return {total, sum(spreadWeights(losses)), nullptr, count};
-  return {total, emitter.splat(scalar, double(count)), nullptr, count};
+  Loss loss = {sumWeighted(losses), emitter.splat(scalar, double(count)),
+               nullptr, count};
+  if (weights) {
+    loss.compared.weights = spreadWeights(losses);
+    loss.count = sum(loss.compared.weights);
+  }
+  return loss;
 }
 
 /// The mean of a batch as one loss, none where no target is valid.
@@ -214,6 +225,10 @@ Loss LossEmitter::nextTokens(Value logits, Value target) {
 
 Loss LossEmitter::emit(Value logits, Value target) {
   Loss loss = getRule(recipe).emit(*this, logits, target);
+  if (!loss.compared.logits && target) {
+    loss.compared.logits = logits;
+    loss.compared.target = target;
+  }
   bool isMean = recipe.reduction == LossReduction::MeanOfMeans;
   return isMean ? average(loss) : loss;
 }
@@ -267,7 +282,7 @@ ArrayRef<LossRule> getLosses() {
        .target = LossTarget::Values,
        .emit = emitSquares},
       {.kind = {"bce", "target"},
-       .target = LossTarget::Values,
+       .target = LossTarget::Truths,
        .emit = emitBinary},
       {.kind = {"huber", "target", kHuberKeys},
        .target = LossTarget::Values,

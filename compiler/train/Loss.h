@@ -9,6 +9,18 @@
 
 namespace tcc::train {
 
+/// What a loss compares, place by place.
+struct Comparison {
+  mlir::Value logits; ///< as the loss reads them; null where there is no target
+  mlir::Value target; ///< likewise
+  int64_t axis = 0;   ///< of classes, in the logits
+  /// Of classes, each with the target's shape. Whether the target counts, which
+  /// one of a sample without weight does not, and -log of its probability.
+  mlir::Value isCounted, surprise;
+  /// Of each target, with the logits' element type; null: all are 1.
+  mlir::Value weights;
+};
+
 struct Loss {
   /// Scalars of the logits' type: the sum of the losses, and how many there
   /// are; with mean_of_means the mean of a batch is one loss.
@@ -17,6 +29,7 @@ struct Loss {
   mlir::Value correct;
   /// The count where every target is valid.
   int64_t nominalCount = 1;
+  Comparison compared = {};
 };
 
 /// What a loss compares the logits with.
@@ -24,6 +37,7 @@ enum class LossTarget {
   Classes, ///< one for each place, along axis 1
   Tokens,  ///< of a causal language model, along the last axis
   Values,  ///< as the logits
+  Truths,  ///< as the logits, of which those above 0 say yes: 1 for yes, or 0
   None     ///< the model computes the loss
 };
 
@@ -40,6 +54,8 @@ struct LossRule {
 
 /// In the order of the documentation.
 llvm::ArrayRef<LossRule> getLosses();
+
+LossTarget getTarget(const LossRecipe &recipe);
 
 /// Whether there are targets to compare with.
 bool hasTarget(const LossRecipe &recipe);

@@ -110,6 +110,7 @@ private:
   bool assign(const Key &key, const toml::node &node, WordField to);
   bool assign(const Key &key, const toml::node &node, NumberOrWord *to);
   bool assign(const Key &key, const toml::node &node, ByteSize *to);
+  bool assign(const Key &key, const toml::node &node, WordList *to);
   template <typename T>
   bool assign(const Key &key, const toml::node &node, std::optional<T> *to) {
     T value{}; // what a word stands for
@@ -155,10 +156,9 @@ void RecipeReader::readEntry(StringRef path, StringRef name,
     return readGroups(node);
   if (const PatternTable *patterns = findPatternTable(full))
     return readPatterns(*patterns, node);
-  if (full == "data" || full == "eval")
-    return reading.refuse(getLine(node), "[" + full +
-                                             "] is not supported yet: give "
-                                             "the data to tcc-run train");
+  if (full == "data")
+    return reading.refuse(getLine(node), "[data] is not supported yet: give "
+                                         "the data to tcc-run train");
   if (!isTableName(full))
     return refuseUnknown(path, name, getLine(node));
   if (const toml::table *table = node.as_table())
@@ -363,6 +363,17 @@ bool RecipeReader::assign(const Key &, const toml::node &node, ByteSize *to) {
     return false;
   to->bytes = *bytes;
   return true;
+}
+
+bool RecipeReader::assign(const Key &, const toml::node &node, WordList *to) {
+  const toml::array *list = node.as_array();
+  auto add = [&](const toml::node &item) {
+    auto text = item.value<std::string>();
+    if (text)
+      to->words.push_back({*text, getLine(item)});
+    return text.has_value();
+  };
+  return list && llvm::all_of(*list, add);
 }
 
 // --- The whole ---------------------------------------------------------------

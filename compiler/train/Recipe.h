@@ -146,6 +146,22 @@ struct ParallelRecipe {
   }
 };
 
+/// Names in a list, each with its line.
+struct WordList {
+  Patterns words;
+};
+
+/// Of evaluations while training: what is compiled in of them, and what a run
+/// does unless it is told otherwise.
+struct EvaluationRecipe {
+  std::optional<WordList> metrics; ///< absent: those of the loss
+  std::string data;
+  std::optional<int64_t> every; ///< updates; absent: one at the end of a run
+  std::string best = "loss";
+  std::optional<int64_t> patience; ///< evaluations; absent: without end
+  bool ema = false;
+};
+
 /// A value for what a pattern matches; the first match wins.
 template <typename T> struct Override {
   Pattern pattern;
@@ -166,6 +182,7 @@ struct Recipe {
   BatchRecipe batch;
   ParamsRecipe params;
   ParallelRecipe parallel;
+  EvaluationRecipe evaluation;
   Precision compute = Precision::F32;
   /// Whether parameters of two axes or more are kept in f32 where products read
   /// a narrower type; if not, how updates round them.

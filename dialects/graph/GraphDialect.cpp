@@ -31,6 +31,10 @@ parseVariableKind(AsmParser &parser) {
   return parseName(parser, ArrayRef(tcc::format::EnumValuesVariableKind()));
 }
 
+static FailureOr<tcc::format::MetricRule> parseMetricRule(AsmParser &parser) {
+  return parseName(parser, ArrayRef(tcc::format::EnumValuesMetricRule()));
+}
+
 static FailureOr<std::optional<tcc::format::StepField>>
 parseStepField(AsmParser &parser) {
   auto field = parseName(parser, ArrayRef(tcc::format::EnumValuesStepField()));

@@ -7,6 +7,7 @@
 #include "mlir/IR/OpImplementation.h"
 
 namespace tcc::format {
+enum class MetricRule : uint8_t;
 enum class VariableKind : uint8_t;
 enum class StepField : uint8_t;
 } // namespace tcc::format

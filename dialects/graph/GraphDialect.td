@@ -41,6 +41,10 @@ def Graph_Dialect : Dialect {
     static constexpr llvm::StringLiteral kRecipeAttr = "graph.recipe";
     /// Batches of an update that are added up in one tree: Program.exact.
     static constexpr llvm::StringLiteral kExactAttr = "graph.exact";
+    /// The metrics of `eval`, and when training runs evaluate: a dictionary of
+    /// what Evaluation of the package's schema has.
+    static constexpr llvm::StringLiteral kMetricsAttr = "graph.metrics";
+    static constexpr llvm::StringLiteral kEvaluationAttr = "graph.evaluation";
     /// How many ranks a module is for that divides variables among them: i64.
     static constexpr llvm::StringLiteral kRanksAttr = "graph.ranks";
 
@@ -199,6 +203,21 @@ def Graph_SettingAttr : AttrDef<Graph_Dialect, "Setting"> {
                         OptionalParameter<"::tcc::graph::RangeAttr">:$range,
                         OptionalParameter<"::mlir::ArrayAttr">:$words,
                         "::mlir::DenseElementsAttr":$initial);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Graph_MetricAttr : AttrDef<Graph_Dialect, "Metric"> {
+  let mnemonic = "metric";
+  let summary = "what follows from sums over the batches of an evaluation";
+  let description = [{
+    `sums` are names of results of `eval`. `rises` if more is better.
+
+    Example: `#graph.metric<name = "accuracy", rule = mean,
+               sums = ["correct", "count"], rises = true>`
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name,
+    Graph_FormatEnum<"MetricRule", "how it follows">:$rule,
+    "::mlir::ArrayAttr":$sums, "bool":$rises);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

@@ -110,6 +110,21 @@ Result<Variables::Snapshot> Variables::snapshot() const {
   return result;
 }
 
+Status Variables::exchange(size_t one, size_t other) {
+  if (device->isHost()) {
+    std::ranges::swap_ranges(beginWrite(one), beginWrite(other));
+    return Status();
+  }
+  std::vector<std::byte> first(byteCount(one)), second(byteCount(other));
+  if (Status status = read(one, first); !status.ok())
+    return status;
+  if (Status status = read(other, second); !status.ok())
+    return status;
+  if (Status status = write(one, second); !status.ok())
+    return status;
+  return write(other, first);
+}
+
 Result<Variables::Snapshot> Variables::snapshotInto(Memory &copy) const {
   Snapshot result;
   result.variables = this;

@@ -63,6 +63,8 @@ public:
   Status write(size_t index, std::span<const std::byte> bytes);
   /// Writes a part of it that begins at byte `offset`.
   Status write(size_t index, size_t offset, std::span<const std::byte> bytes);
+  /// Exchanges the bytes of two variables, of which both have as many.
+  Status exchange(size_t one, size_t other);
   /// In memory of the host: its bytes, to be written by the caller.
   std::span<std::byte> beginWrite(size_t index) {
     noteChange(index);

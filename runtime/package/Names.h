@@ -27,6 +27,7 @@ inline const char *nameOf(VariableKind kind) {
 }
 inline const char *nameOf(StepField field) { return EnumNameStepField(field); }
 inline const char *nameOf(Metric metric) { return EnumNameMetric(metric); }
+inline const char *nameOf(MetricRule rule) { return EnumNameMetricRule(rule); }
 
 /// The variable that holds the field.
 inline std::string variableOf(StepField field) {

@@ -164,3 +164,13 @@ bool runtime::readsOnlySlotsBelow(const format::SizeExpr &expr,
 bool runtime::readsOnlySlot(const format::SizeExpr &expr, int64_t slot) {
   return readsOnlySlots(expr, [&](int64_t read) { return read == slot; });
 }
+
+std::optional<std::vector<int64_t>>
+runtime::staticShape(const format::TensorSpec &tensor) {
+  std::vector<int64_t> shape;
+  for (const format::SizeExpr *extent : *tensor.shape())
+    if (!readsOnlySlotsBelow(*extent, 0) ||
+        !evaluate(*extent, nullptr, shape.emplace_back()))
+      return std::nullopt;
+  return shape;
+}

@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 namespace tcc::runtime {
 
@@ -33,6 +35,10 @@ bool readsOnlySlotsBelow(const format::SizeExpr &expr, size_t slotCount);
 
 /// Whether it reads no slot but that one; none, if that is -1.
 bool readsOnlySlot(const format::SizeExpr &expr, int64_t slot);
+
+/// The extents of a tensor, if none of them is symbolic.
+std::optional<std::vector<int64_t>>
+staticShape(const format::TensorSpec &tensor);
 
 } // namespace tcc::runtime
 

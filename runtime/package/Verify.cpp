@@ -9,6 +9,7 @@
 #include "runtime/package/VariableOffsets.h"
 #include "runtime/package/VerifyEntry.h"
 #include "runtime/package/VerifyLibrary.h"
+#include "runtime/package/VerifyMetrics.h"
 
 #include <algorithm>
 #include <bit>
@@ -437,5 +438,7 @@ Status runtime::verifyProgram(std::span<const std::byte> bytes,
   for (const format::Entry *entry : *program.entries())
     if (Status status = verifyEntry(program, *entry, launches); !status.ok())
       return status;
+  if (Status status = verifyMetrics(program); !status.ok())
+    return status;
   return verifySpaces(program);
 }

@@ -155,13 +155,11 @@ bool EntryVerifier::verifySpec(const format::TensorSpec &spec,
 bool EntryVerifier::verifyFixed(const format::TensorSpec &spec) {
   if (!spec.fixed())
     return true;
-  std::vector<int64_t> shape;
-  for (const format::SizeExpr *dim : *spec.shape())
-    if (!readsOnlySlotsBelow(*dim, 0) ||
-        !evaluate(*dim, nullptr, shape.emplace_back()))
-      return refuse("'", spec.name()->string_view(),
-                    "' is fixed and has no static shape");
-  return bytesOf(spec.dtype(), shape) == spec.fixed()->size() ||
+  auto shape = staticShape(spec);
+  if (!shape)
+    return refuse("'", spec.name()->string_view(),
+                  "' is fixed and has no static shape");
+  return bytesOf(spec.dtype(), *shape) == spec.fixed()->size() ||
          refuse("'", spec.name()->string_view(), "' is fixed to ",
                 spec.fixed()->size(), " bytes, which are not its size");
 }

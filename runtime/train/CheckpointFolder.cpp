@@ -49,8 +49,9 @@ Result<CheckpointSummary> runtime::verifyCheckpoint(const std::string &path) {
     return manifest.takeStatus();
   if (Status status = checkVersion(*manifest, manifestPath); !status.ok())
     return status;
-  CheckpointSummary summary = {manifest->step, manifest->updates,
-                               manifest->batches, 0, 0};
+  CheckpointSummary summary = {
+      manifest->step,      manifest->updates, manifest->batches, 0, 0,
+      manifest->evaluation};
   auto files = CheckpointFiles::open(path, std::move(*manifest));
   if (!files.ok())
     return files.takeStatus();
@@ -135,18 +136,54 @@ static Status removeCheckpoint(const std::string &path) {
   return status.ok() ? io::removeAll(left) : std::move(status);
 }
 
+/// What the evaluation after its last update says; nothing without one.
+static std::optional<double> readMetric(const std::string &path,
+                                        const std::string &metric) {
+  Result<Manifest> manifest = readManifest(concat(path, "/", kManifestFile));
+  if (!manifest.ok() || !manifest->evaluation ||
+      manifest->evaluation->step != manifest->step)
+    return std::nullopt;
+  auto found = manifest->evaluation->metrics.find(metric);
+  if (found == manifest->evaluation->metrics.end() || std::isnan(found->second))
+    return std::nullopt;
+  return found->second;
+}
+
+/// Empty if none was evaluated. The newest come first: of equal ones the last
+/// of `paths` was the first to be as good.
+static std::string findBest(const std::vector<std::string> &paths,
+                            const Retention &retention) {
+  std::string best;
+  double bestValue = NAN;
+  for (const std::string &path : paths) {
+    auto value = readMetric(path, retention.keepBest);
+    if (!value ||
+        (retention.bestIsLargest ? *value < bestValue : *value > bestValue))
+      continue;
+    best = path;
+    bestValue = *value;
+  }
+  return best;
+}
+
 Status runtime::removeOldCheckpoints(const std::string &root,
                                      const Retention &retention) {
-  int64_t kept = 0;
   if (retention.keepLast == 0)
     return Status();
-  for (const std::string &path : listCheckpoints(root)) {
-    auto step = readStep(fs::path(path).filename());
-    // What is not whole takes no place of one that is.
-    if (!step || !checkComplete(path).ok() || kept++ < retention.keepLast ||
-        (retention.keepEvery > 0 && *step % retention.keepEvery == 0))
+  std::vector<std::string> whole = listCheckpoints(root);
+  // What is not whole takes no place of one that is.
+  std::erase_if(whole, [](const std::string &path) {
+    return !readStep(fs::path(path).filename()) || !checkComplete(path).ok();
+  });
+  std::string best;
+  if (!retention.keepBest.empty())
+    best = findBest(whole, retention);
+  for (size_t i = retention.keepLast; i < whole.size(); ++i) {
+    int64_t step = *readStep(fs::path(whole[i]).filename());
+    if (whole[i] == best ||
+        (retention.keepEvery > 0 && step % retention.keepEvery == 0))
       continue;
-    if (Status status = removeCheckpoint(path); !status.ok())
+    if (Status status = removeCheckpoint(whole[i]); !status.ok())
       return status;
   }
   return Status();

@@ -8,6 +8,7 @@
 #define TCC_RUNTIME_TRAIN_CHECKPOINTFOLDER_H
 
 #include "runtime/base/Status.h"
+#include "runtime/train/EvaluationRecord.h"
 
 #include <cstdint>
 #include <optional>
@@ -30,6 +31,7 @@ struct CheckpointSummary {
   int64_t batches;       ///< of all ranks
   int64_t tensors;
   uint64_t bytes; ///< of these
+  std::optional<EvaluationRecord> evaluation;
 };
 /// Reads all of the checkpoint at `path`, whatever package wrote it:
 /// Code::BadData where it is not complete, or has other bytes than were
@@ -57,6 +59,9 @@ Status cleanCheckpoints(const std::string &root);
 struct Retention {
   int64_t keepLast = 0;  ///< as many of the newest; 0: all
   int64_t keepEvery = 0; ///< and those whose N is a multiple; 0: none
+  /// And the first with the best evaluation by this metric; empty: none.
+  std::string keepBest = {};
+  bool bestIsLargest = false; ///< of that metric
 };
 /// Removes all others that are complete. The caller holds the FolderLock.
 Status removeOldCheckpoints(const std::string &root,

@@ -54,6 +54,7 @@ void CheckpointWriter::describe() {
   manifest.batches = session.batchCount();
   manifest.program = fingerprintOf(variables);
   manifest.recipe = recipeOf(session);
+  manifest.evaluation = session.evaluations();
 }
 
 Status CheckpointWriter::begin(Memory *copy) {

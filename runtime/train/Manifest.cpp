@@ -23,7 +23,7 @@ std::string runtime::formatDigest(const format::Digest &digest) {
 // Writing
 //===----------------------------------------------------------------------===//
 
-static ordered_json describe(const ListedTensor &tensor) {
+static ordered_json describeTensor(const ListedTensor &tensor) {
   ordered_json slices = ordered_json::array();
   for (const StoredSlice &slice : tensor.slices)
     slices.push_back({{"file", slice.file},
@@ -37,10 +37,21 @@ static ordered_json describe(const ListedTensor &tensor) {
           {"slices", slices}};
 }
 
+/// What is not finite is null.
+ordered_json runtime::describe(const EvaluationRecord &record) {
+  return {{"step", record.step},
+          {"metrics", record.metrics},
+          {"best",
+           {{"metric", record.best},
+            {"value", record.bestValue},
+            {"step", record.bestStep}}},
+          {"waited", record.waited}};
+}
+
 std::string runtime::printManifest(const Manifest &manifest) {
   ordered_json tensors = ordered_json::array();
   for (const ListedTensor &tensor : manifest.tensors)
-    tensors.push_back(describe(tensor));
+    tensors.push_back(describeTensor(tensor));
   ordered_json document = {
       {"schema_version", Manifest::kVersion},
       {"producer", concat("tcc ", TCC_VERSION)},
@@ -49,8 +60,10 @@ std::string runtime::printManifest(const Manifest &manifest) {
       {"batches", manifest.batches},
       {"program", manifest.program},
       {"recipe", manifest.recipe},
-      {"tensors", tensors},
   };
+  if (manifest.evaluation)
+    document["evaluation"] = describe(*manifest.evaluation);
+  document["tensors"] = std::move(tensors);
   // A package's text may be no UTF-8.
   return document.dump(/*indent=*/1, ' ', /*ensure_ascii=*/false,
                        ordered_json::error_handler_t::replace) +
@@ -86,6 +99,14 @@ public:
       return fail(concat(key, " of ", place, " is no text"));
     if (value)
       to = value->get<std::string>();
+  }
+  /// null is NaN.
+  void read(const char *key, double &to) {
+    const ordered_json *value = find(key);
+    if (value && !value->is_number() && !value->is_null())
+      return fail(concat(key, " of ", place, " is no number"));
+    if (value)
+      to = value->is_null() ? NAN : value->get<double>();
   }
   void read(const char *key, DType &to) {
     std::string name;
@@ -209,6 +230,28 @@ static bool isKnown(int64_t version) {
   return version >= Manifest::kOldestVersion && version <= Manifest::kVersion;
 }
 
+Result<EvaluationRecord>
+runtime::readEvaluationRecord(const ordered_json &document) {
+  Status status;
+  EvaluationRecord record;
+  Reader reader(document, "evaluation", status);
+  reader.read("step", record.step);
+  reader.read("waited", record.waited);
+  if (const ordered_json *metrics = reader.readObject("metrics"))
+    for (const auto &[name, value] : metrics->items())
+      Reader(*metrics, "metrics", status)
+          .read(name.c_str(), record.metrics[name]);
+  if (const ordered_json *best = reader.readObject("best")) {
+    Reader ofBest(*best, "best", status);
+    ofBest.read("metric", record.best);
+    ofBest.read("value", record.bestValue);
+    ofBest.read("step", record.bestStep);
+  }
+  if (!status.ok())
+    return status;
+  return record;
+}
+
 static Result<Manifest> parse(const ordered_json &document) {
   Status status;
   Manifest manifest;
@@ -228,6 +271,12 @@ static Result<Manifest> parse(const ordered_json &document) {
       Reader(*recipe, "recipe", status).read(key.c_str(), text);
       manifest.recipe[key] = text;
     }
+  if (status.ok() && document.contains("evaluation")) {
+    auto record = readEvaluationRecord(document["evaluation"]);
+    if (!record.ok())
+      return record.takeStatus();
+    manifest.evaluation = std::move(*record);
+  }
   if (manifest.version == Manifest::kOldestVersion)
     reader.read("digest", manifest.digest);
   else if (const ordered_json *tensors = reader.readArray("tensors"))

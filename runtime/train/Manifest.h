@@ -12,8 +12,10 @@
 #include "runtime/base/Status.h"
 #include "runtime/package/DType.h"
 #include "runtime/package/Format.h"
+#include "runtime/train/EvaluationRecord.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,11 +45,18 @@ struct Manifest {
   int64_t step = 0, updates = 0, batches = 0;
   std::string program; ///< a fingerprint of the tensors
   nlohmann::ordered_json recipe = nlohmann::ordered_json::object();
-  std::vector<ListedTensor> tensors; ///< none in the oldest version
-  std::string digest;                ///< of the oldest version
+  std::optional<EvaluationRecord> evaluation; ///< if there was one
+  std::vector<ListedTensor> tensors;          ///< none in the oldest version
+  std::string digest;                         ///< of the oldest version
 };
 
 std::string formatDigest(const format::Digest &digest);
+
+/// As the manifest has it.
+nlohmann::ordered_json describe(const EvaluationRecord &record);
+/// Fails with Code::BadData.
+Result<EvaluationRecord>
+readEvaluationRecord(const nlohmann::ordered_json &document);
 
 std::string printManifest(const Manifest &manifest);
 

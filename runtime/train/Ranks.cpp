@@ -4,6 +4,7 @@
 #include "runtime/package/Digest.h"
 #include "runtime/package/VariableOffsets.h"
 #include "runtime/ranks/Communicator.h"
+#include "runtime/train/Metrics.h"
 #include "runtime/train/Session.h"
 #include "runtime/train/TensorMatch.h"
 
@@ -180,6 +181,14 @@ Status TrainingSession::shareVariables() {
   return writeRank();
 }
 
+Status TrainingSession::shareBuffers() {
+  for (size_t i = 0; ranks && i < store.size(); ++i)
+    if (store.describe(i).kind() == VariableKind::buffer)
+      if (Status status = shareVariable(i); !status.ok())
+        return status;
+  return Status();
+}
+
 Status TrainingSession::shareText(std::string &text) const {
   if (!ranks)
     return Status();
@@ -238,12 +247,19 @@ Status TrainingSession::addUp(Evaluation &sum) {
   if (!ranks)
     return Status();
   // A rank that evaluated no batch does not know what the model is.
-  double sums[] = {sum.loss, sum.count, double(sum.correct),
-                   double(sum.isClassifier)};
-  if (Status status = ranks->allReduce(sums, sums, std::size(sums), DType::f64,
-                                       "the evaluation");
+  std::vector<double> sums = {sum.loss, sum.count, double(sum.correct),
+                              double(sum.isClassifier)};
+  size_t fields = sums.size();
+  sum.sums.resize(countSums(program->program()));
+  sums.insert(sums.end(), sum.sums.begin(), sum.sums.end());
+  if (Status status = ranks->allReduce(sums.data(), sums.data(), sums.size(),
+                                       DType::f64, "the evaluation");
       !status.ok())
     return status;
-  sum = {sums[0], sums[1], static_cast<int64_t>(sums[2]), sums[3] > 0};
+  sum = {sums[0],
+         sums[1],
+         static_cast<int64_t>(sums[2]),
+         sums[3] > 0,
+         {sums.begin() + fields, sums.end()}};
   return Status();
 }

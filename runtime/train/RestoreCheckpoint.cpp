@@ -56,6 +56,7 @@ public:
   static Result<VerifiedCheckpoint> open(const TrainingSession &session,
                                          const std::string &path);
   Status copyTo(TrainingSession &session) const {
+    session.evaluations() = evaluations;
     return copyTensors(session.variables(), matches);
   }
 
@@ -66,6 +67,7 @@ private:
 
   CheckpointFiles files;
   std::vector<TensorMatch> matches; ///< views of the files
+  std::optional<EvaluationRecord> evaluations;
 };
 
 } // namespace
@@ -96,10 +98,12 @@ VerifiedCheckpoint::open(const TrainingSession &session,
       !status.ok())
     return status;
   std::string program = manifest->program;
+  std::optional<EvaluationRecord> evaluations = manifest->evaluation;
   auto files = CheckpointFiles::open(path, std::move(*manifest));
   if (!files.ok())
     return files.takeStatus();
   VerifiedCheckpoint checkpoint(std::move(*files));
+  checkpoint.evaluations = std::move(evaluations);
   if (Status status = checkpoint.match(session, path); !status.ok())
     return status;
   if (program != fingerprintOf(session.variables()))
@@ -140,6 +144,7 @@ public:
 private:
   Status agree(Status own) const;
   Status restore(const std::string &path);
+  Status shareEvaluations();
 
   TrainingSession &session;
   std::vector<std::string> candidates; ///< of rank 0
@@ -170,7 +175,28 @@ Status LatestRestore::restore(const std::string &path) {
     status = checkpoint->copyTo(session);
   if (status.ok())
     status = session.shareVariables();
+  if (status.ok())
+    status = shareEvaluations();
   return status.ok() ? session.writeRank() : std::move(status);
+}
+
+/// Gives all ranks what rank 0 knows of evaluations.
+Status LatestRestore::shareEvaluations() {
+  std::optional<EvaluationRecord> &record = session.evaluations();
+  std::string text = record ? describe(*record).dump() : "";
+  if (Status status = session.shareText(text); !status.ok())
+    return status;
+  if (session.rank() == 0)
+    return Status();
+  record.reset();
+  if (text.empty())
+    return Status();
+  auto shared = readEvaluationRecord(
+      nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false));
+  if (!shared.ok())
+    return shared.takeStatus();
+  record = std::move(*shared);
+  return Status();
 }
 
 Result<CheckpointSearch> LatestRestore::run() {

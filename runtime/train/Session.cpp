@@ -380,6 +380,20 @@ void TrainingSession::clearFault() {
   readBatchNumber();
 }
 
+/// Adds all elements of the outputs to `sums`, one after the other.
+static void addOutputs(const Context &context, std::vector<double> &sums) {
+  size_t at = 0;
+  for (size_t i = 0; i < context.outputCount(); ++i) {
+    TensorView output = context.output(i);
+    const auto *bytes = static_cast<const std::byte *>(output.data);
+    size_t count = elementCount(output.shape);
+    sums.resize(std::max(sums.size(), at + count));
+    for (size_t j = 0; j < count; ++j)
+      sums[at++] +=
+          readScalar(output.dtype, bytes + j * traitsOf(output.dtype).bytes);
+  }
+}
+
 Status TrainingSession::evaluate(std::span<const TensorView> batch,
                                  Evaluation &sum) {
   Result<EntryContexts *> entry = get(EntryKind::eval);
@@ -394,6 +408,7 @@ Status TrainingSession::evaluate(std::span<const TensorView> batch,
   sum.isClassifier = !std::isnan(correct);
   if (sum.isClassifier)
     sum.correct += static_cast<int64_t>(correct);
+  addOutputs(context, sum.sums);
   return Status();
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/base/Prefault.h"
 #include "runtime/executor/Context.h"
 #include "runtime/package/Format.h"
+#include "runtime/train/EvaluationRecord.h"
 #include "runtime/train/Settings.h"
 
 #include <cmath>
@@ -37,6 +38,9 @@ struct Evaluation {
   double count = 0;    ///< valid targets
   int64_t correct = 0; ///< of them; only if `isClassifier`
   bool isClassifier = false;
+  /// Of all outputs of `eval`, for its metrics (Metrics.h); empty before the
+  /// first batch.
+  std::vector<double> sums = {};
 };
 
 /// The variables of a training package and the entry points that read and
@@ -98,6 +102,20 @@ public:
 
   /// Adds the loss of a batch to `sum`; changes nothing.
   Status evaluate(std::span<const TensorView> batch, Evaluation &sum);
+  /// Puts the running means of parameters in the place of these, and these in
+  /// theirs: what is evaluated, predicted or exported between two calls is of
+  /// the means. No step comes between them. Code::Usage where the package has
+  /// no means, or has them in parts or with other types. All ranks may call it.
+  Status exchangeMeans();
+  /// Whether it can.
+  Status checkMeans() const;
+  /// What checkpoints say of the run's evaluations, the same at all ranks;
+  /// whoever evaluates keeps it up to date.
+  std::optional<EvaluationRecord> &evaluations() { return record; }
+  const std::optional<EvaluationRecord> &evaluations() const { return record; }
+  /// Gives all ranks the running statistics of rank 0, which updates change by
+  /// the batches of each.
+  Status shareBuffers();
   /// Makes `sum` that of all ranks, each of which evaluated other batches.
   Status addUp(Evaluation &sum);
   /// Gives all ranks the variables of rank 0, after that one restored or
@@ -246,6 +264,7 @@ private:
   Context *lastFinished = nullptr; ///< null before the first step
   std::function<void(const StepMetrics &)> callback;
   StepMetrics last;
+  std::optional<EvaluationRecord> record;
   // As the step's fields say after what is under way.
   int64_t batch = 0; ///< see batchNumber
   int64_t taken = 0; ///< batches of this rank since the last update

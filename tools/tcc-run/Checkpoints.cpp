@@ -37,7 +37,8 @@ Status Checkpoints::reserveCopy() {
   return session->reserveCopy();
 }
 
-Status Checkpoints::open(TrainingSession &opened) {
+Status Checkpoints::open(TrainingSession &opened, const SavingOptions &given) {
+  options = given;
   if (options.folder.empty())
     return Status();
   session = &opened;

@@ -23,12 +23,12 @@ struct SavingOptions {
 /// failed. What is not to be kept any more is removed.
 class Checkpoints {
 public:
-  Checkpoints(const SavingOptions &options, bool quiet)
-      : options(options), quiet(quiet) {}
+  explicit Checkpoints(bool quiet) : quiet(quiet) {}
 
   /// Takes the folder for this run, and removes what runs before it left half
   /// written. Fails where another one writes there. The session outlives it.
-  runtime::Status open(runtime::TrainingSession &session);
+  runtime::Status open(runtime::TrainingSession &session,
+                       const SavingOptions &options);
 
   /// Saves what the session has, unless that was saved before, or begins to,
   /// after it has waited for the end of one under way.

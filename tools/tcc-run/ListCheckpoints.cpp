@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <iomanip>
+#include <sstream>
 
 using namespace tcc;
 using namespace tcc::tools;
@@ -20,6 +21,9 @@ static ordered_json describe(const std::string &path, Code &code) {
     row["batches"] = found->batches;
     row["tensors"] = found->tensors;
     row["bytes"] = found->bytes;
+    // Of another update it says nothing of this checkpoint.
+    if (found->evaluation && found->evaluation->step == found->step)
+      row["evaluation"] = found->evaluation->metrics;
     row["problem"] = nullptr;
   } else {
     Status status = found.takeStatus();
@@ -29,12 +33,21 @@ static ordered_json describe(const std::string &path, Code &code) {
   return row;
 }
 
+/// ", loss 0.25, accuracy 0.915"; nothing where it was not evaluated.
+static std::string formatEvaluation(const ordered_json &row) {
+  std::ostringstream text;
+  if (row.contains("evaluation"))
+    for (const auto &[name, value] : row["evaluation"].items())
+      text << ", " << name << ' ' << value;
+  return text.str();
+}
+
 static void print(const ordered_json &row) {
   std::cout << row["path"].get<std::string>() << ": ";
   if (row["problem"].is_null())
     std::cout << row["step"] << " updates, " << row["batches"] << " batches, "
               << row["tensors"] << " tensors, " << row["bytes"]
-              << " bytes, whole\n";
+              << " bytes, whole" << formatEvaluation(row) << '\n';
   else
     std::cout << row["problem"].get<std::string>() << '\n';
 }

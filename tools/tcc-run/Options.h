@@ -97,6 +97,7 @@ struct TuneOptions {
 struct EvalOptions {
   RunningOptions running;
   DataOptions data;
+  bool ema = false; ///< running means in place of parameters
 };
 
 /// Each runs one command and returns its exit code.

@@ -1,6 +1,6 @@
 #include "tools/tcc-run/Progress.h"
 
-#include <nlohmann/json.hpp>
+#include "runtime/package/Names.h"
 
 #include <cstdio>
 #include <filesystem>
@@ -97,7 +97,8 @@ Result<MetricsLog> MetricsLog::open(const std::string &folder, int64_t first) {
   return log;
 }
 
-void MetricsLog::write(const StepMetrics &metrics, const Pace &pace) {
+void MetricsLog::write(const StepMetrics &metrics, const Pace &pace,
+                       const nlohmann::ordered_json &evaluation) {
   if (path.empty())
     return;
   // What is not finite becomes null.
@@ -110,6 +111,8 @@ void MetricsLog::write(const StepMetrics &metrics, const Pace &pace) {
                                  {"samples_per_s", pace.samplesPerSecond}};
   if (pace.exposed)
     line["exposed_communication_s"] = *pace.exposed;
+  if (!evaluation.is_null())
+    line[format::nameOf(format::EntryKind::eval)] = evaluation;
   file << line.dump() << '\n';
 }
 

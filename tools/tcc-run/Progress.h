@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 namespace tcc::tools {
@@ -51,7 +52,9 @@ public:
   /// Writes nothing anywhere.
   MetricsLog() = default;
 
-  void write(const runtime::StepMetrics &metrics, const Pace &pace);
+  /// `evaluation` of what came after the update, null for none.
+  void write(const runtime::StepMetrics &metrics, const Pace &pace,
+             const nlohmann::ordered_json &evaluation);
   [[nodiscard]] runtime::Status close();
 
 private:

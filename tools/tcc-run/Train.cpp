@@ -1,6 +1,8 @@
 #include "runtime/package/Digest.h"
 #include "runtime/train/Checkpoint.h"
+#include "runtime/train/Manifest.h"
 #include "tools/tcc-run/Checkpoints.h"
+#include "tools/tcc-run/Evaluations.h"
 #include "tools/tcc-run/FindRate.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Progress.h"
@@ -21,15 +23,16 @@ using namespace tcc::runtime;
 
 namespace {
 
+/// Of what `--set` changes that no step reads.
+constexpr std::string_view kEvaluationPrefix = "eval.";
+
 /// One run of `tcc-run train`.
 class Training {
 public:
   /// The ranks outlive it.
   Training(const TrainOptions &options, const Ranks &ranks)
       : options(options), ranks(ranks), began(Clock::now()),
-        checkpoints({options.data.checkpointDir, options.checkpointEvery,
-                     options.retention, options.syncCheckpoints},
-                    options.running.quiet) {}
+        checkpoints(options.running.quiet) {}
 
   Status run();
   /// The signal that ended it before its time, or 0.
@@ -43,7 +46,11 @@ private:
   Status chooseLength();
   Status compareRanks() const;
   Status trainSteps();
-  int64_t getNextSave(int64_t step) const;
+  Status readPlan();
+  SavingOptions makeSavingOptions() const;
+  bool isSaveDue(int64_t step) const;
+  int64_t getNextPause(int64_t step) const;
+  Status evaluate();
   Status look();
   bool isTimeUp() const {
     return options.maxSeconds > 0 &&
@@ -56,9 +63,12 @@ private:
   void warnIfNothingIsKept() const;
   void warnOfNoTrace() const;
   Status beginTrace();
-  void note(ProgressLine &line, Clock::time_point before);
+  Pace note(ProgressLine &line, Clock::time_point before);
   Status finish();
+  std::string describeEnd() const;
+  nlohmann::ordered_json describeResult() const;
   void printResult() const;
+  void noteEnd() const;
   double getRate() const;
 
   const TrainOptions &options;
@@ -70,13 +80,15 @@ private:
   std::optional<Batches> batches;
   MetricsLog log;
   std::optional<Updates> updates;
+  std::optional<EvaluationPlan> plan; ///< once the session is open
+  std::optional<Evaluations> evaluations;
   int64_t firstStep = 0, lastStep = 0;
   /// Of all updates: see Pace; nothing once events were lost.
   std::optional<double> allExposed;
   double seconds = 0;
   std::optional<SignalGuard> signals; ///< where there is something to keep
   SignalRequest asked;                ///< what no checkpoint has answered yet
-  bool endsEarly = false;             ///< time is up
+  const char *endsBy = nullptr;       ///< what ends the run early, but a signal
   int64_t nextLook = 0; ///< update after which ranks say what they were asked
 };
 
@@ -95,6 +107,36 @@ Status Training::resume() {
   if (!options.running.quiet)
     std::cerr << concat("tcc-run: resuming from ", *newest, "\n");
   return Status();
+}
+
+/// When to evaluate: what the command line says of it, and what it needs.
+Status Training::readPlan() {
+  for (std::string_view setting : options.settings) {
+    size_t at = setting.find('=');
+    if (!setting.starts_with(kEvaluationPrefix) || at == setting.npos)
+      continue;
+    size_t begin = kEvaluationPrefix.size();
+    if (Status status = plan->set(setting.substr(begin, at - begin),
+                                  setting.substr(at + 1));
+        !status.ok())
+      return status;
+  }
+  if (options.retention.keepBest.empty())
+    return Status();
+  plan->best = options.retention.keepBest;
+  if (plan->data.empty())
+    return Status(Code::Usage, "--keep-best needs evaluations: give "
+                               "--set eval.data=SPEC, or [eval] in the recipe");
+  return Status();
+}
+
+SavingOptions Training::makeSavingOptions() const {
+  SavingOptions saving = {options.data.checkpointDir, options.checkpointEvery,
+                          options.retention, options.syncCheckpoints};
+  auto metrics = listMetrics(session->executable().program());
+  if (const EvaluationMetric *best = findMetric(metrics, plan->best))
+    saving.retention.bestIsLargest = best->rises;
+  return saving;
 }
 
 Status Training::setSeed() {
@@ -162,7 +204,7 @@ void Training::warnIfNothingIsKept() const {
                  "give --checkpoint-dir or --export\n";
 }
 
-void Training::note(ProgressLine &line, Clock::time_point before) {
+Pace Training::note(ProgressLine &line, Clock::time_point before) {
   double elapsed = std::chrono::duration<double>(Clock::now() - before).count();
   seconds += elapsed;
   std::optional<double> exposed = updates->exposed();
@@ -174,8 +216,8 @@ void Training::note(ProgressLine &line, Clock::time_point before) {
     *allExposed += *exposed;
     average.exposed = *allExposed / double(session->metrics().step - firstStep);
   }
-  log.write(session->metrics(), pace);
   line.update(session->metrics(), average);
+  return pace;
 }
 
 /// The first of several ranks says how long it waits for others.
@@ -196,10 +238,16 @@ double Training::getRate() const {
   return seconds > 0 ? steps * updates->sampleCount() / seconds : 0;
 }
 
-/// No step is under way when a checkpoint is begun.
-int64_t Training::getNextSave(int64_t step) const {
+bool Training::isSaveDue(int64_t step) const {
+  return options.checkpointEvery > 0 && step % options.checkpointEvery == 0;
+}
+
+/// No step is under way when a checkpoint or an evaluation is begun.
+int64_t Training::getNextPause(int64_t step) const {
   int64_t every = options.checkpointEvery;
-  return every ? std::min(lastStep, (step / every + 1) * every) : lastStep;
+  int64_t save =
+      every ? std::min(lastStep, (step / every + 1) * every) : lastStep;
+  return std::min(save, evaluations->getNext(step, lastStep));
 }
 
 /// A look of ranks at their signals is a message: four of them a second cost
@@ -231,11 +279,26 @@ Status Training::look() {
   for (const Look &of : all) {
     asked.stop = std::max(asked.stop, static_cast<int>(of[0]));
     asked.saves |= of[1] != 0;
-    endsEarly |= of[2] != 0;
+    if (of[2] != 0)
+      endsBy = "--max-time";
     areReady &= of[3] != 0;
   }
   nextLook = ranks.communicator ? session->metrics().step + all[0][4] : 0;
   return checkpoints.isActive() && areReady ? checkpoints.advance() : Status();
+}
+
+/// After the update that was made last, if it is time, unless the run is to end
+/// soon.
+Status Training::evaluate() {
+  if (asked.stop || endsBy ||
+      !evaluations->isDue(session->metrics().step, lastStep))
+    return Status();
+  if (Status status = evaluations->run(); !status.ok())
+    return status;
+  asked.saves |= evaluations->isBest() && !options.retention.keepBest.empty();
+  if (evaluations->isOver())
+    endsBy = "eval.patience";
+  return Status();
 }
 
 /// The first failure ends the steps. What is not finite leaves the session
@@ -244,71 +307,90 @@ Status Training::trainSteps() {
   ProgressLine line(firstStep, lastStep, options.running.quiet);
   if (keepsAnything())
     signals.emplace();
-  int64_t end = getNextSave(firstStep);
+  int64_t end = getNextPause(firstStep);
   for (int64_t step = firstStep; step < lastStep;) {
     Clock::time_point before = Clock::now();
     Status status = updates->make(end);
     if (!status.ok() && status.code() != Code::Numerics)
       return status;
-    note(line, before);
+    Pace pace = note(line, before);
     step = session->metrics().step;
-    if (!status.ok())
-      return status;
-    if (Status looked = look(); !looked.ok())
-      return looked;
-    if (asked.any() || endsEarly)
+    Status looked = status.ok() ? look() : Status();
+    bool isPause = step >= end;
+    if (status.ok() && looked.ok() && isPause) {
+      line.clear();
+      looked = evaluate();
+    }
+    log.write(session->metrics(), pace,
+              isPause ? evaluations->valuesOf(step) : nlohmann::ordered_json());
+    if (!status.ok() || !looked.ok())
+      return status.ok() ? std::move(looked) : std::move(status);
+    if (asked.any() || endsBy)
       end = updates->getNextPause();
     if (step < end)
       continue;
     if (step == lastStep) // nothing is left to do
-      asked.stop = 0, endsEarly = false;
-    if (asked.stop || endsEarly || step == lastStep)
+      asked.stop = 0, endsBy = nullptr;
+    if (asked.stop || endsBy || step == lastStep)
       return Status();
-    if (Status saved = checkpoints.save(); !saved.ok())
-      return saved;
+    if (asked.saves || isSaveDue(step))
+      if (Status saved = checkpoints.save(); !saved.ok())
+        return saved;
     asked.saves = false;
-    end = getNextSave(step);
+    end = getNextPause(step);
   }
   return Status();
+}
+
+/// What ended the run before its last update: a signal, or what `endsBy` says;
+/// empty if nothing did.
+std::string Training::describeEnd() const {
+  return asked.stop ? concat("SIG", sigabbrev_np(asked.stop))
+         : endsBy   ? std::string(endsBy)
+                    : "";
+}
+
+nlohmann::ordered_json Training::describeResult() const {
+  int64_t steps = session->stepCount();
+  nlohmann::ordered_json document = {
+      {"schema_version", 1},
+      {"steps", steps},
+      {"loss", session->metrics().loss},
+      {"samples_per_s", getRate()},
+      {"memory_bytes", session->planned().total()},
+      {"checkpoint", nullptr}};
+  if (const auto &record = session->evaluations())
+    document["evaluation"] = describe(*record);
+  if (allExposed && steps > firstStep)
+    document["exposed_communication_s"] = *allExposed / (steps - firstStep);
+  if (!checkpoints.last().empty())
+    document["checkpoint"] = checkpoints.last();
+  if (std::string end = describeEnd(); !end.empty())
+    document["stopped_by"] = end;
+  return document;
 }
 
 /// Without a step there is no loss.
 void Training::printResult() const {
   int64_t steps = session->stepCount();
-  double loss = session->metrics().loss;
-  bool hadNoSteps = steps == firstStep;
-  if (options.running.json) {
-    nlohmann::ordered_json document = {
-        {"schema_version", 1},
-        {"steps", steps},
-        {"loss", loss},
-        {"samples_per_s", getRate()},
-        {"memory_bytes", session->planned().total()},
-        {"checkpoint", nullptr}};
-    if (allExposed && !hadNoSteps)
-      document["exposed_communication_s"] = *allExposed / (steps - firstStep);
-    if (!checkpoints.last().empty())
-      document["checkpoint"] = checkpoints.last();
-    return printJson(document);
-  }
   std::cout << steps << " steps, ";
-  if (hadNoSteps)
+  if (steps == firstStep)
     std::cout << "nothing was left to do";
   else
-    std::cout << "loss " << std::setprecision(6) << loss << ", "
-              << std::llround(getRate()) << " samples/s";
+    std::cout << "loss " << std::setprecision(6) << session->metrics().loss
+              << ", " << std::llround(getRate()) << " samples/s";
   if (allExposed && seconds > 0)
     std::cout << ", " << std::llround(100 * *allExposed / seconds)
               << " % of the time waiting for other ranks";
   if (!checkpoints.last().empty())
     std::cout << ", checkpoint " << checkpoints.last();
   std::cout << '\n';
-  if ((asked.stop || endsEarly) && !options.running.quiet)
-    std::cerr << concat("tcc-run: note: ",
-                        asked.stop ? concat("SIG", sigabbrev_np(asked.stop))
-                                   : std::string("--max-time"),
-                        ": stopped after update ", session->metrics().step,
-                        " of ", lastStep, "\n");
+}
+
+void Training::noteEnd() const {
+  if (std::string end = describeEnd(); !end.empty() && !options.running.quiet)
+    std::cerr << concat("tcc-run: note: ", end, ": stopped after update ",
+                        session->metrics().step, " of ", lastStep, "\n");
 }
 
 Status Training::finish() {
@@ -325,7 +407,11 @@ Status Training::finish() {
         !status.ok())
       return status;
   warnOfNoTrace();
-  printResult();
+  if (options.running.json)
+    printJson(describeResult());
+  else
+    printResult();
+  noteEnd();
   return Status();
 }
 
@@ -337,13 +423,20 @@ Status Training::run() {
   session = std::move(*opened);
   if (Status status = session->checkTrainable(); !status.ok())
     return status;
-  if (Status status = checkpoints.open(*session); !status.ok())
+  plan.emplace(session->executable().program());
+  if (Status status = readPlan(); !status.ok())
+    return status;
+  if (Status status = checkpoints.open(*session, makeSavingOptions());
+      !status.ok())
     return status;
   if (options.resume || options.resumesIfAny)
     if (Status status = resume(); !status.ok())
       return status;
   for (const std::string &setting : options.settings)
-    if (Status status = applySetting(*session, setting); !status.ok())
+    if (Status status = setting.starts_with(kEvaluationPrefix)
+                            ? Status()
+                            : applySetting(*session, setting);
+        !status.ok())
       return status;
   if (Status status = setSeed(); !status.ok())
     return status;
@@ -359,6 +452,10 @@ Status Training::run() {
     return status;
   if (options.findsRate)
     return findRate(*session, *updates, options);
+  auto evaluating = Evaluations::open(*session, *plan, options.running.quiet);
+  if (!evaluating.ok())
+    return evaluating.takeStatus();
+  evaluations.emplace(std::move(*evaluating));
   // Before anything is written.
   if (Status status = session->settings().check(); !status.ok())
     return status;

@@ -115,20 +115,18 @@ Status tools::applySetting(TrainingSession &session,
 //===----------------------------------------------------------------------===//
 
 Result<std::vector<int64_t>>
-tools::staticShape(const format::TensorSpec &input) {
-  std::vector<int64_t> shape;
-  for (const format::SizeExpr *dim : *input.shape())
-    if (!readsOnlySlotsBelow(*dim, 0) ||
-        !evaluate(*dim, nullptr, shape.emplace_back()))
-      return makeError(Code::Usage, "input '", input.name()->string_view(),
-                       "' has no static shape: compile with --dim");
-  return shape;
+tools::getStaticShape(const format::TensorSpec &input) {
+  auto shape = runtime::staticShape(input);
+  if (!shape)
+    return makeError(Code::Usage, "input '", input.name()->string_view(),
+                     "' has no static shape: compile with --dim");
+  return std::move(*shape);
 }
 
 Result<RandomBatch> RandomBatch::make(const format::Entry &entry) {
   RandomBatch batch;
   for (const format::TensorSpec *input : *entry.inputs()) {
-    auto shape = staticShape(*input);
+    auto shape = getStaticShape(*input);
     if (!shape.ok())
       return shape.takeStatus();
     auto tensor = Tensor::allocate(input->dtype(), std::move(*shape));
@@ -153,7 +151,7 @@ static Result<std::vector<BatchTensor>>
 describeBatch(const format::Entry &entry) {
   std::vector<BatchTensor> tensors;
   for (const format::TensorSpec *input : *entry.inputs()) {
-    auto shape = staticShape(*input);
+    auto shape = getStaticShape(*input);
     if (!shape.ok())
       return shape.takeStatus();
     BatchTensor tensor = {input->name()->str(), input->dtype(),

@@ -35,7 +35,7 @@ runtime::Status applySetting(runtime::TrainingSession &session,
 
 /// The extents of an input, none of which may be symbolic.
 runtime::Result<std::vector<int64_t>>
-staticShape(const format::TensorSpec &input);
+getStaticShape(const format::TensorSpec &input);
 
 /// Random tensors for the inputs of an entry point, whose shapes must be
 /// static.

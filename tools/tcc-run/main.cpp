@@ -112,6 +112,11 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
       ->check(makeCountCheck())
       ->needs("--keep-last");
   command
+      .add_option("--keep-best", options.retention.keepBest,
+                  "METRIC: save what evaluates best by it, as eval.best, and "
+                  "keep that")
+      ->needs("--checkpoint-dir");
+  command
       .add_flag("--resume", options.resume, "go on from the newest checkpoint")
       ->needs("--checkpoint-dir")
       ->excludes("--init");
@@ -161,6 +166,10 @@ static int runTool(int argc, char **argv) {
   addData(evalApp, eval.data);
   // Both say which parameters are measured.
   evalApp.get_option("--init")->excludes("--checkpoint-dir");
+  evalApp
+      .add_flag("--ema", eval.ema,
+                "take the running means of parameters, which params.ema made")
+      ->needs("--checkpoint-dir");
   CLI::App &tuneApp = *app.add_subcommand(
       "tune", "measure the ways of a GPU's libraries, and keep the fastest");
   addRunning(tuneApp, tune.running);

@@ -199,6 +199,50 @@ TEST(RecipeTest, ExactSaysOnceHowManyBatchesAnUpdateHas) {
         "leave batch.micro = 'auto' no choice");
 }
 
+/// A recipe for evaluations of a model with that loss.
+std::string evaluate(const std::string &loss, const std::string &keys) {
+  return "loss.kind = '" + loss + "'\noptimizer.kind = 'sgd'\n[eval]\n" + keys;
+}
+
+TEST(RecipeTest, MetricsAreThoseOfTheLoss) {
+  parseRecipe(evaluate("output", "metrics = ['perplexity']"));
+  Recipe recipe = parseRecipe(evaluate("cross_entropy",
+                                       "metrics = ['top5', 'f1', 'confusion']\n"
+                                       "best = 'top5'\nevery = 2"));
+  EXPECT_EQ(recipe.evaluation.metrics->words.size(), 3u);
+  EXPECT_EQ(recipe.evaluation.every, 2);
+  EXPECT_THAT(refuse(evaluate("mse", "metrics = ['accuracy']")),
+              ElementsAre("r.toml:4: eval.metrics has 'accuracy', which is not "
+                          "for this loss: loss, mae, mse, rmse are",
+                          "exit 3"));
+  for (std::string name : {"top", "top0", "top05", "topx", "acuracy", ""})
+    EXPECT_THAT(
+        refuse(evaluate("cross_entropy", "metrics = ['" + name + "']"))[0],
+        HasSubstr("eval.metrics has '" + name + "', expected loss"));
+  EXPECT_THAT(refuse(evaluate("cross_entropy", "metrics = 'f1'"))[0],
+              HasSubstr("eval.metrics is 'f1', expected words"));
+}
+
+TEST(RecipeTest, TheBestIsAMetricThatIsANumber) {
+  for (std::string best : {"f1", "confusion"})
+    EXPECT_THAT(refuse(evaluate("cross_entropy", "metrics = ['confusion']\n"
+                                                 "best = '" +
+                                                     best + "'")),
+                ElementsAre("r.toml:5: eval.best is '" + best +
+                                "', expected the loss or a number of "
+                                "eval.metrics",
+                            "exit 3"));
+}
+
+TEST(RecipeTest, EvaluatesMeansThatAre) {
+  EXPECT_THAT(refuse(evaluate("mse", "ema = true")),
+              ElementsAre("r.toml:4: eval.ema needs params.ema", "exit 3"));
+  EXPECT_THAT(
+      refuse(evaluate("mse", "ema = true\n[params]\nema = 0.9\n"
+                             "[parallel]\ndata = 2\nzero = 1")),
+      ElementsAre(HasSubstr("eval.ema with parallel.zero = 1"), "exit 4"));
+}
+
 TEST(RecipeTest, TheLossScaleIsANumberOrDynamic) {
   std::string base = std::string(kLoss) + "optimizer.kind = 'sgd'\n";
   auto read = [&](const std::string &line) {

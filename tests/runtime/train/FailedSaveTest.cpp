@@ -138,6 +138,32 @@ TEST_F(FailedSaveTest, KeepsWhatItIsTold) {
   EXPECT_THAT(names(), testing::ElementsAre("step-5", "step-6"));
 }
 
+/// The first of those that were evaluated best, if that was after their update.
+TEST_F(FailedSaveTest, KeepsTheBest) {
+  for (int64_t i = 1; i < 7; ++i) {
+    double value = std::array{0., 2., 1., 3., 1., 0., 9.}[i];
+    int64_t evaluated = i == 5 ? 4 : i;
+    session->evaluations() = EvaluationRecord{evaluated, {{"loss", value}}, {}};
+    unwrap(saveCheckpoint(*session, root));
+    step();
+  }
+  ASSERT_THAT(removeOldCheckpoints(root, {.keepLast = 3, .keepBest = "f1"}),
+              succeeds());
+  EXPECT_THAT(names(), testing::ElementsAre("step-4", "step-5", "step-6"));
+}
+
+TEST_F(FailedSaveTest, KeepsTheFirstBest) {
+  for (double value : {2., 1., 3., 1., 9.}) {
+    session->evaluations() =
+        EvaluationRecord{session->stepCount(), {{"loss", value}}, {}};
+    unwrap(saveCheckpoint(*session, root));
+    step();
+  }
+  ASSERT_THAT(removeOldCheckpoints(root, {.keepLast = 1, .keepBest = "loss"}),
+              succeeds());
+  EXPECT_THAT(names(), testing::ElementsAre("step-2", "step-5"));
+}
+
 TEST(FolderLock, IsOfOneProcess) {
   TemporaryFolder folder;
   std::string root = folder / "a/run";

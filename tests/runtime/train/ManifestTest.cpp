@@ -142,6 +142,35 @@ TEST_F(ManifestTest, RefusesTensorsThatAreNone) {
 }
 
 /// The first of its slices may have no elements, at the end of the file.
+/// What is not finite is null.
+TEST_F(ManifestTest, HasWhatWasEvaluated) {
+  EXPECT_FALSE(manifest.contains("evaluation"));
+  session->evaluations() = EvaluationRecord{
+      3, {{"accuracy", 0.5}, {"loss", NAN}}, "accuracy", 0.75, 2, 1};
+  unwrap(saveCheckpoint(*session, folder / "run"));
+  auto other = open();
+  ASSERT_THAT(restoreCheckpoint(*other, saved), succeeds());
+  ASSERT_TRUE(other->evaluations());
+  const EvaluationRecord &record = *other->evaluations();
+  EXPECT_EQ(record.step, 3);
+  EXPECT_EQ(record.metrics.at("accuracy"), 0.5);
+  EXPECT_TRUE(std::isnan(record.metrics.at("loss")));
+  EXPECT_EQ(record.best, "accuracy");
+  EXPECT_EQ(record.bestValue, 0.75);
+  EXPECT_EQ(record.bestStep, 2);
+  EXPECT_EQ(record.waited, 1);
+  std::vector<char> text = readBytes(saved + "/manifest.json");
+  manifest = ordered_json::parse(text.begin(), text.end());
+  manifest["evaluation"]["metrics"]["loss"] = "small";
+  EXPECT_THAT(restore(),
+              failsWith(Code::BadData, "loss of metrics is no number"));
+  manifest["evaluation"] = 3;
+  EXPECT_THAT(restore(), failsWith(Code::BadData, "evaluation is no object"));
+  manifest.erase("evaluation");
+  ASSERT_THAT(restore(), succeeds());
+  EXPECT_FALSE(session->evaluations());
+}
+
 TEST_F(ManifestTest, ReadsThePlaceWhereItIs) {
   size_t end = readBytes(saved + "/state.safetensors").size();
   for (ordered_json &tensor : manifest["tensors"]) {
