@@ -82,12 +82,14 @@ private:
 Status restoreCheckpoint(TrainingSession &session, const std::string &path);
 
 /// Restores the newest checkpoint in a folder whose bytes are those that were
-/// written, and says why newer ones are passed over; `newest` is nothing where
-/// there is none. All ranks make the call at the same place, and restore the
-/// same one. Fails as `restoreCheckpoint` does, but for what is incomplete or
-/// damaged.
-Result<CheckpointSearch> restoreLatestCheckpoint(TrainingSession &session,
-                                                 const std::string &root);
+/// written, or the one that is chosen, and says why newer ones are passed over;
+/// `newest` is nothing where there is none. All ranks make the call at the same
+/// place, and restore the same one, which rank 0 chooses. Fails as
+/// `chooseCheckpoints` and `restoreCheckpoint` do, but for what is incomplete
+/// or damaged.
+Result<CheckpointSearch>
+restoreLatestCheckpoint(TrainingSession &session, const std::string &root,
+                        const CheckpointChoice &choice = {});
 
 /// Sets parameters, and what else of the model's own the file has, from a
 /// safetensors file with their names. All parameters must be there; f32 and f64

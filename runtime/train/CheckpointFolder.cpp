@@ -81,6 +81,42 @@ std::vector<std::string> runtime::listCheckpoints(const std::string &root) {
   return paths;
 }
 
+/// Of the update at which the evaluation was best, in the newest checkpoint
+/// that can be read.
+static Result<int64_t> findBestStep(const std::string &root) {
+  for (const std::string &path : listCheckpoints(root)) {
+    Result<Manifest> manifest = readManifest(concat(path, "/", kManifestFile));
+    if (!manifest.ok())
+      continue;
+    if (!manifest->evaluation || manifest->evaluation->bestStep == 0)
+      return makeError(Code::Io, "there is no best checkpoint: the run of '",
+                       path, "' had made no evaluation");
+    return manifest->evaluation->bestStep;
+  }
+  return makeError(Code::Io, "there is no complete checkpoint in '", root, "'");
+}
+
+Result<std::vector<std::string>>
+runtime::chooseCheckpoints(const std::string &root,
+                           const CheckpointChoice &choice) {
+  std::vector<std::string> paths = listCheckpoints(root);
+  if (choice.kind == CheckpointChoice::Kind::newest)
+    return paths;
+  bool isBest = choice.kind == CheckpointChoice::Kind::best;
+  Result<int64_t> step = isBest ? findBestStep(root) : choice.step;
+  if (!step.ok())
+    return step.takeStatus();
+  std::erase_if(paths, [&](const std::string &path) {
+    std::string name = fs::path(path).stem(); // of a replaced one, too
+    return readStep(name) != *step;
+  });
+  if (paths.empty())
+    return makeError(Code::Io, "there is no checkpoint of update ", *step,
+                     isBest ? ", whose evaluation is the best one," : "",
+                     " in '", root, "'");
+  return paths;
+}
+
 Status runtime::cleanCheckpoints(const std::string &root) {
   std::vector<std::string> left, replaced;
   std::error_code error;

@@ -21,6 +21,22 @@ namespace tcc::runtime {
 /// Where one was being replaced its older one comes after it.
 std::vector<std::string> listCheckpoints(const std::string &root);
 
+/// One of the checkpoints of a folder.
+struct CheckpointChoice {
+  enum class Kind {
+    newest,
+    best, ///< by the evaluations of the run that wrote the newest one
+    step, ///< the one of update `step`
+  };
+  Kind kind = Kind::newest;
+  int64_t step = 0;
+};
+/// The paths of those that are meant, the first one before others that stand in
+/// for it where it is not complete. Code::Io where there is none of that
+/// update, or no evaluation.
+Result<std::vector<std::string>>
+chooseCheckpoints(const std::string &root, const CheckpointChoice &choice);
+
 /// Code::BadData if not all files of a checkpoint are there, other codes if
 /// that cannot be read. Whether their bytes are right only `verifyCheckpoint`
 /// knows.

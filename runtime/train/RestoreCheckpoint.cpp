@@ -133,16 +133,14 @@ namespace {
 /// Restores the newest checkpoint of a folder that all ranks find to be good.
 class LatestRestore {
 public:
-  LatestRestore(TrainingSession &session, const std::string &root)
-      : session(session) {
-    if (session.rank() == 0)
-      candidates = listCheckpoints(root);
-  }
+  explicit LatestRestore(TrainingSession &session) : session(session) {}
 
-  Result<CheckpointSearch> run();
+  Result<CheckpointSearch> run(const std::string &root,
+                               const CheckpointChoice &choice);
 
 private:
   Status agree(Status own) const;
+  Status choose(const std::string &root, const CheckpointChoice &choice);
   Status restore(const std::string &path);
   Status shareEvaluations();
 
@@ -155,6 +153,18 @@ private:
 Status LatestRestore::agree(Status own) const {
   Communicator *ranks = session.communicator();
   return ranks ? ranks->agree(own) : std::move(own);
+}
+
+/// Rank 0 alone needs to see the folder.
+Status LatestRestore::choose(const std::string &root,
+                             const CheckpointChoice &choice) {
+  if (session.rank() > 0)
+    return agree(Status());
+  auto chosen = chooseCheckpoints(root, choice);
+  if (!chosen.ok())
+    return agree(chosen.takeStatus());
+  candidates = std::move(*chosen);
+  return agree(Status());
 }
 
 /// At all ranks, or nothing is changed. What ranks do not divide all get from
@@ -199,7 +209,10 @@ Status LatestRestore::shareEvaluations() {
   return Status();
 }
 
-Result<CheckpointSearch> LatestRestore::run() {
+Result<CheckpointSearch> LatestRestore::run(const std::string &root,
+                                            const CheckpointChoice &choice) {
+  if (Status status = choose(root, choice); !status.ok())
+    return status;
   CheckpointSearch search;
   for (size_t i = 0;; ++i) {
     std::string path = i < candidates.size() ? candidates[i] : "";
@@ -224,6 +237,7 @@ Result<CheckpointSearch> LatestRestore::run() {
 
 Result<CheckpointSearch>
 runtime::restoreLatestCheckpoint(TrainingSession &session,
-                                 const std::string &root) {
-  return LatestRestore(session, root).run();
+                                 const std::string &root,
+                                 const CheckpointChoice &choice) {
+  return LatestRestore(session).run(root, choice);
 }

@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 import numpy as np
+from safetensors.numpy import load_file
 
 import harness
 from training import cases
@@ -104,6 +105,13 @@ class Suite:
         self.check(f"train {' '.join(map(str, flags))}", run.code == code, f"{run.code}: {run.err}")
         return (json.loads(run.out) if run.code == 0 else None), run.err
 
+    def evaluate(self, folder, *flags):
+        """The metrics of `tcc-run eval`."""
+        out = harness.call("tcc-run", "eval", self.path("package.tcc"), "--data",
+                           "npz:" + self.path("eval.npz"), "--checkpoint-dir",
+                           self.path(folder), "--json", *flags)  # fmt: skip
+        return json.loads(out)["metrics"]
+
     def read_log(self, folder):
         """The evaluations, by step."""
         with open(self.path(folder + "/metrics.jsonl"), encoding="utf-8") as file:
@@ -167,6 +175,36 @@ def check_best(suite, metric, rises):
     (row,) = [row for row in listed["checkpoints"] if row["step"] == best]
     error = distance(row["evaluation"][metric], found["value"])
     suite.check(f"{metric} in the list", error == 0, row)
+    measured = suite.evaluate(folder, "--checkpoint", "best")[metric]
+    expected = suite.expected["parameters"][str(best)][metric]
+    error = distance(measured, expected)
+    suite.check(f"eval of the best {metric}", error <= TOLERANCE, f"differs by {error:.1e}")
+
+
+def check_export(suite):
+    """What the best checkpoint, and its running means, are exported as."""
+    best, _ = find_best(suite.expected["parameters"], "loss", False, 2)
+    package, folder = suite.path("package.tcc"), suite.path("best-loss")
+    state = os.path.join(folder, f"step-{best}/state.safetensors")
+    stored = load_file(state)
+    for prefix, flags in (("", []), ("ema/", ["--ema"])):
+        file = suite.path("best.safetensors")
+        harness.call("tcc-run", "export", package, "--checkpoint-dir", folder, "--checkpoint",
+                     "best", "-o", file, "-q", *flags)  # fmt: skip
+        exported = load_file(file)
+        same = all(np.array_equal(stored[prefix + name], data)
+                   for name, data in exported.items())  # fmt: skip
+        suite.check(f"export of {prefix}best", exported and same, sorted(stored))
+    for which, code, says in (("7", 5, "no checkpoint of update 7 in"),
+                              ("x", 2, "'x' must be newest, best or a number")):  # fmt: skip
+        run = harness.run_tool("tcc-run", "export", package, "--checkpoint-dir", folder,
+                               "--checkpoint", which, "-o", suite.path("none"))  # fmt: skip
+        suite.check(f"refuses {which}", run.code == code and says in run.err, run.err)
+    run = harness.run_tool("tcc-run", "export", package, "--checkpoint-dir",
+                           suite.path("plain"), "--checkpoint", "best", "-o",
+                           suite.path("none"))  # fmt: skip
+    says = "had made no evaluation"
+    suite.check("no best", run.code == 5 and says in run.err, run.err)
 
 
 def check_resume(suite):
@@ -181,12 +219,9 @@ def check_resume(suite):
 def check_eval(suite, folder):
     """`tcc-run eval` of the last checkpoint says what the run said."""
     for what, flags in (("parameters", []), ("ema", ["--ema"])):
-        out = harness.call("tcc-run", "eval", suite.path("package.tcc"), "--data",
-                           "npz:" + suite.path("eval.npz"), "--checkpoint-dir",
-                           suite.path(folder), "--json", *flags)  # fmt: skip
         expected = suite.expected[what][str(STEPS)]
         worst = max(distance(value, expected[name])
-                    for name, value in json.loads(out)["metrics"].items())  # fmt: skip
+                    for name, value in suite.evaluate(folder, *flags).items())  # fmt: skip
         suite.check(f"eval of {what}", worst <= TOLERANCE, f"differs by {worst:.1e}")
 
 
@@ -235,6 +270,8 @@ def main():
             if name == "classes":
                 check_best(suite, "loss", rises=False)
                 check_best(suite, "accuracy", rises=True)
+                suite.train("plain", steps=1, settings=["data="])
+                check_export(suite)
                 check_resume(suite)
                 check_refusals(suite)
                 if sys.argv[1:] == ["--ranks"]:

@@ -29,8 +29,8 @@ static Status evaluate(const EvalOptions &options, const Ranks &ranks) {
   if (!session.ok())
     return session.takeStatus();
   if (!options.data.checkpointDir.empty())
-    if (auto restored = restoreNewest(**session, options.data.checkpointDir,
-                                      options.running.quiet);
+    if (auto restored = restoreFrom(**session, options.data.checkpointDir,
+                                    options.checkpoint, options.running.quiet);
         !restored.ok())
       return restored.takeStatus();
   if (options.ema)

@@ -65,6 +65,43 @@ void tools::addData(CLI::App &command, DataOptions &options) {
       ->check(CLI::Range(1, 1024));
 }
 
+/// Nothing for what is no choice.
+static std::optional<runtime::CheckpointChoice>
+readChoice(std::string_view text) {
+  using Choice = runtime::CheckpointChoice;
+  if (text == "newest")
+    return Choice{Choice::Kind::newest};
+  if (text == "best")
+    return Choice{Choice::Kind::best};
+  Choice choice = {Choice::Kind::step};
+  const char *end = text.data() + text.size();
+  auto [rest, failure] = std::from_chars(text.data(), end, choice.step);
+  bool isStep = failure == std::errc() && rest == end && choice.step >= 0;
+  return isStep ? std::optional(choice) : std::nullopt;
+}
+
+void tools::addCheckpoint(CLI::App &command, runtime::CheckpointChoice &choice,
+                          bool &ema) {
+  command
+      .add_option_function<std::string>(
+          "--checkpoint",
+          [&choice](const std::string &text) {
+            auto chosen = readChoice(text);
+            if (!chosen)
+              throw CLI::ValidationError(
+                  "--checkpoint",
+                  "'" + text + "' must be newest, best or a number of updates");
+            choice = *chosen;
+          },
+          "newest, best (by the run's evaluations) or N: which one of the "
+          "folder (default: newest)")
+      ->needs("--checkpoint-dir");
+  command
+      .add_flag("--ema", ema,
+                "take the running means of parameters, which params.ema made")
+      ->needs("--checkpoint-dir");
+}
+
 void tools::addTolerance(CLI::App &command, Tolerance &options) {
   command.add_option("--rtol", options.rtol, "relative tolerance")
       ->capture_default_str();

@@ -14,6 +14,8 @@ namespace tcc::tools {
 void addRunning(CLI::App &command, RunningOptions &options);
 void addInputs(CLI::App &command, InputOptions &options);
 void addData(CLI::App &command, DataOptions &options);
+void addCheckpoint(CLI::App &command, runtime::CheckpointChoice &choice,
+                   bool &ema);
 void addTolerance(CLI::App &command, Tolerance &options);
 
 /// Checks of numbers.

@@ -97,7 +97,16 @@ struct TuneOptions {
 struct EvalOptions {
   RunningOptions running;
   DataOptions data;
+  runtime::CheckpointChoice checkpoint;
   bool ema = false; ///< running means in place of parameters
+};
+
+struct ExportOptions {
+  RunningOptions running;
+  std::string checkpointDir;
+  runtime::CheckpointChoice checkpoint;
+  bool ema = false; ///< running means in place of parameters
+  std::string file; ///< safetensors
 };
 
 /// Each runs one command and returns its exit code.
@@ -105,6 +114,8 @@ int runCommand(const RunOptions &options);
 int benchCommand(const BenchOptions &options);
 int trainCommand(const TrainOptions &options);
 int evalCommand(const EvalOptions &options);
+/// Writes the parameters of a checkpoint to a file.
+int exportCommand(const ExportOptions &options);
 int tuneCommand(const TuneOptions &options);
 int infoCommand(const RunningOptions &options);
 /// Lists the checkpoints of a folder, and reads all of each.

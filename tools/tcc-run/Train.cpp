@@ -96,8 +96,8 @@ private:
 
 Status Training::resume() {
   Result<std::string> newest =
-      restoreNewest(*session, options.data.checkpointDir, options.running.quiet,
-                    options.resumesIfAny);
+      restoreFrom(*session, options.data.checkpointDir, /*choice=*/{},
+                  options.running.quiet, options.resumesIfAny);
   if (!newest.ok())
     return newest.takeStatus();
   if (newest->empty())
@@ -288,10 +288,11 @@ Status Training::look() {
 }
 
 /// After the update that was made last, if it is time, unless the run is to end
-/// soon.
+/// before its last update.
 Status Training::evaluate() {
-  if (asked.stop || endsBy ||
-      !evaluations->isDue(session->metrics().step, lastStep))
+  int64_t step = session->metrics().step;
+  bool endsEarly = step < lastStep && (asked.stop || endsBy);
+  if (endsEarly || !evaluations->isDue(step, lastStep))
     return Status();
   if (Status status = evaluations->run(); !status.ok())
     return status;

@@ -36,10 +36,12 @@ tools::openTraining(const RunningOptions &running, const DataOptions &data,
   return session;
 }
 
-Result<std::string> tools::restoreNewest(runtime::TrainingSession &session,
-                                         const std::string &folder, bool quiet,
-                                         bool mayBeNone) {
-  Result<CheckpointSearch> found = restoreLatestCheckpoint(session, folder);
+Result<std::string> tools::restoreFrom(runtime::TrainingSession &session,
+                                       const std::string &folder,
+                                       const CheckpointChoice &choice,
+                                       bool quiet, bool mayBeNone) {
+  Result<CheckpointSearch> found =
+      restoreLatestCheckpoint(session, folder, choice);
   if (!found.ok())
     return found.takeStatus();
   bool isNone = !found->newest && found->passedOver.empty();

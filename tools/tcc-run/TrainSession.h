@@ -15,13 +15,15 @@ runtime::Result<std::unique_ptr<runtime::TrainingSession>>
 openTraining(const RunningOptions &running, const DataOptions &data,
              runtime::Communicator *communicator);
 
-/// Restores the newest complete checkpoint of a folder and returns its path.
-/// Says on stderr, unless `quiet`, why it passes newer ones over. Of several
-/// ranks the first one reads it, and all share what it has. Where there is none
-/// at all it is an error, unless it `mayBeNone`: then the path is empty.
-runtime::Result<std::string> restoreNewest(runtime::TrainingSession &session,
-                                           const std::string &folder,
-                                           bool quiet, bool mayBeNone = false);
+/// Restores the checkpoint of a folder that is chosen, if complete, and returns
+/// its path. Says on stderr, unless `quiet`, why newer ones are passed over. Of
+/// several ranks the first one reads it, and all share what it has. Where there
+/// is none at all it is an error, unless it `mayBeNone`: then the path is
+/// empty.
+runtime::Result<std::string>
+restoreFrom(runtime::TrainingSession &session, const std::string &folder,
+            const runtime::CheckpointChoice &choice, bool quiet,
+            bool mayBeNone = false);
 
 /// How many batches of `samples` each rank adds up for an update: the setting
 /// `accumulate`, or what makes `global` samples or `exact` batches of all

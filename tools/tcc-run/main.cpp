@@ -145,6 +145,21 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
   return command;
 }
 
+static CLI::App &addExport(CLI::App &app, ExportOptions &options) {
+  CLI::App &command = *app.add_subcommand(
+      "export", "write the parameters of a checkpoint to a file");
+  addRunning(command, options.running);
+  command
+      .add_option("--checkpoint-dir", options.checkpointDir,
+                  "folder of checkpoints: DIR/step-N")
+      ->required();
+  addCheckpoint(command, options.checkpoint, options.ema);
+  command
+      .add_option("-o,--output", options.file, "the safetensors file to write")
+      ->required();
+  return command;
+}
+
 static int runTool(int argc, char **argv) {
   CLI::App app("Runs packages that tcc compiled", "tcc-run");
   app.set_version_flag("--version", TCC_VERSION);
@@ -154,6 +169,7 @@ static int runTool(int argc, char **argv) {
   BenchOptions bench;
   TrainOptions train;
   EvalOptions eval;
+  ExportOptions exported;
   TuneOptions tune;
   RunningOptions info;
   bool doctorJson = false;
@@ -166,10 +182,8 @@ static int runTool(int argc, char **argv) {
   addData(evalApp, eval.data);
   // Both say which parameters are measured.
   evalApp.get_option("--init")->excludes("--checkpoint-dir");
-  evalApp
-      .add_flag("--ema", eval.ema,
-                "take the running means of parameters, which params.ema made")
-      ->needs("--checkpoint-dir");
+  addCheckpoint(evalApp, eval.checkpoint, eval.ema);
+  CLI::App &exportApp = addExport(app, exported);
   CLI::App &tuneApp = *app.add_subcommand(
       "tune", "measure the ways of a GPU's libraries, and keep the fastest");
   addRunning(tuneApp, tune.running);
@@ -204,6 +218,8 @@ static int runTool(int argc, char **argv) {
   if (evalApp.parsed())
     return eval.data.ranks > 1 ? launchRanks(eval.data.ranks, argv)
                                : evalCommand(eval);
+  if (exportApp.parsed())
+    return exportCommand(exported);
   if (tuneApp.parsed())
     return tuneCommand(tune);
   if (infoApp.parsed())
