@@ -30,6 +30,12 @@ static size_t countSums(MetricRule rule) {
 /// Whether means are of scalars.
 static bool areScalars(MetricRule rule) { return countSums(rule) == 2; }
 
+/// Whether what readers count and divide by is there, and fits.
+static bool isCountable(std::span<const int64_t> shape) {
+  std::optional<uint64_t> bytes = bytesOf(DType::f64, shape);
+  return bytes && *bytes > 0;
+}
+
 static bool isWhole(const format::EvalMetric &metric,
                     const format::Entry &eval) {
   const auto &sums = *metric.sums();
@@ -41,7 +47,8 @@ static bool isWhole(const format::EvalMetric &metric,
     if (output >= eval.outputs()->size())
       return false;
     auto shape = staticShape(*eval.outputs()->Get(output));
-    if (!shape || (areScalars(metric.rule()) && !shape->empty()) ||
+    if (!shape || !isCountable(*shape) ||
+        (areScalars(metric.rule()) && !shape->empty()) ||
         (first && shape != first))
       return false;
     first = std::move(shape);

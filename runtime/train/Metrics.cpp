@@ -1,5 +1,6 @@
 #include "runtime/train/Metrics.h"
 
+#include "runtime/package/DType.h"
 #include "runtime/package/Names.h"
 #include "runtime/package/SizeExpr.h"
 
@@ -81,10 +82,8 @@ static std::vector<int64_t> shapeOf(const format::TensorSpec &output) {
 }
 
 static size_t countElements(const format::TensorSpec &output) {
-  size_t count = 1;
-  for (int64_t extent : shapeOf(output))
-    count *= static_cast<size_t>(extent);
-  return count;
+  DType dtype = output.dtype();
+  return bytesOf(dtype, shapeOf(output)).value_or(0) / traitsOf(dtype).bytes;
 }
 
 /// The position of an output, if there is one of that name.

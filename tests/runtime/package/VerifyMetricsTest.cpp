@@ -89,3 +89,18 @@ TEST_F(VerifyMetricsTest, RefusesPlansByWhatIsNoNumber) {
     EXPECT_THAT(verify(), failsWith(Code::BadData, "no number of 'eval'"));
   }
 }
+
+TEST_F(VerifyMetricsTest, RefusesTablesThatAreNone) {
+  constexpr int64_t kHuge = int64_t(1) << 62;
+  for (int64_t extent : {int64_t(0), int64_t(-1), kHuge}) {
+    SCOPED_TRACE(extent);
+    std::vector<Expr> shape;
+    shape.push_back(constant(extent));
+    builder.output(std::to_string(extent), DType::f64, std::move(shape));
+    uint32_t last = builder.entry(EntryKind::eval).outputs.size() - 1;
+    builder.tables.metrics.clear();
+    add(MetricRule::table, {last});
+    EXPECT_THAT(verify(),
+                failsWith(Code::BadData, "metric 0 of 'eval' is bad"));
+  }
+}
