@@ -37,6 +37,7 @@ private:
   Tables<format::Setting> buildSettings();
   Tables<format::EvalMetric> buildMetrics();
   flatbuffers::Offset<format::Evaluation> buildEvaluation();
+  Tables<format::StoredTensor> buildStoredTensors();
   std::vector<StringRef> listOutputs(format::EntryKind kind);
 
   auto buildDigest(const format::Digest &digest) {
@@ -262,6 +263,24 @@ flatbuffers::Offset<format::Evaluation> ProgramBuilder::buildEvaluation() {
                                   plan.getAs<BoolAttr>("ema").getValue());
 }
 
+ProgramBuilder::Tables<format::StoredTensor>
+ProgramBuilder::buildStoredTensors() {
+  Tables<format::StoredTensor> tables;
+  auto tensors =
+      module->getAttrOfType<ArrayAttr>(graph::GraphDialect::kStoredTensorsAttr);
+  if (!tensors)
+    return tables;
+  auto variables = graph::getVariables(module);
+  for (auto tensor : tensors.getAsRange<DictionaryAttr>()) {
+    auto name = fbb.CreateString(tensor.getAs<StringAttr>("name").str());
+    size_t variable =
+        graph::findVariable(variables, tensor.getAs<StringAttr>("variable"));
+    tables.push_back(format::CreateStoredTensor(
+        fbb, name, variable, tensor.getAs<BoolAttr>("transposed").getValue()));
+  }
+  return tables;
+}
+
 std::vector<std::byte> ProgramBuilder::build() {
   auto producer = fbb.CreateString("tcc " TCC_VERSION);
   auto symbols = fbb.CreateVector(buildSymbols());
@@ -278,6 +297,7 @@ std::vector<std::byte> ProgramBuilder::build() {
   auto recipeText = fbb.CreateString(recipe ? recipe.str() : "");
   auto metrics = fbb.CreateVector(buildMetrics());
   auto evaluation = buildEvaluation();
+  auto stored = fbb.CreateVector(buildStoredTensors());
   auto exact =
       module->getAttrOfType<IntegerAttr>(graph::GraphDialect::kExactAttr);
   std::vector<std::string> words;
@@ -289,11 +309,11 @@ std::vector<std::byte> ProgramBuilder::build() {
   if (!words.empty())
     required = buildStrings(words);
   format::FinishProgramBuffer(
-      fbb, format::CreateProgram(fbb, producer, symbols, constants,
-                                 modelTensors, kernelTable, variants, entries,
-                                 metadata, variables, settings, recipeText,
-                                 required, exact ? uint32_t(exact.getInt()) : 0,
-                                 parts.memoryBudget, metrics, evaluation));
+      fbb, format::CreateProgram(
+               fbb, producer, symbols, constants, modelTensors, kernelTable,
+               variants, entries, metadata, variables, settings, recipeText,
+               required, exact ? uint32_t(exact.getInt()) : 0,
+               parts.memoryBudget, metrics, evaluation, stored));
   auto *data = reinterpret_cast<const std::byte *>(fbb.GetBufferPointer());
   return {data, data + fbb.GetSize()};
 }

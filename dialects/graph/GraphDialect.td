@@ -45,6 +45,11 @@ def Graph_Dialect : Dialect {
     /// what Evaluation of the package's schema has.
     static constexpr llvm::StringLiteral kMetricsAttr = "graph.metrics";
     static constexpr llvm::StringLiteral kEvaluationAttr = "graph.evaluation";
+    /// Tensors of the model's file that have the values of variables under other
+    /// names, or transposed: dictionaries of what StoredTensor of the package's
+    /// schema has, the variable by its name.
+    static constexpr llvm::StringLiteral kStoredTensorsAttr =
+        "graph.stored_tensors";
     /// How many ranks a module is for that divides variables among them: i64.
     static constexpr llvm::StringLiteral kRanksAttr = "graph.ranks";
 

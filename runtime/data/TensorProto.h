@@ -1,7 +1,6 @@
 //===- TensorProto.h - ONNX's tensor files ----------------------*- C++ -*-===//
 //
-// A bounded reader of the fields of onnx.TensorProto that test data uses, so
-// that the runtime's tools build without protobuf. Models are never read here.
+// The fields of onnx.TensorProto that test data use, read without protobuf.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_RUNTIME_DATA_TENSORPROTO_H

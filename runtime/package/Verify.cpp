@@ -312,6 +312,20 @@ static Status verifySettings(const format::Program &program) {
   return Status();
 }
 
+static Status verifyStoredTensors(const format::Program &program) {
+  for (size_t i = 0; i < sizeOf(program.stored_tensors()); ++i) {
+    const format::StoredTensor &tensor = *program.stored_tensors()->Get(i);
+    if (tensor.variable() >= sizeOf(program.variables()))
+      return refuse("stored tensor '", tensor.name()->string_view(),
+                    "' has an unknown variable");
+    if (tensor.transposed() &&
+        program.variables()->Get(tensor.variable())->shape()->size() != 2)
+      return refuse("stored tensor '", tensor.name()->string_view(),
+                    "' is the transpose of what is no matrix");
+  }
+  return Status();
+}
+
 static Status verifyKernel(const format::Kernel &kernel,
                            const format::Program &program) {
   std::string_view name = kernel.symbol()->string_view();
@@ -380,6 +394,8 @@ static Status verifyTables(const format::Program &program,
   if (Status status = verifyVariables(program); !status.ok())
     return status;
   if (Status status = verifySettings(program); !status.ok())
+    return status;
+  if (Status status = verifyStoredTensors(program); !status.ok())
     return status;
   for (size_t i = 0; i < sizeOf(program.kernels()); ++i)
     if (Status status = verifyKernel(*program.kernels()->Get(i), program);

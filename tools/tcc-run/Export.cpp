@@ -22,14 +22,15 @@ static Status exportFrom(const ExportOptions &options) {
   if (options.ema)
     if (Status status = (*session)->exchangeMeans(); !status.ok())
       return makeError(status.code(), "--ema: ", status.message());
-  if (Status status = exportParameters(**session, options.file); !status.ok())
+  if (Status status = exportTo(options.exported, **session); !status.ok())
     return status;
   if (options.running.json)
     printJson({{"schema_version", 1},
                {"checkpoint", *restored},
-               {"file", options.file}});
+               {"file", options.exported.file}});
   else if (!options.running.quiet)
-    std::cout << concat("wrote ", options.file, " from ", *restored, "\n");
+    std::cout << concat("wrote ", options.exported.file, " from ", *restored,
+                        "\n");
   return Status();
 }
 

@@ -102,6 +102,19 @@ void tools::addCheckpoint(CLI::App &command, runtime::CheckpointChoice &choice,
       ->needs("--checkpoint-dir");
 }
 
+CLI::Option *tools::addExportTarget(CLI::App &command, const char *flag,
+                                    ExportTarget &target) {
+  CLI::Option *file = command.add_option(
+      flag, target.file,
+      "write the parameters to a safetensors file, or into a model: --onnx");
+  command
+      .add_option("--onnx", target.onnx,
+                  "the ONNX model that the package was made from: the file "
+                  "written is that model with the trained parameters")
+      ->needs(file);
+  return file;
+}
+
 void tools::addTolerance(CLI::App &command, Tolerance &options) {
   command.add_option("--rtol", options.rtol, "relative tolerance")
       ->capture_default_str();

@@ -6,6 +6,7 @@
 
 namespace CLI {
 class App;
+class Option;
 class Validator;
 } // namespace CLI
 
@@ -16,6 +17,9 @@ void addInputs(CLI::App &command, InputOptions &options);
 void addData(CLI::App &command, DataOptions &options);
 void addCheckpoint(CLI::App &command, runtime::CheckpointChoice &choice,
                    bool &ema);
+/// Returns the option for the file, which `flag` names.
+CLI::Option *addExportTarget(CLI::App &command, const char *flag,
+                             ExportTarget &target);
 void addTolerance(CLI::App &command, Tolerance &options);
 
 /// Checks of numbers.

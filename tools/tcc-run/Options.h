@@ -63,6 +63,12 @@ struct DataOptions {
   int ranks = 1; ///< processes to begin on this machine
 };
 
+/// Where parameters are written to.
+struct ExportTarget {
+  std::string file; ///< safetensors, or a model as `onnx`; empty: none
+  std::string onnx; ///< the ONNX model to write them into; empty: none
+};
+
 struct TrainOptions {
   RunningOptions running;
   DataOptions data;
@@ -76,7 +82,7 @@ struct TrainOptions {
   int64_t maxSeconds = 0;       ///< 0: as long as it takes
   bool resume = false, resumesIfAny = false;
   std::string logDir;
-  std::string exportFile;
+  ExportTarget exported;
   std::string traceFile;  ///< of the last update; empty: none
   bool findsRate = false; ///< only try rates
 };
@@ -106,7 +112,7 @@ struct ExportOptions {
   std::string checkpointDir;
   runtime::CheckpointChoice checkpoint;
   bool ema = false; ///< running means in place of parameters
-  std::string file; ///< safetensors
+  ExportTarget exported;
 };
 
 /// Each runs one command and returns its exit code.

@@ -58,7 +58,8 @@ private:
   }
   int64_t getStepsToNextLook() const;
   bool keepsAnything() const {
-    return !options.data.checkpointDir.empty() || !options.exportFile.empty();
+    return !options.data.checkpointDir.empty() ||
+           !options.exported.file.empty();
   }
   void warnIfNothingIsKept() const;
   void warnOfNoTrace() const;
@@ -399,9 +400,8 @@ Status Training::finish() {
     return status;
   if (!ranks.isFirst())
     return Status();
-  if (!options.exportFile.empty())
-    if (Status status = exportParameters(*session, options.exportFile);
-        !status.ok())
+  if (!options.exported.file.empty())
+    if (Status status = exportTo(options.exported, *session); !status.ok())
       return status;
   if (!options.traceFile.empty() && !updates->tracedRuns().empty())
     if (Status status = writeTrace(updates->tracedRuns(), options.traceFile);
@@ -492,10 +492,13 @@ static TrainOptions optionsOfRank(const Ranks &ranks, TrainOptions options) {
 static std::string describe(const TrainOptions &options) {
   return concat("train ", options.resume, options.resumesIfAny,
                 !options.data.init.empty(), options.findsRate,
+  if (ranks.isFirst())
+    if (Status status = checkTarget(options.exported, *session); !status.ok())
+      return status;
                 options.noShuffle, " ", options.steps, " ", options.epochs, " ",
                 options.seed.value_or(-1), " ",
-                options.data.checkpointDir.empty(), options.exportFile.empty(),
-                options.checkpointEvery);
+                options.data.checkpointDir.empty(),
+                options.exported.file.empty(), options.checkpointEvery);
 }
 
 int tools::trainCommand(const TrainOptions &options) {

@@ -1,6 +1,7 @@
 #include "tools/tcc-run/TrainSession.h"
 
 #include "runtime/base/Divisors.h"
+#include "runtime/data/OnnxExport.h"
 #include "runtime/package/SizeExpr.h"
 #include "runtime/train/Checkpoint.h"
 #include "tools/tcc-run/Inputs.h"
@@ -58,6 +59,17 @@ Result<std::string> tools::restoreFrom(runtime::TrainingSession &session,
       std::cerr << "tcc-run: note: passing over a checkpoint: " << reason
                 << '\n';
   return found->newest.value_or("");
+}
+
+Status tools::checkTarget(const ExportTarget &target,
+                          const TrainingSession &session) {
+  return target.onnx.empty() ? Status() : checkOnnx(session, target.onnx);
+}
+
+Status tools::exportTo(const ExportTarget &target,
+                       const TrainingSession &session) {
+  return target.onnx.empty() ? exportParameters(session, target.file)
+                             : exportOnnx(session, target.onnx, target.file);
 }
 
 static Result<int64_t> readCount(TrainingSession &session, const char *key) {

@@ -25,6 +25,13 @@ restoreFrom(runtime::TrainingSession &session, const std::string &folder,
             const runtime::CheckpointChoice &choice, bool quiet,
             bool mayBeNone = false);
 
+/// Fails where the model to write into is another one.
+runtime::Status checkTarget(const ExportTarget &target,
+                            const runtime::TrainingSession &session);
+/// Writes the parameters and buffers of a session.
+runtime::Status exportTo(const ExportTarget &target,
+                         const runtime::TrainingSession &session);
+
 /// How many batches of `samples` each rank adds up for an update: the setting
 /// `accumulate`, or what makes `global` samples or `exact` batches of all
 /// ranks.

@@ -132,8 +132,7 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
       "--trace", options.traceFile,
       "write when lanes did what in the last update, as trace events (JSON)");
   CLI::Option *exported =
-      command.add_option("--export", options.exportFile,
-                         "write the parameters to a safetensors file");
+      addExportTarget(command, "--export", options.exported);
   command
       .add_flag("--find-lr", options.findsRate,
                 "keep nothing: try learning rates in 100 or --steps updates, "
@@ -154,9 +153,7 @@ static CLI::App &addExport(CLI::App &app, ExportOptions &options) {
                   "folder of checkpoints: DIR/step-N")
       ->required();
   addCheckpoint(command, options.checkpoint, options.ema);
-  command
-      .add_option("-o,--output", options.file, "the safetensors file to write")
-      ->required();
+  addExportTarget(command, "-o,--output", options.exported)->required();
   return command;
 }
 

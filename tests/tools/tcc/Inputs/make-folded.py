@@ -50,7 +50,8 @@ def main(path, times="once"):
         [numpy_helper.from_array(v.astype("f4"), k) for k, v in tensors.items()],
         value_info=infos,
     )
-    onnx.save(helper.make_model(graph, ir_version=10), path)
+    opset = helper.make_opsetid("", 18)
+    onnx.save(helper.make_model(graph, ir_version=10, opset_imports=[opset]), path)
 
 
 main(*sys.argv[1:])
