@@ -126,11 +126,15 @@ ProgramBuilder::Tables<format::Kernel> ProgramBuilder::buildKernels() {
       for (int64_t bytes :
            cuda::getAlignments(cast<graph::FusedOp>(kernel.getComputation())))
         alignments.push_back(static_cast<uint8_t>(bytes));
+    std::vector<format::DType> results;
+    for (Type type : kernel.getComputation()->getResultTypes())
+      results.push_back(
+          getDType(cast<RankedTensorType>(type).getElementType()));
     auto product = buildProduct(fbb, kernel.getProductAttr());
     auto convolution = buildConvolution(fbb, kernel.getConvolutionAttr());
     tables.push_back(format::CreateKernel(
         fbb, symbol, kernel.getThreads().value_or(0), product,
-        fbb.CreateVector(alignments), convolution));
+        fbb.CreateVector(alignments), convolution, fbb.CreateVector(results)));
   }
   return tables;
 }

@@ -51,6 +51,8 @@ public:
   void forgetFault() { current.fault.reset(); }
 
   Stream &getStream() { return stream; }
+  /// Memory of the device that no walk finds anything in.
+  std::span<std::byte> arena() const { return workspace->arena.span(); }
   /// Null for none; outlives the walks.
   void setObserver(LaunchObserver *newObserver);
   /// The command of that number: see TraceEvent.

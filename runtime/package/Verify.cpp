@@ -332,6 +332,9 @@ static Status verifyKernel(const format::Kernel &kernel,
   if (kernel.threads() > format::kMaxBlockThreads)
     return refuse("kernel '", name, "' has ", kernel.threads(),
                   " threads in a block");
+  for (size_t i = 0; i < sizeOf(kernel.results()); ++i)
+    if (!isDType(kernel.results()->Get(i)))
+      return refuse("kernel '", name, "' has a result of no known type");
   for (size_t i = 0; i < sizeOf(kernel.alignments()); ++i)
     if (uint8_t alignment = kernel.alignments()->Get(i);
         !std::has_single_bit(alignment))

@@ -417,6 +417,9 @@ bool EntryVerifier::verifyLaunch(const format::Launch &launch) {
       !isOptionalExpr(launch.bytes()))
     return refuse("launch of '", node, "' has a bad size");
   size_t count = sizeOf(launch.buffers());
+  size_t results = sizeOf(program.kernels()->Get(launch.kernel())->results());
+  if (results + launch.fault() > count)
+    return refuse("launch of '", node, "' lacks a buffer for a result");
   if (launch.fault() &&
       (count == 0 || !isFaultBuffer(launch.buffers()->Get(count - 1))))
     return refuse("launch of '", node, "' has no fault buffer");

@@ -6,6 +6,7 @@
 #include "runtime/executor/Context.h"
 #include "runtime/package/Format.h"
 #include "runtime/train/EvaluationRecord.h"
+#include "runtime/train/NonFinite.h"
 #include "runtime/train/Settings.h"
 
 #include <cmath>
@@ -79,6 +80,15 @@ public:
   Status accumulate(std::span<const TensorView> batch);
   Status apply();
   void clearFault();
+  /// After an update that found what is not finite: looks where a batch of it
+  /// stopped being finite. Runs it again launch by launch, and `healthy`, a
+  /// batch of another update or none, to know what is never finite in this
+  /// model; then the update itself, unless ranks share it. Changes nothing.
+  /// Nothing is found where the batch has finite results now.
+  /// Code::OutOfMemory where there is no room for a copy of the variables.
+  Result<std::optional<NonFinite>>
+  findNonFinite(std::span<const TensorView> batch,
+                std::span<const TensorView> healthy);
 
   /// The same in two parts, so that a device takes the next batch while it
   /// works on one: `start` gives it a step, and what the batch is made of may
@@ -236,6 +246,13 @@ private:
   Status compareSettings();
   Status writeField(format::StepField field, int64_t value);
   Status startMeans();
+  Status observe(EntryContexts &step, std::span<const TensorView> inputs,
+                 LaunchObserver &observer);
+  Status restore(const Variables::Snapshot &snapshot);
+  Result<std::optional<NonFinite>>
+  findKernel(std::span<const TensorView> batch,
+             std::span<const TensorView> healthy,
+             const Variables::Snapshot &before);
   EntryContexts *find(format::EntryKind kind, uint16_t variant = 0);
   Result<EntryContexts *> get(format::EntryKind kind, uint16_t variant = 0);
   Status bind(Context &context, std::span<const TensorView> inputs);

@@ -65,6 +65,8 @@ private:
   void warnOfNoTrace() const;
   Status beginTrace();
   Pace note(ProgressLine &line, Clock::time_point before);
+  void noteSkipped();
+  void explainSkipped();
   Status finish();
   std::string describeEnd() const;
   nlohmann::ordered_json describeResult() const;
@@ -90,6 +92,9 @@ private:
   std::optional<SignalGuard> signals; ///< where there is something to keep
   SignalRequest asked;                ///< what no checkpoint has answered yet
   const char *endsBy = nullptr;       ///< what ends the run early, but a signal
+  std::vector<int64_t> toExplain;     ///< batches of an update that was skipped
+  int64_t explainedStep = 0;          ///< that update
+  int looks = 0;                      ///< at such updates so far
   int64_t nextLook = 0; ///< update after which ranks say what they were asked
 };
 
@@ -221,6 +226,32 @@ Pace Training::note(ProgressLine &line, Clock::time_point before) {
   return pace;
 }
 
+/// An update that was skipped is to be looked at, unless a loss scale that is
+/// too large is why.
+void Training::noteSkipped() {
+  constexpr int kMostLooks = 10; // a broken run has many
+  const StepMetrics &metrics = session->metrics();
+  bool isBroken = metrics.skipped && (!std::isfinite(metrics.loss) ||
+                                      std::isnan(metrics.lossScale));
+  if (!isBroken || !toExplain.empty() || looks == kMostLooks)
+    return;
+  ++looks;
+  toExplain = updates->lastBatches();
+  explainedStep = metrics.step;
+}
+
+/// Between two updates.
+void Training::explainSkipped() {
+  if (toExplain.empty())
+    return;
+  std::string found =
+      updates->findNonFinite(std::exchange(toExplain, std::vector<int64_t>()));
+  if (!options.running.quiet)
+    std::cerr << concat("tcc-run: warning: update ", explainedStep,
+                        " was skipped, it is not finite",
+                        found.empty() ? "" : "; first was ", found, "\n");
+}
+
 /// The first of several ranks says how long it waits for others.
 Status Training::beginTrace() {
   bool hasRanks = session->rankCount() > 1;
@@ -317,6 +348,8 @@ Status Training::trainSteps() {
       return status;
     Pace pace = note(line, before);
     step = session->metrics().step;
+    if (status.ok())
+      noteSkipped();
     Status looked = status.ok() ? look() : Status();
     bool isPause = step >= end;
     if (status.ok() && looked.ok() && isPause) {
@@ -327,10 +360,11 @@ Status Training::trainSteps() {
               isPause ? evaluations->valuesOf(step) : nlohmann::ordered_json());
     if (!status.ok() || !looked.ok())
       return status.ok() ? std::move(looked) : std::move(status);
-    if (asked.any() || endsBy)
+    if (asked.any() || endsBy || !toExplain.empty())
       end = updates->getNextPause();
     if (step < end)
       continue;
+    explainSkipped();
     if (step == lastStep) // nothing is left to do
       asked.stop = 0, endsBy = nullptr;
     if (asked.stop || endsBy || step == lastStep)
@@ -458,6 +492,9 @@ Status Training::run() {
     return evaluating.takeStatus();
   evaluations.emplace(std::move(*evaluating));
   // Before anything is written.
+  if (ranks.isFirst())
+    if (Status status = checkTarget(options.exported, *session); !status.ok())
+      return status;
   if (Status status = session->settings().check(); !status.ok())
     return status;
   warnIfNothingIsKept();
@@ -492,9 +529,6 @@ static TrainOptions optionsOfRank(const Ranks &ranks, TrainOptions options) {
 static std::string describe(const TrainOptions &options) {
   return concat("train ", options.resume, options.resumesIfAny,
                 !options.data.init.empty(), options.findsRate,
-  if (ranks.isFirst())
-    if (Status status = checkTarget(options.exported, *session); !status.ok())
-      return status;
                 options.noShuffle, " ", options.steps, " ", options.epochs, " ",
                 options.seed.value_or(-1), " ",
                 options.data.checkpointDir.empty(),

@@ -1,5 +1,7 @@
 #include "tools/tcc-run/Updates.h"
 
+#include <cstring>
+
 using namespace tcc;
 using namespace tcc::tools;
 using namespace tcc::runtime;
@@ -25,6 +27,7 @@ Status Updates::begin() {
     if (Status status = batches.read(session.batchNumber()); !status.ok())
       return status;
     batch = batches.views();
+    given.push_back(session.batchNumber());
   }
   if (Status status = session.start(kind, batch); !status.ok())
     return status;
@@ -35,8 +38,63 @@ Status Updates::begin() {
   return Status();
 }
 
+void Updates::noteMade() {
+  auto end = given.begin() + accumulation;
+  last.assign(given.begin(), end);
+  given.erase(given.begin(), end);
+}
+
 Status Updates::explain(Status failure) {
-  return batches.explain(std::move(failure), session, session.failedBatch());
+  if (failure.code() != Code::Numerics)
+    return batches.explain(std::move(failure), session, session.failedBatch());
+  noteMade();
+  std::string found = findNonFinite(last);
+  return found.empty() ? std::move(failure)
+                       : makeError(failure.code(), failure.message(),
+                                   "; first was ", found);
+}
+
+/// Of a batch, which the next one is read over.
+static Result<std::vector<Tensor>> copy(std::span<const TensorView> batch) {
+  std::vector<Tensor> tensors;
+  for (const TensorView &view : batch) {
+    auto tensor =
+        Tensor::allocate(view.dtype, {view.shape.begin(), view.shape.end()});
+    if (!tensor.ok())
+      return tensor.takeStatus();
+    std::memcpy(tensor->data.data(), view.data, tensor->data.size());
+    tensors.push_back(std::move(*tensor));
+  }
+  return tensors;
+}
+
+/// Of the batches of that number, with `other` of another update.
+Result<std::optional<NonFinite>> Updates::findIn(int64_t batch, int64_t other) {
+  if (Status status = batches.read(other); !status.ok())
+    return status;
+  auto healthy = copy(batches.views());
+  if (!healthy.ok())
+    return healthy.takeStatus();
+  std::vector<TensorView> views;
+  for (const Tensor &tensor : *healthy)
+    views.push_back({tensor.data.data(), tensor.dtype, tensor.shape});
+  if (Status status = batches.read(batch); !status.ok())
+    return status;
+  return session.findNonFinite(batches.views(), views);
+}
+
+std::string Updates::findNonFinite(const std::vector<int64_t> &numbers) {
+  // A batch of the update before, or of the next one.
+  int64_t step = accumulation * session.rankCount();
+  int64_t other = numbers[0] >= step ? numbers[0] - step : numbers[0] + step;
+  for (int64_t number : numbers) {
+    auto found = findIn(number, other);
+    if (!found.ok())
+      return concat("not found: ", found.takeStatus().message());
+    if (*found)
+      return concat(describe(**found), ", with batch ", number);
+  }
+  return "";
 }
 
 /// One update; what comes after it is begun meanwhile, up to step `end`.
@@ -53,6 +111,7 @@ Status Updates::make(int64_t end) {
       return explain(std::move(status));
     noteTrace();
   } while (session.metrics().step == before);
+  noteMade();
   return Status();
 }
 

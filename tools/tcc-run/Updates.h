@@ -5,6 +5,8 @@
 #include "tools/tcc-run/TraceFile.h"
 #include "tools/tcc-run/TrainSession.h"
 
+#include <deque>
+
 namespace tcc::tools {
 
 /// Makes a session's updates of batches that follow each other. A device works
@@ -25,6 +27,12 @@ public:
   /// The first update after which nothing need be under way.
   int64_t getNextPause() const { return begun + (accumulated > 0); }
 
+  /// This rank's batches of the update that was made last.
+  const std::vector<int64_t> &lastBatches() const { return last; }
+  /// Where an update of these batches is first not finite: runs them again,
+  /// launch by launch. Empty if that finds nothing. Nothing is under way.
+  std::string findNonFinite(const std::vector<int64_t> &numbers);
+
   /// Samples of an update, of all ranks.
   int64_t sampleCount() const {
     return accumulation * session.rankCount() * batches.reader().batchSize();
@@ -41,15 +49,20 @@ public:
 
 private:
   format::EntryKind nextStep() const;
+  runtime::Result<std::optional<runtime::NonFinite>> findIn(int64_t batch,
+                                                            int64_t other);
   runtime::Status begin();
+  void noteMade();
   runtime::Status explain(runtime::Status failure);
   void noteTrace();
 
   runtime::TrainingSession &session;
   Batches &batches;
   int64_t accumulation;
-  int64_t begun;           ///< updates, also those under way
-  int64_t accumulated = 0; ///< batches since the last of them
+  int64_t begun;             ///< updates, also those under way
+  int64_t accumulated = 0;   ///< batches since the last of them
+  std::deque<int64_t> given; ///< batches of updates that are not made yet
+  std::vector<int64_t> last; ///< of the one that was made last
   runtime::Trace *events = nullptr;
   bool keepsRuns = false;
   std::vector<TracedRun> traced;
