@@ -2,6 +2,7 @@
 #ifndef TCC_RUNTIME_API_HANDLES_H
 #define TCC_RUNTIME_API_HANDLES_H
 
+#include "runtime/api/SavesBeside.h"
 #include "runtime/executor/Context.h"
 #include "runtime/ranks/Communicator.h"
 #include "runtime/train/Session.h"
@@ -53,8 +54,10 @@ struct tcc_session {
   std::unique_ptr<InjectedPool> pool;                ///< outlives the session
   std::unique_ptr<tcc::runtime::Communicator> ranks; ///< likewise; or null
   std::unique_ptr<tcc::runtime::TrainingSession> session;
-  std::vector<tcc_program::Spec> inputs; ///< of a training step
+  std::unique_ptr<tcc::runtime::SavesBeside> saves; ///< or null; ends before it
+  std::vector<tcc_program::Spec> inputs;            ///< of a training step
   std::vector<tcc::runtime::TensorView> batch;
+  std::string path, passedOver; ///< what calls returned last
 };
 
 namespace tcc::runtime {

@@ -334,8 +334,52 @@ tcc_status tcc_session_set_numbers(tcc_session *session, const char *key,
 
 tcc_status tcc_session_save(const tcc_session *session, const char *root) {
   return guard([&]() -> Status {
+    if (session->saves)
+      session->saves->settle();
     Result<std::string> path = saveCheckpoint(*session->session, root);
     return path.ok() ? Status() : path.takeStatus();
+  });
+}
+
+tcc_status tcc_session_save_async(tcc_session *session, const char *root,
+                                  const tcc_retention *retention) {
+  return guard([&] {
+    tcc_retention given = readOptions(retention);
+    if (!session->saves)
+      session->saves = std::make_unique<SavesBeside>(*session->session);
+    return session->saves->begin(root, {given.keep_last, given.keep_every});
+  });
+}
+
+tcc_status tcc_session_wait(tcc_session *session, const char **path) {
+  return guard([&]() -> Status {
+    Result<std::string> written =
+        session->saves ? session->saves->take() : Result<std::string>("");
+    if (!written.ok())
+      return written.takeStatus();
+    session->path = *written;
+    if (path)
+      *path = session->path.c_str();
+    return Status();
+  });
+}
+
+tcc_status tcc_session_restore_latest(tcc_session *session, const char *root,
+                                      tcc_restored *restored) {
+  return guard([&]() -> Status {
+    auto found = restoreLatestCheckpoint(*session->session, root);
+    if (!found.ok())
+      return found.takeStatus();
+    session->path = found->newest.value_or("");
+    session->passedOver.clear();
+    for (const std::string &reason : found->passedOver)
+      session->passedOver += reason + "\n";
+    if (restored)
+      *restored = {session->path.c_str(), session->passedOver.c_str()};
+    if (!found->newest && found->isAnyDamaged)
+      return makeError(Code::BadData, "no checkpoint in '", root,
+                       "' is whole: ", session->passedOver);
+    return Status();
   });
 }
 

@@ -509,6 +509,42 @@ TCC_API tcc_status tcc_session_set_numbers(tcc_session *session,
  * each writes what is its own to write. */
 TCC_API tcc_status tcc_session_save(const tcc_session *session,
                                     const char *root);
+/* Which checkpoints of a folder remain once another one is written. */
+typedef struct tcc_retention {
+  size_t struct_size; /* sizeof(tcc_retention) */
+  int64_t keep_last;  /* as many of the newest; 0: all */
+  int64_t keep_every; /* and those whose N is a multiple of it; 0: none */
+} tcc_retention;
+/* The same beside training: returns once all variables are copied, into memory
+ * that is kept from the first call on (TCC_OUT_OF_MEMORY); a thread writes the
+ * copy, and removes what `retention`, which may be NULL, does not keep. One is
+ * under way at a time: a call waits for the one before, and where that failed
+ * fails as it did and begins none. No other process may write to the folder,
+ * from the first call on until another folder is named or the session is
+ * released, which waits as tcc_session_wait does. Steps may follow; of several
+ * ranks all make the same calls. */
+TCC_API tcc_status tcc_session_save_async(tcc_session *session,
+                                          const char *root,
+                                          const tcc_retention *retention);
+/* Waits for the end of what tcc_session_save_async began, and fails if that
+ * did. `path`, which may be NULL, is that of the checkpoint, valid until the
+ * next call of a function that gives one; empty if none was begun since the
+ * last call. */
+TCC_API tcc_status tcc_session_wait(tcc_session *session, const char **path);
+
+/* What was restored. Valid until the next call of a function that gives a path.
+ */
+typedef struct tcc_restored {
+  const char *path;        /* empty: there is no checkpoint */
+  const char *passed_over; /* why newer ones were not restored, a line each */
+} tcc_restored;
+/* Restores the newest checkpoint of a folder that is complete and has the bytes
+ * that were written, older ones standing in for newer ones; changes nothing
+ * where there is none. TCC_BAD_DATA where none of those that are there is
+ * whole. All ranks make the call, and restore the same one. */
+TCC_API tcc_status tcc_session_restore_latest(tcc_session *session,
+                                              const char *root,
+                                              tcc_restored *restored);
 /* Restores a checkpoint, or of a folder of checkpoints the newest that is
  * complete. It must be of the same model and recipe. After a failure nothing
  * is changed. */

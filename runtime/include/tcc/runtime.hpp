@@ -458,6 +458,25 @@ public:
   void save(const std::string &root) const {
     check(tcc_session_save(get(), root.c_str()));
   }
+  /// See tcc_session_save_async.
+  void saveAsync(const std::string &root, int64_t keepLast = 0,
+                 int64_t keepEvery = 0) {
+    tcc_retention retention = {sizeof(retention), keepLast, keepEvery};
+    check(tcc_session_save_async(get(), root.c_str(), &retention));
+  }
+  /// The path of what saveAsync wrote last; empty if nothing since the last
+  /// call.
+  std::string wait() {
+    const char *path = "";
+    check(tcc_session_wait(get(), &path));
+    return path;
+  }
+  /// The path of the newest checkpoint that is whole; empty if there is none.
+  std::string restoreLatest(const std::string &root) {
+    tcc_restored restored = {};
+    check(tcc_session_restore_latest(get(), root.c_str(), &restored));
+    return restored.path;
+  }
   void restore(const std::string &path) {
     check(tcc_session_restore(get(), path.c_str()));
   }

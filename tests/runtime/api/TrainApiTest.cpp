@@ -78,3 +78,56 @@ TEST(TrainSession, HasSettings) {
   EXPECT_THROW(api.set("lr", true), Error);
   EXPECT_THROW(api.setting(4), Error);
 }
+
+TEST(TrainSession, SavesBesideSteps) {
+  tests::TemporaryFolder folder;
+  tests::lineProgram().write(folder / "line.tcc");
+  Program program(Package::open(folder / "line.tcc"));
+  TrainSession api(program, {.threads = 1});
+  std::vector<float> x = {0.5f, -1, 1.5f, 0.25f}, y = {1, 2, 3, 4};
+  api.bind("x", x.data());
+  api.bind("y", y.data());
+  std::string run = folder / "run";
+  EXPECT_EQ(api.wait(), "");
+  EXPECT_EQ(api.restoreLatest(run), "");
+  std::vector<float> saved;
+  for (int step = 1; step <= 3; ++step) {
+    api.step();
+    api.saveAsync(run, /*keepLast=*/2);
+    saved = api.read<float>("w");
+  }
+  api.write<float>("w", {9});
+  EXPECT_EQ(api.wait(), run + "/step-3");
+  EXPECT_EQ(api.wait(), "");
+  EXPECT_FALSE(std::filesystem::exists(run + "/step-1"));
+  EXPECT_EQ(api.restoreLatest(run), run + "/step-3");
+  EXPECT_EQ(api.read<float>("w"), saved);
+
+  // Older ones stand in for one that is not whole.
+  std::filesystem::resize_file(run + "/step-3/state.safetensors", 10);
+  tcc_restored restored = {};
+  tcc_status status =
+      tcc_session_restore_latest(api.get(), run.c_str(), &restored);
+  EXPECT_EQ(status, nullptr);
+  EXPECT_EQ(restored.path, run + "/step-2");
+  EXPECT_THAT(restored.passed_over, testing::HasSubstr("step-3"));
+  EXPECT_EQ(api.step().step, 3);
+}
+
+TEST(TrainSession, SaysWhatBecameOfASave) {
+  tests::TemporaryFolder folder;
+  tests::lineProgram().write(folder / "line.tcc");
+  Program program(Package::open(folder / "line.tcc"));
+  TrainSession api(program, {.threads = 1}), other(program, {.threads = 1});
+  std::string run = folder / "run";
+  api.saveAsync(run);
+  api.wait();
+  // The folder is one session's; a file is no folder.
+  EXPECT_THROW(other.saveAsync(run), Error);
+  EXPECT_THROW(other.saveAsync(folder / "line.tcc"), Error);
+  api.saveAsync(folder / "elsewhere");
+  other.saveAsync(run);
+  EXPECT_EQ(other.wait(), run + "/step-0");
+  std::filesystem::resize_file(run + "/step-0/manifest.json", 10);
+  EXPECT_THROW(other.restoreLatest(folder / "line.tcc"), Error);
+}
