@@ -25,6 +25,9 @@ public:
   ssize_t write(int file, const void *bytes, size_t count) override {
     return ::write(file, bytes, count);
   }
+  int ftruncate(int file, off_t size) override {
+    return ::ftruncate(file, size);
+  }
   int fallocate(int file, int mode, off_t offset, off_t count) override {
     return ::fallocate(file, mode, offset, count);
   }

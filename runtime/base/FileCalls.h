@@ -23,6 +23,7 @@ public:
 
   virtual int open(const char *path, int flags, mode_t mode) = 0;
   virtual ssize_t write(int file, const void *bytes, size_t count) = 0;
+  virtual int ftruncate(int file, off_t size) = 0;
   virtual int fallocate(int file, int mode, off_t offset, off_t count) = 0;
   /// Of a file or of a folder, which keeps the names in it then.
   virtual int fsync(int file) = 0;

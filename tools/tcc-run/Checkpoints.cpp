@@ -10,6 +10,27 @@ using namespace tcc;
 using namespace tcc::tools;
 using namespace tcc::runtime;
 
+namespace {
+
+/// Adds the seconds of its life.
+class Stopwatch {
+public:
+  explicit Stopwatch(double &seconds) : seconds(seconds) {}
+  ~Stopwatch() {
+    seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  Stopwatch(const Stopwatch &) = delete;
+  Stopwatch &operator=(const Stopwatch &) = delete;
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  double &seconds;
+  Clock::time_point start = Clock::now();
+};
+
+} // namespace
+
 static Status agree(const TrainingSession &session, Status own) {
   Communicator *ranks = session.communicator();
   return ranks ? ranks->agree(own) : std::move(own);
@@ -107,7 +128,7 @@ Status Checkpoints::begin() {
   return begun.ok() ? Status() : noteEnd(std::move(begun));
 }
 
-Status Checkpoints::advance() {
+Status Checkpoints::goOn() {
   Result<std::string> path = background->advance();
   if (background->isActive())
     return Status();
@@ -115,14 +136,20 @@ Status Checkpoints::advance() {
   return noteEnd(std::move(path));
 }
 
+Status Checkpoints::advance() {
+  Stopwatch watch(stalled);
+  return goOn();
+}
+
 Status Checkpoints::finish() {
   while (isActive())
-    if (Status status = advance(); !status.ok())
+    if (Status status = goOn(); !status.ok())
       return status;
   return Status();
 }
 
 Status Checkpoints::save() {
+  Stopwatch watch(stalled);
   if (Status status = finish(); !status.ok())
     return status;
   if (!session || savedStep == session->stepCount())

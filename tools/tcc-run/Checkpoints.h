@@ -42,6 +42,10 @@ public:
   /// several saves in a row have failed.
   runtime::Status saveLast();
 
+  /// Seconds for which training waited in `save` and `advance` since the last
+  /// call.
+  double takeStall() { return std::exchange(stalled, 0); }
+
   /// The path of the one that was written last; empty if none was.
   const std::string &last() const { return path; }
 
@@ -49,6 +53,7 @@ private:
   runtime::Status reserveCopy();
   runtime::Result<std::string> saveNow() const;
   runtime::Status begin();
+  runtime::Status goOn();
   runtime::Status finish();
   runtime::Status noteEnd(runtime::Result<std::string> saved);
   void note(std::string_view kind, std::string_view text) const;
@@ -64,6 +69,7 @@ private:
   int64_t savedStep = -1; ///< of which `path` is
   int64_t begunStep = -1; ///< of the save under way, or the last one
   int failures = 0;       ///< since the last one that was written
+  double stalled = 0;     ///< seconds: see takeStall
 };
 
 } // namespace tcc::tools

@@ -1,18 +1,10 @@
 #include "tools/tcc-run/Progress.h"
 
-#include "runtime/package/Names.h"
-
 #include <cstdio>
-#include <filesystem>
 #include <unistd.h>
 
-using namespace tcc;
 using namespace tcc::tools;
 using namespace tcc::runtime;
-
-//===----------------------------------------------------------------------===//
-// The line
-//===----------------------------------------------------------------------===//
 
 ProgressLine::ProgressLine(int64_t first, int64_t last, bool isQuiet)
     : first(first), last(last), isShown(!isQuiet && isatty(STDERR_FILENO)) {}
@@ -64,61 +56,4 @@ void ProgressLine::clear() {
   if (isShown && shown != Clock::time_point())
     std::fputs("\r\x1b[K", stderr);
   shown = {};
-}
-
-//===----------------------------------------------------------------------===//
-// The log
-//===----------------------------------------------------------------------===//
-
-/// The lines of `path` before the one of step `first`, in order.
-static std::string readLinesBefore(const std::string &path, int64_t first) {
-  std::ifstream file(path);
-  std::string kept, line;
-  while (std::getline(file, line)) {
-    auto row = nlohmann::json::parse(line, nullptr, false);
-    if (!row.is_object() || !row.contains("step") ||
-        !row["step"].is_number_integer() || row["step"].get<int64_t>() >= first)
-      break;
-    kept += line + '\n';
-  }
-  return kept;
-}
-
-Result<MetricsLog> MetricsLog::open(const std::string &folder, int64_t first) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  MetricsLog log;
-  log.path = concat(folder, "/metrics.jsonl");
-  std::string kept = first > 1 ? readLinesBefore(log.path, first) : "";
-  log.file.open(log.path, std::ios::trunc);
-  if (!log.file)
-    return makeError(Code::Io, "cannot write '", log.path, "'");
-  log.file << kept;
-  return log;
-}
-
-void MetricsLog::write(const StepMetrics &metrics, const Pace &pace,
-                       const nlohmann::ordered_json &evaluation) {
-  if (path.empty())
-    return;
-  // What is not finite becomes null.
-  nlohmann::ordered_json line = {{"step", metrics.step},
-                                 {"loss", metrics.loss},
-                                 {"lr", metrics.lr},
-                                 {"grad_norm", metrics.gradNorm},
-                                 {"loss_scale", metrics.lossScale},
-                                 {"skipped", metrics.skipped},
-                                 {"samples_per_s", pace.samplesPerSecond}};
-  if (pace.exposed)
-    line["exposed_communication_s"] = *pace.exposed;
-  if (!evaluation.is_null())
-    line[format::nameOf(format::EntryKind::eval)] = evaluation;
-  file << line.dump() << '\n';
-}
-
-Status MetricsLog::close() {
-  if (path.empty())
-    return Status();
-  file.close();
-  return file ? Status() : makeError(Code::Io, "cannot write '", path, "'");
 }

@@ -5,7 +5,7 @@
 #include "tools/tcc-run/Evaluations.h"
 #include "tools/tcc-run/FindRate.h"
 #include "tools/tcc-run/Json.h"
-#include "tools/tcc-run/Progress.h"
+#include "tools/tcc-run/MetricsLog.h"
 #include "tools/tcc-run/Ranks.h"
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/Signals.h"
@@ -61,6 +61,7 @@ private:
     return !options.data.checkpointDir.empty() ||
            !options.exported.file.empty();
   }
+  void warn(const Status &status) const;
   void warnIfNothingIsKept() const;
   void warnOfNoTrace() const;
   Status beginTrace();
@@ -194,6 +195,12 @@ Status Training::compareRanks() const {
                        lastStep};
   return session->compareRanks(digestOf(std::as_bytes(std::span(numbers))),
                                "another number of samples or steps");
+}
+
+/// What fails without an end to the run.
+void Training::warn(const Status &status) const {
+  if (!status.ok() && !options.running.quiet)
+    std::cerr << concat("tcc-run: warning: ", status.message(), "\n");
 }
 
 /// A trace of an earlier run stays as it is.
@@ -356,8 +363,10 @@ Status Training::trainSteps() {
       line.clear();
       looked = evaluate();
     }
-    log.write(session->metrics(), pace,
-              isPause ? evaluations->valuesOf(step) : nlohmann::ordered_json());
+    pace.stall = checkpoints.takeStall();
+    warn(log.write(session->metrics(), pace,
+                   isPause ? evaluations->valuesOf(step)
+                           : nlohmann::ordered_json()));
     if (!status.ok() || !looked.ok())
       return status.ok() ? std::move(looked) : std::move(status);
     if (asked.any() || endsBy || !toExplain.empty())
@@ -499,7 +508,8 @@ Status Training::run() {
     return status;
   warnIfNothingIsKept();
   if (!options.logDir.empty()) {
-    auto file = MetricsLog::open(options.logDir, firstStep + 1);
+    auto file = MetricsLog::open(options.logDir,
+                                 options.resume || options.resumesIfAny);
     if (!file.ok())
       return file.takeStatus();
     log = std::move(*file);
@@ -507,8 +517,7 @@ Status Training::run() {
   if (Status status = beginTrace(); !status.ok())
     return status;
   Status trained = trainSteps();
-  if (Status status = log.close(); trained.ok() && !status.ok())
-    return status;
+  warn(log.close());
   if (!trained.ok() && trained.code() != Code::Numerics)
     return trained;
   Status finished = finish();

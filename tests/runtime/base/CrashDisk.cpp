@@ -78,7 +78,9 @@ int CrashDisk::open(const char *path, int flags, mode_t mode) {
   }
   if (node) {
     files[file] = *node;
-    places[file] = flags & O_APPEND ? nodes[*node].bytes.size() : 0;
+    places[file] = 0;
+    if (flags & O_APPEND)
+      appending.insert(file);
   }
   return file;
 }
@@ -87,6 +89,8 @@ ssize_t CrashDisk::write(int file, const void *bytes, size_t count) {
   std::lock_guard lock(mutex);
   ssize_t written = io::systemCalls().write(file, bytes, count);
   if (auto node = files.find(file); written > 0 && node != files.end()) {
+    if (appending.contains(file))
+      places[file] = nodes[node->second].bytes.size();
     add({.kind = Kind::write,
          .node = node->second,
          .offset = places[file],
@@ -94,6 +98,16 @@ ssize_t CrashDisk::write(int file, const void *bytes, size_t count) {
     places[file] += written;
   }
   return written;
+}
+
+int CrashDisk::ftruncate(int file, off_t size) {
+  std::lock_guard lock(mutex);
+  int result = io::systemCalls().ftruncate(file, size);
+  if (auto node = files.find(file); result == 0 && node != files.end())
+    add({.kind = Kind::truncate,
+         .node = node->second,
+         .offset = static_cast<size_t>(size)});
+  return result;
 }
 
 int CrashDisk::fallocate(int file, int mode, off_t offset, off_t count) {
@@ -112,6 +126,7 @@ int CrashDisk::fsync(int file) {
 int CrashDisk::close(int file) {
   std::lock_guard lock(mutex);
   files.erase(file);
+  appending.erase(file);
   return io::systemCalls().close(file);
 }
 
@@ -167,7 +182,7 @@ void CrashDisk::apply(const Event &event, std::vector<Node> &nodes) {
     nodes[event.to.folder].names[event.to.name] = event.node;
     break;
   case Kind::truncate:
-    bytes.clear();
+    bytes.resize(event.offset);
     break;
   case Kind::write:
     bytes.resize(std::max(bytes.size(), event.offset + event.bytes.size()));

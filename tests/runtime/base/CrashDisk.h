@@ -15,6 +15,7 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <set>
 #include <vector>
 
 namespace tcc::tests {
@@ -38,6 +39,7 @@ public:
 
   int open(const char *path, int flags, mode_t mode) override;
   ssize_t write(int file, const void *bytes, size_t count) override;
+  int ftruncate(int file, off_t size) override;
   int fallocate(int file, int mode, off_t offset, off_t count) override;
   int fsync(int file) override;
   int close(int file) override;
@@ -61,7 +63,7 @@ private:
     Kind kind;
     Id node;
     Place from = {}, to = {};
-    size_t offset = 0;
+    size_t offset = 0; ///< of a write; of truncate the size
     std::string bytes = {};
   };
   struct Node {
@@ -90,6 +92,7 @@ private:
   std::vector<Event> events;
   std::map<int, Id> files;      ///< that are open
   std::map<int, size_t> places; ///< where the next write of each goes
+  std::set<int> appending;      ///< of these, at the end
 };
 
 /// How many states with some of the rest a test tries: TCC_TEST_STATES, or 500.

@@ -27,6 +27,9 @@ public:
       return -1;
     return system.write(file, bytes, isShort ? (size + 1) / 2 : size);
   }
+  int ftruncate(int file, off_t size) override {
+    return fails() ? -1 : system.ftruncate(file, size);
+  }
   int fallocate(int file, int mode, off_t offset, off_t size) override {
     return fails() ? -1 : system.fallocate(file, mode, offset, size);
   }

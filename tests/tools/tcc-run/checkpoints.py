@@ -64,16 +64,17 @@ def test_left(suite):
     suite.tally.check("nothing left", not left, str(left))
 
 
+def limit_files():
+    """To 100 bytes, as on a full disk."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+
 def test_full(suite):
     """A save that fails is a warning, and an error when it is the third one in a row."""
     folder = suite.path("full")
     suite.train("--steps", 1, "--checkpoint-dir", folder)
-
-    def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-
-    run = begin(suite, folder, "--checkpoint-every", "10", "--resume", preexec_fn=limit,
+    run = begin(suite, folder, "--checkpoint-every", "10", "--resume", preexec_fn=limit_files,
                 restore_signals=False)  # fmt: skip
     error = run.communicate(timeout=30)[1]
     lines = [line for line in error.splitlines() if "resuming" not in line]
@@ -83,6 +84,19 @@ def test_full(suite):
     ok = ok and lines[2].startswith("tcc-run: error: ") and "step-30" in lines[2]
     suite.tally.check("three failed saves", ok, f"{run.returncode}: {error}")
     suite.tally.check("as it was", list_names(folder) == ["step-1"], str(list_names(folder)))
+
+
+def test_full_log(suite):
+    """Training goes on without it."""
+    log = suite.path("full-log")
+    done = harness.run_tool("tcc-run", "train", suite.package, "--data", suite.data, "--threads",
+                            1, "--steps", 20, "--log-dir", log, "--export", "/dev/null",
+                            preexec_fn=limit_files, restore_signals=False)  # fmt: skip
+    path = f"{log}/metrics.jsonl"
+    wanted = [f"tcc-run: warning: cannot write '{path}': File too large",
+              f"tcc-run: warning: '{path}' lacks the lines of 20 updates: File too large"]  # fmt: skip
+    ok = done.code == 0 and done.err.splitlines() == wanted
+    suite.tally.check("full log", ok, f"{done.code}: {done.err}")
 
 
 def test_kept(suite):
@@ -136,7 +150,8 @@ def main(fixtures):
         subprocess.run([f"{fixtures}/tcc_write_fixture", "line", f"{folder}/line.tcc"],
                        check=True)  # fmt: skip
         suite = Suite(tally, folder, "cpu")
-        for test in (test_writers, test_left, test_full, test_kept, test_time, test_listing):
+        for test in (test_writers, test_left, test_full, test_full_log, test_kept, test_time,
+                     test_listing):  # fmt: skip
             test(suite)
     tally.close()
 

@@ -49,6 +49,14 @@ def read_rank(process):
     return int(found[0]) if found and program.endswith("/tcc-run") else None
 
 
+def count_lines(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read().count(b"\n")
+    except FileNotFoundError:
+        return 0
+
+
 class Run:
     """Ranks that train until something ends them; their logs are in `logs`."""
 
@@ -63,9 +71,8 @@ class Run:
         wait_until(lambda: len(self.find_ranks()) == count)
         self.ranks = self.find_ranks()
         self.everybody = find_descendants(self.process.pid)
-        # Lines come some dozens at a time: more updates than a recorder keeps.
-        metrics = f"{self.logs}/metrics.jsonl"
-        wait_until(lambda: os.path.exists(metrics) and os.path.getsize(metrics), 60)
+        # More updates than a recorder keeps.
+        wait_until(lambda: count_lines(f"{self.logs}/metrics.jsonl") > 100, 60)
         time.sleep(0.5)  # a beat of each says so
 
     def find_ranks(self):
