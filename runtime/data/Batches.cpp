@@ -4,19 +4,29 @@
 #include "runtime/package/Format.h"
 
 #include <cstring>
+#include <filesystem>
 #include <numeric>
 
 using namespace tcc;
 using namespace tcc::runtime;
 
+static constexpr std::string_view kNpz = "npz:";
+
 Result<std::unique_ptr<BatchSource>>
 runtime::openBatches(const std::string &spec,
                      std::span<const BatchTensor> tensors) {
-  constexpr std::string_view kNpz = "npz:";
   if (spec.starts_with(kNpz))
     return openNpzBatches(spec.substr(kNpz.size()), tensors);
   return makeError(Code::Usage, "data '", spec,
                    "' are of no known kind, expected npz:FILE");
+}
+
+std::string runtime::absoluteData(const std::string &spec) {
+  if (!spec.starts_with(kNpz))
+    return spec;
+  std::string path = spec.substr(kNpz.size());
+  return concat(kNpz,
+                std::filesystem::absolute(path).lexically_normal().string());
 }
 
 //===----------------------------------------------------------------------===//

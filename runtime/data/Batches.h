@@ -32,6 +32,9 @@ public:
 Result<std::unique_ptr<BatchSource>>
 openBatches(const std::string &spec, std::span<const BatchTensor> tensors);
 
+/// The same data for whoever works in another folder.
+std::string absoluteData(const std::string &spec);
+
 /// The order of samples: of each epoch another one if it shuffles, a function
 /// of seed, epoch and place alone.
 class SampleOrder {

@@ -216,6 +216,43 @@ Result<double> Settings::get(std::string_view key) const {
   return readScalar(variables->describe(variable).dtype(), elements.data());
 }
 
+/// The shortest text that is read as the same number.
+static std::string print(DType dtype, double number) {
+  char text[32];
+  auto print = [&](auto value) {
+    return std::string(text, std::to_chars(text, std::end(text), value).ptr);
+  };
+  switch (dtype) {
+  case DType::f64:
+    return print(number);
+  case DType::f32:
+    return print(static_cast<float>(number));
+  default:
+    return print(static_cast<int64_t>(number)); // verified
+  }
+}
+
+Result<std::string> Settings::text(size_t index) const {
+  const format::Setting &setting = describe(index);
+  size_t variable = setting.variable();
+  DType dtype = variables->describe(variable).dtype();
+  std::vector<std::byte> elements(variables->byteCount(variable));
+  if (Status status = variables->read(variable, elements); !status.ok())
+    return status;
+  double first = readScalar(dtype, elements.data());
+  const auto *words = setting.words();
+  if (!setting.range() || !contains(*setting.range(), first)) {
+    bool isWord = words && first >= 0 && first < words->size();
+    return isWord ? words->Get(static_cast<uint32_t>(first))->str() : "";
+  }
+  std::string numbers = print(dtype, first);
+  size_t step = traitsOf(dtype).bytes;
+  for (size_t at = step; at < elements.size(); at += step)
+    numbers +=
+        concat(",", print(dtype, readScalar(dtype, elements.data() + at)));
+  return numbers;
+}
+
 /// The number of a setting, where a value in its range has been given.
 Result<std::optional<double>> Settings::getGiven(std::string_view key) const {
   std::optional<size_t> index = find(key);

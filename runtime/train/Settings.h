@@ -34,6 +34,9 @@ public:
   /// The first element: a number, or the position of a word.
   Result<double> get(std::string_view key) const;
 
+  /// The value as `set` takes it; empty where the recipe gave none.
+  Result<std::string> text(size_t index) const;
+
   /// Whether the values go together, as a recipe's must: Code::Usage says which
   /// do not. What a recipe did not give is out of its range.
   Status check() const;

@@ -36,11 +36,15 @@ static std::string describeUnknown(const CLI::App &app, std::string word) {
 std::optional<int> tools::parseCommandLine(CLI::App &app, int argc,
                                            char **argv) {
   std::string problem;
+  int code = kUsageError;
   try {
     app.parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::Success &help) {
     return app.exit(help);
+  } catch (const CLI::RuntimeError &error) {
+    problem = error.what();
+    code = error.get_exit_code();
   } catch (const CLI::ParseError &error) {
     // An unknown word says more than the command that is missing for it.
     std::vector<std::string> extras = app.remaining(true);
@@ -50,5 +54,5 @@ std::optional<int> tools::parseCommandLine(CLI::App &app, int argc,
   }
   std::replace(problem.begin(), problem.end(), '\n', ' ');
   std::cerr << app.get_name() << ": error: " << problem << '\n';
-  return kUsageError;
+  return code;
 }

@@ -10,6 +10,7 @@ using namespace tcc::tools;
 
 void tools::addRunning(CLI::App &command, RunningOptions &options) {
   command.add_option("PACKAGE", options.package, "the package to run")
+      ->type_name(kFileType)
       ->required();
   command
       .add_option("--threads", options.threads,
@@ -17,11 +18,15 @@ void tools::addRunning(CLI::App &command, RunningOptions &options) {
       ->check(CLI::Range(1, 1024));
   command.add_option("--device", options.device,
                      "cpu, cuda[:N] or emulated (default: the package's)");
-  command.add_option("--weights", options.weights,
-                     "safetensors file with weights that replace the model's");
-  command.add_option("--tune-cache", options.tuneCache,
-                     "the file of the fastest ways of libraries, which tune "
-                     "writes");
+  command
+      .add_option("--weights", options.weights,
+                  "safetensors file with weights that replace the model's")
+      ->type_name(kFileType);
+  command
+      .add_option("--tune-cache", options.tuneCache,
+                  "the file of the fastest ways of libraries, which tune "
+                  "writes")
+      ->type_name(kFileType);
   command.add_flag("--json", options.json, "print one JSON object");
   CLI::Option *quiet =
       command.add_flag("-q,--quiet", options.quiet, "print errors only");
@@ -54,13 +59,18 @@ void tools::addData(CLI::App &command, DataOptions &options) {
       .add_option("--data", options.data,
                   "npz:FILE: an array for each input and the target, samples "
                   "first")
+      ->type_name(kDataType)
       ->required();
-  command.add_option("--init", options.init,
-                     "safetensors file with parameters to begin with");
-  command.add_option("--checkpoint-dir", options.checkpointDir,
-                     "folder of checkpoints: DIR/step-N");
   command
-      .add_option("--ranks", options.ranks,
+      .add_option("--init", options.init,
+                  "safetensors file with parameters to begin with")
+      ->type_name(kFileType);
+  command
+      .add_option("--checkpoint-dir", options.checkpointDir,
+                  "folder of checkpoints: DIR/step-N")
+      ->type_name(kFolderType);
+  command
+      .add_option(kRanksFlag, options.ranks,
                   "processes on this machine that share the batches")
       ->check(CLI::Range(1, 1024));
 }
@@ -104,14 +114,18 @@ void tools::addCheckpoint(CLI::App &command, runtime::CheckpointChoice &choice,
 
 CLI::Option *tools::addExportTarget(CLI::App &command, const char *flag,
                                     ExportTarget &target) {
-  CLI::Option *file = command.add_option(
-      flag, target.file,
-      "write the parameters to a safetensors file, or into a model: --onnx");
+  CLI::Option *file =
+      command
+          .add_option(flag, target.file,
+                      "write the parameters to a safetensors file, or into a "
+                      "model: --onnx")
+          ->type_name(kFileType);
   command
       .add_option("--onnx", target.onnx,
                   "the ONNX model that the package was made from: the file "
                   "written is that model with the trained parameters")
-      ->needs(file);
+      ->needs(file)
+      ->type_name(kFileType);
   return file;
 }
 

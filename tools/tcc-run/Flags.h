@@ -12,6 +12,12 @@ class Validator;
 
 namespace tcc::tools {
 
+// What values are, as the help calls them.
+inline constexpr char kFileType[] = "FILE", kFolderType[] = "DIR";
+inline constexpr char kDataType[] = "SPEC", kSettingType[] = "KEY=VALUE";
+
+inline constexpr char kRanksFlag[] = "--ranks";
+
 void addRunning(CLI::App &command, RunningOptions &options);
 void addInputs(CLI::App &command, InputOptions &options);
 void addData(CLI::App &command, DataOptions &options);

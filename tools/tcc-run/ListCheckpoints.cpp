@@ -1,6 +1,7 @@
 #include "runtime/train/CheckpointFolder.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Options.h"
+#include "tools/tcc-run/Session.h"
 
 #include <filesystem>
 #include <iomanip>
@@ -52,10 +53,25 @@ static void print(const ordered_json &row) {
     std::cout << row["problem"].get<std::string>() << '\n';
 }
 
-int tools::checkpointsCommand(const std::string &folder, bool json) {
-  std::vector<std::string> paths = listCheckpoints(folder);
+/// Of a run's folder the one of its checkpoints.
+static Result<std::string> findFolder(const std::string &folder) {
+  if (!hasRunRecord(folder))
+    return folder;
+  Result<RunRecord> record = readRunRecord(folder);
+  if (!record.ok())
+    return record.takeStatus();
+  auto given = record->flags.find("--checkpoint-dir");
+  return given == record->flags.end() ? checkpointsOfRun(folder)
+                                      : given->second.front();
+}
+
+int tools::checkpointsCommand(const std::string &given, bool json) {
+  Result<std::string> folder = findFolder(given);
+  if (!folder.ok())
+    return report(folder.takeStatus());
+  std::vector<std::string> paths = listCheckpoints(*folder);
   if (paths.empty()) {
-    std::cerr << concat("tcc-run: error: there is no checkpoint in '", folder,
+    std::cerr << concat("tcc-run: error: there is no checkpoint in '", *folder,
                         "'\n");
     return static_cast<int>(Code::Io);
   }

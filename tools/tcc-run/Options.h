@@ -3,6 +3,7 @@
 #define TCC_TOOLS_TCCRUN_OPTIONS_H
 
 #include "runtime/train/CheckpointFolder.h"
+#include "tools/tcc-run/RunRecord.h"
 
 #include <cstdint>
 #include <optional>
@@ -70,6 +71,10 @@ struct ExportTarget {
 };
 
 struct TrainOptions {
+  std::vector<std::string> commandLine;
+  std::string runFolder; ///< empty: none
+  /// What its run.json is to have.
+  RunRecord run;
   RunningOptions running;
   DataOptions data;
   int64_t steps = 0, epochs = 0; ///< 0: as the recipe says
@@ -124,7 +129,8 @@ int evalCommand(const EvalOptions &options);
 int exportCommand(const ExportOptions &options);
 int tuneCommand(const TuneOptions &options);
 int infoCommand(const RunningOptions &options);
-/// Lists the checkpoints of a folder, and reads all of each.
+/// Lists the checkpoints of a folder, which may be a run's, and reads all of
+/// each.
 int checkpointsCommand(const std::string &folder, bool json);
 int doctorCommand(bool json);
 

@@ -26,6 +26,8 @@ using namespace tcc::tools;
 using namespace tcc::runtime;
 
 static constexpr char kHost[] = "127.0.0.1";
+/// The process of `tcc-run --ranks` that began a rank.
+static constexpr char kLauncher[] = "TCC_LAUNCHER";
 static constexpr int kPeer = static_cast<int>(Code::Peer);
 
 // Several processes write to one stderr: a line is one write.
@@ -165,7 +167,7 @@ namespace {
 /// The ranks that were begun, and how they ended.
 class Children {
 public:
-  Status start(int count, const std::vector<std::string> &arguments);
+  Status start(int count, char **argv);
   int wait();
 
 private:
@@ -204,19 +206,16 @@ static sigset_t makeSignals() {
   _exit(static_cast<int>(Code::Internal));
 }
 
-Status Children::start(int count, const std::vector<std::string> &arguments) {
+Status Children::start(int count, char **argv) {
   Result<uint16_t> port = findFreePort(kHost);
   if (!port.ok())
     return port.takeStatus();
-  std::vector<char *> argv;
-  for (const std::string &argument : arguments)
-    argv.push_back(const_cast<char *>(argument.c_str()));
-  argv.push_back(nullptr);
   auto set = [](const char *name, const std::string &value) {
     setenv(name, value.c_str(), /*overwrite=*/1);
   };
   set("WORLD_SIZE", std::to_string(count));
   set("TCC_RENDEZVOUS", concat(kHost, ":", *port));
+  set(kLauncher, std::to_string(getpid()));
   signal(SIGCHLD, SIG_DFL); // it may be ignored, and then nothing is told
   sigset_t signals = makeSignals();
   sigprocmask(SIG_BLOCK, &signals, nullptr);
@@ -226,7 +225,7 @@ Status Children::start(int count, const std::vector<std::string> &arguments) {
     set("LOCAL_RANK", std::to_string(rank));
     pid_t child = fork();
     if (child == 0)
-      becomeRank(argv.data(), parent);
+      becomeRank(argv, parent);
     if (child < 0) {
       Status status = makeError(Code::OutOfMemory, "cannot begin rank ", rank,
                                 ": ", std::strerror(errno));
@@ -311,18 +310,9 @@ int Children::wait() {
   return ownFailure.value_or(haveFailed ? kPeer : 0);
 }
 
-/// Those of a rank: none is to begin others.
-static std::vector<std::string> argumentsOfRank(char **argv) {
-  static constexpr std::string_view kFlag = "--ranks";
-  std::vector<std::string> arguments;
-  for (; *argv; ++argv) {
-    std::string_view argument = *argv;
-    if (argument == kFlag && argv[1])
-      ++argv;
-    else if (!argument.starts_with(concat(kFlag, "=")))
-      arguments.emplace_back(argument);
-  }
-  return arguments;
+bool tools::isLaunched() {
+  const char *launcher = getenv(kLauncher);
+  return launcher && launcher == std::to_string(getppid());
 }
 
 int tools::launchRanks(int count, char **argv) {
@@ -334,8 +324,7 @@ int tools::launchRanks(int count, char **argv) {
                             " of ", launch->size,
                             " already, as the environment says"));
   Children children;
-  if (Status status = children.start(count, argumentsOfRank(argv));
-      !status.ok())
+  if (Status status = children.start(count, argv); !status.ok())
     return report(status);
   return children.wait();
 }

@@ -43,10 +43,13 @@ int reportOfRank(const runtime::Status &status, const Ranks &ranks,
 /// Removes these files, of another run, as far as they are this rank's.
 void removeReports(const Ranks &ranks, const std::string &logDir);
 
+/// Whether `launchRanks` of another process began this one.
+bool isLaunched();
 /// Runs this program as `count` ranks on this machine, with the arguments
-/// `argv` but --ranks. A rank that fails ends the others, and none outlives
-/// this process. Returns the exit code of the first rank that failed for a
-/// reason of its own; 9 (Code::Peer) if all that failed only lost others.
+/// `argv`, among which they find --ranks again. A rank that fails ends the
+/// others, and none outlives this process. Returns the exit code of the first
+/// rank that failed for a reason of its own; 9 (Code::Peer) if all that failed
+/// only lost others.
 int launchRanks(int count, char **argv);
 
 } // namespace tcc::tools

@@ -41,6 +41,9 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
 
+  bool goesOn() const { return options.resume || options.resumesIfAny; }
+  Status checkRun() const;
+  Status recordRun();
   Status resume();
   Status setSeed();
   Status chooseLength();
@@ -100,6 +103,42 @@ private:
 };
 
 } // namespace
+
+/// A run goes on with the package that it began with, and a new one begins
+/// where there is none.
+Status Training::checkRun() const {
+  if (options.runFolder.empty())
+    return Status();
+  const std::string &recorded = options.run.packageDigest;
+  std::string digest = digestOfPackage(*session);
+  if (!recorded.empty() && recorded != digest)
+    return makeError(Code::Usage, "the run in '", options.runFolder,
+                     "' is of package '", options.run.packagePath,
+                     "' with digest ", recorded, ", and '",
+                     options.running.package, "' has ", digest,
+                     "; with --checkpoint-dir and --log-dir in place of --run "
+                     "another package of its recipe can go on");
+  Status status;
+  if (ranks.isFirst() && !goesOn() &&
+      !listCheckpoints(options.data.checkpointDir).empty())
+    status =
+        makeError(Code::Usage, "'", options.data.checkpointDir,
+                  "' has checkpoints: go on with the run in '",
+                  options.runFolder, "' by --resume, or take another folder");
+  return ranks.communicator ? ranks.communicator->agree(status)
+                            : std::move(status);
+}
+
+/// A run whose disk is full goes on with what is recorded.
+Status Training::recordRun() {
+  if (options.runFolder.empty() || !ranks.isFirst())
+    return Status();
+  Status status = writeRunRecord(options.runFolder, options.run, *session);
+  if (options.run.packageDigest.empty())
+    return status;
+  warn(status);
+  return Status();
+}
 
 Status Training::resume() {
   Result<std::string> newest =
@@ -473,7 +512,9 @@ Status Training::run() {
   if (Status status = checkpoints.open(*session, makeSavingOptions());
       !status.ok())
     return status;
-  if (options.resume || options.resumesIfAny)
+  if (Status status = checkRun(); !status.ok())
+    return status;
+  if (goesOn())
     if (Status status = resume(); !status.ok())
       return status;
   for (const std::string &setting : options.settings)
@@ -507,9 +548,10 @@ Status Training::run() {
   if (Status status = session->settings().check(); !status.ok())
     return status;
   warnIfNothingIsKept();
+  if (Status status = recordRun(); !status.ok())
+    return status;
   if (!options.logDir.empty()) {
-    auto file = MetricsLog::open(options.logDir,
-                                 options.resume || options.resumesIfAny);
+    auto file = MetricsLog::open(options.logDir, goesOn());
     if (!file.ok())
       return file.takeStatus();
     log = std::move(*file);

@@ -4,6 +4,7 @@
 #include "tools/cli/CommandLine.h"
 #include "tools/tcc-run/Flags.h"
 #include "tools/tcc-run/Ranks.h"
+#include "tools/tcc-run/RunFlags.h"
 
 #include <CLI/CLI.hpp>
 
@@ -32,6 +33,11 @@ static int execCompare(char **argv) {
   std::cerr << "tcc-run: error: cannot run '" << path
             << "': " << std::strerror(errno) << '\n';
   return static_cast<int>(tcc::runtime::Code::Io);
+}
+
+/// Whether ranks are to be begun: a process that is one begins none.
+static bool launches(const DataOptions &options) {
+  return options.ranks > 1 && !isLaunched();
 }
 
 static CLI::App &addRun(CLI::App &app, RunOptions &options) {
@@ -66,25 +72,7 @@ static CLI::App &addBench(CLI::App &app, BenchOptions &options) {
   return command;
 }
 
-static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
-  CLI::App &command =
-      *app.add_subcommand("train", "train a package compiled with --train");
-  addRunning(command, options.running);
-  addData(command, options.data);
-  command
-      .add_option("--steps", options.steps, "updates in all (default: recipe)")
-      ->check(makeCountCheck());
-  command.add_option("--epochs", options.epochs, "passes over the data in all")
-      ->check(makeCountCheck())
-      ->excludes("--steps");
-  command.add_flag("--no-shuffle", options.noShuffle,
-                   "take samples in their order");
-  command.add_option("--seed", options.seed, "of the order and of dropout");
-  command
-      .add_option("--set", options.settings,
-                  "KEY=VALUE: change a setting of the recipe")
-      ->take_all()
-      ->allow_extra_args(false);
+static void addSaving(CLI::App &command, TrainOptions &options) {
   command
       .add_option("--checkpoint-every", options.checkpointEvery,
                   "updates between checkpoints (default: one at the end)")
@@ -116,6 +104,29 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
                   "METRIC: save what evaluates best by it, as eval.best, and "
                   "keep that")
       ->needs("--checkpoint-dir");
+}
+
+static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
+  CLI::App &command =
+      *app.add_subcommand("train", "train a package compiled with --train");
+  addRunFolder(command, options);
+  addRunning(command, options.running);
+  addData(command, options.data);
+  command
+      .add_option("--steps", options.steps, "updates in all (default: recipe)")
+      ->check(makeCountCheck());
+  command.add_option("--epochs", options.epochs, "passes over the data in all")
+      ->check(makeCountCheck())
+      ->excludes("--steps");
+  command.add_flag("--no-shuffle", options.noShuffle,
+                   "take samples in their order");
+  command.add_option("--seed", options.seed, "of the order and of dropout");
+  command
+      .add_option("--set", options.settings, "change a setting of the recipe")
+      ->type_name(kSettingType)
+      ->take_all()
+      ->allow_extra_args(false);
+  addSaving(command, options);
   command
       .add_flag("--resume", options.resume, "go on from the newest checkpoint")
       ->needs("--checkpoint-dir")
@@ -126,8 +137,10 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
       ->needs("--checkpoint-dir")
       ->excludes("--init")
       ->excludes("--resume");
-  command.add_option("--log-dir", options.logDir,
-                     "write metrics.jsonl to a folder");
+  command
+      .add_option("--log-dir", options.logDir,
+                  "write metrics.jsonl to a folder")
+      ->type_name(kFolderType);
   CLI::Option *traced = command.add_option(
       "--trace", options.traceFile,
       "write when lanes did what in the last update, as trace events (JSON)");
@@ -151,7 +164,8 @@ static CLI::App &addExport(CLI::App &app, ExportOptions &options) {
   command
       .add_option("--checkpoint-dir", options.checkpointDir,
                   "folder of checkpoints: DIR/step-N")
-      ->required();
+      ->required()
+      ->type_name(kFolderType);
   addCheckpoint(command, options.checkpoint, options.ema);
   addExportTarget(command, "-o,--output", options.exported)->required();
   return command;
@@ -165,6 +179,7 @@ static int runTool(int argc, char **argv) {
   RunOptions run;
   BenchOptions bench;
   TrainOptions train;
+  train.commandLine.assign(argv, argv + argc);
   EvalOptions eval;
   ExportOptions exported;
   TuneOptions tune;
@@ -195,7 +210,8 @@ static int runTool(int argc, char **argv) {
   bool checkpointsJson = false;
   CLI::App &checkpointsApp = *app.add_subcommand(
       "checkpoints", "list the checkpoints of a folder, and read all of each");
-  checkpointsApp.add_option("DIR", folder, "the folder")->required();
+  checkpointsApp.add_option("DIR", folder, "the folder, or that of a run")
+      ->required();
   checkpointsApp.add_flag("--json", checkpointsJson, "print one JSON object");
   CLI::App &doctorApp =
       *app.add_subcommand("doctor", "say what this machine can run");
@@ -210,10 +226,10 @@ static int runTool(int argc, char **argv) {
   if (benchApp.parsed())
     return benchCommand(bench);
   if (trainApp.parsed())
-    return train.data.ranks > 1 ? launchRanks(train.data.ranks, argv)
+    return launches(train.data) ? launchRanks(train.data.ranks, argv)
                                 : trainCommand(train);
   if (evalApp.parsed())
-    return eval.data.ranks > 1 ? launchRanks(eval.data.ranks, argv)
+    return launches(eval.data) ? launchRanks(eval.data.ranks, argv)
                                : evalCommand(eval);
   if (exportApp.parsed())
     return exportCommand(exported);

@@ -21,7 +21,9 @@ protected:
     format::SettingT &kind = declare("schedule.kind", DType::i64, {});
     kind.words = {"constant", "cosine"};
     kind.range = nullptr;
-    declare("loss_scale", DType::f64, {}).words = {"dynamic"};
+    format::SettingT &scale = declare("loss_scale", DType::f64, {});
+    scale.words = {"dynamic"};
+    scale.range = std::make_unique<format::Range>(0, HUGE_VAL, true, true);
     declare("schedule.warmup_steps", DType::i64, {});
     declare("schedule.total_steps", DType::i64, {}).range =
         std::make_unique<format::Range>(1, HUGE_VAL, false, true);
@@ -68,6 +70,26 @@ TEST_F(SettingsTest, TakeTextAndNumbers) {
   EXPECT_EQ(get("loss_scale"), 8);
   ASSERT_THAT(settings->set("loss_scale", "dynamic"), succeeds());
   EXPECT_EQ(get("loss_scale"), 0);
+}
+
+/// Setting the text again changes nothing.
+TEST_F(SettingsTest, AreText) {
+  auto text = [&](const std::string &key) {
+    return unwrap(settings->text(*settings->find(key)));
+  };
+  for (auto [key, value] :
+       std::map<std::string, std::string>{{"lr", "0.1"},
+                                          {"betas", "0.9,0.95"},
+                                          {"steps", "1000000"},
+                                          {"schedule.kind", "cosine"},
+                                          {"loss_scale", "65536"},
+                                          {"dropout.b", "0.1"}}) {
+    ASSERT_THAT(settings->set(key, value), succeeds());
+    EXPECT_EQ(text(key), value);
+  }
+  ASSERT_THAT(settings->set("loss_scale", "dynamic"), succeeds());
+  EXPECT_EQ(text("loss_scale"), "dynamic");
+  EXPECT_EQ(text("schedule.total_steps"), ""); // 0, out of its range
 }
 
 TEST_F(SettingsTest, APatternSetsAllOrNothing) {

@@ -50,3 +50,15 @@ TEST(CommandLine, ProblemsTakeOneLine) {
   EXPECT_EQ(parse({"run", "--threads", "many"}, errors), kUsageError);
   EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 1) << errors;
 }
+
+/// What a flag does may fail for other reasons than its words.
+TEST(CommandLine, FailsWithTheCodeOfAFlag) {
+  CLI::App app("test", "app");
+  app.add_option_function<std::string>(
+      "--run", [](const std::string &) { throw CLI::RuntimeError("full", 5); });
+  char name[] = "app", flag[] = "--run=x";
+  char *arguments[] = {name, flag};
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(parseCommandLine(app, 2, arguments), 5);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "app: error: full\n");
+}

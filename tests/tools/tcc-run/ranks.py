@@ -98,6 +98,38 @@ def test_resuming(suite):
     suite.tally.check("batches", first == 5 * RANKS + 1, str(first))
 
 
+def test_run_folder(suite):
+    """It has the number of ranks, unless a launcher says how many there are."""
+    folder = suite.path("folder")
+    suite.expect(0, "train", "--ranks", RANKS, "--steps", 3, "--no-shuffle", *RATE, "--run",
+                 folder, lines=0)  # fmt: skip
+    resume = [TOOL, "train", "--run", folder, "--resume", "--steps"]
+
+    def check(step, done, recorded):
+        with open(f"{folder}/run.json", encoding="utf-8") as file:
+            flags = json.load(file)["flags"]
+        state = read_safetensors(f"{folder}/checkpoints/step-{step}/state.safetensors")
+        (first,) = struct.unpack("<q", state["step/first"])
+        ok = all(code == 0 for code in done) and first == step * RANKS
+        suite.tally.check(f"run folder, {step}", ok and flags.get("--ranks") == recorded, str(flags))
+
+    done = subprocess.run([*resume, "5"], capture_output=True, env=ENVIRONMENT, timeout=60)
+    check(5, [done.returncode], [str(RANKS)])
+    states = [read_safetensors(suite.path(f"{at}/step-5/state.safetensors"))
+              for at in ("run", "folder/checkpoints")]  # fmt: skip
+    suite.tally.check("same bits", states[0] == states[1])
+    place = {"TCC_RENDEZVOUS": f"127.0.0.1:{find_free_port()}", "WORLD_SIZE": str(RANKS)}
+    runs = [subprocess.Popen([*resume, "6"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env={**ENVIRONMENT, **place, "RANK": str(rank)})
+            for rank in range(RANKS)]  # fmt: skip
+    for run in runs:
+        run.communicate(timeout=60)
+    check(6, [run.returncode for run in runs], None)
+    names = sorted(os.listdir(folder))
+    suite.tally.check("one writes the folder", names == ["checkpoints", "metrics.jsonl",
+                                                         "run.json"], str(names))  # fmt: skip
+
+
 def test_nothing_left(suite):
     """A run that is done says that it traces nothing."""
     trace = suite.path("trace.json")
@@ -179,8 +211,8 @@ def main(fixtures):
             subprocess.run([f"{fixtures}/tcc_write_fixture", kind, f"{folder}/{kind}.tcc"],
                            check=True)  # fmt: skip
         suite = Suite(tally, folder)
-        for test in (test_training, test_resuming, test_nothing_left, test_evaluation,
-                     test_epochs, test_problems, test_differences):  # fmt: skip
+        for test in (test_training, test_resuming, test_run_folder, test_nothing_left,
+                     test_evaluation, test_epochs, test_problems, test_differences):  # fmt: skip
             test(suite)
     tally.close()
 
