@@ -70,7 +70,6 @@ private:
                        TypedValue<RankedTensorType> isVoid);
   void addMetrics(StepFunction &step, const Metrics &metrics);
 
-  ArrayAttr describeStoredTensors();
   void buildInit();
   LogicalResult buildTrainStep();
   LogicalResult buildAccumulateStep();
@@ -163,22 +162,6 @@ void StepBuilder::declareStepState() {
   declareDropouts(variables, dropouts);
 }
 
-/// Where the model's file has what training changes.
-ArrayAttr StepBuilder::describeStoredTensors() {
-  Builder builder(module.getContext());
-  SmallVector<Attribute> tensors;
-  for (const Parameter &row : table)
-    for (const std::string &weight : row.weights)
-      if (row.role != Role::Constant && weight != row.getName())
-        tensors.push_back(builder.getDictionaryAttr(
-            {builder.getNamedAttr("name", builder.getStringAttr(weight)),
-             builder.getNamedAttr("variable",
-                                  builder.getStringAttr(row.getName())),
-             builder.getNamedAttr("transposed",
-                                  builder.getBoolAttr(row.isTransposed))}));
-  return builder.getArrayAttr(tensors);
-}
-
 void StepBuilder::setVariables() {
   Builder builder(module.getContext());
   if (int64_t ranks = recipe.parallel.getParts())
@@ -186,8 +169,8 @@ void StepBuilder::setVariables() {
   module->setAttr(GraphDialect::kVariablesAttr, variables.describe());
   module->setAttr(GraphDialect::kRecipeAttr,
                   builder.getStringAttr(listCompiledKeys(recipe)));
-  if (ArrayAttr tensors = describeStoredTensors(); !tensors.empty())
-    module->setAttr(GraphDialect::kStoredTensorsAttr, tensors);
+  module->setAttr(GraphDialect::kStoredTensorsAttr,
+                  describeStoredTensors(table, builder));
 }
 
 // --- Parts of steps ----------------------------------------------------------

@@ -263,4 +263,20 @@ std::vector<Parameter> buildParameterTable(ModuleOp module,
   return TableBuilder(module, weights, recipe, problems).build();
 }
 
+ArrayAttr describeStoredTensors(ArrayRef<Parameter> table, Builder &builder) {
+  SmallVector<Attribute> tensors;
+  auto add = [&](const Parameter &row, StringRef weight) {
+    tensors.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("name", builder.getStringAttr(weight)),
+         builder.getNamedAttr("variable", builder.getStringAttr(row.getName())),
+         builder.getNamedAttr("transposed",
+                              builder.getBoolAttr(row.isTransposed))}));
+  };
+  for (const Parameter &row : table)
+    for (const std::string &weight : row.weights)
+      if (row.role != Role::Constant && weight != row.getName())
+        add(row, weight);
+  return builder.getArrayAttr(tensors);
+}
+
 } // namespace tcc::train

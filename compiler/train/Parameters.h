@@ -10,6 +10,7 @@
 
 #include "compiler/train/Recipe.h"
 #include "frontends/WeightStore.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace tcc::train {
@@ -42,6 +43,11 @@ std::vector<Parameter> buildParameterTable(mlir::ModuleOp module,
                                            const WeightStore &weights,
                                            const ParamsRecipe &recipe,
                                            Problems &problems);
+
+/// GraphDialect::kStoredTensorsAttr: where the model's file has parameters and
+/// buffers under other names than their own, or transposed.
+mlir::ArrayAttr describeStoredTensors(llvm::ArrayRef<Parameter> table,
+                                      mlir::Builder &builder);
 
 } // namespace tcc::train
 

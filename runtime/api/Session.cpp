@@ -376,7 +376,7 @@ tcc_status tcc_session_restore_latest(tcc_session *session, const char *root,
       session->passedOver += reason + "\n";
     if (restored)
       *restored = {session->path.c_str(), session->passedOver.c_str()};
-    if (!found->newest && found->isAnyDamaged)
+    if (!found->newest && !found->passedOver.empty())
       return makeError(Code::BadData, "no checkpoint in '", root,
                        "' is whole: ", session->passedOver);
     return Status();

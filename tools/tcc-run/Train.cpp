@@ -9,7 +9,7 @@
 #include "tools/tcc-run/Ranks.h"
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/Signals.h"
-#include "tools/tcc-run/Updates.h"
+#include "tools/tcc-run/SkippedUpdates.h"
 
 #include <algorithm>
 #include <array>
@@ -69,7 +69,6 @@ private:
   void warnOfNoTrace() const;
   Status beginTrace();
   Pace note(ProgressLine &line, Clock::time_point before);
-  void noteSkipped();
   void explainSkipped();
   Status finish();
   std::string describeEnd() const;
@@ -87,6 +86,7 @@ private:
   std::optional<Batches> batches;
   MetricsLog log;
   std::optional<Updates> updates;
+  std::optional<SkippedUpdates> skipped;
   std::optional<EvaluationPlan> plan; ///< once the session is open
   std::optional<Evaluations> evaluations;
   int64_t firstStep = 0, lastStep = 0;
@@ -96,9 +96,6 @@ private:
   std::optional<SignalGuard> signals; ///< where there is something to keep
   SignalRequest asked;                ///< what no checkpoint has answered yet
   const char *endsBy = nullptr;       ///< what ends the run early, but a signal
-  std::vector<int64_t> toExplain;     ///< batches of an update that was skipped
-  int64_t explainedStep = 0;          ///< that update
-  int looks = 0;                      ///< at such updates so far
   int64_t nextLook = 0; ///< update after which ranks say what they were asked
 };
 
@@ -199,6 +196,7 @@ Status Training::chooseLength() {
     return batchesOfUpdate.takeStatus();
   int64_t accumulation = *batchesOfUpdate;
   updates.emplace(*session, *batches, accumulation);
+  skipped.emplace(*session, *updates);
   firstStep = session->stepCount();
   lastStep = options.findsRate ? 1 : options.steps;
   if (!lastStep && options.epochs) {
@@ -272,30 +270,11 @@ Pace Training::note(ProgressLine &line, Clock::time_point before) {
   return pace;
 }
 
-/// An update that was skipped is to be looked at, unless a loss scale that is
-/// too large is why.
-void Training::noteSkipped() {
-  constexpr int kMostLooks = 10; // a broken run has many
-  const StepMetrics &metrics = session->metrics();
-  bool isBroken = metrics.skipped && (!std::isfinite(metrics.loss) ||
-                                      std::isnan(metrics.lossScale));
-  if (!isBroken || !toExplain.empty() || looks == kMostLooks)
-    return;
-  ++looks;
-  toExplain = updates->lastBatches();
-  explainedStep = metrics.step;
-}
-
 /// Between two updates.
 void Training::explainSkipped() {
-  if (toExplain.empty())
-    return;
-  std::string found =
-      updates->findNonFinite(std::exchange(toExplain, std::vector<int64_t>()));
-  if (!options.running.quiet)
-    std::cerr << concat("tcc-run: warning: update ", explainedStep,
-                        " was skipped, it is not finite",
-                        found.empty() ? "" : "; first was ", found, "\n");
+  std::string reason = skipped->explain();
+  if (!reason.empty() && !options.running.quiet)
+    std::cerr << concat("tcc-run: warning: ", reason, "\n");
 }
 
 /// The first of several ranks says how long it waits for others.
@@ -395,7 +374,7 @@ Status Training::trainSteps() {
     Pace pace = note(line, before);
     step = session->metrics().step;
     if (status.ok())
-      noteSkipped();
+      skipped->note();
     Status looked = status.ok() ? look() : Status();
     bool isPause = step >= end;
     if (status.ok() && looked.ok() && isPause) {
@@ -408,7 +387,7 @@ Status Training::trainSteps() {
                            : nlohmann::ordered_json()));
     if (!status.ok() || !looked.ok())
       return status.ok() ? std::move(looked) : std::move(status);
-    if (asked.any() || endsBy || !toExplain.empty())
+    if (asked.any() || endsBy || skipped->hasNoted())
       end = updates->getNextPause();
     if (step < end)
       continue;
