@@ -81,24 +81,57 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   return result;
 }
 
+/// "NAME":{...} of a tensor whose bytes begin at `begin` of the data.
+static std::string formatEntry(const StoredTensor &tensor, uint64_t begin) {
+  uint64_t end = begin + *bytesOf(tensor.dtype, tensor.shape);
+  nlohmann::ordered_json entry = {{"dtype", traitsOf(tensor.dtype).safetensors},
+                                  {"shape", tensor.shape},
+                                  {"data_offsets", {begin, end}}};
+  return concat(json(tensor.name).dump(), ":", entry.dump());
+}
+
+/// How long a header with so many bytes of JSON is: filled up to a block.
+static uint64_t sizeOfHeader(uint64_t jsonBytes) {
+  constexpr uint64_t kBlock = 64;
+  uint64_t bytes = sizeof(bytes) + jsonBytes;
+  return (bytes + kBlock - 1) / kBlock * kBlock;
+}
+
 /// What comes before the data: its length, and JSON filled up with spaces.
 static std::string formatHeader(std::span<const StoredTensor> tensors) {
-  constexpr size_t kBlock = 64;
-  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  std::string json = "{";
   uint64_t end = 0;
   for (const StoredTensor &tensor : tensors) {
-    uint64_t begin = end;
+    json += concat(json.size() > 1 ? "," : "", formatEntry(tensor, end));
     end += *bytesOf(tensor.dtype, tensor.shape);
-    header[tensor.name] = {{"dtype", traitsOf(tensor.dtype).safetensors},
-                           {"shape", tensor.shape},
-                           {"data_offsets", {begin, end}}};
   }
-  std::string json = header.dump();
-  uint64_t bytes = json.size() + sizeof(bytes);
-  bytes = (bytes + kBlock - 1) / kBlock * kBlock - sizeof(bytes);
+  json += "}";
+  uint64_t bytes = sizeOfHeader(json.size()) - sizeof(bytes);
   json.resize(bytes, ' ');
   return std::string(reinterpret_cast<const char *>(&bytes), sizeof(bytes)) +
          json;
+}
+
+std::vector<size_t>
+runtime::divideIntoFiles(std::span<const StoredTensor> tensors,
+                         uint64_t mostBytes) {
+  std::vector<size_t> counts;
+  uint64_t jsonBytes = 0, dataBytes = 0;
+  for (const StoredTensor &tensor : tensors) {
+    uint64_t bytes = *bytesOf(tensor.dtype, tensor.shape);
+    // With the bracket or comma before it, and the last bracket.
+    uint64_t longer = jsonBytes + formatEntry(tensor, dataBytes).size() + 1;
+    bool hasRoom = sizeOfHeader(longer + 1) + dataBytes + bytes <= mostBytes;
+    if (counts.empty() || !hasRoom) {
+      counts.push_back(0);
+      longer = formatEntry(tensor, 0).size() + 1;
+      dataBytes = 0;
+    }
+    ++counts.back();
+    jsonBytes = longer;
+    dataBytes += bytes;
+  }
+  return counts;
 }
 
 std::vector<uint64_t>

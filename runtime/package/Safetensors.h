@@ -36,6 +36,11 @@ private:
 /// and last how many it has; what `bytes` of them are is not asked.
 std::vector<uint64_t> findOffsets(std::span<const StoredTensor> tensors);
 
+/// How many tensors each of several files has, in their order: as many as
+/// `mostBytes` of a file have room for, or one.
+std::vector<size_t> divideIntoFiles(std::span<const StoredTensor> tensors,
+                                    uint64_t mostBytes);
+
 /// Writes tensors in their order, whole or not at all; their data begin at a
 /// multiple of 64 bytes of the file.
 Status writeSafetensors(const std::string &path,

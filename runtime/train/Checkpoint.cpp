@@ -9,8 +9,9 @@ using namespace tcc;
 using namespace tcc::runtime;
 
 Result<std::string> runtime::saveCheckpoint(const TrainingSession &session,
-                                            const std::string &root) {
-  CheckpointWriter writer(session, root);
+                                            const std::string &root,
+                                            uint64_t mostFileBytes) {
+  CheckpointWriter writer(session, root, mostFileBytes);
   Status status = writer.begin(/*copy=*/nullptr);
   if (status.ok())
     status = writer.gather(writer.write());

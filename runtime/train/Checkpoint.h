@@ -21,9 +21,11 @@ namespace tcc::runtime {
 /// is replaced. Of several ranks the first one writes what all have the same;
 /// where they divide variables all of them make the call at the same place, and
 /// each writes its parts into the folder, which all share. Code::Usage between
-/// the batches of an update where that is of several ranks.
+/// the batches of an update where that is of several ranks. Files have at most
+/// `mostFileBytes`, or one tensor.
 Result<std::string> saveCheckpoint(const TrainingSession &session,
-                                   const std::string &root);
+                                   const std::string &root,
+                                   uint64_t mostFileBytes = kMostFileBytes);
 
 /// Saves checkpoints beside training: a step waits while all variables are
 /// copied, then another thread writes the copy, and removes older checkpoints.

@@ -11,7 +11,8 @@ using namespace tcc::runtime;
 using format::StepField;
 using format::VariableKind;
 
-static constexpr char kSharedFile[] = "state.safetensors";
+static constexpr std::string_view kSharedName = "state";
+static constexpr std::string_view kExtension = ".safetensors";
 
 bool runtime::isState(const format::Variable &variable) {
   return variable.kind() != VariableKind::rounded &&
@@ -39,31 +40,77 @@ static StoredTensor describePiece(const LogicalTensor &tensor,
 }
 
 /// Packages order their variables differently: files do not.
-static Shard makeShard(std::string file, const Variables &variables, int rank,
-                       bool isDivided) {
-  Shard shard = {std::move(file), {}, {}, {}};
+static std::vector<Piece> listPieces(const Variables &variables, int rank,
+                                     bool isDivided) {
+  std::vector<Piece> pieces;
   std::span<const LogicalTensor> tensors = variables.tensors();
   for (const Piece &piece : variables.pieces(rank))
     if (const LogicalTensor &tensor = tensors[piece.tensor];
         tensor.isDivided == isDivided &&
         isState(variables.describe(tensor.variable)))
-      shard.pieces.push_back(piece);
-  std::ranges::sort(shard.pieces, {}, [&](const Piece &piece) {
+      pieces.push_back(piece);
+  std::ranges::sort(pieces, {}, [&](const Piece &piece) {
     return std::pair(tensors[piece.tensor].name, piece.begin);
   });
-  for (const Piece &piece : shard.pieces)
-    shard.tensors.push_back(describePiece(tensors[piece.tensor], piece));
-  shard.offsets = findOffsets(shard.tensors);
-  return shard;
+  return pieces;
 }
 
-Shard runtime::describeShared(const Variables &variables) {
-  return makeShard(kSharedFile, variables, /*rank=*/0, /*isDivided=*/false);
+/// Of file `number` of `count`, from 1 on; a file that is alone has none.
+static std::string nameFile(std::string_view name, size_t number,
+                            size_t count) {
+  char place[32] = "";
+  if (count > 1)
+    std::snprintf(place, sizeof(place), "-%05zu-of-%05zu", number, count);
+  return concat(name, place, kExtension);
 }
 
-Shard runtime::describePart(const Variables &variables, int rank) {
-  return makeShard(concat("rank-", rank, ".safetensors"), variables, rank,
-                   /*isDivided=*/true);
+static std::vector<Shard> makeShards(std::string_view name,
+                                     const Variables &variables,
+                                     std::span<const Piece> pieces,
+                                     uint64_t mostFileBytes) {
+  std::vector<StoredTensor> tensors;
+  for (const Piece &piece : pieces)
+    tensors.push_back(describePiece(variables.tensors()[piece.tensor], piece));
+  std::vector<size_t> counts = divideIntoFiles(tensors, mostFileBytes);
+  std::vector<Shard> shards;
+  size_t begin = 0;
+  for (size_t count : counts) {
+    auto own = std::span(tensors).subspan(begin, count);
+    Shard shard = {nameFile(name, shards.size() + 1, counts.size()),
+                   {pieces.begin() + begin, pieces.begin() + begin + count},
+                   {own.begin(), own.end()},
+                   findOffsets(own)};
+    shards.push_back(std::move(shard));
+    begin += count;
+  }
+  return shards;
+}
+
+std::vector<Shard> runtime::describeShared(const Variables &variables,
+                                           uint64_t mostFileBytes) {
+  return makeShards(kSharedName, variables,
+                    listPieces(variables, /*rank=*/0, /*isDivided=*/false),
+                    mostFileBytes);
+}
+
+std::vector<Shard> runtime::describePart(const Variables &variables, int rank,
+                                         uint64_t mostFileBytes) {
+  return makeShards(concat("rank-", rank), variables,
+                    listPieces(variables, rank, /*isDivided=*/true),
+                    mostFileBytes);
+}
+
+std::string runtime::printIndex(std::span<const Shard> files) {
+  nlohmann::json places = nlohmann::json::object(); // by name
+  uint64_t bytes = 0;
+  for (const Shard &file : files)
+    for (const StoredTensor &tensor : file.tensors) {
+      bytes += *bytesOf(tensor.dtype, tensor.shape);
+      places[tensor.name] = file.file;
+    }
+  nlohmann::ordered_json document = {{"metadata", {{"total_size", bytes}}},
+                                     {"weight_map", std::move(places)}};
+  return document.dump(/*indent=*/2) + "\n";
 }
 
 Result<std::vector<format::Digest>>
@@ -130,7 +177,7 @@ Status runtime::checkExists(const std::string &path) {
 }
 
 Status CheckpointFiles::openOldest() {
-  std::string path = concat(folder, "/", kSharedFile);
+  std::string path = concat(folder, "/", kSharedName, kExtension);
   if (Status status = checkExists(path); !status.ok())
     return status;
   Result<SafetensorsFile> file = SafetensorsFile::open(path);
@@ -185,7 +232,7 @@ Status CheckpointFiles::verifyOldest() const {
     digest.update(tensor.bytes);
   if (manifest.digest == formatDigest(digest.finish()))
     return Status();
-  return makeError(Code::BadData, "'", folder, "/", kSharedFile,
+  return makeError(Code::BadData, "'", folder, "/", kSharedName, kExtension,
                    "' is damaged: its digest is not the manifest's");
 }
 

@@ -2,7 +2,8 @@
 //
 // What all ranks have the same rank 0 writes: state.safetensors. What ranks
 // divide each writes of itself: rank-R.safetensors, where a part of a tensor is
-// a vector named NAME[BEGIN:END].
+// a vector named NAME[BEGIN:END]. What is too large for one file lies in
+// several, as state-00001-of-00003.safetensors.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_RUNTIME_TRAIN_CHECKPOINTFILES_H
@@ -30,10 +31,19 @@ struct Shard {
   std::vector<uint64_t> offsets;
 };
 
-/// What all ranks have the same.
-Shard describeShared(const Variables &variables);
-/// What rank `rank` alone has; it may be nothing.
-Shard describePart(const Variables &variables, int rank);
+/// A file has no more bytes, unless it is of one tensor.
+inline constexpr uint64_t kMostFileBytes = uint64_t(2) << 30;
+
+/// The files of what all ranks have the same.
+std::vector<Shard> describeShared(const Variables &variables,
+                                  uint64_t mostFileBytes);
+/// The files of what rank `rank` alone has; none if that is nothing.
+std::vector<Shard> describePart(const Variables &variables, int rank,
+                                uint64_t mostFileBytes);
+
+/// model.safetensors.index.json of all files, as readers of the Hugging Face
+/// format want it.
+std::string printIndex(std::span<const Shard> files);
 
 /// Writes it into the folder and returns the digests of its pieces.
 Result<std::vector<format::Digest>>

@@ -9,6 +9,8 @@
 namespace tcc::runtime {
 
 inline constexpr char kManifestFile[] = "manifest.json";
+/// For other readers of safetensors: the manifest says all that it does.
+inline constexpr char kIndexFile[] = "model.safetensors.index.json";
 inline constexpr std::string_view kStepPrefix = "step-";
 /// What one that is replaced is called meanwhile: it counts where there is no
 /// other of its step.

@@ -14,14 +14,15 @@ using namespace tcc::runtime;
 namespace fs = std::filesystem;
 
 CheckpointWriter::CheckpointWriter(const TrainingSession &session,
-                                   const std::string &root)
+                                   const std::string &root,
+                                   uint64_t mostFileBytes)
     : session(session), variables(session.variables()), root(root),
       path(concat(root, "/", kStepPrefix, session.stepCount())),
-      rank(session.rank()) {
+      rank(session.rank()), shared(describeShared(variables, mostFileBytes)) {
   if (variables.isAnyDivided())
     ranks = session.communicator();
   for (int of = 0; of < session.rankCount(); ++of)
-    parts.push_back(describePart(variables, of));
+    parts.push_back(describePart(variables, of, mostFileBytes));
 }
 
 Status CheckpointWriter::agree(Status own) const {
@@ -84,19 +85,27 @@ Status CheckpointWriter::begin(Memory *copy) {
 Status CheckpointWriter::write() {
   if (!snapshot)
     return Status();
-  auto write = [&](Shard shard, std::vector<format::Digest> &to) {
-    auto written =
-        writeShard(std::move(shard), variables, *snapshot, temporary);
-    if (!written.ok())
-      return written.takeStatus();
-    to = std::move(*written);
+  auto write = [&](std::span<const Shard> files,
+                   std::vector<format::Digest> &to) {
+    for (const Shard &file : files) {
+      auto written = writeShard(file, variables, *snapshot, temporary);
+      if (!written.ok())
+        return written.takeStatus();
+      to.insert(to.end(), written->begin(), written->end());
+    }
     return Status();
   };
   if (isFirst())
-    if (Status status = write(describeShared(variables), shared); !status.ok())
+    if (Status status = write(shared, sharedDigests); !status.ok())
       return status;
-  const Shard &part = parts[rank];
-  return part.pieces.empty() ? Status() : write(part, digests);
+  return write(parts[rank], digests);
+}
+
+static size_t countPieces(std::span<const Shard> files) {
+  size_t count = 0;
+  for (const Shard &file : files)
+    count += file.pieces.size();
+  return count;
 }
 
 /// Gives rank 0 the digests of all.
@@ -104,8 +113,8 @@ Status CheckpointWriter::exchange() {
   if (!ranks)
     return Status();
   size_t most = 0;
-  for (const Shard &part : parts)
-    most = std::max(most, part.pieces.size());
+  for (const std::vector<Shard> &part : parts)
+    most = std::max(most, countPieces(part));
   std::vector<format::Digest> own = std::move(digests);
   own.resize(most);
   digests.resize(most * parts.size());
@@ -125,28 +134,54 @@ Status CheckpointWriter::gather(Status written) {
 
 /// What the rank wrote must be there: a folder that only its own host has
 /// restores nothing.
+static Status checkFile(const Shard &part, int rank,
+                        const std::string &folder) {
+  uint64_t expected = part.offsets.back();
+  std::error_code error;
+  uint64_t found = fs::file_size(concat(folder, "/", part.file), error);
+  if (!error && found == expected)
+    return Status();
+  return makeError(Code::Io, "rank ", rank, " wrote '", part.file, "' of ",
+                   expected, " bytes, which rank 0 does not find in '", folder,
+                   "': all hosts are to share that folder");
+}
+
 Status
 CheckpointWriter::listPart(int of,
                            std::map<std::string_view, ListedTensor> &listed) {
-  const Shard &part = parts[of];
-  if (part.pieces.empty())
-    return Status();
-  std::string file = concat(temporary, "/", part.file);
-  uint64_t expected = part.offsets.back();
-  std::error_code error;
-  uint64_t found = fs::file_size(file, error);
-  if (error || found != expected)
-    return makeError(Code::Io, "rank ", of, " wrote '", part.file, "' of ",
-                     expected, " bytes, which rank 0 does not find in '",
-                     temporary, "': all hosts are to share that folder");
   size_t most = digests.size() / parts.size();
-  listShard(part, variables, std::span(digests).subspan(of * most), listed);
+  auto own = std::span(digests).subspan(of * most);
+  for (const Shard &part : parts[of]) {
+    if (Status status = checkFile(part, of, temporary); !status.ok())
+      return status;
+    listShard(part, variables, own, listed);
+    own = own.subspan(part.pieces.size());
+  }
   return Status();
+}
+
+static Status writeText(const std::string &path, const std::string &text) {
+  auto file = OutputFile::create(path);
+  if (!file.ok())
+    return file.takeStatus();
+  file->write(text);
+  return file->commit();
+}
+
+Status CheckpointWriter::writeIndex() const {
+  std::vector<Shard> all = shared;
+  for (const std::vector<Shard> &part : parts)
+    all.insert(all.end(), part.begin(), part.end());
+  return writeText(concat(temporary, "/", kIndexFile), printIndex(all));
 }
 
 Status CheckpointWriter::list() {
   std::map<std::string_view, ListedTensor> listed;
-  listShard(describeShared(variables), variables, shared, listed);
+  auto own = std::span<const format::Digest>(sharedDigests);
+  for (const Shard &file : shared) {
+    listShard(file, variables, own, listed);
+    own = own.subspan(file.pieces.size());
+  }
   for (int of = 0; of < static_cast<int>(parts.size()); ++of)
     if (Status status = listPart(of, listed); !status.ok())
       return status;
@@ -154,11 +189,10 @@ Status CheckpointWriter::list() {
     std::ranges::sort(tensor.slices, {}, &StoredSlice::begin);
     manifest.tensors.push_back(std::move(tensor));
   }
-  auto file = OutputFile::create(concat(temporary, "/", kManifestFile));
-  if (!file.ok())
-    return file.takeStatus();
-  file->write(printManifest(manifest));
-  return file->commit();
+  if (Status status = writeIndex(); !status.ok())
+    return status;
+  return writeText(concat(temporary, "/", kManifestFile),
+                   printManifest(manifest));
 }
 
 /// Where there is an older one of the step, that has its own name, or

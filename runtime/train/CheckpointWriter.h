@@ -14,7 +14,8 @@ namespace tcc::runtime {
 class CheckpointWriter {
 public:
   /// The session outlives it.
-  CheckpointWriter(const TrainingSession &session, const std::string &root);
+  CheckpointWriter(const TrainingSession &session, const std::string &root,
+                   uint64_t mostFileBytes = kMostFileBytes);
 
   const std::string &getPath() const { return path; }
   /// Whether all ranks write, and must call `begin` and `gather` at the same
@@ -45,6 +46,7 @@ private:
   Status exchange();
   Status list();
   Status listPart(int of, std::map<std::string_view, ListedTensor> &listed);
+  Status writeIndex() const;
 
   const TrainingSession &session;
   const Variables &variables;
@@ -53,8 +55,9 @@ private:
   int rank;
   Manifest manifest; ///< without the tensors
   std::optional<Variables::Snapshot> snapshot;
-  std::vector<Shard> parts;           ///< of each rank
-  std::vector<format::Digest> shared; ///< of the first rank's shared file
+  std::vector<Shard> shared;             ///< files of the first rank
+  std::vector<std::vector<Shard>> parts; ///< files of each rank
+  std::vector<format::Digest> sharedDigests;
   /// Of each rank's part as many digests as the one with most pieces has.
   std::vector<format::Digest> digests;
 };

@@ -54,3 +54,33 @@ TEST(Safetensors, RefusesABadHeaderLength) {
             Code::BadData);
   EXPECT_EQ(SafetensorsFile::open(folder / "y").takeStatus().code(), Code::Io);
 }
+
+/// As few files as their sizes allow; a tensor that is too large has its own.
+TEST(Safetensors, AreDividedIntoFiles) {
+  TemporaryFolder folder;
+  std::vector<char> zeros(5000);
+  std::vector<StoredTensor> tensors;
+  for (int64_t size : {100, 10, 5000, 1, 300, 300, 300, 2, 0, 40})
+    tensors.push_back({concat("tensor", tensors.size()),
+                       DType::u8,
+                       {size},
+                       std::as_bytes(std::span(zeros).first(size))});
+  for (uint64_t most = 1; most < 8000; most += 61) {
+    std::span<const StoredTensor> rest = tensors;
+    for (size_t count : divideIntoFiles(tensors, most)) {
+      ASSERT_THAT(writeSafetensors(folder / "x", rest.first(count)),
+                  succeeds());
+      uint64_t size = std::filesystem::file_size(folder / "x");
+      EXPECT_EQ(size, findOffsets(rest.first(count)).back());
+      EXPECT_TRUE(size <= most || count == 1) << size << ", " << most;
+      if (count < rest.size()) {
+        EXPECT_GT(findOffsets(rest.first(count + 1)).back(), most);
+      }
+      EXPECT_EQ(unwrap(SafetensorsFile::open(folder / "x")).tensors().size(),
+                count);
+      rest = rest.subspan(count);
+    }
+    EXPECT_TRUE(rest.empty());
+  }
+  EXPECT_TRUE(divideIntoFiles({}, 1).empty());
+}

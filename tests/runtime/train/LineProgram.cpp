@@ -180,10 +180,15 @@ ProgramBuilder tests::dividedLineProgram() {
       builder.variable("sum/bucket", DType::f32, {4}, VariableKind::slot);
   format::VariableT &variable = *builder.tables.variables[slot];
   variable.ranks = 2;
-  auto piece = std::make_unique<format::PieceT>();
-  piece->name = "sum/w";
-  piece->shape = {8};
-  variable.pieces.push_back(std::move(piece));
+  auto addPiece = [&](const char *name, int64_t count, uint64_t begin) {
+    auto piece = std::make_unique<format::PieceT>();
+    piece->name = name;
+    piece->shape = {count};
+    piece->begin = begin;
+    variable.pieces.push_back(std::move(piece));
+  };
+  addPiece("sum/w", 5, 0);
+  addPiece("sum/b", 3, 5);
   std::erase_if(builder.tables.entries, [](const auto &entry) {
     return entry->kind == EntryKind::train_step ||
            entry->kind == EntryKind::apply;

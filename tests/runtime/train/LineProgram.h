@@ -17,7 +17,8 @@ ProgramBuilder lineProgram();
 /// that add up gradient and sums over ranks, on lane 1.
 ProgramBuilder rankedLineProgram();
 
-/// That one with a slot of eight elements, "sum/w", that two ranks divide.
+/// That one with a slot of eight elements that two ranks divide, five of
+/// "sum/w" and three of "sum/b".
 ProgramBuilder dividedLineProgram();
 
 /// The ranked one with updates of so many batches, whose sums over ranks are

@@ -5,10 +5,12 @@
 #include "tests/runtime/ranks/Ranks.h"
 #include "tests/runtime/train/LineProgram.h"
 
+#include <array>
 #include <atomic>
 #include <bit>
 #include <map>
 #include <mutex>
+#include <numeric>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -218,6 +220,44 @@ TEST_F(RankedSessionTest, SharesWhatTheFirstRankRestored) {
   EXPECT_EQ(session->batchNumber(), 6) << "of one rank again";
   ASSERT_THAT(step(*session), succeeds());
   EXPECT_EQ(session->batchNumber(), 7);
+}
+
+/// Of parts, too, each of which lies in a file of its own here.
+TEST_F(RankedSessionTest, RestoresPartsOfSeveralFiles) {
+  dividedLineProgram().write(path);
+  std::string saved;
+  auto slotOf = [](TrainingSession &session) {
+    std::array<float, 4> values;
+    EXPECT_THAT(
+        session.variables().read(session.variables().size() - 1,
+                                 std::as_writable_bytes(std::span(values))),
+        succeeds());
+    return values;
+  };
+  auto valuesOf = [](int rank) {
+    std::array<float, 4> values;
+    std::iota(values.begin(), values.end(), 10.0f * static_cast<float>(rank));
+    return values;
+  };
+  runRanks(2, [&](Communicator &ranks) {
+    auto session = open(&ranks);
+    auto values = valuesOf(ranks.rank());
+    ASSERT_THAT(session->variables().write(session->variables().size() - 1,
+                                           std::as_bytes(std::span(values))),
+                succeeds());
+    std::string path = unwrap(saveCheckpoint(*session, folder / "run", 1));
+    if (ranks.rank() == 0)
+      saved = path;
+    auto other = open(&ranks);
+    ASSERT_THAT(restoreCheckpoint(*other, path), succeeds());
+    EXPECT_EQ(slotOf(*other), values);
+  });
+  unwrap(verifyCheckpoint(saved));
+  std::vector<char> text = readBytes(saved + "/model.safetensors.index.json");
+  auto places = nlohmann::json::parse(text.begin(), text.end())["weight_map"];
+  EXPECT_EQ(places["sum/w[0:4]"], "rank-0.safetensors");
+  EXPECT_EQ(places["sum/b"], "rank-1-00001-of-00002.safetensors");
+  EXPECT_EQ(places["sum/w[4:5]"], "rank-1-00002-of-00002.safetensors");
 }
 
 TEST_F(RankedSessionTest, AddsUpEvaluations) {
