@@ -160,6 +160,9 @@ def check_rest(suite):
     says = f"update {BROKEN + 1} was skipped, it is not finite; first was kernel"
     suite.check("goes on", done.code == 0 and says in done.err, f"{done.code}: {done.err}")
     suite.check("names it then", suite.is_named(done.err), done.err)
+    done = suite.train("--set", "on_nan=skip", "--ranks", 2, steps=3)
+    says = "rank 1: warning: update 2 was skipped, it is not finite; first was kernel"
+    suite.check("by the rank that has it", done.code == 0 and says in done.err, done.err)
     done = suite.train("--set", "accumulate=3", steps=2)
     suite.check("of several batches", suite.is_named(done.err)
                 and "step 2 is not finite" in done.err

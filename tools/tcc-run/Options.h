@@ -22,6 +22,7 @@ struct RunningOptions {
   std::string tuneCache;
   bool json = false;
   bool quiet = false;
+  bool silent = false; ///< quiet is what the user asked for, of any rank
   bool verbose = false;
   bool symbols = false; ///< write the names of kernels for perf and gdb
 };

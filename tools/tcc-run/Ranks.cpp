@@ -77,6 +77,7 @@ Status tools::compareFlags(const Ranks &ranks, const std::string &flags) {
 RunningOptions tools::ofRank(const Ranks &ranks, RunningOptions options) {
   options.threads = ranks.threads;
   options.localRank = ranks.launch.localRank;
+  options.silent = options.quiet;
   if (ranks.isFirst())
     return options;
   options.quiet = true;

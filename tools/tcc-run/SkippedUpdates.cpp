@@ -23,6 +23,8 @@ std::string SkippedUpdates::explain() {
     return "";
   std::string found =
       updates.findNonFinite(std::exchange(batches, std::vector<int64_t>()));
+  if (found.empty() && session.rank() > 0) // the first rank says it
+    return "";
   return concat("update ", step, " was skipped, it is not finite",
                 found.empty() ? "" : "; first was ", found);
 }

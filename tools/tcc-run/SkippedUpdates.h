@@ -19,7 +19,7 @@ public:
   /// Whether one waits to be explained.
   bool hasNoted() const { return !batches.empty(); }
   /// Why the one that waits, if one does, was skipped, for the user; empty if
-  /// none does. Nothing is under way.
+  /// none does, or another rank knows. Nothing is under way.
   std::string explain();
 
 private:

@@ -273,8 +273,11 @@ Pace Training::note(ProgressLine &line, Clock::time_point before) {
 /// Between two updates.
 void Training::explainSkipped() {
   std::string reason = skipped->explain();
-  if (!reason.empty() && !options.running.quiet)
-    std::cerr << concat("tcc-run: warning: ", reason, "\n");
+  if (reason.empty() || options.running.silent)
+    return;
+  std::string rank =
+      ranks.isFirst() ? "" : concat("rank ", session->rank(), ": ");
+  std::cerr << concat("tcc-run: ", rank, "warning: ", reason, "\n");
 }
 
 /// The first of several ranks says how long it waits for others.
