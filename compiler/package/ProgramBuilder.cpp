@@ -38,6 +38,7 @@ private:
   Tables<format::EvalMetric> buildMetrics();
   flatbuffers::Offset<format::Evaluation> buildEvaluation();
   Tables<format::StoredTensor> buildStoredTensors();
+  flatbuffers::Offset<format::Spikes> buildSpikes();
   std::vector<StringRef> listOutputs(format::EntryKind kind);
 
   auto buildDigest(const format::Digest &digest) {
@@ -285,6 +286,16 @@ ProgramBuilder::buildStoredTensors() {
   return tables;
 }
 
+flatbuffers::Offset<format::Spikes> ProgramBuilder::buildSpikes() {
+  auto spikes =
+      module->getAttrOfType<DictionaryAttr>(graph::GraphDialect::kSpikesAttr);
+  if (!spikes)
+    return {};
+  return format::CreateSpikes(
+      fbb, spikes.getAs<FloatAttr>("z").getValueAsDouble(),
+      spikes.getAs<IntegerAttr>("rollback_every").getInt());
+}
+
 std::vector<std::byte> ProgramBuilder::build() {
   auto producer = fbb.CreateString("tcc " TCC_VERSION);
   auto symbols = fbb.CreateVector(buildSymbols());
@@ -302,6 +313,7 @@ std::vector<std::byte> ProgramBuilder::build() {
   auto metrics = fbb.CreateVector(buildMetrics());
   auto evaluation = buildEvaluation();
   auto stored = fbb.CreateVector(buildStoredTensors());
+  auto spikes = buildSpikes();
   auto exact =
       module->getAttrOfType<IntegerAttr>(graph::GraphDialect::kExactAttr);
   std::vector<std::string> words;
@@ -317,7 +329,7 @@ std::vector<std::byte> ProgramBuilder::build() {
                fbb, producer, symbols, constants, modelTensors, kernelTable,
                variants, entries, metadata, variables, settings, recipeText,
                required, exact ? uint32_t(exact.getInt()) : 0,
-               parts.memoryBudget, metrics, evaluation, stored));
+               parts.memoryBudget, metrics, evaluation, stored, spikes));
   auto *data = reinterpret_cast<const std::byte *>(fbb.GetBufferPointer());
   return {data, data + fbb.GetSize()};
 }

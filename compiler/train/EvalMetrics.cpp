@@ -455,6 +455,12 @@ static void describe(ModuleOp module, const Recipe &recipe,
            {name("patience"),
             builder.getI64IntegerAttr(plan.patience.value_or(0))},
            {name("ema"), builder.getBoolAttr(plan.ema)}}));
+  module->setAttr(
+      GraphDialect::kSpikesAttr,
+      builder.getDictionaryAttr(
+          {{name("z"), builder.getF64FloatAttr(recipe.spikes.z.value_or(0))},
+           {name("rollback_every"),
+            builder.getI64IntegerAttr(recipe.spikes.rollbackEvery)}}));
 }
 
 void emitMetrics(StepFunction &step, ModuleOp module, const Recipe &recipe,

@@ -21,8 +21,9 @@ inline constexpr int64_t kMostClassesOfTable = 256;
 void checkEvaluation(Reading &reading);
 
 /// Adds the outputs of `eval`: the loss, its count, and the sums that the
-/// metrics need. Sets the attributes of the module that describe them. Adds to
-/// `problems` metrics which the model has not enough classes for, or too many.
+/// metrics need. Sets the attributes of the module that describe them, when
+/// runs evaluate and what they do where the loss jumps. Adds to `problems`
+/// metrics which the model has not enough classes for, or too many.
 void emitMetrics(StepFunction &step, mlir::ModuleOp module,
                  const Recipe &recipe, const Loss &loss, Problems &problems);
 

@@ -392,7 +392,20 @@ static const Key kKeys[] = {
      .summary = "what a loss or gradient that is not finite does",
      .words = "stop skip",
      .isRuntime = true},
-    {.name = "numerics.spike_z", .supported = ""},
+    {.name = "numerics.spike_z",
+     .field = at<&R::spikes, &SpikeRecipe::z>,
+     .initial = "none",
+     .summary = "deviations above the mean of the losses before, of which more "
+                "are a spike: its batches are left out",
+     .range = &kPositive,
+     .mayDifferOnResume = true},
+    {.name = "numerics.rollback_every",
+     .field = at<&R::spikes, &SpikeRecipe::rollbackEvery>,
+     .initial = "100",
+     .summary = "updates between two copies of the state, to which a run "
+                "returns at a spike",
+     .range = &kCount,
+     .mayDifferOnResume = true},
 
     {.name = "parallel.data",
      .field = at<&R::parallel, &Parallel::data>,

@@ -162,6 +162,12 @@ struct EvaluationRecipe {
   bool ema = false;
 };
 
+/// What a run does where the loss jumps, unless it is told otherwise.
+struct SpikeRecipe {
+  std::optional<double> z; ///< deviations; absent: nothing
+  int64_t rollbackEvery = 100;
+};
+
 /// A value for what a pattern matches; the first match wins.
 template <typename T> struct Override {
   Pattern pattern;
@@ -183,6 +189,7 @@ struct Recipe {
   ParamsRecipe params;
   ParallelRecipe parallel;
   EvaluationRecipe evaluation;
+  SpikeRecipe spikes;
   Precision compute = Precision::F32;
   /// Whether parameters of two axes or more are kept in f32 where products read
   /// a narrower type; if not, how updates round them.

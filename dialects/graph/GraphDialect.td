@@ -50,6 +50,9 @@ def Graph_Dialect : Dialect {
     /// schema has, the variable by its name.
     static constexpr llvm::StringLiteral kStoredTensorsAttr =
         "graph.stored_tensors";
+    /// What a run does where the loss jumps: a dictionary of what Spikes of the
+    /// package's schema has.
+    static constexpr llvm::StringLiteral kSpikesAttr = "graph.spikes";
     /// How many ranks a module is for that divides variables among them: i64.
     static constexpr llvm::StringLiteral kRanksAttr = "graph.ranks";
 

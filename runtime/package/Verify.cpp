@@ -326,6 +326,13 @@ static Status verifyStoredTensors(const format::Program &program) {
   return Status();
 }
 
+static Status verifySpikes(const format::Program &program) {
+  const format::Spikes *spikes = program.spikes();
+  if (spikes && !(spikes->z() >= 0 && spikes->rollback_every() > 0))
+    return refuse("its spikes are no number of deviations and of updates");
+  return Status();
+}
+
 static Status verifyKernel(const format::Kernel &kernel,
                            const format::Program &program) {
   std::string_view name = kernel.symbol()->string_view();
@@ -399,6 +406,8 @@ static Status verifyTables(const format::Program &program,
   if (Status status = verifySettings(program); !status.ok())
     return status;
   if (Status status = verifyStoredTensors(program); !status.ok())
+    return status;
+  if (Status status = verifySpikes(program); !status.ok())
     return status;
   for (size_t i = 0; i < sizeOf(program.kernels()); ++i)
     if (Status status = verifyKernel(*program.kernels()->Get(i), program);

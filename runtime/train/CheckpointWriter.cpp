@@ -56,6 +56,7 @@ void CheckpointWriter::describe() {
   manifest.program = fingerprintOf(variables);
   manifest.recipe = recipeOf(session);
   manifest.evaluation = session.evaluations();
+  manifest.spikes = session.spikes();
 }
 
 Status CheckpointWriter::begin(Memory *copy) {

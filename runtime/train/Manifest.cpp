@@ -48,6 +48,10 @@ ordered_json runtime::describe(const EvaluationRecord &record) {
           {"waited", record.waited}};
 }
 
+ordered_json runtime::describe(const SpikeRecord &record) {
+  return {{"losses", record.losses}, {"left_out", record.leftOut}};
+}
+
 std::string runtime::printManifest(const Manifest &manifest) {
   ordered_json tensors = ordered_json::array();
   for (const ListedTensor &tensor : manifest.tensors)
@@ -63,6 +67,8 @@ std::string runtime::printManifest(const Manifest &manifest) {
   };
   if (manifest.evaluation)
     document["evaluation"] = describe(*manifest.evaluation);
+  if (manifest.spikes)
+    document["spikes"] = describe(*manifest.spikes);
   document["tensors"] = std::move(tensors);
   // A package's text may be no UTF-8.
   return document.dump(/*indent=*/1, ' ', /*ensure_ascii=*/false,
@@ -125,6 +131,14 @@ public:
       if (!value.is_number_unsigned() || value.get<uint64_t>() > INT64_MAX)
         return fail(concat(key, " of ", place, " has what is no count"));
       to.push_back(value.get<int64_t>());
+    }
+  }
+  void read(const char *key, std::vector<double> &to) {
+    const ordered_json *array = readArray(key);
+    for (size_t i = 0; array && i < array->size(); ++i) {
+      if (!(*array)[i].is_number())
+        return fail(concat(key, " of ", place, " has what is no number"));
+      to.push_back((*array)[i].get<double>());
     }
   }
   const ordered_json *readArray(const char *key) {
@@ -252,6 +266,21 @@ runtime::readEvaluationRecord(const ordered_json &document) {
   return record;
 }
 
+Result<SpikeRecord> runtime::readSpikeRecord(const ordered_json &document) {
+  Status status;
+  SpikeRecord record;
+  Reader reader(document, "spikes", status);
+  reader.read("losses", record.losses);
+  reader.read("left_out", record.leftOut);
+  for (size_t i = 0; i < record.leftOut.size() && status.ok(); ++i)
+    if (record.leftOut[i] < 0 ||
+        (i > 0 && record.leftOut[i] <= record.leftOut[i - 1]))
+      reader.fail("what is left out does not ascend");
+  if (!status.ok())
+    return status;
+  return record;
+}
+
 static Result<Manifest> parse(const ordered_json &document) {
   Status status;
   Manifest manifest;
@@ -276,6 +305,12 @@ static Result<Manifest> parse(const ordered_json &document) {
     if (!record.ok())
       return record.takeStatus();
     manifest.evaluation = std::move(*record);
+  }
+  if (status.ok() && document.contains("spikes")) {
+    auto record = readSpikeRecord(document["spikes"]);
+    if (!record.ok())
+      return record.takeStatus();
+    manifest.spikes = std::move(*record);
   }
   if (manifest.version == Manifest::kOldestVersion)
     reader.read("digest", manifest.digest);

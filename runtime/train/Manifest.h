@@ -13,6 +13,7 @@
 #include "runtime/package/DType.h"
 #include "runtime/package/Format.h"
 #include "runtime/train/EvaluationRecord.h"
+#include "runtime/train/SpikeRecord.h"
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -46,6 +47,7 @@ struct Manifest {
   std::string program; ///< a fingerprint of the tensors
   nlohmann::ordered_json recipe = nlohmann::ordered_json::object();
   std::optional<EvaluationRecord> evaluation; ///< if there was one
+  std::optional<SpikeRecord> spikes;          ///< if the run looks for them
   std::vector<ListedTensor> tensors;          ///< none in the oldest version
   std::string digest;                         ///< of the oldest version
 };
@@ -57,6 +59,11 @@ nlohmann::ordered_json describe(const EvaluationRecord &record);
 /// Fails with Code::BadData.
 Result<EvaluationRecord>
 readEvaluationRecord(const nlohmann::ordered_json &document);
+
+/// Likewise.
+nlohmann::ordered_json describe(const SpikeRecord &record);
+/// Fails with Code::BadData, also where what is left out does not ascend.
+Result<SpikeRecord> readSpikeRecord(const nlohmann::ordered_json &document);
 
 std::string printManifest(const Manifest &manifest);
 

@@ -57,6 +57,7 @@ public:
                                          const std::string &path);
   Status copyTo(TrainingSession &session) const {
     session.evaluations() = evaluations;
+    session.spikes() = spikes;
     return copyTensors(session.variables(), matches);
   }
 
@@ -68,6 +69,7 @@ private:
   CheckpointFiles files;
   std::vector<TensorMatch> matches; ///< views of the files
   std::optional<EvaluationRecord> evaluations;
+  std::optional<SpikeRecord> spikes;
 };
 
 } // namespace
@@ -99,11 +101,13 @@ VerifiedCheckpoint::open(const TrainingSession &session,
     return status;
   std::string program = manifest->program;
   std::optional<EvaluationRecord> evaluations = manifest->evaluation;
+  std::optional<SpikeRecord> spikes = manifest->spikes;
   auto files = CheckpointFiles::open(path, std::move(*manifest));
   if (!files.ok())
     return files.takeStatus();
   VerifiedCheckpoint checkpoint(std::move(*files));
   checkpoint.evaluations = std::move(evaluations);
+  checkpoint.spikes = std::move(spikes);
   if (Status status = checkpoint.match(session, path); !status.ok())
     return status;
   if (program != fingerprintOf(session.variables()))
@@ -142,7 +146,7 @@ private:
   Status agree(Status own) const;
   Status choose(const std::string &root, const CheckpointChoice &choice);
   Status restore(const std::string &path);
-  Status shareEvaluations();
+  Status shareRecords();
 
   TrainingSession &session;
   std::vector<std::string> candidates; ///< of rank 0
@@ -186,26 +190,40 @@ Status LatestRestore::restore(const std::string &path) {
   if (status.ok())
     status = session.shareVariables();
   if (status.ok())
-    status = shareEvaluations();
+    status = shareRecords();
   return status.ok() ? session.writeRank() : std::move(status);
 }
 
-/// Gives all ranks what rank 0 knows of evaluations.
-Status LatestRestore::shareEvaluations() {
-  std::optional<EvaluationRecord> &record = session.evaluations();
-  std::string text = record ? describe(*record).dump() : "";
+/// Gives all ranks what rank 0 knows of evaluations and losses.
+Status LatestRestore::shareRecords() {
+  constexpr char kEvaluation[] = "evaluation", kSpikes[] = "spikes";
+  auto &evaluation = session.evaluations();
+  auto &spikes = session.spikes();
+  ordered_json document = ordered_json::object();
+  if (evaluation)
+    document[kEvaluation] = describe(*evaluation);
+  if (spikes)
+    document[kSpikes] = describe(*spikes);
+  std::string text = document.dump();
   if (Status status = session.shareText(text); !status.ok())
     return status;
   if (session.rank() == 0)
     return Status();
-  record.reset();
-  if (text.empty())
-    return Status();
-  auto shared = readEvaluationRecord(
-      nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false));
-  if (!shared.ok())
-    return shared.takeStatus();
-  record = std::move(*shared);
+  document = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  evaluation.reset();
+  spikes.reset();
+  if (document.contains(kEvaluation)) {
+    auto shared = readEvaluationRecord(document[kEvaluation]);
+    if (!shared.ok())
+      return shared.takeStatus();
+    evaluation = std::move(*shared);
+  }
+  if (document.contains(kSpikes)) {
+    auto shared = readSpikeRecord(document[kSpikes]);
+    if (!shared.ok())
+      return shared.takeStatus();
+    spikes = std::move(*shared);
+  }
   return Status();
 }
 

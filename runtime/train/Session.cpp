@@ -108,18 +108,31 @@ PlannedMemory TrainingSession::planned() const {
     if (entry.kind() != EntryKind::init)
       resident.push_back(entry.entry);
   planned.constants = program->constantBytes(resident);
-  planned.copies = copy.size();
+  planned.copies = copy.size() + earlier.size();
   return planned;
 }
 
-Status TrainingSession::reserveCopy() {
-  if (copy.size() > 0 || store.byteCount() == 0)
+Status TrainingSession::reserve(Memory &memory) const {
+  if (memory.size() > 0 || store.byteCount() == 0)
     return Status();
-  if (Status status = copy.reserve(store.byteCount(), systemAllocator(),
-                                   "a copy of the variables");
+  if (Status status = memory.reserve(store.byteCount(), systemAllocator(),
+                                     "a copy of the variables");
       !status.ok())
     return status;
-  std::memset(copy.data(), 0, copy.size());
+  std::memset(memory.data(), 0, memory.size());
+  return Status();
+}
+
+Status TrainingSession::reserveCopy() { return reserve(copy); }
+
+Status TrainingSession::reserveReturn() { return reserve(earlier); }
+
+Status TrainingSession::returnTo(const Variables::Snapshot &snapshot) {
+  if (Status status = restore(snapshot); !status.ok())
+    return status;
+  readBatchNumber();
+  last = {};
+  last.step = stepCount();
   return Status();
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/train/EvaluationRecord.h"
 #include "runtime/train/NonFinite.h"
 #include "runtime/train/Settings.h"
+#include "runtime/train/SpikeRecord.h"
 
 #include <cmath>
 #include <functional>
@@ -123,6 +124,10 @@ public:
   /// whoever evaluates keeps it up to date.
   std::optional<EvaluationRecord> &evaluations() { return record; }
   const std::optional<EvaluationRecord> &evaluations() const { return record; }
+  /// What checkpoints say of the run's losses, the same at all ranks; whoever
+  /// leaves batches out keeps it up to date.
+  std::optional<SpikeRecord> &spikes() { return losses; }
+  const std::optional<SpikeRecord> &spikes() const { return losses; }
   /// Gives all ranks the running statistics of rank 0, which updates change by
   /// the batches of each.
   Status shareBuffers();
@@ -149,9 +154,16 @@ public:
   /// Output `index` of the last call of `predict`.
   Result<TensorView> prediction(size_t index);
 
+  /// Goes back to what the variables were: `snapshot` is of this session.
+  /// Between two updates.
+  Status returnTo(const Variables::Snapshot &snapshot);
+
   /// Memory of the host for a copy of all variables, kept from then on, and
   /// part of what is planned. The first call touches all of it.
   Status reserveCopy();
+  /// Another one, to which a run returns: see `returnTo`.
+  Status reserveReturn();
+  Memory &copyToReturnTo() { return earlier; }
   Memory &copyOfVariables() { return copy; }
 
   /// What all of it is given to.
@@ -166,7 +178,8 @@ public:
   int64_t stepCount() const { return read(format::StepField::iteration); }
   /// The number of the batch that `step` or `accumulate` takes next, among all
   /// that ranks train on: the place where data go on.
-  int64_t batchNumber() const { return batch; }
+  /// What the run leaves out is passed over.
+  int64_t batchNumber() const { return dataNumber(batch); }
   /// Reads it again, after variables of the step were written from outside.
   void readBatchNumber();
   /// Writes which rank this is, and of how many, where variables say otherwise:
@@ -183,7 +196,7 @@ public:
   /// fail, if one did.
   std::optional<int64_t> badIndex() const { return lastBadIndex; }
   /// The number of the batch of the last step that failed.
-  int64_t failedBatch() const { return lastFailedBatch; }
+  int64_t failedBatch() const { return dataNumber(lastFailedBatch); }
   /// Batches that all ranks have taken together: each rank has the same.
   int64_t batchCount() const {
     return read(format::StepField::first) + read(format::StepField::place);
@@ -231,6 +244,9 @@ private:
   TrainingSession(std::shared_ptr<const Executable> executable, Variables store)
       : program(std::move(executable)), store(std::move(store)) {}
 
+  int64_t dataNumber(int64_t number) const {
+    return losses ? findBatch(number, losses->leftOut) : number;
+  }
   Status createContexts(const SessionOptions &options);
   Status checkRanks() const;
   Status checkShare() const;
@@ -245,6 +261,7 @@ private:
   Status takeBack();
   Status compareSettings();
   Status writeField(format::StepField field, int64_t value);
+  Status reserve(Memory &memory) const;
   Status startMeans();
   Status observe(EntryContexts &step, std::span<const TensorView> inputs,
                  LaunchObserver &observer);
@@ -273,6 +290,7 @@ private:
   bool areSettingsCompared = false;
   std::unique_ptr<ThreadPool> ownPool;
   Memory copy;     ///< of the variables; empty before reserveCopy
+  Memory earlier;  ///< likewise, before reserveReturn
   Memory counters; ///< for each turn; a context's work may write them
   std::vector<EntryContexts> entries; ///< all but `prepare`
   Flight flights[kMaxDepth];          ///< the oldest first
@@ -282,6 +300,7 @@ private:
   std::function<void(const StepMetrics &)> callback;
   StepMetrics last;
   std::optional<EvaluationRecord> record;
+  std::optional<SpikeRecord> losses;
   // As the step's fields say after what is under way.
   int64_t batch = 0; ///< see batchNumber
   int64_t taken = 0; ///< batches of this rank since the last update

@@ -1,6 +1,7 @@
 #include "tools/tcc-run/Checkpoints.h"
 
 #include "runtime/ranks/Communicator.h"
+#include "tools/tcc-run/TrainSession.h"
 
 #include <chrono>
 #include <iostream>
@@ -46,16 +47,10 @@ void Checkpoints::note(std::string_view kind, std::string_view text) const {
 //===----------------------------------------------------------------------===//
 
 /// Where a budget has no room for a copy steps wait for checkpoints, at all
-/// ranks. A copy of a device's variables is in the host's memory, which no
-/// budget is of.
+/// ranks.
 Status Checkpoints::reserveCopy() {
-  uint64_t budget = session->executable().program().memory_budget();
-  uint64_t needed =
-      session->planned().total() + session->variables().byteCount();
-  if (session->variables().isOnHost() && budget > 0 && needed > budget)
-    return makeError(Code::OutOfMemory, "with a copy to write from ", needed,
-                     " bytes are needed, the memory budget has ", budget);
-  return session->reserveCopy();
+  Status room = checkRoomForCopy(*session);
+  return room.ok() ? session->reserveCopy() : std::move(room);
 }
 
 Status Checkpoints::open(TrainingSession &opened, const SavingOptions &given) {

@@ -140,6 +140,8 @@ ordered_json MetricsLog::describe(const StepMetrics &metrics, const Pace &pace,
     line["exposed_communication_s"] = *pace.exposed;
   if (auto bytes = readResidentBytes())
     line["resident_bytes"] = *bytes;
+  if (pace.isSpike)
+    line["spike"] = true;
   if (metrics.step <= lastStep)
     line[kRedone] = true;
   if (!evaluation.is_null())
@@ -169,6 +171,7 @@ Status MetricsLog::write(const StepMetrics &metrics, const Pace &pace,
     rest += line;
   else
     ++dropped;
+  lastStep = std::max(lastStep, metrics.step);
   bool wasFailing = failure != 0;
   writeRest();
   return failure && !wasFailing ? io::cannotWrite(path, failure) : Status();

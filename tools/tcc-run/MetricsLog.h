@@ -45,7 +45,7 @@ private:
 
   std::string path;
   int file = -1;
-  int64_t lastStep = 0; ///< that was there: up to it updates are made again
+  int64_t lastStep = 0; ///< that has a line: up to it updates are made again
   std::string rest;     ///< what the file lacks
   int64_t dropped = 0;  ///< lines that are not in `rest`
   int failure = 0;      ///< errno of the last write

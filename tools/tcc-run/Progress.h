@@ -15,7 +15,8 @@ struct Pace {
   /// Seconds that the ranks' communication kept others waiting, as not hidden
   /// behind what is computed; nothing for one rank.
   std::optional<double> exposed = {};
-  double stall = 0; ///< seconds that training waited for checkpoints
+  double stall = 0;     ///< seconds that training waited for checkpoints
+  bool isSpike = false; ///< the update will be left out
 };
 
 /// A line with the time that is left, on a terminal only, at most a few times

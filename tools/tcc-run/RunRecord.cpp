@@ -27,9 +27,24 @@ std::string tools::checkpointsOfRun(const std::string &folder) {
   return concat(folder, "/checkpoints");
 }
 
-std::string tools::digestOfPackage(const TrainingSession &session) {
+/// Of all bytes of the session's package.
+static std::string digestOfPackage(const TrainingSession &session) {
   // The table has the digests of all sections.
   return formatDigest(session.executable().package().header().tableDigest);
+}
+
+Status tools::checkPackage(const std::string &folder, const RunRecord &record,
+                           const std::string &path,
+                           const TrainingSession &session) {
+  const std::string &recorded = record.packageDigest;
+  std::string digest = digestOfPackage(session);
+  if (recorded.empty() || recorded == digest)
+    return Status();
+  return makeError(Code::Usage, "the run in '", folder, "' is of package '",
+                   record.packagePath, "' with digest ", recorded, ", and '",
+                   path, "' has ", digest,
+                   "; with --checkpoint-dir and --log-dir in place of --run "
+                   "another package of its recipe can go on");
 }
 
 //===----------------------------------------------------------------------===//

@@ -41,8 +41,11 @@ runtime::Status writeRunRecord(const std::string &folder,
                                const RunRecord &record,
                                runtime::TrainingSession &session);
 
-/// Of all bytes of the session's package.
-std::string digestOfPackage(const runtime::TrainingSession &session);
+/// Code::Usage where the session's package, at `path`, has other bytes than the
+/// one that the run in `folder` began with.
+runtime::Status checkPackage(const std::string &folder, const RunRecord &record,
+                             const std::string &path,
+                             const runtime::TrainingSession &session);
 
 /// Where the run in a folder has its checkpoints, unless a flag says otherwise.
 std::string checkpointsOfRun(const std::string &folder);

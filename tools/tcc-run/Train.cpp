@@ -2,10 +2,10 @@
 #include "runtime/train/Checkpoint.h"
 #include "runtime/train/Manifest.h"
 #include "tools/tcc-run/Checkpoints.h"
-#include "tools/tcc-run/Evaluations.h"
 #include "tools/tcc-run/FindRate.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/MetricsLog.h"
+#include "tools/tcc-run/Plans.h"
 #include "tools/tcc-run/Ranks.h"
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/Signals.h"
@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <filesystem>
 #include <iomanip>
 
@@ -22,9 +21,6 @@ using namespace tcc::tools;
 using namespace tcc::runtime;
 
 namespace {
-
-/// Of what `--set` changes that no step reads.
-constexpr std::string_view kEvaluationPrefix = "eval.";
 
 /// One run of `tcc-run train`.
 class Training {
@@ -70,6 +66,7 @@ private:
   Status beginTrace();
   Pace note(ProgressLine &line, Clock::time_point before);
   void explainSkipped();
+  Status returnFromSpike(int64_t &step);
   Status finish();
   std::string describeEnd() const;
   nlohmann::ordered_json describeResult() const;
@@ -87,7 +84,8 @@ private:
   MetricsLog log;
   std::optional<Updates> updates;
   std::optional<SkippedUpdates> skipped;
-  std::optional<EvaluationPlan> plan; ///< once the session is open
+  std::optional<Rollback> rollback;
+  std::optional<Plans> plans; ///< once the session is open
   std::optional<Evaluations> evaluations;
   int64_t firstStep = 0, lastStep = 0;
   /// Of all updates: see Pace; nothing once events were lost.
@@ -106,15 +104,10 @@ private:
 Status Training::checkRun() const {
   if (options.runFolder.empty())
     return Status();
-  const std::string &recorded = options.run.packageDigest;
-  std::string digest = digestOfPackage(*session);
-  if (!recorded.empty() && recorded != digest)
-    return makeError(Code::Usage, "the run in '", options.runFolder,
-                     "' is of package '", options.run.packagePath,
-                     "' with digest ", recorded, ", and '",
-                     options.running.package, "' has ", digest,
-                     "; with --checkpoint-dir and --log-dir in place of --run "
-                     "another package of its recipe can go on");
+  if (Status status = checkPackage(options.runFolder, options.run,
+                                   options.running.package, *session);
+      !status.ok())
+    return status;
   Status status;
   if (ranks.isFirst() && !goesOn() &&
       !listCheckpoints(options.data.checkpointDir).empty())
@@ -152,22 +145,17 @@ Status Training::resume() {
   return Status();
 }
 
-/// When to evaluate: what the command line says of it, and what it needs.
+/// When to evaluate, and what to do where the loss jumps: what the command line
+/// says of it, and what it needs.
 Status Training::readPlan() {
-  for (std::string_view setting : options.settings) {
-    size_t at = setting.find('=');
-    if (!setting.starts_with(kEvaluationPrefix) || at == setting.npos)
-      continue;
-    size_t begin = kEvaluationPrefix.size();
-    if (Status status = plan->set(setting.substr(begin, at - begin),
-                                  setting.substr(at + 1));
-        !status.ok())
-      return status;
-  }
+  for (std::string_view setting : options.settings)
+    if (Plans::have(setting))
+      if (Status status = plans->set(setting); !status.ok())
+        return status;
   if (options.retention.keepBest.empty())
     return Status();
-  plan->best = options.retention.keepBest;
-  if (plan->data.empty())
+  plans->evaluation.best = options.retention.keepBest;
+  if (plans->evaluation.data.empty())
     return Status(Code::Usage, "--keep-best needs evaluations: give "
                                "--set eval.data=SPEC, or [eval] in the recipe");
   return Status();
@@ -177,7 +165,8 @@ SavingOptions Training::makeSavingOptions() const {
   SavingOptions saving = {options.data.checkpointDir, options.checkpointEvery,
                           options.retention, options.syncCheckpoints};
   auto metrics = listMetrics(session->executable().program());
-  if (const EvaluationMetric *best = findMetric(metrics, plan->best))
+  if (const EvaluationMetric *best =
+          findMetric(metrics, plans->evaluation.best))
     saving.retention.bestIsLargest = best->rises;
   return saving;
 }
@@ -270,6 +259,17 @@ Pace Training::note(ProgressLine &line, Clock::time_point before) {
   return pace;
 }
 
+/// Where there was one, to the state before it, which is after update `step`.
+Status Training::returnFromSpike(int64_t &step) {
+  if (!rollback->hasSpike())
+    return Status();
+  Status status = rollback->goBack(options.running.quiet);
+  updates->beginAgain();
+  nextLook = 0;
+  step = session->stepCount();
+  return status;
+}
+
 /// Between two updates.
 void Training::explainSkipped() {
   std::string reason = skipped->explain();
@@ -307,7 +307,8 @@ int64_t Training::getNextPause(int64_t step) const {
   int64_t every = options.checkpointEvery;
   int64_t save =
       every ? std::min(lastStep, (step / every + 1) * every) : lastStep;
-  return std::min(save, evaluations->getNext(step, lastStep));
+  return std::min({save, evaluations->getNext(step, lastStep),
+                   rollback->getNextCopy(step)});
 }
 
 /// A look of ranks at their signals is a message: four of them a second cost
@@ -368,6 +369,8 @@ Status Training::trainSteps() {
   ProgressLine line(firstStep, lastStep, options.running.quiet);
   if (keepsAnything())
     signals.emplace();
+  if (Status status = rollback->keep(); !status.ok())
+    return status;
   int64_t end = getNextPause(firstStep);
   for (int64_t step = firstStep; step < lastStep;) {
     Clock::time_point before = Clock::now();
@@ -376,11 +379,13 @@ Status Training::trainSteps() {
       return status;
     Pace pace = note(line, before);
     step = session->metrics().step;
-    if (status.ok())
+    if (status.ok()) {
       skipped->note();
+      pace.isSpike = rollback->note(session->metrics());
+    }
     Status looked = status.ok() ? look() : Status();
     bool isPause = step >= end;
-    if (status.ok() && looked.ok() && isPause) {
+    if (status.ok() && looked.ok() && isPause && !rollback->hasSpike()) {
       line.clear();
       looked = evaluate();
     }
@@ -390,11 +395,13 @@ Status Training::trainSteps() {
                            : nlohmann::ordered_json()));
     if (!status.ok() || !looked.ok())
       return status.ok() ? std::move(looked) : std::move(status);
-    if (asked.any() || endsBy || skipped->hasNoted())
+    if (asked.any() || endsBy || skipped->hasNoted() || rollback->hasSpike())
       end = updates->getNextPause();
     if (step < end)
       continue;
     explainSkipped();
+    if (Status status = returnFromSpike(step); !status.ok())
+      return status;
     if (step == lastStep) // nothing is left to do
       asked.stop = 0, endsBy = nullptr;
     if (asked.stop || endsBy || step == lastStep)
@@ -403,6 +410,8 @@ Status Training::trainSteps() {
       if (Status saved = checkpoints.save(); !saved.ok())
         return saved;
     asked.saves = false;
+    if (Status status = rollback->keep(); !status.ok())
+      return status;
     end = getNextPause(step);
   }
   return Status();
@@ -488,7 +497,7 @@ Status Training::run() {
   session = std::move(*opened);
   if (Status status = session->checkTrainable(); !status.ok())
     return status;
-  plan.emplace(session->executable().program());
+  plans.emplace(session->executable().program());
   if (Status status = readPlan(); !status.ok())
     return status;
   if (Status status = checkpoints.open(*session, makeSavingOptions());
@@ -500,9 +509,8 @@ Status Training::run() {
     if (Status status = resume(); !status.ok())
       return status;
   for (const std::string &setting : options.settings)
-    if (Status status = setting.starts_with(kEvaluationPrefix)
-                            ? Status()
-                            : applySetting(*session, setting);
+    if (Status status =
+            Plans::have(setting) ? Status() : applySetting(*session, setting);
         !status.ok())
       return status;
   if (Status status = setSeed(); !status.ok())
@@ -519,10 +527,17 @@ Status Training::run() {
     return status;
   if (options.findsRate)
     return findRate(*session, *updates, options);
-  auto evaluating = Evaluations::open(*session, *plan, options.running.quiet);
+  auto evaluating =
+      Evaluations::open(*session, plans->evaluation, options.running.quiet);
   if (!evaluating.ok())
     return evaluating.takeStatus();
   evaluations.emplace(std::move(*evaluating));
+  auto returning =
+      Rollback::open(*session, plans->spikes,
+                     updates->sampleCount() / batches->reader().batchSize());
+  if (!returning.ok())
+    return returning.takeStatus();
+  rollback.emplace(std::move(*returning));
   // Before anything is written.
   if (ranks.isFirst())
     if (Status status = checkTarget(options.exported, *session); !status.ok())

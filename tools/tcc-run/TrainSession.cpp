@@ -61,6 +61,15 @@ Result<std::string> tools::restoreFrom(runtime::TrainingSession &session,
   return found->newest.value_or("");
 }
 
+Status tools::checkRoomForCopy(const TrainingSession &session) {
+  uint64_t budget = session.executable().program().memory_budget();
+  uint64_t needed = session.planned().total() + session.variables().byteCount();
+  if (!session.variables().isOnHost() || budget == 0 || needed <= budget)
+    return Status();
+  return makeError(Code::OutOfMemory, "with a copy of the variables ", needed,
+                   " bytes are needed, the memory budget has ", budget);
+}
+
 Status tools::checkTarget(const ExportTarget &target,
                           const TrainingSession &session) {
   return target.onnx.empty() ? Status() : checkOnnx(session, target.onnx);

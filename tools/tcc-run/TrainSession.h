@@ -25,6 +25,11 @@ restoreFrom(runtime::TrainingSession &session, const std::string &folder,
             const runtime::CheckpointChoice &choice, bool quiet,
             bool mayBeNone = false);
 
+/// Code::OutOfMemory where the memory budget of the package has no room for a
+/// copy of the variables. One of a device's variables is in the host's memory,
+/// which no budget is of.
+runtime::Status checkRoomForCopy(const runtime::TrainingSession &session);
+
 /// Fails where the model to write into is another one.
 runtime::Status checkTarget(const ExportTarget &target,
                             const runtime::TrainingSession &session);

@@ -38,6 +38,12 @@ Status Updates::begin() {
   return Status();
 }
 
+void Updates::beginAgain() {
+  begun = session.stepCount();
+  accumulated = 0;
+  given.clear();
+}
+
 void Updates::noteMade() {
   auto end = given.begin() + accumulation;
   last.assign(given.begin(), end);

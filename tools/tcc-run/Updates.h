@@ -24,6 +24,8 @@ public:
   /// One update; what comes after it is begun meanwhile, up to update `end`.
   /// Of Code::Numerics the update counts.
   runtime::Status make(int64_t end);
+  /// After the session's state became another one, with nothing under way.
+  void beginAgain();
   /// The first update after which nothing need be under way.
   int64_t getNextPause() const { return begun + (accumulated > 0); }
 

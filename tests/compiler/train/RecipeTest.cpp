@@ -132,8 +132,8 @@ TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
               ElementsAre("r.toml:3: memory.checkpoint = 'blocks' is not "
                           "supported yet, only auto, none",
                           "exit 4"));
-  for (const char *line : {"parallel.zero = 2", "parallel.tensor = 2",
-                           "numerics.spike_z = 3", "data.path = 'x'"})
+  for (const char *line :
+       {"parallel.zero = 2", "parallel.tensor = 2", "data.path = 'x'"})
     EXPECT_THAT(refuse(base + line),
                 ElementsAre(HasSubstr("not supported yet"), "exit 4"))
         << line;
