@@ -86,10 +86,14 @@ Status io::makeFolders(const std::string &path) {
   std::string parent = getParent(whole);
   if (Status status = makeFolders(parent); !status.ok())
     return status;
-  if (retry([&] { return calls().mkdir(whole.c_str(), 0777); }) != 0 &&
-      errno != EEXIST)
-    return cannotWrite(path, errno);
-  return syncFolder(parent);
+  Status status = makeFolder(whole);
+  return status.ok() ? syncFolder(parent) : std::move(status);
+}
+
+Status io::makeFolder(const std::string &path) {
+  bool isMade = retry([&] { return calls().mkdir(path.c_str(), 0777); }) == 0 ||
+                errno == EEXIST;
+  return isMade ? Status() : cannotWrite(path, errno);
 }
 
 Status io::syncFolder(const std::string &path) {

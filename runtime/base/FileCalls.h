@@ -63,6 +63,10 @@ template <typename Call> auto retry(Call call) {
 /// Makes the folder and those it lies in, and has the disk keep their names.
 runtime::Status makeFolders(const std::string &path);
 
+/// Makes a folder in one that is there. The disk keeps its name once that one
+/// is synchronized.
+runtime::Status makeFolder(const std::string &path);
+
 /// Has the disk keep the names in a folder as they are now.
 runtime::Status syncFolder(const std::string &path);
 

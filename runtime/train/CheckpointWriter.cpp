@@ -33,7 +33,8 @@ Status CheckpointWriter::agree(Status own) const {
 // Begin
 //===----------------------------------------------------------------------===//
 
-/// Its name all ranks get.
+/// Its name all ranks get. It is synchronized with the checkpoint's own name:
+/// steps wait for no disk here, but the first time.
 Status CheckpointWriter::makeFolder() {
   int64_t process = getpid();
   if (ranks)
@@ -45,8 +46,10 @@ Status CheckpointWriter::makeFolder() {
   temporary = concat(path, kUnfinished, process);
   if (!isFirst())
     return Status();
-  Status status = io::removeAll(temporary);
-  return status.ok() ? io::makeFolders(temporary) : std::move(status);
+  Status status = io::makeFolders(root);
+  if (status.ok())
+    status = io::removeAll(temporary);
+  return status.ok() ? io::makeFolder(temporary) : std::move(status);
 }
 
 void CheckpointWriter::describe() {
