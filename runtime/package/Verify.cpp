@@ -328,7 +328,9 @@ static Status verifyStoredTensors(const format::Program &program) {
 
 static Status verifySpikes(const format::Program &program) {
   const format::Spikes *spikes = program.spikes();
-  if (spikes && !(spikes->z() >= 0 && spikes->rollback_every() > 0))
+  constexpr uint64_t kMost = INT64_MAX;
+  if (spikes && !(spikes->z() >= 0 && spikes->rollback_every() > 0 &&
+                  spikes->rollback_every() <= kMost))
     return refuse("its spikes are no number of deviations and of updates");
   return Status();
 }

@@ -25,7 +25,7 @@ from training import run
 
 LONGEST = 0.05  # seconds from a new checkpoint to the kill
 UPDATES_EACH = 12  # more than are kept from one kill to the next
-WIDTH, MICRO = 512, 4
+WIDTH = 512
 
 RECIPE = """
 seed = 3
@@ -39,29 +39,14 @@ micro = 4
 """
 
 
-def save_model(path):
-    """A state of 6.3 MB: a save takes longer than an update."""
-    nodes = [
-        run.helper.make_node("Gemm", ["x", "fc1.weight", "fc1.bias"], ["h"], transB=1),
-        run.helper.make_node("Relu", ["h"], ["r"]),
-        run.helper.make_node("Gemm", ["r", "fc2.weight", "fc2.bias"], ["logits"], transB=1),
-    ]
-    weights = {
-        "fc1.weight": run.normal(WIDTH, WIDTH),
-        "fc1.bias": run.normal(WIDTH),
-        "fc2.weight": run.normal(run.CLASSES, WIDTH),
-        "fc2.bias": run.normal(run.CLASSES),
-    }
-    run.save_model(path, nodes, weights, [WIDTH])
-
-
 class Suite:
     def __init__(self, tally, folder, name, kills, chance, recipe="", flags=()):
         self.tally, self.name, self.chance, self.flags = tally, name, chance, flags
         self.kills, self.updates = kills, kills * UPDATES_EACH
         self.folder = os.path.join(folder, name)
         os.mkdir(self.folder)
-        save_model(self.path("model.onnx"))
+        # A state of 3.2 MB: a save takes longer than an update.
+        run.save_mlp(self.path("model.onnx"), WIDTH, WIDTH)
         samples = np.random.default_rng(4)
         np.savez(self.path("data.npz"), labels=samples.integers(0, run.CLASSES, 1000),
                  x=samples.standard_normal((1000, WIDTH)).astype("f4"))  # fmt: skip

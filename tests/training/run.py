@@ -85,19 +85,19 @@ def save_cnn(path):
     save_model(path, nodes, weights, [2, 6, 5])
 
 
-def save_mlp(path):
+def save_mlp(path, inputs=7, hidden=12):
     nodes = [
         helper.make_node("Gemm", ["x", "fc1.weight", "fc1.bias"], ["h"], transB=1),
         helper.make_node("Relu", ["h"], ["r"]),
         helper.make_node("Gemm", ["r", "fc2.weight", "fc2.bias"], ["logits"], transB=1),
     ]
     weights = {
-        "fc1.weight": normal(12, 7),
-        "fc1.bias": normal(12),
-        "fc2.weight": normal(CLASSES, 12),
+        "fc1.weight": normal(hidden, inputs),
+        "fc1.bias": normal(hidden),
+        "fc2.weight": normal(CLASSES, hidden),
         "fc2.bias": normal(CLASSES),
     }
-    save_model(path, nodes, weights, [7])
+    save_model(path, nodes, weights, [inputs])
 
 
 def read_tensors(path):

@@ -127,6 +127,11 @@ def check_resumes(suite, clean):
         suite.train(f"until {steps}", "broken", *flags, steps=steps)
         resumed, _, _ = suite.train(f"from {steps}", "broken", *flags, "--resume")
         suite.check(f"the same bits after an interruption at {steps}", resumed == clean)
+    # Whoever looks for spikes no more does not take what was left out, either.
+    folder = suite.path("kept out")
+    suite.train("with", "broken", *SETTINGS, "--checkpoint-dir", folder, steps=BROKEN + 20)
+    without, _, _ = suite.train("without", "broken", "--checkpoint-dir", folder, "--resume")
+    suite.check("stays left out without spike_z", without == clean)
 
 
 def check_ranks(suite):

@@ -59,7 +59,9 @@ Result<Rollback> Rollback::open(TrainingSession &session, const SpikePlan &plan,
     return status;
   Rollback rollback(session, plan, batches);
   if (plan.z == 0) {
-    session.spikes().reset();
+    // What was left out stays so: other batches have its numbers.
+    if (session.spikes())
+      session.spikes()->losses.clear();
     return rollback;
   }
   if (Status status = checkRoomForCopy(session); !status.ok())

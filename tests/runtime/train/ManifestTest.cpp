@@ -141,7 +141,6 @@ TEST_F(ManifestTest, RefusesTensorsThatAreNone) {
   expect([](auto &all) { all.clear(); }, "missing: ");
 }
 
-/// The first of its slices may have no elements, at the end of the file.
 /// What is not finite is null.
 TEST_F(ManifestTest, HasWhatWasEvaluated) {
   EXPECT_FALSE(manifest.contains("evaluation"));
@@ -171,6 +170,40 @@ TEST_F(ManifestTest, HasWhatWasEvaluated) {
   EXPECT_FALSE(session->evaluations());
 }
 
+TEST_F(ManifestTest, HasTheLossesAndWhatIsLeftOut) {
+  EXPECT_FALSE(manifest.contains("spikes"));
+  session->spikes() = SpikeRecord{{0.1, 1.0 / 3}, {1, 4}};
+  unwrap(saveCheckpoint(*session, folder / "run"));
+  auto other = open();
+  int64_t number = other->batchNumber();
+  ASSERT_THAT(restoreCheckpoint(*other, saved), succeeds());
+  ASSERT_TRUE(other->spikes());
+  EXPECT_EQ(other->spikes()->losses, (std::vector<double>{0.1, 1.0 / 3}));
+  EXPECT_EQ(other->spikes()->leftOut, (std::vector<int64_t>{1, 4}));
+  // Batches that are left out are passed over.
+  EXPECT_EQ(number, 0);
+  EXPECT_EQ(findBatch(0, {1, 4}), 0);
+  EXPECT_EQ(findBatch(1, {1, 4}), 2);
+  EXPECT_EQ(findBatch(3, {1, 4}), 5);
+  EXPECT_EQ(findBatch(0, {0, 1}), 2);
+  std::vector<char> text = readBytes(saved + "/manifest.json");
+  ordered_json good = ordered_json::parse(text.begin(), text.end());
+  auto expect = [&](const char *key, ordered_json value, const char *says) {
+    manifest = good;
+    manifest["spikes"][key] = std::move(value);
+    EXPECT_THAT(restore(), failsWith(Code::BadData, says));
+  };
+  expect("losses", {"small"}, "losses of spikes has what is no number");
+  expect("losses", 3, "losses of spikes is no list");
+  expect("left_out", {4, 1}, "what is left out does not ascend");
+  expect("left_out", {1, 1}, "what is left out does not ascend");
+  expect("left_out", {-1}, "left_out of spikes has what is no count");
+  manifest = good;
+  manifest["spikes"] = 3;
+  EXPECT_THAT(restore(), failsWith(Code::BadData, "spikes is no object"));
+}
+
+/// The first of its slices may have no elements, at the end of the file.
 TEST_F(ManifestTest, ReadsThePlaceWhereItIs) {
   size_t end = readBytes(saved + "/state.safetensors").size();
   for (ordered_json &tensor : manifest["tensors"]) {
