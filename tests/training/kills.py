@@ -6,8 +6,6 @@ was left alone, and leave nothing behind. Then two ranks that divide the optimiz
 state, of which all are killed, or one.
 """
 
-import hashlib
-import json
 import os
 import random
 import signal
@@ -17,69 +15,20 @@ import sys
 import tempfile
 import time
 
-import numpy as np
-
 import harness
 from processes import ENVIRONMENT, find_descendants, wait_until
-from training import run
+from training.runs import Runs
 
 LONGEST = 0.05  # seconds from a new checkpoint to the kill
 UPDATES_EACH = 12  # more than are kept from one kill to the next
 WIDTH = 512
 
-RECIPE = """
-seed = 3
-[loss]
-kind = "cross_entropy"
-[optimizer]
-kind = "adamw"
-lr = 0.001
-[batch]
-micro = 4
-"""
 
-
-class Suite:
+class Suite(Runs):
     def __init__(self, tally, folder, name, kills, chance, recipe="", flags=()):
-        self.tally, self.name, self.chance, self.flags = tally, name, chance, flags
-        self.kills, self.updates = kills, kills * UPDATES_EACH
-        self.folder = os.path.join(folder, name)
-        os.mkdir(self.folder)
         # A state of 3.2 MB: a save takes longer than an update.
-        run.save_mlp(self.path("model.onnx"), WIDTH, WIDTH)
-        samples = np.random.default_rng(4)
-        np.savez(self.path("data.npz"), labels=samples.integers(0, run.CLASSES, 1000),
-                 x=samples.standard_normal((1000, WIDTH)).astype("f4"))  # fmt: skip
-        with open(self.path("recipe.toml"), "w", encoding="utf-8") as file:
-            file.write(RECIPE + recipe)
-        harness.call("tcc", self.path("model.onnx"), "-q", "--train=" + self.path("recipe.toml"),
-                     "-o", self.path("train.tcc"))  # fmt: skip
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def check(self, what, ok, found=""):
-        self.tally.check(f"{self.name}: {what}", bool(ok), str(found))
-
-    def list_arguments(self, folder, *flags):
-        return ["train", self.path("train.tcc"), "--data", "npz:" + self.path("data.npz"),
-                "--steps", self.updates, "--threads", 1, "-q", "--checkpoint-dir",
-                self.path(folder), "--log-dir", self.path(folder + "-log"), *self.flags,
-                *flags]  # fmt: skip
-
-    def list_steps(self, folder):
-        try:
-            names = os.listdir(self.path(folder))
-        except FileNotFoundError:
-            return []
-        return sorted(int(name[5:]) for name in names if name[:5] == "step-" and name[5:].isdigit())
-
-    def finish(self, folder, *flags):
-        export = self.path(folder + ".safetensors")
-        harness.call("tcc-run", *self.list_arguments(folder, "--export", export, *flags),
-                     env=ENVIRONMENT)  # fmt: skip
-        with open(export, "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()
+        super().__init__(tally, folder, name, kills * UPDATES_EACH, WIDTH, WIDTH, recipe, flags)
+        self.kills, self.chance = kills, chance
 
     def kill_once(self, folder):
         """Seconds to the first new checkpoint, and what was left half written."""
@@ -104,12 +53,6 @@ class Suite:
         left = [name for name in os.listdir(self.path(folder)) if "." in name]
         return seconds, bool(left)
 
-    def read_losses(self, folder):
-        """Of each update, as it was made last."""
-        with open(self.path(folder + "-log/metrics.jsonl"), encoding="utf-8") as file:
-            rows = [json.loads(line) for line in file]
-        return {row["step"]: row["loss"] for row in rows}, len(rows)
-
     def compare(self):
         expected = self.finish("whole")
         found = [self.kill_once("killed") for _ in range(self.kills)]
@@ -119,8 +62,8 @@ class Suite:
         self.check("the same weights", result == expected)
         names = os.listdir(self.path("killed"))
         self.check("nothing is left", names == [f"step-{self.updates}"], names)
-        whole, _ = self.read_losses("whole")
-        killed, lines = self.read_losses("killed")
+        whole, killed = self.read_values("whole"), self.read_values("killed")
+        lines = len(self.read_log("killed"))
         self.check("each update", list(whole) == [*range(1, self.updates + 1)], len(whole))
         self.check("the same batches", whole == killed)
         seconds = statistics.median(seconds for seconds, _ in found)

@@ -106,16 +106,21 @@ Status Checkpoints::noteEnd(Result<std::string> saved) {
   constexpr int kMostFailures = 3;
   if (saved.ok()) {
     path = *saved;
-    savedStep = begunStep;
+    written = begun;
     failures = 0;
     return Status();
   }
   Status status = saved.takeStatus();
   if (status.code() != Code::Io || ++failures == kMostFailures)
     return status;
-  note("warning", concat("no checkpoint after update ", begunStep, ": ",
+  note("warning", concat("no checkpoint after update ", begun.step, ": ",
                          status.message()));
   return Status();
+}
+
+Checkpoints::Saved Checkpoints::describeState() const {
+  const std::optional<EvaluationRecord> &record = session->evaluations();
+  return {session->stepCount(), record ? record->step : -1};
 }
 
 Status Checkpoints::begin() {
@@ -147,11 +152,11 @@ Status Checkpoints::save() {
   Stopwatch watch(stalled);
   if (Status status = finish(); !status.ok())
     return status;
-  if (!session || savedStep == session->stepCount())
+  if (!session || written == describeState())
     return Status();
   if (Status status = session->compareVariables(); !status.ok())
     return status;
-  begunStep = session->stepCount();
+  begun = describeState();
   return background ? begin() : noteEnd(saveNow());
 }
 
@@ -162,7 +167,7 @@ Status Checkpoints::saveLast() {
   background.reset();
   for (;;) {
     Status status = save();
-    if (!status.ok() || !session || savedStep == session->stepCount())
+    if (!status.ok() || !session || written == describeState())
       return status;
     std::this_thread::sleep_for(kPause);
   }

@@ -50,6 +50,13 @@ public:
   const std::string &last() const { return path; }
 
 private:
+  /// What two checkpoints may differ in.
+  struct Saved {
+    int64_t step = -1, evaluatedStep = -1;
+    bool operator==(const Saved &) const = default;
+  };
+
+  Saved describeState() const;
   runtime::Status reserveCopy();
   runtime::Result<std::string> saveNow() const;
   runtime::Status begin();
@@ -66,10 +73,10 @@ private:
   /// Nothing where steps wait.
   std::optional<runtime::BackgroundSave> background;
   std::string path;
-  int64_t savedStep = -1; ///< of which `path` is
-  int64_t begunStep = -1; ///< of the save under way, or the last one
-  int failures = 0;       ///< since the last one that was written
-  double stalled = 0;     ///< seconds: see takeStall
+  Saved written;      ///< what `path` has
+  Saved begun;        ///< by the save under way, or the last one
+  int failures = 0;   ///< since the last one that was written
+  double stalled = 0; ///< seconds: see takeStall
 };
 
 } // namespace tcc::tools

@@ -41,12 +41,12 @@ static Status evaluate(const EvalOptions &options, const Ranks &ranks) {
                     /*seed=*/0, /*shuffles=*/false);
   if (!batches.ok())
     return batches.takeStatus();
-  Result<Evaluation> sum = evaluateAll(**session, *batches);
+  auto sum = evaluateAll(**session, *batches, [] { return true; });
   if (!sum.ok() || !ranks.isFirst())
     return sum.ok() ? Status() : sum.takeStatus();
   if (!options.running.quiet)
     noteLeftOut(batches->reader());
-  printResult(**session, *sum, batches->reader().samplesPerEpoch(), options);
+  printResult(**session, **sum, batches->reader().samplesPerEpoch(), options);
   return Status();
 }
 

@@ -17,8 +17,18 @@ using nlohmann::ordered_json;
 // One evaluation
 //===----------------------------------------------------------------------===//
 
-Result<Evaluation> tools::evaluateAll(TrainingSession &session,
-                                      Batches &batches) {
+static Status evaluateOne(TrainingSession &session, Batches &batches,
+                          int64_t number, Evaluation &sum) {
+  if (Status status = batches.read(number); !status.ok())
+    return status;
+  Status status = session.evaluate(batches.views(), sum);
+  return status.ok() ? Status()
+                     : batches.explain(std::move(status), session, number);
+}
+
+Result<std::optional<Evaluation>> tools::evaluateAll(TrainingSession &session,
+                                                     Batches &batches,
+                                                     const Between &between) {
   const BatchReader &reader = batches.reader();
   int64_t samples = reader.sampleCount();
   if (Status status =
@@ -27,15 +37,22 @@ Result<Evaluation> tools::evaluateAll(TrainingSession &session,
       !status.ok())
     return status;
   Evaluation sum;
-  for (int64_t i = session.rank(); i < reader.batchesPerEpoch();
-       i += session.rankCount()) {
-    if (Status status = batches.read(i); !status.ok())
-      return status;
-    if (Status status = session.evaluate(batches.views(), sum); !status.ok())
-      return batches.explain(std::move(status), session, i);
+  for (int64_t first = 0; first < reader.batchesPerEpoch();
+       first += session.rankCount()) {
+    int64_t i = first + session.rank();
+    if (i < reader.batchesPerEpoch())
+      if (Status status = evaluateOne(session, batches, i, sum); !status.ok())
+        return status;
+    Result<bool> goesOn = between();
+    if (!goesOn.ok())
+      return goesOn.takeStatus();
+    if (!*goesOn)
+      return std::optional<Evaluation>();
   }
   Status status = session.addUp(sum);
-  return status.ok() ? Result<Evaluation>(std::move(sum)) : std::move(status);
+  if (!status.ok())
+    return status;
+  return std::optional(std::move(sum));
 }
 
 void tools::noteLeftOut(const BatchReader &reader) {
@@ -189,14 +206,15 @@ int64_t Evaluations::getNext(int64_t step, int64_t last) const {
 }
 
 /// Running means take the place of parameters meanwhile.
-Result<Evaluation> Evaluations::evaluate() {
+Result<std::optional<Evaluation>>
+Evaluations::evaluate(const Between &between) {
   if (Status status = session->shareBuffers(); !status.ok())
     return status;
   if (!plan.ema)
-    return evaluateAll(*session, *batches);
+    return evaluateAll(*session, *batches, between);
   if (Status status = session->exchangeMeans(); !status.ok())
     return status;
-  Result<Evaluation> evaluated = evaluateAll(*session, *batches);
+  auto evaluated = evaluateAll(*session, *batches, between);
   if (Status status = session->exchangeMeans(); !status.ok())
     return status;
   return evaluated;
@@ -222,17 +240,35 @@ void Evaluations::note(std::span<const double> sums) {
   }
 }
 
-Status Evaluations::run() {
-  Result<Evaluation> sum = evaluate();
-  if (!sum.ok())
-    return sum.takeStatus();
+Status Evaluations::interrupt(const std::function<Status()> &work) {
+  if (!plan.ema)
+    return work();
+  if (Status status = session->exchangeMeans(); !status.ok())
+    return status;
+  Status done = work();
+  Status status = session->exchangeMeans();
+  return done.ok() ? std::move(status) : std::move(done);
+}
+
+Result<bool> Evaluations::run(const Between &between) {
+  auto evaluated = evaluate(between);
+  if (!evaluated.ok())
+    return evaluated.takeStatus();
+  const std::optional<Evaluation> &sum = *evaluated;
+  if (!sum)
+    return false;
   note(sum->sums);
   values = describeMetrics(metrics, sum->sums);
   if (!quiet)
     std::cerr << concat("tcc-run: evaluation after update ",
                         session->stepCount(), ": ",
                         formatMetrics(metrics, sum->sums), "\n");
-  return Status();
+  return true;
+}
+
+bool Evaluations::isMissed(int64_t step, int64_t last) const {
+  const std::optional<EvaluationRecord> &record = session->evaluations();
+  return step > 0 && isDue(step, last) && !(record && record->step == step);
 }
 
 bool Evaluations::isBest() const {

@@ -5,14 +5,21 @@
 #include "runtime/train/Metrics.h"
 #include "tools/tcc-run/TrainSession.h"
 
+#include <functional>
 #include <nlohmann/json.hpp>
 
 namespace tcc::tools {
 
+/// What happens between the batches of an evaluation, after each that a rank
+/// has of it: whether the evaluation goes on, the same at all ranks.
+using Between = std::function<runtime::Result<bool>()>;
+
 /// Evaluates the batches of this rank, which takes each W-th of W ranks, and
-/// adds up those of all. All ranks make the call.
-runtime::Result<runtime::Evaluation>
-evaluateAll(runtime::TrainingSession &session, Batches &batches);
+/// adds up those of all; nothing where `between` ends it. All ranks make the
+/// call.
+runtime::Result<std::optional<runtime::Evaluation>>
+evaluateAll(runtime::TrainingSession &session, Batches &batches,
+            const Between &between);
 
 /// Says how many samples fill no batch, if any do not.
 void noteLeftOut(const runtime::BatchReader &reader);
@@ -56,8 +63,15 @@ public:
   bool isDue(int64_t step, int64_t last) const {
     return getNext(step - 1, last) == step;
   }
-  /// Evaluates what the session has between two updates.
-  runtime::Status run();
+  /// Evaluates what the session has between two updates. False where `between`
+  /// ended it: then it says nothing.
+  runtime::Result<bool> run(const Between &between);
+  /// Has `work` find the parameters as they are trained, in the middle of an
+  /// evaluation of other values.
+  runtime::Status interrupt(const std::function<runtime::Status()> &work);
+  /// Whether one follows update `step`, and did not: the run was stopped before
+  /// it, or in its midst.
+  bool isMissed(int64_t step, int64_t last) const;
 
   /// Whether the last one was the best one so far.
   bool isBest() const;
@@ -70,7 +84,8 @@ private:
   Evaluations(runtime::TrainingSession &session, const EvaluationPlan &plan,
               bool quiet);
 
-  runtime::Result<runtime::Evaluation> evaluate();
+  runtime::Result<std::optional<runtime::Evaluation>>
+  evaluate(const Between &between);
   void note(std::span<const double> sums);
 
   runtime::TrainingSession *session;

@@ -163,15 +163,28 @@ void MetricsLog::writeRest() {
 
 Status MetricsLog::write(const StepMetrics &metrics, const Pace &pace,
                          const ordered_json &evaluation) {
-  constexpr size_t kMostBytes = 1 << 20;
   if (file < 0)
     return Status();
-  std::string line = describe(metrics, pace, evaluation).dump() + '\n';
+  Status status = write(describe(metrics, pace, evaluation));
+  lastStep = std::max(lastStep, metrics.step);
+  return status;
+}
+
+Status MetricsLog::writeAgain(int64_t step, const ordered_json &evaluation) {
+  if (file < 0 || evaluation.is_null())
+    return Status();
+  return write({{kStep, step},
+                {kRedone, true},
+                {format::nameOf(format::EntryKind::eval), evaluation}});
+}
+
+Status MetricsLog::write(const ordered_json &row) {
+  constexpr size_t kMostBytes = 1 << 20;
+  std::string line = row.dump() + '\n';
   if (rest.size() + line.size() <= kMostBytes)
     rest += line;
   else
     ++dropped;
-  lastStep = std::max(lastStep, metrics.step);
   bool wasFailing = failure != 0;
   writeRest();
   return failure && !wasFailing ? io::cannotWrite(path, failure) : Status();

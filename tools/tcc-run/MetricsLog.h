@@ -33,6 +33,10 @@ public:
   [[nodiscard]] runtime::Status write(const runtime::StepMetrics &metrics,
                                       const Pace &pace,
                                       const nlohmann::ordered_json &evaluation);
+  /// The same of an evaluation alone, after a step that has a line without
+  /// one. Null: nothing.
+  [[nodiscard]] runtime::Status
+  writeAgain(int64_t step, const nlohmann::ordered_json &evaluation);
   /// Fails where lines are lost.
   [[nodiscard]] runtime::Status close();
 
@@ -41,6 +45,7 @@ private:
   nlohmann::ordered_json
   describe(const runtime::StepMetrics &metrics, const Pace &pace,
            const nlohmann::ordered_json &evaluation) const;
+  runtime::Status write(const nlohmann::ordered_json &row);
   void writeRest();
 
   std::string path;

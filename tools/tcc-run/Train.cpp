@@ -7,12 +7,11 @@
 #include "tools/tcc-run/MetricsLog.h"
 #include "tools/tcc-run/Plans.h"
 #include "tools/tcc-run/Ranks.h"
+#include "tools/tcc-run/Requests.h"
 #include "tools/tcc-run/Session.h"
-#include "tools/tcc-run/Signals.h"
 #include "tools/tcc-run/SkippedUpdates.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <iomanip>
 
@@ -27,12 +26,12 @@ class Training {
 public:
   /// The ranks outlive it.
   Training(const TrainOptions &options, const Ranks &ranks)
-      : options(options), ranks(ranks), began(Clock::now()),
-        checkpoints(options.running.quiet) {}
+      : options(options), ranks(ranks), checkpoints(options.running.quiet),
+        requests(options.maxSeconds) {}
 
   Status run();
   /// The signal that ended it before its time, or 0.
-  int stoppedBy() const { return asked.stop; }
+  int stoppedBy() const { return requests.stoppedBy(); }
 
 private:
   using Clock = std::chrono::steady_clock;
@@ -50,12 +49,9 @@ private:
   bool isSaveDue(int64_t step) const;
   int64_t getNextPause(int64_t step) const;
   Status evaluate();
+  Status evaluateIfMissed();
+  Result<bool> answerBetween();
   Status look();
-  bool isTimeUp() const {
-    return options.maxSeconds > 0 &&
-           Clock::now() - began >= std::chrono::seconds(options.maxSeconds);
-  }
-  int64_t getStepsToNextLook() const;
   bool keepsAnything() const {
     return !options.data.checkpointDir.empty() ||
            !options.exported.file.empty();
@@ -65,10 +61,10 @@ private:
   void warnOfNoTrace() const;
   Status beginTrace();
   Pace note(ProgressLine &line, Clock::time_point before);
+  void writeLog(const nlohmann::ordered_json &evaluation);
   void explainSkipped();
   Status returnFromSpike(int64_t &step);
   Status finish();
-  std::string describeEnd() const;
   nlohmann::ordered_json describeResult() const;
   void printResult() const;
   void noteEnd() const;
@@ -76,12 +72,12 @@ private:
 
   const TrainOptions &options;
   const Ranks &ranks;
-  Clock::time_point began;
   std::optional<Trace> trace; ///< outlives the session
   std::unique_ptr<runtime::TrainingSession> session;
   Checkpoints checkpoints; ///< of the session
   std::optional<Batches> batches;
   MetricsLog log;
+  std::optional<Pace> unlogged; ///< of the last update, until it has a line
   std::optional<Updates> updates;
   std::optional<SkippedUpdates> skipped;
   std::optional<Rollback> rollback;
@@ -91,10 +87,7 @@ private:
   /// Of all updates: see Pace; nothing once events were lost.
   std::optional<double> allExposed;
   double seconds = 0;
-  std::optional<SignalGuard> signals; ///< where there is something to keep
-  SignalRequest asked;                ///< what no checkpoint has answered yet
-  const char *endsBy = nullptr;       ///< what ends the run early, but a signal
-  int64_t nextLook = 0; ///< update after which ranks say what they were asked
+  Requests requests; ///< heard where there is something to keep
 };
 
 } // namespace
@@ -259,13 +252,22 @@ Pace Training::note(ProgressLine &line, Clock::time_point before) {
   return pace;
 }
 
+/// A line of the update that was made last, before any checkpoint of it; once
+/// it has one, of the evaluation alone.
+void Training::writeLog(const nlohmann::ordered_json &evaluation) {
+  if (!unlogged)
+    return warn(log.writeAgain(session->stepCount(), evaluation));
+  unlogged->stall = checkpoints.takeStall();
+  warn(log.write(session->metrics(), *unlogged, evaluation));
+  unlogged.reset();
+}
+
 /// Where there was one, to the state before it, which is after update `step`.
 Status Training::returnFromSpike(int64_t &step) {
   if (!rollback->hasSpike())
     return Status();
   Status status = rollback->goBack(options.running.quiet);
   updates->beginAgain();
-  nextLook = 0;
   step = session->stepCount();
   return status;
 }
@@ -311,56 +313,60 @@ int64_t Training::getNextPause(int64_t step) const {
                    rollback->getNextCopy(step)});
 }
 
-/// A look of ranks at their signals is a message: four of them a second cost
-/// nothing, and one an update may.
-int64_t Training::getStepsToNextLook() const {
-  constexpr double kSeconds = 0.25, kMost = 1e4;
-  double updates = double(session->metrics().step - firstStep);
-  return int64_t(std::clamp(kSeconds * updates / seconds, 1.0, kMost));
+/// A checkpoint that all ranks have written gets its name.
+Status Training::look() {
+  Result<bool> areReady = requests.look(checkpoints.isReady());
+  if (!areReady.ok())
+    return areReady.takeStatus();
+  return checkpoints.isActive() && *areReady ? checkpoints.advance() : Status();
 }
 
-/// What a signal asks of one rank all of them do, after the same update; a
-/// checkpoint that all have written then gets its name.
-Status Training::look() {
-  if (!signals || session->metrics().step < nextLook)
-    return Status();
-  SignalRequest own = signals->take();
-  // Stop, whether to save, whether time is up, whether a save has come to its
-  // end, updates to the next one.
-  using Look = std::array<int64_t, 5>;
-  Look seen = {own.stop, own.saves, isTimeUp(), checkpoints.isReady(),
-               ranks.isFirst() ? getStepsToNextLook() : 0};
-  std::vector<Look> all(session->rankCount(), seen);
-  if (ranks.communicator)
-    if (Status status = ranks.communicator->allGather(
-            &seen, all.data(), seen.size(), DType::i64, "what signals ask for");
-        !status.ok())
-      return status;
-  bool areReady = true;
-  for (const Look &of : all) {
-    asked.stop = std::max(asked.stop, static_cast<int>(of[0]));
-    asked.saves |= of[1] != 0;
-    if (of[2] != 0)
-      endsBy = "--max-time";
-    areReady &= of[3] != 0;
-  }
-  nextLook = ranks.communicator ? session->metrics().step + all[0][4] : 0;
-  return checkpoints.isActive() && areReady ? checkpoints.advance() : Status();
+/// Between two batches of an evaluation: whether it goes on.
+Result<bool> Training::answerBetween() {
+  if (Status status = look(); !status.ok())
+    return status;
+  if (requests.ends() || !requests.saves())
+    return !requests.ends();
+  requests.noteSaved();
+  writeLog(nullptr);
+  Status saved = evaluations->interrupt([&] { return checkpoints.save(); });
+  if (!saved.ok())
+    return saved;
+  return true;
 }
 
 /// After the update that was made last, if it is time, unless the run is to end
 /// before its last update.
 Status Training::evaluate() {
-  int64_t step = session->metrics().step;
-  bool endsEarly = step < lastStep && (asked.stop || endsBy);
+  int64_t step = session->stepCount();
+  bool endsEarly = step < lastStep && requests.ends();
   if (endsEarly || !evaluations->isDue(step, lastStep))
     return Status();
-  if (Status status = evaluations->run(); !status.ok())
-    return status;
-  asked.saves |= evaluations->isBest() && !options.retention.keepBest.empty();
+  requests.changeUnits();
+  Result<bool> ended = evaluations->run([&] { return answerBetween(); });
+  requests.changeUnits();
+  if (!ended.ok())
+    return ended.takeStatus();
+  if (!*ended)
+    return Status();
+  if (evaluations->isBest() && !options.retention.keepBest.empty())
+    requests.askToSave();
   if (evaluations->isOver())
-    endsBy = "eval.patience";
+    requests.askToEnd("eval.patience");
   return Status();
+}
+
+/// A run that was stopped in an evaluation goes on with it.
+Status Training::evaluateIfMissed() {
+  if (!evaluations->isMissed(firstStep, lastStep))
+    return Status();
+  if (Status status = evaluate(); !status.ok())
+    return status;
+  writeLog(evaluations->valuesOf(firstStep));
+  if (requests.ends() || !requests.saves())
+    return Status();
+  requests.noteSaved();
+  return checkpoints.save();
 }
 
 /// The first failure ends the steps. What is not finite leaves the session
@@ -368,7 +374,9 @@ Status Training::evaluate() {
 Status Training::trainSteps() {
   ProgressLine line(firstStep, lastStep, options.running.quiet);
   if (keepsAnything())
-    signals.emplace();
+    requests.listen(ranks.communicator.get());
+  if (Status status = evaluateIfMissed(); !status.ok() || requests.ends())
+    return status;
   if (Status status = rollback->keep(); !status.ok())
     return status;
   int64_t end = getNextPause(firstStep);
@@ -377,11 +385,11 @@ Status Training::trainSteps() {
     Status status = updates->make(end);
     if (!status.ok() && status.code() != Code::Numerics)
       return status;
-    Pace pace = note(line, before);
+    unlogged = note(line, before);
     step = session->metrics().step;
     if (status.ok()) {
       skipped->note();
-      pace.isSpike = rollback->note(session->metrics());
+      unlogged->isSpike = rollback->note(session->metrics());
     }
     Status looked = status.ok() ? look() : Status();
     bool isPause = step >= end;
@@ -389,40 +397,30 @@ Status Training::trainSteps() {
       line.clear();
       looked = evaluate();
     }
-    pace.stall = checkpoints.takeStall();
-    warn(log.write(session->metrics(), pace,
-                   isPause ? evaluations->valuesOf(step)
-                           : nlohmann::ordered_json()));
+    writeLog(isPause ? evaluations->valuesOf(step) : nullptr);
     if (!status.ok() || !looked.ok())
       return status.ok() ? std::move(looked) : std::move(status);
-    if (asked.any() || endsBy || skipped->hasNoted() || rollback->hasSpike())
+    if (requests.any() || skipped->hasNoted() || rollback->hasSpike())
       end = updates->getNextPause();
     if (step < end)
       continue;
     explainSkipped();
     if (Status status = returnFromSpike(step); !status.ok())
       return status;
-    if (step == lastStep) // nothing is left to do
-      asked.stop = 0, endsBy = nullptr;
-    if (asked.stop || endsBy || step == lastStep)
+    bool isDone = step == lastStep && !evaluations->isMissed(step, lastStep);
+    if (isDone)
+      requests.forgetEnd();
+    if (requests.ends() || step == lastStep)
       return Status();
-    if (asked.saves || isSaveDue(step))
+    if (requests.saves() || isSaveDue(step))
       if (Status saved = checkpoints.save(); !saved.ok())
         return saved;
-    asked.saves = false;
+    requests.noteSaved();
     if (Status status = rollback->keep(); !status.ok())
       return status;
     end = getNextPause(step);
   }
   return Status();
-}
-
-/// What ended the run before its last update: a signal, or what `endsBy` says;
-/// empty if nothing did.
-std::string Training::describeEnd() const {
-  return asked.stop ? concat("SIG", sigabbrev_np(asked.stop))
-         : endsBy   ? std::string(endsBy)
-                    : "";
 }
 
 nlohmann::ordered_json Training::describeResult() const {
@@ -440,7 +438,7 @@ nlohmann::ordered_json Training::describeResult() const {
     document["exposed_communication_s"] = *allExposed / (steps - firstStep);
   if (!checkpoints.last().empty())
     document["checkpoint"] = checkpoints.last();
-  if (std::string end = describeEnd(); !end.empty())
+  if (std::string end = requests.describeEnd(); !end.empty())
     document["stopped_by"] = end;
   return document;
 }
@@ -463,9 +461,10 @@ void Training::printResult() const {
 }
 
 void Training::noteEnd() const {
-  if (std::string end = describeEnd(); !end.empty() && !options.running.quiet)
+  std::string end = requests.describeEnd();
+  if (!end.empty() && !options.running.quiet)
     std::cerr << concat("tcc-run: note: ", end, ": stopped after update ",
-                        session->metrics().step, " of ", lastStep, "\n");
+                        session->stepCount(), " of ", lastStep, "\n");
 }
 
 Status Training::finish() {

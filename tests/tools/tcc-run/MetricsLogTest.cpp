@@ -94,6 +94,22 @@ TEST_F(MetricsLogTest, MarksWhatIsMadeAgain) {
   EXPECT_THAT(read(), testing::StartsWith(before));
 }
 
+TEST_F(MetricsLogTest, HasLinesOfEvaluationsAlone) {
+  train(1, 3, /*goesOn=*/false);
+  MetricsLog log = open(/*goesOn=*/true);
+  std::string before = read();
+  ASSERT_THAT(log.writeAgain(3, nullptr), succeeds());
+  EXPECT_EQ(read(), before);
+  ASSERT_THAT(log.writeAgain(3, {{"accuracy", 0.5}}), succeeds());
+  json row = json::parse(read().substr(before.size()));
+  EXPECT_EQ(
+      row,
+      json({{"step", 3}, {"redone", true}, {"eval", {{"accuracy", 0.5}}}}));
+  train(3, 4, /*goesOn=*/true);
+  EXPECT_THAT(stepsOf(read()), testing::ElementsAre(1, 2, 3, -3, -3, 4));
+  EXPECT_THAT(MetricsLog().writeAgain(3, {{"accuracy", 0.5}}), succeeds());
+}
+
 TEST_F(MetricsLogTest, CutsATornTail) {
   using namespace std::string_literals;
   train(1, 2, /*goesOn=*/false);
