@@ -61,6 +61,19 @@ bool Memory::discard(size_t offset, size_t count) {
   return true;
 }
 
+void Memory::preferHugePages() {
+  // Of x86-64, and of AArch64 with small pages of 4 KiB.
+  constexpr uintptr_t kHugePageBytes = uintptr_t(2) << 20;
+  if (allocator.allocate != allocateFromSystem)
+    return;
+  auto begin = reinterpret_cast<uintptr_t>(address);
+  uintptr_t first = (begin + kHugePageBytes - 1) / kHugePageBytes;
+  uintptr_t last = (begin + bytes) / kHugePageBytes;
+  if (first < last)
+    (void)madvise(reinterpret_cast<void *>(first * kHugePageBytes),
+                  (last - first) * kHugePageBytes, MADV_HUGEPAGE);
+}
+
 /// ", 123 are available" by the allocator or the system; empty if neither says.
 static std::string describeAvailable(const Allocator &allocator) {
   if (allocator.available)

@@ -44,6 +44,11 @@ public:
   /// the system refuses; nothing has changed then.
   [[nodiscard]] bool discard(size_t offset, size_t count);
 
+  /// Asks the system for huge pages, where whole ones lie in the block, for
+  /// memory that is often copied or read as a whole: before its first use.
+  /// Nothing where the block is not the system's, or the system has none.
+  void preferHugePages();
+
   std::byte *data() const { return address; }
   size_t size() const { return bytes; }
   std::span<std::byte> span() const { return {address, bytes}; }

@@ -25,6 +25,7 @@ Result<Variables> Variables::allocate(const format::Program &program,
   if (!memory.ok())
     return memory.takeStatus();
   variables.memory = std::move(*memory);
+  variables.memory.preferHugePages();
   if (variables.memory.discard(0, end))
     return variables;
   if (Status status = device.clear(variables.memory.data(), end); !status.ok())

@@ -119,6 +119,7 @@ Status TrainingSession::reserve(Memory &memory) const {
                                      "a copy of the variables");
       !status.ok())
     return status;
+  memory.preferHugePages();
   std::memset(memory.data(), 0, memory.size());
   return Status();
 }
