@@ -1,5 +1,6 @@
 #include "runtime/executor/Variables.h"
 
+#include "runtime/base/ParallelCopy.h"
 #include "runtime/package/VariableOffsets.h"
 
 #include <algorithm>
@@ -130,6 +131,10 @@ Result<Variables::Snapshot> Variables::snapshotInto(Memory &copy) const {
   Snapshot result;
   result.variables = this;
   result.base = copy.data();
+  if (device->isHost()) {
+    copyInParallel(copy.data(), memory.data(), memory.size());
+    return result;
+  }
   Status status = device->read(copy.data(), memory.data(), memory.size());
   return status.ok() ? Result<Snapshot>(std::move(result)) : std::move(status);
 }
