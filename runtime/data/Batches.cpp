@@ -5,7 +5,6 @@
 
 #include <cstring>
 #include <filesystem>
-#include <numeric>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -27,40 +26,6 @@ std::string runtime::absoluteData(const std::string &spec) {
   std::string path = spec.substr(kNpz.size());
   return concat(kNpz,
                 std::filesystem::absolute(path).lexically_normal().string());
-}
-
-//===----------------------------------------------------------------------===//
-// Order
-//===----------------------------------------------------------------------===//
-
-/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
-/// generators, 2014).
-static uint64_t nextRandom(uint64_t &state) {
-  state += 0x9e3779b97f4a7c15;
-  uint64_t mixed = state;
-  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
-  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
-  return mixed ^ (mixed >> 31);
-}
-
-void SampleOrder::shuffle(int64_t epoch) {
-  current = epoch;
-  permutation.resize(count);
-  std::iota(permutation.begin(), permutation.end(), 0);
-  uint64_t state = seed;
-  state = nextRandom(state) ^ static_cast<uint64_t>(epoch);
-  for (int64_t i = count - 1; i > 0; --i) {
-    auto wide = static_cast<unsigned __int128>(nextRandom(state)) * (i + 1);
-    std::swap(permutation[i], permutation[static_cast<int64_t>(wide >> 64)]);
-  }
-}
-
-int64_t SampleOrder::at(int64_t epoch, int64_t place) {
-  if (!shuffles)
-    return place;
-  if (epoch != current)
-    shuffle(epoch);
-  return permutation[place];
 }
 
 //===----------------------------------------------------------------------===//
@@ -94,8 +59,9 @@ int64_t BatchReader::batchesPerEpoch() const {
 Status BatchReader::read(int64_t index) {
   int64_t epoch = index / batchesPerEpoch();
   int64_t first = index % batchesPerEpoch() * batchSize();
+  EpochOrder ofEpoch = order.of(epoch);
   for (int64_t i = 0; i < batchSize(); ++i)
-    samples[i] = order.at(epoch, (first + i) % sampleCount());
+    samples[i] = ofEpoch.at((first + i) % sampleCount());
   for (size_t i = 0; i < batch.size(); ++i)
     if (Status status = source->read(i, samples, batch[i].data.span());
         !status.ok())

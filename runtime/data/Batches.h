@@ -2,6 +2,7 @@
 #ifndef TCC_RUNTIME_DATA_BATCHES_H
 #define TCC_RUNTIME_DATA_BATCHES_H
 
+#include "runtime/data/SampleOrder.h"
 #include "runtime/package/Tensor.h"
 
 #include <algorithm>
@@ -35,26 +36,6 @@ openBatches(const std::string &spec, std::span<const BatchTensor> tensors);
 /// The same data for whoever works in another folder.
 std::string absoluteData(const std::string &spec);
 
-/// The order of samples: of each epoch another one if it shuffles, a function
-/// of seed, epoch and place alone.
-class SampleOrder {
-public:
-  SampleOrder(int64_t count, uint64_t seed, bool shuffles)
-      : count(count), seed(seed), shuffles(shuffles) {}
-
-  /// The sample at `place` (below the count) of `epoch`.
-  int64_t at(int64_t epoch, int64_t place);
-
-private:
-  void shuffle(int64_t epoch);
-
-  int64_t count;
-  uint64_t seed;
-  bool shuffles;
-  int64_t current = -1; ///< the epoch that `permutation` is of
-  std::vector<int64_t> permutation;
-};
-
 /// Fills batches from a source. What remains of an epoch after its last whole
 /// batch is left out; if a tensor holds weights of samples (kSampleWeight,
 /// f32), the first samples of the epoch fill the batch up, with weights of 0.
@@ -71,6 +52,7 @@ public:
     return std::min(sampleCount(), batchesPerEpoch() * batchSize());
   }
   int64_t sampleCount() const { return source->sampleCount(); }
+  const SampleOrder &sampleOrder() const { return order; }
   /// Batch `index` of all epochs one after the other; allocates nothing but
   /// the first time.
   Status read(int64_t index);

@@ -49,9 +49,12 @@ Result<CheckpointSummary> runtime::verifyCheckpoint(const std::string &path) {
     return manifest.takeStatus();
   if (Status status = checkVersion(*manifest, manifestPath); !status.ok())
     return status;
-  CheckpointSummary summary = {
-      manifest->step,      manifest->updates, manifest->batches, 0, 0,
-      manifest->evaluation};
+  CheckpointSummary summary = {manifest->step,
+                               manifest->updates,
+                               manifest->batches,
+                               0,
+                               0,
+                               manifest->records.evaluation};
   auto files = CheckpointFiles::open(path, std::move(*manifest));
   if (!files.ok())
     return files.takeStatus();
@@ -88,10 +91,11 @@ static Result<int64_t> findBestStep(const std::string &root) {
     Result<Manifest> manifest = readManifest(concat(path, "/", kManifestFile));
     if (!manifest.ok())
       continue;
-    if (!manifest->evaluation || manifest->evaluation->bestStep == 0)
+    if (!manifest->records.evaluation ||
+        manifest->records.evaluation->bestStep == 0)
       return makeError(Code::Io, "there is no best checkpoint: the run of '",
                        path, "' had made no evaluation");
-    return manifest->evaluation->bestStep;
+    return manifest->records.evaluation->bestStep;
   }
   return makeError(Code::Io, "there is no complete checkpoint in '", root, "'");
 }
@@ -176,11 +180,12 @@ static Status removeCheckpoint(const std::string &path) {
 static std::optional<double> readMetric(const std::string &path,
                                         const std::string &metric) {
   Result<Manifest> manifest = readManifest(concat(path, "/", kManifestFile));
-  if (!manifest.ok() || !manifest->evaluation ||
-      manifest->evaluation->step != manifest->step)
+  if (!manifest.ok() || !manifest->records.evaluation ||
+      manifest->records.evaluation->step != manifest->step)
     return std::nullopt;
-  auto found = manifest->evaluation->metrics.find(metric);
-  if (found == manifest->evaluation->metrics.end() || std::isnan(found->second))
+  auto found = manifest->records.evaluation->metrics.find(metric);
+  if (found == manifest->records.evaluation->metrics.end() ||
+      std::isnan(found->second))
     return std::nullopt;
   return found->second;
 }

@@ -8,7 +8,7 @@
 #define TCC_RUNTIME_TRAIN_CHECKPOINTFOLDER_H
 
 #include "runtime/base/Status.h"
-#include "runtime/train/EvaluationRecord.h"
+#include "runtime/train/Records.h"
 
 #include <cstdint>
 #include <optional>

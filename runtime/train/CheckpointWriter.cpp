@@ -58,8 +58,7 @@ void CheckpointWriter::describe() {
   manifest.batches = session.batchCount();
   manifest.program = fingerprintOf(variables);
   manifest.recipe = recipeOf(session);
-  manifest.evaluation = session.evaluations();
-  manifest.spikes = session.spikes();
+  manifest.records = session.records();
 }
 
 Status CheckpointWriter::begin(Memory *copy) {

@@ -9,6 +9,9 @@ using namespace tcc;
 using namespace tcc::runtime;
 using nlohmann::ordered_json;
 
+static constexpr char kEvaluation[] = "evaluation", kSpikes[] = "spikes",
+                      kData[] = "data";
+
 std::string runtime::formatDigest(const format::Digest &digest) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
@@ -48,8 +51,17 @@ ordered_json runtime::describe(const EvaluationRecord &record) {
           {"waited", record.waited}};
 }
 
-ordered_json runtime::describe(const SpikeRecord &record) {
-  return {{"losses", record.losses}, {"left_out", record.leftOut}};
+ordered_json runtime::describe(const Records &records) {
+  ordered_json document = ordered_json::object();
+  if (records.evaluation)
+    document[kEvaluation] = describe(*records.evaluation);
+  if (records.spikes)
+    document[kSpikes] = {{"losses", records.spikes->losses},
+                         {"left_out", records.spikes->leftOut}};
+  if (records.data)
+    document[kData] = {{"order", records.data->order},
+                       {"samples", records.data->samples}};
+  return document;
 }
 
 std::string runtime::printManifest(const Manifest &manifest) {
@@ -65,10 +77,7 @@ std::string runtime::printManifest(const Manifest &manifest) {
       {"program", manifest.program},
       {"recipe", manifest.recipe},
   };
-  if (manifest.evaluation)
-    document["evaluation"] = describe(*manifest.evaluation);
-  if (manifest.spikes)
-    document["spikes"] = describe(*manifest.spikes);
+  document.update(describe(manifest.records));
   document["tensors"] = std::move(tensors);
   // A package's text may be no UTF-8.
   return document.dump(/*indent=*/1, ' ', /*ensure_ascii=*/false,
@@ -244,11 +253,10 @@ static bool isKnown(int64_t version) {
   return version >= Manifest::kOldestVersion && version <= Manifest::kVersion;
 }
 
-Result<EvaluationRecord>
-runtime::readEvaluationRecord(const ordered_json &document) {
-  Status status;
+static EvaluationRecord readEvaluation(const ordered_json &document,
+                                       Status &status) {
   EvaluationRecord record;
-  Reader reader(document, "evaluation", status);
+  Reader reader(document, kEvaluation, status);
   reader.read("step", record.step);
   reader.read("waited", record.waited);
   if (const ordered_json *metrics = reader.readObject("metrics"))
@@ -261,24 +269,44 @@ runtime::readEvaluationRecord(const ordered_json &document) {
     ofBest.read("value", record.bestValue);
     ofBest.read("step", record.bestStep);
   }
-  if (!status.ok())
-    return status;
   return record;
 }
 
-Result<SpikeRecord> runtime::readSpikeRecord(const ordered_json &document) {
-  Status status;
+static SpikeRecord readSpikes(const ordered_json &document, Status &status) {
   SpikeRecord record;
-  Reader reader(document, "spikes", status);
+  Reader reader(document, kSpikes, status);
   reader.read("losses", record.losses);
   reader.read("left_out", record.leftOut);
   for (size_t i = 0; i < record.leftOut.size() && status.ok(); ++i)
     if (record.leftOut[i] < 0 ||
         (i > 0 && record.leftOut[i] <= record.leftOut[i - 1]))
       reader.fail("what is left out does not ascend");
+  return record;
+}
+
+static DataRecord readData(const ordered_json &document, Status &status) {
+  DataRecord record;
+  Reader reader(document, kData, status);
+  reader.read("order", record.order);
+  reader.read("samples", record.samples);
+  return record;
+}
+
+Result<Records> runtime::readRecords(const ordered_json &document) {
+  Status status;
+  Records records;
+  auto has = [&](const char *key) {
+    return status.ok() && document.contains(key);
+  };
+  if (has(kEvaluation))
+    records.evaluation = readEvaluation(document[kEvaluation], status);
+  if (has(kSpikes))
+    records.spikes = readSpikes(document[kSpikes], status);
+  if (has(kData))
+    records.data = readData(document[kData], status);
   if (!status.ok())
     return status;
-  return record;
+  return records;
 }
 
 static Result<Manifest> parse(const ordered_json &document) {
@@ -300,17 +328,11 @@ static Result<Manifest> parse(const ordered_json &document) {
       Reader(*recipe, "recipe", status).read(key.c_str(), text);
       manifest.recipe[key] = text;
     }
-  if (status.ok() && document.contains("evaluation")) {
-    auto record = readEvaluationRecord(document["evaluation"]);
-    if (!record.ok())
-      return record.takeStatus();
-    manifest.evaluation = std::move(*record);
-  }
-  if (status.ok() && document.contains("spikes")) {
-    auto record = readSpikeRecord(document["spikes"]);
-    if (!record.ok())
-      return record.takeStatus();
-    manifest.spikes = std::move(*record);
+  if (status.ok()) {
+    auto records = readRecords(document);
+    if (!records.ok())
+      return records.takeStatus();
+    manifest.records = std::move(*records);
   }
   if (manifest.version == Manifest::kOldestVersion)
     reader.read("digest", manifest.digest);

@@ -12,8 +12,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/package/DType.h"
 #include "runtime/package/Format.h"
-#include "runtime/train/EvaluationRecord.h"
-#include "runtime/train/SpikeRecord.h"
+#include "runtime/train/Records.h"
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -46,24 +45,20 @@ struct Manifest {
   int64_t step = 0, updates = 0, batches = 0;
   std::string program; ///< a fingerprint of the tensors
   nlohmann::ordered_json recipe = nlohmann::ordered_json::object();
-  std::optional<EvaluationRecord> evaluation; ///< if there was one
-  std::optional<SpikeRecord> spikes;          ///< if the run looks for them
-  std::vector<ListedTensor> tensors;          ///< none in the oldest version
-  std::string digest;                         ///< of the oldest version
+  Records records;
+  std::vector<ListedTensor> tensors; ///< none in the oldest version
+  std::string digest;                ///< of the oldest version
 };
 
 std::string formatDigest(const format::Digest &digest);
 
-/// As the manifest has it.
+/// As manifests have it.
 nlohmann::ordered_json describe(const EvaluationRecord &record);
-/// Fails with Code::BadData.
-Result<EvaluationRecord>
-readEvaluationRecord(const nlohmann::ordered_json &document);
 
-/// Likewise.
-nlohmann::ordered_json describe(const SpikeRecord &record);
-/// Fails with Code::BadData, also where what is left out does not ascend.
-Result<SpikeRecord> readSpikeRecord(const nlohmann::ordered_json &document);
+/// The keys of a manifest for the records that there are.
+nlohmann::ordered_json describe(const Records &records);
+/// Of an object with these keys and any others. Fails with Code::BadData.
+Result<Records> readRecords(const nlohmann::ordered_json &document);
 
 std::string printManifest(const Manifest &manifest);
 

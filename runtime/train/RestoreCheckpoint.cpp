@@ -56,8 +56,7 @@ public:
   static Result<VerifiedCheckpoint> open(const TrainingSession &session,
                                          const std::string &path);
   Status copyTo(TrainingSession &session) const {
-    session.evaluations() = evaluations;
-    session.spikes() = spikes;
+    session.records() = records;
     return copyTensors(session.variables(), matches);
   }
 
@@ -68,8 +67,7 @@ private:
 
   CheckpointFiles files;
   std::vector<TensorMatch> matches; ///< views of the files
-  std::optional<EvaluationRecord> evaluations;
-  std::optional<SpikeRecord> spikes;
+  Records records;
 };
 
 } // namespace
@@ -100,14 +98,12 @@ VerifiedCheckpoint::open(const TrainingSession &session,
       !status.ok())
     return status;
   std::string program = manifest->program;
-  std::optional<EvaluationRecord> evaluations = manifest->evaluation;
-  std::optional<SpikeRecord> spikes = manifest->spikes;
+  Records records = manifest->records;
   auto files = CheckpointFiles::open(path, std::move(*manifest));
   if (!files.ok())
     return files.takeStatus();
   VerifiedCheckpoint checkpoint(std::move(*files));
-  checkpoint.evaluations = std::move(evaluations);
-  checkpoint.spikes = std::move(spikes);
+  checkpoint.records = std::move(records);
   if (Status status = checkpoint.match(session, path); !status.ok())
     return status;
   if (program != fingerprintOf(session.variables()))
@@ -194,36 +190,18 @@ Status LatestRestore::restore(const std::string &path) {
   return status.ok() ? session.writeRank() : std::move(status);
 }
 
-/// Gives all ranks what rank 0 knows of evaluations and losses.
+/// Gives all ranks what rank 0 knows of the run.
 Status LatestRestore::shareRecords() {
-  constexpr char kEvaluation[] = "evaluation", kSpikes[] = "spikes";
-  auto &evaluation = session.evaluations();
-  auto &spikes = session.spikes();
-  ordered_json document = ordered_json::object();
-  if (evaluation)
-    document[kEvaluation] = describe(*evaluation);
-  if (spikes)
-    document[kSpikes] = describe(*spikes);
-  std::string text = document.dump();
+  std::string text = describe(session.records()).dump();
   if (Status status = session.shareText(text); !status.ok())
     return status;
   if (session.rank() == 0)
     return Status();
-  document = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
-  evaluation.reset();
-  spikes.reset();
-  if (document.contains(kEvaluation)) {
-    auto shared = readEvaluationRecord(document[kEvaluation]);
-    if (!shared.ok())
-      return shared.takeStatus();
-    evaluation = std::move(*shared);
-  }
-  if (document.contains(kSpikes)) {
-    auto shared = readSpikeRecord(document[kSpikes]);
-    if (!shared.ok())
-      return shared.takeStatus();
-    spikes = std::move(*shared);
-  }
+  auto records = readRecords(
+      ordered_json::parse(text, nullptr, /*allow_exceptions=*/false));
+  if (!records.ok())
+    return records.takeStatus();
+  session.records() = std::move(*records);
   return Status();
 }
 

@@ -5,10 +5,9 @@
 #include "runtime/base/Prefault.h"
 #include "runtime/executor/Context.h"
 #include "runtime/package/Format.h"
-#include "runtime/train/EvaluationRecord.h"
 #include "runtime/train/NonFinite.h"
+#include "runtime/train/Records.h"
 #include "runtime/train/Settings.h"
-#include "runtime/train/SpikeRecord.h"
 
 #include <cmath>
 #include <functional>
@@ -120,14 +119,9 @@ public:
   Status exchangeMeans();
   /// Whether it can.
   Status checkMeans() const;
-  /// What checkpoints say of the run's evaluations, the same at all ranks;
-  /// whoever evaluates keeps it up to date.
-  std::optional<EvaluationRecord> &evaluations() { return record; }
-  const std::optional<EvaluationRecord> &evaluations() const { return record; }
-  /// What checkpoints say of the run's losses, the same at all ranks; whoever
-  /// leaves batches out keeps it up to date.
-  std::optional<SpikeRecord> &spikes() { return losses; }
-  const std::optional<SpikeRecord> &spikes() const { return losses; }
+  /// What checkpoints say of the run beside its variables.
+  Records &records() { return kept; }
+  const Records &records() const { return kept; }
   /// Gives all ranks the running statistics of rank 0, which updates change by
   /// the batches of each.
   Status shareBuffers();
@@ -245,7 +239,7 @@ private:
       : program(std::move(executable)), store(std::move(store)) {}
 
   int64_t dataNumber(int64_t number) const {
-    return losses ? findBatch(number, losses->leftOut) : number;
+    return kept.spikes ? findBatch(number, kept.spikes->leftOut) : number;
   }
   Status createContexts(const SessionOptions &options);
   Status checkRanks() const;
@@ -299,8 +293,7 @@ private:
   Context *lastFinished = nullptr; ///< null before the first step
   std::function<void(const StepMetrics &)> callback;
   StepMetrics last;
-  std::optional<EvaluationRecord> record;
-  std::optional<SpikeRecord> losses;
+  Records kept;
   // As the step's fields say after what is under way.
   int64_t batch = 0; ///< see batchNumber
   int64_t taken = 0; ///< batches of this rank since the last update

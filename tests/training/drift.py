@@ -145,6 +145,35 @@ def test_refusals(suite, count):
         suite.check_refused(f"refused-{number}", suite.compile("other", **parts), says)
 
 
+def change_manifest(path, change):
+    with open(path, encoding="utf-8") as file:
+        document = json.load(file)
+    change(document)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(document, file)
+
+
+def test_order(suite):
+    """Another order of samples is refused; other samples are noted."""
+    cpu = suite.compile("cpu")
+    changes = {
+        "order": lambda document: document["data"].update(order=1),
+        "no record": lambda document: document.pop("data"),
+        "samples": lambda document: document["data"].update(samples=99),
+    }
+    for name, change in changes.items():
+        for flags in ((), ("--no-shuffle",)):
+            folder = " ".join((name, *flags))
+            suite.begin_like("cpu-half", folder)
+            change_manifest(suite.path(f"{folder}/step-{HALF}/manifest.json"), change)
+            done = suite.run(cpu, folder, ALL, "--resume", *flags)
+            is_refused = name != "samples" and not flags
+            ok = done.code == (2 if is_refused else 0)
+            ok &= ("has order 1 of shuffled samples" in done.err) == is_refused
+            ok &= ("had 99: they come" in done.err) == (name == "samples" and not flags)
+            suite.tally.check(folder, ok, f"{done.code}: {done.err}")
+
+
 def main(is_long):
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
@@ -153,6 +182,7 @@ def main(is_long):
         if is_long:
             test_halves(suite)
         test_refusals(suite, None if is_long else 2)
+        test_order(suite)
     tally.close()
 
 

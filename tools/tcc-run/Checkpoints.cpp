@@ -119,7 +119,7 @@ Status Checkpoints::noteEnd(Result<std::string> saved) {
 }
 
 Checkpoints::Saved Checkpoints::describeState() const {
-  const std::optional<EvaluationRecord> &record = session->evaluations();
+  const std::optional<EvaluationRecord> &record = session->records().evaluation;
   return {session->stepCount(), record ? record->step : -1};
 }
 

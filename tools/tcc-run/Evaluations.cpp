@@ -222,7 +222,7 @@ Evaluations::evaluate(const Between &between) {
 
 /// A record that was made by another metric says nothing of this one.
 void Evaluations::note(std::span<const double> sums) {
-  std::optional<EvaluationRecord> &record = session->evaluations();
+  std::optional<EvaluationRecord> &record = session->records().evaluation;
   if (!record || record->best != plan.best)
     record.emplace().best = plan.best;
   record->step = session->stepCount();
@@ -267,23 +267,23 @@ Result<bool> Evaluations::run(const Between &between) {
 }
 
 bool Evaluations::isMissed(int64_t step, int64_t last) const {
-  const std::optional<EvaluationRecord> &record = session->evaluations();
+  const std::optional<EvaluationRecord> &record = session->records().evaluation;
   return step > 0 && isDue(step, last) && !(record && record->step == step);
 }
 
 bool Evaluations::isBest() const {
-  const std::optional<EvaluationRecord> &record = session->evaluations();
+  const std::optional<EvaluationRecord> &record = session->records().evaluation;
   return record && record->step == session->stepCount() &&
          record->bestStep == record->step;
 }
 
 ordered_json Evaluations::valuesOf(int64_t step) const {
-  const std::optional<EvaluationRecord> &record = session->evaluations();
+  const std::optional<EvaluationRecord> &record = session->records().evaluation;
   return record && record->step == step ? values : ordered_json();
 }
 
 bool Evaluations::isOver() const {
-  const std::optional<EvaluationRecord> &record = session->evaluations();
+  const std::optional<EvaluationRecord> &record = session->records().evaluation;
   return batches && plan.patience > 0 && record &&
          record->waited >= plan.patience;
 }

@@ -91,6 +91,11 @@ struct TrainOptions {
   ExportTarget exported;
   std::string traceFile;  ///< of the last update; empty: none
   bool findsRate = false; ///< only try rates
+
+  /// Whether anything of what is learned outlives the run.
+  bool keepsAnything() const {
+    return !data.checkpointDir.empty() || !exported.file.empty();
+  }
 };
 
 struct TuneOptions {

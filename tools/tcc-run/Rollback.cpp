@@ -60,16 +60,16 @@ Result<Rollback> Rollback::open(TrainingSession &session, const SpikePlan &plan,
   Rollback rollback(session, plan, batches);
   if (plan.z == 0) {
     // What was left out stays so: other batches have its numbers.
-    if (session.spikes())
-      session.spikes()->losses.clear();
+    if (session.records().spikes)
+      session.records().spikes->losses.clear();
     return rollback;
   }
   if (Status status = checkRoomForCopy(session); !status.ok())
     return makeError(status.code(), "spike_z: ", status.message());
   if (Status status = session.reserveReturn(); !status.ok())
     return status;
-  if (!session.spikes())
-    session.spikes().emplace();
+  if (!session.records().spikes)
+    session.records().spikes.emplace();
   return rollback;
 }
 
@@ -90,8 +90,8 @@ Status Rollback::keep() {
   copy.emplace(std::move(*made));
   copyStep = step;
   copyBatch = session->batchCount();
-  copyLosses = session->spikes()->losses;
-  copyEvaluations = session->evaluations();
+  copyLosses = session->records().spikes->losses;
+  copyEvaluations = session->records().evaluation;
   returns = 0;
   return Status();
 }
@@ -104,7 +104,7 @@ bool Rollback::note(const StepMetrics &metrics) {
   constexpr size_t kLosses = 64, kLeast = 16;
   if (plan.z == 0 || spike || !std::isfinite(metrics.loss))
     return false;
-  std::vector<double> &losses = session->spikes()->losses;
+  std::vector<double> &losses = session->records().spikes->losses;
   double mean = 0, squares = 0;
   for (double loss : losses)
     mean += loss / double(losses.size());
@@ -124,7 +124,7 @@ bool Rollback::note(const StepMetrics &metrics) {
 
 /// The batches of update `step`, of all ranks.
 void Rollback::leaveOut(int64_t step) {
-  std::vector<int64_t> &leftOut = session->spikes()->leftOut;
+  std::vector<int64_t> &leftOut = session->records().spikes->leftOut;
   int64_t first = copyBatch + (step - copyStep - 1) * batches;
   std::vector<int64_t> added;
   for (int64_t i = 0; i < batches; ++i)
@@ -137,8 +137,8 @@ Status Rollback::goBack(bool quiet) {
   constexpr int kMostReturns = 3;
   Spike seen = *std::exchange(spike, std::nullopt);
   leaveOut(seen.step);
-  session->spikes()->losses = copyLosses;
-  session->evaluations() = copyEvaluations;
+  session->records().spikes->losses = copyLosses;
+  session->records().evaluation = copyEvaluations;
   if (Status status = session->returnTo(*copy); !status.ok())
     return status;
   std::string what =

@@ -52,10 +52,6 @@ private:
   Status evaluateIfMissed();
   Result<bool> answerBetween();
   Status look();
-  bool keepsAnything() const {
-    return !options.data.checkpointDir.empty() ||
-           !options.exported.file.empty();
-  }
   void warn(const Status &status) const;
   void warnIfNothingIsKept() const;
   void warnOfNoTrace() const;
@@ -231,7 +227,7 @@ void Training::warnOfNoTrace() const {
 }
 
 void Training::warnIfNothingIsKept() const {
-  if (!keepsAnything() && !options.running.quiet)
+  if (!options.keepsAnything() && !options.running.quiet)
     std::cerr << "tcc-run: warning: nothing of what is learned will be kept: "
                  "give --checkpoint-dir or --export\n";
 }
@@ -373,7 +369,7 @@ Status Training::evaluateIfMissed() {
 /// whole: it is saved like any other.
 Status Training::trainSteps() {
   ProgressLine line(firstStep, lastStep, options.running.quiet);
-  if (keepsAnything())
+  if (options.keepsAnything())
     requests.listen(ranks.communicator.get());
   if (Status status = evaluateIfMissed(); !status.ok() || requests.ends())
     return status;
@@ -432,7 +428,7 @@ nlohmann::ordered_json Training::describeResult() const {
       {"samples_per_s", getRate()},
       {"memory_bytes", session->planned().total()},
       {"checkpoint", nullptr}};
-  if (const auto &record = session->evaluations())
+  if (const auto &record = session->records().evaluation)
     document["evaluation"] = describe(*record);
   if (allExposed && steps > firstStep)
     document["exposed_communication_s"] = *allExposed / (steps - firstStep);
@@ -520,6 +516,10 @@ Status Training::run() {
   if (!data.ok())
     return data.takeStatus();
   batches.emplace(std::move(*data));
+  if (Status status =
+          recordData(*session, batches->reader(), options.running.quiet);
+      !status.ok())
+    return status;
   if (Status status = chooseLength(); !status.ok())
     return status;
   if (Status status = compareRanks(); !status.ok())

@@ -215,6 +215,30 @@ Result<Batches> Batches::open(const runtime::TrainingSession &session,
   return Batches(std::move(*reader), *entry);
 }
 
+Status tools::recordData(TrainingSession &session, const BatchReader &reader,
+                         bool quiet) {
+  DataRecord here = {
+      .order = reader.sampleOrder().isShuffled() ? SampleOrder::kVersion : 0,
+      .samples = reader.sampleCount()};
+  // Before there were records there was one order.
+  bool goesOn = session.stepCount() > 0;
+  DataRecord before = session.records().data.value_or(DataRecord{1, 0});
+  session.records().data = here;
+  if (!goesOn || here.order == 0)
+    return Status();
+  if (before.order > 0 && before.order != here.order)
+    return makeError(
+        Code::Usage, "the checkpoint has order ", before.order,
+        " of shuffled samples, this tcc-run has order ", here.order,
+        ": end the run with the version that began it, or begin one with "
+        "--init from what `tcc-run export` writes of it");
+  if (before.samples != here.samples && !quiet)
+    std::cerr << concat("tcc-run: note: the data have ", here.samples,
+                        " samples, and had ", before.samples,
+                        ": they come in another order\n");
+  return Status();
+}
+
 /// The array and the sample in the batch that was read; empty if the index is
 /// in none, or in several arrays, of which one may mean it to be skipped.
 std::string Batches::findBadIndex(int64_t index) const {

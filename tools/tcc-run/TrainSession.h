@@ -51,6 +51,13 @@ runtime::Status applySetting(runtime::TrainingSession &session,
 runtime::Result<std::vector<int64_t>>
 getStaticShape(const format::TensorSpec &input);
 
+/// Keeps which samples a batch number means among the session's records, and
+/// compares it with what is there from the checkpoint that training goes on
+/// from. Code::Usage where that shuffles in an order of another version. Says
+/// on stderr, unless `quiet`, where the data have another number of samples.
+runtime::Status recordData(runtime::TrainingSession &session,
+                           const runtime::BatchReader &reader, bool quiet);
+
 /// Random tensors for the inputs of an entry point, whose shapes must be
 /// static.
 class RandomBatch {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 
 using namespace tcc::runtime;
 using namespace tcc::tests;
@@ -24,31 +23,7 @@ public:
   }
 };
 
-std::vector<int64_t> orderOf(SampleOrder &order, int64_t epoch, int64_t count) {
-  std::vector<int64_t> samples;
-  for (int64_t place = 0; place < count; ++place)
-    samples.push_back(order.at(epoch, place));
-  return samples;
-}
-
 } // namespace
-
-TEST(SampleOrder, IsAPermutationOfSeedAndEpoch) {
-  constexpr int64_t kCount = 100;
-  std::vector<int64_t> all(kCount);
-  std::iota(all.begin(), all.end(), 0);
-  SampleOrder order(kCount, 1, true), again(kCount, 1, true);
-  SampleOrder other(kCount, 2, true), plain(kCount, 1, false);
-  std::vector<int64_t> second = orderOf(order, 1, kCount);
-  std::vector<int64_t> first = orderOf(order, 0, kCount);
-  EXPECT_TRUE(std::ranges::is_permutation(first, all));
-  EXPECT_NE(first, all);
-  EXPECT_NE(first, second);
-  EXPECT_EQ(first, orderOf(again, 0, kCount));
-  EXPECT_EQ(second, orderOf(again, 1, kCount));
-  EXPECT_NE(first, orderOf(other, 0, kCount));
-  EXPECT_EQ(orderOf(plain, 3, kCount), all);
-}
 
 TEST(BatchReader, LeavesOutWhatFillsNoBatch) {
   BatchTensor tensors[] = {{"x", DType::i64, {3}}};

@@ -143,7 +143,8 @@ TEST_F(FailedSaveTest, KeepsTheBest) {
   for (int64_t i = 1; i < 7; ++i) {
     double value = std::array{0., 2., 1., 3., 1., 0., 9.}[i];
     int64_t evaluated = i == 5 ? 4 : i;
-    session->evaluations() = EvaluationRecord{evaluated, {{"loss", value}}, {}};
+    session->records().evaluation =
+        EvaluationRecord{evaluated, {{"loss", value}}, {}};
     unwrap(saveCheckpoint(*session, root));
     step();
   }
@@ -154,7 +155,7 @@ TEST_F(FailedSaveTest, KeepsTheBest) {
 
 TEST_F(FailedSaveTest, KeepsTheFirstBest) {
   for (double value : {2., 1., 3., 1., 9.}) {
-    session->evaluations() =
+    session->records().evaluation =
         EvaluationRecord{session->stepCount(), {{"loss", value}}, {}};
     unwrap(saveCheckpoint(*session, root));
     step();

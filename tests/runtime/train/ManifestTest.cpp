@@ -144,13 +144,13 @@ TEST_F(ManifestTest, RefusesTensorsThatAreNone) {
 /// What is not finite is null.
 TEST_F(ManifestTest, HasWhatWasEvaluated) {
   EXPECT_FALSE(manifest.contains("evaluation"));
-  session->evaluations() = EvaluationRecord{
+  session->records().evaluation = EvaluationRecord{
       3, {{"accuracy", 0.5}, {"loss", NAN}}, "accuracy", 0.75, 2, 1};
   unwrap(saveCheckpoint(*session, folder / "run"));
   auto other = open();
   ASSERT_THAT(restoreCheckpoint(*other, saved), succeeds());
-  ASSERT_TRUE(other->evaluations());
-  const EvaluationRecord &record = *other->evaluations();
+  ASSERT_TRUE(other->records().evaluation);
+  const EvaluationRecord &record = *other->records().evaluation;
   EXPECT_EQ(record.step, 3);
   EXPECT_EQ(record.metrics.at("accuracy"), 0.5);
   EXPECT_TRUE(std::isnan(record.metrics.at("loss")));
@@ -167,19 +167,21 @@ TEST_F(ManifestTest, HasWhatWasEvaluated) {
   EXPECT_THAT(restore(), failsWith(Code::BadData, "evaluation is no object"));
   manifest.erase("evaluation");
   ASSERT_THAT(restore(), succeeds());
-  EXPECT_FALSE(session->evaluations());
+  EXPECT_FALSE(session->records().evaluation);
 }
 
 TEST_F(ManifestTest, HasTheLossesAndWhatIsLeftOut) {
   EXPECT_FALSE(manifest.contains("spikes"));
-  session->spikes() = SpikeRecord{{0.1, 1.0 / 3}, {1, 4}};
+  session->records().spikes = SpikeRecord{{0.1, 1.0 / 3}, {1, 4}};
   unwrap(saveCheckpoint(*session, folder / "run"));
   auto other = open();
   int64_t number = other->batchNumber();
   ASSERT_THAT(restoreCheckpoint(*other, saved), succeeds());
-  ASSERT_TRUE(other->spikes());
-  EXPECT_EQ(other->spikes()->losses, (std::vector<double>{0.1, 1.0 / 3}));
-  EXPECT_EQ(other->spikes()->leftOut, (std::vector<int64_t>{1, 4}));
+  ASSERT_TRUE(other->records().spikes);
+  EXPECT_EQ(other->records().spikes->losses,
+            (std::vector<double>{0.1, 1.0 / 3}));
+  EXPECT_EQ(other->records().spikes->leftOut, (std::vector<int64_t>{1, 4}));
+  EXPECT_FALSE(other->records().data);
   // Batches that are left out are passed over.
   EXPECT_EQ(number, 0);
   EXPECT_EQ(findBatch(0, {1, 4}), 0);
@@ -204,6 +206,21 @@ TEST_F(ManifestTest, HasTheLossesAndWhatIsLeftOut) {
 }
 
 /// The first of its slices may have no elements, at the end of the file.
+TEST_F(ManifestTest, HasWhichSamplesBatchesMean) {
+  EXPECT_FALSE(manifest.contains("data"));
+  session->records().data = DataRecord{.order = 2, .samples = 1'000'000'000};
+  unwrap(saveCheckpoint(*session, folder / "run"));
+  auto other = open();
+  ASSERT_THAT(restoreCheckpoint(*other, saved), succeeds());
+  ASSERT_TRUE(other->records().data);
+  EXPECT_EQ(other->records().data->order, 2);
+  EXPECT_EQ(other->records().data->samples, 1'000'000'000);
+  std::vector<char> text = readBytes(saved + "/manifest.json");
+  manifest = ordered_json::parse(text.begin(), text.end());
+  manifest["data"]["samples"] = -1;
+  EXPECT_THAT(restore(), failsWith(Code::BadData, "samples of data"));
+}
+
 TEST_F(ManifestTest, ReadsThePlaceWhereItIs) {
   size_t end = readBytes(saved + "/state.safetensors").size();
   for (ordered_json &tensor : manifest["tensors"]) {
