@@ -24,7 +24,7 @@ private:
 
   /// Few samples need more rounds until all their permutations are as likely.
   static constexpr int kRounds = 8, kRoundsOfFew = 24;
-  static constexpr uint64_t kFew = 4096;
+  static constexpr uint64_t kFew = 64;
 
   EpochOrder() = default;
 

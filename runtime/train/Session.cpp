@@ -454,6 +454,14 @@ void TrainingSession::readBatchNumber() {
   batch = read(StepField::first) + place + read(StepField::rank);
 }
 
+int64_t TrainingSession::getStride(int64_t taken) const {
+  int64_t leaves = exactBatches();
+  auto placeOf = [&](int64_t leaf) {
+    return leaf * world < leaves ? format::placeOfLeaf(leaf, leaves) : leaves;
+  };
+  return leaves ? placeOf(taken + 1) - placeOf(taken) : world;
+}
+
 /// What `kind` makes of the place where data go on.
 void TrainingSession::advance(EntryKind kind) {
   int64_t leaves = exactBatches();
@@ -461,15 +469,18 @@ void TrainingSession::advance(EntryKind kind) {
     taken = 0;
     return;
   }
-  if (leaves == 0) {
-    batch += world;
-    return;
+  batch += getStride(taken);
+  taken += leaves > 0;
+}
+
+std::vector<int64_t> TrainingSession::nextBatchNumbers(size_t count) const {
+  std::vector<int64_t> numbers;
+  int64_t share = exactBatches() / world, number = batch;
+  for (int64_t i = taken; numbers.size() < count; ++i) {
+    number += getStride(share ? i % share : i);
+    numbers.push_back(dataNumber(number));
   }
-  auto placeOf = [&](int64_t leaf) {
-    return leaf * world < leaves ? format::placeOfLeaf(leaf, leaves) : leaves;
-  };
-  batch += placeOf(taken + 1) - placeOf(taken);
-  ++taken;
+  return numbers;
 }
 
 /// Whether an update that adds up in a tree is at `kind`.

@@ -174,6 +174,8 @@ public:
   /// that ranks train on: the place where data go on.
   /// What the run leaves out is passed over.
   int64_t batchNumber() const { return dataNumber(batch); }
+  /// Those that come after it, in the order in which this rank takes them.
+  std::vector<int64_t> nextBatchNumbers(size_t count) const;
   /// Reads it again, after variables of the step were written from outside.
   void readBatchNumber();
   /// Writes which rank this is, and of how many, where variables say otherwise:
@@ -246,6 +248,8 @@ private:
   Status checkShare() const;
   Status checkTurn(format::EntryKind kind) const;
   bool runsAsRanks() const { return ranks || exactBatches() > 0; }
+  /// How far the data go on with the batch after `taken` of an update.
+  int64_t getStride(int64_t taken) const;
   void advance(format::EntryKind kind);
   Status leaveOnFailure(Status status);
   void noteUpdate() const;

@@ -45,8 +45,8 @@ static Status evaluate(const EvalOptions &options, const Ranks &ranks) {
   if (!sum.ok() || !ranks.isFirst())
     return sum.ok() ? Status() : sum.takeStatus();
   if (!options.running.quiet)
-    noteLeftOut(batches->reader());
-  printResult(**session, **sum, batches->reader().samplesPerEpoch(), options);
+    noteLeftOut(batches->loader());
+  printResult(**session, **sum, batches->loader().samplesPerEpoch(), options);
   return Status();
 }
 

@@ -19,7 +19,10 @@ using nlohmann::ordered_json;
 
 static Status evaluateOne(TrainingSession &session, Batches &batches,
                           int64_t number, Evaluation &sum) {
-  if (Status status = batches.read(number); !status.ok())
+  std::vector<int64_t> next(batches.loader().depth());
+  for (size_t i = 0; i < next.size(); ++i)
+    next[i] = number + int64_t(i + 1) * session.rankCount();
+  if (Status status = batches.read(number, next); !status.ok())
     return status;
   Status status = session.evaluate(batches.views(), sum);
   return status.ok() ? Status()
@@ -29,18 +32,18 @@ static Status evaluateOne(TrainingSession &session, Batches &batches,
 Result<std::optional<Evaluation>> tools::evaluateAll(TrainingSession &session,
                                                      Batches &batches,
                                                      const Between &between) {
-  const BatchReader &reader = batches.reader();
-  int64_t samples = reader.sampleCount();
+  const BatchLoader &loader = batches.loader();
+  int64_t samples = loader.sampleCount();
   if (Status status =
           session.compareRanks(digestOf(std::as_bytes(std::span(&samples, 1))),
                                "another number of samples");
       !status.ok())
     return status;
   Evaluation sum;
-  for (int64_t first = 0; first < reader.batchesPerEpoch();
+  for (int64_t first = 0; first < loader.batchesPerEpoch();
        first += session.rankCount()) {
     int64_t i = first + session.rank();
-    if (i < reader.batchesPerEpoch())
+    if (i < loader.batchesPerEpoch())
       if (Status status = evaluateOne(session, batches, i, sum); !status.ok())
         return status;
     Result<bool> goesOn = between();
@@ -55,11 +58,11 @@ Result<std::optional<Evaluation>> tools::evaluateAll(TrainingSession &session,
   return std::optional(std::move(sum));
 }
 
-void tools::noteLeftOut(const BatchReader &reader) {
-  int64_t left = reader.sampleCount() - reader.samplesPerEpoch();
+void tools::noteLeftOut(const BatchLoader &loader) {
+  int64_t left = loader.sampleCount() - loader.samplesPerEpoch();
   if (left > 0)
     std::cerr << concat("tcc-run: note: ", left,
-                        " samples do not fill a batch of ", reader.batchSize(),
+                        " samples do not fill a batch of ", loader.batchSize(),
                         " and are left out\n");
 }
 
@@ -194,7 +197,7 @@ Result<Evaluations> Evaluations::open(TrainingSession &session,
     return opened.takeStatus();
   evaluations.batches.emplace(std::move(*opened));
   if (!evaluations.quiet)
-    noteLeftOut(evaluations.batches->reader());
+    noteLeftOut(evaluations.batches->loader());
   return evaluations;
 }
 

@@ -22,7 +22,7 @@ evaluateAll(runtime::TrainingSession &session, Batches &batches,
             const Between &between);
 
 /// Says how many samples fill no batch, if any do not.
-void noteLeftOut(const runtime::BatchReader &reader);
+void noteLeftOut(const runtime::BatchLoader &loader);
 
 /// The values of metrics, as JSON: numbers, and tables as lists of rows.
 nlohmann::ordered_json

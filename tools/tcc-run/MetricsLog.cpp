@@ -135,7 +135,8 @@ ordered_json MetricsLog::describe(const StepMetrics &metrics, const Pace &pace,
                        {"loss_scale", metrics.lossScale},
                        {"skipped", metrics.skipped},
                        {"samples_per_s", pace.samplesPerSecond},
-                       {"stall_s", pace.stall}};
+                       {"stall_s", pace.stall},
+                       {"data_wait_s", pace.dataWait}};
   if (pace.exposed)
     line["exposed_communication_s"] = *pace.exposed;
   if (auto bytes = readResidentBytes())

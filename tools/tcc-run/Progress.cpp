@@ -29,6 +29,39 @@ static std::string formatNumber(double value) {
   return text;
 }
 
+void PaceSum::add(const Pace &pace, double time) {
+  ++count;
+  seconds += time;
+  samples += pace.samplesPerSecond * time;
+  dataWait += pace.dataWait;
+  if (exposed && pace.exposed)
+    *exposed += *pace.exposed;
+  else
+    exposed = std::nullopt;
+}
+
+Pace PaceSum::average() const {
+  if (count == 0)
+    return {};
+  Pace average = {.samplesPerSecond = samples / seconds,
+                  .dataWait = dataWait / double(count)};
+  if (exposed)
+    average.exposed = *exposed / double(count);
+  return average;
+}
+
+std::string PaceSum::describeWaits() const {
+  std::string text;
+  auto add = [&](double part, const char *of) {
+    if (long long share = count ? std::llround(100 * part / seconds) : 0)
+      text += concat(text.empty() ? "" : ", ", share,
+                     " % of the time waiting for ", of);
+  };
+  add(dataWait, "data");
+  add(exposed.value_or(0), "other ranks");
+  return text;
+}
+
 void ProgressLine::update(const StepMetrics &metrics, const Pace &average) {
   constexpr std::chrono::milliseconds kInterval(200);
   Clock::time_point now = Clock::now();

@@ -16,7 +16,25 @@ struct Pace {
   /// behind what is computed; nothing for one rank.
   std::optional<double> exposed = {};
   double stall = 0;     ///< seconds that training waited for checkpoints
+  double dataWait = 0;  ///< seconds that the update waited for its batches
   bool isSpike = false; ///< the update will be left out
+};
+
+/// What the updates of a run took together.
+class PaceSum {
+public:
+  /// An update that took so many seconds.
+  void add(const Pace &pace, double seconds);
+  /// Samples a second of all; waits of an update, 0 without one. Nothing is
+  /// known of other ranks once an update did not know.
+  Pace average() const;
+  /// "3 % of the time waiting for data": what is worth a word, or "".
+  std::string describeWaits() const;
+
+private:
+  int64_t count = 0;
+  double seconds = 0, samples = 0, dataWait = 0;
+  std::optional<double> exposed = 0;
 };
 
 /// A line with the time that is left, on a terminal only, at most a few times

@@ -1,6 +1,6 @@
 #include "tools/tcc-run/RunFlags.h"
 
-#include "runtime/data/Batches.h"
+#include "runtime/data/SampleSource.h"
 #include "runtime/ranks/Launch.h"
 #include "tools/tcc-run/Flags.h"
 #include "tools/tcc-run/Ranks.h"

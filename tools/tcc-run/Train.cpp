@@ -64,7 +64,6 @@ private:
   nlohmann::ordered_json describeResult() const;
   void printResult() const;
   void noteEnd() const;
-  double getRate() const;
 
   const TrainOptions &options;
   const Ranks &ranks;
@@ -80,9 +79,7 @@ private:
   std::optional<Plans> plans; ///< once the session is open
   std::optional<Evaluations> evaluations;
   int64_t firstStep = 0, lastStep = 0;
-  /// Of all updates: see Pace; nothing once events were lost.
-  std::optional<double> allExposed;
-  double seconds = 0;
+  PaceSum paces;
   Requests requests; ///< heard where there is something to keep
 };
 
@@ -169,7 +166,7 @@ Status Training::setSeed() {
 /// The number of updates: --steps, --epochs or the recipe's `steps`.
 Status Training::chooseLength() {
   Result<int64_t> batchesOfUpdate =
-      getAccumulation(*session, batches->reader().batchSize());
+      getAccumulation(*session, batches->loader().batchSize());
   if (!batchesOfUpdate.ok())
     return batchesOfUpdate.takeStatus();
   int64_t accumulation = *batchesOfUpdate;
@@ -180,7 +177,7 @@ Status Training::chooseLength() {
   if (!lastStep && options.epochs) {
     int64_t count = 0;
     if (__builtin_mul_overflow(options.epochs,
-                               batches->reader().batchesPerEpoch(), &count))
+                               batches->loader().batchesPerEpoch(), &count))
       return makeError(Code::Usage, "--epochs is ", options.epochs,
                        ", which is too many batches");
     int64_t batchesOfAll = accumulation * session->rankCount();
@@ -206,7 +203,7 @@ Status Training::chooseLength() {
 /// Ranks that differ here would take other batches than they think, or wait for
 /// one that has ended.
 Status Training::compareRanks() const {
-  int64_t numbers[] = {batches->reader().sampleCount(), updates->sampleCount(),
+  int64_t numbers[] = {batches->loader().sampleCount(), updates->sampleCount(),
                        lastStep};
   return session->compareRanks(digestOf(std::as_bytes(std::span(numbers))),
                                "another number of samples or steps");
@@ -234,17 +231,11 @@ void Training::warnIfNothingIsKept() const {
 
 Pace Training::note(ProgressLine &line, Clock::time_point before) {
   double elapsed = std::chrono::duration<double>(Clock::now() - before).count();
-  seconds += elapsed;
-  std::optional<double> exposed = updates->exposed();
-  Pace pace = {updates->sampleCount() / elapsed, exposed},
-       average = {getRate()};
-  if (!exposed)
-    allExposed = std::nullopt;
-  if (allExposed) {
-    *allExposed += *exposed;
-    average.exposed = *allExposed / double(session->metrics().step - firstStep);
-  }
-  line.update(session->metrics(), average);
+  Pace pace = {.samplesPerSecond = updates->sampleCount() / elapsed,
+               .exposed = updates->exposed(),
+               .dataWait = batches->takeWait()};
+  paces.add(pace, elapsed);
+  line.update(session->metrics(), paces.average());
   return pace;
 }
 
@@ -283,17 +274,9 @@ Status Training::beginTrace() {
   bool hasRanks = session->rankCount() > 1;
   if (!ranks.isFirst() || (!hasRanks && options.traceFile.empty()))
     return Status();
-  if (hasRanks)
-    allExposed = 0;
   trace.emplace(session->stream().laneCount());
   updates->trace(*trace, !options.traceFile.empty());
   return session->stream().trace(&*trace);
-}
-
-/// Samples a second since the start.
-double Training::getRate() const {
-  int64_t steps = session->metrics().step - firstStep;
-  return seconds > 0 ? steps * updates->sampleCount() / seconds : 0;
 }
 
 bool Training::isSaveDue(int64_t step) const {
@@ -421,17 +404,20 @@ Status Training::trainSteps() {
 
 nlohmann::ordered_json Training::describeResult() const {
   int64_t steps = session->stepCount();
+  Pace average = paces.average();
   nlohmann::ordered_json document = {
       {"schema_version", 1},
       {"steps", steps},
       {"loss", session->metrics().loss},
-      {"samples_per_s", getRate()},
+      {"samples_per_s", average.samplesPerSecond},
       {"memory_bytes", session->planned().total()},
       {"checkpoint", nullptr}};
   if (const auto &record = session->records().evaluation)
     document["evaluation"] = describe(*record);
-  if (allExposed && steps > firstStep)
-    document["exposed_communication_s"] = *allExposed / (steps - firstStep);
+  if (average.exposed)
+    document["exposed_communication_s"] = *average.exposed;
+  if (steps > firstStep)
+    document["data_wait_s"] = average.dataWait;
   if (!checkpoints.last().empty())
     document["checkpoint"] = checkpoints.last();
   if (std::string end = requests.describeEnd(); !end.empty())
@@ -447,10 +433,10 @@ void Training::printResult() const {
     std::cout << "nothing was left to do";
   else
     std::cout << "loss " << std::setprecision(6) << session->metrics().loss
-              << ", " << std::llround(getRate()) << " samples/s";
-  if (allExposed && seconds > 0)
-    std::cout << ", " << std::llround(100 * *allExposed / seconds)
-              << " % of the time waiting for other ranks";
+              << ", " << std::llround(paces.average().samplesPerSecond)
+              << " samples/s";
+  if (std::string waits = paces.describeWaits(); !waits.empty())
+    std::cout << ", " << waits;
   if (!checkpoints.last().empty())
     std::cout << ", checkpoint " << checkpoints.last();
   std::cout << '\n';
@@ -517,7 +503,7 @@ Status Training::run() {
     return data.takeStatus();
   batches.emplace(std::move(*data));
   if (Status status =
-          recordData(*session, batches->reader(), options.running.quiet);
+          recordData(*session, batches->loader(), options.running.quiet);
       !status.ok())
     return status;
   if (Status status = chooseLength(); !status.ok())
@@ -533,7 +519,7 @@ Status Training::run() {
   evaluations.emplace(std::move(*evaluating));
   auto returning =
       Rollback::open(*session, plans->spikes,
-                     updates->sampleCount() / batches->reader().batchSize());
+                     updates->sampleCount() / batches->loader().batchSize());
   if (!returning.ok())
     return returning.takeStatus();
   rollback.emplace(std::move(*returning));

@@ -189,12 +189,6 @@ describeBatch(const format::Entry &entry) {
   return tensors;
 }
 
-Batches::Batches(BatchReader reader, const format::Entry &entry)
-    : batches(std::move(reader)), entry(&entry) {
-  for (const Tensor &tensor : batches.tensors())
-    tensorViews.push_back({tensor.data.data(), tensor.dtype, tensor.shape});
-}
-
 Result<Batches> Batches::open(const runtime::TrainingSession &session,
                               format::EntryKind kind, const std::string &spec,
                               uint64_t seed, bool shuffles) {
@@ -205,21 +199,21 @@ Result<Batches> Batches::open(const runtime::TrainingSession &session,
   auto tensors = describeBatch(*entry);
   if (!tensors.ok())
     return tensors.takeStatus();
-  auto source = openBatches(spec, *tensors);
+  auto source = openSource(spec, *tensors);
   if (!source.ok())
     return source.takeStatus();
   SampleOrder order((*source)->sampleCount(), seed, shuffles);
-  auto reader = BatchReader::create(std::move(*source), *tensors, order);
-  if (!reader.ok())
-    return reader.takeStatus();
-  return Batches(std::move(*reader), *entry);
+  auto loader = BatchLoader::create(std::move(*source), *tensors, order);
+  if (!loader.ok())
+    return loader.takeStatus();
+  return Batches(std::move(*loader), *entry);
 }
 
-Status tools::recordData(TrainingSession &session, const BatchReader &reader,
+Status tools::recordData(TrainingSession &session, const BatchLoader &loader,
                          bool quiet) {
   DataRecord here = {
-      .order = reader.sampleOrder().isShuffled() ? SampleOrder::kVersion : 0,
-      .samples = reader.sampleCount()};
+      .order = loader.sampleOrder().isShuffled() ? SampleOrder::kVersion : 0,
+      .samples = loader.sampleCount()};
   // Before there were records there was one order.
   bool goesOn = session.stepCount() > 0;
   DataRecord before = session.records().data.value_or(DataRecord{1, 0});

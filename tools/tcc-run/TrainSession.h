@@ -2,7 +2,7 @@
 #ifndef TCC_TOOLS_TCCRUN_TRAINSESSION_H
 #define TCC_TOOLS_TCCRUN_TRAINSESSION_H
 
-#include "runtime/data/Batches.h"
+#include "runtime/data/BatchLoader.h"
 #include "runtime/package/Tensor.h"
 #include "runtime/train/Session.h"
 #include "tools/tcc-run/Options.h"
@@ -56,7 +56,7 @@ getStaticShape(const format::TensorSpec &input);
 /// from. Code::Usage where that shuffles in an order of another version. Says
 /// on stderr, unless `quiet`, where the data have another number of samples.
 runtime::Status recordData(runtime::TrainingSession &session,
-                           const runtime::BatchReader &reader, bool quiet);
+                           const runtime::BatchLoader &loader, bool quiet);
 
 /// Random tensors for the inputs of an entry point, whose shapes must be
 /// static.
@@ -81,9 +81,13 @@ public:
                                        const std::string &spec, uint64_t seed,
                                        bool shuffles);
 
-  const runtime::BatchReader &reader() const { return batches; }
-  runtime::Status read(int64_t index) { return batches.read(index); }
-  std::span<const runtime::TensorView> views() const { return tensorViews; }
+  const runtime::BatchLoader &loader() const { return batches; }
+  /// See BatchLoader.
+  runtime::Status read(int64_t number, std::span<const int64_t> next = {}) {
+    return batches.read(number, next);
+  }
+  std::span<const runtime::TensorView> views() const { return batches.batch(); }
+  double takeWait() { return batches.takeWait(); }
   /// Why the session failed at the batch of that number; if an index of it was
   /// out of range, with its array and sample. Reads the batch again.
   runtime::Status explain(runtime::Status failure,
@@ -91,13 +95,13 @@ public:
                           int64_t batch);
 
 private:
-  Batches(runtime::BatchReader reader, const format::Entry &entry);
+  Batches(runtime::BatchLoader loader, const format::Entry &entry)
+      : batches(std::move(loader)), entry(&entry) {}
 
   std::string findBadIndex(int64_t index) const;
 
-  runtime::BatchReader batches;
+  runtime::BatchLoader batches;
   const format::Entry *entry;
-  std::vector<runtime::TensorView> tensorViews;
 };
 
 } // namespace tcc::tools

@@ -24,7 +24,8 @@ Status Updates::begin() {
   EntryKind kind = nextStep();
   std::span<const TensorView> batch;
   if (kind != EntryKind::apply) {
-    if (Status status = batches.read(session.batchNumber()); !status.ok())
+    auto next = session.nextBatchNumbers(batches.loader().depth());
+    if (Status status = batches.read(session.batchNumber(), next); !status.ok())
       return status;
     batch = batches.views();
     given.push_back(session.batchNumber());

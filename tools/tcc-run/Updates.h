@@ -37,7 +37,7 @@ public:
 
   /// Samples of an update, of all ranks.
   int64_t sampleCount() const {
-    return accumulation * session.rankCount() * batches.reader().batchSize();
+    return accumulation * session.rankCount() * batches.loader().batchSize();
   }
 
   /// Reads from now on what the session's stream writes into `events`: how long

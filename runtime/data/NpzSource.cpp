@@ -1,4 +1,4 @@
-#include "runtime/data/NpzBatches.h"
+#include "runtime/data/NpzSource.h"
 
 #include "runtime/data/Npz.h"
 #include "runtime/data/Widen.h"
@@ -12,18 +12,15 @@ using namespace tcc::runtime;
 namespace {
 
 /// Arrays in memory, samples first.
-class NpzBatches final : public BatchSource {
+class NpzSource final : public SampleSource {
 public:
-  explicit NpzBatches(std::vector<Tensor> arrays) : arrays(std::move(arrays)) {}
+  explicit NpzSource(std::vector<Tensor> arrays) : arrays(std::move(arrays)) {}
 
   int64_t sampleCount() const override { return arrays[0].shape[0]; }
-  Status read(size_t tensor, std::span<const int64_t> samples,
-              std::span<std::byte> bytes) override {
-    const Tensor &array = arrays[tensor];
-    size_t stride = bytes.size() / samples.size();
-    for (size_t i = 0; i < samples.size(); ++i)
-      std::copy_n(array.data.data() + samples[i] * stride, stride,
-                  bytes.data() + i * stride);
+  Status read(int64_t, int64_t number, SampleParts parts) const override {
+    for (size_t i = 0; i < parts.size(); ++i)
+      std::copy_n(arrays[i].data.data() + number * parts[i].size(),
+                  parts[i].size(), parts[i].data());
     return Status();
   }
 
@@ -70,9 +67,9 @@ static std::string listNames(const std::vector<NpzFile::Member> &members) {
   return text + (members.size() > kMost ? ", ..." : "");
 }
 
-Result<std::unique_ptr<BatchSource>>
-runtime::openNpzBatches(const std::string &path,
-                        std::span<const BatchTensor> tensors) {
+Result<std::unique_ptr<SampleSource>>
+runtime::openNpzSource(const std::string &path,
+                       std::span<const BatchTensor> tensors) {
   Result<NpzFile> file = NpzFile::open(path);
   if (!file.ok())
     return file.takeStatus();
@@ -108,5 +105,5 @@ runtime::openNpzBatches(const std::string &path,
                    " samples, '", tensors[0].name, "' ", arrays[0].shape[0]));
   if (!problems.empty())
     return makeError(Code::Usage, "'", path, "': ", problems);
-  return std::unique_ptr<BatchSource>(new NpzBatches(std::move(arrays)));
+  return std::unique_ptr<SampleSource>(new NpzSource(std::move(arrays)));
 }

@@ -1,0 +1,407 @@
+#include "runtime/data/BatchLoader.h"
+
+#include "runtime/base/ThreadPool.h"
+#include "runtime/package/Format.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+using Parts = std::vector<std::span<std::byte>>;
+
+double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// A batch in memory. Threads claim ranges of its places and fill them.
+struct Slot {
+  std::vector<Tensor> tensors;
+  std::vector<TensorView> views;
+  std::vector<int64_t> samples; ///< at each place
+  int64_t number = -1;          ///< of the batch; -1: none
+  int64_t epoch = 0;
+  int64_t counted = 0; ///< places before it count: the others fill it up
+  int64_t claimed = 0, filled = 0; ///< places
+  /// Of the first place that failed, with those after it.
+  Status status;
+  int64_t failed = -1;
+
+  int64_t size() const { return static_cast<int64_t>(samples.size()); }
+  bool isIdle() const { return claimed == filled; }
+  bool isFilled() const { return number >= 0 && filled == size(); }
+  bool isOpen() const { return number >= 0 && claimed < size(); }
+};
+
+/// Whether reading is worth a thread: of some batches in a row many, as one may
+/// only have been interrupted, were waited for a share of the time that passed.
+class WaitShare {
+public:
+  /// Adds a batch that was waited for, and of which the next one was asked for
+  /// `passed` seconds after the one before. True once there are enough of them
+  /// to say, and too many took too long.
+  bool add(double waited, double passed) {
+    constexpr int kBatches = 16, kMany = 6;
+    constexpr double kMostShare = 0.02, kLeastSeconds = 20e-6;
+    late += waited > kLeastSeconds && waited > kMostShare * passed;
+    if (++batches < kBatches)
+      return false;
+    bool areMany = late >= kMany;
+    *this = WaitShare();
+    return areMany;
+  }
+
+private:
+  int batches = 0, late = 0;
+};
+
+} // namespace
+
+class BatchLoader::Impl {
+public:
+  Impl(std::unique_ptr<SampleSource> source,
+       std::span<const BatchTensor> tensors, SampleOrder order,
+       const LoaderOptions &options)
+      : source(std::move(source)), order(std::move(order)), options(options),
+        tensors(tensors.begin(), tensors.end()) {}
+  ~Impl();
+
+  Status open();
+  int64_t batchesPerEpoch() const;
+  Status read(int64_t number, std::span<const int64_t> next);
+  size_t depth() const { return slots.size() - 1; }
+
+  std::unique_ptr<SampleSource> source;
+  SampleOrder order;
+  LoaderOptions options;
+  std::vector<BatchTensor> tensors;
+  int64_t batchSize = 0;
+  /// The first ones have batches of which some are to be read; the one that was
+  /// read is among them.
+  std::vector<std::unique_ptr<Slot>> slots;
+  Slot *current = nullptr; ///< what was read last; at first, nothing was
+  double waited = 0;
+  std::vector<std::thread> workers;
+
+private:
+  Status addSlot();
+  void addWorker();
+  void begin(Slot &slot, int64_t number);
+  Slot *find(int64_t number);
+  void prepare(std::unique_lock<std::mutex> &lock, int64_t number,
+               std::span<const int64_t> next);
+  Status fill(Slot &slot, int64_t first, int64_t last, Parts &parts);
+  void fillSome(std::unique_lock<std::mutex> &lock, Slot &slot, Parts &parts);
+  Status readAlone(int64_t number);
+  Status readAhead(int64_t number, std::span<const int64_t> next);
+  void work();
+  void adapt(double wait);
+
+  std::optional<size_t> weights; ///< the tensor of the samples' weights
+  Parts ownParts;                ///< of the thread that reads batches
+  std::vector<Slot *> wanted;    ///< in the order in which they are needed
+  std::mutex mutex;
+  std::condition_variable opened; ///< places to claim, or the end
+  std::condition_variable done;   ///< places were filled
+  bool isOver = false;
+  WaitShare share;
+  Clock::time_point returned; ///< from the last `read`
+};
+
+//===----------------------------------------------------------------------===//
+// Slots
+//===----------------------------------------------------------------------===//
+
+Status BatchLoader::Impl::addSlot() {
+  auto slot = std::make_unique<Slot>();
+  for (const BatchTensor &tensor : tensors) {
+    auto allocated = Tensor::allocate(tensor.dtype, tensor.shape);
+    if (!allocated.ok())
+      return allocated.takeStatus();
+    slot->tensors.push_back(std::move(*allocated));
+  }
+  for (const Tensor &tensor : slot->tensors)
+    slot->views.push_back({tensor.data.data(), tensor.dtype, tensor.shape});
+  slot->samples.resize(batchSize);
+  slots.push_back(std::move(slot));
+  return Status();
+}
+
+Status BatchLoader::Impl::open() {
+  batchSize = tensors.empty() ? 0 : tensors[0].shape[0];
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (tensors[i].name == format::kSampleWeight &&
+        tensors[i].dtype == DType::f32)
+      weights = i;
+  if (batchSize == 0 || batchesPerEpoch() == 0)
+    return makeError(Code::Usage, "the data have ", source->sampleCount(),
+                     " samples, a batch takes ", batchSize);
+  size_t count = options.workers.value_or(0) ? std::max(options.slots, 2) : 1;
+  while (slots.size() < count)
+    if (Status status = addSlot(); !status.ok())
+      return status;
+  current = slots.front().get();
+  for (int i = 0; i < options.workers.value_or(0); ++i)
+    addWorker();
+  returned = Clock::now();
+  return Status();
+}
+
+int64_t BatchLoader::Impl::batchesPerEpoch() const {
+  int64_t filled = weights ? batchSize - 1 : 0;
+  return (source->sampleCount() + filled) / batchSize;
+}
+
+/// The slot has nothing under way.
+void BatchLoader::Impl::begin(Slot &slot, int64_t number) {
+  int64_t count = source->sampleCount();
+  slot.number = number;
+  slot.epoch = number / batchesPerEpoch();
+  slot.claimed = slot.filled = 0;
+  slot.status = Status();
+  slot.failed = -1;
+  int64_t first = number % batchesPerEpoch() * batchSize;
+  slot.counted = std::min(batchSize, count - first);
+  EpochOrder ofEpoch = order.of(slot.epoch);
+  for (int64_t i = 0; i < batchSize; ++i)
+    slot.samples[i] = ofEpoch.at((first + i) % count);
+}
+
+Slot *BatchLoader::Impl::find(int64_t number) {
+  for (const std::unique_ptr<Slot> &slot : slots)
+    if (slot->number == number)
+      return slot.get();
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Samples
+//===----------------------------------------------------------------------===//
+
+/// Places [first, last).
+Status BatchLoader::Impl::fill(Slot &slot, int64_t first, int64_t last,
+                               Parts &parts) {
+  parts.resize(slot.tensors.size());
+  for (int64_t place = first; place < last; ++place) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      size_t bytes = slot.tensors[i].data.size() / batchSize;
+      parts[i] = slot.tensors[i].data.span().subspan(place * bytes, bytes);
+    }
+    Status status = source->read(slot.epoch, slot.samples[place], parts);
+    if (!status.ok())
+      return status;
+    if (weights && place >= slot.counted)
+      std::memset(parts[*weights].data(), 0, sizeof(float));
+  }
+  return Status();
+}
+
+/// Claims places of an open slot and fills them, unlocked meanwhile.
+void BatchLoader::Impl::fillSome(std::unique_lock<std::mutex> &lock, Slot &slot,
+                                 Parts &parts) {
+  // Few enough that several threads end at about the same time.
+  int64_t threads = static_cast<int64_t>(workers.size()) + 1;
+  int64_t count = std::max<int64_t>(batchSize / (4 * threads), 1);
+  int64_t first = slot.claimed;
+  int64_t last = slot.claimed = std::min(first + count, batchSize);
+  lock.unlock();
+  Status status = fill(slot, first, last, parts);
+  lock.lock();
+  if (!status.ok() && (slot.failed < 0 || first < slot.failed)) {
+    slot.failed = first;
+    slot.status = std::move(status);
+  }
+  slot.filled += last - first;
+  if (slot.isIdle())
+    done.notify_all();
+}
+
+void BatchLoader::Impl::work() {
+  Parts parts;
+  std::unique_lock lock(mutex);
+  while (!isOver) {
+    auto open = std::ranges::find_if(wanted, &Slot::isOpen);
+    if (open == wanted.end())
+      opened.wait(lock);
+    else
+      fillSome(lock, **open, parts);
+  }
+}
+
+/// Gives slots to the batches that are wanted, as far as there are any; what
+/// others have is no longer.
+void BatchLoader::Impl::prepare(std::unique_lock<std::mutex> &lock,
+                                int64_t number, std::span<const int64_t> next) {
+  std::vector<int64_t> numbers = {number};
+  for (int64_t later : next)
+    if (numbers.size() < slots.size() &&
+        std::ranges::find(numbers, later) == numbers.end())
+      numbers.push_back(later);
+  std::vector<Slot *> free;
+  for (const std::unique_ptr<Slot> &slot : slots)
+    if (std::ranges::find(numbers, slot->number) == numbers.end()) {
+      slot->number = -1;
+      free.push_back(slot.get());
+    }
+  wanted.clear();
+  for (int64_t each : numbers) {
+    Slot *slot = find(each);
+    if (!slot) {
+      slot = free.back();
+      free.pop_back();
+      done.wait(lock, [&] { return slot->isIdle(); });
+      begin(*slot, each);
+    }
+    wanted.push_back(slot);
+  }
+  opened.notify_all();
+}
+
+/// Without workers.
+Status BatchLoader::Impl::readAlone(int64_t number) {
+  current = slots.front().get();
+  if (current->isFilled() && current->number == number)
+    return Status();
+  begin(*current, number);
+  Status status = fill(*current, 0, batchSize, ownParts);
+  current->claimed = current->filled = batchSize;
+  if (!status.ok())
+    current->number = -1;
+  return status;
+}
+
+Status BatchLoader::Impl::readAhead(int64_t number,
+                                    std::span<const int64_t> next) {
+  std::unique_lock lock(mutex);
+  prepare(lock, number, next);
+  current = wanted.front();
+  while (current->isOpen())
+    fillSome(lock, *current, ownParts);
+  done.wait(lock, [&] { return current->isFilled(); });
+  // What failed is read anew when it is asked for again.
+  Status status = std::move(current->status);
+  if (!status.ok())
+    current->number = -1;
+  return status;
+}
+
+Status BatchLoader::Impl::read(int64_t number, std::span<const int64_t> next) {
+  Clock::time_point start = Clock::now();
+  Status status = workers.empty() ? readAlone(number) : readAhead(number, next);
+  double wait = secondsSince(start);
+  waited += wait;
+  adapt(wait);
+  return status;
+}
+
+//===----------------------------------------------------------------------===//
+// Workers
+//===----------------------------------------------------------------------===//
+
+/// Where the system has no more threads there are fewer.
+void BatchLoader::Impl::addWorker() {
+  std::unique_lock lock(mutex);
+  try {
+    workers.emplace_back([this] { work(); });
+  } catch (const std::exception &) {
+    options.workers = static_cast<int>(workers.size());
+  }
+}
+
+/// Adds a worker where batches are waited for, while nothing says how many
+/// there are to be.
+void BatchLoader::Impl::adapt(double wait) {
+  double passed = secondsSince(returned);
+  returned = Clock::now();
+  if (options.workers || !share.add(wait, passed) ||
+      static_cast<int>(workers.size()) >= defaultThreadCount() - 1)
+    return;
+  while (static_cast<int>(slots.size()) < std::max(options.slots, 2))
+    if (!addSlot().ok()) // no memory: as before
+      return;
+  addWorker();
+}
+
+BatchLoader::Impl::~Impl() {
+  {
+    std::unique_lock lock(mutex);
+    isOver = true;
+    opened.notify_all();
+  }
+  for (std::thread &worker : workers)
+    worker.join();
+}
+
+//===----------------------------------------------------------------------===//
+// The loader
+//===----------------------------------------------------------------------===//
+
+BatchLoader::BatchLoader(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
+BatchLoader::BatchLoader(BatchLoader &&) noexcept = default;
+BatchLoader &BatchLoader::operator=(BatchLoader &&) noexcept = default;
+BatchLoader::~BatchLoader() = default;
+
+Result<BatchLoader> BatchLoader::create(std::unique_ptr<SampleSource> source,
+                                        std::span<const BatchTensor> tensors,
+                                        SampleOrder order,
+                                        const LoaderOptions &options) {
+  auto impl =
+      std::make_unique<Impl>(std::move(source), tensors, order, options);
+  if (Status status = impl->open(); !status.ok())
+    return status;
+  return BatchLoader(std::move(impl));
+}
+
+int64_t BatchLoader::batchSize() const { return impl->batchSize; }
+int64_t BatchLoader::batchesPerEpoch() const { return impl->batchesPerEpoch(); }
+int64_t BatchLoader::sampleCount() const { return impl->source->sampleCount(); }
+const SampleOrder &BatchLoader::sampleOrder() const { return impl->order; }
+size_t BatchLoader::depth() const { return impl->depth(); }
+
+Status BatchLoader::read(int64_t number, std::span<const int64_t> next) {
+  return impl->read(number, next);
+}
+
+std::span<const TensorView> BatchLoader::batch() const {
+  return impl->current->views;
+}
+
+double BatchLoader::takeWait() { return std::exchange(impl->waited, 0); }
+
+int BatchLoader::workerCount() const {
+  return static_cast<int>(impl->workers.size());
+}
+
+/// Little-endian: the low bytes come first.
+static int64_t readInteger(std::span<const std::byte> bytes, bool isSigned) {
+  bool isNegative =
+      isSigned && (bytes.back() & std::byte(0x80)) != std::byte(0);
+  int64_t value = isNegative ? -1 : 0;
+  std::memcpy(&value, bytes.data(), bytes.size());
+  return value;
+}
+
+std::optional<int64_t> BatchLoader::findSample(size_t tensor,
+                                               int64_t number) const {
+  const Slot &slot = *impl->current;
+  const Tensor &searched = slot.tensors[tensor];
+  const DTypeTraits &traits = traitsOf(searched.dtype);
+  if (traits.kind != DTypeKind::Signed && traits.kind != DTypeKind::Unsigned)
+    return std::nullopt;
+  size_t count = searched.data.size() / traits.bytes;
+  for (size_t i = 0; i < count; ++i)
+    if (readInteger(
+            searched.data.span().subspan(i * traits.bytes, traits.bytes),
+            traits.kind == DTypeKind::Signed) == number)
+      return slot.samples[i / (count / slot.samples.size())];
+  return std::nullopt;
+}

@@ -1,0 +1,73 @@
+//===- BatchLoader.h - Batches of samples, read ahead -----------*- C++ -*-===//
+#ifndef TCC_RUNTIME_DATA_BATCHLOADER_H
+#define TCC_RUNTIME_DATA_BATCHLOADER_H
+
+#include "runtime/data/SampleOrder.h"
+#include "runtime/data/SampleSource.h"
+#include "runtime/executor/Context.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace tcc::runtime {
+
+struct LoaderOptions {
+  /// Threads that read ahead. Nothing: none as long as reading takes next to no
+  /// time beside what is done with batches, then as many as it needs to.
+  std::optional<int> workers;
+  /// Batches that are in memory at a time, once there are workers: at least 2.
+  int slots = 4;
+};
+
+/// Fills batches from a source. What remains of an epoch after its last whole
+/// batch is left out; if a tensor holds weights of samples (kSampleWeight,
+/// f32), the first samples of the epoch fill the batch up, with weights of 0.
+/// One thread uses it; others, of its own, read samples into batches that come
+/// later. Which bytes a batch has depends neither on them nor on their number.
+class BatchLoader {
+public:
+  static Result<BatchLoader> create(std::unique_ptr<SampleSource> source,
+                                    std::span<const BatchTensor> tensors,
+                                    SampleOrder order,
+                                    const LoaderOptions &options = {});
+  BatchLoader(BatchLoader &&) noexcept;
+  BatchLoader &operator=(BatchLoader &&) noexcept;
+  /// Waits for samples that are being read.
+  ~BatchLoader();
+
+  int64_t batchSize() const;
+  int64_t batchesPerEpoch() const;
+  /// Those that count.
+  int64_t samplesPerEpoch() const {
+    return std::min(sampleCount(), batchesPerEpoch() * batchSize());
+  }
+  int64_t sampleCount() const;
+  const SampleOrder &sampleOrder() const;
+
+  /// How many batches it can have ahead.
+  size_t depth() const;
+  /// Reads batch `number` of all epochs one after the other; what it is likely
+  /// to be asked for after that are the batches `next`, in this order. What was
+  /// read before is gone. Fails where a sample of this batch does.
+  Status read(int64_t number, std::span<const int64_t> next = {});
+  /// What was read, in the order of the tensors.
+  std::span<const TensorView> batch() const;
+  /// The first sample of what was read that has this number in a tensor of
+  /// integers.
+  std::optional<int64_t> findSample(size_t tensor, int64_t number) const;
+
+  /// Seconds that `read` took since the last call.
+  double takeWait();
+  int workerCount() const;
+
+private:
+  class Impl;
+
+  explicit BatchLoader(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_DATA_BATCHLOADER_H
