@@ -20,13 +20,6 @@ Status refuse(const std::string &name, const Parts &...parts) {
   return makeError(Code::BadData, "'", name, "': ", parts...);
 }
 
-/// What the header's dictionary says.
-struct Header {
-  DType dtype = DType::f32;
-  bool isFortran = false;
-  std::vector<int64_t> shape;
-};
-
 /// The text after `'key':`, without leading spaces; empty if there is none.
 std::string_view valueOf(std::string_view dictionary, std::string_view key) {
   size_t at = dictionary.find(concat("'", key, "'"));
@@ -62,7 +55,7 @@ bool parseShape(std::string_view text, std::vector<int64_t> &shape) {
 }
 
 Status parseHeader(std::string_view dictionary, const std::string &name,
-                   Header &header) {
+                   NpyLayout &header) {
   std::string_view descr = valueOf(dictionary, "descr");
   size_t end = descr.find('\'', 1);
   if (descr.empty() || descr[0] != '\'' || end == std::string_view::npos)
@@ -124,36 +117,48 @@ std::vector<float> widenBf16(const void *data, size_t count) {
 
 } // namespace
 
-Result<Tensor> runtime::parseNpy(std::span<const std::byte> bytes,
-                                 const std::string &name) {
-  std::string_view text(reinterpret_cast<const char *>(bytes.data()),
-                        bytes.size());
+Result<NpyLayout> runtime::parseNpyLayout(std::span<const std::byte> head,
+                                          uint64_t size,
+                                          const std::string &name) {
+  std::string_view text(reinterpret_cast<const char *>(head.data()),
+                        head.size());
   if (text.size() < kMagic.size() + 6 || !text.starts_with(kMagic))
     return refuse(name, "not a npy file");
   bool isLong = text[6] >= 2; // version 1 has 2 bytes of length, later ones 4
   uint32_t length = 0;
   size_t begin = kMagic.size() + 2 + (isLong ? 4 : 2);
   std::memcpy(&length, text.data() + kMagic.size() + 2, isLong ? 4 : 2);
-  if (length > text.size() - begin)
+  if (length > size - begin)
     return refuse(name, "the header ends after the file");
-  Header header;
-  if (Status status = parseHeader(text.substr(begin, length), name, header);
+  if (length > text.size() - begin)
+    return refuse(name, "has a header of ", length, " bytes");
+  NpyLayout layout;
+  if (Status status = parseHeader(text.substr(begin, length), name, layout);
       !status.ok())
     return status;
-  std::span<const std::byte> data = bytes.subspan(begin + length);
-  std::optional<uint64_t> needed = bytesOf(header.dtype, header.shape);
+  layout.offset = begin + length;
+  std::optional<uint64_t> needed = bytesOf(layout.dtype, layout.shape);
   if (!needed)
     return refuse(name, "the header has a bad shape");
-  if (data.size() != *needed)
-    return refuse(name, "has ", data.size(), " bytes of data, expected ",
-                  *needed);
-  auto tensor = Tensor::allocate(header.dtype, header.shape);
+  if (size - layout.offset != *needed)
+    return refuse(name, "has ", size - layout.offset,
+                  " bytes of data, expected ", *needed);
+  return layout;
+}
+
+Result<Tensor> runtime::parseNpy(std::span<const std::byte> bytes,
+                                 const std::string &name) {
+  auto layout = parseNpyLayout(bytes, bytes.size(), name);
+  if (!layout.ok())
+    return layout.takeStatus();
+  std::span<const std::byte> data = bytes.subspan(layout->offset);
+  auto tensor = Tensor::allocate(layout->dtype, layout->shape);
   if (!tensor.ok())
     return tensor;
-  if (header.isFortran)
+  if (layout->isFortran)
     transposeInto(*tensor, data.data());
-  else if (*needed > 0)
-    std::memcpy(tensor->data.data(), data.data(), *needed);
+  else if (!data.empty())
+    std::memcpy(tensor->data.data(), data.data(), data.size());
   return tensor;
 }
 

@@ -1,27 +1,53 @@
 #include "runtime/data/SampleSource.h"
 
-#include "runtime/data/NpzSource.h"
+#include "runtime/data/ArraySource.h"
 
 #include <filesystem>
 
 using namespace tcc;
 using namespace tcc::runtime;
 
-static constexpr std::string_view kNpz = "npz:";
+namespace {
+
+struct Kind {
+  std::string_view prefix;
+  const char *place; ///< what comes after it
+  Result<std::unique_ptr<SampleSource>> (*open)(
+      const std::string &path, std::span<const BatchTensor> tensors);
+};
+
+constexpr Kind kKinds[] = {
+    {"npz:", "FILE", openNpzSource},
+    {"npy:", "FOLDER", openNpySource},
+    {"safetensors:", "FILE", openSafetensorsSource},
+};
+
+} // namespace
+
+static const Kind *findKind(const std::string &spec) {
+  for (const Kind &kind : kKinds)
+    if (spec.starts_with(kind.prefix))
+      return &kind;
+  return nullptr;
+}
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openSource(const std::string &spec,
                     std::span<const BatchTensor> tensors) {
-  if (spec.starts_with(kNpz))
-    return openNpzSource(spec.substr(kNpz.size()), tensors);
+  if (const Kind *kind = findKind(spec))
+    return kind->open(spec.substr(kind->prefix.size()), tensors);
+  std::string known;
+  for (const Kind &kind : kKinds)
+    known += concat(known.empty() ? "" : ", ", kind.prefix, kind.place);
   return makeError(Code::Usage, "data '", spec,
-                   "' are of no known kind, expected npz:FILE");
+                   "' are of no known kind, expected ", known);
 }
 
 std::string runtime::absoluteData(const std::string &spec) {
-  if (!spec.starts_with(kNpz))
+  const Kind *kind = findKind(spec);
+  if (!kind)
     return spec;
-  std::string path = spec.substr(kNpz.size());
-  return concat(kNpz,
+  std::filesystem::path path = spec.substr(kind->prefix.size());
+  return concat(kind->prefix,
                 std::filesystem::absolute(path).lexically_normal().string());
 }

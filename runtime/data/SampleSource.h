@@ -32,9 +32,7 @@ public:
                       SampleParts parts) const = 0;
 };
 
-/// Opens `npz:FILE`: one array for each tensor, by its name, but for weights of
-/// samples, which are 1 then. Narrower integers and floats are widened. All
-/// problems are listed.
+/// Opens `npz:FILE`, `npy:FOLDER` or `safetensors:FILE`: see ArraySource.h.
 Result<std::unique_ptr<SampleSource>>
 openSource(const std::string &spec, std::span<const BatchTensor> tensors);
 

@@ -1,5 +1,6 @@
 #include "runtime/data/Widen.h"
 
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -10,7 +11,7 @@ static bool isInteger(DTypeKind kind) {
   return kind == DTypeKind::Signed || kind == DTypeKind::Unsigned;
 }
 
-static bool holds(DType wide, DType narrow) {
+bool runtime::canWiden(DType narrow, DType wide) {
   const DTypeTraits &to = traitsOf(wide), &from = traitsOf(narrow);
   // No file of arrays that numpy writes has bf16.
   if (to.kind == DTypeKind::Float && from.kind == DTypeKind::Float)
@@ -49,21 +50,20 @@ static void widenFloat(DType dtype, std::span<const std::byte> from,
               to.size());
 }
 
-Result<Tensor> runtime::widen(Tensor tensor, DType dtype) {
-  if (!holds(dtype, tensor.dtype))
-    return tensor;
-  auto wide = Tensor::allocate(dtype, tensor.shape);
-  if (!wide.ok())
-    return wide;
-  const DTypeTraits &from = traitsOf(tensor.dtype), &to = traitsOf(dtype);
-  size_t count = tensor.data.size() / from.bytes;
+void runtime::widenInPlace(DType narrow, DType wide,
+                           std::span<std::byte> bytes) {
+  const DTypeTraits &from = traitsOf(narrow), &to = traitsOf(wide);
+  size_t count = bytes.size() / to.bytes;
+  std::span<std::byte> last = bytes.last(count * from.bytes);
+  // What is written of an element ends at or before the next one that is read.
   for (size_t i = 0; i < count; ++i) {
-    auto source = tensor.data.span().subspan(i * from.bytes, from.bytes);
-    auto target = wide->data.span().subspan(i * to.bytes, to.bytes);
+    std::array<std::byte, 8> element;
+    std::memcpy(element.data(), last.data() + i * from.bytes, from.bytes);
+    auto source = std::span<const std::byte>(element).first(from.bytes);
+    auto target = bytes.subspan(i * to.bytes, to.bytes);
     if (from.kind == DTypeKind::Float)
-      widenFloat(tensor.dtype, source, target);
+      widenFloat(narrow, source, target);
     else
       widenInteger(source, target, from.kind == DTypeKind::Signed);
   }
-  return wide;
 }

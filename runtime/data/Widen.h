@@ -6,9 +6,13 @@
 
 namespace tcc::runtime {
 
-/// The tensor with elements of `dtype` where that holds every value: integers
-/// in wider ones, f16 and f32 in wider floats. Otherwise the tensor as it is.
-Result<Tensor> widen(Tensor tensor, DType dtype);
+/// Whether `wide` is another type, and holds every value of `narrow`: integers
+/// in wider ones, f16 and f32 in wider floats.
+bool canWiden(DType narrow, DType wide);
+
+/// Makes elements of `wide`, which can hold them, of those of `narrow` that
+/// are the last bytes of `bytes`, as many as there is room for wide ones.
+void widenInPlace(DType narrow, DType wide, std::span<std::byte> bytes);
 
 } // namespace tcc::runtime
 

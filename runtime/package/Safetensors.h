@@ -26,6 +26,10 @@ public:
 
   /// Sorted by name.
   const std::vector<StoredTensor> &tensors() const { return entries; }
+  /// Of the bytes of one of its tensors, in the file.
+  uint64_t offsetOf(const StoredTensor &tensor) const {
+    return static_cast<uint64_t>(tensor.bytes.data() - file.bytes().data());
+  }
 
 private:
   MappedFile file;

@@ -57,8 +57,8 @@ void tools::addInputs(CLI::App &command, InputOptions &options) {
 void tools::addData(CLI::App &command, DataOptions &options) {
   command
       .add_option("--data", options.data,
-                  "npz:FILE: an array for each input and the target, samples "
-                  "first")
+                  "npz:FILE, npy:FOLDER or safetensors:FILE: an array for each "
+                  "input and the target, samples first")
       ->type_name(kDataType)
       ->required();
   command

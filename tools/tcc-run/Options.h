@@ -59,7 +59,7 @@ struct BenchOptions {
 
 /// What `train` and `eval` share.
 struct DataOptions {
-  std::string data; ///< npz:FILE
+  std::string data; ///< see SampleSource.h
   std::string init; ///< safetensors with parameters; empty: the package's
   std::string checkpointDir;
   int ranks = 1; ///< processes to begin on this machine

@@ -1,12 +1,10 @@
 #include "runtime/data/BatchLoader.h"
 
 #include "runtime/base/ThreadPool.h"
-#include "runtime/data/Widen.h"
 #include "tests/runtime/Fixture.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <thread>
@@ -182,32 +180,4 @@ TEST(BatchLoader, AddsWorkersWhereBatchesAreWaitedFor) {
   for (int64_t number = 0; number < 40; ++number)
     ASSERT_THAT(alone.read(number), succeeds());
   EXPECT_EQ(alone.workerCount(), 0);
-}
-
-template <typename To, typename From>
-static std::vector<To> widened(DType to, DType from, std::vector<From> values) {
-  Tensor tensor = unwrap(Tensor::allocate(from, {int64_t(values.size())}));
-  std::ranges::copy(std::as_bytes(std::span(values)), tensor.data.data());
-  Tensor wide = unwrap(widen(std::move(tensor), to));
-  EXPECT_EQ(wide.dtype, to);
-  auto data = reinterpret_cast<const To *>(wide.data.data());
-  return {data, data + wide.data.size() / sizeof(To)};
-}
-
-TEST(Widen, KeepsValues) {
-  EXPECT_EQ((widened<int64_t, int32_t>(DType::i64, DType::i32, {-5, 7})),
-            (std::vector<int64_t>{-5, 7}));
-  EXPECT_EQ((widened<int64_t, uint8_t>(DType::i64, DType::u8, {250})),
-            std::vector<int64_t>{250});
-  EXPECT_EQ((widened<double, float>(DType::f64, DType::f32, {0.1f, -2})),
-            (std::vector<double>{0.1f, -2}));
-  EXPECT_EQ((widened<float, uint16_t>(DType::f32, DType::f16,
-                                      {0x3c00, 0xc000, 0x0001, 0x7c00})),
-            (std::vector<float>{1, -2, 0x1p-24f, HUGE_VALF}));
-  EXPECT_TRUE(std::isnan(
-      widened<float, uint16_t>(DType::f32, DType::f16, {0x7e00})[0]));
-  EXPECT_EQ((widened<double, uint16_t>(DType::f64, DType::f16, {0x3555})),
-            std::vector<double>{0x1.554p-2});
-  Tensor tensor = unwrap(Tensor::allocate(DType::i64, {1}));
-  EXPECT_EQ(unwrap(widen(std::move(tensor), DType::i32)).dtype, DType::i64);
 }

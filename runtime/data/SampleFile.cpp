@@ -1,0 +1,48 @@
+#include "runtime/data/SampleFile.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+Result<std::shared_ptr<const SampleFile>>
+SampleFile::open(const std::string &path) {
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat info = {};
+  bool isThere = file >= 0 && fstat(file, &info) == 0;
+  int reason = isThere ? 0 : errno;
+  if (isThere && !S_ISREG(info.st_mode))
+    reason = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
+  if (reason != 0) {
+    if (file >= 0)
+      ::close(file);
+    return makeError(Code::Io, "cannot read '", path,
+                     "': ", std::strerror(reason));
+  }
+  return std::shared_ptr<const SampleFile>(
+      new SampleFile(path, file, static_cast<uint64_t>(info.st_size)));
+}
+
+SampleFile::~SampleFile() { ::close(file); }
+
+Status SampleFile::read(uint64_t offset, std::span<std::byte> to) const {
+  while (!to.empty()) {
+    ssize_t count =
+        pread(file, to.data(), to.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return makeError(Code::Io, "cannot read '", name, "' at byte ", offset,
+                       ": ", std::strerror(errno));
+    if (count == 0)
+      return makeError(Code::BadData, "'", name, "' ends at byte ", offset,
+                       ", and had ", bytes, " when it was opened");
+    offset += static_cast<uint64_t>(count);
+    to = to.subspan(static_cast<size_t>(count));
+  }
+  return Status();
+}

@@ -1,0 +1,43 @@
+//===- SampleFile.h - A file that samples are read from ---------*- C++ -*-===//
+#ifndef TCC_RUNTIME_DATA_SAMPLEFILE_H
+#define TCC_RUNTIME_DATA_SAMPLEFILE_H
+
+#include "runtime/base/Status.h"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace tcc::runtime {
+
+/// An open file, read at offsets by several threads at once. It is not mapped:
+/// where it shrinks, or its disk fails, a read says so.
+class SampleFile {
+public:
+  /// Fails (Code::Io) where there is no regular file that can be read.
+  static Result<std::shared_ptr<const SampleFile>>
+  open(const std::string &path);
+  ~SampleFile();
+  SampleFile(const SampleFile &) = delete;
+  SampleFile &operator=(const SampleFile &) = delete;
+
+  const std::string &path() const { return name; }
+  /// When it was opened.
+  uint64_t size() const { return bytes; }
+  /// Code::BadData where the file ends before; Code::Io where it cannot be
+  /// read.
+  Status read(uint64_t offset, std::span<std::byte> to) const;
+
+private:
+  SampleFile(std::string path, int file, uint64_t bytes)
+      : name(std::move(path)), file(file), bytes(bytes) {}
+
+  std::string name;
+  int file;
+  uint64_t bytes;
+};
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_DATA_SAMPLEFILE_H
