@@ -17,6 +17,7 @@ from safetensors.numpy import load_file
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 REFUSED = ("1.0",)
+TAKEN = 48  # samples of 6 updates
 
 
 def unpack(folder, file):
@@ -42,23 +43,58 @@ def check_inference(tally, name, package, folder):
         tally.check(f"{name} bits", same_bits(found, expected["shares"]), str(found))
 
 
-def train(name, package, run, *flags):
-    return run_tool("tcc-run", "train", package, "--data", f"npz:{FOLDER}/{name}-data.npz",
-                    "--set", "accumulate=2", "--checkpoint-dir", run, "-q", *flags)  # fmt: skip
+def shuffle(count, seed, epoch):
+    """The first version of the order of samples, which tcc-run has no more: Fisher-Yates by
+    SplitMix64."""
+    words = 2**64 - 1
+
+    def draw():
+        nonlocal state
+        state = state + 0x9E3779B97F4A7C15 & words
+        word = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & words
+        word = (word ^ word >> 27) * 0x94D049BB133111EB & words
+        return word ^ word >> 31
+
+    state = seed
+    state = draw() ^ epoch
+    order = list(range(count))
+    for i in range(count - 1, 0, -1):
+        j = draw() * (i + 1) >> 64
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+def lay_out(name, path, seed):
+    """The samples of make.py's run as they lie in the order in which it took them."""
+    data = np.load(f"{FOLDER}/{name}-data.npz")
+    count = len(data["labels"])
+    order = [sample for epoch in range(2) for sample in shuffle(count, seed, epoch)]
+    np.savez(path, **{key: data[key][order[:TAKEN]] for key in data})
+
+
+def train(data, package, run, *flags):
+    return run_tool("tcc-run", "train", package, "--data", f"npz:{data}", "--set", "accumulate=2",
+                    "--checkpoint-dir", run, "-q", *flags)  # fmt: skip
 
 
 def check_training(tally, name, package, folder):
     """As make.py trained it, but in two runs: the first one ends after two updates, or has left
     a checkpoint of an older version. --steps counts from the first update."""
     expected = load_file(f"{FOLDER}/{name}.safetensors")
-    first = train(name, package, f"{folder}/run", "--steps", 2)
+    data = f"{folder}/data.npz"
+    lay_out(name, data, int(expected["step/seed"].item()))
+    first = train(data, package, f"{folder}/run", "--steps", 2, "--no-shuffle")
     tally.check(name, first.code == 0, first_line(first))
     older = glob.glob(f"{FOLDER}/{name}-checkpoint-*")
     for checkpoint in older:
         copy = f"{folder}/{os.path.basename(checkpoint)}"
         shutil.copytree(checkpoint, f"{copy}/step-2")
+        shuffled = train(data, package, copy, "--steps", 6, "--resume")
+        ok = shuffled.code == 2 and "order 1 of shuffled samples" in shuffled.err
+        tally.check(f"{name}, shuffled otherwise", ok, first_line(shuffled))
     for run in ("run", *map(os.path.basename, older)):
-        second = train(name, package, f"{folder}/{run}", "--steps", 6, "--resume")
+        second = train(data, package, f"{folder}/{run}", "--steps", 6, "--resume",
+                       "--no-shuffle")  # fmt: skip
         if not tally.check(f"{name} {run}", second.code == 0, first_line(second)):
             continue
         found = load_file(f"{folder}/{run}/step-6/state.safetensors")
