@@ -32,9 +32,8 @@ struct Slot {
   int64_t epoch = 0;
   int64_t counted = 0; ///< places before it count: the others fill it up
   int64_t claimed = 0, filled = 0; ///< places
-  /// Of the first place that failed, with those after it.
-  Status status;
-  int64_t failed = -1;
+  Status status;       ///< why the range that begins at `failed` is not filled
+  int64_t failed = -1; ///< the first place of those; -1: none
 
   int64_t size() const { return static_cast<int64_t>(samples.size()); }
   bool isIdle() const { return claimed == filled; }
@@ -85,8 +84,7 @@ public:
   LoaderOptions options;
   std::vector<BatchTensor> tensors;
   int64_t batchSize = 0;
-  /// The first ones have batches of which some are to be read; the one that was
-  /// read is among them.
+  /// One without workers.
   std::vector<std::unique_ptr<Slot>> slots;
   Slot *current = nullptr; ///< what was read last; at first, nothing was
   double waited = 0;

@@ -11,7 +11,8 @@ using namespace tcc::runtime;
 
 Result<std::shared_ptr<const SampleFile>>
 SampleFile::open(const std::string &path) {
-  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe, which is refused, would be waited for.
+  int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat info = {};
   bool isThere = file >= 0 && fstat(file, &info) == 0;
   int reason = isThere ? 0 : errno;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <numeric>
+#include <sys/stat.h>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -137,6 +138,9 @@ TEST_F(ArraySourceTest, RefusesBadFiles) {
   fs::remove(folder / "arrays/x.npy");
   fs::create_directory(folder / "arrays/x.npy");
   EXPECT_THAT(open(npy), failsWith(Code::Io, "Is a directory"));
+  fs::remove(folder / "arrays/x.npy");
+  ASSERT_EQ(mkfifo((folder / "arrays/x.npy").c_str(), 0600), 0);
+  EXPECT_THAT(open(npy), failsWith(Code::Io, "Invalid argument"));
   fs::resize_file(folder / "arrays.safetensors", 100);
   EXPECT_THAT(open(tensorsOf), failsWith(Code::BadData, "arrays.safetensors"));
 }
