@@ -6,6 +6,7 @@ Files that lack something, lie about their sizes, or shrink while they are read 
 with one line and the documented code.
 """
 
+import json
 import os
 import shutil
 import tempfile
@@ -62,7 +63,9 @@ def test_kinds(suite):
     whole, results = {}, {}
     for name, spec in suite.specs.items():
         suite.train(spec, f"{name} whole", STEPS)
-        suite.train(spec, f"{name} half", STEPS // 2)
+        done = suite.train(spec, f"{name} half", STEPS // 2, "--json")
+        wait = json.loads(done.out)["data_wait_s"]
+        suite.tally.check(f"{name}: says how long it waits", 0 < wait < 1, wait)
         suite.train(spec, f"{name} half", STEPS, "--resume")
         whole[name] = suite.read_state(f"{name} whole")
         resumed = suite.read_state(f"{name} half")

@@ -84,7 +84,10 @@ TEST_F(RankedSessionTest, LearnsFromTheBatchesOfAllRanks) {
     EXPECT_EQ(session->read(StepField::rank), ranks.rank());
     EXPECT_EQ(session->read(StepField::world), 2);
     for (int update = 0; update < 5; ++update) {
-      EXPECT_EQ(session->batchNumber(), 4 * update + ranks.rank());
+      int64_t first = 4 * update + ranks.rank();
+      EXPECT_EQ(session->batchNumber(), first);
+      EXPECT_EQ(session->nextBatchNumbers(3),
+                (std::vector<int64_t>{first + 2, first + 4, first + 6}));
       ASSERT_THAT(accumulate(*session), succeeds());
       EXPECT_EQ(session->batchNumber(), 4 * update + 2 + ranks.rank());
       // One way, and the other.
@@ -403,9 +406,13 @@ TEST_F(RankedSessionTest, TakesTheLeavesOfATree) {
     for (int64_t first : {0, 8}) {
       for (int64_t place : places) {
         EXPECT_EQ(session->batchNumber(), first + place + session->rank());
+        std::vector<int64_t> next = session->nextBatchNumbers(1);
         ASSERT_THAT(accumulate(*session), succeeds());
+        EXPECT_EQ(next, std::vector{session->batchNumber()});
       }
       EXPECT_EQ(session->batchNumber(), first + 8 + session->rank());
+      EXPECT_EQ(session->nextBatchNumbers(1),
+                std::vector{first + 8 + places[1] + session->rank()});
       ASSERT_THAT(session->apply(), succeeds());
       EXPECT_EQ(session->batchCount(), first + 8);
     }
