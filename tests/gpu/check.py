@@ -10,7 +10,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import unknowns
@@ -21,6 +23,9 @@ RUNS = 20
 # PyTorch's own distance of f32 to f64, times:
 CURVE_RATIO = 3
 TIMEOUT = 120
+# Run side by side, before those whose time is taken.
+UNTIMED = ("compare", "train", "repeats", "nccl", "ranks", "sanitizer")
+MOST_AT_ONCE = 8
 # Of all checks; those that are left then are not available.
 SECONDS = 8 * 60
 # What outputs may be off from f64, of the largest; or times what torch itself is.
@@ -40,10 +45,15 @@ class Checker:
     def __init__(self, folder, device, results):
         self.folder, self.device, self.results = folder, device, results
         self.rows, self.answers, self.start = [], {}, time.monotonic()
+        self.lock = threading.Lock()
         os.makedirs(results, exist_ok=True)
 
     def path(self, name):
         return os.path.join(self.folder, name)
+
+    @property
+    def torch_device(self):
+        return "cpu" if self.device == "emulated" else "cuda"
 
     def call(self, *arguments, before=(), libraries=None):
         command = [*before, self.path("tcc-run"), *map(str, arguments)]
@@ -57,11 +67,6 @@ class Checker:
             lines = (run.stderr or run.stdout).strip().splitlines()
             raise Failed(f"exit {run.returncode}: {lines[0] if lines else ''}")
         return run.stdout
-
-    def median(self, package, *flags):
-        package = self.path(package)
-        out = self.call("bench", package, "--random-inputs", "--json", *flags)
-        return json.loads(out)["med_ms"]
 
     # --- Kinds: each returns what it found
 
@@ -174,13 +179,6 @@ class Checker:
             raise Failed(text)
         return text
 
-    def bandwidth(self, check):
-        short, long = map(self.median, check["packages"])
-        microseconds = (long - short) * 1e3 / check["count"]
-        if not check["bytes"]:
-            return f"{microseconds:.2f} us a launch"
-        return f"{microseconds:.1f} us, {check['bytes'] / microseconds / 1e3:.0f} GB/s"
-
     def profile(self, check):
         """Of the largest kernel: a launch and waiting for it."""
         package = self.path(check["package"])
@@ -191,9 +189,8 @@ class Checker:
 
     def unknown(self, check):
         torch = self.import_torch()
-        device = "cpu" if self.device == "emulated" else "cuda"
         try:
-            found = unknowns.FUNCTIONS[check["name"]](torch, device, check)
+            found = unknowns.FUNCTIONS[check["name"]](torch, self.torch_device, check)
         except unknowns.Absent as absent:
             raise Missing(str(absent)) from absent
         self.answers[check["name"]] = found
@@ -210,24 +207,24 @@ class Checker:
             raise Missing("a GPU for torch")
         return torch
 
-    def ask(self, *arguments):
-        """What oracle.py prints."""
+    def ask(self, script, *arguments):
+        """What oracle.py or steps.py prints."""
         self.import_torch()
-        command = [sys.executable, os.path.join(HERE, "oracle.py"), *map(str, arguments)]
+        command = [sys.executable, os.path.join(HERE, script), *map(str, arguments)]
         run = subprocess.run(
             command, capture_output=True, text=True, timeout=TIMEOUT, errors="replace"
         )
         if "ModuleNotFoundError" in run.stderr:
             raise Missing(run.stderr.strip().splitlines()[-1])
         if run.returncode != 0:
-            raise Failed("oracle.py: " + (run.stderr.strip().splitlines() or ["died"])[-1])
+            raise Failed(f"{script}: " + (run.stderr.strip().splitlines() or ["died"])[-1])
         return [json.loads(line) for line in run.stdout.splitlines() if line[:1] == "{"]
 
     def speed(self, check):
         """Weights that torch writes, the outputs that torch finds, and the time."""
         model, batch, kind = check["model"], check["batch"], check["type"]
         with tempfile.TemporaryDirectory() as folder:
-            (found,) = self.ask("write", model, batch, kind, folder)
+            (found,) = self.ask("oracle.py", "write", model, batch, kind, folder)
             package = self.path(check["package"])
             flags = ["--weights", f"{folder}/weights.safetensors", "--inputs-dir", folder]
             start = time.monotonic()
@@ -247,16 +244,42 @@ class Checker:
             raise Failed(text)
         return text
 
-    def peers(self, check):
+    def add_times(self, name, found):
         """The times of others, in a row of the report each."""
-        device = "cpu" if self.device == "emulated" else "cuda"
-        subject = check["model"], check["batch"], check["type"]
-        for found in self.ask("time", *subject, device, *check["modes"]):
-            is_there = "ms" in found
-            detail = f"{found['ms']:.3f} ms" if is_there else found["missing"]
+        for row in found:
+            is_there = "ms" in row
+            detail = f"{row['ms']:.3f} ms" if is_there else row["missing"]
             outcome = "pass" if is_there else "not available"
-            self.add(f"{check['name']} {found['engine']}", outcome, detail, 0)
+            self.add(f"{name} {row['engine']}", outcome, detail, 0)
+
+    def peers(self, check):
+        subject = check["model"], check["batch"], check["type"]
+        modes = check["modes"]
+        found = self.ask("oracle.py", "time", *subject, self.torch_device, *modes)
+        self.add_times(check["name"], found)
         return "all asked"
+
+    def steps(self, check):
+        """From torch's parameters: its losses, and the time of a step beside its own."""
+        name, package = check["name"], self.path(check["package"])
+        with tempfile.TemporaryDirectory() as folder:
+            (exact,) = self.ask("steps.py", "write", name, folder, self.torch_device)
+            self.call(
+                "train", package, "-q", "--no-shuffle", "--data", f"npz:{folder}/data.npz",
+                "--weights", f"{folder}/weights.safetensors", "--steps", check["count"],
+                "--log-dir", folder,
+            )  # fmt: skip
+            with open(f"{folder}/metrics.jsonl") as stream:
+                rows = [json.loads(line) for line in stream]
+        batch = int(name.rsplit(".b")[1])
+        rate = np.median([row["samples_per_s"] for row in rows[len(rows) // 4 :]])
+        pairs = zip(exact["losses"], (row["loss"] for row in rows))
+        apart = max(abs(ours / theirs - 1) for theirs, ours in pairs)
+        text = f"{1e3 * batch / rate:.3f} ms; losses {apart:.1e} from torch's"
+        if not apart <= TOLERANCES["bf16"]:
+            raise Failed(text)
+        self.add_times(f"steps {name}", self.ask("steps.py", "time", name, self.torch_device))
+        return text
 
     def overlap(self, check):
         """Uploads of the next batch while kernels run."""
@@ -295,9 +318,10 @@ class Checker:
 
     def add(self, name, outcome, detail, seconds):
         row = {"check": name, "outcome": outcome, "detail": detail}
-        self.rows.append(row | {"seconds": round(seconds, 1)})
-        self.write()
-        print(f"{outcome:13} {name}: {detail}", flush=True)
+        with self.lock:
+            self.rows.append(row | {"seconds": round(seconds, 1)})
+            self.write()
+            print(f"{outcome:13} {name}: {detail}", flush=True)
 
     def write(self):
         with open(f"{self.results}/report.json", "w") as stream:
@@ -318,8 +342,11 @@ def main(folder, device, results):
         stream.write(doctor.stdout)
     with open(checker.path("manifest.json")) as stream:
         checks = json.load(stream)
+    with ThreadPoolExecutor(min(MOST_AT_ONCE, os.cpu_count())) as pool:
+        list(pool.map(checker.run, [c for c in checks if c["kind"] in UNTIMED]))
     for check in checks:
-        checker.run(check)
+        if check["kind"] not in UNTIMED:
+            checker.run(check)
     counts = [
         sum(row["outcome"] == outcome for row in checker.rows)
         for outcome in ("pass", "fail", "not available")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Packs what tests/gpu/run.sh checks: pack.py FOLDER [--small]
+"""Packs what tests/gpu/run.sh checks: pack.py FOLDER [--arch sm_90] [--small]
 
 FOLDER/manifest.json lists the checks; packages and data lie beside it.
 """
@@ -11,10 +11,8 @@ import shutil
 import sys
 import tempfile
 
-import numpy as np
 import onnx
 import streams
-from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
@@ -38,6 +36,8 @@ MOST_BYTES = 50 << 20
 TIMED = ("resnet50", "bert_base", "vit_b_16")
 BATCHES = (1, 32)
 TYPES = ("bf16", "f16")
+# Training steps beside torch, in bf16.
+TIMED_STEPS = ("resnet50.b64", "gpt2.b8")
 # m, n, k of transformers' products and of resnet50's as products, at batch 1 and 32.
 PRODUCTS = [
     [tokens, columns, depth]
@@ -50,8 +50,11 @@ ROWS, COLUMNS = 8192, 4096
 
 
 class Packer:
-    def __init__(self, folder, work, small):
+    def __init__(self, folder, work, small, arch):
         self.folder, self.work, self.small, self.checks = folder, work, small, []
+        self.target = ["--target=cuda", "--arch", "none" if small else arch]
+        if small:
+            self.target += ["--emulate"]
         shutil.rmtree(folder, ignore_errors=True)
         os.makedirs(folder)
 
@@ -63,11 +66,7 @@ class Packer:
     def compile(self, model, name, *flags):
         """The package's path in the folder; exits where a model is refused."""
         package = f"{name}.tcc"
-        emulate = ["--emulate", "--arch=none"] if self.small else []
-        run = run_tool(
-            "tcc", model, "-q", "-o", self.path(package), "--target=cuda",
-            *emulate, *flags,
-        )  # fmt: skip
+        run = run_tool("tcc", model, "-q", "-o", self.path(package), *self.target, *flags)
         if run.code != 0:
             sys.exit(f"pack: {name}: {first_line(run)}")
         return package
@@ -137,57 +136,6 @@ class Packer:
                 losses=kept["f64"].tolist(), pytorch=kept["f32"].tolist(),
             )  # fmt: skip
 
-    def chain(self, name, op, length, rows, columns, **attributes):
-        """`length` times an op over rows, made of one and reduced to one."""
-        shape = numpy_helper.from_array(np.array([rows, columns], np.int64), "shape")
-        nodes = [helper.make_node("Expand", ["x", "shape"], ["v0"])]
-        weights = [shape]
-        for i in range(length):
-            inputs = [f"v{i}"]
-            if op == "LayerNormalization":
-                weights += [
-                    numpy_helper.from_array(np.ones(columns, np.float32), f"scale{i}")
-                ]
-                inputs.append(f"scale{i}")
-            nodes.append(helper.make_node(op, inputs, [f"v{i + 1}"], **attributes))
-        nodes.append(helper.make_node("ReduceSum", [f"v{length}"], ["y"], keepdims=0))
-        graph = helper.make_graph(
-            nodes,
-            name,
-            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, columns])],
-            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [])],
-            weights,
-        )
-        model = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9
-        )
-        path = self.path(f"kernels/{name}.onnx")
-        onnx.save(model, path)
-        package = self.compile(path, f"kernels/{name}")
-        os.remove(path)
-        return package
-
-    def kernels(self):
-        """The time of one is that of a long chain less that of a short one."""
-        rows, columns = (64, 256) if self.small else (ROWS, COLUMNS)
-        for name, op, attributes in (
-            ("softmax", "Softmax", {"axis": -1}),
-            ("layer_norm", "LayerNormalization", {"axis": -1}),
-            ("log_softmax", "LogSoftmax", {"axis": -1}),
-        ):
-            packages = [
-                self.chain(f"{name}_{length}", op, length, rows, columns, **attributes)
-                for length in (2, 10)
-            ]
-            self.add(
-                "bandwidth", name, packages=packages, count=8, bytes=8 * rows * columns
-            )
-        packages = [
-            self.chain(f"launch_{length}", "Softmax", length, 4, 32, axis=-1)
-            for length in (2, 202)
-        ]
-        self.add("bandwidth", "launch", packages=packages, count=200, bytes=0)
-
     def unknowns(self):
         """What only a machine with a GPU can tell, for at most a minute."""
         bytes_, products, shape = 1 << 28, PRODUCTS, [32, 64, 56, 56]
@@ -202,7 +150,10 @@ class Packer:
         rows, columns = (16, 128) if self.small else (ROWS, COLUMNS)
         size = rows * columns * 4
         for name, model, flags, moved in (
-            ("gelu", streams.gelu(rows, columns), (), 2 * size),
+            ("gelu", streams.unary("Gelu", rows, columns), (), 2 * size),
+            ("softmax", streams.unary("Softmax", rows, columns), (), 2 * size),
+            ("log_softmax", streams.unary("LogSoftmax", rows, columns), (), 2 * size),
+            ("layer_norm", streams.layer_norm(rows, columns), (), 2 * size),
             ("cross_entropy", streams.cross_entropy(rows, columns),
              ("--grad-of=loss", "--wrt=x"), 2 * size),
             ("adamw", streams.adamw(rows, columns), (), 7 * size),
@@ -213,18 +164,27 @@ class Packer:
             os.remove(path)
             self.add("profile", name, package=package, bytes=moved)
 
+    def steps(self):
+        """Training steps beside torch's, from the parameters that it writes."""
+        import steps
+
+        for name in TIMED_STEPS if not self.small else ("small.b4",):
+            model, recipe = (os.path.join(self.work, f"{name}.{end}") for end in ("onnx", "toml"))
+            steps.export(name, model)
+            with open(recipe, "w") as stream:
+                stream.write(steps.SUBJECTS[name].recipe)
+            package = self.compile(model, f"steps/{name}", "--weights=none", "--train", recipe)
+            self.add("steps", name, package=package, count=8 if self.small else 40)
+
     def speed(self):
         """Whole models; torch makes the weights there, and is timed."""
-        try:
-            import oracle
-        except ImportError as problem:
-            print(f"not available: {problem} (tools/setup --exports)")
-            return
+        import oracle
+
         subjects = [
             (name, batch, kind)
+            for kind in (TYPES if not self.small else ("f32", "bf16"))
             for batch in (BATCHES if not self.small else (2,))
             for name in (TIMED if not self.small else ("small",))
-            for kind in (TYPES if not self.small else ("f32", "bf16"))
         ]
         for name, batch, kind in subjects:
             path = os.path.join(self.work, name, "model.onnx")
@@ -246,16 +206,20 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder")
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--arch", default="sm_90")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
-        packer = Packer(arguments.folder, work, arguments.small)
+        packer = Packer(arguments.folder, work, arguments.small, arguments.arch)
         packer.unknowns()
         packer.numerics()
         packer.models()
         packer.training()
-        packer.kernels()
         packer.streams()
-        packer.speed()
+        try:
+            packer.steps()
+            packer.speed()
+        except ImportError as problem:
+            print(f"not available: {problem} (tools/setup --exports)")
     plugins = ["cuda_libs", "nccl", "emulated"] if arguments.small else ["cuda_libs", "nccl"]
     if os.path.exists(os.path.join(BIN, "libtcc_gloo.so")):  # built where there is Gloo
         plugins.append("gloo")

@@ -26,11 +26,20 @@ def make(nodes, inputs, outputs, weights=()):
     return helper.make_model(graph, opset_imports=opsets, ir_version=9)
 
 
-def gelu(rows, columns):
+def unary(op, rows, columns, **attributes):
     shape = [rows, columns]
     return make(
-        [helper.make_node("Gelu", ["x"], ["y"])],
+        [helper.make_node(op, ["x"], ["y"], **attributes)],
         [("x", TensorProto.FLOAT, shape)],
+        [("y", TensorProto.FLOAT, shape)],
+    )
+
+
+def layer_norm(rows, columns):
+    shape = [rows, columns]
+    return make(
+        [helper.make_node("LayerNormalization", ["x", "scale"], ["y"])],
+        [("x", TensorProto.FLOAT, shape), ("scale", TensorProto.FLOAT, [columns])],
         [("y", TensorProto.FLOAT, shape)],
     )
 
