@@ -60,22 +60,24 @@ private:
   bool wasPending;
 };
 
-/// Where Gloo's ranks leave their addresses, each by its number.
+/// Where Gloo's ranks leave their addresses, each by its number. No rank has
+/// one of another's before all have said theirs: connecting to a rank that left
+/// because it missed a third one's takes as long as the timeout.
 class GlooStore final : public gloo::rendezvous::Store {
 public:
-  explicit GlooStore(KeyClient &client) : client(client) {}
+  GlooStore(KeyClient &client, int rank, int size)
+      : client(client), rank(rank), size(size) {}
 
   void set(const std::string &key, const std::vector<char> &data) override {
     check(client.set(key, data));
+    ++sets; // Gloo's number of them is the same at all ranks
+    auto keyOf = [&](int rank) { return concat("said ", sets, " ", rank); };
+    check(client.set(keyOf(rank), {}));
+    for (int other = 0; other < size; ++other)
+      (void)get(keyOf(other), concat(other));
   }
   std::vector<char> get(const std::string &key) override {
-    Result<std::vector<char>> value = client.get(key);
-    if (!value.ok() && client.hasReason())
-      check(value.takeStatus());
-    if (!value.ok())
-      check(makeError(Code::Peer, "no address of rank ", key, ": ",
-                      value.takeStatus().message()));
-    return std::move(*value);
+    return get(key, key);
   }
   void wait(const std::vector<std::string> &keys) override {
     for (const std::string &key : keys)
@@ -88,12 +90,23 @@ public:
   }
 
 private:
+  std::vector<char> get(const std::string &key, std::string_view other) {
+    Result<std::vector<char>> value = client.get(key);
+    if (!value.ok() && client.hasReason())
+      check(value.takeStatus());
+    if (!value.ok())
+      check(makeError(Code::Peer, "no address of rank ", other, ": ",
+                      value.takeStatus().message()));
+    return std::move(*value);
+  }
   static void check(const Status &status) {
     if (!status.ok())
       throw gloo::IoException(std::string(status.message()));
   }
 
   KeyClient &client;
+  const int rank, size;
+  int sets = 0;
 };
 
 class GlooTransport final : public Transport {
@@ -168,7 +181,7 @@ Status GlooTransport::connect(KeyClient &client,
   context = std::make_shared<RankContext>(rank, size);
   context->setTimeout(timeout);
   Status status = attempt([&] {
-    GlooStore store(client);
+    GlooStore store(client, rank, size);
     // The way to rank 0 is one that others come by.
     auto device = gloo::transport::tcp::CreateDevice(
         gloo::transport::tcp::attr(client.ownAddress().c_str()));
