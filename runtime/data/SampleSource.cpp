@@ -1,6 +1,7 @@
 #include "runtime/data/SampleSource.h"
 
 #include "runtime/data/ArraySource.h"
+#include "runtime/data/TokenSource.h"
 
 #include <filesystem>
 
@@ -11,7 +12,7 @@ namespace {
 
 struct Kind {
   std::string_view prefix;
-  const char *place; ///< what comes after it
+  const char *place; ///< what comes after it; of a list, that ends in ...
   Result<std::unique_ptr<SampleSource>> (*open)(
       const std::string &path, std::span<const BatchTensor> tensors);
 };
@@ -20,6 +21,8 @@ constexpr Kind kKinds[] = {
     {"npz:", "FILE", openNpzSource},
     {"npy:", "FOLDER", openNpySource},
     {"safetensors:", "FILE", openSafetensorsSource},
+    {"tokens:", "FILE,...", openTokenSource},
+    {"text:", "FILE,...", openTextSource},
 };
 
 } // namespace
@@ -47,7 +50,23 @@ std::string runtime::absoluteData(const std::string &spec) {
   const Kind *kind = findKind(spec);
   if (!kind)
     return spec;
-  std::filesystem::path path = spec.substr(kind->prefix.size());
-  return concat(kind->prefix,
-                std::filesystem::absolute(path).lexically_normal().string());
+  std::string rest = spec.substr(kind->prefix.size()), found;
+  bool isList = std::string_view(kind->place).ends_with("...");
+  for (const std::string &path :
+       isList ? splitPaths(rest) : std::vector<std::string>{rest})
+    found +=
+        concat(found.empty() ? "" : ",",
+               std::filesystem::absolute(path).lexically_normal().string());
+  return concat(kind->prefix, found);
+}
+
+std::vector<std::string> runtime::splitPaths(std::string_view list) {
+  std::vector<std::string> paths;
+  for (;;) {
+    size_t end = list.find(',');
+    paths.emplace_back(list.substr(0, end));
+    if (end == list.npos)
+      return paths;
+    list.remove_prefix(end + 1);
+  }
 }

@@ -5,6 +5,7 @@
 #include "runtime/package/Tensor.h"
 
 #include <memory>
+#include <optional>
 
 namespace tcc::runtime {
 
@@ -13,6 +14,10 @@ struct BatchTensor {
   std::string name;
   DType dtype;
   std::vector<int64_t> shape;
+  bool isTarget = false; ///< that the loss is of
+  /// Of a language model: how much later in a text its tokens begin than those
+  /// of the model's input. Nothing where the loss is of another kind.
+  std::optional<int64_t> tokensAhead = std::nullopt;
 };
 
 /// Where a sample is written to: its part of each tensor of a batch, in their
@@ -32,9 +37,13 @@ public:
                       SampleParts parts) const = 0;
 };
 
-/// Opens `npz:FILE`, `npy:FOLDER` or `safetensors:FILE`: see ArraySource.h.
+/// Opens `npz:FILE`, `npy:FOLDER` or `safetensors:FILE` (ArraySource.h),
+/// `tokens:FILE,...` or `text:FILE,...` (TokenSource.h).
 Result<std::unique_ptr<SampleSource>>
 openSource(const std::string &spec, std::span<const BatchTensor> tensors);
+
+/// The paths of a list that commas divide.
+std::vector<std::string> splitPaths(std::string_view list);
 
 /// The same data for whoever works in another folder.
 std::string absoluteData(const std::string &spec);

@@ -1,7 +1,6 @@
 #include "runtime/data/Widen.h"
 
-#include <array>
-#include <bit>
+#include <algorithm>
 #include <cstring>
 
 using namespace tcc;
@@ -21,49 +20,59 @@ bool runtime::canWiden(DType narrow, DType wide) {
          to.bytes > from.bytes;
 }
 
-/// Little-endian: the low bytes come first.
-static void widenInteger(std::span<const std::byte> from,
-                         std::span<std::byte> to, bool isSigned) {
-  std::memcpy(to.data(), from.data(), from.size());
-  bool isNegative = isSigned && (from.back() & std::byte(0x80)) != std::byte(0);
-  std::memset(to.data() + from.size(), isNegative ? 0xff : 0,
-              to.size() - from.size());
-}
+/// Elements that are widened at a time: they are copied first, so that what is
+/// written cannot be what is read, and loops become vectors.
+static constexpr size_t kBlock = 1024;
 
-static float readFloat(DType dtype, const std::byte *from) {
-  if (dtype == DType::f32) {
-    float value;
-    std::memcpy(&value, from, sizeof(value));
-    return value;
+template <typename Narrow, typename Wide>
+static void widenBlock(const std::byte *from, std::byte *to, size_t count) {
+  Narrow narrow[kBlock];
+  std::memcpy(narrow, from, count * sizeof(Narrow));
+  for (size_t i = 0; i < count; ++i) {
+    Wide wide = narrow[i];
+    std::memcpy(to + i * sizeof(Wide), &wide, sizeof(wide));
   }
-  uint16_t bits;
-  std::memcpy(&bits, from, sizeof(bits));
-  return std::bit_cast<_Float16>(bits);
 }
 
-static void widenFloat(DType dtype, std::span<const std::byte> from,
-                       std::span<std::byte> to) {
-  float value = readFloat(dtype, from.data());
-  double wide = value;
-  bool isDouble = to.size() == sizeof(wide);
-  std::memcpy(to.data(), isDouble ? static_cast<void *>(&wide) : &value,
-              to.size());
-}
+namespace {
+
+struct Row {
+  DTypeKind kind; ///< of the narrow type; what is unsigned gets zeros before it
+  unsigned narrow, wide; ///< bytes
+  void (*widen)(const std::byte *from, std::byte *to, size_t count);
+};
+
+} // namespace
+
+static constexpr Row kRows[] = {
+    {DTypeKind::Signed, 1, 2, widenBlock<int8_t, int16_t>},
+    {DTypeKind::Signed, 1, 4, widenBlock<int8_t, int32_t>},
+    {DTypeKind::Signed, 1, 8, widenBlock<int8_t, int64_t>},
+    {DTypeKind::Signed, 2, 4, widenBlock<int16_t, int32_t>},
+    {DTypeKind::Signed, 2, 8, widenBlock<int16_t, int64_t>},
+    {DTypeKind::Signed, 4, 8, widenBlock<int32_t, int64_t>},
+    {DTypeKind::Unsigned, 1, 2, widenBlock<uint8_t, uint16_t>},
+    {DTypeKind::Unsigned, 1, 4, widenBlock<uint8_t, uint32_t>},
+    {DTypeKind::Unsigned, 1, 8, widenBlock<uint8_t, uint64_t>},
+    {DTypeKind::Unsigned, 2, 4, widenBlock<uint16_t, uint32_t>},
+    {DTypeKind::Unsigned, 2, 8, widenBlock<uint16_t, uint64_t>},
+    {DTypeKind::Unsigned, 4, 8, widenBlock<uint32_t, uint64_t>},
+    {DTypeKind::Float, 2, 4, widenBlock<_Float16, float>},
+    {DTypeKind::Float, 2, 8, widenBlock<_Float16, double>},
+    {DTypeKind::Float, 4, 8, widenBlock<float, double>},
+};
 
 void runtime::widenInPlace(DType narrow, DType wide,
                            std::span<std::byte> bytes) {
   const DTypeTraits &from = traitsOf(narrow), &to = traitsOf(wide);
+  const Row *row = std::ranges::find_if(kRows, [&](const Row &one) {
+    return one.kind == from.kind && one.narrow == from.bytes &&
+           one.wide == to.bytes;
+  });
   size_t count = bytes.size() / to.bytes;
-  std::span<std::byte> last = bytes.last(count * from.bytes);
-  // What is written of an element ends at or before the next one that is read.
-  for (size_t i = 0; i < count; ++i) {
-    std::array<std::byte, 8> element;
-    std::memcpy(element.data(), last.data() + i * from.bytes, from.bytes);
-    auto source = std::span<const std::byte>(element).first(from.bytes);
-    auto target = bytes.subspan(i * to.bytes, to.bytes);
-    if (from.kind == DTypeKind::Float)
-      widenFloat(narrow, source, target);
-    else
-      widenInteger(source, target, from.kind == DTypeKind::Signed);
-  }
+  std::byte *source = bytes.data() + count * (to.bytes - from.bytes);
+  // What is written of a block ends at or before the next one that is read.
+  for (size_t i = 0; i < count; i += kBlock)
+    row->widen(source + i * from.bytes, bytes.data() + i * to.bytes,
+               std::min(kBlock, count - i));
 }

@@ -1,7 +1,8 @@
 """Training on data of each kind: sources.py
 
 The same samples from an npz archive, a folder of npy files (in narrower types, too) and a
-safetensors file give the same weights, also over an interruption and by tcc-run eval.
+safetensors file give the same weights, also over an interruption and by tcc-run eval; so do
+files of tokens and of text, and an archive of their windows.
 Files that lack something, lie about their sizes, or shrink while they are read end a run
 with one line and the documented code.
 """
@@ -15,7 +16,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 import harness
-from training import run
+from training import cases, run
 
 COUNT, STEPS = 100, 12
 
@@ -91,6 +92,67 @@ HOSTILE = {
 }
 
 
+def test_tokens(suite, shifts):
+    """Windows of files of tokens are an archive of the same windows."""
+    case = cases.single("gpt2_tiny")
+    with open(suite.path("text.toml"), "w", encoding="utf-8") as file:
+        recipe = cases.recipe("gpt2_tiny", case.optimizer, "f32")
+        kind = 'kind = "causal_lm"\n'
+        assert recipe.count(kind) == 1
+        file.write(recipe.replace(kind, kind + f"shift = {json.dumps(shifts)}\n"))
+    package = suite.path("text.tcc")
+    harness.call("tcc", os.path.join(cases.FIXTURES, "gpt2_tiny.onnx"), "-q", "-o", package,
+                 "--train=" + suite.path("text.toml"))  # fmt: skip
+    with np.load(os.path.join(cases.FIXTURES, "text.npz")) as data:
+        length, tokens = data["x"].shape[1], data["x"].ravel()
+    first, last = tokens[:500].astype("u2"), tokens[500:].astype("u2")
+    ahead = 0 if shifts else 1
+    rows = [(part[at : at + length], part[at + ahead : at + ahead + length])
+            for part in (first, last)
+            for at in range(0, len(part) - ahead - length + 1, length)]  # fmt: skip
+    np.savez(suite.path("text.npz"), x=[x for x, _ in rows], labels=[y for _, y in rows])
+    header = np.zeros(256, "i4")
+    header[:3] = 20240520, 1, len(first)
+    with open(suite.path("first.bin"), "wb") as file:
+        file.write(header.tobytes() + first.tobytes())
+    last.tofile(suite.path("last.bin"))
+    first.astype("u1").tofile(suite.path("first.txt"))
+    last.astype("u1").tofile(suite.path("last.txt"))
+    lists = {"tokens": ("first.bin", "last.bin"), "text": ("first.txt", "last.txt")}
+    specs = {"npz": "npz:" + suite.path("text.npz")}
+    specs |= {kind: f"{kind}:" + ",".join(map(suite.path, of)) for kind, of in lists.items()}
+    states, said = {}, {}
+    for kind, spec in specs.items():
+        for folder, steps, *flags in ((f"{kind} {shifts}", 8), (f"{kind} {shifts} part", 4),
+                                      (f"{kind} {shifts} part", 8, "--resume")):  # fmt: skip
+            harness.call("tcc-run", "train", package, "-q", "--data", spec, "--steps", steps,
+                         "--checkpoint-dir", suite.path(folder), *flags)  # fmt: skip
+            path = suite.path(f"{folder}/step-{steps}/state.safetensors")
+            states[folder] = run.read_tensors(path)
+        said[kind] = harness.call("tcc-run", "eval", package, "--data", spec)
+        found = states[f"{kind} {shifts}"], states[f"{kind} {shifts} part"]
+        same = found[0] == found[1] == states[f"npz {shifts}"]
+        suite.tally.check(f"{kind}, shift {shifts}: the same weights, also resumed", same)
+        suite.tally.check(f"{kind}, shift {shifts}: evaluates", said[kind] == said["npz"])
+
+
+def test_hostile_tokens(suite):
+    done = suite.train("tokens:" + suite.path("first.bin"), "none", 1)
+    said = "files of tokens have nothing for 'x': it is "
+    ok = done.code == 2 and said in done.err and done.err.count("\n") == 1
+    suite.tally.check("tokens for a model of no text", ok, done.err)
+    for name, (to, code) in HOSTILE.items():
+        copy = suite.path("copy.bin")
+        shutil.copy(suite.path("first.bin"), copy)
+        change(copy, to)
+        if name == "no header":  # what has none is tokens, none of which the model knows
+            code = 2
+        done = harness.run_tool("tcc-run", "train", suite.path("text.tcc"), "-q", "--data",
+                                "tokens:" + copy, "--steps", 1)  # fmt: skip
+        ok = done.code == code and done.err.count("\n") == 1
+        suite.tally.check(f"tokens, {name}", ok, f"{done.code}: {done.err}")
+
+
 def test_hostile(suite):
     for kind, place, file in (("npz", "data.npz", ""), ("npy", "npy", "x.npy"),
                               ("safetensors", "data.safetensors", "")):  # fmt: skip
@@ -116,6 +178,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(tally, folder)
         test_kinds(suite)
+        for shifts in (True, False):
+            test_tokens(suite, shifts)
+        test_hostile_tokens(suite)
         test_hostile(suite)
     tally.close()
 

@@ -58,7 +58,9 @@ void tools::addData(CLI::App &command, DataOptions &options) {
   command
       .add_option("--data", options.data,
                   "npz:FILE, npy:FOLDER or safetensors:FILE: an array for each "
-                  "input and the target, samples first")
+                  "input and the target, samples first; of a language model "
+                  "also tokens:FILE,... (llm.c, or u16) and text:FILE,...: "
+                  "windows of them")
       ->type_name(kDataType)
       ->required();
   command

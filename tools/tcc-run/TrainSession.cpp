@@ -4,6 +4,7 @@
 #include "runtime/data/OnnxExport.h"
 #include "runtime/package/SizeExpr.h"
 #include "runtime/train/Checkpoint.h"
+#include "runtime/train/CheckpointFormat.h"
 #include "tools/tcc-run/Inputs.h"
 #include "tools/tcc-run/Session.h"
 
@@ -171,7 +172,11 @@ int64_t RandomBatch::size() const {
 
 /// The inputs of an entry point as tensors of a batch.
 static Result<std::vector<BatchTensor>>
-describeBatch(const format::Entry &entry) {
+describeBatch(const TrainingSession &session, const format::Entry &entry) {
+  const auto recipe = runtime::recipeOf(session);
+  const bool isText = recipe.value("loss.kind", "") == "causal_lm";
+  const std::string target = recipe.value("loss.target", "");
+  const int64_t ahead = recipe.value("loss.shift", "") == "false" ? 1 : 0;
   std::vector<BatchTensor> tensors;
   for (const format::TensorSpec *input : *entry.inputs()) {
     auto shape = getStaticShape(*input);
@@ -179,6 +184,9 @@ describeBatch(const format::Entry &entry) {
       return shape.takeStatus();
     BatchTensor tensor = {input->name()->str(), input->dtype(),
                           std::move(*shape)};
+    tensor.isTarget = tensor.name == target;
+    if (isText)
+      tensor.tokensAhead = tensor.isTarget ? ahead : 0;
     if (tensor.shape.empty() ||
         (!tensors.empty() && tensor.shape[0] != tensors[0].shape[0]))
       return makeError(Code::Usage, "input '", tensor.name, "' is ",
@@ -196,7 +204,7 @@ Result<Batches> Batches::open(const runtime::TrainingSession &session,
   if (!entry)
     return makeError(Code::Usage, "the package has no entry '",
                      format::nameOf(kind), "'");
-  auto tensors = describeBatch(*entry);
+  auto tensors = describeBatch(session, *entry);
   if (!tensors.ok())
     return tensors.takeStatus();
   auto source = openSource(spec, *tensors);

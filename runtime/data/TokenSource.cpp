@@ -1,0 +1,239 @@
+#include "runtime/data/TokenSource.h"
+
+#include "runtime/data/SampleFile.h"
+#include "runtime/data/Widen.h"
+#include "runtime/package/Format.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+namespace {
+
+struct TokenFile {
+  std::shared_ptr<const SampleFile> file;
+  DType dtype = DType::u8;
+  uint64_t offset = 0;   ///< of the first token
+  int64_t count = 0;     ///< of tokens
+  int64_t endSample = 0; ///< of the source: the first that is of a later file
+};
+
+class TokenSource final : public SampleSource {
+public:
+  TokenSource(std::vector<TokenFile> files, std::vector<BatchTensor> tensors,
+              int64_t length)
+      : files(std::move(files)), tensors(std::move(tensors)), length(length) {}
+
+  int64_t sampleCount() const override { return files.back().endSample; }
+  Status read(int64_t, int64_t number, SampleParts parts) const override;
+
+private:
+  Status readWindow(const TokenFile &file, int64_t first, DType dtype,
+                    std::span<std::byte> to) const;
+
+  const std::vector<TokenFile> files;
+  const std::vector<BatchTensor> tensors;
+  const int64_t length; ///< of a window
+};
+
+struct Header {
+  int32_t magic, version;
+  DType dtype;
+};
+constexpr Header kHeaders[] = {{20240520, 1, DType::u16},
+                               {20240801, 7, DType::u32}};
+constexpr size_t kHeaderWords = 256;
+using HeaderWords = std::array<int32_t, kHeaderWords>;
+
+} // namespace
+
+Status TokenSource::readWindow(const TokenFile &file, int64_t first,
+                               DType dtype, std::span<std::byte> to) const {
+  size_t bytes = traitsOf(file.dtype).bytes;
+  Status status = file.file->read(file.offset + uint64_t(first) * bytes,
+                                  to.last(size_t(length) * bytes));
+  if (status.ok() && file.dtype != dtype)
+    widenInPlace(file.dtype, dtype, to);
+  return status;
+}
+
+Status TokenSource::read(int64_t, int64_t number, SampleParts parts) const {
+  auto file =
+      std::ranges::upper_bound(files, number, {}, &TokenFile::endSample);
+  int64_t begin = file == files.begin() ? 0 : std::prev(file)->endSample;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (tensors[i].name == format::kSampleWeight) {
+      constexpr float kOne = 1;
+      std::memcpy(parts[i].data(), &kOne, sizeof(kOne));
+      continue;
+    }
+    int64_t first = (number - begin) * length + *tensors[i].tokensAhead;
+    if (Status status = readWindow(*file, first, tensors[i].dtype, parts[i]);
+        !status.ok())
+      return status;
+  }
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// What a batch has
+//===----------------------------------------------------------------------===//
+
+static Status refuse(const BatchTensor &tensor, std::string_view what) {
+  return makeError(Code::Usage, "files of tokens have nothing for '",
+                   tensor.name, "': ", what);
+}
+
+static Status checkTensor(const BatchTensor &tensor) {
+  if (tensor.shape.size() != 2)
+    return refuse(tensor, concat("it has ", tensor.shape.size(),
+                                 " dimensions, expected batch and tokens"));
+  if (!tensor.tokensAhead)
+    return refuse(tensor, "it is the target of a loss that is no causal_lm");
+  DTypeKind kind = traitsOf(tensor.dtype).kind;
+  if (kind != DTypeKind::Signed && kind != DTypeKind::Unsigned)
+    return refuse(tensor, concat("it is ", traitsOf(tensor.dtype).name,
+                                 ", expected integers"));
+  return Status();
+}
+
+/// The tensors' one length of a window.
+static Result<int64_t> findLength(std::span<const BatchTensor> tensors) {
+  const BatchTensor *input = nullptr, *target = nullptr;
+  for (const BatchTensor &tensor : tensors) {
+    if (tensor.name == format::kSampleWeight)
+      continue;
+    if (Status status = checkTensor(tensor); !status.ok())
+      return status;
+    const BatchTensor *&place = tensor.isTarget ? target : input;
+    if (place)
+      return refuse(tensor, concat("'", place->name, "' has the tokens"));
+    place = &tensor;
+  }
+  const BatchTensor *any = input ? input : target;
+  if (!any)
+    return makeError(Code::Usage, "there is no input for tokens");
+  if (target && target->shape[1] != any->shape[1])
+    return refuse(*target, concat("it has ", target->shape[1], " tokens, '",
+                                  any->name, "' ", any->shape[1]));
+  return any->shape[1];
+}
+
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
+
+static Result<TokenFile> openText(const std::string &path) {
+  auto file = SampleFile::open(path);
+  if (!file.ok())
+    return file.takeStatus();
+  int64_t count = static_cast<int64_t>((*file)->size());
+  return TokenFile{std::move(*file), DType::u8, 0, count, 0};
+}
+
+/// The header that the file begins with, if it does with one.
+static Result<std::optional<HeaderWords>> readHeader(const SampleFile &file) {
+  HeaderWords words = {};
+  if (file.size() < sizeof(words[0]))
+    return std::optional<HeaderWords>();
+  std::span<std::byte> bytes = std::as_writable_bytes(std::span(words));
+  bytes = bytes.first(std::min<uint64_t>(bytes.size(), file.size()));
+  if (Status status = file.read(0, bytes); !status.ok())
+    return status;
+  if (std::ranges::find(kHeaders, words[0], &Header::magic) ==
+      std::end(kHeaders))
+    return std::optional<HeaderWords>();
+  return std::optional(words);
+}
+
+static Status checkHeader(const SampleFile &file, const Header &header,
+                          const HeaderWords &words) {
+  if (words[1] != header.version)
+    return makeError(Code::BadData, "'", file.path(), "': version ", words[1],
+                     " of a file of tokens, expected ", header.version);
+  size_t bytes = traitsOf(header.dtype).bytes;
+  uint64_t expected = sizeof(words) + uint64_t(uint32_t(words[2])) * bytes;
+  if (words[2] < 0 || file.size() != expected)
+    return makeError(Code::BadData, "'", file.path(), "': its header says ",
+                     words[2], " tokens of ", bytes, " bytes, and it has ",
+                     file.size(), " bytes, the header's ", sizeof(words),
+                     " among them");
+  return Status();
+}
+
+static Result<TokenFile> openTokens(const std::string &path) {
+  auto file = SampleFile::open(path);
+  if (!file.ok())
+    return file.takeStatus();
+  auto words = readHeader(**file);
+  if (!words.ok())
+    return words.takeStatus();
+  if (*words) {
+    const Header *header =
+        std::ranges::find(kHeaders, (**words)[0], &Header::magic);
+    if (Status status = checkHeader(**file, *header, **words); !status.ok())
+      return status;
+    return TokenFile{std::move(*file), header->dtype, sizeof(HeaderWords),
+                     (**words)[2], 0};
+  }
+  uint64_t size = (*file)->size();
+  if (size % sizeof(uint16_t))
+    return makeError(Code::BadData, "'", path, "': ", size,
+                     " bytes, expected tokens of ", sizeof(uint16_t));
+  int64_t count = static_cast<int64_t>(size / sizeof(uint16_t));
+  return TokenFile{std::move(*file), DType::u16, 0, count, 0};
+}
+
+static Status checkTypes(const TokenFile &file,
+                         std::span<const BatchTensor> tensors) {
+  for (const BatchTensor &tensor : tensors)
+    if (tensor.name != format::kSampleWeight && tensor.dtype != file.dtype &&
+        !canWiden(file.dtype, tensor.dtype))
+      return makeError(Code::Usage, "'", file.file->path(), "' has tokens of ",
+                       traitsOf(file.dtype).name, ", '", tensor.name, "' is ",
+                       traitsOf(tensor.dtype).name);
+  return Status();
+}
+
+static Result<std::unique_ptr<SampleSource>>
+openFiles(std::string_view paths, std::span<const BatchTensor> tensors,
+          Result<TokenFile> (*open)(const std::string &path)) {
+  auto length = findLength(tensors);
+  if (!length.ok())
+    return length.takeStatus();
+  int64_t ahead = 0, samples = 0;
+  for (const BatchTensor &tensor : tensors)
+    ahead = std::max(ahead, tensor.tokensAhead.value_or(0));
+  std::vector<TokenFile> files;
+  for (const std::string &path : splitPaths(paths)) {
+    auto file = open(path);
+    if (!file.ok())
+      return file.takeStatus();
+    if (Status status = checkTypes(*file, tensors); !status.ok())
+      return status;
+    samples += std::max<int64_t>(0, file->count - ahead) / *length;
+    file->endSample = samples;
+    files.push_back(std::move(*file));
+  }
+  if (samples == 0)
+    return makeError(Code::BadData, "'", paths, "': no file has the ",
+                     *length + ahead, " tokens of a sample");
+  return std::unique_ptr<SampleSource>(new TokenSource(
+      std::move(files), {tensors.begin(), tensors.end()}, *length));
+}
+
+Result<std::unique_ptr<SampleSource>>
+runtime::openTokenSource(const std::string &paths,
+                         std::span<const BatchTensor> tensors) {
+  return openFiles(paths, tensors, openTokens);
+}
+
+Result<std::unique_ptr<SampleSource>>
+runtime::openTextSource(const std::string &paths,
+                        std::span<const BatchTensor> tensors) {
+  return openFiles(paths, tensors, openText);
+}

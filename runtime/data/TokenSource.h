@@ -1,0 +1,34 @@
+//===- TokenSource.h - Windows of token files -------------------*- C++ -*-===//
+//
+// A sample of a language model is a window of T tokens of one file; windows lie
+// one after the other, and what is left at the end of a file is in none. The
+// model's input has the window's tokens; its target, named by the recipe, the
+// same where the loss shifts it (`loss.shift`), else the tokens one later.
+//
+// `tokens:` takes files of three forms, told apart by how they begin:
+//   llm.c   256 int32 (20240520, 1, tokens, ...), then tokens as u16
+//   llm.c   256 int32 (20240801, 7, tokens, ...), then tokens as u32
+//   else    tokens as u16 from the first byte on, as nanoGPT has them
+// `text:` takes files of any bytes, each of which is a token.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_RUNTIME_DATA_TOKENSOURCE_H
+#define TCC_RUNTIME_DATA_TOKENSOURCE_H
+
+#include "runtime/data/SampleSource.h"
+
+namespace tcc::runtime {
+
+/// A source of the files of a comma-separated list, one after the other.
+/// `tensors` are integers of [batch, T] for an input and, if there is one, its
+/// target, and weights of samples, which are 1 (else Code::Usage).
+/// Code::BadData where a header does not fit its file, or no file has a whole
+/// window.
+Result<std::unique_ptr<SampleSource>>
+openTokenSource(const std::string &paths, std::span<const BatchTensor> tensors);
+Result<std::unique_ptr<SampleSource>>
+openTextSource(const std::string &paths, std::span<const BatchTensor> tensors);
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_DATA_TOKENSOURCE_H
