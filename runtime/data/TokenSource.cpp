@@ -25,19 +25,21 @@ struct TokenFile {
 class TokenSource final : public SampleSource {
 public:
   TokenSource(std::vector<TokenFile> files, std::vector<BatchTensor> tensors,
-              int64_t length)
-      : files(std::move(files)), tensors(std::move(tensors)), length(length) {}
+              int64_t length, int64_t ahead)
+      : files(std::move(files)), tensors(std::move(tensors)), length(length),
+        ahead(ahead) {}
 
   int64_t sampleCount() const override { return files.back().endSample; }
   Status read(int64_t, int64_t number, SampleParts parts) const override;
 
 private:
-  Status readWindow(const TokenFile &file, int64_t first, DType dtype,
-                    std::span<std::byte> to) const;
+  Status readPiece(const TokenFile &file, int64_t first, int64_t done,
+                   int64_t count, SampleParts parts) const;
 
   const std::vector<TokenFile> files;
   const std::vector<BatchTensor> tensors;
   const int64_t length; ///< of a window
+  const int64_t ahead;  ///< tokens after a window that a target has
 };
 
 struct Header {
@@ -51,34 +53,49 @@ using HeaderWords = std::array<int32_t, kHeaderWords>;
 
 } // namespace
 
-Status TokenSource::readWindow(const TokenFile &file, int64_t first,
-                               DType dtype, std::span<std::byte> to) const {
+/// Tokens that are read at a time, and stay in a cache.
+static constexpr int64_t kPiece = 4096, kMostAhead = 1;
+
+/// Tokens `done` and so on of the window that begins with token `first`, once
+/// for all tensors.
+Status TokenSource::readPiece(const TokenFile &file, int64_t first,
+                              int64_t done, int64_t count,
+                              SampleParts parts) const {
   size_t bytes = traitsOf(file.dtype).bytes;
-  Status status = file.file->read(file.offset + uint64_t(first) * bytes,
-                                  to.last(size_t(length) * bytes));
-  if (status.ok() && file.dtype != dtype)
-    widenInPlace(file.dtype, dtype, to);
-  return status;
+  std::array<std::byte, (kPiece + kMostAhead) * sizeof(uint32_t)> tokens;
+  std::span<std::byte> wanted(tokens.data(), size_t(count + ahead) * bytes);
+  if (Status status =
+          file.file->read(file.offset + uint64_t(first + done) * bytes, wanted);
+      !status.ok())
+    return status;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (tensors[i].name == format::kSampleWeight)
+      continue;
+    size_t wide = traitsOf(tensors[i].dtype).bytes;
+    widen(file.dtype, tensors[i].dtype,
+          wanted.data() + size_t(*tensors[i].tokensAhead) * bytes,
+          parts[i].subspan(size_t(done) * wide, size_t(count) * wide));
+  }
+  return Status();
 }
 
 Status TokenSource::read(int64_t, int64_t number, SampleParts parts) const {
+  constexpr float kOne = 1;
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (tensors[i].name == format::kSampleWeight)
+      std::memcpy(parts[i].data(), &kOne, sizeof(kOne));
   auto file =
       std::ranges::upper_bound(files, number, {}, &TokenFile::endSample);
   int64_t begin = file == files.begin() ? 0 : std::prev(file)->endSample;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (tensors[i].name == format::kSampleWeight) {
-      constexpr float kOne = 1;
-      std::memcpy(parts[i].data(), &kOne, sizeof(kOne));
-      continue;
-    }
-    int64_t first = (number - begin) * length + *tensors[i].tokensAhead;
-    if (Status status = readWindow(*file, first, tensors[i].dtype, parts[i]);
+  int64_t first = (number - begin) * length;
+  for (int64_t done = 0; done < length; done += kPiece) {
+    int64_t count = std::min(kPiece, length - done);
+    if (Status status = readPiece(*file, first, done, count, parts);
         !status.ok())
       return status;
   }
   return Status();
 }
-
 //===----------------------------------------------------------------------===//
 // What a batch has
 //===----------------------------------------------------------------------===//
@@ -92,7 +109,7 @@ static Status checkTensor(const BatchTensor &tensor) {
   if (tensor.shape.size() != 2)
     return refuse(tensor, concat("it has ", tensor.shape.size(),
                                  " dimensions, expected batch and tokens"));
-  if (!tensor.tokensAhead)
+  if (!tensor.tokensAhead || *tensor.tokensAhead > kMostAhead)
     return refuse(tensor, "it is the target of a loss that is no causal_lm");
   DTypeKind kind = traitsOf(tensor.dtype).kind;
   if (kind != DTypeKind::Signed && kind != DTypeKind::Unsigned)
@@ -223,7 +240,7 @@ openFiles(std::string_view paths, std::span<const BatchTensor> tensors,
     return makeError(Code::BadData, "'", paths, "': no file has the ",
                      *length + ahead, " tokens of a sample");
   return std::unique_ptr<SampleSource>(new TokenSource(
-      std::move(files), {tensors.begin(), tensors.end()}, *length));
+      std::move(files), {tensors.begin(), tensors.end()}, *length, ahead));
 }
 
 Result<std::unique_ptr<SampleSource>>

@@ -62,17 +62,32 @@ static constexpr Row kRows[] = {
     {DTypeKind::Float, 4, 8, widenBlock<float, double>},
 };
 
-void runtime::widenInPlace(DType narrow, DType wide,
-                           std::span<std::byte> bytes) {
-  const DTypeTraits &from = traitsOf(narrow), &to = traitsOf(wide);
+/// In blocks, from the first on.
+static void widenBlocks(DType narrow, DType wide, const std::byte *source,
+                        std::span<std::byte> to) {
+  const DTypeTraits &from = traitsOf(narrow), &traits = traitsOf(wide);
   const Row *row = std::ranges::find_if(kRows, [&](const Row &one) {
     return one.kind == from.kind && one.narrow == from.bytes &&
-           one.wide == to.bytes;
+           one.wide == traits.bytes;
   });
-  size_t count = bytes.size() / to.bytes;
-  std::byte *source = bytes.data() + count * (to.bytes - from.bytes);
-  // What is written of a block ends at or before the next one that is read.
+  size_t count = to.size() / traits.bytes;
   for (size_t i = 0; i < count; i += kBlock)
-    row->widen(source + i * from.bytes, bytes.data() + i * to.bytes,
+    row->widen(source + i * from.bytes, to.data() + i * traits.bytes,
                std::min(kBlock, count - i));
+}
+
+void runtime::widen(DType narrow, DType wide, const std::byte *from,
+                    std::span<std::byte> to) {
+  if (narrow == wide)
+    std::memcpy(to.data(), from, to.size());
+  else
+    widenBlocks(narrow, wide, from, to);
+}
+
+/// What is written of a block ends at or before the next one that is read.
+void runtime::widenInPlace(DType narrow, DType wide,
+                           std::span<std::byte> bytes) {
+  size_t count = bytes.size() / traitsOf(wide).bytes;
+  size_t size = count * traitsOf(narrow).bytes;
+  widenBlocks(narrow, wide, bytes.last(size).data(), bytes);
 }

@@ -10,8 +10,12 @@ namespace tcc::runtime {
 /// in wider ones, f16 and f32 in wider floats.
 bool canWiden(DType narrow, DType wide);
 
-/// Makes elements of `wide`, which can hold them, of those of `narrow` that
-/// are the last bytes of `bytes`, as many as there is room for wide ones.
+/// Makes elements of `wide`, which is `narrow` or can hold it, as many as there
+/// is room for. They do not overlap what is read.
+void widen(DType narrow, DType wide, const std::byte *from,
+           std::span<std::byte> to);
+
+/// The same of those that are the last bytes of `bytes`.
 void widenInPlace(DType narrow, DType wide, std::span<std::byte> bytes);
 
 } // namespace tcc::runtime
