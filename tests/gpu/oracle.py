@@ -104,7 +104,9 @@ def write(name, batch, kind, folder):
     from safetensors.torch import save_file
 
     module, feed = build(name), inputs(name, batch)
-    state = {key: value.clone() for key, value in module.state_dict().items()}
+    # A package also has the buffers that torch saves in no state.
+    state = dict(module.named_buffers()) | module.state_dict()
+    state = {key: value.clone() for key, value in state.items()}
     save_file(state, os.path.join(folder, "weights.safetensors"))
     for i, x in enumerate(feed):
         np.save(os.path.join(folder, f"input_{i}.npy"), x.numpy())
