@@ -331,8 +331,7 @@ def test_checkpoints(tally, folder, cell, data, world):
 
 def test_own_folders(tally, package, data, world):
     """Ranks whose hosts do not share the folder lose the update, and leave nothing half written."""
-    port = {"WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(find_free_port())}  # fmt: skip
+    meeting = {"WORLD_SIZE": str(world), "TCC_RENDEZVOUS": f"127.0.0.1:{find_free_port()}"}
     with tempfile.TemporaryDirectory() as place:
         started = []
         for rank in range(world):
@@ -340,7 +339,7 @@ def test_own_folders(tally, package, data, world):
             started.append(subprocess.Popen(
                 [os.path.join(harness.BIN, "tcc-run"), "train", package, "--data", "npz:" + data,
                  "-q", "--steps", "1", "--checkpoint-dir", "run"], cwd=f"{place}/{rank}",
-                env=ENVIRONMENT | port | {"RANK": str(rank)}, stdout=subprocess.DEVNULL,
+                env=ENVIRONMENT | meeting | {"RANK": str(rank)}, stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE, text=True))  # fmt: skip
         said = [rank.communicate(timeout=60)[1] for rank in started]
         codes = [rank.returncode for rank in started]
@@ -384,8 +383,7 @@ def measure(package, data, world, log):
     counts what began it, too."""
     command = [os.path.join(harness.BIN, "tcc-run"), "train", package, "--data", "npz:" + data,
                "-q", "--threads", "1", "--steps", "40", "--log-dir", log]  # fmt: skip
-    place = {"WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1",
-             "MASTER_PORT": str(find_free_port())}  # fmt: skip
+    place = {"WORLD_SIZE": str(world), "TCC_RENDEZVOUS": f"127.0.0.1:{find_free_port()}"}
     started = [subprocess.Popen(command, env=ENVIRONMENT | place | {"RANK": str(rank)},
                                 stdout=subprocess.DEVNULL) for rank in range(world)]  # fmt: skip
     most = [0] * world
