@@ -1,24 +1,16 @@
 #include "runtime/data/SampleOrder.h"
 
+#include "runtime/data/SplitMix64.h"
+
 #include <cmath>
 
 using namespace tcc;
 using namespace tcc::runtime;
 
-static uint64_t mix(uint64_t word) {
-  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
-  word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
-  return word ^ (word >> 31);
-}
-
-static uint64_t nextRandom(uint64_t &state) {
-  return mix(state += 0x9e3779b97f4a7c15);
-}
-
 /// `digit` plus a function of `other`, modulo `base`, as likely any one of its
 /// values.
 static uint64_t addMixed(uint64_t digit, uint64_t other, uint64_t base) {
-  auto wide = static_cast<unsigned __int128>(mix(other)) * base;
+  auto wide = static_cast<unsigned __int128>(SplitMix64::mix(other)) * base;
   digit += static_cast<uint64_t>(wide >> 64);
   return digit >= base ? digit - base : digit;
 }
@@ -55,9 +47,8 @@ SampleOrder::SampleOrder(int64_t count, uint64_t seed, bool shuffles)
 
 EpochOrder SampleOrder::of(int64_t epoch) const {
   EpochOrder order = first;
-  uint64_t state = seed;
-  state = nextRandom(state) ^ static_cast<uint64_t>(epoch);
+  SplitMix64 random(SplitMix64(seed).next() ^ static_cast<uint64_t>(epoch));
   for (int i = 0; i < order.rounds; ++i)
-    order.keys[i] = nextRandom(state);
+    order.keys[i] = random.next();
   return order;
 }

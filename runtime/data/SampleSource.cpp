@@ -1,6 +1,7 @@
 #include "runtime/data/SampleSource.h"
 
 #include "runtime/data/ArraySource.h"
+#include "runtime/data/RecordSamples.h"
 #include "runtime/data/TokenSource.h"
 
 #include <filesystem>
@@ -23,6 +24,8 @@ constexpr Kind kKinds[] = {
     {"safetensors:", "FILE", openSafetensorsSource},
     {"tokens:", "FILE,...", openTokenSource},
     {"text:", "FILE,...", openTextSource},
+    {"webdataset:", "FILE,...", openShardSource},
+    {"images:", "FOLDER", openImageSource},
 };
 
 } // namespace

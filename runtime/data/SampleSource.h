@@ -38,7 +38,8 @@ public:
 };
 
 /// Opens `npz:FILE`, `npy:FOLDER` or `safetensors:FILE` (ArraySource.h),
-/// `tokens:FILE,...` or `text:FILE,...` (TokenSource.h).
+/// `tokens:FILE,...` or `text:FILE,...` (TokenSource.h), `webdataset:FILE,...`
+/// or `images:FOLDER` (RecordSamples.h).
 Result<std::unique_ptr<SampleSource>>
 openSource(const std::string &spec, std::span<const BatchTensor> tensors);
 

@@ -60,7 +60,8 @@ void tools::addData(CLI::App &command, DataOptions &options) {
                   "npz:FILE, npy:FOLDER or safetensors:FILE: an array for each "
                   "input and the target, samples first; of a language model "
                   "also tokens:FILE,... (llm.c, or u16) and text:FILE,...: "
-                  "windows of them")
+                  "windows of them; of images webdataset:FILE,... (tar "
+                  "shards) and images:FOLDER (a folder for each class)")
       ->type_name(kDataType)
       ->required();
   command

@@ -1,0 +1,32 @@
+//===- RecordSamples.h - Samples of records ---------------------*- C++ -*-===//
+//
+// What a field gives to a tensor of a batch:
+//   [N, C, H, W] of f32, C = 1 or 3   an image, decoded, as numbers from 0 to
+//   1;
+//                                     grey is 0.299 R + 0.587 G + 0.114 B
+//   [N] of numbers                    a number as text
+//
+// The field has the tensor's name, or is, of an image, one of jpg, jpeg, png,
+// webp and image, and of a target one of cls and label.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_RUNTIME_DATA_RECORDSAMPLES_H
+#define TCC_RUNTIME_DATA_RECORDSAMPLES_H
+
+#include "runtime/data/SampleSource.h"
+
+namespace tcc::runtime {
+
+/// WebDataset shards and image folders, see records/RecordSource.h.
+/// Code::Usage where a tensor is none of the above, or no field is for it; of a
+/// sample, Code::BadData where it lacks a field, or that is damaged or not as
+/// large as the tensor.
+Result<std::unique_ptr<SampleSource>>
+openShardSource(const std::string &paths, std::span<const BatchTensor> tensors);
+Result<std::unique_ptr<SampleSource>>
+openImageSource(const std::string &folder,
+                std::span<const BatchTensor> tensors);
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_DATA_RECORDSAMPLES_H

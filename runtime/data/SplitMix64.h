@@ -1,0 +1,40 @@
+//===- SplitMix64.h - Mixed numbers of a counter ----------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_DATA_SPLITMIX64_H
+#define TCC_RUNTIME_DATA_SPLITMIX64_H
+
+#include <cstdint>
+
+namespace tcc::runtime {
+
+/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
+/// generators, 2014).
+class SplitMix64 {
+public:
+  explicit SplitMix64(uint64_t state) : state(state) {}
+
+  static uint64_t mix(uint64_t word) {
+    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
+    word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
+    return word ^ (word >> 31);
+  }
+
+  uint64_t next() { return mix(state += 0x9e3779b97f4a7c15); }
+  /// In [0, 1).
+  double uniform() { return double(next() >> 11) * 0x1p-53; }
+  double uniform(double low, double high) {
+    return low + (high - low) * uniform();
+  }
+  /// In [0, count), of which there is at least one.
+  int64_t below(int64_t count) {
+    auto wide =
+        static_cast<unsigned __int128>(next()) * static_cast<uint64_t>(count);
+    return static_cast<int64_t>(wide >> 64);
+  }
+
+private:
+  uint64_t state;
+};
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_DATA_SPLITMIX64_H

@@ -1,0 +1,26 @@
+//===- Formats.h - What each library decodes --------------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_DATA_IMAGES_FORMATS_H
+#define TCC_RUNTIME_DATA_IMAGES_FORMATS_H
+
+#include "runtime/data/images/Image.h"
+
+namespace tcc::runtime::images {
+
+/// One format; see Image.h for what its functions promise.
+struct Format {
+  const char *name;
+  bool (*begins)(std::span<const std::byte> file);
+  Result<Size> (*readSize)(std::span<const std::byte> file);
+  Status (*decode)(std::span<const std::byte> file, const Region &region,
+                   Image &image);
+};
+
+extern const Format kJpeg, kPng, kWebp;
+
+/// Copies a region of rows of pixels that lie `stride` bytes apart.
+void copyRegion(const uint8_t *pixels, size_t stride, const Region &region,
+                Image &image);
+
+} // namespace tcc::runtime::images
+
+#endif // TCC_RUNTIME_DATA_IMAGES_FORMATS_H

@@ -1,0 +1,108 @@
+#include "runtime/data/SampleFile.h"
+#include "runtime/data/records/RecordSource.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+using namespace tcc;
+using namespace tcc::runtime;
+namespace fs = std::filesystem;
+
+namespace {
+
+enum Field : size_t { kImage, kLabel };
+
+class ImageFolder final : public RecordSource {
+public:
+  struct Entry {
+    std::string path;
+    size_t label;
+  };
+
+  explicit ImageFolder(std::vector<Entry> entries)
+      : entries(std::move(entries)) {}
+
+  int64_t recordCount() const override { return int64_t(entries.size()); }
+  std::span<const std::string> fieldNames() const override { return names; }
+  std::optional<size_t>
+  findField(int64_t, std::span<const size_t> fields) const override {
+    return fields.empty() ? std::nullopt : std::optional(fields[0]);
+  }
+  Status read(int64_t record, size_t field,
+              std::vector<std::byte> &bytes) const override;
+  std::string describe(int64_t record) const override {
+    return concat("'", entries[size_t(record)].path, "'");
+  }
+
+private:
+  const std::vector<Entry> entries;
+  const std::array<std::string, 2> names = {"image", "label"};
+};
+
+} // namespace
+
+Status ImageFolder::read(int64_t record, size_t field,
+                         std::vector<std::byte> &bytes) const {
+  const Entry &entry = entries[size_t(record)];
+  if (field == kLabel) {
+    std::string digits = std::to_string(entry.label);
+    auto span = std::as_bytes(std::span(digits));
+    bytes.assign(span.begin(), span.end());
+    return Status();
+  }
+  auto file = SampleFile::open(entry.path);
+  if (!file.ok())
+    return file.takeStatus();
+  bytes.resize((*file)->size());
+  return (*file)->read(0, bytes);
+}
+
+static bool isImage(const fs::path &path) {
+  std::string ending = path.extension().string();
+  for (char &c : ending)
+    if (c >= 'A' && c <= 'Z')
+      c = static_cast<char>(c - 'A' + 'a');
+  constexpr std::string_view kEndings[] = {".jpg", ".jpeg", ".png", ".webp"};
+  return std::ranges::find(kEndings, ending) != std::end(kEndings);
+}
+
+/// The folders, or else the images, of a folder, by name.
+template <typename Iterator>
+static Result<std::vector<std::string>> list(const std::string &folder,
+                                             bool wantsFolders) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (Iterator
+           at(folder, fs::directory_options::follow_directory_symlink, error),
+       end;
+       !error && at != end; at.increment(error)) {
+    bool isFolder = at->is_directory(error);
+    if (!error && isFolder == wantsFolders && (isFolder || isImage(at->path())))
+      found.push_back(at->path().string());
+  }
+  if (error)
+    return makeError(Code::Io, "cannot read '", folder, "': ", error.message());
+  std::ranges::sort(found);
+  return found;
+}
+
+Result<std::unique_ptr<RecordSource>>
+runtime::openImageFolder(const std::string &folder) {
+  auto classes = list<fs::directory_iterator>(folder, /*wantsFolders=*/true);
+  if (!classes.ok())
+    return classes.takeStatus();
+  std::vector<ImageFolder::Entry> entries;
+  for (size_t label = 0; label < classes->size(); ++label) {
+    auto files = list<fs::recursive_directory_iterator>((*classes)[label],
+                                                        /*wantsFolders=*/false);
+    if (!files.ok())
+      return files.takeStatus();
+    for (std::string &path : *files)
+      entries.push_back({std::move(path), label});
+  }
+  if (entries.empty())
+    return makeError(Code::BadData, "'", folder,
+                     "': there is no folder of a class with images in it");
+  return std::unique_ptr<RecordSource>(new ImageFolder(std::move(entries)));
+}

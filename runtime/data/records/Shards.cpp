@@ -1,0 +1,186 @@
+#include "runtime/data/SampleSource.h"
+#include "runtime/data/records/RecordSource.h"
+#include "runtime/data/records/Tar.h"
+
+#include <algorithm>
+#include <charconv>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+namespace {
+
+/// A field of a record.
+struct Piece {
+  uint64_t offset, size;
+  size_t field;
+};
+
+struct Shard {
+  std::shared_ptr<const SampleFile> file;
+  int64_t endRecord; ///< the first that is of a later shard
+};
+
+class Shards final : public RecordSource {
+public:
+  Status add(const std::string &path);
+
+  int64_t recordCount() const override { return int64_t(ends.size()); }
+  std::span<const std::string> fieldNames() const override { return names; }
+  std::optional<size_t>
+  findField(int64_t record, std::span<const size_t> fields) const override;
+  Status read(int64_t record, size_t field,
+              std::vector<std::byte> &bytes) const override;
+  std::string describe(int64_t record) const override;
+
+private:
+  std::span<const Piece> piecesOf(int64_t record) const {
+    size_t begin = record == 0 ? 0 : ends[size_t(record) - 1];
+    return std::span(pieces).subspan(begin, ends[size_t(record)] - begin);
+  }
+  const Piece *find(int64_t record, size_t field) const;
+  const SampleFile &fileOf(int64_t record) const;
+  size_t numberOf(const std::string &name);
+
+  std::vector<Shard> shards;
+  std::vector<std::string> names; ///< of fields
+  std::vector<Piece> pieces;      ///< of all records
+  std::vector<size_t> ends;       ///< of each record among the pieces
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+const Piece *Shards::find(int64_t record, size_t field) const {
+  auto own = piecesOf(record);
+  auto found = std::ranges::find(own, field, &Piece::field);
+  return found == own.end() ? nullptr : &*found;
+}
+
+std::optional<size_t> Shards::findField(int64_t record,
+                                        std::span<const size_t> fields) const {
+  for (size_t field : fields)
+    if (find(record, field))
+      return field;
+  return std::nullopt;
+}
+
+const SampleFile &Shards::fileOf(int64_t record) const {
+  return *std::ranges::upper_bound(shards, record, {}, &Shard::endRecord)->file;
+}
+
+Status Shards::read(int64_t record, size_t field,
+                    std::vector<std::byte> &bytes) const {
+  const Piece &piece = *find(record, field);
+  bytes.resize(piece.size);
+  return fileOf(record).read(piece.offset, bytes);
+}
+
+std::string Shards::describe(int64_t record) const {
+  return concat("'", fileOf(record).path(), "' at byte ",
+                piecesOf(record).front().offset);
+}
+
+//===----------------------------------------------------------------------===//
+// The index
+//===----------------------------------------------------------------------===//
+
+size_t Shards::numberOf(const std::string &name) {
+  auto found = std::ranges::find(names, name);
+  if (found == names.end())
+    found = names.insert(names.end(), name);
+  return size_t(found - names.begin());
+}
+
+/// What begins with a dot, or has none, is of no sample.
+static size_t findDot(std::string_view name) {
+  size_t slash = name.rfind('/');
+  size_t begin = slash == name.npos ? 0 : slash + 1;
+  size_t dot = name.find('.', begin);
+  return dot == begin ? name.npos : dot;
+}
+
+Status Shards::add(const std::string &path) {
+  auto file = SampleFile::open(path);
+  if (!file.ok())
+    return file.takeStatus();
+  std::optional<std::string> key;
+  Status status = visitTar(**file, [&](const TarMember &member) {
+    size_t dot = findDot(member.name);
+    if (dot == member.name.npos)
+      return Status();
+    std::string own = member.name.substr(0, dot);
+    std::string field = member.name.substr(dot + 1);
+    for (char &c : field)
+      if (c >= 'A' && c <= 'Z')
+        c = static_cast<char>(c - 'A' + 'a');
+    bool isNew = key != own;
+    if (isNew)
+      ends.push_back(pieces.size());
+    Piece piece = {member.offset, member.size, numberOf(field)};
+    if (!isNew && find(recordCount() - 1, piece.field))
+      return makeError(Code::BadData, "'", path, "' at byte ", member.offset,
+                       ": sample '", own, "' has '", field, "' twice");
+    pieces.push_back(piece);
+    ends.back() = pieces.size();
+    key = std::move(own);
+    return Status();
+  });
+  shards.push_back({std::move(*file), recordCount()});
+  return status;
+}
+
+/// The paths that a pattern of numbers in braces means.
+static Result<std::vector<std::string>> expand(const std::string &pattern) {
+  size_t open = pattern.find('{'), dots = pattern.find("..", open),
+         close = pattern.find('}', open);
+  if (open == pattern.npos)
+    return std::vector{pattern};
+  auto read = [&](size_t begin, size_t end) {
+    int64_t value = -1;
+    const char *last = pattern.data() + end;
+    auto [rest, error] = std::from_chars(pattern.data() + begin, last, value);
+    return error == std::errc() && rest == last ? value : -1;
+  };
+  constexpr int64_t kMost = 1'000'000;
+  bool isWhole = dots < close && close != pattern.npos;
+  int64_t first = isWhole ? read(open + 1, dots) : -1;
+  int64_t last = isWhole ? read(dots + 2, close) : -1;
+  if (first < 0 || last < first || last - first >= kMost)
+    return makeError(Code::Usage, "'", pattern,
+                     "': expected {FIRST..LAST} of up to ", kMost, " numbers");
+  auto tails = expand(pattern.substr(close + 1));
+  if (!tails.ok())
+    return tails.takeStatus();
+  std::vector<std::string> paths;
+  for (int64_t i = first; i <= last; ++i) {
+    std::string digits = std::to_string(i);
+    size_t width = std::max(dots - open - 1, digits.size());
+    digits.insert(0, width - digits.size(), '0');
+    for (const std::string &tail : *tails)
+      paths.push_back(concat(pattern.substr(0, open), digits, tail));
+    if (paths.size() > size_t(kMost))
+      return makeError(Code::Usage, "'", pattern, "' means more than ", kMost,
+                       " files");
+  }
+  return paths;
+}
+
+Result<std::unique_ptr<RecordSource>>
+runtime::openShards(const std::string &list) {
+  auto source = std::make_unique<Shards>();
+  for (const std::string &pattern : splitPaths(list)) {
+    auto paths = expand(pattern);
+    if (!paths.ok())
+      return paths.takeStatus();
+    for (const std::string &path : *paths)
+      if (Status status = source->add(path); !status.ok())
+        return status;
+  }
+  if (source->recordCount() == 0)
+    return makeError(Code::BadData, "'", list, "': there is no sample");
+  return std::unique_ptr<RecordSource>(std::move(source));
+}
