@@ -1,10 +1,9 @@
 //===- RecordSamples.h - Samples of records ---------------------*- C++ -*-===//
 //
 // What a field gives to a tensor of a batch:
-//   [N, C, H, W] of f32, C = 1 or 3   an image, decoded, as numbers from 0 to
-//   1;
-//                                     grey is 0.299 R + 0.587 G + 0.114 B
-//   [N] of numbers                    a number as text
+//   f32 of [N, 1 or 3, H, W]   an image, decoded, as numbers from 0 to 1; grey
+//                              is 0.299 R + 0.587 G + 0.114 B
+//   numbers of [N]             a number as text
 //
 // The field has the tensor's name, or is, of an image, one of jpg, jpeg, png,
 // webp and image, and of a target one of cls and label.

@@ -19,17 +19,6 @@ public:
   }
 
   uint64_t next() { return mix(state += 0x9e3779b97f4a7c15); }
-  /// In [0, 1).
-  double uniform() { return double(next() >> 11) * 0x1p-53; }
-  double uniform(double low, double high) {
-    return low + (high - low) * uniform();
-  }
-  /// In [0, count), of which there is at least one.
-  int64_t below(int64_t count) {
-    auto wide =
-        static_cast<unsigned __int128>(next()) * static_cast<uint64_t>(count);
-    return static_cast<int64_t>(wide >> 64);
-  }
 
 private:
   uint64_t state;

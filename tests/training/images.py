@@ -9,6 +9,7 @@ import io
 import os
 import tarfile
 import tempfile
+import zlib
 
 import numpy as np
 from onnx import helper
@@ -128,6 +129,15 @@ def test_hostile(suite):
     refuse("cut png", {"png": png[:-20], "cls": b"1"}, "its PNG is damaged")
     bomb = png[:16] + b"\x7f\xff\xff\xff" * 2 + png[24:]
     refuse("bomb", {"png": bomb, "cls": b"1"}, "damaged")
+    header = b"IHDR" + b"\0\0\x7f\xff" * 2 + png[24:29]
+    bomb = png[:12] + header + zlib.crc32(header).to_bytes(4, "big") + png[33:]
+    refuse("claims", {"png": bomb, "cls": b"1"}, "it claims 32767x32767 pixels")
+    webp = encode(np.zeros((HEIGHT, WIDTH, 3), np.uint8), "webp")
+    refuse("cut webp", {"webp": webp[:-8], "cls": b"1"}, "its WebP is damaged")
+    write_tar(suite.path("fewer.tar"), [("0", {kind: data, "cls": b"1"}), ("1", {kind: data})] * 4)
+    suite.refuse("fewer fields", "webdataset:" + suite.path("fewer.tar"), 3, "it has no 'cls'")
+    write_tar(suite.path("twice.tar"), [("0", {kind: data, "cls": b"1"})] * 2)
+    suite.refuse("twice", "webdataset:" + suite.path("twice.tar"), 3, "sample '0' has 'jpg' twice")
     refuse("no image", {"png": b"GIF89a", "cls": b"1"}, "no JPEG, PNG or WebP")
     small = encode(np.zeros((HEIGHT, 1, 3), np.uint8), "png")
     refuse("small", {"png": small, "cls": b"1"}, "its image has 20 rows of 1 pixels")

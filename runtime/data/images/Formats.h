@@ -8,7 +8,6 @@ namespace tcc::runtime::images {
 
 /// One format; see Image.h for what its functions promise.
 struct Format {
-  const char *name;
   bool (*begins)(std::span<const std::byte> file);
   Result<Size> (*readSize)(std::span<const std::byte> file);
   Status (*decode)(std::span<const std::byte> file, const Region &region,

@@ -62,8 +62,6 @@ static bool readHeader(Decoder &decoder, std::span<const std::byte> file) {
   if (setjmp(decoder.place))
     return false;
   jpeg_create_decompress(&decoder.info);
-  // What creates it clears it.
-  decoder.info.client_data = &decoder;
   jpeg_mem_src(&decoder.info, reinterpret_cast<const uint8_t *>(file.data()),
                file.size());
   jpeg_read_header(&decoder.info, TRUE);
@@ -143,4 +141,4 @@ static Status decodeJpeg(std::span<const std::byte> file, const Region &region,
   return Status();
 }
 
-const Format images::kJpeg = {"JPEG", begins, readJpegSize, decodeJpeg};
+const Format images::kJpeg = {begins, readJpegSize, decodeJpeg};

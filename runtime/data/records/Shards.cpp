@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -149,7 +150,8 @@ static Result<std::vector<std::string>> expand(const std::string &pattern) {
   bool isWhole = dots < close && close != pattern.npos;
   int64_t first = isWhole ? read(open + 1, dots) : -1;
   int64_t last = isWhole ? read(dots + 2, close) : -1;
-  if (first < 0 || last < first || last - first >= kMost)
+  if (first < 0 || last < first || last - first >= kMost ||
+      last == std::numeric_limits<int64_t>::max())
     return makeError(Code::Usage, "'", pattern,
                      "': expected {FIRST..LAST} of up to ", kMost, " numbers");
   auto tails = expand(pattern.substr(close + 1));
