@@ -89,12 +89,13 @@ static std::string findProblem(const SampleArray &array,
   std::span<const int64_t> expected = tensor.shape, found = array.shape;
   if (found.size() != expected.size() ||
       !std::ranges::equal(found.subspan(1), expected.subspan(1)))
-    return concat("array '", tensor.name, "' is N",
+    return concat("array '", tensor.arrayName(), "' is N",
                   found.empty() ? "" : describe(found.subspan(1)),
                   ", expected N", describe(expected.subspan(1)));
   if (array.dtype != tensor.dtype && !canWiden(array.dtype, tensor.dtype))
-    return concat("array '", tensor.name, "' is ", traitsOf(array.dtype).name,
-                  ", expected ", traitsOf(tensor.dtype).name);
+    return concat("array '", tensor.arrayName(), "' is ",
+                  traitsOf(array.dtype).name, ", expected ",
+                  traitsOf(tensor.dtype).name);
   return "";
 }
 
@@ -126,7 +127,7 @@ runtime::makeArraySource(const NamedArrays &named,
       problems += concat(problems.empty() ? "" : "; ", problem);
   };
   for (const BatchTensor &tensor : tensors) {
-    auto found = named.open(tensor.name);
+    auto found = named.open(tensor.arrayName());
     if (!found.ok())
       return found.takeStatus();
     std::optional<SampleArray> array = std::move(*found);
@@ -134,7 +135,7 @@ runtime::makeArraySource(const NamedArrays &named,
                  !arrays[0].shape.empty();
     if (!array && !isOne) {
       isMissing = true;
-      add(concat("there is no array '", tensor.name, "'"));
+      add(concat("there is no array '", tensor.arrayName(), "'"));
       continue;
     }
     if (!array) {
@@ -167,7 +168,7 @@ using FoundArray = Result<std::optional<SampleArray>>;
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openNpzSource(const std::string &path,
-                       std::span<const BatchTensor> tensors) {
+                       std::span<const BatchTensor> tensors, uint64_t) {
   Result<NpzFile> file = NpzFile::open(path);
   if (!file.ok())
     return file.takeStatus();
@@ -207,7 +208,7 @@ static FoundArray openNpyArray(const std::string &path) {
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openNpySource(const std::string &folder,
-                       std::span<const BatchTensor> tensors) {
+                       std::span<const BatchTensor> tensors, uint64_t) {
   NamedArrays arrays = {folder, {}, nullptr};
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end;
@@ -227,7 +228,7 @@ runtime::openNpySource(const std::string &folder,
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openSafetensorsSource(const std::string &path,
-                               std::span<const BatchTensor> tensors) {
+                               std::span<const BatchTensor> tensors, uint64_t) {
   auto header = SafetensorsFile::open(path);
   if (!header.ok())
     return header.takeStatus();

@@ -1,12 +1,15 @@
 //===- RecordSamples.h - Samples of records ---------------------*- C++ -*-===//
 //
 // What a field gives to a tensor of a batch:
-//   f32 of [N, 1 or 3, H, W]   an image, decoded, as numbers from 0 to 1; grey
-//                              is 0.299 R + 0.587 G + 0.114 B
+//   f32 of [N, 1 or 3, H, W]   an image, decoded and transformed, as numbers
+//   from
+//                              0 to 1; grey is 0.299 R + 0.587 G + 0.114 B
+//   u8 of [N, 1 or 3, H, W]    the same as bytes from 0 to 255
 //   numbers of [N]             a number as text
 //
-// The field has the tensor's name, or is, of an image, one of jpg, jpeg, png,
-// webp and image, and of a target one of cls and label.
+// The field is the one that the tensor names, or has its name, or is, of an
+// image, one of jpg, jpeg, png, webp and image, and of a target one of cls and
+// label.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_RUNTIME_DATA_RECORDSAMPLES_H
@@ -17,14 +20,17 @@
 namespace tcc::runtime {
 
 /// WebDataset shards and image folders, see records/RecordSource.h.
-/// Code::Usage where a tensor is none of the above, or no field is for it; of a
+/// Code::Usage where a tensor is none of the above, no field is for it, or its
+/// transforms give another size. What they draw is the same for all tensors of
+/// a sample, a function of seed, epoch and number. Of a
 /// sample, Code::BadData where it lacks a field, or that is damaged or not as
 /// large as the tensor.
 Result<std::unique_ptr<SampleSource>>
-openShardSource(const std::string &paths, std::span<const BatchTensor> tensors);
+openShardSource(const std::string &paths, std::span<const BatchTensor> tensors,
+                uint64_t seed);
 Result<std::unique_ptr<SampleSource>>
-openImageSource(const std::string &folder,
-                std::span<const BatchTensor> tensors);
+openImageSource(const std::string &folder, std::span<const BatchTensor> tensors,
+                uint64_t seed);
 
 } // namespace tcc::runtime
 

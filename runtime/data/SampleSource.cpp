@@ -2,54 +2,85 @@
 
 #include "runtime/data/ArraySource.h"
 #include "runtime/data/RecordSamples.h"
+#include "runtime/data/SplitMix64.h"
 #include "runtime/data/TokenSource.h"
 
 #include <filesystem>
 
 using namespace tcc;
 using namespace tcc::runtime;
+namespace fs = std::filesystem;
 
 namespace {
 
 struct Kind {
   std::string_view prefix;
   const char *place; ///< what comes after it; of a list, that ends in ...
+  bool hasTransforms;
   Result<std::unique_ptr<SampleSource>> (*open)(
-      const std::string &path, std::span<const BatchTensor> tensors);
+      const std::string &path, std::span<const BatchTensor> tensors,
+      uint64_t seed);
 };
 
 constexpr Kind kKinds[] = {
-    {"npz:", "FILE", openNpzSource},
-    {"npy:", "FOLDER", openNpySource},
-    {"safetensors:", "FILE", openSafetensorsSource},
-    {"tokens:", "FILE,...", openTokenSource},
-    {"text:", "FILE,...", openTextSource},
-    {"webdataset:", "FILE,...", openShardSource},
-    {"images:", "FOLDER", openImageSource},
+    {"npz:", "FILE", false, openNpzSource},
+    {"npy:", "FOLDER", false, openNpySource},
+    {"safetensors:", "FILE", false, openSafetensorsSource},
+    {"tokens:", "FILE,...", false, openTokenSource},
+    {"text:", "FILE,...", false, openTextSource},
+    {"webdataset:", "FILE,...", true, openShardSource},
+    {"images:", "FOLDER", true, openImageSource},
 };
 
 } // namespace
 
-static const Kind *findKind(const std::string &spec) {
+uint64_t SampleSource::keyOf(int64_t number) const {
+  return SplitMix64(uint64_t(number)).next();
+}
+
+static const Kind *findKind(std::string_view spec) {
   for (const Kind &kind : kKinds)
     if (spec.starts_with(kind.prefix))
       return &kind;
   return nullptr;
 }
 
+static Status checkTransforms(const Kind &kind,
+                              std::span<const BatchTensor> tensors) {
+  for (const BatchTensor &tensor : tensors)
+    if (!tensor.transforms.empty() && !kind.hasTransforms)
+      return makeError(Code::Usage, "'", tensor.name, "' has transforms, and ",
+                       kind.prefix, kind.place,
+                       " makes none: images have them");
+  return Status();
+}
+
 Result<std::unique_ptr<SampleSource>>
 runtime::openSource(const std::string &spec,
-                    std::span<const BatchTensor> tensors) {
-  if (const Kind *kind = findKind(spec))
-    return kind->open(spec.substr(kind->prefix.size()), tensors);
+                    std::span<const BatchTensor> tensors, uint64_t seed) {
+  if (const Kind *kind = findKind(spec)) {
+    if (Status status = checkTransforms(*kind, tensors); !status.ok())
+      return status;
+    return kind->open(spec.substr(kind->prefix.size()), tensors, seed);
+  }
   std::string known;
   for (const Kind &kind : kKinds)
     known += concat(known.empty() ? "" : ", ", kind.prefix, kind.place);
   return makeError(Code::Usage, "data '", spec,
-                   "' are of no known kind, expected ", known);
+                   "' are of no known kind, expected ", known, " or NAME.toml");
 }
 
-std::string runtime::absoluteData(const std::string &spec) {
+bool runtime::isPlanFile(std::string_view spec) {
+  return !findKind(spec) && spec.ends_with(".toml");
+}
+
+std::string runtime::resolveData(const std::string &spec,
+                                 const fs::path &folder) {
+  auto resolve = [&](const std::string &path) {
+    return (folder / path).lexically_normal().string();
+  };
+  if (isPlanFile(spec))
+    return resolve(spec);
   const Kind *kind = findKind(spec);
   if (!kind)
     return spec;
@@ -57,10 +88,14 @@ std::string runtime::absoluteData(const std::string &spec) {
   bool isList = std::string_view(kind->place).ends_with("...");
   for (const std::string &path :
        isList ? splitPaths(rest) : std::vector<std::string>{rest})
-    found +=
-        concat(found.empty() ? "" : ",",
-               std::filesystem::absolute(path).lexically_normal().string());
+    found += concat(found.empty() ? "" : ",", resolve(path));
   return concat(kind->prefix, found);
+}
+
+std::string runtime::absoluteData(const std::string &spec) {
+  std::error_code error;
+  fs::path here = fs::current_path(error);
+  return error ? spec : resolveData(spec, here);
 }
 
 std::vector<std::string> runtime::splitPaths(std::string_view list) {

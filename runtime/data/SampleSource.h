@@ -4,6 +4,7 @@
 
 #include "runtime/package/Tensor.h"
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -18,6 +19,12 @@ struct BatchTensor {
   /// Of a language model: how much later in a text its tokens begin than those
   /// of the model's input. Nothing where the loss is of another kind.
   std::optional<int64_t> tokensAhead = std::nullopt;
+  /// The name of what it is read from. Empty: its own, or what the source has
+  /// for such a tensor.
+  std::string field = {};
+  std::vector<std::string> transforms = {}; ///< see images/Transforms.h
+
+  const std::string &arrayName() const { return field.empty() ? name : field; }
 };
 
 /// Where a sample is written to: its part of each tensor of a batch, in their
@@ -30,6 +37,9 @@ public:
   virtual ~SampleSource() = default;
   /// Of an epoch.
   virtual int64_t sampleCount() const = 0;
+  /// A number of 64 random bits that a sample keeps when others come or go, as
+  /// far as the source can tell samples apart.
+  virtual uint64_t keyOf(int64_t number) const;
   /// Writes all of sample `number`, below the count, as it is in that epoch:
   /// the same bytes whenever and by whomever it is called. Several threads call
   /// it at once, for different parts.
@@ -39,13 +49,22 @@ public:
 
 /// Opens `npz:FILE`, `npy:FOLDER` or `safetensors:FILE` (ArraySource.h),
 /// `tokens:FILE,...` or `text:FILE,...` (TokenSource.h), `webdataset:FILE,...`
-/// or `images:FOLDER` (RecordSamples.h).
+/// or `images:FOLDER` (RecordSamples.h). What transforms draw depends on
+/// `seed`. Code::Usage where a tensor has transforms that the source does not
+/// make.
 Result<std::unique_ptr<SampleSource>>
-openSource(const std::string &spec, std::span<const BatchTensor> tensors);
+openSource(const std::string &spec, std::span<const BatchTensor> tensors,
+           uint64_t seed = 0);
+
+/// Whether what `--data` says is a file of a plan (DataPlan.h), not a source.
+bool isPlanFile(std::string_view spec);
 
 /// The paths of a list that commas divide.
 std::vector<std::string> splitPaths(std::string_view list);
 
+/// The same data with paths that are relative to `folder`.
+std::string resolveData(const std::string &spec,
+                        const std::filesystem::path &folder);
 /// The same data for whoever works in another folder.
 std::string absoluteData(const std::string &spec);
 

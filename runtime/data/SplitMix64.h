@@ -18,7 +18,19 @@ public:
     return word ^ (word >> 31);
   }
 
+  /// Numbers that have nothing to do with those of another key.
+  static SplitMix64 of(uint64_t seed, uint64_t first, uint64_t second) {
+    return SplitMix64(mix(mix(mix(seed) + first) + second));
+  }
+
   uint64_t next() { return mix(state += 0x9e3779b97f4a7c15); }
+  /// From 0 up to, but not, 1.
+  double uniform() { return double(next() >> 11) * 0x1p-53; }
+  double uniform(double low, double high) {
+    return low + (high - low) * uniform();
+  }
+  /// Below `count`, which is at least 1 and below 2^31.
+  int below(int count) { return int(uniform() * count); }
 
 private:
   uint64_t state;

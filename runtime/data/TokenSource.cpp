@@ -96,6 +96,7 @@ Status TokenSource::read(int64_t, int64_t number, SampleParts parts) const {
   }
   return Status();
 }
+
 //===----------------------------------------------------------------------===//
 // What a batch has
 //===----------------------------------------------------------------------===//
@@ -245,12 +246,12 @@ openFiles(std::string_view paths, std::span<const BatchTensor> tensors,
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openTokenSource(const std::string &paths,
-                         std::span<const BatchTensor> tensors) {
+                         std::span<const BatchTensor> tensors, uint64_t) {
   return openFiles(paths, tensors, openTokens);
 }
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openTextSource(const std::string &paths,
-                        std::span<const BatchTensor> tensors) {
+                        std::span<const BatchTensor> tensors, uint64_t) {
   return openFiles(paths, tensors, openText);
 }

@@ -25,9 +25,11 @@ namespace tcc::runtime {
 /// Code::BadData where a header does not fit its file, or no file has a whole
 /// window.
 Result<std::unique_ptr<SampleSource>>
-openTokenSource(const std::string &paths, std::span<const BatchTensor> tensors);
+openTokenSource(const std::string &paths, std::span<const BatchTensor> tensors,
+                uint64_t seed);
 Result<std::unique_ptr<SampleSource>>
-openTextSource(const std::string &paths, std::span<const BatchTensor> tensors);
+openTextSource(const std::string &paths, std::span<const BatchTensor> tensors,
+               uint64_t seed);
 
 } // namespace tcc::runtime
 

@@ -2,6 +2,7 @@
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Ranks.h"
 #include "tools/tcc-run/Session.h"
+#include "tools/tcc-run/TrainSession.h"
 
 using namespace tcc;
 using namespace tcc::tools;
@@ -36,14 +37,18 @@ static Status evaluate(const EvalOptions &options, const Ranks &ranks) {
   if (options.ema)
     if (Status status = (*session)->exchangeMeans(); !status.ok())
       return makeError(status.code(), "--ema: ", status.message());
-  auto batches =
-      Batches::open(**session, format::EntryKind::eval, options.data.data,
-                    /*seed=*/0, /*shuffles=*/false);
+  DataPlan plan;
+  if (Status status = chooseForEvaluation(options.data.data, plan);
+      !status.ok())
+    return status;
+  auto batches = Batches::open(**session, format::EntryKind::eval, plan,
+                               /*seed=*/0, /*shuffles=*/false);
   if (!batches.ok())
     return batches.takeStatus();
   auto sum = evaluateAll(**session, *batches, [] { return true; });
   if (!sum.ok() || !ranks.isFirst())
     return sum.ok() ? Status() : sum.takeStatus();
+  batches->warnOfSkipped(options.running.quiet);
   if (!options.running.quiet)
     noteLeftOut(batches->loader());
   printResult(**session, **sum, batches->loader().samplesPerEpoch(), options);

@@ -167,16 +167,18 @@ Evaluations::Evaluations(TrainingSession &session, const EvaluationPlan &plan,
       metrics(listMetrics(session.executable().program())) {}
 
 Result<Evaluations> Evaluations::open(TrainingSession &session,
-                                      const EvaluationPlan &plan, bool quiet) {
+                                      const EvaluationPlan &plan,
+                                      const std::optional<DataPlan> &data,
+                                      bool quiet) {
   Evaluations evaluations(session, plan, quiet);
-  std::string all = concat(plan.data.empty(), " ", plan.every, " ", plan.best,
+  std::string all = concat(data.has_value(), " ", plan.every, " ", plan.best,
                            " ", plan.patience, " ", plan.ema);
   if (Status status =
           session.compareRanks(digestOf(std::as_bytes(std::span(all))),
                                "another plan of evaluations");
       !status.ok())
     return status;
-  if (plan.data.empty())
+  if (!data)
     return evaluations;
   const EvaluationMetric *best = findMetric(evaluations.metrics, plan.best);
   if (!best || !best->isNumber()) {
@@ -191,7 +193,7 @@ Result<Evaluations> Evaluations::open(TrainingSession &session,
   if (plan.ema)
     if (Status status = session.checkMeans(); !status.ok())
       return makeError(status.code(), "eval.ema: ", status.message());
-  auto opened = Batches::open(session, format::EntryKind::eval, plan.data,
+  auto opened = Batches::open(session, format::EntryKind::eval, *data,
                               /*seed=*/0, /*shuffles=*/false);
   if (!opened.ok())
     return opened.takeStatus();
@@ -262,6 +264,7 @@ Result<bool> Evaluations::run(const Between &between) {
     return false;
   note(sum->sums);
   values = describeMetrics(metrics, sum->sums);
+  batches->warnOfSkipped(quiet);
   if (!quiet)
     std::cerr << concat("tcc-run: evaluation after update ",
                         session->stepCount(), ": ",

@@ -3,7 +3,7 @@
 #define TCC_TOOLS_TCCRUN_EVALUATIONS_H
 
 #include "runtime/train/Metrics.h"
-#include "tools/tcc-run/TrainSession.h"
+#include "tools/tcc-run/Batches.h"
 
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -35,7 +35,7 @@ std::string formatMetrics(std::span<const runtime::EvaluationMetric> metrics,
 /// When a run evaluates, and on what: what the recipe says, and what the
 /// command line changes of it.
 struct EvaluationPlan {
-  std::string data;     ///< empty: never
+  std::string data;     ///< empty: what the data's split keeps, or never
   int64_t every = 0;    ///< updates; 0: after the last one alone
   std::string best;     ///< the metric by which evaluations are compared
   int64_t patience = 0; ///< evaluations after the best one; 0: without end
@@ -51,11 +51,11 @@ struct EvaluationPlan {
 /// same.
 class Evaluations {
 public:
-  /// The session outlives it. Code::Usage where the plan asks for what the
-  /// package has not.
-  static runtime::Result<Evaluations> open(runtime::TrainingSession &session,
-                                           const EvaluationPlan &plan,
-                                           bool quiet);
+  /// The session outlives it. Without data there are none. Code::Usage where
+  /// the plan asks for what the package has not.
+  static runtime::Result<Evaluations>
+  open(runtime::TrainingSession &session, const EvaluationPlan &plan,
+       const std::optional<runtime::DataPlan> &data, bool quiet);
 
   /// The first update after `step` that an evaluation follows, `last` being
   /// the run's last one.

@@ -61,7 +61,8 @@ void tools::addData(CLI::App &command, DataOptions &options) {
                   "input and the target, samples first; of a language model "
                   "also tokens:FILE,... (llm.c, or u16) and text:FILE,...: "
                   "windows of them; of images webdataset:FILE,... (tar "
-                  "shards) and images:FOLDER (a folder for each class)")
+                  "shards) and images:FOLDER (a folder for each class); "
+                  "NAME.toml: a [data] table, with transforms")
       ->type_name(kDataType)
       ->required();
   command

@@ -10,6 +10,7 @@ namespace tcc::tools {
 /// What tcc-run decides, and no step of the package: what the recipe says, and
 /// what settings change of it.
 struct Plans {
+  runtime::DataPlan data;
   EvaluationPlan evaluation;
   SpikePlan spikes;
 
@@ -17,6 +18,8 @@ struct Plans {
       : evaluation(program), spikes(program) {}
   /// Whether KEY of KEY=VALUE is of one of them.
   static bool have(std::string_view setting);
+  /// What evaluations are on, if there are any.
+  runtime::Result<std::optional<runtime::DataPlan>> dataOfEvaluations() const;
   /// Of a setting that they have. Code::Usage if there is no such key or value.
   runtime::Status set(std::string_view setting);
 };

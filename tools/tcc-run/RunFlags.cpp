@@ -1,6 +1,6 @@
 #include "tools/tcc-run/RunFlags.h"
 
-#include "runtime/data/SampleSource.h"
+#include "runtime/data/DataPlan.h"
 #include "runtime/ranks/Launch.h"
 #include "tools/tcc-run/Flags.h"
 #include "tools/tcc-run/Ranks.h"
@@ -17,7 +17,8 @@ using namespace tcc::runtime;
 
 using Values = std::vector<std::string>;
 
-static constexpr std::string_view kEvaluationData = "eval.data=";
+static constexpr std::string_view kEvaluationData = "eval.data=",
+                                  kSource = "data.source=";
 
 static std::string getTime() {
   std::time_t now = std::time(nullptr);
@@ -39,6 +40,17 @@ static bool isOfOneProcess(const std::string &flag) {
   return std::ranges::count(kFlags, flag) > 0;
 }
 
+/// The same sources, one or a list of them, as a list of TOML.
+static std::string makeSourcesAbsolute(const std::string &value) {
+  DataPlan plan;
+  std::string list;
+  if (!plan.set("source", value).ok())
+    return value;
+  for (const std::string &source : plan.sources)
+    list += concat(list.empty() ? "'" : ", '", absoluteData(source), "'");
+  return concat("[", list, "]");
+}
+
 /// The same file, wherever the process runs that reads it.
 static std::string makeAbsolute(const CLI::Option &option,
                                 const std::string &value) {
@@ -50,6 +62,8 @@ static std::string makeAbsolute(const CLI::Option &option,
   if (type == kSettingType && value.starts_with(kEvaluationData))
     return concat(kEvaluationData,
                   absoluteData(value.substr(kEvaluationData.size())));
+  if (type == kSettingType && value.starts_with(kSource))
+    return concat(kSource, makeSourcesAbsolute(value.substr(kSource.size())));
   return value;
 }
 

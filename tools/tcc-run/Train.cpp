@@ -10,6 +10,7 @@
 #include "tools/tcc-run/Requests.h"
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/SkippedUpdates.h"
+#include "tools/tcc-run/TrainSession.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -134,14 +135,20 @@ Status Training::resume() {
 /// When to evaluate, and what to do where the loss jumps: what the command line
 /// says of it, and what it needs.
 Status Training::readPlan() {
-  for (std::string_view setting : options.settings)
+  if (Status status = plans->data.use(options.data.data); !status.ok())
+    return status;
+  for (std::string_view setting : options.settings) {
+    if (setting.starts_with("data.source=") && !isPlanFile(options.data.data))
+      return makeError(Code::Usage, "--set: ", setting, ", and --data is '",
+                       options.data.data, "': give one of them");
     if (Plans::have(setting))
       if (Status status = plans->set(setting); !status.ok())
         return status;
+  }
   if (options.retention.keepBest.empty())
     return Status();
   plans->evaluation.best = options.retention.keepBest;
-  if (plans->evaluation.data.empty())
+  if (plans->evaluation.data.empty() && plans->data.split == 0)
     return Status(Code::Usage, "--keep-best needs evaluations: give "
                                "--set eval.data=SPEC, or [eval] in the recipe");
   return Status();
@@ -235,6 +242,7 @@ Pace Training::note(ProgressLine &line, Clock::time_point before) {
                .exposed = updates->exposed(),
                .dataWait = batches->takeWait()};
   paces.add(pace, elapsed);
+  batches->warnOfSkipped(options.running.quiet);
   line.update(session->metrics(), paces.average());
   return pace;
 }
@@ -418,6 +426,8 @@ nlohmann::ordered_json Training::describeResult() const {
     document["exposed_communication_s"] = *average.exposed;
   if (steps > firstStep)
     document["data_wait_s"] = average.dataWait;
+  if (auto skipped = batches->skippedCount())
+    document["skipped_samples"] = *skipped;
   if (!checkpoints.last().empty())
     document["checkpoint"] = checkpoints.last();
   if (std::string end = requests.describeEnd(); !end.empty())
@@ -496,9 +506,9 @@ Status Training::run() {
       return status;
   if (Status status = setSeed(); !status.ok())
     return status;
-  auto data = Batches::open(
-      *session, format::EntryKind::accumulate_step, options.data.data,
-      session->read(format::StepField::seed), !options.noShuffle);
+  auto data =
+      Batches::open(*session, format::EntryKind::accumulate_step, plans->data,
+                    session->read(format::StepField::seed), !options.noShuffle);
   if (!data.ok())
     return data.takeStatus();
   batches.emplace(std::move(*data));
@@ -512,8 +522,11 @@ Status Training::run() {
     return status;
   if (options.findsRate)
     return findRate(*session, *updates, options);
-  auto evaluating =
-      Evaluations::open(*session, plans->evaluation, options.running.quiet);
+  auto evaluated = plans->dataOfEvaluations();
+  if (!evaluated.ok())
+    return evaluated.takeStatus();
+  auto evaluating = Evaluations::open(*session, plans->evaluation, *evaluated,
+                                      options.running.quiet);
   if (!evaluating.ok())
     return evaluating.takeStatus();
   evaluations.emplace(std::move(*evaluating));

@@ -2,7 +2,6 @@
 #ifndef TCC_TOOLS_TCCRUN_TRAINSESSION_H
 #define TCC_TOOLS_TCCRUN_TRAINSESSION_H
 
-#include "runtime/data/BatchLoader.h"
 #include "runtime/package/Tensor.h"
 #include "runtime/train/Session.h"
 #include "tools/tcc-run/Options.h"
@@ -51,13 +50,6 @@ runtime::Status applySetting(runtime::TrainingSession &session,
 runtime::Result<std::vector<int64_t>>
 getStaticShape(const format::TensorSpec &input);
 
-/// Keeps which samples a batch number means among the session's records, and
-/// compares it with what is there from the checkpoint that training goes on
-/// from. Code::Usage where that shuffles in an order of another version. Says
-/// on stderr, unless `quiet`, where the data have another number of samples.
-runtime::Status recordData(runtime::TrainingSession &session,
-                           const runtime::BatchLoader &loader, bool quiet);
-
 /// Random tensors for the inputs of an entry point, whose shapes must be
 /// static.
 class RandomBatch {
@@ -71,37 +63,6 @@ public:
 private:
   std::vector<runtime::Tensor> tensors;
   std::vector<runtime::TensorView> tensorViews;
-};
-
-/// Batches for an entry point, whose shapes must be static.
-class Batches {
-public:
-  static runtime::Result<Batches> open(const runtime::TrainingSession &session,
-                                       format::EntryKind entry,
-                                       const std::string &spec, uint64_t seed,
-                                       bool shuffles);
-
-  const runtime::BatchLoader &loader() const { return batches; }
-  /// See BatchLoader.
-  runtime::Status read(int64_t number, std::span<const int64_t> next = {}) {
-    return batches.read(number, next);
-  }
-  std::span<const runtime::TensorView> views() const { return batches.batch(); }
-  double takeWait() { return batches.takeWait(); }
-  /// Why the session failed at the batch of that number; if an index of it was
-  /// out of range, with its array and sample. Reads the batch again.
-  runtime::Status explain(runtime::Status failure,
-                          const runtime::TrainingSession &session,
-                          int64_t batch);
-
-private:
-  Batches(runtime::BatchLoader loader, const format::Entry &entry)
-      : batches(std::move(loader)), entry(&entry) {}
-
-  std::string findBadIndex(int64_t index) const;
-
-  runtime::BatchLoader batches;
-  const format::Entry *entry;
 };
 
 } // namespace tcc::tools

@@ -2,8 +2,8 @@
 #ifndef TCC_TOOLS_TCCRUN_UPDATES_H
 #define TCC_TOOLS_TCCRUN_UPDATES_H
 
+#include "tools/tcc-run/Batches.h"
 #include "tools/tcc-run/TraceFile.h"
-#include "tools/tcc-run/TrainSession.h"
 
 #include <deque>
 

@@ -15,6 +15,14 @@ static const Format *findFormat(std::span<const std::byte> file) {
   return nullptr;
 }
 
+Status images::checkSize(Size size, const char *what) {
+  if (size.width > 0 && size.height > 0 &&
+      int64_t(size.width) * size.height <= kMostPixels)
+    return Status();
+  return makeError(Code::BadData, what, " ", size.width, "x", size.height,
+                   " pixels, expected 1 to ", kMostPixels);
+}
+
 Result<Size> images::readSize(std::span<const std::byte> file) {
   const Format *format = findFormat(file);
   if (!format)
@@ -22,10 +30,8 @@ Result<Size> images::readSize(std::span<const std::byte> file) {
   auto size = format->readSize(file);
   if (!size.ok())
     return size.takeStatus();
-  if (size->width <= 0 || size->height <= 0 ||
-      int64_t(size->width) * size->height > kMostPixels)
-    return makeError(Code::BadData, "it claims ", size->width, "x",
-                     size->height, " pixels, expected 1 to ", kMostPixels);
+  if (Status status = checkSize(*size, "it claims"); !status.ok())
+    return status;
   return size;
 }
 

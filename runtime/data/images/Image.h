@@ -20,6 +20,7 @@ struct Size {
 struct Region {
   int left = 0, top = 0;
   Size size;
+  bool operator==(const Region &) const = default;
 };
 
 /// Rows of pixels from the top, each red, green, blue and a byte that says
@@ -44,6 +45,10 @@ struct Image {
 
 /// More pixels are not decoded: a few bytes can claim any number of them.
 constexpr int64_t kMostPixels = int64_t(1) << 27;
+
+/// Code::BadData where that is no pixel, or more than kMostPixels; `what` has
+/// it, for the error.
+Status checkSize(Size size, const char *what);
 
 /// The size that the bytes of a JPEG, PNG or WebP file claim. Code::BadData
 /// where they are none of these, or claim no pixel or more than kMostPixels.

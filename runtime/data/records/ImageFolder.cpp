@@ -20,10 +20,11 @@ public:
     size_t label;
   };
 
-  explicit ImageFolder(std::vector<Entry> entries)
-      : entries(std::move(entries)) {}
+  ImageFolder(std::string folder, std::vector<Entry> entries)
+      : folder(std::move(folder)), entries(std::move(entries)) {}
 
   int64_t recordCount() const override { return int64_t(entries.size()); }
+  uint64_t keyOf(int64_t record) const override;
   std::span<const std::string> fieldNames() const override { return names; }
   std::optional<size_t>
   findField(int64_t, std::span<const size_t> fields) const override {
@@ -36,11 +37,18 @@ public:
   }
 
 private:
+  const std::string folder;
   const std::vector<Entry> entries;
   const std::array<std::string, 2> names = {"image", "label"};
 };
 
 } // namespace
+
+/// By its path in the folder.
+uint64_t ImageFolder::keyOf(int64_t record) const {
+  std::string_view path = entries[size_t(record)].path;
+  return keyOfText(path.substr(folder.size()));
+}
 
 Status ImageFolder::read(int64_t record, size_t field,
                          std::vector<std::byte> &bytes) const {
@@ -104,5 +112,6 @@ runtime::openImageFolder(const std::string &folder) {
   if (entries.empty())
     return makeError(Code::BadData, "'", folder,
                      "': there is no folder of a class with images in it");
-  return std::unique_ptr<RecordSource>(new ImageFolder(std::move(entries)));
+  return std::unique_ptr<RecordSource>(
+      new ImageFolder(folder, std::move(entries)));
 }

@@ -19,6 +19,8 @@ class RecordSource {
 public:
   virtual ~RecordSource() = default;
   virtual int64_t recordCount() const = 0;
+  /// See SampleSource.
+  virtual uint64_t keyOf(int64_t record) const = 0;
   /// Of all records; of one some may be missing.
   virtual std::span<const std::string> fieldNames() const = 0;
   /// The first of these fields that a record has, numbers of the names; nothing
@@ -31,6 +33,9 @@ public:
   /// A record as part of a sentence: its file and its place there.
   virtual std::string describe(int64_t record) const = 0;
 };
+
+/// 64 random bits of a text.
+uint64_t keyOfText(std::string_view text);
 
 /// The samples of WebDataset shards, in the order of the shards: what follows
 /// one another in a tar file and has the same name up to the first dot of its

@@ -1,9 +1,11 @@
 #include "runtime/data/SampleSource.h"
 #include "runtime/data/records/RecordSource.h"
 #include "runtime/data/records/Tar.h"
+#include "runtime/package/Digest.h"
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <limits>
 
 using namespace tcc;
@@ -27,6 +29,7 @@ public:
   Status add(const std::string &path);
 
   int64_t recordCount() const override { return int64_t(ends.size()); }
+  uint64_t keyOf(int64_t record) const override { return keys[size_t(record)]; }
   std::span<const std::string> fieldNames() const override { return names; }
   std::optional<size_t>
   findField(int64_t record, std::span<const size_t> fields) const override;
@@ -47,6 +50,7 @@ private:
   std::vector<std::string> names; ///< of fields
   std::vector<Piece> pieces;      ///< of all records
   std::vector<size_t> ends;       ///< of each record among the pieces
+  std::vector<uint64_t> keys;     ///< of each record
 };
 
 } // namespace
@@ -85,6 +89,13 @@ std::string Shards::describe(int64_t record) const {
                 piecesOf(record).front().offset);
 }
 
+uint64_t runtime::keyOfText(std::string_view text) {
+  format::Digest digest = digestOf(std::as_bytes(std::span(text)));
+  uint64_t key = 0;
+  std::memcpy(&key, digest.bytes, sizeof(key));
+  return key;
+}
+
 //===----------------------------------------------------------------------===//
 // The index
 //===----------------------------------------------------------------------===//
@@ -108,6 +119,8 @@ Status Shards::add(const std::string &path) {
   auto file = SampleFile::open(path);
   if (!file.ok())
     return file.takeStatus();
+  // Shards may number their samples alike.
+  std::string name = path.substr(path.rfind('/') + 1);
   std::optional<std::string> key;
   Status status = visitTar(**file, [&](const TarMember &member) {
     size_t dot = findDot(member.name);
@@ -119,8 +132,10 @@ Status Shards::add(const std::string &path) {
       if (c >= 'A' && c <= 'Z')
         c = static_cast<char>(c - 'A' + 'a');
     bool isNew = key != own;
-    if (isNew)
+    if (isNew) {
       ends.push_back(pieces.size());
+      keys.push_back(keyOfText(concat(name, "/", own)));
+    }
     Piece piece = {member.offset, member.size, numberOf(field)};
     if (!isNew && find(recordCount() - 1, piece.field))
       return makeError(Code::BadData, "'", path, "' at byte ", member.offset,

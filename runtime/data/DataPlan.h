@@ -1,0 +1,68 @@
+//===- DataPlan.h - What data are and how they are read ---------*- C++ -*-===//
+//
+// The table [data] of a TOML file, and settings of its keys:
+//
+//   [data]
+//   source = "webdataset:train-{000..123}.tar"     or a list of sources
+//   weights = [2, 1]             how often each source is drawn from in
+//   training map = {image = "jpg", labels = "cls"}          the field of each
+//   input workers = 2                  threads that read ahead, or "auto" depth
+//   = 4                    batches in memory, or "auto" on_bad = "skip" what a
+//   damaged sample does: "skip" or "stop" split = 0.1                  the
+//   share that is kept for evaluations [data.train] image =
+//   ["random_resized_crop 224", "flip"]    images/Transforms.h [data.eval]
+//   image = ["resize 256", "center_crop 224"]
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_RUNTIME_DATA_DATAPLAN_H
+#define TCC_RUNTIME_DATA_DATAPLAN_H
+
+#include "runtime/data/SampleSource.h"
+
+#include <map>
+
+namespace tcc::runtime {
+
+class SkippedSamples; // Skipped.h
+
+/// What samples are read for.
+enum class DataPhase { train, eval };
+
+/// The key of a phase's transforms.
+const char *nameOf(DataPhase phase);
+
+struct DataPlan {
+  using Transforms = std::map<std::string, std::vector<std::string>>;
+
+  std::vector<std::string> sources; ///< see openSource
+  std::vector<double> weights;      ///< of each source; empty: all samples once
+  std::map<std::string, std::string> fields; ///< of inputs
+  Transforms train, eval;                    ///< of inputs, in order
+  std::optional<int> workers, depth;         ///< nothing: "auto"
+  bool skipsBad = false;
+  double split = 0; ///< 0: all samples are for training, and for evaluations
+
+  /// What `--data` means: a source, or a file NAME.toml, whose paths are
+  /// relative to its folder, in place of the whole plan. Code::BadData, with
+  /// the line, where the file is wrong or has an unknown key.
+  Status use(const std::string &spec);
+  /// One key, as `on_bad` or `train.image`, to a value of TOML; text needs no
+  /// quotes. Code::Usage where there is no such key or value.
+  Status set(std::string_view key, std::string_view value);
+
+  const Transforms &transformsOf(DataPhase phase) const {
+    return phase == DataPhase::train ? train : eval;
+  }
+};
+
+/// Opens what a plan has for the tensors of a batch. `seed` is what all that is
+/// random in samples depends on, beside epoch and number. If the plan skips
+/// damaged samples, `skipped` hears of them.
+Result<std::unique_ptr<SampleSource>>
+openData(const DataPlan &plan, DataPhase phase,
+         std::span<const BatchTensor> tensors, uint64_t seed,
+         std::shared_ptr<SkippedSamples> skipped);
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_DATA_DATAPLAN_H

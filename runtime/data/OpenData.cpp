@@ -1,0 +1,198 @@
+#include "runtime/data/DataPlan.h"
+#include "runtime/data/SampleOrder.h"
+#include "runtime/data/Skipped.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+namespace {
+
+/// Several sources, one after the other.
+class Joined final : public SampleSource {
+public:
+  explicit Joined(std::vector<std::unique_ptr<SampleSource>> all)
+      : sources(std::move(all)) {
+    int64_t end = 0;
+    for (const auto &source : sources)
+      ends.push_back(end += source->sampleCount());
+  }
+
+  int64_t sampleCount() const override { return ends.back(); }
+  uint64_t keyOf(int64_t number) const override {
+    auto [source, own] = find(number);
+    return sources[source]->keyOf(own);
+  }
+  Status read(int64_t epoch, int64_t number, SampleParts parts) const override {
+    auto [source, own] = find(number);
+    return sources[source]->read(epoch, own, parts);
+  }
+
+private:
+  std::pair<size_t, int64_t> find(int64_t number) const {
+    auto source = size_t(std::ranges::upper_bound(ends, number) - ends.begin());
+    return {source, number - (source ? ends[source - 1] : 0)};
+  }
+
+  std::vector<std::unique_ptr<SampleSource>> sources;
+  std::vector<int64_t> ends; ///< the first sample that is of a later source
+};
+
+/// As many samples an epoch as several sources have, of each its share. A
+/// source begins anew, in another order, once all its samples were taken.
+class Weighted final : public SampleSource {
+public:
+  Weighted(std::vector<std::unique_ptr<SampleSource>> sources,
+           std::span<const double> weights, uint64_t seed);
+
+  int64_t sampleCount() const override { return ends.back(); }
+  Status read(int64_t epoch, int64_t number, SampleParts parts) const override;
+
+private:
+  std::vector<std::unique_ptr<SampleSource>> sources;
+  std::vector<SampleOrder> orders; ///< of each source
+  std::vector<int64_t> ends;       ///< of the shares
+};
+
+/// The samples that are kept for evaluations, or the others.
+class Part final : public SampleSource {
+public:
+  Part(std::unique_ptr<SampleSource> whole, double share, DataPhase phase);
+
+  int64_t sampleCount() const override { return int64_t(numbers.size()); }
+  uint64_t keyOf(int64_t number) const override {
+    return source->keyOf(numbers[size_t(number)]);
+  }
+  Status read(int64_t epoch, int64_t number, SampleParts parts) const override {
+    return source->read(epoch, numbers[size_t(number)], parts);
+  }
+
+private:
+  std::unique_ptr<SampleSource> source;
+  std::vector<int64_t> numbers;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Samples of several sources
+//===----------------------------------------------------------------------===//
+
+Weighted::Weighted(std::vector<std::unique_ptr<SampleSource>> all,
+                   std::span<const double> weights, uint64_t seed)
+    : sources(std::move(all)) {
+  int64_t count = 0;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    count += sources[i]->sampleCount();
+    orders.emplace_back(sources[i]->sampleCount(), seed + i, /*shuffles=*/true);
+  }
+  double sum = std::accumulate(weights.begin(), weights.end(), 0.0), before = 0;
+  for (double weight : weights)
+    ends.push_back(std::llround((before += weight) / sum * double(count)));
+  ends.back() = count;
+}
+
+Status Weighted::read(int64_t epoch, int64_t number, SampleParts parts) const {
+  auto source = size_t(std::ranges::upper_bound(ends, number) - ends.begin());
+  int64_t begin = source ? ends[source - 1] : 0;
+  int64_t count = sources[source]->sampleCount();
+  // How many samples of the source came before, in all epochs.
+  int64_t taken = epoch * (ends[source] - begin) + number - begin;
+  int64_t pass = taken / count;
+  return sources[source]->read(pass, orders[source].of(pass).at(taken % count),
+                               parts);
+}
+
+/// A key decides, so that a sample stays where it is when others are added.
+Part::Part(std::unique_ptr<SampleSource> whole, double share, DataPhase phase)
+    : source(std::move(whole)) {
+  for (int64_t i = 0; i < source->sampleCount(); ++i) {
+    bool isKept = double(source->keyOf(i) >> 11) * 0x1p-53 < share;
+    if (isKept == (phase == DataPhase::eval))
+      numbers.push_back(i);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Plans
+//===----------------------------------------------------------------------===//
+
+/// Names of a plan that are no inputs.
+static Status checkNames(const DataPlan &plan,
+                         std::span<const BatchTensor> tensors) {
+  auto check = [&](const char *key, const std::string &name) {
+    if (std::ranges::find(tensors, name, &BatchTensor::name) != tensors.end())
+      return Status();
+    std::string known;
+    for (const BatchTensor &tensor : tensors)
+      known += concat(known.empty() ? "'" : ", '", tensor.name, "'");
+    return makeError(Code::Usage, "data.", key, " has '", name,
+                     "', the inputs and the target are ", known);
+  };
+  for (const auto &[name, field] : plan.fields)
+    if (Status status = check("map", name); !status.ok())
+      return status;
+  for (DataPhase phase : {DataPhase::train, DataPhase::eval})
+    for (const auto &[name, lines] : plan.transformsOf(phase))
+      if (Status status = check(nameOf(phase), name); !status.ok())
+        return status;
+  return Status();
+}
+
+/// The tensors as the plan has them.
+static std::vector<BatchTensor> describe(const DataPlan &plan, DataPhase phase,
+                                         std::span<const BatchTensor> tensors) {
+  std::vector<BatchTensor> described(tensors.begin(), tensors.end());
+  const DataPlan::Transforms &transforms = plan.transformsOf(phase);
+  for (BatchTensor &tensor : described) {
+    if (auto found = plan.fields.find(tensor.name); found != plan.fields.end())
+      tensor.field = found->second;
+    if (auto found = transforms.find(tensor.name); found != transforms.end())
+      tensor.transforms = found->second;
+  }
+  return described;
+}
+
+using Opened = Result<std::unique_ptr<SampleSource>>;
+
+static Opened openSources(const DataPlan &plan, DataPhase phase,
+                          std::span<const BatchTensor> tensors, uint64_t seed) {
+  if (!plan.weights.empty() && plan.weights.size() != plan.sources.size())
+    return makeError(Code::Usage, "data.weights has ", plan.weights.size(),
+                     " numbers, data.source ", plan.sources.size(), " sources");
+  std::vector<std::unique_ptr<SampleSource>> sources;
+  for (const std::string &spec : plan.sources) {
+    auto source = openSource(spec, tensors, seed + sources.size());
+    if (!source.ok())
+      return source;
+    if (!plan.weights.empty() && (*source)->sampleCount() == 0)
+      return makeError(Code::BadData, "'", spec, "' has no samples");
+    sources.push_back(std::move(*source));
+  }
+  if (sources.empty())
+    return Status(Code::Usage, "there are no data: give data.source");
+  if (sources.size() == 1)
+    return std::move(sources[0]);
+  if (plan.weights.empty() || phase == DataPhase::eval)
+    return std::unique_ptr<SampleSource>(new Joined(std::move(sources)));
+  return std::unique_ptr<SampleSource>(
+      new Weighted(std::move(sources), plan.weights, seed));
+}
+
+Opened runtime::openData(const DataPlan &plan, DataPhase phase,
+                         std::span<const BatchTensor> tensors, uint64_t seed,
+                         std::shared_ptr<SkippedSamples> skipped) {
+  if (Status status = checkNames(plan, tensors); !status.ok())
+    return status;
+  auto source = openSources(plan, phase, describe(plan, phase, tensors), seed);
+  if (!source.ok())
+    return source;
+  if (plan.split > 0)
+    *source = std::make_unique<Part>(std::move(*source), plan.split, phase);
+  if (plan.skipsBad)
+    *source = skipDamaged(std::move(*source), std::move(skipped));
+  return source;
+}

@@ -1,0 +1,120 @@
+#include "runtime/data/images/Canvas.h"
+
+#include "runtime/data/images/Formats.h"
+#include "runtime/data/images/Resample.h"
+
+#include <algorithm>
+
+using namespace tcc;
+using namespace tcc::runtime;
+using namespace tcc::runtime::images;
+
+Status Canvas::open(std::span<const std::byte> from) {
+  auto size = readSize(from);
+  if (!size.ok())
+    return size.takeStatus();
+  file = from;
+  isDecoded = isFlipped = false;
+  source = shown = {0, 0, *size};
+  scaled = *size;
+  return Status();
+}
+
+void Canvas::crop(Region region) {
+  if (isFlipped)
+    region.left = shown.size.width - region.left - region.size.width;
+  region.left += shown.left;
+  region.top += shown.top;
+  shown = region;
+  if (scaled != source.size)
+    return;
+  source.left += shown.left;
+  source.top += shown.top;
+  source.size = scaled = shown.size;
+  shown.left = shown.top = 0;
+}
+
+/// What is mirrored is drawn first: weights are not symmetric to the last bit.
+Status Canvas::resize(Size to) {
+  if (to == size())
+    return Status();
+  if (Status status = checkSize(to, "resize makes"); !status.ok())
+    return status;
+  if (scaled != source.size || isFlipped)
+    if (auto image = draw(); !image.ok())
+      return image.takeStatus();
+  scaled = to;
+  shown = {0, 0, to};
+  return Status();
+}
+
+Status Canvas::change(const std::function<void(Image &)> &change) {
+  if (auto image = draw(); !image.ok())
+    return image.takeStatus();
+  change(pixels);
+  source = shown = {0, 0, pixels.size};
+  scaled = pixels.size;
+  return Status();
+}
+
+bool Canvas::isDrawn() const {
+  return isDecoded && !isFlipped && shown == source &&
+         shown == Region{0, 0, pixels.size};
+}
+
+Result<const Image *> Canvas::draw() {
+  if (!isDrawn()) {
+    if (Status status = drawAnew(drawn); !status.ok())
+      return status;
+    std::swap(drawn, pixels);
+    isDecoded = true;
+    isFlipped = false;
+    source = shown = {0, 0, pixels.size};
+    scaled = pixels.size;
+  }
+  return &pixels;
+}
+
+/// A region of the source.
+Status Canvas::decodeRegion(Region region, Image &to) {
+  region.left += source.left;
+  region.top += source.top;
+  if (!isDecoded)
+    return decode(file, region, to);
+  to.resize(region.size);
+  copyRegion(pixels.bytes.data(), pixels.rowBytes(), region, to);
+  return Status();
+}
+
+static void mirror(Image &image) {
+  struct Pixel {
+    uint8_t bytes[Image::kPixelBytes];
+  };
+  for (int y = 0; y < image.size.height; ++y) {
+    auto *row = reinterpret_cast<Pixel *>(image.row(y));
+    std::reverse(row, row + image.size.width);
+  }
+}
+
+Status Canvas::drawAnew(Image &to) {
+  if (scaled == source.size) {
+    if (Status status = decodeRegion(shown, to); !status.ok())
+      return status;
+  } else {
+    LineWeights columns(source.size.width, scaled.width, shown.left,
+                        shown.size.width);
+    LineWeights rows(source.size.height, scaled.height, shown.top,
+                     shown.size.height);
+    Region needed = {
+        columns.begin(),
+        rows.begin(),
+        {columns.end() - columns.begin(), rows.end() - rows.begin()}};
+    if (Status status = decodeRegion(needed, decoded); !status.ok())
+      return status;
+    resample(decoded, columns, rows, hasRowsFirst(source.size, scaled), between,
+             to);
+  }
+  if (isFlipped)
+    mirror(to);
+  return Status();
+}

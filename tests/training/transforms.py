@@ -1,0 +1,367 @@
+"""Transforms of images: transforms.py
+
+What [data] of a TOML file declares gives the same weights as an archive of the pixels that Pillow
+makes with the same numbers drawn; where torchvision is installed, its functions give these pixels,
+too. Files that are wrong end a run with one line and the documented code.
+"""
+
+import io
+import json
+import math
+import os
+import tempfile
+
+import numpy as np
+from PIL import Image, ImageEnhance, ImageOps
+
+import harness
+from images import write_tar
+from onnx import helper
+from training import run
+
+try:
+    from torchvision.transforms import functional
+except ImportError:
+    functional = None
+
+COUNT, STEPS, HEIGHT, WIDTH, SEED = 40, 5, 24, 20, 7
+WORD = 2**64 - 1
+
+
+class Draws:
+    """SplitMix64, keyed by seed, epoch and sample."""
+
+    def __init__(self, seed, epoch, number):
+        self.state = self.mix(self.mix(self.mix(seed) + epoch & WORD) + number & WORD)
+
+    @staticmethod
+    def mix(word):
+        word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 & WORD
+        word = (word ^ (word >> 27)) * 0x94D049BB133111EB & WORD
+        return word ^ (word >> 31)
+
+    def uniform(self, low=0.0, high=1.0):
+        self.state = self.state + 0x9E3779B97F4A7C15 & WORD
+        return low + (high - low) * ((self.mix(self.state) >> 11) * 2.0**-53)
+
+    def below(self, count):
+        return int(self.uniform() * count)
+
+
+def agree(image, other):
+    """With torchvision."""
+    if functional:
+        assert image.tobytes() == other().tobytes()
+    return image
+
+
+def resize(image, height, width):
+    done = image.resize((width, height), Image.Resampling.BILINEAR)
+    return agree(done, lambda: functional.resize(image, [height, width]))
+
+
+def resize_shorter(image, _draws, side=30):
+    short, long = sorted(image.size)
+    size = (side, int(side * long / short))
+    width, height = size if image.width <= image.height else size[::-1]
+    done = image.resize((width, height), Image.Resampling.BILINEAR)
+    return agree(done, lambda: functional.resize(image, side))
+
+
+def center_crop(image, _draws, height=HEIGHT, width=WIDTH):
+    missing_x, missing_y = max(width - image.width, 0), max(height - image.height, 0)
+    border = (missing_x // 2, missing_y // 2, (missing_x + 1) // 2, (missing_y + 1) // 2)
+    padded = ImageOps.expand(image, border)
+    left, top = round((padded.width - width) / 2), round((padded.height - height) / 2)
+    done = padded.crop((left, top, left + width, top + height))
+    return agree(done, lambda: functional.center_crop(image, [height, width]))
+
+
+def random_crop(image, draws):
+    top = draws.below(image.height - HEIGHT + 1)
+    left = draws.below(image.width - WIDTH + 1)
+    return image.crop((left, top, left + WIDTH, top + HEIGHT))
+
+
+def random_resized_crop(image, draws, scale=(0.08, 1), ratio=(3 / 4, 4 / 3)):
+    for _ in range(10):
+        part = image.width * image.height * draws.uniform(*scale)
+        aspect = math.exp(draws.uniform(math.log(ratio[0]), math.log(ratio[1])))
+        width, height = round(math.sqrt(part * aspect)), round(math.sqrt(part / aspect))
+        if 0 < width <= image.width and 0 < height <= image.height:
+            top = draws.below(image.height - height + 1)
+            left = draws.below(image.width - width + 1)
+            break
+    else:
+        width, height = image.size
+        if width / height < ratio[0]:
+            height = round(width / ratio[0])
+        elif width / height > ratio[1]:
+            width = round(height * ratio[1])
+        left, top = (image.width - width) // 2, (image.height - height) // 2
+    return resize(image.crop((left, top, left + width, top + height)), HEIGHT, WIDTH)
+
+
+def flip(image, draws):
+    return ImageOps.mirror(image) if draws.uniform() < 0.5 else image
+
+
+def vertical_flip(image, draws):
+    return ImageOps.flip(image) if draws.uniform() < 0.5 else image
+
+
+def rotate(image, draws):
+    angle = draws.uniform(-30, 30)
+    return agree(image.rotate(angle), lambda: functional.rotate(image, angle))
+
+
+def pad(image, _draws):
+    done = ImageOps.expand(image, (1, 2, 3, 4))
+    return agree(done, lambda: functional.pad(image, [1, 2, 3, 4]))
+
+
+def shift_hue(image, share):
+    hue, saturation, value = image.convert("HSV").split()
+    turned = np.asarray(hue) + np.array(int(share * 255) % 256, np.uint8)
+    done = Image.merge("HSV", (Image.fromarray(turned), saturation, value)).convert("RGB")
+    return agree(done, lambda: functional.adjust_hue(image, share))
+
+
+def color_jitter(image, draws, strengths=(0.4, 0.5, 0.6, 0.2)):
+    factors = [draws.uniform(max(0, 1 - strength), 1 + strength) for strength in strengths[:3]]
+    factors.append(draws.uniform(-strengths[3], strengths[3]))
+    order = list(range(4))
+    for left in range(4, 1, -1):
+        chosen = draws.below(left)
+        order[left - 1], order[chosen] = order[chosen], order[left - 1]
+    kinds = (ImageEnhance.Brightness, ImageEnhance.Contrast, ImageEnhance.Color)
+    for change in order:
+        if change == 3:
+            image = shift_hue(image, factors[3])
+        else:
+            image = kinds[change](image).enhance(factors[change])
+    return image
+
+
+CHAINS = {
+    "resize": (["decode", f"resize {HEIGHT} {WIDTH}"], [lambda i, d: resize(i, HEIGHT, WIDTH)]),
+    "shorter": (["resize 30", f"center_crop {HEIGHT} {WIDTH}"], [resize_shorter, center_crop]),
+    "small": (["resize 18", f"center_crop {HEIGHT} {WIDTH}"],
+              [lambda i, d: resize_shorter(i, d, 18), center_crop]),
+    "crop": ([f"random_crop {HEIGHT} {WIDTH}", "flip"], [random_crop, flip]),
+    "imagenet": ([f"random_resized_crop {HEIGHT} {WIDTH}", "flip"], [random_resized_crop, flip]),
+    "narrow": ([f"random_resized_crop {HEIGHT} {WIDTH} scale 2 3 ratio 0.9 1.1"],
+               [lambda i, d: random_resized_crop(i, d, (2, 3), (0.9, 1.1))]),
+    "flips": (["flip", "resize 30", "flip", "vertical_flip", f"center_crop {HEIGHT} {WIDTH}"],
+              [flip, resize_shorter, flip, vertical_flip, center_crop]),
+    "rotate": (["rotate 30", f"resize {HEIGHT} {WIDTH}"],
+               [rotate, lambda i, d: resize(i, HEIGHT, WIDTH)]),
+    "pad": (["pad 1 2 3 4", f"random_crop {HEIGHT} {WIDTH}"], [pad, random_crop]),
+    "colors": ([f"resize {HEIGHT} {WIDTH}", "color_jitter 0.4 0.5 0.6 0.2"],
+               [lambda i, d: resize(i, HEIGHT, WIDTH), color_jitter]),
+}  # fmt: skip
+
+
+def encode(pixels, index):
+    """Files of each kind; JPEGs with whole and halved colours, progressive ones and grey ones."""
+    stream = io.BytesIO()
+    if index % 9 == 0:
+        pixels = pixels[:, :, 0]
+    if index % 5 == 0:
+        Image.fromarray(pixels).save(stream, "PNG")
+        return "png", stream.getvalue()
+    if index % 5 == 1 and pixels.ndim == 3:
+        Image.fromarray(pixels).save(stream, "WEBP")
+        return "webp", stream.getvalue()
+    Image.fromarray(pixels).save(stream, "JPEG", quality=90, subsampling=(0, 1, 2)[index % 3],
+                                 progressive=index % 4 == 0)  # fmt: skip
+    return "jpg", stream.getvalue()
+
+
+class Suite:
+    def __init__(self, tally, folder):
+        self.tally, self.folder = tally, folder
+        random = np.random.default_rng(3)
+        self.files = []
+        for i in range(COUNT):
+            small = random.integers(0, 256, (6, 6, 3), dtype=np.uint8)
+            size = (int(random.integers(32, 90)), int(random.integers(32, 90)))
+            pixels = np.array(Image.fromarray(small).resize(size))
+            pixels += random.integers(0, 16, pixels.shape, dtype=np.uint8)
+            self.files.append(encode(pixels, i))
+        self.labels = [i % run.CLASSES for i in range(COUNT)]
+        fields = [(f"{i:04}", {kind: data, "num": b"%d" % label})
+                  for i, ((kind, data), label) in enumerate(zip(self.files, self.labels))]  # fmt: skip
+        write_tar(self.path("train.tar"), fields)
+        self.compile("net", 3)
+
+    def compile(self, name, channels):
+        size = channels * HEIGHT * WIDTH
+        nodes = [helper.make_node("Flatten", ["x"], ["flat"]),
+                 helper.make_node("MatMul", ["flat", "weight"], ["logits"])]  # fmt: skip
+        run.save_model(self.path(f"{name}.onnx"), nodes,
+                       {"weight": run.normal(size, run.CLASSES)}, [channels, HEIGHT, WIDTH])  # fmt: skip
+        with open(self.path("recipe.toml"), "w", encoding="utf-8") as file:
+            file.write(run.RECIPE.format(micro=8))
+        harness.call("tcc", self.path(f"{name}.onnx"), "-q", "--train=" + self.path("recipe.toml"),
+                     "-o", self.path(f"{name}.tcc"))  # fmt: skip
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def plan(self, name, transforms, more=""):
+        return self.write(f"{name}.toml", f"""
+[data]
+source = "webdataset:train.tar"
+map = {{labels = "num"}}
+{more}
+[data.train]
+x = {json.dumps(transforms)}
+""")  # fmt: skip
+
+    def pixels(self, steps, epoch=0, mode="RGB"):
+        """Of all samples: channels first, bytes."""
+        for i, (_, data) in enumerate(self.files):
+            image, draws = Image.open(io.BytesIO(data)).convert("RGB"), Draws(SEED, epoch, i)
+            for step in steps:
+                image = step(image, draws)
+            array = np.asarray(image.convert(mode))
+            yield array.reshape(HEIGHT, WIDTH, -1).transpose(2, 0, 1)
+
+    def save(self, name, arrays):
+        np.savez(self.path(name), x=np.stack(list(arrays)), labels=np.array(self.labels))
+        return "npz:" + self.path(name)
+
+    def train(self, spec, *flags, package="net", steps=STEPS):
+        return harness.run_tool("tcc-run", "train", self.path(f"{package}.tcc"), "--data", spec,
+                                "--steps", steps, "--seed", SEED, *flags)  # fmt: skip
+
+    def state(self, spec, *flags, package="net", steps=STEPS):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.train(spec, "--checkpoint-dir", folder, "-q", *flags, package=package,
+                              steps=steps)  # fmt: skip
+            assert done.code == 0, done.err
+            return run.read_tensors(os.path.join(folder, f"step-{steps}/state.safetensors"))
+
+    def refuse(self, name, spec, code, said, *flags):
+        done = self.train(spec, "-q", *flags, steps=1)
+        is_right = done.code == code and said in done.err and done.err.count("\n") == 1
+        self.tally.check(f"{name}: refused", is_right, f"{done.code}: {done.err}")
+
+
+def scaled(arrays):
+    return (array.astype("f4") / np.float32(255) for array in arrays)
+
+
+def test_chains(suite):
+    for name, (lines, steps) in CHAINS.items():
+        expected = suite.state(suite.save("data.npz", scaled(suite.pixels(steps))))
+        found = suite.state(suite.plan(name, lines))
+        suite.tally.check(f"{name}: the same weights", found == expected)
+
+
+def test_forms(suite):
+    """Numbers that are normalized, a grey input, and threads that change nothing."""
+    lines, steps = CHAINS["imagenet"]
+    mean, deviation = np.float32([0.485, 0.456, 0.406]), np.float32([0.229, 0.224, 0.225])
+    arrays = ((array - mean[:, None, None]) / deviation[:, None, None]
+              for array in scaled(suite.pixels(steps)))  # fmt: skip
+    expected = suite.state(suite.save("data.npz", arrays))
+    normalize = "normalize mean 0.485 0.456 0.406 std 0.229 0.224 0.225"
+    plan = suite.plan("normalize", [*lines, normalize])
+    suite.tally.check("normalize: the same weights", suite.state(plan) == expected)
+    suite.compile("grey", 1)
+    expected = suite.state(suite.save("data.npz", scaled(suite.pixels(steps, mode="L"))),
+                           package="grey")  # fmt: skip
+    plan = suite.plan("grey", lines)
+    suite.tally.check("grey: the same weights", suite.state(plan, package="grey") == expected)
+    plan, steps = suite.plan("threads", lines), 3 * STEPS
+    expected = suite.state(plan, steps=steps)
+    for workers in (0, 2):
+        found = suite.state(plan, "--set", f"data.workers={workers}", steps=steps)
+        suite.tally.check(f"{workers} workers: the same weights", found == expected)
+    once = suite.state(suite.save("data.npz", scaled(suite.pixels(CHAINS["imagenet"][1]))),
+                       steps=steps)  # fmt: skip
+    suite.tally.check("each epoch draws anew", once != expected)
+
+
+def test_skipped(suite):
+    """Damaged samples end a run, or others stand in for them, counted and named."""
+    lines, _ = CHAINS["imagenet"]
+    fields = []
+    for i, ((kind, data), label) in enumerate(zip(suite.files, suite.labels)):
+        bad = i in (5, 17)
+        fields.append((f"{i:04}", {kind: data[: len(data) // 2] if bad else data,
+                                   "num": b"%d" % label}))  # fmt: skip
+    write_tar(suite.path("damaged.tar"), fields)
+    source = "data.source=webdataset:" + suite.path("damaged.tar")
+    plan = suite.plan("skip", lines, 'on_bad = "skip"')
+    suite.refuse("stop", plan, 3, "damaged.tar' at byte", "--set", source, "--set", "data.on_bad=stop",
+                 "--no-shuffle")  # fmt: skip
+    states = [suite.state(plan, "--set", source, "--set", f"data.workers={workers}")
+              for workers in (0, 2)]  # fmt: skip
+    suite.tally.check("skip: any number of workers", states[0] == states[1])
+    done = suite.train(plan, "--set", source, "--json")
+    suite.tally.check("skip: counted", json.loads(done.out)["skipped_samples"] == 2, done.out)
+    named = done.err.count("warning: skipped: ")
+    suite.tally.check("skip: named", named == 2 and "sample 17: its" in done.err, done.err)
+
+
+def test_hostile(suite):
+    crop = f"center_crop {HEIGHT} {WIDTH}"
+    for name, lines, said in (
+        ("no transform", ["resise 30"], "transform 'resise 30': expected decode, resize"),
+        ("no number", ["resize"], "transform 'resize': expected the shorter side"),
+        ("no size", ["resize 0"], "transform 'resize 0'"),
+        ("a huge size", ["resize 40000"], "transform 'resize 40000'"),
+        ("half a range", ["random_resized_crop 24 scale 0.1"], "scale LOW HIGH"),
+        ("a range", ["random_resized_crop 24 ratio 2 1"], "ratio LOW HIGH"),
+        ("hue", ["color_jitter 0 0 0 0.6"], "hue, 0 to 0.5"),
+        ("late", [crop, "decode"], "expected it to come first"),
+        ("last", ["normalize mean 0.5", crop], "nothing after normalize"),
+    ):
+        suite.refuse(name, suite.plan("bad", lines), 3, said)
+    suite.refuse("size", suite.plan("bad", ["center_crop 10"]), 2, "10 rows of 10 pixels, it has 24 of 20")
+    suite.refuse("images", suite.plan("bad", ["resize 40"]), 3, "its image has")
+    suite.refuse("crop", suite.plan("bad", ["random_crop 80 80", "resize 24 20"]), 3, "random_crop takes")
+    plan = suite.plan("good", [crop])
+    for name, text, said in (
+        ("key", "sorce = 'npz:x'", "in line 2: unknown key 'data.sorce', expected data.source"),
+        ("value", "source = 3", "data.source is 3, expected a source or a list"),
+        ("TOML", "source = ", "in line 2"),
+        ("on_bad", "source = 'npz:x'\non_bad = 'maybe'", "data.on_bad is 'maybe'"),
+        ("no source", "workers = 1", "there is no data.source"),
+        ("deep", "x = " + "[" * 3000, "more than 2000"),
+    ):
+        suite.refuse(name, suite.write("bad.toml", f"[data]\n{text}\n"), 3, said)
+    suite.refuse("no table", suite.write("bad.toml", "seed = 3\n"), 3, "there is no table [data]")
+    suite.refuse("other", suite.write("bad.toml", "seed = 3\n[data]\n"), 3, "unknown key 'seed'")
+    suite.refuse("no file", suite.path("none.toml"), 5, "none.toml")
+    suite.refuse("map", plan, 2, "data.map has 'y', the inputs and the target are 'x', 'labels'",
+                 "--set", "data.map={y='num'}")  # fmt: skip
+    suite.refuse("field", plan, 2, "there is no field 'txt' for 'labels'", "--set",
+                 "data.map={labels='txt'}")  # fmt: skip
+    suite.refuse("setting", plan, 2, "--set: data.workers is 'many'", "--set", "data.workers=many")
+    suite.refuse("no setting", plan, 2, "--set: unknown key 'data.speed'", "--set", "data.speed=1")
+    arrays = suite.save("data.npz", scaled(suite.pixels([lambda i, d: resize(i, HEIGHT, WIDTH)])))
+    suite.refuse("arrays", arrays, 2, "images have them", "--set", f"data.train.x={crop}")
+
+
+def main():
+    tally = harness.Tally()
+    with tempfile.TemporaryDirectory() as folder:
+        suite = Suite(tally, folder)
+        test_chains(suite)
+        test_forms(suite)
+        test_skipped(suite)
+        test_hostile(suite)
+    tally.close()
+
+
+if __name__ == "__main__":
+    main()

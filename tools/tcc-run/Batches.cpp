@@ -1,0 +1,139 @@
+#include "tools/tcc-run/Batches.h"
+
+#include "runtime/data/Skipped.h"
+#include "runtime/train/Checkpoint.h"
+#include "runtime/train/CheckpointFormat.h"
+#include "tools/tcc-run/TrainSession.h"
+
+#include <iostream>
+
+using namespace tcc;
+using namespace tcc::tools;
+using namespace tcc::runtime;
+
+Status tools::chooseForEvaluation(const std::string &spec, DataPlan &plan) {
+  if (Status status = plan.use(spec); !status.ok())
+    return status;
+  if (!isPlanFile(spec))
+    plan.split = 0;
+  return Status();
+}
+
+/// The inputs of an entry point as tensors of a batch.
+static Result<std::vector<BatchTensor>>
+describeBatch(const TrainingSession &session, const format::Entry &entry) {
+  const auto recipe = runtime::recipeOf(session);
+  const bool isText = recipe.value("loss.kind", "") == "causal_lm";
+  const std::string target = recipe.value("loss.target", "");
+  const int64_t ahead = recipe.value("loss.shift", "") == "false" ? 1 : 0;
+  std::vector<BatchTensor> tensors;
+  for (const format::TensorSpec *input : *entry.inputs()) {
+    auto shape = getStaticShape(*input);
+    if (!shape.ok())
+      return shape.takeStatus();
+    BatchTensor tensor = {input->name()->str(), input->dtype(),
+                          std::move(*shape)};
+    tensor.isTarget = tensor.name == target;
+    if (isText)
+      tensor.tokensAhead = tensor.isTarget ? ahead : 0;
+    if (tensor.shape.empty() ||
+        (!tensors.empty() && tensor.shape[0] != tensors[0].shape[0]))
+      return makeError(Code::Usage, "input '", tensor.name, "' is ",
+                       formatShape(tensor.shape),
+                       ": samples come first, as many as the batch has");
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+Result<Batches> Batches::open(const runtime::TrainingSession &session,
+                              format::EntryKind kind, const DataPlan &plan,
+                              uint64_t seed, bool shuffles) {
+  const format::Entry *entry = session.executable().findEntry(kind);
+  if (!entry)
+    return makeError(Code::Usage, "the package has no entry '",
+                     format::nameOf(kind), "'");
+  auto tensors = describeBatch(session, *entry);
+  if (!tensors.ok())
+    return tensors.takeStatus();
+  DataPhase phase =
+      kind == format::EntryKind::eval ? DataPhase::eval : DataPhase::train;
+  auto skipped = plan.skipsBad ? std::make_shared<SkippedSamples>() : nullptr;
+  auto source = openData(plan, phase, *tensors, seed, skipped);
+  if (!source.ok())
+    return source.takeStatus();
+  SampleOrder order((*source)->sampleCount(), seed, shuffles);
+  LoaderOptions options = {.workers = plan.workers};
+  options.slots = plan.depth.value_or(options.slots);
+  auto loader =
+      BatchLoader::create(std::move(*source), *tensors, order, options);
+  if (!loader.ok())
+    return loader.takeStatus();
+  return Batches(std::move(*loader), *entry, std::move(skipped));
+}
+
+std::optional<int64_t> Batches::skippedCount() const {
+  return skipped ? std::optional(skipped->count()) : std::nullopt;
+}
+
+void Batches::warnOfSkipped(bool quiet) const {
+  if (!skipped || quiet)
+    return;
+  for (const std::string &problem : skipped->takeProblems())
+    std::cerr << concat("tcc-run: warning: skipped: ", problem, "\n");
+}
+
+Status tools::recordData(TrainingSession &session, const BatchLoader &loader,
+                         bool quiet) {
+  DataRecord here = {
+      .order = loader.sampleOrder().isShuffled() ? SampleOrder::kVersion : 0,
+      .samples = loader.sampleCount()};
+  // Before there were records there was one order.
+  bool goesOn = session.stepCount() > 0;
+  DataRecord before = session.records().data.value_or(DataRecord{1, 0});
+  session.records().data = here;
+  if (!goesOn || here.order == 0)
+    return Status();
+  if (before.order > 0 && before.order != here.order)
+    return makeError(
+        Code::Usage, "the checkpoint has order ", before.order,
+        " of shuffled samples, this tcc-run has order ", here.order,
+        ": end the run with the version that began it, or begin one with "
+        "--init from what `tcc-run export` writes of it");
+  if (before.samples != here.samples && !quiet)
+    std::cerr << concat("tcc-run: note: the data have ", here.samples,
+                        " samples, and had ", before.samples,
+                        ": they come in another order\n");
+  return Status();
+}
+
+/// The array and the sample in the batch that was read; empty if the index is
+/// in none, or in several arrays, of which one may mean it to be skipped.
+std::string Batches::findBadIndex(int64_t index) const {
+  std::string place;
+  for (uint32_t i = 0; i < entry->inputs()->size(); ++i) {
+    const format::TensorSpec &input = *entry->inputs()->Get(i);
+    bool isInside = index >= input.index_min() && index <= input.index_max();
+    bool isIndex = input.index_min() <= input.index_max();
+    if (auto sample = batches.findSample(i, index);
+        sample && isIndex && !isInside) {
+      if (!place.empty())
+        return "";
+      place = concat("sample ", *sample, " of array '",
+                     input.name()->string_view(), "' has it, expected ",
+                     input.index_min(), " to ", input.index_max());
+    }
+  }
+  return place;
+}
+
+Status Batches::explain(Status failure, const TrainingSession &session,
+                        int64_t batch) {
+  auto index = session.badIndex();
+  if (!index || !batches.read(batch).ok())
+    return failure;
+  std::string place = findBadIndex(*index);
+  if (place.empty())
+    return failure;
+  return makeError(failure.code(), failure.message(), ": ", place);
+}
