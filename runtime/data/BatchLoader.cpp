@@ -282,9 +282,13 @@ Status BatchLoader::Impl::readAhead(int64_t number,
   std::unique_lock lock(mutex);
   prepare(lock, number, next);
   current = wanted.front();
-  while (current->isOpen())
-    fillSome(lock, *current, ownParts);
-  done.wait(lock, [&] { return current->isFilled(); });
+  // While others fill the last places of this batch, the next ones are begun.
+  while (!current->isFilled())
+    if (auto open = std::ranges::find_if(wanted, &Slot::isOpen);
+        open != wanted.end())
+      fillSome(lock, **open, ownParts);
+    else
+      done.wait(lock);
   // What failed is read anew when it is asked for again.
   Status status = std::move(current->status);
   if (!status.ok())

@@ -58,14 +58,19 @@ static bool isWeight(const BatchTensor &tensor) {
   return tensor.name == format::kSampleWeight;
 }
 
-/// A plane of a channel.
+/// A plane of a channel. Pixels are read as words, of which a vector has
+/// several.
 template <typename T, typename Convert>
 static void writePlane(const images::Image &image, int channel, bool isGrey,
                        T *to, Convert convert) {
-  const uint8_t *pixel = image.bytes.data();
-  size_t count = size_t(image.size.width) * size_t(image.size.height);
-  for (size_t i = 0; i < count; ++i, pixel += images::Image::kPixelBytes)
-    to[i] = convert(isGrey ? images::toGrey(pixel) : pixel[channel]);
+  const uint8_t *pixels = image.bytes.data();
+  for (size_t i = 0; i < image.pixelCount(); ++i) {
+    const uint8_t *pixel = pixels + i * images::Image::kPixelBytes;
+    uint32_t word = 0;
+    std::memcpy(&word, pixel, sizeof(word));
+    uint32_t value = word >> (8 * channel) & 255;
+    to[i] = convert(int(isGrey ? images::toGrey(pixel) : value));
+  }
 }
 
 /// Channels first, each a plane.
@@ -81,14 +86,15 @@ static void writePlanes(const images::Image &image, const Part &part,
     auto *numbers = reinterpret_cast<float *>(plane);
     const auto &normalization = part.transforms.normalization();
     if (isBytes) {
-      writePlane(image, c, isGrey, bytes, [](uint8_t value) { return value; });
+      writePlane(image, c, isGrey, bytes,
+                 [](int value) { return uint8_t(value); });
     } else if (!normalization) {
       writePlane(image, c, isGrey, numbers,
-                 [](uint8_t value) { return float(value) / 255; });
+                 [](int value) { return float(value) / 255; });
     } else {
       float mean = normalization->mean[c],
             deviation = normalization->deviation[c];
-      writePlane(image, c, isGrey, numbers, [=](uint8_t value) {
+      writePlane(image, c, isGrey, numbers, [=](int value) {
         return (float(value) / 255 - mean) / deviation;
       });
     }

@@ -9,7 +9,7 @@ using namespace tcc::runtime::images;
 
 template <typename Change>
 static void forEachPixel(Image &image, Change change) {
-  uint8_t *end = image.bytes.data() + image.bytes.size();
+  uint8_t *end = image.row(image.size.height);
   for (uint8_t *pixel = image.bytes.data(); pixel != end;
        pixel += Image::kPixelBytes)
     change(pixel);
@@ -30,8 +30,7 @@ void images::changeBrightness(Image &image, float factor) {
 void images::changeContrast(Image &image, float factor) {
   int64_t sum = 0;
   forEachPixel(image, [&](const uint8_t *pixel) { sum += toGrey(pixel); });
-  double count = double(image.size.width) * image.size.height;
-  int mean = int(double(sum) / count + 0.5);
+  int mean = int(double(sum) / double(image.pixelCount()) + 0.5);
   forEachPixel(image, [=](uint8_t *pixel) {
     for (int c = 0; c < 3; ++c)
       pixel[c] = mix(mean, pixel[c], factor);

@@ -31,11 +31,13 @@ struct Image {
   Size size;
   std::vector<uint8_t> bytes;
 
-  /// Makes room; what is there already may be anything.
+  /// Makes room, and for a pixel more, which may be read; what is there already
+  /// may be anything.
   void resize(Size to) {
     size = to;
-    bytes.resize(rowBytes() * size_t(to.height));
+    bytes.resize(rowBytes() * size_t(to.height) + kPixelBytes);
   }
+  size_t pixelCount() const { return size_t(size.width) * size_t(size.height); }
   size_t rowBytes() const { return size_t(size.width) * kPixelBytes; }
   uint8_t *row(int number) { return bytes.data() + rowBytes() * number; }
   const uint8_t *row(int number) const {

@@ -54,25 +54,69 @@ static uint8_t clip(int32_t sum) {
 
 static constexpr int32_t kHalf = 1 << (LineWeights::kShift - 1);
 
-/// The four bytes of a pixel.
-using Channels = int32_t __attribute__((vector_size(16)));
-using Bytes = uint8_t __attribute__((vector_size(4)));
+/// The channels of two pixels.
+using Pair = int32_t __attribute__((vector_size(32)));
+using PairBytes = uint8_t __attribute__((vector_size(8)));
+static constexpr int kPixels = 2;
 
-TCC_WIDEST static void
-resampleColumns(const uint8_t *from, const LineWeights &columns, uint8_t *to) {
-  for (int x = 0; x < columns.count(); ++x) {
-    auto [first, taps] = columns.bounds(x);
-    const int32_t *weights = columns.weights(x);
-    const uint8_t *pixel =
-        from + size_t(first - columns.begin()) * Image::kPixelBytes;
-    Channels sum = {kHalf, kHalf, kHalf, kHalf};
-    for (int k = 0; k < taps; ++k) {
-      Bytes bytes;
-      std::memcpy(&bytes, pixel + k * Image::kPixelBytes, sizeof(bytes));
-      sum += __builtin_convertvector(bytes, Channels) * weights[k];
+namespace {
+
+/// Weights of columns, each four times, as many as the channels of a pixel are.
+/// All columns are made of the same number of pixels, some with weights of
+/// zero: a loop whose length is foreseen.
+class PairWeights {
+public:
+  explicit PairWeights(const LineWeights &columns) {
+    int width = columns.end() - columns.begin(), most = 0;
+    for (int x = 0; x < columns.count(); ++x)
+      most = std::max(most, columns.bounds(x).count);
+    stride = size_t((most + kPixels - 1) / kPixels);
+    pairs.resize(stride * size_t(columns.count()));
+    for (int x = 0; x < columns.count(); ++x) {
+      auto [begin, count] = columns.bounds(x);
+      int first = begin - columns.begin();
+      // At most one pixel beyond the end is read.
+      firsts.push_back(
+          std::max(std::min(first, width - int(stride) * kPixels), 0));
+      for (int k = 0; k < count; ++k)
+        set(x, first - firsts.back() + k, columns.weights(x)[k]);
+    }
+  }
+  int first(int x) const { return firsts[size_t(x)]; }
+  const Pair *of(int x) const { return pairs.data() + size_t(x) * stride; }
+  size_t pairCount() const { return stride; }
+
+private:
+  void set(int x, int pixel, int32_t weight) {
+    Pair &pair = pairs[size_t(x) * stride + size_t(pixel / kPixels)];
+    for (int c = 0; c < Image::kPixelBytes; ++c)
+      pair[pixel % kPixels * Image::kPixelBytes + c] = weight;
+  }
+
+  size_t stride = 0; ///< pairs of a column
+  std::vector<Pair> pairs;
+  std::vector<int> firsts; ///< pixels of a row that it begins with
+};
+
+} // namespace
+
+/// `from` may be read a pixel beyond its end.
+TCC_WIDEST static void resampleColumns(const uint8_t *from,
+                                       const PairWeights &weights, int count,
+                                       uint8_t *to) {
+  for (int x = 0; x < count; ++x) {
+    const uint8_t *pixels =
+        from + size_t(weights.first(x)) * Image::kPixelBytes;
+    Pair sum = {kHalf, kHalf, kHalf, kHalf};
+    const Pair *weight = weights.of(x);
+    for (size_t k = 0; k < weights.pairCount(); ++k) {
+      PairBytes bytes;
+      std::memcpy(&bytes, pixels, sizeof(bytes));
+      sum += __builtin_convertvector(bytes, Pair) * weight[k];
+      pixels += sizeof(bytes);
     }
     for (int c = 0; c < Image::kPixelBytes; ++c)
-      *to++ = clip(sum[c]);
+      *to++ = clip(sum[c] + sum[c + Image::kPixelBytes]);
   }
 }
 
@@ -102,9 +146,10 @@ bool images::hasRowsFirst(Size from, Size to) {
 
 static void resampleAllColumns(const Image &from, const LineWeights &columns,
                                Image &to) {
+  PairWeights weights(columns);
   to.resize({columns.count(), from.size.height});
   for (int y = 0; y < from.size.height; ++y)
-    resampleColumns(from.row(y), columns, to.row(y));
+    resampleColumns(from.row(y), weights, columns.count(), to.row(y));
 }
 
 static void resampleAllRows(const Image &from, const LineWeights &rows,

@@ -35,7 +35,8 @@ static Status decodeWebp(std::span<const std::byte> file, const Region &region,
   Image whole;
   whole.resize(*size);
   if (!WebPDecodeRGBAInto(bytesOf(file), file.size(), whole.bytes.data(),
-                          whole.bytes.size(), int(whole.rowBytes())))
+                          whole.rowBytes() * size_t(whole.size.height),
+                          int(whole.rowBytes())))
     return Status(Code::BadData, "its WebP is damaged or cut off");
   copyRegion(whole.bytes.data(), whole.rowBytes(), region, image);
   return Status();
