@@ -2,14 +2,11 @@
 #ifndef TCC_RUNTIME_API_HANDLES_H
 #define TCC_RUNTIME_API_HANDLES_H
 
+#include "runtime/api/Guard.h"
 #include "runtime/api/SavesBeside.h"
 #include "runtime/executor/Context.h"
 #include "runtime/ranks/Communicator.h"
 #include "runtime/train/Session.h"
-#include "tcc/runtime.h"
-
-#include <exception>
-#include <optional>
 
 struct tcc_status_s {
   tcc_code code;
@@ -67,40 +64,7 @@ std::vector<tcc_program::Spec> describeSpecs(
     const format::Program &program,
     const flatbuffers::Vector<flatbuffers::Offset<format::TensorSpec>> &specs);
 
-/// An error for when there is no memory to make one.
-tcc_status exhaustedStatus() noexcept;
-tcc_status makeHandle(Code code, std::string_view message) noexcept;
-/// Null for success.
-inline tcc_status toHandle(const Status &status) noexcept {
-  return status.ok() ? nullptr : makeHandle(status.code(), status.message());
-}
-
-/// Runs `body`, which returns a Status; nothing is thrown across the C API.
-template <typename Body> tcc_status guard(Body body) noexcept {
-  try {
-    return toHandle(body());
-  } catch (const std::bad_alloc &) {
-    return exhaustedStatus();
-  } catch (const std::exception &error) {
-    return makeHandle(Code::Internal, error.what());
-  } catch (...) {
-    return makeHandle(Code::Internal, "a hook threw what is no exception");
-  }
-}
-
-/// Nothing for a value of the caller that is no dtype.
-std::optional<DType> toDType(tcc_dtype dtype);
 Allocator toAllocator(const tcc_allocator *allocator);
-
-/// The options as far as the caller's version of the struct has them; the rest
-/// is zero.
-template <typename Options> Options readOptions(const Options *options) {
-  Options known = {};
-  if (options)
-    __builtin_memcpy(&known, options,
-                     std::min(options->struct_size, sizeof(known)));
-  return known;
-}
 
 } // namespace tcc::runtime
 

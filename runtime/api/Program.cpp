@@ -42,15 +42,15 @@ static_assert(
                                        {LogLevel::Info, TCC_LOG_INFO},
                                        {LogLevel::Warning, TCC_LOG_WARNING}}));
 
-tcc_status runtime::exhaustedStatus() noexcept {
-  // Never freed.
+/// An error for when there is no memory to make one; never freed.
+static tcc_status exhaustedStatus() {
   static constinit char text[sizeof(tcc_status_s)] = {};
   return reinterpret_cast<tcc_status>(text);
 }
 
-tcc_status runtime::makeHandle(Code code, std::string_view message) noexcept {
+tcc_status tcc_status_create(tcc_code code, const char *message) {
   try {
-    return new tcc_status_s{static_cast<tcc_code>(code), std::string(message)};
+    return new tcc_status_s{code, message};
   } catch (const std::bad_alloc &) {
     return exhaustedStatus();
   }
@@ -75,13 +75,6 @@ void tcc_status_free(tcc_status status) {
 }
 
 const char *tcc_version(void) { return TCC_VERSION; }
-
-std::optional<DType> runtime::toDType(tcc_dtype dtype) {
-  auto value = static_cast<unsigned>(dtype);
-  if (value > static_cast<unsigned>(DType::MAX))
-    return std::nullopt;
-  return static_cast<DType>(value);
-}
 
 Allocator runtime::toAllocator(const tcc_allocator *allocator) {
   if (!allocator)

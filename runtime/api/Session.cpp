@@ -5,6 +5,7 @@
 #include "runtime/base/Mirror.h"
 #include "runtime/ranks/Cores.h"
 #include "runtime/train/Checkpoint.h"
+#include "runtime/train/InputRole.h"
 
 #include <cstring>
 
@@ -85,6 +86,19 @@ const tcc_tensor_spec *tcc_session_input(const tcc_session *session,
                                          size_t index) {
   return index < session->inputs.size() ? &session->inputs[index].spec
                                         : nullptr;
+}
+
+tcc_status tcc_session_input_role(const tcc_session *session, size_t index,
+                                  tcc_input_role *role) {
+  return guard([&] {
+    const tcc_tensor_spec *input = tcc_session_input(session, index);
+    if (!input)
+      return makeError(Code::Usage, "input ", index, " of ",
+                       session->inputs.size());
+    InputRole found = inputRoleOf(*session->session, input->name);
+    *role = {found.isTarget, int32_t(found.tokensAhead.value_or(-1))};
+    return Status();
+  });
 }
 
 //===----------------------------------------------------------------------===//

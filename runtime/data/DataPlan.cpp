@@ -106,7 +106,7 @@ template <typename... Parts>
 Status PlanReader::fail(const toml::source_region &place,
                         const Parts &...parts) const {
   if (file.empty())
-    return makeError(Code::Usage, "--set: ", parts...);
+    return makeError(Code::Usage, parts...);
   return makeError(Code::BadData, "'", file, "' in line ", place.begin.line,
                    ": ", parts...);
 }

@@ -17,7 +17,7 @@
 #ifndef TCC_RUNTIME_DATA_DATAPLAN_H
 #define TCC_RUNTIME_DATA_DATAPLAN_H
 
-#include "runtime/data/SampleSource.h"
+#include "runtime/data/BatchLoader.h"
 
 #include <map>
 
@@ -62,6 +62,19 @@ Result<std::unique_ptr<SampleSource>>
 openData(const DataPlan &plan, DataPhase phase,
          std::span<const BatchTensor> tensors, uint64_t seed,
          std::shared_ptr<SkippedSamples> skipped);
+
+/// What a plan does with the samples of a source, wherever they come from: its
+/// split, and what damaged ones do.
+std::unique_ptr<SampleSource>
+applyPlan(const DataPlan &plan, DataPhase phase,
+          std::unique_ptr<SampleSource> source,
+          std::shared_ptr<SkippedSamples> skipped);
+
+/// Loads a source with the plan's threads and memory.
+Result<BatchLoader> makeLoader(const DataPlan &plan,
+                               std::unique_ptr<SampleSource> source,
+                               std::span<const BatchTensor> tensors,
+                               uint64_t seed, bool shuffles);
 
 } // namespace tcc::runtime
 

@@ -190,9 +190,26 @@ Opened runtime::openData(const DataPlan &plan, DataPhase phase,
   auto source = openSources(plan, phase, describe(plan, phase, tensors), seed);
   if (!source.ok())
     return source;
+  return applyPlan(plan, phase, std::move(*source), std::move(skipped));
+}
+
+std::unique_ptr<SampleSource>
+runtime::applyPlan(const DataPlan &plan, DataPhase phase,
+                   std::unique_ptr<SampleSource> source,
+                   std::shared_ptr<SkippedSamples> skipped) {
   if (plan.split > 0)
-    *source = std::make_unique<Part>(std::move(*source), plan.split, phase);
+    source = std::make_unique<Part>(std::move(source), plan.split, phase);
   if (plan.skipsBad)
-    *source = skipDamaged(std::move(*source), std::move(skipped));
+    source = skipDamaged(std::move(source), std::move(skipped));
   return source;
+}
+
+Result<BatchLoader> runtime::makeLoader(const DataPlan &plan,
+                                        std::unique_ptr<SampleSource> source,
+                                        std::span<const BatchTensor> tensors,
+                                        uint64_t seed, bool shuffles) {
+  SampleOrder order(source->sampleCount(), seed, shuffles);
+  LoaderOptions options = {.workers = plan.workers};
+  options.slots = plan.depth.value_or(options.slots);
+  return BatchLoader::create(std::move(source), tensors, order, options);
 }

@@ -13,6 +13,7 @@ import harness
 
 MAX_LIBRARY_BYTES = 2 << 20
 LIBRARIES = {"libc", "libm", "libstdc++", "libpthread"}
+DATA_LIBRARIES = {*LIBRARIES, "libtcc_runtime", "libjpeg", "libpng16", "libwebp", "libz", "ld-linux-x86-64"}
 EXPECTED = "y: f32 1x4 1 1 1 1\n"
 
 
@@ -28,7 +29,7 @@ def install(build, folder):
     return done
 
 
-def check_library(tally, library, folder):
+def check_library(tally, library, folder, libraries):
     stripped = f"{folder}/stripped.so"
     run("strip", "-o", stripped, library)
     size = os.path.getsize(stripped)
@@ -39,7 +40,7 @@ def check_library(tally, library, folder):
         for line in dynamic.splitlines()
         if "(NEEDED)" in line
     }
-    tally.check("needed libraries", needed <= LIBRARIES, str(needed))
+    tally.check("needed libraries", needed <= libraries, str(needed))
     symbols = run("nm", "-D", "--defined-only", library).stdout.split("\n")
     foreign = [s for s in symbols if s and " tcc_" not in s]
     tally.check("exported symbols", not foreign, str(foreign[:3]))
@@ -64,6 +65,18 @@ def check_cmake(tally, folder, c_compiler, cxx_compiler, package):
     tally.check("exit code", done.returncode == 5, done.stderr)
 
 
+def check_loader(tally, folder, cxx_compiler):
+    """A program of the loader's API builds against what is installed, and starts."""
+    source = os.path.join(harness.ROOT, "examples/train-images/TrainImages.cpp")
+    environment = {**os.environ, "PKG_CONFIG_PATH": f"{folder}/prefix/lib/pkgconfig"}
+    flags = run("pkg-config", "--cflags", "--libs", "tcc-data", env=environment)
+    built = run(cxx_compiler, "-std=c++17", source, "-o", f"{folder}/loader", *flags.stdout.split())
+    tally.check("compile a loader", built.returncode == 0, flags.stderr + built.stderr)
+    environment = {**os.environ, "LD_LIBRARY_PATH": f"{folder}/prefix/lib"}
+    done = run(f"{folder}/loader", "/absent.tcc", "a.toml", "b.toml", env=environment)
+    tally.check("run a loader", done.returncode == 1 and "absent.tcc" in done.stderr, done.stderr)
+
+
 def check_pkg_config(tally, folder, c_compiler, package):
     library_dir = f"{folder}/prefix/lib"
     environment = {**os.environ, "PKG_CONFIG_PATH": f"{library_dir}/pkgconfig"}
@@ -85,9 +98,11 @@ def main(build, c_compiler, cxx_compiler):
         run(f"{build}/tests/tcc_write_fixture", "add_one", package)
         done = install(build, folder)
         tally.check("install", done.returncode == 0, done.stderr)
-        check_library(tally, f"{folder}/prefix/lib/libtcc_runtime.so", folder)
+        check_library(tally, f"{folder}/prefix/lib/libtcc_runtime.so", folder, LIBRARIES)
+        check_library(tally, f"{folder}/prefix/lib/libtcc_data.so", folder, DATA_LIBRARIES)
         check_cmake(tally, folder, c_compiler, cxx_compiler, package)
         check_pkg_config(tally, folder, c_compiler, package)
+        check_loader(tally, folder, cxx_compiler)
     tally.close()
 
 

@@ -2,7 +2,7 @@
 
 #include "runtime/data/Skipped.h"
 #include "runtime/train/Checkpoint.h"
-#include "runtime/train/CheckpointFormat.h"
+#include "runtime/train/InputRole.h"
 #include "tools/tcc-run/TrainSession.h"
 
 #include <iostream>
@@ -22,10 +22,6 @@ Status tools::chooseForEvaluation(const std::string &spec, DataPlan &plan) {
 /// The inputs of an entry point as tensors of a batch.
 static Result<std::vector<BatchTensor>>
 describeBatch(const TrainingSession &session, const format::Entry &entry) {
-  const auto recipe = runtime::recipeOf(session);
-  const bool isText = recipe.value("loss.kind", "") == "causal_lm";
-  const std::string target = recipe.value("loss.target", "");
-  const int64_t ahead = recipe.value("loss.shift", "") == "false" ? 1 : 0;
   std::vector<BatchTensor> tensors;
   for (const format::TensorSpec *input : *entry.inputs()) {
     auto shape = getStaticShape(*input);
@@ -33,9 +29,9 @@ describeBatch(const TrainingSession &session, const format::Entry &entry) {
       return shape.takeStatus();
     BatchTensor tensor = {input->name()->str(), input->dtype(),
                           std::move(*shape)};
-    tensor.isTarget = tensor.name == target;
-    if (isText)
-      tensor.tokensAhead = tensor.isTarget ? ahead : 0;
+    InputRole role = inputRoleOf(session, tensor.name);
+    tensor.isTarget = role.isTarget;
+    tensor.tokensAhead = role.tokensAhead;
     if (tensor.shape.empty() ||
         (!tensors.empty() && tensor.shape[0] != tensors[0].shape[0]))
       return makeError(Code::Usage, "input '", tensor.name, "' is ",
@@ -62,11 +58,7 @@ Result<Batches> Batches::open(const runtime::TrainingSession &session,
   auto source = openData(plan, phase, *tensors, seed, skipped);
   if (!source.ok())
     return source.takeStatus();
-  SampleOrder order((*source)->sampleCount(), seed, shuffles);
-  LoaderOptions options = {.workers = plan.workers};
-  options.slots = plan.depth.value_or(options.slots);
-  auto loader =
-      BatchLoader::create(std::move(*source), *tensors, order, options);
+  auto loader = makeLoader(plan, std::move(*source), *tensors, seed, shuffles);
   if (!loader.ok())
     return loader.takeStatus();
   return Batches(std::move(*loader), *entry, std::move(skipped));

@@ -20,8 +20,11 @@ bool Plans::have(std::string_view setting) {
 
 Status Plans::set(std::string_view setting) {
   std::string_view key = keyOf(setting), value = setting.substr(key.size() + 1);
-  if (key.starts_with(kDataPrefix))
-    return data.set(key.substr(kDataPrefix.size()), value);
+  if (key.starts_with(kDataPrefix)) {
+    Status status = data.set(key.substr(kDataPrefix.size()), value);
+    return status.ok() ? Status()
+                       : makeError(status.code(), "--set: ", status.message());
+  }
   return SpikePlan::has(key)
              ? spikes.set(key, value)
              : evaluation.set(key.substr(kEvaluationPrefix.size()), value);

@@ -60,6 +60,8 @@ typedef enum tcc_code {
 TCC_API tcc_code tcc_status_code(tcc_status status); /* of NULL: TCC_OK */
 TCC_API const char *tcc_status_message(tcc_status status);
 TCC_API void tcc_status_free(tcc_status status);
+/* A failure, for functions that you give the library; the message is copied. */
+TCC_API tcc_status tcc_status_create(tcc_code code, const char *message);
 TCC_API const char *tcc_version(void);
 
 /*===- Hooks --------------------------------------------------------------- */
@@ -383,6 +385,16 @@ TCC_API tcc_status tcc_session_initialize(tcc_session *session);
 TCC_API size_t tcc_session_input_count(const tcc_session *session);
 TCC_API const tcc_tensor_spec *tcc_session_input(const tcc_session *session,
                                                  size_t index);
+
+/* What data an input of a session takes. */
+typedef struct tcc_input_role {
+  int32_t is_target;    /* nonzero: the loss is of it */
+  int32_t tokens_ahead; /* of a language model: how much later in a text its
+                           tokens begin than those of the model's input; else
+                           -1 */
+} tcc_input_role;
+TCC_API tcc_status tcc_session_input_role(const tcc_session *session,
+                                          size_t index, tcc_input_role *role);
 
 /* One update from the batch, whose `count` tensors are read in place.
  * TCC_NUMERICS says that the loss or a gradient is not finite and that the

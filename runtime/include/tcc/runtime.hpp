@@ -345,6 +345,14 @@ public:
                     shapes[index].data()};
   }
 
+  /// Binds a tensor, such as one of a loader's batch.
+  void bind(const std::string &input, const tcc_tensor &tensor) {
+    size_t index = findInput(input);
+    shapes[index].assign(tensor.shape, tensor.shape + tensor.rank);
+    batch[index] = {tensor.data, tensor.dtype, tensor.rank,
+                    shapes[index].data()};
+  }
+
   /// An update from what is bound; throws TCC_NUMERICS where the recipe stops.
   StepMetrics step() {
     StepMetrics metrics;

@@ -1,0 +1,243 @@
+// The C API of the loader.
+
+#include "runtime/api/Guard.h"
+#include "runtime/data/DataPlan.h"
+#include "runtime/data/Skipped.h"
+#include "tcc/data.h"
+
+#include <deque>
+
+using namespace tcc;
+using namespace tcc::runtime;
+
+struct tcc_loader {
+  std::shared_ptr<SkippedSamples> skipped; ///< null: damaged samples fail
+  BatchLoader batches;
+  std::deque<std::string> problems; ///< not told yet
+  std::string told;
+  double waited = 0; ///< seconds
+};
+
+namespace {
+
+/// Samples of the caller.
+class OwnSource final : public SampleSource {
+public:
+  explicit OwnSource(const tcc_sample_source &own) : own(own) {}
+  ~OwnSource() override {
+    if (own.release)
+      own.release(own.user);
+  }
+  OwnSource(const OwnSource &) = delete;
+  OwnSource &operator=(const OwnSource &) = delete;
+
+  int64_t sampleCount() const override { return own.sample_count; }
+  Status read(int64_t epoch, int64_t number, SampleParts parts) const override;
+
+private:
+  const tcc_sample_source own;
+};
+
+struct Options {
+  DataPlan plan;
+  DataPhase phase;
+  uint64_t seed;
+  bool shuffles;
+};
+
+} // namespace
+
+Status OwnSource::read(int64_t epoch, int64_t number, SampleParts parts) const {
+  std::vector<void *> places;
+  std::vector<size_t> bytes;
+  for (std::span<std::byte> part : parts) {
+    places.push_back(part.data());
+    bytes.push_back(part.size());
+  }
+  tcc_status failure = own.read(own.user, epoch, number, places.data(),
+                                bytes.data(), parts.size());
+  if (!failure)
+    return Status();
+  Status status(static_cast<Code>(tcc_status_code(failure)),
+                tcc_status_message(failure));
+  tcc_status_free(failure);
+  return status;
+}
+
+static Result<std::vector<BatchTensor>>
+readTensors(const tcc_loader_tensor *tensors, size_t count) {
+  std::vector<BatchTensor> read;
+  for (const tcc_loader_tensor &tensor : std::span(tensors, count)) {
+    auto dtype = toDType(tensor.dtype);
+    bool areExtents = tensor.rank > 0;
+    for (int64_t extent : std::span(tensor.shape, tensor.rank))
+      areExtents &= extent > 0;
+    if (!dtype || !areExtents ||
+        (!read.empty() && tensor.shape[0] != read[0].shape[0]))
+      return makeError(Code::Usage, "tensor '", tensor.name,
+                       "': expected a known dtype and extents above 0, the "
+                       "first of which is the same for all tensors");
+    BatchTensor known = {
+        tensor.name, *dtype, {tensor.shape, tensor.shape + tensor.rank}};
+    known.isTarget = tensor.role.is_target != 0;
+    if (tensor.role.tokens_ahead >= 0)
+      known.tokensAhead = tensor.role.tokens_ahead;
+    read.push_back(std::move(known));
+  }
+  if (read.empty())
+    return Status(Code::Usage, "a batch has at least one tensor");
+  return read;
+}
+
+/// `data` is empty for samples of the caller.
+static Result<Options> readAll(const std::string &data,
+                               const tcc_loader_options *given) {
+  tcc_loader_options known = readOptions(given);
+  bool isTraining = known.phase == TCC_LOADER_TRAIN;
+  if (!isTraining && known.phase != TCC_LOADER_EVAL)
+    return makeError(Code::Usage, "there is no phase ", int(known.phase));
+  Options options = {{},
+                     isTraining ? DataPhase::train : DataPhase::eval,
+                     known.seed,
+                     isTraining && !known.keeps_order};
+  if (!data.empty())
+    if (Status status = options.plan.use(data); !status.ok())
+      return status;
+  for (const char *setting : std::span(known.settings, known.setting_count)) {
+    std::string_view text = setting;
+    size_t at = text.find('=');
+    if (at == text.npos)
+      return makeError(Code::Usage, "setting '", text, "', expected KEY=VALUE");
+    Status status = options.plan.set(text.substr(0, at), text.substr(at + 1));
+    if (!status.ok())
+      return status;
+  }
+  return options;
+}
+
+static Result<std::unique_ptr<tcc_loader>>
+makeLoader(const Options &options, std::unique_ptr<SampleSource> source,
+           std::span<const BatchTensor> tensors,
+           std::shared_ptr<SkippedSamples> skipped) {
+  auto batches = makeLoader(options.plan, std::move(source), tensors,
+                            options.seed, options.shuffles);
+  if (!batches.ok())
+    return batches.takeStatus();
+  return std::unique_ptr<tcc_loader>(new tcc_loader{
+      std::move(skipped), std::move(*batches), {}, "", /*waited=*/0});
+}
+
+static std::shared_ptr<SkippedSamples> makeSkipped(const DataPlan &plan) {
+  return plan.skipsBad ? std::make_shared<SkippedSamples>() : nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Opening
+//===----------------------------------------------------------------------===//
+
+tcc_status tcc_loader_open(const char *data, const tcc_loader_tensor *tensors,
+                           size_t count, const tcc_loader_options *given,
+                           tcc_loader **loader) {
+  return guard([&]() -> Status {
+    auto known = readTensors(tensors, count);
+    if (!known.ok())
+      return known.takeStatus();
+    auto options = readAll(data, given);
+    if (!options.ok())
+      return options.takeStatus();
+    auto skipped = makeSkipped(options->plan);
+    auto source =
+        openData(options->plan, options->phase, *known, options->seed, skipped);
+    if (!source.ok())
+      return source.takeStatus();
+    auto made = makeLoader(*options, std::move(*source), *known, skipped);
+    if (!made.ok())
+      return made.takeStatus();
+    *loader = made->release();
+    return Status();
+  });
+}
+
+tcc_status tcc_loader_open_source(const tcc_sample_source *given,
+                                  const tcc_loader_tensor *tensors,
+                                  size_t count,
+                                  const tcc_loader_options *givenOptions,
+                                  tcc_loader **loader) {
+  return guard([&]() -> Status {
+    tcc_sample_source own = readOptions(given);
+    std::unique_ptr<SampleSource> source = std::make_unique<OwnSource>(own);
+    if (!own.read || own.sample_count < 0)
+      return Status(Code::Usage, "a source has samples and reads them");
+    auto known = readTensors(tensors, count);
+    if (!known.ok())
+      return known.takeStatus();
+    auto options = readAll(/*data=*/"", givenOptions);
+    if (!options.ok())
+      return options.takeStatus();
+    const DataPlan &plan = options->plan;
+    if (!plan.sources.empty() || !plan.weights.empty() ||
+        !plan.fields.empty() || !plan.train.empty() || !plan.eval.empty())
+      return Status(Code::Usage, "of a source of the caller's there are the "
+                                 "settings workers, depth, on_bad and split");
+    auto skipped = makeSkipped(plan);
+    source = applyPlan(plan, options->phase, std::move(source), skipped);
+    auto made = makeLoader(*options, std::move(source), *known, skipped);
+    if (!made.ok())
+      return made.takeStatus();
+    *loader = made->release();
+    return Status();
+  });
+}
+
+void tcc_loader_release(tcc_loader *loader) { delete loader; }
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+int64_t tcc_loader_sample_count(const tcc_loader *loader) {
+  return loader->batches.sampleCount();
+}
+
+int64_t tcc_loader_batches_per_epoch(const tcc_loader *loader) {
+  return loader->batches.batchesPerEpoch();
+}
+
+tcc_status tcc_loader_read(tcc_loader *loader, int64_t number, int64_t stride,
+                           tcc_tensor *tensors) {
+  return guard([&] {
+    if (number < 0 || stride < 1)
+      return makeError(Code::Usage, "batch ", number, " and a stride of ",
+                       stride, ", expected at least 0 and 1");
+    std::vector<int64_t> next(loader->batches.depth());
+    for (size_t i = 0; i < next.size(); ++i)
+      next[i] = number + int64_t(i + 1) * stride;
+    Status status = loader->batches.read(number, next);
+    loader->waited += loader->batches.takeWait();
+    if (loader->skipped)
+      for (std::string &problem : loader->skipped->takeProblems())
+        loader->problems.push_back(std::move(problem));
+    if (!status.ok())
+      return status;
+    for (const TensorView &view : loader->batches.batch())
+      *tensors++ = {view.data, static_cast<tcc_dtype>(view.dtype),
+                    view.shape.size(), view.shape.data()};
+    return Status();
+  });
+}
+
+double tcc_loader_wait_seconds(const tcc_loader *loader) {
+  return loader->waited;
+}
+
+int64_t tcc_loader_skipped_count(const tcc_loader *loader) {
+  return loader->skipped ? loader->skipped->count() : 0;
+}
+
+const char *tcc_loader_next_problem(tcc_loader *loader) {
+  if (loader->problems.empty())
+    return nullptr;
+  loader->told = std::move(loader->problems.front());
+  loader->problems.pop_front();
+  return loader->told.c_str();
+}

@@ -1,0 +1,23 @@
+//===- InputRole.h - What data an input takes -------------------*- C++ -*-===//
+#ifndef TCC_RUNTIME_TRAIN_INPUTROLE_H
+#define TCC_RUNTIME_TRAIN_INPUTROLE_H
+
+#include "runtime/train/Session.h"
+
+#include <optional>
+
+namespace tcc::runtime {
+
+struct InputRole {
+  bool isTarget = false; ///< the loss is of it
+  /// Of a language model: how much later in a text its tokens begin than those
+  /// of the model's input. Nothing where the loss is of another kind.
+  std::optional<int64_t> tokensAhead;
+};
+
+/// By the recipe, of an input of the session's steps.
+InputRole inputRoleOf(const TrainingSession &session, std::string_view input);
+
+} // namespace tcc::runtime
+
+#endif // TCC_RUNTIME_TRAIN_INPUTROLE_H
