@@ -8,6 +8,7 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <thread>
 
 using namespace tcc;
@@ -185,6 +186,17 @@ Slot *BatchLoader::Impl::find(int64_t number) {
 // Samples
 //===----------------------------------------------------------------------===//
 
+/// An image may claim more pixels than there is memory for.
+static Status readSample(const SampleSource &source, int64_t epoch,
+                         int64_t number, SampleParts parts) {
+  try {
+    return source.read(epoch, number, parts);
+  } catch (const std::bad_alloc &) {
+    return makeError(Code::OutOfMemory, "there is no memory to read sample ",
+                     number);
+  }
+}
+
 /// Places [first, last).
 Status BatchLoader::Impl::fill(Slot &slot, int64_t first, int64_t last,
                                Parts &parts) {
@@ -194,7 +206,7 @@ Status BatchLoader::Impl::fill(Slot &slot, int64_t first, int64_t last,
       size_t bytes = slot.tensors[i].data.size() / batchSize;
       parts[i] = slot.tensors[i].data.span().subspan(place * bytes, bytes);
     }
-    Status status = source->read(slot.epoch, slot.samples[place], parts);
+    Status status = readSample(*source, slot.epoch, slot.samples[place], parts);
     if (!status.ok())
       return status;
     if (weights && place >= slot.counted)

@@ -334,7 +334,7 @@ Status DataPlan::use(const std::string &spec) {
 Status DataPlan::set(std::string_view key, std::string_view value) {
   PlanReader reader(*this, "", "");
   std::string line = concat(key, " = ", value);
-  bool isValue = bool(toml::parse(line));
+  bool isValue = !isDeep(line) && bool(toml::parse(line));
   return reader.read(isValue ? line : concat(key, " = '", value, "'"),
                      /*hasTable=*/false);
 }

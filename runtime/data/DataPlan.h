@@ -63,12 +63,12 @@ openData(const DataPlan &plan, DataPhase phase,
          std::span<const BatchTensor> tensors, uint64_t seed,
          std::shared_ptr<SkippedSamples> skipped);
 
-/// What a plan does with the samples of a source, wherever they come from: its
-/// split, and what damaged ones do.
-std::unique_ptr<SampleSource>
-applyPlan(const DataPlan &plan, DataPhase phase,
-          std::unique_ptr<SampleSource> source,
-          std::shared_ptr<SkippedSamples> skipped);
+/// What a plan does with the samples of source `number`, wherever they come
+/// from: its split, and what damaged ones do.
+std::unique_ptr<SampleSource> applyPlan(const DataPlan &plan, DataPhase phase,
+                                        std::unique_ptr<SampleSource> source,
+                                        std::shared_ptr<SkippedSamples> skipped,
+                                        size_t number = 0);
 
 /// Loads a source with the plan's threads and memory.
 Result<BatchLoader> makeLoader(const DataPlan &plan,

@@ -22,10 +22,6 @@ public:
   }
 
   int64_t sampleCount() const override { return ends.back(); }
-  uint64_t keyOf(int64_t number) const override {
-    auto [source, own] = find(number);
-    return sources[source]->keyOf(own);
-  }
   Status read(int64_t epoch, int64_t number, SampleParts parts) const override {
     auto [source, own] = find(number);
     return sources[source]->read(epoch, own, parts);
@@ -159,7 +155,8 @@ static std::vector<BatchTensor> describe(const DataPlan &plan, DataPhase phase,
 using Opened = Result<std::unique_ptr<SampleSource>>;
 
 static Opened openSources(const DataPlan &plan, DataPhase phase,
-                          std::span<const BatchTensor> tensors, uint64_t seed) {
+                          std::span<const BatchTensor> tensors, uint64_t seed,
+                          std::shared_ptr<SkippedSamples> skipped) {
   if (!plan.weights.empty() && plan.weights.size() != plan.sources.size())
     return makeError(Code::Usage, "data.weights has ", plan.weights.size(),
                      " numbers, data.source ", plan.sources.size(), " sources");
@@ -168,9 +165,11 @@ static Opened openSources(const DataPlan &plan, DataPhase phase,
     auto source = openSource(spec, tensors, seed + sources.size());
     if (!source.ok())
       return source;
-    if (!plan.weights.empty() && (*source)->sampleCount() == 0)
+    // Before sources are mixed: a sample is of one part, and counted as one.
+    sources.push_back(
+        applyPlan(plan, phase, std::move(*source), skipped, sources.size()));
+    if (!plan.weights.empty() && sources.back()->sampleCount() == 0)
       return makeError(Code::BadData, "'", spec, "' has no samples");
-    sources.push_back(std::move(*source));
   }
   if (sources.empty())
     return Status(Code::Usage, "there are no data: give data.source");
@@ -187,20 +186,18 @@ Opened runtime::openData(const DataPlan &plan, DataPhase phase,
                          std::shared_ptr<SkippedSamples> skipped) {
   if (Status status = checkNames(plan, tensors); !status.ok())
     return status;
-  auto source = openSources(plan, phase, describe(plan, phase, tensors), seed);
-  if (!source.ok())
-    return source;
-  return applyPlan(plan, phase, std::move(*source), std::move(skipped));
+  return openSources(plan, phase, describe(plan, phase, tensors), seed,
+                     std::move(skipped));
 }
 
 std::unique_ptr<SampleSource>
 runtime::applyPlan(const DataPlan &plan, DataPhase phase,
                    std::unique_ptr<SampleSource> source,
-                   std::shared_ptr<SkippedSamples> skipped) {
+                   std::shared_ptr<SkippedSamples> skipped, size_t number) {
   if (plan.split > 0)
     source = std::make_unique<Part>(std::move(source), plan.split, phase);
   if (plan.skipsBad)
-    source = skipDamaged(std::move(source), std::move(skipped));
+    source = skipDamaged(std::move(source), number, std::move(skipped));
   return source;
 }
 

@@ -12,11 +12,12 @@ import os
 import tempfile
 
 import numpy as np
+import onnx
 from PIL import Image, ImageEnhance, ImageOps
 
 import harness
 from images import write_tar
-from onnx import helper
+from onnx import TensorProto, helper
 from training import run
 
 try:
@@ -195,12 +196,17 @@ class Suite:
         write_tar(self.path("train.tar"), fields)
         self.compile("net", 3)
 
-    def compile(self, name, channels):
+    def compile(self, name, channels, dtype=TensorProto.FLOAT):
         size = channels * HEIGHT * WIDTH
-        nodes = [helper.make_node("Flatten", ["x"], ["flat"]),
+        nodes = [helper.make_node("Cast", ["x"], ["numbers"], to=TensorProto.FLOAT),
+                 helper.make_node("Flatten", ["numbers"], ["flat"]),
                  helper.make_node("MatMul", ["flat", "weight"], ["logits"])]  # fmt: skip
-        run.save_model(self.path(f"{name}.onnx"), nodes,
-                       {"weight": run.normal(size, run.CLASSES)}, [channels, HEIGHT, WIDTH])  # fmt: skip
+        path = self.path(f"{name}.onnx")
+        run.save_model(path, nodes, {"weight": run.normal(size, run.CLASSES)},
+                       [channels, HEIGHT, WIDTH])  # fmt: skip
+        model = onnx.load(path)
+        model.graph.input[0].type.tensor_type.elem_type = dtype
+        onnx.save(model, path)
         with open(self.path("recipe.toml"), "w", encoding="utf-8") as file:
             file.write(run.RECIPE.format(micro=8))
         harness.call("tcc", self.path(f"{name}.onnx"), "-q", "--train=" + self.path("recipe.toml"),
@@ -289,6 +295,10 @@ def test_forms(suite):
                            package="grey")  # fmt: skip
     plan = suite.plan("grey", lines)
     suite.tally.check("grey: the same weights", suite.state(plan, package="grey") == expected)
+    suite.compile("bytes", 3, TensorProto.UINT8)
+    expected = suite.state(suite.save("data.npz", suite.pixels(steps)), package="bytes")
+    plan = suite.plan("bytes", lines)
+    suite.tally.check("bytes: the same weights", suite.state(plan, package="bytes") == expected)
     plan, steps = suite.plan("threads", lines), 3 * STEPS
     expected = suite.state(plan, steps=steps)
     for workers in (0, 2):
@@ -311,6 +321,8 @@ def test_skipped(suite):
     suite.tally.check("skip: any number of workers", states[0] == states[1])
     done = suite.train(plan, "--set", source, "--json")
     suite.tally.check("skip: counted", json.loads(done.out)["skipped_samples"] == 2, done.out)
+    told = suite.train(plan, "--set", source).out
+    suite.tally.check("skip: told", ", 2 damaged samples skipped" in told, told)
     named = done.err.count("warning: skipped: ")
     suite.tally.check("skip: named", named == 2 and "sample 17: its" in done.err, done.err)
 

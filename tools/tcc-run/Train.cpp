@@ -447,6 +447,8 @@ void Training::printResult() const {
               << " samples/s";
   if (std::string waits = paces.describeWaits(); !waits.empty())
     std::cout << ", " << waits;
+  if (int64_t skipped = batches->skippedCount().value_or(0))
+    std::cout << ", " << skipped << " damaged samples skipped";
   if (!checkpoints.last().empty())
     std::cout << ", checkpoint " << checkpoints.last();
   std::cout << '\n';

@@ -163,6 +163,8 @@ private:
       return tcc_status_create(error.code(), error.what());
     } catch (const std::exception &error) {
       return tcc_status_create(TCC_INTERNAL, error.what());
+    } catch (...) {
+      return tcc_status_create(TCC_INTERNAL, "what was thrown is no exception");
     }
   }
   static void releaseOwn(void *user) {

@@ -124,6 +124,23 @@ TEST_F(DataPlanTest, DividesSamplesForGood) {
   EXPECT_TRUE(std::ranges::equal(std::span(more).first(kept.size()), kept));
 }
 
+TEST_F(DataPlanTest, TrainsOnNoSampleThatIsKeptWhateverTheWeights) {
+  plan.sources = {makeSource(0, 300), makeSource(1000, 100)};
+  plan.split = 0.3;
+  ASSERT_THAT(open(DataPhase::eval), succeeds());
+  std::vector<int64_t> kept = readAll();
+  std::set<int64_t> all(kept.begin(), kept.end());
+  EXPECT_EQ(all.size(), kept.size());
+  plan.weights = {1, 2};
+  ASSERT_THAT(open(), succeeds());
+  for (int64_t epoch = 0; epoch < 5; ++epoch)
+    for (int64_t id : readAll(epoch)) {
+      EXPECT_FALSE(std::ranges::count(kept, id)) << id;
+      all.insert(id);
+    }
+  EXPECT_EQ(all.size(), 400u);
+}
+
 TEST_F(DataPlanTest, RefusesWeightsOfOtherSources) {
   plan.sources = {makeSource(0, 3), makeSource(10, 2)};
   plan.weights = {1};
@@ -136,7 +153,7 @@ TEST_F(DataPlanTest, RefusesWeightsOfOtherSources) {
 TEST_F(DataPlanTest, PutsOthersInTheirPlace) {
   auto skipped = std::make_shared<SkippedSamples>();
   source = skipDamaged(std::make_unique<Damaged>(20, std::set<int64_t>{3, 7}),
-                       skipped);
+                       /*number=*/0, skipped);
   std::vector<int64_t> ids = readAll();
   EXPECT_EQ(ids, readAll());
   EXPECT_EQ(ids[4], 4);
@@ -151,7 +168,7 @@ TEST_F(DataPlanTest, PutsOthersInTheirPlace) {
 TEST_F(DataPlanTest, GivesUpWhereAllAreDamaged) {
   auto skipped = std::make_shared<SkippedSamples>();
   source = skipDamaged(std::make_unique<Damaged>(2, std::set<int64_t>{0, 1}),
-                       skipped);
+                       /*number=*/0, skipped);
   int64_t id = 0;
   std::span<std::byte> parts[] = {std::as_writable_bytes(std::span(&id, 1))};
   EXPECT_THAT(source->read(0, 0, parts),
@@ -191,6 +208,8 @@ x = "resize 3 4"
   EXPECT_FALSE(plan.skipsBad);
   EXPECT_EQ(plan.train.at("x"), (std::vector<std::string>{"flip 1"}));
   EXPECT_THAT(plan.set("on bad", "stop"), failsWith(Code::Usage, ""));
+  EXPECT_THAT(plan.set("train.x", std::string(100'000, '[')),
+              failsWith(Code::Usage, "more than 2000"));
 }
 
 } // namespace
