@@ -8,11 +8,16 @@ using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::runtime::images;
 
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TCC_WIDEST // its clones are chosen before the sanitizer is ready
+#endif
+#endif
 // A product of 32 bits, of which there are four for each pixel and weight, is
 // one instruction from AVX2 on only.
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(TCC_WIDEST)
 #define TCC_WIDEST __attribute__((target_clones("avx2", "default")))
-#else
+#elif !defined(TCC_WIDEST)
 #define TCC_WIDEST
 #endif
 
