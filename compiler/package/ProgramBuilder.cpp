@@ -37,6 +37,7 @@ private:
   Tables<format::Setting> buildSettings();
   Tables<format::EvalMetric> buildMetrics();
   flatbuffers::Offset<format::Evaluation> buildEvaluation();
+  flatbuffers::Offset<flatbuffers::String> buildText(StringRef attribute);
   Tables<format::StoredTensor> buildStoredTensors();
   flatbuffers::Offset<format::Spikes> buildSpikes();
   std::vector<StringRef> listOutputs(format::EntryKind kind);
@@ -296,6 +297,14 @@ flatbuffers::Offset<format::Spikes> ProgramBuilder::buildSpikes() {
       spikes.getAs<IntegerAttr>("rollback_every").getInt());
 }
 
+/// The text of an attribute of the module; absent without it.
+flatbuffers::Offset<flatbuffers::String>
+ProgramBuilder::buildText(StringRef attribute) {
+  auto text = module->getAttrOfType<StringAttr>(attribute);
+  return text ? fbb.CreateString(text.str())
+              : flatbuffers::Offset<flatbuffers::String>();
+}
+
 std::vector<std::byte> ProgramBuilder::build() {
   auto producer = fbb.CreateString("tcc " TCC_VERSION);
   auto symbols = fbb.CreateVector(buildSymbols());
@@ -307,13 +316,12 @@ std::vector<std::byte> ProgramBuilder::build() {
   auto metadata = fbb.CreateVector(buildMetadata());
   auto variables = fbb.CreateVector(buildVariables());
   auto settings = fbb.CreateVector(buildSettings());
-  auto recipe =
-      module->getAttrOfType<StringAttr>(graph::GraphDialect::kRecipeAttr);
-  auto recipeText = fbb.CreateString(recipe ? recipe.str() : "");
+  auto recipe = buildText(graph::GraphDialect::kRecipeAttr);
   auto metrics = fbb.CreateVector(buildMetrics());
   auto evaluation = buildEvaluation();
   auto stored = fbb.CreateVector(buildStoredTensors());
   auto spikes = buildSpikes();
+  auto data = buildText(graph::GraphDialect::kDataAttr);
   auto exact =
       module->getAttrOfType<IntegerAttr>(graph::GraphDialect::kExactAttr);
   std::vector<std::string> words;
@@ -327,11 +335,11 @@ std::vector<std::byte> ProgramBuilder::build() {
   format::FinishProgramBuffer(
       fbb, format::CreateProgram(
                fbb, producer, symbols, constants, modelTensors, kernelTable,
-               variants, entries, metadata, variables, settings, recipeText,
+               variants, entries, metadata, variables, settings, recipe,
                required, exact ? uint32_t(exact.getInt()) : 0,
-               parts.memoryBudget, metrics, evaluation, stored, spikes));
-  auto *data = reinterpret_cast<const std::byte *>(fbb.GetBufferPointer());
-  return {data, data + fbb.GetSize()};
+               parts.memoryBudget, metrics, evaluation, stored, spikes, data));
+  auto *bytes = reinterpret_cast<const std::byte *>(fbb.GetBufferPointer());
+  return {bytes, bytes + fbb.GetSize()};
 }
 
 std::vector<std::byte> buildProgram(ModuleOp module,

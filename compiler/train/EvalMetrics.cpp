@@ -461,6 +461,9 @@ static void describe(ModuleOp module, const Recipe &recipe,
           {{name("z"), builder.getF64FloatAttr(recipe.spikes.z.value_or(0))},
            {name("rollback_every"),
             builder.getI64IntegerAttr(recipe.spikes.rollbackEvery)}}));
+  if (!recipe.data.empty())
+    module->setAttr(GraphDialect::kDataAttr,
+                    builder.getStringAttr(recipe.data));
 }
 
 void emitMetrics(StepFunction &step, ModuleOp module, const Recipe &recipe,

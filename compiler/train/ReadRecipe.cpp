@@ -1,63 +1,24 @@
 #include "compiler/train/ByteSize.h"
 #include "compiler/train/CheckRecipe.h"
 #include "compiler/train/Keys.h"
+#include "runtime/data/ReadPlan.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/raw_ostream.h"
 
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
+#include <sstream>
 
 using namespace tcc;
 using namespace tcc::train;
 using llvm::StringRef;
+using runtime::printValue;
+using runtime::readNumber;
 
 /// Each dot may be a table within a table, and the parser recurses into them.
 static constexpr size_t kMaxBytes = 64 << 10, kMaxDots = 2000;
 
-/// A name or text may be long, and a sentence about it has a bit more to say.
-static constexpr size_t kLongestName = 60, kLongestSentence = 400;
-
-/// What stands in the file, on one line; dots say that more follows.
-static std::string printOnOneLine(StringRef name, size_t longest) {
-  std::string text = name.take_front(longest).str();
-  for (char &c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == 127)
-      c = '?';
-  return name.size() > longest ? text + "..." : text;
-}
-
 static std::string printName(StringRef name) {
-  return printOnOneLine(name, kLongestName);
-}
-
-static std::string printValue(const toml::node &node) {
-  if (auto *text = node.as_string())
-    return "'" + printName(text->get()) + "'";
-  if (auto *integer = node.as_integer())
-    return std::to_string(integer->get());
-  if (auto *number = node.as_floating_point()) {
-    std::string text;
-    llvm::raw_string_ostream(text) << llvm::format("%g", number->get());
-    return text;
-  }
-  if (auto *flag = node.as_boolean())
-    return flag->get() ? "true" : "false";
-  if (node.is_array())
-    return "a list";
-  return node.is_table() ? "a table" : "a date or time";
-}
-
-static std::optional<double> readNumber(const toml::node &node) {
-  if (const auto *integer = node.as_integer())
-    return double(integer->get());
-  if (const auto *number = node.as_floating_point())
-    return number->get();
-  return std::nullopt;
+  return runtime::printText(std::string_view(name));
 }
 
 static bool isListed(const char *list, const toml::node &node) {
@@ -97,6 +58,7 @@ private:
   void readPatterns(const PatternTable &kind, const toml::node &node);
   void readOverride(const PatternTable &kind, StringRef pattern,
                     const toml::node &node);
+  void readData(const toml::node &node);
   void readKey(const Key &key, const toml::node &node);
   void refuseUnknown(StringRef path, StringRef name, int line);
 
@@ -157,8 +119,7 @@ void RecipeReader::readEntry(StringRef path, StringRef name,
   if (const PatternTable *patterns = findPatternTable(full))
     return readPatterns(*patterns, node);
   if (full == "data")
-    return reading.refuse(getLine(node), "[data] is not supported yet: give "
-                                         "the data to tcc-run train");
+    return readData(node);
   if (!isTableName(full))
     return refuseUnknown(path, name, getLine(node));
   if (const toml::table *table = node.as_table())
@@ -245,6 +206,20 @@ void RecipeReader::readOverride(const PatternTable &kind, StringRef pattern,
     recipe.dropout.push_back({glob, *number});
   else
     recipe.init.push_back({glob, Initializer(word - words.begin())});
+}
+
+/// What training runs read, which the package says as the recipe does.
+void RecipeReader::readData(const toml::node &node) {
+  const toml::table *table = node.as_table();
+  if (!table)
+    return reading.fail(getLine(node),
+                        "data is " + printValue(node) + ", expected a table");
+  runtime::DataPlan plan;
+  if (auto problem = runtime::readPlan(*table, /*folder=*/"", plan))
+    return reading.fail(problem->line, problem->message);
+  std::ostringstream keys;
+  keys << toml::toml_formatter(*table) << '\n';
+  recipe.data = keys.str();
 }
 
 // --- Keys --------------------------------------------------------------------
@@ -387,9 +362,8 @@ std::optional<Recipe> tcc::train::readRecipe(StringRef text, StringRef name,
     RecipeReader(reading).read(parsed.table());
     checkRecipe(reading);
   } else {
-    reading.fail(
-        parsed.error().source().begin.line,
-        printOnOneLine(parsed.error().description(), kLongestSentence));
+    reading.fail(parsed.error().source().begin.line,
+                 runtime::printText(parsed.error().description(), 400));
   }
   reading.report(name, problems);
   if (!reading.findings.empty())

@@ -190,6 +190,7 @@ struct Recipe {
   ParallelRecipe parallel;
   EvaluationRecipe evaluation;
   SpikeRecipe spikes;
+  std::string data; ///< the keys of [data], as TOML; empty: none
   Precision compute = Precision::F32;
   /// Whether parameters of two axes or more are kept in f32 where products read
   /// a narrower type; if not, how updates round them.

@@ -53,6 +53,8 @@ def Graph_Dialect : Dialect {
     /// What a run does where the loss jumps: a dictionary of what Spikes of the
     /// package's schema has.
     static constexpr llvm::StringLiteral kSpikesAttr = "graph.spikes";
+    /// The keys of the recipe's [data], as TOML.
+    static constexpr llvm::StringLiteral kDataAttr = "graph.data";
     /// How many ranks a module is for that divides variables among them: i64.
     static constexpr llvm::StringLiteral kRanksAttr = "graph.ranks";
 

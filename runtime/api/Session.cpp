@@ -101,6 +101,15 @@ tcc_status tcc_session_input_role(const tcc_session *session, size_t index,
   });
 }
 
+const char *tcc_session_data(const tcc_session *session) {
+  const auto *data = session->session->executable().program().data();
+  return data ? data->c_str() : nullptr;
+}
+
+uint64_t tcc_session_seed(const tcc_session *session) {
+  return uint64_t(session->session->read(format::StepField::seed));
+}
+
 //===----------------------------------------------------------------------===//
 // Steps
 //===----------------------------------------------------------------------===//

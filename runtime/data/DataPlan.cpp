@@ -1,17 +1,10 @@
-#include "runtime/data/DataPlan.h"
-
+#include "runtime/data/ReadPlan.h"
 #include "runtime/data/SampleFile.h"
 #include "runtime/data/images/Transforms.h"
 #include "runtime/package/Names.h"
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -19,15 +12,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Reads one text. What is wrong with it is said with its place.
+/// Reads one table. What is wrong with it is an error without its place, which
+/// is a line.
 class PlanReader {
 public:
-  /// `file` is empty for a setting; paths are relative to `folder`.
-  PlanReader(DataPlan &plan, std::string file, fs::path folder)
-      : plan(plan), file(std::move(file)), folder(std::move(folder)) {}
+  /// Paths are relative to `folder`.
+  PlanReader(DataPlan &plan, fs::path folder)
+      : plan(plan), folder(std::move(folder)) {}
 
-  /// A text whose keys are those of [data], or has [data] itself.
-  Status read(std::string_view text, bool hasTable);
+  Status readTable(const toml::table &table);
+  /// Of what was wrong.
+  int line() const { return badLine; }
 
 private:
   struct Key {
@@ -37,19 +32,20 @@ private:
   static const Key kKeys[];
 
   template <typename... Parts>
-  Status fail(const toml::source_region &place, const Parts &...parts) const;
-  Status expect(const std::string &key, const toml::node &node,
-                const char *expected) const {
-    return fail(node.source(), key, " is ", describe(node), ", expected ",
-                expected);
+  Status fail(const toml::node &node, const Parts &...parts) {
+    badLine = int(node.source().begin.line);
+    return makeError(Code::BadData, parts...);
   }
-  static std::string describe(const toml::node &node);
+  Status expect(const std::string &key, const toml::node &node,
+                const char *expected) {
+    return fail(node, key, " is ", printValue(node), ", expected ", expected);
+  }
 
-  Status readTable(const toml::table &table);
   Status readEntry(std::string_view name, const toml::node &node);
   Status readSource(const std::string &key, const toml::node &node);
   Status readWeights(const std::string &key, const toml::node &node);
   Status readMap(const std::string &key, const toml::node &node);
+  Status readClasses(const std::string &key, const toml::node &node);
   Status readWorkers(const std::string &key, const toml::node &node);
   Status readDepth(const std::string &key, const toml::node &node);
   Status readOnBad(const std::string &key, const toml::node &node);
@@ -57,18 +53,24 @@ private:
 
   Status readCount(const std::string &key, const toml::node &node, int least,
                    std::optional<int> &to);
+  Status readLists(const std::string &key, const toml::node &node,
+                   const char *expected, DataPlan::Lists &to);
   Status readTransforms(const std::string &key, const toml::node &node,
-                        DataPlan::Transforms &to);
+                        DataPlan::Lists &to);
 
   DataPlan &plan;
-  const std::string file;
   const fs::path folder;
+  int badLine = 0;
 };
 
 const PlanReader::Key PlanReader::kKeys[] = {
-    {"source", &PlanReader::readSource}, {"weights", &PlanReader::readWeights},
-    {"map", &PlanReader::readMap},       {"workers", &PlanReader::readWorkers},
-    {"depth", &PlanReader::readDepth},   {"on_bad", &PlanReader::readOnBad},
+    {"source", &PlanReader::readSource},
+    {"weights", &PlanReader::readWeights},
+    {"map", &PlanReader::readMap},
+    {"classes", &PlanReader::readClasses},
+    {"workers", &PlanReader::readWorkers},
+    {"depth", &PlanReader::readDepth},
+    {"on_bad", &PlanReader::readOnBad},
     {"split", &PlanReader::readSplit},
 };
 
@@ -77,47 +79,6 @@ const PlanReader::Key PlanReader::kKeys[] = {
 //===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
-
-/// Names and text may be long, or have anything in them.
-static std::string printText(std::string_view text) {
-  constexpr size_t kLongest = 60;
-  std::string printed(text.substr(0, kLongest));
-  for (char &c : printed)
-    if (static_cast<unsigned char>(c) < ' ' || c == 127)
-      c = '?';
-  return text.size() > kLongest ? printed + "..." : printed;
-}
-
-std::string PlanReader::describe(const toml::node &node) {
-  if (auto *text = node.as_string())
-    return concat("'", printText(text->get()), "'");
-  if (auto *integer = node.as_integer())
-    return std::to_string(integer->get());
-  if (auto *flag = node.as_boolean())
-    return flag->get() ? "true" : "false";
-  if (node.is_array())
-    return "a list";
-  if (node.is_table())
-    return "a table";
-  return node.is_floating_point() ? "a number" : "a date or time";
-}
-
-template <typename... Parts>
-Status PlanReader::fail(const toml::source_region &place,
-                        const Parts &...parts) const {
-  if (file.empty())
-    return makeError(Code::Usage, parts...);
-  return makeError(Code::BadData, "'", file, "' in line ", place.begin.line,
-                   ": ", parts...);
-}
-
-static std::optional<double> readNumber(const toml::node &node) {
-  if (const auto *integer = node.as_integer())
-    return double(integer->get());
-  if (const auto *number = node.as_floating_point())
-    return number->get();
-  return std::nullopt;
-}
 
 /// A list of texts, or one; nothing where it is neither.
 static std::optional<std::vector<std::string>>
@@ -167,19 +128,32 @@ Status PlanReader::readWeights(const std::string &key, const toml::node &node) {
   return Status();
 }
 
-Status PlanReader::readMap(const std::string &key, const toml::node &node) {
+/// A list of texts, or one, for each of some inputs; those of others stay,
+/// unless there are none.
+Status PlanReader::readLists(const std::string &key, const toml::node &node,
+                             const char *expected, DataPlan::Lists &to) {
   const toml::table *table = node.as_table();
   if (!table)
-    return expect(key, node, "a table {INPUT = FIELD, ...}");
-  plan.fields.clear();
-  for (auto &&[input, field] : *table) {
-    const auto *name = field.as_string();
-    if (!name || name->get().empty())
-      return expect(key + "." + printText(input.str()), field,
-                    "the name of a field");
-    plan.fields[std::string(input.str())] = name->get();
+    return expect(key, node, expected);
+  if (table->empty())
+    to.clear();
+  for (auto &&[input, list] : *table) {
+    auto texts = readTexts(list);
+    if (!texts || texts->empty() || std::ranges::count(*texts, "") > 0)
+      return expect(key + "." + printText(input.str()), list, expected);
+    to[std::string(input.str())] = std::move(*texts);
   }
   return Status();
+}
+
+Status PlanReader::readMap(const std::string &key, const toml::node &node) {
+  return readLists(key, node, "a table {INPUT = FIELD or [FIELD, ...], ...}",
+                   plan.fields);
+}
+
+Status PlanReader::readClasses(const std::string &key, const toml::node &node) {
+  return readLists(key, node, "a table {INPUT = [NAME, ...], ...}",
+                   plan.classes);
 }
 
 Status PlanReader::readCount(const std::string &key, const toml::node &node,
@@ -221,18 +195,19 @@ Status PlanReader::readSplit(const std::string &key, const toml::node &node) {
 }
 
 Status PlanReader::readTransforms(const std::string &key,
-                                  const toml::node &node,
-                                  DataPlan::Transforms &to) {
+                                  const toml::node &node, DataPlan::Lists &to) {
   const toml::table *table = node.as_table();
   if (!table)
     return expect(key, node, "a table: INPUT = [TRANSFORM, ...]");
+  if (table->empty())
+    to.clear();
   for (auto &&[input, list] : *table) {
     std::string own = key + "." + printText(input.str());
     auto lines = readTexts(list);
     if (!lines)
       return expect(own, list, "a list of transforms");
     if (auto read = images::Transforms::read(*lines); !read.ok())
-      return fail(list.source(), own, ": ", read.takeStatus().message());
+      return fail(list, own, ": ", read.takeStatus().message());
     to[std::string(input.str())] = std::move(*lines);
   }
   return Status();
@@ -258,7 +233,7 @@ Status PlanReader::readEntry(std::string_view name, const toml::node &node) {
     if (name == nameOf(phase))
       return readTransforms(own, node,
                             phase == DataPhase::eval ? plan.eval : plan.train);
-  return fail(node.source(), "unknown key '", own, "', expected data.", known,
+  return fail(node, "unknown key '", own, "', expected data.", known,
               nameOf(DataPhase::train), " or ", nameOf(DataPhase::eval));
 }
 
@@ -267,6 +242,16 @@ Status PlanReader::readTable(const toml::table &table) {
     if (Status status = readEntry(name.str(), node); !status.ok())
       return status;
   return Status();
+}
+
+std::optional<PlanProblem> runtime::readPlan(const toml::table &table,
+                                             const fs::path &folder,
+                                             DataPlan &plan) {
+  PlanReader reader(plan, folder);
+  Status status = reader.readTable(table);
+  if (status.ok())
+    return std::nullopt;
+  return PlanProblem{reader.line(), std::string(status.message())};
 }
 
 /// Each dot may be a table within a table, and the parser recurses into them,
@@ -278,23 +263,35 @@ static bool isDeep(std::string_view text) {
          }) > kMost;
 }
 
-Status PlanReader::read(std::string_view text, bool hasTable) {
+/// The table of a text, or what is wrong with it.
+using Parsed = std::variant<toml::table, PlanProblem>;
+
+static Parsed parse(std::string_view text) {
   if (isDeep(text))
-    return fail({}, "there are more than 2000 dots and brackets");
+    return PlanProblem{1, "there are more than 2000 dots and brackets"};
   toml::parse_result parsed = toml::parse(text);
-  if (!parsed)
-    return fail(parsed.error().source(), parsed.error().description());
-  const toml::table &root = parsed.table();
-  if (!hasTable)
-    return readTable(root);
+  if (parsed)
+    return std::move(parsed).table();
+  return PlanProblem{int(parsed.error().source().begin.line),
+                     printText(parsed.error().description(), 400)};
+}
+
+/// Reads a file that has [data] alone.
+static std::optional<PlanProblem>
+readFile(std::string_view text, const fs::path &folder, DataPlan &plan) {
+  Parsed parsed = parse(text);
+  if (auto *problem = std::get_if<PlanProblem>(&parsed))
+    return std::move(*problem);
+  const toml::table &root = std::get<toml::table>(parsed);
   const toml::table *data = root["data"].as_table();
   if (!data)
-    return fail(root.source(), "there is no table [data]");
+    return PlanProblem{1, "there is no table [data]"};
   for (auto &&[name, node] : root)
     if (name.str() != "data")
-      return fail(node.source(), "unknown key '", printText(name.str()),
-                  "', expected [data] alone");
-  return readTable(*data);
+      return PlanProblem{int(node.source().begin.line),
+                         concat("unknown key '", printText(name.str()),
+                                "', expected [data] alone")};
+  return readPlan(*data, folder, plan);
 }
 
 static Result<std::string> readText(const std::string &path) {
@@ -322,19 +319,33 @@ Status DataPlan::use(const std::string &spec) {
   if (!text.ok())
     return text.takeStatus();
   DataPlan read;
-  PlanReader reader(read, spec, fs::path(spec).parent_path());
-  if (Status status = reader.read(*text, /*hasTable=*/true); !status.ok())
-    return status;
+  if (auto problem = readFile(*text, fs::path(spec).parent_path(), read))
+    return makeError(Code::BadData, "'", spec, "' in line ", problem->line,
+                     ": ", problem->message);
   if (read.sources.empty())
     return makeError(Code::BadData, "'", spec, "': there is no data.source");
   *this = std::move(read);
   return Status();
 }
 
+static std::optional<PlanProblem> readKeys(Parsed parsed, DataPlan &plan) {
+  if (auto *problem = std::get_if<PlanProblem>(&parsed))
+    return std::move(*problem);
+  return readPlan(std::get<toml::table>(parsed), /*folder=*/"", plan);
+}
+
 Status DataPlan::set(std::string_view key, std::string_view value) {
-  PlanReader reader(*this, "", "");
-  std::string line = concat(key, " = ", value);
-  bool isValue = !isDeep(line) && bool(toml::parse(line));
-  return reader.read(isValue ? line : concat(key, " = '", value, "'"),
-                     /*hasTable=*/false);
+  Parsed parsed = parse(concat(key, " = ", value));
+  if (std::holds_alternative<PlanProblem>(parsed))
+    parsed = parse(concat(key, " = '", value, "'"));
+  auto problem = readKeys(std::move(parsed), *this);
+  return problem ? makeError(Code::Usage, problem->message) : Status();
+}
+
+Status DataPlan::read(std::string_view keys) {
+  DataPlan read;
+  if (auto problem = readKeys(parse(keys), read))
+    return makeError(Code::BadData, problem->message);
+  *this = std::move(read);
+  return Status();
 }

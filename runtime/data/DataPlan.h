@@ -3,14 +3,18 @@
 // The table [data] of a TOML file, and settings of its keys:
 //
 //   [data]
-//   source = "webdataset:train-{000..123}.tar"     or a list of sources
-//   weights = [2, 1]             how often each source is drawn from in
-//   training map = {image = "jpg", labels = "cls"}          the field of each
-//   input workers = 2                  threads that read ahead, or "auto" depth
-//   = 4                    batches in memory, or "auto" on_bad = "skip" what a
-//   damaged sample does: "skip" or "stop" split = 0.1                  the
-//   share that is kept for evaluations [data.train] image =
-//   ["random_resized_crop 224", "flip"]    images/Transforms.h [data.eval]
+//   source = "webdataset:train-{000..123}.tar"  # or a list of sources
+//   weights = [2, 1]    # how often training draws from each source
+//   map = {image = "jpg", labels = "cls"}       # the field of each input, or
+//                       # a list, whose numbers come one after the other
+//   classes = {labels = ["cat", "dog"]}         # texts that are 0, 1, ...
+//   workers = 2         # threads that read ahead, or "auto"
+//   depth = 4           # batches in memory, or "auto"
+//   on_bad = "skip"     # what a damaged sample does: "skip" or "stop"
+//   split = 0.1         # the share that is kept for evaluations
+//   [data.train]        # transforms of inputs: images/Transforms.h
+//   image = ["random_resized_crop 224", "flip"]
+//   [data.eval]
 //   image = ["resize 256", "center_crop 224"]
 //
 //===----------------------------------------------------------------------===//
@@ -32,16 +36,20 @@ enum class DataPhase { train, eval };
 const char *nameOf(DataPhase phase);
 
 struct DataPlan {
-  using Transforms = std::map<std::string, std::vector<std::string>>;
+  using Lists = std::map<std::string, std::vector<std::string>>;
 
   std::vector<std::string> sources; ///< see openSource
   std::vector<double> weights;      ///< of each source; empty: all samples once
-  std::map<std::string, std::string> fields; ///< of inputs
-  Transforms train, eval;                    ///< of inputs, in order
-  std::optional<int> workers, depth;         ///< nothing: "auto"
+  Lists fields;      ///< of inputs, whose numbers follow one another
+  Lists classes;     ///< of inputs: texts that stand for their positions
+  Lists train, eval; ///< of inputs, in order
+  std::optional<int> workers, depth; ///< nothing: "auto"
   bool skipsBad = false;
   double split = 0; ///< 0: all samples are for training, and for evaluations
 
+  /// In place of the whole plan, keys of [data] as TOML. Code::BadData where
+  /// one is wrong.
+  Status read(std::string_view keys);
   /// What `--data` means: a source, or a file NAME.toml, whose paths are
   /// relative to its folder, in place of the whole plan. Code::BadData, with
   /// the line, where the file is wrong or has an unknown key.
@@ -50,7 +58,7 @@ struct DataPlan {
   /// quotes. Code::Usage where there is no such key or value.
   Status set(std::string_view key, std::string_view value);
 
-  const Transforms &transformsOf(DataPhase phase) const {
+  const Lists &transformsOf(DataPhase phase) const {
     return phase == DataPhase::train ? train : eval;
   }
 };

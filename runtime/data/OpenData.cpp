@@ -128,8 +128,11 @@ static Status checkNames(const DataPlan &plan,
     return makeError(Code::Usage, "data.", key, " has '", name,
                      "', the inputs and the target are ", known);
   };
-  for (const auto &[name, field] : plan.fields)
+  for (const auto &[name, fields] : plan.fields)
     if (Status status = check("map", name); !status.ok())
+      return status;
+  for (const auto &[name, classes] : plan.classes)
+    if (Status status = check("classes", name); !status.ok())
       return status;
   for (DataPhase phase : {DataPhase::train, DataPhase::eval})
     for (const auto &[name, lines] : plan.transformsOf(phase))
@@ -142,12 +145,15 @@ static Status checkNames(const DataPlan &plan,
 static std::vector<BatchTensor> describe(const DataPlan &plan, DataPhase phase,
                                          std::span<const BatchTensor> tensors) {
   std::vector<BatchTensor> described(tensors.begin(), tensors.end());
-  const DataPlan::Transforms &transforms = plan.transformsOf(phase);
+  auto take = [](const DataPlan::Lists &lists, const std::string &name,
+                 std::vector<std::string> &to) {
+    if (auto found = lists.find(name); found != lists.end())
+      to = found->second;
+  };
   for (BatchTensor &tensor : described) {
-    if (auto found = plan.fields.find(tensor.name); found != plan.fields.end())
-      tensor.field = found->second;
-    if (auto found = transforms.find(tensor.name); found != transforms.end())
-      tensor.transforms = found->second;
+    take(plan.fields, tensor.name, tensor.fields);
+    take(plan.classes, tensor.name, tensor.classes);
+    take(plan.transformsOf(phase), tensor.name, tensor.transforms);
   }
   return described;
 }

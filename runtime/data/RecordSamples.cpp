@@ -2,11 +2,11 @@
 
 #include "runtime/data/images/Colors.h"
 #include "runtime/data/images/Transforms.h"
+#include "runtime/data/records/Numbers.h"
 #include "runtime/data/records/RecordSource.h"
 #include "runtime/package/Format.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 using namespace tcc;
@@ -17,8 +17,16 @@ namespace {
 /// What is read for a tensor.
 struct Part {
   BatchTensor tensor;
-  std::vector<size_t> fields; ///< the first that a record has
+  /// One after the other; of each the first that a record has.
+  std::vector<std::vector<size_t>> fields;
   images::Transforms transforms;
+  bool isImage = false; ///< else numbers
+};
+
+/// The fields of one sample.
+struct Fields {
+  std::vector<FieldRead> wanted;
+  std::vector<std::vector<std::byte>> bytes; ///< of those, reused
 };
 
 class RecordSamples final : public SampleSource {
@@ -34,8 +42,9 @@ public:
   Status read(int64_t epoch, int64_t number, SampleParts parts) const override;
 
 private:
-  Status readPart(int64_t number, const Part &part, SplitMix64 draws,
-                  std::span<std::byte> to) const;
+  Status readFields(int64_t number, Fields &fields) const;
+  Status writePart(const Part &part, std::span<const FieldRead> fields,
+                   SplitMix64 draws, std::span<std::byte> to) const;
 
   const std::unique_ptr<RecordSource> records;
   const std::vector<Part> tensors;
@@ -44,7 +53,7 @@ private:
 
 } // namespace
 
-static bool isImage(const BatchTensor &tensor) {
+static bool hasImageShape(const BatchTensor &tensor) {
   return tensor.shape.size() == 4 &&
          (tensor.dtype == DType::f32 || tensor.dtype == DType::u8) &&
          (tensor.shape[1] == 1 || tensor.shape[1] == 3);
@@ -120,73 +129,71 @@ static Status readImage(std::span<const std::byte> file, const Part &part,
   return Status();
 }
 
-/// Whether a type has this number, which becomes the bytes of `to`.
-static bool writeInteger(DType dtype, int64_t value, std::span<std::byte> to) {
-  const int bits = int(to.size()) * 8;
-  bool isSigned = traitsOf(dtype).kind == DTypeKind::Signed;
-  // A shift by all bits of a number has no meaning.
-  int64_t rest = bits == 64 ? 0 : value >> (isSigned ? bits - 1 : bits);
-  if (rest != 0 && !(isSigned && rest == -1))
-    return false;
-  std::memcpy(to.data(), &value, to.size());
-  return isSigned || value >= 0;
+/// Reads what all tensors need of a record, which is parsed once.
+Status RecordSamples::readFields(int64_t number, Fields &fields) const {
+  size_t count = 0;
+  for (const Part &part : tensors)
+    count += part.fields.size();
+  if (fields.bytes.size() < count)
+    fields.bytes.resize(count);
+  fields.wanted.clear();
+  for (const Part &part : tensors)
+    for (const auto &choices : part.fields) {
+      auto field = records->findField(number, choices);
+      if (!field)
+        return makeError(Code::BadData, "it has no '",
+                         records->fieldNames()[choices[0]], "'");
+      fields.wanted.push_back(
+          {*field, part.isImage, &fields.bytes[fields.wanted.size()]});
+    }
+  return records->read(number, fields.wanted);
 }
 
-/// Blanks around a number do not matter.
-static Status readNumber(std::span<const std::byte> field,
-                         const BatchTensor &tensor, std::span<std::byte> to) {
-  std::string_view text(reinterpret_cast<const char *>(field.data()),
-                        field.size());
-  constexpr std::string_view kBlanks = " \t\r\n";
-  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
-  text = text.substr(0, text.find_last_not_of(kBlanks) + 1);
-  const char *end = text.data() + text.size();
-  auto isRead = [&](auto &value) {
-    auto [rest, error] = std::from_chars(text.data(), end, value);
-    return error == std::errc() && rest == end;
-  };
-  int64_t integer = 0;
-  float real = 0;
-  bool isReal = tensor.dtype == DType::f32;
-  if (isReal ? isRead(real)
-             : isRead(integer) && writeInteger(tensor.dtype, integer, to)) {
-    if (isReal)
-      std::memcpy(to.data(), &real, sizeof(real));
-    return Status();
-  }
-  return makeError(Code::BadData, "'", text.substr(0, 32), "' is no number of ",
-                   traitsOf(tensor.dtype).name);
-}
-
-Status RecordSamples::readPart(int64_t number, const Part &part,
-                               SplitMix64 draws,
-                               std::span<std::byte> to) const {
+Status RecordSamples::writePart(const Part &part,
+                                std::span<const FieldRead> fields,
+                                SplitMix64 draws,
+                                std::span<std::byte> to) const {
   if (isWeight(part.tensor)) {
     constexpr float kOne = 1;
     std::memcpy(to.data(), &kOne, sizeof(kOne));
     return Status();
   }
-  auto field = records->findField(number, part.fields);
-  if (!field)
-    return makeError(Code::BadData, "it has no '",
-                     records->fieldNames()[part.fields[0]], "'");
-  thread_local std::vector<std::byte> bytes;
-  if (Status status = records->read(number, *field, bytes); !status.ok())
-    return status;
-  return isImage(part.tensor) ? readImage(bytes, part, draws, to)
-                              : readNumber(bytes, part.tensor, to);
+  if (part.isImage)
+    return readImage(*fields[0].bytes, part, draws, to);
+  NumberWriter writer(part.tensor, to);
+  for (const FieldRead &read : fields) {
+    std::span<const std::byte> bytes = *read.bytes;
+    auto dtype = records->dtypeOf(read.field);
+    Status status =
+        dtype ? writer.add(*dtype, bytes)
+              : writer.addText({reinterpret_cast<const char *>(bytes.data()),
+                                bytes.size()});
+    if (!status.ok())
+      return status;
+  }
+  return writer.finish();
 }
 
 /// All tensors draw the same, so that one transform moves images and what is
 /// drawn over them alike.
 Status RecordSamples::read(int64_t epoch, int64_t number,
                            SampleParts parts) const {
+  thread_local Fields fields;
+  auto fail = [&](Status status) {
+    return makeError(status.code(), records->describe(number), ", sample ",
+                     number, ": ", status.message());
+  };
+  if (Status status = readFields(number, fields); !status.ok())
+    return fail(std::move(status));
   auto draws = SplitMix64::of(seed, uint64_t(epoch), uint64_t(number));
-  for (size_t i = 0; i < parts.size(); ++i)
-    if (Status status = readPart(number, tensors[i], draws, parts[i]);
+  std::span<const FieldRead> rest = fields.wanted;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    auto own = rest.first(tensors[i].fields.size());
+    rest = rest.subspan(own.size());
+    if (Status status = writePart(tensors[i], own, draws, parts[i]);
         !status.ok())
-      return makeError(status.code(), records->describe(number), ", sample ",
-                       number, ": ", status.message());
+      return fail(std::move(status));
+  }
   return Status();
 }
 
@@ -194,51 +201,93 @@ Status RecordSamples::read(int64_t epoch, int64_t number,
 // What a batch has
 //===----------------------------------------------------------------------===//
 
-static Status checkTensor(const BatchTensor &tensor) {
-  DTypeKind kind = traitsOf(tensor.dtype).kind;
-  bool isNumber = kind == DTypeKind::Signed || kind == DTypeKind::Unsigned ||
-                  tensor.dtype == DType::f32;
-  if (isWeight(tensor) || isImage(tensor) ||
-      (isNumber && tensor.shape.size() == 1))
-    return Status();
-  return makeError(
-      Code::Usage, "records have nothing for '", tensor.name, "', which is ",
-      traitsOf(tensor.dtype).name, " of ", tensor.shape.size(),
-      " dimensions: they have images, f32 or u8 of [N, 1 or 3, H, W], "
-      "and numbers, [N]");
+static std::string list(std::span<const std::string> names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += concat(text.empty() ? "'" : ", '", name, "'");
+  return text;
 }
 
-static std::vector<size_t> findFields(const RecordSource &records,
-                                      const BatchTensor &tensor) {
-  std::vector<std::string_view> wanted = {tensor.arrayName()};
-  if (tensor.field.empty() && isImage(tensor))
-    wanted = {tensor.name, "jpg", "jpeg", "png", "webp", "image"};
-  else if (tensor.field.empty() && tensor.isTarget)
-    wanted = {tensor.name, "cls", "label"};
-  std::vector<size_t> fields;
+static Status checkTensor(const BatchTensor &tensor) {
+  if (isWeight(tensor) || hasImageShape(tensor) ||
+      NumberWriter::canWrite(tensor.dtype))
+    return Status();
+  return makeError(Code::Usage, "records have nothing for '", tensor.name,
+                   "', which is ", traitsOf(tensor.dtype).name,
+                   ": they have images, f32 or u8 of [N, 1 or 3, H, W], and "
+                   "numbers of f32, f64, integers and booleans");
+}
+
+/// Names of fields by which a tensor is known that names none.
+static std::vector<std::string_view> listNames(const BatchTensor &tensor) {
+  if (hasImageShape(tensor))
+    return {tensor.name, "jpg", "jpeg", "png", "webp", "image"};
+  if (tensor.isTarget)
+    return {tensor.name, "cls", "label"};
+  return {tensor.name};
+}
+
+using FieldLists = std::vector<std::vector<size_t>>;
+
+/// The fields of each tensor, which are none where nothing has its name.
+static Result<FieldLists> findFields(const RecordSource &records,
+                                     const std::string &path,
+                                     const BatchTensor &tensor) {
   auto names = records.fieldNames();
-  for (std::string_view name : wanted)
+  auto find = [&](std::string_view name, std::vector<size_t> &to) {
     if (auto found = std::ranges::find(names, name); found != names.end())
-      fields.push_back(size_t(found - names.begin()));
+      to.push_back(size_t(found - names.begin()));
+  };
+  FieldLists fields;
+  for (const std::string &name : tensor.fields) {
+    find(name, fields.emplace_back());
+    if (fields.back().empty())
+      return makeError(Code::Usage, "'", path, "': there is no field '", name,
+                       "' for '", tensor.name, "', it has ", list(names));
+  }
+  std::vector<size_t> choices;
+  if (fields.empty() && !isWeight(tensor))
+    for (std::string_view name : listNames(tensor))
+      find(name, choices);
+  if (!choices.empty())
+    fields.push_back(std::move(choices));
   return fields;
 }
 
-static Status refuseFields(const RecordSource &records, const std::string &path,
-                           const BatchTensor &tensor) {
-  std::string names;
-  for (const std::string &name : records.fieldNames())
-    names += concat(names.empty() ? "'" : ", '", name, "'");
-  if (!tensor.field.empty())
-    return makeError(Code::Usage, "'", path, "': there is no field '",
-                     tensor.field, "' for '", tensor.name, "', it has ", names);
-  return makeError(Code::Usage, "'", path, "': no field is for '", tensor.name,
-                   "', it has ", names);
+/// Of a table the one tensor that has no fields takes those that no other has.
+static Status fillFields(const RecordSource &records, const std::string &path,
+                         std::span<Part> parts) {
+  auto names = records.fieldNames();
+  std::vector<bool> isTaken(names.size());
+  Part *empty = nullptr;
+  int count = 0;
+  for (Part &part : parts) {
+    for (const auto &choices : part.fields)
+      isTaken[choices[0]] = true;
+    if (part.fields.empty() && !isWeight(part.tensor)) {
+      empty = &part;
+      ++count;
+    }
+  }
+  if (count == 0)
+    return Status();
+  if (count == 1 && records.isTable())
+    for (size_t i = 0; i < names.size(); ++i)
+      if (!isTaken[i])
+        empty->fields.push_back({i});
+  if (!empty->fields.empty())
+    return Status();
+  return makeError(Code::Usage, "'", path, "': no field is for '",
+                   empty->tensor.name, "', it has ", list(names));
 }
 
 /// What transforms have nothing to do with an image, or give another one.
-static Status checkTransforms(const BatchTensor &tensor,
-                              const images::Transforms &transforms) {
-  if (!isImage(tensor))
+static Status checkTransforms(const Part &part) {
+  const BatchTensor &tensor = part.tensor;
+  const images::Transforms &transforms = part.transforms;
+  if (tensor.transforms.empty())
+    return Status();
+  if (!part.isImage)
     return makeError(Code::Usage, "'", tensor.name,
                      "' has transforms, and is no image");
   if (tensor.dtype == DType::u8 && transforms.normalization())
@@ -257,17 +306,13 @@ static Result<Part> makePart(const RecordSource &records,
                              const BatchTensor &tensor) {
   if (Status status = checkTensor(tensor); !status.ok())
     return status;
-  Part part = {tensor, findFields(records, tensor), {}};
-  if (!isWeight(tensor) && part.fields.empty())
-    return refuseFields(records, path, tensor);
+  auto fields = findFields(records, path, tensor);
+  if (!fields.ok())
+    return fields.takeStatus();
   auto transforms = images::Transforms::read(tensor.transforms);
   if (!transforms.ok())
     return transforms.takeStatus();
-  if (!tensor.transforms.empty())
-    if (Status status = checkTransforms(tensor, *transforms); !status.ok())
-      return status;
-  part.transforms = std::move(*transforms);
-  return part;
+  return Part{tensor, std::move(*fields), std::move(*transforms)};
 }
 
 static Result<std::unique_ptr<SampleSource>>
@@ -283,6 +328,15 @@ makeSource(Result<std::unique_ptr<RecordSource>> records,
       return part.takeStatus();
     parts.push_back(std::move(*part));
   }
+  if (Status status = fillFields(**records, path, parts); !status.ok())
+    return status;
+  for (Part &part : parts) {
+    // Of its shape there are also tables and lists of numbers.
+    part.isImage = hasImageShape(part.tensor) && part.fields.size() == 1 &&
+                   !(*records)->hasNumbers(part.fields[0][0]);
+    if (Status status = checkTransforms(part); !status.ok())
+      return status;
+  }
   return std::unique_ptr<SampleSource>(
       new RecordSamples(std::move(*records), std::move(parts), seed));
 }
@@ -297,4 +351,23 @@ Result<std::unique_ptr<SampleSource>>
 runtime::openImageSource(const std::string &folder,
                          std::span<const BatchTensor> tensors, uint64_t seed) {
   return makeSource(openImageFolder(folder), folder, tensors, seed);
+}
+
+Result<std::unique_ptr<SampleSource>>
+runtime::openCsvSource(const std::string &paths,
+                       std::span<const BatchTensor> tensors, uint64_t seed) {
+  return makeSource(openCsv(paths), paths, tensors, seed);
+}
+
+Result<std::unique_ptr<SampleSource>>
+runtime::openJsonLinesSource(const std::string &paths,
+                             std::span<const BatchTensor> tensors,
+                             uint64_t seed) {
+  return makeSource(openJsonLines(paths), paths, tensors, seed);
+}
+
+Result<std::unique_ptr<SampleSource>>
+runtime::openMdsSource(const std::string &folder,
+                       std::span<const BatchTensor> tensors, uint64_t seed) {
+  return makeSource(openMds(folder), folder, tensors, seed);
 }

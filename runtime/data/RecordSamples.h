@@ -1,15 +1,16 @@
 //===- RecordSamples.h - Samples of records ---------------------*- C++ -*-===//
 //
-// What a field gives to a tensor of a batch:
-//   f32 of [N, 1 or 3, H, W]   an image, decoded and transformed, as numbers
+// What fields give to a tensor of a batch:
+//   f32 of [N, 1 or 3, H, W]  an image, decoded and transformed, as numbers
 //   from
-//                              0 to 1; grey is 0.299 R + 0.587 G + 0.114 B
-//   u8 of [N, 1 or 3, H, W]    the same as bytes from 0 to 255
-//   numbers of [N]             a number as text
+//                             0 to 1; grey is 0.299 R + 0.587 G + 0.114 B
+//   u8 of [N, 1 or 3, H, W]   the same as bytes from 0 to 255
+//   other shapes              numbers, those of several fields one after the
+//                             other, as many as a sample has
 //
-// The field is the one that the tensor names, or has its name, or is, of an
-// image, one of jpg, jpeg, png, webp and image, and of a target one of cls and
-// label.
+// The fields are those that the tensor names. Else it is the one that has its
+// name, or is, of an image, one of jpg, jpeg, png, webp and image, and of a
+// target one of cls and label; and of a table all that no other tensor has.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_RUNTIME_DATA_RECORDSAMPLES_H
@@ -19,7 +20,7 @@
 
 namespace tcc::runtime {
 
-/// WebDataset shards and image folders, see records/RecordSource.h.
+/// What records/RecordSource.h opens.
 /// Code::Usage where a tensor is none of the above, no field is for it, or its
 /// transforms give another size. What they draw is the same for all tensors of
 /// a sample, a function of seed, epoch and number. Of a
@@ -31,6 +32,15 @@ openShardSource(const std::string &paths, std::span<const BatchTensor> tensors,
 Result<std::unique_ptr<SampleSource>>
 openImageSource(const std::string &folder, std::span<const BatchTensor> tensors,
                 uint64_t seed);
+Result<std::unique_ptr<SampleSource>>
+openCsvSource(const std::string &paths, std::span<const BatchTensor> tensors,
+              uint64_t seed);
+Result<std::unique_ptr<SampleSource>>
+openJsonLinesSource(const std::string &paths,
+                    std::span<const BatchTensor> tensors, uint64_t seed);
+Result<std::unique_ptr<SampleSource>>
+openMdsSource(const std::string &folder, std::span<const BatchTensor> tensors,
+              uint64_t seed);
 
 } // namespace tcc::runtime
 

@@ -24,8 +24,7 @@ SampleFile::open(const std::string &path) {
     return makeError(Code::Io, "cannot read '", path,
                      "': ", std::strerror(reason));
   }
-  return std::shared_ptr<const SampleFile>(
-      new SampleFile(path, file, static_cast<uint64_t>(info.st_size)));
+  return adopt(path, file, static_cast<uint64_t>(info.st_size));
 }
 
 SampleFile::~SampleFile() { ::close(file); }

@@ -18,6 +18,12 @@ public:
   /// Fails (Code::Io) where there is no regular file that can be read.
   static Result<std::shared_ptr<const SampleFile>>
   open(const std::string &path);
+  /// Takes an open file of so many bytes, and closes it. `path` is for errors.
+  static std::shared_ptr<const SampleFile> adopt(std::string path, int file,
+                                                 uint64_t bytes) {
+    return std::shared_ptr<const SampleFile>(
+        new SampleFile(std::move(path), file, bytes));
+  }
   ~SampleFile();
   SampleFile(const SampleFile &) = delete;
   SampleFile &operator=(const SampleFile &) = delete;

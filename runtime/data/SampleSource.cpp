@@ -16,7 +16,7 @@ namespace {
 struct Kind {
   std::string_view prefix;
   const char *place; ///< what comes after it; of a list, that ends in ...
-  bool hasTransforms;
+  bool hasRecords;
   Result<std::unique_ptr<SampleSource>> (*open)(
       const std::string &path, std::span<const BatchTensor> tensors,
       uint64_t seed);
@@ -30,6 +30,9 @@ constexpr Kind kKinds[] = {
     {"text:", "FILE,...", false, openTextSource},
     {"webdataset:", "FILE,...", true, openShardSource},
     {"images:", "FOLDER", true, openImageSource},
+    {"csv:", "FILE,...", true, openCsvSource},
+    {"jsonl:", "FILE,...", true, openJsonLinesSource},
+    {"mds:", "FOLDER", true, openMdsSource},
 };
 
 } // namespace
@@ -45,13 +48,18 @@ static const Kind *findKind(std::string_view spec) {
   return nullptr;
 }
 
-static Status checkTransforms(const Kind &kind,
-                              std::span<const BatchTensor> tensors) {
-  for (const BatchTensor &tensor : tensors)
-    if (!tensor.transforms.empty() && !kind.hasTransforms)
-      return makeError(Code::Usage, "'", tensor.name, "' has transforms, and ",
-                       kind.prefix, kind.place,
-                       " makes none: images have them");
+/// What only records have.
+static Status checkTensors(const Kind &kind,
+                           std::span<const BatchTensor> tensors) {
+  for (const BatchTensor &tensor : tensors) {
+    const char *what = !tensor.transforms.empty() ? "transforms"
+                       : !tensor.classes.empty()  ? "classes"
+                       : tensor.fields.size() > 1 ? "several fields"
+                                                  : nullptr;
+    if (what && !kind.hasRecords)
+      return makeError(Code::Usage, "'", tensor.name, "' has ", what, ", and ",
+                       kind.prefix, kind.place, " has none: records have them");
+  }
   return Status();
 }
 
@@ -59,7 +67,7 @@ Result<std::unique_ptr<SampleSource>>
 runtime::openSource(const std::string &spec,
                     std::span<const BatchTensor> tensors, uint64_t seed) {
   if (const Kind *kind = findKind(spec)) {
-    if (Status status = checkTransforms(*kind, tensors); !status.ok())
+    if (Status status = checkTensors(*kind, tensors); !status.ok())
       return status;
     return kind->open(spec.substr(kind->prefix.size()), tensors, seed);
   }

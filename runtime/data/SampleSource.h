@@ -19,12 +19,16 @@ struct BatchTensor {
   /// Of a language model: how much later in a text its tokens begin than those
   /// of the model's input. Nothing where the loss is of another kind.
   std::optional<int64_t> tokensAhead = std::nullopt;
-  /// The name of what it is read from. Empty: its own, or what the source has
-  /// for such a tensor.
-  std::string field = {};
+  /// The names of what it is read from, numbers of several one after the other.
+  /// None: its own, or what the source has for such a tensor.
+  std::vector<std::string> fields = {};
   std::vector<std::string> transforms = {}; ///< see images/Transforms.h
+  /// Texts that stand for their positions.
+  std::vector<std::string> classes = {};
 
-  const std::string &arrayName() const { return field.empty() ? name : field; }
+  const std::string &arrayName() const {
+    return fields.empty() ? name : fields[0];
+  }
 };
 
 /// Where a sample is written to: its part of each tensor of a batch, in their
@@ -48,10 +52,11 @@ public:
 };
 
 /// Opens `npz:FILE`, `npy:FOLDER` or `safetensors:FILE` (ArraySource.h),
-/// `tokens:FILE,...` or `text:FILE,...` (TokenSource.h), `webdataset:FILE,...`
-/// or `images:FOLDER` (RecordSamples.h). What transforms draw depends on
-/// `seed`. Code::Usage where a tensor has transforms that the source does not
-/// make.
+/// `tokens:FILE,...` or `text:FILE,...` (TokenSource.h), `webdataset:FILE,...`,
+/// `images:FOLDER`, `csv:FILE,...`, `jsonl:FILE,...` or `mds:FOLDER`
+/// (RecordSamples.h). What transforms draw depends on `seed`. Code::Usage where
+/// a tensor has transforms, classes or several fields, and the source has no
+/// records.
 Result<std::unique_ptr<SampleSource>>
 openSource(const std::string &spec, std::span<const BatchTensor> tensors,
            uint64_t seed = 0);

@@ -34,7 +34,10 @@ def read_options(titles, packages, seconds, **others):
 
 
 def is_installed(package, title):
-    found = importlib.util.find_spec(package) is not None
+    try:
+        found = importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # of a package that it is in
+        found = False
     if not found:
         print(f"{title}: not available: the package {package} is not installed")
     return found

@@ -13,7 +13,7 @@ import harness
 
 MAX_LIBRARY_BYTES = 2 << 20
 LIBRARIES = {"libc", "libm", "libstdc++", "libpthread"}
-DATA_LIBRARIES = {*LIBRARIES, "libtcc_runtime", "libjpeg", "libpng16", "libwebp", "libz", "ld-linux-x86-64"}
+DATA_LIBRARIES = {*LIBRARIES, "libtcc_runtime", "libjpeg", "libpng16", "libwebp", "libz", "libzstd", "libcsv", "ld-linux-x86-64"}
 EXPECTED = "y: f32 1x4 1 1 1 1\n"
 
 

@@ -2,9 +2,9 @@
 //
 //   tcc_train_with_loader PACKAGE DATA STEPS SEED PARAMETERS [KEY=VALUE...]
 //
-// DATA "own" are samples of this program, one of "damaged" is damaged. On
-// stdout stands how many damaged samples were skipped, and what was wrong with
-// each.
+// DATA "" are those of the recipe, "own" samples of this program, one of
+// "damaged" is damaged. On stdout stands how many damaged samples were skipped,
+// and what was wrong with each.
 #include <tcc/data.hpp>
 
 #include <cstdio>
@@ -42,12 +42,15 @@ int main(int argc, char **argv) {
     tcc::Program program(package);
     tcc::TrainSession session(program);
     tcc::LoaderOptions options;
-    options.seed = std::stoull(argv[4]);
+    uint64_t seed = std::stoull(argv[4]);
     options.settings.assign(argv + 6, argv + argc);
-    session.set("seed", double(options.seed));
+    session.set("seed", double(seed));
     std::string data = argv[2];
+    bool isOwn = data == "own" || data == "damaged";
+    if (isOwn) // else it is the session's
+      options.seed = seed;
     tcc::Loader loader =
-        data == "own" || data == "damaged"
+        isOwn
             ? tcc::Loader(std::make_unique<OwnSamples>(data == "own" ? -1 : 3),
                           tcc::Loader::tensorsOf(session), options)
             : tcc::Loader(session, data, options);

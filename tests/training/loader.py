@@ -4,6 +4,7 @@ A program of the C++ API, which stands on the C one, gives the parameters that t
 same data: all kinds of sources, plans with transforms and damaged samples, and samples of its own.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -81,7 +82,20 @@ x = "resize 24 20"
                        "train.x=flip")  # fmt: skip
         loaders.refuse("no kind", 2, "of no known kind", "nothing:x")
         loaders.refuse("no file", 5, "none.npz", "npz:none.npz")
+        loaders.refuse("no data", 2, "neither data nor a plan", "")
         loaders.refuse("no setting", 2, "unknown key 'data.speed'", whole, "speed=1")
+        with open(suite.path("recipe.toml"), "a", encoding="utf-8") as file:
+            file.write(f"""
+[data]
+source = "webdataset:{suite.path('train.tar')}"
+map = {{labels = "num"}}
+[data.train]
+x = {json.dumps(lines)}
+""")
+        harness.call("tcc", suite.path("net.onnx"), "-q", "-o", suite.path("net.tcc"),
+                     "--train=" + suite.path("recipe.toml"))  # fmt: skip
+        loaders.compare("recipe", "")
+        loaders.compare("recipe, another source", arrays, "train={}", "map={}")
     tally.close()
 
 

@@ -364,7 +364,7 @@ def test_hostile(suite):
     suite.refuse("setting", plan, 2, "--set: data.workers is 'many'", "--set", "data.workers=many")
     suite.refuse("no setting", plan, 2, "--set: unknown key 'data.speed'", "--set", "data.speed=1")
     arrays = suite.save("data.npz", scaled(suite.pixels([lambda i, d: resize(i, HEIGHT, WIDTH)])))
-    suite.refuse("arrays", arrays, 2, "images have them", "--set", f"data.train.x={crop}")
+    suite.refuse("arrays", arrays, 2, "records have them", "--set", f"data.train.x={crop}")
 
 
 def main():

@@ -1,5 +1,6 @@
 #include "tools/tcc-run/Evaluations.h"
 #include "tools/tcc-run/Json.h"
+#include "tools/tcc-run/Plans.h"
 #include "tools/tcc-run/Ranks.h"
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/TrainSession.h"
@@ -24,6 +25,25 @@ static void printResult(const TrainingSession &session, const Evaluation &sum,
              {"metrics", values}});
 }
 
+/// What `--data` names, or else what a training run evaluates.
+static Result<DataPlan> choosePlan(const format::Program &program,
+                                   const std::string &data) {
+  auto plans = Plans::open(program);
+  if (!plans.ok())
+    return plans.takeStatus();
+  if (!data.empty()) {
+    Status status = chooseForEvaluation(data, plans->data);
+    return status.ok() ? Result<DataPlan>(std::move(plans->data))
+                       : std::move(status);
+  }
+  auto chosen = plans->dataOfEvaluations();
+  if (!chosen.ok())
+    return chosen.takeStatus();
+  if (!*chosen)
+    return noData();
+  return std::move(**chosen);
+}
+
 static Status evaluate(const EvalOptions &options, const Ranks &ranks) {
   auto session =
       openTraining(options.running, options.data, ranks.communicator.get());
@@ -37,11 +57,10 @@ static Status evaluate(const EvalOptions &options, const Ranks &ranks) {
   if (options.ema)
     if (Status status = (*session)->exchangeMeans(); !status.ok())
       return makeError(status.code(), "--ema: ", status.message());
-  DataPlan plan;
-  if (Status status = chooseForEvaluation(options.data.data, plan);
-      !status.ok())
-    return status;
-  auto batches = Batches::open(**session, format::EntryKind::eval, plan,
+  auto plan = choosePlan((*session)->executable().program(), options.data.data);
+  if (!plan.ok())
+    return plan.takeStatus();
+  auto batches = Batches::open(**session, format::EntryKind::eval, *plan,
                                /*seed=*/0, /*shuffles=*/false);
   if (!batches.ok())
     return batches.takeStatus();

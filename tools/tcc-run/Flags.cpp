@@ -62,9 +62,9 @@ void tools::addData(CLI::App &command, DataOptions &options) {
                   "also tokens:FILE,... (llm.c, or u16) and text:FILE,...: "
                   "windows of them; of images webdataset:FILE,... (tar "
                   "shards) and images:FOLDER (a folder for each class); "
-                  "NAME.toml: a [data] table, with transforms")
-      ->type_name(kDataType)
-      ->required();
+                  "NAME.toml: a [data] table, with transforms; default: "
+                  "[data] of the recipe")
+      ->type_name(kDataType);
   command
       .add_option("--init", options.init,
                   "safetensors file with parameters to begin with")

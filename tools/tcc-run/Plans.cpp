@@ -11,6 +11,22 @@ static std::string_view keyOf(std::string_view setting) {
   return setting.substr(0, setting.find('='));
 }
 
+Status tools::noData() {
+  return Status(Code::Usage, "on which data? give --data, or [data] with a "
+                             "source in the recipe");
+}
+
+Result<Plans> Plans::open(const format::Program &program) {
+  Plans plans(program);
+  if (!program.data())
+    return plans;
+  Status status = plans.data.read(program.data()->string_view());
+  if (!status.ok())
+    return makeError(status.code(),
+                     "[data] of the package: ", status.message());
+  return plans;
+}
+
 bool Plans::have(std::string_view setting) {
   std::string_view key = keyOf(setting);
   return key.size() < setting.size() &&
@@ -30,9 +46,38 @@ Status Plans::set(std::string_view setting) {
              : evaluation.set(key.substr(kEvaluationPrefix.size()), value);
 }
 
+Status Plans::useData(const TrainOptions &options) {
+  const std::string &given = options.data.data;
+  if (!given.empty())
+    if (Status status = data.use(given); !status.ok())
+      return status;
+  for (std::string_view setting : options.settings) {
+    if (keyOf(setting) == "data.source" && !given.empty() && !isPlanFile(given))
+      return makeError(Code::Usage, "--set: ", setting, ", and --data is '",
+                       given, "': give one of them");
+    if (have(setting))
+      if (Status status = set(setting); !status.ok())
+        return status;
+  }
+  return data.sources.empty() ? noData() : Status();
+}
+
+Status Plans::use(const TrainOptions &options) {
+  if (Status status = useData(options); !status.ok())
+    return status;
+  if (options.retention.keepBest.empty())
+    return Status();
+  evaluation.best = options.retention.keepBest;
+  if (evaluation.data.empty() && data.split == 0)
+    return Status(Code::Usage, "--keep-best needs evaluations: give "
+                               "--set eval.data=SPEC, or [eval] in the recipe");
+  return Status();
+}
+
 Result<std::optional<DataPlan>> Plans::dataOfEvaluations() const {
   if (evaluation.data.empty())
-    return data.split > 0 ? std::optional(data) : std::nullopt;
+    return data.split > 0 && !data.sources.empty() ? std::optional(data)
+                                                   : std::nullopt;
   DataPlan chosen = data;
   if (Status status = chooseForEvaluation(evaluation.data, chosen);
       !status.ok())

@@ -3,26 +3,37 @@
 #define TCC_TOOLS_TCCRUN_PLANS_H
 
 #include "tools/tcc-run/Evaluations.h"
+#include "tools/tcc-run/Options.h"
 #include "tools/tcc-run/Rollback.h"
 
 namespace tcc::tools {
 
 /// What tcc-run decides, and no step of the package: what the recipe says, and
-/// what settings change of it.
+/// what the command line changes of it.
 struct Plans {
-  runtime::DataPlan data;
+  runtime::DataPlan data; ///< of the recipe, maybe without a source
   EvaluationPlan evaluation;
   SpikePlan spikes;
 
-  explicit Plans(const format::Program &program)
-      : evaluation(program), spikes(program) {}
+  /// Those of the recipe.
+  static runtime::Result<Plans> open(const format::Program &program);
   /// Whether KEY of KEY=VALUE is of one of them.
   static bool have(std::string_view setting);
+  /// What the command line says. Code::Usage for a key or value that there is
+  /// not, and where a run has no data.
+  runtime::Status use(const TrainOptions &options);
   /// What evaluations are on, if there are any.
   runtime::Result<std::optional<runtime::DataPlan>> dataOfEvaluations() const;
-  /// Of a setting that they have. Code::Usage if there is no such key or value.
+
+private:
+  explicit Plans(const format::Program &program)
+      : evaluation(program), spikes(program) {}
   runtime::Status set(std::string_view setting);
+  runtime::Status useData(const TrainOptions &options);
 };
+
+/// Neither the command line nor the recipe says where data are.
+runtime::Status noData();
 
 } // namespace tcc::tools
 

@@ -45,7 +45,7 @@ private:
   Status chooseLength();
   Status compareRanks() const;
   Status trainSteps();
-  Status readPlan();
+  Status readPlans();
   SavingOptions makeSavingOptions() const;
   bool isSaveDue(int64_t step) const;
   int64_t getNextPause(int64_t step) const;
@@ -132,26 +132,12 @@ Status Training::resume() {
   return Status();
 }
 
-/// When to evaluate, and what to do where the loss jumps: what the command line
-/// says of it, and what it needs.
-Status Training::readPlan() {
-  if (Status status = plans->data.use(options.data.data); !status.ok())
-    return status;
-  for (std::string_view setting : options.settings) {
-    if (setting.starts_with("data.source=") && !isPlanFile(options.data.data))
-      return makeError(Code::Usage, "--set: ", setting, ", and --data is '",
-                       options.data.data, "': give one of them");
-    if (Plans::have(setting))
-      if (Status status = plans->set(setting); !status.ok())
-        return status;
-  }
-  if (options.retention.keepBest.empty())
-    return Status();
-  plans->evaluation.best = options.retention.keepBest;
-  if (plans->evaluation.data.empty() && plans->data.split == 0)
-    return Status(Code::Usage, "--keep-best needs evaluations: give "
-                               "--set eval.data=SPEC, or [eval] in the recipe");
-  return Status();
+Status Training::readPlans() {
+  auto ofRecipe = Plans::open(session->executable().program());
+  if (!ofRecipe.ok())
+    return ofRecipe.takeStatus();
+  plans.emplace(std::move(*ofRecipe));
+  return plans->use(options);
 }
 
 SavingOptions Training::makeSavingOptions() const {
@@ -490,8 +476,7 @@ Status Training::run() {
   session = std::move(*opened);
   if (Status status = session->checkTrainable(); !status.ok())
     return status;
-  plans.emplace(session->executable().program());
-  if (Status status = readPlan(); !status.ok())
+  if (Status status = readPlans(); !status.ok())
     return status;
   if (Status status = checkpoints.open(*session, makeSavingOptions());
       !status.ok())

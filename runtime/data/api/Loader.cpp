@@ -89,8 +89,9 @@ readTensors(const tcc_loader_tensor *tensors, size_t count) {
   return read;
 }
 
-/// `data` is empty for samples of the caller.
-static Result<Options> readAll(const std::string &data,
+/// `data` is null for the source of the options' plan, or samples of the
+/// caller.
+static Result<Options> readAll(const char *data,
                                const tcc_loader_options *given) {
   tcc_loader_options known = readOptions(given);
   bool isTraining = known.phase == TCC_LOADER_TRAIN;
@@ -100,7 +101,10 @@ static Result<Options> readAll(const std::string &data,
                      isTraining ? DataPhase::train : DataPhase::eval,
                      known.seed,
                      isTraining && !known.keeps_order};
-  if (!data.empty())
+  if (known.plan)
+    if (Status status = options.plan.read(known.plan); !status.ok())
+      return status;
+  if (data)
     if (Status status = options.plan.use(data); !status.ok())
       return status;
   for (const char *setting : std::span(known.settings, known.setting_count)) {
@@ -145,6 +149,9 @@ tcc_status tcc_loader_open(const char *data, const tcc_loader_tensor *tensors,
     auto options = readAll(data, given);
     if (!options.ok())
       return options.takeStatus();
+    if (options->plan.sources.empty())
+      return Status(Code::Usage, "there is neither data nor a plan that has a "
+                                 "source");
     auto skipped = makeSkipped(options->plan);
     auto source =
         openData(options->plan, options->phase, *known, options->seed, skipped);
@@ -171,12 +178,13 @@ tcc_status tcc_loader_open_source(const tcc_sample_source *given,
     auto known = readTensors(tensors, count);
     if (!known.ok())
       return known.takeStatus();
-    auto options = readAll(/*data=*/"", givenOptions);
+    auto options = readAll(/*data=*/nullptr, givenOptions);
     if (!options.ok())
       return options.takeStatus();
     const DataPlan &plan = options->plan;
     if (!plan.sources.empty() || !plan.weights.empty() ||
-        !plan.fields.empty() || !plan.train.empty() || !plan.eval.empty())
+        !plan.fields.empty() || !plan.classes.empty() || !plan.train.empty() ||
+        !plan.eval.empty())
       return Status(Code::Usage, "of a source of the caller's there are the "
                                  "settings workers, depth, on_bad and split");
     auto skipped = makeSkipped(plan);

@@ -26,12 +26,7 @@ public:
   int64_t recordCount() const override { return int64_t(entries.size()); }
   uint64_t keyOf(int64_t record) const override;
   std::span<const std::string> fieldNames() const override { return names; }
-  std::optional<size_t>
-  findField(int64_t, std::span<const size_t> fields) const override {
-    return fields.empty() ? std::nullopt : std::optional(fields[0]);
-  }
-  Status read(int64_t record, size_t field,
-              std::vector<std::byte> &bytes) const override;
+  Status read(int64_t record, std::span<const FieldRead> fields) const override;
   std::string describe(int64_t record) const override {
     return concat("'", entries[size_t(record)].path, "'");
   }
@@ -50,20 +45,28 @@ uint64_t ImageFolder::keyOf(int64_t record) const {
   return keyOfText(path.substr(folder.size()));
 }
 
-Status ImageFolder::read(int64_t record, size_t field,
-                         std::vector<std::byte> &bytes) const {
-  const Entry &entry = entries[size_t(record)];
-  if (field == kLabel) {
-    std::string digits = std::to_string(entry.label);
-    auto span = std::as_bytes(std::span(digits));
-    bytes.assign(span.begin(), span.end());
-    return Status();
-  }
-  auto file = SampleFile::open(entry.path);
+static Status readFile(const std::string &path, std::vector<std::byte> &bytes) {
+  auto file = SampleFile::open(path);
   if (!file.ok())
     return file.takeStatus();
   bytes.resize((*file)->size());
   return (*file)->read(0, bytes);
+}
+
+Status ImageFolder::read(int64_t record,
+                         std::span<const FieldRead> fields) const {
+  const Entry &entry = entries[size_t(record)];
+  for (const FieldRead &read : fields) {
+    if (read.field == kLabel) {
+      std::string digits = std::to_string(entry.label);
+      auto span = std::as_bytes(std::span(digits));
+      read.bytes->assign(span.begin(), span.end());
+    } else if (Status status = readFile(entry.path, *read.bytes);
+               !status.ok()) {
+      return status;
+    }
+  }
+  return Status();
 }
 
 static bool isImage(const fs::path &path) {

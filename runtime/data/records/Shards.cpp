@@ -1,4 +1,5 @@
 #include "runtime/data/SampleSource.h"
+#include "runtime/data/records/Compressed.h"
 #include "runtime/data/records/RecordSource.h"
 #include "runtime/data/records/Tar.h"
 #include "runtime/package/Digest.h"
@@ -33,8 +34,7 @@ public:
   std::span<const std::string> fieldNames() const override { return names; }
   std::optional<size_t>
   findField(int64_t record, std::span<const size_t> fields) const override;
-  Status read(int64_t record, size_t field,
-              std::vector<std::byte> &bytes) const override;
+  Status read(int64_t record, std::span<const FieldRead> fields) const override;
   std::string describe(int64_t record) const override;
 
 private:
@@ -54,6 +54,15 @@ private:
 };
 
 } // namespace
+
+std::optional<DType> RecordSource::dtypeOf(size_t) const {
+  return std::nullopt;
+}
+
+std::optional<size_t>
+RecordSource::findField(int64_t, std::span<const size_t> fields) const {
+  return fields.empty() ? std::nullopt : std::optional(fields[0]);
+}
 
 //===----------------------------------------------------------------------===//
 // Reading
@@ -77,11 +86,15 @@ const SampleFile &Shards::fileOf(int64_t record) const {
   return *std::ranges::upper_bound(shards, record, {}, &Shard::endRecord)->file;
 }
 
-Status Shards::read(int64_t record, size_t field,
-                    std::vector<std::byte> &bytes) const {
-  const Piece &piece = *find(record, field);
-  bytes.resize(piece.size);
-  return fileOf(record).read(piece.offset, bytes);
+Status Shards::read(int64_t record, std::span<const FieldRead> fields) const {
+  for (const FieldRead &read : fields) {
+    const Piece &piece = *find(record, read.field);
+    read.bytes->resize(piece.size);
+    if (Status status = fileOf(record).read(piece.offset, *read.bytes);
+        !status.ok())
+      return status;
+  }
+  return Status();
 }
 
 std::string Shards::describe(int64_t record) const {
@@ -116,7 +129,7 @@ static size_t findDot(std::string_view name) {
 }
 
 Status Shards::add(const std::string &path) {
-  auto file = SampleFile::open(path);
+  auto file = openDecompressed(path);
   if (!file.ok())
     return file.takeStatus();
   // Shards may number their samples alike.

@@ -1,5 +1,4 @@
-/*===- tcc/data.h - The C API of the data loader -------------------*- C
- *-*-===//
+/*===- tcc/data.h - The C API of the data loader ---------------*- C -*-===//
  *
  * Batches for a training session from files, or from samples of your own, read
  * ahead by threads of the loader:
@@ -13,7 +12,7 @@
  *
  * Its library is libtcc_data; status and thread rules are those of
  * tcc/runtime.h. Which bytes a batch has is a function of the data, the seed
- *and its number alone: a run that goes on asks for the next number,
+ * and its number alone: a run that goes on asks for the next number,
  * tcc_session_batch_number, and W ranks for each W-th.
  *
  *===----------------------------------------------------------------------===*/
@@ -51,11 +50,15 @@ typedef struct tcc_loader_options {
   int32_t keeps_order;  /* nonzero: samples as they lie, in training too */
   size_t setting_count; /* "KEY=VALUE", keys of [data]: "workers=2" */
   const char *const *settings;
+  const char *plan; /* keys of [data] as TOML, which hold unless `data` or a
+                       setting says otherwise, as tcc_session_data gives those
+                       of the recipe; NULL: none */
 } tcc_loader_options;
 
 /* Opens what `tcc-run train --data` takes: a source, such as
- * "webdataset:train-{000..123}.tar", or a file of a plan, "data.toml". The
- * arguments are copied; `options` may be NULL. */
+ * "webdataset:train-{000..123}.tar", or a file of a plan, "data.toml"; NULL is
+ * the source of options->plan. The arguments are copied; `options` may be NULL.
+ */
 TCC_API tcc_status tcc_loader_open(const char *data,
                                    const tcc_loader_tensor *tensors,
                                    size_t count,

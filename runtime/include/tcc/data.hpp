@@ -28,9 +28,12 @@ struct LoaderTensor {
 
 struct LoaderOptions {
   tcc_loader_phase phase = TCC_LOADER_TRAIN;
-  uint64_t seed = 0;
+  std::optional<uint64_t> seed;      ///< else the session's, or 0
   bool keepsOrder = false;           ///< samples as they lie
   std::vector<std::string> settings; ///< KEY=VALUE of [data]
+  /// Keys of [data] as TOML, which hold unless `data` or a setting says
+  /// otherwise; else those of the session's recipe.
+  std::optional<std::string> plan;
 };
 
 /// Samples of your own. The loader's threads call `read` at once, for different
@@ -52,14 +55,15 @@ public:
 /// Reads batches ahead. One thread uses it.
 class Loader {
 public:
-  /// `data` is what `tcc-run train --data` takes: a source or a file NAME.toml.
+  /// `data` is what `tcc-run train --data` takes: a source or a file NAME.toml;
+  /// if it is empty, the source of the options' plan.
   Loader(const std::string &data, const std::vector<LoaderTensor> &tensors,
          const LoaderOptions &options = {}) {
     create(tensors, options,
            [&](const tcc_loader_tensor *given, const tcc_loader_options *how,
                tcc_loader **loader) {
-             return tcc_loader_open(data.c_str(), given, tensors.size(), how,
-                                    loader);
+             return tcc_loader_open(data.empty() ? nullptr : data.c_str(),
+                                    given, tensors.size(), how, loader);
            });
   }
   Loader(std::unique_ptr<const SampleSource> source,
@@ -75,10 +79,11 @@ public:
                                            loader);
            });
   }
-  /// Of the inputs of a session's steps, whose shapes are static.
-  Loader(const TrainSession &session, const std::string &data,
-         const LoaderOptions &options = {})
-      : Loader(data, tensorsOf(session), options) {}
+  /// Of the inputs of a session's steps, whose shapes are static; with empty
+  /// `data` what the recipe says.
+  explicit Loader(const TrainSession &session, const std::string &data = "",
+                  const LoaderOptions &options = {})
+      : Loader(data, tensorsOf(session), completed(options, session)) {}
 
   /// The tensors that a session's steps take.
   static std::vector<LoaderTensor> tensorsOf(const TrainSession &session) {
@@ -129,6 +134,16 @@ public:
   tcc_loader *get() const { return handle.get(); }
 
 private:
+  static LoaderOptions completed(LoaderOptions options,
+                                 const TrainSession &session) {
+    if (!options.seed)
+      options.seed = tcc_session_seed(session.get());
+    if (const char *plan = tcc_session_data(session.get()))
+      if (!options.plan)
+        options.plan = plan;
+    return options;
+  }
+
   template <typename Open>
   void create(const std::vector<LoaderTensor> &tensors,
               const LoaderOptions &options, Open open) {
@@ -141,9 +156,13 @@ private:
     std::vector<const char *> settings;
     for (const std::string &setting : options.settings)
       settings.push_back(setting.c_str());
-    tcc_loader_options how = {sizeof(how),     options.phase,
-                              options.seed,    options.keepsOrder,
-                              settings.size(), settings.data()};
+    tcc_loader_options how = {sizeof(how),
+                              options.phase,
+                              options.seed.value_or(0),
+                              options.keepsOrder,
+                              settings.size(),
+                              settings.data(),
+                              options.plan ? options.plan->c_str() : nullptr};
     tcc_loader *loader = nullptr;
     check(open(given.data(), &how, &loader));
     handle.reset(loader);

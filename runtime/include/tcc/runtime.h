@@ -395,6 +395,12 @@ typedef struct tcc_input_role {
 } tcc_input_role;
 TCC_API tcc_status tcc_session_input_role(const tcc_session *session,
                                           size_t index, tcc_input_role *role);
+/* What the recipe says of data: the keys of its [data] as TOML, for a loader;
+ * NULL without. */
+TCC_API const char *tcc_session_data(const tcc_session *session);
+/* The setting "seed": of all random numbers of the steps, and of the order of
+ * samples. */
+TCC_API uint64_t tcc_session_seed(const tcc_session *session);
 
 /* One update from the batch, whose `count` tensors are read in place.
  * TCC_NUMERICS says that the loss or a gradient is not finite and that the

@@ -126,14 +126,29 @@ TEST(RecipeTest, FindsAKeyInTheWrongTable) {
                           "exit 3"));
 }
 
+TEST(RecipeTest, ChecksAndKeepsWhatItSaysOfData) {
+  std::string base = std::string(kLoss) + "optimizer.kind = 'sgd'\n";
+  EXPECT_EQ(parseRecipe(base).data, "");
+  EXPECT_EQ(parseRecipe(base + "[data]\nsource = 'npz:a b'\nworkers = 1 # few\n"
+                               "[data.train]\nx = ['flip']\n")
+                .data,
+            "source = 'npz:a b'\nworkers = 1\n\n[train]\nx = [ 'flip' ]\n");
+  EXPECT_THAT(
+      refuse(base + "[data]\ndepth = 3\nworkers = 'few'"),
+      ElementsAre("r.toml:5: data.workers is 'few', expected 0 to 1024, "
+                  "or 'auto'",
+                  "exit 3"));
+  EXPECT_THAT(refuse(base + "data = 3"),
+              ElementsAre("r.toml:3: data is 3, expected a table", "exit 3"));
+}
+
 TEST(RecipeTest, RefusesWhatDoesNotExistYet) {
   std::string base = std::string(kLoss) + "optimizer.kind = 'sgd'\n";
   EXPECT_THAT(refuse(base + "memory.checkpoint = 'blocks'"),
               ElementsAre("r.toml:3: memory.checkpoint = 'blocks' is not "
                           "supported yet, only auto, none",
                           "exit 4"));
-  for (const char *line :
-       {"parallel.zero = 2", "parallel.tensor = 2", "data.path = 'x'"})
+  for (const char *line : {"parallel.zero = 2", "parallel.tensor = 2"})
     EXPECT_THAT(refuse(base + line),
                 ElementsAre(HasSubstr("not supported yet"), "exit 4"))
         << line;

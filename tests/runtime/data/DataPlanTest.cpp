@@ -196,7 +196,7 @@ x = "resize 3 4"
             (std::vector<std::string>{"npz:" + folder / "a.npz",
                                       "text:/b/c.txt," + folder / "d.txt"}));
   EXPECT_EQ(plan.weights, (std::vector<double>{2, 0.5}));
-  EXPECT_EQ(plan.fields.at("x"), "image");
+  EXPECT_THAT(plan.fields.at("x"), testing::ElementsAre("image"));
   EXPECT_EQ(plan.workers, std::nullopt);
   EXPECT_EQ(plan.depth, 3);
   EXPECT_TRUE(plan.skipsBad);

@@ -198,7 +198,7 @@ def test_problems(suite):
     suite.expect(2, "train", "--steps", "1", "--data", f"npz:{bad}", says="'y' has 9")
     write_npz(bad, {"x": [1.0] * 3, "y": [1.0] * 3})
     suite.expect(2, "train", "--steps", "1", "--data", f"npz:{bad}", says="a batch takes 4")
-    suite.expect(2, "eval", "--data", "csv:x", says="no known kind")
+    suite.expect(2, "eval", "--data", "xml:x", says="no known kind")
 
 
 def test_faults(suite):

@@ -1,0 +1,197 @@
+"""One loader of batches in a process of its own.
+
+  load_worker.py ENGINE SUBJECT FOLDER THREADS
+
+Of pictures a batch are 32 images of f32, channels first, 0 to 1, and their classes; of tokens
+two arrays of i64, the second a token ahead. The shards are in the page cache.
+"""
+
+import ctypes as c
+import glob
+import io
+import os
+import sys
+import tarfile
+
+import numpy as np
+
+from bench.worker import serve
+from harness import BIN
+
+BATCH, SIDE = 32, 224
+WINDOWS, LENGTH = 64, 1024  # of tokens in a batch
+TRANSFORMS = {
+    "crop": [f"random_crop {SIDE}", "flip"],
+    "resized": [f"random_resized_crop {SIDE}", "flip"],
+}
+
+
+class LoaderTensor(c.Structure):
+    _fields_ = [
+        ("name", c.c_char_p),
+        ("dtype", c.c_int),
+        ("rank", c.c_size_t),
+        ("shape", c.POINTER(c.c_int64)),
+        ("is_target", c.c_int32),
+        ("tokens_ahead", c.c_int32),
+    ]
+
+
+class LoaderOptions(c.Structure):
+    _fields_ = [
+        ("struct_size", c.c_size_t),
+        ("phase", c.c_int),
+        ("seed", c.c_uint64),
+        ("keeps_order", c.c_int32),
+        ("setting_count", c.c_size_t),
+        ("settings", c.POINTER(c.c_char_p)),
+        ("plan", c.c_char_p),
+    ]
+
+
+def describe(name, dtype, shape, is_target=False, ahead=-1):
+    from spine.capi import DTYPES
+
+    extents = (c.c_int64 * len(shape))(*shape)
+    return LoaderTensor(name, DTYPES.index(dtype), len(shape), extents, is_target, ahead)
+
+
+def shards(folder):
+    return sorted(glob.glob(os.path.join(folder, "*.tar")))
+
+
+def open_tcc(subject, folder, threads):
+    """Whoever reads a batch helps, so that one worker makes two threads."""
+    from spine import capi
+
+    library = capi.Library(os.path.join(BIN, "../runtime/libtcc_data.so"))
+    if subject == "tokens":
+        data, shape = "tokens:" + os.path.join(folder, "tokens.bin"), (WINDOWS, LENGTH)
+        tensors = [describe(b"x", "int64", shape, False, 0), describe(b"y", "int64", shape, True, 1)]
+    else:
+        data = "webdataset:" + ",".join(shards(folder))
+        tensors = [describe(b"image", "float32", (BATCH, 3, SIDE, SIDE)),
+                   describe(b"label", "int64", (BATCH,), True)]  # fmt: skip
+    texts = [b"workers=%d" % (threads - 1)]
+    if subject in TRANSFORMS:
+        texts += [b'map={image="jpg", label="cls"}']
+        texts += [f"train.image={TRANSFORMS[subject]}".encode()]
+    settings = (c.c_char_p * len(texts))(*texts)
+    options = LoaderOptions(c.sizeof(LoaderOptions), 0, 7, 0, len(texts), settings, None)
+    given, loader = (LoaderTensor * len(tensors))(*tensors), c.c_void_p()
+    library.call("tcc_loader_open", data.encode(), given, c.c_size_t(len(tensors)),
+                 c.byref(options), c.byref(loader))  # fmt: skip
+    batch, number = (capi.Tensor * len(tensors))(), iter(range(1 << 40))
+    return lambda: library.call("tcc_loader_read", loader, c.c_int64(next(number)), c.c_int64(1),
+                                batch)  # fmt: skip
+
+
+def open_libjpeg(subject, folder, threads):
+    """Decodes the files, each whole, and nothing more."""
+    os.execv(os.path.join(BIN, "jpeg-decode"), ["jpeg-decode", *glob.glob(folder + "/jpg/*")])
+
+
+def open_memcpy(subject, folder, threads):
+    """As many bytes as a batch of tokens has."""
+    size = 2 * 8 * WINDOWS * LENGTH
+    source = np.ones(size, "u1")
+    targets = iter([np.zeros(size, "u1") for _ in range(4)] * (1 << 30))
+    return lambda: np.copyto(next(targets), source)
+
+
+def read_shards(folder):
+    """[JPEG as bytes, class]"""
+    samples = []
+    for path in shards(folder):
+        with tarfile.open(path) as shard:
+            files = [shard.extractfile(member).read() for member in shard]
+        samples += [(image, int(label)) for image, label in zip(files[::2], files[1::2])]
+    return samples
+
+
+class Samples:
+    """A data set as torch's DataLoader takes it."""
+
+    def __init__(self, samples, decode, transform):
+        self.samples, self.decode, self.transform = samples, decode, transform
+
+    def __len__(self):
+        return len(self.samples)
+
+    def __getitem__(self, index):
+        image, label = self.samples[index]
+        return self.transform(self.decode(image)), label
+
+
+def open_dataloader(decode, subject, folder, threads):
+    import torch
+    from torchvision.transforms import v2
+
+    torch.set_num_threads(1)
+    crop = {"crop": v2.RandomCrop, "resized": v2.RandomResizedCrop}[subject]
+    steps = [crop(SIDE), v2.RandomHorizontalFlip(), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
+    samples = Samples(read_shards(folder), decode, v2.Compose(steps))
+    loader = torch.utils.data.DataLoader(samples, BATCH, shuffle=True, drop_last=True,
+                                         num_workers=threads if threads > 1 else 0,
+                                         persistent_workers=threads > 1)  # fmt: skip
+    batches = (batch for _ in iter(int, 1) for batch in loader)
+    return lambda: next(batches)
+
+
+def open_torchvision(subject, folder, threads):
+    """Decodes to tensors, the faster way."""
+    import torch
+    from torchvision.io import decode_jpeg
+
+    def decode(data):
+        return decode_jpeg(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+
+    return open_dataloader(decode, subject, folder, threads)
+
+
+def open_pillow(subject, folder, threads):
+    """Decodes to images of Pillow, the usual way."""
+    from PIL import Image
+
+    return open_dataloader(lambda data: Image.open(io.BytesIO(data)).convert("RGB"), subject,
+                           folder, threads)  # fmt: skip
+
+
+def open_dali(subject, folder, threads):
+    from nvidia.dali import fn, pipeline_def, types
+
+    @pipeline_def(batch_size=BATCH, num_threads=threads, device_id=None, seed=7)
+    def make():
+        jpegs, labels = fn.readers.webdataset(paths=shards(folder), ext=["jpg", "cls"],
+                                              random_shuffle=True)  # fmt: skip
+        if subject == "crop":
+            place = {f"crop_pos_{axis}": fn.random.uniform(range=(0.0, 1.0)) for axis in "xy"}
+            images = fn.decoders.image_crop(jpegs, crop=(SIDE, SIDE), **place)
+        else:
+            images = fn.decoders.image_random_crop(jpegs, random_area=[0.08, 1.0],
+                                                   random_aspect_ratio=[0.75, 1.333])  # fmt: skip
+            images = fn.resize(images, size=(SIDE, SIDE), interp_type=types.INTERP_LINEAR,
+                               antialias=True)  # fmt: skip
+        return fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), std=[255.0] * 3,
+                                        output_layout="CHW"), labels  # fmt: skip
+
+    pipeline = make()
+    pipeline.build()
+    return pipeline.run
+
+
+ENGINES = {
+    "tcc": open_tcc,
+    "libjpeg": open_libjpeg,
+    "memcpy": open_memcpy,
+    "torchvision": open_torchvision,
+    "pillow": open_pillow,
+    "dali": open_dali,
+}
+
+
+if __name__ == "__main__":
+    engine, subject, folder, threads = sys.argv[1:]
+    # Before any thread starts: they all inherit it.
+    os.sched_setaffinity(0, range(int(threads)))
+    serve(ENGINES[engine](subject, folder, int(threads)), int(threads))

@@ -1,0 +1,353 @@
+"""Training on rows, lines and shards of records: records.py
+
+The samples of an archive as CSV, JSON lines, MosaicML's shards and shards of zstd, of numbers and
+of images, give the same weights, also over an interruption, by tcc-run eval and by the [data] of a
+recipe. Damaged ones end a run with one line and the documented code, or are skipped.
+"""
+
+import ctypes as c
+import ctypes.util
+import io
+import json
+import os
+import tempfile
+
+import numpy as np
+from PIL import Image
+
+import harness
+from images import write_tar
+from training import run, sources, transforms
+
+NAMES = ("setosa", "versi,color", 'virgi"nica', "no name", "last")
+
+
+def quote(field):
+    return '"' + str(field).replace('"', '""') + '"'
+
+
+def write_csv(path, names, rows, delimiter=","):
+    """Every other row has its fields in quotes, ends as on Windows, and a blank line behind it."""
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        for i, row in enumerate([names, *rows]):
+            fields = [quote(x) if i % 2 or delimiter in str(x) or '"' in str(x) else str(x) for x in row]
+            file.write(delimiter.join(fields) + ("\r\n\n" if i % 2 else "\n"))
+
+
+def write_lines(path, rows):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("".join(json.dumps(row) + "\n" for row in rows))
+
+
+class MdsFolder:
+    """As MosaicML's streaming 0.13 writes it, of which this is the part that is read."""
+
+    def __init__(self, path, columns, in_shard, compress=None):
+        self.path, self.columns, self.in_shard, self.compress = path, columns, in_shard, compress
+        self.index = {"version": 2, "shards": []}
+        os.mkdir(path)
+
+    def write(self, samples):
+        for begin in range(0, len(samples), self.in_shard):
+            self.write_shard(samples[begin : begin + self.in_shard])
+        with open(os.path.join(self.path, "index.json"), "w", encoding="utf-8") as file:
+            json.dump(self.index, file)
+
+    def write_shard(self, samples):
+        names, encodings, sizes = zip(*self.columns)
+        about = {"column_names": names, "column_encodings": encodings, "column_sizes": sizes,
+                 "format": "mds", "version": 2, "hashes": [], "size_limit": 1 << 26,
+                 "compression": self.compress and "zstd:3"}  # fmt: skip
+        config = json.dumps(about, sort_keys=True).encode()
+        bodies = []
+        for sample in samples:
+            head = [len(value) for value, size in zip(sample, sizes) if size is None]
+            bodies.append(np.array(head, "<u4").tobytes() + b"".join(sample))
+        first = 4 + 4 * (len(bodies) + 1) + len(config)
+        ends = np.cumsum([first, *map(len, bodies)]).astype("<u4")
+        data = np.uint32(len(bodies)).tobytes() + ends.tobytes() + config + b"".join(bodies)
+        name = f"shard.{len(self.index['shards']):05}.mds"
+        files = {"raw_data": {"basename": name, "bytes": len(data), "hashes": {}}, "zip_data": None}
+        if self.compress:
+            data, name = self.compress(data), name + ".zstd"
+            files["zip_data"] = {"basename": name, "bytes": len(data), "hashes": {}}
+        with open(os.path.join(self.path, name), "wb") as file:
+            file.write(data)
+        self.index["shards"].append({**about, **files, "samples": len(bodies)})
+
+
+def compress(data):
+    """By libzstd, which Python 3.11 has not."""
+    zstd = c.CDLL(ctypes.util.find_library("zstd"))
+    zstd.ZSTD_compressBound.restype = zstd.ZSTD_compress.restype = c.c_size_t
+    room = c.create_string_buffer(zstd.ZSTD_compressBound(c.c_size_t(len(data))))
+    size = zstd.ZSTD_compress(room, c.c_size_t(len(room)), data, c.c_size_t(len(data)), 3)
+    return room.raw[:size]
+
+
+def compress_file(path):
+    with open(path, "rb") as file, open(path + ".zst", "wb") as to:
+        to.write(compress(file.read()))
+    return path + ".zst"
+
+
+class Suite(sources.Suite):
+    """The arrays of data.npz as records of each kind."""
+
+    def __init__(self, tally, folder):
+        super().__init__(tally, folder)
+        with np.load(self.path("data.npz")) as data:
+            self.x, self.labels = data["x"], data["labels"]
+        numbers = [[float(value) for value in row] for row in self.x]
+        names = [f"f{i}" for i in range(self.x.shape[1])]
+        half = len(numbers) // 2
+        rows = [[*row, NAMES[label]] for row, label in zip(numbers, self.labels)]
+        write_csv(self.path("first.csv"), [*names, "species"], rows[:half])
+        write_csv(self.path("last.csv"), [*names, "species"], rows[half:])
+        write_csv(self.path("whole.tsv"), ["labels", *names],
+                  [[label, *row] for row, label in zip(numbers, self.labels)], "\t")  # fmt: skip
+        write_lines(self.path("whole.jsonl"), [{"labels": int(label), "note": None, "x": row}
+                                               for row, label in zip(numbers, self.labels)])  # fmt: skip
+        columns = [("labels", "int", 8), ("t", "str", None), ("x", "ndarray:float32:7", 28)]
+        samples = [(np.int64(label).tobytes(), b"abc"[: label % 4], row.tobytes())
+                   for row, label in zip(self.x, self.labels)]  # fmt: skip
+        MdsFolder(self.path("mds"), columns, 30).write(samples)
+        shaped = [("labels", "uint8", 1), ("x", "ndarray:float32", None)]
+        MdsFolder(self.path("zipped"), shaped, 60, compress).write([
+            (np.uint8(label).tobytes(), bytes([1 << 2, len(row)]) + row.tobytes())
+            for row, label in zip(self.x, self.labels)])  # fmt: skip
+        write_tar(self.path("whole.tar"), [
+            (f"{i:03}", {"x": " ".join(map(str, row)).encode(), "cls": b"%d" % label})
+            for i, (row, label) in enumerate(zip(numbers, self.labels))])  # fmt: skip
+        compress_file(self.path("whole.tar"))
+        species = {"labels": list(NAMES[: run.CLASSES])}
+        self.specs = {
+            "npz": self.specs["npz"],
+            "csv": self.plan("csv", "csv:first.csv,last.csv", map={"labels": "species"}, classes=species),
+            "tsv": "csv:" + self.path("whole.tsv"),
+            "columns": self.plan("columns", "csv:whole.tsv", map={"x": names}),
+            "jsonl": "jsonl:" + self.path("whole.jsonl"),
+            "mds": "mds:" + self.path("mds"),
+            "mds.zstd": "mds:" + self.path("zipped"),
+            "tar.zst": "webdataset:" + self.path("whole.tar.zst"),
+        }
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def plan(self, name, source, **tables):
+        lines = [f"{key} = {{{', '.join(f'{k} = {json.dumps(v)}' for k, v in table.items())}}}"
+                 for key, table in tables.items()]  # fmt: skip
+        return self.write(f"{name}.toml", f'[data]\nsource = "{source}"\n' + "\n".join(lines) + "\n")
+
+    def refuse(self, name, spec, code, said, *flags):
+        done = self.train(spec, "none", 1, "-q", "--no-shuffle", *flags)
+        is_right = done.code == code and said in done.err and done.err.count("\n") == 1
+        self.tally.check(f"{name}: refused", is_right, f"{done.code}: {done.err}")
+
+
+def test_recipe(suite):
+    """What a package says of data holds until something else is said."""
+    recipe = run.RECIPE.format(micro=8)
+    toml = """
+[data]
+source = "csv:first.csv,last.csv"
+map = {labels = "species"}
+classes = {labels = %s}
+split = 0.2
+""" % json.dumps(list(NAMES))
+    package = suite.path("own.tcc")
+
+    def compile(text, code, said):
+        suite.write("own.toml", recipe + text)
+        done = harness.run_tool("tcc", suite.path("model.onnx"), "-q", "-o", package,
+                                "--train=" + suite.path("own.toml"))  # fmt: skip
+        suite.tally.check(f"recipe: {said}", done.code == code and said in done.err, done.err)
+
+    def train(folder, *flags):
+        return harness.run_tool("tcc-run", "train", package, "--steps", sources.STEPS, "-q",
+                                "--checkpoint-dir", suite.path(folder), *flags, cwd=suite.folder)  # fmt: skip
+
+    compile("[data]\ndepht = 3\n", 3, "unknown key 'data.depht'")
+    compile("[data]\nsource = 3\n", 3, "data.source is 3, expected a source")
+    compile("data = 3\n", 3, "data")
+    compile(toml, 0, "")
+    done = train("recipe")
+    suite.tally.check("recipe: trains", done.code == 0, done.err)
+    plan = suite.write("plan.toml", toml)
+    harness.call("tcc-run", "train", package, "--data", plan, "--steps", sources.STEPS, "-q",
+                 "--checkpoint-dir", suite.path("plan"))  # fmt: skip
+    suite.tally.check("recipe: the weights of the same plan",
+                      suite.read_state("recipe") == suite.read_state("plan"))  # fmt: skip
+    done = train("all", "--set", "data.split=0")
+    suite.tally.check("recipe: --set", suite.read_state("all") == suite.read_state("csv whole"), done.err)
+    done = train("other", "--data", "csv:" + suite.path("whole.tsv"), "--set", "data.split=0", "--set",
+                 "data.map={}", "--set", "data.classes={}")  # fmt: skip
+    suite.tally.check("recipe: --data", suite.read_state("other") == suite.read_state("csv whole"), done.err)
+    said = [harness.run_tool("tcc-run", "eval", package, *flags, cwd=suite.folder)
+            for flags in ((), ("--data", plan))]  # fmt: skip
+    suite.tally.check("recipe: evaluates what split keeps",
+                      said[0].code == 0 and said[0].out == said[1].out, said[0].err)  # fmt: skip
+    compile("[data]\nworkers = 1\n", 0, "")
+    for command in (("train", "--steps", 1), ("eval",)):
+        done = harness.run_tool("tcc-run", command[0], package, *command[1:])
+        suite.tally.check(f"recipe: {command[0]} without data",
+                          done.code == 2 and "on which data?" in done.err, done.err)  # fmt: skip
+
+
+def test_images(suite):
+    """Rows and lines name files; columns of MosaicML's shards are files."""
+    folder = suite.path("pictures")
+    os.mkdir(folder)
+    inner = transforms.Suite(suite.tally, folder)
+    lines, steps = transforms.CHAINS["imagenet"]
+    expected = inner.state(inner.save("data.npz", transforms.scaled(inner.pixels(steps))))
+    names = []
+    for i, (kind, data) in enumerate(inner.files):
+        names.append(f"{i % 3}/{i}.{kind}")
+        os.makedirs(os.path.join(folder, str(i % 3)), exist_ok=True)
+        with open(os.path.join(folder, names[-1]), "wb") as file:
+            file.write(data)
+    write_csv(inner.path("list.csv"), ["file", "labels"], zip(names, inner.labels))
+    write_lines(inner.path("list.jsonl"), [{"file": name, "labels": label}
+                                           for name, label in zip(names, inner.labels)])  # fmt: skip
+    MdsFolder(inner.path("mds"), [("file", "jpeg", None), ("labels", "int32", 4)], 16).write(
+        [(data, np.int32(label).tobytes()) for (_, data), label in zip(inner.files, inner.labels)])
+    for kind in ("csv:list.csv", "jsonl:list.jsonl", "mds:mds"):
+        plan = inner.write("plan.toml", f"""
+[data]
+source = "{kind}"
+map = {{x = "file"}}
+[data.train]
+x = {json.dumps(lines)}
+""")  # fmt: skip
+        suite.tally.check(f"images, {kind}: the same weights", inner.state(plan) == expected)
+    # Columns of numbers are an image that nobody has to decode.
+    pixels = list(transforms.scaled(inner.pixels(steps)))
+    columns = [f"p{i}" for i in range(pixels[0].size)]
+    write_csv(inner.path("pixels.csv"), [*columns, "labels"],
+              [[*map(float, image.ravel()), label] for image, label in zip(pixels, inner.labels)])  # fmt: skip
+    found = inner.state("csv:" + inner.path("pixels.csv"))
+    suite.tally.check("images, numbers: the same weights", found == expected)
+    write_csv(inner.path("leaves.csv"), ["x", "labels"], [["../list.csv", 0], ["/etc/passwd", 1]] * 8)
+    inner.refuse("a path that leaves", "csv:" + inner.path("leaves.csv"), 3, "no path of a file in its folder")
+    write_csv(inner.path("missing.csv"), ["x", "labels"], [["none.jpg", 0]] * 16)
+    inner.refuse("no such file", "csv:" + inner.path("missing.csv"), 3, "there is no file")
+
+
+def test_hostile_rows(suite):
+    head, row = "f0,f1,f2,f3,f4,f5,f6,labels\n", "1,2,3,4,5,6,7,0\n"
+    for name, text, said in (
+        ("empty", "", "has no line"),
+        ("no rows", head, "there is no row"),
+        ("two names", head.replace("f1", "f0") + row, "two columns 'f0'"),
+        ("short", head + row * 7 + "1,2,3\n", "its row has 3 fields, expected 8"),
+        ("quotes", head + row * 7 + '1,2,3,4,5,6,7,"0"x\n', "its quotes do not fit"),
+        ("text", head + row * 7 + row.replace("3", "three"), "'three' is no number of f32"),
+        ("a class", head + row * 7 + row.replace(",0", ",1.5"), "'1.5' is no number of i64"),
+    ):
+        suite.write("bad.csv", text)
+        suite.refuse(f"csv, {name}", "csv:" + suite.path("bad.csv"), 3, said)
+    suite.write("bad.csv", head + row)
+    suite.refuse("csv, none", "csv:" + suite.path("nowhere.csv"), 5, "nowhere.csv")
+    suite.refuse("csv, other columns", f"csv:{suite.path('bad.csv')},{suite.path('whole.tsv')}", 3, "")
+    suite.refuse("csv, a class that is not named", suite.plan("bad", "csv:first.csv,last.csv", map={
+        "labels": "species"}, classes={"labels": ["setosa"]}), 3, "is none of the classes")  # fmt: skip
+    suite.refuse("arrays have no classes", suite.specs["npz"], 2, "records have them", "--set",
+                 "data.classes={labels=['a']}")  # fmt: skip
+    whole = json.dumps({"x": [1.0] * 7, "labels": 0}) + "\n"
+    for name, text, said in (
+        ("empty", "\n \n", "there is no line"),
+        ("no object", "[1]\n", "it is no object of JSON"),
+        ("cut", whole * 7 + whole[:20] + "\n", "it is no object of JSON"),
+        ("deep", whole * 7 + '{"x": ' + "[" * 100000 + "\n", "it is no object of JSON, or too deep"),
+        ("short", whole * 7 + whole.replace("[1.0, ", "["), "1 numbers fewer"),
+        ("long", whole * 7 + whole.replace("[", "[[2], "), "more numbers than a sample of 'x'"),
+        ("null", whole * 7 + whole.replace("0}", "null}"), "it has no 'labels'"),
+        ("an object", whole * 7 + whole.replace(": 0}", ": {}}"), "its 'labels' is a object"),
+    ):
+        suite.write("bad.jsonl", text)
+        suite.refuse(f"jsonl, {name}", "jsonl:" + suite.path("bad.jsonl"), 3, said)
+    done = suite.train("jsonl:" + suite.path("bad.jsonl"), "none", 1, "--set", "data.on_bad=skip")
+    suite.tally.check("jsonl: skipped", ", 1 damaged samples skipped" in done.out, done.out + done.err)
+
+
+def change_json(path, to):
+    with open(path, encoding="utf-8") as file:
+        index = json.load(file)
+    to(index["shards"][0])
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(index, file)
+
+
+def test_hostile_shards(suite):
+    columns = [("labels", "int", 8), ("x", "ndarray:float32:7", 28)]
+    samples = [(np.int64(0).tobytes(), np.zeros(7, "f4").tobytes())] * 16
+
+    def write(name, *change):
+        MdsFolder(suite.path(name), columns, 16).write(samples)
+        index = suite.path(f"{name}/index.json")
+        for to in change:
+            change_json(index, to)
+        return "mds:" + suite.path(name)
+
+    def patch(spec, at, data):
+        with open(os.path.join(spec[4:], "shard.00000.mds"), "r+b") as file:
+            file.seek(at)
+            file.write(data)
+        return spec
+
+    def cut(path, size):
+        os.truncate(path, size)
+
+    outside = {"basename": "../mds/shard.00000.mds"}
+    for number, (spec, code, said) in enumerate((
+        (write("m0", lambda shard: shard.update(format="xsv")), 3, "expected shards of format mds"),
+        (write("m1", lambda shard: shard.update(raw_data=outside)), 3, "no file in the folder"),
+        (write("m2", lambda shard: shard.update(column_sizes=[8])), 3, "a shard has no columns"),
+        (write("m3", lambda shard: shard.update(samples=17)), 3, "its index says 17"),
+        (write("m4", lambda shard: shard.update(compression="gz")), 4, "are not supported yet"),
+        (write("m5", lambda shard: shard.update(column_sizes=[8, 1 << 40])), 3, "longer than it is"),
+        (write("m6", lambda shard: shard.update(column_encodings=["int", "pkl"])), 4, "which is not supported"),
+        (patch(write("m7"), 4, b"\xff" * 8), 3, "and its shard has"),
+        (patch(write("m8"), 0, b"\xff" * 4), 3, "samples, its index says 16"),
+    )):  # fmt: skip
+        suite.refuse(f"mds, {number}", spec, code, said)
+    spec = write("m9")
+    cut(suite.path("m9/shard.00000.mds"), 300)
+    suite.refuse("mds, cut", spec, 3, "and its shard has 300")
+    cut(suite.path("m9/shard.00000.mds"), 0)
+    suite.refuse("mds, empty", spec, 3, "ends at byte 0")
+    suite.write("m9/index.json", "[" * 100000)
+    suite.refuse("mds, deep", spec, 3, "no index of shards")
+    suite.refuse("mds, none", "mds:" + suite.path("nowhere"), 5, "nowhere/index.json")
+    path = suite.path("whole.tar.zst")
+    with open(path, "rb") as file:
+        data = file.read()
+    for name, text, said in (
+        ("empty", b"", "there is no sample"),
+        ("cut", data[: len(data) // 2], "it ends within a frame"),
+        ("other bytes", b"\x00" * 100, "it is no file of zstd"),
+        ("no tar", compress(b"x" * 5000), "there is no header of a tar file"),
+    ):
+        with open(path, "wb") as file:
+            file.write(text)
+        suite.refuse(f"zstd, {name}", "webdataset:" + path, 3, said)
+
+
+def main():
+    tally = harness.Tally()
+    with tempfile.TemporaryDirectory() as folder:
+        suite = Suite(tally, folder)
+        sources.test_kinds(suite)
+        test_recipe(suite)
+        test_images(suite)
+        test_hostile_rows(suite)
+        test_hostile_shards(suite)
+    tally.close()
+
+
+if __name__ == "__main__":
+    main()
