@@ -1,11 +1,11 @@
 #include "compiler/pipeline/Budget.h"
 
 #include "compiler/passes/exec/memory/Placement.h"
-#include "compiler/train/ByteSize.h"
 #include "dialects/exec/Effects.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
 #include "runtime/base/Alignment.h"
+#include "runtime/base/ByteSize.h"
 #include "runtime/base/PlannedMemory.h"
 #include "runtime/package/EntryKinds.h"
 

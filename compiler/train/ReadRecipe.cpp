@@ -1,6 +1,6 @@
-#include "compiler/train/ByteSize.h"
 #include "compiler/train/CheckRecipe.h"
 #include "compiler/train/Keys.h"
+#include "runtime/base/ByteSize.h"
 #include "runtime/data/ReadPlan.h"
 
 #include "llvm/ADT/STLExtras.h"

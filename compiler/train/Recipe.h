@@ -8,7 +8,6 @@
 #ifndef TCC_COMPILER_TRAIN_RECIPE_H
 #define TCC_COMPILER_TRAIN_RECIPE_H
 
-#include "compiler/train/ByteSize.h"
 #include "compiler/train/Pattern.h"
 #include "frontends/Problems.h"
 #include "tcc/precision.h"
@@ -119,6 +118,10 @@ struct ParamsRecipe {
   /// Without `train`, all parameters that `freeze` does not match.
   Patterns train, freeze, constant, reinit;
   std::optional<double> ema;
+};
+
+struct ByteSize {
+  int64_t bytes;
 };
 
 struct ParallelRecipe {

@@ -168,7 +168,8 @@ using FoundArray = Result<std::optional<SampleArray>>;
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openNpzSource(const std::string &path,
-                       std::span<const BatchTensor> tensors, uint64_t) {
+                       std::span<const BatchTensor> tensors,
+                       const SourceOptions &) {
   Result<NpzFile> file = NpzFile::open(path);
   if (!file.ok())
     return file.takeStatus();
@@ -208,7 +209,8 @@ static FoundArray openNpyArray(const std::string &path) {
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openNpySource(const std::string &folder,
-                       std::span<const BatchTensor> tensors, uint64_t) {
+                       std::span<const BatchTensor> tensors,
+                       const SourceOptions &) {
   NamedArrays arrays = {folder, {}, nullptr};
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end;
@@ -228,7 +230,8 @@ runtime::openNpySource(const std::string &folder,
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openSafetensorsSource(const std::string &path,
-                               std::span<const BatchTensor> tensors, uint64_t) {
+                               std::span<const BatchTensor> tensors,
+                               const SourceOptions &) {
   auto header = SafetensorsFile::open(path);
   if (!header.ok())
     return header.takeStatus();

@@ -40,15 +40,16 @@ makeArraySource(const NamedArrays &arrays,
 /// A NumPy archive, read into memory as a whole.
 Result<std::unique_ptr<SampleSource>>
 openNpzSource(const std::string &path, std::span<const BatchTensor> tensors,
-              uint64_t seed);
+              const SourceOptions &options);
 /// A folder with a file NAME.npy for each tensor. Arrays in Fortran's order are
 /// read into memory as a whole.
 Result<std::unique_ptr<SampleSource>>
 openNpySource(const std::string &folder, std::span<const BatchTensor> tensors,
-              uint64_t seed);
+              const SourceOptions &options);
 Result<std::unique_ptr<SampleSource>>
 openSafetensorsSource(const std::string &path,
-                      std::span<const BatchTensor> tensors, uint64_t seed);
+                      std::span<const BatchTensor> tensors,
+                      const SourceOptions &options);
 
 } // namespace tcc::runtime
 

@@ -1,5 +1,7 @@
+#include "runtime/base/ByteSize.h"
 #include "runtime/data/ReadPlan.h"
 #include "runtime/data/SampleFile.h"
+#include "runtime/data/images/ImageCache.h"
 #include "runtime/data/images/Transforms.h"
 #include "runtime/package/Names.h"
 
@@ -48,6 +50,8 @@ private:
   Status readClasses(const std::string &key, const toml::node &node);
   Status readWorkers(const std::string &key, const toml::node &node);
   Status readDepth(const std::string &key, const toml::node &node);
+  Status readMemory(const std::string &key, const toml::node &node);
+  Status readCache(const std::string &key, const toml::node &node);
   Status readOnBad(const std::string &key, const toml::node &node);
   Status readSplit(const std::string &key, const toml::node &node);
 
@@ -70,6 +74,8 @@ const PlanReader::Key PlanReader::kKeys[] = {
     {"classes", &PlanReader::readClasses},
     {"workers", &PlanReader::readWorkers},
     {"depth", &PlanReader::readDepth},
+    {"memory", &PlanReader::readMemory},
+    {"cache", &PlanReader::readCache},
     {"on_bad", &PlanReader::readOnBad},
     {"split", &PlanReader::readSplit},
 };
@@ -178,6 +184,29 @@ Status PlanReader::readDepth(const std::string &key, const toml::node &node) {
   return readCount(key, node, 2, plan.depth);
 }
 
+Status PlanReader::readMemory(const std::string &key, const toml::node &node) {
+  auto text = node.value<std::string_view>();
+  auto bytes = text ? parseByteSize(*text) : std::nullopt;
+  if (!bytes || *bytes < 1)
+    return expect(key, node, "a number of bytes, as '2GiB'");
+  plan.memory = *bytes;
+  return Status();
+}
+
+Status PlanReader::readCache(const std::string &key, const toml::node &node) {
+  constexpr std::string_view kRam = "ram:";
+  auto text = node.value<std::string_view>().value_or("");
+  auto bytes = text.starts_with(kRam) ? parseByteSize(text.substr(kRam.size()))
+                                      : std::nullopt;
+  if (text != "none" && (!bytes || *bytes < 1))
+    return expect(key, node,
+                  "'ram:' and a number of bytes, as 'ram:8GiB', or "
+                  "'none'");
+  plan.images =
+      bytes ? std::make_shared<images::ImageCache>(uint64_t(*bytes)) : nullptr;
+  return Status();
+}
+
 Status PlanReader::readOnBad(const std::string &key, const toml::node &node) {
   auto word = node.value<std::string_view>();
   if (word != "skip" && word != "stop")
@@ -206,7 +235,9 @@ Status PlanReader::readTransforms(const std::string &key,
     auto lines = readTexts(list);
     if (!lines)
       return expect(own, list, "a list of transforms");
-    if (auto read = images::Transforms::read(*lines); !read.ok())
+    // Whether the source has tokens nobody knows yet.
+    bool isWindow = lines->size() == 1 && (*lines)[0].starts_with("window ");
+    if (auto read = images::Transforms::read(*lines); !isWindow && !read.ok())
       return fail(list, own, ": ", read.takeStatus().message());
     to[std::string(input.str())] = std::move(*lines);
   }

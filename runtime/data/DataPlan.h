@@ -10,6 +10,8 @@
 //   classes = {labels = ["cat", "dog"]}         # texts that are 0, 1, ...
 //   workers = 2         # threads that read ahead, or "auto"
 //   depth = 4           # batches in memory, or "auto"
+//   memory = "2GiB"     # that batches take at most
+//   cache = "ram:8GiB"  # for decoded images
 //   on_bad = "skip"     # what a damaged sample does: "skip" or "stop"
 //   split = 0.1         # the share that is kept for evaluations
 //   [data.train]        # transforms of inputs: images/Transforms.h
@@ -44,6 +46,9 @@ struct DataPlan {
   Lists classes;     ///< of inputs: texts that stand for their positions
   Lists train, eval; ///< of inputs, in order
   std::optional<int> workers, depth; ///< nothing: "auto"
+  std::optional<int64_t> memory;     ///< bytes of batches, at most
+  /// Shared by the loaders of this plan and of its copies; null: none.
+  std::shared_ptr<images::ImageCache> images;
   bool skipsBad = false;
   double split = 0; ///< 0: all samples are for training, and for evaluations
 

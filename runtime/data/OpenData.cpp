@@ -168,7 +168,8 @@ static Opened openSources(const DataPlan &plan, DataPhase phase,
                      " numbers, data.source ", plan.sources.size(), " sources");
   std::vector<std::unique_ptr<SampleSource>> sources;
   for (const std::string &spec : plan.sources) {
-    auto source = openSource(spec, tensors, seed + sources.size());
+    auto source =
+        openSource(spec, tensors, {seed + sources.size(), plan.images});
     if (!source.ok())
       return source;
     // Before sources are mixed: a sample is of one part, and counted as one.
@@ -207,6 +208,14 @@ runtime::applyPlan(const DataPlan &plan, DataPhase phase,
   return source;
 }
 
+/// Of a batch; at least 1.
+static uint64_t countBytes(std::span<const BatchTensor> tensors) {
+  uint64_t bytes = 0;
+  for (const BatchTensor &tensor : tensors)
+    bytes += bytesOf(tensor.dtype, tensor.shape).value_or(0);
+  return std::max<uint64_t>(bytes, 1);
+}
+
 Result<BatchLoader> runtime::makeLoader(const DataPlan &plan,
                                         std::unique_ptr<SampleSource> source,
                                         std::span<const BatchTensor> tensors,
@@ -214,5 +223,13 @@ Result<BatchLoader> runtime::makeLoader(const DataPlan &plan,
   SampleOrder order(source->sampleCount(), seed, shuffles);
   LoaderOptions options = {.workers = plan.workers};
   options.slots = plan.depth.value_or(options.slots);
+  if (plan.memory) {
+    int64_t most = *plan.memory / int64_t(countBytes(tensors));
+    if (most < plan.depth.value_or(2))
+      return makeError(Code::Usage, "data.memory is ", *plan.memory,
+                       " bytes, a batch takes ", countBytes(tensors), ", and ",
+                       plan.depth.value_or(2), " are needed");
+    options.slots = int(std::min<int64_t>(options.slots, most));
+  }
   return BatchLoader::create(std::move(source), tensors, order, options);
 }

@@ -1,6 +1,7 @@
 #include "runtime/data/RecordSamples.h"
 
 #include "runtime/data/images/Colors.h"
+#include "runtime/data/images/ImageCache.h"
 #include "runtime/data/images/Transforms.h"
 #include "runtime/data/records/Numbers.h"
 #include "runtime/data/records/RecordSource.h"
@@ -21,10 +22,18 @@ struct Part {
   std::vector<std::vector<size_t>> fields;
   images::Transforms transforms;
   bool isImage = false; ///< else numbers
+  uint32_t owner = 0;   ///< of images in the cache
 };
 
-/// The fields of one sample.
-struct Fields {
+/// What is read of one sample for a tensor.
+struct Reading {
+  size_t first, count;                       ///< of the fields that are wanted
+  std::shared_ptr<const images::Image> kept; ///< where the cache has it
+};
+
+/// What is read of one sample.
+struct Readings {
+  std::vector<Reading> parts;
   std::vector<FieldRead> wanted;
   std::vector<std::vector<std::byte>> bytes; ///< of those, reused
 };
@@ -32,8 +41,9 @@ struct Fields {
 class RecordSamples final : public SampleSource {
 public:
   RecordSamples(std::unique_ptr<RecordSource> records, std::vector<Part> parts,
-                uint64_t seed)
-      : records(std::move(records)), tensors(std::move(parts)), seed(seed) {}
+                const SourceOptions &options)
+      : records(std::move(records)), tensors(std::move(parts)),
+        options(options) {}
 
   int64_t sampleCount() const override { return records->recordCount(); }
   uint64_t keyOf(int64_t number) const override {
@@ -42,13 +52,16 @@ public:
   Status read(int64_t epoch, int64_t number, SampleParts parts) const override;
 
 private:
-  Status readFields(int64_t number, Fields &fields) const;
-  Status writePart(const Part &part, std::span<const FieldRead> fields,
-                   SplitMix64 draws, std::span<std::byte> to) const;
+  Status readFields(int64_t number, Readings &readings) const;
+  Status readImage(int64_t number, const Part &part, const Reading &reading,
+                   std::span<const FieldRead> fields, SplitMix64 draws,
+                   std::span<std::byte> to) const;
+  Status writeNumbers(const Part &part, std::span<const FieldRead> fields,
+                      std::span<std::byte> to) const;
 
   const std::unique_ptr<RecordSource> records;
   const std::vector<Part> tensors;
-  const uint64_t seed;
+  const SourceOptions options;
 };
 
 } // namespace
@@ -110,12 +123,10 @@ static void writePlanes(const images::Image &image, const Part &part,
   }
 }
 
-static Status readImage(std::span<const std::byte> file, const Part &part,
-                        SplitMix64 draws, std::span<std::byte> to) {
-  thread_local images::Canvas canvas;
-  if (Status status = canvas.open(file); !status.ok())
-    return status;
-  if (Status status = part.transforms.apply(canvas, draws); !status.ok())
+/// The rest of the transforms, and the tensor.
+static Status writeImage(images::Canvas &canvas, const Part &part,
+                         SplitMix64 draws, std::span<std::byte> to) {
+  if (Status status = part.transforms.applyRest(canvas, draws); !status.ok())
     return status;
   images::Size size = canvas.size(), expected = sizeOf(part.tensor);
   if (size != expected)
@@ -129,37 +140,32 @@ static Status readImage(std::span<const std::byte> file, const Part &part,
   return Status();
 }
 
-/// Reads what all tensors need of a record, which is parsed once.
-Status RecordSamples::readFields(int64_t number, Fields &fields) const {
-  size_t count = 0;
-  for (const Part &part : tensors)
-    count += part.fields.size();
-  if (fields.bytes.size() < count)
-    fields.bytes.resize(count);
-  fields.wanted.clear();
-  for (const Part &part : tensors)
-    for (const auto &choices : part.fields) {
-      auto field = records->findField(number, choices);
-      if (!field)
-        return makeError(Code::BadData, "it has no '",
-                         records->fieldNames()[choices[0]], "'");
-      fields.wanted.push_back(
-          {*field, part.isImage, &fields.bytes[fields.wanted.size()]});
-    }
-  return records->read(number, fields.wanted);
-}
-
-Status RecordSamples::writePart(const Part &part,
+Status RecordSamples::readImage(int64_t number, const Part &part,
+                                const Reading &reading,
                                 std::span<const FieldRead> fields,
                                 SplitMix64 draws,
                                 std::span<std::byte> to) const {
-  if (isWeight(part.tensor)) {
-    constexpr float kOne = 1;
-    std::memcpy(to.data(), &kOne, sizeof(kOne));
-    return Status();
+  thread_local images::Canvas canvas;
+  if (reading.kept) {
+    canvas.open(*reading.kept);
+    return writeImage(canvas, part, draws, to);
   }
-  if (part.isImage)
-    return readImage(*fields[0].bytes, part, draws, to);
+  if (Status status = canvas.open(*fields[0].bytes); !status.ok())
+    return status;
+  if (Status status = part.transforms.applyFixed(canvas); !status.ok())
+    return status;
+  if (options.images) {
+    auto image = canvas.draw();
+    if (!image.ok())
+      return image.takeStatus();
+    options.images->keep(part.owner, number, **image);
+  }
+  return writeImage(canvas, part, draws, to);
+}
+
+Status RecordSamples::writeNumbers(const Part &part,
+                                   std::span<const FieldRead> fields,
+                                   std::span<std::byte> to) const {
   NumberWriter writer(part.tensor, to);
   for (const FieldRead &read : fields) {
     std::span<const std::byte> bytes = *read.bytes;
@@ -174,27 +180,58 @@ Status RecordSamples::writePart(const Part &part,
   return writer.finish();
 }
 
+/// Reads what all tensors need of a record, which is parsed once.
+Status RecordSamples::readFields(int64_t number, Readings &readings) const {
+  size_t count = 0;
+  for (const Part &part : tensors)
+    count += part.fields.size();
+  if (readings.bytes.size() < count)
+    readings.bytes.resize(count);
+  readings.wanted.clear();
+  readings.parts.clear();
+  for (const Part &part : tensors) {
+    Reading &own = readings.parts.emplace_back(readings.wanted.size(), 0);
+    if (part.isImage && options.images)
+      own.kept = options.images->find(part.owner, number);
+    if (own.kept)
+      continue;
+    own.count = part.fields.size();
+    for (const auto &choices : part.fields) {
+      auto field = records->findField(number, choices);
+      if (!field)
+        return makeError(Code::BadData, "it has no '",
+                         records->fieldNames()[choices[0]], "'");
+      readings.wanted.push_back(
+          {*field, part.isImage, &readings.bytes[readings.wanted.size()]});
+    }
+  }
+  return readings.wanted.empty() ? Status()
+                                 : records->read(number, readings.wanted);
+}
+
 /// All tensors draw the same, so that one transform moves images and what is
 /// drawn over them alike.
 Status RecordSamples::read(int64_t epoch, int64_t number,
                            SampleParts parts) const {
-  thread_local Fields fields;
-  auto fail = [&](Status status) {
-    return makeError(status.code(), records->describe(number), ", sample ",
-                     number, ": ", status.message());
-  };
-  if (Status status = readFields(number, fields); !status.ok())
-    return fail(std::move(status));
-  auto draws = SplitMix64::of(seed, uint64_t(epoch), uint64_t(number));
-  std::span<const FieldRead> rest = fields.wanted;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    auto own = rest.first(tensors[i].fields.size());
-    rest = rest.subspan(own.size());
-    if (Status status = writePart(tensors[i], own, draws, parts[i]);
-        !status.ok())
-      return fail(std::move(status));
+  constexpr float kOne = 1;
+  thread_local Readings readings;
+  auto draws = SplitMix64::of(options.seed, uint64_t(epoch), uint64_t(number));
+  Status status = readFields(number, readings);
+  for (size_t i = 0; i < parts.size() && status.ok(); ++i) {
+    const Part &part = tensors[i];
+    Reading &own = readings.parts[i];
+    auto fields = std::span(readings.wanted).subspan(own.first, own.count);
+    if (isWeight(part.tensor))
+      std::memcpy(parts[i].data(), &kOne, sizeof(kOne));
+    else if (part.isImage)
+      status = readImage(number, part, own, fields, draws, parts[i]);
+    else
+      status = writeNumbers(part, fields, parts[i]);
+    own.kept.reset();
   }
-  return Status();
+  return status.ok() ? std::move(status)
+                     : makeError(status.code(), records->describe(number),
+                                 ", sample ", number, ": ", status.message());
 }
 
 //===----------------------------------------------------------------------===//
@@ -318,7 +355,7 @@ static Result<Part> makePart(const RecordSource &records,
 static Result<std::unique_ptr<SampleSource>>
 makeSource(Result<std::unique_ptr<RecordSource>> records,
            const std::string &path, std::span<const BatchTensor> tensors,
-           uint64_t seed) {
+           const SourceOptions &options) {
   if (!records.ok())
     return records.takeStatus();
   std::vector<Part> parts;
@@ -334,40 +371,46 @@ makeSource(Result<std::unique_ptr<RecordSource>> records,
     // Of its shape there are also tables and lists of numbers.
     part.isImage = hasImageShape(part.tensor) && part.fields.size() == 1 &&
                    !(*records)->hasNumbers(part.fields[0][0]);
+    if (part.isImage && options.images)
+      part.owner = options.images->addOwner();
     if (Status status = checkTransforms(part); !status.ok())
       return status;
   }
   return std::unique_ptr<SampleSource>(
-      new RecordSamples(std::move(*records), std::move(parts), seed));
+      new RecordSamples(std::move(*records), std::move(parts), options));
 }
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openShardSource(const std::string &paths,
-                         std::span<const BatchTensor> tensors, uint64_t seed) {
-  return makeSource(openShards(paths), paths, tensors, seed);
+                         std::span<const BatchTensor> tensors,
+                         const SourceOptions &options) {
+  return makeSource(openShards(paths), paths, tensors, options);
 }
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openImageSource(const std::string &folder,
-                         std::span<const BatchTensor> tensors, uint64_t seed) {
-  return makeSource(openImageFolder(folder), folder, tensors, seed);
+                         std::span<const BatchTensor> tensors,
+                         const SourceOptions &options) {
+  return makeSource(openImageFolder(folder), folder, tensors, options);
 }
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openCsvSource(const std::string &paths,
-                       std::span<const BatchTensor> tensors, uint64_t seed) {
-  return makeSource(openCsv(paths), paths, tensors, seed);
+                       std::span<const BatchTensor> tensors,
+                       const SourceOptions &options) {
+  return makeSource(openCsv(paths), paths, tensors, options);
 }
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openJsonLinesSource(const std::string &paths,
                              std::span<const BatchTensor> tensors,
-                             uint64_t seed) {
-  return makeSource(openJsonLines(paths), paths, tensors, seed);
+                             const SourceOptions &options) {
+  return makeSource(openJsonLines(paths), paths, tensors, options);
 }
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openMdsSource(const std::string &folder,
-                       std::span<const BatchTensor> tensors, uint64_t seed) {
-  return makeSource(openMds(folder), folder, tensors, seed);
+                       std::span<const BatchTensor> tensors,
+                       const SourceOptions &options) {
+  return makeSource(openMds(folder), folder, tensors, options);
 }

@@ -28,19 +28,20 @@ namespace tcc::runtime {
 /// large as the tensor.
 Result<std::unique_ptr<SampleSource>>
 openShardSource(const std::string &paths, std::span<const BatchTensor> tensors,
-                uint64_t seed);
+                const SourceOptions &options);
 Result<std::unique_ptr<SampleSource>>
 openImageSource(const std::string &folder, std::span<const BatchTensor> tensors,
-                uint64_t seed);
+                const SourceOptions &options);
 Result<std::unique_ptr<SampleSource>>
 openCsvSource(const std::string &paths, std::span<const BatchTensor> tensors,
-              uint64_t seed);
+              const SourceOptions &options);
 Result<std::unique_ptr<SampleSource>>
 openJsonLinesSource(const std::string &paths,
-                    std::span<const BatchTensor> tensors, uint64_t seed);
+                    std::span<const BatchTensor> tensors,
+                    const SourceOptions &options);
 Result<std::unique_ptr<SampleSource>>
 openMdsSource(const std::string &folder, std::span<const BatchTensor> tensors,
-              uint64_t seed);
+              const SourceOptions &options);
 
 } // namespace tcc::runtime
 

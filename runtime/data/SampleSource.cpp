@@ -16,23 +16,23 @@ namespace {
 struct Kind {
   std::string_view prefix;
   const char *place; ///< what comes after it; of a list, that ends in ...
-  bool hasRecords;
+  bool hasTransforms, hasRecords;
   Result<std::unique_ptr<SampleSource>> (*open)(
       const std::string &path, std::span<const BatchTensor> tensors,
-      uint64_t seed);
+      const SourceOptions &options);
 };
 
 constexpr Kind kKinds[] = {
-    {"npz:", "FILE", false, openNpzSource},
-    {"npy:", "FOLDER", false, openNpySource},
-    {"safetensors:", "FILE", false, openSafetensorsSource},
-    {"tokens:", "FILE,...", false, openTokenSource},
-    {"text:", "FILE,...", false, openTextSource},
-    {"webdataset:", "FILE,...", true, openShardSource},
-    {"images:", "FOLDER", true, openImageSource},
-    {"csv:", "FILE,...", true, openCsvSource},
-    {"jsonl:", "FILE,...", true, openJsonLinesSource},
-    {"mds:", "FOLDER", true, openMdsSource},
+    {"npz:", "FILE", false, false, openNpzSource},
+    {"npy:", "FOLDER", false, false, openNpySource},
+    {"safetensors:", "FILE", false, false, openSafetensorsSource},
+    {"tokens:", "FILE,...", true, false, openTokenSource},
+    {"text:", "FILE,...", true, false, openTextSource},
+    {"webdataset:", "FILE,...", true, true, openShardSource},
+    {"images:", "FOLDER", true, true, openImageSource},
+    {"csv:", "FILE,...", true, true, openCsvSource},
+    {"jsonl:", "FILE,...", true, true, openJsonLinesSource},
+    {"mds:", "FOLDER", true, true, openMdsSource},
 };
 
 } // namespace
@@ -52,11 +52,12 @@ static const Kind *findKind(std::string_view spec) {
 static Status checkTensors(const Kind &kind,
                            std::span<const BatchTensor> tensors) {
   for (const BatchTensor &tensor : tensors) {
-    const char *what = !tensor.transforms.empty() ? "transforms"
+    bool hasOther = !tensor.transforms.empty() && !kind.hasTransforms;
+    const char *what = hasOther                   ? "transforms"
                        : !tensor.classes.empty()  ? "classes"
                        : tensor.fields.size() > 1 ? "several fields"
                                                   : nullptr;
-    if (what && !kind.hasRecords)
+    if (hasOther || (what && !kind.hasRecords))
       return makeError(Code::Usage, "'", tensor.name, "' has ", what, ", and ",
                        kind.prefix, kind.place, " has none: records have them");
   }
@@ -65,11 +66,12 @@ static Status checkTensors(const Kind &kind,
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openSource(const std::string &spec,
-                    std::span<const BatchTensor> tensors, uint64_t seed) {
+                    std::span<const BatchTensor> tensors,
+                    const SourceOptions &options) {
   if (const Kind *kind = findKind(spec)) {
     if (Status status = checkTensors(*kind, tensors); !status.ok())
       return status;
-    return kind->open(spec.substr(kind->prefix.size()), tensors, seed);
+    return kind->open(spec.substr(kind->prefix.size()), tensors, options);
   }
   std::string known;
   for (const Kind &kind : kKinds)

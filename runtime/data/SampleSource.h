@@ -10,6 +10,16 @@
 
 namespace tcc::runtime {
 
+namespace images {
+class ImageCache; // images/ImageCache.h
+}
+
+/// How a source is read.
+struct SourceOptions {
+  uint64_t seed = 0;                          ///< of what transforms draw
+  std::shared_ptr<images::ImageCache> images; ///< null: none are kept
+};
+
 /// A tensor of a batch: its samples come first, shape[0] of them.
 struct BatchTensor {
   std::string name;
@@ -22,7 +32,8 @@ struct BatchTensor {
   /// The names of what it is read from, numbers of several one after the other.
   /// None: its own, or what the source has for such a tensor.
   std::vector<std::string> fields = {};
-  std::vector<std::string> transforms = {}; ///< see images/Transforms.h
+  /// See images/Transforms.h; of tokens TokenSource.h.
+  std::vector<std::string> transforms = {};
   /// Texts that stand for their positions.
   std::vector<std::string> classes = {};
 
@@ -54,12 +65,11 @@ public:
 /// Opens `npz:FILE`, `npy:FOLDER` or `safetensors:FILE` (ArraySource.h),
 /// `tokens:FILE,...` or `text:FILE,...` (TokenSource.h), `webdataset:FILE,...`,
 /// `images:FOLDER`, `csv:FILE,...`, `jsonl:FILE,...` or `mds:FOLDER`
-/// (RecordSamples.h). What transforms draw depends on `seed`. Code::Usage where
-/// a tensor has transforms, classes or several fields, and the source has no
-/// records.
+/// (RecordSamples.h). Code::Usage where a tensor has transforms, classes or
+/// several fields, and the source has no records.
 Result<std::unique_ptr<SampleSource>>
 openSource(const std::string &spec, std::span<const BatchTensor> tensors,
-           uint64_t seed = 0);
+           const SourceOptions &options = {});
 
 /// Whether what `--data` says is a file of a plan (DataPlan.h), not a source.
 bool isPlanFile(std::string_view spec);

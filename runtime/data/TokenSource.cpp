@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <sstream>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -22,11 +23,16 @@ struct TokenFile {
   int64_t endSample = 0; ///< of the source: the first that is of a later file
 };
 
+struct Window {
+  int64_t length;
+  int64_t stride; ///< from the begin of one to that of the next
+};
+
 class TokenSource final : public SampleSource {
 public:
   TokenSource(std::vector<TokenFile> files, std::vector<BatchTensor> tensors,
-              int64_t length, int64_t ahead)
-      : files(std::move(files)), tensors(std::move(tensors)), length(length),
+              Window window, int64_t ahead)
+      : files(std::move(files)), tensors(std::move(tensors)), window(window),
         ahead(ahead) {}
 
   int64_t sampleCount() const override { return files.back().endSample; }
@@ -38,8 +44,8 @@ private:
 
   const std::vector<TokenFile> files;
   const std::vector<BatchTensor> tensors;
-  const int64_t length; ///< of a window
-  const int64_t ahead;  ///< tokens after a window that a target has
+  const Window window;
+  const int64_t ahead; ///< tokens after a window that a target has
 };
 
 struct Header {
@@ -87,9 +93,9 @@ Status TokenSource::read(int64_t, int64_t number, SampleParts parts) const {
   auto file =
       std::ranges::upper_bound(files, number, {}, &TokenFile::endSample);
   int64_t begin = file == files.begin() ? 0 : std::prev(file)->endSample;
-  int64_t first = (number - begin) * length;
-  for (int64_t done = 0; done < length; done += kPiece) {
-    int64_t count = std::min(kPiece, length - done);
+  int64_t first = (number - begin) * window.stride;
+  for (int64_t done = 0; done < window.length; done += kPiece) {
+    int64_t count = std::min(kPiece, window.length - done);
     if (Status status = readPiece(*file, first, done, count, parts);
         !status.ok())
       return status;
@@ -139,6 +145,44 @@ static Result<int64_t> findLength(std::span<const BatchTensor> tensors) {
     return refuse(*target, concat("it has ", target->shape[1], " tokens, '",
                                   any->name, "' ", any->shape[1]));
   return any->shape[1];
+}
+
+/// Nothing where it is something else than `window LENGTH` or `window LENGTH
+/// stride STRIDE`.
+static std::optional<int64_t> readStride(const std::string &line,
+                                         int64_t length) {
+  std::istringstream words(line);
+  std::string window, stride, more;
+  int64_t own = 0, step = length;
+  words >> window >> own;
+  bool isRight = words && window == "window" && own == length;
+  if (words >> stride)
+    isRight &= stride == "stride" && words >> step && step > 0;
+  bool hasMore = isRight && words >> more;
+  return isRight && !hasMore ? std::optional(step) : std::nullopt;
+}
+
+/// Of the transforms that tensors have, which are the same ones.
+static Result<Window> findWindow(std::span<const BatchTensor> tensors) {
+  auto length = findLength(tensors);
+  if (!length.ok())
+    return length.takeStatus();
+  Window window = {*length, *length};
+  const std::vector<std::string> *known = nullptr;
+  for (const BatchTensor &tensor : tensors) {
+    if (tensor.transforms.empty())
+      continue;
+    auto stride = tensor.transforms.size() == 1
+                      ? readStride(tensor.transforms[0], *length)
+                      : std::nullopt;
+    if (!stride || (known && *known != tensor.transforms))
+      return refuse(tensor,
+                    concat("its one transform is window ", *length,
+                           " stride S, and that of the target is the same"));
+    window.stride = *stride;
+    known = &tensor.transforms;
+  }
+  return window;
 }
 
 //===----------------------------------------------------------------------===//
@@ -220,9 +264,9 @@ static Status checkTypes(const TokenFile &file,
 static Result<std::unique_ptr<SampleSource>>
 openFiles(std::string_view paths, std::span<const BatchTensor> tensors,
           Result<TokenFile> (*open)(const std::string &path)) {
-  auto length = findLength(tensors);
-  if (!length.ok())
-    return length.takeStatus();
+  auto window = findWindow(tensors);
+  if (!window.ok())
+    return window.takeStatus();
   int64_t ahead = 0, samples = 0;
   for (const BatchTensor &tensor : tensors)
     ahead = std::max(ahead, tensor.tokensAhead.value_or(0));
@@ -233,25 +277,28 @@ openFiles(std::string_view paths, std::span<const BatchTensor> tensors,
       return file.takeStatus();
     if (Status status = checkTypes(*file, tensors); !status.ok())
       return status;
-    samples += std::max<int64_t>(0, file->count - ahead) / *length;
+    int64_t room = file->count - ahead - window->length;
+    samples += room < 0 ? 0 : room / window->stride + 1;
     file->endSample = samples;
     files.push_back(std::move(*file));
   }
   if (samples == 0)
     return makeError(Code::BadData, "'", paths, "': no file has the ",
-                     *length + ahead, " tokens of a sample");
+                     window->length + ahead, " tokens of a sample");
   return std::unique_ptr<SampleSource>(new TokenSource(
-      std::move(files), {tensors.begin(), tensors.end()}, *length, ahead));
+      std::move(files), {tensors.begin(), tensors.end()}, *window, ahead));
 }
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openTokenSource(const std::string &paths,
-                         std::span<const BatchTensor> tensors, uint64_t) {
+                         std::span<const BatchTensor> tensors,
+                         const SourceOptions &) {
   return openFiles(paths, tensors, openTokens);
 }
 
 Result<std::unique_ptr<SampleSource>>
 runtime::openTextSource(const std::string &paths,
-                        std::span<const BatchTensor> tensors, uint64_t) {
+                        std::span<const BatchTensor> tensors,
+                        const SourceOptions &) {
   return openFiles(paths, tensors, openText);
 }

@@ -3,7 +3,8 @@
 // A sample of a language model is a window of T tokens of one file; windows lie
 // one after the other, and what is left at the end of a file is in none. The
 // model's input has the window's tokens; its target, named by the recipe, the
-// same where the loss shifts it (`loss.shift`), else the tokens one later.
+// same where the loss shifts it (`loss.shift`), else the tokens one later. With
+// the transform `window T stride S` of either a window begins every S tokens.
 //
 // `tokens:` takes files of three forms, told apart by how they begin:
 //   llm.c   256 int32 (20240520, 1, tokens, ...), then tokens as u16
@@ -26,10 +27,10 @@ namespace tcc::runtime {
 /// window.
 Result<std::unique_ptr<SampleSource>>
 openTokenSource(const std::string &paths, std::span<const BatchTensor> tensors,
-                uint64_t seed);
+                const SourceOptions &options);
 Result<std::unique_ptr<SampleSource>>
 openTextSource(const std::string &paths, std::span<const BatchTensor> tensors,
-               uint64_t seed);
+               const SourceOptions &options);
 
 } // namespace tcc::runtime
 

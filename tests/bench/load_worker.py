@@ -22,6 +22,7 @@ BATCH, SIDE = 32, 224
 WINDOWS, LENGTH = 64, 1024  # of tokens in a batch
 TRANSFORMS = {
     "crop": [f"random_crop {SIDE}", "flip"],
+    "cached": [f"random_crop {SIDE}", "flip"],
     "resized": [f"random_resized_crop {SIDE}", "flip"],
 }
 
@@ -76,6 +77,8 @@ def open_tcc(subject, folder, threads):
     if subject in TRANSFORMS:
         texts += [b'map={image="jpg", label="cls"}']
         texts += [f"train.image={TRANSFORMS[subject]}".encode()]
+    if subject == "cached":
+        texts += [b"cache=ram:4GiB"]
     settings = (c.c_char_p * len(texts))(*texts)
     options = LoaderOptions(c.sizeof(LoaderOptions), 0, 7, 0, len(texts), settings, None)
     given, loader = (LoaderTensor * len(tensors))(*tensors), c.c_void_p()
@@ -128,7 +131,7 @@ def open_dataloader(decode, subject, folder, threads):
     from torchvision.transforms import v2
 
     torch.set_num_threads(1)
-    crop = {"crop": v2.RandomCrop, "resized": v2.RandomResizedCrop}[subject]
+    crop = v2.RandomResizedCrop if subject == "resized" else v2.RandomCrop
     steps = [crop(SIDE), v2.RandomHorizontalFlip(), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
     samples = Samples(read_shards(folder), decode, v2.Compose(steps))
     loader = torch.utils.data.DataLoader(samples, BATCH, shuffle=True, drop_last=True,
@@ -164,7 +167,7 @@ def open_dali(subject, folder, threads):
     def make():
         jpegs, labels = fn.readers.webdataset(paths=shards(folder), ext=["jpg", "cls"],
                                               random_shuffle=True)  # fmt: skip
-        if subject == "crop":
+        if subject != "resized":
             place = {f"crop_pos_{axis}": fn.random.uniform(range=(0.0, 1.0)) for axis in "xy"}
             images = fn.decoders.image_crop(jpegs, crop=(SIDE, SIDE), **place)
         else:

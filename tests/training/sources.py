@@ -136,6 +136,33 @@ def test_tokens(suite, shifts):
         suite.tally.check(f"{kind}, shift {shifts}: evaluates", said[kind] == said["npz"])
 
 
+def test_strides(suite):
+    """Windows that overlap, or leave tokens out, of files that the last test left."""
+    package = suite.path("text.tcc")
+    with np.load(suite.path("text.npz")) as data:
+        length = data["x"].shape[1]
+    for stride in (length // 2 + 1, length + 5):
+        rows = []
+        for name in ("first.txt", "last.txt"):
+            tokens = np.fromfile(suite.path(name), "u1").astype("i8")
+            rows += [tokens[at : at + length + 1]
+                     for at in range(0, len(tokens) - length, stride)]  # fmt: skip
+        np.savez(suite.path("strides.npz"), x=[row[:-1] for row in rows], labels=[row[1:] for row in rows])
+        text = "text:" + suite.path("first.txt") + "," + suite.path("last.txt")
+        window = f'data.train.x=["window {length} stride {stride}"]'
+        for folder, *data in (("by hand", "npz:" + suite.path("strides.npz")), ("window", text, "--set", window)):
+            harness.call("tcc-run", "train", package, "-q", "--data", *data, "--steps", 8,
+                         "--checkpoint-dir", suite.path(f"{folder} {stride}"))  # fmt: skip
+        found = [run.read_tensors(suite.path(f"{folder} {stride}/step-8/state.safetensors"))
+                 for folder in ("by hand", "window")]  # fmt: skip
+        suite.tally.check(f"stride {stride}: the same weights", found[0] == found[1])
+    for lines in ("window 3", f"window {length} stride 0", f"window {length} step 3", "flip"):
+        done = harness.run_tool("tcc-run", "train", package, "--data", text, "--steps", 1, "--set",
+                                f'data.train.x=["{lines}"]')  # fmt: skip
+        ok = done.code == 2 and "its one transform is window" in done.err
+        suite.tally.check(f"stride, {lines}", ok, done.err)
+
+
 def test_hostile_tokens(suite):
     done = suite.train("tokens:" + suite.path("first.bin"), "none", 1)
     said = "files of tokens have nothing for 'x': it is "
@@ -180,6 +207,7 @@ def main():
         test_kinds(suite)
         for shifts in (True, False):
             test_tokens(suite, shifts)
+        test_strides(suite)
         test_hostile_tokens(suite)
         test_hostile(suite)
     tally.close()

@@ -309,6 +309,26 @@ def test_forms(suite):
     suite.tally.check("each epoch draws anew", once != expected)
 
 
+def test_cache(suite):
+    """Images that are kept give the same pixels, also where only some find room."""
+    chains = {"imagenet": CHAINS["imagenet"], "after a resize": CHAINS["shorter"],
+              "flips": CHAINS["flips"]}  # fmt: skip
+    for name, (lines, _) in chains.items():
+        plan = suite.plan("cache", lines)
+        expected = suite.state(plan, steps=3 * STEPS)
+        for size, least in (("64MiB", COUNT), ("300KB", 1)):
+            flags = "--set", f"data.cache=ram:{size}", "--set", "data.workers=1"
+            found = suite.state(plan, *flags, steps=3 * STEPS)
+            use = json.loads(suite.train(plan, "--json", *flags, steps=3 * STEPS).out)["image_cache"]
+            told = least <= use["hits"] < use["lookups"] and 0 < use["bytes"] <= 64 << 20
+            suite.tally.check(f"cache, {name}, {size}: the same weights", found == expected)
+            suite.tally.check(f"cache, {name}, {size}: {use}", told)
+    suite.refuse("cache", plan, 2, "'ram:' and a number of bytes", "--set", "data.cache=ram:much")
+    suite.state(plan, "--set", "data.memory=1MiB")
+    suite.refuse("memory", plan, 2, "data.memory is 9000 bytes, a batch takes 46144, and 2 are needed",
+                 "--set", "data.memory=9KB")  # fmt: skip
+
+
 def test_skipped(suite):
     """Damaged samples end a run, or others stand in for them, counted and named."""
     lines, _ = CHAINS["imagenet"]
@@ -373,6 +393,7 @@ def main():
         suite = Suite(tally, folder)
         test_chains(suite)
         test_forms(suite)
+        test_cache(suite)
         test_skipped(suite)
         test_hostile(suite)
     tally.close()

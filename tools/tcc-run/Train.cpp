@@ -1,3 +1,4 @@
+#include "runtime/data/images/ImageCache.h"
 #include "runtime/package/Digest.h"
 #include "runtime/train/Checkpoint.h"
 #include "runtime/train/Manifest.h"
@@ -414,6 +415,10 @@ nlohmann::ordered_json Training::describeResult() const {
     document["data_wait_s"] = average.dataWait;
   if (auto skipped = batches->skippedCount())
     document["skipped_samples"] = *skipped;
+  if (const auto &images = plans->data.images)
+    document["image_cache"] = {{"lookups", images->use().lookups},
+                               {"hits", images->use().hits},
+                               {"bytes", images->use().bytes}};
   if (!checkpoints.last().empty())
     document["checkpoint"] = checkpoints.last();
   if (std::string end = requests.describeEnd(); !end.empty())

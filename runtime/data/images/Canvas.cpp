@@ -14,10 +14,18 @@ Status Canvas::open(std::span<const std::byte> from) {
   if (!size.ok())
     return size.takeStatus();
   file = from;
-  isDecoded = isFlipped = false;
+  decoded = nullptr;
+  isFlipped = false;
   source = shown = {0, 0, *size};
   scaled = *size;
   return Status();
+}
+
+void Canvas::open(const Image &image) {
+  decoded = &image;
+  isFlipped = false;
+  source = shown = {0, 0, image.size};
+  scaled = image.size;
 }
 
 void Canvas::crop(Region region) {
@@ -51,6 +59,9 @@ Status Canvas::resize(Size to) {
 Status Canvas::change(const std::function<void(Image &)> &change) {
   if (auto image = draw(); !image.ok())
     return image.takeStatus();
+  if (decoded != &pixels)
+    pixels = *decoded;
+  decoded = &pixels;
   change(pixels);
   source = shown = {0, 0, pixels.size};
   scaled = pixels.size;
@@ -58,8 +69,8 @@ Status Canvas::change(const std::function<void(Image &)> &change) {
 }
 
 bool Canvas::isDrawn() const {
-  return isDecoded && !isFlipped && shown == source &&
-         shown == Region{0, 0, pixels.size};
+  return decoded && !isFlipped && shown == source &&
+         shown == Region{0, 0, decoded->size};
 }
 
 Result<const Image *> Canvas::draw() {
@@ -67,22 +78,19 @@ Result<const Image *> Canvas::draw() {
     if (Status status = drawAnew(drawn); !status.ok())
       return status;
     std::swap(drawn, pixels);
-    isDecoded = true;
-    isFlipped = false;
-    source = shown = {0, 0, pixels.size};
-    scaled = pixels.size;
+    open(pixels);
   }
-  return &pixels;
+  return decoded;
 }
 
 /// A region of the source.
 Status Canvas::decodeRegion(Region region, Image &to) {
   region.left += source.left;
   region.top += source.top;
-  if (!isDecoded)
+  if (!decoded)
     return decode(file, region, to);
   to.resize(region.size);
-  copyRegion(pixels.bytes.data(), pixels.rowBytes(), region, to);
+  copyRegion(decoded->bytes.data(), decoded->rowBytes(), region, to);
   return Status();
 }
 
@@ -105,13 +113,13 @@ Status Canvas::drawAnew(Image &to) {
                         shown.size.width);
     LineWeights rows(source.size.height, scaled.height, shown.top,
                      shown.size.height);
-    Region needed = {
+    Region wanted = {
         columns.begin(),
         rows.begin(),
         {columns.end() - columns.begin(), rows.end() - rows.begin()}};
-    if (Status status = decodeRegion(needed, decoded); !status.ok())
+    if (Status status = decodeRegion(wanted, needed); !status.ok())
       return status;
-    resample(decoded, columns, rows, hasRowsFirst(source.size, scaled), between,
+    resample(needed, columns, rows, hasRowsFirst(source.size, scaled), between,
              to);
   }
   if (isFlipped)

@@ -16,6 +16,8 @@ public:
   /// Begins with the image of a file, whose bytes outlive their use. Code::
   /// BadData as readSize.
   Status open(std::span<const std::byte> file);
+  /// Begins with pixels, which outlive their use and stay as they are.
+  void open(const Image &image);
 
   Size size() const { return shown.size; }
   /// Keeps a region, inside the image.
@@ -36,13 +38,13 @@ private:
   Status drawAnew(Image &to);
 
   std::span<const std::byte> file;
-  bool isDecoded = false; ///< the image is of `pixels`, not of the file
-  Image pixels;
-  Region source; ///< of the file or the pixels
-  Size scaled;   ///< what `source` is resized to
-  Region shown;  ///< of what that gives
+  const Image *decoded = nullptr; ///< what is shown; null: that of the file
+  Image pixels;                   ///< what `decoded` is, unless it was given
+  Region source;                  ///< of the file or the pixels
+  Size scaled;                    ///< what `source` is resized to
+  Region shown;                   ///< of what that gives
   bool isFlipped = false;
-  Image drawn, decoded, between; ///< reused
+  Image drawn, needed, between; ///< reused
 };
 
 } // namespace tcc::runtime::images

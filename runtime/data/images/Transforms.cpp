@@ -36,6 +36,7 @@ struct Kind {
   std::vector<Option> options;
   /// Nothing where the numbers are not what is expected.
   std::optional<Step> (*make)(const Words &words);
+  bool isRandom = false;
 };
 
 } // namespace
@@ -334,24 +335,28 @@ static std::span<const Kind> listKinds() {
        {1, 2},
        "a side, or height and width",
        {},
-       makeRandomCrop},
+       makeRandomCrop,
+       true},
       {"random_resized_crop",
        {1, 2},
        "a side, or height and width; scale LOW HIGH; ratio LOW HIGH",
        {{"scale", {2}}, {"ratio", {2}}},
-       makeRandomResizedCrop},
-      {"flip", {0, 1}, "a probability", {}, makeHorizontalFlip},
-      {"vertical_flip", {0, 1}, "a probability", {}, makeVerticalFlip},
+       makeRandomResizedCrop,
+       true},
+      {"flip", {0, 1}, "a probability", {}, makeHorizontalFlip, true},
+      {"vertical_flip", {0, 1}, "a probability", {}, makeVerticalFlip, true},
       {"rotate",
        {1, 2},
        "up to 360 degrees, or the least and the most",
        {},
-       makeRotate},
+       makeRotate,
+       true},
       {"color_jitter",
        {1, 2, 3, 4},
        "brightness, contrast, saturation, 0 to 100, and hue, 0 to 0.5",
        {},
-       makeColorJitter},
+       makeColorJitter,
+       true},
       {"pad",
        {1, 2, 4},
        "pixels: all, left and top, or left top right bottom",
@@ -456,6 +461,8 @@ Status Transforms::add(const std::string &line) {
     auto step = read ? kind.make(*read) : std::nullopt;
     if (!step)
       return refuse(line, kind.expected);
+    if (fixedCount == steps.size() && !kind.isRandom)
+      ++fixedCount;
     steps.push_back(std::move(*step));
     return Status();
   }
@@ -477,8 +484,17 @@ std::optional<Size> Transforms::finalSize() const {
   return size;
 }
 
-Status Transforms::apply(Canvas &canvas, SplitMix64 &draws) const {
-  for (const Step &step : steps)
+/// What comes first draws nothing.
+Status Transforms::applyFixed(Canvas &canvas) const {
+  SplitMix64 none(0);
+  for (const Step &step : std::span(steps).first(fixedCount))
+    if (Status status = step.apply(canvas, none); !status.ok())
+      return status;
+  return Status();
+}
+
+Status Transforms::applyRest(Canvas &canvas, SplitMix64 &draws) const {
+  for (const Step &step : std::span(steps).subspan(fixedCount))
     if (Status status = step.apply(canvas, draws); !status.ok())
       return status;
   return Status();

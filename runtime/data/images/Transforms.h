@@ -35,7 +35,14 @@ public:
   std::optional<Size> finalSize() const;
   /// What is random is drawn from `draws`. Code::BadData where the image is
   /// damaged, or too small to crop.
-  Status apply(Canvas &canvas, SplitMix64 &draws) const;
+  Status apply(Canvas &canvas, SplitMix64 &draws) const {
+    if (Status status = applyFixed(canvas); !status.ok())
+      return status;
+    return applyRest(canvas, draws);
+  }
+  /// The first ones, which draw nothing: they give one image of a file.
+  Status applyFixed(Canvas &canvas) const;
+  Status applyRest(Canvas &canvas, SplitMix64 &draws) const;
   /// What is subtracted from numbers of 0 to 1, for each channel, and what they
   /// are divided by after that.
   struct Normalization {
@@ -56,6 +63,7 @@ private:
   Status add(const std::string &line);
 
   std::vector<Step> steps;
+  size_t fixedCount = 0; ///< of the first ones, which draw nothing
   std::optional<Normalization> normalized;
 };
 

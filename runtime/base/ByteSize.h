@@ -1,18 +1,10 @@
 //===- ByteSize.h - Numbers of bytes in text --------------------*- C++ -*-===//
-#ifndef TCC_COMPILER_TRAIN_BYTESIZE_H
-#define TCC_COMPILER_TRAIN_BYTESIZE_H
+#ifndef TCC_RUNTIME_BASE_BYTESIZE_H
+#define TCC_RUNTIME_BASE_BYTESIZE_H
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
-
-namespace tcc::train {
-
-struct ByteSize {
-  int64_t bytes;
-};
-
-} // namespace tcc::train
 
 namespace tcc {
 
@@ -21,4 +13,4 @@ std::optional<int64_t> parseByteSize(std::string_view text);
 
 } // namespace tcc
 
-#endif // TCC_COMPILER_TRAIN_BYTESIZE_H
+#endif // TCC_RUNTIME_BASE_BYTESIZE_H
