@@ -4,6 +4,7 @@
 #include "compiler/passes/graph/Differentiate.h"
 #include "compiler/pipeline/RunPasses.h"
 #include "compiler/train/BuildSteps.h"
+#include "compiler/train/Prologue.h"
 #include "frontends/IndexRanges.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -90,6 +91,9 @@ std::optional<Refusal> Builder::buildTraining() {
     if (auto refusal = runPasses(addWidening, Code::Internal))
       return refusal;
   Problems problems(model.path);
+  train::addPrologues(*program.module, recipe, problems);
+  if (!problems.empty())
+    return makeRefusal(problems);
   auto steps = train::buildSteps(*program.module, model.weights, recipe,
                                  variant.chunksLogits, problems);
   if (failed(steps))

@@ -6,6 +6,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <cmath>
 #include <sstream>
 
 using namespace tcc;
@@ -59,6 +60,9 @@ private:
   void readOverride(const PatternTable &kind, StringRef pattern,
                     const toml::node &node);
   void readData(const toml::node &node);
+  void readInputs(const toml::node &node);
+  void readInput(StringRef name, const toml::table &table);
+  bool readChannels(const toml::node &node, double least, Numbers &to);
   void readKey(const Key &key, const toml::node &node);
   void refuseUnknown(StringRef path, StringRef name, int line);
 
@@ -120,6 +124,8 @@ void RecipeReader::readEntry(StringRef path, StringRef name,
     return readPatterns(*patterns, node);
   if (full == "data")
     return readData(node);
+  if (full == "input")
+    return readInputs(node);
   if (!isTableName(full))
     return refuseUnknown(path, name, getLine(node));
   if (const toml::table *table = node.as_table())
@@ -220,6 +226,72 @@ void RecipeReader::readData(const toml::node &node) {
   std::ostringstream keys;
   keys << toml::toml_formatter(*table) << '\n';
   recipe.data = keys.str();
+}
+
+void RecipeReader::readInputs(const toml::node &node) {
+  const toml::table *table = node.as_table();
+  if (!table)
+    return reading.fail(getLine(node), "input is " + printValue(node) +
+                                           ", expected tables: [input.NAME]");
+  for (auto &&[name, value] : *table) {
+    if (const toml::table *keys = value.as_table())
+      readInput(std::string_view(name.str()), *keys);
+    else
+      reading.fail(getLine(value), "input." + printName(name.str()) + " is " +
+                                       printValue(value) +
+                                       ", expected a table");
+  }
+}
+
+/// A number, or a list of them, one for each channel.
+bool RecipeReader::readChannels(const toml::node &node, double least,
+                                Numbers &to) {
+  to.clear();
+  auto add = [&](const toml::node &item) {
+    auto number = readNumber(item);
+    if (number && *number > least && std::isfinite(*number))
+      to.push_back(*number);
+    return number && *number > least && std::isfinite(*number);
+  };
+  const toml::array *list = node.as_array();
+  return list ? !list->empty() && llvm::all_of(*list, add) : add(node);
+}
+
+void RecipeReader::readInput(StringRef name, const toml::table &table) {
+  InputRecipe input = {name.str()};
+  std::string path = "input." + printName(name);
+  auto readOne = [&](StringRef key, const toml::node &node) -> const char * {
+    auto word = node.value<std::string_view>().value_or("");
+    if (key == "dtype")
+      return word == "u8" ? nullptr : "'u8'";
+    if (key == "layout") {
+      input.isChannelsLast = word == "nhwc";
+      return word == "nhwc" || word == "nchw" ? nullptr : "'nchw' or 'nhwc'";
+    }
+    if (key == "mean")
+      return readChannels(node, -kNoBound, input.mean)
+                 ? nullptr
+                 : "a number, or one for each channel";
+    return readChannels(node, 0, input.deviation)
+               ? nullptr
+               : "a number above 0, or one for each channel";
+  };
+  for (auto &&[word, node] : table) {
+    StringRef key = std::string_view(word.str());
+    if (!llvm::is_contained(splitWords("dtype layout mean std"), key)) {
+      reading.fail(getLine(node), "unknown key '" + path + "." +
+                                      printName(key) +
+                                      "', expected dtype, layout, mean or std");
+      continue;
+    }
+    if (const char *expected = readOne(key, node))
+      reading.fail(getLine(node), path + "." + key.str() + " is " +
+                                      printValue(node) + ", expected " +
+                                      expected);
+  }
+  if (!table.contains("dtype"))
+    reading.fail(getLine(table), path + " needs dtype = 'u8'");
+  recipe.inputs.push_back(std::move(input));
 }
 
 // --- Keys --------------------------------------------------------------------

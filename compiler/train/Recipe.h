@@ -15,6 +15,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <vector>
 
 namespace tcc::train {
 
@@ -177,6 +178,15 @@ template <typename T> struct Override {
   T value;
 };
 
+using Numbers = std::vector<double>;
+
+/// An input that the model takes as bytes.
+struct InputRecipe {
+  std::string name;
+  bool isChannelsLast = false; ///< layout = "nhwc", where the model has nchw
+  Numbers mean = {0}, deviation = {1}; ///< one, or one for each channel
+};
+
 /// A number, or 0 for a word in its place.
 struct NumberOrWord {
   double number;
@@ -193,6 +203,7 @@ struct Recipe {
   ParallelRecipe parallel;
   EvaluationRecipe evaluation;
   SpikeRecipe spikes;
+  std::vector<InputRecipe> inputs;
   std::string data; ///< the keys of [data], as TOML; empty: none
   Precision compute = Precision::F32;
   /// Whether parameters of two axes or more are kept in f32 where products read

@@ -166,17 +166,15 @@ runtime::makeArraySource(const NamedArrays &named,
 
 using FoundArray = Result<std::optional<SampleArray>>;
 
-Result<std::unique_ptr<SampleSource>>
-runtime::openNpzSource(const std::string &path,
-                       std::span<const BatchTensor> tensors,
-                       const SourceOptions &) {
-  Result<NpzFile> file = NpzFile::open(path);
-  if (!file.ok())
-    return file.takeStatus();
+Result<NamedArrays> runtime::openNpz(const std::string &path) {
+  Result<NpzFile> opened = NpzFile::open(path);
+  if (!opened.ok())
+    return opened.takeStatus();
+  auto file = std::make_shared<const NpzFile>(std::move(*opened));
   NamedArrays arrays = {path, {}, nullptr};
   for (const NpzFile::Member &member : file->members())
     arrays.names.push_back(member.name);
-  arrays.open = [&](const std::string &name) -> FoundArray {
+  arrays.open = [file](const std::string &name) -> FoundArray {
     const NpzFile::Member *member = file->find(name);
     if (!member)
       return std::optional<SampleArray>();
@@ -185,7 +183,7 @@ runtime::openNpzSource(const std::string &path,
       return tensor.takeStatus();
     return std::optional(SampleArray::of(std::move(*tensor)));
   };
-  return makeArraySource(arrays, tensors);
+  return arrays;
 }
 
 static FoundArray openNpyArray(const std::string &path) {
@@ -207,10 +205,7 @@ static FoundArray openNpyArray(const std::string &path) {
   return std::optional(SampleArray::of(std::move(*tensor)));
 }
 
-Result<std::unique_ptr<SampleSource>>
-runtime::openNpySource(const std::string &folder,
-                       std::span<const BatchTensor> tensors,
-                       const SourceOptions &) {
+Result<NamedArrays> runtime::openNpyFolder(const std::string &folder) {
   NamedArrays arrays = {folder, {}, nullptr};
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end;
@@ -220,34 +215,33 @@ runtime::openNpySource(const std::string &folder,
   if (error)
     return makeError(Code::Io, "cannot read '", folder, "': ", error.message());
   std::ranges::sort(arrays.names);
-  arrays.open = [&](const std::string &name) -> FoundArray {
-    if (std::ranges::find(arrays.names, name) == arrays.names.end())
+  arrays.open = [folder,
+                 names = arrays.names](const std::string &name) -> FoundArray {
+    if (std::ranges::find(names, name) == names.end())
       return std::optional<SampleArray>();
     return openNpyArray(concat(folder, "/", name, ".npy"));
   };
-  return makeArraySource(arrays, tensors);
+  return arrays;
 }
 
-Result<std::unique_ptr<SampleSource>>
-runtime::openSafetensorsSource(const std::string &path,
-                               std::span<const BatchTensor> tensors,
-                               const SourceOptions &) {
-  auto header = SafetensorsFile::open(path);
-  if (!header.ok())
-    return header.takeStatus();
+Result<NamedArrays> runtime::openSafetensors(const std::string &path) {
+  auto opened = SafetensorsFile::open(path);
+  if (!opened.ok())
+    return opened.takeStatus();
+  auto header = std::make_shared<const SafetensorsFile>(std::move(*opened));
   auto file = SampleFile::open(path);
   if (!file.ok())
     return file.takeStatus();
   NamedArrays arrays = {path, {}, nullptr};
   for (const StoredTensor &tensor : header->tensors())
     arrays.names.push_back(tensor.name);
-  arrays.open = [&](const std::string &name) -> FoundArray {
+  arrays.open = [header, file = *file](const std::string &name) -> FoundArray {
     auto tensor =
         std::ranges::find(header->tensors(), name, &StoredTensor::name);
     if (tensor == header->tensors().end())
       return std::optional<SampleArray>();
-    return std::optional(SampleArray{tensor->dtype, tensor->shape, *file,
+    return std::optional(SampleArray{tensor->dtype, tensor->shape, file,
                                      header->offsetOf(*tensor)});
   };
-  return makeArraySource(arrays, tensors);
+  return arrays;
 }

@@ -37,19 +37,12 @@ Result<std::unique_ptr<SampleSource>>
 makeArraySource(const NamedArrays &arrays,
                 std::span<const BatchTensor> tensors);
 
-/// A NumPy archive, read into memory as a whole.
-Result<std::unique_ptr<SampleSource>>
-openNpzSource(const std::string &path, std::span<const BatchTensor> tensors,
-              const SourceOptions &options);
-/// A folder with a file NAME.npy for each tensor. Arrays in Fortran's order are
+/// A NumPy archive, whose arrays are read into memory as a whole.
+Result<NamedArrays> openNpz(const std::string &path);
+/// A folder with a file NAME.npy for each array. Those in Fortran's order are
 /// read into memory as a whole.
-Result<std::unique_ptr<SampleSource>>
-openNpySource(const std::string &folder, std::span<const BatchTensor> tensors,
-              const SourceOptions &options);
-Result<std::unique_ptr<SampleSource>>
-openSafetensorsSource(const std::string &path,
-                      std::span<const BatchTensor> tensors,
-                      const SourceOptions &options);
+Result<NamedArrays> openNpyFolder(const std::string &folder);
+Result<NamedArrays> openSafetensors(const std::string &path);
 
 } // namespace tcc::runtime
 

@@ -4,7 +4,6 @@
 #include "runtime/data/images/ImageCache.h"
 #include "runtime/data/images/Transforms.h"
 #include "runtime/data/records/Numbers.h"
-#include "runtime/data/records/RecordSource.h"
 #include "runtime/package/Format.h"
 
 #include <algorithm>
@@ -66,61 +65,81 @@ private:
 
 } // namespace
 
+static bool isChannelCount(int64_t count) { return count == 1 || count == 3; }
+
+static bool areChannelsFirst(const BatchTensor &tensor) {
+  return isChannelCount(tensor.shape[1]);
+}
+
 static bool hasImageShape(const BatchTensor &tensor) {
   return tensor.shape.size() == 4 &&
          (tensor.dtype == DType::f32 || tensor.dtype == DType::u8) &&
-         (tensor.shape[1] == 1 || tensor.shape[1] == 3);
+         (areChannelsFirst(tensor) || isChannelCount(tensor.shape[3]));
 }
 
 static images::Size sizeOf(const BatchTensor &tensor) {
-  return {int(tensor.shape[3]), int(tensor.shape[2])};
+  size_t height = areChannelsFirst(tensor) ? 2 : 1;
+  return {int(tensor.shape[height + 1]), int(tensor.shape[height])};
 }
 
 static bool isWeight(const BatchTensor &tensor) {
   return tensor.name == format::kSampleWeight;
 }
 
-/// A plane of a channel. Pixels are read as words, of which a vector has
-/// several.
-template <typename T, typename Convert>
-static void writePlane(const images::Image &image, int channel, bool isGrey,
-                       T *to, Convert convert) {
+/// A channel, whose elements are `Step` apart. Pixels are read as words, of
+/// which a vector has several.
+template <size_t Step, typename T, typename Convert>
+static void writeChannel(const images::Image &image, int channel, bool isGrey,
+                         T *to, Convert convert) {
   const uint8_t *pixels = image.bytes.data();
   for (size_t i = 0; i < image.pixelCount(); ++i) {
     const uint8_t *pixel = pixels + i * images::Image::kPixelBytes;
     uint32_t word = 0;
     std::memcpy(&word, pixel, sizeof(word));
     uint32_t value = word >> (8 * channel) & 255;
-    to[i] = convert(int(isGrey ? images::toGrey(pixel) : value));
+    to[i * Step] = convert(int(isGrey ? images::toGrey(pixel) : value));
   }
 }
 
-/// Channels first, each a plane.
-static void writePlanes(const images::Image &image, const Part &part,
-                        std::span<std::byte> to) {
-  int channels = int(part.tensor.shape[1]);
-  bool isGrey = channels == 1, isBytes = part.tensor.dtype == DType::u8;
-  std::span<std::byte> planes = to;
+template <size_t Step, typename T>
+static void writeChannels(const images::Image &image, const Part &part, T *to) {
+  int channels =
+      areChannelsFirst(part.tensor) ? int(part.tensor.shape[1]) : int(Step);
+  bool isGrey = channels == 1;
+  const auto &normalization = part.transforms.normalization();
   for (int c = 0; c < channels; ++c) {
-    std::byte *plane = planes.data();
-    planes = planes.subspan(to.size() / size_t(channels));
-    auto *bytes = reinterpret_cast<uint8_t *>(plane);
-    auto *numbers = reinterpret_cast<float *>(plane);
-    const auto &normalization = part.transforms.normalization();
-    if (isBytes) {
-      writePlane(image, c, isGrey, bytes,
-                 [](int value) { return uint8_t(value); });
+    T *own = to + size_t(c) * (Step == 1 ? image.pixelCount() : 1);
+    if constexpr (std::is_same_v<T, uint8_t>) {
+      writeChannel<Step>(image, c, isGrey, own,
+                         [](int value) { return uint8_t(value); });
     } else if (!normalization) {
-      writePlane(image, c, isGrey, numbers,
-                 [](int value) { return float(value) / 255; });
+      writeChannel<Step>(image, c, isGrey, own,
+                         [](int value) { return float(value) / 255; });
     } else {
       float mean = normalization->mean[c],
             deviation = normalization->deviation[c];
-      writePlane(image, c, isGrey, numbers, [=](int value) {
+      writeChannel<Step>(image, c, isGrey, own, [=](int value) {
         return (float(value) / 255 - mean) / deviation;
       });
     }
   }
+}
+
+/// Each channel a plane, or those of a pixel side by side.
+template <typename T>
+static void writePixels(const images::Image &image, const Part &part, T *to) {
+  if (areChannelsFirst(part.tensor) || part.tensor.shape[3] == 1)
+    writeChannels<1>(image, part, to);
+  else
+    writeChannels<3>(image, part, to);
+}
+
+static void writeTensor(const images::Image &image, const Part &part,
+                        std::span<std::byte> to) {
+  if (part.tensor.dtype == DType::u8)
+    writePixels(image, part, reinterpret_cast<uint8_t *>(to.data()));
+  else
+    writePixels(image, part, reinterpret_cast<float *>(to.data()));
 }
 
 /// The rest of the transforms, and the tensor.
@@ -136,7 +155,7 @@ static Status writeImage(images::Canvas &canvas, const Part &part,
   auto image = canvas.draw();
   if (!image.ok())
     return image.takeStatus();
-  writePlanes(**image, part, to);
+  writeTensor(**image, part, to);
   return Status();
 }
 
@@ -251,7 +270,8 @@ static Status checkTensor(const BatchTensor &tensor) {
     return Status();
   return makeError(Code::Usage, "records have nothing for '", tensor.name,
                    "', which is ", traitsOf(tensor.dtype).name,
-                   ": they have images, f32 or u8 of [N, 1 or 3, H, W], and "
+                   ": they have images, f32 or u8 of [N, 1 or 3, H, W] or [N, "
+                   "H, W, 1 or 3], and "
                    "numbers of f32, f64, integers and booleans");
 }
 
@@ -352,65 +372,27 @@ static Result<Part> makePart(const RecordSource &records,
   return Part{tensor, std::move(*fields), std::move(*transforms)};
 }
 
-static Result<std::unique_ptr<SampleSource>>
-makeSource(Result<std::unique_ptr<RecordSource>> records,
-           const std::string &path, std::span<const BatchTensor> tensors,
-           const SourceOptions &options) {
-  if (!records.ok())
-    return records.takeStatus();
+Result<std::unique_ptr<SampleSource>> runtime::makeRecordSamples(
+    std::unique_ptr<RecordSource> records, const std::string &path,
+    std::span<const BatchTensor> tensors, const SourceOptions &options) {
   std::vector<Part> parts;
   for (const BatchTensor &tensor : tensors) {
-    auto part = makePart(**records, path, tensor);
+    auto part = makePart(*records, path, tensor);
     if (!part.ok())
       return part.takeStatus();
     parts.push_back(std::move(*part));
   }
-  if (Status status = fillFields(**records, path, parts); !status.ok())
+  if (Status status = fillFields(*records, path, parts); !status.ok())
     return status;
   for (Part &part : parts) {
     // Of its shape there are also tables and lists of numbers.
     part.isImage = hasImageShape(part.tensor) && part.fields.size() == 1 &&
-                   !(*records)->hasNumbers(part.fields[0][0]);
+                   !records->hasNumbers(part.fields[0][0]);
     if (part.isImage && options.images)
       part.owner = options.images->addOwner();
     if (Status status = checkTransforms(part); !status.ok())
       return status;
   }
   return std::unique_ptr<SampleSource>(
-      new RecordSamples(std::move(*records), std::move(parts), options));
-}
-
-Result<std::unique_ptr<SampleSource>>
-runtime::openShardSource(const std::string &paths,
-                         std::span<const BatchTensor> tensors,
-                         const SourceOptions &options) {
-  return makeSource(openShards(paths), paths, tensors, options);
-}
-
-Result<std::unique_ptr<SampleSource>>
-runtime::openImageSource(const std::string &folder,
-                         std::span<const BatchTensor> tensors,
-                         const SourceOptions &options) {
-  return makeSource(openImageFolder(folder), folder, tensors, options);
-}
-
-Result<std::unique_ptr<SampleSource>>
-runtime::openCsvSource(const std::string &paths,
-                       std::span<const BatchTensor> tensors,
-                       const SourceOptions &options) {
-  return makeSource(openCsv(paths), paths, tensors, options);
-}
-
-Result<std::unique_ptr<SampleSource>>
-runtime::openJsonLinesSource(const std::string &paths,
-                             std::span<const BatchTensor> tensors,
-                             const SourceOptions &options) {
-  return makeSource(openJsonLines(paths), paths, tensors, options);
-}
-
-Result<std::unique_ptr<SampleSource>>
-runtime::openMdsSource(const std::string &folder,
-                       std::span<const BatchTensor> tensors,
-                       const SourceOptions &options) {
-  return makeSource(openMds(folder), folder, tensors, options);
+      new RecordSamples(std::move(records), std::move(parts), options));
 }

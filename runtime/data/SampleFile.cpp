@@ -24,7 +24,9 @@ SampleFile::open(const std::string &path) {
     return makeError(Code::Io, "cannot read '", path,
                      "': ", std::strerror(reason));
   }
-  return adopt(path, file, static_cast<uint64_t>(info.st_size));
+  constexpr int64_t kNanoseconds = 1'000'000'000;
+  return adopt(path, file, static_cast<uint64_t>(info.st_size),
+               info.st_mtim.tv_sec * kNanoseconds + info.st_mtim.tv_nsec);
 }
 
 SampleFile::~SampleFile() { ::close(file); }

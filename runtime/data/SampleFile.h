@@ -19,10 +19,10 @@ public:
   static Result<std::shared_ptr<const SampleFile>>
   open(const std::string &path);
   /// Takes an open file of so many bytes, and closes it. `path` is for errors.
-  static std::shared_ptr<const SampleFile> adopt(std::string path, int file,
-                                                 uint64_t bytes) {
+  static std::shared_ptr<const SampleFile>
+  adopt(std::string path, int file, uint64_t bytes, int64_t modified = 0) {
     return std::shared_ptr<const SampleFile>(
-        new SampleFile(std::move(path), file, bytes));
+        new SampleFile(std::move(path), file, bytes, modified));
   }
   ~SampleFile();
   SampleFile(const SampleFile &) = delete;
@@ -31,17 +31,20 @@ public:
   const std::string &path() const { return name; }
   /// When it was opened.
   uint64_t size() const { return bytes; }
+  /// When it was written to, nanoseconds since 1970; 0 of one that was adopted.
+  int64_t modified() const { return time; }
   /// Code::BadData where the file ends before; Code::Io where it cannot be
   /// read.
   Status read(uint64_t offset, std::span<std::byte> to) const;
 
 private:
-  SampleFile(std::string path, int file, uint64_t bytes)
-      : name(std::move(path)), file(file), bytes(bytes) {}
+  SampleFile(std::string path, int file, uint64_t bytes, int64_t modified)
+      : name(std::move(path)), file(file), bytes(bytes), time(modified) {}
 
   std::string name;
   int file;
   uint64_t bytes;
+  int64_t time;
 };
 
 } // namespace tcc::runtime

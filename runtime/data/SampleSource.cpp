@@ -1,9 +1,6 @@
-#include "runtime/data/SampleSource.h"
-
-#include "runtime/data/ArraySource.h"
+#include "runtime/data/DataKind.h"
 #include "runtime/data/RecordSamples.h"
 #include "runtime/data/SplitMix64.h"
-#include "runtime/data/TokenSource.h"
 
 #include <filesystem>
 
@@ -11,73 +8,95 @@ using namespace tcc;
 using namespace tcc::runtime;
 namespace fs = std::filesystem;
 
-namespace {
-
-struct Kind {
-  std::string_view prefix;
-  const char *place; ///< what comes after it; of a list, that ends in ...
-  bool hasTransforms, hasRecords;
-  Result<std::unique_ptr<SampleSource>> (*open)(
-      const std::string &path, std::span<const BatchTensor> tensors,
-      const SourceOptions &options);
+static constexpr DataKind kKinds[] = {
+    {"npz:", "FILE", openNpz},
+    {"npy:", "FOLDER", openNpyFolder},
+    {"safetensors:", "FILE", openSafetensors},
+    {"tokens:", "FILE,...", openTokens},
+    {"text:", "FILE,...", openText},
+    {"webdataset:", "FILE,...", openShards},
+    {"images:", "FOLDER", openImageFolder},
+    {"csv:", "FILE,...", openCsv},
+    {"jsonl:", "FILE,...", openJsonLines},
+    {"mds:", "FOLDER", openMds},
 };
-
-constexpr Kind kKinds[] = {
-    {"npz:", "FILE", false, false, openNpzSource},
-    {"npy:", "FOLDER", false, false, openNpySource},
-    {"safetensors:", "FILE", false, false, openSafetensorsSource},
-    {"tokens:", "FILE,...", true, false, openTokenSource},
-    {"text:", "FILE,...", true, false, openTextSource},
-    {"webdataset:", "FILE,...", true, true, openShardSource},
-    {"images:", "FOLDER", true, true, openImageSource},
-    {"csv:", "FILE,...", true, true, openCsvSource},
-    {"jsonl:", "FILE,...", true, true, openJsonLinesSource},
-    {"mds:", "FOLDER", true, true, openMdsSource},
-};
-
-} // namespace
 
 uint64_t SampleSource::keyOf(int64_t number) const {
   return SplitMix64(uint64_t(number)).next();
 }
 
-static const Kind *findKind(std::string_view spec) {
-  for (const Kind &kind : kKinds)
+static const DataKind *findKind(std::string_view spec) {
+  for (const DataKind &kind : kKinds)
     if (spec.starts_with(kind.prefix))
       return &kind;
   return nullptr;
 }
 
+Result<NamedData> runtime::findData(const std::string &spec) {
+  if (const DataKind *kind = findKind(spec))
+    return NamedData{kind, spec.substr(kind->prefix.size())};
+  std::string known;
+  for (const DataKind &kind : kKinds)
+    known += concat(known.empty() ? "" : ", ", kind.prefix, kind.place);
+  return makeError(Code::Usage, "data '", spec,
+                   "' are of no known kind, expected ", known, " or NAME.toml");
+}
+
 /// What only records have.
-static Status checkTensors(const Kind &kind,
+static Status checkTensors(const DataKind &kind,
                            std::span<const BatchTensor> tensors) {
   for (const BatchTensor &tensor : tensors) {
-    bool hasOther = !tensor.transforms.empty() && !kind.hasTransforms;
+    bool hasOther = !tensor.transforms.empty() && kind.hasArrays();
     const char *what = hasOther                   ? "transforms"
                        : !tensor.classes.empty()  ? "classes"
                        : tensor.fields.size() > 1 ? "several fields"
                                                   : nullptr;
-    if (hasOther || (what && !kind.hasRecords))
+    if (hasOther || (what && !kind.hasRecords()))
       return makeError(Code::Usage, "'", tensor.name, "' has ", what, ", and ",
                        kind.prefix, kind.place, " has none: records have them");
   }
   return Status();
 }
 
+namespace {
+
+/// Makes samples of what was opened.
+struct SampleMaker {
+  const std::string &path;
+  std::span<const BatchTensor> tensors;
+  const SourceOptions &options;
+
+  using Made = Result<std::unique_ptr<SampleSource>>;
+  template <typename T> Made operator()(Opener<T> open) const {
+    auto opened = open(path);
+    return opened.ok() ? make(std::move(*opened)) : opened.takeStatus();
+  }
+
+private:
+  Made make(NamedArrays arrays) const {
+    return makeArraySource(arrays, tensors);
+  }
+  Made make(std::vector<TokenFile> files) const {
+    return makeTokenSource(std::move(files), tensors);
+  }
+  Made make(std::unique_ptr<RecordSource> records) const {
+    return makeRecordSamples(std::move(records), path, tensors, options);
+  }
+};
+
+} // namespace
+
 Result<std::unique_ptr<SampleSource>>
 runtime::openSource(const std::string &spec,
                     std::span<const BatchTensor> tensors,
                     const SourceOptions &options) {
-  if (const Kind *kind = findKind(spec)) {
-    if (Status status = checkTensors(*kind, tensors); !status.ok())
-      return status;
-    return kind->open(spec.substr(kind->prefix.size()), tensors, options);
-  }
-  std::string known;
-  for (const Kind &kind : kKinds)
-    known += concat(known.empty() ? "" : ", ", kind.prefix, kind.place);
-  return makeError(Code::Usage, "data '", spec,
-                   "' are of no known kind, expected ", known, " or NAME.toml");
+  auto data = findData(spec);
+  if (!data.ok())
+    return data.takeStatus();
+  if (Status status = checkTensors(*data->kind, tensors); !status.ok())
+    return status;
+  return std::visit(SampleMaker{data->path, tensors, options},
+                    data->kind->open);
 }
 
 bool runtime::isPlanFile(std::string_view spec) {
@@ -91,13 +110,12 @@ std::string runtime::resolveData(const std::string &spec,
   };
   if (isPlanFile(spec))
     return resolve(spec);
-  const Kind *kind = findKind(spec);
+  const DataKind *kind = findKind(spec);
   if (!kind)
     return spec;
   std::string rest = spec.substr(kind->prefix.size()), found;
-  bool isList = std::string_view(kind->place).ends_with("...");
   for (const std::string &path :
-       isList ? splitPaths(rest) : std::vector<std::string>{rest})
+       kind->isList() ? splitPaths(rest) : std::vector<std::string>{rest})
     found += concat(found.empty() ? "" : ",", resolve(path));
   return concat(kind->prefix, found);
 }

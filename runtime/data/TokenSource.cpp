@@ -1,6 +1,5 @@
 #include "runtime/data/TokenSource.h"
 
-#include "runtime/data/SampleFile.h"
 #include "runtime/data/Widen.h"
 #include "runtime/package/Format.h"
 
@@ -15,14 +14,6 @@ using namespace tcc::runtime;
 
 namespace {
 
-struct TokenFile {
-  std::shared_ptr<const SampleFile> file;
-  DType dtype = DType::u8;
-  uint64_t offset = 0;   ///< of the first token
-  int64_t count = 0;     ///< of tokens
-  int64_t endSample = 0; ///< of the source: the first that is of a later file
-};
-
 struct Window {
   int64_t length;
   int64_t stride; ///< from the begin of one to that of the next
@@ -30,12 +21,12 @@ struct Window {
 
 class TokenSource final : public SampleSource {
 public:
-  TokenSource(std::vector<TokenFile> files, std::vector<BatchTensor> tensors,
-              Window window, int64_t ahead)
-      : files(std::move(files)), tensors(std::move(tensors)), window(window),
-        ahead(ahead) {}
+  TokenSource(std::vector<TokenFile> files, std::vector<int64_t> ends,
+              std::vector<BatchTensor> tensors, Window window, int64_t ahead)
+      : files(std::move(files)), ends(std::move(ends)),
+        tensors(std::move(tensors)), window(window), ahead(ahead) {}
 
-  int64_t sampleCount() const override { return files.back().endSample; }
+  int64_t sampleCount() const override { return ends.back(); }
   Status read(int64_t, int64_t number, SampleParts parts) const override;
 
 private:
@@ -43,6 +34,7 @@ private:
                    int64_t count, SampleParts parts) const;
 
   const std::vector<TokenFile> files;
+  const std::vector<int64_t> ends; ///< of each file's samples
   const std::vector<BatchTensor> tensors;
   const Window window;
   const int64_t ahead; ///< tokens after a window that a target has
@@ -90,13 +82,12 @@ Status TokenSource::read(int64_t, int64_t number, SampleParts parts) const {
   for (size_t i = 0; i < parts.size(); ++i)
     if (tensors[i].name == format::kSampleWeight)
       std::memcpy(parts[i].data(), &kOne, sizeof(kOne));
-  auto file =
-      std::ranges::upper_bound(files, number, {}, &TokenFile::endSample);
-  int64_t begin = file == files.begin() ? 0 : std::prev(file)->endSample;
+  auto place = size_t(std::ranges::upper_bound(ends, number) - ends.begin());
+  int64_t begin = place == 0 ? 0 : ends[place - 1];
   int64_t first = (number - begin) * window.stride;
   for (int64_t done = 0; done < window.length; done += kPiece) {
     int64_t count = std::min(kPiece, window.length - done);
-    if (Status status = readPiece(*file, first, done, count, parts);
+    if (Status status = readPiece(files[place], first, done, count, parts);
         !status.ok())
       return status;
   }
@@ -189,12 +180,12 @@ static Result<Window> findWindow(std::span<const BatchTensor> tensors) {
 // Files
 //===----------------------------------------------------------------------===//
 
-static Result<TokenFile> openText(const std::string &path) {
+static Result<TokenFile> openOneText(const std::string &path) {
   auto file = SampleFile::open(path);
   if (!file.ok())
     return file.takeStatus();
   int64_t count = static_cast<int64_t>((*file)->size());
-  return TokenFile{std::move(*file), DType::u8, 0, count, 0};
+  return TokenFile{std::move(*file), DType::u8, 0, count};
 }
 
 /// The header that the file begins with, if it does with one.
@@ -227,7 +218,7 @@ static Status checkHeader(const SampleFile &file, const Header &header,
   return Status();
 }
 
-static Result<TokenFile> openTokens(const std::string &path) {
+static Result<TokenFile> openOneOfTokens(const std::string &path) {
   auto file = SampleFile::open(path);
   if (!file.ok())
     return file.takeStatus();
@@ -240,14 +231,14 @@ static Result<TokenFile> openTokens(const std::string &path) {
     if (Status status = checkHeader(**file, *header, **words); !status.ok())
       return status;
     return TokenFile{std::move(*file), header->dtype, sizeof(HeaderWords),
-                     (**words)[2], 0};
+                     (**words)[2]};
   }
   uint64_t size = (*file)->size();
   if (size % sizeof(uint16_t))
     return makeError(Code::BadData, "'", path, "': ", size,
                      " bytes, expected tokens of ", sizeof(uint16_t));
   int64_t count = static_cast<int64_t>(size / sizeof(uint16_t));
-  return TokenFile{std::move(*file), DType::u16, 0, count, 0};
+  return TokenFile{std::move(*file), DType::u16, 0, count};
 }
 
 static Status checkTypes(const TokenFile &file,
@@ -261,44 +252,50 @@ static Status checkTypes(const TokenFile &file,
   return Status();
 }
 
-static Result<std::unique_ptr<SampleSource>>
-openFiles(std::string_view paths, std::span<const BatchTensor> tensors,
-          Result<TokenFile> (*open)(const std::string &path)) {
+static Result<std::vector<TokenFile>>
+openAll(std::string_view paths,
+        Result<TokenFile> (*open)(const std::string &path)) {
+  std::vector<TokenFile> files;
+  for (const std::string &path : splitPaths(paths)) {
+    auto file = open(path);
+    if (!file.ok())
+      return file.takeStatus();
+    files.push_back(std::move(*file));
+  }
+  return files;
+}
+
+Result<std::vector<TokenFile>> runtime::openTokens(const std::string &paths) {
+  return openAll(paths, openOneOfTokens);
+}
+
+Result<std::vector<TokenFile>> runtime::openText(const std::string &paths) {
+  return openAll(paths, openOneText);
+}
+
+Result<std::unique_ptr<SampleSource>>
+runtime::makeTokenSource(std::vector<TokenFile> files,
+                         std::span<const BatchTensor> tensors) {
   auto window = findWindow(tensors);
   if (!window.ok())
     return window.takeStatus();
   int64_t ahead = 0, samples = 0;
   for (const BatchTensor &tensor : tensors)
     ahead = std::max(ahead, tensor.tokensAhead.value_or(0));
-  std::vector<TokenFile> files;
-  for (const std::string &path : splitPaths(paths)) {
-    auto file = open(path);
-    if (!file.ok())
-      return file.takeStatus();
-    if (Status status = checkTypes(*file, tensors); !status.ok())
+  std::vector<int64_t> ends;
+  for (const TokenFile &file : files) {
+    if (Status status = checkTypes(file, tensors); !status.ok())
       return status;
-    int64_t room = file->count - ahead - window->length;
+    int64_t room = file.count - ahead - window->length;
     samples += room < 0 ? 0 : room / window->stride + 1;
-    file->endSample = samples;
-    files.push_back(std::move(*file));
+    ends.push_back(samples);
   }
   if (samples == 0)
-    return makeError(Code::BadData, "'", paths, "': no file has the ",
-                     window->length + ahead, " tokens of a sample");
-  return std::unique_ptr<SampleSource>(new TokenSource(
-      std::move(files), {tensors.begin(), tensors.end()}, *window, ahead));
-}
-
-Result<std::unique_ptr<SampleSource>>
-runtime::openTokenSource(const std::string &paths,
-                         std::span<const BatchTensor> tensors,
-                         const SourceOptions &) {
-  return openFiles(paths, tensors, openTokens);
-}
-
-Result<std::unique_ptr<SampleSource>>
-runtime::openTextSource(const std::string &paths,
-                        std::span<const BatchTensor> tensors,
-                        const SourceOptions &) {
-  return openFiles(paths, tensors, openText);
+    return makeError(Code::BadData, "'", files.front().file->path(), "'",
+                     files.size() > 1 ? " and those after it" : "",
+                     ": no file has the ", window->length + ahead,
+                     " tokens of a sample");
+  return std::unique_ptr<SampleSource>(
+      new TokenSource(std::move(files), std::move(ends),
+                      {tensors.begin(), tensors.end()}, *window, ahead));
 }

@@ -16,21 +16,30 @@
 #ifndef TCC_RUNTIME_DATA_TOKENSOURCE_H
 #define TCC_RUNTIME_DATA_TOKENSOURCE_H
 
+#include "runtime/data/SampleFile.h"
 #include "runtime/data/SampleSource.h"
 
 namespace tcc::runtime {
 
-/// A source of the files of a comma-separated list, one after the other.
-/// `tensors` are integers of [batch, T] for an input and, if there is one, its
-/// target, and weights of samples, which are 1 (else Code::Usage).
-/// Code::BadData where a header does not fit its file, or no file has a whole
-/// window.
+/// Tokens of a file.
+struct TokenFile {
+  std::shared_ptr<const SampleFile> file;
+  DType dtype = DType::u8;
+  uint64_t offset = 0; ///< of the first one
+  int64_t count = 0;
+};
+
+/// The files of a list that commas divide, of tokens or of text. Code::BadData
+/// where a header does not fit its file.
+Result<std::vector<TokenFile>> openTokens(const std::string &paths);
+Result<std::vector<TokenFile>> openText(const std::string &paths);
+
+/// Windows of files, one after the other. `tensors` are integers of [batch, T]
+/// for an input and, if there is one, its target, and weights of samples, which
+/// are 1 (else Code::Usage). Code::BadData where no file has a whole window.
 Result<std::unique_ptr<SampleSource>>
-openTokenSource(const std::string &paths, std::span<const BatchTensor> tensors,
-                const SourceOptions &options);
-Result<std::unique_ptr<SampleSource>>
-openTextSource(const std::string &paths, std::span<const BatchTensor> tensors,
-               const SourceOptions &options);
+makeTokenSource(std::vector<TokenFile> files,
+                std::span<const BatchTensor> tensors);
 
 } // namespace tcc::runtime
 

@@ -94,9 +94,9 @@ restoreLatestCheckpoint(TrainingSession &session, const std::string &root,
                         const CheckpointChoice &choice = {});
 
 /// Sets parameters, and what else of the model's own the file has, from a
-/// safetensors file with their names. All parameters must be there; f32 and f64
-/// are converted into each other. All problems are listed, and nothing is
-/// changed then.
+/// safetensors file, or an index of several, with their names. All parameters
+/// must be there; f32 and f64 are converted into each other. All problems are
+/// listed, and nothing is changed then.
 Status initializeFrom(TrainingSession &session, const std::string &path);
 
 /// Writes parameters and buffers under the model's names.

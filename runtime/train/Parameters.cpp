@@ -1,6 +1,7 @@
 // Parameters of a session in files as PyTorch has them.
 
 #include "runtime/package/StateDict.h"
+#include "runtime/package/TensorFiles.h"
 #include "runtime/train/Checkpoint.h"
 #include "runtime/train/TensorMatch.h"
 
@@ -38,7 +39,7 @@ Status runtime::exportParameters(const TrainingSession &session,
 
 Status runtime::initializeFrom(TrainingSession &session,
                                const std::string &path) {
-  Result<SafetensorsFile> file = SafetensorsFile::open(path);
+  Result<TensorFiles> file = TensorFiles::open(path);
   if (!file.ok())
     return file.takeStatus();
   MatchOptions options;

@@ -6,7 +6,6 @@ Of pictures a batch are 32 images of f32, channels first, 0 to 1, and their clas
 two arrays of i64, the second a token ahead. The shards are in the page cache.
 """
 
-import ctypes as c
 import glob
 import io
 import os
@@ -27,66 +26,27 @@ TRANSFORMS = {
 }
 
 
-class LoaderTensor(c.Structure):
-    _fields_ = [
-        ("name", c.c_char_p),
-        ("dtype", c.c_int),
-        ("rank", c.c_size_t),
-        ("shape", c.POINTER(c.c_int64)),
-        ("is_target", c.c_int32),
-        ("tokens_ahead", c.c_int32),
-    ]
-
-
-class LoaderOptions(c.Structure):
-    _fields_ = [
-        ("struct_size", c.c_size_t),
-        ("phase", c.c_int),
-        ("seed", c.c_uint64),
-        ("keeps_order", c.c_int32),
-        ("setting_count", c.c_size_t),
-        ("settings", c.POINTER(c.c_char_p)),
-        ("plan", c.c_char_p),
-    ]
-
-
-def describe(name, dtype, shape, is_target=False, ahead=-1):
-    from spine.capi import DTYPES
-
-    extents = (c.c_int64 * len(shape))(*shape)
-    return LoaderTensor(name, DTYPES.index(dtype), len(shape), extents, is_target, ahead)
-
-
 def shards(folder):
     return sorted(glob.glob(os.path.join(folder, "*.tar")))
 
 
 def open_tcc(subject, folder, threads):
     """Whoever reads a batch helps, so that one worker makes two threads."""
-    from spine import capi
+    from spine.loaders import Loader, describe
 
-    library = capi.Library(os.path.join(BIN, "../runtime/libtcc_data.so"))
+    settings = [f"workers={threads - 1}"]
     if subject == "tokens":
         data, shape = "tokens:" + os.path.join(folder, "tokens.bin"), (WINDOWS, LENGTH)
-        tensors = [describe(b"x", "int64", shape, False, 0), describe(b"y", "int64", shape, True, 1)]
+        tensors = [describe("x", "int64", shape, False, 0), describe("y", "int64", shape, True, 1)]
     else:
         data = "webdataset:" + ",".join(shards(folder))
-        tensors = [describe(b"image", "float32", (BATCH, 3, SIDE, SIDE)),
-                   describe(b"label", "int64", (BATCH,), True)]  # fmt: skip
-    texts = [b"workers=%d" % (threads - 1)]
-    if subject in TRANSFORMS:
-        texts += [b'map={image="jpg", label="cls"}']
-        texts += [f"train.image={TRANSFORMS[subject]}".encode()]
+        tensors = [describe("image", "float32", (BATCH, 3, SIDE, SIDE)),
+                   describe("label", "int64", (BATCH,), True)]  # fmt: skip
+        settings += ['map={image="jpg", label="cls"}', f"train.image={TRANSFORMS[subject]}"]
     if subject == "cached":
-        texts += [b"cache=ram:4GiB"]
-    settings = (c.c_char_p * len(texts))(*texts)
-    options = LoaderOptions(c.sizeof(LoaderOptions), 0, 7, 0, len(texts), settings, None)
-    given, loader = (LoaderTensor * len(tensors))(*tensors), c.c_void_p()
-    library.call("tcc_loader_open", data.encode(), given, c.c_size_t(len(tensors)),
-                 c.byref(options), c.byref(loader))  # fmt: skip
-    batch, number = (capi.Tensor * len(tensors))(), iter(range(1 << 40))
-    return lambda: library.call("tcc_loader_read", loader, c.c_int64(next(number)), c.c_int64(1),
-                                batch)  # fmt: skip
+        settings += ["cache=ram:4GiB"]
+    loader, number = Loader(data, tensors, *settings), iter(range(1 << 40))
+    return lambda: loader.read(next(number))
 
 
 def open_libjpeg(subject, folder, threads):

@@ -14,6 +14,8 @@ import numpy as np
 
 import harness
 import transforms
+from bench.worker import status_bytes
+from spine.loaders import Loader, describe
 from training import run
 
 SEED, STEPS = 7, 12
@@ -46,6 +48,22 @@ class Loaders:
         done = self.run(data, *settings)
         is_right = done.returncode == code and said in done.stderr
         self.suite.tally.check(f"{name}: refused", is_right, f"{done.returncode}: {done.stderr}")
+
+
+def test_memory(tally, folder):
+    """What is resident does not grow over 100,000 batches that two workers read."""
+    path = os.path.join(folder, "tokens.bin")
+    np.random.default_rng(0).integers(0, 1000, 1_000_000).astype("u2").tofile(path)
+    loader = Loader("tokens:" + path, [describe("x", "int64", (4, 16), False, 0),
+                                       describe("y", "int64", (4, 16), True, 1)], "workers=2")  # fmt: skip
+    for number in range(1000):
+        loader.read(number)
+    before = status_bytes("VmRSS")
+    for number in range(1000, 100_000):
+        loader.read(number)
+    added = status_bytes("VmRSS") - before
+    tally.check("memory stays as it is", added <= 1 << 20, f"{added} bytes more")
+    loader.close()
 
 
 def main(program):
@@ -84,6 +102,7 @@ x = "resize 24 20"
         loaders.refuse("no file", 5, "none.npz", "npz:none.npz")
         loaders.refuse("no data", 2, "neither data nor a plan", "")
         loaders.refuse("no setting", 2, "unknown key 'data.speed'", whole, "speed=1")
+        test_memory(tally, folder)
         with open(suite.path("recipe.toml"), "a", encoding="utf-8") as file:
             file.write(f"""
 [data]

@@ -237,6 +237,63 @@ x = {json.dumps(lines)}
     inner.refuse("no such file", "csv:" + inner.path("missing.csv"), 3, "there is no file")
 
 
+def test_command(suite):
+    """tcc-run data: what there is, what is damaged, and indices of shards."""
+    folder = suite.path("looked at")
+    os.mkdir(folder)
+    inner = transforms.Suite(suite.tally, folder)
+
+    def look(action, data, code=0):
+        done = harness.run_tool("tcc-run", "data", action, data, *(["--json"] if action != "index" else []))
+        suite.tally.check(f"data {action} {data[:12]}: exit {code}", done.code == code, done.err)
+        return json.loads(done.out)["sources"] if action != "index" else done.out.splitlines()
+
+    (row,) = look("info", "webdataset:" + inner.path("train.tar"))
+    fields = {field["name"]: field for field in row["fields"]}
+    sizes = [len(data) for kind, data in inner.files if kind == "jpg"]
+    widths = [Image.open(io.BytesIO(data)).width for kind, data in inner.files if kind == "jpg"]
+    jpg = fields["jpg"]
+    ok = row["samples"] == row["looked_at"] == transforms.COUNT and fields["num"]["kind"] == "text"
+    ok &= jpg["kind"] == "image" and jpg["count"] == len(sizes) and jpg["bytes"] == sum(sizes)
+    ok &= (jpg["least_bytes"], jpg["most_bytes"]) == (min(sizes), max(sizes))
+    ok &= (jpg["least_pixels"][0], jpg["most_pixels"][0]) == (min(widths), max(widths))
+    ok &= jpg["histogram"] == [sum(1 for s in sizes if s.bit_length() == i)
+                               for i in range(max(sizes).bit_length() + 1)]  # fmt: skip
+    suite.tally.check("data info: what there is", ok, str(row))
+    (row,) = look("check", "webdataset:" + inner.damage(), 3)
+    suite.tally.check("data check: names what is damaged", row["damaged"] == 2 and len(row["problems"]) == 2
+                      and "sample 17: its" in row["problems"][1], str(row["problems"]))  # fmt: skip
+    for spec, samples in (("mds", 100), ("jsonl", 100), ("tsv", 100), ("csv", 100)):
+        rows = look("check", suite.specs[spec])
+        counts = {field["count"] for row in rows for field in row["fields"] if field["kind"] != "nothing"}
+        suite.tally.check(f"data check {spec}", sum(row["samples"] for row in rows) == samples
+                          and counts == {100}, str(rows))  # fmt: skip
+    (row,) = look("info", suite.specs["npz"])
+    suite.tally.check("data info, arrays", [field["kind"] for field in row["fields"]] == ["f32 100x7", "i64 100"]
+                      or [field["kind"] for field in row["fields"]] == ["i64 100", "f32 100x7"], str(row))
+    (path,) = look("index", "webdataset:" + inner.path("train.tar"))
+    lines, _ = transforms.CHAINS["imagenet"]
+    plan = inner.plan("plan", lines)
+    expected = inner.state(plan)
+    os.remove(path)
+    suite.tally.check("data index: the same weights", inner.state(plan) == expected)
+    look("index", "webdataset:" + inner.path("train.tar"))
+    for name, change in (("cut", lambda data: data[:-9]), ("other", lambda data: b"\xff" * 99),
+                         ("a number", lambda data: data.replace(b"\x64ends", b"\x64endz"))):  # fmt: skip
+        with open(path, "rb") as file:
+            data = file.read()
+        with open(path, "wb") as file:
+            file.write(change(data))
+        inner.refuse(f"index, {name}", plan, 3, "is damaged, or of another version")
+        with open(path, "wb") as file:
+            file.write(data)
+    os.utime(inner.path("train.tar"), (1, 1))
+    suite.tally.check("index of another shard", inner.state(plan) == expected)
+    look("index", suite.specs["jsonl"], 2)
+    done = harness.run_tool("tcc-run", "data", "info", "webdataset:none.tar")
+    suite.tally.check("data info, no file", done.code == 5 and done.err.count("\n") == 1, done.err)
+
+
 def test_hostile_rows(suite):
     head, row = "f0,f1,f2,f3,f4,f5,f6,labels\n", "1,2,3,4,5,6,7,0\n"
     for name, text, said in (
@@ -344,6 +401,7 @@ def main():
         sources.test_kinds(suite)
         test_recipe(suite)
         test_images(suite)
+        test_command(suite)
         test_hostile_rows(suite)
         test_hostile_shards(suite)
     tally.close()

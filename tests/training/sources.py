@@ -13,7 +13,7 @@ import shutil
 import tempfile
 
 import numpy as np
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 import harness
 from training import cases, run
@@ -180,6 +180,41 @@ def test_hostile_tokens(suite):
         suite.tally.check(f"tokens, {name}", ok, f"{done.code}: {done.err}")
 
 
+def test_index(suite):
+    """Parameters of several files, as Hugging Face's libraries write them."""
+    whole, spec = suite.path("whole.safetensors"), suite.specs["npz"]
+    suite.train(spec, "from", 3, "--export", whole)
+    tensors = load_file(whole)
+    names = sorted(tensors)
+    files = {name: f"model-{i % 2 + 1:05}-of-00002.safetensors" for i, name in enumerate(names)}
+    for file in set(files.values()):
+        save_file({name: tensors[name] for name in names if files[name] == file}, suite.path(file))
+    index = suite.path("model.safetensors.index.json")
+
+    def write(value):
+        with open(index, "w", encoding="utf-8") as stream:
+            json.dump(value, stream)
+
+    write({"metadata": {"total_size": 1}, "weight_map": files})
+    states = []
+    for folder, init in (("of one", whole), ("of two", index)):
+        suite.train(spec, folder, STEPS, "--init", init)
+        states.append(suite.read_state(folder))
+    suite.tally.check("index: the same weights", states[0] == states[1])
+    for name, value, code, said in (
+        ("no map", {"weights": files}, 3, "it has no 'weight_map'"),
+        ("a list", [1], 3, "it has no 'weight_map'"),
+        ("no name", {"weight_map": {names[0]: 3}}, 3, "no name of one in its folder"),
+        ("outside", {"weight_map": {names[0]: "../x.safetensors"}}, 3, "no name of one in its folder"),
+        ("no tensor", {"weight_map": {"other": files[names[0]]}}, 3, "has no tensor 'other'"),
+        ("no file", {"weight_map": {names[0]: "none.safetensors"}}, 5, "none.safetensors"),
+    ):
+        write(value)
+        done = suite.train(spec, "none", 1, "--init", index)
+        ok = done.code == code and said in done.err and done.err.count("\n") == 1
+        suite.tally.check(f"index, {name}", ok, f"{done.code}: {done.err}")
+
+
 def test_hostile(suite):
     for kind, place, file in (("npz", "data.npz", ""), ("npy", "npy", "x.npy"),
                               ("safetensors", "data.safetensors", "")):  # fmt: skip
@@ -209,6 +244,7 @@ def main():
             test_tokens(suite, shifts)
         test_strides(suite)
         test_hostile_tokens(suite)
+        test_index(suite)
         test_hostile(suite)
     tally.close()
 

@@ -194,9 +194,10 @@ class Suite:
         fields = [(f"{i:04}", {kind: data, "num": b"%d" % label})
                   for i, ((kind, data), label) in enumerate(zip(self.files, self.labels))]  # fmt: skip
         write_tar(self.path("train.tar"), fields)
-        self.compile("net", 3)
+        self.save_model("net", 3)
+        self.compile("net")
 
-    def compile(self, name, channels, dtype=TensorProto.FLOAT):
+    def save_model(self, name, channels, dtype=TensorProto.FLOAT):
         size = channels * HEIGHT * WIDTH
         nodes = [helper.make_node("Cast", ["x"], ["numbers"], to=TensorProto.FLOAT),
                  helper.make_node("Flatten", ["numbers"], ["flat"]),
@@ -207,10 +208,16 @@ class Suite:
         model = onnx.load(path)
         model.graph.input[0].type.tensor_type.elem_type = dtype
         onnx.save(model, path)
+
+    def compile(self, name, package=None, recipe="", code=0):
+        """The model of that name."""
         with open(self.path("recipe.toml"), "w", encoding="utf-8") as file:
-            file.write(run.RECIPE.format(micro=8))
-        harness.call("tcc", self.path(f"{name}.onnx"), "-q", "--train=" + self.path("recipe.toml"),
-                     "-o", self.path(f"{name}.tcc"))  # fmt: skip
+            file.write(run.RECIPE.format(micro=8) + recipe)
+        package = self.path(f"{package or name}.tcc")
+        done = harness.run_tool("tcc", self.path(f"{name}.onnx"), "-q", "-o", package,
+                                "--train=" + self.path("recipe.toml"))  # fmt: skip
+        assert done.code == code, done.err
+        return done.err
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -290,12 +297,14 @@ def test_forms(suite):
     normalize = "normalize mean 0.485 0.456 0.406 std 0.229 0.224 0.225"
     plan = suite.plan("normalize", [*lines, normalize])
     suite.tally.check("normalize: the same weights", suite.state(plan) == expected)
-    suite.compile("grey", 1)
+    suite.save_model("grey", 1)
+    suite.compile("grey")
     expected = suite.state(suite.save("data.npz", scaled(suite.pixels(steps, mode="L"))),
                            package="grey")  # fmt: skip
     plan = suite.plan("grey", lines)
     suite.tally.check("grey: the same weights", suite.state(plan, package="grey") == expected)
-    suite.compile("bytes", 3, TensorProto.UINT8)
+    suite.save_model("bytes", 3, TensorProto.UINT8)
+    suite.compile("bytes")
     expected = suite.state(suite.save("data.npz", suite.pixels(steps)), package="bytes")
     plan = suite.plan("bytes", lines)
     suite.tally.check("bytes: the same weights", suite.state(plan, package="bytes") == expected)
@@ -307,6 +316,37 @@ def test_forms(suite):
     once = suite.state(suite.save("data.npz", scaled(suite.pixels(CHAINS["imagenet"][1]))),
                        steps=steps)  # fmt: skip
     suite.tally.check("each epoch draws anew", once != expected)
+
+
+def test_prologue(suite):
+    """Bytes cross to the model, which makes of them what it took before."""
+    lines, _ = CHAINS["imagenet"]
+    mean, deviation = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+    normalize = f"normalize mean {' '.join(map(str, mean))} std {' '.join(map(str, deviation))}"
+    for name, keys, more in (
+        ("plain", "", []),
+        ("nhwc", "layout = 'nhwc'", []),
+        ("normalized", f"mean = {mean}\nstd = {deviation}", [normalize]),
+        ("both", f"mean = {mean}\nstd = {deviation}\nlayout = 'nhwc'", [normalize]),
+        ("one number", "mean = 0.5\nstd = 0.25", ["normalize mean 0.5 std 0.25"]),
+    ):
+        suite.compile("net", "prologue", f"[input.x]\ndtype = 'u8'\n{keys}\n")
+        expected = suite.state(suite.plan("floats", [*lines, *more]))
+        found = suite.state(suite.plan("bytes", lines), package="prologue")
+        suite.tally.check(f"prologue, {name}: the same weights", found == expected)
+    refused = suite.train(suite.plan("floats", [*lines, normalize]), package="prologue")
+    suite.tally.check("prologue: normalized twice", refused.code == 2 and "has bytes" in refused.err, refused.err)
+    for name, text, code, said in (
+        ("input", "[input.y]\ndtype = 'u8'", 2, "input 'y', the model's are 'x'"),
+        ("numbers", "[input.x]\ndtype = 'u8'\nmean = [1, 2]", 2, "other channels than mean or std"),
+        ("dtype", "[input.x]\ndtype = 'i4'", 3, "input.x.dtype is 'i4', expected 'u8'"),
+        ("no dtype", "[input.x]\nmean = 0", 3, "input.x needs dtype"),
+        ("std", "[input.x]\ndtype = 'u8'\nstd = 0", 3, "expected a number above 0"),
+        ("key", "[input.x]\ndtype = 'u8'\nscale = 2", 3, "unknown key 'input.x.scale'"),
+        ("table", "[input]\nx = 3", 3, "input.x is 3, expected a table"),
+    ):
+        err = suite.compile("net", "bad", text + "\n", code)
+        suite.tally.check(f"prologue, {name}: refused", said in err, err)
 
 
 def test_cache(suite):
@@ -393,6 +433,7 @@ def main():
         suite = Suite(tally, folder)
         test_chains(suite)
         test_forms(suite)
+        test_prologue(suite)
         test_cache(suite)
         test_skipped(suite)
         test_hostile(suite)

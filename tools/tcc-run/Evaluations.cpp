@@ -63,7 +63,7 @@ void tools::noteLeftOut(const BatchLoader &loader) {
   if (left > 0)
     std::cerr << concat("tcc-run: note: ", left,
                         " samples do not fill a batch of ", loader.batchSize(),
-                        " and are left out\n");
+                        " and are left out of an epoch\n");
 }
 
 /// A list for each axis.

@@ -66,8 +66,10 @@ void tools::addData(CLI::App &command, DataOptions &options) {
                   "[data] of the recipe")
       ->type_name(kDataType);
   command
-      .add_option("--init", options.init,
-                  "safetensors file with parameters to begin with")
+      .add_option(
+          "--init", options.init,
+          "safetensors file, or a .index.json of several, with parameters to "
+          "begin with")
       ->type_name(kFileType);
   command
       .add_option("--checkpoint-dir", options.checkpointDir,

@@ -126,6 +126,13 @@ struct ExportOptions {
   ExportTarget exported;
 };
 
+/// Of `data`.
+struct DataCommandOptions {
+  std::string action; ///< info, check or index
+  std::string data;   ///< as `--data` has it
+  bool json = false;
+};
+
 /// Each runs one command and returns its exit code.
 int runCommand(const RunOptions &options);
 int benchCommand(const BenchOptions &options);
@@ -138,6 +145,8 @@ int infoCommand(const RunningOptions &options);
 /// Lists the checkpoints of a folder, which may be a run's, and reads all of
 /// each.
 int checkpointsCommand(const std::string &folder, bool json);
+/// Says what data have, finds damaged samples, or writes indices of shards.
+int dataCommand(const DataCommandOptions &options);
 int doctorCommand(bool json);
 
 } // namespace tcc::tools

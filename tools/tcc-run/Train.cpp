@@ -55,7 +55,7 @@ private:
   Result<bool> answerBetween();
   Status look();
   void warn(const Status &status) const;
-  void warnIfNothingIsKept() const;
+  void sayWhatIsLost() const;
   void warnOfNoTrace() const;
   Status beginTrace();
   Pace note(ProgressLine &line, Clock::time_point before);
@@ -217,8 +217,12 @@ void Training::warnOfNoTrace() const {
                         options.traceFile, "' is not written\n");
 }
 
-void Training::warnIfNothingIsKept() const {
-  if (!options.keepsAnything() && !options.running.quiet)
+/// What is not trained on, and what is not kept.
+void Training::sayWhatIsLost() const {
+  if (options.running.quiet)
+    return;
+  noteLeftOut(batches->loader());
+  if (!options.keepsAnything())
     std::cerr << "tcc-run: warning: nothing of what is learned will be kept: "
                  "give --checkpoint-dir or --export\n";
 }
@@ -534,7 +538,7 @@ Status Training::run() {
       return status;
   if (Status status = session->settings().check(); !status.ok())
     return status;
-  warnIfNothingIsKept();
+  sayWhatIsLost();
   if (Status status = recordRun(); !status.ok())
     return status;
   if (!options.logDir.empty()) {

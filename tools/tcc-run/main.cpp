@@ -35,6 +35,20 @@ static int execCompare(char **argv) {
   return static_cast<int>(tcc::runtime::Code::Io);
 }
 
+static CLI::App &addDataCommand(CLI::App &app, DataCommandOptions &options) {
+  CLI::App &command = *app.add_subcommand("data", "look at data, not train");
+  command
+      .add_option("ACTION", options.action,
+                  "info: say what there is; check: read all of it; index: "
+                  "write beside each shard where its samples are")
+      ->required()
+      ->check(CLI::IsMember({"info", "check", "index"}));
+  command.add_option("DATA", options.data, "as train --data has them")
+      ->required();
+  command.add_flag("--json", options.json, "print one JSON object");
+  return command;
+}
+
 /// Whether ranks are to be begun: a process that is one begins none.
 static bool launches(const DataOptions &options) {
   return options.ranks > 1 && !isLaunched();
@@ -213,6 +227,8 @@ static int runTool(int argc, char **argv) {
   checkpointsApp.add_option("DIR", folder, "the folder, or that of a run")
       ->required();
   checkpointsApp.add_flag("--json", checkpointsJson, "print one JSON object");
+  DataCommandOptions data;
+  CLI::App &dataApp = addDataCommand(app, data);
   CLI::App &doctorApp =
       *app.add_subcommand("doctor", "say what this machine can run");
   doctorApp.add_flag("--json", doctorJson, "print one JSON object");
@@ -239,6 +255,8 @@ static int runTool(int argc, char **argv) {
     return infoCommand(info);
   if (checkpointsApp.parsed())
     return checkpointsCommand(folder, checkpointsJson);
+  if (dataApp.parsed())
+    return dataCommand(data);
   return doctorCommand(doctorJson);
 }
 

@@ -1,5 +1,5 @@
+#include "runtime/base/ParseJson.h"
 #include "runtime/data/SampleSource.h"
-#include "runtime/data/records/ParseJson.h"
 #include "runtime/data/records/RecordSource.h"
 #include "runtime/data/records/TextRecords.h"
 
@@ -64,7 +64,12 @@ Status JsonLines::readField(int64_t record, const ordered_json &object,
                             const FieldRead &read) const {
   const std::string &name = names[read.field];
   auto found = object.find(name);
-  if (found == object.end() || found->is_null())
+  bool isMissing = found == object.end() || found->is_null();
+  if (isMissing && read.isMissing) {
+    *read.isMissing = true;
+    return Status();
+  }
+  if (isMissing)
     return makeError(Code::BadData, "it has no '", name, "'");
   if (found->is_object() || (read.isFile && !found->is_string()))
     return makeError(Code::BadData, "its '", name, "' is a ",

@@ -1,5 +1,5 @@
+#include "runtime/base/ParseJson.h"
 #include "runtime/data/records/Compressed.h"
-#include "runtime/data/records/ParseJson.h"
 #include "runtime/data/records/RecordSource.h"
 
 #include <algorithm>

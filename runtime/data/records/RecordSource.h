@@ -19,6 +19,8 @@ struct FieldRead {
   size_t field;
   bool isFile; ///< wanted is a file, where the field is its path
   std::vector<std::byte> *bytes;
+  /// Set where the record has not the field, which is damage without it.
+  bool *isMissing = nullptr;
 };
 
 /// Records by number, each of fields that have names. Callable from any thread.
@@ -62,6 +64,9 @@ uint64_t keyOfText(std::string_view text);
 /// numbers from one to the other. Code::BadData where a shard is damaged or has
 /// a field of a sample twice.
 Result<std::unique_ptr<RecordSource>> openShards(const std::string &paths);
+
+/// The paths that `openShards` opens.
+Result<std::vector<std::string>> listShards(const std::string &paths);
 
 /// The images of a folder of folders, each of which is a class: the classes by
 /// name, and in each the files by name, those of inner folders as well. Fields:

@@ -1,7 +1,7 @@
 #include "runtime/data/SampleSource.h"
 #include "runtime/data/records/Compressed.h"
 #include "runtime/data/records/RecordSource.h"
-#include "runtime/data/records/Tar.h"
+#include "runtime/data/records/ShardIndex.h"
 #include "runtime/package/Digest.h"
 
 #include <algorithm>
@@ -14,11 +14,7 @@ using namespace tcc::runtime;
 
 namespace {
 
-/// A field of a record.
-struct Piece {
-  uint64_t offset, size;
-  size_t field;
-};
+using Piece = ShardIndex::Piece;
 
 struct Shard {
   std::shared_ptr<const SampleFile> file;
@@ -120,46 +116,26 @@ size_t Shards::numberOf(const std::string &name) {
   return size_t(found - names.begin());
 }
 
-/// What begins with a dot, or has none, is of no sample.
-static size_t findDot(std::string_view name) {
-  size_t slash = name.rfind('/');
-  size_t begin = slash == name.npos ? 0 : slash + 1;
-  size_t dot = name.find('.', begin);
-  return dot == begin ? name.npos : dot;
-}
-
 Status Shards::add(const std::string &path) {
   auto file = openDecompressed(path);
   if (!file.ok())
     return file.takeStatus();
+  auto index = findShardIndex(**file);
+  if (!index.ok())
+    return index.takeStatus();
+  std::vector<size_t> fields;
+  for (const std::string &field : index->fields)
+    fields.push_back(numberOf(field));
   // Shards may number their samples alike.
   std::string name = path.substr(path.rfind('/') + 1);
-  std::optional<std::string> key;
-  Status status = visitTar(**file, [&](const TarMember &member) {
-    size_t dot = findDot(member.name);
-    if (dot == member.name.npos)
-      return Status();
-    std::string own = member.name.substr(0, dot);
-    std::string field = member.name.substr(dot + 1);
-    for (char &c : field)
-      if (c >= 'A' && c <= 'Z')
-        c = static_cast<char>(c - 'A' + 'a');
-    bool isNew = key != own;
-    if (isNew) {
-      ends.push_back(pieces.size());
-      keys.push_back(keyOfText(concat(name, "/", own)));
-    }
-    Piece piece = {member.offset, member.size, numberOf(field)};
-    if (!isNew && find(recordCount() - 1, piece.field))
-      return makeError(Code::BadData, "'", path, "' at byte ", member.offset,
-                       ": sample '", own, "' has '", field, "' twice");
-    pieces.push_back(piece);
-    ends.back() = pieces.size();
-    key = std::move(own);
-    return Status();
-  });
+  for (const std::string &own : index->names)
+    keys.push_back(keyOfText(concat(name, "/", own)));
+  for (size_t end : index->ends)
+    ends.push_back(pieces.size() + end);
+  for (const Piece &piece : index->pieces)
+    pieces.push_back({piece.offset, piece.size, fields[piece.field]});
   shards.push_back({std::move(*file), recordCount()});
-  return status;
+  return Status();
 }
 
 /// The paths that a pattern of numbers in braces means.
@@ -199,17 +175,26 @@ static Result<std::vector<std::string>> expand(const std::string &pattern) {
   return paths;
 }
 
-Result<std::unique_ptr<RecordSource>>
-runtime::openShards(const std::string &list) {
-  auto source = std::make_unique<Shards>();
+Result<std::vector<std::string>> runtime::listShards(const std::string &list) {
+  std::vector<std::string> all;
   for (const std::string &pattern : splitPaths(list)) {
     auto paths = expand(pattern);
     if (!paths.ok())
-      return paths.takeStatus();
-    for (const std::string &path : *paths)
-      if (Status status = source->add(path); !status.ok())
-        return status;
+      return paths;
+    all.insert(all.end(), paths->begin(), paths->end());
   }
+  return all;
+}
+
+Result<std::unique_ptr<RecordSource>>
+runtime::openShards(const std::string &list) {
+  auto source = std::make_unique<Shards>();
+  auto paths = listShards(list);
+  if (!paths.ok())
+    return paths.takeStatus();
+  for (const std::string &path : *paths)
+    if (Status status = source->add(path); !status.ok())
+      return status;
   if (source->recordCount() == 0)
     return makeError(Code::BadData, "'", list, "': there is no sample");
   return std::unique_ptr<RecordSource>(std::move(source));

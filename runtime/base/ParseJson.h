@@ -1,6 +1,6 @@
 //===- ParseJson.h - JSON of files that others wrote ------------*- C++ -*-===//
-#ifndef TCC_RUNTIME_DATA_RECORDS_PARSEJSON_H
-#define TCC_RUNTIME_DATA_RECORDS_PARSEJSON_H
+#ifndef TCC_RUNTIME_BASE_PARSEJSON_H
+#define TCC_RUNTIME_BASE_PARSEJSON_H
 
 #include <nlohmann/json.hpp>
 
@@ -27,4 +27,4 @@ std::optional<Json> parseObject(std::string_view text) {
 
 } // namespace tcc::runtime
 
-#endif // TCC_RUNTIME_DATA_RECORDS_PARSEJSON_H
+#endif // TCC_RUNTIME_BASE_PARSEJSON_H
