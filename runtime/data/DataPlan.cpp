@@ -46,6 +46,7 @@ private:
   Status readEntry(std::string_view name, const toml::node &node);
   Status readSource(const std::string &key, const toml::node &node);
   Status readWeights(const std::string &key, const toml::node &node);
+  Status readBalance(const std::string &key, const toml::node &node);
   Status readMap(const std::string &key, const toml::node &node);
   Status readClasses(const std::string &key, const toml::node &node);
   Status readWorkers(const std::string &key, const toml::node &node);
@@ -70,6 +71,7 @@ private:
 const PlanReader::Key PlanReader::kKeys[] = {
     {"source", &PlanReader::readSource},
     {"weights", &PlanReader::readWeights},
+    {"balance", &PlanReader::readBalance},
     {"map", &PlanReader::readMap},
     {"classes", &PlanReader::readClasses},
     {"workers", &PlanReader::readWorkers},
@@ -131,6 +133,14 @@ Status PlanReader::readWeights(const std::string &key, const toml::node &node) {
       return expect(key, each, kExpected);
     plan.weights.push_back(*weight);
   }
+  return Status();
+}
+
+Status PlanReader::readBalance(const std::string &key, const toml::node &node) {
+  const auto *name = node.as_string();
+  if (!name)
+    return expect(key, node, "the name of an input");
+  plan.balance = name->get();
   return Status();
 }
 

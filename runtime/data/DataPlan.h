@@ -10,6 +10,7 @@
 //   classes = {labels = ["cat", "dog"]}         # texts that are 0, 1, ...
 //   workers = 2         # threads that read ahead, or "auto"
 //   depth = 4           # batches in memory, or "auto"
+//   balance = "labels"  # training takes samples of each class as often
 //   memory = "2GiB"     # that batches take at most
 //   cache = "ram:8GiB"  # for decoded images
 //   on_bad = "skip"     # what a damaged sample does: "skip" or "stop"
@@ -49,6 +50,7 @@ struct DataPlan {
   std::optional<int64_t> memory;     ///< bytes of batches, at most
   /// Shared by the loaders of this plan and of its copies; null: none.
   std::shared_ptr<images::ImageCache> images;
+  std::string balance; ///< the input of classes that training takes as often
   bool skipsBad = false;
   double split = 0; ///< 0: all samples are for training, and for evaluations
 

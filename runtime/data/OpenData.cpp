@@ -3,7 +3,9 @@
 #include "runtime/data/Skipped.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 using namespace tcc;
@@ -53,10 +55,12 @@ private:
   std::vector<int64_t> ends;       ///< of the shares
 };
 
-/// The samples that are kept for evaluations, or the others.
-class Part final : public SampleSource {
+/// Some samples of a source, by their numbers.
+class Subset final : public SampleSource {
 public:
-  Part(std::unique_ptr<SampleSource> whole, double share, DataPhase phase);
+  Subset(std::shared_ptr<const SampleSource> whole,
+         std::vector<int64_t> numbers)
+      : source(std::move(whole)), numbers(std::move(numbers)) {}
 
   int64_t sampleCount() const override { return int64_t(numbers.size()); }
   uint64_t keyOf(int64_t number) const override {
@@ -67,7 +71,7 @@ public:
   }
 
 private:
-  std::unique_ptr<SampleSource> source;
+  std::shared_ptr<const SampleSource> source;
   std::vector<int64_t> numbers;
 };
 
@@ -102,14 +106,17 @@ Status Weighted::read(int64_t epoch, int64_t number, SampleParts parts) const {
                                parts);
 }
 
-/// A key decides, so that a sample stays where it is when others are added.
-Part::Part(std::unique_ptr<SampleSource> whole, double share, DataPhase phase)
-    : source(std::move(whole)) {
+/// The samples that are kept for evaluations, or the others. A key decides, so
+/// that a sample stays where it is when others are added.
+static std::unique_ptr<SampleSource>
+takePart(std::unique_ptr<SampleSource> source, double share, DataPhase phase) {
+  std::vector<int64_t> numbers;
   for (int64_t i = 0; i < source->sampleCount(); ++i) {
     bool isKept = double(source->keyOf(i) >> 11) * 0x1p-53 < share;
     if (isKept == (phase == DataPhase::eval))
       numbers.push_back(i);
   }
+  return std::make_unique<Subset>(std::move(source), std::move(numbers));
 }
 
 //===----------------------------------------------------------------------===//
@@ -188,13 +195,64 @@ static Opened openSources(const DataPlan &plan, DataPhase phase,
       new Weighted(std::move(sources), plan.weights, seed));
 }
 
+/// The numbers of the samples of each class; `labels` has one integer a sample.
+static Result<std::map<int64_t, std::vector<int64_t>>>
+sortByClass(const SampleSource &labels, DType dtype) {
+  std::map<int64_t, std::vector<int64_t>> classes;
+  constexpr size_t kMostClasses = 1 << 16;
+  std::array<std::byte, sizeof(int64_t)> label = {};
+  std::span<std::byte> part(label.data(), traitsOf(dtype).bytes);
+  for (int64_t i = 0; i < labels.sampleCount(); ++i) {
+    if (Status status = labels.read(/*epoch=*/0, i, std::span(&part, 1));
+        !status.ok())
+      return status;
+    int64_t value = 0; // little-endian; what is negative is a class, too
+    std::memcpy(&value, part.data(), part.size());
+    classes[value].push_back(i);
+    if (classes.size() > kMostClasses)
+      return makeError(Code::Usage, "data.balance: there are more than ",
+                       kMostClasses, " classes");
+  }
+  return classes;
+}
+
+/// As many samples of each class.
+static Opened balance(const DataPlan &plan, std::unique_ptr<SampleSource> whole,
+                      std::span<const BatchTensor> tensors, uint64_t seed) {
+  auto found = std::ranges::find(tensors, plan.balance, &BatchTensor::name);
+  if (found == tensors.end() || found->shape.size() != 1 ||
+      traitsOf(found->dtype).kind == DTypeKind::Float)
+    return makeError(Code::Usage, "data.balance is '", plan.balance,
+                     "', expected an input of one integer a sample");
+  if (!plan.weights.empty())
+    return Status(Code::Usage, "data.balance does not go with data.weights");
+  auto labels =
+      openSources(plan, DataPhase::train, std::span(&*found, 1), seed,
+                  plan.skipsBad ? std::make_shared<SkippedSamples>() : nullptr);
+  if (!labels.ok())
+    return labels;
+  auto classes = sortByClass(**labels, found->dtype);
+  if (!classes.ok())
+    return classes.takeStatus();
+  std::shared_ptr<const SampleSource> shared = std::move(whole);
+  std::vector<std::unique_ptr<SampleSource>> sources;
+  for (auto &[label, numbers] : *classes)
+    sources.push_back(std::make_unique<Subset>(shared, std::move(numbers)));
+  std::vector<double> weights(sources.size(), 1);
+  return std::unique_ptr<SampleSource>(
+      new Weighted(std::move(sources), weights, seed));
+}
+
 Opened runtime::openData(const DataPlan &plan, DataPhase phase,
                          std::span<const BatchTensor> tensors, uint64_t seed,
                          std::shared_ptr<SkippedSamples> skipped) {
   if (Status status = checkNames(plan, tensors); !status.ok())
     return status;
-  return openSources(plan, phase, describe(plan, phase, tensors), seed,
-                     std::move(skipped));
+  auto described = describe(plan, phase, tensors);
+  auto source = openSources(plan, phase, described, seed, std::move(skipped));
+  if (!source.ok() || plan.balance.empty() || phase == DataPhase::eval)
+    return source;
+  return balance(plan, std::move(*source), described, seed);
 }
 
 std::unique_ptr<SampleSource>
@@ -202,7 +260,7 @@ runtime::applyPlan(const DataPlan &plan, DataPhase phase,
                    std::unique_ptr<SampleSource> source,
                    std::shared_ptr<SkippedSamples> skipped, size_t number) {
   if (plan.split > 0)
-    source = std::make_unique<Part>(std::move(source), plan.split, phase);
+    source = takePart(std::move(source), plan.split, phase);
   if (plan.skipsBad)
     source = skipDamaged(std::move(source), number, std::move(skipped));
   return source;

@@ -3,7 +3,7 @@
 
 crop: JPEGs of 500 x 375 (pieces of two photos, quality 90, 4:2:0) in tar shards, of which each
 batch takes 32, a random piece of 224 x 224 of each, flipped or not. resized: the same with a
-random part of the area. cached: crop, of images that are in memory from the second epoch on, which
+random part of the area. scaled: a random part of it for 64 x 64 pixels, decoded scaled. cached: crop, of images that are in memory from the second epoch on, which
 others decode again. tokens: windows of 1025 tokens of 16 bits, widened. Beside PyTorch's
 DataLoader with torchvision's transforms, on tensors and on images of Pillow, and DALI on the CPU;
 libjpeg's time for decoding as many whole files and nothing more; a copy of as many bytes.
@@ -37,6 +37,7 @@ PACKAGES = {"libjpeg": "numpy", "memcpy": "numpy", "pillow": "torchvision", "dal
 SUBJECTS = {
     "crop": {"libjpeg", "torchvision", "pillow", "dali"},
     "cached": {"libjpeg", "torchvision", "pillow", "dali"},
+    "scaled": {"libjpeg", "torchvision", "pillow", "dali"},
     "resized": {"libjpeg", "torchvision", "pillow", "dali"},
     "tokens": {"memcpy"},
 }

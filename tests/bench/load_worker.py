@@ -8,6 +8,7 @@ two arrays of i64, the second a token ahead. The shards are in the page cache.
 
 import glob
 import io
+import itertools
 import os
 import sys
 import tarfile
@@ -17,13 +18,18 @@ import numpy as np
 from bench.worker import serve
 from harness import BIN
 
-BATCH, SIDE = 32, 224
+BATCH, SIDE, SMALL = 32, 224, 64
 WINDOWS, LENGTH = 64, 1024  # of tokens in a batch
 TRANSFORMS = {
     "crop": [f"random_crop {SIDE}", "flip"],
     "cached": [f"random_crop {SIDE}", "flip"],
     "resized": [f"random_resized_crop {SIDE}", "flip"],
+    "scaled": ["decode scaled", f"random_resized_crop {SMALL}", "flip"],
 }
+
+
+def side_of(subject):
+    return SMALL if subject == "scaled" else SIDE
 
 
 def shards(folder):
@@ -40,7 +46,7 @@ def open_tcc(subject, folder, threads):
         tensors = [describe("x", "int64", shape, False, 0), describe("y", "int64", shape, True, 1)]
     else:
         data = "webdataset:" + ",".join(shards(folder))
-        tensors = [describe("image", "float32", (BATCH, 3, SIDE, SIDE)),
+        tensors = [describe("image", "float32", (BATCH, 3, side_of(subject), side_of(subject))),
                    describe("label", "int64", (BATCH,), True)]  # fmt: skip
         settings += ['map={image="jpg", label="cls"}', f"train.image={TRANSFORMS[subject]}"]
     if subject == "cached":
@@ -58,7 +64,7 @@ def open_memcpy(subject, folder, threads):
     """As many bytes as a batch of tokens has."""
     size = 2 * 8 * WINDOWS * LENGTH
     source = np.ones(size, "u1")
-    targets = iter([np.zeros(size, "u1") for _ in range(4)] * (1 << 30))
+    targets = itertools.cycle([np.zeros(size, "u1") for _ in range(4)])
     return lambda: np.copyto(next(targets), source)
 
 
@@ -91,8 +97,8 @@ def open_dataloader(decode, subject, folder, threads):
     from torchvision.transforms import v2
 
     torch.set_num_threads(1)
-    crop = v2.RandomResizedCrop if subject == "resized" else v2.RandomCrop
-    steps = [crop(SIDE), v2.RandomHorizontalFlip(), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
+    crop = v2.RandomResizedCrop if subject in ("resized", "scaled") else v2.RandomCrop
+    steps = [crop(side_of(subject)), v2.RandomHorizontalFlip(), v2.ToImage(), v2.ToDtype(torch.float32, scale=True)]
     samples = Samples(read_shards(folder), decode, v2.Compose(steps))
     loader = torch.utils.data.DataLoader(samples, BATCH, shuffle=True, drop_last=True,
                                          num_workers=threads if threads > 1 else 0,
@@ -127,13 +133,13 @@ def open_dali(subject, folder, threads):
     def make():
         jpegs, labels = fn.readers.webdataset(paths=shards(folder), ext=["jpg", "cls"],
                                               random_shuffle=True)  # fmt: skip
-        if subject != "resized":
+        if subject not in ("resized", "scaled"):
             place = {f"crop_pos_{axis}": fn.random.uniform(range=(0.0, 1.0)) for axis in "xy"}
             images = fn.decoders.image_crop(jpegs, crop=(SIDE, SIDE), **place)
         else:
             images = fn.decoders.image_random_crop(jpegs, random_area=[0.08, 1.0],
                                                    random_aspect_ratio=[0.75, 1.333])  # fmt: skip
-            images = fn.resize(images, size=(SIDE, SIDE), interp_type=types.INTERP_LINEAR,
+            images = fn.resize(images, size=(side_of(subject),) * 2, interp_type=types.INTERP_LINEAR,
                                antialias=True)  # fmt: skip
         return fn.crop_mirror_normalize(images, mirror=fn.random.coin_flip(), std=[255.0] * 3,
                                         output_layout="CHW"), labels  # fmt: skip

@@ -17,6 +17,7 @@ from PIL import Image
 
 import harness
 from images import write_tar
+from spine.loaders import Loader, describe
 from training import run, sources, transforms
 
 NAMES = ("setosa", "versi,color", 'virgi"nica', "no name", "last")
@@ -237,6 +238,42 @@ x = {json.dumps(lines)}
     inner.refuse("no such file", "csv:" + inner.path("missing.csv"), 3, "there is no file")
 
 
+def test_balance(suite):
+    """Of 90 samples of one class, and 5 of two others, each class is taken as often."""
+    labels = [0] * 90 + [3, 7] * 5
+    write_csv(suite.path("classes.csv"), ["x", "labels"], list(enumerate(labels)))
+    tensors = [describe("x", "int64", (10,)), describe("labels", "int64", (10,), True)]
+
+    def read(epochs, *settings):
+        loader = Loader("csv:" + suite.path("classes.csv"), tensors, "balance=labels", *settings)
+        for number in range(10 * epochs):
+            loader.read(number)
+            yield from zip(*(array.tolist() for array in loader.arrays()))
+        loader.close()
+
+    samples = list(read(3))
+    counts = [[sum(1 for _, label in samples[at : at + 100] if label == wanted) for wanted in (0, 3, 7)]
+              for at in (0, 100, 200)]  # fmt: skip
+    suite.tally.check("balance: a third of an epoch each", all(33 <= n <= 34 for row in counts for n in row), str(counts))
+    suite.tally.check("balance: the labels of the samples", all(labels[x] == label for x, label in samples))
+    for wanted, most in ((0, 90), (3, 5), (7, 5)):
+        taken = [x for x, label in samples if label == wanted]
+        times = [taken.count(x) for x in set(taken)]
+        even = len(times) == most and max(times) - min(times) <= 1
+        suite.tally.check(f"balance, {wanted}: each as often", even, str(times))
+    suite.tally.check("balance: any workers", samples == list(read(3, "workers=2")))
+    for name, settings, said in (
+        ("no input", ["balance=y"], "expected an input of one integer"),
+        ("weights", ["weights=[1]"], "does not go with data.weights"),
+    ):
+        try:
+            list(read(1, *settings))
+            found = "nothing was refused"
+        except RuntimeError as error:
+            found = str(error)
+        suite.tally.check(f"balance, {name}: refused", said in found, found)
+
+
 def test_command(suite):
     """tcc-run data: what there is, what is damaged, and indices of shards."""
     folder = suite.path("looked at")
@@ -401,6 +438,7 @@ def main():
         sources.test_kinds(suite)
         test_recipe(suite)
         test_images(suite)
+        test_balance(suite)
         test_command(suite)
         test_hostile_rows(suite)
         test_hostile_shards(suite)

@@ -18,6 +18,7 @@ from PIL import Image, ImageEnhance, ImageOps
 import harness
 from images import write_tar
 from onnx import TensorProto, helper
+from spine.loaders import Loader, describe
 from training import run
 
 try:
@@ -349,6 +350,41 @@ def test_prologue(suite):
         suite.tally.check(f"prologue, {name}: refused", said in err, err)
 
 
+def test_scaled(suite):
+    """JPEGs that are decoded at a part of their size are close to those that are not."""
+    random = np.random.default_rng(8)
+    files = {}
+    for i in range(16):
+        small = random.integers(0, 256, (9, 12, 3), dtype=np.uint8)
+        picture = Image.fromarray(small).resize((500 + 7 * i, 375 - 5 * i), Image.Resampling.BICUBIC)
+        stream = io.BytesIO()
+        picture.save(stream, "JPEG", quality=90, subsampling=(0, 1, 2)[i % 3], progressive=i % 4 == 0)
+        files[f"{i:04}"] = {"jpg": stream.getvalue(), "cls": b"0"}
+    write_tar(suite.path("large.tar"), list(files.items()))
+    tensors = [describe("x", "uint8", (16, 3, HEIGHT, WIDTH)), describe("y", "int64", (16,), True)]
+    spec = "webdataset:" + suite.path("large.tar")
+
+    def read(*lines):
+        loader = Loader(spec, tensors, f"train.x={json.dumps(lines)}")
+        loader.read(0)
+        pixels, _ = loader.arrays()
+        loader.close()
+        return pixels.astype(int)
+
+    for name, lines in (
+        ("resize", [f"resize {HEIGHT} {WIDTH}"]),
+        ("crop", [f"random_resized_crop {HEIGHT} {WIDTH}", "flip"]),
+        ("crop of a resized one", ["resize 60", f"random_crop {HEIGHT} {WIDTH}"]),
+        ("flip first", ["flip", f"resize {HEIGHT} {WIDTH}"]),
+        ("no smaller", [f"random_crop {HEIGHT} {WIDTH}"]),
+    ):
+        whole, scaled = read("decode", *lines), read("decode scaled", *lines)
+        off = np.abs(whole - scaled)
+        expects = name != "no smaller"
+        suite.tally.check(f"scaled, {name}: close", off.mean() < 1.5 and off.max() <= 24, f"{off.mean()} {off.max()}")
+        suite.tally.check(f"scaled, {name}: scaled", bool(off.any()) == expects, f"{off.mean()}")
+
+
 def test_cache(suite):
     """Images that are kept give the same pixels, also where only some find room."""
     chains = {"imagenet": CHAINS["imagenet"], "after a resize": CHAINS["shorter"],
@@ -397,7 +433,7 @@ def test_hostile(suite):
         ("half a range", ["random_resized_crop 24 scale 0.1"], "scale LOW HIGH"),
         ("a range", ["random_resized_crop 24 ratio 2 1"], "ratio LOW HIGH"),
         ("hue", ["color_jitter 0 0 0 0.6"], "hue, 0 to 0.5"),
-        ("late", [crop, "decode"], "expected it to come first"),
+        ("late", [crop, "decode"], "and it to come first"),
         ("last", ["normalize mean 0.5", crop], "nothing after normalize"),
     ):
         suite.refuse(name, suite.plan("bad", lines), 3, said)
@@ -434,6 +470,7 @@ def main():
         test_chains(suite)
         test_forms(suite)
         test_prologue(suite)
+        test_scaled(suite)
         test_cache(suite)
         test_skipped(suite)
         test_hostile(suite)

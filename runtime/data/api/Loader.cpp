@@ -183,8 +183,8 @@ tcc_status tcc_loader_open_source(const tcc_sample_source *given,
       return options.takeStatus();
     const DataPlan &plan = options->plan;
     if (!plan.sources.empty() || !plan.weights.empty() ||
-        !plan.fields.empty() || !plan.classes.empty() || !plan.train.empty() ||
-        !plan.eval.empty())
+        !plan.fields.empty() || !plan.classes.empty() ||
+        !plan.balance.empty() || !plan.train.empty() || !plan.eval.empty())
       return Status(Code::Usage, "of a source of the caller's there are the "
                                  "settings workers, depth, on_bad and split");
     auto skipped = makeSkipped(plan);

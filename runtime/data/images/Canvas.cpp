@@ -15,7 +15,7 @@ Status Canvas::open(std::span<const std::byte> from) {
     return size.takeStatus();
   file = from;
   decoded = nullptr;
-  isFlipped = false;
+  isFlipped = mayScale = false;
   source = shown = {0, 0, *size};
   scaled = *size;
   return Status();
@@ -104,8 +104,50 @@ static void mirror(Image &image) {
   }
 }
 
+/// 1: it is not decoded at a part of its size.
+int Canvas::findDenominator() const {
+  if (!mayScale || decoded || !canScale(file))
+    return 1;
+  int denominator = 8;
+  while (denominator > 1 && (source.size.width < scaled.width * denominator ||
+                             source.size.height < scaled.height * denominator))
+    denominator /= 2;
+  return denominator;
+}
+
+/// The pixels that a span covers at one part in `denominator`, if only in part.
+static LineWeights makeWeights(int begin, int length, int denominator, int to,
+                               int first, int count) {
+  auto up = [=](int place) { return (place + denominator - 1) / denominator; };
+  return {{double(begin) / denominator, double(length) / denominator},
+          {begin / denominator, up(begin + length)},
+          to,
+          first,
+          count};
+}
+
+Status Canvas::drawScaled(int denominator, Image &to) {
+  LineWeights columns = makeWeights(source.left, source.size.width, denominator,
+                                    scaled.width, shown.left, shown.size.width);
+  LineWeights rows = makeWeights(source.top, source.size.height, denominator,
+                                 scaled.height, shown.top, shown.size.height);
+  Region wanted = {
+      columns.begin(),
+      rows.begin(),
+      {columns.end() - columns.begin(), rows.end() - rows.begin()}};
+  if (Status status = decodeScaled(file, denominator, wanted, needed);
+      !status.ok())
+    return status;
+  resample(needed, columns, rows, hasRowsFirst(source.size, scaled), between,
+           to);
+  return Status();
+}
+
 Status Canvas::drawAnew(Image &to) {
-  if (scaled == source.size) {
+  if (int denominator = findDenominator(); denominator > 1) {
+    if (Status status = drawScaled(denominator, to); !status.ok())
+      return status;
+  } else if (scaled == source.size) {
     if (Status status = decodeRegion(shown, to); !status.ok())
       return status;
   } else {

@@ -19,6 +19,11 @@ public:
   /// Begins with pixels, which outlive their use and stay as they are.
   void open(const Image &image);
 
+  /// A JPEG that is to become smaller may be decoded at a half, a quarter or an
+  /// eighth of its size, where it has more pixels than are wanted even so: that
+  /// is faster, and pixels differ a bit.
+  void allowScaling() { mayScale = true; }
+
   Size size() const { return shown.size; }
   /// Keeps a region, inside the image.
   void crop(Region region);
@@ -36,6 +41,8 @@ private:
   bool isDrawn() const;
   Status decodeRegion(Region region, Image &to);
   Status drawAnew(Image &to);
+  int findDenominator() const;
+  Status drawScaled(int denominator, Image &to);
 
   std::span<const std::byte> file;
   const Image *decoded = nullptr; ///< what is shown; null: that of the file
@@ -43,7 +50,7 @@ private:
   Region source;                  ///< of the file or the pixels
   Size scaled;                    ///< what `source` is resized to
   Region shown;                   ///< of what that gives
-  bool isFlipped = false;
+  bool isFlipped = false, mayScale = false;
   Image drawn, needed, between; ///< reused
 };
 

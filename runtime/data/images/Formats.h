@@ -12,6 +12,10 @@ struct Format {
   Result<Size> (*readSize)(std::span<const std::byte> file);
   Status (*decode)(std::span<const std::byte> file, const Region &region,
                    Image &image);
+  /// The region is of the image at one part in `denominator`, 2, 4 or 8, of its
+  /// size, rounded up; null where the library decodes only whole ones.
+  Status (*decodeScaled)(std::span<const std::byte> file, int denominator,
+                         const Region &region, Image &image);
 };
 
 extern const Format kJpeg, kPng, kWebp;

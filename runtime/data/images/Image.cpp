@@ -41,6 +41,16 @@ Status images::decode(std::span<const std::byte> file, const Region &region,
   return findFormat(file)->decode(file, region, image);
 }
 
+bool images::canScale(std::span<const std::byte> file) {
+  return findFormat(file)->decodeScaled != nullptr;
+}
+
+Status images::decodeScaled(std::span<const std::byte> file, int denominator,
+                            const Region &region, Image &image) {
+  image.resize(region.size);
+  return findFormat(file)->decodeScaled(file, denominator, region, image);
+}
+
 void images::copyRegion(const uint8_t *pixels, size_t stride,
                         const Region &region, Image &image) {
   for (int y = 0; y < region.size.height; ++y)

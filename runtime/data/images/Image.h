@@ -56,6 +56,20 @@ Status checkSize(Size size, const char *what);
 /// where they are none of these, or claim no pixel or more than kMostPixels.
 Result<Size> readSize(std::span<const std::byte> file);
 
+/// Whether `decodeScaled` takes it.
+bool canScale(std::span<const std::byte> file);
+
+/// The size of an image at one part in `denominator`.
+inline Size scaledSize(Size size, int denominator) {
+  return {(size.width + denominator - 1) / denominator,
+          (size.height + denominator - 1) / denominator};
+}
+
+/// Decodes a region of a JPEG at one part in 2, 4 or 8 of its size, in less
+/// time than the whole: each pixel is the mean of as many, about.
+Status decodeScaled(std::span<const std::byte> file, int denominator,
+                    const Region &region, Image &image);
+
 /// Decodes a region of such a file, inside it: the same pixels as of the whole.
 /// Grey becomes red, green and blue; what is transparent gets its colours.
 /// Code::BadData, of which the image says nothing, where the file is damaged.

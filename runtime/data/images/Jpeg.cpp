@@ -84,14 +84,16 @@ static void convertInks(uint8_t *row, int count, bool isInverted) {
 static constexpr int kMargin = 16;
 
 /// `row` has room for a row of the image and its margins.
-static bool readRows(Decoder &decoder, const Region &region, uint8_t *row,
-                     Image &image) {
+static bool readRows(Decoder &decoder, int denominator, const Region &region,
+                     uint8_t *row, Image &image) {
   if (setjmp(decoder.place))
     return false;
   jpeg_decompress_struct &info = decoder.info;
   bool hasInks = info.num_components == 4;
   info.out_color_space = hasInks ? JCS_CMYK : JCS_EXT_RGBX;
   info.dct_method = JDCT_ISLOW;
+  info.scale_num = 1;
+  info.scale_denom = unsigned(denominator);
   jpeg_start_decompress(&info);
   JDIMENSION left = std::max(0, region.left - kMargin);
   JDIMENSION width =
@@ -127,18 +129,24 @@ static Result<Size> readJpegSize(std::span<const std::byte> file) {
   return Size{int(decoder.info.image_width), int(decoder.info.image_height)};
 }
 
-static Status decodeJpeg(std::span<const std::byte> file, const Region &region,
-                         Image &image) {
+static Status decodeScaledJpeg(std::span<const std::byte> file, int denominator,
+                               const Region &region, Image &image) {
   Decoder decoder;
   if (!readHeader(decoder, file))
     return decoder.fail();
   std::vector<uint8_t> row(size_t(decoder.info.image_width) *
                            Image::kPixelBytes);
-  if (!readRows(decoder, region, row.data(), image))
+  if (!readRows(decoder, denominator, region, row.data(), image))
     return decoder.fail();
   if (decoder.isCut)
     return Status(Code::BadData, "its JPEG is damaged or cut off");
   return Status();
 }
 
-const Format images::kJpeg = {begins, readJpegSize, decodeJpeg};
+static Status decodeJpeg(std::span<const std::byte> file, const Region &region,
+                         Image &image) {
+  return decodeScaledJpeg(file, /*denominator=*/1, region, image);
+}
+
+const Format images::kJpeg = {begins, readJpegSize, decodeJpeg,
+                              decodeScaledJpeg};

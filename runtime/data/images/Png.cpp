@@ -112,4 +112,4 @@ static Status decodePng(std::span<const std::byte> file, const Region &region,
   return Status();
 }
 
-const Format images::kPng = {begins, readPngSize, decodePng};
+const Format images::kPng = {begins, readPngSize, decodePng, nullptr};

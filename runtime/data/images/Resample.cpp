@@ -31,17 +31,18 @@ static int32_t toFixed(double weight) {
                  weight * (1 << LineWeights::kShift));
 }
 
-LineWeights::LineWeights(int from, int to, int first, int count) {
-  double scale = double(from) / to;
+LineWeights::LineWeights(Span span, Pixels pixels, int to, int first,
+                         int count) {
+  double scale = span.length / to;
   double support = std::max(scale, 1.0);
   stride = size_t(std::ceil(support)) * 2 + 1;
   allBounds.reserve(size_t(count));
   allWeights.resize(stride * size_t(count));
   std::vector<double> exact(stride);
   for (int i = 0; i < count; ++i) {
-    double center = (first + i + 0.5) * scale;
-    int begin = std::max(int(center - support + 0.5), 0);
-    int taps = std::min(int(center + support + 0.5), from) - begin;
+    double center = span.begin + (first + i + 0.5) * scale;
+    int begin = std::max(int(center - support + 0.5), pixels.begin);
+    int taps = std::min(int(center + support + 0.5), pixels.end) - begin;
     double sum = 0;
     for (int k = 0; k < taps; ++k)
       sum += exact[size_t(k)] =

@@ -13,7 +13,18 @@ namespace tcc::runtime::images {
 class LineWeights {
 public:
   /// Those of the new pixels [first, first + count) of `to`.
-  LineWeights(int from, int to, int first, int count);
+  LineWeights(int from, int to, int first, int count)
+      : LineWeights({0, double(from)}, {0, from}, to, first, count) {}
+
+  struct Span {
+    double begin, length;
+  };
+  struct Pixels {
+    int begin, end;
+  };
+  /// The same of a span of a line, which may begin and end within pixels, made
+  /// of those of `pixels` alone.
+  LineWeights(Span span, Pixels pixels, int to, int first, int count);
 
   /// How many new pixels it is of.
   int count() const { return int(allBounds.size()); }

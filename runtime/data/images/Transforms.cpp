@@ -310,8 +310,14 @@ static std::optional<Step> makeColorJitter(const Words &words) {
               keepSize};
 }
 
-static std::optional<Step> makeDecode(const Words &) {
-  return Step{[](Canvas &, SplitMix64 &) { return Status(); }, keepSize};
+/// The option has no number: whether it is there `add` says.
+static Step makeDecode(bool isScaled) {
+  return Step{[=](Canvas &canvas, SplitMix64 &) {
+                if (isScaled)
+                  canvas.allowScaling();
+                return Status();
+              },
+              keepSize};
 }
 
 //===----------------------------------------------------------------------===//
@@ -320,7 +326,6 @@ static std::optional<Step> makeDecode(const Words &) {
 
 static std::span<const Kind> listKinds() {
   static const Kind kKinds[] = {
-      {"decode", {0}, "nothing", {}, makeDecode},
       {"resize",
        {1, 2},
        "the shorter side, or height and width",
@@ -450,13 +455,19 @@ Status Transforms::add(const std::string &line) {
                ? Status()
                : refuse(line, "mean M or R G B; std S or R G B, above 0");
   }
-  std::string known;
+  std::string known = "decode, ";
+  if (name == "decode") {
+    bool isScaled = rest.size() == 1 && rest[0] == "scaled";
+    if (!steps.empty() || !(rest.empty() || isScaled))
+      return refuse(line, "decode or decode scaled, and it to come first");
+    steps.push_back(makeDecode(isScaled));
+    fixedCount = 1;
+    return Status();
+  }
   for (const Kind &kind : listKinds()) {
     known += concat(kind.name, ", ");
     if (name != kind.name)
       continue;
-    if (name == "decode" && !steps.empty())
-      return refuse(line, "it to come first");
     auto read = readWords(rest, kind.counts, kind.options);
     auto step = read ? kind.make(*read) : std::nullopt;
     if (!step)

@@ -13,7 +13,8 @@ namespace tcc::runtime::images {
 
 /// Transforms in a row, each a line of words:
 ///
-///   decode                          nothing more than what always comes first
+///   decode [scaled]                 what always comes first; scaled: see
+///                                   Canvas::allowScaling
 ///   resize S | H W                  the shorter side becomes S
 ///   center_crop S | H W             filled up with black where it is smaller
 ///   random_crop S | H W

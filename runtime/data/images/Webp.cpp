@@ -42,4 +42,4 @@ static Status decodeWebp(std::span<const std::byte> file, const Region &region,
   return Status();
 }
 
-const Format images::kWebp = {begins, readWebpSize, decodeWebp};
+const Format images::kWebp = {begins, readWebpSize, decodeWebp, nullptr};
