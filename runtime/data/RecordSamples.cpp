@@ -291,9 +291,16 @@ static Result<FieldLists> findFields(const RecordSource &records,
                                      const std::string &path,
                                      const BatchTensor &tensor) {
   auto names = records.fieldNames();
-  auto find = [&](std::string_view name, std::vector<size_t> &to) {
+  auto findOne = [&](std::string_view name, std::vector<size_t> &to) {
     if (auto found = std::ranges::find(names, name); found != names.end())
       to.push_back(size_t(found - names.begin()));
+  };
+  // Images of a field may have the endings of their formats.
+  auto find = [&](std::string_view name, std::vector<size_t> &to) {
+    findOne(name, to);
+    if (hasImageShape(tensor))
+      for (std::string_view ending : {"jpg", "jpeg", "png", "webp"})
+        findOne(concat(name, ".", ending), to);
   };
   FieldLists fields;
   for (const std::string &name : tensor.fields) {

@@ -8,7 +8,8 @@
 //   other shapes         numbers, those of several fields one after the other,
 //                        as many as a sample has
 //
-// The fields are those that the tensor names. Else it is the one that has its
+// The fields are those that the tensor names; of an image they may have one of
+// jpg, jpeg, png and webp behind a dot. Else it is the one that has its
 // name, or is, of an image, one of jpg, jpeg, png, webp and image, and of a
 // target one of cls and label; and of a table all that no other tensor has.
 //

@@ -316,7 +316,9 @@ def test_command(suite):
     suite.tally.check("data index: the same weights", inner.state(plan) == expected)
     look("index", "webdataset:" + inner.path("train.tar"))
     for name, change in (("cut", lambda data: data[:-9]), ("other", lambda data: b"\xff" * 99),
-                         ("a number", lambda data: data.replace(b"\x64ends", b"\x64endz"))):  # fmt: skip
+                         ("a key", lambda data: data.replace(b'"ends"', b'"endz"')),
+                         ("an end", lambda data: data.replace(b'"ends":[', b'"ends":[99999999,')),
+                         ("deep", lambda data: b"[" * 100000)):  # fmt: skip
         with open(path, "rb") as file:
             data = file.read()
         with open(path, "wb") as file:

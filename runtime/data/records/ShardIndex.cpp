@@ -1,17 +1,17 @@
 #include "runtime/data/records/ShardIndex.h"
 
 #include "runtime/base/OutputFile.h"
+#include "runtime/base/ParseJson.h"
 #include "runtime/data/records/Tar.h"
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 using namespace tcc;
 using namespace tcc::runtime;
 using nlohmann::json;
 
-// The index is CBOR (RFC 8949) of an object with these keys.
+// The index is an object of JSON with these keys.
 static constexpr const char *kVersion = "version", *kSize = "shard_bytes",
                             *kTime = "shard_modified_ns", *kFields = "fields",
                             *kNames = "names", *kPieces = "pieces",
@@ -129,13 +129,11 @@ Result<ShardIndex> runtime::findShardIndex(const SampleFile &shard) {
   auto file = SampleFile::open(path);
   if (!file.ok())
     return file.takeStatus();
-  std::vector<uint8_t> bytes((*file)->size());
-  if (Status status =
-          (*file)->read(0, std::as_writable_bytes(std::span(bytes)));
+  std::string text((*file)->size(), '\0');
+  if (Status status = (*file)->read(0, std::as_writable_bytes(std::span(text)));
       !status.ok())
     return status;
-  json document = json::from_cbor(bytes, /*strict=*/true,
-                                  /*allow_exceptions=*/false);
+  json document = parseObject(text).value_or(json());
   bool isKnown = document.is_object() &&
                  document.value(kVersion, json()) == kCurrentVersion;
   if (isKnown && (document.value(kSize, json()) != shard.size() ||
@@ -158,12 +156,18 @@ Result<std::string> runtime::writeShardIndex(const SampleFile &shard,
                    {kTime, shard.modified()},   {kFields, index.fields},
                    {kNames, index.names},       {kPieces, pieces},
                    {kEnds, index.ends}};
-  std::vector<uint8_t> bytes = json::to_cbor(document);
+  std::string text;
+  try {
+    text = document.dump();
+  } catch (const json::type_error &) {
+    return makeError(Code::Unsupported, "'", shard.path(),
+                     "': an index of names that are no UTF-8 is not supported");
+  }
   std::string path = pathOf(shard);
   auto file = OutputFile::create(path);
   if (!file.ok())
     return file.takeStatus();
-  file->write(std::as_bytes(std::span(bytes)));
+  file->write(text);
   if (Status status = file->commit(); !status.ok())
     return status;
   return path;
