@@ -107,15 +107,6 @@ static Result<SampleArray> makeOnes(int64_t count) {
   return SampleArray::of(std::move(*ones));
 }
 
-/// The names of arrays as part of a sentence, the first of many.
-static std::string listNames(const std::vector<std::string> &names) {
-  constexpr size_t kMost = 16;
-  std::string text = names.empty() ? "it has none" : "it has ";
-  for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
-    text += concat(i ? ", '" : "'", names[i], "'");
-  return text + (names.size() > kMost ? ", ..." : "");
-}
-
 Result<std::unique_ptr<SampleSource>>
 runtime::makeArraySource(const NamedArrays &named,
                          std::span<const BatchTensor> tensors) {
@@ -148,7 +139,8 @@ runtime::makeArraySource(const NamedArrays &named,
     arrays.push_back(std::move(*array));
   }
   if (isMissing)
-    add(listNames(named.names));
+    add(named.names.empty() ? "it has none"
+                            : concat("it has ", quoteNames(named.names)));
   if (problems.empty())
     for (size_t i = 1; i < arrays.size(); ++i)
       if (arrays[i].shape[0] != arrays[0].shape[0])

@@ -257,13 +257,6 @@ Status RecordSamples::read(int64_t epoch, int64_t number,
 // What a batch has
 //===----------------------------------------------------------------------===//
 
-static std::string list(std::span<const std::string> names) {
-  std::string text;
-  for (const std::string &name : names)
-    text += concat(text.empty() ? "'" : ", '", name, "'");
-  return text;
-}
-
 static Status checkTensor(const BatchTensor &tensor) {
   if (isWeight(tensor) || hasImageShape(tensor) ||
       NumberWriter::canWrite(tensor.dtype))
@@ -307,7 +300,7 @@ static Result<FieldLists> findFields(const RecordSource &records,
     find(name, fields.emplace_back());
     if (fields.back().empty())
       return makeError(Code::Usage, "'", path, "': there is no field '", name,
-                       "' for '", tensor.name, "', it has ", list(names));
+                       "' for '", tensor.name, "', it has ", quoteNames(names));
   }
   std::vector<size_t> choices;
   if (fields.empty() && !isWeight(tensor))
@@ -342,7 +335,7 @@ static Status fillFields(const RecordSource &records, const std::string &path,
   if (!empty->fields.empty())
     return Status();
   return makeError(Code::Usage, "'", path, "': no field is for '",
-                   empty->tensor.name, "', it has ", list(names));
+                   empty->tensor.name, "', it has ", quoteNames(names));
 }
 
 /// What transforms have nothing to do with an image, or give another one.

@@ -99,6 +99,14 @@ runtime::openSource(const std::string &spec,
                     data->kind->open);
 }
 
+std::string runtime::quoteNames(std::span<const std::string> names) {
+  constexpr size_t kMost = 16;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i)
+    text += concat(i ? ", '" : "'", names[i], "'");
+  return text + (names.size() > kMost ? ", ..." : "");
+}
+
 bool runtime::isPlanFile(std::string_view spec) {
   return !findKind(spec) && spec.ends_with(".toml");
 }

@@ -74,6 +74,9 @@ openSource(const std::string &spec, std::span<const BatchTensor> tensors,
 /// Whether what `--data` says is a file of a plan (DataPlan.h), not a source.
 bool isPlanFile(std::string_view spec);
 
+/// Names in quotes, the first of many, as part of a sentence.
+std::string quoteNames(std::span<const std::string> names);
+
 /// The paths of a list that commas divide.
 std::vector<std::string> splitPaths(std::string_view list);
 

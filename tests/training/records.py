@@ -175,6 +175,8 @@ split = 0.2
     compile("[data]\nsource = 3\n", 3, "data.source is 3, expected a source")
     compile("data = 3\n", 3, "data")
     compile(toml, 0, "")
+    told = json.loads(harness.call("tcc-run", "info", package, "--json"))["data"]
+    suite.tally.check("recipe: tcc-run info says it", "split = 0.2" in told, told)
     done = train("recipe")
     suite.tally.check("recipe: trains", done.code == 0, done.err)
     plan = suite.write("plan.toml", toml)

@@ -295,6 +295,8 @@ static ordered_json describe(const Package &package) {
   document["memory"] = describeArenas(package);
   document["variables"] = describeVariables(program);
   document["settings"] = describeSettings(program);
+  if (program.data())
+    document["data"] = program.data()->str();
   document["variants"] = describeVariants(program);
   document["metadata"] = ordered_json::object();
   for (size_t i = 0; program.metadata() && i < program.metadata()->size();
