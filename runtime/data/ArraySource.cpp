@@ -158,7 +158,7 @@ runtime::makeArraySource(const NamedArrays &named,
 
 using FoundArray = Result<std::optional<SampleArray>>;
 
-Result<NamedArrays> runtime::openNpz(const std::string &path) {
+Result<NamedArrays> runtime::openNpz(const std::string &path, const Files &) {
   Result<NpzFile> opened = NpzFile::open(path);
   if (!opened.ok())
     return opened.takeStatus();
@@ -178,8 +178,8 @@ Result<NamedArrays> runtime::openNpz(const std::string &path) {
   return arrays;
 }
 
-static FoundArray openNpyArray(const std::string &path) {
-  auto file = SampleFile::open(path);
+static FoundArray openNpyArray(const std::string &path, const Files &files) {
+  auto file = files.open(path);
   if (!file.ok())
     return file.takeStatus();
   std::vector<std::byte> head(std::min<uint64_t>((*file)->size(), kNpyHead));
@@ -197,7 +197,8 @@ static FoundArray openNpyArray(const std::string &path) {
   return std::optional(SampleArray::of(std::move(*tensor)));
 }
 
-Result<NamedArrays> runtime::openNpyFolder(const std::string &folder) {
+Result<NamedArrays> runtime::openNpyFolder(const std::string &folder,
+                                           const Files &files) {
   NamedArrays arrays = {folder, {}, nullptr};
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end;
@@ -207,21 +208,22 @@ Result<NamedArrays> runtime::openNpyFolder(const std::string &folder) {
   if (error)
     return makeError(Code::Io, "cannot read '", folder, "': ", error.message());
   std::ranges::sort(arrays.names);
-  arrays.open = [folder,
+  arrays.open = [folder, files,
                  names = arrays.names](const std::string &name) -> FoundArray {
     if (std::ranges::find(names, name) == names.end())
       return std::optional<SampleArray>();
-    return openNpyArray(concat(folder, "/", name, ".npy"));
+    return openNpyArray(concat(folder, "/", name, ".npy"), files);
   };
   return arrays;
 }
 
-Result<NamedArrays> runtime::openSafetensors(const std::string &path) {
+Result<NamedArrays> runtime::openSafetensors(const std::string &path,
+                                             const Files &files) {
   auto opened = SafetensorsFile::open(path);
   if (!opened.ok())
     return opened.takeStatus();
   auto header = std::make_shared<const SafetensorsFile>(std::move(*opened));
-  auto file = SampleFile::open(path);
+  auto file = files.open(path);
   if (!file.ok())
     return file.takeStatus();
   NamedArrays arrays = {path, {}, nullptr};

@@ -38,11 +38,13 @@ makeArraySource(const NamedArrays &arrays,
                 std::span<const BatchTensor> tensors);
 
 /// A NumPy archive, whose arrays are read into memory as a whole.
-Result<NamedArrays> openNpz(const std::string &path);
+Result<NamedArrays> openNpz(const std::string &path, const Files &files);
 /// A folder with a file NAME.npy for each array. Those in Fortran's order are
 /// read into memory as a whole.
-Result<NamedArrays> openNpyFolder(const std::string &folder);
-Result<NamedArrays> openSafetensors(const std::string &path);
+Result<NamedArrays> openNpyFolder(const std::string &folder,
+                                  const Files &files);
+Result<NamedArrays> openSafetensors(const std::string &path,
+                                    const Files &files);
 
 } // namespace tcc::runtime
 

@@ -10,7 +10,8 @@
 
 namespace tcc::runtime {
 
-template <typename T> using Opener = Result<T> (*)(const std::string &path);
+template <typename T>
+using Opener = Result<T> (*)(const std::string &path, const Files &files);
 
 /// A kind of data that a source names.
 struct DataKind {

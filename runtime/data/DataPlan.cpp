@@ -204,16 +204,32 @@ Status PlanReader::readMemory(const std::string &key, const toml::node &node) {
 }
 
 Status PlanReader::readCache(const std::string &key, const toml::node &node) {
-  constexpr std::string_view kRam = "ram:";
-  auto text = node.value<std::string_view>().value_or("");
-  auto bytes = text.starts_with(kRam) ? parseByteSize(text.substr(kRam.size()))
-                                      : std::nullopt;
-  if (text != "none" && (!bytes || *bytes < 1))
-    return expect(key, node,
-                  "'ram:' and a number of bytes, as 'ram:8GiB', or "
-                  "'none'");
-  plan.images =
-      bytes ? std::make_shared<images::ImageCache>(uint64_t(*bytes)) : nullptr;
+  constexpr std::string_view kRam = "ram:", kDisk = "disk:";
+  constexpr const char *kExpected =
+      "'ram:SIZE', 'disk:FOLDER:SIZE', a list of both, or 'none'";
+  auto texts = readTexts(node);
+  if (!texts || texts->empty())
+    return expect(key, node, kExpected);
+  plan.images = nullptr;
+  plan.blocks = nullptr;
+  for (std::string_view text : *texts) {
+    size_t colon = text.rfind(':');
+    auto bytes = colon == text.npos ? std::nullopt
+                                    : parseByteSize(text.substr(colon + 1));
+    bool isRam = text.starts_with(kRam) && colon == kRam.size() - 1;
+    bool isDisk = text.starts_with(kDisk) && colon > kDisk.size();
+    if (text == "none" && texts->size() == 1)
+      return Status();
+    if (!bytes || *bytes < 1 || !(isRam || isDisk))
+      return expect(key, node, kExpected);
+    if (isRam) {
+      plan.images = std::make_shared<images::ImageCache>(uint64_t(*bytes));
+      continue;
+    }
+    fs::path own = text.substr(kDisk.size(), colon - kDisk.size());
+    plan.blocks = std::make_shared<SharedBlockCache>((folder / own).string(),
+                                                     uint64_t(*bytes));
+  }
   return Status();
 }
 

@@ -12,7 +12,8 @@
 //   depth = 4           # batches in memory, or "auto"
 //   balance = "labels"  # training takes samples of each class as often
 //   memory = "2GiB"     # that batches take at most
-//   cache = "ram:8GiB"  # for decoded images
+//   cache = "ram:8GiB"  # for decoded images; or "disk:FOLDER:100GiB", for what
+//                       # is read of files; or a list of both
 //   on_bad = "skip"     # what a damaged sample does: "skip" or "stop"
 //   split = 0.1         # the share that is kept for evaluations
 //   [data.train]        # transforms of inputs: images/Transforms.h
@@ -50,6 +51,7 @@ struct DataPlan {
   std::optional<int64_t> memory;     ///< bytes of batches, at most
   /// Shared by the loaders of this plan and of its copies; null: none.
   std::shared_ptr<images::ImageCache> images;
+  std::shared_ptr<SharedBlockCache> blocks; ///< likewise, of what files have
   std::string balance; ///< the input of classes that training takes as often
   bool skipsBad = false;
   double split = 0; ///< 0: all samples are for training, and for evaluations

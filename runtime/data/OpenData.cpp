@@ -173,10 +173,17 @@ static Opened openSources(const DataPlan &plan, DataPhase phase,
   if (!plan.weights.empty() && plan.weights.size() != plan.sources.size())
     return makeError(Code::Usage, "data.weights has ", plan.weights.size(),
                      " numbers, data.source ", plan.sources.size(), " sources");
+  Files files;
+  if (plan.blocks) {
+    auto cache = plan.blocks->open();
+    if (!cache.ok())
+      return cache.takeStatus();
+    files.cache = std::move(*cache);
+  }
   std::vector<std::unique_ptr<SampleSource>> sources;
   for (const std::string &spec : plan.sources) {
     auto source =
-        openSource(spec, tensors, {seed + sources.size(), plan.images});
+        openSource(spec, tensors, {seed + sources.size(), plan.images, files});
     if (!source.ok())
       return source;
     // Before sources are mixed: a sample is of one part, and counted as one.

@@ -10,7 +10,7 @@ using namespace tcc;
 using namespace tcc::runtime;
 
 Result<std::shared_ptr<const SampleFile>>
-SampleFile::open(const std::string &path) {
+SampleFile::open(const std::string &path, std::shared_ptr<BlockCache> cache) {
   // A pipe, which is refused, would be waited for.
   int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat info = {};
@@ -25,13 +25,28 @@ SampleFile::open(const std::string &path) {
                      "': ", std::strerror(reason));
   }
   constexpr int64_t kNanoseconds = 1'000'000'000;
-  return adopt(path, file, static_cast<uint64_t>(info.st_size),
-               info.st_mtim.tv_sec * kNanoseconds + info.st_mtim.tv_nsec);
+  int64_t modified = info.st_mtim.tv_sec * kNanoseconds + info.st_mtim.tv_nsec;
+  std::shared_ptr<SampleFile> opened(new SampleFile(
+      path, file, static_cast<uint64_t>(info.st_size), modified));
+  if (cache)
+    opened->cached =
+        std::make_unique<BlockCache::File>(path, opened->bytes, modified);
+  opened->cache = std::move(cache);
+  return std::shared_ptr<const SampleFile>(std::move(opened));
 }
 
 SampleFile::~SampleFile() { ::close(file); }
 
 Status SampleFile::read(uint64_t offset, std::span<std::byte> to) const {
+  if (!cache)
+    return readItself(offset, to);
+  return cache->read(*cached, offset, to,
+                     [this](uint64_t offset, std::span<std::byte> to) {
+                       return readItself(offset, to);
+                     });
+}
+
+Status SampleFile::readItself(uint64_t offset, std::span<std::byte> to) const {
   while (!to.empty()) {
     ssize_t count =
         pread(file, to.data(), to.size(), static_cast<off_t>(offset));

@@ -2,7 +2,7 @@
 #ifndef TCC_RUNTIME_DATA_SAMPLEFILE_H
 #define TCC_RUNTIME_DATA_SAMPLEFILE_H
 
-#include "runtime/base/Status.h"
+#include "runtime/data/BlockCache.h"
 
 #include <cstddef>
 #include <memory>
@@ -16,8 +16,9 @@ namespace tcc::runtime {
 class SampleFile {
 public:
   /// Fails (Code::Io) where there is no regular file that can be read.
+  /// With a cache reads go through it.
   static Result<std::shared_ptr<const SampleFile>>
-  open(const std::string &path);
+  open(const std::string &path, std::shared_ptr<BlockCache> cache = nullptr);
   /// Takes an open file of so many bytes, and closes it. `path` is for errors.
   static std::shared_ptr<const SampleFile>
   adopt(std::string path, int file, uint64_t bytes, int64_t modified = 0) {
@@ -41,10 +42,24 @@ private:
   SampleFile(std::string path, int file, uint64_t bytes, int64_t modified)
       : name(std::move(path)), file(file), bytes(bytes), time(modified) {}
 
+  Status readItself(uint64_t offset, std::span<std::byte> to) const;
+
   std::string name;
   int file;
   uint64_t bytes;
   int64_t time;
+  std::shared_ptr<BlockCache> cache; ///< null: none
+  std::unique_ptr<BlockCache::File> cached;
+};
+
+/// How a source opens its files.
+struct Files {
+  std::shared_ptr<BlockCache> cache; ///< null: none
+
+  Result<std::shared_ptr<const SampleFile>>
+  open(const std::string &path) const {
+    return SampleFile::open(path, cache);
+  }
 };
 
 } // namespace tcc::runtime

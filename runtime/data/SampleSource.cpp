@@ -68,7 +68,7 @@ struct SampleMaker {
 
   using Made = Result<std::unique_ptr<SampleSource>>;
   template <typename T> Made operator()(Opener<T> open) const {
-    auto opened = open(path);
+    auto opened = open(path, options.files);
     return opened.ok() ? make(std::move(*opened)) : opened.takeStatus();
   }
 

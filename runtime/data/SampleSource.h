@@ -2,6 +2,7 @@
 #ifndef TCC_RUNTIME_DATA_SAMPLESOURCE_H
 #define TCC_RUNTIME_DATA_SAMPLESOURCE_H
 
+#include "runtime/data/SampleFile.h"
 #include "runtime/package/Tensor.h"
 
 #include <filesystem>
@@ -18,6 +19,7 @@ class ImageCache; // images/ImageCache.h
 struct SourceOptions {
   uint64_t seed = 0;                          ///< of what transforms draw
   std::shared_ptr<images::ImageCache> images; ///< null: none are kept
+  Files files = {};
 };
 
 /// A tensor of a batch: its samples come first, shape[0] of them.

@@ -129,7 +129,7 @@ struct Summarizer {
   bool readsAll;
 
   template <typename T> Result<DataSummary> operator()(Opener<T> open) const {
-    auto opened = open(path);
+    auto opened = open(path, /*files=*/{});
     return opened.ok() ? look(std::move(*opened)) : opened.takeStatus();
   }
 

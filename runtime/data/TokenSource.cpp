@@ -180,8 +180,9 @@ static Result<Window> findWindow(std::span<const BatchTensor> tensors) {
 // Files
 //===----------------------------------------------------------------------===//
 
-static Result<TokenFile> openOneText(const std::string &path) {
-  auto file = SampleFile::open(path);
+static Result<TokenFile> openOneText(const std::string &path,
+                                     const Files &files) {
+  auto file = files.open(path);
   if (!file.ok())
     return file.takeStatus();
   int64_t count = static_cast<int64_t>((*file)->size());
@@ -218,8 +219,9 @@ static Status checkHeader(const SampleFile &file, const Header &header,
   return Status();
 }
 
-static Result<TokenFile> openOneOfTokens(const std::string &path) {
-  auto file = SampleFile::open(path);
+static Result<TokenFile> openOneOfTokens(const std::string &path,
+                                         const Files &files) {
+  auto file = files.open(path);
   if (!file.ok())
     return file.takeStatus();
   auto words = readHeader(**file);
@@ -253,24 +255,26 @@ static Status checkTypes(const TokenFile &file,
 }
 
 static Result<std::vector<TokenFile>>
-openAll(std::string_view paths,
-        Result<TokenFile> (*open)(const std::string &path)) {
-  std::vector<TokenFile> files;
+openAll(std::string_view paths, const Files &files,
+        Result<TokenFile> (*open)(const std::string &path, const Files &)) {
+  std::vector<TokenFile> all;
   for (const std::string &path : splitPaths(paths)) {
-    auto file = open(path);
+    auto file = open(path, files);
     if (!file.ok())
       return file.takeStatus();
-    files.push_back(std::move(*file));
+    all.push_back(std::move(*file));
   }
-  return files;
+  return all;
 }
 
-Result<std::vector<TokenFile>> runtime::openTokens(const std::string &paths) {
-  return openAll(paths, openOneOfTokens);
+Result<std::vector<TokenFile>> runtime::openTokens(const std::string &paths,
+                                                   const Files &files) {
+  return openAll(paths, files, openOneOfTokens);
 }
 
-Result<std::vector<TokenFile>> runtime::openText(const std::string &paths) {
-  return openAll(paths, openOneText);
+Result<std::vector<TokenFile>> runtime::openText(const std::string &paths,
+                                                 const Files &files) {
+  return openAll(paths, files, openOneText);
 }
 
 Result<std::unique_ptr<SampleSource>>

@@ -31,8 +31,10 @@ struct TokenFile {
 
 /// The files of a list that commas divide, of tokens or of text. Code::BadData
 /// where a header does not fit its file.
-Result<std::vector<TokenFile>> openTokens(const std::string &paths);
-Result<std::vector<TokenFile>> openText(const std::string &paths);
+Result<std::vector<TokenFile>> openTokens(const std::string &paths,
+                                          const Files &files);
+Result<std::vector<TokenFile>> openText(const std::string &paths,
+                                        const Files &files);
 
 /// Windows of files, one after the other. `tensors` are integers of [batch, T]
 /// for an input and, if there is one, its target, and weights of samples, which

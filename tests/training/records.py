@@ -240,6 +240,28 @@ x = {json.dumps(lines)}
     inner.refuse("no such file", "csv:" + inner.path("missing.csv"), 3, "there is no file")
 
 
+def test_disk(suite):
+    """Every kind of source gives the same weights from blocks that an earlier run has kept."""
+    cache = suite.path("blocks")
+    for kind, spec in suite.specs.items():
+        uses = []
+        for turn in ("first", "second"):
+            done = suite.train(spec, f"{kind} {turn}", sources.STEPS, "--json", "--set",
+                               f"data.cache=disk:{cache}:64MiB")  # fmt: skip
+            uses.append(json.loads(done.out)["block_cache"])
+            same = suite.read_state(f"{kind} {turn}") == suite.read_state(f"{kind} whole")
+            suite.tally.check(f"cache, {kind}, {turn}: the same weights", same)
+        # An archive is read into memory otherwise.
+        hits = uses[1]["hits"] == uses[1]["lookups"] > 0
+        suite.tally.check(f"cache, {kind}: nothing is read again", hits or kind == "npz", str(uses))
+    with open(suite.path("no folder"), "w"):
+        pass
+    suite.refuse("cache", suite.specs["tsv"], 5, "no folder", "--set",
+                 "data.cache=disk:" + suite.path("no folder") + ":1MiB")  # fmt: skip
+    suite.refuse("cache, no size", suite.specs["tsv"], 2, "'disk:FOLDER:SIZE'", "--set",
+                 "data.cache=disk:" + suite.path("blocks"))  # fmt: skip
+
+
 def test_balance(suite):
     """Of 90 samples of one class, and 5 of two others, each class is taken as often."""
     labels = [0] * 90 + [3, 7] * 5
@@ -442,6 +464,7 @@ def main():
         sources.test_kinds(suite)
         test_recipe(suite)
         test_images(suite)
+        test_disk(suite)
         test_balance(suite)
         test_command(suite)
         test_hostile_rows(suite)

@@ -1,5 +1,7 @@
 #include "tools/tcc-run/Plans.h"
 
+#include "runtime/data/images/ImageCache.h"
+
 using namespace tcc;
 using namespace tcc::tools;
 using namespace tcc::runtime;
@@ -83,4 +85,22 @@ Result<std::optional<DataPlan>> Plans::dataOfEvaluations() const {
       !status.ok())
     return makeError(status.code(), "eval.data: ", status.message());
   return std::optional(std::move(chosen));
+}
+
+template <typename Use> static nlohmann::ordered_json describe(const Use &use) {
+  return {{"lookups", use.lookups}, {"hits", use.hits}, {"bytes", use.bytes}};
+}
+
+nlohmann::ordered_json tools::describeCaches(const DataPlan &plan) {
+  auto caches = nlohmann::ordered_json::object();
+  if (plan.images)
+    caches["image_cache"] = describe(plan.images->use());
+  if (plan.blocks && plan.blocks->get())
+    caches["block_cache"] = describe(plan.blocks->get()->use());
+  return caches;
+}
+
+std::string tools::takeCacheProblem(const DataPlan &plan) {
+  bool isOpen = plan.blocks && plan.blocks->get();
+  return isOpen ? plan.blocks->get()->takeProblem() : "";
 }

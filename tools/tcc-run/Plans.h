@@ -32,6 +32,11 @@ private:
   runtime::Status useData(const TrainOptions &options);
 };
 
+/// `image_cache` and `block_cache` of a run's result, where the plan has them.
+nlohmann::ordered_json describeCaches(const runtime::DataPlan &plan);
+/// Why a cache on disk takes no more, told once; else empty.
+std::string takeCacheProblem(const runtime::DataPlan &plan);
+
 /// Neither the command line nor the recipe says where data are.
 runtime::Status noData();
 

@@ -1,4 +1,3 @@
-#include "runtime/data/images/ImageCache.h"
 #include "runtime/package/Digest.h"
 #include "runtime/train/Checkpoint.h"
 #include "runtime/train/Manifest.h"
@@ -234,6 +233,8 @@ Pace Training::note(ProgressLine &line, Clock::time_point before) {
                .dataWait = batches->takeWait()};
   paces.add(pace, elapsed);
   batches->warnOfSkipped(options.running.quiet);
+  if (std::string problem = takeCacheProblem(plans->data); !problem.empty())
+    warn(Status(Code::Io, problem));
   line.update(session->metrics(), paces.average());
   return pace;
 }
@@ -419,10 +420,7 @@ nlohmann::ordered_json Training::describeResult() const {
     document["data_wait_s"] = average.dataWait;
   if (auto skipped = batches->skippedCount())
     document["skipped_samples"] = *skipped;
-  if (const auto &images = plans->data.images)
-    document["image_cache"] = {{"lookups", images->use().lookups},
-                               {"hits", images->use().hits},
-                               {"bytes", images->use().bytes}};
+  document.update(describeCaches(plans->data));
   if (!checkpoints.last().empty())
     document["checkpoint"] = checkpoints.last();
   if (std::string end = requests.describeEnd(); !end.empty())

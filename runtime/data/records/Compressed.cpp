@@ -121,8 +121,8 @@ Result<std::shared_ptr<const SampleFile>> Decompression::run() {
 }
 
 Result<std::shared_ptr<const SampleFile>>
-runtime::openDecompressed(const std::string &path) {
-  auto file = SampleFile::open(path);
+runtime::openDecompressed(const std::string &path, const Files &files) {
+  auto file = files.open(path);
   if (!file.ok() || !(path.ends_with(".zst") || path.ends_with(".zstd")))
     return file;
   return Decompression(**file).run();

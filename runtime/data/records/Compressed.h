@@ -11,7 +11,7 @@ namespace tcc::runtime {
 /// files, TMPDIR: samples are read in any order. Code::BadData where it is
 /// damaged, or becomes more than 64 times as large and more than 1 GiB.
 Result<std::shared_ptr<const SampleFile>>
-openDecompressed(const std::string &path);
+openDecompressed(const std::string &path, const Files &files);
 
 } // namespace tcc::runtime
 

@@ -50,7 +50,8 @@ private:
 
 class Csv final : public RecordSource {
 public:
-  explicit Csv(char delimiter) : delimiter(delimiter) {}
+  Csv(char delimiter, const Files &files)
+      : delimiter(delimiter), rows(/*hasQuotes=*/true, files) {}
   Status add(const std::string &path);
 
   int64_t recordCount() const override { return rows.count(); }
@@ -65,7 +66,7 @@ public:
 private:
   const char delimiter;
   std::vector<std::string> names;
-  TextRecords rows{/*hasQuotes=*/true};
+  TextRecords rows;
 };
 
 } // namespace
@@ -117,9 +118,10 @@ Status Csv::read(int64_t record, std::span<const FieldRead> fields) const {
   return Status();
 }
 
-Result<std::unique_ptr<RecordSource>>
-runtime::openCsv(const std::string &list) {
-  auto source = std::make_unique<Csv>(list.ends_with(".tsv") ? '\t' : ',');
+Result<std::unique_ptr<RecordSource>> runtime::openCsv(const std::string &list,
+                                                       const Files &files) {
+  auto source =
+      std::make_unique<Csv>(list.ends_with(".tsv") ? '\t' : ',', files);
   for (const std::string &path : splitPaths(list))
     if (Status status = source->add(path); !status.ok())
       return status;

@@ -20,8 +20,9 @@ public:
     size_t label;
   };
 
-  ImageFolder(std::string folder, std::vector<Entry> entries)
-      : folder(std::move(folder)), entries(std::move(entries)) {}
+  ImageFolder(std::string folder, std::vector<Entry> entries, Files files)
+      : folder(std::move(folder)), entries(std::move(entries)),
+        files(std::move(files)) {}
 
   int64_t recordCount() const override { return int64_t(entries.size()); }
   uint64_t keyOf(int64_t record) const override;
@@ -34,6 +35,7 @@ public:
 private:
   const std::string folder;
   const std::vector<Entry> entries;
+  const Files files;
   const std::array<std::string, 2> names = {"image", "label"};
 };
 
@@ -45,8 +47,9 @@ uint64_t ImageFolder::keyOf(int64_t record) const {
   return keyOfText(path.substr(folder.size()));
 }
 
-static Status readFile(const std::string &path, std::vector<std::byte> &bytes) {
-  auto file = SampleFile::open(path);
+static Status readFile(const Files &files, const std::string &path,
+                       std::vector<std::byte> &bytes) {
+  auto file = files.open(path);
   if (!file.ok())
     return file.takeStatus();
   bytes.resize((*file)->size());
@@ -61,7 +64,7 @@ Status ImageFolder::read(int64_t record,
       std::string digits = std::to_string(entry.label);
       auto span = std::as_bytes(std::span(digits));
       read.bytes->assign(span.begin(), span.end());
-    } else if (Status status = readFile(entry.path, *read.bytes);
+    } else if (Status status = readFile(files, entry.path, *read.bytes);
                !status.ok()) {
       return status;
     }
@@ -99,22 +102,22 @@ static Result<std::vector<std::string>> list(const std::string &folder,
 }
 
 Result<std::unique_ptr<RecordSource>>
-runtime::openImageFolder(const std::string &folder) {
+runtime::openImageFolder(const std::string &folder, const Files &files) {
   auto classes = list<fs::directory_iterator>(folder, /*wantsFolders=*/true);
   if (!classes.ok())
     return classes.takeStatus();
   std::vector<ImageFolder::Entry> entries;
   for (size_t label = 0; label < classes->size(); ++label) {
-    auto files = list<fs::recursive_directory_iterator>((*classes)[label],
+    auto paths = list<fs::recursive_directory_iterator>((*classes)[label],
                                                         /*wantsFolders=*/false);
-    if (!files.ok())
-      return files.takeStatus();
-    for (std::string &path : *files)
+    if (!paths.ok())
+      return paths.takeStatus();
+    for (std::string &path : *paths)
       entries.push_back({std::move(path), label});
   }
   if (entries.empty())
     return makeError(Code::BadData, "'", folder,
                      "': there is no folder of a class with images in it");
   return std::unique_ptr<RecordSource>(
-      new ImageFolder(folder, std::move(entries)));
+      new ImageFolder(folder, std::move(entries), files));
 }

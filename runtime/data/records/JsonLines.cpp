@@ -11,6 +11,8 @@ namespace {
 
 class JsonLines final : public RecordSource {
 public:
+  explicit JsonLines(const Files &files) : lines(/*hasQuotes=*/false, files) {}
+
   Status add(const std::string &path) {
     return lines.add(path, /*header=*/nullptr);
   }
@@ -33,7 +35,7 @@ private:
 
   std::vector<std::string> names;
   std::vector<bool> areTexts; ///< values of the first line
-  TextRecords lines{/*hasQuotes=*/false};
+  TextRecords lines;
 };
 
 } // namespace
@@ -99,8 +101,8 @@ Status JsonLines::read(int64_t record,
 }
 
 Result<std::unique_ptr<RecordSource>>
-runtime::openJsonLines(const std::string &list) {
-  auto source = std::make_unique<JsonLines>();
+runtime::openJsonLines(const std::string &list, const Files &files) {
+  auto source = std::make_unique<JsonLines>(files);
   for (const std::string &path : splitPaths(list))
     if (Status status = source->add(path); !status.ok())
       return status;

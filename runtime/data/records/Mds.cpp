@@ -33,7 +33,8 @@ struct Shard {
 /// size, in their order; the columns' bytes, in their order.
 class Mds final : public RecordSource {
 public:
-  explicit Mds(std::string folder) : folder(std::move(folder)) {}
+  Mds(std::string folder, Files files)
+      : folder(std::move(folder)), files(std::move(files)) {}
   Status open();
 
   int64_t recordCount() const override {
@@ -63,6 +64,7 @@ private:
 
   static constexpr const char *kIndex = "index.json";
   const std::string folder;
+  const Files files;
   std::vector<std::string> names;
   std::vector<Column> columns;
   std::vector<Shard> shards;
@@ -170,7 +172,7 @@ Status Mds::addShard(const json &shard) {
     return fail("a shard has no file in the folder, or no number of samples");
   if (Status status = readColumns(shard); !status.ok())
     return status;
-  auto file = openDecompressed((fs::path(folder) / *name).string());
+  auto file = openDecompressed((fs::path(folder) / *name).string(), files);
   if (!file.ok())
     return file.takeStatus();
   auto count = samples.get<uint64_t>();
@@ -189,7 +191,7 @@ Status Mds::addShard(const json &shard) {
 
 Status Mds::open() {
   constexpr uint64_t kMost = 256 << 20;
-  auto file = SampleFile::open((fs::path(folder) / kIndex).string());
+  auto file = files.open((fs::path(folder) / kIndex).string());
   if (!file.ok())
     return file.takeStatus();
   if ((*file)->size() > kMost)
@@ -297,8 +299,8 @@ Status Mds::read(int64_t record, std::span<const FieldRead> fields) const {
 }
 
 Result<std::unique_ptr<RecordSource>>
-runtime::openMds(const std::string &folder) {
-  auto source = std::make_unique<Mds>(folder);
+runtime::openMds(const std::string &folder, const Files &files) {
+  auto source = std::make_unique<Mds>(folder, files);
   if (Status status = source->open(); !status.ok())
     return status;
   return std::unique_ptr<RecordSource>(std::move(source));

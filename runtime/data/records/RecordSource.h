@@ -2,7 +2,7 @@
 #ifndef TCC_RUNTIME_DATA_RECORDS_RECORDSOURCE_H
 #define TCC_RUNTIME_DATA_RECORDS_RECORDSOURCE_H
 
-#include "runtime/base/Status.h"
+#include "runtime/data/SampleFile.h"
 #include "runtime/package/DType.h"
 
 #include <cstddef>
@@ -63,7 +63,8 @@ uint64_t keyOfText(std::string_view text);
 /// field. `paths` is a list that commas divide; {000..123} in a path means all
 /// numbers from one to the other. Code::BadData where a shard is damaged or has
 /// a field of a sample twice.
-Result<std::unique_ptr<RecordSource>> openShards(const std::string &paths);
+Result<std::unique_ptr<RecordSource>> openShards(const std::string &paths,
+                                                 const Files &files);
 
 /// The paths that `openShards` opens.
 Result<std::vector<std::string>> listShards(const std::string &paths);
@@ -72,26 +73,29 @@ Result<std::vector<std::string>> listShards(const std::string &paths);
 /// name, and in each the files by name, those of inner folders as well. Fields:
 /// `image`, the file, and `label`, the number of the class in digits.
 /// Code::BadData where there is no class, or no image.
-Result<std::unique_ptr<RecordSource>>
-openImageFolder(const std::string &folder);
+Result<std::unique_ptr<RecordSource>> openImageFolder(const std::string &folder,
+                                                      const Files &files);
 
 /// The rows of CSV files (RFC 4180), or of tabs in place of commas where a name
 /// ends in .tsv; `paths` is a list that commas divide. The first row of each
 /// has the names of the fields, the same in all. Where a file is wanted, a
 /// field is its path, relative to the folder of the CSV file and inside it.
 /// Code::BadData where there are no names, two alike, or other ones.
-Result<std::unique_ptr<RecordSource>> openCsv(const std::string &paths);
+Result<std::unique_ptr<RecordSource>> openCsv(const std::string &paths,
+                                              const Files &files);
 
 /// The lines of files, each an object of JSON; `paths` is a list that commas
 /// divide. The fields are the keys of the first line: texts, numbers, and lists
 /// of them; paths of files as in CSV.
-Result<std::unique_ptr<RecordSource>> openJsonLines(const std::string &paths);
+Result<std::unique_ptr<RecordSource>> openJsonLines(const std::string &paths,
+                                                    const Files &files);
 
 /// The samples of a folder that MosaicML's streaming writes: its index.json and
 /// shards of format mds, version 2. Columns of numbers, texts and files; others
 /// are Code::Unsupported once they are read. Code::BadData where the index or a
 /// shard is damaged.
-Result<std::unique_ptr<RecordSource>> openMds(const std::string &folder);
+Result<std::unique_ptr<RecordSource>> openMds(const std::string &folder,
+                                              const Files &files);
 
 } // namespace tcc::runtime
 

@@ -23,7 +23,7 @@ struct Shard {
 
 class Shards final : public RecordSource {
 public:
-  Status add(const std::string &path);
+  Status add(const std::string &path, const Files &files);
 
   int64_t recordCount() const override { return int64_t(ends.size()); }
   uint64_t keyOf(int64_t record) const override { return keys[size_t(record)]; }
@@ -116,8 +116,8 @@ size_t Shards::numberOf(const std::string &name) {
   return size_t(found - names.begin());
 }
 
-Status Shards::add(const std::string &path) {
-  auto file = openDecompressed(path);
+Status Shards::add(const std::string &path, const Files &files) {
+  auto file = openDecompressed(path, files);
   if (!file.ok())
     return file.takeStatus();
   auto index = findShardIndex(**file);
@@ -187,13 +187,13 @@ Result<std::vector<std::string>> runtime::listShards(const std::string &list) {
 }
 
 Result<std::unique_ptr<RecordSource>>
-runtime::openShards(const std::string &list) {
+runtime::openShards(const std::string &list, const Files &files) {
   auto source = std::make_unique<Shards>();
   auto paths = listShards(list);
   if (!paths.ok())
     return paths.takeStatus();
   for (const std::string &path : *paths)
-    if (Status status = source->add(path); !status.ok())
+    if (Status status = source->add(path, files); !status.ok())
       return status;
   if (source->recordCount() == 0)
     return makeError(Code::BadData, "'", list, "': there is no sample");

@@ -42,7 +42,7 @@ Status TextRecords::index(const SampleFile &file) {
 }
 
 Status TextRecords::add(const std::string &path, std::string *header) {
-  auto file = SampleFile::open(path);
+  auto file = opening.open(path);
   if (!file.ok())
     return file.takeStatus();
   files.push_back({*file, count(), 0});
@@ -97,7 +97,7 @@ Status TextRecords::readBeside(int64_t record, std::string_view text,
   std::error_code error;
   if (fs::status(whole, error).type() == fs::file_type::not_found)
     return makeError(Code::BadData, "there is no file '", whole.string(), "'");
-  auto file = SampleFile::open(whole.string());
+  auto file = opening.open(whole.string());
   if (!file.ok())
     return file.takeStatus();
   bytes.resize((*file)->size());

@@ -17,7 +17,8 @@ public:
   static constexpr uint64_t kLongest = 64 << 20;
 
   /// `hasQuotes`: the end of a line between two quotes is none, as in CSV.
-  explicit TextRecords(bool hasQuotes) : hasQuotes(hasQuotes) {}
+  TextRecords(bool hasQuotes, Files files)
+      : hasQuotes(hasQuotes), opening(std::move(files)) {}
 
   /// Adds the lines of a file, but for the first one if `header` takes it.
   Status add(const std::string &path, std::string *header);
@@ -43,6 +44,7 @@ private:
   Status index(const SampleFile &file);
 
   bool hasQuotes;
+  Files opening;
   std::vector<File> files;
   std::vector<uint64_t> begins; ///< of each record in its file
 };
