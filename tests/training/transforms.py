@@ -399,7 +399,7 @@ def test_cache(suite):
             told = least <= use["hits"] < use["lookups"] and 0 < use["bytes"] <= 64 << 20
             suite.tally.check(f"cache, {name}, {size}: the same weights", found == expected)
             suite.tally.check(f"cache, {name}, {size}: {use}", told)
-    suite.refuse("cache", plan, 2, "'ram:' and a number of bytes", "--set", "data.cache=ram:much")
+    suite.refuse("cache", plan, 2, "expected 'ram:SIZE', 'disk:FOLDER:SIZE'", "--set", "data.cache=ram:much")
     suite.state(plan, "--set", "data.memory=1MiB")
     suite.refuse("memory", plan, 2, "data.memory is 9000 bytes, a batch takes 46144, and 2 are needed",
                  "--set", "data.memory=9KB")  # fmt: skip
