@@ -95,8 +95,9 @@ def measure(subject, folder, options):
 def rate(subject, milliseconds):
     """Thousands of images, or millions of tokens, a second."""
     if subject == "tokens":
-        return load_worker.WINDOWS * load_worker.LENGTH / milliseconds * 1e-3
-    return load_worker.BATCH / milliseconds
+        tokens = load_worker.WINDOWS * load_worker.LENGTH * load_worker.BATCHES
+        return tokens / milliseconds * 1e-3
+    return load_worker.BATCH * load_worker.BATCHES / milliseconds
 
 
 def show(row):

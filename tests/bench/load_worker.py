@@ -19,6 +19,7 @@ from bench.worker import serve
 from harness import BIN
 
 BATCH, SIDE, SMALL = 32, 224, 64
+BATCHES = 8  # of one time: workers of others give several at once
 WINDOWS, LENGTH = 64, 1024  # of tokens in a batch
 TRANSFORMS = {
     "crop": [f"random_crop {SIDE}", "flip"],
@@ -163,4 +164,5 @@ if __name__ == "__main__":
     engine, subject, folder, threads = sys.argv[1:]
     # Before any thread starts: they all inherit it.
     os.sched_setaffinity(0, range(int(threads)))
-    serve(ENGINES[engine](subject, folder, int(threads)), int(threads))
+    read = ENGINES[engine](subject, folder, int(threads))
+    serve(lambda: [read() for _ in range(BATCHES)], int(threads))

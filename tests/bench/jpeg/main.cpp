@@ -1,10 +1,10 @@
-//===- main.cpp - How fast libjpeg decodes files
-//---------------------------===//
+//===- main.cpp - How fast libjpeg decodes files --------------------------===//
 //
 // jpeg-decode FILE...
 // Reads a number of seconds a line, decodes the files over and over for that
-// long, each whole, to RGB, and prints a JSON line: the milliseconds of each 32
-// of them, those of this thread. tests/bench/load.py relates the loader to it.
+// long, each whole, to RGB, and prints a JSON line: the milliseconds of each
+// 256 of them, those of this thread. tests/bench/load.py relates the loader to
+// it.
 //
 //===----------------------------------------------------------------------===//
 #include <cstdio>
@@ -19,7 +19,8 @@
 
 using Bytes = std::vector<unsigned char>;
 
-static constexpr size_t kBatch = 32; // files of one time
+static constexpr size_t kBatch =
+    8 * 32; // files of one time, as load_worker.py has them
 
 static double threadSeconds() {
   timespec time;
