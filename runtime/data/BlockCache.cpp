@@ -44,7 +44,8 @@ std::vector<BlockCache::Entry> BlockCache::list() {
     std::error_code gone; // another process may remove it
     Entry entry = {at->path().string(), at->file_size(gone),
                    at->last_write_time(gone)};
-    if (!gone && std::string_view(entry.path).ends_with(kEnding))
+    // Also what a process that was killed has left half written.
+    if (!gone && entry.path.find(kEnding) != entry.path.npos)
       entries.push_back(std::move(entry));
   }
   return entries;
