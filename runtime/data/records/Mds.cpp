@@ -216,9 +216,7 @@ Status Mds::open() {
 
 uint64_t Mds::keyOf(int64_t record) const {
   const Shard &shard = shardOf(record);
-  std::string_view path = shard.file->path();
-  return keyOfText(
-      concat(path.substr(path.rfind('/') + 1), "/", record - shard.first));
+  return keyOfPlace(shard.file->path(), record - shard.first);
 }
 
 std::string Mds::describe(int64_t record) const {

@@ -56,6 +56,8 @@ public:
 
 /// 64 random bits of a text.
 uint64_t keyOfText(std::string_view text);
+/// The same of the name of a file, without its folder, and a number in it.
+uint64_t keyOfPlace(std::string_view path, int64_t number);
 
 /// The samples of WebDataset shards, in the order of the shards: what follows
 /// one another in a tar file and has the same name up to the first dot of its

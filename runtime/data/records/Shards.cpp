@@ -105,6 +105,10 @@ uint64_t runtime::keyOfText(std::string_view text) {
   return key;
 }
 
+uint64_t runtime::keyOfPlace(std::string_view path, int64_t number) {
+  return keyOfText(concat(path.substr(path.rfind('/') + 1), "/", number));
+}
+
 //===----------------------------------------------------------------------===//
 // The index
 //===----------------------------------------------------------------------===//

@@ -77,9 +77,7 @@ Status TextRecords::read(int64_t record, std::string &text) const {
 
 uint64_t TextRecords::keyOf(int64_t record) const {
   const File &own = fileOf(record);
-  std::string_view path = own.file->path();
-  return keyOfText(
-      concat(path.substr(path.rfind('/') + 1), "/", record - own.first));
+  return keyOfPlace(own.file->path(), record - own.first);
 }
 
 std::string TextRecords::describe(int64_t record) const {
