@@ -3,6 +3,7 @@
 #define TCC_FRONTENDS_ARCHIVE_H
 
 #include "frontends/MappedFile.h"
+#include "runtime/data/ZipEntries.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include <optional>
@@ -12,18 +13,18 @@
 namespace tcc {
 
 /// The entries of a zip file by the names that they have below its one folder.
-/// Sizes come from the central directory: local headers leave them out where
-/// the file was written as a stream.
 class Archive {
 public:
   struct Entry {
     llvm::StringRef name;
-    uint32_t checksum = 0;
-    uint64_t size = 0;
-    llvm::ArrayRef<char> stored; // as it lies in the file
-    bool isCompressed = false;
+    runtime::ZipEntry zip;
     /// Stored bytes have their checksum; many tensors may lie in one entry.
     mutable bool isChecked = false;
+
+    llvm::ArrayRef<char> getStored() const {
+      return {reinterpret_cast<const char *>(zip.stored.data()),
+              zip.stored.size()};
+    }
   };
 
   /// True if the file begins as zip files do.
@@ -44,10 +45,6 @@ public:
   int64_t getFileSize() const { return int64_t(file.bytes.size()); }
 
 private:
-  bool readDirectory(std::string &error);
-  bool readEntry(uint64_t &offset, uint64_t end, std::string &error);
-  bool locate(Entry &entry, uint64_t header, uint64_t compressed,
-              std::string &error);
   bool dropFolder(std::string &error);
 
   MappedFile file;

@@ -1,4 +1,4 @@
-//===- Pickle.h - The subset of pickle that TorchScript writes --*- C++ -*-===//
+//===- Pickle.h - What TorchScript has written as pickles -------*- C++ -*-===//
 #ifndef TCC_FRONTENDS_TORCHSCRIPT_PICKLE_H
 #define TCC_FRONTENDS_TORCHSCRIPT_PICKLE_H
 
@@ -6,13 +6,14 @@
 #include "frontends/StridedBytes.h"
 #include "frontends/aten/Tracer.h"
 #include "frontends/torchscript/Values.h"
+#include "runtime/package/Pickle.h"
+
+#include "llvm/ADT/DenseMap.h"
 
 namespace tcc::torchscript {
 
-/// A pickle is a program for a stack machine, which could call anything: this
-/// reads data alone. Names that it may refer to are tensors, lists,
-/// dictionaries and classes of the archive, of which it makes instances without
-/// running code.
+/// Makes what a pickle describes: tensors, lists, dictionaries, and instances
+/// of classes of the archive, without running code.
 class Unpickler {
 public:
   /// Tensors lie in the entries FOLDER/KEY.
@@ -26,40 +27,27 @@ public:
 
 private:
   using Item = aten::Item;
+  using Value = runtime::PickleValue;
 
-  bool step(uint8_t opcode);
-  std::optional<bool> push(uint8_t opcode);
-  bool pushInteger(int64_t value);
-  bool pushTuple(size_t count);
-  bool pushLong();
-  bool pushGlobal();
-  bool memoize(uint64_t key);
-  bool recall(uint64_t key);
-  bool popToMark(std::vector<Item> &items);
-  bool append(llvm::ArrayRef<Item> items);
-  bool setItems(llvm::ArrayRef<Item> items);
-  bool build();
-  bool reduce();
-  bool makeTensor(const std::vector<Item> &arguments);
-  bool readStorage();
+  /// The item of a value, the same one for the same value; each fails once it
+  /// has said why.
+  bool convert(const Value &value, Item &item);
+  bool convertCall(const Value &value, Item &item);
+  bool convertItems(const Value &value, std::vector<Item> &items);
+  bool convertEntries(const Value &value, Dictionary &dictionary);
+  bool convertState(const Value &value, Instance &instance);
+  bool makeTensor(const Value &value, Item &item);
+  bool readStorage(const Value &value, Item &item);
   bool fail(const llvm::Twine &message);
-  bool pop(Item &item);
-  bool pop(std::vector<Item> &items, size_t count);
-  llvm::StringRef take(uint64_t count);
-  uint64_t takeInteger(unsigned bytes);
-  llvm::StringRef takeLine();
 
   const Archive &archive;
   std::string folder;
   aten::Tracer &tracer;
   bool readsWeights;
   CopyBudget copyBudget;
-  llvm::StringRef rest;
-  bool isDone = false;
   std::string error;
-  std::vector<Item> stack;
-  std::vector<size_t> marks;
-  std::map<uint64_t, Item> memo;
+  int depth = 0;
+  llvm::DenseMap<const Value *, Item> made;
   /// Tensors by where they lie: one place is one tensor.
   std::map<std::string, aten::Variable *> tensors;
 };

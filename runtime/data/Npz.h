@@ -3,6 +3,7 @@
 #define TCC_RUNTIME_DATA_NPZ_H
 
 #include "runtime/base/MappedFile.h"
+#include "runtime/data/ZipEntries.h"
 #include "runtime/package/Tensor.h"
 
 #include <vector>
@@ -15,8 +16,7 @@ class NpzFile {
 public:
   struct Member {
     std::string name; ///< without ".npy"
-    uint16_t method;  ///< 0 stored, 8 deflated
-    uint32_t crc, packedBytes, bytes, localOffset;
+    ZipEntry entry;
   };
 
   static Result<NpzFile> open(const std::string &path);

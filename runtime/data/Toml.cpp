@@ -4,14 +4,6 @@
 
 using namespace tcc;
 
-std::string runtime::printText(std::string_view text, size_t longest) {
-  std::string printed(text.substr(0, longest));
-  for (char &c : printed)
-    if (static_cast<unsigned char>(c) < ' ' || c == 127)
-      c = '?';
-  return text.size() > longest ? printed + "..." : printed;
-}
-
 std::string runtime::printValue(const toml::node &node) {
   if (auto *text = node.as_string())
     return "'" + printText(text->get()) + "'";

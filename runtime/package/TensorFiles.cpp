@@ -40,24 +40,55 @@ static Result<WeightMap> readMap(const std::string &path) {
   return files;
 }
 
+/// Whether torch.save wrote a file; its first bytes tell.
+static Result<bool> isOfPyTorch(const std::string &path) {
+  constexpr std::byte kPickle[] = {std::byte(0x80), std::byte(2)};
+  auto file = MappedFile::open(path);
+  if (!file.ok())
+    return file.takeStatus();
+  if (file->bytes().size() > sizeof(kPickle) &&
+      std::ranges::equal(file->bytes().first(sizeof(kPickle)), kPickle))
+    return makeError(Code::Unsupported, "'", path,
+                     "' is of PyTorch before 1.6: write it again, with "
+                     "torch.save of a newer one");
+  return PyTorchFile::isOne(file->bytes());
+}
+
+Result<std::span<const StoredTensor>>
+TensorFiles::add(const std::string &path) {
+  auto keep = [&](auto opened) -> Result<std::span<const StoredTensor>> {
+    if (!opened.ok())
+      return opened.takeStatus();
+    files.emplace_back(std::move(*opened));
+    return std::visit(
+        [](const auto &file) -> std::span<const StoredTensor> {
+          return file.tensors();
+        },
+        files.back());
+  };
+  auto isPyTorch = isOfPyTorch(path);
+  if (!isPyTorch.ok())
+    return isPyTorch.takeStatus();
+  return *isPyTorch ? keep(PyTorchFile::open(path))
+                    : keep(SafetensorsFile::open(path));
+}
+
 Status TensorFiles::readIndex(const std::string &path) {
   auto map = readMap(path);
   if (!map.ok())
     return map.takeStatus();
   for (auto &[name, tensors] : *map) {
     std::string own = (fs::path(path).parent_path() / name).string();
-    auto file = SafetensorsFile::open(own);
+    auto file = add(own);
     if (!file.ok())
       return file.takeStatus();
     for (const std::string &tensor : tensors) {
-      auto found =
-          std::ranges::find(file->tensors(), tensor, &StoredTensor::name);
-      if (found == file->tensors().end())
+      auto found = std::ranges::find(*file, tensor, &StoredTensor::name);
+      if (found == file->end())
         return makeError(Code::BadData, "'", own, "' has no tensor '", tensor,
                          "', which '", path, "' lists");
       entries.push_back(*found);
     }
-    files.push_back(std::move(*file));
   }
   std::ranges::sort(entries, {}, &StoredTensor::name);
   return Status();
@@ -70,10 +101,9 @@ Result<TensorFiles> TensorFiles::open(const std::string &path) {
       return status;
     return opened;
   }
-  auto file = SafetensorsFile::open(path);
+  auto file = opened.add(path);
   if (!file.ok())
     return file.takeStatus();
-  opened.entries = file->tensors();
-  opened.files.push_back(std::move(*file));
+  opened.entries.assign(file->begin(), file->end());
   return opened;
 }

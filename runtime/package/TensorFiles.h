@@ -2,13 +2,17 @@
 #ifndef TCC_RUNTIME_PACKAGE_TENSORFILES_H
 #define TCC_RUNTIME_PACKAGE_TENSORFILES_H
 
+#include "runtime/package/PyTorchFile.h"
 #include "runtime/package/Safetensors.h"
+
+#include <variant>
 
 namespace tcc::runtime {
 
-/// The tensors of a safetensors file, or of those that an index lists, NAME
-/// .index.json as Hugging Face's libraries write it: an object whose
-/// "weight_map" has the file of each tensor, in the folder of the index.
+/// The tensors of a safetensors file, of one that torch.save wrote, or of those
+/// that an index lists, NAME.index.json as Hugging Face's libraries write it:
+/// an object whose "weight_map" has the file of each tensor, in the folder of
+/// the index.
 class TensorFiles {
 public:
   /// Code::BadData where the index is damaged, names files outside its folder,
@@ -20,8 +24,10 @@ public:
 
 private:
   Status readIndex(const std::string &path);
+  /// Opens a file, and gives its tensors.
+  Result<std::span<const StoredTensor>> add(const std::string &path);
 
-  std::vector<SafetensorsFile> files;
+  std::vector<std::variant<SafetensorsFile, PyTorchFile>> files;
   std::vector<StoredTensor> entries;
 };
 

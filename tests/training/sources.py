@@ -7,6 +7,7 @@ Files that lack something, lie about their sizes, or shrink while they are read 
 with one line and the documented code.
 """
 
+import collections
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 import harness
-from training import cases, run
+from training import cases, run, torch_files
 
 COUNT, STEPS = 100, 12
 
@@ -215,6 +216,82 @@ def test_index(suite):
         suite.tally.check(f"index, {name}", ok, f"{done.code}: {done.err}")
 
 
+def test_torch(suite):
+    """Parameters that torch.save wrote, of all its ways to name and to lay them out."""
+    whole, spec = suite.path("whole.safetensors"), suite.specs["npz"]
+    tensors = load_file(whole)
+    suite.train(spec, "of safetensors", STEPS, "--init", whole)
+    expected = suite.read_state("of safetensors")
+    Stored, path = torch_files.Stored, suite.path("model.pth")
+    plain = {name: Stored.of(array) for name, array in tensors.items()}
+    flat = np.concatenate([array.ravel() for array in tensors.values()])
+    starts = np.cumsum([0, *(array.size for array in tensors.values())])
+    turned = {}
+    for name, array in tensors.items():
+        columns = np.asfortranarray(array)
+        turned[name] = Stored(columns.ravel("K"), array.shape, [s // 4 for s in columns.strides])
+    ways = {
+        "a state_dict": collections.OrderedDict(plain),
+        "parameters": {name: torch_files.Parameter(tensor) for name, tensor in plain.items()},
+        "a checkpoint": {"epoch": 3, "state_dict": plain, "optimizer": {"lr": [0.1, None, True]}},
+        "a wrapped model": {"model": {"module._orig_mod." + name: each for name, each in plain.items()}},
+        "other strides": turned,
+        "one storage": {
+            name: Stored(flat, array.shape, [s // 4 for s in array.strides], int(start))
+            for (name, array), start in zip(tensors.items(), starts)
+        },
+        "f64": {name: Stored.of(array.astype("f8")) for name, array in tensors.items()},
+    }
+    for name, value in ways.items():
+        torch_files.save(path, value)
+        done = suite.train(spec, name, STEPS, "--init", path)
+        same = done.code == 0 and suite.read_state(name) == expected
+        suite.tally.check(f"torch.save, {name}: the same weights", same, done.err)
+    names = sorted(plain)
+    halves = {f"pytorch_model-{i + 1:05}-of-00002.bin": names[i::2] for i in range(2)}
+    for file, own in halves.items():
+        torch_files.save(suite.path(file), {name: plain[name] for name in own})
+    with open(suite.path("pytorch_model.bin.index.json"), "w", encoding="utf-8") as stream:
+        json.dump({"weight_map": {name: file for file, own in halves.items() for name in own}}, stream)
+    done = suite.train(spec, "bins", STEPS, "--init", suite.path("pytorch_model.bin.index.json"))
+    suite.tally.check("torch.save, an index", done.code == 0 and suite.read_state("bins") == expected, done.err)
+    first = names[0]
+    array = tensors[first]
+    outside = Stored(array.ravel(), array.shape, [s // 4 for s in array.strides], 1)
+    wide = Stored(array.ravel(), [1 << 40, 1 << 20], [0, 0])
+    run_me = {**plain, "x": print}
+    for name, value, options, code, said in (
+        ("no tensors", {"lr": 1}, {}, 3, "has no tensors by name, nor a 'state_dict' of them"),
+        ("outside its entry", {**plain, first: outside}, {}, 3, f"'{first}' does not lie within its entry"),
+        ("larger than the file", {**plain, first: wide}, {}, 3, f"'{first}' its strides make it larger"),
+        ("big-endian", plain, {"order": b"big"}, 4, "is not in little-endian order"),
+        ("an opcode", plain, {"change": lambda data: b"\x80\x02i" + data[2:]}, 3, "opcode 105"),
+        ("cut", plain, {"change": lambda data: data[:-9]}, 3, "'data.pkl' ends early"),
+        ("empty", plain, {"change": lambda data: b""}, 3, "'data.pkl' ends early"),
+        ("another tensor", {"x": plain[first]}, {}, 2, "unexpected: x"),
+    ):
+        torch_files.save(path, value, **options)
+        done = suite.train(spec, "none", 1, "--init", path)
+        ok = done.code == code and said in done.err
+        suite.tally.check(f"torch.save, {name}", ok, f"{done.code}: {done.err}")
+    with open(path, "wb") as stream:
+        stream.write(b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.")
+    done = suite.train(spec, "none", 1, "--init", path)
+    suite.tally.check("torch.save, an old one", done.code == 4 and "before 1.6" in done.err, done.err)
+    torch_files.save(path, run_me)
+    done = suite.train(spec, "calls", STEPS, "--init", path)
+    suite.tally.check("torch.save, a name of code is passed over", done.code == 0, done.err)
+    with open(path, "rb") as stream:
+        data = bytearray(stream.read())
+    random = np.random.default_rng(2)
+    for cut in random.integers(4, len(data), 4):
+        for kind, bytes_ in ("cut", data[:cut]), ("changed", data[:cut] + b"\xff" + data[cut + 1 :]):
+            with open(path, "wb") as stream:
+                stream.write(bytes_)
+            done = suite.train(spec, "none", 1, "--init", path)
+            suite.tally.check(f"torch.save, {kind} at {cut}", done.code in (0, 2, 3, 4), f"{done.code}: {done.err}")
+
+
 def test_hostile(suite):
     for kind, place, file in (("npz", "data.npz", ""), ("npy", "npy", "x.npy"),
                               ("safetensors", "data.safetensors", "")):  # fmt: skip
@@ -245,6 +322,7 @@ def main():
         test_strides(suite)
         test_hostile_tokens(suite)
         test_index(suite)
+        test_torch(suite)
         test_hostile(suite)
     tally.close()
 

@@ -180,6 +180,7 @@ COMPILER = ("compiler/", "dialects/", "frontends/")
 SHARED = ("runtime/base/", "runtime/package/")
 SHARED_HEADERS = {
     "runtime/data/ReadPlan.h",
+    "runtime/data/ZipEntries.h",
     "runtime/executor/Prepare.h",
     "runtime/devices/emulated/EmulatedKernel.h",
 }

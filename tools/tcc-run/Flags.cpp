@@ -68,8 +68,8 @@ void tools::addData(CLI::App &command, DataOptions &options) {
   command
       .add_option(
           "--init", options.init,
-          "safetensors file, or a .index.json of several, with parameters to "
-          "begin with")
+          "safetensors file, one of torch.save (.pth, .bin), or a .index.json "
+          "of several, with parameters to begin with")
       ->type_name(kFileType);
   command
       .add_option("--checkpoint-dir", options.checkpointDir,

@@ -62,8 +62,8 @@ static void runArchive(StringRef bytes) {
        archive ? archive->getEntries() : ArrayRef<tcc::Archive::Entry>()) {
     auto text = archive->read(entry, error);
     auto stored = archive->getStored(entry, error);
-    require(!text || text->size() == entry.size, "as much as there is");
-    require(!stored || stored->size() == entry.size, "as much as there is");
+    require(!text || text->size() == entry.zip.size, "as much as there is");
+    require(!stored || stored->size() == entry.zip.size, "as much as there is");
   }
   if (archive)
     import(file);
