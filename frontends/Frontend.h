@@ -17,6 +17,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "tcc/import_options.h"
+#include "llvm/ADT/StringMap.h"
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct Model {
   /// The name of the symbol that is the first extent of all inputs which have
   /// one: their samples. Empty: these are fixed, or there is no such symbol.
   std::string batch;
+  /// The values of symbols in each variant of the program, by name; empty:
+  /// there is one, with all of them open.
+  std::vector<llvm::StringMap<int64_t>> variants;
   WeightStore weights;
   std::vector<MetadataEntry> metadata;
   /// What the user should know, such as a dimension that got a default.

@@ -39,7 +39,7 @@ void Signature::bind(DimBinding binding) {
   auto [entry, isNew] = bindings.try_emplace(binding.name, binding);
   const DimBinding &other = entry->second;
   if (!isNew && (other.min != binding.min || other.max != binding.max ||
-                 other.step != binding.step))
+                 other.step != binding.step || other.sizes != binding.sizes))
     usage("dimension '" + binding.name + "' is given two sizes");
 }
 
@@ -94,6 +94,42 @@ void Signature::checkRanges() {
         usage("dimension '" + dim.name + "' of the model is in " +
               llvm::Twine(dim.min) + ".." + llvm::Twine(dim.max));
     }
+}
+
+void Signature::checkLists() {
+  const DimBinding *first = nullptr;
+  std::vector<std::vector<int64_t>> variants;
+  for (const auto &entry : bindings) {
+    const DimBinding &binding = entry.second;
+    if (binding.sizes.empty())
+      continue;
+    if (!first)
+      first = &binding;
+    if (binding.sizes.size() != first->sizes.size())
+      return usage("dimension '" + first->name + "' has " +
+                   llvm::Twine(first->sizes.size()) + " sizes and '" +
+                   binding.name + "' " + llvm::Twine(binding.sizes.size()) +
+                   ": lists are paired by place");
+    variants.resize(binding.sizes.size());
+    for (auto [sizes, size] : llvm::zip_equal(variants, binding.sizes))
+      sizes.push_back(size);
+  }
+  llvm::sort(variants);
+  if (std::adjacent_find(variants.begin(), variants.end()) != variants.end())
+    usage("dimension '" + first->name +
+          "': two variants of the program have the same sizes");
+  if (first && !options.states.empty())
+    usage("dimension '" + first->name +
+          "' has several sizes, which states do not go with");
+}
+
+/// What `symbol` is in each variant, where its dimension has a list.
+void Signature::addSizes(const std::string &symbol, const DimBinding &binding) {
+  if (binding.sizes.empty())
+    return;
+  variants.resize(binding.sizes.size());
+  for (auto [values, size] : llvm::zip_equal(variants, binding.sizes))
+    values[symbol] = size / binding.step;
 }
 
 void Signature::findBatch() {
@@ -155,15 +191,18 @@ AffineExpr Signature::getExtent(const Input &input, const Dim &dim) {
     // A stand-in, so that the rest of the model is checked too.
     return entry->second = sizes.addSymbol(dim.name, 1, 1 << 16);
   }
-  auto [name, min, max, step] = binding->second;
-  if (min == max)
-    return entry->second = sizes.constant(check(max));
-  if (step == 1)
-    return entry->second = sizes.addSymbol(name, min, check(max));
+  const DimBinding &bound = binding->second;
+  int64_t max = check(bound.max);
+  if (bound.min == max)
+    return entry->second = sizes.constant(max);
+  std::string name = bound.name;
   // The symbol counts the steps, so that affine simplification knows of them.
-  name += "/" + std::to_string(step);
-  AffineExpr steps = sizes.addSymbol(name, min / step, check(max) / step);
-  return entry->second = steps * step;
+  if (bound.step > 1)
+    name += "/" + std::to_string(bound.step);
+  addSizes(name, bound);
+  AffineExpr steps =
+      sizes.addSymbol(name, bound.min / bound.step, max / bound.step);
+  return entry->second = steps * bound.step;
 }
 
 // --- Fixed inputs ------------------------------------------------------------
@@ -235,6 +274,7 @@ std::vector<ModelInput> Signature::resolve() {
   findBatch();
   bindBatch();
   checkRanges();
+  checkLists();
   checkNames();
   std::vector<ModelInput> result;
   for (const Input &input : inputs) {

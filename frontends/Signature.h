@@ -43,6 +43,10 @@ public:
   std::vector<ModelInput> resolve();
   /// Of resolved inputs Model::batch.
   std::string getBatch() const;
+  /// Of resolved inputs Model::variants.
+  std::vector<llvm::StringMap<int64_t>> takeVariants() {
+    return std::move(variants);
+  }
 
 private:
   struct Input {
@@ -59,6 +63,9 @@ private:
   void bind(DimBinding binding);
   void findBatch();
   void bindBatch();
+  /// Lists of sizes must go together.
+  void checkLists();
+  void addSizes(const std::string &symbol, const DimBinding &binding);
   mlir::AffineExpr getExtent(const Input &input, const Dim &dim);
   void applyFixedValue(ModelInput &input);
   void checkNames();
@@ -73,6 +80,7 @@ private:
   std::string batch;
   llvm::StringMap<DimBinding> bindings;
   llvm::StringMap<mlir::AffineExpr> extents;
+  std::vector<llvm::StringMap<int64_t>> variants;
 };
 
 } // namespace tcc

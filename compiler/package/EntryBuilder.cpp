@@ -320,13 +320,13 @@ Offset<format::Entry> EntryBuilder::build(exec::EntryOp entry) {
   auto space = format::MemorySpace::host;
   for (auto buffer : entry.getOps<exec::BufferOp>())
     space = getSpace(buffer); // all of them lie in one
-  auto kind = format::findEntryKind(entry.getSymName());
-  assert(kind && "a module's functions are entry points");
+  auto name = format::parseEntryName(entry.getSymName());
+  assert(name && "a module's functions are entry points");
   auto statesVector = fbb.CreateVector(states);
   auto buffersVector = fbb.CreateVector(buffers);
   return format::CreateEntry(
-      fbb, *kind, /*variant=*/0, inputs, outputs, statesVector, buffersVector,
-      body, entry.getSlots(), events.size(), entry.getLanes(),
+      fbb, name->kind, name->variant, inputs, outputs, statesVector,
+      buffersVector, body, entry.getSlots(), events.size(), entry.getLanes(),
       entry.getScratchBytes().value_or(0), entry.getScratchBound().value_or(0),
       entry.getWorkerBytes().value_or(0), space,
       entry.getWorkspaceBytes().value_or(0), entry.getRankSlot().value_or(-1));

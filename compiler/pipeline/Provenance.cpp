@@ -24,7 +24,10 @@ static Object describeCpus(llvm::ArrayRef<cpu::Cpu> cpus) {
 static Object describeImport(const ImportOptions &options) {
   Object dims, shapes, values, states;
   for (const DimBinding &dim : options.dims)
-    dims[dim.name] = Array{dim.min, dim.max, dim.step};
+    if (dim.sizes.empty())
+      dims[dim.name] = Array{dim.min, dim.max, dim.step};
+    else
+      dims[dim.name] = Object{{"sizes", Array(dim.sizes)}};
   for (const InputShape &shape : options.inputShapes)
     shapes[shape.name] = Array(shape.extents);
   for (const InputValue &value : options.inputValues)

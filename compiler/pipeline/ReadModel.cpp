@@ -1,10 +1,14 @@
 #include "compiler/pipeline/ReadModel.h"
 
 #include "compiler/decisions/Decisions.h"
+#include "compiler/passes/graph/BindSymbols.h"
 #include "compiler/pipeline/Batch.h"
 #include "compiler/pipeline/RunPasses.h"
 #include "compiler/pipeline/Weights.h"
 #include "dialects/graph/GraphDialect.h"
+#include "frontends/IndexRanges.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
 using tcc::runtime::Code;
@@ -74,6 +78,17 @@ static int64_t countOps(ModuleOp module) {
   return ops;
 }
 
+/// Gives each variant its function, at its sizes.
+static std::optional<Refusal> bindVariants(Model &model, Messages &messages) {
+  if (model.variants.empty())
+    return std::nullopt;
+  if (failed(tcc::bindVariants(*model.module, model.variants)))
+    return messages.takeRefusal(Code::Usage, *model.module, "bind-variants");
+  for (auto main : model.module->getOps<func::FuncOp>())
+    setIndexRanges(main);
+  return std::nullopt;
+}
+
 ReadResult readModel(const CompileOptions &options, const Variant &variant,
                      MLIRContext *context, Phase last) {
   ReadResult result;
@@ -88,8 +103,8 @@ ReadResult readModel(const CompileOptions &options, const Variant &variant,
   result.ops = countOps(*model->module);
   if (!options.recordsDecisions)
     stopRecording(*model->module);
-  std::optional<Refusal> refusal;
-  if (last >= Phase::Recognize) {
+  std::optional<Refusal> refusal = bindVariants(*model, messages);
+  if (!refusal && last >= Phase::Recognize) {
     PhaseTimer timer(result.phases, Phase::Recognize);
     refusal =
         runPasses(*model->module, addRecognition, Code::Internal, messages);

@@ -2,18 +2,15 @@
 
 #include "compiler/decisions/Decisions.h"
 #include "compiler/train/BatchTree.h"
-#include "compiler/train/Buckets.h"
-#include "compiler/train/Dropouts.h"
 #include "compiler/train/EvalMetrics.h"
 #include "compiler/train/Initialize.h"
 #include "compiler/train/Keys.h"
 #include "compiler/train/LossScale.h"
 #include "compiler/train/MicroBatches.h"
-#include "compiler/train/RowChunks.h"
-#include "compiler/train/TrainedModel.h"
-#include "compiler/train/Update.h"
+#include "compiler/train/StepBuilder.h"
 #include "dialects/graph/NodeNames.h"
 #include "dialects/graph/Variables.h"
+#include "dialects/graph/Variants.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 #include "runtime/package/VariableKinds.h"
 
@@ -24,101 +21,30 @@ using tcc::format::Metric;
 
 namespace tcc::train {
 
-namespace {
-
-/// A batch of a step that trains: its forward, its loss and the gradients of
-/// the parameters that are trained.
-struct BatchGradients {
-  Forward forward;
-  Loss loss;
-  std::vector<TrainedParameter> parameters;
-};
-
-/// The steps of one model.
-class StepBuilder {
-public:
-  StepBuilder(ModuleOp module, const Recipe &recipe,
-              std::vector<Parameter> &table, bool inChunks, Problems &problems)
-      : module(module), recipe(recipe), table(table), inChunks(inChunks),
-        problems(problems), main(module.lookupSymbol<func::FuncOp>(
-                                format::nameOf(EntryKind::main))),
-        dropouts(findDropouts(main, recipe, problems)),
-        model(main, recipe, table, problems) {}
-
-  LogicalResult run();
-  ArrayRef<DropoutSite> getDropouts() const { return dropouts; }
-  bool canChunk() const { return hasChunks; }
-  std::vector<std::string> takeNotes() { return std::move(notes); }
-
-private:
-  void declareParameters();
-  void declareStepState();
-  void setVariables();
-
-  Loss emitLoss(StepFunction &step, const Forward &forward) const {
-    TensorEmitter emitter(step.getBuilder(), step.getLoc());
-    return train::emitLoss(Settings(step, emitter), recipe.loss,
-                           forward.operands);
+StepBuilder::StepBuilder(ModuleOp module, const Recipe &recipe,
+                         std::vector<Parameter> &table, bool inChunks,
+                         Problems &problems)
+    : module(module), recipe(recipe), table(table), inChunks(inChunks),
+      problems(problems) {
+  for (func::FuncOp main : getMains(module)) {
+    Problems others; // are those of the first
+    bool isFirst = models.empty();
+    auto sites = findDropouts(main, recipe, isFirst ? problems : others);
+    if (isFirst)
+      dropouts = std::move(sites);
+    models.emplace_back(main, recipe, table, problems);
   }
-  FailureOr<LossGradients> emitLossGradients(StepFunction &step,
-                                             const Forward &forward);
-  FailureOr<std::vector<TrainedParameter>>
-  emitGradients(StepFunction &step, const LossGradients &start);
-  FailureOr<BatchGradients> emitBatch(StepFunction &step, bool hasRanks);
-  void noteOrder(ArrayRef<TrainedParameter> parameters);
-  void writeStatistics(StepFunction &step, const Forward &forward,
-                       TypedValue<RankedTensorType> isVoid);
-  void addMetrics(StepFunction &step, const Metrics &metrics);
+}
 
-  void buildInit();
-  LogicalResult buildTrainStep();
-  LogicalResult buildAccumulateStep();
-  void buildApply();
-  bool mayHaveRanks();
-  void declareTree(int64_t leaves);
-  LogicalResult buildExactSteps();
-  LogicalResult buildFreeSteps();
-  LogicalResult buildStepsOfRanks();
-  std::vector<std::string> listSums() const;
-  void declareBuckets();
-  void declareParts();
-  void checkNames();
-  LogicalResult buildReduceStep();
-  void buildReduceApply();
-  Metrics emitUpdateOfAll(StepFunction &step, NamedValues values);
-  void buildEval();
-  void buildPredict();
-
-  auto getTrained() const {
-    return llvm::make_filter_range(
-        table, [](const Parameter &row) { return row.isTrained; });
-  }
-  Value toF64(StepFunction &step, Value scalar);
-
-  ModuleOp module;
-  const Recipe &recipe;
-  std::vector<Parameter> &table;
-  bool inChunks, hasChunks = false;
-  Problems &problems;
-  func::FuncOp main;
-  std::vector<DropoutSite> dropouts;
-  TrainedModel model;
-  VariableTable variables;
-  int64_t nominalCount = 1;
-  std::vector<std::string> notes;
-  std::vector<std::string> ready;   ///< gradients, in the order of a step
-  std::vector<Bucket> buckets;      ///< of all that each rank gets the sums of
-  std::vector<DividedBucket> parts; ///< of all that it updates a part of
-};
-
-} // namespace
+LogicalResult
+StepBuilder::forVariants(LogicalResult (StepBuilder::*build)(uint16_t)) {
+  for (size_t variant = 0; variant < models.size(); ++variant)
+    if (failed((this->*build)(uint16_t(variant))))
+      return failure();
+  return success();
+}
 
 // --- Variables ---------------------------------------------------------------
-
-/// The variable of the gradient that is accumulated for a parameter.
-static std::string getGradient(const std::string &parameter) {
-  return "gradient/" + parameter;
-}
 
 void StepBuilder::declareParameters() {
   std::vector<ParameterTraits> known;
@@ -131,14 +57,14 @@ void StepBuilder::declareParameters() {
       initial = makeModelValue(row);
     auto kind = row.role == Role::Buffer ? VariableKind::buffer
                                          : VariableKind::parameter;
-    variables.declare({row.getName(), kind, model.getStoredType(row),
-                       narrow(initial, model.getVariableType(row))});
+    variables.declare({row.getName(), kind, models[0].getStoredType(row),
+                       narrow(initial, models[0].getVariableType(row))});
   }
   for (const Parameter &row : getTrained())
     variables.declare(getGradient(row.getName()), VariableKind::gradient,
-                      model.getVariableType(row), 0.0, row.getName());
+                      models[0].getVariableType(row), 0.0, row.getName());
   llvm::SetVector<StringRef> nodes;
-  main.walk([&](Operation *op) {
+  getMains(module)[0].walk([&](Operation *op) {
     llvm::SetVector<StringRef> names = getNodeNames(op->getLoc());
     nodes.insert(names.begin(), names.end());
   });
@@ -157,7 +83,7 @@ void StepBuilder::declareStepState() {
   std::vector<TrainedType> trained;
   if (recipe.parallel.getParts() == 0) // else of parts: declareParts
     for (const Parameter &row : getTrained())
-      trained.push_back({row.traits, model.getVariableType(row)});
+      trained.push_back({row.traits, models[0].getVariableType(row)});
   declareUpdate(variables, recipe, trained);
   declareDropouts(variables, dropouts);
 }
@@ -175,6 +101,12 @@ void StepBuilder::setVariables() {
 
 // --- Parts of steps ----------------------------------------------------------
 
+Loss StepBuilder::emitLoss(StepFunction &step, const Forward &forward) const {
+  TensorEmitter emitter(step.getBuilder(), step.getLoc());
+  return train::emitLoss(Settings(step, emitter), recipe.loss,
+                         forward.operands);
+}
+
 Value StepBuilder::toF64(StepFunction &step, Value scalar) {
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
   return emitter.castTo(
@@ -190,21 +122,22 @@ StepBuilder::emitLossGradients(StepFunction &step, const Forward &forward) {
     return LossScale(step, Settings(step, emitter), emitter).get().value;
   };
   std::optional<RowTail> tail = RowTail::find(forward.operands.logits);
-  hasChunks = tail && hasTarget(recipe.loss) &&
-              recipe.loss.reduction != LossReduction::MeanOfMeans;
-  if (hasChunks && inChunks) {
+  bool canChunk = tail && hasTarget(recipe.loss) &&
+                  recipe.loss.reduction != LossReduction::MeanOfMeans;
+  hasChunks |= canChunk;
+  if (canChunk && inChunks) {
     DecisionLog(module, "chunk-loss")
         .add(forward.operands.logits.getDefiningOp(), "in chunks",
              "the loss and the gradients of some logits before the next",
              {{"rows", double(tail->getRowCount())},
               {"chunks", double(tail->getChunkCount())}});
     return emitInChunks(Settings(step, emitter), recipe.loss, forward.operands,
-                        *tail, getScale());
+                        *tail, getScale(), nominalCount);
   }
   Loss loss = emitLoss(step, forward);
   auto type = cast<RankedTensorType>(loss.total.getType());
   Expr seed{emitter.castTo(getScale(), type), &emitter};
-  seed = seed * (1.0 / double(loss.nominalCount));
+  seed = seed * (1.0 / double(nominalCount));
   return LossGradients{loss, {loss.total}, {seed.value}};
 }
 
@@ -212,7 +145,8 @@ FailureOr<std::vector<TrainedParameter>>
 StepBuilder::emitGradients(StepFunction &step, const LossGradients &start) {
   SmallVector<Value> inputs, gradients;
   for (const Parameter &row : getTrained())
-    inputs.push_back(step.readAs(row.getName(), model.getVariableType(row)));
+    inputs.push_back(
+        step.readAs(row.getName(), models[0].getVariableType(row)));
   if (failed(differentiate(step.getBuilder(), start.values, start.gradients,
                            inputs, gradients)))
     return failure();
@@ -228,9 +162,9 @@ StepBuilder::emitGradients(StepFunction &step, const LossGradients &start) {
   return parameters;
 }
 
-FailureOr<BatchGradients> StepBuilder::emitBatch(StepFunction &step,
-                                                 bool hasRanks) {
-  Forward forward = model.emit(step, /*isTraining=*/true, hasRanks);
+FailureOr<BatchGradients>
+StepBuilder::emitBatch(StepFunction &step, uint16_t variant, bool hasRanks) {
+  Forward forward = models[variant].emit(step, /*isTraining=*/true, hasRanks);
   FailureOr<LossGradients> start = emitLossGradients(step, forward);
   if (failed(start))
     return failure();
@@ -285,16 +219,17 @@ void StepBuilder::buildInit() {
   step.finish();
 }
 
-LogicalResult StepBuilder::buildTrainStep() {
-  StepFunction step(module, EntryKind::train_step, variables);
-  FailureOr<BatchGradients> batch = emitBatch(step, /*hasRanks=*/false);
+LogicalResult StepBuilder::buildTrainStep(uint16_t variant) {
+  StepFunction step(module, EntryKind::train_step, variables, variant);
+  FailureOr<BatchGradients> batch =
+      emitBatch(step, variant, /*hasRanks=*/false);
   if (failed(batch))
     return failure();
   const Loss &loss = batch->loss;
   emitNextPlace(step);
   Metrics metrics = emitUpdate(step, recipe,
                                {batch->parameters, toF64(step, loss.total),
-                                toF64(step, loss.count), loss.nominalCount});
+                                toF64(step, loss.count), nominalCount});
   writeStatistics(step, batch->forward,
                   cast<TypedValue<RankedTensorType>>(metrics.isVoid));
   addMetrics(step, metrics);
@@ -304,12 +239,13 @@ LogicalResult StepBuilder::buildTrainStep() {
 
 /// Sums over micro-batches. A loss that is not finite shows in its sum, and so
 /// does whatever gradient is not: the update checks both.
-LogicalResult StepBuilder::buildAccumulateStep() {
-  StepFunction step(module, EntryKind::accumulate_step, variables);
-  FailureOr<BatchGradients> batch = emitBatch(step, /*hasRanks=*/true);
+LogicalResult StepBuilder::buildAccumulateStep(uint16_t variant) {
+  StepFunction step(module, EntryKind::accumulate_step, variables, variant);
+  FailureOr<BatchGradients> batch = emitBatch(step, variant, /*hasRanks=*/true);
   if (failed(batch))
     return failure();
-  noteOrder(batch->parameters);
+  if (variant == 0)
+    noteOrder(batch->parameters);
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
   std::optional<BatchTree> tree;
   if (recipe.parallel.exact)
@@ -359,188 +295,29 @@ void StepBuilder::buildApply() {
   step.finish();
 }
 
-// --- Steps of several ranks --------------------------------------------------
-
-void StepBuilder::declareTree(int64_t leaves) {
-  std::vector<std::string> summed = {format::variableOf(StepField::loss),
-                                     format::variableOf(StepField::count)};
-  for (const Parameter &row : getTrained())
-    summed.push_back(getGradient(row.getName()));
-  notes.push_back(declareBatchTree(module, variables, summed, leaves));
-}
-
-/// Whether there are entry points of several ranks.
-bool StepBuilder::mayHaveRanks() {
-  const ParallelRecipe &parallel = recipe.parallel;
-  if (parallel.data || recipe.synchronisesBatchNorms)
-    return parallel.reduces();
-  for (const Variable &variable : variables.getAll()) {
-    Type element = variable.type.getElementType();
-    if (variable.kind != VariableKind::gradient || isSummed(element))
-      continue;
-    std::string text;
-    llvm::raw_string_ostream(text)
-        << "one rank alone trains this package: ranks add up f32 and f64, and "
-           "its gradients are "
-        << element;
-    notes.push_back(std::move(text));
-    return false;
-  }
-  return true;
-}
-
-/// All that ranks sum, in order.
-std::vector<std::string> StepBuilder::listSums() const {
-  std::vector<std::string> names = {format::variableOf(StepField::loss),
-                                    format::variableOf(StepField::count)};
-  llvm::append_range(names, ready);
-  return names;
-}
-
-/// The loss and the number of targets are known before any gradient.
-void StepBuilder::declareBuckets() {
-  buckets = {{format::variableOf(StepField::loss),
-              format::variableOf(StepField::count)}};
-  bool divides = recipe.parallel.getParts() > 0;
-  if (!divides)
-    llvm::append_range(
-        buckets,
-        divideIntoBuckets(variables, ready, recipe.parallel.bucket.bytes));
-  for (auto [number, bucket] : llvm::enumerate(buckets)) {
-    variables.moveToBucket(bucket, int64_t(number));
-    noteBucket(module, bucket, getBytes(variables, bucket), "summed together");
-  }
-  if (divides)
-    declareParts();
-}
-
-void StepBuilder::declareParts() {
-  llvm::StringMap<ParameterTraits> owners;
-  for (const Parameter &row : getTrained())
-    owners[getGradient(row.getName())] = row.traits;
-  std::vector<DividedParameter> parameters;
-  for (const std::string &gradient : ready)
-    parameters.push_back({owners.lookup(gradient), gradient});
-  int64_t ranks = recipe.parallel.getParts();
-  parts = divideAmongRanks(variables, recipe, parameters);
-  placeDivided(variables, parts, ranks, int64_t(buckets.size()));
-  for (const DividedBucket &part : parts) {
-    declareSlots(variables, recipe, part);
-    noteBucket(module, part.gradients, countBytes(part.type) * ranks,
-               recipe.parallel.exact ? "summed together" : "summed in parts");
-    if (recipe.parallel.exact) // all ranks have the sums of the tree
-      buckets.push_back(part.gradients);
-  }
-}
-
-/// The update from `values` of this rank, one for each variable of a bucket,
-/// all of which begin again.
-Metrics StepBuilder::emitUpdateOfAll(StepFunction &step, NamedValues values) {
-  emitSums(step, buckets, recipe.parallel.exact.has_value(), values);
-  bool isExact = recipe.parallel.exact.has_value();
-  std::vector<TrainedParameter> parameters;
-  SmallVector<Value> whole;
-  for (const DividedBucket &part : parts)
-    parameters.push_back({part.traits,
-                          isExact ? emitPartOfSums(step, part, values)
-                                  : emitSumOfPart(step, part, values),
-                          &part});
-  for (const Parameter &row : getTrained()) {
-    Value gradient = values.lookup(getGradient(row.getName()));
-    if (parts.empty())
-      parameters.push_back({row.traits, gradient});
-    else if (isExact)
-      whole.push_back(gradient);
-  }
-  Metrics metrics = emitUpdate(
-      step, recipe,
-      {parameters, values.lookup(format::variableOf(StepField::loss)),
-       values.lookup(format::variableOf(StepField::count)), nominalCount,
-       whole});
-  TensorEmitter emitter(step.getBuilder(), step.getLoc());
-  for (const std::string &name : listSums())
-    step.write(name, emitter.splat(variables.get(name).type, 0.0));
-  addMetrics(step, metrics);
-  return metrics;
-}
-
-/// What earlier batches left in the variables is added where the value of this
-/// batch is computed.
-LogicalResult StepBuilder::buildReduceStep() {
-  StepFunction step(module, EntryKind::reduce_step, variables);
-  FailureOr<BatchGradients> batch = emitBatch(step, /*hasRanks=*/true);
-  if (failed(batch))
-    return failure();
-  NamedValues values;
-  auto add = [&](const std::string &name, Value value) {
-    OpBuilder builder(step.getBuilder());
-    builder.setInsertionPointAfterValue(value);
-    TensorEmitter emitter(builder, step.getLoc());
-    Value sum = step.read(name);
-    values[name] = emitter.emit<AddOp>(
-        sum, emitter.castTo(value, cast<RankedTensorType>(sum.getType())));
-  };
-  add(format::variableOf(StepField::loss), batch->loss.total);
-  add(format::variableOf(StepField::count), batch->loss.count);
-  for (const TrainedParameter &parameter : batch->parameters)
-    add(getGradient(parameter.traits.name), parameter.gradient);
-  emitNextPlace(step);
-  Metrics metrics = emitUpdateOfAll(step, std::move(values));
-  writeStatistics(step, batch->forward,
-                  cast<TypedValue<RankedTensorType>>(metrics.isVoid));
-  step.finish();
-  return success();
-}
-
-void StepBuilder::buildReduceApply() {
-  StepFunction step(module, EntryKind::reduce_apply, variables);
-  NamedValues values;
-  for (const std::string &name : listSums())
-    values[name] = step.read(name);
-  emitUpdateOfAll(step, std::move(values));
-  step.finish();
-}
-
-void StepBuilder::buildEval() {
-  StepFunction step(module, EntryKind::eval, variables);
-  Loss loss = emitLoss(step, model.emit(step, /*isTraining=*/false));
+LogicalResult StepBuilder::buildEval(uint16_t variant) {
+  StepFunction step(module, EntryKind::eval, variables, variant);
+  Loss loss = emitLoss(step, models[variant].emit(step, /*isTraining=*/false));
   emitMetrics(step, module, recipe, loss, problems);
-  nominalCount = loss.nominalCount;
+  if (variant == 0)
+    nominalCount = loss.nominalCount;
   step.finish();
+  return success(problems.empty());
 }
 
-void StepBuilder::buildPredict() {
-  StepFunction step(module, EntryKind::predict, variables);
-  model.emitPrediction(step);
+LogicalResult StepBuilder::buildPredict(uint16_t variant) {
+  StepFunction step(module, EntryKind::predict, variables, variant);
+  models[variant].emitPrediction(step);
   step.finish();
-}
-
-/// A batch is computed by the same kernels whatever its place is.
-LogicalResult StepBuilder::buildExactSteps() {
-  declareTree(*recipe.parallel.exact);
-  if (failed(buildAccumulateStep()))
-    return failure();
-  declareBuckets();
-  buildReduceApply();
-  checkSums(module, recipe.parallel.getParts(), problems);
-  return success();
-}
-
-LogicalResult StepBuilder::buildStepsOfRanks() {
-  declareBuckets();
-  if (failed(buildReduceStep()))
-    return failure();
-  buildReduceApply();
-  checkSums(module, recipe.parallel.getParts(), problems);
   return success();
 }
 
 LogicalResult StepBuilder::buildFreeSteps() {
   // One rank alone has no place for the whole state of the optimizer.
   bool runsAlone = recipe.parallel.getParts() == 0;
-  if (runsAlone && failed(buildTrainStep()))
+  if (runsAlone && failed(forVariants(&StepBuilder::buildTrainStep)))
     return failure();
-  if (failed(buildAccumulateStep()))
+  if (failed(forVariants(&StepBuilder::buildAccumulateStep)))
     return failure();
   if (runsAlone)
     buildApply();
@@ -555,23 +332,26 @@ void StepBuilder::checkNames() {
 }
 
 LogicalResult StepBuilder::run() {
-  if (!model.check() || !problems.empty())
-    return failure();
+  for (TrainedModel &model : models)
+    if (!model.check() || !problems.empty())
+      return failure();
   declareParameters();
   declareStepState();
   checkNames();
   if (!problems.empty())
     return failure();
   buildInit();
-  buildPredict();
-  buildEval();
+  if (failed(forVariants(&StepBuilder::buildPredict)) ||
+      failed(forVariants(&StepBuilder::buildEval)))
+    return failure();
   if (failed(recipe.parallel.exact ? buildExactSteps() : buildFreeSteps()))
     return failure();
   checkNames(); // of parts, which the steps declare
   if (!problems.empty())
     return failure();
   setVariables();
-  model.erase();
+  for (TrainedModel &model : models)
+    model.erase();
   return success();
 }
 

@@ -1,7 +1,7 @@
 #include "compiler/train/Parameters.h"
 
 #include "dialects/graph/GraphOps.h"
-#include "runtime/package/Names.h"
+#include "dialects/graph/Variants.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -74,16 +74,16 @@ static bool isFloatType(RankedTensorType type) {
 std::vector<TableBuilder::Tensor> TableBuilder::collect() {
   std::vector<Tensor> tensors;
   llvm::StringMap<size_t> places;
-  module.lookupSymbol(format::nameOf(format::EntryKind::main))
-      ->walk([&](WeightOp op) {
-        const Weight *weight = weights.find(op.getName());
-        if (!weight || !isFloatType(weight->type))
-          return;
-        auto [place, isNew] = places.try_emplace(op.getName(), tensors.size());
-        if (isNew)
-          tensors.push_back({weight, {}});
-        llvm::append_range(tensors[place->second].slots, findSlots(op));
-      });
+  for (func::FuncOp main : getMains(module))
+    main.walk([&](WeightOp op) {
+      const Weight *weight = weights.find(op.getName());
+      if (!weight || !isFloatType(weight->type))
+        return;
+      auto [place, isNew] = places.try_emplace(op.getName(), tensors.size());
+      if (isNew)
+        tensors.push_back({weight, {}});
+      llvm::append_range(tensors[place->second].slots, findSlots(op));
+    });
   return tensors;
 }
 

@@ -1,9 +1,9 @@
 #include "compiler/train/Prologue.h"
 
 #include "dialects/graph/GraphDialect.h"
+#include "dialects/graph/Variants.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 #include "frontends/IndexRanges.h"
-#include "runtime/package/Names.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -91,10 +91,8 @@ static void addPrologue(func::FuncOp main, unsigned argument,
   setIndexRanges(main);
 }
 
-void train::addPrologues(ModuleOp module, const Recipe &recipe,
+static void addPrologues(func::FuncOp main, const Recipe &recipe,
                          Problems &problems) {
-  auto main = module.lookupSymbol<func::FuncOp>(
-      format::nameOf(format::EntryKind::main));
   for (const InputRecipe &input : recipe.inputs) {
     std::string known, problem;
     std::optional<unsigned> found;
@@ -114,5 +112,14 @@ void train::addPrologues(ModuleOp module, const Recipe &recipe,
                    "input '" + input.name + "' " + problem);
     else
       addPrologue(main, *found, input);
+  }
+}
+
+void train::addPrologues(ModuleOp module, const Recipe &recipe,
+                         Problems &problems) {
+  for (func::FuncOp main : getMains(module)) {
+    ::addPrologues(main, recipe, problems);
+    if (!problems.empty())
+      return;
   }
 }

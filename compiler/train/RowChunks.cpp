@@ -143,7 +143,8 @@ namespace {
 class ChunkEmitter {
 public:
   ChunkEmitter(const Settings &settings, const LossRecipe &recipe,
-               const LossOperands &operands, const RowTail &tail, Value scale);
+               const LossOperands &operands, const RowTail &tail, Value scale,
+               int64_t nominalCount);
 
   LogicalResult run();
   LossGradients finish();
@@ -163,6 +164,7 @@ private:
   const LossOperands &operands;
   const RowTail &tail;
   Value scale;
+  int64_t nominalCount;
   SmallVector<Value> shared; ///< stands for the tail's, and leads nowhere
   Loss loss;
   std::vector<SmallVector<Value>> rowGradients; ///< of each input its chunks'
@@ -173,9 +175,9 @@ private:
 
 ChunkEmitter::ChunkEmitter(const Settings &settings, const LossRecipe &recipe,
                            const LossOperands &operands, const RowTail &tail,
-                           Value scale)
+                           Value scale, int64_t nominalCount)
     : settings(settings), emitter(settings.getEmitter()), recipe(recipe),
-      operands(operands), tail(tail), scale(scale),
+      operands(operands), tail(tail), scale(scale), nominalCount(nominalCount),
       rowGradients(tail.getInputs().size()),
       sharedGradients(tail.getShared().size()) {
   loss.nominalCount = 0;
@@ -193,7 +195,6 @@ LogicalResult ChunkEmitter::emitChunk(int64_t start, int64_t count) {
   Loss part = emitLoss(settings, recipe,
                        {logits, slice(operands.target, start, count),
                         slice(operands.weights, start, count)});
-  int64_t nominalCount = part.nominalCount * tail.getRowCount() / count;
   Expr seed{emitter.castTo(scale, getTensor(part.total)), &emitter};
   seed = seed * (1.0 / double(nominalCount));
   llvm::append_range(leaves, shared);
@@ -244,8 +245,9 @@ LossGradients ChunkEmitter::finish() {
 FailureOr<LossGradients> emitInChunks(const Settings &settings,
                                       const LossRecipe &recipe,
                                       const LossOperands &operands,
-                                      const RowTail &tail, Value scale) {
-  ChunkEmitter chunks(settings, recipe, operands, tail, scale);
+                                      const RowTail &tail, Value scale,
+                                      int64_t nominalCount) {
+  ChunkEmitter chunks(settings, recipe, operands, tail, scale, nominalCount);
   if (failed(chunks.run()))
     return failure();
   return chunks.finish();

@@ -47,13 +47,12 @@ struct LossGradients {
   llvm::SmallVector<mlir::Value> values, gradients; ///< one for each value
 };
 
-/// Emits the loss and its gradients, times `scale` over the nominal count, some
+/// Emits the loss and its gradients, times `scale` over `nominalCount`, some
 /// rows after the others. Fails, with errors, at ops without a derivative.
-mlir::FailureOr<LossGradients> emitInChunks(const Settings &settings,
-                                            const LossRecipe &recipe,
-                                            const LossOperands &operands,
-                                            const RowTail &tail,
-                                            mlir::Value scale);
+mlir::FailureOr<LossGradients>
+emitInChunks(const Settings &settings, const LossRecipe &recipe,
+             const LossOperands &operands, const RowTail &tail,
+             mlir::Value scale, int64_t nominalCount);
 
 /// `count` indices of x along `axis`.
 mlir::Value emitSlice(const graph::TensorEmitter &emitter, mlir::Value x,

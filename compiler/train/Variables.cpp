@@ -95,10 +95,10 @@ void VariableTable::moveToBucket(ArrayRef<std::string> names, int64_t bucket,
 // --- StepFunction ------------------------------------------------------------
 
 StepFunction::StepFunction(ModuleOp module, format::EntryKind entry,
-                           const VariableTable &table)
+                           const VariableTable &table, uint16_t variant)
     : table(table), builder(module.getContext()) {
   builder.setInsertionPointToEnd(module.getBody());
-  const char *name = format::nameOf(entry);
+  std::string name = format::nameOf(entry, variant);
   auto loc = NameLoc::get(builder.getStringAttr(name));
   function =
       builder.create<func::FuncOp>(loc, name, builder.getFunctionType({}, {}));

@@ -85,7 +85,7 @@ public:
   /// Adds the function of the entry point, without arguments and results, to
   /// `module`.
   StepFunction(mlir::ModuleOp module, format::EntryKind entry,
-               const VariableTable &table);
+               const VariableTable &table, uint16_t variant = 0);
 
   mlir::OpBuilder &getBuilder() { return builder; }
   mlir::Location getLoc() { return function.getLoc(); }

@@ -178,6 +178,7 @@ FailureOr<Model> ModelImporter::run() {
   declareInputs(signature);
   inputs = signature.resolve();
   model.batch = signature.getBatch();
+  model.variants = signature.takeVariants();
   main.emplace(builder, proto->graph().name(), inputs);
   importer.setEntry(main->getEntry());
   addInputs();

@@ -229,6 +229,7 @@ FailureOr<Model> ProgramImporter::run() {
   declareInputs(signature);
   std::vector<ModelInput> inputs = signature.resolve();
   model.batch = signature.getBatch();
+  model.variants = signature.takeVariants();
   main.emplace(builder, format::nameOf(format::EntryKind::main), inputs);
   tracer.setEntry(main->getEntry());
   addArguments(inputs);

@@ -415,6 +415,7 @@ FailureOr<Model> ScriptImporter::run() {
   declareInputs(*forward, signature);
   std::vector<ModelInput> inputs = signature.resolve();
   model.batch = signature.getBatch();
+  model.variants = signature.takeVariants();
   main.emplace(builder, format::nameOf(format::EntryKind::main), inputs);
   tracer.setEntry(main->getEntry());
   replaceStates(inputs);

@@ -2,10 +2,36 @@
 
 #include "runtime/api/Handles.h"
 
+#include "runtime/base/ThreadPool.h"
 #include "runtime/executor/DLPack.h"
+#include "runtime/executor/Variants.h"
+
+#include <algorithm>
 
 using namespace tcc;
 using namespace tcc::runtime;
+
+/// A context for each variant of the model, all of one workspace.
+static Status addVariants(std::shared_ptr<const Executable> executable,
+                          ContextOptions created, tcc_context &context) {
+  auto entries = listVariants(executable->program(), created.entry);
+  if (entries.size() > 1) {
+    auto workspace = Workspace::create(executable->device(), entries,
+                                       {created.runner, created.allocator});
+    if (!workspace.ok())
+      return workspace.takeStatus();
+    created.workspace = std::move(*workspace);
+  }
+  for (size_t i = 0; i < std::max<size_t>(entries.size(), 1); ++i) {
+    created.variant = entries.empty() ? 0 : entries[i]->variant();
+    auto made = Context::create(executable, created);
+    if (!made.ok())
+      return made.takeStatus();
+    context.variants.push_back(std::move(*made));
+  }
+  context.context = context.variants[0].get();
+  return Status();
+}
 
 tcc_status tcc_context_create(const tcc_program *program,
                               const tcc_context_options *options,
@@ -13,20 +39,50 @@ tcc_status tcc_context_create(const tcc_program *program,
   return guard([&]() -> Status {
     tcc_context_options given = readOptions(options);
     auto result = std::make_unique<tcc_context>();
+    const Executable &executable = *program->executable;
     ContextOptions created;
-    created.threads = given.threads;
     created.allocator = toAllocator(given.allocator);
     if (given.pool) {
       if (given.pool->threads < 1 || !given.pool->run)
         return Status(Code::Usage, "a thread pool needs at least one thread");
       result->pool = std::make_unique<InjectedPool>(*given.pool);
-      created.runner = result->pool.get();
+    } else if (executable.device().isHost()) {
+      result->pool = std::make_unique<ThreadPool>(
+          given.threads > 0 ? given.threads : defaultThreadCount());
     }
-    auto made = Context::create(program->executable, created);
-    if (!made.ok())
-      return made.takeStatus();
-    result->context = std::move(*made);
+    created.runner = result->pool.get();
+    if (Status status = addVariants(program->executable, created, *result);
+        !status.ok())
+      return status;
     *context = result.release();
+    return Status();
+  });
+}
+
+tcc_status tcc_context_set_variant(tcc_context *context, size_t variant) {
+  return guard([&]() -> Status {
+    if (variant >= context->variants.size())
+      return makeError(Code::Usage, "there is no variant ", variant, " of ",
+                       context->variants.size());
+    context->context = context->variants[variant].get();
+    return Status();
+  });
+}
+
+tcc_status tcc_context_choose_variant(tcc_context *context,
+                                      const tcc_tensor *inputs, size_t count) {
+  return guard([&]() -> Status {
+    std::vector<TensorView> views;
+    for (const tcc_tensor &input : std::span(inputs, count))
+      views.push_back({input.data, DType::f32, {input.shape, input.rank}});
+    std::vector<const format::Entry *> entries;
+    for (const auto &variant : context->variants)
+      entries.push_back(&variant->entry());
+    auto chosen = chooseVariant(entries, views);
+    if (!chosen.ok())
+      return chosen.takeStatus();
+    auto found = std::ranges::find(entries, *chosen) - entries.begin();
+    context->context = context->variants[size_t(found)].get();
     return Status();
   });
 }

@@ -25,7 +25,11 @@ struct tcc_program {
   };
 
   std::shared_ptr<const tcc::runtime::Executable> executable;
-  std::vector<Spec> inputs, outputs;
+  /// Of a variant.
+  struct Signature {
+    std::vector<Spec> inputs, outputs;
+  };
+  std::vector<Signature> variants; ///< at least one
 };
 
 /// An embedder's pool behind the interface that the executor uses.
@@ -43,8 +47,9 @@ private:
 };
 
 struct tcc_context {
-  std::unique_ptr<InjectedPool> pool; ///< outlives the context
-  std::unique_ptr<tcc::runtime::Context> context;
+  std::unique_ptr<tcc::runtime::TaskRunner> pool; ///< outlives the contexts
+  std::vector<std::unique_ptr<tcc::runtime::Context>> variants;
+  tcc::runtime::Context *context; ///< one of them
 };
 
 struct tcc_session {
@@ -52,7 +57,8 @@ struct tcc_session {
   std::unique_ptr<tcc::runtime::Communicator> ranks; ///< likewise; or null
   std::unique_ptr<tcc::runtime::TrainingSession> session;
   std::unique_ptr<tcc::runtime::SavesBeside> saves; ///< or null; ends before it
-  std::vector<tcc_program::Spec> inputs;            ///< of a training step
+  /// The inputs of a training step, of each variant; none without steps.
+  std::vector<std::vector<tcc_program::Spec>> variants;
   std::vector<tcc::runtime::TensorView> batch;
   std::string path, passedOver; ///< what calls returned last
 };

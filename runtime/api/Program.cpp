@@ -4,6 +4,7 @@
 
 #include "runtime/base/Log.h"
 #include "runtime/base/Mirror.h"
+#include "runtime/executor/Variants.h"
 #include "runtime/package/SizeExpr.h"
 
 #include <cstring>
@@ -180,16 +181,16 @@ std::vector<tcc_program::Spec> runtime::describeSpecs(
   return result;
 }
 
-static void describeSignature(const format::Entry &entry,
-                              tcc_program &program) {
-  const format::Program &source = program.executable->program();
-  program.inputs = describeSpecs(source, *entry.inputs());
-  program.outputs = describeSpecs(source, *entry.outputs());
+static tcc_program::Signature describeSignature(const format::Program &program,
+                                                const format::Entry &entry) {
+  tcc_program::Signature signature = {describeSpecs(program, *entry.inputs()),
+                                      describeSpecs(program, *entry.outputs())};
   for (size_t i = 0; entry.states() && i < entry.states()->size(); ++i) {
     const format::StatePair &pair = *entry.states()->Get(i);
-    program.inputs[pair.input()].spec.state = pair.output();
-    program.outputs[pair.output()].spec.state = pair.input();
+    signature.inputs[pair.input()].spec.state = pair.output();
+    signature.outputs[pair.output()].spec.state = pair.input();
   }
+  return signature;
 }
 
 tcc_status tcc_program_create(const tcc_package *package,
@@ -213,15 +214,16 @@ tcc_status tcc_program_create(const tcc_package *package,
       return executable.takeStatus();
     auto result = std::make_unique<tcc_program>();
     result->executable = std::move(*executable);
-    const format::Entry *entry =
-        result->executable->findEntry(format::EntryKind::main);
-    if (!entry)
-      entry = result->executable->findEntry(format::EntryKind::predict);
-    if (!entry)
+    const format::Program &source = result->executable->program();
+    auto variants = listVariants(source, format::EntryKind::main);
+    if (variants.empty())
+      variants = listVariants(source, format::EntryKind::predict);
+    if (variants.empty())
       return makeError(Code::Usage, "package '", package->package->path(),
                        "' has no entry '",
                        format::nameOf(format::EntryKind::main), "'");
-    describeSignature(*entry, *result);
+    for (const format::Entry *variant : variants)
+      result->variants.push_back(describeSignature(source, *variant));
     *program = result.release();
     return Status();
   });
@@ -230,23 +232,45 @@ tcc_status tcc_program_create(const tcc_package *package,
 void tcc_program_release(tcc_program *program) { delete program; }
 
 size_t tcc_program_input_count(const tcc_program *program) {
-  return program->inputs.size();
+  return program->variants[0].inputs.size();
 }
 
 size_t tcc_program_output_count(const tcc_program *program) {
-  return program->outputs.size();
+  return program->variants[0].outputs.size();
 }
 
 const tcc_tensor_spec *tcc_program_input(const tcc_program *program,
                                          size_t index) {
-  return index < program->inputs.size() ? &program->inputs[index].spec
-                                        : nullptr;
+  return tcc_program_variant_input(program, /*variant=*/0, index);
 }
 
 const tcc_tensor_spec *tcc_program_output(const tcc_program *program,
                                           size_t index) {
-  return index < program->outputs.size() ? &program->outputs[index].spec
-                                         : nullptr;
+  return tcc_program_variant_output(program, /*variant=*/0, index);
+}
+
+size_t tcc_program_variant_count(const tcc_program *program) {
+  return program->variants.size();
+}
+
+static const tcc_tensor_spec *
+specAt(const std::vector<tcc_program::Spec> &specs, size_t index) {
+  return index < specs.size() ? &specs[index].spec : nullptr;
+}
+
+const tcc_tensor_spec *tcc_program_variant_input(const tcc_program *program,
+                                                 size_t variant, size_t index) {
+  return variant < program->variants.size()
+             ? specAt(program->variants[variant].inputs, index)
+             : nullptr;
+}
+
+const tcc_tensor_spec *tcc_program_variant_output(const tcc_program *program,
+                                                  size_t variant,
+                                                  size_t index) {
+  return variant < program->variants.size()
+             ? specAt(program->variants[variant].outputs, index)
+             : nullptr;
 }
 
 static ptrdiff_t findSpec(const std::vector<tcc_program::Spec> &specs,
@@ -258,10 +282,10 @@ static ptrdiff_t findSpec(const std::vector<tcc_program::Spec> &specs,
 }
 
 ptrdiff_t tcc_program_find_input(const tcc_program *program, const char *name) {
-  return findSpec(program->inputs, name);
+  return findSpec(program->variants[0].inputs, name);
 }
 
 ptrdiff_t tcc_program_find_output(const tcc_program *program,
                                   const char *name) {
-  return findSpec(program->outputs, name);
+  return findSpec(program->variants[0].outputs, name);
 }

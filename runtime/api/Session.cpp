@@ -3,6 +3,7 @@
 #include "runtime/api/Handles.h"
 #include "runtime/api/Ranks.h"
 #include "runtime/base/Mirror.h"
+#include "runtime/executor/Variants.h"
 #include "runtime/ranks/Cores.h"
 #include "runtime/train/Checkpoint.h"
 #include "runtime/train/InputRole.h"
@@ -64,9 +65,10 @@ tcc_status tcc_session_create(const tcc_program *program,
       return made.takeStatus();
     result->session = std::move(*made);
     const Executable &executable = *program->executable;
-    if (const format::Entry *entry =
-            executable.findEntry(format::EntryKind::accumulate_step))
-      result->inputs = describeSpecs(executable.program(), *entry->inputs());
+    for (const format::Entry *entry :
+         listVariants(executable.program(), format::EntryKind::accumulate_step))
+      result->variants.push_back(
+          describeSpecs(executable.program(), *entry->inputs()));
     *session = result.release();
     return Status();
   });
@@ -79,13 +81,24 @@ tcc_status tcc_session_initialize(tcc_session *session) {
 }
 
 size_t tcc_session_input_count(const tcc_session *session) {
-  return session->inputs.size();
+  return session->variants.empty() ? 0 : session->variants[0].size();
 }
 
 const tcc_tensor_spec *tcc_session_input(const tcc_session *session,
                                          size_t index) {
-  return index < session->inputs.size() ? &session->inputs[index].spec
-                                        : nullptr;
+  return tcc_session_variant_input(session, /*variant=*/0, index);
+}
+
+size_t tcc_session_variant_count(const tcc_session *session) {
+  return session->variants.size();
+}
+
+const tcc_tensor_spec *tcc_session_variant_input(const tcc_session *session,
+                                                 size_t variant, size_t index) {
+  const auto &variants = session->variants;
+  return variant < variants.size() && index < variants[variant].size()
+             ? &variants[variant][index].spec
+             : nullptr;
 }
 
 tcc_status tcc_session_input_role(const tcc_session *session, size_t index,
@@ -94,9 +107,10 @@ tcc_status tcc_session_input_role(const tcc_session *session, size_t index,
     const tcc_tensor_spec *input = tcc_session_input(session, index);
     if (!input)
       return makeError(Code::Usage, "input ", index, " of ",
-                       session->inputs.size());
+                       tcc_session_input_count(session));
     InputRole found = inputRoleOf(*session->session, input->name);
-    *role = {found.isTarget, int32_t(found.tokensAhead.value_or(-1))};
+    *role = {found.isTarget, int32_t(found.tokensAhead.value_or(-1)),
+             found.ignoreIndex.value_or(INT64_MIN)};
     return Status();
   });
 }

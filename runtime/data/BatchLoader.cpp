@@ -69,22 +69,20 @@ private:
 class BatchLoader::Impl {
 public:
   Impl(std::unique_ptr<SampleSource> source,
-       std::span<const BatchTensor> tensors, SampleOrder order,
+       std::span<const BatchTensor> tensors, BatchOrder order,
        const LoaderOptions &options)
       : source(std::move(source)), order(std::move(order)), options(options),
         tensors(tensors.begin(), tensors.end()) {}
   ~Impl();
 
   Status open();
-  int64_t batchesPerEpoch() const;
   Status read(int64_t number, std::span<const int64_t> next);
   size_t depth() const { return slots.size() - 1; }
 
   std::unique_ptr<SampleSource> source;
-  SampleOrder order;
+  BatchOrder order;
   LoaderOptions options;
   std::vector<BatchTensor> tensors;
-  int64_t batchSize = 0;
   /// One without workers.
   std::vector<std::unique_ptr<Slot>> slots;
   Slot *current = nullptr; ///< what was read last; at first, nothing was
@@ -116,34 +114,49 @@ private:
   Clock::time_point returned; ///< from the last `read`
 };
 
+static bool isWeight(const BatchTensor &tensor) {
+  return tensor.name == format::kSampleWeight && tensor.dtype == DType::f32;
+}
+
+bool runtime::haveWeights(std::span<const BatchTensor> tensors) {
+  return std::ranges::any_of(tensors, isWeight);
+}
+
 //===----------------------------------------------------------------------===//
 // Slots
 //===----------------------------------------------------------------------===//
 
+/// The shape of the most elements.
+static std::vector<int64_t> largestOf(const BatchTensor &tensor) {
+  if (tensor.variants.empty())
+    return tensor.shape;
+  return *std::ranges::max_element(tensor.variants, {}, [](const auto &shape) {
+    return elementCount(shape);
+  });
+}
+
 Status BatchLoader::Impl::addSlot() {
   auto slot = std::make_unique<Slot>();
   for (const BatchTensor &tensor : tensors) {
-    auto allocated = Tensor::allocate(tensor.dtype, tensor.shape);
+    auto allocated = Tensor::allocate(tensor.dtype, largestOf(tensor));
     if (!allocated.ok())
       return allocated.takeStatus();
     slot->tensors.push_back(std::move(*allocated));
   }
   for (const Tensor &tensor : slot->tensors)
     slot->views.push_back({tensor.data.data(), tensor.dtype, tensor.shape});
-  slot->samples.resize(batchSize);
   slots.push_back(std::move(slot));
   return Status();
 }
 
 Status BatchLoader::Impl::open() {
-  batchSize = tensors.empty() ? 0 : tensors[0].shape[0];
-  for (size_t i = 0; i < tensors.size(); ++i)
-    if (tensors[i].name == format::kSampleWeight &&
-        tensors[i].dtype == DType::f32)
-      weights = i;
-  if (batchSize == 0 || batchesPerEpoch() == 0)
-    return makeError(Code::Usage, "the data have ", source->sampleCount(),
-                     " samples, a batch takes ", batchSize);
+  auto found = std::ranges::find_if(tensors, isWeight);
+  if (found != tensors.end())
+    weights = size_t(found - tensors.begin());
+  if (order.batchesPerEpoch() == 0)
+    return makeError(Code::Usage, "the data have ", order.sampleCount(),
+                     " samples, a batch takes ",
+                     tensors.empty() ? 0 : tensors[0].shape[0]);
   size_t count = options.workers.value_or(0) ? std::max(options.slots, 2) : 1;
   while (slots.size() < count)
     if (Status status = addSlot(); !status.ok())
@@ -155,24 +168,22 @@ Status BatchLoader::Impl::open() {
   return Status();
 }
 
-int64_t BatchLoader::Impl::batchesPerEpoch() const {
-  int64_t filled = weights ? batchSize - 1 : 0;
-  return (source->sampleCount() + filled) / batchSize;
-}
-
 /// The slot has nothing under way.
 void BatchLoader::Impl::begin(Slot &slot, int64_t number) {
-  int64_t count = source->sampleCount();
+  BatchOrder::Batch batch = order.at(number);
   slot.number = number;
-  slot.epoch = number / batchesPerEpoch();
+  slot.epoch = batch.epoch;
   slot.claimed = slot.filled = 0;
   slot.status = Status();
   slot.failed = -1;
-  int64_t first = number % batchesPerEpoch() * batchSize;
-  slot.counted = std::min(batchSize, count - first);
-  EpochOrder ofEpoch = order.of(slot.epoch);
-  for (int64_t i = 0; i < batchSize; ++i)
-    slot.samples[i] = ofEpoch.at((first + i) % count);
+  slot.counted = order.countedOf(batch);
+  order.list(batch, slot.samples);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].variants.empty())
+      continue;
+    slot.tensors[i].shape = tensors[i].variants[order.variantOf(batch)];
+    slot.views[i].shape = slot.tensors[i].shape;
+  }
 }
 
 Slot *BatchLoader::Impl::find(int64_t number) {
@@ -203,7 +214,9 @@ Status BatchLoader::Impl::fill(Slot &slot, int64_t first, int64_t last,
   parts.resize(slot.tensors.size());
   for (int64_t place = first; place < last; ++place) {
     for (size_t i = 0; i < parts.size(); ++i) {
-      size_t bytes = slot.tensors[i].data.size() / batchSize;
+      const TensorView &view = slot.views[i];
+      size_t bytes =
+          bytesOf(view.dtype, view.shape).value_or(0) / slot.samples.size();
       parts[i] = slot.tensors[i].data.span().subspan(place * bytes, bytes);
     }
     Status status = readSample(*source, slot.epoch, slot.samples[place], parts);
@@ -220,9 +233,9 @@ void BatchLoader::Impl::fillSome(std::unique_lock<std::mutex> &lock, Slot &slot,
                                  Parts &parts) {
   // Few enough that several threads end at about the same time.
   int64_t threads = static_cast<int64_t>(workers.size()) + 1;
-  int64_t count = std::max<int64_t>(batchSize / (4 * threads), 1);
+  int64_t count = std::max<int64_t>(slot.size() / (4 * threads), 1);
   int64_t first = slot.claimed;
-  int64_t last = slot.claimed = std::min(first + count, batchSize);
+  int64_t last = slot.claimed = std::min(first + count, slot.size());
   lock.unlock();
   Status status = fill(slot, first, last, parts);
   lock.lock();
@@ -282,8 +295,8 @@ Status BatchLoader::Impl::readAlone(int64_t number) {
   if (current->isFilled() && current->number == number)
     return Status();
   begin(*current, number);
-  Status status = fill(*current, 0, batchSize, ownParts);
-  current->claimed = current->filled = batchSize;
+  Status status = fill(*current, 0, current->size(), ownParts);
+  current->claimed = current->filled = current->size();
   if (!status.ok())
     current->number = -1;
   return status;
@@ -366,19 +379,16 @@ BatchLoader::~BatchLoader() = default;
 
 Result<BatchLoader> BatchLoader::create(std::unique_ptr<SampleSource> source,
                                         std::span<const BatchTensor> tensors,
-                                        SampleOrder order,
+                                        BatchOrder order,
                                         const LoaderOptions &options) {
-  auto impl =
-      std::make_unique<Impl>(std::move(source), tensors, order, options);
+  auto impl = std::make_unique<Impl>(std::move(source), tensors,
+                                     std::move(order), options);
   if (Status status = impl->open(); !status.ok())
     return status;
   return BatchLoader(std::move(impl));
 }
 
-int64_t BatchLoader::batchSize() const { return impl->batchSize; }
-int64_t BatchLoader::batchesPerEpoch() const { return impl->batchesPerEpoch(); }
-int64_t BatchLoader::sampleCount() const { return impl->source->sampleCount(); }
-const SampleOrder &BatchLoader::sampleOrder() const { return impl->order; }
+const BatchOrder &BatchLoader::order() const { return impl->order; }
 size_t BatchLoader::depth() const { return impl->depth(); }
 
 Status BatchLoader::read(int64_t number, std::span<const int64_t> next) {
@@ -411,7 +421,7 @@ std::optional<int64_t> BatchLoader::findSample(size_t tensor,
   const DTypeTraits &traits = traitsOf(searched.dtype);
   if (traits.kind != DTypeKind::Signed && traits.kind != DTypeKind::Unsigned)
     return std::nullopt;
-  size_t count = searched.data.size() / traits.bytes;
+  uint64_t count = elementCount(searched.shape);
   for (size_t i = 0; i < count; ++i)
     if (readInteger(
             searched.data.span().subspan(i * traits.bytes, traits.bytes),

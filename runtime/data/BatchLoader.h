@@ -2,7 +2,7 @@
 #ifndef TCC_RUNTIME_DATA_BATCHLOADER_H
 #define TCC_RUNTIME_DATA_BATCHLOADER_H
 
-#include "runtime/data/SampleOrder.h"
+#include "runtime/data/BatchOrder.h"
 #include "runtime/data/SampleSource.h"
 #include "runtime/executor/Context.h"
 
@@ -19,30 +19,29 @@ struct LoaderOptions {
   int slots = 4;
 };
 
+/// Whether batches are filled up: a tensor has weights of samples
+/// (kSampleWeight, f32).
+bool haveWeights(std::span<const BatchTensor> tensors);
+
 /// Fills batches from a source. What remains of an epoch after its last whole
-/// batch is left out; if a tensor holds weights of samples (kSampleWeight,
-/// f32), the first samples of the epoch fill the batch up, with weights of 0.
+/// batch is left out; if tensors have weights, the first samples of the epoch
+/// fill the batch up, with weights of 0. Where tensors have variants a batch is
+/// of one of them.
 /// One thread uses it; others, of its own, read samples into batches that come
 /// later. Which bytes a batch has depends neither on them nor on their number.
 class BatchLoader {
 public:
   static Result<BatchLoader> create(std::unique_ptr<SampleSource> source,
                                     std::span<const BatchTensor> tensors,
-                                    SampleOrder order,
+                                    BatchOrder order,
                                     const LoaderOptions &options = {});
   BatchLoader(BatchLoader &&) noexcept;
   BatchLoader &operator=(BatchLoader &&) noexcept;
   /// Waits for samples that are being read.
   ~BatchLoader();
 
-  int64_t batchSize() const;
-  int64_t batchesPerEpoch() const;
-  /// Those that count.
-  int64_t samplesPerEpoch() const {
-    return std::min(sampleCount(), batchesPerEpoch() * batchSize());
-  }
-  int64_t sampleCount() const;
-  const SampleOrder &sampleOrder() const;
+  /// Which samples batches have.
+  const BatchOrder &order() const;
 
   /// How many batches it can have ahead.
   size_t depth() const;

@@ -3,6 +3,7 @@
 #include "runtime/data/SampleFile.h"
 #include "runtime/data/images/ImageCache.h"
 #include "runtime/data/images/Transforms.h"
+#include "runtime/data/records/Numbers.h"
 #include "runtime/package/Names.h"
 
 #include <algorithm>
@@ -49,6 +50,7 @@ private:
   Status readBalance(const std::string &key, const toml::node &node);
   Status readMap(const std::string &key, const toml::node &node);
   Status readClasses(const std::string &key, const toml::node &node);
+  Status readPad(const std::string &key, const toml::node &node);
   Status readWorkers(const std::string &key, const toml::node &node);
   Status readDepth(const std::string &key, const toml::node &node);
   Status readMemory(const std::string &key, const toml::node &node);
@@ -74,6 +76,7 @@ const PlanReader::Key PlanReader::kKeys[] = {
     {"balance", &PlanReader::readBalance},
     {"map", &PlanReader::readMap},
     {"classes", &PlanReader::readClasses},
+    {"pad", &PlanReader::readPad},
     {"workers", &PlanReader::readWorkers},
     {"depth", &PlanReader::readDepth},
     {"memory", &PlanReader::readMemory},
@@ -172,6 +175,22 @@ Status PlanReader::readClasses(const std::string &key, const toml::node &node) {
                    plan.classes);
 }
 
+Status PlanReader::readPad(const std::string &key, const toml::node &node) {
+  constexpr const char *kExpected = "a table {INPUT = NUMBER, ...}";
+  const toml::table *table = node.as_table();
+  if (!table)
+    return expect(key, node, kExpected);
+  if (table->empty())
+    plan.pads.clear();
+  for (auto &&[input, each] : *table) {
+    auto number = readNumber(each);
+    if (!number || !std::isfinite(*number))
+      return expect(key + "." + printText(input.str()), each, kExpected);
+    plan.pads[std::string(input.str())] = *number;
+  }
+  return Status();
+}
+
 Status PlanReader::readCount(const std::string &key, const toml::node &node,
                              int least, std::optional<int> &to) {
   constexpr int kMost = 1024;
@@ -249,6 +268,18 @@ Status PlanReader::readSplit(const std::string &key, const toml::node &node) {
   return Status();
 }
 
+/// Whether the source has tokens, numbers or images nobody knows yet.
+static Status checkTransforms(std::span<const std::string> lines) {
+  if (lines.size() == 1 && lines[0].starts_with("window "))
+    return Status();
+  if (!lines.empty() && NumberTransforms::isOne(lines[0])) {
+    auto read = NumberTransforms::read(lines);
+    return read.ok() ? Status() : read.takeStatus();
+  }
+  auto read = images::Transforms::read(lines);
+  return read.ok() ? Status() : read.takeStatus();
+}
+
 Status PlanReader::readTransforms(const std::string &key,
                                   const toml::node &node, DataPlan::Lists &to) {
   const toml::table *table = node.as_table();
@@ -261,10 +292,8 @@ Status PlanReader::readTransforms(const std::string &key,
     auto lines = readTexts(list);
     if (!lines)
       return expect(own, list, "a list of transforms");
-    // Whether the source has tokens nobody knows yet.
-    bool isWindow = lines->size() == 1 && (*lines)[0].starts_with("window ");
-    if (auto read = images::Transforms::read(*lines); !isWindow && !read.ok())
-      return fail(list, own, ": ", read.takeStatus().message());
+    if (Status status = checkTransforms(*lines); !status.ok())
+      return fail(list, own, ": ", status.message());
     to[std::string(input.str())] = std::move(*lines);
   }
   return Status();

@@ -8,6 +8,7 @@
 //   map = {image = "jpg", labels = "cls"}       # the field of each input, or
 //                       # a list, whose numbers come one after the other
 //   classes = {labels = ["cat", "dog"]}         # texts that are 0, 1, ...
+//   pad = {tokens = 0}  # what follows the numbers of shorter samples
 //   workers = 2         # threads that read ahead, or "auto"
 //   depth = 4           # batches in memory, or "auto"
 //   balance = "labels"  # training takes samples of each class as often
@@ -16,7 +17,8 @@
 //                       # is read of files; or a list of both
 //   on_bad = "skip"     # what a damaged sample does: "skip" or "stop"
 //   split = 0.1         # the share that is kept for evaluations
-//   [data.train]        # transforms of inputs: images/Transforms.h
+//   [data.train]        # transforms of inputs: images/Transforms.h,
+//                       # records/Numbers.h, TokenSource.h
 //   image = ["random_resized_crop 224", "flip"]
 //   [data.eval]
 //   image = ["resize 256", "center_crop 224"]
@@ -47,8 +49,9 @@ struct DataPlan {
   Lists fields;      ///< of inputs, whose numbers follow one another
   Lists classes;     ///< of inputs: texts that stand for their positions
   Lists train, eval; ///< of inputs, in order
-  std::optional<int> workers, depth; ///< nothing: "auto"
-  std::optional<int64_t> memory;     ///< bytes of batches, at most
+  std::map<std::string, double> pads; ///< of inputs
+  std::optional<int> workers, depth;  ///< nothing: "auto"
+  std::optional<int64_t> memory;      ///< bytes of batches, at most
   /// Shared by the loaders of this plan and of its copies; null: none.
   std::shared_ptr<images::ImageCache> images;
   std::shared_ptr<SharedBlockCache> blocks; ///< likewise, of what files have

@@ -1,6 +1,7 @@
 #include "runtime/data/DataPlan.h"
 #include "runtime/data/SampleOrder.h"
 #include "runtime/data/Skipped.h"
+#include "runtime/data/SortBySize.h"
 
 #include <algorithm>
 #include <array>
@@ -24,6 +25,10 @@ public:
   }
 
   int64_t sampleCount() const override { return ends.back(); }
+  Result<SampleRoom> needs(int64_t number) const override {
+    auto [source, own] = find(number);
+    return sources[source]->needs(own);
+  }
   Status read(int64_t epoch, int64_t number, SampleParts parts) const override {
     auto [source, own] = find(number);
     return sources[source]->read(epoch, own, parts);
@@ -47,6 +52,11 @@ public:
            std::span<const double> weights, uint64_t seed);
 
   int64_t sampleCount() const override { return ends.back(); }
+  Result<SampleRoom> needs(int64_t /*number*/) const override {
+    return Status(Code::Usage, "data.weights and data.balance take a sample of "
+                               "another size for each number in each epoch, "
+                               "and variants of several sizes need to know it");
+  }
   Status read(int64_t epoch, int64_t number, SampleParts parts) const override;
 
 private:
@@ -65,6 +75,9 @@ public:
   int64_t sampleCount() const override { return int64_t(numbers.size()); }
   uint64_t keyOf(int64_t number) const override {
     return source->keyOf(numbers[size_t(number)]);
+  }
+  Result<SampleRoom> needs(int64_t number) const override {
+    return source->needs(numbers[size_t(number)]);
   }
   Status read(int64_t epoch, int64_t number, SampleParts parts) const override {
     return source->read(epoch, numbers[size_t(number)], parts);
@@ -141,6 +154,9 @@ static Status checkNames(const DataPlan &plan,
   for (const auto &[name, classes] : plan.classes)
     if (Status status = check("classes", name); !status.ok())
       return status;
+  for (const auto &[name, pad] : plan.pads)
+    if (Status status = check("pad", name); !status.ok())
+      return status;
   for (DataPhase phase : {DataPhase::train, DataPhase::eval})
     for (const auto &[name, lines] : plan.transformsOf(phase))
       if (Status status = check(nameOf(phase), name); !status.ok())
@@ -161,6 +177,10 @@ static std::vector<BatchTensor> describe(const DataPlan &plan, DataPhase phase,
     take(plan.fields, tensor.name, tensor.fields);
     take(plan.classes, tensor.name, tensor.classes);
     take(plan.transformsOf(phase), tensor.name, tensor.transforms);
+    if (auto pad = plan.pads.find(tensor.name); pad != plan.pads.end())
+      tensor.pad = pad->second;
+    else if (tensor.tokensAhead) // what pads a text counts nowhere
+      tensor.pad = double(tensor.isTarget ? tensor.ignoreIndex.value_or(0) : 0);
   }
   return described;
 }
@@ -273,19 +293,41 @@ runtime::applyPlan(const DataPlan &plan, DataPhase phase,
   return source;
 }
 
-/// Of a batch; at least 1.
+/// Of the largest batch; at least 1.
 static uint64_t countBytes(std::span<const BatchTensor> tensors) {
   uint64_t bytes = 0;
-  for (const BatchTensor &tensor : tensors)
-    bytes += bytesOf(tensor.dtype, tensor.shape).value_or(0);
+  for (const BatchTensor &tensor : tensors) {
+    uint64_t most = bytesOf(tensor.dtype, tensor.shape).value_or(0);
+    for (const auto &shape : tensor.variants)
+      most = std::max(most, bytesOf(tensor.dtype, shape).value_or(0));
+    bytes += most;
+  }
   return std::max<uint64_t>(bytes, 1);
+}
+
+static Result<BatchOrder> orderBatches(const SampleSource &source,
+                                       std::span<const BatchTensor> tensors,
+                                       const DataPlan &plan, uint64_t seed,
+                                       bool shuffles) {
+  bool fills = haveWeights(tensors);
+  if (tensors.empty() || tensors[0].shape[0] == 0)
+    return Status(Code::Usage, "a batch takes no samples");
+  if (tensors[0].variants.empty())
+    return BatchOrder(source.sampleCount(), tensors[0].shape[0],
+                      SampleOrder(source.sampleCount(), seed, shuffles), fills);
+  auto sorted = sortBySize(source, tensors, plan.skipsBad);
+  if (!sorted.ok())
+    return sorted.takeStatus();
+  return BatchOrder(std::move(*sorted), seed, shuffles, fills);
 }
 
 Result<BatchLoader> runtime::makeLoader(const DataPlan &plan,
                                         std::unique_ptr<SampleSource> source,
                                         std::span<const BatchTensor> tensors,
                                         uint64_t seed, bool shuffles) {
-  SampleOrder order(source->sampleCount(), seed, shuffles);
+  auto order = orderBatches(*source, tensors, plan, seed, shuffles);
+  if (!order.ok())
+    return order.takeStatus();
   LoaderOptions options = {.workers = plan.workers};
   options.slots = plan.depth.value_or(options.slots);
   if (plan.memory) {
@@ -296,5 +338,6 @@ Result<BatchLoader> runtime::makeLoader(const DataPlan &plan,
                        plan.depth.value_or(2), " are needed");
     options.slots = int(std::min<int64_t>(options.slots, most));
   }
-  return BatchLoader::create(std::move(source), tensors, order, options);
+  return BatchLoader::create(std::move(source), tensors, std::move(*order),
+                             options);
 }

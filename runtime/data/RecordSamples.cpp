@@ -12,6 +12,10 @@
 using namespace tcc;
 using namespace tcc::runtime;
 
+static bool isWeight(const BatchTensor &tensor) {
+  return tensor.name == format::kSampleWeight;
+}
+
 namespace {
 
 /// What is read for a tensor.
@@ -20,8 +24,14 @@ struct Part {
   /// One after the other; of each the first that a record has.
   std::vector<std::vector<size_t>> fields;
   images::Transforms transforms;
-  bool isImage = false; ///< else numbers
-  uint32_t owner = 0;   ///< of images in the cache
+  NumberTransforms numbers;
+  int64_t passed = 0;         ///< numbers at the beginning that it leaves out
+  std::optional<size_t> mask; ///< of which tensor's numbers it is one
+  bool isImage = false;       ///< else numbers
+  uint32_t owner = 0;         ///< of images in the cache
+
+  /// Whether fields are read for it.
+  bool isRead() const { return !mask && !isWeight(tensor); }
 };
 
 /// What is read of one sample for a tensor.
@@ -35,6 +45,10 @@ struct Readings {
   std::vector<Reading> parts;
   std::vector<FieldRead> wanted;
   std::vector<std::vector<std::byte>> bytes; ///< of those, reused
+
+  std::span<const FieldRead> of(size_t part) const {
+    return std::span(wanted).subspan(parts[part].first, parts[part].count);
+  }
 };
 
 class RecordSamples final : public SampleSource {
@@ -48,10 +62,15 @@ public:
   uint64_t keyOf(int64_t number) const override {
     return records->keyOf(number);
   }
+  Result<SampleRoom> needs(int64_t number) const override;
   Status read(int64_t epoch, int64_t number, SampleParts parts) const override;
 
 private:
-  Status readFields(int64_t number, Readings &readings) const;
+  Status readFields(int64_t number, bool withImages, Readings &readings) const;
+  size_t countNumbers(const Part &part,
+                      std::span<const FieldRead> fields) const;
+  Result<size_t> needs(const Part &part,
+                       std::span<const FieldRead> fields) const;
   Status readImage(int64_t number, const Part &part, const Reading &reading,
                    std::span<const FieldRead> fields, SplitMix64 draws,
                    std::span<std::byte> to) const;
@@ -80,10 +99,6 @@ static bool hasImageShape(const BatchTensor &tensor) {
 static images::Size sizeOf(const BatchTensor &tensor) {
   size_t height = areChannelsFirst(tensor) ? 2 : 1;
   return {int(tensor.shape[height + 1]), int(tensor.shape[height])};
-}
-
-static bool isWeight(const BatchTensor &tensor) {
-  return tensor.name == format::kSampleWeight;
 }
 
 /// A channel, whose elements are `Step` apart. Pixels are read as words, of
@@ -185,7 +200,7 @@ Status RecordSamples::readImage(int64_t number, const Part &part,
 Status RecordSamples::writeNumbers(const Part &part,
                                    std::span<const FieldRead> fields,
                                    std::span<std::byte> to) const {
-  NumberWriter writer(part.tensor, to);
+  NumberWriter writer(part.tensor, part.numbers, part.passed, to);
   for (const FieldRead &read : fields) {
     std::span<const std::byte> bytes = *read.bytes;
     auto dtype = records->dtypeOf(read.field);
@@ -199,8 +214,27 @@ Status RecordSamples::writeNumbers(const Part &part,
   return writer.finish();
 }
 
+/// Those that a tensor has room for, were it as large as can be.
+size_t RecordSamples::countNumbers(const Part &part,
+                                   std::span<const FieldRead> fields) const {
+  size_t count = 0;
+  for (const FieldRead &read : fields) {
+    std::span<const std::byte> bytes = *read.bytes;
+    std::string_view text(reinterpret_cast<const char *>(bytes.data()),
+                          bytes.size());
+    if (auto dtype = records->dtypeOf(read.field))
+      count += bytes.size() / traitsOf(*dtype).bytes;
+    else if (!part.tensor.classes.empty())
+      ++count;
+    else
+      count += part.numbers.isBytes ? text.size() : runtime::countNumbers(text);
+  }
+  return count - std::min(count, size_t(part.passed));
+}
+
 /// Reads what all tensors need of a record, which is parsed once.
-Status RecordSamples::readFields(int64_t number, Readings &readings) const {
+Status RecordSamples::readFields(int64_t number, bool withImages,
+                                 Readings &readings) const {
   size_t count = 0;
   for (const Part &part : tensors)
     count += part.fields.size();
@@ -212,7 +246,7 @@ Status RecordSamples::readFields(int64_t number, Readings &readings) const {
     Reading &own = readings.parts.emplace_back(readings.wanted.size(), 0);
     if (part.isImage && options.images)
       own.kept = options.images->find(part.owner, number);
-    if (own.kept)
+    if (own.kept || (part.isImage && !withImages))
       continue;
     own.count = part.fields.size();
     for (const auto &choices : part.fields) {
@@ -228,6 +262,36 @@ Status RecordSamples::readFields(int64_t number, Readings &readings) const {
                                  : records->read(number, readings.wanted);
 }
 
+Result<size_t> RecordSamples::needs(const Part &part,
+                                    std::span<const FieldRead> fields) const {
+  if (!part.isRead() || part.isImage)
+    return 0;
+  size_t bytes = traitsOf(part.tensor.dtype).bytes;
+  size_t count = countNumbers(part, fields);
+  size_t most = part.tensor.sampleBytes() / bytes;
+  if (count > most && !part.numbers.isTruncated)
+    return makeError(Code::BadData, "it has ", count, " numbers for '",
+                     part.tensor.name, "', whose largest samples have ", most);
+  return std::min(count, most) * bytes;
+}
+
+Result<SampleRoom> RecordSamples::needs(int64_t number) const {
+  thread_local Readings readings;
+  SampleRoom needed;
+  Status status = readFields(number, /*withImages=*/false, readings);
+  for (size_t i = 0; i < tensors.size() && status.ok(); ++i) {
+    auto bytes = needs(tensors[i], readings.of(i));
+    if (bytes.ok())
+      needed.push_back(*bytes);
+    else
+      status = bytes.takeStatus();
+  }
+  if (status.ok())
+    return needed;
+  return makeError(status.code(), records->describe(number), ", sample ",
+                   number, ": ", status.message());
+}
+
 /// All tensors draw the same, so that one transform moves images and what is
 /// drawn over them alike.
 Status RecordSamples::read(int64_t epoch, int64_t number,
@@ -235,15 +299,18 @@ Status RecordSamples::read(int64_t epoch, int64_t number,
   constexpr float kOne = 1;
   thread_local Readings readings;
   auto draws = SplitMix64::of(options.seed, uint64_t(epoch), uint64_t(number));
-  Status status = readFields(number, readings);
+  Status status = readFields(number, /*withImages=*/true, readings);
   for (size_t i = 0; i < parts.size() && status.ok(); ++i) {
     const Part &part = tensors[i];
     Reading &own = readings.parts[i];
-    auto fields = std::span(readings.wanted).subspan(own.first, own.count);
+    auto fields = readings.of(part.mask.value_or(i));
     if (isWeight(part.tensor))
       std::memcpy(parts[i].data(), &kOne, sizeof(kOne));
     else if (part.isImage)
       status = readImage(number, part, own, fields, draws, parts[i]);
+    else if (part.mask)
+      NumberWriter(part.tensor, part.numbers, /*passed=*/0, parts[i])
+          .writeMask(countNumbers(tensors[*part.mask], fields));
     else
       status = writeNumbers(part, fields, parts[i]);
     own.kept.reset();
@@ -321,7 +388,7 @@ static Status fillFields(const RecordSource &records, const std::string &path,
   for (Part &part : parts) {
     for (const auto &choices : part.fields)
       isTaken[choices[0]] = true;
-    if (part.fields.empty() && !isWeight(part.tensor)) {
+    if (part.fields.empty() && part.isRead()) {
       empty = &part;
       ++count;
     }
@@ -366,10 +433,54 @@ static Result<Part> makePart(const RecordSource &records,
   auto fields = findFields(records, path, tensor);
   if (!fields.ok())
     return fields.takeStatus();
+  Part part;
+  part.tensor = tensor;
+  part.fields = std::move(*fields);
+  if (!tensor.transforms.empty() &&
+      NumberTransforms::isOne(tensor.transforms[0])) {
+    auto numbers = NumberTransforms::read(tensor.transforms);
+    if (!numbers.ok())
+      return numbers.takeStatus();
+    part.numbers = std::move(*numbers);
+    part.tensor.transforms.clear();
+    return part;
+  }
   auto transforms = images::Transforms::read(tensor.transforms);
   if (!transforms.ok())
     return transforms.takeStatus();
-  return Part{tensor, std::move(*fields), std::move(*transforms)};
+  part.transforms = std::move(*transforms);
+  return part;
+}
+
+/// The target of a language model has the text of its input, if no field has
+/// its name.
+static void takeText(std::span<Part> parts) {
+  auto isText = [](const Part &part) {
+    return part.tensor.tokensAhead && !part.tensor.isTarget &&
+           !part.fields.empty();
+  };
+  auto text = std::ranges::find_if(parts, isText);
+  for (Part &part : parts)
+    if (text != parts.end() && part.tensor.isTarget &&
+        part.tensor.tokensAhead && part.fields.empty()) {
+      part.fields = text->fields;
+      part.numbers = text->numbers;
+      part.passed = *part.tensor.tokensAhead;
+    }
+}
+
+static Status findMask(std::span<Part> parts, Part &part) {
+  const std::string &name = part.numbers.maskOf;
+  if (name.empty())
+    return Status();
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (parts[i].tensor.name == name && parts[i].numbers.maskOf.empty()) {
+      part.mask = i;
+      part.fields.clear();
+      return Status();
+    }
+  return makeError(Code::Usage, "'", part.tensor.name, "' is a mask of '", name,
+                   "', which is no other input of numbers");
 }
 
 Result<std::unique_ptr<SampleSource>> runtime::makeRecordSamples(
@@ -382,6 +493,10 @@ Result<std::unique_ptr<SampleSource>> runtime::makeRecordSamples(
       return part.takeStatus();
     parts.push_back(std::move(*part));
   }
+  for (Part &part : parts)
+    if (Status status = findMask(parts, part); !status.ok())
+      return status;
+  takeText(parts);
   if (Status status = fillFields(*records, path, parts); !status.ok())
     return status;
   for (Part &part : parts) {

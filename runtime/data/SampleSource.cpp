@@ -1,7 +1,9 @@
 #include "runtime/data/DataKind.h"
 #include "runtime/data/RecordSamples.h"
 #include "runtime/data/SplitMix64.h"
+#include "runtime/executor/Context.h"
 
+#include <algorithm>
 #include <filesystem>
 
 using namespace tcc;
@@ -23,6 +25,28 @@ static constexpr DataKind kKinds[] = {
 
 uint64_t SampleSource::keyOf(int64_t number) const {
   return SplitMix64(uint64_t(number)).next();
+}
+
+BatchTensor BatchTensor::of(std::string name, DType dtype,
+                            std::vector<std::vector<int64_t>> shapes) {
+  auto sampleSize = [](const std::vector<int64_t> &shape) {
+    return elementCount(std::span(shape).subspan(1));
+  };
+  BatchTensor tensor = {std::move(name), dtype,
+                        *std::ranges::max_element(shapes, {}, sampleSize)};
+  if (shapes.size() > 1)
+    tensor.variants = std::move(shapes);
+  return tensor;
+}
+
+size_t BatchTensor::sampleBytes() const {
+  return bytesOf(dtype, std::span(shape).subspan(1)).value_or(0);
+}
+
+Result<SampleRoom> SampleSource::needs(int64_t /*number*/) const {
+  return Status(Code::Usage,
+                "the package has variants of several sizes, and samples of "
+                "these data are all of one: records have others");
 }
 
 static const DataKind *findKind(std::string_view spec) {

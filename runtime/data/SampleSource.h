@@ -39,6 +39,21 @@ struct BatchTensor {
   /// Texts that stand for their positions.
   std::vector<std::string> classes = {};
 
+  /// The class that the loss passes over, if the tensor is a target of classes.
+  std::optional<int64_t> ignoreIndex = std::nullopt;
+  /// What follows the numbers of a sample that has fewer than it could.
+  std::optional<double> pad = std::nullopt;
+  /// Of each variant of the entry point, where there are several: `shape` is
+  /// the one with the largest samples.
+  std::vector<std::vector<int64_t>> variants = {};
+
+  /// With the shapes of one or several variants.
+  static BatchTensor of(std::string name, DType dtype,
+                        std::vector<std::vector<int64_t>> shapes);
+
+  /// Of the part of a sample, the largest.
+  size_t sampleBytes() const;
+
   const std::string &arrayName() const {
     return fields.empty() ? name : fields[0];
   }
@@ -47,6 +62,9 @@ struct BatchTensor {
 /// Where a sample is written to: its part of each tensor of a batch, in their
 /// order.
 using SampleParts = std::span<const std::span<std::byte>>;
+
+/// The bytes of a sample's part of each tensor.
+using SampleRoom = std::vector<size_t>;
 
 /// Samples by number, each with a part for every tensor of a batch.
 class SampleSource {
@@ -57,9 +75,15 @@ public:
   /// A number of 64 random bits that a sample keeps when others come or go, as
   /// far as the source can tell samples apart.
   virtual uint64_t keyOf(int64_t number) const;
+  /// The bytes that a sample's numbers take of its part of each tensor, at most
+  /// those of `shape`; 0 where it takes all there is. Code::BadData where they
+  /// are more, or the sample is damaged; Code::Usage: samples of this source
+  /// are all of one size. Several threads call it at once.
+  virtual Result<SampleRoom> needs(int64_t number) const;
   /// Writes all of sample `number`, below the count, as it is in that epoch:
   /// the same bytes whenever and by whomever it is called. Several threads call
-  /// it at once, for different parts.
+  /// it at once, for different parts, which have the bytes that it needs, or
+  /// more.
   virtual Status read(int64_t epoch, int64_t number,
                       SampleParts parts) const = 0;
 };

@@ -2,6 +2,8 @@
 
 #include "runtime/data/SplitMix64.h"
 
+#include <algorithm>
+
 using namespace tcc;
 using namespace tcc::runtime;
 
@@ -35,15 +37,44 @@ public:
   uint64_t keyOf(int64_t sample) const override {
     return source->keyOf(sample);
   }
+  Result<SampleRoom> needs(int64_t sample) const override {
+    auto found = source->needs(sample);
+    if (found.ok())
+      return found;
+    Status status = found.takeStatus();
+    if (status.code() == Code::BadData)
+      skipped->add(number, sample, status.message());
+    return status;
+  }
   Status read(int64_t epoch, int64_t sample, SampleParts parts) const override;
 
 private:
+  int64_t draw(SplitMix64 &draws, SampleParts parts) const;
+
   const std::unique_ptr<SampleSource> source;
   const size_t number; ///< of the source
   const std::shared_ptr<SkippedSamples> skipped;
 };
 
 } // namespace
+
+/// A sample that there is room for, as far as some tries find one.
+int64_t Skipping::draw(SplitMix64 &draws, SampleParts parts) const {
+  constexpr int kTries = 1024;
+  auto hasRoom = [](std::span<const std::byte> part, size_t bytes) {
+    return bytes <= part.size();
+  };
+  int64_t drawn = 0;
+  for (int i = 0; i < kTries; ++i) {
+    drawn = int64_t(draws.next() % uint64_t(sampleCount()));
+    auto needed = source->needs(drawn);
+    // Of samples of one size none is too large.
+    if (needed.ok() ? std::ranges::equal(parts, *needed, hasRoom)
+                    : needed.takeStatus().code() == Code::Usage)
+      break;
+  }
+  return drawn;
+}
 
 /// Others are drawn: those beside a damaged one often are so, too.
 Status Skipping::read(int64_t epoch, int64_t sample, SampleParts parts) const {
@@ -60,7 +91,7 @@ Status Skipping::read(int64_t epoch, int64_t sample, SampleParts parts) const {
                        " samples that were to stand for a damaged one are "
                        "damaged, too, the last one: ",
                        status.message());
-    chosen = int64_t(draws.next() % uint64_t(sampleCount()));
+    chosen = draw(draws, parts);
   }
 }
 

@@ -34,11 +34,17 @@ inline std::string variableOf(StepField field) {
   return std::string("step/") + nameOf(field);
 }
 
+/// What an entry point is by its name.
+struct EntryName {
+  EntryKind kind;
+  uint16_t variant;
+};
+std::optional<EntryName> parseEntryName(std::string_view name);
+
+/// The kind of an entry point that has this name.
 inline std::optional<EntryKind> findEntryKind(std::string_view name) {
-  for (EntryKind kind : EnumValuesEntryKind())
-    if (name == nameOf(kind))
-      return kind;
-  return std::nullopt;
+  auto parsed = parseEntryName(name);
+  return parsed ? std::optional(parsed->kind) : std::nullopt;
 }
 
 } // namespace tcc::format

@@ -433,6 +433,32 @@ static Status verifyNames(const format::Program &program) {
   return Status();
 }
 
+static bool isAlike(const format::TensorSpec &a, const format::TensorSpec &b) {
+  return a.name()->string_view() == b.name()->string_view() &&
+         a.dtype() == b.dtype() && a.shape()->size() == b.shape()->size();
+}
+
+template <typename Specs> static bool areAlike(const Specs &a, const Specs &b) {
+  return std::equal(
+      a.begin(), a.end(), b.begin(), b.end(),
+      [](auto *one, auto *other) { return isAlike(*one, *other); });
+}
+
+/// Variants of a kind differ in the sizes of tensors alone.
+static Status verifyVariants(const format::Program &program) {
+  for (const format::Entry *entry : *program.entries()) {
+    const format::Entry *first = nullptr;
+    for (const format::Entry *other : *program.entries())
+      if (other->kind() == entry->kind() && other->variant() == 0)
+        first = other;
+    if (!first || !areAlike(*first->inputs(), *entry->inputs()) ||
+        !areAlike(*first->outputs(), *entry->outputs()))
+      return refuse("entry '", nameOf(*entry), "' is no variant of an entry '",
+                    format::nameOf(entry->kind()), "'");
+  }
+  return Status();
+}
+
 /// Entries but `prepare`, which share variables, run at one place.
 static Status verifySpaces(const format::Program &program) {
   const format::Entry *first = nullptr;
@@ -468,6 +494,8 @@ Status runtime::verifyProgram(std::span<const std::byte> bytes,
   for (const format::Entry *entry : *program.entries())
     if (Status status = verifyEntry(program, *entry, launches); !status.ok())
       return status;
+  if (Status status = verifyVariants(program); !status.ok())
+    return status;
   if (Status status = verifyMetrics(program); !status.ok())
     return status;
   return verifySpaces(program);

@@ -13,6 +13,8 @@ struct InputRole {
   /// Of a language model: how much later in a text its tokens begin than those
   /// of the model's input. Nothing where the loss is of another kind.
   std::optional<int64_t> tokensAhead;
+  /// The class that the loss passes over, of a target of classes.
+  std::optional<int64_t> ignoreIndex;
 };
 
 /// By the recipe, of an input of the session's steps.

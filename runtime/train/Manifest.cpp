@@ -60,7 +60,8 @@ ordered_json runtime::describe(const Records &records) {
                          {"left_out", records.spikes->leftOut}};
   if (records.data)
     document[kData] = {{"order", records.data->order},
-                       {"samples", records.data->samples}};
+                       {"samples", records.data->samples},
+                       {"batches", records.data->batches}};
   return document;
 }
 
@@ -289,6 +290,9 @@ static DataRecord readData(const ordered_json &document, Status &status) {
   Reader reader(document, kData, status);
   reader.read("order", record.order);
   reader.read("samples", record.samples);
+  // Older checkpoints say nothing of batches.
+  if (status.ok() && document.contains("batches"))
+    reader.read("batches", record.batches);
   return record;
 }
 

@@ -239,19 +239,21 @@ TrainingSession::findKernel(std::span<const TensorView> batch,
                             std::span<const TensorView> healthy,
                             const Variables::Snapshot &before) {
   auto find = [&](EntryKind kind) -> Result<std::optional<NonFinite>> {
-    Result<EntryContexts *> step = get(kind);
+    bool takesBatch = kind == EntryKind::accumulate_step;
+    auto inputs = takesBatch ? batch : std::span<const TensorView>();
+    Result<EntryContexts *> step = get(kind, inputs);
     if (!step.ok())
       return step.takeStatus();
-    bool takesBatch = kind == EntryKind::accumulate_step;
     ResultObserver own(*program, *(*step)->entry),
         other(*program, *(*step)->entry);
-    if (takesBatch && !healthy.empty()) {
+    // Another variant has other launches.
+    Result<EntryContexts *> same = get(kind, healthy);
+    if (takesBatch && !healthy.empty() && same.ok() && *same == *step) {
       if (Status status = observe(**step, healthy, other); !status.ok())
         return status;
       if (Status status = restore(before); !status.ok())
         return status;
     }
-    auto inputs = takesBatch ? batch : std::span<const TensorView>();
     if (Status status = observe(**step, inputs, own); !status.ok())
       return status;
     const auto *first = findFirst(own, other);
@@ -270,7 +272,7 @@ TrainingSession::findNonFinite(std::span<const TensorView> batch,
                                std::span<const TensorView> healthy) {
   if (flightCount > 0)
     return Status(Code::Usage, "steps are under way");
-  Result<EntryContexts *> step = get(EntryKind::accumulate_step);
+  Result<EntryContexts *> step = get(EntryKind::accumulate_step, batch);
   if (!step.ok())
     return step.takeStatus();
   auto input = findInput(*(*step)->entry, batch);

@@ -44,6 +44,7 @@ inline int64_t findBatch(int64_t number, const std::vector<int64_t> &leftOut) {
 struct DataRecord {
   int64_t order = 0;   ///< version of the order of samples; 0: as they lie
   int64_t samples = 0; ///< of an epoch
+  int64_t batches = 0; ///< likewise; 0: not known
 };
 
 struct Records {

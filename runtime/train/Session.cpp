@@ -1,5 +1,6 @@
 #include "runtime/train/Session.h"
 
+#include "runtime/executor/Variants.h"
 #include "runtime/package/BatchTree.h"
 #include "runtime/package/EntryKinds.h"
 #include "runtime/package/VariableKinds.h"
@@ -81,6 +82,8 @@ Status TrainingSession::createContexts(const SessionOptions &options) {
     created.entry = entry->kind();
     created.variant = entry->variant();
     entries.push_back({entry, {}});
+    variants.try_emplace(entry->kind(),
+                         listVariants(program->program(), entry->kind()));
     for (size_t turn = 0; turn < (isStep(entry->kind()) ? depth() : 1);
          ++turn) {
       auto context = Context::create(program, created);
@@ -137,23 +140,25 @@ Status TrainingSession::returnTo(const Variables::Snapshot &snapshot) {
   return Status();
 }
 
-TrainingSession::EntryContexts *TrainingSession::find(EntryKind kind,
-                                                      uint16_t variant) {
-  auto found = std::ranges::find_if(entries, [&](const EntryContexts &entry) {
-    return entry.kind() == kind && entry.entry->variant() == variant;
-  });
+/// The first one of the kind.
+TrainingSession::EntryContexts *TrainingSession::find(EntryKind kind) {
+  auto found = std::ranges::find(entries, kind, &EntryContexts::kind);
   return found == entries.end() ? nullptr : &*found;
 }
 
 Result<TrainingSession::EntryContexts *>
-TrainingSession::get(EntryKind kind, uint16_t variant) {
-  if (EntryContexts *entry = find(kind, variant))
-    return entry;
-  return makeError(Code::Usage, "package '", program->package().path(),
-                   "' has no entry '", format::nameOf(kind, variant), "'",
-                   program->findEntry(EntryKind::accumulate_step)
-                       ? ""
-                       : ": it was not compiled for training");
+TrainingSession::get(EntryKind kind, std::span<const TensorView> inputs) {
+  auto found = variants.find(kind);
+  if (found == variants.end())
+    return makeError(Code::Usage, "package '", program->package().path(),
+                     "' has no entry '", format::nameOf(kind), "'",
+                     program->findEntry(EntryKind::accumulate_step)
+                         ? ""
+                         : ": it was not compiled for training");
+  auto chosen = chooseVariant(found->second, inputs);
+  if (!chosen.ok())
+    return chosen.takeStatus();
+  return &*std::ranges::find(entries, *chosen, &EntryContexts::entry);
 }
 
 Status TrainingSession::bind(Context &context,
@@ -206,7 +211,7 @@ Status TrainingSession::run(EntryContexts &entry,
 
 Status TrainingSession::run(EntryKind kind,
                             std::span<const TensorView> inputs) {
-  Result<EntryContexts *> entry = get(kind);
+  Result<EntryContexts *> entry = get(kind, inputs);
   return entry.ok() ? run(**entry, inputs) : entry.takeStatus();
 }
 
@@ -280,17 +285,16 @@ Status TrainingSession::checkSettings() {
 }
 
 Status TrainingSession::start(EntryKind kind,
-                              std::span<const TensorView> inputs,
-                              uint16_t variant) {
-  return leaveOnFailure(give(kind, inputs, variant));
+                              std::span<const TensorView> inputs) {
+  return leaveOnFailure(give(kind, inputs));
 }
 
 Status TrainingSession::finish() { return leaveOnFailure(takeBack()); }
 
-Status TrainingSession::give(EntryKind kind, std::span<const TensorView> inputs,
-                             uint16_t variant) {
+Status TrainingSession::give(EntryKind kind,
+                             std::span<const TensorView> inputs) {
   if (!isStep(kind) || format::isOfRanks(kind))
-    return makeError(Code::Usage, "entry '", format::nameOf(kind, variant),
+    return makeError(Code::Usage, "entry '", format::nameOf(kind),
                      "' is no step");
   if (flightCount == depth())
     return makeError(Code::Usage, flightCount,
@@ -305,7 +309,7 @@ Status TrainingSession::give(EntryKind kind, std::span<const TensorView> inputs,
   if (Status status = compareSettings(); !status.ok())
     return status;
   Result<EntryContexts *> step =
-      get(format::entryOf(kind, runsAsRanks()), variant);
+      get(format::entryOf(kind, runsAsRanks()), inputs);
   if (!step.ok())
     return step.takeStatus();
   Flight flight = {*step, nextTurn, batch};
@@ -410,7 +414,7 @@ static void addOutputs(const Context &context, std::vector<double> &sums) {
 
 Status TrainingSession::evaluate(std::span<const TensorView> batch,
                                  Evaluation &sum) {
-  Result<EntryContexts *> entry = get(EntryKind::eval);
+  Result<EntryContexts *> entry = get(EntryKind::eval, batch);
   if (!entry.ok())
     return entry.takeStatus();
   if (Status status = run(**entry, batch); !status.ok())
@@ -427,14 +431,19 @@ Status TrainingSession::evaluate(std::span<const TensorView> batch,
 }
 
 Status TrainingSession::predict(std::span<const TensorView> inputs) {
-  return run(EntryKind::predict, inputs);
+  Result<EntryContexts *> entry = get(EntryKind::predict, inputs);
+  if (!entry.ok())
+    return entry.takeStatus();
+  lastPredicted = &**entry;
+  return run(**entry, inputs);
 }
 
 Result<TensorView> TrainingSession::prediction(size_t index) {
-  Result<EntryContexts *> entry = get(EntryKind::predict);
-  if (!entry.ok())
-    return entry.takeStatus();
-  const Context &context = *(*entry)->turns[0];
+  EntryContexts *entry =
+      lastPredicted ? lastPredicted : find(EntryKind::predict);
+  if (!entry)
+    return get(EntryKind::predict, {}).takeStatus();
+  const Context &context = *entry->turns[0];
   if (index >= context.outputCount())
     return makeError(Code::Usage, "there is no output ", index, " of ",
                      context.outputCount());

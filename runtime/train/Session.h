@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
 
 namespace tcc::runtime {
 
@@ -100,8 +101,7 @@ public:
   /// one and the last are reduce_step, which adds to what was accumulated, and
   /// reduce_apply, which with `exactBatches` one rank runs, too. The first one
   /// fails where ranks have other settings.
-  Status start(format::EntryKind step, std::span<const TensorView> batch,
-               uint16_t variant = 0);
+  Status start(format::EntryKind step, std::span<const TensorView> batch);
   Status finish();
   /// How many may be under way, and how many are.
   size_t depth() const;
@@ -254,8 +254,7 @@ private:
   Status leaveOnFailure(Status status);
   void noteUpdate() const;
   Status shareVariable(size_t index);
-  Status give(format::EntryKind step, std::span<const TensorView> batch,
-              uint16_t variant);
+  Status give(format::EntryKind step, std::span<const TensorView> batch);
   Status takeBack();
   Status compareSettings();
   Status writeField(format::StepField field, int64_t value);
@@ -268,8 +267,10 @@ private:
   findKernel(std::span<const TensorView> batch,
              std::span<const TensorView> healthy,
              const Variables::Snapshot &before);
-  EntryContexts *find(format::EntryKind kind, uint16_t variant = 0);
-  Result<EntryContexts *> get(format::EntryKind kind, uint16_t variant = 0);
+  EntryContexts *find(format::EntryKind kind);
+  /// The variant of a kind that takes these tensors.
+  Result<EntryContexts *> get(format::EntryKind kind,
+                              std::span<const TensorView> inputs);
   Status bind(Context &context, std::span<const TensorView> inputs);
   Status run(EntryContexts &entry, std::span<const TensorView> inputs);
   Status run(format::EntryKind kind, std::span<const TensorView> inputs);
@@ -291,10 +292,12 @@ private:
   Memory earlier;  ///< likewise, before reserveReturn
   Memory counters; ///< for each turn; a context's work may write them
   std::vector<EntryContexts> entries; ///< all but `prepare`
-  Flight flights[kMaxDepth];          ///< the oldest first
+  std::map<format::EntryKind, std::vector<const format::Entry *>> variants;
+  Flight flights[kMaxDepth]; ///< the oldest first
   size_t flightCount = 0;
   size_t nextTurn = 0;
-  Context *lastFinished = nullptr; ///< null before the first step
+  Context *lastFinished = nullptr;        ///< null before the first step
+  EntryContexts *lastPredicted = nullptr; ///< null before the first prediction
   std::function<void(const StepMetrics &)> callback;
   StepMetrics last;
   Records kept;

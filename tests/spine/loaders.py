@@ -17,6 +17,9 @@ class LoaderTensor(c.Structure):
         ("shape", c.POINTER(c.c_int64)),
         ("is_target", c.c_int32),
         ("tokens_ahead", c.c_int32),
+        ("ignore_index", c.c_int64),
+        ("variant_count", c.c_size_t),
+        ("variants", c.POINTER(c.POINTER(c.c_int64))),
     ]
 
 
@@ -32,10 +35,18 @@ class LoaderOptions(c.Structure):
     ]
 
 
-def describe(name, dtype, shape, is_target=False, tokens_ahead=-1):
-    extents = (c.c_int64 * len(shape))(*shape)
-    return LoaderTensor(name.encode(), capi.DTYPES.index(dtype), len(shape), extents, is_target,
-                        tokens_ahead)  # fmt: skip
+NO_INDEX = -(1 << 63)
+
+
+def describe(name, dtype, shape, is_target=False, tokens_ahead=-1, ignore_index=NO_INDEX, variants=()):
+    """A tensor of one shape, or of that of each of `variants`."""
+    extents = [(c.c_int64 * len(each))(*each) for each in variants]
+    pointers = (c.POINTER(c.c_int64) * len(extents))(
+        *(c.cast(each, c.POINTER(c.c_int64)) for each in extents)
+    )
+    return LoaderTensor(name.encode(), capi.DTYPES.index(dtype), len(shape),
+                        (c.c_int64 * len(shape))(*shape), is_target, tokens_ahead, ignore_index,
+                        len(extents), pointers)  # fmt: skip
 
 
 class Loader:

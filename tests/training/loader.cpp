@@ -3,8 +3,8 @@
 //   tcc_train_with_loader PACKAGE DATA STEPS SEED PARAMETERS [KEY=VALUE...]
 //
 // DATA "" are those of the recipe, "own" samples of this program, one of
-// "damaged" is damaged. On stdout stands how many damaged samples were skipped,
-// and what was wrong with each.
+// "damaged" is damaged, and "texts" are of several lengths. On stdout stands
+// how many damaged samples were skipped, and what was wrong with each.
 #include <tcc/data.hpp>
 
 #include <cstdio>
@@ -32,6 +32,34 @@ private:
   int64_t damaged;
 };
 
+/// Sample n: n mod 32 + 1 tokens n, and the same as targets, then -100.
+class OwnTexts final : public tcc::SampleSource {
+public:
+  int64_t sampleCount() const override { return 60; }
+  std::vector<size_t> needs(int64_t number, size_t count) const override {
+    return std::vector<size_t>(count, lengthOf(number) * sizeof(int64_t));
+  }
+  void read(int64_t, int64_t number,
+            const std::vector<Part> &parts) const override {
+    int64_t pad = 0;
+    for (const Part &part : parts) {
+      auto *tokens = static_cast<int64_t *>(part.data);
+      for (size_t i = 0; i < part.bytes / sizeof(int64_t); ++i)
+        tokens[i] = i < lengthOf(number) ? number : pad;
+      pad = -100;
+    }
+  }
+
+private:
+  static size_t lengthOf(int64_t number) { return size_t(number) % 32 + 1; }
+};
+
+std::unique_ptr<tcc::SampleSource> makeOwn(const std::string &data) {
+  if (data == "texts")
+    return std::make_unique<OwnTexts>();
+  return std::make_unique<OwnSamples>(data == "own" ? -1 : 3);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -46,14 +74,13 @@ int main(int argc, char **argv) {
     options.settings.assign(argv + 6, argv + argc);
     session.set("seed", double(seed));
     std::string data = argv[2];
-    bool isOwn = data == "own" || data == "damaged";
+    bool isOwn = data == "own" || data == "damaged" || data == "texts";
     if (isOwn) // else it is the session's
       options.seed = seed;
     tcc::Loader loader =
-        isOwn
-            ? tcc::Loader(std::make_unique<OwnSamples>(data == "own" ? -1 : 3),
-                          tcc::Loader::tensorsOf(session), options)
-            : tcc::Loader(session, data, options);
+        isOwn ? tcc::Loader(makeOwn(data), tcc::Loader::tensorsOf(session),
+                            options)
+              : tcc::Loader(session, data, options);
     for (int step = 0; step < std::stoi(argv[3]); ++step) {
       loader.bindNext(session);
       session.step();

@@ -1,6 +1,8 @@
 #include "tools/cli/ModelFlags.h"
 
+#include <algorithm>
 #include <charconv>
+#include <numeric>
 
 namespace tcc::tools {
 
@@ -29,11 +31,33 @@ static std::optional<int64_t> parseSize(std::string_view text) {
   return size;
 }
 
+/// `64,128,256`
+static std::optional<DimBinding> parseSizes(const NamedText &named) {
+  DimBinding binding{std::string(named.name), 0, 0, 0};
+  std::string_view rest = named.value;
+  for (size_t comma = 0; comma != rest.npos; rest.remove_prefix(comma + 1)) {
+    comma = rest.find(',');
+    std::optional<int64_t> size = parseSize(rest.substr(0, comma));
+    if (!size || *size == 0)
+      return std::nullopt;
+    binding.sizes.push_back(*size);
+    binding.step = std::gcd(binding.step, *size);
+    if (comma == rest.npos)
+      break;
+  }
+  auto [min, max] = std::ranges::minmax(binding.sizes);
+  binding.min = min;
+  binding.max = max;
+  return binding;
+}
+
 std::optional<DimBinding> parseDimBinding(std::string_view text) {
   std::optional<NamedText> named = splitName(text);
   if (!named)
     return std::nullopt;
   std::string_view range = named->value;
+  if (range.find(',') != range.npos)
+    return parseSizes(*named);
   size_t dots = range.find("..");
   bool isRange = dots != std::string_view::npos;
   std::optional<int64_t> step = 1;

@@ -12,7 +12,7 @@
 
 namespace tcc::tools {
 
-/// `NAME=N` or `NAME=MIN..MAX`
+/// `NAME=N`, `NAME=MIN..MAX`, `NAME=MIN..MAX:STEP` or `NAME=N,N,...`
 std::optional<DimBinding> parseDimBinding(std::string_view text);
 /// `NAME=1x3x224x224`; `NAME=` is a scalar.
 std::optional<InputShape> parseInputShape(std::string_view text);

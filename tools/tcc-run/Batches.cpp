@@ -1,6 +1,8 @@
 #include "tools/tcc-run/Batches.h"
 
 #include "runtime/data/Skipped.h"
+#include "runtime/executor/Variants.h"
+#include "runtime/package/SizeExpr.h"
 #include "runtime/train/Checkpoint.h"
 #include "runtime/train/InputRole.h"
 #include "tools/tcc-run/TrainSession.h"
@@ -19,25 +21,41 @@ Status tools::chooseForEvaluation(const std::string &spec, DataPlan &plan) {
   return Status();
 }
 
-/// The inputs of an entry point as tensors of a batch.
-static Result<std::vector<BatchTensor>>
-describeBatch(const TrainingSession &session, const format::Entry &entry) {
-  std::vector<BatchTensor> tensors;
-  for (const format::TensorSpec *input : *entry.inputs()) {
-    auto shape = getStaticShape(*input);
+/// An input in each variant of an entry point.
+static Result<std::vector<std::vector<int64_t>>>
+listShapes(std::span<const format::Entry *const> variants, uint32_t index) {
+  std::vector<std::vector<int64_t>> shapes;
+  for (const format::Entry *entry : variants) {
+    const format::TensorSpec &input = *entry->inputs()->Get(index);
+    auto shape = getStaticShape(input);
     if (!shape.ok())
       return shape.takeStatus();
-    BatchTensor tensor = {input->name()->str(), input->dtype(),
-                          std::move(*shape)};
-    InputRole role = inputRoleOf(session, tensor.name);
-    tensor.isTarget = role.isTarget;
-    tensor.tokensAhead = role.tokensAhead;
-    if (tensor.shape.empty() ||
-        (!tensors.empty() && tensor.shape[0] != tensors[0].shape[0]))
-      return makeError(Code::Usage, "input '", tensor.name, "' is ",
-                       formatShape(tensor.shape),
+    auto samples = staticShape(*entry->inputs()->Get(0));
+    if (shape->empty() || !samples || samples->empty() ||
+        (*shape)[0] != (*samples)[0])
+      return makeError(Code::Usage, "input '", input.name()->string_view(),
+                       "' is ", formatShape(*shape),
                        ": samples come first, as many as the batch has");
-    tensors.push_back(std::move(tensor));
+    shapes.push_back(std::move(*shape));
+  }
+  return shapes;
+}
+
+/// The inputs of an entry point as tensors of a batch.
+static Result<std::vector<BatchTensor>>
+describeBatch(const TrainingSession &session,
+              std::span<const format::Entry *const> variants) {
+  std::vector<BatchTensor> tensors;
+  for (const format::TensorSpec *input : *variants[0]->inputs()) {
+    auto shapes = listShapes(variants, uint32_t(tensors.size()));
+    if (!shapes.ok())
+      return shapes.takeStatus();
+    InputRole role = inputRoleOf(session, input->name()->string_view());
+    tensors.push_back(BatchTensor::of(input->name()->str(), input->dtype(),
+                                      std::move(*shapes)));
+    tensors.back().isTarget = role.isTarget;
+    tensors.back().tokensAhead = role.tokensAhead;
+    tensors.back().ignoreIndex = role.ignoreIndex;
   }
   return tensors;
 }
@@ -45,11 +63,11 @@ describeBatch(const TrainingSession &session, const format::Entry &entry) {
 Result<Batches> Batches::open(const runtime::TrainingSession &session,
                               format::EntryKind kind, const DataPlan &plan,
                               uint64_t seed, bool shuffles) {
-  const format::Entry *entry = session.executable().findEntry(kind);
-  if (!entry)
+  auto variants = listVariants(session.executable().program(), kind);
+  if (variants.empty())
     return makeError(Code::Usage, "the package has no entry '",
                      format::nameOf(kind), "'");
-  auto tensors = describeBatch(session, *entry);
+  auto tensors = describeBatch(session, variants);
   if (!tensors.ok())
     return tensors.takeStatus();
   DataPhase phase =
@@ -61,7 +79,7 @@ Result<Batches> Batches::open(const runtime::TrainingSession &session,
   auto loader = makeLoader(plan, std::move(*source), *tensors, seed, shuffles);
   if (!loader.ok())
     return loader.takeStatus();
-  return Batches(std::move(*loader), *entry, std::move(skipped));
+  return Batches(std::move(*loader), *variants[0], std::move(skipped));
 }
 
 std::optional<int64_t> Batches::skippedCount() const {
@@ -78,11 +96,12 @@ void Batches::warnOfSkipped(bool quiet) const {
 Status tools::recordData(TrainingSession &session, const BatchLoader &loader,
                          bool quiet) {
   DataRecord here = {
-      .order = loader.sampleOrder().isShuffled() ? SampleOrder::kVersion : 0,
-      .samples = loader.sampleCount()};
+      .order = loader.order().isShuffled() ? SampleOrder::kVersion : 0,
+      .samples = loader.order().sampleCount(),
+      .batches = loader.order().batchesPerEpoch()};
   // Before there were records there was one order.
   bool goesOn = session.stepCount() > 0;
-  DataRecord before = session.records().data.value_or(DataRecord{1, 0});
+  DataRecord before = session.records().data.value_or(DataRecord{1, 0, 0});
   session.records().data = here;
   if (!goesOn || here.order == 0)
     return Status();
@@ -96,6 +115,10 @@ Status tools::recordData(TrainingSession &session, const BatchLoader &loader,
     std::cerr << concat("tcc-run: note: the data have ", here.samples,
                         " samples, and had ", before.samples,
                         ": they come in another order\n");
+  else if (before.batches > 0 && before.batches != here.batches && !quiet)
+    std::cerr << concat("tcc-run: note: an epoch has ", here.batches,
+                        " batches, and had ", before.batches,
+                        ": samples come in another order\n");
   return Status();
 }
 

@@ -1,9 +1,12 @@
+#include "runtime/data/BucketSizes.h"
 #include "runtime/data/DataPlan.h"
+#include "runtime/data/Skipped.h"
 #include "runtime/data/Summary.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Options.h"
 #include "tools/tcc-run/Session.h"
 
+#include <cstdio>
 #include <iostream>
 
 using namespace tcc;
@@ -97,12 +100,101 @@ static Status indexAll(const DataPlan &plan) {
   return Status();
 }
 
+/// The plan without what it says of other inputs.
+static DataPlan restrictTo(const std::string &input, DataPlan plan) {
+  auto restrict = [&](auto &named) {
+    std::erase_if(named,
+                  [&](const auto &entry) { return entry.first != input; });
+  };
+  restrict(plan.fields);
+  restrict(plan.classes);
+  restrict(plan.train);
+  restrict(plan.pads);
+  plan.eval.clear();
+  plan.weights.clear();
+  plan.balance.clear();
+  return plan;
+}
+
+/// How many numbers samples have for an input. Damaged ones are left out where
+/// the plan skips them.
+static Result<Lengths> measure(const DataPlan &whole,
+                               const std::string &input) {
+  constexpr int64_t kLongest = int64_t(1) << 40;
+  DataPlan plan = restrictTo(input, whole);
+  BatchTensor tensor = {input, DType::i64, {1, kLongest}};
+  auto source = openData(plan, DataPhase::train, std::span(&tensor, 1),
+                         /*seed=*/0, std::make_shared<SkippedSamples>());
+  if (!source.ok())
+    return source.takeStatus();
+  Lengths lengths;
+  for (int64_t i = 0; i < (*source)->sampleCount(); ++i) {
+    auto needed = (*source)->needs(i);
+    if (needed.ok()) {
+      ++lengths[int64_t((*needed)[0] / sizeof(int64_t))];
+      continue;
+    }
+    Status status = needed.takeStatus();
+    if (status.code() != Code::BadData || !plan.skipsBad)
+      return status;
+  }
+  return lengths;
+}
+
+/// Of a size, so that a batch has about as many numbers as others; at least 1.
+static int64_t batchOf(int64_t size, int numbers) {
+  return std::max<int64_t>(numbers / size, 1);
+}
+
+static void print(const std::vector<BucketSize> &sizes, double padding,
+                  int numbers) {
+  std::printf("padding %.1f %% of what is computed\n", 100 * padding);
+  std::string list, batches;
+  for (const BucketSize &size : sizes) {
+    list += concat(list.empty() ? "" : ",", size.size);
+    batches += concat(batches.empty() ? "" : ",", batchOf(size.size, numbers));
+  }
+  std::printf("sizes %s\n", list.c_str());
+  if (numbers)
+    std::printf("batches %s\n", batches.c_str());
+}
+
+/// Says which sizes pad the samples least.
+static Status chooseSizes(const DataPlan &plan,
+                          const DataCommandOptions &options) {
+  if (options.input.empty() || options.count == 0)
+    return Status(Code::Usage, "data sizes needs --input and --count");
+  auto lengths = measure(plan, options.input);
+  if (!lengths.ok())
+    return lengths.takeStatus();
+  if (lengths->empty())
+    return Status(Code::BadData, "there are no samples");
+  auto sizes =
+      runtime::chooseSizes(*lengths, size_t(options.count), options.multiple);
+  double padding = paddingOf(*lengths, sizes);
+  if (!options.json) {
+    print(sizes, padding, options.numbers);
+    return Status();
+  }
+  ordered_json rows = ordered_json::array();
+  for (const BucketSize &size : sizes) {
+    rows.push_back({{"size", size.size}, {"samples", size.samples}});
+    if (options.numbers)
+      rows.back()["batch"] = batchOf(size.size, options.numbers);
+  }
+  printJson({{"schema_version", 1},
+             {"padding", padding},
+             {"sizes", std::move(rows)}});
+  return Status();
+}
+
 int tools::dataCommand(const DataCommandOptions &options) {
   DataPlan plan;
   Status status = plan.use(options.data);
   if (status.ok())
-    status = options.action == "index"
-                 ? indexAll(plan)
+    status = options.action == "index" ? indexAll(plan)
+             : options.action == "sizes"
+                 ? chooseSizes(plan, options)
                  : showAll(plan, options.action == "check", options.json);
   return report(status);
 }

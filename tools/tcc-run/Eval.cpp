@@ -70,7 +70,8 @@ static Status evaluate(const EvalOptions &options, const Ranks &ranks) {
   batches->warnOfSkipped(options.running.quiet);
   if (!options.running.quiet)
     noteLeftOut(batches->loader());
-  printResult(**session, **sum, batches->loader().samplesPerEpoch(), options);
+  printResult(**session, **sum, batches->loader().order().samplesPerEpoch(),
+              options);
   return Status();
 }
 

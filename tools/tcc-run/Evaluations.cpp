@@ -3,6 +3,7 @@
 #include "runtime/package/Digest.h"
 
 #include <charconv>
+#include <cmath>
 #include <iomanip>
 #include <iostream>
 #include <limits>
@@ -33,17 +34,17 @@ Result<std::optional<Evaluation>> tools::evaluateAll(TrainingSession &session,
                                                      Batches &batches,
                                                      const Between &between) {
   const BatchLoader &loader = batches.loader();
-  int64_t samples = loader.sampleCount();
+  int64_t samples = loader.order().sampleCount();
   if (Status status =
           session.compareRanks(digestOf(std::as_bytes(std::span(&samples, 1))),
                                "another number of samples");
       !status.ok())
     return status;
   Evaluation sum;
-  for (int64_t first = 0; first < loader.batchesPerEpoch();
+  for (int64_t first = 0; first < loader.order().batchesPerEpoch();
        first += session.rankCount()) {
     int64_t i = first + session.rank();
-    if (i < loader.batchesPerEpoch())
+    if (i < loader.order().batchesPerEpoch())
       if (Status status = evaluateOne(session, batches, i, sum); !status.ok())
         return status;
     Result<bool> goesOn = between();
@@ -59,11 +60,16 @@ Result<std::optional<Evaluation>> tools::evaluateAll(TrainingSession &session,
 }
 
 void tools::noteLeftOut(const BatchLoader &loader) {
-  int64_t left = loader.sampleCount() - loader.samplesPerEpoch();
+  const BatchOrder &order = loader.order();
+  int64_t left = order.sampleCount() - order.samplesPerEpoch();
   if (left > 0)
     std::cerr << concat("tcc-run: note: ", left,
-                        " samples do not fill a batch of ", loader.batchSize(),
+                        " samples do not fill a batch of ", order.batchSize(),
                         " and are left out of an epoch\n");
+  if (order.paddingShare() > 0)
+    std::cerr << concat(
+        "tcc-run: note: ", std::lround(1000 * order.paddingShare()) / 10.0,
+        " % of what samples are computed at is padding\n");
 }
 
 /// A list for each axis.

@@ -49,6 +49,11 @@ void tools::addInputs(CLI::App &command, InputOptions &options) {
       ->take_all()
       ->allow_extra_args(false);
   command
+      .add_option("--variant", options.variant,
+                  "N: the place of its sizes in the lists of tcc --dim, from 0 "
+                  "on; default: the first that takes the given inputs")
+      ->check(CLI::Range(0, 65535));
+  command
       .add_flag("--random-inputs{0}", options.randomSeed,
                 "make the inputs that are not given; =SEED, default 0")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

@@ -154,14 +154,16 @@ static Status bindRandom(const std::string &seedText, Session &session) {
   return Status();
 }
 
+Status tools::readInputs(const InputOptions &options, Session &session) {
+  Status status = readNamed(options, session);
+  return status.ok() && !options.inputsDir.empty()
+             ? readDirectory(options, session)
+             : std::move(status);
+}
+
 Status tools::bindInputs(const InputOptions &options, Session &session) {
   if (Status status = bindDims(options, *session.context); !status.ok())
     return status;
-  if (Status status = readNamed(options, session); !status.ok())
-    return status;
-  if (!options.inputsDir.empty())
-    if (Status status = readDirectory(options, session); !status.ok())
-      return status;
   for (const auto &[index, tensor] : session.inputs)
     if (Status status = bind(index, tensor, *session.context); !status.ok())
       return status;

@@ -14,8 +14,10 @@ runtime::Result<runtime::Tensor> readTensorFile(const std::string &path,
 runtime::Result<std::optional<runtime::Tensor>>
 findTensorFile(const std::string &dir, const std::string &stem);
 
-/// Binds --dim, --input, --inputs-dir and --random-inputs, in this order of
-/// precedence.
+/// Reads what --input and --inputs-dir name, in this order of precedence.
+runtime::Status readInputs(const InputOptions &options, Session &session);
+
+/// Binds --dim, what was read, and --random-inputs.
 runtime::Status bindInputs(const InputOptions &options, Session &session);
 
 /// Random elements: floats in [0, 1), integers over the range that indexing

@@ -32,6 +32,9 @@ struct InputOptions {
   std::string inputsDir;
   std::vector<std::string> dims; ///< NAME=N
   std::string randomSeed;        ///< empty: no random inputs
+  /// Of the sizes that the package was compiled for; nothing: the first that
+  /// takes the inputs that are given.
+  std::optional<uint16_t> variant = std::nullopt;
 };
 
 struct Tolerance {
@@ -128,9 +131,14 @@ struct ExportOptions {
 
 /// Of `data`.
 struct DataCommandOptions {
-  std::string action; ///< info, check or index
+  std::string action; ///< info, check, index or sizes
   std::string data;   ///< as `--data` has it
   bool json = false;
+  // Of sizes.
+  std::string input; ///< that has samples of several lengths
+  int count = 0;     ///< of sizes, at most
+  int multiple = 1;
+  int numbers = 0; ///< of a batch, with what pads its samples; 0: not said
 };
 
 /// Each runs one command and returns its exit code.

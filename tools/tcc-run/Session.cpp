@@ -1,8 +1,10 @@
 #include "tools/tcc-run/Session.h"
 
+#include "runtime/executor/Variants.h"
 #include "tools/tcc-run/Inputs.h"
 #include "tools/tcc-run/Symbols.h"
 
+#include <algorithm>
 #include <iostream>
 
 using namespace tcc;
@@ -53,6 +55,18 @@ Result<Session> tools::openSession(const RunningOptions &running,
   return openSession(std::move(*executable), running.threads, inputs);
 }
 
+/// The first variant that takes the inputs which are given, or the first one.
+static uint16_t chooseVariant(std::span<const format::Entry *const> variants,
+                              const std::map<size_t, runtime::Tensor> &inputs) {
+  for (const format::Entry *entry : variants)
+    if (std::ranges::all_of(inputs, [&](const auto &input) {
+          auto index = uint32_t(input.first);
+          return takes(*entry->inputs()->Get(index), input.second.shape);
+        }))
+      return entry->variant();
+  return 0;
+}
+
 Result<Session> tools::openSession(std::shared_ptr<const Executable> executable,
                                    int threads, const InputOptions &inputs) {
   ContextOptions created;
@@ -67,10 +81,22 @@ Result<Session> tools::openSession(std::shared_ptr<const Executable> executable,
     created.entry = EntryKind::predict;
     created.variables = &training->variables();
   }
-  auto context = Context::create(std::move(executable), created);
+  created.variant = inputs.variant.value_or(0);
+  auto context = Context::create(executable, created);
   if (!context.ok())
     return context.takeStatus();
   Session session{std::move(training), std::move(*context), {}};
+  if (Status status = readInputs(inputs, session); !status.ok())
+    return status;
+  auto variants = listVariants(executable->program(), created.entry);
+  created.variant =
+      inputs.variant.value_or(chooseVariant(variants, session.inputs));
+  if (created.variant != session.context->entry().variant()) {
+    auto other = Context::create(executable, created);
+    if (!other.ok())
+      return other.takeStatus();
+    session.context = std::move(*other);
+  }
   if (Status status = bindInputs(inputs, session); !status.ok())
     return status;
   return session;

@@ -159,7 +159,7 @@ Status Training::setSeed() {
 /// The number of updates: --steps, --epochs or the recipe's `steps`.
 Status Training::chooseLength() {
   Result<int64_t> batchesOfUpdate =
-      getAccumulation(*session, batches->loader().batchSize());
+      getAccumulation(*session, batches->loader().order().batchSize());
   if (!batchesOfUpdate.ok())
     return batchesOfUpdate.takeStatus();
   int64_t accumulation = *batchesOfUpdate;
@@ -170,7 +170,8 @@ Status Training::chooseLength() {
   if (!lastStep && options.epochs) {
     int64_t count = 0;
     if (__builtin_mul_overflow(options.epochs,
-                               batches->loader().batchesPerEpoch(), &count))
+                               batches->loader().order().batchesPerEpoch(),
+                               &count))
       return makeError(Code::Usage, "--epochs is ", options.epochs,
                        ", which is too many batches");
     int64_t batchesOfAll = accumulation * session->rankCount();
@@ -196,8 +197,9 @@ Status Training::chooseLength() {
 /// Ranks that differ here would take other batches than they think, or wait for
 /// one that has ended.
 Status Training::compareRanks() const {
-  int64_t numbers[] = {batches->loader().sampleCount(), updates->sampleCount(),
-                       lastStep};
+  const BatchOrder &order = batches->loader().order();
+  int64_t numbers[] = {order.sampleCount(), order.batchesPerEpoch(),
+                       updates->batchCount(), lastStep};
   return session->compareRanks(digestOf(std::as_bytes(std::span(numbers))),
                                "another number of samples or steps");
 }
@@ -228,7 +230,7 @@ void Training::sayWhatIsLost() const {
 
 Pace Training::note(ProgressLine &line, Clock::time_point before) {
   double elapsed = std::chrono::duration<double>(Clock::now() - before).count();
-  Pace pace = {.samplesPerSecond = updates->sampleCount() / elapsed,
+  Pace pace = {.samplesPerSecond = double(updates->lastSampleCount()) / elapsed,
                .exposed = updates->exposed(),
                .dataWait = batches->takeWait()};
   paces.add(pace, elapsed);
@@ -418,6 +420,8 @@ nlohmann::ordered_json Training::describeResult() const {
     document["exposed_communication_s"] = *average.exposed;
   if (steps > firstStep)
     document["data_wait_s"] = average.dataWait;
+  if (double share = batches->loader().order().paddingShare(); share > 0)
+    document["padding"] = share;
   if (auto skipped = batches->skippedCount())
     document["skipped_samples"] = *skipped;
   document.update(describeCaches(plans->data));
@@ -525,8 +529,7 @@ Status Training::run() {
     return evaluating.takeStatus();
   evaluations.emplace(std::move(*evaluating));
   auto returning =
-      Rollback::open(*session, plans->spikes,
-                     updates->sampleCount() / batches->loader().batchSize());
+      Rollback::open(*session, plans->spikes, updates->batchCount());
   if (!returning.ok())
     return returning.takeStatus();
   rollback.emplace(std::move(*returning));

@@ -2,6 +2,7 @@
 // which of several packages, for batches of other sizes, trains fastest. The
 // data are random, and so is what comes of them: nothing of a run is kept.
 
+#include "runtime/executor/Variants.h"
 #include "tools/tcc-run/Inputs.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Session.h"
@@ -46,35 +47,55 @@ static Status measure(Stream &stream, std::vector<Measurement> &measured,
 // Training packages
 //===----------------------------------------------------------------------===//
 
-/// Calls `use` with inputs for the entry, if the package has it. What was
-/// measured again and again may well overflow.
-static Status
-runEntry(const TrainingSession &session, EntryKind kind,
-         const std::function<Status(std::span<const TensorView>)> &use) {
-  const format::Entry *entry = session.executable().findEntry(kind);
-  if (!entry)
-    return Status();
-  auto batch = RandomBatch::make(*entry);
+using UseBatch = std::function<Status(std::span<const TensorView>)>;
+
+/// Calls `use` with inputs for an entry. What was measured again and again may
+/// well overflow.
+static Status runVariant(const format::Entry &entry, const UseBatch &use) {
+  auto batch = RandomBatch::make(entry);
   if (!batch.ok())
     return batch.takeStatus();
   Status status = use(batch->views());
   return status.code() == Code::Numerics ? Status() : std::move(status);
 }
 
+/// The same for all variants of a kind that the package has.
+static Status runEntry(const TrainingSession &session, EntryKind kind,
+                       const UseBatch &use) {
+  Status status;
+  for (const format::Entry *entry :
+       listVariants(session.executable().program(), kind))
+    if (status.ok())
+      status = runVariant(*entry, use);
+  return status;
+}
+
+/// Updates from several batches, until each variant was one of them.
+static Status runUpdates(TrainingSession &session) {
+  auto variants =
+      listVariants(session.executable().program(), EntryKind::accumulate_step);
+  auto batches = size_t(std::max<int64_t>(session.exactBatches(), 1));
+  Status status;
+  for (size_t done = 0; status.ok() && done < variants.size();) {
+    for (size_t i = 0; status.ok() && i < batches; ++i, ++done)
+      status = runVariant(*variants[done % variants.size()], [&](auto batch) {
+        session.clearFault();
+        return session.accumulate(batch);
+      });
+    if (status.ok())
+      status = session.apply();
+    if (status.code() == Code::Numerics)
+      status = Status();
+  }
+  return status;
+}
+
 static Status runSteps(TrainingSession &session) {
   using Views = std::span<const TensorView>;
   Status status = runEntry(session, EntryKind::train_step,
                            [&](Views batch) { return session.step(batch); });
-  int64_t batches = std::max<int64_t>(session.exactBatches(), 1);
-  for (int64_t i = 0; status.ok() && i < batches; ++i)
-    status = runEntry(session, EntryKind::accumulate_step, [&](Views batch) {
-      session.clearFault();
-      return session.accumulate(batch);
-    });
   if (status.ok())
-    status = session.apply();
-  if (status.code() == Code::Numerics)
-    status = Status();
+    status = runUpdates(session);
   Evaluation sum;
   if (status.ok())
     status = runEntry(session, EntryKind::eval, [&](Views batch) {
@@ -211,11 +232,19 @@ static Status measurePackage(const RunningOptions &running,
     return measure((*session)->stream(), measured,
                    [&] { return runSteps(**session); });
   }
-  auto session = openSession(std::move(*executable), running.threads, inputs);
-  if (!session.ok())
-    return session.takeStatus();
-  return measure(session->context->walker().getStream(), measured,
-                 [&] { return session->context->run(); });
+  InputOptions own = inputs;
+  for (const format::Entry *variant :
+       listVariants((*executable)->program(), EntryKind::main)) {
+    own.variant = inputs.variant.value_or(variant->variant());
+    auto session = openSession(*executable, running.threads, own);
+    if (!session.ok())
+      return session.takeStatus();
+    Status status = measure(session->context->walker().getStream(), measured,
+                            [&] { return session->context->run(); });
+    if (!status.ok() || inputs.variant)
+      return status;
+  }
+  return Status();
 }
 
 /// Of a device with one way there is nothing to say where batch sizes are to be

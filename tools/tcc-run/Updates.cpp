@@ -45,6 +45,14 @@ void Updates::beginAgain() {
   given.clear();
 }
 
+int64_t Updates::lastSampleCount() const {
+  const BatchOrder &order = batches.loader().order();
+  int64_t count = 0;
+  for (int64_t number : last)
+    count += order.sizeOf(order.at(number));
+  return count * session.rankCount();
+}
+
 void Updates::noteMade() {
   auto end = given.begin() + accumulation;
   last.assign(given.begin(), end);
@@ -90,12 +98,22 @@ Result<std::optional<NonFinite>> Updates::findIn(int64_t batch, int64_t other) {
   return session.findNonFinite(batches.views(), views);
 }
 
-std::string Updates::findNonFinite(const std::vector<int64_t> &numbers) {
-  // A batch of the update before, or of the next one.
+/// A batch of an update before, or of a later one, that has the sizes of batch
+/// `number`, if one of the nearest has.
+int64_t Updates::findLike(int64_t number) const {
+  constexpr int64_t kTries = 64;
+  const BatchOrder &order = batches.loader().order();
   int64_t step = accumulation * session.rankCount();
-  int64_t other = numbers[0] >= step ? numbers[0] - step : numbers[0] + step;
+  for (int64_t i = 1; i < kTries; ++i)
+    for (int64_t other : {number - i * step, number + i * step})
+      if (other >= 0 && order.at(other).bucket == order.at(number).bucket)
+        return other;
+  return number >= step ? number - step : number + step;
+}
+
+std::string Updates::findNonFinite(const std::vector<int64_t> &numbers) {
   for (int64_t number : numbers) {
-    auto found = findIn(number, other);
+    auto found = findIn(number, findLike(number));
     if (!found.ok())
       return concat("not found: ", found.takeStatus().message());
     if (*found)

@@ -35,10 +35,11 @@ public:
   /// launch by launch. Empty if that finds nothing. Nothing is under way.
   std::string findNonFinite(const std::vector<int64_t> &numbers);
 
-  /// Samples of an update, of all ranks.
-  int64_t sampleCount() const {
-    return accumulation * session.rankCount() * batches.loader().batchSize();
-  }
+  /// Batches of an update, of all ranks.
+  int64_t batchCount() const { return accumulation * session.rankCount(); }
+  /// Samples of the update that was made last, of all ranks: as many of each as
+  /// of this one.
+  int64_t lastSampleCount() const;
 
   /// Reads from now on what the session's stream writes into `events`: how long
   /// an update waits for other ranks, where there are any, and with `keepsRuns`
@@ -53,6 +54,7 @@ private:
   format::EntryKind nextStep() const;
   runtime::Result<std::optional<runtime::NonFinite>> findIn(int64_t batch,
                                                             int64_t other);
+  int64_t findLike(int64_t number) const;
   runtime::Status begin();
   void noteMade();
   runtime::Status explain(runtime::Status failure);

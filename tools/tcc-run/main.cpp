@@ -40,12 +40,25 @@ static CLI::App &addDataCommand(CLI::App &app, DataCommandOptions &options) {
   command
       .add_option("ACTION", options.action,
                   "info: say what there is; check: read all of it; index: "
-                  "write beside each shard where its samples are")
+                  "write beside each shard where its samples are; sizes: find "
+                  "those for tcc --dim that pad samples least")
       ->required()
-      ->check(CLI::IsMember({"info", "check", "index"}));
+      ->check(CLI::IsMember({"info", "check", "index", "sizes"}));
   command.add_option("DATA", options.data, "as train --data has them")
       ->required();
   command.add_flag("--json", options.json, "print one JSON object");
+  command.add_option("--input", options.input,
+                     "of sizes: what samples have numbers for");
+  command.add_option("--count", options.count, "of sizes: how many, at most")
+      ->check(CLI::Range(1, 65535));
+  command
+      .add_option("--multiple", options.multiple,
+                  "of sizes: each is a multiple of it")
+      ->check(CLI::Range(1, 1 << 20));
+  command
+      .add_option("--numbers", options.numbers,
+                  "of sizes: numbers of a batch, for batches of about as many")
+      ->check(CLI::Range(1, 1 << 30));
   return command;
 }
 

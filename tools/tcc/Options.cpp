@@ -70,8 +70,10 @@ static void addList(CLI::App &app, const char *flag,
 }
 
 static void addImportOptions(CLI::App &app, ImportOptions &options) {
-  addList(app, "--dim", tools::parseDimBinding, options.dims,
-          "NAME=N, NAME=MIN..MAX or NAME=MIN..MAX:STEP: a symbolic dimension");
+  addList(
+      app, "--dim", tools::parseDimBinding, options.dims,
+      "NAME=N, NAME=MIN..MAX, NAME=MIN..MAX:STEP or NAME=N,N,...: a symbolic "
+      "dimension");
   addList(app, "--input-shape", tools::parseInputShape, options.inputShapes,
           "NAME=1x3x224x224");
   addList(app, "--input-value", tools::parseInputValue, options.inputValues,

@@ -3,7 +3,9 @@
 
 #include "compiler/passes/graph/Passes.h"
 #include "dialects/graph/Shape.h"
+#include "runtime/package/Names.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 
 using namespace mlir;
@@ -69,7 +71,7 @@ static Extents bindSizes(ArrayRef<AffineExpr> sizes, const Binding &binding) {
   return bound;
 }
 
-static void rewrite(ModuleOp module, const Binding &binding) {
+static void rewrite(Operation *scope, const Binding &binding) {
   AttrTypeReplacer replacer;
   // What is bound must not be bound again, as symbols have other numbers then.
   using BoundType = std::pair<Type, WalkResult>;
@@ -86,12 +88,11 @@ static void rewrite(ModuleOp module, const Binding &binding) {
     if (map.getNumSymbols() == 0)
       return std::nullopt;
     return AffineMapAttr::get(
-        makeSizeMap(bindSizes(map.getResults(), binding), module.getContext()));
+        makeSizeMap(bindSizes(map.getResults(), binding), scope->getContext()));
   });
-  replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true,
+  replacer.recursivelyReplaceElementsIn(scope, /*replaceAttrs=*/true,
                                         /*replaceLocs=*/false,
                                         /*replaceTypes=*/true);
-  setSymbols(module, binding.left);
 }
 
 LogicalResult bindSymbols(ModuleOp module,
@@ -102,6 +103,33 @@ LogicalResult bindSymbols(ModuleOp module,
   if (failed(binding))
     return failure();
   rewrite(module, *binding);
+  setSymbols(module, binding->left);
+  return success();
+}
+
+LogicalResult bindVariants(ModuleOp module,
+                           ArrayRef<llvm::StringMap<int64_t>> variants) {
+  auto kind = format::EntryKind::main;
+  auto main = module.lookupSymbol<func::FuncOp>(format::nameOf(kind));
+  SmallVector<Binding> bindings;
+  for (const llvm::StringMap<int64_t> &values : variants) {
+    if (failed(checkNames(module, values)))
+      return failure();
+    FailureOr<Binding> binding = collect(module, values);
+    if (failed(binding))
+      return failure();
+    bindings.push_back(std::move(*binding));
+  }
+  OpBuilder builder(main);
+  builder.setInsertionPointAfter(main);
+  for (size_t number = bindings.size(); --number > 0;) {
+    auto variant = cast<func::FuncOp>(builder.clone(*main));
+    builder.setInsertionPoint(variant);
+    variant.setSymName(format::nameOf(kind, uint16_t(number)));
+    rewrite(variant, bindings[number]);
+  }
+  rewrite(main, bindings[0]);
+  setSymbols(module, bindings[0].left);
   return success();
 }
 

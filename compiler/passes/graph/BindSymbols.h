@@ -14,6 +14,12 @@ namespace tcc {
 mlir::LogicalResult bindSymbols(mlir::ModuleOp module,
                                 const llvm::StringMap<int64_t> &values);
 
+/// Makes variants of @main, one for each of `variants`, which have values for
+/// the same symbols: the first is @main, number k is @main.k.
+mlir::LogicalResult
+bindVariants(mlir::ModuleOp module,
+             llvm::ArrayRef<llvm::StringMap<int64_t>> variants);
+
 } // namespace tcc
 
 #endif // TCC_COMPILER_PASSES_GRAPH_BINDSYMBOLS_H

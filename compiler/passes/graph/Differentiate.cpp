@@ -1,8 +1,8 @@
 //===- Differentiate.cpp - Gradients as further results -------------------===//
 #include "compiler/passes/graph/Differentiate.h"
 #include "compiler/passes/graph/Passes.h"
+#include "dialects/graph/Variants.h"
 #include "dialects/graph/ops/TensorEmitter.h"
-#include "runtime/package/Names.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -53,16 +53,12 @@ static void checkFloats(Value value, StringRef what, StringRef name,
     problems.push_back(text);
 }
 
-static func::FuncOp findMain(ModuleOp module) {
-  return module.lookupSymbol<func::FuncOp>(
-      format::nameOf(format::EntryKind::main));
-}
-
 std::vector<std::string> findGradientProblems(ModuleOp module, StringRef of,
                                               ArrayRef<std::string> wrt) {
-  auto main = findMain(module);
-  if (!main || main.isExternal())
+  SmallVector<func::FuncOp> mains = getMains(module);
+  if (mains.empty() || mains[0].isExternal())
     return {"expected a function @main with a body"};
+  func::FuncOp main = mains[0]; // the others have the same inputs and outputs
   std::vector<std::string> problems;
   checkFloats(findResult(main, of), "output", of, problems);
   for (const std::string &name : wrt)
@@ -105,8 +101,11 @@ void DifferentiatePass::runOnOperation() {
   std::vector<std::string> problems = findGradientProblems(module, of, wrt);
   for (const std::string &problem : problems)
     module.emitError(problem);
-  if (!problems.empty() || failed(addGradients(findMain(module), of, wrt)))
-    signalPassFailure();
+  if (!problems.empty())
+    return signalPassFailure();
+  for (func::FuncOp main : getMains(module))
+    if (failed(addGradients(main, of, wrt)))
+      return signalPassFailure();
 }
 
 } // namespace tcc

@@ -14,6 +14,9 @@ struct DimBinding {
   std::string name;
   int64_t min, max;
   int64_t step = 1;
+  /// These alone, each a size of one variant of the program; empty: all. Lists
+  /// of several dimensions are as long, and paired by place.
+  std::vector<int64_t> sizes = {};
 };
 
 struct InputShape {

@@ -5,6 +5,7 @@
 #include "runtime/data/Skipped.h"
 #include "tcc/data.h"
 
+#include <algorithm>
 #include <deque>
 
 using namespace tcc;
@@ -32,7 +33,11 @@ public:
   OwnSource &operator=(const OwnSource &) = delete;
 
   int64_t sampleCount() const override { return own.sample_count; }
+  Result<SampleRoom> needs(int64_t number) const override;
   Status read(int64_t epoch, int64_t number, SampleParts parts) const override;
+
+  /// Of each tensor, which `needs` may not exceed.
+  SampleRoom largest;
 
 private:
   const tcc_sample_source own;
@@ -47,15 +52,8 @@ struct Options {
 
 } // namespace
 
-Status OwnSource::read(int64_t epoch, int64_t number, SampleParts parts) const {
-  std::vector<void *> places;
-  std::vector<size_t> bytes;
-  for (std::span<std::byte> part : parts) {
-    places.push_back(part.data());
-    bytes.push_back(part.size());
-  }
-  tcc_status failure = own.read(own.user, epoch, number, places.data(),
-                                bytes.data(), parts.size());
+/// What a function of the caller returned.
+static Status take(tcc_status failure) {
   if (!failure)
     return Status();
   Status status(static_cast<Code>(tcc_status_code(failure)),
@@ -64,24 +62,71 @@ Status OwnSource::read(int64_t epoch, int64_t number, SampleParts parts) const {
   return status;
 }
 
+Result<SampleRoom> OwnSource::needs(int64_t number) const {
+  if (!own.needs)
+    return SampleSource::needs(number);
+  SampleRoom bytes(largest.size());
+  Status status = take(own.needs(own.user, number, bytes.data(), bytes.size()));
+  if (!status.ok())
+    return status;
+  for (size_t i = 0; i < bytes.size(); ++i)
+    if (bytes[i] > largest[i])
+      return makeError(Code::BadData, "sample ", number, " needs ", bytes[i],
+                       " bytes of tensor ", i, ", the largest samples have ",
+                       largest[i]);
+  return bytes;
+}
+
+Status OwnSource::read(int64_t epoch, int64_t number, SampleParts parts) const {
+  std::vector<void *> places;
+  std::vector<size_t> bytes;
+  for (std::span<std::byte> part : parts) {
+    places.push_back(part.data());
+    bytes.push_back(part.size());
+  }
+  return take(own.read(own.user, epoch, number, places.data(), bytes.data(),
+                       parts.size()));
+}
+
+/// The shapes of a tensor, whose first extents are those of the first tensor.
+static Result<std::vector<std::vector<int64_t>>>
+readShapes(const tcc_loader_tensor &tensor, const tcc_loader_tensor &first) {
+  std::vector<std::vector<int64_t>> shapes;
+  bool areExtents = tensor.rank > 0 && first.rank > 0 &&
+                    tensor.variant_count == first.variant_count;
+  for (size_t i = 0;
+       areExtents && i < std::max<size_t>(tensor.variant_count, 1); ++i) {
+    bool hasVariants = tensor.variant_count > 0;
+    const int64_t *shape = hasVariants ? tensor.variants[i] : tensor.shape;
+    const int64_t *samples = hasVariants ? first.variants[i] : first.shape;
+    shapes.emplace_back(shape, shape + tensor.rank);
+    areExtents &= std::ranges::min(shapes.back()) > 0 && shape[0] == samples[0];
+  }
+  if (areExtents)
+    return shapes;
+  return makeError(Code::Usage, "tensor '", tensor.name,
+                   "': expected extents above 0, the first of which is the "
+                   "same for all tensors, and as many variants");
+}
+
 static Result<std::vector<BatchTensor>>
 readTensors(const tcc_loader_tensor *tensors, size_t count) {
   std::vector<BatchTensor> read;
   for (const tcc_loader_tensor &tensor : std::span(tensors, count)) {
     auto dtype = toDType(tensor.dtype);
-    bool areExtents = tensor.rank > 0;
-    for (int64_t extent : std::span(tensor.shape, tensor.rank))
-      areExtents &= extent > 0;
-    if (!dtype || !areExtents ||
-        (!read.empty() && tensor.shape[0] != read[0].shape[0]))
+    if (!dtype)
       return makeError(Code::Usage, "tensor '", tensor.name,
-                       "': expected a known dtype and extents above 0, the "
-                       "first of which is the same for all tensors");
-    BatchTensor known = {
-        tensor.name, *dtype, {tensor.shape, tensor.shape + tensor.rank}};
+                       "': there is no dtype ", int(tensor.dtype));
+    auto shapes = readShapes(tensor, tensors[0]);
+    if (!shapes.ok())
+      return shapes.takeStatus();
+    BatchTensor known =
+        BatchTensor::of(tensor.name, *dtype, std::move(*shapes));
     known.isTarget = tensor.role.is_target != 0;
     if (tensor.role.tokens_ahead >= 0)
       known.tokensAhead = tensor.role.tokens_ahead;
+    if (tensor.role.ignore_index != INT64_MIN)
+      known.ignoreIndex = tensor.role.ignore_index;
     read.push_back(std::move(known));
   }
   if (read.empty())
@@ -172,7 +217,7 @@ tcc_status tcc_loader_open_source(const tcc_sample_source *given,
                                   tcc_loader **loader) {
   return guard([&]() -> Status {
     tcc_sample_source own = readOptions(given);
-    std::unique_ptr<SampleSource> source = std::make_unique<OwnSource>(own);
+    auto ownSource = std::make_unique<OwnSource>(own);
     if (!own.read || own.sample_count < 0)
       return Status(Code::Usage, "a source has samples and reads them");
     auto known = readTensors(tensors, count);
@@ -184,11 +229,15 @@ tcc_status tcc_loader_open_source(const tcc_sample_source *given,
     const DataPlan &plan = options->plan;
     if (!plan.sources.empty() || !plan.weights.empty() ||
         !plan.fields.empty() || !plan.classes.empty() ||
-        !plan.balance.empty() || !plan.train.empty() || !plan.eval.empty())
+        !plan.balance.empty() || !plan.train.empty() || !plan.eval.empty() ||
+        !plan.pads.empty())
       return Status(Code::Usage, "of a source of the caller's there are the "
                                  "settings workers, depth, on_bad and split");
     auto skipped = makeSkipped(plan);
-    source = applyPlan(plan, options->phase, std::move(source), skipped);
+    for (const BatchTensor &tensor : *known)
+      ownSource->largest.push_back(tensor.sampleBytes());
+    auto source =
+        applyPlan(plan, options->phase, std::move(ownSource), skipped);
     auto made = makeLoader(*options, std::move(source), *known, skipped);
     if (!made.ok())
       return made.takeStatus();
@@ -204,11 +253,11 @@ void tcc_loader_release(tcc_loader *loader) { delete loader; }
 //===----------------------------------------------------------------------===//
 
 int64_t tcc_loader_sample_count(const tcc_loader *loader) {
-  return loader->batches.sampleCount();
+  return loader->batches.order().sampleCount();
 }
 
 int64_t tcc_loader_batches_per_epoch(const tcc_loader *loader) {
-  return loader->batches.batchesPerEpoch();
+  return loader->batches.order().batchesPerEpoch();
 }
 
 tcc_status tcc_loader_read(tcc_loader *loader, int64_t number, int64_t stride,

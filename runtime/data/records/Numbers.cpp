@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 
 using namespace tcc;
@@ -66,9 +67,19 @@ template <typename T> static std::optional<T> parse(std::string_view word) {
                                              : std::nullopt;
 }
 
+std::optional<Status> NumberWriter::begin() {
+  if (passed > 0) {
+    --passed;
+    return Status();
+  }
+  if (!to.empty())
+    return std::nullopt;
+  return transforms.isTruncated ? Status() : refuseMore(tensor);
+}
+
 Status NumberWriter::addWord(std::string_view word) {
-  if (to.empty())
-    return refuseMore(tensor);
+  if (auto status = begin())
+    return std::move(*status);
   bool isStored = false;
   if (auto integer = parse<int64_t>(word))
     isStored = store(*integer);
@@ -84,31 +95,67 @@ Status NumberWriter::addWord(std::string_view word) {
   return isStored ? Status() : refuse(tensor, word);
 }
 
-Status NumberWriter::addText(std::string_view text) {
-  if (!tensor.classes.empty()) {
-    text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
-    text = text.substr(0, text.find_last_not_of(kBlanks) + 1);
-    auto found = std::ranges::find(tensor.classes, text);
-    if (found == tensor.classes.end())
-      return makeError(Code::BadData, "'", text.substr(0, 32),
-                       "' is none of the classes of '", tensor.name, "'");
-    if (to.empty())
-      return refuseMore(tensor);
-    return store(int64_t(found - tensor.classes.begin()))
-               ? Status()
-               : refuse(tensor, text);
+Status NumberWriter::addClass(std::string_view name) {
+  name.remove_prefix(std::min(name.find_first_not_of(kBlanks), name.size()));
+  name = name.substr(0, name.find_last_not_of(kBlanks) + 1);
+  auto found = std::ranges::find(tensor.classes, name);
+  if (found == tensor.classes.end())
+    return makeError(Code::BadData, "'", name.substr(0, 32),
+                     "' is none of the classes of '", tensor.name, "'");
+  if (auto status = begin())
+    return std::move(*status);
+  return store(int64_t(found - tensor.classes.begin())) ? Status()
+                                                        : refuse(tensor, name);
+}
+
+Status NumberWriter::addBytes(std::string_view text) {
+  for (char byte : text) {
+    if (auto status = begin()) {
+      if (!status->ok())
+        return std::move(*status);
+      continue;
+    }
+    auto value = int64_t(static_cast<unsigned char>(byte));
+    if (!store(value))
+      return refuse(tensor, std::to_string(value));
   }
-  bool isEmpty = true;
+  return Status();
+}
+
+/// Calls `visit` with each word until it fails.
+template <typename Visit>
+static Status visitWords(std::string_view text, Visit visit) {
   for (;;) {
     text.remove_prefix(std::min(text.find_first_not_of(kBetween), text.size()));
     if (text.empty())
-      return isEmpty ? refuse(tensor, text) : Status();
+      return Status();
     std::string_view word = text.substr(0, text.find_first_of(kBetween));
-    if (Status status = addWord(word); !status.ok())
+    if (Status status = visit(word); !status.ok())
       return status;
     text.remove_prefix(word.size());
-    isEmpty = false;
   }
+}
+
+size_t runtime::countNumbers(std::string_view text) {
+  size_t count = 0;
+  (void)visitWords(text, [&](std::string_view) {
+    ++count;
+    return Status();
+  });
+  return count;
+}
+
+Status NumberWriter::addText(std::string_view text) {
+  if (!tensor.classes.empty())
+    return addClass(text);
+  if (transforms.isBytes)
+    return addBytes(text);
+  bool isEmpty = true;
+  Status status = visitWords(text, [&](std::string_view word) {
+    isEmpty = false;
+    return addWord(word);
+  });
+  return status.ok() && isEmpty ? refuse(tensor, "") : std::move(status);
 }
 
 static int64_t loadInteger(const DTypeTraits &type, const std::byte *from) {
@@ -128,8 +175,11 @@ Status NumberWriter::add(DType dtype, std::span<const std::byte> bytes) {
                      type.name);
   bool isReal = type.kind == DTypeKind::Float;
   for (; !bytes.empty(); bytes = bytes.subspan(type.bytes)) {
-    if (to.empty())
-      return refuseMore(tensor);
+    if (auto status = begin()) {
+      if (!status->ok())
+        return std::move(*status);
+      continue;
+    }
     int64_t integer = isReal ? 0 : loadInteger(type, bytes.data());
     // What an i64 has not, has become negative.
     bool isLost = dtype == DType::u64 && integer < 0;
@@ -141,10 +191,53 @@ Status NumberWriter::add(DType dtype, std::span<const std::byte> bytes) {
   return Status();
 }
 
-Status NumberWriter::finish() const {
+Status NumberWriter::finish() {
   if (to.empty())
     return Status();
-  return makeError(Code::BadData, "there are ",
-                   to.size() / traitsOf(tensor.dtype).bytes,
-                   " numbers fewer than a sample of '", tensor.name, "' has");
+  if (!tensor.pad)
+    return makeError(Code::BadData, "there are ",
+                     to.size() / traitsOf(tensor.dtype).bytes,
+                     " numbers fewer than a sample of '", tensor.name,
+                     "' has, and data.pad does not say what follows");
+  constexpr double kLargest = 0x1p53;
+  bool isWhole = *tensor.pad == std::trunc(*tensor.pad) &&
+                 std::abs(*tensor.pad) <= kLargest;
+  while (!to.empty())
+    if (!(isWhole ? store(int64_t(*tensor.pad)) : store(*tensor.pad)))
+      return makeError(Code::Usage, "data.pad of '", tensor.name,
+                       "' is no number of ", traitsOf(tensor.dtype).name);
+  return Status();
+}
+
+void NumberWriter::writeMask(size_t ones) {
+  for (size_t i = 0; !to.empty(); ++i)
+    store(int64_t(i < ones));
+}
+
+//===----------------------------------------------------------------------===//
+// Transforms
+//===----------------------------------------------------------------------===//
+
+static constexpr std::string_view kMask = "mask ";
+
+bool NumberTransforms::isOne(std::string_view line) {
+  return line == "bytes" || line == "truncate" || line.starts_with(kMask);
+}
+
+Result<NumberTransforms>
+NumberTransforms::read(std::span<const std::string> lines) {
+  NumberTransforms transforms;
+  for (const std::string &line : lines) {
+    if (!isOne(line))
+      return makeError(Code::Usage, "'", line.substr(0, 64),
+                       "' is no transform of numbers, expected bytes, truncate "
+                       "or mask NAME");
+    transforms.isBytes |= line == "bytes";
+    transforms.isTruncated |= line == "truncate";
+    if (line.starts_with(kMask))
+      transforms.maskOf = line.substr(kMask.size());
+  }
+  if (!transforms.maskOf.empty() && lines.size() > 1)
+    return Status(Code::Usage, "a mask has no other transforms");
+  return transforms;
 }

@@ -8,31 +8,58 @@
 
 namespace tcc::runtime {
 
+/// What becomes of numbers on their way into a tensor.
+struct NumberTransforms {
+  bool isBytes = false;     ///< "bytes": each byte of a text is a number
+  bool isTruncated = false; ///< "truncate": what a sample has no room for is
+                            ///< left out
+  std::string maskOf; ///< "mask NAME": 1 for each number of that tensor, then 0
+
+  /// Code::Usage where a line is none of them.
+  static Result<NumberTransforms> read(std::span<const std::string> lines);
+  static bool isOne(std::string_view line);
+};
+
 /// Writes numbers of fields one after the other into a sample's part of a
 /// tensor. Code::BadData where one is not of the tensor's type, or there are
-/// more or fewer than the part has.
+/// more than the part has.
 class NumberWriter {
 public:
   /// Integers, booleans, f32 and f64.
   static bool canWrite(DType dtype);
 
-  NumberWriter(const BatchTensor &tensor, std::span<std::byte> to)
-      : tensor(tensor), to(to) {}
+  /// Leaves out the first `passed` numbers.
+  NumberWriter(const BatchTensor &tensor, const NumberTransforms &transforms,
+               int64_t passed, std::span<std::byte> to)
+      : tensor(tensor), transforms(transforms), passed(passed), to(to) {}
 
   /// Numbers with blanks, commas or brackets between them. Of a tensor that
   /// has classes, the name of one, which stands for its position.
   Status addText(std::string_view text);
   /// Little-endian numbers.
   Status add(DType dtype, std::span<const std::byte> bytes);
-  Status finish() const;
+  /// Fills up what is left with the tensor's pad. Code::BadData where there is
+  /// something left and no pad.
+  Status finish();
+  /// `ones` times 1, then 0.
+  void writeMask(size_t ones);
 
 private:
+  /// What begins another number: it is to be stored if there is no status.
+  std::optional<Status> begin();
   Status addWord(std::string_view word);
+  Status addClass(std::string_view name);
+  Status addBytes(std::string_view text);
   template <typename T> bool store(T value);
 
   const BatchTensor &tensor;
+  const NumberTransforms &transforms;
+  int64_t passed;
   std::span<std::byte> to; ///< what is not written yet
 };
+
+/// How many numbers a text has, as `addText` takes it.
+size_t countNumbers(std::string_view text);
 
 } // namespace tcc::runtime
 

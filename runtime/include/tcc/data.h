@@ -35,6 +35,12 @@ typedef struct tcc_loader_tensor {
   size_t rank;
   const int64_t *shape; /* shape[0] samples, as many for all tensors */
   tcc_input_role role;  /* as tcc_session_input_role gives it */
+  /* Of a session whose batches have several sizes the shapes in each variant,
+   * in place of `shape`: variants[i][0] samples, variants[i][1] numbers and so
+   * on. Batches are of the smallest one that their samples fit, and numbers of
+   * a sample that it has not are data.pad. 0: `shape` alone. */
+  size_t variant_count;
+  const int64_t *const *variants;
 } tcc_loader_tensor;
 
 typedef enum tcc_loader_phase {
@@ -78,6 +84,10 @@ typedef struct tcc_sample_source {
   tcc_status (*read)(void *user, int64_t epoch, int64_t number,
                      void *const *parts, const size_t *bytes, size_t count);
   void (*release)(void *user);
+  /* The bytes that a sample needs of the largest part of each tensor; 0: all.
+   * NULL: all samples need all, and tensors have no variants. Threads call it
+   * at once. `read` fills up what its parts have beside. */
+  tcc_status (*needs)(void *user, int64_t number, size_t *bytes, size_t count);
 } tcc_sample_source;
 
 /* Of settings those of threads and damaged samples apply. Where it fails

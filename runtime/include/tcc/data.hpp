@@ -16,6 +16,8 @@
 #include "tcc/data.h"
 #include "tcc/runtime.hpp"
 
+#include <cstdint>
+
 namespace tcc {
 
 /// A tensor of a batch: shape[0] samples, as many for all tensors.
@@ -23,7 +25,9 @@ struct LoaderTensor {
   std::string name;
   tcc_dtype dtype;
   std::vector<int64_t> shape;
-  tcc_input_role role = {0, -1};
+  tcc_input_role role = {0, -1, INT64_MIN};
+  /// Of each size that batches may have, where there are several.
+  std::vector<std::vector<int64_t>> variants = {};
 };
 
 struct LoaderOptions {
@@ -50,6 +54,12 @@ public:
   virtual int64_t sampleCount() const = 0;
   virtual void read(int64_t epoch, int64_t number,
                     const std::vector<Part> &parts) const = 0;
+  /// The bytes that a sample needs of the largest part of each of `count`
+  /// tensors, 0 for all; none where all samples need all of it.
+  virtual std::vector<size_t> needs(int64_t /*number*/,
+                                    size_t /*count*/) const {
+    return {};
+  }
 };
 
 /// Reads batches ahead. One thread uses it.
@@ -69,8 +79,8 @@ public:
   Loader(std::unique_ptr<const SampleSource> source,
          const std::vector<LoaderTensor> &tensors,
          const LoaderOptions &options = {}) {
-    tcc_sample_source own = {sizeof(own), nullptr, source->sampleCount(),
-                             readOwn, releaseOwn};
+    tcc_sample_source own = {sizeof(own), nullptr,    source->sampleCount(),
+                             readOwn,     releaseOwn, needsOwn};
     own.user = const_cast<SampleSource *>(source.release());
     create(tensors, options,
            [&](const tcc_loader_tensor *given, const tcc_loader_options *how,
@@ -92,9 +102,12 @@ public:
       const tcc_tensor_spec &spec = *tcc_session_input(session.get(), i);
       tensors[i].name = spec.name;
       tensors[i].dtype = spec.dtype;
-      for (size_t axis = 0; axis < spec.rank; ++axis)
-        tensors[i].shape.push_back(spec.dims[axis].extent);
+      tensors[i].shape = shapeOf(spec);
       check(tcc_session_input_role(session.get(), i, &tensors[i].role));
+      size_t variants = tcc_session_variant_count(session.get());
+      for (size_t variant = 0; variants > 1 && variant < variants; ++variant)
+        tensors[i].variants.push_back(
+            shapeOf(*tcc_session_variant_input(session.get(), variant, i)));
     }
     return tensors;
   }
@@ -134,6 +147,12 @@ public:
   tcc_loader *get() const { return handle.get(); }
 
 private:
+  static std::vector<int64_t> shapeOf(const tcc_tensor_spec &spec) {
+    std::vector<int64_t> shape;
+    for (size_t axis = 0; axis < spec.rank; ++axis)
+      shape.push_back(spec.dims[axis].extent);
+    return shape;
+  }
   static LoaderOptions completed(LoaderOptions options,
                                  const TrainSession &session) {
     if (!options.seed)
@@ -148,9 +167,14 @@ private:
   void create(const std::vector<LoaderTensor> &tensors,
               const LoaderOptions &options, Open open) {
     std::vector<tcc_loader_tensor> given;
+    std::vector<std::vector<const int64_t *>> variants;
     for (const LoaderTensor &tensor : tensors) {
+      std::vector<const int64_t *> &shapes = variants.emplace_back();
+      for (const std::vector<int64_t> &shape : tensor.variants)
+        shapes.push_back(shape.data());
       given.push_back({tensor.name.c_str(), tensor.dtype, tensor.shape.size(),
-                       tensor.shape.data(), tensor.role});
+                       tensor.shape.data(), tensor.role, shapes.size(),
+                       shapes.data()});
       names.push_back(tensor.name);
     }
     std::vector<const char *> settings;
@@ -184,6 +208,23 @@ private:
       return tcc_status_create(TCC_INTERNAL, error.what());
     } catch (...) {
       return tcc_status_create(TCC_INTERNAL, "what was thrown is no exception");
+    }
+  }
+  static tcc_status needsOwn(void *user, int64_t number, size_t *bytes,
+                             size_t count) {
+    try {
+      std::vector<size_t> needed =
+          static_cast<const SampleSource *>(user)->needs(number, count);
+      if (needed.size() != count)
+        return tcc_status_create(TCC_USAGE, "the source does not say what a "
+                                            "sample needs of each tensor");
+      for (size_t i = 0; i < count; ++i)
+        bytes[i] = needed[i];
+      return nullptr;
+    } catch (const Error &error) {
+      return tcc_status_create(error.code(), error.what());
+    } catch (const std::exception &error) {
+      return tcc_status_create(TCC_INTERNAL, error.what());
     }
   }
   static void releaseOwn(void *user) {

@@ -194,6 +194,16 @@ TCC_API ptrdiff_t tcc_program_find_input(const tcc_program *program,
                                          const char *name);
 TCC_API ptrdiff_t tcc_program_find_output(const tcc_program *program,
                                           const char *name);
+/* Variants of the model, each at a place of the lists of sizes that it was
+ * compiled for (tcc --dim batch=32,16,8); at least 1. What is said above is of
+ * variant 0: the others differ in extents alone. */
+TCC_API size_t tcc_program_variant_count(const tcc_program *program);
+TCC_API const tcc_tensor_spec *
+tcc_program_variant_input(const tcc_program *program, size_t variant,
+                          size_t index);
+TCC_API const tcc_tensor_spec *
+tcc_program_variant_output(const tcc_program *program, size_t variant,
+                           size_t index);
 
 /*===- Contexts ------------------------------------------------- [exclusive] */
 
@@ -220,6 +230,16 @@ TCC_API tcc_status tcc_context_create(const tcc_program *program,
                                       const tcc_context_options *options,
                                       tcc_context **context);
 TCC_API void tcc_context_release(tcc_context *context);
+
+/* All calls that follow are of a variant of the program, 0 at first; each has
+ * bindings and outputs of its own, and all share the arena. */
+TCC_API tcc_status tcc_context_set_variant(tcc_context *context,
+                                           size_t variant);
+/* The same with the one that takes `inputs`, all those of the program. Only
+ * their shapes are read. */
+TCC_API tcc_status tcc_context_choose_variant(tcc_context *context,
+                                              const tcc_tensor *inputs,
+                                              size_t count);
 
 /* Each later run reads `tensor->data`, of the host's memory, which must stay
  * valid: in place on the cpu, by a copy for each run on a device. A state input
@@ -386,12 +406,22 @@ TCC_API size_t tcc_session_input_count(const tcc_session *session);
 TCC_API const tcc_tensor_spec *tcc_session_input(const tcc_session *session,
                                                  size_t index);
 
+/* The sizes that batches may have, each that of a variant of the steps: a step
+ * takes a batch of any of them. At least 1; tcc_session_input is of variant 0,
+ * and the others differ in extents alone. */
+TCC_API size_t tcc_session_variant_count(const tcc_session *session);
+TCC_API const tcc_tensor_spec *
+tcc_session_variant_input(const tcc_session *session, size_t variant,
+                          size_t index);
+
 /* What data an input of a session takes. */
 typedef struct tcc_input_role {
   int32_t is_target;    /* nonzero: the loss is of it */
   int32_t tokens_ahead; /* of a language model: how much later in a text its
                            tokens begin than those of the model's input; else
                            -1 */
+  int64_t ignore_index; /* the class that the loss passes over; INT64_MIN: it
+                           is no target of classes */
 } tcc_input_role;
 TCC_API tcc_status tcc_session_input_role(const tcc_session *session,
                                           size_t index, tcc_input_role *role);
@@ -448,40 +478,6 @@ TCC_API tcc_status tcc_session_compare_ranks(tcc_session *session);
  * One that releases its session earlier is gone for the others, which fail then
  * with TCC_PEER; with MPI the launcher ends them. */
 TCC_API tcc_status tcc_session_close(tcc_session *session);
-
-/* What the user should know of the ranks, such as that they have no heartbeats;
- * empty if there is nothing. Valid as long as the session. */
-TCC_API const char *tcc_session_ranks_note(const tcc_session *session);
-
-/* What all ranks do together in one call. */
-typedef enum tcc_collective_kind {
-  TCC_ALL_REDUCE = 0,
-  TCC_REDUCE_SCATTER,
-  TCC_ALL_GATHER,
-  TCC_BROADCAST,
-  TCC_BARRIER
-} tcc_collective_kind;
-
-#define TCC_COLLECTIVE_OF 94 /* bytes of a text, with its end */
-/* One collective of this rank. */
-typedef struct tcc_collective {
-  uint64_t number; /* from 1 on, the same at all ranks */
-  int64_t step;    /* the update that it is part of; 0: before the first */
-  tcc_collective_kind kind;
-  tcc_dtype dtype;
-  uint64_t count;             /* elements */
-  int64_t begin_ns, end_ns;   /* since the ranks met; end_ns is -1 meanwhile */
-  char of[TCC_COLLECTIVE_OF]; /* variables or the node that it is of, as far
-                                 as they fit */
-} tcc_collective;
-
-/* Copies the last collectives of this rank, the oldest first, at most `count`
- * and TCC_COLLECTIVES_KEPT, and returns how many; 0 without other ranks. Any
- * thread may call it while another one is in a step, as to say where that
- * hangs, but not in tcc_session_create or tcc_session_release. */
-TCC_API size_t tcc_session_collectives(const tcc_session *session,
-                                       tcc_collective *calls, size_t count);
-#define TCC_COLLECTIVES_KEPT 64
 
 /* Runs the model: its inputs alone. The outputs are valid until the next call
  * on this session. */
@@ -567,7 +563,8 @@ TCC_API tcc_status tcc_session_restore_latest(tcc_session *session,
  * complete. It must be of the same model and recipe. After a failure nothing
  * is changed. */
 TCC_API tcc_status tcc_session_restore(tcc_session *session, const char *path);
-/* Sets parameters (all) and buffers (those in the file) from safetensors. */
+/* Sets parameters (all) and buffers (those in the file) from what `tcc-run
+ * train --init` takes: safetensors, a file of torch.save, an index of some. */
 TCC_API tcc_status tcc_session_load_parameters(tcc_session *session,
                                                const char *file);
 TCC_API tcc_status tcc_session_export_parameters(const tcc_session *session,
@@ -580,5 +577,7 @@ TCC_API uint64_t tcc_session_planned_bytes(const tcc_session *session);
 #ifdef __cplusplus
 }
 #endif
+
+#include "tcc/ranks.h"
 
 #endif /* TCC_RUNTIME_H */

@@ -267,6 +267,19 @@ public:
     check(tcc_context_set_dim(get(), name.c_str(), value));
   }
 
+  /// All that follows is of a variant of the program, 0 at first: each has its
+  /// own bindings.
+  void setVariant(size_t variant) {
+    check(tcc_context_set_variant(get(), variant));
+  }
+  /// Of the one whose inputs have these shapes.
+  void chooseVariant(const std::vector<std::vector<int64_t>> &shapes) {
+    std::vector<tcc_tensor> inputs;
+    for (const std::vector<int64_t> &shape : shapes)
+      inputs.push_back({nullptr, TCC_F32, shape.size(), shape.data()});
+    check(tcc_context_choose_variant(get(), inputs.data(), inputs.size()));
+  }
+
   void run() { check(tcc_context_run(get())); }
   /// Runs are ordered with this CUstream; see tcc_context_set_stream.
   void setStream(void *stream) { check(tcc_context_set_stream(get(), stream)); }

@@ -24,13 +24,17 @@ public:
   }
 };
 
+BatchOrder orderAsTheyLie(int64_t samples, int64_t batch) {
+  return {samples, batch, SampleOrder(samples, 0, false), /*fills=*/false};
+}
+
 } // namespace
 
 TEST(BatchLoader, LeavesOutWhatFillsNoBatch) {
   BatchTensor tensors[] = {{"x", DType::i64, {3}}};
   BatchLoader loader = unwrap(BatchLoader::create(
-      std::make_unique<Counting>(), tensors, SampleOrder(7, 0, false)));
-  EXPECT_EQ(loader.batchesPerEpoch(), 2);
+      std::make_unique<Counting>(), tensors, orderAsTheyLie(7, 3)));
+  EXPECT_EQ(loader.order().batchesPerEpoch(), 2);
   for (int64_t batch : {1, 3}) {
     ASSERT_THAT(loader.read(batch), succeeds());
     auto data = reinterpret_cast<const int64_t *>(loader.batch()[0].data);
@@ -39,7 +43,7 @@ TEST(BatchLoader, LeavesOutWhatFillsNoBatch) {
   }
   tensors[0].shape = {8};
   EXPECT_THAT(BatchLoader::create(std::make_unique<Counting>(), tensors,
-                                  SampleOrder(7, 0, false))
+                                  orderAsTheyLie(7, 8))
                   .takeStatus(),
               failsWith(Code::Usage, "have 7 samples"));
 }
@@ -47,7 +51,7 @@ TEST(BatchLoader, LeavesOutWhatFillsNoBatch) {
 TEST(BatchLoader, FindsTheSampleOfANumber) {
   BatchTensor tensors[] = {{"x", DType::i64, {3}}};
   BatchLoader loader = unwrap(BatchLoader::create(
-      std::make_unique<Counting>(), tensors, SampleOrder(7, 0, false)));
+      std::make_unique<Counting>(), tensors, orderAsTheyLie(7, 3)));
   ASSERT_THAT(loader.read(1), succeeds());
   EXPECT_EQ(loader.findSample(0, 4), 4);
   EXPECT_EQ(loader.findSample(0, 2), std::nullopt);
@@ -65,9 +69,10 @@ TEST(BatchLoader, FillsUpWhatHasWeights) {
     }
   };
   BatchLoader loader = unwrap(BatchLoader::create(
-      std::make_unique<Weighing>(), tensors, SampleOrder(3, 0, false)));
-  EXPECT_EQ(loader.batchesPerEpoch(), 2);
-  EXPECT_EQ(loader.samplesPerEpoch(), 3);
+      std::make_unique<Weighing>(), tensors,
+      BatchOrder(3, 2, SampleOrder(3, 0, false), /*fills=*/true)));
+  EXPECT_EQ(loader.order().batchesPerEpoch(), 2);
+  EXPECT_EQ(loader.order().samplesPerEpoch(), 3);
   ASSERT_THAT(loader.read(0), succeeds());
   auto weights = reinterpret_cast<const float *>(loader.batch()[0].data);
   EXPECT_EQ(std::vector(weights, weights + 2), (std::vector<float>{1, 2}));
@@ -104,9 +109,11 @@ constexpr int64_t kBatch = 8;
 BatchLoader openSlow(const LoaderOptions &options,
                      std::vector<int64_t> bad = {}) {
   BatchTensor tensors[] = {{"x", DType::i64, {kBatch, 2}}};
-  return unwrap(BatchLoader::create(std::make_unique<Slow>(45, std::move(bad)),
-                                    tensors, SampleOrder(45, 7, true),
-                                    options));
+  return unwrap(
+      BatchLoader::create(std::make_unique<Slow>(45, std::move(bad)), tensors,
+                          BatchOrder(45, kBatch, SampleOrder(45, 7, true),
+                                     /*fills=*/false),
+                          options));
 }
 
 std::vector<int64_t> listNext(int64_t number, int64_t count) {

@@ -353,6 +353,10 @@ const Spoiled kSpoiled[] = {
        b.entry(EntryKind::eval, 1).variant = 2;
        b.entry(EntryKind::eval, 3).variant = 2;
      }},
+    {"entry 'eval.1' is no variant of an entry 'eval'",
+     [](auto &b) { b.entry(EntryKind::eval, 1).slot_count = 1; }},
+    {"entry 'main.1' is no variant of an entry 'main'",
+     [](auto &b) { b.entry(EntryKind::main, 1).slot_count = 1; }},
     {"kind unknown to this runtime",
      [](auto &b) { b.entry().kind = EntryKind(99); }},
     {"not aligned",

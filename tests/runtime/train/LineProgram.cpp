@@ -17,6 +17,8 @@ struct LineBuilder {
   ProgramBuilder builder;
   uint32_t w, gradient, lr, iteration, fault, sums, seed;
   uint32_t first, place, world;
+  int64_t batch = kLineBatch; ///< of the variant that is added
+  uint16_t variant = 0;
 
   void declare();
   void addInit();
@@ -35,8 +37,8 @@ struct LineBuilder {
   }
   uint32_t input(const char *name) {
     return builder.buffer(StorageClass::input,
-                          builder.input(name, DType::f32, dims({kLineBatch})),
-                          kLineBatch * sizeof(float));
+                          builder.input(name, DType::f32, dims({batch})),
+                          batch * sizeof(float));
   }
   uint32_t output(const char *name, DType dtype, uint64_t bytes,
                   std::initializer_list<int64_t> extents = {}) {
@@ -72,7 +74,7 @@ struct LineBuilder {
                    {x, y, variable(w, 4), variable(gradient, 4),
                     variable(sums, 8), variable(place, 8), variable(world, 8),
                     variable(fault, 8)},
-                   dims({kLineBatch}), constant(1));
+                   dims({batch}), constant(1));
   }
   void launchUpdate() {
     uint32_t loss = output("loss", DType::f64, 8);
@@ -117,11 +119,13 @@ void LineBuilder::addInit() {
 }
 
 void LineBuilder::addSteps() {
-  builder.inEntry(EntryKind::train_step);
+  builder.inEntry(EntryKind::train_step, variant);
   launchGradient();
   launchUpdate();
-  builder.inEntry(EntryKind::accumulate_step);
+  builder.inEntry(EntryKind::accumulate_step, variant);
   launchGradient();
+  if (variant > 0)
+    return;
   builder.inEntry(EntryKind::apply);
   launchUpdate();
 }
@@ -138,18 +142,16 @@ void LineBuilder::addRanks() {
 }
 
 void LineBuilder::addInference() {
-  builder.inEntry(EntryKind::eval);
+  builder.inEntry(EntryKind::eval, variant);
   uint32_t x = input("x"), y = input("y");
   uint32_t loss = output("loss", DType::f64, 8);
   uint32_t count = output("count", DType::f64, 8);
   builder.launch("line_loss", {x, y, variable(w, 4), loss, count},
-                 dims({kLineBatch}), constant(1));
-  builder.inEntry(EntryKind::predict);
+                 dims({batch}), constant(1));
+  builder.inEntry(EntryKind::predict, variant);
   uint32_t in = input("x");
-  uint32_t out =
-      output("line", DType::f32, kLineBatch * sizeof(float), {kLineBatch});
-  builder.launch("line", {in, variable(w, 4), out}, dims({kLineBatch}),
-                 constant(1));
+  uint32_t out = output("line", DType::f32, batch * sizeof(float), {batch});
+  builder.launch("line", {in, variable(w, 4), out}, dims({batch}), constant(1));
 }
 
 } // namespace
@@ -166,6 +168,15 @@ static LineBuilder buildLine() {
 }
 
 ProgramBuilder tests::lineProgram() { return std::move(buildLine().builder); }
+
+ProgramBuilder tests::sizedLineProgram() {
+  LineBuilder line = buildLine();
+  line.batch = kSmallLineBatch;
+  line.variant = 1;
+  line.addSteps();
+  line.addInference();
+  return std::move(line.builder);
+}
 
 ProgramBuilder tests::rankedLineProgram() {
   LineBuilder line = buildLine();

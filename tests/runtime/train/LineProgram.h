@@ -6,12 +6,15 @@
 
 namespace tcc::tests {
 
-inline constexpr int64_t kLineBatch = 4;
+inline constexpr int64_t kLineBatch = 4, kSmallLineBatch = 2;
 
 /// Learns w of y = w x from batches of four by gradient descent: variables w
 /// (0.5 at first), its gradient, set/lr (0.1), step/sums and fields of the
 /// step, and all entry points of a training package.
 ProgramBuilder lineProgram();
+
+/// The same with variants of its entry points for batches of two.
+ProgramBuilder sizedLineProgram();
 
 /// The same compiled for several ranks: with step/rank and the entry points
 /// that add up gradient and sums over ranks, on lane 1.

@@ -208,15 +208,20 @@ TEST_F(ManifestTest, HasTheLossesAndWhatIsLeftOut) {
 /// The first of its slices may have no elements, at the end of the file.
 TEST_F(ManifestTest, HasWhichSamplesBatchesMean) {
   EXPECT_FALSE(manifest.contains("data"));
-  session->records().data = DataRecord{.order = 2, .samples = 1'000'000'000};
+  session->records().data =
+      DataRecord{.order = 2, .samples = 1'000'000'000, .batches = 31};
   unwrap(saveCheckpoint(*session, folder / "run"));
   auto other = open();
   ASSERT_THAT(restoreCheckpoint(*other, saved), succeeds());
   ASSERT_TRUE(other->records().data);
   EXPECT_EQ(other->records().data->order, 2);
   EXPECT_EQ(other->records().data->samples, 1'000'000'000);
+  EXPECT_EQ(other->records().data->batches, 31);
   std::vector<char> text = readBytes(saved + "/manifest.json");
   manifest = ordered_json::parse(text.begin(), text.end());
+  manifest["data"].erase("batches");
+  EXPECT_THAT(restore(), succeeds());
+  EXPECT_EQ(session->records().data->batches, 0);
   manifest["data"]["samples"] = -1;
   EXPECT_THAT(restore(), failsWith(Code::BadData, "samples of data"));
 }

@@ -288,21 +288,33 @@ TEST_F(SessionTest, WritesTheManifestThatAllRanksWrite) {
   EXPECT_EQ(manifestOf(0), manifestOf(3));
 }
 
-TEST_F(SessionTest, HasVariantsOfSteps) {
-  ProgramBuilder several = lineProgram();
-  several.inEntry(EntryKind::apply, 3);
-  tcc::format::CopyT command;
-  command.from = several.buffer(tcc::format::StorageClass::constant, 1, 4);
-  command.to = several.buffer(tcc::format::StorageClass::variable, 0, 4);
-  command.bytes = constant(4);
-  several.command(std::move(command));
-  several.write(path);
+/// A batch goes to the variant that has its size.
+TEST_F(SessionTest, HasVariantsOfSizes) {
+  sizedLineProgram().write(path);
   std::unique_ptr<TrainingSession> other = open();
-  ASSERT_THAT(other->start(EntryKind::apply, {}, 3), succeeds());
-  ASSERT_THAT(other->finish(), succeeds());
-  EXPECT_EQ(parameter(*other), 0.1f);
-  EXPECT_THAT(other->start(EntryKind::apply, {}, 2),
-              failsWith(Code::Usage, "has no entry 'apply.2'"));
+  auto call = [&](int64_t samples, auto method) {
+    TensorView batch[] = {{x.data(), DType::f32, {&samples, 1}},
+                          {y.data(), DType::f32, {&samples, 1}}};
+    return method(std::span<const TensorView>(batch));
+  };
+  auto step = [&](auto batch) { return other->step(batch); };
+  y = {1, -2, 3, 0.5f}; // 2 x
+  ASSERT_THAT(call(kLineBatch, step), succeeds());
+  float ofFour = parameter(*other);
+  ASSERT_THAT(other->initialize(), succeeds());
+  ASSERT_THAT(call(kSmallLineBatch, step), succeeds());
+  // 0.5 + 0.1 * the mean over two samples of 2 x (2 x - 0.5 x)
+  EXPECT_FLOAT_EQ(parameter(*other), 0.5f + 0.1f * 1.25f * 1.5f);
+  EXPECT_NE(parameter(*other), ofFour);
+  EXPECT_EQ(other->batchNumber(), 1);
+  ASSERT_THAT(call(kSmallLineBatch,
+                   [&](auto batch) { return other->predict(batch.first(1)); }),
+              succeeds());
+  EXPECT_EQ(unwrap(other->prediction(0)).shape[0], kSmallLineBatch);
+  EXPECT_THAT(call(3, step),
+              failsWith(Code::Usage,
+                        "no variant of entry 'train_step' has such sizes: "
+                        "input 'x' is 3, expected one of 4, 2"));
   EXPECT_THAT(other->start(EntryKind::eval, {}),
               failsWith(Code::Usage, "entry 'eval' is no step"));
 }

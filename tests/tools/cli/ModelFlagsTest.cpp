@@ -23,11 +23,37 @@ TEST(ModelFlags, DimIsASizeOrARange) {
   EXPECT_EQ(multiples->step, 32);
 }
 
+TEST(ModelFlags, DimIsAListOfSizes) {
+  auto sizes = parseDimBinding("seq=64,192,128");
+  ASSERT_TRUE(sizes);
+  EXPECT_EQ(sizes->sizes, (std::vector<int64_t>{64, 192, 128}));
+  EXPECT_EQ(sizes->min, 64);
+  EXPECT_EQ(sizes->max, 192);
+  EXPECT_EQ(sizes->step, 64);
+  EXPECT_TRUE(parseDimBinding("seq=8")->sizes.empty());
+}
+
 TEST(ModelFlags, MalformedDim) {
-  for (const char *text :
-       {"", "batch", "=3", "batch=", "batch=-1", "batch=8..1", "batch=1..",
-        "batch=..8", "batch=1...8", "batch=8:2", "batch=1..8:", "batch=1..8:0",
-        "batch=3x", "batch=99999999999999999999"})
+  for (const char *text : {"",
+                           "batch",
+                           "=3",
+                           "batch=",
+                           "batch=-1",
+                           "batch=8..1",
+                           "batch=1..",
+                           "batch=..8",
+                           "batch=1...8",
+                           "batch=8:2",
+                           "batch=1..8:",
+                           "batch=1..8:0",
+                           "batch=1,",
+                           "batch=,1",
+                           "batch=1,,2",
+                           "batch=1,x",
+                           "batch=1,0",
+                           "batch=1,2..3",
+                           "batch=3x",
+                           "batch=99999999999999999999"})
     EXPECT_FALSE(parseDimBinding(text)) << text;
 }
 
