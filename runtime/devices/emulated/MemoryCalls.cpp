@@ -59,6 +59,8 @@ Status copy(Stream &stream, Operation operation, const void *host) {
       !status.ok())
     return status;
   bool isPinned = simulator().isPinned(host, operation.bytes);
+  operation.microseconds +=
+      double(operation.bytes) / kCopiedBytesPerMicrosecond;
   if (!isPinned && stream.captured)
     return Status(Code::Device, "a graph copies memory that is not pinned");
   Status status = simulator().enqueue(stream, std::move(operation));

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <span>
 #include <utility>
 
@@ -62,6 +64,20 @@ Status Simulator::performWait(Stream &stream, const Operation &operation) {
   return status;
 }
 
+/// A line of TCC_EMULATED_TIMES, for tests: what a stream did between two times
+/// of its clock.
+static void noteWork(const Operation &operation, double begin, double end) {
+  static const char *path = std::getenv("TCC_EMULATED_TIMES");
+  if (!path)
+    return;
+  static std::ofstream file(path, std::ios::app);
+  if (operation.kind == Operation::Launch)
+    file << "launch " << operation.function->name;
+  else
+    file << "copy " << operation.bytes;
+  file << ' ' << begin << ' ' << end << std::endl;
+}
+
 Status Simulator::perform(Stream &stream, const Operation &operation) {
   stream.clock = std::max(stream.clock, operation.given);
   switch (operation.kind) {
@@ -75,8 +91,10 @@ Status Simulator::perform(Stream &stream, const Operation &operation) {
     stream.clock += operation.microseconds;
     return replay(stream, *operation.graph);
   case Operation::Copy:
-  case Operation::Set:
   case Operation::Launch:
+    noteWork(operation, stream.clock, stream.clock + operation.microseconds);
+    [[fallthrough]];
+  case Operation::Set:
   case Operation::Call:
     stream.clock += operation.microseconds;
     return performWork(stream, operation);

@@ -76,7 +76,7 @@ struct Operation {
 inline constexpr double kKernelMicroseconds = 100;
 inline constexpr double kFirstWayMicroseconds = 20;
 inline constexpr double kSecondWayMicroseconds = 10;
-/// A copy on the device takes a microsecond and that of its bytes.
+/// A copy takes a microsecond and that of its bytes.
 inline constexpr double kCopiedBytesPerMicrosecond = 1024;
 
 /// What streams were given while one of them captured.
