@@ -94,6 +94,7 @@ static const char *getWord(LossTarget target) {
   switch (target) {
   case LossTarget::Classes:
   case LossTarget::Tokens:
+  case LossTarget::Shares:
     return "classes";
   case LossTarget::Values:
     return "values";

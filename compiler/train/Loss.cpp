@@ -69,6 +69,10 @@ RankedTensorType getTargetType(const LossRecipe &recipe,
     return RankedTensorType::get(shape,
                                  IntegerType::get(logits.getContext(), 64));
   }
+  case LossTarget::Shares:
+    if (logits.getRank() < 2)
+      return refuse("[batch, class, ...]");
+    return logits;
   case LossTarget::Values:
   case LossTarget::Truths:
     return logits;
@@ -93,10 +97,12 @@ public:
   Expr wrap(Value value) const { return {value, &emitter}; }
   Loss crossEntropy(Value logits, Value target, int64_t axis);
   Loss nextTokens(Value logits, Value target);
+  Loss softCrossEntropy(Value logits, Value shares);
   /// The mean of what each element loses.
   Loss makeMean(Value losses);
 
 private:
+  Expr smooth(Expr loss, Value logProbabilities, int64_t axis);
   Value lookUp(Value logProbabilities, Value classes, int64_t axis);
   void shiftPositions(Value &logits, Value &target);
   Value sum(Value value) {
@@ -153,6 +159,21 @@ Value LossEmitter::lookUp(Value logProbabilities, Value classes, int64_t axis) {
   return emitter.emit<ReduceOp>(ReduceKind::sum, picked.value, axis);
 }
 
+/// A share of each target is that of all classes alike.
+Expr LossEmitter::smooth(Expr loss, Value logProbabilities, int64_t axis) {
+  if (recipe.labelSmoothing <= 0)
+    return loss;
+  int64_t classCount =
+      cast<RankedTensorType>(logProbabilities.getType()).getDimSize(axis);
+  Expr all{emitter.emit<ReduceOp>(ReduceKind::sum, logProbabilities, axis),
+           &emitter};
+  Expr smoothing = settings.get("label_smoothing");
+  Expr smoothed = loss * spread(1.0 - smoothing, loss) -
+                  all * spread(smoothing / double(classCount), all);
+  // Where it is set to 0 no logit of -inf makes 0 times infinity.
+  return select(spread(smoothing, loss) > 0.0, smoothed, loss);
+}
+
 Loss LossEmitter::crossEntropy(Value logits, Value target, int64_t axis) {
   Value logProbabilities = emitter.emit<LogSoftmaxOp>(logits, axis);
   auto isValid = emitter.emit<CompareOp>(
@@ -161,18 +182,7 @@ Loss LossEmitter::crossEntropy(Value logits, Value target, int64_t axis) {
   Value classes =
       emitter.emit<SelectOp>(isValid, target, emitter.splat(target, 0.0));
   Expr surprise = -Expr{lookUp(logProbabilities, classes, axis), &emitter};
-  Expr loss = surprise;
-  if (recipe.labelSmoothing > 0) {
-    int64_t classCount =
-        cast<RankedTensorType>(logits.getType()).getDimSize(axis);
-    Expr all{emitter.emit<ReduceOp>(ReduceKind::sum, logProbabilities, axis),
-             &emitter};
-    Expr smoothing = settings.get("label_smoothing");
-    Expr smoothed = loss * spread(1.0 - smoothing, loss) -
-                    all * spread(smoothing / double(classCount), all);
-    // Where it is set to 0 no logit of -inf makes 0 times infinity.
-    loss = select(spread(smoothing, loss) > 0.0, smoothed, loss);
-  }
+  Expr loss = smooth(surprise, logProbabilities, axis);
   Expr counted = select(Expr{isValid, &emitter}, loss, 0.0);
   Value best = emitter.emit<ArgReduceOp>(ReduceKind::max, logits, axis,
                                          /*select_last=*/false);
@@ -191,6 +201,33 @@ Loss LossEmitter::crossEntropy(Value logits, Value target, int64_t axis) {
           sum(emitter.emit<CastOp>(isRight, i64)),
           cast<RankedTensorType>(target.getType()).getNumElements(),
           {logits, target, axis, isCounted, surprise.value, weightOfEach}};
+}
+
+/// All places count; what metrics compare is the class with the largest share.
+Loss LossEmitter::softCrossEntropy(Value logits, Value shares) {
+  constexpr int64_t kAxis = 1;
+  Value logProbabilities = emitter.emit<LogSoftmaxOp>(logits, kAxis);
+  Expr product = Expr{shares, &emitter} * Expr{logProbabilities, &emitter};
+  Expr surprise = -Expr{
+      emitter.emit<ReduceOp>(ReduceKind::sum, product.value, kAxis), &emitter};
+  Loss loss = makeMean(smooth(surprise, logProbabilities, kAxis).value);
+  auto findBest = [&](Value of) {
+    return emitter.emit<ArgReduceOp>(ReduceKind::max, of, kAxis,
+                                     /*select_last=*/false);
+  };
+  Value target = findBest(shares), weightOfEach = loss.compared.weights;
+  auto booleans = withElementType(cast<RankedTensorType>(target.getType()),
+                                  emitter.builder.getI1Type());
+  Value isCounted = weightOfEach ? (Expr{weightOfEach, &emitter} > 0.0).value
+                                 : emitter.splat(booleans, 1.0);
+  Value isRight = emitter.emit<AndOp>(
+      isCounted,
+      emitter.emit<CompareOp>(CompareKind::eq, findBest(logits), target));
+  loss.correct =
+      sum(emitter.emit<CastOp>(isRight, emitter.builder.getI64Type()));
+  loss.compared = {logits,    target,         kAxis,
+                   isCounted, surprise.value, weightOfEach};
+  return loss;
 }
 
 /// All elements count.
@@ -278,6 +315,12 @@ ArrayRef<LossRule> getLosses() {
        .target = LossTarget::Tokens,
        .emit = [](LossEmitter &emitter, Value logits,
                   Value target) { return emitter.nextTokens(logits, target); }},
+      {.kind = {"soft_cross_entropy", "target label_smoothing"},
+       .target = LossTarget::Shares,
+       .emit =
+           [](LossEmitter &emitter, Value logits, Value target) {
+             return emitter.softCrossEntropy(logits, target);
+           }},
       {.kind = {"mse", "target"},
        .target = LossTarget::Values,
        .emit = emitSquares},

@@ -36,6 +36,7 @@ struct Loss {
 enum class LossTarget {
   Classes, ///< one for each place, along axis 1
   Tokens,  ///< of a causal language model, along the last axis
+  Shares,  ///< as the logits: how much of each place is of each class
   Values,  ///< as the logits
   Truths,  ///< as the logits, of which those above 0 say yes: 1 for yes, or 0
   None     ///< the model computes the loss

@@ -243,6 +243,14 @@ void BatchLoader::Impl::fillSome(std::unique_lock<std::mutex> &lock, Slot &slot,
     slot.failed = first;
     slot.status = std::move(status);
   }
+  // All others are done: nobody else has the batch until this range counts.
+  bool isLast = slot.filled + last - first == slot.size();
+  if (isLast && slot.failed < 0 && slot.number >= 0 && options.mixer) {
+    int64_t number = slot.number;
+    lock.unlock();
+    options.mixer->mix(number, slot.views);
+    lock.lock();
+  }
   slot.filled += last - first;
   if (slot.isIdle())
     done.notify_all();
@@ -296,6 +304,8 @@ Status BatchLoader::Impl::readAlone(int64_t number) {
     return Status();
   begin(*current, number);
   Status status = fill(*current, 0, current->size(), ownParts);
+  if (status.ok() && options.mixer)
+    options.mixer->mix(number, current->views);
   current->claimed = current->filled = current->size();
   if (!status.ok())
     current->number = -1;

@@ -2,6 +2,7 @@
 #ifndef TCC_RUNTIME_DATA_BATCHLOADER_H
 #define TCC_RUNTIME_DATA_BATCHLOADER_H
 
+#include "runtime/data/BatchMixer.h"
 #include "runtime/data/BatchOrder.h"
 #include "runtime/data/SampleSource.h"
 #include "runtime/executor/Context.h"
@@ -17,6 +18,8 @@ struct LoaderOptions {
   std::optional<int> workers;
   /// Batches that are in memory at a time, once there are workers: at least 2.
   int slots = 4;
+  /// Of what batches have before anybody gets them; null: nothing is mixed.
+  std::shared_ptr<const BatchMixer> mixer = nullptr;
 };
 
 /// Whether batches are filled up: a tensor has weights of samples

@@ -51,6 +51,7 @@ private:
   Status readMap(const std::string &key, const toml::node &node);
   Status readClasses(const std::string &key, const toml::node &node);
   Status readPad(const std::string &key, const toml::node &node);
+  Status readMix(const std::string &key, const toml::node &node);
   Status readWorkers(const std::string &key, const toml::node &node);
   Status readDepth(const std::string &key, const toml::node &node);
   Status readMemory(const std::string &key, const toml::node &node);
@@ -77,6 +78,7 @@ const PlanReader::Key PlanReader::kKeys[] = {
     {"map", &PlanReader::readMap},
     {"classes", &PlanReader::readClasses},
     {"pad", &PlanReader::readPad},
+    {"mix", &PlanReader::readMix},
     {"workers", &PlanReader::readWorkers},
     {"depth", &PlanReader::readDepth},
     {"memory", &PlanReader::readMemory},
@@ -187,6 +189,23 @@ Status PlanReader::readPad(const std::string &key, const toml::node &node) {
     if (!number || !std::isfinite(*number))
       return expect(key + "." + printText(input.str()), each, kExpected);
     plan.pads[std::string(input.str())] = *number;
+  }
+  return Status();
+}
+
+Status PlanReader::readMix(const std::string &key, const toml::node &node) {
+  auto texts = readTexts(node);
+  if (!texts)
+    return expect(key, node,
+                  "'mixup A', 'cutmix A', a list of them, or 'none'");
+  plan.mixing.clear();
+  for (const std::string &text : *texts) {
+    if (text == "none" && texts->size() == 1)
+      return Status();
+    auto line = MixingLine::read(text);
+    if (!line.ok())
+      return fail(node, key, ": ", line.takeStatus().message());
+    plan.mixing.push_back(*line);
   }
   return Status();
 }

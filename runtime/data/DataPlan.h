@@ -11,6 +11,7 @@
 //   pad = {tokens = 0}  # what follows the numbers of shorter samples
 //   workers = 2         # threads that read ahead, or "auto"
 //   depth = 4           # batches in memory, or "auto"
+//   mix = ["mixup 0.2", "cutmix 1"]    # how batches of training are mixed
 //   balance = "labels"  # training takes samples of each class as often
 //   memory = "2GiB"     # that batches take at most
 //   cache = "ram:8GiB"  # for decoded images; or "disk:FOLDER:100GiB", for what
@@ -50,8 +51,10 @@ struct DataPlan {
   Lists classes;     ///< of inputs: texts that stand for their positions
   Lists train, eval; ///< of inputs, in order
   std::map<std::string, double> pads; ///< of inputs
-  std::optional<int> workers, depth;  ///< nothing: "auto"
-  std::optional<int64_t> memory;      ///< bytes of batches, at most
+  std::vector<MixingLine>
+      mixing; ///< of which each batch takes one; empty: none
+  std::optional<int> workers, depth; ///< nothing: "auto"
+  std::optional<int64_t> memory;     ///< bytes of batches, at most
   /// Shared by the loaders of this plan and of its copies; null: none.
   std::shared_ptr<images::ImageCache> images;
   std::shared_ptr<SharedBlockCache> blocks; ///< likewise, of what files have
@@ -91,7 +94,7 @@ std::unique_ptr<SampleSource> applyPlan(const DataPlan &plan, DataPhase phase,
                                         size_t number = 0);
 
 /// Loads a source with the plan's threads and memory.
-Result<BatchLoader> makeLoader(const DataPlan &plan,
+Result<BatchLoader> makeLoader(const DataPlan &plan, DataPhase phase,
                                std::unique_ptr<SampleSource> source,
                                std::span<const BatchTensor> tensors,
                                uint64_t seed, bool shuffles);

@@ -321,7 +321,7 @@ static Result<BatchOrder> orderBatches(const SampleSource &source,
   return BatchOrder(std::move(*sorted), seed, shuffles, fills);
 }
 
-Result<BatchLoader> runtime::makeLoader(const DataPlan &plan,
+Result<BatchLoader> runtime::makeLoader(const DataPlan &plan, DataPhase phase,
                                         std::unique_ptr<SampleSource> source,
                                         std::span<const BatchTensor> tensors,
                                         uint64_t seed, bool shuffles) {
@@ -330,6 +330,12 @@ Result<BatchLoader> runtime::makeLoader(const DataPlan &plan,
     return order.takeStatus();
   LoaderOptions options = {.workers = plan.workers};
   options.slots = plan.depth.value_or(options.slots);
+  if (phase == DataPhase::train && !plan.mixing.empty()) {
+    auto mixer = BatchMixer::make(plan.mixing, tensors, seed);
+    if (!mixer.ok())
+      return mixer.takeStatus();
+    options.mixer = std::make_shared<BatchMixer>(std::move(*mixer));
+  }
   if (plan.memory) {
     int64_t most = *plan.memory / int64_t(countBytes(tensors));
     if (most < plan.depth.value_or(2))

@@ -1,5 +1,6 @@
 #include "runtime/data/RecordSamples.h"
 
+#include "runtime/data/ImageAxes.h"
 #include "runtime/data/images/Colors.h"
 #include "runtime/data/images/ImageCache.h"
 #include "runtime/data/images/Transforms.h"
@@ -84,21 +85,17 @@ private:
 
 } // namespace
 
-static bool isChannelCount(int64_t count) { return count == 1 || count == 3; }
-
 static bool areChannelsFirst(const BatchTensor &tensor) {
-  return isChannelCount(tensor.shape[1]);
+  return findImageAxes(tensor)->channels == 1;
 }
 
 static bool hasImageShape(const BatchTensor &tensor) {
-  return tensor.shape.size() == 4 &&
-         (tensor.dtype == DType::f32 || tensor.dtype == DType::u8) &&
-         (areChannelsFirst(tensor) || isChannelCount(tensor.shape[3]));
+  return findImageAxes(tensor).has_value();
 }
 
 static images::Size sizeOf(const BatchTensor &tensor) {
-  size_t height = areChannelsFirst(tensor) ? 2 : 1;
-  return {int(tensor.shape[height + 1]), int(tensor.shape[height])};
+  ImageAxes axes = *findImageAxes(tensor);
+  return {int(tensor.shape[axes.width]), int(tensor.shape[axes.height])};
 }
 
 /// A channel, whose elements are `Step` apart. Pixels are read as words, of

@@ -210,10 +210,10 @@ class Suite:
         model.graph.input[0].type.tensor_type.elem_type = dtype
         onnx.save(model, path)
 
-    def compile(self, name, package=None, recipe="", code=0):
+    def compile(self, name, package=None, recipe="", code=0, loss="cross_entropy"):
         """The model of that name."""
         with open(self.path("recipe.toml"), "w", encoding="utf-8") as file:
-            file.write(run.RECIPE.format(micro=8) + recipe)
+            file.write(run.RECIPE.format(micro=8).replace("cross_entropy", loss) + recipe)
         package = self.path(f"{package or name}.tcc")
         done = harness.run_tool("tcc", self.path(f"{name}.onnx"), "-q", "-o", package,
                                 "--train=" + self.path("recipe.toml"))  # fmt: skip
@@ -259,6 +259,17 @@ x = {json.dumps(transforms)}
     def save(self, name, arrays):
         np.savez(self.path(name), x=np.stack(list(arrays)), labels=np.array(self.labels))
         return "npz:" + self.path(name)
+
+    def squared(self):
+        return scaled(self.pixels([lambda image, _: resize(image, HEIGHT, WIDTH)]))
+
+    def soft_arrays(self):
+        shares = np.eye(run.CLASSES, dtype="f4")[self.labels]
+        np.savez(self.path("soft.npz"), x=np.stack(list(self.squared())), labels=shares)
+        with open(self.path("far.jsonl"), "w", encoding="utf-8") as file:
+            for _ in range(8):
+                file.write(json.dumps({"x": [0] * (3 * HEIGHT * WIDTH), "num": 9}) + "\n")
+        return "npz:" + self.path("soft.npz")
 
     def train(self, spec, *flags, package="net", steps=STEPS):
         return harness.run_tool("tcc-run", "train", self.path(f"{package}.tcc"), "--data", spec,
@@ -423,6 +434,72 @@ def test_skipped(suite):
     suite.tally.check("skip: named", named == 2 and "sample 17: its" in done.err, done.err)
 
 
+def mix_as_torchvision(kind, images, labels, mixed):
+    """What torchvision makes of a batch with the share and the box that were drawn."""
+    own, before = labels, np.roll(labels, 1)
+    row = int(np.argmax(own != before))
+    shares = mixed[1][row, own[row]], mixed[1][row, before[row]]
+    one_hot = np.eye(run.CLASSES, dtype="f4")[labels]
+    target = np.roll(one_hot, 1, 0) * shares[1] + one_hot * shares[0]
+    if kind == "mixup":
+        return np.roll(images, 1, 0) * shares[1] + images * shares[0], target
+    changed = (mixed[0] != images).any((0, 1))
+    box = np.ix_(changed.any(1), changed.any(0))
+    expected = images.copy()
+    for sample, other in zip(expected, np.roll(images, 1, 0)):
+        for plane, source in zip(sample, other):
+            plane[box] = source[box]
+    assert abs(1 - changed[box].size / changed.size - shares[0]) < 1e-6
+    return expected, target
+
+
+def test_mixing(suite):
+    """Batches that are mixed are those of torchvision's MixUp and CutMix, by any number of threads."""
+    with open(suite.path("soft.onnx"), "wb") as to, open(suite.path("net.onnx"), "rb") as model:
+        to.write(model.read())
+    suite.compile("soft", recipe="", code=0, loss="soft_cross_entropy")
+    crop = f"center_crop {HEIGHT} {WIDTH}"
+    plan = suite.plan("soft", [crop], 'mix = ["mixup 0.4", "cutmix 1"]')
+    with open(plan, "a", encoding="utf-8") as file:
+        file.write('labels = ["one_hot"]\n')
+    states = [suite.state(plan, "--set", f"data.workers={count}", package="soft", steps=3 * STEPS)
+              for count in (0, 2)]  # fmt: skip
+    suite.tally.check("mixing: any number of workers", states[0] == states[1])
+    with tempfile.TemporaryDirectory() as folder:
+        for steps in STEPS + 2, 3 * STEPS:
+            suite.train(plan, "--checkpoint-dir", folder, "--resume-if-any", package="soft", steps=steps)
+        resumed = run.read_tensors(os.path.join(folder, f"step-{3 * STEPS}/state.safetensors"))
+    suite.tally.check("mixing: goes on to the bit", resumed == states[0])
+    suite.tally.check("mixing: learns other weights",
+                      suite.state(plan, "--set", "data.mix=none", package="soft", steps=3 * STEPS) != states[0])  # fmt: skip
+    tensors = [describe("x", "float32", (8, 3, HEIGHT, WIDTH)), describe("labels", "float32", (8, run.CLASSES), True)]
+    for kind in "mixup", "cutmix":
+        loaders = [Loader(plan, tensors, f"mix={mix}", "workers=1", seed=SEED) for mix in (kind + " 1", "none")]
+        same = True
+        for number in range(10):
+            for loader in loaders:
+                loader.read(number)
+            mixed, plain = (list(loader.arrays()) for loader in loaders)
+            expected = mix_as_torchvision(kind, plain[0], plain[1].argmax(1), mixed)
+            same = same and all(np.array_equal(*each) for each in zip(mixed, expected))
+        suite.tally.check(f"{kind}: torchvision's batches", same)
+        for loader in loaders:
+            loader.close()
+    evaluated = json.loads(harness.call("tcc-run", "eval", suite.path("soft.tcc"), "--data", suite.soft_arrays(),
+                                        "--json"))  # fmt: skip
+    classes = json.loads(harness.call("tcc-run", "eval", suite.path("net.tcc"), "--data",
+                                      suite.save("data.npz", suite.squared()), "--json"))  # fmt: skip
+    same = all(abs(evaluated[key] - classes[key]) < 1e-5 for key in ("loss", "accuracy"))
+    suite.tally.check("one-hot shares: the loss of classes", same, (evaluated, classes))
+    suite.refuse("mixing of classes", suite.plan("bad", [crop], 'mix = "mixup 1"'), 2, "needs a target of floats")
+    suite.refuse("no mixing", suite.plan("bad", [crop], 'mix = "blend 1"'), 3, "'blend 1' mixes nothing")
+    suite.refuse("one_hot of a number", plan, 2, "data.train.labels: 'twice' is no transform", "--set",
+                 "data.train.labels=['one_hot', 'twice']")  # fmt: skip
+    far = suite.train(plan, "--set", "data.source=jsonl:" + suite.path("far.jsonl"), "--set", "data.map={x='x'}",
+                      "--set", "data.train={}", "--set", "data.train.labels=one_hot", "--set", "data.mix=none", package="soft", steps=1)  # fmt: skip
+    suite.tally.check("a class that is none", far.code == 3 and "'9' is none of the 5 places of 'labels'" in far.err, far.err)
+
+
 def test_hostile(suite):
     crop = f"center_crop {HEIGHT} {WIDTH}"
     for name, lines, said in (
@@ -473,6 +550,7 @@ def main():
         test_scaled(suite)
         test_cache(suite)
         test_skipped(suite)
+        test_mixing(suite)
         test_hostile(suite)
     tally.close()
 

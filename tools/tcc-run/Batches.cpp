@@ -76,7 +76,8 @@ Result<Batches> Batches::open(const runtime::TrainingSession &session,
   auto source = openData(plan, phase, *tensors, seed, skipped);
   if (!source.ok())
     return source.takeStatus();
-  auto loader = makeLoader(plan, std::move(*source), *tensors, seed, shuffles);
+  auto loader =
+      makeLoader(plan, phase, std::move(*source), *tensors, seed, shuffles);
   if (!loader.ok())
     return loader.takeStatus();
   return Batches(std::move(*loader), *variants[0], std::move(skipped));

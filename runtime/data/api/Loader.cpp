@@ -168,8 +168,8 @@ static Result<std::unique_ptr<tcc_loader>>
 makeLoader(const Options &options, std::unique_ptr<SampleSource> source,
            std::span<const BatchTensor> tensors,
            std::shared_ptr<SkippedSamples> skipped) {
-  auto batches = makeLoader(options.plan, std::move(source), tensors,
-                            options.seed, options.shuffles);
+  auto batches = makeLoader(options.plan, options.phase, std::move(source),
+                            tensors, options.seed, options.shuffles);
   if (!batches.ok())
     return batches.takeStatus();
   return std::unique_ptr<tcc_loader>(new tcc_loader{
@@ -232,7 +232,8 @@ tcc_status tcc_loader_open_source(const tcc_sample_source *given,
         !plan.balance.empty() || !plan.train.empty() || !plan.eval.empty() ||
         !plan.pads.empty())
       return Status(Code::Usage, "of a source of the caller's there are the "
-                                 "settings workers, depth, on_bad and split");
+                                 "settings workers, depth, mix, on_bad and "
+                                 "split");
     auto skipped = makeSkipped(plan);
     for (const BatchTensor &tensor : *known)
       ownSource->largest.push_back(tensor.sampleBytes());

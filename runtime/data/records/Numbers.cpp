@@ -29,7 +29,7 @@ static bool isInRange(const DTypeTraits &type, int64_t value) {
 }
 
 /// False where the tensor's type has no such number.
-template <typename T> bool NumberWriter::store(T value) {
+template <typename T> bool NumberWriter::storeNumber(T value) {
   const DTypeTraits &type = traitsOf(tensor.dtype);
   if (type.kind == DTypeKind::Float) {
     auto narrow = float(value);
@@ -49,9 +49,33 @@ template <typename T> bool NumberWriter::store(T value) {
   return true;
 }
 
-static Status refuse(const BatchTensor &tensor, std::string_view word) {
-  return makeError(Code::BadData, "'", word.substr(0, 32), "' is no number of ",
-                   traitsOf(tensor.dtype).name);
+/// False where there is no such place.
+bool NumberWriter::storeOneHot(int64_t place) {
+  const DTypeTraits &type = traitsOf(tensor.dtype);
+  auto count = int64_t(to.size() / type.bytes);
+  for (int64_t i = 0; i < count; ++i)
+    storeNumber(int64_t(i == place));
+  return place >= 0 && place < count;
+}
+
+template <typename T> bool NumberWriter::store(T value) {
+  if (!transforms.isOneHot)
+    return storeNumber(value);
+  if constexpr (std::is_integral_v<T>)
+    return storeOneHot(value);
+  else
+    return false;
+}
+
+Status NumberWriter::refuse(std::string_view word) const {
+  const DTypeTraits &type = traitsOf(tensor.dtype);
+  word = word.substr(0, 32);
+  return transforms.isOneHot
+             ? makeError(Code::BadData, "'", word, "' is none of the ",
+                         tensor.sampleBytes() / type.bytes, " places of '",
+                         tensor.name, "'")
+             : makeError(Code::BadData, "'", word, "' is no number of ",
+                         type.name);
 }
 
 static Status refuseMore(const BatchTensor &tensor) {
@@ -92,7 +116,7 @@ Status NumberWriter::addWord(std::string_view word) {
   else if (tensor.dtype == DType::boolean &&
            (word == "true" || word == "false"))
     isStored = store(int64_t(word == "true"));
-  return isStored ? Status() : refuse(tensor, word);
+  return isStored ? Status() : refuse(word);
 }
 
 Status NumberWriter::addClass(std::string_view name) {
@@ -105,7 +129,7 @@ Status NumberWriter::addClass(std::string_view name) {
   if (auto status = begin())
     return std::move(*status);
   return store(int64_t(found - tensor.classes.begin())) ? Status()
-                                                        : refuse(tensor, name);
+                                                        : refuse(name);
 }
 
 Status NumberWriter::addBytes(std::string_view text) {
@@ -117,7 +141,7 @@ Status NumberWriter::addBytes(std::string_view text) {
     }
     auto value = int64_t(static_cast<unsigned char>(byte));
     if (!store(value))
-      return refuse(tensor, std::to_string(value));
+      return refuse(std::to_string(value));
   }
   return Status();
 }
@@ -155,7 +179,7 @@ Status NumberWriter::addText(std::string_view text) {
     isEmpty = false;
     return addWord(word);
   });
-  return status.ok() && isEmpty ? refuse(tensor, "") : std::move(status);
+  return status.ok() && isEmpty ? refuse("") : std::move(status);
 }
 
 static int64_t loadInteger(const DTypeTraits &type, const std::byte *from) {
@@ -186,7 +210,7 @@ Status NumberWriter::add(DType dtype, std::span<const std::byte> bytes) {
     bool isStored = isReal ? store(readScalar(dtype, bytes.data()))
                            : !isLost && store(integer);
     if (!isStored)
-      return refuse(tensor, isReal ? "a float" : std::to_string(integer));
+      return refuse(isReal ? "a float" : std::to_string(integer));
   }
   return Status();
 }
@@ -221,7 +245,8 @@ void NumberWriter::writeMask(size_t ones) {
 static constexpr std::string_view kMask = "mask ";
 
 bool NumberTransforms::isOne(std::string_view line) {
-  return line == "bytes" || line == "truncate" || line.starts_with(kMask);
+  return line == "bytes" || line == "truncate" || line == "one_hot" ||
+         line.starts_with(kMask);
 }
 
 Result<NumberTransforms>
@@ -229,11 +254,13 @@ NumberTransforms::read(std::span<const std::string> lines) {
   NumberTransforms transforms;
   for (const std::string &line : lines) {
     if (!isOne(line))
-      return makeError(Code::Usage, "'", line.substr(0, 64),
-                       "' is no transform of numbers, expected bytes, truncate "
-                       "or mask NAME");
+      return makeError(
+          Code::Usage, "'", line.substr(0, 64),
+          "' is no transform of numbers, expected bytes, truncate, "
+          "one_hot or mask NAME");
     transforms.isBytes |= line == "bytes";
     transforms.isTruncated |= line == "truncate";
+    transforms.isOneHot |= line == "one_hot";
     if (line.starts_with(kMask))
       transforms.maskOf = line.substr(kMask.size());
   }

@@ -13,6 +13,8 @@ struct NumberTransforms {
   bool isBytes = false;     ///< "bytes": each byte of a text is a number
   bool isTruncated = false; ///< "truncate": what a sample has no room for is
                             ///< left out
+  bool isOneHot =
+      false;          ///< "one_hot": 1 at the place of the one number, else 0
   std::string maskOf; ///< "mask NAME": 1 for each number of that tensor, then 0
 
   /// Code::Usage where a line is none of them.
@@ -47,10 +49,13 @@ public:
 private:
   /// What begins another number: it is to be stored if there is no status.
   std::optional<Status> begin();
+  Status refuse(std::string_view word) const;
   Status addWord(std::string_view word);
   Status addClass(std::string_view name);
   Status addBytes(std::string_view text);
   template <typename T> bool store(T value);
+  template <typename T> bool storeNumber(T value);
+  bool storeOneHot(int64_t place);
 
   const BatchTensor &tensor;
   const NumberTransforms &transforms;

@@ -246,6 +246,10 @@ def write_losses():
         labels = torch.tensor([0, 2, -100, 1])
         return "cross_entropy", options, make(4, 3), labels, values.cross_entropy
 
+    def of_shares(*shape, **options):
+        shares = make(*shape).softmax(1)
+        return "soft_cross_entropy", options, make(*shape), shares, values.cross_entropy
+
     cases = []
     for kind, options, logits, target, function in (
         of_values("mse", values.mse_loss),
@@ -253,6 +257,8 @@ def write_losses():
         of_values("huber", values.huber_loss),
         of_values("huber", values.huber_loss, delta=0.5),
         of_values("huber", values.huber_loss, delta=3.0),
+        of_shares(4, 3),
+        of_shares(2, 3, 5, label_smoothing=0.125),
         of_classes(),
         of_classes(label_smoothing=0.25),
     ):
