@@ -181,6 +181,10 @@ tcc_status tcc_session_apply(tcc_session *session, tcc_step_metrics *metrics) {
       [&] { return finishStep(*session, session->session->apply(), metrics); });
 }
 
+void tcc_session_spare_threads(tcc_session *session, int32_t count) {
+  session->session->spareThreads(count);
+}
+
 void tcc_session_clear_fault(tcc_session *session) {
   session->session->clearFault();
 }

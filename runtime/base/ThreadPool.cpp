@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <exception>
 #include <sched.h>
 #include <thread>
@@ -38,13 +39,15 @@ struct ThreadPool::Shared {
   alignas(64) std::atomic<int64_t> nextTask{0};
   alignas(64) std::atomic<uint64_t> gate{0};
   std::atomic<int> sleepers{0};
+  std::atomic<int> limit{INT_MAX}; ///< workers from this number on are parked
   std::atomic<bool> stopping{false};
   std::mutex sleepMutex;
-  std::condition_variable wake;
+  std::condition_variable wake, unpark;
   std::vector<std::thread> workers;
 
   void claimTasks(int worker);
-  bool waitForJob(uint64_t lastJob);
+  bool waitForJob(uint64_t lastJob, int worker);
+  void park(int worker);
   void serve(int worker);
 };
 
@@ -57,11 +60,19 @@ void ThreadPool::Shared::claimTasks(int worker) {
   }
 }
 
+/// Until the worker takes part again, or the pool stops. No job wakes it.
+void ThreadPool::Shared::park(int worker) {
+  std::unique_lock lock(sleepMutex);
+  unpark.wait(lock, [&] { return worker < limit.load() || stopping.load(); });
+}
+
 /// Returns true when there is a job other than `lastJob`, false to stop.
-bool ThreadPool::Shared::waitForJob(uint64_t lastJob) {
+bool ThreadPool::Shared::waitForJob(uint64_t lastJob, int worker) {
   auto hasJob = [&] {
     return gate.load() / kJob != lastJob || stopping.load();
   };
+  if (worker >= limit.load())
+    park(worker);
   for (int spin = 0; spin < kIdleSpins; ++spin) {
     if (hasJob())
       return !stopping.load();
@@ -76,10 +87,11 @@ bool ThreadPool::Shared::waitForJob(uint64_t lastJob) {
 
 void ThreadPool::Shared::serve(int worker) {
   uint64_t lastJob = 0;
-  while (waitForJob(lastJob)) {
+  while (waitForJob(lastJob, worker)) {
     uint64_t seen = gate.load();
     lastJob = seen / kJob;
-    while ((seen & kOpen) && seen / kJob == lastJob) {
+    // A job that is seen comes after the limit that is set for it.
+    while ((seen & kOpen) && seen / kJob == lastJob && worker < limit.load()) {
       if (!gate.compare_exchange_weak(seen, seen + kInside))
         continue;
       claimTasks(worker);
@@ -108,8 +120,17 @@ ThreadPool::~ThreadPool() {
     shared->stopping = true;
   }
   shared->wake.notify_all();
+  shared->unpark.notify_all();
   for (std::thread &worker : shared->workers)
     worker.join();
+}
+
+void ThreadPool::limit(int threads) {
+  {
+    std::lock_guard lock(shared->sleepMutex);
+    shared->limit = std::max(threads, 1);
+  }
+  shared->unpark.notify_all();
 }
 
 bool ThreadPool::isAwake() const { return shared->sleepers.load() == 0; }
@@ -118,7 +139,7 @@ void ThreadPool::run(int64_t tasks, int64_t grain, TaskFunction function,
                      void *argument) {
   grain = std::max<int64_t>(grain, 1);
   std::lock_guard lock(shared->callers);
-  if (threadCount == 1 || tasks <= grain) {
+  if (std::min(threadCount, shared->limit.load()) == 1 || tasks <= grain) {
     for (int64_t first = 0; first < tasks; first += grain)
       function(argument, first, std::min(first + grain, tasks), 0);
     return;

@@ -31,6 +31,9 @@ public:
   /// Whether the others take part in a call of `run` at once; false if some
   /// have to be woken, which takes as long as small jobs do.
   virtual bool isAwake() const { return true; }
+  /// At most so many take part in later calls of `run`: others leave their
+  /// processors to whoever needs them. Not during a call.
+  virtual void limit(int /*threads*/) {}
   /// Runs all tasks of [0, tasks) once, in ranges of at most `grain`, and
   /// returns when all are done. No two calls of `run` overlap with one worker
   /// number. Callable from any thread, but not from inside a task.
@@ -51,6 +54,7 @@ public:
 
   int threads() const override { return threadCount; }
   bool isAwake() const override;
+  void limit(int threads) override;
   void run(int64_t tasks, int64_t grain, TaskFunction function,
            void *argument) override;
 

@@ -1,5 +1,6 @@
 #include "runtime/data/BatchLoader.h"
 
+#include "runtime/base/SharingTrial.h"
 #include "runtime/base/ThreadPool.h"
 #include "runtime/package/Format.h"
 
@@ -7,6 +8,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -88,6 +90,7 @@ public:
   Slot *current = nullptr; ///< what was read last; at first, nothing was
   double waited = 0;
   std::vector<std::thread> workers;
+  SharingTrial trial{std::numeric_limits<double>::infinity()};
 
 private:
   Status addSlot();
@@ -102,6 +105,7 @@ private:
   Status readAhead(int64_t number, std::span<const int64_t> next);
   void work();
   void adapt(double wait);
+  void trySparing(double passed);
 
   std::optional<size_t> weights; ///< the tensor of the samples' weights
   Parts ownParts;                ///< of the thread that reads batches
@@ -111,6 +115,8 @@ private:
   std::condition_variable done;   ///< places were filled
   bool isOver = false;
   WaitShare share;
+  double busySeconds = 0;     ///< that workers have read samples
+  double passedSeconds = 0;   ///< since there are some
   Clock::time_point returned; ///< from the last `read`
 };
 
@@ -237,8 +243,11 @@ void BatchLoader::Impl::fillSome(std::unique_lock<std::mutex> &lock, Slot &slot,
   int64_t first = slot.claimed;
   int64_t last = slot.claimed = std::min(first + count, slot.size());
   lock.unlock();
+  Clock::time_point start = Clock::now();
   Status status = fill(slot, first, last, parts);
+  double seconds = secondsSince(start);
   lock.lock();
+  busySeconds += &parts == &ownParts ? 0 : seconds;
   if (!status.ok() && (slot.failed < 0 || first < slot.failed)) {
     slot.failed = first;
     slot.status = std::move(status);
@@ -354,11 +363,23 @@ void BatchLoader::Impl::addWorker() {
   }
 }
 
+/// Workers that read now and then need no CPU of their own.
+void BatchLoader::Impl::trySparing(double passed) {
+  constexpr double kLeastBusy = 0.2;
+  constexpr double kMicroseconds = 1e6;
+  passedSeconds += passed;
+  std::unique_lock lock(mutex);
+  if (busySeconds >= kLeastBusy * passedSeconds)
+    trial.add(passed * kMicroseconds);
+}
+
 /// Adds a worker where batches are waited for, while nothing says how many
 /// there are to be.
 void BatchLoader::Impl::adapt(double wait) {
   double passed = secondsSince(returned);
   returned = Clock::now();
+  if (!options.workers && !workers.empty())
+    trySparing(passed);
   if (options.workers || !share.add(wait, passed) ||
       static_cast<int>(workers.size()) >= defaultThreadCount() - 1)
     return;
@@ -410,6 +431,10 @@ std::span<const TensorView> BatchLoader::batch() const {
 }
 
 double BatchLoader::takeWait() { return std::exchange(impl->waited, 0); }
+
+int BatchLoader::sparedThreads() const {
+  return impl->workers.empty() || impl->trial.isShared() ? 0 : 1;
+}
 
 int BatchLoader::workerCount() const {
   return static_cast<int>(impl->workers.size());

@@ -61,6 +61,10 @@ public:
   /// Seconds that `read` took since the last call.
   double takeWait();
   int workerCount() const;
+  /// How many threads fewer than there are CPUs should work on batches, so that
+  /// workers have a CPU of their own: 1 where updates took less long so, with
+  /// workers that the loader has added itself; else 0.
+  int sparedThreads() const;
 
 private:
   class Impl;

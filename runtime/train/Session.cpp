@@ -67,6 +67,7 @@ Status TrainingSession::createContexts(const SessionOptions &options) {
     ownPool = std::make_unique<ThreadPool>(
         options.threads > 0 ? options.threads : defaultThreadCount());
     created.runner = ownPool.get();
+    areThreadsGiven = options.threads > 0;
   }
   std::vector<const format::Entry *> signatures;
   for (const format::Entry *entry : *program->program().entries())

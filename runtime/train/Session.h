@@ -202,6 +202,14 @@ public:
   /// A field of the step that is an integer; 0 if there is none.
   int64_t read(format::StepField field) const;
 
+  /// So many of the session's own threads take no part in later steps: their
+  /// CPUs are for others. None where their number was given. Results are the
+  /// same.
+  void spareThreads(int count) {
+    if (ownPool && !areThreadsGiven)
+      ownPool->limit(ownPool->threads() - count);
+  }
+
   /// What steps, evaluations and predictions need, and not `init`.
   PlannedMemory planned() const;
 
@@ -288,6 +296,7 @@ private:
   Communicator *ranks = nullptr; ///< null for one
   bool areSettingsCompared = false;
   std::unique_ptr<ThreadPool> ownPool;
+  bool areThreadsGiven = false;
   Memory copy;     ///< of the variables; empty before reserveCopy
   Memory earlier;  ///< likewise, before reserveReturn
   Memory counters; ///< for each turn; a context's work may write them

@@ -28,6 +28,7 @@ Status Updates::begin() {
     if (Status status = batches.read(session.batchNumber(), next); !status.ok())
       return status;
     batch = batches.views();
+    session.spareThreads(batches.loader().sparedThreads());
     given.push_back(session.batchNumber());
   }
   if (Status status = session.start(kind, batch); !status.ok())

@@ -284,6 +284,10 @@ tcc_status tcc_loader_read(tcc_loader *loader, int64_t number, int64_t stride,
   });
 }
 
+int32_t tcc_loader_spared_threads(const tcc_loader *loader) {
+  return loader->batches.sparedThreads();
+}
+
 double tcc_loader_wait_seconds(const tcc_loader *loader) {
   return loader->waited;
 }

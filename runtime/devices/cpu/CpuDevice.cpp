@@ -1,9 +1,9 @@
 #include "runtime/devices/cpu/CpuDevice.h"
 
 #include "runtime/base/Alignment.h"
+#include "runtime/base/SharingTrial.h"
 #include "runtime/devices/cpu/DefaultRounding.h"
 #include "runtime/devices/cpu/Lane.h"
-#include "runtime/devices/cpu/SharingTrial.h"
 
 #include <algorithm>
 #include <chrono>
@@ -86,7 +86,7 @@ private:
   /// How an entry runs, with the sizes that it had last.
   struct Sharing {
     size_t sizes = 0; ///< a hash of them: runs allocate nothing
-    SharingTrial trial = {};
+    SharingTrial trial = SharingTrial();
   };
   /// The first bad index that a worker saw, by task.
   struct WorkerFault {

@@ -115,6 +115,11 @@ TCC_API int64_t tcc_loader_batches_per_epoch(const tcc_loader *loader);
 TCC_API tcc_status tcc_loader_read(tcc_loader *loader, int64_t number,
                                    int64_t stride, tcc_tensor *tensors);
 
+/* How many threads fewer should work on batches, so that those of the loader
+ * have a CPU: what updates have shown to be faster. See
+ * tcc_session_spare_threads. */
+TCC_API int32_t tcc_loader_spared_threads(const tcc_loader *loader);
+
 /* Seconds that the calls of tcc_loader_read have taken. */
 TCC_API double tcc_loader_wait_seconds(const tcc_loader *loader);
 

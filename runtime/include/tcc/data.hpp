@@ -133,6 +133,7 @@ public:
   /// ranks share.
   void bindNext(TrainSession &session) {
     bind(session, tcc_session_batch_number(session.get()), session.rankCount());
+    tcc_session_spare_threads(session.get(), tcc_loader_spared_threads(get()));
   }
 
   /// Seconds that reading has kept the caller.

@@ -449,6 +449,9 @@ TCC_API tcc_status tcc_session_accumulate(tcc_session *session,
 TCC_API tcc_status tcc_session_apply(tcc_session *session,
                                      tcc_step_metrics *metrics);
 TCC_API void tcc_session_clear_fault(tcc_session *session);
+/* So many of the session's own threads take no part in later steps, as a loader
+ * may wish; none where their number was given. */
+TCC_API void tcc_session_spare_threads(tcc_session *session, int32_t count);
 TCC_API void tcc_session_set_callback(tcc_session *session,
                                       tcc_step_callback callback, void *user);
 

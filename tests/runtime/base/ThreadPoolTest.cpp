@@ -111,3 +111,27 @@ TEST(ThreadPool, RunsWithTheThreadsThatMemoryAllows) {
       EXPECT_EQ(runs, 1);
   }
 }
+
+/// Those beyond a limit take no task, until it is lifted; none waits for them.
+TEST(ThreadPool, LimitsThreads) {
+  ThreadPool pool(4);
+  if (pool.threads() < 4)
+    GTEST_SKIP() << "the system has no four threads";
+  struct Job {
+    std::atomic<int64_t> done{0};
+    std::atomic<uint32_t> workers{0};
+  };
+  auto task = [](void *argument, int64_t first, int64_t last, int worker) {
+    auto &job = *static_cast<Job *>(argument);
+    job.done += last - first;
+    job.workers |= 1u << worker;
+  };
+  for (int round = 0; round < 200; ++round) {
+    int limit = 1 + round % 5;
+    pool.limit(limit);
+    Job job;
+    pool.run(64, 1, task, &job);
+    EXPECT_EQ(job.done, 64);
+    EXPECT_EQ(job.workers >> std::min(limit, 4), 0u) << limit;
+  }
+}

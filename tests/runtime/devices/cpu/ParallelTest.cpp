@@ -1,6 +1,6 @@
 // Results do not depend on threads, runs or other contexts.
 
-#include "runtime/devices/cpu/SharingTrial.h"
+#include "runtime/base/SharingTrial.h"
 #include "tests/runtime/Fixture.h"
 
 #include <algorithm>

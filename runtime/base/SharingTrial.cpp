@@ -1,13 +1,9 @@
-#include "runtime/devices/cpu/SharingTrial.h"
+#include "runtime/base/SharingTrial.h"
 
 #include <algorithm>
 
 using namespace tcc;
 using namespace tcc::runtime;
-
-/// In microseconds. Longer walks lose little by what threads cost, and much
-/// while they are tried alone.
-static constexpr double kLongWalk = 1000;
 
 /// Of the time alone: less gain is noise, and not worth a second processor.
 static constexpr double kLeastGain = 0.02;
@@ -41,7 +37,7 @@ void SharingTrial::add(double microseconds) {
   if (phase == Phase::Alone)
     return settle(sharedTime <= (1 - kLeastGain) * median());
   sharedTime = median();
-  if (sharedTime > kLongWalk)
+  if (sharedTime > longest)
     return settle(true);
   phase = Phase::Alone;
   shares = false;

@@ -1,6 +1,6 @@
 //===- SharingTrial.h - Whether threads make walks faster -------*- C++ -*-===//
-#ifndef TCC_RUNTIME_DEVICES_CPU_SHARINGTRIAL_H
-#define TCC_RUNTIME_DEVICES_CPU_SHARINGTRIAL_H
+#ifndef TCC_RUNTIME_BASE_SHARINGTRIAL_H
+#define TCC_RUNTIME_BASE_SHARINGTRIAL_H
 
 #include <array>
 #include <cstddef>
@@ -8,12 +8,17 @@
 
 namespace tcc::runtime {
 
-/// Decides how the walks of one entry run, with the same sizes, by what they
-/// took. What threads cost besides their launches shows only there: data that
-/// lies in another's caches, waking, a processor that others use. Walks of more
-/// than a millisecond are always shared.
+/// Decides how walks of one kind run, shared by all threads or by fewer, by
+/// what they took. What threads cost besides their work shows only there: data
+/// that lies in another's caches, waking, a processor that others use.
 class SharingTrial {
 public:
+  /// Longer walks are always shared: they lose little by what threads cost, and
+  /// much while they are tried alone.
+  static constexpr double kLongWalk = 1000;
+
+  explicit SharingTrial(double longest = kLongWalk) : longest(longest) {}
+
   static constexpr size_t kWalks = 7; ///< of which the median counts
   /// Until the next trial; doubled while the result stays the same.
   static constexpr int64_t kFirstPause = 64, kLastPause = 4096;
@@ -29,6 +34,7 @@ private:
   double median();
   void settle(bool isFasterShared);
 
+  double longest; ///< microseconds
   Phase phase = Phase::Shared;
   bool shares = true;
   bool lastResult = true;
@@ -41,4 +47,4 @@ private:
 
 } // namespace tcc::runtime
 
-#endif // TCC_RUNTIME_DEVICES_CPU_SHARINGTRIAL_H
+#endif // TCC_RUNTIME_BASE_SHARINGTRIAL_H
