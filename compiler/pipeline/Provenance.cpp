@@ -22,23 +22,22 @@ static Object describeCpus(llvm::ArrayRef<cpu::Cpu> cpus) {
 }
 
 static Object describeImport(const ImportOptions &options) {
-  Object dims, shapes, values, states;
-  for (const DimBinding &dim : options.dims)
-    if (dim.sizes.empty())
-      dims[dim.name] = Array{dim.min, dim.max, dim.step};
-    else
-      dims[dim.name] = Object{{"sizes", Array(dim.sizes)}};
+  Object dims, sizes, shapes, values, states;
+  for (const DimBinding &dim : options.dims) {
+    dims[dim.name] = Array{dim.min, dim.max, dim.step};
+    if (!dim.sizes.empty())
+      sizes[dim.name] = Array(dim.sizes);
+  }
   for (const InputShape &shape : options.inputShapes)
     shapes[shape.name] = Array(shape.extents);
   for (const InputValue &value : options.inputValues)
     values[value.name] = value.text;
   for (const StatePair &state : options.states)
     states[state.output] = state.input;
-  return Object{{"dim", std::move(dims)},
-                {"input_shape", std::move(shapes)},
-                {"input_value", std::move(values)},
-                {"output", Array(options.outputs)},
-                {"state", std::move(states)}};
+  return Object{
+      {"dim", std::move(dims)},           {"sizes", std::move(sizes)},
+      {"input_shape", std::move(shapes)}, {"input_value", std::move(values)},
+      {"output", Array(options.outputs)}, {"state", std::move(states)}};
 }
 
 std::string tcc::describeOptions(const CompileOptions &options,
@@ -62,7 +61,7 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options) {
     llvm::consumeError(value.takeError());
     return false;
   }
-  std::map<std::string, std::vector<int64_t>> dims, shapes;
+  std::map<std::string, std::vector<int64_t>> dims, sizes, shapes;
   std::map<std::string, std::string> values, states;
   std::map<std::string, std::vector<std::string>> cpus;
   std::string producer, precision, target;
@@ -70,9 +69,10 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options) {
   int64_t emulation = 0;
   llvm::json::Path::Root root;
   llvm::json::ObjectMapper fields(*value, root);
-  constexpr size_t kFields = 13;
+  constexpr size_t kFields = 14;
   if (!fields || value->getAsObject()->size() != kFields ||
-      !fields.map("dim", dims) || !fields.map("input_shape", shapes) ||
+      !fields.map("dim", dims) || !fields.map("sizes", sizes) ||
+      !fields.map("input_shape", shapes) ||
       !fields.map("input_value", values) || !fields.map("state", states) ||
       !fields.map("output", options.import.outputs) ||
       !fields.map("cpu", cpus) || !fields.map("producer", producer) ||
@@ -88,7 +88,8 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options) {
   for (const auto &[name, range] : dims) {
     if (range.size() != 3)
       return false;
-    options.import.dims.push_back({name, range[0], range[1], range[2]});
+    options.import.dims.push_back(
+        {name, range[0], range[1], range[2], sizes[name]});
   }
   for (const auto &[name, extents] : shapes)
     options.import.inputShapes.push_back({name, extents});

@@ -1,14 +1,15 @@
 #include "compiler/pipeline/Reference.h"
 
 #include "compiler/package/EntryBuilder.h"
+#include "compiler/passes/graph/BindSymbols.h"
 #include "compiler/pipeline/Phases.h"
 #include "compiler/pipeline/Provenance.h"
 #include "compiler/pipeline/Refusal.h"
 #include "compiler/pipeline/Register.h"
 #include "dialects/exec/ExecOps.h"
+#include "dialects/graph/Variants.h"
 #include "dialects/graph/evaluate/Evaluator.h"
 #include "frontends/Frontend.h"
-#include "runtime/package/Names.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -57,6 +58,9 @@ Status Reference::Modules::import(const CompileOptions &options) {
     return Status(getCode(problems), llvm::StringRef(text).rtrim().str());
   }
   model = std::move(*imported);
+  if (!model.variants.empty() &&
+      failed(bindVariants(*model.module, model.variants)))
+    return Status(Code::Unsupported, "the model has no such sizes");
   if (options.gradientOf.empty())
     return Status();
   PassManager pm(&context);
@@ -157,12 +161,29 @@ Reference::evaluateKernel(std::string_view kernel,
   return toTensors(Evaluator(symbols).evaluate(fused, inputs));
 }
 
+/// The variant whose fixed extents are those of the inputs.
+static func::FuncOp findMain(ModuleOp module, std::span<const Tensor> inputs) {
+  SmallVector<func::FuncOp> mains = graph::getMains(module);
+  auto takes = [](Type type, const Tensor &input) {
+    auto shape = cast<RankedTensorType>(type).getShape();
+    return llvm::equal(shape, input.shape, [](int64_t own, int64_t given) {
+      return ShapedType::isDynamic(own) || own == given;
+    });
+  };
+  for (func::FuncOp main : mains)
+    if (llvm::all_of(llvm::zip(main.getArgumentTypes(), inputs),
+                     [&](auto pair) {
+                       return takes(std::get<0>(pair), std::get<1>(pair));
+                     }))
+      return main;
+  return mains.front();
+}
+
 Result<std::vector<Tensor>>
 Reference::evaluateModel(std::span<const Tensor> inputs,
                          std::span<const int64_t> slots) const {
   llvm::ArrayRef<int64_t> symbols(slots.data(), slots.size());
-  auto main = modules->model.module->lookupSymbol<func::FuncOp>(
-      format::nameOf(format::EntryKind::main));
+  func::FuncOp main = findMain(*modules->model.module, inputs);
   Evaluator::Tensors tensors;
   for (auto [type, input] : llvm::zip(main.getArgumentTypes(), inputs)) {
     auto tensor = readTensor(type, input.data.data(), symbols);

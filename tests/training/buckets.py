@@ -234,6 +234,10 @@ def test_models(suite):
                          "tokens=" + suite.path("tokens.npy"), "--output-dir", suite.path(package))  # fmt: skip
             results.append(np.load(suite.path(f"{package}/output_0.npy")))
         suite.tally.check(f"the model at size {size}", np.array_equal(*results))
+    # Of the last size.
+    done = harness.run_tool("tcc-run", "compare", suite.path("model.tcc"), "--model", suite.path("decoder.onnx"),
+                            "--input", "tokens=" + suite.path("tokens.npy"))  # fmt: skip
+    suite.tally.check("compare", done.code == 0 and "1 outputs agree" in done.out, done.err + done.out)
 
 
 def test_refusals(suite):
