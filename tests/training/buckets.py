@@ -19,8 +19,9 @@ import onnx
 from safetensors.numpy import load_file
 
 import harness
+from images import write_tar
 from spine.loaders import Loader, describe
-from training import decoder, ranks
+from training import decoder, ranks, records
 
 FIXTURES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fixtures")
 SIZES, BATCHES = (8, 16, 32), (8, 4, 2)
@@ -155,6 +156,17 @@ def test_runs(suite):
                           "data.workers=2")  # fmt: skip
     same = all(np.array_equal(resumed[name], value) for name, value in whole.items())
     suite.tally.check("goes on to the bit", same)
+    with open(suite.path("many.jsonl"), encoding="utf-8") as file:
+        texts = [json.loads(line)["text"] for line in file]
+    write_tar(suite.path("many.tar"), [(f"{i:04}", {"text": text.encode()}) for i, text in enumerate(texts)])
+    with open(suite.path("many.csv"), "w", encoding="utf-8") as file:
+        file.write("\n".join(["text", *texts]) + "\n")
+    records.MdsFolder(suite.path("mds"), [("text", "str", None)], 40).write([(text.encode(),) for text in texts])
+    for source in ("webdataset:" + suite.path("many.tar"), "csv:" + suite.path("many.csv"),
+                   "mds:" + suite.path("mds")):  # fmt: skip
+        ours = suite.train("all", data, "--steps", 30, "--set", "data.source=" + source)
+        same = all(np.array_equal(ours[name], value) for name, value in whole.items())
+        suite.tally.check(f"{source.partition(':')[0]}: the same weights", same)
     if os.path.exists(f"{harness.BIN}/libtcc_gloo.so"):
         alone = suite.train("all", data, "--steps", 8, "--set", "accumulate=2")
         both = suite.train("all", data, "--steps", 8, "--ranks", 2)
@@ -176,21 +188,23 @@ def test_batches(suite):
         texts = [json.loads(line)["text"] for line in file]
     variants = list(zip(BATCHES, SIZES))
     tensors = [describe("tokens", "int64", variants[0], False, 0, variants=variants),
-               describe("labels", "int64", variants[0], True, 1, -100, variants=variants)]  # fmt: skip
-    loader = Loader(data, tensors, "workers=1", "pad={tokens=7}")
+               describe("labels", "int64", variants[0], True, 1, -100, variants=variants),
+               describe("mask", "float32", variants[0], variants=variants)]  # fmt: skip
+    loader = Loader(data, tensors, "workers=1", "pad={tokens=7}", "train.mask=['mask tokens']")
     count = loader.library.lib.tcc_loader_batches_per_epoch(loader.handle)
     orders, seen = [], collections.Counter()
     for number in range(2 * count):
         loader.read(number)
-        tokens, labels = loader.arrays()
+        tokens, labels, masks = loader.arrays()
         orders.append(tokens.shape)
         is_right = tokens.shape in variants and labels.shape == tokens.shape
-        for row, target in zip(tokens, labels):
+        for row, target, mask in zip(tokens, labels, masks):
             length = len(row) - list(row[::-1] != 7).index(True)
             text = bytes(row[:length].astype("u1")).decode()
             seen[text] += 1
             wanted = [*row[1:length], *[-100] * (len(row) - length + 1)]
             is_right = is_right and (row[length:] == 7).all() and list(target) == wanted
+            is_right = is_right and list(mask) == [1] * length + [0] * (len(row) - length)
         suite.tally.check(f"batch {number}", is_right, (tokens, labels))
     expected = collections.Counter(texts)
     left_out = sum(expected.values()) - sum(seen.values()) / 2
@@ -266,6 +280,8 @@ def test_refusals(suite):
     damaged = suite.write("damaged", [3] * 20)
     with open(suite.path("damaged.jsonl"), "a", encoding="utf-8") as file:
         file.write('{"text": 1\n')
+    suite.refuse("a mask of nothing", 2, "'labels' is a mask of 'text', which is no other input of numbers", *train,
+                 damaged, "--set", "data.train.labels=mask text")  # fmt: skip
     suite.refuse("a damaged sample", 3, "sample 20: it is no object of JSON", *train, damaged)
     np.save(suite.path("odd.npy"), np.zeros((3, 8), "i8"))
     suite.refuse("a batch of no size", 2, "is 3x8, expected 8x8", "tcc-run", "run", suite.path("model.tcc"),

@@ -279,3 +279,50 @@ TEST(Api, Names) {
   EXPECT_STREQ(tcc_status_message(nullptr), "");
   tcc_status_free(nullptr);
 }
+
+/// Programs of two and of three rows: each has its bindings, and tensors
+/// choose.
+TEST_F(ApiTest, HasVariantsOfSizes) {
+  using tcc::tests::constant;
+  tcc::tests::ProgramBuilder builder;
+  for (int64_t rows : {2, 3}) {
+    builder.inEntry(tcc::format::EntryKind::main, uint16_t(rows - 2));
+    std::vector<tcc::tests::Expr> shape, same, sizes;
+    for (auto *dims : {&shape, &same}) {
+      dims->push_back(constant(rows));
+      dims->push_back(constant(4));
+    }
+    uint32_t in =
+        builder.input("x", tcc::runtime::DType::f32, std::move(shape));
+    uint32_t out =
+        builder.output("y", tcc::runtime::DType::f32, std::move(same));
+    uint32_t from = builder.buffer(tcc::format::StorageClass::input, in,
+                                   uint64_t(rows) * 16);
+    uint32_t to = builder.buffer(tcc::format::StorageClass::output, out,
+                                 uint64_t(rows) * 16);
+    sizes.push_back(constant(rows * 4));
+    sizes.push_back(constant(4));
+    builder.launch("add_one", {from, to}, std::move(sizes), constant(rows));
+  }
+  builder.write(path);
+  tcc::Program program(tcc::Package::open(path));
+  ASSERT_EQ(tcc_program_variant_count(program.get()), 2u);
+  EXPECT_EQ(tcc_program_variant_input(program.get(), 1, 0)->dims[0].extent, 3);
+  EXPECT_EQ(tcc_program_variant_output(program.get(), 1, 0)->dims[0].extent, 3);
+  EXPECT_EQ(tcc_program_variant_input(program.get(), 1, 1), nullptr);
+  EXPECT_EQ(tcc_program_variant_output(program.get(), 2, 0), nullptr);
+  tcc::Context context(program, {.threads = 2});
+  std::vector<float> two(8, 1), three(12, 2);
+  context.bind("x", two.data(), {2, 4});
+  context.chooseVariant({{3, 4}});
+  context.bind("x", three.data(), {3, 4});
+  context.run();
+  EXPECT_EQ(context.output("y").shape(), (std::vector<int64_t>{3, 4}));
+  EXPECT_EQ(context.output("y").data<float>()[11], 3);
+  context.setVariant(0);
+  context.run();
+  EXPECT_EQ(context.output("y").shape(), (std::vector<int64_t>{2, 4}));
+  EXPECT_EQ(context.output("y").data<float>()[7], 2);
+  EXPECT_EQ(codeOf([&] { context.chooseVariant({{4, 4}}); }), TCC_USAGE);
+  EXPECT_EQ(codeOf([&] { context.setVariant(2); }), TCC_USAGE);
+}
