@@ -181,6 +181,25 @@ def test_hostile_tokens(suite):
         suite.tally.check(f"tokens, {name}", ok, f"{done.code}: {done.err}")
 
 
+def test_times(suite):
+    """bench and tune measure updates on data of all kinds."""
+    for name in ("npz", "npy"):
+        done = harness.run_tool("tcc-run", "bench", suite.path("train.tcc"), "--data", suite.specs[name], "--iterations",
+                                20, "--warmup", 0, "--json")  # fmt: skip
+        found = json.loads(done.out) if done.code == 0 else {}
+        is_right = found.get("n") == 20 and found["med_ms"] > 0 and 0 <= found["data_wait_share"] <= 1
+        rate = 8 / (found["samples_per_s"] * 1e-3) if is_right else 0
+        suite.tally.check(f"bench on {name}", is_right and found["min_ms"] <= rate, (found, done.err))
+    other = suite.path("other.tcc")
+    shutil.copy(suite.path("train.tcc"), other)
+    done = harness.run_tool("tcc-run", "tune", suite.path("train.tcc"), other, "--data", suite.specs["npz"], "--json",
+                            "--tune-cache", suite.path("m.tune"))  # fmt: skip
+    found = json.loads(done.out)["packages"] if done.code == 0 else []
+    suite.tally.check("tune on data", [row["samples"] for row in found] == [8, 8], done.err)
+    done = harness.run_tool("tcc-run", "bench", suite.path("train.tcc"), "--data", "npz:" + suite.path("none.npz"))
+    suite.tally.check("bench on no data", done.code == 5 and "none.npz" in done.err, done.err)
+
+
 def test_index(suite):
     """Parameters of several files, as Hugging Face's libraries write them."""
     whole, spec = suite.path("whole.safetensors"), suite.specs["npz"]
@@ -321,6 +340,7 @@ def main():
             test_tokens(suite, shifts)
         test_strides(suite)
         test_hostile_tokens(suite)
+        test_times(suite)
         test_index(suite)
         test_torch(suite)
         test_hostile(suite)

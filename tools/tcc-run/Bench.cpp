@@ -1,7 +1,9 @@
+#include "tools/tcc-run/DataTimes.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Profile.h"
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/TraceFile.h"
+#include "tools/tcc-run/TrainSession.h"
 
 #include <nlohmann/json.hpp>
 
@@ -9,6 +11,7 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <numeric>
 
 using namespace tcc;
 using namespace tcc::tools;
@@ -98,7 +101,50 @@ static void printTimes(const std::vector<double> &times,
               percentile(times, 0.99), times.size(), context.threads());
 }
 
+/// What `percentile` gives of seconds, in milliseconds.
+static double milliseconds(const DataTimes &times, double fraction) {
+  return 1e3 * percentile(times.seconds, fraction);
+}
+
+static Status benchData(const BenchOptions &options) {
+  auto session = openTraining(options.running,
+                              {.data = {}, .init = {}, .checkpointDir = {}},
+                              /*communicator=*/nullptr);
+  if (!session.ok())
+    return session.takeStatus();
+  MeasuredTime time = {options.warmupMs / 1e3, options.seconds, kFewestRuns,
+                       size_t(options.iterations)};
+  auto times = timeOnData(**session, options.data, time);
+  if (!times.ok())
+    return times.takeStatus();
+  double all =
+      std::accumulate(times->seconds.begin(), times->seconds.end(), 0.0);
+  double rate = double(times->samples) / all, waited = times->waited / all;
+  if (options.running.json)
+    printJson({{"schema_version", 1},
+               {"entry", "update"},
+               {"min_ms", milliseconds(*times, 0)},
+               {"med_ms", milliseconds(*times, 0.5)},
+               {"p90_ms", milliseconds(*times, 0.9)},
+               {"p99_ms", milliseconds(*times, 0.99)},
+               {"n", times->seconds.size()},
+               {"samples_per_s", rate},
+               {"data_wait_share", waited},
+               {"peak_bytes", peakResidentBytes()},
+               {"memory_bytes", (*session)->planned().total()}});
+  else if (!options.running.quiet)
+    std::printf("update: min %.3f ms, median %.3f ms, p90 %.3f ms, p99 %.3f ms "
+                "(%zu updates), %.0f samples/s, %.0f %% of the time waiting "
+                "for data\n",
+                milliseconds(*times, 0), milliseconds(*times, 0.5),
+                milliseconds(*times, 0.9), milliseconds(*times, 0.99),
+                times->seconds.size(), rate, 100 * waited);
+  return Status();
+}
+
 int tools::benchCommand(const BenchOptions &options) {
+  if (!options.data.empty())
+    return report(benchData(options));
   InputOptions inputs = options.inputs;
   if (inputs.randomSeed.empty() && inputs.inputs.empty() &&
       inputs.inputsDir.empty())

@@ -58,6 +58,7 @@ struct BenchOptions {
   double seconds = 3;
   bool profile = false;
   std::string traceFile; ///< empty: none
+  std::string data;      ///< that updates are measured on; empty: runs are
 };
 
 /// What `train` and `eval` share.
@@ -106,6 +107,7 @@ struct TuneOptions {
   InputOptions inputs;
   /// Packages of the same model for batches of other sizes.
   std::vector<std::string> others;
+  std::string data; ///< that their updates are measured on; empty: random
 
   std::vector<std::string> getPackages() const {
     std::vector<std::string> packages = {running.package};

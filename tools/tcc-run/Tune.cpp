@@ -282,7 +282,7 @@ static Status tune(const TuneOptions &options) {
     return status;
   std::vector<UpdateTime> times;
   if (!options.others.empty()) {
-    auto timed = timeUpdates(running, options.getPackages());
+    auto timed = timeUpdates(running, options.getPackages(), options.data);
     if (!timed.ok())
       return timed.takeStatus();
     times = std::move(*timed);

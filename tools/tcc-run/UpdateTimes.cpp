@@ -1,5 +1,6 @@
 #include "tools/tcc-run/UpdateTimes.h"
 
+#include "tools/tcc-run/DataTimes.h"
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/TrainSession.h"
 
@@ -68,6 +69,7 @@ static Result<double> timeUpdate(TrainingSession &session, int64_t batches,
 
 /// Updates of one package; its parameters must be `parameters`, if not empty.
 static Result<UpdateTime> timePackage(const RunningOptions &running,
+                                      const std::string &data,
                                       std::string &parameters) {
   auto executable = loadExecutable(running);
   if (!executable.ok())
@@ -86,6 +88,15 @@ static Result<UpdateTime> timePackage(const RunningOptions &running,
     return makeError(Code::Usage, "'", running.package,
                      "' has other parameters than the first package");
   parameters = std::move(own);
+  if (!data.empty()) {
+    auto times =
+        timeOnData(**session, data, {0, kLeastSeconds, kFewestUpdates});
+    if (!times.ok())
+      return times.takeStatus();
+    size_t count = times->seconds.size();
+    return UpdateTime{running.package, times->samples / int64_t(count),
+                      times->seconds[count / 2]};
+  }
   auto batch = RandomBatch::make(*entry);
   if (!batch.ok())
     return batch.takeStatus();
@@ -100,14 +111,15 @@ static Result<UpdateTime> timePackage(const RunningOptions &running,
 
 Result<std::vector<UpdateTime>>
 tools::timeUpdates(const RunningOptions &options,
-                   const std::vector<std::string> &packages) {
+                   const std::vector<std::string> &packages,
+                   const std::string &data) {
   std::vector<UpdateTime> times(packages.size());
   std::string parameters;
   for (size_t run = 0; run < 2 * packages.size(); ++run) {
     size_t i = std::min(run, 2 * packages.size() - 1 - run);
     RunningOptions running = options;
     running.package = packages[i];
-    auto time = timePackage(running, parameters);
+    auto time = timePackage(running, data, parameters);
     if (!time.ok())
       return time.takeStatus();
     if (times[i].samples == 0 || time->seconds < times[i].seconds)

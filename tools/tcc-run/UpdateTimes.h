@@ -17,12 +17,12 @@ struct UpdateTime {
 };
 
 /// Times updates of each of `packages`, which were compiled from one model for
-/// batches of other sizes, on random data. One package is in memory at a time:
-/// all in turn, and again in reverse. Packages with other parameters than the
-/// first has are an error (Code::Usage).
+/// batches of other sizes, on `data`, or random ones if it is empty. One
+/// package is in memory at a time: all in turn, and again in reverse. Packages
+/// with other parameters than the first has are an error (Code::Usage).
 runtime::Result<std::vector<UpdateTime>>
 timeUpdates(const RunningOptions &running,
-            const std::vector<std::string> &packages);
+            const std::vector<std::string> &packages, const std::string &data);
 
 } // namespace tcc::tools
 

@@ -93,9 +93,17 @@ static CLI::App &addBench(CLI::App &app, BenchOptions &options) {
   command.add_option("--duration", options.seconds, "seconds of measurement")
       ->check(makePositiveCheck())
       ->capture_default_str();
-  command.add_flag("--profile", options.profile, "print a table of the nodes");
-  command.add_option("--trace", options.traceFile,
-                     "write when lanes did what, as trace events (JSON)");
+  command
+      .add_option("--data", options.data,
+                  "measure updates of a training package on data, as train "
+                  "takes them")
+      ->type_name(kDataType);
+  command.add_flag("--profile", options.profile, "print a table of the nodes")
+      ->excludes("--data");
+  command
+      .add_option("--trace", options.traceFile,
+                  "write when lanes did what, as trace events (JSON)")
+      ->excludes("--data");
   return command;
 }
 
@@ -229,6 +237,12 @@ static int runTool(int argc, char **argv) {
   tuneApp.add_option("OTHERS", tune.others,
                      "packages of the same model for batches of other sizes: "
                      "which trains fastest?");
+  tuneApp
+      .add_option("--data", tune.data,
+                  "time updates of them on data, as train takes them, not on "
+                  "random batches")
+      ->type_name(kDataType)
+      ->needs("OTHERS");
   addInputs(tuneApp, tune.inputs);
   CLI::App &infoApp = *app.add_subcommand("info", "say what a package holds");
   infoApp.add_option("PACKAGE", info.package, "the package")->required();
