@@ -96,7 +96,7 @@ x = "resize 24 20"
         loaders.refuse("damaged", 3, "this sample is damaged", "damaged")
         told = loaders.run("damaged", "on_bad=skip", "workers=2").stdout
         tally.check("damaged: skipped", told == "1\nthis sample is damaged\n", told)
-        loaders.refuse("own: another key", 2, "workers, depth, on_bad and split", "own",
+        loaders.refuse("own: another key", 2, "workers, depth, mix, on_bad and split", "own",
                        "train.x=flip")  # fmt: skip
         loaders.refuse("no kind", 2, "of no known kind", "nothing:x")
         loaders.refuse("no file", 5, "none.npz", "npz:none.npz")
