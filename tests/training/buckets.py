@@ -249,8 +249,10 @@ def test_models(suite):
             results.append(np.load(suite.path(f"{package}/output_0.npy")))
         suite.tally.check(f"the model at size {size}", np.array_equal(*results))
     # Of the last size.
+    schedule = harness.SCHEDULES[harness.TARGET][0]
     done = harness.run_tool("tcc-run", "compare", suite.path("model.tcc"), "--model", suite.path("decoder.onnx"),
-                            "--input", "tokens=" + suite.path("tokens.npy"))  # fmt: skip
+                            "--input", "tokens=" + suite.path("tokens.npy"),
+                            *(["--device", schedule] if schedule else []))  # fmt: skip
     suite.tally.check("compare", done.code == 0 and "1 outputs agree" in done.out, done.err + done.out)
 
 
