@@ -81,6 +81,9 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options) {
       !fields.map("grad_of", options.gradientOf) ||
       !fields.map("wrt", options.gradientWrt) || !findPrecision(precision))
     return false;
+  if (emulation < 0 || emulation > int64_t(Emulation::Race))
+    return false;
+  options.emulation = Emulation(emulation);
   options.target = target == "cuda" ? Target::Cuda : Target::Cpu;
   if (!archs.empty())
     options.archs = archs;
