@@ -3,7 +3,6 @@
 #include "runtime/data/Npy.h"
 #include "runtime/data/Npz.h"
 #include "runtime/data/Widen.h"
-#include "runtime/package/Format.h"
 #include "runtime/package/Safetensors.h"
 
 #include <algorithm>
@@ -122,8 +121,8 @@ runtime::makeArraySource(const NamedArrays &named,
     if (!found.ok())
       return found.takeStatus();
     std::optional<SampleArray> array = std::move(*found);
-    bool isOne = tensor.name == format::kSampleWeight && !arrays.empty() &&
-                 !arrays[0].shape.empty();
+    bool isOne =
+        tensor.isWeight() && !arrays.empty() && !arrays[0].shape.empty();
     if (!array && !isOne) {
       isMissing = true;
       add(concat("there is no array '", tensor.arrayName(), "'"));

@@ -120,12 +120,12 @@ private:
   Clock::time_point returned; ///< from the last `read`
 };
 
-static bool isWeight(const BatchTensor &tensor) {
-  return tensor.name == format::kSampleWeight && tensor.dtype == DType::f32;
+static bool hasWeights(const BatchTensor &tensor) {
+  return tensor.isWeight() && tensor.dtype == DType::f32;
 }
 
 bool runtime::haveWeights(std::span<const BatchTensor> tensors) {
-  return std::ranges::any_of(tensors, isWeight);
+  return std::ranges::any_of(tensors, hasWeights);
 }
 
 //===----------------------------------------------------------------------===//
@@ -156,7 +156,7 @@ Status BatchLoader::Impl::addSlot() {
 }
 
 Status BatchLoader::Impl::open() {
-  auto found = std::ranges::find_if(tensors, isWeight);
+  auto found = std::ranges::find_if(tensors, hasWeights);
   if (found != tensors.end())
     weights = size_t(found - tensors.begin());
   if (order.batchesPerEpoch() == 0)

@@ -179,8 +179,6 @@ static std::vector<BatchTensor> describe(const DataPlan &plan, DataPhase phase,
     take(plan.transformsOf(phase), tensor.name, tensor.transforms);
     if (auto pad = plan.pads.find(tensor.name); pad != plan.pads.end())
       tensor.pad = pad->second;
-    else if (tensor.tokensAhead) // what pads a text counts nowhere
-      tensor.pad = double(tensor.isTarget ? tensor.ignoreIndex.value_or(0) : 0);
   }
   return described;
 }

@@ -5,17 +5,12 @@
 #include "runtime/data/images/ImageCache.h"
 #include "runtime/data/images/Transforms.h"
 #include "runtime/data/records/Numbers.h"
-#include "runtime/package/Format.h"
 
 #include <algorithm>
 #include <cstring>
 
 using namespace tcc;
 using namespace tcc::runtime;
-
-static bool isWeight(const BatchTensor &tensor) {
-  return tensor.name == format::kSampleWeight;
-}
 
 namespace {
 
@@ -32,7 +27,7 @@ struct Part {
   uint32_t owner = 0;         ///< of images in the cache
 
   /// Whether fields are read for it.
-  bool isRead() const { return !mask && !isWeight(tensor); }
+  bool isRead() const { return !mask && !tensor.isWeight(); }
 };
 
 /// What is read of one sample for a tensor.
@@ -301,7 +296,7 @@ Status RecordSamples::read(int64_t epoch, int64_t number,
     const Part &part = tensors[i];
     Reading &own = readings.parts[i];
     auto fields = readings.of(part.mask.value_or(i));
-    if (isWeight(part.tensor))
+    if (part.tensor.isWeight())
       std::memcpy(parts[i].data(), &kOne, sizeof(kOne));
     else if (part.isImage)
       status = readImage(number, part, own, fields, draws, parts[i]);
@@ -322,7 +317,7 @@ Status RecordSamples::read(int64_t epoch, int64_t number,
 //===----------------------------------------------------------------------===//
 
 static Status checkTensor(const BatchTensor &tensor) {
-  if (isWeight(tensor) || hasImageShape(tensor) ||
+  if (tensor.isWeight() || hasImageShape(tensor) ||
       NumberWriter::canWrite(tensor.dtype))
     return Status();
   return makeError(Code::Usage, "records have nothing for '", tensor.name,
@@ -367,7 +362,7 @@ static Result<FieldLists> findFields(const RecordSource &records,
                        "' for '", tensor.name, "', it has ", quoteNames(names));
   }
   std::vector<size_t> choices;
-  if (fields.empty() && !isWeight(tensor))
+  if (fields.empty() && !tensor.isWeight())
     for (std::string_view name : listNames(tensor))
       find(name, choices);
   if (!choices.empty())
@@ -433,6 +428,9 @@ static Result<Part> makePart(const RecordSource &records,
   Part part;
   part.tensor = tensor;
   part.fields = std::move(*fields);
+  if (tensor.tokensAhead && !tensor.pad) // what pads a text counts nowhere
+    part.tensor.pad =
+        double(tensor.isTarget ? tensor.ignoreIndex.value_or(0) : 0);
   if (!tensor.transforms.empty() &&
       NumberTransforms::isOne(tensor.transforms[0])) {
     auto numbers = NumberTransforms::read(tensor.transforms);

@@ -2,6 +2,7 @@
 #include "runtime/data/RecordSamples.h"
 #include "runtime/data/SplitMix64.h"
 #include "runtime/executor/Context.h"
+#include "runtime/package/Format.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -43,6 +44,8 @@ size_t BatchTensor::sampleBytes() const {
   return bytesOf(dtype, std::span(shape).subspan(1)).value_or(0);
 }
 
+bool BatchTensor::isWeight() const { return name == format::kSampleWeight; }
+
 Result<SampleRoom> SampleSource::needs(int64_t /*number*/) const {
   return Status(Code::Usage,
                 "the package has variants of several sizes, and samples of "
@@ -73,6 +76,7 @@ static Status checkTensors(const DataKind &kind,
     bool hasOther = !tensor.transforms.empty() && kind.hasArrays();
     const char *what = hasOther                   ? "transforms"
                        : !tensor.classes.empty()  ? "classes"
+                       : tensor.pad               ? "padding"
                        : tensor.fields.size() > 1 ? "several fields"
                                                   : nullptr;
     if (hasOther || (what && !kind.hasRecords()))

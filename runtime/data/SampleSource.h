@@ -54,6 +54,9 @@ struct BatchTensor {
   /// Of the part of a sample, the largest.
   size_t sampleBytes() const;
 
+  /// Whether it has the samples' weights, which no source has.
+  bool isWeight() const;
+
   const std::string &arrayName() const {
     return fields.empty() ? name : fields[0];
   }

@@ -20,70 +20,98 @@ struct Size {
   SampleRoom room;
 };
 
-/// Finds the size of each sample.
-class Sorter {
+/// Looks at all samples, by several threads.
+class Survey {
 public:
-  Sorter(const SampleSource &source, std::span<const Size> sizes, bool skipsBad)
-      : source(source), sizes(sizes), skipsBad(skipsBad),
-        found(size_t(source.sampleCount()), kNone) {}
+  using Take = std::function<Status(int64_t, const SampleRoom &)>;
+
+  Survey(const SampleSource &source, bool skipsBad, const Take &take)
+      : source(source), skipsBad(skipsBad), take(take) {}
 
   Status run();
-  SortedSamples take() const;
 
 private:
-  static constexpr uint16_t kNone = std::numeric_limits<uint16_t>::max();
-
   void look(int64_t number);
   void fail(int64_t number, Status status);
 
   const SampleSource &source;
-  const std::span<const Size> sizes;
   const bool skipsBad;
-  std::vector<uint16_t> found; ///< the position of each sample's size
-  std::atomic<uint64_t> padding = 0, room = 0;
+  const Take &take;
   std::mutex mutex;
   Status failure;             ///< of the first sample that fails
   int64_t failed = INT64_MAX; ///< its number
 };
 
+/// Finds the size of each sample.
+class Sorter {
+public:
+  Sorter(std::span<const Size> sizes, int64_t count)
+      : sizes(sizes), found(size_t(count), kNone) {}
+
+  /// May be called by several threads, with other numbers.
+  Status add(int64_t number, const SampleRoom &needed);
+  SortedSamples take() const;
+
+private:
+  static constexpr uint16_t kNone = std::numeric_limits<uint16_t>::max();
+
+  const std::span<const Size> sizes;
+  std::vector<uint16_t> found; ///< the position of each sample's size
+  std::atomic<uint64_t> padding = 0, room = 0;
+};
+
 } // namespace
 
-void Sorter::fail(int64_t number, Status status) {
+void Survey::fail(int64_t number, Status status) {
   std::unique_lock lock(mutex);
-  if ((status.code() == Code::BadData && skipsBad) || number > failed)
+  if (number > failed)
     return;
   failed = number;
   failure = std::move(status);
 }
 
-void Sorter::look(int64_t number) {
+void Survey::look(int64_t number) {
   auto needed = source.needs(number);
-  if (!needed.ok())
-    return fail(number, needed.takeStatus());
-  auto hasRoom = [&](const Size &size) {
-    return std::ranges::equal(*needed, size.room, std::ranges::less_equal());
-  };
-  auto size = std::ranges::find_if(sizes, hasRoom);
-  if (size == sizes.end())
-    return fail(number, makeError(Code::Internal, "sample ", number,
-                                  " is larger than the largest"));
-  found[size_t(number)] = uint16_t(size - sizes.begin());
-  for (size_t i = 0; i < needed->size(); ++i)
-    if (sizes.front().room[i] != sizes.back().room[i]) {
-      padding += size->room[i] - (*needed)[i];
-      room += size->room[i];
-    }
+  if (!needed.ok()) {
+    Status status = needed.takeStatus();
+    if (status.code() != Code::BadData || !skipsBad)
+      fail(number, std::move(status));
+  } else if (Status status = take(number, *needed); !status.ok()) {
+    fail(number, std::move(status));
+  }
 }
 
-Status Sorter::run() {
+Status Survey::run() {
   constexpr int64_t kGrain = 64;
   ThreadPool pool(defaultThreadCount());
-  auto look = [](void *sorter, int64_t first, int64_t last, int /*worker*/) {
+  auto look = [](void *survey, int64_t first, int64_t last, int /*worker*/) {
     for (int64_t number = first; number < last; ++number)
-      static_cast<Sorter *>(sorter)->look(number);
+      static_cast<Survey *>(survey)->look(number);
   };
   pool.run(source.sampleCount(), kGrain, look, this);
   return std::move(failure);
+}
+
+Status runtime::lookAtAll(const SampleSource &source, bool skipsBad,
+                          const Survey::Take &take) {
+  return Survey(source, skipsBad, take).run();
+}
+
+Status Sorter::add(int64_t number, const SampleRoom &needed) {
+  auto hasRoom = [&](const Size &size) {
+    return std::ranges::equal(needed, size.room, std::ranges::less_equal());
+  };
+  auto size = std::ranges::find_if(sizes, hasRoom);
+  if (size == sizes.end())
+    return makeError(Code::Internal, "sample ", number,
+                     " is larger than the largest");
+  found[size_t(number)] = uint16_t(size - sizes.begin());
+  for (size_t i = 0; i < needed.size(); ++i)
+    if (sizes.front().room[i] != sizes.back().room[i]) {
+      padding += size->room[i] - needed[i];
+      room += size->room[i];
+    }
+  return Status();
 }
 
 SortedSamples Sorter::take() const {
@@ -153,8 +181,11 @@ Result<SortedSamples> runtime::sortBySize(const SampleSource &source,
   auto sizes = sortVariants(tensors);
   if (!sizes.ok())
     return sizes.takeStatus();
-  Sorter sorter(source, *sizes, skipsBad);
-  if (Status status = sorter.run(); !status.ok())
+  Sorter sorter(*sizes, source.sampleCount());
+  auto add = [&](int64_t number, const SampleRoom &needed) {
+    return sorter.add(number, needed);
+  };
+  if (Status status = lookAtAll(source, skipsBad, add); !status.ok())
     return status;
   return sorter.take();
 }

@@ -5,7 +5,16 @@
 #include "runtime/data/BatchOrder.h"
 #include "runtime/data/SampleSource.h"
 
+#include <functional>
+
 namespace tcc::runtime {
+
+/// Calls `take` with what each sample needs, by as many threads as there are
+/// CPUs, several at once. Damaged samples are passed over with `skipsBad`. The
+/// error is that of the first sample that has one, its own or `take`'s.
+Status lookAtAll(
+    const SampleSource &source, bool skipsBad,
+    const std::function<Status(int64_t number, const SampleRoom &)> &take);
 
 /// Sorts samples by the variants of tensors, which have several: a sample is of
 /// the smallest one that it fits. Of variants with samples of one size the one

@@ -1,7 +1,6 @@
 #include "runtime/data/TokenSource.h"
 
 #include "runtime/data/Widen.h"
-#include "runtime/package/Format.h"
 
 #include <algorithm>
 #include <array>
@@ -67,7 +66,7 @@ Status TokenSource::readPiece(const TokenFile &file, int64_t first,
       !status.ok())
     return status;
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (tensors[i].name == format::kSampleWeight)
+    if (tensors[i].isWeight())
       continue;
     size_t wide = traitsOf(tensors[i].dtype).bytes;
     widen(file.dtype, tensors[i].dtype,
@@ -80,7 +79,7 @@ Status TokenSource::readPiece(const TokenFile &file, int64_t first,
 Status TokenSource::read(int64_t, int64_t number, SampleParts parts) const {
   constexpr float kOne = 1;
   for (size_t i = 0; i < parts.size(); ++i)
-    if (tensors[i].name == format::kSampleWeight)
+    if (tensors[i].isWeight())
       std::memcpy(parts[i].data(), &kOne, sizeof(kOne));
   auto place = size_t(std::ranges::upper_bound(ends, number) - ends.begin());
   int64_t begin = place == 0 ? 0 : ends[place - 1];
@@ -120,7 +119,7 @@ static Status checkTensor(const BatchTensor &tensor) {
 static Result<int64_t> findLength(std::span<const BatchTensor> tensors) {
   const BatchTensor *input = nullptr, *target = nullptr;
   for (const BatchTensor &tensor : tensors) {
-    if (tensor.name == format::kSampleWeight)
+    if (tensor.isWeight())
       continue;
     if (Status status = checkTensor(tensor); !status.ok())
       return status;
@@ -246,7 +245,7 @@ static Result<TokenFile> openOneOfTokens(const std::string &path,
 static Status checkTypes(const TokenFile &file,
                          std::span<const BatchTensor> tensors) {
   for (const BatchTensor &tensor : tensors)
-    if (tensor.name != format::kSampleWeight && tensor.dtype != file.dtype &&
+    if (!tensor.isWeight() && tensor.dtype != file.dtype &&
         !canWiden(file.dtype, tensor.dtype))
       return makeError(Code::Usage, "'", file.file->path(), "' has tokens of ",
                        traitsOf(file.dtype).name, ", '", tensor.name, "' is ",

@@ -375,6 +375,8 @@ def test_hostile_rows(suite):
     suite.refuse("csv, other columns", f"csv:{suite.path('bad.csv')},{suite.path('whole.tsv')}", 3, "")
     suite.refuse("csv, a class that is not named", suite.plan("bad", "csv:first.csv,last.csv", map={
         "labels": "species"}, classes={"labels": ["setosa"]}), 3, "is none of the classes")  # fmt: skip
+    suite.refuse("arrays are not padded", suite.specs["npz"], 2, "has padding, and npz:FILE has none", "--set",
+                 "data.pad={x=0}")  # fmt: skip
     suite.refuse("arrays have no classes", suite.specs["npz"], 2, "records have them", "--set",
                  "data.classes={labels=['a']}")  # fmt: skip
     whole = json.dumps({"x": [1.0] * 7, "labels": 0}) + "\n"

@@ -1,6 +1,7 @@
 #include "runtime/data/BucketSizes.h"
 #include "runtime/data/DataPlan.h"
 #include "runtime/data/Skipped.h"
+#include "runtime/data/SortBySize.h"
 #include "runtime/data/Summary.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Options.h"
@@ -120,24 +121,24 @@ static DataPlan restrictTo(const std::string &input, DataPlan plan) {
 /// the plan skips them.
 static Result<Lengths> measure(const DataPlan &whole,
                                const std::string &input) {
-  constexpr int64_t kLongest = int64_t(1) << 40;
+  constexpr int64_t kLongest = int64_t(1) << 40, kDamaged = -1;
   DataPlan plan = restrictTo(input, whole);
   BatchTensor tensor = {input, DType::i64, {1, kLongest}};
   auto source = openData(plan, DataPhase::train, std::span(&tensor, 1),
                          /*seed=*/0, std::make_shared<SkippedSamples>());
   if (!source.ok())
     return source.takeStatus();
+  std::vector<int64_t> counts(size_t((*source)->sampleCount()), kDamaged);
+  auto take = [&](int64_t number, const SampleRoom &needed) {
+    counts[size_t(number)] = int64_t(needed[0] / sizeof(int64_t));
+    return Status();
+  };
+  if (Status status = lookAtAll(**source, plan.skipsBad, take); !status.ok())
+    return status;
   Lengths lengths;
-  for (int64_t i = 0; i < (*source)->sampleCount(); ++i) {
-    auto needed = (*source)->needs(i);
-    if (needed.ok()) {
-      ++lengths[int64_t((*needed)[0] / sizeof(int64_t))];
-      continue;
-    }
-    Status status = needed.takeStatus();
-    if (status.code() != Code::BadData || !plan.skipsBad)
-      return status;
-  }
+  for (int64_t count : counts)
+    if (count != kDamaged)
+      ++lengths[count];
   return lengths;
 }
 
