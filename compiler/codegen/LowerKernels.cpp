@@ -1,7 +1,6 @@
 //===- LowerKernels.cpp - Show the loops of fused regions -----------------===//
 #include "compiler/codegen/Passes.h"
-#include "compiler/codegen/cuda/DeviceKernel.h"
-#include "compiler/codegen/kernel/KernelEmitter.h"
+#include "compiler/target/Target.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/DLTI/DLTI.h"
@@ -38,7 +37,7 @@ static void replace(func::FuncOp function, ModuleOp kernel) {
 }
 
 void LowerKernelsPass::runOnOperation() {
-  codegen::KernelOptions options;
+  KernelOptions options;
   options.vectorBytes = vectorBytes;
   auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
   for (func::FuncOp function : functions) {
@@ -46,9 +45,8 @@ void LowerKernelsPass::runOnOperation() {
     if (regions.empty())
       continue;
     StringRef name = function.getSymName();
-    auto kernel = onDevice
-                      ? cuda::emitKernel(*regions.begin(), name)
-                      : codegen::emitKernel(*regions.begin(), name, options);
+    auto kernel =
+        getTarget(getOperation()).emit(*regions.begin(), name, options);
     if (failed(kernel))
       return signalPassFailure();
     replace(function, **kernel);

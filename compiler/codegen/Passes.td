@@ -21,8 +21,7 @@ def LowerKernelsPass : Pass<"tcc-lower-kernels", "mlir::ModuleOp"> {
   }];
   let options = [
     Option<"vectorBytes", "vector-bytes", "int64_t", "64",
-           "bytes of a vector register">,
-    Option<"onDevice", "device", "bool", "false", "emit kernels of a GPU">];
+           "bytes of a vector register">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::DLTIDialect",
     "::mlir::func::FuncDialect",

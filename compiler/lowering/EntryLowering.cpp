@@ -38,7 +38,8 @@ static Destinations findDestinations(Block &block, ArrayRef<Value> results) {
 }
 
 EntryLowering::EntryLowering(func::FuncOp function, ProgramTables &tables)
-    : function(function), tables(tables), space(tables.getSpace(function)),
+    : function(function), tables(tables), target(getTarget(function)),
+      space(target.getSpace()),
       symbols(graph::getSymbols(function->getParentOfType<ModuleOp>())),
       builder(function),
       variables(graph::getVariables(function->getParentOfType<ModuleOp>())),
@@ -114,7 +115,7 @@ void EntryLowering::lowerFused(graph::FusedOp op,
     buffers[result] = getDestination(result, destinations);
     outputs.push_back(buffers[result]);
   }
-  KernelOp kernel = tables.createKernel(op, space);
+  KernelOp kernel = tables.createKernel(op, target);
   builder.create<LaunchOp>(
       op.getLoc(), kernel.getSymName(), inputs, outputs, /*fault=*/Value(),
       /*sizes=*/AffineMapAttr(), /*tasks=*/AffineMapAttr(), getNodeName(op),

@@ -2,6 +2,7 @@
 #ifndef TCC_COMPILER_LOWERING_ENTRYLOWERING_H
 #define TCC_COMPILER_LOWERING_ENTRYLOWERING_H
 
+#include "compiler/target/Target.h"
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/GraphOps.h"
 #include "dialects/graph/Variables.h"
@@ -23,22 +24,19 @@ using Destinations = llvm::DenseMap<Value, Value>;
 /// The tables that entry points share: constants and kernels.
 class ProgramTables {
 public:
-  /// With `hasDevice` all entry points but `prepare` lie on the device.
-  ProgramTables(mlir::ModuleOp module, bool hasDevice);
+  explicit ProgramTables(mlir::ModuleOp module);
 
   /// The position of a tensor of the const section.
   int64_t getConstant(mlir::ElementsAttr value);
   int64_t getConstant(llvm::StringRef name, mlir::Type type);
-  /// A kernel that does what `fused` does, of an entry in `space`.
-  exec::KernelOp createKernel(graph::FusedOp fused, exec::MemorySpace space);
-  exec::MemorySpace getSpace(mlir::func::FuncOp function) const;
+  /// A kernel of `target` that does what `fused` does.
+  exec::KernelOp createKernel(graph::FusedOp fused, const Target &target);
 
 private:
   int64_t addConstant(llvm::StringRef name, mlir::Type type,
                       mlir::ElementsAttr value);
 
   mlir::OpBuilder builder;
-  bool hasDevice;
   llvm::StringMap<int64_t> constantsByName;
   llvm::DenseMap<mlir::Attribute, int64_t> constantsByValue;
   int64_t constantCount = 0;
@@ -125,6 +123,7 @@ private:
 
   mlir::func::FuncOp function;
   ProgramTables &tables;
+  const Target &target;
   exec::MemorySpace space;
   llvm::SmallVector<graph::SymbolAttr> symbols;
   mlir::OpBuilder builder;

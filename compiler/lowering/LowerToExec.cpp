@@ -20,7 +20,7 @@ struct LowerToExecPass : impl::LowerToExecPassBase<LowerToExecPass> {
 
 void LowerToExecPass::runOnOperation() {
   ModuleOp module = getOperation();
-  lowering::ProgramTables tables(module, hasDevice);
+  lowering::ProgramTables tables(module);
   SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
   for (func::FuncOp function : functions)
     if (failed(lowering::EntryLowering(function, tables).lower()))

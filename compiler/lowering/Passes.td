@@ -30,8 +30,7 @@ def LowerToExecPass : Pass<"tcc-lower-to-exec", "mlir::ModuleOp"> {
     halves of one buffer, which swap roles with every iteration. A collective is
     started and waited for; what need not wait is moved between later.
 
-    With `device` the buffers of all entry points but `prepare` lie on a device,
-    where their kernels run.
+    Buffers lie where the target of an entry point has its kernels.
 
     Runs after fusion; an op that is not lowered is an error.
 
@@ -51,8 +50,6 @@ def LowerToExecPass : Pass<"tcc-lower-to-exec", "mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [Option<"hasDevice", "device", "bool", "false",
-                        "entry points but prepare run on a device">];
   let dependentDialects = ["::tcc::exec::ExecDialect",
                            "::tcc::graph::GraphDialect"];
 }

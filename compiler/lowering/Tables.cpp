@@ -1,7 +1,6 @@
 //===- Tables.cpp - Constants and kernels ---------------------------------===//
 #include "compiler/lowering/EntryLowering.h"
 #include "dialects/graph/NodeNames.h"
-#include "runtime/package/Names.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringExtras.h"
@@ -10,16 +9,8 @@ using namespace mlir;
 
 namespace tcc::lowering {
 
-ProgramTables::ProgramTables(ModuleOp module, bool hasDevice)
-    : builder(OpBuilder::atBlockBegin(module.getBody())), hasDevice(hasDevice) {
-}
-
-exec::MemorySpace ProgramTables::getSpace(func::FuncOp function) const {
-  return hasDevice && function.getSymName() !=
-                          format::nameOf(format::EntryKind::prepare)
-             ? exec::MemorySpace::device
-             : exec::MemorySpace::host;
-}
+ProgramTables::ProgramTables(ModuleOp module)
+    : builder(OpBuilder::atBlockBegin(module.getBody())) {}
 
 int64_t ProgramTables::addConstant(StringRef name, Type type,
                                    ElementsAttr value) {
@@ -54,11 +45,11 @@ static std::string makeSymbol(StringRef name) {
 }
 
 exec::KernelOp ProgramTables::createKernel(graph::FusedOp fused,
-                                           exec::MemorySpace space) {
+                                           const Target &target) {
   std::string name =
       ("k" + Twine(kernelCount++) + "_").str() + makeSymbol(getNodeName(fused));
   auto kernel = builder.create<exec::KernelOp>(
-      fused.getLoc(), name, /*device=*/space == exec::MemorySpace::device,
+      fused.getLoc(), name, target.getName(),
       /*threads=*/IntegerAttr(), exec::ProductAttr(), exec::ConvolutionAttr());
   Block &body = kernel.getBody().emplaceBlock();
   IRMapping mapping;

@@ -12,10 +12,10 @@ static constexpr uint32_t kFirstCodeSection = 1;
 /// A weight is sparse if a run reads less than this part of it.
 static constexpr uint64_t kSparseShare = 4;
 
-static package::VariantInfo describe(const package::CompiledVariant &variant,
+static package::VariantInfo describe(const CodeVariant &variant,
                                      uint32_t section) {
-  return {variant.target, variant.cpu.name, variant.cpu.features, section,
-          variant.image.offsets};
+  return {variant.target, variant.machine, variant.features, section,
+          variant.offsets};
 }
 
 static std::span<const std::byte> asBytes(const auto &container) {
@@ -34,7 +34,7 @@ static Status computeConstants(const package::PackageInputs &inputs,
     tensors.push_back(weight ? weight->bytes.data() : nullptr);
   }
   return runtime::runPrepare(program, /*variant=*/0,
-                             asBytes(inputs.host->image.bytes), tensors,
+                             asBytes(inputs.host->bytes), tensors,
                              constants.getPointers(), inputs.threads);
 }
 
@@ -49,7 +49,7 @@ static package::ProgramParts describe(const package::PackageInputs &inputs,
   for (auto [place, bytes] :
        llvm::zip_equal(parts.constants, package::countReadBytes(inputs.module)))
     place.isSparse = bytes < place.bytes / kSparseShare;
-  for (const package::CompiledVariant &variant : inputs.variants)
+  for (const CodeVariant &variant : inputs.variants)
     parts.variants.push_back(
         describe(variant, kFirstCodeSection + parts.variants.size()));
   for (const MetadataEntry &entry : inputs.metadata)
@@ -73,8 +73,8 @@ Status package::writePackage(const PackageInputs &inputs,
   std::vector<std::byte> program = buildProgram(inputs.module, parts);
   runtime::PackageWriter writer;
   writer.addSection(format::SectionKind::Program, program);
-  for (const CompiledVariant &variant : inputs.variants)
-    writer.addSection(format::SectionKind::Code, asBytes(variant.image.bytes));
+  for (const CodeVariant &variant : inputs.variants)
+    writer.addSection(format::SectionKind::Code, asBytes(variant.bytes));
   writer.addWeights(weights);
   writer.addSection(format::SectionKind::Options, asBytes(inputs.options));
   writer.addSection(format::SectionKind::Decisions, asBytes(inputs.decisions));

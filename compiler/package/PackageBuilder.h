@@ -2,29 +2,20 @@
 #ifndef TCC_COMPILER_PACKAGE_PACKAGEBUILDER_H
 #define TCC_COMPILER_PACKAGE_PACKAGEBUILDER_H
 
-#include "compiler/codegen/cpu/Cpu.h"
-#include "compiler/codegen/cpu/ImageLinker.h"
+#include "compiler/target/Code.h"
 #include "frontends/Frontend.h"
 #include "runtime/base/Status.h"
 
 namespace tcc::package {
 
-/// The code of one CPU or kind of device; `image.offsets` as
-/// Variant.kernel_offsets.
-struct CompiledVariant {
-  cpu::Cpu cpu;
-  cpu::Image image;
-  std::string target = "cpu";
-};
-
 struct PackageInputs {
   mlir::ModuleOp module; // exec ops, planned
   const WeightStore &weights;
   const std::vector<MetadataEntry> &metadata;
-  std::vector<CompiledVariant> variants;
+  std::vector<CodeVariant> variants;
   /// Code that this machine can run, to compute the results of `prepare`: one
   /// of `variants`, or another; null if there is no such entry or no weights.
-  const CompiledVariant *host = nullptr;
+  const CodeVariant *host = nullptr;
   bool embedWeights = true;
   std::string options = {};   // JSON
   std::string decisions = {}; // JSON

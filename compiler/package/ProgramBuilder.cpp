@@ -1,8 +1,8 @@
 #include "compiler/package/ProgramBuilder.h"
-#include "compiler/codegen/cuda/DeviceKernel.h"
 #include "compiler/package/EntryBuilder.h"
 #include "compiler/package/Enums.h"
 #include "compiler/package/LibraryTables.h"
+#include "compiler/target/Target.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
 #include "runtime/package/BatchTree.h"
@@ -124,10 +124,9 @@ ProgramBuilder::Tables<format::Kernel> ProgramBuilder::buildKernels() {
     kernels[kernel.getSymNameAttr()] = tables.size();
     auto symbol = fbb.CreateString(kernel.getSymName().str());
     std::vector<uint8_t> alignments;
-    if (kernel.getDevice())
-      for (int64_t bytes :
-           cuda::getAlignments(cast<graph::FusedOp>(kernel.getComputation())))
-        alignments.push_back(static_cast<uint8_t>(bytes));
+    auto fused = cast<graph::FusedOp>(kernel.getComputation());
+    for (int64_t bytes : getTarget(kernel).getAlignments(fused))
+      alignments.push_back(static_cast<uint8_t>(bytes));
     std::vector<format::DType> results;
     for (Type type : kernel.getComputation()->getResultTypes())
       results.push_back(

@@ -24,6 +24,7 @@ public:
         messages(model.module.get().getContext(), model.path) {
     program.module = model.module.get().clone();
     program.variant = variant;
+    setTarget(*program.module, *variant.target);
   }
 
   using PhaseFunction = std::optional<Refusal> (Builder::*)();
@@ -112,7 +113,7 @@ std::optional<Refusal> Builder::differentiate() {
   if (auto refusal = takeSamples())
     return refusal;
   auto addAttention = [this](OpPassManager &pm) {
-    addAttentionForGradients(pm, variant.target, variant.precision);
+    addAttentionForGradients(pm, *variant.target, variant.precision);
   };
   if (auto refusal = runPasses(addAttention, Code::Internal))
     return refusal;
@@ -133,22 +134,21 @@ std::optional<Refusal> Builder::differentiate() {
 
 std::optional<Refusal> Builder::simplify() {
   auto addPasses = [this](OpPassManager &pm) {
-    addSimplification(pm, variant.target, variant.precision);
+    addSimplification(pm, *variant.target, variant.precision);
   };
   return runPasses(addPasses, Code::Internal);
 }
 
 /// Fusion and the target refuse ops that have no kernel.
 std::optional<Refusal> Builder::fuse() {
-  auto addPasses = [this](OpPassManager &pm) { addFusion(pm, variant.target); };
+  auto addPasses = [this](OpPassManager &pm) {
+    addFusion(pm, *variant.target);
+  };
   return runPasses(addPasses, Code::Unsupported);
 }
 
 std::optional<Refusal> Builder::lower() {
-  auto addPasses = [this](OpPassManager &pm) {
-    addLowering(pm, variant.target);
-  };
-  return runPasses(addPasses, Code::Internal);
+  return runPasses(addLowering, Code::Internal);
 }
 
 // --- Plan ---

@@ -1,7 +1,6 @@
 #include "tcc/compiler.h"
 
-#include "compiler/codegen/cpu/ObjectEmitter.h"
-#include "compiler/codegen/cuda/DeviceCode.h"
+#include "compiler/package/PackageBuilder.h"
 #include "compiler/pipeline/Batch.h"
 #include "compiler/pipeline/Chunks.h"
 #include "compiler/pipeline/GenerateCode.h"
@@ -27,8 +26,6 @@ using runtime::Status;
 static DialectRegistry makeRegistry() {
   DialectRegistry registry;
   registerAllTccDialects(registry);
-  cpu::registerCodeEmission(registry);
-  cuda::registerDeviceCode(registry);
   return registry;
 }
 
@@ -67,7 +64,7 @@ static void comparePrecision(const Model &model, Variant variant,
   variant.chunksLogits = false;
   BuildResult built = build(model, variant, Phase::Differentiate);
   if (PlannedProgram *program = built.getProgram())
-    reportShadow(*program->module, model.weights, variant.target,
+    reportShadow(*program->module, model.weights, *variant.target,
                  variant.precision, report);
 }
 
@@ -172,7 +169,7 @@ static std::optional<Refusal> run(const CompileOptions &options,
   std::string problem = resolveMachines(options, machines);
   if (!problem.empty())
     return makeRefusal(Code::Usage, problem);
-  auto variantOrRefusal = readVariant(options);
+  auto variantOrRefusal = readVariant(options, *machines.target);
   if (auto *refusal = std::get_if<Refusal>(&variantOrRefusal))
     return std::move(*refusal);
   const auto &variant = std::get<Variant>(variantOrRefusal);

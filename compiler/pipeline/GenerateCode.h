@@ -2,7 +2,6 @@
 #ifndef TCC_COMPILER_PIPELINE_GENERATECODE_H
 #define TCC_COMPILER_PIPELINE_GENERATECODE_H
 
-#include "compiler/package/PackageBuilder.h"
 #include "compiler/pipeline/Machines.h"
 #include "tcc/compiler.h"
 
@@ -12,9 +11,9 @@ namespace tcc {
 
 /// The code of a package, and that which computes its constants here.
 struct GeneratedCode {
-  std::vector<package::CompiledVariant> variants;
+  std::vector<CodeVariant> variants;
   /// Null if nothing has to be computed.
-  std::optional<package::CompiledVariant> host;
+  std::optional<CodeVariant> host;
   /// What is worth knowing, for the user.
   std::vector<std::string> notes;
 };
@@ -32,19 +31,12 @@ public:
   /// to run `prepare`.
   mlir::FailureOr<GeneratedCode> generate(bool computesConstants);
 
-  /// The kernels as text: their loops, assembly for the first CPU, or PTX for
-  /// the oldest arch.
+  /// The kernels as text, the host's first: see CodeEmitter::print.
   mlir::FailureOr<std::string> print(Artifact artifact);
 
 private:
-  mlir::FailureOr<cpu::Image> generateImage(const cpu::Cpu &cpu);
-  mlir::FailureOr<std::string> generatePtx(const cuda::Arch &arch);
-  mlir::FailureOr<cpu::Image> generateEmulation();
-  mlir::LogicalResult generateDeviceCode(GeneratedCode &code);
-  mlir::LogicalResult assemble(const std::string &oldestPtx,
-                               GeneratedCode &code);
-  mlir::FailureOr<std::string> printLoops();
-  mlir::FailureOr<std::string> printAssembly();
+  mlir::LogicalResult emit(CodeEmitter &emitter, GeneratedCode &code);
+  mlir::FailureOr<CodeVariant> chooseHost(GeneratedCode &code);
 
   mlir::ModuleOp module;
   const CompileOptions &options;

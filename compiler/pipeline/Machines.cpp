@@ -1,42 +1,21 @@
 #include "compiler/pipeline/Machines.h"
 
-#include "llvm/ADT/STLExtras.h"
+#include "tcc/compiler.h"
 
 namespace tcc {
 
-static std::string findContradiction(const CompileOptions &options) {
+static std::string findContradiction(const CompileOptions &options,
+                                     const Target &target) {
   bool isForDevice =
       options.emulation != Emulation::None || options.artifact == Artifact::Ptx;
-  if (options.target == Target::Cpu && isForDevice)
-    return "--emulate and --emit=ptx need --target=cuda";
-  if (options.target == Target::Cpu && options.precision == Precision::TF32)
+  if (isForDevice && !target.hasDevice())
+    return "--emulate and --emit=ptx need --target=" +
+           listTargets([](const Target &x) { return x.hasDevice(); });
+  if (options.precision == Precision::TF32 && !target.getCapabilities().hasTf32)
     return "--precision=tf32: no CPU has such products; take f32 or bf16, or "
-           "--target=cuda";
-  return {};
-}
-
-static std::string resolveArchs(const CompileOptions &options,
-                                Machines &machines) {
-  std::string error;
-  for (const std::string &name : options.archs) {
-    if (name == "ptx" || name == "none")
-      continue;
-    std::optional<cuda::Arch> arch = cuda::parseArch(name, error);
-    if (!arch)
-      return "--arch: " + error;
-    machines.archs.push_back(*arch);
-  }
-  llvm::sort(machines.archs, [](const cuda::Arch &a, const cuda::Arch &b) {
-    return a.number < b.number;
-  });
-  if (!machines.archs.empty())
-    machines.ptx = machines.archs.front().getPtxArch();
-  machines.hasPtx = options.archs != std::vector<std::string>{"none"};
-  if (options.target == Target::Cuda && !machines.hasPtx &&
-      options.emulation == Emulation::None)
-    return "--arch=none: the package would have no code for its kernels "
-           "without "
-           "--emulate";
+           "--target=" +
+           listTargets(
+               [](const Target &x) { return x.getCapabilities().hasTf32; });
   return {};
 }
 
@@ -44,7 +23,7 @@ static std::string resolveCpus(const CompileOptions &options,
                                Machines &machines) {
   std::vector<std::string> names = options.cpus;
   if (names.empty())
-    names = {options.target == Target::Cpu ? "native" : "x86-64-v3"};
+    names = {machines.target->hasDevice() ? "x86-64-v3" : "native"};
   std::string error;
   for (const std::string &name : names) {
     std::optional<cpu::Cpu> cpu = cpu::resolveCpu(name, error);
@@ -60,12 +39,31 @@ static std::string resolveCpus(const CompileOptions &options,
   return {};
 }
 
+static std::string createEmitter(const CompileOptions &options,
+                                 const Target &target,
+                                 llvm::ArrayRef<cpu::Cpu> cpus,
+                                 std::unique_ptr<CodeEmitter> &emitter) {
+  auto created = target.createEmitter(options, cpus);
+  if (!created)
+    return llvm::toString(created.takeError());
+  emitter = std::move(*created);
+  return {};
+}
+
 std::string resolveMachines(const CompileOptions &options, Machines &machines) {
-  std::string problem = findContradiction(options);
-  if (problem.empty())
-    problem = resolveArchs(options, machines);
+  machines.target = findTarget(options.target);
+  if (!machines.target)
+    return "--target: there is no '" + options.target + "', but " +
+           listTargets();
+  std::string problem = findContradiction(options, *machines.target);
   if (problem.empty())
     problem = resolveCpus(options, machines);
+  if (problem.empty())
+    problem =
+        createEmitter(options, getHostTarget(), machines.cpus, machines.host);
+  if (problem.empty() && machines.target->hasDevice())
+    problem = createEmitter(options, *machines.target, machines.cpus,
+                            machines.device);
   return problem;
 }
 

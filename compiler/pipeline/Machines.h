@@ -1,24 +1,22 @@
-//===- Machines.h - What a package has code for -----------------*- C++ -*-===//
+//===- Machines.h - What code is generated for ------------------*- C++ -*-===//
 #ifndef TCC_COMPILER_PIPELINE_MACHINES_H
 #define TCC_COMPILER_PIPELINE_MACHINES_H
 
 #include "compiler/codegen/cpu/Cpu.h"
-#include "compiler/codegen/cuda/Arch.h"
-#include "tcc/compiler.h"
-
-#include <vector>
+#include "compiler/target/Target.h"
 
 namespace tcc {
 
-/// What the options name: one variant of the host's code for each CPU.
+/// What the options ask for.
 struct Machines {
-  std::vector<cpu::Cpu> cpus;
-  std::vector<cuda::Arch> archs;  ///< the oldest first
-  cuda::Arch ptx = {"sm_80", 80}; ///< whose PTX the package has
-  bool hasPtx = true;
+  const Target *target = nullptr;
+  std::vector<cpu::Cpu> cpus;          ///< of the host's kernels
+  std::unique_ptr<CodeEmitter> host;   ///< of the host's kernels
+  std::unique_ptr<CodeEmitter> device; ///< of the target's, if it has a device
 };
 
-/// Returns what is wrong with the options, or nothing.
+/// The problem with the options, empty if there is none. `options` must outlive
+/// `machines`.
 std::string resolveMachines(const CompileOptions &options, Machines &machines);
 
 } // namespace tcc

@@ -3,6 +3,7 @@
 #include "compiler/lowering/Passes.h"
 #include "compiler/passes/exec/Passes.h"
 #include "compiler/passes/graph/Passes.h"
+#include "compiler/target/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -58,15 +59,13 @@ PhaseTimer::~PhaseTimer() {
 
 /// After what recognises ops by their constants and types, before layouts: a
 /// weight is converted once, whatever becomes of it then.
-static void addPrecision(mlir::OpPassManager &pm, Target target,
-                         const PrecisionRules &rules) {
+static void addPrecision(mlir::OpPassManager &pm, const PrecisionRules &rules) {
   if (rules.type == Precision::F32)
     return;
   if (rules.type == Precision::F64)
     pm.addPass(createWidenFloatsPass());
   else
-    pm.addPass(createMixPrecisionPass(
-        {getName(rules.type), rules.keepF32, target == Target::Cuda}));
+    pm.addPass(createMixPrecisionPass({getName(rules.type), rules.keepF32}));
   // Nothing is stored otherwise in tf32.
   if (rules.type != Precision::TF32)
     pm.addPass(createSimplifyPass());
@@ -92,19 +91,20 @@ void addDifferentiation(mlir::OpPassManager &pm,
   pm.addPass(createSimplifyPass());
 }
 
-/// Whether attention may have matrices of 16 bits, which tensor cores take.
-static bool narrowsAttention(Target target, const PrecisionRules &rules) {
-  return target == Target::Cuda &&
+/// Whether attention may have matrices of 16 bits.
+static bool narrowsAttention(const Target &target,
+                             const PrecisionRules &rules) {
+  return target.getCapabilities().hasNarrowAttention &&
          (rules.type == Precision::BF16 || rules.type == Precision::F16);
 }
 
-void addAttentionForGradients(mlir::OpPassManager &pm, Target target,
+void addAttentionForGradients(mlir::OpPassManager &pm, const Target &target,
                               const PrecisionRules &precision) {
   if (narrowsAttention(target, precision))
     pm.addPass(createRecognizeAttentionPass({/*fitsTensorCores=*/true}));
 }
 
-void addArithmetic(mlir::OpPassManager &pm, Target target,
+void addArithmetic(mlir::OpPassManager &pm, const Target &target,
                    const PrecisionRules &precision) {
   bool narrows = narrowsAttention(target, precision);
   pm.addPass(createRecognizeAttentionPass());
@@ -115,7 +115,7 @@ void addArithmetic(mlir::OpPassManager &pm, Target target,
   pm.addPass(createSimplifyPass());
   // Matches repeats in the form that simplify leaves.
   pm.addPass(createGroupHeadsPass());
-  addPrecision(pm, target, precision);
+  addPrecision(pm, precision);
   if (narrows) {
     pm.addPass(createMergeAttentionPass());
     // What stayed wide.
@@ -123,36 +123,28 @@ void addArithmetic(mlir::OpPassManager &pm, Target target,
   }
 }
 
-void addSimplification(mlir::OpPassManager &pm, Target target,
+void addSimplification(mlir::OpPassManager &pm, const Target &target,
                        const PrecisionRules &precision) {
   addArithmetic(pm, target, precision);
   pm.addPass(createChannelsLastPass());
-  // Panels are what the CPU's matrix kernels read; a launch costs a GPU more
-  // than slices do.
-  if (target == Target::Cpu)
-    pm.addPass(createPackWeightsPass());
-  else
-    pm.addPass(createMergeProductsPass());
+  target.addPasses(pm, TargetStage::Layout);
   pm.addPass(createSplitPreparePass());
   pm.addPass(createSimplifyPass());
-  // The CPU makes panels of parameters in each step, and rounds them there.
-  if (target == Target::Cuda)
-    pm.addPass(createKeepRoundedPass());
+  target.addPasses(pm, TargetStage::Prepared);
 }
 
-void addFusion(mlir::OpPassManager &pm, Target target) {
-  if (target == Target::Cuda)
-    pm.addPass(createSumOperandsPass());
+void addFusion(mlir::OpPassManager &pm, const Target &target) {
+  target.addPasses(pm, TargetStage::Fusion);
   // Nothing simplifies the steps into one again.
   pm.addPass(createSplitReductionsPass());
   // The addition that counts iterations is fused like any other op.
   pm.addPass(createCarryIterationPass());
-  pm.addPass(createFuseOpsPass({target == Target::Cuda}));
+  pm.addPass(createFuseOpsPass());
   pm.addPass(createVerifyFusionPass());
 }
 
-void addLowering(mlir::OpPassManager &pm, Target target) {
-  pm.addPass(createLowerToExecPass({target == Target::Cuda}));
+void addLowering(mlir::OpPassManager &pm) {
+  pm.addPass(createLowerToExecPass());
 }
 
 void addScheduling(mlir::OpPassManager &pm) {
@@ -173,17 +165,42 @@ void addPlacement(mlir::OpPassManager &pm) {
   pm.addPass(createVerifyLanesPass());
 }
 
+namespace {
+
+/// Of a phase that asks the target for passes.
+struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
+  Option<std::string> target{*this, "target",
+                             llvm::cl::desc("as of tcc's --target"),
+                             llvm::cl::init("cpu")};
+};
+
+} // namespace
+
+/// Adds a phase for the target of that name, which tcc-set-target checks.
+static void addFor(mlir::OpPassManager &pm, const PhaseOptions &options,
+                   void (*addPhase)(mlir::OpPassManager &, const Target &)) {
+  pm.addPass(createSetTargetPass({options.target}));
+  if (const Target *target = findTarget(options.target))
+    addPhase(pm, *target);
+}
+
 void registerPhases() {
   using mlir::PassPipelineRegistration;
   PassPipelineRegistration<>("tcc-phase-recognize", "the phase recognize",
                              addRecognition);
-  PassPipelineRegistration<>(
+  PassPipelineRegistration<PhaseOptions>(
       "tcc-phase-simplify", "the phase simplify",
-      [](mlir::OpPassManager &pm) { addSimplification(pm); });
-  PassPipelineRegistration<>("tcc-phase-fuse", "the phase fuse",
-                             [](mlir::OpPassManager &pm) { addFusion(pm); });
-  PassPipelineRegistration<>("tcc-phase-lower", "the phase lower",
-                             [](mlir::OpPassManager &pm) { addLowering(pm); });
+      [](mlir::OpPassManager &pm, const PhaseOptions &options) {
+        addFor(pm, options, [](mlir::OpPassManager &pm, const Target &target) {
+          addSimplification(pm, target, {});
+        });
+      });
+  PassPipelineRegistration<PhaseOptions>(
+      "tcc-phase-fuse", "the phase fuse",
+      [](mlir::OpPassManager &pm, const PhaseOptions &options) {
+        addFor(pm, options, addFusion);
+      });
+  PassPipelineRegistration<>("tcc-phase-lower", "the phase lower", addLowering);
   PassPipelineRegistration<>("tcc-phase-plan", "the phase plan",
                              [](mlir::OpPassManager &pm) {
                                addScheduling(pm);

@@ -2,6 +2,7 @@
 #ifndef TCC_COMPILER_PIPELINE_PHASES_H
 #define TCC_COMPILER_PIPELINE_PHASES_H
 
+#include "compiler/target/Target.h"
 #include "tcc/compiler.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -74,22 +75,22 @@ void addCleanup(mlir::OpPassManager &pm);
 void addWidening(mlir::OpPassManager &pm);
 /// Attention whose gradients have kernels is found before it is differentiated:
 /// the products that it would else become are stored.
-void addAttentionForGradients(mlir::OpPassManager &pm, Target target,
+void addAttentionForGradients(mlir::OpPassManager &pm, const Target &target,
                               const PrecisionRules &precision);
 /// @main also returns the gradients.
 void addDifferentiation(mlir::OpPassManager &pm,
                         const GradientRequest &gradients);
 /// The first part of the simplification: what is computed, and in which types.
-void addArithmetic(mlir::OpPassManager &pm, Target target,
+void addArithmetic(mlir::OpPassManager &pm, const Target &target,
                    const PrecisionRules &precision);
 /// Tensors only: the graph becomes as small as it can be, and what depends on
 /// weights alone moves to @prepare.
-void addSimplification(mlir::OpPassManager &pm, Target target = Target::Cpu,
-                       const PrecisionRules &precision = {});
+void addSimplification(mlir::OpPassManager &pm, const Target &target,
+                       const PrecisionRules &precision);
 /// Each kernel becomes a graph.fused op.
-void addFusion(mlir::OpPassManager &pm, Target target = Target::Cpu);
+void addFusion(mlir::OpPassManager &pm, const Target &target);
 /// Functions become exec entries; kernels are outlined, equal ones merged.
-void addLowering(mlir::OpPassManager &pm, Target target = Target::Cpu);
+void addLowering(mlir::OpPassManager &pm);
 /// Commands get their order.
 void addScheduling(mlir::OpPassManager &pm);
 /// Commands get it again after some were added: another may be better now.

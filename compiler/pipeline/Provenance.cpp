@@ -1,6 +1,7 @@
 #include "compiler/pipeline/Provenance.h"
 
 #include "compiler/decisions/Decisions.h"
+#include "compiler/target/Target.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include <map>
@@ -45,9 +46,10 @@ std::string tcc::describeOptions(const CompileOptions &options,
   Object object = describeImport(options.import);
   object["producer"] = "tcc " TCC_VERSION;
   object["cpu"] = describeCpus(cpus);
-  object["target"] = options.target == Target::Cuda ? "cuda" : "cpu";
-  object["arch"] =
-      options.target == Target::Cuda ? Array(options.archs) : Array();
+  object["target"] = options.target;
+  const Target *target = findTarget(options.target);
+  bool hasDevice = target && target->hasDevice();
+  object["arch"] = hasDevice ? Array(options.archs) : Array();
   object["emulation"] = int64_t(options.emulation);
   object["precision"] = getName(options.precision);
   object["grad_of"] = options.gradientOf;
@@ -64,7 +66,7 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options) {
   std::map<std::string, std::vector<int64_t>> dims, sizes, shapes;
   std::map<std::string, std::string> values, states;
   std::map<std::string, std::vector<std::string>> cpus;
-  std::string producer, precision, target;
+  std::string producer, precision;
   std::vector<std::string> archs;
   int64_t emulation = 0;
   llvm::json::Path::Root root;
@@ -76,15 +78,15 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options) {
       !fields.map("input_value", values) || !fields.map("state", states) ||
       !fields.map("output", options.import.outputs) ||
       !fields.map("cpu", cpus) || !fields.map("producer", producer) ||
-      !fields.map("precision", precision) || !fields.map("target", target) ||
-      !fields.map("arch", archs) || !fields.map("emulation", emulation) ||
+      !fields.map("precision", precision) ||
+      !fields.map("target", options.target) || !fields.map("arch", archs) ||
+      !fields.map("emulation", emulation) ||
       !fields.map("grad_of", options.gradientOf) ||
       !fields.map("wrt", options.gradientWrt) || !findPrecision(precision))
     return false;
   if (emulation < 0 || emulation > int64_t(Emulation::Race))
     return false;
   options.emulation = Emulation(emulation);
-  options.target = target == "cuda" ? Target::Cuda : Target::Cpu;
   if (!archs.empty())
     options.archs = archs;
   options.precision = *findPrecision(precision);

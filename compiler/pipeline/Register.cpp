@@ -1,11 +1,13 @@
 #include "compiler/pipeline/Register.h"
 
 #include "compiler/codegen/Passes.h"
-#include "compiler/codegen/cuda/DeviceCode.h"
+#include "compiler/codegen/Targets.h"
 #include "compiler/lowering/Passes.h"
 #include "compiler/passes/exec/Passes.h"
 #include "compiler/passes/graph/Passes.h"
 #include "compiler/pipeline/Phases.h"
+#include "compiler/target/Passes.h"
+#include "compiler/target/Target.h"
 #include "dialects/exec/ExecDialect.h"
 #include "dialects/graph/GraphDialect.h"
 
@@ -21,13 +23,16 @@ void registerAllTccDialects(mlir::DialectRegistry &registry) {
   registry.insert<graph::GraphDialect, exec::ExecDialect,
                   mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::math::MathDialect, mlir::scf::SCFDialect>();
-  cuda::registerDeviceCode(registry);
+  registerAllTargets();
+  for (const Target *target : getTargets())
+    target->registerDialects(registry);
 }
 
 void registerAllTccPasses() {
   // Tests clean up with these.
   mlir::registerCanonicalizer();
   mlir::registerCSE();
+  registerTccTargetPasses();
   registerTccGraphPasses();
   registerTccLoweringPasses();
   registerTccExecPasses();

@@ -8,7 +8,7 @@ class DialectRegistry;
 
 namespace tcc {
 
-/// The dialects that stand in modules between import and code generation.
+/// The dialects of modules from import to code generation, and the targets.
 void registerAllTccDialects(mlir::DialectRegistry &registry);
 
 /// All passes and phases, by their flags.

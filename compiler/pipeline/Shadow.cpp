@@ -268,7 +268,7 @@ llvm::Expected<std::vector<ShadowRow>> ShadowWalk::walk(func::FuncOp function) {
 }
 
 void tcc::reportShadow(ModuleOp module, const WeightStore &weights,
-                       Target target, const PrecisionRules &precision,
+                       const Target &target, const PrecisionRules &precision,
                        CompileReport &report) {
   if (precision.type != tcc::Precision::BF16 &&
       precision.type != tcc::Precision::F16) {

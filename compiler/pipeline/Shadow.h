@@ -20,7 +20,7 @@ namespace tcc {
 /// them, other inputs are random: floats in [0, 1), integers in the range of an
 /// index.
 void reportShadow(mlir::ModuleOp module, const WeightStore &weights,
-                  Target target, const PrecisionRules &precision,
+                  const Target &target, const PrecisionRules &precision,
                   CompileReport &report);
 
 } // namespace tcc

@@ -78,12 +78,11 @@ std::vector<MessageUse> getMessages(ModuleOp module) {
     entry = find(format::EntryKind::reduce_apply);
   if (!entry)
     return messages;
-  fusion::CostModel host(module);
-  fusion::CostModel device(module, fusion::Machine::getDevice());
+  fusion::CostModels models(module);
   int64_t ranks = std::max<int64_t>(graph::getRanks(module), 1);
   llvm::DenseMap<Value, size_t> started;
   for (const exec::TracedCommand &command :
-       exec::Trace(entry, host, device).commands) {
+       exec::Trace(entry, models).commands) {
     if (auto message = findMessage(command.op, ranks)) {
       auto start = cast<exec::TokenOpInterface>(command.op);
       started[start.getToken()] = messages.size();

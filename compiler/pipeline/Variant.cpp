@@ -1,7 +1,5 @@
 #include "compiler/pipeline/Variant.h"
 
-#include "compiler/train/Buckets.h"
-
 #include <thread>
 
 using tcc::runtime::Code;
@@ -17,15 +15,23 @@ static std::optional<Refusal> readRecipe(const CompileOptions &options,
   variant.recipe = train::readRecipeFile(file, problems);
   if (!variant.recipe)
     return makeRefusal(problems);
-  if (options.target == Target::Cpu &&
-      variant.recipe->compute == Precision::TF32)
+  const TargetCapabilities &able = variant.target->getCapabilities();
+  if (!able.hasTf32 && variant.recipe->compute == Precision::TF32) {
+    auto hasIt = [](const Target &x) { return x.getCapabilities().hasTf32; };
     return makeRefusal(Code::Unsupported,
-                       file + ": precision.compute = 'tf32' needs "
-                              "--target=cuda: no CPU has such products");
-  if (options.target != Target::Cpu && variant.recipe->parallel.exact)
-    return makeRefusal(Code::Unsupported,
-                       file + ": parallel.exact needs --target=cpu: ranks on a "
-                              "GPU add up in an order of their library's");
+                       file + ": precision.compute = 'tf32' needs --target=" +
+                           listTargets(hasIt) + ": no CPU has such products");
+  }
+  if (!able.hasExactSums && variant.recipe->parallel.exact) {
+    auto hasIt = [](const Target &x) {
+      return x.getCapabilities().hasExactSums;
+    };
+    return makeRefusal(
+        Code::Unsupported,
+        file + ": parallel.exact needs --target=" + listTargets(hasIt) +
+            ": ranks on a GPU add up in an order of their "
+            "library's");
+  }
   return std::nullopt;
 }
 
@@ -55,16 +61,17 @@ static std::optional<Refusal> readBudget(const CompileOptions &options,
   return std::nullopt;
 }
 
-std::variant<Variant, Refusal> readVariant(const CompileOptions &options) {
+std::variant<Variant, Refusal> readVariant(const CompileOptions &options,
+                                           const Target &target) {
   Variant variant;
-  variant.target = options.target;
+  variant.target = &target;
   if (std::optional<Refusal> refusal = readRecipe(options, variant))
     return std::move(*refusal);
   if (std::optional<Refusal> refusal = readBudget(options, variant))
     return std::move(*refusal);
   if (variant.recipe && variant.recipe->parallel.bucket.bytes == 0)
     variant.recipe->parallel.bucket.bytes =
-        train::getDefaultBucketBytes(variant.target != Target::Cpu);
+        target.getCapabilities().bucketBytes;
   variant.precision = variant.recipe ? getPrecision(*variant.recipe)
                                      : PrecisionRules{options.precision, {}};
   variant.gradients = {options.gradientOf, options.gradientWrt};

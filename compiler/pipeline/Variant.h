@@ -13,7 +13,7 @@ namespace tcc {
 
 /// One program of a model: together they decide every byte of it.
 struct Variant {
-  Target target = Target::Cpu;
+  const Target *target = nullptr;
   PrecisionRules precision;
   /// How it trains the model, if it does.
   std::optional<train::Recipe> recipe;
@@ -38,7 +38,8 @@ struct Variant {
 };
 
 /// The program that the options and their recipe ask for.
-std::variant<Variant, Refusal> readVariant(const CompileOptions &options);
+std::variant<Variant, Refusal> readVariant(const CompileOptions &options,
+                                           const Target &target);
 
 } // namespace tcc
 

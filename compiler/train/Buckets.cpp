@@ -11,11 +11,6 @@ using namespace tcc::graph;
 
 namespace tcc::train {
 
-int64_t getDefaultBucketBytes(bool isOnDevice) {
-  constexpr int64_t kMebi = 1 << 20;
-  return (isOnDevice ? 25 : 1) * kMebi;
-}
-
 std::vector<std::string> listByReadiness(ArrayRef<NamedValue> values) {
   auto order = llvm::to_vector(llvm::seq<size_t>(0, values.size()));
   llvm::sort(order, [&](size_t a, size_t b) {

@@ -19,12 +19,6 @@ using Bucket = std::vector<std::string>;
 /// Values for variables.
 using NamedValues = llvm::StringMap<mlir::Value>;
 
-/// How many bytes a message needs so that what it takes by itself is a tenth of
-/// its time or less: 50 us at 1 GB/s between hosts, 20 us at 100 GB/s between
-/// GPUs. Larger ones are hidden less, as the last is summed when nothing is
-/// left to compute.
-int64_t getDefaultBucketBytes(bool isOnDevice);
-
 /// The names of values of one block, in the order in which it computes them.
 using NamedValue = std::pair<std::string, mlir::Value>;
 std::vector<std::string> listByReadiness(llvm::ArrayRef<NamedValue> values);

@@ -136,7 +136,8 @@ struct ParallelRecipe {
   /// 1: each rank keeps and updates a part of the optimizer's state.
   int64_t zero = 0;
   /// Bytes of gradients that one message sums, at most, but for a larger one;
-  /// 0: what the target's network is made for, see getDefaultBucketBytes.
+  /// 0: what the target's network is made for, see
+  /// TargetCapabilities::bucketBytes.
   ByteSize bucket = {};
   /// Batches of an update of all ranks, a power of two, whose sum has the same
   /// bits by any number of ranks; absent: any number of them.

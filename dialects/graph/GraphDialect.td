@@ -35,6 +35,8 @@ def Graph_Dialect : Dialect {
   let extraClassDeclaration = [{
     static constexpr llvm::StringLiteral kSymbolsAttr = "graph.symbols";
     static constexpr llvm::StringLiteral kNameAttr = "graph.name";
+    /// The target that a module is compiled for, by name: compiler/target.
+    static constexpr llvm::StringLiteral kTargetAttr = "graph.target";
     static constexpr llvm::StringLiteral kVariablesAttr = "graph.variables";
     static constexpr llvm::StringLiteral kVariableAttr = "graph.variable";
     /// What of the recipe is compiled in: KEY=VALUE, one a line.
@@ -141,7 +143,7 @@ def Graph_Precision : Graph_Enum<"Precision", "types an op computes in", [
   I32EnumAttrCase<"keep", 0>,    // those that it was written in
   I32EnumAttrCase<"narrow", 1>,  // operands narrow, result wide: the sums
   I32EnumAttrCase<"follow", 2>,  // narrow where the operands are
-  I32EnumAttrCase<"narrow_on_device", 3>]>; // else as written
+  I32EnumAttrCase<"narrow_attention", 3>]>; // where a target has it
 
 def Graph_ParameterSlot : Graph_Enum<"ParameterSlot",
     "what a parameter is to an op", [

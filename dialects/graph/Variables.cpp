@@ -169,6 +169,8 @@ static LogicalResult verifyUse(Operation *op, Attribute attr, Type type) {
 
 LogicalResult GraphDialect::verifyOperationAttribute(Operation *op,
                                                      NamedAttribute attr) {
+  if (attr.getName() == kTargetAttr && !isa<StringAttr>(attr.getValue()))
+    return op->emitOpError("expected a name for ") << kTargetAttr;
   return attr.getName() == kVariablesAttr ? verifyVariables(op, attr.getValue())
                                           : success();
 }

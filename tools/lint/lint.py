@@ -246,6 +246,24 @@ def check_op_lists(files):
             yield f.path, 0, f"{match.group()}>: an interface or trait says it once"
 
 
+# Who may know which targets there are.
+TARGETS = ("compiler/target/", "compiler/codegen/cuda/", "compiler/codegen/Targets.cpp")
+
+
+def check_targets(files):
+    """Passes ask the target what it can, never which one it is or what it costs."""
+    named = re.compile(r'\bcuda::|"cuda"|codegen/cuda/')
+    priced = re.compile(r"(PerMicrosecond|launchMicroseconds|packingFactor)\s*([=!]=|[<>]=?\s*0\b)")
+    for f in files:
+        if not f.is_cxx or not f.path.startswith(("compiler/", "dialects/", "frontends/")):
+            continue
+        for number, line in enumerate(f.lines, 1):
+            if named.search(line) and not f.path.startswith(TARGETS):
+                yield f.path, number, "names a target: ask Target (compiler/target)"
+            if priced.search(line):
+                yield f.path, number, "what a target is follows from no price"
+
+
 # Who keeps the log of decisions, and who writes it out.
 LOG_READERS = (
     "compiler/decisions/",
@@ -374,6 +392,7 @@ RULES = [
     check_wall,
     check_layers,
     check_op_lists,
+    check_targets,
     check_log_readers,
     check_command_switches,
     check_names,

@@ -16,7 +16,6 @@ namespace {
 struct Texts {
   std::string weights = "embed";
   std::string emit = "package";
-  std::string target = "cpu";
   std::string emulation;
   std::string precision = "f32";
   bool check = false;
@@ -29,9 +28,6 @@ static const std::map<std::string, Artifact> kArtifacts = {
     {"exec", Artifact::Exec},      {"kernels", Artifact::Kernels},
     {"asm", Artifact::Assembly},   {"ptx", Artifact::Ptx},
     {"package", Artifact::Package}};
-
-static const std::map<std::string, Target> kTargets = {{"cpu", Target::Cpu},
-                                                       {"cuda", Target::Cuda}};
 
 static const std::map<std::string, Emulation> kEmulations = {
     {"", Emulation::None},
@@ -123,9 +119,10 @@ static void addMemoryOptions(CLI::App &app, CompileOptions &compile) {
 /// What it runs on.
 static void addTargetOptions(CLI::App &app, CompileOptions &compile,
                              Texts &texts) {
-  app.add_option("--target", texts.target, "what to generate code for")
-      ->check(CLI::IsMember(getKeys(kTargets)))
-      ->capture_default_str();
+  CLI::Option *target =
+      app.add_option("--target", compile.target, "what to generate code for")
+          ->check(CLI::IsMember({"cpu", "cuda"}))
+          ->capture_default_str();
   app.add_option("--cpu", compile.cpus,
                  "CPUs, comma-separated (default: native, or x86-64-v3 with "
                  "--target=cuda, for what computes constants)")
@@ -136,6 +133,7 @@ static void addTargetOptions(CLI::App &app, CompileOptions &compile,
                  "compiles; none: with --emulate")
       ->delimiter(',')
       ->allow_extra_args(false)
+      ->needs(target)
       ->capture_default_str();
   app.add_flag("--emulate{plain}", texts.emulation,
                "add the GPU's kernels for this CPU, to be run with "
@@ -182,7 +180,6 @@ static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
 /// The flags that depend on each other.
 static void complete(CompileOptions &compile, const Texts &texts) {
   compile.artifact = kArtifacts.at(texts.emit);
-  compile.target = kTargets.at(texts.target);
   compile.emulation = kEmulations.at(texts.emulation);
   compile.precision = *findPrecision(texts.precision);
   compile.import.readWeights = texts.weights != "none";

@@ -88,7 +88,7 @@ static exec::ConvolutionAttr makeConvolution(const LibraryConvolution &conv,
       getActivation(conv.activation), conv.tf32);
 }
 
-void describeForLibrary(FusedOp region, codegen::KernelInfo &info) {
+void describeForLibrary(FusedOp region, KernelInfo &info) {
   Block &body = region.getBody().front();
   Operation *anchor = codegen::getAnchor(region);
   SmallVector<Value> results(body.getTerminator()->getOperands());

@@ -2,13 +2,13 @@
 #ifndef TCC_COMPILER_CODEGEN_CUDA_DESCRIBELIBRARY_H
 #define TCC_COMPILER_CODEGEN_CUDA_DESCRIBELIBRARY_H
 
-#include "compiler/codegen/Target.h"
+#include "compiler/target/Kernel.h"
 
 namespace tcc::cuda {
 
 /// Adds what the kernel of `region` computes as a library knows it, if one
 /// does: a matrix product, else a convolution.
-void describeForLibrary(graph::FusedOp region, codegen::KernelInfo &info);
+void describeForLibrary(graph::FusedOp region, KernelInfo &info);
 
 } // namespace tcc::cuda
 

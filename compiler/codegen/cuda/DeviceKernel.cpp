@@ -45,7 +45,7 @@ static KindEmitter getKindEmitter(KernelKind kind) {
   llvm_unreachable("covered switch");
 }
 
-FailureOr<codegen::KernelInfo> analyzeKernel(FusedOp fused) {
+FailureOr<KernelInfo> analyzeKernel(FusedOp fused) {
   KindEmitter emitter = getKindEmitter(fused.getKind());
   FailureOr<OwningOpRef<FusedOp>> region = codegen::simplifyRegion(fused);
   if (failed(region))
@@ -54,7 +54,7 @@ FailureOr<codegen::KernelInfo> analyzeKernel(FusedOp fused) {
       emitter.plan(region->get(), codegen::getModuleSymbols(fused));
   if (failed(plan))
     return failure();
-  codegen::KernelInfo info = codegen::describeKernel(fused, region->get());
+  KernelInfo info = codegen::describeKernel(fused, region->get());
   info.tasks = plan->blocks;
   info.threads = plan->threads;
   describeForLibrary(region->get(), info);
@@ -64,8 +64,7 @@ FailureOr<codegen::KernelInfo> analyzeKernel(FusedOp fused) {
 // --- The function
 
 SmallVector<int64_t> getAlignments(FusedOp fused) {
-  if (auto noted =
-          fused->getAttrOfType<DenseI64ArrayAttr>(codegen::kAlignmentsAttr))
+  if (auto noted = fused->getAttrOfType<DenseI64ArrayAttr>(kAlignmentsAttr))
     return SmallVector<int64_t>(noted.asArrayRef());
   return SmallVector<int64_t>(fused.getNumOperands() + fused.getNumResults(),
                               kAccessBytes);
@@ -110,8 +109,7 @@ static gpu::GPUFuncOp createFunction(ModuleOp module, StringRef name,
 
 /// Pointers to the inputs, the results and, if there is one, the fault buffer;
 /// then the sizes.
-static SmallVector<Type> getArguments(FusedOp region,
-                                      const codegen::KernelInfo &info) {
+static SmallVector<Type> getArguments(FusedOp region, const KernelInfo &info) {
   MLIRContext *context = region.getContext();
   size_t buffers = region.getBody().getNumArguments() +
                    region.getBody().front().getTerminator()->getNumOperands() +
@@ -186,7 +184,7 @@ FailureOr<OwningOpRef<ModuleOp>> emitKernel(FusedOp fused, StringRef name) {
   FailureOr<LaunchPlan> plan = emitter.plan(region->get(), symbols);
   if (failed(plan))
     return failure();
-  codegen::KernelInfo info = codegen::describeKernel(fused, region->get());
+  KernelInfo info = codegen::describeKernel(fused, region->get());
   OwningOpRef<ModuleOp> module(ModuleOp::create(fused.getLoc()));
   gpu::GPUFuncOp function = createFunction(
       *module, name, getArguments(region->get(), info), plan->threads);

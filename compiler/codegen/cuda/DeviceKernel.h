@@ -30,7 +30,7 @@ using mlir::ValueRange;
 
 inline constexpr int64_t kWarp = format::kWarpSize;
 /// Bytes that one access of a thread moves at most.
-inline constexpr int64_t kAccessBytes = 16;
+inline constexpr int64_t kAccessBytes = kMaxAccessBytes;
 /// Static shared memory of a block, in bytes.
 inline constexpr int64_t kMaxSharedBytes = format::kMaxSharedBytes;
 
@@ -72,7 +72,7 @@ emitKernel(graph::FusedOp fused, llvm::StringRef name);
 llvm::SmallVector<int64_t> getAlignments(graph::FusedOp fused);
 
 /// Describes the kernel of `fused`; an error if its kind is not supported.
-mlir::FailureOr<codegen::KernelInfo> analyzeKernel(graph::FusedOp fused);
+mlir::FailureOr<KernelInfo> analyzeKernel(graph::FusedOp fused);
 
 /// Waits until all threads of the block are here, and sees what they stored.
 /// All threads of a block must come to it.

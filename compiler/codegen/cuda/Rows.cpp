@@ -402,7 +402,7 @@ void RowEmitter::emitRow() {
   // Threads without a vector of their own have read one of another's, which
   // may be overwritten in its place. More warps have met at a barrier, but may
   // have read more for a panel's sums since.
-  bool isInPlace = frame.region->hasAttr(codegen::kInPlaceAttr);
+  bool isInPlace = frame.region->hasAttr(kInPlaceAttr);
   if (isInPlace && getWarps() == 1)
     emitWarpBarrier(b);
   else if (isInPlace && launch.rows.hasPanels())

@@ -13,14 +13,6 @@
 
 namespace tcc::codegen {
 
-/// What code for a region needs to know besides the region.
-struct KernelOptions {
-  /// Bytes of a vector register.
-  int64_t vectorBytes = 64;
-  /// An instruction multiplies and adds pairs of bf16.
-  bool hasPairProducts = false;
-};
-
 /// The function of a kernel while its body is emitted.
 struct KernelFrame : RegionFrame {
   KernelOptions options;
@@ -41,6 +33,10 @@ struct KernelKindEmitter {
                                     llvm::ArrayRef<graph::SymbolAttr> symbols);
   mlir::LogicalResult (*emit)(mlir::OpBuilder &b, KernelFrame &frame);
 };
+
+/// Describes the host's kernel of `fused`; an error if its kind is not
+/// supported. The op stands in a module with the symbols.
+mlir::FailureOr<KernelInfo> analyzeKernel(graph::FusedOp fused);
 
 /// The emitter of `kind`; null members if it is not supported.
 KernelKindEmitter getKindEmitter(graph::KernelKind kind);

@@ -7,8 +7,8 @@
 #ifndef TCC_COMPILER_CODEGEN_KERNEL_REGIONFRAME_H
 #define TCC_COMPILER_CODEGEN_KERNEL_REGIONFRAME_H
 
-#include "compiler/codegen/Target.h"
 #include "compiler/codegen/kernel/ElementEmitter.h"
+#include "compiler/target/Kernel.h"
 
 namespace tcc::codegen {
 

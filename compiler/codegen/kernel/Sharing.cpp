@@ -1,6 +1,6 @@
 //===- Sharing.cpp - Results in the buffers of inputs ---------------------===//
 
-#include "compiler/codegen/Target.h"
+#include "compiler/codegen/kernel/Sharing.h"
 #include "compiler/codegen/kernel/Buffer.h"
 #include "compiler/codegen/kernel/RowPlan.h"
 #include "dialects/graph/Strides.h"

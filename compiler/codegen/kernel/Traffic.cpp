@@ -1,7 +1,7 @@
 #include "compiler/codegen/kernel/Traffic.h"
 
-#include "compiler/codegen/Target.h"
 #include "compiler/codegen/kernel/KernelEmitter.h"
+#include "compiler/target/Kernel.h"
 
 using namespace mlir;
 using namespace tcc::graph;

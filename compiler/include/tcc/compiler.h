@@ -28,10 +28,6 @@ enum class Artifact {
   Ptx,      ///< of the device's kernels, for the first arch
 };
 
-/// Where a package's kernels run but for those of `prepare`, which are the
-/// host's.
-enum class Target { Cpu, Cuda };
-
 /// Whether a package for a device has its kernels for the host too, to be run
 /// by the emulator; with what it needs to find races.
 enum class Emulation { None, Plain, Race };
@@ -40,7 +36,9 @@ struct CompileOptions {
   /// The model file, and the file to write; "-" is the standard output, which
   /// takes text only.
   std::string model, output;
-  Target target = Target::Cpu;
+  /// Where the package's kernels run but for those of `prepare`, which are the
+  /// host's: the name of a target, as `tcc --help` lists.
+  std::string target = "cpu";
   /// CPU names, "native" for this machine's: one variant of the host's code
   /// each. Empty: native, or x86-64-v3 where the kernels run on a device.
   std::vector<std::string> cpus;

@@ -1,7 +1,7 @@
 //===- PackScalars.cpp - Let scalars of one launch share a line -----------===//
-#include "compiler/codegen/cuda/DeviceKernel.h"
 #include "compiler/passes/exec/Passes.h"
 #include "compiler/passes/exec/memory/LiveRanges.h"
+#include "compiler/target/Kernel.h"
 #include "runtime/base/Alignment.h"
 
 #include "mlir/IR/Builders.h"
@@ -24,7 +24,7 @@ struct PackScalarsPass : impl::PackScalarsPassBase<PackScalarsPass> {
 } // namespace
 
 /// Between two scalars: their kernels may count on it.
-static constexpr int64_t kStride = cuda::kAccessBytes;
+static constexpr int64_t kStride = kMaxAccessBytes;
 static_assert(kTensorAlignment % kStride == 0);
 
 /// What the launch writes first of all commands, a stride of bytes at most.

@@ -241,15 +241,14 @@ static void eraseUnlaunched(ModuleOp module) {
 
 FailureOr<RecomputeResult> recomputeValues(ModuleOp module, int64_t budget) {
   DecisionLog log(module, "recompute-values");
-  fusion::CostModel host(module);
-  fusion::CostModel device(module, fusion::Machine::getDevice());
+  fusion::CostModels models(module);
   RecomputeResult result;
   SmallVector<EntryOp> entries(module.getOps<EntryOp>());
   for (EntryOp entry : entries) {
     // It runs when nothing else does.
     if (entry.getSymName() == format::nameOf(format::EntryKind::prepare))
       continue;
-    Trace trace(entry, host, device);
+    Trace trace(entry, models);
     FailureOr<EntryRecompute> row =
         EntryFitter(entry, trace, budget, log).run();
     if (failed(row))

@@ -1,7 +1,6 @@
 //===- SelectKernels.cpp - Ask the target how kernels are launched --------===//
-#include "compiler/codegen/Target.h"
-#include "compiler/codegen/cuda/DeviceKernel.h"
 #include "compiler/passes/exec/Passes.h"
+#include "compiler/target/Target.h"
 #include "dialects/exec/ExecOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,7 +22,7 @@ namespace tcc {
 
 namespace {
 
-using KernelTable = llvm::StringMap<codegen::KernelInfo>;
+using KernelTable = llvm::StringMap<KernelInfo>;
 
 struct SelectKernelsPass : impl::SelectKernelsPassBase<SelectKernelsPass> {
   void runOnOperation() override;
@@ -35,14 +34,12 @@ static LogicalResult analyzeKernels(ModuleOp module, KernelTable &table) {
   bool isSupported = true;
   for (auto kernel : module.getOps<KernelOp>()) {
     auto fused = cast<graph::FusedOp>(kernel.getComputation());
-    FailureOr<codegen::KernelInfo> info = kernel.getDevice()
-                                              ? cuda::analyzeKernel(fused)
-                                              : codegen::analyzeKernel(fused);
+    FailureOr<KernelInfo> info = getTarget(kernel).plan(fused);
     isSupported &= succeeded(info);
     if (failed(info))
       continue;
     table[kernel.getSymName()] = *info;
-    if (kernel.getDevice())
+    if (info->threads > 0)
       kernel.setThreads(info->threads);
     if (info->product)
       kernel.setProductAttr(info->product);
@@ -68,7 +65,7 @@ static Value getFaultBuffer(LaunchOp launch) {
       builder.getI64IntegerAttr(kBytes), IntegerAttr(), UnitAttr(), UnitAttr());
 }
 
-static void completeLaunch(LaunchOp launch, const codegen::KernelInfo &info) {
+static void completeLaunch(LaunchOp launch, const KernelInfo &info) {
   MLIRContext *context = launch.getContext();
   SmallVector<AffineExpr> sizes;
   for (unsigned symbol : info.usedSymbols)
@@ -85,7 +82,7 @@ static void completeLaunch(LaunchOp launch, const codegen::KernelInfo &info) {
 
 /// Bytes that the address of `buffer` is a multiple of, up to what counts.
 static int64_t getAlignment(Value buffer) {
-  int64_t alignment = cuda::kAccessBytes;
+  int64_t alignment = kMaxAccessBytes;
   while (auto view = buffer.getDefiningOp<ViewOp>()) {
     alignment = std::gcd(
         alignment, view.getOffset().getResult(0).getLargestKnownDivisor());
@@ -94,7 +91,7 @@ static int64_t getAlignment(Value buffer) {
   return alignment;
 }
 
-/// Notes with each computation for the device what all its launches promise.
+/// Notes with each computation what all its launches promise, if that counts.
 static void noteAlignments(ModuleOp module) {
   llvm::StringMap<SmallVector<int64_t>> least;
   module.walk([&](LaunchOp launch) {
@@ -104,17 +101,16 @@ static void noteAlignments(ModuleOp module) {
     for (Value buffer : launch.getOutputs())
       alignments.push_back(getAlignment(buffer));
     SmallVector<int64_t> &known = least[launch.getKernel()];
-    known.resize(alignments.size(), cuda::kAccessBytes);
+    known.resize(alignments.size(), kMaxAccessBytes);
     for (auto [lowest, alignment] : llvm::zip_equal(known, alignments))
       lowest = std::min(lowest, alignment);
   });
   for (auto kernel : module.getOps<KernelOp>()) {
     ArrayRef<int64_t> known = least[kernel.getSymName()];
-    if (kernel.getDevice() &&
-        llvm::any_of(known, [](int64_t x) { return x < cuda::kAccessBytes; }))
+    int64_t access = getTarget(kernel).getCapabilities().accessBytes;
+    if (llvm::any_of(known, [&](int64_t bytes) { return bytes < access; }))
       kernel.getComputation()->setAttr(
-          codegen::kAlignmentsAttr,
-          DenseI64ArrayAttr::get(module.getContext(), known));
+          kAlignmentsAttr, DenseI64ArrayAttr::get(module.getContext(), known));
   }
 }
 
@@ -147,7 +143,7 @@ void SelectKernelsPass::runOnOperation() {
   for (auto entry : getOperation().getOps<EntryOp>()) {
     int64_t workerBytes = 0, workspaceBytes = 0;
     entry.walk([&](LaunchOp launch) {
-      const codegen::KernelInfo &info = table[launch.getKernel()];
+      const KernelInfo &info = table[launch.getKernel()];
       completeLaunch(launch, info);
       workerBytes = std::max(workerBytes, info.workerScratchBytes);
       auto kernel = kernels.lookup<KernelOp>(launch.getKernel());

@@ -157,7 +157,7 @@ static LogicalResult fuseBlock(Block &block, CostModel &model,
 
 void FuseOpsPass::runOnOperation() {
   DecisionLog log(getOperation(), "fuse-ops");
-  CostModel model(getOperation(), device ? Machine::getDevice() : Machine());
+  CostModel model(getOperation(), getTarget(getOperation()));
   for (Block *block : collectBlocks(getOperation()))
     if (failed(fuseBlock(*block, model, log)))
       return signalPassFailure();

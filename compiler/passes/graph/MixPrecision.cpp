@@ -4,6 +4,7 @@
 #include "compiler/passes/graph/Passes.h"
 #include "compiler/passes/graph/fusion/Epilogue.h"
 #include "compiler/passes/graph/fusion/Region.h"
+#include "compiler/target/Target.h"
 
 #include "dialects/graph/NodeNames.h"
 #include "runtime/base/Glob.h"
@@ -34,7 +35,7 @@ Precision getPrecision(Operation *op) {
 
 bool isProduct(Precision precision) {
   return precision == Precision::narrow ||
-         precision == Precision::narrow_on_device;
+         precision == Precision::narrow_attention;
 }
 
 /// The narrow ops of a function that stay wide: those that a glob names, by the
@@ -67,9 +68,9 @@ private:
 /// its readers.
 class Mixer {
 public:
-  Mixer(FloatType narrow, bool isOnDevice, const KeptOps &kept,
+  Mixer(FloatType narrow, bool hasLibraries, const KeptOps &kept,
         DecisionLog &log)
-      : narrow(narrow), isOnDevice(isOnDevice), kept(kept), log(log) {}
+      : narrow(narrow), hasLibraries(hasLibraries), kept(kept), log(log) {}
 
   /// Whether a product is stored wherever it goes as libraries have to store
   /// it.
@@ -89,7 +90,7 @@ public:
 
 private:
   FloatType narrow;
-  bool isOnDevice;
+  bool hasLibraries;
   const KeptOps &kept;
   DecisionLog &log;
   llvm::DenseMap<Value, Value> narrowed;
@@ -317,7 +318,7 @@ bool Mixer::canAddNarrow(Value value, int depth) const {
 }
 
 bool Mixer::isStoredAsRead(Operation *product) const {
-  return isOnDevice && cast<PrecisionOpInterface>(product).isStoredAsRead();
+  return hasLibraries && cast<PrecisionOpInterface>(product).isStoredAsRead();
 }
 
 void Mixer::narrowSums(Operation *product) {
@@ -332,7 +333,7 @@ void Mixer::narrowSums(Operation *product) {
           return value != sum && isWide(value) && getSplat(value) != 0.0;
         });
     isMoved = getPrecision(reader) == Precision::follow;
-    bool isPicked = !isOnDevice && isPick(reader) && !isMoved;
+    bool isPicked = !hasLibraries && isPick(reader) && !isMoved;
     bool goesOn =
         isPicked || fusion::isView(reader) ||
         (fusion::isEpilogue(reader) && (fusion::isActivation(reader) ||
@@ -352,7 +353,7 @@ void Mixer::narrowSums(Operation *product) {
   // wide. Elements that are moved or picked are the sum's.
   bool isOneUse = hasOneLocalUse(product->getResult(0));
   bool isSumStored = hasOneLocalUse(sum) ? isMoved : hasPick;
-  if (!isOnDevice && isOneUse && !isSumStored)
+  if (!hasLibraries && isOneUse && !isSumStored)
     return;
   // What adds up over layers may leave the range of f16: it is only stored so
   // if products read it, and else perhaps the product alone.
@@ -479,11 +480,14 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
 
   SmallVector<Operation *> findProducts(ArrayRef<Operation *> ops,
                                         const KeptOps &kept, DecisionLog &log) {
+    const TargetCapabilities &able =
+        getTarget(getOperation()).getCapabilities();
     SmallVector<Operation *> products;
     for (Operation *op : ops) {
       Precision precision = getPrecision(op);
-      bool isNarrow = precision == Precision::narrow ||
-                      (precision == Precision::narrow_on_device && device);
+      bool isNarrow =
+          precision == Precision::narrow ||
+          (precision == Precision::narrow_attention && able.hasNarrowAttention);
       if (!isNarrow || !isWide(op->getOperand(0)))
         continue;
       if (kept.contains(op))
@@ -504,7 +508,9 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
   void mix(FloatType narrow, ArrayRef<Operation *> ops,
            ArrayRef<Operation *> products, const KeptOps &kept,
            DecisionLog &log) {
-    Mixer mixer(narrow, device, kept, log);
+    const TargetCapabilities &able =
+        getTarget(getOperation()).getCapabilities();
+    Mixer mixer(narrow, able.hasLibraries, kept, log);
     llvm::DenseSet<Value> sources = findSources(ops, products);
     for (Operation *product : products)
       mixer.narrowOperands(product);

@@ -223,16 +223,16 @@ def MixPrecisionPass : TccGraphPass<"mix-precision"> {
 
     tf32 is no type to store: with it all stay as they are, but libraries may round
     what products read.
+
+    Where the target has libraries of products, sums are stored narrow behind what
+    one adds, whose operands have one type, with any number of readers, and gradients
+    of filters in the type that they read.
   }];
   let options = [Option<"type", "type", "std::string", "\"bf16\"",
                         "bf16, f16 or tf32">,
                  ListOption<"keep", "keep", "std::string",
     "globs: products of nodes or parameters that match, and their gradients, "
-    "read f32">,
-                 Option<"device", "device", "bool", "false",
-    "for a GPU: sums are stored narrow behind what a library adds, whose operands have "
-    "one type, with any number of readers; gradients of filters in the type that they "
-    "read; attention multiplies narrow matrices">];
+    "read f32">];
 }
 
 def KeepRoundedPass : TccGraphPass<"keep-rounded"> {
@@ -436,8 +436,6 @@ def FuseOpsPass : TccGraphPass<"fuse-ops"> {
   let dependentDialects = ["::tcc::graph::GraphDialect",
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::scf::SCFDialect"];
-  let options = [Option<"device", "device", "bool", "false",
-    "kernels are for a GPU, whose libraries have matrix products">];
 }
 
 def VerifyFusionPass : TccGraphPass<"verify-fusion"> {

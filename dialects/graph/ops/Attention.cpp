@@ -38,7 +38,7 @@ bool tcc::graph::takesTensorCores(AttentionOpInterface op) {
 
 /// On devices, where tensor cores take them.
 static Precision getAttentionPrecision(AttentionOpInterface op) {
-  return fitsTensorCores(op) ? Precision::narrow_on_device : Precision::keep;
+  return fitsTensorCores(op) ? Precision::narrow_attention : Precision::keep;
 }
 
 static LogicalResult verifyElementTypes(AttentionOpInterface op) {

@@ -1,10 +1,10 @@
-// RUN: tcc-opt %s --tcc-lower-to-exec=device=true --tcc-select-kernels \
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-lower-to-exec --tcc-select-kernels \
 // RUN:   | FileCheck %s
 
 // All lies on the device but `prepare`, which computes constants on the host.
 // Equal kernels of the two are two.
 // CHECK:       exec.kernel @k0_{{.*}} {
-// CHECK:       exec.kernel @k1_{{.*}} attributes {device, threads = 256 : i64}
+// CHECK:       exec.kernel @k1_{{.*}} attributes {target = "cuda", threads = 256 : i64}
 // CHECK:       exec.entry @prepare
 // CHECK-COUNT-2: exec.buffer {{.*}} !exec.buffer<host>
 // CHECK:         exec.launch @k0

@@ -86,6 +86,7 @@ protected:
 
   Variant makeVariant(std::optional<int64_t> budget = std::nullopt) {
     Variant variant;
+    variant.target = &getHostTarget();
     Problems problems;
     variant.recipe = train::readRecipe(kRecipe, "recipe.toml", problems);
     EXPECT_TRUE(variant.recipe);

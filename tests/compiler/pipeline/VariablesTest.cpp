@@ -1,6 +1,5 @@
 // Functions that share variables, from text to a package and a session.
 
-#include "compiler/codegen/cpu/ObjectEmitter.h"
 #include "compiler/package/PackageBuilder.h"
 #include "compiler/pipeline/GenerateCode.h"
 #include "compiler/pipeline/Phases.h"
@@ -93,7 +92,6 @@ protected:
   VariablesTest() {
     mlir::DialectRegistry registry;
     registerAllTccDialects(registry);
-    cpu::registerCodeEmission(registry);
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
   }
@@ -103,17 +101,16 @@ protected:
     OwningOpRef<ModuleOp> module =
         mlir::parseSourceString<ModuleOp>(text, &context);
     mlir::PassManager passes(&context);
-    addSimplification(passes);
-    addFusion(passes);
+    addSimplification(passes, getHostTarget(), {});
+    addFusion(passes, getHostTarget());
     addLowering(passes);
     addScheduling(passes);
     addPlacement(passes);
-    std::string error;
-    auto cpu = cpu::getHostCpu(error);
-    if (!module || !cpu || failed(passes.run(*module)))
-      return false;
-    Machines machines{{*cpu}, {}};
     CompileOptions options;
+    Machines machines;
+    if (!module || !resolveMachines(options, machines).empty() ||
+        failed(passes.run(*module)))
+      return false;
     auto code = CodeGenerator(*module, options, machines, /*jobs=*/1)
                     .generate(/*computesConstants=*/false);
     if (failed(code))

@@ -1,6 +1,7 @@
 #include "compiler/passes/exec/memory/InPlace.h"
 
-#include "compiler/codegen/Target.h"
+#include "compiler/codegen/kernel/Sharing.h"
+#include "compiler/target/Kernel.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -32,10 +33,10 @@ bool canLieOver(LaunchOp launch, graph::FusedOp computation, unsigned result,
 void noteInPlace(graph::FusedOp fused, unsigned result, unsigned input) {
   Builder builder(fused.getContext());
   SmallVector<Attribute> pairs;
-  if (auto old = fused->getAttrOfType<ArrayAttr>(codegen::kInPlaceAttr))
+  if (auto old = fused->getAttrOfType<ArrayAttr>(kInPlaceAttr))
     llvm::append_range(pairs, old);
   pairs.push_back(builder.getDenseI64ArrayAttr({result, input}));
-  fused->setAttr(codegen::kInPlaceAttr, builder.getArrayAttr(pairs));
+  fused->setAttr(kInPlaceAttr, builder.getArrayAttr(pairs));
 }
 
 bool tryInPlace(LaunchOp launch, graph::FusedOp computation, Value result,

@@ -1,7 +1,7 @@
 #include "compiler/passes/exec/recompute/Rewrite.h"
 
-#include "compiler/codegen/Target.h"
 #include "compiler/passes/graph/fusion/Region.h"
+#include "compiler/target/Kernel.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -112,7 +112,7 @@ graph::FusedOp EntryBuilder::addSlice(const Unit &unit, Block &body) {
       hasLoops ? whole.getKind() : graph::KernelKind::pointwise, inputs);
   fused->setDiscardableAttrs(whole->getDiscardableAttrDictionary());
   // Its pairs count the operands of the whole; a part writes none of them.
-  fused->removeAttr(codegen::kInPlaceAttr);
+  fused->removeAttr(kInPlaceAttr);
   Block &block = fused.getBody().emplaceBlock();
   SliceCloner cloner(block);
   for (const Unit::Input &input : unit.inputs)

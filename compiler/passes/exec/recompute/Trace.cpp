@@ -107,9 +107,7 @@ void Trace::collectPairs(CommandId id) {
     }
 }
 
-Trace::Trace(EntryOp entry, fusion::CostModel &hostModel,
-             fusion::CostModel &deviceModel)
-    : entry(entry) {
+Trace::Trace(EntryOp entry, fusion::CostModels &models) : entry(entry) {
   collectCommands();
   collectValues();
   for (CommandId i = 0; i < commands.size(); ++i) {
@@ -118,7 +116,7 @@ Trace::Trace(EntryOp entry, fusion::CostModel &hostModel,
     commands[i].isMovable =
         launch && commands[i].writes.size() == launch.getOutputs().size();
   }
-  findUnits(*this, hostModel, deviceModel);
+  findUnits(*this, models);
 }
 
 } // namespace tcc::exec

@@ -82,8 +82,7 @@ struct Unit {
 
 struct Trace {
   /// The scratch of nested blocks needs no more bytes than now.
-  Trace(EntryOp entry, fusion::CostModel &hostModel,
-        fusion::CostModel &deviceModel);
+  Trace(EntryOp entry, fusion::CostModels &models);
 
   mlir::Block &getBlock() const { return EntryOp(entry).getBody().front(); }
 

@@ -193,8 +193,8 @@ void UnitFinder::run(llvm::function_ref<CommandId(Value root)> findChange) {
       fusion::getMicroseconds(analysis.region->work, model.getMachine());
   findBases();
   size_t first = trace.units.size();
-  bool isHost = model.getMachine().libraryFlopsPerMicrosecond == 0;
-  bool isNarrow = isHost && fused.getKind() == KernelKind::contraction &&
+  bool isNarrow = model.getTarget().getCapabilities().sumsInChains &&
+                  fused.getKind() == KernelKind::contraction &&
                   !derived.empty() &&
                   addSlice(bases, {}, KernelKind::contraction);
   if (!isNarrow)
@@ -225,8 +225,7 @@ static Writes collectWrites(const Trace &trace) {
   return writes;
 }
 
-void findUnits(Trace &trace, fusion::CostModel &hostModel,
-               fusion::CostModel &deviceModel) {
+void findUnits(Trace &trace, fusion::CostModels &models) {
   Writes writes = collectWrites(trace);
   for (CommandId id = 0; id < trace.commands.size(); ++id) {
     auto launch = dyn_cast<LaunchOp>(trace.commands[id].op);
@@ -244,8 +243,8 @@ void findUnits(Trace &trace, fusion::CostModel &hostModel,
           return write;
       return kNone;
     };
-    bool isOnDevice = trace.commands[id].kernel.getDevice();
-    UnitFinder(trace, id, isOnDevice ? deviceModel : hostModel).run(findChange);
+    const Target &target = getTarget(trace.commands[id].kernel);
+    UnitFinder(trace, id, models.get(target)).run(findChange);
   }
 }
 

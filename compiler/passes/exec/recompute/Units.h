@@ -8,10 +8,10 @@ namespace tcc::exec {
 
 /// Gives commands their times, and each value that can be computed again its
 /// unit. Bits are those of the first time: pointwise ops alone have the same
-/// wherever they are computed, and the elements of a product on the host are
-/// one chain each; whatever else has loops is launched again as it is.
-void findUnits(Trace &trace, fusion::CostModel &hostModel,
-               fusion::CostModel &deviceModel);
+/// wherever they are computed, and so are the elements of a product
+/// where each is one chain (TargetCapabilities); whatever else has loops is
+/// launched again as it is.
+void findUnits(Trace &trace, fusion::CostModels &models);
 
 } // namespace tcc::exec
 

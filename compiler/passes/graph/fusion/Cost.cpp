@@ -8,21 +8,6 @@ using namespace tcc::graph;
 
 namespace tcc::fusion {
 
-Machine Machine::getDevice() {
-  Machine device;
-  device.bytesPerMicrosecond = 3e6;
-  device.flopsPerMicrosecond = 20e6;
-  // Without tensor cores.
-  device.contractionFlopsPerMicrosecond = 15e6;
-  device.libraryFlopsPerMicrosecond = 200e6;
-  device.launchMicroseconds = 2;
-  // Threads compute what they stage as they would anywhere.
-  device.packingFactor = 1;
-  device.packedReuse = 64;
-  device.leastTasks = 64;
-  return device;
-}
-
 double getMicroseconds(const Work &work, const Machine &machine) {
   double memory =
       (work.bytesRead + work.bytesWritten) / machine.bytesPerMicrosecond;
@@ -34,8 +19,12 @@ double getMicroseconds(const Work &work, const Machine &machine) {
   return machine.launchMicroseconds + std::max(memory, arithmetic);
 }
 
-CostModel::CostModel(ModuleOp module, const Machine &machine)
-    : machine(machine), symbols(getSymbols(module)) {}
+CostModel::CostModel(ModuleOp module, const Target &target)
+    : target(target), symbols(getSymbols(module)) {}
+
+CostModel &CostModels::get(const Target &target) {
+  return models.try_emplace(&target, module, target).first->second;
+}
 
 double CostModel::getMinimum(AffineExpr extent) const {
   return double(getRange(extent, symbols).min);
@@ -157,7 +146,7 @@ Work CostModel::getAttentionWork(AttentionOpInterface op) {
   work.flops = kSoftmax * keys * queryElements / std::max(1.0, depth);
   // Taken as half as fast as a library: nobody has measured it.
   constexpr double kSlowdown = 2;
-  if (machine.libraryFlopsPerMicrosecond > 0 && takesTensorCores(op))
+  if (target.getCapabilities().hasNarrowAttention && takesTensorCores(op))
     work.libraryFlops = kSlowdown * std::exchange(work.contractionFlops, 0);
   return work;
 }

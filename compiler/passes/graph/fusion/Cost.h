@@ -8,37 +8,12 @@
 #ifndef TCC_COMPILER_PASSES_GRAPH_FUSION_COST_H
 #define TCC_COMPILER_PASSES_GRAPH_FUSION_COST_H
 
+#include "compiler/target/Target.h"
 #include "dialects/graph/GraphOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include <map>
 
 namespace tcc::fusion {
-
-/// One core of a current server CPU; only the ratios matter for decisions.
-struct Machine {
-  /// A current data-centre GPU.
-  static Machine getDevice();
-
-  /// Activations mostly come from the last-level cache.
-  double bytesPerMicrosecond = 30e3;
-  /// Scalar bodies, vectorised by the compiler.
-  double flopsPerMicrosecond = 30e3;
-  /// The micro-kernel of matrix multiplication.
-  double contractionFlopsPerMicrosecond = 200e3;
-  /// A library of matrix products; 0: there is none.
-  double libraryFlopsPerMicrosecond = 0;
-  /// Starting a kernel: claiming tasks, cold instructions.
-  double launchMicroseconds = 0.5;
-  /// Elements that are computed while an operand is packed are computed one by
-  /// one, not in vectors.
-  double packingFactor = 4;
-  /// Rows (columns) of the result for which a packed operand is used again.
-  double packedReuse = 128;
-  /// Up to this many flops an element is cheaper to compute again than to
-  /// load.
-  double cheapFlops = 8;
-  /// Tasks that keep all of the machine busy, or nearly.
-  double leastTasks = 8;
-};
 
 /// What a kernel does.
 struct Work {
@@ -54,12 +29,13 @@ double getMicroseconds(const Work &work, const Machine &machine);
 /// Answers questions about sizes and costs, each computed once.
 class CostModel {
 public:
-  CostModel(mlir::ModuleOp module, const Machine &machine = {});
   CostModel(mlir::ArrayRef<graph::SymbolAttr> symbols,
-            const Machine &machine = {})
-      : machine(machine), symbols(symbols) {}
+            const Target &target = getHostTarget())
+      : target(target), symbols(symbols) {}
+  CostModel(mlir::ModuleOp module, const Target &target = getHostTarget());
 
-  const Machine &getMachine() const { return machine; }
+  const Target &getTarget() const { return target; }
+  const Machine &getMachine() const { return target.getMachine(); }
 
   /// Product of the extents, and its upper bound.
   mlir::AffineExpr getCount(mlir::Type tensor) { return getSize(tensor).count; }
@@ -83,11 +59,22 @@ private:
   };
   const Size &getSize(mlir::Type tensor);
 
-  Machine machine;
+  const Target &target;
   mlir::SmallVector<graph::SymbolAttr> symbols;
   llvm::DenseMap<mlir::Type, Size> sizes;
   /// By name, attributes and types: the body depends on nothing else.
   llvm::DenseMap<std::pair<const void *, mlir::Attribute>, double> scalarFlops;
+};
+
+/// A cost model for each target that a module has kernels for.
+class CostModels {
+public:
+  explicit CostModels(mlir::ModuleOp module) : module(module) {}
+  CostModel &get(const Target &target);
+
+private:
+  mlir::ModuleOp module;
+  std::map<const Target *, CostModel> models;
 };
 
 /// How operand `operand` is indexed by the indices of the result; null if the

@@ -535,15 +535,12 @@ StringRef Analyzer::readOperands(unsigned member) {
 }
 
 bool Analyzer::isOfLibrary() const {
-  if (model.getMachine().libraryFlopsPerMicrosecond == 0 || !region.anchor ||
-      results.empty())
+  if (!region.anchor || results.empty())
     return false;
   auto isInput = [&](Value value) {
     return !isView(value.getDefiningOp()) && find(value) < 0;
   };
-  return describeProduct(region.anchor, results, isInput) ||
-         (results.size() == 1 &&
-          describeConvolution(region.anchor, results.front(), isInput));
+  return model.getTarget().isOfLibrary(region.anchor, results, isInput);
 }
 
 void Analyzer::countWork() {

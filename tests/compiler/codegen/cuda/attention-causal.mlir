@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-lower-kernels=device=true --canonicalize --cse | FileCheck %s
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-lower-kernels --canonicalize --cse | FileCheck %s
 
 // A causal walk ends with the block's queries, and begins with its keys; the mask is
 // not read.

@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-lower-kernels=device=true --canonicalize --cse | FileCheck %s
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-lower-kernels --canonicalize --cse | FileCheck %s
 
 // A sum of a row that is found by a division by a size passes through the rest
 // of the kernel.

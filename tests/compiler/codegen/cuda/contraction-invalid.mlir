@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-lower-kernels=device=true --verify-diagnostics
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-lower-kernels --verify-diagnostics
 
 // Weights are not packed for a device.
 func.func @packed(%x: tensor<8x16xf32>, %w: tensor<1x16x16xf32>)

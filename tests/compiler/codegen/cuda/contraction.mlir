@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-lower-kernels=device=true --canonicalize --cse | FileCheck %s
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-lower-kernels --canonicalize --cse | FileCheck %s
 
 // Tiles of 64 x 64 results. The threads stage 16 steps of k at a time, those of
 // the next tile while they multiply these: one barrier a tile. 4 x 4 sums stay

@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-lower-kernels=device=true --canonicalize --cse | FileCheck %s
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-lower-kernels --canonicalize --cse | FileCheck %s
 
 // A thread owns 32 elements of a column, that it keeps in shared memory. It
 // walks all updates of the column in order and applies those that hit them:

@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-lower-kernels=device=true --canonicalize --cse | FileCheck %s
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-lower-kernels --canonicalize --cse | FileCheck %s
 
 // A warp takes each eighth row of a panel, a thread 24 elements of it; their sums
 // stay in registers until the panel ends, and are combined through shared memory.

@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-lower-kernels=device=true --tcc-emit-ptx=arch=sm_80 \
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-lower-kernels --tcc-emit-ptx=arch=sm_80 \
 // RUN:   -o /dev/null | FileCheck %s
 
 // Both operands, though one is repeated for each row, and the result.

@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-lower-kernels=device=true --tcc-emit-ptx=arch=sm_90 \
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-lower-kernels --tcc-emit-ptx=arch=sm_90 \
 // RUN:   -o /dev/null | FileCheck %s
 
 // A warp reads a row once, 16 bytes an access, and converts two bf16 with an

@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-lower-kernels=device=true --canonicalize --cse | FileCheck %s
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-lower-kernels --canonicalize --cse | FileCheck %s
 
 // A thread has four neighbouring channels. Taps outside of x are read inside and
 // left out.

@@ -1,5 +1,6 @@
 #include "tests/compiler/codegen/kernel/CompiledKernel.h"
 
+#include "compiler/codegen/Targets.h"
 #include "compiler/codegen/cpu/ImageLinker.h"
 #include "compiler/codegen/cpu/ObjectEmitter.h"
 #include "compiler/codegen/kernel/KernelEmitter.h"
@@ -13,6 +14,7 @@ void loadKernelDialects(MLIRContext &context) {
   DialectRegistry registry;
   registry.insert<func::FuncDialect, graph::GraphDialect>();
   cpu::registerCodeEmission(registry);
+  registerAllTargets();
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
 }
@@ -41,7 +43,7 @@ graph::FusedOp fuse(func::FuncOp function, graph::KernelKind kind) {
 
 static llvm::Expected<cpu::Image> compileImage(graph::FusedOp region,
                                                const cpu::Cpu &cpu) {
-  codegen::KernelOptions options;
+  KernelOptions options;
   options.vectorBytes = cpu.getVectorBytes();
   options.hasPairProducts = cpu.hasPairProducts();
   auto loops = codegen::emitKernel(region, "kernel", options);
@@ -66,7 +68,7 @@ llvm::Expected<CompiledKernel> CompiledKernel::compile(graph::FusedOp region,
   auto mapped = runtime::CodeImage::map(std::as_bytes(std::span(image->bytes)));
   if (!mapped.ok())
     return llvm::createStringError(mapped.takeStatus().message());
-  FailureOr<codegen::KernelInfo> info = codegen::analyzeKernel(region);
+  FailureOr<KernelInfo> info = codegen::analyzeKernel(region);
   if (failed(info))
     return llvm::createStringError("the region has no kernel");
   return CompiledKernel(std::move(*mapped), image->offsets[0],
@@ -74,7 +76,7 @@ llvm::Expected<CompiledKernel> CompiledKernel::compile(graph::FusedOp region,
 }
 
 CompiledKernel::CompiledKernel(runtime::CodeImage code, uint64_t offset,
-                               codegen::KernelInfo information)
+                               KernelInfo information)
     : image(std::move(code)), function(image.kernelAt(offset)),
       info(std::move(information)) {
   size_t bytes = llvm::alignTo(info.workerScratchBytes + 1, 64);

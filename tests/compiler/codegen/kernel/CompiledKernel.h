@@ -2,7 +2,7 @@
 #ifndef TCC_TESTS_COMPILER_CODEGEN_KERNEL_COMPILEDKERNEL_H
 #define TCC_TESTS_COMPILER_CODEGEN_KERNEL_COMPILEDKERNEL_H
 
-#include "compiler/codegen/Target.h"
+#include "compiler/target/Kernel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/package/Image.h"
 #include "llvm/Support/Error.h"
@@ -27,19 +27,18 @@ public:
   void run(llvm::ArrayRef<void *> buffers, llvm::ArrayRef<int64_t> symbols,
            int64_t tasksPerCall = int64_t(1) << 40) const;
 
-  const codegen::KernelInfo &getInfo() const { return info; }
+  const KernelInfo &getInfo() const { return info; }
 
 private:
   struct Free {
     void operator()(void *memory) const { free(memory); }
   };
 
-  CompiledKernel(runtime::CodeImage image, uint64_t offset,
-                 codegen::KernelInfo info);
+  CompiledKernel(runtime::CodeImage image, uint64_t offset, KernelInfo info);
 
   runtime::CodeImage image;
   format::KernelFunction function;
-  codegen::KernelInfo info;
+  KernelInfo info;
   std::unique_ptr<void, Free> scratch;
 };
 

@@ -16,7 +16,7 @@
 // CHECK-NOT:     convolution =
 // CHECK:       exec.entry @main
 // CHECK-SAME:    workspace_bytes = 33554432
-exec.kernel @narrow attributes {device} {
+exec.kernel @narrow attributes {target = "cuda"} {
 ^bb0(%x: tensor<2x6x6x8xbf16>, %w: tensor<16x3x3x8xbf16>, %b: tensor<16xbf16>,
      %r: tensor<2x6x6x16xbf16>):
   %y = graph.fused <contraction> (%x, %w, %b, %r)
@@ -38,7 +38,7 @@ exec.kernel @narrow attributes {device} {
     graph.yield %g : tensor<2x6x6x16xbf16>
   }
 }
-exec.kernel @wide attributes {device} {
+exec.kernel @wide attributes {target = "cuda"} {
 ^bb0(%x: tensor<2x6x6x8xf32>, %w: tensor<16x3x3x8xf32>):
   %y = graph.fused <contraction> (%x, %w)
       : (tensor<2x6x6x8xf32>, tensor<16x3x3x8xf32>) -> tensor<2x6x6x16xf32> {

@@ -6,7 +6,7 @@
 // CHECK-NOT:     alignments
 // CHECK:       exec.kernel @unaligned
 // CHECK:         alignments = array<i64: 4, 16>
-exec.kernel @aligned attributes {device} {
+exec.kernel @aligned attributes {target = "cuda"} {
 ^bb0(%x: tensor<256xf32>):
   %y = graph.fused <pointwise> (%x) : (tensor<256xf32>) -> tensor<256xf32> {
   ^bb0(%a: tensor<256xf32>):
@@ -14,7 +14,7 @@ exec.kernel @aligned attributes {device} {
     graph.yield %b : tensor<256xf32>
   }
 }
-exec.kernel @unaligned attributes {device} {
+exec.kernel @unaligned attributes {target = "cuda"} {
 ^bb0(%x: tensor<256xf32>):
   %y = graph.fused <pointwise> (%x) : (tensor<256xf32>) -> tensor<256xf32> {
   ^bb0(%a: tensor<256xf32>):

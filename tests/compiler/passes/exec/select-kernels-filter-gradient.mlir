@@ -9,7 +9,7 @@
 // CHECK-SAME:    result = <2 : bf16, () -> (0, 16, 8, 2, 2, 32, 1, 16, 8)>,
 // CHECK-SAME:    padLow = [0, 0], padHigh = [0, 0], strides = [2, 2], dilations = [1, 1],
 // CHECK-SAME:    activation = none>
-exec.kernel @gradient attributes {device} {
+exec.kernel @gradient attributes {target = "cuda"} {
 ^bb0(%x: tensor<2x9x6x8xbf16>, %d: tensor<2x3x3x16xbf16>):
   %y = graph.fused <contraction> (%x, %d)
       : (tensor<2x9x6x8xbf16>, tensor<2x3x3x16xbf16>) -> tensor<16x2x2x8xbf16> {

@@ -16,7 +16,7 @@
 // CHECK:       exec.entry @main
 // CHECK-SAME:    workspace_bytes = 32768
 module attributes {graph.symbols = [#graph.symbol<"n", 1 to 4 by 1>]} {
-exec.kernel @epilogue attributes {device} {
+exec.kernel @epilogue attributes {target = "cuda"} {
 ^bb0(%x: tensor<?x16x32xbf16, affine_map<()[s0] -> (s0, 16, 32)>>, %w: tensor<8x32xbf16>,
      %b: tensor<8xbf16>, %r: tensor<?x16x8xbf16, affine_map<()[s0] -> (s0, 16, 8)>>):
   %y = graph.fused <contraction> (%x, %w, %b, %r)
@@ -41,7 +41,7 @@ exec.kernel @epilogue attributes {device} {
     graph.yield %g : tensor<?x16x8xbf16, affine_map<()[s0] -> (s0, 16, 8)>>
   }
 }
-exec.kernel @computed attributes {device} {
+exec.kernel @computed attributes {target = "cuda"} {
 ^bb0(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>):
   %y = graph.fused <contraction> (%x, %w) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32> {
   ^bb0(%p: tensor<4x8xf32>, %q: tensor<8x8xf32>):
@@ -50,7 +50,7 @@ exec.kernel @computed attributes {device} {
     graph.yield %m : tensor<4x8xf32>
   }
 }
-exec.kernel @erf attributes {device} {
+exec.kernel @erf attributes {target = "cuda"} {
 ^bb0(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>):
   %y = graph.fused <contraction> (%x, %w) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32> {
   ^bb0(%p: tensor<4x8xf32>, %q: tensor<8x8xf32>):

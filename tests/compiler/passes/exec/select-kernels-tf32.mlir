@@ -3,7 +3,7 @@
 // described.
 
 // CHECK: exec.kernel @product {{.*}}product = #exec.product<{{.*}}, tf32 = true>
-exec.kernel @product attributes {device} {
+exec.kernel @product attributes {target = "cuda"} {
 ^bb0(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>):
   %y = graph.fused <contraction> (%x, %w) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32> {
   ^bb0(%p: tensor<4x8xf32>, %q: tensor<8x8xf32>):
@@ -13,7 +13,7 @@ exec.kernel @product attributes {device} {
 }
 
 // CHECK: exec.kernel @window {{.*}}convolution = #exec.convolution<kind = forward, x = <0 : f32, {{.*}}, tf32 = true>
-exec.kernel @window attributes {device} {
+exec.kernel @window attributes {target = "cuda"} {
 ^bb0(%x: tensor<2x6x6x8xf32>, %w: tensor<16x3x3x8xf32>):
   %y = graph.fused <contraction> (%x, %w)
       : (tensor<2x6x6x8xf32>, tensor<16x3x3x8xf32>) -> tensor<2x6x6x16xf32> {

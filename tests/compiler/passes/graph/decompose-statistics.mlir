@@ -1,5 +1,5 @@
 // RUN: tcc-opt %s --tcc-decompose | FileCheck %s
-// RUN: tcc-opt %s --tcc-decompose --tcc-simplify --tcc-split-reductions --tcc-fuse-ops=device | FileCheck %s --check-prefix=FUSED
+// RUN: tcc-opt %s --tcc-decompose --tcc-simplify --tcc-split-reductions --tcc-set-target=name=cuda --tcc-fuse-ops | FileCheck %s --check-prefix=FUSED
 
 // A long channel has a mean and a mean square for each part, combined afterwards: x is
 // read by one kernel.

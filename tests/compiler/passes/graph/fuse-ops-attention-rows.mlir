@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-fuse-ops=device --tcc-verify-fusion | FileCheck %s
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-fuse-ops --tcc-verify-fusion | FileCheck %s
 
 // Attention stores its rows once, where a transpose moves them: the sum reads them
 // there. The logarithms of the sums of weights are a result of their own shape.

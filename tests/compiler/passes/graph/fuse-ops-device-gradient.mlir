@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-fuse-ops=device --tcc-verify-fusion --split-input-file | FileCheck %s
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-fuse-ops --tcc-verify-fusion --split-input-file | FileCheck %s
 // A library multiplies a product with the derivative of gelu's tanh form at what it is of.
 
 // CHECK-LABEL: func @derivative

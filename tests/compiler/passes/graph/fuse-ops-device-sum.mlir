@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-fuse-ops=device --tcc-verify-fusion --split-input-file | FileCheck %s
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-fuse-ops --tcc-verify-fusion --split-input-file | FileCheck %s
 // A library stores what the tanh form of gelu is of as a second result, for its gradient.
 
 // CHECK-LABEL: func @two_results

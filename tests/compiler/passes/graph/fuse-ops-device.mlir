@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-fuse-ops=device --tcc-verify-fusion --split-input-file | FileCheck %s
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-fuse-ops --tcc-verify-fusion --split-input-file | FileCheck %s
 // On a GPU a product is kept in a form that a library has.
 
 // Bias and relu go with the product, in one kernel.

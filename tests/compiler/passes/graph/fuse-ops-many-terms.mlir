@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-fuse-ops=device --tcc-verify-fusion | FileCheck %s
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-fuse-ops --tcc-verify-fusion | FileCheck %s
 // What is added to a product may be a sum of any number of terms: 2^40 here, of
 // which a library takes two at most. They are not counted one by one.
 // CHECK-LABEL: func @doubled

@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --split-input-file --tcc-mix-precision=device --tcc-simplify | FileCheck %s
+// RUN: tcc-opt %s --split-input-file --tcc-set-target=name=cuda --tcc-mix-precision --tcc-simplify | FileCheck %s
 // What is added to products may be narrow without being a product.
 
 // What relu passed of a sum is none that is rounded again: it is added narrow.

@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --tcc-mix-precision=device --tcc-simplify | FileCheck %s
+// RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-mix-precision --tcc-simplify | FileCheck %s
 // RUN: tcc-opt %s --tcc-mix-precision --tcc-simplify | FileCheck %s --check-prefix=HOST
 
 // On a device matrices of attention are narrow, where tensor cores take them. The

@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --split-input-file --tcc-mix-precision=device --tcc-simplify | FileCheck %s
+// RUN: tcc-opt %s --split-input-file --tcc-set-target=name=cuda --tcc-mix-precision --tcc-simplify | FileCheck %s
 // Sums of elements of one narrow value.
 
 // As in the gradient of a pooling, elements of a product are moved, picked and

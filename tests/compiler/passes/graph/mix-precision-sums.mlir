@@ -1,4 +1,4 @@
-// RUN: tcc-opt %s --split-input-file --tcc-mix-precision=device --tcc-simplify | FileCheck %s
+// RUN: tcc-opt %s --split-input-file --tcc-set-target=name=cuda --tcc-mix-precision --tcc-simplify | FileCheck %s
 // A GPU's libraries store products, and add to them, in one narrow type.
 
 // The bias is narrow as the result is; what follows computes in f32.

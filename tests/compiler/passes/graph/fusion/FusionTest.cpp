@@ -1,6 +1,7 @@
 // Fusion keeps what a graph computes: random graphs are evaluated before and
 // after, and fused twice.
 
+#include "compiler/codegen/Targets.h"
 #include "compiler/passes/graph/Passes.h"
 #include "dialects/graph/GraphOps.h"
 #include "dialects/graph/evaluate/Evaluator.h"
@@ -184,6 +185,7 @@ namespace {
 class FusionTest : public testing::Test {
 protected:
   FusionTest() {
+    registerAllTargets();
     DialectRegistry registry;
     registry.insert<func::FuncDialect, GraphDialect>();
     registerEvaluatorDialects(registry);

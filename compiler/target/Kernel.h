@@ -1,17 +1,17 @@
-//===- Target.h - What a target makes of a fused region ---------*- C++ -*-===//
+//===- Kernel.h - What is known of a kernel before it has code --*- C++ -*-===//
 //
 // A kernel is a `graph.fused` op. The host side needs to know how it is
 // launched before any code exists; the code itself is emitted later, the same
 // for equal regions.
 //
 //===----------------------------------------------------------------------===//
-#ifndef TCC_COMPILER_CODEGEN_TARGET_H
-#define TCC_COMPILER_CODEGEN_TARGET_H
+#ifndef TCC_COMPILER_TARGET_KERNEL_H
+#define TCC_COMPILER_TARGET_KERNEL_H
 
 #include "dialects/exec/ExecDialect.h"
 #include "dialects/graph/GraphOps.h"
 
-namespace tcc::codegen {
+namespace tcc {
 
 /// How a kernel is launched.
 struct KernelInfo {
@@ -34,23 +34,27 @@ struct KernelInfo {
   exec::ConvolutionAttr convolution;
 };
 
-/// Bytes to which the buffers of a device's launch are aligned, in the
-/// attribute of this name of the fused op, if some are aligned to less than 16.
+/// Bytes to which the buffers of all of a kernel's launches are aligned, in the
+/// attribute of this name of the fused op, if some are aligned to less than
+/// what the target's accesses are of.
 inline constexpr llvm::StringLiteral kAlignmentsAttr = "alignments";
-
-/// Describes the host's kernel of `fused`; an error if its kind is not
-/// supported. The op stands in a module with the symbols.
-mlir::FailureOr<KernelInfo> analyzeKernel(graph::FusedOp fused);
-
-/// True if result `result` may lie in the buffer of input `input`: every
-/// element of any result depends, of that input, on the element at the same
-/// row-major position only, and that is read before it is overwritten.
-bool canShareBuffer(graph::FusedOp fused, unsigned result, unsigned input);
 
 /// Results that lie in the buffer of an input: pairs (result, input) in the
 /// attribute of this name of the fused op, an array of i64 arrays.
 inline constexpr llvm::StringLiteral kInPlaceAttr = "in_place";
 
-} // namespace tcc::codegen
+/// The most bytes that an access of any target's kernels moves, and buffers in
+/// one line are apart.
+inline constexpr int64_t kMaxAccessBytes = 16;
 
-#endif // TCC_COMPILER_CODEGEN_TARGET_H
+/// What code for a region depends on besides the region.
+struct KernelOptions {
+  /// Bytes of a vector register of the host.
+  int64_t vectorBytes = 64;
+  /// An instruction of the host multiplies and adds pairs of bf16.
+  bool hasPairProducts = false;
+};
+
+} // namespace tcc
+
+#endif // TCC_COMPILER_TARGET_KERNEL_H

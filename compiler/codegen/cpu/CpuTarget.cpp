@@ -1,0 +1,151 @@
+#include "compiler/codegen/cpu/CpuTarget.h"
+
+#include "compiler/codegen/cpu/EmitObjects.h"
+#include "compiler/codegen/cpu/ObjectEmitter.h"
+#include "compiler/codegen/kernel/KernelEmitter.h"
+#include "compiler/passes/graph/Passes.h"
+#include "tcc/compiler.h"
+
+using namespace mlir;
+
+namespace tcc::cpu {
+
+namespace {
+
+class CpuEmitter : public CodeEmitter {
+public:
+  CpuEmitter(const Target &target, ArrayRef<Cpu> cpus)
+      : target(target), cpus(cpus) {}
+
+  FailureOr<std::vector<CodeVariant>>
+  emit(ModuleOp module, int jobs, std::vector<std::string> &notes) override;
+  FailureOr<std::string> print(ModuleOp module, int jobs,
+                               Artifact artifact) override;
+
+private:
+  FailureOr<Object> compile(exec::KernelOp kernel, const Cpu &cpu,
+                            CodeForm form) const;
+
+  const Target &target;
+  std::vector<Cpu> cpus;
+};
+
+class CpuTarget : public Target {
+public:
+  StringRef getName() const override { return "cpu"; }
+  exec::MemorySpace getSpace() const override {
+    return exec::MemorySpace::host;
+  }
+  const Machine &getMachine() const override;
+  const TargetCapabilities &getCapabilities() const override;
+  void registerDialects(DialectRegistry &registry) const override {
+    registerCodeEmission(registry);
+  }
+  void addPasses(OpPassManager &pm, TargetStage stage) const override;
+  FailureOr<KernelInfo> plan(graph::FusedOp fused) const override {
+    return codegen::analyzeKernel(fused);
+  }
+  FailureOr<OwningOpRef<ModuleOp>>
+  emit(graph::FusedOp fused, StringRef name,
+       const KernelOptions &options) const override {
+    return codegen::emitKernel(fused, name, options);
+  }
+  llvm::Expected<std::unique_ptr<CodeEmitter>>
+  createEmitter(const CompileOptions &options,
+                ArrayRef<Cpu> hosts) const override;
+};
+
+} // namespace
+
+// --- Emitter ---
+
+FailureOr<Object> CpuEmitter::compile(exec::KernelOp kernel, const Cpu &cpu,
+                                      CodeForm form) const {
+  auto fused = cast<graph::FusedOp>(kernel.getComputation());
+  auto loops = target.emit(fused, kernel.getSymName(), getKernelOptions(cpu));
+  if (failed(loops))
+    return failure();
+  return emitCode(loops->get(), cpu, cpu.getVectorBytes(), form);
+}
+
+FailureOr<std::vector<CodeVariant>>
+CpuEmitter::emit(ModuleOp module, int jobs,
+                 std::vector<std::string> & /*notes*/) {
+  codegen::Kernels kernels = codegen::getKernels(module, target);
+  std::vector<CodeVariant> variants;
+  for (const Cpu &cpu : cpus) {
+    auto make = [&](exec::KernelOp kernel) {
+      return compile(kernel, cpu, CodeForm::Object);
+    };
+    auto variant =
+        emitImage(module, kernels, cpu, target.getName(), jobs, make);
+    if (failed(variant))
+      return failure();
+    variants.push_back(std::move(*variant));
+  }
+  return variants;
+}
+
+FailureOr<std::string> CpuEmitter::print(ModuleOp module, int /*jobs*/,
+                                         Artifact artifact) {
+  codegen::Kernels kernels = codegen::getKernels(module, target);
+  const Cpu &cpu = cpus.front();
+  if (artifact == Artifact::Kernels)
+    return codegen::printLoops(kernels, getKernelOptions(cpu));
+  std::string text;
+  if (artifact != Artifact::Assembly)
+    return text;
+  for (exec::KernelOp kernel : kernels) {
+    FailureOr<Object> code = compile(kernel, cpu, CodeForm::Assembly);
+    if (failed(code))
+      return failure();
+    text.append(code->begin(), code->end());
+  }
+  return text;
+}
+
+// --- Target ---
+
+/// One core of a current server CPU; only the ratios matter for decisions.
+static constexpr Machine kMachine = {
+    // Activations mostly come from the last-level cache.
+    .bytesPerMicrosecond = 30e3,
+    .flopsPerMicrosecond = 30e3,
+    .contractionFlopsPerMicrosecond = 200e3,
+    // Claiming tasks, cold instructions.
+    .launchMicroseconds = 0.5,
+    // One by one, not in vectors.
+    .packingFactor = 4,
+    .packedReuse = 128,
+    .leastTasks = 8,
+};
+
+const Machine &CpuTarget::getMachine() const { return kMachine; }
+
+const TargetCapabilities &CpuTarget::getCapabilities() const {
+  // A message takes 50 us at 1 GB/s between hosts.
+  static constexpr TargetCapabilities capabilities = {.sumsInChains = true,
+                                                      .hasExactSums = true,
+                                                      .bucketBytes = int64_t(1)
+                                                                     << 20};
+  return capabilities;
+}
+
+void CpuTarget::addPasses(OpPassManager &pm, TargetStage stage) const {
+  // Panels are what its matrix kernels read.
+  if (stage == TargetStage::Layout)
+    pm.addPass(createPackWeightsPass());
+}
+
+llvm::Expected<std::unique_ptr<CodeEmitter>>
+CpuTarget::createEmitter(const CompileOptions & /*options*/,
+                         ArrayRef<Cpu> hosts) const {
+  return std::make_unique<CpuEmitter>(*this, hosts);
+}
+
+const Target &getCpuTarget() {
+  static const CpuTarget target;
+  return target;
+}
+
+} // namespace tcc::cpu

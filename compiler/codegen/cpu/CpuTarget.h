@@ -1,0 +1,14 @@
+//===- CpuTarget.h - The host's CPU -----------------------------*- C++ -*-===//
+#ifndef TCC_COMPILER_CODEGEN_CPU_CPUTARGET_H
+#define TCC_COMPILER_CODEGEN_CPU_CPUTARGET_H
+
+#include "compiler/target/Target.h"
+
+namespace tcc::cpu {
+
+/// The target of that name.
+const Target &getCpuTarget();
+
+} // namespace tcc::cpu
+
+#endif // TCC_COMPILER_CODEGEN_CPU_CPUTARGET_H

@@ -1,0 +1,227 @@
+#include "compiler/codegen/cuda/CudaEmitter.h"
+
+#include "compiler/codegen/cpu/EmitObjects.h"
+#include "compiler/codegen/cuda/Assembler.h"
+#include "compiler/codegen/cuda/DeviceCode.h"
+#include "compiler/codegen/cuda/Emulation.h"
+#include "compiler/decisions/Decisions.h"
+
+#include "tcc/compiler.h"
+#include <map>
+
+using namespace mlir;
+
+namespace tcc::cuda {
+
+namespace {
+
+class CudaEmitter : public CodeEmitter {
+public:
+  CudaEmitter(const Target &target, Emulation emulation, const cpu::Cpu &host)
+      : target(target), emulation(emulation), host(host) {}
+
+  /// The problem with them; empty if there is none.
+  std::string readArchs(ArrayRef<std::string> names);
+
+  FailureOr<std::vector<CodeVariant>>
+  emit(ModuleOp module, int jobs, std::vector<std::string> &notes) override;
+  FailureOr<std::string> print(ModuleOp module, int jobs,
+                               Artifact artifact) override;
+
+private:
+  FailureOr<OwningOpRef<ModuleOp>> emitLoops(exec::KernelOp kernel) const;
+  FailureOr<std::string> emitText(ModuleOp module, const Arch &arch,
+                                  int jobs) const;
+  FailureOr<std::vector<Cubin>> assemble(ModuleOp module, int jobs,
+                                         const std::string &oldestPtx,
+                                         const Assembler &assembler) const;
+  LogicalResult addCubins(ModuleOp module, int jobs,
+                          const std::string &oldestPtx,
+                          std::vector<CodeVariant> &variants,
+                          std::vector<std::string> &notes) const;
+  FailureOr<CodeVariant> emulate(ModuleOp module, int jobs) const;
+
+  const Target &target;
+  Emulation emulation;
+  cpu::Cpu host;
+  std::vector<Arch> archs;     ///< the oldest first
+  Arch oldest = {"sm_80", 80}; ///< whose PTX the package has
+  bool hasPtx = true;
+};
+
+} // namespace
+
+std::string CudaEmitter::readArchs(ArrayRef<std::string> names) {
+  std::string error;
+  for (const std::string &name : names) {
+    if (name == "ptx" || name == "none")
+      continue;
+    std::optional<Arch> arch = parseArch(name, error);
+    if (!arch)
+      return "--arch: " + error;
+    archs.push_back(*arch);
+  }
+  llvm::sort(archs,
+             [](const Arch &a, const Arch &b) { return a.number < b.number; });
+  if (!archs.empty())
+    oldest = archs.front().getPtxArch();
+  hasPtx = names != ArrayRef<std::string>{"none"};
+  if (!hasPtx && emulation == Emulation::None)
+    return "--arch=none: the package would have no code for its kernels "
+           "without --emulate";
+  return {};
+}
+
+FailureOr<OwningOpRef<ModuleOp>>
+CudaEmitter::emitLoops(exec::KernelOp kernel) const {
+  auto fused = cast<graph::FusedOp>(kernel.getComputation());
+  return target.emit(fused, kernel.getSymName(), cpu::getKernelOptions(host));
+}
+
+// --- PTX ---
+
+FailureOr<std::string> CudaEmitter::emitText(ModuleOp module, const Arch &arch,
+                                             int jobs) const {
+  auto emitOne = [&](exec::KernelOp kernel) -> FailureOr<std::string> {
+    auto loops = emitLoops(kernel);
+    return failed(loops) ? FailureOr<std::string>(failure())
+                         : emitPtx(loops->get(), arch);
+  };
+  auto texts = codegen::makeAll<std::string>(
+      codegen::getKernels(module, target), jobs, emitOne);
+  if (failed(texts))
+    return failure();
+  return joinPtx(*texts, arch);
+}
+
+// --- Machine code ---
+
+static CodeVariant makeVariant(const Target &target, StringRef machine,
+                               StringRef bytes) {
+  return {target.getName().str(),
+          machine.str(),
+          {},
+          std::vector<char>(bytes.begin(), bytes.end()),
+          {}};
+}
+
+/// What the code of each kernel uses, as decisions.
+static void record(ModuleOp module, const Arch &arch, const Cubin &cubin) {
+  DecisionLog log(module, "assemble");
+  SymbolTable symbols(module);
+  for (const FunctionResources &function : cubin.functions) {
+    auto kernel = symbols.lookup<exec::KernelOp>(function.name);
+    if (!kernel)
+      continue;
+    auto fused = cast<graph::FusedOp>(kernel.getComputation());
+    log.add(kernel, arch.name,
+            (function.name + ", " + stringifyKernelKind(fused.getKind())).str(),
+            {{"registers", function.registers},
+             {"spill_bytes", function.spillBytes},
+             {"stack_bytes", function.stackBytes},
+             {"shared_bytes", function.sharedBytes}});
+  }
+}
+
+FailureOr<std::vector<Cubin>>
+CudaEmitter::assemble(ModuleOp module, int jobs, const std::string &oldestPtx,
+                      const Assembler &assembler) const {
+  std::map<int, std::string> texts = {{oldest.number, oldestPtx}};
+  for (const Arch &arch : archs) {
+    std::string &text = texts[arch.getPtxArch().number];
+    if (!text.empty())
+      continue;
+    FailureOr<std::string> ptx = emitText(module, arch.getPtxArch(), jobs);
+    if (failed(ptx))
+      return failure();
+    text = std::move(*ptx);
+  }
+  auto make = [&](const Arch &arch) -> FailureOr<Cubin> {
+    const std::string &text = texts.at(arch.getPtxArch().number);
+    auto cubin = assembler.assemble(text, arch);
+    if (!cubin)
+      return module.emitError(llvm::toString(cubin.takeError()));
+    return std::move(*cubin);
+  };
+  return codegen::makeAll<Cubin>(archs, jobs, make);
+}
+
+LogicalResult CudaEmitter::addCubins(ModuleOp module, int jobs,
+                                     const std::string &oldestPtx,
+                                     std::vector<CodeVariant> &variants,
+                                     std::vector<std::string> &notes) const {
+  if (archs.empty())
+    return success();
+  auto assembler = Assembler::find();
+  if (!assembler) {
+    notes.push_back("only PTX in the package, which the driver compiles "
+                    "when it is loaded: " +
+                    llvm::toString(assembler.takeError()));
+    return success();
+  }
+  auto cubins = assemble(module, jobs, oldestPtx, **assembler);
+  if (failed(cubins))
+    return failure();
+  for (auto [arch, cubin] : llvm::zip_equal(archs, *cubins)) {
+    record(module, arch, cubin);
+    variants.push_back(makeVariant(
+        target, arch.name, StringRef(cubin.bytes.data(), cubin.bytes.size())));
+  }
+  return success();
+}
+
+// --- All ---
+
+FailureOr<CodeVariant> CudaEmitter::emulate(ModuleOp module, int jobs) const {
+  auto make = [&](exec::KernelOp kernel) -> FailureOr<cpu::Object> {
+    auto loops = emitLoops(kernel);
+    if (failed(loops))
+      return failure();
+    return emitEmulation(loops->get(), host, emulation == Emulation::Race);
+  };
+  return cpu::emitImage(module, codegen::getKernels(module, target), host,
+                        "emulated", jobs, make);
+}
+
+FailureOr<std::vector<CodeVariant>>
+CudaEmitter::emit(ModuleOp module, int jobs, std::vector<std::string> &notes) {
+  std::vector<CodeVariant> variants;
+  if (hasPtx) {
+    FailureOr<std::string> ptx = emitText(module, oldest, jobs);
+    if (failed(ptx) || failed(addCubins(module, jobs, *ptx, variants, notes)))
+      return failure();
+    variants.push_back(makeVariant(target, "ptx", *ptx));
+  }
+  if (emulation == Emulation::None)
+    return variants;
+  FailureOr<CodeVariant> emulated = emulate(module, jobs);
+  if (failed(emulated))
+    return failure();
+  variants.push_back(std::move(*emulated));
+  return variants;
+}
+
+FailureOr<std::string> CudaEmitter::print(ModuleOp module, int jobs,
+                                          Artifact artifact) {
+  switch (artifact) {
+  case Artifact::Kernels:
+    return codegen::printLoops(codegen::getKernels(module, target),
+                               cpu::getKernelOptions(host));
+  case Artifact::Ptx:
+    return emitText(module, oldest, jobs);
+  default:
+    return std::string();
+  }
+}
+
+llvm::Expected<std::unique_ptr<CodeEmitter>>
+createCudaEmitter(const Target &target, const CompileOptions &options,
+                  const cpu::Cpu &host) {
+  auto emitter = std::make_unique<CudaEmitter>(target, options.emulation, host);
+  std::string problem = emitter->readArchs(options.archs);
+  if (!problem.empty())
+    return llvm::createStringError(problem);
+  return emitter;
+}
+
+} // namespace tcc::cuda

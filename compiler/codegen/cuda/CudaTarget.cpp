@@ -1,0 +1,101 @@
+#include "compiler/codegen/cuda/CudaTarget.h"
+
+#include "compiler/codegen/cuda/CudaEmitter.h"
+#include "compiler/codegen/cuda/DeviceCode.h"
+#include "compiler/codegen/cuda/DeviceKernel.h"
+#include "compiler/passes/graph/Passes.h"
+#include "compiler/passes/graph/fusion/LibraryConvolution.h"
+#include "compiler/passes/graph/fusion/LibraryProduct.h"
+
+using namespace mlir;
+
+namespace tcc::cuda {
+
+namespace {
+
+class CudaTarget : public Target {
+public:
+  StringRef getName() const override { return "cuda"; }
+  exec::MemorySpace getSpace() const override {
+    return exec::MemorySpace::device;
+  }
+  const Machine &getMachine() const override;
+  const TargetCapabilities &getCapabilities() const override;
+  void registerDialects(DialectRegistry &registry) const override {
+    registerDeviceCode(registry);
+  }
+  void addPasses(OpPassManager &pm, TargetStage stage) const override;
+  bool isOfLibrary(Operation *anchor, ArrayRef<Value> results,
+                   function_ref<bool(Value)> isInput) const override;
+  FailureOr<KernelInfo> plan(graph::FusedOp fused) const override {
+    return analyzeKernel(fused);
+  }
+  SmallVector<int64_t> getAlignments(graph::FusedOp fused) const override {
+    return cuda::getAlignments(fused);
+  }
+  FailureOr<OwningOpRef<ModuleOp>>
+  emit(graph::FusedOp fused, StringRef name,
+       const KernelOptions & /*options*/) const override {
+    return emitKernel(fused, name);
+  }
+  llvm::Expected<std::unique_ptr<CodeEmitter>>
+  createEmitter(const CompileOptions &options,
+                ArrayRef<cpu::Cpu> hosts) const override {
+    return createCudaEmitter(*this, options, hosts.front());
+  }
+};
+
+} // namespace
+
+/// A current data-centre GPU; only the ratios matter for decisions.
+static constexpr Machine kMachine = {
+    .bytesPerMicrosecond = 3e6,
+    .flopsPerMicrosecond = 20e6,
+    // Without tensor cores.
+    .contractionFlopsPerMicrosecond = 15e6,
+    .libraryFlopsPerMicrosecond = 200e6,
+    .launchMicroseconds = 2,
+    // Threads compute what they stage as they would anywhere.
+    .packingFactor = 1,
+    .packedReuse = 64,
+    .leastTasks = 64,
+};
+
+const Machine &CudaTarget::getMachine() const { return kMachine; }
+
+const TargetCapabilities &CudaTarget::getCapabilities() const {
+  // A message takes 20 us at 100 GB/s between GPUs.
+  static constexpr TargetCapabilities capabilities = {
+      .hasNarrowAttention = true,
+      .hasLibraries = true,
+      .hasTf32 = true,
+      .accessBytes = kAccessBytes,
+      .bucketBytes = int64_t(25) << 20};
+  return capabilities;
+}
+
+void CudaTarget::addPasses(OpPassManager &pm, TargetStage stage) const {
+  switch (stage) {
+  case TargetStage::Layout:
+    // A launch costs more than slices do.
+    return pm.addPass(createMergeProductsPass());
+  case TargetStage::Prepared:
+    return pm.addPass(createKeepRoundedPass());
+  case TargetStage::Fusion:
+    return pm.addPass(createSumOperandsPass());
+  }
+}
+
+bool CudaTarget::isOfLibrary(Operation *anchor, ArrayRef<Value> results,
+                             function_ref<bool(Value)> isInput) const {
+  return fusion::describeProduct(anchor, results, isInput) ||
+         (results.size() == 1 &&
+          fusion::describeConvolution(anchor, results.front(), isInput));
+}
+
+const Target &getCudaTarget() {
+  static const CudaTarget target;
+  return target;
+}
+
+} // namespace tcc::cuda

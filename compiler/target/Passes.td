@@ -1,0 +1,21 @@
+#ifndef TCC_TARGET_PASSES
+#define TCC_TARGET_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def SetTargetPass : Pass<"tcc-set-target", "mlir::ModuleOp"> {
+  let summary = "name the target that a module is compiled for";
+  let description = [{
+    Passes after it ask that target. An unknown one is an error.
+
+    ```mlir
+    module {
+    // becomes
+    module attributes {graph.target = "cuda"} {
+    ```
+  }];
+  let options = [Option<"name", "name", "std::string", "\"cpu\"",
+                        "as of tcc's --target">];
+}
+
+#endif // TCC_TARGET_PASSES

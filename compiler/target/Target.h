@@ -1,0 +1,140 @@
+//===- Target.h - Where kernels run -----------------------------*- C++ -*-===//
+//
+// One object a target says all that passes ask of it: they never ask which one
+// it is. A target is a folder with a class that is registered in Targets.cpp.
+// A module is compiled for the target that its attribute graph.target names,
+// for the host without one; its entry point `prepare` runs on the host always.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_TARGET_TARGET_H
+#define TCC_COMPILER_TARGET_TARGET_H
+
+#include "compiler/target/Code.h"
+#include "compiler/target/Kernel.h"
+#include "compiler/target/Machine.h"
+#include "dialects/exec/ExecOps.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/Error.h"
+
+namespace mlir {
+class OpPassManager;
+}
+
+namespace tcc {
+
+struct CompileOptions; // tcc/compiler.h
+
+namespace cpu {
+struct Cpu;
+} // namespace cpu
+
+/// Where a target's own passes over the graph dialect stand.
+enum class TargetStage {
+  Layout,   ///< of weights and products, once all ops are simplified
+  Prepared, ///< after what depends on weights alone is split off
+  Fusion,   ///< right before kernels are chosen
+};
+
+/// What a target can do.
+struct TargetCapabilities {
+  /// Attention of matrices of 16 bits, on units for matrix products.
+  bool hasNarrowAttention = false;
+  /// Libraries of matrix products, see Target::isOfLibrary.
+  bool hasLibraries = false;
+  /// Products of f32 that round what they read to tf32.
+  bool hasTf32 = false;
+  /// An element of a product is one chain of additions, whatever kernel
+  /// computes it: it has the same bits in all.
+  bool sumsInChains = false;
+  /// Ranks add gradients up in one order, whatever their number.
+  bool hasExactSums = false;
+  /// The most bytes that an access of a kernel moves; 1: alignment of buffers
+  /// does not count.
+  int64_t accessBytes = 1;
+  /// Bytes of gradients that ranks sum in one message, so many that what it
+  /// takes by itself is a tenth of its time or less. Larger ones are hidden
+  /// less, as the last is summed when nothing is left to compute.
+  int64_t bucketBytes = 0;
+};
+
+class Target {
+public:
+  virtual ~Target() = default;
+
+  /// As `--target` has it, and the kernels and variants of a package.
+  virtual llvm::StringRef getName() const = 0;
+  /// Where buffers of its kernels lie.
+  virtual exec::MemorySpace getSpace() const = 0;
+  virtual const Machine &getMachine() const = 0;
+  virtual const TargetCapabilities &getCapabilities() const = 0;
+
+  /// The dialects and translations that its code is made with.
+  virtual void registerDialects(mlir::DialectRegistry & /*registry*/) const {}
+
+  virtual void addPasses(mlir::OpPassManager & /*pm*/,
+                         TargetStage /*stage*/) const {}
+
+  /// Whether a library may compute `results`, from a product by `anchor` and
+  /// from values of which `isInput` is true, in one call.
+  virtual bool
+  isOfLibrary(mlir::Operation * /*anchor*/,
+              llvm::ArrayRef<mlir::Value> /*results*/,
+              llvm::function_ref<bool(mlir::Value)> /*isInput*/) const {
+    return false;
+  }
+
+  /// Describes the kernel of `fused`, which stands in a module with the
+  /// symbols; an error if its kind is not supported.
+  virtual mlir::FailureOr<KernelInfo> plan(graph::FusedOp fused) const = 0;
+
+  /// Bytes that the address of each buffer of a launch is a multiple of, inputs
+  /// first; empty if code does not count on any.
+  virtual llvm::SmallVector<int64_t>
+  getAlignments(graph::FusedOp /*fused*/) const {
+    return {};
+  }
+
+  /// A module with the loops of `fused`, as a function `name`.
+  virtual mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
+  emit(graph::FusedOp fused, llvm::StringRef name,
+       const KernelOptions &options) const = 0;
+
+  /// For the machines that `options` ask for, where `hosts` are the CPUs. The
+  /// error names the option that cannot be had.
+  virtual llvm::Expected<std::unique_ptr<CodeEmitter>>
+  createEmitter(const CompileOptions &options,
+                llvm::ArrayRef<cpu::Cpu> hosts) const = 0;
+
+  bool hasDevice() const { return getSpace() == exec::MemorySpace::device; }
+};
+
+/// Makes `target` known, which lives as long as the process. Not thread-safe:
+/// before anything is compiled.
+void registerTarget(const Target &target);
+
+/// All that are known, in the order in which they were registered.
+llvm::ArrayRef<const Target *> getTargets();
+
+/// Null if there is none of that name.
+const Target *findTarget(llvm::StringRef name);
+
+/// The CPU, for which every process that compiles has code.
+const Target &getHostTarget();
+
+/// The names of those for which `hasIt` is true, as "a or b".
+std::string listTargets(llvm::function_ref<bool(const Target &)> hasIt =
+                            [](const Target &) { return true; });
+
+/// The target of `module`. It is registered: setTarget and tcc-set-target check
+/// that.
+const Target &getTarget(mlir::ModuleOp module);
+void setTarget(mlir::ModuleOp module, const Target &target);
+
+/// Where `kernel`, and kernels of `function` run.
+const Target &getTarget(exec::KernelOp kernel);
+const Target &getTarget(mlir::func::FuncOp function);
+
+} // namespace tcc
+
+#endif // TCC_COMPILER_TARGET_TARGET_H
