@@ -2,7 +2,7 @@
 #ifndef TCC_COMPILER_PIPELINE_MACHINES_H
 #define TCC_COMPILER_PIPELINE_MACHINES_H
 
-#include "compiler/codegen/cpu/Cpu.h"
+#include "compiler/codegen/cpu/object/Cpu.h"
 #include "compiler/target/Target.h"
 
 namespace tcc {

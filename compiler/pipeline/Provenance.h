@@ -2,7 +2,7 @@
 #ifndef TCC_COMPILER_PIPELINE_PROVENANCE_H
 #define TCC_COMPILER_PIPELINE_PROVENANCE_H
 
-#include "compiler/codegen/cpu/Cpu.h"
+#include "compiler/codegen/cpu/object/Cpu.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tcc/compiler.h"
 

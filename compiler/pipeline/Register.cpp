@@ -1,7 +1,7 @@
 #include "compiler/pipeline/Register.h"
 
-#include "compiler/codegen/Passes.h"
 #include "compiler/codegen/Targets.h"
+#include "compiler/codegen/passes/Passes.h"
 #include "compiler/lowering/Passes.h"
 #include "compiler/passes/exec/Passes.h"
 #include "compiler/passes/graph/Passes.h"

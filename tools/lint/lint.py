@@ -204,8 +204,11 @@ def check_wall(files):
 
 
 def layer(path):
-    """The folder that includes are ordered by: of the runtime one of its own."""
+    """The folder that includes are ordered by: of the runtime one of its own, of the
+    compiler and the dialects each. A dialect's ops and interfaces are one header."""
     parts = path.split("/")
+    if parts[0] in ("compiler", "dialects"):
+        return re.sub(r"/(ops|interfaces)$", "", "/".join(parts[:-1]))
     return "/".join(parts[: 2 if parts[0] == "runtime" else 1])
 
 

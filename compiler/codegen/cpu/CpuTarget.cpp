@@ -1,8 +1,8 @@
 #include "compiler/codegen/cpu/CpuTarget.h"
 
-#include "compiler/codegen/cpu/EmitObjects.h"
-#include "compiler/codegen/cpu/ObjectEmitter.h"
-#include "compiler/codegen/kernel/KernelEmitter.h"
+#include "compiler/codegen/cpu/kernels/KernelEmitter.h"
+#include "compiler/codegen/cpu/object/EmitObjects.h"
+#include "compiler/codegen/cpu/object/ObjectEmitter.h"
 #include "compiler/passes/graph/Passes.h"
 #include "tcc/compiler.h"
 
@@ -43,12 +43,12 @@ public:
   }
   void addPasses(OpPassManager &pm, TargetStage stage) const override;
   FailureOr<KernelInfo> plan(graph::FusedOp fused) const override {
-    return codegen::analyzeKernel(fused);
+    return cpu::analyzeKernel(fused);
   }
   FailureOr<OwningOpRef<ModuleOp>>
   emit(graph::FusedOp fused, StringRef name,
        const KernelOptions &options) const override {
-    return codegen::emitKernel(fused, name, options);
+    return cpu::emitKernel(fused, name, options);
   }
   llvm::Expected<std::unique_ptr<CodeEmitter>>
   createEmitter(const CompileOptions &options,

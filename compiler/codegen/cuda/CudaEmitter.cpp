@@ -1,9 +1,9 @@
 #include "compiler/codegen/cuda/CudaEmitter.h"
 
-#include "compiler/codegen/cpu/EmitObjects.h"
-#include "compiler/codegen/cuda/Assembler.h"
-#include "compiler/codegen/cuda/DeviceCode.h"
-#include "compiler/codegen/cuda/Emulation.h"
+#include "compiler/codegen/cpu/object/EmitObjects.h"
+#include "compiler/codegen/cuda/emulation/Emulation.h"
+#include "compiler/codegen/cuda/nvvm/Assembler.h"
+#include "compiler/codegen/cuda/nvvm/DeviceCode.h"
 #include "compiler/decisions/Decisions.h"
 
 #include "tcc/compiler.h"

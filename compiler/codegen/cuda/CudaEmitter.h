@@ -2,7 +2,7 @@
 #ifndef TCC_COMPILER_CODEGEN_CUDA_CUDAEMITTER_H
 #define TCC_COMPILER_CODEGEN_CUDA_CUDAEMITTER_H
 
-#include "compiler/codegen/cpu/Cpu.h"
+#include "compiler/codegen/cpu/object/Cpu.h"
 #include "compiler/target/Target.h"
 
 namespace tcc::cuda {

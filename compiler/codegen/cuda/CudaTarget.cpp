@@ -1,8 +1,8 @@
 #include "compiler/codegen/cuda/CudaTarget.h"
 
 #include "compiler/codegen/cuda/CudaEmitter.h"
-#include "compiler/codegen/cuda/DeviceCode.h"
-#include "compiler/codegen/cuda/DeviceKernel.h"
+#include "compiler/codegen/cuda/kernels/DeviceKernel.h"
+#include "compiler/codegen/cuda/nvvm/DeviceCode.h"
 #include "compiler/passes/graph/Passes.h"
 #include "compiler/passes/graph/fusion/LibraryConvolution.h"
 #include "compiler/passes/graph/fusion/LibraryProduct.h"

@@ -1,6 +1,6 @@
 #include "compiler/codegen/null/NullTarget.h"
 
-#include "compiler/codegen/EmitAll.h"
+#include "compiler/codegen/region/EmitAll.h"
 
 using namespace mlir;
 

@@ -1,7 +1,7 @@
 //===- MergeKernels.cpp - One kernel for all equal computations -----------===//
-#include "compiler/passes/exec/KernelHash.h"
 #include "compiler/passes/exec/Passes.h"
 #include "dialects/exec/ExecOps.h"
+#include "dialects/exec/KernelHash.h"
 
 #include "mlir/IR/OperationSupport.h"
 #include "llvm/ADT/DenseMap.h"

@@ -1,5 +1,5 @@
 #include "compiler/passes/graph/CausalMask.h"
-#include "compiler/passes/graph/Matchers.h"
+#include "compiler/passes/graph/match/Matchers.h"
 
 #include "mlir/IR/Matchers.h"
 #include <cmath>

@@ -1,8 +1,8 @@
 //===- ChannelsLast.cpp - Convolutions with the channels innermost --------===//
 
 #include "compiler/decisions/Decisions.h"
-#include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
+#include "compiler/passes/graph/match/Matchers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"

@@ -1,7 +1,7 @@
 //===- FoldBatchNorm.cpp - Scale filters instead of activations -----------===//
 #include "compiler/decisions/Decisions.h"
-#include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
+#include "compiler/passes/graph/match/Matchers.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 

@@ -1,7 +1,7 @@
 //===- GroupHeads.cpp - Attention that reads shared keys once -------------===//
 #include "compiler/decisions/Decisions.h"
-#include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
+#include "compiler/passes/graph/match/Matchers.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"

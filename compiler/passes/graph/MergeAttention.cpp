@@ -1,8 +1,8 @@
 //===- MergeAttention.cpp - One kernel where several read the same --------===//
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/graph/CausalMask.h"
-#include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
+#include "compiler/passes/graph/match/Matchers.h"
 
 using namespace mlir;
 using namespace tcc::graph;

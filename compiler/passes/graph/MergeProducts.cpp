@@ -1,7 +1,7 @@
 //===- MergeProducts.cpp - One product where several read one tensor ------===//
 #include "compiler/decisions/Decisions.h"
-#include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
+#include "compiler/passes/graph/match/Matchers.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"

@@ -1,9 +1,9 @@
 //===- MixPrecision.cpp - Products and what they read in narrow floats ----===//
 #include "compiler/decisions/Decisions.h"
-#include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
 #include "compiler/passes/graph/fusion/Epilogue.h"
 #include "compiler/passes/graph/fusion/Region.h"
+#include "compiler/passes/graph/match/Matchers.h"
 #include "compiler/target/Target.h"
 
 #include "dialects/graph/NodeNames.h"

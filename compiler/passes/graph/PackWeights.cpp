@@ -1,7 +1,7 @@
 //===- PackWeights.cpp - Weights in the order kernels read them -----------===//
 #include "compiler/decisions/Decisions.h"
-#include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
+#include "compiler/passes/graph/match/Matchers.h"
 #include "dialects/graph/Variables.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

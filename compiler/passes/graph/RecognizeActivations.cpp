@@ -1,7 +1,7 @@
 //===- RecognizeActivations.cpp - Activations that exporters wrote out ----===//
 #include "compiler/decisions/Decisions.h"
-#include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
+#include "compiler/passes/graph/match/Matchers.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include <cmath>

@@ -7,7 +7,7 @@
 #ifndef TCC_COMPILER_PASSES_GRAPH_ROWS_H
 #define TCC_COMPILER_PASSES_GRAPH_ROWS_H
 
-#include "compiler/passes/graph/Matchers.h"
+#include "compiler/passes/graph/match/Matchers.h"
 
 namespace tcc {
 

@@ -1,8 +1,8 @@
 //===- SplitPrepare.cpp - What depends on no input ------------------------===//
 #include "compiler/decisions/Decisions.h"
-#include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
 #include "compiler/passes/graph/fusion/Cost.h"
+#include "compiler/passes/graph/match/Matchers.h"
 #include "dialects/graph/Strides.h"
 #include "runtime/package/Names.h"
 

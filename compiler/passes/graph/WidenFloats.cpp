@@ -1,6 +1,6 @@
 //===- WidenFloats.cpp - All that is f32 in f64 ---------------------------===//
-#include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/Passes.h"
+#include "compiler/passes/graph/match/Matchers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

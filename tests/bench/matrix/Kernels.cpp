@@ -1,6 +1,6 @@
 #include "tests/bench/matrix/Kernels.h"
 
-#include "compiler/codegen/cpu/Cpu.h"
+#include "compiler/codegen/cpu/object/Cpu.h"
 #include "mlir/Parser/Parser.h"
 #include "tests/compiler/codegen/kernel/CompiledKernel.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -1,6 +1,6 @@
 #include "compiler/passes/exec/memory/InPlace.h"
 
-#include "compiler/codegen/kernel/Sharing.h"
+#include "compiler/codegen/region/Sharing.h"
 #include "compiler/target/Kernel.h"
 
 #include "mlir/IR/Builders.h"

@@ -1,6 +1,6 @@
 #include "compiler/passes/exec/recompute/Frontier.h"
 
-#include "compiler/passes/exec/KernelHash.h"
+#include "dialects/exec/KernelHash.h"
 
 #include "llvm/ADT/MapVector.h"
 #include <map>

@@ -1,7 +1,7 @@
 #include "compiler/passes/graph/fusion/Epilogue.h"
 
-#include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/fusion/Region.h"
+#include "compiler/passes/graph/match/Matchers.h"
 #include "dialects/graph/Strides.h"
 
 using namespace mlir;

@@ -1,8 +1,8 @@
 #include "compiler/passes/graph/fusion/Region.h"
-#include "compiler/passes/graph/Matchers.h"
 #include "compiler/passes/graph/fusion/LibraryConvolution.h"
 #include "compiler/passes/graph/fusion/LibraryProduct.h"
 #include "compiler/passes/graph/fusion/Rows.h"
+#include "compiler/passes/graph/match/Matchers.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"

@@ -1,4 +1,4 @@
-#include "compiler/passes/graph/Matchers.h"
+#include "compiler/passes/graph/match/Matchers.h"
 #include "compiler/passes/graph/simplify/Patterns.h"
 
 #include <map>

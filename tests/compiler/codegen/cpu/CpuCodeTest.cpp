@@ -1,5 +1,5 @@
-#include "compiler/codegen/cpu/ImageLinker.h"
-#include "compiler/codegen/cpu/ObjectEmitter.h"
+#include "compiler/codegen/cpu/object/ImageLinker.h"
+#include "compiler/codegen/cpu/object/ObjectEmitter.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/package/Image.h"
 #include "gtest/gtest.h"

@@ -1,9 +1,9 @@
 #include "tests/compiler/codegen/kernel/CompiledKernel.h"
 
 #include "compiler/codegen/Targets.h"
-#include "compiler/codegen/cpu/ImageLinker.h"
-#include "compiler/codegen/cpu/ObjectEmitter.h"
-#include "compiler/codegen/kernel/KernelEmitter.h"
+#include "compiler/codegen/cpu/kernels/KernelEmitter.h"
+#include "compiler/codegen/cpu/object/ImageLinker.h"
+#include "compiler/codegen/cpu/object/ObjectEmitter.h"
 #include <span>
 
 using namespace mlir;
@@ -46,7 +46,7 @@ static llvm::Expected<cpu::Image> compileImage(graph::FusedOp region,
   KernelOptions options;
   options.vectorBytes = cpu.getVectorBytes();
   options.hasPairProducts = cpu.hasPairProducts();
-  auto loops = codegen::emitKernel(region, "kernel", options);
+  auto loops = cpu::emitKernel(region, "kernel", options);
   if (failed(loops))
     return llvm::createStringError("the region has no kernel");
   auto object = cpu::emitCode(loops->get(), cpu, cpu.getVectorBytes());
@@ -68,7 +68,7 @@ llvm::Expected<CompiledKernel> CompiledKernel::compile(graph::FusedOp region,
   auto mapped = runtime::CodeImage::map(std::as_bytes(std::span(image->bytes)));
   if (!mapped.ok())
     return llvm::createStringError(mapped.takeStatus().message());
-  FailureOr<KernelInfo> info = codegen::analyzeKernel(region);
+  FailureOr<KernelInfo> info = cpu::analyzeKernel(region);
   if (failed(info))
     return llvm::createStringError("the region has no kernel");
   return CompiledKernel(std::move(*mapped), image->offsets[0],

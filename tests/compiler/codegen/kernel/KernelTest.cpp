@@ -1,6 +1,6 @@
 //===- KernelTest.cpp - Pointwise, scan and irregular regions -------------===//
 
-#include "compiler/codegen/kernel/Sharing.h"
+#include "compiler/codegen/region/Sharing.h"
 #include "tests/compiler/codegen/kernel/KernelHarness.h"
 
 using namespace tcc;

@@ -1,0 +1,28 @@
+//===- IrregularEmitter.h - Ops with loops of no common form ----*- C++ -*-===//
+#ifndef TCC_COMPILER_CODEGEN_CPU_KERNELS_IRREGULAREMITTER_H
+#define TCC_COMPILER_CODEGEN_CPU_KERNELS_IRREGULAREMITTER_H
+
+#include "compiler/codegen/cpu/kernels/KernelEmitter.h"
+#include "compiler/codegen/region/Updates.h"
+
+namespace tcc::cpu {
+
+/// Loops over all of `extents`; `at` holds the indices of the outer ones.
+using ElementBody = llvm::function_ref<void(mlir::OpBuilder &, ValueRange)>;
+void forElements(mlir::OpBuilder &b, KernelFrame &frame,
+                 llvm::ArrayRef<mlir::AffineExpr> extents,
+                 llvm::SmallVector<Value> at, ElementBody body);
+
+mlir::FailureOr<TaskPlan>
+planScatter(graph::FusedOp region, graph::ScatterOpInterface op,
+            llvm::ArrayRef<graph::SymbolAttr> symbols);
+void emitScatter(mlir::OpBuilder &b, KernelFrame &frame,
+                 graph::ScatterOpInterface op);
+
+mlir::FailureOr<TaskPlan> planTopK(graph::TopKOp op,
+                                   llvm::ArrayRef<graph::SymbolAttr> symbols);
+void emitTopK(mlir::OpBuilder &b, KernelFrame &frame, graph::TopKOp op);
+
+} // namespace tcc::cpu
+
+#endif // TCC_COMPILER_CODEGEN_CPU_KERNELS_IRREGULAREMITTER_H

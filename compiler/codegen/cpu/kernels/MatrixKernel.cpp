@@ -1,0 +1,239 @@
+#include "compiler/codegen/cpu/kernels/MatrixKernel.h"
+#include "compiler/codegen/cpu/tile/PairProduct.h"
+#include "compiler/passes/graph/fusion/Region.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace tcc::codegen;
+using namespace tcc::graph;
+
+namespace tcc::cpu {
+
+Memory getMemory(KernelFrame &frame, Value input) {
+  return {frame.elements.getBuffer(input).getPointer(),
+          getSignless(getElementTypeOrSelf(input))};
+}
+
+// --- Operands
+
+MatrixAccess traceAccess(const MatrixSide &side) {
+  MatrixAccess access;
+  MLIRContext *context = side.tensor.getContext();
+  Type element = getElementTypeOrSelf(side.tensor);
+  access.isUnsigned = element.isUnsignedInteger();
+  access.elementType = getSignless(element);
+  StridedInput from = traceInput(side.tensor);
+  access.input = from.input;
+  bool lanes = side.laneAxis > side.kAxis;
+  if (from.input) {
+    access.laneStride = from.strides[side.laneAxis];
+    access.kStride = from.strides[side.kAxis];
+    lanes = getConstant(access.laneStride) == 1;
+  } else {
+    // What lies next to each other in memory, as far as one can tell.
+    access.laneStride = getAffineConstantExpr(lanes ? 1 : 0, context);
+  }
+  if (from.input && getConstant(access.kStride) == 1)
+    access.kind = MatrixAccess::Rows;
+  else if (from.input && lanes)
+    access.kind = MatrixAccess::Columns;
+  else if (isa<FloatType>(element) && !element.isF64())
+    access.elementType = Float32Type::get(context); // as elements arrive
+  return access;
+}
+
+/// Those but of lanes and k, in order.
+static SmallVector<int64_t> getBatchAxes(const MatrixSide &side) {
+  SmallVector<int64_t> axes;
+  for (int64_t axis = 0; int64_t(axes.size()) < side.batchRank; ++axis)
+    if (axis != side.laneAxis && axis != side.kAxis)
+      axes.push_back(axis);
+  return axes;
+}
+
+MatrixSource makeSource(KernelFrame &frame, const MatrixSide &side,
+                        BatchIndices indices) {
+  MatrixSource source;
+  source.offset = [=, &frame](KernelBuilder &b, Value batch) {
+    StridedInput from = traceInput(side.tensor);
+    auto size = [&](AffineExpr expression) {
+      return frame.elements.size(b, frame.loc, expression);
+    };
+    auto strides = llvm::map_to_vector(getBatchAxes(side), [&](int64_t axis) {
+      return size(from.strides[axis]);
+    });
+    return b.add(size(from.offset), b.linearize(indices(b, batch), strides));
+  };
+  source.element = [=, &frame](KernelBuilder &b, Value batch, Value lane,
+                               Value k) {
+    SmallVector<Value> at(side.batchRank + 2);
+    for (auto [axis, index] :
+         llvm::zip_equal(getBatchAxes(side), indices(b, batch)))
+      at[axis] = index;
+    at[side.laneAxis] = lane;
+    at[side.kAxis] = k;
+    return frame.elements.element(b, frame.loc, side.tensor, at);
+  };
+  return source;
+}
+
+void MatrixAccess::pair() {
+  isPaired = true;
+  elementType = IntegerType::get(elementType.getContext(), 32);
+  if (kind == InPlace && getConstant(kStride) != 1)
+    kind = getConstant(laneStride) == 1 ? Columns : Elements;
+}
+
+cpu::ElementFunction pairElements(cpu::ElementFunction element) {
+  return [=](KernelBuilder &b, Value batch, Value lane, Value k) {
+    Value low = b.mul(k, b.index(2)), high = b.add(low, b.index(1));
+    return cpu::makePair(b, element(b, batch, lane, low),
+                         element(b, batch, lane, high));
+  };
+}
+
+cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
+                               const MatrixSource &source, int64_t width) {
+  if (access.kind == MatrixAccess::Elements) {
+    bool lanesAdjacent = getConstant(access.laneStride) == 1;
+    auto element =
+        access.isPaired ? pairElements(source.element) : source.element;
+    return cpu::packedElements(element, access.elementType, lanesAdjacent);
+  }
+  Memory memory = getMemory(frame, access.input);
+  // Rows and panels are of pairs; places are counted in them.
+  bool hasPairs = access.isPaired && access.kind != MatrixAccess::Columns;
+  if (hasPairs)
+    memory = cpu::asPairs(memory);
+  auto count = [=](KernelBuilder &b, Value elements) {
+    return hasPairs ? b.div(elements, b.index(2)) : elements;
+  };
+  auto offset = [=](KernelBuilder &b, Value batch) {
+    return count(b, source.offset(b, batch));
+  };
+  auto size = [&frame](AffineExpr expression, OpBuilder &b) {
+    return frame.elements.size(b, frame.loc, expression);
+  };
+  if (access.kind == MatrixAccess::Panels) {
+    auto view = [=](KernelBuilder &b, Value batch) -> cpu::PanelView {
+      Value lanes = b.index(width);
+      return {memory, offset(b, batch), count(b, source.panelStride),
+              b.index(1), lanes};
+    };
+    return {view, nullptr, nullptr};
+  }
+  if (access.kind == MatrixAccess::InPlace) {
+    auto view = [=](KernelBuilder &b, Value batch) -> cpu::PanelView {
+      Value lane = count(b, size(access.laneStride, b));
+      return {memory, offset(b, batch), b.mul(lane, b.index(width)), lane,
+              size(access.kStride, b)};
+    };
+    return {view, nullptr, nullptr};
+  }
+  cpu::VectorUnit unit{frame.options.vectorBytes};
+  bool isRows = access.kind == MatrixAccess::Rows;
+  // Packing moves bits: f16 and bf16 have no vectors everywhere.
+  Memory bits = memory;
+  if (bits.element.getIntOrFloatBitWidth() == 16)
+    bits.element = IntegerType::get(bits.element.getContext(), 16);
+  auto pack = [=](KernelBuilder &b, const cpu::PackRequest &request) {
+    Value stride =
+        count(b, size(isRows ? access.laneStride : access.kStride, b));
+    cpu::MatrixInMemory matrix{bits, offset, stride,
+                               access.isPaired && !isRows};
+    auto operand = isRows ? cpu::packedRows(matrix, unit)
+                          : cpu::packedColumns(matrix, unit);
+    operand.pack(b, request);
+  };
+  return {nullptr, pack, access.elementType};
+}
+
+// --- Results
+
+void emitResults(KernelBuilder &b, KernelFrame &frame, Value sum,
+                 ValueRange indices) {
+  defineSum(b, frame, sum, indices);
+  // A result may lie in the buffer of an input that another result reads: all
+  // elements are read before the first one is stored.
+  for (Value yielded : frame.getYields())
+    frame.elements.element(b, frame.loc, getStored(frame, yielded), indices);
+  for (unsigned i = 0; i < frame.results.size(); ++i)
+    storeResult(b, frame, i, indices);
+}
+
+/// The inputs of the region that are read at the indices of its results.
+static SmallVector<Value> getInputsOfResults(KernelFrame &frame) {
+  Operation *kernel = getAnchor(frame.region);
+  llvm::SetVector<Value> needed;
+  SmallVector<Value> inputs;
+  for (Value yielded : frame.getYields())
+    needed.insert(getStored(frame, yielded));
+  for (size_t i = 0; i < needed.size(); ++i) {
+    Operation *op = needed[i].getDefiningOp();
+    if (!op)
+      inputs.push_back(needed[i]);
+    else if (op != kernel && isa<PointwiseOpInterface>(op))
+      needed.insert(op->operand_begin(), op->operand_end());
+  }
+  return inputs;
+}
+
+void prefetchResults(KernelBuilder &b, KernelFrame &frame, ValueRange indices,
+                     int64_t count) {
+  constexpr int64_t lineBytes = 64;
+  auto forEachLine = [&](Value tensor, const Buffer &buffer,
+                         function_ref<void(Memory, Value)> body) {
+    int64_t bytes = getStorageBytes(buffer.getElementType());
+    Value at = findPlace(b, frame, tensor, indices);
+    at = b.mul(at, b.index(bytes));
+    for (int64_t i = 0; i < count * bytes; i += lineBytes)
+      body({buffer.getPointer(), b.getI8Type()}, b.add(at, b.index(i)));
+  };
+  for (Value input : getInputsOfResults(frame))
+    forEachLine(input, frame.elements.getBuffer(input),
+                [&](Memory from, Value at) {
+                  b.prefetch(from, at, KernelBuilder::firstLevel);
+                });
+  for (auto [yielded, buffer] :
+       llvm::zip_equal(frame.getYields(), frame.results))
+    forEachLine(yielded, buffer,
+                [&](Memory to, Value at) { b.prefetchForStore(to, at); });
+}
+
+void addResults(cpu::Contraction &contraction, KernelFrame &frame,
+                ResultIndices indices) {
+  contraction.epilogue = [=, &frame](KernelBuilder &b, Value sum, Value batch,
+                                     Value i, Value j) {
+    emitResults(b, frame, sum, indices(b, batch, i, j));
+  };
+  contraction.prefetchResults = [=, &frame](KernelBuilder &b, Value batch,
+                                            Value i, Value j, int64_t count) {
+    prefetchResults(b, frame, indices(b, batch, i, j), count);
+  };
+}
+
+// --- The kind
+
+FailureOr<TaskPlan> planContractionKernel(FusedOp region,
+                                          ArrayRef<SymbolAttr>) {
+  Operation *op = getAnchor(region);
+  if (isa_and_nonnull<MatmulOp>(op))
+    return planMatmul(region);
+  if (isa_and_nonnull<ConvOp>(op))
+    return planConvolution(region);
+  if (isa_and_nonnull<ConvFilterGradientOp>(op))
+    return planFilterGradient(region);
+  return region.emitOpError("has no matrix product");
+}
+
+LogicalResult emitContractionKernel(OpBuilder &b, KernelFrame &frame) {
+  Operation *op = getAnchor(frame.region);
+  if (isa<MatmulOp>(op))
+    return emitMatmul(b, frame);
+  if (isa<ConvFilterGradientOp>(op))
+    return emitFilterGradient(b, frame);
+  return emitConvolution(b, frame);
+}
+
+} // namespace tcc::cpu

@@ -1,0 +1,94 @@
+//===- MatrixKernel.h - Operands and results of matrix kernels --*- C++ -*-===//
+//
+// How the operands of matmul and conv reach the generator of matrix kernels,
+// and how its sums go through the rest of the region into the results.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_CODEGEN_CPU_KERNELS_MATRIXKERNEL_H
+#define TCC_COMPILER_CODEGEN_CPU_KERNELS_MATRIXKERNEL_H
+
+#include "compiler/codegen/cpu/kernels/KernelEmitter.h"
+#include "compiler/codegen/cpu/tile/Packing.h"
+#include "compiler/codegen/region/Sums.h"
+#include "dialects/graph/Strides.h"
+
+namespace tcc::cpu {
+
+/// The buffer of an input of the region.
+Memory getMemory(KernelFrame &frame, Value input);
+
+/// How a contraction gets one of its operands.
+struct MatrixAccess {
+  enum Kind { Panels, InPlace, Rows, Columns, Elements } kind = Elements;
+  mlir::Type elementType; // in memory, or of computed elements
+  Value input;
+  mlir::AffineExpr laneStride, kStride;
+  bool isUnsigned = false;
+  bool isPaired = false; // an element is a pair of bf16 (PairProduct.h)
+
+  /// Takes the operand of bf16 in pairs, if it need not be read where it lies
+  /// in another order.
+  void pair();
+  /// Null where nothing is packed.
+  mlir::Type getPackedType() const {
+    return kind == Panels || kind == InPlace ? mlir::Type() : elementType;
+  }
+};
+
+/// One operand: the batch axes are those but lane and k, [batch..., lane, k] or
+/// another order.
+struct MatrixSide {
+  Value tensor;
+  int64_t laneAxis, kAxis, batchRank;
+};
+
+/// Where it lies, and how packing reads it: Rows, Columns or Elements.
+MatrixAccess traceAccess(const MatrixSide &side);
+
+/// Where an access finds its elements.
+struct MatrixSource {
+  std::function<Value(KernelBuilder &, Value batch)> offset;
+  Value panelStride; // of panels
+  cpu::ElementFunction element;
+};
+
+/// The source of a side but for panels; `indices` gives those of its batch
+/// axes.
+using BatchIndices =
+    std::function<llvm::SmallVector<Value>(KernelBuilder &, Value batch)>;
+MatrixSource makeSource(KernelFrame &frame, const MatrixSide &side,
+                        BatchIndices indices);
+
+cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
+                               const MatrixSource &source, int64_t width);
+
+/// Computes pairs of elements that are bf16.
+cpu::ElementFunction pairElements(cpu::ElementFunction element);
+
+/// Passes the element of the kernel's op through the region to the results.
+void emitResults(KernelBuilder &b, KernelFrame &frame, Value sum,
+                 ValueRange indices);
+
+/// Fetches what emitResults reads and writes at `indices` and for so many
+/// elements from there on.
+void prefetchResults(KernelBuilder &b, KernelFrame &frame, ValueRange indices,
+                     int64_t count);
+
+/// The indices of sum (batch, i, j) in the result of the kernel's op.
+using ResultIndices = std::function<llvm::SmallVector<Value>(
+    KernelBuilder &, Value batch, Value i, Value j)>;
+
+/// Lets the contraction pass its sums through the region to the results.
+void addResults(cpu::Contraction &contraction, KernelFrame &frame,
+                ResultIndices indices);
+
+mlir::FailureOr<TaskPlan> planMatmul(graph::FusedOp region);
+mlir::LogicalResult emitMatmul(mlir::OpBuilder &b, KernelFrame &frame);
+mlir::FailureOr<TaskPlan> planConvolution(graph::FusedOp region);
+mlir::LogicalResult emitConvolution(mlir::OpBuilder &b, KernelFrame &frame);
+mlir::FailureOr<TaskPlan> planFilterGradient(graph::FusedOp region);
+mlir::LogicalResult emitFilterGradient(mlir::OpBuilder &b, KernelFrame &frame);
+
+} // namespace tcc::cpu
+
+#endif // TCC_COMPILER_CODEGEN_CPU_KERNELS_MATRIXKERNEL_H

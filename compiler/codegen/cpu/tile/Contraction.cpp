@@ -1,0 +1,422 @@
+#include "compiler/codegen/cpu/tile/Contraction.h"
+
+#include "runtime/base/Alignment.h"
+
+using namespace mlir;
+using namespace tcc::codegen;
+using namespace tcc::cpu;
+
+namespace {
+
+/// The parts of a worker's scratch, aligned as tensors are.
+struct ScratchLayout {
+  int64_t sums = 0, lhs = 0, rhs = 0, end = 0;
+
+  ScratchLayout(const Blocking &block, Type sum, Type packedLhs,
+                Type packedRhs) {
+    auto size = [](int64_t count, Type type) {
+      return tcc::alignTensor(count * bytesOf(type));
+    };
+    int64_t columns = block.n * block.joinedTasks;
+    lhs = block.isWholeDepth ? 0 : size(block.m * columns, sum);
+    rhs = lhs + (packedLhs ? size(block.m * block.k, packedLhs) : 0);
+    int64_t width = block.packsByPanel ? kPanelColumns : columns;
+    end = rhs + (packedRhs ? size(width * block.k, packedRhs) : 0);
+  }
+};
+
+/// Emits the tasks of one contraction.
+class ContractionEmitter {
+public:
+  ContractionEmitter(KernelBuilder &b, const Contraction &c, Value scratch);
+  /// Of those from `firstTask` on, in order.
+  void emitTask(Value task, Value firstTask);
+  /// Several of neighbouring columns.
+  void emitTasks(Value firstTask, Value lastTask);
+
+private:
+  KernelBuilder &b;
+  const Contraction &c;
+  Memory sums, lhsPanels, rhsPanels; // in the worker's scratch
+  Memory finished;                   // one tile, on the stack: aliases nothing
+
+  // The block of a task or of several.
+  Value batch, firstRow, rowCount, firstColumn, columnCount;
+  PanelView lhs, rhs;
+  Value hasNewColumns; // null: always
+  // The block of k.
+  Value k, depth, isFirst, isLast;
+
+  PanelView packBlock(const MatrixOperand &operand, Memory into, Value first,
+                      Value count, int64_t width);
+  void emitDepth();
+  void emitDepthBlock();
+  void emitPanelPair(Value rowPanel, Value columnPanel);
+  void emitTileOfColumns(Value rowPanel, Value columnPanel, int64_t columns);
+  void emitTileOf(Value rowPanel, Value columnPanel, int64_t rows,
+                  int64_t columns, Value lastRow);
+  void prefetchNextPanel(MatrixTile &tile, Value rowPanel, Value columnPanel);
+  void prefetchNextRows(MatrixTile &tile, Value rowPanel);
+  void prefetchResults(Value rowPanel, Value columnPanel, int64_t rows,
+                       int64_t columns);
+  void whenLast(function_ref<void()> body);
+  void emitEpilogue(Value rowPanel, Value columnPanel);
+};
+
+} // namespace
+
+ContractionEmitter::ContractionEmitter(KernelBuilder &b, const Contraction &c,
+                                       Value scratch)
+    : b(b), c(c) {
+  ScratchLayout layout(c.blocking, c.arithmetic.sum, c.lhs.packedType,
+                       c.rhs.packedType);
+  if (!c.blocking.isWholeDepth)
+    sums = b.view(scratch, layout.sums, c.arithmetic.sum);
+  if (c.lhs.pack)
+    lhsPanels = b.view(scratch, layout.lhs, c.lhs.packedType);
+  if (c.rhs.pack)
+    rhsPanels = b.view(scratch, layout.rhs, c.rhs.packedType);
+  finished = b.allocate(c.arithmetic.sum, c.blocking.getTileElements());
+}
+
+void ContractionEmitter::emitTask(Value task, Value firstTask) {
+  Value rowBlocks = b.ceilDiv(c.m, c.blocking.m);
+  Value columnBlocks = b.ceilDiv(c.n, c.blocking.n);
+  SmallVector<Value> at =
+      b.delinearize(task, {c.batch, columnBlocks, rowBlocks});
+  batch = constantOf(c.batch) == 1 ? b.index(0) : at[0];
+  firstColumn = b.mul(at[1], b.index(c.blocking.n));
+  firstRow = b.mul(at[2], b.index(c.blocking.m));
+  rowCount = b.min(b.index(c.blocking.m), b.sub(c.m, firstRow));
+  columnCount = b.min(b.index(c.blocking.n), b.sub(c.n, firstColumn));
+  if (c.blocking.isWholeDepth) {
+    // Tasks of the same columns follow each other.
+    hasNewColumns = b.create<arith::OrIOp>(b.equal(task, firstTask),
+                                           b.equal(at[2], b.index(0)));
+  }
+  emitDepth();
+}
+
+void ContractionEmitter::emitTasks(Value firstTask, Value lastTask) {
+  Value width = b.index(c.blocking.n);
+  batch = firstRow = b.index(0);
+  rowCount = c.m;
+  firstColumn = b.mul(firstTask, width);
+  columnCount =
+      b.min(b.mul(b.sub(lastTask, firstTask), width), b.sub(c.n, firstColumn));
+  emitDepth();
+}
+
+void ContractionEmitter::emitDepth() {
+  if (c.blocking.isWholeDepth) {
+    k = b.index(0);
+    depth = c.k;
+    return emitDepthBlock();
+  }
+  // At least one block: a sum over no k is zero.
+  Value blocks = b.max(b.ceilDiv(c.k, c.blocking.k), b.index(1));
+  b.loop(blocks, [&](Value block) {
+    k = b.mul(block, b.index(c.blocking.k));
+    depth = b.min(b.index(c.blocking.k), b.sub(c.k, k));
+    isFirst = b.equal(block, b.index(0));
+    isLast = b.equal(block, b.sub(blocks, b.index(1)));
+    emitDepthBlock();
+  });
+}
+
+PanelView ContractionEmitter::packBlock(const MatrixOperand &operand,
+                                        Memory into, Value first, Value count,
+                                        int64_t width) {
+  if (operand.runs)
+    return {};
+  if (!operand.pack) {
+    PanelView view = operand.view(b, batch);
+    return view.at(b, b.div(first, b.index(width)), k);
+  }
+  int64_t depthBlock = c.blocking.k;
+  auto pack = [&] {
+    operand.pack(b, {batch, first, count, k, depth, into, width,
+                     width * depthBlock, depthBlock});
+  };
+  if (&operand == &c.rhs && hasNewColumns)
+    b.when(hasNewColumns, pack);
+  else
+    pack();
+  if (operand.packsRows)
+    return {into, b.index(0), b.index(width * depthBlock), b.index(depthBlock),
+            b.index(1)};
+  return packedPanels(b, into, b.index(0), width, b.index(depthBlock));
+}
+
+void ContractionEmitter::emitDepthBlock() {
+  lhs = packBlock(c.lhs, lhsPanels, firstRow, rowCount, c.blocking.rows);
+  Value width = b.index(kPanelColumns);
+  if (!c.blocking.packsByPanel)
+    rhs = packBlock(c.rhs, rhsPanels, firstColumn, columnCount, kPanelColumns);
+  // A panel of the right operand stays in the second-level cache while those of
+  // the left one pass by.
+  b.loop(b.ceilDiv(columnCount, kPanelColumns), [&](Value columnPanel) {
+    if (c.blocking.packsByPanel) {
+      Value column = b.mul(columnPanel, width);
+      rhs = packBlock(c.rhs, rhsPanels, b.add(firstColumn, column),
+                      b.min(width, b.sub(columnCount, column)), kPanelColumns);
+    }
+    b.loop(b.ceilDiv(rowCount, c.blocking.rows),
+           [&](Value rowPanel) { emitPanelPair(rowPanel, columnPanel); });
+  });
+}
+
+/// The last panel of columns may need fewer vectors.
+void ContractionEmitter::emitPanelPair(Value rowPanel, Value columnPanel) {
+  std::optional<int64_t> n = constantOf(c.n);
+  int64_t tail = n ? *n % kPanelColumns : 0;
+  if (tail == 0 || tail > kPanelColumns - c.unit.lanes(c.arithmetic.sum)) {
+    emitTileOfColumns(rowPanel, columnPanel, kPanelColumns);
+  } else if (*n < kPanelColumns) {
+    emitTileOfColumns(rowPanel, columnPanel, tail);
+  } else {
+    Value left = b.sub(columnCount, b.mul(columnPanel, b.index(kPanelColumns)));
+    b.when(
+        b.less(left, b.index(kPanelColumns)),
+        [&] { emitTileOfColumns(rowPanel, columnPanel, tail); },
+        [&] { emitTileOfColumns(rowPanel, columnPanel, kPanelColumns); });
+  }
+  whenLast([&] { emitEpilogue(rowPanel, columnPanel); });
+}
+
+/// In the last block of k.
+void ContractionEmitter::whenLast(function_ref<void()> body) {
+  if (isLast)
+    b.when(isLast, body);
+  else
+    body();
+}
+
+/// Rows that do not exist cost as much as others: the last panel has a tile of
+/// its own height where that is known, and one of a single row where not.
+void ContractionEmitter::emitTileOfColumns(Value rowPanel, Value columnPanel,
+                                           int64_t columns) {
+  Value left = b.sub(rowCount, b.mul(rowPanel, b.index(c.blocking.rows)));
+  auto emitRows = [&](int64_t rows, Value lastRow = nullptr) {
+    emitTileOf(rowPanel, columnPanel, rows, columns, lastRow);
+  };
+  std::optional<int64_t> m = constantOf(c.m);
+  if (!m) {
+    b.when(
+        b.equal(left, b.index(1)), [&] { emitRows(1); },
+        [&] { emitRows(c.blocking.rows, b.sub(left, b.index(1))); });
+    return;
+  }
+  int64_t tail = *m % c.blocking.rows;
+  if (tail == 0 || *m < c.blocking.rows)
+    return emitRows(tail ? tail : c.blocking.rows);
+  b.when(
+      b.less(left, b.index(c.blocking.rows)), [&] { emitRows(tail); },
+      [&] { emitRows(c.blocking.rows); });
+}
+
+void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
+                                    int64_t rows, int64_t columns,
+                                    Value lastRow) {
+  Value zero = b.index(0);
+  MatrixTile tile{
+      .lhs = c.lhs.runs ? lhs : lhs.at(b, rowPanel, zero),
+      .rhs = rhs.at(b, c.blocking.packsByPanel ? zero : columnPanel, zero),
+      .k = k,
+      .depth = depth,
+      .rows = rows,
+      .columns = columns,
+      .lastRow = lastRow,
+      .into = finished,
+      .intoOffset = zero};
+  if (c.lhs.runs) {
+    Value first = b.add(firstRow, b.mul(rowPanel, b.index(c.blocking.rows)));
+    SmallVector<Value> lanes;
+    for (int64_t row = 0; row < rows; ++row) {
+      Value lane = b.index(row);
+      lanes.push_back(b.add(first, lastRow ? b.min(lane, lastRow) : lane));
+    }
+    tile.lhsRuns = c.lhs.runs(b, batch, lanes);
+    tile.runLength = c.lhs.runLength;
+    if (c.lhs.skipsRuns)
+      tile.skipsRun = c.lhs.skipsRuns(
+          b, b.add(firstColumn, b.mul(columnPanel, b.index(kPanelColumns))));
+  }
+  if (!c.rhs.pack && constantOf(rhs.kStride) == kPanelColumns)
+    prefetchNextPanel(tile, rowPanel, columnPanel);
+  prefetchNextRows(tile, rowPanel);
+  if (sums) {
+    Value number =
+        b.linearize({columnPanel, rowPanel},
+                    {b.index(c.blocking.m / c.blocking.rows), b.index(1)});
+    tile.from = sums;
+    tile.fromOffset = b.mul(number, b.index(c.blocking.getTileElements()));
+    tile.isFirst = isFirst;
+    tile.into.pointer =
+        b.create<arith::SelectOp>(isLast, finished.pointer, sums.pointer);
+    tile.intoOffset = b.create<arith::SelectOp>(isLast, zero, tile.fromOffset);
+  }
+  prefetchResults(rowPanel, columnPanel, rows, columns);
+  emitTile(b, tile, c.arithmetic, c.unit);
+}
+
+/// The tiles of one panel of columns share out the fetching of the next one
+/// into the second-level cache: it would come too late when first used.
+void ContractionEmitter::prefetchNextPanel(MatrixTile &tile, Value rowPanel,
+                                           Value columnPanel) {
+  int64_t rows = std::min(constantOf(c.m).value_or(c.blocking.m), c.blocking.m);
+  // So few products a weight wait for no more than the stream of weights, which
+  // the CPU fetches ahead by itself.
+  constexpr int64_t streamingRows = 2;
+  if (rows <= streamingRows)
+    return;
+  int64_t tiles = llvm::divideCeil(std::max<int64_t>(rows, 1), c.blocking.rows);
+  int64_t stride = llvm::divideCeil(kPanelColumns, tiles);
+  PanelView next = rhs.at(b, b.add(columnPanel, b.index(1)), b.index(0));
+  Value share = b.mul(rowPanel, b.mul(depth, b.index(stride)));
+  tile.ahead.push_back({rhs.base, b.add(next.offset, share), stride});
+}
+
+/// So do those of a few columns the fetching of the next rows, where these lie
+/// one after the other. More columns use a row often enough.
+void ContractionEmitter::prefetchNextRows(MatrixTile &tile, Value rowPanel) {
+  constexpr int64_t fewColumns = 4 * kPanelColumns;
+  std::optional<int64_t> columns = constantOf(c.n), depth = constantOf(c.k);
+  if (!c.lhs.view || !c.blocking.isWholeDepth || !depth || !columns ||
+      *columns > fewColumns || constantOf(lhs.kStride) != 1 ||
+      constantOf(lhs.laneStride) != depth)
+    return;
+  PanelView next = lhs.at(b, b.add(rowPanel, b.index(1)), b.index(0));
+  tile.ahead.push_back({lhs.base, next.offset, c.blocking.rows});
+}
+
+/// What finishes a tile is fetched while the last products are summed, unless
+/// these are so many that it would have left the first-level cache again.
+void ContractionEmitter::prefetchResults(Value rowPanel, Value columnPanel,
+                                         int64_t rows, int64_t columns) {
+  if (!c.prefetchResults || c.blocking.k > Blocking().k)
+    return;
+  Value first = b.add(firstRow, b.mul(rowPanel, b.index(c.blocking.rows)));
+  Value column = b.mul(columnPanel, b.index(kPanelColumns));
+  whenLast([&] {
+    for (int64_t row = 0; row < rows; ++row)
+      c.prefetchResults(b, batch, b.add(first, b.index(row)),
+                        b.add(firstColumn, column), columns);
+  });
+}
+
+void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
+  Value row = b.mul(rowPanel, b.index(c.blocking.rows));
+  Value column = b.mul(columnPanel, b.index(kPanelColumns));
+  Value rows = b.min(b.sub(rowCount, row), b.index(c.blocking.rows));
+  Value width = b.index(kPanelColumns);
+  Value columns = b.min(b.sub(columnCount, column), width), tail = columns;
+  auto finishRows = [&](Value count) {
+    b.loop(rows, [&](Value r) {
+      Value i = b.add(firstRow, b.add(row, r));
+      Value first = b.add(firstColumn, column);
+      Value at = b.mul(r, width);
+      b.loop(count, [&](Value lane) {
+        Value sum = b.load(finished, b.add(at, lane));
+        c.epilogue(b, sum, batch, i, b.add(first, lane));
+      });
+    });
+  };
+  // Loops of known length vectorise.
+  if (std::optional<int64_t> n = constantOf(c.n)) {
+    tail = b.index(*n % kPanelColumns);
+    if (*n % kPanelColumns == 0 || *n < kPanelColumns)
+      return finishRows(*n < kPanelColumns ? tail : width);
+  }
+  b.when(
+      b.equal(columns, width), [&] { finishRows(width); },
+      [&] { finishRows(tail); });
+}
+
+/// Blocks of k keep a panel of columns and a block of rows in the second-level
+/// cache; wide blocks of columns read the left operand less often from further
+/// away.
+Blocking tcc::cpu::chooseBlocking(const ContractionSizes &sizes) {
+  auto fit = [](std::optional<int64_t> size, int64_t limit, int64_t unit) {
+    int64_t whole = std::max<int64_t>(1, size.value_or(limit));
+    return std::min<int64_t>(limit, llvm::alignTo(whole, unit));
+  };
+  Blocking block;
+  // Few columns: more rows make up for the vectors that a tile lacks.
+  if (sizes.n && *sizes.n <= narrowColumns)
+    block.rows = 2 * panelRows;
+  // Blocks of like heights, so that tasks are alike.
+  if (sizes.m && *sizes.m > 0)
+    block.m = llvm::divideCeil(*sizes.m, llvm::divideCeil(*sizes.m, block.m));
+  block.m = fit(sizes.m, llvm::alignTo(block.m, block.rows), block.rows);
+  block.n = fit(sizes.n, block.n, kPanelColumns);
+  if (sizes.k) {
+    // Half as much again costs less than sums that come and go.
+    block.isWholeDepth = *sizes.k <= block.k + block.k / 2;
+    int64_t blocks =
+        block.isWholeDepth ? 1 : llvm::divideCeil(*sizes.k, block.k);
+    block.k = std::max<int64_t>(1, llvm::divideCeil(*sizes.k, blocks));
+  }
+  // Enough tasks for several threads, as long as blocks stay worth packing.
+  constexpr int64_t tasksWanted = 16, blockElements = 1 << 17;
+  auto tasks = [&] {
+    if (!sizes.batch || !sizes.m || !sizes.n)
+      return tasksWanted;
+    return *sizes.batch * int64_t(llvm::divideCeil(*sizes.m, block.m) *
+                                  llvm::divideCeil(*sizes.n, block.n));
+  };
+  while (block.n > 4 * kPanelColumns && block.n * block.k > blockElements)
+    block.n -= kPanelColumns;
+  while (block.n > 2 * kPanelColumns && tasks() < tasksWanted)
+    block.n -= kPanelColumns;
+  return block;
+}
+
+/// A packed panel pays off by the rows that it is multiplied with, and packed
+/// rows by the panels: tasks have all rows, up to many, and few panels. Workers
+/// join what they get of them, up to so many sums. The packed rows stay in the
+/// second-level cache.
+Blocking tcc::cpu::chooseDeepBlocking(int64_t m, int64_t n, int64_t k,
+                                      bool packsRows) {
+  constexpr int64_t tasksWanted = 4, maxPanels = 8, maxDepth = 256;
+  constexpr int64_t maxRows = 528, maxSums = 1 << 18;
+  Blocking block;
+  // Panels of twice as many rows are packed with as many vectors.
+  if (packsRows || n <= narrowColumns)
+    block.rows = 2 * panelRows;
+  m = std::max<int64_t>(m, 1);
+  int64_t rowBlocks = llvm::divideCeil(m, maxRows);
+  block.m = llvm::alignTo(llvm::divideCeil(m, rowBlocks), block.rows);
+  int64_t all = std::max<int64_t>(1, llvm::divideCeil(n, kPanelColumns));
+  int64_t panels = llvm::divideCeil(all, llvm::divideCeil(all, maxPanels));
+  while (panels > 1 &&
+         rowBlocks * int64_t(llvm::divideCeil(all, panels)) < tasksWanted)
+    panels = llvm::divideCeil(panels, 2);
+  block.n = panels * kPanelColumns;
+  if (rowBlocks == 1)
+    block.joinedTasks = std::clamp<int64_t>(maxSums / (block.m * block.n), 1,
+                                            llvm::divideCeil(all, panels));
+  block.isWholeDepth = k <= maxDepth + maxDepth / 2;
+  block.packsByPanel = rowBlocks == 1 || !block.isWholeDepth;
+  int64_t blocks = block.isWholeDepth ? 1 : llvm::divideCeil(k, maxDepth);
+  block.k = std::max<int64_t>(1, llvm::divideCeil(k, blocks));
+  return block;
+}
+
+int64_t tcc::cpu::contractionScratchBytes(const Blocking &blocking, Type sum,
+                                          Type packedLhs, Type packedRhs) {
+  return ScratchLayout(blocking, sum, packedLhs, packedRhs).end;
+}
+
+void tcc::cpu::emitContraction(KernelBuilder &b, const Contraction &contraction,
+                               Value firstTask, Value lastTask, Value scratch) {
+  ContractionEmitter emitter(b, contraction, scratch);
+  if (contraction.blocking.joinedTasks > 1) {
+    Value step = b.index(contraction.blocking.joinedTasks);
+    return b.loop(firstTask, lastTask, step, [&](Value task) {
+      emitter.emitTasks(task, b.min(b.add(task, step), lastTask));
+    });
+  }
+  b.loop(firstTask, lastTask, b.index(1),
+         [&](Value task) { emitter.emitTask(task, firstTask); });
+}

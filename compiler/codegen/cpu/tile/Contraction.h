@@ -1,0 +1,115 @@
+//===- Contraction.h - Generates matrix multiplication kernels --*- C++ -*-===//
+//
+// out[batch, i, j] = epilogue(sum over k of lhs[batch, i, k] * rhs[batch, k,
+// j])
+//
+// Each sum is one chain of fused multiply-adds from k = 0 upwards, whatever
+// the blocks, the tile the element falls into or the CPU: the bits depend on
+// the operands alone.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_CODEGEN_CPU_TILE_CONTRACTION_H
+#define TCC_COMPILER_CODEGEN_CPU_TILE_CONTRACTION_H
+
+#include "compiler/codegen/cpu/tile/MatrixTile.h"
+#include <functional>
+
+namespace tcc::cpu {
+
+using codegen::KernelBuilder;
+using codegen::Memory;
+using mlir::Value;
+using mlir::ValueRange;
+
+/// The block of an operand that a task packs into its worker scratch: lanes
+/// [first, first + count), `width` to a panel, at k in [k, k + depth). Element
+/// (lane, k') goes to into[panel * panelSize + (k' - k) * width + lane % width]
+/// or, as rows, to into[lane * laneStride + k' - k]. Lanes that fill up the
+/// last panel may be anything.
+struct PackRequest {
+  Value batch;
+  Value first, count;
+  Value k, depth;
+  Memory into;
+  int64_t width;
+  int64_t panelSize;
+  int64_t laneStride; // of rows
+};
+
+/// An operand is either read where it lies, as one view or, the left one, in
+/// runs of k, or packed by each task for its block (`pack`, into elements of
+/// `packedType`), the left one as rows if it likes.
+struct MatrixOperand {
+  std::function<PanelView(KernelBuilder &, Value batch)> view;
+  std::function<void(KernelBuilder &, const PackRequest &)> pack;
+  mlir::Type packedType;
+  bool packsRows = false;
+  std::function<RowRuns(KernelBuilder &, Value batch, ValueRange lanes)> runs =
+      {};
+  int64_t runLength = 0;
+  /// If set, for columns of the right operand from `column` on.
+  std::function<RunFilter(KernelBuilder &, Value column)> skipsRuns = {};
+};
+
+/// Finishes an element: called once for each, in any order.
+using EpilogueFunction = std::function<void(KernelBuilder &, Value sum,
+                                            Value batch, Value i, Value j)>;
+
+/// Fetches what the epilogue of `count` elements of row i from j on reads and
+/// writes.
+using PrefetchFunction = std::function<void(KernelBuilder &, Value batch,
+                                            Value i, Value j, int64_t count)>;
+
+/// What is known of the sizes when the kernel is planned.
+struct ContractionSizes {
+  std::optional<int64_t> batch, m, n, k;
+};
+
+/// Sizes of the blocks that a task works through: whole panels of rows and
+/// columns, and so many k at a time.
+struct Blocking {
+  int64_t rows = panelRows; // of a tile, and of a panel of the left operand
+  int64_t m = 132, n = 512, k = 512;
+  bool isWholeDepth = false; // one block of k is all there is
+  /// Tasks of neighbouring columns that a worker takes together, if it gets
+  /// them together: they share the packed left operand. More than one only
+  /// where a block has all rows and there is one product.
+  int64_t joinedTasks = 1;
+  /// Panels of the right operand are packed one by one, just before they are
+  /// used: no other task has a use for them.
+  bool packsByPanel = false;
+
+  int64_t getTileElements() const { return rows * kPanelColumns; }
+};
+
+/// Blocks that keep a task's operands in the caches and leave enough tasks for
+/// several threads.
+Blocking chooseBlocking(const ContractionSizes &sizes);
+
+/// The same for one product with a long k, of which each task packs both
+/// operands.
+Blocking chooseDeepBlocking(int64_t m, int64_t n, int64_t k, bool packsRows);
+
+struct Contraction {
+  Value batch, m, n, k;
+  MatrixOperand lhs = {}, rhs = {};
+  Arithmetic arithmetic = {};
+  EpilogueFunction epilogue = {};
+  PrefetchFunction prefetchResults = {};
+  Blocking blocking = {};
+  VectorUnit unit = {};
+};
+
+/// Bytes of scratch that a worker needs; packed types are null for operands
+/// that are read where they lie.
+int64_t contractionScratchBytes(const Blocking &blocking, mlir::Type sum,
+                                mlir::Type packedLhs, mlir::Type packedRhs);
+
+/// Emits tasks [firstTask, lastTask); `scratch` is a pointer, aligned as
+/// tensors are.
+void emitContraction(KernelBuilder &b, const Contraction &contraction,
+                     Value firstTask, Value lastTask, Value scratch);
+
+} // namespace tcc::cpu
+
+#endif // TCC_COMPILER_CODEGEN_CPU_TILE_CONTRACTION_H

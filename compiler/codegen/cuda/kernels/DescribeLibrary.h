@@ -1,0 +1,15 @@
+//===- DescribeLibrary.h - Kernels that NVIDIA's libraries have -*- C++ -*-===//
+#ifndef TCC_COMPILER_CODEGEN_CUDA_KERNELS_DESCRIBELIBRARY_H
+#define TCC_COMPILER_CODEGEN_CUDA_KERNELS_DESCRIBELIBRARY_H
+
+#include "compiler/target/Kernel.h"
+
+namespace tcc::cuda {
+
+/// Adds what the kernel of `region` computes as a library knows it, if one
+/// does: a matrix product, else a convolution.
+void describeForLibrary(graph::FusedOp region, KernelInfo &info);
+
+} // namespace tcc::cuda
+
+#endif // TCC_COMPILER_CODEGEN_CUDA_KERNELS_DESCRIBELIBRARY_H

@@ -1,0 +1,98 @@
+//===- RowPlan.h - The stages of a row kernel -------------------*- C++ -*-===//
+//
+// All reductions of a row kernel reduce the same axes of one space. A row is
+// what they reduce to one element. Reductions that need results of others come
+// in a later stage, that is another walk over the row; what all reductions of
+// the region have been computed for is the last stage, that stores results.
+//
+// The order of combination is a function of the region's shapes alone, never of
+// threads or tasks:
+//  - lanes: the last axis is reduced. Its element j goes to lane j mod 64, the
+//    other reduced axes follow one after the other; the lanes are combined as a
+//    binary tree.
+//  - columns: the last axis is kept. Elements are combined one after the other.
+//
+// A kernel of lanes may also reduce the columns of panels, so many neighbouring
+// rows each. A task walks over the rows of a panel, and in the last stage of
+// each combines its elements with those of the rows before. Nothing else reads
+// these sums.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_COMPILER_CODEGEN_REGION_ROWPLAN_H
+#define TCC_COMPILER_CODEGEN_REGION_ROWPLAN_H
+
+#include "dialects/graph/GraphOps.h"
+
+namespace tcc::codegen {
+
+inline constexpr int64_t kLanes = 64;
+
+/// A reduction of the space, and the stage that computes it.
+struct Reduction {
+  mlir::Operation *op;
+  unsigned stage;
+};
+
+/// A value of the space that several stages read and that is costly: computed
+/// in one stage, and read from scratch in later ones.
+struct KeptValue {
+  mlir::Value value;
+  unsigned stage;
+  int64_t offset; // in the worker's scratch, bytes
+};
+
+class RowPlan {
+public:
+  RowPlan(graph::FusedOp region, llvm::ArrayRef<graph::SymbolAttr> symbols);
+
+  graph::Extents space;
+  llvm::SmallVector<bool> isReduced; // one an axis of the space
+  llvm::SmallVector<Reduction> reductions;
+  unsigned stageCount = 0; // of reductions; the last stage comes after these
+  llvm::SmallVector<KeptValue> kept;
+  /// Positions of the results of the space's shape, and of a row's.
+  llvm::SmallVector<unsigned> wholeResults, rowResults;
+  int64_t scratchBytes = 0;
+
+  /// Reductions of the columns of panels, and the results' positions that each
+  /// has; empty if there are none.
+  llvm::SmallVector<mlir::Operation *> panelReductions;
+  llvm::SmallVector<llvm::SmallVector<unsigned, 1>> panelResults;
+
+  bool hasLanes() const { return isReduced.back(); }
+  bool hasPanels() const { return !panelReductions.empty(); }
+  /// Extents of the axes before a panel's, and of a panel's rows.
+  graph::Extents getPanelExtents() const;
+  graph::Extents getPanelRowExtents() const;
+  /// Extents of the kept axes, without the columns of a column kernel.
+  graph::Extents getRowExtents() const;
+  graph::Extents getReducedExtents() const;
+  mlir::AffineExpr getTasks() const;
+
+  int64_t rowsPerTask = 1; // lanes
+  int64_t columns = 0;     // columns of a task, in column kernels
+  /// Where the accumulators of a column kernel's reductions, or of those of a
+  /// panel, lie in the scratch.
+  llvm::SmallVector<int64_t> accumulatorOffsets;
+
+private:
+  void findReductions(mlir::Block &body);
+  void sortResults(mlir::Block &body);
+  void chooseTasks(llvm::ArrayRef<graph::SymbolAttr> symbols);
+  void keepCostlyValues(mlir::Block &body,
+                        llvm::ArrayRef<graph::SymbolAttr> symbols);
+  void placeAccumulators(llvm::ArrayRef<graph::SymbolAttr> symbols);
+  bool isInSpace(mlir::Value value) const;
+};
+
+/// Of a reduction (isOnePerRow).
+bool reducesLastAxis(mlir::Operation *op);
+
+/// Makes all reductions of `body`, but those of panels, reduce the same axes of
+/// operands of the same extents, and its results have those extents, or those
+/// of a row, or of a panel's columns.
+mlir::LogicalResult alignReductions(mlir::Block &body);
+
+} // namespace tcc::codegen
+
+#endif // TCC_COMPILER_CODEGEN_REGION_ROWPLAN_H
