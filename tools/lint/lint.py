@@ -204,12 +204,15 @@ def check_wall(files):
 
 
 def layer(path):
-    """The folder that includes are ordered by: of the runtime one of its own, of the
-    compiler and the dialects each. A dialect's ops and interfaces are one header."""
+    """The folder that includes are ordered by: of the runtime one of its own."""
     parts = path.split("/")
-    if parts[0] in ("compiler", "dialects"):
-        return re.sub(r"/(ops|interfaces)$", "", "/".join(parts[:-1]))
     return "/".join(parts[: 2 if parts[0] == "runtime" else 1])
+
+
+def folder(path):
+    """The same within the compiler and the dialects. A dialect's ops and interfaces are
+    one header."""
+    return re.sub(r"/(ops|interfaces)$", "", path.rsplit("/", 1)[0])
 
 
 def reachable(edges, start):
@@ -222,20 +225,27 @@ def reachable(edges, start):
     return found
 
 
-def check_layers(files):
-    """No two layers include each other, over others or directly."""
-    code = [f for f in files if f.is_cxx and f.path.startswith((*COMPILER, "runtime/", "tools/"))]
-    public = {f.path.split("/include/")[1]: f.path for f in code if "/include/" in f.path}
+def find_cycles(code, public, unit):
+    """Includes from one unit to another that includes it, over others or directly."""
     found, edges = [], {}
     for f in code:
         for number, path in includes(f):
-            source, target = layer(f.path), layer(public.get(path, path))
+            source, target = unit(f.path), unit(public.get(path, path))
             if "/" in path and source != target:
                 found.append((f.path, number, source, target))
                 edges.setdefault(source, set()).add(target)
     for path, number, source, target in found:
         if source in reachable(edges, target):
             yield path, number, f"{source} includes {target}, which includes it"
+
+
+def check_layers(files):
+    """No two layers include each other, and no two folders of the compiler."""
+    code = [f for f in files if f.is_cxx and f.path.startswith((*COMPILER, "runtime/", "tools/"))]
+    public = {f.path.split("/include/")[1]: f.path for f in code if "/include/" in f.path}
+    yield from find_cycles(code, public, layer)
+    inner = [f for f in code if f.path.startswith(("compiler/", "dialects/"))]
+    yield from find_cycles(inner, public, folder)
 
 
 def check_op_lists(files):

@@ -96,6 +96,24 @@ class LintTest(unittest.TestCase):
             "frontends/b.h": '#include "dialects/i.h"\n',
         }
         self.assertEqual(len(findings(lint.check_layers, files={**one_way, **over})), 3)
+        folders = {
+            "compiler/codegen/cpu/k.h": '#include "compiler/codegen/region/l.h"\n',
+            "dialects/graph/ops/m.cpp": '#include "dialects/graph/n.h"\n',
+            "dialects/graph/n.h": '#include "dialects/graph/ops/m.h"\n',
+        }
+        self.expect_none(lint.check_layers, folders)
+        within = {"compiler/codegen/region/l.h": '#include "compiler/codegen/cpu/k.h"\n'}
+        self.assertEqual(len(findings(lint.check_layers, files={**folders, **within})), 2)
+
+    def test_targets(self):
+        path = "compiler/passes/exec/A.cpp"
+        for line in ("cuda::getAlignments(fused);", 'if (name == "cuda")',
+                     '#include "compiler/codegen/cuda/CudaTarget.h"',
+                     "machine.libraryFlopsPerMicrosecond == 0", "x.launchMicroseconds > 0"):  # fmt: skip
+            self.expect_one(lint.check_targets, {path: line + "\n"})
+        self.expect_none(lint.check_targets, {"compiler/codegen/cuda/A.cpp": '"cuda"\n'})
+        self.expect_none(lint.check_targets, {"tools/tcc/Options.cpp": '"cuda"\n'})
+        self.expect_none(lint.check_targets, {path: "bytes / machine.bytesPerMicrosecond\n"})
 
     def test_op_lists(self):
         path = "compiler/passes/graph/A.cpp"
