@@ -42,6 +42,12 @@ public:
       sum.i = int64_t(uint64_t(sum.i) + uint64_t(getInteger(lhs, i)) *
                                             uint64_t(getInteger(rhs, j)));
   }
+  void add(const HostTensor &x, int64_t i) {
+    if (isFloat)
+      sum.f += x.elements[i].f;
+    else
+      sum.i = int64_t(uint64_t(sum.i) + uint64_t(getInteger(x, i)));
+  }
   Scalar get() const { return roundTo(type, sum); }
 
 private:
@@ -91,6 +97,31 @@ void evaluate(MatmulOp op, const HostTensor &lhs, const HostTensor &rhs,
       sum.add(lhs, l + lhsOffset(at[rank - 2], p), rhs,
               r + rhsOffset(p, at[rank - 1]));
     result.elements[result.offset(at)] = sum.get();
+  });
+}
+
+void evaluate(MatmulSumsOp op, const HostTensor &lhs, const HostTensor &rhs,
+              HostTensor &result, HostTensor &sums) {
+  int64_t m = result.extent(0), n = result.extent(1);
+  int64_t k = lhs.extent(op.getTransposeLhs() ? 0 : 1);
+  auto lhsPlace = [&](int64_t i, int64_t p) {
+    return op.getTransposeLhs() ? p * m + i : i * k + p;
+  };
+  auto rhsPlace = [&](int64_t p, int64_t j) {
+    return op.getTransposeRhs() ? j * k + p : p * n + j;
+  };
+  loop(result.shape(), [&](ArrayRef<int64_t> at) {
+    ProductSum sum(result.type.getElementType());
+    for (int64_t p = 0; p < k; ++p)
+      sum.add(lhs, lhsPlace(at[0], p), rhs, rhsPlace(p, at[1]));
+    result.elements[result.offset(at)] = sum.get();
+  });
+  loop(sums.shape(), [&](ArrayRef<int64_t> at) {
+    ProductSum sum(sums.type.getElementType());
+    for (int64_t p = 0; p < k; ++p)
+      op.getOfLhs() ? sum.add(lhs, lhsPlace(at[0], p))
+                    : sum.add(rhs, rhsPlace(p, at[0]));
+    sums.elements[sums.offset(at)] = sum.get();
   });
 }
 

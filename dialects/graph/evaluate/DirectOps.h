@@ -15,6 +15,8 @@ namespace tcc {
 /// `result` comes with its type and its elements allocated.
 void evaluate(graph::MatmulOp op, const HostTensor &lhs, const HostTensor &rhs,
               HostTensor &result);
+void evaluate(graph::MatmulSumsOp op, const HostTensor &lhs,
+              const HostTensor &rhs, HostTensor &result, HostTensor &sums);
 void evaluate(graph::ConvOp op, const HostTensor &x, const HostTensor &filter,
               HostTensor &result);
 void evaluate(graph::PoolOp op, const HostTensor &x, HostTensor &result);

@@ -187,6 +187,10 @@ Expected<Evaluator::Tensors> Evaluator::evaluateDirect(Operation *op) {
                       evaluate(o, *x[0], *x[1], r[0]);
                       return Error::success();
                     })
+                    .Case([&](MatmulSumsOp o) {
+                      evaluate(o, *x[0], *x[1], r[0], r[1]);
+                      return Error::success();
+                    })
                     .Case([&](ConvOp o) {
                       evaluate(o, *x[0], *x[1], r[0]);
                       return Error::success();

@@ -159,6 +159,24 @@ TEST_F(EvaluatorTest, MultipliesMatrices) {
               ElementsAre(17, 23, 39, 53));
 }
 
+TEST_F(EvaluatorTest, SumsAnOperandOfAProductAlongItsDepth) {
+  auto run = [&](llvm::StringRef flags) {
+    std::string source = R"(func.func @f(%a: tensor<3x2xf32>,
+        %b: tensor<3x2xf32>) -> (tensor<2x2xf32>, tensor<2xf32>) {
+      %y:2 = graph.matmul_sums %a, %b {transpose_lhs)" +
+                         flags.str() + R"(}
+        : (tensor<3x2xf32>, tensor<3x2xf32>) -> (tensor<2x2xf32>, tensor<2xf32>)
+      return %y#0, %y#1 : tensor<2x2xf32>, tensor<2xf32> })";
+    auto results =
+        evaluate(source, {{1, 2, 3, 4, 5, 6}, {1, 0, 0, 1, 1, 1}}, {});
+    EXPECT_TRUE(bool(results));
+    return std::pair(toDoubles((*results)[0]), toDoubles((*results)[1]));
+  };
+  EXPECT_THAT(run("").first, ElementsAre(6, 8, 8, 10));
+  EXPECT_THAT(run("").second, ElementsAre(2, 2));
+  EXPECT_THAT(run(", of_lhs").second, ElementsAre(9, 12));
+}
+
 TEST_F(EvaluatorTest, ConvolvesWithPaddingAndGroups) {
   llvm::StringRef source = R"(func.func @f(%x: tensor<1x2x3xf32>,
       %w: tensor<2x1x2xf32>) -> tensor<1x2x4xf32> {
