@@ -49,8 +49,9 @@ exec::KernelOp ProgramTables::createKernel(graph::FusedOp fused,
   std::string name =
       ("k" + Twine(kernelCount++) + "_").str() + makeSymbol(getNodeName(fused));
   auto kernel = builder.create<exec::KernelOp>(
-      fused.getLoc(), name, target.getName(),
-      /*threads=*/IntegerAttr(), exec::ProductAttr(), exec::ConvolutionAttr());
+      fused.getLoc(), name, /*target=*/StringAttr(), /*threads=*/IntegerAttr(),
+      exec::ProductAttr(), exec::ConvolutionAttr());
+  setTarget(kernel, target);
   Block &body = kernel.getBody().emplaceBlock();
   IRMapping mapping;
   for (Value input : fused.getInputs())

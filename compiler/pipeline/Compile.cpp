@@ -122,7 +122,7 @@ static Status writePackage(const Output &out, GeneratedCode code) {
                                 out.model.metadata, std::move(code.variants)};
   inputs.host = code.host ? &*code.host : nullptr;
   inputs.embedWeights = out.options.import.readWeights;
-  inputs.options = describeOptions(out.options, out.machines.cpus);
+  inputs.options = describeOptions(out.options, out.machines);
   inputs.decisions = out.report.decisions;
   inputs.threads = out.getJobs();
   inputs.memoryBudget = out.plannedBudget;

@@ -11,6 +11,9 @@ static std::string findContradiction(const CompileOptions &options,
   if (isForDevice && !target.hasDevice())
     return "--emulate and --emit=ptx need --target=" +
            listTargets([](const Target &x) { return x.hasDevice(); });
+  if (!options.archs.empty() && !target.hasDevice())
+    return "--arch needs --target=" +
+           listTargets([](const Target &x) { return x.hasDevice(); });
   if (options.precision == Precision::TF32 && !target.getCapabilities().hasTf32)
     return "--precision=tf32: no CPU has such products; take f32 or bf16, or "
            "--target=" +
@@ -53,7 +56,7 @@ static std::string createEmitter(const CompileOptions &options,
 std::string resolveMachines(const CompileOptions &options, Machines &machines) {
   machines.target = findTarget(options.target);
   if (!machines.target)
-    return "--target: there is no '" + options.target + "', but " +
+    return "--target: there is no '" + options.target + "', expected " +
            listTargets();
   std::string problem = findContradiction(options, *machines.target);
   if (problem.empty())

@@ -10,13 +10,15 @@ namespace tcc {
 /// What the options ask for.
 struct Machines {
   const Target *target = nullptr;
-  std::vector<cpu::Cpu> cpus;          ///< of the host's kernels
-  std::unique_ptr<CodeEmitter> host;   ///< of the host's kernels
-  std::unique_ptr<CodeEmitter> device; ///< of the target's, if it has a device
+  /// The CPUs that the host's kernels are compiled for.
+  std::vector<cpu::Cpu> cpus;
+  /// What emits the host's kernels.
+  std::unique_ptr<CodeEmitter> host;
+  /// What emits the target's kernels; null without a device.
+  std::unique_ptr<CodeEmitter> device;
 };
 
-/// The problem with the options, empty if there is none. `options` must outlive
-/// `machines`.
+/// The problem with the options, empty if there is none.
 std::string resolveMachines(const CompileOptions &options, Machines &machines);
 
 } // namespace tcc

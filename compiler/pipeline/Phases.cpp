@@ -167,11 +167,11 @@ void addPlacement(mlir::OpPassManager &pm) {
 
 namespace {
 
-/// Of a phase that asks the target for passes.
+/// The options of a phase that asks the target for passes.
 struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
-  Option<std::string> target{*this, "target",
-                             llvm::cl::desc("as of tcc's --target"),
-                             llvm::cl::init("cpu")};
+  Option<std::string> target{
+      *this, "target", llvm::cl::desc("as of tcc's --target; none: the host"),
+      llvm::cl::init("")};
 };
 
 } // namespace
@@ -180,7 +180,9 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
 static void addFor(mlir::OpPassManager &pm, const PhaseOptions &options,
                    void (*addPhase)(mlir::OpPassManager &, const Target &)) {
   pm.addPass(createSetTargetPass({options.target}));
-  if (const Target *target = findTarget(options.target))
+  const Target *target =
+      options.target.empty() ? &getHostTarget() : findTarget(options.target);
+  if (target)
     addPhase(pm, *target);
 }
 

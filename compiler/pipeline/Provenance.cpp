@@ -1,7 +1,6 @@
 #include "compiler/pipeline/Provenance.h"
 
 #include "compiler/decisions/Decisions.h"
-#include "compiler/target/Target.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include <map>
@@ -42,14 +41,13 @@ static Object describeImport(const ImportOptions &options) {
 }
 
 std::string tcc::describeOptions(const CompileOptions &options,
-                                 llvm::ArrayRef<cpu::Cpu> cpus) {
+                                 const Machines &machines) {
   Object object = describeImport(options.import);
   object["producer"] = "tcc " TCC_VERSION;
-  object["cpu"] = describeCpus(cpus);
+  object["cpu"] = describeCpus(machines.cpus);
   object["target"] = options.target;
-  const Target *target = findTarget(options.target);
-  bool hasDevice = target && target->hasDevice();
-  object["arch"] = hasDevice ? Array(options.archs) : Array();
+  object["arch"] =
+      machines.device ? Array(machines.device->getMachines()) : Array();
   object["emulation"] = int64_t(options.emulation);
   object["precision"] = getName(options.precision);
   object["grad_of"] = options.gradientOf;

@@ -2,16 +2,17 @@
 #ifndef TCC_COMPILER_PIPELINE_PROVENANCE_H
 #define TCC_COMPILER_PIPELINE_PROVENANCE_H
 
-#include "compiler/codegen/cpu/object/Cpu.h"
+#include "compiler/pipeline/Machines.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tcc/compiler.h"
 
 namespace tcc {
 
-/// The options that decide what a package does, with `cpus` for their names, as
-/// one JSON object. Paths and job counts are left out: they change nothing.
+/// The options that decide what a package does, with the `machines` for their
+/// names, as one JSON object. Paths and job counts are left out: they change
+/// nothing.
 std::string describeOptions(const CompileOptions &options,
-                            llvm::ArrayRef<cpu::Cpu> cpus);
+                            const Machines &machines);
 
 /// Sets what `record`, as describeOptions wrote it, says; false if it says
 /// anything else.

@@ -15,13 +15,13 @@ enum class Artifact; // tcc/compiler.h
 struct CodeVariant {
   /// What runs it: the name of a target, or `emulated`.
   std::string target;
-  /// The CPU or the architecture that it is for, and the CPU's features that
-  /// it uses.
+  /// The CPU or the architecture that it is for.
   std::string machine;
+  /// The CPU's features that it uses, as LLVM names them, sorted.
   std::vector<std::string> features = {};
   std::vector<char> bytes = {};
-  /// Of each kernel of the module, in its order: see Variant.kernel_offsets of
-  /// Program.fbs.
+  /// Where each kernel of the module begins in `bytes`, in the module's order:
+  /// see Variant.kernel_offsets of Program.fbs.
   std::vector<uint64_t> offsets = {};
 };
 
@@ -31,6 +31,9 @@ struct CodeVariant {
 class CodeEmitter {
 public:
   virtual ~CodeEmitter() = default;
+
+  /// The names of the machines, as they were asked for or by default.
+  virtual const std::vector<std::string> &getMachines() const = 0;
 
   /// Code of the target's kernels in `module`, for each of the machines.
   /// `notes` gets what is worth knowing for the user.

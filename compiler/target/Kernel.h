@@ -36,18 +36,19 @@ struct KernelInfo {
 
 /// Bytes to which the buffers of all of a kernel's launches are aligned, in the
 /// attribute of this name of the fused op, if some are aligned to less than
-/// what the target's accesses are of.
+/// TargetCapabilities::accessBytes.
 inline constexpr llvm::StringLiteral kAlignmentsAttr = "alignments";
 
 /// Results that lie in the buffer of an input: pairs (result, input) in the
 /// attribute of this name of the fused op, an array of i64 arrays.
 inline constexpr llvm::StringLiteral kInPlaceAttr = "in_place";
 
-/// The most bytes that an access of any target's kernels moves, and buffers in
-/// one line are apart.
+/// The most that TargetCapabilities::accessBytes is of any target. Scalars that
+/// share a line (PackScalars) are as far apart.
 inline constexpr int64_t kMaxAccessBytes = 16;
 
-/// What code for a region depends on besides the region.
+/// What code of the host for a region depends on besides the region; other
+/// targets depend on nothing else.
 struct KernelOptions {
   /// Bytes of a vector register of the host.
   int64_t vectorBytes = 64;

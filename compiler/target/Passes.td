@@ -6,7 +6,8 @@ include "mlir/Pass/PassBase.td"
 def SetTargetPass : Pass<"tcc-set-target", "mlir::ModuleOp"> {
   let summary = "name the target that a module is compiled for";
   let description = [{
-    Passes after it ask that target. An unknown one is an error.
+    Passes after it ask that target. An unknown one is an error, and another one
+    than the module has.
 
     ```mlir
     module {
@@ -14,8 +15,8 @@ def SetTargetPass : Pass<"tcc-set-target", "mlir::ModuleOp"> {
     module attributes {graph.target = "cuda"} {
     ```
   }];
-  let options = [Option<"name", "name", "std::string", "\"cpu\"",
-                        "as of tcc's --target">];
+  let options = [Option<"name", "name", "std::string", "\"\"",
+                        "as of tcc's --target; none: the host">];
 }
 
 #endif // TCC_TARGET_PASSES

@@ -24,7 +24,11 @@ static SmallVector<const Target *> &getRegistry() {
   return targets;
 }
 
-void registerTarget(const Target &target) { getRegistry().push_back(&target); }
+void registerTarget(const Target &target) {
+  assert(!findTarget(target.getName()) && "the name is taken");
+  assert(target.getCapabilities().accessBytes <= kMaxAccessBytes);
+  getRegistry().push_back(&target);
+}
 
 ArrayRef<const Target *> getTargets() { return getRegistry(); }
 
@@ -51,7 +55,7 @@ std::string listTargets(llvm::function_ref<bool(const Target &)> hasIt) {
   return names;
 }
 
-/// The one of that name, the host without one.
+/// The target of that name; the host without a name.
 static const Target &resolve(StringAttr name) {
   if (!name)
     return getHostTarget();
@@ -66,16 +70,27 @@ const Target &getTarget(ModuleOp module) {
       module->getAttrOfType<StringAttr>(graph::GraphDialect::kTargetAttr));
 }
 
+/// The name that a module or a kernel has of `target`: none of the host.
+static StringAttr getNameAttr(const Target &target, MLIRContext *context) {
+  return &target == &getHostTarget()
+             ? StringAttr()
+             : StringAttr::get(context, target.getName());
+}
+
 void setTarget(ModuleOp module, const Target &target) {
-  if (&target == &getHostTarget())
-    module->removeAttr(graph::GraphDialect::kTargetAttr);
+  StringRef attribute = graph::GraphDialect::kTargetAttr;
+  if (StringAttr name = getNameAttr(target, module.getContext()))
+    module->setAttr(attribute, name);
   else
-    module->setAttr(graph::GraphDialect::kTargetAttr,
-                    StringAttr::get(module.getContext(), target.getName()));
+    module->removeAttr(attribute);
 }
 
 const Target &getTarget(exec::KernelOp kernel) {
   return resolve(kernel.getTargetAttr());
+}
+
+void setTarget(exec::KernelOp kernel, const Target &target) {
+  kernel.setTargetAttr(getNameAttr(target, kernel.getContext()));
 }
 
 const Target &getTarget(func::FuncOp function) {
@@ -86,10 +101,18 @@ const Target &getTarget(func::FuncOp function) {
 }
 
 void SetTargetPass::runOnOperation() {
-  const Target *target = findTarget(name);
+  const Target *target = name.empty() ? &getHostTarget() : findTarget(name);
   if (!target) {
     getOperation().emitError("no target is named '")
-        << name << "', there are " << listTargets();
+        << name << "', expected " << listTargets();
+    return signalPassFailure();
+  }
+  auto known = getOperation()->getAttrOfType<StringAttr>(
+      graph::GraphDialect::kTargetAttr);
+  if (known && known != target->getName()) {
+    getOperation().emitError("is for the target '")
+        << known.getValue() << "' already, not for '" << target->getName()
+        << "'";
     return signalPassFailure();
   }
   setTarget(getOperation(), *target);

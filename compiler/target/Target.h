@@ -62,7 +62,7 @@ class Target {
 public:
   virtual ~Target() = default;
 
-  /// As `--target` has it, and the kernels and variants of a package.
+  /// The name in `--target`, in `exec.kernel` and in variants of packages.
   virtual llvm::StringRef getName() const = 0;
   /// Where buffers of its kernels lie.
   virtual exec::MemorySpace getSpace() const = 0;
@@ -100,8 +100,9 @@ public:
   emit(graph::FusedOp fused, llvm::StringRef name,
        const KernelOptions &options) const = 0;
 
-  /// For the machines that `options` ask for, where `hosts` are the CPUs. The
-  /// error names the option that cannot be had.
+  /// Creates what emits code for the machines that `options` ask for, where
+  /// `hosts`, at least one, are the CPUs. Keeps neither of them. The error
+  /// names the option that cannot be had.
   virtual llvm::Expected<std::unique_ptr<CodeEmitter>>
   createEmitter(const CompileOptions &options,
                 llvm::ArrayRef<cpu::Cpu> hosts) const = 0;
@@ -116,23 +117,24 @@ void registerTarget(const Target &target);
 /// All that are known, in the order in which they were registered.
 llvm::ArrayRef<const Target *> getTargets();
 
-/// Null if there is none of that name.
+/// The target of that name; null if there is none.
 const Target *findTarget(llvm::StringRef name);
 
 /// The CPU, for which every process that compiles has code.
 const Target &getHostTarget();
 
-/// The names of those for which `hasIt` is true, as "a or b".
+/// The names of the targets for which `hasIt` is true, as "a or b".
 std::string listTargets(llvm::function_ref<bool(const Target &)> hasIt =
                             [](const Target &) { return true; });
 
-/// The target of `module`. It is registered: setTarget and tcc-set-target check
-/// that.
+/// The target of `module`, which is registered: only text that was written by
+/// hand, past tcc-set-target, has other names, which end the process.
 const Target &getTarget(mlir::ModuleOp module);
 void setTarget(mlir::ModuleOp module, const Target &target);
 
-/// Where `kernel`, and kernels of `function` run.
+/// The target that `kernel`, or the kernels of `function`, run on.
 const Target &getTarget(exec::KernelOp kernel);
+void setTarget(exec::KernelOp kernel, const Target &target);
 const Target &getTarget(mlir::func::FuncOp function);
 
 } // namespace tcc

@@ -210,8 +210,8 @@ def layer(path):
 
 
 def folder(path):
-    """The same within the compiler and the dialects. A dialect's ops and interfaces are
-    one header."""
+    """The folder of a file; a dialect's ops and interfaces are one header, and count as
+    the dialect's."""
     return re.sub(r"/(ops|interfaces)$", "", path.rsplit("/", 1)[0])
 
 
@@ -266,12 +266,15 @@ TARGETS = ("compiler/target/", "compiler/codegen/cuda/", "compiler/codegen/Targe
 def check_targets(files):
     """Passes ask the target what it can, never which one it is or what it costs."""
     named = re.compile(r'\bcuda::|"cuda"|codegen/cuda/')
+    host = re.compile(r'"cpu"|"emulated"')
+    inner = ("compiler/passes/", "compiler/lowering/", "dialects/")
     priced = re.compile(r"(PerMicrosecond|launchMicroseconds|packingFactor)\s*([=!]=|[<>]=?\s*0\b)")
     for f in files:
         if not f.is_cxx or not f.path.startswith(("compiler/", "dialects/", "frontends/")):
             continue
         for number, line in enumerate(f.lines, 1):
-            if named.search(line) and not f.path.startswith(TARGETS):
+            is_named = named.search(line) or (f.path.startswith(inner) and host.search(line))
+            if is_named and not f.path.startswith(TARGETS):
                 yield f.path, number, "names a target: ask Target (compiler/target)"
             if priced.search(line):
                 yield f.path, number, "what a target is follows from no price"

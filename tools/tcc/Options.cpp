@@ -119,10 +119,9 @@ static void addMemoryOptions(CLI::App &app, CompileOptions &compile) {
 /// What it runs on.
 static void addTargetOptions(CLI::App &app, CompileOptions &compile,
                              Texts &texts) {
-  CLI::Option *target =
-      app.add_option("--target", compile.target, "what to generate code for")
-          ->check(CLI::IsMember({"cpu", "cuda"}))
-          ->capture_default_str();
+  app.add_option("--target", compile.target, "what to generate code for")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
   app.add_option("--cpu", compile.cpus,
                  "CPUs, comma-separated (default: native, or x86-64-v3 with "
                  "--target=cuda, for what computes constants)")
@@ -130,11 +129,9 @@ static void addTargetOptions(CLI::App &app, CompileOptions &compile,
       ->allow_extra_args(false);
   app.add_option("--arch", compile.archs,
                  "GPUs with --target=cuda, comma-separated; ptx: the driver "
-                 "compiles; none: with --emulate")
+                 "compiles; none: with --emulate (default: sm_80,sm_90,sm_100)")
       ->delimiter(',')
-      ->allow_extra_args(false)
-      ->needs(target)
-      ->capture_default_str();
+      ->allow_extra_args(false);
   app.add_flag("--emulate{plain}", texts.emulation,
                "add the GPU's kernels for this CPU, to be run with "
                "--device=emulated; =race: with checks for races")

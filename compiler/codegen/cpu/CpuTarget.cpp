@@ -15,8 +15,12 @@ namespace {
 class CpuEmitter : public CodeEmitter {
 public:
   CpuEmitter(const Target &target, ArrayRef<Cpu> cpus)
-      : target(target), cpus(cpus) {}
+      : target(target), cpus(cpus) {
+    for (const Cpu &cpu : cpus)
+      names.push_back(cpu.name);
+  }
 
+  const std::vector<std::string> &getMachines() const override { return names; }
   FailureOr<std::vector<CodeVariant>>
   emit(ModuleOp module, int jobs, std::vector<std::string> &notes) override;
   FailureOr<std::string> print(ModuleOp module, int jobs,
@@ -28,6 +32,7 @@ private:
 
   const Target &target;
   std::vector<Cpu> cpus;
+  std::vector<std::string> names; ///< of the CPUs
 };
 
 class CpuTarget : public Target {

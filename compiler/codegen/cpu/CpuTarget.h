@@ -6,7 +6,7 @@
 
 namespace tcc::cpu {
 
-/// The target of that name.
+/// The target `cpu`.
 const Target &getCpuTarget();
 
 } // namespace tcc::cpu

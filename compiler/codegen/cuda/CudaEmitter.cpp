@@ -20,9 +20,11 @@ public:
   CudaEmitter(const Target &target, Emulation emulation, const cpu::Cpu &host)
       : target(target), emulation(emulation), host(host) {}
 
-  /// The problem with them; empty if there is none.
-  std::string readArchs(ArrayRef<std::string> names);
+  /// Takes the names of CompileOptions::archs. The problem with them; empty if
+  /// there is none.
+  std::string readArchs(ArrayRef<std::string> wanted);
 
+  const std::vector<std::string> &getMachines() const override { return names; }
   FailureOr<std::vector<CodeVariant>>
   emit(ModuleOp module, int jobs, std::vector<std::string> &notes) override;
   FailureOr<std::string> print(ModuleOp module, int jobs,
@@ -44,14 +46,18 @@ private:
   const Target &target;
   Emulation emulation;
   cpu::Cpu host;
-  std::vector<Arch> archs;     ///< the oldest first
-  Arch oldest = {"sm_80", 80}; ///< whose PTX the package has
+  std::vector<std::string> names; ///< as they were asked for
+  std::vector<Arch> archs;        ///< the oldest first
+  Arch oldest = {"sm_80", 80};    ///< whose PTX the package has
   bool hasPtx = true;
 };
 
 } // namespace
 
-std::string CudaEmitter::readArchs(ArrayRef<std::string> names) {
+std::string CudaEmitter::readArchs(ArrayRef<std::string> wanted) {
+  names = wanted;
+  if (names.empty())
+    names = {"sm_80", "sm_90", "sm_100"};
   std::string error;
   for (const std::string &name : names) {
     if (name == "ptx" || name == "none")
@@ -65,7 +71,7 @@ std::string CudaEmitter::readArchs(ArrayRef<std::string> names) {
              [](const Arch &a, const Arch &b) { return a.number < b.number; });
   if (!archs.empty())
     oldest = archs.front().getPtxArch();
-  hasPtx = names != ArrayRef<std::string>{"none"};
+  hasPtx = names != std::vector<std::string>{"none"};
   if (!hasPtx && emulation == Emulation::None)
     return "--arch=none: the package would have no code for its kernels "
            "without --emulate";
@@ -75,7 +81,7 @@ std::string CudaEmitter::readArchs(ArrayRef<std::string> names) {
 FailureOr<OwningOpRef<ModuleOp>>
 CudaEmitter::emitLoops(exec::KernelOp kernel) const {
   auto fused = cast<graph::FusedOp>(kernel.getComputation());
-  return target.emit(fused, kernel.getSymName(), cpu::getKernelOptions(host));
+  return target.emit(fused, kernel.getSymName(), KernelOptions());
 }
 
 // --- PTX ---
@@ -206,7 +212,7 @@ FailureOr<std::string> CudaEmitter::print(ModuleOp module, int jobs,
   switch (artifact) {
   case Artifact::Kernels:
     return codegen::printLoops(codegen::getKernels(module, target),
-                               cpu::getKernelOptions(host));
+                               KernelOptions());
   case Artifact::Ptx:
     return emitText(module, oldest, jobs);
   default:

@@ -8,7 +8,7 @@
 namespace tcc::cuda {
 
 /// Emits machine code for each of the architectures that `options` name, PTX
-/// for the oldest, and code that `host` emulates. `options` must outlive it.
+/// for the oldest, and code that `host` emulates.
 llvm::Expected<std::unique_ptr<CodeEmitter>>
 createCudaEmitter(const Target &target, const CompileOptions &options,
                   const cpu::Cpu &host);

@@ -1,32 +1,10 @@
 #include "compiler/codegen/null/NullTarget.h"
 
-#include "compiler/codegen/region/EmitAll.h"
-
 using namespace mlir;
 
 namespace tcc::null {
 
 namespace {
-
-class NullEmitter : public CodeEmitter {
-public:
-  explicit NullEmitter(const Target &target) : target(target) {}
-
-  FailureOr<std::vector<CodeVariant>>
-  emit(ModuleOp module, int /*jobs*/,
-       std::vector<std::string> & /*notes*/) override {
-    return std::vector<CodeVariant>{
-        {target.getName().str(), target.getName().str()}};
-  }
-  FailureOr<std::string> print(ModuleOp module, int /*jobs*/,
-                               Artifact /*artifact*/) override {
-    size_t count = codegen::getKernels(module, target).size();
-    return std::to_string(count) + " kernels\n";
-  }
-
-private:
-  const Target &target;
-};
 
 class NullTarget : public Target {
 public:
@@ -51,7 +29,7 @@ public:
   llvm::Expected<std::unique_ptr<CodeEmitter>>
   createEmitter(const CompileOptions & /*options*/,
                 ArrayRef<cpu::Cpu> /*hosts*/) const override {
-    return std::make_unique<NullEmitter>(*this);
+    return llvm::createStringError("the target null has no code");
   }
 };
 

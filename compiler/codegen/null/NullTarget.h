@@ -6,8 +6,8 @@
 
 namespace tcc::null {
 
-/// The target `null` of tests: a machine in which all figures are 1, kernels of
-/// one task each, and code that only says how many they are.
+/// The target `null` of tests of passes: a machine in which all figures are 1,
+/// kernels of one task each, and no code.
 const Target &getNullTarget();
 
 } // namespace tcc::null

@@ -45,8 +45,7 @@ void LowerKernelsPass::runOnOperation() {
     if (regions.empty())
       continue;
     StringRef name = function.getSymName();
-    auto kernel =
-        getTarget(getOperation()).emit(*regions.begin(), name, options);
+    auto kernel = getTarget(function).emit(*regions.begin(), name, options);
     if (failed(kernel))
       return signalPassFailure();
     replace(function, **kernel);

@@ -93,7 +93,8 @@ KernelInfo describeKernel(FusedOp fused, FusedOp region) {
   KernelInfo info;
   info.usesFault = readsIndices(fused);
   info.usedSymbols = getUsedSymbols(region);
-  fusion::CostModel model(fused->getParentOfType<ModuleOp>());
+  // It counts, and prices nothing.
+  fusion::CostModel model(fused->getParentOfType<ModuleOp>(), getHostTarget());
   info.flops = getFlops(fused, model);
   info.bytes = getTraffic(fused, getModuleSymbols(fused));
   return info;

@@ -271,7 +271,7 @@ void RowPlan::keepCostlyValues(Block &body, ArrayRef<SymbolAttr> symbols) {
   int64_t rowSize = getMaxCount(getReducedExtents(), symbols);
   if (!hasLanes())
     rowSize *= columns;
-  fusion::CostModel model(symbols);
+  fusion::CostModel model(symbols, getHostTarget()); // counts alone
   llvm::DenseMap<Value, double> flops;
   StageFinder finder(*this);
   for (Operation &op : llvm::reverse(body.without_terminator())) {

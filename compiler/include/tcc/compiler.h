@@ -44,8 +44,8 @@ struct CompileOptions {
   std::vector<std::string> cpus;
   /// GPUs as CUDA names them, "sm_90": machine code for each. The package also
   /// has PTX for the oldest, which later ones take; {"ptx"} is no GPU's
-  /// code, {"none"} not even PTX.
-  std::vector<std::string> archs = {"sm_80", "sm_90", "sm_100"};
+  /// code, {"none"} not even PTX. Empty: sm_80, sm_90 and sm_100.
+  std::vector<std::string> archs;
   Emulation emulation = Emulation::None;
   ImportOptions import;
   /// A safetensors file with values for the model's weights; empty: its own.

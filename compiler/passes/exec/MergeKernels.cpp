@@ -25,7 +25,7 @@ constexpr auto kFlags = OperationEquivalence::IgnoreLocations;
 /// Two kernels are equal if their bodies are, whatever their names, and they
 /// run in one place.
 bool isEqual(KernelOp lhs, KernelOp rhs) {
-  return lhs.getTarget() == rhs.getTarget() &&
+  return lhs.getTargetAttr() == rhs.getTargetAttr() &&
          OperationEquivalence::isRegionEquivalentTo(&lhs.getBody(),
                                                     &rhs.getBody(), kFlags);
 }

@@ -224,9 +224,10 @@ def MixPrecisionPass : TccGraphPass<"mix-precision"> {
     tf32 is no type to store: with it all stay as they are, but libraries may round
     what products read.
 
-    Where the target has libraries of products, sums are stored narrow behind what
-    one adds, whose operands have one type, with any number of readers, and gradients
-    of filters in the type that they read.
+    Where the target has libraries of products, sums are stored narrow behind what a
+    library adds, whose operands have one type, with any number of readers, and
+    gradients of filters in the type that they read. Where it has narrow attention,
+    attention reads narrow matrices.
   }];
   let options = [Option<"type", "type", "std::string", "\"bf16\"",
                         "bf16, f16 or tf32">,

@@ -59,7 +59,8 @@ bool isWorthStoring(Value value, fusion::CostModel &model) {
 
 class PrepareSplitter {
 public:
-  PrepareSplitter(ModuleOp module, DecisionLog &log) : log(log), model(module) {
+  PrepareSplitter(ModuleOp module, DecisionLog &log)
+      : log(log), model(module, getTarget(module)) {
     // The entry @init runs once: what it computes need not be stored.
     for (auto function : module.getOps<func::FuncOp>())
       if (!function.isExternal() &&

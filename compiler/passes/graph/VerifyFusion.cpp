@@ -57,7 +57,7 @@ static LogicalResult verifyOp(Operation *op, CostModel &model) {
 }
 
 void VerifyFusionPass::runOnOperation() {
-  CostModel model(getOperation());
+  CostModel model(getOperation(), getTarget(getOperation()));
   WalkResult result = getOperation()->walk([&](Operation *op) {
     if (op == getOperation() || succeeded(verifyOp(op, model)))
       return WalkResult::advance();

@@ -51,13 +51,14 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock,
     The body's arguments are the kernel's inputs; it holds one `graph.fused` op
     over them, whose results are the kernel's. Code generation reads it.
 
-    It runs on the target of the name `target` (compiler/target). A kernel of a
+    It runs on the target of the name `target` (compiler/target), else on the
+    host. A kernel of a
     device is launched as a grid of blocks of so many `threads`, which the target
     says (`tcc-select-kernels`). With `product` or `convolution`
     a library may do the same instead.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
-                       DefaultValuedStrAttr<StrAttr, "cpu">:$target,
+                       OptionalAttr<StrAttr>:$target,
                        OptionalAttr<I64Attr>:$threads,
                        OptionalAttr<Exec_ProductAttr>:$product,
                        OptionalAttr<Exec_ConvolutionAttr>:$convolution);

@@ -2,7 +2,7 @@
 
 #include "compiler/codegen/cpu/object/Cpu.h"
 #include "mlir/Parser/Parser.h"
-#include "tests/compiler/codegen/kernel/CompiledKernel.h"
+#include "tests/compiler/codegen/cpu/kernels/CompiledKernel.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <random>
 

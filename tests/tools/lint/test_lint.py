@@ -111,6 +111,7 @@ class LintTest(unittest.TestCase):
                      '#include "compiler/codegen/cuda/CudaTarget.h"',
                      "machine.libraryFlopsPerMicrosecond == 0", "x.launchMicroseconds > 0"):  # fmt: skip
             self.expect_one(lint.check_targets, {path: line + "\n"})
+        self.expect_one(lint.check_targets, {path: '"cpu"\n'})
         self.expect_none(lint.check_targets, {"compiler/codegen/cuda/A.cpp": '"cuda"\n'})
         self.expect_none(lint.check_targets, {"tools/tcc/Options.cpp": '"cuda"\n'})
         self.expect_none(lint.check_targets, {path: "bytes / machine.bytesPerMicrosecond\n"})

@@ -17,7 +17,7 @@ struct AttentionPlan {
   AffineExpr queries, keys, depth, columns;
   MatrixSide query, key, value;
   MatrixAccess queryAccess, keyAccess, valueAccess;
-  cpu::AttentionSizes bounds;
+  AttentionSizes bounds;
   Type sum;
 
   AttentionPlan(FusedOp region, ArrayRef<SymbolAttr> symbols);
@@ -55,12 +55,12 @@ FailureOr<TaskPlan> planAttentionKernel(FusedOp region,
     return anchor->emitOpError("has no kernel on a CPU");
   AttentionPlan plan(region, symbols);
   AffineExpr batch = getNumElements(plan.batch, region.getContext());
-  int64_t rows = cpu::chooseAttentionBlocking(plan.bounds).taskRows;
+  int64_t rows = chooseAttentionBlocking(plan.bounds).taskRows;
   return TaskPlan{batch * plan.queries.ceilDiv(rows),
-                  cpu::attentionScratchBytes(plan.bounds, plan.sum,
-                                             plan.queryAccess.getPackedType(),
-                                             plan.keyAccess.getPackedType(),
-                                             plan.valueAccess.getPackedType())};
+                  attentionScratchBytes(plan.bounds, plan.sum,
+                                        plan.queryAccess.getPackedType(),
+                                        plan.keyAccess.getPackedType(),
+                                        plan.valueAccess.getPackedType())};
 }
 
 LogicalResult emitAttentionKernel(OpBuilder &builder, KernelFrame &frame) {
@@ -76,7 +76,7 @@ LogicalResult emitAttentionKernel(OpBuilder &builder, KernelFrame &frame) {
   };
   auto operand = [&](const MatrixSide &side, const MatrixAccess &access) {
     return makeOperand(frame, access, makeSource(frame, side, batchIndices),
-                       cpu::panelRows);
+                       panelRows);
   };
   auto at = [&](KernelBuilder &b, Value tensor, Value batch, Value i, Value j) {
     SmallVector<Value> indices = batchIndices(b, batch);
@@ -84,7 +84,7 @@ LogicalResult emitAttentionKernel(OpBuilder &builder, KernelFrame &frame) {
     indices.append({i, j});
     return indices;
   };
-  cpu::Attention attention;
+  Attention attention;
   attention.batch = size(b, getNumElements(plan.batch, b.getContext()));
   attention.queries = size(b, plan.queries);
   attention.keys = size(b, plan.keys);
@@ -113,8 +113,7 @@ LogicalResult emitAttentionKernel(OpBuilder &builder, KernelFrame &frame) {
                            Value j) {
     emitResults(b, frame, x, at(b, plan.op.getResult(), batch, i, j));
   };
-  cpu::emitAttention(b, attention, frame.firstTask, frame.lastTask,
-                     frame.scratch);
+  emitAttention(b, attention, frame.firstTask, frame.lastTask, frame.scratch);
   return success();
 }
 

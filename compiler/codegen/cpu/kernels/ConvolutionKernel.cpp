@@ -25,7 +25,7 @@ struct ConvolutionPlan {
   AffineExpr rows;
   bool rowsArePositions;
   bool isPaired; // k counts pairs of bf16
-  cpu::Blocking blocking;
+  Blocking blocking;
   Type sum;
 
   explicit ConvolutionPlan(FusedOp region);
@@ -37,8 +37,7 @@ struct ConvolutionPlan {
   /// Whether the input is read in those.
   bool hasUnits() const { return !isPaired || channels % 2 == 0; }
   bool packsPatches() const {
-    return !patches.input || !hasUnits() ||
-           cpu::packsPatches(inUnits(channels));
+    return !patches.input || !hasUnits() || packsPatches(inUnits(channels));
   }
   AffineExpr getTasks() const {
     int64_t columns = llvm::divideCeil(filters, blocking.n);
@@ -79,8 +78,8 @@ ConvolutionPlan::ConvolutionPlan(FusedOp region)
   rowsArePositions = readsPositionsOnly(region, 0, pixels.size());
   sum = getSumType(getElementTypeOrSelf(op.getResult()));
   isPaired = op.packsPairs() && (op.getPackedFilter() || getDepth() % 2 == 0);
-  blocking = cpu::chooseBlocking(
-      {groups, getConstant(rows), filters, inUnits(getDepth())});
+  blocking =
+      chooseBlocking({groups, getConstant(rows), filters, inUnits(getDepth())});
   filter = getAccess(op.getFilter(), op.getPackedFilter() ? MatrixAccess::Panels
                                                           : MatrixAccess::Rows);
   filter.laneStride = getAffineConstantExpr(getDepth(), context);
@@ -113,9 +112,9 @@ private:
     return llvm::map_to_vector(plan.pixels,
                                [&](AffineExpr e) { return size(b, e); });
   }
-  cpu::MatrixOperand patchOperand();
-  std::function<cpu::RunFilter(KernelBuilder &, Value)> skipZeroTaps();
-  cpu::MatrixOperand filterOperand();
+  MatrixOperand patchOperand();
+  std::function<RunFilter(KernelBuilder &, Value)> skipZeroTaps();
+  MatrixOperand filterOperand();
   Value patchElement(KernelBuilder &b, Value group, Value row, Value k);
   Value filterElement(KernelBuilder &b, Value group, Value column, Value k);
   SmallVector<Value> resultIndices(KernelBuilder &b, Value group, Value row,
@@ -134,23 +133,23 @@ static SmallVector<Value> splitDepth(KernelBuilder &b, ConvOp op,
   return b.delinearize(k, sizes);
 }
 
-cpu::MatrixOperand ConvolutionEmitter::patchOperand() {
+MatrixOperand ConvolutionEmitter::patchOperand() {
   ConvOp op = plan.op;
   if (!plan.patches.input) {
-    cpu::ElementFunction element = [this](KernelBuilder &b, Value group,
-                                          Value row, Value k) {
+    ElementFunction element = [this](KernelBuilder &b, Value group, Value row,
+                                     Value k) {
       return patchElement(b, group, row, k);
     };
-    return cpu::packedElements(plan.isPaired ? pairElements(element) : element,
-                               plan.patches.elementType,
-                               /*lanesAdjacent=*/false);
+    return packedElements(plan.isPaired ? pairElements(element) : element,
+                          plan.patches.elementType,
+                          /*lanesAdjacent=*/false);
   }
   Memory memory = getMemory(frame, plan.patches.input);
   Type unit = plan.isPaired ? plan.patches.elementType : memory.element;
-  cpu::ConvolutionInput input{
+  ConvolutionInput input{
       memory, size(b, plan.pixels[0]), plan.groups, plan.channels, {}};
   if (plan.isPaired && plan.hasUnits()) {
-    input.base = cpu::asPairs(memory);
+    input.base = asPairs(memory);
     input.channels = plan.inUnits(plan.channels);
   }
   for (size_t i = 0; i < op.getWindow().size(); ++i)
@@ -158,14 +157,14 @@ cpu::MatrixOperand ConvolutionEmitter::patchOperand() {
         {size(b, getExtent(op.getX(), 1 + i)), size(b, plan.pixels[1 + i]),
          b.index(op.getWindow()[i]), op.getStrides()[i], op.getDilations()[i],
          b.index(op.getPadLow()[i])});
-  cpu::MatrixOperand operand = cpu::makePatches(
-      b, input, unit, plan.blocking.rows, {frame.options.vectorBytes});
+  MatrixOperand operand = makePatches(b, input, unit, plan.blocking.rows,
+                                      {frame.options.vectorBytes});
   operand.skipsRuns = skipZeroTaps();
   return operand;
 }
 
 /// Runs are taps. Null where not all filters of a panel have the same.
-std::function<cpu::RunFilter(KernelBuilder &, Value)>
+std::function<RunFilter(KernelBuilder &, Value)>
 ConvolutionEmitter::skipZeroTaps() {
   auto zeros = plan.op.getZeroTaps();
   int64_t part = zeros ? plan.filters / int64_t(zeros->size()) : 0;
@@ -213,7 +212,7 @@ Value ConvolutionEmitter::patchElement(KernelBuilder &b, Value group, Value row,
       [&] { return b.zero(type); });
 }
 
-cpu::MatrixOperand ConvolutionEmitter::filterOperand() {
+MatrixOperand ConvolutionEmitter::filterOperand() {
   bool isPacked = plan.filter.kind == MatrixAccess::Panels;
   int64_t width =
       isPacked ? MatmulOp::getPanelColumns(plan.filters) : kPanelColumns;
@@ -256,9 +255,8 @@ SmallVector<Value> ConvolutionEmitter::resultIndices(KernelBuilder &b,
 }
 
 void ConvolutionEmitter::emit() {
-  cpu::Contraction c{b.index(plan.groups), size(b, plan.rows),
-                     b.index(plan.filters),
-                     b.index(plan.inUnits(plan.getDepth()))};
+  Contraction c{b.index(plan.groups), size(b, plan.rows), b.index(plan.filters),
+                b.index(plan.inUnits(plan.getDepth()))};
   c.lhs = patchOperand();
   c.rhs = filterOperand();
   c.arithmetic = {plan.sum, plan.patches.isUnsigned, plan.filter.isUnsigned,
@@ -268,7 +266,7 @@ void ConvolutionEmitter::emit() {
   addResults(c, frame, [this](KernelBuilder &b, Value batch, Value i, Value j) {
     return resultIndices(b, batch, i, j);
   });
-  cpu::emitContraction(b, c, frame.firstTask, frame.lastTask, frame.scratch);
+  emitContraction(b, c, frame.firstTask, frame.lastTask, frame.scratch);
 }
 
 FailureOr<TaskPlan> planConvolution(FusedOp region) {
@@ -277,8 +275,8 @@ FailureOr<TaskPlan> planConvolution(FusedOp region) {
     return region.emitOpError("has a convolution with the channels first");
   Type packed = plan.packsPatches() ? plan.patches.elementType : Type();
   return TaskPlan{plan.getTasks(),
-                  cpu::contractionScratchBytes(plan.blocking, plan.sum, packed,
-                                               plan.filter.getPackedType())};
+                  contractionScratchBytes(plan.blocking, plan.sum, packed,
+                                          plan.filter.getPackedType())};
 }
 
 LogicalResult emitConvolution(OpBuilder &b, KernelFrame &frame) {

@@ -21,7 +21,7 @@ struct FilterGradientPlan {
   MatrixAccess gradient, patches;
   int64_t filters, columns, depth;
   bool columnsArePositions, isPaired;
-  cpu::Blocking blocking;
+  Blocking blocking;
   Type sum;
 
   explicit FilterGradientPlan(FusedOp region);
@@ -70,8 +70,8 @@ FilterGradientPlan::FilterGradientPlan(FusedOp region)
     gradient.pair();
     patches.pair();
   }
-  blocking = cpu::chooseDeepBlocking(filters, columns, depth,
-                                     gradient.kind == MatrixAccess::Columns);
+  blocking = chooseDeepBlocking(filters, columns, depth,
+                                gradient.kind == MatrixAccess::Columns);
 }
 
 namespace {
@@ -93,8 +93,8 @@ private:
   SmallVector<Value> splitColumn(KernelBuilder &b, Value column);
   Value gradientElement(KernelBuilder &b, Value filter, Value k);
   Value patchElement(KernelBuilder &b, Value column, Value k);
-  cpu::MatrixOperand gradientOperand();
-  cpu::MatrixOperand patchOperand();
+  MatrixOperand gradientOperand();
+  MatrixOperand patchOperand();
 };
 
 } // namespace
@@ -146,7 +146,7 @@ Value FilterGradientEmitter::patchElement(KernelBuilder &b, Value column,
       [&] { return b.zero(type); });
 }
 
-cpu::MatrixOperand FilterGradientEmitter::gradientOperand() {
+MatrixOperand FilterGradientEmitter::gradientOperand() {
   MatrixSource source;
   source.offset = [](KernelBuilder &b, Value) { return b.index(0); };
   source.element = [this](KernelBuilder &b, Value, Value filter, Value k) {
@@ -155,35 +155,35 @@ cpu::MatrixOperand FilterGradientEmitter::gradientOperand() {
   return makeOperand(frame, plan.gradient, source, plan.blocking.rows);
 }
 
-cpu::MatrixOperand FilterGradientEmitter::patchOperand() {
+MatrixOperand FilterGradientEmitter::patchOperand() {
   ConvFilterGradientOp op = plan.op;
   if (!plan.patches.input) {
-    cpu::ElementFunction element = [this](KernelBuilder &b, Value, Value column,
-                                          Value k) {
+    ElementFunction element = [this](KernelBuilder &b, Value, Value column,
+                                     Value k) {
       return patchElement(b, column, k);
     };
-    return cpu::packedElements(plan.isPaired ? pairElements(element) : element,
-                               plan.patches.elementType,
-                               /*lanesAdjacent=*/true);
+    return packedElements(plan.isPaired ? pairElements(element) : element,
+                          plan.patches.elementType,
+                          /*lanesAdjacent=*/true);
   }
   auto from = op.getX().getType().getShape();
   auto to = op.getGradient().getType().getShape();
-  cpu::ConvolutionInput input{getMemory(frame, plan.patches.input),
-                              b.index(from.front()),
-                              1,
-                              from.back(),
-                              {}};
+  ConvolutionInput input{getMemory(frame, plan.patches.input),
+                         b.index(from.front()),
+                         1,
+                         from.back(),
+                         {}};
   for (size_t i = 0; i < op.getWindow().size(); ++i)
     input.dimensions.push_back(
         {b.index(from[1 + i]), b.index(to[1 + i]), b.index(op.getWindow()[i]),
          op.getStrides()[i], op.getDilations()[i], b.index(op.getPadLow()[i])});
-  return cpu::makePatchColumns(input, plan.patches.elementType,
-                               {frame.options.vectorBytes});
+  return makePatchColumns(input, plan.patches.elementType,
+                          {frame.options.vectorBytes});
 }
 
 void FilterGradientEmitter::emit() {
-  cpu::Contraction c{b.index(1), b.index(plan.filters), b.index(plan.columns),
-                     b.index(plan.depth)};
+  Contraction c{b.index(1), b.index(plan.filters), b.index(plan.columns),
+                b.index(plan.depth)};
   c.lhs = gradientOperand();
   c.rhs = patchOperand();
   c.arithmetic = {.sum = plan.sum, .isPaired = plan.isPaired};
@@ -197,15 +197,15 @@ void FilterGradientEmitter::emit() {
     at.insert(at.begin(), i);
     return at;
   });
-  cpu::emitContraction(b, c, frame.firstTask, frame.lastTask, frame.scratch);
+  emitContraction(b, c, frame.firstTask, frame.lastTask, frame.scratch);
 }
 
 FailureOr<TaskPlan> planFilterGradient(FusedOp region) {
   FilterGradientPlan plan(region);
   return TaskPlan{getAffineConstantExpr(plan.getTasks(), region.getContext()),
-                  cpu::contractionScratchBytes(plan.blocking, plan.sum,
-                                               plan.gradient.getPackedType(),
-                                               plan.patches.getPackedType())};
+                  contractionScratchBytes(plan.blocking, plan.sum,
+                                          plan.gradient.getPackedType(),
+                                          plan.patches.getPackedType())};
 }
 
 LogicalResult emitFilterGradient(OpBuilder &b, KernelFrame &frame) {

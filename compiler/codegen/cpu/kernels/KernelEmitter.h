@@ -1,7 +1,8 @@
 //===- KernelEmitter.h - A fused region becomes a function ------*- C++ -*-===//
 //
 // The function has the ABI of format::KernelFunction. Its body is made of scf,
-// arith, math, vector, memref and llvm ops; what they become is the target's.
+// arith, math, vector, memref and llvm ops; what they become is the business of
+// ObjectEmitter.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_CODEGEN_CPU_KERNELS_KERNELEMITTER_H

@@ -23,7 +23,7 @@ struct MatmulPlan {
   std::optional<int64_t> rowAxis;
   bool isPaired = false; // `depth` counts pairs of bf16
   AffineExpr depth;
-  cpu::Blocking blocking;
+  Blocking blocking;
   Type sum;
 
   explicit MatmulPlan(FusedOp region);
@@ -65,7 +65,7 @@ MatmulPlan::MatmulPlan(FusedOp region)
   depth = k;
   if (canPair())
     pair();
-  blocking = cpu::chooseBlocking(
+  blocking = chooseBlocking(
       {getConstant(batch), getConstant(m), getConstant(n), getConstant(depth)});
 }
 
@@ -169,7 +169,7 @@ MatrixAccess MatmulPlan::chooseAccess(const MatrixSide &side) {
   if (!access.input || isPanels)
     return access;
   std::optional<int64_t> rows = getConstant(m), columns = getConstant(n);
-  bool isFewRows = rows && *rows <= cpu::panelRows;
+  bool isFewRows = rows && *rows <= panelRows;
   bool readsInPlace = &side == &lhs
                           ? isFewRows || getConstant(access.kStride) == 1
                           : isFewRows && getConstant(access.laneStride) == 1 &&
@@ -199,17 +199,17 @@ private:
     return llvm::map_to_vector(expressions,
                                [&](AffineExpr e) { return size(b, e); });
   }
-  cpu::MatrixOperand operand(const MatrixSide &side, const MatrixAccess &access,
-                             int64_t width);
+  MatrixOperand operand(const MatrixSide &side, const MatrixAccess &access,
+                        int64_t width);
   SmallVector<Value> resultIndices(KernelBuilder &b, Value batch, Value i,
                                    Value j);
 };
 
 } // namespace
 
-cpu::MatrixOperand MatmulEmitter::operand(const MatrixSide &side,
-                                          const MatrixAccess &access,
-                                          int64_t width) {
+MatrixOperand MatmulEmitter::operand(const MatrixSide &side,
+                                     const MatrixAccess &access,
+                                     int64_t width) {
   auto indices = [this, &side](KernelBuilder &b, Value batch) {
     if (plan.batchIsRows)
       return SmallVector<Value>(side.batchRank, b.index(0));
@@ -240,8 +240,8 @@ SmallVector<Value> MatmulEmitter::resultIndices(KernelBuilder &b, Value batch,
 }
 
 void MatmulEmitter::emit() {
-  cpu::Contraction c{size(b, plan.batch), size(b, plan.m), size(b, plan.n),
-                     size(b, plan.depth)};
+  Contraction c{size(b, plan.batch), size(b, plan.m), size(b, plan.n),
+                size(b, plan.depth)};
   c.lhs = operand(plan.lhs, plan.lhsAccess, plan.blocking.rows);
   int64_t columns = plan.op.getPackedRhs()
                         ? MatmulOp::getPanelColumns(*getConstant(plan.n))
@@ -254,15 +254,15 @@ void MatmulEmitter::emit() {
   addResults(c, frame, [this](KernelBuilder &b, Value batch, Value i, Value j) {
     return resultIndices(b, batch, i, j);
   });
-  cpu::emitContraction(b, c, frame.firstTask, frame.lastTask, frame.scratch);
+  emitContraction(b, c, frame.firstTask, frame.lastTask, frame.scratch);
 }
 
 FailureOr<TaskPlan> planMatmul(FusedOp region) {
   MatmulPlan plan(region);
   return TaskPlan{plan.getTasks(),
-                  cpu::contractionScratchBytes(plan.blocking, plan.sum,
-                                               plan.lhsAccess.getPackedType(),
-                                               plan.rhsAccess.getPackedType())};
+                  contractionScratchBytes(plan.blocking, plan.sum,
+                                          plan.lhsAccess.getPackedType(),
+                                          plan.rhsAccess.getPackedType())};
 }
 
 LogicalResult emitMatmul(OpBuilder &b, KernelFrame &frame) {

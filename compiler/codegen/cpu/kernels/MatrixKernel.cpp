@@ -85,27 +85,27 @@ void MatrixAccess::pair() {
     kind = getConstant(laneStride) == 1 ? Columns : Elements;
 }
 
-cpu::ElementFunction pairElements(cpu::ElementFunction element) {
+ElementFunction pairElements(ElementFunction element) {
   return [=](KernelBuilder &b, Value batch, Value lane, Value k) {
     Value low = b.mul(k, b.index(2)), high = b.add(low, b.index(1));
-    return cpu::makePair(b, element(b, batch, lane, low),
-                         element(b, batch, lane, high));
+    return makePair(b, element(b, batch, lane, low),
+                    element(b, batch, lane, high));
   };
 }
 
-cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
-                               const MatrixSource &source, int64_t width) {
+MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
+                          const MatrixSource &source, int64_t width) {
   if (access.kind == MatrixAccess::Elements) {
     bool lanesAdjacent = getConstant(access.laneStride) == 1;
     auto element =
         access.isPaired ? pairElements(source.element) : source.element;
-    return cpu::packedElements(element, access.elementType, lanesAdjacent);
+    return packedElements(element, access.elementType, lanesAdjacent);
   }
   Memory memory = getMemory(frame, access.input);
   // Rows and panels are of pairs; places are counted in them.
   bool hasPairs = access.isPaired && access.kind != MatrixAccess::Columns;
   if (hasPairs)
-    memory = cpu::asPairs(memory);
+    memory = asPairs(memory);
   auto count = [=](KernelBuilder &b, Value elements) {
     return hasPairs ? b.div(elements, b.index(2)) : elements;
   };
@@ -116,7 +116,7 @@ cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
     return frame.elements.size(b, frame.loc, expression);
   };
   if (access.kind == MatrixAccess::Panels) {
-    auto view = [=](KernelBuilder &b, Value batch) -> cpu::PanelView {
+    auto view = [=](KernelBuilder &b, Value batch) -> PanelView {
       Value lanes = b.index(width);
       return {memory, offset(b, batch), count(b, source.panelStride),
               b.index(1), lanes};
@@ -124,26 +124,25 @@ cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
     return {view, nullptr, nullptr};
   }
   if (access.kind == MatrixAccess::InPlace) {
-    auto view = [=](KernelBuilder &b, Value batch) -> cpu::PanelView {
+    auto view = [=](KernelBuilder &b, Value batch) -> PanelView {
       Value lane = count(b, size(access.laneStride, b));
       return {memory, offset(b, batch), b.mul(lane, b.index(width)), lane,
               size(access.kStride, b)};
     };
     return {view, nullptr, nullptr};
   }
-  cpu::VectorUnit unit{frame.options.vectorBytes};
+  VectorUnit unit{frame.options.vectorBytes};
   bool isRows = access.kind == MatrixAccess::Rows;
   // Packing moves bits: f16 and bf16 have no vectors everywhere.
   Memory bits = memory;
   if (bits.element.getIntOrFloatBitWidth() == 16)
     bits.element = IntegerType::get(bits.element.getContext(), 16);
-  auto pack = [=](KernelBuilder &b, const cpu::PackRequest &request) {
+  auto pack = [=](KernelBuilder &b, const PackRequest &request) {
     Value stride =
         count(b, size(isRows ? access.laneStride : access.kStride, b));
-    cpu::MatrixInMemory matrix{bits, offset, stride,
-                               access.isPaired && !isRows};
-    auto operand = isRows ? cpu::packedRows(matrix, unit)
-                          : cpu::packedColumns(matrix, unit);
+    MatrixInMemory matrix{bits, offset, stride, access.isPaired && !isRows};
+    auto operand =
+        isRows ? packedRows(matrix, unit) : packedColumns(matrix, unit);
     operand.pack(b, request);
   };
   return {nullptr, pack, access.elementType};
@@ -201,7 +200,7 @@ void prefetchResults(KernelBuilder &b, KernelFrame &frame, ValueRange indices,
                 [&](Memory to, Value at) { b.prefetchForStore(to, at); });
 }
 
-void addResults(cpu::Contraction &contraction, KernelFrame &frame,
+void addResults(Contraction &contraction, KernelFrame &frame,
                 ResultIndices indices) {
   contraction.epilogue = [=, &frame](KernelBuilder &b, Value sum, Value batch,
                                      Value i, Value j) {

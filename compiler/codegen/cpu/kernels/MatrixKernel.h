@@ -49,7 +49,7 @@ MatrixAccess traceAccess(const MatrixSide &side);
 struct MatrixSource {
   std::function<Value(KernelBuilder &, Value batch)> offset;
   Value panelStride; // of panels
-  cpu::ElementFunction element;
+  ElementFunction element;
 };
 
 /// The source of a side but for panels; `indices` gives those of its batch
@@ -59,11 +59,11 @@ using BatchIndices =
 MatrixSource makeSource(KernelFrame &frame, const MatrixSide &side,
                         BatchIndices indices);
 
-cpu::MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
-                               const MatrixSource &source, int64_t width);
+MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
+                          const MatrixSource &source, int64_t width);
 
 /// Computes pairs of elements that are bf16.
-cpu::ElementFunction pairElements(cpu::ElementFunction element);
+ElementFunction pairElements(ElementFunction element);
 
 /// Passes the element of the kernel's op through the region to the results.
 void emitResults(KernelBuilder &b, KernelFrame &frame, Value sum,
@@ -79,7 +79,7 @@ using ResultIndices = std::function<llvm::SmallVector<Value>(
     KernelBuilder &, Value batch, Value i, Value j)>;
 
 /// Lets the contraction pass its sums through the region to the results.
-void addResults(cpu::Contraction &contraction, KernelFrame &frame,
+void addResults(Contraction &contraction, KernelFrame &frame,
                 ResultIndices indices);
 
 mlir::FailureOr<TaskPlan> planMatmul(graph::FusedOp region);

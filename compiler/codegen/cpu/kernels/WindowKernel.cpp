@@ -20,7 +20,7 @@ static int64_t getUnitsPerTask(const WindowPlan &plan) {
   int64_t rank = getExtents(plan.result).size();
   for (int64_t axis = plan.channelsLast ? rank - 2 : 2; axis < rank; ++axis)
     work *= getConstant(getExtent(plan.result, axis)).value_or(64);
-  return cpu::chooseWindowGrain(work);
+  return chooseWindowGrain(work);
 }
 
 namespace {
@@ -39,7 +39,7 @@ private:
   Value size(OpBuilder &b, AffineExpr expression) {
     return frame.elements.size(b, frame.loc, expression);
   }
-  cpu::WindowInput makeInput();
+  WindowInput makeInput();
   Value combine(KernelBuilder &b, Value partial, Value input, Value channel,
                 ValueRange tap);
   Value combineChannels(KernelBuilder &b, Value partial, Value input,
@@ -53,8 +53,8 @@ private:
 
 } // namespace
 
-cpu::WindowInput WindowKernel::makeInput() {
-  cpu::WindowInput input;
+WindowInput WindowKernel::makeInput() {
+  WindowInput input;
   if (isa<BlockArgument>(plan.x)) {
     input.base = getMemory(frame, plan.x);
     input.type = input.base.element;
@@ -125,9 +125,9 @@ void WindowKernel::emitEpilogue(KernelBuilder &b, Value partial, Value image,
 }
 
 void WindowKernel::emit() {
-  cpu::Window window{size(b, getExtent(plan.result, 0)),
-                     size(b, getExtent(plan.result, plan.channelAxis)),
-                     {}};
+  Window window{size(b, getExtent(plan.result, 0)),
+                size(b, getExtent(plan.result, plan.channelAxis)),
+                {}};
   for (size_t i = 0; i < plan.window.size(); ++i) {
     int64_t axis = plan.firstSpatialAxis + i;
     window.dimensions.push_back({size(b, getExtent(plan.x, axis)),
@@ -155,7 +155,7 @@ void WindowKernel::emit() {
   window.unitsPerTask = getUnitsPerTask(plan);
   window.groupSize = plan.groupSize;
   window.groupInputs = plan.groupInputs;
-  auto emit = plan.channelsLast ? cpu::emitPixelWindow : cpu::emitWindow;
+  auto emit = plan.channelsLast ? emitPixelWindow : emitWindow;
   emit(b, window, frame.firstTask, frame.lastTask);
 }
 

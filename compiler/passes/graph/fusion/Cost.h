@@ -29,10 +29,9 @@ double getMicroseconds(const Work &work, const Machine &machine);
 /// Answers questions about sizes and costs, each computed once.
 class CostModel {
 public:
-  CostModel(mlir::ArrayRef<graph::SymbolAttr> symbols,
-            const Target &target = getHostTarget())
+  CostModel(mlir::ArrayRef<graph::SymbolAttr> symbols, const Target &target)
       : target(target), symbols(symbols) {}
-  CostModel(mlir::ModuleOp module, const Target &target = getHostTarget());
+  CostModel(mlir::ModuleOp module, const Target &target);
 
   const Target &getTarget() const { return target; }
   const Machine &getMachine() const { return target.getMachine(); }

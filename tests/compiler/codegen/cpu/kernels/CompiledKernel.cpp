@@ -1,4 +1,4 @@
-#include "tests/compiler/codegen/kernel/CompiledKernel.h"
+#include "tests/compiler/codegen/cpu/kernels/CompiledKernel.h"
 
 #include "compiler/codegen/Targets.h"
 #include "compiler/codegen/cpu/kernels/KernelEmitter.h"

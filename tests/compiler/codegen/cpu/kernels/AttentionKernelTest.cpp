@@ -1,4 +1,4 @@
-#include "tests/compiler/codegen/kernel/KernelHarness.h"
+#include "tests/compiler/codegen/cpu/kernels/KernelHarness.h"
 
 using namespace tcc;
 using graph::KernelKind;

@@ -1,6 +1,6 @@
 //===- MatrixKernelTest.cpp - Regions with matrix products ----------------===//
 
-#include "tests/compiler/codegen/kernel/KernelHarness.h"
+#include "tests/compiler/codegen/cpu/kernels/KernelHarness.h"
 
 #include <cmath>
 

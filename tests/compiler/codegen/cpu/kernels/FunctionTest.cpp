@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tests/compiler/codegen/kernel/KernelHarness.h"
+#include "tests/compiler/codegen/cpu/kernels/KernelHarness.h"
 
 #include <bit>
 #include <cmath>

@@ -1,6 +1,6 @@
 //===- ConvolutionKernelTest.cpp - Regions with windows -------------------===//
 
-#include "tests/compiler/codegen/kernel/KernelHarness.h"
+#include "tests/compiler/codegen/cpu/kernels/KernelHarness.h"
 
 using namespace tcc;
 using graph::KernelKind;

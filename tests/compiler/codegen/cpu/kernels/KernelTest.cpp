@@ -1,7 +1,7 @@
 //===- KernelTest.cpp - Pointwise, scan and irregular regions -------------===//
 
 #include "compiler/codegen/region/Sharing.h"
-#include "tests/compiler/codegen/kernel/KernelHarness.h"
+#include "tests/compiler/codegen/cpu/kernels/KernelHarness.h"
 
 using namespace tcc;
 using graph::KernelKind;

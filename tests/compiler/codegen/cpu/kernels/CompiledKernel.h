@@ -1,6 +1,6 @@
 //===- CompiledKernel.h - Compiles a region into this process ---*- C++ -*-===//
-#ifndef TCC_TESTS_COMPILER_CODEGEN_KERNEL_COMPILEDKERNEL_H
-#define TCC_TESTS_COMPILER_CODEGEN_KERNEL_COMPILEDKERNEL_H
+#ifndef TCC_TESTS_COMPILER_CODEGEN_CPU_KERNELS_COMPILEDKERNEL_H
+#define TCC_TESTS_COMPILER_CODEGEN_CPU_KERNELS_COMPILEDKERNEL_H
 
 #include "compiler/target/Kernel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -44,4 +44,4 @@ private:
 
 } // namespace tcc
 
-#endif // TCC_TESTS_COMPILER_CODEGEN_KERNEL_COMPILEDKERNEL_H
+#endif // TCC_TESTS_COMPILER_CODEGEN_CPU_KERNELS_COMPILEDKERNEL_H

@@ -1,4 +1,4 @@
-#include "tests/compiler/codegen/kernel/KernelHarness.h"
+#include "tests/compiler/codegen/cpu/kernels/KernelHarness.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"

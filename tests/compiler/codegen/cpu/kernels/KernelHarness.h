@@ -1,9 +1,9 @@
 //===- KernelHarness.h - Compares kernels with the reference ----*- C++ -*-===//
-#ifndef TCC_TESTS_COMPILER_CODEGEN_KERNEL_KERNELHARNESS_H
-#define TCC_TESTS_COMPILER_CODEGEN_KERNEL_KERNELHARNESS_H
+#ifndef TCC_TESTS_COMPILER_CODEGEN_CPU_KERNELS_KERNELHARNESS_H
+#define TCC_TESTS_COMPILER_CODEGEN_CPU_KERNELS_KERNELHARNESS_H
 
 #include "dialects/graph/evaluate/Evaluator.h"
-#include "tests/compiler/codegen/kernel/CompiledKernel.h"
+#include "tests/compiler/codegen/cpu/kernels/CompiledKernel.h"
 #include "gtest/gtest.h"
 
 namespace tcc {
@@ -59,4 +59,4 @@ private:
 
 } // namespace tcc
 
-#endif // TCC_TESTS_COMPILER_CODEGEN_KERNEL_KERNELHARNESS_H
+#endif // TCC_TESTS_COMPILER_CODEGEN_CPU_KERNELS_KERNELHARNESS_H
