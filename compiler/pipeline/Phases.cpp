@@ -167,7 +167,7 @@ void addPlacement(mlir::OpPassManager &pm) {
 
 namespace {
 
-/// Of a phase that asks the target for passes.
+/// Options of a phase that asks the target for passes.
 struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
   Option<std::string> target{*this, "target",
                              llvm::cl::desc("as of tcc's --target"),

@@ -20,8 +20,8 @@ struct CodeVariant {
   std::string machine;
   std::vector<std::string> features = {};
   std::vector<char> bytes = {};
-  /// Of each kernel of the module, in its order: see Variant.kernel_offsets of
-  /// Program.fbs.
+  /// The offset of each kernel of the module, in its order: see
+  /// Variant.kernel_offsets of Program.fbs.
   std::vector<uint64_t> offsets = {};
 };
 
