@@ -41,9 +41,9 @@ public:
   /// Adds an input; those of a model have different names.
   void add(DeclaredInput input);
   std::vector<ModelInput> resolve();
-  /// Of resolved inputs Model::batch.
+  /// Model::batch of the resolved inputs.
   std::string getBatch() const;
-  /// Of resolved inputs Model::variants.
+  /// Model::variants of the resolved inputs.
   std::vector<llvm::StringMap<int64_t>> takeVariants() {
     return std::move(variants);
   }

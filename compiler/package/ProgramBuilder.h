@@ -20,7 +20,7 @@ namespace tcc::package {
 struct ConstPlace {
   uint64_t offset = 0;
   uint64_t bytes = 0;
-  /// Of the bytes, if the package has them.
+  /// The digest of the bytes, if the package has them.
   std::optional<format::Digest> digest = {};
   /// Positions in `ProgramParts::modelTensors` it is computed from.
   std::vector<uint32_t> sources;

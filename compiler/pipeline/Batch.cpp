@@ -118,7 +118,7 @@ BatchTrial BatchSearch::attempt(int64_t samples) {
   return {BatchTrial::Fits, leastBytes};
 }
 
-/// Of what may be tried, what the model allows.
+/// The numbers of samples that may be tried and that the model allows.
 static std::vector<int64_t> getAllowed(const Model &model,
                                        const train::Recipe &recipe) {
   std::vector<int64_t> batches = getBatches(recipe.batch.global);

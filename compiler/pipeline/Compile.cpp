@@ -58,7 +58,7 @@ static BuildResult chooseProgram(const Model &model, const Variant &variant,
   return built;
 }
 
-/// Of the steps with whole logits, before they are simplified.
+/// Reports what low precision costs unsimplified steps with whole logits.
 static void comparePrecision(const Model &model, Variant variant,
                              CompileReport &report) {
   variant.chunksLogits = false;

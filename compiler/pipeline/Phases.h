@@ -32,7 +32,7 @@ class PhaseTimes {
 public:
   void add(Phase phase, double more) { seconds[phase] += more; }
   void add(const PhaseTimes &others);
-  /// Those that ran, by their names, in order.
+  /// The phases that ran, by their names, in order, with their wall seconds.
   std::vector<std::pair<std::string, double>> list() const;
 
 private:

@@ -30,8 +30,8 @@ static Expr sumOverRanks(Expr x) {
   return {sum.getSums().front(), x.emitter};
 }
 
-/// Of all ranks, each of which has `own` of as many elements. Around the mean
-/// of all, so that no large squares are subtracted.
+/// Statistics of all ranks, each of which has `own` of as many elements. Around
+/// the mean of all, so that no large squares are subtracted.
 static Statistics synchronise(const Statistics &own, Value world) {
   const TensorEmitter &emitter = *own.mean.emitter;
   auto type = cast<RankedTensorType>(own.mean.value.getType());

@@ -29,7 +29,7 @@ std::vector<Bucket> divideIntoBuckets(const VariableTable &table,
                                       llvm::ArrayRef<std::string> names,
                                       int64_t bytes);
 
-/// Of all its variables.
+/// Bytes of all variables of the bucket.
 int64_t getBytes(const VariableTable &table, const Bucket &bucket);
 
 /// Notes a decision about a bucket, of `bytes` by one message of an update.

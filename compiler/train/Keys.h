@@ -103,7 +103,7 @@ struct Kind {
 
   bool has(llvm::StringRef key) const;
 };
-/// Those of the table `loss` or `optimizer`; of others there are none.
+/// The kinds of the table `loss` or `optimizer`; other tables have none.
 llvm::SmallVector<const Kind *> getKinds(llvm::StringRef table);
 
 /// In the order of the documentation.

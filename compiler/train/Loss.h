@@ -14,10 +14,10 @@ struct Comparison {
   mlir::Value logits; ///< as the loss reads them; null where there is no target
   mlir::Value target; ///< likewise
   int64_t axis = 0;   ///< of classes, in the logits
-  /// Of classes, each with the target's shape. Whether the target counts, which
+  /// For classes, with the target's shape: whether each target counts, which
   /// one of a sample without weight does not, and -log of its probability.
   mlir::Value isCounted, surprise;
-  /// Of each target, with the logits' element type; null: all are 1.
+  /// The weight of each target, with the logits' element type; null: all are 1.
   mlir::Value weights;
 };
 
@@ -25,7 +25,7 @@ struct Loss {
   /// Scalars of the logits' type: the sum of the losses, and how many there
   /// are; with mean_of_means the mean of a batch is one loss.
   mlir::Value total, count;
-  /// Of classes: how many targets are the largest logit, i64; else null.
+  /// How many targets are the largest logit, i64, for classes; else null.
   mlir::Value correct;
   /// The count where every target is valid.
   int64_t nominalCount = 1;

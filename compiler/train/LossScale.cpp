@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace tcc::train;
 using namespace tcc::graph;
 
-// Those of torch.amp.GradScaler.
+// The defaults of torch.amp.GradScaler.
 static constexpr double kInitialScale = 65536, kGrowth = 2, kBackoff = 0.5;
 static constexpr double kGrowthInterval = 2000;
 

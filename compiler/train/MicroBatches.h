@@ -2,10 +2,10 @@
 //
 // All batches that ranks train on have one number each: the step's `first`,
 // which counts what all ranks took before the update under way, plus a place.
-// Of the places 0, 1, ... of an update rank r of W takes r, r + W, r + 2 W, and
-// so on, or the same in the order of a BatchTree. What depends on the number
-// alone, as the order of samples and the masks of dropouts, depends on no
-// world.
+// Rank r of W takes of an update's places 0, 1, ... those numbered r, r + W,
+// r + 2 W, and so on, or the same in the order of a BatchTree. What depends on
+// the number alone, as the order of samples and the masks of dropouts, depends
+// on no world.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_TRAIN_MICROBATCHES_H

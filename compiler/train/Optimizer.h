@@ -21,7 +21,7 @@ struct Factors {
   graph::Expr lr, weightDecay;
   /// Sgd's momentum, or betas.
   graph::Expr first, second;
-  /// Of adam: 1 - beta ^ (number of the update).
+  /// Bias corrections of adam: 1 - beta ^ (number of the update).
   graph::Expr firstCorrection, secondCorrection;
 };
 

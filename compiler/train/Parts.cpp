@@ -64,7 +64,7 @@ static void add(const VariableTable &table, const DividedParameter &parameter,
 
 static void close(const OpenBucket &open, int64_t ranks,
                   DividedBucket &bucket) {
-  // Of tensors without elements there are parts, too.
+  // A bucket of tensors without elements has parts, too.
   int64_t elements = std::max<int64_t>(open.elements, 1);
   int64_t count =
       llvm::alignTo(elements, open.likeness.getStride() * ranks) / ranks;
@@ -82,7 +82,7 @@ divideAmongRanks(const VariableTable &table, const Recipe &recipe,
     int64_t bytes = countBytes(table.get(parameter.gradient).type);
     int64_t room =
         (recipe.parallel.bucket.bytes - bytes) / getBytes(likeness.gradient);
-    // Of like ones the last is the one that may have room.
+    // The last of the buckets that are alike is the one that may have room.
     auto found = std::find_if(all.rbegin(), all.rend(), [&](const auto &open) {
       return open.likeness == likeness;
     });

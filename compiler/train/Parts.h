@@ -19,7 +19,7 @@ namespace tcc::train {
 /// parameter, is at a multiple of kTensorAlignment, and so are the parts.
 struct DividedBucket {
   std::string name; ///< for the names of slots
-  /// Those of the first parameter: group and decay are those of all.
+  /// Traits of the first parameter: group and decay are those of all.
   ParameterTraits traits;
   Bucket parameters, gradients;
   llvm::SmallVector<int64_t> begins; ///< of each, in elements

@@ -29,7 +29,7 @@ enum class OnSkip { Advance, Hold };
 enum class Rounding { Nearest, Stochastic };
 enum class LastBatch { Drop, Pad };
 enum class OnNan { Stop, Skip };
-/// Of activations, under a memory budget.
+/// Checkpointing of activations, under a memory budget.
 enum class Checkpointing { Auto, None };
 enum class Initializer { Normal, Uniform, Kaiming, Xavier, Zeros, Ones };
 
@@ -84,7 +84,7 @@ struct OptimizerRecipe {
 struct ScheduleRecipe {
   ScheduleKind kind = ScheduleKind::Constant;
   int64_t warmupSteps = 0;
-  /// Those of warm-up included; the recipe's steps if absent.
+  /// Steps of the schedule, warm-up included; the recipe's steps if absent.
   std::optional<int64_t> totalSteps;
   std::optional<double> maxLr;
   double pctStart = 0.3, divFactor = 25, finalDivFactor = 1e4;
@@ -156,7 +156,7 @@ struct WordList {
   Patterns words;
 };
 
-/// Of evaluations while training: what is compiled in of them, and what a run
+/// Evaluations while training: what is compiled in of them, and what a run
 /// does unless it is told otherwise.
 struct EvaluationRecipe {
   std::optional<WordList> metrics; ///< absent: those of the loss

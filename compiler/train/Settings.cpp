@@ -94,7 +94,7 @@ struct SettingDeclaration {
 
 } // namespace
 
-/// Of a loss or optimizer only what the recipe's kind has.
+/// Whether a key is a setting; no key of another kind of loss or optimizer is.
 static bool isSetting(const Key &key, Recipe &recipe) {
   // The seed is a part of the step's state.
   return key.isRuntime && key.name != StringRef("seed") &&

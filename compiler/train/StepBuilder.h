@@ -88,8 +88,8 @@ private:
   std::vector<DropoutSite> dropouts;
   std::vector<TrainedModel> models; ///< of each variant
   VariableTable variables;
-  /// Of targets in a batch of the first variant: gradients of all batches are
-  /// over it, so that they can be summed.
+  /// The number of targets in a batch of the first variant: gradients of all
+  /// batches are over it, so that they can be summed.
   int64_t nominalCount = 1;
   std::vector<std::string> notes;
   std::vector<std::string> ready;   ///< gradients, in the order of a step

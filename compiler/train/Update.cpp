@@ -92,8 +92,8 @@ static Expr operator!(Expr x) { return x.make<NotOp>(); }
 
 // --- Scaling, clipping and the check -----------------------------------------
 
-/// Of all gradients together; each rank adds up the squares of what it has. In
-/// f64, so that no square overflows that is not itself out of bounds.
+/// The norm of all gradients together; each rank adds up the squares of what it
+/// has. In f64, so that no square overflows that is not itself out of bounds.
 Expr Update::emitNorm(const Sums &sums) const {
   SmallVector<Value> gradients(sums.whole);
   bool hasParts = false;

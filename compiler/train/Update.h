@@ -15,7 +15,7 @@ struct TrainedType {
 /// A parameter, or this rank's part of several.
 struct TrainedParameter {
   ParameterTraits traits; ///< those of the bucket where there is one
-  /// Of the parameter's type: the gradient of the sum of the losses, divided by
+  /// The gradient of the sum of the losses, of the parameter's type, divided by
   /// the nominal count and times the loss scale.
   mlir::Value gradient;
   const DividedBucket *bucket = nullptr; ///< null: a parameter

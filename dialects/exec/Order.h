@@ -18,7 +18,7 @@ namespace tcc::exec {
 /// commands may be erased afterwards, not moved.
 class Order {
 public:
-  /// Of each lane, how many commands of a block have ended; lane 0 counts the
+  /// How many commands of a block have ended in each lane; lane 0 counts the
   /// beginning of the block as one more.
   using Clock = llvm::ArrayRef<unsigned>;
 

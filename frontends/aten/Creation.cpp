@@ -15,7 +15,7 @@ static Type getTypeOf(Call &call, const Item &item) {
   return item.is(Kind::integer) ? call.getIndexType() : call.getRealType();
 }
 
-/// Those with a shape of their own lie in row-major order, those like another
+/// A tensor with a shape of its own lies in row-major order, one like another
 /// tensor as that one does.
 static void addFilled(Call &call, const Item &value, ArrayRef<AffineExpr> shape,
                       Type type) {

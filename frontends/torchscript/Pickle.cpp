@@ -21,7 +21,7 @@ struct Storage : aten::Object {
 
 } // namespace
 
-/// Of values within each other.
+/// The deepest that values may lie within each other.
 constexpr int kMaxDepth = 1000;
 
 bool Unpickler::fail(const llvm::Twine &message) {

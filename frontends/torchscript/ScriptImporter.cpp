@@ -97,7 +97,7 @@ bool ScriptImporter::readArchive() {
 
 // --- Names -------------------------------------------------------------------
 
-/// Of tied tensors the first name is kept.
+/// Names a stored tensor; a tied one keeps its first name.
 void ScriptImporter::nameTensor(const Item &item, const Instance &owner,
                                 const std::string &name,
                                 const std::string &path) {
@@ -336,7 +336,7 @@ Attributes ScriptImporter::finishStates(const Interpreter &interpreter) {
            "attribute '" + path + "', which forward changes, is " +
                aten::getKindName(item) + "; this is not supported");
   }
-  // Those that it assigned in an import before, and may in a call before.
+  // Attributes forward assigned in an import before, and may in a call before.
   left.insert(before.attributes.begin(), before.attributes.end());
   // Buffers that it wrote to in place.
   for (const auto &[path, before] : initial) {

@@ -25,7 +25,7 @@ struct tcc_program {
   };
 
   std::shared_ptr<const tcc::runtime::Executable> executable;
-  /// Of a variant.
+  /// The inputs and outputs of one variant.
   struct Signature {
     std::vector<Spec> inputs, outputs;
   };

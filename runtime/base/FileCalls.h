@@ -25,7 +25,7 @@ public:
   virtual ssize_t write(int file, const void *bytes, size_t count) = 0;
   virtual int ftruncate(int file, off_t size) = 0;
   virtual int fallocate(int file, int mode, off_t offset, off_t count) = 0;
-  /// Of a file or of a folder, which keeps the names in it then.
+  /// Syncs a file, or a folder and with it the names in it.
   virtual int fsync(int file) = 0;
   virtual int close(int file) = 0;
   virtual int rename(const char *from, const char *to) = 0;
@@ -34,10 +34,10 @@ public:
   virtual int rmdir(const char *path) = 0;
 };
 
-/// Those of the operating system.
+/// The file calls of the operating system.
 FileCalls &systemCalls();
 
-/// Those that are made: the operating system's, unless a ScopedCalls lives.
+/// The file calls in use: the operating system's, unless a ScopedCalls lives.
 FileCalls &calls();
 
 /// Has other calls made, by all threads, while it lives; one at a time. Nothing
@@ -70,7 +70,7 @@ runtime::Status makeFolder(const std::string &path);
 /// Has the disk keep the names in a folder as they are now.
 runtime::Status syncFolder(const std::string &path);
 
-/// Of a file or a folder; an empty folder or a file of that name is replaced.
+/// Moves a file or a folder; replaces an empty folder or a file of that name.
 runtime::Status move(const std::string &from, const std::string &to);
 
 /// Removes a folder with all in it, or a file; nothing if there is none.

@@ -62,7 +62,7 @@ bool Memory::discard(size_t offset, size_t count) {
 }
 
 void Memory::preferHugePages() {
-  // Of x86-64, and of AArch64 with small pages of 4 KiB.
+  // The huge pages of x86-64, and of AArch64 with small pages of 4 KiB.
   constexpr uintptr_t kHugePageBytes = uintptr_t(2) << 20;
   if (allocator.allocate != allocateFromSystem)
     return;

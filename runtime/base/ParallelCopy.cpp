@@ -12,7 +12,7 @@ using namespace tcc;
 
 /// Two take 0.55 times as long as one; more than two were not measured.
 static constexpr size_t kMostThreads = 4;
-/// Of one thread: some 3 ms, a hundred times what it takes to begin one.
+/// Bytes for one thread: some 3 ms, a hundred times what it takes to begin one.
 static constexpr size_t kLeastBytes = size_t(32) << 20;
 
 void runtime::copyInParallel(void *to, const void *from, size_t bytes) {

@@ -5,7 +5,7 @@
 using namespace tcc;
 using namespace tcc::runtime;
 
-/// Of the time alone: less gain is noise, and not worth a second processor.
+/// A share of the time alone: less gain is noise, not worth a second processor.
 static constexpr double kLeastGain = 0.02;
 
 double SharingTrial::median() {

@@ -18,7 +18,7 @@ struct LoaderOptions {
   std::optional<int> workers;
   /// Batches that are in memory at a time, once there are workers: at least 2.
   int slots = 4;
-  /// Of what batches have before anybody gets them; null: nothing is mixed.
+  /// Mixes the samples of a batch before anybody gets it; null: none are mixed.
   std::shared_ptr<const BatchMixer> mixer = nullptr;
 };
 

@@ -49,11 +49,11 @@ public:
   bool isShuffled() const { return shuffles; }
   /// The share of what is computed that no sample needs.
   double paddingShare() const { return padding; }
-  /// Of the largest samples, of which some may be left out.
+  /// The batch size of the largest samples, of which some may be left out.
   int64_t batchSize() const { return buckets.back().batchSize; }
   int64_t sampleCount() const { return samples; }
   int64_t batchesPerEpoch() const { return batches; }
-  /// Those that count.
+  /// The number of samples of an epoch that count.
   int64_t samplesPerEpoch() const { return samples - leftOut; }
 
   Batch at(int64_t number) const;

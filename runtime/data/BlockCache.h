@@ -83,13 +83,13 @@ private:
 
   const std::string folder;
   const uint64_t most;
-  /// Of the run: times of files may be some milliseconds behind the clock.
+  /// The run's begin: times of files may be some milliseconds behind the clock.
   const std::filesystem::file_time_type begin =
       std::filesystem::file_time_type::clock::now() - std::chrono::seconds(1);
   std::atomic<int64_t> lookups = 0, hits = 0;
   std::atomic<uint64_t> used = 0, names = 0;
   std::atomic<bool> isFull = false, hasFailed = false;
-  /// Of blocks by their keys: one thread loads one.
+  /// The locks of blocks, by a hash of their keys: one thread loads a block.
   std::array<std::mutex, 64> loading;
   std::mutex mutex; ///< of the folder, and the problem
   std::string problem;

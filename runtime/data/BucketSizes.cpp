@@ -16,7 +16,7 @@ public:
   std::vector<BucketSize> choose(size_t count);
 
 private:
-  /// Of the sizes [first, last), all as long as the last of them.
+  /// The cost of sizes [first, last), all as long as the last of them.
   int64_t cost(size_t first, size_t last) const {
     return sizes[last - 1] * (before[last] - before[first]);
   }

@@ -24,7 +24,7 @@ public:
       : plan(plan), folder(std::move(folder)) {}
 
   Status readTable(const toml::table &table);
-  /// Of what was wrong.
+  /// The line of what was wrong.
   int line() const { return badLine; }
 
 private:

@@ -11,8 +11,8 @@ struct ImageAxes {
   size_t channels, height, width;
 };
 
-/// Of a tensor of f32 or u8, [N, 1 or 3, H, W] or [N, H, W, 1 or 3]; nothing
-/// for others.
+/// The axes of a tensor of f32 or u8, [N, 1 or 3, H, W] or [N, H, W, 1 or 3];
+/// nothing for others.
 inline std::optional<ImageAxes> findImageAxes(const BatchTensor &tensor) {
   auto isChannelCount = [&](size_t axis) {
     return tensor.shape[axis] == 1 || tensor.shape[axis] == 3;

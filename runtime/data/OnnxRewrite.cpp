@@ -90,7 +90,7 @@ Bytes OnnxRewrite::Rewriter::addHead(uint32_t field, uint64_t length) {
   return std::as_bytes(std::span(head));
 }
 
-/// Of each field `rewriteField` says what it becomes, after it has read it or
+/// `rewriteField` says what becomes of each field, after it has read it or
 /// passed it over.
 template <typename Message, typename RewriteField>
 Result<Change> OnnxRewrite::Rewriter::rewriteFields(data_view message,

@@ -291,7 +291,7 @@ runtime::applyPlan(const DataPlan &plan, DataPhase phase,
   return source;
 }
 
-/// Of the largest batch; at least 1.
+/// The bytes of the largest batch; at least 1.
 static uint64_t countBytes(std::span<const BatchTensor> tensors) {
   uint64_t bytes = 0;
   for (const BatchTensor &tensor : tensors) {

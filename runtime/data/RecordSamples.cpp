@@ -206,7 +206,7 @@ Status RecordSamples::writeNumbers(const Part &part,
   return writer.finish();
 }
 
-/// Those that a tensor has room for, were it as large as can be.
+/// How many numbers `fields` have for a tensor, were it as large as can be.
 size_t RecordSamples::countNumbers(const Part &part,
                                    std::span<const FieldRead> fields) const {
   size_t count = 0;
@@ -370,7 +370,7 @@ static Result<FieldLists> findFields(const RecordSource &records,
   return fields;
 }
 
-/// Of a table the one tensor that has no fields takes those that no other has.
+/// In a table, the one tensor without fields takes those that no other has.
 static Status fillFields(const RecordSource &records, const std::string &path,
                          std::span<Part> parts) {
   auto names = records.fieldNames();
@@ -495,7 +495,7 @@ Result<std::unique_ptr<SampleSource>> runtime::makeRecordSamples(
   if (Status status = fillFields(*records, path, parts); !status.ok())
     return status;
   for (Part &part : parts) {
-    // Of its shape there are also tables and lists of numbers.
+    // Tables and lists of numbers may have the shape of images, too.
     part.isImage = hasImageShape(part.tensor) && part.fields.size() == 1 &&
                    !records->hasNumbers(part.fields[0][0]);
     if (part.isImage && options.images)

@@ -40,7 +40,7 @@ private:
 /// of seed, epoch and place alone, in constant time.
 class SampleOrder {
 public:
-  /// Of the function: with another one a batch number means other samples.
+  /// The function's version: with another, batch numbers mean other samples.
   static constexpr int64_t kVersion = 2;
 
   SampleOrder(int64_t count, uint64_t seed, bool shuffles);

@@ -28,8 +28,8 @@ struct BatchTensor {
   DType dtype;
   std::vector<int64_t> shape;
   bool isTarget = false; ///< that the loss is of
-  /// Of a language model: how much later in a text its tokens begin than those
-  /// of the model's input. Nothing where the loss is of another kind.
+  /// How many tokens after the model's input this begins in a text, for a
+  /// language model. Nothing where the loss is of another kind.
   std::optional<int64_t> tokensAhead = std::nullopt;
   /// The names of what it is read from, numbers of several one after the other.
   /// None: its own, or what the source has for such a tensor.
@@ -43,15 +43,15 @@ struct BatchTensor {
   std::optional<int64_t> ignoreIndex = std::nullopt;
   /// What follows the numbers of a sample that has fewer than it could.
   std::optional<double> pad = std::nullopt;
-  /// Of each variant of the entry point, where there are several: `shape` is
-  /// the one with the largest samples.
+  /// The shape for each variant of the entry point, where there are several:
+  /// `shape` is the one with the largest samples.
   std::vector<std::vector<int64_t>> variants = {};
 
   /// With the shapes of one or several variants.
   static BatchTensor of(std::string name, DType dtype,
                         std::vector<std::vector<int64_t>> shapes);
 
-  /// Of the part of a sample, the largest.
+  /// The bytes of a sample's part of the tensor, for the largest samples.
   size_t sampleBytes() const;
 
   /// Whether it has the samples' weights, which no source has.
@@ -73,7 +73,7 @@ using SampleRoom = std::vector<size_t>;
 class SampleSource {
 public:
   virtual ~SampleSource() = default;
-  /// Of an epoch.
+  /// The number of samples of an epoch.
   virtual int64_t sampleCount() const = 0;
   /// A number of 64 random bits that a sample keeps when others come or go, as
   /// far as the source can tell samples apart.

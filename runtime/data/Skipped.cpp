@@ -68,7 +68,7 @@ int64_t Skipping::draw(SplitMix64 &draws, SampleParts parts) const {
   for (int i = 0; i < kTries; ++i) {
     drawn = int64_t(draws.next() % uint64_t(sampleCount()));
     auto needed = source->needs(drawn);
-    // Of samples of one size none is too large.
+    // If all samples are of one size, none is too large.
     if (needed.ok() ? std::ranges::equal(parts, *needed, hasRoom)
                     : needed.takeStatus().code() == Code::Usage)
       break;

@@ -123,7 +123,7 @@ DataSummary RecordLook::run() {
 
 namespace {
 
-/// Of each kind of data.
+/// Summarizes data of each kind.
 struct Summarizer {
   const std::string &path;
   bool readsAll;

@@ -16,7 +16,7 @@ struct FieldSummary {
   std::string kind = {}; ///< "image", "text" or a dtype; of an array its shape
   int64_t count = 0;     ///< of records that have it, of samples or of tokens
   uint64_t bytes = 0, least = 0, most = 0; ///< of all, of one
-  /// Of fields: how many have less than 2^i bytes, and no less than half of it.
+  /// How many values of a record's field have 2^(i-1) to 2^i - 1 bytes.
   std::vector<int64_t> histogram = {};
   std::optional<images::Size> smallest = {}; ///< sides of images
   std::optional<images::Size> largest = {};

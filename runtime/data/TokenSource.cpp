@@ -152,7 +152,7 @@ static std::optional<int64_t> readStride(const std::string &line,
   return isRight && !hasMore ? std::optional(step) : std::nullopt;
 }
 
-/// Of the transforms that tensors have, which are the same ones.
+/// The window of the transforms that tensors have, which are the same ones.
 static Result<Window> findWindow(std::span<const BatchTensor> tensors) {
   auto length = findLength(tensors);
   if (!length.ok())

@@ -41,7 +41,7 @@ struct EntryPlan {
   size_t events = 0;
   size_t collectives = 0;
   size_t treeSums = 0; ///< collectives that add up in a tree over the ranks
-  /// Of each command, if it is a launch: bytes of its buffers at most.
+  /// For each command that is a launch: bytes of its buffers at most.
   std::vector<std::vector<uint64_t>> rooms;
 };
 
@@ -80,7 +80,7 @@ struct Exchange {
   SumOrder order = SumOrder::Any; ///< of an all-reduce
   std::string_view of = {}; ///< as Communicator has it; as long as the package
 
-  /// Of `count` elements: a side that has those of all ranks has more.
+  /// The bytes of `count` elements: a side with those of all ranks has more.
   size_t bytes() const { return count * traitsOf(dtype).bytes; }
 };
 
@@ -205,11 +205,11 @@ protected:
 };
 
 struct StreamOptions {
-  /// Of the host, for devices that run on its threads; outlives the stream.
+  /// The pool of a device that runs on the host's threads; outlives the stream.
   TaskRunner *runner = nullptr;
   Allocator allocator = systemAllocator(); ///< of the host's memory
-  /// Of the ranks that run the entries together; outlives the stream, which
-  /// alone uses it from the begin of a run to its end. Null for one rank.
+  /// Connects the ranks that run the entries together; outlives the stream,
+  /// which alone uses it from the begin of a run to its end. Null for one rank.
   Communicator *communicator = nullptr;
 };
 
@@ -229,9 +229,9 @@ public:
   /// Its addresses are the host's: nothing need be copied.
   bool isHost() const { return ordinal() < 0; }
 
-  /// Of the device's memory; `host` is that of the host.
+  /// An allocator of the device's memory; `host` is the host's allocator.
   virtual Allocator allocator(const Allocator &host) = 0;
-  /// Of memory of the host that copies from the device do not wait for.
+  /// An allocator of host memory that copies from the device do not wait for.
   virtual Allocator staging(const Allocator &host) = 0;
   /// A stream for runs of the entries. Code::Unsupported for several ranks if
   /// the device has no collectives.

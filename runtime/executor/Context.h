@@ -91,7 +91,7 @@ public:
   /// Copies the states' outputs of the last run to the host, where `output`
   /// needs that.
   Status fetchStates();
-  /// Likewise for one output.
+  /// Copies output `output` of the last run to the host, if it is a state's.
   Status fetchState(size_t output);
   /// Whether there is such a run.
   bool hasOutputs() const { return isDone; }

@@ -45,13 +45,13 @@ public:
   /// Null if there is no such entry point.
   const format::Entry *findEntry(format::EntryKind kind,
                                  uint16_t variant = 0) const;
-  /// Of this CPU; empty for a device, unless it prepared constants.
+  /// Kernels for this CPU; empty for a device, unless it prepared constants.
   std::span<const format::KernelFunction> kernels() const { return functions; }
   /// Where its entries but `prepare` run.
   Device &device() const { return *runsOn; }
   /// The bytes of ConstTensor `index`, in memory of the device.
   const std::byte *constant(uint32_t index) const { return constants[index]; }
-  /// Those that the entries read, each as alignTensor has it.
+  /// Bytes of the constants that `entries` read, each as alignTensor has it.
   uint64_t constantBytes(std::span<const format::Entry *const> entries) const;
 
 private:

@@ -58,7 +58,7 @@ public:
   /// Whether their memory is the host's.
   bool isOnHost() const { return device->isHost(); }
 
-  /// Of as many bytes as the variable has.
+  /// Read or write a whole variable; `bytes` are as many as it has.
   Status read(size_t index, std::span<std::byte> bytes) const;
   Status write(size_t index, std::span<const std::byte> bytes);
   /// Writes a part of it that begins at byte `offset`.

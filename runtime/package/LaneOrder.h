@@ -30,7 +30,7 @@ public:
   std::optional<size_t> findUnjoined() const;
 
 private:
-  /// Of each lane: how many commands of each are done before what it does next.
+  /// [lane][other]: commands of `other` done before what `lane` does next.
   std::vector<std::vector<uint32_t>> seen;
   std::map<uint32_t, std::vector<uint32_t>> events; ///< likewise
 };

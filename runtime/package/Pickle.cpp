@@ -132,7 +132,7 @@ bool Pickle::pushItems(Kind kind, Values items) {
   return true;
 }
 
-/// Of a function, or of a class for an instance of it.
+/// Pushes the call of a function, or of a class for an instance of it.
 bool Pickle::pushCall() {
   PickleValue *arguments = nullptr, *called = nullptr;
   if (!pop(arguments) || !pop(called))
@@ -237,7 +237,7 @@ bool Pickle::makeValue(uint8_t opcode) {
   return isKnown = false;
 }
 
-/// Likewise what holds others.
+/// Makes values that hold others. False with `isKnown` unset for other opcodes.
 bool Pickle::makeSequence(uint8_t opcode) {
   constexpr uint8_t kTuple0 = 0x84; // TUPLE1 to TUPLE3 follow
   Values items;
@@ -264,7 +264,7 @@ bool Pickle::makeSequence(uint8_t opcode) {
   return isKnown = false;
 }
 
-/// Likewise what changes values, the memo or the marks.
+/// Changes values, memo or marks. False with `isKnown` unset for other opcodes.
 bool Pickle::change(uint8_t opcode) {
   Values items;
   switch (opcode) {

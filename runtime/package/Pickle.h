@@ -39,7 +39,7 @@ struct PickleValue {
   std::string text; ///< or the name: "MODULE.NAME"
   /// Elements, arguments of a call, or the one persistent id.
   std::vector<PickleValue *> items = {};
-  /// Of a dictionary, or what one that a call makes is given then.
+  /// The entries of a dictionary, or those given to one that a call makes.
   std::vector<std::pair<PickleValue *, PickleValue *>> entries = {};
   PickleValue *state = nullptr; ///< that an instance is built from; or null
 

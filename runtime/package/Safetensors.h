@@ -26,7 +26,7 @@ public:
 
   /// Sorted by name.
   const std::vector<StoredTensor> &tensors() const { return entries; }
-  /// Of the bytes of one of its tensors, in the file.
+  /// The offset in the file of the bytes of one of its tensors.
   uint64_t offsetOf(const StoredTensor &tensor) const {
     return static_cast<uint64_t>(tensor.bytes.data() - file.bytes().data());
   }

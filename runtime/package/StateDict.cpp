@@ -34,7 +34,7 @@ Result<Aliases> runtime::findAliases(const format::Program &program) {
   return parseAliases(text ? text : "");
 }
 
-/// Of a batch norm that has its running mean in the same file.
+/// Whether `name` is a batch norm's counter, with its running mean in `names`.
 static bool isCounter(std::string_view name,
                       const std::set<std::string_view> &names) {
   if (!name.ends_with(kCounter))

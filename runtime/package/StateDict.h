@@ -25,7 +25,7 @@ inline constexpr char kAliasesKey[] = "tcc.aliases";
 /// none.
 Result<Aliases> parseAliases(std::string_view text);
 
-/// Those of the model that a package was made from.
+/// The aliases of the model that a package was made from.
 Result<Aliases> findAliases(const format::Program &program);
 
 /// The tensors of a file under the names of a program, counters left out. Fails

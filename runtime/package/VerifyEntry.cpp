@@ -120,7 +120,7 @@ private:
   std::string problem;
   std::vector<bool> isRecorded; ///< of each event
   int64_t commandCount = 0;     ///< commands met so far; errors count from 1
-  /// Of each variable, and of their end.
+  /// The offsets of all variables, and of their end, in bytes.
   std::optional<std::vector<uint64_t>> variablePlaces;
   /// The collective before: its lane and number there.
   std::optional<std::pair<size_t, uint32_t>> lastCollective;

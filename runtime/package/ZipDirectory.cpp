@@ -20,7 +20,7 @@ static constexpr uint64_t kMaxEntries = 1 << 20;
 
 using Bytes = std::span<const std::byte>;
 
-/// Of a file whose numbers are little-endian, as this machine's are.
+/// Reads a number of the file, little-endian as this machine's are.
 template <typename T> static T load(Bytes bytes, uint64_t at) {
   T value;
   std::memcpy(&value, bytes.data() + at, sizeof(value));

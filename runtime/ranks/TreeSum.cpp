@@ -11,7 +11,7 @@ using namespace tcc::runtime;
 /// left[i] += right[i]
 using AddTo = void (*)(std::byte *left, const std::byte *right, size_t count);
 
-/// Of integers modulo their range, which T does not leave.
+/// Adds `right` to `left`. Integers wrap: T is unsigned for them.
 template <typename T>
 static void addTo(std::byte *left, const std::byte *right, size_t count) {
   auto *sum = reinterpret_cast<T *>(left);

@@ -14,7 +14,7 @@ struct TraceEvent {
 
   int64_t begin = 0, end = 0; ///< nanoseconds by one clock for all lanes
   uint32_t command = kNone;   ///< its number in the entry
-  /// Of what waited: the command that recorded what it waited for; or kNone.
+  /// For a wait: the command that recorded what it waited for; else kNone.
   uint32_t cause = kNone;
   int64_t flops = -1; ///< -1: not known, or no launch
   int64_t bytes = -1; ///< read and written, or copied; likewise
@@ -52,7 +52,7 @@ public:
     std::vector<TraceEvent> events; ///< of all lanes, in the order of begins
     uint64_t lost = 0;              ///< older ones that rings had no room for
   };
-  /// Those since the last call.
+  /// Takes the events since the last call.
   Reading take();
 
 private:

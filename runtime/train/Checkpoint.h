@@ -51,11 +51,11 @@ public:
   /// wait for it.
   bool isReady() const { return isDone; }
 
-  /// Of an active one, best when all ranks are ready: does what ranks do
-  /// together. It is active no more when it was written, and returns its path,
-  /// or when it failed.
+  /// Requires an active save, best when all ranks are ready: does what ranks do
+  /// together. The save is active no more once it was written, and its path is
+  /// returned, or once it failed.
   Result<std::string> advance();
-  /// Of an active one: waits for its end.
+  /// Requires an active save, and waits for its end.
   Result<std::string> finish();
   /// Why the last one that was written could not remove older ones, if so.
   const Status &removal() const { return removed; }

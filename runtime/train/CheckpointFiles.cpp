@@ -55,7 +55,7 @@ static std::vector<Piece> listPieces(const Variables &variables, int rank,
   return pieces;
 }
 
-/// Of file `number` of `count`, from 1 on; a file that is alone has none.
+/// The name of file `number` of `count`, from 1 on; a sole file has no number.
 static std::string nameFile(std::string_view name, size_t number,
                             size_t count) {
   char place[32] = "";
@@ -209,7 +209,7 @@ Status CheckpointFiles::openListed(const ListedTensor &tensor) {
     auto bytes = map(slice.file);
     if (!bytes.ok())
       return bytes.takeStatus();
-    // Of elements that the tensor has, whose bytes were counted.
+    // The slice lies in the tensor, whose bytes were counted: no overflow.
     uint64_t size = slice.count * traitsOf(tensor.dtype).bytes;
     if (slice.offset > bytes->size() || size > bytes->size() - slice.offset)
       return makeError(Code::BadData, "'", folder, "/", slice.file, "' has ",

@@ -71,7 +71,7 @@ public:
   /// Compares the digests of all parts that the matches need. Code::BadData
   /// where one is another.
   Status verify(std::span<const TensorMatch> matches) const;
-  /// Of all that the manifest lists.
+  /// Compares the digests of all parts that the manifest lists.
   Status verify() const;
 
 private:

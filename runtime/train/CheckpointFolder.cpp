@@ -84,8 +84,8 @@ std::vector<std::string> runtime::listCheckpoints(const std::string &root) {
   return paths;
 }
 
-/// Of the update at which the evaluation was best, in the newest checkpoint
-/// that can be read.
+/// The update at which the evaluation was best, in the newest checkpoint that
+/// can be read.
 static Result<int64_t> findBestStep(const std::string &root) {
   for (const std::string &path : listCheckpoints(root)) {
     Result<Manifest> manifest = readManifest(concat(path, "/", kManifestFile));

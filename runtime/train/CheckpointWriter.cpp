@@ -62,7 +62,7 @@ void CheckpointWriter::describe() {
 }
 
 Status CheckpointWriter::begin(Memory *copy) {
-  // Of another number of ranks not all parts are here.
+  // With another number of ranks not all parts are here.
   if (Status status = session.checkTrainable(); !status.ok())
     return status;
   if (Status status =

@@ -58,7 +58,7 @@ private:
   std::vector<Shard> shared;             ///< files of the first rank
   std::vector<std::vector<Shard>> parts; ///< files of each rank
   std::vector<format::Digest> sharedDigests;
-  /// Of each rank's part as many digests as the one with most pieces has.
+  /// The digests of each rank's part, as many as the one with most pieces has.
   std::vector<format::Digest> digests;
 };
 

@@ -10,8 +10,8 @@ namespace tcc::runtime {
 
 struct InputRole {
   bool isTarget = false; ///< the loss is of it
-  /// Of a language model: how much later in a text its tokens begin than those
-  /// of the model's input. Nothing where the loss is of another kind.
+  /// How many tokens after the model's input this begins in a text, for a
+  /// language model. Nothing where the loss is of another kind.
   std::optional<int64_t> tokensAhead;
   /// The class that the loss passes over, of a target of classes.
   std::optional<int64_t> ignoreIndex;

@@ -57,13 +57,13 @@ nlohmann::ordered_json describe(const EvaluationRecord &record);
 
 /// The keys of a manifest for the records that there are.
 nlohmann::ordered_json describe(const Records &records);
-/// Of an object with these keys and any others. Fails with Code::BadData.
+/// Reads the records among an object's keys. Fails with Code::BadData.
 Result<Records> readRecords(const nlohmann::ordered_json &document);
 
 std::string printManifest(const Manifest &manifest);
 
 /// Reads `path`. Code::BadData where it is none, with the place that is wrong.
-/// Of a version that is unknown that alone is read.
+/// Where the version is unknown, the version alone is read.
 Result<Manifest> readManifest(const std::string &path);
 
 /// Fails (Code::BadData) where it is of a version that is unknown.

@@ -26,7 +26,7 @@ size_t EvaluationMetric::size() const {
 
 static double divide(double a, double b) { return b == 0 ? 0 : a / b; }
 
-/// Of one class.
+/// The precision, recall or F1 of one class.
 static double rate(MetricRule rule, double right, double taken, double of) {
   if (rule == MetricRule::precision)
     return divide(right, taken);
@@ -76,7 +76,7 @@ static const format::Entry *findEval(const format::Program &program) {
   return nullptr;
 }
 
-/// Of an output that a metric has it is known.
+/// The static shape of an output; it is known if a metric has the output.
 static std::vector<int64_t> shapeOf(const format::TensorSpec &output) {
   return staticShape(output).value_or(std::vector<int64_t>{0});
 }

@@ -29,7 +29,7 @@ struct EvaluationMetric {
   }
 };
 
-/// Those of a package that was verified, the loss first; none without `eval`. A
+/// The metrics of a verified package, the loss first; none without `eval`. A
 /// package that lists none has a loss, and an accuracy if it counts what is
 /// correct.
 std::vector<EvaluationMetric> listMetrics(const format::Program &program);

@@ -27,8 +27,8 @@ struct Count {
 
 } // namespace
 
-/// Of floats whose `exponent` bits are all ones, by a mantissa that is 0 or
-/// not.
+/// Counts the floats whose `exponent` bits are all ones: infinite where the
+/// mantissa is 0, else NaN.
 template <typename Word>
 static Count countWords(std::span<const std::byte> bytes, Word exponent,
                         Word mantissa) {

@@ -16,7 +16,7 @@ using format::EntryKind;
 using format::Metric;
 using format::StepField;
 
-/// Of a step several may be under way.
+/// Whether an entry is a step, of which several may be under way.
 static bool isStep(EntryKind kind) {
   return kind == EntryKind::train_step || kind == EntryKind::accumulate_step ||
          kind == EntryKind::apply || format::isOfRanks(kind);

@@ -19,8 +19,8 @@ struct SessionOptions {
   int threads = 0;              ///< 0: defaultThreadCount()
   TaskRunner *runner = nullptr; ///< replaces the own pool; outlives the session
   Allocator allocator = systemAllocator();
-  /// Of the ranks that train together, with sessions of the same package; null
-  /// for one rank. Outlives the session, which alone uses it during its calls.
+  /// Connects the ranks that train together, with sessions of the same package;
+  /// null for one rank. Outlives the session, which alone uses it in its calls.
   Communicator *communicator = nullptr;
 };
 
@@ -40,8 +40,8 @@ struct Evaluation {
   double count = 0;    ///< valid targets
   int64_t correct = 0; ///< of them; only if `isClassifier`
   bool isClassifier = false;
-  /// Of all outputs of `eval`, for its metrics (Metrics.h); empty before the
-  /// first batch.
+  /// The sums of all outputs of `eval`, for its metrics (Metrics.h); empty
+  /// before the first batch.
   std::vector<double> sums = {};
 };
 
@@ -162,7 +162,7 @@ public:
 
   /// What all of it is given to.
   Stream &stream() const;
-  /// Of the last update.
+  /// The metrics of the last update.
   const StepMetrics &metrics() const { return last; }
   /// Called after each update, in the thread that made it.
   void setCallback(std::function<void(const StepMetrics &)> function) {
@@ -174,7 +174,7 @@ public:
   /// that ranks train on: the place where data go on.
   /// What the run leaves out is passed over.
   int64_t batchNumber() const { return dataNumber(batch); }
-  /// Those that come after it, in the order in which this rank takes them.
+  /// The numbers of the batches after batchNumber(), in this rank's order.
   std::vector<int64_t> nextBatchNumbers(size_t count) const;
   /// Reads it again, after variables of the step were written from outside.
   void readBatchNumber();

@@ -205,7 +205,7 @@ static uint16_t narrowFloat(double value, NarrowFloat type) {
   int exponent = type.leastExponent;
   if (double magnitude = std::abs(value); magnitude > 0 && std::isfinite(value))
     exponent = std::max(exponent, std::ilogb(magnitude));
-  // Of the next exponent if it is rounded up to that.
+  // A count that is rounded up to the next exponent carries into it below.
   double count =
       std::nearbyint(std::ldexp(std::abs(value), type.mantissa - exponent));
   double bits =

@@ -24,7 +24,7 @@ std::vector<int64_t> tools::getLiveBytes(const ArenaUse &arena) {
   return std::vector<int64_t>(sums.begin(), sums.end() - 1);
 }
 
-/// Of equal stretches the most of each.
+/// The largest value of each of several equal stretches.
 static std::vector<int64_t> thin(const std::vector<int64_t> &values) {
   size_t step = (values.size() + kMostPoints - 1) / kMostPoints;
   std::vector<int64_t> most;
@@ -121,7 +121,7 @@ tools::readRecomputes(const std::string &decisions) {
   return recomputes;
 }
 
-/// Of each node the sum, the longest first.
+/// The sum of each node's recomputations, the longest first.
 static ordered_json sumByNode(const std::vector<EntryRecompute> &recomputes) {
   struct Sum {
     std::string what;

@@ -101,7 +101,7 @@ Result<std::string> Checkpoints::saveNow() const {
   return saved;
 }
 
-/// Of the one that was begun last: it is written, or failed.
+/// Notes the end of the save begun last: a checkpoint is written, or it failed.
 Status Checkpoints::noteEnd(Result<std::string> saved) {
   constexpr int kMostFailures = 3;
   if (saved.ok()) {

@@ -17,10 +17,10 @@ struct SavingOptions {
   bool waits = false; ///< steps wait until each is written
 };
 
-/// Those that one run writes into a folder, most of them while steps go on. All
-/// ranks make the same calls. A disk that is full may have room later: a save
-/// that fails is a warning, and all is as before, until several in a row have
-/// failed. What is not to be kept any more is removed.
+/// The checkpoints that one run writes into a folder, most of them while steps
+/// go on. All ranks make the same calls. A disk that is full may have room
+/// later: a save that fails is a warning, and all is as before, until several
+/// in a row have failed. What is not to be kept any more is removed.
 class Checkpoints {
 public:
   explicit Checkpoints(bool quiet) : quiet(quiet) {}

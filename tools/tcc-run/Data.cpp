@@ -142,7 +142,7 @@ static Result<Lengths> measure(const DataPlan &whole,
   return lengths;
 }
 
-/// Of a size, so that a batch has about as many numbers as others; at least 1.
+/// Samples of a size in a batch of about `numbers` numbers; at least 1.
 static int64_t batchOf(int64_t size, int numbers) {
   return std::max<int64_t>(numbers / size, 1);
 }

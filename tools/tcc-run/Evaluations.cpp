@@ -164,7 +164,7 @@ Status EvaluationPlan::set(std::string_view key, std::string_view value) {
 }
 
 //===----------------------------------------------------------------------===//
-// Of a run
+// Evaluations of a run
 //===----------------------------------------------------------------------===//
 
 Evaluations::Evaluations(TrainingSession &session, const EvaluationPlan &plan,

@@ -32,8 +32,8 @@ void addTolerance(CLI::App &command, Tolerance &options);
 CLI::Validator makeCountCheck();
 CLI::Validator makePositiveCheck();
 CLI::Validator makeNonNegativeCheck();
-/// Of times as 23h50m: days, hours, minutes and seconds, each at most once,
-/// which it makes a number of seconds.
+/// Checks times as 23h50m: days, hours, minutes and seconds, each at most once,
+/// and makes each a number of seconds.
 CLI::Validator makeTimeCheck();
 
 } // namespace tcc::tools

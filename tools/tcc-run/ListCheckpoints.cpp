@@ -22,7 +22,7 @@ static ordered_json describe(const std::string &path, Code &code) {
     row["batches"] = found->batches;
     row["tensors"] = found->tensors;
     row["bytes"] = found->bytes;
-    // Of another update it says nothing of this checkpoint.
+    // An evaluation of another update says nothing of this checkpoint.
     if (found->evaluation && found->evaluation->step == found->step)
       row["evaluation"] = found->evaluation->metrics;
     row["problem"] = nullptr;
@@ -53,7 +53,7 @@ static void print(const ordered_json &row) {
     std::cout << row["problem"].get<std::string>() << '\n';
 }
 
-/// Of a run's folder the one of its checkpoints.
+/// The folder of a run's checkpoints; `folder` itself if it is no run's.
 static Result<std::string> findFolder(const std::string &folder) {
   if (!hasRunRecord(folder))
     return folder;

@@ -16,7 +16,7 @@ namespace tcc::tools {
 /// the next line.
 class MetricsLog {
 public:
-  /// Of a run that goes on after the lines that are there, but for what a
+  /// Opens the log. A run that `goesOn` adds to the lines there, but for what a
   /// process that was killed left half written. Another run's file gets the
   /// first name metrics.N.jsonl that is free. Code::Io.
   static runtime::Result<MetricsLog> open(const std::string &folder,

@@ -32,8 +32,8 @@ struct InputOptions {
   std::string inputsDir;
   std::vector<std::string> dims; ///< NAME=N
   std::string randomSeed;        ///< empty: no random inputs
-  /// Of the sizes that the package was compiled for; nothing: the first that
-  /// takes the inputs that are given.
+  /// The variant of the sizes that the package was compiled for; nothing: the
+  /// first that takes the inputs that are given.
   std::optional<uint16_t> variant = std::nullopt;
 };
 
@@ -131,12 +131,12 @@ struct ExportOptions {
   ExportTarget exported;
 };
 
-/// Of `data`.
+/// Options of the command `data`.
 struct DataCommandOptions {
   std::string action; ///< info, check, index or sizes
   std::string data;   ///< as `--data` has it
   bool json = false;
-  // Of sizes.
+  // Options of the action `sizes`.
   std::string input; ///< that has samples of several lengths
   int count = 0;     ///< of sizes, at most
   int multiple = 1;

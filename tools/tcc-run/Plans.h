@@ -15,7 +15,7 @@ struct Plans {
   EvaluationPlan evaluation;
   SpikePlan spikes;
 
-  /// Those of the recipe.
+  /// The plans of the recipe.
   static runtime::Result<Plans> open(const format::Program &program);
   /// Whether KEY of KEY=VALUE is of one of them.
   static bool have(std::string_view setting);

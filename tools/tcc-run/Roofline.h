@@ -20,7 +20,7 @@ int getWidestVector();
 /// Vectors have 32 or 64 bytes, or are the widest of the CPU.
 double measurePeak(double seconds, int vectorBytes = getWidestVector());
 
-/// Of so many threads at once that read `workingSet` bytes again and again.
+/// The roofline of `threads` at once that read `workingSet` bytes repeatedly.
 Roofline measureRoofline(int threads, uint64_t workingSet);
 
 } // namespace tcc::tools

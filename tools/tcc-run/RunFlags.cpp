@@ -127,7 +127,7 @@ static bool isGiven(const CLI::App &command, const char *flag) {
   return command.get_option(flag)->count() > 0;
 }
 
-/// Of a run that goes on.
+/// The record of a run that goes on, or an empty one.
 static RunRecord readRecord(const CLI::App &command,
                             const std::string &folder) {
   bool mayBeNone = isGiven(command, "--resume-if-any");

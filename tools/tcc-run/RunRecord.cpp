@@ -27,7 +27,7 @@ std::string tools::checkpointsOfRun(const std::string &folder) {
   return concat(folder, "/checkpoints");
 }
 
-/// Of all bytes of the session's package.
+/// The digest of all bytes of the session's package.
 static std::string digestOfPackage(const TrainingSession &session) {
   // The table has the digests of all sections.
   return formatDigest(session.executable().package().header().tableDigest);

@@ -13,7 +13,7 @@ namespace tcc::tools {
 
 /// A context with the inputs that the flags name; owns the tensors.
 struct Session {
-  /// Of a training package: what the model has before training.
+  /// The session of a training package, as it is before training; else null.
   std::unique_ptr<runtime::TrainingSession> training;
   std::unique_ptr<runtime::Context> context;
   std::map<size_t, runtime::Tensor> inputs; ///< by position

@@ -27,7 +27,7 @@ struct TunedWork {
   std::optional<double> first; ///< of what the library names first
   Tuning fastest;
 
-  /// Of the way that is taken where nothing was measured.
+  /// Microseconds of the way that is taken where nothing was measured.
   double untuned() const { return first.value_or(kernel); }
 };
 
@@ -247,8 +247,8 @@ static Status measurePackage(const RunningOptions &running,
   return Status();
 }
 
-/// Of a device with one way there is nothing to say where batch sizes are to be
-/// compared.
+/// Measures the ways of each package. A device with one way is no error where
+/// batch sizes are to be compared.
 static Status measureWays(const TuneOptions &options,
                           std::vector<Measurement> &measured) {
   RunningOptions running = options.running;

@@ -70,7 +70,7 @@ Status Updates::explain(Status failure) {
                                    "; first was ", found);
 }
 
-/// Of a batch, which the next one is read over.
+/// Copies a batch, which the next one is read over.
 static Result<std::vector<Tensor>> copy(std::span<const TensorView> batch) {
   std::vector<Tensor> tensors;
   for (const TensorView &view : batch) {
@@ -84,7 +84,7 @@ static Result<std::vector<Tensor>> copy(std::span<const TensorView> batch) {
   return tensors;
 }
 
-/// Of the batches of that number, with `other` of another update.
+/// What is not finite in batch `batch`; `other` is a batch of another update.
 Result<std::optional<NonFinite>> Updates::findIn(int64_t batch, int64_t other) {
   if (Status status = batches.read(other); !status.ok())
     return status;

@@ -14,15 +14,15 @@ namespace tcc::tools {
 /// calls.
 class Updates {
 public:
-  /// Of `accumulation` batches each, at each rank. Session and batches outlive
-  /// it.
+  /// Makes updates of `accumulation` batches at each rank. Session and batches
+  /// outlive it.
   Updates(runtime::TrainingSession &session, Batches &batches,
           int64_t accumulation)
       : session(session), batches(batches), accumulation(accumulation),
         begun(session.stepCount()) {}
 
   /// One update; what comes after it is begun meanwhile, up to update `end`.
-  /// Of Code::Numerics the update counts.
+  /// An update that fails with Code::Numerics counts as made.
   runtime::Status make(int64_t end);
   /// After the session's state became another one, with nothing under way.
   void beginAgain();
@@ -45,9 +45,9 @@ public:
   /// an update waits for other ranks, where there are any, and with `keepsRuns`
   /// what lanes do.
   void trace(runtime::Trace &events, bool keepsRuns);
-  /// Of the last update: see Pace; nothing once events were lost.
+  /// Exposed seconds of the last update (Pace); nothing once events were lost.
   std::optional<double> exposed() const { return waited; }
-  /// Of the last update, if runs are kept.
+  /// Runs of the last update, if runs are kept.
   const std::vector<TracedRun> &tracedRuns() const { return traced; }
 
 private:

@@ -22,7 +22,7 @@ public:
   void addLine(const std::string &line) {
     text += "<p>" + escape(line) + "</p>\n";
   }
-  /// Of names that come from outside, as they are in SVG, too.
+  /// Adds a picture; its title is escaped, its SVG is not.
   void addPicture(const std::string &title, const tools::Picture &picture) {
     text += "<h3>" + escape(title) + "</h3>\n" + picture.finish();
   }

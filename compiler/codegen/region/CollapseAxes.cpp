@@ -254,7 +254,7 @@ Value Collapser::rewriteReduction(OpBuilder &b, Operation *op) {
   Value x = get(op->getOperand(0));
   RankedTensorType type = getCollapsedType(op->getResult(0));
   auto toIndex = dyn_cast<ArgReduceOp>(op);
-  // Of a row of one element, that is the result, and its index is 0.
+  // A row of one element is itself the result, and its index is 0.
   if (reduced.empty() && toIndex)
     return createZeros(b, op->getLoc(), type);
   if (reduced.empty())

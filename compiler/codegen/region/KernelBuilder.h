@@ -99,7 +99,7 @@ public:
   enum CacheLevel { secondLevel = 2, firstLevel = 3 };
   /// Brings the element into a cache; it need not exist.
   void prefetch(Memory from, Value at, CacheLevel level);
-  /// Likewise into the first one, to be written.
+  /// Brings the element into the first level for a store; it need not exist.
   void prefetchForStore(Memory to, Value at);
   /// `count` elements on the stack; call it outside of loops.
   Memory allocate(mlir::Type element, int64_t count);

@@ -85,7 +85,7 @@ private:
   bool isInSpace(mlir::Value value) const;
 };
 
-/// Of a reduction (isOnePerRow).
+/// Whether a reduction (isOnePerRow) reduces the last axis of its operand.
 bool reducesLastAxis(mlir::Operation *op);
 
 /// Makes all reductions of `body`, but those of panels, reduce the same axes of

@@ -108,15 +108,15 @@ struct CompileReport {
   int exitCode = 0; // as `tcc --help` lists
   /// Lines for the user: all problems; what is worth knowing.
   std::vector<std::string> problems, notes;
-  /// Of a model that is trained: a line for each of its tensors and dropouts.
+  /// A line for each tensor and dropout of a model that is trained.
   std::vector<std::string> parameters;
   int64_t ops = 0, kernels = 0;
   int64_t arenaBytes = 0, arenaBoundBytes = 0, weightBytes = 0;
   MemoryPlan memory; ///< of a process alone
-  /// Of each of several ranks, where the package can have them.
+  /// The memory of each of several ranks, where the package can have them.
   std::optional<MemoryPlan> memoryOfRanks;
   std::vector<ArenaUse> arenas; ///< of the entry points
-  /// Of the update of several ranks, in the order of their starts.
+  /// Messages of the update of several ranks, in the order of their starts.
   std::vector<MessageUse> messages;
   /// With a budget: what it costs the entry points.
   std::vector<EntryRecompute> recomputes;

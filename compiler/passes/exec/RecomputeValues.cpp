@@ -58,7 +58,7 @@ private:
   const Trace &trace;
   Simulation simulation;
   int64_t budget;
-  /// Of next values of states, those that `budget` leaves room for: with all
+  /// Bytes of the next values of states that `budget` leaves room for: with all
   /// values kept they are not written over the current ones either.
   int64_t nextBytes = INT64_MAX;
   EntryRecompute result;

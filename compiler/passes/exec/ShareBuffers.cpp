@@ -29,7 +29,7 @@ static BufferOp getOwnBuffer(Value value, LaunchOp launch) {
 
 namespace {
 
-/// Of one entry point.
+/// Shares the buffers of one entry point.
 class BufferSharer {
 public:
   BufferSharer(EntryOp entry, const SymbolTable &kernels, DecisionLog &log)
@@ -79,7 +79,7 @@ void BufferSharer::shareResults(LaunchOp launch, graph::FusedOp fused) {
     noteInPlace(fused, result, index);
     log.add(launch, "in place", "the input is not read afterwards",
             {{"bytes", double(buffer.getBound())}});
-    // Of an output and scratch, the output stays.
+    // Where an output and scratch share, the output's buffer stays.
     bool isOutput = buffer.getStorage() == StorageClass::output;
     BufferOp stays = isOutput ? buffer : input;
     BufferOp merged = isOutput ? input : buffer;

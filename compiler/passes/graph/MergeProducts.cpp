@@ -24,7 +24,7 @@ struct Family {
   /// Each has an op for each product.
   SmallVector<SmallVector<Operation *>> followers;
 
-  /// Of the parameter.
+  /// The free axis of the parameter.
   int64_t getAxis() {
     MatmulOp op = products.front();
     bool isTransposed =
@@ -32,7 +32,7 @@ struct Family {
     bool isLast = (operand == 1) != isTransposed;
     return getRank(op->getOperand(operand)) - (isLast ? 1 : 2);
   }
-  /// Of the results.
+  /// The axis of the results that is the parameter's free one.
   int64_t getResultAxis() {
     return getRank(products.front().getResult()) - (operand == 1 ? 1 : 2);
   }

@@ -498,7 +498,7 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
     return products;
   }
 
-  /// Of those that a library has.
+  /// Marks the products that a library may compute in tf32.
   void allowTf32(ArrayRef<Operation *> products, DecisionLog &log) {
     for (Operation *op : products)
       if (cast<PrecisionOpInterface>(op).setTf32Allowed())

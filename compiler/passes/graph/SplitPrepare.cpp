@@ -107,7 +107,7 @@ private:
       if (computesParameters(op))
         parameters.insert(op->result_begin(), op->result_end());
     });
-    // Those that read by index take what others have stored.
+    // Ops that read by index take what others have stored.
     SmallVector<OpOperand *> uses, sparseUses;
     walk([&](Operation *op) {
       if (op->getNumResults() && parameters.contains(op->getResult(0)))

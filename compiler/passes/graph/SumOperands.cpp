@@ -86,7 +86,7 @@ static bool sumsAlongDepth(MatmulOp op, unsigned operand, AffineExpr columns,
          fusion::describeProduct(op, op.getResult(), isInput).has_value();
 }
 
-/// Those that read `value` or views of it.
+/// Finds the products that read `value` or views of it.
 static void findProducts(Value value, SmallVectorImpl<OpOperand *> &reads) {
   for (OpOperand &use : value.getUses()) {
     if (fusion::isView(use.getOwner()))

@@ -33,7 +33,7 @@ static PermutedResult makeResult(Operation *op, ArrayRef<int64_t> permutation) {
   return {op->getResult(0), llvm::to_vector(permutation)};
 }
 
-/// Of ops that name an axis which the result has too.
+/// Permutes an op that names an axis which the result has too.
 template <typename Op>
 static PermutedResult permuteAxis(Op op, OpBuilder &builder,
                                   ValueRange operands,

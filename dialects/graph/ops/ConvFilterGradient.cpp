@@ -108,7 +108,7 @@ static bool isOfPixels(ConvFilterGradientOp op) {
   return op.getGroups() == 1 && getType(op.getResult()).getNumElements() > 0;
 }
 
-/// Of pixels it is a matrix product.
+/// The gradient of pixels is a matrix product.
 bool ConvFilterGradientOp::isBetterDecomposed() {
   return getGroups() > 1 || isOfPixels(*this);
 }

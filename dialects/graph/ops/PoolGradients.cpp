@@ -56,7 +56,7 @@ static Value deriveSum(const TensorEmitter &emitter, PoolOp op,
 
 namespace {
 
-/// Of windows over x that keep the largest element.
+/// The gradient of windows over x that keep the largest element.
 class MaxPoolGradient {
 public:
   MaxPoolGradient(const TensorEmitter &emitter, PoolOp op)
@@ -237,7 +237,7 @@ private:
     return emitter.emit<SelectOp>(isHere, part, emitter.splat(part, 0.0));
   }
 
-  /// Of an empty x.
+  /// The gradient of an empty x.
   Value takeNothing(Value gradient) {
     return emitter.splat(getBlockType(getType(gradient)), 0.0);
   }

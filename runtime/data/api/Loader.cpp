@@ -36,7 +36,7 @@ public:
   Result<SampleRoom> needs(int64_t number) const override;
   Status read(int64_t epoch, int64_t number, SampleParts parts) const override;
 
-  /// Of each tensor, which `needs` may not exceed.
+  /// The bytes of a sample's part of each tensor, which `needs` may not exceed.
   SampleRoom largest;
 
 private:

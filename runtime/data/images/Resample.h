@@ -12,7 +12,7 @@ namespace tcc::runtime::images {
 /// those of Pillow's resize, so that the pixels have its bits.
 class LineWeights {
 public:
-  /// Those of the new pixels [first, first + count) of `to`.
+  /// The weights of the new pixels [first, first + count) of `to`.
   LineWeights(int from, int to, int first, int count)
       : LineWeights({0, double(from)}, {0, from}, to, first, count) {}
 

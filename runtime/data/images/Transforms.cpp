@@ -45,7 +45,7 @@ struct Kind {
 // Sizes
 //===----------------------------------------------------------------------===//
 
-/// Of images: more is no use, and would overflow.
+/// The longest side of an image: more is no use, and would overflow.
 static constexpr double kLongestSide = 1 << 15;
 
 static bool areWhole(const Numbers &numbers, double least) {

@@ -30,7 +30,7 @@ public:
   virtual int64_t recordCount() const = 0;
   /// See SampleSource.
   virtual uint64_t keyOf(int64_t record) const = 0;
-  /// Of all records; of one some may be missing.
+  /// The names of the fields of all records; a record may lack some.
   virtual std::span<const std::string> fieldNames() const = 0;
   /// The type of the little-endian numbers that a field is; nothing where it is
   /// text or a file.

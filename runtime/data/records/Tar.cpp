@@ -49,7 +49,7 @@ private:
   const SampleFile &file;
   uint64_t at = 0; ///< of the header
   Header header = {};
-  /// Of the file that comes next, from headers before its own.
+  /// The name and size of the next file, from headers before its own.
   std::string longName;
   std::optional<uint64_t> longSize;
 };

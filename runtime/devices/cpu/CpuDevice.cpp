@@ -168,8 +168,8 @@ Status CpuStream::allocate(std::span<const EntryPlan> entries,
   return createLanes(laneCount, launchingLanes, argumentStride, sizes);
 }
 
-/// Those that launch kernels have the scratch of a worker each, after those of
-/// the runner.
+/// Lanes that launch kernels have the scratch of a worker each, after that of
+/// the runner's workers.
 Status CpuStream::createLanes(size_t count, size_t launching, size_t buffers,
                               size_t sizes) {
   for (size_t i = 1; i < count; ++i) {
@@ -332,7 +332,7 @@ void CpuStream::run(const Dispatch &dispatch) {
     findFault(dispatch, workers);
 }
 
-/// Of the workers that took part.
+/// Finds the first fault of the workers that took part.
 void CpuStream::findFault(const Dispatch &dispatch, int workers) {
   auto taking = std::span(faults).first(workers);
   auto first = std::ranges::min_element(taking, {}, &WorkerFault::task);

@@ -67,7 +67,7 @@ public:
   void drain();
   /// The first bad index since the last call; after `drain`.
   OrderedFault takeFault() { return std::exchange(fault, {}); }
-  /// Likewise the error of an exchange.
+  /// The error of an exchange since the last call; after `drain`.
   Status takeFailure() { return std::exchange(failure, Status()); }
 
 private:

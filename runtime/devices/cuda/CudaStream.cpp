@@ -428,8 +428,8 @@ Status CudaStream::readFaults() {
                       "reading faults");
 }
 
-/// Of the slots that were read the first that says so is the run's fault. Later
-/// runs that are under way see it, too.
+/// The first slot that was read and is set is the run's fault. Later runs that
+/// are under way see it, too.
 Status CudaStream::checkFaults(Flight &flight) {
   for (size_t i = 0; flight.areSlotsRead && i < flight.faulting.size(); ++i) {
     FaultSlot slot;
@@ -440,7 +440,7 @@ Status CudaStream::checkFaults(Flight &flight) {
     flight.fault = {flight.faulting[i], slot.value};
     break;
   }
-  // Those of a run that failed before they were read may be set as well.
+  // Slots of a run that failed before they were read may be set as well.
   bool mustClear =
       flight.fault || (!flight.areSlotsRead && !flight.faulting.empty());
   flight.faulting.clear();

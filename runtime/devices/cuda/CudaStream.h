@@ -67,7 +67,7 @@ private:
     Memory slotValues;              ///< pinned: as read
     bool areSlotsRead = false;      ///< the copy to the host is in the stream
     std::optional<Fault> fault;
-    /// Of a run by several ranks, pinned: a DeviceProgress.
+    /// A DeviceProgress of a run by several ranks, pinned.
     Memory progress;
     std::vector<Exchange> exchanges;    ///< given so far
     std::unique_ptr<Timeline> timeline; ///< of runs that are not replayed

@@ -39,7 +39,7 @@ private:
   Result<std::unique_ptr<LibraryPlan>> plan(const LibraryWork &work) const;
 
   CudaDevice &device;
-  /// Of each entry, and each command of it: EntryPlan::rooms.
+  /// The EntryPlan::rooms of each entry, by command.
   std::vector<std::vector<std::vector<uint64_t>>> rooms;
   std::span<std::byte> workspace;
   std::map<Key, std::unique_ptr<LibraryPlan>> plans; ///< null: has none

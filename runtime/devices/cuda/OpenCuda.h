@@ -19,7 +19,7 @@ struct Choice {
   bool isEmulated = false;
 };
 
-/// Of "cuda", "cuda:1", "emulated" or "emulated:1"; nothing for other names.
+/// Reads "cuda", "cuda:1", "emulated" or "emulated:1"; nothing for other names.
 std::optional<Choice> parseChoice(std::string_view name);
 
 /// The simulated driver, a plugin.

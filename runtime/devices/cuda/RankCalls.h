@@ -18,9 +18,9 @@ namespace tcc::runtime::cuda {
 /// takes longer than ranks wait for each other.
 class RankCalls final : public DeviceCalls {
 public:
-  /// Of all ranks at the same time, for runs of `most` collectives. The device,
-  /// whose context is current, the communicator and the stream, which all of a
-  /// run is joined to, live longer.
+  /// Called by all ranks at the same time, for runs of `most` collectives. The
+  /// device, whose context is current, the communicator and the stream, which
+  /// all of a run is joined to, live longer.
   static Result<std::unique_ptr<RankCalls>> open(CudaDevice &device,
                                                  Communicator &communicator,
                                                  StreamHandle stream,

@@ -147,7 +147,7 @@ public:
         return true;
     return false;
   }
-  /// Of the current indices, among those that there are.
+  /// The current index of `axis`, within its extent.
   int64_t operator[](size_t axis) const { return indices[axis]; }
 
 private:
@@ -254,7 +254,7 @@ static int64_t count(const Extents &extents) {
                          std::multiplies<>());
 }
 
-/// Those that do not fall into the padding.
+/// The taps that do not fall into the padding.
 std::vector<Convolver::Tap> Convolver::findTaps(const Odometer &place) const {
   std::vector<Tap> taps;
   Odometer at(window);

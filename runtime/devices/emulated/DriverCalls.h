@@ -22,7 +22,7 @@ namespace tcc::emulated {
 /// What a context does not recover from (CUDA_ERROR_LAUNCH_FAILED).
 inline constexpr runtime::cuda::Error kLaunchFailed = 719;
 
-/// Of all contexts. The mutex is held while one is used.
+/// The state of all contexts. The mutex is held while one is used.
 struct DriverState {
   std::recursive_mutex mutex;
   Simulator simulator;
@@ -31,7 +31,7 @@ struct DriverState {
 };
 DriverState &getState();
 inline Simulator &simulator() { return getState().simulator; }
-/// Of the calling thread.
+/// The current context of the calling thread; null if there is none.
 runtime::cuda::ContextHandle getCurrentContext();
 
 template <typename Object, typename Handle> Object &as(Handle handle) {

@@ -11,7 +11,7 @@ namespace tcc::emulated {
 
 using format::DType;
 
-// Of the floats that libraries compute with: f64, f32, f16 and bf16.
+// Elements of the floats that libraries compute with: f64, f32, f16 and bf16.
 
 size_t bytesOf(DType dtype);
 double load(const void *base, int64_t index, DType dtype);

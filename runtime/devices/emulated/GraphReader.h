@@ -24,12 +24,12 @@ struct Description {
   int kind;
   bool isFinal = false;
   std::map<int, Attribute> attributes;
-  /// Of a graph, and of all that is made from one.
+  /// The graph that this describes or is made from; else null.
   std::shared_ptr<const TensorGraph> graph;
   size_t engine = 0; ///< of a config, an engine or a plan
 };
 
-/// Those that there are; behind the driver's mutex.
+/// All descriptors that exist; behind the driver's mutex.
 std::set<Description *> &descriptions();
 /// Null if there is none.
 Description *find(runtime::cuda::DnnDescriptor handle);

@@ -153,7 +153,7 @@ static std::vector<double> read(const BlasMatrix &matrix, const void *base,
   return elements;
 }
 
-/// Of `lanes`, each of `k` elements.
+/// Stores the sums of `lanes`, each of `k` elements.
 static void storeSums(const BlasProduct &p, const std::vector<double> &lanes,
                       uint64_t k) {
   for (uint64_t lane = 0; lane * k < lanes.size(); ++lane) {

@@ -214,7 +214,7 @@ BlasError matmul(BlasHandle, ProductHandle handle, const void *alpha,
   });
 }
 
-/// Those that need a device.
+/// Adds the calls that need a device.
 void addDeviceCalls(CublasLt &table) {
   table.create = create<BlasHandle>;
   table.destroy = destroy<BlasHandle>;

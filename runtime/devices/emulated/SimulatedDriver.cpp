@@ -15,7 +15,7 @@ static constexpr int kDriverVersion = 13000;
 static constexpr int kMajor = 9;
 static constexpr int kCache = 4096; ///< bytes
 
-/// Of the calling thread; the last one is current.
+/// The contexts of the calling thread; the last one is current.
 static thread_local std::vector<ContextHandle> contexts;
 
 DriverState &emulated::getState() {

@@ -80,7 +80,7 @@ using Comm = NcclObject;
 struct Link {
   double microseconds = 20, bytes = 1024;
 
-  /// Of a ring.
+  /// The time of a collective in a ring, in microseconds.
   double timeOf(CollectiveKind kind, double sent, int ranks) const {
     double others = double(ranks - 1) / ranks;
     double turns = kind == CollectiveKind::AllReduce   ? 2 * others

@@ -43,10 +43,10 @@ struct Event {
   double microseconds = 0; ///< of the stream's clock, when it was done
 
   /// A record in a graph has an event of its own, which is done in each replay.
-  /// Of the last record, if it was captured:
+  /// The event and the graph of the last record, if it was captured:
   std::shared_ptr<Event> captured = {};
   std::weak_ptr<Graph> graph = {};
-  /// Of such an event: after how many operations of which branch it is done.
+  /// A captured event is done after `place` operations of branch `branch`.
   size_t branch = 0, place = 0;
 };
 
@@ -65,7 +65,7 @@ struct Operation {
   uint64_t version = 0; ///< of the event
   const Graph *graph = nullptr;
   std::string_view name = {}; ///< of a library's call, static
-  /// Of a library, which may move the stream's clock.
+  /// The call of a library, which may move the stream's clock.
   std::function<runtime::Status(double &clock)> call = {};
   double microseconds = 1; ///< that it takes by its stream's clock
   double given = 0;        ///< by the host's clock

@@ -98,9 +98,9 @@ std::optional<int> typeOf(DType dtype) {
   }
 }
 
-/// Of what gelu is of, as cublasLt.h documents it of both directions: a leading
-/// dimension of a multiple of 8, the result's type, and an address as aligned
-/// as it was when a way was chosen. One matrix; a gradient has no bias.
+/// Whether cublasLt.h allows the sum that gelu is of, in both directions: a
+/// leading dimension of a multiple of 8, the result's type, and an address as
+/// aligned as it was when a way was chosen. One matrix; a gradient has no bias.
 bool isSumPossible(const MatrixProduct &product, const Layout &sum) {
   constexpr int64_t kMultiple = 8;
   constexpr uint32_t kBytes = 16;

@@ -57,7 +57,7 @@ private:
   ConvolutionGraph graph;
   std::optional<Descriptor> config, plan;
   size_t chosenWay = 0;
-  /// Of the last operands: a descriptor cannot be changed once it is final.
+  /// Holds the last operands: a descriptor cannot be changed once it is final.
   std::optional<Descriptor> variantPack;
   LibraryOperands packed = {};
 };
@@ -213,7 +213,7 @@ CudnnLibrary::~CudnnLibrary() {
 
 /// Whether the library can be asked.
 static bool isConvolution(const Convolution &c) {
-  // Of f32 the library would multiply in tf32 unasked, and says so nowhere.
+  // For f32 the library would multiply in tf32 unasked, and says so nowhere.
   bool isKnown = c.x.dtype == DType::f16 || c.x.dtype == DType::bf16 ||
                  (c.x.dtype == DType::f32 && c.tf32);
   bool isTaken =

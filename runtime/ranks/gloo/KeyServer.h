@@ -5,7 +5,7 @@
 //
 //   RequestHeader, key, value
 //
-// Of a set the answer is one byte, a SetAnswer; of a get a GetAnswer and the
+// A set is answered by one byte, a SetAnswer; a get by a GetAnswer and the
 // value, once the key is there. A client may give up, also while it waits for a
 // key, and says why; one whose connection ends after a set did so without a
 // word. The first reason is told to all who wait for a key, then or later.

@@ -19,7 +19,7 @@ struct MatmulPlan {
   /// because the right operand has none.
   Extents batchExtents;
   bool batchIsRows = false, rowsArePositions = false;
-  /// Of the result, if these are not its last but one, which joins the batch.
+  /// The result's axis of rows if not its last but one, which joins the batch.
   std::optional<int64_t> rowAxis;
   bool isPaired = false; // `depth` counts pairs of bf16
   AffineExpr depth;

@@ -43,7 +43,7 @@ MatrixAccess traceAccess(const MatrixSide &side) {
   return access;
 }
 
-/// Those but of lanes and k, in order.
+/// The batch axes of a side in order: all but those of lanes and k.
 static SmallVector<int64_t> getBatchAxes(const MatrixSide &side) {
   SmallVector<int64_t> axes;
   for (int64_t axis = 0; int64_t(axes.size()) < side.batchRank; ++axis)

@@ -27,7 +27,7 @@ struct MergedAxis {
   int64_t unit = 1;   ///< extent of the result's last axis, if that is another
   int64_t period = 0; ///< places of `axis` along the operand's last axis
   int64_t periods = 0;
-  /// Of the input, in elements, along each axis of the operand that is joined.
+  /// Strides of the input, in elements, along each joined axis of the operand.
   llvm::SmallVector<int64_t> strides;
   /// From one period to the next, if that is always the same; 0 if not.
   int64_t periodStride = 0;
@@ -42,7 +42,7 @@ struct MergedAxis {
             mlir::Value place, mlir::Value u) const;
 };
 
-/// Of what makes `tensor`; `axis` is its last one but for the unit.
+/// The merged axis of `tensor`'s reshape; `axis` is its last but for the unit.
 std::optional<MergedAxis> findMergedAxis(mlir::Value tensor, int64_t axis,
                                          int64_t unit);
 

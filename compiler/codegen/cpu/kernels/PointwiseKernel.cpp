@@ -63,7 +63,7 @@ private:
   void fillTile(size_t transpose, ArrayRef<Value> first, Value column);
   void forEachPart(int64_t count, KernelBuilder::Body body);
   void emitTile(ArrayRef<Value> first, Value column);
-  /// Of element `u` of a unit in a tile.
+  /// The place of element `u` of a unit in a tile.
   Value getPlace(Value row, Value column, int64_t u) {
     Value place = b.add(b.mul(row, b.index(kTile)), column);
     if (plan.hasLines)
@@ -115,7 +115,7 @@ void PointwiseEmitter::emitRow(ArrayRef<Value> row, Value from, Value to) {
     emitElements(row, b.index(column));
 }
 
-/// Of the space, which may be a scalar's, of a place of the inner loop.
+/// Indices of a place of the inner loop in the space, which may be a scalar's.
 SmallVector<Value> PointwiseEmitter::getIndices(ArrayRef<Value> row,
                                                 Value column, int64_t u) {
   SmallVector<Value> at(row);

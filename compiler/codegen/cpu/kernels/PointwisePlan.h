@@ -30,7 +30,7 @@ struct PointwisePlan {
   std::optional<int64_t> tileAxis;
   int64_t tileRows = kTile, tileColumns = kTile;
   llvm::SmallVector<graph::TransposeOp> transposes;
-  /// Of the axis of tiles in what the transposes read; all have equal periods,
+  /// The axis of tiles in what each transpose reads; all have equal periods,
   /// which are whole tiles, or there are none.
   llvm::SmallVector<MergedAxis> merged;
   /// The rows of a tile are one place of all periods, from the last one on if

@@ -29,7 +29,7 @@ struct ScratchLayout {
 class ContractionEmitter {
 public:
   ContractionEmitter(KernelBuilder &b, const Contraction &c, Value scratch);
-  /// Of those from `firstTask` on, in order.
+  /// Emits one of the tasks from `firstTask` on, which come in order.
   void emitTask(Value task, Value firstTask);
   /// Several of neighbouring columns.
   void emitTasks(Value firstTask, Value lastTask);

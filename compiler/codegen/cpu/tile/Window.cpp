@@ -116,7 +116,7 @@ void WindowEmitter::emitPlane(Value plane) {
   });
 }
 
-/// Of two dimensions, the rows whose windows lie inside the input are worked on
+/// With two dimensions, rows whose windows lie inside the input are worked on
 /// several at once, those before and after one by one.
 void WindowEmitter::emitRows(Value rows, ValueRange outerSizes) {
   auto emitSingly = [&](Value from, Value to) {

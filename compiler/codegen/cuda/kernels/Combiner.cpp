@@ -16,8 +16,8 @@ Type Combiner::getValueType() {
   return cast<ReductionOpInterface>(op).getAccumulatorType();
 }
 
-/// Of the values that any element is at least as good as; its index loses
-/// against all others.
+/// The value that any element is at least as good as; its index loses against
+/// all others.
 Partial Combiner::getNeutral() {
   if (!toIndex)
     return {cast<ReductionOpInterface>(op).emitInit(b, b.getLoc()), Value()};

@@ -96,7 +96,7 @@ private:
   Value member; // of the team
   Value column; // of columns: the first of the thread's
   Value isOurs; // what the thread would store is inside; null: it is
-  /// Of the columns of a thread: its resident vectors, one after the other.
+  /// Sums of a thread's columns: its resident vectors, one after the other.
   Partials panelSums;
 };
 

@@ -65,7 +65,7 @@ class Combiner {
 public:
   Combiner(KernelBuilder &b, mlir::Operation *op) : b(b), op(op) {}
 
-  /// Of no element.
+  /// The partial of no element.
   Partial getNeutral();
   Partial getElement(Value element, Value index) {
     return {element, toIndex ? index : Value()};

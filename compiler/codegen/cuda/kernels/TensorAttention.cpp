@@ -19,7 +19,7 @@ constexpr int64_t kChunk = 8;
 constexpr int64_t kSide = 4;
 constexpr int64_t kTiles = kSteps / kFragmentColumns;
 
-/// Of a thread, in the product of its warp's rows with those of `matrix`.
+/// Sums of a thread in the product of its warp's rows with those of `matrix`.
 int64_t countSums(const Matrix &matrix) {
   return matrix ? matrix.getPadded() / kFragmentColumns * 4 : 0;
 }
@@ -293,7 +293,7 @@ void TensorAttentionEmitter::emitRunning(Sums &scores,
   }
 }
 
-/// Of gradients: makes a score its weight, and its slope the score's gradient.
+/// In gradients, makes a score its weight, and its slope the score's gradient.
 void TensorAttentionEmitter::emitWeight(Value &score, Value *slope,
                                         unsigned side, Value walked) {
   Value normalizer = normalizers[side], share = shares[side], zero = b.index(0);

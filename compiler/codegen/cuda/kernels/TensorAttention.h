@@ -11,8 +11,8 @@
 //   key         s^T q
 //   value       w^T dy
 //
-// Of a kernel of all gradients some blocks have queries, others keys, for which
-// they make both of the latter. No block adds to what another one makes.
+// A kernel of all gradients has blocks of queries, and blocks of keys that make
+// key and value both. No block adds to what another one makes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_CODEGEN_CUDA_KERNELS_TENSORATTENTION_H
@@ -36,7 +36,7 @@ struct Matrix {
   int64_t getPadded() const {
     return llvm::alignTo(*graph::getConstant(columns), kFragmentSteps);
   }
-  /// Of a row in shared memory: eight rows' words are in different banks.
+  /// Pitch of rows in shared memory: eight rows' words are in different banks.
   int64_t getPitch() const { return getPadded() + 8; }
 };
 

@@ -82,7 +82,7 @@ Value OpLowering::shuffleWord(Value word, Value mask) {
                                 NVVM::ShflKind::bfly, UnitAttr());
 }
 
-/// Of 32 or 64 bits, which are shuffled as words.
+/// Lowers a shuffle of 32 or 64 bits to shuffles of words.
 LogicalResult OpLowering::lowerShuffle(gpu::ShuffleOp op) {
   Type type = op.getValue().getType(), i32 = b.getI32Type();
   unsigned bits = type.isIntOrFloat() ? type.getIntOrFloatBitWidth() : 0;

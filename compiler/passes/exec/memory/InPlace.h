@@ -7,7 +7,7 @@
 
 namespace tcc::exec {
 
-/// Of a launch, among the kernels of its module.
+/// The computation of a launch, found among the kernels of its module.
 graph::FusedOp getComputation(LaunchOp launch,
                               const mlir::SymbolTable &kernels);
 

@@ -195,7 +195,7 @@ void OrderSearch::tryMove() {
     std::rotate(begin + to, begin + to + 1, begin + from + 1);
 }
 
-/// Those that find no room belong to the core then.
+/// Places the allocations outside the core; those without room join it then.
 bool OrderSearch::placeOthers() {
   placeFrom(coreSize, order.size(), INT64_MAX);
   if (excess == 0)

@@ -162,7 +162,7 @@ static Allocation clip(const Allocation &allocation, const Allocation &other) {
   return {begin, end, allocation.bytes};
 }
 
-/// Those that live together with the most bytes first.
+/// The allocations that live together with the most bytes come first.
 static PlaceOrder orderByPressure(llvm::ArrayRef<Allocation> allocations) {
   std::vector<int64_t> pressure(allocations.size());
   for (auto [i, allocation] : llvm::enumerate(allocations)) {
@@ -281,8 +281,8 @@ private:
 Partition::Partition(llvm::ArrayRef<Allocation> allocations)
     : allocations(allocations) {
   placement.offsets.resize(allocations.size());
-  // Of intervals the bound is nearly always reached. What is unordered may have
-  // no placement near it: a search would take all that it may, so that it has a
+  // Intervals nearly always reach the bound. What is unordered may have no
+  // placement near it: a search would take all that it may, so that it has a
   // second for 8 GB.
   constexpr int64_t kSteps = 6'000'000'000, kUnorderedSteps = 50'000'000;
   constexpr int64_t kBytesOfStep = 8;

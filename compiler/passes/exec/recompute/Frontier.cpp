@@ -21,7 +21,7 @@ struct Group {
   double rate = 0;
 };
 
-/// Of all choices that were simulated those that no other one beats.
+/// The choices, of all that were simulated, that no other one beats.
 class Front {
 public:
   void add(const Choice &choice, int64_t peak, double microseconds);
@@ -98,7 +98,7 @@ void Front::add(const Choice &choice, int64_t peak, double microseconds) {
   points.emplace(peak, FrontierPoint{choice, peak, microseconds});
 }
 
-/// Of those whose peaks are about the same, takes the fastest.
+/// Takes the fastest of the points whose peaks are about the same.
 std::vector<FrontierPoint> Front::take(size_t most) {
   std::vector<FrontierPoint> taken;
   int64_t least = points.begin()->first, apart = 0;

@@ -22,8 +22,8 @@ using InstanceId = unsigned;
 struct Step {
   bool isUnit;
   unsigned id;
-  /// Of a command its values, of a unit its inputs (kNone: no scratch) and its
-  /// outputs.
+  /// The values of a command; the inputs (kNone: no scratch) and outputs of a
+  /// unit.
   llvm::SmallVector<InstanceId> reads, writes;
 };
 
@@ -36,7 +36,7 @@ public:
   /// False if a value that is wanted cannot be made again there.
   bool run(const Choice &choice);
 
-  // Of the last run:
+  // Results of the last run:
   double getMicroseconds() const { return microseconds; }
   int64_t getPeak() const;
   /// The sum over all steps of the bytes above `target`.
@@ -60,8 +60,8 @@ private:
   const Trace &trace;
   const Choice *choice = nullptr;
   unsigned window; ///< commands for which what may be wanted again is kept
-  /// Of each value: where it lies, and until which command it may be used
-  /// there; -1: it is not there yet.
+  /// Where each value lies, and until which command it may be used there; -1:
+  /// it is not there yet.
   std::vector<InstanceId> current;
   std::vector<int64_t> residentUntil;
   std::vector<Step> steps;

@@ -42,7 +42,7 @@ struct Region {
   mlir::RankedTensorType space;
   /// The axes of `space` that a row kernel reduces.
   mlir::SmallVector<int64_t> reducedAxes;
-  /// Those that it reduces for columns of panels besides.
+  /// The axes of `space` that a row kernel also reduces, for columns of panels.
   mlir::SmallVector<int64_t> panelAxes;
   /// How each member is read: a union of Access.
   mlir::SmallVector<unsigned> access;

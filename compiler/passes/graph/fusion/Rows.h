@@ -18,7 +18,7 @@ using Rows = llvm::SmallVector<Segment, 4>;
 Rows getRows(mlir::ArrayRef<mlir::AffineExpr> extents,
              llvm::function_ref<bool(int64_t)> reduced);
 
-/// Those of an op whose loops are the axes of its first operand, else none.
+/// The rows of an op whose loops are the axes of its first operand, else none.
 Rows getRows(mlir::Operation *op);
 
 bool isEqual(mlir::ArrayRef<Segment> lhs, mlir::ArrayRef<Segment> rhs);
