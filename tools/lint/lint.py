@@ -174,6 +174,18 @@ def check_headers(files):
                 yield f.path, number, "using namespace in a header"
 
 
+def check_comments(files):
+    """A comment names what it is about."""
+    begins = re.compile(r"^\s*(///<?|//) ?(Of|Those|Likewise)\b")
+    for f in files:
+        if not f.is_cxx or f.path.startswith("tests/"):
+            continue
+        for number, line in enumerate(f.lines, 1):
+            goes_on = number > 1 and f.lines[number - 2].strip().startswith("//")
+            if begins.match(line) and not goes_on:
+                yield f.path, number, "the comment names no noun"
+
+
 # What the compiler's folders include of the runtime, beside three headers for which
 # README.md has the reasons.
 COMPILER = ("compiler/", "dialects/", "frontends/")
@@ -409,6 +421,7 @@ RULES = [
     check_layers,
     check_op_lists,
     check_targets,
+    check_comments,
     check_log_readers,
     check_command_switches,
     check_names,

@@ -26,7 +26,7 @@ struct LoaderTensor {
   tcc_dtype dtype;
   std::vector<int64_t> shape;
   tcc_input_role role = {0, -1, INT64_MIN};
-  /// Of each size that batches may have, where there are several.
+  /// The shapes of each size that batches may have, where there are several.
   std::vector<std::vector<int64_t>> variants = {};
 };
 
@@ -89,8 +89,8 @@ public:
                                            loader);
            });
   }
-  /// Of the inputs of a session's steps, whose shapes are static; with empty
-  /// `data` what the recipe says.
+  /// For the inputs of a session's steps, whose shapes are static; with empty
+  /// `data` of what the recipe says.
   explicit Loader(const TrainSession &session, const std::string &data = "",
                   const LoaderOptions &options = {})
       : Loader(data, tensorsOf(session), completed(options, session)) {}

@@ -272,7 +272,7 @@ public:
   void setVariant(size_t variant) {
     check(tcc_context_set_variant(get(), variant));
   }
-  /// Of the one whose inputs have these shapes.
+  /// Takes the variant whose inputs have these shapes.
   void chooseVariant(const std::vector<std::vector<int64_t>> &shapes) {
     std::vector<tcc_tensor> inputs;
     for (const std::vector<int64_t> &shape : shapes)
@@ -395,7 +395,7 @@ public:
   }
   int rank() const { return tcc_session_rank(get()); }
   int rankCount() const { return tcc_session_rank_count(get()); }
-  /// Of the batch that the next step takes, among those of all ranks.
+  /// The number of the batch that the next step takes, among all ranks'.
   int64_t batchNumber() const { return tcc_session_batch_number(get()); }
   /// Makes the sum of this rank's batches that of all ranks.
   void addUp(Evaluation &sum) { check(tcc_session_add_up(get(), &sum)); }

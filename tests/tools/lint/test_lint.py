@@ -105,6 +105,12 @@ class LintTest(unittest.TestCase):
         within = {"compiler/codegen/region/l.h": '#include "compiler/codegen/cpu/k.h"\n'}
         self.assertEqual(len(findings(lint.check_layers, files={**folders, **within})), 2)
 
+    def test_comments(self):
+        for comment in ("/// Of the last one.", "  // Those that end.", "  int x; ///< of all\n// Likewise"):
+            self.expect_one(lint.check_comments, {"runtime/a.h": comment + "\n"})
+        for comment in ("/// The offset\n/// Of it.", "/// Offers more.", "int x; ///< Of all"):
+            self.expect_none(lint.check_comments, {"runtime/a.h": comment + "\n"})
+
     def test_targets(self):
         path = "compiler/passes/exec/A.cpp"
         for line in ("cuda::getAlignments(fused);", 'if (name == "cuda")',

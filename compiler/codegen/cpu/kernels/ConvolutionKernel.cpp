@@ -37,7 +37,8 @@ struct ConvolutionPlan {
   /// Whether the input is read in those.
   bool hasUnits() const { return !isPaired || channels % 2 == 0; }
   bool packsPatches() const {
-    return !patches.input || !hasUnits() || packsPatches(inUnits(channels));
+    return !patches.input || !hasUnits() ||
+           cpu::packsPatches(inUnits(channels));
   }
   AffineExpr getTasks() const {
     int64_t columns = llvm::divideCeil(filters, blocking.n);

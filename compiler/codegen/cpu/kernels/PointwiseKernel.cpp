@@ -282,7 +282,7 @@ void PointwiseEmitter::fillLines(size_t transpose, ArrayRef<Value> first,
       b.prefetch(input, b.add(place, ahead), KernelBuilder::firstLevel);
       vectors.push_back(b.loadMasked(input, place, mask, b.zero(type)));
     }
-    transpose(b, vectors);
+    cpu::transpose(b, vectors);
     for (int64_t r = 0; r < plan.tileRows; ++r)
       b.store(vectors[r], tile, getPlace(b.index(r), b.index(0), u));
   }
@@ -309,7 +309,7 @@ void PointwiseEmitter::fillTile(size_t transpose, ArrayRef<Value> first,
   SmallVector<Value> vectors(kTile, b.zero(VectorType::get(kTile, bits)));
   for (int64_t i = 0; i < plan.tileColumns; ++i)
     vectors[i] = b.loadVector(memory, b.index(i * kTile), kTile);
-  transpose(b, vectors);
+  cpu::transpose(b, vectors);
   for (int64_t i = 0; i < plan.tileRows; ++i)
     b.store(vectors[i], memory, b.index(i * kTile));
 }
