@@ -151,16 +151,18 @@ def quantized():
     wide = a.astype(np.int32) - 117
     expected = wide @ (b.astype(np.int32) + 3)
     yield row("MatMulInteger", a, b, zero_a, zero_b, expected=expected)
-    expected, b = wide @ b.astype(np.int32), Constant(b)
-    yield row("MatMulInteger", a, b, zero_a, name="packed", expected=expected)
+    expected = wide @ b.astype(np.int32)
+    yield row("MatMulInteger", a, Constant(b), zero_a, name="packed", expected=expected)
     x = random.randint(0, 255, (1, 6, 15, 17)).astype(np.uint8)
     w = random.randint(-128, 127, (10, 6, 3, 3)).astype(np.int8)
     expected = convolve(x.astype(np.int32) - 117, w.astype(np.int32))
     yield row("ConvInteger", x, Constant(w), zero_a, expected=expected)
     zero, scale = Constant(np.int8(0)), Constant(np.float32(0.01))
     result = Constant(np.float32(0.5)), zero_a
+    # Weights of 7 bits: without VNNI onnxruntime adds pairs of products in 16 bits.
+    b, w = Constant(b // 2), Constant(w // 2)
     yield row("QLinearMatMul", a, scale, zero_a, b, scale, zero_b, *result)
-    yield row("QLinearConv", x, scale, zero_a, Constant(w), scale, zero, *result)
+    yield row("QLinearConv", x, scale, zero_a, w, scale, zero, *result)
     # Blocks of rows; an odd number of elements fills half of the last byte.
     for kind, low, high in ((ml_dtypes.int4, -8, 8), (ml_dtypes.uint4, 0, 16)):
         four, zeros = (
