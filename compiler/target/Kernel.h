@@ -29,10 +29,18 @@ struct KernelInfo {
   llvm::SmallVector<unsigned> usedSymbols;
   /// Work as expressions of the symbols: arithmetic and memory traffic.
   mlir::AffineExpr flops, bytes;
+  /// What the target decided: see kPlanAttr. Null if it has nothing to say.
+  mlir::DictionaryAttr plan;
   /// The same for a library, as one of these; null if it is neither.
   exec::ProductAttr product;
   exec::ConvolutionAttr convolution;
 };
+
+/// How the target computes a kernel, in the attribute of this name of the fused
+/// op: a dictionary, whose keys are the target's. Target::plan makes it, and
+/// keeps choices that stand there already, which others may have made; code
+/// follows it and decides nothing of that again.
+inline constexpr llvm::StringLiteral kPlanAttr = "plan";
 
 /// Bytes to which the buffers of all of a kernel's launches are aligned, in the
 /// attribute of this name of the fused op, if some are aligned to less than

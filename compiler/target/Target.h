@@ -85,7 +85,8 @@ public:
   }
 
   /// Describes the kernel of `fused`, which stands in a module with the
-  /// symbols; an error if its kind is not supported.
+  /// symbols. It follows choices in kPlanAttr of `fused`. An error if the kind
+  /// is not supported, or a choice not possible.
   virtual mlir::FailureOr<KernelInfo> plan(graph::FusedOp fused) const = 0;
 
   /// Bytes that the address of each buffer of a launch is a multiple of, inputs
@@ -95,7 +96,8 @@ public:
     return {};
   }
 
-  /// A module with the loops of `fused`, as a function `name`.
+  /// A module with the loops of `fused`, as a function `name`; `fused` has the
+  /// plan that `plan` made.
   virtual mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>
   emit(graph::FusedOp fused, llvm::StringRef name,
        const KernelOptions &options) const = 0;

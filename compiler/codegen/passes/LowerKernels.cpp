@@ -45,7 +45,14 @@ void LowerKernelsPass::runOnOperation() {
     if (regions.empty())
       continue;
     StringRef name = function.getSymName();
-    auto kernel = getTarget(function).emit(*regions.begin(), name, options);
+    graph::FusedOp fused = *regions.begin();
+    const Target &target = getTarget(function);
+    FailureOr<KernelInfo> info = target.plan(fused);
+    if (failed(info))
+      return signalPassFailure();
+    if (info->plan)
+      fused->setAttr(kPlanAttr, info->plan);
+    auto kernel = target.emit(fused, name, options);
     if (failed(kernel))
       return signalPassFailure();
     replace(function, **kernel);

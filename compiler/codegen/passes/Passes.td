@@ -28,7 +28,7 @@ def LowerKernelsPass : Pass<"tcc-lower-kernels", "mlir::ModuleOp"> {
     "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::scf::SCFDialect",
+    "::mlir::scf::SCFDialect", "::tcc::exec::ExecDialect",
     "::mlir::vector::VectorDialect"];
 }
 

@@ -41,6 +41,8 @@ static LogicalResult analyzeKernels(ModuleOp module, KernelTable &table) {
     table[kernel.getSymName()] = *info;
     if (info->threads > 0)
       kernel.setThreads(info->threads);
+    if (info->plan)
+      fused->setAttr(kPlanAttr, info->plan);
     if (info->product)
       kernel.setProductAttr(info->product);
     if (info->convolution)

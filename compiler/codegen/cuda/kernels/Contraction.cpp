@@ -237,7 +237,7 @@ SmallVector<Value> ConvolutionEmitter::splitDepth(KernelBuilder &b, Value first,
   for (int64_t extent : plan.op.getWindow())
     sizes.push_back(b.index(extent));
   sizes.push_back(b.index(plan.channels));
-  int64_t depth = plan.shape.chooseTile(frame.symbols).depth;
+  int64_t depth = ProductTile::read(frame.region)->depth;
   if (plan.channels % depth != 0)
     return b.delinearize(b.add(first, step), sizes);
   SmallVector<Value> at = b.delinearize(first, sizes);
@@ -388,7 +388,13 @@ FailureOr<LaunchPlan> planContraction(FusedOp region,
   FailureOr<ProductShape> shape = getShape(region);
   if (failed(shape))
     return failure();
-  return shape->getLaunch(symbols);
+  if (!getChoice(region, "tile"))
+    return shape->getLaunch(shape->chooseTile(symbols));
+  std::optional<ProductTile> tile = ProductTile::read(region);
+  if (!tile || !llvm::is_contained(shape->listTiles(), *tile))
+    return region.emitOpError("has no such tile: ")
+           << getChoice(region, "tile");
+  return shape->getLaunch(*tile);
 }
 
 LogicalResult emitContraction(KernelBuilder &b, DeviceFrame &frame) {

@@ -57,8 +57,35 @@ FailureOr<KernelInfo> analyzeKernel(FusedOp fused) {
   KernelInfo info = codegen::describeKernel(fused, region->get());
   info.tasks = plan->blocks;
   info.threads = plan->threads;
+  info.plan = plan->write();
   describeForLibrary(region->get(), info);
   return info;
+}
+
+// --- Plans
+
+static constexpr StringLiteral kBlocks = "blocks", kThreads = "threads";
+
+DictionaryAttr LaunchPlan::write() const {
+  Builder b(blocks.getContext());
+  NamedAttrList plan(choices);
+  plan.set(kBlocks, AffineMapAttr::get(makeSizeMap(blocks, b.getContext())));
+  plan.set(kThreads, b.getI64IntegerAttr(threads));
+  return plan.getDictionary(b.getContext());
+}
+
+Attribute getChoice(FusedOp fused, StringRef name) {
+  auto plan = fused->getAttrOfType<DictionaryAttr>(kPlanAttr);
+  return plan ? plan.get(name) : Attribute();
+}
+
+FailureOr<LaunchPlan> LaunchPlan::read(FusedOp fused) {
+  auto blocks = dyn_cast_if_present<AffineMapAttr>(getChoice(fused, kBlocks));
+  auto threads = dyn_cast_if_present<IntegerAttr>(getChoice(fused, kThreads));
+  if (!blocks || blocks.getValue().getNumResults() != 1 || !threads)
+    return fused.emitOpError("has no plan of its grid");
+  return LaunchPlan{blocks.getValue().getResult(0), threads.getInt(),
+                    fused->getAttrOfType<DictionaryAttr>(kPlanAttr)};
 }
 
 // --- The function
@@ -181,7 +208,7 @@ FailureOr<OwningOpRef<ModuleOp>> emitKernel(FusedOp fused, StringRef name) {
   if (failed(region))
     return failure();
   SmallVector<SymbolAttr> symbols = codegen::getModuleSymbols(fused);
-  FailureOr<LaunchPlan> plan = emitter.plan(region->get(), symbols);
+  FailureOr<LaunchPlan> plan = LaunchPlan::read(fused);
   if (failed(plan))
     return failure();
   KernelInfo info = codegen::describeKernel(fused, region->get());

@@ -34,11 +34,22 @@ inline constexpr int64_t kAccessBytes = kMaxAccessBytes;
 /// Static shared memory of a block, in bytes.
 inline constexpr int64_t kMaxSharedBytes = format::kMaxSharedBytes;
 
-/// The grid of a kernel: functions of shapes alone.
+/// The grid of a kernel, and what its loops are made by: functions of shapes
+/// alone, and of choices in kPlanAttr. As that attribute it has the keys
+/// `blocks`, an affine map of the symbols, `threads`, and those of `choices`.
 struct LaunchPlan {
   mlir::AffineExpr blocks;
   int64_t threads = 256; // of a block, a multiple of kWarp
+  /// What the loop structure chose, by name; null if nothing.
+  mlir::DictionaryAttr choices = {};
+
+  mlir::DictionaryAttr write() const;
+  /// The plan in kPlanAttr of `fused`; an error if there is none.
+  static mlir::FailureOr<LaunchPlan> read(graph::FusedOp fused);
 };
+
+/// The choice `name` in kPlanAttr of `fused`; null if there is none.
+mlir::Attribute getChoice(graph::FusedOp fused, llvm::StringRef name);
 
 /// The function of a kernel while its body is emitted.
 struct DeviceFrame : codegen::RegionFrame {

@@ -10,6 +10,37 @@ namespace tcc::cuda {
 
 // --- Tiles
 
+static constexpr StringLiteral kTile = "tile";
+
+DictionaryAttr ProductTile::write(MLIRContext *context) const {
+  Builder b(context);
+  auto numbers = b.getDenseI64ArrayAttr(
+      {rows, columns, depth, threadRows, threadColumns, splits});
+  return b.getDictionaryAttr(b.getNamedAttr(kTile, numbers));
+}
+
+std::optional<ProductTile> ProductTile::read(FusedOp region) {
+  constexpr int64_t kNumbers = 6;
+  auto attr = dyn_cast_if_present<DenseI64ArrayAttr>(getChoice(region, kTile));
+  if (!attr || attr.size() != kNumbers)
+    return std::nullopt;
+  ArrayRef<int64_t> x = attr;
+  return ProductTile{x[0], x[1], x[2], x[3], x[4], x[5]};
+}
+
+static int64_t getDeep(Type sum) { return 256 / codegen::getStorageBytes(sum); }
+
+SmallVector<ProductTile> ProductShape::listTiles() const {
+  int64_t deep = getDeep(sum);
+  SmallVector<ProductTile> tiles = {{64, 64, 16, 4, 4},
+                                    {32, 32, 32, 4, 4, 4},
+                                    {8, 32, deep, 4, 4, 16},
+                                    {32, 8, deep, 4, 4, 16}};
+  if (codegen::getStorageBytes(sum) <= 4)
+    tiles.push_back({128, 64, 16, 8, 4});
+  return tiles;
+}
+
 /// Functions of shapes alone, so that results are too: where sums are split,
 /// their last bits follow from the tile.
 ProductTile ProductShape::chooseTile(ArrayRef<SymbolAttr> symbols) const {
@@ -18,7 +49,7 @@ ProductTile ProductShape::chooseTile(ArrayRef<SymbolAttr> symbols) const {
   constexpr int64_t kManyBlocks = 64;
   int64_t bytes = codegen::getStorageBytes(sum);
   int64_t rows = getRange(m, symbols).max, columns = getRange(n, symbols).max;
-  int64_t deep = 256 / bytes;
+  int64_t deep = getDeep(sum);
   if (rows <= kFew)
     return {kFew, 32, deep, 4, 4, 16};
   if (columns <= kFew)
@@ -34,10 +65,9 @@ ProductTile ProductShape::chooseTile(ArrayRef<SymbolAttr> symbols) const {
   return {64, 64, 16, 4, 4};
 }
 
-LaunchPlan ProductShape::getLaunch(ArrayRef<SymbolAttr> symbols) const {
-  ProductTile tile = chooseTile(symbols);
+LaunchPlan ProductShape::getLaunch(const ProductTile &tile) const {
   return {batch * m.ceilDiv(tile.rows) * n.ceilDiv(tile.columns),
-          tile.getThreads()};
+          tile.getThreads(), tile.write(batch.getContext())};
 }
 
 ProductShape addOnes(ProductShape shape, Ones ones) {
@@ -144,7 +174,7 @@ ProductEmitter::ProductEmitter(KernelBuilder &b, DeviceFrame &frame,
                                const Product &product)
     : b(b), frame(frame), product(product),
       shape(addOnes(product.shape, product.ones)),
-      tile(shape.chooseTile(frame.symbols)),
+      tile(*ProductTile::read(frame.region)),
       lhs{product.lhs, shape.m,    product.ones == Ones::lhs,
           tile.rows,   tile.depth, 0,
           {}},

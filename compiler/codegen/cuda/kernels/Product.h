@@ -16,9 +16,10 @@
 
 namespace tcc::cuda {
 
-/// What a block computes at once. Where a tile has fewer sums than make a block
-/// worth it, `splits` threads share those of a sum: each takes its own steps of
-/// k, and their parts are added in order.
+/// What a block computes at once: the choice `tile` of a plan, these six
+/// numbers in order. Where a tile has fewer sums than make a block worth it,
+/// `splits` threads share those of a sum: each takes its own steps of k, and
+/// their parts are added in order.
 struct ProductTile {
   int64_t rows, columns, depth;
   int64_t threadRows, threadColumns;
@@ -27,14 +28,21 @@ struct ProductTile {
   int64_t getThreads() const {
     return rows / threadRows * (columns / threadColumns) * splits;
   }
+  bool operator==(const ProductTile &) const = default;
+
+  mlir::DictionaryAttr write(mlir::MLIRContext *context) const;
+  /// The tile in the plan of `region`; nothing if there is none.
+  static std::optional<ProductTile> read(graph::FusedOp region);
 };
 
 struct ProductShape {
   mlir::AffineExpr batch, m, n, k;
   mlir::Type sum;
 
+  /// The tiles that there are for such sums.
+  llvm::SmallVector<ProductTile> listTiles() const;
   ProductTile chooseTile(llvm::ArrayRef<graph::SymbolAttr> symbols) const;
-  LaunchPlan getLaunch(llvm::ArrayRef<graph::SymbolAttr> symbols) const;
+  LaunchPlan getLaunch(const ProductTile &tile) const;
 };
 
 /// Where elements come from; a lane is a row of lhs or a column of rhs.
