@@ -54,7 +54,7 @@ struct BatchTensor {
   /// The bytes of a sample's part of the tensor, for the largest samples.
   size_t sampleBytes() const;
 
-  /// Whether it has the samples' weights, which no source has.
+  /// Whether it has the weights of samples: 1 where a source has no such array.
   bool isWeight() const;
 
   const std::string &arrayName() const {

@@ -101,8 +101,8 @@ def disk(cell):
         cell.release()
         update = cell.setting.find_update(max(cell.sum, 1) - (cell.phase == "update")) + 2
         cell.check_ends(since, Outcome(victim=(5,), others=5, most=2))
-        # One that is full before the run begins has no room for its lock. Of the update before
-        # the save may be under way yet; saves that take longer than updates are fewer.
+        # One that is full before the run begins has no room for its lock. The save of the
+        # update before may still be under way; saves that take longer than updates are fewer.
         named = "(lock)()" if cell.phase == "rendezvous" else r"(step-(\d+))"
         for rank in cell.ranks:
             found = re.search(f"{re.escape(cell.run)}/{named}", rank.err)

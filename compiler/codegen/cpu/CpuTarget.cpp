@@ -129,10 +129,11 @@ const Machine &CpuTarget::getMachine() const { return kMachine; }
 
 const TargetCapabilities &CpuTarget::getCapabilities() const {
   // A message takes 50 us at 1 GB/s between hosts.
-  static constexpr TargetCapabilities capabilities = {.sumsInChains = true,
-                                                      .hasExactSums = true,
-                                                      .bucketBytes = int64_t(1)
-                                                                     << 20};
+  static constexpr TargetCapabilities capabilities = {
+      .sumsInChains = true,
+      .hasExactSums = true,
+      .bucketBytes = int64_t(1) << 20,
+  };
   return capabilities;
 }
 

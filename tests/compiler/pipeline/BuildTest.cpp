@@ -3,8 +3,10 @@
 #include "compiler/decisions/Decisions.h"
 #include "compiler/pipeline/Batch.h"
 #include "compiler/pipeline/Chunks.h"
+#include "compiler/pipeline/Machines.h"
 #include "compiler/pipeline/Register.h"
 #include "compiler/pipeline/RunPasses.h"
+#include "tcc/compiler.h"
 
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
@@ -99,6 +101,14 @@ protected:
 };
 
 } // namespace
+
+TEST_F(BuildTest, KnowsTargetsByName) {
+  CompileOptions options;
+  options.target = "nil";
+  Machines machines;
+  EXPECT_EQ(resolveMachines(options, machines),
+            "--target: there is no 'nil', expected cpu or cuda");
+}
 
 TEST_F(BuildTest, IsAFunctionOfModelAndVariant) {
   Model model = makeModel(0);

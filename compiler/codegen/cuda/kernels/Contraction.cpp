@@ -388,12 +388,12 @@ FailureOr<LaunchPlan> planContraction(FusedOp region,
   FailureOr<ProductShape> shape = getShape(region);
   if (failed(shape))
     return failure();
-  if (!getChoice(region, "tile"))
+  Attribute choice = getChoice(region, ProductTile::kKey);
+  if (!choice)
     return shape->getLaunch(shape->chooseTile(symbols));
   std::optional<ProductTile> tile = ProductTile::read(region);
   if (!tile || !llvm::is_contained(shape->listTiles(), *tile))
-    return region.emitOpError("has no such tile: ")
-           << getChoice(region, "tile");
+    return region.emitOpError("has no such tile: ") << choice;
   return shape->getLaunch(*tile);
 }
 

@@ -10,18 +10,16 @@ namespace tcc::cuda {
 
 // --- Tiles
 
-static constexpr StringLiteral kTile = "tile";
-
 DictionaryAttr ProductTile::write(MLIRContext *context) const {
   Builder b(context);
   auto numbers = b.getDenseI64ArrayAttr(
       {rows, columns, depth, threadRows, threadColumns, splits});
-  return b.getDictionaryAttr(b.getNamedAttr(kTile, numbers));
+  return b.getDictionaryAttr(b.getNamedAttr(kKey, numbers));
 }
 
 std::optional<ProductTile> ProductTile::read(FusedOp region) {
   constexpr int64_t kNumbers = 6;
-  auto attr = dyn_cast_if_present<DenseI64ArrayAttr>(getChoice(region, kTile));
+  auto attr = dyn_cast_if_present<DenseI64ArrayAttr>(getChoice(region, kKey));
   if (!attr || attr.size() != kNumbers)
     return std::nullopt;
   ArrayRef<int64_t> x = attr;

@@ -16,7 +16,7 @@
 
 namespace tcc::cuda {
 
-/// What a block computes at once: the choice `tile` of a plan, these six
+/// What a block computes at once: the choice kKey of a plan, these six
 /// numbers in order. Where a tile has fewer sums than make a block worth it,
 /// `splits` threads share those of a sum: each takes its own steps of k, and
 /// their parts are added in order.
@@ -28,6 +28,8 @@ struct ProductTile {
   int64_t getThreads() const {
     return rows / threadRows * (columns / threadColumns) * splits;
   }
+  static constexpr llvm::StringLiteral kKey = "tile";
+
   bool operator==(const ProductTile &) const = default;
 
   mlir::DictionaryAttr write(mlir::MLIRContext *context) const;
