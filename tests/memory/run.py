@@ -41,19 +41,19 @@ TRAININGS = {
 }
 # Those whose logits are in chunks with some budget.
 IN_CHUNKS = {"gpt2_tiny"}
-# name: how it is made, the loss, the batch, budgets in a sweep, seconds of all of it
+# name: how it is made, the loss, the batch, budgets in a sweep
 SHORT = {
     "unet": (lambda path: trainable.save_unet(path, 2, 32, 8, 2), "mse", 2, 3),
 }
 LONG = {
-    "gpt2_124m": (lambda path: trainable.save_gpt(path, 8), "causal_lm", 8, 20),
+    "gpt2_124m": (lambda path: trainable.save_gpt(path, 8), "causal_lm", 8, 8),
     "gpt2_1558m": (
         lambda path: trainable.save_gpt(path, 1, layers=48, width=1600, heads=25),
-        "causal_lm", 1, 20,
+        "causal_lm", 1, 8,
     ),
-    "resnet50": (lambda path: trainable.save_resnet50(path, 64), "cross_entropy", 64, 20),
-    "vit_b_16": (lambda path: trainable.save_vit(path, 64), "cross_entropy", 64, 20),
-    "unet": (lambda path: trainable.save_unet(path, 8), "mse", 8, 20),
+    "resnet50": (lambda path: trainable.save_resnet50(path, 64), "cross_entropy", 64, 8),
+    "vit_b_16": (lambda path: trainable.save_vit(path, 64), "cross_entropy", 64, 8),
+    "unet": (lambda path: trainable.save_unet(path, 8), "mse", 8, 8),
 }  # fmt: skip
 LARGEST_BATCHES = "gpt2_in_24GiB", "gpt2_in_80GiB"
 
