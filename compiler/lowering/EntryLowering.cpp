@@ -119,7 +119,8 @@ void EntryLowering::lowerFused(graph::FusedOp op,
   builder.create<LaunchOp>(
       op.getLoc(), kernel.getSymName(), inputs, outputs, /*fault=*/Value(),
       /*sizes=*/AffineMapAttr(), /*tasks=*/AffineMapAttr(), getNodeName(op),
-      /*flops=*/AffineMapAttr(), /*bytes=*/AffineMapAttr(), /*lane=*/0);
+      /*flops=*/AffineMapAttr(), /*bytes=*/AffineMapAttr(),
+      /*candidateTasks=*/AffineMapAttr(), /*lane=*/0);
 }
 
 LogicalResult EntryLowering::lowerIf(graph::IfOp op,

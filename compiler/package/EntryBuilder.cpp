@@ -140,6 +140,21 @@ void EntryBuilder::addView(exec::ViewOp op) {
 
 // --- Commands ---
 
+Offset<EntryBuilder::Candidates>
+EntryBuilder::buildCandidates(exec::LaunchOp op) {
+  if (!op.getCandidateTasks())
+    return {};
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<exec::KernelOp>(
+      op, op.getKernelAttr());
+  std::vector<Offset<format::Candidate>> tables;
+  for (auto [name, tasks] : llvm::zip_equal(
+           kernel.getCandidatesAttr().getAsRange<FlatSymbolRefAttr>(),
+           op.getCandidateTasks()->getResults()))
+    tables.push_back(format::CreateCandidate(fbb, kernels.at(name.getAttr()),
+                                             package::buildSize(fbb, tasks)));
+  return fbb.CreateVector(tables);
+}
+
 EntryBuilder::Action EntryBuilder::buildLaunch(exec::LaunchOp op) {
   std::vector<uint32_t> operands;
   for (Value buffer : op.getInputs())
@@ -161,9 +176,10 @@ EntryBuilder::Action EntryBuilder::buildLaunch(exec::LaunchOp op) {
   for (StringRef name : getNodeNames(op.getLoc()))
     names.push_back(fbb.CreateSharedString(name.data(), name.size()));
   auto nodes = fbb.CreateVector(names);
+  auto candidates = buildCandidates(op);
   auto launch = format::CreateLaunch(
       fbb, kernels.at(op.getKernelAttr().getAttr()), buffersVector, sizesVector,
-      tasks, bool(op.getFault()), node, flops, bytes, nodes);
+      tasks, bool(op.getFault()), node, flops, bytes, nodes, candidates);
   return {format::Action::Launch, launch.Union()};
 }
 

@@ -32,6 +32,7 @@ public:
 private:
   using Specs = flatbuffers::Vector<Offset<format::TensorSpec>>;
   using Sizes = flatbuffers::Vector<Offset<format::SizeExpr>>;
+  using Candidates = flatbuffers::Vector<Offset<format::Candidate>>;
 
   Offset<Specs> buildSpecs(mlir::ArrayAttr tensors);
   Offset<format::TensorSpec> buildSpec(exec::TensorAttr tensor);
@@ -50,6 +51,7 @@ private:
   uint32_t getEvent(mlir::Value token) {
     return events.try_emplace(token, events.size()).first->second;
   }
+  Offset<Candidates> buildCandidates(exec::LaunchOp op);
   Action buildLaunch(exec::LaunchOp op);
   Action buildCopy(mlir::Value from, mlir::Value to, mlir::AffineMap bytes);
   Action buildIf(exec::IfOp op);

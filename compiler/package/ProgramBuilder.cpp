@@ -2,7 +2,9 @@
 #include "compiler/package/EntryBuilder.h"
 #include "compiler/package/Enums.h"
 #include "compiler/package/LibraryTables.h"
+#include "compiler/passes/exec/AddCandidates.h"
 #include "compiler/target/Target.h"
+#include "dialects/exec/KernelHash.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
 #include "runtime/package/BatchTree.h"
@@ -118,8 +120,24 @@ ProgramBuilder::Tables<format::Variant> ProgramBuilder::buildVariants() {
   return tables;
 }
 
+/// What kernels with candidates compute, and these.
+static llvm::DenseMap<Operation *, std::string> nameWorks(ModuleOp module) {
+  llvm::DenseMap<Operation *, std::string> works;
+  SymbolTable symbols(module);
+  for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
+    if (!kernel.getCandidates())
+      continue;
+    std::string work = exec::hashOf(kernel);
+    works[kernel] = work;
+    for (auto name : kernel.getCandidatesAttr().getAsRange<FlatSymbolRefAttr>())
+      works[symbols.lookup(name.getValue())] = work;
+  }
+  return works;
+}
+
 ProgramBuilder::Tables<format::Kernel> ProgramBuilder::buildKernels() {
   Tables<format::Kernel> tables;
+  llvm::DenseMap<Operation *, std::string> works = nameWorks(module);
   for (exec::KernelOp kernel : module.getOps<exec::KernelOp>()) {
     kernels[kernel.getSymNameAttr()] = tables.size();
     auto symbol = fbb.CreateString(kernel.getSymName().str());
@@ -133,9 +151,17 @@ ProgramBuilder::Tables<format::Kernel> ProgramBuilder::buildKernels() {
           getDType(cast<RankedTensorType>(type).getElementType()));
     auto product = buildProduct(fbb, kernel.getProductAttr());
     auto convolution = buildConvolution(fbb, kernel.getConvolutionAttr());
+    auto alignmentsVector = fbb.CreateVector(alignments);
+    auto resultsVector = fbb.CreateVector(results);
+    flatbuffers::Offset<flatbuffers::String> work, plan;
+    if (auto found = works.find(kernel); found != works.end()) {
+      work = fbb.CreateSharedString(found->second);
+      plan = fbb.CreateString(
+          printPlan(fused->getAttrOfType<DictionaryAttr>(kPlanAttr)));
+    }
     tables.push_back(format::CreateKernel(
-        fbb, symbol, kernel.getThreads().value_or(0), product,
-        fbb.CreateVector(alignments), convolution, fbb.CreateVector(results)));
+        fbb, symbol, kernel.getThreads().value_or(0), product, alignmentsVector,
+        convolution, resultsVector, work, plan));
   }
   return tables;
 }

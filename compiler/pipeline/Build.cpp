@@ -1,5 +1,6 @@
 #include "compiler/pipeline/Build.h"
 
+#include "compiler/passes/exec/AddCandidates.h"
 #include "compiler/passes/graph/BindSymbols.h"
 #include "compiler/passes/graph/Differentiate.h"
 #include "compiler/pipeline/RunPasses.h"
@@ -41,6 +42,7 @@ private:
   std::optional<Refusal> takeSamples();
   std::optional<Refusal> buildTraining();
   std::optional<Refusal> recompute();
+  std::optional<Refusal> chooseKernelPlans();
   std::optional<Refusal> checkBudget();
   Refusal takeRefusal(Code code, llvm::StringRef step) {
     return messages.takeRefusal(code, *program.module, step);
@@ -191,6 +193,21 @@ std::optional<Refusal> Builder::checkBudget() {
   return makeRefusal(Code::OutOfMemory, problem);
 }
 
+/// Gives kernels plans that were measured, and others to measure.
+std::optional<Refusal> Builder::chooseKernelPlans() {
+  if (variant.candidates <= 1 && !variant.tunings)
+    return std::nullopt;
+  CandidateRequest request{.plans = variant.candidates,
+                           .keepsScratch = variant.budget.has_value()};
+  if (variant.tunings)
+    request.findFastest = [this](StringRef hash) {
+      return variant.tunings->findPlan(hash.str());
+    };
+  if (failed(addCandidates(*program.module, request)))
+    return takeRefusal(Code::Internal, "add-candidates");
+  return std::nullopt;
+}
+
 std::optional<Refusal> Builder::plan() {
   if (auto refusal = runPasses(addScheduling, Code::Unsupported))
     return refusal;
@@ -199,6 +216,8 @@ std::optional<Refusal> Builder::plan() {
     if (auto refusal = recompute())
       return refusal;
   if (auto refusal = runPasses(addPlacement, Code::Unsupported))
+    return refusal;
+  if (auto refusal = chooseKernelPlans())
     return refusal;
   ModuleOp planned = *program.module;
   program.memory = getMemoryPlan(planned, variant.threads, /*hasRanks=*/false);

@@ -94,6 +94,7 @@ struct Output {
   const CompileOptions &options;
   const Machines &machines;
   int64_t plannedBudget; ///< the most bytes of what is planned; 0: any
+  const runtime::Tunings *tunings; ///< by which kernels were chosen, or null
   Phase last; ///< of the compilation; the program was built to it or its plan
   PhaseTimes &phases;
   CompileReport &report;
@@ -122,7 +123,7 @@ static Status writePackage(const Output &out, GeneratedCode code) {
                                 out.model.metadata, std::move(code.variants)};
   inputs.host = code.host ? &*code.host : nullptr;
   inputs.embedWeights = out.options.import.readWeights;
-  inputs.options = describeOptions(out.options, out.machines);
+  inputs.options = describeOptions(out.options, out.machines, out.tunings);
   inputs.decisions = out.report.decisions;
   inputs.threads = out.getJobs();
   inputs.memoryBudget = out.plannedBudget;
@@ -203,8 +204,8 @@ static std::optional<Refusal> run(const CompileOptions &options,
   if (options.comparesPrecision && *last >= Phase::Simplify)
     comparePrecision(model, program.variant, report);
   int64_t budget = variant.budget ? variant.budget->getPlanned() : 0;
-  return writeProgram({*program.module, model, options, machines, budget, *last,
-                       phases, report});
+  return writeProgram({*program.module, model, options, machines, budget,
+                       variant.tunings.get(), *last, phases, report});
 }
 
 CompileReport tcc::compile(const CompileOptions &options) {

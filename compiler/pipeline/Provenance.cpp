@@ -40,8 +40,13 @@ static Object describeImport(const ImportOptions &options) {
       {"output", Array(options.outputs)}, {"state", std::move(states)}};
 }
 
+/// Fields of packages for which they were given alone.
+static constexpr llvm::StringLiteral kCandidates = "candidates",
+                                     kTuneCache = "tune_cache";
+
 std::string tcc::describeOptions(const CompileOptions &options,
-                                 const Machines &machines) {
+                                 const Machines &machines,
+                                 const runtime::Tunings *tunings) {
   Object object = describeImport(options.import);
   object["producer"] = "tcc " TCC_VERSION;
   object["cpu"] = describeCpus(machines.cpus);
@@ -52,6 +57,11 @@ std::string tcc::describeOptions(const CompileOptions &options,
   object["precision"] = getName(options.precision);
   object["grad_of"] = options.gradientOf;
   object["wrt"] = Array(options.gradientWrt);
+  if (options.candidates > 1)
+    object[kCandidates] = options.candidates;
+  if (tunings)
+    object[kTuneCache] =
+        llvm::toHex(tunings->digest().bytes, /*LowerCase=*/true);
   return print(std::move(object));
 }
 
@@ -70,9 +80,16 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options) {
   llvm::json::Path::Root root;
   llvm::json::ObjectMapper fields(*value, root);
   constexpr size_t kFields = 14;
-  if (!fields || value->getAsObject()->size() != kFields ||
-      !fields.map("dim", dims) || !fields.map("sizes", sizes) ||
-      !fields.map("input_shape", shapes) ||
+  const Object *object = value->getAsObject();
+  auto has = [&](llvm::StringRef field) {
+    return size_t(object->get(field) != nullptr);
+  };
+  std::string tuneCache; // other plans have the same results
+  if (!fields ||
+      object->size() - has(kCandidates) - has(kTuneCache) != kFields ||
+      !fields.mapOptional(kCandidates, options.candidates) ||
+      !fields.mapOptional(kTuneCache, tuneCache) || !fields.map("dim", dims) ||
+      !fields.map("sizes", sizes) || !fields.map("input_shape", shapes) ||
       !fields.map("input_value", values) || !fields.map("state", states) ||
       !fields.map("output", options.import.outputs) ||
       !fields.map("cpu", cpus) || !fields.map("producer", producer) ||

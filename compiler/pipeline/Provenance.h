@@ -4,15 +4,17 @@
 
 #include "compiler/pipeline/Machines.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "runtime/package/Tunings.h"
 #include "tcc/compiler.h"
 
 namespace tcc {
 
 /// The options that decide what a package does, with the `machines` for their
-/// names, as one JSON object. Paths and job counts are left out: they change
-/// nothing.
+/// names, as one JSON object, and the digest of what was measured of kernels,
+/// null if nothing was. Paths and job counts are left out: they change nothing.
 std::string describeOptions(const CompileOptions &options,
-                            const Machines &machines);
+                            const Machines &machines,
+                            const runtime::Tunings *tunings);
 
 /// Sets what `record`, as describeOptions wrote it, says; false if it says
 /// anything else.

@@ -61,6 +61,20 @@ static std::optional<Refusal> readBudget(const CompileOptions &options,
   return std::nullopt;
 }
 
+static std::optional<Refusal> readTunings(const CompileOptions &options,
+                                          Variant &variant) {
+  variant.candidates = options.candidates;
+  if (options.tuneCache.empty())
+    return std::nullopt;
+  runtime::Result<runtime::Tunings> tunings =
+      runtime::Tunings::read(options.tuneCache);
+  if (!tunings.ok())
+    return makeRefusal(tunings.takeStatus());
+  variant.tunings =
+      std::make_shared<const runtime::Tunings>(std::move(*tunings));
+  return std::nullopt;
+}
+
 std::variant<Variant, Refusal> readVariant(const CompileOptions &options,
                                            const Target &target) {
   Variant variant;
@@ -68,6 +82,8 @@ std::variant<Variant, Refusal> readVariant(const CompileOptions &options,
   if (std::optional<Refusal> refusal = readRecipe(options, variant))
     return std::move(*refusal);
   if (std::optional<Refusal> refusal = readBudget(options, variant))
+    return std::move(*refusal);
+  if (std::optional<Refusal> refusal = readTunings(options, variant))
     return std::move(*refusal);
   if (variant.recipe && variant.recipe->parallel.bucket.bytes == 0)
     variant.recipe->parallel.bucket.bytes =

@@ -6,7 +6,9 @@
 #include "compiler/pipeline/Phases.h"
 #include "compiler/pipeline/Refusal.h"
 #include "compiler/train/Recipe.h"
+#include "runtime/package/Tunings.h"
 
+#include <memory>
 #include <variant>
 
 namespace tcc {
@@ -25,7 +27,10 @@ struct Variant {
   /// The gradients that @main returns, if it does not train.
   GradientRequest gradients;
   std::optional<Budget> budget;
-  int threads = 1; ///< that it will run on
+  int threads = 1;    ///< that it will run on
+  int candidates = 1; ///< plans of a kernel at most
+  /// What was measured of kernels; null if nothing was.
+  std::shared_ptr<const runtime::Tunings> tunings;
 
   /// The samples of a pass are for a search to find.
   bool searchesSamples() const {

@@ -31,6 +31,9 @@ struct KernelInfo {
   mlir::AffineExpr flops, bytes;
   /// What the target decided: see kPlanAttr. Null if it has nothing to say.
   mlir::DictionaryAttr plan;
+  /// Other plans, by which the kernel computes the same bits and may be faster:
+  /// the likeliest first.
+  llvm::SmallVector<mlir::DictionaryAttr> alternatives;
   /// The same for a library, as one of these; null if it is neither.
   exec::ProductAttr product;
   exec::ConvolutionAttr convolution;
@@ -41,6 +44,12 @@ struct KernelInfo {
 /// keeps choices that stand there already, which others may have made; code
 /// follows it and decides nothing of that again.
 inline constexpr llvm::StringLiteral kPlanAttr = "plan";
+
+/// The choice `name` in kPlanAttr of `fused`; null if there is none.
+inline mlir::Attribute getChoice(graph::FusedOp fused, llvm::StringRef name) {
+  auto plan = fused->getAttrOfType<mlir::DictionaryAttr>(kPlanAttr);
+  return plan ? plan.get(name) : mlir::Attribute();
+}
 
 /// Bytes to which the buffers of all of a kernel's launches are aligned, in the
 /// attribute of this name of the fused op, if some are aligned to less than

@@ -3,12 +3,14 @@
 #define TCC_DIALECTS_EXEC_KERNELHASH_H
 
 #include "dialects/exec/ExecOps.h"
-#include "llvm/ADT/Hashing.h"
 
 namespace tcc::exec {
 
-/// Equal for kernels with equal bodies: ops, attributes and types in order.
-llvm::hash_code hashOf(KernelOp kernel);
+/// 32 hexadecimal digits, the same for kernels with the same computation: ops,
+/// attributes and types in order, whatever plan (`plan`) it is computed by.
+/// They are the same in all processes and on all machines: XXH3-128 of the
+/// text.
+std::string hashOf(KernelOp kernel);
 
 } // namespace tcc::exec
 

@@ -1,5 +1,6 @@
 #include "runtime/base/CpuFeatures.h"
 
+#include <cctype>
 #include <cpuid.h>
 #include <cstdint>
 
@@ -149,4 +150,23 @@ int runtime::getArchitectureLevel() {
     ++level;
   }
   return level;
+}
+
+std::string runtime::getCpuName() {
+  // Intel SDM vol. 2A, CPUID: the brand string, with zeros behind it.
+  constexpr uint32_t kFirst = 0x80000002, kLeaves = 3;
+  uint32_t text[kLeaves * 4 + 1] = {};
+  for (uint32_t leaf = 0; leaf < kLeaves; ++leaf) {
+    uint32_t *part = text + leaf * 4;
+    if (!__get_cpuid(kFirst + leaf, part, part + 1, part + 2, part + 3))
+      return "x86-64";
+  }
+  std::string name;
+  for (const char *c = reinterpret_cast<const char *>(text); *c; ++c)
+    if (std::isgraph(static_cast<unsigned char>(*c)) ||
+        (!name.empty() && name.back() != ' '))
+      name += std::isgraph(static_cast<unsigned char>(*c)) ? *c : ' ';
+  while (name.ends_with(' '))
+    name.pop_back();
+  return name.empty() ? "x86-64" : name;
 }

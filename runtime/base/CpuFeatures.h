@@ -2,6 +2,7 @@
 #ifndef TCC_RUNTIME_BASE_CPUFEATURES_H
 #define TCC_RUNTIME_BASE_CPUFEATURES_H
 
+#include <string>
 #include <string_view>
 
 namespace tcc::runtime {
@@ -16,6 +17,9 @@ void visitCpuFeatures(void (*visit)(void *user, std::string_view name),
 
 /// The highest level of the x86-64 psABI that this CPU has, from 1.
 int getArchitectureLevel();
+
+/// As the CPU names itself; "x86-64" if it does not.
+std::string getCpuName();
 
 } // namespace tcc::runtime
 

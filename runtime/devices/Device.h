@@ -12,8 +12,8 @@
 #include "runtime/base/Memory.h"
 #include "runtime/base/PlannedMemory.h"
 #include "runtime/base/ThreadPool.h"
-#include "runtime/devices/Tunings.h"
 #include "runtime/package/DType.h"
+#include "runtime/package/Tunings.h"
 #include "runtime/ranks/CollectiveKind.h"
 #include "runtime/trace/Trace.h"
 
@@ -40,9 +40,16 @@ struct EntryPlan {
   size_t launchingLanes = 1; ///< those from this one on launch nothing
   size_t events = 0;
   size_t collectives = 0;
-  size_t treeSums = 0; ///< collectives that add up in a tree over the ranks
+  size_t treeSums = 0;   ///< collectives that add up in a tree over the ranks
+  size_t candidates = 0; ///< of all launches
   /// For each command that is a launch: bytes of its buffers at most.
   std::vector<std::vector<uint64_t>> rooms;
+};
+
+/// Another kernel that does the same, and its number of tasks.
+struct Alternative {
+  uint32_t kernel; ///< index into Program.kernels
+  int64_t tasks;
 };
 
 /// A launch with the arguments that it has now.
@@ -56,6 +63,7 @@ struct Dispatch {
   std::span<int64_t> sizes;  ///< arguments after them
   int64_t flops = -1;        ///< -1: not known, or one task, untraced
   int64_t bytes = -1;        ///< likewise: bytes read and written
+  std::span<const Alternative> alternatives = {};
 };
 
 /// A copy between buffers of the device, which may overlap.

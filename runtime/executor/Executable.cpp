@@ -63,8 +63,15 @@ Status Executable::chooseDevice(const ExecutableOptions &options) {
       options.tuneCache.empty() ? Tunings() : Tunings::read(options.tuneCache);
   if (!tunings.ok())
     return tunings.takeStatus();
-  if (!choice)
-    return mapCode();
+  if (!choice) {
+    if (Status status = mapCode(); !status.ok())
+      return status;
+    std::string cpu =
+        concat(getCpuName(), " by code for ", chosen->cpu()->string_view());
+    runsOn = std::make_unique<CpuDevice>(functions, &program(),
+                                         std::move(*tunings), std::move(cpu));
+    return Status();
+  }
   auto device =
       cuda::openDevice(*choice, *source, std::move(*tunings), options.log);
   if (!device.ok())
@@ -127,8 +134,6 @@ Status Executable::mapCode() {
   if (!found.ok())
     return found.takeStatus();
   functions = std::move(*found);
-  if (!runsOn)
-    runsOn = std::make_unique<CpuDevice>(functions);
   return Status();
 }
 

@@ -22,8 +22,8 @@ struct ExecutableOptions {
   /// A safetensors file with tensors of the model, by their model names, that
   /// replace the package's; empty to take the package's values.
   std::string weightsFile;
-  /// What `tcc-run tune` wrote, for devices with libraries; empty: libraries
-  /// choose.
+  /// What `tcc-run tune` wrote of libraries' ways and kernels' plans; empty:
+  /// libraries choose, and kernels have their own.
   std::string tuneCache;
   /// Threads that recompute constants from replaced tensors.
   int threads = 1;

@@ -49,6 +49,7 @@ struct Planner {
     plan.buffers = std::max(plan.buffers, rooms.size());
     plan.sizes = std::max(plan.sizes, sizes);
     plan.faulting += launch.fault();
+    plan.candidates += launch.candidates() ? launch.candidates()->size() : 0;
     plan.launchingLanes = std::max(plan.launchingLanes, lane + 1);
     work();
   }

@@ -41,17 +41,19 @@ Walker::Walker(const format::Program &program, const format::Entry &entry,
   current.mayReplay = !readsBuffers(*entry.body());
   current.sizes = slotValues;
   current.symbols = program.symbols() ? program.symbols()->size() : 0;
-  size_t buffers = 0, sizes = 0;
+  size_t buffers = 0, sizes = 0, candidates = 0;
   forEachCommand(*entry.body(), [&](const format::Command &command) {
     steps.push_back({&command, countCommands(command)});
   });
   forEachLaunch(*entry.body(), [&](const format::Launch &launch) {
     buffers = std::max<size_t>(buffers, countOf(launch.buffers()));
     sizes = std::max<size_t>(sizes, countOf(launch.sizes()));
+    candidates = std::max<size_t>(candidates, countOf(launch.candidates()));
   });
   arguments.resize(buffers);
   varying.buffers.reserve(buffers);
   varying.sizes.reserve(sizes);
+  varying.alternatives.reserve(candidates);
   place();
   fixLaunches();
 }
@@ -259,6 +261,15 @@ Status Walker::measure(const format::Launch &launch, Place place,
         !status.ok())
       return status;
   sized.dispatch.sizes = sized.sizes;
+  sized.alternatives.resize(countOf(launch.candidates()));
+  for (size_t i = 0; i < sized.alternatives.size(); ++i) {
+    const format::Candidate &candidate = *launch.candidates()->Get(i);
+    sized.alternatives[i].kernel = candidate.kernel();
+    if (Status status = sizeOf(*candidate.tasks(), sized.alternatives[i].tasks);
+        !status.ok())
+      return status;
+  }
+  sized.dispatch.alternatives = sized.alternatives;
   return Status();
 }
 
@@ -285,6 +296,9 @@ bool Walker::isFixed(const format::Launch &launch) const {
          buffer->base() >= 0; buffer = entry.buffers()->Get(buffer->base()))
       if (!isConstant(buffer->view_offset()))
         return false;
+  for (size_t i = 0; i < countOf(launch.candidates()); ++i)
+    if (!isConstant(launch.candidates()->Get(i)->tasks()))
+      return false;
   return isConstant(launch.tasks()) && isConstant(launch.flops()) &&
          isConstant(launch.bytes());
 }

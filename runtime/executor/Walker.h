@@ -81,6 +81,7 @@ private:
     Dispatch dispatch = {};
     std::vector<Location> buffers = {};
     std::vector<int64_t> sizes = {}; ///< the dispatch has a view of them
+    std::vector<Alternative> alternatives = {}; ///< likewise
   };
   struct Step {
     const format::Command *command;

@@ -64,6 +64,7 @@ private:
   bool verifyBlock(const format::Block &block, int depth);
   bool verifyLaunch(const format::Launch &launch);
   bool verifyArguments(const format::Launch &launch);
+  bool verifyCandidates(const format::Launch &launch);
   uint64_t alignmentOf(uint32_t buffer) const;
   uint32_t rootOf(uint32_t buffer) const;
   bool verifyCopy(const format::Copy &copy);
@@ -399,6 +400,13 @@ bool EntryVerifier::verifyEvents() {
   return true;
 }
 
+/// Whether one kernel can have both.
+static bool haveLikeArguments(const format::Launch &a,
+                              const format::Launch &b) {
+  return sizeOf(a.buffers()) == sizeOf(b.buffers()) &&
+         sizeOf(a.sizes()) == sizeOf(b.sizes()) && a.fault() == b.fault();
+}
+
 bool EntryVerifier::verifyLaunch(const format::Launch &launch) {
   std::string_view node = textOf(launch.node());
   if (launch.kernel() >= sizeOf(program.kernels()))
@@ -429,7 +437,33 @@ bool EntryVerifier::verifyLaunch(const format::Launch &launch) {
   for (size_t i = 0; i + launch.fault() < count; ++i)
     if (isFaultBuffer(launch.buffers()->Get(i)))
       return refuse("launch of '", node, "' has an unexpected fault buffer");
-  return verifyArguments(launch);
+  return verifyArguments(launch) && verifyCandidates(launch);
+}
+
+/// Another kernel of the same side does the same work, with the same arguments.
+bool EntryVerifier::verifyCandidates(const format::Launch &launch) {
+  const format::Kernel &own = *program.kernels()->Get(launch.kernel());
+  std::string_view node = textOf(launch.node());
+  for (size_t i = 0; i < sizeOf(launch.candidates()); ++i) {
+    const format::Candidate &candidate = *launch.candidates()->Get(i);
+    if (candidate.kernel() >= sizeOf(program.kernels()))
+      return refuse("launch of '", node, "' has no such candidate");
+    const format::Kernel &other = *program.kernels()->Get(candidate.kernel());
+    if (!isExpr(candidate.tasks()))
+      return refuse("a candidate for the launch of '", node,
+                    "' has a bad size");
+    const format::Launch *&first = launches[candidate.kernel()];
+    if (!first)
+      first = &launch;
+    if (other.threads() != own.threads() ||
+        sizeOf(other.results()) != sizeOf(own.results()) ||
+        textOf(own.work()).empty() || textOf(own.plan()).empty() ||
+        textOf(other.work()) != textOf(own.work()) ||
+        textOf(other.plan()).empty() || !haveLikeArguments(launch, *first))
+      return refuse("a candidate for the launch of '", node,
+                    "' does other work");
+  }
+  return true;
 }
 
 /// Bytes that the address of a buffer is a multiple of.
@@ -455,9 +489,7 @@ bool EntryVerifier::verifyArguments(const format::Launch &launch) {
   const format::Launch *&first = launches[launch.kernel()];
   if (!first)
     first = &launch;
-  if (sizeOf(launch.buffers()) != sizeOf(first->buffers()) ||
-      sizeOf(launch.sizes()) != sizeOf(first->sizes()) ||
-      launch.fault() != first->fault())
+  if (!haveLikeArguments(launch, *first))
     return refuse("launch of '", node, "' has other arguments than that of '",
                   textOf(first->node()), "'");
   if (kernel.threads() == 0)

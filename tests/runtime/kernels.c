@@ -17,6 +17,22 @@ KERNEL(add_one) {
     out[i] = in[i] + 1;
 }
 
+/* The same, but 2; of a plan that one can tell from add_one */
+KERNEL(add_two) {
+  const float *in = buffers[0];
+  float *out = buffers[1];
+  for (int64_t i = first * sizes[1]; i < smaller(last * sizes[1], sizes[0]);
+       ++i)
+    out[i] = in[i] + 2;
+}
+
+/* add_one that takes some 100 microseconds a call */
+KERNEL(add_one_slowly) {
+  for (volatile int64_t i = 0; i < 100000; ++i)
+    ;
+  add_one(buffers, sizes, first, last, scratch);
+}
+
 /* out = a + b */
 KERNEL(add) {
   const float *a = buffers[0], *b = buffers[1];

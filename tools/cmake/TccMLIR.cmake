@@ -12,7 +12,7 @@ add_library(TccMLIR INTERFACE)
 target_include_directories(TccMLIR SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 target_include_directories(TccMLIR INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 target_compile_definitions(TccMLIR INTERFACE ${llvm_definitions})
-# Precompiled headers are compared by content, so that ccache can restore them.
+# As in tcc_precompile: what reuses its headers has the same flags.
 target_compile_options(TccMLIR INTERFACE -fno-exceptions
   $<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>)
 target_link_libraries(TccMLIR INTERFACE MLIR LLVM)
@@ -54,5 +54,5 @@ set(TCC_PRECOMPILED_HEADERS
   <mlir/Transforms/GreedyPatternRewriteDriver.h>)
 
 function(tcc_reuse_headers target)
-  target_precompile_headers(${target} REUSE_FROM TccGraph)
+  tcc_reuse_precompiled(${target} TccGraph)
 endfunction()

@@ -13,16 +13,48 @@ if(TCC_SANITIZE)
   add_link_options(-fsanitize=${sanitizers})
 endif()
 
-# tcc_precompile_headers(target header...): precompiles, beside the headers given,
-# the standard library's and the package schema's: parsing them is most of the time
-# of a compilation of the runtime.
-function(tcc_precompile_headers target)
-  add_dependencies(${target} tcc_program_header)
-  # Precompiled headers are compared by content, so that ccache can restore them.
+# clang reads the precompiled header alone, whose text need not be named, too: its
+# path would tell checkouts apart.
+set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
+
+# tcc_precompile(target HEADERS header... [AFTER target...]): precompiles headers, which
+# the targets AFTER generate, for the sources of a target. What is precompiled has paths
+# of the checkout inside: a sum of the text that it was made of lies beside it, by which
+# ccache compares it (CCACHE_PCH_EXTSUM) and shares objects between checkouts.
+function(tcc_precompile target)
+  cmake_parse_arguments(ARG "" "" "HEADERS;AFTER" ${ARGN})
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>)
-  target_precompile_headers(${target} PRIVATE
+  target_precompile_headers(${target} PRIVATE ${ARG_HEADERS})
+  get_target_property(folder ${target} BINARY_DIR)
+  set(header ${folder}/CMakeFiles/${target}.dir/cmake_pch.hxx)
+  add_custom_command(OUTPUT ${header}.pch.sum
+    COMMAND ${CMAKE_CXX_COMPILER} -std=c++20 -DNDEBUG -w
+      "-I$<JOIN:$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>,;-I>"
+      -E -P -x c++ ${header} -o ${header}.text -MD -MF ${header}.d -MT ${header}.pch.sum
+    COMMAND sha256sum < ${header}.text > ${header}.pch.sum
+    COMMAND ${CMAKE_COMMAND} -E rm ${header}.text
+    DEPENDS ${header} DEPFILE ${header}.d COMMAND_EXPAND_LISTS)
+  add_custom_target(${target}_headers_sum DEPENDS ${header}.pch.sum)
+  if(ARG_AFTER)
+    add_dependencies(${target}_headers_sum ${ARG_AFTER})
+    add_dependencies(${target} ${ARG_AFTER})
+  endif()
+  add_dependencies(${target} ${target}_headers_sum)
+endfunction()
+
+# tcc_reuse_precompiled(target owner): what tcc_precompile made for another target.
+function(tcc_reuse_precompiled target owner)
+  target_precompile_headers(${target} REUSE_FROM ${owner})
+  add_dependencies(${target} ${owner}_headers_sum)
+endfunction()
+
+# tcc_precompile_runtime(target header...): precompiles, beside the headers given, the
+# standard library's and the package schema's: parsing them is most of the time of a
+# compilation of the runtime.
+function(tcc_precompile_runtime target)
+  tcc_precompile(${target} AFTER tcc_program_header HEADERS
     <algorithm> <atomic> <chrono> <filesystem> <fstream> <functional> <map> <memory>
     <mutex> <numeric> <optional> <span> <string> <thread> <unordered_map> <vector>
-    ${PROJECT_BINARY_DIR}/runtime/package/Program_generated.h ${ARGN})
+    <runtime/package/Program_generated.h> ${ARGN})
 endfunction()

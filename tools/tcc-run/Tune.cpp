@@ -1,5 +1,6 @@
-// Measures the ways in which a GPU's libraries do the works of a package, and
-// which of several packages, for batches of other sizes, trains fastest. The
+// Measures the ways in which a GPU's libraries do the works of a package, the
+// plans of kernels with candidates on a CPU, and which of several packages, for
+// batches of other sizes, trains fastest. The
 // data are random, and so is what comes of them: nothing of a run is kept.
 
 #include "runtime/executor/Variants.h"
@@ -137,7 +138,9 @@ static void printWorks(const std::vector<TunedWork> &works) {
   for (const TunedWork &work : works) {
     std::cout << std::setw(10) << work.untuned() << " us -> " << std::setw(10)
               << work.fastest.microseconds << " us  ";
-    if (work.fastest.way == Tuning::kKernel)
+    if (!work.fastest.plan.empty())
+      std::cout << work.fastest.plan;
+    else if (work.fastest.way == Tuning::kKernel)
       std::cout << "kernel";
     else
       std::cout << "way " << work.fastest.way;
@@ -168,9 +171,8 @@ static void printSummary(const std::vector<TunedWork> &works,
   double before = 0, after = 0;
   for (const TunedWork &work : works)
     before += work.untuned(), after += work.fastest.microseconds;
-  std::cout << works.size() << " works of libraries: " << std::fixed
-            << std::setprecision(1) << before << " us -> " << after << " us; "
-            << path << '\n';
+  std::cout << works.size() << " works: " << std::fixed << std::setprecision(1)
+            << before << " us -> " << after << " us; " << path << '\n';
 }
 
 static nlohmann::ordered_json describe(const std::vector<UpdateTime> &times) {
@@ -189,15 +191,16 @@ static nlohmann::ordered_json describe(const std::vector<TunedWork> &works,
                                      {"tune_cache", path},
                                      {"works", nlohmann::json::array()}};
   for (const TunedWork &work : works) {
-    nlohmann::ordered_json row = {{"work", work.name},
-                                  {"kernel_us", work.kernel},
-                                  {"first_us", nullptr},
-                                  {"fastest_us", work.fastest.microseconds},
-                                  {"way", nullptr}};
+    nlohmann::ordered_json row = {
+        {"work", work.name},   {"kernel_us", work.kernel},
+        {"first_us", nullptr}, {"fastest_us", work.fastest.microseconds},
+        {"way", nullptr},      {"plan", nullptr}};
     if (work.first)
       row["first_us"] = *work.first;
     if (work.fastest.way != Tuning::kKernel)
       row["way"] = work.fastest.way;
+    if (!work.fastest.plan.empty())
+      row["plan"] = work.fastest.plan;
     document["works"].push_back(std::move(row));
   }
   return document;

@@ -107,6 +107,24 @@ static CLI::App &addBench(CLI::App &app, BenchOptions &options) {
   return command;
 }
 
+static CLI::App &addTune(CLI::App &app, TuneOptions &options) {
+  CLI::App &command = *app.add_subcommand(
+      "tune", "measure the ways of a GPU's libraries, or the plans of a CPU's "
+              "kernels (tcc --candidates), and keep the fastest");
+  addRunning(command, options.running);
+  command.add_option("OTHERS", options.others,
+                     "packages of the same model for batches of other sizes: "
+                     "which trains fastest?");
+  command
+      .add_option("--data", options.data,
+                  "time updates of them on data, as train takes them, not on "
+                  "random batches")
+      ->type_name(kDataType)
+      ->needs("OTHERS");
+  addInputs(command, options.inputs);
+  return command;
+}
+
 static void addSaving(CLI::App &command, TrainOptions &options) {
   command
       .add_option("--checkpoint-every", options.checkpointEvery,
@@ -231,19 +249,7 @@ static int runTool(int argc, char **argv) {
   evalApp.get_option("--init")->excludes("--checkpoint-dir");
   addCheckpoint(evalApp, eval.checkpoint, eval.ema);
   CLI::App &exportApp = addExport(app, exported);
-  CLI::App &tuneApp = *app.add_subcommand(
-      "tune", "measure the ways of a GPU's libraries, and keep the fastest");
-  addRunning(tuneApp, tune.running);
-  tuneApp.add_option("OTHERS", tune.others,
-                     "packages of the same model for batches of other sizes: "
-                     "which trains fastest?");
-  tuneApp
-      .add_option("--data", tune.data,
-                  "time updates of them on data, as train takes them, not on "
-                  "random batches")
-      ->type_name(kDataType)
-      ->needs("OTHERS");
-  addInputs(tuneApp, tune.inputs);
+  CLI::App &tuneApp = addTune(app, tune);
   CLI::App &infoApp = *app.add_subcommand("info", "say what a package holds");
   infoApp.add_option("PACKAGE", info.package, "the package")->required();
   infoApp.add_flag("--json", info.json, "print one JSON object");

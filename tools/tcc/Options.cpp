@@ -103,6 +103,18 @@ static void addProgramOptions(CLI::App &app, CompileOptions &compile,
       ->excludes(gradientOf);
 }
 
+/// By what kernels are measured, and what was measured of them.
+static void addTuningOptions(CLI::App &app, CompileOptions &compile) {
+  app.add_option("--candidates", compile.candidates,
+                 "plans of each kernel that takes long, of which tcc-run tune "
+                 "finds the fastest")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  app.add_option(
+      "--tune-cache", compile.tuneCache,
+      "what tcc-run tune wrote: kernels have the fastest plans alone");
+}
+
 static void addMemoryOptions(CLI::App &app, CompileOptions &compile) {
   app.add_option("--memory-budget", compile.memoryBudget,
                  "bytes that the program needs at most, as 22GiB; values are "
@@ -147,6 +159,7 @@ static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
   addImportOptions(app, compile.import);
   addProgramOptions(app, compile, texts);
   addMemoryOptions(app, compile);
+  addTuningOptions(app, compile);
   app.add_option("--weights", texts.weights,
                  "embed, none, or a safetensors file with other values")
       ->capture_default_str();

@@ -64,6 +64,12 @@ struct CompileOptions {
   /// Threads that it will run on, whose scratch counts; 0: this machine's
   /// cores.
   int threads = 0;
+  /// Plans of each kernel that takes long, its own among them, of which
+  /// `tcc-run tune` finds the fastest: 1 or more.
+  int candidates = 1;
+  /// What `tcc-run tune` wrote: kernels get the plans that it found to be the
+  /// fastest. Empty: nothing is known.
+  std::string tuneCache;
   Artifact artifact = Artifact::Package;
   /// Ends after the phase of this name (see getPhaseNames); nothing is written.
   std::string stopAfter;

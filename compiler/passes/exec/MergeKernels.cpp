@@ -5,6 +5,7 @@
 
 #include "mlir/IR/OperationSupport.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace tcc::exec;
@@ -33,7 +34,7 @@ bool isEqual(KernelOp lhs, KernelOp rhs) {
 } // namespace
 
 void MergeKernelsPass::runOnOperation() {
-  llvm::DenseMap<size_t, SmallVector<KernelOp>> byHash;
+  llvm::StringMap<SmallVector<KernelOp>> byHash;
   llvm::DenseMap<StringAttr, StringAttr> replacements;
   for (auto kernel :
        llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {

@@ -111,6 +111,30 @@ def SelectKernelsPass : TccExecPass<"select-kernels"> {
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }
 
+def AddCandidatesPass : TccExecPass<"add-candidates"> {
+  let summary = "add kernels that do the same by other plans";
+  let description = [{
+    A kernel that takes 1 % of the predicted time or more gets candidates: copies
+    by the plans that its target names first of those that may be faster
+    (`KernelInfo::alternatives`). They have the same bits. What runs them measures
+    them (`tcc-run tune`) and takes the fastest; without a measurement, the kernel.
+    After `tcc-select-kernels`.
+
+    ```mlir
+    exec.kernel @k { product, plan p }     exec.launch @k ... tasks #one
+    // becomes
+    exec.kernel @k {candidates = [@k_plan1]} { product, plan p }
+    exec.kernel @k_plan1 { product, plan q }
+    exec.launch @k ... tasks #one {candidate_tasks = #two}
+    ```
+  }];
+  let options = [Option<"plans", "plans", "int64_t", "4",
+                        "of a kernel at most, its own among them">];
+  let dependentDialects = ["::tcc::exec::ExecDialect",
+    "::tcc::graph::GraphDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
+}
+
 def MergeKernelsPass : TccExecPass<"merge-kernels"> {
   let summary = "one kernel for all equal computations";
   let description = [{

@@ -31,6 +31,13 @@ LogicalResult LaunchOp::verify() {
     return emitOpError("expected ")
            << computation->getNumOperands() << " inputs and "
            << computation->getNumResults() << " outputs";
+  size_t candidates =
+      kernel.getCandidates() ? kernel.getCandidates()->size() : 0;
+  size_t counted =
+      getCandidateTasks() ? getCandidateTasks()->getNumResults() : 0;
+  if (candidates != counted)
+    return emitOpError("expected tasks of ")
+           << candidates << " candidates, found those of " << counted;
   return success();
 }
 

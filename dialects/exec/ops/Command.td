@@ -9,7 +9,8 @@ def Exec_LaunchOp : Exec_Command<"launch", [AttrSizedOperandSegments]> {
     kernel(inputs + outputs [+ fault], sizes, ...) over tasks [0, tasks).
     `sizes`, `tasks` and the `fault` buffer of a kernel that checks indices are
     the target's (`tcc-select-kernels`) and absent before. `flops` and `bytes` are
-    what the cost model counts; `node` names the model's nodes.
+    what the cost model counts; `node` names the model's nodes. Each candidate of
+    the kernel has its own number of tasks.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel,
                        Variadic<Exec_BufferType>:$inputs,
@@ -19,6 +20,7 @@ def Exec_LaunchOp : Exec_Command<"launch", [AttrSizedOperandSegments]> {
                        OptionalAttr<AffineMapAttr>:$tasks,
                        StrAttr:$node, OptionalAttr<AffineMapAttr>:$flops,
                        OptionalAttr<AffineMapAttr>:$bytes,
+                       OptionalAttr<AffineMapAttr>:$candidate_tasks,
                        DefaultValuedAttr<I64Attr, "0">:$lane);
   let assemblyFormat = [{
     $kernel `ins` `(` $inputs `)` `outs` `(` $outputs `)`

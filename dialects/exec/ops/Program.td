@@ -55,13 +55,15 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock,
     host. A kernel of a
     device is launched as a grid of blocks of so many `threads`, which the target
     says (`tcc-select-kernels`). With `product` or `convolution`
-    a library may do the same instead.
+    a library may do the same instead. `candidates` are kernels that compute the
+    same bits with other plans (`tcc-add-candidates`): one of them may run instead.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        OptionalAttr<StrAttr>:$target,
                        OptionalAttr<I64Attr>:$threads,
                        OptionalAttr<Exec_ProductAttr>:$product,
-                       OptionalAttr<Exec_ConvolutionAttr>:$convolution);
+                       OptionalAttr<Exec_ConvolutionAttr>:$convolution,
+                       OptionalAttr<FlatSymbolRefArrayAttr>:$candidates);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let extraClassDeclaration = [{

@@ -3,6 +3,7 @@
 #include "runtime/base/Alignment.h"
 #include "runtime/base/SharingTrial.h"
 #include "runtime/devices/cpu/DefaultRounding.h"
+#include "runtime/devices/cpu/KernelPlans.h"
 #include "runtime/devices/cpu/Lane.h"
 
 #include <algorithm>
@@ -35,9 +36,9 @@ namespace {
 
 class CpuStream final : public Stream {
 public:
-  CpuStream(std::span<const format::KernelFunction> kernels, TaskRunner &runner,
-            Communicator *ranks)
-      : kernels(kernels), runner(runner), ranks(ranks),
+  CpuStream(std::span<const format::KernelFunction> kernels, KernelPlans plans,
+            TaskRunner &runner, Communicator *ranks)
+      : kernels(kernels), plans(std::move(plans)), runner(runner), ranks(ranks),
         faults(runner.threads()) {}
 
   Status allocate(std::span<const EntryPlan> entries,
@@ -69,6 +70,7 @@ public:
   Status seal(Run &) override { return Status(); }
   Status finish(Run &) override { return Status(); }
   void drain() override;
+  Status tune(std::vector<Measurement> *measured) override;
   size_t laneCount() const override { return others.size() + 1; }
   void addPlanned(PlannedMemory &planned) const override {
     planned.workers += scratch.size();
@@ -102,6 +104,7 @@ private:
   Status createLanes(size_t count, size_t launching, size_t buffers,
                      size_t sizes);
   SharingTrial &trialOf(const Run &run);
+  Status launch(const Dispatch &dispatch);
   void run(const Dispatch &dispatch);
   bool isWorthSharing(const Dispatch &dispatch);
   void placeArguments(const Dispatch &dispatch, int workers);
@@ -110,6 +113,9 @@ private:
   static void runTask(void *argument, int64_t first, int64_t last, int worker);
 
   std::span<const format::KernelFunction> kernels;
+  KernelPlans plans;
+  size_t candidates = 0; ///< of all launches
+  std::vector<Measurement> *tuning = nullptr;
   TaskRunner &runner;
   Communicator *ranks; ///< null for one
   Memory scratch;      ///< one aligned piece per worker
@@ -145,6 +151,7 @@ Status CpuStream::allocate(std::span<const EntryPlan> entries,
     launchingLanes = std::max(launchingLanes, entry.launchingLanes);
     eventCount = std::max(eventCount, entry.events);
     sizes = std::max(sizes, entry.sizes);
+    candidates += entry.candidates;
   }
   size_t workers = runner.threads() + launchingLanes - 1;
   for (const EntryPlan &entry : entries) {
@@ -298,7 +305,26 @@ bool CpuStream::isWorthSharing(const Dispatch &dispatch) {
   return true;
 }
 
+Status CpuStream::tune(std::vector<Measurement> *measured) {
+  if (measured && candidates == 0)
+    return Status(Code::Unsupported,
+                  "the package has one plan of each kernel: tcc --candidates=K "
+                  "adds others to measure");
+  tuning = measured;
+  return wait();
+}
+
 Status CpuStream::dispatch(const Dispatch &dispatch) {
+  if (dispatch.alternatives.empty())
+    return launch(dispatch);
+  if (tuning) {
+    drain();
+    plans.measure(dispatch, [this](const Dispatch &one) { run(one); }, *tuning);
+  }
+  return launch(plans.choose(dispatch));
+}
+
+Status CpuStream::launch(const Dispatch &dispatch) {
   ++launched;
   if (dispatch.lane > 0)
     others[dispatch.lane - 1]->launch(kernels[dispatch.kernel], dispatch,
@@ -413,8 +439,9 @@ Status CpuStream::setTrace(Trace *trace) {
 Result<std::unique_ptr<Stream>>
 CpuDevice::createStream(std::span<const EntryPlan> entries,
                         const StreamOptions &options) {
-  auto stream = std::make_unique<CpuStream>(kernels, *options.runner,
-                                            options.communicator);
+  KernelPlans plans(program, fastest, cpuName, options.runner->threads());
+  auto stream = std::make_unique<CpuStream>(
+      kernels, std::move(plans), *options.runner, options.communicator);
   if (Status status = stream->allocate(entries, options.allocator);
       !status.ok())
     return status;

@@ -4,15 +4,22 @@
 
 #include "runtime/devices/Device.h"
 #include "runtime/package/Format.h"
+#include "runtime/package/Program_generated.h"
 
 namespace tcc::runtime {
 
 /// Everything is done when a call returns.
 class CpuDevice final : public Device {
 public:
-  /// `kernels` are indexed as Program.kernels and outlive the device.
-  explicit CpuDevice(std::span<const format::KernelFunction> kernels)
-      : kernels(kernels) {}
+  /// `kernels` are indexed as Program.kernels and outlive the device. Those
+  /// with candidates are only launched if there is `program`, which outlives
+  /// it, too: of these the one that `tunings` know to be the fastest on the CPU
+  /// `name`.
+  explicit CpuDevice(std::span<const format::KernelFunction> kernels,
+                     const format::Program *program = nullptr,
+                     Tunings tunings = {}, std::string name = {})
+      : kernels(kernels), program(program), fastest(std::move(tunings)),
+        cpuName(std::move(name)) {}
 
   std::string_view name() const override { return "cpu"; }
   int ordinal() const override { return -1; }
@@ -27,6 +34,9 @@ public:
 
 private:
   std::span<const format::KernelFunction> kernels;
+  const format::Program *program;
+  Tunings fastest;
+  std::string cpuName;
 };
 
 } // namespace tcc::runtime

@@ -4,9 +4,9 @@
 
 #include "runtime/base/Log.h"
 #include "runtime/devices/Device.h"
-#include "runtime/devices/Tunings.h"
 #include "runtime/devices/cuda/Driver.h"
 #include "runtime/package/Reader.h"
+#include "runtime/package/Tunings.h"
 
 #include <optional>
 

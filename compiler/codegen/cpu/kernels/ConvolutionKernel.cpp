@@ -25,7 +25,7 @@ struct ConvolutionPlan {
   AffineExpr rows;
   bool rowsArePositions;
   bool isPaired; // k counts pairs of bf16
-  Blocking blocking;
+  BlockChoice blocking;
   Type sum;
 
   explicit ConvolutionPlan(FusedOp region);
@@ -41,8 +41,8 @@ struct ConvolutionPlan {
            cpu::packsPatches(inUnits(channels));
   }
   AffineExpr getTasks() const {
-    int64_t columns = llvm::divideCeil(filters, blocking.n);
-    return rows.ceilDiv(blocking.m) * (groups * columns);
+    int64_t columns = llvm::divideCeil(filters, blocking->n);
+    return rows.ceilDiv(blocking->m) * (groups * columns);
   }
 };
 
@@ -79,8 +79,9 @@ ConvolutionPlan::ConvolutionPlan(FusedOp region)
   rowsArePositions = readsPositionsOnly(region, 0, pixels.size());
   sum = getSumType(getElementTypeOrSelf(op.getResult()));
   isPaired = op.packsPairs() && (op.getPackedFilter() || getDepth() % 2 == 0);
-  blocking =
-      chooseBlocking({groups, getConstant(rows), filters, inUnits(getDepth())});
+  ContractionSizes sizes{groups, getConstant(rows), filters,
+                         inUnits(getDepth())};
+  blocking = {region, chooseBlocking(sizes), sizes};
   filter = getAccess(op.getFilter(), op.getPackedFilter() ? MatrixAccess::Panels
                                                           : MatrixAccess::Rows);
   filter.laneStride = getAffineConstantExpr(getDepth(), context);
@@ -158,7 +159,7 @@ MatrixOperand ConvolutionEmitter::patchOperand() {
         {size(b, getExtent(op.getX(), 1 + i)), size(b, plan.pixels[1 + i]),
          b.index(op.getWindow()[i]), op.getStrides()[i], op.getDilations()[i],
          b.index(op.getPadLow()[i])});
-  MatrixOperand operand = makePatches(b, input, unit, plan.blocking.rows,
+  MatrixOperand operand = makePatches(b, input, unit, plan.blocking->rows,
                                       {frame.options.vectorBytes});
   operand.skipsRuns = skipZeroTaps();
   return operand;
@@ -262,7 +263,7 @@ void ConvolutionEmitter::emit() {
   c.rhs = filterOperand();
   c.arithmetic = {plan.sum, plan.patches.isUnsigned, plan.filter.isUnsigned,
                   plan.isPaired};
-  c.blocking = plan.blocking;
+  c.blocking = *plan.blocking;
   c.unit = {frame.options.vectorBytes, frame.options.hasPairProducts};
   addResults(c, frame, [this](KernelBuilder &b, Value batch, Value i, Value j) {
     return resultIndices(b, batch, i, j);
@@ -275,9 +276,10 @@ FailureOr<TaskPlan> planConvolution(FusedOp region) {
   if (!plan.op.getChannelsLast())
     return region.emitOpError("has a convolution with the channels first");
   Type packed = plan.packsPatches() ? plan.patches.elementType : Type();
-  return TaskPlan{plan.getTasks(),
-                  contractionScratchBytes(plan.blocking, plan.sum, packed,
-                                          plan.filter.getPackedType())};
+  return plan.blocking.describe(
+      {plan.getTasks(),
+       contractionScratchBytes(*plan.blocking, plan.sum, packed,
+                               plan.filter.getPackedType())});
 }
 
 LogicalResult emitConvolution(OpBuilder &b, KernelFrame &frame) {

@@ -21,13 +21,13 @@ struct FilterGradientPlan {
   MatrixAccess gradient, patches;
   int64_t filters, columns, depth;
   bool columnsArePositions, isPaired;
-  Blocking blocking;
+  BlockChoice blocking;
   Type sum;
 
   explicit FilterGradientPlan(FusedOp region);
   int64_t getTasks() const {
-    return llvm::divideCeil(filters, blocking.m) *
-           llvm::divideCeil(columns, blocking.n);
+    return llvm::divideCeil(filters, blocking->m) *
+           llvm::divideCeil(columns, blocking->n);
   }
 };
 
@@ -70,8 +70,10 @@ FilterGradientPlan::FilterGradientPlan(FusedOp region)
     gradient.pair();
     patches.pair();
   }
-  blocking = chooseDeepBlocking(filters, columns, depth,
-                                gradient.kind == MatrixAccess::Columns);
+  bool packsRows = gradient.kind == MatrixAccess::Columns;
+  blocking = {region,
+              chooseDeepBlocking(filters, columns, depth, packsRows),
+              {1, filters, columns, depth}};
 }
 
 namespace {
@@ -152,7 +154,7 @@ MatrixOperand FilterGradientEmitter::gradientOperand() {
   source.element = [this](KernelBuilder &b, Value, Value filter, Value k) {
     return gradientElement(b, filter, k);
   };
-  return makeOperand(frame, plan.gradient, source, plan.blocking.rows);
+  return makeOperand(frame, plan.gradient, source, plan.blocking->rows);
 }
 
 MatrixOperand FilterGradientEmitter::patchOperand() {
@@ -187,7 +189,7 @@ void FilterGradientEmitter::emit() {
   c.lhs = gradientOperand();
   c.rhs = patchOperand();
   c.arithmetic = {.sum = plan.sum, .isPaired = plan.isPaired};
-  c.blocking = plan.blocking;
+  c.blocking = *plan.blocking;
   c.unit = {frame.options.vectorBytes, frame.options.hasPairProducts};
   addResults(c, frame, [this](KernelBuilder &b, Value, Value i, Value j) {
     SmallVector<Value> at(plan.op.getWindow().size(), b.index(0));
@@ -202,10 +204,11 @@ void FilterGradientEmitter::emit() {
 
 FailureOr<TaskPlan> planFilterGradient(FusedOp region) {
   FilterGradientPlan plan(region);
-  return TaskPlan{getAffineConstantExpr(plan.getTasks(), region.getContext()),
-                  contractionScratchBytes(plan.blocking, plan.sum,
-                                          plan.gradient.getPackedType(),
-                                          plan.patches.getPackedType())};
+  return plan.blocking.describe(
+      {getAffineConstantExpr(plan.getTasks(), region.getContext()),
+       contractionScratchBytes(*plan.blocking, plan.sum,
+                               plan.gradient.getPackedType(),
+                               plan.patches.getPackedType())});
 }
 
 LogicalResult emitFilterGradient(OpBuilder &b, KernelFrame &frame) {

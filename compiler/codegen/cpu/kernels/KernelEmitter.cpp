@@ -54,6 +54,8 @@ FailureOr<KernelInfo> analyzeKernel(FusedOp fused) {
   KernelInfo info = describeKernel(fused, region->get());
   info.tasks = plan->tasks;
   info.workerScratchBytes = plan->scratchBytes;
+  info.plan = plan->plan;
+  info.alternatives = std::move(plan->alternatives);
   return info;
 }
 

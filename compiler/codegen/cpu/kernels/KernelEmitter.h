@@ -29,10 +29,14 @@ struct KernelFrame : RegionFrame {
   Value scratch;             // !llvm.ptr, the worker's
 };
 
-/// Tasks and worker scratch of a kernel: functions of shapes alone.
+/// Tasks and worker scratch of a kernel: functions of shapes alone, and of
+/// choices in kPlanAttr.
 struct TaskPlan {
   mlir::AffineExpr tasks;
   int64_t scratchBytes = 0;
+  /// As KernelInfo has them.
+  mlir::DictionaryAttr plan = {};
+  llvm::SmallVector<mlir::DictionaryAttr> alternatives = {};
 };
 
 /// A loop structure. `plan` looks at the simplified region; `emit` fills the

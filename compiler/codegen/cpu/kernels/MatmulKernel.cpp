@@ -23,12 +23,12 @@ struct MatmulPlan {
   std::optional<int64_t> rowAxis;
   bool isPaired = false; // `depth` counts pairs of bf16
   AffineExpr depth;
-  Blocking blocking;
+  BlockChoice blocking;
   Type sum;
 
   explicit MatmulPlan(FusedOp region);
   AffineExpr getTasks() const {
-    return batch * m.ceilDiv(blocking.m) * n.ceilDiv(blocking.n);
+    return batch * m.ceilDiv(blocking->m) * n.ceilDiv(blocking->n);
   }
 
 private:
@@ -65,8 +65,9 @@ MatmulPlan::MatmulPlan(FusedOp region)
   depth = k;
   if (canPair())
     pair();
-  blocking = chooseBlocking(
-      {getConstant(batch), getConstant(m), getConstant(n), getConstant(depth)});
+  ContractionSizes sizes{getConstant(batch), getConstant(m), getConstant(n),
+                         getConstant(depth)};
+  blocking = {region, chooseBlocking(sizes), sizes};
 }
 
 /// True unless rows along k start within a pair.
@@ -242,14 +243,14 @@ SmallVector<Value> MatmulEmitter::resultIndices(KernelBuilder &b, Value batch,
 void MatmulEmitter::emit() {
   Contraction c{size(b, plan.batch), size(b, plan.m), size(b, plan.n),
                 size(b, plan.depth)};
-  c.lhs = operand(plan.lhs, plan.lhsAccess, plan.blocking.rows);
+  c.lhs = operand(plan.lhs, plan.lhsAccess, plan.blocking->rows);
   int64_t columns = plan.op.getPackedRhs()
                         ? MatmulOp::getPanelColumns(*getConstant(plan.n))
                         : kPanelColumns;
   c.rhs = operand(plan.rhs, plan.rhsAccess, columns);
   c.arithmetic = {plan.sum, plan.lhsAccess.isUnsigned,
                   plan.rhsAccess.isUnsigned, plan.isPaired};
-  c.blocking = plan.blocking;
+  c.blocking = *plan.blocking;
   c.unit = {frame.options.vectorBytes, frame.options.hasPairProducts};
   addResults(c, frame, [this](KernelBuilder &b, Value batch, Value i, Value j) {
     return resultIndices(b, batch, i, j);
@@ -259,10 +260,11 @@ void MatmulEmitter::emit() {
 
 FailureOr<TaskPlan> planMatmul(FusedOp region) {
   MatmulPlan plan(region);
-  return TaskPlan{plan.getTasks(),
-                  contractionScratchBytes(plan.blocking, plan.sum,
-                                          plan.lhsAccess.getPackedType(),
-                                          plan.rhsAccess.getPackedType())};
+  return plan.blocking.describe(
+      {plan.getTasks(),
+       contractionScratchBytes(*plan.blocking, plan.sum,
+                               plan.lhsAccess.getPackedType(),
+                               plan.rhsAccess.getPackedType())});
 }
 
 LogicalResult emitMatmul(OpBuilder &b, KernelFrame &frame) {

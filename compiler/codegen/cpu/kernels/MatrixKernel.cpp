@@ -15,6 +15,44 @@ Memory getMemory(KernelFrame &frame, Value input) {
           getSignless(getElementTypeOrSelf(input))};
 }
 
+// --- Blocks
+
+static constexpr StringLiteral kBlocking = "blocking";
+
+BlockChoice::BlockChoice(FusedOp region, const Blocking &blocking,
+                         const ContractionSizes &sizes)
+    : region(region), chosen(blocking), blocking(blocking), sizes(sizes) {
+  constexpr int64_t kNumbers = 3;
+  Attribute attr = getChoice(region, kBlocking);
+  auto numbers = dyn_cast_if_present<DenseI64ArrayAttr>(attr);
+  if (!attr)
+    return;
+  std::optional<Blocking> resized;
+  if (numbers && numbers.size() == kNumbers)
+    resized =
+        resizeBlocks(blocking, {numbers[0], numbers[1], numbers[2]}, sizes);
+  isPossible = resized.has_value();
+  if (resized)
+    this->blocking = *resized;
+}
+
+static DictionaryAttr write(const BlockSizes &sizes, MLIRContext *context) {
+  Builder b(context);
+  auto numbers = b.getDenseI64ArrayAttr({sizes.m, sizes.n, sizes.k});
+  return b.getDictionaryAttr(b.getNamedAttr(kBlocking, numbers));
+}
+
+FailureOr<TaskPlan> BlockChoice::describe(TaskPlan plan) const {
+  FusedOp fused = region;
+  if (!isPossible)
+    return fused.emitOpError("cannot have such blocks of rows, columns and k: ")
+           << getChoice(fused, kBlocking);
+  plan.plan = write(blocking.getSizes(), fused.getContext());
+  for (const BlockSizes &sizes : listBlockSizes(chosen, this->sizes))
+    plan.alternatives.push_back(write(sizes, fused.getContext()));
+  return plan;
+}
+
 // --- Operands
 
 MatrixAccess traceAccess(const MatrixSide &side) {

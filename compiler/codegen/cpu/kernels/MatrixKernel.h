@@ -82,6 +82,29 @@ using ResultIndices = std::function<llvm::SmallVector<Value>(
 void addResults(Contraction &contraction, KernelFrame &frame,
                 ResultIndices indices);
 
+/// The blocks of a product of known or unknown sizes, as kPlanAttr of `region`
+/// has them: `blocking`, the most rows, columns and k of each.
+class BlockChoice {
+public:
+  BlockChoice() = default;
+  /// `blocking`, which was chosen for `sizes`, or what the attribute has of it.
+  BlockChoice(graph::FusedOp region, const Blocking &blocking,
+              const ContractionSizes &sizes);
+
+  /// Adds the choice and what may be chosen instead to `plan`; an error if the
+  /// attribute's is not possible.
+  mlir::FailureOr<TaskPlan> describe(TaskPlan plan) const;
+
+  const Blocking *operator->() const { return &blocking; }
+  const Blocking &operator*() const { return blocking; }
+
+private:
+  graph::FusedOp region;
+  Blocking chosen, blocking; // without the attribute, and with it
+  ContractionSizes sizes;
+  bool isPossible = true;
+};
+
 mlir::FailureOr<TaskPlan> planMatmul(graph::FusedOp region);
 mlir::LogicalResult emitMatmul(mlir::OpBuilder &b, KernelFrame &frame);
 mlir::FailureOr<TaskPlan> planConvolution(graph::FusedOp region);

@@ -65,6 +65,12 @@ struct ContractionSizes {
   std::optional<int64_t> batch, m, n, k;
 };
 
+/// The most rows, columns and k of a block.
+struct BlockSizes {
+  int64_t m, n, k;
+  auto operator<=>(const BlockSizes &) const = default;
+};
+
 /// Sizes of the blocks that a task works through: whole panels of rows and
 /// columns, and so many k at a time.
 struct Blocking {
@@ -78,8 +84,10 @@ struct Blocking {
   /// Panels of the right operand are packed one by one, just before they are
   /// used: no other task has a use for them.
   bool packsByPanel = false;
+  bool isDeep = false; // of chooseDeepBlocking
 
   int64_t getTileElements() const { return rows * kPanelColumns; }
+  BlockSizes getSizes() const { return {m, n, k}; }
 };
 
 /// Blocks that keep a task's operands in the caches and leave enough tasks for
@@ -89,6 +97,17 @@ Blocking chooseBlocking(const ContractionSizes &sizes);
 /// The same for one product with a long k, of which each task packs both
 /// operands.
 Blocking chooseDeepBlocking(int64_t m, int64_t n, int64_t k, bool packsRows);
+
+/// `blocking`, which was chosen for `sizes`, with blocks of other sizes;
+/// nullopt if these are no whole panels, larger than the product, or too large
+/// for a worker's scratch.
+std::optional<Blocking> resizeBlocks(Blocking blocking, const BlockSizes &to,
+                                     const ContractionSizes &sizes);
+
+/// Other sizes of blocks for which that works, those first that are likely to
+/// be the best where the chosen ones are not.
+llvm::SmallVector<BlockSizes> listBlockSizes(const Blocking &blocking,
+                                             const ContractionSizes &sizes);
 
 struct Contraction {
   Value batch, m, n, k;

@@ -74,11 +74,6 @@ DictionaryAttr LaunchPlan::write() const {
   return plan.getDictionary(b.getContext());
 }
 
-Attribute getChoice(FusedOp fused, StringRef name) {
-  auto plan = fused->getAttrOfType<DictionaryAttr>(kPlanAttr);
-  return plan ? plan.get(name) : Attribute();
-}
-
 FailureOr<LaunchPlan> LaunchPlan::read(FusedOp fused) {
   auto blocks = dyn_cast_if_present<AffineMapAttr>(getChoice(fused, kBlocks));
   auto threads = dyn_cast_if_present<IntegerAttr>(getChoice(fused, kThreads));

@@ -48,9 +48,6 @@ struct LaunchPlan {
   static mlir::FailureOr<LaunchPlan> read(graph::FusedOp fused);
 };
 
-/// The choice `name` in kPlanAttr of `fused`; null if there is none.
-mlir::Attribute getChoice(graph::FusedOp fused, llvm::StringRef name);
-
 /// The function of a kernel while its body is emitted.
 struct DeviceFrame : codegen::RegionFrame {
   Value block, thread; // index

@@ -118,9 +118,9 @@ Search::Search(const Trace &trace, Mode mode, Front &front)
 
 void Search::findGroups(int64_t leastBytes) {
   constexpr CommandId kShortestGap = 2;
-  using Key = std::tuple<size_t, unsigned, unsigned, ValueId>;
-  llvm::MapVector<Key, Group> byKey;
-  llvm::DenseMap<CommandId, size_t> hashes;
+  using Key = std::tuple<std::string, unsigned, unsigned, ValueId>;
+  llvm::MapVector<Key, Group, std::map<Key, unsigned>> byKey;
+  llvm::DenseMap<CommandId, std::string> hashes;
   for (auto [id, value] : llvm::enumerate(trace.values)) {
     CommandId gap = value.gapEnd - value.gapBegin;
     if (value.unit == kNone || value.bytes < leastBytes || gap < kShortestGap)

@@ -160,7 +160,7 @@ void EntryBuilder::addUnit(const Step &step) {
       launch.getLoc(), addKernel(unit).getSymName(), inputs, outputs,
       /*fault=*/Value(), /*sizes=*/AffineMapAttr(), /*tasks=*/AffineMapAttr(),
       launch.getNode(), /*flops=*/AffineMapAttr(), /*bytes=*/AffineMapAttr(),
-      launch.getLane());
+      /*candidateTasks=*/AffineMapAttr(), launch.getLane());
 }
 
 EntryOp EntryBuilder::build() {

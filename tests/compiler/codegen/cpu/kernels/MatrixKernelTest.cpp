@@ -1,6 +1,9 @@
 //===- MatrixKernelTest.cpp - Regions with matrix products ----------------===//
 
+#include "compiler/codegen/cpu/kernels/KernelEmitter.h"
 #include "tests/compiler/codegen/cpu/kernels/KernelHarness.h"
+
+#include "mlir/Support/DebugStringHelper.h"
 
 #include <cmath>
 
@@ -158,6 +161,49 @@ TEST_F(MatrixKernelTest, dynamicRowsOfAProduct) {
         }
       })",
           {n});
+}
+
+/// By whatever plan that the target offers, an element is one chain of
+/// additions.
+TEST_F(MatrixKernelTest, anyBlocksHaveTheSameBits) {
+  auto checkPlans = [&](const std::string &operands, const std::string &op) {
+    parse(KernelKind::contraction,
+          operands + "\nfunc.func @f(%a: !a, %b: !b) -> !c {\n%0 = " + op +
+              " : (!a, !b) -> !c\n%1 = graph.relu %0 : (!c) -> !c\n"
+              "return %1 : !c\n}");
+    std::vector<HostTensor> inputs = makeInputs();
+    compile();
+    std::vector<Bytes> expected = run(inputs).results;
+    constexpr size_t kPlans = 5;
+    auto plans = cpu::analyzeKernel(getRegion())->alternatives;
+    ASSERT_GE(plans.size(), kPlans) << op;
+    for (auto plan : llvm::ArrayRef(plans).take_front(kPlans)) {
+      getRegion()->setAttr(kPlanAttr, plan);
+      compile();
+      EXPECT_EQ(run(inputs, /*tasksPerCall=*/1).results, expected)
+          << op << ": " << mlir::debugString(plan);
+      EXPECT_EQ(run(inputs).results, expected);
+    }
+  };
+  checkPlans("!a = tensor<131x1301xf32>\n!b = tensor<1301x201xf32>\n"
+             "!c = tensor<131x201xf32>",
+             "graph.matmul %a, %b");
+  checkPlans("!a = tensor<2x65x600xbf16>\n!b = tensor<2x600x129xbf16>\n"
+             "!c = tensor<2x65x129xf32>",
+             "graph.matmul %a, %b");
+  std::string window =
+      "window = array<i64: 3, 3>, strides = array<i64: 1, 1>, "
+      "pad_low = array<i64: 1, 1>, pad_high = array<i64: 1, 1>, "
+      "dilations = array<i64: 1, 1>";
+  checkPlans("!a = tensor<2x9x9x70xf32>\n!b = tensor<130x3x3x70xf32>\n"
+             "!c = tensor<2x9x9x130xf32>",
+             "graph.conv %a, %b {channels_last, filters = 130 : i64, "
+             "groups = 1 : i64, " +
+                 window + "}");
+  checkPlans("!a = tensor<2x20x20x24xf32>\n!b = tensor<2x20x20x70xf32>\n"
+             "!c = tensor<70x3x3x24xf32>",
+             "graph.conv_filter_gradient %a, %b {groups = 1 : i64, " + window +
+                 "}");
 }
 
 } // namespace

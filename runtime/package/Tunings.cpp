@@ -1,7 +1,8 @@
-#include "runtime/devices/Tunings.h"
+#include "runtime/package/Tunings.h"
 
 #include "runtime/base/MappedFile.h"
 #include "runtime/base/OutputFile.h"
+#include "runtime/package/Digest.h"
 
 #include <charconv>
 #include <cmath>
@@ -29,12 +30,15 @@ template <typename T> static bool parse(std::string_view text, T &value) {
   return error == std::errc() && rest == end;
 }
 
-static bool parseWay(std::string_view text, int64_t &way) {
-  if (text == kKernelWord) {
-    way = Tuning::kKernel;
+static bool parseWay(std::string_view text, Tuning &tuning) {
+  tuning.way = Tuning::kKernel;
+  if (text == kKernelWord)
+    return true;
+  if (text.starts_with('{') && text.ends_with('}')) {
+    tuning.plan = text;
     return true;
   }
-  return parse(text, way) && way >= 0 && way <= kMaxWay;
+  return parse(text, tuning.way) && tuning.way >= 0 && tuning.way <= kMaxWay;
 }
 
 Result<Tunings> Tunings::read(const std::string &path) {
@@ -44,12 +48,13 @@ Result<Tunings> Tunings::read(const std::string &path) {
   std::string_view text(reinterpret_cast<const char *>(file->bytes().data()),
                         file->bytes().size());
   Tunings tunings;
+  tunings.readDigest = digestOf(file->bytes());
   for (size_t number = 1; !text.empty(); ++number) {
     std::string_view line = takeUntil('\n', text), rest = line;
     if (line.empty() || line.starts_with('#'))
       continue;
     Tuning tuning;
-    bool isRead = parseWay(takeUntil('\t', rest), tuning.way) &&
+    bool isRead = parseWay(takeUntil('\t', rest), tuning) &&
                   parse(takeUntil('\t', rest), tuning.microseconds) &&
                   std::isfinite(tuning.microseconds) &&
                   tuning.microseconds >= 0 && !rest.empty();
@@ -72,10 +77,12 @@ Status Tunings::write(const std::string &path) const {
     char microseconds[32];
     auto end = std::to_chars(microseconds, std::end(microseconds),
                              tuning.microseconds, std::chars_format::fixed, 2);
-    file->write(concat(
-        tuning.way < 0 ? std::string(kKernelWord) : std::to_string(tuning.way),
-        "\t", std::string_view(microseconds, end.ptr - microseconds), "\t",
-        work, "\n"));
+    file->write(concat(!tuning.plan.empty() ? tuning.plan
+                       : tuning.way < 0     ? std::string(kKernelWord)
+                                            : std::to_string(tuning.way),
+                       "\t",
+                       std::string_view(microseconds, end.ptr - microseconds),
+                       "\t", work, "\n"));
   }
   return file->commit();
 }
@@ -83,6 +90,30 @@ Status Tunings::write(const std::string &path) const {
 const Tuning *Tunings::find(std::string_view work) const {
   auto found = byWork.find(work);
   return found == byWork.end() ? nullptr : &found->second;
+}
+
+static constexpr std::string_view kKernelWork = "kernel ";
+
+std::string Tunings::findPlan(std::string_view hash) const {
+  std::string prefix = concat(kKernelWork, hash, " ");
+  const Tuning *longest = nullptr;
+  for (auto at = byWork.lower_bound(prefix);
+       at != byWork.end() && at->first.starts_with(prefix); ++at)
+    if (!longest || at->second.microseconds > longest->microseconds)
+      longest = &at->second;
+  return longest ? longest->plan : std::string();
+}
+
+std::string runtime::nameKernelWork(std::string_view hash,
+                                    std::span<const int64_t> sizes,
+                                    std::string_view device, int threads) {
+  std::string text = concat(kKernelWork, hash, " ");
+  for (int64_t size : sizes)
+    text += concat(size, "x");
+  if (!sizes.empty())
+    text.back() = ' ';
+  return concat(text, "by ", threads, threads == 1 ? " thread" : " threads",
+                " of ", device);
 }
 
 void Tunings::set(std::string_view work, const Tuning &tuning) {

@@ -1,0 +1,146 @@
+//===- Blocking.cpp - Sizes of the blocks of matrix kernels ---------------===//
+
+#include "compiler/codegen/cpu/tile/Contraction.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+using namespace tcc::cpu;
+
+namespace tcc::cpu {
+
+/// Blocks of k keep a panel of columns and a block of rows in the second-level
+/// cache; wide blocks of columns read the left operand less often from further
+/// away.
+Blocking chooseBlocking(const ContractionSizes &sizes) {
+  auto fit = [](std::optional<int64_t> size, int64_t limit, int64_t unit) {
+    int64_t whole = std::max<int64_t>(1, size.value_or(limit));
+    return std::min<int64_t>(limit, llvm::alignTo(whole, unit));
+  };
+  Blocking block;
+  // Few columns: more rows make up for the vectors that a tile lacks.
+  if (sizes.n && *sizes.n <= narrowColumns)
+    block.rows = 2 * panelRows;
+  // Blocks of like heights, so that tasks are alike.
+  if (sizes.m && *sizes.m > 0)
+    block.m = llvm::divideCeil(*sizes.m, llvm::divideCeil(*sizes.m, block.m));
+  block.m = fit(sizes.m, llvm::alignTo(block.m, block.rows), block.rows);
+  block.n = fit(sizes.n, block.n, kPanelColumns);
+  if (sizes.k) {
+    // Half as much again costs less than sums that come and go.
+    block.isWholeDepth = *sizes.k <= block.k + block.k / 2;
+    int64_t blocks =
+        block.isWholeDepth ? 1 : llvm::divideCeil(*sizes.k, block.k);
+    block.k = std::max<int64_t>(1, llvm::divideCeil(*sizes.k, blocks));
+  }
+  // Enough tasks for several threads, as long as blocks stay worth packing.
+  constexpr int64_t tasksWanted = 16, blockElements = 1 << 17;
+  auto tasks = [&] {
+    if (!sizes.batch || !sizes.m || !sizes.n)
+      return tasksWanted;
+    return *sizes.batch * int64_t(llvm::divideCeil(*sizes.m, block.m) *
+                                  llvm::divideCeil(*sizes.n, block.n));
+  };
+  while (block.n > 4 * kPanelColumns && block.n * block.k > blockElements)
+    block.n -= kPanelColumns;
+  while (block.n > 2 * kPanelColumns && tasks() < tasksWanted)
+    block.n -= kPanelColumns;
+  return block;
+}
+
+/// How tasks of one product with a long k share what they pack, by the sizes of
+/// their blocks.
+static void shareDeepBlocks(Blocking &block, int64_t m, int64_t n) {
+  constexpr int64_t maxSums = 1 << 18;
+  bool hasAllRows = block.m >= m;
+  block.packsByPanel = hasAllRows || !block.isWholeDepth;
+  if (hasAllRows)
+    block.joinedTasks =
+        std::clamp<int64_t>(maxSums / (block.m * block.n), 1,
+                            std::max<int64_t>(1, llvm::divideCeil(n, block.n)));
+}
+
+/// A packed panel pays off by the rows that it is multiplied with, and packed
+/// rows by the panels: tasks have all rows, up to many, and few panels. Workers
+/// join what they get of them, up to so many sums. The packed rows stay in the
+/// second-level cache.
+Blocking chooseDeepBlocking(int64_t m, int64_t n, int64_t k, bool packsRows) {
+  constexpr int64_t tasksWanted = 4, maxPanels = 8, maxDepth = 256;
+  constexpr int64_t maxRows = 528;
+  Blocking block;
+  block.isDeep = true;
+  // Panels of twice as many rows are packed with as many vectors.
+  if (packsRows || n <= narrowColumns)
+    block.rows = 2 * panelRows;
+  m = std::max<int64_t>(m, 1);
+  int64_t rowBlocks = llvm::divideCeil(m, maxRows);
+  block.m = llvm::alignTo(llvm::divideCeil(m, rowBlocks), block.rows);
+  int64_t all = std::max<int64_t>(1, llvm::divideCeil(n, kPanelColumns));
+  int64_t panels = llvm::divideCeil(all, llvm::divideCeil(all, maxPanels));
+  while (panels > 1 &&
+         rowBlocks * int64_t(llvm::divideCeil(all, panels)) < tasksWanted)
+    panels = llvm::divideCeil(panels, 2);
+  block.n = panels * kPanelColumns;
+  block.isWholeDepth = k <= maxDepth + maxDepth / 2;
+  int64_t blocks = block.isWholeDepth ? 1 : llvm::divideCeil(k, maxDepth);
+  block.k = std::max<int64_t>(1, llvm::divideCeil(k, blocks));
+  shareDeepBlocks(block, m, n);
+  return block;
+}
+
+std::optional<Blocking> resizeBlocks(Blocking blocking, const BlockSizes &to,
+                                     const ContractionSizes &sizes) {
+  constexpr int64_t mostElements = 1 << 20;
+  auto fits = [](int64_t size, int64_t unit, std::optional<int64_t> extent) {
+    int64_t most = mostElements;
+    if (extent)
+      most = llvm::alignTo(std::clamp<int64_t>(*extent, 1, most), unit);
+    return size > 0 && size <= most && size % unit == 0;
+  };
+  if (!fits(to.m, blocking.rows, sizes.m) ||
+      !fits(to.n, kPanelColumns, sizes.n) || !fits(to.k, 1, sizes.k) ||
+      std::max({to.m * to.n, to.m * to.k, to.n * to.k}) > mostElements)
+    return std::nullopt;
+  blocking.m = to.m, blocking.n = to.n, blocking.k = to.k;
+  blocking.isWholeDepth = sizes.k && to.k >= *sizes.k;
+  if (blocking.isDeep) {
+    blocking.joinedTasks = 1;
+    shareDeepBlocks(blocking, *sizes.m, *sizes.n);
+  }
+  return blocking;
+}
+
+/// One size is changed before two are: columns, which decide how many tasks
+/// there are and how much of the right operand they keep, then rows, then k.
+llvm::SmallVector<BlockSizes> listBlockSizes(const Blocking &blocking,
+                                             const ContractionSizes &sizes) {
+  BlockSizes own = blocking.getSizes();
+  llvm::SmallVector<BlockSizes> found;
+  auto add = [&](int64_t m, int64_t n, int64_t k) {
+    auto fit = [](int64_t size, int64_t unit, std::optional<int64_t> extent) {
+      if (extent)
+        size = std::min(size, std::max<int64_t>(*extent, 1));
+      return int64_t(llvm::alignTo(std::max<int64_t>(size, 1), unit));
+    };
+    BlockSizes made{fit(m, blocking.rows, sizes.m),
+                    fit(n, kPanelColumns, sizes.n), fit(k, 1, sizes.k)};
+    if (made != own && !llvm::is_contained(found, made) &&
+        resizeBlocks(blocking, made, sizes))
+      found.push_back(made);
+  };
+  int64_t whole = sizes.k.value_or(own.k);
+  for (int64_t n : {own.n / 2, own.n * 2, own.n / 4})
+    add(own.m, n, own.k);
+  for (int64_t m : {own.m / 2, own.m * 2})
+    add(m, own.n, own.k);
+  for (int64_t k : {whole, own.k / 2, own.k * 2})
+    add(own.m, own.n, k);
+  for (int64_t k : {own.k, whole, own.k / 2})
+    for (int64_t m : {own.m / 2, own.m, own.m * 2})
+      for (int64_t n : {own.n / 2, own.n, own.n * 2})
+        add(m, n, k);
+  return found;
+}
+
+} // namespace tcc::cpu
