@@ -7,6 +7,7 @@
 #include "compiler/train/BuildSteps.h"
 #include "compiler/train/Prologue.h"
 #include "frontends/IndexRanges.h"
+#include "runtime/base/CpuFeatures.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -200,11 +201,20 @@ std::optional<Refusal> Builder::chooseKernelPlans() {
   CandidateRequest request{.plans = variant.candidates,
                            .keepsScratch = variant.budget.has_value()};
   if (variant.tunings)
-    request.findFastest = [this](StringRef hash) {
-      return variant.tunings->findPlan(hash.str());
+    request.findFastest = [this](llvm::StringRef hash) {
+      return variant.tunings->findPlan(hash.str(), runtime::getCpuName(),
+                                       variant.threads);
     };
-  if (failed(addCandidates(*program.module, request)))
+  FailureOr<CandidateCounts> counts = addCandidates(*program.module, request);
+  if (failed(counts))
     return takeRefusal(Code::Internal, "add-candidates");
+  if (variant.tunings)
+    messages.notes.push_back("the tune cache knows the fastest plans of " +
+                             std::to_string(counts->known) + " kernels");
+  if (variant.candidates > 1 && counts->withCandidates == 0)
+    messages.notes.push_back(
+        "no kernel has candidates: it takes matrix products of a CPU that are "
+        "worth it");
   return std::nullopt;
 }
 

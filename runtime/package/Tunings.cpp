@@ -94,14 +94,27 @@ const Tuning *Tunings::find(std::string_view work) const {
 
 static constexpr std::string_view kKernelWork = "kernel ";
 
-std::string Tunings::findPlan(std::string_view hash) const {
+static std::string nameMachine(std::string_view device, int threads) {
+  return concat("by ", threads, threads == 1 ? " thread" : " threads", " of ",
+                device);
+}
+
+std::string Tunings::findPlan(std::string_view hash, std::string_view cpu,
+                              int threads) const {
   std::string prefix = concat(kKernelWork, hash, " ");
-  const Tuning *longest = nullptr;
+  std::string machine = nameMachine(cpu, threads);
+  const Tuning *chosen = nullptr;
+  bool isOwn = false; // measured on such a machine
   for (auto at = byWork.lower_bound(prefix);
-       at != byWork.end() && at->first.starts_with(prefix); ++at)
-    if (!longest || at->second.microseconds > longest->microseconds)
-      longest = &at->second;
-  return longest ? longest->plan : std::string();
+       at != byWork.end() && at->first.starts_with(prefix); ++at) {
+    bool isAlike = at->first.find(machine, prefix.size()) != std::string::npos;
+    bool isLonger = !chosen || at->second.microseconds > chosen->microseconds;
+    if (isAlike == isOwn ? !isLonger : isOwn)
+      continue;
+    chosen = &at->second;
+    isOwn = isAlike;
+  }
+  return chosen ? chosen->plan : std::string();
 }
 
 std::string runtime::nameKernelWork(std::string_view hash,
@@ -112,8 +125,7 @@ std::string runtime::nameKernelWork(std::string_view hash,
     text += concat(size, "x");
   if (!sizes.empty())
     text.back() = ' ';
-  return concat(text, "by ", threads, threads == 1 ? " thread" : " threads",
-                " of ", device);
+  return text + nameMachine(device, threads);
 }
 
 void Tunings::set(std::string_view work, const Tuning &tuning) {

@@ -45,9 +45,11 @@ public:
   const Tuning *find(std::string_view work) const;
   void set(std::string_view work, const Tuning &tuning);
   size_t size() const { return byWork.size(); }
-  /// The plan of the kernel of that hash (format.Kernel.work): of several works
-  /// that it has, by sizes or CPUs, that of the longest. Empty: not known.
-  std::string findPlan(std::string_view hash) const;
+  /// The plan of the kernel of that hash (format.Kernel.work). Of several works
+  /// that it has, those by so many threads of `cpu` count, if there are any,
+  /// and of these the longest. Empty: not known.
+  std::string findPlan(std::string_view hash, std::string_view cpu,
+                       int threads) const;
   /// The digest of the text that was read; zero if none was.
   const format::Digest &digest() const { return readDigest; }
 
@@ -56,8 +58,8 @@ private:
   std::map<std::string, Tuning, std::less<>> byWork;
 };
 
-/// The work of the kernel of that hash at `sizes`, on `device` by so many
-/// threads.
+/// The work of the kernel of that hash at `sizes`, by so many threads of
+/// `device`, which begins with the CPU's name.
 std::string nameKernelWork(std::string_view hash,
                            std::span<const int64_t> sizes,
                            std::string_view device, int threads);

@@ -24,8 +24,8 @@ void tools::addRunning(CLI::App &command, RunningOptions &options) {
       ->type_name(kFileType);
   command
       .add_option("--tune-cache", options.tuneCache,
-                  "the file of the fastest ways of libraries, which tune "
-                  "writes")
+                  "the fastest plans of kernels and ways of libraries, as "
+                  "tune writes them (tune's default: MODEL.tune)")
       ->type_name(kFileType);
   command.add_flag("--json", options.json, "print one JSON object");
   CLI::Option *quiet =

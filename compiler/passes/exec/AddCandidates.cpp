@@ -42,6 +42,7 @@ public:
       : module(module), request(request), symbols(module),
         log(module, "add-candidates") {}
   LogicalResult run();
+  const CandidateCounts &getCounts() const { return counts; }
 
 private:
   void addUses(EntryOp entry, fusion::CostModels &models);
@@ -55,6 +56,7 @@ private:
   const CandidateRequest &request;
   SymbolTable symbols;
   DecisionLog log;
+  CandidateCounts counts;
   llvm::MapVector<Operation *, KernelUse> uses; // by kernel
 };
 
@@ -127,8 +129,12 @@ CandidateAdder::takeFastest(KernelOp kernel, const KernelUse &use,
   auto own = kernel.getComputation()->getAttrOfType<DictionaryAttr>(kPlanAttr);
   std::string fastest =
       request.findFastest ? request.findFastest(hashOf(kernel)) : "";
-  if (fastest.empty() || fastest == printPlan(own))
+  if (fastest.empty())
     return own;
+  if (fastest == printPlan(own)) {
+    ++counts.known;
+    return own;
+  }
   LaunchOp launch = use.launches.front();
   auto found = llvm::find_if(
       plans, [&](DictionaryAttr plan) { return printPlan(plan) == fastest; });
@@ -142,6 +148,7 @@ CandidateAdder::takeFastest(KernelOp kernel, const KernelUse &use,
     info = plan(kernel, own);
   } else if (succeeded(info)) {
     log.add(launch, "tuned", fastest);
+    ++counts.known;
   }
   if (failed(info))
     return failure();
@@ -194,6 +201,7 @@ LogicalResult CandidateAdder::add(KernelOp kernel, const KernelUse &use) {
   }
   if (names.empty())
     return success();
+  ++counts.withCandidates;
   kernel.setCandidatesAttr(builder.getArrayAttr(names));
   for (LaunchOp launch : use.launches)
     launch.setCandidateTasks(graph::makeSizeMap(tasks, module.getContext()));
@@ -214,8 +222,12 @@ LogicalResult CandidateAdder::run() {
   return success();
 }
 
-LogicalResult addCandidates(ModuleOp module, const CandidateRequest &request) {
-  return CandidateAdder(module, request).run();
+FailureOr<CandidateCounts> addCandidates(ModuleOp module,
+                                         const CandidateRequest &request) {
+  CandidateAdder adder(module, request);
+  if (failed(adder.run()))
+    return failure();
+  return adder.getCounts();
 }
 
 } // namespace tcc

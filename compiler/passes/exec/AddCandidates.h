@@ -21,12 +21,18 @@ struct CandidateRequest {
   bool keepsScratch = false;
 };
 
+/// Kernels of which the fastest plan was known and is theirs now, and of those
+/// that got candidates.
+struct CandidateCounts {
+  int64_t known = 0, withCandidates = 0;
+};
+
 /// Gives kernels the plans that were found to be the fastest, if they are among
 /// those that the target offers, and adds candidates. Kernels of `module` have
 /// their own plans and launches already (tcc-select-kernels). Fails after an
 /// error at an op.
-mlir::LogicalResult addCandidates(mlir::ModuleOp module,
-                                  const CandidateRequest &request);
+mlir::FailureOr<CandidateCounts> addCandidates(mlir::ModuleOp module,
+                                               const CandidateRequest &request);
 
 /// A plan as text: one line, by which a tune cache names it.
 std::string printPlan(mlir::DictionaryAttr plan);

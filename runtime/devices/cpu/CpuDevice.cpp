@@ -308,8 +308,8 @@ bool CpuStream::isWorthSharing(const Dispatch &dispatch) {
 Status CpuStream::tune(std::vector<Measurement> *measured) {
   if (measured && candidates == 0)
     return Status(Code::Unsupported,
-                  "the package has one plan of each kernel: tcc --candidates=K "
-                  "adds others to measure");
+                  "no kernel of the package has several plans to measure: tcc "
+                  "--candidates=K adds some to matrix products");
   tuning = measured;
   return wait();
 }

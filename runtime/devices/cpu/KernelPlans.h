@@ -25,8 +25,8 @@ public:
               std::string_view cpu, int threads)
       : program(program), fastest(fastest), cpu(cpu), threads(threads) {}
 
-  /// `dispatch`, which has alternatives, with the kernel that is launched. Only
-  /// the first time that a launch has these sizes is a name looked up.
+  /// `dispatch`, which has alternatives, with the kernel that is launched. A
+  /// name is looked up where the sizes are not those of the launch's last time.
   Dispatch choose(const Dispatch &dispatch);
 
   /// Measures each kernel for `dispatch`, if that was not done before, and adds

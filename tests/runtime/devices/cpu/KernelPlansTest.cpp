@@ -115,7 +115,8 @@ TEST(KernelPlans, OnePlanOfEachKernelIsNothingToMeasure) {
   auto context = load(builder);
   std::vector<Measurement> measured;
   EXPECT_THAT(context->walker().getStream().tune(&measured),
-              failsWith(Code::Unsupported, "tcc --candidates=K"));
+              failsWith(Code::Unsupported,
+                        "several plans to measure: tcc --candidates=K"));
 }
 
 TEST(KernelPlans, OthersWorkIsRefused) {
@@ -142,21 +143,27 @@ TEST(KernelPlans, OthersWorkIsRefused) {
   }
 }
 
-TEST(Tunings, TheLongestWorkOfAKernelTellsItsPlan) {
+TEST(Tunings, TheLongestWorkOnSuchAMachineTellsAKernelsPlan) {
   int64_t few[] = {1}, many[] = {64};
   Tunings tunings;
-  tunings.set(nameKernelWork("ab", few, "a cpu", 1),
-              {.microseconds = 1, .plan = "{few}"});
-  tunings.set(nameKernelWork("ab", many, "a cpu", 4),
-              {.microseconds = 9, .plan = "{many}"});
-  tunings.set(nameKernelWork("abc", many, "a cpu", 4),
-              {.microseconds = 99, .plan = "{another}"});
-  EXPECT_EQ(tunings.findPlan("ab"), "{many}");
-  EXPECT_EQ(tunings.findPlan("a"), "");
+  auto add = [&](const char *hash, std::span<const int64_t> sizes, int threads,
+                 double microseconds, const char *plan) {
+    tunings.set(nameKernelWork(hash, sizes, "a cpu by code for it", threads),
+                {.microseconds = microseconds, .plan = plan});
+  };
+  add("ab", few, 4, 1, "{few}");
+  add("ab", many, 4, 9, "{many}");
+  add("ab", many, 1, 30, "{alone}");
+  add("abc", many, 4, 99, "{another}");
+  EXPECT_EQ(tunings.findPlan("ab", "a cpu", 4), "{many}");
+  EXPECT_EQ(tunings.findPlan("ab", "a cpu", 1), "{alone}");
+  EXPECT_EQ(tunings.findPlan("ab", "a cpu", 2), "{alone}") << "of all";
+  EXPECT_EQ(tunings.findPlan("ab", "another cpu", 4), "{alone}");
+  EXPECT_EQ(tunings.findPlan("a", "a cpu", 4), "");
   TemporaryFolder folder;
   ASSERT_THAT(tunings.write(folder / "fast"), succeeds());
   Tunings read = unwrap(Tunings::read(folder / "fast"));
-  EXPECT_EQ(read.size(), 3);
-  EXPECT_EQ(read.findPlan("ab"), "{many}");
+  EXPECT_EQ(read.size(), 4);
+  EXPECT_EQ(read.findPlan("ab", "a cpu", 4), "{many}");
   EXPECT_NE(read.digest(), tunings.digest());
 }
