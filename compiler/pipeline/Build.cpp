@@ -203,7 +203,7 @@ std::optional<Refusal> Builder::chooseKernelPlans() {
   if (variant.tunings)
     request.findFastest = [this](llvm::StringRef hash) {
       return variant.tunings->findPlan(hash.str(), runtime::getCpuName(),
-                                       variant.threads);
+                                       variant.tunedThreads);
     };
   FailureOr<CandidateCounts> counts = addCandidates(*program.module, request);
   if (failed(counts))

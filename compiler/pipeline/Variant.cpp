@@ -1,5 +1,7 @@
 #include "compiler/pipeline/Variant.h"
 
+#include "runtime/base/ThreadPool.h"
+
 #include <thread>
 
 using tcc::runtime::Code;
@@ -70,6 +72,8 @@ static std::optional<Refusal> readTunings(const CompileOptions &options,
       runtime::Tunings::read(options.tuneCache);
   if (!tunings.ok())
     return makeRefusal(tunings.takeStatus());
+  variant.tunedThreads =
+      options.threads > 0 ? options.threads : runtime::defaultThreadCount();
   variant.tunings =
       std::make_shared<const runtime::Tunings>(std::move(*tunings));
   return std::nullopt;

@@ -29,8 +29,10 @@ struct Variant {
   std::optional<Budget> budget;
   int threads = 1;    ///< that it will run on
   int candidates = 1; ///< plans of a kernel at most
-  /// What was measured of kernels; null if nothing was.
+  /// What was measured of kernels, null if nothing was; of that what so many
+  /// threads took counts first.
   std::shared_ptr<const runtime::Tunings> tunings;
+  int tunedThreads = 1;
 
   /// The samples of a pass are for a search to find.
   bool searchesSamples() const {

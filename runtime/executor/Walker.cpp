@@ -321,7 +321,8 @@ void Walker::fixLaunches() {
 Status Walker::launch(const format::Launch &launch, Place place) {
   if (Status status = measure(launch, place, varying); !status.ok())
     return status;
-  if (varying.dispatch.tasks > 1 || stream.isTraced())
+  if (varying.dispatch.tasks > 1 || !varying.alternatives.empty() ||
+      stream.isTraced())
     measureWork(varying);
   return dispatch(varying);
 }

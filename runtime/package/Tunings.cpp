@@ -4,6 +4,7 @@
 #include "runtime/base/OutputFile.h"
 #include "runtime/package/Digest.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -94,6 +95,9 @@ const Tuning *Tunings::find(std::string_view work) const {
 
 static constexpr std::string_view kKernelWork = "kernel ";
 
+/// What follows a CPU's name in that of a device.
+static constexpr std::string_view kCodeWords = " by code for ";
+
 static std::string nameMachine(std::string_view device, int threads) {
   return concat("by ", threads, threads == 1 ? " thread" : " threads", " of ",
                 device);
@@ -102,7 +106,7 @@ static std::string nameMachine(std::string_view device, int threads) {
 std::string Tunings::findPlan(std::string_view hash, std::string_view cpu,
                               int threads) const {
   std::string prefix = concat(kKernelWork, hash, " ");
-  std::string machine = nameMachine(cpu, threads);
+  std::string machine = concat(nameMachine(cpu, threads), kCodeWords);
   const Tuning *chosen = nullptr;
   bool isOwn = false; // measured on such a machine
   for (auto at = byWork.lower_bound(prefix);
@@ -125,7 +129,11 @@ std::string runtime::nameKernelWork(std::string_view hash,
     text += concat(size, "x");
   if (!sizes.empty())
     text.back() = ' ';
-  return text + nameMachine(device, threads);
+  text += nameMachine(device, threads);
+  // Names may come from a damaged file; a work is part of a line.
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+  return text;
 }
 
 void Tunings::set(std::string_view work, const Tuning &tuning) {

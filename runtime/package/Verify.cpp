@@ -335,6 +335,13 @@ static Status verifySpikes(const format::Program &program) {
   return Status();
 }
 
+/// A part of a line of a tune cache.
+static bool isPlan(std::string_view text) {
+  auto isControl = [](unsigned char c) { return c < ' ' || c == 127; };
+  return text.starts_with('{') && text.ends_with('}') &&
+         std::ranges::none_of(text, isControl);
+}
+
 static Status verifyKernel(const format::Kernel &kernel,
                            const format::Program &program) {
   std::string_view name = kernel.symbol()->string_view();
@@ -349,6 +356,8 @@ static Status verifyKernel(const format::Kernel &kernel,
         !std::has_single_bit(alignment))
       return refuse("kernel '", name, "' has a buffer aligned to ",
                     int(alignment), " bytes");
+  if (kernel.plan() && !isPlan(kernel.plan()->string_view()))
+    return refuse("kernel '", name, "' has no plan in braces");
   return verifyForLibrary(program, kernel);
 }
 

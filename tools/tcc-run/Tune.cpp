@@ -221,6 +221,34 @@ static Status save(const std::vector<TunedWork> &works,
   return tunings.write(path);
 }
 
+/// A variant that has nothing to measure is an error if all are such.
+static Status
+measureVariants(const std::shared_ptr<const Executable> &executable,
+                const RunningOptions &running, const InputOptions &inputs,
+                std::vector<Measurement> &measured) {
+  InputOptions own = inputs;
+  Status nothing;
+  bool isAny = false;
+  for (const format::Entry *variant :
+       listVariants(executable->program(), EntryKind::main)) {
+    own.variant = inputs.variant.value_or(variant->variant());
+    auto session = openSession(executable, running.threads, own);
+    if (!session.ok())
+      return session.takeStatus();
+    Status status = measure(session->context->walker().getStream(), measured,
+                            [&] { return session->context->run(); });
+    if (status.code() == Code::Unsupported)
+      nothing = std::move(status);
+    else if (!status.ok())
+      return status;
+    else
+      isAny = true;
+    if (inputs.variant)
+      break;
+  }
+  return isAny ? Status() : std::move(nothing);
+}
+
 static Status measurePackage(const RunningOptions &running,
                              const InputOptions &inputs,
                              std::vector<Measurement> &measured) {
@@ -235,19 +263,7 @@ static Status measurePackage(const RunningOptions &running,
     return measure((*session)->stream(), measured,
                    [&] { return runSteps(**session); });
   }
-  InputOptions own = inputs;
-  for (const format::Entry *variant :
-       listVariants((*executable)->program(), EntryKind::main)) {
-    own.variant = inputs.variant.value_or(variant->variant());
-    auto session = openSession(*executable, running.threads, own);
-    if (!session.ok())
-      return session.takeStatus();
-    Status status = measure(session->context->walker().getStream(), measured,
-                            [&] { return session->context->run(); });
-    if (!status.ok() || inputs.variant)
-      return status;
-  }
-  return Status();
+  return measureVariants(*executable, running, inputs, measured);
 }
 
 /// Measures the ways of each package. A device with one way is no error where

@@ -3,9 +3,10 @@
 
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/exec/Passes.h"
-#include "compiler/passes/exec/recompute/Trace.h"
+#include "compiler/passes/graph/fusion/Cost.h"
 #include "compiler/target/Target.h"
 #include "dialects/exec/KernelHash.h"
+#include "dialects/graph/Shape.h"
 #include "runtime/package/Names.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,7 +34,7 @@ namespace {
 /// Where kernels are launched, and how much of the time they take.
 struct KernelUse {
   SmallVector<LaunchOp> launches;
-  double share = 0; ///< of the entry point of which it takes most
+  double share = 0; ///< of the entry point of which it takes most, but prepare
 };
 
 class CandidateAdder {
@@ -45,7 +46,7 @@ public:
   const CandidateCounts &getCounts() const { return counts; }
 
 private:
-  void addUses(EntryOp entry, fusion::CostModels &models);
+  void addUses(EntryOp entry);
   LogicalResult add(KernelOp kernel, const KernelUse &use);
   FailureOr<KernelInfo> plan(KernelOp kernel, DictionaryAttr attr) const;
   bool hasScratch(const KernelInfo &info, const KernelUse &use) const;
@@ -70,21 +71,42 @@ struct AddCandidatesPass : impl::AddCandidatesPassBase<AddCandidatesPass> {
 
 } // namespace
 
-void CandidateAdder::addUses(EntryOp entry, fusion::CostModels &models) {
+/// What the cost model says of the launch, whose work select-kernels counted.
+static double price(LaunchOp launch, KernelOp kernel, ArrayRef<int64_t> slots) {
+  auto count = [&](std::optional<AffineMap> amount) {
+    return amount ? double(graph::evaluate(amount->getResult(0), slots)) : 0.0;
+  };
+  auto kind = cast<graph::FusedOp>(kernel.getComputation()).getKind();
+  bool hasProducts = kind == graph::KernelKind::contraction ||
+                     kind == graph::KernelKind::attention;
+  double flops = count(launch.getFlops());
+  return fusion::getMicroseconds({.bytesRead = count(launch.getBytes()),
+                                  .flops = hasProducts ? 0 : flops,
+                                  .contractionFlops = hasProducts ? flops : 0},
+                                 getTarget(kernel).getMachine());
+}
+
+/// What `prepare` launches counts as little: it runs once, before anything
+/// else.
+void CandidateAdder::addUses(EntryOp entry) {
+  SmallVector<int64_t> slots;
+  for (graph::SymbolAttr symbol : graph::getSymbols(module))
+    slots.push_back(symbol.getMax());
+  slots.resize(std::max<size_t>(entry.getSlots(), slots.size()), 1);
   double all = 0;
-  llvm::DenseMap<Operation *, double> times;
-  for (const TracedCommand &command : Trace(entry, models).commands) {
-    all += command.microseconds;
-    if (command.kernel)
-      times[command.kernel] += command.microseconds;
-  }
+  llvm::MapVector<Operation *, double> times;
   entry.walk([&](LaunchOp launch) {
     auto kernel = symbols.lookup<KernelOp>(launch.getKernel());
-    KernelUse &use = uses[kernel];
-    use.launches.push_back(launch);
-    if (all > 0)
-      use.share = std::max(use.share, times.lookup(kernel) / all);
+    uses[kernel].launches.push_back(launch);
+    double time = price(launch, kernel, slots);
+    times[kernel] += time;
+    all += time;
   });
+  bool counts =
+      entry.getSymName() != format::nameOf(format::EntryKind::prepare);
+  for (auto [kernel, time] : times)
+    if (counts && all > 0)
+      uses[kernel].share = std::max(uses[kernel].share, time / all);
 }
 
 /// What the target says of the kernel by the plan, which it has from now on;
@@ -210,12 +232,9 @@ LogicalResult CandidateAdder::add(KernelOp kernel, const KernelUse &use) {
   return success();
 }
 
-/// What runs once, before anything else, is not worth it.
 LogicalResult CandidateAdder::run() {
-  fusion::CostModels models(module);
   for (auto entry : module.getOps<EntryOp>())
-    if (entry.getSymName() != format::nameOf(format::EntryKind::prepare))
-      addUses(entry, models);
+    addUses(entry);
   for (auto &[kernel, use] : uses)
     if (failed(add(cast<KernelOp>(kernel), use)))
       return failure();

@@ -28,18 +28,15 @@ Dispatch KernelPlans::choose(const Dispatch &dispatch) {
   auto bytes = std::as_bytes(dispatch.sizes);
   size_t sizes = std::hash<std::string_view>()(
       {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
-  uint64_t place = uint64_t(dispatch.kernel) << 32 | dispatch.command;
-  auto [known, isNew] = choices.try_emplace(place);
-  Choice &choice = known->second;
-  if (isNew || choice.sizes != sizes) {
-    choice = {sizes};
+  auto [known, isNew] = choices.try_emplace({dispatch.kernel, sizes});
+  std::optional<size_t> &choice = known->second;
+  if (isNew) {
     const Tuning *tuning = fastest.find(nameWork(dispatch));
     for (size_t i = 0; tuning && i < dispatch.alternatives.size(); ++i)
       if (planOf(dispatch.alternatives[i].kernel) == tuning->plan)
-        choice.alternative = i;
+        choice = i;
   }
-  return choice.alternative ? takeAlternative(dispatch, *choice.alternative)
-                            : own;
+  return choice ? takeAlternative(dispatch, *choice) : own;
 }
 
 //===----------------------------------------------------------------------===//

@@ -12,8 +12,8 @@
 #include "runtime/package/Program_generated.h"
 
 #include <functional>
+#include <map>
 #include <set>
-#include <unordered_map>
 
 namespace tcc::runtime {
 
@@ -25,8 +25,8 @@ public:
               std::string_view cpu, int threads)
       : program(program), fastest(fastest), cpu(cpu), threads(threads) {}
 
-  /// `dispatch`, which has alternatives, with the kernel that is launched. A
-  /// name is looked up where the sizes are not those of the launch's last time.
+  /// `dispatch`, which has alternatives, with the kernel that is launched. Only
+  /// the first time that a kernel has these sizes is its name looked up.
   Dispatch choose(const Dispatch &dispatch);
 
   /// Measures each kernel for `dispatch`, if that was not done before, and adds
@@ -41,17 +41,13 @@ private:
     return program->kernels()->Get(kernel)->plan()->string_view();
   }
 
-  struct Choice {
-    size_t sizes = 0; ///< a hash of them
-    std::optional<size_t> alternative = {};
-  };
-
   const format::Program *program;
   const Tunings &fastest;
   std::string_view cpu;
   int threads;
-  /// By kernel and command.
-  std::unordered_map<uint64_t, Choice> choices;
+  /// The alternative that is launched, if one is, by kernel and a hash of
+  /// sizes.
+  std::map<std::pair<uint32_t, size_t>, std::optional<size_t>> choices;
   std::set<std::string> done;
 };
 

@@ -132,6 +132,10 @@ TEST(KernelPlans, OthersWorkIsRefused) {
       {"does other work", [](auto &b) { b.tables.kernels[0]->work = "4567"; }},
       {"does other work", [](auto &b) { b.tables.kernels[0]->plan.clear(); }},
       {"does other work", [](auto &b) { b.tables.kernels[1]->work.clear(); }},
+      {"has no plan in braces",
+       [](auto &b) { b.tables.kernels[0]->plan = "{a\tb}"; }},
+      {"has no plan in braces",
+       [](auto &b) { b.tables.kernels[0]->plan = "a"; }},
       {"does other work",
        [](auto &b) { b.tables.kernels[0]->results.push_back(DType::f32); }},
   };
