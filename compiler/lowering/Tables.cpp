@@ -50,7 +50,7 @@ exec::KernelOp ProgramTables::createKernel(graph::FusedOp fused,
       ("k" + Twine(kernelCount++) + "_").str() + makeSymbol(getNodeName(fused));
   auto kernel = builder.create<exec::KernelOp>(
       fused.getLoc(), name, /*target=*/StringAttr(), /*threads=*/IntegerAttr(),
-      exec::ProductAttr(), exec::ConvolutionAttr(), /*candidates=*/ArrayAttr());
+      exec::LibraryWorkAttr(), /*candidates=*/ArrayAttr());
   setTarget(kernel, target);
   Block &body = kernel.getBody().emplaceBlock();
   IRMapping mapping;

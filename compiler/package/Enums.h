@@ -25,31 +25,11 @@ static_assert(isMirror<exec::StorageClass, format::StorageClass>(
      {exec::StorageClass::variable, format::StorageClass::variable}},
     exec::getMaxEnumValForStorageClass(), format::StorageClass::MAX));
 
-static_assert(isMirror<exec::Activation, format::Activation>(
-    {{exec::Activation::none, format::Activation::none},
-     {exec::Activation::relu, format::Activation::relu},
-     {exec::Activation::gelu_tanh, format::Activation::gelu_tanh},
-     {exec::Activation::gelu_tanh_gradient,
-      format::Activation::gelu_tanh_gradient}},
-    exec::getMaxEnumValForActivation(), format::Activation::MAX));
-
-static_assert(isMirror<exec::ConvolutionKind, format::ConvolutionKind>(
-    {{exec::ConvolutionKind::forward, format::ConvolutionKind::forward},
-     {exec::ConvolutionKind::filter_gradient,
-      format::ConvolutionKind::filter_gradient}},
-    exec::getMaxEnumValForConvolutionKind(), format::ConvolutionKind::MAX));
-
 inline format::MemorySpace toFormat(exec::MemorySpace space) {
   return static_cast<format::MemorySpace>(space);
 }
 inline format::StorageClass toFormat(exec::StorageClass storage) {
   return static_cast<format::StorageClass>(storage);
-}
-inline format::Activation toFormat(exec::Activation activation) {
-  return static_cast<format::Activation>(activation);
-}
-inline format::ConvolutionKind toFormat(exec::ConvolutionKind kind) {
-  return static_cast<format::ConvolutionKind>(kind);
 }
 
 } // namespace tcc::package

@@ -1,76 +1,60 @@
 #include "compiler/package/LibraryTables.h"
 
 #include "compiler/package/EntryBuilder.h"
-#include "compiler/package/Enums.h"
 
 using namespace mlir;
 
 namespace tcc::package {
 
-static auto buildSizes(flatbuffers::FlatBufferBuilder &fbb, AffineMap sizes) {
-  std::vector<flatbuffers::Offset<format::SizeExpr>> tables;
-  for (AffineExpr size : sizes.getResults())
-    tables.push_back(buildSize(fbb, size));
-  return fbb.CreateVector(tables);
-}
-
-static flatbuffers::Offset<format::Matrix>
-buildMatrix(flatbuffers::FlatBufferBuilder &fbb, exec::MatrixAttr matrix) {
-  if (!matrix)
+static flatbuffers::Offset<format::Operand>
+buildOperand(flatbuffers::FlatBufferBuilder &fbb, exec::OperandAttr operand) {
+  if (!operand)
     return {};
-  auto place = buildSizes(fbb, matrix.getPlace());
-  return format::CreateMatrix(fbb, matrix.getBuffer(),
-                              getDType(matrix.getElementType()), place);
+  std::vector<flatbuffers::Offset<format::SizeExpr>> sizes;
+  for (AffineExpr size : operand.getPlace().getResults())
+    sizes.push_back(buildSize(fbb, size));
+  auto place = fbb.CreateVector(sizes);
+  return format::CreateOperand(fbb, operand.getBuffer(),
+                               getDType(operand.getElementType()), place);
 }
 
-flatbuffers::Offset<format::Product>
-buildProduct(flatbuffers::FlatBufferBuilder &fbb, exec::ProductAttr product) {
-  if (!product)
-    return {};
-  auto extents = buildSizes(fbb, product.getExtents());
-  auto lhs = buildMatrix(fbb, product.getLhs());
-  auto rhs = buildMatrix(fbb, product.getRhs());
-  auto result = buildMatrix(fbb, product.getResult());
-  auto addend = buildMatrix(fbb, product.getAddend());
-  auto bias = buildMatrix(fbb, product.getBias());
-  auto sum = buildMatrix(fbb, product.getSum());
-  auto depthSums = buildMatrix(fbb, product.getDepthSums());
-  return format::CreateProduct(
-      fbb, extents, lhs, rhs, result, addend, bias,
-      product.getScale().getValueAsDouble(), toFormat(product.getActivation()),
-      product.getTf32(), sum, depthSums, product.getSumsLhs());
+static flatbuffers::Offset<format::Step>
+buildStep(flatbuffers::FlatBufferBuilder &fbb, exec::StepAttr step) {
+  auto operand = buildOperand(fbb, step.getOperand());
+  double factor = step.getFactor() ? step.getFactor().getValueAsDouble() : 1;
+  return format::CreateStep(fbb, step.getKind(), factor, operand);
 }
 
-static flatbuffers::Offset<format::Image>
-buildImage(flatbuffers::FlatBufferBuilder &fbb, exec::ImageAttr image) {
-  if (!image)
-    return {};
-  auto place = buildSizes(fbb, image.getPlace());
-  return format::CreateImage(fbb, image.getBuffer(),
-                             getDType(image.getElementType()), place);
-}
-
-flatbuffers::Offset<format::Convolution>
-buildConvolution(flatbuffers::FlatBufferBuilder &fbb,
-                 exec::ConvolutionAttr convolution) {
-  if (!convolution)
+static flatbuffers::Offset<format::Window>
+buildWindow(flatbuffers::FlatBufferBuilder &fbb, exec::WindowAttr window) {
+  if (!window)
     return {};
   auto buildList = [&](DenseI64ArrayAttr values) {
     return fbb.CreateVector(values.asArrayRef().data(), values.size());
   };
-  auto x = buildImage(fbb, convolution.getX());
-  auto filter = buildImage(fbb, convolution.getFilter());
-  auto result = buildImage(fbb, convolution.getResult());
-  auto addend = buildImage(fbb, convolution.getAddend());
-  auto bias = buildImage(fbb, convolution.getBias());
-  auto padLow = buildList(convolution.getPadLow());
-  auto padHigh = buildList(convolution.getPadHigh());
-  auto strides = buildList(convolution.getStrides());
-  auto dilations = buildList(convolution.getDilations());
-  return format::CreateConvolution(
-      fbb, x, filter, result, addend, bias, padLow, padHigh, strides, dilations,
-      toFormat(convolution.getActivation()), convolution.getTf32(),
-      toFormat(convolution.getKind()));
+  auto padLow = buildList(window.getPadLow());
+  auto padHigh = buildList(window.getPadHigh());
+  auto strides = buildList(window.getStrides());
+  auto dilations = buildList(window.getDilations());
+  return format::CreateWindow(fbb, padLow, padHigh, strides, dilations);
+}
+
+flatbuffers::Offset<format::LibraryWork>
+buildLibraryWork(flatbuffers::FlatBufferBuilder &fbb,
+                 exec::LibraryWorkAttr work) {
+  if (!work)
+    return {};
+  auto lhs = buildOperand(fbb, work.getLhs());
+  auto rhs = buildOperand(fbb, work.getRhs());
+  auto result = buildOperand(fbb, work.getResult());
+  std::vector<flatbuffers::Offset<format::Step>> steps;
+  if (work.getSteps())
+    for (auto step : work.getSteps().getAsRange<exec::StepAttr>())
+      steps.push_back(buildStep(fbb, step));
+  auto stepsVector = fbb.CreateVector(steps);
+  auto window = buildWindow(fbb, work.getWindow());
+  return format::CreateLibraryWork(fbb, work.getKind(), lhs, rhs, result,
+                                   stepsVector, work.getTf32(), window);
 }
 
 } // namespace tcc::package

@@ -7,12 +7,10 @@
 
 namespace tcc::package {
 
-/// The tables of a kernel's attributes; nothing for those that are null.
-flatbuffers::Offset<format::Product>
-buildProduct(flatbuffers::FlatBufferBuilder &fbb, exec::ProductAttr product);
-flatbuffers::Offset<format::Convolution>
-buildConvolution(flatbuffers::FlatBufferBuilder &fbb,
-                 exec::ConvolutionAttr convolution);
+/// The table of `work`; none if that is null.
+flatbuffers::Offset<format::LibraryWork>
+buildLibraryWork(flatbuffers::FlatBufferBuilder &fbb,
+                 exec::LibraryWorkAttr work);
 
 } // namespace tcc::package
 

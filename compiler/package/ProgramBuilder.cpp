@@ -149,8 +149,7 @@ ProgramBuilder::Tables<format::Kernel> ProgramBuilder::buildKernels() {
     for (Type type : kernel.getComputation()->getResultTypes())
       results.push_back(
           getDType(cast<RankedTensorType>(type).getElementType()));
-    auto product = buildProduct(fbb, kernel.getProductAttr());
-    auto convolution = buildConvolution(fbb, kernel.getConvolutionAttr());
+    auto library = buildLibraryWork(fbb, kernel.getLibraryAttr());
     auto alignmentsVector = fbb.CreateVector(alignments);
     auto resultsVector = fbb.CreateVector(results);
     flatbuffers::Offset<flatbuffers::String> work, plan;
@@ -160,8 +159,8 @@ ProgramBuilder::Tables<format::Kernel> ProgramBuilder::buildKernels() {
           printPlan(fused->getAttrOfType<DictionaryAttr>(kPlanAttr)));
     }
     tables.push_back(format::CreateKernel(
-        fbb, symbol, kernel.getThreads().value_or(0), product, alignmentsVector,
-        convolution, resultsVector, work, plan));
+        fbb, symbol, kernel.getThreads().value_or(0), alignmentsVector,
+        resultsVector, work, plan, library));
   }
   return tables;
 }

@@ -119,8 +119,9 @@ void summarize(ModuleOp module, CompileReport &report) {
     slots.resize(entry.getSlots(), 1);
     entry.walk([&](exec::LaunchOp launch) {
       ++report.launches;
-      report.libraryCalls +=
-          symbols.lookup<exec::KernelOp>(launch.getKernel()).isOfLibrary();
+      report.libraryCalls += symbols.lookup<exec::KernelOp>(launch.getKernel())
+                                 .getLibrary()
+                                 .has_value();
       if (auto flops = launch.getFlops())
         report.flops += graph::evaluate(flops->getResult(0), slots);
       if (auto bytes = launch.getBytes())

@@ -34,9 +34,8 @@ struct KernelInfo {
   /// Other plans, by which the kernel computes the same bits and may be faster:
   /// the likeliest first.
   llvm::SmallVector<mlir::DictionaryAttr> alternatives;
-  /// The same for a library, as one of these; null if it is neither.
-  exec::ProductAttr product;
-  exec::ConvolutionAttr convolution;
+  /// What a library may do instead; null if no library does it.
+  exec::LibraryWorkAttr library;
 };
 
 /// How the target computes a kernel, in the attribute of this name of the fused

@@ -96,6 +96,13 @@ public:
     return {};
   }
 
+  /// Whether what computes `fused` may write a result where `input` lies, if
+  /// each element of it is read before it is overwritten as the region has it.
+  virtual bool canOverwrite(graph::FusedOp /*fused*/,
+                            unsigned /*input*/) const {
+    return true;
+  }
+
   /// A module with the loops of `fused`, as a function `name`; `fused` has the
   /// plan that `plan` made.
   virtual mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>

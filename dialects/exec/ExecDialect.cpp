@@ -1,6 +1,9 @@
 #include "dialects/exec/ExecDialect.h"
 #include "dialects/exec/ExecOps.h"
 
+#include "runtime/package/LibraryRules.h"
+#include "runtime/package/Names.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -10,6 +13,27 @@ using namespace mlir;
 #include "dialects/exec/ExecDialect.cpp.inc"
 #include "dialects/exec/ExecEnums.cpp.inc"
 #include "dialects/exec/ExecInterfaces.cpp.inc"
+
+/// The enumerator of that name.
+template <typename Enum>
+static FailureOr<Enum> parseKind(AsmParser &parser, ArrayRef<Enum> all) {
+  StringRef name;
+  auto loc = parser.getCurrentLocation();
+  if (failed(parser.parseKeyword(&name)))
+    return failure();
+  for (Enum value : all)
+    if (name == tcc::format::nameOf(value))
+      return value;
+  return parser.emitError(loc) << "'" << name << "' is not known";
+}
+
+static FailureOr<tcc::format::StepKind> parseStepKind(AsmParser &parser) {
+  return parseKind(parser, ArrayRef(tcc::format::EnumValuesStepKind()));
+}
+
+static FailureOr<tcc::format::WorkKind> parseWorkKind(AsmParser &parser) {
+  return parseKind(parser, ArrayRef(tcc::format::EnumValuesWorkKind()));
+}
 
 #define GET_TYPEDEF_CLASSES
 #include "dialects/exec/ExecTypes.cpp.inc"
@@ -35,6 +59,50 @@ void ExecDialect::initialize() {
   addLaneOps();
   addCollectiveOps();
 }
+
+//===----------------------------------------------------------------------===//
+// Work of libraries
+//===----------------------------------------------------------------------===//
+
+LogicalResult OperandAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  uint32_t, Type, AffineMap place) {
+  if (place.getNumDims() > 0 || place.getNumResults() % 2 == 0)
+    return emitError() << "an operand needs the sizes (offset, extents..., "
+                          "strides...)";
+  return success();
+}
+
+LogicalResult StepAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               format::StepKind kind, FloatAttr factor,
+                               OperandAttr operand) {
+  bool hasOperand = runtime::traitsOf(kind).form != runtime::OperandForm::none;
+  bool isScale = kind == format::StepKind::scale;
+  if (hasOperand != bool(operand))
+    return emitError() << format::nameOf(kind)
+                       << (hasOperand ? " needs an operand"
+                                      : " has no operand");
+  if (isScale != bool(factor))
+    return emitError() << format::nameOf(kind)
+                       << (isScale ? " needs a factor" : " has no factor");
+  return success();
+}
+
+LogicalResult
+LibraryWorkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        format::WorkKind kind, OperandAttr, OperandAttr,
+                        OperandAttr, ArrayAttr steps, bool, WindowAttr window) {
+  if (steps && !llvm::all_of(steps, llvm::IsaPred<StepAttr>))
+    return emitError() << "steps are attributes #exec.step";
+  bool isProduct = kind == format::WorkKind::product;
+  if (isProduct == bool(window))
+    return emitError() << format::nameOf(kind)
+                       << (isProduct ? " has no window" : " needs a window");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
 
 SetVector<Operation *> getCommands(Value buffer) {
   SetVector<Operation *> commands;

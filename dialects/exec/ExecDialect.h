@@ -7,6 +7,11 @@
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpImplementation.h"
 
+namespace tcc::format {
+enum class StepKind : uint8_t;
+enum class WorkKind : uint8_t;
+} // namespace tcc::format
+
 #include "dialects/exec/ExecDialect.h.inc"
 #include "dialects/exec/ExecEnums.h.inc"
 

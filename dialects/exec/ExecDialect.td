@@ -66,15 +66,6 @@ def Exec_StorageClass : Exec_Enum<"StorageClass", "who owns a buffer", [
   I32EnumAttrCase<"fault", 6>,    // {flag, value} of an index out of range
   I32EnumAttrCase<"variable", 7>]>; // of a session, shared by its entries
 
-def Exec_Activation : Exec_Enum<"Activation", "the function behind a product", [
-  I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"relu", 1>,
-  I32EnumAttrCase<"gelu_tanh", 2>,
-  I32EnumAttrCase<"gelu_tanh_gradient", 3>]>; // times gelu_tanh'(sum)
-
-def Exec_ConvolutionKind : Exec_Enum<"ConvolutionKind",
-    "a convolution or a gradient of one", [
-  I32EnumAttrCase<"forward", 0>, I32EnumAttrCase<"filter_gradient", 1>]>;
-
 def Exec_StorageClassAttr : Exec_EnumAttr<Exec_StorageClass, "storage">;
 
 def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
@@ -115,85 +106,79 @@ def Exec_StateAttr : AttrDef<Exec_Dialect, "State"> {
   let assemblyFormat = "`<` $output `to` $input `>`";
 }
 
-def Exec_MatrixAttr : AttrDef<Exec_Dialect, "Matrix"> {
-  let mnemonic = "matrix";
-  let summary = "a matrix in a buffer of a launch, or one for each of a batch";
+/// An enum of runtime/package/Names.fbs.
+class Exec_FormatEnum<string enum, string desc>
+    : AttrParameter<"::tcc::format::" # enum, desc> {
+  let parser = "parse" # enum # "($_parser)";
+  let printer = "$_printer << ::tcc::format::nameOf($_self)";
+}
+
+def Exec_OperandAttr : AttrDef<Exec_Dialect, "Operand"> {
+  let mnemonic = "operand";
+  let summary = "a strided tensor in a buffer of a launch";
   let description = [{
-    Element (b, i, j) lies at offset + b * batch + i * row + j * column, in
-    elements; `place` is the size map (offset, batch, row, column). `buffer` is a
+    Element (i, j, ...) lies at offset + i * strides[0] + j * strides[1] + ..., in
+    elements; `place` is the size map (offset, extents..., strides...). `buffer` is a
     position among the inputs and outputs of the launch.
   }];
   let parameters = (ins "uint32_t":$buffer, "::mlir::Type":$elementType,
                         "::mlir::AffineMap":$place);
   let assemblyFormat = "`<` $buffer `:` $elementType `,` $place `>`";
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::AffineExpr> getExtents() {
+      auto sizes = getPlace().getResults();
+      return sizes.slice(1, sizes.size() / 2);
+    }
+  }];
+  let genVerifyDecl = 1;
 }
 
-def Exec_ProductAttr : AttrDef<Exec_Dialect, "Product"> {
-  let mnemonic = "product";
-  let summary = "what a kernel computes, as a library of matrix products knows it";
+def Exec_StepAttr : AttrDef<Exec_Dialect, "Step"> {
+  let mnemonic = "step";
+  let summary = "what a library does with sums before it rounds them";
   let description = [{
-    result[b, i, j] = activation(scale * sum_k lhs[b, i, k] * rhs[b, k, j]
-                                 + addend[b, i, j] + bias[j])
+    StepKind of runtime/package/Names.fbs says what a step of the kind computes, and
+    whether it has an operand.
 
-    `extents` is the size map (batch, i, j, k). All floats; sums are f32, or f64
-    for f64. `addend` and `bias` have the result's element type. With `tf32` the
-    operands, f32, may be rounded to it. What gelu_tanh is of is stored in `sum`, of
-    the result's type, where it is there. gelu_tanh_gradient, before which nothing is
-    added, reads it: it multiplies with gelu_tanh'(sum[b, i, j]). `depth_sums`, where
-    they are there, are a vector, sum_k rhs[k, j] or sum_k lhs[i, k], behind products
-    without scale, bias and activation.
+    Example: `#exec.step<scale by 5.0e-01 : f64>` or
+    `#exec.step<bias of <2 : f32, () -> (0, 1, 4, 8, 0, 0, 1)>>`
   }];
-  let parameters = (ins "::mlir::AffineMap":$extents, "MatrixAttr":$lhs,
-                        "MatrixAttr":$rhs, "MatrixAttr":$result,
-                        OptionalParameter<"MatrixAttr">:$addend,
-                        OptionalParameter<"MatrixAttr">:$bias,
-                        "::mlir::FloatAttr":$scale,
-                        EnumParameter<Exec_Activation>:$activation,
-                        DefaultValuedParameter<"bool", "false">:$tf32,
-                        OptionalParameter<"MatrixAttr">:$sum,
-                        OptionalParameter<"MatrixAttr">:$depthSums,
-                        DefaultValuedParameter<"bool", "false">:$sumsLhs);
-  let assemblyFormat = "`<` struct(params) `>`";
+  let parameters = (ins Exec_FormatEnum<"StepKind", "what is done">:$kind,
+                        OptionalParameter<"::mlir::FloatAttr">:$factor,
+                        OptionalParameter<"OperandAttr">:$operand);
+  let assemblyFormat = "`<` $kind (`by` $factor^)? (`of` $operand^)? `>`";
+  let genVerifyDecl = 1;
 }
 
-def Exec_ImageAttr : AttrDef<Exec_Dialect, "Image"> {
-  let mnemonic = "image";
-  let summary = "a tensor [N, C, spatial...] in a buffer of a launch";
-  let description = [{
-    Of the size map (offset, extents..., strides...) in elements. `buffer` is a
-    position among the inputs and outputs of the launch.
-  }];
-  let parameters = (ins "uint32_t":$buffer, "::mlir::Type":$elementType,
-                        "::mlir::AffineMap":$place);
-  let assemblyFormat = "`<` $buffer `:` $elementType `,` $place `>`";
-}
-
-def Exec_ConvolutionAttr : AttrDef<Exec_Dialect, "Convolution"> {
-  let mnemonic = "convolution";
-  let summary = "what a kernel computes, as a library of convolutions knows it";
-  let description = [{
-    result[n, k, p] = activation(sum_{c, t} x[n, c, p * strides + t * dilations -
-      pad_low] * filter[k, c, t] + addend[n, k, p] + bias[k])
-
-    x and filter are f16 or bf16, or f32 that may be rounded to tf32; sums f32.
-    `addend` and `bias` have the result's element type; the extents of `bias` are
-    those of the result, too. A `filter_gradient` is, without them,
-
-    result[k, c, t] = sum_{n, p} x[n, c, p * strides + t * dilations - pad_low] *
-      filter[n, k, p]
-  }];
-  let parameters = (ins EnumParameter<Exec_ConvolutionKind>:$kind,
-                        "ImageAttr":$x, "ImageAttr":$filter,
-                        "ImageAttr":$result,
-                        OptionalParameter<"ImageAttr">:$addend,
-                        OptionalParameter<"ImageAttr">:$bias,
-                        "::mlir::DenseI64ArrayAttr":$padLow,
+def Exec_WindowAttr : AttrDef<Exec_Dialect, "Window"> {
+  let mnemonic = "window";
+  let summary = "how filters are laid on an image: one entry a spatial axis";
+  let parameters = (ins "::mlir::DenseI64ArrayAttr":$padLow,
                         "::mlir::DenseI64ArrayAttr":$padHigh,
                         "::mlir::DenseI64ArrayAttr":$strides,
-                        "::mlir::DenseI64ArrayAttr":$dilations,
-                        EnumParameter<Exec_Activation>:$activation,
-                        DefaultValuedParameter<"bool", "false">:$tf32);
+                        "::mlir::DenseI64ArrayAttr":$dilations);
   let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Exec_LibraryWorkAttr : AttrDef<Exec_Dialect, "LibraryWork"> {
+  let mnemonic = "library_work";
+  let summary = "what a library may do in place of a kernel, in one call";
+  let description = [{
+    The LibraryWork of runtime/package/Program.fbs: sums of products of `lhs` and
+    `rhs`, and the `steps` that are done with them before they are rounded to
+    `result`. With `tf32` the operands, f32, may be rounded to it. All but a product
+    have a `window`.
+  }];
+  let parameters = (ins Exec_FormatEnum<"WorkKind", "what is summed">:$kind,
+                        "OperandAttr":$lhs, "OperandAttr":$rhs,
+                        "OperandAttr":$result,
+                        OptionalParameter<"::mlir::ArrayAttr">:$steps,
+                        DefaultValuedParameter<"bool", "false">:$tf32,
+                        OptionalParameter<"WindowAttr">:$window);
+  let assemblyFormat = [{
+    `<` $kind `,` struct($lhs, $rhs, $result, $steps, $tf32, $window) `>`
+  }];
+  let genVerifyDecl = 1;
 }
 
 class Exec_Op<string mnemonic, list<Trait> traits = []>

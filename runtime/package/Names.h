@@ -27,6 +27,8 @@ inline const char *nameOf(VariableKind kind) {
 }
 inline const char *nameOf(StepField field) { return EnumNameStepField(field); }
 inline const char *nameOf(Metric metric) { return EnumNameMetric(metric); }
+inline const char *nameOf(WorkKind kind) { return EnumNameWorkKind(kind); }
+inline const char *nameOf(StepKind kind) { return EnumNameStepKind(kind); }
 inline const char *nameOf(MetricRule rule) { return EnumNameMetricRule(rule); }
 
 /// The variable that holds the field.

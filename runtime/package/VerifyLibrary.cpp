@@ -1,7 +1,7 @@
 #include "runtime/package/VerifyLibrary.h"
 
 #include "runtime/package/Alignment.h"
-#include "runtime/package/DType.h"
+#include "runtime/package/LibraryRules.h"
 #include "runtime/package/SizeExpr.h"
 
 #include <algorithm>
@@ -9,118 +9,64 @@
 using namespace tcc;
 using namespace tcc::runtime;
 
-using Sizes = flatbuffers::Vector<flatbuffers::Offset<format::SizeExpr>>;
+/// The operands of `work`, those of its steps last.
+static std::vector<const format::Operand *>
+listOperands(const format::LibraryWork &work) {
+  std::vector<const format::Operand *> operands{work.lhs(), work.rhs(),
+                                                work.result()};
+  if (work.steps())
+    for (const format::Step *step : *work.steps())
+      if (step->operand())
+        operands.push_back(step->operand());
+  return operands;
+}
 
-static constexpr size_t kMaxSpatialAxes = 3;
-
-/// `count` sizes of the symbols alone.
-static bool areSizes(const Sizes &sizes, size_t count,
-                     const format::Program &program) {
+/// Whether what is read of `work` may be: sizes of the symbols alone, and lists
+/// where numbers lie.
+static bool isReadable(const format::LibraryWork &work,
+                       const format::Program &program) {
   size_t symbols = program.symbols() ? program.symbols()->size() : 0;
-  return sizes.size() == count &&
-         std::all_of(sizes.begin(), sizes.end(),
-                     [&](const format::SizeExpr *size) {
-                       return isWellFormed(*size, symbols);
-                     });
+  for (const format::Operand *operand : listOperands(work))
+    for (const format::SizeExpr *size : *operand->place())
+      if (!isWellFormed(*size, symbols))
+        return false;
+  const format::Window *window = work.window();
+  return !window || (isAligned<int64_t>(*window->pad_low()) &&
+                     isAligned<int64_t>(*window->pad_high()) &&
+                     isAligned<int64_t>(*window->strides()) &&
+                     isAligned<int64_t>(*window->dilations()));
 }
 
-static bool isFloat(DType dtype) {
-  return isDType(dtype) && traitsOf(dtype).kind == DTypeKind::Float;
+/// The number that `size` is whatever the symbols are.
+static std::optional<int64_t> readConstant(const format::SizeExpr &size) {
+  const format::SizeInstruction *first = size.code()->Get(0);
+  bool isConstant =
+      size.code()->size() == 1 && first->op() == format::SizeOp::constant;
+  return isConstant ? first->value() : kUnknownSize;
 }
 
-/// The operands have one type, and what is added the result's.
-template <typename Place>
-static bool areTypesWhole(const Place &lhs, const Place &rhs,
-                          const Place &result, const Place *addend,
-                          const Place *bias) {
-  for (const Place *place : {&lhs, &rhs, &result, addend, bias})
-    if (place && !isFloat(place->dtype()))
-      return false;
-  return lhs.dtype() == rhs.dtype() &&
-         (!addend || addend->dtype() == result.dtype()) &&
-         (!bias || bias->dtype() == result.dtype());
-}
-
-/// Only f32 is rounded to tf32.
-template <typename Source>
-static bool isPrecisionWhole(const Source &source, DType operands) {
-  return !source.tf32() || operands == DType::f32;
-}
-
-/// What gelu is of, stored or, for a gradient of it alone, read.
-static bool isSumWhole(const format::Product &product) {
-  if (product.activation() == format::Activation::gelu_tanh_gradient &&
-      (!product.sum() || product.addend() || product.bias()))
+static bool isWork(const format::LibraryWork &source,
+                   const format::Program &program) {
+  if (!isReadable(source, program))
     return false;
-  return !product.sum() || product.sum()->dtype() == product.result()->dtype();
-}
-
-/// Nothing but an addend is behind a product with sums along its depth.
-static bool areDepthSumsWhole(const format::Product &product) {
-  return !product.depth_sums() ||
-         (product.depth_sums()->dtype() == product.result()->dtype() &&
-          product.scale() == 1 && !product.bias() && !product.sum() &&
-          product.activation() == format::Activation::none);
-}
-
-static bool isProduct(const format::Product &product,
-                      const format::Program &program) {
-  for (const format::Matrix *matrix :
-       {product.lhs(), product.rhs(), product.result(), product.addend(),
-        product.bias(), product.sum(), product.depth_sums()})
-    if (matrix && !areSizes(*matrix->place(), 4, program))
-      return false;
-  return isSumWhole(product) && areDepthSumsWhole(product) &&
-         areSizes(*product.extents(), 4, program) &&
-         product.activation() <= format::Activation::MAX &&
-         isPrecisionWhole(product, product.lhs()->dtype()) &&
-         areTypesWhole(*product.lhs(), *product.rhs(), *product.result(),
-                       product.addend(), product.bias());
-}
-
-static bool isConvolution(const format::Convolution &convolution,
-                          const format::Program &program) {
-  size_t spatial = convolution.strides()->size();
-  if (spatial < 1 || spatial > kMaxSpatialAxes)
-    return false;
-  for (auto *list : {convolution.pad_low(), convolution.pad_high(),
-                     convolution.strides(), convolution.dilations()})
-    if (list->size() != spatial || !isAligned<int64_t>(*list))
-      return false;
-  for (const format::Image *image :
-       {convolution.x(), convolution.filter(), convolution.result(),
-        convolution.addend(), convolution.bias()})
-    if (image && !areSizes(*image->place(), 1 + 2 * (2 + spatial), program))
-      return false;
-  return convolution.activation() <= format::Activation::relu &&
-         convolution.kind() <= format::ConvolutionKind::MAX &&
-         isPrecisionWhole(convolution, convolution.x()->dtype()) &&
-         areTypesWhole(*convolution.x(), *convolution.filter(),
-                       *convolution.result(), convolution.addend(),
-                       convolution.bias());
+  auto work = readLibraryWork(source, readConstant);
+  return work && isWellFormed(*work) && isOfLibrary(*work);
 }
 
 Status runtime::verifyForLibrary(const format::Program &program,
                                  const format::Kernel &kernel) {
-  std::string_view name = kernel.symbol()->string_view();
-  if (kernel.product() && !isProduct(*kernel.product(), program))
-    return makeError(Code::BadData, "kernel '", name, "' is no matrix product");
-  if (kernel.convolution() && !isConvolution(*kernel.convolution(), program))
-    return makeError(Code::BadData, "kernel '", name, "' is no convolution");
-  return Status();
+  const format::LibraryWork *work = kernel.library();
+  if (!work || !hasKnownKinds(*work) || isWork(*work, program))
+    return Status();
+  return makeError(Code::BadData, "kernel '", kernel.symbol()->string_view(),
+                   "' describes no work of a library");
 }
 
 bool runtime::hasBuffersForLibrary(const format::Kernel &kernel,
                                    size_t buffers) {
-  auto lies = [&](auto *...places) {
-    return ((!places || places->buffer() < buffers) && ...);
-  };
-  const format::Product *product = kernel.product();
-  const format::Convolution *convolution = kernel.convolution();
-  return (!product || lies(product->lhs(), product->rhs(), product->result(),
-                           product->addend(), product->bias(), product->sum(),
-                           product->depth_sums())) &&
-         (!convolution ||
-          lies(convolution->x(), convolution->filter(), convolution->result(),
-               convolution->addend(), convolution->bias()));
+  return !kernel.library() ||
+         std::ranges::all_of(listOperands(*kernel.library()),
+                             [&](const format::Operand *operand) {
+                               return operand->buffer() < buffers;
+                             });
 }

@@ -66,6 +66,26 @@ Expr tests::constant(int64_t value) {
 }
 Expr tests::slot(int64_t index) { return code({{SizeOp::slot, index}}); }
 
+std::unique_ptr<format::OperandT>
+tests::makeOperand(uint32_t buffer, DType dtype,
+                   std::initializer_list<int64_t> place) {
+  auto operand = std::make_unique<format::OperandT>();
+  operand->buffer = buffer;
+  operand->dtype = dtype;
+  for (int64_t size : place)
+    operand->place.push_back(constant(size));
+  return operand;
+}
+
+format::StepT &tests::addStep(format::LibraryWorkT &work, format::StepKind kind,
+                              std::unique_ptr<format::OperandT> operand) {
+  work.steps.push_back(std::make_unique<format::StepT>());
+  format::StepT &step = *work.steps.back();
+  step.kind = kind;
+  step.operand = std::move(operand);
+  return step;
+}
+
 ProgramBuilder::ProgramBuilder() {
   auto variant = std::make_unique<format::VariantT>();
   variant->target = "cpu";

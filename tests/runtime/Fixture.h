@@ -50,6 +50,12 @@ Expr slot(int64_t index);
 /// Postfix code.
 Expr code(std::vector<Instruction> instructions);
 
+/// A tensor of a library's work: its offset, extents, then strides.
+std::unique_ptr<format::OperandT>
+makeOperand(uint32_t buffer, DType dtype, std::initializer_list<int64_t> place);
+format::StepT &addStep(format::LibraryWorkT &work, format::StepKind kind,
+                       std::unique_ptr<format::OperandT> operand = nullptr);
+
 /// An exec program in the object form of the schema, with shorthands. Adding a
 /// kernel's launch adds the kernel.
 class ProgramBuilder {

@@ -84,7 +84,7 @@ static void addTo(int64_t &sum, int64_t value) {
 
 void WorkSum::add(const format::Launch &launch) {
   const format::Kernel &kernel = *program.kernels()->Get(launch.kernel());
-  bool isOfLibrary = kernel.product() || kernel.convolution();
+  bool isOfLibrary = kernel.library() != nullptr;
   int64_t work = evaluateAt(launch.flops()), moved = evaluateAt(launch.bytes());
   ++launches;
   libraryCalls += isOfLibrary;

@@ -1,11 +1,11 @@
 #include "compiler/codegen/cuda/CudaTarget.h"
 
 #include "compiler/codegen/cuda/CudaEmitter.h"
+#include "compiler/codegen/cuda/kernels/DescribeLibrary.h"
 #include "compiler/codegen/cuda/kernels/DeviceKernel.h"
 #include "compiler/codegen/cuda/nvvm/DeviceCode.h"
 #include "compiler/passes/graph/Passes.h"
-#include "compiler/passes/graph/fusion/LibraryConvolution.h"
-#include "compiler/passes/graph/fusion/LibraryProduct.h"
+#include "compiler/passes/graph/fusion/LibraryWork.h"
 
 using namespace mlir;
 
@@ -29,6 +29,9 @@ public:
                    function_ref<bool(Value)> isInput) const override;
   FailureOr<KernelInfo> plan(graph::FusedOp fused) const override {
     return analyzeKernel(fused);
+  }
+  bool canOverwrite(graph::FusedOp fused, unsigned input) const override {
+    return canLibraryOverwrite(fused, input);
   }
   SmallVector<int64_t> getAlignments(graph::FusedOp fused) const override {
     return cuda::getAlignments(fused);
@@ -88,9 +91,7 @@ void CudaTarget::addPasses(OpPassManager &pm, TargetStage stage) const {
 
 bool CudaTarget::isOfLibrary(Operation *anchor, ArrayRef<Value> results,
                              function_ref<bool(Value)> isInput) const {
-  return fusion::describeProduct(anchor, results, isInput) ||
-         (results.size() == 1 &&
-          fusion::describeConvolution(anchor, results.front(), isInput));
+  return fusion::describeLibraryWork(anchor, results, isInput).has_value();
 }
 
 const Target &getCudaTarget() {

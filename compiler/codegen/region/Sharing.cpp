@@ -3,7 +3,6 @@
 #include "compiler/codegen/region/Sharing.h"
 #include "compiler/codegen/region/Buffer.h"
 #include "compiler/codegen/region/RowPlan.h"
-#include "dialects/graph/Strides.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -91,25 +90,11 @@ static bool isOfColumns(Value result) {
   return op && isOnePerRow(op) && !reducesLastAxis(op);
 }
 
-/// A library reads what gelu is of while it writes the product with its
-/// derivative, in an order of its own.
-static bool isReadByLibrary(FusedOp fused, Value argument) {
-  for (auto gradient : fused.getBody().getOps<GeluTanhGradientOp>()) {
-    StridedInput x = traceInput(
-        gradient.getX(), [&](Value v) { return v == argument; },
-        /*throughCasts=*/true);
-    if (x.input)
-      return fused.getKind() == KernelKind::contraction;
-  }
-  return false;
-}
-
 bool canShareBuffer(FusedOp fused, unsigned result, unsigned input) {
   Block &body = fused.getBody().front();
   Value argument = body.getArgument(input);
   OperandRange yields = body.getTerminator()->getOperands();
-  if (!haveEqualBytes(yields[result], argument) ||
-      isOfColumns(yields[result]) || isReadByLibrary(fused, argument))
+  if (!haveEqualBytes(yields[result], argument) || isOfColumns(yields[result]))
     return false;
   // A scatter builds its result in place, before anything else reads.
   bool isScatter = llvm::any_of(

@@ -43,10 +43,8 @@ static LogicalResult analyzeKernels(ModuleOp module, KernelTable &table) {
       kernel.setThreads(info->threads);
     if (info->plan)
       fused->setAttr(kPlanAttr, info->plan);
-    if (info->product)
-      kernel.setProductAttr(info->product);
-    if (info->convolution)
-      kernel.setConvolutionAttr(info->convolution);
+    if (info->library)
+      kernel.setLibraryAttr(info->library);
   }
   return success(isSupported);
 }
@@ -121,13 +119,13 @@ static void noteAlignments(ModuleOp module) {
 static int64_t getWorkspaceBytes(KernelOp kernel,
                                  ArrayRef<graph::SymbolAttr> symbols) {
   constexpr int64_t kParts = 16, kMost = int64_t(32) << 20;
-  if (kernel.getConvolution())
-    return kMost;
-  if (!kernel.getProduct())
+  std::optional<LibraryWorkAttr> work = kernel.getLibrary();
+  if (!work)
     return 0;
-  ArrayRef<AffineExpr> extents = kernel.getProduct()->getExtents().getResults();
+  if (work->getWindow())
+    return kMost;
   int64_t bytes = kParts * sizeof(float);
-  for (AffineExpr extent : extents.drop_back()) {
+  for (AffineExpr extent : work->getResult().getExtents()) {
     int64_t most = std::max<int64_t>(1, graph::getRange(extent, symbols).max);
     if (llvm::MulOverflow(bytes, most, bytes))
       return kMost;

@@ -1,8 +1,7 @@
 //===- SumOperands.cpp - Sums of what a product reads, behind it ----------===//
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/graph/Passes.h"
-#include "compiler/passes/graph/fusion/Epilogue.h"
-#include "compiler/passes/graph/fusion/LibraryProduct.h"
+#include "compiler/passes/graph/fusion/LibraryWork.h"
 #include "compiler/passes/graph/fusion/Region.h"
 #include "dialects/graph/Strides.h"
 
@@ -64,26 +63,33 @@ static AffineExpr getColumns(ReduceOp op) {
                    : AffineExpr();
 }
 
-/// Whether `op` reads as `operand` a matrix of `columns` along the depth, in a
-/// type of 16 bits, and is a library's.
+/// Whether `op` reads as `operand` a matrix of `columns` with its depth first,
+/// and a library also stores the sums of these, in `elementType`.
 static bool sumsAlongDepth(MatmulOp op, unsigned operand, AffineExpr columns,
                            Type elementType) {
   Value matrix = op->getOperand(operand);
-  Type element = getElementTypeOrSelf(matrix);
   bool depthIsFirst =
       operand == 0 ? op.getTransposeLhs() : !op.getTransposeRhs();
   auto isInput = [](Value value) {
     return !fusion::isView(value.getDefiningOp());
   };
-  return depthIsFirst && (element.isBF16() || element.isF16()) &&
-         !op.getPackedRhs() &&
-         getElementTypeOrSelf(op.getResult()) == elementType &&
-         llvm::all_of(
-             op->getOperands(),
-             [](Value matrix) { return getExtents(matrix).size() == 2; }) &&
-         isEqual(getExtent(matrix, 1), columns) &&
-         op.getResult().getType().hasStaticShape() &&
-         fusion::describeProduct(op, op.getResult(), isInput).has_value();
+  bool isKnown = depthIsFirst && !op.getPackedRhs() &&
+                 llvm::all_of(op->getOperands(),
+                              [](Value matrix) {
+                                return getExtents(matrix).size() == 2;
+                              }) &&
+                 isEqual(getExtent(matrix, 1), columns) &&
+                 op.getResult().getType().hasStaticShape();
+  if (!isKnown)
+    return false;
+  auto work = fusion::describeProduct(op, op.getResult(), isInput);
+  if (!work)
+    return false;
+  auto kind =
+      operand == 0 ? format::StepKind::sum_lhs : format::StepKind::sum_rhs;
+  work->steps.push_back(
+      {kind, 1, fusion::makeVector(kind, *work, Value(), elementType)});
+  return fusion::isOfLibrary(*work);
 }
 
 /// Finds the products that read `value` or views of it.

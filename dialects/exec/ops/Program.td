@@ -54,23 +54,20 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock,
     It runs on the target of the name `target` (compiler/target), else on the
     host. A kernel of a
     device is launched as a grid of blocks of so many `threads`, which the target
-    says (`tcc-select-kernels`). With `product` or `convolution`
-    a library may do the same instead. `candidates` are kernels that compute the
+    says (`tcc-select-kernels`). A library may do
+    `library` instead. `candidates` are kernels that compute the
     same bits with other plans (`tcc-add-candidates`): one of them may run instead.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        OptionalAttr<StrAttr>:$target,
                        OptionalAttr<I64Attr>:$threads,
-                       OptionalAttr<Exec_ProductAttr>:$product,
-                       OptionalAttr<Exec_ConvolutionAttr>:$convolution,
+                       OptionalAttr<Exec_LibraryWorkAttr>:$library,
                        OptionalAttr<FlatSymbolRefArrayAttr>:$candidates);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let extraClassDeclaration = [{
     /// The one op of the body.
     ::mlir::Operation *getComputation() { return &getBody().front().front(); }
-    /// Whether a library may do the same.
-    bool isOfLibrary() { return getProductAttr() || getConvolutionAttr(); }
   }];
   let hasRegionVerifier = 1;
 }

@@ -184,9 +184,8 @@ CudaDevice::createStream(std::span<const EntryPlan> entries,
 
 std::string CudaDevice::nameWork(const LibraryWork &work,
                                  size_t workspaceBytes) const {
-  auto describe = [](const auto &one) { return cuda::nameWork(one); };
   return concat(model, ", ", library(), ", workspace ", workspaceBytes, ": ",
-                std::visit(describe, work));
+                cuda::nameWork(work));
 }
 
 //===----------------------------------------------------------------------===//

@@ -5,12 +5,7 @@
 #include "runtime/devices/Device.h"
 #include "runtime/devices/cuda/Library.h"
 
-#include <variant>
-
 namespace tcc::runtime::cuda {
-
-/// What a library can be asked to do.
-using LibraryWork = std::variant<MatrixProduct, Convolution>;
 
 struct LaunchDescription {
   LibraryWork work;
@@ -18,8 +13,8 @@ struct LaunchDescription {
 };
 
 /// What `kernel` computes at the addresses of a launch and the sizes of its
-/// run; nothing where it is a library's not at all, or of no elements. An error
-/// if a matrix leaves its buffer, which has one of `rooms` bytes.
+/// run; nothing where that is no library's, or of no elements. An error if an
+/// operand leaves its buffer, which has one of `rooms` bytes.
 Result<std::optional<LaunchDescription>>
 describeLaunch(const Dispatch &dispatch, std::span<const uint64_t> rooms,
                std::span<const int64_t> sizes, const format::Kernel &kernel);

@@ -36,12 +36,8 @@ LibraryCalls::plan(const LibraryWork &work) const {
         return std::unique_ptr<LibraryPlan>();
       way = static_cast<size_t>(known->way);
     }
-  return std::visit(
-      [&](const auto &one) {
-        return device.libraries()->plan(one, workspace.data(), workspace.size(),
-                                        way);
-      },
-      work);
+  return device.libraries()->plan(work, workspace.data(), workspace.size(),
+                                  way);
 }
 
 Result<bool> LibraryCalls::launch(const LaunchDescription &described,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -14,13 +15,28 @@ static constexpr char kEmulatedPlugin[] = "libtcc_emulated.so";
 static constexpr char kForbidden[] = "none";
 static constexpr char kSimulated[] = "simulated";
 
-/// Whether a kernel has what `get` reads of it.
-template <typename Get>
-static bool hasAny(const format::Program &program, Get get) {
+/// Whether a kernel has work of a kind for which `is` is true.
+template <typename Is>
+static bool hasWork(const format::Program &program, Is is) {
   return program.kernels() &&
          std::any_of(program.kernels()->begin(), program.kernels()->end(),
                      [&](const format::Kernel *kernel) {
-                       return (kernel->*get)() != nullptr;
+                       const format::LibraryWork *work = kernel->library();
+                       return work && hasKnownKinds(*work) && is(work->kind());
+                     });
+}
+
+/// Whether a kernel describes what a library does as formats before 2.2 did, in
+/// fields that have no names any more.
+static bool hasOldWork(const format::Program &program) {
+  constexpr flatbuffers::voffset_t kProduct = 8, kConvolution = 12;
+  return program.kernels() &&
+         std::any_of(program.kernels()->begin(), program.kernels()->end(),
+                     [](const format::Kernel *kernel) {
+                       auto *table =
+                           reinterpret_cast<const flatbuffers::Table *>(kernel);
+                       return table->CheckField(kProduct) ||
+                              table->CheckField(kConvolution);
                      });
 }
 
@@ -50,10 +66,20 @@ Result<OpenedLibrary> cuda::openLibrary(const Choice &choice,
   const char *places = std::getenv("TCC_CUDA_LIB");
   std::string_view wanted = places ? places : "";
   bool isSimulated = choice.isEmulated && wanted == kSimulated;
-  LibraryChoice library{places, hasAny(program, &format::Kernel::product),
-                        hasAny(program, &format::Kernel::convolution)};
-  bool hasWork = library.hasProducts || library.hasConvolutions;
-  if (!hasWork || wanted == kForbidden || (choice.isEmulated && !isSimulated))
+  auto isProduct = [](format::WorkKind kind) {
+    return kind == format::WorkKind::product;
+  };
+  LibraryChoice library{places, hasWork(program, isProduct),
+                        hasWork(program, std::not_fn(isProduct))};
+  bool isAsked = library.hasProducts || library.hasConvolutions;
+  if (wanted == kForbidden || (choice.isEmulated && !isSimulated))
+    return OpenedLibrary();
+  if (!isAsked && hasOldWork(program))
+    return OpenedLibrary{nullptr,
+                         "kernels run without libraries, more slowly: the "
+                         "package's format is older than 2.2; compile the "
+                         "model again"};
+  if (!isAsked)
     return OpenedLibrary();
   if (isSimulated)
     if (Status status = simulate(library); !status.ok())

@@ -76,12 +76,8 @@ Status Tuner::tune(const LaunchDescription &launch,
     return status;
   std::lock_guard lock(device.libraryMutex());
   for (size_t next = 0;;) {
-    auto plan = std::visit(
-        [&](const auto &one) {
-          return device.libraries()->plan(one, workspace.data(),
-                                          workspace.size(), next);
-        },
-        launch.work);
+    auto plan = device.libraries()->plan(launch.work, workspace.data(),
+                                         workspace.size(), next);
     if (!plan.ok())
       return plan.takeStatus();
     if (!*plan)

@@ -1,10 +1,11 @@
 #include "runtime/devices/cuda/WorkName.h"
 
+#include "runtime/base/Status.h"
 #include "runtime/package/DType.h"
+#include "runtime/package/Names.h"
 
 using namespace tcc;
 using namespace tcc::runtime;
-using namespace tcc::runtime::cuda;
 
 /// "2x3x4"
 static std::string join(std::span<const int64_t> values) {
@@ -14,49 +15,31 @@ static std::string join(std::span<const int64_t> values) {
   return text;
 }
 
-/// Type, strides and alignment.
-static std::string name(const StridedMatrix &matrix) {
-  int64_t strides[] = {matrix.batch, matrix.row, matrix.column};
-  return concat(traitsOf(matrix.dtype).name, "[", join(strides), "]@",
-                matrix.alignment);
+/// Type, extents, strides and alignment.
+static std::string name(const StridedView &view) {
+  return concat(traitsOf(view.dtype).name, "[", join(view.extentSpan()), ":",
+                join(view.strideSpan()), "]@", view.alignment);
 }
 
-static std::string name(const StridedImage &image) {
-  return concat(traitsOf(image.dtype).name, "[", join(image.extents), ":",
-                join(image.strides), "]@", image.alignment);
+static std::string name(const LibraryStep &step) {
+  std::string text = concat(", ", format::nameOf(step.kind));
+  if (step.kind == format::StepKind::scale) {
+    char factor[32];
+    std::snprintf(factor, sizeof(factor), " %.17g", step.factor);
+    text += factor;
+  }
+  return step.operand.rank ? concat(text, " ", name(step.operand)) : text;
 }
 
-/// What follows the sums.
-template <typename Work> static std::string nameRest(const Work &work) {
-  std::string text;
-  if (work.addend)
-    text += concat(" + ", name(*work.addend));
-  if (work.hasBias)
-    text += " + bias";
-  if (work.activation != format::Activation::none)
-    text += concat(" ", format::EnumNameActivation(work.activation));
-  return text + (work.tf32 ? " tf32" : "");
-}
-
-std::string cuda::nameWork(const MatrixProduct &product) {
-  int64_t extents[] = {product.batch, product.m, product.n, product.k};
-  char scale[32];
-  std::snprintf(scale, sizeof(scale), "%.17g", product.scale);
-  return concat("product ", join(extents), ": ", scale, " * ",
-                name(product.lhs), " * ", name(product.rhs), nameRest(product),
-                " -> ", name(product.result),
-                product.sum ? concat(", ", name(*product.sum)) : "",
-                !product.depthSums ? ""
-                : product.sumsLhs  ? ", sums of lhs"
-                                   : ", sums of rhs");
-}
-
-std::string cuda::nameWork(const Convolution &convolution) {
-  return concat(format::EnumNameConvolutionKind(convolution.kind),
-                " convolution: ", name(convolution.x), " * ",
-                name(convolution.filter), " strides ",
-                join(convolution.strides), " dilations ",
-                join(convolution.dilations), " pads ", join(convolution.padLow),
-                ":", join(convolution.padHigh), nameRest(convolution), " -> ",
-                name(convolution.result));
+std::string cuda::nameWork(const LibraryWork &work) {
+  std::string text = concat(format::nameOf(work.kind), ": ", name(work.lhs),
+                            " * ", name(work.rhs), work.tf32 ? " tf32" : "");
+  const LibraryWindow &window = work.window;
+  if (!window.strides.empty())
+    text += concat(" strides ", join(window.strides), " dilations ",
+                   join(window.dilations), " pads ", join(window.padLow), ":",
+                   join(window.padHigh));
+  for (const LibraryStep &step : work.steps)
+    text += name(step);
+  return concat(text, " -> ", name(work.result));
 }

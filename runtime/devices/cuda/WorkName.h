@@ -2,15 +2,14 @@
 #ifndef TCC_RUNTIME_DEVICES_CUDA_WORKNAME_H
 #define TCC_RUNTIME_DEVICES_CUDA_WORKNAME_H
 
-#include "runtime/devices/cuda/Library.h"
+#include "runtime/package/LibraryWork.h"
 
 #include <string>
 
 namespace tcc::runtime::cuda {
 
 /// On one line, without tabs: works of one name are equal.
-std::string nameWork(const MatrixProduct &product);
-std::string nameWork(const Convolution &convolution);
+std::string nameWork(const LibraryWork &work);
 
 } // namespace tcc::runtime::cuda
 

@@ -1,8 +1,11 @@
 // Plans products for cuBLASLt. Its matrices are column-major: where columns of
 // a result are adjacent, the transposed product is asked for, result' = rhs' *
-// lhs', and the bias runs along its rows.
+// lhs', and a bias runs along its rows. That it has the work, and its matrices
+// such layouts, LibraryRules.h has made sure of.
 
 #include "runtime/devices/libraries/BlasLibrary.h"
+
+#include "runtime/package/LibraryRules.h"
 
 #include <algorithm>
 #include <vector>
@@ -11,6 +14,7 @@ using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::runtime::cuda;
 using format::DType;
+using format::StepKind;
 
 namespace {
 
@@ -29,58 +33,47 @@ bool isUnit(int64_t stride, int64_t extent) {
   return stride == 1 || extent == 1;
 }
 
-/// The matrix [rows, columns] with these strides, if its rows are adjacent.
-std::optional<Layout> layOut(int64_t rows, int64_t rowStride, int64_t columns,
-                             int64_t columnStride, int64_t batchStride) {
-  int64_t leading = columns == 1 ? rows : columnStride;
-  if (!isUnit(rowStride, rows) || leading < rows)
-    return std::nullopt;
-  return Layout{rows, columns, leading, batchStride};
+/// `view`, [batch, rows, columns], or its transpose.
+struct MatrixView {
+  int64_t rows, rowStride, columns, columnStride, batchStride;
+  MatrixView(const StridedView &view, bool isTransposed)
+      : rows(view.extents[1]), rowStride(view.strides[1]),
+        columns(view.extents[2]), columnStride(view.strides[2]),
+        batchStride(view.strides[0]) {
+    if (isTransposed) {
+      std::swap(rows, columns);
+      std::swap(rowStride, columnStride);
+    }
+  }
+  /// Whether it is stored as it is, with its rows adjacent.
+  bool isStored() const { return isUnit(rowStride, rows) && leading() >= rows; }
+  int64_t leading() const { return columns == 1 ? rows : columnStride; }
+};
+
+Layout layOut(const MatrixView &matrix) {
+  return {matrix.rows, matrix.columns, matrix.leading(), matrix.batchStride};
 }
 
-/// The same, stored in either order.
-std::optional<Factor> layOutFactor(int64_t rows, int64_t rowStride,
-                                   int64_t columns, int64_t columnStride,
-                                   int64_t batchStride) {
-  if (auto layout = layOut(rows, rowStride, columns, columnStride, batchStride))
-    return Factor{*layout, false};
-  if (auto layout = layOut(columns, columnStride, rows, rowStride, batchStride))
-    return Factor{*layout, true};
-  return std::nullopt;
+/// A matrix that is stored in either order.
+Factor layOutFactor(const StridedView &view, bool isTransposed) {
+  MatrixView matrix(view, isTransposed);
+  if (matrix.isStored())
+    return {layOut(matrix), false};
+  return {layOut(MatrixView(view, !isTransposed)), true};
 }
 
 /// The product in the library's words: d = a * b + c.
 struct Form {
   Factor a, b;
   Layout c, d;
-  std::optional<Layout> sum; ///< a second result, or another input
 };
 
-std::optional<Form> transpose(const MatrixProduct &p) {
-  auto a = layOutFactor(p.n, p.rhs.column, p.k, p.rhs.row, p.rhs.batch);
-  auto b = layOutFactor(p.k, p.lhs.column, p.m, p.lhs.row, p.lhs.batch);
-  auto d = layOut(p.n, p.result.column, p.m, p.result.row, p.result.batch);
-  auto c = d;
-  if (p.addend)
-    c = layOut(p.n, p.addend->column, p.m, p.addend->row, p.addend->batch);
-  std::optional<Layout> sum;
-  if (p.sum)
-    sum = layOut(p.n, p.sum->column, p.m, p.sum->row, p.sum->batch);
-  if (!a || !b || !c || !d || !sum != !p.sum)
-    return std::nullopt;
-  return Form{*a, *b, *c, *d, sum};
-}
-
-std::optional<Form> keepOrder(const MatrixProduct &p) {
-  auto a = layOutFactor(p.m, p.lhs.row, p.k, p.lhs.column, p.lhs.batch);
-  auto b = layOutFactor(p.k, p.rhs.row, p.n, p.rhs.column, p.rhs.batch);
-  auto d = layOut(p.m, p.result.row, p.n, p.result.column, p.result.batch);
-  auto c = d;
-  if (p.addend)
-    c = layOut(p.m, p.addend->row, p.n, p.addend->column, p.addend->batch);
-  if (!a || !b || !c || !d || p.hasBias || p.sum)
-    return std::nullopt;
-  return Form{*a, *b, *c, *d, std::nullopt};
+Form makeForm(const LibraryWork &work, bool isTransposed) {
+  const LibraryStep *addend = findStep(work, StepKind::add);
+  Layout d = layOut(MatrixView(work.result, isTransposed));
+  Layout c = addend ? layOut(MatrixView(addend->operand, isTransposed)) : d;
+  return {layOutFactor(isTransposed ? work.rhs : work.lhs, isTransposed),
+          layOutFactor(isTransposed ? work.lhs : work.rhs, isTransposed), c, d};
 }
 
 std::optional<int> typeOf(DType dtype) {
@@ -98,60 +91,58 @@ std::optional<int> typeOf(DType dtype) {
   }
 }
 
-/// Whether cublasLt.h allows the sum that gelu is of, in both directions: a
-/// leading dimension of a multiple of 8, the result's type, and an address as
-/// aligned as it was when a way was chosen. One matrix; a gradient has no bias.
-bool isSumPossible(const MatrixProduct &product, const Layout &sum) {
-  constexpr int64_t kMultiple = 8;
-  constexpr uint32_t kBytes = 16;
-  bool isGradient =
-      product.activation == format::Activation::gelu_tanh_gradient;
-  bool isKnown = isGradient
-                     ? !product.hasBias && !product.addend
-                     : product.activation == format::Activation::gelu_tanh;
-  return isKnown && product.batch == 1 && sum.leading % kMultiple == 0 &&
-         product.sum->alignment >= kBytes &&
-         product.sum->dtype == product.result.dtype;
-}
-
-bool sumsA(const MatrixProduct &product, bool isTransposed) {
-  return product.sumsLhs != isTransposed;
-}
-
-/// Sums over k are stored where a bias would be read, in the result's type, as
-/// cublasLt.h documents of a bias' gradient. Whether a factor scales them it
-/// does not say. Tests of nvmath-python know of a plain A and a transposed B
-/// alone: of what lies with its depth outermost.
-bool areDepthSumsPossible(const MatrixProduct &product, const Form &form,
-                          bool isTransposed) {
-  bool isOutermost =
-      sumsA(product, isTransposed) ? !form.a.isTransposed : form.b.isTransposed;
-  return isOutermost && !product.hasBias && !product.sum &&
-         product.scale == 1 && product.batch == 1 &&
-         product.activation == format::Activation::none &&
-         product.depthSums->dtype == product.result.dtype;
-}
-
-BlasCompute computeOf(const MatrixProduct &product) {
+BlasCompute computeOf(const LibraryWork &product) {
   if (product.result.dtype == DType::f64)
     return kCompute64F;
   return product.tf32 ? kCompute32FFastTF32 : kCompute32F;
 }
 
-uint32_t epilogueOf(const MatrixProduct &product, bool isTransposed) {
-  uint32_t epilogue = product.hasBias ? kEpilogueBias : 0;
-  if (product.activation == format::Activation::relu)
-    epilogue += kEpilogueRelu;
-  if (product.activation == format::Activation::gelu_tanh)
-    epilogue += kEpilogueGelu;
-  if (product.activation == format::Activation::gelu_tanh_gradient)
-    epilogue += kEpilogueGeluGradient;
-  if (product.sum)
-    epilogue += kEpilogueSum;
-  if (product.depthSums)
-    epilogue +=
-        sumsA(product, isTransposed) ? kEpilogueSumsOfA : kEpilogueSumsOfB;
+/// The bit of a step in the library's epilogue; none for those that are no part
+/// of it. Sums are asked for of transposed products alone.
+uint32_t epilogueOf(StepKind kind) {
+  switch (kind) {
+  case StepKind::scale:
+  case StepKind::add:
+    return 0;
+  case StepKind::bias:
+    return kEpilogueBias;
+  case StepKind::relu:
+    return kEpilogueRelu;
+  case StepKind::gelu_tanh:
+    return kEpilogueGelu;
+  case StepKind::gelu_tanh_gradient:
+    return kEpilogueGeluGradient | kEpilogueSum;
+  case StepKind::store:
+    return kEpilogueSum;
+  case StepKind::sum_lhs:
+    return kEpilogueSumsOfB;
+  case StepKind::sum_rhs:
+    return kEpilogueSumsOfA;
+  }
+  return 0;
+}
+
+uint32_t epilogueOf(const LibraryWork &work) {
+  uint32_t epilogue = 0;
+  for (const LibraryStep &step : work.steps)
+    epilogue |= epilogueOf(step.kind);
   return epilogue ? epilogue : kEpilogueDefault;
+}
+
+/// What an operand of a step is to the library.
+enum class Pointer { None, Addend, Bias, Sum };
+
+Pointer pointerOf(const LibraryStep &step) {
+  switch (traitsOf(step.kind).form) {
+  case OperandForm::none:
+    return Pointer::None;
+  case OperandForm::elements:
+    return step.kind == StepKind::add ? Pointer::Addend : Pointer::Sum;
+  case OperandForm::rows:
+  case OperandForm::columns:
+    return Pointer::Bias;
+  }
+  return Pointer::None;
 }
 
 //===----------------------------------------------------------------------===//
@@ -160,9 +151,9 @@ uint32_t epilogueOf(const MatrixProduct &product, bool isTransposed) {
 
 class BlasPlan final : public LibraryPlan {
 public:
-  BlasPlan(const CublasLt &table, BlasHandle handle, const MatrixProduct &p)
-      : table(table), handle(handle), product(p),
-        isTransposed(isUnit(p.result.column, p.n)) {}
+  BlasPlan(const CublasLt &table, BlasHandle handle, const LibraryWork &work)
+      : table(table), handle(handle), product(work),
+        isTransposed(isUnit(work.result.strides[2], work.result.extents[2])) {}
   ~BlasPlan() override;
 
   /// False if the library has no way for it from `first` on.
@@ -188,7 +179,7 @@ private:
 
   const CublasLt &table;
   BlasHandle handle;
-  MatrixProduct product;
+  LibraryWork product;
   bool isTransposed;
   ProductHandle description = nullptr;
   LayoutHandle a = nullptr, b = nullptr, c = nullptr, d = nullptr;
@@ -216,7 +207,7 @@ BlasError BlasPlan::createLayout(LayoutHandle &handle, DType dtype,
       error = table.matrixLayoutSetAttribute(handle, attribute, &value,
                                              sizeof(value));
   };
-  set(kLayoutBatch, static_cast<int32_t>(product.batch));
+  set(kLayoutBatch, static_cast<int32_t>(product.result.extents[0]));
   set(kLayoutBatchStride, layout.batchStride);
   return error;
 }
@@ -231,14 +222,19 @@ BlasError BlasPlan::describeProduct(const Form &form) {
   };
   set(kProductTransposeA, int32_t(form.a.isTransposed ? kTransposed : kPlain));
   set(kProductTransposeB, int32_t(form.b.isTransposed ? kTransposed : kPlain));
-  set(kProductEpilogue, epilogueOf(product, isTransposed));
-  if (form.sum) {
-    set(kProductSumLeading, form.sum->leading);
+  set(kProductEpilogue, epilogueOf(product));
+  for (const LibraryStep &step : product.steps) {
     // Ways are chosen for an address that is aligned so.
-    set(kProductSum, uintptr_t(product.sum->alignment));
+    uintptr_t example = step.operand.alignment;
+    Pointer pointer = pointerOf(step);
+    if (pointer == Pointer::Sum) {
+      set(kProductSumLeading,
+          layOut(MatrixView(step.operand, isTransposed)).leading);
+      set(kProductSum, example);
+    }
+    if (pointer == Pointer::Bias && traitsOf(step.kind).isWritten)
+      set(kProductBias, example);
   }
-  if (product.depthSums)
-    set(kProductBias, uintptr_t(product.depthSums->alignment));
   return error;
 }
 
@@ -263,15 +259,19 @@ BlasError BlasPlan::setPreferences(PreferenceHandle preference, size_t bytes) {
       error = table.matmulPreferenceSetAttribute(preference, attribute, &value,
                                                  sizeof(value));
   };
-  const StridedMatrix &first = isTransposed ? product.rhs : product.lhs;
-  const StridedMatrix &second = isTransposed ? product.lhs : product.rhs;
-  const StridedMatrix &addend = product.addend.value_or(product.result);
+  const StridedView &first = isTransposed ? product.rhs : product.lhs;
+  const StridedView &second = isTransposed ? product.lhs : product.rhs;
+  const LibraryStep *add = findStep(product, StepKind::add);
+  uint32_t stored = product.result.alignment;
+  // A bias is read as vectors as the result is stored.
+  if (const LibraryStep *bias = findStep(product, StepKind::bias))
+    stored = std::min(stored, bias->operand.alignment);
   set(kPreferredWorkspace, static_cast<uint64_t>(bytes));
   set(kPreferredReductions, kReduceInComputeType);
   set(kAlignmentOfA, first.alignment);
   set(kAlignmentOfA + 1, second.alignment);
-  set(kAlignmentOfA + 2, addend.alignment);
-  set(kAlignmentOfA + 3, product.result.alignment);
+  set(kAlignmentOfA + 2, add ? add->operand.alignment : stored);
+  set(kAlignmentOfA + 3, stored);
   return error;
 }
 
@@ -308,17 +308,9 @@ Result<bool> BlasPlan::choose(size_t bytes, size_t first) {
 
 Result<bool> BlasPlan::prepare(void *memory, size_t bytes, size_t first) {
   workspace = memory;
-  std::optional<Form> form =
-      isTransposed ? transpose(product) : keepOrder(product);
-  if (form && form->sum && !isSumPossible(product, *form->sum))
+  if (product.result.extents[0] > INT32_MAX)
     return false;
-  if (form && product.depthSums &&
-      !areDepthSumsPossible(product, *form, isTransposed))
-    return false;
-  if (!form || !typeOf(product.lhs.dtype) || !typeOf(product.result.dtype) ||
-      product.batch > INT32_MAX)
-    return false;
-  if (Status status = describe(*form); !status.ok())
+  if (Status status = describe(makeForm(product, isTransposed)); !status.ok())
     return status;
   return choose(bytes, first);
 }
@@ -326,27 +318,32 @@ Result<bool> BlasPlan::prepare(void *memory, size_t bytes, size_t first) {
 /// Addresses that are part of the description.
 BlasError BlasPlan::place(const LibraryOperands &operands) {
   BlasError error = kBlasSuccess;
-  const void *vector = product.hasBias ? operands.bias : operands.depthSums;
-  if (vector)
-    error = table.matmulDescSetAttribute(description, kProductBias, &vector,
-                                         sizeof(vector));
-  if (product.sum && error == kBlasSuccess)
-    error = table.matmulDescSetAttribute(description, kProductSum,
-                                         &operands.sum, sizeof(operands.sum));
+  for (size_t i = 0; i < product.steps.size(); ++i) {
+    Pointer pointer = pointerOf(product.steps[i]);
+    if (error != kBlasSuccess ||
+        (pointer != Pointer::Bias && pointer != Pointer::Sum))
+      continue;
+    int attribute = pointer == Pointer::Bias ? kProductBias : kProductSum;
+    error = table.matmulDescSetAttribute(
+        description, attribute, &operands.steps[i], sizeof(operands.steps[i]));
+  }
   return error;
 }
 
 Status BlasPlan::enqueue(const LibraryOperands &operands, StreamHandle stream) {
   if (BlasError error = place(operands))
     return check(error, "describing a matrix product");
-  double scale = product.scale, keep = product.addend ? 1 : 0;
+  const LibraryStep *factor = findStep(product, StepKind::scale);
+  const void *addend = findOperand(product, operands, StepKind::add);
+  double scale = factor ? factor->factor : 1, keep = addend ? 1 : 0;
   float narrowScale = static_cast<float>(scale);
   float narrowKeep = static_cast<float>(keep);
   const void *alpha = isDouble() ? static_cast<void *>(&scale) : &narrowScale;
   const void *beta = isDouble() ? static_cast<void *>(&keep) : &narrowKeep;
   const void *first = isTransposed ? operands.rhs : operands.lhs;
   const void *second = isTransposed ? operands.lhs : operands.rhs;
-  const void *addend = product.addend ? operands.addend : operands.result;
+  if (!addend)
+    addend = operands.result;
   return check(table.matmul(handle, description, alpha, first, a, second, b,
                             beta, addend, c, operands.result, d,
                             &chosen.algorithm, workspace, chosen.workspaceBytes,
@@ -367,8 +364,10 @@ Result<std::unique_ptr<BlasLibrary>> BlasLibrary::open(const CublasLt &table) {
 }
 
 Result<std::unique_ptr<LibraryPlan>>
-BlasLibrary::plan(const MatrixProduct &product, void *workspace, size_t bytes,
+BlasLibrary::plan(const LibraryWork &product, void *workspace, size_t bytes,
                   size_t first) const {
+  if (!isOfLibrary(product))
+    return std::unique_ptr<LibraryPlan>();
   auto plan = std::make_unique<BlasPlan>(table, handle, product);
   Result<bool> isThere = plan->prepare(workspace, bytes, first);
   if (!isThere.ok())

@@ -15,7 +15,7 @@ public:
 
   size_t version() const { return table.getVersion(); }
   /// As Library's.
-  Result<std::unique_ptr<LibraryPlan>> plan(const MatrixProduct &product,
+  Result<std::unique_ptr<LibraryPlan>> plan(const LibraryWork &product,
                                             void *workspace, size_t bytes,
                                             size_t first = 0) const;
 

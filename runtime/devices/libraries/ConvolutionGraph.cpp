@@ -1,10 +1,14 @@
 #include "runtime/devices/libraries/ConvolutionGraph.h"
 
+#include "runtime/package/DType.h"
+#include "runtime/package/LibraryRules.h"
+
 using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::runtime::cuda;
-using format::Activation;
 using format::DType;
+using format::StepKind;
+using format::WorkKind;
 
 std::optional<int> cuda::dnnTypeOf(DType dtype) {
   if (dtype == DType::f32)
@@ -16,27 +20,22 @@ std::optional<int> cuda::dnnTypeOf(DType dtype) {
   return std::nullopt;
 }
 
-ConvolutionGraph::ConvolutionGraph(const Cudnn &table,
-                                   const Convolution &convolution,
+static DnnPointwise modeOf(StepKind step) {
+  return step == StepKind::relu ? kDnnRelu : kDnnAdd;
+}
+
+ConvolutionGraph::ConvolutionGraph(const Cudnn &table, const LibraryWork &work,
                                    DnnHandle handle)
-    : table(table), convolution(convolution),
-      stepsLeft(convolution.addend.has_value() + convolution.hasBias +
-                (convolution.activation == Activation::relu)) {
+    : table(table), work(work), stepsLeft(static_cast<int>(work.steps.size())) {
   DnnDescriptor sum = addNext();
   convolve(sum);
-  auto applyTo = [&](DnnPointwise mode, DnnDescriptor other) {
+  for (size_t i = 0; i < work.steps.size(); ++i) {
+    const LibraryStep &step = work.steps[i];
+    DnnDescriptor operand = step.operand.rank ? addOperand(i) : nullptr;
     DnnDescriptor result = addNext();
-    apply(mode, sum, other, result);
+    apply(modeOf(step.kind), sum, operand, result);
     sum = result;
-  };
-  if (convolution.addend)
-    applyTo(kDnnAdd,
-            addTensor(kTensorAddend, *dnnTypeOf(convolution.addend->dtype),
-                      *convolution.addend));
-  if (convolution.hasBias)
-    applyTo(kDnnAdd, addBias());
-  if (convolution.activation == Activation::relu)
-    applyTo(kDnnRelu, nullptr);
+  }
   Descriptor graph(table, kDnnGraph);
   if (handle)
     graph.set(kDnnGraphHandle, kDnnTypeHandle, handle);
@@ -54,13 +53,13 @@ DnnDescriptor ConvolutionGraph::finish(Descriptor part) {
 }
 
 DnnDescriptor ConvolutionGraph::addTensor(int64_t id, int dataType,
-                                          const StridedImage &image) {
+                                          const StridedView &view) {
   Descriptor tensor(table, kDnnTensor);
   tensor.set(kDnnTensorId, kDnnTypeInt64, id);
   tensor.set(kDnnTensorType, kDnnTypeDataType, dataType);
-  tensor.set(kDnnTensorExtents, image.extents);
-  tensor.set(kDnnTensorStrides, image.strides);
-  tensor.set(kDnnTensorAlignment, kDnnTypeInt64, int64_t(image.alignment));
+  tensor.set(kDnnTensorExtents, view.extentSpan());
+  tensor.set(kDnnTensorStrides, view.strideSpan());
+  tensor.set(kDnnTensorAlignment, kDnnTypeInt64, int64_t(view.alignment));
   if (id >= kTensorVirtual)
     tensor.set(kDnnTensorIsVirtual, kDnnTypeBoolean, true);
   return finish(std::move(tensor));
@@ -68,22 +67,25 @@ DnnDescriptor ConvolutionGraph::addTensor(int64_t id, int dataType,
 
 /// The result if nothing comes behind it, else one that only the graph sees.
 DnnDescriptor ConvolutionGraph::addNext() {
-  const StridedImage &result = convolution.result;
+  const StridedView &result = work.result;
   if (stepsLeft-- == 0)
     return addTensor(kTensorResult, *dnnTypeOf(result.dtype), result);
   return addTensor(nextVirtual++, kDnnF32, result);
 }
 
-/// [1, K, 1, ...], aligned as its elements are.
-DnnDescriptor ConvolutionGraph::addBias() {
-  StridedImage bias = convolution.result;
-  int64_t channels = bias.extents[1];
-  bias.extents.assign(bias.extents.size(), 1);
-  bias.strides.assign(bias.strides.size(), channels);
-  bias.extents[1] = channels;
-  bias.strides[1] = 1;
-  bias.alignment = bias.dtype == DType::f32 ? 4 : 2;
-  return addTensor(kTensorBias, *dnnTypeOf(bias.dtype), bias);
+/// The operand of a step. A vector is [1, K, 1, ...], aligned as its elements
+/// are.
+DnnDescriptor ConvolutionGraph::addOperand(size_t step) {
+  StridedView view = work.steps[step].operand;
+  if (traitsOf(work.steps[step].kind).form == OperandForm::columns) {
+    int64_t channels = view.extents[1];
+    for (uint32_t axis = 0; axis < view.rank; ++axis) {
+      view.extents[axis] = axis == 1 ? channels : 1;
+      view.strides[axis] = axis == 1 ? 1 : channels;
+    }
+    view.alignment = static_cast<uint32_t>(traitsOf(view.dtype).bytes);
+  }
+  return addTensor(kTensorStep + int64_t(step), *dnnTypeOf(view.dtype), view);
 }
 
 namespace {
@@ -108,21 +110,21 @@ constexpr WindowOperation kFilterGradient{kDnnConvolutionFilterGradient,
 } // namespace
 
 void ConvolutionGraph::convolve(DnnDescriptor result) {
-  const Convolution &c = convolution;
-  bool isGradient = c.kind == format::ConvolutionKind::filter_gradient;
+  bool isGradient = work.kind == WorkKind::filter_gradient;
   const WindowOperation &kind = isGradient ? kFilterGradient : kForward;
-  DnnDescriptor x = addTensor(kTensorX, *dnnTypeOf(c.x.dtype), c.x);
+  DnnDescriptor x = addTensor(kTensorLhs, *dnnTypeOf(work.lhs.dtype), work.lhs);
   DnnDescriptor other =
-      addTensor(kTensorFilter, *dnnTypeOf(c.filter.dtype), c.filter);
+      addTensor(kTensorRhs, *dnnTypeOf(work.rhs.dtype), work.rhs);
+  const LibraryWindow &steps = work.window;
   Descriptor window(table, kDnnConvolution);
   window.set(kDnnConvolutionPrecision, kDnnTypeDataType, kDnnF32);
   window.set(kDnnConvolutionMode, kDnnTypeConvolutionMode,
              kDnnCrossCorrelation);
-  window.set(kDnnSpatialAxes, kDnnTypeInt64, int64_t(c.strides.size()));
-  window.set(kDnnPaddingBefore, c.padLow);
-  window.set(kDnnPaddingAfter, c.padHigh);
-  window.set(kDnnStrides, c.strides);
-  window.set(kDnnDilations, c.dilations);
+  window.set(kDnnSpatialAxes, kDnnTypeInt64, int64_t(steps.strides.size()));
+  window.set(kDnnPaddingBefore, steps.padLow);
+  window.set(kDnnPaddingAfter, steps.padHigh);
+  window.set(kDnnStrides, steps.strides);
+  window.set(kDnnDilations, steps.dilations);
   Descriptor operation(table, kind.kind);
   operation.set(kind.window, kDnnTypeDescriptor, finish(std::move(window)));
   operation.set(kind.x, kDnnTypeDescriptor, x);

@@ -7,23 +7,22 @@
 
 namespace tcc::runtime::cuda {
 
-/// What the tensors of a graph are called; from the last on those that it does
-/// not store.
+/// What the tensors of a graph are called. The operand of step i is called
+/// kTensorStep + i, what is not stored kTensorVirtual and more.
 enum TensorId : int64_t {
-  kTensorX = 1,
-  kTensorFilter,
-  kTensorAddend,
-  kTensorBias,
+  kTensorLhs = 1,
+  kTensorRhs,
   kTensorResult,
-  kTensorVirtual
+  kTensorStep,
+  kTensorVirtual = kTensorStep + 64
 };
 
-/// An operation graph: the convolution, then what comes behind it one by one.
+/// An operation graph: the convolution, then its steps one by one.
 class ConvolutionGraph {
 public:
   /// `handle` is null where there is no device to run it on. A graph that has
   /// an error cannot be used.
-  ConvolutionGraph(const Cudnn &table, const Convolution &convolution,
+  ConvolutionGraph(const Cudnn &table, const LibraryWork &work,
                    DnnHandle handle);
 
   DnnError error() const { return failure; }
@@ -31,15 +30,15 @@ public:
 
 private:
   DnnDescriptor finish(Descriptor part);
-  DnnDescriptor addTensor(int64_t id, int dataType, const StridedImage &image);
-  DnnDescriptor addBias();
+  DnnDescriptor addTensor(int64_t id, int dataType, const StridedView &view);
+  DnnDescriptor addOperand(size_t step);
   DnnDescriptor addNext();
   void convolve(DnnDescriptor result);
   void apply(DnnPointwise mode, DnnDescriptor x, DnnDescriptor other,
              DnnDescriptor result);
 
   const Cudnn &table;
-  const Convolution &convolution;
+  const LibraryWork &work;
   int stepsLeft; ///< behind the last tensor that addNext made
   int64_t nextVirtual = kTensorVirtual;
   DnnError failure = kDnnSuccess;

@@ -4,13 +4,13 @@
 #include "runtime/devices/libraries/CudnnLibrary.h"
 
 #include "runtime/devices/libraries/ConvolutionGraph.h"
+#include "runtime/package/LibraryRules.h"
 
 #include <algorithm>
 
 using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::runtime::cuda;
-using format::DType;
 
 static Status toStatus(const Cudnn &table, DnnError error,
                        std::string_view doing) {
@@ -34,10 +34,10 @@ namespace {
 
 class CudnnPlan final : public LibraryPlan {
 public:
-  CudnnPlan(const Cudnn &table, DnnDevice device,
-            const Convolution &convolution, void *workspace)
-      : table(table), device(device), convolution(convolution),
-        workspace(workspace), graph(table, this->convolution, device.handle) {}
+  CudnnPlan(const Cudnn &table, DnnDevice device, const LibraryWork &work,
+            void *workspace)
+      : table(table), device(device), work(work), workspace(workspace),
+        graph(table, this->work, device.handle) {}
 
   /// False if the library has no way for it from `first` on.
   Result<bool> choose(size_t bytes, size_t first);
@@ -52,7 +52,7 @@ private:
 
   const Cudnn &table;
   DnnDevice device;
-  Convolution convolution;
+  LibraryWork work;
   void *workspace;
   ConvolutionGraph graph;
   std::optional<Descriptor> config, plan;
@@ -148,15 +148,13 @@ Result<bool> CudnnPlan::choose(size_t bytes, size_t first) {
 DnnError CudnnPlan::pack(const LibraryOperands &operands) {
   if (variantPack && operands == packed)
     return kDnnSuccess;
-  std::vector<int64_t> ids{kTensorX, kTensorFilter, kTensorResult};
+  std::vector<int64_t> ids{kTensorLhs, kTensorRhs, kTensorResult};
   std::vector<const void *> places{operands.lhs, operands.rhs, operands.result};
-  if (convolution.addend) {
-    ids.push_back(kTensorAddend);
-    places.push_back(operands.addend);
-  }
-  if (convolution.hasBias) {
-    ids.push_back(kTensorBias);
-    places.push_back(operands.bias);
+  for (size_t i = 0; i < operands.steps.size(); ++i) {
+    if (!operands.steps[i])
+      continue;
+    ids.push_back(kTensorStep + int64_t(i));
+    places.push_back(operands.steps[i]);
   }
   variantPack.emplace(table, kDnnVariantPack);
   variantPack->set(kDnnPackIds, ids);
@@ -211,34 +209,14 @@ CudnnLibrary::~CudnnLibrary() {
     table.destroy(handle);
 }
 
-/// Whether the library can be asked.
-static bool isConvolution(const Convolution &c) {
-  // For f32 the library would multiply in tf32 unasked, and says so nowhere.
-  bool isKnown = c.x.dtype == DType::f16 || c.x.dtype == DType::bf16 ||
-                 (c.x.dtype == DType::f32 && c.tf32);
-  bool isTaken =
-      isKnown && c.filter.dtype == c.x.dtype &&
-      (c.result.dtype == c.x.dtype || c.result.dtype == DType::f32) &&
-      (c.activation == format::Activation::none ||
-       c.activation == format::Activation::relu);
-  for (const StridedImage *image : {&c.x, &c.filter, &c.result})
-    for (int64_t extent : image->extents)
-      isTaken = isTaken && extent > 0;
-  bool isAlone =
-      !c.addend && !c.hasBias && c.activation == format::Activation::none;
-  if (c.kind == format::ConvolutionKind::filter_gradient && !isAlone)
-    return false;
-  return isTaken && (!c.addend || c.addend->dtype == c.result.dtype);
-}
-
-Result<std::unique_ptr<LibraryPlan>>
-CudnnLibrary::plan(const Convolution &convolution, void *workspace,
-                   size_t bytes, size_t first) const {
-  if (!isConvolution(convolution))
+Result<std::unique_ptr<LibraryPlan>> CudnnLibrary::plan(const LibraryWork &work,
+                                                        void *workspace,
+                                                        size_t bytes,
+                                                        size_t first) const {
+  if (!isOfLibrary(work))
     return std::unique_ptr<LibraryPlan>();
   DnnDevice device{handle, properties ? properties->get() : nullptr};
-  auto plan =
-      std::make_unique<CudnnPlan>(table, device, convolution, workspace);
+  auto plan = std::make_unique<CudnnPlan>(table, device, work, workspace);
   Result<bool> isThere = plan->choose(bytes, first);
   if (!isThere.ok())
     return isThere.takeStatus();

@@ -26,7 +26,7 @@ public:
 
   size_t version() const { return table.getVersion(); }
   /// As Library's.
-  Result<std::unique_ptr<LibraryPlan>> plan(const Convolution &convolution,
+  Result<std::unique_ptr<LibraryPlan>> plan(const LibraryWork &work,
                                             void *workspace, size_t bytes,
                                             size_t first = 0) const;
 

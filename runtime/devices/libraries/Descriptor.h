@@ -4,6 +4,7 @@
 
 #include "runtime/devices/libraries/Cudnn.h"
 
+#include <span>
 #include <utility>
 
 namespace tcc::runtime::cuda {
@@ -41,7 +42,7 @@ public:
   void set(DnnAttribute attribute, DnnType type, const T &value) {
     set(attribute, type, &value, 1);
   }
-  void set(DnnAttribute attribute, const std::vector<int64_t> &values) {
+  void set(DnnAttribute attribute, std::span<const int64_t> values) {
     set(attribute, kDnnTypeInt64, values.data(), values.size());
   }
 

@@ -17,19 +17,14 @@ public:
   std::string_view name() const override { return label; }
   std::string_view note() const override { return missing; }
 
-  Result<std::unique_ptr<LibraryPlan>> plan(const MatrixProduct &product,
+  Result<std::unique_ptr<LibraryPlan>> plan(const LibraryWork &work,
                                             void *workspace, size_t bytes,
                                             size_t first) override {
-    if (!blas)
-      return std::unique_ptr<LibraryPlan>();
-    return blas->plan(product, workspace, bytes, first);
-  }
-  Result<std::unique_ptr<LibraryPlan>> plan(const Convolution &convolution,
-                                            void *workspace, size_t bytes,
-                                            size_t first) override {
-    if (!dnn)
-      return std::unique_ptr<LibraryPlan>();
-    return dnn->plan(convolution, workspace, bytes, first);
+    if (work.kind == format::WorkKind::product)
+      return blas ? blas->plan(work, workspace, bytes, first)
+                  : std::unique_ptr<LibraryPlan>();
+    return dnn ? dnn->plan(work, workspace, bytes, first)
+               : std::unique_ptr<LibraryPlan>();
   }
 
 private:

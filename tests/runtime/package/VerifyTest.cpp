@@ -35,44 +35,6 @@ void addPiece(ProgramBuilder &builder, const char *name, int64_t count,
   builder.tables.variables[0]->pieces.push_back(std::move(piece));
 }
 
-template <typename Sizes> void fill(Sizes &sizes, int count) {
-  for (int i = 0; i < count; ++i)
-    sizes.push_back(constant(1));
-}
-
-/// A place of f32 with so many sizes.
-template <typename Place> std::unique_ptr<Place> makePlace(int count) {
-  auto place = std::make_unique<Place>();
-  place->dtype = DType::f32;
-  fill(place->place, count);
-  return place;
-}
-
-/// The kernel is a product, which is whole.
-format::ProductT &firstProduct(ProgramBuilder &builder) {
-  auto product = std::make_unique<format::ProductT>();
-  fill(product->extents, 4);
-  for (auto *matrix : {&product->lhs, &product->rhs, &product->result})
-    *matrix = makePlace<format::MatrixT>(4);
-  auto &kernel = *builder.tables.kernels[0];
-  kernel.product = std::move(product);
-  return *kernel.product;
-}
-
-/// The same of a convolution with one spatial axis.
-format::ConvolutionT &firstConvolution(ProgramBuilder &builder) {
-  auto convolution = std::make_unique<format::ConvolutionT>();
-  for (auto *image :
-       {&convolution->x, &convolution->filter, &convolution->result})
-    *image = makePlace<format::ImageT>(7);
-  for (auto *list : {&convolution->pad_low, &convolution->pad_high,
-                     &convolution->strides, &convolution->dilations})
-    list->push_back(1);
-  auto &kernel = *builder.tables.kernels[0];
-  kernel.convolution = std::move(convolution);
-  return *kernel.convolution;
-}
-
 /// A collective that is whole: of four floats in place.
 template <typename Table> Table &addCollective(ProgramBuilder &builder) {
   Table table;
@@ -292,38 +254,6 @@ const Spoiled kSpoiled[] = {
      }},
     {"1025 threads in a block",
      [](auto &b) { b.tables.kernels[0]->threads = 1025; }},
-    {"is no matrix product",
-     [](auto &b) { firstProduct(b).extents.pop_back(); }},
-    {"is no matrix product",
-     [](auto &b) { firstProduct(b).lhs->dtype = DType::i32; }},
-    {"is no matrix product",
-     [](auto &b) { firstProduct(b).rhs->dtype = DType::f64; }},
-    {"is no matrix product",
-     [](auto &b) { firstProduct(b).result->place[1] = slot(1); }},
-    {"is no matrix product",
-     [](auto &b) { firstProduct(b).activation = format::Activation(9); }},
-    {"is no matrix product",
-     [](auto &b) {
-       auto &product = firstProduct(b);
-       product.lhs->dtype = product.rhs->dtype = DType::f64;
-       product.tf32 = true;
-     }},
-    {"lacks a buffer that a library uses",
-     [](auto &b) { firstProduct(b).result->buffer = 2; }},
-    {"is no convolution",
-     [](auto &b) { firstConvolution(b).x->place.pop_back(); }},
-    {"is no convolution",
-     [](auto &b) { firstConvolution(b).pad_high.clear(); }},
-    {"is no convolution",
-     [](auto &b) { firstConvolution(b).strides.resize(4); }},
-    {"is no convolution",
-     [](auto &b) {
-       auto &convolution = firstConvolution(b);
-       convolution.x->dtype = convolution.filter->dtype = DType::f16;
-       convolution.tf32 = true;
-     }},
-    {"lacks a buffer that a library uses",
-     [](auto &b) { firstConvolution(b).filter->buffer = 2; }},
     {"memory unknown to this runtime",
      [](auto &b) { b.entry().space = format::MemorySpace::pinned; }},
     {"memory unknown to this runtime",

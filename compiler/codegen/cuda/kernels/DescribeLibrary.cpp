@@ -1,107 +1,89 @@
 #include "compiler/codegen/cuda/kernels/DescribeLibrary.h"
 
 #include "compiler/codegen/region/RegionFrame.h"
-#include "compiler/passes/graph/fusion/LibraryConvolution.h"
-#include "compiler/passes/graph/fusion/LibraryProduct.h"
+#include "compiler/passes/graph/fusion/LibraryWork.h"
+#include "runtime/package/LibraryRules.h"
 
 using namespace mlir;
 using namespace tcc;
 using namespace tcc::graph;
-using fusion::LibraryConvolution;
-using fusion::LibraryProduct;
-using fusion::StridedImage;
-using fusion::StridedMatrix;
 
 namespace tcc::cuda {
 
-static exec::Activation getActivation(Operation *op) {
-  if (!op)
-    return exec::Activation::none;
-  if (isa<GeluTanhGradientOp>(op))
-    return exec::Activation::gelu_tanh_gradient;
-  return isa<ReluOp>(op) ? exec::Activation::relu : exec::Activation::gelu_tanh;
-}
-
-/// The position of the buffer that `input` lies in; results follow inputs.
-static uint32_t getPosition(Value input, FusedOp region) {
-  if (auto argument = dyn_cast<BlockArgument>(input))
+/// The position of the buffer that `tensor` lies in; results follow inputs.
+static uint32_t getPosition(Value tensor, FusedOp region) {
+  if (auto argument = dyn_cast<BlockArgument>(tensor))
     return argument.getArgNumber();
   ValueRange results = region.getBody().front().getTerminator()->getOperands();
-  auto found = llvm::find(results, input);
+  auto found = llvm::find(results, tensor);
   return region.getBody().getNumArguments() +
          std::distance(results.begin(), found);
 }
 
-static exec::MatrixAttr makeMatrix(const StridedMatrix &matrix,
-                                   FusedOp region) {
-  MLIRContext *context = region.getContext();
-  AffineMap place = makeSizeMap(
-      {matrix.offset, matrix.batch, matrix.row, matrix.column}, context);
-  return exec::MatrixAttr::get(context, getPosition(matrix.input, region),
-                               getElementTypeOrSelf(matrix.input), place);
-}
-
-static exec::ProductAttr makeProduct(const LibraryProduct &product,
+static exec::OperandAttr makeOperand(const fusion::WorkOperand &operand,
                                      FusedOp region) {
+  SmallVector<AffineExpr> place = {operand.offset};
+  llvm::append_range(place, operand.extents);
+  llvm::append_range(place, operand.strides);
   MLIRContext *context = region.getContext();
-  auto makeOptional = [&](const std::optional<StridedMatrix> &matrix) {
-    return matrix ? makeMatrix(*matrix, region) : exec::MatrixAttr();
-  };
-  return exec::ProductAttr::get(
-      context,
-      makeSizeMap({product.batch, product.m, product.n, product.k}, context),
-      makeMatrix(product.lhs, region), makeMatrix(product.rhs, region),
-      makeMatrix(product.result, region), makeOptional(product.addend),
-      makeOptional(product.bias),
-      FloatAttr::get(Float64Type::get(context), product.scale),
-      getActivation(product.activation), product.tf32,
-      makeOptional(product.sum), makeOptional(product.depthSums),
-      product.sumsLhs);
+  return exec::OperandAttr::get(context, getPosition(operand.tensor, region),
+                                operand.elementType,
+                                makeSizeMap(place, context));
 }
 
-static exec::ImageAttr makeImage(const StridedImage &image, FusedOp region) {
+static exec::StepAttr makeStep(const fusion::WorkStep &step, FusedOp region) {
   MLIRContext *context = region.getContext();
-  SmallVector<AffineExpr> place = {image.offset};
-  llvm::append_range(place, image.extents);
-  llvm::append_range(place, image.strides);
-  return exec::ImageAttr::get(context, getPosition(image.input, region),
-                              getElementTypeOrSelf(image.input),
-                              makeSizeMap(place, context));
+  FloatAttr factor;
+  if (step.kind == format::StepKind::scale)
+    factor = FloatAttr::get(Float64Type::get(context), step.factor);
+  exec::OperandAttr operand;
+  if (step.operand)
+    operand = makeOperand(*step.operand, region);
+  return exec::StepAttr::get(context, step.kind, factor, operand);
 }
 
-static exec::ConvolutionAttr makeConvolution(const LibraryConvolution &conv,
-                                             FusedOp region) {
-  auto makeOptional = [&](const std::optional<StridedImage> &image) {
-    return image ? makeImage(*image, region) : exec::ImageAttr();
-  };
+static exec::LibraryWorkAttr makeWork(const fusion::LibraryWork &work,
+                                      FusedOp region) {
   Builder builder(region.getContext());
-  return exec::ConvolutionAttr::get(
-      region.getContext(),
-      conv.isFilterGradient ? exec::ConvolutionKind::filter_gradient
-                            : exec::ConvolutionKind::forward,
-      makeImage(conv.x, region), makeImage(conv.filter, region),
-      makeImage(conv.result, region), makeOptional(conv.addend),
-      makeOptional(conv.bias), builder.getDenseI64ArrayAttr(conv.padLow),
-      builder.getDenseI64ArrayAttr(conv.padHigh),
-      builder.getDenseI64ArrayAttr(conv.strides),
-      builder.getDenseI64ArrayAttr(conv.dilations),
-      getActivation(conv.activation), conv.tf32);
+  SmallVector<Attribute> steps;
+  for (const fusion::WorkStep &step : work.steps)
+    steps.push_back(makeStep(step, region));
+  exec::WindowAttr window;
+  if (!work.strides.empty())
+    window = exec::WindowAttr::get(
+        region.getContext(), builder.getDenseI64ArrayAttr(work.padLow),
+        builder.getDenseI64ArrayAttr(work.padHigh),
+        builder.getDenseI64ArrayAttr(work.strides),
+        builder.getDenseI64ArrayAttr(work.dilations));
+  return exec::LibraryWorkAttr::get(
+      region.getContext(), work.kind, makeOperand(work.lhs, region),
+      makeOperand(work.rhs, region), makeOperand(work.result, region),
+      steps.empty() ? ArrayAttr() : builder.getArrayAttr(steps), work.tf32,
+      window);
+}
+
+static std::optional<fusion::LibraryWork> findWork(FusedOp region) {
+  Operation *anchor = codegen::getAnchor(region);
+  SmallVector<Value> results(
+      region.getBody().front().getTerminator()->getOperands());
+  if (!anchor || results.empty())
+    return std::nullopt;
+  return fusion::describeLibraryWork(
+      anchor, results, [](Value value) { return isa<BlockArgument>(value); });
 }
 
 void describeForLibrary(FusedOp region, KernelInfo &info) {
-  Block &body = region.getBody().front();
-  Operation *anchor = codegen::getAnchor(region);
-  SmallVector<Value> results(body.getTerminator()->getOperands());
-  if (!anchor || results.empty())
-    return;
-  auto isInput = [](Value value) { return isa<BlockArgument>(value); };
-  if (auto product = fusion::describeProduct(anchor, results, isInput))
-    info.product = makeProduct(*product, region);
-  else if (results.size() > 1)
-    return;
-  else if (auto conv =
-               fusion::describeConvolution(anchor, results.front(), isInput))
-    info.convolution = makeConvolution(*conv, region);
+  if (auto work = findWork(region))
+    info.library = makeWork(*work, region);
+}
+
+bool canLibraryOverwrite(FusedOp region, unsigned input) {
+  auto work = findWork(region);
+  return !work || llvm::none_of(work->steps, [&](const fusion::WorkStep &step) {
+    const runtime::StepTraits &traits = runtime::traitsOf(step.kind);
+    return step.operand && !traits.isWritten && !traits.readsInPlace &&
+           getPosition(step.operand->tensor, region) == input;
+  });
 }
 
 } // namespace tcc::cuda

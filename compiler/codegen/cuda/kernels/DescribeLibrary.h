@@ -7,8 +7,12 @@
 namespace tcc::cuda {
 
 /// Adds what the kernel of `region` computes as a library knows it, if one
-/// does: a matrix product, else a convolution.
+/// does.
 void describeForLibrary(graph::FusedOp region, KernelInfo &info);
+
+/// Whether the result may lie where `input` does though a library computes it:
+/// it reads some inputs in an order of its own.
+bool canLibraryOverwrite(graph::FusedOp region, unsigned input);
 
 } // namespace tcc::cuda
 

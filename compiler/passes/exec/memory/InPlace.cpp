@@ -1,7 +1,7 @@
 #include "compiler/passes/exec/memory/InPlace.h"
 
 #include "compiler/codegen/region/Sharing.h"
-#include "compiler/target/Kernel.h"
+#include "compiler/target/Target.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -12,6 +12,13 @@ namespace tcc::exec {
 graph::FusedOp getComputation(LaunchOp launch, const SymbolTable &kernels) {
   auto kernel = kernels.lookup<KernelOp>(launch.getKernel());
   return cast<graph::FusedOp>(kernel.getComputation());
+}
+
+/// Whether result `result` may lie in the buffer of input `input`.
+static bool canShare(graph::FusedOp fused, unsigned result, unsigned input) {
+  const Target &target = getTarget(fused->getParentOfType<KernelOp>());
+  return codegen::canShareBuffer(fused, result, input) &&
+         target.canOverwrite(fused, input);
 }
 
 /// The buffer of `value` if it is no view, has none, and `launch` uses it once.
@@ -27,7 +34,7 @@ bool canLieOver(LaunchOp launch, graph::FusedOp computation, unsigned result,
   BufferOp to = getWholeBuffer(launch.getOutputs()[result], launch);
   BufferOp from = getWholeBuffer(launch.getInputs()[input], launch);
   return to && from && to.getBytes() == from.getBytes() &&
-         codegen::canShareBuffer(computation, result, input);
+         canShare(computation, result, input);
 }
 
 void noteInPlace(graph::FusedOp fused, unsigned result, unsigned input) {
@@ -49,7 +56,7 @@ bool tryInPlace(LaunchOp launch, graph::FusedOp computation, Value result,
   };
   unsigned to = position(launch.getOutputs(), result);
   unsigned from = position(launch.getInputs(), input);
-  if (!codegen::canShareBuffer(computation, to, from))
+  if (!canShare(computation, to, from))
     return false;
   noteInPlace(computation, to, from);
   return true;

@@ -3,6 +3,7 @@
 #include "compiler/passes/graph/fusion/Region.h"
 #include "compiler/passes/graph/match/Matchers.h"
 #include "dialects/graph/Strides.h"
+#include "runtime/package/LibraryRules.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -30,14 +31,21 @@ private:
 
 } // namespace
 
-bool isActivation(Operation *op) {
-  return isa_and_nonnull<ReluOp, GeluTanhOp, GeluTanhGradientOp>(op);
+std::optional<format::StepKind> getFunction(Operation *op) {
+  if (!op || op->getNumOperands() == 0)
+    return std::nullopt;
+  StringRef name = op->getName().stripDialect();
+  for (format::StepKind kind : format::EnumValuesStepKind())
+    if (runtime::traitsOf(kind).isFunction && name == format::nameOf(kind))
+      return kind;
+  return std::nullopt;
 }
 
+bool isActivation(Operation *op) { return getFunction(op).has_value(); }
+
+/// The first operand of a function of two is that of the library's step.
 Value getActivated(Operation *activation) {
-  if (auto gradient = dyn_cast<GeluTanhGradientOp>(activation))
-    return gradient.getDy();
-  return activation->getOperand(0);
+  return activation->getOperands().back();
 }
 
 bool isEpilogue(Operation *op) { return isActivation(op) || isa<AddOp>(op); }
@@ -88,8 +96,8 @@ bool EpilogueMatcher::addTerm(Value value) {
 
 Value EpilogueMatcher::takeActivation(Operation *op) {
   epilogue.activation = op;
-  if (auto gradient = dyn_cast<GeluTanhGradientOp>(op))
-    epilogue.activated = stripViews(gradient.getX());
+  if (op->getNumOperands() > 1)
+    epilogue.other = stripViews(op->getOperand(0));
   return getActivated(op);
 }
 
@@ -97,8 +105,7 @@ std::optional<Epilogue> EpilogueMatcher::match(Value result) {
   result = stripViews(result);
   if (!isInput(result) && isActivation(result.getDefiningOp()))
     result = takeActivation(result.getDefiningOp());
-  if (!addTerm(result) || !isMet ||
-      (epilogue.activated && !epilogue.addends.empty()))
+  if (!addTerm(result) || !isMet)
     return std::nullopt;
   return epilogue;
 }
@@ -111,7 +118,7 @@ bool isActivated(Value value, const Epilogue &epilogue) {
     return value;
   };
   return epilogue.activation &&
-         strip(value) == strip(epilogue.activation->getOperand(0));
+         strip(value) == strip(getActivated(epilogue.activation));
 }
 
 std::optional<Epilogue> matchEpilogue(Value result, Value product,

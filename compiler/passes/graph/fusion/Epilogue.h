@@ -3,24 +3,30 @@
 #define TCC_COMPILER_PASSES_GRAPH_FUSION_EPILOGUE_H
 
 #include "dialects/graph/GraphOps.h"
+#include "runtime/package/Names.h"
+
 #include <optional>
 
 namespace tcc::fusion {
 
-/// activation(scale * product + addends...), rounded at the end. Where the
-/// activation is a gradient, of gelu_tanh at `activated`, nothing is added.
+/// activation(scale * product + addends...), rounded at the end.
 struct Epilogue {
   double scale = 1;
   llvm::SmallVector<mlir::Value, 2> addends; ///< as they are stored
-  /// relu, gelu_tanh or gelu_tanh_gradient
   mlir::Operation *activation = nullptr;
-  mlir::Value activated; ///< as it is stored; null but for a gradient
+  mlir::Value
+      other; ///< what else the activation reads, as it is stored, or null
 };
 
 /// Whether a library can do `op` behind a product. Nothing follows an
 /// activation, and there are so many addends at most.
 bool isEpilogue(mlir::Operation *op);
 bool isActivation(mlir::Operation *op);
+
+/// The function of libraries that `op`, which may be null, computes: the one of
+/// its name.
+std::optional<format::StepKind> getFunction(mlir::Operation *op);
+
 inline constexpr size_t kMaxAddends = 2; ///< a bias and another one
 
 /// The operand of an activation that a product leads to.

@@ -1,6 +1,6 @@
-#include "compiler/passes/graph/fusion/LibraryConvolution.h"
+// Finds the convolution, or the gradient of its filter, in a kernel.
 
-#include "compiler/passes/graph/fusion/Epilogue.h"
+#include "compiler/passes/graph/fusion/LibraryWork.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -13,18 +13,14 @@ public:
   ConvolutionDescriber(bool channelsLast, function_ref<bool(Value)> isInput)
       : channelsLast(channelsLast), isInput(isInput) {}
 
-  std::optional<LibraryConvolution> describe(ConvOp op, Value result);
-  std::optional<LibraryConvolution> describe(ConvFilterGradientOp op,
-                                             Value result);
+  std::optional<LibraryWork> describe(ConvOp op, Value result);
+  std::optional<LibraryWork> describe(ConvFilterGradientOp op, Value result);
 
 private:
-  std::optional<StridedImage> place(StridedInput from, Value tensor,
-                                    Value like);
-  bool placeOperands(LibraryConvolution &convolution, Operation *op,
-                     Value result);
-  bool placeAddends(LibraryConvolution &convolution, Value sum,
-                    ArrayRef<Value> addends);
-  bool isBias(const StridedImage &image) const;
+  std::optional<WorkOperand> place(StridedInput from, Value tensor, Value like);
+  bool placeOperands(LibraryWork &convolution, Operation *op, Value result);
+  bool placeEpilogue(LibraryWork &convolution, Value sum,
+                     const Epilogue &epilogue);
 
   bool channelsLast;
   function_ref<bool(Value)> isInput;
@@ -34,7 +30,7 @@ private:
 
 /// `tensor` walked as `like`, one of the convolution's own, with the channels
 /// as axis 1.
-std::optional<StridedImage>
+std::optional<WorkOperand>
 ConvolutionDescriber::place(StridedInput from, Value tensor, Value like) {
   Extents shape = getExtents(like);
   std::optional<Extents> strides;
@@ -46,7 +42,8 @@ ConvolutionDescriber::place(StridedInput from, Value tensor, Value like) {
   };
   if (!strides || llvm::any_of(*strides, isNegative))
     return std::nullopt;
-  StridedImage image{from.input, from.offset, shape, *strides};
+  WorkOperand image{from.input, getElementTypeOrSelf(from.input), from.offset,
+                    shape, *strides};
   if (channelsLast)
     for (Extents *axes : {&image.extents, &image.strides}) {
       AffineExpr channel = axes->pop_back_val();
@@ -56,7 +53,7 @@ ConvolutionDescriber::place(StridedInput from, Value tensor, Value like) {
 }
 
 /// Both operands of `op`, and what it sums, stored as `result`.
-bool ConvolutionDescriber::placeOperands(LibraryConvolution &convolution,
+bool ConvolutionDescriber::placeOperands(LibraryWork &convolution,
                                          Operation *op, Value result) {
   Value x = op->getOperand(0), filter = op->getOperand(1);
   auto images = place(traceInput(x, isInput), x, x);
@@ -66,45 +63,33 @@ bool ConvolutionDescriber::placeOperands(LibraryConvolution &convolution,
                     result, op->getResult(0));
   if (!images || !filters || !sums)
     return false;
-  convolution.x = *images;
-  convolution.filter = *filters;
+  convolution.lhs = *images;
+  convolution.rhs = *filters;
   convolution.result = *sums;
-  Type element = getElementTypeOrSelf(x), stored = getElementTypeOrSelf(result);
-  convolution.tf32 =
-      element.isF32() && cast<PrecisionOpInterface>(op).isTf32Allowed();
-  return (element.isF16() || element.isBF16() || convolution.tf32) &&
-         element == getElementTypeOrSelf(filter) &&
-         (stored == element || stored.isF32());
-}
-
-/// Repeated but along the channels, whose elements are adjacent.
-bool ConvolutionDescriber::isBias(const StridedImage &image) const {
-  for (auto [axis, stride] : llvm::enumerate(image.strides))
-    if (getConstant(stride) != (axis == 1 ? 1 : 0) &&
-        getConstant(image.extents[axis]) != 1)
-      return false;
+  convolution.tf32 = isTf32Allowed(op);
   return true;
 }
 
-bool ConvolutionDescriber::placeAddends(LibraryConvolution &convolution,
-                                        Value sum, ArrayRef<Value> addends) {
-  Type element = getElementTypeOrSelf(convolution.result.input);
-  for (Value addend : addends) {
-    auto image =
-        place(traceInput(addend, isInput, /*throughCasts=*/true), addend, sum);
-    if (!image || getElementTypeOrSelf(image->input) != element)
+bool ConvolutionDescriber::placeEpilogue(LibraryWork &convolution, Value sum,
+                                         const Epilogue &epilogue) {
+  auto read = [&](Value value) {
+    return place(traceInput(value, isInput, /*throughCasts=*/true), value, sum);
+  };
+  SmallVector<WorkOperand> addends;
+  for (Value addend : epilogue.addends) {
+    auto image = read(addend);
+    if (!image)
       return false;
-    bool toBias = !convolution.bias && isBias(*image);
-    auto &taken = toBias ? convolution.bias : convolution.addend;
-    if (taken)
-      return false;
-    taken = *image;
+    addends.push_back(*image);
   }
+  std::optional<WorkOperand> other;
+  if (epilogue.other && !(other = read(epilogue.other)))
+    return false;
+  addSteps(convolution, epilogue, addends, other, /*stored=*/std::nullopt);
   return true;
 }
 
-template <typename Op>
-static void setSteps(LibraryConvolution &convolution, Op op) {
+template <typename Op> static void setWindow(LibraryWork &convolution, Op op) {
   auto set = [](SmallVectorImpl<int64_t> &to, ArrayRef<int64_t> from) {
     to.assign(from.begin(), from.end());
   };
@@ -113,34 +98,33 @@ static void setSteps(LibraryConvolution &convolution, Op op) {
   set(convolution.dilations, op.getDilations());
 }
 
-std::optional<LibraryConvolution> ConvolutionDescriber::describe(ConvOp op,
-                                                                 Value result) {
+std::optional<LibraryWork> ConvolutionDescriber::describe(ConvOp op,
+                                                          Value result) {
   auto epilogue = matchEpilogue(result, op.getResult(), isInput);
-  if (!epilogue || epilogue->scale != 1 ||
-      (epilogue->activation && !isa<ReluOp>(epilogue->activation)))
+  if (!epilogue)
     return std::nullopt;
-  LibraryConvolution convolution;
-  convolution.activation = epilogue->activation;
-  setSteps(convolution, op);
+  LibraryWork convolution;
+  convolution.kind = format::WorkKind::convolution;
+  setWindow(convolution, op);
   convolution.padHigh.assign(op.getPadHigh().begin(), op.getPadHigh().end());
   if (!placeOperands(convolution, op, result) ||
-      !placeAddends(convolution, op.getResult(), epilogue->addends))
+      !placeEpilogue(convolution, op.getResult(), *epilogue))
     return std::nullopt;
   return convolution;
 }
 
 /// Padding behind lets as many windows fit as the gradient has places, the same
 /// as before where that does; an image that goes on after them is cut.
-std::optional<LibraryConvolution>
+std::optional<LibraryWork>
 ConvolutionDescriber::describe(ConvFilterGradientOp op, Value result) {
   auto epilogue = matchEpilogue(result, op.getResult(), isInput);
-  if (!epilogue || epilogue->scale != 1 || epilogue->activation ||
-      !epilogue->addends.empty())
+  if (!epilogue)
     return std::nullopt;
-  LibraryConvolution convolution;
-  convolution.isFilterGradient = true;
-  setSteps(convolution, op);
+  LibraryWork convolution;
+  convolution.kind = format::WorkKind::filter_gradient;
+  setWindow(convolution, op);
   if (!placeOperands(convolution, op, result) ||
+      !placeEpilogue(convolution, op.getResult(), *epilogue) ||
       llvm::any_of(op.getPadLow(), [](int64_t pad) { return pad < 0; }))
     return std::nullopt;
   ArrayRef<int64_t> from = op.getX().getType().getShape().drop_front();
@@ -152,13 +136,13 @@ ConvolutionDescriber::describe(ConvFilterGradientOp op, Value result) {
                     from[i];
     int64_t high = std::clamp(low, least, least + stride - 1);
     convolution.padHigh.push_back(std::max<int64_t>(high, 0));
-    convolution.x.extents[i + 2] = getAffineConstantExpr(
+    convolution.lhs.extents[i + 2] = getAffineConstantExpr(
         from[i] + std::min<int64_t>(high, 0), op.getContext());
   }
   return convolution;
 }
 
-std::optional<LibraryConvolution>
+std::optional<LibraryWork>
 describeConvolution(Operation *anchor, Value result,
                     function_ref<bool(Value)> isInput) {
   if (auto op = dyn_cast<ConvFilterGradientOp>(anchor))

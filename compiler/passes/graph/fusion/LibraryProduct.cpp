@@ -1,6 +1,6 @@
-#include "compiler/passes/graph/fusion/LibraryProduct.h"
+// Finds the matrix product in a kernel.
 
-#include "compiler/passes/graph/fusion/Epilogue.h"
+#include "compiler/passes/graph/fusion/LibraryWork.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -30,7 +30,7 @@ public:
         isInput(isInput), extents(op.getLoopExtents()),
         kinds(op.getLoopKinds()) {}
 
-  std::optional<LibraryProduct> describe(ArrayRef<Value> results);
+  std::optional<LibraryWork> describe(ArrayRef<Value> results);
 
 private:
   bool traceOperands();
@@ -39,17 +39,15 @@ private:
                                     AffineMap map);
   bool staysInside(Value tensor, AffineMap map) const;
   std::optional<Epilogue> match(ArrayRef<Value> results);
-  bool placeDepthSums(LibraryProduct &product, ArrayRef<Value> results);
+  void addDepthSums(LibraryWork &work, ArrayRef<Value> results);
   bool traceEpilogue(const Epilogue &epilogue);
   std::optional<LoopClass> classify(size_t loop) const;
   bool classifyLoops();
   bool follows(size_t outer, size_t inner) const;
   void mergeLoops(LoopClass which);
   bool arrangeLoops();
-  StridedMatrix makeMatrix(const LoopStrides &tensor, LoopClass rows,
-                           LoopClass columns) const;
-  bool placeAddends(LibraryProduct &product) const;
-  bool placeSum(LibraryProduct &product) const;
+  WorkOperand makeMatrix(const LoopStrides &tensor, LoopClass rows,
+                         LoopClass columns) const;
   bool isDepthSum(Value result) const {
     return result.getDefiningOp() == anchor && result != anchor->getResult(0);
   }
@@ -66,8 +64,9 @@ private:
   function_ref<bool(Value)> isInput;
   Extents extents;
   SmallVector<mlir::utils::IteratorType> kinds;
-  Value result, sum; // the sum's is null if it is not stored or read
-  SmallVector<LoopStrides> tensors; // lhs, rhs, result, [sum], addends...
+  Value result, stored; // what the activation is of, null if that is not stored
+  SmallVector<LoopStrides> tensors; // lhs, rhs, result, addends..., [other],
+                                    //   [stored]
   SmallVector<size_t> classes[kClasses];
 };
 
@@ -154,21 +153,17 @@ bool ProductDescriber::traceOperands() {
   return true;
 }
 
-/// Tells the result from a sum that is stored, too. A gradient reads one.
+/// Tells the result from what its activation is of, if both are stored.
 std::optional<Epilogue> ProductDescriber::match(ArrayRef<Value> results) {
   for (Value candidate : results) {
     auto epilogue = matchEpilogue(candidate, anchor->getResult(0), isInput);
     if (!epilogue)
       return std::nullopt;
     result = candidate;
-    if (results.size() == 1) {
-      sum = epilogue->activated;
+    if (results.size() == 1)
       return epilogue;
-    }
-    sum = candidate == results.front() ? results.back() : results.front();
-    if (results.size() == 2 &&
-        isa_and_nonnull<GeluTanhOp>(epilogue->activation) &&
-        isActivated(sum, *epilogue))
+    stored = candidate == results.front() ? results.back() : results.front();
+    if (results.size() == 2 && isActivated(stored, *epilogue))
       return epilogue;
   }
   return std::nullopt;
@@ -198,13 +193,9 @@ bool ProductDescriber::traceEpilogue(const Epilogue &epilogue) {
   auto addRead = [&](Value value) {
     return add(value, traceInput(value, isInput, /*throughCasts=*/true));
   };
-  if (!addStored(result) ||
-      (sum && !(epilogue.activated ? addRead(sum) : addStored(sum))))
-    return false;
-  for (Value addend : epilogue.addends)
-    if (!addRead(addend))
-      return false;
-  return true;
+  return addStored(result) && llvm::all_of(epilogue.addends, addRead) &&
+         (!epilogue.other || addRead(epilogue.other)) &&
+         (!stored || addStored(stored));
 }
 
 /// By who is indexed: batches index all, rows the left side and the result,
@@ -266,130 +257,61 @@ bool ProductDescriber::arrangeLoops() {
   return llvm::all_of(classes, [](auto &loops) { return loops.size() <= 1; });
 }
 
-StridedMatrix ProductDescriber::makeMatrix(const LoopStrides &tensor,
-                                           LoopClass rows,
-                                           LoopClass columns) const {
+WorkOperand ProductDescriber::makeMatrix(const LoopStrides &tensor,
+                                         LoopClass rows,
+                                         LoopClass columns) const {
   auto stride = [&](LoopClass which) {
     return classes[which].empty() ? constant(0)
                                   : tensor.strides[classes[which].front()];
   };
-  return {tensor.input, tensor.offset, stride(kBatch), stride(rows),
-          stride(columns)};
+  return {tensor.input,
+          getElementTypeOrSelf(tensor.input),
+          tensor.offset,
+          {getExtent(kBatch), getExtent(rows), getExtent(columns)},
+          {stride(kBatch), stride(rows), stride(columns)}};
 }
 
-/// A matrix whose rows or columns are adjacent elements; those of extent 1 are.
-static bool hasUnitStride(const StridedMatrix &matrix, AffineExpr rows,
-                          AffineExpr columns) {
-  return isOne(matrix.row) || isOne(matrix.column) || isOne(rows) ||
-         isOne(columns);
-}
-
-static Type getElement(const StridedMatrix &matrix) {
-  return getElementTypeOrSelf(matrix.input);
-}
-
-bool ProductDescriber::placeAddends(LibraryProduct &product) const {
-  for (const LoopStrides &tensor : ArrayRef(tensors).drop_front(sum ? 4 : 3)) {
-    StridedMatrix matrix = makeMatrix(tensor, kRow, kColumn);
-    bool isVector = !product.bias && isZero(matrix.batch) &&
-                    isZero(matrix.row) && isOne(matrix.column) &&
-                    isOne(product.result.column);
-    std::optional<StridedMatrix> &place =
-        isVector ? product.bias : product.addend;
-    if (place || getElement(matrix) != getElement(product.result))
-      return false;
-    // Both lie in memory in one order.
-    if (!isVector && (isOne(matrix.row) != isOne(product.result.row) ||
-                      isOne(matrix.column) != isOne(product.result.column)))
-      return false;
-    place = matrix;
-  }
-  return true;
-}
-
-/// The library has the result and the sum in one order and in one narrow type,
-/// and no batch of sums.
-bool ProductDescriber::placeSum(LibraryProduct &product) const {
-  if (!sum)
-    return true;
-  StridedMatrix matrix = makeMatrix(tensors[3], kRow, kColumn);
-  Type element = getElement(matrix);
-  product.sum = matrix;
-  return isOne(product.batch) && (element.isBF16() || element.isF16()) &&
-         element == getElement(product.result) && isOne(matrix.column) &&
-         isOne(product.result.column);
-}
-
-/// A further result of the op. Libraries put nothing else behind such a product
-/// but an addend, and sum what lies with its depth outermost.
-bool ProductDescriber::placeDepthSums(LibraryProduct &product,
-                                      ArrayRef<Value> results) {
+/// A further result of the op, behind all steps.
+void ProductDescriber::addDepthSums(LibraryWork &work,
+                                    ArrayRef<Value> results) {
   if (!llvm::any_of(results, [&](Value result) { return isDepthSum(result); }))
-    return true;
+    return;
   Value sums = anchor->getResult(1);
-  bool sumsLhs = op.getResultMap(1).isFunctionOfDim(0);
-  AffineExpr zero = constant(0), one = constant(1);
-  product.depthSums = {sums, zero, zero, sumsLhs ? one : zero,
-                       sumsLhs ? zero : one};
-  product.sumsLhs = sumsLhs;
-  AffineExpr adjacent = sumsLhs ? product.lhs.row : product.rhs.column;
-  Type element = getElement(product.lhs);
-  return isOne(adjacent) && (element.isBF16() || element.isF16()) &&
-         product.scale == 1 && !product.bias && !product.activation &&
-         isOne(product.batch) && isOne(product.result.column) &&
-         getElement(*product.depthSums) == getElement(product.result);
+  auto kind = op.getResultMap(1).isFunctionOfDim(0) ? format::StepKind::sum_lhs
+                                                    : format::StepKind::sum_rhs;
+  work.steps.push_back(
+      {kind, 1, makeVector(kind, work, sums, getElementTypeOrSelf(sums))});
 }
 
-/// The types that the library multiplies and sums as our kernels do.
-static bool areTypesKnown(const LibraryProduct &product) {
-  Type left = getElement(product.lhs), result = getElement(product.result);
-  bool isNarrow = left.isBF16() || left.isF16();
-  return left == getElement(product.rhs) &&
-         (left.isF32() || left.isF64() || isNarrow) &&
-         (left == result || (isNarrow && result.isF32()));
-}
-
-static bool isTf32Allowed(Operation *anchor) {
-  auto op = dyn_cast<PrecisionOpInterface>(anchor);
-  return op && getElementTypeOrSelf(anchor->getOperand(0)).isF32() &&
-         op.isTf32Allowed();
-}
-
-std::optional<LibraryProduct>
-ProductDescriber::describe(ArrayRef<Value> results) {
+std::optional<LibraryWork> ProductDescriber::describe(ArrayRef<Value> results) {
   SmallVector<Value> products(llvm::make_filter_range(
       results, [&](Value result) { return !isDepthSum(result); }));
   std::optional<Epilogue> epilogue = match(products);
   if (!epilogue || !traceOperands() || !traceEpilogue(*epilogue) ||
       !classifyLoops() || !arrangeLoops())
     return std::nullopt;
-  LibraryProduct product{getExtent(kBatch),
-                         getExtent(kRow),
-                         getExtent(kColumn),
-                         getExtent(kDepth),
-                         makeMatrix(tensors[0], kRow, kDepth),
-                         makeMatrix(tensors[1], kDepth, kColumn),
-                         makeMatrix(tensors[2], kRow, kColumn),
-                         std::nullopt,
-                         std::nullopt,
-                         epilogue->scale,
-                         epilogue->activation,
-                         isTf32Allowed(anchor),
-                         std::nullopt,
-                         std::nullopt};
-  bool isKnown = areTypesKnown(product) &&
-                 hasUnitStride(product.lhs, product.m, product.k) &&
-                 hasUnitStride(product.rhs, product.k, product.n) &&
-                 hasUnitStride(product.result, product.m, product.n);
-  if (!isKnown || !placeAddends(product) || !placeSum(product) ||
-      !placeDepthSums(product, results))
-    return std::nullopt;
-  return product;
+  LibraryWork work;
+  work.kind = format::WorkKind::product;
+  work.lhs = makeMatrix(tensors[0], kRow, kDepth);
+  work.rhs = makeMatrix(tensors[1], kDepth, kColumn);
+  work.result = makeMatrix(tensors[2], kRow, kColumn);
+  work.tf32 = isTf32Allowed(anchor);
+  SmallVector<WorkOperand> rest;
+  for (const LoopStrides &tensor : ArrayRef(tensors).drop_front(3))
+    rest.push_back(makeMatrix(tensor, kRow, kColumn));
+  auto takeLast = [&](Value value) {
+    return value ? std::optional(rest.pop_back_val()) : std::nullopt;
+  };
+  std::optional<WorkOperand> storedAt = takeLast(stored);
+  std::optional<WorkOperand> otherAt = takeLast(epilogue->other);
+  addSteps(work, *epilogue, rest, otherAt, storedAt);
+  addDepthSums(work, results);
+  return work;
 }
 
-std::optional<LibraryProduct>
-describeProduct(Operation *anchor, ArrayRef<Value> results,
-                function_ref<bool(Value)> isInput) {
+std::optional<LibraryWork> describeProduct(Operation *anchor,
+                                           ArrayRef<Value> results,
+                                           function_ref<bool(Value)> isInput) {
   auto kernel = dyn_cast<KernelOpInterface>(anchor);
   if (!isa<IterationOpInterface>(anchor) || !kernel ||
       kernel.getKernelKind() != KernelKind::contraction)

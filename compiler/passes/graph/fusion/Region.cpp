@@ -1,6 +1,4 @@
 #include "compiler/passes/graph/fusion/Region.h"
-#include "compiler/passes/graph/fusion/LibraryConvolution.h"
-#include "compiler/passes/graph/fusion/LibraryProduct.h"
 #include "compiler/passes/graph/fusion/Rows.h"
 #include "compiler/passes/graph/match/Matchers.h"
 

@@ -4,16 +4,16 @@
 
 // Axes are in the order batch, channel, spatial, wherever the channels lie.
 // CHECK:       exec.kernel @narrow
-// CHECK-SAME:    convolution = #exec.convolution<kind = forward,
-// CHECK-SAME:    x = <0 : bf16, () -> (0, 2, 8, 6, 6, 288, 1, 48, 8)>,
-// CHECK-SAME:    filter = <1 : bf16, () -> (0, 16, 8, 3, 3, 72, 1, 24, 8)>,
+// CHECK-SAME:    library = #exec.library_work<convolution,
+// CHECK-SAME:    lhs = <0 : bf16, () -> (0, 2, 8, 6, 6, 288, 1, 48, 8)>,
+// CHECK-SAME:    rhs = <1 : bf16, () -> (0, 16, 8, 3, 3, 72, 1, 24, 8)>,
 // CHECK-SAME:    result = <4 : bf16, () -> (0, 2, 16, 6, 6, 576, 1, 96, 16)>,
-// CHECK-SAME:    addend = <3 : bf16, () -> (0, 2, 16, 6, 6, 576, 1, 96, 16)>,
-// CHECK-SAME:    bias = <2 : bf16, () -> (0, 2, 16, 6, 6, 0, 1, 0, 0)>,
-// CHECK-SAME:    padLow = [1, 1], padHigh = [1, 1], strides = [1, 1], dilations = [1, 1],
-// CHECK-SAME:    activation = relu>
+// CHECK-SAME:    steps = [#exec.step<add of <3 : bf16, () -> (0, 2, 16, 6, 6, 576, 1, 96, 16)>>,
+// CHECK-SAME:    #exec.step<bias of <2 : bf16, () -> (0, 2, 16, 6, 6, 0, 1, 0, 0)>>,
+// CHECK-SAME:    #exec.step<relu>],
+// CHECK-SAME:    window = <padLow = [1, 1], padHigh = [1, 1], strides = [1, 1], dilations = [1, 1]>>
 // CHECK:       exec.kernel @wide
-// CHECK-NOT:     convolution =
+// CHECK-NOT:     library =
 // CHECK:       exec.entry @main
 // CHECK-SAME:    workspace_bytes = 33554432
 exec.kernel @narrow attributes {target = "cuda"} {

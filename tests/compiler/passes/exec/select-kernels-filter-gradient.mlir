@@ -3,12 +3,11 @@
 // window would reach are left out: 7 of 9, where three windows of 2 x 2 step by 2.
 
 // CHECK:       exec.kernel @gradient
-// CHECK-SAME:    convolution = #exec.convolution<kind = filter_gradient,
-// CHECK-SAME:    x = <0 : bf16, () -> (0, 2, 8, 7, 6, 432, 1, 48, 8)>,
-// CHECK-SAME:    filter = <1 : bf16, () -> (0, 2, 16, 3, 3, 144, 1, 48, 16)>,
+// CHECK-SAME:    library = #exec.library_work<filter_gradient,
+// CHECK-SAME:    lhs = <0 : bf16, () -> (0, 2, 8, 7, 6, 432, 1, 48, 8)>,
+// CHECK-SAME:    rhs = <1 : bf16, () -> (0, 2, 16, 3, 3, 144, 1, 48, 16)>,
 // CHECK-SAME:    result = <2 : bf16, () -> (0, 16, 8, 2, 2, 32, 1, 16, 8)>,
-// CHECK-SAME:    padLow = [0, 0], padHigh = [0, 0], strides = [2, 2], dilations = [1, 1],
-// CHECK-SAME:    activation = none>
+// CHECK-SAME:    window = <padLow = [0, 0], padHigh = [0, 0], strides = [2, 2], dilations = [1, 1]>>
 exec.kernel @gradient attributes {target = "cuda"} {
 ^bb0(%x: tensor<2x9x6x8xbf16>, %d: tensor<2x3x3x16xbf16>):
   %y = graph.fused <contraction> (%x, %d)

@@ -4,15 +4,18 @@
 // The residual has the place of the addend, and is read where its batch lies:
 // rows of all the batch are one matrix.
 // CHECK:       exec.kernel @epilogue
-// CHECK-SAME:    product = #exec.product<extents = ()[s0] -> (1, s0 * 16, 8, 32),
-// CHECK-SAME:    lhs = <0 : bf16, () -> (0, 0, 32, 1)>, rhs = <1 : bf16, () -> (0, 0, 1, 32)>,
-// CHECK-SAME:    result = <4 : bf16, () -> (0, 0, 8, 1)>, addend = <3 : bf16, () -> (0, 0, 8, 1)>,
-// CHECK-SAME:    bias = <2 : bf16, () -> (0, 0, 0, 1)>,
-// CHECK-SAME:    scale = 5.000000e-01 : f64, activation = relu>
+// CHECK-SAME:    library = #exec.library_work<product,
+// CHECK-SAME:    lhs = <0 : bf16, ()[s0] -> (0, 1, s0 * 16, 32, 0, 32, 1)>,
+// CHECK-SAME:    rhs = <1 : bf16, () -> (0, 1, 32, 8, 0, 1, 32)>,
+// CHECK-SAME:    result = <4 : bf16, ()[s0] -> (0, 1, s0 * 16, 8, 0, 8, 1)>,
+// CHECK-SAME:    steps = [#exec.step<scale by 5.000000e-01 : f64>,
+// CHECK-SAME:    #exec.step<add of <3 : bf16, ()[s0] -> (0, 1, s0 * 16, 8, 0, 8, 1)>>,
+// CHECK-SAME:    #exec.step<bias of <2 : bf16, ()[s0] -> (0, 1, s0 * 16, 8, 0, 0, 1)>>,
+// CHECK-SAME:    #exec.step<relu>]>
 // CHECK:       exec.kernel @computed
-// CHECK-NOT:     product =
+// CHECK-NOT:     library =
 // CHECK:       exec.kernel @erf
-// CHECK-NOT:     product =
+// CHECK-NOT:     library =
 // CHECK:       exec.entry @main
 // CHECK-SAME:    workspace_bytes = 32768
 module attributes {graph.symbols = [#graph.symbol<"n", 1 to 4 by 1>]} {

@@ -2,7 +2,7 @@
 // A library is told what it may round to tf32: of f32, no other convolution is
 // described.
 
-// CHECK: exec.kernel @product {{.*}}product = #exec.product<{{.*}}, tf32 = true>
+// CHECK: exec.kernel @product {{.*}}library = #exec.library_work<product, {{.*}}, tf32 = true>
 exec.kernel @product attributes {target = "cuda"} {
 ^bb0(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>):
   %y = graph.fused <contraction> (%x, %w) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32> {
@@ -12,7 +12,7 @@ exec.kernel @product attributes {target = "cuda"} {
   }
 }
 
-// CHECK: exec.kernel @window {{.*}}convolution = #exec.convolution<kind = forward, x = <0 : f32, {{.*}}, tf32 = true>
+// CHECK: exec.kernel @window {{.*}}library = #exec.library_work<convolution, lhs = <0 : f32, {{.*}}, tf32 = true, window = {{.*}}>
 exec.kernel @window attributes {target = "cuda"} {
 ^bb0(%x: tensor<2x6x6x8xf32>, %w: tensor<16x3x3x8xf32>):
   %y = graph.fused <contraction> (%x, %w)

@@ -9,31 +9,35 @@
 using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::tests;
+using format::SizeOp;
+using format::StepKind;
 using testing::HasSubstr;
 
 namespace {
 
-std::unique_ptr<format::MatrixT> matrix(uint32_t buffer, int64_t offset = 0) {
-  auto result = std::make_unique<format::MatrixT>();
-  result->buffer = buffer;
-  result->dtype = DType::f32;
-  for (int64_t value : {offset, int64_t(0), int64_t(4), int64_t(1)})
-    result->place.push_back(constant(value));
-  return result;
+/// A 4 x 4 matrix.
+std::unique_ptr<format::OperandT> matrix(uint32_t buffer, int64_t offset = 0) {
+  return makeOperand(buffer, DType::f32, {offset, 1, 4, 4, 0, 4, 1});
+}
+/// The first row of it, for each row.
+std::unique_ptr<format::OperandT> firstRow(uint32_t buffer) {
+  return makeOperand(buffer, DType::f32, {0, 1, 4, 4, 0, 0, 1});
 }
 
 /// The kernel adds one; the library squares the 4 x 4 matrix.
 ProgramBuilder squareProgram() {
   ProgramBuilder builder = addOneProgram();
-  auto product = std::make_unique<format::ProductT>();
-  for (int64_t extent : {1, 4, 4, 4})
-    product->extents.push_back(constant(extent));
-  product->lhs = matrix(0);
-  product->rhs = matrix(0);
-  product->result = matrix(1);
-  builder.tables.kernels[0]->product = std::move(product);
+  auto work = std::make_unique<format::LibraryWorkT>();
+  work->lhs = matrix(0);
+  work->rhs = matrix(0);
+  work->result = matrix(1);
+  builder.tables.kernels[0]->library = std::move(work);
   builder.entry().workspace_bytes = 1024;
   return builder;
+}
+
+format::LibraryWorkT &workOf(ProgramBuilder &builder) {
+  return *builder.tables.kernels[0]->library;
 }
 
 /// Runs with the library that TCC_CUDA_LIB asks for.
@@ -66,6 +70,26 @@ TEST_F(LibraryCallsTest, GivesProductsToTheLibrary) {
   EXPECT_EQ(result(),
             (std::vector<float>{56, 62, 68, 74, 152, 174, 196, 218, 248, 286,
                                 324, 362, 344, 398, 452, 506}));
+}
+
+/// relu(x[i, j] + x[0, j] - (x x)[i, j] / 32)
+TEST_F(LibraryCallsTest, GivesStepsToTheLibrary) {
+  useLibrary();
+  ProgramBuilder builder = squareProgram();
+  addStep(workOf(builder), StepKind::scale).factor = -1.0 / 32;
+  addStep(workOf(builder), StepKind::add, matrix(0));
+  addStep(workOf(builder), StepKind::bias, firstRow(0));
+  addStep(workOf(builder), StepKind::relu);
+  ASSERT_THAT(run(builder, 4), succeeds());
+  std::vector<float> expected;
+  for (int i = 0; i < 4; ++i)
+    for (int j = 0; j < 4; ++j) {
+      float sum = 0;
+      for (int k = 0; k < 4; ++k)
+        sum += float((4 * i + k) * (4 * k + j));
+      expected.push_back(std::max(-sum / 32 + float(4 * i + j) + j, 0.0f));
+    }
+  EXPECT_EQ(result(), expected);
 }
 
 TEST_F(LibraryCallsTest, LaunchesKernelsWithoutOne) {
@@ -102,8 +126,9 @@ TEST_F(LibraryCallsTest, RefusesWorkspacesThatOverflow) {
 TEST_F(LibraryCallsTest, LaunchesTheKernelOfWhatTheLibraryLacks) {
   useLibrary();
   ProgramBuilder builder = squareProgram();
-  builder.tables.kernels[0]->product->lhs->place[3] = constant(2);
-  builder.tables.kernels[0]->product->lhs->place[2] = constant(8);
+  // Rows overlap, which is not known before x has a shape.
+  workOf(builder).lhs->place[5] =
+      code({{SizeOp::slot, 0}, {SizeOp::constant, 2}, {SizeOp::sub, 0}});
   ASSERT_THAT(run(builder), succeeds());
   EXPECT_EQ(result()[15], 16.0f);
 }
@@ -111,7 +136,7 @@ TEST_F(LibraryCallsTest, LaunchesTheKernelOfWhatTheLibraryLacks) {
 TEST_F(LibraryCallsTest, RefusesMatricesThatLeaveTheirBuffer) {
   useLibrary();
   ProgramBuilder builder = squareProgram();
-  builder.tables.kernels[0]->product->lhs = matrix(0, /*offset=*/17);
+  workOf(builder).lhs = matrix(0, /*offset=*/17);
   EXPECT_THAT(run(builder),
               failsWith(Code::BadData, "does not fit its buffer"));
 }
@@ -121,8 +146,8 @@ TEST_F(LibraryCallsTest, DropsPlansOfManySizes) {
   constexpr int64_t kSizes = 4100;
   useLibrary();
   ProgramBuilder builder = squareProgram();
-  auto &product = *builder.tables.kernels[0]->product;
-  product.extents[1] = slot(0); // rows of x, by its first 4 x 4
+  for (auto *rows : {&workOf(builder).lhs, &workOf(builder).result})
+    (*rows)->place[2] = slot(0); // rows of x, by its first 4 x 4
   builder.tables.symbols[0]->min = 4;
   builder.tables.symbols[0]->max = kSizes;
   for (auto &buffer : builder.entry().buffers)
@@ -140,23 +165,31 @@ TEST_F(LibraryCallsTest, DropsPlansOfManySizes) {
 TEST_F(LibraryCallsTest, LaunchesTheKernelOfWhatIsWalkedBackwards) {
   useLibrary();
   ProgramBuilder builder = squareProgram();
-  auto &place = builder.tables.kernels[0]->product->lhs->place;
+  auto &place = workOf(builder).lhs->place;
   place[0] = constant(12);
-  place[2] = constant(-4);
+  place[5] = code({{SizeOp::constant, 0}, {SizeOp::slot, 0}, {SizeOp::sub, 0}});
   ASSERT_THAT(run(builder), succeeds());
   EXPECT_EQ(result()[15], 16.0f);
 }
 
-/// The library would read four elements of it.
-TEST_F(LibraryCallsTest, LaunchesTheKernelOfABiasThatIsNoVector) {
+/// A library would read it while it writes the result.
+TEST_F(LibraryCallsTest, LaunchesTheKernelOfABiasWhereTheResultLies) {
   useLibrary();
   ProgramBuilder builder = squareProgram();
-  auto &product = *builder.tables.kernels[0]->product;
-  product.bias = matrix(0);
-  product.bias->place[2] = constant(0);
-  product.bias->place[3] = constant(0);
+  addStep(workOf(builder), StepKind::bias, firstRow(1));
   ASSERT_THAT(run(builder), succeeds());
   EXPECT_EQ(result()[15], 16.0f);
+}
+
+TEST_F(LibraryCallsTest, LaunchesTheKernelOfNewerKinds) {
+  useLibrary();
+  ProgramBuilder step = squareProgram(), work = squareProgram();
+  addStep(workOf(step), StepKind(200), matrix(0));
+  workOf(work).kind = format::WorkKind(200);
+  for (ProgramBuilder *builder : {&step, &work}) {
+    ASSERT_THAT(run(*builder, 2), succeeds());
+    EXPECT_EQ(result()[15], 16.0f);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -210,7 +243,8 @@ TEST_F(TuningTest, MeasuresTheKernelAndEachWayOnce) {
     EXPECT_NEAR(measured[i].tuning.microseconds, expected[i], 1e-3);
   }
   EXPECT_THAT(measured[0].work, HasSubstr("emulated, "));
-  EXPECT_THAT(measured[0].work, HasSubstr("workspace 1024: product 1x4x4x4: "));
+  EXPECT_THAT(measured[0].work,
+              HasSubstr("workspace 1024: product: f32[1x4x4:0x4x1]@"));
 }
 
 TEST_F(TuningTest, LeavesRunsAsTheyWere) {

@@ -3,6 +3,7 @@
 
 #include "runtime/devices/libraries/Cudnn.h"
 #include "tests/runtime/devices/libraries/LibraryFixture.h"
+#include "tests/runtime/devices/libraries/Works.h"
 
 #include <array>
 #include <cmath>
@@ -10,7 +11,8 @@
 using namespace tcc::runtime;
 using namespace tcc::runtime::cuda;
 using namespace tcc::tests;
-using tcc::format::Activation;
+using tcc::format::StepKind;
+using tcc::format::WorkKind;
 using testing::HasSubstr;
 
 namespace {
@@ -24,33 +26,19 @@ struct Shape {
 };
 
 struct Variant {
-  bool channelsLast = true, hasAddend = false, hasBias = false;
-  Activation activation = Activation::none;
+  bool channelsLast = true, hasAddend = false, hasBias = false, hasRelu = false;
   int64_t padding = 0; ///< elements between images
   bool isWide = false; ///< f32 results, addends and biases
 };
 
 /// A tensor with its elements.
 struct TestImage {
-  StridedImage view;
+  StridedView view;
   std::vector<double> elements;
 
   TestImage(const Sizes &extents, Variant variant, DType dtype, uint64_t seed)
-      : view{dtype, extents, Sizes(extents.size()), 64} {
-    int64_t step = 1;
-    auto place = [&](size_t axis) {
-      view.strides[axis] = step;
-      step *= extents[axis];
-    };
-    if (variant.channelsLast)
-      place(1);
-    for (size_t axis = extents.size(); axis-- > 2;)
-      place(axis);
-    if (!variant.channelsLast)
-      place(1);
-    view.strides[0] = step + variant.padding;
-    elements = makeElements(view.strides[0] * extents[0], seed);
-  }
+      : view(makeImage(dtype, extents, variant.channelsLast, variant.padding)),
+        elements(makeElements(view.strides[0] * extents[0], seed)) {}
   int64_t indexOf(int64_t n, int64_t c, const Sizes &place) const {
     int64_t index = n * view.strides[0] + c * view.strides[1];
     for (size_t i = 0; i < place.size(); ++i)
@@ -87,7 +75,7 @@ Sizes resultOf(const Shape &shape) {
   return result;
 }
 
-/// The sum of Convolution's definition.
+/// The sum of a convolution's definition.
 double convolveAt(const Shape &shape, const TestImage &x,
                   const TestImage &filter, int64_t n, int64_t k,
                   const Sizes &place) {
@@ -120,30 +108,37 @@ protected:
           /*isSimulated=*/true, nullptr, find()});
     workspace = upload(std::vector<char>(kWorkspace));
   }
-  Convolution describe(const Shape &shape, Variant variant, DType dtype) {
-    Convolution convolution{TestImage(shape.x, variant, dtype, 0).view,
-                            TestImage(shape.filter, variant, dtype, 0).view,
-                            TestImage(resultOf(shape), variant,
-                                      variant.isWide ? DType::f32 : dtype, 0)
-                                .view,
-                            std::nullopt,
-                            variant.hasBias,
-                            shape.before,
-                            shape.after,
-                            shape.strides,
-                            shape.dilations,
-                            variant.activation,
-                            /*tf32=*/dtype == DType::f32};
+  LibraryWork describe(const Shape &shape, Variant variant, DType dtype) {
+    auto make = [&](const Sizes &extents, DType dtype) {
+      return makeImage(dtype, extents, variant.channelsLast, variant.padding);
+    };
+    LibraryWork work{
+        .kind = WorkKind::convolution,
+        .lhs = make(shape.x, dtype),
+        .rhs = make(shape.filter, dtype),
+        .result = make(resultOf(shape), variant.isWide ? DType::f32 : dtype),
+        .tf32 = dtype == DType::f32,
+        .window = {shape.before, shape.after, shape.strides, shape.dilations}};
     if (variant.hasAddend)
-      convolution.addend = convolution.result;
-    return convolution;
+      work.steps.push_back(makeStep(work, StepKind::add));
+    if (variant.hasBias)
+      work.steps.push_back(makeStep(work, StepKind::bias));
+    if (variant.hasRelu)
+      work.steps.push_back(makeStep(work, StepKind::relu));
+    return work;
+  }
+  /// Of the filter of a convolution that is described as `forward`.
+  static LibraryWork deriveFilter(LibraryWork forward) {
+    std::swap(forward.rhs, forward.result);
+    forward.kind = WorkKind::filter_gradient;
+    return forward;
   }
   void *place(const TestImage &image) {
     return upload(encode(image.elements, image.view.dtype));
   }
-  std::unique_ptr<LibraryPlan> plan(const Convolution &convolution,
+  std::unique_ptr<LibraryPlan> plan(const LibraryWork &work,
                                     size_t bytes = kWorkspace) {
-    auto plan = library->plan(convolution, workspace, bytes);
+    auto plan = library->plan(work, workspace, bytes);
     EXPECT_TRUE(plan.ok()) << plan.takeStatus().message();
     return plan.ok() ? std::move(*plan) : nullptr;
   }
@@ -164,11 +159,15 @@ void CudnnLibraryTest::check(const Shape &shape, Variant variant, DType dtype,
   TestImage bias({1, shape.filter[0], 1}, {}, stored, 5);
   if (hasNan)
     x.elements[0] = NAN;
-  auto computation = plan(describe(shape, variant, dtype));
+  LibraryWork work = describe(shape, variant, dtype);
+  ASSERT_TRUE(isWellFormed(work));
+  auto computation = plan(work);
   ASSERT_NE(computation, nullptr);
-  LibraryOperands operands{
-      place(x), place(filter), variant.hasAddend ? place(addend) : nullptr,
-      variant.hasBias ? place(bias) : nullptr, place(result)};
+  LibraryOperands operands{place(x), place(filter), place(result), {}};
+  for (const LibraryStep &step : work.steps)
+    operands.steps.push_back(step.kind == StepKind::add    ? place(addend)
+                             : step.kind == StepKind::bias ? place(bias)
+                                                           : nullptr);
   Status status = computation->enqueue(operands, stream);
   ASSERT_TRUE(status.ok()) << status.message();
   std::vector<char> bytes =
@@ -176,11 +175,11 @@ void CudnnLibraryTest::check(const Shape &shape, Variant variant, DType dtype,
   double halfUlp = dtype == DType::bf16 ? 0x1p-8 : 0x1p-11;
   for (int64_t n = 0; n < shape.x[0]; ++n)
     for (int64_t k = 0; k < shape.filter[0]; ++k)
-      for (const Sizes &at : placesOf(result.view.extents)) {
+      for (const Sizes &at : placesOf(resultOf(shape))) {
         double expected = convolveAt(shape, x, filter, n, k, at) +
                           (variant.hasAddend ? addend.at(n, k, at) : 0) +
                           (variant.hasBias ? bias.at(0, k, {0}) : 0);
-        if (variant.activation == Activation::relu && expected < 0)
+        if (variant.hasRelu && expected < 0)
           expected = 0;
         double found = decode(bytes, result.indexOf(n, k, at), stored);
         if (std::isnan(expected)) {
@@ -216,13 +215,11 @@ void CudnnLibraryTest::checkFilterGradient(const Shape &shape, Variant variant,
   TestImage x(shape.x, variant, dtype, 1);
   TestImage gradient(resultOf(shape), variant, dtype, 2);
   TestImage result(shape.filter, variant, dtype, 3);
-  Convolution convolution = describe(shape, variant, dtype);
-  std::swap(convolution.filter, convolution.result);
-  convolution.kind = tcc::format::ConvolutionKind::filter_gradient;
-  auto computation = plan(convolution);
+  LibraryWork work = deriveFilter(describe(shape, variant, dtype));
+  ASSERT_TRUE(isWellFormed(work));
+  auto computation = plan(work);
   ASSERT_NE(computation, nullptr);
-  LibraryOperands operands{place(x), place(gradient), nullptr, nullptr,
-                           place(result)};
+  LibraryOperands operands{place(x), place(gradient), place(result), {}};
   ASSERT_TRUE(computation->enqueue(operands, stream).ok());
   std::vector<char> bytes =
       download(operands.result, result.elements.size() * bytesOf(dtype));
@@ -236,7 +233,7 @@ void CudnnLibraryTest::checkFilterGradient(const Shape &shape, Variant variant,
         filter.elements[filter.indexOf(k, c, tap)] = 1;
         double expected = 0;
         for (int64_t n = 0; n < shape.x[0]; ++n)
-          for (const Sizes &at : placesOf(gradient.view.extents))
+          for (const Sizes &at : placesOf(resultOf(shape)))
             expected +=
                 convolveAt(shape, x, filter, n, k, at) * gradient.at(n, k, at);
         double found = decode(bytes, result.indexOf(k, c, tap), dtype);
@@ -250,10 +247,8 @@ void CudnnLibraryTest::checkFilterGradient(const Shape &shape, Variant variant,
 TEST_F(CudnnLibraryTest, ComputesAllEpilogues) {
   for (int bits = 0; bits < 64; ++bits) {
     SCOPED_TRACE(testing::Message() << "variant " << bits);
-    Variant variant{
-        bool(bits & 1),    bool(bits & 2),
-        bool(bits & 4),    bits & 8 ? Activation::relu : Activation::none,
-        bits & 1 ? 16 : 0, bool(bits & 32)};
+    Variant variant{bool(bits & 1), bool(bits & 2),    bool(bits & 4),
+                    bool(bits & 8), bits & 1 ? 16 : 0, bool(bits & 32)};
     check(kPlain, variant, bits & 16 ? DType::f16 : DType::bf16);
     if (HasFatalFailure())
       return;
@@ -264,7 +259,7 @@ TEST_F(CudnnLibraryTest, ComputesAllWindows) {
   for (const auto &[name, shape] : kShapes)
     for (bool channelsLast : {false, true}) {
       SCOPED_TRACE(testing::Message() << name << ", " << channelsLast);
-      check(shape, {channelsLast, true, true, Activation::relu}, DType::bf16);
+      check(shape, {channelsLast, true, true, true}, DType::bf16);
       if (HasFatalFailure())
         return;
     }
@@ -283,18 +278,17 @@ TEST_F(CudnnLibraryTest, ComputesGradientsOfFilters) {
 /// Small multiples of 1/8 are exact in tf32.
 TEST_F(CudnnLibraryTest, ComputesInTf32) {
   for (bool channelsLast : {false, true})
-    check(kPlain, {channelsLast, true, true, Activation::relu}, DType::f32);
+    check(kPlain, {channelsLast, true, true, true}, DType::f32);
 }
 
 TEST_F(CudnnLibraryTest, KeepsNans) {
-  check(kPlain, {true, true, true, Activation::relu}, DType::f16,
+  check(kPlain, {true, true, true, true}, DType::f16,
         /*hasNan=*/true);
 }
 
 /// One plan, other places each time, captured and replayed.
 TEST_F(CudnnLibraryTest, IsCaptured) {
-  Convolution convolution = describe(kPlain, {}, DType::f16);
-  auto computation = plan(convolution);
+  auto computation = plan(describe(kPlain, {}, DType::f16));
   ASSERT_NE(computation, nullptr);
   TestImage ones(kPlain.x, {}, DType::f16, 1);
   ones.elements.assign(ones.elements.size(), 1);
@@ -305,9 +299,7 @@ TEST_F(CudnnLibraryTest, IsCaptured) {
   std::array<void *, 2> results{upload(zeros), upload(zeros)};
   driver->streamBeginCapture(stream, kCaptureThreadLocal);
   for (void *result : results)
-    ASSERT_TRUE(
-        computation->enqueue({x, weights, nullptr, nullptr, result}, stream)
-            .ok());
+    ASSERT_TRUE(computation->enqueue({x, weights, result, {}}, stream).ok());
   GraphHandle graph;
   driver->streamEndCapture(stream, &graph);
   EXPECT_EQ(decode(download(results[1], 2), 0, DType::f16), 0);
@@ -322,25 +314,26 @@ TEST_F(CudnnLibraryTest, IsCaptured) {
 
 /// The kernel has to do it.
 TEST_F(CudnnLibraryTest, LeavesWhatItLacks) {
-  Convolution exact = describe(kPlain, {}, DType::f32);
+  LibraryWork plain = describe(kPlain, {}, DType::bf16);
+  LibraryWork exact = describe(kPlain, {}, DType::f32);
   exact.tf32 = false;
   EXPECT_EQ(plan(exact), nullptr) << "f32";
-  EXPECT_EQ(plan(describe(kPlain, {}, DType::bf16), 1023), nullptr)
-      << "workspace";
-  Variant gelu{.activation = Activation::gelu_tanh};
-  EXPECT_EQ(plan(describe(kPlain, gelu, DType::bf16)), nullptr) << "gelu";
-  Convolution broadcast = describe(kPlain, {}, DType::bf16);
-  broadcast.x.strides[0] = 0;
+  EXPECT_EQ(plan(plain, 1023), nullptr) << "workspace";
+  LibraryWork gelu = plain;
+  gelu.steps = makeSteps(gelu, {StepKind::gelu_tanh});
+  EXPECT_EQ(plan(gelu), nullptr) << "gelu";
+  LibraryWork broadcast = plain;
+  broadcast.lhs.strides[0] = 0;
   EXPECT_EQ(plan(broadcast), nullptr) << "strides";
-  Convolution empty = describe(kPlain, {}, DType::bf16);
-  empty.x.extents[0] = empty.result.extents[0] = 0;
+  LibraryWork empty = plain;
+  empty.lhs.extents[0] = empty.result.extents[0] = 0;
   EXPECT_EQ(plan(empty), nullptr) << "no images";
-  Convolution mixed = describe(kPlain, {}, DType::bf16);
+  LibraryWork mixed = plain;
   mixed.result.dtype = DType::f16;
   EXPECT_EQ(plan(mixed), nullptr) << "dtypes";
-  Convolution gradient = describe(kPlain, {.hasBias = true}, DType::bf16);
-  std::swap(gradient.filter, gradient.result);
-  gradient.kind = tcc::format::ConvolutionKind::filter_gradient;
+  LibraryWork gradient = deriveFilter(plain);
+  EXPECT_NE(plan(gradient), nullptr);
+  gradient.steps = makeSteps(gradient, {StepKind::bias});
   EXPECT_EQ(plan(gradient), nullptr) << "a gradient with a bias";
 }
 
@@ -348,7 +341,7 @@ TEST_F(CudnnLibraryTest, HoldsToTheAlignmentItWasToldOf) {
   auto computation = plan(describe(kPlain, {}, DType::f16));
   ASSERT_NE(computation, nullptr);
   auto *place = static_cast<char *>(upload(std::vector<char>(8192)));
-  LibraryOperands operands{place + 2, place, nullptr, nullptr, place + 4096};
+  LibraryOperands operands{place + 2, place, place + 4096, {}};
   ASSERT_TRUE(computation->enqueue(operands, stream).ok());
   EXPECT_NE(driver->streamSynchronize(stream), kSuccess);
 }

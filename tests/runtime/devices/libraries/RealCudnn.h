@@ -8,6 +8,7 @@
 #define TCC_TESTS_RUNTIME_DEVICES_LIBRARIES_REALCUDNN_H
 
 #include "runtime/devices/libraries/CudnnLibrary.h"
+#include "tests/runtime/devices/libraries/Works.h"
 #include "gtest/gtest.h"
 
 #include <fstream>
@@ -15,13 +16,14 @@
 
 namespace tcc::tests {
 
-using format::Activation;
 using format::DType;
+using format::StepKind;
+using format::WorkKind;
+using runtime::LibraryWork;
 using runtime::Result;
-using runtime::cuda::Convolution;
+using runtime::StridedView;
 using runtime::cuda::Cudnn;
 using runtime::cuda::CudnnLibrary;
-using runtime::cuda::StridedImage;
 
 inline constexpr size_t kFirstWithProperties = 91100; ///< 9.11
 inline constexpr size_t kWorkspace = 32 << 20;
@@ -41,42 +43,35 @@ protected:
     library = std::move(*opened);
   }
 
-  static StridedImage channelsLast(std::vector<int64_t> extents) {
-    std::vector<int64_t> strides(extents.size());
-    int64_t step = strides[1] = 1;
-    step = extents[1];
-    for (size_t axis = extents.size(); axis-- > 2; step *= extents[axis])
-      strides[axis] = step;
-    strides[0] = step;
-    return {GetParam(), std::move(extents), std::move(strides), 256};
+  static StridedView channelsLast(const std::vector<int64_t> &extents) {
+    StridedView view = makeImage(GetParam(), extents);
+    view.alignment = 256;
+    return view;
   }
-  /// 3 x 3, padded so that a stride of 1 keeps the size.
-  static Convolution convolve(int64_t batch, int64_t channels, int64_t filters,
+  /// 3 x 3, padded so that a stride of 1 keeps the size, with a bias and relu.
+  static LibraryWork convolve(int64_t batch, int64_t channels, int64_t filters,
                               int64_t size, int64_t stride) {
     int64_t to = (size - 1) / stride + 1;
-    return {channelsLast({batch, channels, size, size}),
-            channelsLast({filters, channels, 3, 3}),
-            channelsLast({batch, filters, to, to}),
-            std::nullopt,
-            /*hasBias=*/true,
-            {1, 1},
-            {1, 1},
-            {stride, stride},
-            {1, 1},
-            Activation::relu,
-            /*tf32=*/GetParam() == DType::f32};
+    LibraryWork work{.kind = WorkKind::convolution,
+                     .lhs = channelsLast({batch, channels, size, size}),
+                     .rhs = channelsLast({filters, channels, 3, 3}),
+                     .result = channelsLast({batch, filters, to, to}),
+                     .tf32 = GetParam() == DType::f32,
+                     .window = {{1, 1}, {1, 1}, {stride, stride}, {1, 1}}};
+    work.steps = makeSteps(work, {StepKind::bias, StepKind::relu});
+    return work;
   }
   /// Of the filter of `forward`.
-  static Convolution deriveFilter(const Convolution &forward) {
-    Convolution gradient = forward;
-    std::swap(gradient.filter, gradient.result);
-    gradient.hasBias = false;
-    gradient.activation = Activation::none;
-    gradient.kind = format::ConvolutionKind::filter_gradient;
+  static LibraryWork deriveFilter(const LibraryWork &forward) {
+    LibraryWork gradient = forward;
+    std::swap(gradient.rhs, gradient.result);
+    gradient.steps.clear();
+    gradient.kind = WorkKind::filter_gradient;
     return gradient;
   }
-  bool isPlanned(const Convolution &convolution, size_t bytes = kWorkspace) {
-    auto plan = library->plan(convolution, nullptr, bytes);
+  bool isPlanned(const LibraryWork &work, size_t bytes = kWorkspace) {
+    EXPECT_TRUE(isWellFormed(work));
+    auto plan = library->plan(work, nullptr, bytes);
     EXPECT_TRUE(plan.ok()) << plan.takeStatus().message();
     return plan.ok() && *plan;
   }

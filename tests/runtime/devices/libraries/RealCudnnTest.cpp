@@ -22,14 +22,14 @@ TEST_P(RealCudnnTest, PlansWindowsOfResNet) {
                                           {512, 7, 1}}) {
       SCOPED_TRACE(testing::Message() << batch << " x " << channels << " x "
                                       << size << " / " << stride);
-      Convolution all = convolve(batch, channels, channels, size, stride);
+      LibraryWork all = convolve(batch, channels, channels, size, stride);
       EXPECT_TRUE(isPlanned(all)) << "bias, relu";
-      all.addend = all.result;
+      all.steps =
+          makeSteps(all, {StepKind::add, StepKind::bias, StepKind::relu});
       EXPECT_TRUE(isPlanned(all)) << "addend, bias, relu";
-      all.activation = Activation::none;
+      all.steps.pop_back();
       EXPECT_TRUE(isPlanned(all)) << "addend, bias";
-      all.addend.reset();
-      all.hasBias = false;
+      all.steps.clear();
       EXPECT_TRUE(isPlanned(all)) << "the sums alone";
     }
 }
@@ -41,62 +41,58 @@ TEST_P(RealCudnnTest, PlansGradientsOfFilters) {
                                         {512, 7, 1}}) {
     SCOPED_TRACE(testing::Message()
                  << channels << " x " << size << " / " << stride);
-    Convolution forward = convolve(32, channels, channels, size, stride);
+    LibraryWork forward = convolve(32, channels, channels, size, stride);
     EXPECT_TRUE(isPlanned(deriveFilter(forward)));
   }
-  Convolution stem = convolve(8, 3, 64, 224, 2);
-  stem.filter = channelsLast({64, 3, 7, 7});
-  stem.padLow = stem.padHigh = {3, 3};
+  LibraryWork stem = convolve(8, 3, 64, 224, 2);
+  stem.rhs = channelsLast({64, 3, 7, 7});
+  stem.window.padLow = stem.window.padHigh = {3, 3};
   EXPECT_TRUE(isPlanned(deriveFilter(stem))) << "stem";
-  Convolution uneven = convolve(32, 64, 64, 56, 2);
-  uneven.padLow = {0, 0};
+  LibraryWork uneven = convolve(32, 64, 64, 56, 2);
+  uneven.window.padLow = {0, 0};
   EXPECT_TRUE(isPlanned(deriveFilter(uneven))) << "padding of one side";
 }
 
 /// A filter may lie as its parameter does: channels before the window.
 TEST_P(RealCudnnTest, PlansOtherFilters) {
-  Convolution forward = convolve(32, 64, 64, 56, 1);
-  forward.hasBias = false;
-  forward.activation = Activation::none;
-  forward.filter.strides = {64 * 9, 9, 3, 1};
+  LibraryWork forward = convolve(32, 64, 64, 56, 1);
+  forward.steps.clear();
+  forward.rhs.strides = {64 * 9, 9, 3, 1};
   EXPECT_TRUE(isPlanned(forward)) << "forward";
   EXPECT_TRUE(isPlanned(deriveFilter(forward))) << "gradient";
 }
 
 TEST_P(RealCudnnTest, PlansOtherWindows) {
-  Convolution stem = convolve(8, 3, 64, 224, 2);
-  stem.filter = channelsLast({64, 3, 7, 7});
-  stem.padLow = stem.padHigh = {3, 3};
+  LibraryWork stem = convolve(8, 3, 64, 224, 2);
+  stem.rhs = channelsLast({64, 3, 7, 7});
+  stem.window.padLow = stem.window.padHigh = {3, 3};
   EXPECT_TRUE(isPlanned(stem)) << "7 x 7 of three channels";
   EXPECT_TRUE(isPlanned(stem, 0)) << "without workspace";
 
-  Convolution groups = convolve(8, 64, 64, 56, 1);
-  groups.filter = channelsLast({64, 16, 3, 3});
+  LibraryWork groups = convolve(8, 64, 64, 56, 1);
+  groups.rhs = channelsLast({64, 16, 3, 3});
   EXPECT_TRUE(isPlanned(groups)) << "groups";
-  groups.filter = channelsLast({64, 1, 3, 3});
+  groups.rhs = channelsLast({64, 1, 3, 3});
   EXPECT_TRUE(isPlanned(groups)) << "depthwise";
 
-  Convolution asymmetric = convolve(8, 64, 64, 56, 2);
-  asymmetric.padLow = {0, 0};
+  LibraryWork asymmetric = convolve(8, 64, 64, 56, 2);
+  asymmetric.window.padLow = {0, 0};
   EXPECT_TRUE(isPlanned(asymmetric)) << "padding of one side";
 
-  Convolution line{channelsLast({8, 64, 56}),
-                   channelsLast({64, 64, 3}),
-                   channelsLast({8, 64, 56}),
-                   std::nullopt,
-                   true,
-                   {1},
-                   {1},
-                   {1},
-                   {1},
-                   Activation::relu,
-                   /*tf32=*/GetParam() == DType::f32};
+  LibraryWork line{.kind = WorkKind::convolution,
+                   .lhs = channelsLast({8, 64, 56}),
+                   .rhs = channelsLast({64, 64, 3}),
+                   .result = channelsLast({8, 64, 56}),
+                   .tf32 = GetParam() == DType::f32,
+                   .window = {{1}, {1}, {1}, {1}}};
+  line.steps = makeSteps(line, {StepKind::bias, StepKind::relu});
   EXPECT_TRUE(isPlanned(line)) << "1-d";
 }
 
 TEST_P(RealCudnnTest, RefusesShapesThatDoNotGoTogether) {
-  Convolution wrong = convolve(8, 64, 64, 56, 1);
+  LibraryWork wrong = convolve(8, 64, 64, 56, 1);
   wrong.result = channelsLast({8, 64, 55, 56});
+  wrong.steps = makeSteps(wrong, {StepKind::bias, StepKind::relu});
   EXPECT_FALSE(isPlanned(wrong));
 }
 
