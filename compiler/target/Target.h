@@ -96,9 +96,9 @@ public:
     return {};
   }
 
-  /// Whether what computes `fused` may write a result where `input` lies, if
-  /// each element of it is read before it is overwritten as the region has it.
-  virtual bool canOverwrite(graph::FusedOp /*fused*/,
+  /// Whether all that may compute `fused` reads each element of `input` before
+  /// it writes that of `result` in its place, where the region allows that.
+  virtual bool canOverwrite(graph::FusedOp /*fused*/, unsigned /*result*/,
                             unsigned /*input*/) const {
     return true;
   }

@@ -3,6 +3,7 @@
 #include "runtime/package/DType.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -76,9 +77,6 @@ struct WorkRule {
   WorkKind kind;
   std::span<const TypeRule> types;
   std::span<const StepRule> steps; ///< each at most once
-  bool
-      hasMatrices; ///< operands are matrices whose rows or columns are adjacent
-                   ///<   elements and do not overlap
 };
 
 constexpr unsigned set(std::initializer_list<StepKind> kinds) {
@@ -98,9 +96,10 @@ constexpr TypeRule kProductTypes[] = {
     {DType::bf16, DType::bf16}, {DType::bf16, DType::f32}};
 
 /// What gelu is of has, in both directions, a leading dimension of a multiple
-/// of 8 and is as aligned as vectors are. Sums along the depth are stored where
-/// a bias would be read; whether a factor scales them is not documented, and
-/// tests of nvmath-python know of operands with their depth outermost alone.
+/// of 8 and an address of a multiple of 16 bytes. Sums along the depth are
+/// stored where a bias would be read; whether a factor scales them is not
+/// documented, and tests of nvmath-python know of operands with their depth
+/// outermost alone.
 constexpr StepRule kProductSteps[] = {
     {.kind = scale, .after = 0},
     {.kind = add, .after = set({scale})},
@@ -153,10 +152,9 @@ constexpr StepRule kConvolutionSteps[] = {
     {.kind = relu, .after = set({add, bias})}};
 
 constexpr WorkRule kRules[] = {
-    {WorkKind::product, kProductTypes, kProductSteps, /*hasMatrices=*/true},
-    {WorkKind::convolution, kConvolutionTypes, kConvolutionSteps,
-     /*hasMatrices=*/false},
-    {WorkKind::filter_gradient, kConvolutionTypes, {}, /*hasMatrices=*/false}};
+    {WorkKind::product, kProductTypes, kProductSteps},
+    {WorkKind::convolution, kConvolutionTypes, kConvolutionSteps},
+    {WorkKind::filter_gradient, kConvolutionTypes, {}}};
 static_assert(std::size(kRules) == size_t(WorkKind::MAX) + 1);
 
 } // namespace
@@ -176,7 +174,7 @@ static bool haveEqualExtents(const StridedView &a, const StridedView &b) {
   return std::ranges::equal(a.extentSpan(), b.extentSpan(), mayEqual);
 }
 
-/// No index leaves an operand, whatever the batch is.
+/// Extents that operands share are equal.
 static bool areExtentsWhole(const LibraryWork &work) {
   const auto &lhs = work.lhs.extents, &rhs = work.rhs.extents,
              &result = work.result.extents;
@@ -205,7 +203,7 @@ static bool isFloat(DType dtype) {
 }
 
 static bool isStepWhole(const LibraryStep &step, const LibraryWork &work) {
-  if (step.kind > StepKind::MAX)
+  if (!std::isfinite(step.factor)) // plans are kept by the order of works
     return false;
   OperandForm form = traitsOf(step.kind).form;
   if (form == OperandForm::none)
@@ -217,8 +215,6 @@ static bool isStepWhole(const LibraryStep &step, const LibraryWork &work) {
 }
 
 bool runtime::isWellFormed(const LibraryWork &work) {
-  if (work.kind > WorkKind::MAX)
-    return false;
   uint32_t rank = work.result.rank;
   bool isProduct = work.kind == WorkKind::product;
   bool hasRank = isProduct ? rank == 3 : rank >= 3 && rank <= kMaxLibraryAxes;
@@ -240,11 +236,8 @@ static bool isUnit(int64_t stride, int64_t extent) {
   return stride == 1 || extent == 1;
 }
 
-/// Elements from a row of the matrix to the next, kUnknownSize if that is not
-/// known, where those of a row are adjacent, or the same of its columns.
-/// Nothing if they are not, or overlap.
-static std::optional<int64_t> leadingOf(const StridedView &matrix,
-                                        bool isOfRows) {
+std::optional<int64_t> runtime::leadingOf(const StridedView &matrix,
+                                          bool isOfRows) {
   size_t inner = isOfRows ? 2 : 1, outer = isOfRows ? 1 : 2;
   int64_t width = matrix.extents[inner];
   if (!isUnit(matrix.strides[inner], width))
@@ -255,11 +248,11 @@ static std::optional<int64_t> leadingOf(const StridedView &matrix,
   return leading;
 }
 
-/// Whether rows of the result are adjacent elements; else columns are.
-static bool isResultOfRows(const LibraryWork &work) {
+bool runtime::isResultOfRows(const LibraryWork &work) {
   return isUnit(work.result.strides[2], work.result.extents[2]);
 }
 
+/// Whether operands are matrices whose rows or columns are adjacent elements.
 static bool areMatrices(const LibraryWork &work) {
   auto isMatrix = [](const StridedView &view) {
     return leadingOf(view, true) || leadingOf(view, false);
@@ -278,8 +271,8 @@ static bool isNarrow(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16;
 }
 
-/// Whether the operand that `step` sums lies with its depth outermost, and not
-/// also the other way.
+/// Whether the operand that `step` sums is given to the library with its depth
+/// outermost: one that lies in both orders is taken as of rows.
 static bool hasOuterDepth(const LibraryWork &work, StepKind step) {
   return step == sum_lhs ? !leadingOf(work.lhs, /*isOfRows=*/true)
                          : leadingOf(work.rhs, /*isOfRows=*/true).has_value();
@@ -328,5 +321,5 @@ bool runtime::isOfLibrary(const LibraryWork &work) {
                (!types.inTf32 || work.tf32);
       });
   return isTypeKnown && areStepsKnown(work, rule) &&
-         (!rule.hasMatrices || areMatrices(work));
+         (work.kind != WorkKind::product || areMatrices(work));
 }

@@ -50,7 +50,7 @@ static bool isWork(const format::LibraryWork &source,
   if (!isReadable(source, program))
     return false;
   auto work = readLibraryWork(source, readConstant);
-  return work && isWellFormed(*work) && isOfLibrary(*work);
+  return work && isWellFormed(*work);
 }
 
 Status runtime::verifyForLibrary(const format::Program &program,

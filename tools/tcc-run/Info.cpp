@@ -1,5 +1,6 @@
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/package/Commands.h"
+#include "runtime/package/LibraryWork.h"
 #include "runtime/package/Names.h"
 #include "runtime/package/SizeExpr.h"
 #include "runtime/train/TensorMatch.h"
@@ -84,7 +85,7 @@ static void addTo(int64_t &sum, int64_t value) {
 
 void WorkSum::add(const format::Launch &launch) {
   const format::Kernel &kernel = *program.kernels()->Get(launch.kernel());
-  bool isOfLibrary = kernel.library() != nullptr;
+  bool isOfLibrary = kernel.library() && hasKnownKinds(*kernel.library());
   int64_t work = evaluateAt(launch.flops()), moved = evaluateAt(launch.bytes());
   ++launches;
   libraryCalls += isOfLibrary;

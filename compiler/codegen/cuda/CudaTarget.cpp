@@ -30,8 +30,9 @@ public:
   FailureOr<KernelInfo> plan(graph::FusedOp fused) const override {
     return analyzeKernel(fused);
   }
-  bool canOverwrite(graph::FusedOp fused, unsigned input) const override {
-    return canLibraryOverwrite(fused, input);
+  bool canOverwrite(graph::FusedOp fused, unsigned result,
+                    unsigned input) const override {
+    return canLibraryOverwrite(fused, result, input);
   }
   SmallVector<int64_t> getAlignments(graph::FusedOp fused) const override {
     return cuda::getAlignments(fused);

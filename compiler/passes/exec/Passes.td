@@ -75,9 +75,10 @@ def ShareBuffersPass : TccExecPass<"share-buffers"> {
   let summary = "write results over inputs that nothing reads afterwards";
   let description = [{
     A result takes the buffer of an input where the target can compute it in place
-    (`codegen::canShareBuffer`), the input is scratch, and this launch is its last
-    reader; the computation notes it as `in_place`. A state is updated in place
-    where its next value is written after the last read, or by a launch that can.
+    (`codegen::canShareBuffer`, `Target::canOverwrite`), the input is scratch, and
+    this launch is its last reader; the computation notes it as `in_place`. A state
+    is updated in place where its next value is written after the last read, or by
+    a launch that can.
     Runs after the last change of the order, before kernels are merged.
 
     ```mlir

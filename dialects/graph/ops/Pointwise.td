@@ -255,6 +255,8 @@ def Graph_GeluTanhOp : Graph_FloatPointwise<"gelu_tanh",
     "x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))",
     "x.make<GeluTanhGradientOp>(dy)">;
 /// One op, as libraries know it behind the product that makes dy.
+// Of a library's function of two (fusion/Epilogue.h) the last operand is the
+// product.
 def Graph_GeluTanhGradientOp : Graph_SameTypePointwise<"gelu_tanh_gradient",
     "dy times the derivative of gelu_tanh at x"> {
   let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$dy);

@@ -75,18 +75,26 @@ Result<void *> Placer::place(const format::Operand &operand,
   return address;
 }
 
-/// Whether each operand has an address, and none lies where the result is
-/// written meanwhile but those that may.
+/// Whether each operand has an address, and what is written overlaps no other
+/// operand: one that may be read in place lies as the result does.
 static bool areApart(const LaunchDescription &launch) {
   const LibraryOperands &operands = launch.operands;
-  if (!operands.lhs || !operands.rhs || !operands.result)
+  if (!operands.lhs || !operands.rhs || !operands.result ||
+      operands.lhs == operands.result || operands.rhs == operands.result)
     return false;
   for (size_t i = 0; i < operands.steps.size(); ++i) {
     const LibraryStep &step = launch.work.steps[i];
     if (step.operand.rank == 0)
       continue;
-    if (!operands.steps[i] || (operands.steps[i] == operands.result &&
-                               !traitsOf(step.kind).readsInPlace))
+    const void *own = operands.steps[i];
+    bool isInPlace = traitsOf(step.kind).readsInPlace &&
+                     step.operand.strides == launch.work.result.strides;
+    if (!own || (own == operands.result && !isInPlace))
+      return false;
+    if (!traitsOf(step.kind).isWritten)
+      continue;
+    if (own == operands.lhs || own == operands.rhs ||
+        std::ranges::count(operands.steps, own) > 1)
       return false;
   }
   return true;

@@ -51,9 +51,9 @@ public:
 
 /// Libraries that are open in the current context. One thread at a time.
 ///
-/// A plan is, of the ways from `first` on, the first one that is deterministic
-/// and needs no more than the workspace, which is 256-aligned; null if there is
-/// none.
+/// Works are well-formed (LibraryRules.h). A plan is, of the ways from `first`
+/// on, the first one that is deterministic and needs no more than the
+/// workspace, which is 256-aligned; null if there is none.
 class Library {
 public:
   virtual ~Library() = default;

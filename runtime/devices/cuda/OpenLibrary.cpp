@@ -30,6 +30,8 @@ static bool hasWork(const format::Program &program, Is is) {
 /// fields that have no names any more.
 static bool hasOldWork(const format::Program &program) {
   constexpr flatbuffers::voffset_t kProduct = 8, kConvolution = 12;
+  static_assert(kProduct == format::Kernel::VT_THREADS + 2 &&
+                kConvolution == format::Kernel::VT_ALIGNMENTS + 2);
   return program.kernels() &&
          std::any_of(program.kernels()->begin(), program.kernels()->end(),
                      [](const format::Kernel *kernel) {

@@ -29,37 +29,19 @@ struct Factor {
   bool isTransposed;
 };
 
-bool isUnit(int64_t stride, int64_t extent) {
-  return stride == 1 || extent == 1;
+/// `view`, [batch, rows, columns], as it is stored: by columns, or transposed
+/// by rows.
+Layout layOut(const StridedView &view, bool isOfRows) {
+  size_t inner = isOfRows ? 2 : 1, outer = isOfRows ? 1 : 2;
+  return {view.extents[inner], view.extents[outer],
+          leadingOf(view, isOfRows).value_or(0), view.strides[0]};
 }
 
-/// `view`, [batch, rows, columns], or its transpose.
-struct MatrixView {
-  int64_t rows, rowStride, columns, columnStride, batchStride;
-  MatrixView(const StridedView &view, bool isTransposed)
-      : rows(view.extents[1]), rowStride(view.strides[1]),
-        columns(view.extents[2]), columnStride(view.strides[2]),
-        batchStride(view.strides[0]) {
-    if (isTransposed) {
-      std::swap(rows, columns);
-      std::swap(rowStride, columnStride);
-    }
-  }
-  /// Whether it is stored as it is, with its rows adjacent.
-  bool isStored() const { return isUnit(rowStride, rows) && leading() >= rows; }
-  int64_t leading() const { return columns == 1 ? rows : columnStride; }
-};
-
-Layout layOut(const MatrixView &matrix) {
-  return {matrix.rows, matrix.columns, matrix.leading(), matrix.batchStride};
-}
-
-/// A matrix that is stored in either order.
+/// A factor of a product that is transposed as a whole, or not. It is stored in
+/// either order, in that of the product if it can be.
 Factor layOutFactor(const StridedView &view, bool isTransposed) {
-  MatrixView matrix(view, isTransposed);
-  if (matrix.isStored())
-    return {layOut(matrix), false};
-  return {layOut(MatrixView(view, !isTransposed)), true};
+  bool isStoredSo = leadingOf(view, isTransposed).has_value();
+  return {layOut(view, isStoredSo == isTransposed), !isStoredSo};
 }
 
 /// The product in the library's words: d = a * b + c.
@@ -70,8 +52,8 @@ struct Form {
 
 Form makeForm(const LibraryWork &work, bool isTransposed) {
   const LibraryStep *addend = findStep(work, StepKind::add);
-  Layout d = layOut(MatrixView(work.result, isTransposed));
-  Layout c = addend ? layOut(MatrixView(addend->operand, isTransposed)) : d;
+  Layout d = layOut(work.result, isTransposed);
+  Layout c = addend ? layOut(addend->operand, isTransposed) : d;
   return {layOutFactor(isTransposed ? work.rhs : work.lhs, isTransposed),
           layOutFactor(isTransposed ? work.lhs : work.rhs, isTransposed), c, d};
 }
@@ -153,7 +135,7 @@ class BlasPlan final : public LibraryPlan {
 public:
   BlasPlan(const CublasLt &table, BlasHandle handle, const LibraryWork &work)
       : table(table), handle(handle), product(work),
-        isTransposed(isUnit(work.result.strides[2], work.result.extents[2])) {}
+        isTransposed(isResultOfRows(work)) {}
   ~BlasPlan() override;
 
   /// False if the library has no way for it from `first` on.
@@ -228,8 +210,7 @@ BlasError BlasPlan::describeProduct(const Form &form) {
     uintptr_t example = step.operand.alignment;
     Pointer pointer = pointerOf(step);
     if (pointer == Pointer::Sum) {
-      set(kProductSumLeading,
-          layOut(MatrixView(step.operand, isTransposed)).leading);
+      set(kProductSumLeading, layOut(step.operand, isTransposed).leading);
       set(kProductSum, example);
     }
     if (pointer == Pointer::Bias && traitsOf(step.kind).isWritten)
@@ -308,7 +289,8 @@ Result<bool> BlasPlan::choose(size_t bytes, size_t first) {
 
 Result<bool> BlasPlan::prepare(void *memory, size_t bytes, size_t first) {
   workspace = memory;
-  if (product.result.extents[0] > INT32_MAX)
+  if (product.result.extents[0] > INT32_MAX || !typeOf(product.lhs.dtype) ||
+      !typeOf(product.result.dtype))
     return false;
   if (Status status = describe(makeForm(product, isTransposed)); !status.ok())
     return status;

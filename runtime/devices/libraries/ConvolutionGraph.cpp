@@ -3,6 +3,8 @@
 #include "runtime/package/DType.h"
 #include "runtime/package/LibraryRules.h"
 
+#include <cassert>
+
 using namespace tcc;
 using namespace tcc::runtime;
 using namespace tcc::runtime::cuda;
@@ -20,13 +22,19 @@ std::optional<int> cuda::dnnTypeOf(DType dtype) {
   return std::nullopt;
 }
 
+/// The mode of a step that LibraryRules.h has of a convolution.
 static DnnPointwise modeOf(StepKind step) {
+  assert((step == StepKind::add || step == StepKind::bias ||
+          step == StepKind::relu) &&
+         "a row of the rules has no mode here");
   return step == StepKind::relu ? kDnnRelu : kDnnAdd;
 }
 
 ConvolutionGraph::ConvolutionGraph(const Cudnn &table, const LibraryWork &work,
                                    DnnHandle handle)
-    : table(table), work(work), stepsLeft(static_cast<int>(work.steps.size())) {
+    : table(table), work(work), stepsLeft(static_cast<int>(work.steps.size())),
+      firstVirtual(kTensorStep + int64_t(work.steps.size())),
+      nextVirtual(firstVirtual) {
   DnnDescriptor sum = addNext();
   convolve(sum);
   for (size_t i = 0; i < work.steps.size(); ++i) {
@@ -60,7 +68,7 @@ DnnDescriptor ConvolutionGraph::addTensor(int64_t id, int dataType,
   tensor.set(kDnnTensorExtents, view.extentSpan());
   tensor.set(kDnnTensorStrides, view.strideSpan());
   tensor.set(kDnnTensorAlignment, kDnnTypeInt64, int64_t(view.alignment));
-  if (id >= kTensorVirtual)
+  if (id >= firstVirtual)
     tensor.set(kDnnTensorIsVirtual, kDnnTypeBoolean, true);
   return finish(std::move(tensor));
 }
@@ -115,16 +123,16 @@ void ConvolutionGraph::convolve(DnnDescriptor result) {
   DnnDescriptor x = addTensor(kTensorLhs, *dnnTypeOf(work.lhs.dtype), work.lhs);
   DnnDescriptor other =
       addTensor(kTensorRhs, *dnnTypeOf(work.rhs.dtype), work.rhs);
-  const LibraryWindow &steps = work.window;
+  const LibraryWindow &around = work.window;
   Descriptor window(table, kDnnConvolution);
   window.set(kDnnConvolutionPrecision, kDnnTypeDataType, kDnnF32);
   window.set(kDnnConvolutionMode, kDnnTypeConvolutionMode,
              kDnnCrossCorrelation);
-  window.set(kDnnSpatialAxes, kDnnTypeInt64, int64_t(steps.strides.size()));
-  window.set(kDnnPaddingBefore, steps.padLow);
-  window.set(kDnnPaddingAfter, steps.padHigh);
-  window.set(kDnnStrides, steps.strides);
-  window.set(kDnnDilations, steps.dilations);
+  window.set(kDnnSpatialAxes, kDnnTypeInt64, int64_t(around.strides.size()));
+  window.set(kDnnPaddingBefore, around.padLow);
+  window.set(kDnnPaddingAfter, around.padHigh);
+  window.set(kDnnStrides, around.strides);
+  window.set(kDnnDilations, around.dilations);
   Descriptor operation(table, kind.kind);
   operation.set(kind.window, kDnnTypeDescriptor, finish(std::move(window)));
   operation.set(kind.x, kDnnTypeDescriptor, x);

@@ -7,14 +7,13 @@
 
 namespace tcc::runtime::cuda {
 
-/// What the tensors of a graph are called. The operand of step i is called
-/// kTensorStep + i, what is not stored kTensorVirtual and more.
+/// What the tensors of a graph are called: the operand of step i is kTensorStep
+/// + i, and what is not stored comes after those of all steps.
 enum TensorId : int64_t {
   kTensorLhs = 1,
   kTensorRhs,
   kTensorResult,
-  kTensorStep,
-  kTensorVirtual = kTensorStep + 64
+  kTensorStep
 };
 
 /// An operation graph: the convolution, then its steps one by one.
@@ -40,7 +39,7 @@ private:
   const Cudnn &table;
   const LibraryWork &work;
   int stepsLeft; ///< behind the last tensor that addNext made
-  int64_t nextVirtual = kTensorVirtual;
+  int64_t firstVirtual, nextVirtual; ///< what is called so is not stored
   DnnError failure = kDnnSuccess;
   std::vector<Descriptor> parts; ///< the last one is the graph
   std::vector<DnnDescriptor> operations;

@@ -77,11 +77,15 @@ void describeForLibrary(FusedOp region, KernelInfo &info) {
     info.library = makeWork(*work, region);
 }
 
-bool canLibraryOverwrite(FusedOp region, unsigned input) {
+bool canLibraryOverwrite(FusedOp region, unsigned result, unsigned input) {
   auto work = findWork(region);
-  return !work || llvm::none_of(work->steps, [&](const fusion::WorkStep &step) {
-    const runtime::StepTraits &traits = runtime::traitsOf(step.kind);
-    return step.operand && !traits.isWritten && !traits.readsInPlace &&
+  if (!work)
+    return true;
+  Value written = region.getBody().front().getTerminator()->getOperand(result);
+  return llvm::none_of(work->steps, [&](const fusion::WorkStep &step) {
+    bool isInPlace = runtime::traitsOf(step.kind).readsInPlace &&
+                     written == work->result.tensor;
+    return step.operand && !isInPlace &&
            getPosition(step.operand->tensor, region) == input;
   });
 }

@@ -10,9 +10,10 @@ namespace tcc::cuda {
 /// does.
 void describeForLibrary(graph::FusedOp region, KernelInfo &info);
 
-/// Whether the result may lie where `input` does though a library computes it:
-/// it reads some inputs in an order of its own.
-bool canLibraryOverwrite(graph::FusedOp region, unsigned input);
+/// Whether `result` may lie where `input` does though a library computes it: it
+/// reads some inputs in an order of its own.
+bool canLibraryOverwrite(graph::FusedOp region, unsigned result,
+                         unsigned input);
 
 } // namespace tcc::cuda
 

@@ -18,7 +18,7 @@ graph::FusedOp getComputation(LaunchOp launch, const SymbolTable &kernels) {
 static bool canShare(graph::FusedOp fused, unsigned result, unsigned input) {
   const Target &target = getTarget(fused->getParentOfType<KernelOp>());
   return codegen::canShareBuffer(fused, result, input) &&
-         target.canOverwrite(fused, input);
+         target.canOverwrite(fused, result, input);
 }
 
 /// The buffer of `value` if it is no view, has none, and `launch` uses it once.

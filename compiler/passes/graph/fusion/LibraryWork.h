@@ -48,12 +48,13 @@ describeLibraryWork(mlir::Operation *anchor,
 /// Whether a library may do `work`.
 bool isOfLibrary(const LibraryWork &work);
 
-/// The same as a matrix product, whoever has it.
+/// The matrix product that `results` are, by `anchor` and with what comes
+/// behind it, whether or not a library may do it.
 std::optional<LibraryWork>
 describeProduct(mlir::Operation *anchor, llvm::ArrayRef<mlir::Value> results,
                 llvm::function_ref<bool(mlir::Value)> isInput);
 
-/// The same, one result, as a convolution or as the gradient of a filter.
+/// The convolution, or the gradient of a filter, that `result` is, likewise.
 std::optional<LibraryWork>
 describeConvolution(mlir::Operation *anchor, mlir::Value result,
                     llvm::function_ref<bool(mlir::Value)> isInput);

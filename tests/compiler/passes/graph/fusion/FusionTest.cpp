@@ -1,10 +1,12 @@
 // Fusion keeps what a graph computes: random graphs are evaluated before and
-// after, and fused twice.
+// after, and fused twice. Functions of libraries are ops of the graph dialect.
 
 #include "compiler/codegen/Targets.h"
 #include "compiler/passes/graph/Passes.h"
 #include "dialects/graph/GraphOps.h"
 #include "dialects/graph/evaluate/Evaluator.h"
+#include "runtime/package/LibraryRules.h"
+#include "runtime/package/Names.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -257,3 +259,17 @@ TEST_F(FusionTest, DependsOnTheGraphAlone) {
 }
 
 } // namespace
+
+TEST(Fusion, KnowsEachFunctionOfLibraries) {
+  MLIRContext context;
+  context.loadDialect<GraphDialect>();
+  for (format::StepKind kind : format::EnumValuesStepKind()) {
+    const runtime::StepTraits &traits = runtime::traitsOf(kind);
+    if (!traits.isFunction)
+      continue;
+    auto name = RegisteredOperationName::lookup(
+        (Twine("graph.") + format::nameOf(kind)).str(), &context);
+    EXPECT_TRUE(name && name->hasInterface<PointwiseOpInterface>())
+        << format::nameOf(kind);
+  }
+}
