@@ -3,6 +3,7 @@
 #define TCC_DIALECTS_GRAPH_GRAPHOPS_H
 
 #include "dialects/graph/GraphDialect.h"
+#include "dialects/graph/Panels.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/interfaces/ElementSource.h"
 #include "dialects/graph/interfaces/Gradients.h"

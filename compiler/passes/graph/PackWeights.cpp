@@ -93,21 +93,22 @@ private:
 };
 
 /// How a matrix [k, n] or, transposed, [n, k], is split into axes, and the
-/// order of these in panels: [ceil(n/w), k, w] or, paired, [ceil(n/w), k/2, w,
-/// 2].
+/// order of these in panels: [ceil(n/w), k, w] or, in groups of g,
+/// [ceil(n/w), k/g, w, g].
 struct PanelOrder {
   SmallVector<int64_t, 4> split, order;
 
-  PanelOrder(ArrayRef<int64_t> panels, bool transposed, bool isPaired) {
+  PanelOrder(ArrayRef<int64_t> panels, bool transposed, Packing packing) {
     int64_t count = panels[0], depth = panels[1], width = panels[2];
-    if (transposed && isPaired) {
-      split = {count, width, depth / 2, 2};
+    int64_t group = packing.group;
+    if (transposed && group > 1) {
+      split = {count, width, depth / group, group};
       order = {0, 2, 1, 3};
     } else if (transposed) {
       split = {count, width, depth};
       order = {0, 2, 1};
-    } else if (isPaired) {
-      split = {depth / 2, 2, count, width};
+    } else if (group > 1) {
+      split = {depth / group, group, count, width};
       order = {2, 0, 3, 1};
     } else {
       split = {depth, count, width};
@@ -124,9 +125,9 @@ SmallVector<int64_t> replaceLast(ArrayRef<int64_t> shape, size_t count,
 }
 
 /// [batch..., k, n] or, transposed, [batch..., n, k] as
-/// [batch..., ceil(n/w), k, w]; paired, a panel is [k/2, w, 2].
+/// [batch..., ceil(n/w), k, w]; in groups of g, a panel is [k/g, w, g].
 Value packRhs(OpBuilder &builder, Location loc, Value rhs, bool transposed,
-              bool isPaired) {
+              Packing packing) {
   Packer packer(builder, loc);
   int64_t rank = getRank(rhs), axis = rank - (transposed ? 2 : 1);
   int64_t columns =
@@ -135,7 +136,7 @@ Value packRhs(OpBuilder &builder, Location loc, Value rhs, bool transposed,
   ArrayRef<int64_t> shape = getTensorType(padded).getShape();
   int64_t depth = shape[transposed ? rank - 1 : rank - 2];
   int64_t panels[] = {shape[axis] / columns, depth, columns};
-  PanelOrder order(panels, transposed, isPaired);
+  PanelOrder order(panels, transposed, packing);
   Value split = packer.reshape(padded, replaceLast(shape, 2, order.split));
   return packer.reshape(packer.permuteLast(split, order.order),
                         replaceLast(shape, 2, panels));
@@ -151,20 +152,20 @@ Value packFilter(OpBuilder &builder, ConvOp op) {
   if (op.slides())
     return packer.permuteLast(packer.reshape(filter, {filters, depth}), {1, 0});
   Value grouped = packer.reshape(filter, {groups, filters / groups, depth});
-  if (op.packsPairs())
-    grouped = packer.padTo(grouped, /*axis=*/2, /*multiple=*/2);
-  return packRhs(builder, op.getLoc(), grouped, /*transposed=*/true,
-                 op.packsPairs());
+  Packing packing = op.getPacking();
+  if (packing.group > 1)
+    grouped = packer.padTo(grouped, /*axis=*/2, packing.group);
+  return packRhs(builder, op.getLoc(), grouped, /*transposed=*/true, packing);
 }
 
 /// What `packRhs` made `panels` of, which is of `type`.
 Value unpackRhs(OpBuilder &builder, Location loc, Value panels, bool transposed,
-                bool isPaired, RankedTensorType type) {
+                Packing packing, RankedTensorType type) {
   Packer packer(builder, loc);
   int64_t rank = type.getRank(), axis = rank - (transposed ? 2 : 1);
   ArrayRef<int64_t> shape = getTensorType(panels).getShape();
   ArrayRef<int64_t> last = shape.take_back(3);
-  PanelOrder order(last, transposed, isPaired);
+  PanelOrder order(last, transposed, packing);
   Value split = packer.reshape(
       panels,
       replaceLast(shape, 3, applyPermutation(order.split, order.order)));
@@ -231,11 +232,11 @@ private:
     if (!panels) {
       OpBuilder builder(op);
       builder.setInsertionPointAfterValue(rhs);
-      bool isPaired = MatmulOp::packsPairs(getElementTypeOrSelf(rhs),
-                                           *getConstant(op.getK()));
-      panels = packRhs(builder, op.getLoc(), rhs, transposed, isPaired);
+      Packing packing = MatmulOp::getPacking(getElementTypeOrSelf(rhs),
+                                             *getConstant(op.getK()));
+      panels = packRhs(builder, op.getLoc(), rhs, transposed, packing);
       if (isParameter(rhs))
-        gatherFromPanels(rhs, panels, transposed, isPaired, log);
+        gatherFromPanels(rhs, panels, transposed, packing, log);
     }
     op.getRhsMutable().assign(panels);
     op.setTransposeRhs(false);
@@ -246,8 +247,8 @@ private:
 
   /// Ops that read elements of `rhs` by index find them in the panels: it is
   /// not stored twice.
-  void gatherFromPanels(Value rhs, Value panels, bool transposed, bool isPaired,
-                        DecisionLog &log) {
+  void gatherFromPanels(Value rhs, Value panels, bool transposed,
+                        Packing packing, DecisionLog &log) {
     RankedTensorType type = getTensorType(rhs);
     for (OpOperand &use : llvm::make_early_inc_range(rhs.getUses())) {
       Operation *op = use.getOwner();
@@ -255,7 +256,7 @@ private:
         continue;
       OpBuilder builder(op);
       use.set(
-          unpackRhs(builder, op->getLoc(), panels, transposed, isPaired, type));
+          unpackRhs(builder, op->getLoc(), panels, transposed, packing, type));
       log.add(op, "reads panels", "a product reads the same weight");
     }
   }

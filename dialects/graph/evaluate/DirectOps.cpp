@@ -78,14 +78,13 @@ void evaluate(MatmulOp op, const HostTensor &lhs, const HostTensor &rhs,
   int64_t m = result.extent(rank - 2), n = result.extent(rank - 1);
   int64_t k = lhs.extent(lhsRank - (op.getTransposeLhs() ? 2 : 1));
   int64_t panel = MatmulOp::getPanelColumns(n);
-  bool isPaired = MatmulOp::packsPairs(rhs.type.getElementType(), k);
+  Packing packing = MatmulOp::getPacking(rhs.type.getElementType(), k);
   auto lhsOffset = [&](int64_t i, int64_t p) {
     return op.getTransposeLhs() ? p * m + i : i * k + p;
   };
   auto rhsOffset = [&](int64_t p, int64_t j) {
     if (op.getPackedRhs())
-      return j / panel * k * panel +
-             MatmulOp::getPanelPlace(p, j % panel, panel, isPaired);
+      return j / panel * k * panel + packing.getPlace(p, j % panel, panel);
     return op.getTransposeRhs() ? j * k + p : p * n + j;
   };
   loop(result.shape(), [&](ArrayRef<int64_t> at) {
@@ -156,10 +155,9 @@ static int64_t getFilterOffset(ConvOp op, int64_t channels, int64_t taps,
   int64_t width = MatmulOp::getPanelColumns(perGroup);
   int64_t panels = (perGroup + width - 1) / width;
   int64_t panel = (o / perGroup) * panels + column / width;
-  int64_t depth = llvm::alignTo(taps * channels, op.packsPairs() ? 2 : 1);
-  return panel * depth * width +
-         MatmulOp::getPanelPlace(tap * channels + channel, column % width,
-                                 width, op.packsPairs());
+  Packing packing = op.getPacking();
+  return panel * packing.getDepth(taps * channels) * width +
+         packing.getPlace(tap * channels + channel, column % width, width);
 }
 
 namespace {
@@ -199,7 +197,7 @@ void evaluate(ConvOp op, const HostTensor &x, const HostTensor &filter,
   int64_t taps = std::accumulate(op.getWindow().begin(), op.getWindow().end(),
                                  int64_t(1), std::multiplies<>());
   // Where the channels of a tap lie, from its first one, which may be the
-  // second of a pair.
+  // second of a group of two.
   SmallVector<int64_t> places[2];
   for (int64_t tap : {0, 1})
     for (int64_t c = 0; c < channels; ++c)

@@ -1,5 +1,4 @@
 #include "dialects/graph/GraphOps.h"
-#include "dialects/graph/Panels.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -53,13 +52,14 @@ int64_t MatmulOp::getPanelColumns(int64_t n) {
   return std::clamp<int64_t>(llvm::alignTo(n, kVector), kVector, kPanelColumns);
 }
 
-bool MatmulOp::packsPairs(Type elementType, int64_t depth) {
-  return elementType.isBF16() && depth % 2 == 0;
+Packing tcc::graph::getPacking(Type elementType) {
+  return {elementType.isBF16() ? 2 : 1};
 }
 
-int64_t MatmulOp::getPanelPlace(int64_t k, int64_t j, int64_t width,
-                                bool isPaired) {
-  return isPaired ? (k / 2 * width + j) * 2 + k % 2 : k * width + j;
+/// No row is filled up.
+Packing MatmulOp::getPacking(Type elementType, int64_t depth) {
+  Packing packing = graph::getPacking(elementType);
+  return depth % packing.group == 0 ? packing : Packing();
 }
 
 /// Fewer products in a sum gain nothing from being narrow: they are positions
@@ -124,10 +124,12 @@ AffineMap MatmulOp::getOperandMap(unsigned operand) {
   if (isRhs && getPackedRhs()) {
     int64_t width = *getConstant(extents.back());
     AffineExpr column = n % width;
-    auto depth = getConstant(getK());
-    if (depth && packsPairs(getElementTypeOrSelf(getRhs()), *depth)) {
-      AffineExpr place = column * 2 + k % 2;
-      k = k.floorDiv(2) * 2 + place.floorDiv(width);
+    Packing packing;
+    if (auto depth = getConstant(getK()))
+      packing = getPacking(getElementTypeOrSelf(getRhs()), *depth);
+    if (int64_t group = packing.group; group > 1) {
+      AffineExpr place = column * group + k % group;
+      k = k.floorDiv(group) * group + place.floorDiv(width);
       column = place % width;
     }
     results.append({n.floorDiv(width), k, column});

@@ -46,11 +46,9 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure, ParameterSlotOpInterface,
     ::mlir::AffineExpr getK();
     /// Columns in a panel of a packed rhs of `n` columns.
     static int64_t getPanelColumns(int64_t n);
-    /// Whether panels of `elementType` and `depth` rows hold pairs.
-    static bool packsPairs(::mlir::Type elementType, int64_t depth);
-    /// The place of row k and column j of a panel of `width` columns in it.
-    static int64_t getPanelPlace(int64_t k, int64_t j, int64_t width,
-                                 bool isPaired);
+    /// How panels of `elementType` and `depth` rows hold these.
+    static ::tcc::graph::Packing getPacking(::mlir::Type elementType,
+                                            int64_t depth);
   }];
   let hasVerifier = 1;
 }

@@ -106,8 +106,9 @@ bool ConvOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange found) {
 
 Precision ConvOp::getPrecision() { return Precision::narrow; }
 
-bool ConvOp::packsPairs() {
-  return !slides() && getElementTypeOrSelf(getFilter()).isBF16();
+Packing ConvOp::getPacking() {
+  return slides() ? Packing()
+                  : graph::getPacking(getElementTypeOrSelf(getFilter()));
 }
 
 static SmallVector<int64_t> getFilterShape(ConvOp op) {
@@ -120,7 +121,7 @@ static SmallVector<int64_t> getFilterShape(ConvOp op) {
     return {window * channels, filters};
   if (op.getPackedFilter()) {
     int64_t width = MatmulOp::getPanelColumns(perGroup);
-    int64_t depth = llvm::alignTo(window * channels, op.packsPairs() ? 2 : 1);
+    int64_t depth = op.getPacking().getDepth(window * channels);
     return {groups, (perGroup + width - 1) / width, depth, width};
   }
   SmallVector<int64_t> shape(op.getWindow());

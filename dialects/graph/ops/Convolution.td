@@ -68,8 +68,8 @@ def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible,
     /// True if the op slides like a pool, rather than contracting channels: with
     /// one channel a group or, with the channels last, narrow groups.
     bool slides();
-    /// Whether panels of the filter hold pairs.
-    bool packsPairs();
+    /// How panels of the filter hold rows of k.
+    ::tcc::graph::Packing getPacking();
   }];
 }
 

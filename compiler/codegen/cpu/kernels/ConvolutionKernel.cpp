@@ -7,7 +7,7 @@
 
 #include "compiler/codegen/cpu/kernels/MatrixKernel.h"
 #include "compiler/codegen/cpu/tile/Convolution.h"
-#include "compiler/codegen/cpu/tile/PairProduct.h"
+#include "compiler/codegen/cpu/tile/PackedUnit.h"
 
 using namespace mlir;
 using namespace tcc::codegen;
@@ -24,18 +24,17 @@ struct ConvolutionPlan {
   Extents pixels;                          // images, spatial...
   AffineExpr rows;
   bool rowsArePositions;
-  bool isPaired; // k counts pairs of bf16
+  Packing packing; // k counts units of it
   BlockChoice blocking;
   Type sum;
 
   explicit ConvolutionPlan(FusedOp region);
   int64_t getDepth() const { return taps * channels; }
-  /// Elements, or pairs of them.
   int64_t inUnits(int64_t elements) const {
-    return isPaired ? llvm::divideCeil(elements, 2) : elements;
+    return llvm::divideCeil(elements, packing.group);
   }
-  /// Whether the input is read in those.
-  bool hasUnits() const { return !isPaired || channels % 2 == 0; }
+  /// Whether the input is read in units.
+  bool hasUnits() const { return channels % packing.group == 0; }
   bool packsPatches() const {
     return !patches.input || !hasUnits() ||
            cpu::packsPatches(inUnits(channels));
@@ -78,7 +77,9 @@ ConvolutionPlan::ConvolutionPlan(FusedOp region)
   rows = getNumElements(pixels, context);
   rowsArePositions = readsPositionsOnly(region, 0, pixels.size());
   sum = getSumType(getElementTypeOrSelf(op.getResult()));
-  isPaired = op.packsPairs() && (op.getPackedFilter() || getDepth() % 2 == 0);
+  packing = op.getPacking();
+  if (!op.getPackedFilter() && getDepth() % packing.group != 0)
+    packing = Packing();
   ContractionSizes sizes{groups, getConstant(rows), filters,
                          inUnits(getDepth())};
   blocking = {region, chooseBlocking(sizes), sizes};
@@ -88,10 +89,8 @@ ConvolutionPlan::ConvolutionPlan(FusedOp region)
   filter.kStride = getAffineConstantExpr(1, context);
   patches = getAccess(op.getX(), MatrixAccess::InPlace);
   patches.kStride = filter.kStride;
-  if (isPaired) {
-    patches.pair();
-    filter.pair();
-  }
+  patches.setPacking(packing);
+  filter.setPacking(packing);
 }
 
 namespace {
@@ -142,17 +141,19 @@ MatrixOperand ConvolutionEmitter::patchOperand() {
                                      Value k) {
       return patchElement(b, group, row, k);
     };
-    return packedElements(plan.isPaired ? pairElements(element) : element,
+    return packedElements(makeUnits(element, plan.packing),
                           plan.patches.elementType,
                           /*lanesAdjacent=*/false);
   }
   Memory memory = getMemory(frame, plan.patches.input);
-  Type unit = plan.isPaired ? plan.patches.elementType : memory.element;
+  Type unit = getUnitType(memory.element, plan.packing);
   ConvolutionInput input{
       memory, size(b, plan.pixels[0]), plan.groups, plan.channels, {}};
-  if (plan.isPaired && plan.hasUnits()) {
-    input.base = asPairs(memory);
+  if (plan.hasUnits()) {
+    input.base = asUnits(memory, plan.packing);
     input.channels = plan.inUnits(plan.channels);
+  } else {
+    input.packing = plan.packing;
   }
   for (size_t i = 0; i < op.getWindow().size(); ++i)
     input.dimensions.push_back(
@@ -195,7 +196,7 @@ Value ConvolutionEmitter::patchElement(KernelBuilder &b, Value group, Value row,
   SmallVector<Value> tap = splitDepth(b, op, plan.channels, k);
   SmallVector<Value> pixel = b.delinearize(row, pixelSizes(b));
   SmallVector<Value> at = {pixel[0]};
-  // A zero fills up the last pair.
+  // Zeros fill up the last unit.
   Value inside = b.less(k, b.index(plan.getDepth()));
   for (size_t i = 0; i < op.getWindow().size(); ++i) {
     Value begin = b.sub(b.mul(pixel[1 + i], b.index(op.getStrides()[i])),
@@ -207,7 +208,8 @@ Value ConvolutionEmitter::patchElement(KernelBuilder &b, Value group, Value row,
     at.push_back(x);
   }
   at.push_back(b.add(b.mul(group, b.index(plan.channels)), tap.back()));
-  Type type = plan.isPaired ? b.getF32Type() : plan.patches.elementType;
+  Type type =
+      plan.packing.group > 1 ? b.getF32Type() : plan.patches.elementType;
   return b.choose(
       inside, type,
       [&] { return frame.elements.element(b, frame.loc, op.getX(), at); },
@@ -221,8 +223,8 @@ MatrixOperand ConvolutionEmitter::filterOperand() {
   int64_t columns =
       isPacked ? llvm::alignTo(plan.filters, width) : plan.filters;
   int64_t depth = plan.getDepth();
-  if (isPacked && plan.isPaired)
-    depth = llvm::alignTo(depth, 2);
+  if (isPacked)
+    depth = plan.packing.getDepth(depth);
   MatrixSource source;
   source.offset = [=](KernelBuilder &b, Value group) {
     return b.mul(group, b.index(columns * depth));
@@ -262,7 +264,7 @@ void ConvolutionEmitter::emit() {
   c.lhs = patchOperand();
   c.rhs = filterOperand();
   c.arithmetic = {plan.sum, plan.patches.isUnsigned, plan.filter.isUnsigned,
-                  plan.isPaired};
+                  plan.packing};
   c.blocking = *plan.blocking;
   c.unit = {frame.options.vectorBytes, frame.options.hasPairProducts};
   addResults(c, frame, [this](KernelBuilder &b, Value batch, Value i, Value j) {

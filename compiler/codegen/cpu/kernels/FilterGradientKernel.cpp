@@ -1,7 +1,7 @@
 //===- FilterGradientKernel.cpp - graph.conv_filter_gradient --------------===//
 //
 // A product: rows are filters, columns are taps of the window and channels, k
-// runs over the positions of the gradient in all images, or over pairs of them.
+// runs over the positions of the gradient in all images, in units.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,8 @@ struct FilterGradientPlan {
   ConvFilterGradientOp op;
   MatrixAccess gradient, patches;
   int64_t filters, columns, depth;
-  bool columnsArePositions, isPaired;
+  bool columnsArePositions;
+  Packing packing; // `depth` counts units of it
   BlockChoice blocking;
   Type sum;
 
@@ -62,14 +63,14 @@ FilterGradientPlan::FilterGradientPlan(FusedOp region)
   sum = getSumType(type.getElementType());
   gradient = getAccess(op.getGradient(), MatrixAccess::InPlace, filters);
   patches = getAccess(op.getX(), MatrixAccess::Columns, type.getShape().back());
-  isPaired = llvm::all_of(op->getOperands(), [&](Value operand) {
-    return MatmulOp::packsPairs(getElementTypeOrSelf(operand), depth);
-  });
-  if (isPaired) {
-    depth /= 2;
-    gradient.pair();
-    patches.pair();
-  }
+  auto packingOf = [&](Value operand) {
+    return MatmulOp::getPacking(getElementTypeOrSelf(operand), depth);
+  };
+  if (packingOf(op.getX()) == packingOf(op.getGradient()))
+    packing = packingOf(op.getX());
+  depth /= packing.group;
+  gradient.setPacking(packing);
+  patches.setPacking(packing);
   bool packsRows = gradient.kind == MatrixAccess::Columns;
   blocking = {region,
               chooseDeepBlocking(filters, columns, depth, packsRows),
@@ -141,7 +142,8 @@ Value FilterGradientEmitter::patchElement(KernelBuilder &b, Value column,
     inside = b.create<arith::AndIOp>(inside, valid);
   }
   at.push_back(tap.back());
-  Type type = plan.isPaired ? b.getF32Type() : plan.patches.elementType;
+  Type type =
+      plan.packing.group > 1 ? b.getF32Type() : plan.patches.elementType;
   return b.choose(
       inside, type,
       [&] { return frame.elements.element(b, frame.loc, op.getX(), at); },
@@ -164,7 +166,7 @@ MatrixOperand FilterGradientEmitter::patchOperand() {
                                      Value k) {
       return patchElement(b, column, k);
     };
-    return packedElements(plan.isPaired ? pairElements(element) : element,
+    return packedElements(makeUnits(element, plan.packing),
                           plan.patches.elementType,
                           /*lanesAdjacent=*/true);
   }
@@ -179,6 +181,7 @@ MatrixOperand FilterGradientEmitter::patchOperand() {
     input.dimensions.push_back(
         {b.index(from[1 + i]), b.index(to[1 + i]), b.index(op.getWindow()[i]),
          op.getStrides()[i], op.getDilations()[i], b.index(op.getPadLow()[i])});
+  input.packing = plan.packing;
   return makePatchColumns(input, plan.patches.elementType,
                           {frame.options.vectorBytes});
 }
@@ -188,7 +191,7 @@ void FilterGradientEmitter::emit() {
                 b.index(plan.depth)};
   c.lhs = gradientOperand();
   c.rhs = patchOperand();
-  c.arithmetic = {.sum = plan.sum, .isPaired = plan.isPaired};
+  c.arithmetic = {.sum = plan.sum, .packing = plan.packing};
   c.blocking = *plan.blocking;
   c.unit = {frame.options.vectorBytes, frame.options.hasPairProducts};
   addResults(c, frame, [this](KernelBuilder &b, Value, Value i, Value j) {

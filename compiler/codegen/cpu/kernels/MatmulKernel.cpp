@@ -21,7 +21,7 @@ struct MatmulPlan {
   bool batchIsRows = false, rowsArePositions = false;
   /// The result's axis of rows if not its last but one, which joins the batch.
   std::optional<int64_t> rowAxis;
-  bool isPaired = false; // `depth` counts pairs of bf16
+  Packing packing; // `depth` counts units of it
   AffineExpr depth;
   BlockChoice blocking;
   Type sum;
@@ -36,8 +36,8 @@ private:
   void joinBatch(FusedOp region);
   void chooseRows();
   MatrixAccess chooseAccess(const MatrixSide &side);
-  bool canPair();
-  void pair();
+  Packing choosePacking();
+  void setPacking(Packing chosen);
 };
 
 } // namespace
@@ -63,15 +63,15 @@ MatmulPlan::MatmulPlan(FusedOp region)
   lhsAccess = chooseAccess(lhs);
   rhsAccess = chooseAccess(rhs);
   depth = k;
-  if (canPair())
-    pair();
+  setPacking(choosePacking());
   ContractionSizes sizes{getConstant(batch), getConstant(m), getConstant(n),
                          getConstant(depth)};
   blocking = {region, chooseBlocking(sizes), sizes};
 }
 
-/// True unless rows along k start within a pair.
-static bool holdsPairs(const MatrixSide &side, const MatrixAccess &access) {
+/// True unless rows along k start within a unit.
+static bool holdsUnits(const MatrixSide &side, const MatrixAccess &access,
+                       Packing packing) {
   bool isRead =
       access.kind == MatrixAccess::Rows || access.kind == MatrixAccess::InPlace;
   if (!isRead || getConstant(access.kStride) != 1)
@@ -80,32 +80,34 @@ static bool holdsPairs(const MatrixSide &side, const MatrixAccess &access) {
   Extents extents = getExtents(side.tensor);
   for (auto [axis, stride] : llvm::enumerate(from.strides))
     if (int64_t(axis) != side.kAxis && !isOne(extents[axis]) &&
-        !stride.isMultipleOf(2))
+        !stride.isMultipleOf(packing.group))
       return false;
-  return from.offset.isMultipleOf(2);
+  return from.offset.isMultipleOf(packing.group);
 }
 
 /// What the right operand has in place, across k, is not worth copying.
-bool MatmulPlan::canPair() {
+Packing MatmulPlan::choosePacking() {
   std::optional<int64_t> constant = getConstant(k);
-  auto hasPairs = [&](Value operand) {
-    return constant &&
-           MatmulOp::packsPairs(getElementTypeOrSelf(operand), *constant);
-  };
-  if (!hasPairs(op.getLhs()) || !hasPairs(op.getRhs()))
-    return false;
-  return op.getPackedRhs() ||
-         (rhsAccess.kind != MatrixAccess::InPlace &&
-          holdsPairs(lhs, lhsAccess) && holdsPairs(rhs, rhsAccess));
+  if (!constant)
+    return Packing();
+  Packing left =
+      MatmulOp::getPacking(getElementTypeOrSelf(op.getLhs()), *constant);
+  Packing right =
+      MatmulOp::getPacking(getElementTypeOrSelf(op.getRhs()), *constant);
+  bool isTaken =
+      op.getPackedRhs() ||
+      (rhsAccess.kind != MatrixAccess::InPlace &&
+       holdsUnits(lhs, lhsAccess, left) && holdsUnits(rhs, rhsAccess, right));
+  return left == right && isTaken ? left : Packing();
 }
 
-void MatmulPlan::pair() {
-  isPaired = true;
-  depth = k.floorDiv(2);
-  if (!holdsPairs(lhs, lhsAccess))
+void MatmulPlan::setPacking(Packing chosen) {
+  packing = chosen;
+  depth = k.floorDiv(packing.group);
+  if (!holdsUnits(lhs, lhsAccess, packing))
     lhsAccess.kind = MatrixAccess::Elements;
-  lhsAccess.pair();
-  rhsAccess.pair();
+  lhsAccess.setPacking(packing);
+  rhsAccess.setPacking(packing);
 }
 
 /// Rows of neighbouring batches must be a row apart, as rows of a batch are.
@@ -249,7 +251,7 @@ void MatmulEmitter::emit() {
                         : kPanelColumns;
   c.rhs = operand(plan.rhs, plan.rhsAccess, columns);
   c.arithmetic = {plan.sum, plan.lhsAccess.isUnsigned,
-                  plan.rhsAccess.isUnsigned, plan.isPaired};
+                  plan.rhsAccess.isUnsigned, plan.packing};
   c.blocking = *plan.blocking;
   c.unit = {frame.options.vectorBytes, frame.options.hasPairProducts};
   addResults(c, frame, [this](KernelBuilder &b, Value batch, Value i, Value j) {

@@ -1,5 +1,5 @@
 #include "compiler/codegen/cpu/kernels/MatrixKernel.h"
-#include "compiler/codegen/cpu/tile/PairProduct.h"
+#include "compiler/codegen/cpu/tile/PackedUnit.h"
 #include "compiler/passes/graph/fusion/Region.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -116,18 +116,24 @@ MatrixSource makeSource(KernelFrame &frame, const MatrixSide &side,
   return source;
 }
 
-void MatrixAccess::pair() {
-  isPaired = true;
-  elementType = IntegerType::get(elementType.getContext(), 32);
-  if (kind == InPlace && getConstant(kStride) != 1)
+void MatrixAccess::setPacking(Packing packing) {
+  this->packing = packing;
+  elementType = getUnitType(elementType, packing);
+  if (packing.group > 1 && kind == InPlace && getConstant(kStride) != 1)
     kind = getConstant(laneStride) == 1 ? Columns : Elements;
 }
 
-ElementFunction pairElements(ElementFunction element) {
+ElementFunction makeUnits(ElementFunction element, Packing packing) {
+  if (packing.group == 1)
+    return element;
   return [=](KernelBuilder &b, Value batch, Value lane, Value k) {
-    Value low = b.mul(k, b.index(2)), high = b.add(low, b.index(1));
-    return makePair(b, element(b, batch, lane, low),
-                    element(b, batch, lane, high));
+    SmallVector<Value> places = {b.mul(k, b.index(packing.group))};
+    for (int64_t i = 1; i < packing.group; ++i)
+      places.push_back(b.add(places[0], b.index(i)));
+    SmallVector<Value> elements;
+    for (Value place : places)
+      elements.push_back(element(b, batch, lane, place));
+    return makeUnit(b, elements);
   };
 }
 
@@ -135,17 +141,17 @@ MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
                           const MatrixSource &source, int64_t width) {
   if (access.kind == MatrixAccess::Elements) {
     bool lanesAdjacent = getConstant(access.laneStride) == 1;
-    auto element =
-        access.isPaired ? pairElements(source.element) : source.element;
-    return packedElements(element, access.elementType, lanesAdjacent);
+    return packedElements(makeUnits(source.element, access.packing),
+                          access.elementType, lanesAdjacent);
   }
   Memory memory = getMemory(frame, access.input);
-  // Rows and panels are of pairs; places are counted in them.
-  bool hasPairs = access.isPaired && access.kind != MatrixAccess::Columns;
-  if (hasPairs)
-    memory = asPairs(memory);
+  // Rows and panels are of units; places are counted in them.
+  bool isOfColumns = access.kind == MatrixAccess::Columns;
+  Packing inMemory = isOfColumns ? Packing() : access.packing;
+  memory = asUnits(memory, inMemory);
   auto count = [=](KernelBuilder &b, Value elements) {
-    return hasPairs ? b.div(elements, b.index(2)) : elements;
+    return inMemory.group > 1 ? b.div(elements, b.index(inMemory.group))
+                              : elements;
   };
   auto offset = [=](KernelBuilder &b, Value batch) {
     return count(b, source.offset(b, batch));
@@ -178,7 +184,8 @@ MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
   auto pack = [=](KernelBuilder &b, const PackRequest &request) {
     Value stride =
         count(b, size(isRows ? access.laneStride : access.kStride, b));
-    MatrixInMemory matrix{bits, offset, stride, access.isPaired && !isRows};
+    MatrixInMemory matrix{bits, offset, stride,
+                          isRows ? Packing() : access.packing};
     auto operand =
         isRows ? packedRows(matrix, unit) : packedColumns(matrix, unit);
     operand.pack(b, request);

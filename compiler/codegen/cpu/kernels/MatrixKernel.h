@@ -24,11 +24,11 @@ struct MatrixAccess {
   Value input;
   mlir::AffineExpr laneStride, kStride;
   bool isUnsigned = false;
-  bool isPaired = false; // an element is a pair of bf16 (PairProduct.h)
+  Packing packing = {}; // with a group, elementType is a unit (PackedUnit.h)
 
-  /// Takes the operand of bf16 in pairs, if it need not be read where it lies
-  /// in another order.
-  void pair();
+  /// Takes the operand in units, if it need not be read where it lies in
+  /// another order.
+  void setPacking(Packing packing);
   /// Null where nothing is packed.
   mlir::Type getPackedType() const {
     return kind == Panels || kind == InPlace ? mlir::Type() : elementType;
@@ -62,8 +62,8 @@ MatrixSource makeSource(KernelFrame &frame, const MatrixSide &side,
 MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
                           const MatrixSource &source, int64_t width);
 
-/// Computes pairs of elements that are bf16.
-ElementFunction pairElements(ElementFunction element);
+/// Computes the units of elements.
+ElementFunction makeUnits(ElementFunction element, Packing packing);
 
 /// Passes the element of the kernel's op through the region to the results.
 void emitResults(KernelBuilder &b, KernelFrame &frame, Value sum,

@@ -78,8 +78,7 @@ PatchPacker::PatchPacker(KernelBuilder &b, const ConvolutionInput &input,
                          VectorUnit unit, const PackRequest &request)
     : b(b), input(input), request(request), base(input.base.asBits()),
       packed{request.into.pointer, base.element}, lanes(unit.bytes / 4),
-      pixelSize(input.groups * input.channels),
-      unitSize(bytesOf(request.into.element) / bytesOf(base.element)) {
+      pixelSize(input.groups * input.channels), unitSize(input.packing.group) {
   int64_t runTaps = getRunTaps(input);
   runLength = runTaps * input.channels;
   // A vector of narrow elements for runs that are longer than one of masks.
@@ -116,7 +115,7 @@ PatchPacker::Run PatchPacker::findRun(Value number, Value image,
     tapCounts.push_back(d.taps);
   SmallVector<Value> tap = b.delinearize(number, tapCounts);
   Value inside = b.create<arith::ConstantIntOp>(1, 1);
-  if (unitSize > 1) { // what fills up the last pair lies in no run
+  if (unitSize > 1) { // what fills up the last unit lies in no run
     Value count = b.index(1);
     for (Value taps : tapCounts)
       count = b.mul(count, taps);
@@ -238,14 +237,14 @@ MatrixOperand tcc::cpu::makePatches(KernelBuilder &b,
                                     const ConvolutionInput &input, Type packed,
                                     int64_t tileRows, VectorUnit unit) {
   MatrixOperand operand;
-  bool isWidened = bytesOf(packed) > bytesOf(input.base.element);
-  if (!isWidened && readsPixels(input)) {
+  bool isCopied = input.packing.group > 1;
+  if (!isCopied && readsPixels(input)) {
     operand.view = [=](KernelBuilder &b, Value batch) -> PanelView {
       Value pixel = b.index(input.groups * input.channels);
       return {input.base, b.mul(batch, b.index(input.channels)),
               b.mul(pixel, b.index(tileRows)), pixel, b.index(1)};
     };
-  } else if (!isWidened && !packsPatches(input.channels)) {
+  } else if (!isCopied && !packsPatches(input.channels)) {
     Memory zeros = allocateZeros(b, input.base.element, input.channels);
     operand.runLength = input.channels;
     operand.runs = [=](KernelBuilder &b, Value group, ValueRange lanes) {

@@ -33,16 +33,17 @@ struct ConvolutionInput {
   Value images;
   int64_t groups, channels;                      // channels of one group
   llvm::SmallVector<WindowDimension> dimensions; // outermost first
+  Packing packing = {}; // of what is copied, if elements are no units yet
 };
 
 /// The left operand of a contraction with batch = groups, m = images * output
-/// positions, k = taps * channels. With `packed` an i32, and an input of
-/// narrower elements, patches are copied as pairs; a zero follows an odd k.
+/// positions, k = taps * channels, in units of type `packed`. Zeros fill up the
+/// last one that is copied.
 MatrixOperand makePatches(KernelBuilder &b, const ConvolutionInput &input,
                           mlir::Type packed, int64_t tileRows, VectorUnit unit);
 
 /// The right operand of a contraction with n = taps * channels of one group and
-/// k = images * output positions, or pairs of them if `packed` is an i32.
+/// k = images * output positions, in units of type `packed`.
 MatrixOperand makePatchColumns(const ConvolutionInput &input, mlir::Type packed,
                                VectorUnit unit);
 

@@ -1,5 +1,5 @@
 #include "compiler/codegen/cpu/tile/MatrixTile.h"
-#include "compiler/codegen/cpu/tile/PairProduct.h"
+#include "compiler/codegen/cpu/tile/PackedUnit.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -212,12 +212,13 @@ SmallVector<Value> SubTile::multiply(const Rows &rows, Memory panel, int64_t k,
 }
 
 Value SubTile::widen(Value x, bool isUnsigned) {
-  return arithmetic.isPaired ? x : b.widen(x, arithmetic.sum, isUnsigned);
+  bool isUnit = arithmetic.packing.group > 1;
+  return isUnit ? x : b.widen(x, arithmetic.sum, isUnsigned);
 }
 
 Value SubTile::multiplyAdd(Value x, Value y, Value sum) {
-  return arithmetic.isPaired ? multiplyPairs(b, x, y, sum, unit)
-                             : b.multiplyAdd(x, y, sum);
+  return arithmetic.packing.group > 1 ? multiplyUnits(b, x, y, sum, unit)
+                                      : b.multiplyAdd(x, y, sum);
 }
 
 /// As many vectors and rows as leave the sums, the vectors and a broadcast in

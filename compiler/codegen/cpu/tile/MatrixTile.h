@@ -26,6 +26,7 @@ using mlir::ValueRange;
 
 inline constexpr int64_t panelRows = 6; // twice as many of narrow products
 using graph::kPanelColumns;
+using graph::Packing;
 inline constexpr int64_t narrowColumns = 32;
 
 /// The vector registers of a CPU variant.
@@ -63,7 +64,7 @@ struct Arithmetic {
   mlir::Type sum; // f32, f64 or i32
   bool lhsUnsigned = false;
   bool rhsUnsigned = false;
-  bool isPaired = false; // operands are pairs of bf16 (PairProduct.h)
+  Packing packing = {}; // operands are units of so many in k (PackedUnit.h)
 };
 
 /// The rows of a tile of the left operand in runs of k: where each starts, for

@@ -1,5 +1,5 @@
 #include "compiler/codegen/cpu/tile/Packing.h"
-#include "compiler/codegen/cpu/tile/PairProduct.h"
+#include "compiler/codegen/cpu/tile/PackedUnit.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <numeric>
 
@@ -148,10 +148,14 @@ static Value loadLanes(KernelBuilder &b, const MatrixInMemory &matrix, Value k,
     Value at = b.add(b.mul(k, matrix.stride), lane);
     return b.loadVector(matrix.base, at, lanes);
   };
-  if (!matrix.isPaired)
+  int64_t group = matrix.packing.group;
+  if (group == 1)
     return load(k);
-  Value low = b.mul(k, b.index(2));
-  return interleave(b, load(low), load(b.add(low, b.index(1))));
+  Value first = b.mul(k, b.index(group));
+  SmallVector<Value> rows;
+  for (int64_t i = 0; i < group; ++i)
+    rows.push_back(load(i ? b.add(first, b.index(i)) : first));
+  return interleave(b, rows);
 }
 
 /// Powers of two whose sum is `width`, or more if the last one may be too long.
@@ -209,7 +213,7 @@ void ColumnPacker::copy(Value k, Value panel, Value lane, int64_t count) {
 void ColumnPacker::prefetch(Value k, Value panel) {
   constexpr int64_t lineBytes = 64;
   int64_t line = lineBytes / bytesOf(matrix.base.element);
-  Value row = b.mul(b.add(request.k, k), b.index(matrix.isPaired ? 2 : 1));
+  Value row = b.mul(b.add(request.k, k), b.index(matrix.packing.group));
   Value from = b.add(b.mul(row, matrix.stride),
                      b.add(start, b.mul(panel, b.index(request.width))));
   for (int64_t lane = 0; lane < request.width; lane += line)

@@ -24,8 +24,8 @@ MatrixOperand packedElements(ElementFunction element, mlir::Type type,
 struct MatrixInMemory {
   Memory base;
   std::function<Value(KernelBuilder &, Value batch)> offset;
-  Value stride;          // of the index whose neighbours are not adjacent
-  bool isPaired = false; // two rows of k become one of pairs (PairProduct.h)
+  Value stride;         // of the index whose neighbours are not adjacent
+  Packing packing = {}; // so many rows of k become one of units (PackedUnit.h)
 };
 
 /// Neighbours in k are adjacent: transposes blocks in registers.

@@ -1,5 +1,5 @@
 #include "compiler/codegen/cpu/tile/Convolution.h"
-#include "compiler/codegen/cpu/tile/PairProduct.h"
+#include "compiler/codegen/cpu/tile/PackedUnit.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <numeric>
 
@@ -33,7 +33,6 @@ private:
   const ConvolutionInput &input;
   const ColumnRun &run;
   int64_t lanes;
-  bool isPaired; // neighbouring positions become pairs
   Memory base, into;
   SmallVector<Value> strides;
   SmallVector<Value> begins; // where the window of output 0 has the run
@@ -82,7 +81,6 @@ RunPacker::RunPacker(KernelBuilder &b, const ConvolutionInput &input,
                      VectorUnit unit, const PackRequest &request,
                      const ColumnRun &run)
     : b(b), input(input), run(run), lanes(unit.lanes(request.into.element)),
-      isPaired(bytesOf(request.into.element) > bytesOf(input.base.element)),
       base(input.base.asBits()), into(request.into.asBits()),
       strides(getStrides(b, input)) {
   SmallVector<Value> taps;
@@ -96,7 +94,7 @@ RunPacker::RunPacker(KernelBuilder &b, const ConvolutionInput &input,
   Value width = b.index(kPanelColumns), zero = b.index(0);
   target = b.add(b.mul(b.div(run.column, width), b.index(request.panelSize)),
                  b.rem(run.column, width));
-  Value unitSize = b.index(isPaired ? 2 : 1);
+  Value unitSize = b.index(input.packing.group);
   first = b.mul(request.k, unitSize);
   end = b.add(first, b.mul(request.depth, unitSize));
   const WindowDimension &last = input.dimensions.back();
@@ -195,7 +193,7 @@ void RunPacker::store(Value vector, Value at) {
 }
 
 void RunPacker::fill(Value from, Value to, Element element) {
-  if (isPaired)
+  if (input.packing.group > 1)
     return fillPairs(from, to, element);
   b.loop(from, to, b.index(1), [&](Value position) {
     forEachVector(position, [&](Value at, Value lane) {
@@ -204,7 +202,7 @@ void RunPacker::fill(Value from, Value to, Element element) {
   });
 }
 
-/// A row may begin and end within a pair.
+/// A row may begin and end within a unit, which is a pair here.
 void RunPacker::fillPairs(Value from, Value to, Element element) {
   Value two = b.index(2), one = b.index(1);
   Value exists = run.exists;
@@ -225,7 +223,7 @@ void RunPacker::fillPairs(Value from, Value to, Element element) {
     Value position = b.mul(pair, two), next = b.add(position, one);
     forEachVector(pair, [&](Value at, Value lane) {
       Value x = element(position, lane), y = element(next, lane);
-      store(interleave(b, x, y), at);
+      store(interleave(b, {x, y}), at);
     });
   });
   b.when(b.less(b.max(whole, from), b.min(to, b.add(whole, one))),

@@ -1,4 +1,4 @@
-#include "compiler/codegen/cpu/tile/PairProduct.h"
+#include "compiler/codegen/cpu/tile/PackedUnit.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -33,7 +33,15 @@ static Value emitInstruction(KernelBuilder &b, Value x, Value y, Value sum) {
       .getResult(0);
 }
 
-Value tcc::cpu::multiplyPairs(KernelBuilder &b, Value x, Value y, Value sum,
+/// The sums that a unit goes to are as wide.
+static constexpr unsigned kUnitBits = 32;
+
+Type tcc::cpu::getUnitType(Type element, Packing packing) {
+  return packing.group == 1 ? element
+                            : IntegerType::get(element.getContext(), kUnitBits);
+}
+
+Value tcc::cpu::multiplyUnits(KernelBuilder &b, Value x, Value y, Value sum,
                               VectorUnit unit) {
   if (unit.hasPairProducts)
     return emitInstruction(b, x, y, sum);
@@ -42,11 +50,13 @@ Value tcc::cpu::multiplyPairs(KernelBuilder &b, Value x, Value y, Value sum,
   return sum;
 }
 
-Memory tcc::cpu::asPairs(Memory matrix) {
-  return {matrix.pointer, IntegerType::get(matrix.element.getContext(), 32)};
+Memory tcc::cpu::asUnits(Memory matrix, Packing packing) {
+  return {matrix.pointer, getUnitType(matrix.element, packing)};
 }
 
-Value tcc::cpu::interleave(KernelBuilder &b, Value low, Value high) {
+Value tcc::cpu::interleave(KernelBuilder &b, ArrayRef<Value> rows) {
+  assert(rows.size() == 2 && "only pairs have an instruction");
+  Value low = rows[0], high = rows[1];
   int64_t lanes = cast<VectorType>(low.getType()).getNumElements();
   SmallVector<int64_t> places;
   for (int64_t i = 0; i < lanes; ++i)
@@ -56,7 +66,9 @@ Value tcc::cpu::interleave(KernelBuilder &b, Value low, Value high) {
                                    mixed);
 }
 
-Value tcc::cpu::makePair(KernelBuilder &b, Value low, Value high) {
+Value tcc::cpu::makeUnit(KernelBuilder &b, ArrayRef<Value> elements) {
+  assert(elements.size() == 2 && "only pairs have an instruction");
+  Value low = elements[0], high = elements[1];
   auto bits = [&](Value x) {
     return b.create<arith::BitcastOp>(b.getI32Type(), x);
   };
