@@ -8,6 +8,7 @@
 #include "dialects/graph/interfaces/ElementSource.h"
 #include "dialects/graph/interfaces/Gradients.h"
 #include "dialects/graph/interfaces/Permute.h"
+#include "dialects/graph/interfaces/Product.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/BuiltinTypes.h"

@@ -55,6 +55,17 @@ def IterationOpInterface : OpInterface<"IterationOpInterface"> {
       [{ return ::tcc::graph::deriveLoopExtents($_op); }]>];
 }
 
+def ProductOpInterface : OpInterface<"ProductOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    A batched product of matrices. Code that multiplies matrices takes the op by
+    this and by its operands alone.
+  }];
+  let methods = [
+    InterfaceMethod<"The sides, their loops, and where their elements lie.",
+      "::tcc::graph::ProductView", "getProduct">];
+}
+
 def ReductionOpInterface : OpInterface<"ReductionOpInterface"> {
   let cppNamespace = "::tcc::graph";
   let description = [{

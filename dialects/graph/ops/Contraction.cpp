@@ -149,6 +149,27 @@ AffineMap MatmulOp::getResultMap(unsigned) {
 
 KernelKind MatmulOp::getKernelKind() { return KernelKind::contraction; }
 
+/// Batches that lhs has alone are rows of one product.
+ProductView MatmulOp::getProduct() {
+  Extents batch = getExtents(getResult());
+  batch.pop_back_n(2);
+  auto isOne = [](AffineExpr extent) { return getConstant(extent) == 1; };
+  Extents left = getExtents(getLhs()), right = getExtents(getRhs());
+  bool batchIsRows =
+      llvm::all_of(ArrayRef(right).drop_back(getMatrixRank(getPackedRhs())),
+                   isOne) &&
+      llvm::equal(batch, ArrayRef(left).drop_back(2));
+  ProductView view;
+  (batchIsRows ? view.rows : view.batch) = batch;
+  view.rows.push_back(getM());
+  view.columns = {getN()};
+  view.depth = {getK()};
+  view.lhs = {0, getOperandMap(0)};
+  view.rhs = {1, getPackedRhs() ? AffineMap() : getOperandMap(1)};
+  view.result = getResultMap(0);
+  return view;
+}
+
 // --- matmul_sums
 
 AffineExpr MatmulSumsOp::getM() { return getExtent(getResult(), 0); }
@@ -203,6 +224,18 @@ AffineMap MatmulSumsOp::getResultMap(unsigned result) {
 }
 
 KernelKind MatmulSumsOp::getKernelKind() { return KernelKind::contraction; }
+
+ProductView MatmulSumsOp::getProduct() {
+  ProductView view;
+  view.rows = {getM()};
+  view.columns = {getN()};
+  view.depth = {getK()};
+  view.lhs = {0, getOperandMap(0)};
+  view.rhs = {1, getOperandMap(1)};
+  view.result = getResultMap(0);
+  view.sums = getOfLhs() ? ProductSums::lhs : ProductSums::rhs;
+  return view;
+}
 
 #define GET_OP_CLASSES
 #include "dialects/graph/Contraction.cpp.inc"

@@ -7,6 +7,7 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure, ParameterSlotOpInterface,
     DeclareOpInterfaceMethods<DifferentiableOpInterface>,
     DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecision"]>,
     DeclareOpInterfaceMethods<IterationOpInterface>,
+    DeclareOpInterfaceMethods<ProductOpInterface>,
     DeclareOpInterfaceMethods<KernelOpInterface>]> {
   let summary = "batched matrix product";
   let description = [{
@@ -55,6 +56,7 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure, ParameterSlotOpInterface,
 
 def Graph_MatmulSumsOp : Graph_Op<"matmul_sums", [Pure,
     DeclareOpInterfaceMethods<IterationOpInterface>,
+    DeclareOpInterfaceMethods<ProductOpInterface>,
     DeclareOpInterfaceMethods<KernelOpInterface>]> {
   let summary = "matrix product, and the sums of an operand along its depth";
   let description = [{

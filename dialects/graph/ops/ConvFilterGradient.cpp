@@ -95,6 +95,21 @@ KernelKind ConvFilterGradientOp::getKernelKind() {
   return KernelKind::contraction;
 }
 
+/// Rows are filters, columns taps and channels, and the depth the positions of
+/// the gradient in all images.
+ProductView ConvFilterGradientOp::getProduct() {
+  Extents result = getExtents(getResult());
+  ProductView view;
+  view.rows = {result.front()};
+  view.columns.assign(result.begin() + 1, result.end());
+  view.depth = getExtents(getGradient());
+  view.depth.pop_back();
+  view.lhs = {1, getOperandMap(1)};
+  view.rhs = {0, getOperandMap(0), 1, int64_t(getWindow().size())};
+  view.result = getResultMap(0);
+  return view;
+}
+
 // --- As other ops --------------------------------------------------------
 
 /// True if each output has one pixel of x.

@@ -233,6 +233,44 @@ KernelKind ConvOp::getKernelKind() {
   return slides() ? KernelKind::window : KernelKind::contraction;
 }
 
+/// A product for each group: rows are positions in all images, columns the
+/// filters of the group, and the depth the taps, then the group's channels.
+ProductView ConvOp::getProduct() {
+  MLIRContext *context = getContext();
+  int64_t spatial = getWindow().size(), perGroup = getFilters() / getGroups();
+  int64_t channels = getGroupChannels(), channelAxis = getChannelAxis();
+  auto constant = [&](int64_t x) { return getAffineConstantExpr(x, context); };
+  auto loop = [&](int64_t i) { return getAffineDimExpr(i, context); };
+  ProductView view;
+  view.batch = {constant(getGroups())};
+  view.rows = getExtents(getResult());
+  view.rows.erase(view.rows.begin() + channelAxis);
+  view.columns = {constant(perGroup)};
+  appendWindow(*this, view.depth);
+  view.depth.push_back(constant(channels));
+  int64_t firstTap = 3 + spatial;
+  AffineExpr group = loop(0), image = loop(1);
+  AffineExpr filter = group * perGroup + loop(2 + spatial);
+  AffineExpr channel = loop(firstTap + spatial);
+  SmallVector<AffineExpr> from = {image}, taps = {filter}, to = {image};
+  for (int64_t i = 0; i < spatial; ++i) {
+    from.push_back(loop(2 + i) * getStrides()[i] +
+                   loop(firstTap + i) * getDilations()[i] - getPadLow()[i]);
+    taps.push_back(loop(firstTap + i));
+    to.push_back(loop(2 + i));
+  }
+  from.insert(from.begin() + channelAxis, group * channels + channel);
+  taps.insert(taps.begin() + channelAxis, channel);
+  to.insert(to.begin() + channelAxis, filter);
+  auto mapTo = [&](ArrayRef<AffineExpr> indices) {
+    return AffineMap::get(view.countLoops(), 0, indices, context);
+  };
+  view.lhs = {0, mapTo(from), getFirstSpatialAxis(), spatial};
+  view.rhs = {1, getPackedFilter() ? AffineMap() : mapTo(taps)};
+  view.result = mapTo(to);
+  return view;
+}
+
 // --- pool --------------------------------------------------------------------
 
 LogicalResult PoolOp::inferReturnTypes(MLIRContext *context,

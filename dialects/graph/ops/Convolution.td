@@ -31,7 +31,7 @@ class Graph_WindowOp<string mnemonic, Trait typing, list<Trait> traits = []>
 }
 
 def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible,
-    [ParameterSlotOpInterface]> {
+    [ParameterSlotOpInterface, DeclareOpInterfaceMethods<ProductOpInterface>]> {
   let summary = "convolution (cross-correlation), zero padding";
   let description = [{
     result[b, o, p] = sum_{c, w} x[b, g(o) C + c, p * stride + w * dilation -
@@ -76,6 +76,7 @@ def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible,
 def Graph_ConvFilterGradientOp : Graph_Op<"conv_filter_gradient", [Pure,
     InferTypeOpAdaptorWithIsCompatible,
     DeclareOpInterfaceMethods<IterationOpInterface>,
+    DeclareOpInterfaceMethods<ProductOpInterface>,
     DeclareOpInterfaceMethods<KernelOpInterface>,
     DeclareOpInterfaceMethods<PrecisionOpInterface, ["getPrecision"]>,
     DeclareOpInterfaceMethods<DecomposableOpInterface,

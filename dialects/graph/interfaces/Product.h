@@ -1,0 +1,41 @@
+//===- Product.h - Ops as products of matrices ------------------*- C++ -*-===//
+#ifndef TCC_DIALECTS_GRAPH_INTERFACES_PRODUCT_H
+#define TCC_DIALECTS_GRAPH_INTERFACES_PRODUCT_H
+
+#include "dialects/graph/Shape.h"
+
+namespace tcc::graph {
+
+/// Where the elements of one side of a product lie.
+struct ProductSide {
+  unsigned operand = 0; ///< of the op
+  mlir::AffineMap map;  ///< of all loops to its indices; null for packed panels
+  /// `padded` axes from `firstPadded` on may have indices outside of the
+  /// operand, which is zero there.
+  int64_t firstPadded = 0, padded = 0;
+};
+
+/// The operand whose sums along the depth are the second result of an op.
+enum class ProductSums { none, lhs, rhs };
+
+/// A product of matrices for each batch, whose sides are loops:
+///
+///   result[batch, row, column] = sum over depth of lhs[batch, row, depth] *
+///                                rhs[batch, depth, column]
+///
+/// Loops are numbered in the order of the lists, outer ones first. Products are
+/// added in the order of the depth.
+struct ProductView {
+  Extents batch, rows, columns, depth;
+  ProductSide lhs, rhs;   ///< no columns index lhs, no rows rhs
+  mlir::AffineMap result; ///< of all loops to indices of the first result
+  ProductSums sums = ProductSums::none;
+
+  size_t countLoops() const {
+    return batch.size() + rows.size() + columns.size() + depth.size();
+  }
+};
+
+} // namespace tcc::graph
+
+#endif // TCC_DIALECTS_GRAPH_INTERFACES_PRODUCT_H
