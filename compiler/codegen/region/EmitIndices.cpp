@@ -6,8 +6,8 @@ namespace tcc::codegen {
 
 static Value emitIndex(KernelBuilder &b, AffineExpr index, ValueRange loops);
 
-/// A constant joins the first of several terms: what outer loops say alone then
-/// leaves inner ones.
+/// A constant joins the first of several terms, so that both can be hoisted out
+/// of the loops of the others.
 static Value emitSum(KernelBuilder &b, AffineBinaryOpExpr sum,
                      ValueRange loops) {
   auto constant = dyn_cast<AffineConstantExpr>(sum.getRHS());
@@ -29,15 +29,9 @@ static Value emitIndex(KernelBuilder &b, AffineExpr index, ValueRange loops) {
   auto binary = cast<AffineBinaryOpExpr>(index);
   if (binary.getKind() == AffineExprKind::Add)
     return emitSum(b, binary, loops);
-  Value x = emitIndex(b, binary.getLHS(), loops);
-  Value y = emitIndex(b, binary.getRHS(), loops);
-  if (binary.getKind() == AffineExprKind::Mul)
-    return b.mul(x, y);
-  if (binary.getKind() == AffineExprKind::Mod)
-    return b.rem(x, y);
-  assert(binary.getKind() == AffineExprKind::FloorDiv &&
-         "no index is rounded up");
-  return b.div(x, y);
+  assert(binary.getKind() == AffineExprKind::Mul && "no index is divided");
+  return b.mul(emitIndex(b, binary.getLHS(), loops),
+               emitIndex(b, binary.getRHS(), loops));
 }
 
 SmallVector<Value> emitIndices(KernelBuilder &b, AffineMap map,

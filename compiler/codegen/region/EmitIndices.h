@@ -7,8 +7,8 @@
 
 namespace tcc::codegen {
 
-/// The results of `map`, which has no symbols, where its dimensions are
-/// `loops`. What is divided is not negative.
+/// The results of `map`, sums of multiples of its dimensions, where these are
+/// `loops`.
 llvm::SmallVector<mlir::Value>
 emitIndices(KernelBuilder &b, mlir::AffineMap map, mlir::ValueRange loops);
 

@@ -196,10 +196,11 @@ void evaluate(ConvOp op, const HostTensor &x, const HostTensor &filter,
   int64_t channels = x.extent(axis) / op.getGroups();
   int64_t taps = std::accumulate(op.getWindow().begin(), op.getWindow().end(),
                                  int64_t(1), std::multiplies<>());
-  // Where the channels of a tap lie, from its first one, which may be the
-  // second of a group of two.
-  SmallVector<int64_t> places[2];
-  for (int64_t tap : {0, 1})
+  // Where the channels of a tap lie, from its first one, which may be any of a
+  // packed group.
+  int64_t group = op.getPacking().group;
+  SmallVector<SmallVector<int64_t>> places(group);
+  for (int64_t tap = 0; tap < group; ++tap)
     for (int64_t c = 0; c < channels; ++c)
       places[tap].push_back(getFilterOffset(op, channels, taps, 0, c, tap) -
                             getFilterOffset(op, channels, taps, 0, 0, tap));
@@ -212,7 +213,7 @@ void evaluate(ConvOp op, const HostTensor &x, const HostTensor &filter,
         listTaps(op, x, at, at[axis] / perGroup * channels, channels, taps);
     auto add = [&](const Tap &tap, int64_t c) {
       sum.add(x, tap.x + c * xStep, filter,
-              tap.filter + places[tap.number % 2][c]);
+              tap.filter + places[tap.number % group][c]);
     };
     // The order of the sum is that of the layout.
     if (op.getChannelsLast())

@@ -58,8 +58,8 @@ def IterationOpInterface : OpInterface<"IterationOpInterface"> {
 def ProductOpInterface : OpInterface<"ProductOpInterface"> {
   let cppNamespace = "::tcc::graph";
   let description = [{
-    A batched product of matrices. Code that multiplies matrices takes the op by
-    this and by its operands alone.
+    A batched product of matrices. GPU kernels of products take the op by this and
+    by its operands alone.
   }];
   let methods = [
     InterfaceMethod<"The sides, their loops, and where their elements lie.",

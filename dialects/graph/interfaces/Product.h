@@ -8,7 +8,7 @@ namespace tcc::graph {
 
 /// Where the elements of one side of a product lie.
 struct ProductSide {
-  unsigned operand = 0; ///< of the op
+  unsigned operand = 0; ///< the number of the op's operand
   mlir::AffineMap map;  ///< of all loops to its indices; null for packed panels
   /// `padded` axes from `firstPadded` on may have indices outside of the
   /// operand, which is zero there.
@@ -23,13 +23,12 @@ enum class ProductSums { none, lhs, rhs };
 ///   result[batch, row, column] = sum over depth of lhs[batch, row, depth] *
 ///                                rhs[batch, depth, column]
 ///
-/// Loops are numbered in the order of the lists, outer ones first. Products are
-/// added in the order of the depth.
+/// Loops are numbered in the order of the lists, outer ones first.
 struct ProductView {
   Extents batch, rows, columns, depth;
   ProductSide lhs, rhs;   ///< no columns index lhs, no rows rhs
   mlir::AffineMap result; ///< of all loops to indices of the first result
-  ProductSums sums = ProductSums::none;
+  ProductSums sums = ProductSums::none; ///< of one matrix of one loop a side
 
   size_t countLoops() const {
     return batch.size() + rows.size() + columns.size() + depth.size();

@@ -56,7 +56,7 @@ Packing tcc::graph::getPacking(Type elementType) {
   return {elementType.isBF16() ? 2 : 1};
 }
 
-/// No row is filled up.
+/// Rows of k that are no whole groups are not grouped.
 Packing MatmulOp::getPacking(Type elementType, int64_t depth) {
   Packing packing = graph::getPacking(elementType);
   return depth % packing.group == 0 ? packing : Packing();

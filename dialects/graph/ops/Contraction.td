@@ -47,7 +47,7 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure, ParameterSlotOpInterface,
     ::mlir::AffineExpr getK();
     /// Columns in a panel of a packed rhs of `n` columns.
     static int64_t getPanelColumns(int64_t n);
-    /// How panels of `elementType` and `depth` rows hold these.
+    /// How panels of `elementType` hold `depth` rows of k.
     static ::tcc::graph::Packing getPacking(::mlir::Type elementType,
                                             int64_t depth);
   }];

@@ -95,18 +95,40 @@ KernelKind ConvFilterGradientOp::getKernelKind() {
   return KernelKind::contraction;
 }
 
-/// Rows are filters, columns taps and channels, and the depth the positions of
-/// the gradient in all images.
+/// A product for each group: rows are its filters, columns taps and its
+/// channels, and the depth the positions of the gradient in all images.
 ProductView ConvFilterGradientOp::getProduct() {
+  MLIRContext *context = getContext();
+  ArrayRef<int64_t> shape = getType().getShape();
+  int64_t spatial = getWindow().size(), groups = getGroups();
+  int64_t perGroup = shape.front() / groups, channels = shape.back();
+  auto loop = [&](int64_t i) { return getAffineDimExpr(i, context); };
   Extents result = getExtents(getResult());
   ProductView view;
-  view.rows = {result.front()};
+  view.batch = {getAffineConstantExpr(groups, context)};
+  view.rows = {getAffineConstantExpr(perGroup, context)};
   view.columns.assign(result.begin() + 1, result.end());
   view.depth = getExtents(getGradient());
   view.depth.pop_back();
-  view.lhs = {1, getOperandMap(1)};
-  view.rhs = {0, getOperandMap(0), 1, int64_t(getWindow().size())};
-  view.result = getResultMap(0);
+  int64_t image = 3 + spatial;
+  AffineExpr filter = loop(0) * perGroup + loop(1), channel = loop(2 + spatial);
+  SmallVector<AffineExpr> from = {loop(image)}, behind = {loop(image)},
+                          to = {filter};
+  for (int64_t i = 0; i < spatial; ++i) {
+    from.push_back(loop(image + 1 + i) * getStrides()[i] +
+                   loop(2 + i) * getDilations()[i] - getPadLow()[i]);
+    behind.push_back(loop(image + 1 + i));
+    to.push_back(loop(2 + i));
+  }
+  from.push_back(loop(0) * channels + channel);
+  behind.push_back(filter);
+  to.push_back(channel);
+  auto mapTo = [&](ArrayRef<AffineExpr> indices) {
+    return AffineMap::get(view.countLoops(), 0, indices, context);
+  };
+  view.lhs = {1, mapTo(behind)};
+  view.rhs = {0, mapTo(from), 1, spatial};
+  view.result = mapTo(to);
   return view;
 }
 

@@ -78,6 +78,12 @@ TEST_P(ProductTest, ComputesWhatTheOpDoes) {
     for (AffineExpr extent : *loops)
       extents.push_back(*getConstant(extent));
   ASSERT_EQ(extents.size(), view.countLoops());
+  unsigned rows = view.batch.size(), columns = rows + view.rows.size(),
+           depth = columns + view.columns.size();
+  for (unsigned loop = rows; loop < depth; ++loop)
+    for (const ProductSide *side : {&view.lhs, &view.rhs})
+      if ((side == &view.lhs) == (loop >= columns))
+        EXPECT_FALSE(side->map.isFunctionOfDim(loop)) << loop;
   HostTensor found = makeTensor(op->getResult(0), 0);
   for (Scalar &element : found.elements)
     element.f = 0;
@@ -125,6 +131,12 @@ INSTANTIATE_TEST_SUITE_P(
     strides = array<i64: 2>, pad_low = array<i64: 1>, dilations = array<i64: 1>,
     groups = 1 : i64}
     : (tensor<2x8x3xf32>, tensor<2x4x5xf32>) -> tensor<5x3x3xf32>
+  return })",
+        R"(func.func @f(%x: tensor<1x6x4xf32>, %g: tensor<1x6x6xf32>) {
+  %c = graph.conv_filter_gradient %x, %g {window = array<i64: 3>,
+    strides = array<i64: 1>, pad_low = array<i64: 1>, dilations = array<i64: 1>,
+    groups = 2 : i64}
+    : (tensor<1x6x4xf32>, tensor<1x6x6xf32>) -> tensor<6x3x2xf32>
   return })",
         R"(func.func @f(%a: tensor<4x3xf32>, %b: tensor<4x5xf32>) {
   %c, %s = graph.matmul_sums %a, %b {transpose_lhs}

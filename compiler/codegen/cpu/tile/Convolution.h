@@ -33,7 +33,7 @@ struct ConvolutionInput {
   Value images;
   int64_t groups, channels;                      // channels of one group
   llvm::SmallVector<WindowDimension> dimensions; // outermost first
-  Packing packing = {}; // of what is copied, if elements are no units yet
+  Packing packing = {}; // of copies into units, if elements are none yet
 };
 
 /// The left operand of a contraction with batch = groups, m = images * output

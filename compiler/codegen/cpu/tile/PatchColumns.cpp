@@ -204,6 +204,7 @@ void RunPacker::fill(Value from, Value to, Element element) {
 
 /// A row may begin and end within a unit, which is a pair here.
 void RunPacker::fillPairs(Value from, Value to, Element element) {
+  assert(input.packing.group == 2 && "other units are not filled yet");
   Value two = b.index(2), one = b.index(1);
   Value exists = run.exists;
   if (!exists)

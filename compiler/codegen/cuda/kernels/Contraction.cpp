@@ -19,19 +19,6 @@ static ProductShape getShape(ProductOpInterface op, const ProductView &view) {
           codegen::getSumType(getElementTypeOrSelf(op->getResult(0)))};
 }
 
-/// Sums of lhs are products with a column of ones, those of rhs with a row.
-static Ones getOnes(const ProductView &view) {
-  switch (view.sums) {
-  case ProductSums::none:
-    return Ones::none;
-  case ProductSums::lhs:
-    return Ones::rhs;
-  case ProductSums::rhs:
-    return Ones::lhs;
-  }
-  llvm_unreachable("all sums are known");
-}
-
 namespace {
 
 /// Gives the tiles of a product the elements of its operands, and the places of
@@ -53,13 +40,13 @@ private:
   SmallVector<Value> split(KernelBuilder &b, Value number,
                            const Extents &loops);
   SmallVector<Value> splitDepth(KernelBuilder &b, Value first, Value step);
-  ProductOperand describe(const ProductSide &side);
+  ProductOperand describe(const ProductSide &side, bool isLhs);
   Value getElement(KernelBuilder &b, const ProductSide &side, ValueRange loops);
 };
 
 } // namespace
 
-/// The loops of that number.
+/// The values of `loops` in their iteration of that number.
 SmallVector<Value> ProductReader::split(KernelBuilder &b, Value number,
                                         const Extents &loops) {
   return b.delinearize(number, llvm::map_to_vector(loops, [&](AffineExpr e) {
@@ -105,20 +92,23 @@ Value ProductReader::getElement(KernelBuilder &b, const ProductSide &side,
   return b.create<arith::SelectOp>(isInside, element, none);
 }
 
-/// The axis that the innermost loop of the depth moves along.
-static int64_t findDepthAxis(const ProductSide &side) {
-  unsigned innermost = side.map.getNumDims() - 1;
+/// Whether neighbours along the innermost loop of the depth are adjacent in
+/// memory, as far as one can tell.
+static bool isDepthAdjacent(const ProductSide &side, Value operand) {
+  unsigned loops = side.map.getNumDims();
+  AffineExpr innermost = getAffineDimExpr(loops - 1, side.map.getContext());
   for (auto [axis, index] : llvm::enumerate(side.map.getResults()))
-    if (index.isFunctionOfDim(innermost))
-      return axis;
-  llvm_unreachable("both sides of a product are indexed by its depth");
+    if (index.isFunctionOfDim(loops - 1)) {
+      AffineExpr next = index.replace(innermost, innermost + 1);
+      AffineExpr step = simplifyAffineExpr(next - index, loops, 0);
+      return getConstant(step) == 1 && isAdjacent(operand, axis);
+    }
+  return false;
 }
 
-ProductOperand ProductReader::describe(const ProductSide &side) {
+ProductOperand ProductReader::describe(const ProductSide &side, bool isLhs) {
   ProductOperand operand;
-  operand.kIsAdjacent =
-      isAdjacent(op->getOperand(side.operand), findDepthAxis(side));
-  bool isLhs = &side == &view.lhs;
+  operand.kIsAdjacent = isDepthAdjacent(side, op->getOperand(side.operand));
   operand.element = [=, &side, this](KernelBuilder &b, Value batch, Value lane,
                                      Value first, Value step) {
     SmallVector<Value> loops = split(b, batch, view.batch);
@@ -134,8 +124,8 @@ ProductOperand ProductReader::describe(const ProductSide &side) {
 }
 
 Product ProductReader::describe() {
-  Product product{shape, describe(view.lhs), describe(view.rhs), nullptr,
-                  getOnes(view)};
+  Product product{shape, describe(view.lhs, /*isLhs=*/true),
+                  describe(view.rhs, /*isLhs=*/false), nullptr, view.sums};
   product.indices = [this](KernelBuilder &b, Value batch, Value i, Value j) {
     SmallVector<Value> loops = split(b, batch, view.batch);
     llvm::append_range(loops, split(b, i, view.rows));
@@ -154,7 +144,7 @@ FailureOr<LaunchPlan> planContraction(FusedOp region,
   ProductView view = op.getProduct();
   if (!view.lhs.map || !view.rhs.map)
     return op.emitOpError("has an operand packed for the host");
-  ProductShape shape = addOnes(getShape(op, view), getOnes(view));
+  ProductShape shape = addOnes(getShape(op, view), view.sums);
   Attribute choice = getChoice(region, ProductTile::kKey);
   if (!choice)
     return shape.getLaunch(shape.chooseTile(symbols));

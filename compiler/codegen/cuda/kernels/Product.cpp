@@ -68,10 +68,10 @@ LaunchPlan ProductShape::getLaunch(const ProductTile &tile) const {
           tile.getThreads(), tile.write(batch.getContext())};
 }
 
-ProductShape addOnes(ProductShape shape, Ones ones) {
-  if (ones == Ones::lhs)
+ProductShape addOnes(ProductShape shape, ProductSums sums) {
+  if (sums == ProductSums::rhs)
     shape.m = shape.m + 1;
-  if (ones == Ones::rhs)
+  if (sums == ProductSums::lhs)
     shape.n = shape.n + 1;
   return shape;
 }
@@ -171,14 +171,14 @@ private:
 ProductEmitter::ProductEmitter(KernelBuilder &b, DeviceFrame &frame,
                                const Product &product)
     : b(b), frame(frame), product(product),
-      shape(addOnes(product.shape, product.ones)),
+      shape(addOnes(product.shape, product.sums)),
       tile(*ProductTile::read(frame.region)),
-      lhs{product.lhs, shape.m,    product.ones == Ones::lhs,
+      lhs{product.lhs, shape.m,    product.sums == ProductSums::rhs,
           tile.rows,   tile.depth, 0,
           {}},
       rhs{product.rhs,
           shape.n,
-          product.ones == Ones::rhs,
+          product.sums == ProductSums::lhs,
           tile.columns,
           tile.depth,
           lhs.getSize(),
@@ -362,10 +362,10 @@ void ProductEmitter::storeRow(ValueRange sums, Value i, Value j) {
   b.when(b.less(i, size(own.m)), [&] {
     storeSums(b, frame, sums, j, own.n,
               [&](Value j) { return product.indices(b, batch, i, j); });
-    if (product.ones == Ones::rhs)
+    if (product.sums == ProductSums::lhs)
       storeOnesColumn(sums, i, j);
   });
-  if (product.ones == Ones::lhs)
+  if (product.sums == ProductSums::rhs)
     b.when(b.equal(i, size(own.m)), [&] {
       storeSums(
           b, frame, sums, j, own.n,

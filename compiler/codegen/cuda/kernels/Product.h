@@ -58,10 +58,8 @@ struct ProductOperand {
   bool kIsAdjacent = false;
 };
 
-/// An operand may have a last lane of ones, behind which the sums of the other
-/// operand's lanes are: they are the second result of the kernel's op.
-enum class Ones { none, lhs, rhs };
-
+/// Where one operand is also summed, the other one has a last lane of ones:
+/// behind it are the sums of lanes, the second result of the kernel's op.
 struct Product {
   ProductShape shape; ///< without the ones
   ProductOperand lhs, rhs;
@@ -69,11 +67,11 @@ struct Product {
   std::function<llvm::SmallVector<Value>(KernelBuilder &, Value batch, Value i,
                                          Value j)>
       indices;
-  Ones ones = Ones::none;
+  graph::ProductSums sums = graph::ProductSums::none;
 };
 
 /// The shape with the lane of ones.
-ProductShape addOnes(ProductShape shape, Ones ones);
+ProductShape addOnes(ProductShape shape, graph::ProductSums sums);
 
 /// Emits the tile of the block; sums pass through the region to its results.
 void emitProduct(KernelBuilder &b, DeviceFrame &frame, const Product &product);
