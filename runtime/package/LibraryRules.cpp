@@ -203,7 +203,8 @@ static bool isFloat(DType dtype) {
 }
 
 static bool isStepWhole(const LibraryStep &step, const LibraryWork &work) {
-  if (!std::isfinite(step.factor)) // plans are kept by the order of works
+  // Plans are kept by the order of works, which NaN has no place in.
+  if (step.kind > StepKind::MAX || !std::isfinite(step.factor))
     return false;
   OperandForm form = traitsOf(step.kind).form;
   if (form == OperandForm::none)
@@ -215,6 +216,8 @@ static bool isStepWhole(const LibraryStep &step, const LibraryWork &work) {
 }
 
 bool runtime::isWellFormed(const LibraryWork &work) {
+  if (work.kind > WorkKind::MAX)
+    return false;
   uint32_t rank = work.result.rank;
   bool isProduct = work.kind == WorkKind::product;
   bool hasRank = isProduct ? rank == 3 : rank >= 3 && rank <= kMaxLibraryAxes;

@@ -42,8 +42,8 @@ size_t axisOf(OperandForm form, format::WorkKind kind);
 /// Whether `view` has elements along one axis alone, where they are adjacent.
 bool isVectorAlong(const StridedView &view, size_t axis);
 
-/// Whether ranks, extents, types, factors and operands are as Program.fbs says;
-/// kinds are known.
+/// Whether kinds are known, and ranks, extents, types, factors and operands as
+/// Program.fbs says.
 bool isWellFormed(const LibraryWork &work);
 
 /// Elements from a row of a matrix [batch, rows, columns] to the next,
