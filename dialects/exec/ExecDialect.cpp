@@ -1,8 +1,8 @@
 #include "dialects/exec/ExecDialect.h"
 #include "dialects/exec/ExecOps.h"
 
+#include "dialects/graph/ParseName.h"
 #include "runtime/package/LibraryRules.h"
-#include "runtime/package/Names.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -14,25 +14,14 @@ using namespace mlir;
 #include "dialects/exec/ExecEnums.cpp.inc"
 #include "dialects/exec/ExecInterfaces.cpp.inc"
 
-/// The enumerator of that name.
-template <typename Enum>
-static FailureOr<Enum> parseKind(AsmParser &parser, ArrayRef<Enum> all) {
-  StringRef name;
-  auto loc = parser.getCurrentLocation();
-  if (failed(parser.parseKeyword(&name)))
-    return failure();
-  for (Enum value : all)
-    if (name == tcc::format::nameOf(value))
-      return value;
-  return parser.emitError(loc) << "'" << name << "' is not known";
-}
-
 static FailureOr<tcc::format::StepKind> parseStepKind(AsmParser &parser) {
-  return parseKind(parser, ArrayRef(tcc::format::EnumValuesStepKind()));
+  return tcc::graph::parseName(parser,
+                               ArrayRef(tcc::format::EnumValuesStepKind()));
 }
 
 static FailureOr<tcc::format::WorkKind> parseWorkKind(AsmParser &parser) {
-  return parseKind(parser, ArrayRef(tcc::format::EnumValuesWorkKind()));
+  return tcc::graph::parseName(parser,
+                               ArrayRef(tcc::format::EnumValuesWorkKind()));
 }
 
 #define GET_TYPEDEF_CLASSES

@@ -1,7 +1,6 @@
 #include "dialects/graph/GraphDialect.h"
 #include "dialects/graph/GraphOps.h"
-
-#include "runtime/package/Names.h"
+#include "dialects/graph/ParseName.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -13,31 +12,21 @@ using namespace mlir;
 #include "dialects/graph/GraphEnums.cpp.inc"
 #include "dialects/graph/GraphInterfaces.cpp.inc"
 
-/// The enumerator of that name.
-template <typename Enum>
-static FailureOr<Enum> parseName(AsmParser &parser, ArrayRef<Enum> all) {
-  StringRef name;
-  auto loc = parser.getCurrentLocation();
-  if (failed(parser.parseKeyword(&name)))
-    return failure();
-  for (Enum value : all)
-    if (name == tcc::format::nameOf(value))
-      return value;
-  return parser.emitError(loc) << "'" << name << "' is not known";
-}
-
 static FailureOr<tcc::format::VariableKind>
 parseVariableKind(AsmParser &parser) {
-  return parseName(parser, ArrayRef(tcc::format::EnumValuesVariableKind()));
+  return tcc::graph::parseName(parser,
+                               ArrayRef(tcc::format::EnumValuesVariableKind()));
 }
 
 static FailureOr<tcc::format::MetricRule> parseMetricRule(AsmParser &parser) {
-  return parseName(parser, ArrayRef(tcc::format::EnumValuesMetricRule()));
+  return tcc::graph::parseName(parser,
+                               ArrayRef(tcc::format::EnumValuesMetricRule()));
 }
 
 static FailureOr<std::optional<tcc::format::StepField>>
 parseStepField(AsmParser &parser) {
-  auto field = parseName(parser, ArrayRef(tcc::format::EnumValuesStepField()));
+  auto field = tcc::graph::parseName(
+      parser, ArrayRef(tcc::format::EnumValuesStepField()));
   if (failed(field))
     return failure();
   return std::optional(*field);
