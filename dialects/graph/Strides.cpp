@@ -134,4 +134,61 @@ StridedInput traceInput(Value tensor) {
   return traceInput(tensor, [](Value v) { return isa<BlockArgument>(v); });
 }
 
+static bool addTerms(AffineExpr index, int64_t factor, LoopSum &sum) {
+  if (auto loop = dyn_cast<AffineDimExpr>(index)) {
+    sum.multiples[loop.getPosition()] += factor;
+    return true;
+  }
+  if (auto constant = dyn_cast<AffineConstantExpr>(index)) {
+    sum.constant += constant.getValue() * factor;
+    return true;
+  }
+  auto binary = dyn_cast<AffineBinaryOpExpr>(index);
+  if (binary && binary.getKind() == AffineExprKind::Add)
+    return addTerms(binary.getLHS(), factor, sum) &&
+           addTerms(binary.getRHS(), factor, sum);
+  auto scale = binary ? dyn_cast<AffineConstantExpr>(binary.getRHS()) : nullptr;
+  return scale && binary.getKind() == AffineExprKind::Mul &&
+         addTerms(binary.getLHS(), factor * scale.getValue(), sum);
+}
+
+std::optional<LoopSum> asLoopSum(AffineExpr index, unsigned loops) {
+  LoopSum sum{SmallVector<int64_t>(loops), 0};
+  return addTerms(index, 1, sum) ? std::optional(sum) : std::nullopt;
+}
+
+std::optional<LoopStrides> spreadOverLoops(const StridedInput &from,
+                                           AffineMap map) {
+  if (!from.input)
+    return std::nullopt;
+  AffineExpr none = getAffineConstantExpr(0, map.getContext());
+  LoopStrides result{from.input, Extents(map.getNumDims(), none), from.offset};
+  for (auto [stride, index] : llvm::zip(from.strides, map.getResults())) {
+    std::optional<LoopSum> sum = asLoopSum(index, map.getNumDims());
+    if (!sum)
+      return std::nullopt;
+    for (auto [of, multiple] : llvm::zip_equal(result.strides, sum->multiples))
+      of = of + stride * multiple;
+    result.offset = result.offset + stride * sum->constant;
+  }
+  return result;
+}
+
+bool staysInside(Value tensor, AffineMap map, ArrayRef<AffineExpr> extents) {
+  for (auto [axis, index] : llvm::enumerate(map.getResults())) {
+    std::optional<LoopSum> sum = asLoopSum(index, map.getNumDims());
+    auto isNegative = [](int64_t multiple) { return multiple < 0; };
+    if (!sum || sum->constant < 0 || llvm::any_of(sum->multiples, isNegative))
+      return false;
+    AffineExpr room = getExtent(tensor, axis) - 1 - sum->constant;
+    for (auto [extent, multiple] : llvm::zip_equal(extents, sum->multiples))
+      room = room - (extent - 1) * multiple;
+    AffineExpr none = getAffineConstantExpr(0, map.getContext());
+    std::optional<int64_t> known = getConstant(room);
+    if (known ? *known < 0 : !isEqual(room, none))
+      return false;
+  }
+  return true;
+}
+
 } // namespace tcc::graph

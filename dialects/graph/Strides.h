@@ -24,6 +24,32 @@ struct StridedInput {
   mlir::AffineExpr offset;
 };
 
+/// An input as loops walk over it.
+struct LoopStrides {
+  mlir::Value input;
+  Extents strides; // of each loop
+  mlir::AffineExpr offset;
+};
+
+/// The elements of `from` whose leading indices `map` makes of loops; nullopt
+/// if there is no input, or an index is no sum of multiples of loops.
+std::optional<LoopStrides> spreadOverLoops(const StridedInput &from,
+                                           mlir::AffineMap map);
+
+/// An index as a sum of multiples of loops and a constant.
+struct LoopSum {
+  llvm::SmallVector<int64_t> multiples; // of each loop
+  int64_t constant = 0;
+};
+
+/// nullopt if `index` of so many loops is no such sum.
+std::optional<LoopSum> asLoopSum(mlir::AffineExpr index, unsigned loops);
+
+/// True if no index that loops of `extents` reach lies outside of the axis of
+/// `tensor` that it is of.
+bool staysInside(mlir::Value tensor, mlir::AffineMap map,
+                 llvm::ArrayRef<mlir::AffineExpr> extents);
+
 /// True if `op`, which may be null, casts floats to floats.
 bool isFloatCast(mlir::Operation *op);
 /// True if it does, to wider ones.

@@ -149,24 +149,51 @@ AffineMap MatmulOp::getResultMap(unsigned) {
 
 KernelKind MatmulOp::getKernelKind() { return KernelKind::contraction; }
 
-/// Batches that lhs has alone are rows of one product.
+/// Batches that rhs does not tell apart are rows.
 ProductView MatmulOp::getProduct() {
-  Extents batch = getExtents(getResult());
-  batch.pop_back_n(2);
-  auto isOne = [](AffineExpr extent) { return getConstant(extent) == 1; };
-  Extents left = getExtents(getLhs()), right = getExtents(getRhs());
-  bool batchIsRows =
-      llvm::all_of(ArrayRef(right).drop_back(getMatrixRank(getPackedRhs())),
-                   isOne) &&
-      llvm::equal(batch, ArrayRef(left).drop_back(2));
+  Extents extents = getExtents(getResult()), left = getExtents(getLhs());
+  Extents right = getExtents(getRhs());
+  int64_t rank = extents.size();
+  left.pop_back_n(2);
+  right.pop_back_n(getMatrixRank(getPackedRhs()));
+  auto extentOf = [&](ArrayRef<AffineExpr> batch, int64_t axis) {
+    int64_t added = rank - 2 - int64_t(batch.size());
+    return axis < added ? AffineExpr() : batch[axis - added];
+  };
+  auto isRow = [&](int64_t axis) {
+    AffineExpr l = extentOf(left, axis), r = extentOf(right, axis);
+    return l == extents[axis] && (!r || getConstant(r) == 1);
+  };
+  // Axes of the result in the order of the loops, and these as they are there.
+  SmallVector<int64_t> batch, rows;
+  for (int64_t axis = 0; axis < rank - 2; ++axis)
+    (isRow(axis) ? rows : batch).push_back(axis);
+  rows.push_back(rank - 2);
+  SmallVector<AffineExpr> loops(rank + 1);
   ProductView view;
-  (batchIsRows ? view.rows : view.batch) = batch;
-  view.rows.push_back(getM());
-  view.columns = {getN()};
-  view.depth = {getK()};
-  view.lhs = {0, getOperandMap(0)};
-  view.rhs = {1, getPackedRhs() ? AffineMap() : getOperandMap(1)};
-  view.result = getResultMap(0);
+  auto add = [&](Extents &side, int64_t axis, AffineExpr extent) {
+    loops[axis] = getAffineDimExpr(view.countLoops(), getContext());
+    side.push_back(extent);
+  };
+  for (int64_t axis : batch)
+    add(view.batch, axis, extents[axis]);
+  for (int64_t axis : rows)
+    add(view.rows, axis, extents[axis]);
+  add(view.columns, rank - 1, getN());
+  add(view.depth, rank, getK());
+  auto renumber = [&](AffineMap map) {
+    return map.replaceDimsAndSymbols(loops, {}, rank + 1, 0);
+  };
+  view.lhs = {0, renumber(getOperandMap(0))};
+  view.rhs = {1, renumber(getOperandMap(1))};
+  if (getPackedRhs()) {
+    auto places = view.rhs.map.getResults().take_front(right.size());
+    view.rhs.map = AffineMap::get(rank + 1, 0, places, getContext());
+    view.rhs.panels = Packing();
+    if (auto depth = getConstant(getK()))
+      view.rhs.panels = getPacking(getElementTypeOrSelf(getRhs()), *depth);
+  }
+  view.result = renumber(getResultMap(0));
   return view;
 }
 

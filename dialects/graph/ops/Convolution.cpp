@@ -266,7 +266,12 @@ ProductView ConvOp::getProduct() {
     return AffineMap::get(view.countLoops(), 0, indices, context);
   };
   view.lhs = {0, mapTo(from), getFirstSpatialAxis(), spatial};
-  view.rhs = {1, getPackedFilter() ? AffineMap() : mapTo(taps)};
+  view.rhs = {1, mapTo(taps)};
+  if (getPackedFilter()) {
+    view.rhs.map = mapTo({group});
+    view.rhs.panels = getPacking();
+  }
+  view.zeros = getZeroTaps().value_or(ArrayRef<int64_t>());
   view.result = mapTo(to);
   return view;
 }

@@ -109,6 +109,15 @@ INSTANTIATE_TEST_SUITE_P(
   %c = graph.matmul %a, %b
     : (tensor<2x3x4xf32>, tensor<4x5xf32>) -> tensor<2x3x5xf32>
   return })",
+        R"(func.func @f(%a: tensor<2x3x2x4xf32>, %b: tensor<2x1x4x5xf32>) {
+  %c = graph.matmul %a, %b
+    : (tensor<2x3x2x4xf32>, tensor<2x1x4x5xf32>) -> tensor<2x3x2x5xf32>
+  return })",
+        // The loop of these rows comes before that of the batch.
+        R"(func.func @f(%a: tensor<2x3x2x4xf32>, %b: tensor<3x4x5xf32>) {
+  %c = graph.matmul %a, %b
+    : (tensor<2x3x2x4xf32>, tensor<3x4x5xf32>) -> tensor<2x3x2x5xf32>
+  return })",
         R"(func.func @f(%a: tensor<4x3xf32>, %b: tensor<6x4x5xf32>) {
   %c = graph.matmul %a, %b {transpose_lhs}
     : (tensor<4x3xf32>, tensor<6x4x5xf32>) -> tensor<6x3x5xf32>

@@ -55,29 +55,38 @@ FailureOr<TaskPlan> BlockChoice::describe(TaskPlan plan) const {
 
 // --- Operands
 
+MatrixAccess::Kind getPackedKind(const MatrixAccess &access) {
+  if (getConstant(access.kStride) == 1)
+    return MatrixAccess::Rows;
+  return getConstant(access.laneStride) == 1 ? MatrixAccess::Columns
+                                             : MatrixAccess::Elements;
+}
+
+Type getComputedType(Value tensor) {
+  Type element = getElementTypeOrSelf(tensor);
+  return isa<FloatType>(element) && !element.isF64()
+             ? Float32Type::get(tensor.getContext())
+             : getSignless(element);
+}
+
 MatrixAccess traceAccess(const MatrixSide &side) {
   MatrixAccess access;
-  MLIRContext *context = side.tensor.getContext();
   Type element = getElementTypeOrSelf(side.tensor);
   access.isUnsigned = element.isUnsignedInteger();
   access.elementType = getSignless(element);
   StridedInput from = traceInput(side.tensor);
   access.input = from.input;
-  bool lanes = side.laneAxis > side.kAxis;
   if (from.input) {
     access.laneStride = from.strides[side.laneAxis];
     access.kStride = from.strides[side.kAxis];
-    lanes = getConstant(access.laneStride) == 1;
+    access.kind = getPackedKind(access);
   } else {
     // What lies next to each other in memory, as far as one can tell.
-    access.laneStride = getAffineConstantExpr(lanes ? 1 : 0, context);
+    access.laneStride = getAffineConstantExpr(side.laneAxis > side.kAxis,
+                                              side.tensor.getContext());
   }
-  if (from.input && getConstant(access.kStride) == 1)
-    access.kind = MatrixAccess::Rows;
-  else if (from.input && lanes)
-    access.kind = MatrixAccess::Columns;
-  else if (isa<FloatType>(element) && !element.isF64())
-    access.elementType = Float32Type::get(context); // as elements arrive
+  if (access.kind == MatrixAccess::Elements)
+    access.elementType = getComputedType(side.tensor);
   return access;
 }
 
@@ -255,29 +264,6 @@ void addResults(Contraction &contraction, KernelFrame &frame,
                                             Value i, Value j, int64_t count) {
     prefetchResults(b, frame, indices(b, batch, i, j), count);
   };
-}
-
-// --- The kind
-
-FailureOr<TaskPlan> planContractionKernel(FusedOp region,
-                                          ArrayRef<SymbolAttr>) {
-  Operation *op = getAnchor(region);
-  if (isa_and_nonnull<MatmulOp>(op))
-    return planMatmul(region);
-  if (isa_and_nonnull<ConvOp>(op))
-    return planConvolution(region);
-  if (isa_and_nonnull<ConvFilterGradientOp>(op))
-    return planFilterGradient(region);
-  return region.emitOpError("has no matrix product");
-}
-
-LogicalResult emitContractionKernel(OpBuilder &b, KernelFrame &frame) {
-  Operation *op = getAnchor(frame.region);
-  if (isa<MatmulOp>(op))
-    return emitMatmul(b, frame);
-  if (isa<ConvFilterGradientOp>(op))
-    return emitFilterGradient(b, frame);
-  return emitConvolution(b, frame);
 }
 
 } // namespace tcc::cpu

@@ -19,7 +19,14 @@ Memory getMemory(KernelFrame &frame, Value input);
 
 /// How a contraction gets one of its operands.
 struct MatrixAccess {
-  enum Kind { Panels, InPlace, Rows, Columns, Elements } kind = Elements;
+  enum Kind {
+    Panels,
+    InPlace,
+    Rows,
+    Columns,
+    Windows,
+    Elements
+  } kind = Elements;
   mlir::Type elementType; // in memory, or of computed elements
   Value input;
   mlir::AffineExpr laneStride, kStride;
@@ -42,7 +49,14 @@ struct MatrixSide {
   int64_t laneAxis, kAxis, batchRank;
 };
 
-/// Where it lies, and how packing reads it: Rows, Columns or Elements.
+/// How packing reads a matrix in memory, by its strides: as Rows, as Columns
+/// or, if neither is 1, as Elements.
+MatrixAccess::Kind getPackedKind(const MatrixAccess &access);
+
+/// The type in which elements of `tensor` are computed.
+mlir::Type getComputedType(Value tensor);
+
+/// Where it lies, and how packing reads it.
 MatrixAccess traceAccess(const MatrixSide &side);
 
 /// Where an access finds its elements.
@@ -104,13 +118,6 @@ private:
   ContractionSizes sizes;
   bool isPossible = true;
 };
-
-mlir::FailureOr<TaskPlan> planMatmul(graph::FusedOp region);
-mlir::LogicalResult emitMatmul(mlir::OpBuilder &b, KernelFrame &frame);
-mlir::FailureOr<TaskPlan> planConvolution(graph::FusedOp region);
-mlir::LogicalResult emitConvolution(mlir::OpBuilder &b, KernelFrame &frame);
-mlir::FailureOr<TaskPlan> planFilterGradient(graph::FusedOp region);
-mlir::LogicalResult emitFilterGradient(mlir::OpBuilder &b, KernelFrame &frame);
 
 } // namespace tcc::cpu
 

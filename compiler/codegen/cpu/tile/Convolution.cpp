@@ -176,17 +176,6 @@ void PatchPacker::emitRun(Value number, Value row, const Run &run) {
   });
 }
 
-/// Whether each patch is the one pixel of its output.
-static bool readsPixels(const ConvolutionInput &input) {
-  return llvm::all_of(input.dimensions, [](const WindowDimension &d) {
-    bool sameSize =
-        d.input == d.output ||
-        (constantOf(d.input) && constantOf(d.input) == constantOf(d.output));
-    return sameSize && constantOf(d.taps) == 1 && d.stride == 1 &&
-           constantOf(d.padBegin) == 0;
-  });
-}
-
 /// A run is the channels of one pixel, or as many zeros.
 static RowRuns makeRuns(KernelBuilder &b, const ConvolutionInput &input,
                         Memory zeros, Value group, ValueRange lanes) {
@@ -235,16 +224,10 @@ static Memory allocateZeros(KernelBuilder &b, Type element, int64_t count) {
 
 MatrixOperand tcc::cpu::makePatches(KernelBuilder &b,
                                     const ConvolutionInput &input, Type packed,
-                                    int64_t tileRows, VectorUnit unit) {
+                                    VectorUnit unit) {
   MatrixOperand operand;
   bool isCopied = input.packing.group > 1;
-  if (!isCopied && readsPixels(input)) {
-    operand.view = [=](KernelBuilder &b, Value batch) -> PanelView {
-      Value pixel = b.index(input.groups * input.channels);
-      return {input.base, b.mul(batch, b.index(input.channels)),
-              b.mul(pixel, b.index(tileRows)), pixel, b.index(1)};
-    };
-  } else if (!isCopied && !packsPatches(input.channels)) {
+  if (!isCopied && !packsPatches(input.channels)) {
     Memory zeros = allocateZeros(b, input.base.element, input.channels);
     operand.runLength = input.channels;
     operand.runs = [=](KernelBuilder &b, Value group, ValueRange lanes) {

@@ -40,7 +40,7 @@ struct ConvolutionInput {
 /// positions, k = taps * channels, in units of type `packed`. Zeros fill up the
 /// last one that is copied.
 MatrixOperand makePatches(KernelBuilder &b, const ConvolutionInput &input,
-                          mlir::Type packed, int64_t tileRows, VectorUnit unit);
+                          mlir::Type packed, VectorUnit unit);
 
 /// The right operand of a contraction with n = taps * channels of one group and
 /// k = images * output positions, in units of type `packed`.

@@ -142,7 +142,7 @@ FailureOr<LaunchPlan> planContraction(FusedOp region,
   if (!op)
     return region.emitOpError("has no matrix product");
   ProductView view = op.getProduct();
-  if (!view.lhs.map || !view.rhs.map)
+  if (view.rhs.panels)
     return op.emitOpError("has an operand packed for the host");
   ProductShape shape = addOnes(getShape(op, view), view.sums);
   Attribute choice = getChoice(region, ProductTile::kKey);

@@ -13,36 +13,22 @@ namespace tcc::fusion {
 
 namespace {
 
-/// The strides of a tensor along the loops of an op.
-struct LoopStrides {
-  Value input;
-  AffineExpr offset;
-  Extents strides;
-};
-
-/// Loops that do the same to all matrices: in `classes` by who is indexed.
+/// Lists of loops that a product has.
 enum LoopClass { kBatch, kRow, kColumn, kDepth, kClasses };
 
 class ProductDescriber {
 public:
-  ProductDescriber(Operation *anchor, function_ref<bool(Value)> isInput)
-      : anchor(anchor), op(cast<IterationOpInterface>(anchor)),
-        isInput(isInput), extents(op.getLoopExtents()),
-        kinds(op.getLoopKinds()) {}
+  ProductDescriber(ProductOpInterface op, function_ref<bool(Value)> isInput);
 
   std::optional<LibraryWork> describe(ArrayRef<Value> results);
 
 private:
   bool traceOperands();
-  std::optional<LoopStrides> trace(Value tensor, AffineMap map);
   std::optional<LoopStrides> spread(const StridedInput &from, Value tensor,
                                     AffineMap map);
-  bool staysInside(Value tensor, AffineMap map) const;
   std::optional<Epilogue> match(ArrayRef<Value> results);
   void addDepthSums(LibraryWork &work, ArrayRef<Value> results);
   bool traceEpilogue(const Epilogue &epilogue);
-  std::optional<LoopClass> classify(size_t loop) const;
-  bool classifyLoops();
   bool follows(size_t outer, size_t inner) const;
   void mergeLoops(LoopClass which);
   bool arrangeLoops();
@@ -60,10 +46,9 @@ private:
   }
 
   Operation *anchor;
-  IterationOpInterface op;
+  ProductView view;
   function_ref<bool(Value)> isInput;
-  Extents extents;
-  SmallVector<mlir::utils::IteratorType> kinds;
+  Extents extents;      // of all loops
   Value result, stored; // what the activation is of, null if that is not stored
   SmallVector<LoopStrides> tensors; // lhs, rhs, result, addends..., [other],
                                     //   [stored]
@@ -74,79 +59,40 @@ private:
 bool isNegative(AffineExpr stride) {
   return getConstant(stride).value_or(0) < 0;
 }
-bool isZero(AffineExpr expression) { return getConstant(expression) == 0; }
 bool isOne(AffineExpr expression) { return getConstant(expression) == 1; }
-
-/// The coefficients of the loops in `index`; false if it is no sum of them.
-bool addCoefficients(AffineExpr index, int64_t factor,
-                     MutableArrayRef<int64_t> coefficients) {
-  if (auto loop = dyn_cast<AffineDimExpr>(index)) {
-    coefficients[loop.getPosition()] += factor;
-    return true;
-  }
-  if (auto constant = dyn_cast<AffineConstantExpr>(index))
-    return constant.getValue() == 0;
-  auto binary = dyn_cast<AffineBinaryOpExpr>(index);
-  if (!binary)
-    return false;
-  if (binary.getKind() == AffineExprKind::Add)
-    return addCoefficients(binary.getLHS(), factor, coefficients) &&
-           addCoefficients(binary.getRHS(), factor, coefficients);
-  auto scale = dyn_cast<AffineConstantExpr>(binary.getRHS());
-  return binary.getKind() == AffineExprKind::Mul && scale &&
-         addCoefficients(binary.getLHS(), factor * scale.getValue(),
-                         coefficients);
-}
 
 } // namespace
 
-/// No index that the loops reach lies behind the tensor's end.
-bool ProductDescriber::staysInside(Value tensor, AffineMap map) const {
-  for (auto [axis, index] : llvm::enumerate(map.getResults())) {
-    SmallVector<int64_t> coefficients(extents.size());
-    if (!addCoefficients(index, 1, coefficients))
-      return false;
-    AffineExpr last = constant(0);
-    for (auto [extent, coefficient] : llvm::zip_equal(extents, coefficients))
-      last = last + (extent - 1) * coefficient;
-    AffineExpr room = graph::getExtent(tensor, axis) - 1 - last;
-    std::optional<int64_t> known = getConstant(room);
-    if (known ? *known < 0 : !isEqual(room, constant(0)))
-      return false;
-  }
-  return true;
+ProductDescriber::ProductDescriber(ProductOpInterface op,
+                                   function_ref<bool(Value)> isInput)
+    : anchor(op), view(op.getProduct()), isInput(isInput) {
+  for (auto [which, loops] :
+       {std::pair(kBatch, &view.batch), std::pair(kRow, &view.rows),
+        std::pair(kColumn, &view.columns), std::pair(kDepth, &view.depth)})
+    for (AffineExpr extent : *loops) {
+      if (!isOne(extent))
+        classes[which].push_back(extents.size());
+      extents.push_back(extent);
+    }
 }
 
 std::optional<LoopStrides> ProductDescriber::spread(const StridedInput &from,
                                                     Value tensor,
                                                     AffineMap map) {
-  if (!from.input || !map || !staysInside(tensor, map))
-    return std::nullopt;
-  LoopStrides result{from.input, from.offset,
-                     Extents(extents.size(), constant(0))};
-  for (auto [stride, index] : llvm::zip_equal(from.strides, map.getResults())) {
-    SmallVector<int64_t> coefficients(extents.size());
-    addCoefficients(index, 1, coefficients);
-    for (auto [sum, coefficient] :
-         llvm::zip_equal(result.strides, coefficients))
-      sum = sum + stride * coefficient;
-  }
-  if (llvm::any_of(result.strides, isNegative))
+  std::optional<LoopStrides> result = spreadOverLoops(from, map);
+  if (!result || !staysInside(tensor, map, extents) ||
+      llvm::any_of(result->strides, isNegative))
     return std::nullopt;
   return result;
-}
-
-std::optional<LoopStrides> ProductDescriber::trace(Value tensor,
-                                                   AffineMap map) {
-  return spread(traceInput(tensor, isInput), tensor, map);
 }
 
 bool ProductDescriber::traceOperands() {
   if (anchor->getNumOperands() != 2)
     return false;
-  for (unsigned i : {0u, 1u}) {
-    auto operand = trace(anchor->getOperand(i), op.getOperandMap(i));
-    if (!operand)
+  for (const ProductSide *side : {&view.lhs, &view.rhs}) {
+    Value tensor = anchor->getOperand(side->operand);
+    auto operand = spread(traceInput(tensor, isInput), tensor, side->map);
+    if (!operand || side->panels)
       return false;
     tensors.push_back(*operand);
   }
@@ -174,7 +120,6 @@ std::optional<Epilogue> ProductDescriber::match(ArrayRef<Value> results) {
 bool ProductDescriber::traceEpilogue(const Epilogue &epilogue) {
   Value product = anchor->getResult(0);
   Extents shape = getExtents(product);
-  AffineMap map = op.getResultMap(0);
   auto add = [&](Value value, StridedInput from) {
     std::optional<Extents> strides;
     if (from.input)
@@ -182,7 +127,7 @@ bool ProductDescriber::traceEpilogue(const Epilogue &epilogue) {
     if (!strides)
       return false;
     from.strides = *strides;
-    auto traced = spread(from, product, map);
+    auto traced = spread(from, product, view.result);
     if (traced)
       tensors.push_back(*traced);
     return traced.has_value();
@@ -196,31 +141,6 @@ bool ProductDescriber::traceEpilogue(const Epilogue &epilogue) {
   return addStored(result) && llvm::all_of(epilogue.addends, addRead) &&
          (!epilogue.other || addRead(epilogue.other)) &&
          (!stored || addStored(stored));
-}
-
-/// By who is indexed: batches index all, rows the left side and the result,
-/// columns the right one and the result, and depth both sides.
-std::optional<LoopClass> ProductDescriber::classify(size_t loop) const {
-  bool left = !isZero(tensors[0].strides[loop]);
-  bool right = !isZero(tensors[1].strides[loop]);
-  bool isReduced = kinds[loop] == mlir::utils::IteratorType::reduction;
-  if (isReduced)
-    return left && right ? std::optional(kDepth) : std::nullopt;
-  if (left && right)
-    return kBatch;
-  return left ? kRow : kColumn;
-}
-
-bool ProductDescriber::classifyLoops() {
-  for (size_t loop = 0; loop < extents.size(); ++loop) {
-    if (isOne(extents[loop]))
-      continue;
-    std::optional<LoopClass> which = classify(loop);
-    if (!which)
-      return false;
-    classes[*which].push_back(loop);
-  }
-  return true;
 }
 
 /// Whether two loops are one, in all matrices.
@@ -277,8 +197,8 @@ void ProductDescriber::addDepthSums(LibraryWork &work,
   if (!llvm::any_of(results, [&](Value result) { return isDepthSum(result); }))
     return;
   Value sums = anchor->getResult(1);
-  auto kind = op.getResultMap(1).isFunctionOfDim(0) ? format::StepKind::sum_lhs
-                                                    : format::StepKind::sum_rhs;
+  auto kind = view.sums == ProductSums::lhs ? format::StepKind::sum_lhs
+                                            : format::StepKind::sum_rhs;
   work.steps.push_back(
       {kind, 1, makeVector(kind, work, sums, getElementTypeOrSelf(sums))});
 }
@@ -288,7 +208,7 @@ std::optional<LibraryWork> ProductDescriber::describe(ArrayRef<Value> results) {
       results, [&](Value result) { return !isDepthSum(result); }));
   std::optional<Epilogue> epilogue = match(products);
   if (!epilogue || !traceOperands() || !traceEpilogue(*epilogue) ||
-      !classifyLoops() || !arrangeLoops())
+      !arrangeLoops())
     return std::nullopt;
   LibraryWork work;
   work.kind = format::WorkKind::product;
@@ -312,11 +232,11 @@ std::optional<LibraryWork> ProductDescriber::describe(ArrayRef<Value> results) {
 std::optional<LibraryWork> describeProduct(Operation *anchor,
                                            ArrayRef<Value> results,
                                            function_ref<bool(Value)> isInput) {
+  auto product = dyn_cast<ProductOpInterface>(anchor);
   auto kernel = dyn_cast<KernelOpInterface>(anchor);
-  if (!isa<IterationOpInterface>(anchor) || !kernel ||
-      kernel.getKernelKind() != KernelKind::contraction)
+  if (!product || !kernel || kernel.getKernelKind() != KernelKind::contraction)
     return std::nullopt;
-  return ProductDescriber(anchor, isInput).describe(results);
+  return ProductDescriber(product, isInput).describe(results);
 }
 
 } // namespace tcc::fusion
