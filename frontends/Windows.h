@@ -37,7 +37,7 @@ mlir::Value emitConv(Emitter &emitter, mlir::Value x, mlir::Value filter,
                      const Window &window, int64_t groups);
 /// `extra` are elements at the end of each axis that no window reaches.
 mlir::Value emitTransposedConv(Emitter &emitter, mlir::Value x,
-                               mlir::Value filter, const Window &window,
+                               mlir::Value filter, Window window,
                                llvm::ArrayRef<int64_t> extra, int64_t groups);
 /// Adds a vector of one element a channel.
 mlir::Value addBias(Emitter &emitter, mlir::Value x, mlir::Value bias);

@@ -76,6 +76,14 @@ def convolution():
     line = floats(1, 4, 33)
     yield row("Conv", line, Constant(floats(5, 4, 7)), name="1-D", strides=[3])
     yield row("ConvTranspose", x, Constant(floats(6, 5, 3, 3)), strides=[2, 2])
+    yield row("ConvTranspose", x, Constant(floats(6, 5, 4, 4)), name="even", strides=[2, 2],
+              pads=[1, 1, 1, 1])  # fmt: skip
+    yield row("ConvTranspose", x, Constant(floats(6, 64, 3, 3)), name="whole panels",
+              strides=[2, 1], pads=[1, 1, 1, 1], output_padding=[1, 0])  # fmt: skip
+    yield row("ConvTranspose", x, Constant(floats(6, 2, 3, 4)), name="phases of groups",
+              strides=[2, 3], group=3)  # fmt: skip
+    yield row("ConvTranspose", x, Constant(floats(6, 5, 3, 3)), name="dilated",
+              strides=[2, 2], dilations=[2, 1])  # fmt: skip
     # Each element makes a block of its own.
     blocks = Constant(floats(6, 5, 3, 2)), Constant(floats(10))
     yield row("ConvTranspose", x, *blocks, strides=[3, 2], group=2)

@@ -58,19 +58,32 @@ struct Producer {
   int64_t weightAxis; // of the weight
 };
 
+/// An axis of the result and one of operand `weight` that a loop of their own
+/// indexes alone: the last ones of the result. An element of the result there
+/// depends on elements of the weight there alone.
+std::optional<Producer> matchAxes(IterationOpInterface op, unsigned weight) {
+  AffineMap from = op.getOperandMap(weight), to = op.getResultMap(0);
+  if (!from || !to)
+    return std::nullopt;
+  for (int64_t axis = to.getNumResults(); axis-- > 0;)
+    for (auto [weightAxis, index] : llvm::enumerate(from.getResults()))
+      if (isa<AffineDimExpr>(index) && index == to.getResult(axis))
+        return Producer{op, weight, axis, int64_t(weightAxis)};
+  return std::nullopt;
+}
+
 /// The contraction that makes `value`, for its one use in the same block.
 std::optional<Producer> getProducer(Value value) {
+  constexpr unsigned kWeight = 1;
   Operation *op = hasOneLocalUse(value) ? value.getDefiningOp() : nullptr;
-  if (auto conv = dyn_cast_if_present<ConvOp>(op))
-    if (!conv.getPackedFilter() && isParameter(conv.getFilter()))
-      return Producer{op, 1, conv.getChannelAxis(), 0};
-  if (auto matmul = dyn_cast_if_present<MatmulOp>(op))
-    if (!matmul.getPackedRhs() && isParameter(matmul.getRhs())) {
-      int64_t rank = getRank(matmul.getRhs());
-      return Producer{op, 1, getRank(value) - 1,
-                      rank - (matmul.getTransposeRhs() ? 2 : 1)};
-    }
-  return std::nullopt;
+  auto slots = dyn_cast_if_present<ParameterSlotOpInterface>(op);
+  auto iteration = dyn_cast_if_present<IterationOpInterface>(op);
+  if (!slots || !iteration || op->getNumResults() != 1 ||
+      op->getNumOperands() <= kWeight ||
+      slots.getParameterSlot(kWeight) != ParameterSlot::matrix ||
+      !isParameter(op->getOperand(kWeight)))
+    return std::nullopt;
+  return matchAxes(iteration, kWeight);
 }
 
 /// More additions after a contraction are no biases.

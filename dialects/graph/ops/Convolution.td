@@ -73,6 +73,44 @@ def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible,
   }];
 }
 
+def Graph_ConvTransposeOp : Graph_Op<"conv_transpose", [Pure, InferTypeOpAdaptor,
+    ParameterSlotOpInterface,
+    DeclareOpInterfaceMethods<IterationOpInterface, ["getLoopExtents"]>,
+    DeclareOpInterfaceMethods<DifferentiableOpInterface>,
+    DeclareOpInterfaceMethods<DecomposableOpInterface>]> {
+  let summary = "transposed convolution: adds up a window for each position of x";
+  let description = [{
+    result[b, g F + f, p * stride + w * dilation - pad_low] is the sum over c, p
+    and w of x[b, g C + c, p] * filter[g C + c, f, w], where C and F are the
+    channels of x and of the result in one of `groups` equal groups. One entry
+    per spatial axis in every array:
+    out = (in - 1) * stride + (window - 1) * dilation + 1 - pad_low - pad_high
+    A negative pad adds zeros.
+
+    It is the gradient with respect to x of a conv with the same filter and
+    attributes. x is [batch, channels, spatial...], filter is [channels of x,
+    channels of the result / groups, window...].
+
+    Example: `%y = graph.conv_transpose %x, %filter {window = array<i64: 4>,
+      strides = array<i64: 2>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
+      dilations = array<i64: 1>, groups = 1 : i64}
+      : (tensor<1x8x10xf32>, tensor<8x5x4xf32>) -> tensor<1x5x20xf32>`
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$filter,
+                       I64Attr:$groups, DenseI64ArrayAttr:$window,
+                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pad_low,
+                       DenseI64ArrayAttr:$pad_high,
+                       DenseI64ArrayAttr:$dilations);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat =
+    "operands attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    ::tcc::graph::ParameterSlot getParameterSlot(unsigned operand) {
+      return operand == 1 ? ParameterSlot::matrix : ParameterSlot::none;
+    }
+  }];
+}
+
 def Graph_ConvFilterGradientOp : Graph_Op<"conv_filter_gradient", [Pure,
     InferTypeOpAdaptorWithIsCompatible,
     DeclareOpInterfaceMethods<IterationOpInterface>,

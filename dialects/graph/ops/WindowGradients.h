@@ -2,7 +2,9 @@
 #ifndef TCC_DIALECTS_GRAPH_OPS_WINDOWGRADIENTS_H
 #define TCC_DIALECTS_GRAPH_OPS_WINDOWGRADIENTS_H
 
+#include "dialects/graph/interfaces/Permute.h"
 #include "dialects/graph/ops/TensorEmitter.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 namespace tcc::graph {
 
@@ -71,6 +73,20 @@ template <typename Op> Padding padForData(Op op) {
     padding.high[i + 2] = to[i] - spread - padding.low[i + 2] + reach;
   }
   return padding;
+}
+
+/// The gradient of the filter of a convolution with `op`'s attributes of x; its
+/// kernel reads pixels, whose channels are neighbours.
+template <typename Op>
+mlir::Value deriveFilter(const TensorEmitter &emitter, Op op, mlir::Value x,
+                         mlir::Value gradient) {
+  auto last = getChannelsLastPermutation(getType(x).getRank());
+  mlir::Value result = emitter.emit<ConvFilterGradientOp>(
+      emitter.emit<TransposeOp>(x, last),
+      emitter.emit<TransposeOp>(gradient, last), op.getWindow(),
+      op.getStrides(), op.getPadLow(), op.getDilations(), op.getGroups(),
+      /*tf32=*/false);
+  return emitter.emit<TransposeOp>(result, mlir::invertPermutationVector(last));
 }
 
 inline llvm::SmallVector<int64_t> makeOnes(size_t count) {

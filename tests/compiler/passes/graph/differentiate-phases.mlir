@@ -1,7 +1,7 @@
-// RUN: tcc-opt %s '--tcc-differentiate=of=y wrt=x' --canonicalize --cse | FileCheck %s
+// RUN: tcc-opt %s '--tcc-differentiate=of=y wrt=x' --tcc-decompose --canonicalize --cse | FileCheck %s
 
-// The gradient with respect to the data of a convolution with strides has the
-// phases of x as channels. Of a window of 3 one phase of an axis has two taps,
+// The gradient with respect to the data of a convolution is a transposed one; of
+// one with strides it has the phases of x as channels. Of a window of 3 one phase of an axis has two taps,
 // the other one: the filters of that phase are zero at a tap.
 
 // CHECK-LABEL: func.func @main

@@ -37,6 +37,24 @@ func.func @after_conv(%x: tensor<?x4x16xf32, #t>) -> tensor<?x8x16xf32, #u> {
   return %y : tensor<?x8x16xf32, #u>
 }
 
+// A transposed convolution has the channels of its result as the filter's axis 1.
+// CHECK-LABEL: func @after_conv_transpose
+// CHECK:         graph.broadcast %{{.*}} : (tensor<5x1xf32>) -> tensor<8x5x4xf32>
+// CHECK-NEXT:    %[[V:.+]] = graph.mul
+// CHECK-NEXT:    %[[Y:.+]] = graph.conv_transpose %{{.*}}, %[[V]]
+// CHECK-NEXT:    return %[[Y]]
+func.func @after_conv_transpose(%x: tensor<1x8x10xf32>) -> tensor<1x5x20xf32> {
+  %w = graph.weight "w" : tensor<8x5x4xf32>
+  %a = graph.weight "a" : tensor<5x1xf32>
+  %e = graph.broadcast %a : (tensor<5x1xf32>) -> tensor<1x5x20xf32>
+  %c = graph.conv_transpose %x, %w {groups = 1 : i64, window = array<i64: 4>,
+    strides = array<i64: 2>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
+    dilations = array<i64: 1>}
+    : (tensor<1x8x10xf32>, tensor<8x5x4xf32>) -> tensor<1x5x20xf32>
+  %y = graph.mul %c, %e : (tensor<1x5x20xf32>, tensor<1x5x20xf32>) -> tensor<1x5x20xf32>
+  return %y : tensor<1x5x20xf32>
+}
+
 // The product's columns are scaled; a transposed weight holds them as rows.
 // CHECK-LABEL: func @after_matmul
 // CHECK:         graph.broadcast %{{.*}} : (tensor<8x1xf32>) -> tensor<8x4xf32>
