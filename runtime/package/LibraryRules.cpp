@@ -315,6 +315,12 @@ static bool areStepsKnown(const LibraryWork &work, const WorkRule &rule) {
   return true;
 }
 
+bool runtime::hasStep(WorkKind kind, StepKind step) {
+  return std::ranges::any_of(
+      kRules[size_t(kind)].steps,
+      [&](const StepRule &rule) { return rule.kind == step; });
+}
+
 bool runtime::isOfLibrary(const LibraryWork &work) {
   const WorkRule &rule = kRules[size_t(work.kind)];
   bool isTypeKnown =

@@ -42,6 +42,9 @@ size_t axisOf(OperandForm form, format::WorkKind kind);
 /// Whether `view` has elements along one axis alone, where they are adjacent.
 bool isVectorAlong(const StridedView &view, size_t axis);
 
+/// Whether a library does the step behind some work of `kind`.
+bool hasStep(format::WorkKind kind, format::StepKind step);
+
 /// Whether kinds are known, and ranks, extents, types, factors and operands as
 /// Program.fbs says.
 bool isWellFormed(const LibraryWork &work);

@@ -97,6 +97,7 @@ private:
   SmallVector<CastOp> stores; // of computed values and parameters
 
   Value getNarrow(Value value);
+  bool isActivation(Operation *op, Operation *product = nullptr) const;
   bool isSum(Value value, int depth) const;
   bool canAddNarrow(Value value, int depth = 0) const;
   Value findNarrow(OpBuilder &builder, Value value);
@@ -266,6 +267,13 @@ static bool isPick(Operation *op) {
   return getPrecision(op) == Precision::follow || isa<SelectOp>(op);
 }
 
+/// Whether a library computes `op`, a function, in its call for `product`, or
+/// for any where that is null.
+bool Mixer::isActivation(Operation *op, Operation *product) const {
+  return hasLibraries && (product ? fusion::isActivationOf(op, product)
+                                  : fusion::isActivation(op));
+}
+
 /// Whether `value` is a product and what may be added to it, in few steps.
 bool Mixer::isSum(Value value, int depth) const {
   constexpr int kMaxDepth = 8;
@@ -279,7 +287,7 @@ bool Mixer::isSum(Value value, int depth) const {
       return !isWide(part) || getSplat(part) == 0.0 ||
              canAddNarrow(part, depth + 1);
     });
-  return fusion::isEpilogue(op) &&
+  return (isa<AddOp>(op) || isActivation(op)) &&
          llvm::all_of(op->getOperands(), [&](Value term) {
            return canAddNarrow(term, depth + 1);
          });
@@ -334,10 +342,9 @@ void Mixer::narrowSums(Operation *product) {
         });
     isMoved = getPrecision(reader) == Precision::follow;
     bool isPicked = !hasLibraries && isPick(reader) && !isMoved;
-    bool goesOn =
-        isPicked || fusion::isView(reader) ||
-        (fusion::isEpilogue(reader) && (fusion::isActivation(reader) ||
-                                        addends.size() < fusion::kMaxAddends));
+    bool isLast = isActivation(reader, product);
+    bool goesOn = isPicked || isLast || fusion::isView(reader) ||
+                  (isa<AddOp>(reader) && addends.size() < fusion::kMaxAddends);
     if (!goesOn || !llvm::all_of(others, [&](OpOperand &operand) {
           return canAddNarrow(operand.get());
         }))
@@ -346,7 +353,7 @@ void Mixer::narrowSums(Operation *product) {
       addends.push_back(&operand);
     sum = reader->getResult(0);
     hasPick |= isPicked;
-    if (fusion::isActivation(reader))
+    if (isLast)
       break;
   }
   // On the CPU what one reader makes of a sum is part of the same kernel, and
@@ -397,7 +404,7 @@ void Mixer::narrowGathered(ArrayRef<Operation *> ops) {
   for (Operation *op : ops) {
     if (op->getNumResults() != 1 || !isWide(op->getResult(0)))
       continue;
-    bool isTerm = fusion::isEpilogue(op) && !fusion::isActivation(op);
+    bool isTerm = isa<AddOp>(op);
     if (Value result = op->getResult(0); narrowed.contains(result))
       gathered[result] = {result, false};
     else if (isTerm || isPick(op))

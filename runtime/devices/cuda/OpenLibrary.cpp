@@ -42,6 +42,31 @@ static bool hasOldWork(const format::Program &program) {
                      });
 }
 
+/// What is to say of work that a later format describes, and of old work.
+static std::string noteUnknownWork(const format::Program &program) {
+  size_t count = 0;
+  if (program.kernels())
+    count = static_cast<size_t>(std::ranges::count_if(
+        *program.kernels(), [](const format::Kernel *kernel) {
+          return kernel->library() && !hasKnownKinds(*kernel->library());
+        }));
+  if (count > 0)
+    return concat(count, count == 1 ? " kernel runs" : " kernels run",
+                  " without a library, more slowly: the package is "
+                  "of a later format than this runtime, which does not know "
+                  "what the library would do; update it");
+  if (hasOldWork(program))
+    return "kernels run without libraries, more slowly: the package's format "
+           "is older than 2.2; compile the model again";
+  return {};
+}
+
+/// Both, of which any may be empty.
+static std::string joinNotes(std::string first, std::string_view second) {
+  bool isBoth = !first.empty() && !second.empty();
+  return concat(first, isBoth ? "; " : "", second);
+}
+
 static Result<std::unique_ptr<Library>> open(const LibraryChoice &choice) {
   Result<void *> found = findInPlugin(kPlugin, "tcc_open_cuda_library");
   if (!found.ok())
@@ -76,25 +101,22 @@ Result<OpenedLibrary> cuda::openLibrary(const Choice &choice,
   bool isAsked = library.hasProducts || library.hasConvolutions;
   if (wanted == kForbidden || (choice.isEmulated && !isSimulated))
     return OpenedLibrary();
-  if (!isAsked && hasOldWork(program))
-    return OpenedLibrary{nullptr,
-                         "kernels run without libraries, more slowly: the "
-                         "package's format is older than 2.2; compile the "
-                         "model again"};
+  std::string unknown = noteUnknownWork(program);
   if (!isAsked)
-    return OpenedLibrary();
+    return OpenedLibrary{nullptr, std::move(unknown)};
   if (isSimulated)
     if (Status status = simulate(library); !status.ok())
       return status;
   auto opened = open(library);
   if (opened.ok()) {
-    std::string note((*opened)->note());
+    std::string note = joinNotes(std::move(unknown), (*opened)->note());
     return OpenedLibrary{std::move(*opened), std::move(note)};
   }
   Status status = opened.takeStatus();
   if (isSimulated)
     return status;
-  return OpenedLibrary{nullptr, concat("kernels run without libraries, more "
-                                       "slowly: ",
-                                       status.message())};
+  return OpenedLibrary{
+      nullptr, joinNotes(std::move(unknown),
+                         concat("kernels run without libraries, more slowly: ",
+                                status.message()))};
 }

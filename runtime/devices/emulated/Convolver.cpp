@@ -93,7 +93,7 @@ static bool isValid(const TensorGraph &graph,
                     const TensorOperation &operation) {
   const TensorView &first = graph.tensors.at(operation.first);
   const TensorView &result = graph.tensors.at(operation.result);
-  if (operation.kind == TensorOperation::Relu)
+  if (operation.kind == TensorOperation::Map)
     return first.extents == result.extents;
   const TensorView &second = graph.tensors.at(operation.second);
   if (operation.kind == TensorOperation::Convolve)
@@ -205,13 +205,6 @@ static Values add(const TensorView &first, Values sums,
   size_t next = 0;
   forEachElement(steps, [&](int64_t index) { sums[next++] += values[index]; });
   return sums;
-}
-
-static Values relu(Values values, bool keepsNan) {
-  for (double &value : values)
-    if (!(value > 0) && (value == value || !keepsNan))
-      value = 0;
-  return values;
 }
 
 //===----------------------------------------------------------------------===//
@@ -329,8 +322,8 @@ void emulated::compute(const TensorGraph &graph,
     const TensorView &first = graph.tensors.at(operation.first);
     const TensorView &result = graph.tensors.at(operation.result);
     Values computed = valuesOf(operation.first);
-    if (operation.kind == TensorOperation::Relu)
-      computed = relu(std::move(computed), operation.keepsNan);
+    if (operation.kind == TensorOperation::Map)
+      std::ranges::transform(computed, computed.begin(), operation.map);
     else if (operation.kind == TensorOperation::Add)
       computed =
           add(first, std::move(computed), graph.tensors.at(operation.second),

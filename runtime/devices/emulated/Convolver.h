@@ -5,6 +5,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/devices/emulated/Elements.h"
 
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -21,13 +22,13 @@ struct TensorView {
 
 /// A node of a graph: ids of what it reads and writes.
 struct TensorOperation {
-  enum Kind { Convolve, DeriveFilter, Add, Relu };
+  enum Kind { Convolve, DeriveFilter, Add, Map };
   Kind kind = Convolve;
-  /// x, and the filter or the gradient of a convolution; relu has one.
+  /// x, and the filter or the gradient of a convolution; a Map has one.
   int64_t first = 0, second = 0;
   int64_t result = 0; ///< of DeriveFilter: the gradient of the filter
   std::vector<int64_t> before, after, strides, dilations; ///< of a window
-  bool keepsNan = false;                                  ///< of a Relu
+  std::function<double(double)> map;                      ///< of a Map
 };
 
 struct TensorGraph {

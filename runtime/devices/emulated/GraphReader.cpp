@@ -1,5 +1,7 @@
 #include "runtime/devices/emulated/GraphReader.h"
 
+#include <cmath>
+
 using namespace tcc;
 using namespace tcc::emulated;
 using namespace tcc::runtime::cuda;
@@ -48,17 +50,26 @@ void GraphReader::readWindow(const Description &description,
              kDnnCrossCorrelation;
 }
 
+/// The function of a mode with one operand; null of another mode.
+static std::function<double(double)> findFunction(int mode, bool keepsNan) {
+  if (mode == kDnnRelu)
+    return [keepsNan](double x) {
+      return x > 0 || (std::isnan(x) && keepsNan) ? x : 0;
+    };
+  return nullptr;
+}
+
 void GraphReader::readPointwise(const Description &description,
                                 TensorOperation &operation) {
   int mode = one<int>(description, kDnnPointwiseMode, kDnnTypePointwiseMode);
-  operation.kind =
-      mode == kDnnRelu ? TensorOperation::Relu : TensorOperation::Add;
-  isOk = isOk && (mode == kDnnRelu || mode == kDnnAdd) &&
+  bool keepsNan = description.attributes.count(kDnnPointwiseNan) &&
+                  one<int>(description, kDnnPointwiseNan,
+                           kDnnTypeNanPropagation) == kDnnPropagateNan;
+  operation.map = findFunction(mode, keepsNan);
+  operation.kind = operation.map ? TensorOperation::Map : TensorOperation::Add;
+  isOk = isOk && (operation.map || mode == kDnnAdd) &&
          one<int>(description, kDnnPointwisePrecision, kDnnTypeDataType) ==
              kDnnF32;
-  if (mode == kDnnRelu && description.attributes.count(kDnnPointwiseNan))
-    operation.keepsNan = one<int>(description, kDnnPointwiseNan,
-                                  kDnnTypeNanPropagation) == kDnnPropagateNan;
 }
 
 TensorOperation GraphReader::operation(const Description &description,

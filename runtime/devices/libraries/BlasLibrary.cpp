@@ -100,8 +100,9 @@ uint32_t epilogueOf(StepKind kind) {
     return kEpilogueSumsOfB;
   case StepKind::sum_rhs:
     return kEpilogueSumsOfA;
+  default: // no product has it
+    return 0;
   }
-  return 0;
 }
 
 uint32_t epilogueOf(const LibraryWork &work) {

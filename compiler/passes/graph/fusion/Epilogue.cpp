@@ -43,6 +43,19 @@ std::optional<format::StepKind> getFunction(Operation *op) {
 
 bool isActivation(Operation *op) { return getFunction(op).has_value(); }
 
+/// What libraries take `product` for.
+static format::WorkKind getWorkKind(Operation *product) {
+  if (isa<ConvOp>(product))
+    return format::WorkKind::convolution;
+  return isa<ConvFilterGradientOp>(product) ? format::WorkKind::filter_gradient
+                                            : format::WorkKind::product;
+}
+
+bool isActivationOf(Operation *op, Operation *product) {
+  std::optional<format::StepKind> function = getFunction(op);
+  return function && runtime::hasStep(getWorkKind(product), *function);
+}
+
 /// The first operand of a function of two is that of the library's step.
 Value getActivated(Operation *activation) {
   return activation->getOperands().back();

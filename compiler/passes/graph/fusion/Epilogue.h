@@ -22,6 +22,8 @@ struct Epilogue {
 /// activation, and there are so many addends at most.
 bool isEpilogue(mlir::Operation *op);
 bool isActivation(mlir::Operation *op);
+/// Whether a library does the activation `op` behind such a product.
+bool isActivationOf(mlir::Operation *op, mlir::Operation *product);
 
 /// The function of libraries that `op`, which may be null, computes: the one of
 /// its name.

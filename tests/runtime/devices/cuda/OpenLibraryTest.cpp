@@ -49,6 +49,32 @@ TEST(OpenLibrary, NotesDescriptionsOfOldFormats) {
   }
 }
 
+/// A kernel with work of a kind, or with a step, behind those that are known.
+TEST(OpenLibrary, NotesWorkOfLaterFormats) {
+  for (bool isStep : {false, true}) {
+    flatbuffers::FlatBufferBuilder builder;
+    format::LibraryWorkT work;
+    uint8_t kind = isStep ? 0 : uint8_t(format::WorkKind::MAX) + 1;
+    work.kind = format::WorkKind(kind);
+    work.steps.push_back(std::make_unique<format::StepT>());
+    if (isStep)
+      work.steps[0]->kind =
+          format::StepKind(uint8_t(format::StepKind::MAX) + 1);
+    format::KernelT kernel;
+    kernel.symbol = "k";
+    kernel.library = std::make_unique<format::LibraryWorkT>(std::move(work));
+    format::ProgramT program;
+    program.kernels.push_back(
+        std::make_unique<format::KernelT>(std::move(kernel)));
+    builder.Finish(format::Program::Pack(builder, &program));
+    const auto &read =
+        *flatbuffers::GetRoot<format::Program>(builder.GetBufferPointer());
+    EXPECT_THAT(openFor(read, /*isEmulated=*/false).note,
+                testing::StartsWith("1 kernel runs without a library"));
+    EXPECT_EQ(openFor(read, /*isEmulated=*/true).note, "");
+  }
+}
+
 TEST(OpenLibrary, OpensNoneForKernelsAlone) {
   ProgramBuilder builder = addOneProgram();
   std::vector<std::byte> bytes = builder.program();
