@@ -22,15 +22,13 @@ static constexpr StringLiteral kBlocking = "blocking";
 BlockChoice::BlockChoice(FusedOp region, const Blocking &blocking,
                          const ContractionSizes &sizes)
     : region(region), chosen(blocking), blocking(blocking), sizes(sizes) {
-  constexpr int64_t kNumbers = 3;
   Attribute attr = getChoice(region, kBlocking);
   auto numbers = dyn_cast_if_present<DenseI64ArrayAttr>(attr);
   if (!attr)
     return;
   std::optional<Blocking> resized;
-  if (numbers && numbers.size() == kNumbers)
-    resized =
-        resizeBlocks(blocking, {numbers[0], numbers[1], numbers[2]}, sizes);
+  if (auto read = numbers ? readBlockSizes(numbers) : std::nullopt)
+    resized = resizeBlocks(blocking, *read, sizes);
   isPossible = resized.has_value();
   if (resized)
     this->blocking = *resized;
@@ -38,7 +36,7 @@ BlockChoice::BlockChoice(FusedOp region, const Blocking &blocking,
 
 static DictionaryAttr write(const BlockSizes &sizes, MLIRContext *context) {
   Builder b(context);
-  auto numbers = b.getDenseI64ArrayAttr({sizes.m, sizes.n, sizes.k});
+  auto numbers = b.getDenseI64ArrayAttr(sizes.list());
   return b.getDictionaryAttr(b.getNamedAttr(kBlocking, numbers));
 }
 

@@ -1,7 +1,6 @@
-//===- Blocking.cpp - Sizes of the blocks of matrix kernels ---------------===//
+#include "compiler/codegen/cpu/tile/Blocking.h"
 
-#include "compiler/codegen/cpu/tile/Contraction.h"
-
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -87,6 +86,12 @@ Blocking chooseDeepBlocking(int64_t m, int64_t n, int64_t k, bool packsRows) {
   block.k = std::max<int64_t>(1, llvm::divideCeil(k, blocks));
   shareDeepBlocks(block, m, n);
   return block;
+}
+
+std::optional<BlockSizes> readBlockSizes(llvm::ArrayRef<int64_t> list) {
+  if (list.size() != 3)
+    return std::nullopt;
+  return BlockSizes{list[0], list[1], list[2]};
 }
 
 std::optional<Blocking> resizeBlocks(Blocking blocking, const BlockSizes &to,

@@ -226,6 +226,7 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
       .depth = depth,
       .rows = rows,
       .columns = columns,
+      .unroll = c.blocking.unroll,
       .lastRow = lastRow,
       .into = finished,
       .intoOffset = zero};

@@ -11,6 +11,7 @@
 #ifndef TCC_COMPILER_CODEGEN_CPU_TILE_CONTRACTION_H
 #define TCC_COMPILER_CODEGEN_CPU_TILE_CONTRACTION_H
 
+#include "compiler/codegen/cpu/tile/Blocking.h"
 #include "compiler/codegen/cpu/tile/MatrixTile.h"
 #include <functional>
 
@@ -59,55 +60,6 @@ using EpilogueFunction = std::function<void(KernelBuilder &, Value sum,
 /// writes.
 using PrefetchFunction = std::function<void(KernelBuilder &, Value batch,
                                             Value i, Value j, int64_t count)>;
-
-/// What is known of the sizes when the kernel is planned.
-struct ContractionSizes {
-  std::optional<int64_t> batch, m, n, k;
-};
-
-/// The most rows, columns and k of a block.
-struct BlockSizes {
-  int64_t m, n, k;
-  auto operator<=>(const BlockSizes &) const = default;
-};
-
-/// Sizes of the blocks that a task works through: whole panels of rows and
-/// columns, and so many k at a time.
-struct Blocking {
-  int64_t rows = panelRows; // of a tile, and of a panel of the left operand
-  int64_t m = 132, n = 512, k = 512;
-  bool isWholeDepth = false; // one block of k is all there is
-  /// Tasks of neighbouring columns that a worker takes together, if it gets
-  /// them together: they share the packed left operand. More than one only
-  /// where a block has all rows and there is one product.
-  int64_t joinedTasks = 1;
-  /// Panels of the right operand are packed one by one, just before they are
-  /// used: no other task has a use for them.
-  bool packsByPanel = false;
-  bool isDeep = false; // of chooseDeepBlocking
-
-  int64_t getTileElements() const { return rows * kPanelColumns; }
-  BlockSizes getSizes() const { return {m, n, k}; }
-};
-
-/// Blocks that keep a task's operands in the caches and leave enough tasks for
-/// several threads.
-Blocking chooseBlocking(const ContractionSizes &sizes);
-
-/// The same for one product with a long k, of which each task packs both
-/// operands.
-Blocking chooseDeepBlocking(int64_t m, int64_t n, int64_t k, bool packsRows);
-
-/// `blocking`, which was chosen for `sizes`, with blocks of other sizes;
-/// nullopt if these are no whole panels, larger than the product, or too large
-/// for a worker's scratch.
-std::optional<Blocking> resizeBlocks(Blocking blocking, const BlockSizes &to,
-                                     const ContractionSizes &sizes);
-
-/// Other sizes of blocks for which that works, those first that are likely to
-/// be the best where the chosen ones are not.
-llvm::SmallVector<BlockSizes> listBlockSizes(const Blocking &blocking,
-                                             const ContractionSizes &sizes);
 
 struct Contraction {
   Value batch, m, n, k;

@@ -173,7 +173,11 @@ SmallVector<Value> SubTile::accumulate(const Rows &rows, Value shift,
   };
   // Rows with pointers of their own leave few registers for the others.
   bool haveOwnPointers = tile.lastRow || tile.lhsRuns;
-  const int64_t unroll = sums.size() < 12 ? 1 : haveOwnPointers ? 2 : 4;
+  constexpr size_t kManySums = 12;
+  const int64_t unroll = sums.size() < kManySums ? 1
+                         : haveOwnPointers
+                             ? std::max<int64_t>(1, tile.unroll / 2)
+                             : tile.unroll;
   Value stride = b.index(unroll);
   Value whole = b.add(from, b.mul(b.div(b.sub(to, from), stride), stride));
   SmallVector<Value> most =

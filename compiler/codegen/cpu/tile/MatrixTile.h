@@ -13,6 +13,7 @@
 #ifndef TCC_COMPILER_CODEGEN_CPU_TILE_MATRIXTILE_H
 #define TCC_COMPILER_CODEGEN_CPU_TILE_MATRIXTILE_H
 
+#include "compiler/codegen/cpu/tile/Blocking.h"
 #include "compiler/codegen/region/KernelBuilder.h"
 #include "dialects/graph/Panels.h"
 #include <functional>
@@ -24,10 +25,7 @@ using codegen::Memory;
 using mlir::Value;
 using mlir::ValueRange;
 
-inline constexpr int64_t panelRows = 6; // twice as many of narrow products
-using graph::kPanelColumns;
 using graph::Packing;
-inline constexpr int64_t narrowColumns = 32;
 
 /// The vector registers of a CPU variant.
 struct VectorUnit {
@@ -93,6 +91,7 @@ struct MatrixTile {
   Value depth;             // number of k
   int64_t rows;
   int64_t columns;    // <= kPanelColumns
+  int64_t unroll;     // see Blocking
   Value lastRow = {}; // rows past it read it again; null: they may be read
   Memory into = {};
   Value intoOffset = {};

@@ -1,0 +1,74 @@
+//===- Blocking.h - Sizes of the blocks of matrix kernels -------*- C++ -*-===//
+#ifndef TCC_COMPILER_CODEGEN_CPU_TILE_BLOCKING_H
+#define TCC_COMPILER_CODEGEN_CPU_TILE_BLOCKING_H
+
+#include "dialects/graph/Panels.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include <optional>
+
+namespace tcc::cpu {
+
+inline constexpr int64_t panelRows = 6; // twice as many of narrow products
+using graph::kPanelColumns;
+inline constexpr int64_t narrowColumns = 32;
+
+/// What is known of the sizes when the kernel is planned.
+struct ContractionSizes {
+  std::optional<int64_t> batch, m, n, k;
+};
+
+/// What may be chosen otherwise: the most rows, columns and k of a block.
+struct BlockSizes {
+  int64_t m, n, k;
+  auto operator<=>(const BlockSizes &) const = default;
+
+  llvm::SmallVector<int64_t> list() const { return {m, n, k}; }
+};
+
+/// What `list` gave; nullopt of anything else.
+std::optional<BlockSizes> readBlockSizes(llvm::ArrayRef<int64_t> list);
+
+/// Sizes of the blocks that a task works through: whole panels of rows and
+/// columns, and so many k at a time.
+struct Blocking {
+  int64_t rows = panelRows; // of a tile, and of a panel of the left operand
+  int64_t m = 132, n = 512, k = 512;
+  bool isWholeDepth = false; // one block of k is all there is
+  /// Tasks of neighbouring columns that a worker takes together, if it gets
+  /// them together: they share the packed left operand. More than one only
+  /// where a block has all rows and there is one product.
+  int64_t joinedTasks = 1;
+  /// Panels of the right operand are packed one by one, just before they are
+  /// used: no other task has a use for them.
+  bool packsByPanel = false;
+  bool isDeep = false; // of chooseDeepBlocking
+  /// The k that a tile multiplies in an iteration, if it has enough registers.
+  int64_t unroll = 4;
+
+  int64_t getTileElements() const { return rows * kPanelColumns; }
+  BlockSizes getSizes() const { return {m, n, k}; }
+};
+
+/// Blocks that keep a task's operands in the caches and leave enough tasks for
+/// several threads.
+Blocking chooseBlocking(const ContractionSizes &sizes);
+
+/// The same for one product with a long k, of which each task packs both
+/// operands.
+Blocking chooseDeepBlocking(int64_t m, int64_t n, int64_t k, bool packsRows);
+
+/// `blocking`, which was chosen for `sizes`, with blocks of other sizes;
+/// nullopt if these are no whole panels, larger than the product, or too large
+/// for a worker's scratch.
+std::optional<Blocking> resizeBlocks(Blocking blocking, const BlockSizes &to,
+                                     const ContractionSizes &sizes);
+
+/// Other sizes of blocks for which that works, those first that are likely to
+/// be the best where the chosen ones are not.
+llvm::SmallVector<BlockSizes> listBlockSizes(const Blocking &blocking,
+                                             const ContractionSizes &sizes);
+
+} // namespace tcc::cpu
+
+#endif // TCC_COMPILER_CODEGEN_CPU_TILE_BLOCKING_H
