@@ -42,6 +42,10 @@ def contraction():
         yield row("MatMul", a, weight, name=f"{m}x{k}x{n}")
         yield row("MatMul", a, floats(k, n), name=f"{m}x{k}x{n} computed")
     yield row("MatMul", floats(2, 3, 9, 17), floats(3, 17, 11), name="batched")
+    shared = floats(2, 1, 17, 11)
+    for name, right in (("", shared), (" packed", Constant(shared))):
+        yield row("MatMul", floats(2, 3, 9, 17), right, name="rows of batches" + name)
+        yield row("MatMul", floats(2, 3, 1, 17), right, name="rows alone" + name)
     for shape, perm in (((3, 17, 40), [1, 0, 2]), ((2, 5, 9, 24), [2, 1, 0, 3])):
         moved = row("Transpose", floats(*shape), perm=perm)
         yield row("MatMul", moved, Constant(floats(shape[-1], 48)), name=f"moved {perm}")
@@ -84,6 +88,11 @@ def convolution():
               strides=[2, 3], group=3)  # fmt: skip
     yield row("ConvTranspose", x, Constant(floats(6, 5, 3, 3)), name="dilated",
               strides=[2, 2], dilations=[2, 1])  # fmt: skip
+    # As large as x, and not x.
+    yield row("ConvTranspose", floats(1, 6, 3, 3), Constant(floats(6, 4, 1, 1)), name="pixels",
+              strides=[2, 2], pads=[1, 1, 1, 1])  # fmt: skip
+    yield row("ConvTranspose", floats(1, 2, 1, 1), Constant(floats(2, 3, 2, 2)),
+              name="far apart", strides=[65536, 65536])  # fmt: skip
     # Each element makes a block of its own.
     blocks = Constant(floats(6, 5, 3, 2)), Constant(floats(10))
     yield row("ConvTranspose", x, *blocks, strides=[3, 2], group=2)

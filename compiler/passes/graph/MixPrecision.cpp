@@ -97,7 +97,7 @@ private:
   SmallVector<CastOp> stores; // of computed values and parameters
 
   Value getNarrow(Value value);
-  bool isActivation(Operation *op, Operation *product = nullptr) const;
+  bool isActivation(Operation *op, Operation *product) const;
   bool isSum(Value value, int depth) const;
   bool canAddNarrow(Value value, int depth = 0) const;
   Value findNarrow(OpBuilder &builder, Value value);
@@ -267,16 +267,29 @@ static bool isPick(Operation *op) {
   return getPrecision(op) == Precision::follow || isa<SelectOp>(op);
 }
 
-/// Whether a library computes `op`, a function, in its call for `product`, or
-/// for any where that is null.
+/// Sums of more terms than this deep are not looked through.
+static constexpr int kMaxDepth = 8;
+
+/// A product that `value` adds up or picks elements of; null if there is none.
+static Operation *findProduct(Value value, int depth = 0) {
+  Operation *op = value.getDefiningOp();
+  if (!op || isProduct(getPrecision(op)))
+    return op;
+  if (depth == kMaxDepth || !(isPick(op) || isa<AddOp>(op)))
+    return nullptr;
+  for (Value operand : op->getOperands())
+    if (Operation *product = findProduct(operand, depth + 1))
+      return product;
+  return nullptr;
+}
+
+/// Whether a library computes `op`, a function, in its call for `product`.
 bool Mixer::isActivation(Operation *op, Operation *product) const {
-  return hasLibraries && (product ? fusion::isActivationOf(op, product)
-                                  : fusion::isActivation(op));
+  return hasLibraries && product && fusion::isActivationOf(op, product);
 }
 
 /// Whether `value` is a product and what may be added to it, in few steps.
 bool Mixer::isSum(Value value, int depth) const {
-  constexpr int kMaxDepth = 8;
   if (depth > kMaxDepth)
     return false;
   Operation *op = value.getDefiningOp();
@@ -287,7 +300,9 @@ bool Mixer::isSum(Value value, int depth) const {
       return !isWide(part) || getSplat(part) == 0.0 ||
              canAddNarrow(part, depth + 1);
     });
-  return (isa<AddOp>(op) || isActivation(op)) &&
+  bool isFunction = fusion::isActivation(op) &&
+                    isActivation(op, findProduct(fusion::getActivated(op)));
+  return (isa<AddOp>(op) || isFunction) &&
          llvm::all_of(op->getOperands(), [&](Value term) {
            return canAddNarrow(term, depth + 1);
          });

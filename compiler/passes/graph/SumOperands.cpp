@@ -36,22 +36,27 @@ static Value getStored(Value value) {
   return value;
 }
 
-/// Whether a kernel of matrices makes `value`: it has no room for the sums of
-/// columns, which rows and pointwise ops sum while they make them.
-static bool isOfMatrices(Value value) {
+/// The op whose kernel of matrices makes `value`, null if there is none: it has
+/// no room for the sums of columns, which rows and pointwise ops sum while they
+/// make them.
+static Operation *findMatrices(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto kernel = dyn_cast_if_present<KernelOpInterface>(op))
-    return kernel.getKernelKind() != KernelKind::row;
+    return kernel.getKernelKind() != KernelKind::row ? op : nullptr;
   if (fusion::isView(op) || isFloatCast(op) ||
       fusion::getStoreMap(op, KernelKind::contraction))
-    return isOfMatrices(op->getOperand(0));
-  auto isBefore = [](Value operand) {
-    return operand.hasOneUse() && isOfMatrices(operand);
+    return findMatrices(op->getOperand(0));
+  auto findBefore = [](Value operand) {
+    return operand.hasOneUse() ? findMatrices(operand) : nullptr;
   };
-  if (fusion::isActivation(op))
-    return isBefore(fusion::getActivated(op));
-  return op && fusion::isEpilogue(op) &&
-         llvm::any_of(op->getOperands(), isBefore);
+  if (fusion::isActivation(op)) {
+    Operation *product = findBefore(fusion::getActivated(op));
+    return product && fusion::isActivationOf(op, product) ? product : nullptr;
+  }
+  if (!isa_and_nonnull<AddOp>(op))
+    return nullptr;
+  Operation *first = findBefore(op->getOperand(0));
+  return first ? first : findBefore(op->getOperand(1));
 }
 
 /// The columns that `op` sums, if it sums all but the last axes.
@@ -116,7 +121,7 @@ static bool canMove(ReduceOp sum, MatmulOp product) {
 static std::optional<Match> findMatch(ReduceOp sum) {
   AffineExpr columns = getColumns(sum);
   Value stored = getStored(sum.getX());
-  if (!columns || !isOfMatrices(stored))
+  if (!columns || !findMatrices(stored))
     return std::nullopt;
   SmallVector<OpOperand *> reads;
   findProducts(stored, reads);

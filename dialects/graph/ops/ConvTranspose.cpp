@@ -202,7 +202,9 @@ static Value convolveSpread(const TensorEmitter &emitter, ConvTransposeOp op) {
   auto type = makeTensorType(extents, getElementTypeOrSelf(op.getX()));
   Value result = convolve(emitter, type, op.getX(), filter, filters,
                           op.getGroups(), ones, none, none, ones);
-  if (result.getType() == op.getResult().getType())
+  auto isZero = [](int64_t n) { return n == 0; };
+  if (llvm::all_of(padding.low, isZero) && llvm::all_of(padding.high, isZero) &&
+      llvm::all_of(padding.interior, isZero))
     return result;
   auto scalar = RankedTensorType::get({}, type.getElementType());
   return emitter.emit<PadOp>(result, emitter.splat(scalar, 0.0), padding.low,
@@ -223,9 +225,15 @@ public:
       addAxis(i);
   }
 
+  /// Each phase takes a filter and a mask, whether or not the result reaches
+  /// it.
   static bool applies(ConvTransposeOp op) {
+    constexpr int64_t kMaxPhases = 4096;
     auto isOne = [](int64_t n) { return n == 1; };
-    return !llvm::all_of(op.getStrides(), isOne) &&
+    int64_t phases = 1;
+    for (int64_t stride : op.getStrides())
+      phases = std::min(phases, kMaxPhases) * std::min(stride, 2 * kMaxPhases);
+    return phases <= kMaxPhases && !llvm::all_of(op.getStrides(), isOne) &&
            llvm::all_of(op.getDilations(), isOne) &&
            !llvm::all_of(op.getWindow(), isOne);
   }

@@ -6,6 +6,23 @@
 using namespace mlir;
 using namespace tcc::graph;
 
+/// The padding of a gradient of `op`'s result on which windows with stride 1
+/// meet, at each element of x, those elements that it was read for.
+static Padding padForData(PoolOp op) {
+  ArrayRef<int64_t> from = getSpatial(op.getResult());
+  ArrayRef<int64_t> to = getSpatial(op.getX());
+  Padding padding(getType(op.getX()).getRank());
+  for (size_t i = 0; i < from.size(); ++i) {
+    int64_t stride = op.getStrides()[i];
+    int64_t reach = (op.getWindow()[i] - 1) * op.getDilations()[i];
+    int64_t spread = (from[i] - 1) * stride + 1;
+    padding.interior[i + 2] = stride - 1;
+    padding.low[i + 2] = reach - op.getPadLow()[i];
+    padding.high[i + 2] = to[i] - spread - padding.low[i + 2] + reach;
+  }
+  return padding;
+}
+
 /// The sums of the windows of x, of which `low` and `high` are borders of
 /// zeros.
 static Value sumWindows(const TensorEmitter &emitter, PoolOp op, Value x,

@@ -41,6 +41,7 @@ struct Padding {
     llvm::SmallVector<int64_t> cropLow, cropHigh;
     bool isNeeded = false;
     for (size_t axis = 0; axis < low.size(); ++axis) {
+      limitCrops(axis, getConstant(getExtent(x, axis)));
       cropLow.push_back(std::min<int64_t>(low[axis], 0));
       cropHigh.push_back(std::min<int64_t>(high[axis], 0));
       low[axis] -= cropLow.back();
@@ -56,24 +57,22 @@ struct Padding {
     return emitter.emit<PadOp>(x, emitter.splat(scalar, 0.0), cropLow, cropHigh,
                                interior, PadMode::constant);
   }
-};
 
-/// The padding of a gradient of `op`'s result on which windows with stride 1
-/// meet, at each element of x, those elements that it was read for.
-template <typename Op> Padding padForData(Op op) {
-  llvm::ArrayRef<int64_t> from = getSpatial(op.getResult());
-  llvm::ArrayRef<int64_t> to = getSpatial(op.getX());
-  Padding padding(getType(op.getX()).getRank());
-  for (size_t i = 0; i < from.size(); ++i) {
-    int64_t stride = op.getStrides()[i];
-    int64_t reach = (op.getWindow()[i] - 1) * op.getDilations()[i];
-    int64_t spread = (from[i] - 1) * stride + 1;
-    padding.interior[i + 2] = stride - 1;
-    padding.low[i + 2] = reach - op.getPadLow()[i];
-    padding.high[i + 2] = to[i] - spread - padding.low[i + 2] + reach;
+private:
+  /// What one side would crop of the border on the other shortens that.
+  void limitCrops(size_t axis, std::optional<int64_t> extent) {
+    if (!extent)
+      return;
+    int64_t spread =
+        std::max<int64_t>(0, (*extent - 1) * (interior[axis] + 1) + 1);
+    for (auto [own, other] : {std::pair(&low[axis], &high[axis]),
+                              std::pair(&high[axis], &low[axis])})
+      if (*own < -spread) {
+        *other += *own + spread;
+        *own = -spread;
+      }
   }
-  return padding;
-}
+};
 
 /// The gradient of the filter of a convolution with `op`'s attributes of x; its
 /// kernel reads pixels, whose channels are neighbours.

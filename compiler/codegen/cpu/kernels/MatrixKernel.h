@@ -1,7 +1,8 @@
 //===- MatrixKernel.h - Operands and results of matrix kernels --*- C++ -*-===//
 //
-// How the operands of matmul and conv reach the generator of matrix kernels,
-// and how its sums go through the rest of the region into the results.
+// How operands of products and of attention reach the generators of matrix
+// kernels, and how their sums go through the rest of the region into the
+// results.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_CODEGEN_CPU_KERNELS_MATRIXKERNEL_H

@@ -43,12 +43,14 @@ std::optional<format::StepKind> getFunction(Operation *op) {
 
 bool isActivation(Operation *op) { return getFunction(op).has_value(); }
 
-/// What libraries take `product` for.
-static format::WorkKind getWorkKind(Operation *product) {
-  if (isa<ConvOp>(product))
+/// What libraries take `product` for, by the side that windows slide over.
+static format::WorkKind getWorkKind(Operation *op) {
+  auto product = dyn_cast<ProductOpInterface>(op);
+  if (product && product.getProduct().lhs.padded > 0)
     return format::WorkKind::convolution;
-  return isa<ConvFilterGradientOp>(product) ? format::WorkKind::filter_gradient
-                                            : format::WorkKind::product;
+  return product && product.getProduct().rhs.padded > 0
+             ? format::WorkKind::filter_gradient
+             : format::WorkKind::product;
 }
 
 bool isActivationOf(Operation *op, Operation *product) {
@@ -60,8 +62,6 @@ bool isActivationOf(Operation *op, Operation *product) {
 Value getActivated(Operation *activation) {
   return activation->getOperands().back();
 }
-
-bool isEpilogue(Operation *op) { return isActivation(op) || isa<AddOp>(op); }
 
 /// What `value` is but for its shape and the width of its elements. Widening is
 /// free to whoever reads an input.

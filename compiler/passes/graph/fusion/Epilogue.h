@@ -18,9 +18,7 @@ struct Epilogue {
       other; ///< what else the activation reads, as it is stored, or null
 };
 
-/// Whether a library can do `op` behind a product. Nothing follows an
-/// activation, and there are so many addends at most.
-bool isEpilogue(mlir::Operation *op);
+/// Whether a library does `op` behind some product. Nothing follows it there.
 bool isActivation(mlir::Operation *op);
 /// Whether a library does the activation `op` behind such a product.
 bool isActivationOf(mlir::Operation *op, mlir::Operation *product);
@@ -29,7 +27,8 @@ bool isActivationOf(mlir::Operation *op, mlir::Operation *product);
 /// its name.
 std::optional<format::StepKind> getFunction(mlir::Operation *op);
 
-inline constexpr size_t kMaxAddends = 2; ///< a bias and another one
+/// The most addends: a bias and another one.
+inline constexpr size_t kMaxAddends = 2;
 
 /// The operand of an activation that a product leads to.
 mlir::Value getActivated(mlir::Operation *activation);

@@ -31,6 +31,7 @@ private:
   bool traceEpilogue(const Epilogue &epilogue);
   bool follows(size_t outer, size_t inner) const;
   void mergeLoops(LoopClass which);
+  void moveRepeatedBatches();
   bool arrangeLoops();
   WorkOperand makeMatrix(const LoopStrides &tensor, LoopClass rows,
                          LoopClass columns) const;
@@ -143,6 +144,21 @@ bool ProductDescriber::traceEpilogue(const Epilogue &epilogue) {
          (!stored || addStored(stored));
 }
 
+/// Batches along which one side is repeated are rows or columns of the other.
+void ProductDescriber::moveRepeatedBatches() {
+  SmallVector<size_t> own;
+  SmallVector<size_t> rows, columns;
+  for (size_t loop : classes[kBatch]) {
+    bool left = getConstant(tensors[0].strides[loop]) != 0;
+    bool right = getConstant(tensors[1].strides[loop]) != 0;
+    (left == right ? own : left ? rows : columns).push_back(loop);
+  }
+  classes[kBatch] = own;
+  classes[kRow].insert(classes[kRow].begin(), rows.begin(), rows.end());
+  classes[kColumn].insert(classes[kColumn].begin(), columns.begin(),
+                          columns.end());
+}
+
 /// Whether two loops are one, in all matrices.
 bool ProductDescriber::follows(size_t outer, size_t inner) const {
   return llvm::all_of(tensors, [&](const LoopStrides &tensor) {
@@ -167,6 +183,7 @@ void ProductDescriber::mergeLoops(LoopClass which) {
 
 /// One loop a class at most; rows or columns may give one to the batch.
 bool ProductDescriber::arrangeLoops() {
+  moveRepeatedBatches();
   for (LoopClass which : {kBatch, kRow, kColumn, kDepth})
     mergeLoops(which);
   for (LoopClass which : {kRow, kColumn})

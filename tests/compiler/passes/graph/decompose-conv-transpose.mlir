@@ -56,4 +56,40 @@ func.func @dilated(%x: tensor<1x3x4xf32>, %w: tensor<3x2x3xf32>) -> tensor<1x2x1
     : (tensor<1x3x4xf32>, tensor<3x2x3xf32>) -> tensor<1x2x11xf32>
   return %y : tensor<1x2x11xf32>
 }
+
+// No more than there is can be cut off x: the rest shortens the other border.
+// CHECK-LABEL: func @cut
+// CHECK:         graph.pad {{.*}} -> tensor<1x3x0xf32>
+// CHECK:         graph.conv {{.*}}pad_high = array<i64: 7>, pad_low = array<i64: 0>
+func.func @cut(%x: tensor<1x3x1xf32>, %w: tensor<3x2x2xf32>) -> tensor<1x2x2xf32> {
+  %y = graph.conv_transpose %x, %w {groups = 1 : i64, window = array<i64: 2>,
+    strides = array<i64: 1>, pad_low = array<i64: 8>, pad_high = array<i64: -4>,
+    dilations = array<i64: 5>}
+    : (tensor<1x3x1xf32>, tensor<3x2x2xf32>) -> tensor<1x2x2xf32>
+  return %y : tensor<1x2x2xf32>
+}
+
+// Elements of a window of one lie apart, or beside pads that are cut off.
+// CHECK-LABEL: func @pixels
+// CHECK:         graph.conv
+// CHECK:         graph.pad {{.*}}high = array<i64: 0, 0, -1>, interior = array<i64: 0, 0, 1>, low = array<i64: 0, 0, -1>
+func.func @pixels(%x: tensor<1x3x3xf32>, %w: tensor<3x2x1xf32>) -> tensor<1x2x3xf32> {
+  %y = graph.conv_transpose %x, %w {groups = 1 : i64, window = array<i64: 1>,
+    strides = array<i64: 2>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
+    dilations = array<i64: 1>}
+    : (tensor<1x3x3xf32>, tensor<3x2x1xf32>) -> tensor<1x2x3xf32>
+  return %y : tensor<1x2x3xf32>
+}
+
+// So many phases that the result does not reach are none.
+// CHECK-LABEL: func @far_apart
+// CHECK-NOT:     zero_taps
+// CHECK:         return
+func.func @far_apart(%x: tensor<1x1x1xf32>, %w: tensor<1x1x2xf32>) -> tensor<1x1x2xf32> {
+  %y = graph.conv_transpose %x, %w {groups = 1 : i64, window = array<i64: 2>,
+    strides = array<i64: 65536>, pad_low = array<i64: 0>, pad_high = array<i64: 0>,
+    dilations = array<i64: 1>}
+    : (tensor<1x1x1xf32>, tensor<1x1x2xf32>) -> tensor<1x1x2xf32>
+  return %y : tensor<1x1x2xf32>
+}
 }
