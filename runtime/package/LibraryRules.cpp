@@ -28,6 +28,8 @@ static constexpr StepTraits kTraits[] = {
     {OperandForm::elements, false, true, false},
     {OperandForm::rows, false, true, false},
     {OperandForm::columns, false, true, false},
+    // silu
+    {OperandForm::none, true, false, false},
 };
 static_assert(std::size(kTraits) == size_t(StepKind::MAX) + 1);
 
@@ -149,7 +151,8 @@ constexpr TypeRule kConvolutionTypes[] = {
 constexpr StepRule kConvolutionSteps[] = {
     {.kind = add, .after = 0},
     {.kind = bias, .after = set({add})},
-    {.kind = relu, .after = set({add, bias})}};
+    {.kind = relu, .after = set({add, bias})},
+    {.kind = silu, .after = set({add, bias})}};
 
 constexpr WorkRule kRules[] = {
     {WorkKind::product, kProductTypes, kProductSteps},

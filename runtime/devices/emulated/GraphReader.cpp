@@ -56,6 +56,8 @@ static std::function<double(double)> findFunction(int mode, bool keepsNan) {
     return [keepsNan](double x) {
       return x > 0 || (std::isnan(x) && keepsNan) ? x : 0;
     };
+  if (mode == kDnnSwish)
+    return [](double x) { return x / (1 + std::exp(-x)); };
   return nullptr;
 }
 

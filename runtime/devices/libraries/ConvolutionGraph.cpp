@@ -24,10 +24,18 @@ std::optional<int> cuda::dnnTypeOf(DType dtype) {
 
 /// The mode of a step that LibraryRules.h has of a convolution.
 static DnnPointwise modeOf(StepKind step) {
-  assert((step == StepKind::add || step == StepKind::bias ||
-          step == StepKind::relu) &&
-         "a row of the rules has no mode here");
-  return step == StepKind::relu ? kDnnRelu : kDnnAdd;
+  switch (step) {
+  case StepKind::add:
+  case StepKind::bias:
+    return kDnnAdd;
+  case StepKind::relu:
+    return kDnnRelu;
+  case StepKind::silu:
+    return kDnnSwish;
+  default:
+    assert(false && "a row of the rules has no mode here");
+    return kDnnAdd;
+  }
 }
 
 ConvolutionGraph::ConvolutionGraph(const Cudnn &table, const LibraryWork &work,

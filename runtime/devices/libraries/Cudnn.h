@@ -30,7 +30,7 @@ inline constexpr int kDnnCrossCorrelation = 1;
 /// cudnnNanPropagation_t
 inline constexpr int kDnnPropagateNan = 1;
 /// cudnnPointwiseMode_t
-enum DnnPointwise : int { kDnnAdd = 0, kDnnRelu = 100 };
+enum DnnPointwise : int { kDnnAdd = 0, kDnnRelu = 100, kDnnSwish = 106 };
 /// cudnnBackendHeurMode_t
 enum DnnHeuristic : int { kDnnFallback = 2, kDnnModeA = 3 };
 /// cudnnBackendNumericalNote_t: those of engines that add in f32, in an order

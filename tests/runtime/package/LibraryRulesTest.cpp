@@ -106,7 +106,7 @@ TEST(LibraryRules, KnowsSteps) {
       {product,
        {scale, add, bias, relu, gelu_tanh, gelu_tanh_gradient, sum_lhs,
         sum_rhs}},
-      {convolution, {add, bias, relu}},
+      {convolution, {add, bias, relu, silu}},
       {filter_gradient, {}}};
   for (const auto &[kind, steps] : kKnown) {
     EXPECT_TRUE(isAsked(makeWork(kind)));
@@ -134,7 +134,8 @@ TEST(LibraryRules, KnowsTheOrderOfSteps) {
         {bias, relu},
         {bias, gelu_tanh},
         {store, gelu_tanh}}},
-      {convolution, {{add, bias}, {add, relu}, {bias, relu}}},
+      {convolution,
+       {{add, bias}, {add, relu}, {bias, relu}, {add, silu}, {bias, silu}}},
       {filter_gradient, {}}};
   for (const auto &[kind, pairs] : kKnown)
     for (StepKind first : tcc::format::EnumValuesStepKind())

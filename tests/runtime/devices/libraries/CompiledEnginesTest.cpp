@@ -28,5 +28,16 @@ TEST_P(CompiledEnginesTest, StoreSumsInF32) {
   EXPECT_TRUE(isPlanned(sums));
 }
 
+/// Nor has one of them silu.
+TEST_P(CompiledEnginesTest, ComputeSilu) {
+  for (int64_t batch : {1, 32}) {
+    LibraryWork all = convolve(batch, 64, 64, 56, 1);
+    all.steps = makeSteps(all, {StepKind::add, StepKind::bias, StepKind::silu});
+    EXPECT_TRUE(isPlanned(all)) << batch;
+    all.steps = makeSteps(all, {StepKind::bias, StepKind::silu});
+    EXPECT_TRUE(isPlanned(all)) << batch;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(, CompiledEnginesTest,
                          testing::Values(DType::bf16, DType::f16), nameType);

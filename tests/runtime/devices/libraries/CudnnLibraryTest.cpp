@@ -29,6 +29,7 @@ struct Variant {
   bool channelsLast = true, hasAddend = false, hasBias = false, hasRelu = false;
   int64_t padding = 0; ///< elements between images
   bool isWide = false; ///< f32 results, addends and biases
+  bool hasSilu = false;
 };
 
 /// A tensor with its elements.
@@ -125,6 +126,8 @@ protected:
       work.steps.push_back(makeStep(work, StepKind::bias));
     if (variant.hasRelu)
       work.steps.push_back(makeStep(work, StepKind::relu));
+    if (variant.hasSilu)
+      work.steps.push_back(makeStep(work, StepKind::silu));
     return work;
   }
   /// Of the filter of a convolution that is described as `forward`.
@@ -181,6 +184,8 @@ void CudnnLibraryTest::check(const Shape &shape, Variant variant, DType dtype,
                           (variant.hasBias ? bias.at(0, k, {0}) : 0);
         if (variant.hasRelu && expected < 0)
           expected = 0;
+        if (variant.hasSilu)
+          expected /= 1 + std::exp(-expected);
         double found = decode(bytes, result.indexOf(n, k, at), stored);
         if (std::isnan(expected)) {
           ASSERT_TRUE(std::isnan(found)) << n << ", " << k;
@@ -279,6 +284,12 @@ TEST_F(CudnnLibraryTest, ComputesGradientsOfFilters) {
 TEST_F(CudnnLibraryTest, ComputesInTf32) {
   for (bool channelsLast : {false, true})
     check(kPlain, {channelsLast, true, true, true}, DType::f32);
+}
+
+TEST_F(CudnnLibraryTest, ComputesSilu) {
+  Variant variant{.hasAddend = true, .hasBias = true, .hasSilu = true};
+  for (DType dtype : {DType::f16, DType::bf16})
+    check(kPlain, variant, dtype);
 }
 
 TEST_F(CudnnLibraryTest, KeepsNans) {
