@@ -1,6 +1,5 @@
 #include "compiler/codegen/region/RegionFrame.h"
-#include "compiler/codegen/region/Traffic.h"
-#include "compiler/passes/graph/fusion/Cost.h"
+#include "compiler/passes/graph/fusion/Region.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -68,35 +67,62 @@ static bool readsIndices(FusedOp fused) {
   return found;
 }
 
-/// Pointwise work by elements; that of ops with loops of their own at the
-/// upper bounds.
-static AffineExpr getFlops(FusedOp fused, fusion::CostModel &model) {
-  MLIRContext *context = fused.getContext();
-  AffineExpr flops = getAffineConstantExpr(0, context);
-  for (Operation &op : fused.getBody().front().without_terminator()) {
-    if (isa<KernelOpInterface>(op)) {
-      fusion::Work work = model.getKernelWork(&op);
-      flops = flops + int64_t(work.flops + work.contractionFlops);
-    } else if (isa<PointwiseOpInterface>(op)) {
-      flops = flops + getNumElements(getExtents(op.getResult(0)), context) *
-                          int64_t(model.getElementFlops(&op));
-    }
-  }
-  return flops;
-}
-
 int64_t getRowsPerTask(int64_t rowSize) {
   return std::max<int64_t>(1, kTaskGrain / std::max<int64_t>(1, rowSize));
 }
 
-KernelInfo describeKernel(FusedOp fused, FusedOp region) {
+/// The scatter that changes elements of its first operand's buffer, if result
+/// `result` is made so.
+static ScatterOpInterface findScatterInPlace(FusedOp fused, unsigned result,
+                                             Value input) {
+  Operation *terminator = fused.getBody().front().getTerminator();
+  auto scatter =
+      terminator->getOperand(result).getDefiningOp<ScatterOpInterface>();
+  return scatter && scatter->getOperand(0) == input ? scatter : nullptr;
+}
+
+/// Bytes of a buffer that a scatter changes in place but for the elements that
+/// it changes, which are neither read nor written.
+static AffineExpr countUntouched(FusedOp fused) {
+  MLIRContext *context = fused.getContext();
+  AffineExpr bytes = getAffineConstantExpr(0, context);
+  auto pairs = fused->getAttrOfType<ArrayAttr>(kInPlaceAttr);
+  for (Attribute attr : pairs ? pairs.getValue() : ArrayRef<Attribute>()) {
+    ArrayRef<int64_t> pair = cast<DenseI64ArrayAttr>(attr);
+    Value input = fused.getBody().getArgument(pair[1]);
+    auto scatter = findScatterInPlace(fused, pair[0], input);
+    if (!scatter)
+      continue;
+    AffineExpr all = getNumElements(getExtents(input), context);
+    AffineExpr updates =
+        getNumElements(getExtents(scatter->getOperand(2)), context);
+    int64_t both = 2 * fusion::getElementBytes(input.getType());
+    bytes = bytes + (all - updates) * both;
+  }
+  return bytes;
+}
+
+/// Adds the work of `fused`; nothing is known of what fusion does not make.
+static void addWork(FusedOp fused, const Target &target, KernelInfo &info) {
+  fusion::CostModel model(fused->getParentOfType<ModuleOp>(), target);
+  fusion::Body body = fusion::getBody(fused);
+  if (body.members.empty() || llvm::any_of(body.results, [](Value result) {
+        return !result.getDefiningOp();
+      }))
+    return;
+  fusion::Analysis analysis =
+      fusion::countRegion(body.members, body.results, model);
+  if (!analysis.region)
+    return;
+  info.flops = analysis.region->flops;
+  info.bytes = analysis.region->bytes - countUntouched(fused);
+}
+
+KernelInfo describeKernel(FusedOp fused, FusedOp region, const Target &target) {
   KernelInfo info;
   info.usesFault = readsIndices(fused);
   info.usedSymbols = getUsedSymbols(region);
-  // It counts, and prices nothing.
-  fusion::CostModel model(fused->getParentOfType<ModuleOp>(), getHostTarget());
-  info.flops = getFlops(fused, model);
-  info.bytes = getTraffic(fused, getModuleSymbols(fused));
+  addWork(fused, target, info);
   return info;
 }
 

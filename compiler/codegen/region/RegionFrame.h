@@ -8,7 +8,7 @@
 #define TCC_COMPILER_CODEGEN_REGION_REGIONFRAME_H
 
 #include "compiler/codegen/region/ElementEmitter.h"
-#include "compiler/target/Kernel.h"
+#include "compiler/target/Target.h"
 
 namespace tcc::codegen {
 
@@ -22,7 +22,8 @@ llvm::SmallVector<graph::SymbolAttr> getModuleSymbols(mlir::Operation *op);
 llvm::SmallVector<unsigned> getUsedSymbols(graph::FusedOp region);
 
 /// What is known of a kernel on every target; `region` is `fused`, simplified.
-KernelInfo describeKernel(graph::FusedOp fused, graph::FusedOp region);
+KernelInfo describeKernel(graph::FusedOp fused, graph::FusedOp region,
+                          const Target &target);
 
 /// The product of `extents` at the upper bounds of the symbols, as far as i64
 /// can tell.

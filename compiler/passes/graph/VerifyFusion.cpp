@@ -23,23 +23,15 @@ struct VerifyFusionPass : impl::VerifyFusionPassBase<VerifyFusionPass> {
 
 } // namespace
 
-/// The ops of a body that compute; results are what it yields.
 static LogicalResult verifyBody(FusedOp fused, CostModel &model) {
-  SmallVector<Operation *> members;
-  for (Operation &op : fused.getBody().front().without_terminator()) {
-    if (isView(&op) || getSplat(op.getResult(0)))
-      continue;
-    if (!isFusible(&op))
-      return op.emitOpError("cannot stand inside a kernel");
-    members.push_back(&op);
-  }
-  SmallVector<Value> results;
-  for (Value yielded : fused.getBody().front().getTerminator()->getOperands()) {
-    results.push_back(getSource(yielded));
-    if (!llvm::is_contained(members, results.back().getDefiningOp()))
+  Body body = getBody(fused);
+  for (Operation *op : body.members)
+    if (!isFusible(op))
+      return op->emitOpError("cannot stand inside a kernel");
+  for (Value result : body.results)
+    if (!llvm::is_contained(body.members, result.getDefiningOp()))
       return fused.emitOpError("yields what it does not compute");
-  }
-  Analysis analysis = analyzeRegion(members, results, model);
+  Analysis analysis = analyzeRegion(body.members, body.results, model);
   if (!analysis.region)
     return fused.emitOpError("is not one kernel: ") << analysis.refusal;
   if (analysis.region->kind != fused.getKind())

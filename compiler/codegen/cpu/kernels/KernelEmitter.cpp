@@ -51,7 +51,7 @@ FailureOr<KernelInfo> analyzeKernel(FusedOp fused) {
       emitter->plan(region->get(), getModuleSymbols(fused));
   if (failed(plan))
     return failure();
-  KernelInfo info = describeKernel(fused, region->get());
+  KernelInfo info = describeKernel(fused, region->get(), getHostTarget());
   info.tasks = plan->tasks;
   info.workerScratchBytes = plan->scratchBytes;
   info.plan = plan->plan;

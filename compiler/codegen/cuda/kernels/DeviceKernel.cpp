@@ -15,6 +15,9 @@ using codegen::RegionBuffers;
 
 namespace tcc::cuda {
 
+/// The target that has these kernels, which is registered where they are made.
+static const Target &getOwnTarget() { return *findTarget("cuda"); }
+
 namespace {
 
 /// A loop structure.
@@ -54,7 +57,8 @@ FailureOr<KernelInfo> analyzeKernel(FusedOp fused) {
       emitter.plan(region->get(), codegen::getModuleSymbols(fused));
   if (failed(plan))
     return failure();
-  KernelInfo info = codegen::describeKernel(fused, region->get());
+  KernelInfo info =
+      codegen::describeKernel(fused, region->get(), getOwnTarget());
   info.tasks = plan->blocks;
   info.threads = plan->threads;
   info.plan = plan->write();
@@ -206,7 +210,8 @@ FailureOr<OwningOpRef<ModuleOp>> emitKernel(FusedOp fused, StringRef name) {
   FailureOr<LaunchPlan> plan = LaunchPlan::read(fused);
   if (failed(plan))
     return failure();
-  KernelInfo info = codegen::describeKernel(fused, region->get());
+  KernelInfo info =
+      codegen::describeKernel(fused, region->get(), getOwnTarget());
   OwningOpRef<ModuleOp> module(ModuleOp::create(fused.getLoc()));
   gpu::GPUFuncOp function = createFunction(
       *module, name, getArguments(region->get(), info), plan->threads);

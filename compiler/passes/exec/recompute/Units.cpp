@@ -58,11 +58,6 @@ private:
 
 } // namespace
 
-static bool isMember(Operation &op) {
-  return !op.hasTrait<OpTrait::IsTerminator>() && !fusion::isView(&op) &&
-         !fusion::getSplat(op.getResult(0));
-}
-
 UnitFinder::UnitFinder(Trace &trace, CommandId id, fusion::CostModel &model)
     : trace(trace), id(id), launch(cast<LaunchOp>(trace.commands[id].op)),
       fused(trace.commands[id].getComputation()), body(fused.getBody().front()),
@@ -179,14 +174,9 @@ void UnitFinder::addWhole() {
 }
 
 void UnitFinder::run(llvm::function_ref<CommandId(Value root)> findChange) {
-  SmallVector<Operation *> members;
-  for (Operation &op : body)
-    if (isMember(op))
-      members.push_back(&op);
-  SmallVector<Value> yielded;
-  for (unsigned result : getAllResults())
-    yielded.push_back(getYielded(result));
-  fusion::Analysis analysis = fusion::analyzeRegion(members, yielded, model);
+  fusion::Body parts = fusion::getBody(fused);
+  fusion::Analysis analysis =
+      fusion::analyzeRegion(parts.members, parts.results, model);
   if (!analysis.region)
     return;
   trace.commands[id].microseconds =
@@ -199,7 +189,7 @@ void UnitFinder::run(llvm::function_ref<CommandId(Value root)> findChange) {
                   addSlice(bases, {}, KernelKind::contraction);
   if (!isNarrow)
     addWhole();
-  if (yielded.size() > 1)
+  if (parts.results.size() > 1)
     for (unsigned result : derived)
       addSlice(result, bases, KernelKind::pointwise);
   for (size_t i = first; i < trace.units.size(); ++i)

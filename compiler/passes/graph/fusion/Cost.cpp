@@ -19,6 +19,16 @@ double getMicroseconds(const Work &work, const Machine &machine) {
   return machine.launchMicroseconds + std::max(memory, arithmetic);
 }
 
+Count operator+(Count x, Count y) {
+  return {x.most + y.most, x.exact ? x.exact + y.exact : x.exact};
+}
+
+Count operator*(Count x, Count times) {
+  return {x.most * times.most, x.exact ? x.exact * times.exact : x.exact};
+}
+
+Count min(Count x, Count y) { return y.most < x.most ? y : x; }
+
 CostModel::CostModel(ModuleOp module, const Target &target)
     : target(target), symbols(getSymbols(module)) {}
 
@@ -46,10 +56,12 @@ const CostModel::Size &CostModel::getSize(Type tensor) {
   return it->second;
 }
 
+int64_t getElementBytes(Type tensor) {
+  return (getElementTypeOrSelf(tensor).getIntOrFloatBitWidth() + 7) / 8;
+}
+
 double CostModel::getMaxBytes(Type tensor) {
-  Type element = cast<RankedTensorType>(tensor).getElementType();
-  return getMaxCount(tensor) *
-         double((element.getIntOrFloatBitWidth() + 7) / 8);
+  return getMaxCount(tensor) * double(getElementBytes(tensor));
 }
 
 /// The type in which a scalar body sees elements of `type`.
@@ -122,11 +134,27 @@ double CostModel::getElementFlops(Operation *op) {
   return it->second;
 }
 
-static double countIterations(IterationOpInterface op, CostModel &model) {
-  double iterations = 1;
-  for (AffineExpr extent : op.getLoopExtents())
-    iterations *= model.getMaximum(extent);
-  return iterations;
+/// The loops of an op that has some, or the elements of its result.
+static Extents getIterations(Operation *op) {
+  auto iteration = dyn_cast<IterationOpInterface>(op);
+  return iteration ? iteration.getLoopExtents() : getExtents(op->getResult(0));
+}
+
+static bool isProduct(Operation *op) {
+  KernelKind kind = cast<KernelOpInterface>(op).getKernelKind();
+  return kind == KernelKind::contraction || kind == KernelKind::window;
+}
+
+/// A composite makes several passes, most with an elementary function; what is
+/// irregular compares and moves.
+static int64_t getFlopsPerIteration(Operation *op) {
+  constexpr int64_t kProduct = 2, kReduction = 2, kComposite = 24,
+                    kIrregular = 24;
+  if (isProduct(op))
+    return kProduct;
+  if (cast<KernelOpInterface>(op).getKernelKind() == KernelKind::irregular)
+    return kIrregular;
+  return isa<DecomposableOpInterface>(op) ? kComposite : kReduction;
 }
 
 /// Queries meet every key in a product for each matrix but the first.
@@ -152,26 +180,45 @@ Work CostModel::getAttentionWork(AttentionOpInterface op) {
 }
 
 Work CostModel::getKernelWork(Operation *op) {
-  Work work;
-  auto iteration = dyn_cast<IterationOpInterface>(op);
-  KernelKind kind = cast<KernelOpInterface>(op).getKernelKind();
-  double iterations = iteration ? countIterations(iteration, *this)
-                                : getMaxCount(op->getResult(0).getType());
-  if (kind == KernelKind::contraction || kind == KernelKind::window) {
-    work.contractionFlops = 2 * iterations;
-    return work;
-  }
   if (auto attention = dyn_cast<AttentionOpInterface>(op))
     return getAttentionWork(attention);
-  // A composite makes several passes, most with an elementary function; what is
-  // irregular compares and moves.
-  constexpr double kReduction = 2, kComposite = 24, kIrregular = 24;
-  if (kind == KernelKind::irregular)
-    work.flops = kIrregular * iterations;
-  else
-    work.flops = (isa<DecomposableOpInterface>(op) ? kComposite : kReduction) *
-                 iterations;
+  double flops = double(getFlopsPerIteration(op));
+  for (AffineExpr extent : getIterations(op))
+    flops *= getMaximum(extent);
+  Work work;
+  (isProduct(op) ? work.contractionFlops : work.flops) = flops;
   return work;
+}
+
+AffineExpr CostModel::getKernelFlops(Operation *op) {
+  MLIRContext *context = op->getContext();
+  if (auto attention = dyn_cast<AttentionOpInterface>(op)) {
+    Work work = getAttentionWork(attention);
+    return getAffineConstantExpr(
+        int64_t(work.flops + work.contractionFlops + work.libraryFlops),
+        context);
+  }
+  return getNumElements(getIterations(op), context) * getFlopsPerIteration(op);
+}
+
+std::optional<Count> getPackedReads(Operation *anchor, unsigned operand,
+                                    CostModel &model) {
+  auto iteration = dyn_cast<IterationOpInterface>(anchor);
+  AffineMap map = iteration ? iteration.getOperandMap(operand) : AffineMap();
+  if (!map || !map.isProjectedPermutation(/*allowZeroInResults=*/true))
+    return std::nullopt;
+  double most = 1;
+  Extents unread;
+  AffineMap resultMap = iteration.getResultMap(0);
+  for (auto [axis, loop] : llvm::enumerate(resultMap.getResults()))
+    if (!map.isFunctionOfDim(cast<AffineDimExpr>(loop).getPosition())) {
+      unread.push_back(getExtent(anchor->getResult(0), axis));
+      most *= model.getMaximum(unread.back());
+    }
+  double reuse = std::max(1.0, model.getMachine().packedReuse);
+  AffineExpr exact = getNumElements(unread, anchor->getContext());
+  return Count{std::max(1.0, std::ceil(most / reuse)),
+               exact.ceilDiv(int64_t(reuse))};
 }
 
 AffineMap getReadMap(Operation *op, unsigned operand) {

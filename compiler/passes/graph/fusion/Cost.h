@@ -12,6 +12,7 @@
 #include "dialects/graph/GraphOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include <map>
+#include <optional>
 
 namespace tcc::fusion {
 
@@ -25,6 +26,21 @@ struct Work {
 };
 
 double getMicroseconds(const Work &work, const Machine &machine);
+
+/// A number of elements or of flops: its upper bound and, where a region is
+/// counted exactly, what it is of the symbols.
+struct Count {
+  double most = 0;
+  mlir::AffineExpr exact = {}; ///< null where it is not
+};
+
+Count operator+(Count x, Count y);
+Count operator*(Count x, Count times);
+/// The one with the lower upper bound.
+Count min(Count x, Count y);
+
+/// Bytes of an element of `tensor` as it is stored.
+int64_t getElementBytes(mlir::Type tensor);
 
 /// Answers questions about sizes and costs, each computed once.
 class CostModel {
@@ -48,6 +64,8 @@ public:
 
   /// Flops of an op that decides the loops of its kernel.
   Work getKernelWork(mlir::Operation *op);
+  /// The same as one sum, of the symbols; of attention its upper bound.
+  mlir::AffineExpr getKernelFlops(mlir::Operation *op);
 
 private:
   Work getAttentionWork(graph::AttentionOpInterface op);
@@ -75,6 +93,11 @@ private:
   mlir::ModuleOp module;
   std::map<const Target *, CostModel> models;
 };
+
+/// How often each element of a packed operand is read: once for each block of
+/// rows (columns) of the result. Nullopt: the operand is read where it lies.
+std::optional<Count> getPackedReads(mlir::Operation *anchor, unsigned operand,
+                                    CostModel &model);
 
 /// How operand `operand` is indexed by the indices of the result; null if the
 /// op does not say or it depends on data.

@@ -2,46 +2,12 @@
 #include "compiler/passes/graph/fusion/Rows.h"
 #include "compiler/passes/graph/match/Matchers.h"
 
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace tcc::graph;
 
 namespace tcc::fusion {
-
-bool isView(Operation *op) { return isa_and_nonnull<ReshapeOp>(op); }
-
-Value getSource(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getX();
-  return value;
-}
-
-Attribute getSplat(Value value) {
-  SplatElementsAttr splat;
-  if (!matchPattern(value, m_Constant(&splat)))
-    return {};
-  return splat.getSplatValue<Attribute>();
-}
-
-bool isFusible(Operation *op) {
-  return !isView(op) &&
-         isa<PointwiseOpInterface, ElementOpInterface, KernelOpInterface>(op);
-}
-
-AffineMap getStoreMap(Operation *op, KernelKind kind) {
-  bool isMatrix =
-      kind == KernelKind::contraction || kind == KernelKind::attention;
-  if (!isMatrix || !isa_and_present<ElementOpInterface>(op) ||
-      op->getNumOperands() != 1)
-    return {};
-  AffineMap map = getReadMap(op, 0);
-  unsigned rank = map ? map.getNumDims() : 0;
-  bool keepsLast = rank > 0 && map.isPermutation() && !map.isIdentity() &&
-                   map.getDimPosition(rank - 1) == rank - 1;
-  return keepsLast ? map : AffineMap();
-}
 
 namespace {
 
@@ -56,12 +22,13 @@ enum class Packing { none, strided, element };
 class Analyzer {
 public:
   Analyzer(ArrayRef<Operation *> members, ArrayRef<Value> results,
-           CostModel &model)
-      : members(members), results(results), model(model) {
+           CostModel &model, bool isCounted)
+      : members(members), results(results), model(model), isCounted(isCounted),
+        context(members.empty() ? nullptr : members.front()->getContext()) {
     for (auto [i, op] : llvm::enumerate(members))
       positions[op] = i;
     region.access.assign(members.size(), 0);
-    anywhere.assign(members.size(), 0);
+    anywhere.assign(members.size(), none());
     packing.assign(members.size(), Packing::none);
   }
 
@@ -84,11 +51,28 @@ private:
   StringRef checkRecomputation(unsigned member);
   bool movesElements(Operation *op);
 
-  void read(Value value, unsigned access, double anywhereCount,
+  void read(Value value, unsigned access) { read(value, access, none()); }
+  void read(Value value, unsigned access, Count anywhereCount,
             Packing how = Packing::none);
   unsigned mapAccess(Operation *op, unsigned operand, Access access);
-  double countEvaluations(unsigned member) const;
+  AffineExpr countPicked(Operation *op, unsigned operand);
+  AffineExpr countTimes(unsigned member);
+  Count countEvaluations(unsigned member) const;
+  void priceWork();
   void countWork();
+  /// Exact at the upper bounds alone.
+  Count atMost(double count) const {
+    constexpr double kMost = double(int64_t(1) << 62);
+    if (!isCounted)
+      return {count, AffineExpr()};
+    auto whole = int64_t(std::ceil(std::min(count, kMost)));
+    return {count, getAffineConstantExpr(whole, context)};
+  }
+  Count none() const { return atMost(0); }
+  Count getCount(Type tensor) const {
+    return {model.getMaxCount(tensor),
+            isCounted ? model.getCount(tensor) : AffineExpr()};
+  }
   bool isOfLibrary() const;
   bool reducesPanel(Operation *op) const {
     return !panels.empty() && isa<ReductionOpInterface>(op) &&
@@ -108,17 +92,19 @@ private:
   ArrayRef<Operation *> members;
   ArrayRef<Value> results;
   CostModel &model;
+  bool isCounted; // exactly
+  MLIRContext *context = nullptr;
   llvm::SmallDenseMap<Operation *, unsigned, 16> positions;
   Region region;
   Rows rows, panels; // of what reduces columns beside rows
   bool hasRows = false;
+  Count spaceSize, rowsSize; // in elements
   AffineExpr count, rowCount;
-  double maxCount = 0, maxRowCount = 0;
   /// Evaluations of each member at other indices than the loops'.
-  SmallVector<double> anywhere;
+  SmallVector<Count> anywhere;
   SmallVector<Packing> packing;
   /// Elements read of each value from outside.
-  llvm::SmallMapVector<Value, double, 8> inputs;
+  llvm::SmallMapVector<Value, Count, 8> inputs;
 };
 
 } // namespace
@@ -186,9 +172,10 @@ StringRef Analyzer::chooseRows() {
     if (!llvm::is_contained(region.reducedAxes, int64_t(axis)))
       kept.push_back(extent);
   rowCount = getNumElements(kept, region.space.getContext());
-  maxRowCount = 1;
+  double most = 1;
   for (AffineExpr extent : kept)
-    maxRowCount *= model.getMaximum(extent);
+    most *= model.getMaximum(extent);
+  rowsSize = {most, isCounted ? rowCount : AffineExpr()};
   hasRows = llvm::any_of(rows, [](Segment part) { return part.isReduced; });
   return {};
 }
@@ -210,7 +197,7 @@ StringRef Analyzer::chooseSpace() {
   if (!region.space)
     return "nothing is read outside";
   count = model.getCount(region.space);
-  maxCount = model.getMaxCount(region.space);
+  spaceSize = getCount(region.space);
   return {};
 }
 
@@ -279,7 +266,7 @@ StringRef Analyzer::readResults() {
     if (isAlone && op != region.anchor)
       return "nothing can follow in the kernel of a scan or an irregular op";
     if (isAlone || isFurtherResult(result)) {
-      read(result, kElementwise, 0);
+      read(result, kElementwise);
     } else if (reducesPanel(op)) {
       region.access[positions[op]] |= kPerColumn;
     } else if (getStoreMap(op, region.kind)) {
@@ -289,9 +276,9 @@ StringRef Analyzer::readResults() {
       if (isa<ElementOpInterface>(op) &&
           !haveSameExtents(result.getType(), region.space))
         return "a moved result has another shape";
-      read(result, kElementwise, 0);
+      read(result, kElementwise);
     } else if (hasRows && graph::isEqual(size, rowCount)) {
-      read(result, kPerRow, 0);
+      read(result, kPerRow);
     } else {
       return "results of different sizes";
     }
@@ -301,7 +288,7 @@ StringRef Analyzer::readResults() {
 
 /// Records a read of `value`. Anything read from outside counts once for the
 /// reads at one position, and as often as it is read at others.
-void Analyzer::read(Value value, unsigned access, double anywhereCount,
+void Analyzer::read(Value value, unsigned access, Count anywhereCount,
                     Packing how) {
   if (how == Packing::strided && value != getSource(value))
     how = Packing::element;
@@ -309,16 +296,16 @@ void Analyzer::read(Value value, unsigned access, double anywhereCount,
   int64_t member = find(value);
   if (member >= 0) {
     region.access[member] |= access;
-    anywhere[member] += anywhereCount;
+    anywhere[member] = anywhere[member] + anywhereCount;
     packing[member] = std::max(packing[member], how);
     return;
   }
   if (getSplat(value))
     return;
-  double total = model.getMaxCount(value.getType());
-  double &reads = inputs[value];
+  Count total = getCount(value.getType());
+  Count &reads = inputs.try_emplace(value, none()).first->second;
   bool isWhole = access & (kElementwise | kPerRow);
-  reads = std::min(total, isWhole ? total : reads + anywhereCount);
+  reads = isWhole ? total : min(total, reads + anywhereCount);
 }
 
 /// How operand `operand` is read where the result of `op` is read by `access`.
@@ -352,10 +339,10 @@ unsigned Analyzer::mapAccess(Operation *op, unsigned operand, Access access) {
   return kAnywhere;
 }
 
-double Analyzer::countEvaluations(unsigned member) const {
+Count Analyzer::countEvaluations(unsigned member) const {
   unsigned access = region.access[member];
-  return (access & kElementwise ? maxCount : 0) +
-         (access & kPerRow ? maxRowCount : 0) + anywhere[member];
+  return (access & kElementwise ? spaceSize : none()) +
+         (access & kPerRow ? rowsSize : none()) + anywhere[member];
 }
 
 /// True if `op` reads elements elsewhere than at its own rows or positions: the
@@ -392,31 +379,15 @@ StringRef Analyzer::readRowOperands(unsigned member) {
                                         : unsigned(kElementwise);
   if (region.access[member] != expected)
     return "a reduction is read at other rows";
-  read(op->getOperand(0), kElementwise, 0);
+  read(op->getOperand(0), kElementwise);
   auto iteration = cast<IterationOpInterface>(op);
   for (unsigned i = 1; i < op->getNumOperands(); ++i) {
     AffineMap map = iteration.getOperandMap(i);
     bool isIdentity = map && map.isIdentity();
     read(op->getOperand(i), isIdentity ? kElementwise : kAnywhere,
-         isIdentity ? 0 : maxCount);
+         isIdentity ? none() : spaceSize);
   }
   return {};
-}
-
-/// How often each element of a packed operand is read: once for each block of
-/// rows (columns) of the result. Null: the operand is read where it lies.
-static std::optional<double> getPackedReads(Operation *anchor, unsigned operand,
-                                            CostModel &model) {
-  auto iteration = dyn_cast<IterationOpInterface>(anchor);
-  AffineMap map = iteration ? iteration.getOperandMap(operand) : AffineMap();
-  if (!map || !map.isProjectedPermutation(/*allowZeroInResults=*/true))
-    return std::nullopt;
-  double unread = 1;
-  AffineMap resultMap = iteration.getResultMap(0);
-  for (auto [axis, loop] : llvm::enumerate(resultMap.getResults()))
-    if (!map.isFunctionOfDim(cast<AffineDimExpr>(loop).getPosition()))
-      unread *= model.getMaximum(getExtent(anchor->getResult(0), axis));
-  return std::max(1.0, std::ceil(unread / model.getMachine().packedReuse));
 }
 
 /// All matrices but the first are packed by each task, and what belongs to
@@ -430,10 +401,10 @@ void Analyzer::readAttentionOperands(AttentionOpInterface op) {
   SmallVector<OpOperand *> matrices = op.getMatrices();
   for (OpOperand &operand : op->getOpOperands()) {
     Value value = operand.get();
-    double elements = model.getMaxCount(value.getType());
-    double times = operand.getOperandNumber() == 0 ? 1 : tasks;
+    Count elements = getCount(value.getType());
+    Count times = atMost(operand.getOperandNumber() == 0 ? 1 : tasks);
     if (value == op.getMask())
-      read(value, kAnywhere, queries * keys / std::max(1.0, depth));
+      read(value, kAnywhere, atMost(queries * keys / std::max(1.0, depth)));
     else if (llvm::is_contained(matrices, &operand))
       read(value, kAnywhere, elements * times, Packing::strided);
     else
@@ -452,26 +423,17 @@ StringRef Analyzer::readAnchorOperands(unsigned member) {
     return {};
   }
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    std::optional<double> reads;
+    std::optional<Count> reads;
     if (region.kind == KernelKind::contraction ||
         region.kind == KernelKind::scan)
       reads = getPackedReads(op, i, model);
     if (!reads && find(getSource(operand)) >= 0)
       return "the operand is read where it lies";
-    double elements = model.getMaxCount(operand.getType());
-    read(operand, kAnywhere, elements * reads.value_or(1), Packing::strided);
+    Count elements = getCount(operand.getType());
+    read(operand, kAnywhere, elements * reads.value_or(atMost(1)),
+         Packing::strided);
   }
   return {};
-}
-
-/// True for an op that only says with which strides its operand is read.
-static bool isStrided(Operation *op) {
-  AffineMap map = isa<ElementOpInterface>(op) && op->getNumOperands() == 1
-                      ? getReadMap(op, 0)
-                      : AffineMap();
-  return map && llvm::all_of(map.getResults(), [](AffineExpr index) {
-           return index.isPureAffine();
-         });
 }
 
 /// True if `op` reads several tensors that do not just repeat elements.
@@ -487,7 +449,7 @@ static bool combinesTensors(Operation *op) {
 StringRef Analyzer::checkRecomputation(unsigned member) {
   Operation *op = members[member];
   double elements = model.getMaxCount(op->getResult(0).getType());
-  bool isRepeated = countEvaluations(member) > 1.5 * elements;
+  bool isRepeated = countEvaluations(member).most > 1.5 * elements;
   if (!isRepeated && packing[member] == Packing::none)
     return {};
   if (gathers(op))
@@ -498,6 +460,17 @@ StringRef Analyzer::checkRecomputation(unsigned member) {
       packing[member] != Packing::none && combinesTensors(op))
     return "several tensors would be read for each block";
   return {};
+}
+
+/// Elements of operand `operand` that all elements of the result of `op` take:
+/// a border, or another operand, gives the rest.
+AffineExpr Analyzer::countPicked(Operation *op, unsigned operand) {
+  Type result = op->getResult(0).getType(),
+       from = op->getOperand(operand).getType();
+  bool picks = isa<ElementOpInterface>(op) && !gathers(op) &&
+               !getReadMap(op, operand) &&
+               model.getMaxCount(from) < model.getMaxCount(result);
+  return model.getCount(picks ? from : result);
 }
 
 StringRef Analyzer::readOperands(unsigned member) {
@@ -511,7 +484,7 @@ StringRef Analyzer::readOperands(unsigned member) {
   if (access & kStored) {
     if (access != kStored)
       return "a moved result is read in its kernel";
-    read(op->getOperand(0), kElementwise, 0);
+    read(op->getOperand(0), kElementwise);
     return {};
   }
   if (StringRef refusal = checkRecomputation(member); !refusal.empty())
@@ -521,13 +494,17 @@ StringRef Analyzer::readOperands(unsigned member) {
       if (!(access & one))
         continue;
       unsigned mapped = mapAccess(op, i, one);
-      double evaluations = one == kElementwise ? maxCount
-                           : one == kPerRow    ? maxRowCount
-                                               : anywhere[member];
+      Count evaluations = one == kElementwise ? spaceSize
+                          : one == kPerRow    ? rowsSize
+                                              : anywhere[member];
       Packing how = packing[member];
       if (how == Packing::strided && !isStrided(op))
         how = Packing::element;
-      read(operand, mapped, mapped == kAnywhere ? evaluations : 0, how);
+      if (isCounted &&
+          graph::isEqual(evaluations.exact,
+                         model.getCount(op->getResult(0).getType())))
+        evaluations.exact = countPicked(op, i);
+      read(operand, mapped, mapped == kAnywhere ? evaluations : none(), how);
     }
   return {};
 }
@@ -541,7 +518,7 @@ bool Analyzer::isOfLibrary() const {
   return model.getTarget().isOfLibrary(region.anchor, results, isInput);
 }
 
-void Analyzer::countWork() {
+void Analyzer::priceWork() {
   Work &work = region.work;
   for (auto [i, op] : llvm::enumerate(members)) {
     if (isa<KernelOpInterface>(op)) {
@@ -555,16 +532,41 @@ void Analyzer::countWork() {
       continue;
     double factor =
         packing[i] == Packing::none ? 1 : model.getMachine().packingFactor;
-    work.flops += factor * countEvaluations(i) * model.getElementFlops(op);
+    work.flops += factor * countEvaluations(i).most * model.getElementFlops(op);
   }
   for (auto [value, reads] : inputs)
     work.bytesRead +=
         model.getMaxBytes(value.getType()) *
-        (reads / std::max(1.0, model.getMaxCount(value.getType())));
+        (reads.most / std::max(1.0, model.getMaxCount(value.getType())));
   for (Value result : results)
     work.bytesWritten += model.getMaxBytes(result.getType());
   if (isOfLibrary())
     work.libraryFlops = std::exchange(work.contractionFlops, 0);
+}
+
+/// How often the loops compute member `member`.
+AffineExpr Analyzer::countTimes(unsigned member) {
+  AffineExpr own = model.getCount(members[member]->getResult(0).getType());
+  return graph::getConstant(own) == 1 ? own : countEvaluations(member).exact;
+}
+
+/// Index arithmetic of moved elements is no flop. Single elements are computed
+/// outside of the loops.
+void Analyzer::countWork() {
+  region.flops = region.bytes = none().exact;
+  for (auto [i, op] : llvm::enumerate(members))
+    if (isa<KernelOpInterface>(op))
+      region.flops = region.flops + model.getKernelFlops(op);
+    else if (isa<PointwiseOpInterface>(op))
+      region.flops =
+          region.flops + countTimes(i) * int64_t(model.getElementFlops(op));
+  auto addBytes = [&](Value tensor, AffineExpr elements) {
+    region.bytes = region.bytes + elements * getElementBytes(tensor.getType());
+  };
+  for (auto [value, reads] : inputs)
+    addBytes(value, reads.exact);
+  for (Value result : results)
+    addBytes(result, model.getCount(result.getType()));
 }
 
 Analysis Analyzer::run() {
@@ -575,13 +577,20 @@ Analysis Analyzer::run() {
   for (unsigned i = members.size(); i-- > 0;)
     if (StringRef refusal = readOperands(i); !refusal.empty())
       return {std::nullopt, refusal};
-  countWork();
+  priceWork();
+  if (isCounted)
+    countWork();
   return {std::move(region), {}};
 }
 
 Analysis analyzeRegion(ArrayRef<Operation *> members, ArrayRef<Value> results,
                        CostModel &model) {
-  return Analyzer(members, results, model).run();
+  return Analyzer(members, results, model, /*isCounted=*/false).run();
+}
+
+Analysis countRegion(ArrayRef<Operation *> members, ArrayRef<Value> results,
+                     CostModel &model) {
+  return Analyzer(members, results, model, /*isCounted=*/true).run();
 }
 
 } // namespace tcc::fusion

@@ -20,6 +20,7 @@
 #define TCC_COMPILER_PASSES_GRAPH_FUSION_REGION_H
 
 #include "compiler/passes/graph/fusion/Cost.h"
+#include "compiler/passes/graph/fusion/Members.h"
 #include <optional>
 
 namespace tcc::fusion {
@@ -47,6 +48,9 @@ struct Region {
   /// How each member is read: a union of Access.
   mlir::SmallVector<unsigned> access;
   Work work;
+  /// Work that countRegion counted: flops, also of what is computed again, and
+  /// bytes of what is read, once, and written.
+  mlir::AffineExpr flops, bytes;
 };
 
 /// A region, or why there is none.
@@ -55,27 +59,14 @@ struct Analysis {
   llvm::StringRef refusal;
 };
 
-/// Checks that `members` (in block order) can be one kernel of which `results`
-/// (values of members) are read outside.
+/// Checks that `members` (in block order) can be one kernel of
+/// which `results` (values of members) are read outside.
 Analysis analyzeRegion(mlir::ArrayRef<mlir::Operation *> members,
                        mlir::ArrayRef<mlir::Value> results, CostModel &model);
 
-/// True for a reshape: it costs nothing between kernels.
-bool isView(mlir::Operation *op);
-
-/// What `value` is a view of, through any number of reshapes.
-mlir::Value getSource(mlir::Value value);
-
-/// The element of a constant whose elements are all the same.
-mlir::Attribute getSplat(mlir::Value value);
-
-/// If `op` is a result that a kernel of `kind` stores moved: which axis of its
-/// own its operand's axes are, a permutation that keeps the last one. Its
-/// operand is then read where the loops are.
-mlir::AffineMap getStoreMap(mlir::Operation *op, graph::KernelKind kind);
-
-/// True if `op` becomes part of a kernel.
-bool isFusible(mlir::Operation *op);
+/// The same, and counts the region's flops and bytes.
+Analysis countRegion(mlir::ArrayRef<mlir::Operation *> members,
+                     mlir::ArrayRef<mlir::Value> results, CostModel &model);
 
 } // namespace tcc::fusion
 
