@@ -89,14 +89,15 @@ Blocking chooseDeepBlocking(int64_t m, int64_t n, int64_t k, bool packsRows) {
 }
 
 std::optional<BlockSizes> readBlockSizes(llvm::ArrayRef<int64_t> list) {
-  if (list.size() != 3)
+  if (list.size() != 3 && list.size() != 4)
     return std::nullopt;
-  return BlockSizes{list[0], list[1], list[2]};
+  return BlockSizes{list[0], list[1], list[2],
+                    list.size() == 4 ? list[3] : kUnroll};
 }
 
 std::optional<Blocking> resizeBlocks(Blocking blocking, const BlockSizes &to,
                                      const ContractionSizes &sizes) {
-  constexpr int64_t mostElements = 1 << 20;
+  constexpr int64_t mostElements = 1 << 20, kMostUnroll = 16;
   auto fits = [](int64_t size, int64_t unit, std::optional<int64_t> extent) {
     int64_t most = mostElements;
     if (extent)
@@ -105,9 +106,11 @@ std::optional<Blocking> resizeBlocks(Blocking blocking, const BlockSizes &to,
   };
   if (!fits(to.m, blocking.rows, sizes.m) ||
       !fits(to.n, kPanelColumns, sizes.n) || !fits(to.k, 1, sizes.k) ||
+      to.unroll < 1 || to.unroll > kMostUnroll ||
       std::max({to.m * to.n, to.m * to.k, to.n * to.k}) > mostElements)
     return std::nullopt;
   blocking.m = to.m, blocking.n = to.n, blocking.k = to.k;
+  blocking.unroll = to.unroll;
   blocking.isWholeDepth = sizes.k && to.k >= *sizes.k;
   if (blocking.isDeep) {
     blocking.joinedTasks = 1;
@@ -117,7 +120,8 @@ std::optional<Blocking> resizeBlocks(Blocking blocking, const BlockSizes &to,
 }
 
 /// One size is changed before two are: columns, which decide how many tasks
-/// there are and how much of the right operand they keep, then rows, then k.
+/// there are and how much of the right operand they keep, then rows, then k;
+/// how far a tile is unrolled matters least.
 llvm::SmallVector<BlockSizes> listBlockSizes(const Blocking &blocking,
                                              const ContractionSizes &sizes) {
   BlockSizes own = blocking.getSizes();
@@ -145,6 +149,15 @@ llvm::SmallVector<BlockSizes> listBlockSizes(const Blocking &blocking,
     for (int64_t m : {own.m / 2, own.m, own.m * 2})
       for (int64_t n : {own.n / 2, own.n, own.n * 2})
         add(m, n, k);
+  // Tiles of few sums are not unrolled.
+  constexpr int64_t kVector = 16;
+  if (sizes.m.value_or(panelRows) < panelRows ||
+      sizes.n.value_or(kPanelColumns) <= kVector)
+    return found;
+  for (int64_t unroll : {own.unroll * 2, own.unroll / 2})
+    if (BlockSizes other{own.m, own.n, own.k, unroll};
+        resizeBlocks(blocking, other, sizes))
+      found.push_back(other);
   return found;
 }
 

@@ -18,12 +18,22 @@ struct ContractionSizes {
   std::optional<int64_t> batch, m, n, k;
 };
 
-/// What may be chosen otherwise: the most rows, columns and k of a block.
+/// The k that a tile multiplies in an iteration, if it has enough registers.
+inline constexpr int64_t kUnroll = 4;
+
+/// What may be chosen otherwise: the most rows, columns and k of a block, and
+/// the k of an iteration.
 struct BlockSizes {
-  int64_t m, n, k;
+  int64_t m, n, k, unroll = kUnroll;
   auto operator<=>(const BlockSizes &) const = default;
 
-  llvm::SmallVector<int64_t> list() const { return {m, n, k}; }
+  /// The usual unrolling is not said.
+  llvm::SmallVector<int64_t> list() const {
+    llvm::SmallVector<int64_t> sizes = {m, n, k};
+    if (unroll != kUnroll)
+      sizes.push_back(unroll);
+    return sizes;
+  }
 };
 
 /// What `list` gave; nullopt of anything else.
@@ -43,11 +53,10 @@ struct Blocking {
   /// used: no other task has a use for them.
   bool packsByPanel = false;
   bool isDeep = false; // of chooseDeepBlocking
-  /// The k that a tile multiplies in an iteration, if it has enough registers.
-  int64_t unroll = 4;
+  int64_t unroll = kUnroll;
 
   int64_t getTileElements() const { return rows * kPanelColumns; }
-  BlockSizes getSizes() const { return {m, n, k}; }
+  BlockSizes getSizes() const { return {m, n, k, unroll}; }
 };
 
 /// Blocks that keep a task's operands in the caches and leave enough tasks for
