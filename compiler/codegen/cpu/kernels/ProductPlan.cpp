@@ -28,8 +28,9 @@ ProductPlan::ProductPlan(FusedOp region)
   setPacking(rhs);
   rowsArePositions = arePositions(rows, region);
   columnsArePositions = arePositions(columns, region);
-  ContractionSizes sizes{getConstant(count(batch)), getConstant(m),
-                         getConstant(n), getConstant(getUnits())};
+  ContractionSizes sizes{
+      getConstant(count(batch)), getConstant(m),       getConstant(n),
+      getConstant(getUnits()),   bool(getPackedLhs()), bool(getPackedRhs())};
   blocking = {region, chooseBlocks(sizes), sizes};
 }
 

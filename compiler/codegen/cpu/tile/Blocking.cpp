@@ -9,6 +9,21 @@ using namespace tcc::cpu;
 
 namespace tcc::cpu {
 
+/// Halves the one block of a product that is worth two threads: its columns or,
+/// of a single panel, its rows. Nothing is packed more often for that; a single
+/// thread reads one operand twice.
+static void splitLoneBlock(Blocking &block, const ContractionSizes &sizes) {
+  constexpr double manyProducts = 1 << 22;
+  if (sizes.batch != 1 || !sizes.m || !sizes.n || !sizes.k ||
+      *sizes.m > block.m || *sizes.n > block.n ||
+      double(*sizes.m) * double(*sizes.n) * double(*sizes.k) < manyProducts)
+    return;
+  if (!sizes.packsLhs && block.n > kPanelColumns)
+    block.n = llvm::alignTo(block.n / 2, kPanelColumns);
+  else if (!sizes.packsRhs && block.m >= 4 * block.rows)
+    block.m = llvm::alignTo(block.m / 2, block.rows);
+}
+
 /// Blocks of k keep a panel of columns and a block of rows in the second-level
 /// cache; wide blocks of columns read the left operand less often from further
 /// away.
@@ -45,6 +60,7 @@ Blocking chooseBlocking(const ContractionSizes &sizes) {
     block.n -= kPanelColumns;
   while (block.n > 2 * kPanelColumns && tasks() < tasksWanted)
     block.n -= kPanelColumns;
+  splitLoneBlock(block, sizes);
   return block;
 }
 

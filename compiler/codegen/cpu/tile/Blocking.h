@@ -16,6 +16,9 @@ inline constexpr int64_t narrowColumns = 32;
 /// What is known of the sizes when the kernel is planned.
 struct ContractionSizes {
   std::optional<int64_t> batch, m, n, k;
+  /// Operands that each task packs: tasks that share a block of one pack it
+  /// again.
+  bool packsLhs = true, packsRhs = true;
 };
 
 /// The k that a tile multiplies in an iteration, if it has enough registers.
