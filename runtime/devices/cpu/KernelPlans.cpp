@@ -104,8 +104,8 @@ static double medianOf(std::vector<double> values) {
 }
 
 /// A gain that is smaller is taken for noise: a plan that is not faster must
-/// not be taken for one.
-static constexpr double kLeastGain = 0.02;
+/// not be taken for one. When threads wake makes more of it.
+static constexpr double kLeastGain = 0.02, kLeastGainOfThreads = 0.05;
 
 void KernelPlans::measure(const Dispatch &dispatch,
                           const std::function<void(const Dispatch &)> &launch,
@@ -143,7 +143,8 @@ void KernelPlans::measure(const Dispatch &dispatch,
   std::ranges::sort(ratios);
   double ratio = ratios[kFinalRounds / 2];
   bool winsMost = ratios[kFinalRounds * 3 / 4] < 1;
-  if (ratio <= 1 - kLeastGain && winsMost)
+  double least = threads > 1 ? kLeastGainOfThreads : kLeastGain;
+  if (ratio <= 1 - least && winsMost)
     measured.push_back({work,
                         {.microseconds = medians[0] * ratio,
                          .plan = std::string(planOf(runs[best].kernel))}});
