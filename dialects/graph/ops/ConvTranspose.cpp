@@ -230,12 +230,19 @@ public:
   static bool applies(ConvTransposeOp op) {
     constexpr int64_t kMaxPhases = 4096;
     auto isOne = [](int64_t n) { return n == 1; };
+    if (llvm::all_of(op.getStrides(), isOne) ||
+        llvm::all_of(op.getWindow(), isOne) ||
+        !llvm::all_of(op.getDilations(), isOne))
+      return false;
     int64_t phases = 1;
-    for (int64_t stride : op.getStrides())
-      phases = std::min(phases, kMaxPhases) * std::min(stride, 2 * kMaxPhases);
-    return phases <= kMaxPhases && !llvm::all_of(op.getStrides(), isOne) &&
-           llvm::all_of(op.getDilations(), isOne) &&
-           !llvm::all_of(op.getWindow(), isOne);
+    for (auto [stride, window] :
+         llvm::zip_equal(op.getStrides(), op.getWindow())) {
+      // Beyond, most of the filters would be zeros.
+      if (stride > 2 * window || stride > kMaxPhases / phases)
+        return false;
+      phases *= stride;
+    }
+    return true;
   }
 
   Value emit() {
