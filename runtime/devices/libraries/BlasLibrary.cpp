@@ -100,9 +100,10 @@ uint32_t epilogueOf(StepKind kind) {
     return kEpilogueSumsOfB;
   case StepKind::sum_rhs:
     return kEpilogueSumsOfA;
-  default: // no product has it
-    return 0;
+  case StepKind::silu: // no product has it
+    break;
   }
+  return 0;
 }
 
 uint32_t epilogueOf(const LibraryWork &work) {

@@ -29,8 +29,13 @@ enum DnnDataType : int { kDnnF32 = 0, kDnnF16 = 2, kDnnBF16 = 9 };
 inline constexpr int kDnnCrossCorrelation = 1;
 /// cudnnNanPropagation_t
 inline constexpr int kDnnPropagateNan = 1;
-/// cudnnPointwiseMode_t
-enum DnnPointwise : int { kDnnAdd = 0, kDnnRelu = 100, kDnnSwish = 106 };
+/// cudnnPointwiseMode_t, and a value that it has not.
+enum DnnPointwise : int {
+  kDnnNoMode = -1,
+  kDnnAdd = 0,
+  kDnnRelu = 100,
+  kDnnSwish = 106
+};
 /// cudnnBackendHeurMode_t
 enum DnnHeuristic : int { kDnnFallback = 2, kDnnModeA = 3 };
 /// cudnnBackendNumericalNote_t: those of engines that add in f32, in an order
