@@ -65,8 +65,13 @@ def shuffle(count, seed, epoch):
 
 
 def lay_out(name, path, seed):
-    """The samples of make.py's run as they lie in the order in which it took them."""
-    data = np.load(f"{FOLDER}/{name}-data.npz")
+    """The samples of make.py's run as they lie in the order in which it took them: for
+    version 2.0 it shuffled them."""
+    kept = f"{FOLDER}/{name}-data.npz"
+    if not name.startswith("2.0-"):
+        shutil.copy(kept, path)
+        return
+    data = np.load(kept)
     count = len(data["labels"])
     order = [sample for epoch in range(2) for sample in shuffle(count, seed, epoch)]
     np.savez(path, **{key: data[key][order[:TAKEN]] for key in data})
