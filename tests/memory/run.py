@@ -49,7 +49,7 @@ LONG = {
     "gpt2_124m": (lambda path: trainable.save_gpt(path, 8), "causal_lm", 8, 8),
     "gpt2_1558m": (
         lambda path: trainable.save_gpt(path, 1, layers=48, width=1600, heads=25),
-        "causal_lm", 1, 8,
+        "causal_lm", 1, 4,
     ),
     "resnet50": (lambda path: trainable.save_resnet50(path, 64), "cross_entropy", 64, 8),
     "vit_b_16": (lambda path: trainable.save_vit(path, 64), "cross_entropy", 64, 8),
