@@ -38,6 +38,7 @@ MODELS = {
     "mlp_digits": Model(16, 100, "cross_entropy", "digits"),
     "cnn_digits": Model(16, 100, "cross_entropy", "digits"),
     "bn_digits": Model(16, 100, "cross_entropy", "digits"),
+    "gn_digits": Model(16, 100, "cross_entropy", "digits"),
     "gpt2_tiny": Model(4, 20, "causal_lm", "text"),
 }
 # Those that torch.export and torch.jit have saved, too.
@@ -75,6 +76,7 @@ def cases():
         yield Case("mlp_digits", optimizer, schedule, clip, accumulate)
     for model, optimizer in itertools.product(("cnn_digits", "bn_digits"), OPTIMIZERS):
         yield Case(model, optimizer, "constant", "free", 1)
+    yield Case("gn_digits", "adamw", "constant", "free", 1)
     yield Case("gpt2_tiny", "adamw", "one_cycle", "norm", 1)
 
 

@@ -89,7 +89,8 @@ def make_model(name):
     if name == "mlp_digits":
         layers = nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 16), nn.GELU()
         return Layers(*layers, nn.Linear(16, 10))
-    return convolutional(nn.BatchNorm2d if name == "bn_digits" else nn.Identity)
+    norms = {"bn_digits": nn.BatchNorm2d, "gn_digits": lambda count: nn.GroupNorm(4, count)}
+    return convolutional(norms.get(name, nn.Identity))
 
 
 def make_data(name):

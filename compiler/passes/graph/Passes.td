@@ -66,7 +66,8 @@ def RecognizeNormsPass : TccGraphPass<"recognize-norms"> {
     x / sqrt(mean(x^2) + epsilon) over the last axes becomes rms_norm, or
     layer_norm where x is centered; a scale and shift of those axes go in. The
     root may divide, or be inverted and multiply. Expects the form that simplify
-    leaves.
+    leaves. Where a reshape merges the axes of a layer_norm, it goes over the axes
+    themselves: [n, c, h, w] as [n, g, c / g * h * w] is [n, g, c / g, h, w].
   }];
 }
 
@@ -140,7 +141,8 @@ def ChannelsLastPass : TccGraphPass<"channels-last"> {
     runs of memory and vectors run along the filters. Convolutions become such
     ones between transposes; a transpose back moves behind the ops that read it,
     through PermutableOpInterface and pointwise ops, until it meets the transpose
-    before the next convolution. It stays where going on would move more bytes.
+    before the next convolution. Norms become their formulas there: their rows
+    are axes that lie apart. It stays where going on would move more bytes.
     Depthwise convolutions stay as they are where their filters would not fill a
     vector, or one channel has many.
 

@@ -5,6 +5,8 @@
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace tcc::graph;
 
@@ -188,6 +190,68 @@ struct AbsorbShift : OpRewritePattern<AddOp> {
   }
 };
 
+// --- Merged axes -------------------------------------------------------------
+
+/// `to`, of which the axes from `axis` on are merged from some of `from`, with
+/// these as they are in `from`: of the first one only the part that is merged.
+/// Nothing if that adds no axes, or cannot be told.
+std::optional<Extents> splitMergedAxes(ArrayRef<AffineExpr> from,
+                                       ArrayRef<AffineExpr> to, size_t axis) {
+  Extents shape(to.take_front(axis));
+  size_t first = 0;
+  while (first < std::min(axis, from.size()) &&
+         tcc::graph::isEqual(from[first], to[first]))
+    ++first;
+  int64_t kept = 1; // elements of the other axes in front
+  for (AffineExpr extent : to.slice(first, axis - first)) {
+    kept *= getConstant(extent).value_or(0);
+    if (kept == 0)
+      return std::nullopt;
+  }
+  for (; first < from.size() && kept > 1; ++first) {
+    int64_t extent = getConstant(from[first]).value_or(0);
+    int64_t part = std::gcd(kept, extent);
+    kept /= part;
+    if (extent == 0 || (part < extent && kept > 1))
+      return std::nullopt;
+    if (part < extent)
+      shape.push_back(from[first].floorDiv(part));
+  }
+  llvm::append_range(shape, from.drop_front(first));
+  if (shape.size() <= to.size())
+    return std::nullopt;
+  return shape;
+}
+
+/// layer_norm(reshape(x)) where the reshape merges axes, as exporters of group
+/// norms do: layer_norm over the axes themselves, which channels-last can move.
+struct SplitMergedAxes : OpRewritePattern<LayerNormOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(LayerNormOp op,
+                                PatternRewriter &rewriter) const override {
+    auto reshape = op.getX().getDefiningOp<ReshapeOp>();
+    if (!reshape)
+      return rewriter.notifyMatchFailure(op, "not of a reshape");
+    Extents merged = getExtents(op.getX());
+    int64_t axis = op.getAxis();
+    auto extents = splitMergedAxes(getExtents(reshape.getX()), merged, axis);
+    if (!extents)
+      return rewriter.notifyMatchFailure(op, "no axes are merged");
+    auto reshapeAs = [&](Value x, ArrayRef<AffineExpr> extents) -> Value {
+      return x ? reshapeTo(rewriter, op.getLoc(), x,
+                           makeTensorType(extents, getElementTypeOrSelf(x)))
+               : Value();
+    };
+    ArrayRef<AffineExpr> row = ArrayRef(*extents).drop_front(axis);
+    Value x = reshapeAs(reshape.getX(), *extents);
+    Value norm = rewriter.create<LayerNormOp>(
+        op.getLoc(), x.getType(), x, reshapeAs(op.getScale(), row),
+        reshapeAs(op.getShift(), row), op.getAxisAttr(), op.getEpsilonAttr());
+    rewriter.replaceOp(op, reshapeAs(norm, merged));
+    return success();
+  }
+};
+
 struct RecognizeNormsPass : impl::RecognizeNormsPassBase<RecognizeNormsPass> {
   void runOnOperation() override {
     DecisionLog log(getOperation(), "recognize-norms");
@@ -195,9 +259,12 @@ struct RecognizeNormsPass : impl::RecognizeNormsPassBase<RecognizeNormsPass> {
     patterns.add<RecognizeQuotient, RecognizeProduct>(&getContext(), log);
     patterns.add<AbsorbScale<LayerNormOp>, AbsorbScale<RmsNormOp>, AbsorbShift>(
         &getContext());
-    if (failed(
-            applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+    // Scales and shifts go into norms of merged axes first.
+    RewritePatternSet merged(&getContext());
+    merged.add<SplitMergedAxes>(&getContext());
+    for (RewritePatternSet *set : {&patterns, &merged})
+      if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(*set))))
+        return signalPassFailure();
   }
 };
 

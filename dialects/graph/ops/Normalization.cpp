@@ -1,5 +1,7 @@
 #include "dialects/graph/ops/TensorEmitter.h"
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+
 using namespace mlir;
 using namespace tcc::graph;
 
@@ -150,15 +152,47 @@ static Value applyParameters(const TensorEmitter &e, Value x, Value scale,
   return x;
 }
 
+static Value center(const TensorEmitter &e, Value x, ArrayRef<int64_t> axes) {
+  return e.emit<SubOp>(x, e.broadcastBack(e.mean(x, axes), x, axes));
+}
+
 FailureOr<SmallVector<Value>> LayerNormOp::decompose(OpBuilder &builder) {
   TensorEmitter e(builder, getLoc());
   SmallVector<int64_t> axes = getTrailingAxes(getX(), getAxis());
-  Value x = e.widen(getX());
-  Value mean = e.broadcastBack(e.mean(x, axes), x, axes);
-  Value centered = e.emit<SubOp>(x, mean);
+  Value centered = center(e, e.widen(getX()), axes);
   Value y = normalize(e, centered, axes, getEpsilon().convertToDouble());
   y = applyParameters(e, y, getScale(), getShift());
   return SmallVector<Value>{e.castTo(y, getX().getType())};
+}
+
+/// The axes of a row may lie anywhere then, which this op has no form for: its
+/// formula has. Parameters of fewer axes than x come as they are; one of them
+/// may be what was transposed.
+PermutedResult LayerNormOp::permute(OpBuilder &builder, ValueRange operands,
+                                    ArrayRef<int64_t> permutation) {
+  if (int64_t(permutation.size()) != getX().getType().getRank())
+    return {};
+  TensorEmitter e(builder, getLoc());
+  SmallVector<int64_t> places = invertPermutationVector(permutation), axes;
+  for (int64_t axis : getTrailingAxes(getX(), getAxis()))
+    axes.push_back(places[axis]);
+  llvm::sort(axes);
+  Value x = operands.front(), centered = center(e, e.widen(x), axes);
+  Value y = normalize(e, centered, axes, getEpsilon().convertToDouble());
+  auto permuteParameter = [&](Value parameter) -> Value {
+    int64_t missing = getAxis();
+    if (!parameter || missing == 0)
+      return parameter;
+    Extents extents(missing, builder.getAffineConstantExpr(1));
+    llvm::append_range(extents, getExtents(parameter));
+    return e.emit<TransposeOp>(e.reshape(parameter, extents), permutation);
+  };
+  operands = operands.drop_front();
+  Value scale = getScale() ? operands.front() : Value();
+  Value shift = getShift() ? operands.back() : Value();
+  y = applyParameters(e, y, permuteParameter(scale), permuteParameter(shift));
+  return {e.castTo(y, cast<RankedTensorType>(x.getType())),
+          llvm::to_vector(permutation)};
 }
 
 LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *,

@@ -25,8 +25,9 @@ def Graph_LogSoftmaxOp : Graph_Normalization<"log_softmax", [
   let hasVerifier = 1;
 }
 
-def Graph_LayerNormOp : Graph_Normalization<"layer_norm",
-    [AttrSizedOperandSegments, ParameterSlotOpInterface]> {
+def Graph_LayerNormOp : Graph_Normalization<"layer_norm", [
+    AttrSizedOperandSegments, ParameterSlotOpInterface,
+    DeclareOpInterfaceMethods<PermutableOpInterface>]> {
   let summary = "(x - mean) / sqrt(var + epsilon) * scale + shift";
   let description = [{
     Mean and biased variance over the axes [axis, rank), in f32 for narrower

@@ -58,3 +58,20 @@ func.func @rms_norm(%x: tensor<2x8xf32>, %s: tensor<8xf32>) -> tensor<2x8xf32> {
   %y = graph.mul %s0, %d : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
   return %y : tensor<2x8xf32>
 }
+
+// As PyTorch writes a group norm: the channels of a group and the space are one
+// axis, and there is a scale along it.
+// CHECK-LABEL: func @merged_axes
+// CHECK-NEXT:    %[[X:.+]] = graph.reshape %{{.+}} -> tensor<2x2x4x25xf32>
+// CHECK-NEXT:    %[[S:.+]] = graph.reshape %{{.+}} : (tensor<100xf32>) -> tensor<4x25xf32>
+// CHECK-NEXT:    %[[N:.+]] = graph.layer_norm %[[X]] scale %[[S]] : tensor<4x25xf32> {axis = 2 : i64
+// CHECK-NEXT:    %[[Y:.+]] = graph.reshape %[[N]] {{.*}} -> tensor<2x2x100xf32>
+// CHECK-NEXT:    return %[[Y]]
+func.func @merged_axes(%x: tensor<2x8x25xf32>, %s: tensor<100xf32>) -> tensor<2x2x100xf32> {
+  %g = graph.reshape %x : (tensor<2x8x25xf32>) -> tensor<2x2x100xf32>
+  %n = graph.layer_norm %g {axis = 2 : i64, epsilon = 1.0e-5 : f64}
+    : tensor<2x2x100xf32> -> tensor<2x2x100xf32>
+  %b = graph.broadcast %s : (tensor<100xf32>) -> tensor<2x2x100xf32>
+  %y = graph.mul %n, %b : (tensor<2x2x100xf32>, tensor<2x2x100xf32>) -> tensor<2x2x100xf32>
+  return %y : tensor<2x2x100xf32>
+}
