@@ -13,6 +13,13 @@ namespace tcc::codegen {
 static constexpr double kKeptFlops = 6;
 /// Kept values of a row stay in the second-level cache.
 static constexpr int64_t kMaxKeptBytes = 256 << 10;
+/// Columns of a task: whole lines of the cache.
+static constexpr int64_t kMaxColumns = 256;
+static constexpr int64_t kLeastColumns = 16;
+/// Elements that are walked over again stay in the second-level cache.
+static constexpr int64_t kMaxWalkedBytes = 1 << 20;
+/// Column kernels of fewer tasks have narrower ones.
+static constexpr int64_t kLeastColumnTasks = 16;
 
 // --- Reductions
 
@@ -108,10 +115,12 @@ LogicalResult alignReductions(Block &body) {
 
 // --- The plan
 
-RowPlan::RowPlan(FusedOp region, ArrayRef<SymbolAttr> symbols) {
+RowPlan::RowPlan(FusedOp region, ArrayRef<SymbolAttr> symbols,
+                 int64_t leastLanes) {
   Block &body = region.getBody().front();
   findReductions(body);
   sortResults(body);
+  chooseGroups(leastLanes);
   chooseTasks(symbols);
   keepCostlyValues(body, symbols);
   placeAccumulators(symbols);
@@ -182,7 +191,43 @@ Extents RowPlan::getReducedExtents() const {
   for (auto [axis, extent] : llvm::enumerate(space))
     if (isReduced[axis])
       reduced.push_back(extent);
+  if (hasGroups())
+    reduced.pop_back();
   return reduced;
+}
+
+AffineExpr RowPlan::getColumns() const {
+  return hasGroups() ? space[space.size() - 2] * groupSize : space.back();
+}
+
+void RowPlan::chooseGroups(int64_t leastLanes) {
+  std::optional<int64_t> extent = getConstant(space.back());
+  if (hasPanels() || space.size() < 3 || !extent || *extent >= leastLanes)
+    return;
+  ArrayRef<bool> axes = isReduced;
+  if (axes.back() && !axes.drop_back().back() &&
+      llvm::is_contained(axes.drop_back(2), true))
+    groupSize = *extent;
+}
+
+/// A task has whole groups. If it walks more than once, its elements stay near
+/// and others find work too.
+void RowPlan::chooseColumns(ArrayRef<SymbolAttr> symbols) {
+  int64_t all = std::max(groupSize, getMaxCount(getColumns(), symbols));
+  columns = std::min(kMaxColumns / groupSize * groupSize, all);
+  if (stageCount + !wholeResults.empty() < 2)
+    return;
+  double rows = getMaxCount(getRowExtents(), symbols);
+  double length = getMaxCount(getReducedExtents(), symbols);
+  auto isGood = [&](int64_t columns) {
+    return length * columns * 4 <= kMaxWalkedBytes &&
+           rows * llvm::divideCeil(all, columns) >= kLeastColumnTasks;
+  };
+  for (int64_t fewer = columns; !isGood(columns); columns = fewer) {
+    fewer = columns / 2 / groupSize * groupSize;
+    if (fewer < kLeastColumns)
+      return;
+  }
 }
 
 void RowPlan::chooseTasks(ArrayRef<SymbolAttr> symbols) {
@@ -194,16 +239,14 @@ void RowPlan::chooseTasks(ArrayRef<SymbolAttr> symbols) {
            "panels have rows and columns");
     return;
   }
-  constexpr int64_t kMaxColumns = 256;
-  columns = std::min(kMaxColumns,
-                     std::max<int64_t>(1, getMaxCount(space.back(), symbols)));
+  chooseColumns(symbols);
 }
 
 AffineExpr RowPlan::getTasks() const {
   AffineExpr rows = getNumElements(getRowExtents(), space.front().getContext());
   if (hasLanes())
     return rows.ceilDiv(rowsPerTask);
-  return rows * space.back().ceilDiv(columns);
+  return rows * getColumns().ceilDiv(columns);
 }
 
 static int64_t getScalarBytes(Value value) {
@@ -294,7 +337,7 @@ void RowPlan::keepCostlyValues(Block &body, ArrayRef<SymbolAttr> symbols) {
 }
 
 /// Columns are combined in memory: one accumulator a column, and its index for
-/// reductions to an index.
+/// reductions to an index; then those of the groups' totals.
 void RowPlan::placeAccumulators(ArrayRef<SymbolAttr> symbols) {
   auto place = [&](int64_t bytes) {
     scratchBytes += alignTensor(bytes);
@@ -309,6 +352,8 @@ void RowPlan::placeAccumulators(ArrayRef<SymbolAttr> symbols) {
   for (const Reduction &reduction : reductions) {
     Value x = reduction.op->getOperand(0);
     accumulatorOffsets.push_back(place(columns * getScalarBytes(x)));
+    if (hasGroups())
+      place(columns * getScalarBytes(x));
     if (isa<ArgReduceOp>(reduction.op))
       place(columns * 8);
   }

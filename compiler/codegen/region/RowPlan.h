@@ -11,6 +11,10 @@
 //    other reduced axes follow one after the other; the lanes are combined as a
 //    binary tree.
 //  - columns: the last axis is kept. Elements are combined one after the other.
+//  - groups of columns: the last axis is reduced but too short for lanes, the
+//    one before it is kept, and others are reduced (a group norm with the
+//    channels last). Both are walked as columns. Every 256 elements those of a
+//    group are combined one after the other, and the parts one after the other.
 //
 // A kernel of lanes may also reduce the columns of panels, so many neighbouring
 // rows each. A task walks over the rows of a panel, and in the last stage of
@@ -43,7 +47,10 @@ struct KeptValue {
 
 class RowPlan {
 public:
-  RowPlan(graph::FusedOp region, llvm::ArrayRef<graph::SymbolAttr> symbols);
+  /// A reduced last axis of fewer than `leastLanes` elements may be one of
+  /// groups of columns.
+  RowPlan(graph::FusedOp region, llvm::ArrayRef<graph::SymbolAttr> symbols,
+          int64_t leastLanes = 1);
 
   graph::Extents space;
   llvm::SmallVector<bool> isReduced; // one an axis of the space
@@ -59,18 +66,23 @@ public:
   llvm::SmallVector<mlir::Operation *> panelReductions;
   llvm::SmallVector<llvm::SmallVector<unsigned, 1>> panelResults;
 
-  bool hasLanes() const { return isReduced.back(); }
+  bool hasLanes() const { return isReduced.back() && !hasGroups(); }
+  bool hasGroups() const { return groupSize > 1; }
   bool hasPanels() const { return !panelReductions.empty(); }
   /// Extents of the axes before a panel's, and of a panel's rows.
   graph::Extents getPanelExtents() const;
   graph::Extents getPanelRowExtents() const;
   /// Extents of the kept axes, without the columns of a column kernel.
   graph::Extents getRowExtents() const;
+  /// Extents of the reduced axes, without that of a group's columns.
   graph::Extents getReducedExtents() const;
+  /// The columns of a column kernel; those of a group are neighbours.
+  mlir::AffineExpr getColumns() const;
   mlir::AffineExpr getTasks() const;
 
   int64_t rowsPerTask = 1; // lanes
   int64_t columns = 0;     // columns of a task, in column kernels
+  int64_t groupSize = 1;   // columns of a group, all of one task
   /// Where the accumulators of a column kernel's reductions, or of those of a
   /// panel, lie in the scratch.
   llvm::SmallVector<int64_t> accumulatorOffsets;
@@ -78,6 +90,8 @@ public:
 private:
   void findReductions(mlir::Block &body);
   void sortResults(mlir::Block &body);
+  void chooseGroups(int64_t leastLanes);
+  void chooseColumns(llvm::ArrayRef<graph::SymbolAttr> symbols);
   void chooseTasks(llvm::ArrayRef<graph::SymbolAttr> symbols);
   void keepCostlyValues(mlir::Block &body,
                         llvm::ArrayRef<graph::SymbolAttr> symbols);

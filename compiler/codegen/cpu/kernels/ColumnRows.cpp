@@ -2,6 +2,8 @@
 //
 // A task reduces a block of adjacent columns. The accumulators lie in the
 // worker's scratch, one a column, so that the inner loop runs along memory.
+// What the columns of a group have accumulated goes to the group's total every
+// so many elements, as rounding errors grow with the steps of one sum.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,11 +17,14 @@ using namespace tcc::graph;
 
 namespace tcc::cpu {
 
+/// Elements of a column between additions to its group's total.
+static constexpr int64_t kPartLength = 256;
+
 ColumnRowEmitter::ColumnRowEmitter(KernelFrame &frame, const RowPlan &plan)
     : RowEmitter(frame, plan) {}
 
 void ColumnRowEmitter::emitTask(OpBuilder &b, Value task) {
-  Value blocks = size(b, plan.space.back().ceilDiv(plan.columns));
+  Value blocks = size(b, plan.getColumns().ceilDiv(plan.columns));
   Extents extents = plan.getRowExtents();
   SmallVector<Value> counts = sizes(b, extents);
   counts.push_back(blocks);
@@ -27,7 +32,7 @@ void ColumnRowEmitter::emitTask(OpBuilder &b, Value task) {
   Value width = emitIndex(b, loc, plan.columns);
   firstColumn = emitMul(b, loc, row.pop_back_val(), width);
   lastColumn = emitMin(b, loc, emitAdd(b, loc, firstColumn, width),
-                       size(b, plan.space.back()));
+                       size(b, plan.getColumns()));
   for (const KeptValue &kept : plan.kept)
     keptBuffers.push_back(getScratch(
         b, kept.offset, getScalarType(getElementTypeOrSelf(kept.value))));
@@ -38,43 +43,66 @@ void ColumnRowEmitter::emitTask(OpBuilder &b, Value task) {
     accumulators.push_back(getScratch(b, offset, type));
     int64_t bytes = alignTensor(plan.columns * getStorageBytes(type));
     accumulatorIndices.push_back(getScratch(b, offset + bytes, b.getI64Type()));
+    if (plan.hasGroups())
+      groupTotals.push_back(getScratch(b, offset + bytes, type));
   }
   for (unsigned stage = 0; stage < plan.stageCount; ++stage) {
-    emitInit(b, stage);
+    emitInit(b, stage, accumulators);
+    emitInit(b, stage, groupTotals);
     walk(b, {}, stage);
   }
   if (!plan.wholeResults.empty())
     walk(b, {}, plan.stageCount);
-  forColumns(b, [&](OpBuilder &b, ValueRange at, Value column) {
-    readAccumulators(b, plan.stageCount, at, column);
-    storeResults(b, plan.rowResults, at);
+  forGroups(b, [&](OpBuilder &b, ValueRange kept, Value first) {
+    readTotals(b, plan.stageCount, kept, first);
+    storeResults(b, plan.rowResults, kept);
   });
 }
 
-void ColumnRowEmitter::forColumns(OpBuilder &b, ColumnBody body) {
-  Value count = emitSub(b, loc, lastColumn, firstColumn);
+void ColumnRowEmitter::forGroups(OpBuilder &b, GroupBody body) {
+  Value size = emitIndex(b, loc, plan.groupSize);
+  auto countGroups = [&](Value columns) -> Value {
+    return plan.hasGroups() ? b.create<arith::DivUIOp>(loc, columns, size)
+                            : columns;
+  };
+  Value first = countGroups(firstColumn);
+  Value count = countGroups(emitSub(b, loc, lastColumn, firstColumn));
   emitLoop(b, loc, emitIndex(b, loc, 0), count, 1,
-           [&](OpBuilder &b, Value column) {
-             Indices at(row);
-             at.push_back(emitAdd(b, loc, firstColumn, column));
-             body(b, at, column);
+           [&](OpBuilder &b, Value group) {
+             Indices kept(row);
+             kept.push_back(emitAdd(b, loc, first, group));
+             body(b, kept, emitMul(b, loc, group, size));
            });
 }
 
-void ColumnRowEmitter::emitInit(OpBuilder &b, unsigned stage) {
-  forColumns(b, [&](OpBuilder &b, ValueRange, Value column) {
+void ColumnRowEmitter::forColumns(OpBuilder &b, Value first, ColumnBody body) {
+  if (!plan.hasGroups())
+    return body(b, {}, first);
+  emitLoop(
+      b, loc, emitIndex(b, loc, 0), emitIndex(b, loc, plan.groupSize), 1,
+      [&](OpBuilder &b, Value i) { body(b, i, emitAdd(b, loc, first, i)); });
+}
+
+void ColumnRowEmitter::emitInit(OpBuilder &b, unsigned stage,
+                                ArrayRef<Buffer> buffers) {
+  if (buffers.empty())
+    return;
+  auto init = [&](OpBuilder &b, ValueRange, Value column) {
     for (auto [i, reduction] : llvm::enumerate(plan.reductions)) {
       if (reduction.stage != stage)
         continue;
       if (auto op = dyn_cast<ReductionOpInterface>(reduction.op)) {
-        accumulators[i].store(b, loc, op.emitInit(b, loc), column);
+        buffers[i].store(b, loc, op.emitInit(b, loc), column);
         continue;
       }
       Value worst = emitWorst(b, cast<ArgReduceOp>(reduction.op));
-      accumulators[i].store(b, loc, worst, column);
+      buffers[i].store(b, loc, worst, column);
       accumulatorIndices[i].store(
           b, loc, b.create<arith::ConstantIntOp>(loc, 0, 64), column);
     }
+  };
+  forGroups(b, [&](OpBuilder &b, ValueRange, Value first) {
+    forColumns(b, first, init);
   });
 }
 
@@ -83,10 +111,38 @@ void ColumnRowEmitter::walk(OpBuilder &b, Indices reduced, unsigned stage) {
   if (reduced.size() == extents.size())
     return emitElements(b, reduced, stage);
   Value extent = size(b, extents[reduced.size()]);
-  emitLoop(b, loc, emitIndex(b, loc, 0), extent, 1, [&](OpBuilder &b, Value i) {
+  auto walkFurther = [&](OpBuilder &b, Value i) {
     Indices inner(reduced);
     inner.push_back(i);
     walk(b, inner, stage);
+  };
+  Value zero = emitIndex(b, loc, 0);
+  bool isLast = reduced.size() + 1 == extents.size();
+  if (!isLast || !plan.hasGroups() || stage == plan.stageCount)
+    return emitLoop(b, loc, zero, extent, 1, walkFurther);
+  emitLoop(b, loc, zero, extent, kPartLength, [&](OpBuilder &b, Value from) {
+    Value end = emitAdd(b, loc, from, emitIndex(b, loc, kPartLength));
+    emitLoop(b, loc, from, emitMin(b, loc, end, extent), 1, walkFurther);
+    addToTotals(b, stage);
+  });
+}
+
+void ColumnRowEmitter::addToTotals(OpBuilder &b, unsigned stage) {
+  forGroups(b, [&](OpBuilder &b, ValueRange, Value first) {
+    for (auto [i, reduction] : llvm::enumerate(plan.reductions)) {
+      if (reduction.stage != stage)
+        continue;
+      auto op = cast<ReductionOpInterface>(reduction.op);
+      Value part = op.emitInit(b, loc);
+      for (int64_t j = 0; j < plan.groupSize; ++j) {
+        Value column = emitAdd(b, loc, first, emitIndex(b, loc, j));
+        Value element = accumulators[i].load(b, loc, column);
+        part = op.emitCombine(b, loc, part, element);
+        accumulators[i].store(b, loc, op.emitInit(b, loc), column);
+      }
+      Value total = groupTotals[i].load(b, loc, first);
+      groupTotals[i].store(b, loc, op.emitCombine(b, loc, total, part), first);
+    }
   });
 }
 
@@ -94,18 +150,25 @@ void ColumnRowEmitter::emitElements(OpBuilder &b, ValueRange reduced,
                                     unsigned stage) {
   Value start = emitMul(b, loc, getReducedPosition(b, reduced),
                         emitIndex(b, loc, plan.columns));
-  forColumns(b, [&](OpBuilder &b, ValueRange kept, Value column) {
-    Indices at = getSpaceIndices(kept, reduced);
+  auto emitColumn = [&](OpBuilder &b, ValueRange kept, ValueRange inGroup,
+                        Value column) {
+    Indices inRow(reduced);
+    llvm::append_range(inRow, inGroup);
+    Indices at = getSpaceIndices(kept, inRow);
     Value position = emitAdd(b, loc, start, column);
-    readAccumulators(b, stage, kept, column);
     readKept(b, stage, at, position);
     writeKept(b, stage, at, position);
     for (auto [i, reduction] : llvm::enumerate(plan.reductions))
       if (reduction.stage == stage)
         accumulate(b, i, at, reduced, column);
-    if (stage < plan.stageCount)
-      return;
-    storeResults(b, plan.wholeResults, at);
+    if (stage == plan.stageCount)
+      storeResults(b, plan.wholeResults, at);
+  };
+  forGroups(b, [&](OpBuilder &b, ValueRange kept, Value first) {
+    readTotals(b, stage, kept, first);
+    forColumns(b, first, [&](OpBuilder &b, ValueRange inGroup, Value column) {
+      emitColumn(b, kept, inGroup, column);
+    });
   });
 }
 
@@ -127,8 +190,9 @@ void ColumnRowEmitter::accumulate(OpBuilder &b, unsigned reduction,
   indices.store(b, loc, place, column);
 }
 
-void ColumnRowEmitter::readAccumulators(OpBuilder &b, unsigned stage,
-                                        ValueRange at, Value column) {
+void ColumnRowEmitter::readTotals(OpBuilder &b, unsigned stage, ValueRange at,
+                                  Value column) {
+  ArrayRef<Buffer> totals = plan.hasGroups() ? groupTotals : accumulators;
   for (auto [i, reduction] : llvm::enumerate(plan.reductions)) {
     if (reduction.stage >= stage)
       continue;
@@ -138,7 +202,7 @@ void ColumnRowEmitter::readAccumulators(OpBuilder &b, unsigned stage,
                             accumulatorIndices[i].load(b, loc, column));
       continue;
     }
-    Value scalar = accumulators[i].load(b, loc, column);
+    Value scalar = totals[i].load(b, loc, column);
     frame.elements.define(
         result, at, emitRounding(b, loc, scalar, getElementTypeOrSelf(result)));
   }

@@ -106,22 +106,32 @@ public:
   void emitTask(mlir::OpBuilder &b, Value task);
 
 private:
-  using ColumnBody =
-      llvm::function_ref<void(mlir::OpBuilder &, ValueRange at, Value column)>;
+  /// `kept` are the kept indices of a group, or of a column without groups.
+  using GroupBody = llvm::function_ref<void(mlir::OpBuilder &, ValueRange kept,
+                                            Value firstColumn)>;
+  /// `inGroup` is the index of a column in its group, none without groups.
+  using ColumnBody = llvm::function_ref<void(mlir::OpBuilder &,
+                                             ValueRange inGroup, Value column)>;
 
-  void forColumns(mlir::OpBuilder &b, ColumnBody body);
-  void emitInit(mlir::OpBuilder &b, unsigned stage);
+  void forGroups(mlir::OpBuilder &b, GroupBody body);
+  /// For the columns of the group whose first one is `first`.
+  void forColumns(mlir::OpBuilder &b, Value first, ColumnBody body);
+  void emitInit(mlir::OpBuilder &b, unsigned stage,
+                llvm::ArrayRef<Buffer> buffers);
   void walk(mlir::OpBuilder &b, Indices reduced, unsigned stage);
   void emitElements(mlir::OpBuilder &b, ValueRange reduced, unsigned stage);
   void accumulate(mlir::OpBuilder &b, unsigned reduction, ValueRange at,
                   ValueRange reduced, Value column);
+  /// Adds what was accumulated since the last time.
+  void addToTotals(mlir::OpBuilder &b, unsigned stage);
   /// Lets results of earlier stages be read at the kept indices `at`.
-  void readAccumulators(mlir::OpBuilder &b, unsigned stage, ValueRange at,
-                        Value column);
+  void readTotals(mlir::OpBuilder &b, unsigned stage, ValueRange at,
+                  Value column);
 
   Indices row; // of the current task
   Value firstColumn, lastColumn;
   llvm::SmallVector<Buffer> accumulators, accumulatorIndices;
+  llvm::SmallVector<Buffer> groupTotals; // each at its group's first column
 };
 
 } // namespace tcc::cpu

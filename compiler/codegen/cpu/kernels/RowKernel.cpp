@@ -132,18 +132,22 @@ static bool hasReductions(FusedOp region) {
                       [](Operation &op) { return isOnePerRow(&op); });
 }
 
+static RowPlan planRows(FusedOp region, ArrayRef<SymbolAttr> symbols) {
+  return RowPlan(region, symbols, /*leastLanes=*/kLanes);
+}
+
 FailureOr<TaskPlan> planRowKernel(FusedOp region,
                                   ArrayRef<SymbolAttr> symbols) {
   if (!hasReductions(region))
     return planPointwiseKernel(region, symbols);
-  RowPlan plan(region, symbols);
+  RowPlan plan = planRows(region, symbols);
   return TaskPlan{plan.getTasks(), plan.scratchBytes};
 }
 
 LogicalResult emitRowKernel(OpBuilder &b, KernelFrame &frame) {
   if (!hasReductions(frame.region))
     return emitPointwiseKernel(b, frame);
-  RowPlan plan(frame.region, frame.symbols);
+  RowPlan plan = planRows(frame.region, frame.symbols);
   auto forTasks = [&](auto &&emitter) {
     emitLoop(b, frame.loc, frame.firstTask, frame.lastTask, 1,
              [&](OpBuilder &b, Value task) { emitter.emitTask(b, task); });

@@ -109,4 +109,65 @@ TEST_F(RowKernelTest, columnsOfPanels) {
     })");
 }
 
+/// As in a group norm with the channels last: the last axis is too short for
+/// lanes, and a task has 256 columns of whole groups at most.
+TEST_F(RowKernelTest, groupsOfColumns) {
+  using Groups = std::pair<std::string, std::string>;
+  for (const auto &[groups, size] : std::initializer_list<Groups>{
+           {"5", "2"}, {"100", "3"}, {"4", "8"}, {"40", "8"}, {"2", "63"}}) {
+    std::string types = "!x = tensor<2x300x" + groups + "x" + size +
+                        "xf32>\n!r = tensor<2x" + groups +
+                        "xf32>\n!k = tensor<2x1x" + groups + "x1xf32>\n";
+    check(graph::KernelKind::row, types + R"(
+    func.func @f(%x: !x, %s: !r) -> (!x, !r, !r) {
+      %0 = graph.reduce <sum> %x [1, 3] : (!x) -> !r
+      %c = graph.constant dense<1.0e-4> : !r
+      %m = graph.mul %0, %c : (!r, !r) -> !r
+      %1 = graph.add %m, %s : (!r, !r) -> !r
+      %2 = graph.reshape %1 : (!r) -> !k
+      %3 = graph.broadcast %2 : (!k) -> !x
+      %4 = graph.sub %x, %3 : (!x, !x) -> !x
+      %5 = graph.mul %4, %4 : (!x, !x) -> !x
+      %6 = graph.reduce <sum> %5 [1, 3] : (!x) -> !r
+      %7 = graph.reduce <max> %4 [1, 3] : (!x) -> !r
+      %8 = graph.reshape %6 : (!r) -> !k
+      %9 = graph.broadcast %8 : (!k) -> !x
+      %10 = graph.div %4, %9 : (!x, !x) -> !x
+      return %10, %6, %7 : !x, !r, !r
+    })");
+  }
+  for (std::string type : {"f16", "i32", "i1", "ui8"})
+    checkReduction(type == "i1" || type == "ui8" ? "max" : "sum",
+                   "3x41x5x6x" + type, "1, 3", "3x5x" + type);
+}
+
+/// A softmax over groups, whose exponentials are kept in the scratch.
+TEST_F(RowKernelTest, keptValuesOfGroups) {
+  for (std::string type : {"f32", "f16"})
+    check(graph::KernelKind::row, "!x = tensor<3x17x5x8x" + type +
+                                      ">\n!r = tensor<3x5x" + type +
+                                      ">\n!k = tensor<3x1x5x1x" + type + R"(>
+    func.func @f(%x: !x) -> !x {
+      %0 = graph.reduce <max> %x [1, 3] : (!x) -> !r
+      %1 = graph.reshape %0 : (!r) -> !k
+      %2 = graph.broadcast %1 : (!k) -> !x
+      %3 = graph.sub %x, %2 : (!x, !x) -> !x
+      %4 = graph.exp %3 : (!x) -> !x
+      %5 = graph.reduce <sum> %4 [1, 3] : (!x) -> !r
+      %6 = graph.reshape %5 : (!r) -> !k
+      %7 = graph.broadcast %6 : (!k) -> !x
+      %8 = graph.div %4, %7 : (!x, !x) -> !x
+      return %8 : !x
+    })");
+}
+
+TEST_F(RowKernelTest, dynamicGroups) {
+  std::string x = "2x?x?x4xf32, affine_map<()[s0, s1] -> (2, s0, s1, 4)>";
+  std::string y = "2x?xf32, affine_map<()[s0, s1] -> (2, s1)>";
+  for (int64_t n : {1, 3, 131})
+    checkRow(x, y, "%y = graph.reduce <sum> %x [1, 3] : (!x) -> !y", {5, n}, R"(
+      module attributes {graph.symbols = [#graph.symbol<"n", 1 to 100 by 1>,
+                                          #graph.symbol<"m", 1 to 500 by 1>]})");
+}
+
 } // namespace
