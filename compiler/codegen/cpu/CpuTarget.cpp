@@ -111,11 +111,14 @@ FailureOr<std::string> CpuEmitter::print(ModuleOp module, int /*jobs*/,
 
 // --- Target ---
 
-/// One core of a current server CPU; only the ratios matter for decisions.
+/// One core of a current server CPU; only the ratios matter for decisions. What
+/// is measured is of an EPYC of family 26 (docs/benchmarks.md).
 static constexpr Machine kMachine = {
-    // Activations mostly come from the last-level cache.
+    // A guess: activations mostly come from the last-level cache.
     .bytesPerMicrosecond = 30e3,
+    // A guess: an eighth of the peak.
     .flopsPerMicrosecond = 30e3,
+    // Measured: 181e3 to 188e3, of a peak of 225e3 to 275e3.
     .contractionFlopsPerMicrosecond = 200e3,
     // Claiming tasks, cold instructions.
     .launchMicroseconds = 0.5,

@@ -1,3 +1,4 @@
+#include "dialects/graph/ops/Window.h"
 #include "dialects/graph/ops/WindowGradients.h"
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -28,12 +29,8 @@ LogicalResult ConvTransposeOp::inferReturnTypes(MLIRContext *context,
   if (spatial < 1 || filter.getRank() != type.getRank())
     return emitOptionalError(loc, "expected x and a filter of one rank, 3 or "
                                   "more");
-  for (ArrayRef<int64_t> values :
-       {adaptor.getWindow(), adaptor.getStrides(), adaptor.getPadLow(),
-        adaptor.getPadHigh(), adaptor.getDilations()})
-    if (int64_t(values.size()) != spatial)
-      return emitOptionalError(loc, "expected ", spatial,
-                               " window entries, found ", values.size());
+  if (failed(checkWindow(loc, adaptor, spatial)))
+    return failure();
   Extents x = getExtents(type);
   std::optional<int64_t> channels = getConstant(x[1]);
   if (!filter.hasStaticShape() || channels != filter.getDimSize(0) ||
@@ -50,9 +47,6 @@ LogicalResult ConvTransposeOp::inferReturnTypes(MLIRContext *context,
   for (int64_t i = 0; i < spatial; ++i) {
     int64_t stride = adaptor.getStrides()[i], window = adaptor.getWindow()[i];
     int64_t dilation = adaptor.getDilations()[i];
-    if (window < 1 || stride < 1 || dilation < 1)
-      return emitOptionalError(loc,
-                               "expected positive window, stride and dilation");
     AffineExpr extent = (x[kOtherAxes + i] - 1) * stride +
                         (window - 1) * dilation + 1 - adaptor.getPadLow()[i] -
                         adaptor.getPadHigh()[i];

@@ -1,4 +1,4 @@
-#include "dialects/graph/GraphOps.h"
+#include "dialects/graph/ops/Window.h"
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Builders.h"
@@ -20,12 +20,8 @@ static LogicalResult inferWindow(std::optional<Location> loc, Adaptor adaptor,
   if (spatial < 1)
     return emitOptionalError(loc, "expected a spatial axis, found rank ",
                              type.getRank());
-  for (ArrayRef<int64_t> values :
-       {adaptor.getWindow(), adaptor.getStrides(), adaptor.getPadLow(),
-        adaptor.getPadHigh(), adaptor.getDilations()})
-    if (int64_t(values.size()) != spatial)
-      return emitOptionalError(loc, "expected ", spatial,
-                               " window entries, found ", values.size());
+  if (failed(checkWindow(loc, adaptor, spatial)))
+    return failure();
   Extents x = getExtents(type), extents = {x.front()};
   int64_t firstSpatial = adaptor.getChannelsLast() ? 1 : kOtherAxes;
   if (!channels)
@@ -33,9 +29,6 @@ static LogicalResult inferWindow(std::optional<Location> loc, Adaptor adaptor,
   for (int64_t i = 0; i < spatial; ++i) {
     int64_t window = adaptor.getWindow()[i], stride = adaptor.getStrides()[i];
     int64_t dilation = adaptor.getDilations()[i];
-    if (window < 1 || stride < 1 || dilation < 1)
-      return emitOptionalError(loc,
-                               "expected positive window, stride and dilation");
     int64_t reach = (window - 1) * dilation + 1;
     AffineExpr free = x[firstSpatial + i] + adaptor.getPadLow()[i] +
                       adaptor.getPadHigh()[i] - reach;

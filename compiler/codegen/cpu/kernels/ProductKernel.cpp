@@ -34,12 +34,12 @@ private:
                 ArrayRef<unsigned> loops, Value number);
   Value element(KernelBuilder &b, const ProductSide &side, ValueRange loops,
                 Value k);
-  MatrixSource makeSource(const ProductSide &side, const SidePlan &access,
+  MatrixSource makeSource(const ProductSide &side, const SidePlan &own,
                           ArrayRef<unsigned> lanes, int64_t width);
   ConvolutionInput describeWindows(const SidePlan &side);
   MatrixOperand makeWindows(const SidePlan &side);
   std::function<RunFilter(KernelBuilder &, Value)> skipZeros();
-  MatrixOperand makeSide(const ProductSide &side, const SidePlan &access,
+  MatrixOperand makeSide(const ProductSide &side, const SidePlan &own,
                          ArrayRef<unsigned> lanes, int64_t width);
   SmallVector<Value> resultIndices(KernelBuilder &b, Value batch, Value i,
                                    Value j);
@@ -88,18 +88,18 @@ Value ProductEmitter::element(KernelBuilder &b, const ProductSide &side,
 }
 
 MatrixSource ProductEmitter::makeSource(const ProductSide &side,
-                                        const SidePlan &access,
+                                        const SidePlan &own,
                                         ArrayRef<unsigned> lanes,
                                         int64_t width) {
   MatrixSource source;
-  source.offset = [=, &access, this](KernelBuilder &b, Value batch) {
+  source.offset = [=, &own, this](KernelBuilder &b, Value batch) {
     SmallVector<Value> loops = startLoops(b), at, strides;
     setLoops(b, loops, plan.batch, batch);
     for (unsigned loop : plan.batch) {
       at.push_back(loops[loop]);
-      strides.push_back(size(b, access.walk->strides[loop]));
+      strides.push_back(size(b, own.walk->strides[loop]));
     }
-    return b.add(size(b, access.walk->offset), b.linearize(at, strides));
+    return b.add(size(b, own.walk->offset), b.linearize(at, strides));
   };
   if (side.panels)
     source.panelStride =
@@ -173,13 +173,13 @@ std::function<RunFilter(KernelBuilder &, Value)> ProductEmitter::skipZeros() {
 }
 
 MatrixOperand ProductEmitter::makeSide(const ProductSide &side,
-                                       const SidePlan &access,
+                                       const SidePlan &own,
                                        ArrayRef<unsigned> lanes,
                                        int64_t width) {
-  if (access.access.kind == MatrixAccess::Windows)
-    return makeWindows(access);
-  return makeOperand(frame, access.access,
-                     makeSource(side, access, lanes, width), width);
+  if (own.access.kind == MatrixAccess::Windows)
+    return makeWindows(own);
+  return makeOperand(frame, own.access, makeSource(side, own, lanes, width),
+                     width);
 }
 
 SmallVector<Value> ProductEmitter::resultIndices(KernelBuilder &b, Value batch,

@@ -1,0 +1,30 @@
+//===- Window.h - Attributes of windows -------------------------*- C++ -*-===//
+#ifndef TCC_DIALECTS_GRAPH_OPS_WINDOW_H
+#define TCC_DIALECTS_GRAPH_OPS_WINDOW_H
+
+#include "dialects/graph/GraphOps.h"
+
+namespace tcc::graph {
+
+/// Checks the attributes of an op that slides a window over `spatial` axes.
+template <typename Adaptor>
+mlir::LogicalResult checkWindow(std::optional<mlir::Location> loc,
+                                Adaptor adaptor, int64_t spatial) {
+  using Values = llvm::ArrayRef<int64_t>;
+  Values window = adaptor.getWindow(), strides = adaptor.getStrides();
+  Values dilations = adaptor.getDilations();
+  for (Values values :
+       {window, strides, adaptor.getPadLow(), adaptor.getPadHigh(), dilations})
+    if (int64_t(values.size()) != spatial)
+      return mlir::emitOptionalError(loc, "expected ", spatial,
+                                     " window entries, found ", values.size());
+  for (Values values : {window, strides, dilations})
+    if (llvm::any_of(values, [](int64_t value) { return value < 1; }))
+      return mlir::emitOptionalError(
+          loc, "expected positive window, stride and dilation");
+  return mlir::success();
+}
+
+} // namespace tcc::graph
+
+#endif // TCC_DIALECTS_GRAPH_OPS_WINDOW_H
