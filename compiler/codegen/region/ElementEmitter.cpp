@@ -249,16 +249,38 @@ void ElementEmitter::storeElement(OpBuilder &b, Location loc, Value tensor,
   buffer.store(b, loc, scalar, position(b, loc, tensor, indices));
 }
 
+/// What the indices of two neighbouring axes were split from, by the extent of
+/// the inner one: with it LLVM sees that they walk along memory.
+static Value matchSplit(Value outer, Value inner, AffineExpr extent) {
+  auto quotient = outer.getDefiningOp<arith::DivUIOp>();
+  auto rest = inner.getDefiningOp<arith::RemUIOp>();
+  std::optional<int64_t> known = graph::getConstant(extent);
+  if (!quotient || !rest || quotient->getOperands() != rest->getOperands() ||
+      !known || !isConstant(rest.getRhs(), *known))
+    return {};
+  return rest.getLhs();
+}
+
 Value ElementEmitter::position(OpBuilder &b, Location loc, Value tensor,
                                ValueRange indices) {
-  if (indices.empty())
-    return emitIndex(b, loc, 0);
   Extents extents = getExtents(tensor);
-  Value linear = indices.front();
-  for (size_t i = 1; i < indices.size(); ++i)
-    linear = emitAdd(b, loc, emitMul(b, loc, linear, size(b, loc, extents[i])),
-                     indices[i]);
-  return linear;
+  Value linear;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    Value index = indices[i];
+    AffineExpr extent = extents[i];
+    Value whole = i + 1 < indices.size()
+                      ? matchSplit(index, indices[i + 1], extents[i + 1])
+                      : Value();
+    if (whole) {
+      index = whole;
+      extent = extent * extents[++i];
+    }
+    if (linear)
+      index =
+          emitAdd(b, loc, emitMul(b, loc, linear, size(b, loc, extent)), index);
+    linear = index;
+  }
+  return linear ? linear : emitIndex(b, loc, 0);
 }
 
 Buffer ElementEmitter::allocate(Location loc, Type elementType, int64_t count) {

@@ -124,6 +124,8 @@ RowPlan::RowPlan(FusedOp region, ArrayRef<SymbolAttr> symbols,
   chooseTasks(symbols);
   keepCostlyValues(body, symbols);
   placeAccumulators(symbols);
+  if (!hasLanes())
+    findRowValues(body);
 }
 
 void RowPlan::findReductions(Block &body) {
@@ -334,6 +336,36 @@ void RowPlan::keepCostlyValues(Block &body, ArrayRef<SymbolAttr> symbols) {
   }
   // Computed in program order: one may need another.
   std::reverse(kept.begin(), kept.end());
+}
+
+void RowPlan::findRowValues(Block &body) {
+  SmallVector<int64_t> reduced;
+  for (auto [axis, isOne] : llvm::enumerate(isReduced))
+    if (isOne)
+      reduced.push_back(axis);
+  Extents row = dropAxes(space, reduced);
+  auto isOfRow = [&](Operation *op) {
+    return isa<PointwiseOpInterface>(op) && getExtents(op->getResult(0)) == row;
+  };
+  llvm::DenseMap<Operation *, unsigned> stages; // 0: of no reduction
+  for (const Reduction &reduction : reductions)
+    stages[reduction.op] = reduction.stage + 1;
+  for (Operation &op : body.without_terminator()) {
+    if (!isOfRow(&op))
+      continue;
+    unsigned stage = 0;
+    for (Value operand : op.getOperands())
+      stage = std::max(stage, stages.lookup(operand.getDefiningOp()));
+    stages[&op] = stage;
+    auto isElement = [&](Operation *user) {
+      return !isOfRow(user) && !isa<YieldOp>(user);
+    };
+    Value value = op.getResult(0);
+    if (stage == 0 || llvm::none_of(op.getUsers(), isElement))
+      continue;
+    rowValues.push_back({value, stage, scratchBytes});
+    scratchBytes += alignTensor(columns * getScalarBytes(value));
+  }
 }
 
 /// Columns are combined in memory: one accumulator a column, and its index for

@@ -45,6 +45,14 @@ struct KeptValue {
   int64_t offset; // in the worker's scratch, bytes
 };
 
+/// A value of rows that elements of the space are computed from, which column
+/// kernels compute once, before the walk of a stage.
+struct RowValue {
+  mlir::Value value;
+  unsigned stage;
+  int64_t offset; // in the worker's scratch, bytes
+};
+
 class RowPlan {
 public:
   /// A reduced last axis of fewer than `leastLanes` elements may be one of
@@ -57,6 +65,7 @@ public:
   llvm::SmallVector<Reduction> reductions;
   unsigned stageCount = 0; // of reductions; the last stage comes after these
   llvm::SmallVector<KeptValue> kept;
+  llvm::SmallVector<RowValue> rowValues; // in program order
   /// Positions of the results of the space's shape, and of a row's.
   llvm::SmallVector<unsigned> wholeResults, rowResults;
   int64_t scratchBytes = 0;
@@ -95,6 +104,7 @@ private:
   void chooseTasks(llvm::ArrayRef<graph::SymbolAttr> symbols);
   void keepCostlyValues(mlir::Block &body,
                         llvm::ArrayRef<graph::SymbolAttr> symbols);
+  void findRowValues(mlir::Block &body);
   void placeAccumulators(llvm::ArrayRef<graph::SymbolAttr> symbols);
   bool isInSpace(mlir::Value value) const;
 };

@@ -46,15 +46,21 @@ void ColumnRowEmitter::emitTask(OpBuilder &b, Value task) {
     if (plan.hasGroups())
       groupTotals.push_back(getScratch(b, offset + bytes, type));
   }
+  for (const RowValue &known : plan.rowValues)
+    rowBuffers.push_back(getScratch(
+        b, known.offset, getScalarType(getElementTypeOrSelf(known.value))));
   for (unsigned stage = 0; stage < plan.stageCount; ++stage) {
     emitInit(b, stage, accumulators);
     emitInit(b, stage, groupTotals);
+    writeRowValues(b, stage);
     walk(b, {}, stage);
+    spreadTotals(b, stage);
   }
+  writeRowValues(b, plan.stageCount);
   if (!plan.wholeResults.empty())
     walk(b, {}, plan.stageCount);
   forGroups(b, [&](OpBuilder &b, ValueRange kept, Value first) {
-    readTotals(b, plan.stageCount, kept, first);
+    readRows(b, plan.stageCount, kept, first);
     storeResults(b, plan.rowResults, kept);
   });
 }
@@ -75,19 +81,27 @@ void ColumnRowEmitter::forGroups(OpBuilder &b, GroupBody body) {
            });
 }
 
-void ColumnRowEmitter::forColumns(OpBuilder &b, Value first, ColumnBody body) {
-  if (!plan.hasGroups())
-    return body(b, {}, first);
-  emitLoop(
-      b, loc, emitIndex(b, loc, 0), emitIndex(b, loc, plan.groupSize), 1,
-      [&](OpBuilder &b, Value i) { body(b, i, emitAdd(b, loc, first, i)); });
+void ColumnRowEmitter::forColumns(OpBuilder &b, ColumnBody body) {
+  Value count = emitSub(b, loc, lastColumn, firstColumn);
+  emitLoop(b, loc, emitIndex(b, loc, 0), count, 1,
+           [&](OpBuilder &b, Value column) {
+             Indices kept(row), inGroup;
+             Value place = emitAdd(b, loc, firstColumn, column);
+             if (plan.hasGroups()) {
+               Value size = emitIndex(b, loc, plan.groupSize);
+               inGroup.push_back(b.create<arith::RemUIOp>(loc, place, size));
+               place = b.create<arith::DivUIOp>(loc, place, size);
+             }
+             kept.push_back(place);
+             body(b, kept, inGroup, column);
+           });
 }
 
 void ColumnRowEmitter::emitInit(OpBuilder &b, unsigned stage,
                                 ArrayRef<Buffer> buffers) {
   if (buffers.empty())
     return;
-  auto init = [&](OpBuilder &b, ValueRange, Value column) {
+  forColumns(b, [&](OpBuilder &b, ValueRange, ValueRange, Value column) {
     for (auto [i, reduction] : llvm::enumerate(plan.reductions)) {
       if (reduction.stage != stage)
         continue;
@@ -100,9 +114,19 @@ void ColumnRowEmitter::emitInit(OpBuilder &b, unsigned stage,
       accumulatorIndices[i].store(
           b, loc, b.create<arith::ConstantIntOp>(loc, 0, 64), column);
     }
-  };
-  forGroups(b, [&](OpBuilder &b, ValueRange, Value first) {
-    forColumns(b, first, init);
+  });
+}
+
+void ColumnRowEmitter::writeRowValues(OpBuilder &b, unsigned stage) {
+  auto isOfStage = [&](const RowValue &known) { return known.stage == stage; };
+  if (llvm::none_of(plan.rowValues, isOfStage))
+    return;
+  forColumns(b, [&](OpBuilder &b, ValueRange kept, ValueRange, Value column) {
+    readRows(b, stage, kept, column);
+    for (auto [known, buffer] : llvm::zip_equal(plan.rowValues, rowBuffers))
+      if (known.stage == stage)
+        buffer.store(b, loc, frame.elements.element(b, loc, known.value, kept),
+                     column);
   });
 }
 
@@ -146,30 +170,41 @@ void ColumnRowEmitter::addToTotals(OpBuilder &b, unsigned stage) {
   });
 }
 
+void ColumnRowEmitter::spreadTotals(OpBuilder &b, unsigned stage) {
+  if (!plan.hasGroups())
+    return;
+  forGroups(b, [&](OpBuilder &b, ValueRange, Value first) {
+    for (auto [i, reduction] : llvm::enumerate(plan.reductions)) {
+      if (reduction.stage != stage)
+        continue;
+      Value total = groupTotals[i].load(b, loc, first);
+      for (int64_t j = 1; j < plan.groupSize; ++j)
+        groupTotals[i].store(b, loc, total,
+                             emitAdd(b, loc, first, emitIndex(b, loc, j)));
+    }
+  });
+}
+
 void ColumnRowEmitter::emitElements(OpBuilder &b, ValueRange reduced,
                                     unsigned stage) {
   Value start = emitMul(b, loc, getReducedPosition(b, reduced),
                         emitIndex(b, loc, plan.columns));
-  auto emitColumn = [&](OpBuilder &b, ValueRange kept, ValueRange inGroup,
-                        Value column) {
-    Indices inRow(reduced);
-    llvm::append_range(inRow, inGroup);
-    Indices at = getSpaceIndices(kept, inRow);
-    Value position = emitAdd(b, loc, start, column);
-    readKept(b, stage, at, position);
-    writeKept(b, stage, at, position);
-    for (auto [i, reduction] : llvm::enumerate(plan.reductions))
-      if (reduction.stage == stage)
-        accumulate(b, i, at, reduced, column);
-    if (stage == plan.stageCount)
-      storeResults(b, plan.wholeResults, at);
-  };
-  forGroups(b, [&](OpBuilder &b, ValueRange kept, Value first) {
-    readTotals(b, stage, kept, first);
-    forColumns(b, first, [&](OpBuilder &b, ValueRange inGroup, Value column) {
-      emitColumn(b, kept, inGroup, column);
-    });
-  });
+  forColumns(
+      b, [&](OpBuilder &b, ValueRange kept, ValueRange inGroup, Value column) {
+        Indices inRow(reduced);
+        llvm::append_range(inRow, inGroup);
+        Indices at = getSpaceIndices(kept, inRow);
+        Value position = emitAdd(b, loc, start, column);
+        readRows(b, stage, kept, column);
+        readRowValues(b, stage, kept, column);
+        readKept(b, stage, at, position);
+        writeKept(b, stage, at, position);
+        for (auto [i, reduction] : llvm::enumerate(plan.reductions))
+          if (reduction.stage == stage)
+            accumulate(b, i, at, reduced, column);
+        if (stage == plan.stageCount)
+          storeResults(b, plan.wholeResults, at);
+      });
 }
 
 void ColumnRowEmitter::accumulate(OpBuilder &b, unsigned reduction,
@@ -190,8 +225,8 @@ void ColumnRowEmitter::accumulate(OpBuilder &b, unsigned reduction,
   indices.store(b, loc, place, column);
 }
 
-void ColumnRowEmitter::readTotals(OpBuilder &b, unsigned stage, ValueRange at,
-                                  Value column) {
+void ColumnRowEmitter::readRows(OpBuilder &b, unsigned stage, ValueRange at,
+                                Value column) {
   ArrayRef<Buffer> totals = plan.hasGroups() ? groupTotals : accumulators;
   for (auto [i, reduction] : llvm::enumerate(plan.reductions)) {
     if (reduction.stage >= stage)
@@ -206,6 +241,13 @@ void ColumnRowEmitter::readTotals(OpBuilder &b, unsigned stage, ValueRange at,
     frame.elements.define(
         result, at, emitRounding(b, loc, scalar, getElementTypeOrSelf(result)));
   }
+}
+
+void ColumnRowEmitter::readRowValues(OpBuilder &b, unsigned stage,
+                                     ValueRange at, Value column) {
+  for (auto [known, buffer] : llvm::zip_equal(plan.rowValues, rowBuffers))
+    if (known.stage <= stage)
+      frame.elements.define(known.value, at, buffer.load(b, loc, column));
 }
 
 } // namespace tcc::cpu

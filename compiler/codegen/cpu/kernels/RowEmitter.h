@@ -8,6 +8,7 @@
 namespace tcc::cpu {
 
 using codegen::RowPlan;
+using codegen::RowValue;
 
 /// What lane and column kernels share.
 class RowEmitter {
@@ -110,12 +111,12 @@ private:
   using GroupBody = llvm::function_ref<void(mlir::OpBuilder &, ValueRange kept,
                                             Value firstColumn)>;
   /// `inGroup` is the index of a column in its group, none without groups.
-  using ColumnBody = llvm::function_ref<void(mlir::OpBuilder &,
+  using ColumnBody = llvm::function_ref<void(mlir::OpBuilder &, ValueRange kept,
                                              ValueRange inGroup, Value column)>;
 
   void forGroups(mlir::OpBuilder &b, GroupBody body);
-  /// For the columns of the group whose first one is `first`.
-  void forColumns(mlir::OpBuilder &b, Value first, ColumnBody body);
+  /// One loop over the columns of all groups, which runs along memory.
+  void forColumns(mlir::OpBuilder &b, ColumnBody body);
   void emitInit(mlir::OpBuilder &b, unsigned stage,
                 llvm::ArrayRef<Buffer> buffers);
   void walk(mlir::OpBuilder &b, Indices reduced, unsigned stage);
@@ -124,14 +125,22 @@ private:
                   ValueRange reduced, Value column);
   /// Adds what was accumulated since the last time.
   void addToTotals(mlir::OpBuilder &b, unsigned stage);
+  /// Gives all columns the total of their group.
+  void spreadTotals(mlir::OpBuilder &b, unsigned stage);
   /// Lets results of earlier stages be read at the kept indices `at`.
-  void readTotals(mlir::OpBuilder &b, unsigned stage, ValueRange at,
-                  Value column);
+  void readRows(mlir::OpBuilder &b, unsigned stage, ValueRange at,
+                Value column);
+  /// Computes those of a stage, and lets those of this and earlier ones be
+  /// read.
+  void writeRowValues(mlir::OpBuilder &b, unsigned stage);
+  void readRowValues(mlir::OpBuilder &b, unsigned stage, ValueRange at,
+                     Value column);
 
   Indices row; // of the current task
   Value firstColumn, lastColumn;
   llvm::SmallVector<Buffer> accumulators, accumulatorIndices;
-  llvm::SmallVector<Buffer> groupTotals; // each at its group's first column
+  llvm::SmallVector<Buffer> groupTotals; // of a stage that is done: by column
+  llvm::SmallVector<Buffer> rowBuffers;  // of plan.rowValues, by column
 };
 
 } // namespace tcc::cpu
