@@ -396,7 +396,7 @@ def measure(package, data, world, log):
 
 
 def test_resident(tally, folder, world):
-    """What a rank no longer plans is not resident, to 1 MiB. What transports keep is theirs: of
+    """What a rank no longer plans is not resident, to 2 MiB. What transports keep is theirs: of
     messages in parts they keep less."""
     model, wide = f"{folder}/wide.onnx", 1536
     nodes = [helper.make_node("MatMul", ["x", "first"], ["a"]),
@@ -413,7 +413,7 @@ def test_resident(tally, folder, world):
         found.append((plan["memory_bytes_of_ranks"]["total"], resident))
     planned = found[0][0] - found[1][0]
     saved = [before - after for before, after in zip(found[0][1], found[1][1])]
-    is_saved = min(saved) >= planned - (1 << 20)
+    is_saved = min(saved) >= planned - (2 << 20)
     tally.check("saved bytes are not resident", is_saved, f"{saved}, planned {planned}")
 
 
