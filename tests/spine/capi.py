@@ -63,6 +63,16 @@ class StepMetrics(c.Structure):
     ]
 
 
+class Program(c.c_void_p):
+    """Released, with what of its package is mapped, once nothing in Python needs it."""
+
+    lib = None
+
+    def __del__(self):
+        if self:
+            self.lib.tcc_program_release(self)
+
+
 class Library:
     def __init__(self, path):
         self.lib = c.CDLL(path)
@@ -84,7 +94,8 @@ class Library:
 
     def open(self, path, check_weights=True, device=None):
         """The program of a package, on the device that it is for, or another."""
-        package, program = c.c_void_p(), c.c_void_p()
+        package, program = c.c_void_p(), Program()
+        program.lib = self.lib
         options = PackageOptions(c.sizeof(PackageOptions), not check_weights)
         self.call(
             "tcc_package_open",
@@ -95,6 +106,7 @@ class Library:
         options = ProgramOptions(c.sizeof(ProgramOptions), None, 0, None, None)
         options.device = device.encode() if device else None
         self.call("tcc_program_create", package, c.byref(options), c.byref(program))
+        self.lib.tcc_package_release(package)
         return program
 
 
