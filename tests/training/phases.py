@@ -8,6 +8,7 @@ evaluations of one that was left alone.
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -19,6 +20,7 @@ from training.runs import Runs
 
 LONGEST = 30  # seconds from a signal to the end
 PAUSE = 0.0003  # in which it goes on
+TRIES = 5  # of a phase that a busy machine lets nobody see
 EVERY = 4  # updates before an evaluation
 
 EVALUATIONS = f"""
@@ -62,7 +64,8 @@ class Phases(Runs):
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
 
     def send_in(self, process, phase, number, to=lambda process: process.pid):
-        """The signal, to a process that is stopped in that phase, or what it began."""
+        """The signal, to a process that is stopped in that phase, or what it began; whether it
+        was seen there."""
         while process.poll() is None:
             process.send_signal(signal.SIGSTOP)
             wait_until(lambda: process.poll() is not None or is_stopped(process.pid))
@@ -71,8 +74,9 @@ class Phases(Runs):
                 os.kill(to(process), number)
             process.send_signal(signal.SIGCONT)
             if is_in:
-                return
+                return True
             time.sleep(PAUSE)
+        return False
 
     def ends(self, what, process, code):
         start = time.monotonic()
@@ -83,9 +87,17 @@ class Phases(Runs):
     def try_phase(self, what, phase, code, *flags, begun="", kept=None):
         """Of a run that begins anew, or goes on from the checkpoints of `begun`."""
         folder = begun or what
-        before = self.list_steps(folder)
-        process = self.begin(folder, *flags)
-        self.send_in(process, phase, signal.SIGTERM)
+        before, path = self.list_steps(folder), self.path(folder)
+        if begun:
+            shutil.copytree(path, path + ".begun")
+        for _ in range(TRIES):
+            process = self.begin(folder, *flags)
+            if self.send_in(process, phase, signal.SIGTERM):
+                break
+            process.wait()
+            shutil.rmtree(path)
+            if begun:
+                shutil.copytree(path + ".begun", path)
         self.ends(what, process, code)
         after = self.list_steps(folder)
         ok = after > before if kept is None else after == kept
