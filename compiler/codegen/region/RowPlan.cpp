@@ -361,7 +361,8 @@ void RowPlan::findRowValues(Block &body) {
       return !isOfRow(user) && !isa<YieldOp>(user);
     };
     Value value = op.getResult(0);
-    if (stage == 0 || llvm::none_of(op.getUsers(), isElement))
+    bool isWalked = stage < stageCount || !wholeResults.empty();
+    if (stage == 0 || !isWalked || llvm::none_of(op.getUsers(), isElement))
       continue;
     rowValues.push_back({value, stage, scratchBytes});
     scratchBytes += alignTensor(columns * getScalarBytes(value));
