@@ -50,3 +50,19 @@ func.func @instance_norm(%x: tensor<1x8x5x5xf32>, %s: tensor<5x5xf32>, %b: tenso
     {axis = 2 : i64, epsilon = 1.0e-5 : f64} : tensor<1x8x5x5xf32> -> tensor<1x8x5x5xf32>
   return %n : tensor<1x8x5x5xf32>
 }
+
+// A scale that a convolution makes has another rank than what is normalised: the
+// norm stays as it is.
+// CHECK-LABEL: func @made_scale
+// CHECK:         graph.conv {{.*}}channels_last
+// CHECK:         %[[S:.+]] = graph.transpose
+// CHECK:         graph.layer_norm %{{.+}} scale %[[S]]
+func.func @made_scale(%x: tensor<2x8x8x5xf32>, %y: tensor<8x8x5xf32>) -> tensor<2x8x8x5xf32> {
+  %v = graph.weight "v" : tensor<8x8x3xf32>
+  %s = graph.conv %y, %v {filters = 8, groups = 1, window = array<i64: 3>,
+    strides = array<i64: 1>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
+    dilations = array<i64: 1>} : (tensor<8x8x5xf32>, tensor<8x8x3xf32>) -> tensor<8x8x5xf32>
+  %n = graph.layer_norm %x scale %s : tensor<8x8x5xf32>
+    {axis = 1 : i64, epsilon = 1.0e-5 : f64} : tensor<2x8x8x5xf32> -> tensor<2x8x8x5xf32>
+  return %n : tensor<2x8x8x5xf32>
+}
