@@ -33,12 +33,12 @@ def cache_folder(*parts):
 
 
 def run_tool(
-    name, *arguments, target=TARGET, schedule=None, timeout=300, **options
+    name, *arguments, target=TARGET, schedule=None, timeout=300, folder=BIN, **options
 ):
     """Runs a tool; its code is negative after a signal, None after a time-out."""
     schedule = schedule or SCHEDULES[target][0]
     start = time.monotonic()
-    command = [os.path.join(BIN, name), *map(str, arguments)]
+    command = [os.path.join(folder, name), *map(str, arguments)]
     if name in ("tcc", "tcc-unrecorded"):
         command += COMPILE_FLAGS[target]
     if name == "tcc-run" and schedule and arguments[0] in RUN_COMMANDS:

@@ -29,4 +29,6 @@ if __name__ == "__main__":
     check(tally, "peers.py", "lstm.1x1x128", "--peers", "onnxruntime", *BRIEF)
     check(tally, "limits.py", "lstm.1x1x128", "--rounds", "1")
     check(tally, "train.py", "mlp_digits", "--peers", "torch", *BRIEF)
+    check(tally, "zoo.py", "recommender", "train", "--again", "--peers", "torch", *BRIEF)
+    check(tally, "trees.py", "mlp_digits step", ROOT, "--precisions", "f32", *BRIEF)
     tally.close()

@@ -5,7 +5,7 @@ import os
 import sys
 
 from bench import recurrent
-from harness import first_line, run_tool
+from harness import Failure, first_line, run_tool
 from models import cases, exports, wheels
 from models.run import compile_flags
 
@@ -60,14 +60,14 @@ def compile_subject(name, maker, case, work):
 
 def measure_all(subjects, measure, show):
     """The rows that `measure(name, *subject)` gives, each shown when it is there,
-    and the names of the models that could not be measured."""
+    and a line for each model that could not be measured: its name and why."""
     rows, failed = [], []
     for name, subject in subjects.items():
         try:
             rows.append(measure(name, *subject))
-        except RuntimeError as error:
-            print(f"{name}: {error}", file=sys.stderr)
-            failed.append(name)
+        except (Failure, RuntimeError) as error:
+            failed.append(f"{name}: {error}")
+            print(failed[-1], file=sys.stderr)
             continue
         print(show(rows[-1]), flush=True)
     return rows, failed

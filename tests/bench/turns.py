@@ -21,13 +21,19 @@ MAX_ATTEMPTS = 4  # for each round that is wanted
 class Worker:
     """A script of this folder that ends in worker.serve."""
 
-    def __init__(self, script, *arguments):
-        command = [sys.executable, os.path.join(ROOT, "tests/bench", script)]
+    def __init__(self, script, *arguments, root=None):
+        """Of the checkout `root` and its build, or of this one."""
+        environment = dict(os.environ)
+        if root:
+            environment["TCC_BIN"] = os.path.join(root, "build/bin")
+            environment["PYTHONPATH"] = os.path.join(root, "tests")
+        command = [sys.executable, os.path.join(root or ROOT, "tests/bench", script)]
         self.process = subprocess.Popen(
             [*command, *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env=environment,
         )
 
     def run(self, seconds):
@@ -87,7 +93,7 @@ def measure_round(workers, seconds, threads):
 
 def take_turns(row, workers, options):
     """The row with the medians of all that run: ENGINE, ENGINE_ratio; and what else
-    a worker prints: ENGINE_KEY."""
+    a worker prints: ENGINE_KEY. Every second round goes the other way."""
     row |= {"threads": options.threads, "dropped": 0, "disturbed": False}
     rounds, peaks = [], []
     try:
@@ -97,7 +103,8 @@ def take_turns(row, workers, options):
         if "tcc" not in workers:
             raise RuntimeError("tcc ended")
         while len(rounds) < options.rounds:
-            replies, others = measure_round(workers, options.seconds, options.threads)
+            turns = dict(reversed(workers.items())) if len(peaks) % 2 else workers
+            replies, others = measure_round(turns, options.seconds, options.threads)
             peaks.append(peak_gflops(options.threads))
             if others > MAX_DISTURBANCE and row["dropped"] < MAX_ATTEMPTS * options.rounds:
                 row["dropped"] += 1

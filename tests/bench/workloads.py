@@ -79,12 +79,18 @@ def batches(name):
 
 
 def recipe(name, precision="f32"):
-    workload, lines = WORKLOADS[name], []
-    tables = {
-        "loss": workload.loss,
-        "optimizer": workload.optimizer,
-        "precision": {"compute": precision},
-    }
+    workload = WORKLOADS[name]
+    return toml(
+        {
+            "loss": workload.loss,
+            "optimizer": workload.optimizer,
+            "precision": {"compute": precision},
+        }
+    )
+
+
+def toml(tables):
+    lines = []
     for table, keys in tables.items():
         lines.append(f"[{table}]")
         lines += [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
