@@ -75,6 +75,9 @@ public:
   virtual void addPasses(mlir::OpPassManager & /*pm*/,
                          TargetStage /*stage*/) const {}
 
+  /// Whether it has kernels of the kind; ops of another are decomposed.
+  virtual bool hasKernels(graph::KernelKind /*kind*/) const { return true; }
+
   /// Whether a library may compute `results`, from a product by `anchor` and
   /// from values of which `isInput` is true, in one call.
   virtual bool

@@ -137,7 +137,8 @@ def Graph_KernelKind : Graph_Enum<"KernelKind", "loop structure of a kernel", [
   I32EnumAttrCase<"window", 3>,      // pooling, depthwise convolution
   I32EnumAttrCase<"scan", 4>,        // running combination along an axis
   I32EnumAttrCase<"irregular", 5>,   // sort, scatter, compaction
-  I32EnumAttrCase<"attention", 6>]>; // two products and a softmax, by rows
+  I32EnumAttrCase<"attention", 6>,   // two products and a softmax, by rows
+  I32EnumAttrCase<"window_sums", 7>]>; // products summed for each place of a window
 
 def Graph_Precision : Graph_Enum<"Precision", "types an op computes in", [
   I32EnumAttrCase<"keep", 0>,    // those that it was written in

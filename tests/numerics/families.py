@@ -84,8 +84,14 @@ def convolution():
               pads=[1, 1, 1, 1])  # fmt: skip
     yield row("ConvTranspose", x, Constant(floats(6, 64, 3, 3)), name="whole panels",
               strides=[2, 1], pads=[1, 1, 1, 1], output_padding=[1, 0])  # fmt: skip
-    yield row("ConvTranspose", x, Constant(floats(6, 2, 3, 4)), name="phases of groups",
+    yield row("ConvTranspose", x, Constant(floats(6, 3, 3, 4)), name="phases of groups",
               strides=[2, 3], group=3)  # fmt: skip
+    yield row("ConvTranspose", x, Constant(floats(6, 4, 3, 4)), name="narrow groups",
+              strides=[2, 3], pads=[1, 0, 2, 1], group=3)  # fmt: skip
+    yield row("ConvTranspose", floats(2, 21, 9, 7), Constant(floats(21, 1, 2, 5)),
+              floats(21), name="depthwise", strides=[3, 1], group=21)  # fmt: skip
+    yield row("Conv", floats(2, 21, 9, 7), floats(21, 1, 3, 3), floats(21),
+              name="depthwise by no weight", group=21, pads=[1, 1, 1, 1])  # fmt: skip
     yield row("ConvTranspose", x, Constant(floats(6, 5, 3, 3)), name="dilated",
               strides=[2, 2], dilations=[2, 1])  # fmt: skip
     # As large as x, and not x.

@@ -162,8 +162,16 @@ def odd():
     yield row("Conv", values(2, 64, 7, 6), values(9, 64, 3, 3), name="whole panels",
               strides=[2, 2], pads=[1, 1, 1, 1])  # fmt: skip
     yield row("Conv", x, values(17, 1, 5, 3), name="depthwise", group=17)
+    yield row("Conv", values(2, 70, 13, 11), values(70, 1, 3, 3), values(70), group=70,
+              name="depthwise, strided", strides=[2, 2], pads=[1] * 4)  # fmt: skip
+    yield row("Conv", values(2, 24, 9, 8), values(48, 2, 3, 3), name="narrow groups",
+              group=12, pads=[1] * 4)  # fmt: skip
+    yield row("Conv", values(2, 40, 37), values(40, 1, 31), name="long, depthwise",
+              group=40, pads=[15, 15])  # fmt: skip
     yield row("ConvTranspose", values(3, 17, 7, 5), values(17, 9, 3, 3),
               strides=[2, 2])  # fmt: skip
+    yield row("ConvTranspose", values(2, 20, 7, 5), values(20, 2, 4, 3), values(40),
+              name="narrow groups", group=20, strides=[2, 3], pads=[1] * 4)  # fmt: skip
     yield row("MaxPool", 99 * spread(x), kernel_shape=[3, 3], strides=[2, 2])
     yield row("AveragePool", x, kernel_shape=[2, 2], strides=[2, 2])
     yield row("MatMul", values(67, 131), values(131, 37))

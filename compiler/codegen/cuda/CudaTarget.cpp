@@ -25,6 +25,9 @@ public:
     registerDeviceCode(registry);
   }
   void addPasses(OpPassManager &pm, TargetStage stage) const override;
+  bool hasKernels(graph::KernelKind kind) const override {
+    return cuda::hasKernels(kind);
+  }
   bool isOfLibrary(Operation *anchor, ArrayRef<Value> results,
                    function_ref<bool(Value)> isInput) const override;
   FailureOr<KernelInfo> plan(graph::FusedOp fused) const override {

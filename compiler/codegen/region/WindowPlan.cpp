@@ -26,6 +26,7 @@ template <typename Op> void WindowPlan::takeWindow(Op op) {
   strides = op.getStrides();
   dilations = op.getDilations();
   padLow = op.getPadLow();
+  inputDilations.assign(window.size(), 1);
   channelsLast = op.getChannelsLast();
   channelAxis = op.getChannelAxis();
   firstSpatialAxis = op.getFirstSpatialAxis();
@@ -36,6 +37,8 @@ WindowPlan::WindowPlan(Operation *op) : op(op), result(op->getResult(0)) {
   partialType = getSumType(elementType);
   if (auto conv = dyn_cast<ConvOp>(op)) {
     takeWindow(conv);
+    if (auto dilations = conv.getInputDilations())
+      inputDilations = llvm::to_vector(*dilations);
     groupSize = conv.getFilters() / conv.getGroups();
     groupInputs = conv.getGroupChannels();
     return;

@@ -17,6 +17,7 @@ struct WindowPlan {
   mlir::Operation *op;
   Value x, result;
   llvm::ArrayRef<int64_t> window, strides, dilations, padLow;
+  llvm::SmallVector<int64_t> inputDilations; // of the spatial axes
   mlir::Type elementType, partialType;
   /// A group of so many channels reads so many of x.
   int64_t groupSize = 1, groupInputs = 1;

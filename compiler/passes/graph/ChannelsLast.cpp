@@ -3,6 +3,7 @@
 #include "compiler/decisions/Decisions.h"
 #include "compiler/passes/graph/Passes.h"
 #include "compiler/passes/graph/match/Matchers.h"
+#include "dialects/graph/ops/Window.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -17,9 +18,6 @@ namespace tcc {
 #include "compiler/passes/graph/Passes.h.inc"
 
 namespace {
-
-/// Fewer filters fill less than half a vector.
-constexpr int64_t kMinFilters = 8;
 
 /// An extent that is known at run time only counts as so many elements.
 constexpr double kDynamicExtent = 64;
@@ -126,13 +124,17 @@ void Converter::replace(Operation *op, const PermutedResult &result) {
 static StringRef getObjection(ConvOp op) {
   if (!op.slides())
     return "";
-  if (int64_t(op.getFilters()) < kMinFilters)
+  if (int64_t(op.getFilters()) < kMinSlidingFilters)
     return "fewer filters than half a vector";
   if (op.getGroups() == 1)
     return "";
   if (!op.hasNarrowGroups())
     return "so many filters read a channel";
-  return isParameter(op.getFilter()) ? "" : "the filter is not a weight";
+  // It is brought into its order in each run.
+  if (!isParameter(op.getFilter()) &&
+      estimateBytes(op.getFilter()) > estimateBytes(op.getX()))
+    return "a filter that is no weight is larger than x";
+  return "";
 }
 
 void Converter::convertConvolution(ConvOp op) {
@@ -152,10 +154,14 @@ void Converter::convertConvolution(ConvOp op) {
   replace(op, {clone.getResult(), permutation});
 }
 
-/// Whether `op` takes channels back to the front.
+/// Whether `op` takes channels back to the front, or moves what a convolution
+/// with the channels last gives.
 bool Converter::isMovable(TransposeOp op) const {
   int64_t rank = getRank(op.getX());
   if (movable.contains(op))
+    return true;
+  if (auto conv = op.getX().getDefiningOp<ConvOp>();
+      conv && conv.getChannelsLast())
     return true;
   // One of the model's own. Of rank 3 it is as likely the business of a matmul.
   auto last = getChannelsLastPermutation(std::max<int64_t>(rank, 2));

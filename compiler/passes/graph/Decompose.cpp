@@ -1,5 +1,6 @@
 //===- Decompose.cpp - Replace composites that have no kernel -------------===//
 #include "compiler/passes/graph/Passes.h"
+#include "compiler/target/Target.h"
 #include "dialects/graph/GraphOps.h"
 
 using namespace mlir;
@@ -22,10 +23,13 @@ struct DecomposePass : impl::DecomposePassBase<DecomposePass> {
 
 SmallVector<DecomposableOpInterface> DecomposePass::collectComposites() {
   SmallVector<DecomposableOpInterface> composites;
+  const Target &target = getTarget(getOperation());
   getOperation()->walk([&](DecomposableOpInterface op) {
     if (awaitsPrecision && op.awaitsPrecision())
       return;
-    if (!isa<KernelOpInterface>(op.getOperation()) || op.isBetterDecomposed())
+    auto kernel = dyn_cast<KernelOpInterface>(op.getOperation());
+    if (!kernel || op.isBetterDecomposed() ||
+        !target.hasKernels(kernel.getKernelKind()))
       composites.push_back(op);
   });
   return composites;

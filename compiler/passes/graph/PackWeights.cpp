@@ -264,9 +264,8 @@ private:
   StringRef getObjection(ConvOp op) {
     if (op.getPackedFilter())
       return "is packed already";
-    bool isWeight = isParameter(op.getFilter());
-    if (!isWeight &&
-        (op.slides() || !getTensorType(op.getFilter()).hasStaticShape()))
+    if (!isParameter(op.getFilter()) &&
+        !getTensorType(op.getFilter()).hasStaticShape())
       return "not a weight";
     if (!op.getChannelsLast())
       return "the channels are not last";

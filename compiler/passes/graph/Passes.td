@@ -404,7 +404,8 @@ def DifferentiatePass : TccGraphPass<"differentiate"> {
 def DecomposePass : TccGraphPass<"decompose"> {
   let summary = "replace composites that have no kernel by simpler ops";
   let description = [{
-    Composites that a kernel computes as a whole (softmax, attention) stay.
+    Composites that a kernel of the target computes as a whole (softmax, attention)
+    stay.
 
     ```mlir
     %y = graph.batch_norm %x, %scale, %shift, %mean, %variance ...

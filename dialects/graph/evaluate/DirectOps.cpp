@@ -1,4 +1,5 @@
 #include "dialects/graph/evaluate/DirectOps.h"
+#include "dialects/graph/ops/Window.h"
 
 #include <cmath>
 #include <limits>
@@ -127,16 +128,19 @@ void evaluate(MatmulSumsOp op, const HostTensor &lhs, const HostTensor &rhs,
 // --- conv, pool --------------------------------------------------------------
 
 /// The index of x under window position `window` of the result at `at`; false
-/// if it lies outside of x.
+/// if it lies outside of x, or between its elements.
 template <typename Op>
 static bool getWindowIndex(Op op, const HostTensor &x, ArrayRef<int64_t> at,
                            ArrayRef<int64_t> window, Indices &index) {
   bool isInside = true;
   for (size_t i = 0; i < window.size(); ++i) {
     int64_t axis = op.getFirstSpatialAxis() + i;
-    index[axis] = at[axis] * op.getStrides()[i] +
-                  window[i] * op.getDilations()[i] - op.getPadLow()[i];
-    isInside &= index[axis] >= 0 && index[axis] < x.extent(axis);
+    int64_t dilation = getInputDilation(op, i);
+    int64_t place = at[axis] * op.getStrides()[i] +
+                    window[i] * op.getDilations()[i] - op.getPadLow()[i];
+    index[axis] = place / dilation;
+    isInside &=
+        place >= 0 && place % dilation == 0 && index[axis] < x.extent(axis);
   }
   return isInside;
 }

@@ -1,3 +1,4 @@
+#include "dialects/graph/ops/Window.h"
 #include "dialects/graph/ops/WindowGradients.h"
 
 #include "dialects/graph/interfaces/Permute.h"
@@ -91,8 +92,14 @@ AffineMap ConvFilterGradientOp::getResultMap(unsigned) {
       .getMajorSubMap(rank);
 }
 
+bool ConvFilterGradientOp::slides() {
+  return areNarrow(getGroups(), getType().getShape().back(),
+                   getType().getDimSize(0) / int64_t(getGroups()),
+                   getElementTypeOrSelf(getX()));
+}
+
 KernelKind ConvFilterGradientOp::getKernelKind() {
-  return KernelKind::contraction;
+  return slides() ? KernelKind::window_sums : KernelKind::contraction;
 }
 
 /// A product for each group: rows are its filters, columns taps and its
@@ -145,9 +152,10 @@ static bool isOfPixels(ConvFilterGradientOp op) {
   return op.getGroups() == 1 && getType(op.getResult()).getNumElements() > 0;
 }
 
-/// The gradient of pixels is a matrix product.
+/// The gradient of pixels is a matrix product; that of wide groups takes fewer
+/// rows as a convolution over the batch.
 bool ConvFilterGradientOp::isBetterDecomposed() {
-  return getGroups() > 1 || isOfPixels(*this);
+  return (getGroups() > 1 && !slides()) || isOfPixels(*this);
 }
 
 /// [batch, groups * channels, ...] as [channels, groups * batch, ...].
@@ -260,7 +268,8 @@ ConvFilterGradientOp::decompose(OpBuilder &builder) {
   Value result = emitter.emit<ConvOp>(
       type, x, filter, shape[1], groups, to, getDilations(), low, high,
       getStrides(), /*channels_last=*/false, /*packed_filter=*/false,
-      /*tf32=*/false, /*zero_taps=*/DenseI64ArrayAttr());
+      /*tf32=*/false, /*zero_taps=*/DenseI64ArrayAttr(),
+      /*input_dilations=*/DenseI64ArrayAttr());
   result = swapLeadingAxes(emitter, result);
   return SmallVector<Value>{emitter.emit<TransposeOp>(result, last)};
 }

@@ -161,8 +161,8 @@ static Value convolve(const TensorEmitter &emitter, RankedTensorType type,
   return emitter.emit<ConvOp>(type, x, filter, filters, groups,
                               getSpatial(filter), strides, low, high, dilations,
                               /*channels_last=*/false,
-                              /*packed_filter=*/false, /*tf32=*/false,
-                              zeroTaps);
+                              /*packed_filter=*/false, /*tf32=*/false, zeroTaps,
+                              /*input_dilations=*/DenseI64ArrayAttr());
 }
 
 static AffineExpr makeNumber(const TensorEmitter &emitter, int64_t n) {
@@ -394,8 +394,53 @@ private:
 
 } // namespace
 
+// --- As a sliding convolution --------------------------------------------
+
+/// Whether narrow groups of x, with zeros between its elements that nothing
+/// multiplies, may slide.
+static bool canSlide(ConvTransposeOp op) {
+  auto filter = getType(op.getFilter());
+  int64_t groups = op.getGroups(), perGroup = filter.getDimSize(1);
+  if (groups * perGroup < kMinSlidingFilters ||
+      !areNarrow(groups, filter.getDimSize(0) / groups, perGroup,
+                 getElementTypeOrSelf(op.getX())))
+    return false;
+  for (size_t i = 0; i < op.getWindow().size(); ++i)
+    if (op.getDilations()[i] != 1 || op.getPadLow()[i] >= op.getWindow()[i] ||
+        op.getPadHigh()[i] >= op.getWindow()[i])
+      return false;
+  return true;
+}
+
+/// With the channels last, as such a convolution has them.
+static Value slide(const TensorEmitter &emitter, ConvTransposeOp op) {
+  size_t spatial = op.getWindow().size();
+  auto last = getChannelsLastPermutation(spatial + kOtherAxes);
+  Value filter = transposeFilter(emitter, op.getFilter(), op.getGroups());
+  SmallVector<int64_t> low, high, ones = makeOnes(spatial);
+  DenseI64ArrayAttr inputDilations;
+  if (op.getStrides() != ArrayRef(ones))
+    inputDilations = emitter.builder.getDenseI64ArrayAttr(op.getStrides());
+  for (size_t i = 0; i < spatial; ++i) {
+    low.push_back(op.getWindow()[i] - 1 - op.getPadLow()[i]);
+    high.push_back(op.getWindow()[i] - 1 - op.getPadHigh()[i]);
+  }
+  auto type = makeTensorType(applyPermutation(getExtents(op.getResult()), last),
+                             getElementTypeOrSelf(op.getResult()));
+  Value result = emitter.emit<ConvOp>(
+      type, emitter.emit<TransposeOp>(op.getX(), last),
+      emitter.emit<TransposeOp>(filter, last), getType(filter).getDimSize(0),
+      op.getGroups(), op.getWindow(), ones, low, high, ones,
+      /*channels_last=*/true, /*packed_filter=*/false, /*tf32=*/false,
+      /*zero_taps=*/DenseI64ArrayAttr(), inputDilations);
+  return emitter.emit<TransposeOp>(result, invertPermutationVector(last));
+}
+
+/// Narrow groups slide; phases multiply fewer zeros than x spread with them.
 FailureOr<SmallVector<Value>> ConvTransposeOp::decompose(OpBuilder &builder) {
   TensorEmitter emitter(builder, getLoc());
+  if (canSlide(*this))
+    return SmallVector<Value>{slide(emitter, *this)};
   Value result = PhasedConvolution::applies(*this)
                      ? PhasedConvolution(emitter, *this).emit()
                      : convolveSpread(emitter, *this);

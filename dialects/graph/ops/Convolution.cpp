@@ -10,11 +10,13 @@ using namespace tcc::graph;
 static constexpr int64_t kOtherAxes = 2;
 
 /// Shape inference of both ops: checks the window; `channels` is the extent of
-/// the result's channels, or null if they are x's.
+/// the result's channels, or null if they are x's; `inputDilations` are those
+/// of x, if it has some.
 template <typename Adaptor>
 static LogicalResult inferWindow(std::optional<Location> loc, Adaptor adaptor,
                                  AffineExpr channels,
-                                 SmallVectorImpl<Type> &types) {
+                                 SmallVectorImpl<Type> &types,
+                                 ArrayRef<int64_t> inputDilations = {}) {
   auto type = cast<RankedTensorType>(adaptor.getX().getType());
   int64_t spatial = type.getRank() - kOtherAxes;
   if (spatial < 1)
@@ -30,8 +32,11 @@ static LogicalResult inferWindow(std::optional<Location> loc, Adaptor adaptor,
     int64_t window = adaptor.getWindow()[i], stride = adaptor.getStrides()[i];
     int64_t dilation = adaptor.getDilations()[i];
     int64_t reach = (window - 1) * dilation + 1;
-    AffineExpr free = x[firstSpatial + i] + adaptor.getPadLow()[i] +
-                      adaptor.getPadHigh()[i] - reach;
+    AffineExpr input = x[firstSpatial + i];
+    if (!inputDilations.empty())
+      input = (input - 1) * inputDilations[i] + 1;
+    AffineExpr free =
+        input + adaptor.getPadLow()[i] + adaptor.getPadHigh()[i] - reach;
     AffineExpr extent = free.floorDiv(stride) + 1;
     if (auto constant = getConstant(extent); constant && *constant < 0)
       return emitOptionalError(loc, "window of ", reach,
@@ -46,8 +51,39 @@ static LogicalResult inferWindow(std::optional<Location> loc, Adaptor adaptor,
   return success();
 }
 
-/// Loops: the axes of the result, then the reduced ones. The index of x on
-/// spatial axis i is p * stride + w * dilation - pad_low.
+/// Taps of spatial axis i that meet elements of x at any place, not zeros
+/// between them.
+template <typename Op> static int64_t countTaps(Op op, size_t i) {
+  return llvm::divideCeil(op.getWindow()[i], getInputDilation(op, i));
+}
+
+/// The first element of x under the window at result index `p`, which may lie
+/// before x, if x is dilated along spatial axis i; null if it is not.
+template <typename Op>
+static AffineExpr getFirstElement(Op op, size_t i, AffineExpr p) {
+  int64_t dilation = getInputDilation(op, i);
+  return dilation == 1 ? AffineExpr()
+                       : (p - op.getPadLow()[i]).ceilDiv(dilation);
+}
+
+/// The index of x on spatial axis i under tap `w` of the window at result index
+/// `p`; where x is dilated `w` counts the taps that meet an element.
+template <typename Op>
+static AffineExpr getInputIndex(Op op, size_t i, AffineExpr p, AffineExpr w) {
+  if (AffineExpr first = getFirstElement(op, i, p))
+    return first + w;
+  return p * op.getStrides()[i] + w * op.getDilations()[i] - op.getPadLow()[i];
+}
+
+/// The place in the window of what getInputIndex calls tap `w`; one behind the
+/// window has no product.
+static AffineExpr getTap(ConvOp op, size_t i, AffineExpr p, AffineExpr w) {
+  if (AffineExpr first = getFirstElement(op, i, p))
+    return (first + w) * op.getInputDilation(i) - p + op.getPadLow()[i];
+  return w;
+}
+
+/// Loops: the axes of the result, then the reduced ones.
 template <typename Op>
 static SmallVector<AffineExpr> getInputIndices(Op op, int64_t firstWindowLoop,
                                                AffineExpr channel) {
@@ -58,15 +94,14 @@ static SmallVector<AffineExpr> getInputIndices(Op op, int64_t firstWindowLoop,
   int64_t first = op.getFirstSpatialAxis();
   for (int64_t i = 0, e = op.getWindow().size(); i < e; ++i)
     indices[first + i] =
-        getAffineDimExpr(first + i, context) * op.getStrides()[i] +
-        getAffineDimExpr(firstWindowLoop + i, context) * op.getDilations()[i] -
-        op.getPadLow()[i];
+        getInputIndex(op, i, getAffineDimExpr(first + i, context),
+                      getAffineDimExpr(firstWindowLoop + i, context));
   return indices;
 }
 
 template <typename OpTy> static void appendWindow(OpTy op, Extents &extents) {
-  for (int64_t extent : op.getWindow())
-    extents.push_back(getAffineConstantExpr(extent, op.getContext()));
+  for (size_t i = 0; i < op.getWindow().size(); ++i)
+    extents.push_back(getAffineConstantExpr(countTaps(op, i), op.getContext()));
 }
 
 static SmallVector<utils::IteratorType> getWindowLoopKinds(int64_t parallel,
@@ -84,7 +119,13 @@ LogicalResult ConvOp::inferReturnTypes(MLIRContext *context,
                                        Adaptor adaptor,
                                        SmallVectorImpl<Type> &types) {
   AffineExpr filters = getAffineConstantExpr(adaptor.getFilters(), context);
-  return inferWindow(loc, adaptor, filters, types);
+  ArrayRef<int64_t> dilations =
+      adaptor.getInputDilations().value_or(ArrayRef<int64_t>());
+  if (adaptor.getInputDilations() &&
+      dilations.size() != adaptor.getWindow().size())
+    return emitOptionalError(loc, "expected an input dilation for each axis of "
+                                  "the window");
+  return inferWindow(loc, adaptor, filters, types, dilations);
 }
 
 bool ConvOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange found) {
@@ -128,14 +169,20 @@ int64_t ConvOp::getGroupChannels() {
   return *getConstant(getExtent(getX(), getChannelAxis())) / getGroups();
 }
 
-bool ConvOp::hasNarrowGroups() {
+bool tcc::graph::areNarrow(int64_t groups, int64_t channels, int64_t filters,
+                           Type element) {
   // The vectors of any CPU hold whole groups.
   constexpr uint64_t vectorBits = 256;
-  uint64_t filters = getFilters() / getGroups();
-  unsigned width = getElementTypeOrSelf(getX()).getIntOrFloatBitWidth();
-  return getGroups() > 1 && uint64_t(getGroupChannels()) <= filters &&
+  unsigned width = element.getIntOrFloatBitWidth();
+  return groups > 1 && channels >= 1 && channels <= filters &&
          llvm::isPowerOf2_64(filters) &&
-         filters * std::max(width, 32u) <= vectorBits;
+         uint64_t(filters) * std::max(width, 32u) <= vectorBits;
+}
+
+bool ConvOp::hasNarrowGroups() {
+  return areNarrow(getGroups(), getGroupChannels(),
+                   int64_t(getFilters() / getGroups()),
+                   getElementTypeOrSelf(getX()));
 }
 
 bool ConvOp::slides() {
@@ -150,6 +197,17 @@ static bool isPartition(ConvOp op, ArrayRef<int64_t> zeroTaps) {
          llvm::all_of(
              zeroTaps,
              [&](int64_t bits) { return uint64_t(bits) >> taps == 0; });
+}
+
+static bool canDilateInput(ConvOp op, ArrayRef<int64_t> inputDilations) {
+  if (!op.getChannelsLast() || !op.slides())
+    return false;
+  for (auto [i, dilation] : llvm::enumerate(inputDilations))
+    if (dilation < 1 ||
+        (dilation > 1 && (op.getStrides()[i] != 1 ||
+                          op.getDilations()[i] != 1 || op.getPadLow()[i] < 0)))
+      return false;
+  return true;
 }
 
 LogicalResult ConvOp::verify() {
@@ -172,6 +230,11 @@ LogicalResult ConvOp::verify() {
   if (getFilter().getType().getShape() != ArrayRef(expected))
     return emitOpError("expected a filter of shape [")
            << expected << "], found " << getFilter().getType();
+  if (auto dilations = getInputDilations();
+      dilations && !canDilateInput(*this, *dilations))
+    return emitOpError("expected input dilations of a conv that slides with "
+                       "the channels last, without strides, dilations and "
+                       "negative padding where x is dilated");
   if (auto zeros = getZeroTaps(); zeros && !isPartition(*this, *zeros))
     return emitOpError(
         "expected zero taps of equal parts of the filters of one "
@@ -209,8 +272,9 @@ AffineMap ConvOp::getOperandMap(unsigned operand) {
   if (getPackedFilter())
     return AffineMap();
   results = {filter};
-  for (int64_t i = rank + 1; i < loops; ++i)
-    results.push_back(loop(i));
+  for (int64_t i = 0, e = getWindow().size(); i < e; ++i)
+    results.push_back(
+        getTap(*this, i, loop(getFirstSpatialAxis() + i), loop(rank + 1 + i)));
   results.insert(getChannelsLast() ? results.end() : results.begin() + 1,
                  loop(rank));
   return AffineMap::get(loops, 0, results, getContext());
@@ -247,9 +311,9 @@ ProductView ConvOp::getProduct() {
   AffineExpr channel = loop(firstTap + spatial);
   SmallVector<AffineExpr> from = {image}, taps = {filter}, to = {image};
   for (int64_t i = 0; i < spatial; ++i) {
-    from.push_back(loop(2 + i) * getStrides()[i] +
-                   loop(firstTap + i) * getDilations()[i] - getPadLow()[i]);
-    taps.push_back(loop(firstTap + i));
+    AffineExpr p = loop(2 + i), tap = loop(firstTap + i);
+    from.push_back(getInputIndex(*this, i, p, tap));
+    taps.push_back(tap);
     to.push_back(loop(2 + i));
   }
   from.insert(from.begin() + channelAxis, group * channels + channel);

@@ -48,6 +48,10 @@ def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible,
     The result of narrower floats may be f32: the sums as they are. `tf32` is as
     of a matmul.
 
+    `input_dilations`, of a conv that slides with the channels last: x counts as
+    if it had d - 1 zeros between its elements along a spatial axis, which are not
+    multiplied; where d > 1 strides and dilations are 1 and pad_low is not negative.
+
     `zero_taps` promises zeros, which need not be multiplied: the filters are as
     many equal parts as it has entries, and those of a part are zero at each tap,
     counted in order of the window, whose bit is set in its entry.
@@ -55,19 +59,24 @@ def Graph_ConvOp : Graph_WindowOp<"conv", InferTypeOpAdaptorWithIsCompatible,
   let arguments = !con((ins AnyRankedTensor:$x, AnyRankedTensor:$filter,
                             I64Attr:$filters, I64Attr:$groups), window,
                        (ins UnitAttr:$packed_filter, UnitAttr:$tf32,
-                            OptionalAttr<DenseI64ArrayAttr>:$zero_taps));
+                            OptionalAttr<DenseI64ArrayAttr>:$zero_taps,
+                            OptionalAttr<DenseI64ArrayAttr>:$input_dilations));
   let extraClassDeclaration = axes # Graph_Tf32<>.methods # [{
     ::tcc::graph::ParameterSlot getParameterSlot(unsigned operand) {
       return operand == 1 ? ParameterSlot::matrix : ParameterSlot::none;
     }
     /// Channels of one group.
     int64_t getGroupChannels();
-    /// True if vectors run along filters of several groups: each has so few, and
-    /// no more channels.
+    /// Whether its groups are narrow, see areNarrow.
     bool hasNarrowGroups();
     /// True if the op slides like a pool, rather than contracting channels: with
     /// one channel a group or, with the channels last, narrow groups.
     bool slides();
+    /// Of spatial axis `i`; 1 where x is as it is.
+    int64_t getInputDilation(size_t i) {
+      auto dilations = getInputDilations();
+      return dilations ? (*dilations)[i] : 1;
+    }
     /// How panels of the filter hold rows of k.
     ::tcc::graph::Packing getPacking();
   }];
@@ -141,6 +150,9 @@ def Graph_ConvFilterGradientOp : Graph_Op<"conv_filter_gradient", [Pure,
   let hasVerifier = 1;
   let extraClassDeclaration = Graph_Tf32<>.methods # [{
     bool isStoredAsRead() { return true; }
+    /// True if each group is so narrow that its products are summed under the
+    /// window, in its own layout, rather than as a matrix product.
+    bool slides();
   }];
 }
 

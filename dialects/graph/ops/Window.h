@@ -25,6 +25,21 @@ mlir::LogicalResult checkWindow(std::optional<mlir::Location> loc,
   return mlir::success();
 }
 
+/// True if vectors run along filters of several of so many groups: each has so
+/// few, and no more channels, of type `element`.
+bool areNarrow(int64_t groups, int64_t channels, int64_t filters,
+               mlir::Type element);
+
+/// Fewer filters, of all groups, fill less than half a vector: channels that
+/// slide stay first.
+inline constexpr int64_t kMinSlidingFilters = 8;
+
+/// How far apart elements of x count as along spatial axis `i`.
+inline int64_t getInputDilation(ConvOp op, size_t i) {
+  return op.getInputDilation(i);
+}
+inline int64_t getInputDilation(PoolOp /*op*/, size_t /*i*/) { return 1; }
+
 } // namespace tcc::graph
 
 #endif // TCC_DIALECTS_GRAPH_OPS_WINDOW_H

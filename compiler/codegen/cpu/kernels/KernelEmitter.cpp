@@ -24,6 +24,8 @@ KernelKindEmitter getKindEmitter(KernelKind kind) {
     return {planContractionKernel, emitContractionKernel};
   case KernelKind::window:
     return {planWindowKernel, emitWindowKernel};
+  case KernelKind::window_sums:
+    return {planWindowSumsKernel, emitWindowSumsKernel};
   case KernelKind::attention:
     return {planAttentionKernel, emitAttentionKernel};
   }

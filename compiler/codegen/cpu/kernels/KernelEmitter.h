@@ -75,6 +75,12 @@ planWindowKernel(graph::FusedOp region,
 mlir::LogicalResult emitWindowKernel(mlir::OpBuilder &b, KernelFrame &frame);
 
 mlir::FailureOr<TaskPlan>
+planWindowSumsKernel(graph::FusedOp region,
+                     llvm::ArrayRef<graph::SymbolAttr> symbols);
+mlir::LogicalResult emitWindowSumsKernel(mlir::OpBuilder &b,
+                                         KernelFrame &frame);
+
+mlir::FailureOr<TaskPlan>
 planAttentionKernel(graph::FusedOp region,
                     llvm::ArrayRef<graph::SymbolAttr> symbols);
 mlir::LogicalResult emitAttentionKernel(mlir::OpBuilder &b, KernelFrame &frame);

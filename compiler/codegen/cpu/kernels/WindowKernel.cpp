@@ -133,7 +133,8 @@ void WindowKernel::emit() {
     window.dimensions.push_back({size(b, getExtent(plan.x, axis)),
                                  size(b, getExtent(plan.result, axis)),
                                  b.index(plan.window[i]), plan.strides[i],
-                                 plan.dilations[i], b.index(plan.padLow[i])});
+                                 plan.dilations[i], b.index(plan.padLow[i]),
+                                 plan.inputDilations[i]});
   }
   window.input = makeInput();
   window.initial = plan.getInitial();

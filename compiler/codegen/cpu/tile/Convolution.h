@@ -20,11 +20,14 @@ using mlir::Value;
 using mlir::ValueRange;
 
 /// One spatial dimension: output position o and tap t read input position
-/// o * stride - padBegin + t * dilation, which is zero outside the input.
+/// o * stride - padBegin + t * dilation, which is zero outside the input; where
+/// that counts inputDilation - 1 zeros between elements of the input as well,
+/// stride and dilation are 1.
 struct WindowDimension {
   Value input, output, taps;
   int64_t stride = 1, dilation = 1;
   Value padBegin;
+  int64_t inputDilation = 1;
 };
 
 /// The input, [images, spatial..., groups, channels] in row-major order.

@@ -1,6 +1,5 @@
+#include "compiler/codegen/cpu/tile/GroupLanes.h"
 #include "compiler/codegen/cpu/tile/Window.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include <numeric>
 
 using namespace mlir;
 using namespace tcc::codegen;
@@ -12,8 +11,17 @@ namespace {
 /// is a chain of dependent combinations, which take several cycles each.
 constexpr int64_t vectorsAtOnce = 4, pixelsAtOnce = 2;
 
+/// The taps of a window that meet elements of the input: `first` + j *
+/// inputDilation, j < count, which meet element `begin` + j * dilation. That
+/// may lie outside [0, input).
+struct Reach {
+  Value first, count, begin;
+};
+
 /// Emits rows of pixels. Vectors of results run along the channels, so that all
-/// lanes have the same taps inside the input.
+/// lanes have the same taps inside the input. Where the input is dilated,
+/// pixels that lie so far apart have the same taps: these are a phase of the
+/// row.
 class PixelEmitter {
 public:
   PixelEmitter(KernelBuilder &b, const Window &window);
@@ -22,6 +30,7 @@ public:
 private:
   KernelBuilder &b;
   const Window &window;
+  GroupLanes groups;
   int64_t lanes;
   VectorType resultType, inputType;
   SmallVector<Value> strides; // of the input's dimensions
@@ -41,19 +50,17 @@ private:
   using Partials = SmallVector<Value>;
 
   const WindowDimension &row() const { return window.dimensions.back(); }
-  Value toInputs(Value channels);
-  Value makeMask(Value count);
   void emitBlock(Value firstChannel, int64_t vectorCount, Value lanesInside);
-  std::pair<Value, Value> findWholePixels();
+  void emitPhase(Value first);
+  std::pair<Value, Value> findWholePixels(Value first, Value count);
   void emitPixels(Value column, int64_t count, bool isWhole);
   Partials combineTaps(size_t d, SmallVector<Value> tap,
                        SmallVector<Value> position, ValueRange columns,
                        bool isWhole, Partials partials);
   Partials combinePixels(ArrayRef<Value> tap, ArrayRef<Value> position,
                          ValueRange columns, const Partials &partials);
-  std::pair<Value, Value> findTaps(const WindowDimension &d, Value output);
-  Value inputPosition(const WindowDimension &d, Value output, Value tap);
-  Value spread(Value inputs, int64_t number);
+  Reach findReach(const WindowDimension &d, Value output);
+  std::pair<Value, Value> clip(const WindowDimension &d, const Reach &reach);
   Value loadInputs(ArrayRef<Value> position, Value firstChannel);
   void finishPixel(Value column, ArrayRef<Value> partials);
 };
@@ -62,12 +69,14 @@ private:
 
 PixelEmitter::PixelEmitter(KernelBuilder &b, const Window &window)
     : b(b), window(window),
-      lanes(std::min(window.unit.bytes / 4,
-                     window.unit.lanes(window.initial.getType()))) {
+      groups{std::min(window.unit.bytes / 4,
+                      window.unit.lanes(window.initial.getType())),
+             window.groupSize, window.groupInputs},
+      lanes(groups.lanes) {
   resultType = VectorType::get(lanes, window.initial.getType());
   inputType = VectorType::get(lanes, window.input.type);
   strides.resize(window.dimensions.size());
-  inputChannels = toInputs(window.channels);
+  inputChannels = groups.toInputs(b, window.channels);
   imageSize = inputChannels;
   for (size_t d = strides.size(); d-- > 0;) {
     strides[d] = imageSize;
@@ -87,36 +96,10 @@ void PixelEmitter::emitRow(Value number) {
   outer.assign(at.begin() + 1, at.end());
   if (window.input.base)
     imageStart = b.mul(image, imageSize);
-
-  Value step = b.index(vectorsAtOnce * lanes), one = b.index(lanes);
-  Value blocks = b.mul(b.div(window.channels, step), step);
-  Value whole = b.mul(b.div(window.channels, one), one);
-  b.loop(b.index(0), blocks, step,
-         [&](Value first) { emitBlock(first, vectorsAtOnce, nullptr); });
-  b.loop(blocks, whole, one,
-         [&](Value first) { emitBlock(first, 1, nullptr); });
-  b.when(b.less(whole, window.channels),
-         [&] { emitBlock(whole, 1, b.sub(window.channels, whole)); });
-}
-
-/// The channels of the input that whole groups of `channels` read.
-Value PixelEmitter::toInputs(Value channels) {
-  if (window.groupInputs == window.groupSize)
-    return channels;
-  return b.mul(b.div(channels, b.index(window.groupSize)),
-               b.index(window.groupInputs));
-}
-
-/// The first `count` lanes.
-Value PixelEmitter::makeMask(Value count) {
-  auto laneType = VectorType::get(lanes, b.getI32Type());
-  SmallVector<int32_t> numbers(lanes);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  Value iota = b.create<arith::ConstantOp>(
-      DenseElementsAttr::get(laneType, ArrayRef<int32_t>(numbers)));
-  Value narrow = b.createOrFold<arith::IndexCastOp>(b.getI32Type(), count);
-  Value all = b.createOrFold<vector::SplatOp>(laneType, narrow);
-  return b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, iota, all);
+  groups.walk(b, b.index(0), window.channels, vectorsAtOnce,
+              [&](Value first, int64_t count, Value inside) {
+                emitBlock(first, count, inside);
+              });
 }
 
 /// `lanesInside` is null if all channels of the block exist.
@@ -124,32 +107,46 @@ void PixelEmitter::emitBlock(Value firstChannel, int64_t vectorCount,
                              Value lanesInside) {
   channel = firstChannel;
   vectors = vectorCount;
-  mask = inputMask = nullptr;
-  if (lanesInside)
-    mask = inputMask = makeMask(lanesInside);
-  if (window.groupInputs < window.groupSize)
-    inputMask = makeMask(toInputs(lanesInside ? lanesInside : b.index(lanes)));
+  mask = lanesInside ? groups.makeMask(b, lanesInside) : Value();
+  inputMask = groups.makeInputMask(b, lanesInside);
+  if (row().inputDilation == 1)
+    return emitPhase(b.index(0));
+  b.loop(b.index(row().inputDilation), [&](Value first) { emitPhase(first); });
+}
+
+/// The pixels of the row from column `first` on that have its taps.
+void PixelEmitter::emitPhase(Value first) {
+  int64_t apart = row().inputDilation;
+  auto columnOf = [&](Value number) {
+    return b.add(first, b.mul(number, b.index(apart)));
+  };
   auto emitSingly = [&](Value from, Value to) {
     b.loop(from, to, b.index(1),
-           [&](Value column) { emitPixels(column, 1, false); });
+           [&](Value number) { emitPixels(columnOf(number), 1, false); });
   };
-  auto [begin, end] = findWholePixels();
+  Value count = b.ceilDiv(b.sub(row().output, first), apart);
+  auto [begin, end] = findWholePixels(first, count);
   Value step = b.index(pixelsAtOnce);
   end = b.add(begin, b.mul(b.div(b.sub(end, begin), step), step));
   emitSingly(b.index(0), begin);
-  b.loop(begin, end, step,
-         [&](Value column) { emitPixels(column, pixelsAtOnce, true); });
-  emitSingly(end, row().output);
+  b.loop(begin, end, step, [&](Value number) {
+    emitPixels(columnOf(number), pixelsAtOnce, true);
+  });
+  emitSingly(end, count);
 }
 
-/// The columns [begin, end) of the output whose windows read none outside.
-std::pair<Value, Value> PixelEmitter::findWholePixels() {
+/// The pixels [begin, end), of the `count` of a phase, whose windows read none
+/// outside.
+std::pair<Value, Value> PixelEmitter::findWholePixels(Value first,
+                                                      Value count) {
   const WindowDimension &d = row();
-  Value begin = b.min(b.ceilDiv(d.padBegin, d.stride), d.output);
-  Value reach = b.mul(b.sub(d.taps, b.index(1)), b.index(d.dilation));
-  Value room = b.sub(b.add(d.input, d.padBegin), reach);
-  Value count = b.ceilDiv(b.max(room, b.index(0)), d.stride);
-  return {begin, b.max(begin, b.min(count, d.output))};
+  Reach reach = findReach(d, first);
+  Value zero = b.index(0), before = b.max(b.sub(zero, reach.begin), zero);
+  Value begin = b.min(b.ceilDiv(before, d.stride), count);
+  Value extent = b.mul(b.sub(reach.count, b.index(1)), b.index(d.dilation));
+  Value room = b.sub(b.sub(d.input, reach.begin), extent);
+  Value end = b.ceilDiv(b.max(room, zero), d.stride);
+  return {begin, b.max(begin, b.min(end, count))};
 }
 
 void PixelEmitter::emitPixels(Value column, int64_t count, bool isWhole) {
@@ -157,27 +154,37 @@ void PixelEmitter::emitPixels(Value column, int64_t count, bool isWhole) {
       DenseElementsAttr::get(resultType, window.initial));
   SmallVector<Value> columns;
   for (int64_t i = 0; i < count; ++i)
-    columns.push_back(b.add(column, b.index(i)));
+    columns.push_back(b.add(column, b.index(i * row().inputDilation)));
   Partials partials = combineTaps(0, {}, {}, columns, isWhole,
                                   Partials(count * vectors, initial));
   for (auto [i, at] : llvm::enumerate(columns))
     finishPixel(at, ArrayRef(partials).slice(i * vectors, vectors));
 }
 
-/// May lie outside [0, input).
-Value PixelEmitter::inputPosition(const WindowDimension &d, Value output,
-                                  Value tap) {
-  Value begin = b.sub(b.mul(output, b.index(d.stride)), d.padBegin);
-  return b.add(begin, b.mul(tap, b.index(d.dilation)));
+Reach PixelEmitter::findReach(const WindowDimension &d, Value output) {
+  if (d.inputDilation == 1)
+    return {b.index(0), d.taps,
+            b.sub(b.mul(output, b.index(d.stride)), d.padBegin)};
+  // begin = ceil((output - padBegin) / dilation), of numbers that are not
+  // negative.
+  Value dilation = b.index(d.inputDilation);
+  Value pads = b.mul(d.padBegin, b.index(d.inputDilation - 1));
+  Value begin =
+      b.sub(b.ceilDiv(b.add(output, pads), d.inputDilation), d.padBegin);
+  Value first = b.sub(b.add(b.mul(begin, dilation), d.padBegin), output);
+  // No tap is left where first >= taps.
+  Value count =
+      b.ceilDiv(b.max(b.sub(d.taps, first), b.index(0)), d.inputDilation);
+  return {first, count, begin};
 }
 
-/// The taps [from, to) that read inside the input.
-std::pair<Value, Value> PixelEmitter::findTaps(const WindowDimension &d,
-                                               Value output) {
-  Value begin = inputPosition(d, output, b.index(0)), zero = b.index(0);
-  Value from = b.ceilDiv(b.max(b.sub(zero, begin), zero), d.dilation);
-  Value room = b.max(b.sub(d.input, begin), zero);
-  return {from, b.min(b.ceilDiv(room, d.dilation), d.taps)};
+/// Which of them, [from, to), read inside the input.
+std::pair<Value, Value> PixelEmitter::clip(const WindowDimension &d,
+                                           const Reach &reach) {
+  Value zero = b.index(0);
+  Value from = b.ceilDiv(b.max(b.sub(zero, reach.begin), zero), d.dilation);
+  Value room = b.max(b.sub(d.input, reach.begin), zero);
+  return {from, b.min(b.ceilDiv(room, d.dilation), reach.count)};
 }
 
 /// One loop for each dimension, over the taps inside the input.
@@ -190,14 +197,15 @@ PixelEmitter::combineTaps(size_t d, SmallVector<Value> tap,
   bool isLast = d + 1 == window.dimensions.size();
   const WindowDimension &dimension = window.dimensions[d];
   Value output = isLast ? columns.front() : outer[d];
-  Value from = b.index(0), to = dimension.taps;
+  Reach reach = findReach(dimension, output);
+  Value from = b.index(0), to = reach.count;
   if (!isLast || !isWhole)
-    std::tie(from, to) = findTaps(dimension, output);
+    std::tie(from, to) = clip(dimension, reach);
   tap.push_back(nullptr);
   position.push_back(nullptr);
-  return b.loop(from, to, partials, [&](Value t, ValueRange carried) {
-    tap.back() = t;
-    position.back() = inputPosition(dimension, output, t);
+  return b.loop(from, to, partials, [&](Value j, ValueRange carried) {
+    tap.back() = b.add(reach.first, b.mul(j, b.index(dimension.inputDilation)));
+    position.back() = b.add(reach.begin, b.mul(j, b.index(dimension.dilation)));
     return combineTaps(d + 1, tap, position, columns, isWhole,
                        Partials(carried));
   });
@@ -214,25 +222,15 @@ PixelEmitter::Partials PixelEmitter::combinePixels(ArrayRef<Value> tap,
     at.back() = b.add(at.back(), b.index(i * row().stride));
     for (int64_t v = 0; v < vectors; ++v) {
       Value first = b.add(channel, b.index(v * lanes));
-      Value inputs = loadInputs(at, toInputs(first));
+      Value inputs = loadInputs(at, groups.toInputs(b, first));
       Value partial = partials[next.size()];
       for (int64_t c = 0; c < window.groupInputs; ++c)
-        partial = window.combineChannels(b, partial, spread(inputs, c), first,
-                                         tap, c, mask);
+        partial = window.combineChannels(
+            b, partial, groups.spread(b, inputs, c), first, tap, c, mask);
       next.push_back(partial);
     }
   }
   return next;
-}
-
-/// Input channel `number` of each lane's group.
-Value PixelEmitter::spread(Value inputs, int64_t number) {
-  SmallVector<int64_t> sources;
-  for (int64_t lane = 0; lane < lanes; ++lane)
-    sources.push_back(lane / window.groupSize * window.groupInputs + number);
-  if (window.groupSize == 1)
-    return inputs;
-  return b.create<vector::ShuffleOp>(inputs, inputs, sources);
 }
 
 Value PixelEmitter::loadInputs(ArrayRef<Value> position, Value firstChannel) {

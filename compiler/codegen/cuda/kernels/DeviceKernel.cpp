@@ -44,12 +44,19 @@ static KindEmitter getKindEmitter(KernelKind kind) {
     return {planScan, emitScan};
   case KernelKind::window:
     return {planWindow, emitWindow};
+  case KernelKind::window_sums:
+    return {};
   }
   llvm_unreachable("covered switch");
 }
 
+bool hasKernels(KernelKind kind) { return getKindEmitter(kind).plan; }
+
 FailureOr<KernelInfo> analyzeKernel(FusedOp fused) {
   KindEmitter emitter = getKindEmitter(fused.getKind());
+  if (!emitter.plan)
+    return fused.emitOpError("kernel kind ")
+           << stringifyKernelKind(fused.getKind()) << " is not supported";
   FailureOr<OwningOpRef<FusedOp>> region = codegen::simplifyRegion(fused);
   if (failed(region))
     return failure();

@@ -79,6 +79,9 @@ emitKernel(graph::FusedOp fused, llvm::StringRef name);
 /// kAccessBytes.
 llvm::SmallVector<int64_t> getAlignments(graph::FusedOp fused);
 
+/// Whether kernels of the kind are supported.
+bool hasKernels(graph::KernelKind kind);
+
 /// Describes the kernel of `fused`; an error if its kind is not supported.
 mlir::FailureOr<KernelInfo> analyzeKernel(graph::FusedOp fused);
 

@@ -76,11 +76,16 @@ Value WindowEmitter::joinTap(ValueRange at, ValueRange tap, Value partial) {
     Value begin =
         b.sub(b.mul(p, b.index(plan.strides[i])), b.index(plan.padLow[i]));
     p = b.add(begin, b.mul(tap[i], b.index(plan.dilations[i])));
+    Value dilation = b.index(plan.inputDilations[i]);
     Value extent = frame.size(b, getExtent(plan.x, plan.firstSpatialAxis + i));
-    Value isValid =
-        b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, p, extent);
-    isInside = b.create<arith::AndIOp>(isInside, isValid);
+    Value isValid = b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, p,
+                                            b.mul(extent, dilation));
     p = b.create<arith::SelectOp>(isValid, p, zero);
+    if (plan.inputDilations[i] > 1)
+      isValid =
+          b.create<arith::AndIOp>(isValid, b.equal(b.rem(p, dilation), zero));
+    p = b.div(p, dilation);
+    isInside = b.create<arith::AndIOp>(isInside, isValid);
   }
   Value channel = at[plan.channelAxis];
   Value input =

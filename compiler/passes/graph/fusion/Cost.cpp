@@ -142,7 +142,8 @@ static Extents getIterations(Operation *op) {
 
 static bool isProduct(Operation *op) {
   KernelKind kind = cast<KernelOpInterface>(op).getKernelKind();
-  return kind == KernelKind::contraction || kind == KernelKind::window;
+  return kind == KernelKind::contraction || kind == KernelKind::window ||
+         kind == KernelKind::window_sums;
 }
 
 /// A composite makes several passes, most with an elementary function; what is

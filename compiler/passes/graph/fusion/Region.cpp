@@ -205,7 +205,9 @@ StringRef Analyzer::chooseSpace() {
 /// only shares an input with them.
 StringRef Analyzer::checkDependence() {
   if (region.kind != KernelKind::contraction &&
-      region.kind != KernelKind::window && region.kind != KernelKind::attention)
+      region.kind != KernelKind::window &&
+      region.kind != KernelKind::window_sums &&
+      region.kind != KernelKind::attention)
     return {};
   for (Operation *op : members)
     if (llvm::any_of(op->getOperands(), [&](Value operand) {

@@ -174,6 +174,8 @@ struct PadInConv : OpRewritePattern<ConvOp> {
     if (!pad || pad.getMode() != PadMode::constant ||
         getSplat(pad.getValue()) != 0.0 || !isAll(pad.getInterior(), 0))
       return rewriter.notifyMatchFailure(op, "x is not padded with zeros");
+    if (op.getInputDilations())
+      return rewriter.notifyMatchFailure(op, "x is dilated");
     auto isKept = [&](ArrayRef<int64_t> border) {
       return border[0] == 0 && border[op.getChannelAxis()] == 0 &&
              llvm::all_of(border, [](int64_t v) { return v >= 0; });

@@ -65,3 +65,23 @@ func.func @one_channel(%x: tensor<1x1x16xf32>) -> tensor<1x8x16xf32> {
     : (tensor<1x1x16xf32>, tensor<8x1x3xf32>) -> tensor<1x8x16xf32>
   return %c : tensor<1x8x16xf32>
 }
+
+// A filter that is computed takes another order in each run, unless it is larger than x.
+// CHECK-LABEL: func @computed_filter
+// CHECK:         graph.conv {{.*}}channels_last
+// CHECK-LABEL: func @large_computed_filter
+// CHECK-NOT:     channels_last
+func.func @computed_filter(%x: tensor<1x8x16xf32>, %w: tensor<8x1x3xf32>) -> tensor<1x8x16xf32> {
+  %c = graph.conv %x, %w {filters = 8, groups = 8, window = array<i64: 3>,
+    strides = array<i64: 1>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
+    dilations = array<i64: 1>}
+    : (tensor<1x8x16xf32>, tensor<8x1x3xf32>) -> tensor<1x8x16xf32>
+  return %c : tensor<1x8x16xf32>
+}
+func.func @large_computed_filter(%x: tensor<1x8x2xf32>, %w: tensor<8x1x3xf32>) -> tensor<1x8x2xf32> {
+  %c = graph.conv %x, %w {filters = 8, groups = 8, window = array<i64: 3>,
+    strides = array<i64: 1>, pad_low = array<i64: 1>, pad_high = array<i64: 1>,
+    dilations = array<i64: 1>}
+    : (tensor<1x8x2xf32>, tensor<8x1x3xf32>) -> tensor<1x8x2xf32>
+  return %c : tensor<1x8x2xf32>
+}

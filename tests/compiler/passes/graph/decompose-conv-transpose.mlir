@@ -36,13 +36,25 @@ func.func @symbolic(%x: tensor<1x8x?xf32, #in>, %w: tensor<8x5x4xf32>) -> tensor
 
 // Groups have their phases by themselves.
 // CHECK-LABEL: func @grouped
-// CHECK:         graph.conv {{.*}}filters = 12 {{.*}}groups = 3 {{.*}}window = array<i64: 2>}
-func.func @grouped(%x: tensor<1x3x4xf32>, %w: tensor<3x2x3xf32>) -> tensor<1x6x9xf32> {
+// CHECK:         graph.conv {{.*}}filters = 18 {{.*}}groups = 3 {{.*}}window = array<i64: 2>}
+func.func @grouped(%x: tensor<1x3x4xf32>, %w: tensor<3x3x3xf32>) -> tensor<1x9x9xf32> {
   %y = graph.conv_transpose %x, %w {groups = 3 : i64, window = array<i64: 3>,
     strides = array<i64: 2>, pad_low = array<i64: 0>, pad_high = array<i64: 0>,
     dilations = array<i64: 1>}
-    : (tensor<1x3x4xf32>, tensor<3x2x3xf32>) -> tensor<1x6x9xf32>
-  return %y : tensor<1x6x9xf32>
+    : (tensor<1x3x4xf32>, tensor<3x3x3xf32>) -> tensor<1x9x9xf32>
+  return %y : tensor<1x9x9xf32>
+}
+
+// Narrow ones slide over x with the channels last, past the zeros between its elements.
+// CHECK-LABEL: func @narrow
+// CHECK:         %[[X:.+]] = graph.transpose %arg0 [0, 2, 1]
+// CHECK:         graph.conv %[[X]], {{.*}}channels_last, {{.*}}input_dilations = array<i64: 2>, pad_high = array<i64: 2>, pad_low = array<i64: 1>, {{.*}}window = array<i64: 3>}
+func.func @narrow(%x: tensor<1x4x4xf32>, %w: tensor<4x2x3xf32>) -> tensor<1x8x8xf32> {
+  %y = graph.conv_transpose %x, %w {groups = 4 : i64, window = array<i64: 3>,
+    strides = array<i64: 2>, pad_low = array<i64: 1>, pad_high = array<i64: 0>,
+    dilations = array<i64: 1>}
+    : (tensor<1x4x4xf32>, tensor<4x2x3xf32>) -> tensor<1x8x8xf32>
+  return %y : tensor<1x8x8xf32>
 }
 
 // Dilated windows meet x with zeros between its elements.

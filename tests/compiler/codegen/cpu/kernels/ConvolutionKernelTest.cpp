@@ -27,15 +27,17 @@ protected:
       })");
   }
 
-  /// Checks the gradient of a filter.
+  /// Checks the gradient of a filter of one group, or of narrow ones.
   void checkGradient(const std::string &x, const std::string &gradient,
-                     const std::string &y, const std::string &window) {
-    check(KernelKind::contraction,
+                     const std::string &y, const std::string &window,
+                     int64_t groups = 1) {
+    check(groups == 1 ? KernelKind::contraction : KernelKind::window_sums,
           "!x = tensor<" + x + ">\n!d = tensor<" + gradient +
               ">\n!y = tensor<" + y +
               ">\nfunc.func @f(%x: !x, %d: !d) -> !y {\n%0 = "
-              "graph.conv_filter_gradient %x, %d {groups = 1 : i64, " +
-              window + "} : (!x, !d) -> !y\nreturn %0 : !y\n}",
+              "graph.conv_filter_gradient %x, %d {groups = " +
+              std::to_string(groups) + " : i64, " + window +
+              "} : (!x, !d) -> !y\nreturn %0 : !y\n}",
           {}, 1e-5);
   }
 };
@@ -343,6 +345,66 @@ TEST_F(ConvolutionKernelTest, gradientsOfFilters) {
   checkGradient("3x17x19x64xf32", "3x17x19x8xf32", "8x3x3x64xf32", same);
   checkGradient("2x5x64xf64", "2x5x7xf64", "7x5x64xf64",
                 makeWindow("5", "1", "2", "1"));
+}
+
+TEST_F(ConvolutionKernelTest, gradientsOfFiltersOfNarrowGroups) {
+  std::string same = makeWindow("3, 3", "1, 1", "1, 1", "1, 1");
+  std::string strided = makeWindow("3, 2", "2, 3", "1, 0", "1, 1");
+  // A part of a vector, several vectors and a part, several tasks.
+  for (int64_t channels : {6, 101, 150}) {
+    std::string count = std::to_string(channels);
+    checkGradient("2x9x8x" + count + "xf32", "2x9x8x" + count + "xf32",
+                  count + "x3x3x1xf32", same, channels);
+    checkGradient("2x9x8x" + count + "xf32", "2x5x3x" + count + "xf32",
+                  count + "x3x2x1xf32", strided, channels);
+  }
+  // Several channels of a group, and filters.
+  checkGradient("2x7x9x10xf32", "2x7x9x20xf32", "20x3x3x2xf32", same, 5);
+  checkGradient("2x7x9x44xf32", "2x7x9x44xf32", "44x3x3x4xf32", same, 11);
+  checkGradient("2x7x9x9xf64", "2x7x9x12xf64", "12x3x3x3xf64", same, 3);
+  // Windows of more taps than sums, wider than x, dilated, of other ranks.
+  checkGradient("2x40x20xf32", "2x40x20xf32", "20x31x1xf32",
+                makeWindow("31", "1", "15", "1"), 20);
+  checkGradient("1x2x3x8xf32", "1x2x3x8xf32", "8x5x5x1xf32",
+                makeWindow("5, 5", "1, 1", "2, 2", "1, 1"), 8);
+  checkGradient("1x12x9x8xf32", "1x5x5x8xf32", "8x3x3x1xf32",
+                makeWindow("3, 3", "2, 1", "1, 0", "2, 2"), 8);
+  checkGradient("1x4x5x6x8xf32", "1x4x5x6x8xf32", "8x3x3x3x1xf32",
+                makeWindow("3, 3, 3", "1, 1, 1", "1, 1, 1", "1, 1, 1"), 8);
+  checkGradient("2x9x8x40xbf16", "2x9x8x40xbf16", "40x3x3x1xf32", same, 40);
+  checkGradient("2x0x8x40xf32", "2x2x8x40xf32", "40x3x3x1xf32",
+                makeWindow("3, 3", "1, 1", "2, 1", "1, 1"), 40);
+}
+
+/// Windows that slide over x with zeros between its elements.
+TEST_F(ConvolutionKernelTest, dilatedInputs) {
+  for (int64_t channels : {6, 101}) {
+    std::string count = std::to_string(channels), type = count + "xf32";
+    auto checkWindow = [&](const std::string &x, const std::string &filter,
+                           const std::string &y, const std::string &window,
+                           const std::string &dilations) {
+      checkConvolution(KernelKind::window, x + type, filter + type, y + type,
+                       "channels_last, packed_filter, groups = " + count +
+                           " : i64, filters = " + count +
+                           " : i64, input_dilations = array<i64: " + dilations +
+                           ">, " + window);
+    };
+    checkWindow("2x8x9x", "9x", "2x15x17x",
+                makeWindow("3, 3", "1, 1", "1, 1", "1, 1"), "2, 2");
+    checkWindow("2x8x9x", "25x", "2x15x33x",
+                makeWindow("5, 5", "1, 1", "2, 2", "1, 1"), "2, 4");
+    // Taps fewer than the dilation: places that none meets.
+    checkWindow("2x3x4x", "2x", "2x7x9x",
+                makeWindow("1, 2", "1, 1", "0, 0", "1, 1"), "3, 3");
+    checkWindow("2x3x4x", "6x", "2x2x11x",
+                makeWindow("3, 2", "2, 1", "1, 1", "1, 1"), "1, 3");
+    checkWindow("1x9x", "5x", "1x17x", makeWindow("5", "1", "2", "1"), "2");
+  }
+  checkConvolution(KernelKind::window, "2x4x5x10xf64", "20x3x3x2xf64",
+                   "2x7x9x20xf64",
+                   "channels_last, groups = 5 : i64, filters = 20 : i64, "
+                   "input_dilations = array<i64: 2, 2>, " +
+                       makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
 }
 
 /// Neighbouring positions are multiplied as pairs, if they are even in number:
