@@ -43,15 +43,15 @@ def read_file(path):
 
 
 def list_open_files(process):
-    """Names of files that it has open, or mapped."""
-    names = re.findall(r"/([^/\n]+)$", read_file(f"/proc/{process}/maps"), re.MULTILINE)
+    """Paths of files that it has open, or mapped."""
+    paths = re.findall(r" (/.+)$", read_file(f"/proc/{process}/maps"), re.MULTILINE)
     folder = f"/proc/{process}/fd"
     try:
         for number in os.listdir(folder):
-            names.append(os.path.basename(os.readlink(f"{folder}/{number}")))
+            paths.append(os.readlink(f"{folder}/{number}"))
     except OSError:  # the file was closed meanwhile, or the process ended
         pass
-    return set(names)
+    return paths
 
 
 def set_priority(nice):
@@ -122,12 +122,14 @@ class Phases(Runs):
 
 
 def is_opening(process):
-    files = list_open_files(process)
-    return "train.tcc" in files and "lock" not in files
+    names = [os.path.basename(path) for path in list_open_files(process)]
+    return "train.tcc" in names and "lock" not in names
 
 
 def is_restoring(process):
-    return any("state.safetensors" in name for name in list_open_files(process))
+    """Not while another checkpoint is written, in a folder .tmp."""
+    return any("state.safetensors" in path and ".tmp" not in path
+               for path in list_open_files(process))  # fmt: skip
 
 
 def test_beginning(tally, folder):
