@@ -117,6 +117,8 @@ static const OpRow rows[] = {
      importAdaptive<PoolKind::average, 1>},
     {"adaptive_avg_pool2d(Tensor self, Any output_size) -> Tensor",
      importAdaptive<PoolKind::average, 2>},
+    {"adaptive_avg_pool3d(Tensor self, Any output_size) -> Tensor",
+     importAdaptive<PoolKind::average, 3>},
     {"adaptive_max_pool2d(Tensor self, Any output_size) -> Tensor",
      importAdaptive<PoolKind::max, 2>},
     {"avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
@@ -126,12 +128,19 @@ static const OpRow rows[] = {
      "padding=0, bool ceil_mode=False, bool count_include_pad=True, int? "
      "divisor_override=None) -> Tensor",
      importAveragePool<2>},
+    {"avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] "
+     "padding=0, bool ceil_mode=False, bool count_include_pad=True, int? "
+     "divisor_override=None) -> Tensor",
+     importAveragePool<3>},
     {"max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
      "padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor",
      importMaxPool<1>},
     {"max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] "
      "padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
      importMaxPool<2>},
+    {"max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] "
+     "padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor",
+     importMaxPool<3>},
 };
 
 ArrayRef<OpRow> getPoolingOps() { return rows; }

@@ -150,6 +150,18 @@ class Windows(nn.Module):
         )  # fmt: skip
 
 
+class Volumes(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv3d(4, 3, (2, 3, 1), stride=(1, 2, 1), padding=1, bias=False)
+
+    def forward(self, x):
+        return (
+            self.conv(x), F.max_pool3d(x, 2), F.avg_pool3d(x, (1, 3, 2), 1),
+            F.adaptive_avg_pool3d(x, 1), F.adaptive_avg_pool3d(x, (2, 1, 3)),
+        )  # fmt: skip
+
+
 class Norms(nn.Module):
     def __init__(self):
         super().__init__()
@@ -373,6 +385,7 @@ MODULES = {
         lambda: (*tensors((5, 3)), integers(5, 2, 3), integers(3, 4)),
     ),
     "windows": (Windows, lambda: tensors((2, 4, 6, 8))),
+    "volumes": (Volumes, lambda: tensors((1, 4, 4, 3, 6))),
     "norms": (Norms, lambda: tensors((2, 4, 6, 8))),
     "attention": (
         Attention,
