@@ -37,7 +37,7 @@ def make_parser():
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--precisions", default="f32,bf16")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--seconds", type=float, default=0.6)
     return parser
 
 
@@ -82,7 +82,8 @@ def measure_model(name, precision, maker, case, roots, options):
         model, data_set = os.path.join(made, "model.onnx"), data_sets(made)[0]
         flags = compile_flags({**case, "precision": precision})
         path = os.path.join(folder, "SIDE", "model.tcc")
-        row = compile_both(roots, folder, model, "-o", path, *flags)
+        row = {"model": label(name, precision)}
+        row |= compile_both(roots, folder, model, "-o", path, *flags)
         packages = {side: (root, path.replace("SIDE", side)) for side, root in roots.items()}
         row["difference"] = differences(folder, packages, data_set)
         workers = {
@@ -101,7 +102,8 @@ def measure_step(name, precision, roots, options):
         with open(recipe, "w") as stream:
             stream.write(workloads.recipe(name, precision))
         path = os.path.join(folder, "SIDE", f"{precision}.tcc")
-        row = compile_both(roots, folder, model, f"--train={recipe}", "-o", path)
+        row = {"model": label(name, precision) + " step"}
+        row |= compile_both(roots, folder, model, f"--train={recipe}", "-o", path)
         workers = {
             side: Worker(
                 "trainer.py", "tcc", name, os.path.join(folder, side), options.threads, precision,
@@ -155,7 +157,7 @@ def main():
     chosen = choose(options)
     rows, failed = subjects.measure_all(
         {name: (run,) for name, run in chosen.items()},
-        lambda name, run: {"model": name} | run(roots, options),
+        lambda name, run: run(roots, options),
         lambda row: table([row]).splitlines()[-1],
     )
     text = table(rows)

@@ -65,9 +65,9 @@ def quietly(export, *arguments, **options):
             raise RuntimeError(f"PyTorch does not export it: {line[:200]}") from error
 
 
-def compile_package(folder, *flags):
+def compile_package(folder, file, *flags):
     """What is known of the compilation, by the clock; writes model.tcc."""
-    model, package = (os.path.join(folder, file) for file in ("model.onnx", "model.tcc"))
+    model, package = (os.path.join(folder, name) for name in (file, "model.tcc"))
     start = time.monotonic()
     report = json.loads(call("tcc", model, "-o", package, "--json", *flags, timeout=900))
     facts = {key: report[key] for key in ("kernels", "arena_bytes")}
@@ -97,7 +97,7 @@ def prepare_inference(name, size, precision, folder):
     feed = dict(zip(named, (x.numpy() for x in inputs), strict=True))
     write_data_set(data, feed, {"output": output})
     flags = ["--dim", "batch=1..8"] if size == "dyn" else []
-    row = compile_package(folder, "--precision", precision, *flags)
+    row = compile_package(folder, "model.onnx", "--precision", precision, *flags)
     made = os.path.join(folder, "made")
     package = os.path.join(folder, "model.tcc")
     call("tcc-run", "run", package, "--inputs-dir", data, "--output-dir", made)
@@ -114,7 +114,7 @@ def prepare_training(name, precision, folder):
     """Exports and compiles one net's step; the begun row."""
     net = nets.ALL[name]
     module, inputs = common.build(net, is_training=True), net.feed(net.batch, True)
-    path = os.path.join(folder, "model.onnx")
+    path = os.path.join(folder, net.training_file)
     quietly(exporter.export_training, module, inputs, path)
     module = common.build(net, is_training=True)
     arrays = {}
@@ -137,7 +137,7 @@ def prepare_training(name, precision, folder):
         tables["params"] = {"freeze": frozen}
     with open(recipe, "w") as stream:
         stream.write(workloads.toml(tables))
-    return compile_package(folder, f"--train={recipe}")
+    return compile_package(folder, net.training_file, f"--train={recipe}")
 
 
 def check_losses(row):

@@ -41,7 +41,8 @@ def open_torch_inference(name, folder, inputs, threads, precision, compiled):
     torch.set_num_threads(threads)
     module = common.build(nets.ALL[name], is_training=False)
     layout = layout_of(module)
-    module, inputs = module.to(memory_format=layout), tensors(inputs, layout)
+    module = module.to(memory_format=layout)
+    inputs = tensors(map(np.array, inputs), layout)  # that may be written
     if compiled:
         module = torch.compile(module, options={"freezing": True})
 

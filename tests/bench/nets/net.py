@@ -20,6 +20,7 @@ class Net(NamedTuple):
     loss: str = "cross_entropy"
     batch: int = 8  # in training
     training_inputs: Callable | None = None  # smaller ones
+    training_file: str = "model.onnx"  # or .pt2
 
     def feed(self, batch, is_training=False):
         """The same in every process."""
