@@ -22,10 +22,10 @@ class Net(NamedTuple):
     training_inputs: Callable | None = None  # smaller ones
     training_file: str = "model.onnx"  # or .pt2
 
-    def feed(self, batch, is_training=False):
+    def feed(self, batch, is_training=False, seed=0):
         """The same in every process."""
         inputs = self.training_inputs if is_training and self.training_inputs else self.inputs
-        return inputs(batch, torch.Generator().manual_seed(batch))
+        return inputs(batch, torch.Generator().manual_seed(seed))
 
 
 RATE, DECAY = 1e-4, 0.01  # of AdamW, PyTorch's own decay
