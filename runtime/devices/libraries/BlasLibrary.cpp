@@ -80,12 +80,10 @@ BlasCompute computeOf(const LibraryWork &product) {
 }
 
 /// The bit of a step in the library's epilogue; none for those that are no part
-/// of it. Sums are asked for of transposed products alone.
+/// of it, as factors and addends, or of no row that LibraryRules.h has of a
+/// product. Sums are asked for of transposed products alone.
 uint32_t epilogueOf(StepKind kind) {
   switch (kind) {
-  case StepKind::scale:
-  case StepKind::add:
-    return 0;
   case StepKind::bias:
     return kEpilogueBias;
   case StepKind::relu:
@@ -100,10 +98,9 @@ uint32_t epilogueOf(StepKind kind) {
     return kEpilogueSumsOfB;
   case StepKind::sum_rhs:
     return kEpilogueSumsOfA;
-  case StepKind::silu: // no product has it
-    break;
+  default:
+    return 0;
   }
-  return 0;
 }
 
 uint32_t epilogueOf(const LibraryWork &work) {
