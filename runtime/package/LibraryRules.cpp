@@ -7,9 +7,12 @@
 
 using namespace tcc;
 using namespace tcc::runtime;
-using enum format::StepKind;
 using format::StepKind;
 using format::WorkKind;
+
+namespace {
+using enum format::StepKind; // beside <cmath>'s ::tanh
+}
 
 //===----------------------------------------------------------------------===//
 // Steps
@@ -28,7 +31,10 @@ static constexpr StepTraits kTraits[] = {
     {OperandForm::elements, false, true, false},
     {OperandForm::rows, false, true, false},
     {OperandForm::columns, false, true, false},
-    // silu
+    // silu, sigmoid, tanh, gelu
+    {OperandForm::none, true, false, false},
+    {OperandForm::none, true, false, false},
+    {OperandForm::none, true, false, false},
     {OperandForm::none, true, false, false},
 };
 static_assert(std::size(kTraits) == size_t(StepKind::MAX) + 1);
@@ -152,7 +158,11 @@ constexpr StepRule kConvolutionSteps[] = {
     {.kind = add, .after = 0},
     {.kind = bias, .after = set({add})},
     {.kind = relu, .after = set({add, bias})},
-    {.kind = silu, .after = set({add, bias})}};
+    {.kind = silu, .after = set({add, bias})},
+    {.kind = sigmoid, .after = set({add, bias})},
+    {.kind = tanh, .after = set({add, bias})},
+    {.kind = gelu, .after = set({add, bias})},
+    {.kind = gelu_tanh, .after = set({add, bias})}};
 
 constexpr WorkRule kRules[] = {
     {WorkKind::product, kProductTypes, kProductSteps},

@@ -1,6 +1,7 @@
 #include "runtime/devices/emulated/GraphReader.h"
 
 #include <cmath>
+#include <numbers>
 
 using namespace tcc;
 using namespace tcc::emulated;
@@ -56,9 +57,25 @@ static std::function<double(double)> findFunction(int mode, bool keepsNan) {
     return [keepsNan](double x) {
       return x > 0 || (std::isnan(x) && keepsNan) ? x : 0;
     };
-  if (mode == kDnnSwish)
+  switch (mode) {
+  case kDnnSwish:
     return [](double x) { return x / (1 + std::exp(-x)); };
-  return nullptr;
+  case kDnnSigmoid:
+    return [](double x) { return 1 / (1 + std::exp(-x)); };
+  case kDnnTanh:
+    return [](double x) { return std::tanh(x); };
+  case kDnnGelu:
+    return [](double x) {
+      return x / 2 * (1 + std::erf(x / std::numbers::sqrt2));
+    };
+  case kDnnGeluTanh:
+    return [](double x) {
+      double inner = std::sqrt(2 / std::numbers::pi);
+      return x / 2 * (1 + std::tanh(inner * (x + 0.044715 * x * x * x)));
+    };
+  default:
+    return nullptr;
+  }
 }
 
 void GraphReader::readPointwise(const Description &description,

@@ -31,6 +31,14 @@ static DnnPointwise modeOf(StepKind step) {
     return kDnnRelu;
   case StepKind::silu:
     return kDnnSwish;
+  case StepKind::sigmoid:
+    return kDnnSigmoid;
+  case StepKind::tanh:
+    return kDnnTanh;
+  case StepKind::gelu:
+    return kDnnGelu;
+  case StepKind::gelu_tanh:
+    return kDnnGeluTanh;
   default:
     return kDnnNoMode;
   }

@@ -34,7 +34,11 @@ enum DnnPointwise : int {
   kDnnNoMode = -1,
   kDnnAdd = 0,
   kDnnRelu = 100,
-  kDnnSwish = 106
+  kDnnTanh = 101,
+  kDnnSigmoid = 102,
+  kDnnGelu = 104,
+  kDnnSwish = 106,
+  kDnnGeluTanh = 107
 };
 /// cudnnBackendHeurMode_t
 enum DnnHeuristic : int { kDnnFallback = 2, kDnnModeA = 3 };

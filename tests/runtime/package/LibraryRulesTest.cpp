@@ -12,13 +12,13 @@ using namespace tcc::tests;
 using tcc::format::DType;
 using tcc::format::StepKind;
 using tcc::format::WorkKind;
-using enum tcc::format::StepKind;
 using tcc::format::WorkKind::convolution;
 using tcc::format::WorkKind::filter_gradient;
 using tcc::format::WorkKind::product;
 
 namespace {
 
+using enum StepKind; // beside <cmath>'s ::tanh
 using Steps = std::vector<StepKind>;
 
 constexpr int64_t kRows = 8, kColumns = 16, kDepth = 6;
@@ -106,7 +106,7 @@ TEST(LibraryRules, KnowsSteps) {
       {product,
        {scale, add, bias, relu, gelu_tanh, gelu_tanh_gradient, sum_lhs,
         sum_rhs}},
-      {convolution, {add, bias, relu, silu}},
+      {convolution, {add, bias, relu, silu, sigmoid, tanh, gelu, gelu_tanh}},
       {filter_gradient, {}}};
   for (const auto &[kind, steps] : kKnown) {
     EXPECT_TRUE(isAsked(makeWork(kind)));
@@ -119,24 +119,35 @@ TEST(LibraryRules, KnowsSteps) {
 /// Of all pairs of steps, the same one twice included.
 TEST(LibraryRules, KnowsTheOrderOfSteps) {
   using Pairs = std::set<std::pair<StepKind, StepKind>>;
-  const std::pair<WorkKind, Pairs> kKnown[] = {
-      {product,
-       {{scale, add},
-        {scale, bias},
-        {scale, relu},
-        {scale, gelu_tanh},
-        {scale, gelu_tanh_gradient},
-        {add, bias},
-        {add, relu},
-        {add, gelu_tanh},
-        {add, sum_lhs},
-        {add, sum_rhs},
-        {bias, relu},
-        {bias, gelu_tanh},
-        {store, gelu_tanh}}},
-      {convolution,
-       {{add, bias}, {add, relu}, {bias, relu}, {add, silu}, {bias, silu}}},
-      {filter_gradient, {}}};
+  const std::pair<WorkKind, Pairs> kKnown[] = {{product,
+                                                {{scale, add},
+                                                 {scale, bias},
+                                                 {scale, relu},
+                                                 {scale, gelu_tanh},
+                                                 {scale, gelu_tanh_gradient},
+                                                 {add, bias},
+                                                 {add, relu},
+                                                 {add, gelu_tanh},
+                                                 {add, sum_lhs},
+                                                 {add, sum_rhs},
+                                                 {bias, relu},
+                                                 {bias, gelu_tanh},
+                                                 {store, gelu_tanh}}},
+                                               {convolution,
+                                                {{add, bias},
+                                                 {add, relu},
+                                                 {bias, relu},
+                                                 {add, silu},
+                                                 {bias, silu},
+                                                 {add, sigmoid},
+                                                 {bias, sigmoid},
+                                                 {add, tanh},
+                                                 {bias, tanh},
+                                                 {add, gelu},
+                                                 {bias, gelu},
+                                                 {add, gelu_tanh},
+                                                 {bias, gelu_tanh}}},
+                                               {filter_gradient, {}}};
   for (const auto &[kind, pairs] : kKnown)
     for (StepKind first : tcc::format::EnumValuesStepKind())
       for (StepKind second : tcc::format::EnumValuesStepKind())

@@ -28,15 +28,17 @@ TEST_P(CompiledEnginesTest, StoreSumsInF32) {
   EXPECT_TRUE(isPlanned(sums));
 }
 
-/// Nor has one of them silu.
-TEST_P(CompiledEnginesTest, ComputeSilu) {
-  for (int64_t batch : {1, 32}) {
-    LibraryWork all = convolve(batch, 64, 64, 56, 1);
-    all.steps = makeSteps(all, {StepKind::add, StepKind::bias, StepKind::silu});
-    EXPECT_TRUE(isPlanned(all)) << batch;
-    all.steps = makeSteps(all, {StepKind::bias, StepKind::silu});
-    EXPECT_TRUE(isPlanned(all)) << batch;
-  }
+/// Nor has one of them a function but relu.
+TEST_P(CompiledEnginesTest, ComputeFunctions) {
+  for (StepKind function : {StepKind::silu, StepKind::sigmoid, StepKind::tanh,
+                            StepKind::gelu, StepKind::gelu_tanh})
+    for (int64_t batch : {1, 32}) {
+      LibraryWork all = convolve(batch, 64, 64, 56, 1);
+      all.steps = makeSteps(all, {StepKind::add, StepKind::bias, function});
+      EXPECT_TRUE(isPlanned(all)) << batch << " " << EnumNameStepKind(function);
+      all.steps = makeSteps(all, {StepKind::bias, function});
+      EXPECT_TRUE(isPlanned(all)) << batch << " " << EnumNameStepKind(function);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(, CompiledEnginesTest,
