@@ -1,5 +1,6 @@
 #include "tcc/compiler.h"
 
+#include "compiler/codegen/cache/CodeCache.h"
 #include "compiler/package/PackageBuilder.h"
 #include "compiler/pipeline/Batch.h"
 #include "compiler/pipeline/Chunks.h"
@@ -16,6 +17,7 @@
 #include "frontends/Frontend.h"
 #include "runtime/package/Names.h"
 
+#include "llvm/Support/Path.h"
 #include <thread>
 
 using namespace mlir;
@@ -96,6 +98,7 @@ struct Output {
   int64_t plannedBudget; ///< the most bytes of what is planned; 0: any
   const runtime::Tunings *tunings; ///< by which kernels were chosen, or null
   Phase last; ///< of the compilation; the program was built to it or its plan
+  codegen::CodeCache *cache; ///< null without one
   PhaseTimes &phases;
   CompileReport &report;
 
@@ -103,18 +106,32 @@ struct Output {
     int cores = std::max(1u, std::thread::hardware_concurrency());
     return options.jobs > 0 ? options.jobs : cores;
   }
+  CodeGenerator getGenerator() const {
+    return {module, options, machines, {getJobs(), cache}};
+  }
 };
 
 } // namespace
 
 static FailureOr<GeneratedCode> generateCode(const Output &out) {
   PhaseTimer timer(out.phases, Phase::Codegen);
-  CodeGenerator generator(out.module, out.options, out.machines, out.getJobs());
-  FailureOr<GeneratedCode> code = generator.generate(
+  FailureOr<GeneratedCode> code = out.getGenerator().generate(
       hasPrepare(out.module) && out.options.import.readWeights);
   if (succeeded(code))
     llvm::append_range(out.report.notes, code->notes);
   return code;
+}
+
+/// What came of the cache, whose size is kept.
+static void finishCache(const Output &out) {
+  if (!out.cache)
+    return;
+  out.cache->prune();
+  out.report.cacheHits = out.cache->getHits();
+  out.report.cacheMisses = out.cache->getMisses();
+  if (std::string problem = out.cache->getProblem(); !problem.empty())
+    out.report.notes.push_back("code is not kept for other compilations: " +
+                               problem);
 }
 
 static Status writePackage(const Output &out, GeneratedCode code) {
@@ -143,10 +160,9 @@ static std::optional<Refusal> writeProgram(const Output &out) {
     if (failed(code))
       refusal = messages.takeRefusal(Code::Unsupported, out.module, "codegen");
   } else if (out.options.stopAfter.empty()) {
-    refusal = writeText(out.module, out.options,
-                        {out.module, out.options, out.machines, out.getJobs()},
-                        messages);
+    refusal = writeText(out.module, out.options, out.getGenerator(), messages);
   }
+  finishCache(out);
   llvm::append_range(out.report.notes, messages.notes);
   // Code generation has its decisions, too.
   out.report.decisions = describeDecisions(out.module);
@@ -157,6 +173,32 @@ static std::optional<Refusal> writeProgram(const Output &out) {
 }
 
 // --- The whole ---
+
+std::string tcc::getCacheFolder() {
+  SmallString<128> folder;
+  if (!llvm::sys::path::cache_directory(folder))
+    return "";
+  llvm::sys::path::append(folder, "tcc", "code");
+  return std::string(folder);
+}
+
+/// A folder that cannot be used is a note where it was not asked for.
+static std::optional<Refusal>
+openCache(const CompileOptions &options,
+          std::unique_ptr<codegen::CodeCache> &cache, CompileReport &report) {
+  if (options.cacheFolder.empty())
+    return std::nullopt;
+  auto opened = codegen::CodeCache::open(options.cacheFolder);
+  if (opened) {
+    cache = std::move(*opened);
+    return std::nullopt;
+  }
+  std::string problem = llvm::toString(opened.takeError());
+  if (options.requiresCache)
+    return makeRefusal(Code::Io, "--cache-dir: " + problem);
+  report.notes.push_back("code is not kept for other compilations: " + problem);
+  return std::nullopt;
+}
 
 /// What there is when `refusal` ends a compilation is in the report.
 static std::optional<Refusal> run(const CompileOptions &options,
@@ -170,6 +212,9 @@ static std::optional<Refusal> run(const CompileOptions &options,
   std::string problem = resolveMachines(options, machines);
   if (!problem.empty())
     return makeRefusal(Code::Usage, problem);
+  std::unique_ptr<codegen::CodeCache> cache;
+  if (std::optional<Refusal> refusal = openCache(options, cache, report))
+    return refusal;
   auto variantOrRefusal = readVariant(options, *machines.target);
   if (auto *refusal = std::get_if<Refusal>(&variantOrRefusal))
     return std::move(*refusal);
@@ -205,7 +250,8 @@ static std::optional<Refusal> run(const CompileOptions &options,
     comparePrecision(model, program.variant, report);
   int64_t budget = variant.budget ? variant.budget->getPlanned() : 0;
   return writeProgram({*program.module, model, options, machines, budget,
-                       variant.tunings.get(), *last, phases, report});
+                       variant.tunings.get(), *last, cache.get(), phases,
+                       report});
 }
 
 CompileReport tcc::compile(const CompileOptions &options) {

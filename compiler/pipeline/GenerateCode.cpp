@@ -4,7 +4,7 @@ using namespace mlir;
 using namespace tcc;
 
 LogicalResult CodeGenerator::emit(CodeEmitter &emitter, GeneratedCode &code) {
-  auto variants = emitter.emit(module, jobs, code.notes);
+  auto variants = emitter.emit(module, resources, code.notes);
   if (failed(variants))
     return failure();
   std::ranges::move(*variants, std::back_inserter(code.variants));
@@ -29,7 +29,7 @@ FailureOr<CodeVariant> CodeGenerator::chooseHost(GeneratedCode &code) {
   auto emitter = getHostTarget().createEmitter(options, *host);
   if (!emitter)
     return module.emitError(llvm::toString(emitter.takeError()));
-  auto variants = (*emitter)->emit(module, jobs, code.notes);
+  auto variants = (*emitter)->emit(module, resources, code.notes);
   if (failed(variants))
     return failure();
   return std::move(variants->front());
@@ -50,10 +50,12 @@ FailureOr<GeneratedCode> CodeGenerator::generate(bool computesConstants) {
 }
 
 FailureOr<std::string> CodeGenerator::print(Artifact artifact) {
-  FailureOr<std::string> text = machines.host->print(module, jobs, artifact);
+  FailureOr<std::string> text =
+      machines.host->print(module, resources, artifact);
   if (failed(text) || !machines.device)
     return text;
-  FailureOr<std::string> more = machines.device->print(module, jobs, artifact);
+  FailureOr<std::string> more =
+      machines.device->print(module, resources, artifact);
   if (failed(more))
     return failure();
   return *text + *more;

@@ -18,14 +18,14 @@ struct GeneratedCode {
   std::vector<std::string> notes;
 };
 
-/// Compiles the exec.kernel ops of a module. The code does not depend on the
-/// number of `jobs`, threads that compile. Errors go to the context's
+/// Compiles the exec.kernel ops of a module. Errors go to the context's
 /// diagnostics.
 class CodeGenerator {
 public:
   CodeGenerator(mlir::ModuleOp module, const CompileOptions &options,
-                const Machines &machines, int jobs)
-      : module(module), options(options), machines(machines), jobs(jobs) {}
+                const Machines &machines, const EmitResources &resources)
+      : module(module), options(options), machines(machines),
+        resources(resources) {}
 
   /// Code for all the options ask for. `computesConstants` if this machine has
   /// to run `prepare`.
@@ -41,7 +41,7 @@ private:
   mlir::ModuleOp module;
   const CompileOptions &options;
   const Machines &machines;
-  int jobs;
+  EmitResources resources;
 };
 
 } // namespace tcc

@@ -11,6 +11,16 @@ namespace tcc {
 
 enum class Artifact; // tcc/compiler.h
 
+namespace codegen {
+class CodeCache;
+} // namespace codegen
+
+/// What code is made with, and does not depend on.
+struct EmitResources {
+  int jobs = 1;                        ///< threads that compile
+  codegen::CodeCache *cache = nullptr; ///< of code that was made before
+};
+
 /// The code of one kind of machine, as in a package.
 struct CodeVariant {
   /// What runs it: the name of a target, or `emulated`.
@@ -26,8 +36,7 @@ struct CodeVariant {
 };
 
 /// Emits code for the machines that a compilation was asked for. Errors go to
-/// the context's diagnostics. The code does not depend on the number of `jobs`,
-/// threads that compile.
+/// the context's diagnostics.
 class CodeEmitter {
 public:
   virtual ~CodeEmitter() = default;
@@ -38,11 +47,13 @@ public:
   /// Code of the target's kernels in `module`, for each of the machines.
   /// `notes` gets what is worth knowing for the user.
   virtual mlir::FailureOr<std::vector<CodeVariant>>
-  emit(mlir::ModuleOp module, int jobs, std::vector<std::string> &notes) = 0;
+  emit(mlir::ModuleOp module, const EmitResources &resources,
+       std::vector<std::string> &notes) = 0;
 
   /// The same as text, for the first machine: Artifact::Kernels, Assembly or
   /// Ptx. An artifact that the target does not have is empty.
-  virtual mlir::FailureOr<std::string> print(mlir::ModuleOp module, int jobs,
+  virtual mlir::FailureOr<std::string> print(mlir::ModuleOp module,
+                                             const EmitResources &resources,
                                              Artifact artifact) = 0;
 };
 

@@ -75,7 +75,7 @@ class Photos:
         """Seconds of compiling, and of training and testing; the accuracy."""
         tool = {name: os.path.join(harness.BIN, name) for name in ("tcc", "tcc-run")}
         compiled, _ = clock(tool["tcc"], "model.onnx", "--dim", f"batch={load.load_worker.BATCH}", "-q",
-                            "--train=recipe.toml", "-o", "images.tcc", cwd=self.folder)  # fmt: skip
+                            "--train=recipe.toml", "-o", "images.tcc", "--cache-dir=none", cwd=self.folder)  # fmt: skip
         trained, _ = clock(tool["tcc-run"], "train", "images.tcc", "--data", "data.toml", "-q", "--export",
                            "trained.safetensors", cwd=self.folder)  # fmt: skip
         tested, said = clock(tool["tcc-run"], "eval", "images.tcc", "--data", "test.toml", "--json",

@@ -32,15 +32,17 @@ RESNET_STEPS = 8
 RESNET_BATCH = 16
 
 
-def call(build, tool, *arguments):
+def call(build, tool, *arguments, **variables):
     command = [os.path.join(build, "build/bin", tool), *map(str, arguments)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    environment = {**os.environ, **variables}
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
 
 
 def compile_model(build, model, package, *flags):
-    """The CPU seconds that it takes."""
+    """The CPU seconds that it takes with no code from a cache."""
     before = cpu_seconds(resource.RUSAGE_CHILDREN)
-    call(build, "tcc", model, "-q", "-o", package, *flags)
+    with tempfile.TemporaryDirectory() as cache:
+        call(build, "tcc", model, "-q", "-o", package, *flags, XDG_CACHE_HOME=cache)
     return cpu_seconds(resource.RUSAGE_CHILDREN) - before
 
 

@@ -53,7 +53,9 @@ def compile_both(roots, folder, *arguments):
     for side, root in roots.items():
         os.makedirs(os.path.join(folder, side), exist_ok=True)
         target = [arg.replace("SIDE", side) for arg in map(str, arguments)]
-        report = json.loads(call("tcc", *target, "--json", folder=tools(root)))
+        with tempfile.TemporaryDirectory() as cache:  # with no code yet
+            cold = {**os.environ, "XDG_CACHE_HOME": cache}
+            report = json.loads(call("tcc", *target, "--json", folder=tools(root), env=cold))
         for key, _, _ in FACTS:
             facts[f"{side}_{key}"] = report[key]
     return facts

@@ -18,6 +18,7 @@ struct Texts {
   std::string emit = "package";
   std::string emulation;
   std::string precision = "f32";
+  std::optional<std::string> cacheFolder; ///< as it was asked for
   bool check = false;
 };
 
@@ -179,6 +180,9 @@ static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
                  "costs each op on random inputs");
   app.add_option("-j", compile.jobs, "threads (default: all cores)")
       ->check(CLI::Range(1, 1024));
+  app.add_option("--cache-dir", texts.cacheFolder,
+                 "folder of code that was compiled before, or none (default: "
+                 "tcc/code in the user's cache)");
   app.add_flag("--json", options.json, "print one JSON object");
   CLI::Option *quiet =
       app.add_flag("-q,--quiet", options.quiet, "print errors only");
@@ -193,6 +197,10 @@ static void complete(CompileOptions &compile, const Texts &texts) {
   compile.emulation = kEmulations.at(texts.emulation);
   compile.precision = *findPrecision(texts.precision);
   compile.import.readWeights = texts.weights != "none";
+  compile.cacheFolder = texts.cacheFolder.value_or(getCacheFolder());
+  compile.requiresCache = texts.cacheFolder.has_value();
+  if (texts.cacheFolder == "none")
+    compile.cacheFolder.clear();
   if (compile.import.readWeights && texts.weights != "embed")
     compile.weightsFile = texts.weights;
   // The target's refusals are among the problems.

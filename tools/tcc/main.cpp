@@ -43,6 +43,7 @@ static void printJson(const CompileReport &report) {
       {"flops", report.flops},
       {"bytes", report.bytes},
       {"seconds", report.seconds},
+      {"cache", {{"hits", report.cacheHits}, {"misses", report.cacheMisses}}},
       {"memory_bytes", describe(report.memory)},
       {"recomputed_share", report.recomputedShare},
       {"memory", tools::describeMemory(report.arenas, report.recomputes)}};
@@ -138,6 +139,10 @@ static void printMessages(const ToolOptions &options,
 static void printPhases(const CompileReport &report) {
   for (const auto &[phase, seconds] : report.phases)
     std::fprintf(stderr, "tcc: %s took %.3f s\n", phase.c_str(), seconds);
+  if (report.cacheHits + report.cacheMisses > 0)
+    std::fprintf(stderr,
+                 "tcc: code of %lld kernels from the cache, of %lld made\n",
+                 (long long)report.cacheHits, (long long)report.cacheMisses);
 }
 
 int main(int argc, char **argv) {

@@ -22,13 +22,14 @@ public:
 
   const std::vector<std::string> &getMachines() const override { return names; }
   FailureOr<std::vector<CodeVariant>>
-  emit(ModuleOp module, int jobs, std::vector<std::string> &notes) override;
-  FailureOr<std::string> print(ModuleOp module, int jobs,
+  emit(ModuleOp module, const EmitResources &resources,
+       std::vector<std::string> &notes) override;
+  FailureOr<std::string> print(ModuleOp module, const EmitResources &resources,
                                Artifact artifact) override;
 
 private:
-  FailureOr<Object> compile(exec::KernelOp kernel, const Cpu &cpu,
-                            CodeForm form) const;
+  FailureOr<Object> compile(exec::KernelOp kernel, StringRef name,
+                            const Cpu &cpu, CodeForm form) const;
 
   const Target &target;
   std::vector<Cpu> cpus;
@@ -64,26 +65,26 @@ public:
 
 // --- Emitter ---
 
-FailureOr<Object> CpuEmitter::compile(exec::KernelOp kernel, const Cpu &cpu,
-                                      CodeForm form) const {
+FailureOr<Object> CpuEmitter::compile(exec::KernelOp kernel, StringRef name,
+                                      const Cpu &cpu, CodeForm form) const {
   auto fused = cast<graph::FusedOp>(kernel.getComputation());
-  auto loops = target.emit(fused, kernel.getSymName(), getKernelOptions(cpu));
+  auto loops = target.emit(fused, name, getKernelOptions(cpu));
   if (failed(loops))
     return failure();
   return emitCode(loops->get(), cpu, cpu.getVectorBytes(), form);
 }
 
 FailureOr<std::vector<CodeVariant>>
-CpuEmitter::emit(ModuleOp module, int jobs,
+CpuEmitter::emit(ModuleOp module, const EmitResources &resources,
                  std::vector<std::string> & /*notes*/) {
   codegen::Kernels kernels = codegen::getKernels(module, target);
   std::vector<CodeVariant> variants;
   for (const Cpu &cpu : cpus) {
-    auto make = [&](exec::KernelOp kernel) {
-      return compile(kernel, cpu, CodeForm::Object);
+    auto make = [&](exec::KernelOp kernel, StringRef name) {
+      return compile(kernel, name, cpu, CodeForm::Object);
     };
-    auto variant =
-        emitImage(module, kernels, cpu, target.getName(), jobs, make);
+    auto variant = emitImage(module, kernels, cpu, target.getName(),
+                             target.getName(), resources, make);
     if (failed(variant))
       return failure();
     variants.push_back(std::move(*variant));
@@ -91,7 +92,8 @@ CpuEmitter::emit(ModuleOp module, int jobs,
   return variants;
 }
 
-FailureOr<std::string> CpuEmitter::print(ModuleOp module, int /*jobs*/,
+FailureOr<std::string> CpuEmitter::print(ModuleOp module,
+                                         const EmitResources & /*resources*/,
                                          Artifact artifact) {
   codegen::Kernels kernels = codegen::getKernels(module, target);
   const Cpu &cpu = cpus.front();
@@ -101,7 +103,8 @@ FailureOr<std::string> CpuEmitter::print(ModuleOp module, int /*jobs*/,
   if (artifact != Artifact::Assembly)
     return text;
   for (exec::KernelOp kernel : kernels) {
-    FailureOr<Object> code = compile(kernel, cpu, CodeForm::Assembly);
+    FailureOr<Object> code =
+        compile(kernel, kernel.getSymName(), cpu, CodeForm::Assembly);
     if (failed(code))
       return failure();
     text.append(code->begin(), code->end());

@@ -1,5 +1,6 @@
 #include "compiler/codegen/cuda/CudaEmitter.h"
 
+#include "compiler/codegen/cache/KernelKey.h"
 #include "compiler/codegen/cpu/object/EmitObjects.h"
 #include "compiler/codegen/cuda/emulation/Emulation.h"
 #include "compiler/codegen/cuda/nvvm/Assembler.h"
@@ -7,6 +8,7 @@
 #include "compiler/decisions/Decisions.h"
 
 #include "tcc/compiler.h"
+#include "llvm/ADT/StringExtras.h"
 #include <map>
 
 using namespace mlir;
@@ -26,22 +28,26 @@ public:
 
   const std::vector<std::string> &getMachines() const override { return names; }
   FailureOr<std::vector<CodeVariant>>
-  emit(ModuleOp module, int jobs, std::vector<std::string> &notes) override;
-  FailureOr<std::string> print(ModuleOp module, int jobs,
+  emit(ModuleOp module, const EmitResources &resources,
+       std::vector<std::string> &notes) override;
+  FailureOr<std::string> print(ModuleOp module, const EmitResources &resources,
                                Artifact artifact) override;
 
 private:
-  FailureOr<OwningOpRef<ModuleOp>> emitLoops(exec::KernelOp kernel) const;
+  FailureOr<OwningOpRef<ModuleOp>> emitLoops(exec::KernelOp kernel,
+                                             StringRef name) const;
   FailureOr<std::string> emitText(ModuleOp module, const Arch &arch,
-                                  int jobs) const;
-  FailureOr<std::vector<Cubin>> assemble(ModuleOp module, int jobs,
+                                  const EmitResources &resources) const;
+  FailureOr<std::vector<Cubin>> assemble(ModuleOp module,
+                                         const EmitResources &resources,
                                          const std::string &oldestPtx,
                                          const Assembler &assembler) const;
-  LogicalResult addCubins(ModuleOp module, int jobs,
+  LogicalResult addCubins(ModuleOp module, const EmitResources &resources,
                           const std::string &oldestPtx,
                           std::vector<CodeVariant> &variants,
                           std::vector<std::string> &notes) const;
-  FailureOr<CodeVariant> emulate(ModuleOp module, int jobs) const;
+  FailureOr<CodeVariant> emulate(ModuleOp module,
+                                 const EmitResources &resources) const;
 
   const Target &target;
   Emulation emulation;
@@ -78,23 +84,43 @@ std::string CudaEmitter::readArchs(ArrayRef<std::string> wanted) {
   return {};
 }
 
-FailureOr<OwningOpRef<ModuleOp>>
-CudaEmitter::emitLoops(exec::KernelOp kernel) const {
+FailureOr<OwningOpRef<ModuleOp>> CudaEmitter::emitLoops(exec::KernelOp kernel,
+                                                        StringRef name) const {
   auto fused = cast<graph::FusedOp>(kernel.getComputation());
-  return target.emit(fused, kernel.getSymName(), KernelOptions());
+  return target.emit(fused, name, KernelOptions());
 }
 
 // --- PTX ---
 
-FailureOr<std::string> CudaEmitter::emitText(ModuleOp module, const Arch &arch,
-                                             int jobs) const {
+/// `text` with each `from` replaced by `to`.
+static std::string rename(StringRef text, StringRef from, StringRef to) {
+  SmallVector<StringRef> parts;
+  text.split(parts, from);
+  return llvm::join(parts, to);
+}
+
+FailureOr<std::string>
+CudaEmitter::emitText(ModuleOp module, const Arch &arch,
+                      const EmitResources &resources) const {
   auto emitOne = [&](exec::KernelOp kernel) -> FailureOr<std::string> {
-    auto loops = emitLoops(kernel);
-    return failed(loops) ? FailureOr<std::string>(failure())
-                         : emitPtx(loops->get(), arch);
+    std::string key = codegen::makeKey(kernel, "ptx " + arch.name);
+    std::string name = "kernel_" + key;
+    auto make = [&]() -> FailureOr<codegen::Code> {
+      auto loops = emitLoops(kernel, name);
+      if (failed(loops))
+        return failure();
+      FailureOr<std::string> text = emitPtx(loops->get(), arch);
+      if (failed(text))
+        return failure();
+      return codegen::Code(text->begin(), text->end());
+    };
+    auto code = codegen::findOrMake(resources.cache, key, make);
+    if (failed(code))
+      return failure();
+    return rename({code->data(), code->size()}, name, kernel.getSymName());
   };
   auto texts = codegen::makeAll<std::string>(
-      codegen::getKernels(module, target), jobs, emitOne);
+      codegen::getKernels(module, target), resources.jobs, emitOne);
   if (failed(texts))
     return failure();
   return joinPtx(*texts, arch);
@@ -130,14 +156,15 @@ static void record(ModuleOp module, const Arch &arch, const Cubin &cubin) {
 }
 
 FailureOr<std::vector<Cubin>>
-CudaEmitter::assemble(ModuleOp module, int jobs, const std::string &oldestPtx,
+CudaEmitter::assemble(ModuleOp module, const EmitResources &resources,
+                      const std::string &oldestPtx,
                       const Assembler &assembler) const {
   std::map<int, std::string> texts = {{oldest.number, oldestPtx}};
   for (const Arch &arch : archs) {
     std::string &text = texts[arch.getPtxArch().number];
     if (!text.empty())
       continue;
-    FailureOr<std::string> ptx = emitText(module, arch.getPtxArch(), jobs);
+    FailureOr<std::string> ptx = emitText(module, arch.getPtxArch(), resources);
     if (failed(ptx))
       return failure();
     text = std::move(*ptx);
@@ -149,10 +176,11 @@ CudaEmitter::assemble(ModuleOp module, int jobs, const std::string &oldestPtx,
       return module.emitError(llvm::toString(cubin.takeError()));
     return std::move(*cubin);
   };
-  return codegen::makeAll<Cubin>(archs, jobs, make);
+  return codegen::makeAll<Cubin>(archs, resources.jobs, make);
 }
 
-LogicalResult CudaEmitter::addCubins(ModuleOp module, int jobs,
+LogicalResult CudaEmitter::addCubins(ModuleOp module,
+                                     const EmitResources &resources,
                                      const std::string &oldestPtx,
                                      std::vector<CodeVariant> &variants,
                                      std::vector<std::string> &notes) const {
@@ -165,7 +193,7 @@ LogicalResult CudaEmitter::addCubins(ModuleOp module, int jobs,
                     llvm::toString(assembler.takeError()));
     return success();
   }
-  auto cubins = assemble(module, jobs, oldestPtx, **assembler);
+  auto cubins = assemble(module, resources, oldestPtx, **assembler);
   if (failed(cubins))
     return failure();
   for (auto [arch, cubin] : llvm::zip_equal(archs, *cubins)) {
@@ -178,43 +206,50 @@ LogicalResult CudaEmitter::addCubins(ModuleOp module, int jobs,
 
 // --- All ---
 
-FailureOr<CodeVariant> CudaEmitter::emulate(ModuleOp module, int jobs) const {
-  auto make = [&](exec::KernelOp kernel) -> FailureOr<cpu::Object> {
-    auto loops = emitLoops(kernel);
+FailureOr<CodeVariant>
+CudaEmitter::emulate(ModuleOp module, const EmitResources &resources) const {
+  auto make = [&](exec::KernelOp kernel,
+                  StringRef name) -> FailureOr<cpu::Object> {
+    auto loops = emitLoops(kernel, name);
     if (failed(loops))
       return failure();
     return emitEmulation(loops->get(), host, emulation == Emulation::Race);
   };
+  StringRef settings =
+      emulation == Emulation::Race ? "emulated, checked" : "emulated";
   return cpu::emitImage(module, codegen::getKernels(module, target), host,
-                        "emulated", jobs, make);
+                        "emulated", settings, resources, make);
 }
 
 FailureOr<std::vector<CodeVariant>>
-CudaEmitter::emit(ModuleOp module, int jobs, std::vector<std::string> &notes) {
+CudaEmitter::emit(ModuleOp module, const EmitResources &resources,
+                  std::vector<std::string> &notes) {
   std::vector<CodeVariant> variants;
   if (hasPtx) {
-    FailureOr<std::string> ptx = emitText(module, oldest, jobs);
-    if (failed(ptx) || failed(addCubins(module, jobs, *ptx, variants, notes)))
+    FailureOr<std::string> ptx = emitText(module, oldest, resources);
+    if (failed(ptx) ||
+        failed(addCubins(module, resources, *ptx, variants, notes)))
       return failure();
     variants.push_back(makeVariant(target, "ptx", *ptx));
   }
   if (emulation == Emulation::None)
     return variants;
-  FailureOr<CodeVariant> emulated = emulate(module, jobs);
+  FailureOr<CodeVariant> emulated = emulate(module, resources);
   if (failed(emulated))
     return failure();
   variants.push_back(std::move(*emulated));
   return variants;
 }
 
-FailureOr<std::string> CudaEmitter::print(ModuleOp module, int jobs,
+FailureOr<std::string> CudaEmitter::print(ModuleOp module,
+                                          const EmitResources &resources,
                                           Artifact artifact) {
   switch (artifact) {
   case Artifact::Kernels:
     return codegen::printLoops(codegen::getKernels(module, target),
                                KernelOptions());
   case Artifact::Ptx:
-    return emitText(module, oldest, jobs);
+    return emitText(module, oldest, resources);
   default:
     return std::string();
   }

@@ -77,6 +77,11 @@ struct CompileOptions {
   bool comparesPrecision = false;
   /// Threads that compile; 0: as many as the machine has cores.
   int jobs = 0;
+  /// A folder with code of kernels that were compiled before, which is read and
+  /// added to; see getCacheFolder. Empty: none. Packages do not depend on it.
+  std::string cacheFolder;
+  /// Whether a folder that cannot be used is an error, or a note.
+  bool requiresCache = true;
   /// Whether the report and the package say what was decided, and why. Nothing
   /// else depends on it.
   bool recordsDecisions = true;
@@ -135,6 +140,9 @@ struct CompileReport {
   /// `bytes` are what its launches read and write, each tensor once a launch.
   int64_t launches = 0, flops = 0, bytes = 0;
   int64_t libraryCalls = 0; // of the launches: those that a library may take
+  /// Pieces of code, of one kernel for one machine each, that the cache had,
+  /// and those that were made; 0 without one.
+  int64_t cacheHits = 0, cacheMisses = 0;
   double seconds = 0;
   /// Wall seconds of each phase that ran, in order.
   std::vector<std::pair<std::string, double>> phases;
@@ -147,6 +155,10 @@ struct CompileReport {
 };
 
 CompileReport compile(const CompileOptions &options);
+
+/// The folder of code in this user's cache ($XDG_CACHE_HOME/tcc/code, else
+/// ~/.cache/tcc/code); empty if there is none.
+std::string getCacheFolder();
 
 /// The phases, in order.
 const std::vector<std::string> &getPhaseNames();

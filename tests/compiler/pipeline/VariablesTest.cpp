@@ -111,7 +111,7 @@ protected:
     if (!module || !resolveMachines(options, machines).empty() ||
         failed(passes.run(*module)))
       return false;
-    auto code = CodeGenerator(*module, options, machines, /*jobs=*/1)
+    auto code = CodeGenerator(*module, options, machines, {})
                     .generate(/*computesConstants=*/false);
     if (failed(code))
       return false;

@@ -1,7 +1,12 @@
 #include "compiler/codegen/cpu/object/EmitObjects.h"
 
+#include "compiler/codegen/cache/KernelKey.h"
 #include "compiler/codegen/cpu/object/ImageLinker.h"
 #include "runtime/package/Format.h"
+
+#include "llvm/ObjCopy/ConfigManager.h"
+#include "llvm/ObjCopy/ObjCopy.h"
+#include "llvm/Object/Binary.h"
 
 using namespace mlir;
 
@@ -25,11 +30,43 @@ static std::vector<uint64_t> placeKernels(ModuleOp module,
   return offsets;
 }
 
+/// `object` with its symbol `from` called `to`.
+static llvm::Expected<Object> rename(const Object &object, StringRef from,
+                                     StringRef to) {
+  auto binary = llvm::object::createBinary(
+      llvm::MemoryBufferRef({object.data(), object.size()}, "object"));
+  if (!binary)
+    return binary.takeError();
+  llvm::objcopy::ConfigManager config;
+  config.Common.SymbolsToRename[from] = to;
+  Object renamed;
+  llvm::raw_svector_ostream stream(renamed);
+  if (llvm::Error error =
+          llvm::objcopy::executeObjcopyOnBinary(config, **binary, stream))
+    return std::move(error);
+  return renamed;
+}
+
 FailureOr<CodeVariant>
 emitImage(ModuleOp module, const codegen::Kernels &kernels, const Cpu &cpu,
-          StringRef target, int jobs,
-          function_ref<FailureOr<Object>(exec::KernelOp)> make) {
-  auto objects = codegen::makeAll<Object>(kernels, jobs, make);
+          StringRef target, StringRef settings, const EmitResources &resources,
+          MakeObject make) {
+  std::string all =
+      (settings + "\n" + Twine(cpu.getVectorBytes()) + cpu.getFeatureString())
+          .str();
+  auto makeNamed = [&](exec::KernelOp kernel) -> FailureOr<Object> {
+    std::string key = codegen::makeKey(kernel, all);
+    std::string name = "kernel_" + key;
+    FailureOr<Object> object = codegen::findOrMake(
+        resources.cache, key, [&] { return make(kernel, name); });
+    if (failed(object))
+      return failure();
+    llvm::Expected<Object> named = rename(*object, name, kernel.getSymName());
+    if (!named)
+      return kernel.emitError(llvm::toString(named.takeError()));
+    return std::move(*named);
+  };
+  auto objects = codegen::makeAll<Object>(kernels, resources.jobs, makeNamed);
   if (failed(objects))
     return failure();
   std::vector<StringRef> bytes;
