@@ -120,7 +120,8 @@ void EntryLowering::lowerFused(graph::FusedOp op,
       op.getLoc(), kernel.getSymName(), inputs, outputs, /*fault=*/Value(),
       /*sizes=*/AffineMapAttr(), /*tasks=*/AffineMapAttr(), getNodeName(op),
       /*flops=*/AffineMapAttr(), /*bytes=*/AffineMapAttr(),
-      /*candidateTasks=*/AffineMapAttr(), /*lane=*/0);
+      /*candidateTasks=*/AffineMapAttr(), /*bindings=*/AffineMapAttr(),
+      /*lane=*/0);
 }
 
 LogicalResult EntryLowering::lowerIf(graph::IfOp op,

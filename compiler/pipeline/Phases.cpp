@@ -160,6 +160,7 @@ void addPlacement(mlir::OpPassManager &pm) {
   addMemoryPlan(pm);
   // Which buffers are shared is part of what a kernel is, so equal kernels are
   // merged and described only now.
+  pm.addPass(createGeneralizeSizesPass());
   pm.addPass(createMergeKernelsPass());
   pm.addPass(createSelectKernelsPass());
   pm.addPass(createVerifyLanesPass());

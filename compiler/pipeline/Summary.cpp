@@ -1,7 +1,7 @@
 #include "compiler/pipeline/Summary.h"
 
+#include "compiler/passes/exec/LaunchCost.h"
 #include "compiler/passes/exec/memory/LiveRanges.h"
-#include "compiler/passes/exec/recompute/Trace.h"
 #include "compiler/pipeline/Budget.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
@@ -78,20 +78,25 @@ std::vector<MessageUse> getMessages(ModuleOp module) {
     entry = find(format::EntryKind::reduce_apply);
   if (!entry)
     return messages;
-  fusion::CostModels models(module);
+  SymbolTable kernels(module);
+  SmallVector<int64_t> slots = exec::getLargestSizes(entry);
   int64_t ranks = std::max<int64_t>(graph::getRanks(module), 1);
   llvm::DenseMap<Value, size_t> started;
-  for (const exec::TracedCommand &command :
-       exec::Trace(entry, models).commands) {
-    if (auto message = findMessage(command.op, ranks)) {
-      auto start = cast<exec::TokenOpInterface>(command.op);
+  for (Operation &command : entry.getBody().front()) {
+    if (auto message = findMessage(&command, ranks)) {
+      auto start = cast<exec::TokenOpInterface>(command);
       started[start.getToken()] = messages.size();
       messages.push_back(std::move(*message));
-    } else if (auto wait = dyn_cast<exec::WaitOp>(command.op)) {
+    } else if (auto wait = dyn_cast<exec::WaitOp>(command)) {
       started.erase(wait.getToken());
     }
+    auto launch = dyn_cast<exec::LaunchOp>(command);
+    if (!launch)
+      continue;
+    auto kernel = kernels.lookup<exec::KernelOp>(launch.getKernel());
     for (auto [token, index] : started)
-      messages[index].hidingMicroseconds += command.microseconds;
+      messages[index].hidingMicroseconds +=
+          exec::getMicroseconds(launch, kernel, slots);
   }
   return messages;
 }

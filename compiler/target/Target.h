@@ -49,6 +49,9 @@ struct TargetCapabilities {
   bool sumsInChains = false;
   /// Ranks add gradients up in one order, whatever their number.
   bool hasExactSums = false;
+  /// Elementwise kernels are as fast where the number of elements is known only
+  /// when they are launched.
+  bool sharesElementwise = false;
   /// The most bytes that an access of a kernel moves; 1: alignment of buffers
   /// does not count.
   int64_t accessBytes = 1;

@@ -1,8 +1,7 @@
 #include "compiler/codegen/cache/KernelKey.h"
 
-#include "dialects/graph/GraphDialect.h"
+#include "compiler/codegen/region/RegionFrame.h"
 
-#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/FileSystem.h"
@@ -63,9 +62,8 @@ std::string makeKey(exec::KernelOp kernel, StringRef settings) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << compiler << '\n' << settings << '\n';
-  auto module = kernel->getParentOfType<ModuleOp>();
-  if (Attribute symbols = module->getAttr(graph::GraphDialect::kSymbolsAttr))
-    stream << symbols << '\n';
+  for (graph::SymbolAttr symbol : getSizeSymbols(kernel.getComputation()))
+    stream << symbol << '\n';
   kernel.getComputation()->print(stream, OpPrintingFlags().useLocalScope());
   return llvm::toHex(llvm::BLAKE3::hash(llvm::arrayRefFromStringRef(text)),
                      /*LowerCase=*/true);

@@ -8,7 +8,7 @@ namespace tcc::codegen {
 
 /// 64 hexadecimal digits, the BLAKE3 of all that the code of `kernel` follows
 /// from: this build of the compiler and LLVM's, `settings` (the kind of code,
-/// the machine), symbols of the module, the ops, types and attributes of the
+/// the machine), the symbols of sizes, the ops, types and attributes of the
 /// computation with its plan; not the kernel's name. Thread-safe.
 std::string makeKey(exec::KernelOp kernel, llvm::StringRef settings);
 

@@ -138,6 +138,7 @@ const TargetCapabilities &CpuTarget::getCapabilities() const {
   static constexpr TargetCapabilities capabilities = {
       .sumsInChains = true,
       .hasExactSums = true,
+      .sharesElementwise = true,
       .bucketBytes = int64_t(1) << 20,
   };
   return capabilities;

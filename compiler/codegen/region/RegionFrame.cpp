@@ -1,5 +1,6 @@
 #include "compiler/codegen/region/RegionFrame.h"
 #include "compiler/passes/graph/fusion/Region.h"
+#include "dialects/exec/ExecOps.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -28,7 +29,10 @@ int64_t getMaxCount(ArrayRef<AffineExpr> extents,
   return count;
 }
 
-SmallVector<SymbolAttr> getModuleSymbols(Operation *op) {
+SmallVector<SymbolAttr> getSizeSymbols(Operation *op) {
+  auto kernel = op->getParentOfType<exec::KernelOp>();
+  if (kernel && kernel.getSymbols())
+    return llvm::to_vector(kernel.getSymbols()->getAsRange<SymbolAttr>());
   auto module = op->getParentOfType<ModuleOp>();
   return module ? getSymbols(module) : SmallVector<SymbolAttr>();
 }
@@ -104,7 +108,8 @@ static AffineExpr countUntouched(FusedOp fused) {
 
 /// Adds the work of `fused`; nothing is known of what fusion does not make.
 static void addWork(FusedOp fused, const Target &target, KernelInfo &info) {
-  fusion::CostModel model(fused->getParentOfType<ModuleOp>(), target);
+  SmallVector<SymbolAttr> symbols = getSizeSymbols(fused);
+  fusion::CostModel model(symbols, target);
   fusion::Body body = fusion::getBody(fused);
   if (body.members.empty() || llvm::any_of(body.results, [](Value result) {
         return !result.getDefiningOp();

@@ -15,8 +15,9 @@ namespace tcc::codegen {
 /// The op of `region` that decides its loops; null if there is none.
 mlir::Operation *getAnchor(graph::FusedOp region);
 
-/// The symbols of the module that `op` stands in.
-llvm::SmallVector<graph::SymbolAttr> getModuleSymbols(mlir::Operation *op);
+/// The symbols that sizes in `op` are made of: those of the kernel that it
+/// stands in, if that has its own, else the module's.
+llvm::SmallVector<graph::SymbolAttr> getSizeSymbols(mlir::Operation *op);
 
 /// The symbols in types and size expressions of the region, increasing.
 llvm::SmallVector<unsigned> getUsedSymbols(graph::FusedOp region);

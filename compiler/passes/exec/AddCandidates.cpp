@@ -2,6 +2,7 @@
 #include "compiler/passes/exec/AddCandidates.h"
 
 #include "compiler/decisions/Decisions.h"
+#include "compiler/passes/exec/LaunchCost.h"
 #include "compiler/passes/exec/Passes.h"
 #include "compiler/passes/graph/fusion/Cost.h"
 #include "compiler/target/Target.h"
@@ -71,34 +72,16 @@ struct AddCandidatesPass : impl::AddCandidatesPassBase<AddCandidatesPass> {
 
 } // namespace
 
-/// What the cost model says of the launch, whose work select-kernels counted.
-static double price(LaunchOp launch, KernelOp kernel, ArrayRef<int64_t> slots) {
-  auto count = [&](std::optional<AffineMap> amount) {
-    return amount ? double(graph::evaluate(amount->getResult(0), slots)) : 0.0;
-  };
-  auto kind = cast<graph::FusedOp>(kernel.getComputation()).getKind();
-  bool hasProducts = kind == graph::KernelKind::contraction ||
-                     kind == graph::KernelKind::attention;
-  double flops = count(launch.getFlops());
-  return fusion::getMicroseconds({.bytesRead = count(launch.getBytes()),
-                                  .flops = hasProducts ? 0 : flops,
-                                  .contractionFlops = hasProducts ? flops : 0},
-                                 getTarget(kernel).getMachine());
-}
-
 /// What `prepare` launches counts as little: it runs once, before anything
 /// else.
 void CandidateAdder::addUses(EntryOp entry) {
-  SmallVector<int64_t> slots;
-  for (graph::SymbolAttr symbol : graph::getSymbols(module))
-    slots.push_back(symbol.getMax());
-  slots.resize(std::max<size_t>(entry.getSlots(), slots.size()), 1);
+  SmallVector<int64_t> slots = getLargestSizes(entry);
   double all = 0;
   llvm::MapVector<Operation *, double> times;
   entry.walk([&](LaunchOp launch) {
     auto kernel = symbols.lookup<KernelOp>(launch.getKernel());
     uses[kernel].launches.push_back(launch);
-    double time = price(launch, kernel, slots);
+    double time = getMicroseconds(launch, kernel, slots);
     times[kernel] += time;
     all += time;
   });
@@ -225,8 +208,11 @@ LogicalResult CandidateAdder::add(KernelOp kernel, const KernelUse &use) {
     return success();
   ++counts.withCandidates;
   kernel.setCandidatesAttr(builder.getArrayAttr(names));
-  for (LaunchOp launch : use.launches)
-    launch.setCandidateTasks(graph::makeSizeMap(tasks, module.getContext()));
+  for (LaunchOp launch : use.launches) {
+    SmallVector<AffineExpr> bound = llvm::map_to_vector(
+        tasks, [&](AffineExpr expression) { return launch.bind(expression); });
+    launch.setCandidateTasks(graph::makeSizeMap(bound, module.getContext()));
+  }
   log.add(use.launches.front(), "added", "as many other plans may be faster",
           {{"plans", double(names.size())}, {"share", use.share}});
   return success();

@@ -27,6 +27,7 @@ constexpr auto kFlags = OperationEquivalence::IgnoreLocations;
 /// run in one place.
 bool isEqual(KernelOp lhs, KernelOp rhs) {
   return lhs.getTargetAttr() == rhs.getTargetAttr() &&
+         lhs.getSymbolsAttr() == rhs.getSymbolsAttr() &&
          OperationEquivalence::isRegionEquivalentTo(&lhs.getBody(),
                                                     &rhs.getBody(), kFlags);
 }

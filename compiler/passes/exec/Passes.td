@@ -136,6 +136,26 @@ def AddCandidatesPass : TccExecPass<"add-candidates"> {
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }
 
+def GeneralizeSizesPass : TccExecPass<"generalize-sizes"> {
+  let summary = "elementwise kernels for any number of elements";
+  let description = [{
+    Where all tensors of a pointwise kernel have one static shape, or one element,
+    the shape becomes one axis whose extent is a symbol of the kernel's own, which
+    launches bind: kernels that differ in their shapes alone are then equal, as those
+    that update parameters are. For targets that compute them as fast so.
+
+    ```mlir
+    exec.kernel @k0 { relu tensor<4x8xf32> }   exec.kernel @k1 { relu tensor<6xf32> }
+    exec.launch @k0 ...                        exec.launch @k1 ...
+    // becomes
+    exec.kernel @k0 attributes {symbols = [n]} { relu tensor<n x f32> } // @k1, too
+    exec.launch @k0 ... {bindings = 32}        exec.launch @k1 ... {bindings = 6}
+    ```
+  }];
+  let dependentDialects = ["::tcc::exec::ExecDialect",
+                           "::tcc::graph::GraphDialect"];
+}
+
 def MergeKernelsPass : TccExecPass<"merge-kernels"> {
   let summary = "one kernel for all equal computations";
   let description = [{

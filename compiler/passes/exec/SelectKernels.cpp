@@ -69,13 +69,13 @@ static void completeLaunch(LaunchOp launch, const KernelInfo &info) {
   MLIRContext *context = launch.getContext();
   SmallVector<AffineExpr> sizes;
   for (unsigned symbol : info.usedSymbols)
-    sizes.push_back(getAffineSymbolExpr(symbol, context));
+    sizes.push_back(launch.bind(getAffineSymbolExpr(symbol, context)));
   launch.setSizes(graph::makeSizeMap(sizes, context));
-  launch.setTasks(graph::makeSizeMap(info.tasks, context));
+  launch.setTasks(graph::makeSizeMap(launch.bind(info.tasks), context));
   if (info.flops)
-    launch.setFlops(graph::makeSizeMap(info.flops, context));
+    launch.setFlops(graph::makeSizeMap(launch.bind(info.flops), context));
   if (info.bytes)
-    launch.setBytes(graph::makeSizeMap(info.bytes, context));
+    launch.setBytes(graph::makeSizeMap(launch.bind(info.bytes), context));
   if (info.usesFault && !launch.getFault())
     launch.getFaultMutable().assign(getFaultBuffer(launch));
 }

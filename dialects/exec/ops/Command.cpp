@@ -21,10 +21,18 @@ LogicalResult LaunchOp::verify() {
     return emitOpError("expected sizes over slots");
   if (getTasks() && !isSizeMap(*getTasks(), 1))
     return emitOpError("expected one number of tasks");
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(
+  return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbolTable) {
+  auto kernel = symbolTable.lookupNearestSymbolFrom<KernelOp>(
       (*this)->getParentOp(), getKernelAttr());
   if (!kernel)
     return emitOpError("has no kernel ") << getKernelAttr();
+  size_t symbols = kernel.getSymbols() ? kernel.getSymbols()->size() : 0;
+  if (symbols != (getBindings() ? getBindings()->getNumResults() : 0))
+    return emitOpError("expected bindings of ")
+           << symbols << " symbols of the kernel";
   Operation *computation = kernel.getComputation();
   if (computation->getNumOperands() != getInputs().size() ||
       computation->getNumResults() != getOutputs().size())
@@ -39,6 +47,11 @@ LogicalResult LaunchOp::verify() {
     return emitOpError("expected tasks of ")
            << candidates << " candidates, found those of " << counted;
   return success();
+}
+
+AffineExpr LaunchOp::bind(AffineExpr size) {
+  return getBindings() ? size.replaceSymbols(getBindings()->getResults())
+                       : size;
 }
 
 // --- copy --------------------------------------------------------------------

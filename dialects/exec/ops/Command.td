@@ -3,14 +3,16 @@
 
 include "dialects/exec/ExecDialect.td"
 
-def Exec_LaunchOp : Exec_Command<"launch", [AttrSizedOperandSegments]> {
+def Exec_LaunchOp : Exec_Command<"launch", [AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a kernel";
   let description = [{
     kernel(inputs + outputs [+ fault], sizes, ...) over tasks [0, tasks).
     `sizes`, `tasks` and the `fault` buffer of a kernel that checks indices are
     the target's (`tcc-select-kernels`) and absent before. `flops` and `bytes` are
     what the cost model counts; `node` names the model's nodes. Each candidate of
-    the kernel has its own number of tasks.
+    the kernel has its own number of tasks. `bindings` are the values of the
+    symbols of a kernel that has its own.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel,
                        Variadic<Exec_BufferType>:$inputs,
@@ -21,7 +23,12 @@ def Exec_LaunchOp : Exec_Command<"launch", [AttrSizedOperandSegments]> {
                        StrAttr:$node, OptionalAttr<AffineMapAttr>:$flops,
                        OptionalAttr<AffineMapAttr>:$bytes,
                        OptionalAttr<AffineMapAttr>:$candidate_tasks,
+                       OptionalAttr<AffineMapAttr>:$bindings,
                        DefaultValuedAttr<I64Attr, "0">:$lane);
+  let extraClassDeclaration = [{
+    /// `size`, of the kernel's symbols, in those of the module.
+    ::mlir::AffineExpr bind(::mlir::AffineExpr size);
+  }];
   let assemblyFormat = [{
     $kernel `ins` `(` $inputs `)` `outs` `(` $outputs `)`
     (`fault` `(` $fault^ `:` type($fault) `)`)? (`sizes` $sizes^)?

@@ -21,6 +21,9 @@ LogicalResult KernelOp::verifyRegions() {
     return emitOpError("expected one op in the body");
   if (block.front().getOperands() != ValueRange(block.getArguments()))
     return emitOpError("expected the computation to take the body's arguments");
+  if (getSymbols() &&
+      !llvm::all_of(*getSymbols(), llvm::IsaPred<graph::SymbolAttr>))
+    return emitOpError("expected symbols of the graph dialect");
   return success();
 }
 

@@ -57,12 +57,15 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock,
     says (`tcc-select-kernels`). A library may do
     `library` instead. `candidates` are kernels that compute the
     same bits with other plans (`tcc-add-candidates`): one of them may run instead.
+    A kernel with `symbols` has these in place of the module's: each launch binds
+    them to sizes of its own (`tcc-generalize-sizes`).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        OptionalAttr<StrAttr>:$target,
                        OptionalAttr<I64Attr>:$threads,
                        OptionalAttr<Exec_LibraryWorkAttr>:$library,
-                       OptionalAttr<FlatSymbolRefArrayAttr>:$candidates);
+                       OptionalAttr<FlatSymbolRefArrayAttr>:$candidates,
+                       OptionalAttr<ArrayAttr>:$symbols);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let extraClassDeclaration = [{

@@ -18,7 +18,7 @@ using tcc::format::WorkKind::product;
 
 namespace {
 
-using enum StepKind; // beside <cmath>'s ::tanh
+using enum StepKind; // of which <cmath> has one, too: tanh
 using Steps = std::vector<StepKind>;
 
 constexpr int64_t kRows = 8, kColumns = 16, kDepth = 6;
@@ -106,7 +106,8 @@ TEST(LibraryRules, KnowsSteps) {
       {product,
        {scale, add, bias, relu, gelu_tanh, gelu_tanh_gradient, sum_lhs,
         sum_rhs}},
-      {convolution, {add, bias, relu, silu, sigmoid, tanh, gelu, gelu_tanh}},
+      {convolution,
+       {add, bias, relu, silu, sigmoid, StepKind::tanh, gelu, gelu_tanh}},
       {filter_gradient, {}}};
   for (const auto &[kind, steps] : kKnown) {
     EXPECT_TRUE(isAsked(makeWork(kind)));
@@ -141,8 +142,8 @@ TEST(LibraryRules, KnowsTheOrderOfSteps) {
                                                  {bias, silu},
                                                  {add, sigmoid},
                                                  {bias, sigmoid},
-                                                 {add, tanh},
-                                                 {bias, tanh},
+                                                 {add, StepKind::tanh},
+                                                 {bias, StepKind::tanh},
                                                  {add, gelu},
                                                  {bias, gelu},
                                                  {add, gelu_tanh},

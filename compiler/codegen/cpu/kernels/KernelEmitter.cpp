@@ -50,7 +50,7 @@ FailureOr<KernelInfo> analyzeKernel(FusedOp fused) {
   if (failed(region))
     return failure();
   FailureOr<TaskPlan> plan =
-      emitter->plan(region->get(), getModuleSymbols(fused));
+      emitter->plan(region->get(), getSizeSymbols(fused));
   if (failed(plan))
     return failure();
   KernelInfo info = describeKernel(fused, region->get(), getHostTarget());
@@ -105,7 +105,7 @@ static LogicalResult emitBody(func::FuncOp function, FusedOp region,
   ElementEmitter elements(anchor, getUsedSymbols(region), loadSize,
                           buffers.fault);
   elements.bindInputs(region, buffers.inputs);
-  SmallVector<SymbolAttr> symbols = getModuleSymbols(fused);
+  SmallVector<SymbolAttr> symbols = getSizeSymbols(fused);
   KernelFrame frame{{region, symbols, elements, buffers.results, loc},
                     options,
                     firstTask,

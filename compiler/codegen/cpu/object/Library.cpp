@@ -23,8 +23,20 @@ llvm::StringRef tcc::cpu::getLibraryObject() {
   return {tccLibraryObject, size_t(tccLibraryObjectEnd - tccLibraryObject)};
 }
 
+static constexpr StringLiteral kOwnPrefix = "tcc_";
+
+/// Most kernels call none.
+static bool callsOwnFunction(const llvm::Module &module) {
+  return llvm::any_of(module, [](const llvm::Function &function) {
+    return function.isDeclaration() &&
+           function.getName().starts_with(kOwnPrefix);
+  });
+}
+
 bool tcc::cpu::linkLibrary(llvm::Module &module) {
-  auto library = llvm::parseBitcodeFile(
+  if (!callsOwnFunction(module))
+    return true;
+  auto library = llvm::getLazyBitcodeModule(
       llvm::MemoryBufferRef(getLibraryBitcode(), "library"),
       module.getContext());
   if (!library) {
@@ -74,7 +86,6 @@ constexpr LibraryFunction kFunctions[] = {
     {"math.powf", "powf", "pow"},
     {"arith.remf", "fmodf", "fmod"},
 };
-constexpr StringLiteral kOwnPrefix = "tcc_";
 
 /// Ops that LLVM turns into instructions (or that a later pass expands).
 constexpr StringLiteral kInstructions[] = {

@@ -61,7 +61,7 @@ FailureOr<KernelInfo> analyzeKernel(FusedOp fused) {
   if (failed(region))
     return failure();
   FailureOr<LaunchPlan> plan =
-      emitter.plan(region->get(), codegen::getModuleSymbols(fused));
+      emitter.plan(region->get(), codegen::getSizeSymbols(fused));
   if (failed(plan))
     return failure();
   KernelInfo info =
@@ -170,7 +170,7 @@ static LogicalResult emitBody(gpu::GPUFuncOp function, FusedOp fused,
                                    readSize, buffers.fault);
   elements.useBf16Instructions();
   elements.bindInputs(region, buffers.inputs);
-  SmallVector<SymbolAttr> symbols = codegen::getModuleSymbols(fused);
+  SmallVector<SymbolAttr> symbols = codegen::getSizeSymbols(fused);
   DeviceFrame frame{{region, symbols, elements, buffers.results, loc},
                     b.create<gpu::BlockIdOp>(gpu::Dimension::x),
                     b.create<gpu::ThreadIdOp>(gpu::Dimension::x),
@@ -213,7 +213,7 @@ FailureOr<OwningOpRef<ModuleOp>> emitKernel(FusedOp fused, StringRef name) {
   FailureOr<OwningOpRef<FusedOp>> region = codegen::simplifyRegion(fused);
   if (failed(region))
     return failure();
-  SmallVector<SymbolAttr> symbols = codegen::getModuleSymbols(fused);
+  SmallVector<SymbolAttr> symbols = codegen::getSizeSymbols(fused);
   FailureOr<LaunchPlan> plan = LaunchPlan::read(fused);
   if (failed(plan))
     return failure();

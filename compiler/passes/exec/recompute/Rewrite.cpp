@@ -160,7 +160,8 @@ void EntryBuilder::addUnit(const Step &step) {
       launch.getLoc(), addKernel(unit).getSymName(), inputs, outputs,
       /*fault=*/Value(), /*sizes=*/AffineMapAttr(), /*tasks=*/AffineMapAttr(),
       launch.getNode(), /*flops=*/AffineMapAttr(), /*bytes=*/AffineMapAttr(),
-      /*candidateTasks=*/AffineMapAttr(), launch.getLane());
+      /*candidateTasks=*/AffineMapAttr(), /*bindings=*/AffineMapAttr(),
+      launch.getLane());
 }
 
 EntryOp EntryBuilder::build() {

@@ -120,15 +120,17 @@ double CostModel::getElementFlops(Operation *op) {
         return kPicked;
     return kMapped;
   }
-  SmallVector<Attribute> types;
+  DictionaryAttr attrs = op->getPropertiesStorageSize() == 0
+                             ? op->getRawDictionaryAttrs()
+                             : op->getAttrDictionary();
+  SmallVector<const void *> key{op->getName().getAsOpaquePointer(),
+                                attrs.getAsOpaquePointer()};
   for (Type type : op->getOperandTypes())
-    types.push_back(TypeAttr::get(getElementTypeOrSelf(type)));
-  types.push_back(TypeAttr::get(getElementTypeOrSelf(op->getResult(0))));
-  types.push_back(op->getAttrDictionary());
-  std::pair<const void *, Attribute> key(
-      op->getName().getAsOpaquePointer(),
-      ArrayAttr::get(op->getContext(), types));
-  auto [it, isNew] = scalarFlops.try_emplace(key);
+    key.push_back(getElementTypeOrSelf(type).getAsOpaquePointer());
+  key.push_back(getElementTypeOrSelf(op->getResult(0)).getAsOpaquePointer());
+  StringRef bytes(reinterpret_cast<const char *>(key.data()),
+                  key.size_in_bytes());
+  auto [it, isNew] = scalarFlops.try_emplace(bytes);
   if (isNew)
     it->second = countScalarFlops(pointwise);
   return it->second;

@@ -11,6 +11,7 @@
 #include "compiler/target/Target.h"
 #include "dialects/graph/GraphOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
 #include <map>
 #include <optional>
 
@@ -79,8 +80,9 @@ private:
   const Target &target;
   mlir::SmallVector<graph::SymbolAttr> symbols;
   llvm::DenseMap<mlir::Type, Size> sizes;
-  /// By name, attributes and types: the body depends on nothing else.
-  llvm::DenseMap<std::pair<const void *, mlir::Attribute>, double> scalarFlops;
+  /// By the bytes of pointers to name, attributes and types: the body depends
+  /// on nothing else.
+  llvm::StringMap<double> scalarFlops;
 };
 
 /// A cost model for each target that a module has kernels for.

@@ -171,11 +171,22 @@ Draft KernelGraph::analyze(ArrayRef<OpId> members, GroupId first,
   return draft;
 }
 
+/// A draft is weighed again whenever groups around it change.
 void KernelGraph::measure(Draft &draft) {
-  SmallVector<Operation *, 16> list;
-  for (OpId op : draft.members)
-    list.push_back(ops[op]);
-  draft.analysis = analyzeRegion(list, draft.results, model);
+  SmallVector<uintptr_t, 32> key{draft.members.size()};
+  llvm::append_range(key, draft.members);
+  for (Value result : draft.results)
+    key.push_back(reinterpret_cast<uintptr_t>(result.getAsOpaquePointer()));
+  StringRef bytes(reinterpret_cast<const char *>(key.data()),
+                  key.size_in_bytes());
+  auto [known, isNew] = analyses.try_emplace(bytes);
+  if (isNew) {
+    SmallVector<Operation *, 16> list;
+    for (OpId op : draft.members)
+      list.push_back(ops[op]);
+    known->second = analyzeRegion(list, draft.results, model);
+  }
+  draft.analysis = known->second;
   if (draft)
     draft.microseconds =
         getMicroseconds(draft.analysis.region->work, model.getMachine());

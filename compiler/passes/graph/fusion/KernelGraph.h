@@ -11,6 +11,7 @@
 
 #include "compiler/passes/graph/fusion/Region.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace tcc::fusion {
 
@@ -117,6 +118,7 @@ private:
   llvm::DenseMap<mlir::Operation *, OpId> ids;
   llvm::DenseMap<mlir::Value, mlir::SmallVector<OpId, 4>> readers;
   std::vector<int64_t> order; // position -> group, -1 where one was removed
+  llvm::StringMap<Analysis> analyses; // by the bytes of members and results
 };
 
 } // namespace tcc::fusion
