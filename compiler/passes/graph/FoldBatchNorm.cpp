@@ -194,6 +194,100 @@ struct MergeBiases : OpRewritePattern<AddOp> {
   }
 };
 
+// --- Factors and terms behind other ops ---
+
+/// What `value` repeats, if it repeats weights.
+Value getRepeatedWeights(Value value) {
+  auto broadcast = value.getDefiningOp<BroadcastOp>();
+  bool isOfWeights =
+      broadcast && isFloat(value) && !getSplat(value) && isParameter(value);
+  return isOfWeights ? broadcast.getX() : Value();
+}
+
+/// Op(a, b), of repeated weights, on the elements that one of them has; null if
+/// neither has as many as both together.
+template <typename Op>
+Value combineWeights(OpBuilder &builder, Location loc, Value a, Value b) {
+  Value x = getRepeatedWeights(a), y = getRepeatedWeights(b);
+  auto extents = broadcastExtents(getExtents(x), getExtents(y));
+  auto hasAll = [&](Value weights) {
+    return isEqual(getNumElements(getExtents(weights), builder.getContext()),
+                   getNumElements(*extents, builder.getContext()));
+  };
+  if (!extents || (!hasAll(x) && !hasAll(y)))
+    return {};
+  auto repeat = [&](Value weights) -> Value {
+    Type type = makeTensorType(*extents, getElementTypeOrSelf(weights));
+    return builder.createOrFold<BroadcastOp>(loc, type, weights);
+  };
+  Value both = builder.create<Op>(loc, repeat(x), repeat(y));
+  return builder.create<BroadcastOp>(loc, a.getType(), both);
+}
+
+/// A value and what weights are added to it, or multiplied with it.
+using WithWeights = std::pair<Value, Value>;
+
+template <typename Op>
+std::optional<WithWeights> matchWithWeights(Value value) {
+  auto op = getSingleUse<Op>(value);
+  auto sides =
+      op ? matchEither(
+               op, [](Value side) { return bool(getRepeatedWeights(side)); })
+         : std::nullopt;
+  if (!sides)
+    return std::nullopt;
+  return WithWeights(sides->second, sides->first);
+}
+
+/// The side of `op` that is an Inner with weights, and the weights that are the
+/// other side.
+template <typename Op, typename Inner>
+std::optional<std::pair<WithWeights, Value>> matchAround(Op op) {
+  for (auto [inner, weights] : {std::pair(op.getLhs(), op.getRhs()),
+                                std::pair(op.getRhs(), op.getLhs())})
+    if (auto found = matchWithWeights<Inner>(inner);
+        found && getRepeatedWeights(weights))
+      return std::pair(*found, Value(weights));
+  return std::nullopt;
+}
+
+/// f(f(x, a), b) = f(x, f(a, b)) for products and sums with weights.
+template <typename Op> struct MergeWeights : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    auto found = matchAround<Op, Op>(op);
+    if (!found)
+      return rewriter.notifyMatchFailure(op, "weights do not join twice");
+    auto [inner, weights] = *found;
+    Value both =
+        combineWeights<Op>(rewriter, op.getLoc(), inner.second, weights);
+    if (!both)
+      return rewriter.notifyMatchFailure(op, "they have other axes");
+    rewriter.replaceOpWithNewOp<Op>(op, inner.first, both);
+    return success();
+  }
+};
+
+/// (x * a + b) * c = x * a * c + b * c with weights a, b and c.
+struct DistributeOverWeights : OpRewritePattern<MulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MulOp op,
+                                PatternRewriter &rewriter) const override {
+    auto found = matchAround<MulOp, AddOp>(op);
+    if (!found || !matchWithWeights<MulOp>(found->first.first))
+      return rewriter.notifyMatchFailure(op, "not of a factor and a term");
+    auto [inner, weights] = *found;
+    Value term =
+        combineWeights<MulOp>(rewriter, op.getLoc(), inner.second, weights);
+    if (!term)
+      return rewriter.notifyMatchFailure(op, "they have other axes");
+    Value product = rewriter.create<MulOp>(op.getLoc(), inner.first, weights);
+    rewriter.replaceOpWithNewOp<AddOp>(op, product, term);
+    return success();
+  }
+};
+
 struct FoldBatchNormPass : impl::FoldBatchNormPassBase<FoldBatchNormPass> {
   void runOnOperation() override {
     DecisionLog log(getOperation(), "fold-batch-norm");
@@ -201,7 +295,8 @@ struct FoldBatchNormPass : impl::FoldBatchNormPassBase<FoldBatchNormPass> {
       return signalPassFailure();
     RewritePatternSet patterns(&getContext());
     patterns.add<ScaleWeight>(&getContext(), log);
-    patterns.add<DistributeOverBias, MergeBiases>(&getContext());
+    patterns.add<DistributeOverBias, MergeBiases, MergeWeights<MulOp>,
+                 MergeWeights<AddOp>, DistributeOverWeights>(&getContext());
     if (failed(
             applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

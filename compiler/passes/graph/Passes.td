@@ -67,7 +67,8 @@ def RecognizeNormsPass : TccGraphPass<"recognize-norms"> {
     layer_norm where x is centered; a scale and shift of those axes go in. The
     root may divide, or be inverted and multiply. Expects the form that simplify
     leaves. Where a reshape merges the axes of a layer_norm, it goes over the axes
-    themselves: [n, c, h, w] as [n, g, c / g * h * w] is [n, g, c / g, h, w].
+    themselves: [n, c, h, w] as [n, g, c / g * h * w] is [n, g, c / g, h, w]; so do
+    factors and terms behind it, of each group and of each channel.
   }];
 }
 
@@ -123,6 +124,8 @@ def FoldBatchNormPass : TccGraphPass<"fold-batch-norm"> {
     or matmul into its weight, past the bias: by ordinary ops that depend on
     weights alone, so that they become part of `prepare` and new weights are
     folded again. Products that exporters leave behind a convolution fold too.
+    Behind other ops, factors and terms that are weights become one factor and one
+    term.
 
     ```mlir
     %c = graph.conv %x, %w ...

@@ -252,6 +252,112 @@ struct SplitMergedAxes : OpRewritePattern<LayerNormOp> {
   }
 };
 
+/// Whether `x` is a norm, or pointwise of one and of what is repeated.
+bool isOfNorm(Value x) {
+  for (Operation *op = x.getDefiningOp(); op; op = x.getDefiningOp()) {
+    if (isa<LayerNormOp>(op))
+      return true;
+    if (!isa<PointwiseOpInterface>(op))
+      return false;
+    auto made = llvm::find_if(op->getOperands(), [](Value operand) {
+      return !operand.getDefiningOp<BroadcastOp>();
+    });
+    if (made == op->operand_end())
+      return false;
+    x = *made;
+  }
+  return false;
+}
+
+/// The extents of what a tensor of `repeated` in a shape is, repeated there,
+/// before axes are regrouped as `groups` say: each group is repeated, or is
+/// not.
+std::optional<Extents> regroup(ArrayRef<AffineExpr> repeated,
+                               ArrayRef<AffineExpr> shape,
+                               ArrayRef<AffineExpr> before,
+                               ArrayRef<AxisGroup> groups) {
+  auto one = getAffineConstantExpr(1, before.front().getContext());
+  Extents aligned(shape.size() - repeated.size(), one), extents;
+  llvm::append_range(aligned, repeated);
+  for (const AxisGroup &group : groups) {
+    auto axes = llvm::seq(group.toBegin, group.toEnd);
+    bool isRepeated = llvm::all_of(
+        axes, [&](size_t axis) { return getConstant(aligned[axis]) == 1; });
+    bool isWhole = llvm::all_of(axes, [&](size_t axis) {
+      return tcc::graph::isEqual(aligned[axis], shape[axis]);
+    });
+    if (!isRepeated && !isWhole)
+      return std::nullopt;
+    for (size_t axis = group.fromBegin; axis < group.fromEnd; ++axis)
+      extents.push_back(isWhole ? before[axis] : one);
+  }
+  return extents;
+}
+
+/// f(reshape(x), repeated) = reshape(f(x, repeated)) where x comes from a norm:
+/// the scale and the shift of each group, then of each channel, between which
+/// exporters merge other axes.
+struct PointwiseBeforeMerging : RewritePattern {
+  explicit PointwiseBeforeMerging(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (!isa<PointwiseOpInterface>(op))
+      return failure();
+    auto moved = llvm::find_if(op->getOperands(), [](Value operand) {
+      return bool(getSingleUse<ReshapeOp>(operand));
+    });
+    if (moved == op->operand_end())
+      return rewriter.notifyMatchFailure(op, "not of a reshape");
+    Value x = *moved;
+    while (auto reshape = getSingleUse<ReshapeOp>(x))
+      x = reshape.getX();
+    if (!isOfNorm(x))
+      return rewriter.notifyMatchFailure(op, "not of a norm");
+    Extents before = getExtents(x), shape = getExtents(*moved);
+    SmallVector<AxisGroup> groups = groupAxes(before, shape);
+    SmallVector<Extents> repeated;
+    for (Value operand : op->getOperands()) {
+      auto broadcast = operand.getDefiningOp<BroadcastOp>();
+      if (operand == *moved) {
+        repeated.emplace_back();
+        continue;
+      }
+      auto extents = broadcast ? regroup(getExtents(broadcast.getX()), shape,
+                                         before, groups)
+                               : std::nullopt;
+      if (!extents)
+        return rewriter.notifyMatchFailure(op, "of a tensor with other axes");
+      repeated.push_back(*extents);
+    }
+    SmallVector<Value> operands;
+    for (auto [operand, extents] : llvm::zip_equal(op->getOperands(), repeated))
+      operands.push_back(
+          operand == *moved ? x : repeat(rewriter, operand, extents, before));
+    OperationState state(
+        op->getLoc(), op->getName(), operands,
+        {makeTensorType(before, getElementTypeOrSelf(op->getResult(0)))},
+        op->getAttrs());
+    Value result = rewriter.create(state)->getResult(0);
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op->getResult(0).getType(),
+                                           result);
+    return success();
+  }
+
+private:
+  /// What `operand` repeats, as `extents`, repeated to `shape`.
+  static Value repeat(PatternRewriter &rewriter, Value operand,
+                      ArrayRef<AffineExpr> extents,
+                      ArrayRef<AffineExpr> shape) {
+    Value from = operand.getDefiningOp<BroadcastOp>().getX();
+    Type type = getElementTypeOrSelf(from);
+    Location loc = operand.getLoc();
+    from = reshapeTo(rewriter, loc, from, makeTensorType(extents, type));
+    return rewriter.create<BroadcastOp>(loc, makeTensorType(shape, type), from);
+  }
+};
+
 struct RecognizeNormsPass : impl::RecognizeNormsPassBase<RecognizeNormsPass> {
   void runOnOperation() override {
     DecisionLog log(getOperation(), "recognize-norms");
@@ -261,7 +367,7 @@ struct RecognizeNormsPass : impl::RecognizeNormsPassBase<RecognizeNormsPass> {
         &getContext());
     // Scales and shifts go into norms of merged axes first.
     RewritePatternSet merged(&getContext());
-    merged.add<SplitMergedAxes>(&getContext());
+    merged.add<SplitMergedAxes, PointwiseBeforeMerging>(&getContext());
     for (RewritePatternSet *set : {&patterns, &merged})
       if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(*set))))
         return signalPassFailure();
