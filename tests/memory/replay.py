@@ -11,6 +11,7 @@ it. The parts of a bucket of variables are buffers of their own, and all of them
 
 import collections
 import hashlib
+import math
 import re
 
 ALIGNMENT = 64
@@ -78,7 +79,21 @@ def find_misplaced(kernel):
     return None
 
 
-def compute(kernel, inputs):
+def count_elements(text, bound):
+    """The text with the number of elements for the shape of each static tensor: a kernel
+    for any number of elements computes what one for a shape does. `bound` is that
+    number, or None for kernels of shapes."""
+
+    def count(found):
+        extents = [int(extent) for extent in found[1].split("x") if extent]
+        return f"{math.prod(extents)} {found[2]}"
+
+    if bound is not None:
+        text = re.sub(r"tensor<\?x(\w+), affine_map<.*?\(s0\)>>", rf"{bound} \1", text)
+    return re.sub(r"tensor<((?:\d+x)*)([a-z]\w*)>", count, text)
+
+
+def compute(kernel, inputs, bound):
     """The terms of a kernel's results. Reshapes move nothing."""
     values, arguments, is_inside = {}, [], False
     for line in kernel.lines:
@@ -101,6 +116,7 @@ def compute(kernel, inputs):
             if text.startswith("graph.reshape"):
                 value = values[operands[0]]
             else:
+                text = count_elements(text, bound)
                 value = term(re.sub(r"%\w+(?:#\d+)?", lambda m: values[m[0]], text))
             name, _, count = results.partition(":")
             values[name] = value
@@ -298,9 +314,11 @@ class Walk:
                 if self.overlaps(self.resolve(other)[0], target):
                     self.fail(f"{result} is written over {other}")
         values = tuple(self.read(name) for name in inputs)
-        key = (found[1], values)
+        binding = re.search(r"bindings = (#map\d*)", line)
+        bound = binding and int(re.search(r"-> \((\d+)\)", self.program.maps[binding[1]])[1])
+        key = (found[1], bound, values)
         if key not in self.computed:
-            self.computed[key] = compute(kernel, values)
+            self.computed[key] = compute(kernel, values, bound)
         for name, value in zip(outputs, self.computed[key]):
             self.write(name, value)
 

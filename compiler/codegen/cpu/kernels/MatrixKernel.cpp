@@ -24,7 +24,8 @@ BlockChoice::BlockChoice(FusedOp region, const Blocking &blocking,
     : region(region), chosen(blocking), blocking(blocking), sizes(sizes) {
   Attribute attr = getChoice(region, kBlocking);
   auto numbers = dyn_cast_if_present<DenseI64ArrayAttr>(attr);
-  if (!attr)
+  given = bool(attr);
+  if (!given)
     return;
   std::optional<Blocking> resized;
   if (auto read = numbers ? readBlockSizes(numbers) : std::nullopt)

@@ -110,6 +110,8 @@ public:
   /// attribute's is not possible.
   mlir::FailureOr<TaskPlan> describe(TaskPlan plan) const;
 
+  /// Whether the attribute says what to choose.
+  bool isGiven() const { return given; }
   const Blocking *operator->() const { return &blocking; }
   const Blocking &operator*() const { return blocking; }
 
@@ -117,7 +119,7 @@ private:
   graph::FusedOp region;
   Blocking chosen, blocking; // without the attribute, and with it
   ContractionSizes sizes;
-  bool isPossible = true;
+  bool given = false, isPossible = true;
 };
 
 } // namespace tcc::cpu

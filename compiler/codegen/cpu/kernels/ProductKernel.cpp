@@ -43,6 +43,7 @@ private:
                          ArrayRef<unsigned> lanes, int64_t width);
   SmallVector<Value> resultIndices(KernelBuilder &b, Value batch, Value i,
                                    Value j);
+  void emitPlanes(const Contraction &c);
 };
 
 } // namespace
@@ -212,7 +213,22 @@ void ProductEmitter::emit() {
   addResults(c, frame, [this](KernelBuilder &b, Value batch, Value i, Value j) {
     return resultIndices(b, batch, i, j);
   });
+  if (plan.planeRows > 0)
+    return emitPlanes(c);
   emitContraction(b, c, frame.firstTask, frame.lastTask, frame.scratch);
+}
+
+void ProductEmitter::emitPlanes(const Contraction &c) {
+  PlaneConvolution planes{
+      .window = *plan.planes,
+      .taskRows = plan.planeRows,
+      .input = getMemory(frame, plan.lhs.access.input),
+      .images = size(b, plan.extents[plan.lhs.windows->positions.front()]),
+      .weights = c.rhs.view(b, b.index(0)),
+      .epilogue = c.epilogue,
+      .unit = c.unit};
+  emitPlaneConvolution(b, planes, frame.firstTask, frame.lastTask,
+                       frame.scratch);
 }
 
 FailureOr<TaskPlan> planContractionKernel(FusedOp region,
@@ -223,10 +239,7 @@ FailureOr<TaskPlan> planContractionKernel(FusedOp region,
   ProductPlan plan(region);
   if (plan.view.sums != ProductSums::none)
     return op.emitOpError("has sums beside its product");
-  return plan.blocking.describe(
-      {plan.getTasks(),
-       contractionScratchBytes(*plan.blocking, plan.sum, plan.getPackedLhs(),
-                               plan.getPackedRhs())});
+  return plan.describe();
 }
 
 LogicalResult emitContractionKernel(OpBuilder &b, KernelFrame &frame) {

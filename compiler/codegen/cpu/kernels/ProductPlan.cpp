@@ -32,6 +32,8 @@ ProductPlan::ProductPlan(FusedOp region)
       getConstant(count(batch)), getConstant(m),       getConstant(n),
       getConstant(getUnits()),   bool(getPackedLhs()), bool(getPackedRhs())};
   blocking = {region, chooseBlocks(sizes), sizes};
+  planes = matchPlanes();
+  planeRows = choosePlanes(region);
 }
 
 AffineExpr ProductPlan::count(ArrayRef<unsigned> loops) const {
@@ -325,6 +327,78 @@ Blocking ProductPlan::chooseBlocks(const ContractionSizes &sizes) const {
     return chooseDeepBlocking(*sizes.m, *sizes.n, *sizes.k,
                               lhs.access.kind == MatrixAccess::Columns);
   return chooseBlocking(sizes);
+}
+
+// --- Planes
+
+static constexpr StringLiteral kPlaneRows = "plane_rows";
+
+/// The window over rows and columns of f32, if the product is a convolution
+/// with one panel of filters.
+std::optional<PlaneWindow> ProductPlan::matchPlanes() const {
+  if (lhs.access.kind != MatrixAccess::Windows || !lhs.windows ||
+      packing.group > 1 || !view.rhs.panels || !view.zeros.empty() ||
+      view.sums != ProductSums::none || !isOne(count(batch)) || !sum.isF32() ||
+      !getElementTypeOrSelf(lhs.tensor).isF32() ||
+      !getElementTypeOrSelf(rhs.tensor).isF32())
+    return std::nullopt;
+  const WindowLoops &windows = *lhs.windows;
+  size_t spatial = windows.strides.size();
+  std::optional<int64_t> filters = getConstant(n);
+  if (spatial > 2 || !filters)
+    return std::nullopt;
+  PlaneWindow window;
+  window.channels = windows.channels;
+  window.filters = *filters;
+  for (size_t i = 0; i < spatial; ++i) {
+    PlaneAxis &axis = i + 1 == spatial ? window.columns : window.rows;
+    auto input = getConstant(getExtent(lhs.tensor, 1 + i));
+    auto output = getConstant(extents[windows.positions[1 + i]]);
+    auto taps = getConstant(extents[windows.taps[i]]);
+    if (!input || !output || !taps || *output == 0 || *taps == 0)
+      return std::nullopt;
+    axis = {*input,
+            *output,
+            *taps,
+            windows.strides[i],
+            windows.dilations[i],
+            windows.padLow[i]};
+  }
+  return window;
+}
+
+/// As the attribute has it; an attribute with blocks has none.
+int64_t ProductPlan::choosePlanes(FusedOp region) {
+  if (Attribute attr = getChoice(region, kPlaneRows)) {
+    auto rows = dyn_cast<IntegerAttr>(attr);
+    bool isPossible = rows && planes && isPlaneRows(*planes, rows.getInt());
+    return isPossible ? rows.getInt() : -1;
+  }
+  return planes && !blocking.isGiven() ? choosePlaneRows(*planes) : 0;
+}
+
+AffineExpr ProductPlan::getTasks() const {
+  if (planeRows > 0)
+    return extents[lhs.windows->positions.front()] *
+           llvm::divideCeil(planes->rows.output, planeRows);
+  return count(batch) * m.ceilDiv(blocking->m) * n.ceilDiv(blocking->n);
+}
+
+FailureOr<TaskPlan> ProductPlan::describe() const {
+  Operation *product = op;
+  if (planeRows < 0)
+    return product->emitOpError("cannot be computed by planes of so many rows");
+  TaskPlan plan{getTasks()};
+  if (planeRows == 0) {
+    plan.scratchBytes =
+        contractionScratchBytes(*blocking, sum, getPackedLhs(), getPackedRhs());
+    return blocking.describe(plan);
+  }
+  Builder b(product->getContext());
+  plan.scratchBytes = planes->getElements(planeRows) * bytesOf(sum);
+  plan.plan = b.getDictionaryAttr(
+      b.getNamedAttr(kPlaneRows, b.getI64IntegerAttr(planeRows)));
+  return plan;
 }
 
 } // namespace tcc::cpu

@@ -9,6 +9,7 @@
 #define TCC_COMPILER_CODEGEN_CPU_KERNELS_PRODUCTPLAN_H
 
 #include "compiler/codegen/cpu/kernels/MatrixKernel.h"
+#include "compiler/codegen/cpu/tile/PlaneConvolution.h"
 
 namespace tcc::cpu {
 
@@ -39,9 +40,10 @@ public:
   mlir::AffineExpr count(llvm::ArrayRef<unsigned> loops) const;
   /// Units of the depth.
   mlir::AffineExpr getUnits() const { return k.ceilDiv(packing.group); }
-  mlir::AffineExpr getTasks() const {
-    return count(batch) * m.ceilDiv(blocking->m) * n.ceilDiv(blocking->n);
-  }
+  mlir::AffineExpr getTasks() const;
+  /// Their number, scratch and plan; an error if the attribute's is not
+  /// possible.
+  mlir::FailureOr<TaskPlan> describe() const;
   /// Whether the left side's windows are read in units, as they lie.
   bool hasUnits() const { return lhs.windows->channels % packing.group == 0; }
   /// Types of what tasks copy, null if that is nothing.
@@ -60,8 +62,14 @@ public:
   SidePlan lhs, rhs;
   BlockChoice blocking;
   mlir::Type sum;
+  /// Where it is computed by planes: see PlaneConvolution.h. Rows of results of
+  /// a task; 0 where it is not.
+  std::optional<PlaneWindow> planes;
+  int64_t planeRows = 0;
 
 private:
+  std::optional<PlaneWindow> matchPlanes() const;
+  int64_t choosePlanes(graph::FusedOp region);
   void numberLoops();
   void joinRows();
   SidePlan makeSide(const graph::ProductSide &side,

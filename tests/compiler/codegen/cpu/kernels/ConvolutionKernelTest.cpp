@@ -103,6 +103,46 @@ TEST_F(ConvolutionKernelTest, convolutionsOfComputedPairs) {
         {}, 1e-5);
 }
 
+/// Also what vectors of filters compute, to the bit.
+TEST_F(ConvolutionKernelTest, convolutionsByPlanes) {
+  auto checkPlanes = [&](const std::string &x, const std::string &filter,
+                         const std::string &y, int64_t filters,
+                         const std::string &window) {
+    checkConvolution(
+        KernelKind::contraction, x, filter, y,
+        "packed_filter, channels_last, filters = " + std::to_string(filters) +
+            " : i64, groups = 1 : i64, " + window);
+    ASSERT_TRUE(getKernel().getInfo().plan.contains("plane_rows"));
+    std::vector<HostTensor> inputs = makeInputs();
+    KernelRun planes = run(inputs);
+    mlir::Builder b(getRegion().getContext());
+    getRegion()->setAttr("plan",
+                         b.getDictionaryAttr(b.getNamedAttr(
+                             "blocking", b.getDenseI64ArrayAttr({12, 64, 9}))));
+    compile();
+    EXPECT_EQ(run(inputs).results, planes.results);
+  };
+  std::string three = makeWindow("3, 3", "1, 1", "1, 1", "1, 1");
+  // One channel; channels one by one; blocks of them; whole vectors.
+  checkPlanes("2x15x40x1xf32", "1x1x9x16xf32", "2x15x40x8xf32", 8, three);
+  checkPlanes("2x15x17x3xf32", "1x1x27x16xf32", "2x15x17x5xf32", 5, three);
+  checkPlanes("2x15x49x12xf32", "1x1x108x16xf32", "2x15x49x2xf32", 2, three);
+  checkPlanes("1x5x35x32xf32", "1x1x288x16xf32", "1x5x35x1xf32", 1, three);
+  // Phases of columns; taps that lie apart; more padding than pixels.
+  checkPlanes("2x21x70x4xf32", "1x1x196x16xf32", "2x11x24x4xf32", 4,
+              makeWindow("7, 7", "2, 3", "3, 4", "1, 1"));
+  checkPlanes("1x20x35x8xf32", "1x1x200x16xf32", "1x12x19x3xf32", 3,
+              makeWindow("5, 5", "1, 1", "2, 0", "3, 4"));
+  checkPlanes("1x3x5x1xf32", "1x1x45x16xf32", "1x9x31x12xf32", 12,
+              makeWindow("5, 9", "1, 1", "5, 17", "1, 1"));
+  // No rows.
+  checkConvolution(KernelKind::contraction, "0x15x40x1xf32", "1x1x9x16xf32",
+                   "0x15x40x8xf32",
+                   "packed_filter, channels_last, filters = 8 : i64, "
+                   "groups = 1 : i64, " +
+                       three);
+}
+
 TEST_F(ConvolutionKernelTest, convolutionsOfOddSizes) {
   auto checkWindow = [&](const std::string &filter, const std::string &y,
                          const std::string &window) {

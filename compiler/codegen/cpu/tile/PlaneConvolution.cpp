@@ -1,0 +1,353 @@
+#include "compiler/codegen/cpu/tile/PlaneConvolution.h"
+#include "compiler/codegen/cpu/tile/Packing.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tcc::codegen;
+using namespace tcc::cpu;
+
+// --- Sizes
+
+/// The most lanes of a vector register.
+static constexpr int64_t kMaxLanes = 16;
+/// More filters leave registers for few vectors of pixels.
+static constexpr int64_t kMaxFilters = 12;
+/// What tasks copy stays in the second-level cache.
+static constexpr int64_t kGoodBytes = 256 << 10, kMostBytes = 1 << 20;
+/// Threads have something to do with so many tasks of an image.
+static constexpr int64_t kTasks = 8;
+
+int64_t PlaneWindow::getInputRows(int64_t rowsOfResults) const {
+  return (rowsOfResults - 1) * rows.stride + (rows.taps - 1) * rows.dilation +
+         1;
+}
+
+int64_t PlaneWindow::getWidth() const {
+  int64_t last = (columns.taps - 1) * columns.dilation / columns.stride;
+  return llvm::alignTo(llvm::alignTo(columns.output, kMaxLanes) + last,
+                       kMaxLanes);
+}
+
+int64_t PlaneWindow::getElements(int64_t rowsOfResults) const {
+  return channels * getInputRows(rowsOfResults) * columns.stride * getWidth();
+}
+
+static int64_t getPlaneBytes(const PlaneWindow &window, int64_t rows) {
+  return window.getElements(rows) * int64_t(sizeof(float));
+}
+
+bool tcc::cpu::isPlaneRows(const PlaneWindow &window, int64_t rows) {
+  return rows > 0 && rows <= window.rows.output &&
+         window.filters <= kMaxFilters &&
+         getPlaneBytes(window, rows) <= kMostBytes;
+}
+
+int64_t tcc::cpu::choosePlaneRows(const PlaneWindow &window) {
+  const PlaneAxis &columns = window.columns;
+  if (window.filters > kMaxFilters || columns.output < kMaxLanes)
+    return 0;
+  int64_t rows =
+      std::max<int64_t>(1, llvm::divideCeil(window.rows.output, kTasks));
+  while (rows > 1 && getPlaneBytes(window, rows) > kGoodBytes)
+    rows /= 2;
+  if (!isPlaneRows(window, rows))
+    return 0;
+  // Cycles for a pixel and a channel: two multiply-adds of a vector are one, of
+  // which a product has one for the filters of a tap. Copies are transposed.
+  double taps = double(window.rows.taps * columns.taps);
+  double filled = double(window.filters) / kMaxLanes;
+  double saved = taps * (1 - filled) / 2;
+  double copied =
+      double(window.getInputRows(rows) * columns.stride) / double(rows);
+  constexpr double kTransposed = 1, kAdjacent = 0.1;
+  return saved > copied * (window.channels == 1 ? kAdjacent : kTransposed)
+             ? rows
+             : 0;
+}
+
+// --- Code
+
+namespace {
+
+class PlaneEmitter {
+public:
+  PlaneEmitter(KernelBuilder &b, const PlaneConvolution &c, Value scratch);
+  void emitTask(Value task);
+
+private:
+  KernelBuilder &b;
+  const PlaneConvolution &c;
+  const PlaneWindow &window;
+  int64_t lanes, vectors; // of pixels, in a tile
+  int64_t inputRows, width;
+  VectorType vectorType;
+  Memory planes;   // [channels][rows][phases][width], of the task
+  Memory finished; // of a tile, [filters][pixels], on the stack
+  Value image, firstRow, rowCount;
+
+  using Sums = SmallVector<Value>; // of the vectors of a filter after others
+
+  Value planeRow(Value channel, Value row, Value phase);
+  void fill(Value channel, Value row, int64_t phase, int64_t from, int64_t to);
+  void copyRows();
+  void copyRow(Value row, Value source);
+  void copyPhase(Value row, Value source, int64_t phase);
+  void copyBlocks(Value row, Value source, int64_t phase, int64_t from,
+                  int64_t to);
+  void copyAdjacent(Value row, Value source, int64_t from, int64_t to);
+  void copySingly(Value row, Value source, int64_t phase, int64_t from,
+                  int64_t to);
+  Value sourceOf(Value source, int64_t phase, Value place);
+  void emitRow(Value row);
+  void emitTile(Value row, Value column, int64_t vectorCount, int64_t pixels);
+  Sums accumulate(Value row, Value column, int64_t vectorCount);
+  Sums addTap(Value k, Value plane, int64_t vectorCount, ValueRange sums);
+  void finish(Value row, Value column, int64_t pixels);
+};
+
+} // namespace
+
+PlaneEmitter::PlaneEmitter(KernelBuilder &b, const PlaneConvolution &c,
+                           Value scratch)
+    : b(b), c(c), window(c.window), lanes(c.unit.lanes(c.input.element)),
+      inputRows(window.getInputRows(c.taskRows)), width(window.getWidth()),
+      vectorType(VectorType::get(lanes, c.input.element)) {
+  // As many sums as leave registers for a vector of each and a weight.
+  const int64_t sums = c.unit.bytes == 64 ? 24 : 12;
+  int64_t all = llvm::divideCeil(window.columns.output, lanes);
+  int64_t most = std::max<int64_t>(1, sums / window.filters);
+  vectors = llvm::divideCeil(all, llvm::divideCeil(all, most));
+  planes = b.view(scratch, 0, c.input.element);
+  finished = b.allocate(c.input.element, window.filters * vectors * lanes);
+}
+
+// --- Copies
+
+/// Where the columns of a phase begin.
+Value PlaneEmitter::planeRow(Value channel, Value row, Value phase) {
+  int64_t phases = window.columns.stride;
+  return b.linearize({channel, row, phase},
+                     {b.index(inputRows * phases * width),
+                      b.index(phases * width), b.index(width)});
+}
+
+/// Zeros at places [from, to) of a row.
+void PlaneEmitter::fill(Value channel, Value row, int64_t phase, int64_t from,
+                        int64_t to) {
+  if (from >= to)
+    return;
+  Memory plane = b.from(planes, planeRow(channel, row, b.index(phase)));
+  Value zero = b.zero(c.input.element);
+  b.loop(b.index(from), b.index(to), b.index(1),
+         [&](Value place) { b.store(zero, plane, place); });
+}
+
+void PlaneEmitter::copyRows() {
+  const PlaneAxis &rows = window.rows;
+  Value rowSize = b.index(window.columns.input * window.channels);
+  Value start = b.mul(image, b.mul(b.index(rows.input), rowSize));
+  Value first =
+      b.sub(b.mul(firstRow, b.index(rows.stride)), b.index(rows.padLow));
+  Value count = b.add(b.mul(b.sub(rowCount, b.index(1)), b.index(rows.stride)),
+                      b.index((rows.taps - 1) * rows.dilation + 1));
+  b.loop(count, [&](Value row) {
+    Value from = b.add(first, row);
+    // Unsigned, so that rows before the input are outside, too.
+    Value isInside = b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, from,
+                                             b.index(rows.input));
+    b.when(
+        isInside, [&] { copyRow(row, b.add(start, b.mul(from, rowSize))); },
+        [&] {
+          b.loop(b.index(window.channels), [&](Value channel) {
+            for (int64_t phase = 0; phase < window.columns.stride; ++phase)
+              fill(channel, row, phase, 0, width);
+          });
+        });
+  });
+}
+
+void PlaneEmitter::copyRow(Value row, Value source) {
+  for (int64_t phase = 0; phase < window.columns.stride; ++phase)
+    copyPhase(row, source, phase);
+}
+
+/// Place i of a phase has column i * stride + phase - padLow.
+void PlaneEmitter::copyPhase(Value row, Value source, int64_t phase) {
+  const PlaneAxis &columns = window.columns;
+  auto placeOf = [&](int64_t column) {
+    int64_t after = std::max<int64_t>(0, column + columns.padLow - phase);
+    return std::min(width, int64_t(llvm::divideCeil(after, columns.stride)));
+  };
+  int64_t from = placeOf(0), to = placeOf(columns.input);
+  b.loop(b.index(window.channels), [&](Value channel) {
+    fill(channel, row, phase, 0, from);
+    fill(channel, row, phase, to, width);
+  });
+  int64_t whole = from + (to - from) / lanes * lanes;
+  if (window.channels == 1 && columns.stride == 1) {
+    copyAdjacent(row, source, from, whole);
+  } else if (window.channels % 4 == 0) {
+    copyBlocks(row, source, phase, from, whole);
+  } else {
+    whole = from;
+  }
+  copySingly(row, source, phase, whole, to);
+}
+
+/// The first channel of the column at `place`.
+Value PlaneEmitter::sourceOf(Value source, int64_t phase, Value place) {
+  const PlaneAxis &columns = window.columns;
+  Value column =
+      b.sub(b.add(b.mul(place, b.index(columns.stride)), b.index(phase)),
+            b.index(columns.padLow));
+  return b.add(source, b.mul(column, b.index(window.channels)));
+}
+
+void PlaneEmitter::copyAdjacent(Value row, Value source, int64_t from,
+                                int64_t to) {
+  Memory plane = b.from(planes, planeRow(b.index(0), row, b.index(0)));
+  b.loop(b.index(from), b.index(to), b.index(lanes), [&](Value place) {
+    Value x = b.loadVector(c.input, sourceOf(source, 0, place), lanes);
+    b.store(x, plane, place);
+  });
+}
+
+/// Vectors of channels are transposed: of some columns, their lanes are then
+/// columns of one channel after those of another.
+void PlaneEmitter::copyBlocks(Value row, Value source, int64_t phase,
+                              int64_t from, int64_t to) {
+  int64_t block = std::min(lanes, window.channels & -window.channels);
+  auto copyBlock = [&](Value place, Value first) {
+    SmallVector<Value> turned;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      Value column = sourceOf(source, phase, b.add(place, b.index(lane)));
+      turned.push_back(b.loadVector(c.input, b.add(column, first), block));
+    }
+    transpose(b, turned);
+    for (auto [i, x] : llvm::enumerate(turned)) {
+      int64_t number = int64_t(i) * block;
+      Value channel = b.add(first, b.index(number / lanes));
+      Value at = b.add(place, b.index(number % lanes));
+      b.store(x, planes, b.add(planeRow(channel, row, b.index(phase)), at));
+    }
+  };
+  b.loop(b.index(from), b.index(to), b.index(lanes), [&](Value place) {
+    b.loop(b.index(0), b.index(window.channels), b.index(block),
+           [&](Value first) { copyBlock(place, first); });
+  });
+}
+
+void PlaneEmitter::copySingly(Value row, Value source, int64_t phase,
+                              int64_t from, int64_t to) {
+  if (from >= to)
+    return;
+  b.loop(b.index(window.channels), [&](Value channel) {
+    Memory plane = b.from(planes, planeRow(channel, row, b.index(phase)));
+    b.loop(b.index(from), b.index(to), b.index(1), [&](Value place) {
+      Value column = sourceOf(source, phase, place);
+      b.store(b.load(c.input, b.add(column, channel)), plane, place);
+    });
+  });
+}
+
+// --- Sums
+
+void PlaneEmitter::emitTask(Value task) {
+  int64_t blocks = llvm::divideCeil(window.rows.output, c.taskRows);
+  SmallVector<Value> at = b.delinearize(task, {c.images, b.index(blocks)});
+  image = constantOf(c.images) == 1 ? b.index(0) : at[0];
+  firstRow = b.mul(at[1], b.index(c.taskRows));
+  rowCount =
+      b.min(b.index(c.taskRows), b.sub(b.index(window.rows.output), firstRow));
+  copyRows();
+  b.loop(rowCount, [&](Value row) { emitRow(row); });
+}
+
+void PlaneEmitter::emitRow(Value row) {
+  int64_t pixels = vectors * lanes, output = window.columns.output;
+  int64_t whole = output / pixels * pixels;
+  b.loop(b.index(0), b.index(whole), b.index(pixels),
+         [&](Value column) { emitTile(row, column, vectors, pixels); });
+  if (int64_t rest = output - whole)
+    emitTile(row, b.index(whole), llvm::divideCeil(rest, lanes), rest);
+}
+
+void PlaneEmitter::emitTile(Value row, Value column, int64_t vectorCount,
+                            int64_t pixels) {
+  Sums sums = accumulate(row, column, vectorCount);
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    int64_t filter = int64_t(i) / vectorCount,
+            vector = int64_t(i) % vectorCount;
+    b.store(sum, finished, b.index((filter * vectors + vector) * lanes));
+  }
+  finish(row, column, pixels);
+}
+
+PlaneEmitter::Sums PlaneEmitter::accumulate(Value row, Value column,
+                                            int64_t vectorCount) {
+  const PlaneAxis &rows = window.rows, &columns = window.columns;
+  Value phases = b.index(columns.stride), one = b.index(1), zero = b.index(0);
+  Value channels = b.index(window.channels);
+  Value first = b.mul(row, b.index(rows.stride));
+  Sums none(window.filters * vectorCount, b.zero(vectorType));
+  return b.loop(
+      zero, b.index(rows.taps), one, none, [&](Value y, ValueRange sums) {
+        Value at = b.add(first, b.mul(y, b.index(rows.dilation)));
+        auto addColumn = [&](Value x, ValueRange sums) {
+          Value reach = b.mul(x, b.index(columns.dilation));
+          Value place = b.add(column, b.div(reach, phases));
+          Value tap = b.add(b.mul(y, b.index(columns.taps)), x);
+          Value plane = b.add(planeRow(zero, at, b.rem(reach, phases)), place);
+          Value size = planeRow(one, zero, zero);
+          return b.loop(zero, channels, one, sums,
+                        [&](Value channel, ValueRange sums) {
+                          Value k = b.add(b.mul(tap, channels), channel);
+                          return addTap(k, b.add(plane, b.mul(channel, size)),
+                                        vectorCount, sums);
+                        });
+        };
+        return b.loop(zero, b.index(columns.taps), one, sums, addColumn);
+      });
+}
+
+/// Adds the products of k with the vectors that begin at `plane`.
+PlaneEmitter::Sums PlaneEmitter::addTap(Value k, Value plane,
+                                        int64_t vectorCount, ValueRange sums) {
+  SmallVector<Value> pixels;
+  for (int64_t v = 0; v < vectorCount; ++v)
+    pixels.push_back(
+        b.loadVector(planes, b.add(plane, b.index(v * lanes)), lanes));
+  Value at = b.add(c.weights.offset, b.mul(k, c.weights.kStride));
+  Sums next;
+  for (int64_t filter = 0; filter < window.filters; ++filter) {
+    Value weight = b.load(c.weights.base, b.add(at, b.index(filter)));
+    weight = b.create<vector::BroadcastOp>(vectorType, weight);
+    for (Value x : pixels)
+      next.push_back(b.multiplyAdd(x, weight, sums[next.size()]));
+  }
+  return next;
+}
+
+void PlaneEmitter::finish(Value row, Value column, int64_t pixels) {
+  Value y =
+      b.add(b.mul(image, b.index(window.rows.output)), b.add(firstRow, row));
+  Value first = b.add(b.mul(y, b.index(window.columns.output)), column);
+  Value apart = b.index(vectors * lanes), zero = b.index(0);
+  b.loop(b.index(pixels), [&](Value pixel) {
+    b.loop(b.index(window.filters), [&](Value filter) {
+      Value sum = b.load(finished, b.add(b.mul(filter, apart), pixel));
+      c.epilogue(b, sum, zero, b.add(first, pixel), filter);
+    });
+  });
+}
+
+void tcc::cpu::emitPlaneConvolution(KernelBuilder &b,
+                                    const PlaneConvolution &convolution,
+                                    Value firstTask, Value lastTask,
+                                    Value scratch) {
+  PlaneEmitter emitter(b, convolution, scratch);
+  b.loop(firstTask, lastTask, b.index(1),
+         [&](Value task) { emitter.emitTask(task); });
+}
