@@ -1,6 +1,7 @@
 #include "tcc/compiler.h"
 
 #include "compiler/codegen/cache/CodeCache.h"
+#include "compiler/codegen/cache/KernelKey.h"
 #include "compiler/package/PackageBuilder.h"
 #include "compiler/pipeline/Batch.h"
 #include "compiler/pipeline/Chunks.h"
@@ -189,11 +190,15 @@ openCache(const CompileOptions &options,
   if (options.cacheFolder.empty())
     return std::nullopt;
   auto opened = codegen::CodeCache::open(options.cacheFolder);
-  if (opened) {
+  std::string problem;
+  if (!opened)
+    problem = llvm::toString(opened.takeError());
+  else if (!codegen::isCompilerKnown())
+    problem = "the compiler's own file cannot be read";
+  if (problem.empty()) {
     cache = std::move(*opened);
     return std::nullopt;
   }
-  std::string problem = llvm::toString(opened.takeError());
   if (options.requiresCache)
     return makeRefusal(Code::Io, "--cache-dir: " + problem);
   report.notes.push_back("code is not kept for other compilations: " + problem);

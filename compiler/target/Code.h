@@ -18,7 +18,7 @@ class CodeCache;
 /// What code is made with, and does not depend on.
 struct EmitResources {
   int jobs = 1;                        ///< threads that compile
-  codegen::CodeCache *cache = nullptr; ///< of code that was made before
+  codegen::CodeCache *cache = nullptr; ///< the code that was made before
 };
 
 /// The code of one kind of machine, as in a package.

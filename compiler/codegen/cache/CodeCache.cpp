@@ -6,6 +6,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace llvm;
@@ -28,7 +29,7 @@ static Error makeError(const Twine &folder, const Twine &what) {
 
 Expected<std::unique_ptr<CodeCache>> CodeCache::open(StringRef folder,
                                                      const Limits &limits) {
-  SmallString<128> path(folder);
+  SmallString<128> path(folder.rtrim('/'));
   if (std::error_code error = sys::fs::make_absolute(path))
     return makeError(folder, error.message());
   auto parents = sys::path::parent_path(path);
@@ -57,12 +58,15 @@ std::string CodeCache::getPath(StringRef key) const {
 }
 
 std::optional<Code> CodeCache::read(const std::string &path) const {
-  // When it was read decides what is removed first.
-  auto file = sys::fs::openNativeFileForRead(path, sys::fs::OF_UpdateAtime);
+  auto file = sys::fs::openNativeFileForRead(path);
   if (!file) {
     consumeError(file.takeError());
     return std::nullopt;
   }
+  // When it was read decides what is removed first; file systems may not note
+  // it. Where this fails entries go in another order.
+  const timespec times[] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
+  (void)futimens(*file, times);
   auto buffer = MemoryBuffer::getOpenFile(*file, path, /*FileSize=*/-1,
                                           /*RequiresNullTerminator=*/false);
   sys::fs::closeFile(*file);
@@ -86,20 +90,27 @@ std::optional<Code> CodeCache::find(StringRef key) {
 }
 
 Error CodeCache::write(const std::string &path, ArrayRef<char> code) const {
-  auto file = sys::fs::TempFile::create(
-      getPath("new-%%%%%%%%"), sys::fs::owner_read | sys::fs::owner_write);
-  if (!file)
-    return file.takeError();
-  raw_fd_ostream stream(file->FD, /*shouldClose=*/false);
+  // The name is of this process and this call alone.
+  static std::atomic<uint64_t> number = 0;
+  std::string fresh =
+      getPath(("new-" + Twine(getpid()) + "-" + Twine(number++)).str());
+  int descriptor = -1;
+  if (std::error_code error = sys::fs::openFileForWrite(
+          fresh, descriptor, sys::fs::CD_CreateAlways, sys::fs::OF_None,
+          sys::fs::owner_read | sys::fs::owner_write))
+    return errorCodeToError(error);
+  raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
   EntryDigest digest = codegen::digest(code);
   stream.write(reinterpret_cast<const char *>(digest.data()), digest.size());
   stream.write(code.data(), code.size());
-  stream.flush();
-  if (std::error_code error = stream.error()) {
-    stream.clear_error();
-    return joinErrors(errorCodeToError(error), file->discard());
-  }
-  return file->keep(path);
+  stream.close();
+  std::error_code error = stream.error();
+  stream.clear_error();
+  if (!error)
+    error = sys::fs::rename(fresh, path);
+  if (error)
+    sys::fs::remove(fresh);
+  return errorCodeToError(error);
 }
 
 void CodeCache::add(StringRef key, ArrayRef<char> code) {

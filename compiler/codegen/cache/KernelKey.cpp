@@ -6,7 +6,6 @@
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include <link.h>
 
 using namespace mlir;
@@ -34,34 +33,42 @@ static int addFile(dl_phdr_info *object, size_t /*bytes*/, void *files) {
   return 0;
 }
 
-/// The bytes of the file that the compiler is in, sizes and times of its
-/// libraries' files.
+/// A digest of the bytes of the file that the compiler is in, and of paths,
+/// sizes and times of its libraries' files; empty if the former is not read.
 static std::string makeCompilerIdentity() {
   std::vector<LoadedFile> files;
   dl_iterate_phdr(addFile, &files);
   llvm::BLAKE3 hash;
   for (const LoadedFile &file : files) {
     if (file.hasCompiler) {
-      if (auto bytes = llvm::MemoryBuffer::getFile(file.path))
-        hash.update((*bytes)->getBuffer());
+      auto bytes = llvm::MemoryBuffer::getFile(file.path);
+      if (!bytes)
+        return "";
+      hash.update((*bytes)->getBuffer());
       continue;
     }
     llvm::sys::fs::file_status status;
     if (llvm::sys::fs::status(file.path, status))
       continue; // the kernel's own, which has no file
     auto time = status.getLastModificationTime().time_since_epoch().count();
-    hash.update((llvm::sys::path::filename(file.path) + " " +
-                 Twine(status.getSize()) + " " + Twine(time) + "\n")
-                    .str());
+    hash.update(
+        (file.path + " " + Twine(status.getSize()) + " " + Twine(time) + "\n")
+            .str());
   }
   return llvm::toHex(hash.final());
 }
 
+static const std::string &getCompilerIdentity() {
+  static const std::string identity = makeCompilerIdentity();
+  return identity;
+}
+
+bool isCompilerKnown() { return !getCompilerIdentity().empty(); }
+
 std::string makeKey(exec::KernelOp kernel, StringRef settings) {
-  static const std::string compiler = makeCompilerIdentity();
   std::string text;
   llvm::raw_string_ostream stream(text);
-  stream << compiler << '\n' << settings << '\n';
+  stream << getCompilerIdentity() << '\n' << settings << '\n';
   for (graph::SymbolAttr symbol : getSizeSymbols(kernel.getComputation()))
     stream << symbol << '\n';
   kernel.getComputation()->print(stream, OpPrintingFlags().useLocalScope());

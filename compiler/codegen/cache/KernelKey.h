@@ -12,6 +12,10 @@ namespace tcc::codegen {
 /// computation with its plan; not the kernel's name. Thread-safe.
 std::string makeKey(exec::KernelOp kernel, llvm::StringRef settings);
 
+/// Whether this build can be told from others: keys of one that cannot be are
+/// only good within a process.
+bool isCompilerKnown();
+
 } // namespace tcc::codegen
 
 #endif // TCC_COMPILER_CODEGEN_CACHE_KERNELKEY_H

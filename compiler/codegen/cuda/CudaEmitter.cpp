@@ -102,8 +102,9 @@ static std::string rename(StringRef text, StringRef from, StringRef to) {
 FailureOr<std::string>
 CudaEmitter::emitText(ModuleOp module, const Arch &arch,
                       const EmitResources &resources) const {
+  std::string settings = "ptx " + arch.name + " " + digestLibdevice();
   auto emitOne = [&](exec::KernelOp kernel) -> FailureOr<std::string> {
-    std::string key = codegen::makeKey(kernel, "ptx " + arch.name);
+    std::string key = codegen::makeKey(kernel, settings);
     std::string name = "kernel_" + key;
     auto make = [&]() -> FailureOr<codegen::Code> {
       auto loops = emitLoops(kernel, name);

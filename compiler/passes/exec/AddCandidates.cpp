@@ -159,7 +159,8 @@ CandidateAdder::takeFastest(KernelOp kernel, const KernelUse &use,
     return failure();
   addScratch(*info, use);
   for (LaunchOp each : use.launches)
-    each.setTasks(graph::makeSizeMap(info->tasks, module.getContext()));
+    each.setTasks(
+        graph::makeSizeMap(each.bind(info->tasks), module.getContext()));
   return info->plan;
 }
 

@@ -86,6 +86,14 @@ static bool isElementwise(Operation &op) {
          repeatsElement(op);
 }
 
+/// Whether an attribute of `op` has sizes of the module's symbols.
+static bool hasSizes(Operation &op) {
+  return llvm::any_of(op.getAttrs(), [](NamedAttribute attr) {
+    auto map = dyn_cast<AffineMapAttr>(attr.getValue());
+    return map && map.getValue().getNumSymbols() > 0;
+  });
+}
+
 /// Gives the kernel's tensors of several elements one symbolic axis. How many
 /// elements they had; nullopt, and nothing is done, if it cannot.
 static std::optional<int64_t> generalize(KernelOp kernel, ArrayAttr symbols) {
@@ -95,7 +103,9 @@ static std::optional<int64_t> generalize(KernelOp kernel, ArrayAttr symbols) {
     return std::nullopt;
   SmallVector<Value> tensors = listTensors(kernel);
   std::optional<Shape> shape = findShape(tensors);
-  if (!shape || !llvm::all_of(fused.getBody().front(), isElementwise))
+  Block &body = fused.getBody().front();
+  if (!shape || !llvm::all_of(body, isElementwise) ||
+      llvm::any_of(body, hasSizes))
     return std::nullopt;
   int64_t elements = ShapedType::getNumElements(*shape);
   AffineExpr extent = getAffineSymbolExpr(0, kernel.getContext());

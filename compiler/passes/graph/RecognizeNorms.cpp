@@ -252,7 +252,7 @@ struct SplitMergedAxes : OpRewritePattern<LayerNormOp> {
   }
 };
 
-/// Whether `x` is a norm, or pointwise of one and of what is repeated.
+/// Whether `x` is a layer norm, or pointwise of one and of what is repeated.
 bool isOfNorm(Value x) {
   for (Operation *op = x.getDefiningOp(); op; op = x.getDefiningOp()) {
     if (isa<LayerNormOp>(op))

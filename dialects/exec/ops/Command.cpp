@@ -19,6 +19,8 @@ SmallVector<Value> LaunchOp::getWrites() {
 LogicalResult LaunchOp::verify() {
   if (getSizes() && getSizes()->getNumDims() != 0)
     return emitOpError("expected sizes over slots");
+  if (getBindings() && getBindings()->getNumDims() != 0)
+    return emitOpError("expected bindings over slots");
   if (getTasks() && !isSizeMap(*getTasks(), 1))
     return emitOpError("expected one number of tasks");
   return success();

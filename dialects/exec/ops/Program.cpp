@@ -22,7 +22,8 @@ LogicalResult KernelOp::verifyRegions() {
   if (block.front().getOperands() != ValueRange(block.getArguments()))
     return emitOpError("expected the computation to take the body's arguments");
   if (getSymbols() &&
-      !llvm::all_of(*getSymbols(), llvm::IsaPred<graph::SymbolAttr>))
+      (getSymbols()->empty() ||
+       !llvm::all_of(*getSymbols(), llvm::IsaPred<graph::SymbolAttr>)))
     return emitOpError("expected symbols of the graph dialect");
   return success();
 }

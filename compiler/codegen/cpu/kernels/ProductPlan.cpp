@@ -370,9 +370,9 @@ std::optional<PlaneWindow> ProductPlan::matchPlanes() const {
 /// As the attribute has it; an attribute with blocks has none.
 int64_t ProductPlan::choosePlanes(FusedOp region) {
   if (Attribute attr = getChoice(region, kPlaneRows)) {
-    auto rows = dyn_cast<IntegerAttr>(attr);
-    bool isPossible = rows && planes && isPlaneRows(*planes, rows.getInt());
-    return isPossible ? rows.getInt() : -1;
+    auto number = dyn_cast<IntegerAttr>(attr);
+    int64_t rows = number ? number.getValue().getSExtValue() : -1;
+    return planes && isPlaneRows(*planes, rows) ? rows : -1;
   }
   return planes && !blocking.isGiven() ? choosePlaneRows(*planes) : 0;
 }
@@ -394,10 +394,16 @@ FailureOr<TaskPlan> ProductPlan::describe() const {
         contractionScratchBytes(*blocking, sum, getPackedLhs(), getPackedRhs());
     return blocking.describe(plan);
   }
+  // Blocks are what may be chosen instead.
+  FailureOr<TaskPlan> blocks = blocking.describe(TaskPlan());
+  if (failed(blocks))
+    return failure();
   Builder b(product->getContext());
   plan.scratchBytes = planes->getElements(planeRows) * bytesOf(sum);
   plan.plan = b.getDictionaryAttr(
       b.getNamedAttr(kPlaneRows, b.getI64IntegerAttr(planeRows)));
+  plan.alternatives.push_back(blocks->plan);
+  llvm::append_range(plan.alternatives, blocks->alternatives);
   return plan;
 }
 

@@ -62,9 +62,8 @@ int64_t tcc::cpu::choosePlaneRows(const PlaneWindow &window) {
   double copied =
       double(window.getInputRows(rows) * columns.stride) / double(rows);
   constexpr double kTransposed = 1, kAdjacent = 0.1;
-  return saved > copied * (window.channels == 1 ? kAdjacent : kTransposed)
-             ? rows
-             : 0;
+  bool isAdjacent = window.channels == 1 && columns.stride == 1;
+  return saved > copied * (isAdjacent ? kAdjacent : kTransposed) ? rows : 0;
 }
 
 // --- Code
@@ -80,14 +79,15 @@ private:
   KernelBuilder &b;
   const PlaneConvolution &c;
   const PlaneWindow &window;
-  int64_t lanes, vectors; // of pixels, in a tile
+  int64_t lanes, vectors; // a tile has so many vectors of pixels
   int64_t inputRows, width;
   VectorType vectorType;
   Memory planes;   // [channels][rows][phases][width], of the task
   Memory finished; // of a tile, [filters][pixels], on the stack
   Value image, firstRow, rowCount;
 
-  using Sums = SmallVector<Value>; // of the vectors of a filter after others
+  /// The vectors of a filter follow those of the one before.
+  using Sums = SmallVector<Value>;
 
   Value planeRow(Value channel, Value row, Value phase);
   void fill(Value channel, Value row, int64_t phase, int64_t from, int64_t to);

@@ -49,7 +49,7 @@ bool isPlaneRows(const PlaneWindow &window, int64_t rows);
 
 struct PlaneConvolution {
   PlaneWindow window;
-  int64_t taskRows; // of results
+  int64_t taskRows; ///< rows of results of a task
   Memory input;
   Value images;
   PanelView weights; // one panel

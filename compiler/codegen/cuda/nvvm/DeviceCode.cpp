@@ -5,12 +5,14 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -75,8 +77,25 @@ static void askForPrecision(llvm::Module &module) {
   }
 }
 
+static llvm::Expected<std::string> findLibdevice() {
+  return findToolkitFile("libdevice", {"nvvm/libdevice/libdevice.10.bc"});
+}
+
+std::string tcc::cuda::digestLibdevice() {
+  auto path = findLibdevice();
+  if (!path) {
+    llvm::consumeError(path.takeError());
+    return "";
+  }
+  auto file = llvm::MemoryBuffer::getFile(*path);
+  if (!file)
+    return "";
+  return llvm::toHex(
+      llvm::BLAKE3::hash(llvm::arrayRefFromStringRef((*file)->getBuffer())));
+}
+
 static llvm::Error linkLibdevice(llvm::Module &module) {
-  auto path = findToolkitFile("libdevice", {"nvvm/libdevice/libdevice.10.bc"});
+  auto path = findLibdevice();
   if (!path)
     return path.takeError();
   auto buffer = llvm::MemoryBuffer::getFile(*path);

@@ -24,6 +24,9 @@ namespace tcc::cuda {
 /// dialects of registerDeviceCode.
 mlir::FailureOr<std::string> emitPtx(mlir::ModuleOp module, const Arch &arch);
 
+/// The BLAKE3 of the libdevice that emitPtx links here; empty if there is none.
+std::string digestLibdevice();
+
 /// One text of all that emitPtx made for `arch`.
 std::string joinPtx(llvm::ArrayRef<std::string> texts, const Arch &arch);
 

@@ -128,6 +128,10 @@ TEST_F(CodeCacheTest, BelongsToItsUser) {
   }
   fs::permissions(folder, fs::perms::owner_all | fs::perms::others_read);
   EXPECT_EQ(refuse(), "");
+  folder = root / "50%%" / "other" / "";
+  open()->add("a", makeCode(1, 'a'));
+  EXPECT_EQ(fs::status(folder).permissions(), fs::perms::owner_all);
+  EXPECT_EQ(open()->find("a"), makeCode(1, 'a'));
 }
 
 TEST_F(CodeCacheTest, RefusesWhatIsNoFolder) {

@@ -42,15 +42,16 @@ func.func @main(%x: tensor<3x4xf32>, %y: tensor<40000xf32>, %s: tensor<f32>)
 // -----
 
 // Elements of other places, or of no place: a vector that rows repeat, an element that
-// lies along an axis of several, positions, turned axes; a symbol of the module; no
-// elements at all; one element; rows.
+// lies along an axis of several, positions, turned axes; a symbol of the module, also as a
+// value; no elements at all; one element; rows.
 // CHECK-NOT: attributes {symbols
 // CHECK-NOT: bindings
 module attributes {graph.symbols = [#graph.symbol<"n", 1 to 4 by 1>]} {
 func.func @main(%x: tensor<3x4xf32>, %v: tensor<4xf32>, %o: tensor<1x1xf32>, %e: tensor<0x4xf32>,
                 %u: tensor<1xf32>, %n: tensor<?xf32, affine_map<()[s0] -> (s0)>>)
     -> (tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xi64>, tensor<4x3xf32>,
-        tensor<?xf32, affine_map<()[s0] -> (s0)>>, tensor<0x4xf32>, tensor<1xf32>, tensor<3xf32>) {
+        tensor<?xf32, affine_map<()[s0] -> (s0)>>, tensor<0x4xf32>, tensor<1xf32>, tensor<3xf32>,
+        tensor<3x4xf32>) {
   %0 = graph.fused <pointwise> (%x, %v) : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32> {
   ^bb0(%a: tensor<3x4xf32>, %b: tensor<4xf32>):
     %c = graph.broadcast %b : (tensor<4xf32>) -> tensor<3x4xf32>
@@ -93,8 +94,16 @@ func.func @main(%x: tensor<3x4xf32>, %v: tensor<4xf32>, %o: tensor<1x1xf32>, %e:
     %c = graph.reduce <sum> %a [1] : (tensor<3x4xf32>) -> tensor<3xf32>
     graph.yield %c : tensor<3xf32>
   }
-  return %0, %1, %2, %3, %4, %5, %6, %7 : tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xi64>,
+  %8 = graph.fused <pointwise> (%x) : (tensor<3x4xf32>) -> tensor<3x4xf32> {
+  ^bb0(%a: tensor<3x4xf32>):
+    %b = graph.size affine_map<()[s0] -> (s0)>
+    %c = graph.cast %b : (tensor<i64>) -> tensor<f32>
+    %d = graph.broadcast %c : (tensor<f32>) -> tensor<3x4xf32>
+    %e = graph.mul %a, %d : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+    graph.yield %e : tensor<3x4xf32>
+  }
+  return %0, %1, %2, %3, %4, %5, %6, %7, %8 : tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xi64>,
     tensor<4x3xf32>, tensor<?xf32, affine_map<()[s0] -> (s0)>>, tensor<0x4xf32>, tensor<1xf32>,
-    tensor<3xf32>
+    tensor<3xf32>, tensor<3x4xf32>
 }
 }
