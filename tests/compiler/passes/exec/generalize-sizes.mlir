@@ -99,8 +99,8 @@ func.func @main(%x: tensor<3x4xf32>, %v: tensor<4xf32>, %o: tensor<1x1xf32>, %e:
     %b = graph.size affine_map<()[s0] -> (s0)>
     %c = graph.cast %b : (tensor<i64>) -> tensor<f32>
     %d = graph.broadcast %c : (tensor<f32>) -> tensor<3x4xf32>
-    %e = graph.mul %a, %d : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
-    graph.yield %e : tensor<3x4xf32>
+    %g = graph.mul %a, %d : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+    graph.yield %g : tensor<3x4xf32>
   }
   return %0, %1, %2, %3, %4, %5, %6, %7, %8 : tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xi64>,
     tensor<4x3xf32>, tensor<?xf32, affine_map<()[s0] -> (s0)>>, tensor<0x4xf32>, tensor<1xf32>,
