@@ -50,6 +50,7 @@ static FrozenRewritePatternSet collectPatterns(MLIRContext *context,
   addReorderPatterns(patterns);
   addConcatPatterns(patterns);
   addSlicePatterns(patterns);
+  addWindowPatterns(patterns);
   addControlPatterns(patterns, log);
   return std::move(patterns);
 }

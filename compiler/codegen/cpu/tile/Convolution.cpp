@@ -176,7 +176,34 @@ void PatchPacker::emitRun(Value number, Value row, const Run &run) {
   });
 }
 
-/// A run is the channels of one pixel, or as many zeros.
+/// The share of taps that are known to read zeros for all pixels of most tiles:
+/// those of an axis of which tiles have one position.
+static double getZeroShare(const ConvolutionInput &input) {
+  constexpr int64_t kTileRows = 2 * panelRows;
+  double share = 1;
+  int64_t inner = 1; // positions of the axes behind
+  for (const WindowDimension &d : llvm::reverse(input.dimensions)) {
+    std::optional<int64_t> size = constantOf(d.input),
+                           pad = constantOf(d.padBegin),
+                           output = constantOf(d.output),
+                           taps = constantOf(d.taps);
+    if (!size || !pad || !output || !taps || *output == 0)
+      return 0;
+    int64_t met = 0;
+    for (int64_t tap = 0; tap < *taps; ++tap)
+      for (int64_t position = 0; position < *output; ++position) {
+        int64_t at = position * d.stride - *pad + tap * d.dilation;
+        met += at >= 0 && at < *size;
+      }
+    if (inner >= kTileRows)
+      share *= double(met) / double(*output * *taps);
+    inner *= *output;
+  }
+  return 1 - share;
+}
+
+/// A run is the channels of one pixel, or as many zeros. Where windows lie
+/// mostly in the padding, runs of zeros are told.
 static RowRuns makeRuns(KernelBuilder &b, const ConvolutionInput &input,
                         Memory zeros, Value group, ValueRange lanes) {
   SmallVector<Value> taps, strides = getStrides(b, input);
@@ -193,9 +220,12 @@ static RowRuns makeRuns(KernelBuilder &b, const ConvolutionInput &input,
       begin.push_back(b.sub(b.mul(at[1 + i], b.index(d.stride)), d.padBegin));
     begins.push_back(begin);
   }
+  constexpr double kLeastShare = 0.03;
+  bool tellsZeros = getZeroShare(input) > kLeastShare;
   return [=](KernelBuilder &b, Value number) {
     SmallVector<Value> tap = b.delinearize(number, taps);
-    SmallVector<Memory> rows;
+    RowRun run;
+    Value anyInside;
     for (auto [start, begin] : llvm::zip_equal(starts, begins)) {
       Value inside = b.create<arith::ConstantIntOp>(1, 1), offset = start;
       for (auto [i, d] : llvm::enumerate(input.dimensions)) {
@@ -209,9 +239,14 @@ static RowRuns makeRuns(KernelBuilder &b, const ConvolutionInput &input,
       Memory row = b.from(input.base, offset);
       row.pointer =
           b.create<arith::SelectOp>(inside, row.pointer, zeros.pointer);
-      rows.push_back(row);
+      run.starts.push_back(row);
+      anyInside =
+          anyInside ? b.createOrFold<arith::OrIOp>(anyInside, inside) : inside;
     }
-    return rows;
+    if (tellsZeros)
+      run.areZeros = b.create<arith::XOrIOp>(
+          anyInside, b.create<arith::ConstantIntOp>(1, 1));
+    return run;
   };
 }
 

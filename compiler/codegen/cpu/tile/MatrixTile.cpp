@@ -131,15 +131,24 @@ SmallVector<Value> SubTile::accumulateRows(ValueRange sums) {
 SmallVector<Value> SubTile::accumulateRuns(ValueRange sums) {
   Value length = b.index(tile.runLength), zero = b.index(0);
   Value end = b.add(tile.k, tile.depth);
-  auto accumulateRun = [&](Value number, ValueRange carried) {
-    SmallVector<Memory> all = tile.lhsRuns(b, number);
-    auto own = ArrayRef(all).slice(firstRow, endRow - firstRow);
+  auto accumulateRows = [&](const RowRun &run, Value number,
+                            ValueRange carried) {
+    auto own = ArrayRef(run.starts).slice(firstRow, endRow - firstRow);
     Rows rows{.starts = llvm::to_vector(own), .stride = b.index(1)};
     Value first = b.mul(number, length);
     Value from = b.max(b.sub(tile.k, first), zero);
     Value to = b.min(b.sub(end, first), length);
     Value shift = b.sub(first, tile.k);
     return accumulate(rows, shift, from, to, carried);
+  };
+  auto accumulateRun = [&](Value number, ValueRange carried) {
+    RowRun run = tile.lhsRuns(b, number);
+    if (!run.areZeros)
+      return accumulateRows(run, number, carried);
+    return b.choose(
+        run.areZeros, carried.getTypes(),
+        [&] { return llvm::to_vector(carried); },
+        [&] { return accumulateRows(run, number, carried); });
   };
   return b.loop(b.div(tile.k, length), b.ceilDiv(end, tile.runLength), sums,
                 [&](Value number, ValueRange carried) {

@@ -65,10 +65,15 @@ struct Arithmetic {
   Packing packing = {}; // operands are units of so many in k (PackedUnit.h)
 };
 
-/// The rows of a tile of the left operand in runs of k: where each starts, for
-/// the run of that number. Element e of the run is so many elements further.
-using RowRuns =
-    std::function<llvm::SmallVector<Memory>(KernelBuilder &, Value number)>;
+/// The rows of a tile of the left operand in a run of k: where each starts.
+/// Element e of the run is so many elements further.
+struct RowRun {
+  llvm::SmallVector<Memory> starts;
+  Value areZeros = {}; ///< whether all are zeros; null: that is not asked
+};
+
+/// The run of that number.
+using RowRuns = std::function<RowRun(KernelBuilder &, Value number)>;
 
 /// Whether the right operand is zero in the run of that number.
 using RunFilter = std::function<Value(KernelBuilder &, Value number)>;

@@ -25,6 +25,9 @@ void addConcatPatterns(mlir::RewritePatternSet &patterns);
 /// Slices, gathers and pads that cancel or merge.
 void addSlicePatterns(mlir::RewritePatternSet &patterns);
 
+/// Taps of windows that read only padding.
+void addWindowPatterns(mlir::RewritePatternSet &patterns);
+
 /// Branches that are decided.
 void addControlPatterns(mlir::RewritePatternSet &patterns, DecisionLog &log);
 

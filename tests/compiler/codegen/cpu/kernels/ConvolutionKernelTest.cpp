@@ -143,6 +143,23 @@ TEST_F(ConvolutionKernelTest, convolutionsByPlanes) {
                        three);
 }
 
+// Runs that are zeros for all rows of a tile are not multiplied.
+TEST_F(ConvolutionKernelTest, convolutionsThatReadMuchPadding) {
+  auto checkWindow = [&](const std::string &x, const std::string &filter,
+                         const std::string &y, const std::string &window) {
+    checkConvolution(KernelKind::contraction, x, filter, y,
+                     "packed_filter, channels_last, filters = 20 : i64, "
+                     "groups = 1 : i64, " +
+                         window);
+  };
+  checkWindow("2x14x15x16xf32", "1x1x144x32xf32", "2x14x15x20xf32",
+              makeWindow("3, 3", "1, 1", "12, 12", "12, 12"));
+  checkWindow("1x2x5x7x16xf32", "1x1x432x32xf32", "1x2x5x7x20xf32",
+              makeWindow("3, 3, 3", "1, 1, 1", "1, 1, 1", "1, 1, 1"));
+  checkWindow("2x5x13x17xf32", "1x1x425x32xf32", "2x5x7x20xf32",
+              makeWindow("5, 5", "1, 2", "2, 2", "1, 1"));
+}
+
 TEST_F(ConvolutionKernelTest, convolutionsOfOddSizes) {
   auto checkWindow = [&](const std::string &filter, const std::string &y,
                          const std::string &window) {
