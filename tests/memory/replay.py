@@ -79,17 +79,12 @@ def find_misplaced(kernel):
     return None
 
 
-def is_elementwise(kernel):
-    """Whether it is pointwise and its tensors have one shape, or one element."""
-    text = "\n".join(kernel.lines)
-    shapes = {found for found in re.findall(r"tensor<([0-9?x]*)[a-z]", text) if found.strip("1x")}
-    return "graph.fused <pointwise>" in text and len(shapes) == 1
-
-
 def count_elements(text, bound):
-    """The text with the number of elements for the shape of each static tensor: an
-    elementwise kernel for any number of elements computes what one for a shape does.
-    `bound` is that number, or None for kernels of shapes."""
+    """An op's text with numbers of elements for shapes, if its tensors have one shape or one
+    element: in a kernel for any number of elements, `bound`, it has no other."""
+    shapes = {found for found in re.findall(r"tensor<([0-9?x]*)[a-z]", text) if found.strip("1x")}
+    if len(shapes) > 1:
+        return text
 
     def count(found):
         extents = [int(extent) for extent in found[1].split("x") if extent]
@@ -103,7 +98,6 @@ def count_elements(text, bound):
 def compute(kernel, inputs, bound):
     """The terms of a kernel's results. Reshapes move nothing."""
     values, arguments, is_inside = {}, [], False
-    counts = is_elementwise(kernel)
     for line in kernel.lines:
         names = re.findall(r"%[\w#]+", line)
         if line.startswith("^bb0(") and not is_inside:
@@ -124,7 +118,7 @@ def compute(kernel, inputs, bound):
             if text.startswith("graph.reshape"):
                 value = values[operands[0]]
             else:
-                text = count_elements(text, bound) if counts else text
+                text = count_elements(text, bound)
                 value = term(re.sub(r"%\w+(?:#\d+)?", lambda m: values[m[0]], text))
             name, _, count = results.partition(":")
             values[name] = value
