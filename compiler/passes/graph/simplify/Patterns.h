@@ -25,7 +25,7 @@ void addConcatPatterns(mlir::RewritePatternSet &patterns);
 /// Slices, gathers and pads that cancel or merge.
 void addSlicePatterns(mlir::RewritePatternSet &patterns);
 
-/// Taps of windows that read only padding.
+/// Taps of windows that read only padding; windows of one element.
 void addWindowPatterns(mlir::RewritePatternSet &patterns);
 
 /// Branches that are decided.

@@ -76,10 +76,29 @@ struct DropTapsOfPadding : OpRewritePattern<ConvOp> {
   }
 };
 
+/// A pool whose windows are the elements = x, as adaptive ones of pictures that
+/// have their size.
+struct PoolOfElements : OpRewritePattern<PoolOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(PoolOp op,
+                                PatternRewriter &rewriter) const override {
+    auto isOne = [](int64_t size) { return size == 1; };
+    auto isZero = [](int64_t size) { return size == 0; };
+    if (!llvm::all_of(op.getWindow(), isOne) ||
+        !llvm::all_of(op.getStrides(), isOne) ||
+        !llvm::all_of(op.getPadLow(), isZero) ||
+        !llvm::all_of(op.getPadHigh(), isZero) ||
+        op.getType() != op.getX().getType())
+      return rewriter.notifyMatchFailure(op, "windows are no elements");
+    rewriter.replaceOp(op, op.getX());
+    return success();
+  }
+};
+
 } // namespace
 
 void addWindowPatterns(RewritePatternSet &patterns) {
-  patterns.add<DropTapsOfPadding>(patterns.getContext());
+  patterns.add<DropTapsOfPadding, PoolOfElements>(patterns.getContext());
 }
 
 } // namespace tcc

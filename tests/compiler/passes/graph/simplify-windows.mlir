@@ -47,3 +47,20 @@ func.func @left(%x: tensor<1x1x?xf32, #x>, %z: tensor<1x1x9xf32>, %f: tensor<2x1
   return %y, %w : tensor<1x2x?xf32, affine_map<()[s0] -> (1, 2, s0)>>, tensor<1x2x9xf32>
 }
 }
+
+// -----
+
+// CHECK-LABEL: @elements
+// CHECK-NEXT:  %[[P:.+]] = graph.pool <max>
+// CHECK-NEXT:  return %arg0, %[[P]]
+func.func @elements(%x: tensor<1x4x6x6xf32>) -> (tensor<1x4x6x6xf32>, tensor<1x4x3x3xf32>) {
+  %y = graph.pool <average> %x {window = array<i64: 1, 1>, strides = array<i64: 1, 1>,
+    pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, dilations = array<i64: 1, 1>,
+    count_low = array<i64: 0, 0>, count_high = array<i64: 0, 0>, count_padding}
+    : (tensor<1x4x6x6xf32>) -> tensor<1x4x6x6xf32>
+  %z = graph.pool <max> %x {window = array<i64: 1, 1>, strides = array<i64: 2, 2>,
+    pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, dilations = array<i64: 1, 1>,
+    count_low = array<i64: 0, 0>, count_high = array<i64: 0, 0>}
+    : (tensor<1x4x6x6xf32>) -> tensor<1x4x3x3xf32>
+  return %y, %z : tensor<1x4x6x6xf32>, tensor<1x4x3x3xf32>
+}
