@@ -141,7 +141,8 @@ PatchPacker::Run PatchPacker::findRun(Value number, Value image,
     }
     source = b.add(source, b.mul(begin, strides[1 + d]));
   }
-  run.source = source;
+  // A masked load of no element is slow where its address is no memory of ours.
+  run.source = b.create<arith::SelectOp>(inside, source, image);
   run.high = b.create<arith::SelectOp>(inside, run.high, run.low);
   return run;
 }
