@@ -158,9 +158,10 @@ def Graph_ParameterSlot : Graph_Enum<"ParameterSlot",
   I32EnumAttrCase<"statistic", 7>]>; // of a batch norm: a buffer
 
 def Graph_AttentionOperand : Graph_Enum<"AttentionOperand",
-    "matrices that attention multiplies", [
+    "operands of attention: `all` are query, key and value", [
   I32EnumAttrCase<"query", 0>, I32EnumAttrCase<"key", 1>,
-  I32EnumAttrCase<"value", 2>, I32EnumAttrCase<"all", 3>]>;
+  I32EnumAttrCase<"value", 2>, I32EnumAttrCase<"all", 3>,
+  I32EnumAttrCase<"mask", 4>]>;
 
 def Graph_AttentionOperandAttr :
     Graph_EnumAttr<Graph_AttentionOperand, "attention_operand">;

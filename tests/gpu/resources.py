@@ -16,6 +16,7 @@ from models import exports, wheels
 from models.run import compile_flags
 from numerics import families, pointwise
 from numerics.rows import Model, write_model
+from training import traffic
 
 # Kinds that never need memory of their own.
 PLAIN_KINDS = ("pointwise", "row")
@@ -79,6 +80,17 @@ def check_training(tally, name):
         check(tally, f"{name} training", model, f"--train={recipe}")
 
 
+def check_traffic(tally, name):
+    """Of a model that traffic.py counts the bytes of."""
+    write, recipe = traffic.IMAGE_MODELS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        model, path = (os.path.join(folder, file) for file in ("model.onnx", "recipe.toml"))
+        write(model)
+        with open(path, "w") as stream:
+            stream.write(traffic.RECIPE.format(**recipe))
+        check(tally, f"{name} training bf16", model, "--weights=none", f"--train={path}")
+
+
 def main(names):
     tally = Tally()
     if not names:
@@ -92,6 +104,9 @@ def main(names):
     for name in workloads.WORKLOADS:
         if not names or name in names:
             check_training(tally, name)
+    for name in traffic.IMAGE_MODELS:
+        if not names or name in names:
+            check_traffic(tally, name)
     tally.close()
 
 

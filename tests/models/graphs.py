@@ -39,15 +39,18 @@ class Graph:
         y = self.node("MatMul", x, self.weight(rows, columns))
         return self.node("Add", y, self.weight(columns)) if bias else y
 
-    def normalized_conv(self, x, channels, filters, extent, stride=1):
+    def normalized_conv(self, x, channels, filters, extent, stride=1, groups=1):
         """A convolution that keeps the image's extents but for `stride`, and a batch
         norm."""
-        weight = self.weight(filters, channels, extent, extent)
-        pads = [extent // 2] * 4
-        y = self.node("Conv", x, weight, strides=[stride] * 2, pads=pads)
+        weight = self.weight(filters, channels // groups, extent, extent)
+        window = {"strides": [stride] * 2, "pads": [extent // 2] * 4, "group": groups}
+        y = self.node("Conv", x, weight, **window)
         scale, shift, mean = (self.weight(filters) for _ in range(3))
         variance = self.weight(filters, is_positive=True)
         return self.node("BatchNormalization", y, scale, shift, mean, variance)
+
+    def relu6(self, x):
+        return self.node("Clip", x, self.constant(0), self.constant(6))
 
     def save(self, path, inputs, outputs, input_type=TensorProto.FLOAT):
         """`inputs` and `outputs` are the shapes by name."""
@@ -197,3 +200,142 @@ def resnet50(g, x):
             channels = 256 << stage
     y = g.node("Flatten", g.node("GlobalAveragePool", y))
     return g.linear(y, channels, 1000)
+
+
+def inverted_residual(g, x, channels, filters, expansion, stride):
+    """As in MobileNetV2: wider, a window in each channel, narrower."""
+    inner, y = channels * expansion, x
+    if expansion != 1:
+        y = g.relu6(g.normalized_conv(y, channels, inner, 1))
+    y = g.relu6(g.normalized_conv(y, inner, inner, 3, stride, groups=inner))
+    y = g.normalized_conv(y, inner, filters, 1)
+    return g.node("Add", y, x) if channels == filters and stride == 1 else y
+
+
+# Expansion, filters, blocks, stride of the first one.
+MOBILE_STAGES = (
+    (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1),
+    (6, 160, 3, 2), (6, 320, 1, 1),
+)  # fmt: skip
+
+
+def mobilenet_v2(g, x):
+    """1000 logits of images of 3 channels."""
+    y, channels = g.relu6(g.normalized_conv(x, 3, 32, 3, stride=2)), 32
+    for expansion, filters, blocks, stride in MOBILE_STAGES:
+        for i in range(blocks):
+            y = inverted_residual(g, y, channels, filters, expansion, 1 if i else stride)
+            channels = filters
+    y = g.relu6(g.normalized_conv(y, channels, 1280, 1))
+    y = g.node("Flatten", g.node("GlobalAveragePool", y))
+    return g.linear(y, 1280, 1000)
+
+
+class WindowedTransformer(Graph):
+    """As Swin: attention in windows of 7 x 7, of which every second block's lie
+    askew."""
+
+    WINDOW = 7
+    STAGES = ((96, 3, 2), (192, 6, 2), (384, 12, 6), (768, 24, 2))  # width, heads, blocks
+
+    def __init__(self, has_weights, batch):
+        super().__init__(has_weights)
+        self.batch = batch
+
+    def reshape(self, x, *shape):
+        return self.node("Reshape", x, self.constant(shape, np.int64))
+
+    def norm(self, x, width):
+        scale, shift = self.weight(width), self.weight(width)
+        return self.node("LayerNormalization", x, scale, shift, axis=-1)
+
+    def roll(self, x, distance, extent):
+        """The first `distance` rows and columns come last; all but as many if it is
+        negative."""
+        for axis in (1, 2):
+            first, last = (
+                self.node("Slice", x, *(self.constant([v], np.int64) for v in (*ends, axis)))
+                for ends in ((0, distance % extent), (distance % extent, extent))
+            )
+            x = self.node("Concat", last, first, axis=axis)
+        return x
+
+    def bias(self, heads):
+        """Of pairs of places in a window, from a table of their distances."""
+        window, places = self.WINDOW, self.WINDOW**2
+        y, x = np.divmod(np.arange(places), window)
+        rows, columns = y[:, None] - y + window - 1, x[:, None] - x + window - 1
+        table = self.weight((2 * window - 1) ** 2, heads)
+        index = self.constant((rows * (2 * window - 1) + columns).ravel(), np.int64)
+        bias = self.reshape(self.node("Gather", table, index), places, places, heads)
+        transposed = self.node("Transpose", bias, perm=[2, 0, 1])
+        return self.node("Unsqueeze", transposed, self.constant([0], np.int64))
+
+    def mask(self, extent):
+        """Keeps places that were not neighbours before the roll apart."""
+        window, across = self.WINDOW, extent // self.WINDOW
+        part = np.digitize(np.arange(extent), (extent - window, extent - window // 2))
+        parts = (3 * part[:, None] + part).reshape(across, window, across, window)
+        parts = parts.transpose(0, 2, 1, 3).reshape(across**2, window**2)
+        apart = np.where(parts[:, :, None] != parts[:, None, :], -100.0, 0.0)
+        return self.constant(apart[None, :, None])
+
+    def attention(self, x, width, heads, extent, is_askew):
+        """Of `x` [batch, extent, extent, width]."""
+        window, across = self.WINDOW, extent // self.WINDOW
+        places, windows, depth = window**2, self.batch * across**2, width // heads
+        if is_askew:
+            x = self.roll(x, window // 2, extent)
+        x = self.reshape(x, self.batch, across, window, across, window, width)
+        x = self.node("Transpose", x, perm=[0, 1, 3, 2, 4, 5])
+        qkv = self.linear(self.reshape(x, windows, places, width), width, 3 * width)
+        qkv = self.reshape(qkv, windows, places, 3, heads, depth)
+        qkv = self.node("Transpose", qkv, perm=[2, 0, 3, 1, 4])
+        parts = self.node("Split", qkv, axis=0, num_outputs=3, outputs=3)
+        squeezed = self.constant([0], np.int64)
+        query, key, value = (self.node("Squeeze", part, squeezed) for part in parts)
+        query = self.node("Mul", query, self.constant(depth**-0.5))
+        scores = self.node("MatMul", query, self.node("Transpose", key, perm=[0, 1, 3, 2]))
+        scores = self.node("Add", scores, self.bias(heads))
+        if is_askew:
+            scores = self.reshape(scores, self.batch, across**2, heads, places, places)
+            scores = self.node("Add", scores, self.mask(extent))
+            scores = self.reshape(scores, windows, heads, places, places)
+        weights = self.node("Softmax", scores, axis=-1)
+        sums = self.node("Transpose", self.node("MatMul", weights, value), perm=[0, 2, 1, 3])
+        y = self.linear(self.reshape(sums, windows, places, width), width, width)
+        y = self.reshape(y, self.batch, across, across, window, window, width)
+        y = self.node("Transpose", y, perm=[0, 1, 3, 2, 4, 5])
+        y = self.reshape(y, self.batch, extent, extent, width)
+        return self.roll(y, -(window // 2), extent) if is_askew else y
+
+    def block(self, x, width, heads, extent, is_askew):
+        y = self.attention(self.norm(x, width), width, heads, extent, is_askew)
+        x = self.node("Add", x, y)
+        y = self.linear(self.norm(x, width), width, 4 * width)
+        y = self.node("Gelu", y, approximate="tanh")
+        return self.node("Add", x, self.linear(y, 4 * width, width))
+
+    def merge(self, x, width, extent):
+        """Neighbours of 2 x 2 as channels, of which half remain."""
+        half = extent // 2
+        x = self.reshape(x, self.batch, half, 2, half, 2, width)
+        x = self.node("Transpose", x, perm=[0, 1, 3, 4, 2, 5])
+        x = self.norm(self.reshape(x, self.batch, half, half, 4 * width), 4 * width)
+        return self.linear(x, 4 * width, 2 * width, bias=False)
+
+    def logits(self, images, pixels):
+        """1000 of images [batch, 3, pixels, pixels]."""
+        width, extent = self.STAGES[0][0], pixels // 4
+        x = self.node(
+            "Conv", images, self.weight(width, 3, 4, 4), self.weight(width), strides=[4, 4]
+        )
+        x = self.norm(self.node("Transpose", x, perm=[0, 2, 3, 1]), width)
+        for stage, (width, heads, blocks) in enumerate(self.STAGES):
+            if stage:
+                x, extent = self.merge(x, width // 2, extent), extent // 2
+            for i in range(blocks):
+                is_askew = i % 2 == 1 and extent > self.WINDOW
+                x = self.block(x, width, heads, extent, is_askew)
+        axes = self.constant([1, 2], np.int64)
+        return self.linear(self.node("ReduceMean", self.norm(x, width), axes, keepdims=0), width, 1000)

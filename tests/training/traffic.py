@@ -8,7 +8,8 @@ and writes it once in each of these regions, and stores nothing else:
   its weights, with bias, activation and residual sum where they are behind it;
 - each norm, forward, and one for all of its gradients; a batch norm reads what it
   normalises twice, for the statistics and for the result, forward and backward;
-- attention, one region forward and one backward, scores never stored;
+- attention, one region forward and one backward, scores never stored; another one
+  for the gradient of a bias that it learns, which is summed over all windows;
 - the update, which reads a parameter, its gradient and its slots, and writes the
   parameter, its slots and its rounded copy.
 
@@ -27,7 +28,7 @@ from models import graphs
 from onnx import TensorProto
 
 WIDTH, HEADS, INNER, TOKENS, BATCH, VOCABULARY = 768, 12, 3072, 1024, 4, 4096
-IMAGES, PIXELS, CONVOLUTIONS = 16, 224, 53
+IMAGES, PIXELS, CONVOLUTIONS, CLASSES = 16, 224, 53, 1000
 RECIPE = """
 [loss]
 kind = "{loss}"
@@ -46,6 +47,8 @@ LIMITS = {
     "a layer": (1.07, 36),
     "all but layers": (1.08, 28),
     "resnet50": (1.09, 825),
+    "mobilenet_v2": (1.09, 805),
+    "swin_t": (1.10, 695),
 }
 
 NARROW, WIDE = 2, 4
@@ -64,28 +67,27 @@ def product_bytes(rows, depth, columns, addends=0, extra=0, result=NARROW):
     return NARROW * (x + w + y + w + x + x + y + extra) + result * y * (1 + addends)
 
 
-def attention_bytes():
+def attention_bytes(row):
     """q, k, v in, sums out; then all of these and the sums' gradient, three out."""
-    row = BATCH * TOKENS * WIDTH
     return NARROW * (3 * row + row + 3 * row + row + row + 3 * row)
 
 
-def layer_ideal():
-    rows = BATCH * TOKENS
-    row = rows * WIDTH
+def layer_ideal(rows, width, inner):
+    """Of a layer of a transformer; norms are before products."""
+    row = rows * width
     # x, y; x, dy, the residual's gradient, dx. What it normalises is the stream.
     norm = WIDE * row + NARROW * row + WIDE * row + NARROW * 3 * row
     products = (
-        product_bytes(rows, WIDTH, 3 * WIDTH)
-        + product_bytes(rows, WIDTH, WIDTH, addends=1, result=WIDE)
+        product_bytes(rows, width, 3 * width)
+        + product_bytes(rows, width, width, addends=1, result=WIDE)
         # The sum before gelu is stored for its gradient, which is behind the product.
-        + product_bytes(rows, WIDTH, INNER, addends=1)
+        + product_bytes(rows, width, inner, addends=1)
         + product_bytes(
-            rows, INNER, WIDTH, addends=1, extra=rows * INNER, result=WIDE
+            rows, inner, width, addends=1, extra=rows * inner, result=WIDE
         )
     )
-    parameters = 12 * WIDTH * WIDTH
-    return 2 * norm + products + attention_bytes() + update_bytes(parameters, slots=2)
+    parameters = 4 * width * width + 2 * width * inner
+    return 2 * norm + products + attention_bytes(row) + update_bytes(parameters, slots=2)
 
 
 def ends_ideal():
@@ -107,34 +109,85 @@ def convolution_bytes(x, weight, y, has_residual, needs_dx=True):
     return NARROW * (forward + norm + data + x + y)
 
 
-def resnet50_ideal():
-    bytes_, parameters = 0, 0
+class Convolutions:
+    """Bytes and parameters of those of a model with batch norms."""
 
-    def convolve(channels, filters, extent, pixels, stride=1, **how):
-        nonlocal bytes_, parameters
-        weight, after = channels * filters * extent**2, pixels // stride
+    def __init__(self):
+        self.bytes, self.parameters = 0, 0
+
+    def add(self, channels, filters, extent, pixels, stride=1, groups=1, **how):
+        """Of `pixels` squared; the pixels after it."""
+        weight, after = channels // groups * filters * extent**2, pixels // stride
         x, y = IMAGES * channels * pixels**2, IMAGES * filters * after**2
         how.setdefault("has_residual", False)
-        bytes_ += convolution_bytes(x, weight, y, **how)
-        parameters += weight
+        self.bytes += convolution_bytes(x, weight, y, **how)
+        self.parameters += weight
         return after
 
-    pixels = convolve(3, 64, 7, PIXELS, 2, needs_dx=False)
+    def step_bytes(self, channels, pixels, slots):
+        """Of all, the mean of the pixels, a classifier and the update."""
+        parameters = self.parameters + channels * CLASSES
+        pool = NARROW * 2 * IMAGES * channels * pixels**2
+        return self.bytes + pool + update_bytes(parameters, slots)
+
+
+def resnet50_ideal():
+    of = Convolutions()
+    pixels = of.add(3, 64, 7, PIXELS, 2, needs_dx=False)
     pool = IMAGES * 64 * pixels**2
-    bytes_ += NARROW * (pool + pool // 4) * 2
+    of.bytes += NARROW * (pool + pool // 4) * 2
     pixels, channels = pixels // 2, 64
     for stage, depth in enumerate((3, 4, 6, 3)):
         for i in range(depth):
             stride, inner = 2 if stage and i == 0 else 1, 64 << stage
             if i == 0:
-                convolve(channels, 4 * inner, 1, pixels, stride)
-            convolve(channels, inner, 1, pixels)
-            pixels = convolve(inner, inner, 3, pixels, stride)
-            convolve(inner, 4 * inner, 1, pixels, has_residual=True)
+                of.add(channels, 4 * inner, 1, pixels, stride)
+            of.add(channels, inner, 1, pixels)
+            pixels = of.add(inner, inner, 3, pixels, stride)
+            of.add(inner, 4 * inner, 1, pixels, has_residual=True)
             channels = 4 * inner
-    bytes_ += NARROW * 2 * IMAGES * channels * pixels**2
-    parameters += channels * 1000
-    return bytes_ + update_bytes(parameters, slots=1)
+    return of.step_bytes(channels, pixels, slots=1)
+
+
+def mobilenet_v2_ideal():
+    of = Convolutions()
+    pixels, channels = of.add(3, 32, 3, PIXELS, 2, needs_dx=False), 32
+    for expansion, filters, blocks, first_stride in graphs.MOBILE_STAGES:
+        for i in range(blocks):
+            stride, inner = 1 if i else first_stride, channels * expansion
+            if expansion != 1:
+                of.add(channels, inner, 1, pixels)
+            pixels = of.add(inner, inner, 3, pixels, stride, groups=inner)
+            of.add(inner, filters, 1, pixels, has_residual=i > 0)
+            channels = filters
+    of.add(channels, 1280, 1, pixels)
+    return of.step_bytes(1280, pixels, slots=1)
+
+
+def swin_ideal():
+    extent, width, total = PIXELS // 4, None, 0
+    for stage, (filters, _, blocks) in enumerate(graphs.WindowedTransformer.STAGES):
+        row = IMAGES * extent**2 * (width or filters)
+        if stage:
+            # The norm's x, y; x, dy, dx; and the product behind it.
+            total += WIDE * row * 2 + NARROW * row * 3
+            extent //= 2
+            rows, depth = IMAGES * extent**2, 4 * width
+            total += product_bytes(rows, depth, filters, result=WIDE)
+            total += update_bytes(depth * filters, slots=2)
+        else:
+            # Patches' product, forward and for its weights; the norm, as above.
+            patch, images = 3 * 4**2, IMAGES * 3 * PIXELS**2
+            total += NARROW * (2 * images + patch * filters + 2 * row)
+            total += NARROW * row + WIDE * row + NARROW * row * 3
+            total += update_bytes(patch * filters, slots=2)
+        width, rows = filters, IMAGES * extent**2
+        # q, k, v and the sums' gradient once more for that of the bias.
+        bias = NARROW * 4 * rows * width
+        total += blocks * (layer_ideal(rows, width, 4 * width) + bias)
+    # The last norm's x; x, dx. Its result's mean is small.
+    total += (2 * WIDE + NARROW) * rows * width
+    return total + update_bytes(width * CLASSES, slots=2)
 
 
 def write_transformer(path, layers):
@@ -145,10 +198,9 @@ def write_transformer(path, layers):
     g.save(path, {"ids": shape}, {logits: [*shape, VOCABULARY]}, TensorProto.INT64)
 
 
-def write_resnet50(path):
-    g = graphs.Graph(has_weights=False)
-    logits = graphs.resnet50(g, "x")
-    g.save(path, {"x": [IMAGES, 3, PIXELS, PIXELS]}, {logits: [IMAGES, 1000]})
+def write_image_model(path, g, make_logits):
+    logits = make_logits(g)
+    g.save(path, {"x": [IMAGES, 3, PIXELS, PIXELS]}, {logits: [IMAGES, CLASSES]})
 
 
 class Counter:
@@ -182,21 +234,46 @@ def check_transformer(counter, model):
         counts.append(counter.count(f"{layers} layers", model, batch=BATCH, **text))
     (one, launches), (two, more) = counts
     layer = two - one
-    counter.check("a layer", layer, more - launches, layer_ideal())
+    counter.check("a layer", layer, more - launches, layer_ideal(BATCH * TOKENS, WIDTH, INNER))
     counter.check("all but layers", one - layer, 2 * launches - more, ends_ideal())
 
 
-def check_resnet50(counter, model):
-    write_resnet50(model)
-    bytes_, launches = counter.count(
-        "resnet50", model, loss="cross_entropy", extra="", optimizer="sgd",
-        momentum="momentum = 0.9", batch=IMAGES,
-    )  # fmt: skip
-    counter.check("resnet50", bytes_, launches, resnet50_ideal())
-    # Each convolution, the gradients of its data, but for the images, and filter.
-    expected, found = 3 * CONVOLUTIONS - 1, counter.library_calls
-    message = f"{found}, expected {expected} at least"
-    counter.tally.check("library calls of resnet50", found >= expected, message)
+IMAGE_RECIPE = {"loss": "cross_entropy", "extra": "", "batch": IMAGES}
+SGD = IMAGE_RECIPE | {"optimizer": "sgd", "momentum": "momentum = 0.9"}
+ADAMW = IMAGE_RECIPE | {"optimizer": "adamw", "momentum": ""}
+
+
+def write_resnet50(path):
+    write_image_model(path, graphs.Graph(False), lambda g: graphs.resnet50(g, "x"))
+
+
+def write_mobilenet_v2(path):
+    write_image_model(path, graphs.Graph(False), lambda g: graphs.mobilenet_v2(g, "x"))
+
+
+def write_swin(path):
+    g = graphs.WindowedTransformer(False, IMAGES)
+    write_image_model(path, g, lambda g: g.logits("x", PIXELS))
+
+
+# How they are written and trained.
+IMAGE_MODELS = {
+    "resnet50": (write_resnet50, SGD),
+    "mobilenet_v2": (write_mobilenet_v2, SGD),
+    "swin_t": (write_swin, ADAMW),
+}
+IDEALS = {"resnet50": resnet50_ideal, "mobilenet_v2": mobilenet_v2_ideal, "swin_t": swin_ideal}
+
+
+def check_image_model(counter, name, model):
+    write, recipe = IMAGE_MODELS[name]
+    write(model)
+    counter.check(name, *counter.count(name, model, **recipe), IDEALS[name]())
+    if name == "resnet50":
+        # Each convolution, the gradients of its data, but for the images, and filter.
+        expected, found = 3 * CONVOLUTIONS - 1, counter.library_calls
+        message = f"{found}, expected {expected} at least"
+        counter.tally.check("library calls of resnet50", found >= expected, message)
 
 
 if __name__ == "__main__":
@@ -204,5 +281,6 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as work:
         model = os.path.join(work, "m.onnx")
         check_transformer(Counter(tally, work), model)
-        check_resnet50(Counter(tally, work), model)
+        for name in IMAGE_MODELS:
+            check_image_model(Counter(tally, work), name, model)
     tally.close()

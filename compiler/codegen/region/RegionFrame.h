@@ -62,6 +62,11 @@ struct RegionFrame {
   Value size(mlir::OpBuilder &b, mlir::AffineExpr expression) {
     return elements.size(b, loc, expression);
   }
+  llvm::SmallVector<Value> sizes(mlir::OpBuilder &b,
+                                 llvm::ArrayRef<mlir::AffineExpr> expressions) {
+    return llvm::map_to_vector(expressions,
+                               [&](mlir::AffineExpr e) { return size(b, e); });
+  }
 };
 
 } // namespace tcc::codegen

@@ -29,12 +29,15 @@ KernelBuilder makeKernelBuilder(OpBuilder &b, Location loc) {
 }
 
 SmallVector<Value> alignBatch(KernelBuilder &b, Value operand,
-                              int64_t batchRank, ValueRange at) {
-  SmallVector<Value> indices(batchRank, b.index(0));
+                              const Extents &batch, ValueRange at) {
+  SmallVector<Value> indices(at.take_back(batch.size()));
   Extents extents = getExtents(operand);
-  for (int64_t axis = 0; axis < batchRank; ++axis)
-    if (getConstant(extents[axis]) != 1)
-      indices[axis] = at[at.size() - batchRank + axis];
+  for (auto [axis, index] : llvm::enumerate(indices)) {
+    if (isEqual(extents[axis], batch[axis]))
+      continue;
+    int64_t part = *getConstant(extents[axis]);
+    index = part == 1 ? b.index(0) : b.rem(index, b.index(part));
+  }
   return indices;
 }
 
@@ -68,8 +71,7 @@ static SmallVector<Value> regroupRows(KernelBuilder &b, RegionFrame &frame,
     return at;
   auto getSizes = [&](Extents extents) {
     extents.pop_back();
-    return llvm::map_to_vector(extents,
-                               [&](AffineExpr e) { return frame.size(b, e); });
+    return frame.sizes(b, extents);
   };
   Value last = at.pop_back_val(), row = b.index(0);
   for (auto [size, index] : llvm::zip_equal(getSizes(from), at))

@@ -42,10 +42,11 @@ bool readsPositionsOnly(graph::FusedOp region, int64_t first, int64_t end);
 /// A builder of kernels where `b` stands.
 KernelBuilder makeKernelBuilder(mlir::OpBuilder &b, mlir::Location loc);
 
-/// The indices of `operand`'s batch axes where those of the result are `at`:
-/// axes of extent 1 are repeated.
+/// The indices of `operand`'s batch axes where those of the result, of the
+/// extents `batch`, are `at`: axes whose extents are part of these are
+/// repeated.
 llvm::SmallVector<Value> alignBatch(KernelBuilder &b, Value operand,
-                                    int64_t batchRank, ValueRange at);
+                                    const graph::Extents &batch, ValueRange at);
 
 } // namespace tcc::codegen
 

@@ -187,6 +187,38 @@ static void mergeGradients(ArrayRef<AttentionGradientOp> gradients) {
   llvm::for_each(parts, eraseFromGradient);
 }
 
+// --- The mask's gradient
+
+/// A mask's gradient is the sum of all scores' that read it: some blocks have a
+/// part of these each. A multiple of the processors of large devices.
+static void splitSums(AttentionGradientOp op) {
+  constexpr int64_t kWantedBlocks = 512, kTileElements = 64 * 32;
+  auto elements = getNumElements(getExtents(op.getMask()), op.getContext());
+  auto scores = getNumElements(getExtents(op.getQuery()), op.getContext());
+  std::optional<int64_t> count = getConstant(elements);
+  if (!count || *count == 0)
+    return;
+  // Scores are as many as the mask's elements, times its repeats.
+  scores = scores.floorDiv(getExtents(op.getQuery()).back()) *
+           getExtents(op.getMask()).back();
+  int64_t parts = llvm::divideCeil(kWantedBlocks * kTileElements, *count);
+  if (std::optional<int64_t> all = getConstant(scores))
+    parts = std::min(parts, *all / *count);
+  if (parts < 2)
+    return;
+  OpBuilder builder(op);
+  Extents extents = getExtents(op.getResult());
+  extents.front() = builder.getAffineConstantExpr(parts);
+  auto split = cast<AttentionGradientOp>(builder.clone(*op));
+  Type elementType = getElementTypeOrSelf(op.getResult());
+  split.getResult().setType(makeTensorType(extents, elementType));
+  Value sum = builder.create<ReduceOp>(op.getLoc(), ReduceKind::sum,
+                                       split.getResult(), 0);
+  op.replaceAllUsesWith(
+      reshapeTo(builder, op.getLoc(), sum, getTensorType(op.getResult())));
+  op.erase();
+}
+
 namespace {
 
 struct MergeAttentionPass : impl::MergeAttentionPassBase<MergeAttentionPass> {
@@ -202,13 +234,16 @@ struct MergeAttentionPass : impl::MergeAttentionPassBase<MergeAttentionPass> {
   void runOnOperation() override {
     DecisionLog log(getOperation(), "merge-attention");
     SmallVector<AttentionNormalizerOp> normalizers;
-    SmallVector<AttentionGradientOp> queries;
+    SmallVector<AttentionGradientOp> queries, masks;
     getOperation()->walk([&](Operation *op) {
       if (auto normalizer = dyn_cast<AttentionNormalizerOp>(op))
         normalizers.push_back(normalizer);
       else if (auto gradient = dyn_cast<AttentionGradientOp>(op);
                gradient && gradient.getOf() == AttentionOperand::query)
         queries.push_back(gradient);
+      else if (gradient && gradient.getOf() == AttentionOperand::mask &&
+               takesTensorCores(gradient))
+        masks.push_back(gradient);
     });
     for (AttentionGradientOp query : queries) {
       auto key = findGradient(query, AttentionOperand::key);
@@ -218,6 +253,7 @@ struct MergeAttentionPass : impl::MergeAttentionPassBase<MergeAttentionPass> {
       log.add(query, "merged", "one kernel makes all gradients");
       mergeGradients({query, key, value});
     }
+    llvm::for_each(masks, splitSums);
     for (AttentionNormalizerOp normalizer : normalizers)
       mergeNormalizer(normalizer);
     markCausal(log);

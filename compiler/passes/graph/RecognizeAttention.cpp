@@ -21,11 +21,12 @@ struct Weights {
   bool guard = false; // rows of NaN are zeros
 };
 
-/// query key^T * scale + mask
+/// query key^T * scale + masks
 struct Scores {
   MatmulOp product;
   double scale = 1;
-  Value mask; // of the scores' extents; null if there is none
+  SmallVector<Value, 2>
+      masks; // of the scores' extents, however many batch axes
 };
 
 } // namespace
@@ -66,6 +67,14 @@ static std::optional<std::pair<Value, double>> matchScaled(Operation *op) {
   return std::pair(sides->second, *getSplat(sides->first));
 }
 
+/// True if `op` has the matrices of its operand under other batch axes.
+static bool keepsMatrices(ReshapeOp op) {
+  Extents from = getExtents(op.getX()), to = getExtents(op.getResult());
+  return from.size() > 2 && to.size() > 2 &&
+         llvm::equal(ArrayRef(from).take_back(2), ArrayRef(to).take_back(2),
+                     isEqual);
+}
+
 static std::optional<Scores> matchScores(Value value) {
   Scores scores;
   while (hasOneLocalUse(value)) {
@@ -81,16 +90,116 @@ static std::optional<Scores> matchScores(Value value) {
       value = scaled->first;
       continue;
     }
-    // A mask is added to the scaled product.
+    if (auto reshape = dyn_cast_or_null<ReshapeOp>(op);
+        reshape && keepsMatrices(reshape)) {
+      value = reshape.getX();
+      continue;
+    }
+    // Masks are added to the scaled product.
     auto add = dyn_cast_or_null<AddOp>(op);
-    if (!add || scores.mask || scores.scale != 1)
+    if (!add || scores.scale != 1)
       return std::nullopt;
     bool isLeft = matchScores(add.getLhs()).has_value();
-    scores.mask = isLeft ? add.getRhs() : add.getLhs();
+    scores.masks.push_back(isLeft ? add.getRhs() : add.getLhs());
     value = isLeft ? add.getLhs() : add.getRhs();
   }
   return std::nullopt;
 }
+
+// --- Masks
+
+/// `mask` with extent 1 where it is repeated along batch axes.
+static Value dropRepeats(OpBuilder &builder, Value mask) {
+  Extents full = getExtents(mask), extents = full;
+  Value source = mask;
+  while (auto broadcast = source.getDefiningOp<BroadcastOp>()) {
+    source = broadcast.getX();
+    Extents from = getExtents(source);
+    AffineExpr one = builder.getAffineConstantExpr(1);
+    from.insert(from.begin(), full.size() - from.size(), one);
+    for (size_t axis = 0; axis + 2 < full.size(); ++axis)
+      if (!isEqual(from[axis], full[axis]))
+        extents[axis] = one;
+  }
+  auto type = makeTensorType(extents, getElementTypeOrSelf(mask));
+  if (source == mask || type == mask.getType())
+    return mask;
+  return builder.createOrFold<BroadcastOp>(mask.getLoc(), type, source);
+}
+
+/// `mask`, which may be repeated along batch axes of scores of `from`, as one
+/// of the same scores of the batch axes of `to`; null if that would repeat it
+/// otherwise than as a whole.
+static Value regroup(OpBuilder &builder, Value mask, const Extents &from,
+                     const Extents &to) {
+  Extents own = getExtents(mask), extents;
+  AffineExpr one = builder.getAffineConstantExpr(1);
+  for (const AxisGroup &group : groupAxes(from, to)) {
+    // Repeated axes, then whole ones.
+    size_t whole = group.fromEnd;
+    while (whole > group.fromBegin && isEqual(own[whole - 1], from[whole - 1]))
+      --whole;
+    bool repeats = whole > group.fromBegin;
+    ArrayRef parts =
+        ArrayRef(own).slice(group.fromBegin, group.fromEnd - group.fromBegin);
+    AffineExpr part = getNumElements(parts, builder.getContext());
+    bool isOne = getConstant(part) == 1;
+    if (repeats && !isOne &&
+        (group.toEnd - group.toBegin != 1 ||
+         !isEqual(part,
+                  getNumElements(parts.drop_front(whole - group.fromBegin),
+                                 builder.getContext()))))
+      return {};
+    for (size_t axis : llvm::seq(group.toBegin, group.toEnd))
+      extents.push_back(!repeats ? to[axis] : isOne ? one : part);
+  }
+  auto type = makeTensorType(extents, getElementTypeOrSelf(mask));
+  return reshapeTo(builder, mask.getLoc(), mask, type);
+}
+
+/// `extents` or those of a mask, whichever has the most batch axes.
+static Extents getFinest(const Extents &extents, ArrayRef<Value> masks) {
+  Extents finest = extents;
+  for (Value mask : masks)
+    if (Extents own = getExtents(mask); own.size() > finest.size())
+      finest = own;
+  return finest;
+}
+
+/// `mask` for scores of extents `to`, repeated as far as regroup asks.
+static Value regroupAny(OpBuilder &builder, Value mask, const Extents &from,
+                        const Extents &to) {
+  if (Value regrouped = regroup(builder, mask, from, to))
+    return regrouped;
+  auto type = makeTensorType(from, getElementTypeOrSelf(mask));
+  Value whole = builder.create<BroadcastOp>(mask.getLoc(), type, mask);
+  return regroup(builder, whole, from, to);
+}
+
+/// The sum of `masks` for scores of extents `to`; null if there is none. Masks
+/// are added where their repeats are axes of their own, if they are anywhere.
+static Value addMasks(OpBuilder &builder, ArrayRef<Value> masks,
+                      const Extents &to) {
+  Extents finest = getFinest(to, masks);
+  Value sum;
+  for (Value mask : masks) {
+    Value x = regroupAny(builder, dropRepeats(builder, mask), getExtents(mask),
+                         finest);
+    if (!sum) {
+      sum = x;
+      continue;
+    }
+    auto extents = broadcastExtents(getExtents(sum), getExtents(x));
+    auto type = makeTensorType(*extents, getElementTypeOrSelf(x));
+    Location loc = mask.getLoc();
+    sum = builder.create<AddOp>(
+        loc, builder.createOrFold<BroadcastOp>(loc, type, x),
+        builder.createOrFold<BroadcastOp>(loc, type, sum));
+  }
+  return sum ? regroupAny(builder, sum, finest, to) : sum;
+}
+
+// --- Operands
 
 /// `x` without a factor that all its elements have, moved or not.
 static Value dropScale(OpBuilder &builder, Value x, double &scale) {
@@ -158,6 +267,7 @@ struct RecognizeAttention : OpRewritePattern<MatmulOp> {
         !graph::fitsTensorCores(
             {product.getK(), getExtents(op.getResult()).back()}))
       return rewriter.notifyMatchFailure(op, "rows are too long");
+    Value mask = addMasks(rewriter, scores->masks, getExtents(op.getLhs()));
     double scale = scores->scale;
     Value query = dropScale(rewriter, product.getLhs(), scale);
     query = transposeMatrix(rewriter, op.getLoc(), query,
@@ -171,7 +281,7 @@ struct RecognizeAttention : OpRewritePattern<MatmulOp> {
     // Both products' nodes may be named by who wants them wide.
     auto attention = rewriter.create<AttentionOp>(
         rewriter.getFusedLoc({op.getLoc(), product.getLoc()}), op.getType(),
-        /*normalizer=*/Type(), query, key, value, scores->mask,
+        /*normalizer=*/Type(), query, key, value, mask,
         rewriter.getF64FloatAttr(scale),
         weights->guard ? rewriter.getUnitAttr() : UnitAttr());
     rewriter.replaceOp(op, attention);

@@ -78,12 +78,14 @@ static LogicalResult verifyScores(AttentionOpInterface op) {
     return op->emitOpError("query and key differ in their common extent");
   if (!op.getMask())
     return success();
-  Extents mask = getExtents(op.getMask()), scores = q;
-  scores[rank - 1] = k[rank - 2];
-  auto common = broadcastExtents(mask, scores);
-  if (mask.size() == rank && common && llvm::equal(*common, scores, isEqual) &&
-      isEqual(mask[rank - 2], scores[rank - 2]) &&
-      isEqual(mask[rank - 1], scores[rank - 1]))
+  Extents mask = getExtents(op.getMask());
+  if (mask.size() == rank && isEqual(mask[rank - 2], q[rank - 2]) &&
+      isEqual(mask[rank - 1], k[rank - 2]) &&
+      llvm::all_of(llvm::seq<size_t>(0, rank - 2), [&](size_t axis) {
+        std::optional<int64_t> part = getConstant(mask[axis]);
+        return isEqual(mask[axis], q[axis]) ||
+               (part && *part > 0 && q[axis].isMultipleOf(*part));
+      }))
     return success();
   return op->emitOpError("the mask has not the extents of the scores");
 }
@@ -106,8 +108,8 @@ static Value emitScores(const TensorEmitter &e, AttentionOpInterface op) {
   scores =
       e.emit<MulOp>(scores, e.splat(scores, op.getScale().convertToDouble()));
   if (op.getMask())
-    scores = e.emit<AddOp>(scores,
-                           e.emit<BroadcastOp>(scores.getType(), op.getMask()));
+    scores = e.emit<AddOp>(
+        scores, e.tile(op.getMask(), cast<RankedTensorType>(scores.getType())));
   return scores;
 }
 
@@ -249,7 +251,10 @@ Precision AttentionGradientOp::getPrecision() {
   return getAttentionPrecision(*this);
 }
 
-bool AttentionGradientOp::isStoredWide() { return false; }
+/// A mask's is a sum over the batch.
+bool AttentionGradientOp::isStoredWide() {
+  return getOf() == AttentionOperand::mask;
+}
 
 bool AttentionGradientOp::awaitsPrecision() { return fitsTensorCores(*this); }
 
@@ -278,6 +283,11 @@ LogicalResult AttentionGradientOp::verify() {
       if (!llvm::equal(getExtents(matrix), expected, isEqual))
         return emitOpError("query, key and value differ in their extents");
     expected.insert(expected.begin(), getAffineConstantExpr(3, getContext()));
+  } else if (getOf() == AttentionOperand::mask) {
+    if (!getMask())
+      return emitOpError("there is no mask");
+    expected = getExtents(getMask());
+    expected.insert(expected.begin(), getExtents(getResult()).front());
   } else {
     expected = getExtents(getOperand(static_cast<unsigned>(getOf())));
   }
@@ -288,16 +298,31 @@ LogicalResult AttentionGradientOp::verify() {
   return verifyElementTypes(*this);
 }
 
-/// The gradient of scores before they are scaled, times the scale.
+/// The gradient of scores.
 static Value emitScoreGradients(const TensorEmitter &e, AttentionGradientOp op,
                                 Value weights) {
   Value slopes =
       e.emit<MatmulOp>(op.getGradient(), op.getValue(), /*transposeLhs=*/false,
                        /*transposeRhs=*/true, getElementTypeOrSelf(weights));
   Value share = e.emit<BroadcastOp>(slopes.getType(), op.getShare());
-  Value scores = e.emit<MulOp>(weights, e.emit<SubOp>(slopes, share));
-  return e.emit<MulOp>(scores,
-                       e.splat(scores, op.getScale().convertToDouble()));
+  return e.emit<MulOp>(weights, e.emit<SubOp>(slopes, share));
+}
+
+/// All of the gradient in the first of the sums, zeros in the others.
+static Value emitMaskGradient(const TensorEmitter &e, AttentionGradientOp op,
+                              Value scores) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  Extents extents = getExtents(op.getMask());
+  Value sum =
+      e.sumTiles(scores, makeTensorType(extents, type.getElementType()));
+  extents.insert(extents.begin(), getAffineConstantExpr(1, op.getContext()));
+  sum = e.reshape(sum, extents);
+  AffineExpr count = getExtents(type).front();
+  if (getConstant(count) == 1)
+    return sum;
+  extents.front() = count - 1;
+  Value zeros = e.splat(makeTensorType(extents, type.getElementType()), 0.0);
+  return e.emit<ConcatOp>(ValueRange{sum, zeros}, 0);
 }
 
 /// With a softmax of the scores, which all gradients of an attention share,
@@ -311,6 +336,11 @@ AttentionGradientOp::decompose(OpBuilder &builder) {
   Value weights = emitWeights(e, *this, getGuard()), scores;
   if (of != AttentionOperand::value)
     scores = emitScoreGradients(e, *this, weights);
+  if (of == AttentionOperand::mask)
+    return SmallVector<Value>{emitMaskGradient(e, *this, scores)};
+  if (scores)
+    scores =
+        e.emit<MulOp>(scores, e.splat(scores, getScale().convertToDouble()));
   SmallVector<Value> parts;
   auto add = [&](AttentionOperand part, Value lhs, Value rhs) {
     if (!isAll && of != part)

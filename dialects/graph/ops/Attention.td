@@ -24,7 +24,8 @@ def Graph_AttentionOp : Graph_AttentionFamily<"attention", [
     DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
   let summary = "softmax(query key^T * scale + mask) value";
   let description = [{
-    value is [batch..., k, e]. A row whose weights are NaN (its scores all -inf,
+    value is [batch..., k, e]. The extents of the mask's batch axes divide those of
+    the scores: index i reads i modulo its extent. A row whose weights are NaN (its scores all -inf,
     or one NaN) gives zeros if `guard`. Where gradients are computed, `normalizer`
     is what attention_normalizer computes.
   }];
@@ -63,7 +64,9 @@ def Graph_AttentionGradientOp : Graph_AttentionFamily<"attention_gradient"> {
     s = w * (gradient value^T - share) * scale, it is s key of the query, s^T query
     of the key and w^T gradient of the value, or [3, batch..., q, d], `all` of these
     in this order, where they have the same extents. `gradient` is that of the
-    result; `share`, [batch..., q, 1], its sum of products with the result.
+    result; `share`, [batch..., q, 1], its sum of products with the result. Of the
+    mask it is s before the scale, in `n` sums, [n, mask...], to be added: of some of
+    the scores that read an element each.
 
     Example: `%d = graph.attention_gradient <query> %q, %k, %v, %dy, %n, %s
       {scale = 0.125 : f64} : (...) -> tensor<2x8x64xf32>`

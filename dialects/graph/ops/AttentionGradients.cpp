@@ -30,8 +30,8 @@ public:
     Value scores = deriveScores(weights, dy);
     if (Value mask = op.getMask(); mask && gradients.wants(mask)) {
       auto maskType = cast<RankedTensorType>(mask.getType());
-      gradients.add(mask,
-                    emitter.castTo(emitter.sumTo(scores, maskType), maskType));
+      gradients.add(
+          mask, emitter.castTo(emitter.sumTiles(scores, maskType), maskType));
     }
     Value scaled = scale(scores);
     addProduct(op.getQuery(), scaled, op.getKey(), /*transposeLhs=*/false);
@@ -39,11 +39,8 @@ public:
   }
 
 private:
-  /// The mask's gradient is that of all scores.
   bool hasKernels() {
-    Value mask = op.getMask();
-    return type.getElementType().isF32() && fitsTensorCores(op) &&
-           !(mask && gradients.wants(mask));
+    return type.getElementType().isF32() && fitsTensorCores(op);
   }
 
   void addKernels(Value dy) {
@@ -53,19 +50,26 @@ private:
     Value normalizer = emitter.emit<AttentionNormalizerOp>(
         rowType, op.getQuery(), op.getKey(), op.getMask(), op.getScaleAttr());
     Value share = emitter.reshape(sumProducts(dy), row);
+    auto make = [&](AttentionOperand of, Type type) {
+      return emitter.emit<AttentionGradientOp>(
+          type, AttentionOperandAttr::get(op.getContext(), of), op.getQuery(),
+          op.getKey(), op.getValue(), dy, normalizer, share, op.getMask(),
+          op.getScaleAttr(), op.getGuardAttr());
+    };
     auto add = [&](AttentionOperand of, Value operand) {
       if (gradients.wants(operand))
-        gradients.add(operand,
-                      emitter.emit<AttentionGradientOp>(
-                          operand.getType(),
-                          AttentionOperandAttr::get(op.getContext(), of),
-                          op.getQuery(), op.getKey(), op.getValue(), dy,
-                          normalizer, share, op.getMask(), op.getScaleAttr(),
-                          op.getGuardAttr()));
+        gradients.add(operand, make(of, operand.getType()));
     };
     add(AttentionOperand::query, op.getQuery());
     add(AttentionOperand::key, op.getKey());
     add(AttentionOperand::value, op.getValue());
+    Value mask = op.getMask();
+    if (!mask || !gradients.wants(mask))
+      return;
+    Extents extents = getExtents(mask), sums = extents;
+    sums.insert(sums.begin(), emitter.builder.getAffineConstantExpr(1));
+    Value sum = make(AttentionOperand::mask, makeTensorType(sums, wide));
+    gradients.add(mask, emitter.reshape(sum, extents));
   }
 
   /// The result's products with its gradient, of each row.
@@ -91,8 +95,8 @@ private:
     Value scores = scale(multiplyRows(op.getQuery(), op.getKey()));
     if (op.getMask())
       scores = emitter.emit<AddOp>(
-          scores, emitter.emit<BroadcastOp>(scores.getType(),
-                                            emitter.widen(op.getMask())));
+          scores, emitter.tile(emitter.widen(op.getMask()),
+                               cast<RankedTensorType>(scores.getType())));
     Value weights = emitter.emit<SoftmaxOp>(scores, last);
     if (!op.getGuard())
       return weights;

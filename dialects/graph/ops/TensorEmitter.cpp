@@ -31,6 +31,43 @@ Value TensorEmitter::sumTo(Value x, RankedTensorType type) const {
   return reshape(emit<ReduceOp>(ReduceKind::sum, x, axes), to);
 }
 
+/// `from`, with an axis before each that `to` repeats: as long as there are
+/// repeats, or 1 if `isOnce`.
+static Extents splitRepeats(const Extents &from, const Extents &to,
+                            bool isOnce) {
+  Extents split;
+  for (auto [part, whole] : llvm::zip_equal(from, to)) {
+    if (!isEqual(part, whole))
+      split.push_back(isOnce ? getAffineConstantExpr(1, part.getContext())
+                             : whole.floorDiv(part));
+    split.push_back(part);
+  }
+  return split;
+}
+
+Value TensorEmitter::tile(Value x, RankedTensorType type) const {
+  if (x.getType() == type)
+    return x;
+  Extents from = getExtents(x), to = getExtents(type);
+  if (auto common = broadcastExtents(from, to);
+      common && llvm::equal(*common, to, isEqual))
+    return emit<BroadcastOp>(type, x);
+  Value split = reshape(x, splitRepeats(from, to, /*isOnce=*/true));
+  auto whole = makeTensorType(splitRepeats(from, to, /*isOnce=*/false),
+                              type.getElementType());
+  return reshape(emit<BroadcastOp>(whole, split), to);
+}
+
+Value TensorEmitter::sumTiles(Value x, RankedTensorType type) const {
+  Extents from = getExtents(type), to = getExtents(x);
+  if (llvm::equal(from, to, isEqual))
+    return x;
+  Value split = reshape(x, splitRepeats(from, to, /*isOnce=*/false));
+  auto part = makeTensorType(splitRepeats(from, to, /*isOnce=*/true),
+                             getElementTypeOrSelf(x));
+  return reshape(sumTo(split, part), from);
+}
+
 Value TensorEmitter::divideByCount(Value sum, Value x,
                                    ArrayRef<int64_t> axes) const {
   Extents counted;

@@ -27,6 +27,11 @@ public:
   /// The sum over the axes along which a value of `type` was repeated to make
   /// x: the other way round of broadcast.
   mlir::Value sumTo(mlir::Value x, mlir::RankedTensorType type) const;
+  /// x repeated to `type`, along axes whose extents are multiples of x's.
+  mlir::Value tile(mlir::Value x, mlir::RankedTensorType type) const;
+  /// The sum over the repeats of a value of `type` that make x: the other way
+  /// round of tile.
+  mlir::Value sumTiles(mlir::Value x, mlir::RankedTensorType type) const;
   /// sum / (number of elements of x along `axes`).
   mlir::Value divideByCount(mlir::Value sum, mlir::Value x,
                             llvm::ArrayRef<int64_t> axes) const;

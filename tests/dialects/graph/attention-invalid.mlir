@@ -37,6 +37,26 @@ func.func @mask(%q: tensor<2x8x16xf32>, %m: tensor<2x1x8xf32>) {
 
 // -----
 
+func.func @repeats(%q: tensor<6x8x16xf32>, %m: tensor<4x8x8xf32>) {
+  // expected-error@+1 {{the mask has not the extents of the scores}}
+  %0 = graph.attention %q, %q, %q mask %m {scale = 1.0 : f64}
+    : (tensor<6x8x16xf32>, tensor<6x8x16xf32>, tensor<6x8x16xf32>, tensor<4x8x8xf32>)
+    -> tensor<6x8x16xf32>
+  return
+}
+
+// -----
+
+func.func @no_mask(%q: tensor<8x16xf32>, %n: tensor<8x1xf32>) {
+  // expected-error@+1 {{there is no mask}}
+  %0 = graph.attention_gradient <mask> %q, %q, %q, %q, %n, %n {scale = 1.0 : f64}
+    : (tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>,
+       tensor<8x1xf32>, tensor<8x1xf32>) -> tensor<1x8x8xf32>
+  return
+}
+
+// -----
+
 func.func @gradients(%q: tensor<8x16xf32>, %v: tensor<8x4xf32>, %n: tensor<8x1xf32>) {
   // expected-error@+1 {{query, key and value differ in their extents}}
   %0 = graph.attention_gradient <all> %q, %q, %v, %v, %n, %n {scale = 1.0 : f64}

@@ -80,7 +80,7 @@ LogicalResult emitAttentionKernel(OpBuilder &builder, KernelFrame &frame) {
   };
   auto at = [&](KernelBuilder &b, Value tensor, Value batch, Value i, Value j) {
     SmallVector<Value> indices = batchIndices(b, batch);
-    indices = alignBatch(b, tensor, plan.batch.size(), indices);
+    indices = alignBatch(b, tensor, plan.batch, indices);
     indices.append({i, j});
     return indices;
   };

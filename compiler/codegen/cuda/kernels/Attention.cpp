@@ -140,7 +140,7 @@ void AttentionEmitter::findTile() {
 
 /// The element of a matrix of this batch.
 Value AttentionEmitter::pull(Value tensor, Value i, Value j) {
-  Values at = codegen::alignBatch(b, tensor, batch.size(), batch);
+  Values at = codegen::alignBatch(b, tensor, plan.batch, batch);
   at.append({i, j});
   Value x = frame.elements.element(b, frame.loc, tensor, at);
   return b.widen(x, plan.sum, /*isUnsigned=*/false);

@@ -49,9 +49,7 @@ private:
 /// The values of `loops` in their iteration of that number.
 SmallVector<Value> ProductReader::split(KernelBuilder &b, Value number,
                                         const Extents &loops) {
-  return b.delinearize(number, llvm::map_to_vector(loops, [&](AffineExpr e) {
-                         return frame.size(b, e);
-                       }));
+  return b.delinearize(number, frame.sizes(b, loops));
 }
 
 /// The loops of a step. If the steps of a tile all have the same outer ones,

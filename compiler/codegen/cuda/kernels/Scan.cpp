@@ -160,10 +160,7 @@ void ScanEmitter::emit() {
         b, getScalarType(getElementTypeOrSelf(plan.op.getResult())),
         2 * kWarps);
   b.when(b.less(place, frame.size(b, plan.getRowCount())), [&] {
-    SmallVector<Value> row =
-        b.delinearize(place, llvm::map_to_vector(plan.rows, [&](AffineExpr e) {
-                        return frame.size(b, e);
-                      }));
+    SmallVector<Value> row = b.delinearize(place, frame.sizes(b, plan.rows));
     if (plan.rowThreads == 1)
       walk(row);
     else

@@ -36,6 +36,8 @@ public:
                          const TensorPlan &plan);
   /// For a tile of rows at the indices of the batch axes.
   void emit(ArrayRef<Value> batch, Value tile);
+  /// For the indices that TensorPlan::getMaskBlocks counts.
+  void emitMask(ArrayRef<Value> block);
 
 private:
   using Values = SmallVector<Value>;
@@ -86,11 +88,17 @@ private:
   void emitWeight(Value &score, Value *slope, unsigned side, Value walked);
   void addProducts(const Sums &weights, const WalkedTile &tile,
                    MutableArrayRef<Value> sums);
+  void loadNormalizers();
+  Values emitScores(Value repeat, ArrayRef<Value> block, Value first,
+                    ValueRange carried);
   Values emitStep(ArrayRef<RowFragment> scores, ArrayRef<RowFragment> slopes,
                   Value first, ValueRange carried);
   Value addSides(Value x);
   void store(ArrayRef<Value> state);
   void storeNormalizers(ArrayRef<Value> state, unsigned result);
+  void storeRow(unsigned side, ArrayRef<Value> sums, Value first,
+                AffineExpr columns, const Values &outer,
+                llvm::function_ref<Value(Value)> finish);
   void storeSumsOf(unsigned side, Value factor, ArrayRef<Value> sums,
                    const Matrix &matrix, AttentionOperand part);
   bool makesAll() const;
@@ -143,7 +151,7 @@ std::pair<Value, Value> TensorAttentionEmitter::findSteps(Value tile) {
 // --- Factors
 
 Value TensorAttentionEmitter::pull(Value tensor, Value i, Value j) {
-  Values at = codegen::alignBatch(b, tensor, batch.size(), batch);
+  Values at = codegen::alignBatch(b, tensor, plan.batch, batch);
   at.append({i, j});
   Value x = frame.elements.element(b, frame.loc, tensor, at);
   return b.widen(x, b.getF32Type(), /*isUnsigned=*/false);
@@ -314,7 +322,9 @@ void TensorAttentionEmitter::emitWeight(Value &score, Value *slope,
   if (!slope)
     return;
   x = multiply(x, b.create<arith::SubFOp>(*slope, share));
-  *slope = clear(multiply(x, constant(plan.op.getScale().convertToDouble())));
+  if (plan.goal != Goal::mask)
+    x = multiply(x, constant(plan.op.getScale().convertToDouble()));
+  *slope = clear(x);
 }
 
 void TensorAttentionEmitter::emitWeights(Sums &scores, Sums &slopes,
@@ -380,6 +390,41 @@ TensorAttentionEmitter::emitStep(ArrayRef<RowFragment> scoreRows,
   return state;
 }
 
+/// The normalizers and shares of this thread's rows.
+void TensorAttentionEmitter::loadNormalizers() {
+  for (unsigned side = 0; side < 2; ++side) {
+    Value row = clamp(rows[side], plan.own);
+    normalizers[side] = pull(plan.normalizer, row, b.index(0));
+    shares[side] = pull(plan.share, row, b.index(0));
+  }
+}
+
+/// Adds the scores' gradients of the batch index that is number `repeat` of
+/// those that read the mask of `block`.
+auto TensorAttentionEmitter::emitScores(Value repeat, ArrayRef<Value> block,
+                                        Value first, ValueRange carried)
+    -> Values {
+  batch = b.delinearize(repeat, frame.sizes(b, plan.getMaskRepeats()));
+  Extents mask = getExtents(plan.op.getMask());
+  for (auto [axis, index] : llvm::enumerate(batch))
+    index = b.add(b.mul(index, size(mask[axis])), block[axis]);
+  SmallVector<RowFragment> scoreRows = loadOwn(plan.ownScores);
+  SmallVector<RowFragment> slopeRows = loadOwn(plan.ownSlopes);
+  loadNormalizers();
+  fill(scoreTile, first);
+  fill(otherTile, first);
+  emitBarrier(b);
+  Sums scores = emitProducts(scoreRows, scoreTile);
+  Sums slopes = emitProducts(slopeRows, otherTile);
+  emitWeights(scores, slopes, first);
+  emitBarrier(b);
+  Values sums(carried);
+  for (auto [tile, slope] : llvm::enumerate(slopes))
+    for (auto [i, x] : llvm::enumerate(slope))
+      sums[4 * tile + i] = b.create<arith::AddFOp>(sums[4 * tile + i], x);
+  return sums;
+}
+
 // --- Results
 
 Value TensorAttentionEmitter::addSides(Value x) {
@@ -405,20 +450,30 @@ void TensorAttentionEmitter::storeSumsOf(unsigned side, Value factor,
       x = multiply(x, factor);
     return isGuarded ? select(isNan(rest), none, x) : x;
   };
+  Values outer;
+  if (makesAll())
+    outer.push_back(b.index(int64_t(part)));
+  llvm::append_range(outer, batch);
+  storeRow(side, sums, b.index(0), matrix.columns, outer, finish);
+}
+
+/// What `finish` makes of a row's sums, from the column `first` on, at the
+/// indices `outer` before those of the row and the column.
+void TensorAttentionEmitter::storeRow(unsigned side, ArrayRef<Value> sums,
+                                      Value first, AffineExpr columns,
+                                      const Values &outer,
+                                      llvm::function_ref<Value(Value)> finish) {
   auto at = [&](Value column) {
-    Values indices;
-    if (makesAll())
-      indices.push_back(b.index(int64_t(part)));
-    llvm::append_range(indices, batch);
+    Values indices(outer);
     indices.append({rows[side], column});
     return indices;
   };
-  Value pair = b.mul(member, b.index(2));
+  Value pair = b.add(first, b.mul(member, b.index(2)));
   b.when(b.less(rows[side], size(plan.own)), [&] {
     for (size_t i = 0; i < sums.size(); i += 4) {
       Value x = finish(sums[i + 2 * side]), y = finish(sums[i + 2 * side + 1]);
       Value column = b.add(pair, b.index(i / 4 * kFragmentColumns));
-      storeSums(b, frame, {x, y}, column, matrix.columns, at);
+      storeSums(b, frame, {x, y}, column, columns, at);
     }
   });
 }
@@ -481,11 +536,7 @@ void TensorAttentionEmitter::emit(ArrayRef<Value> batch, Value tile) {
   SmallVector<RowFragment> scoreRows = loadOwn(plan.ownScores);
   SmallVector<RowFragment> slopeRows = loadOwn(plan.ownSlopes);
   if (plan.goal == Goal::query)
-    for (unsigned side = 0; side < 2; ++side) {
-      Value row = clamp(rows[side], plan.own);
-      normalizers[side] = pull(plan.normalizer, row, b.index(0));
-      shares[side] = pull(plan.share, row, b.index(0));
-    }
+    loadNormalizers();
   Values state;
   if (plan.runs())
     state = {lowest, lowest, none, none};
@@ -497,14 +548,37 @@ void TensorAttentionEmitter::emit(ArrayRef<Value> batch, Value tile) {
   store(state);
 }
 
+/// Each sum is of the repeats that have its number modulo that of sums.
+void TensorAttentionEmitter::emitMask(ArrayRef<Value> block) {
+  size_t axes = plan.batch.size();
+  findRows(block[axes + 1]);
+  Value first = b.mul(block.back(), b.index(kSteps));
+  Values outer = {block[axes]};
+  llvm::append_range(outer, block.take_front(axes));
+  Value end = size(getNumElements(plan.getMaskRepeats(), b.getContext()));
+  Value step = size(getExtent(plan.op->getResult(0), 0));
+  Values sums(4 * kTiles, none);
+  sums = b.loop(block[axes], end, step, sums,
+                [&](Value repeat, ValueRange carried) {
+                  return emitScores(repeat, block, first, carried);
+                });
+  for (unsigned side = 0; side < 2; ++side)
+    storeRow(side, sums, first, plan.walked, outer, [](Value x) { return x; });
+}
+
 /// Blocks with one goal follow those with another one of the same batch
 /// indices: they read the same matrices. Each goes one way alone, so all ways
 /// have the same shared memory.
 LogicalResult emitTensorAttention(KernelBuilder &b, DeviceFrame &frame) {
   SmallVector<Goal> goals = getGoals(frame.region);
   TensorPlan first(frame.region, frame.symbols, goals.front());
-  auto sizes = llvm::map_to_vector(
-      first.batch, [&](AffineExpr e) { return frame.size(b, e); });
+  if (first.goal == Goal::mask) {
+    auto block =
+        b.delinearize(frame.block, frame.sizes(b, first.getMaskBlocks()));
+    TensorAttentionEmitter(b, frame, first).emitMask(block);
+    return success();
+  }
+  SmallVector<Value> sizes = frame.sizes(b, first.batch);
   if (goals.size() > 1)
     sizes.push_back(b.index(goals.size()));
   sizes.push_back(frame.size(b, first.countTiles()));

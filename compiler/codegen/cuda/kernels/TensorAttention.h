@@ -10,6 +10,10 @@
 //   query       s k     with s = w * (dy v^T - share) * scale
 //   key         s^T q
 //   value       w^T dy
+//   mask        s before the scale, of one tile of rows and of those walked
+//   over;
+//               what is walked over is the batch, where its scores read the
+//               mask
 //
 // A kernel of all gradients has blocks of queries, and blocks of keys that make
 // key and value both. No block adds to what another one makes.
@@ -25,7 +29,7 @@ namespace tcc::cuda {
 /// Rows that a block walks over at a time.
 inline constexpr int64_t kSteps = 32;
 
-enum class Goal { result, normalizer, query, key, value, keyAndValue };
+enum class Goal { result, normalizer, query, key, value, keyAndValue, mask };
 
 /// A factor of which rows are walked over.
 struct Matrix {
@@ -64,6 +68,11 @@ struct TensorPlan {
   int64_t getThreads() const { return warps * kWarp; }
   int64_t getRows() const { return warps * kFragmentRows; }
   mlir::AffineExpr countTiles() const { return own.ceilDiv(getRows()); }
+  /// How many blocks a mask's gradient has: along the mask's batch axes, the
+  /// sums, the tiles of rows and those of columns.
+  graph::Extents getMaskBlocks();
+  /// How many scores read an element of the mask, along each batch axis.
+  graph::Extents getMaskRepeats();
 };
 
 /// What the blocks of a kernel make: those of one batch index take turns.

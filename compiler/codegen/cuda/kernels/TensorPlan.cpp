@@ -23,6 +23,8 @@ SmallVector<Goal> getGoals(FusedOp region) {
     return {Goal::value};
   case AttentionOperand::all:
     return {Goal::query, Goal::keyAndValue};
+  case AttentionOperand::mask:
+    return {Goal::mask};
   }
   llvm_unreachable("covered switch");
 }
@@ -55,7 +57,7 @@ TensorPlan::TensorPlan(FusedOp region, ArrayRef<SymbolAttr> symbols, Goal goal)
       byWeights = walkedSlopes;
     if (goal == Goal::value)
       ownSlopes = walkedSlopes = {};
-    else
+    else if (goal != Goal::mask)
       bySlopes = walkedScores;
   }
   own = getExtent(ownScores.tensor, batch.size());
@@ -64,10 +66,30 @@ TensorPlan::TensorPlan(FusedOp region, ArrayRef<SymbolAttr> symbols, Goal goal)
   warps = std::min<int64_t>(kMaxWarps, llvm::divideCeil(most, kFragmentRows));
 }
 
+Extents TensorPlan::getMaskBlocks() {
+  Extents blocks(ArrayRef(getExtents(op.getMask())).take_front(batch.size()));
+  blocks.push_back(getExtent(op->getResult(0), 0));
+  blocks.push_back(countTiles());
+  blocks.push_back(walked.ceilDiv(kSteps));
+  return blocks;
+}
+
+Extents TensorPlan::getMaskRepeats() {
+  Extents repeats, mask = getExtents(op.getMask());
+  for (auto [whole, part] : llvm::zip_first(batch, mask))
+    repeats.push_back(isEqual(whole, part)
+                          ? getAffineConstantExpr(1, whole.getContext())
+                          : whole.floorDiv(part));
+  return repeats;
+}
+
 FailureOr<LaunchPlan> planTensorAttention(FusedOp region,
                                           ArrayRef<SymbolAttr> symbols) {
   SmallVector<Goal> goals = getGoals(region);
   TensorPlan plan(region, symbols, goals.front());
+  if (plan.goal == Goal::mask)
+    return LaunchPlan{getNumElements(plan.getMaskBlocks(), region.getContext()),
+                      plan.getThreads()};
   AffineExpr batch = getNumElements(plan.batch, region.getContext());
   return LaunchPlan{batch * int64_t(goals.size()) * plan.countTiles(),
                     plan.getThreads()};

@@ -138,10 +138,7 @@ void TopKEmitter::store(Value place, Candidate found) {
 }
 
 void TopKEmitter::emit() {
-  row = b.delinearize(frame.block,
-                      llvm::map_to_vector(getRows(op), [&](AffineExpr e) {
-                        return frame.size(b, e);
-                      }));
+  row = b.delinearize(frame.block, frame.sizes(b, getRows(op)));
   Value k = b.index(int64_t(op.getK()));
   SmallVector<Value> start = {b.zero(type), b.index(-1)};
   b.loop(b.index(0), k, start, [&](Value place, ValueRange last) {

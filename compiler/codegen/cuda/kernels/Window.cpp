@@ -133,10 +133,7 @@ void WindowEmitter::store(ValueRange partials) {
 void WindowEmitter::emit() {
   Value place = b.add(b.mul(frame.block, b.index(kThreads)), frame.thread);
   b.when(b.less(place, frame.size(b, space.getCount())), [&] {
-    first = b.delinearize(place,
-                          llvm::map_to_vector(space.extents, [&](AffineExpr e) {
-                            return frame.size(b, e);
-                          }));
+    first = b.delinearize(place, frame.sizes(b, space.extents));
     first.back() = b.mul(first.back(), b.index(space.lanes));
     Value initial = b.create<arith::ConstantOp>(plan.getInitial());
     store(walk({}, Values(space.lanes, initial)));

@@ -34,3 +34,26 @@ func.func @narrow(%x: tensor<2x16x8xbf16>) -> tensor<2x16x1xf32> {
     : (tensor<2x16x8xbf16>, tensor<2x16x8xbf16>) -> tensor<2x16x1xf32>
   return %n : tensor<2x16x1xf32>
 }
+
+// A mask of four windows is repeated for each image; its gradient is the sum over
+// the images, which other sums add nothing to.
+// CHECK-LABEL: func @repeated
+// CHECK:         graph.broadcast %arg1 {{.*}} -> tensor<3x4x16x16xf32>
+// CHECK:         %[[S:.+]] = graph.softmax
+// CHECK:         %[[D:.+]] = graph.mul %[[S]]
+// CHECK-NOT:     graph.mul
+// CHECK:         %[[R:.+]] = graph.reshape %[[D]] {{.*}} -> tensor<3x4x16x16xf32>
+// CHECK:         %[[SUM:.+]] = graph.reduce <sum> %[[R]] [0]
+// CHECK:         graph.reshape %[[SUM]] {{.*}} -> tensor<1x4x16x16xf32>
+// CHECK:         graph.concat
+func.func @repeated(%x: tensor<12x16x8xf32>, %m: tensor<4x16x16xf32>,
+    %s: tensor<12x16x1xf32>) -> tensor<3x4x16x16xf32> {
+  %n = graph.attention_normalizer %x, %x mask %m {scale = 0.5 : f64}
+    : (tensor<12x16x8xf32>, tensor<12x16x8xf32>, tensor<4x16x16xf32>)
+    -> tensor<12x16x1xf32>
+  %0 = graph.attention_gradient <mask> %x, %x, %x, %x, %n, %s mask %m {scale = 0.5 : f64}
+    : (tensor<12x16x8xf32>, tensor<12x16x8xf32>, tensor<12x16x8xf32>,
+       tensor<12x16x8xf32>, tensor<12x16x1xf32>, tensor<12x16x1xf32>,
+       tensor<4x16x16xf32>) -> tensor<3x4x16x16xf32>
+  return %0 : tensor<3x4x16x16xf32>
+}

@@ -78,3 +78,18 @@ func.func @other(%q: tensor<4x16xf16>, %k: tensor<9x16xf16>, %s: tensor<4x1xf32>
   return %y, %0, %1, %2
     : tensor<4x16xf32>, tensor<4x16xf32>, tensor<9x16xf32>, tensor<9x16xf32>
 }
+
+// As many blocks sum a mask's gradient as keep a device busy: those of 64 scores
+// that read an element each.
+// CHECK-LABEL: func @mask
+// CHECK:         %[[G:.+]] = graph.attention_gradient <mask> {{.*}} -> tensor<64x1x128x128xf32>
+// CHECK:         %[[S:.+]] = graph.reduce <sum> %[[G]] [0]
+// CHECK:         graph.reshape %[[S]] {{.*}} -> tensor<1x1x128x128xf32>
+func.func @mask(%x: tensor<100x128x16xf16>, %m: tensor<1x128x128xf32>,
+    %s: tensor<100x128x1xf32>) -> tensor<1x1x128x128xf32> {
+  %0 = graph.attention_gradient <mask> %x, %x, %x, %x, %s, %s mask %m {scale = 1.0 : f64}
+    : (tensor<100x128x16xf16>, tensor<100x128x16xf16>, tensor<100x128x16xf16>,
+       tensor<100x128x16xf16>, tensor<100x128x1xf32>, tensor<100x128x1xf32>,
+       tensor<1x128x128xf32>) -> tensor<1x1x128x128xf32>
+  return %0 : tensor<1x1x128x128xf32>
+}
