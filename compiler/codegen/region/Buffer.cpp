@@ -119,10 +119,11 @@ Value Buffer::load(OpBuilder &b, Location loc, Value position) const {
 
 /// The bf16 that `scalar` was widened from, or null.
 static Value getNarrow(Value scalar, Type elementType) {
-  auto widening = scalar.getDefiningOp<arith::ExtFOp>();
-  bool isNarrow = elementType.isBF16() && widening &&
-                  widening.getIn().getType() == elementType;
-  return isNarrow ? widening.getIn() : Value();
+  Operation *op = scalar.getDefiningOp();
+  bool isNarrow = elementType.isBF16() &&
+                  isa_and_present<arith::ExtFOp, LLVM::FPExtOp>(op) &&
+                  op->getOperand(0).getType() == elementType;
+  return isNarrow ? op->getOperand(0) : Value();
 }
 
 void Buffer::store(OpBuilder &b, Location loc, Value scalar,

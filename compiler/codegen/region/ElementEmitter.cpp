@@ -237,8 +237,12 @@ Value ElementEmitter::computeByOp(OpBuilder &b, Location loc, Value tensor,
 
 Value ElementEmitter::round(OpBuilder &b, Location loc, Value x,
                             Type elementType) {
-  if (!hasBf16Instructions || !elementType.isBF16())
+  if (rounding == Bf16Rounding::integers || !elementType.isBF16())
     return emitRounding(b, loc, x, elementType);
+  if (rounding == Bf16Rounding::llvm) {
+    Value narrow = b.create<LLVM::FPTruncOp>(loc, elementType, x);
+    return b.create<LLVM::FPExtOp>(loc, x.getType(), narrow);
+  }
   Value narrow = b.create<arith::TruncFOp>(loc, elementType, x);
   return b.create<arith::ExtFOp>(loc, x.getType(), narrow);
 }

@@ -17,6 +17,11 @@
 
 namespace tcc::codegen {
 
+/// What rounds f32 to bf16: operations on its bits; `arith`, for a target with
+/// an instruction, whose emulation has none; or LLVM, for such a host. LLVM's
+/// flushes denormals, as that host's products do.
+enum class Bf16Rounding { integers, arith, llvm };
+
 class ElementEmitter : public graph::ElementSource {
 public:
   /// The i64 value of the symbol at a place among those used.
@@ -29,8 +34,7 @@ public:
 
   /// Elements of `tensor` lie in `buffer`.
   void bind(Value tensor, Buffer buffer) { buffers[tensor] = buffer; }
-  /// Leaves rounding to bf16 to an instruction of the target.
-  void useBf16Instructions() { hasBf16Instructions = true; }
+  void roundToBf16By(Bf16Rounding way) { rounding = way; }
   /// Rounds `x`, as emitRounding.
   Value round(mlir::OpBuilder &b, mlir::Location loc, Value x,
               mlir::Type elementType);
@@ -91,7 +95,7 @@ private:
   llvm::SmallVector<unsigned> usedSymbols;
   SizeSource symbolValue;
   Buffer fault;
-  bool hasBf16Instructions = false;
+  Bf16Rounding rounding = Bf16Rounding::integers;
   bool failed = false;
 
   llvm::DenseMap<Value, Buffer> buffers;

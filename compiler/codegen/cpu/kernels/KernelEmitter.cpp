@@ -104,6 +104,8 @@ static LogicalResult emitBody(func::FuncOp function, FusedOp region,
   };
   ElementEmitter elements(anchor, getUsedSymbols(region), loadSize,
                           buffers.fault);
+  if (options.hasPairProducts)
+    elements.roundToBf16By(Bf16Rounding::llvm);
   elements.bindInputs(region, buffers.inputs);
   SmallVector<SymbolAttr> symbols = getSizeSymbols(fused);
   KernelFrame frame{{region, symbols, elements, buffers.results, loc},

@@ -1,4 +1,5 @@
 #include "compiler/codegen/cpu/object/ObjectEmitter.h"
+#include "compiler/codegen/cpu/object/RoundBf16.h"
 #include "compiler/codegen/passes/Passes.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -161,12 +162,14 @@ bool tcc::cpu::emitMachineCode(llvm::Module &module, const Cpu &cpu,
   module.setTargetTriple(machine->getTargetTriple().str());
   if (!linkLibrary(module))
     return false;
+  callRounding(module);
   setFunctionAttributes(module, cpu, vectorBytes);
   // Kernels unroll what they want unrolled. LLVM would unroll the short loop
   // that finishes a tile before it is vectorised, and leave it scalar.
   llvm::PipelineTuningOptions tuning;
   tuning.LoopUnrolling = false;
   optimize(module, *machine, tuning);
+  inlineRounding(module);
 
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager emission;

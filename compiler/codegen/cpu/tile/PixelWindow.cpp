@@ -1,6 +1,9 @@
 #include "compiler/codegen/cpu/tile/GroupLanes.h"
 #include "compiler/codegen/cpu/tile/Window.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include <map>
+
 using namespace mlir;
 using namespace tcc::codegen;
 using namespace tcc::cpu;
@@ -9,7 +12,17 @@ namespace {
 
 /// Vectors of channels and neighbouring pixels that are worked on at once: each
 /// is a chain of dependent combinations, which take several cycles each.
-constexpr int64_t vectorsAtOnce = 4, pixelsAtOnce = 2;
+struct AtOnce {
+  int64_t vectors, pixels;
+};
+
+/// Taps of a row that are combined without a loop, at most.
+constexpr int64_t kMaxUnrolledTaps = 7;
+
+/// Many channels of a pixel are what prefetching likes. Without a loop over the
+/// taps of a row, though, what neighbouring pixels read both is loaded, and
+/// widened, once, which counts more where they are a tap apart, or are widened.
+constexpr AtOnce kManyChannels = {4, 2}, kManyPixels = {2, 4};
 
 /// The taps of a window that meet elements of the input: `first` + j *
 /// inputDilation, j < count, which meet element `begin` + j * dilation. That
@@ -32,6 +45,8 @@ private:
   const Window &window;
   GroupLanes groups;
   int64_t lanes;
+  std::optional<int64_t> unrolledTaps; // of a row
+  AtOnce atOnce;
   VectorType resultType, inputType;
   SmallVector<Value> strides; // of the input's dimensions
   Value inputChannels, imageSize;
@@ -50,6 +65,7 @@ private:
   using Partials = SmallVector<Value>;
 
   const WindowDimension &row() const { return window.dimensions.back(); }
+  AtOnce chooseAtOnce() const;
   void emitBlock(Value firstChannel, int64_t vectorCount, Value lanesInside);
   void emitPhase(Value first);
   std::pair<Value, Value> findWholePixels(Value first, Value count);
@@ -58,7 +74,11 @@ private:
                        SmallVector<Value> position, ValueRange columns,
                        bool isWhole, Partials partials);
   Partials combinePixels(ArrayRef<Value> tap, ArrayRef<Value> position,
-                         ValueRange columns, const Partials &partials);
+                         int64_t count, const Partials &partials);
+  Partials combineRow(SmallVector<Value> tap, SmallVector<Value> position,
+                      Value begin, int64_t count, Partials partials);
+  Value combineInputs(Value partial, Value inputs, Value firstChannel,
+                      ArrayRef<Value> tap);
   Reach findReach(const WindowDimension &d, Value output);
   std::pair<Value, Value> clip(const WindowDimension &d, const Reach &reach);
   Value loadInputs(ArrayRef<Value> position, Value firstChannel);
@@ -67,12 +87,20 @@ private:
 
 } // namespace
 
+/// The taps of a row `d` where there are few; nullopt if they are not.
+static std::optional<int64_t> findUnrolledTaps(const WindowDimension &d) {
+  std::optional<int64_t> taps = getConstantIntValue(d.taps);
+  bool areFew = taps && *taps <= kMaxUnrolledTaps && d.inputDilation == 1;
+  return areFew ? taps : std::nullopt;
+}
+
 PixelEmitter::PixelEmitter(KernelBuilder &b, const Window &window)
     : b(b), window(window),
       groups{std::min(window.unit.bytes / 4,
                       window.unit.lanes(window.initial.getType())),
              window.groupSize, window.groupInputs},
-      lanes(groups.lanes) {
+      lanes(groups.lanes), unrolledTaps(findUnrolledTaps(row())),
+      atOnce(chooseAtOnce()) {
   resultType = VectorType::get(lanes, window.initial.getType());
   inputType = VectorType::get(lanes, window.input.type);
   strides.resize(window.dimensions.size());
@@ -82,9 +110,15 @@ PixelEmitter::PixelEmitter(KernelBuilder &b, const Window &window)
     strides[d] = imageSize;
     imageSize = b.mul(imageSize, window.dimensions[d].input);
   }
-  results = b.allocate(window.initial.getType(), vectorsAtOnce * lanes);
+  results = b.allocate(window.initial.getType(), atOnce.vectors * lanes);
   if (!window.input.base)
     computed = b.allocate(window.input.type, lanes);
+}
+
+AtOnce PixelEmitter::chooseAtOnce() const {
+  bool isWidened = window.input.type != window.initial.getType();
+  bool sharesMuch = row().stride == 1 || isWidened;
+  return unrolledTaps && sharesMuch ? kManyPixels : kManyChannels;
 }
 
 void PixelEmitter::emitRow(Value number) {
@@ -96,7 +130,7 @@ void PixelEmitter::emitRow(Value number) {
   outer.assign(at.begin() + 1, at.end());
   if (window.input.base)
     imageStart = b.mul(image, imageSize);
-  groups.walk(b, b.index(0), window.channels, vectorsAtOnce,
+  groups.walk(b, b.index(0), window.channels, atOnce.vectors,
               [&](Value first, int64_t count, Value inside) {
                 emitBlock(first, count, inside);
               });
@@ -126,11 +160,11 @@ void PixelEmitter::emitPhase(Value first) {
   };
   Value count = b.ceilDiv(b.sub(row().output, first), apart);
   auto [begin, end] = findWholePixels(first, count);
-  Value step = b.index(pixelsAtOnce);
+  Value step = b.index(atOnce.pixels);
   end = b.add(begin, b.mul(b.div(b.sub(end, begin), step), step));
   emitSingly(b.index(0), begin);
   b.loop(begin, end, step, [&](Value number) {
-    emitPixels(columnOf(number), pixelsAtOnce, true);
+    emitPixels(columnOf(number), atOnce.pixels, true);
   });
   emitSingly(end, count);
 }
@@ -193,7 +227,7 @@ PixelEmitter::combineTaps(size_t d, SmallVector<Value> tap,
                           SmallVector<Value> position, ValueRange columns,
                           bool isWhole, Partials partials) {
   if (d == window.dimensions.size())
-    return combinePixels(tap, position, columns, partials);
+    return combinePixels(tap, position, columns.size(), partials);
   bool isLast = d + 1 == window.dimensions.size();
   const WindowDimension &dimension = window.dimensions[d];
   Value output = isLast ? columns.front() : outer[d];
@@ -203,6 +237,8 @@ PixelEmitter::combineTaps(size_t d, SmallVector<Value> tap,
     std::tie(from, to) = clip(dimension, reach);
   tap.push_back(nullptr);
   position.push_back(nullptr);
+  if (isLast && isWhole && unrolledTaps)
+    return combineRow(tap, position, reach.begin, columns.size(), partials);
   return b.loop(from, to, partials, [&](Value j, ValueRange carried) {
     tap.back() = b.add(reach.first, b.mul(j, b.index(dimension.inputDilation)));
     position.back() = b.add(reach.begin, b.mul(j, b.index(dimension.dilation)));
@@ -211,26 +247,59 @@ PixelEmitter::combineTaps(size_t d, SmallVector<Value> tap,
   });
 }
 
-/// `position` is that of the first column; the others are strides apart.
+/// `position` is that of the first of `count` columns; the others are strides
+/// apart.
 PixelEmitter::Partials PixelEmitter::combinePixels(ArrayRef<Value> tap,
                                                    ArrayRef<Value> position,
-                                                   ValueRange columns,
+                                                   int64_t count,
                                                    const Partials &partials) {
   Partials next;
-  for (size_t i = 0; i < columns.size(); ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     SmallVector<Value> at(position);
     at.back() = b.add(at.back(), b.index(i * row().stride));
     for (int64_t v = 0; v < vectors; ++v) {
       Value first = b.add(channel, b.index(v * lanes));
       Value inputs = loadInputs(at, groups.toInputs(b, first));
-      Value partial = partials[next.size()];
-      for (int64_t c = 0; c < window.groupInputs; ++c)
-        partial = window.combineChannels(
-            b, partial, groups.spread(b, inputs, c), first, tap, c, mask);
-      next.push_back(partial);
+      next.push_back(combineInputs(partials[next.size()], inputs, first, tap));
     }
   }
   return next;
+}
+
+/// All taps of a row, of `count` columns, of which the first reads from `begin`
+/// on. Each input is loaded once.
+PixelEmitter::Partials PixelEmitter::combineRow(SmallVector<Value> tap,
+                                                SmallVector<Value> position,
+                                                Value begin, int64_t count,
+                                                Partials partials) {
+  std::map<std::pair<int64_t, int64_t>, Value> loaded; // by column and vector
+  auto load = [&](int64_t column, int64_t v, Value first) {
+    Value &inputs = loaded[{column, v}];
+    if (!inputs) {
+      position.back() = b.add(begin, b.index(column));
+      inputs = loadInputs(position, groups.toInputs(b, first));
+    }
+    return inputs;
+  };
+  for (int64_t j = 0; j < *unrolledTaps; ++j) {
+    tap.back() = b.index(j);
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value first = b.add(channel, b.index(v * lanes));
+        Value inputs = load(i * row().stride + j * row().dilation, v, first);
+        Value &partial = partials[i * vectors + v];
+        partial = combineInputs(partial, inputs, first, tap);
+      }
+  }
+  return partials;
+}
+
+Value PixelEmitter::combineInputs(Value partial, Value inputs,
+                                  Value firstChannel, ArrayRef<Value> tap) {
+  for (int64_t c = 0; c < window.groupInputs; ++c)
+    partial = window.combineChannels(b, partial, groups.spread(b, inputs, c),
+                                     firstChannel, tap, c, mask);
+  return partial;
 }
 
 Value PixelEmitter::loadInputs(ArrayRef<Value> position, Value firstChannel) {

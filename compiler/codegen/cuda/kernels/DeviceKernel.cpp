@@ -168,7 +168,7 @@ static LogicalResult emitBody(gpu::GPUFuncOp function, FusedOp fused,
   };
   codegen::ElementEmitter elements(anchor, codegen::getUsedSymbols(region),
                                    readSize, buffers.fault);
-  elements.useBf16Instructions();
+  elements.roundToBf16By(codegen::Bf16Rounding::arith);
   elements.bindInputs(region, buffers.inputs);
   SmallVector<SymbolAttr> symbols = codegen::getSizeSymbols(fused);
   DeviceFrame frame{{region, symbols, elements, buffers.results, loc},

@@ -2,6 +2,7 @@
 #include "compiler/codegen/cpu/object/ObjectEmitter.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/package/Image.h"
+#include "llvm/Support/Regex.h"
 #include "gtest/gtest.h"
 #include <cmath>
 
@@ -46,9 +47,13 @@ protected:
 
   FailureOr<SmallVector<char, 0>> compile(llvm::StringRef source,
                                           CodeForm form = CodeForm::Object) {
-    auto module = parseSourceString<ModuleOp>(source, &context);
     std::string error;
-    std::optional<Cpu> cpu = getHostCpu(error);
+    return compileFor(getHostCpu(error), source, form);
+  }
+
+  FailureOr<SmallVector<char, 0>>
+  compileFor(std::optional<Cpu> cpu, llvm::StringRef source, CodeForm form) {
+    auto module = parseSourceString<ModuleOp>(source, &context);
     if (!module || !cpu)
       return failure();
     return emitCode(*module, *cpu, cpu->getVectorBytes(), form);
@@ -101,6 +106,75 @@ func.func @k(%x: !llvm.ptr, %y: !llvm.ptr, %first: i64, %last: i64) {
   StringRef assembly(text->data(), text->size());
   EXPECT_FALSE(assembly.contains("call"));
   EXPECT_TRUE(assembly.contains("vdivps"));
+}
+
+/// y[i] = x[i] rounded to bf16, z[i] that as a float.
+constexpr char kRounding[] = R"(
+func.func @k(%buffers: !llvm.ptr, %sizes: !llvm.ptr, %first: i64, %last: i64,
+             %scratch: !llvm.ptr) {
+  %x = llvm.load %buffers {alignment = 8} : !llvm.ptr -> !llvm.ptr
+  %1 = llvm.getelementptr %buffers[1] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
+  %y = llvm.load %1 : !llvm.ptr -> !llvm.ptr
+  %2 = llvm.getelementptr %buffers[2] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
+  %z = llvm.load %2 : !llvm.ptr -> !llvm.ptr
+  %from = arith.index_cast %first : i64 to index
+  %to = arith.index_cast %last : i64 to index
+  %step = arith.constant 1 : index
+  scf.for %i = %from to %to step %step {
+    %j = arith.index_cast %i : index to i64
+    %px = llvm.getelementptr %x[%j] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+    %e = llvm.load %px : !llvm.ptr -> f32
+    %r = llvm.fptrunc %e : f32 to bf16
+    %bits = llvm.bitcast %r : bf16 to i16
+    %w = llvm.fpext %r : bf16 to f32
+    %py = llvm.getelementptr %y[%j] : (!llvm.ptr, i64) -> !llvm.ptr, i16
+    llvm.store %bits, %py : i16, !llvm.ptr
+    %pz = llvm.getelementptr %z[%j] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+    llvm.store %w, %pz : f32, !llvm.ptr
+  }
+  return
+})";
+
+TEST_F(CpuCodeTest, vectorsAreRoundedByOneInstruction) {
+  std::string error;
+  auto text =
+      compileFor(resolveCpu("znver5", error), kRounding, CodeForm::Assembly);
+  ASSERT_TRUE(succeeded(text));
+  StringRef assembly(text->data(), text->size());
+  EXPECT_FALSE(assembly.contains("call"));
+  EXPECT_TRUE(llvm::Regex("vcvtneps2bf16\t.*, %ymm").match(assembly));
+}
+
+TEST_F(CpuCodeTest, roundingIsToTheNearestEven) {
+  std::string error;
+  std::optional<Cpu> cpu = getHostCpu(error);
+  if (!cpu || !cpu->hasPairProducts())
+    GTEST_SKIP() << "not available: this CPU lacks AVX512-BF16";
+  auto object = compile(kRounding);
+  ASSERT_TRUE(succeeded(object));
+  auto image =
+      linkImage(StringRef(object->data(), object->size()), std::string("k"));
+  ASSERT_TRUE(bool(image)) << toString(image.takeError());
+  auto mapped = runtime::CodeImage::map(std::as_bytes(std::span(image->bytes)));
+  ASSERT_TRUE(mapped.ok()) << mapped.takeStatus().message();
+
+  // Bits of an f32 and of the bf16 that it becomes: ties go to even ones,
+  // carries reach infinity, NaN stays, and a denormal is a zero of its sign.
+  constexpr std::pair<uint32_t, uint16_t> kCases[] = {
+      {0x3f808000, 0x3f80}, {0x3f818000, 0x3f82}, {0x3f808001, 0x3f81},
+      {0x7f7fffff, 0x7f80}, {0x7f800000, 0x7f80}, {0x7fc00001, 0x7fc0},
+      {0x80000001, 0x8000}, {0xc2280000, 0xc228}};
+  constexpr int kCount = 43; // vectors, and some after them
+  uint32_t x[kCount], z[kCount];
+  uint16_t y[kCount];
+  for (int i = 0; i < kCount; ++i)
+    x[i] = kCases[i % std::size(kCases)].first;
+  void *buffers[] = {x, y, z};
+  mapped->kernelAt(image->offsets[0])(buffers, nullptr, 0, kCount, nullptr);
+  for (int i = 0; i < kCount; ++i) {
+    EXPECT_EQ(y[i], kCases[i % std::size(kCases)].second) << i;
+    EXPECT_EQ(z[i], uint32_t(y[i]) << 16) << i;
+  }
 }
 
 TEST_F(CpuCodeTest, undefinedFunctionIsAnError) {

@@ -21,12 +21,14 @@ func.func @depthwise(%x: tensor<1x4x9x40xf32>, %w: tensor<4x1x3x3xf32>) -> tenso
   return %y : tensor<1x4x9x40xf32>
 }
 
-// With the channels last vectors run along them and need no masks; two pixels
-// are worked on at once where all columns of their windows lie inside.
+// With the channels last vectors run along them and need no masks; four pixels
+// are worked on at once where all columns of their windows lie inside, and their
+// taps of a row without a loop.
 // CHECK-LABEL: func.func @pixels(
-// CHECK:         scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK:         scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>)
 // CHECK:         scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
-// CHECK-COUNT-8:   math.fma
+// CHECK-COUNT-24:  math.fma
+// CHECK:         scf.yield
 // CHECK-NOT:     llvm.intr.masked.load
 // CHECK:         return
 
