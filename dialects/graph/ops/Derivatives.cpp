@@ -28,10 +28,10 @@ Expr deriveSilu(Expr x, Expr dy) {
   return dy * (s * (1.0 + x * (1.0 - s)));
 }
 
+Expr normalDensity(Expr x) { return exp(x * x * -0.5) * (inv_sqrtpi / sqrt2); }
+
 Expr deriveGelu(Expr x, Expr dy) {
-  Expr distribution = 0.5 * (1.0 + erf(x * (1.0 / sqrt2)));
-  Expr density = exp(x * x * -0.5) * (inv_sqrtpi / sqrt2);
-  return dy * (distribution + x * density);
+  return dy * (x.make<NormalCdfOp>() + x * normalDensity(x));
 }
 
 Expr deriveMish(Expr x, Expr dy) {

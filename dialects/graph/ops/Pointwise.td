@@ -243,6 +243,8 @@ def Graph_AtanhOp : Graph_MathPointwise<"atanh", "inverse hyperbolic tangent", "
     "dy / (1.0 - x * x)">;
 def Graph_ErfOp : Graph_MathPointwise<"erf", "error function", "ErfOp",
     "dy * (std::numbers::inv_sqrtpi * 2.0) * exp(-x * x)">;
+def Graph_NormalCdfOp : Graph_FloatPointwise<"normal_cdf",
+    "Phi(x), the part of a normal distribution below x", "dy * normalDensity(x)">;
 
 // --- Activations: floats only ---------------------------------------------------------
 
@@ -250,7 +252,7 @@ def Graph_SigmoidOp : Graph_FloatPointwise<"sigmoid", "1 / (1 + e^-x)", "dy * y 
 def Graph_SiluOp : Graph_FloatPointwise<"silu", "x * sigmoid(x)", "deriveSilu(x, dy)">;
 def Graph_SoftplusOp : Graph_FloatPointwise<"softplus", "log(1 + e^x)", "dy * sigmoid(x)">;
 def Graph_GeluOp : Graph_FloatPointwise<"gelu",
-    "x * Phi(x) by erf: x/2 (1 + erf(x / sqrt 2))", "deriveGelu(x, dy)">;
+    "x * normal_cdf(x)", "deriveGelu(x, dy)">;
 def Graph_GeluTanhOp : Graph_FloatPointwise<"gelu_tanh",
     "x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))",
     "x.make<GeluTanhGradientOp>(dy)">;

@@ -97,7 +97,6 @@ inline Expr cos(Expr x) { return x.make<CosOp>(); }
 inline Expr sinh(Expr x) { return x.make<SinhOp>(); }
 inline Expr cosh(Expr x) { return x.make<CoshOp>(); }
 inline Expr tanh(Expr x) { return x.make<TanhOp>(); }
-inline Expr erf(Expr x) { return x.make<ErfOp>(); }
 inline Expr sign(Expr x) { return x.make<SignOp>(); }
 inline Expr floor(Expr x) { return x.make<FloorOp>(); }
 inline Expr sigmoid(Expr x) { return x.make<SigmoidOp>(); }
