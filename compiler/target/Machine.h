@@ -21,6 +21,8 @@ struct Machine {
   /// How many times an element that is computed while an operand is packed
   /// costs what it would elsewhere.
   double packingFactor = 1;
+  /// The same of elements whose rows are shorter than vectors.
+  double shortRowFactor = 1;
   /// Rows (columns) of the result for which a packed operand is used again.
   double packedReuse = 0;
   /// Up to this many flops an element is cheaper to compute again than to

@@ -19,7 +19,7 @@ Expr passLarger(const Gradients &gradients, Expr x, Expr other, Expr dy);
 /// The same of min(x, other).
 Expr passSmaller(const Gradients &gradients, Expr x, Expr other, Expr dy);
 Expr deriveSilu(Expr x, Expr dy);
-/// Of a standard normal distribution.
+/// The density of a standard normal distribution.
 Expr normalDensity(Expr x);
 Expr deriveGelu(Expr x, Expr dy);
 Expr deriveMish(Expr x, Expr dy);

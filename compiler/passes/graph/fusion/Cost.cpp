@@ -136,6 +136,20 @@ double CostModel::getElementFlops(Operation *op) {
   return it->second;
 }
 
+double CostModel::getLoopFactor(KernelKind kind, RankedTensorType space,
+                                ArrayRef<Operation *> members) const {
+  constexpr double kShortRow = 16;
+  bool isRow = kind == KernelKind::row;
+  if ((!isRow && kind != KernelKind::pointwise) || space.getRank() == 0 ||
+      getMaximum(getExtents(space).back()) >= kShortRow)
+    return 1;
+  bool moves = llvm::any_of(members, [](Operation *op) {
+    return isa<ElementOpInterface>(op) && !isa<BroadcastOp>(op);
+  });
+  return isRow && moves ? getMachine().packingFactor
+                        : getMachine().shortRowFactor;
+}
+
 /// The loops of an op that has some, or the elements of its result.
 static Extents getIterations(Operation *op) {
   auto iteration = dyn_cast<IterationOpInterface>(op);

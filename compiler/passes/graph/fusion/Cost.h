@@ -62,6 +62,11 @@ public:
 
   /// Flops for one element of the result of a pointwise or element op.
   double getElementFlops(mlir::Operation *op);
+  /// How many times an element that the loops over `space` compute costs what
+  /// it would in vectors. These are along rows or, where a kernel of rows moves
+  /// nothing on the way, along other axes.
+  double getLoopFactor(graph::KernelKind kind, mlir::RankedTensorType space,
+                       llvm::ArrayRef<mlir::Operation *> members) const;
 
   /// Flops of an op that decides the loops of its kernel.
   Work getKernelWork(mlir::Operation *op);

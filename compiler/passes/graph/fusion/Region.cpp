@@ -522,6 +522,7 @@ bool Analyzer::isOfLibrary() const {
 
 void Analyzer::priceWork() {
   Work &work = region.work;
+  double around = model.getLoopFactor(region.kind, region.space, members);
   for (auto [i, op] : llvm::enumerate(members)) {
     if (isa<KernelOpInterface>(op)) {
       Work own = model.getKernelWork(op);
@@ -533,7 +534,7 @@ void Analyzer::priceWork() {
     if (packing[i] == Packing::strided && isStrided(op))
       continue;
     double factor =
-        packing[i] == Packing::none ? 1 : model.getMachine().packingFactor;
+        packing[i] == Packing::none ? around : model.getMachine().packingFactor;
     work.flops += factor * countEvaluations(i).most * model.getElementFlops(op);
   }
   for (auto [value, reads] : inputs)
