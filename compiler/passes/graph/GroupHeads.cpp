@@ -91,6 +91,8 @@ struct GroupHeads : OpRewritePattern<AttentionOp> {
     auto key = matchRepeated(op.getKey()), value = matchRepeated(op.getValue());
     if (!key || !value || key->group != value->group)
       return rewriter.notifyMatchFailure(op, "key and value are not repeated");
+    if (repeatsHeads(op.getMask(), getExtent(op.getQuery(), rank - 3)))
+      return rewriter.notifyMatchFailure(op, "groups of heads share a mask");
     ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
     int64_t group = key->group;
     Value query = mergeHeads(builder, op.getQuery(), group);
@@ -110,6 +112,14 @@ struct GroupHeads : OpRewritePattern<AttentionOp> {
   }
 
 private:
+  /// Whether `mask` is the same for some of the `heads`, but not for all.
+  static bool repeatsHeads(Value mask, AffineExpr heads) {
+    if (!mask)
+      return false;
+    AffineExpr extent = getExtent(mask, getRank(mask) - 3);
+    return getConstant(extent) != 1 && !isEqual(extent, heads);
+  }
+
   /// [batch..., heads, rows, n] as [batch..., heads / group, group * rows, n].
   static Value mergeHeads(ImplicitLocOpBuilder &builder, Value x,
                           int64_t group) {

@@ -50,3 +50,16 @@ func.func @tiled(%q: tensor<1x12x5x64xf32>, %k: tensor<1x1x4x8x64xf32>)
     -> tensor<1x12x5x64xf32>
   return %y : tensor<1x12x5x64xf32>
 }
+
+// A mask of two heads that four have in turn is none of the groups'.
+// CHECK-LABEL: func @repeated_mask
+// CHECK:         graph.attention {{.*}} -> tensor<1x4x8x16xf32>
+func.func @repeated_mask(%q: tensor<1x4x8x16xf32>, %k: tensor<1x2x8x16xf32>,
+    %m: tensor<1x2x8x8xf32>) -> tensor<1x4x8x16xf32> {
+  %0 = graph.reshape %k : (tensor<1x2x8x16xf32>) -> tensor<1x2x1x8x16xf32>
+  %1 = graph.broadcast %0 : (tensor<1x2x1x8x16xf32>) -> tensor<1x2x2x8x16xf32>
+  %2 = graph.reshape %1 : (tensor<1x2x2x8x16xf32>) -> tensor<1x4x8x16xf32>
+  %y = graph.attention %q, %2, %2 mask %m {scale = 0.25 : f64}
+    : (tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x4x8x16xf32>, tensor<1x2x8x8xf32>) -> tensor<1x4x8x16xf32>
+  return %y : tensor<1x4x8x16xf32>
+}
