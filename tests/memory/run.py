@@ -235,7 +235,7 @@ def check_numbers(tally, subject, data):
     _, text, _ = subject.compile("1TiB")
     most = fixed + max(found.arena for found in replay(text).values())
     budgets = {}  # the smallest of each kind
-    for budget in (least + (most - 1 - least) * i // 2 for i in range(3)):
+    for budget in (least + (most - 1 - least) * i // 4 for i in range(5)):
         budgets.setdefault(is_chunked(subject.compile(budget)[2]), budget)
     weights, losses = train(tally, subject, data, "1TiB")
     for in_chunks, budget in budgets.items():

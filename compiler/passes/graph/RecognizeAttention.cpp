@@ -128,10 +128,11 @@ static Value dropRepeats(OpBuilder &builder, Value mask) {
 }
 
 /// `mask`, which may be repeated along batch axes of scores of `from`, as one
-/// of the same scores of the batch axes of `to`; null if that would repeat it
-/// otherwise than as a whole.
+/// of the same scores of the batch axes of `to`. Null if that would repeat it
+/// otherwise than as a whole, along an axis of `to` of which it then is a part:
+/// so `mayTile` allows, where the part is known.
 static Value regroup(OpBuilder &builder, Value mask, const Extents &from,
-                     const Extents &to) {
+                     const Extents &to, bool mayTile) {
   Extents own = getExtents(mask), extents;
   AffineExpr one = builder.getAffineConstantExpr(1);
   for (const AxisGroup &group : groupAxes(from, to)) {
@@ -143,9 +144,12 @@ static Value regroup(OpBuilder &builder, Value mask, const Extents &from,
     ArrayRef parts =
         ArrayRef(own).slice(group.fromBegin, group.fromEnd - group.fromBegin);
     AffineExpr part = getNumElements(parts, builder.getContext());
-    bool isOne = getConstant(part) == 1;
+    std::optional<int64_t> known = getConstant(part);
+    bool isOne = known == 1;
     if (repeats && !isOne &&
-        (group.toEnd - group.toBegin != 1 ||
+        (!mayTile || !known || *known <= 0 ||
+         group.toEnd - group.toBegin != 1 ||
+         !to[group.toBegin].isMultipleOf(*known) ||
          !isEqual(part,
                   getNumElements(parts.drop_front(whole - group.fromBegin),
                                  builder.getContext()))))
@@ -168,23 +172,24 @@ static Extents getFinest(const Extents &extents, ArrayRef<Value> masks) {
 
 /// `mask` for scores of extents `to`, repeated as far as regroup asks.
 static Value regroupAny(OpBuilder &builder, Value mask, const Extents &from,
-                        const Extents &to) {
-  if (Value regrouped = regroup(builder, mask, from, to))
+                        const Extents &to, bool mayTile) {
+  if (Value regrouped = regroup(builder, mask, from, to, mayTile))
     return regrouped;
   auto type = makeTensorType(from, getElementTypeOrSelf(mask));
   Value whole = builder.create<BroadcastOp>(mask.getLoc(), type, mask);
-  return regroup(builder, whole, from, to);
+  return regroup(builder, whole, from, to, mayTile);
 }
 
 /// The sum of `masks` for scores of extents `to`; null if there is none. Masks
 /// are added where their repeats are axes of their own, if they are anywhere.
 static Value addMasks(OpBuilder &builder, ArrayRef<Value> masks,
                       const Extents &to) {
-  Extents finest = getFinest(to, masks);
+  Extents finest =
+      masks.size() == 1 ? getExtents(masks.front()) : getFinest(to, masks);
   Value sum;
   for (Value mask : masks) {
     Value x = regroupAny(builder, dropRepeats(builder, mask), getExtents(mask),
-                         finest);
+                         finest, /*mayTile=*/false);
     if (!sum) {
       sum = x;
       continue;
@@ -196,7 +201,7 @@ static Value addMasks(OpBuilder &builder, ArrayRef<Value> masks,
         loc, builder.createOrFold<BroadcastOp>(loc, type, x),
         builder.createOrFold<BroadcastOp>(loc, type, sum));
   }
-  return sum ? regroupAny(builder, sum, finest, to) : sum;
+  return sum ? regroupAny(builder, sum, finest, to, /*mayTile=*/true) : sum;
 }
 
 // --- Operands
@@ -267,7 +272,9 @@ struct RecognizeAttention : OpRewritePattern<MatmulOp> {
         !graph::fitsTensorCores(
             {product.getK(), getExtents(op.getResult()).back()}))
       return rewriter.notifyMatchFailure(op, "rows are too long");
-    Value mask = addMasks(rewriter, scores->masks, getExtents(op.getLhs()));
+    Extents extents = getExtents(op.getResult());
+    extents.back() = getExtents(op.getLhs()).back();
+    Value mask = addMasks(rewriter, scores->masks, extents);
     double scale = scores->scale;
     Value query = dropScale(rewriter, product.getLhs(), scale);
     query = transposeMatrix(rewriter, op.getLoc(), query,

@@ -132,6 +132,9 @@ static Value emitPowerOfHalf(const ScalarEmitter &emitter, Value x) {
   constexpr int64_t kBias = 127, kMantissaBits = 23;
   Value whole = emitter.emit<math::RoundEvenOp>(x);
   Value rest = emitter.sub(x, whole);
+  // NaN stays in the rest; as an integer it would be poison.
+  Value isNan = emitter.emit<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, x);
+  whole = emitter.select(isNan, emitter.like(x, 0), whole);
   Type i32 = IntegerType::get(x.getContext(), 32);
   Value exponent = emitter.emit<arith::SubIOp>(
       emitter.constant(i32, kBias), emitter.emit<arith::FPToSIOp>(i32, whole));

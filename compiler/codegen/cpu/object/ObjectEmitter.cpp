@@ -162,7 +162,8 @@ bool tcc::cpu::emitMachineCode(llvm::Module &module, const Cpu &cpu,
   module.setTargetTriple(machine->getTargetTriple().str());
   if (!linkLibrary(module))
     return false;
-  callRounding(module);
+  if (cpu.hasPairProducts())
+    callRounding(module);
   setFunctionAttributes(module, cpu, vectorBytes);
   // Kernels unroll what they want unrolled. LLVM would unroll the short loop
   // that finishes a tile before it is vectorised, and leave it scalar.

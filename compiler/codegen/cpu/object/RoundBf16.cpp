@@ -38,9 +38,11 @@ static void replaceUsers(Instruction *rounded, Value *bits) {
     if (!cast)
       continue;
     IRBuilder<> b(cast);
-    if (cast->getOpcode() == Instruction::BitCast) {
+    if (cast->getOpcode() == Instruction::BitCast &&
+        cast->getType() == bits->getType()) {
       cast->replaceAllUsesWith(bits);
-    } else if (cast->getOpcode() == Instruction::FPExt) {
+    } else if (cast->getOpcode() == Instruction::FPExt &&
+               cast->getType()->isFloatTy()) {
       Value *wide = b.CreateShl(b.CreateZExt(bits, b.getInt32Ty()), 16);
       cast->replaceAllUsesWith(b.CreateBitCast(wide, b.getFloatTy()));
     } else {
@@ -55,7 +57,8 @@ void tcc::cpu::callRounding(Module &module) {
   for (Function &function : module)
     for (Instruction &instruction : instructions(function))
       if (instruction.getOpcode() == Instruction::FPTrunc &&
-          instruction.getType()->isBFloatTy())
+          instruction.getType()->isBFloatTy() &&
+          instruction.getOperand(0)->getType()->isFloatTy())
         roundings.push_back(&instruction);
   if (roundings.empty())
     return;
