@@ -119,7 +119,7 @@ FailureOr<std::string> CpuEmitter::print(ModuleOp module,
 static constexpr Machine kMachine = {
     // A guess: activations mostly come from the last-level cache.
     .bytesPerMicrosecond = 30e3,
-    // A guess: a quarter of the peak.
+    // Measured: a gelu of 28 operations behind a product takes 0.26 ns.
     .flopsPerMicrosecond = 90e3,
     // Measured: 181e3 to 188e3, of a peak of 225e3 to 275e3.
     .contractionFlopsPerMicrosecond = 200e3,
@@ -127,7 +127,7 @@ static constexpr Machine kMachine = {
     .launchMicroseconds = 0.5,
     // One by one, not in vectors.
     .packingFactor = 12,
-    // Not all such kernels have vectors along other axes.
+    // A guess: not all such kernels have vectors along other axes.
     .shortRowFactor = 3,
     .packedReuse = 128,
     .leastTasks = 8,
